@@ -1,0 +1,25 @@
+# Compiler flags of the whole tree, as one interface target: warnings, sanitizers, floating-point contract.
+# SPDX-License-Identifier: Apache-2.0
+
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g" CACHE STRING "" FORCE) # asserts stay on: they are part of the checks
+
+add_library(lathe_flags INTERFACE)
+target_compile_definitions(lathe_flags INTERFACE _POSIX_C_SOURCE=200809L)
+target_compile_options(lathe_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    -ffp-contract=off # the interpreter is the oracle: the same numbers on every host
+)
+if(LATHE_WERROR)
+    target_compile_options(lathe_flags INTERFACE -Werror)
+endif()
+if(LATHE_SANITIZE)
+    target_compile_options(lathe_flags INTERFACE
+        -fsanitize=${LATHE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(lathe_flags INTERFACE -fsanitize=${LATHE_SANITIZE})
+endif()
+if(LATHE_FUZZ)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+        message(FATAL_ERROR "LATHE_FUZZ needs clang: configure with -DCMAKE_C_COMPILER=clang-19")
+    endif()
+    target_compile_options(lathe_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
