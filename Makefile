@@ -1,0 +1,68 @@
+# The front door: every target does its own set-up, then asks CMake, CTest or a script. `make help` lists them.
+# SPDX-License-Identifier: Apache-2.0
+.DEFAULT_GOAL := build
+BUILD := build
+JOBS  := $(shell nproc 2>/dev/null || echo 2)
+CMAKE := cmake -S . -G Ninja -B $(BUILD) -DCMAKE_C_COMPILER=cc
+export BUILD JOBS
+
+.PHONY: help build demo check test golden-update conformance asan tsan fuzz bench sizes layers headers fmt clean
+
+help: ## print this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
+
+build: ## build/lathe (the default)
+	@sh scripts/setup.sh build
+	@mkdir -p $(BUILD)
+	@$(CMAKE) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
+	@ninja --quiet -C $(BUILD) -j$(JOBS) lathe
+
+demo: build ## compile the bundled model to C, build it, run it on bundled inputs
+	@sh demo/run.sh $(BUILD)/lathe $(BUILD)/demo
+
+check: ## unit, golden, command line and source checks: for daily work, under a minute
+	@sh scripts/setup.sh test
+	@bash scripts/test.sh check
+
+test: ## everything; prints counts
+	@sh scripts/setup.sh test
+	@bash scripts/test.sh all
+
+golden-update: build ## rewrite the expected parts of test/golden
+	@bash test/run.sh --update $(BUILD)/lathe
+
+conformance: build ## the 1914 official ONNX cases; ARGS="--filter 'test_add*'" or ARGS=--update
+	@sh scripts/setup.sh test
+	@$(BUILD)/venv/bin/python test/py/conformance.py --lathe $(BUILD)/lathe -j $(JOBS) $(ARGS)
+
+asan: ## build with AddressSanitizer and UBSan; unit, golden and command line tests
+	@sh scripts/setup.sh test
+	@bash scripts/test.sh asan
+
+tsan: ## build with ThreadSanitizer; runtime tests
+	@sh scripts/setup.sh test
+	@bash scripts/test.sh tsan
+
+fuzz: ## replay the corpora and fuzz each reader for 20 seconds (SECONDS_PER_TARGET=N)
+	@sh scripts/setup.sh test
+	@bash scripts/test.sh fuzz
+
+bench: build ## time the bundled model with 1 worker and with all
+	@$(BUILD)/lathe bench demo/digits.onnx --workers 0
+	@$(BUILD)/lathe bench demo/digits.onnx --workers $(JOBS)
+
+sizes: ## lengths of functions and files
+	@bash scripts/check_sizes.sh --list
+
+layers: build ## folder law, globals, allocators
+	@bash scripts/check_layers.sh $(BUILD)
+
+headers: ## every header compiles alone as C11 and as C++17
+	@bash scripts/check_headers.sh
+
+fmt: ## clang-format over the C sources
+	@sh scripts/setup.sh fmt
+	@find src include tools runtime test demo cmake -name '*.[ch]' -print0 | xargs -0 clang-format-19 -i
+
+clean: ## remove everything that was built (the Python environment too)
+	@rm -rf build

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# The law of the folders, and what goes with it: check_layers.sh [BUILD]
+#   1. a folder of src includes only what stands to its left;
+#   2. compiler and runtime meet only in include/abi;
+#   3. no mutable global in any object of the compiler (BUILD: where it was built);
+#   4. no allocator in any object of runtime/tvmrt.
+# SPDX-License-Identifier: Apache-2.0
+set -u
+cd "$(dirname "$0")/.." || exit 3
+build=${1:-build}
+passed=0 failed=0
+fail() { failed=$((failed + 1)); echo "FAILED $*"; }
+
+# What each folder of src may include, besides include/abi and include/lathe. tir does not see graph; of the middle
+# layers only te knows both IRs; frontend ends at the graph.
+allowed() {
+    case $1 in
+    base) echo base ;;
+    type) echo base type ;;
+    graph) echo base type graph ;;
+    frontend) echo base type graph frontend ;;
+    tir) echo base type tir ;;
+    te) echo base type graph tir te ;;
+    plan) echo base type tir te plan ;;
+    codegen) echo base type tir te plan codegen ;;
+    driver) echo base type graph frontend tir te plan codegen driver ;;
+    *) echo unknown ;;
+    esac
+}
+
+# The file that `#include "$2"` in file $1 names, as a path from the top; nothing for what the tree does not have.
+resolve() {
+    local dir
+    for dir in "$(dirname "$1")" src include include/abi runtime/tvmrt; do
+        if [ -f "$dir/$2" ]; then
+            realpath --relative-to=. "$dir/$2"
+            return
+        fi
+    done
+}
+
+check_include() {
+    local file=$1 target=$2 from to
+    case $file in
+    src/*)
+        from=${file#src/} from=${from%%/*} to=${target#src/} to=${to%%/*}
+        case $target in
+        include/*) return 0 ;;
+        src/codegen/*/*)
+            # Back ends do not see each other, except that rvv overrides c.
+            case $file in
+            "${target%/*}"/*|src/driver/*|src/codegen/rvv/*) return 0 ;;
+            src/codegen/*/*) return 1 ;;
+            src/codegen/*) return 0 ;;
+            esac ;;
+        src/*) ;;
+        *) return 1 ;;
+        esac
+        case " $(allowed "$from") " in *" $to "*) return 0 ;; esac
+        return 1 ;;
+    runtime/*) case $target in "${file%/*}"/*|runtime/tvmrt/*|include/abi/*) return 0 ;; esac; return 1 ;;
+    include/abi/*) case $target in include/abi/*) return 0 ;; esac; return 1 ;;
+    include/*)
+        case $target in include/*|src/base/*|src/type/*|src/graph/*|src/te/*|src/tir/*) return 0 ;; esac
+        return 1 ;;
+    tools/*) case $target in runtime/*) return 1 ;; esac; return 0 ;;
+    esac
+}
+
+includes() {
+    local file name target
+    while IFS=: read -r file name; do
+        target=$(resolve "$file" "$name")
+        [ -n "$target" ] || continue
+        if check_include "$file" "$target"; then passed=$((passed + 1)); else fail "$file must not include $target"; fi
+    done < <(find src include runtime tools -name '*.[ch]' -o -name '*.def' 2> /dev/null | LC_ALL=C sort \
+        | xargs grep -EHo '^[[:space:]]*#[[:space:]]*include[[:space:]]+"[^"]+"' 2>/dev/null \
+        | sed -E 's/:[^"]*"/:/; s/"$//')
+}
+
+# Symbols that live in a writable section. Tables of pointers lie in .data.rel.ro, which the loader makes read-only.
+globals() {
+    local dir=$build/CMakeFiles/lathe_core.dir/src objects bad
+    [ -d "$dir" ] || { fail "no objects below $dir: build first"; return; }
+    mapfile -t objects < <(find "$dir" -name '*.o' | LC_ALL=C sort)
+    bad=$(for o in "${objects[@]}"; do
+        objdump -t "$o" | awk -v o="${o#"$dir"/}" '
+            $0 ~ /[ \t](\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && $0 !~ /\.data\.rel\.ro/ && / [gluU!]+ *O / { print o ": " $NF }'
+    done)
+    if [ -z "$bad" ]; then passed=$((passed + 1)); else fail "mutable globals in the compiler:"; echo "$bad"; fi
+}
+
+allocators() {
+    local work source undefined
+    local banned='malloc|calloc|realloc|free|aligned_alloc|posix_memalign|memalign|valloc|sbrk|mmap|strdup|alloca'
+    work=$(mktemp -d)
+    for source in runtime/tvmrt/*.c; do
+        [ -f "$source" ] || continue
+        cc -std=c99 -O2 -D_POSIX_C_SOURCE=200809L -Iruntime/tvmrt -Iinclude/abi -Itest/runtime/freertos_stub -Iinclude \
+            -c "$source" -o "$work/o.o" 2> "$work/log" || { fail "$source does not compile: $(head -n 1 "$work/log")"; continue; }
+        undefined=$(nm -u "$work/o.o" | grep -Ew "$banned")
+        if [ -z "$undefined" ]; then passed=$((passed + 1)); else fail "$source uses an allocator: $undefined"; fi
+    done
+    rm -rf "$work"
+}
+
+includes
+globals
+allocators
+echo "layers: $passed passed, $failed failed"
+[ $failed = 0 ]

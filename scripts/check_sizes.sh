@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Lengths that STYLE.md sets: check_sizes.sh [--list]. Functions: none over 120 lines (except those named, with a reason,
+# in scripts/sizes_allowed.txt), nine in ten under 50, median under 15. Files: under 800 lines, none over 1500 (.def
+# tables excepted). Lines: 120 columns. Every source starts with its purpose and the licence line.
+# SPDX-License-Identifier: Apache-2.0
+set -u
+cd "$(dirname "$0")/.." || exit 3
+list=${1:-}
+passed=0 failed=0
+pass() { passed=$((passed + 1)); }
+fail() { failed=$((failed + 1)); echo "FAILED $*"; }
+found() { find "$@" 2> /dev/null | LC_ALL=C sort; }
+mapfile -t sources < <(found src include runtime tools cmake demo -name '*.[ch]' -o -name '*.def')
+mapfile -t tests < <(found test -name '*.[ch]')
+mapfile -t others < <(found scripts cmake test demo -name '*.sh' -o -name '*.cmake' -o -name '*.py')
+
+# "LENGTH FILE NAME" of every function: from the line with its name to the closing brace in column 0.
+functions() {
+    awk '
+        FNR == 1 { start = 0; open = 0 }
+        !open && /^[A-Za-z_].*\(/ && !/^(typedef|struct [a-z_]+ \{|enum|union|else|return)/ && !/;[ \t]*$/ && !/= *\{?$/ {
+            start = FNR; name = $0; sub(/\(.*/, "", name); sub(/.*[ *]/, "", name) }
+        start && !open && /;[ \t]*(\/\*.*)?$/ { start = 0 }
+        start && /^\{|\{[ \t]*$/ { open = 1 }
+        /^\}/ { if (start && open && /^\}[ \t]*$/) print FNR - start + 1, FILENAME, name; start = 0; open = 0 }' "$@"
+}
+
+check_functions() {
+    local length file name count median ninety
+    lengths=$(functions "$@" | sort -n)
+    [ -n "$lengths" ] || return
+    count=$(wc -l <<< "$lengths")
+    median=$(awk -v n=$(((count + 1) / 2)) 'NR == n { print $1 }' <<< "$lengths")
+    ninety=$(awk -v n=$(((count * 9 + 9) / 10)) 'NR == n { print $1 }' <<< "$lengths")
+    echo "functions: $count, median $median lines, 90th percentile $ninety"
+    if [ "$median" -lt 15 ]; then pass; else fail "the median function has $median lines; under 15 is asked"; fi
+    if [ "$ninety" -lt 50 ]; then pass; else fail "one function in ten has $ninety lines or more; under 50 is asked"; fi
+    while read -r length file name; do
+        [ "$list" = --list ] && [ "$length" -ge 50 ] && echo "  $length $file $name"
+        if [ "$length" -le 120 ] || grep -q "^$file $name " scripts/sizes_allowed.txt; then pass
+        else fail "$file: $name has $length lines; 120 is the limit"; fi
+    done <<< "$lengths"
+}
+
+check_files() {
+    local file lines
+    for file in "$@"; do
+        lines=$(wc -l < "$file")
+        [ "$lines" -lt 800 ] || [ "${file##*.}" = def ] || echo "note: $file has $lines lines; under 800 is the aim"
+        if [ "$lines" -le 1500 ] || [ "${file##*.}" = def ]; then pass
+        else fail "$file has $lines lines; 1500 is the limit"; fi
+    done
+}
+
+check_text() {
+    local file wide
+    for file in "$@"; do
+        if head -n 12 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0'; then pass
+        else fail "$file: no licence line in its head"; fi
+        wide=$(LC_ALL=C.UTF-8 grep -nE '^.{121,}' "$file" | head -n 1 | cut -d: -f1)
+        if [ -z "$wide" ]; then pass; else fail "$file:$wide: wider than 120 columns"; fi
+    done
+}
+
+check_functions ${sources[@]+"${sources[@]}"}
+check_files ${sources[@]+"${sources[@]}"} ${tests[@]+"${tests[@]}"}
+check_text ${sources[@]+"${sources[@]}"} ${tests[@]+"${tests[@]}"} ${others[@]+"${others[@]}"}
+echo "sizes: $passed passed, $failed failed"
+[ $failed = 0 ]

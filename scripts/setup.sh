@@ -1,0 +1,97 @@
+#!/bin/sh
+# Brings what a Debian machine lacks for one tier of work: setup.sh build|test|fmt.
+# Each row is a probe and the package that makes it succeed; nothing is asked of apt when all probes succeed.
+# With neither root nor sudo it prints the one command to run and fails with status 3.
+# SPDX-License-Identifier: Apache-2.0
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+
+rows_build() {
+    cat <<'ROWS'
+command -v cc | gcc
+test -e /usr/include/stdio.h | libc6-dev
+command -v cmake | cmake
+command -v ninja | ninja-build
+command -v pkg-config | pkg-config
+test -e /usr/include/jansson.h | libjansson-dev
+ROWS
+}
+
+rows_test() {
+    rows_build
+    cat <<'ROWS'
+command -v gcc | gcc
+command -v g++ | g++
+command -v clang-19 | clang-19
+ls /usr/lib/llvm-19/lib/clang/*/lib/linux/libclang_rt.fuzzer-* | libclang-rt-19-dev
+test -e /usr/include/cmocka.h | libcmocka-dev
+python3 -c 'import venv, ensurepip' | python3-venv
+command -v arm-none-eabi-gcc | gcc-arm-none-eabi
+test -e /usr/lib/arm-none-eabi/include/stdio.h -o -e /usr/include/newlib/stdio.h | libnewlib-arm-none-eabi
+command -v qemu-system-arm | qemu-system-arm
+ROWS
+}
+
+rows_fmt() {
+    echo 'command -v clang-format-19 | clang-format-19'
+}
+
+# The packages of tier $1 whose probe fails.
+missing() {
+    "rows_$1" | while IFS='|' read -r probe package; do
+        sh -c "$probe" > /dev/null 2>&1 || printf ' %s' "${package# }"
+    done
+}
+
+install() {
+    if [ "$(id -u)" = 0 ]; then
+        as=
+    elif command -v sudo > /dev/null 2>&1 && { sudo -n true 2> /dev/null || [ -t 0 ]; }; then
+        as=sudo
+    else
+        as=none
+    fi
+    if [ "$as" = none ] || ! command -v apt-get > /dev/null 2>&1; then
+        echo "Lathe needs packages that are not here. Run this once, then make again:" >&2
+        echo "    sudo apt-get install -y --no-install-recommends$*" >&2
+        exit 3
+    fi
+    echo "setup: installing$*"
+    log=$(mktemp)
+    export DEBIAN_FRONTEND=noninteractive
+    # shellcheck disable=SC2048,SC2086
+    if ! { $as apt-get update && $as apt-get install -y --no-install-recommends $*; } > "$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        echo "setup: apt failed; the whole log is $log" >&2
+        exit 3
+    fi
+    rm -f "$log"
+}
+
+# The Python environment of the tests, remade when the list of requirements changes.
+make_venv() {
+    venv=$top/build/venv
+    list=$top/test/py/requirements.txt
+    cmp -s "$list" "$venv/installed.txt" && "$venv/bin/python" -c '' 2> /dev/null && return
+    echo "setup: making the Python environment build/venv"
+    mkdir -p "$top/build"
+    rm -rf "$venv"
+    if ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check -r "$list"; }; then
+        echo "setup: the Python environment could not be made; is PyPI reachable?" >&2
+        exit 3
+    fi
+    cp "$list" "$venv/installed.txt"
+}
+
+case "${1:-}" in
+build|test|fmt) ;;
+*) echo "usage: setup.sh build|test|fmt" >&2; exit 2 ;;
+esac
+lacking=$(missing "$1")
+[ -z "$lacking" ] || install "$lacking"
+lacking=$(missing "$1")
+if [ -n "$lacking" ]; then
+    echo "setup: still missing after installation:$lacking" >&2
+    exit 3
+fi
+[ "$1" != test ] || make_venv
