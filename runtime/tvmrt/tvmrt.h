@@ -1,0 +1,469 @@
+/* tvmrt.h: the one header of the embedded runtime: status codes, log, model tables, contexts, the engine and the
+ * operating system functions that a port supplies. C99 and C++; no heap, no dependency beyond the port's own.
+ * A generated package and the runtime that it is linked with must agree on TVMRT_ABI_VERSION.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TVMRT_H
+#define TVMRT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Configuration: define on the command line, the same for every file of a program -------------------------- */
+
+/* Threads that may work on one run, the calling thread included: N starts N - 1 threads. 0 (or 1): single thread, no
+ * thread code is compiled and the port's thread functions are not referenced. At most TVMRT_MAX_WORKERS. */
+#ifndef TVMRT_NUM_WORKERS
+#define TVMRT_NUM_WORKERS 4
+#endif
+
+/* 0 removes the log: its functions become empty inline functions and its ring takes no memory. */
+#ifndef TVMRT_LOG_ENABLE
+#define TVMRT_LOG_ENABLE 1
+#endif
+
+/* Records that the log keeps; a power of two. The oldest record gives way when the ring is full. */
+#ifndef TVMRT_LOG_CAPACITY
+#define TVMRT_LOG_CAPACITY 32
+#endif
+
+/* Bytes of a worker's stack where the port allots it (FreeRTOS); a port of a hosted system uses the system's default
+ * unless this is defined. docs/tvmrt.md says how large it must be. */
+#if defined(TVMRT_PORT_FREERTOS) && !defined(TVMRT_WORKER_STACK_BYTES)
+#define TVMRT_WORKER_STACK_BYTES 4096
+#endif
+
+/* Room for the port's own objects. A port file checks at compile time that its types fit and names the macro to raise. */
+#ifndef TVMRT_MUTEX_BYTES
+#define TVMRT_MUTEX_BYTES (sizeof(void *) == 8 ? 64 : 96)
+#endif
+#ifndef TVMRT_COND_BYTES
+#define TVMRT_COND_BYTES (sizeof(void *) == 8 ? 64 : 112)
+#endif
+#ifndef TVMRT_THREAD_BYTES
+#ifdef TVMRT_PORT_FREERTOS
+#define TVMRT_THREAD_BYTES (512 + TVMRT_WORKER_STACK_BYTES)
+#else
+#define TVMRT_THREAD_BYTES 16
+#endif
+#endif
+
+/* Layout of the tables below and contract of the kernels; a package states the one that it was generated for. */
+#define TVMRT_ABI_VERSION 1u
+
+/* Limits of the layer queue's packed word: 8 bits of workers, 24 bits of tasks. */
+#define TVMRT_MAX_WORKERS 127
+#define TVMRT_MAX_LAYER_TASKS 0xFFFFFFu
+
+#if TVMRT_NUM_WORKERS < 0 || TVMRT_NUM_WORKERS > TVMRT_MAX_WORKERS
+#error "TVMRT_NUM_WORKERS must be 0..127"
+#endif
+#if (TVMRT_LOG_CAPACITY) < 1 || ((TVMRT_LOG_CAPACITY) & ((TVMRT_LOG_CAPACITY)-1)) != 0
+#error "TVMRT_LOG_CAPACITY must be a power of two"
+#endif
+#define TVMRT_THREADED (TVMRT_NUM_WORKERS > 1)
+
+/* Placement of static memory: TVMRT_ALIGNED(64) TVMRT_SECTION(".ccmram") static uint8_t ws[...]. */
+#if defined(__GNUC__)
+#define TVMRT_ALIGNED(bytes) __attribute__((aligned(bytes)))
+#define TVMRT_SECTION(name) __attribute__((section(name)))
+#else
+#error "tvmrt needs a compiler with GNU attributes (gcc, clang, armclang)"
+#endif
+
+/* ---- Status ---------------------------------------------------------------------------------------------------- */
+
+/* Every status of the runtime: name, value, what to do. 0 is success. Kernels may return any other non-zero value of
+ * their own; it reaches the caller unchanged. */
+#define TVMRT_STATUS_TABLE(X)                                                                    \
+    X(TVMRT_OK, 0, "success")                                                                    \
+    X(TVMRT_E_NULL, -1, "a required pointer is null")                                            \
+    X(TVMRT_E_SID, -2, "storage id is not in the tensor map")                                    \
+    X(TVMRT_E_ABI, -3, "package and runtime differ in ABI or configuration: rebuild both")       \
+    X(TVMRT_E_WORKSPACE, -4, "workspace is smaller than the package's WORKSPACE_SIZE")           \
+    X(TVMRT_E_ALIGNMENT, -5, "workspace is not aligned to the package's WORKSPACE_ALIGN")        \
+    X(TVMRT_E_BUSY, -6, "engine is in use: wait for the runs in progress")                       \
+    X(TVMRT_E_PORT, -7, "the operating system refused a mutex, condition, thread or barrier")    \
+    X(TVMRT_E_UNSUPPORTED, -8, "this port has no threads")                                       \
+    X(TVMRT_E_STATE, -9, "instance is not initialised: call its init function first")            \
+    X(TVMRT_E_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model")
+
+typedef enum tvmrt_status {
+#define TVMRT_STATUS_ROW(name, value, text) name = value,
+    TVMRT_STATUS_TABLE(TVMRT_STATUS_ROW)
+#undef TVMRT_STATUS_ROW
+        TVMRT_STATUS_END = 0x7FFFFFFF /* makes the enum as wide as int32_t */
+} tvmrt_status_t;
+
+/* A constant sentence for a status of the table, "status of a kernel" for any other value. Never null. */
+const char *tvmrt_status_text(int32_t status);
+
+/* ---- Log ------------------------------------------------------------------------------------------------------- */
+
+typedef enum tvmrt_log_level {
+    TVMRT_LOG_DEBUG = 0,
+    TVMRT_LOG_INFO = 1,
+    TVMRT_LOG_WARNING = 2,
+    TVMRT_LOG_ERROR = 3
+} tvmrt_log_level_t;
+
+/* What the log keeps: a status or a kernel's own code, and the operator or (for TVMRT_E_SID) the storage id that it
+ * concerns; -1 where neither applies. */
+typedef struct tvmrt_log_record {
+    tvmrt_log_level_t level;
+    int32_t code;
+    int32_t op_id;
+} tvmrt_log_record_t;
+
+/* Called on the thread that pushes, while a run may be in progress: it must be short and must not run a model. */
+typedef void (*tvmrt_log_callback_t)(const tvmrt_log_record_t *record);
+
+#if TVMRT_LOG_ENABLE
+/* Sets (or with NULL removes) the function that sees every record as it is pushed. Any thread, any time. */
+void tvmrt_log_set_callback(tvmrt_log_callback_t callback);
+/* Appends a record; drops the oldest one when the ring is full. Never waits. Any thread, any time. */
+void tvmrt_log_push(tvmrt_log_level_t level, int32_t code, int32_t op_id);
+/* Takes the oldest record; false when there is none. Any thread, any time. */
+bool tvmrt_log_pop(tvmrt_log_record_t *out_record);
+/* Removes all records and sets the count of dropped ones to 0. */
+void tvmrt_log_clear(void);
+/* Records in the ring: exact when no other thread pushes or pops at the moment. */
+uint32_t tvmrt_log_count(void);
+/* Records lost since the last clear because the ring was full. */
+uint32_t tvmrt_log_dropped(void);
+#else
+static inline void tvmrt_log_set_callback(tvmrt_log_callback_t callback) { (void)callback; }
+static inline void tvmrt_log_push(tvmrt_log_level_t level, int32_t code, int32_t op_id)
+{
+    (void)level;
+    (void)code;
+    (void)op_id;
+}
+static inline bool tvmrt_log_pop(tvmrt_log_record_t *out_record)
+{
+    (void)out_record;
+    return false;
+}
+static inline void tvmrt_log_clear(void) {}
+static inline uint32_t tvmrt_log_count(void) { return 0; }
+static inline uint32_t tvmrt_log_dropped(void) { return 0; }
+#endif
+
+/* ---- Model tables: all const, made by the compiler -------------------------------------------------------------- */
+
+/* Who executes an operator. The engine calls every operator through its function, whatever the kind; the kind tells
+ * tools and applications where the work goes. */
+typedef enum tvmrt_backend_kind {
+    TVMRT_BACKEND_CPU = 0,
+    TVMRT_BACKEND_VTA = 1,
+    TVMRT_BACKEND_EXTERNAL = 2 /* a library or another compiler's code */
+} tvmrt_backend_kind_t;
+
+typedef enum tvmrt_storage_kind {
+    TVMRT_STORAGE_INPUT = 0,    /* index: which input of the model */
+    TVMRT_STORAGE_OUTPUT = 1,   /* index: which output of the model */
+    TVMRT_STORAGE_CONSTANT = 2, /* index: 0 */
+    TVMRT_STORAGE_WORKSPACE = 3 /* index: 0 */
+} tvmrt_storage_kind_t;
+
+/* Where a storage id lives. Row i of a tensor map describes sid i. Views share bytes by overlapping rows. */
+typedef struct tvmrt_tensor_map_entry {
+    int32_t sid;
+    tvmrt_storage_kind_t kind;
+    uint32_t index;
+    size_t offset; /* bytes from the start of the input, output, constant area or workspace */
+    size_t size;   /* bytes; 0 for an empty tensor */
+} tvmrt_tensor_map_entry_t;
+
+/* One operator of the model. Its arguments are the pointers of its inputs and then of its outputs, in this order. */
+typedef struct tvmrt_op_desc {
+    const char *name;
+    tvmrt_backend_kind_t backend;
+    const int32_t *input_sids;
+    const int32_t *output_sids;
+    uint16_t num_inputs;
+    uint16_t num_outputs;
+    uint32_t parts; /* tasks that the operator is cut into, at least 1; fixed at compile time */
+} tvmrt_op_desc_t;
+
+/* A kernel: computes part `part` of `parts` (the operator's own number) of an operator. `args` points to an array of
+ * `void *`: inputs, then outputs. Parts of one operator may run in any order and at the same time, so they write
+ * disjoint bytes. Returns 0, or a status that ends the run at the barrier of the layer. */
+typedef int32_t (*tvmrt_op_func_t)(const void *args, uint32_t part, uint32_t parts);
+
+/* Operators that do not depend on each other. Its tasks are all parts of its operators. */
+typedef struct tvmrt_schedule_layer {
+    const uint16_t *op_ids;
+    uint32_t num_ops;
+    uint32_t num_tasks; /* sum of parts over op_ids, at most TVMRT_MAX_LAYER_TASKS */
+} tvmrt_schedule_layer_t;
+
+/* The whole run: layers in order, a barrier after each. */
+typedef struct tvmrt_schedule_desc {
+    const tvmrt_schedule_layer_t *layers;
+    uint32_t num_layers;
+} tvmrt_schedule_desc_t;
+
+/* Everything that the compiler knows about a model. */
+typedef struct tvmrt_model_desc {
+    uint32_t abi_version; /* TVMRT_ABI_VERSION of the package */
+    const char *name;
+    uint32_t num_inputs;
+    uint32_t num_outputs;
+    uint32_t num_tensors;
+    uint32_t num_ops;
+    const tvmrt_tensor_map_entry_t *tensor_map; /* num_tensors rows */
+    const tvmrt_op_desc_t *op_descs;            /* num_ops rows */
+    const tvmrt_op_func_t *cpu_funcs;           /* num_ops rows */
+    const tvmrt_schedule_desc_t *schedule;
+    size_t const_bytes;
+    size_t workspace_bytes;
+    size_t workspace_align; /* a power of two */
+} tvmrt_model_desc_t;
+
+/* ---- Port: what an operating system supplies ------------------------------------------------------------------- */
+
+/* Opaque room for the port's types. All functions return 0 or TVMRT_E_PORT (TVMRT_E_UNSUPPORTED without threads). */
+typedef union tvmrt_mutex {
+    void *pointer;
+    uint64_t word;
+    unsigned char bytes[TVMRT_MUTEX_BYTES];
+} tvmrt_mutex_t;
+
+typedef union tvmrt_cond {
+    void *pointer;
+    uint64_t word;
+    unsigned char bytes[TVMRT_COND_BYTES];
+} tvmrt_cond_t;
+
+typedef union tvmrt_thread {
+    void *pointer;
+    uint64_t word;
+    unsigned char bytes[TVMRT_THREAD_BYTES];
+} tvmrt_thread_t;
+
+/* Counts tasks down: one thread waits until as many arrivals came as the last reset announced. */
+typedef struct tvmrt_barrier {
+    tvmrt_mutex_t mutex;
+    tvmrt_cond_t done;
+    uint32_t pending; /* arrivals still to come; atomic */
+    uint32_t waiting; /* 1 while the waiting thread sleeps or is about to; atomic */
+    uint32_t spin;    /* times to look at `pending` before sleeping */
+} tvmrt_barrier_t;
+
+typedef void (*tvmrt_thread_func_t)(void *arg);
+
+int tvmrt_mutex_init(tvmrt_mutex_t *mutex);
+int tvmrt_mutex_lock(tvmrt_mutex_t *mutex);
+int tvmrt_mutex_unlock(tvmrt_mutex_t *mutex);
+int tvmrt_mutex_destroy(tvmrt_mutex_t *mutex);
+
+/* The caller of wait, signal and broadcast holds the mutex that all waiters of this condition use. Wake-ups without a
+ * signal are allowed: waiters test their predicate in a loop. */
+int tvmrt_cond_init(tvmrt_cond_t *cond);
+int tvmrt_cond_wait(tvmrt_cond_t *cond, tvmrt_mutex_t *mutex);
+int tvmrt_cond_signal(tvmrt_cond_t *cond);
+int tvmrt_cond_broadcast(tvmrt_cond_t *cond);
+int tvmrt_cond_destroy(tvmrt_cond_t *cond);
+
+/* `thread` stays where it is until joined; it holds whatever the port needs, a stack included. */
+int tvmrt_thread_create(tvmrt_thread_t *thread, tvmrt_thread_func_t func, void *arg);
+int tvmrt_thread_join(tvmrt_thread_t *thread);
+
+/* `spin` as tvmrt_port_spin returns it. */
+int tvmrt_barrier_init(tvmrt_barrier_t *barrier, uint32_t spin);
+/* Announces `count` arrivals. Only between a completed sync (or the init) and the first arrival. */
+int tvmrt_barrier_reset(tvmrt_barrier_t *barrier, uint32_t count);
+/* One of the announced arrivals; what the caller wrote before is seen by whoever returns from sync. */
+int tvmrt_barrier_arrive(tvmrt_barrier_t *barrier);
+/* Returns when all announced arrivals came. One thread at a time. */
+int tvmrt_barrier_sync(tvmrt_barrier_t *barrier);
+int tvmrt_barrier_destroy(tvmrt_barrier_t *barrier);
+
+/* How often a thread of `workers` should look for work before it sleeps; 0 where spinning would starve others, such as
+ * on a single processor or under fixed priorities. */
+uint32_t tvmrt_port_spin(uint32_t workers);
+
+/* ---- Engine ---------------------------------------------------------------------------------------------------- */
+
+struct tvmrt_engine;
+struct tvmrt_context;
+
+/* The explicit queue of the current layer: entry k is (operator, part), found from the layer's operators and their
+ * parts, so that nothing is copied and a layer may have any number of tasks. */
+typedef struct tvmrt_layer_queue {
+    const struct tvmrt_context *context;
+    const tvmrt_schedule_layer_t *layer;
+    uint32_t head; /* atomic: workers allowed << 24 | tasks left */
+} tvmrt_layer_queue_t;
+
+/* A thread of the engine. Worker 0 is the thread that calls run and has no entry of this type. */
+typedef struct tvmrt_worker {
+    tvmrt_thread_t thread;
+    tvmrt_cond_t wake;
+    struct tvmrt_engine *engine;
+    uint32_t index;    /* 1.. */
+    uint32_t sleeping; /* under the engine's mutex */
+} tvmrt_worker_t;
+
+/* Workers and the queue that they share. Put it into static storage, start it as TVMRT_ENGINE_INIT, and let any number
+ * of instances of any number of packages use it. All members belong to the runtime. */
+typedef struct tvmrt_engine {
+    size_t self_size; /* finds files compiled with different configurations */
+    uint32_t state;   /* atomic: off, starting, idle, running, stopping */
+#if TVMRT_THREADED
+    uint32_t num_threads; /* started: 0..TVMRT_NUM_WORKERS - 1 */
+    uint32_t spin;
+    uint32_t sleepers;    /* atomic: threads that sleep or are about to */
+    uint32_t stop;        /* atomic */
+    uint32_t failed_task; /* under mutex: the lowest failed task of the layer */
+    int32_t failed_status;
+    tvmrt_mutex_t mutex;
+    tvmrt_layer_queue_t task_queue;
+    tvmrt_barrier_t layer_barrier;
+    tvmrt_worker_t workers[TVMRT_NUM_WORKERS - 1];
+#endif
+} tvmrt_engine_t;
+
+/* static tvmrt_engine_t engine = TVMRT_ENGINE_INIT; (the other members start as zero) */
+#if TVMRT_THREADED
+#define TVMRT_ENGINE_INIT \
+    {                     \
+        sizeof(tvmrt_engine_t), 0, 0, 0, 0, 0, 0, 0, {0}, {0, 0, 0}, {{0}, {0}, 0, 0, 0}, { {{0}, {0}, 0, 0, 0} } \
+    }
+#else
+#define TVMRT_ENGINE_INIT      \
+    {                          \
+        sizeof(tvmrt_engine_t), 0 \
+    }
+#endif
+
+/* What the engine calls for an operator. */
+typedef struct tvmrt_op_exec {
+    tvmrt_op_func_t func;
+    const void *args; /* array of void *: inputs, then outputs */
+} tvmrt_op_exec_t;
+
+/* One instance of a model at run time: where its bytes are and how its operators are called. Belongs to one run at a
+ * time; different contexts may run at the same time. */
+typedef struct tvmrt_context {
+    const tvmrt_model_desc_t *model;
+    tvmrt_engine_t *engine;          /* NULL: the default engine */
+    const void *const *inputs;       /* model->num_inputs pointers, bound before each run */
+    void *const *outputs;            /* model->num_outputs pointers, bound before each run */
+    const void *const_workspace;     /* model->const_bytes */
+    void *workspace;                 /* model->workspace_bytes */
+    const tvmrt_op_exec_t *op_execs; /* model->num_ops entries */
+    uint32_t max_workers;            /* threads that a run may use, the caller included; 0: as many as there are */
+} tvmrt_context_t;
+
+/* The engine of a program that does not bring its own; one object in static storage. */
+tvmrt_engine_t *tvmrt_engine_default(void);
+
+/* Starts the workers of `engine` (NULL: the default one) if they are not running yet. May be called by several threads
+ * at once. When the system gives fewer threads than asked for, the engine works with those and logs a warning.
+ * Errors: TVMRT_E_ABI (engine made under another configuration), TVMRT_E_BUSY (being shut down), TVMRT_E_PORT. */
+int32_t tvmrt_engine_init(tvmrt_engine_t *engine);
+
+/* Stops and joins the workers; the engine can be started again. TVMRT_E_BUSY while a run is in progress. */
+int32_t tvmrt_engine_shutdown(tvmrt_engine_t *engine);
+
+/* Runs all layers on context->engine and returns 0, or the status of the first failed task in schedule order of the
+ * first layer that failed (the same for every number of workers). All tasks of that layer run, none of later ones.
+ * When the engine is not started, or runs something for another thread at the moment, the calling thread does all the
+ * work itself: two runs never wait for each other. Results do not depend on the number of workers. */
+int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule);
+
+/* The same on the calling thread alone; needs no engine. */
+int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule);
+
+/* ---- Semantic layer -------------------------------------------------------------------------------------------- */
+
+/* Prepares `context` for `model`: checks ABI, workspace size and alignment, and clears the rest; inputs, outputs,
+ * op_execs and engine are set by the caller afterwards. `workspace` may be NULL when the model needs none, so may
+ * `const_workspace`. Errors: TVMRT_E_NULL, TVMRT_E_ABI, TVMRT_E_WORKSPACE, TVMRT_E_ALIGNMENT, each with a log record. */
+int32_t tvmrt_semantic_init(tvmrt_context_t *context, const tvmrt_model_desc_t *model, const void *const_workspace,
+                            void *workspace, size_t workspace_size);
+
+/* The address of storage id `sid` in `context`. Constants come back without `const` because argument tables hold one
+ * kind of pointer; kernels never write them. Errors, each with a log record: TVMRT_E_SID (no such id, or its row is
+ * inconsistent), TVMRT_E_NULL (the input, output or area that it lies in is null; allowed when its size is 0). */
+int32_t tvmrt_semantic_resolve_sid(const tvmrt_context_t *context, int32_t sid, void **out_pointer);
+
+/* Resolves the arguments of all operators in order into `args` (inputs, then outputs, of operator 0, 1, ...), which
+ * holds `num_args` pointers, and fills op_execs (model->num_ops entries) with functions and argument addresses.
+ * TVMRT_E_SID when num_args is not the sum over all operators. A package's model_fill_args is this call. */
+int32_t tvmrt_semantic_fill_args(const tvmrt_context_t *context, void **args, size_t num_args,
+                                 tvmrt_op_exec_t *op_execs);
+
+/* ---- Atomics: for tvmrt.c and ports ----------------------------------------------------------------------------- */
+
+#if defined(__GCC_ATOMIC_INT_LOCK_FREE) && __GCC_ATOMIC_INT_LOCK_FREE == 2
+#define TVMRT_ATOMICS 1
+#else
+#define TVMRT_ATOMICS 0 /* a single core without atomic instructions: plain accesses, one thread */
+#if TVMRT_THREADED
+#error "this processor has no atomic instructions: set TVMRT_NUM_WORKERS to 0"
+#endif
+#endif
+
+static inline uint32_t tvmrt_atomic_load(const uint32_t *word)
+{
+#if TVMRT_ATOMICS
+    return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+#else
+    return *word;
+#endif
+}
+
+static inline void tvmrt_atomic_store(uint32_t *word, uint32_t value)
+{
+#if TVMRT_ATOMICS
+    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+#else
+    *word = value;
+#endif
+}
+
+/* Returns the value after adding. */
+static inline uint32_t tvmrt_atomic_add(uint32_t *word, uint32_t amount)
+{
+#if TVMRT_ATOMICS
+    return __atomic_add_fetch(word, amount, __ATOMIC_SEQ_CST);
+#else
+    return *word += amount;
+#endif
+}
+
+/* Replaces *word by `desired` if it equals `expected`; says whether it did. */
+static inline bool tvmrt_atomic_replace(uint32_t *word, uint32_t expected, uint32_t desired)
+{
+#if TVMRT_ATOMICS
+    return __atomic_compare_exchange_n(word, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+#else
+    if (*word != expected)
+        return false;
+    *word = desired;
+    return true;
+#endif
+}
+
+/* Tells the processor that this thread spins. */
+static inline void tvmrt_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __asm__ __volatile__("pause");
+#elif defined(__aarch64__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
