@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text out: a growing buffer with indentation, used by every printer and by the C writer. Text in: the one lexer that
+ * the graph, loop and schedule parsers share. Also interned strings and overflow-checked sizes. */
+#ifndef LATHE_BASE_TEXT_H
+#define LATHE_BASE_TEXT_H
+#include "base/arena.h"
+#include "base/diag.h"
+
+typedef struct writer {
+    arena *a;
+    char *data; /* NUL-terminated */
+    size_t len, cap;
+    uint32_t indent;   /* current depth */
+    uint32_t step;     /* spaces a level, set by writer_init to 2 */
+    bool line_started; /* indentation of the current line is written */
+} writer;
+
+void writer_init(writer *w, arena *a);
+void w_str(writer *w, const char *s);                                            /* newline aware: indents line starts */
+void w_fmt(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void w_line(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* w_fmt and a newline */
+void w_open(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* line ending in " {", indents */
+void w_close(writer *w, const char *tail);                                       /* dedents, "}" and tail and newline */
+void w_quoted(writer *w, const char *s, size_t n);                               /* "..." with C escapes */
+/* Shortest text that reads back as the same value of `bits` 32 or 64; "inf", "-inf", "nan". */
+void w_float(writer *w, double v, uint32_t bits);
+
+/* --- interned strings: equal text, equal pointer ------------------------------------------------------------------ */
+typedef struct interner interner;
+interner *interner_new(arena *a);
+const char *intern(interner *in, const char *s);
+const char *intern_n(interner *in, const char *s, size_t n);
+
+/* --- lexer -------------------------------------------------------------------------------------------------------- */
+typedef enum token_kind {
+    TOK_END,
+    TOK_IDENT,  /* [A-Za-z_][A-Za-z0-9_.]*  */
+    TOK_VAR,    /* %name, or %"any text"; `text` without the sigil */
+    TOK_SYMBOL, /* @name, or @"any text" */
+    TOK_INT,
+    TOK_FLOAT,  /* also inf, nan after a sign or alone */
+    TOK_STRING, /* unescaped in `text`, `len` bytes */
+    TOK_PUNCT   /* one of ( ) [ ] { } < > , : ; = + - * / % ! & | ^ ? ~ @ and the two-character -> == != <= >= && || << >> // is a comment to the end of the line */
+} token_kind;
+
+typedef struct token {
+    token_kind kind;
+    const char *text; /* interned, NUL-terminated */
+    size_t len;
+    int64_t i;
+    double f;
+    src_loc loc;
+} token;
+
+typedef struct lexer {
+    arena *a;
+    interner *names;
+    diags *d;
+    const char *file;
+    const char *pos, *end, *line_start;
+    uint32_t line;
+    uint32_t depth; /* nesting, for parsers: refuse above LEXER_MAX_DEPTH */
+    token tok;      /* the current token */
+    bool failed;    /* set by the first lexical or syntax error */
+} lexer;
+#define LEXER_MAX_DEPTH 200u
+
+/* Text need not be NUL-terminated; the first token is read. */
+void lexer_init(lexer *l, arena *a, interner *names, diags *d, const char *file, const char *text, size_t len);
+void lexer_next(lexer *l);
+bool lexer_is(const lexer *l, const char *punct_or_ident);
+bool lexer_accept(lexer *l, const char *punct_or_ident); /* consumes when it matches */
+bool lexer_expect(lexer *l, const char *punct_or_ident); /* or an error "expected X before Y" */
+bool lexer_error(lexer *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* at the current token; false */
+
+/* --- sizes from files --------------------------------------------------------------------------------------------- */
+static inline bool size_mul(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline bool size_add(size_t a, size_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
+static inline bool i64_mul(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline bool i64_add(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
+#endif

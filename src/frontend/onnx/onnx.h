@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX to graph IR. onnx_read: a bounded, table-driven protobuf wire reader over the mapped file (depth limit, no copies of
+ * tensor data). onnx_import: operators by (domain, name, version) through one table, model-local functions inlined. */
+#ifndef LATHE_FRONTEND_ONNX_ONNX_H
+#define LATHE_FRONTEND_ONNX_ONNX_H
+#include "base/file.h"
+#include "graph/graph.h"
+#include "graph/op.h"
+
+typedef struct onnx_dim_fix {
+    const char *name;          /* symbol name (rank 1), or input name */
+    bool is_input;
+    uint32_t rank;
+    int64_t dims[TYPE_MAX_RANK];
+} onnx_dim_fix;
+
+typedef struct onnx_options {
+    const onnx_dim_fix *fixes;
+    uint32_t n_fixes;
+} onnx_options;
+
+/* bytes must stay mapped for the whole compile: constants point into them. path: for messages and external data, which
+ * must lie under the model's folder. */
+bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *o, graph_module **out);
+/* One TensorProto (a .pb test-data file) as a constant. */
+bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **out_name, const tensor_data **out);
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graph IR: modules of functions of nodes over typed values (docs/graph-ir.md). Everything is allocated in the
+ * compiler's arena; pointers stay valid for the whole compile. A function's node list is in topological order: a node
+ * stands after the nodes that make its inputs. Regions (bodies of If, Loop, Scan) and fused groups are functions of the
+ * same module, closed: they see nothing but their parameters. */
+#ifndef LATHE_GRAPH_GRAPH_H
+#define LATHE_GRAPH_GRAPH_H
+#include "base/vec.h"
+#include "type/attr.h"
+#include "type/type.h"
+
+struct graph_op;
+typedef struct graph_node graph_node;
+typedef struct graph_func graph_func;
+
+typedef struct graph_value {
+    const char *name;  /* interned, unique in its function; printed %name */
+    type type;         /* TYPE_NONE until inferred */
+    type declared;     /* what the model states about it (value_info, outputs); TYPE_NONE: nothing */
+    graph_node *def;   /* NULL: a parameter of the function */
+    uint32_t index;    /* result index in def, or parameter index */
+    uint32_t mark;     /* scratch of one pass; undefined elsewhere */
+} graph_value;
+
+struct graph_node {
+    const struct graph_op *op;
+    graph_value **inputs; /* NULL entries: optional inputs left out */
+    uint32_t n_inputs;
+    graph_value **outputs; /* all present; results that the model leaves out have no uses */
+    uint32_t n_outputs;
+    attr *attrs; /* those that differ from the row's default, in the row's order */
+    uint32_t n_attrs;
+    src_loc loc;
+    uint32_t mark; /* scratch of one pass */
+};
+
+struct graph_func {
+    const char *name; /* interned; printed @name */
+    VEC(graph_value *) params;
+    VEC(graph_value *) results;
+    VEC(graph_node *) nodes;
+    VEC(attr) attrs; /* "primitive" = 1: a fused group, lowered as one kernel; "target" = "vta": whose business it is */
+    struct graph_module *module;
+    uint32_t next_value; /* fresh value names */
+};
+
+typedef struct graph_module {
+    VEC(graph_func *) funcs; /* in creation order; "main" is the entry */
+    compiler *c;
+} graph_module;
+
+/* --- building ----------------------------------------------------------------------------------------------------- */
+graph_module *graph_module_new(compiler *c);
+graph_func *graph_func_new(graph_module *m, const char *name); /* name is made unique by a suffix when taken */
+graph_func *graph_module_find(const graph_module *m, const char *name);
+void graph_module_remove(graph_module *m, graph_func *f);
+graph_value *graph_add_param(graph_func *f, const char *name, type t); /* name made unique; "" gives a fresh one */
+void graph_add_result(graph_func *f, graph_value *v);
+/* Appends a node; attrs equal to their default are dropped, the rest are put in the row's order (copied). Outputs are
+ * made with fresh names (or out_names[i] made unique) and TYPE_NONE. */
+graph_node *graph_add_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
+                           const attr *attrs, uint32_t n_out, const char *const *out_names, src_loc loc);
+/* The same without appending it; the caller places it. */
+graph_node *graph_new_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
+                           const attr *attrs, uint32_t n_out, const char *const *out_names, src_loc loc);
+graph_value *graph_add_constant(graph_func *f, const tensor_data *t, const char *name, src_loc loc); /* typed at once */
+/* One-output convenience: op by name, infers the type; NULL after a diagnostic. The node is appended, or, with `before`
+ * set, placed in front of that node. attrs may be NULL. Used by importers and passes that compose operators. */
+graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
+                        const attr *attrs, src_loc loc);
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+const attr *graph_attr(const graph_node *n, const char *name); /* stored or default; NULL: not declared */
+int64_t graph_attr_int(const graph_node *n, const char *name);   /* asserts the kind */
+double graph_attr_float(const graph_node *n, const char *name);
+const char *graph_attr_string(const graph_node *n, const char *name);
+dtype graph_attr_dtype(const graph_node *n, const char *name);
+uint32_t graph_attr_ints(const graph_node *n, const char *name, const int64_t **out);
+const tensor_data *graph_constant(const graph_value *v); /* NULL when v is NULL or not a constant */
+/* The constant as at most `max` int64 numbers; false when not a constant integer tensor or too long. */
+bool graph_constant_ints(const graph_value *v, uint32_t max, int64_t *out, uint32_t *out_n);
+const attr *graph_func_attr(const graph_func *f, const char *name);
+
+/* --- changing ----------------------------------------------------------------------------------------------------- */
+void graph_replace_uses(graph_func *f, graph_value *from, graph_value *to); /* node inputs and results */
+uint32_t graph_count_uses(const graph_func *f, const graph_value *v);
+void graph_remove_dead(graph_func *f); /* pure nodes whose outputs nobody uses */
+void graph_insert_before(graph_func *f, graph_node *at, graph_node *n);
+bool graph_sort(graph_func *f); /* stable topological order; false: a cycle */
+
+/* --- text (docs/graph-ir.md) -------------------------------------------------------------------------------------- */
+void graph_print(writer *w, const graph_module *m);
+void graph_print_func(writer *w, const graph_func *f);
+bool graph_parse(compiler *c, const char *file, const char *text, size_t len, graph_module **out);
+
+/* --- checking ----------------------------------------------------------------------------------------------------- */
+/* Structure: order, uses, unique names, arity, attributes by schema, closed functions, known callees; and, where types
+ * are present, that they agree with the type relations. Reports every fault as DIAG_VERIFY. */
+bool graph_verify(compiler *c, const graph_module *m);
+/* Types of all values from the parameters on. Where a relation cannot tell a shape (it depends on data), the declared
+ * type is taken as a checked assertion. */
+bool graph_infer(compiler *c, graph_module *m);
+bool graph_infer_node(compiler *c, graph_node *n); /* sets the outputs' types */
+#endif

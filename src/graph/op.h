@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operator rows. A node points at its row; built-in rows come from graph_ops.def, users register theirs into the
+ * compiler context in the same way. A row says everything the graph passes need; its `te` part (compute definition and
+ * default schedule, te/te_op.h) is attached by `te` and only forward-declared here. */
+#ifndef LATHE_GRAPH_OP_H
+#define LATHE_GRAPH_OP_H
+#include "graph/graph.h"
+
+struct te_op;
+
+/* How an operator may be fused (TVM's op pattern kinds), in rising order of rigidity. */
+typedef enum graph_class {
+    CLASS_ELEMENTWISE, /* output[i] from input[i] of the same shape */
+    CLASS_BROADCAST,   /* output[i] from inputs by broadcasting */
+    CLASS_INJECTIVE,   /* each output element reads one element of each input: transpose, slice, concatenate */
+    CLASS_REDUCTION,   /* sum, max, argmax, softmax: injective producers may be inlined into it */
+    CLASS_OUT_FUSABLE, /* convolution, matmul, pooling: element-wise consumers may be fused into its store */
+    CLASS_OPAQUE       /* neither */
+} graph_class;
+
+typedef enum graph_effect { EFFECT_PURE, EFFECT_RANDOM, EFFECT_STATEFUL } graph_effect;
+
+#define OPF_VIEW 1u        /* output is the first input's bytes under another shape (reshape) */
+#define OPF_COMMUTATIVE 2u /* two inputs that may be swapped */
+#define OPF_NO_FUSE 4u     /* ends fusion on both sides (quantize) */
+#define OPF_CALL 8u        /* calls functions of the module (fused group, If, Loop) */
+#define OPF_NO_FOLD 16u    /* constant folding leaves it alone */
+
+/* Type relation: input types are known and inputs are not poisoned; sets out[0..n->n_outputs). Reports errors at n->loc.
+ * A dimension it cannot know is taken from n->outputs[i]->declared when that is static, else a fresh symbol (bounded
+ * when possible). */
+typedef bool (*graph_infer_fn)(compiler *c, const graph_node *n, type *out);
+
+typedef struct graph_op {
+    const char *name;        /* "nn.conv2d": letters, digits, _ and . ; in C identifiers . becomes _ */
+    int32_t min_in, max_in;  /* max_in -1: any number */
+    int32_t min_out, max_out;
+    graph_class cls;
+    graph_effect effect;
+    uint32_t flags;
+    graph_infer_fn infer;
+    const char *schema;      /* attributes: "axis:int=-1 keepdims:int=1 to:dtype perm:ints=[]"; no default: required */
+    const struct te_op *te;  /* NULL: cannot be lowered (constant, call) */
+    const attr_def *attrs;   /* made from the schema when the row is registered */
+    uint32_t n_attrs;
+    const attr *defaults;    /* one per attr_def; kind ATTR_* with the default's value; name NULL when required */
+} graph_op;
+
+/* Registers a copy of the row (the name must be new: DIAG_USAGE otherwise) and returns it; NULL after an error. */
+const graph_op *graph_register_op(compiler *c, const graph_op *row);
+void graph_register_builtin_ops(compiler *c); /* rows of graph_ops.def */
+void graph_op_set_te(compiler *c, const char *name, const struct te_op *te);
+const graph_op *graph_find_op(const compiler *c, const char *name); /* NULL: unknown */
+uint32_t graph_op_count(const compiler *c);
+const graph_op *graph_op_at(const compiler *c, uint32_t i); /* in order of registration */
+
+/* Helpers for type relations (graph/infer_util.c). Axes count from the end when negative. */
+bool infer_axis(compiler *c, const graph_node *n, int64_t axis, int32_t rank, int32_t *out);
+bool infer_same(compiler *c, const graph_node *n, type *out); /* one output typed like input 0 */
+bool infer_error(compiler *c, const graph_node *n, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+const type *infer_in(const graph_node *n, uint32_t i); /* type of input i; NULL when left out */
+/* The declared type of output i when it is a tensor of known rank; else NULL. */
+const type *infer_declared(const graph_node *n, uint32_t i);
+
+#define GRAPH_OP(id, name, imin, imax, omin, omax, cls, effect, flags, infer, compute, schedule, schema) \
+    bool infer(compiler *c, const graph_node *n, type *out);
+#include "graph/graph_ops.def"
+#undef GRAPH_OP
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graph passes are rows: name, function, what they need, give and break. The driver of passes checks the order, runs,
+ * verifies, times and dumps; a pass contains none of that. Each runs alone through `lathe opt --passes`. */
+#ifndef LATHE_GRAPH_PASS_H
+#define LATHE_GRAPH_PASS_H
+#include "graph/graph.h"
+
+typedef bool (*graph_pass_fn)(compiler *c, graph_module *m);
+
+#define FACT_TYPES 1u /* every value has its type */
+#define FACT_FUSED 2u /* main consists of calls of primitive functions, constants and views */
+
+/* X(id, name, function, needs, gives, breaks, lowest opt_level, one-line help) */
+#define GRAPH_PASSES(X)                                                                                                \
+    X(INFER, "infer-types", graph_infer, 0, FACT_TYPES, 0, 0, "types of all values")                                   \
+    X(SIMPLIFY, "simplify", graph_pass_simplify, FACT_TYPES, 0, 0, 1,                                                  \
+      "identities, transpose pairs, reshape chains, batch norm and pad into convolution")                              \
+    X(FOLD, "fold-constants", graph_pass_fold, FACT_TYPES, 0, 0, 2, "evaluate pure nodes of constants")                \
+    X(CSE, "cse", graph_pass_cse, FACT_TYPES, 0, 0, 1, "common subexpressions")                                        \
+    X(DCE, "dce", graph_pass_dce, 0, 0, 0, 0, "dead code")                                                             \
+    X(LAYOUT, "pack-weights", graph_pass_pack, FACT_TYPES, 0, 0, 3, "constant weights of convolutions and matmuls in kernel order") \
+    X(FUSE, "fuse", graph_pass_fuse, FACT_TYPES, FACT_FUSED, 0, 0, "groups of nodes become primitive functions")
+
+#define X(id, name, fn, needs, gives, breaks, level, help) bool fn(compiler *c, graph_module *m);
+GRAPH_PASSES(X)
+#undef X
+
+typedef struct pass_options {
+    const char *dump_dir;  /* NULL: none */
+    bool print_after_all;  /* into `dump`, when the text changed */
+    bool verify;           /* after each pass */
+    writer *dump;
+} pass_options;
+
+/* Runs the named passes ("a,b") or, with names NULL, the pipeline of the opt level. */
+bool graph_run_passes(compiler *c, graph_module *m, const char *names, const pass_options *o);
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The static plan: where every value lives, in which layer every operator runs, into how many parts it is cut. Pure data
+ * in, pure data out; knows loop-IR functions but no graph. */
+#ifndef LATHE_PLAN_PLAN_H
+#define LATHE_PLAN_PLAN_H
+#include "tir/tir.h"
+
+typedef enum plan_storage { STORE_INPUT, STORE_OUTPUT, STORE_CONSTANT, STORE_WORKSPACE } plan_storage;
+
+typedef struct plan_value {
+    const char *name;  /* for dumps */
+    plan_storage storage;
+    uint32_t index;    /* input, output or constant number */
+    uint64_t bytes;
+    uint64_t align;    /* min(64, largest power of two not above bytes), at least 1 */
+    int32_t parent;    /* >= 0: lies inside that value at `parent_offset` (views, concatenation by aliasing) */
+    uint64_t parent_offset;
+    /* results */
+    uint64_t offset;   /* in the workspace (workspace values) */
+    int32_t first_op, last_op;
+} plan_value;
+
+typedef struct plan_op {
+    const char *name;
+    tir_func *func;
+    const uint32_t *args; /* value of each parameter of func: inputs then outputs */
+    uint32_t n_args;
+    const tir_scratch *scratch; /* filled by plan_prepare */
+    uint32_t n_scratch;
+    uint32_t parts;       /* result: 1..workers' width */
+    uint64_t *scratch_offset; /* result: workspace offset of scratch i (part p at + p * bytes) */
+    uint32_t layer;       /* result */
+} plan_op;
+
+typedef struct plan_problem {
+    VEC(plan_value) values;
+    VEC(plan_op) ops; /* in a valid order */
+    uint32_t workers; /* width of the schedule; at least 1 */
+    bool split_parts; /* false (-O0): one part per operator */
+} plan_problem;
+
+typedef struct plan {
+    plan_problem *problem; /* values and ops carry their results */
+    uint32_t n_layers;
+    const uint32_t *const *layers; /* operator numbers per layer, ascending */
+    const uint32_t *layer_len;
+    uint64_t workspace_bytes;
+    uint64_t lower_bound_bytes; /* DESIGN: least over orders found of the greatest sum of live bytes, in-place counted */
+    uint64_t constant_bytes;
+    const char *order, *heuristic; /* what won, for the report */
+} plan;
+
+/* Chooses parts, in-place pairs (tir_can_alias), layers and offsets. Tries several orders and placements and keeps the
+ * best; deterministic. Values of one layer's operators never overlap unless they are the same storage on purpose. */
+bool plan_memory(compiler *c, plan_problem *p, plan *out);
+/* Checks a plan from scratch: no two values that are live in the same layer overlap, dependencies go to later layers. */
+bool plan_verify(compiler *c, const plan *p);
+void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
+/* A problem as text, for tests: "value x 64 workspace", "op f reads a b writes c inplace c=a parts 4". */
+bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out);
+#endif

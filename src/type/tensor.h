@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Constant tensors: immutable values with a static shape. The bytes are either dense (row-major, little-endian, any
+ * alignment, often inside the mapped model file) or a splat (one element that stands for all; never materialised unless
+ * somebody asks). */
+#ifndef LATHE_TYPE_TENSOR_H
+#define LATHE_TYPE_TENSOR_H
+#include "type/type.h"
+
+typedef enum tensor_kind { TENSOR_DENSE, TENSOR_SPLAT } tensor_kind;
+
+typedef struct tensor_data {
+    tensor_kind kind;
+    dtype dt;
+    uint32_t rank;
+    const int64_t *dims;
+    int64_t count;       /* elements */
+    const uint8_t *data; /* dense: count elements, unaligned; splat: one element. Borrowed: lives as long as the compile */
+    const char *file;    /* dense, inside a mapped file: its name; else NULL */
+    uint64_t offset;     /* then the offset in that file */
+} tensor_data;
+
+const tensor_data *tensor_dense(compiler *c, dtype dt, uint32_t rank, const int64_t *dims, const void *take_data);
+const tensor_data *tensor_splat(compiler *c, dtype dt, uint32_t rank, const int64_t *dims, const void *element);
+const tensor_data *tensor_scalar_f64(compiler *c, dtype dt, double v); /* rank 0 */
+const tensor_data *tensor_scalar_i64(compiler *c, dtype dt, int64_t v);
+const tensor_data *tensor_from_i64s(compiler *c, uint32_t n, const int64_t *v); /* i64[n] */
+const tensor_data *tensor_reshape(compiler *c, const tensor_data *t, uint32_t rank, const int64_t *dims); /* equal count */
+const uint8_t *tensor_element(const tensor_data *t, int64_t i); /* address of element i, unaligned */
+double tensor_get_f64(const tensor_data *t, int64_t i);
+int64_t tensor_get_i64(const tensor_data *t, int64_t i);
+/* All bytes, contiguous and aligned to 64; splats are filled. NULL when the memory is refused. */
+const uint8_t *tensor_bytes(arena *a, const tensor_data *t);
+size_t tensor_size(const tensor_data *t); /* bytes when dense */
+bool tensor_equal(const tensor_data *a, const tensor_data *b); /* same type and bytes; a splat equals its dense form */
+uint64_t tensor_hash(const tensor_data *t);
+type tensor_type(compiler *c, const tensor_data *t);
+/* "splat 0.5", "dense [1, 2, 3]" (numbers in row-major order; hex floats never), "file \"w.bin\" 128" (mapped ranges of
+ * more than 64 elements), "hex \"...\"" (other constants of more than 64 elements). Parsed back by tensor_parse given
+ * the type; `file` maps relative to the folder of the text. */
+void tensor_print(writer *w, const tensor_data *t);
+bool tensor_parse(compiler *c, lexer *l, const type *t, const tensor_data **out);
+#endif
