@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""All official ONNX cases, each compiled to C, built, run and compared, every time.
+
+    conformance.py [--lathe FILE] [--filter GLOB] [-j N] [--update] [--keep DIR]
+
+A batch of packages becomes one shared library with one copy of the runtime and runs in a child process; when the child
+dies, the case it was in is at fault and the rest goes to a new child. Tolerances are the cases' own. Cases that do not
+pass stand in conformance_expected_failures.txt as "CASE REASON"; a case that fails unlisted, or passes although listed,
+fails the run. --update rewrites that list and docs/onnx-conformance.md.
+"""
+import argparse
+import collections
+import ctypes
+import fnmatch
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import onnx
+
+import cases as official
+import package
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+LIST = os.path.join(HERE, "conformance_expected_failures.txt")
+TABLE = os.path.join(TOP, "docs", "onnx-conformance.md")
+BATCH = 50
+WORKERS = 2
+CFLAGS = ["-std=gnu99", "-O1", "-w", "-fPIC", "-ffp-contract=off", f"-DTVMRT_NUM_WORKERS={WORKERS}"]
+
+
+def compare(expected, actual, case):
+    """The wheel's own comparison: shape, dtype, then values within the case's tolerance. Raises package.Failure."""
+    for name, want in expected.items():
+        if name not in actual:
+            raise package.Failure(f"output {name} is missing")
+        got = actual[name]
+        if not isinstance(want, np.ndarray):
+            raise package.Failure(f"output {name}: {type(want).__name__} is not compared yet")
+        if want.dtype != got.dtype or want.shape != got.shape:
+            raise package.Failure(f"output {name}: {got.dtype}{list(got.shape)}, "
+                                  f"{want.dtype}{list(want.shape)} is expected")
+        if want.dtype.kind not in "biufc":
+            want, got = want.astype(np.float32), got.astype(np.float32)
+        try:
+            np.testing.assert_allclose(got, want, rtol=case.rtol, atol=case.atol)
+        except AssertionError as error:
+            detail = re.search(r"Mismatched elements: (\d+ / \d+)", str(error))
+            raise package.Failure(f"output {name}: {detail[1] if detail else 'some'} values differ") from None
+
+
+def run_case(library, case, folder):
+    model = onnx.load(case.model, load_external_data=False)
+    for inputs, outputs in official.data_sets(case, model):
+        compare(outputs, package.call(library, folder, module_name(case), inputs), case)
+
+
+def module_name(case):
+    return re.sub(r"\W", "_", case.name.removeprefix("test_"))
+
+
+# ---- The child: one shared library, its cases in order, one line of JSON per case -------------------------------------
+
+
+def child(library_path, listing):
+    with open(listing) as f:
+        todo = [(official.Case(**c), folder) for c, folder in json.load(f)]
+    library = ctypes.CDLL(library_path)
+    for case, folder in todo:
+        print(json.dumps({"start": case.name}), flush=True)
+        try:
+            run_case(library, case, folder)
+            message = None
+        except package.Failure as failure:
+            message = str(failure)
+        except Exception as error:  # a fault of the runner or of the data: show it, go on
+            message = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        print(json.dumps({"done": case.name, "message": message}), flush=True)
+
+
+def run_library(library_path, todo, folder, timeout):
+    """Runs the cases of one library in as many children as it takes; returns {case name: message or None}."""
+    results = {}
+    while todo:
+        listing = os.path.join(folder, "todo.json")
+        with open(listing, "w") as f:
+            json.dump([(vars(c), d) for c, d in todo], f)
+        command = [sys.executable, os.path.abspath(__file__), "--child", library_path, listing]
+        with open(os.path.join(folder, "child.err"), "w") as err:
+            try:
+                run = subprocess.run(command, stdout=subprocess.PIPE, stderr=err, timeout=timeout)
+                output, reason = run.stdout, f"run: died with status {run.returncode}"
+            except subprocess.TimeoutExpired as late:
+                output, reason = late.stdout or b"", f"run: no end after {timeout} s"
+        current = None
+        for line in output.decode(errors="replace").splitlines():
+            if not line.startswith('{"'):
+                continue
+            event = json.loads(line)
+            current = event.get("start")
+            if "done" in event:
+                results[event["done"]] = event["message"]
+        if current is None and not any(c.name in results for c, _ in todo):
+            current = todo[0][0].name  # it did not even load
+        if current is not None:
+            results[current] = reason
+        todo = [(c, d) for c, d in todo if c.name not in results]
+    return results
+
+
+# ---- Building ----------------------------------------------------------------------------------------------------------
+
+
+def build(folders, output, cc):
+    """One shared library of several packages and one copy of the runtime; returns None or the compiler's first error."""
+    runtime = [os.path.join(folders[0], "src", f) for f in ("tvmrt.c", "tvmrt_port_posix.c")]
+    command = [cc, *CFLAGS, "-shared", "-o", output]
+    for folder in folders:
+        command += ["-I", os.path.join(folder, "include"), f"-Wa,-I,{folder}", f"-Wa,-I,{folder}/src"]
+    command += ["-I", os.path.join(folders[0], "src")]
+    for folder in folders:
+        command += package.sources(folder)
+    listing = output + ".args"
+    with open(listing, "w") as f:
+        f.write("\n".join(json.dumps(a) for a in command[1:] + runtime + ["-lm", "-lpthread"]))
+    run = subprocess.run([cc, "@" + listing], capture_output=True, text=True, errors="replace")
+    if run.returncode == 0:
+        return None
+    lines = [s for s in run.stderr.splitlines() if "error" in s] or run.stderr.splitlines() or ["no message"]
+    return "build: " + re.sub(r"\S*/", "", lines[0])[:160]
+
+
+def build_and_run(todo, folder, options):
+    """Builds and runs a batch; when it does not build, its packages one by one, so that one bad package stands alone."""
+    library = os.path.join(folder, "batch.so")
+    error = build([d for _, d in todo], library, options.cc)
+    if error is None:
+        return run_library(library, todo, folder, options.timeout)
+    if len(todo) == 1:
+        return {todo[0][0].name: error}
+    results = {}
+    for i, item in enumerate(todo):
+        single = os.path.join(folder, f"single{i}")
+        os.makedirs(single)
+        results.update(build_and_run([item], single, options))
+    return results
+
+
+def run_batch(batch, folder, options):
+    """{case name: None when it passed, else one line of reason}."""
+    results, todo = {}, []
+    os.makedirs(folder)
+    for case in batch:
+        out = os.path.join(folder, module_name(case))
+        message = package.compile_model(options.lathe, case.model, out, module_name(case), ["--target", "generic"])
+        if message is None:
+            todo.append((case, out))
+        else:
+            results[case.name] = message
+    if todo:
+        results.update(build_and_run(todo, folder, options))
+    if not options.keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return results
+
+
+def batches(cases):
+    """The light models alone and first, because each takes long; the rest in the wheel's order."""
+    large = [[c] for c in cases if c.kind == "light"]
+    small = [c for c in cases if c.kind != "light"]
+    return large + [small[i : i + BATCH] for i in range(0, len(small), BATCH)]
+
+
+def run_all(cases, options, work):
+    results, done = {}, 0
+    with ThreadPoolExecutor(options.jobs) as pool:
+        jobs = [pool.submit(run_batch, b, os.path.join(work, f"batch{i}"), options) for i, b in enumerate(batches(cases))]
+        for job in jobs:
+            results.update(job.result())
+            done += 1
+            if sys.stderr.isatty():
+                print(f"\r{len(results)} / {len(cases)}", end="", file=sys.stderr)
+    return results
+
+
+# ---- Verdict, list, table ---------------------------------------------------------------------------------------------
+
+
+def read_list():
+    if not os.path.exists(LIST):
+        return {}
+    with open(LIST) as f:
+        rows = [line.rstrip("\n").partition(" ") for line in f if line.strip() and not line.startswith("#")]
+    return {name: reason for name, _, reason in rows}
+
+
+def write_list(results):
+    with open(LIST, "w") as f:
+        f.write("# Official ONNX cases that do not pass yet: CASE REASON. Rewritten by `make conformance ARGS=--update`.\n")
+        for name in sorted(n for n, message in results.items() if message):
+            f.write(f"{name} {results[name]}\n")
+
+
+def table(cases, results):
+    """docs/onnx-conformance.md: passed and total, by kind and by operator."""
+    by_kind, by_operator = collections.defaultdict(lambda: [0, 0]), collections.defaultdict(lambda: [0, 0])
+    for case in cases:
+        operator = official.operator(case, onnx.load(case.model, load_external_data=False)) or "(several operators)"
+        for counts in (by_kind[case.kind], by_operator[operator]):
+            counts[0] += results[case.name] is None
+            counts[1] += 1
+    passed = sum(message is None for message in results.values())
+    lines = ["# ONNX conformance", "",
+             "Generated by `make conformance ARGS=--update` from a run of all official backend cases of `onnx==1.22.0`; do",
+             "not edit. Each case is compiled to C, built, run and compared within its own tolerance. The cases that do not",
+             "pass, with the reason, are in `test/py/conformance_expected_failures.txt`.", "",
+             f"**{passed} of {len(results)} pass.**", "", "| kind | passed | total |", "|---|---:|---:|"]
+    lines += [f"| {kind} | {by_kind[kind][0]} | {by_kind[kind][1]} |" for kind in official.KINDS]
+    lines += ["", "A case counts for its only operator; the expansion of a function counts for the function.", "",
+              "| operator | passed | total |", "|---|---:|---:|"]
+    lines += [f"| {name} | {by_operator[name][0]} | {by_operator[name][1]} |" for name in sorted(by_operator)]
+    return "\n".join(lines) + "\n"
+
+
+def judge(cases, results, listed):
+    """Prints what differs from the list; returns the number of cases that fail the run."""
+    wrong = 0
+    for case in cases:
+        message = results[case.name]
+        if message and case.name not in listed:
+            print(f"FAILED {case.key}: {message}")
+            wrong += 1
+        elif not message and case.name in listed:
+            print(f"FAILED {case.key}: passes although it is listed; run with --update")
+            wrong += 1
+    return wrong
+
+
+def stale(cases, listed, full):
+    """Names listed that are no cases, and a table that does not show the results: both would mislead."""
+    problems = [f"{name} is listed but is no case" for name in listed if name not in {c.name for c in official.find()}]
+    if full is not None:
+        text = ""
+        if os.path.exists(TABLE):
+            with open(TABLE) as f:
+                text = f.read()
+        if text != table(cases, full):
+            problems.append("docs/onnx-conformance.md is out of date; run with --update")
+    for problem in problems:
+        print("FAILED", problem)
+    return len(problems)
+
+
+def summary(cases, results):
+    for kind in official.KINDS:
+        names = [c.name for c in cases if c.kind == kind]
+        if names:
+            print(f"  {kind}: {sum(results[n] is None for n in names)} of {len(names)} pass")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
+    parser.add_argument("--filter", default="*", help="only the cases whose name or kind/name matches this pattern")
+    parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--cc", default=os.environ.get("CC", "cc"))
+    parser.add_argument("--timeout", type=int, default=600, help="seconds for one child process")
+    parser.add_argument("--keep", metavar="DIR", help="leave the packages in DIR")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("-v", dest="verbose", action="store_true", help="print every failure, listed or not")
+    return parser.parse_args()
+
+
+def main():
+    if sys.argv[1:2] == ["--child"]:
+        return child(*sys.argv[2:4])
+    options = parse_arguments()
+    options.lathe = os.path.abspath(options.lathe)
+    every = official.find()
+    if len(every) != official.TOTAL:
+        print(f"FAILED the wheel has {len(every)} cases, {official.TOTAL} are expected")
+        return 1
+    cases = [c for c in every if fnmatch.fnmatch(c.name, options.filter) or fnmatch.fnmatch(c.key, options.filter)]
+    start = time.time()
+    work = options.keep or tempfile.mkdtemp(prefix="conformance-")
+    try:
+        results = run_all(cases, options, work)
+    finally:
+        if not options.keep:
+            shutil.rmtree(work, ignore_errors=True)
+    full = results if len(cases) == official.TOTAL else None
+    if options.verbose:
+        for name in sorted(n for n in results if results[n]):
+            print(f"  {name}: {results[name]}")
+    if options.update:
+        others = {n: r for n, r in read_list().items() if n not in results}
+        write_list({**others, **results})
+        if full is not None:
+            with open(TABLE, "w") as f:
+                f.write(table(cases, full))
+    listed = read_list()
+    wrong = judge(cases, results, listed) + stale(cases, listed, full)
+    print(f"{len(results)} cases, {sum(m is None for m in results.values())} pass, {time.time() - start:.0f} s")
+    summary(cases, results)
+    expected = sum(1 for c in cases if results[c.name] and c.name in listed)
+    print(f"conformance: {sum(m is None for m in results.values())} passed, {wrong} failed, {expected} skipped")
+    return wrong != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A generated C package seen from Python: its report, its structs, a call through ctypes, its program `runner`."""
+import ctypes
+import json
+import os
+import re
+import subprocess
+
+import ml_dtypes
+import numpy as np
+
+DTYPES = {
+    "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64,
+    "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64,
+    "uint8": np.uint8, "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64,
+    "float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64,
+}
+GUARD = 64
+FILL = 0xA5
+
+
+class Failure(Exception):
+    """The package is at fault; the message is one line."""
+
+
+def compile_model(lathe, model, folder, name, options=(), timeout=300):
+    """Runs `lathe compile`; returns None, or the first line of its diagnostic with paths taken out."""
+    command = [lathe, "compile", model, "--emit", "c", "-o", folder, "--module-name", name, *options]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return f"compile: no end after {timeout} s"
+    if run.returncode == 0:
+        return None
+    if run.returncode < 0:
+        return f"compile: killed by signal {-run.returncode}"
+    line = next((s for s in run.stderr.splitlines() if s.strip()), f"compile: status {run.returncode}, no message")
+    return line.replace(model, "model").replace(os.path.dirname(model) + "/", "").replace(folder, "OUT").strip()[:200]
+
+
+def report(folder):
+    with open(os.path.join(folder, "report.json")) as f:
+        return json.load(f)
+
+
+def sources(folder):
+    """The package's own C files: neither its main nor its copy of the runtime."""
+    src = os.path.join(folder, "src")
+    return [os.path.join(src, f) for f in sorted(os.listdir(src))
+            if f.endswith(".c") and not f.startswith(("main", "tvmrt"))]
+
+
+def fields(folder, name, struct):
+    """Names of the pointers in `struct tvmgen_NAME_inputs` or `_outputs`, in the order of the header."""
+    with open(os.path.join(folder, "include", f"tvmgen_{name}.h")) as f:
+        found = re.search(rf"struct tvmgen_{name}_{struct} \{{(.*?)\}};", f.read(), re.S)
+    if not found:
+        raise Failure(f"the header has no struct tvmgen_{name}_{struct}")
+    return re.findall(r"(\w+);", re.sub(r"/\*.*?\*/", "", found[1], flags=re.S))
+
+
+def guarded(array):
+    """A copy of `array` with guard bytes on both sides: (whole buffer, view of the array)."""
+    buffer = np.full(array.nbytes + 2 * GUARD, FILL, np.uint8)
+    view = buffer[GUARD : GUARD + array.nbytes]
+    view[:] = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+    return buffer, view
+
+
+def intact(buffer):
+    return bool((buffer[:GUARD] == FILL).all() and (buffer[-GUARD:] == FILL).all())
+
+
+def check_input(entry, inputs):
+    """The array for one input of the report, of exactly the stated type and shape."""
+    value = inputs.get(entry["name"])
+    if not isinstance(value, np.ndarray):
+        raise Failure(f"input {entry['name']}: the case gives {type(value).__name__}")
+    if value.dtype != DTYPES.get(entry["dtype"]) or list(value.shape) != list(entry["shape"]):
+        raise Failure(f"input {entry['name']}: {entry['dtype']}{entry['shape']} in the report, "
+                      f"{value.dtype}{list(value.shape)} in the case")
+    return value
+
+
+def call(library, folder, name, inputs):
+    """Runs the package `name` of a loaded library; returns the outputs by name. Raises Failure."""
+    about = report(folder)
+    buffers, pointers = [], {"inputs": {}, "outputs": {}}
+    results = {}
+    for entry in about["inputs"]:
+        buffer, view = guarded(check_input(entry, inputs))
+        buffers.append((entry["name"], buffer))
+        pointers["inputs"][entry["c_name"]] = view.ctypes.data
+    for entry in about["outputs"]:
+        if entry["dtype"] not in DTYPES:
+            raise Failure(f"output {entry['name']}: dtype {entry['dtype']} is not compared yet")
+        empty = np.full(int(np.prod(entry["shape"])) * np.dtype(DTYPES[entry["dtype"]]).itemsize, FILL, np.uint8)
+        buffer, view = guarded(empty)
+        buffers.append((entry["name"], buffer))
+        pointers["outputs"][entry["c_name"]] = view.ctypes.data
+        results[entry["name"]] = (view, entry)
+    structs = {}
+    for kind in ("inputs", "outputs"):
+        order = fields(folder, name, kind)
+        structs[kind] = (ctypes.c_void_p * max(1, len(order)))(*[pointers[kind].get(f) for f in order])
+        lost = set(pointers[kind]) - set(order)
+        if lost:
+            raise Failure(f"the header lacks the field {sorted(lost)[0]} of the report")
+    function = library[f"tvmgen_{name}_run"]
+    function.restype = ctypes.c_int32
+    status = function(ctypes.byref(structs["inputs"]), ctypes.byref(structs["outputs"]))
+    if status != 0:
+        raise Failure(f"run: status {status}")
+    for label, buffer in buffers:
+        if not intact(buffer):
+            raise Failure(f"{label}: bytes outside of the tensor were written")
+    return {n: np.frombuffer(v.tobytes(), DTYPES[e["dtype"]]).reshape(e["shape"]) for n, (v, e) in results.items()}
+
+
+def make(folder, workers=None, timeout=1200):
+    """Builds the package's program by its own Makefile; returns None or the first error."""
+    command = ["make", "-s", "-C", folder, "all"]
+    if workers is not None:
+        command.append(f"WORKERS={workers}")
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout)
+    if run.returncode == 0:
+        return None
+    lines = [s for s in run.stderr.splitlines() if "error" in s] or run.stderr.splitlines() or ["no message"]
+    return "make: " + lines[0].replace(folder, "OUT")[:200]
+
+
+def run_program(folder, inputs, scratch, timeout=600):
+    """Runs the package's `runner` on raw files; returns the outputs by name. Raises Failure."""
+    os.makedirs(scratch, exist_ok=True)
+    about = report(folder)
+    arguments = []
+    for i, entry in enumerate(about["inputs"]):
+        path = os.path.join(scratch, f"in{i}.bin")
+        check_input(entry, inputs).tofile(path)
+        arguments.append(f"{entry['name']}={path}")
+    out = os.path.join(scratch, "out")
+    run = subprocess.run([os.path.join(folder, "runner"), "-o", out, *arguments],
+                         capture_output=True, text=True, errors="replace", timeout=timeout)
+    if run.returncode != 0:
+        raise Failure(f"runner: status {run.returncode} {run.stderr.strip()[-200:]}")
+    results = {}
+    for entry in about["outputs"]:
+        path = os.path.join(out, re.sub(r"[^A-Za-z0-9_.-]", "_", entry["name"]) + ".bin")
+        results[entry["name"]] = np.fromfile(path, DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return results
