@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,14 @@ def child(library_path, listing):
         print(json.dumps({"done": case.name, "message": message}), flush=True)
 
 
+def last_words(status, path):
+    """Why a child ended: the name of the signal, or the last line that it wrote."""
+    if status < 0:
+        return signal.Signals(-status).name
+    with open(path, errors="replace") as f:
+        return f"status {status} {''.join(f.read().splitlines()[-1:])[:120]}".strip()
+
+
 def run_library(library_path, todo, folder, timeout):
     """Runs the cases of one library in as many children as it takes; returns {case name: message or None}."""
     results = {}
@@ -98,7 +107,7 @@ def run_library(library_path, todo, folder, timeout):
         with open(os.path.join(folder, "child.err"), "w") as err:
             try:
                 run = subprocess.run(command, stdout=subprocess.PIPE, stderr=err, timeout=timeout)
-                output, reason = run.stdout, f"run: died with status {run.returncode}"
+                output, reason = run.stdout, f"run: died, {last_words(run.returncode, err.name)}"
             except subprocess.TimeoutExpired as late:
                 output, reason = late.stdout or b"", f"run: no end after {timeout} s"
         current = None
@@ -273,7 +282,7 @@ def parse_arguments():
     parser.add_argument("--filter", default="*", help="only the cases whose name or kind/name matches this pattern")
     parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count())
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"))
-    parser.add_argument("--timeout", type=int, default=600, help="seconds for one child process")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds for one child process")
     parser.add_argument("--keep", metavar="DIR", help="leave the packages in DIR")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("-v", dest="verbose", action="store_true", help="print every failure, listed or not")
