@@ -15,7 +15,7 @@ struct tensor_data;
 
 typedef struct compiler {
     arena mem; /* lives as long as the compile: IR, names, constants */
-    diags diags;
+    struct diags diags;
     interner *names;
     struct dim_table *dims;
     struct graph_registry *ops;

@@ -8,7 +8,7 @@
 typedef struct unit_io {
     const char *name;   /* as in the model */
     const char *c_name; /* the field in the package's struct: a C identifier, unique */
-    type type;
+    struct type type;
     uint32_t value; /* in the plan */
 } unit_io;
 
@@ -35,8 +35,8 @@ typedef struct codegen_unit {
     const unit_const *constants;
     uint32_t n_constants;
     const unit_op *ops; /* as plan->problem->ops */
-    const plan *plan;
-    const target *target;
+    const struct plan *plan;
+    const struct target *target;
     const char *port;   /* "posix" | "freertos" | "baremetal" */
     const char *target_cflags;
     uint64_t constant_file_threshold; /* bytes of one constant from which it goes to the binary file */

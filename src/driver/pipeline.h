@@ -15,7 +15,7 @@ typedef struct compile_options {
     const char *emit; /* "c" | "graph" | "tir" */
     const char *module_name;
     const char *port;
-    const target *target; /* NULL: default */
+    const struct target *target; /* NULL: default */
     int opt_level;
     uint32_t workers;
     const dim_binding *dims, *shapes;
@@ -28,8 +28,8 @@ typedef struct compile_result {
     graph_module *graph;
     tir_module *tir;
     codegen_unit unit;
-    plan plan;
-    artifact artifact;
+    struct plan plan;
+    struct artifact artifact;
 } compile_result;
 
 void compile_options_init(compile_options *o);

@@ -15,8 +15,8 @@ typedef struct graph_func graph_func;
 
 typedef struct graph_value {
     const char *name;  /* interned, unique in its function; printed %name */
-    type type;         /* TYPE_NONE until inferred */
-    type declared;     /* what the model states about it (value_info, outputs); TYPE_NONE: nothing */
+    struct type type;         /* TYPE_NONE until inferred */
+    struct type declared;     /* what the model states about it (value_info, outputs); TYPE_NONE: nothing */
     graph_node *def;   /* NULL: a parameter of the function */
     uint32_t index;    /* result index in def, or parameter index */
     uint32_t mark;     /* scratch of one pass; undefined elsewhere */

@@ -68,7 +68,11 @@ typedef struct tir_type {
 
 typedef const struct tir_expr *tir_expr_ref;
 typedef struct tir_expr tir_expr;
+#ifdef __cplusplus
+struct tir_stmt; /* C++ has no typedef of a struct's own name that adds const */
+#else
 typedef const struct tir_stmt tir_stmt;
+#endif
 
 /* Variables are compared by address; names are for people, made unique by the printer. */
 typedef struct tir_var {

@@ -18,7 +18,7 @@ typedef enum type_kind { TYPE_NONE, TYPE_TENSOR, TYPE_SEQUENCE, TYPE_OPTIONAL } 
 typedef struct type {
     type_kind kind;
     dtype dt;                 /* tensor */
-    shape shape;              /* tensor */
+    struct shape shape;              /* tensor */
     const struct type *elem;  /* sequence, optional */
 } type;
 
