@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shapes, broadcasting, types and their text. */
+#include "type/type.h"
+
+#include <string.h>
+
+shape shape_make(compiler *c, uint32_t rank, const dim *dims)
+{
+    return (shape){(int32_t)rank, arena_copy(&c->mem, dims, rank * sizeof *dims, _Alignof(dim))};
+}
+
+shape shape_const(compiler *c, uint32_t rank, const int64_t *dims)
+{
+    dim *d = arena_array(&c->mem, dim, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        d[i] = dim_const(c, dims[i]);
+    return (shape){(int32_t)rank, d};
+}
+
+bool shape_equal(shape a, shape b)
+{
+    if (a.rank != b.rank || a.rank < 0)
+        return false;
+    for (int32_t i = 0; i < a.rank; i++)
+        if (!dim_equal(a.dims[i], b.dims[i]))
+            return false;
+    return true;
+}
+
+bool shape_get(shape s, int64_t *out)
+{
+    if (s.rank < 0)
+        return false;
+    for (int32_t i = 0; i < s.rank; i++)
+        if (!dim_is_const(s.dims[i], &out[i]) || out[i] < 0)
+            return false;
+    return true;
+}
+
+bool shape_is_static(shape s)
+{
+    int64_t d[TYPE_MAX_RANK];
+    return s.rank <= (int32_t)TYPE_MAX_RANK && shape_get(s, d);
+}
+
+dim shape_elements(compiler *c, shape s)
+{
+    dim n = dim_const(c, 1);
+    for (int32_t i = 0; i < s.rank; i++)
+        n = dim_mul(c, n, s.dims[i]);
+    return n;
+}
+
+int64_t shape_count(shape s)
+{
+    int64_t n = 1, d = 0;
+    if (s.rank < 0)
+        return -1;
+    bool zero = false;
+    for (int32_t i = 0; i < s.rank; i++) {
+        if (!dim_is_const(s.dims[i], &d) || d < 0)
+            return -1;
+        zero |= d == 0;
+    }
+    if (zero)
+        return 0;
+    for (int32_t i = 0; i < s.rank; i++)
+        if (!dim_is_const(s.dims[i], &d) || !i64_mul(n, d, &n))
+            return -1;
+    return n;
+}
+
+static bool broadcast_dim(dim a, dim b, dim *out)
+{
+    int64_t va = 0, vb = 0;
+    bool ca = dim_is_const(a, &va), cb = dim_is_const(b, &vb);
+    if (a == b || (cb && vb == 1) || (ca && va != 1 && !cb))
+        *out = a;
+    else if ((ca && va == 1) || (cb && !ca))
+        *out = b;
+    else
+        return false; /* different constants, or two symbols of which nothing is known */
+    return true;
+}
+
+bool shape_broadcast(compiler *c, shape a, shape b, shape *out)
+{
+    dim d[TYPE_MAX_RANK];
+    int32_t rank = a.rank > b.rank ? a.rank : b.rank;
+    if (a.rank < 0 || b.rank < 0 || rank > (int32_t)TYPE_MAX_RANK)
+        return false;
+    for (int32_t i = 0; i < rank; i++) {
+        int32_t ia = i - (rank - a.rank), ib = i - (rank - b.rank);
+        if (ia < 0)
+            d[i] = b.dims[ib];
+        else if (ib < 0)
+            d[i] = a.dims[ia];
+        else if (!broadcast_dim(a.dims[ia], b.dims[ib], &d[i]))
+            return false;
+    }
+    *out = shape_make(c, (uint32_t)rank, d);
+    return true;
+}
+
+type type_tensor(dtype dt, shape s) { return (type){.kind = TYPE_TENSOR, .dt = dt, .shape = s}; }
+type type_static(compiler *c, dtype dt, uint32_t rank, const int64_t *dims) { return type_tensor(dt, shape_const(c, rank, dims)); }
+
+bool type_equal(const type *a, const type *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == TYPE_TENSOR)
+        return a->dt == b->dt && (shape_equal(a->shape, b->shape) || (a->shape.rank < 0 && b->shape.rank < 0));
+    return a->kind == TYPE_NONE || type_equal(a->elem, b->elem);
+}
+
+int64_t type_bytes(const type *t)
+{
+    int64_t n = t->kind == TYPE_TENSOR ? shape_count(t->shape) : -1, bits = 0;
+    if (n < 0 || !i64_mul(n, dtype_bits(t->dt), &bits))
+        return -1;
+    return (bits + 7) / 8;
+}
+
+void type_print(writer *w, const type *t)
+{
+    switch (t->kind) {
+    case TYPE_NONE: w_str(w, "?"); return;
+    case TYPE_TENSOR:
+        w_fmt(w, "%s[", dtype_name(t->dt));
+        if (t->shape.rank < 0)
+            w_str(w, "*");
+        for (int32_t i = 0; i < t->shape.rank; i++) {
+            if (i)
+                w_str(w, ", ");
+            dim_print(w, t->shape.dims[i]);
+        }
+        w_str(w, "]");
+        return;
+    case TYPE_SEQUENCE:
+    case TYPE_OPTIONAL:
+        w_str(w, t->kind == TYPE_SEQUENCE ? "seq<" : "opt<");
+        type_print(w, t->elem);
+        w_str(w, ">");
+        return;
+    }
+}
+
+static bool parse_tensor(compiler *c, lexer *l, type *out)
+{
+    dim d[TYPE_MAX_RANK];
+    uint32_t rank = 0;
+    dtype dt;
+    if (l->tok.kind != TOK_IDENT || !dtype_parse(l->tok.text, &dt))
+        return lexer_error(l, "expected a type");
+    lexer_next(l);
+    if (!lexer_expect(l, "["))
+        return false;
+    *out = type_tensor(dt, (shape){-1, NULL});
+    if (lexer_accept(l, "*"))
+        return lexer_expect(l, "]");
+    while (!lexer_accept(l, "]")) {
+        if (rank && !lexer_expect(l, ","))
+            return false;
+        if (rank == TYPE_MAX_RANK)
+            return lexer_error(l, "more than %u dimensions", TYPE_MAX_RANK);
+        if (!dim_parse(c, l, &d[rank++]))
+            return false;
+    }
+    out->shape = shape_make(c, rank, d);
+    return true;
+}
+
+bool type_parse(compiler *c, lexer *l, type *out)
+{
+    *out = (type){0};
+    if (lexer_accept(l, "?"))
+        return true;
+    bool seq = lexer_is(l, "seq"), opt = lexer_is(l, "opt");
+    if (!seq && !opt)
+        return parse_tensor(c, l, out);
+    lexer_next(l);
+    if (++l->depth > LEXER_MAX_DEPTH)
+        return lexer_error(l, "nesting too deep");
+    type *elem = arena_new(&c->mem, type);
+    *out = (type){.kind = seq ? TYPE_SEQUENCE : TYPE_OPTIONAL, .elem = elem};
+    bool ok = lexer_expect(l, "<") && type_parse(c, l, elem) && lexer_expect(l, ">");
+    l->depth--;
+    return ok;
+}
