@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Type relations of convolutions, pools, matrix products and normalisations. Shapes: data N, C, spatial; weights
+ * O, I/groups, spatial (ONNX Conv, ConvTranspose, MaxPool, AveragePool, LpPool, MatMul, ...). */
+#include "graph/op/nn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- windows ------------------------------------------------------------------------------------------------------ */
+
+static bool read_ints(compiler *c, const graph_node *n, const char *name, uint32_t want, int64_t dflt, int64_t least, int64_t *out)
+{
+    const int64_t *v = NULL;
+    uint32_t len = graph_attr_ints(n, name, &v);
+    if (len != 0 && len != want)
+        return infer_error(c, n, "%s has %u entries where %u are needed", name, len, want);
+    for (uint32_t i = 0; i < want; i++) {
+        out[i] = len ? v[i] : dflt;
+        if (out[i] < least || out[i] > INT32_MAX)
+            return infer_error(c, n, "%s[%u] is %lld, out of range", name, i, (long long)out[i]);
+    }
+    return true;
+}
+
+bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_window *out)
+{
+    int64_t pads[2 * NN_MAX_SPATIAL];
+    out->n = spatial;
+    if (spatial > NN_MAX_SPATIAL)
+        return infer_error(c, n, "%u spatial axes; at most %u are supported", spatial, NN_MAX_SPATIAL);
+    if (!read_ints(c, n, "strides", spatial, 1, 1, out->stride) || !read_ints(c, n, "pads", 2 * spatial, 0, 0, pads))
+        return false;
+    for (uint32_t i = 0; i < spatial; i++) {
+        out->dilation[i] = 1;
+        out->pad_begin[i] = pads[i];
+        out->pad_end[i] = pads[spatial + i];
+    }
+    return !graph_attr(n, "dilations") || read_ints(c, n, "dilations", spatial, 1, 1, out->dilation);
+}
+
+int64_t nn_layout_block(const char *layout)
+{
+    while (*layout && (*layout < '0' || *layout > '9'))
+        layout++;
+    return *layout ? strtoll(layout, NULL, 10) : 0;
+}
+
+bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out)
+{
+    const type *w = infer_in(n, 1);
+    out->block = nn_layout_block(graph_attr_string(n, "kernel_layout"));
+    if (w->shape.rank < (out->block ? 4 : 3))
+        return infer_error(c, n, "weights of rank %d", w->shape.rank);
+    out->spatial = (uint32_t)w->shape.rank - (out->block ? 3u : 2u);
+    if (out->spatial > NN_MAX_SPATIAL)
+        return infer_error(c, n, "%u spatial axes; at most %u are supported", out->spatial, NN_MAX_SPATIAL);
+    out->out_channels = out->block ? dim_const(c, graph_attr_int(n, "channels")) : w->shape.dims[0];
+    out->in_per_group = w->shape.dims[1];
+    for (uint32_t i = 0; i < out->spatial; i++)
+        if (!dim_is_const(w->shape.dims[2 + i], &out->kernel[i]) || out->kernel[i] < 1)
+            return infer_error(c, n, "kernel extents must be constants above 0; give the weights a static shape");
+    return true;
+}
+
+/* Extent of a window sweep over `in` elements; the window spans (k-1)*d+1. */
+static dim swept(compiler *c, dim in, const nn_window *w, uint32_t i, bool ceil_mode)
+{
+    int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
+    dim room = dim_add(c, in, dim_const(c, w->pad_begin[i] + w->pad_end[i] - span));
+    dim steps = ceil_mode ? dim_ceildiv(c, room, dim_const(c, w->stride[i])) : dim_floordiv(c, room, dim_const(c, w->stride[i]));
+    int64_t s = 0, n = 0;
+    if (ceil_mode && dim_is_const(steps, &s) && dim_is_const(in, &n) && s * w->stride[i] >= n + w->pad_begin[i])
+        steps = dim_const(c, s - 1); /* a window that would start in the end padding is dropped (ONNX MaxPool-12) */
+    return dim_add(c, steps, dim_const(c, 1));
+}
+
+static bool positive(compiler *c, const graph_node *n, dim d)
+{
+    int64_t v = 0;
+    return !dim_is_const(d, &v) || v > 0 || infer_error(c, n, "the window does not fit into the input (output extent %lld)", (long long)v);
+}
+
+/* --- convolution ---------------------------------------------------------------------------------------------------- */
+
+bool infer_conv(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *w = infer_in(n, 1);
+    nn_weights nw;
+    nn_window win;
+    if (x->dt != w->dt)
+        return infer_error(c, n, "data is %s but weights are %s", dtype_name(x->dt), dtype_name(w->dt));
+    if (!nn_weights_read(c, n, &nw))
+        return false;
+    if (x->shape.rank != (int32_t)nw.spatial + 2)
+        return infer_error(c, n, "data has rank %d, weights ask for %u", x->shape.rank, nw.spatial + 2);
+    if (!nn_window_read(c, n, nw.spatial, &win))
+        return false;
+    memcpy(win.kernel, nw.kernel, sizeof win.kernel);
+    int64_t groups = graph_attr_int(n, "groups"), cin = 0, cpg = 0, co = 0;
+    if (groups < 1)
+        return infer_error(c, n, "groups is %lld", (long long)groups);
+    if (dim_is_const(x->shape.dims[1], &cin) && dim_is_const(nw.in_per_group, &cpg) && cin != cpg * groups)
+        return infer_error(c, n, "data has %lld channels, weights ask for %lld x %lld groups", (long long)cin, (long long)cpg, (long long)groups);
+    if (dim_is_const(nw.out_channels, &co) && co % groups != 0)
+        return infer_error(c, n, "%lld output channels do not divide into %lld groups", (long long)co, (long long)groups);
+    dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], nw.out_channels};
+    for (uint32_t i = 0; i < nw.spatial; i++) {
+        d[2 + i] = swept(c, x->shape.dims[2 + i], &win, i, false);
+        if (!positive(c, n, d[2 + i]))
+            return false;
+    }
+    out[0] = type_tensor(x->dt, shape_make(c, 2 + nw.spatial, d));
+    return true;
+}
+
+static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window *t, uint32_t i, int64_t in, int64_t out_pad, int64_t want)
+{
+    nn_window *w = &t->w;
+    const char *ap = graph_attr_string(n, "auto_pad");
+    bool same = strncmp(ap, "SAME", 4) == 0;
+    int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
+    int64_t full = w->stride[i] * (in - 1) + out_pad + span;
+    if (want < 0 && same)
+        want = in * w->stride[i];
+    if (want < 0) {
+        t->out[i] = full - w->pad_begin[i] - w->pad_end[i];
+    } else {
+        int64_t total = full - want, half;
+        if (total < 0)
+            total = 0; /* rows beyond the sweep stay zero */
+        half = total / 2;
+        bool upper = strcmp(ap, "SAME_UPPER") == 0;
+        w->pad_begin[i] = upper ? half : total - half;
+        if (!same)
+            w->pad_begin[i] = half;
+        w->pad_end[i] = total - w->pad_begin[i];
+        t->out[i] = want;
+    }
+    return t->out[i] > 0 || infer_error(c, n, "output extent %lld", (long long)t->out[i]);
+}
+
+bool nn_transpose_window_read(compiler *c, const graph_node *n, nn_transpose_window *out)
+{
+    const type *x = infer_in(n, 0), *w = infer_in(n, 1);
+    uint32_t spatial = (uint32_t)(x->shape.rank < 2 ? 0 : x->shape.rank - 2);
+    int64_t out_pad[NN_MAX_SPATIAL], want[NN_MAX_SPATIAL], in = 0;
+    if (spatial < 1 || w->shape.rank != x->shape.rank)
+        return infer_error(c, n, "data of rank %d with weights of rank %d", x->shape.rank, w->shape.rank);
+    if (!nn_window_read(c, n, spatial, &out->w) || !read_ints(c, n, "output_padding", spatial, 0, 0, out_pad) ||
+        !read_ints(c, n, "output_shape", spatial, -1, -1, want))
+        return false;
+    for (uint32_t i = 0; i < spatial; i++) {
+        if (!dim_is_const(w->shape.dims[2 + i], &out->w.kernel[i]) || !dim_is_const(x->shape.dims[2 + i], &in))
+            return infer_error(c, n, "spatial extents must be constants; fix them with --shape or --dim");
+        if (!transpose_axis(c, n, out, i, in, out_pad[i], want[i]))
+            return false;
+    }
+    return true;
+}
+
+bool infer_conv_transpose(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *w = infer_in(n, 1);
+    nn_transpose_window t;
+    if (!nn_transpose_window_read(c, n, &t))
+        return false;
+    int64_t groups = graph_attr_int(n, "groups"), cin = 0, wi = 0;
+    if (groups < 1)
+        return infer_error(c, n, "groups is %lld", (long long)groups);
+    if (dim_is_const(x->shape.dims[1], &cin) && dim_is_const(w->shape.dims[0], &wi) && (cin != wi || cin % groups))
+        return infer_error(c, n, "data has %lld channels, weights %lld, groups %lld", (long long)cin, (long long)wi, (long long)groups);
+    dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], dim_mul(c, w->shape.dims[1], dim_const(c, groups))};
+    for (uint32_t i = 0; i < t.w.n; i++)
+        d[2 + i] = dim_const(c, t.out[i]);
+    out[0] = type_tensor(x->dt, shape_make(c, 2 + t.w.n, d));
+    return true;
+}
+
+/* --- pools ---------------------------------------------------------------------------------------------------------- */
+
+static bool pool_shape(compiler *c, const graph_node *n, shape *out)
+{
+    const type *x = infer_in(n, 0);
+    nn_window w;
+    if (x->shape.rank < 3)
+        return infer_error(c, n, "data of rank %d; at least 3 is needed", x->shape.rank);
+    uint32_t spatial = (uint32_t)x->shape.rank - 2;
+    if (!nn_window_read(c, n, spatial, &w) || !read_ints(c, n, "pool_size", spatial, 1, 1, w.kernel))
+        return false;
+    bool ceil_mode = graph_attr_int(n, "ceil_mode") != 0;
+    dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], x->shape.dims[1]};
+    for (uint32_t i = 0; i < spatial; i++) {
+        d[2 + i] = swept(c, x->shape.dims[2 + i], &w, i, ceil_mode);
+        if (!positive(c, n, d[2 + i]))
+            return false;
+    }
+    *out = shape_make(c, 2 + spatial, d);
+    return true;
+}
+
+bool infer_pool(compiler *c, const graph_node *n, type *out)
+{
+    shape s;
+    if (!pool_shape(c, n, &s))
+        return false;
+    out[0] = type_tensor(infer_in(n, 0)->dt, s);
+    return true;
+}
+
+bool infer_pool_indices(compiler *c, const graph_node *n, type *out)
+{
+    shape s;
+    if (!pool_shape(c, n, &s))
+        return false;
+    out[0] = type_tensor(DT_I64, s);
+    return true;
+}
+
+bool infer_max_unpool(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *dec = infer_declared(n, 0);
+    nn_window w;
+    int64_t want[TYPE_MAX_RANK];
+    uint32_t rank = (uint32_t)(x->shape.rank < 3 ? 0 : x->shape.rank), nw = 0;
+    if (rank < 3)
+        return infer_error(c, n, "data of rank %d; at least 3 is needed", x->shape.rank);
+    if (n->n_inputs > 2 && n->inputs[2]) {
+        if (graph_constant_ints(n->inputs[2], TYPE_MAX_RANK, want, &nw) && nw == rank)
+            out[0] = type_static(c, x->dt, rank, want);
+        else if (dec)
+            out[0] = type_tensor(x->dt, dec->shape);
+        else
+            return infer_error(c, n, "output_shape is neither constant nor declared");
+        return true;
+    }
+    if (!nn_window_read(c, n, rank - 2, &w) || !read_ints(c, n, "pool_size", rank - 2, 1, 1, w.kernel))
+        return false;
+    dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], x->shape.dims[1]};
+    for (uint32_t i = 0; i < rank - 2; i++) { /* (in - 1) * stride + kernel - pads */
+        dim sweep = dim_mul(c, dim_sub(c, x->shape.dims[2 + i], dim_const(c, 1)), dim_const(c, w.stride[i]));
+        d[2 + i] = dim_add(c, sweep, dim_const(c, w.kernel[i] - w.pad_begin[i] - w.pad_end[i]));
+    }
+    out[0] = type_tensor(x->dt, shape_make(c, rank, d));
+    return true;
+}
+
+/* --- matrix products -------------------------------------------------------------------------------------------------- */
+
+/* numpy.matmul: rank-1 operands gain an axis that the result loses; leading axes broadcast. */
+bool infer_matmul(compiler *c, const graph_node *n, type *out)
+{
+    const type *a = infer_in(n, 0), *b = infer_in(n, 1);
+    bool ta = graph_attr_int(n, "transpose_a") != 0, tb = graph_attr_int(n, "transpose_b") != 0;
+    int64_t block = nn_layout_block(graph_attr_string(n, "weight_layout"));
+    int32_t ra = a->shape.rank, rb = block ? 2 : b->shape.rank;
+    if (a->dt != b->dt)
+        return infer_error(c, n, "operands are %s and %s", dtype_name(a->dt), dtype_name(b->dt));
+    if (ra < 1 || rb < 1)
+        return infer_error(c, n, "operands must have rank 1 or more, not %d and %d", ra, rb);
+    const dim *da = a->shape.dims, *db = b->shape.dims;
+    dim ka = ra == 1 ? da[0] : da[ta ? ra - 2 : ra - 1];
+    dim kb = block ? db[1] : rb == 1 ? db[0] : db[tb ? rb - 1 : rb - 2];
+    int64_t x = 0, y = 0;
+    if (dim_is_const(ka, &x) && dim_is_const(kb, &y) && x != y)
+        return infer_error(c, n, "inner extents differ: %lld and %lld", (long long)x, (long long)y);
+    shape lead, la = {ra > 2 ? ra - 2 : 0, da}, lb = {rb > 2 ? rb - 2 : 0, db};
+    if (!shape_broadcast(c, la, lb, &lead))
+        return infer_error(c, n, "leading axes do not broadcast");
+    dim d[TYPE_MAX_RANK];
+    uint32_t r = (uint32_t)lead.rank;
+    memcpy(d, lead.dims, r * sizeof *d);
+    if (ra > 1)
+        d[r++] = da[ta ? ra - 1 : ra - 2];
+    if (block)
+        d[r++] = dim_const(c, graph_attr_int(n, "units"));
+    else if (rb > 1)
+        d[r++] = db[tb ? rb - 2 : rb - 1];
+    dtype od = graph_attr_dtype(n, "out_dtype");
+    out[0] = type_tensor(od == DT_NONE ? a->dt : od, shape_make(c, r, d));
+    return true;
+}
+
+/* --- normalisations --------------------------------------------------------------------------------------------------- */
+
+bool infer_same_float(compiler *c, const graph_node *n, type *out)
+{
+    if (!dtype_is_float(infer_in(n, 0)->dt))
+        return infer_error(c, n, "needs a floating-point input, not %s", dtype_name(infer_in(n, 0)->dt));
+    return infer_same(c, n, out);
+}
+
+bool infer_layer_norm(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int32_t axis = 0;
+    if (!infer_same_float(c, n, out) || !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
+        return false;
+    dim d[TYPE_MAX_RANK];
+    for (int32_t i = 0; i < x->shape.rank; i++)
+        d[i] = i < axis ? x->shape.dims[i] : dim_const(c, 1);
+    for (uint32_t i = 1; i < n->n_outputs; i++)
+        out[i] = type_tensor(x->dt == DT_F64 ? DT_F64 : DT_F32, shape_make(c, (uint32_t)x->shape.rank, d));
+    return true;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading of the attributes that convolutions and pools share; used by the type relations (graph/op/nn.c) and by the
+ * compute definitions (te/op/nn.c), so that both see the same window. */
+#ifndef LATHE_GRAPH_OP_NN_H
+#define LATHE_GRAPH_OP_NN_H
+#include "graph/op.h"
+
+#define NN_MAX_SPATIAL 8u
+
+/* Window of a convolution or pool over n spatial axes. */
+typedef struct nn_window {
+    uint32_t n;
+    int64_t kernel[NN_MAX_SPATIAL], stride[NN_MAX_SPATIAL], dilation[NN_MAX_SPATIAL];
+    int64_t pad_begin[NN_MAX_SPATIAL], pad_end[NN_MAX_SPATIAL];
+} nn_window;
+
+/* strides, pads, dilations with their defaults (1, 0, 1); kernel must be filled by the caller. Reports bad lengths and
+ * values at the node. */
+bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_window *out);
+
+/* Weights of a convolution: logical O, I/groups and kernel extents, seen through kernel_layout. block is 0 for the plain
+ * layout, else the number of output channels in one block of "OI..{block}o". */
+typedef struct nn_weights {
+    dim out_channels, in_per_group;
+    int64_t kernel[NN_MAX_SPATIAL];
+    int64_t block;
+    uint32_t spatial;
+} nn_weights;
+bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out);
+
+/* Trailing block size of a layout such as "OIHW16o" or "KN8n"; 0: none. */
+int64_t nn_layout_block(const char *layout);
+
+/* Padding of a transposed convolution with auto_pad and output_shape resolved (ONNX ConvTranspose): begin, end and output
+ * extent per spatial axis. */
+typedef struct nn_transpose_window {
+    nn_window w;
+    int64_t out[NN_MAX_SPATIAL];
+} nn_transpose_window;
+bool nn_transpose_window_read(compiler *c, const graph_node *n, nn_transpose_window *out);
+#endif

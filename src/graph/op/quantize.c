@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Type relations of quantisation and of the layout transform that packs weights. */
+#include "graph/op/nn.h"
+
+#include <string.h>
+
+/* Output type: out_dtype, else the zero point's, else u8 (ONNX QuantizeLinear). */
+bool infer_quantize(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *zp = infer_in(n, 2);
+    dtype dt = graph_attr_dtype(n, "out_dtype");
+    if (zp && dt != DT_NONE && zp->dt != dt)
+        return infer_error(c, n, "out_dtype %s differs from the zero point's %s", dtype_name(dt), dtype_name(zp->dt));
+    if (dt == DT_NONE)
+        dt = zp ? zp->dt : DT_U8;
+    out[0] = type_tensor(dt, x->shape);
+    return true;
+}
+
+/* Output type: out_dtype, else the scale's (ONNX DequantizeLinear). */
+bool infer_dequantize(compiler *c, const graph_node *n, type *out)
+{
+    (void)c;
+    dtype dt = graph_attr_dtype(n, "out_dtype");
+    out[0] = type_tensor(dt == DT_NONE ? infer_in(n, 1)->dt : dt, infer_in(n, 0)->shape);
+    return true;
+}
+
+/* dst_layout is src_layout with one axis blocked: "OIHW" -> "OIHW16o" gives [ceil(O/16), I, H, W, 16]; a different order of
+ * the capital letters permutes ("NK" -> "KN16n"): [ceil(N/16), K, 16] has the blocked axis first. */
+bool infer_layout_transform(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    const char *src = graph_attr_string(n, "src_layout"), *dst = graph_attr_string(n, "dst_layout");
+    int64_t block = nn_layout_block(dst);
+    size_t rank = strlen(src), len = strlen(dst);
+    if (block < 1 || x->shape.rank != (int32_t)rank || rank > TYPE_MAX_RANK - 1)
+        return infer_error(c, n, "cannot go from layout %s to %s at rank %d", src, dst, x->shape.rank);
+    char blocked = (char)(dst[len - 1] - 'a' + 'A');
+    dim d[TYPE_MAX_RANK];
+    uint32_t r = 0;
+    const char *at = strchr(src, blocked);
+    if (!at)
+        return infer_error(c, n, "layout %s has no axis %c", src, blocked);
+    d[r++] = dim_ceildiv(c, x->shape.dims[at - src], dim_const(c, block));
+    for (size_t i = 0; i < rank; i++) {
+        if (dst[i] == blocked)
+            continue;
+        at = strchr(src, dst[i]);
+        if (!at)
+            return infer_error(c, n, "layout %s has no axis %c", src, dst[i]);
+        d[r++] = x->shape.dims[at - src];
+    }
+    d[r++] = dim_const(c, block);
+    out[0] = type_tensor(x->dt, shape_make(c, r, d));
+    return true;
+}

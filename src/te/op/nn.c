@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compute definitions of convolutions, pools and matrix products (ONNX Conv, ConvTranspose, MaxPool, AveragePool, LpPool,
+ * MatMul). Padding is a stage of its own ("pad"), so that schedules decide where it is computed. Sums of f16 and bf16 are
+ * kept in f32. */
+#include "graph/op/nn.h"
+
+#include "te/op/util.h"
+
+#include <string.h>
+
+#define MAX_IDX (2 + NN_MAX_SPATIAL + 1)
+
+/* --- padding ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct pad_ctx {
+    const te_tensor *x;
+    const nn_window *w;
+    tir_expr_ref fill;
+} pad_ctx;
+
+static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const pad_ctx *p = ctx;
+    tir_expr_ref at[MAX_IDX], inside = NULL;
+    at[0] = idx[0];
+    at[1] = idx[1];
+    for (uint32_t i = 0; i < p->w->n; i++) {
+        at[2 + i] = tir_sub(g->c, idx[2 + i], te_i64(g, p->w->pad_begin[i]));
+        if (p->w->pad_begin[i] || p->w->pad_end[i])
+            inside = tir_and(g->c, inside, te_in_bounds(g, at[2 + i], p->x->shape[2 + i]));
+    }
+    return tir_select(g->c, inside, te_read(g, p->x, at), p->fill);
+}
+
+/* x with the window's border of `fill` around its spatial axes; x itself when there is none. extra: rows and columns
+ * beyond the end padding that a sweep in ceil mode touches. */
+static te_tensor *padded(te_graph *g, te_tensor *x, const nn_window *w, const int64_t *extra, tir_expr_ref fill)
+{
+    tir_expr_ref shape[MAX_IDX];
+    bool any = false;
+    memcpy(shape, x->shape, x->rank * sizeof *shape);
+    for (uint32_t i = 0; i < w->n; i++) {
+        int64_t more = w->pad_begin[i] + w->pad_end[i] + (extra ? extra[i] : 0);
+        any |= more != 0;
+        shape[2 + i] = tir_add(g->c, shape[2 + i], te_i64(g, more));
+    }
+    if (!any)
+        return x;
+    nn_window grown = *w;
+    for (uint32_t i = 0; extra && i < w->n; i++)
+        grown.pad_end[i] += extra[i];
+    pad_ctx ctx = {x, &grown, fill};
+    te_tensor *p = te_compute(g, "pad", x->dt, x->rank, shape, pad_body, &ctx);
+    p->node->tag = "pad";
+    return p;
+}
+
+static int64_t product(tir_expr_ref const *shape, uint32_t n)
+{
+    int64_t r = 1, d = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!tir_is_int(shape[i], &d) || !i64_mul(r, d, &r))
+            return 0;
+    return r;
+}
+
+/* --- convolution -------------------------------------------------------------------------------------------------------- */
+
+typedef struct conv_ctx {
+    const te_tensor *x, *w;
+    const nn_window *win;
+    te_axis *const *reduce; /* input channel, then kernel axes */
+    int64_t block;          /* of packed weights; 0: plain */
+    int64_t groups;
+    tir_expr_ref out_per_group, in_per_group;
+    dtype acc;
+} conv_ctx;
+
+static tir_expr_ref conv_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const conv_ctx *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref ic = te_var(g, v->reduce[0]), xi[MAX_IDX], wi[MAX_IDX];
+    xi[0] = idx[0];
+    xi[1] = ic;
+    if (v->groups > 1)
+        xi[1] = tir_add(c, tir_mul(c, tir_floordiv(c, idx[1], v->out_per_group), v->in_per_group), ic);
+    wi[0] = v->block ? tir_floordiv(c, idx[1], te_i64(g, v->block)) : idx[1];
+    wi[1] = ic;
+    for (uint32_t i = 0; i < v->win->n; i++) {
+        tir_expr_ref k = te_var(g, v->reduce[1 + i]);
+        xi[2 + i] = tir_add(c, tir_mul(c, idx[2 + i], te_i64(g, v->win->stride[i])), tir_mul(c, k, te_i64(g, v->win->dilation[i])));
+        wi[2 + i] = k;
+    }
+    if (v->block)
+        wi[2 + v->win->n] = tir_floormod(c, idx[1], te_i64(g, v->block));
+    return tir_mul(c, tir_cast(c, v->acc, te_read(g, v->x, xi)), tir_cast(c, v->acc, te_read(g, v->w, wi)));
+}
+
+bool te_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    static const char *const names[] = {"kd", "kh", "kw"};
+    nn_weights nw;
+    nn_window win;
+    if (!nn_weights_read(g->c, n, &nw) || !nn_window_read(g->c, n, nw.spatial, &win))
+        return false;
+    memcpy(win.kernel, nw.kernel, sizeof win.kernel);
+    const type *t = te_out_type(n, 0);
+    tir_expr_ref const *shape = te_shape(g, t);
+    te_axis *reduce[1 + NN_MAX_SPATIAL];
+    reduce[0] = te_reduce_axis(g, "ic", te_dim(g, nw.in_per_group));
+    for (uint32_t i = 0; i < win.n; i++)
+        reduce[1 + i] = te_reduce_axis(g, win.n <= 3 ? names[3 - win.n + i] : "k", te_i64(g, win.kernel[i]));
+    conv_ctx ctx = {.x = padded(g, in[0], &win, NULL, tir_const(g->c, t->dt, 0)),
+                    .w = in[1],
+                    .win = &win,
+                    .reduce = reduce,
+                    .block = nw.block,
+                    .groups = graph_attr_int(n, "groups"),
+                    .in_per_group = te_dim(g, nw.in_per_group),
+                    .acc = te_acc_dtype(t->dt)};
+    ctx.out_per_group = tir_floordiv(g->c, te_dim(g, nw.out_channels), te_i64(g, ctx.groups));
+    te_tensor *y = te_reduce(g, "conv", ctx.acc, win.n + 2, shape, win.n + 1, reduce, TE_SUM, conv_body, &ctx);
+    y->node->tag = n->op->name;
+    int64_t cpg = 0;
+    if (dim_is_const(nw.in_per_group, &cpg))
+        g->macs += product(shape, win.n + 2) * cpg * product(&in[1]->shape[2], win.n);
+    out[0] = te_cast_to(g, "conv_cast", y, t->dt);
+    return true;
+}
+
+/* Output o collects the inputs i with i*stride - pad + k*dilation == o (gather form). */
+static tir_expr_ref conv_transpose_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const conv_ctx *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref ic = te_var(g, v->reduce[0]), xi[MAX_IDX], wi[MAX_IDX], inside = NULL;
+    tir_expr_ref group = tir_floordiv(c, idx[1], v->out_per_group);
+    xi[0] = idx[0];
+    xi[1] = wi[0] = tir_add(c, tir_mul(c, group, v->in_per_group), ic);
+    wi[1] = tir_floormod(c, idx[1], v->out_per_group);
+    for (uint32_t i = 0; i < v->win->n; i++) {
+        tir_expr_ref k = te_var(g, v->reduce[1 + i]), s = te_i64(g, v->win->stride[i]);
+        tir_expr_ref at = tir_sub(c, tir_add(c, idx[2 + i], te_i64(g, v->win->pad_begin[i])), tir_mul(c, k, te_i64(g, v->win->dilation[i])));
+        if (v->win->stride[i] != 1)
+            inside = tir_and(c, inside, tir_binary(c, TIR_EQ, tir_floormod(c, at, s), te_i64(g, 0)));
+        xi[2 + i] = tir_floordiv(c, at, s);
+        inside = tir_and(c, inside, te_in_bounds(g, xi[2 + i], v->x->shape[2 + i]));
+        wi[2 + i] = k;
+    }
+    tir_expr_ref xv = tir_select(c, inside, tir_cast(c, v->acc, te_read(g, v->x, xi)), tir_const(c, v->acc, 0));
+    return tir_mul(c, xv, tir_cast(c, v->acc, te_read(g, v->w, wi)));
+}
+
+bool te_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    nn_transpose_window t;
+    if (!nn_transpose_window_read(g->c, n, &t))
+        return false;
+    const type *ot = te_out_type(n, 0);
+    tir_expr_ref const *shape = te_shape(g, ot);
+    int64_t groups = graph_attr_int(n, "groups");
+    te_axis *reduce[1 + NN_MAX_SPATIAL];
+    conv_ctx ctx = {.x = in[0], .w = in[1], .win = &t.w, .reduce = reduce, .groups = groups, .acc = te_acc_dtype(ot->dt)};
+    ctx.in_per_group = tir_floordiv(g->c, in[0]->shape[1], te_i64(g, groups));
+    ctx.out_per_group = in[1]->shape[1];
+    reduce[0] = te_reduce_axis(g, "ic", ctx.in_per_group);
+    for (uint32_t i = 0; i < t.w.n; i++)
+        reduce[1 + i] = te_reduce_axis(g, "k", te_i64(g, t.w.kernel[i]));
+    te_tensor *y = te_reduce(g, "conv_transpose", ctx.acc, t.w.n + 2, shape, t.w.n + 1, reduce, TE_SUM, conv_transpose_body, &ctx);
+    y->node->tag = n->op->name;
+    g->macs += te_static_count(in[0]) * product(&in[1]->shape[1], t.w.n + 1);
+    out[0] = te_cast_to(g, "conv_transpose_cast", y, ot->dt);
+    return true;
+}
+
+/* --- pools ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct pool_ctx {
+    const te_tensor *x; /* padded, except for max_pool_indices */
+    const nn_window *w;
+    te_axis *const *reduce;
+    dtype acc;
+    double p;
+    bool include_pad;
+    tir_expr_ref const *extent; /* of the unpadded input */
+    const te_tensor *sum;
+} pool_ctx;
+
+static void pool_at(te_graph *g, const pool_ctx *p, tir_expr_ref const *idx, bool minus_pad, tir_expr_ref *at)
+{
+    compiler *c = g->c;
+    at[0] = idx[0];
+    at[1] = idx[1];
+    for (uint32_t i = 0; i < p->w->n; i++) {
+        tir_expr_ref k = tir_mul(c, te_var(g, p->reduce[i]), te_i64(g, p->w->dilation[i]));
+        at[2 + i] = tir_add(c, tir_mul(c, idx[2 + i], te_i64(g, p->w->stride[i])), k);
+        if (minus_pad)
+            at[2 + i] = tir_sub(c, at[2 + i], te_i64(g, p->w->pad_begin[i]));
+    }
+}
+
+static tir_expr_ref pool_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const pool_ctx *p = ctx;
+    tir_expr_ref at[MAX_IDX];
+    pool_at(g, p, idx, false, at);
+    return tir_cast(g->c, p->acc, te_read(g, p->x, at));
+}
+
+static tir_expr_ref lp_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const pool_ctx *p = ctx;
+    tir_expr_ref x = pool_body(g, ctx, idx);
+    if (p->p == 2.0)
+        return tir_mul(g->c, x, x);
+    tir_expr_ref mag = tir_call1(g->c, TIR_FABS, x);
+    return p->p == 1.0 ? mag : tir_call(g->c, TIR_POW, 2, (tir_expr_ref[]){mag, tir_float(g->c, p->acc, p->p)});
+}
+
+/* Reads the window, pads with `fill` (reach beyond the end padding in ceil mode included) and makes the kernel axes. */
+static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_ref fill, nn_window *w, te_axis **reduce, pool_ctx *p)
+{
+    static const char *const names[] = {"kd", "kh", "kw"};
+    const int64_t *k = NULL;
+    int64_t extra[NN_MAX_SPATIAL], in = 0, o = 0;
+    if (!nn_window_read(g->c, n, x->rank - 2, w))
+        return false;
+    (void)graph_attr_ints(n, "pool_size", &k);
+    memcpy(w->kernel, k, w->n * sizeof *k);
+    tir_expr_ref const *os = te_shape(g, te_out_type(n, 0));
+    for (uint32_t i = 0; i < w->n; i++) {
+        extra[i] = 0;
+        if (tir_is_int(x->shape[2 + i], &in) && tir_is_int(os[2 + i], &o)) {
+            int64_t reach = (o - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in - w->pad_begin[i] - w->pad_end[i];
+            extra[i] = reach > 0 ? reach : 0;
+        }
+        reduce[i] = te_reduce_axis(g, w->n <= 3 ? names[3 - w->n + i] : "k", te_i64(g, w->kernel[i]));
+    }
+    *p = (pool_ctx){.x = fill ? padded(g, x, w, extra, fill) : x, .w = w, .reduce = reduce, .acc = x->dt, .extent = x->shape + 2};
+    return true;
+}
+
+bool te_max_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    nn_window w;
+    te_axis *reduce[NN_MAX_SPATIAL];
+    pool_ctx p;
+    if (!pool_setup(g, n, in[0], te_lowest(g->c, in[0]->dt), &w, reduce, &p))
+        return false;
+    out[0] = te_reduce(g, "max_pool", p.acc, w.n + 2, te_shape(g, te_out_type(n, 0)), w.n, reduce, TE_MAX, pool_body, &p);
+    out[0]->node->tag = n->op->name;
+    return true;
+}
+
+/* Taps of one axis whose position lies in [lo, hi): positions are o*stride - pad + k*dilation. */
+static tir_expr_ref taps(te_graph *g, const pool_ctx *p, uint32_t i, tir_expr_ref o)
+{
+    compiler *c = g->c;
+    int64_t d = p->w->dilation[i], lo = p->include_pad ? -p->w->pad_begin[i] : 0;
+    tir_expr_ref hi = tir_add(c, p->extent[i], te_i64(g, p->include_pad ? p->w->pad_end[i] : 0));
+    tir_expr_ref start = tir_sub(c, tir_mul(c, o, te_i64(g, p->w->stride[i])), te_i64(g, p->w->pad_begin[i]));
+    tir_expr_ref first = tir_max(c, te_i64(g, 0), te_ceildiv(g, tir_sub(c, te_i64(g, lo), start), d));
+    tir_expr_ref end = tir_min(c, te_i64(g, p->w->kernel[i]), te_ceildiv(g, tir_sub(c, hi, start), d));
+    return tir_sub(c, end, first);
+}
+
+static tir_expr_ref avg_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const pool_ctx *p = ctx;
+    compiler *c = g->c;
+    tir_expr_ref count = te_i64(g, 1);
+    for (uint32_t i = 0; i < p->w->n; i++)
+        count = tir_mul(c, count, taps(g, p, i, idx[2 + i]));
+    return tir_binary(c, TIR_DIV, te_read(g, p->sum, idx), tir_cast(c, p->acc, count));
+}
+
+bool te_avg_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    nn_window w;
+    te_axis *reduce[NN_MAX_SPATIAL];
+    pool_ctx p;
+    const type *t = te_out_type(n, 0);
+    tir_expr_ref const *shape = te_shape(g, t);
+    if (!pool_setup(g, n, in[0], tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
+        return false;
+    p.acc = te_acc_dtype(in[0]->dt);
+    te_tensor *sum = te_reduce(g, "avg_pool_sum", p.acc, w.n + 2, shape, w.n, reduce, TE_SUM, pool_body, &p);
+    sum->node->tag = n->op->name;
+    p.sum = sum;
+    p.include_pad = graph_attr_int(n, "count_include_pad") != 0;
+    te_tensor *y = te_compute(g, "avg_pool", p.acc, w.n + 2, shape, avg_body, &p);
+    out[0] = te_cast_to(g, "avg_pool_cast", y, t->dt);
+    return true;
+}
+
+static tir_expr_ref lp_root_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const pool_ctx *p = ctx;
+    tir_expr_ref s = te_read(g, p->sum, idx);
+    if (p->p == 1.0)
+        return s;
+    if (p->p == 2.0)
+        return tir_call1(g->c, TIR_SQRT, s);
+    return tir_call(g->c, TIR_POW, 2, (tir_expr_ref[]){s, tir_float(g->c, p->acc, 1.0 / p->p)});
+}
+
+bool te_lp_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    nn_window w;
+    te_axis *reduce[NN_MAX_SPATIAL];
+    pool_ctx p;
+    const type *t = te_out_type(n, 0);
+    tir_expr_ref const *shape = te_shape(g, t);
+    if (!pool_setup(g, n, in[0], tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
+        return false;
+    p.acc = te_acc_dtype(in[0]->dt);
+    p.p = (double)graph_attr_int(n, "p");
+    te_tensor *sum = te_reduce(g, "lp_pool_sum", p.acc, w.n + 2, shape, w.n, reduce, TE_SUM, lp_body, &p);
+    sum->node->tag = n->op->name;
+    p.sum = sum;
+    te_tensor *y = te_compute(g, "lp_pool", p.acc, w.n + 2, shape, lp_root_body, &p);
+    out[0] = te_cast_to(g, "lp_pool_cast", y, t->dt);
+    return true;
+}
+
+/* (value, index) pairs; the larger value wins, the smaller index among equals (ONNX MaxPool Indices: offset in the whole
+ * input, storage_order 1 counts the spatial axes column-major). */
+static const te_reducer *max_with_index(te_graph *g, dtype dt)
+{
+    compiler *c = g->c;
+    const tir_var **v = arena_array(&c->mem, const tir_var *, 4);
+    v[0] = tir_new_var(c, "acc_value", tir_scalar(dt));
+    v[1] = tir_new_var(c, "acc_index", TIR_I64);
+    v[2] = tir_new_var(c, "value", tir_scalar(dt));
+    v[3] = tir_new_var(c, "index", TIR_I64);
+    tir_expr_ref a = tir_varref(c, v[0]), ai = tir_varref(c, v[1]), x = tir_varref(c, v[2]), xi = tir_varref(c, v[3]);
+    tir_expr_ref tie = tir_and(c, tir_binary(c, TIR_EQ, x, a), tir_binary(c, TIR_LT, xi, ai));
+    tir_expr_ref take = tir_binary(c, TIR_OR, tir_binary(c, TIR_GT, x, a), tie);
+    tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 4);
+    e[0] = tir_select(c, take, x, a);
+    e[1] = tir_select(c, take, xi, ai);
+    e[2] = te_lowest(c, dt);
+    e[3] = tir_i64(c, INT64_MAX);
+    te_reducer *r = arena_new(&c->mem, te_reducer);
+    *r = (te_reducer){2, v, v + 2, e, e + 2};
+    return r;
+}
+
+bool te_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    nn_window w;
+    te_axis *reduce[NN_MAX_SPATIAL];
+    pool_ctx p;
+    compiler *c = g->c;
+    tir_expr_ref const *shape = te_shape(g, te_out_type(n, 0));
+    if (!pool_setup(g, n, in[0], NULL, &w, reduce, &p))
+        return false;
+    te_axis *const *axes = te_data_axes(g, w.n + 2, shape);
+    tir_expr_ref idx[MAX_IDX], at[MAX_IDX], inside = NULL;
+    for (uint32_t i = 0; i < w.n + 2; i++)
+        idx[i] = te_var(g, axes[i]);
+    pool_at(g, &p, idx, true, at);
+    tir_expr_ref flat = tir_add(c, tir_mul(c, idx[0], in[0]->shape[1]), idx[1]);
+    bool column_major = graph_attr_int(n, "storage_order") != 0;
+    for (uint32_t i = 0; i < w.n; i++)
+        inside = tir_and(c, inside, te_in_bounds(g, at[2 + i], p.extent[i]));
+    for (uint32_t i = 0; i < w.n; i++)
+        flat = tir_mul(c, flat, p.extent[i]);
+    tir_expr_ref spatial = te_i64(g, 0);
+    for (uint32_t i = 0; i < w.n; i++) {
+        uint32_t axis = column_major ? w.n - 1 - i : i;
+        spatial = tir_add(c, tir_mul(c, spatial, p.extent[axis]), at[2 + axis]);
+    }
+    te_tensor *pair[2];
+    te_compute_n(g, "max_pool_indices", w.n + 2, shape, axes, w.n, reduce, max_with_index(g, in[0]->dt), inside, 2,
+                 (dtype[]){in[0]->dt, DT_I64}, (tir_expr_ref[]){te_read(g, in[0], at), tir_add(c, flat, spatial)}, pair);
+    out[0] = pair[1];
+    return true;
+}
+
+/* --- matrix products -------------------------------------------------------------------------------------------------------- */
+
+typedef struct matmul_ctx {
+    const te_tensor *a, *b;
+    bool ta, tb;
+    int64_t block;
+    uint32_t out_rank;
+    te_axis *k;
+    dtype acc;
+} matmul_ctx;
+
+/* Leading (batch) indices of an operand with `lead` leading axes under an output with `out_lead`. */
+static uint32_t batch_index(te_graph *g, const te_tensor *t, uint32_t lead, uint32_t out_lead, tir_expr_ref const *idx, tir_expr_ref *at)
+{
+    for (uint32_t i = 0; i < lead; i++)
+        at[i] = tir_is_const(t->shape[i], 1) ? te_i64(g, 0) : idx[out_lead - lead + i];
+    return lead;
+}
+
+static tir_expr_ref matmul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const matmul_ctx *v = ctx;
+    compiler *c = g->c;
+    uint32_t rb = v->block ? 2 : v->b->rank, tail = (v->a->rank > 1) + (rb > 1), lead = v->out_rank - tail, p;
+    tir_expr_ref at[TYPE_MAX_RANK], bt[TYPE_MAX_RANK], k = te_var(g, v->k);
+    tir_expr_ref m = v->a->rank > 1 ? idx[lead] : NULL, col = rb > 1 ? idx[v->out_rank - 1] : NULL;
+    p = batch_index(g, v->a, v->a->rank > 2 ? v->a->rank - 2 : 0, lead, idx, at);
+    if (m)
+        at[p++] = v->ta ? k : m;
+    at[p] = m && v->ta ? m : k;
+    if (v->block) {
+        bt[0] = tir_floordiv(c, col, te_i64(g, v->block));
+        bt[1] = k;
+        bt[2] = tir_floormod(c, col, te_i64(g, v->block));
+    } else {
+        p = batch_index(g, v->b, rb > 2 ? rb - 2 : 0, lead, idx, bt);
+        bt[p] = v->tb && col ? col : k;
+        if (col)
+            bt[p + 1] = v->tb ? k : col;
+    }
+    return tir_mul(c, tir_cast(c, v->acc, te_read(g, v->a, at)), tir_cast(c, v->acc, te_read(g, v->b, bt)));
+}
+
+bool te_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    const type *t = te_out_type(n, 0);
+    matmul_ctx ctx = {.a = in[0], .b = in[1], .ta = graph_attr_int(n, "transpose_a") != 0, .tb = graph_attr_int(n, "transpose_b") != 0};
+    ctx.block = nn_layout_block(graph_attr_string(n, "weight_layout"));
+    ctx.out_rank = (uint32_t)t->shape.rank;
+    ctx.acc = te_acc_dtype(t->dt);
+    tir_expr_ref k = in[0]->shape[in[0]->rank - (ctx.ta && in[0]->rank > 1 ? 2 : 1)];
+    ctx.k = te_reduce_axis(g, "k", k);
+    te_tensor *y = te_reduce(g, "matmul", ctx.acc, ctx.out_rank, te_shape(g, t), 1, &ctx.k, TE_SUM, matmul_body, &ctx);
+    y->node->tag = n->op->name;
+    int64_t kk = 0;
+    if (tir_is_int(k, &kk))
+        g->macs += te_static_count(y) * kk;
+    out[0] = te_cast_to(g, "matmul_cast", y, t->dt);
+    return true;
+}

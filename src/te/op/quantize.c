@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compute definitions of quantisation (ONNX QuantizeLinear, DequantizeLinear: round half to even, saturate) and of the
+ * layout transform that packs weights. Scale and zero point are operands: one number, one per index of an axis, or one
+ * per block along an axis. */
+#include "graph/op/nn.h"
+
+#include "te/op/util.h"
+
+#include <string.h>
+
+typedef struct quant_ctx {
+    const te_tensor *x, *scale, *zero;
+    uint32_t axis;
+    int64_t block;
+    dtype out;
+} quant_ctx;
+
+/* scale or zero point for element idx */
+static tir_expr_ref param_at(te_graph *g, const quant_ctx *v, const te_tensor *t, tir_expr_ref const *idx)
+{
+    tir_expr_ref at[TYPE_MAX_RANK];
+    if (t->rank == 0)
+        return te_read(g, t, NULL);
+    if (t->rank == 1 && v->block == 0) {
+        at[0] = tir_is_const(t->shape[0], 1) ? te_i64(g, 0) : idx[v->axis];
+        return te_read(g, t, at);
+    }
+    memcpy(at, idx, t->rank * sizeof *at);
+    at[v->axis] = tir_floordiv(g->c, idx[v->axis], te_i64(g, v->block ? v->block : 1));
+    return te_read(g, t, at);
+}
+
+static bool quant_setup(te_graph *g, const graph_node *n, te_tensor *const *in, quant_ctx *v)
+{
+    int32_t axis = 0;
+    int64_t raw = graph_attr_int(n, "axis");
+    *v = (quant_ctx){.x = in[0], .scale = in[1], .zero = n->n_inputs > 2 ? in[2] : NULL, .out = te_out_type(n, 0)->dt};
+    v->block = graph_attr_int(n, "block_size");
+    bool per_tensor = in[1]->rank == 0 || (in[1]->rank == 1 && tir_is_const(in[1]->shape[0], 1));
+    if (!per_tensor && !infer_axis(g->c, n, raw, (int32_t)in[0]->rank, &axis))
+        return false;
+    v->axis = (uint32_t)axis;
+    if (!dtype_usable(v->out) || !dtype_usable(in[0]->dt))
+        return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "%s between %s and %s has no kernel yet", n->op->name,
+                          dtype_name(in[0]->dt), dtype_name(v->out));
+    return true;
+}
+
+static tir_expr_ref quantize_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const quant_ctx *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref x = tir_cast(c, DT_F32, te_read(g, v->x, idx));
+    tir_expr_ref s = tir_cast(c, DT_F32, param_at(g, v, v->scale, idx));
+    tir_expr_ref q = tir_call1(c, TIR_RINT, tir_binary(c, TIR_DIV, x, s));
+    if (v->zero)
+        q = tir_add(c, q, tir_cast(c, DT_F32, param_at(g, v, v->zero, idx)));
+    if (dtype_is_float(v->out))
+        return tir_cast(c, v->out, q);
+    q = tir_max(c, q, tir_float(c, DT_F32, (double)dtype_min_int(v->out)));
+    q = tir_min(c, q, tir_float(c, DT_F32, (double)dtype_max_int(v->out)));
+    return tir_cast(c, v->out, q);
+}
+
+bool te_quantize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    quant_ctx v;
+    if (!quant_setup(g, n, in, &v))
+        return false;
+    out[0] = te_compute(g, "quantize", v.out, in[0]->rank, in[0]->shape, quantize_body, &v);
+    return true;
+}
+
+/* (x - zero) * scale; the difference is exact in i32 for 8- and 16-bit types. */
+static tir_expr_ref dequantize_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const quant_ctx *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref x = te_read(g, v->x, idx), s = tir_cast(c, DT_F32, param_at(g, v, v->scale, idx));
+    if (v->zero && dtype_is_int(v->x->dt))
+        x = tir_sub(c, tir_cast(c, DT_I32, x), tir_cast(c, DT_I32, param_at(g, v, v->zero, idx)));
+    return tir_cast(c, v->out, tir_mul(c, tir_cast(c, DT_F32, x), s));
+}
+
+bool te_dequantize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    quant_ctx v;
+    if (!quant_setup(g, n, in, &v))
+        return false;
+    out[0] = te_compute(g, "dequantize", v.out, in[0]->rank, in[0]->shape, dequantize_body, &v);
+    return true;
+}
+
+typedef struct layout_ctx {
+    const te_tensor *x;
+    uint32_t from[TYPE_MAX_RANK]; /* axis of x that output axis i (outer part) walks */
+    uint32_t blocked;             /* axis of x that is blocked */
+    int64_t block;
+    uint32_t out_rank;
+} layout_ctx;
+
+static tir_expr_ref layout_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const layout_ctx *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref at[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i + 1 < v->out_rank; i++)
+        at[v->from[i]] = idx[i];
+    tir_expr_ref lane = tir_add(c, tir_mul(c, idx[0], te_i64(g, v->block)), idx[v->out_rank - 1]);
+    at[v->blocked] = lane;
+    tir_expr_ref value = te_read(g, v->x, at), extent = v->x->shape[v->blocked];
+    int64_t n = 0;
+    if (tir_is_int(extent, &n) && n % v->block == 0)
+        return value;
+    return tir_select(c, tir_binary(c, TIR_LT, lane, extent), value, tir_const(c, v->x->dt, 0));
+}
+
+bool te_layout_transform(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    const char *src = graph_attr_string(n, "src_layout"), *dst = graph_attr_string(n, "dst_layout");
+    size_t rank = strlen(src);
+    char blocked = (char)(dst[strlen(dst) - 1] - 'a' + 'A');
+    layout_ctx v = {.x = in[0], .block = nn_layout_block(dst), .out_rank = (uint32_t)rank + 1};
+    v.blocked = (uint32_t)(strchr(src, blocked) - src);
+    uint32_t r = 1;
+    v.from[0] = v.blocked;
+    for (size_t i = 0; i < rank; i++)
+        if (dst[i] != blocked)
+            v.from[r++] = (uint32_t)(strchr(src, dst[i]) - src);
+    out[0] = te_compute(g, "packed", in[0]->dt, v.out_rank, te_shape(g, te_out_type(n, 0)), layout_body, &v);
+    return true;
+}
