@@ -37,6 +37,16 @@ extern "C" {
 #define TVMRT_WORKER_STACK_BYTES 4096
 #endif
 
+/* How often a thread that waits for a layer looks for it before it goes to sleep (hosted: 2000 looks are 20 to 100
+ * microseconds). 0: never; right where a waiting thread would starve one of lower priority. docs/tvmrt.md has figures. */
+#ifndef TVMRT_SPIN
+#ifdef TVMRT_PORT_FREERTOS
+#define TVMRT_SPIN 0
+#else
+#define TVMRT_SPIN 2000
+#endif
+#endif
+
 /* Room for the port's own objects. A port file checks at compile time that its types fit and names the macro to raise. */
 #ifndef TVMRT_MUTEX_BYTES
 #define TVMRT_MUTEX_BYTES (sizeof(void *) == 8 ? 64 : 96)
@@ -48,7 +58,7 @@ extern "C" {
 #ifdef TVMRT_PORT_FREERTOS
 #define TVMRT_THREAD_BYTES (512 + TVMRT_WORKER_STACK_BYTES)
 #else
-#define TVMRT_THREAD_BYTES 16
+#define TVMRT_THREAD_BYTES 32
 #endif
 #endif
 
@@ -252,7 +262,7 @@ typedef struct tvmrt_barrier {
     tvmrt_cond_t done;
     uint32_t pending; /* arrivals still to come; atomic */
     uint32_t waiting; /* 1 while the waiting thread sleeps or is about to; atomic */
-    uint32_t spin;    /* times to look at `pending` before sleeping */
+    uint32_t spin;    /* times to look at `pending` before sleeping; set by the waiting thread, 0 from init */
 } tvmrt_barrier_t;
 
 typedef void (*tvmrt_thread_func_t)(void *arg);
@@ -274,8 +284,7 @@ int tvmrt_cond_destroy(tvmrt_cond_t *cond);
 int tvmrt_thread_create(tvmrt_thread_t *thread, tvmrt_thread_func_t func, void *arg);
 int tvmrt_thread_join(tvmrt_thread_t *thread);
 
-/* `spin` as tvmrt_port_spin returns it. */
-int tvmrt_barrier_init(tvmrt_barrier_t *barrier, uint32_t spin);
+int tvmrt_barrier_init(tvmrt_barrier_t *barrier);
 /* Announces `count` arrivals. Only between a completed sync (or the init) and the first arrival. */
 int tvmrt_barrier_reset(tvmrt_barrier_t *barrier, uint32_t count);
 /* One of the announced arrivals; what the caller wrote before is seen by whoever returns from sync. */
@@ -284,9 +293,9 @@ int tvmrt_barrier_arrive(tvmrt_barrier_t *barrier);
 int tvmrt_barrier_sync(tvmrt_barrier_t *barrier);
 int tvmrt_barrier_destroy(tvmrt_barrier_t *barrier);
 
-/* How often a thread of `workers` should look for work before it sleeps; 0 where spinning would starve others, such as
- * on a single processor or under fixed priorities. */
-uint32_t tvmrt_port_spin(uint32_t workers);
+/* Processors that threads of this program can use, at least 1. A run without a limit of its own uses no more threads, and
+ * threads look for work TVMRT_SPIN times before they sleep only while each of them has a processor. */
+uint32_t tvmrt_port_processors(void);
 
 /* ---- Engine ---------------------------------------------------------------------------------------------------- */
 
@@ -317,7 +326,8 @@ typedef struct tvmrt_engine {
     uint32_t state;   /* atomic: off, starting, idle, running, stopping */
 #if TVMRT_THREADED
     uint32_t num_threads; /* started: 0..TVMRT_NUM_WORKERS - 1 */
-    uint32_t spin;
+    uint32_t processors;
+    uint32_t spin;        /* atomic: of the current run */
     uint32_t sleepers;    /* atomic: threads that sleep or are about to */
     uint32_t stop;        /* atomic */
     uint32_t failed_task; /* under mutex: the lowest failed task of the layer */
@@ -333,7 +343,7 @@ typedef struct tvmrt_engine {
 #if TVMRT_THREADED
 #define TVMRT_ENGINE_INIT \
     {                     \
-        sizeof(tvmrt_engine_t), 0, 0, 0, 0, 0, 0, 0, {0}, {0, 0, 0}, {{0}, {0}, 0, 0, 0}, { {{0}, {0}, 0, 0, 0} } \
+        sizeof(tvmrt_engine_t), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0, 0, 0}, {{0}, {0}, 0, 0, 0}, { {{0}, {0}, 0, 0, 0} } \
     }
 #else
 #define TVMRT_ENGINE_INIT      \
@@ -358,7 +368,7 @@ typedef struct tvmrt_context {
     const void *const_workspace;     /* model->const_bytes */
     void *workspace;                 /* model->workspace_bytes */
     const tvmrt_op_exec_t *op_execs; /* model->num_ops entries */
-    uint32_t max_workers;            /* threads that a run may use, the caller included; 0: as many as there are */
+    uint32_t max_workers;            /* threads that a run may use, the caller included; 0: one per processor */
 } tvmrt_context_t;
 
 /* The engine of a program that does not bring its own; one object in static storage. */

@@ -1,0 +1,251 @@
+/* tvmrt_port_freertos.c: the runtime's port for FreeRTOS 10.4 or newer, with statically created objects only. Needs in
+ * FreeRTOSConfig.h: configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES, configUSE_COUNTING_SEMAPHORES,
+ * INCLUDE_vTaskDelete, INCLUDE_vTaskSuspend and INCLUDE_eTaskGetState, all 1. Compile all files of the program with
+ * -DTVMRT_PORT_FREERTOS; TVMRT_WORKER_STACK_BYTES and TVMRT_WORKER_PRIORITY choose a worker's stack and priority.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tvmrt.h"
+
+#include "FreeRTOS.h"
+#include "semphr.h"
+#include "task.h"
+
+#ifndef TVMRT_PORT_FREERTOS
+#error "compile every file of the program with -DTVMRT_PORT_FREERTOS"
+#endif
+
+#ifndef TVMRT_WORKER_PRIORITY
+#define TVMRT_WORKER_PRIORITY (tskIDLE_PRIORITY + 1)
+#endif
+
+struct rtos_mutex {
+    SemaphoreHandle_t handle;
+    StaticSemaphore_t storage;
+};
+
+/* FreeRTOS has no condition variables: a counting semaphore holds one token for each waiter that was woken. */
+struct rtos_cond {
+    SemaphoreHandle_t tokens;
+    uint32_t waiters; /* under the mutex of the waiters */
+    StaticSemaphore_t storage;
+};
+
+struct rtos_thread {
+    TaskHandle_t task;
+    SemaphoreHandle_t ended;
+    tvmrt_thread_func_t func;
+    void *arg;
+    StaticSemaphore_t ended_storage;
+    StaticTask_t storage;
+    StackType_t stack[TVMRT_WORKER_STACK_BYTES / sizeof(StackType_t)];
+};
+
+/* A negative array size here means: raise the macro named in it. */
+typedef char tvmrt_mutex_bytes_is_enough[TVMRT_MUTEX_BYTES >= sizeof(struct rtos_mutex) ? 1 : -1];
+typedef char tvmrt_cond_bytes_is_enough[TVMRT_COND_BYTES >= sizeof(struct rtos_cond) ? 1 : -1];
+typedef char tvmrt_thread_bytes_is_enough[TVMRT_THREAD_BYTES >= sizeof(struct rtos_thread) ? 1 : -1];
+
+static struct rtos_mutex *rtos_mutex(tvmrt_mutex_t *mutex)
+{
+    return (struct rtos_mutex *)(void *)mutex;
+}
+
+static struct rtos_cond *rtos_cond(tvmrt_cond_t *cond)
+{
+    return (struct rtos_cond *)(void *)cond;
+}
+
+static struct rtos_thread *rtos_thread(tvmrt_thread_t *thread)
+{
+    return (struct rtos_thread *)(void *)thread;
+}
+
+static int port_status(BaseType_t result)
+{
+    return result == pdTRUE ? TVMRT_OK : TVMRT_E_PORT;
+}
+
+/* A mutex with priority inheritance: a worker that holds it is not kept from running by tasks in between. */
+int tvmrt_mutex_init(tvmrt_mutex_t *mutex)
+{
+    struct rtos_mutex *rtos = rtos_mutex(mutex);
+
+    rtos->handle = xSemaphoreCreateMutexStatic(&rtos->storage);
+    return rtos->handle != NULL ? TVMRT_OK : TVMRT_E_PORT;
+}
+
+int tvmrt_mutex_lock(tvmrt_mutex_t *mutex)
+{
+    return port_status(xSemaphoreTake(rtos_mutex(mutex)->handle, portMAX_DELAY));
+}
+
+int tvmrt_mutex_unlock(tvmrt_mutex_t *mutex)
+{
+    return port_status(xSemaphoreGive(rtos_mutex(mutex)->handle));
+}
+
+int tvmrt_mutex_destroy(tvmrt_mutex_t *mutex)
+{
+    vSemaphoreDelete(rtos_mutex(mutex)->handle);
+    return TVMRT_OK;
+}
+
+int tvmrt_cond_init(tvmrt_cond_t *cond)
+{
+    struct rtos_cond *rtos = rtos_cond(cond);
+
+    rtos->waiters = 0;
+    rtos->tokens = xSemaphoreCreateCountingStatic(TVMRT_MAX_WORKERS + 1, 0, &rtos->storage);
+    return rtos->tokens != NULL ? TVMRT_OK : TVMRT_E_PORT;
+}
+
+/* A token that is given between the unlock and the take stays in the semaphore, so that no wake-up is lost. */
+int tvmrt_cond_wait(tvmrt_cond_t *cond, tvmrt_mutex_t *mutex)
+{
+    struct rtos_cond *rtos = rtos_cond(cond);
+    int unlocked, taken;
+
+    rtos->waiters++;
+    unlocked = tvmrt_mutex_unlock(mutex);
+    taken = port_status(xSemaphoreTake(rtos->tokens, portMAX_DELAY));
+    if (tvmrt_mutex_lock(mutex) != TVMRT_OK || unlocked != TVMRT_OK)
+        return TVMRT_E_PORT;
+    return taken;
+}
+
+int tvmrt_cond_signal(tvmrt_cond_t *cond)
+{
+    struct rtos_cond *rtos = rtos_cond(cond);
+
+    if (rtos->waiters == 0)
+        return TVMRT_OK;
+    rtos->waiters--;
+    return port_status(xSemaphoreGive(rtos->tokens));
+}
+
+int tvmrt_cond_broadcast(tvmrt_cond_t *cond)
+{
+    int status = TVMRT_OK;
+
+    while (rtos_cond(cond)->waiters > 0 && status == TVMRT_OK)
+        status = tvmrt_cond_signal(cond);
+    return status;
+}
+
+int tvmrt_cond_destroy(tvmrt_cond_t *cond)
+{
+    vSemaphoreDelete(rtos_cond(cond)->tokens);
+    return TVMRT_OK;
+}
+
+/* A task never returns: it says that it has ended and waits, suspended, to be deleted by the joiner. */
+static void task_main(void *arg)
+{
+    struct rtos_thread *thread = (struct rtos_thread *)arg;
+
+    thread->func(thread->arg);
+    xSemaphoreGive(thread->ended);
+    for (;;)
+        vTaskSuspend(NULL);
+}
+
+int tvmrt_thread_create(tvmrt_thread_t *thread, tvmrt_thread_func_t func, void *arg)
+{
+    struct rtos_thread *rtos = rtos_thread(thread);
+
+    rtos->func = func;
+    rtos->arg = arg;
+    rtos->ended = xSemaphoreCreateBinaryStatic(&rtos->ended_storage);
+    if (rtos->ended == NULL)
+        return TVMRT_E_PORT;
+    rtos->task = xTaskCreateStatic(task_main, "tvmrt", TVMRT_WORKER_STACK_BYTES / sizeof(StackType_t), rtos,
+                                   TVMRT_WORKER_PRIORITY, rtos->stack, &rtos->storage);
+    if (rtos->task != NULL)
+        return TVMRT_OK;
+    vSemaphoreDelete(rtos->ended);
+    return TVMRT_E_PORT;
+}
+
+/* A task that is suspended when another one deletes it is gone at once; one that still runs, on another core, would be
+ * cleaned up by the idle task later, when its memory may have got a new use. */
+int tvmrt_thread_join(tvmrt_thread_t *thread)
+{
+    struct rtos_thread *rtos = rtos_thread(thread);
+
+    if (xSemaphoreTake(rtos->ended, portMAX_DELAY) != pdTRUE)
+        return TVMRT_E_PORT;
+    while (eTaskGetState(rtos->task) != eSuspended)
+        vTaskDelay(1);
+    vTaskDelete(rtos->task);
+    vSemaphoreDelete(rtos->ended);
+    return TVMRT_OK;
+}
+
+int tvmrt_barrier_init(tvmrt_barrier_t *barrier)
+{
+    barrier->pending = 0;
+    barrier->waiting = 0;
+    barrier->spin = 0;
+    if (tvmrt_mutex_init(&barrier->mutex) != TVMRT_OK)
+        return TVMRT_E_PORT;
+    if (tvmrt_cond_init(&barrier->done) == TVMRT_OK)
+        return TVMRT_OK;
+    tvmrt_mutex_destroy(&barrier->mutex);
+    return TVMRT_E_PORT;
+}
+
+int tvmrt_barrier_reset(tvmrt_barrier_t *barrier, uint32_t count)
+{
+    tvmrt_atomic_store(&barrier->pending, count);
+    return TVMRT_OK;
+}
+
+/* `waiting` is set before the sleeper's last look at `pending` and read after the last arrival: one sees the other. */
+int tvmrt_barrier_arrive(tvmrt_barrier_t *barrier)
+{
+    int status;
+
+    if (tvmrt_atomic_add(&barrier->pending, (uint32_t)-1) != 0 || tvmrt_atomic_load(&barrier->waiting) == 0)
+        return TVMRT_OK;
+    if (tvmrt_mutex_lock(&barrier->mutex) != TVMRT_OK)
+        return TVMRT_E_PORT;
+    status = tvmrt_cond_signal(&barrier->done);
+    tvmrt_mutex_unlock(&barrier->mutex);
+    return status;
+}
+
+int tvmrt_barrier_sync(tvmrt_barrier_t *barrier)
+{
+    int status = TVMRT_OK;
+    uint32_t spin;
+
+    for (spin = barrier->spin; spin > 0 && tvmrt_atomic_load(&barrier->pending) != 0; spin--)
+        tvmrt_cpu_relax();
+    if (tvmrt_atomic_load(&barrier->pending) == 0)
+        return TVMRT_OK;
+    if (tvmrt_mutex_lock(&barrier->mutex) != TVMRT_OK)
+        return TVMRT_E_PORT;
+    tvmrt_atomic_store(&barrier->waiting, 1);
+    while (status == TVMRT_OK && tvmrt_atomic_load(&barrier->pending) != 0)
+        status = tvmrt_cond_wait(&barrier->done, &barrier->mutex);
+    tvmrt_atomic_store(&barrier->waiting, 0);
+    tvmrt_mutex_unlock(&barrier->mutex);
+    return status;
+}
+
+int tvmrt_barrier_destroy(tvmrt_barrier_t *barrier)
+{
+    tvmrt_cond_destroy(&barrier->done);
+    return tvmrt_mutex_destroy(&barrier->mutex);
+}
+
+/* On one core, workers would only take turns with the caller: a run without a limit of its own then stays on it. */
+uint32_t tvmrt_port_processors(void)
+{
+#if defined(configNUMBER_OF_CORES)
+    return configNUMBER_OF_CORES;
+#elif defined(configNUM_CORES)
+    return configNUM_CORES;
+#else
+    return 1;
+#endif
+}

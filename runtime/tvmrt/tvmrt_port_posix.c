@@ -1,0 +1,194 @@
+/* tvmrt_port_posix.c: the runtime's mutex, condition, thread and barrier functions over POSIX threads (Linux, macOS, BSD,
+ * QNX, and RTOSes with a pthread layer).
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "tvmrt.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+/* A negative array size here means: raise the macro named in it. */
+typedef char tvmrt_mutex_bytes_is_enough[TVMRT_MUTEX_BYTES >= sizeof(pthread_mutex_t) ? 1 : -1];
+typedef char tvmrt_cond_bytes_is_enough[TVMRT_COND_BYTES >= sizeof(pthread_cond_t) ? 1 : -1];
+
+struct posix_thread {
+    pthread_t id;
+    tvmrt_thread_func_t func;
+    void *arg;
+};
+typedef char tvmrt_thread_bytes_is_enough[TVMRT_THREAD_BYTES >= sizeof(struct posix_thread) ? 1 : -1];
+
+static int port_status(int error)
+{
+    return error == 0 ? TVMRT_OK : TVMRT_E_PORT;
+}
+
+static pthread_mutex_t *posix_mutex(tvmrt_mutex_t *mutex)
+{
+    return (pthread_mutex_t *)(void *)mutex;
+}
+
+static pthread_cond_t *posix_cond(tvmrt_cond_t *cond)
+{
+    return (pthread_cond_t *)(void *)cond;
+}
+
+int tvmrt_mutex_init(tvmrt_mutex_t *mutex)
+{
+    return port_status(pthread_mutex_init(posix_mutex(mutex), NULL));
+}
+
+int tvmrt_mutex_lock(tvmrt_mutex_t *mutex)
+{
+    return port_status(pthread_mutex_lock(posix_mutex(mutex)));
+}
+
+int tvmrt_mutex_unlock(tvmrt_mutex_t *mutex)
+{
+    return port_status(pthread_mutex_unlock(posix_mutex(mutex)));
+}
+
+int tvmrt_mutex_destroy(tvmrt_mutex_t *mutex)
+{
+    return port_status(pthread_mutex_destroy(posix_mutex(mutex)));
+}
+
+int tvmrt_cond_init(tvmrt_cond_t *cond)
+{
+    return port_status(pthread_cond_init(posix_cond(cond), NULL));
+}
+
+int tvmrt_cond_wait(tvmrt_cond_t *cond, tvmrt_mutex_t *mutex)
+{
+    return port_status(pthread_cond_wait(posix_cond(cond), posix_mutex(mutex)));
+}
+
+int tvmrt_cond_signal(tvmrt_cond_t *cond)
+{
+    return port_status(pthread_cond_signal(posix_cond(cond)));
+}
+
+int tvmrt_cond_broadcast(tvmrt_cond_t *cond)
+{
+    return port_status(pthread_cond_broadcast(posix_cond(cond)));
+}
+
+int tvmrt_cond_destroy(tvmrt_cond_t *cond)
+{
+    return port_status(pthread_cond_destroy(posix_cond(cond)));
+}
+
+static void *thread_main(void *arg)
+{
+    const struct posix_thread *thread = (const struct posix_thread *)arg;
+
+    thread->func(thread->arg);
+    return NULL;
+}
+
+static int create(struct posix_thread *thread)
+{
+    pthread_attr_t attributes;
+    pthread_t id;
+    int error = pthread_attr_init(&attributes);
+
+    if (error != 0)
+        return error;
+#ifdef TVMRT_WORKER_STACK_BYTES
+    error = pthread_attr_setstacksize(&attributes, TVMRT_WORKER_STACK_BYTES);
+#endif
+    if (error == 0)
+        error = pthread_create(&id, &attributes, thread_main, thread);
+    if (error == 0)
+        thread->id = id; /* only the joiner reads it; the new thread reads the other members */
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+int tvmrt_thread_create(tvmrt_thread_t *thread, tvmrt_thread_func_t func, void *arg)
+{
+    struct posix_thread *posix = (struct posix_thread *)(void *)thread;
+
+    posix->func = func;
+    posix->arg = arg;
+    return port_status(create(posix));
+}
+
+int tvmrt_thread_join(tvmrt_thread_t *thread)
+{
+    return port_status(pthread_join(((struct posix_thread *)(void *)thread)->id, NULL));
+}
+
+int tvmrt_barrier_init(tvmrt_barrier_t *barrier)
+{
+    barrier->pending = 0;
+    barrier->waiting = 0;
+    barrier->spin = 0;
+    if (tvmrt_mutex_init(&barrier->mutex) != TVMRT_OK)
+        return TVMRT_E_PORT;
+    if (tvmrt_cond_init(&barrier->done) == TVMRT_OK)
+        return TVMRT_OK;
+    tvmrt_mutex_destroy(&barrier->mutex);
+    return TVMRT_E_PORT;
+}
+
+int tvmrt_barrier_reset(tvmrt_barrier_t *barrier, uint32_t count)
+{
+    tvmrt_atomic_store(&barrier->pending, count);
+    return TVMRT_OK;
+}
+
+/* The mutex is touched only when the waiting thread sleeps. `waiting` is set before the sleeper's last look at `pending`
+ * and read after the last arrival, so one of the two sees the other. A late signal is a wake-up without cause. */
+int tvmrt_barrier_arrive(tvmrt_barrier_t *barrier)
+{
+    int status;
+
+    if (tvmrt_atomic_add(&barrier->pending, (uint32_t)-1) != 0 || tvmrt_atomic_load(&barrier->waiting) == 0)
+        return TVMRT_OK;
+    if (tvmrt_mutex_lock(&barrier->mutex) != TVMRT_OK)
+        return TVMRT_E_PORT;
+    status = tvmrt_cond_signal(&barrier->done);
+    tvmrt_mutex_unlock(&barrier->mutex);
+    return status;
+}
+
+int tvmrt_barrier_sync(tvmrt_barrier_t *barrier)
+{
+    int status = TVMRT_OK;
+    uint32_t spin;
+
+    for (spin = barrier->spin; spin > 0 && tvmrt_atomic_load(&barrier->pending) != 0; spin--)
+        tvmrt_cpu_relax();
+    if (tvmrt_atomic_load(&barrier->pending) == 0)
+        return TVMRT_OK;
+    if (tvmrt_mutex_lock(&barrier->mutex) != TVMRT_OK)
+        return TVMRT_E_PORT;
+    tvmrt_atomic_store(&barrier->waiting, 1);
+    while (status == TVMRT_OK && tvmrt_atomic_load(&barrier->pending) != 0)
+        status = tvmrt_cond_wait(&barrier->done, &barrier->mutex);
+    tvmrt_atomic_store(&barrier->waiting, 0);
+    tvmrt_mutex_unlock(&barrier->mutex);
+    return status;
+}
+
+int tvmrt_barrier_destroy(tvmrt_barrier_t *barrier)
+{
+    int cond = tvmrt_cond_destroy(&barrier->done);
+    int mutex = tvmrt_mutex_destroy(&barrier->mutex);
+
+    return cond != TVMRT_OK ? cond : mutex;
+}
+
+uint32_t tvmrt_port_processors(void)
+{
+#ifdef _SC_NPROCESSORS_ONLN
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return processors > 1 ? (uint32_t)processors : 1u;
+#else
+    return 1;
+#endif
+}
