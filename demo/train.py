@@ -3,7 +3,7 @@
 """Trains the demo's network and writes demo/digits.onnx, demo/accuracy.txt and demo/inputs/digits.bin.
 
 Data: scikit-learn's handwritten digits (1797 pictures of 8x8 pixels, values 0..16; UCI "Optical Recognition of
-Handwritten Digits"). 80 % train the network; the other 20 % (`held_out`) are used once, for the accuracy that is stated.
+Handwritten Digits"). 80 % train the network; the other 20 % (`held_out`) are used once, for the stated accuracy.
 Plain NumPy, fixed seeds. It needs the environment that `make test` makes:
 
     build/venv/bin/python demo/train.py
@@ -122,7 +122,8 @@ def train(pictures, labels):
             for i, g in enumerate(gradients):
                 m[i] = 0.9 * m[i] + 0.1 * g
                 v[i] = 0.999 * v[i] + 0.001 * g * g
-                p[i] = (p[i] - rate * (m[i] / (1 - 0.9**t)) / (np.sqrt(v[i] / (1 - 0.999**t)) + 1e-8)).astype(np.float32)
+                scale = rate / (1 - 0.9**t)
+                p[i] = (p[i] - scale * m[i] / (np.sqrt(v[i] / (1 - 0.999**t)) + 1e-8)).astype(np.float32)
     return p
 
 
@@ -133,7 +134,7 @@ def predict(p, x):
 
 
 def to_onnx(p):
-    names = ["conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]
+    names = [f"{layer}.{part}" for layer in ("conv1", "conv2", "fc1", "fc2") for part in ("weight", "bias")]
     constants = [numpy_helper.from_array(np.float32(1 / 16).reshape(1), "scale")]
     constants += [numpy_helper.from_array(np.ascontiguousarray(a), n) for a, n in zip(p, names)]
     node = helper.make_node

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Proves that the checkout needs nothing but Debian 12, make and CA certificates: makes such a root with debootstrap, copies
-# the checkout in, and runs `make demo` and `make test` inside. check_bare.sh [--keep] [ROOT] [TARGET]...
-# Where packages come from (apt's sources and keys, pip's configuration, certificates) is taken from this machine, whatever
-# it is. Needs root and debootstrap. Folders beside the checkout are not copied: tests that use them are skipped.
+# Proves that the checkout needs nothing but Debian 12, make and CA certificates: makes such a root with debootstrap,
+# copies the checkout in, and runs `make demo` and `make test` inside. check_bare.sh [--keep] [ROOT] [TARGET]...
+# Where packages come from (apt's sources and keys, pip's configuration, certificates) is taken from this machine,
+# whatever it is. Needs root and debootstrap. Folders beside the checkout are not copied: tests that use them are
+# skipped.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -49,8 +50,8 @@ if [ ! -x "$root/usr/bin/make" ]; then
 fi
 rm -f "$root/etc/apt/sources.list"
 mirror /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/apt/auth.conf.d /etc/apt/keyrings \
-    /etc/apt/trusted.gpg.d /usr/share/keyrings /etc/pip.conf /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt \
-    /usr/local/share/ca-certificates
+    /etc/apt/trusted.gpg.d /usr/share/keyrings /etc/pip.conf /etc/resolv.conf /etc/hosts \
+    /etc/ssl/certs/ca-certificates.crt /usr/local/share/ca-certificates
 mkdir -p "$root/proc" "$root/dev" "$root/lathe"
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
 mountpoint -q "$root/dev" || mount --bind /dev "$root/dev"

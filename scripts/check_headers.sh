@@ -5,6 +5,8 @@ set -u
 cd "$(dirname "$0")/.." || exit 3
 export CFLAGS_HEADERS="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -D_POSIX_C_SOURCE=200809L
     -Isrc -Iinclude -Iinclude/abi -Iruntime/tvmrt -Itest/runtime/freertos_stub"
+# Warnings of C++ about plain C idioms are off: {0}, and an array without length at the end of a struct.
+export CXXFLAGS_HEADERS="-Wno-missing-field-initializers -Wno-pedantic"
 
 one() {
     local header=$1 text log
@@ -14,9 +16,8 @@ one() {
         echo "FAILED $header as C11: $(grep -m 1 error: <<< "$log")"
         return
     fi
-    # Warnings of C++ about plain C idioms are off: {0}, and an array without length at the end of a struct.
     # shellcheck disable=SC2086
-    if ! log=$(g++ -std=c++17 $CFLAGS_HEADERS -Wno-missing-field-initializers -Wno-pedantic -x c++ - <<< "$text" 2>&1); then
+    if ! log=$(g++ -std=c++17 $CFLAGS_HEADERS $CXXFLAGS_HEADERS -x c++ - <<< "$text" 2>&1); then
         echo "FAILED $header as C++17: $(grep -m 1 error: <<< "$log")"
         return
     fi

@@ -85,7 +85,8 @@ globals() {
     mapfile -t objects < <(find "$dir" -name '*.o' | LC_ALL=C sort)
     bad=$(for o in "${objects[@]}"; do
         objdump -t "$o" | awk -v o="${o#"$dir"/}" '
-            $0 ~ /[ \t](\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && $0 !~ /\.data\.rel\.ro/ && / [gluU!]+ *O / { print o ": " $NF }'
+            /[ \t](\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ && / [gluU!]+ *O / {
+                print o ": " $NF }'
     done)
     if [ -z "$bad" ]; then passed=$((passed + 1)); else fail "mutable globals in the compiler:"; echo "$bad"; fi
 }
@@ -97,7 +98,8 @@ allocators() {
     for source in runtime/tvmrt/*.c; do
         [ -f "$source" ] || continue
         cc -std=c99 -O2 -D_POSIX_C_SOURCE=200809L -Iruntime/tvmrt -Iinclude/abi -Itest/runtime/freertos_stub -Iinclude \
-            -c "$source" -o "$work/o.o" 2> "$work/log" || { fail "$source does not compile: $(head -n 1 "$work/log")"; continue; }
+            -c "$source" -o "$work/o.o" 2> "$work/log" \
+            || { fail "$source does not compile: $(head -n 1 "$work/log")"; continue; }
         undefined=$(nm -u "$work/o.o" | grep -Ew "$banned")
         if [ -z "$undefined" ]; then passed=$((passed + 1)); else fail "$source uses an allocator: $undefined"; fi
     done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The test tiers, as lists of stages: test.sh check|all|asan|tsan|fuzz. (CONTRIBUTING.md has the table of what runs when.)
+# The test tiers, as lists of stages: test.sh check|all|asan|tsan|fuzz. (CONTRIBUTING.md says what runs when.)
 # A stage is a command; its log lies in build/logs. Its counts are the last "N passed, N failed[, N skipped]" that it
 # prints; a stage that prints none counts as one test. The last line of the run is the sum.
 # SPDX-License-Identifier: Apache-2.0
@@ -74,7 +74,9 @@ fuzz_targets() {
     for target in "$build"/fuzz/fuzz/fuzz_*; do
         [ -x "$target" ] || continue
         name=${target##*/} corpora=()
-        for dir in "test/fuzz/corpus/$name" "test/fuzz/corpus/${name#fuzz_}"; do [ -d "$dir" ] && corpora+=("$dir"); done
+        for dir in "test/fuzz/corpus/$name" "test/fuzz/corpus/${name#fuzz_}"; do
+            [ -d "$dir" ] && corpora+=("$dir")
+        done
         mkdir -p "$build/fuzz/corpus/$name"
         if "$target" -runs=0 -timeout=20 ${corpora[@]+"${corpora[@]}"} \
             && "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3072 -print_final_stats=1 \

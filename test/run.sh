@@ -25,7 +25,7 @@ export NO_COLOR=1 LC_ALL=C
 
 # Cuts $1 into $work/{run,exit,head,input,want.out,want.err}.
 split() {
-    rm -rf "$work"/* && mkdir "$work/tmp" && : > "$work/run" && : > "$work/head" && : > "$work/input" && : > "$work/want.out"
+    rm -rf "$work"/* && mkdir "$work/tmp" && (cd "$work" && : > run && : > head && : > input && : > want.out)
     awk -v w="$work" '
         BEGIN { part = "head" }
         part == "head" && /^# run: /  { print substr($0, 8) > (w "/run") }
@@ -61,7 +61,11 @@ for case in ${cases[@]+"${cases[@]}"}; do
     if [ -z "$why" ] && [ $update = 1 ]; then
         { cat "$work/head" "$work/input"; echo ---; cat "$work/got.out"
           if [ -f "$work/want.err" ]; then echo "--- stderr"; cat "$work/got.err"; fi; } > "$work/new"
-        cmp -s "$work/new" "$case" || { cat "$work/new" > "$case"; updated=$((updated + 1)); echo "updated ${case#"$top"/}"; }
+        if ! cmp -s "$work/new" "$case"; then
+            cat "$work/new" > "$case"
+            updated=$((updated + 1))
+            echo "updated ${case#"$top"/}"
+        fi
     elif [ -z "$why" ]; then
         diff -u --label expected --label actual "$work/want.out" "$work/got.out" > "$work/diff" || why="stdout differs"
         if [ -f "$work/want.err" ]; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's stated accuracy holds: for the ONNX file (by onnxruntime) and for the generated C, on all held-out pictures."""
+"""The demo's stated accuracy holds on all held-out pictures: for the ONNX file (by onnxruntime) and the generated C."""
 import argparse
 import os
 import re

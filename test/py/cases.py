@@ -18,7 +18,7 @@ TOTAL = 1914
 
 @dataclass
 class Case:
-    """One case. `model` is a file; `folder` holds test_data_set_*, or is None for the light models, whose input is a ramp."""
+    """`model` is a file; `folder` holds test_data_set_*, or is None for a light model (its input is a ramp)."""
 
     kind: str
     name: str

@@ -6,13 +6,14 @@
 
 Models: the demo's; the nine light models of the onnx wheel as they are, and again with their constant weights replaced
 by seeded random ones (as they are, their outputs hardly depend on the input); networks written by gen_models.py and the
-MLPerf Tiny files when a folder beside the checkout, or LATHE_ZOO, has bench/models/gen_models.py and models/mlperf-tiny.
+MLPerf Tiny files when a folder beside the checkout, or LATHE_ZOO, has bench/models/gen_models.py and
+models/mlperf-tiny.
 
 Each model counts as one test, which holds when: two seeded random inputs give what onnxruntime gives, within
 |a - b| <= 1e-3 |b| + 1e-4 max|b| for float models; for models with quantised edges (run as float here, where a value
 half-way between two steps may round to the other one) within 2 % of max|b|; the two outputs differ by ten times what
-is allowed (once for quantised models; not asked of the constant-weight ones); the workspace is within 10 % of the lower bound in report.json; `lathe verify` agrees where the
-model is small.
+is allowed (once for quantised models; not asked of the constant-weight ones); the workspace is within 10 % of the lower
+bound in report.json; `lathe verify` agrees where the model is small.
 """
 import argparse
 import fnmatch
@@ -51,7 +52,7 @@ class Model:
     skip: str = ""
 
 
-# ---- Where the models come from ---------------------------------------------------------------------------------------
+# ---- Where the models come from ------------------------------------------------------------------
 
 
 def filled(rng, shape, operator, position, transposed):
@@ -163,7 +164,7 @@ def all_models():
     yield from light_models()
 
 
-# ---- One model --------------------------------------------------------------------------------------------------------
+# ---- One model -----------------------------------------------------------------------------------
 
 
 def patches(rng, shape):
