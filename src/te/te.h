@@ -61,6 +61,8 @@ typedef struct te_graph {
     VEC(te_tensor *) params; /* inputs then outputs of the function to be */
     uint32_t n_inputs;
     int64_t macs;
+    VEC(const tir_var *) symbols; /* symbolic dimensions met so far, by name */
+    VEC(te_tensor *) by_buffer;   /* all tensors in order of creation: from a load back to what it reads */
 } te_graph;
 
 /* --- building computations (te/te.c) --------------------------------------------------------------------------------- */
@@ -87,7 +89,10 @@ typedef tir_stmt *(*te_build_fn)(te_graph *g, void *ctx, const tir_buffer *const
 void te_extern(te_graph *g, const char *name, uint32_t n_in, te_tensor *const *in, uint32_t n_out, const dtype *dts, const uint32_t *ranks,
                tir_expr_ref const *const *shapes, te_build_fn build, void *ctx, te_tensor **out);
 tir_expr_ref te_read(te_graph *g, const te_tensor *t, tir_expr_ref const *idx); /* rank indices, i64 */
+/* Declares the results of the function. A placeholder, or a tensor named twice, is copied by a stage of its own: outputs
+ * never share storage with inputs or each other. */
 void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs);
+te_tensor *te_tensor_of(const te_graph *g, const tir_buffer *b); /* NULL: not a tensor of g */
 
 /* --- schedules as values (te/schedule.c) ----------------------------------------------------------------------------- */
 /* X(id, text) primitives. Text form, one per line, stage first: see docs/loop-ir.md "Schedules". */
@@ -137,16 +142,16 @@ typedef struct te_sched {
 
 te_sched *te_sched_new(te_graph *g);
 /* Convenience appenders: they only record; checks happen when the schedule is applied. Names given by the caller. */
-void te_split(te_sched *s, const char *stage, const char *axis, int64_t factor, const char *outer, const char *inner);
-void te_fuse(te_sched *s, const char *stage, const char *a, const char *b, const char *fused);
-void te_reorder(te_sched *s, const char *stage, uint32_t n, const char *const *axes);
-void te_compute_at(te_sched *s, const char *stage, const char *consumer, const char *axis);
-void te_compute_inline(te_sched *s, const char *stage);
-void te_cache_write(te_sched *s, const char *stage, const char *scope, const char *new_stage);
-void te_cache_read(te_sched *s, const char *stage, const char *scope, const char *reader, const char *new_stage);
-void te_set_scope(te_sched *s, const char *stage, const char *scope);
-void te_annotate(te_sched *s, te_prim_kind kind, const char *stage, const char *axis); /* vectorize unroll parallel vthread */
-void te_pragma(te_sched *s, const char *stage, const char *axis, const char *key, int64_t value);
+void te_sched_split(te_sched *s, const char *stage, const char *axis, int64_t factor, const char *outer, const char *inner);
+void te_sched_fuse(te_sched *s, const char *stage, const char *a, const char *b, const char *fused);
+void te_sched_reorder(te_sched *s, const char *stage, uint32_t n, const char *const *axes);
+void te_sched_compute_at(te_sched *s, const char *stage, const char *consumer, const char *axis);
+void te_sched_compute_inline(te_sched *s, const char *stage);
+void te_sched_cache_write(te_sched *s, const char *stage, const char *scope, const char *new_stage);
+void te_sched_cache_read(te_sched *s, const char *stage, const char *scope, const char *reader, const char *new_stage);
+void te_sched_set_scope(te_sched *s, const char *stage, const char *scope);
+void te_sched_annotate(te_sched *s, te_prim_kind kind, const char *stage, const char *axis); /* vectorize unroll parallel vthread */
+void te_sched_pragma(te_sched *s, const char *stage, const char *axis, const char *key, int64_t value);
 void te_sched_print(writer *w, const te_sched *s);
 bool te_sched_parse(te_graph *g, const char *file, const char *text, size_t len, te_sched **out);
 

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building tensor computations: placeholders, computes, reductions, externs. Every operation goes to the end of the
+ * graph's node list, so producers stand before consumers, and its name is made unique there. Reading a tensor is a load
+ * from its buffer; te_tensor_of finds the way back. */
+#include "te/te.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+te_graph *te_graph_new(compiler *c)
+{
+    te_graph *g = arena_new(&c->mem, te_graph);
+    g->c = c;
+    return g;
+}
+
+static bool name_taken(const te_graph *g, const char *name)
+{
+    for (uint32_t i = 0; i < g->nodes.len; i++)
+        if (strcmp(g->nodes.data[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Schedules are text, so a name must be one identifier. */
+static const char *unique_name(te_graph *g, const char *name)
+{
+    compiler *c = g->c;
+    char *base = arena_strdup(&c->mem, name && *name ? name : "t");
+    for (char *p = base; *p; p++)
+        if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '_'))
+            *p = '_';
+    if (*base >= '0' && *base <= '9')
+        base = arena_printf(&c->mem, "_%s", base);
+    const char *try = base;
+    for (uint32_t n = 1; name_taken(g, try); n++)
+        try = arena_printf(&c->mem, "%s_%u", base, n);
+    return intern(c->names, try);
+}
+
+static te_node *new_node(te_graph *g, te_kind kind, const char *name)
+{
+    te_node *n = arena_new(&g->c->mem, te_node);
+    n->kind = kind;
+    n->name = unique_name(g, name);
+    vec_push(&g->c->mem, &g->nodes, n);
+    return n;
+}
+
+static te_tensor *new_tensor(te_graph *g, te_node *n, uint32_t index, const char *name, dtype dt, uint32_t rank,
+                             tir_expr_ref const *dims)
+{
+    compiler *c = g->c;
+    te_tensor *t = arena_new(&c->mem, te_tensor);
+    tir_expr_ref *own = arena_array(&c->mem, tir_expr_ref, rank);
+    if (rank)
+        memcpy(own, dims, rank * sizeof *own);
+    *t = (te_tensor){.node = n, .index = index, .dt = dt, .rank = rank, .shape = own};
+    t->buffer = tir_new_buffer(c, name, dt, rank, own, SCOPE_GLOBAL);
+    vec_push(&c->mem, &g->by_buffer, t);
+    return t;
+}
+
+static void add_outputs(te_graph *g, te_node *n, uint32_t n_out, const dtype *dts, const uint32_t *ranks,
+                        tir_expr_ref const *const *shapes, te_tensor **out)
+{
+    te_tensor **own = arena_array(&g->c->mem, te_tensor *, n_out);
+    for (uint32_t i = 0; i < n_out; i++) {
+        const char *name = n_out == 1 ? n->name : arena_printf(&g->c->mem, "%s_v%u", n->name, i);
+        own[i] = new_tensor(g, n, i, name, dts[i], ranks[i], shapes[i]);
+        if (out)
+            out[i] = own[i];
+    }
+    n->outputs = own;
+    n->n_outputs = n_out;
+}
+
+te_tensor *te_tensor_of(const te_graph *g, const tir_buffer *b)
+{
+    for (uint32_t i = 0; i < g->by_buffer.len; i++)
+        if (g->by_buffer.data[i]->buffer == b)
+            return g->by_buffer.data[i];
+    return NULL;
+}
+
+te_tensor *te_placeholder(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *dims)
+{
+    te_node *n = new_node(g, TE_PLACEHOLDER, name);
+    te_tensor *t = NULL;
+    add_outputs(g, n, 1, &dt, &rank, &dims, &t);
+    vec_push(&g->c->mem, &g->params, t);
+    g->n_inputs++;
+    return t;
+}
+
+/* --- axes ----------------------------------------------------------------------------------------------------------- */
+
+static te_axis *new_axis(te_graph *g, const char *name, tir_expr_ref extent, te_axis_kind kind)
+{
+    te_axis *a = arena_new(&g->c->mem, te_axis);
+    *a = (te_axis){tir_new_var(g->c, intern(g->c->names, name), TIR_I64), extent, kind};
+    return a;
+}
+
+te_axis *te_reduce_axis(te_graph *g, const char *name, tir_expr_ref extent)
+{
+    return new_axis(g, name, extent, AXIS_REDUCE);
+}
+
+te_axis *const *te_data_axes(te_graph *g, uint32_t rank, tir_expr_ref const *dims)
+{
+    te_axis **axes = arena_array(&g->c->mem, te_axis *, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        axes[i] = new_axis(g, arena_printf(&g->c->mem, "i%u", i), dims[i], AXIS_DATA);
+    return axes;
+}
+
+tir_expr_ref te_var(te_graph *g, const te_axis *a) { return tir_varref(g->c, a->var); }
+
+static tir_expr_ref const *axis_indices(te_graph *g, uint32_t n, te_axis *const *axes)
+{
+    tir_expr_ref *idx = arena_array(&g->c->mem, tir_expr_ref, n);
+    for (uint32_t i = 0; i < n; i++)
+        idx[i] = te_var(g, axes[i]);
+    return idx;
+}
+
+/* --- computes ------------------------------------------------------------------------------------------------------- */
+
+static te_axis *const *copy_axes(te_graph *g, uint32_t n, te_axis *const *axes)
+{
+    te_axis **own = arena_array(&g->c->mem, te_axis *, n);
+    for (uint32_t i = 0; i < n; i++)
+        own[i] = axes[i];
+    return own;
+}
+
+void te_compute_n(te_graph *g, const char *name, uint32_t rank, tir_expr_ref const *dims, te_axis *const *axes, uint32_t n_reduce,
+                  te_axis *const *reduce_axes, const te_reducer *reducer, tir_expr_ref where, uint32_t n_out, const dtype *dts,
+                  tir_expr_ref const *bodies, te_tensor **out)
+{
+    compiler *c = g->c;
+    assert((reducer != NULL) || n_reduce == 0);
+    assert(!reducer || reducer->n == n_out);
+    te_node *n = new_node(g, TE_COMPUTE, name);
+    n->axes = copy_axes(g, rank, axes);
+    n->n_axes = rank;
+    n->reduce_axes = copy_axes(g, n_reduce, reduce_axes);
+    n->n_reduce = n_reduce;
+    n->reducer = reducer;
+    n->where = where;
+    tir_expr_ref *own = arena_array(&c->mem, tir_expr_ref, n_out);
+    uint32_t *ranks = arena_array(&c->mem, uint32_t, n_out);
+    tir_expr_ref const **shapes = arena_array(&c->mem, tir_expr_ref const *, n_out);
+    for (uint32_t i = 0; i < n_out; i++) {
+        own[i] = tir_cast(c, dts[i], bodies[i]);
+        ranks[i] = rank;
+        shapes[i] = dims;
+    }
+    n->body = own;
+    add_outputs(g, n, n_out, dts, ranks, shapes, out);
+}
+
+te_tensor *te_compute(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *dims, te_body_fn body, void *ctx)
+{
+    te_axis *const *axes = te_data_axes(g, rank, dims);
+    tir_expr_ref value = body(g, ctx, axis_indices(g, rank, axes));
+    te_tensor *out = NULL;
+    te_compute_n(g, name, rank, dims, axes, 0, NULL, NULL, NULL, 1, &dt, &value, &out);
+    return out;
+}
+
+static tir_expr_ref reduce_identity(compiler *c, te_reduce_kind kind, dtype dt)
+{
+    bool real = dtype_is_float(dt);
+    switch (kind) {
+    case TE_SUM: return tir_const(c, dt, 0);
+    case TE_PROD: return tir_const(c, dt, 1);
+    case TE_MAX: return real ? tir_float(c, dt, -INFINITY) : tir_int(c, dt, dtype_min_int(dt));
+    case TE_MIN:
+        if (dt == DT_U64)
+            return tir_int(c, dt, -1); /* the bit pattern of the largest value */
+        return real ? tir_float(c, dt, INFINITY) : tir_int(c, dt, dtype_max_int(dt));
+    }
+    return NULL;
+}
+
+static tir_op reduce_op(te_reduce_kind kind)
+{
+    switch (kind) {
+    case TE_SUM: return TIR_ADD;
+    case TE_PROD: return TIR_MUL;
+    case TE_MAX: return TIR_MAX;
+    case TE_MIN: return TIR_MIN;
+    }
+    return TIR_OP_NONE;
+}
+
+static const te_reducer *simple_reducer(compiler *c, te_reduce_kind kind, dtype dt)
+{
+    const tir_var **v = arena_array(&c->mem, const tir_var *, 2);
+    tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 2);
+    v[0] = tir_new_var(c, "acc", tir_scalar(dt));
+    v[1] = tir_new_var(c, "x", tir_scalar(dt));
+    e[0] = tir_binary(c, reduce_op(kind), tir_varref(c, v[0]), tir_varref(c, v[1]));
+    e[1] = reduce_identity(c, kind, dt);
+    te_reducer *r = arena_new(&c->mem, te_reducer);
+    *r = (te_reducer){1, v, v + 1, e, e + 1};
+    return r;
+}
+
+te_tensor *te_reduce(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *dims, uint32_t n_reduce,
+                     te_axis *const *axes, te_reduce_kind kind, te_body_fn body, void *ctx)
+{
+    te_axis *const *data = te_data_axes(g, rank, dims);
+    tir_expr_ref value = body(g, ctx, axis_indices(g, rank, data));
+    te_tensor *out = NULL;
+    te_compute_n(g, name, rank, dims, data, n_reduce, axes, simple_reducer(g->c, kind, dt), NULL, 1, &dt, &value, &out);
+    return out;
+}
+
+/* --- externs -------------------------------------------------------------------------------------------------------- */
+
+void te_extern(te_graph *g, const char *name, uint32_t n_in, te_tensor *const *in, uint32_t n_out, const dtype *dts, const uint32_t *ranks,
+               tir_expr_ref const *const *shapes, te_build_fn build, void *ctx, te_tensor **out)
+{
+    compiler *c = g->c;
+    te_node *n = new_node(g, TE_EXTERN, name);
+    add_outputs(g, n, n_out, dts, ranks, shapes, out);
+    te_tensor **inputs = arena_array(&c->mem, te_tensor *, n_in);
+    const tir_buffer **ib = arena_array(&c->mem, const tir_buffer *, n_in);
+    const tir_buffer **ob = arena_array(&c->mem, const tir_buffer *, n_out);
+    uint32_t present = 0;
+    for (uint32_t i = 0; i < n_in; i++) {
+        ib[i] = in[i] ? in[i]->buffer : NULL; /* an operand that is left out */
+        if (in[i])
+            inputs[present++] = in[i];
+    }
+    for (uint32_t i = 0; i < n_out; i++)
+        ob[i] = n->outputs[i]->buffer;
+    n->inputs = inputs;
+    n->n_inputs = present;
+    n->stmt = build(g, ctx, ib, ob);
+}
+
+/* --- reading, outputs ----------------------------------------------------------------------------------------------- */
+
+tir_expr_ref te_read(te_graph *g, const te_tensor *t, tir_expr_ref const *idx) { return tir_load(g->c, t->buffer, t->rank, idx); }
+
+static tir_expr_ref copy_body(te_graph *g, void *ctx, tir_expr_ref const *idx) { return te_read(g, ctx, idx); }
+
+void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs)
+{
+    assert(g->params.len == g->n_inputs);
+    for (uint32_t i = 0; i < n; i++) {
+        te_tensor *t = outs[i];
+        bool copy = t->node->kind == TE_PLACEHOLDER;
+        for (uint32_t k = g->n_inputs; k < g->params.len; k++)
+            copy |= g->params.data[k] == t;
+        if (copy)
+            t = te_compute(g, arena_printf(&g->c->mem, "%s_copy", t->node->name), t->dt, t->rank, t->shape, copy_body, t);
+        vec_push(&g->c->mem, &g->params, t);
+    }
+}
