@@ -51,10 +51,10 @@ static tir_expr_ref sel(const ew *e, tir_expr_ref p, tir_expr_ref a, tir_expr_re
 static tir_expr_ref attr_num(const ew *e, const char *name) { return num(e, graph_attr_float(e->n, name)); }
 static tir_expr_ref positive(const ew *e, tir_expr_ref x) { return bin(e, TIR_GT, x, num(e, 0)); }
 
-/* The hook te_NAME with `x` the scalar inputs and `e` the context. */
+/* The hook compute_NAME with `x` the scalar inputs and `e` the context. */
 #define DEFINE(name, ...)                                                                               \
-    static tir_expr_ref ew_##name(const ew *e, tir_expr_ref const *x) { return __VA_ARGS__; }            \
-    bool te_##name(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)             \
+    static tir_expr_ref ew_##name(const ew *e, tir_expr_ref const *x) { (void)e; return __VA_ARGS__; }   \
+    bool compute_##name(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)             \
     {                                                                                                   \
         return elementwise(g, n, in, out, ew_##name);                                                   \
     }
@@ -251,4 +251,4 @@ DEFINE(prelu, sel(e, bin(e, TIR_LT, x[0], num(e, 0)), mul(e, x[0], x[1]), x[0]))
 
 /* where: the condition is input 0, so arithmetic types come from the values */
 static tir_expr_ref ew_where(const ew *e, tir_expr_ref const *x) { return sel(e, as_bool(e, x[0]), x[1], x[2]); }
-bool te_where(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return elementwise(g, n, in, out, ew_where); }
+bool compute_where(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return elementwise(g, n, in, out, ew_where); }

@@ -36,13 +36,13 @@ static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
  * beyond the end padding that a sweep in ceil mode touches. */
 static te_tensor *padded(te_graph *g, te_tensor *x, const nn_window *w, const int64_t *extra, tir_expr_ref fill)
 {
-    tir_expr_ref shape[MAX_IDX];
+    tir_expr_ref dims[MAX_IDX];
     bool any = false;
-    memcpy(shape, x->shape, x->rank * sizeof *shape);
+    memcpy(dims, x->shape, x->rank * sizeof *dims);
     for (uint32_t i = 0; i < w->n; i++) {
         int64_t more = w->pad_begin[i] + w->pad_end[i] + (extra ? extra[i] : 0);
         any |= more != 0;
-        shape[2 + i] = tir_add(g->c, shape[2 + i], te_i64(g, more));
+        dims[2 + i] = tir_add(g->c, dims[2 + i], te_i64(g, more));
     }
     if (!any)
         return x;
@@ -50,16 +50,16 @@ static te_tensor *padded(te_graph *g, te_tensor *x, const nn_window *w, const in
     for (uint32_t i = 0; extra && i < w->n; i++)
         grown.pad_end[i] += extra[i];
     pad_ctx ctx = {x, &grown, fill};
-    te_tensor *p = te_compute(g, "pad", x->dt, x->rank, shape, pad_body, &ctx);
+    te_tensor *p = te_compute(g, "pad", x->dt, x->rank, dims, pad_body, &ctx);
     p->node->tag = "pad";
     return p;
 }
 
-static int64_t product(tir_expr_ref const *shape, uint32_t n)
+static int64_t product(tir_expr_ref const *dims, uint32_t n)
 {
     int64_t r = 1, d = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (!tir_is_int(shape[i], &d) || !i64_mul(r, d, &r))
+        if (!tir_is_int(dims[i], &d) || !i64_mul(r, d, &r))
             return 0;
     return r;
 }
@@ -97,7 +97,7 @@ static tir_expr_ref conv_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_mul(c, tir_cast(c, v->acc, te_read(g, v->x, xi)), tir_cast(c, v->acc, te_read(g, v->w, wi)));
 }
 
-bool te_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     static const char *const names[] = {"kd", "kh", "kw"};
     nn_weights nw;
@@ -106,7 +106,7 @@ bool te_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor *
         return false;
     memcpy(win.kernel, nw.kernel, sizeof win.kernel);
     const type *t = te_out_type(n, 0);
-    tir_expr_ref const *shape = te_shape(g, t);
+    tir_expr_ref const *dims = te_shape(g, t);
     te_axis *reduce[1 + NN_MAX_SPATIAL];
     reduce[0] = te_reduce_axis(g, "ic", te_dim(g, nw.in_per_group));
     for (uint32_t i = 0; i < win.n; i++)
@@ -120,11 +120,11 @@ bool te_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor *
                     .in_per_group = te_dim(g, nw.in_per_group),
                     .acc = te_acc_dtype(t->dt)};
     ctx.out_per_group = tir_floordiv(g->c, te_dim(g, nw.out_channels), te_i64(g, ctx.groups));
-    te_tensor *y = te_reduce(g, "conv", ctx.acc, win.n + 2, shape, win.n + 1, reduce, TE_SUM, conv_body, &ctx);
+    te_tensor *y = te_reduce(g, "conv", ctx.acc, win.n + 2, dims, win.n + 1, reduce, TE_SUM, conv_body, &ctx);
     y->node->tag = n->op->name;
     int64_t cpg = 0;
     if (dim_is_const(nw.in_per_group, &cpg))
-        g->macs += product(shape, win.n + 2) * cpg * product(&in[1]->shape[2], win.n);
+        g->macs += product(dims, win.n + 2) * cpg * product(&in[1]->shape[2], win.n);
     out[0] = te_cast_to(g, "conv_cast", y, t->dt);
     return true;
 }
@@ -152,13 +152,13 @@ static tir_expr_ref conv_transpose_body(te_graph *g, void *ctx, tir_expr_ref con
     return tir_mul(c, xv, tir_cast(c, v->acc, te_read(g, v->w, wi)));
 }
 
-bool te_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_transpose_window t;
     if (!nn_transpose_window_read(g->c, n, &t))
         return false;
     const type *ot = te_out_type(n, 0);
-    tir_expr_ref const *shape = te_shape(g, ot);
+    tir_expr_ref const *dims = te_shape(g, ot);
     int64_t groups = graph_attr_int(n, "groups");
     te_axis *reduce[1 + NN_MAX_SPATIAL];
     conv_ctx ctx = {.x = in[0], .w = in[1], .win = &t.w, .reduce = reduce, .groups = groups, .acc = te_acc_dtype(ot->dt)};
@@ -167,7 +167,7 @@ bool te_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *in, t
     reduce[0] = te_reduce_axis(g, "ic", ctx.in_per_group);
     for (uint32_t i = 0; i < t.w.n; i++)
         reduce[1 + i] = te_reduce_axis(g, "k", te_i64(g, t.w.kernel[i]));
-    te_tensor *y = te_reduce(g, "conv_transpose", ctx.acc, t.w.n + 2, shape, t.w.n + 1, reduce, TE_SUM, conv_transpose_body, &ctx);
+    te_tensor *y = te_reduce(g, "conv_transpose", ctx.acc, t.w.n + 2, dims, t.w.n + 1, reduce, TE_SUM, conv_transpose_body, &ctx);
     y->node->tag = n->op->name;
     g->macs += te_static_count(in[0]) * product(&in[1]->shape[1], t.w.n + 1);
     out[0] = te_cast_to(g, "conv_transpose_cast", y, ot->dt);
@@ -241,7 +241,7 @@ static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_
     return true;
 }
 
-bool te_max_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_max_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_window w;
     te_axis *reduce[NN_MAX_SPATIAL];
@@ -275,21 +275,21 @@ static tir_expr_ref avg_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_binary(c, TIR_DIV, te_read(g, p->sum, idx), tir_cast(c, p->acc, count));
 }
 
-bool te_avg_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_avg_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_window w;
     te_axis *reduce[NN_MAX_SPATIAL];
     pool_ctx p;
     const type *t = te_out_type(n, 0);
-    tir_expr_ref const *shape = te_shape(g, t);
+    tir_expr_ref const *dims = te_shape(g, t);
     if (!pool_setup(g, n, in[0], tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
         return false;
     p.acc = te_acc_dtype(in[0]->dt);
-    te_tensor *sum = te_reduce(g, "avg_pool_sum", p.acc, w.n + 2, shape, w.n, reduce, TE_SUM, pool_body, &p);
+    te_tensor *sum = te_reduce(g, "avg_pool_sum", p.acc, w.n + 2, dims, w.n, reduce, TE_SUM, pool_body, &p);
     sum->node->tag = n->op->name;
     p.sum = sum;
     p.include_pad = graph_attr_int(n, "count_include_pad") != 0;
-    te_tensor *y = te_compute(g, "avg_pool", p.acc, w.n + 2, shape, avg_body, &p);
+    te_tensor *y = te_compute(g, "avg_pool", p.acc, w.n + 2, dims, avg_body, &p);
     out[0] = te_cast_to(g, "avg_pool_cast", y, t->dt);
     return true;
 }
@@ -305,21 +305,21 @@ static tir_expr_ref lp_root_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     return tir_call(g->c, TIR_POW, 2, (tir_expr_ref[]){s, tir_float(g->c, p->acc, 1.0 / p->p)});
 }
 
-bool te_lp_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_lp_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_window w;
     te_axis *reduce[NN_MAX_SPATIAL];
     pool_ctx p;
     const type *t = te_out_type(n, 0);
-    tir_expr_ref const *shape = te_shape(g, t);
+    tir_expr_ref const *dims = te_shape(g, t);
     if (!pool_setup(g, n, in[0], tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
         return false;
     p.acc = te_acc_dtype(in[0]->dt);
     p.p = (double)graph_attr_int(n, "p");
-    te_tensor *sum = te_reduce(g, "lp_pool_sum", p.acc, w.n + 2, shape, w.n, reduce, TE_SUM, lp_body, &p);
+    te_tensor *sum = te_reduce(g, "lp_pool_sum", p.acc, w.n + 2, dims, w.n, reduce, TE_SUM, lp_body, &p);
     sum->node->tag = n->op->name;
     p.sum = sum;
-    te_tensor *y = te_compute(g, "lp_pool", p.acc, w.n + 2, shape, lp_root_body, &p);
+    te_tensor *y = te_compute(g, "lp_pool", p.acc, w.n + 2, dims, lp_root_body, &p);
     out[0] = te_cast_to(g, "lp_pool_cast", y, t->dt);
     return true;
 }
@@ -347,16 +347,16 @@ static const te_reducer *max_with_index(te_graph *g, dtype dt)
     return r;
 }
 
-bool te_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_window w;
     te_axis *reduce[NN_MAX_SPATIAL];
     pool_ctx p;
     compiler *c = g->c;
-    tir_expr_ref const *shape = te_shape(g, te_out_type(n, 0));
+    tir_expr_ref const *dims = te_shape(g, te_out_type(n, 0));
     if (!pool_setup(g, n, in[0], NULL, &w, reduce, &p))
         return false;
-    te_axis *const *axes = te_data_axes(g, w.n + 2, shape);
+    te_axis *const *axes = te_data_axes(g, w.n + 2, dims);
     tir_expr_ref idx[MAX_IDX], at[MAX_IDX], inside = NULL;
     for (uint32_t i = 0; i < w.n + 2; i++)
         idx[i] = te_var(g, axes[i]);
@@ -373,7 +373,7 @@ bool te_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const *in,
         spatial = tir_add(c, tir_mul(c, spatial, p.extent[axis]), at[2 + axis]);
     }
     te_tensor *pair[2];
-    te_compute_n(g, "max_pool_indices", w.n + 2, shape, axes, w.n, reduce, max_with_index(g, in[0]->dt), inside, 2,
+    te_compute_n(g, "max_pool_indices", w.n + 2, dims, axes, w.n, reduce, max_with_index(g, in[0]->dt), inside, 2,
                  (dtype[]){in[0]->dt, DT_I64}, (tir_expr_ref[]){te_read(g, in[0], at), tir_add(c, flat, spatial)}, pair);
     out[0] = pair[1];
     return true;
@@ -402,7 +402,7 @@ static tir_expr_ref matmul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const matmul_ctx *v = ctx;
     compiler *c = g->c;
-    uint32_t rb = v->block ? 2 : v->b->rank, tail = (v->a->rank > 1) + (rb > 1), lead = v->out_rank - tail, p;
+    uint32_t rb = v->block ? 2 : v->b->rank, tail = (v->a->rank > 1 ? 1u : 0u) + (rb > 1 ? 1u : 0u), lead = v->out_rank - tail, p;
     tir_expr_ref at[TYPE_MAX_RANK], bt[TYPE_MAX_RANK], k = te_var(g, v->k);
     tir_expr_ref m = v->a->rank > 1 ? idx[lead] : NULL, col = rb > 1 ? idx[v->out_rank - 1] : NULL;
     p = batch_index(g, v->a, v->a->rank > 2 ? v->a->rank - 2 : 0, lead, idx, at);
@@ -422,7 +422,7 @@ static tir_expr_ref matmul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_mul(c, tir_cast(c, v->acc, te_read(g, v->a, at)), tir_cast(c, v->acc, te_read(g, v->b, bt)));
 }
 
-bool te_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     const type *t = te_out_type(n, 0);
     matmul_ctx ctx = {.a = in[0], .b = in[1], .ta = graph_attr_int(n, "transpose_a") != 0, .tb = graph_attr_int(n, "transpose_b") != 0};

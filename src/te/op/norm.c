@@ -37,11 +37,11 @@ static tir_expr_ref over_count_body(te_graph *g, void *ctx, tir_expr_ref const *
 }
 
 /* sum(body) / count, as two stages. */
-static te_tensor *average(te_graph *g, norm_ctx *v, const char *name, uint32_t rank, tir_expr_ref const *shape, te_body_fn body)
+static te_tensor *average(te_graph *g, norm_ctx *v, const char *name, uint32_t rank, tir_expr_ref const *dims, te_body_fn body)
 {
-    te_tensor *sum = te_reduce(g, arena_printf(&g->c->mem, "%s_sum", name), v->acc, rank, shape, v->n_reduce, v->reduce, TE_SUM, body, v);
+    te_tensor *sum = te_reduce(g, arena_printf(&g->c->mem, "%s_sum", name), v->acc, rank, dims, v->n_reduce, v->reduce, TE_SUM, body, v);
     const void *ctx[2] = {sum, v};
-    return te_compute(g, name, v->acc, rank, shape, over_count_body, ctx);
+    return te_compute(g, name, v->acc, rank, dims, over_count_body, ctx);
 }
 
 /* --- layer and RMS: trailing axes from `axis` on ---------------------------------------------------------------------- */
@@ -119,7 +119,7 @@ static tir_expr_ref keep_ones_body(te_graph *g, void *ctx, tir_expr_ref const *i
     return te_read(g, ctx, idx); /* trailing axes of extent 1 are dropped */
 }
 
-bool te_layer_norm(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_layer_norm(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     norm_ctx v;
     if (!layer_setup(g, n, in, &v))
@@ -139,7 +139,7 @@ bool te_layer_norm(te_graph *g, const graph_node *n, te_tensor *const *in, te_te
     return true;
 }
 
-bool te_rms_norm(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_rms_norm(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     norm_ctx v;
     if (!layer_setup(g, n, in, &v))
@@ -186,7 +186,7 @@ static tir_expr_ref group_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_cast(c, v->out, x);
 }
 
-bool te_group_norm(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_group_norm(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     const type *t = te_out_type(n, 0);
     norm_ctx v = {.x = in[0], .scale = in[1], .bias = in[2], .out = t->dt, .acc = te_acc_dtype(t->dt)};
@@ -223,7 +223,7 @@ static tir_expr_ref batch_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_cast(c, v->out, x);
 }
 
-bool te_batch_norm(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_batch_norm(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     const type *t = te_out_type(n, 0);
     norm_ctx v = {.x = in[0], .out = t->dt, .acc = te_acc_dtype(t->dt), .epsilon = graph_attr_float(n, "epsilon")};
@@ -262,7 +262,7 @@ static tir_expr_ref lrn_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_cast(c, v->x->dt, tir_binary(c, TIR_DIV, tir_cast(c, v->acc, te_read(g, v->x, idx)), power));
 }
 
-bool te_lrn(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_lrn(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     lrn_ctx v = {.x = in[0], .size = graph_attr_int(n, "size"), .acc = te_acc_dtype(in[0]->dt)};
     v.alpha = graph_attr_float(n, "alpha");

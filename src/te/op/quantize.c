@@ -62,7 +62,7 @@ static tir_expr_ref quantize_body(te_graph *g, void *ctx, tir_expr_ref const *id
     return tir_cast(c, v->out, q);
 }
 
-bool te_quantize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_quantize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     quant_ctx v;
     if (!quant_setup(g, n, in, &v))
@@ -82,7 +82,7 @@ static tir_expr_ref dequantize_body(te_graph *g, void *ctx, tir_expr_ref const *
     return tir_cast(c, v->out, tir_mul(c, tir_cast(c, DT_F32, x), s));
 }
 
-bool te_dequantize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_dequantize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     quant_ctx v;
     if (!quant_setup(g, n, in, &v))
@@ -115,7 +115,7 @@ static tir_expr_ref layout_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_select(c, tir_binary(c, TIR_LT, lane, extent), value, tir_const(c, v->x->dt, 0));
 }
 
-bool te_layout_transform(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_layout_transform(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     const char *src = graph_attr_string(n, "src_layout"), *dst = graph_attr_string(n, "dst_layout");
     size_t rank = strlen(src);

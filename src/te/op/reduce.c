@@ -78,10 +78,10 @@ static bool simple_reduce(te_graph *g, const graph_node *n, te_tensor *const *in
     return true;
 }
 
-bool te_sum(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_SUM); }
-bool te_prod(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_PROD); }
-bool te_max(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_MAX); }
-bool te_min(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_MIN); }
+bool compute_sum(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_SUM); }
+bool compute_prod(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_PROD); }
+bool compute_max(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_MAX); }
+bool compute_min(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_MIN); }
 
 static tir_expr_ref mean_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
@@ -89,7 +89,7 @@ static tir_expr_ref mean_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_cast(g->c, v->out, tir_binary(g->c, TIR_DIV, te_read(g, v->sum, idx), tir_cast(g->c, v->acc, v->count)));
 }
 
-bool te_mean(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+bool compute_mean(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     reduce_ctx v;
     if (!reduce_setup(g, n, in[0], &v))
@@ -139,8 +139,8 @@ static bool arg_reduce(te_graph *g, const graph_node *n, te_tensor *const *in, t
     v.axes[0] = te_reduce_axis(g, "k", x->shape[axis]);
     const type *t = te_out_type(n, 0);
     uint32_t rank = (uint32_t)t->shape.rank;
-    tir_expr_ref const *shape = te_shape(g, t);
-    te_axis *const *axes = te_data_axes(g, rank, shape);
+    tir_expr_ref const *dims = te_shape(g, t);
+    te_axis *const *axes = te_data_axes(g, rank, dims);
     tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK];
     for (uint32_t i = 0; i < rank; i++)
         idx[i] = te_var(g, axes[i]);
@@ -148,14 +148,14 @@ static bool arg_reduce(te_graph *g, const graph_node *n, te_tensor *const *in, t
     dtype dt = te_acc_dtype(x->dt);
     const te_reducer *r = arg_reducer(g, dt, want_max, graph_attr_int(n, "select_last_index") != 0);
     te_tensor *pair[2];
-    te_compute_n(g, n->op->name, rank, shape, axes, 1, v.axes, r, NULL, 2, (dtype[]){dt, DT_I64},
+    te_compute_n(g, n->op->name, rank, dims, axes, 1, v.axes, r, NULL, 2, (dtype[]){dt, DT_I64},
                  (tir_expr_ref[]){tir_cast(g->c, dt, te_read(g, x, at)), te_var(g, v.axes[0])}, pair);
     out[0] = pair[1];
     return true;
 }
 
-bool te_argmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return arg_reduce(g, n, in, out, true); }
-bool te_argmin(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return arg_reduce(g, n, in, out, false); }
+bool compute_argmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return arg_reduce(g, n, in, out, true); }
+bool compute_argmin(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return arg_reduce(g, n, in, out, false); }
 
 /* --- softmax: max, sum of exp(x - max), quotient ------------------------------------------------------------------------------ */
 
@@ -265,5 +265,5 @@ static bool softmax_like(te_graph *g, const graph_node *n, te_tensor *const *in,
     return true;
 }
 
-bool te_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return softmax_like(g, n, in, out, false); }
-bool te_log_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return softmax_like(g, n, in, out, true); }
+bool compute_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return softmax_like(g, n, in, out, false); }
+bool compute_log_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return softmax_like(g, n, in, out, true); }

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Type relations of operators that change shapes and move data (ONNX Reshape, Transpose, Expand, Concat, Split, Slice,
+ * Gather*, Scatter*, Tile, Pad, Shape, ...). Operands that give shapes, axes or sizes may be constants; where they are not,
+ * the result's declared shape is taken as a checked assertion. */
+#include "graph/op.h"
+
+#include <string.h>
+
+static bool ints_of(const graph_node *n, uint32_t i, int64_t *out, uint32_t *len)
+{
+    *len = 0;
+    return i < n->n_inputs && n->inputs[i] && graph_constant_ints(n->inputs[i], TYPE_MAX_RANK, out, len);
+}
+
+static bool present(const graph_node *n, uint32_t i) { return i < n->n_inputs && n->inputs[i]; }
+
+/* The declared shape, or an error that says which operand should have been constant. */
+static bool from_declared(compiler *c, const graph_node *n, dtype dt, const char *operand, type *out)
+{
+    const type *dec = infer_declared(n, 0);
+    if (!dec)
+        return infer_error(c, n, "%s is not a constant and the result's shape is not declared", operand);
+    out[0] = type_tensor(dt, dec->shape);
+    return true;
+}
+
+bool infer_reshape(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int64_t want[TYPE_MAX_RANK];
+    uint32_t len = 0;
+    if (!ints_of(n, 1, want, &len))
+        return from_declared(c, n, x->dt, "the shape operand", out);
+    bool allowzero = graph_attr_int(n, "allowzero") != 0;
+    dim d[TYPE_MAX_RANK], known = dim_const(c, 1), all = shape_elements(c, x->shape);
+    int32_t open = -1;
+    for (uint32_t i = 0; i < len; i++) {
+        if (want[i] == -1) {
+            if (open >= 0)
+                return infer_error(c, n, "two entries of the shape are -1");
+            open = (int32_t)i;
+            continue;
+        }
+        if (want[i] < 0 || (want[i] == 0 && !allowzero && (int32_t)i >= x->shape.rank))
+            return infer_error(c, n, "entry %u of the shape is %lld", i, (long long)want[i]);
+        d[i] = want[i] == 0 && !allowzero ? x->shape.dims[i] : dim_const(c, want[i]);
+        known = dim_mul(c, known, d[i]);
+    }
+    if (open >= 0)
+        d[open] = dim_is(known, 0) ? dim_const(c, 0) : dim_floordiv(c, all, known);
+    shape s = shape_make(c, len, d);
+    int64_t a = shape_count(x->shape), b = shape_count(s);
+    if (a >= 0 && b >= 0 && a != b)
+        return infer_error(c, n, "cannot reshape %lld elements into %lld", (long long)a, (long long)b);
+    out[0] = type_tensor(x->dt, s);
+    return true;
+}
+
+bool infer_transpose(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    const int64_t *perm = NULL;
+    uint32_t len = graph_attr_ints(n, "perm", &perm), seen = 0;
+    dim d[TYPE_MAX_RANK];
+    if (len && (int32_t)len != x->shape.rank)
+        return infer_error(c, n, "perm has %u entries, the data rank %d", len, x->shape.rank);
+    for (int32_t i = 0; i < x->shape.rank; i++) {
+        int32_t p = x->shape.rank - 1 - i;
+        if (len && !infer_axis(c, n, perm[i], x->shape.rank, &p))
+            return false;
+        seen |= 1u << p;
+        d[i] = x->shape.dims[p];
+    }
+    if (seen != (1u << x->shape.rank) - 1u)
+        return infer_error(c, n, "perm is not a permutation");
+    out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
+    return true;
+}
+
+bool infer_broadcast_to(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int64_t want[TYPE_MAX_RANK];
+    uint32_t len = 0;
+    shape s;
+    if (!ints_of(n, 1, want, &len))
+        return from_declared(c, n, x->dt, "the shape operand", out);
+    if (!shape_broadcast(c, x->shape, shape_const(c, len, want), &s))
+        return infer_error(c, n, "the data does not broadcast to the shape");
+    out[0] = type_tensor(x->dt, s);
+    return true;
+}
+
+bool infer_concatenate(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int32_t axis = 0;
+    dim d[TYPE_MAX_RANK];
+    if (!infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
+        return false;
+    memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
+    for (uint32_t i = 1; i < n->n_inputs; i++) {
+        const type *t = infer_in(n, i);
+        if (t->dt != x->dt || t->shape.rank != x->shape.rank)
+            return infer_error(c, n, "operand %u is %s of rank %d, operand 0 %s of rank %d", i, dtype_name(t->dt), t->shape.rank,
+                               dtype_name(x->dt), x->shape.rank);
+        for (int32_t k = 0; k < x->shape.rank; k++) {
+            int64_t a = 0, b = 0;
+            if (k == axis)
+                d[k] = dim_add(c, d[k], t->shape.dims[k]);
+            else if (dim_is_const(d[k], &a) && dim_is_const(t->shape.dims[k], &b) && a != b)
+                return infer_error(c, n, "operand %u has extent %lld on axis %d, not %lld", i, (long long)b, k, (long long)a);
+        }
+    }
+    out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
+    return true;
+}
+
+bool infer_split(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int64_t total = 0, sum = 0;
+    int32_t axis = 0;
+    if (!infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
+        return false;
+    dim d[TYPE_MAX_RANK], whole = x->shape.dims[axis], parts = dim_const(c, n->n_outputs);
+    memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
+    const tensor_data *given = present(n, 1) ? graph_constant(n->inputs[1]) : NULL;
+    if (given && given->count != (int64_t)n->n_outputs)
+        return infer_error(c, n, "%lld sizes for %u results", (long long)given->count, n->n_outputs);
+    dim chunk = dim_ceildiv(c, whole, parts);
+    for (uint32_t i = 0; i < n->n_outputs; i++) {
+        const type *dec = infer_declared(n, i);
+        if (given)
+            d[axis] = dim_const(c, tensor_get_i64(given, i));
+        else if (present(n, 1) && dec)
+            d[axis] = dec->shape.dims[axis];
+        else if (present(n, 1))
+            return infer_error(c, n, "the sizes are not constant and result %u is not declared", i);
+        else if (i + 1 < n->n_outputs)
+            d[axis] = chunk;
+        else
+            d[axis] = dim_sub(c, whole, dim_mul(c, chunk, dim_const(c, (int64_t)n->n_outputs - 1)));
+        int64_t v = 0;
+        if (dim_is_const(d[axis], &v) && (v < 0 || !i64_add(sum, v, &sum)))
+            return infer_error(c, n, "part %u has extent %lld", i, (long long)v);
+        out[i] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
+    }
+    if (given && dim_is_const(whole, &total) && total != sum)
+        return infer_error(c, n, "the sizes add up to %lld, the axis has %lld", (long long)sum, (long long)total);
+    return true;
+}
+
+/* ONNX Slice-13: extent of start:end:step on an axis of `extent` elements. */
+static int64_t slice_extent(int64_t extent, int64_t start, int64_t end, int64_t step)
+{
+    int64_t lo = step > 0 ? 0 : -1, hi = step > 0 ? extent : extent - 1;
+    start = start < 0 ? start + extent : start;
+    start = start < 0 ? 0 : start;
+    start = start > hi ? hi : start;
+    if (end < 0)
+        end = end < -extent ? lo : end + extent;
+    end = end < lo ? lo : end > extent ? extent : end;
+    int64_t span = step > 0 ? end - start : start - end, mag = step > 0 ? step : -step;
+    return span <= 0 ? 0 : (span - 1) / mag + 1;
+}
+
+bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int64_t starts[TYPE_MAX_RANK], ends[TYPE_MAX_RANK], axes[TYPE_MAX_RANK], steps[TYPE_MAX_RANK];
+    uint32_t len = 0, n_ends = 0, n_axes = 0, n_steps = 0;
+    bool known = ints_of(n, 1, starts, &len) && ints_of(n, 2, ends, &n_ends);
+    known = known && (!present(n, 3) || ints_of(n, 3, axes, &n_axes)) && (!present(n, 4) || ints_of(n, 4, steps, &n_steps));
+    if (!known)
+        return from_declared(c, n, x->dt, "starts, ends, axes or steps", out);
+    if (n_ends != len || (present(n, 3) && n_axes != len) || (present(n, 4) && n_steps != len) || (int32_t)len > x->shape.rank)
+        return infer_error(c, n, "starts, ends, axes and steps have different lengths");
+    dim d[TYPE_MAX_RANK];
+    memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
+    for (uint32_t i = 0; i < len; i++) {
+        int32_t a = (int32_t)i;
+        int64_t extent = 0, step = present(n, 4) ? steps[i] : 1;
+        if (present(n, 3) && !infer_axis(c, n, axes[i], x->shape.rank, &a))
+            return false;
+        if (step == 0 || step == INT64_MIN)
+            return infer_error(c, n, "step %lld", (long long)step);
+        if (!dim_is_const(d[a], &extent)) {
+            if (starts[i] == 0 && step == 1 && ends[i] >= INT32_MAX)
+                continue;
+            return from_declared(c, n, x->dt, "the sliced axis", out);
+        }
+        d[a] = dim_const(c, slice_extent(extent, starts[i], ends[i], step));
+    }
+    out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
+    return true;
+}
+
+static bool integer_indices(compiler *c, const graph_node *n, uint32_t i)
+{
+    dtype dt = infer_in(n, i)->dt;
+    return dt == DT_I64 || dt == DT_I32 || infer_error(c, n, "indices are %s; i32 or i64 is needed", dtype_name(dt));
+}
+
+bool infer_take(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *idx = infer_in(n, 1);
+    int32_t axis = 0;
+    uint32_t r = 0;
+    dim d[2 * TYPE_MAX_RANK];
+    if (!integer_indices(c, n, 1) || !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
+        return false;
+    for (int32_t i = 0; i < axis; i++)
+        d[r++] = x->shape.dims[i];
+    for (int32_t i = 0; i < idx->shape.rank; i++)
+        d[r++] = idx->shape.dims[i];
+    for (int32_t i = axis + 1; i < x->shape.rank; i++)
+        d[r++] = x->shape.dims[i];
+    if (r > TYPE_MAX_RANK)
+        return infer_error(c, n, "result of rank %u; at most %u is supported", r, TYPE_MAX_RANK);
+    out[0] = type_tensor(x->dt, shape_make(c, r, d));
+    return true;
+}
+
+bool infer_gather_elements(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *idx = infer_in(n, 1);
+    int32_t axis = 0;
+    if (!integer_indices(c, n, 1) || !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
+        return false;
+    if (idx->shape.rank != x->shape.rank)
+        return infer_error(c, n, "indices have rank %d, the data %d", idx->shape.rank, x->shape.rank);
+    out[0] = type_tensor(x->dt, idx->shape);
+    return true;
+}
+
+bool infer_gather_nd(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *idx = infer_in(n, 1);
+    int64_t batch = graph_attr_int(n, "batch_dims"), last = 0;
+    if (idx->shape.rank < 1 || !dim_is_const(idx->shape.dims[idx->shape.rank - 1], &last))
+        return infer_error(c, n, "the last extent of the indices must be a constant");
+    if (batch < 0 || batch >= idx->shape.rank || last < 1 || batch + last > x->shape.rank)
+        return infer_error(c, n, "%lld indices after %lld batch axes into rank %d", (long long)last, (long long)batch, x->shape.rank);
+    dim d[2 * TYPE_MAX_RANK];
+    uint32_t r = 0;
+    for (int32_t i = 0; i + 1 < idx->shape.rank; i++)
+        d[r++] = idx->shape.dims[i];
+    for (int32_t i = (int32_t)(batch + last); i < x->shape.rank; i++)
+        d[r++] = x->shape.dims[i];
+    if (r > TYPE_MAX_RANK)
+        return infer_error(c, n, "result of rank %u; at most %u is supported", r, TYPE_MAX_RANK);
+    out[0] = type_tensor(x->dt, shape_make(c, r, d));
+    return true;
+}
+
+bool infer_scatter(compiler *c, const graph_node *n, type *out)
+{
+    if (infer_in(n, 2)->dt != infer_in(n, 0)->dt)
+        return infer_error(c, n, "updates are %s, the data %s", dtype_name(infer_in(n, 2)->dt), dtype_name(infer_in(n, 0)->dt));
+    return infer_same(c, n, out);
+}
+
+bool infer_tile(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int64_t rep[TYPE_MAX_RANK];
+    uint32_t len = 0;
+    dim d[TYPE_MAX_RANK];
+    if (!ints_of(n, 1, rep, &len))
+        return from_declared(c, n, x->dt, "repeats", out);
+    if ((int32_t)len != x->shape.rank)
+        return infer_error(c, n, "%u repeats for rank %d", len, x->shape.rank);
+    for (uint32_t i = 0; i < len; i++) {
+        if (rep[i] < 0)
+            return infer_error(c, n, "repeat %lld", (long long)rep[i]);
+        d[i] = dim_mul(c, x->shape.dims[i], dim_const(c, rep[i]));
+    }
+    out[0] = type_tensor(x->dt, shape_make(c, len, d));
+    return true;
+}
+
+bool infer_pad(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int64_t axes[TYPE_MAX_RANK];
+    uint32_t n_axes = 0;
+    const tensor_data *pads = graph_constant(n->inputs[1]);
+    if (!pads || (present(n, 3) && !ints_of(n, 3, axes, &n_axes)))
+        return from_declared(c, n, x->dt, "pads or axes", out);
+    uint32_t len = present(n, 3) ? n_axes : (uint32_t)x->shape.rank;
+    if (pads->count != 2 * (int64_t)len || !dtype_is_int(pads->dt))
+        return infer_error(c, n, "%lld pads for %u axes", (long long)pads->count, len);
+    dim d[TYPE_MAX_RANK];
+    memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
+    for (uint32_t i = 0; i < len; i++) {
+        int32_t a = (int32_t)i;
+        int64_t v = 0;
+        if (present(n, 3) && !infer_axis(c, n, axes[i], x->shape.rank, &a))
+            return false;
+        d[a] = dim_add(c, d[a], dim_const(c, tensor_get_i64(pads, i) + tensor_get_i64(pads, (int64_t)(i + len))));
+        if (dim_is_const(d[a], &v) && v < 0)
+            return infer_error(c, n, "pads leave extent %lld on axis %d", (long long)v, a);
+    }
+    out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
+    return true;
+}
+
+static int64_t clamp_axis(int64_t a, int32_t rank)
+{
+    a = a < 0 ? a + rank : a;
+    return a < 0 ? 0 : a > rank ? rank : a;
+}
+
+bool infer_shape_of(compiler *c, const graph_node *n, type *out)
+{
+    int32_t rank = infer_in(n, 0)->shape.rank;
+    int64_t a = clamp_axis(graph_attr_int(n, "start"), rank), b = clamp_axis(graph_attr_int(n, "end"), rank), len = b > a ? b - a : 0;
+    out[0] = type_static(c, DT_I64, 1, &len);
+    return true;
+}
+
+bool infer_size_of(compiler *c, const graph_node *n, type *out)
+{
+    (void)n;
+    out[0] = type_static(c, DT_I64, 0, NULL);
+    return true;
+}
+
+bool infer_full(compiler *c, const graph_node *n, type *out)
+{
+    dtype dt = graph_attr(n, "value")->u.tensor->dt;
+    int64_t want[TYPE_MAX_RANK];
+    uint32_t len = 0;
+    if (!ints_of(n, 0, want, &len))
+        return from_declared(c, n, dt, "the shape operand", out);
+    for (uint32_t i = 0; i < len; i++)
+        if (want[i] < 0)
+            return infer_error(c, n, "extent %lld", (long long)want[i]);
+    out[0] = type_static(c, dt, len, want);
+    return true;
+}
+
+bool infer_arange(compiler *c, const graph_node *n, type *out)
+{
+    const tensor_data *s = graph_constant(n->inputs[0]), *e = graph_constant(n->inputs[1]), *d = graph_constant(n->inputs[2]);
+    dtype dt = infer_in(n, 0)->dt;
+    if (!s || !e || !d || s->count != 1 || e->count != 1 || d->count != 1)
+        return from_declared(c, n, dt, "start, limit or delta", out);
+    double delta = tensor_get_f64(d, 0), span = (tensor_get_f64(e, 0) - tensor_get_f64(s, 0)) / delta;
+    if (!(delta < 0 || delta > 0) || !(span < 1e12))
+        return infer_error(c, n, "range of %g steps with delta %g", span, delta);
+    int64_t len = span <= 0 ? 0 : (int64_t)span;
+    len += span > (double)len;
+    out[0] = type_static(c, dt, 1, &len);
+    return true;
+}
+
+bool infer_one_hot(compiler *c, const graph_node *n, type *out)
+{
+    const type *idx = infer_in(n, 0);
+    const tensor_data *depth = graph_constant(n->inputs[1]);
+    dtype dt = infer_in(n, 2)->dt;
+    int32_t axis = 0;
+    dim d[TYPE_MAX_RANK + 1];
+    if (!infer_axis(c, n, graph_attr_int(n, "axis"), idx->shape.rank + 1, &axis))
+        return false;
+    if (!depth || depth->count != 1)
+        return from_declared(c, n, dt, "depth", out);
+    for (int32_t i = 0; i <= idx->shape.rank; i++)
+        d[i] = i == axis ? dim_const(c, tensor_get_i64(depth, 0)) : idx->shape.dims[i - (i > axis)];
+    out[0] = type_tensor(dt, shape_make(c, (uint32_t)idx->shape.rank + 1, d));
+    return true;
+}
+
+bool infer_eye_like(compiler *c, const graph_node *n, type *out)
+{
+    dtype dt = graph_attr_dtype(n, "dtype");
+    if (infer_in(n, 0)->shape.rank != 2)
+        return infer_error(c, n, "the input has rank %d, not 2", infer_in(n, 0)->shape.rank);
+    out[0] = type_tensor(dt == DT_NONE ? infer_in(n, 0)->dt : dt, infer_in(n, 0)->shape);
+    return true;
+}
+
+bool infer_trilu(compiler *c, const graph_node *n, type *out)
+{
+    return infer_in(n, 0)->shape.rank >= 2 ? infer_same(c, n, out) : infer_error(c, n, "the input needs two axes at least");
+}
+
+bool infer_depth_to_space(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int64_t b = graph_attr_int(n, "block_size"), ch = 0;
+    if (x->shape.rank != 4 || b < 1 || (dim_is_const(x->shape.dims[1], &ch) && ch % (b * b) != 0))
+        return infer_error(c, n, "rank %d, %lld channels, block size %lld", x->shape.rank, (long long)ch, (long long)b);
+    dim k = dim_const(c, b), d[4] = {x->shape.dims[0], dim_floordiv(c, x->shape.dims[1], dim_mul(c, k, k)),
+                                     dim_mul(c, x->shape.dims[2], k), dim_mul(c, x->shape.dims[3], k)};
+    out[0] = type_tensor(x->dt, shape_make(c, 4, d));
+    return true;
+}
+
+bool infer_space_to_depth(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int64_t b = graph_attr_int(n, "block_size"), h = 0, w = 0;
+    if (x->shape.rank != 4 || b < 1 || (dim_is_const(x->shape.dims[2], &h) && h % b) || (dim_is_const(x->shape.dims[3], &w) && w % b))
+        return infer_error(c, n, "rank %d, block size %lld", x->shape.rank, (long long)b);
+    dim k = dim_const(c, b), d[4] = {x->shape.dims[0], dim_mul(c, x->shape.dims[1], dim_mul(c, k, k)),
+                                     dim_floordiv(c, x->shape.dims[2], k), dim_floordiv(c, x->shape.dims[3], k)};
+    out[0] = type_tensor(x->dt, shape_make(c, 4, d));
+    return true;
+}
+
+bool infer_same1(compiler *c, const graph_node *n, type *out) { return infer_same(c, n, out); }
+
+bool infer_col2im(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    int64_t image[TYPE_MAX_RANK], block[TYPE_MAX_RANK], k = 1;
+    uint32_t len = 0, n_block = 0;
+    if (!ints_of(n, 1, image, &len) || !ints_of(n, 2, block, &n_block))
+        return from_declared(c, n, x->dt, "image_shape or block_shape", out);
+    if (x->shape.rank != 3 || len != n_block || len + 2 > TYPE_MAX_RANK)
+        return infer_error(c, n, "data of rank %d, image of rank %u, block of rank %u", x->shape.rank, len, n_block);
+    dim d[TYPE_MAX_RANK] = {x->shape.dims[0]};
+    for (uint32_t i = 0; i < len; i++) {
+        if (block[i] < 1 || !i64_mul(k, block[i], &k))
+            return infer_error(c, n, "block extent %lld", (long long)block[i]);
+        d[2 + i] = dim_const(c, image[i]);
+    }
+    d[1] = dim_floordiv(c, x->shape.dims[1], dim_const(c, k));
+    out[0] = type_tensor(x->dt, shape_make(c, len + 2, d));
+    return true;
+}
+
+/* sizes, or floor(extent * scale), on `axes` (empty: all); ONNX Resize-18. keep_aspect_ratio_policy is resolved by the
+ * importer into plain sizes. */
+bool infer_resize(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    const int64_t *axes = NULL;
+    uint32_t n_axes = graph_attr_ints(n, "axes", &axes), len = n_axes ? n_axes : (uint32_t)x->shape.rank;
+    const tensor_data *scales = present(n, 2) ? graph_constant(n->inputs[2]) : NULL, *sizes = present(n, 3) ? graph_constant(n->inputs[3]) : NULL;
+    const tensor_data *given = sizes ? sizes : scales;
+    if (!given || given->count == 0)
+        return from_declared(c, n, x->dt, "scales or sizes", out);
+    if (given->count != (int64_t)len)
+        return infer_error(c, n, "%lld entries for %u axes", (long long)given->count, len);
+    dim d[TYPE_MAX_RANK];
+    memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
+    for (uint32_t i = 0; i < len; i++) {
+        int32_t a = (int32_t)i;
+        int64_t extent = 0;
+        if (n_axes && !infer_axis(c, n, axes[i], x->shape.rank, &a))
+            return false;
+        if (!dim_is_const(d[a], &extent))
+            return from_declared(c, n, x->dt, "a resized axis", out);
+        double v = sizes ? tensor_get_f64(sizes, i) : (double)extent * tensor_get_f64(scales, i);
+        if (!(v >= 0 && v < 2147483648.0))
+            return infer_error(c, n, "extent %g on axis %d", v, a);
+        d[a] = dim_const(c, (int64_t)v);
+    }
+    out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
+    return true;
+}
+
+bool infer_grid_sample(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *grid = infer_in(n, 1);
+    int32_t r = x->shape.rank;
+    dim d[TYPE_MAX_RANK];
+    if (r < 3 || grid->shape.rank != r || !dim_is(grid->shape.dims[r - 1], r - 2))
+        return infer_error(c, n, "data of rank %d needs a grid of the same rank whose last extent is %d", r, r - 2);
+    d[0] = x->shape.dims[0];
+    d[1] = x->shape.dims[1];
+    for (int32_t i = 2; i < r; i++)
+        d[i] = grid->shape.dims[i - 1];
+    out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)r, d));
+    return true;
+}
