@@ -9,7 +9,7 @@
 
 #include "tvmgen_default.h"
 
-enum { PIXELS = 64, CLASSES = 10, SHOWN = 20, ROUNDS = 20 };
+enum { PIXELS = 64, CLASSES = 10, DRAWN = 2, SHOWN = 20, ROUNDS = 20 };
 
 struct record {
     uint8_t label;
@@ -65,9 +65,13 @@ static int32_t classify_timed(const struct record *picture, float *out_probabili
 
 static void show(const struct record *picture, const float *probabilities, int predicted)
 {
-    static const char shades[] = " .:-=+*#%@";
-    printf("\n  label %d   predicted %d  (%.1f %%)%s\n", picture->label, predicted,
+    printf("  label %d   predicted %d  (%.1f %%)%s\n", picture->label, predicted,
            100.0 * (double)probabilities[predicted], predicted == picture->label ? "" : "   <-- wrong");
+}
+
+static void draw(const struct record *picture)
+{
+    static const char shades[] = " .:-=+*#%@";
     for (int row = 0; row < 8; row++) {
         fputs("    ", stdout);
         for (int column = 0; column < 8; column++) {
@@ -89,6 +93,8 @@ static int32_t run_all(FILE *file, struct tally *out_tally)
         if (status != 0)
             return status;
         int predicted = best_class(probabilities);
+        if (out_tally->pictures < DRAWN)
+            draw(&picture);
         if (out_tally->pictures < SHOWN)
             show(&picture, probabilities, predicted);
         out_tally->pictures++;

@@ -3,7 +3,7 @@
 # FOLDER receives the package (FOLDER/package) and the program (FOLDER/digits).
 # SPDX-License-Identifier: Apache-2.0
 set -eu
-demo=$(cd "$(dirname "$0")" && pwd)
+demo=$(dirname "$0")
 lathe=$1 out=$2 records=${3:-$demo/inputs/digits.bin}
 workers=2
 cc=${CC:-cc}
@@ -15,7 +15,7 @@ echo
 echo "The generated C, all of it:"
 (cd "$out/package" && wc -l src/*.c src/*.h include/*.h)
 echo
-say make -s -C "$out/package" CC="$cc" WORKERS=$workers
+say make -s -j2 -C "$out/package" CC="$cc" WORKERS=$workers
 set --
 for object in "$out/package/build/"*.o; do
     [ "${object##*/}" = main.o ] || set -- "$@" "$object"
