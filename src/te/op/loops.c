@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that a tensor expression cannot say, as loop IR: scans (CumSum, CumProd), TopK, scatters, MaxUnpool, Col2Im.
+ * Each writes every element of its results; duplicate indices are applied in order. */
+#include "graph/op/nn.h"
+
+#include "te/op/util.h"
+
+#include <string.h>
+
+typedef struct loops_ctx {
+    const graph_node *n;
+    te_tensor *const *in;
+    int32_t axis;
+} loops_ctx;
+
+/* --- small vocabulary --------------------------------------------------------------------------------------------------- */
+
+/* Fresh loop variables and their references for a nest over `extents`. */
+static void loop_vars(compiler *c, const char *prefix, uint32_t rank, const tir_var **vars, tir_expr_ref *idx)
+{
+    for (uint32_t i = 0; i < rank; i++) {
+        vars[i] = tir_new_var(c, arena_printf(&c->mem, "%s%u", prefix, i), TIR_I64);
+        idx[i] = tir_varref(c, vars[i]);
+    }
+}
+
+static tir_stmt *nest(compiler *c, uint32_t rank, const tir_var *const *vars, tir_expr_ref const *extents, tir_stmt *body)
+{
+    for (uint32_t i = rank; i-- > 0;)
+        body = tir_for(c, vars[i], tir_i64(c, 0), extents[i], FOR_SERIAL, body);
+    return body;
+}
+
+static tir_stmt *fill(te_graph *g, const tir_buffer *to, tir_expr_ref value, const tir_buffer *from)
+{
+    compiler *c = g->c;
+    const tir_var *vars[TYPE_MAX_RANK];
+    tir_expr_ref idx[TYPE_MAX_RANK];
+    loop_vars(c, "i", to->rank, vars, idx);
+    return nest(c, to->rank, vars, to->shape, tir_store(c, to, to->rank, idx, from ? tir_load(c, from, to->rank, idx) : value));
+}
+
+static bool extern_like(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t n_in, te_build_fn build, loops_ctx *v, te_tensor **out)
+{
+    dtype dts[4];
+    uint32_t ranks[4];
+    tir_expr_ref const *shapes[4];
+    for (uint32_t i = 0; i < n->n_outputs; i++) {
+        const type *t = te_out_type(n, i);
+        dts[i] = t->dt;
+        ranks[i] = (uint32_t)t->shape.rank;
+        shapes[i] = te_shape(g, t);
+    }
+    v->n = n;
+    v->in = in;
+    te_extern(g, n->op->name, n_in, in, n->n_outputs, dts, ranks, shapes, build, v, out);
+    return true;
+}
+
+static tir_expr_ref wrapped(compiler *c, tir_expr_ref i, tir_expr_ref extent)
+{
+    i = tir_cast(c, DT_I64, i);
+    return tir_select(c, tir_binary(c, TIR_LT, i, tir_i64(c, 0)), tir_add(c, i, extent), i);
+}
+
+/* --- scans ----------------------------------------------------------------------------------------------------------------- */
+
+static tir_stmt *scan_axis(te_graph *g, const loops_ctx *v, uint32_t axis, const tir_buffer *x, const tir_buffer *y, tir_op op)
+{
+    compiler *c = g->c;
+    bool exclusive = graph_attr_int(v->n, "exclusive") != 0, reverse = graph_attr_int(v->n, "reverse") != 0;
+    const tir_var *vars[TYPE_MAX_RANK];
+    tir_expr_ref idx[TYPE_MAX_RANK], prev[TYPE_MAX_RANK], one = tir_i64(c, 1);
+    loop_vars(c, "i", x->rank, vars, idx);
+    tir_expr_ref t = idx[axis], last = tir_sub(c, x->shape[axis], one);
+    idx[axis] = reverse ? tir_sub(c, last, t) : t;
+    memcpy(prev, idx, x->rank * sizeof *prev);
+    prev[axis] = reverse ? tir_add(c, idx[axis], one) : tir_sub(c, idx[axis], one);
+    tir_expr_ref identity = tir_const(c, x->dt, op == TIR_ADD ? 0 : 1);
+    tir_expr_ref first = exclusive ? identity : tir_load(c, x, x->rank, idx);
+    tir_expr_ref next = tir_binary(c, op, tir_load(c, y, y->rank, prev), tir_load(c, x, x->rank, exclusive ? prev : idx));
+    tir_expr_ref value = tir_select(c, tir_binary(c, TIR_EQ, t, tir_i64(c, 0)), first, next);
+    return nest(c, x->rank, vars, x->shape, tir_store(c, y, y->rank, idx, value));
+}
+
+/* One nest for a constant axis; else one nest per axis, chosen at run time. */
+static tir_stmt *build_scan(te_graph *g, const loops_ctx *v, const tir_buffer *const *in, const tir_buffer *const *out, tir_op op)
+{
+    compiler *c = g->c;
+    int64_t axis = 0, rank = in[0]->rank;
+    uint32_t len = 0;
+    if (graph_constant_ints(v->n->inputs[1], 1, &axis, &len) && len == 1)
+        return scan_axis(g, v, (uint32_t)(axis < 0 ? axis + rank : axis), in[0], out[0], op);
+    tir_expr_ref zero[1] = {tir_i64(c, 0)};
+    tir_expr_ref given = wrapped(c, tir_load(c, in[1], in[1]->rank, zero), tir_i64(c, rank));
+    tir_stmt *s = NULL;
+    for (uint32_t a = in[0]->rank; a-- > 0;)
+        s = tir_if(c, tir_binary(c, TIR_EQ, given, tir_i64(c, a)), scan_axis(g, v, a, in[0], out[0], op), s);
+    return s;
+}
+
+static tir_stmt *build_cumsum(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    return build_scan(g, ctx, in, out, TIR_ADD);
+}
+
+static tir_stmt *build_cumprod(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    return build_scan(g, ctx, in, out, TIR_MUL);
+}
+
+static bool scan(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out, te_build_fn build)
+{
+    int64_t axis = 0, rank = in[0]->rank;
+    uint32_t len = 0;
+    if (rank == 0 || (graph_constant_ints(n->inputs[1], 1, &axis, &len) && (axis < -rank || axis >= rank)))
+        return infer_error(g->c, n, "axis %lld for rank %lld", (long long)axis, (long long)rank);
+    return extern_like(g, n, in, 2, build, &(loops_ctx){0}, out);
+}
+
+bool compute_cumsum(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return scan(g, n, in, out, build_cumsum); }
+bool compute_cumprod(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return scan(g, n, in, out, build_cumprod); }
+
+/* --- top-k: the j-th pass picks the best element that stands after the pick before it in the order (value, then index) ------ */
+
+static tir_stmt *build_topk(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    const loops_ctx *v = ctx;
+    compiler *c = g->c;
+    const tir_buffer *x = in[0], *values = out[0], *indices = out[1];
+    uint32_t rank = x->rank, a = (uint32_t)v->axis;
+    tir_op better_op = graph_attr_int(v->n, "largest") ? TIR_GT : TIR_LT;
+    const int64_t one_dim[1] = {1};
+    const tir_buffer *best = tir_buffer_static(c, "best", x->dt, 1, one_dim, SCOPE_LOCAL);
+    const tir_buffer *best_at = tir_buffer_static(c, "best_at", DT_I64, 1, one_dim, SCOPE_LOCAL);
+    const tir_var *vars[TYPE_MAX_RANK], *scan_var = tir_new_var(c, "s", TIR_I64);
+    tir_expr_ref idx[TYPE_MAX_RANK], prev[TYPE_MAX_RANK], at[TYPE_MAX_RANK], zero[1] = {tir_i64(c, 0)};
+    loop_vars(c, "i", rank, vars, idx);
+    memcpy(prev, idx, rank * sizeof *prev);
+    memcpy(at, idx, rank * sizeof *at);
+    prev[a] = tir_sub(c, idx[a], tir_i64(c, 1));
+    at[a] = tir_varref(c, scan_var);
+    tir_expr_ref value = tir_load(c, x, rank, at), pv = tir_load(c, values, rank, prev), pi = tir_load(c, indices, rank, prev);
+    tir_expr_ref tie = tir_and(c, tir_binary(c, TIR_EQ, value, pv), tir_binary(c, TIR_GT, at[a], pi));
+    tir_expr_ref after = tir_binary(c, TIR_OR, tir_binary(c, better_op, pv, value), tie);
+    tir_expr_ref open = tir_select(c, tir_binary(c, TIR_EQ, idx[a], tir_i64(c, 0)), tir_int(c, DT_BOOL, 1), after);
+    tir_expr_ref none = tir_binary(c, TIR_LT, tir_load(c, best_at, 1, zero), tir_i64(c, 0));
+    tir_expr_ref better = tir_select(c, none, tir_int(c, DT_BOOL, 1), tir_binary(c, better_op, value, tir_load(c, best, 1, zero)));
+    tir_stmt *take[2] = {tir_store(c, best, 1, zero, value), tir_store(c, best_at, 1, zero, at[a])};
+    tir_stmt *look = tir_if(c, tir_select(c, open, better, tir_int(c, DT_BOOL, 0)), tir_seq(c, 2, take), NULL);
+    tir_stmt *pick[5] = {tir_store(c, best_at, 1, zero, tir_i64(c, -1)), tir_store(c, best, 1, zero, tir_const(c, x->dt, 0)),
+                         tir_for(c, scan_var, tir_i64(c, 0), x->shape[a], FOR_SERIAL, look),
+                         tir_store(c, values, rank, idx, tir_load(c, best, 1, zero)),
+                         tir_store(c, indices, rank, idx, tir_load(c, best_at, 1, zero))};
+    tir_stmt *body = tir_allocate(c, best, tir_allocate(c, best_at, tir_seq(c, 5, pick)));
+    /* the picks of a row follow each other, so the axis loop is the innermost */
+    body = tir_for(c, vars[a], tir_i64(c, 0), values->shape[a], FOR_SERIAL, body);
+    for (uint32_t i = rank; i-- > 0;)
+        if (i != a)
+            body = tir_for(c, vars[i], tir_i64(c, 0), x->shape[i], FOR_SERIAL, body);
+    return body;
+}
+
+bool compute_topk(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    loops_ctx v = {0};
+    if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
+        return false;
+    return extern_like(g, n, in, 1, build_topk, &v, out);
+}
+
+/* --- scatters ------------------------------------------------------------------------------------------------------------------ */
+
+static bool scatter_op(compiler *c, const graph_node *n, tir_op *op)
+{
+    static const struct {
+        const char *name;
+        tir_op op;
+    } table[] = {{"none", TIR_OP_NONE}, {"add", TIR_ADD}, {"mul", TIR_MUL}, {"max", TIR_MAX}, {"min", TIR_MIN}};
+    const char *name = graph_attr_string(n, "reduction");
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(name, table[i].name) == 0) {
+            *op = table[i].op;
+            return true;
+        }
+    }
+    return infer_error(c, n, "unknown reduction '%s'", name);
+}
+
+static tir_stmt *scatter_store(compiler *c, const loops_ctx *v, const tir_buffer *y, tir_expr_ref const *at, tir_expr_ref update)
+{
+    tir_op op = TIR_OP_NONE;
+    (void)scatter_op(c, v->n, &op);
+    if (op != TIR_OP_NONE)
+        update = tir_binary(c, op, tir_load(c, y, y->rank, at), update);
+    return tir_store(c, y, y->rank, at, update);
+}
+
+static tir_stmt *build_scatter_elements(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    const loops_ctx *v = ctx;
+    compiler *c = g->c;
+    const tir_var *vars[TYPE_MAX_RANK];
+    tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK];
+    uint32_t rank = in[0]->rank;
+    loop_vars(c, "u", rank, vars, idx);
+    memcpy(at, idx, rank * sizeof *at);
+    at[v->axis] = wrapped(c, tir_load(c, in[1], rank, idx), in[0]->shape[v->axis]);
+    tir_stmt *update = nest(c, rank, vars, in[2]->shape, scatter_store(c, v, out[0], at, tir_load(c, in[2], rank, idx)));
+    tir_stmt *both[2] = {fill(g, out[0], NULL, in[0]), update};
+    return tir_seq(c, 2, both);
+}
+
+bool compute_scatter_elements(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    loops_ctx v = {0};
+    tir_op op;
+    if (!scatter_op(g->c, n, &op) || !infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
+        return false;
+    if (in[1]->rank != in[0]->rank || in[2]->rank != in[0]->rank)
+        return infer_error(g->c, n, "data, indices and updates must have one rank");
+    return extern_like(g, n, in, 3, build_scatter_elements, &v, out);
+}
+
+/* indices [lead..., depth]; updates [lead..., data axes from depth on] */
+static tir_stmt *build_scatter_nd(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    compiler *c = g->c;
+    const tir_var *vars[TYPE_MAX_RANK];
+    tir_expr_ref idx[TYPE_MAX_RANK], ia[TYPE_MAX_RANK], at[TYPE_MAX_RANK];
+    uint32_t lead = in[1]->rank - 1, rank = in[2]->rank;
+    int64_t depth = 0;
+    (void)tir_is_int(in[1]->shape[lead], &depth);
+    loop_vars(c, "u", rank, vars, idx);
+    memcpy(ia, idx, lead * sizeof *ia);
+    for (uint32_t k = 0; k < (uint32_t)depth; k++) {
+        ia[lead] = tir_i64(c, k);
+        at[k] = wrapped(c, tir_load(c, in[1], lead + 1, ia), in[0]->shape[k]);
+    }
+    for (uint32_t i = (uint32_t)depth; i < in[0]->rank; i++)
+        at[i] = idx[lead + i - (uint32_t)depth];
+    tir_stmt *update = nest(c, rank, vars, in[2]->shape, scatter_store(c, ctx, out[0], at, tir_load(c, in[2], rank, idx)));
+    tir_stmt *both[2] = {fill(g, out[0], NULL, in[0]), update};
+    return tir_seq(c, 2, both);
+}
+
+bool compute_scatter_nd(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    tir_op op;
+    int64_t depth = 0;
+    if (!scatter_op(g->c, n, &op))
+        return false;
+    if (in[1]->rank < 1 || !tir_is_int(in[1]->shape[in[1]->rank - 1], &depth) || depth < 0 || depth > (int64_t)in[0]->rank ||
+        (int64_t)in[2]->rank != (int64_t)in[1]->rank - 1 + (int64_t)in[0]->rank - depth)
+        return infer_error(g->c, n, "indices of rank %u and updates of rank %u do not fit data of rank %u", in[1]->rank, in[2]->rank, in[0]->rank);
+    return extern_like(g, n, in, 3, build_scatter_nd, &(loops_ctx){0}, out);
+}
+
+/* --- the inverses of windows ------------------------------------------------------------------------------------------------------ */
+
+/* Indices number the elements of the tensor that was pooled, whose extents are (in-1)*stride + kernel - pads; a larger
+ * output_shape keeps its positions (ONNX MaxUnpool). */
+static tir_stmt *build_max_unpool(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    const loops_ctx *v = ctx;
+    compiler *c = g->c;
+    const tir_var *vars[TYPE_MAX_RANK];
+    tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK], pooled[TYPE_MAX_RANK];
+    uint32_t rank = in[0]->rank;
+    const int64_t *kernel = NULL;
+    nn_window w;
+    (void)graph_attr_ints(v->n, "pool_size", &kernel);
+    (void)nn_window_read(c, v->n, rank - 2, &w);
+    memcpy(pooled, in[0]->shape, 2 * sizeof *pooled);
+    for (uint32_t i = 0; i < rank - 2; i++) {
+        tir_expr_ref sweep = tir_mul(c, tir_sub(c, in[0]->shape[2 + i], tir_i64(c, 1)), tir_i64(c, w.stride[i]));
+        pooled[2 + i] = tir_add(c, sweep, tir_i64(c, kernel[i] - w.pad_begin[i] - w.pad_end[i]));
+    }
+    loop_vars(c, "i", rank, vars, idx);
+    tir_expr_ref flat = tir_load(c, in[1], rank, idx);
+    for (uint32_t i = rank; i-- > 0;) {
+        at[i] = i ? tir_floormod(c, flat, pooled[i]) : flat;
+        flat = tir_floordiv(c, flat, pooled[i]);
+    }
+    tir_stmt *put = nest(c, rank, vars, in[0]->shape, tir_store(c, out[0], rank, at, tir_load(c, in[0], rank, idx)));
+    tir_stmt *both[2] = {fill(g, out[0], tir_const(c, out[0]->dt, 0), NULL), put};
+    return tir_seq(c, 2, both);
+}
+
+bool compute_max_unpool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    nn_window w;
+    if (in[1]->dt != DT_I64 || in[1]->rank != in[0]->rank || !nn_window_read(g->c, n, in[0]->rank - 2, &w))
+        return infer_error(g->c, n, "indices must be i64 with the data's shape");
+    return extern_like(g, n, in, 2, build_max_unpool, &(loops_ctx){0}, out);
+}
+
+/* data [N, C*kernel, columns] added into the image (ONNX Col2Im) */
+static tir_stmt *build_col2im(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    const loops_ctx *v = ctx;
+    compiler *c = g->c;
+    const tir_buffer *y = out[0];
+    uint32_t sp = y->rank - 2, nb = 0;
+    int64_t block[TYPE_MAX_RANK];
+    nn_window w;
+    (void)graph_constant_ints(v->n->inputs[2], TYPE_MAX_RANK, block, &nb);
+    (void)nn_window_read(c, v->n, sp, &w);
+    const tir_var *vars[2 + 2 * TYPE_MAX_RANK];
+    tir_expr_ref idx[2 + 2 * TYPE_MAX_RANK], extent[2 + 2 * TYPE_MAX_RANK], at[TYPE_MAX_RANK], inside = NULL;
+    loop_vars(c, "i", 2 + 2 * sp, vars, idx);
+    tir_expr_ref row = idx[1], col = tir_i64(c, 0);
+    memcpy(extent, y->shape, 2 * sizeof *extent);
+    memcpy(at, idx, 2 * sizeof *at);
+    for (uint32_t i = 0; i < sp; i++) {
+        tir_expr_ref k = idx[2 + i], o = idx[2 + sp + i];
+        int64_t reach = w.pad_begin[i] + w.pad_end[i] - w.dilation[i] * (block[i] - 1) - 1;
+        extent[2 + i] = tir_i64(c, block[i]);
+        extent[2 + sp + i] = tir_add(c, tir_floordiv(c, tir_add(c, y->shape[2 + i], tir_i64(c, reach)), tir_i64(c, w.stride[i])), tir_i64(c, 1));
+        row = tir_add(c, tir_mul(c, row, extent[2 + i]), k);
+        col = tir_add(c, tir_mul(c, col, extent[2 + sp + i]), o);
+        at[2 + i] = tir_add(c, tir_mul(c, o, tir_i64(c, w.stride[i])), tir_mul(c, k, tir_i64(c, w.dilation[i])));
+        at[2 + i] = tir_sub(c, at[2 + i], tir_i64(c, w.pad_begin[i]));
+        inside = tir_and(c, inside, te_in_bounds(g, at[2 + i], y->shape[2 + i]));
+    }
+    tir_expr_ref from[3] = {idx[0], row, col};
+    tir_expr_ref sum = tir_add(c, tir_load(c, y, y->rank, at), tir_load(c, in[0], 3, from));
+    tir_stmt *body = nest(c, 2 + 2 * sp, vars, extent, tir_if(c, inside, tir_store(c, y, y->rank, at, sum), NULL));
+    tir_stmt *both[2] = {fill(g, y, tir_const(c, y->dt, 0), NULL), body};
+    return tir_seq(c, 2, both);
+}
+
+bool compute_col2im(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    int64_t block[TYPE_MAX_RANK];
+    uint32_t nb = 0, rank = (uint32_t)te_out_type(n, 0)->shape.rank;
+    nn_window w;
+    if (!graph_constant_ints(n->inputs[2], TYPE_MAX_RANK, block, &nb) || rank < 3 || nb != rank - 2)
+        return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "block_shape must be a constant with one entry per spatial axis");
+    return nn_window_read(g->c, n, nb, &w) && extern_like(g, n, in, 1, build_col2im, &(loops_ctx){0}, out);
+}
