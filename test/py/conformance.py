@@ -144,8 +144,7 @@ def build(folders, output, cc):
     run = subprocess.run([cc, "@" + listing], capture_output=True, text=True, errors="replace")
     if run.returncode == 0:
         return None
-    lines = [s for s in run.stderr.splitlines() if "error" in s] or run.stderr.splitlines() or ["no message"]
-    return "build: " + re.sub(r"\S*/", "", lines[0])[:160]
+    return "build: " + package.first_error(run.stderr)
 
 
 def build_and_run(todo, folder, options):

@@ -122,7 +122,8 @@ def check_names(lathe, work):
 def check_same_bytes(lathe, work):
     model = os.path.join(models.TOP, "demo", "digits.onnx")
     first, second = (compiled(lathe, model, os.path.join(work, n)) for n in ("a", "b"))
-    paths = [os.path.relpath(p, first) for p in glob.glob(os.path.join(first, "**"), recursive=True) if os.path.isfile(p)]
+    every = glob.glob(os.path.join(first, "**"), recursive=True)
+    paths = [os.path.relpath(p, first) for p in every if os.path.isfile(p)]
     _, different, lost = filecmp.cmpfiles(first, second, paths, shallow=False)
     expect(paths and not different and not lost, f"{(different + lost)[:3]} differ")
     return f"{len(paths)} files"

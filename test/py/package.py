@@ -119,6 +119,14 @@ def call(library, folder, name, inputs):
     return {n: np.frombuffer(v.tobytes(), DTYPES[e["dtype"]]).reshape(e["shape"]) for n, (v, e) in results.items()}
 
 
+def first_error(text):
+    """The line of a compiler's or linker's output that says what is wrong, without folders."""
+    lines = text.splitlines() or ["no message"]
+    telling = [s for s in lines if re.search(r"error:|undefined reference|multiple definition|Error:", s)
+               and not s.startswith("collect2")]
+    return re.sub(r"\S*/", "", (telling or lines)[0])[:160]
+
+
 def make(folder, workers=None, timeout=1200):
     """Builds the package's program by its own Makefile; returns None or the first error."""
     command = ["make", "-s", "-C", folder, "all"]
@@ -127,8 +135,7 @@ def make(folder, workers=None, timeout=1200):
     run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout)
     if run.returncode == 0:
         return None
-    lines = [s for s in run.stderr.splitlines() if "error" in s] or run.stderr.splitlines() or ["no message"]
-    return "make: " + lines[0].replace(folder, "OUT")[:200]
+    return "make: " + first_error(run.stderr)
 
 
 def run_program(folder, inputs, scratch, timeout=600):
