@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators on single values, chosen by number: for constant folding, and as the definition that the interpreter's
+ * loops are tested against. Also the table of operators. */
+#include "tir/eval.h"
+
+#include <assert.h>
+
+static const struct {
+    const char *text;
+    uint32_t arity;
+    bool is_binary;
+} table[TIR_OP_COUNT] = {
+#define X(id, text) [id] = {text, 2, true},
+    TIR_BINARY(X)
+#undef X
+#define X(id, text, args) [id] = {text, args, false},
+        TIR_INTRINSICS(X)
+#undef X
+};
+
+const char *tir_op_text(tir_op op) { return op == TIR_OP_NONE ? "" : table[op].text; }
+bool tir_op_is_binary(tir_op op) { return table[op].is_binary; }
+bool tir_op_is_compare(tir_op op) { return op >= TIR_EQ && op <= TIR_GE; }
+uint32_t tir_op_arity(tir_op op) { return table[op].arity; }
+
+static bool compare_int(dtype t, tir_op op, int64_t a, int64_t b)
+{
+    bool less = t == DT_U64 ? (uint64_t)a < (uint64_t)b : a < b;
+    if (op == TIR_EQ || op == TIR_NE)
+        return (a == b) == (op == TIR_EQ);
+    if (op == TIR_LT || op == TIR_GE)
+        return less == (op == TIR_LT);
+    return (less || a == b) == (op == TIR_LE);
+}
+
+static int64_t eval_unsigned(tir_op op, int64_t a, int64_t b)
+{
+    if (op == TIR_DIV || op == TIR_FLOORDIV)
+        return eval_udiv(a, b);
+    if (op == TIR_MOD || op == TIR_FLOORMOD)
+        return eval_umod(a, b);
+    return op == TIR_MIN ? eval_umin(a, b) : eval_umax(a, b);
+}
+
+static int64_t eval_arith(dtype t, tir_op op, int64_t a, int64_t b)
+{
+    if (op == TIR_ADD)
+        return eval_add(a, b);
+    if (op == TIR_SUB)
+        return eval_sub(a, b);
+    if (op == TIR_MUL)
+        return eval_mul(a, b);
+    if (t == DT_U64)
+        return eval_unsigned(op, a, b);
+    if (op == TIR_DIV)
+        return eval_div(a, b);
+    if (op == TIR_MOD)
+        return eval_mod(a, b);
+    if (op == TIR_FLOORDIV)
+        return eval_floordiv(a, b);
+    if (op == TIR_FLOORMOD)
+        return eval_floormod(a, b);
+    return op == TIR_MIN ? eval_imin(a, b) : eval_imax(a, b);
+}
+
+static int64_t eval_bits(dtype t, tir_op op, int64_t a, int64_t b)
+{
+    if (op == TIR_BITAND)
+        return a & b;
+    if (op == TIR_BITOR)
+        return a | b;
+    if (op == TIR_BITXOR)
+        return a ^ b;
+    if (op == TIR_SHL)
+        return eval_shl(dtype_bits(t), a, b);
+    return dtype_is_signed(t) ? eval_sar(dtype_bits(t), a, b) : eval_shr(dtype_bits(t), a, b);
+}
+
+int64_t tir_eval_int(dtype t, tir_op op, int64_t a, int64_t b)
+{
+    assert(tir_op_is_binary(op));
+    if (tir_op_is_compare(op))
+        return compare_int(t, op, a, b);
+    if (op == TIR_AND)
+        return a && b;
+    if (op == TIR_OR)
+        return a || b;
+    return eval_wrap(t, op <= TIR_MAX ? eval_arith(t, op, a, b) : eval_bits(t, op, a, b));
+}
+
+double tir_eval_round(dtype t, double v)
+{
+    unsigned char bytes[8] = {0};
+    if (t == DT_F64)
+        return v;
+    dtype_store_f64(t, bytes, v);
+    return dtype_load_f64(t, bytes);
+}
+
+double tir_eval_int_to_float(dtype to, dtype from, int64_t v)
+{
+    if (to == DT_F64)
+        return eval_int_to_f64(from, v);
+    return tir_eval_round(to, (double)eval_int_to_f32(from, v));
+}
+
+double tir_eval_float(dtype t, tir_op op, double a, double b)
+{
+    if (op == TIR_MIN)
+        return eval_fmin(a, b);
+    if (op == TIR_MAX)
+        return eval_fmax(a, b);
+    if (t == DT_F64)
+        return op == TIR_ADD ? a + b : op == TIR_SUB ? a - b : op == TIR_MUL ? a * b : a / b;
+    float x = (float)a, y = (float)b;
+    float r = op == TIR_ADD ? x + y : op == TIR_SUB ? x - y : op == TIR_MUL ? x * y : x / y;
+    return tir_eval_round(t, (double)r);
+}
+
+bool tir_eval_compare(dtype t, tir_op op, double a, double b)
+{
+    (void)t;
+    switch (op) {
+    case TIR_EQ: return a == b;
+    case TIR_NE: return a != b;
+    case TIR_LT: return a < b;
+    case TIR_LE: return a <= b;
+    case TIR_GT: return a > b;
+    default: return a >= b;
+    }
+}
+
+/* X(op, f32 form, f64 form) over x[]: the intrinsics that give a float. */
+#define FLOAT_CALLS(X)                                                                                                 \
+    X(TIR_EXP, expf(x[0]), exp(x[0])) X(TIR_LOG, logf(x[0]), log(x[0])) X(TIR_SQRT, sqrtf(x[0]), sqrt(x[0]))          \
+    X(TIR_SIN, sinf(x[0]), sin(x[0])) X(TIR_COS, cosf(x[0]), cos(x[0])) X(TIR_TAN, tanf(x[0]), tan(x[0]))             \
+    X(TIR_ASIN, asinf(x[0]), asin(x[0])) X(TIR_ACOS, acosf(x[0]), acos(x[0])) X(TIR_ATAN, atanf(x[0]), atan(x[0]))    \
+    X(TIR_SINH, sinhf(x[0]), sinh(x[0])) X(TIR_COSH, coshf(x[0]), cosh(x[0])) X(TIR_TANH, tanhf(x[0]), tanh(x[0]))    \
+    X(TIR_ASINH, asinhf(x[0]), asinh(x[0])) X(TIR_ACOSH, acoshf(x[0]), acosh(x[0]))                                   \
+    X(TIR_ATANH, atanhf(x[0]), atanh(x[0])) X(TIR_ERF, erff(x[0]), erf(x[0])) X(TIR_POW, powf(x[0], x[1]), pow(x[0], x[1])) \
+    X(TIR_FMOD, fmodf(x[0], x[1]), fmod(x[0], x[1])) X(TIR_FLOOR, floorf(x[0]), floor(x[0]))                          \
+    X(TIR_CEIL, ceilf(x[0]), ceil(x[0])) X(TIR_RINT, rintf(x[0]), rint(x[0])) X(TIR_TRUNC, truncf(x[0]), trunc(x[0])) \
+    X(TIR_FABS, fabsf(x[0]), fabs(x[0])) X(TIR_LOG1P, log1pf(x[0]), log1p(x[0])) X(TIR_EXPM1, expm1f(x[0]), expm1(x[0])) \
+    X(TIR_FMA, fmaf(x[0], x[1], x[2]), fma(x[0], x[1], x[2]))
+
+static float call_f32(tir_op op, const float *x)
+{
+    switch (op) {
+#define X(id, f32, f64) \
+    case id: return f32;
+        FLOAT_CALLS(X)
+#undef X
+    default: return 0; /* ISNAN, ISINF, BITNOT are answered by the callers */
+    }
+}
+
+static double call_f64(tir_op op, const double *x)
+{
+    switch (op) {
+#define X(id, f32, f64) \
+    case id: return f64;
+        FLOAT_CALLS(X)
+#undef X
+    default: return 0; /* ISNAN, ISINF, BITNOT are answered by the callers */
+    }
+}
+
+double tir_eval_call(dtype t, tir_op op, const double *args)
+{
+    float x[3] = {0, 0, 0};
+    if (op == TIR_ISNAN)
+        return isnan(args[0]);
+    if (op == TIR_ISINF)
+        return isinf(args[0]) != 0;
+    if (t == DT_F64)
+        return call_f64(op, args);
+    for (uint32_t i = 0; i < tir_op_arity(op); i++)
+        x[i] = (float)args[i];
+    return tir_eval_round(t, (double)call_f32(op, x));
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every operator of the loop IR computes on single values. Constant folding and the interpreter both use these, so
+ * that a folded expression and an executed one cannot differ. Integers of every type travel as int64 (u64 as its bits). */
+#ifndef LATHE_TIR_EVAL_H
+#define LATHE_TIR_EVAL_H
+#include "tir/tir.h"
+
+#include <math.h>
+#include <string.h>
+
+static inline int64_t eval_signed(uint64_t u)
+{
+    int64_t v;
+    memcpy(&v, &u, sizeof v);
+    return v;
+}
+
+/* The value that `v` has after it went through a register of type t. */
+static inline int64_t eval_wrap(dtype t, int64_t v)
+{
+    switch (dtype_bits(t)) {
+    case 8: return t == DT_BOOL ? v != 0 : t == DT_I8 ? (int8_t)v : (uint8_t)v;
+    case 16: return t == DT_I16 ? (int16_t)v : (uint16_t)v;
+    case 32: return t == DT_I32 ? (int32_t)v : (int64_t)(uint32_t)v;
+    default: return v;
+    }
+}
+
+static inline int64_t eval_add(int64_t a, int64_t b) { return eval_signed((uint64_t)a + (uint64_t)b); }
+static inline int64_t eval_sub(int64_t a, int64_t b) { return eval_signed((uint64_t)a - (uint64_t)b); }
+static inline int64_t eval_mul(int64_t a, int64_t b) { return eval_signed((uint64_t)a * (uint64_t)b); }
+static inline int64_t eval_div(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? eval_sub(0, a) : a / b; }
+static inline int64_t eval_mod(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+static inline int64_t eval_floordiv(int64_t a, int64_t b)
+{
+    int64_t q = eval_div(a, b);
+    return b != 0 && eval_mod(a, b) != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+static inline int64_t eval_floormod(int64_t a, int64_t b)
+{
+    int64_t r = eval_mod(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static inline int64_t eval_udiv(int64_t a, int64_t b) { return b == 0 ? 0 : eval_signed((uint64_t)a / (uint64_t)b); }
+static inline int64_t eval_umod(int64_t a, int64_t b) { return b == 0 ? 0 : eval_signed((uint64_t)a % (uint64_t)b); }
+static inline int64_t eval_imin(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t eval_imax(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t eval_umin(int64_t a, int64_t b) { return (uint64_t)a < (uint64_t)b ? a : b; }
+static inline int64_t eval_umax(int64_t a, int64_t b) { return (uint64_t)a > (uint64_t)b ? a : b; }
+
+/* Shifts of less than 0 or of `bits` or more: all bits are gone, the sign stays. */
+static inline int64_t eval_shl(uint32_t bits, int64_t a, int64_t b)
+{
+    return b < 0 || b >= (int64_t)bits ? 0 : eval_signed((uint64_t)a << b);
+}
+static inline int64_t eval_sar(uint32_t bits, int64_t a, int64_t b)
+{
+    if (b < 0 || b >= (int64_t)bits)
+        return a < 0 ? -1 : 0;
+    return a >= 0 ? eval_signed((uint64_t)a >> b) : ~eval_signed(~(uint64_t)a >> b);
+}
+static inline int64_t eval_shr(uint32_t bits, int64_t a, int64_t b)
+{
+    return b < 0 || b >= (int64_t)bits ? 0 : eval_signed((uint64_t)a >> b);
+}
+
+static inline float eval_fminf(float a, float b) { return a != a ? a : b != b ? b : a < b ? a : b; }
+static inline float eval_fmaxf(float a, float b) { return a != a ? a : b != b ? b : a > b ? a : b; }
+static inline double eval_fmin(double a, double b) { return a != a ? a : b != b ? b : a < b ? a : b; }
+static inline double eval_fmax(double a, double b) { return a != a ? a : b != b ? b : a > b ? a : b; }
+
+static inline float eval_round_f16(float x) { return dtype_f16_to_f32(dtype_f32_to_f16(x)); }
+static inline float eval_round_bf16(float x) { return dtype_bf16_to_f32(dtype_f32_to_bf16(x)); }
+
+/* Truncation toward zero, saturating; NaN gives 0. */
+static inline int64_t eval_f64_to_int(dtype t, double v)
+{
+    int64_t i;
+    if (t == DT_U64)
+        return eval_signed(v != v || v <= 0 ? 0 : v >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)v);
+    if (v != v)
+        return 0;
+    if (v >= 9223372036854775807.0)
+        i = INT64_MAX;
+    else
+        i = v <= -9223372036854775808.0 ? INT64_MIN : (int64_t)v;
+    return eval_imin(eval_imax(i, dtype_min_int(t)), dtype_max_int(t));
+}
+
+/* u64 travels as bits: the conversion must know. */
+static inline double eval_int_to_f64(dtype t, int64_t v) { return t == DT_U64 ? (double)(uint64_t)v : (double)v; }
+static inline float eval_int_to_f32(dtype t, int64_t v) { return t == DT_U64 ? (float)(uint64_t)v : (float)v; }
+
+/* a op b in type t. Comparisons and logic give 0 or 1. */
+int64_t tir_eval_int(dtype t, tir_op op, int64_t a, int64_t b);
+/* Arithmetic of a float type, result rounded to it. */
+double tir_eval_float(dtype t, tir_op op, double a, double b);
+bool tir_eval_compare(dtype t, tir_op op, double a, double b);
+/* v as a value of float type t. */
+double tir_eval_round(dtype t, double v);
+/* v of integer type `from` as a value of float type `to`, rounded once. */
+double tir_eval_int_to_float(dtype to, dtype from, int64_t v);
+/* Intrinsics of float type t. */
+double tir_eval_call(dtype t, tir_op op, const double *args);
+#endif
