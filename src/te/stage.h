@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state between a schedule and its loops, private to the te folder. A stage is a working copy of an operation with the
+ * loops that the schedule has made of its axes; the graph itself is never changed, so it can be lowered many times. */
+#ifndef LATHE_TE_STAGE_H
+#define LATHE_TE_STAGE_H
+#include "te/te.h"
+
+typedef struct te_note {
+    const char *key;
+    int64_t value;
+} te_note;
+
+/* A loop of a stage, now or before a split or a fuse took its place. */
+typedef struct te_iter {
+    const char *name;
+    const tir_var *var;  /* counts from 0 */
+    const te_axis *root; /* the axis itself; NULL: made by a split or a fuse */
+    te_axis_kind kind;
+    tir_for_kind loop;
+    VEC(te_note) notes;  /* pragmas */
+    tir_expr_ref extent; /* set by bound inference */
+} te_iter;
+
+typedef enum te_relation_kind { RELATION_SPLIT, RELATION_FUSE } te_relation_kind;
+typedef struct te_relation {
+    te_relation_kind kind;
+    te_iter *whole, *outer, *inner; /* whole = outer * extent(inner) + inner, both ways */
+    int64_t factor, nparts;         /* split: one of them is set */
+} te_relation;
+
+typedef enum te_attach { ATTACH_ROOT, ATTACH_AT, ATTACH_INLINE } te_attach;
+
+typedef struct te_stage {
+    te_node op; /* own copy: bodies and statement are rewritten by inlining and caching */
+    const char *name;
+    VEC(te_iter *) roots; /* data axes, then reduction axes */
+    VEC(te_iter *) leaves;
+    VEC(te_relation) relations;
+    te_attach attach;
+    struct te_stage *at; /* ATTACH_AT: consumer and its loop */
+    te_iter *at_iter;
+    bool live, is_param, is_result;
+    bool has_scope;
+    tir_scope scope;
+    const char *scope_name;
+    src_loc loc; /* of the primitive that placed it */
+    /* bound inference: the box that is computed, per data axis, and where it is kept */
+    tir_expr_ref *lo, *extent;
+    bool *whole;               /* the whole axis: lo is 0, extent the shape */
+    const tir_buffer **buffers; /* per output */
+} te_stage;
+
+typedef struct te_lowering {
+    compiler *c;
+    te_graph *g;
+    const te_sched *s;
+    VEC(te_stage *) stages; /* producers first */
+    tir_bounds *bounds;     /* ranges of all loop variables */
+    VEC(te_iter *) loops;   /* of stages whose bounds are known */
+    VEC(const tir_buffer *) hoisted; /* on-chip buffers: allocated around the whole function */
+} te_lowering;
+
+/* Stages of the graph with the schedule applied, inlining done, placement checked (te/apply.c). */
+bool te_apply(te_lowering *lw);
+te_stage *te_stage_of(const te_lowering *lw, const tir_buffer *b, uint32_t *out_index); /* NULL: none */
+uint32_t te_leaf_position(const te_stage *st, const te_iter *it); /* leaves.len when it is no leaf */
+
+/* Regions of all stages, extents of all loops, buffers (te/bound.c). */
+bool te_infer_bounds(te_lowering *lw);
+/* Value of a loop of st, counted from 0, in the variables of its leaves. */
+tir_expr_ref te_iter_value(te_lowering *lw, const te_stage *st, const te_iter *it);
+/* Root axis variables of st and their values in its leaves' variables, region start included. */
+void te_root_values(te_lowering *lw, te_stage *st, const tir_var ***out_vars, tir_expr_ref **out_values);
+/* Conditions under which an element of the stage's box lies in the tensor and its loads in theirs; NULL-terminated list. */
+tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st);
+
+bool te_sched_error(te_lowering *lw, diag_code code, src_loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+const char *te_prim_text(te_prim_kind kind);
+#endif
