@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compute definitions of Resize (ONNX Resize-19, Upsample) and GridSample-22. Resize is separable: one stage per axis that
+ * changes, each a sum over taps of weight times sample. Coordinates are f32. When both scales and sizes are given, sizes
+ * are the extents and scales the coordinate factors (keep_aspect_ratio_policy). */
+#include "te/op/util.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- expressions on f32 --------------------------------------------------------------------------------------------------- */
+
+static tir_expr_ref f32(te_graph *g, double v) { return tir_float(g->c, DT_F32, v); }
+static tir_expr_ref op2(te_graph *g, tir_op op, tir_expr_ref a, tir_expr_ref b) { return tir_binary(g->c, op, a, b); }
+static tir_expr_ref plus(te_graph *g, tir_expr_ref a, tir_expr_ref b) { return op2(g, TIR_ADD, a, b); }
+static tir_expr_ref minus(te_graph *g, tir_expr_ref a, tir_expr_ref b) { return op2(g, TIR_SUB, a, b); }
+static tir_expr_ref times(te_graph *g, tir_expr_ref a, tir_expr_ref b) { return op2(g, TIR_MUL, a, b); }
+static tir_expr_ref over(te_graph *g, tir_expr_ref a, tir_expr_ref b) { return op2(g, TIR_DIV, a, b); }
+static tir_expr_ref fl(te_graph *g, tir_expr_ref a) { return tir_call1(g->c, TIR_FLOOR, a); }
+static tir_expr_ref as_f32(te_graph *g, tir_expr_ref a) { return tir_cast(g->c, DT_F32, a); }
+static tir_expr_ref as_i64(te_graph *g, tir_expr_ref a) { return tir_cast(g->c, DT_I64, a); }
+
+static tir_expr_ref clamp(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
+{
+    return tir_max(g->c, te_i64(g, 0), tir_min(g->c, i, tir_sub(g->c, extent, te_i64(g, 1))));
+}
+
+/* Keys' cubic kernel with coefficient a at distance s >= 0. */
+static tir_expr_ref cubic(te_graph *g, tir_expr_ref s, double a)
+{
+    tir_expr_ref near = plus(g, times(g, times(g, minus(g, times(g, f32(g, a + 2), s), f32(g, a + 3)), s), s), f32(g, 1));
+    tir_expr_ref far = minus(g, times(g, plus(g, times(g, minus(g, times(g, f32(g, a), s), f32(g, 5 * a)), s), f32(g, 8 * a)), s), f32(g, 4 * a));
+    tir_expr_ref outer = tir_select(g->c, op2(g, TIR_LT, s, f32(g, 2)), far, f32(g, 0));
+    return tir_select(g->c, op2(g, TIR_LE, s, f32(g, 1)), near, outer);
+}
+
+/* --- one axis of a resize --------------------------------------------------------------------------------------------------- */
+
+typedef struct axis_ctx {
+    const graph_node *n;
+    te_tensor *const *in;
+    const te_tensor *x;      /* so far resized */
+    const te_tensor *coord;  /* input of the original shape: extents */
+    uint32_t axis;
+    uint32_t entry;          /* of axes, scales, sizes, roi */
+    uint32_t n_entries;
+    tir_expr_ref in_len, out_len; /* i64 */
+    double scale;            /* 0: not constant */
+    const char *mode, *transform, *nearest;
+    bool exclude_outside, antialias;
+    double a;
+    int64_t taps;
+    te_axis *tap;            /* antialias: a reduction axis */
+    const te_tensor *weight_sum;
+} axis_ctx;
+
+static tir_expr_ref scale_of(te_graph *g, const axis_ctx *v)
+{
+    tir_expr_ref at[1] = {te_i64(g, v->entry)};
+    if (v->scale > 0)
+        return f32(g, v->scale);
+    if (v->n->n_inputs > 2 && v->in[2] && !tir_is_const(v->in[2]->shape[0], 0))
+        return as_f32(g, te_read(g, v->in[2], at));
+    return over(g, as_f32(g, v->out_len), as_f32(g, v->in_len));
+}
+
+static tir_expr_ref roi_at(te_graph *g, const axis_ctx *v, bool end)
+{
+    tir_expr_ref at[1] = {te_i64(g, v->entry + (end ? v->n_entries : 0))};
+    return as_f32(g, te_read(g, v->in[1], at));
+}
+
+/* Position in the input of output o (ONNX Resize, coordinate_transformation_mode). */
+static tir_expr_ref source_of(te_graph *g, const axis_ctx *v, tir_expr_ref o)
+{
+    tir_expr_ref scale = scale_of(g, v), x = as_f32(g, o), half = f32(g, 0.5), one = f32(g, 1);
+    tir_expr_ref in_len = as_f32(g, v->in_len), out_len = as_f32(g, v->out_len);
+    tir_expr_ref half_pixel = minus(g, over(g, plus(g, x, half), scale), half);
+    if (strcmp(v->transform, "asymmetric") == 0)
+        return over(g, x, scale);
+    if (strcmp(v->transform, "align_corners") == 0) {
+        tir_expr_ref span = times(g, x, over(g, minus(g, in_len, one), minus(g, out_len, one)));
+        return tir_select(g->c, op2(g, TIR_EQ, v->out_len, te_i64(g, 1)), f32(g, 0), span);
+    }
+    if (strcmp(v->transform, "pytorch_half_pixel") == 0)
+        return tir_select(g->c, op2(g, TIR_GT, v->out_len, te_i64(g, 1)), half_pixel, f32(g, 0));
+    if (strcmp(v->transform, "half_pixel_symmetric") == 0) {
+        tir_expr_ref exact = times(g, in_len, scale), adjust = over(g, out_len, exact), centre = over(g, in_len, f32(g, 2));
+        tir_expr_ref offset = times(g, centre, minus(g, one, adjust));
+        return plus(g, offset, half_pixel);
+    }
+    if (strcmp(v->transform, "tf_half_pixel_for_nn") == 0)
+        return over(g, plus(g, x, half), scale);
+    if (strcmp(v->transform, "tf_crop_and_resize") == 0) {
+        tir_expr_ref a = roi_at(g, v, false), b = roi_at(g, v, true), last = minus(g, in_len, one);
+        tir_expr_ref many = plus(g, times(g, a, last), times(g, x, over(g, times(g, minus(g, b, a), last), minus(g, out_len, one))));
+        tir_expr_ref single = times(g, times(g, half, plus(g, a, b)), last);
+        return tir_select(g->c, op2(g, TIR_GT, v->out_len, te_i64(g, 1)), many, single);
+    }
+    return half_pixel;
+}
+
+static tir_expr_ref nearest_of(te_graph *g, const axis_ctx *v, tir_expr_ref x)
+{
+    if (strcmp(v->nearest, "floor") == 0)
+        return fl(g, x);
+    if (strcmp(v->nearest, "ceil") == 0)
+        return tir_call1(g->c, TIR_CEIL, x);
+    if (strcmp(v->nearest, "round_prefer_ceil") == 0)
+        return fl(g, plus(g, x, f32(g, 0.5)));
+    return tir_call1(g->c, TIR_CEIL, minus(g, x, f32(g, 0.5))); /* round_prefer_floor */
+}
+
+/* Weight of the tap at input position p (f32) for source position x. */
+static tir_expr_ref weight_of(te_graph *g, const axis_ctx *v, tir_expr_ref x, tir_expr_ref p)
+{
+    double shrink = v->antialias && v->scale > 0 && v->scale < 1 ? v->scale : 1.0;
+    tir_expr_ref s = times(g, tir_call1(g->c, TIR_FABS, minus(g, x, p)), f32(g, shrink)), w;
+    if (strcmp(v->mode, "cubic") == 0)
+        w = cubic(g, s, v->a);
+    else
+        w = tir_max(g->c, f32(g, 0), minus(g, f32(g, 1), s));
+    if (!v->exclude_outside)
+        return w;
+    tir_expr_ref inside = tir_and(g->c, op2(g, TIR_GE, p, f32(g, 0)), op2(g, TIR_LT, p, as_f32(g, v->in_len)));
+    return tir_select(g->c, inside, w, f32(g, 0));
+}
+
+/* Input position of tap t (0-based) around x: floor(x) - (taps/2 - 1) + t. */
+static tir_expr_ref tap_position(te_graph *g, const axis_ctx *v, tir_expr_ref x, tir_expr_ref t)
+{
+    return plus(g, fl(g, x), minus(g, t, f32(g, (double)(v->taps / 2 - 1))));
+}
+
+static tir_expr_ref sample(te_graph *g, const axis_ctx *v, tir_expr_ref const *idx, tir_expr_ref p)
+{
+    tir_expr_ref at[TYPE_MAX_RANK];
+    memcpy(at, idx, v->x->rank * sizeof *at);
+    at[v->axis] = clamp(g, as_i64(g, p), v->in_len);
+    return te_read(g, v->x, at);
+}
+
+/* crop mode: positions outside [0, len-1] give the extrapolation value */
+static tir_expr_ref extrapolated(te_graph *g, const axis_ctx *v, tir_expr_ref x, tir_expr_ref value)
+{
+    if (strcmp(v->transform, "tf_crop_and_resize") != 0)
+        return value;
+    tir_expr_ref last = as_f32(g, tir_sub(g->c, v->in_len, te_i64(g, 1)));
+    tir_expr_ref inside = tir_and(g->c, op2(g, TIR_GE, x, f32(g, 0)), op2(g, TIR_LE, x, last));
+    return tir_select(g->c, inside, value, tir_const(g->c, value->type.dt, graph_attr_float(v->n, "extrapolation_value")));
+}
+
+static tir_expr_ref nearest_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const axis_ctx *v = ctx;
+    tir_expr_ref x = source_of(g, v, idx[v->axis]);
+    return extrapolated(g, v, x, sample(g, v, idx, nearest_of(g, v, x)));
+}
+
+static tir_expr_ref interpolate_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const axis_ctx *v = ctx;
+    tir_expr_ref x = source_of(g, v, idx[v->axis]), sum = NULL, weights = NULL;
+    for (int64_t t = 0; t < v->taps; t++) {
+        tir_expr_ref p = tap_position(g, v, x, f32(g, (double)t)), w = weight_of(g, v, x, p);
+        tir_expr_ref term = times(g, w, as_f32(g, sample(g, v, idx, p)));
+        sum = sum ? plus(g, sum, term) : term;
+        weights = weights ? plus(g, weights, w) : w;
+    }
+    if (v->exclude_outside)
+        sum = over(g, sum, weights);
+    return extrapolated(g, v, x, sum);
+}
+
+static tir_expr_ref weight_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const axis_ctx *v = ctx;
+    tir_expr_ref x = source_of(g, v, idx[0]);
+    return weight_of(g, v, x, tap_position(g, v, x, as_f32(g, te_var(g, v->tap))));
+}
+
+static tir_expr_ref antialias_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const axis_ctx *v = ctx;
+    tir_expr_ref x = source_of(g, v, idx[v->axis]), p = tap_position(g, v, x, as_f32(g, te_var(g, v->tap)));
+    tir_expr_ref w = over(g, weight_of(g, v, x, p), te_read(g, v->weight_sum, &idx[v->axis]));
+    return times(g, w, as_f32(g, sample(g, v, idx, p)));
+}
+
+static te_tensor *resize_axis(te_graph *g, axis_ctx *v, te_tensor *x)
+{
+    tir_expr_ref dims[TYPE_MAX_RANK];
+    memcpy(dims, x->shape, x->rank * sizeof *dims);
+    dims[v->axis] = v->out_len;
+    v->x = x;
+    const char *name = arena_printf(&g->c->mem, "resize%u", v->axis);
+    if (strcmp(v->mode, "nearest") == 0)
+        return te_compute(g, name, x->dt, x->rank, dims, nearest_body, v);
+    v->taps = strcmp(v->mode, "cubic") == 0 ? 4 : 2;
+    if (!v->antialias || v->scale <= 0 || v->scale >= 1)
+        return te_compute(g, name, DT_F32, x->rank, dims, interpolate_body, v);
+    v->taps = 2 * (int64_t)ceil((double)v->taps / 2.0 / v->scale) + 2; /* support grows with the shrink factor */
+    v->exclude_outside = true;
+    v->tap = te_reduce_axis(g, "tap", te_i64(g, v->taps));
+    v->weight_sum = te_reduce(g, arena_printf(&g->c->mem, "%s_weights", name), DT_F32, 1, &v->out_len, 1, &v->tap, TE_SUM, weight_body, v);
+    v->tap = te_reduce_axis(g, "tap", te_i64(g, v->taps));
+    return te_reduce(g, name, DT_F32, x->rank, dims, 1, &v->tap, TE_SUM, antialias_body, v);
+}
+
+bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    const int64_t *axes = NULL;
+    const type *t = te_out_type(n, 0);
+    tir_expr_ref const *dims = te_shape(g, t);
+    uint32_t n_axes = graph_attr_ints(n, "axes", &axes), entries = n_axes ? n_axes : in[0]->rank;
+    const tensor_data *scales = n->n_inputs > 2 && n->inputs[2] ? graph_constant(n->inputs[2]) : NULL;
+    te_tensor *x = in[0];
+    for (uint32_t k = 0; k < entries; k++) {
+        int32_t a = (int32_t)k;
+        int64_t i = 0, o = 0;
+        if (n_axes && !infer_axis(g->c, n, axes[k], (int32_t)x->rank, &a))
+            return false;
+        axis_ctx v = {.n = n, .in = in, .axis = (uint32_t)a, .entry = k, .n_entries = entries, .in_len = in[0]->shape[a], .out_len = dims[a]};
+        v.mode = graph_attr_string(n, "mode");
+        v.transform = graph_attr_string(n, "coordinate_transformation_mode");
+        v.nearest = graph_attr_string(n, "nearest_mode");
+        v.exclude_outside = graph_attr_int(n, "exclude_outside") != 0;
+        v.antialias = graph_attr_int(n, "antialias") != 0;
+        v.a = graph_attr_float(n, "cubic_coeff_a");
+        bool known = tir_is_int(v.in_len, &i) && tir_is_int(v.out_len, &o);
+        v.scale = scales && scales->count ? tensor_get_f64(scales, k) : known && i > 0 ? (double)o / (double)i : 0;
+        bool crop = strcmp(v.transform, "tf_crop_and_resize") == 0;
+        if (known && i == o && fabs(v.scale - 1) < 1e-12 && !crop)
+            continue;
+        x = resize_axis(g, &v, x);
+    }
+    out[0] = te_cast_to(g, "resize_cast", x, t->dt);
+    if (out[0] == in[0]) /* nothing changes: a copy */
+        return compute_copy(g, n, in, out);
+    return true;
+}
+
+/* --- grid sample ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct grid_ctx {
+    const te_tensor *x, *grid;
+    bool align, linear, is_cubic;
+    const char *padding;
+    uint32_t spatial;
+} grid_ctx;
+
+/* Mirrors p into [lo, hi]; hi > lo. */
+static tir_expr_ref mirrored(te_graph *g, tir_expr_ref p, tir_expr_ref lo, tir_expr_ref hi)
+{
+    tir_expr_ref range = minus(g, hi, lo), d = tir_call1(g->c, TIR_FABS, minus(g, p, lo)), twice = times(g, range, f32(g, 2));
+    tir_expr_ref m = minus(g, d, times(g, fl(g, over(g, d, twice)), twice));
+    tir_expr_ref folded = plus(g, lo, tir_min(g->c, m, minus(g, twice, m)));
+    return tir_select(g->c, op2(g, TIR_GT, range, f32(g, 0)), folded, f32(g, 0));
+}
+
+/* Reflection by the padding mode of an integral position, as f32. */
+static tir_expr_ref reflect(te_graph *g, const grid_ctx *v, tir_expr_ref p, tir_expr_ref len)
+{
+    if (strcmp(v->padding, "reflection") != 0)
+        return p;
+    tir_expr_ref lo = f32(g, v->align ? 0 : -0.5), hi = minus(g, len, f32(g, v->align ? 1 : 0.5));
+    return mirrored(g, p, lo, hi);
+}
+
+/* x at integral positions pos[] (f32), under the padding mode */
+static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *pos)
+{
+    tir_expr_ref at[TYPE_MAX_RANK], inside = NULL;
+    at[0] = idx[0];
+    at[1] = idx[1];
+    for (uint32_t i = 0; i < v->spatial; i++) {
+        tir_expr_ref len = v->x->shape[2 + i], p = as_i64(g, tir_call1(g->c, TIR_RINT, reflect(g, v, pos[i], as_f32(g, len))));
+        if (strcmp(v->padding, "zeros") == 0)
+            inside = tir_and(g->c, inside, te_in_bounds(g, p, len));
+        at[2 + i] = clamp(g, p, len);
+    }
+    tir_expr_ref value = as_f32(g, te_read(g, v->x, at));
+    return inside ? tir_select(g->c, inside, value, f32(g, 0)) : value;
+}
+
+static tir_expr_ref grid_sum(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *src, tir_expr_ref *pos, uint32_t i)
+{
+    if (i == v->spatial)
+        return grid_pixel(g, v, idx, pos);
+    int first = v->is_cubic ? -1 : 0, last = v->is_cubic ? 2 : 1;
+    tir_expr_ref base = fl(g, src[i]), sum = NULL;
+    for (int t = first; t <= last; t++) {
+        pos[i] = plus(g, base, f32(g, t));
+        tir_expr_ref s = tir_call1(g->c, TIR_FABS, minus(g, src[i], pos[i]));
+        tir_expr_ref w = v->is_cubic ? cubic(g, s, -0.75) : minus(g, f32(g, 1), s);
+        tir_expr_ref term = times(g, w, grid_sum(g, v, idx, src, pos, i + 1));
+        sum = sum ? plus(g, sum, term) : term;
+    }
+    return sum;
+}
+
+static tir_expr_ref grid_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const grid_ctx *v = ctx;
+    tir_expr_ref at[TYPE_MAX_RANK], src[TYPE_MAX_RANK], pos[TYPE_MAX_RANK], one = f32(g, 1), half = f32(g, 0.5);
+    at[0] = idx[0];
+    for (uint32_t i = 0; i < v->spatial; i++)
+        at[1 + i] = idx[2 + i];
+    for (uint32_t i = 0; i < v->spatial; i++) { /* the grid's last axis runs x, y, z: innermost axis first */
+        at[1 + v->spatial] = te_i64(g, v->spatial - 1 - i);
+        tir_expr_ref u = as_f32(g, te_read(g, v->grid, at)), len = as_f32(g, v->x->shape[2 + i]);
+        if (v->align)
+            src[i] = times(g, times(g, plus(g, u, one), half), minus(g, len, one));
+        else
+            src[i] = times(g, minus(g, times(g, plus(g, u, one), len), one), half);
+        bool border = strcmp(v->padding, "border") == 0;
+        if (border)
+            src[i] = tir_max(g->c, f32(g, 0), tir_min(g->c, src[i], minus(g, len, one)));
+        else if (!v->is_cubic)
+            src[i] = reflect(g, v, src[i], len);
+    }
+    if (v->linear || v->is_cubic)
+        return tir_cast(g->c, v->x->dt, grid_sum(g, v, idx, src, pos, 0));
+    for (uint32_t i = 0; i < v->spatial; i++)
+        pos[i] = tir_call1(g->c, TIR_RINT, src[i]);
+    return tir_cast(g->c, v->x->dt, grid_pixel(g, v, idx, pos));
+}
+
+bool compute_grid_sample(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    const char *mode = graph_attr_string(n, "mode");
+    const type *t = te_out_type(n, 0);
+    grid_ctx v = {.x = in[0], .grid = in[1], .align = graph_attr_int(n, "align_corners") != 0, .spatial = in[0]->rank - 2};
+    v.padding = graph_attr_string(n, "padding_mode");
+    v.linear = strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
+    v.is_cubic = strcmp(mode, "cubic") == 0 || strcmp(mode, "bicubic") == 0;
+    if (v.is_cubic && v.spatial > 2)
+        return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "cubic grid_sample over %u spatial axes", v.spatial);
+    out[0] = te_compute(g, "grid_sample", t->dt, in[0]->rank, te_shape(g, t), grid_body, &v);
+    return true;
+}
