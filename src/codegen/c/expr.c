@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Expressions of the loop IR as C text. Scalars become plain C; vectors become calls of small helpers (f32x8_add), which
+ * are vector instructions or, without vector extensions, loops over the lanes in the same order. */
+#include "codegen/c/emit.h"
+
+const char *expr_name(const c_emit *e, const void *key)
+{
+    for (uint32_t i = e->names.len; i-- > 0;)
+        if (e->names.data[i].key == key)
+            return e->names.data[i].text;
+    return "undefined"; /* the verifier has seen to it that this cannot happen */
+}
+
+static bool var_is_index(const c_emit *e, const tir_var *v)
+{
+    for (uint32_t i = e->names.len; i-- > 0;)
+        if (e->names.data[i].key == v)
+            return e->names.data[i].is_index;
+    return false;
+}
+
+/* Made of loop variables and constants only: cannot overflow by the IR's contract, so it is written plainly. */
+bool expr_is_index(const c_emit *e, tir_expr_ref x)
+{
+    if (x->kind == TIR_VAR)
+        return var_is_index(e, x->u.var);
+    if (x->kind != TIR_INT && x->kind != TIR_BINOP && x->kind != TIR_SELECT && x->kind != TIR_NOT && x->kind != TIR_RAMP &&
+        x->kind != TIR_BROADCAST && x->kind != TIR_CAST)
+        return false;
+    if (x->type.dt != DT_I64 && x->type.dt != DT_I32 && x->type.dt != DT_BOOL)
+        return false;
+    if (x->kind == TIR_CAST && dtype_bits(x->type.dt) < dtype_bits(x->args[0]->type.dt))
+        return false;
+    for (uint32_t i = 0; i < x->n_args; i++)
+        if (!expr_is_index(e, x->args[i]))
+            return false;
+    return true;
+}
+
+static const char *vector_name(c_emit *e, dtype dt, uint32_t lanes)
+{
+    needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = dt, .lanes = lanes});
+    uint32_t bytes = needs_vector_bytes(dt, lanes);
+    e->vector_bytes = bytes > e->vector_bytes ? bytes : e->vector_bytes;
+    return needs_vector_name(e->tmp, dt, lanes);
+}
+
+static c_text call(c_emit *e, c_need need, const char *fn, const char *args)
+{
+    needs_add(e->needs, need);
+    return (c_text){arena_printf(e->tmp, "%s(%s)", fn, args), PREC_PRIMARY};
+}
+
+/* One row-major or strided index out of several. */
+tir_expr_ref expr_flat(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices)
+{
+    tir_expr_ref at = NULL;
+    if (n == 1 && b->rank != 1) {
+        at = indices[0]; /* flattened */
+    } else if (b->strides) {
+        for (uint32_t i = 0; i < n; i++) {
+            tir_expr_ref term = tir_mul(e->c, indices[i], b->strides[i]);
+            at = at ? tir_add(e->c, at, term) : term;
+        }
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            at = at ? tir_add(e->c, tir_mul(e->c, at, b->shape[i]), indices[i]) : indices[i];
+    }
+    if (!at)
+        at = tir_i64(e->c, 0);
+    return b->offset ? tir_add(e->c, at, b->offset) : at;
+}
+
+const char *expr_register(c_emit *e, const tir_buffer *b, tir_expr_ref index)
+{
+    for (uint32_t i = 0; i < e->registers.len; i++) {
+        const c_registers *r = &e->registers.data[i];
+        int64_t at = 0;
+        if (r->buffer != b || r->lanes == 0)
+            continue;
+        if (index->kind == TIR_RAMP)
+            index = index->args[0];
+        if (!tir_is_int(index, &at))
+            return NULL;
+        return arena_printf(e->tmp, "%s_%lld", expr_name(e, b), (long long)at / r->lanes);
+    }
+    return NULL;
+}
+
+static c_text vector_load(c_emit *e, tir_expr_ref x, tir_expr_ref at)
+{
+    const tir_buffer *b = x->u.buffer;
+    const char *v = vector_name(e, b->dt, x->type.lanes), *name = expr_name(e, b);
+    c_need need = {.dt = b->dt, .lanes = x->type.lanes};
+    if (at->kind == TIR_RAMP) {
+        c_text base = expr_text(e, at->args[0]);
+        if (tir_is_const(at->args[1], 1)) {
+            need.kind = NEED_VLOAD;
+            return call(e, need, arena_printf(e->tmp, "%s_load", v), arena_printf(e->tmp, "%s + %s", name, base.s));
+        }
+        need.kind = NEED_VGATHER;
+        return call(e, need, arena_printf(e->tmp, "%s_gather", v),
+                    arena_printf(e->tmp, "%s + %s, %s", name, base.s, expr_text(e, at->args[1]).s));
+    }
+    vector_name(e, at->type.dt, at->type.lanes);
+    need.kind = NEED_VINDEX;
+    need.to = at->type.dt;
+    return call(e, need, arena_printf(e->tmp, "%s_index_%s", v, dtype_name(at->type.dt)),
+                arena_printf(e->tmp, "%s, %s", name, expr_text(e, at).s));
+}
+
+static c_text load(c_emit *e, tir_expr_ref x)
+{
+    const tir_buffer *b = x->u.buffer;
+    tir_expr_ref at = expr_flat(e, b, x->n_args, x->args);
+    const char *reg = expr_register(e, b, at);
+    if (reg)
+        return (c_text){reg, PREC_PRIMARY};
+    if (x->type.lanes > 1)
+        return vector_load(e, x, at);
+    const char *lvalue = arena_printf(e->tmp, "%s[%s]", expr_name(e, b), expr_text(e, at).s);
+    return (c_text){scalar_load(e->tmp, e->needs, b->dt, lvalue), PREC_PRIMARY};
+}
+
+/* floordiv and floormod of numbers that are known not to be negative are C's own. */
+static bool plain_division(c_emit *e, tir_expr_ref x, c_text a, c_text b, c_text *out)
+{
+    if (x->op != TIR_FLOORDIV && x->op != TIR_FLOORMOD && x->op != TIR_DIV && x->op != TIR_MOD)
+        return false;
+    int64_t divisor = 0;
+    if (dtype_is_float(x->type.dt) || !tir_is_int(x->args[1], &divisor) || divisor <= 0)
+        return false;
+    if (x->op == TIR_FLOORDIV || x->op == TIR_FLOORMOD) {
+        tir_range r = {0};
+        if (dtype_is_signed(x->type.dt) && expr_is_index(e, x->args[0]))
+            r = tir_range_of(e->bounds, x->args[0]);
+        if (dtype_is_signed(x->type.dt) && !(r.known_min && r.min >= 0))
+            return false;
+    }
+    const char *sign = x->op == TIR_FLOORDIV || x->op == TIR_DIV ? "/" : "%";
+    const char *text = arena_printf(e->tmp, "%s %s %s", scalar_at(e->tmp, a, PREC_MUL), sign, scalar_at(e->tmp, b, PREC_PRIMARY));
+    *out = (c_text){text, PREC_MUL};
+    if (dtype_bits(x->type.dt) < 32)
+        *out = (c_text){arena_printf(e->tmp, "(%s)(%s)", scalar_type(x->type.dt), text), PREC_PRIMARY};
+    return true;
+}
+
+static c_text vector_op(c_emit *e, tir_expr_ref x, tir_op op)
+{
+    dtype dt = x->args[0]->type.dt;
+    uint32_t lanes = x->type.lanes;
+    vector_name(e, x->type.dt, lanes);
+    const char *v = vector_name(e, dt, lanes), *args = "";
+    for (uint32_t i = 0; i < x->n_args; i++)
+        args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
+    return call(e, (c_need){.kind = NEED_VOP, .op = op, .dt = dt, .to = x->type.dt, .lanes = lanes},
+                arena_printf(e->tmp, "%s_%s", v, needs_op_name(op)), args);
+}
+
+static c_text binary(c_emit *e, tir_expr_ref x)
+{
+    if (x->type.lanes > 1)
+        return vector_op(e, x, x->op);
+    c_text a = expr_text(e, x->args[0]), b = expr_text(e, x->args[1]), out;
+    if (plain_division(e, x, a, b, &out))
+        return out;
+    return scalar_binary(e->tmp, e->needs, x->op, x->args[0]->type.dt, a, b, !expr_is_index(e, x));
+}
+
+static c_text intrinsic(c_emit *e, tir_expr_ref x)
+{
+    if (x->type.lanes > 1)
+        return vector_op(e, x, x->op);
+    c_text args[3] = {{"", PREC_PRIMARY}, {"", PREC_PRIMARY}, {"", PREC_PRIMARY}};
+    for (uint32_t i = 0; i < x->n_args && i < 3; i++)
+        args[i] = expr_text(e, x->args[i]);
+    return scalar_call(e->tmp, e->needs, x->op, x->args[0]->type.dt, args);
+}
+
+static c_text cast(c_emit *e, tir_expr_ref x)
+{
+    dtype from = x->args[0]->type.dt, to = x->type.dt;
+    c_text a = expr_text(e, x->args[0]);
+    if (x->type.lanes == 1)
+        return scalar_cast(e->tmp, e->needs, from, to, a);
+    const char *v = vector_name(e, from, x->type.lanes), *into = vector_name(e, to, x->type.lanes);
+    return call(e, (c_need){.kind = NEED_VCAST, .dt = from, .to = to, .lanes = x->type.lanes},
+                arena_printf(e->tmp, "%s_to_%s", v, into), a.s);
+}
+
+static c_text choice(c_emit *e, tir_expr_ref x)
+{
+    c_text a = expr_text(e, x->args[1]), b = expr_text(e, x->args[2]);
+    if (x->type.lanes > 1 && x->args[0]->type.lanes > 1) {
+        const char *v = vector_name(e, x->type.dt, x->type.lanes);
+        vector_name(e, DT_BOOL, x->type.lanes);
+        return call(e, (c_need){.kind = NEED_VSELECT, .dt = x->type.dt, .lanes = x->type.lanes},
+                    arena_printf(e->tmp, "%s_select", v),
+                    arena_printf(e->tmp, "%s, %s, %s", expr_text(e, x->args[0]).s, a.s, b.s));
+    }
+    const char *cond = expr_condition(e, x->args[0]);
+    const char *text = arena_printf(e->tmp, "(%s) ? %s : %s", cond, scalar_at(e->tmp, a, PREC_ADD), scalar_at(e->tmp, b, PREC_ADD));
+    if (x->type.lanes == 1 && dtype_bits(x->type.dt) < 32 && !dtype_is_float(x->type.dt) && x->type.dt != DT_BOOL)
+        return (c_text){arena_printf(e->tmp, "(%s)(%s)", scalar_type(x->type.dt), text), PREC_PRIMARY};
+    return (c_text){text, PREC_LOW};
+}
+
+static c_text external(c_emit *e, tir_expr_ref x)
+{
+    const char *args = "";
+    for (uint32_t i = 0; i < x->n_args; i++)
+        args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
+    return (c_text){arena_printf(e->tmp, "%s(%s)", x->u.name, args), PREC_PRIMARY};
+}
+
+static c_text negation(c_emit *e, tir_expr_ref x)
+{
+    if (x->type.lanes == 1)
+        return (c_text){arena_printf(e->tmp, "!%s", scalar_at(e->tmp, expr_text(e, x->args[0]), PREC_PRIMARY)), PREC_PRIMARY};
+    const char *v = vector_name(e, DT_BOOL, x->type.lanes);
+    return call(e, (c_need){.kind = NEED_VNOT, .dt = DT_BOOL, .lanes = x->type.lanes}, arena_printf(e->tmp, "%s_not", v),
+                expr_text(e, x->args[0]).s);
+}
+
+static c_text lanes_of(c_emit *e, tir_expr_ref x)
+{
+    const char *v = vector_name(e, x->type.dt, x->type.lanes), *first = expr_text(e, x->args[0]).s;
+    c_need need = {.kind = NEED_VSPLAT, .dt = x->type.dt, .lanes = x->type.lanes};
+    if (x->kind == TIR_BROADCAST)
+        return call(e, need, arena_printf(e->tmp, "%s_splat", v), first);
+    need.kind = NEED_VRAMP;
+    return call(e, need, arena_printf(e->tmp, "%s_ramp", v),
+                arena_printf(e->tmp, "%s, %s", first, expr_text(e, x->args[1]).s));
+}
+
+/* A constant or a scalar where the type says vector: constructors may leave the broadcast out. */
+static c_text literal(c_emit *e, tir_expr_ref x)
+{
+    c_text t = x->kind == TIR_INT ? scalar_int(e->tmp, x->type.dt, x->u.i) : scalar_float(e->tmp, x->type.dt, x->u.f);
+    if (x->type.lanes == 1)
+        return t;
+    const char *v = vector_name(e, x->type.dt, x->type.lanes);
+    return call(e, (c_need){.kind = NEED_VSPLAT, .dt = x->type.dt, .lanes = x->type.lanes},
+                arena_printf(e->tmp, "%s_splat", v), t.s);
+}
+
+c_text expr_text(c_emit *e, tir_expr_ref x)
+{
+    switch (x->kind) {
+    case TIR_INT:
+    case TIR_FLOAT: return literal(e, x);
+    case TIR_VAR: return (c_text){expr_name(e, x->u.var), PREC_PRIMARY};
+    case TIR_BINOP: return binary(e, x);
+    case TIR_NOT: return negation(e, x);
+    case TIR_CAST: return cast(e, x);
+    case TIR_SELECT: return choice(e, x);
+    case TIR_LOAD: return load(e, x);
+    case TIR_CALL: return intrinsic(e, x);
+    case TIR_EXTERN: return external(e, x);
+    case TIR_RAMP:
+    case TIR_BROADCAST: return lanes_of(e, x);
+    }
+    return (c_text){"0", PREC_PRIMARY};
+}
+
+const char *expr_condition(c_emit *e, tir_expr_ref x)
+{
+    c_text t = expr_text(e, x);
+    return x->kind == TIR_LOAD || x->kind == TIR_VAR ? arena_printf(e->tmp, "%s != 0", t.s) : t.s;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One loop-IR function as a C function: its comment, its parameters, its statements. Parallel loops run over the share of
+ * part `part` of `parts`. */
+#include "codegen/c/emit.h"
+
+#include <string.h>
+
+static void write_stmt(c_emit *e, const tir_stmt *s);
+
+/* --- registers: buffers whose every access has a constant index --------------------------------------------------- */
+
+static void note_access(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices)
+{
+    for (uint32_t i = 0; i < e->registers.len; i++) {
+        c_registers *r = &e->registers.data[i];
+        if (r->buffer != b)
+            continue;
+        tir_expr_ref at = n == 1 ? indices[0] : NULL;
+        uint32_t lanes = at ? at->type.lanes : 0;
+        int64_t first = 0;
+        if (at && at->kind == TIR_RAMP)
+            at = tir_is_const(at->args[1], 1) ? at->args[0] : NULL;
+        bool fits = at && tir_is_int(at, &first) && (b->rank == 1 || tir_buffer_count(b) > 0) && first % lanes == 0;
+        if (!fits || (r->lanes != UINT32_MAX && r->lanes != lanes))
+            r->lanes = 0;
+        else if (r->lanes != 0)
+            r->lanes = lanes;
+    }
+}
+
+static void note_expr(void *ctx, tir_expr_ref x)
+{
+    if (x->kind == TIR_LOAD)
+        note_access(ctx, x->u.buffer, x->n_args, x->args);
+}
+
+static void note_store(void *ctx, tir_stmt *s)
+{
+    if (s->kind == TIR_STORE)
+        note_access(ctx, s->buffer, s->n_indices, s->indices);
+}
+
+static void note_allocate(void *ctx, tir_stmt *s)
+{
+    c_emit *e = ctx;
+    if (s->kind == TIR_ALLOCATE && s->buffer->scope == SCOPE_REG)
+        vec_push(e->tmp, &e->registers, ((c_registers){s->buffer, UINT32_MAX}));
+}
+
+static void find_registers(c_emit *e)
+{
+    tir_visit_stmt(e->f->body, note_allocate, NULL, e);
+    if (e->registers.len > 0)
+        tir_visit_stmt(e->f->body, note_store, note_expr, e);
+    for (uint32_t i = 0; i < e->registers.len; i++)
+        if (e->registers.data[i].lanes == UINT32_MAX)
+            e->registers.data[i].lanes = 0;
+}
+
+static uint32_t register_lanes(const c_emit *e, const tir_buffer *b)
+{
+    for (uint32_t i = 0; i < e->registers.len; i++)
+        if (e->registers.data[i].buffer == b)
+            return e->registers.data[i].lanes;
+    return 0;
+}
+
+/* --- statements --------------------------------------------------------------------------------------------------- */
+
+static void open_block(writer *w)
+{
+    w_str(w, "{\n");
+    w->indent++;
+}
+
+static const char *index_type(const c_emit *e) { return dtype_c_name(e->f->index_type); }
+
+static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const char *end, const char *var)
+{
+    if (!e->cut || s->for_kind != FOR_PARALLEL) {
+        w_open(e->w, "for (%s %s = %s; %s < %s; %s++)", index_type(e), var, min, var, end, var);
+        return;
+    }
+    needs_add(e->needs, (c_need){.kind = NEED_CUT});
+    const char *extent = expr_text(e, s->extent).s, *ctype = index_type(e);
+    const char *plus = tir_is_const(s->min, 0) ? "" : arena_printf(e->tmp, "%s + ", min);
+    const char *convert = e->f->index_type == DT_I64 ? "" : arena_printf(e->tmp, "(%s)", ctype);
+    w_line(e->w, "const %s %s_end = %s%slathe_cut(%s, part + 1, parts);", ctype, var, plus, convert, extent);
+    w_open(e->w, "for (%s %s = %s%slathe_cut(%s, part, parts); %s < %s_end; %s++)", ctype, var, plus, convert, extent, var,
+           var, var);
+}
+
+static void write_for(c_emit *e, const tir_stmt *s)
+{
+    tir_expr_ref last = tir_add(e->c, s->min, s->extent);
+    const char *min = expr_text(e, s->min).s;
+    const char *end = scalar_at(e->tmp, expr_text(e, last), PREC_ADD);
+    uint32_t depth = e->names.len;
+    bool block = e->cut && s->for_kind == FOR_PARALLEL;
+    const char *var = names_push(e, s->var, s->var->name, true);
+    if (block) /* the end of the share is a variable of its own */
+        open_block(e->w);
+    write_for_head(e, s, min, end, var);
+    tir_bounds_push(e->bounds, s->var, s->min, s->extent);
+    write_stmt(e, s->body);
+    tir_bounds_pop(e->bounds);
+    w_close(e->w, "");
+    if (block)
+        w_close(e->w, "");
+    e->names.len = depth;
+}
+
+static void write_if(c_emit *e, const tir_stmt *s)
+{
+    w_open(e->w, "if (%s)", expr_condition(e, s->cond));
+    write_stmt(e, s->body);
+    if (s->orelse) {
+        e->w->indent--;
+        w_open(e->w, "} else");
+        write_stmt(e, s->orelse);
+    }
+    w_close(e->w, "");
+}
+
+static void write_let(c_emit *e, const tir_stmt *s)
+{
+    tir_type t = s->var->type;
+    c_text value = expr_text(e, s->value);
+    bool is_index = t.lanes == 1 && expr_is_index(e, s->value);
+    uint32_t depth = e->names.len;
+    const char *ctype = scalar_type(t.dt);
+    if (t.lanes > 1) {
+        needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = t.dt, .lanes = t.lanes});
+        ctype = needs_vector_name(e->tmp, t.dt, t.lanes);
+    }
+    const char *name = names_push(e, s->var, s->var->name, is_index);
+    bool narrow = t.lanes == 1 && !dtype_is_float(t.dt) && dtype_bits(t.dt) < 32;
+    open_block(e->w);
+    w_line(e->w, "const %s %s = %s;", ctype, name, narrow ? scalar_store(e->tmp, e->needs, t.dt, value) : value.s);
+    w_line(e->w, "(void)%s;", name);
+    write_stmt(e, s->body);
+    w_close(e->w, "");
+    e->names.len = depth;
+}
+
+static void write_vector_store(c_emit *e, const tir_stmt *s, tir_expr_ref at, const char *value)
+{
+    dtype dt = s->buffer->dt;
+    uint32_t lanes = s->value->type.lanes;
+    const char *v = needs_vector_name(e->tmp, dt, lanes), *name = expr_name(e, s->buffer);
+    needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = dt, .lanes = lanes});
+    if (at->kind == TIR_RAMP && tir_is_const(at->args[1], 1)) {
+        needs_add(e->needs, (c_need){.kind = NEED_VSTORE, .dt = dt, .lanes = lanes});
+        w_line(e->w, "%s_store(%s + %s, %s);", v, name, expr_text(e, at->args[0]).s, value);
+        return;
+    }
+    needs_add(e->needs, (c_need){.kind = NEED_VSCATTER, .dt = dt, .lanes = lanes});
+    if (at->kind == TIR_RAMP)
+        w_line(e->w, "%s_scatter(%s + %s, %s, %s);", v, name, expr_text(e, at->args[0]).s, expr_text(e, at->args[1]).s, value);
+    else
+        w_line(e->w, "%s_scatter(%s, 1, %s);", v, name, value);
+}
+
+static void write_store(c_emit *e, const tir_stmt *s)
+{
+    tir_expr_ref at = expr_flat(e, s->buffer, s->n_indices, s->indices);
+    const char *reg = expr_register(e, s->buffer, at);
+    c_text value = expr_text(e, s->value);
+    if (s->value->type.lanes > 1 && !reg) {
+        write_vector_store(e, s, at, value.s);
+        return;
+    }
+    if (reg) {
+        w_line(e->w, "%s = %s;", reg, value.s);
+        return;
+    }
+    w_line(e->w, "%s[%s] = %s;", expr_name(e, s->buffer), expr_text(e, at).s, scalar_store(e->tmp, e->needs, s->buffer->dt, value));
+}
+
+static void declare_registers(c_emit *e, const tir_buffer *b, const char *name, uint32_t lanes)
+{
+    const char *ctype = scalar_type(b->dt);
+    if (lanes > 1) {
+        needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = b->dt, .lanes = lanes});
+        ctype = needs_vector_name(e->tmp, b->dt, lanes);
+        uint32_t bytes = needs_vector_bytes(b->dt, lanes);
+        e->vector_bytes = bytes > e->vector_bytes ? bytes : e->vector_bytes;
+    }
+    for (int64_t i = 0; i < tir_buffer_count(b) / lanes; i++)
+        w_line(e->w, "%s %s_%lld;", ctype, name, (long long)i);
+}
+
+static void write_allocate(c_emit *e, const tir_stmt *s)
+{
+    const tir_buffer *b = s->buffer;
+    if (b->scope == SCOPE_GLOBAL) { /* a parameter: the plan provides it */
+        write_stmt(e, s->body);
+        return;
+    }
+    uint32_t depth = e->names.len, lanes = register_lanes(e, b);
+    int64_t count = tir_buffer_count(b);
+    const char *name = names_push(e, b, b->name, false);
+    open_block(e->w);
+    if (lanes > 0)
+        declare_registers(e, b, name, lanes);
+    else
+        w_line(e->w, "%s %s[%lld];", dtype_c_name(b->dt), name, (long long)(count > 0 ? count : 1));
+    write_stmt(e, s->body);
+    w_close(e->w, "");
+    e->names.len = depth;
+}
+
+static void write_assert(c_emit *e, const tir_stmt *s)
+{
+    w_open(e->w, "if (!(%s))", expr_condition(e, s->cond));
+    w_line(e->w, "return %d; /* %s */", (int)s->code, s->key ? s->key : "");
+    w_close(e->w, "");
+}
+
+static void write_stmt(c_emit *e, const tir_stmt *s)
+{
+    if (!s)
+        return;
+    switch (s->kind) {
+    case TIR_FOR: write_for(e, s); return;
+    case TIR_IF: write_if(e, s); return;
+    case TIR_LET: write_let(e, s); return;
+    case TIR_STORE: write_store(e, s); return;
+    case TIR_ALLOCATE: write_allocate(e, s); return;
+    case TIR_ATTR: write_stmt(e, s->body); return;
+    case TIR_EVALUATE: w_line(e->w, "(void)%s;", scalar_at(e->tmp, expr_text(e, s->value), PREC_PRIMARY)); return;
+    case TIR_ASSERT: write_assert(e, s); return;
+    case TIR_SEQ:
+        for (uint32_t i = 0; i < s->n_stmts; i++)
+            write_stmt(e, s->stmts[i]);
+        return;
+    }
+}
+
+/* --- the function ------------------------------------------------------------------------------------------------- */
+
+typedef struct used_set {
+    const tir_buffer *b;
+    bool used, stored;
+} used_set;
+
+static void mark_load(void *ctx, tir_expr_ref x)
+{
+    used_set *u = ctx;
+    u->used |= x->kind == TIR_LOAD && x->u.buffer == u->b;
+}
+
+static void mark_store(void *ctx, tir_stmt *s)
+{
+    used_set *u = ctx;
+    u->stored |= s->kind == TIR_STORE && s->buffer == u->b;
+}
+
+static void write_params(c_emit *e, const bool *may_alias, const tir_scratch *scratch, uint32_t n_scratch, writer *unused)
+{
+    writer *w = e->w;
+    for (uint32_t i = 0; i < e->f->n_params; i++) {
+        const tir_buffer *b = e->f->params[i];
+        used_set u = {b, false, false};
+        tir_visit_stmt(e->f->body, mark_store, mark_load, &u);
+        const char *name = names_push(e, b, b->name, false);
+        const char *qualifier = may_alias && may_alias[i] ? "" : "restrict ";
+        w_fmt(w, "%s%s *%s%s, ", i < e->f->n_inputs && !u.stored ? "const " : "", dtype_c_name(b->dt), qualifier, name);
+        if (!u.used && !u.stored)
+            w_line(unused, "(void)%s;", name);
+    }
+    for (uint32_t i = 0; i < n_scratch; i++) {
+        const tir_buffer *b = scratch[i].buffer;
+        const char *name = names_push(e, b, b->name, false);
+        w_fmt(w, "%s *restrict %s, ", dtype_c_name(b->dt), name);
+        if (scratch[i].per_part)
+            w_line(unused, "%s += (%s)part * %lld;", name, "size_t", (long long)tir_buffer_count(b));
+    }
+    w_str(w, "uint32_t part, uint32_t parts)\n");
+}
+
+static void write_body(c_emit *e, const char *c_name, const bool *may_alias)
+{
+    const tir_scratch *scratch = NULL;
+    uint32_t n_scratch = tir_find_scratch(e->c, e->f, &scratch);
+    writer opening;
+    writer_init(&opening, e->tmp);
+    e->w->step = 4;
+    w_fmt(e->w, "static int32_t %s(", c_name);
+    write_params(e, may_alias, scratch, n_scratch, &opening);
+    w_str(e->w, "{\n");
+    e->w->indent++;
+    w_str(e->w, opening.data ? opening.data : "");
+    w_str(e->w, "(void)part;\n(void)parts;\n");
+    write_stmt(e, e->f->body);
+    w_str(e->w, "return 0;\n");
+    e->w->indent--;
+    w_str(e->w, "}\n");
+}
+
+bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name, const bool *may_alias)
+{
+    arena tmp;
+    arena_init(&tmp);
+    writer body;
+    writer_init(&body, &tmp);
+    c_emit e = {.c = c, .tmp = &tmp, .w = &body, .needs = n, .f = f, .bounds = tir_bounds_new(c)};
+    e.cut = tir_parallel_extent(f) > 1;
+    find_registers(&e);
+    write_body(&e, c_name, may_alias);
+    if (e.vector_bytes >= 64)
+        w_str(w, "LATHE_WIDE\n");
+    w_str(w, body.data);
+    arena_free(&tmp);
+    return true;
+}
+
+bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)
+{
+    (void)t;
+    c_needs needs = {.a = &c->mem};
+    writer body;
+    writer_init(&body, &c->mem);
+    if (!func_write(c, &body, &needs, f, c_name, NULL))
+        return false;
+    needs_write(&c->mem, w, &needs);
+    w_str(w, body.data);
+    return true;
+}

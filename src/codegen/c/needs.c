@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The prelude of generated C: every helper function that the kernels use, and no other. Vector helpers have two bodies: a
+ * vector expression, or a loop over the lanes in the same order where LATHE_VECTORS is 0. */
+#include "codegen/c/emit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes) { return arena_printf(a, "%sx%u", dtype_name(dt), lanes); }
+
+/* Elements are held in the ctype of arithmetic. */
+static uint32_t lane_bytes(dtype dt) { return dt == DT_F16 || dt == DT_BF16 ? 4 : (uint32_t)dtype_bytes(dt); }
+uint32_t needs_vector_bytes(dtype dt, uint32_t lanes) { return lane_bytes(dt) * lanes; }
+
+/* A word for a function's name: "add", "lt", "exp". */
+const char *needs_op_name(tir_op op)
+{
+    static const struct {
+        tir_op op;
+        const char *name;
+    } words[] = {
+        {TIR_ADD, "add"}, {TIR_SUB, "sub"}, {TIR_MUL, "mul"},    {TIR_DIV, "div"},   {TIR_MOD, "mod"},     {TIR_EQ, "eq"},
+        {TIR_NE, "ne"},   {TIR_LT, "lt"},   {TIR_LE, "le"},      {TIR_GT, "gt"},     {TIR_GE, "ge"},       {TIR_AND, "both"},
+        {TIR_OR, "any"},  {TIR_SHL, "shl"}, {TIR_BITAND, "and"}, {TIR_BITOR, "or"},  {TIR_BITXOR, "xor"},  {TIR_SHR, "shr"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].op == op)
+            return words[i].name;
+    return tir_op_text(op);
+}
+
+static bool same(const c_need *x, const c_need *y)
+{
+    return x->kind == y->kind && x->op == y->op && x->dt == y->dt && x->to == y->to && x->lanes == y->lanes;
+}
+
+/* Scalar operators that have a function of their own inside of a vector helper, found by writing the lane's text. */
+static void add_dependencies(c_needs *n, const c_need *need)
+{
+    c_text x = {"x", PREC_PRIMARY}, args[3] = {x, x, x};
+    if (need->kind == NEED_VOP && tir_op_is_binary(need->op))
+        scalar_binary(n->a, n, need->op, need->dt, x, x, true);
+    else if (need->kind == NEED_VOP)
+        scalar_call(n->a, n, need->op, need->dt, args);
+    else if (need->kind == NEED_VCAST)
+        scalar_cast(n->a, n, need->dt, need->to, x);
+    else if (need->kind == NEED_VLOAD || need->kind == NEED_VGATHER || need->kind == NEED_VINDEX)
+        scalar_load(n->a, n, need->dt, "x");
+    else if (need->kind == NEED_VSTORE || need->kind == NEED_VSCATTER)
+        scalar_store(n->a, n, need->dt, x);
+}
+
+void needs_add(c_needs *n, c_need need)
+{
+    for (uint32_t i = 0; i < n->list.len; i++)
+        if (same(&n->list.data[i], &need))
+            return;
+    add_dependencies(n, &need);
+    vec_push(n->a, &n->list, need);
+}
+
+/* --- scalar helpers ------------------------------------------------------------------------------------------------ */
+
+static const char cut_text[] =
+    "/* First iteration of part `part`, of `parts` nearly equal ones. */\n"
+    "static int64_t lathe_cut(int64_t extent, uint32_t part, uint32_t parts)\n"
+    "{\n"
+    "    return extent * (int64_t)part / (int64_t)parts;\n"
+    "}\n\n";
+
+static const char f16_text[] =
+    "static float lathe_f16_load(uint16_t h)\n"
+    "{\n"
+    "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
+    "    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = h & 0x7fffu;\n"
+    "    if (rest >= 0x7c00u)\n"
+    "        v.u = 0x7f800000u | ((rest & 0x3ffu) << 13);\n"
+    "    else if (rest >= 0x400u)\n"
+    "        v.u = (rest << 13) + 0x38000000u;\n"
+    "    else\n"
+    "        v.f = (float)rest * 5.9604644775390625e-8f;\n"
+    "    v.u |= sign;\n"
+    "    return v.f;\n"
+    "}\n\n"
+    "static uint16_t lathe_f16_store(float x)\n"
+    "{\n"
+    "    union {\n        float f;\n        uint32_t u;\n    } v, small;\n"
+    "    uint32_t sign, rest;\n"
+    "    v.f = x;\n"
+    "    sign = (v.u >> 16) & 0x8000u;\n"
+    "    rest = v.u & 0x7fffffffu;\n"
+    "    if (rest > 0x7f800000u)\n"
+    "        return (uint16_t)(sign | 0x7e00u);\n"
+    "    if (rest >= 0x477ff000u)\n"
+    "        return (uint16_t)(sign | 0x7c00u);\n"
+    "    if (rest < 0x38800000u) { /* subnormal: let the addition round */\n"
+    "        v.u = rest;\n"
+    "        small.f = v.f + 0.5f;\n"
+    "        return (uint16_t)(sign | (small.u - 0x3f000000u));\n"
+    "    }\n"
+    "    rest += 0xfffu + ((rest >> 13) & 1u);\n"
+    "    return (uint16_t)(sign | ((rest - 0x38000000u) >> 13));\n"
+    "}\n\n"
+    "static inline float lathe_f16_round(float x)\n"
+    "{\n"
+    "    return lathe_f16_load(lathe_f16_store(x));\n"
+    "}\n\n";
+
+static const char bf16_text[] =
+    "static float lathe_bf16_load(uint16_t h)\n"
+    "{\n"
+    "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
+    "    v.u = (uint32_t)h << 16;\n"
+    "    return v.f;\n"
+    "}\n\n"
+    "static uint16_t lathe_bf16_store(float x)\n"
+    "{\n"
+    "    union {\n        float f;\n        uint32_t u;\n    } v;\n"
+    "    v.f = x;\n"
+    "    if ((v.u & 0x7fffffffu) > 0x7f800000u)\n"
+    "        return (uint16_t)((v.u >> 16) | 0x40u);\n"
+    "    return (uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16);\n"
+    "}\n\n"
+    "static inline float lathe_bf16_round(float x)\n"
+    "{\n"
+    "    return lathe_bf16_load(lathe_bf16_store(x));\n"
+    "}\n\n";
+
+static void write_saturate(writer *w, const c_need *n)
+{
+    const char *from = scalar_type(n->dt), *to = dtype_c_name(n->to);
+    bool is_signed = dtype_get_class(n->to) == DTC_INT;
+    uint32_t bits = dtype_bits(n->to), power = is_signed ? bits - 1 : bits;
+    const char *f = n->dt == DT_F64 ? "" : "f";
+    char upper[16];
+    snprintf(upper, sizeof upper, "%sINT%u", is_signed ? "" : "U", bits);
+    w_fmt(w, "/* Toward zero; what does not fit becomes the nearest end of the range, NaN becomes 0. */\n");
+    w_fmt(w, "static inline %s lathe_%s_to_%s(%s x)\n{\n", to, dtype_name(n->dt), dtype_name(n->to), from);
+    w_fmt(w, "    if (!(x < 0x1p%u%s))\n        return x != x ? 0 : %s_MAX;\n", power, f, upper);
+    if (is_signed)
+        w_fmt(w, "    return x < -0x1p%u%s ? %s_MIN : (%s)x;\n}\n\n", power, f, upper, to);
+    else
+        w_fmt(w, "    return x <= 0 ? 0 : (%s)x;\n}\n\n", to);
+}
+
+static void write_division(writer *w, const c_need *n, const char *name, const char *ctype)
+{
+    bool is_signed = dtype_get_class(n->dt) == DTC_INT, mod = n->op == TIR_MOD || n->op == TIR_FLOORMOD;
+    bool floor = n->op == TIR_FLOORDIV || n->op == TIR_FLOORMOD;
+    const char *wide = dtype_bits(n->dt) > 32 ? "uint64_t" : "uint32_t";
+    w_fmt(w, "static inline %s lathe_%s_%s(%s a, %s b)\n{\n", ctype, name, dtype_name(n->dt), ctype, ctype);
+    w_fmt(w, "    if (b == 0)\n        return 0;\n");
+    if (is_signed && mod)
+        w_fmt(w, "    if (b == -1)\n        return 0;\n");
+    else if (is_signed)
+        w_fmt(w, "    if (b == -1)\n        return (%s)(0u - (%s)a); /* the least number has no opposite: it wraps */\n", ctype, wide);
+    if (!is_signed || !floor)
+        w_fmt(w, "    return (%s)(a %s b);\n}\n\n", ctype, mod ? "%" : "/");
+    else if (mod)
+        w_fmt(w, "    return (%s)(a %% b != 0 && (a %% b < 0) != (b < 0) ? a %% b + b : a %% b);\n}\n\n", ctype);
+    else
+        w_fmt(w, "    return (%s)(a / b - (a %% b != 0 && (a < 0) != (b < 0) ? 1 : 0));\n}\n\n", ctype);
+}
+
+static void write_shift(writer *w, const c_need *n, const char *ctype)
+{
+    uint32_t bits = dtype_bits(n->dt);
+    const char *wide = bits > 32 ? "uint64_t" : "uint32_t";
+    bool left = n->op == TIR_SHL, is_signed = dtype_get_class(n->dt) == DTC_INT;
+    w_fmt(w, "static inline %s lathe_%s_%s(%s a, %s b)\n{\n", ctype, left ? "shl" : "shr", dtype_name(n->dt), ctype, ctype);
+    w_fmt(w, "    const %s by = (%s)b;\n", wide, wide);
+    if (left)
+        w_fmt(w, "    return by < %uu ? (%s)((%s)a << by) : (%s)0;\n}\n\n", bits, ctype, wide, ctype);
+    else if (is_signed)
+        w_fmt(w, "    return (%s)(a >> (by < %uu ? by : %uu));\n}\n\n", ctype, bits, bits - 1);
+    else
+        w_fmt(w, "    return by < %uu ? (%s)(a >> by) : (%s)0;\n}\n\n", bits, ctype, ctype);
+}
+
+static void write_extreme(writer *w, const c_need *n, const char *ctype)
+{
+    const char *name = n->op == TIR_MIN ? "min" : "max", *sign = n->op == TIR_MIN ? "<" : ">";
+    w_fmt(w, "static inline %s lathe_%s_%s(%s a, %s b)\n{\n", ctype, name, dtype_name(n->dt), ctype, ctype);
+    if (dtype_is_float(n->dt))
+        w_fmt(w, "    return a %s b || a != a ? a : b; /* NaN when either is */\n}\n\n", sign);
+    else
+        w_fmt(w, "    return a %s b ? a : b;\n}\n\n", sign);
+}
+
+static void write_scalar(writer *w, const c_need *n)
+{
+    const char *ctype = scalar_type(n->dt);
+    if (n->op == TIR_MIN || n->op == TIR_MAX) {
+        write_extreme(w, n, ctype);
+    } else if (n->op == TIR_SHL || n->op == TIR_SHR) {
+        write_shift(w, n, ctype);
+    } else if (n->op == TIR_FABS) {
+        const char *wide = dtype_bits(n->dt) > 32 ? "uint64_t" : "uint32_t";
+        w_fmt(w, "static inline %s lathe_abs_%s(%s a, %s b)\n{\n    (void)b;\n", ctype, dtype_name(n->dt), ctype, ctype);
+        if (dtype_get_class(n->dt) == DTC_INT)
+            w_fmt(w, "    return a < 0 ? (%s)(0u - (%s)a) : a;\n}\n\n", ctype, wide);
+        else
+            w_fmt(w, "    return a;\n}\n\n");
+    } else {
+        const char *name = n->op == TIR_DIV ? "div" : n->op == TIR_MOD ? "mod" : n->op == TIR_FLOORDIV ? "floordiv" : "floormod";
+        write_division(w, n, name, ctype);
+    }
+}
+
+/* --- vectors ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t widest(const c_needs *n)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n->list.len; i++) {
+        uint32_t bytes = n->list.data[i].lanes ? needs_vector_bytes(n->list.data[i].dt, n->list.data[i].lanes) : 0;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static void write_vector_setup(writer *w, uint32_t bytes)
+{
+    const char *have = bytes > 32   ? "defined(__AVX512F__)"
+                       : bytes > 16 ? "defined(__AVX__)"
+                                    : "defined(__SSE2__) || defined(__ARM_NEON) || defined(__riscv_vector)";
+    w_str(w, "/* 1: GNU vector types; 0: the same operations lane by lane, in the same order. */\n#ifndef LATHE_VECTORS\n");
+    w_fmt(w, "#if %s\n#define LATHE_VECTORS 1\n#else\n#define LATHE_VECTORS 0\n#endif\n#endif\n", have);
+    w_str(w, "#define LATHE_INLINE static inline __attribute__((always_inline))\n"
+             "#if defined(__clang__) && LATHE_VECTORS && defined(__x86_64__)\n"
+             "#define LATHE_WIDE __attribute__((min_vector_width(512))) /* else 64-byte vectors are cut in two */\n"
+             "#else\n#define LATHE_WIDE\n#endif\n"
+             "#if LATHE_VECTORS\n#define LATHE_LANE(x, i) (x)[i]\n#else\n#define LATHE_LANE(x, i) (x).lane[i]\n#endif\n\n");
+}
+
+static void write_vector_type(writer *w, const c_need *n, const char *v)
+{
+    const char *ctype = scalar_type(n->dt);
+    uint32_t bytes = needs_vector_bytes(n->dt, n->lanes);
+    w_fmt(w, "#if LATHE_VECTORS\ntypedef %s %s __attribute__((vector_size(%u)));\n", ctype, v, bytes);
+    w_fmt(w, "typedef %s %s_memory __attribute__((vector_size(%u), aligned(%u), may_alias));\n", ctype, v, bytes, lane_bytes(n->dt));
+    w_fmt(w, "#else\ntypedef struct %s {\n    %s lane[%u];\n} %s;\n#endif\n\n", v, ctype, n->lanes, v);
+}
+
+/* A helper's head, then `fast` (NULL: none) for vector types, and a loop over the lanes else. */
+static void write_lanes(writer *w, uint32_t lanes, const char *head, const char *result, const char *fast, const char *lane)
+{
+    w_fmt(w, "LATHE_INLINE %s\n{\n", head);
+    if (fast)
+        w_fmt(w, "#if LATHE_VECTORS\n    %s\n#else\n", fast);
+    if (result)
+        w_fmt(w, "    %s r;\n", result);
+    w_fmt(w, "    int i;\n    for (i = 0; i < %u; i++)\n        %s\n", lanes, lane);
+    if (result)
+        w_str(w, "    return r;\n");
+    w_str(w, fast ? "#endif\n}\n\n" : "}\n\n");
+}
+
+/* What vector types can do by themselves with the scalar's meaning. */
+static const char *fast_op(arena *a, const c_need *n, const char *v)
+{
+    bool plain = n->dt == DT_F32 || n->dt == DT_F64 || n->dt == DT_U32 || n->dt == DT_U64;
+    const char *sign = n->op == TIR_ADD ? "+" : n->op == TIR_SUB ? "-" : n->op == TIR_MUL ? "*" : NULL;
+    if (n->op == TIR_DIV && (n->dt == DT_F32 || n->dt == DT_F64))
+        sign = "/";
+    if (plain && sign)
+        return arena_printf(a, "return x %s y;", sign);
+    if (plain && n->op == TIR_FMA)
+        return "return x * y + z;";
+    if ((n->dt == DT_F32 || n->dt == DT_F64) && (n->op == TIR_MIN || n->op == TIR_MAX)) {
+        const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *less = n->op == TIR_MIN ? "<" : ">";
+        return arena_printf(a,
+                            "typedef %s mask __attribute__((vector_size(%u)));\n"
+                            "    const mask first = (mask)(x %s y) | (mask)(x != x);\n"
+                            "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
+                            m, needs_vector_bytes(n->dt, n->lanes), less, v);
+    }
+    return NULL;
+}
+
+static void write_vop(arena *a, writer *w, const c_need *n, const char *v)
+{
+    c_needs ignored = {.a = a};
+    uint32_t arity = tir_op_is_binary(n->op) ? 2 : tir_op_arity(n->op);
+    c_text args[3] = {{"LATHE_LANE(x, i)", PREC_PRIMARY}, {"LATHE_LANE(y, i)", PREC_PRIMARY}, {"LATHE_LANE(z, i)", PREC_PRIMARY}};
+    c_text value = tir_op_is_binary(n->op) ? scalar_binary(a, &ignored, n->op, n->dt, args[0], args[1], true)
+                                           : scalar_call(a, &ignored, n->op, n->dt, args);
+    const char *result = needs_vector_name(a, n->to, n->lanes);
+    bool narrow = !dtype_is_float(n->to) && dtype_bits(n->to) < 32;
+    const char *lane = narrow ? arena_printf(a, "LATHE_LANE(r, i) = (%s)(%s);", scalar_type(n->to), value.s)
+                              : arena_printf(a, "LATHE_LANE(r, i) = %s;", value.s);
+    const char *head = arena_printf(a, "%s %s_%s(%s x%s%s%s%s)", result, v, needs_op_name(n->op), v, arity > 1 ? ", " : "",
+                                    arity > 1 ? arena_printf(a, "%s y", v) : "", arity > 2 ? ", " : "",
+                                    arity > 2 ? arena_printf(a, "%s z", v) : "");
+    write_lanes(w, n->lanes, head, result, fast_op(a, n, v), lane);
+}
+
+static void write_memory(arena *a, writer *w, const c_need *n, const char *v)
+{
+    c_needs ignored = {.a = a};
+    const char *st = dtype_c_name(n->dt);
+    bool direct = n->dt != DT_F16 && n->dt != DT_BF16;
+    bool load = n->kind == NEED_VLOAD || n->kind == NEED_VGATHER, strided = n->kind == NEED_VGATHER || n->kind == NEED_VSCATTER;
+    const char *at = strided ? "p[i * stride]" : "p[i]", *head, *lane, *fast = NULL;
+    c_text value = {"LATHE_LANE(x, i)", PREC_PRIMARY};
+    if (load) {
+        head = arena_printf(a, "%s %s_%s(const %s *p%s)", v, v, strided ? "gather" : "load", st, strided ? ", int64_t stride" : "");
+        lane = arena_printf(a, "LATHE_LANE(r, i) = %s;", scalar_load(a, &ignored, n->dt, at));
+        fast = direct && !strided ? arena_printf(a, "return (%s)*(const %s_memory *)(const void *)p;", v, v) : NULL;
+    } else {
+        head = arena_printf(a, "void %s_%s(%s *p%s, %s x)", v, strided ? "scatter" : "store", st, strided ? ", int64_t stride" : "", v);
+        lane = arena_printf(a, "%s = %s;", at, scalar_store(a, &ignored, n->dt, value));
+        fast = direct && !strided ? arena_printf(a, "*(%s_memory *)(void *)p = (%s_memory)x;", v, v) : NULL;
+    }
+    write_lanes(w, n->lanes, head, load ? v : NULL, fast, lane);
+}
+
+static void write_vcast(arena *a, writer *w, const c_need *n, const char *v)
+{
+    c_needs ignored = {.a = a};
+    const char *into = needs_vector_name(a, n->to, n->lanes);
+    c_text value = scalar_cast(a, &ignored, n->dt, n->to, (c_text){"LATHE_LANE(x, i)", PREC_PRIMARY});
+    const char *lane = arena_printf(a, "LATHE_LANE(r, i) = (%s)(%s);", scalar_type(n->to), value.s);
+    write_lanes(w, n->lanes, arena_printf(a, "%s %s_to_%s(%s x)", into, v, into, v), into, NULL, lane);
+}
+
+static void write_vsplat(arena *a, writer *w, const c_need *n, const char *v)
+{
+    const char *list = "x", *ctype = scalar_type(n->dt);
+    for (uint32_t i = 1; i < n->lanes; i++)
+        list = arena_printf(a, "%s, x", list);
+    write_lanes(w, n->lanes, arena_printf(a, "%s %s_splat(%s x)", v, v, ctype), v,
+                arena_printf(a, "const %s r = {%s};\n    return r;", v, list), "LATHE_LANE(r, i) = x;");
+}
+
+static void write_vector(arena *a, writer *w, const c_need *n)
+{
+    const char *v = needs_vector_name(a, n->dt, n->lanes), *ctype = scalar_type(n->dt);
+    switch (n->kind) {
+    case NEED_VECTOR: write_vector_type(w, n, v); return;
+    case NEED_VSPLAT: write_vsplat(a, w, n, v); return;
+    case NEED_VLOAD:
+    case NEED_VSTORE:
+    case NEED_VGATHER:
+    case NEED_VSCATTER: write_memory(a, w, n, v); return;
+    case NEED_VINDEX: {
+        const char *ix = needs_vector_name(a, n->to, n->lanes);
+        c_needs ignored = {.a = a};
+        write_lanes(w, n->lanes, arena_printf(a, "%s %s_index_%s(const %s *p, %s at)", v, v, dtype_name(n->to), dtype_c_name(n->dt), ix),
+                    v, NULL, arena_printf(a, "LATHE_LANE(r, i) = %s;", scalar_load(a, &ignored, n->dt, "p[LATHE_LANE(at, i)]")));
+        return;
+    }
+    case NEED_VRAMP:
+        write_lanes(w, n->lanes, arena_printf(a, "%s %s_ramp(%s base, %s stride)", v, v, ctype, ctype), v, NULL,
+                    arena_printf(a, "LATHE_LANE(r, i) = (%s)(base + (%s)i * stride);", ctype, ctype));
+        return;
+    case NEED_VOP: write_vop(a, w, n, v); return;
+    case NEED_VNOT:
+        write_lanes(w, n->lanes, arena_printf(a, "%s %s_not(%s x)", v, v, v), v, NULL,
+                    "LATHE_LANE(r, i) = LATHE_LANE(x, i) == 0;");
+        return;
+    case NEED_VCAST: write_vcast(a, w, n, v); return;
+    case NEED_VSELECT: {
+        const char *b = needs_vector_name(a, DT_BOOL, n->lanes);
+        write_lanes(w, n->lanes, arena_printf(a, "%s %s_select(%s c, %s x, %s y)", v, v, b, v, v), v, NULL,
+                    arena_printf(a, "LATHE_LANE(r, i) = (%s)(LATHE_LANE(c, i) ? LATHE_LANE(x, i) : LATHE_LANE(y, i));", ctype));
+        return;
+    }
+    case NEED_CUT:
+    case NEED_HALF:
+    case NEED_OP:
+    case NEED_SATURATE: return;
+    }
+}
+
+void needs_write(arena *a, writer *w, const c_needs *n)
+{
+    uint32_t bytes = widest(n);
+    if (bytes > 0)
+        write_vector_setup(w, bytes);
+    for (uint32_t i = 0; i < n->list.len; i++) {
+        const c_need *need = &n->list.data[i];
+        switch (need->kind) {
+        case NEED_CUT: w_str(w, cut_text); break;
+        case NEED_HALF: w_str(w, need->dt == DT_F16 ? f16_text : bf16_text); break;
+        case NEED_OP: write_scalar(w, need); break;
+        case NEED_SATURATE: write_saturate(w, need); break;
+        case NEED_VECTOR:
+        case NEED_VSPLAT:
+        case NEED_VLOAD:
+        case NEED_VSTORE:
+        case NEED_VGATHER:
+        case NEED_VSCATTER:
+        case NEED_VINDEX:
+        case NEED_VRAMP:
+        case NEED_VOP:
+        case NEED_VNOT:
+        case NEED_VCAST:
+        case NEED_VSELECT: write_vector(a, w, need); break;
+        }
+    }
+}
