@@ -78,8 +78,8 @@ static tir_expr_ref source_of(te_graph *g, const axis_ctx *v, tir_expr_ref o)
     if (strcmp(v->transform, "asymmetric") == 0)
         return over(g, x, scale);
     if (strcmp(v->transform, "align_corners") == 0) {
-        tir_expr_ref span = times(g, x, over(g, minus(g, in_len, one), minus(g, out_len, one)));
-        return tir_select(g->c, op2(g, TIR_EQ, v->out_len, te_i64(g, 1)), f32(g, 0), span);
+        tir_expr_ref stretched = times(g, x, over(g, minus(g, in_len, one), minus(g, out_len, one)));
+        return tir_select(g->c, op2(g, TIR_EQ, v->out_len, te_i64(g, 1)), f32(g, 0), stretched);
     }
     if (strcmp(v->transform, "pytorch_half_pixel") == 0)
         return tir_select(g->c, op2(g, TIR_GT, v->out_len, te_i64(g, 1)), half_pixel, f32(g, 0));
