@@ -3,6 +3,8 @@
  * loops are tested against. Also the table of operators. */
 #include "tir/eval.h"
 
+#include "tir/node.h"
+
 #include <assert.h>
 
 static const struct {
@@ -22,6 +24,33 @@ const char *tir_op_text(tir_op op) { return op == TIR_OP_NONE ? "" : table[op].t
 bool tir_op_is_binary(tir_op op) { return table[op].is_binary; }
 bool tir_op_is_compare(tir_op op) { return op >= TIR_EQ && op <= TIR_GE; }
 uint32_t tir_op_arity(tir_op op) { return table[op].arity; }
+
+static bool fits(tir_op op, dtype dt)
+{
+    bool is_int = dtype_is_int(dt), is_float = dtype_is_float(dt);
+    switch (op) {
+    case TIR_ADD:
+    case TIR_SUB:
+    case TIR_MUL:
+    case TIR_DIV:
+    case TIR_MIN:
+    case TIR_MAX: return is_int || is_float;
+    case TIR_MOD:
+    case TIR_FLOORDIV:
+    case TIR_FLOORMOD:
+    case TIR_SHL:
+    case TIR_SHR: return is_int;
+    case TIR_AND:
+    case TIR_OR: return dt == DT_BOOL;
+    case TIR_BITAND:
+    case TIR_BITOR:
+    case TIR_BITXOR:
+    case TIR_BITNOT: return is_int || dt == DT_BOOL;
+    default: return tir_op_is_compare(op) ? is_int || is_float || dt == DT_BOOL : is_float;
+    }
+}
+
+bool tir_op_fits(tir_op op, dtype dt) { return dtype_usable(dt) && fits(op, dt); }
 
 static bool compare_int(dtype t, tir_op op, int64_t a, int64_t b)
 {

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names in the loop IR's text: element types as TVM writes them, words that no variable may have, and a unique name for
+ * every variable and buffer of a print. */
+#ifndef LATHE_TIR_NAMES_H
+#define LATHE_TIR_NAMES_H
+#include "tir/map.h"
+#include "tir/tir.h"
+
+/* X(dtype, text): the element types that the text knows. */
+#define TIR_DTYPE_NAMES(X)                                                                                            \
+    X(DT_BOOL, "bool") X(DT_I8, "int8") X(DT_I16, "int16") X(DT_I32, "int32") X(DT_I64, "int64") X(DT_U8, "uint8")    \
+    X(DT_U16, "uint16") X(DT_U32, "uint32") X(DT_U64, "uint64") X(DT_F16, "float16") X(DT_BF16, "bfloat16")           \
+    X(DT_F32, "float32") X(DT_F64, "float64") X(DT_HANDLE, "handle") X(DT_STRING, "string")
+
+const char *tir_dtype_text(dtype t);
+/* "int32", or "int32x8" with lanes. */
+bool tir_type_from_text(const char *s, tir_type *out);
+void tir_print_type(writer *w, tir_type t);
+/* Types, operators, keywords: not usable as the name of a variable or buffer. */
+bool tir_is_reserved(const char *s);
+
+typedef struct tir_names {
+    arena *a;
+    tir_map given;    /* variable or buffer -> its name */
+    tir_map counters; /* interned base name -> uses so far, as an address; NULL key never occurs */
+    interner *texts;
+} tir_names;
+
+void tir_names_init(tir_names *n, arena *a);
+/* The name of the thing at `key` whose wish is `wish`: given at first sight, "_1" and so on when taken. */
+const char *tir_names_get(tir_names *n, const void *key, const char *wish);
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reader of the loop IR's expressions: types flow in from the place and out from the left operand. */
+#include "tir/eval.h"
+#include "tir/names.h"
+#include "tir/node.h"
+#include "tir/parse.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_CALL_ARGS 64u
+
+static tir_expr_ref fail(parser *p, const char *text)
+{
+    (void)lexer_error(&p->l, "%s", text);
+    return NULL;
+}
+
+static bool next_is_ident(const parser *p, const char *s) { return p->l.tok.kind == TOK_IDENT && strcmp(p->l.tok.text, s) == 0; }
+
+bool parse_type(parser *p, tir_type *out)
+{
+    if (p->l.tok.kind != TOK_IDENT || !tir_type_from_text(p->l.tok.text, out))
+        return lexer_error(&p->l, "expected a type");
+    lexer_next(&p->l);
+    return true;
+}
+
+bool parse_signed(parser *p, int64_t *out)
+{
+    bool negative = lexer_accept(&p->l, "-");
+    if (p->l.tok.kind != TOK_INT)
+        return lexer_error(&p->l, "expected an integer");
+    *out = negative ? eval_sub(0, p->l.tok.i) : p->l.tok.i;
+    lexer_next(&p->l);
+    return true;
+}
+
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+static const parser_name *find(parser *p, const char *name)
+{
+    for (uint32_t i = p->scope.len; i > 0; i--)
+        if (p->scope.data[i - 1].name == name)
+            return &p->scope.data[i - 1];
+    return NULL;
+}
+
+const tir_buffer *parse_buffer_ref(parser *p)
+{
+    const parser_name *n = p->l.tok.kind == TOK_IDENT ? find(p, p->l.tok.text) : NULL;
+    if (!n || !n->buffer) {
+        (void)lexer_error(&p->l, "'%s' is not the name of a buffer here", p->l.tok.text ? p->l.tok.text : "");
+        return NULL;
+    }
+    lexer_next(&p->l);
+    return n->buffer;
+}
+
+bool parse_exprs(parser *p, const char *close, dtype want, uint32_t cap, tir_expr_ref *out, uint32_t *out_n)
+{
+    *out_n = 0;
+    if (lexer_accept(&p->l, close))
+        return true;
+    do {
+        if (*out_n == cap)
+            return lexer_error(&p->l, "more than %u expressions", cap);
+        if (!(out[*out_n] = parse_expr(p, want)))
+            return false;
+        ++*out_n;
+    } while (lexer_accept(&p->l, ","));
+    return lexer_expect(&p->l, close);
+}
+
+bool parse_indices(parser *p, const tir_buffer *b, tir_expr_ref *out, uint32_t *out_n, uint16_t *out_lanes)
+{
+    *out_lanes = 1;
+    if (!lexer_expect(&p->l, "[") || !parse_exprs(p, "]", p->index_type, TIR_MAX_RANK, out, out_n))
+        return false;
+    if (*out_n != b->rank && *out_n != 1)
+        return lexer_error(&p->l, "'%s' has %u dimensions, not %u", b->name, b->rank, *out_n);
+    for (uint32_t i = 0; i < *out_n; i++) {
+        uint16_t lanes = out[i]->type.lanes;
+        if (out[i]->type.dt != DT_I32 && out[i]->type.dt != DT_I64)
+            return lexer_error(&p->l, "an index is int32 or int64");
+        if (lanes > 1 && *out_lanes > 1 && lanes != *out_lanes)
+            return lexer_error(&p->l, "indices with different numbers of lanes");
+        *out_lanes = lanes > *out_lanes ? lanes : *out_lanes;
+    }
+    return true;
+}
+
+/* --- leaves ----------------------------------------------------------------------------------------------------------- */
+
+static tir_expr_ref number_of(parser *p, dtype dt)
+{
+    bool negative = lexer_accept(&p->l, "-"), is_int = p->l.tok.kind == TOK_INT;
+    if (!is_int && p->l.tok.kind != TOK_FLOAT)
+        return fail(p, "expected a number");
+    if (dt == DT_NONE || dt == DT_BOOL) /* asked for a bool: an operand of a comparison, which may have any type */
+        dt = is_int ? p->index_type : DT_F32;
+    int64_t i = negative ? eval_sub(0, p->l.tok.i) : p->l.tok.i;
+    double f = negative ? -p->l.tok.f : p->l.tok.f;
+    if (!dtype_usable(dt) || (!is_int && !dtype_is_float(dt)))
+        return fail(p, "this number cannot have the type that is asked for here");
+    if (!dtype_is_float(dt) && eval_wrap(dt, i) != i)
+        return fail(p, "this number does not fit its type");
+    lexer_next(&p->l);
+    return dtype_is_float(dt) ? tir_float(p->c, dt, f) : tir_int(p->c, dt, i);
+}
+
+static tir_expr_ref typed_number(parser *p, tir_type t)
+{
+    if (t.dt == DT_BOOL)
+        return fail(p, "a bool is True or False");
+    if (t.lanes > 1)
+        return fail(p, "a constant vector is written broadcast(x, lanes)");
+    if (!lexer_expect(&p->l, "("))
+        return NULL;
+    tir_expr_ref e = number_of(p, t.dt);
+    return e && lexer_expect(&p->l, ")") ? e : NULL;
+}
+
+static tir_expr_ref load(parser *p, const tir_type *given)
+{
+    tir_expr_ref idx[TIR_MAX_RANK];
+    uint32_t n;
+    uint16_t lanes;
+    const tir_buffer *b = parse_buffer_ref(p);
+    if (!b || !parse_indices(p, b, idx, &n, &lanes))
+        return NULL;
+    if (given && (given->dt != b->dt || given->lanes != lanes))
+        return fail(p, "the load has another type than the buffer and its indices give");
+    tir_expr *e = tir_node_expr(p->c, TIR_LOAD, TIR_OP_NONE, (tir_type){b->dt, lanes}, n, idx);
+    e->u.buffer = b;
+    return e;
+}
+
+static tir_expr_ref name(parser *p)
+{
+    const parser_name *n = find(p, p->l.tok.text);
+    if (!n) {
+        (void)lexer_error(&p->l, "'%s' is not defined here", p->l.tok.text);
+        return NULL;
+    }
+    if (n->buffer)
+        return load(p, NULL);
+    lexer_next(&p->l);
+    return tir_varref(p->c, n->var);
+}
+
+tir_expr_ref parse_expr_or_string(parser *p)
+{
+    if (p->l.tok.kind != TOK_STRING)
+        return parse_expr(p, DT_NONE);
+    tir_expr_ref e = tir_extern(p->c, p->l.tok.text, tir_scalar(DT_STRING), 0, NULL);
+    lexer_next(&p->l);
+    return e;
+}
+
+static tir_expr_ref extern_call(parser *p)
+{
+    tir_expr_ref args[MAX_CALL_ARGS];
+    uint32_t n = 0;
+    tir_type t = tir_scalar(DT_I32);
+    if (strcmp(p->l.tok.text, "tir.call_extern") != 0)
+        return fail(p, "only @tir.call_extern is known here");
+    lexer_next(&p->l);
+    if (!lexer_expect(&p->l, "(") || p->l.tok.kind != TOK_STRING)
+        return fail(p, "expected the name of the function, a string");
+    const char *callee = p->l.tok.text;
+    lexer_next(&p->l);
+    while (lexer_accept(&p->l, ",")) {
+        if (lexer_accept(&p->l, "dtype")) {
+            if (!lexer_expect(&p->l, "=") || !parse_type(p, &t))
+                return NULL;
+            if (t.lanes > 1 || t.dt == DT_STRING)
+                return fail(p, "an external function gives a scalar");
+            break;
+        }
+        if (n == MAX_CALL_ARGS)
+            return fail(p, "too many arguments");
+        if (!(args[n++] = parse_expr_or_string(p)))
+            return NULL;
+    }
+    return lexer_expect(&p->l, ")") ? tir_extern(p->c, callee, t, n, args) : NULL;
+}
+
+/* --- operators ------------------------------------------------------------------------------------------------------------ */
+
+static tir_expr_ref binary(parser *p, tir_op op, tir_expr_ref a, tir_expr_ref b)
+{
+    if (a->type.dt != b->type.dt || a->type.lanes != b->type.lanes || !tir_op_fits(op, a->type.dt)) {
+        (void)lexer_error(&p->l, "operator '%s' cannot join these types", tir_op_text(op));
+        return NULL;
+    }
+    dtype dt = tir_op_is_compare(op) ? DT_BOOL : a->type.dt;
+    return tir_node_expr(p->c, TIR_BINOP, op, (tir_type){dt, a->type.lanes}, 2, (tir_expr_ref[]){a, b});
+}
+
+static tir_op infix(parser *p)
+{
+    for (int op = TIR_OP_NONE + 1; op < TIR_OP_COUNT; op++)
+        if (tir_op_is_binary((tir_op)op) && p->l.tok.kind == TOK_PUNCT && strcmp(p->l.tok.text, tir_op_text((tir_op)op)) == 0)
+            return (tir_op)op;
+    return TIR_OP_NONE;
+}
+
+static tir_expr_ref parenthesised(parser *p, dtype want)
+{
+    tir_type t;
+    tir_expr_ref a;
+    if (p->l.tok.kind == TOK_IDENT && tir_type_from_text(p->l.tok.text, &t)) { /* (t*)B[..], or a typed number */
+        lexer_next(&p->l);
+        if (lexer_accept(&p->l, "*"))
+            return lexer_expect(&p->l, ")") ? load(p, &t) : NULL;
+        a = typed_number(p, t);
+    } else {
+        a = parse_expr(p, want);
+    }
+    if (!a || lexer_accept(&p->l, ")"))
+        return a;
+    tir_op op = infix(p);
+    if (op == TIR_OP_NONE)
+        return fail(p, "expected an operator or ')'");
+    lexer_next(&p->l);
+    tir_expr_ref b = parse_expr(p, a->type.dt);
+    return b && lexer_expect(&p->l, ")") ? binary(p, op, a, b) : NULL;
+}
+
+static bool arguments(parser *p, uint32_t n, dtype want, tir_expr_ref *out)
+{
+    if (!lexer_expect(&p->l, "("))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if ((i && !lexer_expect(&p->l, ",")) || !(out[i] = parse_expr(p, i ? out[0]->type.dt : want)))
+            return false;
+    return lexer_expect(&p->l, ")");
+}
+
+static tir_expr_ref named_op(parser *p, tir_op op, dtype want)
+{
+    tir_expr_ref a[3];
+    bool gives_bool = op == TIR_ISNAN || op == TIR_ISINF;
+    lexer_next(&p->l);
+    if (!arguments(p, tir_op_arity(op), gives_bool ? DT_NONE : want, a))
+        return NULL;
+    if (tir_op_is_binary(op))
+        return binary(p, op, a[0], a[1]);
+    for (uint32_t i = 0; i < tir_op_arity(op); i++)
+        if (a[i]->type.dt != a[0]->type.dt || a[i]->type.lanes != a[0]->type.lanes || !tir_op_fits(op, a[i]->type.dt))
+            return fail(p, "an argument has the wrong type");
+    return tir_node_expr(p->c, TIR_CALL, op, (tir_type){gives_bool ? DT_BOOL : a[0]->type.dt, a[0]->type.lanes}, tir_op_arity(op), a);
+}
+
+static tir_expr_ref cast(parser *p)
+{
+    tir_type t;
+    if (!lexer_expect(&p->l, "(") || !parse_type(p, &t) || !lexer_expect(&p->l, ","))
+        return NULL;
+    tir_expr_ref a = parse_expr(p, DT_NONE);
+    if (!a || !lexer_expect(&p->l, ")"))
+        return NULL;
+    if (t.lanes > 1 || !dtype_usable(t.dt) || !dtype_usable(a->type.dt))
+        return fail(p, "cast wants an element type, and a number");
+    return tir_node_expr(p->c, TIR_CAST, TIR_OP_NONE, (tir_type){t.dt, a->type.lanes}, 1, &a);
+}
+
+static tir_expr_ref select_expr(parser *p, dtype want)
+{
+    tir_expr_ref a[3];
+    if (!lexer_expect(&p->l, "(") || !(a[0] = parse_expr(p, DT_BOOL)) || !lexer_expect(&p->l, ",") || !(a[1] = parse_expr(p, want))
+        || !lexer_expect(&p->l, ",") || !(a[2] = parse_expr(p, a[1]->type.dt)) || !lexer_expect(&p->l, ")"))
+        return NULL;
+    bool lanes_ok = a[1]->type.lanes == a[2]->type.lanes && (a[0]->type.lanes == 1 || a[0]->type.lanes == a[1]->type.lanes);
+    if (a[0]->type.dt != DT_BOOL || a[1]->type.dt != a[2]->type.dt || !lanes_ok)
+        return fail(p, "select wants a bool and two values of one type");
+    return tir_node_expr(p->c, TIR_SELECT, TIR_OP_NONE, a[1]->type, 3, a);
+}
+
+static tir_expr_ref vector(parser *p, bool is_ramp, dtype want)
+{
+    tir_expr_ref a[2] = {NULL, NULL};
+    int64_t lanes = 0;
+    if (!lexer_expect(&p->l, "(") || !(a[0] = parse_expr(p, want)) || !lexer_expect(&p->l, ","))
+        return NULL;
+    if (is_ramp && (!(a[1] = parse_expr(p, a[0]->type.dt)) || !lexer_expect(&p->l, ",")))
+        return NULL;
+    if (!parse_signed(p, &lanes) || !lexer_expect(&p->l, ")"))
+        return NULL;
+    bool ok = a[0]->type.lanes == 1 && lanes > 1 && lanes <= (int64_t)TIR_MAX_LANES && dtype_usable(a[0]->type.dt);
+    if (ok && is_ramp)
+        ok = dtype_is_int(a[0]->type.dt) && a[1]->type.dt == a[0]->type.dt && a[1]->type.lanes == 1;
+    if (!ok)
+        return fail(p, "a vector has 2 to 256 lanes of a scalar; a ramp counts in integers");
+    return tir_node_expr(p->c, is_ramp ? TIR_RAMP : TIR_BROADCAST, TIR_OP_NONE, (tir_type){a[0]->type.dt, (uint16_t)lanes}, is_ramp ? 2 : 1, a);
+}
+
+static tir_expr_ref word(parser *p, dtype want)
+{
+    tir_type t;
+    if (tir_type_from_text(p->l.tok.text, &t)) {
+        lexer_next(&p->l);
+        return typed_number(p, t);
+    }
+    if (next_is_ident(p, "True") || next_is_ident(p, "False")) {
+        bool v = next_is_ident(p, "True");
+        lexer_next(&p->l);
+        return tir_int(p->c, DT_BOOL, v);
+    }
+    for (int op = TIR_OP_NONE + 1; op < TIR_OP_COUNT; op++)
+        if (next_is_ident(p, tir_op_text((tir_op)op)))
+            return named_op(p, (tir_op)op, want);
+    if (lexer_accept(&p->l, "cast"))
+        return cast(p);
+    if (lexer_accept(&p->l, "select"))
+        return select_expr(p, want);
+    if (next_is_ident(p, "ramp") || next_is_ident(p, "broadcast")) {
+        bool is_ramp = next_is_ident(p, "ramp");
+        lexer_next(&p->l);
+        return vector(p, is_ramp, want);
+    }
+    return name(p);
+}
+
+static tir_expr_ref negation(parser *p)
+{
+    tir_expr_ref a = parse_expr(p, DT_BOOL);
+    if (a && a->type.dt != DT_BOOL)
+        return fail(p, "'!' wants a bool");
+    return a ? tir_node_expr(p->c, TIR_NOT, TIR_OP_NONE, a->type, 1, &a) : NULL;
+}
+
+static tir_expr_ref primary(parser *p, dtype want)
+{
+    if (lexer_accept(&p->l, "("))
+        return parenthesised(p, want);
+    if (lexer_accept(&p->l, "!"))
+        return negation(p);
+    if (p->l.tok.kind == TOK_SYMBOL)
+        return extern_call(p);
+    if (p->l.tok.kind == TOK_IDENT)
+        return word(p, want);
+    return number_of(p, want);
+}
+
+tir_expr_ref parse_expr(parser *p, dtype want)
+{
+    if (p->l.failed)
+        return NULL;
+    if (++p->l.depth > LEXER_MAX_DEPTH)
+        return fail(p, "nested too deeply");
+    tir_expr_ref e = primary(p, want);
+    p->l.depth--;
+    return p->l.failed ? NULL : e;
+}
