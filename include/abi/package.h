@@ -1,0 +1,49 @@
+/* package.h: what the compiler must know of the embedded runtime when it plans and writes a package. The same facts stand
+ * in runtime/tvmrt/tvmrt.h, which travels inside packages and therefore includes nothing; test/runtime/test_abi.c
+ * compares the two.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ABI_PACKAGE_H
+#define ABI_PACKAGE_H
+
+#include <stdint.h>
+
+/* Version of the tables in model_data.c and of the kernels' signature (TVMRT_ABI_VERSION). */
+#define PACKAGE_ABI_VERSION 1u
+
+/* Largest alignment of a value, of the workspace and of the constants: min(64, largest power of two <= size). */
+#define PACKAGE_MAX_ALIGN 64u
+
+/* Operator ids in layers are 16 bits wide; counts of inputs and of outputs of one operator too. */
+#define PACKAGE_MAX_OPS 65535u
+#define PACKAGE_MAX_OP_TENSORS 65535u
+
+/* Tasks (parts of operators) in one layer, and threads in one run. */
+#define PACKAGE_MAX_LAYER_TASKS 0xFFFFFFu
+#define PACKAGE_MAX_WORKERS 127u
+
+/* Where a storage id lives: the values of tvmrt_storage_kind_t. */
+enum package_storage {
+    PACKAGE_STORAGE_INPUT = 0,
+    PACKAGE_STORAGE_OUTPUT = 1,
+    PACKAGE_STORAGE_CONSTANT = 2,
+    PACKAGE_STORAGE_WORKSPACE = 3
+};
+
+/* Who executes an operator: the values of tvmrt_backend_kind_t. */
+enum package_backend { PACKAGE_BACKEND_CPU = 0, PACKAGE_BACKEND_VTA = 1, PACKAGE_BACKEND_EXTERNAL = 2 };
+
+/* Statuses that generated kernels return (tvmrt_status_t). */
+#define PACKAGE_STATUS_OK 0
+#define PACKAGE_STATUS_SHAPE (-10)
+
+/* The alignment of a value of `size` bytes. */
+static inline uint32_t package_value_align(uint64_t size)
+{
+    uint32_t align = 1;
+
+    while (align < PACKAGE_MAX_ALIGN && (uint64_t)align * 2 <= size)
+        align *= 2;
+    return align;
+}
+
+#endif

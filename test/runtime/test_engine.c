@@ -1,0 +1,247 @@
+/* test_engine.c: the engine: starting, stopping, statuses, limits, sharing between instances and threads.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "mesh.h"
+
+static tvmrt_engine_t engine = TVMRT_ENGINE_INIT;
+static mesh model;
+static mesh_instance instance;
+static uint8_t expected[VALUE];
+
+static void behave(void)
+{
+    static const mesh_behaviour plain = {0, {-1, -1}, {0, 0}, {0, 0}};
+
+    behaviour = plain;
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    behave();
+    mesh_make(&model, 5);
+    if (mesh_open(&instance, &model, &engine, TVMRT_NUM_WORKERS) != 0 || tvmrt_engine_init(&engine) != 0)
+        return 1;
+    if (tvmrt_engine_run_single(&instance.context, &model.schedule) != 0)
+        return 1;
+    memcpy(expected, instance.output, VALUE);
+    tvmrt_log_clear();
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    return tvmrt_engine_shutdown(&engine);
+}
+
+static void expect_run(mesh_instance *i)
+{
+    memset(i->output, 0xEE, VALUE);
+    assert_int_equal(tvmrt_engine_run(&i->context, &model.schedule), 0);
+    assert_memory_equal(i->output, expected, VALUE);
+}
+
+static uint32_t all_tasks(uint32_t layers)
+{
+    uint32_t n = 0, k;
+
+    for (k = 0; k < layers; k++)
+        n += model.layers[k].num_tasks;
+    return n;
+}
+
+static void runs_every_task_once(void **state)
+{
+    (void)state;
+    kernels_run = 0;
+    expect_run(&instance);
+    assert_int_equal(kernels_run, all_tasks(LAYERS));
+}
+
+static void worker_limits(void **state)
+{
+    uint32_t limit;
+
+    (void)state;
+    for (limit = 0; limit <= TVMRT_NUM_WORKERS + 2; limit++) {
+        instance.context.max_workers = limit;
+        expect_run(&instance);
+    }
+}
+
+/* All of the failing layer runs, nothing after it, and the first failure in schedule order is reported: with any number
+ * of workers, and always. */
+static void statuses_reach_the_caller(void **state)
+{
+    uint32_t limit, round;
+
+    (void)state;
+    model.descs[WIDTH + 1].parts = model.descs[WIDTH + 3].parts = MAX_PARTS;
+    model.layers[1].num_tasks = 0;
+    for (round = 0; round < WIDTH; round++)
+        model.layers[1].num_tasks += model.descs[WIDTH + round].parts;
+    behaviour.fail_op[0] = WIDTH + 3;
+    behaviour.fail_part[0] = 0;
+    behaviour.fail_status[0] = 333;
+    behaviour.fail_op[1] = WIDTH + 1;
+    behaviour.fail_part[1] = MAX_PARTS - 1;
+    behaviour.fail_status[1] = -111;
+    behaviour.delay = 2000;
+    for (limit = 0; limit <= TVMRT_NUM_WORKERS; limit++) {
+        instance.context.max_workers = limit;
+        for (round = 0; round < 50; round++) {
+            kernels_run = 0;
+            assert_int_equal(tvmrt_engine_run(&instance.context, &model.schedule), -111);
+            assert_int_equal(kernels_run, all_tasks(2));
+            assert_int_equal(tvmrt_log_count(), 2);
+            tvmrt_log_clear();
+        }
+    }
+    assert_int_equal(tvmrt_engine_run_single(&instance.context, &model.schedule), -111);
+    behave();
+    assert_int_equal(tvmrt_engine_run(&instance.context, &model.schedule), 0);
+}
+
+static void starts_and_stops(void **state)
+{
+    int i;
+
+    (void)state;
+    for (i = 0; i < 20; i++) {
+        assert_int_equal(tvmrt_engine_init(&engine), 0);
+        assert_int_equal(tvmrt_engine_init(&engine), 0);
+        expect_run(&instance);
+        assert_int_equal(tvmrt_engine_shutdown(&engine), 0);
+        assert_int_equal(tvmrt_engine_shutdown(&engine), 0);
+        expect_run(&instance); /* stopped: the caller does the work */
+    }
+}
+
+static void default_engine(void **state)
+{
+    (void)state;
+    instance.context.engine = NULL;
+    assert_int_equal(tvmrt_engine_init(NULL), 0);
+    expect_run(&instance);
+    assert_int_equal(tvmrt_engine_shutdown(tvmrt_engine_default()), 0);
+}
+
+static void other_configuration_is_refused(void **state)
+{
+    static tvmrt_engine_t foreign;
+
+    (void)state;
+    foreign.self_size = sizeof foreign + 8;
+    assert_int_equal(tvmrt_engine_init(&foreign), TVMRT_E_ABI);
+}
+
+static void null_arguments(void **state)
+{
+    (void)state;
+    assert_int_equal(tvmrt_engine_run(NULL, &model.schedule), TVMRT_E_NULL);
+    assert_int_equal(tvmrt_engine_run(&instance.context, NULL), TVMRT_E_NULL);
+    instance.context.op_execs = NULL;
+    assert_int_equal(tvmrt_engine_run_single(&instance.context, &model.schedule), TVMRT_E_STATE);
+}
+
+static void empty_schedule_and_layers(void **state)
+{
+    static const tvmrt_schedule_layer_t nothing[2] = {{NULL, 0, 0}, {NULL, 0, 0}};
+    static const tvmrt_schedule_desc_t none = {NULL, 0}, empty = {nothing, 2};
+
+    (void)state;
+    assert_int_equal(tvmrt_engine_run(&instance.context, &none), 0);
+    assert_int_equal(tvmrt_engine_run(&instance.context, &empty), 0);
+}
+
+enum { RUNS = 300 };
+static uint32_t wrong;
+
+static void *run_many(void *arg)
+{
+    mesh_instance *i = (mesh_instance *)arg;
+    int k;
+
+    for (k = 0; k < RUNS; k++) {
+        memset(i->output, 0xEE, VALUE);
+        if (tvmrt_engine_run(&i->context, &model.schedule) != 0 || memcmp(i->output, expected, VALUE) != 0)
+            __atomic_add_fetch(&wrong, 1, __ATOMIC_SEQ_CST);
+    }
+    return NULL;
+}
+
+/* Instances of one model on one engine, from several threads at once. */
+static void instances_on_threads(void **state)
+{
+    static mesh_instance instances[3];
+    pthread_t threads[3];
+    int k;
+
+    (void)state;
+    wrong = 0;
+    behaviour.delay = 300;
+    for (k = 0; k < 3; k++)
+        assert_int_equal(mesh_open(&instances[k], &model, &engine, TVMRT_NUM_WORKERS), 0);
+    for (k = 0; k < 3; k++)
+        assert_int_equal(pthread_create(&threads[k], NULL, run_many, &instances[k]), 0);
+    for (k = 0; k < 3; k++)
+        pthread_join(threads[k], NULL);
+    assert_int_equal(wrong, 0);
+}
+
+static void *init_run(void *arg)
+{
+    mesh_instance *i = (mesh_instance *)arg;
+
+    if (tvmrt_engine_init(i->context.engine) != 0)
+        __atomic_add_fetch(&wrong, 1, __ATOMIC_SEQ_CST);
+    if (tvmrt_engine_run(&i->context, &model.schedule) != 0 || memcmp(i->output, expected, VALUE) != 0)
+        __atomic_add_fetch(&wrong, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+/* The first init from several threads at once starts the workers once. */
+static void concurrent_init(void **state)
+{
+    static mesh_instance instances[3];
+    pthread_t threads[3];
+    int k, round;
+
+    (void)state;
+    wrong = 0;
+    for (k = 0; k < 3; k++)
+        assert_int_equal(mesh_open(&instances[k], &model, &engine, TVMRT_NUM_WORKERS), 0);
+    for (round = 0; round < 30; round++) {
+        assert_int_equal(tvmrt_engine_shutdown(&engine), 0);
+        for (k = 0; k < 3; k++)
+            assert_int_equal(pthread_create(&threads[k], NULL, init_run, &instances[k]), 0);
+        for (k = 0; k < 3; k++)
+            pthread_join(threads[k], NULL);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(runs_every_task_once, open_all, close_all),
+        cmocka_unit_test_setup_teardown(worker_limits, open_all, close_all),
+        cmocka_unit_test_setup_teardown(statuses_reach_the_caller, open_all, close_all),
+        cmocka_unit_test_setup_teardown(starts_and_stops, open_all, close_all),
+        cmocka_unit_test_setup_teardown(default_engine, open_all, close_all),
+        cmocka_unit_test_setup_teardown(other_configuration_is_refused, open_all, close_all),
+        cmocka_unit_test_setup_teardown(null_arguments, open_all, close_all),
+        cmocka_unit_test_setup_teardown(empty_schedule_and_layers, open_all, close_all),
+        cmocka_unit_test_setup_teardown(instances_on_threads, open_all, close_all),
+        cmocka_unit_test_setup_teardown(concurrent_init, open_all, close_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
