@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bound inference. Stages are visited from the results back. A stage at the root computes its whole tensor; a stage placed
+ * in a loop of its consumer computes the box that its readers touch during one iteration: their indices, with the loops
+ * around the place held fixed and all others running over their range. The start of the box is symbolic in the fixed
+ * loops, its extent is not, so buffers have a constant size. A box may reach beyond the tensor where a split does not
+ * divide; te_stage_guards says where that needs a guard. */
+#include "te/stage.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* --- values of loops ------------------------------------------------------------------------------------------------ */
+
+tir_expr_ref te_iter_value(te_lowering *lw, const te_stage *st, const te_iter *it)
+{
+    compiler *c = lw->c;
+    if (te_leaf_position(st, it) < st->leaves.len)
+        return tir_is_const(it->extent, 1) ? tir_i64(c, 0) : tir_varref(c, it->var);
+    for (uint32_t i = st->relations.len; i-- > 0;) {
+        const te_relation *r = &st->relations.data[i];
+        if (r->kind == RELATION_SPLIT && r->whole == it)
+            return tir_add(c, tir_mul(c, te_iter_value(lw, st, r->outer), r->inner->extent), te_iter_value(lw, st, r->inner));
+        if (r->kind == RELATION_FUSE && r->outer == it)
+            return tir_floordiv(c, te_iter_value(lw, st, r->whole), r->inner->extent);
+        if (r->kind == RELATION_FUSE && r->inner == it) {
+            tir_expr_ref whole = te_iter_value(lw, st, r->whole);
+            return tir_is_const(r->outer->extent, 1) ? whole : tir_floormod(c, whole, r->inner->extent);
+        }
+    }
+    assert(false); /* a loop is a leaf, or a split or fuse took its place */
+    return NULL;
+}
+
+void te_root_values(te_lowering *lw, te_stage *st, const tir_var ***out_vars, tir_expr_ref **out_values)
+{
+    compiler *c = lw->c;
+    *out_vars = arena_array(&c->mem, const tir_var *, st->roots.len);
+    *out_values = arena_array(&c->mem, tir_expr_ref, st->roots.len);
+    for (uint32_t i = 0; i < st->roots.len; i++) {
+        tir_expr_ref v = te_iter_value(lw, st, st->roots.data[i]);
+        if (i < st->op.n_axes)
+            v = tir_add(c, st->lo[i], v);
+        (*out_vars)[i] = st->roots.data[i]->root->var;
+        (*out_values)[i] = tir_simplify(lw->bounds, v);
+    }
+}
+
+static int64_t at_least_one(int64_t v) { return v < 1 ? 1 : v; }
+
+static void split_extents(te_lowering *lw, te_relation *r)
+{
+    compiler *c = lw->c;
+    tir_expr_ref e = r->whole->extent;
+    int64_t n = 0, f = r->nparts ? r->nparts : r->factor;
+    if (tir_is_int(e, &n) && n < f)
+        f = at_least_one(n); /* a factor above the extent is the extent */
+    tir_expr_ref given = tir_i64(c, f), other = tir_floordiv(c, tir_add(c, e, tir_i64(c, f - 1)), given);
+    r->outer->extent = r->nparts ? given : other;
+    r->inner->extent = r->nparts ? other : given;
+}
+
+/* Extents of all loops from those of the roots; the leaves enter the table of ranges. */
+static void infer_extents(te_lowering *lw, te_stage *st)
+{
+    compiler *c = lw->c;
+    for (uint32_t i = 0; i < st->roots.len; i++)
+        st->roots.data[i]->extent = i < st->op.n_axes ? st->extent[i] : st->roots.data[i]->root->extent;
+    for (uint32_t i = 0; i < st->relations.len; i++) {
+        te_relation *r = &st->relations.data[i];
+        if (r->kind == RELATION_SPLIT)
+            split_extents(lw, r);
+        else
+            r->whole->extent = tir_mul(c, r->outer->extent, r->inner->extent);
+    }
+    for (uint32_t i = 0; i < st->leaves.len; i++) {
+        te_iter *it = st->leaves.data[i];
+        it->extent = tir_simplify(lw->bounds, it->extent);
+        tir_bounds_push(lw->bounds, it->var, tir_i64(c, 0), it->extent);
+        vec_push(&c->mem, &lw->loops, it);
+    }
+}
+
+/* --- intervals ------------------------------------------------------------------------------------------------------ */
+
+typedef struct interval {
+    tir_expr_ref lo, hi; /* NULL: unbounded */
+} interval;
+
+typedef struct region_ctx {
+    te_lowering *lw;
+    const te_stage *producer;
+} region_ctx;
+
+static const te_iter *loop_of(const te_lowering *lw, const tir_var *v)
+{
+    for (uint32_t i = 0; i < lw->loops.len; i++)
+        if (lw->loops.data[i]->var == v)
+            return lw->loops.data[i];
+    return NULL;
+}
+
+/* Loops around the place where `st` is computed keep their value during one of its computations. */
+static bool is_fixed(const te_stage *st, const te_iter *it)
+{
+    for (; st->attach == ATTACH_AT; st = st->at) {
+        uint32_t at = te_leaf_position(st->at, it);
+        if (at < st->at->leaves.len)
+            return at <= te_leaf_position(st->at, st->at_iter);
+    }
+    return false;
+}
+
+static interval point(tir_expr_ref e) { return (interval){e, e}; }
+
+static interval sweep(const region_ctx *x, tir_expr_ref e);
+
+static interval sweep_mul(const region_ctx *x, tir_expr_ref e, interval a, interval b)
+{
+    compiler *c = x->lw->c;
+    int64_t k = 0;
+    if (tir_is_int(a.lo, &k) && a.lo == a.hi) {
+        interval t = a;
+        a = b;
+        b = t;
+    } else if (b.lo != b.hi || !tir_is_int(b.lo, &k)) {
+        return a.lo == a.hi && b.lo == b.hi ? point(e) : (interval){NULL, NULL};
+    }
+    tir_expr_ref lo = tir_mul(c, a.lo, b.lo), hi = tir_mul(c, a.hi, b.lo);
+    return k >= 0 ? (interval){lo, hi} : (interval){hi, lo};
+}
+
+static interval sweep_div(const region_ctx *x, tir_op op, tir_expr_ref divisor, interval a)
+{
+    te_lowering *lw = x->lw;
+    compiler *c = lw->c;
+    int64_t d = 0;
+    if (!tir_is_int(divisor, &d) || d <= 0)
+        return (interval){NULL, NULL};
+    tir_expr_ref lo = tir_simplify(lw->bounds, tir_floordiv(c, a.lo, divisor)), hi = tir_simplify(lw->bounds, tir_floordiv(c, a.hi, divisor));
+    if (op == TIR_FLOORDIV)
+        return (interval){lo, hi};
+    if (tir_expr_equal(lo, hi)) /* within one period */
+        return (interval){tir_floormod(c, a.lo, divisor), tir_floormod(c, a.hi, divisor)};
+    return (interval){tir_i64(c, 0), tir_i64(c, d - 1)};
+}
+
+static interval sweep_binary(const region_ctx *x, tir_expr_ref e)
+{
+    compiler *c = x->lw->c;
+    interval a = sweep(x, e->args[0]), b = sweep(x, e->args[1]), none = {NULL, NULL};
+    if (!a.lo || !b.lo) {
+        int64_t d = 0; /* x mod d is bounded whatever x is */
+        if (e->op == TIR_FLOORMOD && tir_is_int(e->args[1], &d) && d > 0)
+            return (interval){tir_i64(c, 0), tir_i64(c, d - 1)};
+        return none;
+    }
+    if (e->op == TIR_ADD)
+        return (interval){tir_add(c, a.lo, b.lo), tir_add(c, a.hi, b.hi)};
+    if (e->op == TIR_SUB)
+        return (interval){tir_sub(c, a.lo, b.hi), tir_sub(c, a.hi, b.lo)};
+    if (e->op == TIR_MUL)
+        return sweep_mul(x, e, a, b);
+    if (a.lo == a.hi && b.lo == b.hi)
+        return point(e);
+    if (e->op == TIR_FLOORDIV || e->op == TIR_FLOORMOD)
+        return sweep_div(x, e->op, e->args[1], a);
+    if (e->op == TIR_MIN)
+        return (interval){tir_min(c, a.lo, b.lo), tir_min(c, a.hi, b.hi)};
+    if (e->op == TIR_MAX)
+        return (interval){tir_max(c, a.lo, b.lo), tir_max(c, a.hi, b.hi)};
+    return none;
+}
+
+/* Range of an index while the loops that are not fixed run. */
+static interval sweep(const region_ctx *x, tir_expr_ref e)
+{
+    compiler *c = x->lw->c;
+    if (e->type.dt != DT_I64)
+        return (interval){NULL, NULL};
+    if (e->kind == TIR_INT)
+        return point(e);
+    if (e->kind == TIR_VAR) {
+        const te_iter *it = loop_of(x->lw, e->u.var);
+        if (!it || is_fixed(x->producer, it))
+            return point(e);
+        return (interval){tir_i64(c, 0), tir_sub(c, it->extent, tir_i64(c, 1))};
+    }
+    if (e->kind == TIR_BINOP)
+        return sweep_binary(x, e);
+    if (e->kind == TIR_SELECT) {
+        interval a = sweep(x, e->args[1]), b = sweep(x, e->args[2]);
+        return a.lo && b.lo ? (interval){tir_min(c, a.lo, b.lo), tir_max(c, a.hi, b.hi)} : (interval){NULL, NULL};
+    }
+    return (interval){NULL, NULL};
+}
+
+/* --- the box of a placed stage -------------------------------------------------------------------------------------- */
+
+typedef struct box_ctx {
+    region_ctx r;
+    te_stage *reader;
+    const tir_var *const *vars; /* the reader's axes */
+    tir_expr_ref const *values;
+    interval *dims;
+    bool *whole;
+    bool any;
+} box_ctx;
+
+/* The smaller (or larger) of two bounds, decided where their difference has a known sign. */
+static tir_expr_ref pick(te_lowering *lw, tir_expr_ref a, tir_expr_ref b, bool smaller)
+{
+    tir_range d = tir_range_of(lw->bounds, tir_simplify(lw->bounds, tir_sub(lw->c, b, a)));
+    if (d.known_min && d.min >= 0)
+        return smaller ? a : b;
+    if (d.known_max && d.max <= 0)
+        return smaller ? b : a;
+    return smaller ? tir_min(lw->c, a, b) : tir_max(lw->c, a, b);
+}
+
+static void box_load(void *ctx, tir_expr_ref e)
+{
+    box_ctx *x = ctx;
+    te_lowering *lw = x->r.lw;
+    if (e->kind != TIR_LOAD || te_stage_of(lw, e->u.buffer, NULL) != x->r.producer)
+        return;
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        tir_expr_ref at = tir_substitute(lw->c, e->args[i], x->reader->roots.len, x->vars, x->values);
+        interval v = sweep(&x->r, tir_simplify(lw->bounds, at));
+        if (!v.lo) {
+            x->whole[i] = true;
+            continue;
+        }
+        v.lo = tir_simplify(lw->bounds, v.lo);
+        v.hi = tir_simplify(lw->bounds, v.hi);
+        interval *d = &x->dims[i];
+        *d = d->lo ? (interval){pick(lw, d->lo, v.lo, true), pick(lw, d->hi, v.hi, false)} : v;
+    }
+    x->any = true;
+}
+
+static void set_whole(te_lowering *lw, te_stage *st, uint32_t i)
+{
+    st->lo[i] = tir_i64(lw->c, 0);
+    st->extent[i] = st->op.outputs[0]->shape[i];
+    st->whole[i] = true;
+}
+
+/* Does the expression mention a loop variable? Then it is no size. */
+static void note_loop(void *ctx, tir_expr_ref e)
+{
+    region_ctx *x = ctx;
+    if (e->kind == TIR_VAR && loop_of(x->lw, e->u.var))
+        x->producer = NULL;
+}
+
+static void set_box(te_lowering *lw, te_stage *st, uint32_t i, interval v)
+{
+    compiler *c = lw->c;
+    tir_expr_ref dims = st->op.outputs[0]->shape[i], extent = tir_simplify(lw->bounds, tir_add(c, tir_sub(c, v.hi, v.lo), tir_i64(c, 1)));
+    int64_t n = 0, full = 0, lo = 0;
+    bool fixed = tir_is_int(dims, &full);
+    if (tir_is_int(v.lo, &lo) && fixed && tir_is_int(extent, &n)) {
+        int64_t end = lo + n < full ? lo + n : full;
+        lo = lo > 0 ? lo : 0;
+        v.lo = tir_i64(c, lo);
+        extent = tir_i64(c, end > lo ? end - lo : 0);
+    }
+    if (!tir_is_int(extent, &n)) {
+        tir_range r = tir_range_of(lw->bounds, extent);
+        region_ctx x = {lw, st};
+        tir_visit_expr(extent, note_loop, &x);
+        if (r.known_max)
+            extent = tir_i64(c, r.max > 0 ? r.max : 0);
+        else if (!x.producer) {
+            set_whole(lw, st, i);
+            return;
+        }
+    }
+    if (tir_expr_equal(extent, dims) || (fixed && tir_is_int(extent, &n) && n >= full)) {
+        set_whole(lw, st, i);
+        return;
+    }
+    st->lo[i] = v.lo;
+    st->extent[i] = extent;
+}
+
+static void infer_box(te_lowering *lw, te_stage *st)
+{
+    box_ctx x = {.r = {lw, st}};
+    x.dims = arena_array(&lw->c->mem, interval, st->op.n_axes);
+    x.whole = arena_array(&lw->c->mem, bool, st->op.n_axes);
+    for (uint32_t i = 0; i < lw->stages.len; i++) {
+        te_stage *reader = lw->stages.data[i];
+        if (!reader->live || reader->attach == ATTACH_INLINE || reader->op.kind != TE_COMPUTE || !reader->lo || reader == st)
+            continue;
+        x.reader = reader;
+        const tir_var **vars;
+        tir_expr_ref *values;
+        te_root_values(lw, reader, &vars, &values);
+        x.vars = vars;
+        x.values = values;
+        for (uint32_t k = 0; k < reader->op.n_outputs; k++)
+            tir_visit_expr(reader->op.body[k], box_load, &x);
+        if (reader->op.where)
+            tir_visit_expr(reader->op.where, box_load, &x);
+    }
+    for (uint32_t i = 0; i < st->op.n_axes; i++) {
+        if (!x.any || x.whole[i])
+            set_whole(lw, st, i);
+        else
+            set_box(lw, st, i, x.dims[i]);
+    }
+}
+
+/* --- guards --------------------------------------------------------------------------------------------------------- */
+
+typedef struct safe_ctx {
+    te_lowering *lw;
+    te_stage *st;
+    const tir_var *axis;
+    const tir_var *const *vars;
+    tir_expr_ref const *values;
+    bool safe;
+} safe_ctx;
+
+static bool within(te_lowering *lw, tir_expr_ref at, tir_expr_ref extent)
+{
+    compiler *c = lw->c;
+    tir_expr_ref low = tir_binary(c, TIR_GE, at, tir_i64(c, 0)), high = tir_binary(c, TIR_LT, at, extent);
+    return tir_prove(lw->bounds, low) && tir_prove(lw->bounds, high);
+}
+
+static void check_load(void *ctx, tir_expr_ref e)
+{
+    safe_ctx *x = ctx;
+    if (e->kind == TIR_EXTERN)
+        x->safe = false;
+    if (e->kind != TIR_LOAD)
+        return;
+    const te_stage *p = te_stage_of(x->lw, e->u.buffer, NULL);
+    if (p && p->attach == ATTACH_AT) /* its box covers what is read */
+        return;
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        if (!tir_uses_var(e->args[i], x->axis))
+            continue;
+        tir_expr_ref at = tir_substitute(x->lw->c, e->args[i], x->st->roots.len, x->vars, x->values);
+        x->safe &= within(x->lw, tir_simplify(x->lw->bounds, at), e->u.buffer->shape[i]);
+    }
+}
+
+/* A private buffer may hold elements that lie outside of the tensor, if computing them reads nothing outside of its own. */
+static bool overflow_is_safe(te_lowering *lw, te_stage *st, uint32_t axis, const tir_var *const *vars, tir_expr_ref const *values)
+{
+    safe_ctx x = {lw, st, st->op.axes[axis]->var, vars, values, true};
+    for (uint32_t i = 0; i < st->op.n_outputs; i++)
+        tir_visit_expr(st->op.body[i], check_load, &x);
+    if (st->op.where)
+        tir_visit_expr(st->op.where, check_load, &x);
+    return x.safe;
+}
+
+typedef VEC(tir_expr_ref) guard_list;
+
+static void add_guard(te_lowering *lw, guard_list *g, tir_op op, tir_expr_ref a, tir_expr_ref b)
+{
+    tir_expr_ref cond = tir_simplify(lw->bounds, tir_binary(lw->c, op, a, b));
+    if (!tir_prove(lw->bounds, cond))
+        vec_push(&lw->c->mem, g, cond);
+}
+
+tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st)
+{
+    compiler *c = lw->c;
+    guard_list g = {0};
+    const tir_var **vars;
+    tir_expr_ref *values;
+    for (uint32_t i = 0; i < st->relations.len; i++) {
+        const te_relation *r = &st->relations.data[i];
+        if (r->kind == RELATION_SPLIT)
+            add_guard(lw, &g, TIR_LT, tir_simplify(lw->bounds, te_iter_value(lw, st, r->whole)), r->whole->extent);
+    }
+    te_root_values(lw, st, &vars, &values);
+    for (uint32_t i = 0; i < st->op.n_axes; i++) {
+        tir_expr_ref extent = st->op.outputs[0]->shape[i];
+        if (st->whole[i] || within(lw, values[i], extent) || overflow_is_safe(lw, st, i, vars, values))
+            continue;
+        add_guard(lw, &g, TIR_GE, values[i], tir_i64(c, 0));
+        add_guard(lw, &g, TIR_LT, values[i], extent);
+    }
+    vec_push(&c->mem, &g, NULL);
+    return g.data;
+}
+
+/* --- buffers -------------------------------------------------------------------------------------------------------- */
+
+/* The data axis behind a vectorized loop; op.n_axes: none. */
+static uint32_t vector_axis(const te_stage *st)
+{
+    const te_iter *it = NULL;
+    for (uint32_t i = 0; i < st->leaves.len; i++)
+        if (st->leaves.data[i]->loop == FOR_VECTORIZED)
+            it = st->leaves.data[i];
+    for (uint32_t i = st->relations.len; it && i-- > 0;)
+        if (st->relations.data[i].inner == it || st->relations.data[i].outer == it)
+            it = st->relations.data[i].kind == RELATION_SPLIT ? st->relations.data[i].whole : NULL;
+    for (uint32_t i = 0; i < st->op.n_axes; i++)
+        if (st->roots.data[i] == it)
+            return i;
+    return st->op.n_axes;
+}
+
+/* In a private buffer the vectorized axis is the fastest one, so that its lanes are neighbours. */
+static tir_expr_ref const *private_strides(te_lowering *lw, const te_stage *st)
+{
+    uint32_t n = st->op.n_axes, v = vector_axis(st);
+    if (v + 1 >= n)
+        return NULL;
+    tir_expr_ref *strides = arena_array(&lw->c->mem, tir_expr_ref, n), step = st->extent[v];
+    strides[v] = tir_i64(lw->c, 1);
+    for (uint32_t i = n; i-- > 0;) {
+        if (i == v)
+            continue;
+        strides[i] = step;
+        step = tir_simplify(lw->bounds, tir_mul(lw->c, step, st->extent[i]));
+    }
+    return strides;
+}
+
+static bool is_param(const te_lowering *lw, const te_tensor *t)
+{
+    for (uint32_t i = 0; i < lw->g->params.len; i++)
+        if (lw->g->params.data[i]->buffer == t->buffer)
+            return true;
+    return false;
+}
+
+static void make_buffers(te_lowering *lw, te_stage *st)
+{
+    compiler *c = lw->c;
+    bool boxed = st->attach == ATTACH_AT;
+    st->buffers = arena_array(&c->mem, const tir_buffer *, st->op.n_outputs);
+    for (uint32_t i = 0; i < st->op.n_outputs; i++) {
+        const te_tensor *t = st->op.outputs[i];
+        st->buffers[i] = t->buffer;
+        if (is_param(lw, t) || (!boxed && !st->has_scope))
+            continue;
+        tir_buffer *b = arena_new(&c->mem, tir_buffer);
+        *b = *tir_new_buffer(c, t->buffer->name, t->dt, t->rank, boxed ? st->extent : t->shape, st->has_scope ? st->scope : SCOPE_GLOBAL);
+        b->scope_name = st->has_scope ? st->scope_name : NULL;
+        b->strides = boxed ? private_strides(lw, st) : NULL;
+        st->buffers[i] = b;
+    }
+}
+
+bool te_infer_bounds(te_lowering *lw)
+{
+    lw->bounds = tir_bounds_new(lw->c);
+    for (uint32_t i = lw->stages.len; i-- > 0;) {
+        te_stage *st = lw->stages.data[i];
+        if (!st->live || st->attach == ATTACH_INLINE)
+            continue;
+        if (st->op.kind == TE_COMPUTE) {
+            st->lo = arena_array(&lw->c->mem, tir_expr_ref, st->op.n_axes);
+            st->extent = arena_array(&lw->c->mem, tir_expr_ref, st->op.n_axes);
+            st->whole = arena_array(&lw->c->mem, bool, st->op.n_axes);
+            for (uint32_t k = 0; st->attach == ATTACH_ROOT && k < st->op.n_axes; k++)
+                set_whole(lw, st, k);
+            if (st->attach == ATTACH_AT)
+                infer_box(lw, st);
+            infer_extents(lw, st);
+        }
+        make_buffers(lw, st);
+    }
+    return true;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From stages with known bounds to one loop-IR function. Every stage becomes a nest over its leaves; a placed producer
+ * stands at the top of its loop's body; a reduction is initialised at its outermost reduction loop, over the data axes
+ * that lie inside that loop (loops `x.init`); a guard stands right inside the innermost loop that it depends on. Accesses
+ * keep their dimensions: flattening is a pass. */
+#include "te/stage.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* One nest under construction. */
+typedef struct nest {
+    te_lowering *lw;
+    te_stage *st;
+    uint32_t first_reduce; /* position of the outermost reduction loop; leaves.len: none */
+    const tir_var **vars;  /* axes of the stage */
+    tir_expr_ref *values;
+    tir_expr_ref const *guards;
+    int32_t *guard_at; /* leaf position after which a guard can stand; -1: before all loops */
+} nest;
+
+/* --- expressions of a stage in its loops ---------------------------------------------------------------------------- */
+
+/* A load of another stage goes to that stage's buffer, counted from the start of its box. */
+static tir_expr_ref place_load(tir_rewriter *r, tir_expr_ref e)
+{
+    te_lowering *lw = r->ctx;
+    uint32_t k = 0;
+    const te_stage *p = e->kind == TIR_LOAD ? te_stage_of(lw, e->u.buffer, &k) : NULL;
+    if (!p || (p->buffers[k] == e->u.buffer && p->attach != ATTACH_AT))
+        return e;
+    tir_expr_ref *idx = arena_array(&r->c->mem, tir_expr_ref, e->n_args);
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        bool boxed = p->attach == ATTACH_AT;
+        idx[i] = boxed ? tir_simplify(lw->bounds, tir_sub(r->c, e->args[i], p->lo[i])) : e->args[i];
+    }
+    return tir_load(r->c, p->buffers[k], e->n_args, idx);
+}
+
+static tir_expr_ref place_expr(nest *n, tir_expr_ref e)
+{
+    te_lowering *lw = n->lw;
+    tir_rewriter r = {.c = lw->c, .ctx = lw, .expr = place_load};
+    return tir_rewrite_expr(&r, tir_substitute(lw->c, e, n->st->roots.len, n->vars, n->values));
+}
+
+/* Where the stage stores: indices within its box. */
+static tir_expr_ref const *store_indices(nest *n)
+{
+    te_lowering *lw = n->lw;
+    tir_expr_ref *idx = arena_array(&lw->c->mem, tir_expr_ref, n->st->op.n_axes);
+    for (uint32_t i = 0; i < n->st->op.n_axes; i++)
+        idx[i] = tir_simplify(lw->bounds, te_iter_value(lw, n->st, n->st->roots.data[i]));
+    return idx;
+}
+
+static tir_stmt *store(nest *n, uint32_t k, tir_expr_ref value)
+{
+    return tir_store(n->lw->c, n->st->buffers[k], n->st->op.n_axes, store_indices(n), value);
+}
+
+static tir_stmt *stores(nest *n, tir_expr_ref const *values)
+{
+    compiler *c = n->lw->c;
+    tir_stmt **all = arena_array(&c->mem, tir_stmt *, n->st->op.n_outputs);
+    for (uint32_t k = 0; k < n->st->op.n_outputs; k++)
+        all[k] = store(n, k, values[k]);
+    return tir_seq(c, n->st->op.n_outputs, all);
+}
+
+/* acc = combine(acc, x). A tuple's new values are all computed before the first is stored. */
+static tir_stmt *update(nest *n)
+{
+    compiler *c = n->lw->c;
+    const te_node *op = &n->st->op;
+    const te_reducer *rd = op->reducer;
+    uint32_t m = rd->n;
+    const tir_var **from = arena_array(&c->mem, const tir_var *, 2 * m);
+    const tir_var **names = arena_array(&c->mem, const tir_var *, 2 * m);
+    tir_expr_ref *to = arena_array(&c->mem, tir_expr_ref, 2 * m), *lets = arena_array(&c->mem, tir_expr_ref, 2 * m);
+    tir_expr_ref *values = arena_array(&c->mem, tir_expr_ref, m);
+    for (uint32_t k = 0; k < m; k++) {
+        from[k] = rd->acc[k];
+        from[m + k] = rd->x[k];
+        lets[k] = tir_load(c, n->st->buffers[k], op->n_axes, store_indices(n));
+        lets[m + k] = place_expr(n, op->body[k]);
+    }
+    for (uint32_t k = 0; k < 2 * m; k++) {
+        names[k] = tir_new_var(c, from[k]->name, from[k]->type);
+        to[k] = m == 1 ? lets[k] : tir_varref(c, names[k]);
+    }
+    for (uint32_t k = 0; k < m; k++)
+        values[k] = tir_substitute(c, rd->combine[k], 2 * m, from, to);
+    if (m == 1)
+        return stores(n, values);
+    const tir_var **next = arena_array(&c->mem, const tir_var *, m);
+    tir_expr_ref *refs = arena_array(&c->mem, tir_expr_ref, m);
+    for (uint32_t k = 0; k < m; k++) {
+        next[k] = tir_new_var(c, "next", rd->acc[k]->type);
+        refs[k] = tir_varref(c, next[k]);
+    }
+    tir_stmt *s = stores(n, refs);
+    for (uint32_t k = m; k-- > 0;)
+        s = tir_let(c, next[k], values[k], s);
+    for (uint32_t k = 2 * m; k-- > 0;)
+        s = tir_let(c, names[k], lets[k], s);
+    return s;
+}
+
+static tir_stmt *innermost(nest *n)
+{
+    const te_node *op = &n->st->op;
+    compiler *c = n->lw->c;
+    if (op->reducer) {
+        tir_stmt *s = update(n);
+        return op->where ? tir_if(c, place_expr(n, op->where), s, NULL) : s;
+    }
+    tir_expr_ref *values = arena_array(&c->mem, tir_expr_ref, op->n_outputs);
+    for (uint32_t k = 0; k < op->n_outputs; k++)
+        values[k] = place_expr(n, op->body[k]);
+    return stores(n, values);
+}
+
+/* --- guards --------------------------------------------------------------------------------------------------------- */
+
+static void find_guards(nest *n)
+{
+    const te_stage *st = n->st;
+    uint32_t count = 0;
+    n->guards = te_stage_guards(n->lw, n->st);
+    while (n->guards[count])
+        count++;
+    n->guard_at = arena_array(&n->lw->c->mem, int32_t, count);
+    for (uint32_t i = 0; i < count; i++) {
+        n->guard_at[i] = -1;
+        for (uint32_t k = 0; k < st->leaves.len; k++)
+            if (tir_uses_var(n->guards[i], st->leaves.data[k]->var))
+                n->guard_at[i] = (int32_t)k;
+    }
+}
+
+/* The conjunction of the guards that stand right after leaf `at`. */
+static tir_expr_ref guard_after(const nest *n, int32_t at)
+{
+    tir_expr_ref cond = NULL;
+    for (uint32_t i = 0; n->guards[i]; i++)
+        if (n->guard_at[i] == at)
+            cond = tir_and(n->lw->c, cond, n->guards[i]);
+    return cond;
+}
+
+static tir_stmt *guarded(const nest *n, int32_t at, tir_stmt *body)
+{
+    tir_expr_ref cond = guard_after(n, at);
+    return cond ? tir_if(n->lw->c, cond, body, NULL) : body;
+}
+
+/* --- loops ---------------------------------------------------------------------------------------------------------- */
+
+static tir_stmt *loop(nest *n, const te_iter *it, const tir_var *v, tir_for_kind kind, tir_stmt *body)
+{
+    compiler *c = n->lw->c;
+    return tir_for(c, v, tir_i64(c, 0), it->extent, kind, body);
+}
+
+/* Identity into the accumulators of all data axes inside the outermost reduction loop, in loops of their own. Guards on
+ * reduction loops do not concern it; a guard after a data loop speaks of data axes only. */
+static tir_stmt *init_nest(nest *n)
+{
+    compiler *c = n->lw->c;
+    te_stage *st = n->st;
+    const tir_var **from = arena_array(&c->mem, const tir_var *, st->leaves.len);
+    const tir_var **vars = arena_array(&c->mem, const tir_var *, st->leaves.len);
+    tir_expr_ref *to = arena_array(&c->mem, tir_expr_ref, st->leaves.len);
+    uint32_t m = 0;
+    for (uint32_t k = n->first_reduce; k < st->leaves.len; k++) {
+        te_iter *it = st->leaves.data[k];
+        from[m] = it->var;
+        vars[m] = tir_new_var(c, arena_printf(&c->mem, "%s.init", it->name), TIR_I64);
+        to[m] = tir_varref(c, vars[m]);
+        m++;
+    }
+    tir_stmt *s = tir_substitute_stmt(c, stores(n, st->op.reducer->identity), m, from, to);
+    for (uint32_t k = st->leaves.len; k-- > n->first_reduce;) {
+        te_iter *it = st->leaves.data[k];
+        if (it->kind == AXIS_REDUCE)
+            continue;
+        tir_expr_ref cond = guard_after(n, (int32_t)k);
+        if (cond)
+            s = tir_if(c, tir_substitute(c, cond, m, from, to), s, NULL);
+        s = loop(n, it, vars[k - n->first_reduce], it->loop == FOR_PARALLEL ? FOR_SERIAL : it->loop, s);
+    }
+    return s;
+}
+
+static tir_stmt *realize(te_lowering *lw, te_stage *st, tir_stmt *body);
+
+/* Producers placed in this loop, in order, in front of its body. */
+static tir_stmt *with_producers(nest *n, const te_iter *it, tir_stmt *body)
+{
+    te_lowering *lw = n->lw;
+    for (uint32_t i = lw->stages.len; i-- > 0;) {
+        te_stage *p = lw->stages.data[i];
+        if (p->live && p->attach == ATTACH_AT && p->at == n->st && p->at_iter == it)
+            body = realize(lw, p, body);
+    }
+    return body;
+}
+
+static tir_stmt *build_nest(nest *n, uint32_t pos)
+{
+    compiler *c = n->lw->c;
+    te_stage *st = n->st;
+    tir_stmt *s;
+    if (pos == st->leaves.len) {
+        s = innermost(n);
+    } else {
+        te_iter *it = st->leaves.data[pos];
+        s = guarded(n, (int32_t)pos, with_producers(n, it, build_nest(n, pos + 1)));
+        s = loop(n, it, it->var, it->loop, s);
+        for (uint32_t i = it->notes.len; i-- > 0;)
+            s = tir_attr(c, it->name, arena_printf(&c->mem, "pragma_%s", it->notes.data[i].key), tir_i64(c, it->notes.data[i].value), s);
+    }
+    if (st->op.reducer && pos == n->first_reduce)
+        s = tir_seq(c, 2, (tir_stmt *[]){init_nest(n), s});
+    return s;
+}
+
+/* --- stages --------------------------------------------------------------------------------------------------------- */
+
+static tir_stmt *rebase_store(tir_rewriter *r, tir_stmt *s)
+{
+    te_lowering *lw = r->ctx;
+    uint32_t k = 0;
+    const te_stage *st = s->kind == TIR_STORE ? te_stage_of(lw, s->buffer, &k) : NULL;
+    return st && st->buffers[k] != s->buffer ? tir_store(r->c, st->buffers[k], s->n_indices, s->indices, s->value) : s;
+}
+
+static tir_stmt *produce(te_lowering *lw, te_stage *st)
+{
+    if (st->op.kind == TE_EXTERN) {
+        tir_rewriter r = {.c = lw->c, .ctx = lw, .expr = place_load, .stmt = rebase_store};
+        return tir_rewrite_stmt(&r, st->op.stmt);
+    }
+    nest n = {.lw = lw, .st = st, .first_reduce = st->leaves.len};
+    for (uint32_t i = st->leaves.len; i-- > 0;)
+        if (st->leaves.data[i]->kind == AXIS_REDUCE)
+            n.first_reduce = i;
+    te_root_values(lw, st, &n.vars, &n.values);
+    find_guards(&n);
+    return guarded(&n, -1, build_nest(&n, 0));
+}
+
+static bool is_param(const te_lowering *lw, const tir_buffer *b)
+{
+    for (uint32_t i = 0; i < lw->g->params.len; i++)
+        if (lw->g->params.data[i]->buffer == b)
+            return true;
+    return false;
+}
+
+/* The stage, then `body`, which may read it. */
+static tir_stmt *realize(te_lowering *lw, te_stage *st, tir_stmt *body)
+{
+    tir_stmt *s = tir_seq(lw->c, 2, (tir_stmt *[]){produce(lw, st), body});
+    for (uint32_t k = st->op.n_outputs; k-- > 0;) {
+        const tir_buffer *b = st->buffers[k];
+        if (is_param(lw, b))
+            continue;
+        if (b->scope == SCOPE_CUSTOM) /* on-chip memory is the whole function's */
+            vec_push(&lw->c->mem, &lw->hoisted, b);
+        else
+            s = tir_allocate(lw->c, b, s);
+    }
+    return s;
+}
+
+static bool check_symbols(te_lowering *lw)
+{
+    if (lw->g->symbols.len == 0)
+        return true;
+    return diag_error(&lw->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "kernels with the symbolic dimension %s are not built yet",
+                      lw->g->symbols.data[0]->name);
+}
+
+static tir_func *make_func(te_lowering *lw, const char *name, tir_stmt *body)
+{
+    compiler *c = lw->c;
+    te_graph *g = lw->g;
+    tir_func *f = arena_new(&c->mem, tir_func);
+    const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, g->params.len);
+    for (uint32_t i = 0; i < g->params.len; i++)
+        params[i] = g->params.data[i]->buffer;
+    *f = (tir_func){.name = intern(c->names, name),
+                    .params = params,
+                    .n_params = g->params.len,
+                    .n_inputs = g->n_inputs,
+                    .body = body,
+                    .index_type = DT_I64,
+                    .loc = src_loc_none(),
+                    .macs = g->macs};
+    if (lw->s && lw->s->prims.len > 0) {
+        writer w;
+        writer_init(&w, &c->mem);
+        te_sched_print(&w, lw->s);
+        f->schedule = w.data;
+    }
+    return f;
+}
+
+bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out)
+{
+    te_lowering lw = {.c = g->c, .g = g, .s = s};
+    *out = NULL;
+    if (!check_symbols(&lw) || !te_apply(&lw) || !te_infer_bounds(&lw))
+        return false;
+    tir_stmt *body = tir_seq(g->c, 0, NULL);
+    for (uint32_t i = lw.stages.len; i-- > 0;) {
+        te_stage *st = lw.stages.data[i];
+        if (st->live && st->attach == ATTACH_ROOT && st->op.kind != TE_PLACEHOLDER)
+            body = realize(&lw, st, body);
+    }
+    for (uint32_t i = lw.hoisted.len; i-- > 0;)
+        body = tir_allocate(g->c, lw.hoisted.data[i], body);
+    *out = make_func(&lw, name, tir_simplify_stmt(g->c, body));
+    return true;
+}
