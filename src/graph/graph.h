@@ -20,6 +20,7 @@ typedef struct graph_value {
     graph_node *def;   /* NULL: a parameter of the function */
     uint32_t index;    /* result index in def, or parameter index */
     uint32_t mark;     /* scratch of one pass; undefined elsewhere */
+    struct graph_value *forward; /* scratch of one pass: the value that stands for this one */
 } graph_value;
 
 struct graph_node {
@@ -41,11 +42,14 @@ struct graph_func {
     VEC(graph_node *) nodes;
     VEC(attr) attrs; /* "primitive" = 1: a fused group, lowered as one kernel; "target" = "vta": whose business it is */
     struct graph_module *module;
-    uint32_t next_value; /* fresh value names */
+    struct ptr_map *names; /* taken value names, each with the next suffix to try */
+    uint32_t next_value;   /* fresh value names */
+    uint32_t mark;         /* scratch of one pass */
 };
 
 typedef struct graph_module {
     VEC(graph_func *) funcs; /* in creation order; "main" is the entry */
+    struct ptr_map *names;   /* taken function names */
     compiler *c;
 } graph_module;
 
@@ -80,8 +84,14 @@ const tensor_data *graph_constant(const graph_value *v); /* NULL when v is NULL 
 /* The constant as at most `max` int64 numbers; false when not a constant integer tensor or too long. */
 bool graph_constant_ints(const graph_value *v, uint32_t max, int64_t *out, uint32_t *out_n);
 const attr *graph_func_attr(const graph_func *f, const char *name);
+bool graph_is_primitive(const graph_func *f);
+/* No node of the function, nor of those it calls, is random or stateful. */
+bool graph_func_is_pure(const graph_func *f);
+/* Pure by its row, and for a node that calls functions by these. */
+bool graph_is_pure(const graph_node *n);
 
 /* --- changing ----------------------------------------------------------------------------------------------------- */
+void graph_set_attr(graph_func *f, graph_node *n, attr a); /* by the row's order; one equal to its default is dropped */
 void graph_replace_uses(graph_func *f, graph_value *from, graph_value *to); /* node inputs and results */
 uint32_t graph_count_uses(const graph_func *f, const graph_value *v);
 void graph_remove_dead(graph_func *f); /* pure nodes whose outputs nobody uses */
@@ -91,6 +101,7 @@ bool graph_sort(graph_func *f); /* stable topological order; false: a cycle */
 /* --- text (docs/graph-ir.md) -------------------------------------------------------------------------------------- */
 void graph_print(writer *w, const graph_module *m);
 void graph_print_func(writer *w, const graph_func *f);
+/* Reads and verifies: what it returns is safe for every pass. Errors: DIAG_SYNTAX at line and column, DIAG_VERIFY. */
 bool graph_parse(compiler *c, const char *file, const char *text, size_t len, graph_module **out);
 
 /* --- checking ----------------------------------------------------------------------------------------------------- */

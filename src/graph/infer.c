@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types of all values, from the parameters on. Relations are guarded here: they see tensors of known rank only, so that
+ * each of them need not ask. A node whose operands are poisoned (have no type after an error) is passed over in silence. */
+#include "graph/op.h"
+
+static bool check_operand(compiler *c, const graph_node *n, uint32_t i)
+{
+    const graph_value *v = n->inputs[i];
+    if (!v)
+        return (int64_t)i >= n->op->min_in || infer_error(c, n, "operand %u is required", i);
+    if (v->type.kind == TYPE_NONE) {
+        if (c->diags.errors == 0)
+            return infer_error(c, n, "operand %%%s has no type", v->name);
+        return false;
+    }
+    if (n->op->flags & OPF_CALL)
+        return true;
+    if (v->type.kind != TYPE_TENSOR)
+        return infer_error(c, n, "operand %%%s is a sequence or an optional", v->name);
+    if (v->type.shape.rank < 0) {
+        (void)infer_error(c, n, "the rank of operand %%%s is unknown", v->name);
+        diag_hint(&c->diags, "give its shape with --shape, or declare it in the model");
+        return false;
+    }
+    return true;
+}
+
+/* Constants that contradict each other. */
+static bool contradicts(const type *declared, const type *t)
+{
+    int64_t a = 0, b = 0;
+    if (declared->shape.rank < 0 || t->shape.rank < 0)
+        return false;
+    if (declared->shape.rank != t->shape.rank)
+        return true;
+    for (int32_t i = 0; i < t->shape.rank; i++)
+        if (dim_is_const(declared->shape.dims[i], &a) && dim_is_const(t->shape.dims[i], &b) && a != b)
+            return true;
+    return false;
+}
+
+/* Brings what was inferred and what the model declares together. Wrong shapes in a model's value_info are common, and
+ * harmless since the inferred one is right: a warning. A wrong dtype means that the model is meant differently. */
+static bool settle(compiler *c, const graph_node *n, uint32_t i, type *t)
+{
+    type *declared = &n->outputs[i]->declared;
+    if (declared->kind != TYPE_TENSOR || t->kind != TYPE_TENSOR)
+        return true;
+    if (declared->dt != t->dt)
+        return infer_error(c, n, "%%%s is declared as %s but is %s", n->outputs[i]->name, dtype_name(declared->dt), dtype_name(t->dt));
+    if (t->shape.rank < 0 && declared->shape.rank >= 0)
+        t->shape = declared->shape;
+    if (contradicts(declared, t)) {
+        writer a, b;
+        writer_init(&a, &c->mem);
+        writer_init(&b, &c->mem);
+        type_print(&a, declared);
+        type_print(&b, t);
+        (void)diag_warning(&c->diags, DIAG_TYPE, n->loc, "%%%s is declared as %s but is %s", n->outputs[i]->name, a.data, b.data);
+        *declared = (type){0};
+    }
+    return true;
+}
+
+bool graph_infer_node(compiler *c, graph_node *n)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < n->n_inputs && ok; i++)
+        ok = check_operand(c, n, i);
+    type few[4] = {{0}}, *out = few;
+    if (n->n_outputs > sizeof few / sizeof *few)
+        out = arena_array(&c->mem, type, n->n_outputs);
+    ok = ok && n->op->infer(c, n, out);
+    for (uint32_t i = 0; i < n->n_outputs && ok; i++)
+        ok = settle(c, n, i, &out[i]);
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        n->outputs[i]->type = ok ? out[i] : (type){0};
+    return ok;
+}
+
+/* --- modules -------------------------------------------------------------------------------------------------------- */
+
+static void infer_func(compiler *c, graph_func *f)
+{
+    for (uint32_t i = 0; i < f->params.len; i++)
+        if (f->params.data[i]->type.kind == TYPE_NONE)
+            (void)diag_error(&c->diags, DIAG_TYPE, src_loc_none(), "parameter %%%s of @%s has no type", f->params.data[i]->name, f->name);
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        (void)graph_infer_node(c, f->nodes.data[i]);
+}
+
+/* Callees first. The verifier has bounded the depth of calls. */
+static void visit(compiler *c, graph_func *f)
+{
+    if (f->mark)
+        return;
+    f->mark = 1;
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_attrs; k++)
+            if (f->nodes.data[i]->attrs[k].kind == ATTR_FUNC)
+                visit(c, f->nodes.data[i]->attrs[k].u.func);
+    infer_func(c, f);
+}
+
+bool graph_infer(compiler *c, graph_module *m)
+{
+    uint32_t before = c->diags.errors;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        m->funcs.data[i]->mark = 0;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        visit(c, m->funcs.data[i]);
+    return c->diags.errors == before;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What type relations share: reading of operands, axes, messages. */
+#include "graph/op.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+bool infer_error(compiler *c, const graph_node *n, const char *fmt, ...)
+{
+    char text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return diag_error(&c->diags, DIAG_TYPE, n->loc, "%s: %s", n->op->name, text);
+}
+
+bool infer_axis(compiler *c, const graph_node *n, int64_t axis, int32_t rank, int32_t *out)
+{
+    *out = 0;
+    if (axis < -(int64_t)rank || axis >= (int64_t)rank)
+        return infer_error(c, n, "axis %lld is out of range for rank %d", (long long)axis, (int)rank);
+    *out = (int32_t)(axis < 0 ? axis + rank : axis);
+    return true;
+}
+
+const type *infer_in(const graph_node *n, uint32_t i)
+{
+    return i < n->n_inputs && n->inputs[i] ? &n->inputs[i]->type : NULL;
+}
+
+bool infer_same(compiler *c, const graph_node *n, type *out)
+{
+    (void)c;
+    out[0] = *infer_in(n, 0);
+    return true;
+}
+
+const type *infer_declared(const graph_node *n, uint32_t i)
+{
+    if (i >= n->n_outputs)
+        return NULL;
+    const type *t = &n->outputs[i]->declared;
+    return t->kind == TYPE_TENSOR && t->shape.rank >= 0 ? t : NULL;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver of graph passes: finds them by name, checks that what they need holds, runs, verifies, times, dumps what
+ * changed. Passes contain none of that. */
+#include "graph/pass.h"
+
+#include "base/file.h"
+
+#include <string.h>
+#include <time.h>
+
+typedef struct pass_row {
+    const char *name;
+    graph_pass_fn run;
+    uint32_t needs, gives, breaks;
+    int level;
+} pass_row;
+
+static const pass_row passes[] = {
+#define X(id, name, fn, needs, gives, breaks, level, help) {name, fn, needs, gives, breaks, level},
+    GRAPH_PASSES(X)
+#undef X
+};
+#define PASS_COUNT (sizeof passes / sizeof *passes)
+
+/* Folding comes first, so that simplify sees weights that a model computes, and again after what simplify and pack-weights
+ * leave for it: arithmetic on constants. */
+static const char default_pipeline[] =
+    "infer-types,fold-constants,simplify,fold-constants,cse,dce,pack-weights,fold-constants,dce,fuse";
+
+typedef struct run {
+    compiler *c;
+    graph_module *m;
+    const pass_options *o;
+    uint32_t facts;
+    uint32_t step;
+    const char *before; /* text before the pass; NULL when nobody wants dumps */
+} run;
+
+static const pass_row *find(const char *name, size_t len)
+{
+    for (size_t i = 0; i < PASS_COUNT; i++)
+        if (strlen(passes[i].name) == len && memcmp(passes[i].name, name, len) == 0)
+            return &passes[i];
+    return NULL;
+}
+
+static bool all_typed(const graph_module *m)
+{
+    for (uint32_t i = 0; i < m->funcs.len; i++) {
+        const graph_func *f = m->funcs.data[i];
+        for (uint32_t k = 0; k < f->params.len; k++)
+            if (f->params.data[k]->type.kind == TYPE_NONE)
+                return false;
+        for (uint32_t k = 0; k < f->nodes.len; k++)
+            for (uint32_t r = 0; r < f->nodes.data[k]->n_outputs; r++)
+                if (f->nodes.data[k]->outputs[r]->type.kind == TYPE_NONE)
+                    return false;
+    }
+    return true;
+}
+
+static bool has_primitives(const graph_module *m)
+{
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        if (graph_is_primitive(m->funcs.data[i]))
+            return true;
+    return false;
+}
+
+static const char *text_of(const run *r)
+{
+    writer w;
+    writer_init(&w, &r->c->mem);
+    graph_print(&w, r->m);
+    return w.data;
+}
+
+static bool dump(run *r, const char *name, const char *text)
+{
+    compiler *c = r->c;
+    if (r->o->print_after_all && r->o->dump) {
+        w_line(r->o->dump, "// after %s", name);
+        w_str(r->o->dump, text);
+        w_str(r->o->dump, "\n");
+    }
+    if (!r->o->dump_dir)
+        return true;
+    const char *file = arena_printf(&c->mem, "%02u-%s.txt", r->step, name);
+    return file_write(&c->diags, path_join(&c->mem, r->o->dump_dir, file), text, strlen(text));
+}
+
+static bool dump_if_changed(run *r, const pass_row *p)
+{
+    if (!r->before)
+        return true;
+    const char *now = text_of(r);
+    bool changed = strcmp(now, r->before) != 0;
+    r->before = now;
+    return !changed || dump(r, p->name, now);
+}
+
+static double seconds_since(const struct timespec *start)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - start->tv_sec) + 1e-9 * (double)(now.tv_nsec - start->tv_nsec);
+}
+
+static bool run_pass(run *r, const pass_row *p)
+{
+    compiler *c = r->c;
+    struct timespec start;
+    if (p->needs & ~r->facts) {
+        (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "pass '%s' needs %s", p->name,
+                         p->needs & ~r->facts & FACT_TYPES ? "types" : "fused functions");
+        diag_hint(&c->diags, "run %s before it", p->needs & ~r->facts & FACT_TYPES ? "infer-types" : "fuse");
+        return false;
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &start);
+    bool ok = p->run(c, r->m);
+    if (r->o->times)
+        w_line(r->o->times, "%-16s %9.3f ms", p->name, 1e3 * seconds_since(&start));
+    r->step++;
+    if (ok && r->o->verify && !graph_verify(c, r->m)) {
+        diag_hint(&c->diags, "this came out of pass '%s' and is a bug of the compiler", p->name);
+        ok = false;
+    }
+    r->facts = (r->facts & ~p->breaks) | p->gives;
+    return ok && dump_if_changed(r, p);
+}
+
+static bool unknown_pass(compiler *c, const char *name, size_t len)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    for (size_t i = 0; i < PASS_COUNT; i++)
+        w_fmt(&w, "%s%s", i ? ", " : "", passes[i].name);
+    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown graph pass '%.*s'", (int)len, name);
+    diag_hint(&c->diags, "passes are: %s", w.data);
+    return false;
+}
+
+bool graph_run_passes(compiler *c, graph_module *m, const char *names, const pass_options *o)
+{
+    static const pass_options none = {0};
+    run r = {.c = c, .m = m, .o = o ? o : &none};
+    r.facts = (all_typed(m) ? FACT_TYPES : 0) | (has_primitives(m) ? FACT_FUSED : 0);
+    if (r.o->dump_dir || (r.o->print_after_all && r.o->dump))
+        r.before = text_of(&r);
+    for (const char *at = names ? names : default_pipeline; *at;) {
+        size_t len = strcspn(at, ",");
+        const pass_row *p = find(at, len);
+        if (!p && len)
+            return unknown_pass(c, at, len);
+        if (p && (names || p->level <= c->opt_level) && !run_pass(&r, p))
+            return false;
+        at += len + (at[len] == ',');
+    }
+    return true;
+}

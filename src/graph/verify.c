@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verifier: what every other part relies on, checked. Structure first; types only where the structure holds. */
+#include "graph/op.h"
+#include "graph/ptr_map.h"
+#include "graph/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_CALL_DEPTH 200u /* passes follow calls by recursion */
+
+typedef struct checker {
+    compiler *c;
+    const graph_module *m;
+    const graph_func *f;
+    ptr_map funcs; /* the module's */
+    arena scratch;
+} checker;
+
+static bool fault(checker *k, src_loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+static bool fault(checker *k, src_loc at, const char *fmt, ...)
+{
+    char text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return diag_error(&k->c->diags, DIAG_VERIFY, at, "@%s: %s", k->f->name, text);
+}
+
+/* --- attributes ------------------------------------------------------------------------------------------------------- */
+
+static int64_t position(const graph_op *op, const char *name)
+{
+    for (uint32_t i = 0; i < op->n_attrs; i++)
+        if (op->attrs[i].name == name)
+            return i;
+    return -1;
+}
+
+static bool in_module(const checker *k, const graph_func *f)
+{
+    uint32_t unused = 0;
+    return f && ptr_map_get(&k->funcs, f, &unused);
+}
+
+static bool check_attr(checker *k, const graph_node *n, uint32_t i)
+{
+    const attr *a = &n->attrs[i];
+    int64_t at = position(n->op, a->name);
+    if (at < 0)
+        return fault(k, n->loc, "%s has no attribute '%s'", n->op->name, a->name);
+    if (n->op->attrs[at].kind != a->kind)
+        return fault(k, n->loc, "%s: attribute '%s' is %s, not %s", n->op->name, a->name, graph_attr_kind_name(a->kind),
+                     graph_attr_kind_name(n->op->attrs[at].kind));
+    if (i > 0 && position(n->op, n->attrs[i - 1].name) >= at)
+        return fault(k, n->loc, "%s: attribute '%s' is out of order or double", n->op->name, a->name);
+    if (attr_equal(a, &n->op->defaults[at]))
+        return fault(k, n->loc, "%s: attribute '%s' is stored although it has its default value", n->op->name, a->name);
+    if (a->kind == ATTR_FUNC && !in_module(k, a->u.func))
+        return fault(k, n->loc, "%s: '%s' is no function of this module", n->op->name, a->name);
+    if (a->kind == ATTR_TENSOR && !a->u.tensor)
+        return fault(k, n->loc, "%s: '%s' has no value", n->op->name, a->name);
+    return true;
+}
+
+static bool check_attrs(checker *k, const graph_node *n)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        ok &= check_attr(k, n, i);
+    for (uint32_t i = 0; i < n->op->n_attrs; i++)
+        if (!graph_attr(n, n->op->attrs[i].name))
+            ok = fault(k, n->loc, "%s: attribute '%s' is required", n->op->name, n->op->attrs[i].name);
+    return ok;
+}
+
+/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+
+static bool check_count(checker *k, const graph_node *n, const char *what, uint32_t have, int32_t least, int32_t most)
+{
+    if ((int64_t)have >= least && (most < 0 || (int64_t)have <= most))
+        return true;
+    if (least == most)
+        return fault(k, n->loc, "%s has %u %s where %d are needed", n->op->name, have, what, (int)least);
+    if (most < 0)
+        return fault(k, n->loc, "%s has %u %s where at least %d are needed", n->op->name, have, what, (int)least);
+    return fault(k, n->loc, "%s has %u %s where %d to %d are needed", n->op->name, have, what, (int)least, (int)most);
+}
+
+/* mark 1: defined in this function, at this point */
+static bool check_inputs(checker *k, const graph_node *n)
+{
+    bool ok = check_count(k, n, "operands", n->n_inputs, n->op->min_in, n->op->max_in);
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const graph_value *v = n->inputs[i];
+        if (!v && (int64_t)i < n->op->min_in)
+            ok = fault(k, n->loc, "%s: operand %u is required", n->op->name, i);
+        if (v && !v->mark)
+            ok = fault(k, n->loc, "%s: operand %%%s is not defined before its use in this function", n->op->name, v->name);
+    }
+    return ok;
+}
+
+static bool check_name(checker *k, ptr_map *names, const graph_value *v, src_loc at)
+{
+    uint32_t unused = 0;
+    if (!v->name || !*v->name)
+        return fault(k, at, "a value has no name");
+    if (ptr_map_get(names, v->name, &unused))
+        return fault(k, at, "two values are named %%%s", v->name);
+    ptr_map_set(names, v->name, 1);
+    return true;
+}
+
+static bool check_outputs(checker *k, const graph_node *n, ptr_map *names)
+{
+    bool ok = check_count(k, n, "results", n->n_outputs, n->op->min_out, n->op->max_out);
+    for (uint32_t i = 0; i < n->n_outputs; i++) {
+        graph_value *v = n->outputs[i];
+        if (v->def != n || v->index != i)
+            ok = fault(k, n->loc, "%s: result %%%s does not know its node", n->op->name, v->name);
+        ok &= check_name(k, names, v, n->loc);
+        v->mark = 1;
+    }
+    return ok;
+}
+
+/* Extents that contradict each other; a symbol agrees with anything. */
+static bool agrees(const type *a, const type *b)
+{
+    int64_t x = 0, y = 0;
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind != TYPE_TENSOR)
+        return type_equal(a, b);
+    if (a->dt != b->dt)
+        return false;
+    if (a->shape.rank < 0 || b->shape.rank < 0)
+        return true;
+    if (a->shape.rank != b->shape.rank)
+        return false;
+    for (int32_t i = 0; i < a->shape.rank; i++)
+        if (dim_is_const(a->shape.dims[i], &x) && dim_is_const(b->shape.dims[i], &y) && x != y)
+            return false;
+    return true;
+}
+
+static const char *type_text(checker *k, const type *t)
+{
+    writer w;
+    writer_init(&w, &k->scratch);
+    type_print(&w, t);
+    return w.data;
+}
+
+/* Relations that would make a fresh symbol are not asked: a check must not change the names that later passes make. */
+static bool can_ask(const graph_node *n)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] && (n->inputs[i]->type.kind == TYPE_NONE ||
+                             (!(n->op->flags & OPF_CALL) && (n->inputs[i]->type.kind != TYPE_TENSOR || n->inputs[i]->type.shape.rank < 0))))
+            return false;
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i]->type.kind != TYPE_TENSOR || !shape_is_static(n->outputs[i]->type.shape))
+            return false;
+    for (uint32_t i = 0; i < n->n_attrs; i++) /* of callees that are not inferred nothing is known */
+        for (uint32_t r = 0; n->attrs[i].kind == ATTR_FUNC && r < n->attrs[i].u.func->results.len; r++)
+            if (n->attrs[i].u.func->results.data[r]->type.kind == TYPE_NONE)
+                return false;
+    return n->n_outputs > 0;
+}
+
+static bool check_types(checker *k, const graph_node *n)
+{
+    if (!can_ask(n))
+        return true;
+    bool ok = true;
+    type *out = arena_array(&k->scratch, type, n->n_outputs);
+    uint32_t id = k->c->next_id;
+    bool told = n->op->infer(k->c, n, out);
+    k->c->next_id = id;
+    for (uint32_t i = 0; i < n->n_outputs && told; i++)
+        if (!agrees(&n->outputs[i]->type, &out[i]))
+            ok = fault(k, n->loc, "%s: %%%s has type %s but should have %s", n->op->name, n->outputs[i]->name,
+                       type_text(k, &n->outputs[i]->type), type_text(k, &out[i]));
+    return ok && told;
+}
+
+/* --- functions ---------------------------------------------------------------------------------------------------------- */
+
+/* Values of other functions that slipped in have no mark either. */
+static void clear_marks(const graph_func *f)
+{
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t j = 0; j < f->nodes.data[i]->n_inputs; j++)
+            if (f->nodes.data[i]->inputs[j])
+                f->nodes.data[i]->inputs[j]->mark = 0;
+    for (uint32_t i = 0; i < f->results.len; i++)
+        f->results.data[i]->mark = 0;
+}
+
+static bool check_func(checker *k, const graph_func *f)
+{
+    bool ok = true;
+    ptr_map names;
+    k->f = f;
+    ptr_map_init(&names, &k->scratch);
+    clear_marks(f);
+    for (uint32_t i = 0; i < f->params.len; i++) {
+        graph_value *v = f->params.data[i];
+        if (v->def || v->index != i)
+            ok = fault(k, src_loc_none(), "parameter %%%s does not know its place", v->name);
+        ok &= check_name(k, &names, v, src_loc_none());
+        v->mark = 1;
+    }
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        bool sound = check_inputs(k, n);
+        sound &= check_attrs(k, n);
+        sound &= check_outputs(k, n, &names);
+        ok &= sound && check_types(k, n);
+    }
+    for (uint32_t i = 0; i < f->results.len; i++)
+        if (!f->results.data[i]->mark)
+            ok = fault(k, src_loc_none(), "result %%%s is not defined in this function", f->results.data[i]->name);
+    return ok;
+}
+
+/* mark: 0 not seen, 1 above on the stack, 2 + h when done: h calls are nested in it */
+static bool check_calls(checker *k, graph_func *f, uint32_t depth)
+{
+    uint32_t height = 0;
+    k->f = f;
+    if (f->mark == 1)
+        return fault(k, src_loc_none(), "the function calls itself");
+    if (depth + (f->mark ? f->mark - 2 : 0) > MAX_CALL_DEPTH)
+        return fault(k, src_loc_none(), "calls are nested deeper than %u", MAX_CALL_DEPTH);
+    if (f->mark)
+        return true;
+    f->mark = 1;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        for (uint32_t a = 0; a < n->n_attrs; a++) {
+            graph_func *g = n->attrs[a].kind == ATTR_FUNC ? n->attrs[a].u.func : NULL;
+            if (g && !check_calls(k, g, depth + 1))
+                return false;
+            if (g && g->mark - 1 > height)
+                height = g->mark - 1;
+        }
+    }
+    f->mark = 2 + height;
+    return true;
+}
+
+static bool check_all_calls(checker *k)
+{
+    for (uint32_t i = 0; i < k->m->funcs.len; i++)
+        k->m->funcs.data[i]->mark = 0;
+    for (uint32_t i = 0; i < k->m->funcs.len; i++)
+        if (!check_calls(k, k->m->funcs.data[i], 0))
+            return false;
+    return true;
+}
+
+static bool check_func_names(checker *k)
+{
+    bool ok = true;
+    ptr_map names;
+    ptr_map_init(&names, &k->scratch);
+    for (uint32_t i = 0; i < k->m->funcs.len; i++) {
+        uint32_t unused = 0;
+        k->f = k->m->funcs.data[i];
+        if (ptr_map_get(&names, k->f->name, &unused))
+            ok = fault(k, src_loc_none(), "two functions have this name");
+        ptr_map_set(&names, k->f->name, 1);
+        ptr_map_set(&k->funcs, k->f, 1);
+    }
+    return ok;
+}
+
+bool graph_verify(compiler *c, const graph_module *m)
+{
+    checker k = {.c = c, .m = m};
+    arena_init(&k.scratch);
+    ptr_map_init(&k.funcs, &k.scratch);
+    bool ok = check_func_names(&k) && check_all_calls(&k), sound = ok;
+    for (uint32_t i = 0; i < m->funcs.len && ok; i++)
+        sound &= check_func(&k, m->funcs.data[i]);
+    ok = sound;
+    arena_free(&k.scratch);
+    return ok;
+}
