@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The importer's insides: names in scope, the node being imported, and what importers of operators build with. After
+ * the first failure of a node every building function returns NULL at once, so importers compose without checks and
+ * report by `return !n->failed`. */
+#ifndef LATHE_FRONTEND_ONNX_ONNX_IMPORT_H
+#define LATHE_FRONTEND_ONNX_ONNX_IMPORT_H
+#include "frontend/onnx/onnx.h"
+#include "frontend/onnx/onnx_proto.h"
+
+#define ONNX_MIN_IR 3
+#define ONNX_MAX_OPSET 27
+#define ONNX_MAX_NODES 4000000u /* after inlining: a model of nested functions may not grow without end */
+#define ONNX_MAX_NESTING 64u    /* function calls and branches inside one another */
+
+/* --- names (onnx_scope.c) ------------------------------------------------------------------------------------------ */
+
+/* Interned name -> pointer. */
+typedef struct onnx_map {
+    const char **keys;
+    const void **values;
+    uint32_t len, cap;
+} onnx_map;
+
+const void *onnx_map_get(const onnx_map *m, const char *key); /* NULL: absent */
+void onnx_map_set(arena *a, onnx_map *m, const char *key, const void *value);
+
+typedef struct onnx_scope {
+    onnx_map values;       /* graph_value *, or the importer's poison */
+    onnx_map initializers; /* pb_tensor *, made into constants on first use */
+    onnx_map declared;     /* pb_type * */
+    onnx_map renamed;      /* result of an inlined body -> its name in the IR */
+    struct onnx_scope *parent;
+} onnx_scope;
+
+typedef struct onnx_opset {
+    const char *domain; /* "" for ai.onnx */
+    int64_t version;
+} onnx_opset;
+typedef VEC(onnx_opset) onnx_opsets;
+
+typedef struct onnx_attr {
+    const char *name;
+    const pb_attribute *pb; /* references to a function's attributes are resolved */
+    bool used;
+} onnx_attr;
+
+/* A call of a model-local function that is being inlined. */
+typedef struct onnx_frame {
+    const pb_function *fn;
+    const onnx_attr *attrs; /* of the calling node */
+    uint32_t n_attrs;
+    onnx_opsets opsets;
+    src_loc loc; /* of the calling node: what messages point at */
+    const struct onnx_frame *caller;
+} onnx_frame;
+
+typedef struct onnx_missing {
+    const char *domain, *op;
+    int64_t version;
+    uint32_t count;
+    const char *nodes; /* the first few, for the message */
+} onnx_missing;
+
+typedef struct onnx_fixed {
+    const char *symbol;
+    int64_t value;
+    const char *origin; /* what fixed it, for messages */
+} onnx_fixed;
+
+typedef struct onnx_file {
+    const char *path; /* as written in the model */
+    span bytes;
+    const char *full;
+} onnx_file;
+
+typedef struct onnx_importer {
+    compiler *c;
+    const onnx_options *o;
+    const char *path;
+    span bytes; /* the whole file */
+    const pb_model *model;
+    graph_module *module;
+    onnx_opsets opsets;
+    VEC(onnx_missing) missing;
+    VEC(onnx_fixed) fixed;
+    VEC(onnx_file) files;
+    onnx_map reserved; /* names of the main graph: made-up names keep clear of them */
+    graph_value poison; /* stands for results of nodes that failed */
+    graph_value absent; /* stands for inputs of a function that the call leaves out */
+    uint32_t nodes;     /* imported so far */
+    uint32_t nesting;
+} onnx_importer;
+
+/* Where nodes are imported into. */
+typedef struct onnx_env {
+    onnx_importer *im;
+    graph_func *f;
+    onnx_scope *scope;
+    const onnx_frame *frame; /* NULL outside functions */
+    bool top;                /* the main graph: its names are kept */
+} onnx_env;
+
+/* --- the node at hand ----------------------------------------------------------------------------------------------- */
+
+struct onnx_op;
+typedef struct onnx_node {
+    onnx_importer *im;
+    compiler *c;
+    onnx_env *env;
+    graph_func *f;
+    const pb_node *pb;
+    const struct onnx_op *row;
+    int64_t version; /* of the operator set */
+    onnx_attr *attrs;
+    uint32_t n_attrs;
+    graph_value **in; /* NULL: left out */
+    uint32_t n_in;
+    graph_value **out; /* to be filled by the importer */
+    const char **out_names; /* in the IR; NULL: left out */
+    uint32_t first;         /* nodes of f before this one's */
+    uint32_t n_out;
+    src_loc loc;
+    const shape *expect; /* declared shape of the next emitted value, when the type relation alone cannot know it */
+    bool failed;
+} onnx_node;
+
+typedef bool (*onnx_op_fn)(onnx_node *n);
+
+/* A row of onnx_ops.def: operator versions since..until (0: the newest) go to `import`; `target` and `attrs` say what
+ * direct importers map to. */
+typedef struct onnx_op {
+    const char *domain, *name;
+    int64_t since, until;
+    onnx_op_fn import;
+    const char *target;
+    const char *attrs;
+} onnx_op;
+
+const onnx_op *onnx_ops_find(const char *domain, const char *name, int64_t version); /* NULL: missing */
+/* Attributes of the node by a row's list ("a b", "ir<onnx") as the IR operator declares them; out holds op->n_attrs. */
+uint32_t onnx_row_attrs(onnx_node *n, const char *list, const graph_op *op, attr *out);
+void onnx_ops_print(writer *w); /* Markdown table of what is read */
+
+/* --- model and graphs (onnx_model.c, onnx_graph.c, onnx_type.c, onnx_tensor.c) ---------------------------------------- */
+
+const char *onnx_name(onnx_importer *im, span s); /* interned */
+src_loc onnx_loc(const onnx_importer *im);        /* the file alone */
+bool onnx_import_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes);
+/* Initializers and declared types of a graph become visible in env->scope. */
+bool onnx_import_names(onnx_env *env, const pb_graph *g);
+/* The value of a name: from the scope or its parents; initializers are made on demand. NULL: unknown. */
+graph_value *onnx_lookup(onnx_env *env, const char *name);
+void onnx_define(onnx_env *env, const char *name, graph_value *v);
+const char *onnx_domain(onnx_importer *im, span s); /* interned; "" for ai.onnx */
+int64_t onnx_opset_version(const onnx_env *env, const char *domain); /* 0: not imported */
+/* The body of If in place: its results become the node's. */
+bool onnx_inline_branch(onnx_node *n, const pb_graph *g);
+bool onnx_inline_call(onnx_node *n, const pb_function *fn);
+const pb_function *onnx_find_function(onnx_importer *im, const char *domain, const pb_node *node); /* NULL: none */
+/* Names of all values that a graph uses, nested graphs included, its own too; `visit` may see a name more than once. */
+void onnx_visit_uses(onnx_importer *im, const pb_graph *g, void (*visit)(void *ctx, const char *name), void *ctx);
+bool onnx_read_opsets(onnx_importer *im, uint32_t n, pb_opset *const *list, onnx_opsets *out);
+
+/* Fixes of options.fixes, checked against the inputs of the graph. */
+bool onnx_type_fix(onnx_importer *im, const pb_graph *g);
+/* owner: the value's name, for unnamed dimensions and messages. Unknown ranks are kept. */
+bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type *out);
+
+const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_loc loc);
+/* The file that external data names, mapped once; refuses paths that leave the model's folder. */
+bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, onnx_file *out);
+
+/* --- attributes (onnx_attr.c): the value, or `dflt` when the node has none; wrong kinds fail the node ------------------ */
+
+const onnx_attr *onnx_attr_find(onnx_node *n, const char *name);
+bool onnx_has_attr(onnx_node *n, const char *name);
+int64_t onnx_attr_int(onnx_node *n, const char *name, int64_t dflt);
+double onnx_attr_float(onnx_node *n, const char *name, double dflt);
+const char *onnx_attr_string(onnx_node *n, const char *name, const char *dflt); /* interned */
+uint32_t onnx_attr_ints(onnx_node *n, const char *name, const int64_t **out);
+const pb_graph *onnx_attr_graph(onnx_node *n, const char *name);
+const tensor_data *onnx_attr_tensor(onnx_node *n, const char *name); /* NULL: absent or failed */
+dtype onnx_attr_dtype(onnx_node *n, const char *name, dtype dflt);
+/* The ONNX attribute `from` as an IR attribute `to` of the given kind; false when absent or failed. */
+bool onnx_attr_convert(onnx_node *n, const char *from, const char *to, attr_kind kind, attr *out);
+void onnx_attr_warn_unused(onnx_node *n);
+
+/* --- building (onnx_build.c) -------------------------------------------------------------------------------------------- */
+
+bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+graph_value *onnx_in(const onnx_node *n, uint32_t i); /* NULL when left out */
+
+typedef struct onnx_args {
+    const char *op;
+    uint32_t n_in;
+    graph_value *const *in;
+    uint32_t n_attrs;
+    const attr *attrs;
+} onnx_args;
+
+#define ONNX_ARGS(op, n_attrs, attrs, ...)                                                                   \
+    ((onnx_args){(op), (uint32_t)(sizeof((graph_value *[]){__VA_ARGS__}) / sizeof(graph_value *)),           \
+                 (graph_value *[]){__VA_ARGS__}, (n_attrs), (attrs)})
+
+/* One node of the IR, typed; integer results of constants are computed at once, because shapes depend on them. */
+graph_value *onnx_emit(onnx_node *n, onnx_args a);
+/* The same as result i of the node: with the model's name and declared type. */
+graph_value *onnx_result(onnx_node *n, uint32_t i, onnx_args a);
+/* All results of the node in one go (n_out of the IR operator; results beyond n->n_out have no uses). */
+bool onnx_results(onnx_node *n, onnx_args a, uint32_t n_out);
+/* Several results as intermediate values. */
+bool onnx_emit_many(onnx_node *n, onnx_args a, uint32_t n_out, graph_value **out);
+bool onnx_alias(onnx_node *n, uint32_t i, graph_value *v); /* result i is v itself */
+/* Result i, if it was made as an intermediate value of this node, takes the model's name and declared type. */
+bool onnx_settle_result(onnx_node *n, uint32_t i);
+bool onnx_result_constant(onnx_node *n, uint32_t i, const tensor_data *t);
+
+graph_value *onnx_unary(onnx_node *n, const char *op, graph_value *x);
+graph_value *onnx_binary(onnx_node *n, const char *op, graph_value *a, graph_value *b);
+graph_value *onnx_where(onnx_node *n, graph_value *cond, graph_value *a, graph_value *b);
+graph_value *onnx_cast(onnx_node *n, graph_value *x, dtype dt); /* x itself when it has that type */
+graph_value *onnx_reduce(onnx_node *n, const char *op, graph_value *x, uint32_t n_axes, const int64_t *axes, bool keep);
+graph_value *onnx_transpose(onnx_node *n, graph_value *x, uint32_t rank, const int64_t *perm);
+graph_value *onnx_concat(onnx_node *n, uint32_t count, graph_value *const *v, int64_t axis);
+graph_value *onnx_slice(onnx_node *n, graph_value *x, int64_t axis, int64_t from, int64_t to);
+graph_value *onnx_matmul(onnx_node *n, graph_value *a, graph_value *b, bool ta, bool tb, dtype out);
+
+graph_value *onnx_constant(onnx_node *n, const tensor_data *t);
+graph_value *onnx_const_ints(onnx_node *n, uint32_t count, const int64_t *v); /* i64[count] */
+graph_value *onnx_const_int(onnx_node *n, dtype dt, int64_t v);               /* rank 0 */
+graph_value *onnx_const_float(onnx_node *n, dtype dt, double v);              /* rank 0 */
+graph_value *onnx_const_like(onnx_node *n, graph_value *x, double v);         /* rank 0, dtype of x */
+
+/* To the given extents; at most one may be symbolic (it becomes -1). */
+graph_value *onnx_reshape(onnx_node *n, graph_value *x, uint32_t rank, const dim *dims);
+graph_value *onnx_reshape_ints(onnx_node *n, graph_value *x, uint32_t rank, const int64_t *dims);
+graph_value *onnx_expand_dims(onnx_node *n, graph_value *x, uint32_t count, const int64_t *axes); /* sorted, >= 0 */
+/* The shape operand that onnx_reshape uses. */
+graph_value *onnx_shape_operand(onnx_node *n, uint32_t rank, const dim *dims);
+
+/* --- reading values ------------------------------------------------------------------------------------------------------- */
+
+uint32_t onnx_rank(const graph_value *v); /* 0 for NULL and unknown */
+dtype onnx_dtype(const graph_value *v);
+dim onnx_dim(onnx_node *n, const graph_value *v, uint32_t axis); /* 1 when out of range */
+int64_t onnx_static_dim(onnx_node *n, const graph_value *v, uint32_t axis); /* fails the node when symbolic */
+const type *onnx_declared(onnx_node *n, uint32_t i); /* static declared type of result i; NULL: none */
+/* Axis counted from the end when negative; fails when out of range. */
+uint32_t onnx_axis(onnx_node *n, int64_t axis, uint32_t rank);
+/* Constant integers of an operand; false without a message when it is not constant. */
+bool onnx_ints_of(const graph_value *v, int64_t *out, uint32_t *out_n);
+bool onnx_float_of(const graph_value *v, double *out); /* one constant number */
+/* Constant integers, or a message that says that the operand must be constant for now. */
+bool onnx_need_ints(onnx_node *n, graph_value *v, const char *what, int64_t *out, uint32_t *out_n);
+/* Marks axes[0..count) (negative from the end, no repeats) in set[0..rank). */
+bool onnx_axis_set(onnx_node *n, uint32_t count, const int64_t *axes, uint32_t rank, bool *set);
+
+/* Convolution by the node's window attributes (onnx_op_nn.c); bias may be NULL. */
+graph_value *onnx_conv(onnx_node *n, graph_value *x, graph_value *w, graph_value *bias);
+
+/* Importers, one each for a row of onnx_ops.def. */
+#define ONNX_OP(domain, name, since, until, import, target, attrs) bool import(onnx_node *n);
+#include "frontend/onnx/onnx_ops.def"
+#undef ONNX_OP
+#endif

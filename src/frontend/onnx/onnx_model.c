@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model to a module: versions, inputs, nodes, results. Bytes stay mapped: constants point into them. */
+#include "frontend/onnx/onnx_import.h"
+
+#include <string.h>
+
+static bool check_versions(onnx_importer *im)
+{
+    const pb_model *m = im->model;
+    diags *d = &im->c->diags;
+    if (!m->graph) {
+        diag_error(d, DIAG_FORMAT, onnx_loc(im), "not an ONNX model: it holds no graph");
+        diag_hint(d, "is it an ONNX model, and was it copied as a whole?");
+        return false;
+    }
+    if (m->ir_version < ONNX_MIN_IR) {
+        diag_error(d, DIAG_UNSUPPORTED, onnx_loc(im), "IR version %lld is too old; version %d and later are read",
+                   (long long)m->ir_version, ONNX_MIN_IR);
+        diag_hint(d, "convert the model with onnx.version_converter");
+        return false;
+    }
+    if (m->opset_import.len == 0)
+        return diag_error(d, DIAG_FORMAT, onnx_loc(im), "the model imports no operator set");
+    return onnx_read_opsets(im, m->opset_import.len, m->opset_import.data, &im->opsets);
+}
+
+/* Names that made-up names must keep clear of. */
+static void reserve_names(onnx_importer *im, const pb_graph *g)
+{
+    arena *a = &im->c->mem;
+    for (uint32_t i = 0; i < g->input.len; i++)
+        onnx_map_set(a, &im->reserved, onnx_name(im, g->input.data[i]->name), "");
+    for (uint32_t i = 0; i < g->output.len; i++)
+        onnx_map_set(a, &im->reserved, onnx_name(im, g->output.data[i]->name), "");
+    for (uint32_t i = 0; i < g->initializer.len; i++)
+        onnx_map_set(a, &im->reserved, onnx_name(im, g->initializer.data[i]->name), "");
+    for (uint32_t i = 0; i < g->node.len; i++)
+        for (uint32_t k = 0; k < g->node.data[i]->output.len; k++)
+            onnx_map_set(a, &im->reserved, onnx_name(im, g->node.data[i]->output.data[k]), "");
+}
+
+static bool check_input_type(onnx_importer *im, const char *name, const type *t)
+{
+    diags *d = &im->c->diags;
+    if (t->kind != TYPE_TENSOR)
+        return diag_error(d, DIAG_UNSUPPORTED, onnx_loc(im), "input '%s' is not a tensor; only tensors are supported yet", name);
+    if (!dtype_usable(t->dt))
+        return diag_error(d, DIAG_UNSUPPORTED, onnx_loc(im), "input '%s': element type %s is not supported yet", name,
+                          dtype_name(t->dt));
+    if (t->shape.rank < 0) {
+        diag_error(d, DIAG_UNSUPPORTED, onnx_loc(im), "input '%s' has no shape", name);
+        diag_hint(d, "give it one: --shape %s=1x3x224x224", name);
+        return false;
+    }
+    return true;
+}
+
+/* From IR 4 on an initializer that is also an input is the input's default, below it is the input's value: either way it
+ * is bound as a constant, and the input is no longer one. */
+static bool add_inputs(onnx_env *env, const pb_graph *g)
+{
+    onnx_importer *im = env->im;
+    bool ok = true;
+    for (uint32_t i = 0; i < g->input.len; i++) {
+        const char *name = onnx_name(im, g->input.data[i]->name);
+        type t;
+        if (onnx_map_get(&env->scope->initializers, name))
+            continue;
+        if (!*name || onnx_map_get(&env->scope->values, name)) {
+            ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), *name ? "two inputs are named '%s'" : "an input has no name%s",
+                            name);
+            continue;
+        }
+        bool good = onnx_type_read(im, g->input.data[i]->type, name, &t) && check_input_type(im, name, &t);
+        ok = ok && good;
+        onnx_define(env, name, good ? graph_add_param(env->f, name, t) : &im->poison);
+    }
+    return ok;
+}
+
+/* A result carries the model's name: a value that has another one, because it is an input, a constant or another result
+ * as well, is copied. */
+static graph_value *named_result(onnx_env *env, graph_value *v, const char *name)
+{
+    onnx_importer *im = env->im;
+    if (v->name == name)
+        return v;
+    graph_node *n = graph_add_node(env->f, graph_find_op(im->c, "copy"), 1, &v, 0, NULL, 1, &name, v->def ? v->def->loc : onnx_loc(im));
+    return graph_infer_node(im->c, n) ? n->outputs[0] : NULL;
+}
+
+static bool add_results(onnx_env *env, const pb_graph *g)
+{
+    onnx_importer *im = env->im;
+    bool ok = true;
+    for (uint32_t i = 0; i < g->output.len; i++) {
+        const char *name = onnx_name(im, g->output.data[i]->name);
+        graph_value *v = onnx_lookup(env, name);
+        if (!v)
+            ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "nothing makes the model's output '%s'", name);
+        if (!v || v == &im->poison)
+            continue;
+        v = named_result(env, v, name);
+        if (v)
+            graph_add_result(env->f, v);
+        ok = ok && v;
+    }
+    if (g->output.len == 0)
+        ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "the model has no outputs");
+    return ok;
+}
+
+static void report_missing(onnx_importer *im)
+{
+    writer w;
+    if (im->missing.len == 0)
+        return;
+    writer_init(&w, &im->c->mem);
+    for (uint32_t i = 0; i < im->missing.len; i++) {
+        const onnx_missing *m = &im->missing.data[i];
+        w_fmt(&w, "%s%s%s%s-%lld (%u node%s: %s%s)", i ? "; " : "", m->domain, *m->domain ? "." : "", m->op, (long long)m->version,
+              m->count, m->count > 1 ? "s" : "", m->nodes, m->count > 4 ? ", ..." : "");
+    }
+    diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "operators that are not supported yet: %s", w.data);
+    diag_hint(&im->c->diags, "docs/onnx-front-end.md lists what is supported");
+}
+
+bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *o, graph_module **out)
+{
+    onnx_importer im = {.c = c, .o = o, .path = path, .bytes = bytes};
+    uint32_t errors = c->diags.errors;
+    pb_model *model = NULL;
+    *out = NULL;
+    if (!onnx_wire_model(c, path, bytes, &model))
+        return false;
+    im.model = model;
+    if (!check_versions(&im) || !onnx_type_fix(&im, model->graph))
+        return false;
+    const pb_graph *g = model->graph;
+    onnx_scope scope = {0};
+    im.module = graph_module_new(c);
+    onnx_env env = {.im = &im, .f = graph_func_new(im.module, "main"), .scope = &scope, .top = true};
+    reserve_names(&im, g);
+    bool ok = onnx_import_names(&env, g);
+    ok &= add_inputs(&env, g);
+    ok = onnx_import_nodes(&env, g->node.len, g->node.data) && ok;
+    ok = add_results(&env, g) && ok;
+    report_missing(&im);
+    if (!ok || c->diags.errors != errors)
+        return false;
+    *out = im.module;
+    return true;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Importers of convolution, pooling, matrix products and recurrences. auto_pad is resolved here into pads. */
+#include "frontend/onnx/onnx_import.h"
+
+#include <string.h>
+
+#define MAX_SPATIAL 8u
+
+/* --- windows --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct window {
+    uint32_t n; /* spatial axes */
+    int64_t kernel[MAX_SPATIAL], stride[MAX_SPATIAL], dilation[MAX_SPATIAL], pads[2 * MAX_SPATIAL];
+} window;
+
+static void read_list(onnx_node *n, const char *name, uint32_t want, int64_t dflt, int64_t least, int64_t *out)
+{
+    const int64_t *v = NULL;
+    uint32_t len = onnx_attr_ints(n, name, &v);
+    if (len != 0 && len != want)
+        onnx_fail(n, DIAG_FORMAT, "%s has %u entries; %u are needed", name, len, want);
+    for (uint32_t i = 0; i < want && !n->failed; i++) {
+        out[i] = len ? v[i] : dflt;
+        if (out[i] < least || out[i] > INT32_MAX)
+            onnx_fail(n, DIAG_FORMAT, "%s[%u] is %lld, out of range", name, i, (long long)out[i]);
+    }
+}
+
+/* ONNX auto_pad: as many outputs as ceil(extent / stride); the odd one at the end (SAME_UPPER) or the beginning. */
+static void pad_same(onnx_node *n, graph_value *x, window *w, bool upper)
+{
+    for (uint32_t i = 0; i < w->n && !n->failed; i++) {
+        int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1, total = reach - w->stride[i];
+        if (w->stride[i] != 1) {
+            int64_t in = onnx_static_dim(n, x, 2 + i);
+            total = ((in + w->stride[i] - 1) / w->stride[i] - 1) * w->stride[i] + reach - in;
+        }
+        total = total < 0 ? 0 : total;
+        w->pads[i] = upper ? total / 2 : total - total / 2;
+        w->pads[w->n + i] = total - w->pads[i];
+    }
+}
+
+/* Everything but the kernel, which the caller sets before or leaves to the attribute. */
+static bool read_window(onnx_node *n, graph_value *x, bool own_kernel, window *w)
+{
+    const char *ap = onnx_attr_string(n, "auto_pad", "NOTSET");
+    uint32_t rank = onnx_rank(x);
+    if (rank < 3 || rank > 5)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "data of %u dimensions; 1 to 3 spatial axes are supported", rank);
+    w->n = rank - 2;
+    if (!own_kernel && !onnx_has_attr(n, "kernel_shape"))
+        return onnx_fail(n, DIAG_FORMAT, "attribute 'kernel_shape' is missing");
+    int64_t kernel[MAX_SPATIAL];
+    read_list(n, "kernel_shape", w->n, 1, 1, kernel);
+    if (!own_kernel)
+        memcpy(w->kernel, kernel, sizeof kernel);
+    read_list(n, "strides", w->n, 1, 1, w->stride);
+    read_list(n, "dilations", w->n, 1, 1, w->dilation);
+    read_list(n, "pads", 2 * w->n, 0, 0, w->pads);
+    if (n->failed)
+        return false;
+    if (strcmp(ap, "SAME_UPPER") == 0 || strcmp(ap, "SAME_LOWER") == 0)
+        pad_same(n, x, w, strcmp(ap, "SAME_UPPER") == 0);
+    else if (strcmp(ap, "VALID") == 0)
+        memset(w->pads, 0, sizeof w->pads);
+    else if (strcmp(ap, "NOTSET") != 0 && *ap)
+        onnx_fail(n, DIAG_FORMAT, "auto_pad '%s' is not known", ap);
+    return !n->failed;
+}
+
+static const char *with_rank(onnx_node *n, const char *stem, uint32_t spatial, const char *tail)
+{
+    return arena_printf(&n->c->mem, "%s%ud%s", stem, spatial, tail);
+}
+
+/* --- convolution ------------------------------------------------------------------------------------------------------------ */
+
+/* One value per channel, laid out for broadcasting over N, C, spatial. */
+static graph_value *per_channel(onnx_node *n, graph_value *v, uint32_t spatial)
+{
+    int64_t ones[MAX_SPATIAL];
+    for (uint32_t i = 0; i < spatial; i++)
+        ones[i] = 1 + i;
+    if (onnx_rank(v) != 1)
+        return onnx_fail(n, DIAG_TYPE, "one value per channel is needed, not %u dimensions", onnx_rank(v)), NULL;
+    return onnx_expand_dims(n, v, spatial, ones);
+}
+
+static bool conv_kernel(onnx_node *n, graph_value *w, window *win)
+{
+    uint32_t rank = onnx_rank(w);
+    if (rank < 3 || rank > 5)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "weights of %u dimensions; 1 to 3 spatial axes are supported", rank);
+    for (uint32_t i = 0; i + 2 < rank; i++)
+        win->kernel[i] = onnx_static_dim(n, w, 2 + i);
+    return !n->failed;
+}
+
+graph_value *onnx_conv(onnx_node *n, graph_value *x, graph_value *w, graph_value *bias)
+{
+    window win = {0};
+    if (!conv_kernel(n, w, &win) || !read_window(n, x, true, &win))
+        return NULL;
+    compiler *c = n->c;
+    attr a[4] = {attr_ints(c, "strides", win.n, win.stride), attr_ints(c, "pads", 2 * win.n, win.pads),
+                 attr_ints(c, "dilations", win.n, win.dilation), attr_int(c, "groups", onnx_attr_int(n, "group", 1))};
+    graph_value *y = onnx_emit(n, ONNX_ARGS(with_rank(n, "nn.conv", win.n, ""), 4, a, x, w));
+    return bias ? onnx_binary(n, "add", y, per_channel(n, bias, win.n)) : y;
+}
+
+bool onnx_op_conv(onnx_node *n)
+{
+    return onnx_alias(n, 0, onnx_conv(n, onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2)));
+}
+
+bool onnx_op_conv_transpose(onnx_node *n)
+{
+    graph_value *x = onnx_in(n, 0), *w = onnx_in(n, 1);
+    compiler *c = n->c;
+    uint32_t spatial = onnx_rank(x) - 2, count = 2;
+    attr a[8] = {attr_int(c, "groups", onnx_attr_int(n, "group", 1)),
+                 attr_string(c, "auto_pad", onnx_attr_string(n, "auto_pad", "NOTSET"))};
+    static const char *const lists[] = {"strides", "pads", "dilations", "output_padding", "output_shape"};
+    if (onnx_rank(x) < 3 || onnx_rank(x) > 5)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "data of %u dimensions; 1 to 3 spatial axes are supported", onnx_rank(x));
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        if (onnx_attr_convert(n, lists[i], lists[i], ATTR_INTS, &a[count]))
+            count++;
+    (void)onnx_has_attr(n, "kernel_shape"); /* the weights have it too */
+    graph_value *y = onnx_emit(n, ONNX_ARGS(with_rank(n, "nn.conv", spatial, "_transpose"), count, a, x, w));
+    if (onnx_in(n, 2))
+        y = onnx_binary(n, "add", y, per_channel(n, onnx_in(n, 2), spatial));
+    return onnx_alias(n, 0, y);
+}
+
+/* --- pooling ------------------------------------------------------------------------------------------------------------------ */
+
+static uint32_t pool_attrs(onnx_node *n, const window *w, attr *a)
+{
+    compiler *c = n->c;
+    a[0] = attr_ints(c, "pool_size", w->n, w->kernel);
+    a[1] = attr_ints(c, "strides", w->n, w->stride);
+    a[2] = attr_ints(c, "pads", 2 * w->n, w->pads);
+    a[3] = attr_ints(c, "dilations", w->n, w->dilation);
+    a[4] = attr_int(c, "ceil_mode", onnx_attr_int(n, "ceil_mode", 0));
+    return 5;
+}
+
+/* LpPool-1 has a float p. */
+static int64_t norm_order(onnx_node *n)
+{
+    if (n->version >= 2)
+        return onnx_attr_int(n, "p", 2);
+    double p = onnx_attr_float(n, "p", 2);
+    if (p < 1 || p > 64 || p != (double)(int64_t)p)
+        onnx_fail(n, DIAG_UNSUPPORTED, "p must be a whole number");
+    return n->failed ? 2 : (int64_t)p;
+}
+
+/* target: stem of the operator; attrs: the one attribute that it has beside the window. */
+bool onnx_op_pool(onnx_node *n)
+{
+    window w = {0};
+    attr a[6];
+    graph_value *x = onnx_in(n, 0);
+    bool lp = strcmp(n->row->attrs, "p") == 0;
+    if (!read_window(n, x, false, &w))
+        return false;
+    uint32_t count = pool_attrs(n, &w, a);
+    a[count++] = attr_int(n->c, n->row->attrs, lp ? norm_order(n) : onnx_attr_int(n, n->row->attrs, 0));
+    onnx_result(n, 0, ONNX_ARGS(with_rank(n, n->row->target, w.n, ""), count, a, x));
+    return !n->failed;
+}
+
+bool onnx_op_max_pool(onnx_node *n)
+{
+    window w = {0};
+    attr a[6];
+    graph_value *x = onnx_in(n, 0);
+    if (!read_window(n, x, false, &w))
+        return false;
+    uint32_t count = pool_attrs(n, &w, a);
+    int64_t order = onnx_attr_int(n, "storage_order", 0);
+    onnx_result(n, 0, ONNX_ARGS(with_rank(n, "nn.max_pool", w.n, ""), count, a, x));
+    if (n->n_out > 1 && n->out_names[1]) {
+        a[count++] = attr_int(n->c, "storage_order", order);
+        onnx_result(n, 1, ONNX_ARGS("nn.max_pool_indices", count, a, x));
+    }
+    return !n->failed;
+}
+
+static graph_value *reduce_spatial(onnx_node *n, const char *op, graph_value *x)
+{
+    int64_t axes[TYPE_MAX_RANK];
+    uint32_t rank = onnx_rank(x);
+    if (rank < 3)
+        return onnx_fail(n, DIAG_TYPE, "data of %u dimensions has no spatial axes", rank), NULL;
+    for (uint32_t i = 2; i < rank; i++)
+        axes[i - 2] = i;
+    return onnx_reduce(n, op, x, rank - 2, axes, true);
+}
+
+bool onnx_op_global_pool(onnx_node *n)
+{
+    return onnx_alias(n, 0, reduce_spatial(n, n->row->target, onnx_in(n, 0)));
+}
+
+bool onnx_op_global_lp_pool(onnx_node *n)
+{
+    graph_value *x = onnx_unary(n, "abs", onnx_in(n, 0));
+    double p = n->version >= 2 ? (double)onnx_attr_int(n, "p", 2) : onnx_attr_float(n, "p", 2);
+    graph_value *e = onnx_const_like(n, x, p), *root = onnx_const_like(n, x, 1 / p);
+    graph_value *s = reduce_spatial(n, "sum", p == 2 ? onnx_binary(n, "multiply", x, x) : onnx_binary(n, "power", x, e));
+    return onnx_alias(n, 0, p == 2 ? onnx_unary(n, "sqrt", s) : onnx_binary(n, "power", s, root));
+}
+
+/* --- products ------------------------------------------------------------------------------------------------------------------- */
+
+static graph_value *scaled(onnx_node *n, graph_value *v, double by)
+{
+    return by == 1 ? v : onnx_binary(n, "multiply", v, onnx_const_like(n, v, by));
+}
+
+bool onnx_op_gemm(onnx_node *n)
+{
+    graph_value *a = onnx_in(n, 0), *b = onnx_in(n, 1), *c = onnx_in(n, 2);
+    double alpha = onnx_attr_float(n, "alpha", 1), beta = onnx_attr_float(n, "beta", 1);
+    bool ta = onnx_attr_int(n, "transA", 0) != 0, tb = onnx_attr_int(n, "transB", 0) != 0;
+    (void)onnx_attr_int(n, "broadcast", 0); /* below version 7; the shapes say it */
+    if (onnx_rank(a) != 2 || onnx_rank(b) != 2)
+        return onnx_fail(n, DIAG_TYPE, "A and B must be matrices");
+    graph_value *y = scaled(n, onnx_matmul(n, a, b, ta, tb, DT_NONE), alpha);
+    if (c && beta != 0)
+        y = onnx_binary(n, "add", y, scaled(n, c, beta));
+    return onnx_alias(n, 0, y);
+}
+
+/* --- recurrences -------------------------------------------------------------------------------------------------------------- */
+
+bool onnx_op_rnn(onnx_node *n)
+{
+    const graph_op *op = graph_find_op(n->c, n->row->target);
+    attr *a = arena_array(&n->c->mem, attr, op->n_attrs + 1);
+    uint32_t count = onnx_row_attrs(n, n->row->attrs, op, a);
+    graph_value *r = onnx_in(n, 2);
+    if (!r || onnx_rank(r) != 3)
+        return onnx_fail(n, DIAG_TYPE, "R must have three dimensions");
+    int64_t hidden = onnx_static_dim(n, r, 2);
+    if (onnx_attr_int(n, "hidden_size", hidden) != hidden)
+        return onnx_fail(n, DIAG_TYPE, "hidden_size is not the extent %lld of R", (long long)hidden);
+    a[count++] = attr_int(n->c, "hidden_size", hidden);
+    return onnx_results(n, (onnx_args){op->name, n->n_in, n->in, count, a}, (uint32_t)op->max_out);
+}

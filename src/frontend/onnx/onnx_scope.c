@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Maps from interned names, and the scopes made of them. Keys compare by pointer. */
+#include "frontend/onnx/onnx_import.h"
+
+static uint32_t slot_of(const onnx_map *m, const char *key)
+{
+    uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
+    uint32_t i = (uint32_t)(h >> 32) & (m->cap - 1);
+    while (m->keys[i] && m->keys[i] != key)
+        i = (i + 1) & (m->cap - 1);
+    return i;
+}
+
+const void *onnx_map_get(const onnx_map *m, const char *key)
+{
+    if (m->cap == 0)
+        return NULL;
+    uint32_t i = slot_of(m, key);
+    return m->keys[i] ? m->values[i] : NULL;
+}
+
+static void grow(arena *a, onnx_map *m)
+{
+    onnx_map old = *m;
+    m->cap = old.cap ? old.cap * 2 : 16;
+    m->keys = arena_array(a, const char *, m->cap);
+    m->values = arena_array(a, const void *, m->cap);
+    for (uint32_t i = 0; i < old.cap; i++)
+        if (old.keys[i]) {
+            uint32_t j = slot_of(m, old.keys[i]);
+            m->keys[j] = old.keys[i];
+            m->values[j] = old.values[i];
+        }
+}
+
+void onnx_map_set(arena *a, onnx_map *m, const char *key, const void *value)
+{
+    if (m->len * 2 >= m->cap)
+        grow(a, m);
+    uint32_t i = slot_of(m, key);
+    m->len += m->keys[i] == NULL;
+    m->keys[i] = key;
+    m->values[i] = value;
+}

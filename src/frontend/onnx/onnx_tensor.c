@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TensorProto to constants. raw_data, packed float_data and external data stay where they are in the mapped files; the
+ * narrow types that ONNX keeps in int32_data are converted. Sizes are checked before anything is touched. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "frontend/onnx/onnx_import.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIELD_SEGMENT = 3, FIELD_RAW = 9 }; /* of TensorProto */
+
+typedef struct tensor_reader {
+    onnx_importer *im;
+    const pb_tensor *pb;
+    src_loc loc;
+    const char *name;
+    dtype dt;
+    int64_t count;
+    size_t bytes; /* count * element size */
+} tensor_reader;
+
+static const tensor_data *fail(tensor_reader *r, diag_code code, const char *what)
+{
+    diag_error(&r->im->c->diags, code, r->loc, "tensor '%s' (byte %" PRIu64 "): %s", r->name, r->pb->at, what);
+    return NULL;
+}
+
+static const tensor_data *make(tensor_reader *r, const uint8_t *data, const char *file, uint64_t offset)
+{
+    compiler *c = r->im->c;
+    tensor_data *t = arena_new(&c->mem, tensor_data);
+    *t = *tensor_dense(c, r->dt, r->pb->dims.len, r->pb->dims.data, data);
+    t->file = file;
+    t->offset = offset;
+    return t;
+}
+
+static bool read_head(tensor_reader *r)
+{
+    const pb_tensor *pb = r->pb;
+    if (!dtype_from_onnx(pb->data_type, &r->dt) || r->dt == DT_NONE)
+        return fail(r, DIAG_FORMAT, "it has no known element type") != NULL;
+    if (pb->dims.len > TYPE_MAX_RANK)
+        return fail(r, DIAG_UNSUPPORTED, "more than 16 dimensions") != NULL;
+    r->count = 1;
+    bool overflow = false;
+    for (uint32_t i = 0; i < pb->dims.len; i++) {
+        if (pb->dims.data[i] < 0)
+            return fail(r, DIAG_FORMAT, "a dimension is negative") != NULL;
+        overflow |= !i64_mul(r->count, pb->dims.data[i], &r->count);
+    }
+    if (!dtype_usable(r->dt)) {
+        diag_error(&r->im->c->diags, DIAG_UNSUPPORTED, r->loc, "tensor '%s': element type %s is not supported yet", r->name,
+                   dtype_name(r->dt));
+        return false;
+    }
+    if (overflow || !size_mul((size_t)r->count, dtype_bytes(r->dt), &r->bytes))
+        return fail(r, DIAG_FORMAT, "its dimensions are too large") != NULL;
+    return true;
+}
+
+/* --- external data ---------------------------------------------------------------------------------------------------- */
+
+static bool entry_number(tensor_reader *r, const pb_entry *e, uint64_t *out)
+{
+    char text[24] = {0}, *end = NULL;
+    if (e->value.len == 0 || e->value.len >= sizeof text)
+        return fail(r, DIAG_FORMAT, "offset or length of its external data is not a number") != NULL;
+    memcpy(text, e->value.data, e->value.len);
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (errno || *end || text[0] < '0' || text[0] > '9')
+        return fail(r, DIAG_FORMAT, "offset or length of its external data is not a number") != NULL;
+    return true;
+}
+
+/* Real paths are compared, so that neither "..", nor an absolute path, nor a symbolic link leads out of the folder. */
+static bool is_inside(onnx_importer *im, const char *full)
+{
+    char *dir = realpath(path_dir(&im->c->mem, im->path), NULL);
+    char *file = realpath(full, NULL);
+    bool ok = false;
+    if (dir && file) {
+        size_t n = strlen(dir);
+        ok = strncmp(dir, file, n) == 0 && (file[n] == '/' || strcmp(dir, "/") == 0);
+    }
+    free(dir);
+    free(file);
+    return ok;
+}
+
+static bool leaves_folder(const char *location)
+{
+    if (location[0] == '/' || location[0] == '\\' || location[0] == '\0' || (location[0] && location[1] == ':'))
+        return true;
+    for (const char *p = location; p; p = strchr(p, '/'), p = p ? p + 1 : NULL)
+        if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\\' || p[2] == '\0'))
+            return true;
+    return false;
+}
+
+bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, onnx_file *out)
+{
+    compiler *c = im->c;
+    for (uint32_t i = 0; i < im->files.len; i++)
+        if (strcmp(im->files.data[i].path, location) == 0) {
+            *out = im->files.data[i];
+            return true;
+        }
+    onnx_file f = {.path = location};
+    const char *outside = "external data '%s' is refused: it must be a file under the model's folder";
+    if (leaves_folder(location))
+        return diag_error(&c->diags, DIAG_FORMAT, loc, outside, location);
+    f.full = path_join(&c->mem, path_dir(&c->mem, im->path), location);
+    if (file_exists(f.full) && !is_inside(im, f.full))
+        return diag_error(&c->diags, DIAG_FORMAT, loc, outside, location);
+    if (!file_map(&c->diags, &c->mem, f.full, &f.bytes))
+        return false;
+    vec_push(&c->mem, &im->files, f);
+    *out = f;
+    return true;
+}
+
+static const tensor_data *read_external(tensor_reader *r)
+{
+    const char *location = NULL;
+    uint64_t offset = 0, length = r->bytes;
+    for (uint32_t i = 0; i < r->pb->external_data.len; i++) {
+        const pb_entry *e = r->pb->external_data.data[i];
+        const char *key = onnx_name(r->im, e->key);
+        if (strcmp(key, "location") == 0)
+            location = onnx_name(r->im, e->value);
+        else if (strcmp(key, "offset") == 0 && !entry_number(r, e, &offset))
+            return NULL;
+        else if (strcmp(key, "length") == 0 && !entry_number(r, e, &length))
+            return NULL;
+    }
+    if (!location)
+        return fail(r, DIAG_FORMAT, "its external data names no file");
+    onnx_file f;
+    if (!onnx_external_open(r->im, location, r->loc, &f))
+        return NULL;
+    if (length != r->bytes)
+        return fail(r, DIAG_FORMAT, "its external data has not the length that its dimensions ask for");
+    if (offset > f.bytes.len || length > f.bytes.len - offset)
+        return fail(r, DIAG_FORMAT, "its external data goes beyond the end of the file");
+    return make(r, f.bytes.data + offset, f.full, offset);
+}
+
+/* --- data inside the model ---------------------------------------------------------------------------------------------- */
+
+static const tensor_data *read_numbers(tensor_reader *r, pb_numbers v, size_t width, const char *file, const uint8_t *base, size_t len)
+{
+    if (v.len / width != (size_t)r->count)
+        return fail(r, DIAG_FORMAT, "the number of values is not what its dimensions ask for");
+    bool in_file = v.data >= base && v.data < base + len;
+    return make(r, v.data, in_file ? file : NULL, in_file ? (uint64_t)(v.data - base) : 0);
+}
+
+static const tensor_data *read_ints(tensor_reader *r, const pb_ints *v)
+{
+    if ((int64_t)v->len != r->count)
+        return fail(r, DIAG_FORMAT, "the number of values is not what its dimensions ask for");
+    size_t width = dtype_bytes(r->dt);
+    bool bits = r->dt == DT_F16 || r->dt == DT_BF16; /* int32_data holds their bit patterns */
+    uint8_t *data = arena_try_alloc(&r->im->c->mem, r->bytes, 64);
+    if (!data)
+        return fail(r, DIAG_ENVIRONMENT, "not enough memory");
+    for (uint32_t i = 0; i < v->len; i++) {
+        uint16_t u = (uint16_t)v->data[i];
+        if (bits)
+            memcpy(data + i * width, &u, 2);
+        else
+            dtype_store_i64(r->dt, data + i * width, r->dt == DT_BOOL ? v->data[i] != 0 : v->data[i]);
+    }
+    return make(r, data, NULL, 0);
+}
+
+static const tensor_data *read_inside(tensor_reader *r, span file)
+{
+    const pb_tensor *pb = r->pb;
+    const uint8_t *base = file.data;
+    if (pb_has(pb->has, FIELD_RAW) && (pb->raw_data.len > 0 || r->count == 0)) {
+        if (pb->raw_data.len != r->bytes)
+            return fail(r, DIAG_FORMAT, "raw_data has not the length that its dimensions ask for");
+        return make(r, pb->raw_data.data, r->im->path, base ? (uint64_t)(pb->raw_data.data - base) : 0);
+    }
+    switch (r->dt) {
+    case DT_F32: return read_numbers(r, pb->float_data, 4, r->im->path, base, file.len);
+    case DT_F64: return read_numbers(r, pb->double_data, 8, r->im->path, base, file.len);
+    case DT_I64: return read_ints(r, &pb->int64_data);
+    case DT_U32:
+    case DT_U64: return read_ints(r, &pb->uint64_data);
+    case DT_U8:
+    case DT_I8:
+    case DT_U16:
+    case DT_I16:
+    case DT_I32:
+    case DT_BOOL:
+    case DT_F16:
+    case DT_BF16: return read_ints(r, &pb->int32_data);
+    case DT_NONE:
+    case DT_STRING:
+    case DT_C64:
+    case DT_C128:
+    case DT_F8E4M3FN:
+    case DT_F8E4M3FNUZ:
+    case DT_F8E5M2:
+    case DT_F8E5M2FNUZ:
+    case DT_U4:
+    case DT_I4:
+    case DT_F4E2M1:
+    case DT_F8E8M0:
+    case DT_U2:
+    case DT_I2:
+    case DT_HANDLE:
+    case DT_COUNT: break; /* not usable: read_head has said so */
+    }
+    return NULL;
+}
+
+const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_loc loc)
+{
+    tensor_reader r = {.im = im, .pb = t, .loc = loc, .name = onnx_name(im, t->name)};
+    if (!read_head(&r))
+        return NULL;
+    if (pb_has(t->has, FIELD_SEGMENT))
+        return fail(&r, DIAG_UNSUPPORTED, "tensors in segments are not supported");
+    return t->data_location == 1 ? read_external(&r) : read_inside(&r, im->bytes);
+}
+
+bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **out_name, const tensor_data **out)
+{
+    onnx_importer im = {.c = c, .path = path, .bytes = bytes};
+    pb_tensor *t = NULL;
+    *out = NULL;
+    *out_name = "";
+    if (!onnx_wire_tensor(c, path, bytes, &t))
+        return false;
+    *out_name = onnx_name(&im, t->name);
+    *out = onnx_tensor_read(&im, t, onnx_loc(&im));
+    return *out != NULL;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TypeProto to types, and the extents that the caller fixes (--dim, --shape). A dimension is a number, a symbol by its
+ * dim_param, or, unnamed, a symbol made of the value's name and the axis. */
+#include "frontend/onnx/onnx_import.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The IR's text wants symbols to be identifiers. */
+static const char *symbol_name(onnx_importer *im, span s)
+{
+    writer w;
+    writer_init(&w, &im->c->mem);
+    for (size_t i = 0; i < s.len && s.data[i]; i++) {
+        char ch = (char)s.data[i];
+        bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
+        bool digit = ch >= '0' && ch <= '9';
+        if (digit && i == 0)
+            w_str(&w, "_");
+        w_fmt(&w, "%c", letter || digit ? ch : '_');
+    }
+    return intern_n(im->c->names, w.data ? w.data : "", w.len);
+}
+
+static const onnx_fixed *find_fixed(const onnx_importer *im, const char *symbol)
+{
+    for (uint32_t i = 0; i < im->fixed.len; i++)
+        if (im->fixed.data[i].symbol == symbol)
+            return &im->fixed.data[i];
+    return NULL;
+}
+
+static dim read_dim(onnx_importer *im, const pb_dimension *d, const char *owner, uint32_t axis)
+{
+    compiler *c = im->c;
+    if (pb_has(d->has, 1) && d->dim_value >= 0) /* some exporters write -1 for "any" */
+        return dim_const(c, d->dim_value);
+    const char *name = symbol_name(im, d->dim_param);
+    if (!*name) {
+        const char *made = arena_printf(&c->mem, "%s_%u", owner, axis);
+        name = symbol_name(im, (span){(const uint8_t *)made, strlen(made)});
+    }
+    const onnx_fixed *f = find_fixed(im, name);
+    return f ? dim_const(c, f->value) : dim_symbol(c, name, -1);
+}
+
+static const onnx_dim_fix *input_fix(const onnx_importer *im, const char *owner)
+{
+    for (uint32_t i = 0; im->o && i < im->o->n_fixes; i++)
+        if (im->o->fixes[i].is_input && strcmp(im->o->fixes[i].name, owner) == 0)
+            return &im->o->fixes[i];
+    return NULL;
+}
+
+static bool read_shape(onnx_importer *im, const pb_tensor_shape *s, const char *owner, shape *out)
+{
+    dim d[TYPE_MAX_RANK];
+    *out = (shape){.rank = -1};
+    if (!s)
+        return true;
+    if (s->dim.len > TYPE_MAX_RANK)
+        return diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "'%s' has %u dimensions; 16 are supported", owner,
+                          s->dim.len);
+    for (uint32_t i = 0; i < s->dim.len; i++)
+        d[i] = read_dim(im, s->dim.data[i], owner, i);
+    *out = shape_make(im->c, s->dim.len, d);
+    return true;
+}
+
+static bool read_tensor_type(onnx_importer *im, const pb_tensor_type *t, const char *owner, type *out)
+{
+    dtype dt = DT_NONE;
+    shape s;
+    if (!dtype_from_onnx(t->elem_type, &dt))
+        return diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "'%s' (byte %" PRIu64 "): no element type has the code %" PRId64,
+                          owner, t->at, t->elem_type);
+    if (!read_shape(im, t->shape, owner, &s))
+        return false;
+    const onnx_dim_fix *f = input_fix(im, owner);
+    if (f && im->o && !t->shape)
+        s = shape_const(im->c, f->rank, f->dims);
+    *out = type_tensor(dt, s);
+    return true;
+}
+
+static bool read_type(onnx_importer *im, const pb_type *t, const char *owner, uint32_t depth, type *out);
+
+static bool read_elem(onnx_importer *im, const pb_type *t, const char *owner, uint32_t depth, type_kind kind, type *out)
+{
+    type *elem = arena_new(&im->c->mem, type);
+    if (!t || !read_type(im, t, owner, depth + 1, elem))
+        return false;
+    *out = (type){.kind = kind, .elem = elem};
+    return true;
+}
+
+static bool read_type(onnx_importer *im, const pb_type *t, const char *owner, uint32_t depth, type *out)
+{
+    *out = (type){0};
+    if (t->tensor_type)
+        return read_tensor_type(im, t->tensor_type, owner, out);
+    if (t->sequence_type && depth < 8)
+        return read_elem(im, t->sequence_type->elem_type, owner, depth, TYPE_SEQUENCE, out);
+    if (t->optional_type && depth < 8)
+        return read_elem(im, t->optional_type->elem_type, owner, depth, TYPE_OPTIONAL, out);
+    return true; /* maps and sparse tensors have no type here */
+}
+
+bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type *out)
+{
+    *out = (type){0};
+    return !t || read_type(im, t, owner, 0, out);
+}
+
+/* --- fixing ---------------------------------------------------------------------------------------------------------- */
+
+static bool fix_symbol(onnx_importer *im, const char *symbol, int64_t value, const char *origin)
+{
+    const onnx_fixed *old = find_fixed(im, symbol);
+    if (old && old->value != value)
+        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "dimension '%s' cannot be both %" PRId64 " (%s) and %" PRId64 " (%s)",
+                          symbol, old->value, old->origin, value, origin);
+    if (!old)
+        vec_push(&im->c->mem, &im->fixed, (onnx_fixed){symbol, value, origin});
+    return true;
+}
+
+static const pb_value_info *find_input(onnx_importer *im, const pb_graph *g, const char *name)
+{
+    for (uint32_t i = 0; i < g->input.len; i++)
+        if (onnx_name(im, g->input.data[i]->name) == intern(im->c->names, name))
+            return g->input.data[i];
+    return NULL;
+}
+
+static bool fix_input(onnx_importer *im, const onnx_dim_fix *f, const pb_value_info *v)
+{
+    const pb_tensor_shape *s = v->type && v->type->tensor_type ? v->type->tensor_type->shape : NULL;
+    if (!s)
+        return true;
+    if (s->dim.len != f->rank)
+        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "input '%s' has %u dimensions; the shape given has %u", f->name,
+                          s->dim.len, f->rank);
+    bool ok = true;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        dim d = read_dim(im, s->dim.data[i], f->name, i);
+        int64_t have = 0;
+        const char *symbol = dim_symbol_name(d);
+        if (symbol)
+            ok &= fix_symbol(im, symbol, f->dims[i], arena_printf(&im->c->mem, "shape of %s", f->name));
+        else if (dim_is_const(d, &have) && have != f->dims[i])
+            ok = diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
+                            "input '%s' has extent %" PRId64 " at axis %u; the shape given says %" PRId64, f->name, have, i, f->dims[i]);
+    }
+    return ok;
+}
+
+/* Names of the inputs, or of the symbols in their shapes, for messages. */
+static const char *list_names(onnx_importer *im, const pb_graph *g, bool inputs)
+{
+    writer w;
+    onnx_map seen = {0};
+    writer_init(&w, &im->c->mem);
+    for (uint32_t i = 0; i < g->input.len; i++) {
+        const pb_value_info *v = g->input.data[i];
+        const char *name = onnx_name(im, v->name);
+        const pb_tensor_shape *s = v->type && v->type->tensor_type ? v->type->tensor_type->shape : NULL;
+        if (inputs)
+            w_fmt(&w, "%s%s", w.len ? ", " : "", name);
+        for (uint32_t k = 0; !inputs && s && k < s->dim.len && k < TYPE_MAX_RANK; k++) {
+            const char *symbol = dim_symbol_name(read_dim(im, s->dim.data[k], name, k));
+            if (symbol && !onnx_map_get(&seen, symbol)) {
+                onnx_map_set(&im->c->mem, &seen, symbol, symbol);
+                w_fmt(&w, "%s%s", w.len ? ", " : "", symbol);
+            }
+        }
+    }
+    return w.len ? w.data : "none";
+}
+
+static bool symbol_exists(onnx_importer *im, const pb_graph *g, const char *symbol)
+{
+    for (uint32_t i = 0; i < g->input.len; i++) {
+        const pb_value_info *v = g->input.data[i];
+        const pb_tensor_shape *s = v->type && v->type->tensor_type ? v->type->tensor_type->shape : NULL;
+        for (uint32_t k = 0; s && k < s->dim.len && k < TYPE_MAX_RANK; k++)
+            if (dim_symbol_name(read_dim(im, s->dim.data[k], onnx_name(im, v->name), k)) == symbol)
+                return true;
+    }
+    return false;
+}
+
+static bool fix_one(onnx_importer *im, const pb_graph *g, const onnx_dim_fix *f)
+{
+    for (uint32_t i = 0; i < f->rank; i++)
+        if (f->dims[i] < 0)
+            return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "'%s': an extent cannot be negative", f->name);
+    if (f->is_input) {
+        const pb_value_info *v = find_input(im, g, f->name);
+        return v ? fix_input(im, f, v)
+                 : diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "the model has no input '%s'; its inputs are: %s", f->name,
+                              list_names(im, g, true));
+    }
+    const char *symbol = symbol_name(im, (span){(const uint8_t *)f->name, strlen(f->name)});
+    const onnx_fixed *old = find_fixed(im, symbol);
+    if (!old && !symbol_exists(im, g, symbol))
+        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "the model has no dimension '%s'; those that can be fixed are: %s",
+                          f->name, list_names(im, g, false));
+    return fix_symbol(im, symbol, f->dims[0], arena_printf(&im->c->mem, "dimension %s", f->name));
+}
+
+bool onnx_type_fix(onnx_importer *im, const pb_graph *g)
+{
+    bool ok = true;
+    for (uint32_t i = 0; im->o && i < im->o->n_fixes; i++)
+        ok &= fix_one(im, g, &im->o->fixes[i]);
+    return ok;
+}
