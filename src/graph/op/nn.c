@@ -65,8 +65,8 @@ bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out)
 /* Extent of a window sweep over `in` elements; the window spans (k-1)*d+1. */
 static dim swept(compiler *c, dim in, const nn_window *w, uint32_t i, bool ceil_mode)
 {
-    int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
-    dim room = dim_add(c, in, dim_const(c, w->pad_begin[i] + w->pad_end[i] - span));
+    int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+    dim room = dim_add(c, in, dim_const(c, w->pad_begin[i] + w->pad_end[i] - reach));
     dim steps = ceil_mode ? dim_ceildiv(c, room, dim_const(c, w->stride[i])) : dim_floordiv(c, room, dim_const(c, w->stride[i]));
     int64_t s = 0, n = 0;
     if (ceil_mode && dim_is_const(steps, &s) && dim_is_const(in, &n) && s * w->stride[i] >= n + w->pad_begin[i])
@@ -118,8 +118,8 @@ static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window
     nn_window *w = &t->w;
     const char *ap = graph_attr_string(n, "auto_pad");
     bool same = strncmp(ap, "SAME", 4) == 0;
-    int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
-    int64_t full = w->stride[i] * (in - 1) + out_pad + span;
+    int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+    int64_t full = w->stride[i] * (in - 1) + out_pad + reach;
     if (want < 0 && same)
         want = in * w->stride[i];
     if (want < 0) {

@@ -161,8 +161,8 @@ static int64_t slice_extent(int64_t extent, int64_t start, int64_t end, int64_t 
     if (end < 0)
         end = end < -extent ? lo : end + extent;
     end = end < lo ? lo : end > extent ? extent : end;
-    int64_t span = step > 0 ? end - start : start - end, mag = step > 0 ? step : -step;
-    return span <= 0 ? 0 : (span - 1) / mag + 1;
+    int64_t reach = step > 0 ? end - start : start - end, mag = step > 0 ? step : -step;
+    return reach <= 0 ? 0 : (reach - 1) / mag + 1;
 }
 
 bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
@@ -347,11 +347,11 @@ bool infer_arange(compiler *c, const graph_node *n, type *out)
     dtype dt = infer_in(n, 0)->dt;
     if (!s || !e || !d || s->count != 1 || e->count != 1 || d->count != 1)
         return from_declared(c, n, dt, "start, limit or delta", out);
-    double delta = tensor_get_f64(d, 0), span = (tensor_get_f64(e, 0) - tensor_get_f64(s, 0)) / delta;
-    if (!(delta < 0 || delta > 0) || !(span < 1e12))
-        return infer_error(c, n, "range of %g steps with delta %g", span, delta);
-    int64_t len = span <= 0 ? 0 : (int64_t)span;
-    len += span > (double)len;
+    double delta = tensor_get_f64(d, 0), reach = (tensor_get_f64(e, 0) - tensor_get_f64(s, 0)) / delta;
+    if (!(delta < 0 || delta > 0) || !(reach < 1e12))
+        return infer_error(c, n, "range of %g steps with delta %g", reach, delta);
+    int64_t len = reach <= 0 ? 0 : (int64_t)reach;
+    len += reach > (double)len;
     out[0] = type_static(c, dt, 1, &len);
     return true;
 }

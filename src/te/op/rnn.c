@@ -3,8 +3,8 @@
  * the gate sums W x + R h + bias, then the new state. Steps beyond a sample's length write zeros. */
 #include "te/op/util.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef enum rnn_kind { KIND_RNN, KIND_GRU, KIND_LSTM } rnn_kind;
 
