@@ -20,13 +20,25 @@ typedef struct plan_value {
     int32_t first_op, last_op;
 } plan_value;
 
+/* Result `out` may lie where operand `in` lay: numbers in plan_op.args. */
+typedef struct plan_pair {
+    uint32_t out, in;
+} plan_pair;
+
 typedef struct plan_op {
     const char *name;
     tir_func *func;
     const uint32_t *args; /* value of each parameter of func: inputs then outputs */
     uint32_t n_args;
-    const tir_scratch *scratch; /* filled by plan_prepare */
+    /* facts, taken from func when there is one */
+    uint32_t n_inputs;          /* the first of args are read, the others written */
+    int64_t extent;             /* iterations that may be cut into parts; 1: none */
+    int64_t work;               /* operations, roughly: small operators are not cut */
+    const plan_pair *inplace;
+    uint32_t n_inplace;
+    const tir_scratch *scratch;
     uint32_t n_scratch;
+    /* results */
     uint32_t parts;       /* result: 1..workers' width */
     uint64_t *scratch_offset; /* result: workspace offset of scratch i (part p at + p * bytes) */
     uint32_t layer;       /* result */
@@ -53,9 +65,16 @@ typedef struct plan {
 /* Chooses parts, in-place pairs (tir_can_alias), layers and offsets. Tries several orders and placements and keeps the
  * best; deterministic. Values of one layer's operators never overlap unless they are the same storage on purpose. */
 bool plan_memory(compiler *c, plan_problem *p, plan *out);
+/* Fills the facts of every operator that has a function; plan_memory does it by itself. */
+void plan_prepare(compiler *c, plan_problem *p);
+uint64_t plan_align(uint64_t bytes); /* min(64, largest power of two not above bytes), at least 1 */
+/* The value that holds v's bytes, parents followed to the end, and where in it v begins. */
+uint32_t plan_root(const plan_problem *p, uint32_t v, uint64_t *out_offset);
 /* Checks a plan from scratch: no two values that are live in the same layer overlap, dependencies go to later layers. */
 bool plan_verify(compiler *c, const plan *p);
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
-/* A problem as text, for tests: "value x 64 workspace", "op f reads a b writes c inplace c=a parts 4". */
+/* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "value x 64 workspace [in y at 16]" (or
+ * input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4] [scratch 128 [perpart]]". Only for reading:
+ * plan_print writes a plan. */
 bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out);
 #endif

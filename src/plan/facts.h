@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The planner's inside: what follows from a problem alone (roots, dependencies, in-place pairs), layerings, blocks of
+ * memory and their placement. A layering gives every operator its layer; a sequential order is the layering in which each
+ * operator has one of its own. */
+#ifndef LATHE_PLAN_FACTS_H
+#define LATHE_PLAN_FACTS_H
+#include "plan/plan.h"
+
+typedef struct u32s {
+    uint32_t *data, len, cap;
+} u32s;
+
+typedef struct plan_facts {
+    arena *a; /* scratch memory of one planning */
+    plan_problem *p;
+    uint32_t n_ops, n_values;
+    uint32_t *root;    /* of each value */
+    uint64_t *start;   /* of each value, in its root */
+    u32s *before;      /* of each operator: those that it depends on, ascending, without repetitions */
+    u32s *after;       /* of each operator: those that depend on it */
+    u32s *readers;     /* of each root: operators, ascending */
+    u32s *writers;     /* of each root */
+} plan_facts;
+
+void facts_collect(plan_facts *f, arena *a, plan_problem *p);
+bool facts_in_workspace(const plan_facts *f, uint32_t root);
+/* The root of operand and result of an in-place pair of op, when the sizes agree and nothing else of the operator stands
+ * in the way. */
+bool facts_pair(const plan_facts *f, uint32_t op, uint32_t pair, uint32_t *out_from, uint32_t *out_to);
+
+/* A piece of workspace and the layers in which it must not be disturbed. */
+typedef struct plan_block {
+    uint64_t bytes, align, offset;
+    uint32_t first, last;
+    uint32_t id; /* root of the group, or n_values + number of the scratch */
+} plan_block;
+
+typedef struct plan_blocks {
+    plan_block *data;
+    uint32_t n;
+    uint32_t *of_root;    /* block of each root that lies in the workspace; UINT32_MAX: none */
+    uint32_t *of_scratch; /* first block of each operator's scratch, the others follow */
+    uint64_t peak;        /* greatest sum of bytes in a layer */
+} plan_blocks;
+
+void blocks_make(const plan_facts *f, const uint32_t *layer, bool with_scratch, plan_blocks *out); /* live.c */
+
+/* order.c: row i of the table gives out[0..n_ops) as an order. */
+uint32_t order_count(void);
+const char *order_name(uint32_t i);
+void order_make(const plan_facts *f, uint32_t i, uint32_t *out);
+
+/* layer.c */
+void layer_soonest(const plan_facts *f, uint32_t *out_layer);
+void layer_bounded(const plan_facts *f, const uint32_t *order, uint64_t limit, uint32_t *out_layer);
+uint32_t layer_count(const plan_facts *f, const uint32_t *layer);
+
+/* place.c: sets the offsets; returns the workspace's size and the name of what won. */
+uint64_t place_blocks(arena *a, plan_blocks *b, const char **out_heuristic);
+#endif

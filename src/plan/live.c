@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a layering to blocks of memory: lifetimes of roots, in-place groups, scratch. Operators of a layer run at the same
+ * time, so a value lives from the layer of its first writer to the layer of its last reader, both included. */
+#include "plan/facts.h"
+
+typedef struct lifetimes {
+    uint32_t *first, *last; /* of each root; first > last: not in the workspace */
+    uint32_t *group;        /* union-find over roots that share storage in place */
+} lifetimes;
+
+static void extend(lifetimes *l, uint32_t root, uint32_t layer)
+{
+    l->first[root] = layer < l->first[root] ? layer : l->first[root];
+    l->last[root] = layer > l->last[root] || l->last[root] == UINT32_MAX ? layer : l->last[root];
+}
+
+static void find_lifetimes(const plan_facts *f, const uint32_t *layer, lifetimes *l)
+{
+    l->first = arena_array(f->a, uint32_t, f->n_values);
+    l->last = arena_array(f->a, uint32_t, f->n_values);
+    l->group = arena_array(f->a, uint32_t, f->n_values);
+    for (uint32_t v = 0; v < f->n_values; v++) {
+        l->first[v] = l->last[v] = UINT32_MAX;
+        l->group[v] = v;
+    }
+    for (uint32_t v = 0; v < f->n_values; v++) {
+        if (f->root[v] != v || !facts_in_workspace(f, v))
+            continue;
+        for (uint32_t k = 0; k < f->writers[v].len; k++)
+            extend(l, v, layer[f->writers[v].data[k]]);
+        for (uint32_t k = 0; k < f->readers[v].len; k++)
+            extend(l, v, layer[f->readers[v].data[k]]);
+    }
+}
+
+static uint32_t group_of(const lifetimes *l, uint32_t root)
+{
+    while (l->group[root] != root)
+        root = l->group[root];
+    return root;
+}
+
+/* `from` ends in this layer and only `op` reads it there. */
+static bool dies_in(const plan_facts *f, const uint32_t *layer, const lifetimes *l, uint32_t op, uint32_t from)
+{
+    if (l->last[from] != layer[op] || l->first[from] >= layer[op])
+        return false;
+    for (uint32_t k = 0; k < f->readers[from].len; k++)
+        if (f->readers[from].data[k] != op && layer[f->readers[from].data[k]] == layer[op])
+            return false;
+    return true;
+}
+
+static void join_inplace(const plan_facts *f, const uint32_t *layer, lifetimes *l)
+{
+    bool *given = arena_array(f->a, bool, f->n_values), *got = arena_array(f->a, bool, f->n_values);
+    for (uint32_t op = 0; op < f->n_ops; op++)
+        for (uint32_t k = 0; k < f->p->ops.data[op].n_inplace; k++) {
+            uint32_t from, to;
+            if (!facts_pair(f, op, k, &from, &to) || given[from] || got[to] || !dies_in(f, layer, l, op, from))
+                continue;
+            given[from] = got[to] = true;
+            l->group[group_of(l, to)] = group_of(l, from);
+        }
+}
+
+static void add_block(plan_blocks *b, plan_block block) { b->data[b->n++] = block; }
+
+static void add_roots(const plan_facts *f, const lifetimes *l, plan_blocks *b)
+{
+    for (uint32_t v = 0; v < f->n_values; v++) {
+        if (l->first[v] == UINT32_MAX)
+            continue;
+        uint32_t g = group_of(l, v);
+        if (b->of_root[g] == UINT32_MAX) {
+            b->of_root[g] = b->n;
+            add_block(b, (plan_block){.bytes = f->p->values.data[g].bytes, .align = f->p->values.data[g].align,
+                                      .first = l->first[v], .last = l->last[v], .id = g});
+        }
+        plan_block *block = &b->data[b->of_root[g]];
+        block->first = l->first[v] < block->first ? l->first[v] : block->first;
+        block->last = l->last[v] > block->last ? l->last[v] : block->last;
+        b->of_root[v] = b->of_root[g];
+    }
+}
+
+static void add_scratch(const plan_facts *f, const uint32_t *layer, plan_blocks *b)
+{
+    uint32_t id = f->n_values;
+    for (uint32_t op = 0; op < f->n_ops; op++) {
+        const plan_op *o = &f->p->ops.data[op];
+        b->of_scratch[op] = b->n;
+        for (uint32_t k = 0; k < o->n_scratch; k++) {
+            const tir_buffer *buffer = o->scratch[k].buffer;
+            int64_t count = tir_buffer_count(buffer);
+            uint64_t one = count > 0 ? (uint64_t)count * dtype_bytes(buffer->dt) : 0;
+            uint64_t bytes = one * (o->scratch[k].per_part ? o->parts : 1);
+            add_block(b, (plan_block){.bytes = bytes, .align = plan_align(bytes), .first = layer[op], .last = layer[op], .id = id++});
+        }
+    }
+}
+
+static uint64_t peak_of(const plan_facts *f, const plan_blocks *b)
+{
+    uint64_t peak = 0, sum = 0, *gain = arena_array(f->a, uint64_t, f->n_ops + 2), *loss = arena_array(f->a, uint64_t, f->n_ops + 2);
+    for (uint32_t i = 0; i < b->n; i++) {
+        gain[b->data[i].first] += b->data[i].bytes;
+        loss[b->data[i].last + 1] += b->data[i].bytes;
+    }
+    for (uint32_t t = 0; t <= f->n_ops; t++) {
+        sum = sum + gain[t] - loss[t];
+        peak = sum > peak ? sum : peak;
+    }
+    return peak;
+}
+
+void blocks_make(const plan_facts *f, const uint32_t *layer, bool with_scratch, plan_blocks *out)
+{
+    uint32_t most = f->n_values;
+    for (uint32_t op = 0; op < f->n_ops; op++)
+        most += f->p->ops.data[op].n_scratch;
+    *out = (plan_blocks){.data = arena_array(f->a, plan_block, most)};
+    out->of_root = arena_array(f->a, uint32_t, f->n_values);
+    out->of_scratch = arena_array(f->a, uint32_t, f->n_ops);
+    for (uint32_t v = 0; v < f->n_values; v++)
+        out->of_root[v] = UINT32_MAX;
+    lifetimes l;
+    find_lifetimes(f, layer, &l);
+    join_inplace(f, layer, &l);
+    add_roots(f, &l, out);
+    if (with_scratch)
+        add_scratch(f, layer, out);
+    out->peak = peak_of(f, out);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Problems and plans as text: for goldens, for `lathe opt`, for people. */
+#include "plan/plan.h"
+
+#include <string.h>
+
+static const char *const storage_names[] = {"input", "output", "constant", "workspace"};
+
+/* --- out -------------------------------------------------------------------------------------------------------------- */
+
+static void print_value(writer *w, const plan_problem *p, const plan_value *v)
+{
+    w_fmt(w, "value %s %llu %s", v->name, (unsigned long long)v->bytes, storage_names[v->storage]);
+    if (v->storage == STORE_WORKSPACE || v->storage == STORE_CONSTANT)
+        w_fmt(w, " at %llu", (unsigned long long)v->offset);
+    if (v->parent >= 0)
+        w_fmt(w, " in %s at %llu", p->values.data[v->parent].name, (unsigned long long)v->parent_offset);
+    w_str(w, "\n");
+}
+
+static void print_op(writer *w, const plan_op *o)
+{
+    w_fmt(w, "  %s", o->name);
+    if (o->parts > 1)
+        w_fmt(w, " parts %u", o->parts);
+    for (uint32_t k = 0; k < o->n_scratch; k++)
+        w_fmt(w, " scratch at %llu", (unsigned long long)o->scratch_offset[k]);
+    w_str(w, "\n");
+}
+
+void plan_print(writer *w, const plan *pl)
+{
+    const plan_problem *p = pl->problem;
+    w_fmt(w, "workspace %llu lower bound %llu constants %llu\n", (unsigned long long)pl->workspace_bytes,
+          (unsigned long long)pl->lower_bound_bytes, (unsigned long long)pl->constant_bytes);
+    for (uint32_t v = 0; v < p->values.len; v++)
+        print_value(w, p, &p->values.data[v]);
+    for (uint32_t l = 0; l < pl->n_layers; l++) {
+        w_fmt(w, "layer %u\n", l);
+        for (uint32_t i = 0; i < pl->layer_len[l]; i++)
+            print_op(w, &p->ops.data[pl->layers[l][i]]);
+    }
+}
+
+/* --- in --------------------------------------------------------------------------------------------------------------- */
+
+typedef VEC(uint32_t) u32_list;
+
+typedef struct reader {
+    compiler *c;
+    lexer l;
+    plan_problem *p;
+} reader;
+
+static bool read_number(reader *r, uint64_t *out)
+{
+    if (r->l.tok.kind != TOK_INT || r->l.tok.i < 0)
+        return lexer_error(&r->l, "expected a number");
+    *out = (uint64_t)r->l.tok.i;
+    lexer_next(&r->l);
+    return true;
+}
+
+static bool read_value(reader *r, uint32_t *out)
+{
+    if (r->l.tok.kind == TOK_IDENT)
+        for (uint32_t v = 0; v < r->p->values.len; v++)
+            if (strcmp(r->p->values.data[v].name, r->l.tok.text) == 0) {
+                *out = v;
+                lexer_next(&r->l);
+                return true;
+            }
+    return lexer_error(&r->l, "expected the name of a value");
+}
+
+static bool read_name(reader *r, const char **out)
+{
+    if (r->l.tok.kind != TOK_IDENT)
+        return lexer_error(&r->l, "expected a name");
+    *out = r->l.tok.text;
+    lexer_next(&r->l);
+    return true;
+}
+
+static bool statement_value(reader *r)
+{
+    plan_value v = {.parent = -1};
+    uint32_t parent = 0;
+    if (!read_name(r, &v.name) || !read_number(r, &v.bytes))
+        return false;
+    if (v.bytes > UINT64_C(1) << 48)
+        return lexer_error(&r->l, "a value has at most 2^48 bytes");
+    bool known = false;
+    for (uint32_t s = 0; s < 4 && !known; s++)
+        if (lexer_accept(&r->l, storage_names[s])) {
+            v.storage = (plan_storage)s;
+            known = true;
+        }
+    if (!known)
+        return lexer_error(&r->l, "expected input, output, constant or workspace");
+    for (uint32_t i = 0; i < r->p->values.len; i++)
+        v.index += r->p->values.data[i].storage == v.storage;
+    if (lexer_accept(&r->l, "in")) {
+        if (!read_value(r, &parent) || !lexer_expect(&r->l, "at") || !read_number(r, &v.parent_offset))
+            return false;
+        const plan_value *holder = &r->p->values.data[parent];
+        if (v.parent_offset > holder->bytes || v.bytes > holder->bytes - v.parent_offset)
+            return lexer_error(&r->l, "value %s does not fit into %s", v.name, holder->name);
+        v.parent = (int32_t)parent;
+    }
+    v.align = plan_align(v.bytes);
+    vec_push(&r->c->mem, &r->p->values, v);
+    return true;
+}
+
+static bool keyword(const reader *r)
+{
+    static const char *const words[] = {"reads", "writes", "inplace", "parts", "scratch", "work", "op", "value", "workers", "nosplit"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (lexer_is(&r->l, words[i]))
+            return true;
+    return r->l.tok.kind == TOK_END;
+}
+
+static bool read_values(reader *r, u32_list *list)
+{
+    while (!keyword(r)) {
+        uint32_t v;
+        if (!read_value(r, &v))
+            return false;
+        vec_push(&r->c->mem, list, v);
+    }
+    return true;
+}
+
+static bool written_before(const reader *r, uint32_t v)
+{
+    for (uint32_t op = 0; op < r->p->ops.len; op++)
+        for (uint32_t i = r->p->ops.data[op].n_inputs; i < r->p->ops.data[op].n_args; i++)
+            if (r->p->ops.data[op].args[i] == v)
+                return true;
+    return false;
+}
+
+static bool read_pair(reader *r, const u32_list *args, uint32_t n_inputs, plan_pair *out)
+{
+    uint32_t to, from;
+    if (!read_value(r, &to) || !lexer_expect(&r->l, "=") || !read_value(r, &from))
+        return false;
+    *out = (plan_pair){UINT32_MAX, UINT32_MAX};
+    for (uint32_t i = 0; i < args->len; i++) {
+        if (i < n_inputs && args->data[i] == from)
+            out->in = i;
+        if (i >= n_inputs && args->data[i] == to)
+            out->out = i;
+    }
+    return (out->in != UINT32_MAX && out->out != UINT32_MAX) || lexer_error(&r->l, "in-place needs a result and an operand");
+}
+
+static bool read_scratch(reader *r, tir_scratch *out)
+{
+    uint64_t bytes;
+    if (!read_number(r, &bytes))
+        return false;
+    if (bytes > UINT64_C(1) << 40)
+        return lexer_error(&r->l, "scratch has at most 2^40 bytes");
+    int64_t n = (int64_t)bytes;
+    *out = (tir_scratch){tir_buffer_static(r->c, "scratch", DT_U8, 1, &n, SCOPE_GLOBAL), lexer_accept(&r->l, "perpart")};
+    return true;
+}
+
+static bool read_options(reader *r, plan_op *op, const u32_list *args)
+{
+    VEC(plan_pair) pairs = {0};
+    VEC(tir_scratch) scratch = {0};
+    for (;;) {
+        uint64_t n = 0;
+        plan_pair pair;
+        tir_scratch s;
+        if (lexer_accept(&r->l, "inplace")) {
+            if (!read_pair(r, args, op->n_inputs, &pair))
+                return false;
+            vec_push(&r->c->mem, &pairs, pair);
+        } else if (lexer_accept(&r->l, "scratch")) {
+            if (!read_scratch(r, &s))
+                return false;
+            vec_push(&r->c->mem, &scratch, s);
+        } else if (lexer_accept(&r->l, "parts")) {
+            if (!read_number(r, &n) || n > 1u << 20)
+                return lexer_error(&r->l, "parts: at most 2^20");
+            op->extent = (int64_t)n;
+            op->work = INT64_MAX;
+        } else {
+            break;
+        }
+    }
+    op->inplace = pairs.data;
+    op->n_inplace = pairs.len;
+    op->scratch = scratch.data;
+    op->n_scratch = scratch.len;
+    return true;
+}
+
+static bool check_args(reader *r, const plan_op *op)
+{
+    for (uint32_t i = 0; i < op->n_args; i++) {
+        const plan_value *v = &r->p->values.data[op->args[i]];
+        bool read = i < op->n_inputs, outside = v->storage == STORE_INPUT || v->storage == STORE_CONSTANT;
+        if (!read && (outside || written_before(r, op->args[i])))
+            return lexer_error(&r->l, "op %s writes %s, which has a value already", op->name, v->name);
+        for (uint32_t k = op->n_inputs; k < i; k++)
+            if (!read && op->args[k] == op->args[i])
+                return lexer_error(&r->l, "op %s writes %s twice", op->name, v->name);
+    }
+    return true;
+}
+
+static bool statement_op(reader *r)
+{
+    plan_op op = {.extent = 1};
+    u32_list args = {0};
+    if (!read_name(r, &op.name) || (lexer_accept(&r->l, "reads") && !read_values(r, &args)))
+        return false;
+    op.n_inputs = args.len;
+    if (!lexer_expect(&r->l, "writes") || !read_values(r, &args))
+        return false;
+    op.args = args.data;
+    op.n_args = args.len;
+    if (!check_args(r, &op) || !read_options(r, &op, &args))
+        return false;
+    vec_push(&r->c->mem, &r->p->ops, op);
+    return true;
+}
+
+static bool statement(reader *r)
+{
+    uint64_t n;
+    if (lexer_accept(&r->l, "value"))
+        return statement_value(r);
+    if (lexer_accept(&r->l, "op"))
+        return statement_op(r);
+    if (lexer_accept(&r->l, "nosplit")) {
+        r->p->split_parts = false;
+        return true;
+    }
+    if (!lexer_accept(&r->l, "workers"))
+        return lexer_error(&r->l, "expected value, op, workers or nosplit");
+    if (!read_number(r, &n) || n < 1 || n > 127)
+        return lexer_error(&r->l, "workers: 1 to 127");
+    r->p->workers = (uint32_t)n;
+    return true;
+}
+
+bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out)
+{
+    reader r = {.c = c, .p = arena_new(&c->mem, plan_problem)};
+    r.p->workers = 1;
+    r.p->split_parts = true;
+    lexer_init(&r.l, &c->mem, c->names, &c->diags, file, text, len);
+    while (!r.l.failed && r.l.tok.kind != TOK_END)
+        if (!statement(&r))
+            return false;
+    *out = r.p;
+    return !r.l.failed;
+}
