@@ -4,7 +4,7 @@
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g" CACHE STRING "" FORCE) # asserts stay on: they are part of the checks
 
 add_library(lathe_flags INTERFACE)
-target_compile_definitions(lathe_flags INTERFACE _POSIX_C_SOURCE=200809L)
+target_compile_definitions(lathe_flags INTERFACE _XOPEN_SOURCE=700)
 target_compile_options(lathe_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion
     -ffp-contract=off # the interpreter is the oracle: the same numbers on every host
