@@ -62,7 +62,7 @@ headers: ## every header compiles alone as C11 and as C++17
 
 fmt: ## clang-format over the C sources
 	@sh scripts/setup.sh fmt
-	@find src include tools runtime test demo cmake -name '*.[ch]' -print0 | xargs -0 clang-format-19 -i
+	@bash scripts/fmt.sh
 
 clean: ## remove everything that was built (the Python environment too)
 	@rm -rf build

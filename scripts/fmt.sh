@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# clang-format over the C sources, in place: fmt.sh. Tables (.def) keep their columns by hand. Rules of dashes in section
+# comments are shortened first, because reflowing would break them in two.
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+cd "$(dirname "$0")/.."
+mapfile -t files < <(find src include runtime tools test demo cmake -name '*.[ch]' 2> /dev/null | LC_ALL=C sort)
+sed -E -i '/^.{118,}$/s|^(/\* -+ .*[^-]) -{4,} \*/$|\1 --- */|' "${files[@]}"
+clang-format-19 -i "${files[@]}"
