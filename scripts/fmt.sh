@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# clang-format over the C sources, in place: fmt.sh. Tables (.def) keep their columns by hand. Rules of dashes in section
+# clang-format over the C sources, in place. Tables (.def) keep their columns by hand. Rules of dashes in section
 # comments are shortened first, because reflowing would break them in two.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
