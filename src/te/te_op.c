@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a graph function to a loop-IR function: the compute definitions of all nodes in one tensor graph, cheap producers
+ * inlined, the default schedule of the most rigid operator, loops, passes. Also the helpers that compute definitions
+ * share. */
+#include "te/te_op.h"
+
+#include <string.h>
+
+/* --- helpers for compute definitions -------------------------------------------------------------------------------- */
+
+tir_expr_ref te_i64(te_graph *g, int64_t v) { return tir_i64(g->c, v); }
+
+static tir_expr_ref symbol(te_graph *g, const char *name)
+{
+    for (uint32_t i = 0; i < g->symbols.len; i++)
+        if (strcmp(g->symbols.data[i]->name, name) == 0)
+            return tir_varref(g->c, g->symbols.data[i]);
+    const tir_var *v = tir_new_var(g->c, name, TIR_I64);
+    vec_push(&g->c->mem, &g->symbols, v);
+    return tir_varref(g->c, v);
+}
+
+static tir_op dim_op(dim_kind k)
+{
+    switch (k) {
+    case DIM_ADD: return TIR_ADD;
+    case DIM_MUL: return TIR_MUL;
+    case DIM_FLOORDIV: return TIR_FLOORDIV;
+    case DIM_MOD: return TIR_FLOORMOD;
+    case DIM_MIN: return TIR_MIN;
+    case DIM_MAX: return TIR_MAX;
+    case DIM_CONST:
+    case DIM_SYMBOL: break;
+    }
+    return TIR_OP_NONE;
+}
+
+tir_expr_ref te_dim(te_graph *g, dim d)
+{
+    int64_t v = 0;
+    const dim *ops = NULL;
+    if (dim_is_const(d, &v))
+        return te_i64(g, v);
+    uint32_t n = dim_operands(d, &ops);
+    if (n == 0)
+        return symbol(g, dim_symbol_name(d) ? dim_symbol_name(d) : "unknown");
+    tir_expr_ref e = te_dim(g, ops[0]);
+    for (uint32_t i = 1; i < n; i++)
+        e = tir_binary(g->c, dim_op(dim_get_kind(d)), e, te_dim(g, ops[i]));
+    return e;
+}
+
+tir_expr_ref const *te_shape(te_graph *g, const type *t)
+{
+    uint32_t rank = t->kind == TYPE_TENSOR && t->shape.rank > 0 ? (uint32_t)t->shape.rank : 0;
+    tir_expr_ref *dims = arena_array(&g->c->mem, tir_expr_ref, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = te_dim(g, t->shape.dims[i]);
+    return dims;
+}
+
+const type *te_in_type(const graph_node *n, uint32_t i) { return i < n->n_inputs && n->inputs[i] ? &n->inputs[i]->type : NULL; }
+const type *te_out_type(const graph_node *n, uint32_t i) { return i < n->n_outputs ? &n->outputs[i]->type : NULL; }
+
+tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t out_rank, tir_expr_ref const *idx)
+{
+    tir_expr_ref at[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < in->rank; i++)
+        at[i] = tir_is_const(in->shape[i], 1) ? te_i64(g, 0) : idx[out_rank - in->rank + i];
+    return te_read(g, in, at);
+}
+
+/* --- a graph function as a tensor graph ----------------------------------------------------------------------------- */
+
+typedef struct binding {
+    const graph_value *value;
+    te_tensor *tensor;
+} binding;
+
+typedef struct builder {
+    compiler *c;
+    te_graph *g;
+    VEC(binding) bound;
+    const graph_node *rigid; /* the most rigid operator and the range of its stages */
+    uint32_t first, end;
+} builder;
+
+static te_tensor *lookup(const builder *b, const graph_value *v)
+{
+    for (uint32_t i = b->bound.len; v && i-- > 0;)
+        if (b->bound.data[i].value == v)
+            return b->bound.data[i].tensor;
+    return NULL;
+}
+
+static void bind(builder *b, const graph_value *v, te_tensor *t)
+{
+    binding x = {v, t};
+    vec_push(&b->c->mem, &b->bound, x);
+}
+
+static bool check_type(builder *b, const graph_value *v, src_loc loc)
+{
+    if (v->type.kind != TYPE_TENSOR || v->type.shape.rank < 0)
+        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, loc, "value %%%s: kernels need tensors of known rank", v->name);
+    if (!dtype_usable(v->type.dt))
+        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, loc, "value %%%s: kernels on %s are not built yet", v->name, dtype_name(v->type.dt));
+    return true;
+}
+
+static bool add_input(builder *b, const graph_value *v, src_loc loc)
+{
+    if (!check_type(b, v, loc))
+        return false;
+    bind(b, v, te_placeholder(b->g, v->name, v->type.dt, (uint32_t)v->type.shape.rank, te_shape(b->g, &v->type)));
+    return true;
+}
+
+static tir_expr_ref element_literal(compiler *c, const tensor_data *t)
+{
+    if (dtype_is_float(t->dt))
+        return tir_float(c, t->dt, tensor_get_f64(t, 0));
+    return tir_int(c, t->dt, tensor_get_i64(t, 0));
+}
+
+static tir_expr_ref literal_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    (void)idx;
+    return element_literal(g->c, ctx);
+}
+
+/* A constant of one value is that value wherever it is read. */
+static bool add_constant(builder *b, const graph_node *n)
+{
+    const graph_value *v = n->outputs[0];
+    const tensor_data *t = graph_constant(v);
+    if (!check_type(b, v, n->loc))
+        return false;
+    if (!t || (t->kind != TENSOR_SPLAT && t->count != 1))
+        return diag_error(&b->c->diags, DIAG_INTERNAL, n->loc, "constant %%%s inside a kernel must be an operand of it", v->name);
+    tensor_data *own = arena_new(&b->c->mem, tensor_data);
+    *own = *t;
+    te_tensor *x = te_compute(b->g, v->name, t->dt, t->rank, te_shape(b->g, &v->type), literal_body, own);
+    x->node->inline_hint = true;
+    x->node->tag = "constant";
+    bind(b, v, x);
+    return true;
+}
+
+static void note_rigid(builder *b, const graph_node *n, uint32_t first)
+{
+    if (b->rigid && n->op->cls <= b->rigid->op->cls)
+        return;
+    b->rigid = n;
+    b->first = first;
+    b->end = b->g->nodes.len;
+}
+
+static bool add_node(builder *b, const graph_node *n)
+{
+    if (strcmp(n->op->name, "constant") == 0)
+        return add_constant(b, n);
+    if (!n->op->te || !n->op->te->compute)
+        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, n->loc, "operator %s has no compute definition", n->op->name);
+    te_tensor **in = arena_array(&b->c->mem, te_tensor *, n->n_inputs), **out = arena_array(&b->c->mem, te_tensor *, n->n_outputs);
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        in[i] = lookup(b, n->inputs[i]);
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        if (!check_type(b, n->outputs[i], n->loc))
+            return false;
+    uint32_t first = b->g->nodes.len;
+    if (!n->op->te->compute(b->g, n, in, out))
+        return false;
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        bind(b, n->outputs[i], out[i]);
+    note_rigid(b, n, first);
+    return true;
+}
+
+/* --- inlining ------------------------------------------------------------------------------------------------------- */
+
+#define CHEAP 6u /* operations that may be repeated rather than stored */
+
+typedef struct use_count {
+    te_graph *g;
+    const te_node *producer;
+    uint32_t uses, cost;
+} use_count;
+
+static void count_use(void *ctx, tir_expr_ref e)
+{
+    use_count *u = ctx;
+    if (e->kind != TIR_LOAD)
+        return;
+    const te_tensor *t = te_tensor_of(u->g, e->u.buffer);
+    u->uses += t && t->node == u->producer;
+}
+
+static void count_cost(void *ctx, tir_expr_ref e)
+{
+    use_count *u = ctx;
+    if (e->type.dt == DT_I64 && e->kind == TIR_BINOP)
+        return; /* index arithmetic */
+    u->cost += e->kind == TIR_CALL ? 4 : e->kind == TIR_LOAD || e->kind == TIR_BINOP || e->kind == TIR_SELECT;
+}
+
+/* Reads of n by other computations; a read under a reduction is one per iteration. Externs keep what they read stored. */
+static uint32_t uses_of(te_graph *g, const te_node *n)
+{
+    use_count u = {.g = g, .producer = n};
+    for (uint32_t i = 0; i < g->nodes.len; i++) {
+        const te_node *r = g->nodes.data[i];
+        uint32_t before = u.uses;
+        for (uint32_t k = 0; r->kind == TE_COMPUTE && k < r->n_outputs; k++)
+            tir_visit_expr(r->body[k], count_use, &u);
+        for (uint32_t k = 0; k < r->n_inputs; k++)
+            if (r->inputs[k]->node == n)
+                u.uses += 100;
+        if (r->reducer && u.uses > before && r->n_axes + r->n_reduce > n->n_axes)
+            u.uses++;
+    }
+    return u.uses;
+}
+
+static bool is_output(const te_graph *g, const te_node *n)
+{
+    for (uint32_t i = g->n_inputs; i < g->params.len; i++)
+        if (g->params.data[i]->node == n)
+            return true;
+    return false;
+}
+
+static uint32_t cost_of(te_graph *g, const te_node *n)
+{
+    use_count u = {.g = g};
+    for (uint32_t k = 0; k < n->n_outputs; k++)
+        tir_visit_expr(n->body[k], count_cost, &u);
+    return u.cost;
+}
+
+/* plain: only literals, which must never be stored: a splat of 500 MB is one number. */
+static void inline_producers(te_sched *s, bool plain)
+{
+    te_graph *g = s->g;
+    for (uint32_t i = 0; i < g->nodes.len; i++) {
+        const te_node *n = g->nodes.data[i];
+        if (n->kind != TE_COMPUTE || n->reducer || !n->inline_hint || is_output(g, n))
+            continue;
+        bool literal = n->tag && strcmp(n->tag, "constant") == 0;
+        uint32_t uses = plain ? 100 : uses_of(g, n);
+        if (literal || uses <= 1 || (uses < 100 && cost_of(g, n) <= CHEAP))
+            te_sched_compute_inline(s, n->name);
+    }
+}
+
+/* --- lowering ------------------------------------------------------------------------------------------------------- */
+
+static te_node *anchor_of(const builder *b)
+{
+    te_node *found = NULL;
+    if (!b->rigid || b->rigid->op->cls < CLASS_REDUCTION)
+        return NULL;
+    for (uint32_t i = b->first; i < b->end; i++) {
+        te_node *n = b->g->nodes.data[i];
+        if (n->reducer && (!found || !found->tag || (n->tag && strcmp(n->tag, b->rigid->op->name) == 0)))
+            found = n;
+    }
+    return found;
+}
+
+static bool finish(builder *b, const char *name, bool plain, src_loc loc, tir_func **out)
+{
+    compiler *c = b->c;
+    te_sched *s = te_sched_new(b->g);
+    const struct target *t = c->target ? c->target : target_default();
+    te_schedule_hook hook = b->rigid && !plain ? b->rigid->op->te->schedule : NULL;
+    inline_producers(s, plain);
+    if (hook && !hook(s, t, b->rigid, anchor_of(b), vec_last(&b->g->params)->node))
+        return false;
+    if (!te_lower(b->g, s, name, out))
+        return false;
+    (*out)->loc = loc;
+    if (plain)
+        return true;
+    tir_module m = {.c = c};
+    vec_push(&c->mem, &m.funcs, *out);
+    return tir_run_passes(c, &m, NULL, false, NULL);
+}
+
+static bool set_results(builder *b, uint32_t n, graph_value *const *values)
+{
+    te_tensor **outs = arena_array(&b->c->mem, te_tensor *, n);
+    for (uint32_t i = 0; i < n; i++)
+        outs[i] = lookup(b, values[i]);
+    te_set_outputs(b->g, n, outs);
+    return true;
+}
+
+bool te_lower_func(compiler *c, const graph_func *f, const char *name, bool plain, tir_func **out)
+{
+    builder b = {.c = c, .g = te_graph_new(c)};
+    *out = NULL;
+    for (uint32_t i = 0; i < f->params.len; i++)
+        if (!add_input(&b, f->params.data[i], src_loc_none()))
+            return false;
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        if (!add_node(&b, f->nodes.data[i]))
+            return false;
+    src_loc loc = f->nodes.len ? f->nodes.data[0]->loc : src_loc_none();
+    return set_results(&b, f->results.len, f->results.data) && finish(&b, name, plain, loc, out);
+}
+
+bool te_lower_node(compiler *c, const graph_node *n, const char *name, bool plain, tir_func **out)
+{
+    builder b = {.c = c, .g = te_graph_new(c)};
+    *out = NULL;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] && !add_input(&b, n->inputs[i], n->loc))
+            return false;
+    return add_node(&b, n) && set_results(&b, n->n_outputs, n->outputs) && finish(&b, name, plain, n->loc, out);
+}
