@@ -286,7 +286,7 @@ enum { ENGINE_OFF = 0, ENGINE_STARTING, ENGINE_IDLE, ENGINE_RUNNING, ENGINE_STOP
 typedef tvmrt_engine_t engine_state_t;
 
 /* The default engine: shared by all packages of a program that do not name another one. */
-static engine_state_t g_engine = TVMRT_ENGINE_INIT;
+static engine_state_t g_engine;
 
 tvmrt_engine_t *tvmrt_engine_default(void)
 {
@@ -631,13 +631,13 @@ int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_de
 }
 #endif
 
-int32_t tvmrt_engine_init(tvmrt_engine_t *engine)
+int32_t tvmrt_engine_init_sized(tvmrt_engine_t *engine, size_t engine_size)
 {
     int32_t status;
 
     if (engine == NULL)
         engine = &g_engine;
-    if (engine->self_size != sizeof(tvmrt_engine_t))
+    else if (engine_size != sizeof(tvmrt_engine_t))
         return fail(TVMRT_E_ABI, -1);
     if (!tvmrt_atomic_replace(&engine->state, ENGINE_OFF, ENGINE_STARTING))
         return tvmrt_atomic_load(&engine->state) == ENGINE_STOPPING ? fail(TVMRT_E_BUSY, -1) : TVMRT_OK;

@@ -322,8 +322,7 @@ typedef struct tvmrt_worker {
 /* Workers and the queue that they share. Put it into static storage, start it as TVMRT_ENGINE_INIT, and let any number
  * of instances of any number of packages use it. All members belong to the runtime. */
 typedef struct tvmrt_engine {
-    size_t self_size; /* finds files compiled with different configurations */
-    uint32_t state;   /* atomic: off, starting, idle, running, stopping */
+    uint32_t state; /* atomic: off, starting, idle, running, stopping */
 #if TVMRT_THREADED
     uint32_t num_threads; /* started: 0..TVMRT_NUM_WORKERS - 1 */
     uint32_t processors;
@@ -339,16 +338,16 @@ typedef struct tvmrt_engine {
 #endif
 } tvmrt_engine_t;
 
-/* static tvmrt_engine_t engine = TVMRT_ENGINE_INIT; (the other members start as zero) */
+/* static tvmrt_engine_t engine = TVMRT_ENGINE_INIT; (all zero, so that the object takes no space in an image) */
 #if TVMRT_THREADED
 #define TVMRT_ENGINE_INIT \
     {                     \
-        sizeof(tvmrt_engine_t), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0, 0, 0}, {{0}, {0}, 0, 0, 0}, { {{0}, {0}, 0, 0, 0} } \
+        0, 0, 0, 0, 0, 0, 0, 0, {0}, {0, 0, 0}, {{0}, {0}, 0, 0, 0}, { {{0}, {0}, 0, 0, 0} } \
     }
 #else
-#define TVMRT_ENGINE_INIT      \
-    {                          \
-        sizeof(tvmrt_engine_t), 0 \
+#define TVMRT_ENGINE_INIT \
+    {                     \
+        0                 \
     }
 #endif
 
@@ -376,8 +375,13 @@ tvmrt_engine_t *tvmrt_engine_default(void);
 
 /* Starts the workers of `engine` (NULL: the default one) if they are not running yet. May be called by several threads
  * at once. When the system gives fewer threads than asked for, the engine works with those and logs a warning.
- * Errors: TVMRT_E_ABI (engine made under another configuration), TVMRT_E_BUSY (being shut down), TVMRT_E_PORT. */
-int32_t tvmrt_engine_init(tvmrt_engine_t *engine);
+ * Errors: TVMRT_E_ABI (an engine of the caller's, and the caller is compiled with another TVMRT_NUM_WORKERS than the
+ * runtime), TVMRT_E_BUSY (being shut down), TVMRT_E_PORT. */
+int32_t tvmrt_engine_init_sized(tvmrt_engine_t *engine, size_t engine_size);
+static inline int32_t tvmrt_engine_init(tvmrt_engine_t *engine)
+{
+    return tvmrt_engine_init_sized(engine, sizeof(tvmrt_engine_t));
+}
 
 /* Stops and joins the workers; the engine can be started again. TVMRT_E_BUSY while a run is in progress. */
 int32_t tvmrt_engine_shutdown(tvmrt_engine_t *engine);
