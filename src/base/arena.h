@@ -15,6 +15,7 @@ extern "C" {
 typedef struct arena {
     struct arena_block *head; /* newest block first */
     size_t bytes;             /* bytes reserved from the system, for reports */
+    void (*out_of_memory)(struct arena *a, size_t size); /* must not return; NULL: message and abort */
 } arena;
 
 typedef struct arena_mark {

@@ -5,6 +5,7 @@
 #define LATHE_BASE_COMPILER_H
 #include "base/arena.h"
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/text.h"
 
 struct graph_registry; /* graph/op.h: operator rows */
@@ -25,8 +26,11 @@ typedef struct compiler {
      * entry per node output. false: cannot (no error reported). */
     bool (*evaluate)(struct compiler *c, const struct graph_node *n, const struct tensor_data **out);
     uint32_t next_id; /* fresh names */
+    struct mapped_file *files; /* compiler_map_file */
 } compiler;
 
 void compiler_init(compiler *c); /* empty registries; driver's compiler_setup registers the built-in rows */
 void compiler_free(compiler *c);
+/* The bytes of a file until compiler_free; a file asked for again is not mapped again. Errors as file_map. */
+bool compiler_map_file(compiler *c, const char *path, span *out);
 #endif

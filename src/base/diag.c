@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -22,18 +23,44 @@ void diags_init(diags *d)
     arena_init(&d->mem);
 }
 
-void diags_free(diags *d) { arena_free(&d->mem); }
+void diags_free(diags *d)
+{
+    arena_free(&d->mem);
+}
+
+/* A diagnostic is a line: text from a model may hold anything, line ends and terminal escapes among it. */
+static char *clean(char *text)
+{
+    for (char *s = text; *s; s++)
+        if ((unsigned char)*s < 32 || *s == 127)
+            *s = *s == '\n' || *s == '\t' ? ' ' : '?';
+    return text;
+}
+
+static const char *copy(diags *d, const char *s)
+{
+    return s ? clean(arena_strdup(&d->mem, s)) : NULL;
+}
+
+/* What the sink keeps of a text: a sentence, cut when it is longer than any sentence. */
+static const char *format(diags *d, const char *fmt, va_list ap)
+{
+    char text[2001];
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    return copy(d, text);
+}
 
 static void add(diags *d, diag_level level, diag_code code, src_loc loc, const char *fmt, va_list ap)
 {
-    if (level == DIAG_ERROR && d->errors++ >= d->limit)
+    uint32_t *count = level == DIAG_ERROR ? &d->errors : &d->warnings;
+    d->dropped = (*count)++ >= d->limit;
+    if (d->dropped)
         return;
-    char text[2048]; /* a sentence; longer ones are cut */
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    loc.file = copy(d, loc.file);
+    loc.node = copy(d, loc.node);
+    loc.op = copy(d, loc.op);
     diag *n = arena_new(&d->mem, diag);
-    *n = (diag){.level = level, .code = code, .loc = loc, .text = arena_strdup(&d->mem, text)};
-    if (loc.file)
-        n->loc.file = arena_strdup(&d->mem, loc.file);
+    *n = (diag){.level = level, .code = code, .loc = loc, .text = format(d, fmt, ap)};
     if (d->last)
         d->last->next = n;
     else
@@ -61,14 +88,12 @@ bool diag_warning(diags *d, diag_code code, src_loc loc, const char *fmt, ...)
 
 void diag_hint(diags *d, const char *fmt, ...)
 {
-    char text[2048];
     va_list ap;
-    if (!d->last || d->errors > d->limit)
+    if (!d->last || d->dropped)
         return;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    d->last->hint = format(d, fmt, ap);
     va_end(ap);
-    d->last->hint = arena_strdup(&d->mem, text);
 }
 
 int diags_exit_status(const diags *d)
@@ -79,16 +104,21 @@ int diags_exit_status(const diags *d)
     return d->errors ? 1 : 0;
 }
 
+static const char *node_print(src_loc loc, arena *a)
+{
+    const char *name = loc.node && *loc.node ? arena_printf(a, " '%s'", loc.node) : "";
+    const char *op = loc.op ? arena_printf(a, " (%s)", loc.op) : "";
+    return arena_printf(a, "node %" PRId32 "%s%s", loc.node_index, name, op);
+}
+
 const char *src_loc_print(src_loc loc, arena *a)
 {
     const char *file = loc.file ? loc.file : "";
     if (loc.line)
-        return arena_printf(a, "%s:%u:%u", file, loc.line, loc.col);
+        return arena_printf(a, "%s:%" PRIu32 ":%" PRIu32, *file ? file : "text", loc.line, loc.col);
     if (loc.node_index < 0)
         return file;
-    const char *sep = loc.file ? ": " : "", *name = loc.node && *loc.node ? loc.node : NULL;
-    const char *quoted = name ? arena_printf(a, " '%s'", name) : "", *op = loc.op ? arena_printf(a, " (%s)", loc.op) : "";
-    return arena_printf(a, "%s%snode %d%s%s", file, sep, loc.node_index, quoted, op);
+    return arena_printf(a, "%s%s%s", file, *file ? ": " : "", node_print(loc, a));
 }
 
 char *diags_print(const diags *d, arena *a)
@@ -103,6 +133,8 @@ char *diags_print(const diags *d, arena *a)
             w_fmt(&w, "  hint: %s\n", n->hint);
     }
     if (d->errors > d->limit)
-        w_fmt(&w, "note: %u more errors\n", d->errors - d->limit);
+        w_fmt(&w, "note: %" PRIu32 " more errors\n", d->errors - d->limit);
+    if (d->warnings > d->limit)
+        w_fmt(&w, "note: %" PRIu32 " more warnings\n", d->warnings - d->limit);
     return w.data;
 }

@@ -55,13 +55,15 @@ typedef struct diag {
 typedef struct diags {
     arena mem;
     diag *first, *last;
-    uint32_t errors;
-    uint32_t limit; /* errors kept, default 50; the rest are counted only */
+    uint32_t errors, warnings;
+    uint32_t limit; /* errors kept, and warnings kept, default 50 each; the rest are counted only */
+    bool dropped;   /* the last one was not kept */
 } diags;
 
 void diags_init(diags *d);
 void diags_free(diags *d);
-/* Both return false, so that `return diag_error(...)` ends a fallible function. */
+/* The text of a diagnostic is cut at 2000 bytes, and control characters in it, which names from a model may hold, are
+ * replaced. Places and text are copied. Both return false, so that `return diag_error(...)` ends a fallible function. */
 bool diag_error(diags *d, diag_code code, src_loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 bool diag_warning(diags *d, diag_code code, src_loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Adds to the last diagnostic: what to do about it. */

@@ -21,8 +21,11 @@ void w_fmt(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))
 void w_line(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* w_fmt and a newline */
 void w_open(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* line ending in " {", indents */
 void w_close(writer *w, const char *tail);                                       /* dedents, "}" and tail and newline */
-void w_quoted(writer *w, const char *s, size_t n);                               /* "..." with C escapes */
-/* Shortest text that reads back as the same value of `bits` 32 or 64; "inf", "-inf", "nan". */
+/* "..." with escapes that C and the lexer read alike; UTF-8 stays as it is. */
+void w_quoted(writer *w, const char *s, size_t n);
+/* Sigil and name ("%x", "@main"), the name in quotes when the lexer needs them. */
+void w_name(writer *w, char sigil, const char *name);
+/* Fewest digits that read back as the same value of `bits` 32 or 64, always with a '.' or 'e'; "inf", "-inf", "nan". */
 void w_float(writer *w, double v, uint32_t bits);
 
 /* --- interned strings: equal text, equal pointer ------------------------------------------------------------------ */
@@ -37,10 +40,11 @@ typedef enum token_kind {
     TOK_IDENT,  /* [A-Za-z_][A-Za-z0-9_.]*  */
     TOK_VAR,    /* %name, or %"any text"; `text` without the sigil */
     TOK_SYMBOL, /* @name, or @"any text" */
-    TOK_INT,
-    TOK_FLOAT,  /* also inf, nan after a sign or alone */
+    TOK_INT,    /* decimal or 0x, up to INT64_MAX; signs are punctuation: lexer_int reads both */
+    TOK_UINT,   /* the same above INT64_MAX: `i` has the bits of the uint64_t */
+    TOK_FLOAT,  /* 1.5, 1e-3, inf, nan; overflow is an error */
     TOK_STRING, /* unescaped in `text`, `len` bytes */
-    TOK_PUNCT   /* one of ( ) [ ] { } < > , : ; = + - * / % ! & | ^ ? ~ @ and the two-character -> == != <= >= && || << >> // is a comment to the end of the line */
+    TOK_PUNCT   /* ( ) [ ] { } < > , : ; = + - * / % ! & | ^ ? ~ @ -> == != <= >= && || << >>; // starts a comment */
 } token_kind;
 
 typedef struct token {
@@ -59,19 +63,28 @@ typedef struct lexer {
     const char *file;
     const char *pos, *end, *line_start;
     uint32_t line;
-    uint32_t depth; /* nesting, for parsers: refuse above LEXER_MAX_DEPTH */
+    uint32_t depth; /* nesting, for parsers: lexer_enter and lexer_leave */
     token tok;      /* the current token */
-    bool failed;    /* set by the first lexical or syntax error */
+    bool failed;    /* set by the first lexical or syntax error; from then on the token is TOK_END, and quiet */
 } lexer;
 #define LEXER_MAX_DEPTH 200u
 
-/* Text need not be NUL-terminated; the first token is read. */
+/* Text need not be NUL-terminated; the first token is read. A text was read well when its parser said so and `failed` is
+ * not set: the token behind the last one may be no token. */
 void lexer_init(lexer *l, arena *a, interner *names, diags *d, const char *file, const char *text, size_t len);
 void lexer_next(lexer *l);
 bool lexer_is(const lexer *l, const char *punct_or_ident);
 bool lexer_accept(lexer *l, const char *punct_or_ident); /* consumes when it matches */
-bool lexer_expect(lexer *l, const char *punct_or_ident); /* or an error "expected X before Y" */
-bool lexer_error(lexer *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* at the current token; false */
+bool lexer_expect(lexer *l, const char *punct_or_ident); /* or an error "expected X before Y"; ">" splits ">>" */
+/* At the current token; false. Only the first error of a text is reported. */
+bool lexer_error(lexer *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Numbers with an optional sign. lexer_int refuses what int64_t cannot hold; lexer_float takes integers too. */
+bool lexer_int(lexer *l, int64_t *out);
+bool lexer_float(lexer *l, double *out);
+bool lexer_name(lexer *l, token_kind kind, const char **out); /* the text of a token of that kind, consumed */
+/* One level deeper, or an error above LEXER_MAX_DEPTH: every parser that recurses calls both. */
+bool lexer_enter(lexer *l);
+void lexer_leave(lexer *l);
 
 /* --- sizes from files --------------------------------------------------------------------------------------------- */
 static inline bool size_mul(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }

@@ -2,6 +2,7 @@
 /* Text out with indentation, and interned strings. */
 #include "base/text.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,7 +56,10 @@ static void put(writer *w, const char *s, size_t n)
     }
 }
 
-void w_str(writer *w, const char *s) { put(w, s, strlen(s)); }
+void w_str(writer *w, const char *s)
+{
+    put(w, s, strlen(s));
+}
 
 static void put_format(writer *w, const char *fmt, va_list ap)
 {
@@ -96,46 +100,91 @@ void w_open(writer *w, const char *fmt, ...)
     va_start(ap, fmt);
     put_format(w, fmt, ap);
     va_end(ap);
-    put(w, " {\n", 3);
+    w_str(w, w->line_started ? " {\n" : "{\n");
     w->indent++;
 }
 
 void w_close(writer *w, const char *tail)
 {
+    assert(w->indent > 0);
     w->indent--;
     put(w, "}", 1);
-    w_str(w, tail);
+    w_str(w, tail ? tail : "");
     put(w, "\n", 1);
+}
+
+/* Length of the UTF-8 sequence at s, 0 when the bytes are none (RFC 3629: no surrogates, shortest form). */
+static size_t utf8_length(const unsigned char *s, size_t n)
+{
+    size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+    if (len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool beyond = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
+    return len > 1 && (overlong || beyond) ? 0 : len;
 }
 
 void w_quoted(writer *w, const char *s, size_t n)
 {
     put(w, "\"", 1);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, len; i < n; i += len) {
         unsigned char ch = (unsigned char)s[i];
-        if (ch == '"' || ch == '\\')
+        len = utf8_length((const unsigned char *)s + i, n - i);
+        bool second_mark = ch == '?' && i > 0 && s[i - 1] == '?'; /* C99 reads ??/ and its like as one character */
+        if (ch == '"' || ch == '\\' || second_mark)
             w_fmt(w, "\\%c", ch);
         else if (ch == '\n')
             w_str(w, "\\n");
-        else if (ch < 32 || ch == 127)
-            w_fmt(w, "\\x%02x", ch);
+        else if (len == 0 || ch < 32 || ch == 127) /* octal ends after three digits, C's \x does not */
+            w_fmt(w, "\\%03o", ch);
         else
-            put(w, (const char *)&s[i], 1);
+            put(w, s + i, len);
+        len = len ? len : 1;
     }
     put(w, "\"", 1);
+}
+
+void w_name(writer *w, char sigil, const char *name)
+{
+    bool plain = *name != 0;
+    for (const char *s = name; *s; s++)
+        plain = plain && (*s == '_' || *s == '.' || (*s >= '0' && *s <= '9') || (*s >= 'A' && *s <= 'Z') ||
+                          (*s >= 'a' && *s <= 'z'));
+    put(w, &sigil, 1);
+    if (plain)
+        w_str(w, name);
+    else
+        w_quoted(w, name, strlen(name));
+}
+
+/* Readers of 32-bit floats may go by way of double (the lexer does) or not (C compilers): the text must suit both. */
+static bool reads_back(const char *s, double v, uint32_t bits)
+{
+    if (bits == 32)
+        return strtof(s, NULL) == (float)v && (float)strtod(s, NULL) == (float)v;
+    return strtod(s, NULL) == v;
 }
 
 void w_float(writer *w, double v, uint32_t bits)
 {
     char s[40];
+    if (bits == 32)
+        v = (double)(float)v;
     if (isnan(v) || isinf(v)) {
         w_str(w, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+        return;
+    }
+    if (v == trunc(v) && fabs(v) < 1e6) { /* 100.0 rather than 1e+02 */
+        w_fmt(w, "%.1f", v);
         return;
     }
     int most = bits == 32 ? 9 : 17;
     for (int digits = 1; digits <= most; digits++) {
         (void)snprintf(s, sizeof s, "%.*g", digits, v);
-        if (bits == 32 ? strtof(s, NULL) == (float)v : strtod(s, NULL) == v)
+        if (reads_back(s, v, bits))
             break;
     }
     w_str(w, s);
@@ -188,7 +237,7 @@ const char *intern_n(interner *in, const char *s, size_t n)
     for (size_t i = 0; i < n; i++)
         h = (h ^ (unsigned char)s[i]) * 1099511628211u;
     for (entry *e = in->buckets[h & (in->n_buckets - 1)]; e; e = e->next)
-        if (e->hash == h && e->len == n && memcmp(e->text, s, n) == 0)
+        if (e->hash == h && e->len == n && (n == 0 || memcmp(e->text, s, n) == 0))
             return e->text;
     if (++in->n > in->n_buckets)
         grow(in);
@@ -202,4 +251,7 @@ const char *intern_n(interner *in, const char *s, size_t n)
     return e->text;
 }
 
-const char *intern(interner *in, const char *s) { return intern_n(in, s, strlen(s)); }
+const char *intern(interner *in, const char *s)
+{
+    return intern_n(in, s, strlen(s));
+}

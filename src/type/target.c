@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of targets. */
+/* The table of targets, and which of them this machine is. */
 #include "type/target.h"
 
 #include <string.h>
@@ -10,9 +10,9 @@ static const target table[] = {
     /* name, flags, vector bytes, registers, fma, stack bytes, workers */
     {"x86-64-v2", "-march=x86-64-v2", 16, 16, false, 16384, 4},
     {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, true, 16384, 4},
-    {"x86-64-v4", "-march=x86-64-v4" CONTRACT, 64, 32, true, 16384, 4},
+    {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, true, 16384, 4},
     {"generic", "", 0, 16, false, 16384, 4},
-    {"cortex-m", "", 0, 8, false, 1024, 1},
+    {"cortex-m", "", 0, 8, false, 1024, 1}, /* the CPU's own flags come with the firmware's compiler */
 };
 
 static const target *find(const char *name)
@@ -26,18 +26,22 @@ static const target *find(const char *name)
 static const target *native(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return find("x86-64-v4");
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
         return find("x86-64-v3");
-    return find("x86-64-v2");
-#else
-    return find("generic");
+    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
+        return find("x86-64-v2");
 #endif
+    return find("generic");
 }
 
-const target *target_find(const char *name) { return strcmp(name, "native") == 0 ? native() : find(name); }
+const target *target_find(const char *name)
+{
+    return strcmp(name, "native") == 0 ? native() : find(name);
+}
+
 
 const target *target_default(void)
 {
@@ -48,4 +52,8 @@ const target *target_default(void)
 #endif
 }
 
-const char *target_names(void) { return "x86-64-v2, x86-64-v3, x86-64-v4, generic, cortex-m, native"; }
+const char *target_names(void)
+{
+    return "x86-64-v2, x86-64-v3, x86-64-v4, generic, cortex-m, native";
+}
+

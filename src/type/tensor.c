@@ -2,9 +2,25 @@
 /* Constant tensors and their text. */
 #include "type/tensor.h"
 
-#include "base/file.h"
-
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
 #include <string.h>
+
+bool tensor_count(uint32_t rank, const int64_t *dims, int64_t *out)
+{
+    int64_t n = 1;
+    bool ok = true, zero = false;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (dims[i] < 0)
+            return false;
+        zero = zero || dims[i] == 0;
+        ok = ok && i64_mul(n, dims[i], &n);
+    }
+    *out = zero ? 0 : n;
+    return ok || zero;
+}
 
 static tensor_data *make(compiler *c, tensor_kind kind, dtype dt, uint32_t rank, const int64_t *dims)
 {
@@ -13,9 +29,9 @@ static tensor_data *make(compiler *c, tensor_kind kind, dtype dt, uint32_t rank,
     t->dt = dt;
     t->rank = rank;
     t->dims = arena_copy(&c->mem, dims, rank * sizeof *dims, _Alignof(int64_t));
-    t->count = 1;
-    for (uint32_t i = 0; i < rank; i++)
-        t->count *= dims[i]; /* callers check the product when it comes from a file */
+    bool fits = tensor_count(rank, dims, &t->count);
+    assert(fits);
+    (void)fits;
     return t;
 }
 
@@ -29,7 +45,7 @@ const tensor_data *tensor_dense(compiler *c, dtype dt, uint32_t rank, const int6
 const tensor_data *tensor_splat(compiler *c, dtype dt, uint32_t rank, const int64_t *dims, const void *element)
 {
     tensor_data *t = make(c, TENSOR_SPLAT, dt, rank, dims);
-    t->data = arena_copy(&c->mem, element, dtype_bytes(dt), 8);
+    t->data = arena_copy(&c->mem, element, dtype_bytes(dt), _Alignof(max_align_t));
     return t;
 }
 
@@ -55,10 +71,11 @@ const tensor_data *tensor_from_i64s(compiler *c, uint32_t n, const int64_t *v)
 
 const tensor_data *tensor_reshape(compiler *c, const tensor_data *t, uint32_t rank, const int64_t *dims)
 {
-    tensor_data *r = arena_new(&c->mem, tensor_data);
-    *r = *t;
-    r->rank = rank;
-    r->dims = arena_copy(&c->mem, dims, rank * sizeof *dims, _Alignof(int64_t));
+    tensor_data *r = make(c, t->kind, t->dt, rank, dims);
+    assert(r->count == t->count);
+    r->data = t->data;
+    r->file = t->file;
+    r->offset = t->offset;
     return r;
 }
 
@@ -67,14 +84,26 @@ const uint8_t *tensor_element(const tensor_data *t, int64_t i)
     return t->kind == TENSOR_SPLAT ? t->data : t->data + (size_t)i * dtype_bytes(t->dt);
 }
 
-double tensor_get_f64(const tensor_data *t, int64_t i) { return dtype_load_f64(t->dt, tensor_element(t, i)); }
-int64_t tensor_get_i64(const tensor_data *t, int64_t i) { return dtype_load_i64(t->dt, tensor_element(t, i)); }
-size_t tensor_size(const tensor_data *t) { return (size_t)t->count * dtype_bytes(t->dt); }
+double tensor_get_f64(const tensor_data *t, int64_t i)
+{
+    return dtype_load_f64(t->dt, tensor_element(t, i));
+}
+
+int64_t tensor_get_i64(const tensor_data *t, int64_t i)
+{
+    return dtype_load_i64(t->dt, tensor_element(t, i));
+}
+
+size_t tensor_size(const tensor_data *t)
+{
+    return (size_t)t->count * dtype_bytes(t->dt);
+}
+
 
 const uint8_t *tensor_bytes(arena *a, const tensor_data *t)
 {
     size_t size = tensor_size(t), one = dtype_bytes(t->dt);
-    if (t->kind == TENSOR_DENSE && (uintptr_t)t->data % 64 == 0)
+    if (t->kind == TENSOR_DENSE && t->data && (uintptr_t)t->data % 64 == 0)
         return t->data;
     uint8_t *p = arena_try_alloc(a, size, 64);
     if (!p)
@@ -84,8 +113,10 @@ const uint8_t *tensor_bytes(arena *a, const tensor_data *t)
             memcpy(p, t->data, size);
         return p;
     }
-    for (size_t i = 0; i < size; i += one)
-        memcpy(p + i, t->data, one);
+    if (size)
+        memcpy(p, t->data, one);
+    for (size_t done = one; done < size; done *= 2) /* each copy doubles what is filled */
+        memcpy(p + done, p, done < size - done ? done : size - done);
     return p;
 }
 
@@ -123,9 +154,13 @@ uint64_t tensor_hash(const tensor_data *t)
     return h;
 }
 
-type tensor_type(compiler *c, const tensor_data *t) { return type_static(c, t->dt, t->rank, t->dims); }
+type tensor_type(compiler *c, const tensor_data *t)
+{
+    return type_static(c, t->dt, t->rank, t->dims);
+}
 
-/* --- text -------------------------------------------------------------------------------------------------------------- */
+
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
 #define DENSE_TEXT_LIMIT 64
 
@@ -134,69 +169,104 @@ static void print_element(writer *w, const tensor_data *t, int64_t i)
     if (dtype_is_float(t->dt))
         w_float(w, tensor_get_f64(t, i), t->dt == DT_F64 ? 64 : 32);
     else if (t->dt == DT_U64)
-        w_fmt(w, "%llu", (unsigned long long)tensor_get_i64(t, i));
+        w_fmt(w, "%" PRIu64, (uint64_t)tensor_get_i64(t, i));
     else
-        w_fmt(w, "%lld", (long long)tensor_get_i64(t, i));
+        w_fmt(w, "%" PRId64, tensor_get_i64(t, i));
 }
 
-static bool has_nan_payload(const tensor_data *t)
+/* Whether numbers tell the elements' bytes: not when there is a NaN with a payload or a sign, or a bool that is not 0 or
+ * 1, and not for types that have no numbers here. */
+static bool has_numbers(const tensor_data *t)
 {
-    for (int64_t i = 0; dtype_is_float(t->dt) && i < t->count; i++) {
-        double v = tensor_get_f64(t, i);
-        uint8_t canonical[8] = {0};
-        dtype_store_f64(t->dt, canonical, v);
-        if (v != v && memcmp(canonical, tensor_element(t, i), dtype_bytes(t->dt)) != 0)
-            return true;
+    bool ok = dtype_usable(t->dt);
+    int64_t n = t->kind == TENSOR_SPLAT ? 1 : t->count;
+    for (int64_t i = 0; ok && i < n; i++) {
+        uint8_t again[16] = {0};
+        if (dtype_is_float(t->dt))
+            dtype_store_f64(t->dt, again, isnan(tensor_get_f64(t, i)) ? (double)NAN : tensor_get_f64(t, i));
+        else
+            dtype_store_i64(t->dt, again, tensor_get_i64(t, i));
+        ok = memcmp(again, tensor_element(t, i), dtype_bytes(t->dt)) == 0;
     }
-    return false;
+    return ok;
 }
 
-static void print_hex(writer *w, const tensor_data *t)
+static void print_hex(writer *w, const uint8_t *data, size_t n)
 {
     static const char digits[] = "0123456789abcdef";
-    size_t n = tensor_size(t);
-    char *s = arena_alloc(w->a, 2 * n + 1, 1);
-    for (size_t i = 0; i < n; i++) {
-        s[2 * i] = digits[t->data[i] >> 4];
-        s[2 * i + 1] = digits[t->data[i] & 15];
-    }
+    char piece[129];
     w_str(w, "hex \"");
-    w_str(w, s);
+    for (size_t i = 0, k = 0; i < n; i++) {
+        piece[k++] = digits[data[i] >> 4];
+        piece[k++] = digits[data[i] & 15];
+        piece[k] = 0;
+        if (k == sizeof piece - 1 || i + 1 == n) {
+            w_str(w, piece);
+            k = 0;
+        }
+    }
     w_str(w, "\"");
+}
+
+static void print_dense(writer *w, const tensor_data *t)
+{
+    w_str(w, "dense [");
+    for (int64_t i = 0; i < t->count; i++) {
+        w_str(w, i ? ", " : "");
+        print_element(w, t, i);
+    }
+    w_str(w, "]");
 }
 
 void tensor_print(writer *w, const tensor_data *t)
 {
     if (t->kind == TENSOR_SPLAT) {
         w_str(w, "splat ");
-        print_element(w, t, 0);
-    } else if (t->count <= DENSE_TEXT_LIMIT && dtype_usable(t->dt) && !has_nan_payload(t)) {
-        w_str(w, "dense [");
-        for (int64_t i = 0; i < t->count; i++) {
-            if (i)
-                w_str(w, ", ");
-            print_element(w, t, i);
-        }
-        w_str(w, "]");
+        if (has_numbers(t))
+            print_element(w, t, 0);
+        else
+            print_hex(w, t->data, dtype_bytes(t->dt));
+    } else if (t->count <= DENSE_TEXT_LIMIT && has_numbers(t)) {
+        print_dense(w, t);
     } else if (t->file) {
         w_str(w, "file ");
         w_quoted(w, t->file, strlen(t->file));
-        w_fmt(w, " %llu", (unsigned long long)t->offset);
+        w_fmt(w, " %" PRIu64, t->offset);
     } else {
-        print_hex(w, t);
+        print_hex(w, t->data, tensor_size(t));
     }
+}
+
+/* An integer that the type can hold, 0 or 1 for bool, the whole unsigned range for u64. */
+static bool parse_integer(lexer *l, dtype dt, uint8_t *p)
+{
+    int64_t v;
+    const token at = l->tok;
+    if (dt == DT_U64 && l->tok.kind == TOK_UINT) {
+        dtype_store_i64(dt, p, l->tok.i);
+        lexer_next(l);
+        return !l->failed;
+    }
+    if (!lexer_int(l, &v))
+        return false;
+    if (v < dtype_min_int(dt) || v > dtype_max_int(dt)) {
+        l->tok = at;
+        return lexer_error(l, "%" PRId64 " does not fit into %s", v, dtype_name(dt));
+    }
+    dtype_store_i64(dt, p, v);
+    return true;
 }
 
 static bool parse_element(lexer *l, dtype dt, uint8_t *p)
 {
-    bool minus = lexer_accept(l, "-");
-    if (l->tok.kind != TOK_INT && l->tok.kind != TOK_FLOAT)
-        return lexer_error(l, "expected a number");
-    if (l->tok.kind == TOK_INT && !dtype_is_float(dt))
-        dtype_store_i64(dt, p, minus ? (int64_t)(0 - (uint64_t)l->tok.i) : l->tok.i);
-    else
-        dtype_store_f64(dt, p, minus ? -l->tok.f : l->tok.f);
-    lexer_next(l);
+    double v;
+    if (!dtype_usable(dt))
+        return lexer_error(l, "%s has no numbers in text; write hex", dtype_name(dt));
+    if (!dtype_is_float(dt))
+        return parse_integer(l, dt, p);
+    if (!lexer_float(l, &v))
+        return false;
+    dtype_store_f64(dt, p, v);
     return true;
 }
 
@@ -210,7 +280,10 @@ static bool parse_dense(lexer *l, dtype dt, int64_t count, uint8_t *p)
     return lexer_expect(l, "]");
 }
 
-static int nibble(char ch) { return ch >= '0' && ch <= '9' ? ch - '0' : ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1; }
+static int nibble(char ch)
+{
+    return ch >= '0' && ch <= '9' ? ch - '0' : ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
+}
 
 static bool parse_hex(lexer *l, size_t size, uint8_t *p)
 {
@@ -219,60 +292,69 @@ static bool parse_hex(lexer *l, size_t size, uint8_t *p)
     for (size_t i = 0; i < size; i++) {
         int hi = nibble(l->tok.text[2 * i]), lo = nibble(l->tok.text[2 * i + 1]);
         if (hi < 0 || lo < 0)
-            return lexer_error(l, "'%c%c' is not a hexadecimal byte", l->tok.text[2 * i], l->tok.text[2 * i + 1]);
+            return lexer_error(l, "byte %zu of the constant is not two lower-case hexadecimal digits", i);
         p[i] = (uint8_t)(hi * 16 + lo);
     }
     lexer_next(l);
-    return true;
+    return !l->failed;
 }
 
 static bool parse_file(compiler *c, lexer *l, tensor_data *t, size_t size)
 {
-    if (l->tok.kind != TOK_STRING)
-        return lexer_error(l, "expected a file name");
-    t->file = l->tok.text;
-    const char *path = path_join(&c->mem, path_dir(&c->mem, l->file ? l->file : "."), t->file);
-    lexer_next(l);
-    if (l->tok.kind != TOK_INT || l->tok.i < 0)
-        return lexer_error(l, "expected an offset");
-    t->offset = (uint64_t)l->tok.i;
     span s;
-    if (!file_map(&c->diags, &c->mem, path, &s))
+    int64_t offset;
+    const token at = l->tok;
+    if (!lexer_name(l, TOK_STRING, &t->file))
         return false;
-    if (t->offset > s.len || size > s.len - t->offset)
-        return lexer_error(l, "%s has %zu bytes; the range ends beyond", path, s.len);
-    t->data = s.data + t->offset; /* stays mapped: constants live as long as the compile */
-    lexer_next(l);
+    const char *path = path_join(&c->mem, path_dir(&c->mem, l->file ? l->file : "."), t->file);
+    if (!lexer_int(l, &offset) || !compiler_map_file(c, path, &s))
+        return false;
+    if (offset < 0 || (uint64_t)offset > s.len || size > s.len - (uint64_t)offset) {
+        l->tok = at;
+        return lexer_error(l, "%s has %zu bytes: %zu bytes from %" PRId64 " on end beyond it", path, s.len, size, offset);
+    }
+    t->offset = (uint64_t)offset;
+    t->data = s.data ? s.data + offset : NULL;
     return true;
+}
+
+static bool parse_splat(compiler *c, lexer *l, const type *t, const int64_t *dims, const tensor_data **out)
+{
+    uint8_t one[16] = {0};
+    bool hex = lexer_accept(l, "hex");
+    if (!(hex ? parse_hex(l, dtype_bytes(t->dt), one) : parse_element(l, t->dt, one)))
+        return false;
+    *out = tensor_splat(c, t->dt, (uint32_t)t->shape.rank, dims, one);
+    return true;
+}
+
+/* dense or hex: `size` bytes into new memory */
+static bool parse_values(compiler *c, lexer *l, tensor_data *t, size_t size)
+{
+    bool hex = lexer_is(l, "hex");
+    if (!hex && !lexer_is(l, "dense"))
+        return lexer_error(l, "expected splat, dense, hex or file");
+    if (size / 8 > (size_t)(l->end - l->pos)) /* refused before memory is asked for: an element takes a character or more */
+        return lexer_error(l, "the type has more elements than the text");
+    uint8_t *p = arena_try_alloc(&c->mem, size, 64);
+    if (!p)
+        return lexer_error(l, "no memory for a constant of %zu bytes", size);
+    t->data = p;
+    lexer_next(l);
+    return hex ? parse_hex(l, size, p) : parse_dense(l, t->dt, t->count, p);
 }
 
 bool tensor_parse(compiler *c, lexer *l, const type *t, const tensor_data **out)
 {
     int64_t dims[TYPE_MAX_RANK], bytes = type_bytes(t);
     *out = NULL;
-    if (t->kind != TYPE_TENSOR || bytes < 0 || !shape_get(t->shape, dims) || dtype_bytes(t->dt) == 0)
-        return lexer_error(l, "a constant needs a static tensor type");
-    if (lexer_accept(l, "splat")) {
-        uint8_t one[16] = {0};
-        if (!parse_element(l, t->dt, one))
-            return false;
-        *out = tensor_splat(c, t->dt, (uint32_t)t->shape.rank, dims, one);
-        return true;
-    }
+    if (bytes < 0 || !shape_get(t->shape, dims) || dtype_bytes(t->dt) == 0)
+        return lexer_error(l, "a constant needs the type of a static tensor of numbers");
+    if (lexer_accept(l, "splat"))
+        return parse_splat(c, l, t, dims, out);
     tensor_data *r = make(c, TENSOR_DENSE, t->dt, (uint32_t)t->shape.rank, dims);
+    if (!(lexer_accept(l, "file") ? parse_file(c, l, r, (size_t)bytes) : parse_values(c, l, r, (size_t)bytes)))
+        return false;
     *out = r;
-    if (lexer_accept(l, "file"))
-        return parse_file(c, l, r, (size_t)bytes);
-    bool hex = lexer_is(l, "hex");
-    if (!hex && !lexer_is(l, "dense"))
-        return lexer_error(l, "expected splat, dense, hex or file");
-    size_t left = (size_t)(l->end - l->pos);
-    if ((size_t)bytes / 8 > left) /* text cannot hold so many elements: refuse before allocating */
-        return lexer_error(l, "the type has more elements than the text");
-    uint8_t *p = arena_try_alloc(&c->mem, (size_t)bytes, 64);
-    if (!p)
-        return lexer_error(l, "out of memory for %lld bytes", (long long)bytes);
-    r->data = p;
-    lexer_next(l);
-    return hex ? parse_hex(l, (size_t)bytes, p) : parse_dense(l, t->dt, shape_count(t->shape), p);
+    return true;
 }

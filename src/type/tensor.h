@@ -19,6 +19,8 @@ typedef struct tensor_data {
     uint64_t offset;     /* then the offset in that file */
 } tensor_data;
 
+/* The makers want dims >= 0 whose product tensor_count can say: what comes from a file is asked first. */
+bool tensor_count(uint32_t rank, const int64_t *dims, int64_t *out); /* false: negative, or above INT64_MAX */
 const tensor_data *tensor_dense(compiler *c, dtype dt, uint32_t rank, const int64_t *dims, const void *take_data);
 const tensor_data *tensor_splat(compiler *c, dtype dt, uint32_t rank, const int64_t *dims, const void *element);
 const tensor_data *tensor_scalar_f64(compiler *c, dtype dt, double v); /* rank 0 */
@@ -35,7 +37,8 @@ bool tensor_equal(const tensor_data *a, const tensor_data *b); /* same type and 
 uint64_t tensor_hash(const tensor_data *t);
 type tensor_type(compiler *c, const tensor_data *t);
 /* "splat 0.5", "dense [1, 2, 3]" (numbers in row-major order; hex floats never), "file \"w.bin\" 128" (mapped ranges of
- * more than 64 elements), "hex \"...\"" (other constants of more than 64 elements). Parsed back by tensor_parse given
+ * more than 64 elements), "hex \"...\"" (other constants of more than 64 elements, and those with values that no number
+ * gives back, such as NaN with a payload; "splat hex \"...\"" likewise). Parsed back by tensor_parse given
  * the type; `file` maps relative to the folder of the text. */
 void tensor_print(writer *w, const tensor_data *t);
 bool tensor_parse(compiler *c, lexer *l, const type *t, const tensor_data **out);

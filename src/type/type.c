@@ -29,7 +29,7 @@ bool shape_equal(shape a, shape b)
 
 bool shape_get(shape s, int64_t *out)
 {
-    if (s.rank < 0)
+    if (s.rank < 0 || s.rank > (int32_t)TYPE_MAX_RANK)
         return false;
     for (int32_t i = 0; i < s.rank; i++)
         if (!dim_is_const(s.dims[i], &out[i]) || out[i] < 0)
@@ -40,7 +40,7 @@ bool shape_get(shape s, int64_t *out)
 bool shape_is_static(shape s)
 {
     int64_t d[TYPE_MAX_RANK];
-    return s.rank <= (int32_t)TYPE_MAX_RANK && shape_get(s, d);
+    return shape_get(s, d);
 }
 
 dim shape_elements(compiler *c, shape s)
@@ -70,7 +70,8 @@ int64_t shape_count(shape s)
     return n;
 }
 
-static bool broadcast_dim(dim a, dim b, dim *out)
+/* Two expressions of which nothing is known are equal at run time, or one of them is 1: the larger one in both cases. */
+static bool broadcast_dim(compiler *c, dim a, dim b, dim *out)
 {
     int64_t va = 0, vb = 0;
     bool ca = dim_is_const(a, &va), cb = dim_is_const(b, &vb);
@@ -78,8 +79,10 @@ static bool broadcast_dim(dim a, dim b, dim *out)
         *out = a;
     else if ((ca && va == 1) || (cb && !ca))
         *out = b;
+    else if (!ca && !cb)
+        *out = dim_max(c, a, b);
     else
-        return false; /* different constants, or two symbols of which nothing is known */
+        return false;
     return true;
 }
 
@@ -87,7 +90,10 @@ bool shape_broadcast(compiler *c, shape a, shape b, shape *out)
 {
     dim d[TYPE_MAX_RANK];
     int32_t rank = a.rank > b.rank ? a.rank : b.rank;
-    if (a.rank < 0 || b.rank < 0 || rank > (int32_t)TYPE_MAX_RANK)
+    *out = (shape){-1, NULL};
+    if (a.rank < 0 || b.rank < 0)
+        return true; /* nothing is known, nothing is wrong */
+    if (rank > (int32_t)TYPE_MAX_RANK)
         return false;
     for (int32_t i = 0; i < rank; i++) {
         int32_t ia = i - (rank - a.rank), ib = i - (rank - b.rank);
@@ -95,15 +101,23 @@ bool shape_broadcast(compiler *c, shape a, shape b, shape *out)
             d[i] = b.dims[ib];
         else if (ib < 0)
             d[i] = a.dims[ia];
-        else if (!broadcast_dim(a.dims[ia], b.dims[ib], &d[i]))
+        else if (!broadcast_dim(c, a.dims[ia], b.dims[ib], &d[i]))
             return false;
     }
     *out = shape_make(c, (uint32_t)rank, d);
     return true;
 }
 
-type type_tensor(dtype dt, shape s) { return (type){.kind = TYPE_TENSOR, .dt = dt, .shape = s}; }
-type type_static(compiler *c, dtype dt, uint32_t rank, const int64_t *dims) { return type_tensor(dt, shape_const(c, rank, dims)); }
+type type_tensor(dtype dt, shape s)
+{
+    return (type){.kind = TYPE_TENSOR, .dt = dt, .shape = s};
+}
+
+type type_static(compiler *c, dtype dt, uint32_t rank, const int64_t *dims)
+{
+    return type_tensor(dt, shape_const(c, rank, dims));
+}
+
 
 bool type_equal(const type *a, const type *b)
 {
@@ -116,10 +130,10 @@ bool type_equal(const type *a, const type *b)
 
 int64_t type_bytes(const type *t)
 {
-    int64_t n = t->kind == TYPE_TENSOR ? shape_count(t->shape) : -1, bits = 0;
+    int64_t n = t->kind == TYPE_TENSOR && dtype_bits(t->dt) > 0 ? shape_count(t->shape) : -1, bits = 0;
     if (n < 0 || !i64_mul(n, dtype_bits(t->dt), &bits))
         return -1;
-    return (bits + 7) / 8;
+    return bits / 8 + (bits % 8 != 0);
 }
 
 void type_print(writer *w, const type *t)
@@ -164,8 +178,11 @@ static bool parse_tensor(compiler *c, lexer *l, type *out)
             return false;
         if (rank == TYPE_MAX_RANK)
             return lexer_error(l, "more than %u dimensions", TYPE_MAX_RANK);
-        if (!dim_parse(c, l, &d[rank++]))
+        int64_t v = 0;
+        if (!dim_parse(c, l, &d[rank]))
             return false;
+        if (dim_is_const(d[rank++], &v) && v < 0)
+            return lexer_error(l, "a dimension cannot be negative");
     }
     out->shape = shape_make(c, rank, d);
     return true;
@@ -180,11 +197,11 @@ bool type_parse(compiler *c, lexer *l, type *out)
     if (!seq && !opt)
         return parse_tensor(c, l, out);
     lexer_next(l);
-    if (++l->depth > LEXER_MAX_DEPTH)
-        return lexer_error(l, "nesting too deep");
+    if (!lexer_enter(l))
+        return false;
     type *elem = arena_new(&c->mem, type);
     *out = (type){.kind = seq ? TYPE_SEQUENCE : TYPE_OPTIONAL, .elem = elem};
     bool ok = lexer_expect(l, "<") && type_parse(c, l, elem) && lexer_expect(l, ">");
-    l->depth--;
+    lexer_leave(l);
     return ok;
 }

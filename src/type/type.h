@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The type of a value: dtype and logical shape, or a sequence or optional of a type. Layout, scale and axis are not
- * part of a type. Printed "f32[1, 3, n]", "i64[]" (rank 0), "f32[*]" (rank unknown), "seq<f32[*]>", "opt<i64[2]>". */
+ * part of a type. Printed "f32[1, 3, n]", "i64[]" (rank 0), "f32[*]" (rank unknown), "seq<f32[*]>", "opt<i64[2]>"; "?" for
+ * TYPE_NONE. */
 #ifndef LATHE_TYPE_TYPE_H
 #define LATHE_TYPE_TYPE_H
 #include "type/dim.h"
@@ -18,7 +19,7 @@ typedef enum type_kind { TYPE_NONE, TYPE_TENSOR, TYPE_SEQUENCE, TYPE_OPTIONAL } 
 typedef struct type {
     type_kind kind;
     dtype dt;                 /* tensor */
-    struct shape shape;              /* tensor */
+    struct shape shape;       /* tensor */
     const struct type *elem;  /* sequence, optional */
 } type;
 
@@ -31,13 +32,14 @@ bool shape_get(shape s, int64_t *out);
 dim shape_elements(compiler *c, shape s); /* product; 1 for rank 0 */
 int64_t shape_count(shape s);             /* static product; -1 when not static or above INT64_MAX */
 /* Multidirectional broadcasting (ONNX Broadcasting.md). A constant 1 yields to the other; equal symbols unify; a symbol
- * against a constant > 1 takes the constant. false: incompatible. */
+ * against a constant > 1 takes the constant; two expressions of which nothing is known give their maximum. An unknown rank
+ * gives an unknown rank. false: incompatible. */
 bool shape_broadcast(compiler *c, shape a, shape b, shape *out);
 
 type type_tensor(dtype dt, shape s);
 type type_static(compiler *c, dtype dt, uint32_t rank, const int64_t *dims);
-bool type_equal(const type *a, const type *b);
-int64_t type_bytes(const type *t); /* of a static tensor; -1 otherwise */
+bool type_equal(const type *a, const type *b); /* two unknown ranks are equal here */
+int64_t type_bytes(const type *t); /* of a static tensor of numbers; -1 otherwise, and above INT64_MAX */
 void type_print(writer *w, const type *t);
 bool type_parse(compiler *c, lexer *l, type *out);
 #endif
