@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Default schedules of element-wise operators, reductions and row-wise normalisations. They only decide what runs in
+ * parallel and how long intermediate results live; the innermost loop stays plain, for the C compiler to vectorize. */
+#include "te/te_schedule.h"
+
+#include <string.h>
+
+#define PARALLEL_ENOUGH 32   /* iterations of the parallel loop from which workers are kept busy */
+#define PARALLEL_WORTH 16384 /* elements below which sharing costs more than it brings */
+#define KERNEL_UNROLL 16     /* window taps that are written out */
+
+/* --- questions ------------------------------------------------------------------------------------------------------ */
+
+bool te_is_inlined(const te_sched *s, const te_node *n)
+{
+    for (uint32_t i = 0; i < s->prims.len; i++)
+        if (s->prims.data[i].kind == TE_INLINE && strcmp(s->prims.data[i].stage, n->name) == 0)
+            return true;
+    return false;
+}
+
+bool te_is_output(const te_graph *g, const te_node *n)
+{
+    for (uint32_t i = g->n_inputs; i < g->params.len; i++)
+        if (g->params.data[i]->node == n)
+            return true;
+    return false;
+}
+
+int64_t te_axis_extent(const te_node *n, uint32_t i)
+{
+    int64_t v = 0;
+    return i < n->n_axes && tir_is_int(n->axes[i]->extent, &v) ? v : 0;
+}
+
+int64_t te_reduce_extent(const te_node *n)
+{
+    int64_t product = 1, v = 0;
+    for (uint32_t i = 0; i < n->n_reduce; i++)
+        if (!tir_is_int(n->reduce_axes[i]->extent, &v) || !i64_mul(product, v, &product))
+            return 0;
+    return product;
+}
+
+const char *te_axis_name(const te_node *n, uint32_t i) { return n->axes[i]->var->name; }
+
+te_node *te_find_tag(const te_graph *g, const char *tag)
+{
+    for (uint32_t i = 0; i < g->nodes.len; i++)
+        if (g->nodes.data[i]->tag && strcmp(g->nodes.data[i]->tag, tag) == 0)
+            return g->nodes.data[i];
+    return NULL;
+}
+
+bool te_is_one_nest(const te_sched *s, const te_node *anchor, const te_node *last, const char *also)
+{
+    const te_graph *g = s->g;
+    if (!anchor || g->params.len - g->n_inputs != 1 || last->kind != TE_COMPUTE || anchor->n_axes != last->n_axes)
+        return false;
+    for (uint32_t i = 0; i < last->n_axes; i++)
+        if (!tir_expr_equal(anchor->axes[i]->extent, last->axes[i]->extent))
+            return false;
+    for (uint32_t i = 0; i < g->nodes.len; i++) {
+        const te_node *n = g->nodes.data[i];
+        bool tagged = also && n->tag && strcmp(n->tag, also) == 0;
+        if (n->kind == TE_EXTERN || (n->kind == TE_COMPUTE && n != anchor && n != last && !tagged && !te_is_inlined(s, n)))
+            return false;
+    }
+    return true;
+}
+
+/* --- moves ---------------------------------------------------------------------------------------------------------- */
+
+uint32_t te_parallel_axes(const te_node *n)
+{
+    int64_t outer = 1, all = 1;
+    for (uint32_t i = 0; i < n->n_axes; i++)
+        if (!i64_mul(all, te_axis_extent(n, i), &all))
+            return 0;
+    if (all < PARALLEL_WORTH)
+        return 0;
+    uint32_t count = 0;
+    while (count + 1 < n->n_axes && outer < PARALLEL_ENOUGH)
+        outer *= te_axis_extent(n, count++);
+    return outer > 1 ? count : 0;
+}
+
+const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count)
+{
+    const char *name = te_axis_name(n, 0);
+    for (uint32_t i = 1; i < count; i++) {
+        const char *fused = arena_printf(&s->c->mem, "f%u", i);
+        te_sched_fuse(s, n->name, name, te_axis_name(n, i), fused);
+        name = fused;
+    }
+    te_sched_annotate(s, TE_PARALLEL, n->name, name);
+    return name;
+}
+
+/* --- element-wise --------------------------------------------------------------------------------------------------- */
+
+/* A divisor of n near `want`, so that a long vector is cut without guards; 1: none worth it. */
+static int64_t even_cut(int64_t n, int64_t want)
+{
+    for (int64_t f = want; f >= 64; f--)
+        if (n % f == 0)
+            return f;
+    return 1;
+}
+
+static void cut_vector(te_sched *s, const te_node *n)
+{
+    int64_t len = te_axis_extent(n, 0), f = len >= PARALLEL_WORTH ? even_cut(len, len / PARALLEL_ENOUGH) : 1;
+    if (f == 1)
+        return;
+    te_sched_split(s, n->name, te_axis_name(n, 0), f, "block", "lane");
+    te_sched_annotate(s, TE_PARALLEL, n->name, "block");
+}
+
+bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    (void)t;
+    (void)n;
+    (void)anchor;
+    const te_graph *g = s->g;
+    bool alone = true; /* a parallel loop must hold all stores of the function */
+    for (uint32_t i = 0; i < g->nodes.len; i++) {
+        const te_node *x = g->nodes.data[i];
+        alone &= x == last || x->kind == TE_PLACEHOLDER || te_is_inlined(s, x);
+    }
+    if (!alone || last->kind != TE_COMPUTE || last->reducer)
+        return true;
+    if (last->n_axes == 1)
+        cut_vector(s, last);
+    uint32_t count = te_parallel_axes(last);
+    if (count > 0)
+        te_fuse_parallel(s, last, count);
+    return true;
+}
+
+/* --- reductions ----------------------------------------------------------------------------------------------------- */
+
+/* The accumulator of an output element lives in a register; the name of its stage. */
+static const char *accumulate_inside(te_sched *s, te_node *anchor, te_node *last)
+{
+    const char *acc = anchor->name;
+    if (anchor == last) {
+        acc = arena_printf(&s->c->mem, "%s_acc", anchor->name);
+        te_sched_cache_write(s, anchor->name, "local.reg", acc);
+    } else {
+        te_sched_set_scope(s, acc, "local.reg");
+    }
+    return acc;
+}
+
+bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_axes == 0 || anchor->n_outputs != 1)
+        return te_schedule_default(s, t, n, NULL, last);
+    te_node *pad = te_find_tag(s->g, "pad");
+    const char *acc = accumulate_inside(s, anchor, last), *inner = te_axis_name(last, last->n_axes - 1);
+    uint32_t count = te_parallel_axes(last);
+    if (pad && count == 0 && last->n_axes > 2)
+        count = 2;
+    if (count > 0) {
+        const char *outer = te_fuse_parallel(s, last, count);
+        if (pad)
+            te_sched_compute_at(s, pad->name, last->name, outer);
+    }
+    te_sched_compute_at(s, acc, last->name, inner);
+    int64_t taps = te_reduce_extent(anchor);
+    for (uint32_t i = 0; pad && taps > 0 && taps <= KERNEL_UNROLL && i < anchor->n_reduce; i++)
+        te_sched_annotate(s, TE_UNROLL, acc, anchor->reduce_axes[i]->var->name);
+    return true;
+}
+
+/* --- rows ----------------------------------------------------------------------------------------------------------- */
+
+/* All stages of a row are computed at the row: rows run in parallel, and what lies between is one row long. */
+bool te_schedule_softmax(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    const te_graph *g = s->g;
+    int32_t axis = 0;
+    (void)t;
+    (void)anchor;
+    if (g->params.len - g->n_inputs != 1 || last->kind != TE_COMPUTE || last->reducer || !graph_attr(n, "axis"))
+        return true;
+    if (!infer_axis(s->c, n, graph_attr_int(n, "axis"), (int32_t)last->n_axes, &axis))
+        return false;
+    if (axis == 0)
+        return true;
+    const char *row = te_fuse_parallel(s, last, (uint32_t)axis);
+    for (uint32_t i = 0; i < g->nodes.len; i++) {
+        const te_node *x = g->nodes.data[i];
+        if (x->kind == TE_COMPUTE && x != last && !te_is_inlined(s, x))
+            te_sched_compute_at(s, x->name, last->name, row);
+    }
+    return true;
+}
