@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Default schedules of convolutions and matrix products. The fast form keeps a tile of sums in vector registers: lanes
+ * over output channels (the packed weights' block), several pixels or rows of the other operand broadcast against them.
+ * The tile is chosen by counting cycles, remainders included. Other layouts get a row of sums that the C compiler can
+ * vectorize. */
+#include "graph/op/nn.h"
+#include "te/te_schedule.h"
+#include "type/target.h"
+
+#include <string.h>
+
+#define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
+#define ROW_LIMIT 4096                /* elements of a row of sums */
+#define DEPTHWISE_TAPS 25             /* window taps written out in a depthwise convolution */
+
+typedef struct tile {
+    int64_t vectors, rows; /* vectors of lanes, broadcast elements */
+} tile;
+
+/* Cycles for one step of the reduction over `width` elements and one vector of lanes: two fused multiply-adds and two
+ * loads a cycle, four cycles of latency, a narrower tile at the end. */
+static double tile_cost(int64_t vectors, int64_t rows, int64_t width)
+{
+    double cycles = 0;
+    for (int64_t at = 0; at < width; at += rows) {
+        int64_t r = width - at < rows ? width - at : rows;
+        double fma = (double)(vectors * r) / 2, loads = (double)(vectors + r) / 2, issue = (double)(vectors * r + vectors + r) / 4;
+        double c = fma > loads ? fma : loads;
+        c = c > issue ? c : issue;
+        cycles += (c > 4 ? c : 4) + 0.25;
+    }
+    return cycles / (double)vectors;
+}
+
+/* `blocks` vectors of lanes in all, to be shared out evenly. */
+static tile choose_tile(const struct target *t, int64_t blocks, int64_t width)
+{
+    tile best = {1, 1};
+    int64_t regs = t->vector_regs > 2 ? t->vector_regs : 4;
+    double least = tile_cost(1, 1, width);
+    for (int64_t v = 1; v <= 4; v++) {
+        for (int64_t r = 1; blocks % v == 0 && v * r + v + 1 <= regs && r <= width; r++) {
+            double c = tile_cost(v, r, width);
+            if (c < least) {
+                least = c;
+                best = (tile){v, r};
+            }
+        }
+    }
+    return best;
+}
+
+/* --- a tile of sums in registers ------------------------------------------------------------------------------------ */
+
+/* The sums' stage under `last`: the anchor itself when an epilogue follows, else a cache of it. */
+static const char *sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope)
+{
+    if (anchor != last) {
+        te_sched_set_scope(s, anchor->name, scope);
+        return anchor->name;
+    }
+    const char *acc = arena_printf(&s->c->mem, "%s_acc", anchor->name);
+    te_sched_cache_write(s, anchor->name, scope, acc);
+    return acc;
+}
+
+typedef VEC(const char *) name_list;
+
+static void push(te_sched *s, name_list *l, const char *name) { vec_push(&s->c->mem, l, name); }
+
+static void reorder(te_sched *s, const char *stage, const name_list *l) { te_sched_reorder(s, stage, l->len, l->data); }
+
+/* Splits lane axis `lane` of the stage into blocks of `vectors` vectors: lane_o, lane_m, lane_v. */
+static void split_lanes(te_sched *s, const char *stage, const char *lane, tile t, int64_t v)
+{
+    te_sched_split(s, stage, lane, t.vectors * v, "lane_o", "lane_i");
+    te_sched_split(s, stage, "lane_i", v, "lane_m", "lane_v");
+}
+
+static void mark_tile(te_sched *s, const char *stage, const char *row, bool vectors)
+{
+    te_sched_annotate(s, TE_UNROLL, stage, row);
+    te_sched_annotate(s, TE_UNROLL, stage, "lane_m");
+    te_sched_annotate(s, vectors ? TE_VECTORIZE : TE_UNROLL, stage, "lane_v");
+}
+
+/* Loops of the sums: other data axes, reduction, then the tile. */
+static void schedule_sums(te_sched *s, const char *acc, const te_node *anchor, uint32_t lane, uint32_t row, int64_t v)
+{
+    name_list order = {0};
+    te_sched_split(s, acc, te_axis_name(anchor, lane), v, "lane_m", "lane_v");
+    for (uint32_t i = 0; i < anchor->n_axes; i++)
+        if (i != lane && i != row)
+            push(s, &order, te_axis_name(anchor, i));
+    for (uint32_t i = 0; i < anchor->n_reduce; i++)
+        push(s, &order, anchor->reduce_axes[i]->var->name);
+    if (row < anchor->n_axes)
+        push(s, &order, te_axis_name(anchor, row));
+    push(s, &order, "lane_m");
+    push(s, &order, "lane_v");
+    reorder(s, acc, &order);
+    if (row < anchor->n_axes)
+        te_sched_annotate(s, TE_UNROLL, acc, te_axis_name(anchor, row));
+    te_sched_annotate(s, TE_UNROLL, acc, "lane_m");
+    te_sched_annotate(s, TE_VECTORIZE, acc, "lane_v");
+}
+
+/* --- convolution ---------------------------------------------------------------------------------------------------- */
+
+static int64_t weight_bytes(const te_node *anchor) { return te_axis_extent(anchor, 1) * te_reduce_extent(anchor) * 4; }
+
+/* Fuses two neighbouring loops and makes the result parallel. */
+static const char *fuse_outer(te_sched *s, const char *stage, const char *a, const char *b)
+{
+    te_sched_fuse(s, stage, a, b, "part");
+    te_sched_annotate(s, TE_PARALLEL, stage, "part");
+    return "part";
+}
+
+/* Channels outside when the weights are large (each block of them is read once), else output rows (the padded rows are
+ * made once). */
+static void packed_conv(te_sched *s, const struct target *t, te_node *anchor, te_node *last, int64_t v)
+{
+    uint32_t n = last->n_axes, row = n - 1;
+    int64_t channels = te_axis_extent(anchor, 1);
+    bool rows_outside = n > 3 && weight_bytes(anchor) <= WEIGHTS_IN_CACHE;
+    tile tl = choose_tile(t, (channels + v - 1) / v, te_axis_extent(anchor, row));
+    bool even = channels % v == 0;
+    const char *acc = sums_stage(s, anchor, last, even ? "local.reg" : "local"), *o = last->name;
+    const te_node *pad = te_find_tag(s->g, "pad");
+    name_list order = {0};
+    split_lanes(s, o, te_axis_name(last, 1), tl, v);
+    te_sched_split(s, o, te_axis_name(last, row), tl.rows, "col_o", "col_i");
+    push(s, &order, te_axis_name(last, 0));
+    if (rows_outside)
+        push(s, &order, te_axis_name(last, 2));
+    push(s, &order, "lane_o");
+    for (uint32_t i = rows_outside ? 3 : 2; i < row; i++)
+        push(s, &order, te_axis_name(last, i));
+    push(s, &order, "col_o");
+    push(s, &order, "col_i");
+    push(s, &order, "lane_m");
+    push(s, &order, "lane_v");
+    reorder(s, o, &order);
+    mark_tile(s, o, "col_i", even);
+    const char *part = fuse_outer(s, o, te_axis_name(last, 0), rows_outside ? te_axis_name(last, 2) : "lane_o");
+    te_sched_compute_at(s, acc, o, "col_o");
+    schedule_sums(s, acc, anchor, 1, row, v);
+    if (pad)
+        te_sched_compute_at(s, pad->name, o, part);
+}
+
+/* One output element after the other, taps written out: the C compiler vectorizes along the row. */
+static void depthwise_conv(te_sched *s, te_node *anchor, te_node *last)
+{
+    const te_node *pad = te_find_tag(s->g, "pad");
+    const char *acc = sums_stage(s, anchor, last, "local.reg");
+    const char *part = fuse_outer(s, last->name, te_axis_name(last, 0), te_axis_name(last, 1));
+    te_sched_compute_at(s, acc, last->name, te_axis_name(last, last->n_axes - 1));
+    for (uint32_t i = 0; i < anchor->n_reduce; i++)
+        te_sched_annotate(s, TE_UNROLL, acc, anchor->reduce_axes[i]->var->name);
+    if (pad)
+        te_sched_compute_at(s, pad->name, last->name, part);
+}
+
+/* A row of sums in a small array, the reduction outside of it. */
+static void plain_conv(te_sched *s, te_node *anchor, te_node *last)
+{
+    const te_node *pad = te_find_tag(s->g, "pad");
+    uint32_t n = last->n_axes;
+    const char *acc = sums_stage(s, anchor, last, "local");
+    const char *part = fuse_outer(s, last->name, te_axis_name(last, 0), te_axis_name(last, 1));
+    te_sched_compute_at(s, acc, last->name, n > 3 ? te_axis_name(last, n - 2) : part);
+    name_list order = {0};
+    for (uint32_t i = 0; i < anchor->n_reduce; i++)
+        push(s, &order, anchor->reduce_axes[i]->var->name);
+    push(s, &order, te_axis_name(anchor, n - 1));
+    reorder(s, acc, &order);
+    if (pad)
+        te_sched_compute_at(s, pad->name, last->name, part);
+}
+
+bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    int64_t v = nn_layout_block(graph_attr_string(n, "kernel_layout"));
+    if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_axes < 3)
+        return te_schedule_default(s, t, n, NULL, last);
+    int64_t taps = te_reduce_extent(anchor), row = te_axis_extent(anchor, anchor->n_axes - 1);
+    bool depthwise = graph_attr_int(n, "groups") > 1 && taps > 0 && taps <= DEPTHWISE_TAPS;
+    if (v > 1 && t->vector_bytes / 4 == v && row > 0)
+        packed_conv(s, t, anchor, last, v);
+    else if (depthwise)
+        depthwise_conv(s, anchor, last);
+    else if (row > 0 && row <= ROW_LIMIT)
+        plain_conv(s, anchor, last);
+    else
+        return te_schedule_reduce(s, t, n, anchor, last);
+    return true;
+}
+
+/* --- matrix product ------------------------------------------------------------------------------------------------- */
+
+/* Lanes over n, rows over m; both tiles inside one parallel loop over blocks of them. */
+static void tiled_matmul(te_sched *s, const struct target *t, te_node *anchor, te_node *last, int64_t v)
+{
+    uint32_t n = last->n_axes, lane = n - 1, row = n > 1 ? n - 2 : n;
+    int64_t units = te_axis_extent(anchor, lane);
+    tile tl = choose_tile(t, (units + v - 1) / v, row < n ? te_axis_extent(anchor, row) : 1);
+    bool even = units % v == 0;
+    const char *acc = sums_stage(s, anchor, last, even ? "local.reg" : "local"), *o = last->name;
+    name_list order = {0};
+    split_lanes(s, o, te_axis_name(last, lane), tl, v);
+    if (row < n)
+        te_sched_split(s, o, te_axis_name(last, row), tl.rows, "row_o", "row_i");
+    for (uint32_t i = 0; i < row && i + 1 < n; i++)
+        push(s, &order, te_axis_name(last, i));
+    push(s, &order, "lane_o");
+    if (row < n)
+        push(s, &order, "row_o");
+    if (row < n)
+        push(s, &order, "row_i");
+    push(s, &order, "lane_m");
+    push(s, &order, "lane_v");
+    reorder(s, o, &order);
+    if (row < n)
+        mark_tile(s, o, "row_i", even);
+    const char *part = "lane_o";
+    for (uint32_t i = row < n ? row : 0; i-- > 0;) {
+        const char *fused = arena_printf(&s->c->mem, "part%u", i);
+        te_sched_fuse(s, o, te_axis_name(last, i), part, fused);
+        part = fused;
+    }
+    te_sched_annotate(s, TE_PARALLEL, o, part);
+    te_sched_compute_at(s, acc, o, row < n ? "row_o" : part);
+    schedule_sums(s, acc, anchor, lane, row, v);
+}
+
+/* Rows of the right operand are contiguous: a row of sums, the reduction outside of it. */
+static void row_matmul(te_sched *s, te_node *anchor, te_node *last)
+{
+    uint32_t n = last->n_axes;
+    const char *acc = sums_stage(s, anchor, last, "local"), *part = te_fuse_parallel(s, last, n - 1);
+    te_sched_compute_at(s, acc, last->name, part);
+    te_sched_reorder(s, acc, 2, (const char *[]){anchor->reduce_axes[0]->var->name, te_axis_name(anchor, n - 1)});
+}
+
+bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    int64_t v = nn_layout_block(graph_attr_string(n, "weight_layout")), lanes = t->vector_bytes / 4;
+    if (!te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes == 0)
+        return te_schedule_default(s, t, n, NULL, last);
+    int64_t units = te_axis_extent(anchor, anchor->n_axes - 1);
+    const type *rhs = te_in_type(n, 1), *lhs = te_in_type(n, 0);
+    bool packed = v > 1 && v == lanes, rows = !v && rhs->shape.rank > 1 && lhs->shape.rank > 1 && graph_attr_int(n, "transpose_b") == 0;
+    bool f32 = anchor->outputs[0]->dt == DT_F32 && rhs->dt == DT_F32 && lhs->dt == DT_F32;
+    if (f32 && units > 0 && (packed || (rows && lanes > 1 && units % lanes == 0)))
+        tiled_matmul(s, t, anchor, last, lanes);
+    else if (rows && anchor->n_axes > 1 && units > 0 && units <= ROW_LIMIT)
+        row_matmul(s, anchor, last);
+    else
+        return te_schedule_reduce(s, t, n, anchor, last);
+    return true;
+}
