@@ -11,7 +11,7 @@ typedef struct verifier {
     const tir_func *f;
     tir_bounds *bounds;
     tir_map vars;    /* variables in scope */
-    tir_map defined; /* variables ever defined: one definition each */
+    tir_map defined; /* variables and buffers ever defined: one definition each, so that every one has its own name */
     tir_map buffers;
     tir_map checked; /* expressions found well-typed: shared parts are visited once */
     uint32_t guards; /* conditions between here and the function: what lies inside may never run */
@@ -162,7 +162,8 @@ static bool decides(tir_expr_ref e) { return e->kind == TIR_SELECT || (e->kind =
 
 static void check_expr(verifier *v, tir_expr_ref e)
 {
-    if (tir_map_get(&v->checked, e))
+    const void *seen = tir_map_get(&v->checked, e);
+    if (seen && (v->guards || seen == e)) /* seen under a guard: its types are right, its bounds were not looked at */
         return;
     if (e->kind == TIR_LOAD) {
         check_access(v, e->u.buffer, e->n_args, e->args);
@@ -176,8 +177,8 @@ static void check_expr(verifier *v, tir_expr_ref e)
     }
     if (v->ok && !type_ok(v, e) && v->ok)
         (void)fail(v, "wrong types", e);
-    if (e->kind != TIR_VAR && !v->guards) /* a variable's scope is checked at every use */
-        tir_map_put(&v->checked, e, e);
+    if (e->kind != TIR_VAR && e->n_args)
+        tir_map_put(&v->checked, e, v->guards ? (const void *)v : e);
 }
 
 /* --- statements -------------------------------------------------------------------------------------------------------- */
@@ -203,6 +204,9 @@ static void check_buffer(verifier *v, const tir_buffer *b)
 {
     if (!dtype_usable(b->dt))
         (void)fail(v, arena_printf(&v->c->mem, "buffer '%s' has a type that kernels cannot hold", b->name), NULL);
+    if (tir_map_get(&v->defined, b))
+        (void)fail(v, arena_printf(&v->c->mem, "buffer '%s' is defined twice", b->name), NULL);
+    tir_map_put(&v->defined, b, b);
     if (b->rank > TIR_MAX_RANK) {
         (void)fail(v, arena_printf(&v->c->mem, "buffer '%s' has too many dimensions", b->name), NULL);
         return;
@@ -291,6 +295,7 @@ static void check_stmt(verifier *v, tir_stmt *s)
         check_buffer(v, s->buffer);
         check_stmt(v, s->body);
         tir_map_put(&v->buffers, s->buffer, NULL);
+        tir_map_clear(&v->checked);
         break;
     case TIR_ATTR:
         check_expr(v, s->value);

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Simplification of expressions with ranges. Integer sums get one written form; quotients and remainders are taken apart
+ * by what divides exactly and by what stays below the divisor, which undoes splits and fusions of loops; comparisons,
+ * minima and selections are decided where the ranges decide them. Float values only have their parts simplified. */
+#include "tir/eval.h"
+#include "tir/linear.h"
+#include "tir/node.h"
+
+static tir_expr_ref simplify(tir_bounds *b, tir_expr_ref e);
+
+/* --- sums: quotient and remainder that belong together become their dividend ----------------------------------------------- */
+
+static bool is_op(tir_expr_ref e, tir_op op) { return e->kind == TIR_BINOP && e->op == op; }
+
+static bool remove_term(linear *l, uint32_t i)
+{
+    l->terms[i] = l->terms[--l->len];
+    return true;
+}
+
+static int64_t find_product(const linear *l, tir_expr_ref atom, int64_t coeff)
+{
+    for (uint32_t i = 0; i < l->len; i++)
+        if (l->terms[i].n == 1 && l->terms[i].coeff == coeff && tir_expr_equal(l->terms[i].atoms[0], atom))
+            return (int64_t)i;
+    return -1;
+}
+
+/* k*(x mod d) + k*d*(x div d) = k*x */
+static bool recombine(tir_bounds *b, linear *l)
+{
+    for (uint32_t i = 0; i < l->len; i++) {
+        int64_t d, k = l->terms[i].coeff, kd;
+        tir_expr_ref mod = l->terms[i].atoms[0];
+        if (l->terms[i].n != 1 || !is_op(mod, TIR_FLOORMOD) || !tir_is_int(mod->args[1], &d) || d <= 0 || !i64_mul(k, d, &kd))
+            continue;
+        tir_expr_ref quotient = simplify(b, tir_floordiv(b->c, mod->args[0], mod->args[1]));
+        int64_t at = quotient->kind == TIR_INT ? -1 : find_product(l, quotient, kd);
+        linear x;
+        if (at < 0 || !linear_of(b, mod->args[0], &x))
+            continue;
+        linear sum = *l;
+        remove_term(&sum, (uint32_t)at > i ? (uint32_t)at : i);
+        remove_term(&sum, (uint32_t)at > i ? i : (uint32_t)at);
+        if (!linear_add(b, &sum, &x, k))
+            continue;
+        *l = sum;
+        return true;
+    }
+    return false;
+}
+
+static tir_expr_ref build_sum(tir_bounds *b, dtype dt, linear *l)
+{
+    while (recombine(b, l))
+        ;
+    return linear_build(b, dt, l);
+}
+
+static tir_expr_ref simplify_sum(tir_bounds *b, tir_expr_ref e)
+{
+    linear l;
+    if (!linear_of(b, e, &l) || (l.len == 1 && l.terms[0].atoms[0] == e))
+        return e;
+    return build_sum(b, e->type.dt, &l);
+}
+
+/* --- quotients and remainders by a constant ---------------------------------------------------------------------------------- */
+
+/* x = d * q + r with as much as possible in q; the constant of r lies in [0, d). */
+static bool split_by(tir_bounds *b, const linear *x, int64_t d, linear *q, linear *r)
+{
+    *q = (linear){.constant = eval_floordiv(x->constant, d)};
+    *r = (linear){.constant = eval_floormod(x->constant, d)};
+    for (uint32_t i = 0; i < x->len; i++) {
+        linear_term t = x->terms[i];
+        bool exact = t.coeff % d == 0;
+        if (exact)
+            t.coeff /= d;
+        if (!linear_add_term(b, exact ? q : r, &t))
+            return false;
+    }
+    return true;
+}
+
+/* Whether r lies in [k*d, (k+1)*d) for one k. */
+static bool quotient_is_constant(tir_bounds *b, const linear *r, int64_t d, int64_t *out)
+{
+    tir_range range = linear_range(b, r);
+    if (!range.known_min || !range.known_max)
+        return false;
+    *out = eval_floordiv(range.min, d);
+    return *out == eval_floordiv(range.max, d);
+}
+
+/* r and d without their common factor; what is left of the constant goes to *out_rest. */
+static void reduce(linear *r, int64_t *d, int64_t *out_factor, int64_t *out_rest)
+{
+    int64_t g = linear_gcd(r), x = *d;
+    while (g && x) {
+        int64_t t = g % x;
+        g = x;
+        x = t;
+    }
+    *out_factor = g > 0 ? g : 1;
+    *out_rest = eval_floormod(r->constant, *out_factor);
+    for (uint32_t i = 0; i < r->len; i++)
+        r->terms[i].coeff /= *out_factor;
+    r->constant = eval_floordiv(r->constant, *out_factor);
+    *d /= *out_factor;
+}
+
+static bool lone_atom(const linear *l, tir_expr_ref *out)
+{
+    if (l->len != 1 || l->terms[0].n != 1 || l->terms[0].coeff != 1)
+        return false;
+    *out = l->terms[0].atoms[0];
+    return true;
+}
+
+/* floor(r / d) where r is a nested quotient or remainder; NULL: no rule. */
+static tir_expr_ref nested_quotient(tir_bounds *b, const linear *r, int64_t d, dtype dt)
+{
+    tir_expr_ref atom;
+    int64_t m, k;
+    linear x;
+    if (!lone_atom(r, &atom) || atom->kind != TIR_BINOP || !tir_is_int(atom->args[1], &m) || m <= 0)
+        return NULL;
+    if (atom->op == TIR_FLOORDIV && i64_mul(m, d, &k) && linear_of(b, atom->args[0], &x)) { /* (x/m + c)/d = (x + c*m)/(m*d) */
+        int64_t shift;
+        if (!i64_mul(r->constant, m, &shift) || !i64_add(x.constant, shift, &x.constant))
+            return NULL;
+        return simplify(b, tir_floordiv(b->c, linear_build(b, dt, &x), tir_int(b->c, dt, k)));
+    }
+    if (atom->op == TIR_FLOORMOD && r->constant == 0 && m % d == 0) { /* (x mod m)/d = (x/d) mod (m/d) */
+        tir_expr_ref quotient = tir_floordiv(b->c, atom->args[0], tir_int(b->c, dt, d));
+        return simplify(b, tir_floormod(b->c, quotient, tir_int(b->c, dt, m / d)));
+    }
+    return NULL;
+}
+
+static tir_expr_ref quotient(tir_bounds *b, tir_expr_ref e, int64_t d)
+{
+    dtype dt = e->type.dt;
+    linear x, q, r;
+    int64_t k, factor, rest;
+    if (!linear_of(b, e->args[0], &x) || !split_by(b, &x, d, &q, &r))
+        return e;
+    if (quotient_is_constant(b, &r, d, &k))
+        return i64_add(q.constant, k, &q.constant) ? build_sum(b, dt, &q) : e;
+    reduce(&r, &d, &factor, &rest); /* what is dropped is below the factor: it cannot reach the next multiple */
+    tir_expr_ref atom = d == 1 ? linear_build(b, dt, &r) : nested_quotient(b, &r, d, dt);
+    if (!atom)
+        atom = tir_floordiv(b->c, linear_build(b, dt, &r), tir_int(b->c, dt, d));
+    linear sum;
+    return linear_of(b, atom, &sum) && linear_add(b, &q, &sum, 1) ? build_sum(b, dt, &q) : e;
+}
+
+/* x mod m inside something mod d, d dividing k*m: x itself will do. */
+static bool open_remainders(tir_bounds *b, linear *r, int64_t d)
+{
+    for (uint32_t i = 0; i < r->len; i++) {
+        int64_t m, km;
+        linear_term t = r->terms[i];
+        linear x, sum = *r;
+        if (t.n != 1 || !is_op(t.atoms[0], TIR_FLOORMOD) || !tir_is_int(t.atoms[0]->args[1], &m) || m <= 0)
+            continue;
+        if (!i64_mul(t.coeff, m, &km) || km % d != 0 || !linear_of(b, t.atoms[0]->args[0], &x))
+            continue;
+        remove_term(&sum, i);
+        if (!linear_add(b, &sum, &x, t.coeff))
+            continue;
+        *r = sum;
+        return true;
+    }
+    return false;
+}
+
+static tir_expr_ref remainder_of(tir_bounds *b, tir_expr_ref e, int64_t d)
+{
+    dtype dt = e->type.dt;
+    linear x, q, r, sum = {0};
+    int64_t k, kd, factor, rest;
+    if (!linear_of(b, e->args[0], &x) || !split_by(b, &x, d, &q, &r))
+        return e;
+    while (open_remainders(b, &r, d)) {
+        x = r;
+        if (!split_by(b, &x, d, &q, &r))
+            return e;
+    }
+    if (quotient_is_constant(b, &r, d, &k)) {
+        if (!i64_mul(k, d, &kd) || !i64_add(r.constant, -kd, &r.constant))
+            return e;
+        return build_sum(b, dt, &r);
+    }
+    reduce(&r, &d, &factor, &rest);
+    if (d == 1)
+        return tir_int(b->c, dt, rest);
+    tir_expr_ref mod = tir_floormod(b->c, linear_build(b, dt, &r), tir_int(b->c, dt, d));
+    if (!linear_of(b, mod, &x) || !linear_add(b, &sum, &x, factor) || !i64_add(sum.constant, rest, &sum.constant))
+        return e;
+    return build_sum(b, dt, &sum);
+}
+
+/* --- by a symbol: terms that contain it, and a rest that is provably below it ---------------------------------------------------- */
+
+static bool take_factor(linear_term *t, tir_expr_ref d)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (!tir_expr_equal(t->atoms[i], d))
+            continue;
+        for (t->n--; i < t->n; i++)
+            t->atoms[i] = t->atoms[i + 1];
+        return true;
+    }
+    return false;
+}
+
+static tir_expr_ref divide_by_symbol(tir_bounds *b, tir_expr_ref e)
+{
+    linear x, q = {0}, r, below;
+    tir_expr_ref d = e->args[1];
+    if (d->kind != TIR_VAR || !linear_of(b, e->args[0], &x))
+        return e;
+    r = (linear){.constant = x.constant};
+    for (uint32_t i = 0; i < x.len; i++) {
+        linear_term t = x.terms[i];
+        if (!linear_add_term(b, take_factor(&t, d) ? &q : &r, &t))
+            return e;
+    }
+    linear_term one = {.coeff = 1, .n = 1, .atoms = {d}};
+    below = (linear){.constant = -1}; /* d - 1 - r >= 0 */
+    if (!linear_add_term(b, &below, &one) || !linear_add(b, &below, &r, -1))
+        return e;
+    if (!linear_is_nonnegative(b, &r) || !linear_is_nonnegative(b, &below))
+        return e;
+    return build_sum(b, e->type.dt, e->op == TIR_FLOORDIV ? &q : &r);
+}
+
+static tir_expr_ref simplify_division(tir_bounds *b, tir_expr_ref e)
+{
+    int64_t d;
+    if (!bounds_is_exact(b, e->args[0]) || !bounds_is_exact(b, e->args[1]))
+        return e;
+    if (!tir_is_int(e->args[1], &d))
+        return divide_by_symbol(b, e);
+    if (d == 0)
+        return tir_int(b->c, e->type.dt, 0);
+    if (d < 0)
+        return e;
+    return e->op == TIR_FLOORDIV ? quotient(b, e, d) : remainder_of(b, e, d);
+}
+
+/* --- comparisons ------------------------------------------------------------------------------------------------------------------ */
+
+static bool negated(tir_bounds *b, const linear *l, int64_t shift, linear *out)
+{
+    *out = (linear){.constant = shift};
+    return linear_add(b, out, l, -1);
+}
+
+/* d >= 0 written with positive terms on both sides and no common factor; `d` has terms. */
+static tir_expr_ref write_nonnegative(tir_bounds *b, dtype dt, const linear *d)
+{
+    linear left = {0}, right = {0};
+    int64_t g = linear_gcd(d), k = eval_floordiv(d->constant, g), bound;
+    for (uint32_t i = 0; i < d->len; i++) {
+        linear_term t = d->terms[i];
+        t.coeff /= g;
+        bool is_left = t.coeff < 0;
+        if (is_left && t.coeff == INT64_MIN)
+            return NULL;
+        t.coeff = is_left ? -t.coeff : t.coeff;
+        if (!linear_add_term(b, is_left ? &left : &right, &t))
+            return NULL;
+    }
+    if (left.len == 0) { /* right >= -k */
+        if (k == INT64_MIN)
+            return NULL;
+        return tir_binary(b->c, TIR_GE, linear_build(b, dt, &right), tir_int(b->c, dt, -k));
+    }
+    if (!i64_add(k, 1, &bound) || eval_wrap(dt, bound) != bound) /* left < right + k + 1 */
+        return NULL;
+    right.constant = bound;
+    return tir_binary(b->c, TIR_LT, linear_build(b, dt, &left), linear_build(b, dt, &right));
+}
+
+/* x < y (strict) or x <= y. */
+static tir_expr_ref order(tir_bounds *b, tir_expr_ref e, tir_expr_ref x, tir_expr_ref y, bool strict)
+{
+    linear d, opposite;
+    if (!linear_diff(b, y, x, &d) || !i64_add(d.constant, strict ? -1 : 0, &d.constant))
+        return e;
+    if (linear_is_nonnegative(b, &d))
+        return tir_int(b->c, DT_BOOL, 1);
+    if (negated(b, &d, -1, &opposite) && linear_is_nonnegative(b, &opposite))
+        return tir_int(b->c, DT_BOOL, 0);
+    tir_expr_ref out = d.len ? write_nonnegative(b, x->type.dt, &d) : NULL;
+    return out ? out : e;
+}
+
+static tir_expr_ref equality(tir_bounds *b, tir_expr_ref e)
+{
+    linear d, opposite;
+    bool holds_when_equal = e->op == TIR_EQ;
+    if (!linear_diff(b, e->args[0], e->args[1], &d))
+        return e;
+    if (d.len == 0)
+        return tir_int(b->c, DT_BOOL, (d.constant == 0) == holds_when_equal);
+    tir_range r = linear_range(b, &d);
+    linear above = d;
+    bool never = (r.known_min && r.min > 0) || (r.known_max && r.max < 0) || d.constant % linear_gcd(&d) != 0;
+    never = never || (i64_add(above.constant, -1, &above.constant) && linear_is_nonnegative(b, &above));
+    never = never || (negated(b, &d, -1, &opposite) && linear_is_nonnegative(b, &opposite));
+    if (never)
+        return tir_int(b->c, DT_BOOL, !holds_when_equal);
+    if (r.known_min && r.known_max && r.min == 0 && r.max == 0)
+        return tir_int(b->c, DT_BOOL, holds_when_equal);
+    return e;
+}
+
+static tir_expr_ref simplify_compare(tir_bounds *b, tir_expr_ref e)
+{
+    tir_expr_ref x = e->args[0], y = e->args[1];
+    if (!bounds_is_index_type(x->type) || !bounds_is_exact(b, x) || !bounds_is_exact(b, y))
+        return e;
+    if (e->op == TIR_EQ || e->op == TIR_NE)
+        return equality(b, e);
+    bool swap = e->op == TIR_GT || e->op == TIR_GE;
+    return order(b, e, swap ? y : x, swap ? x : y, e->op == TIR_LT || e->op == TIR_GT);
+}
+
+static tir_expr_ref simplify_minmax(tir_bounds *b, tir_expr_ref e)
+{
+    linear d, opposite;
+    tir_expr_ref x = e->args[0], y = e->args[1];
+    if (!bounds_is_index_type(e->type) || !bounds_is_exact(b, x) || !bounds_is_exact(b, y) || !linear_diff(b, y, x, &d))
+        return e;
+    bool is_min = e->op == TIR_MIN;
+    if (linear_is_nonnegative(b, &d)) /* x <= y */
+        return is_min ? x : y;
+    if (negated(b, &d, 0, &opposite) && linear_is_nonnegative(b, &opposite))
+        return is_min ? y : x;
+    int64_t k, m;
+    if (is_op(x, e->op) && tir_is_int(x->args[1], &k) && tir_is_int(y, &m))
+        return tir_binary(b->c, e->op, x->args[0], tir_int(b->c, e->type.dt, is_min == (k < m) ? k : m));
+    return e;
+}
+
+/* --- the rest ------------------------------------------------------------------------------------------------------------------------ */
+
+static tir_expr_ref simplify_logic(tir_bounds *b, tir_expr_ref e)
+{
+    tir_expr_ref x = simplify(b, e->args[0]);
+    bounds_push_cond(b, x, e->op == TIR_AND); /* the right side matters only when the left has not decided */
+    tir_expr_ref y = simplify(b, e->args[1]);
+    tir_bounds_pop(b);
+    if (tir_expr_equal(x, y) && !tir_has_extern(x))
+        return x;
+    return tir_binary(b->c, e->op, x, y);
+}
+
+static tir_expr_ref simplify_select(tir_bounds *b, tir_expr_ref e)
+{
+    tir_expr_ref cond = simplify(b, e->args[0]), side[2];
+    int64_t v;
+    if (tir_is_int(cond, &v))
+        return tir_broadcast(b->c, simplify(b, e->args[v ? 1 : 2]), e->type.lanes);
+    for (int i = 0; i < 2; i++) {
+        bounds_push_cond(b, cond, i == 0);
+        side[i] = simplify(b, e->args[1 + i]);
+        tir_bounds_pop(b);
+    }
+    if (tir_expr_equal(side[0], side[1]) && !tir_has_extern(side[0]) && !tir_has_extern(cond))
+        return side[0];
+    return tir_select(b->c, cond, side[0], side[1]);
+}
+
+/* cast(t, cast(narrow, x)) where x fits the narrow type. */
+static tir_expr_ref simplify_cast(tir_bounds *b, tir_expr_ref e)
+{
+    tir_expr_ref inner = e->args[0];
+    if (inner->kind != TIR_CAST || e->type.lanes > 1 || !dtype_is_int(e->type.dt) || !dtype_is_int(inner->type.dt)
+        || !dtype_is_int(inner->args[0]->type.dt))
+        return e;
+    tir_range r = tir_range_of(b, inner->args[0]);
+    bool fits = r.known_min && r.known_max && r.min >= dtype_min_int(inner->type.dt) && r.max <= dtype_max_int(inner->type.dt);
+    return fits ? tir_cast(b->c, e->type.dt, inner->args[0]) : e;
+}
+
+static tir_expr_ref simplify_binop(tir_bounds *b, tir_expr_ref e)
+{
+    bool is_index = bounds_is_index_type(e->type);
+    switch (e->op) {
+    case TIR_ADD:
+    case TIR_SUB:
+    case TIR_MUL: return is_index && bounds_is_exact(b, e) ? simplify_sum(b, e) : e;
+    case TIR_FLOORDIV:
+    case TIR_FLOORMOD: return is_index ? simplify_division(b, e) : e;
+    case TIR_MIN:
+    case TIR_MAX: return simplify_minmax(b, e);
+    default: return tir_op_is_compare(e->op) ? simplify_compare(b, e) : e;
+    }
+}
+
+static tir_expr_ref simplify_parts(tir_bounds *b, tir_expr_ref e)
+{
+    tir_expr_ref few[8], *args = e->n_args > 8 ? arena_array(&b->c->mem, tir_expr_ref, e->n_args) : few;
+    bool changed = false;
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        args[i] = simplify(b, e->args[i]);
+        changed |= args[i] != e->args[i];
+    }
+    /* parsed nodes are written out as they stand: the constructors have not seen them */
+    return changed || e->kind == TIR_BINOP || e->kind == TIR_NOT || e->kind == TIR_CAST || e->kind == TIR_CALL ? tir_node_rebuild(b->c, e, args) : e;
+}
+
+static tir_expr_ref compute(tir_bounds *b, tir_expr_ref e)
+{
+    if (e->kind == TIR_SELECT)
+        return simplify_select(b, e);
+    if (e->kind == TIR_BINOP && (e->op == TIR_AND || e->op == TIR_OR))
+        return simplify_logic(b, e);
+    tir_expr_ref out = simplify_parts(b, e);
+    if (out->kind == TIR_BINOP)
+        return simplify_binop(b, out);
+    return out->kind == TIR_CAST ? simplify_cast(b, out) : out;
+}
+
+static tir_expr_ref simplify(tir_bounds *b, tir_expr_ref e)
+{
+    if (e->kind == TIR_INT || e->kind == TIR_FLOAT)
+        return e;
+    if (e->kind == TIR_VAR) {
+        tir_range r = bounds_is_index_type(e->type) ? tir_range_of(b, e) : (tir_range){0};
+        return r.known_min && r.known_max && r.min == r.max ? tir_int(b->c, e->type.dt, r.min) : e;
+    }
+    tir_expr_ref known = tir_map_get(&b->simplified, e);
+    if (known)
+        return known;
+    tir_expr_ref out = compute(b, e);
+    tir_map_put(&b->simplified, e, out);
+    return out;
+}
+
+tir_expr_ref tir_simplify(tir_bounds *b, tir_expr_ref e) { return simplify(b, e); }
+
+bool tir_prove(tir_bounds *b, tir_expr_ref cond) { return tir_is_const(simplify(b, cond), 1); }
