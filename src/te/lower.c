@@ -320,7 +320,7 @@ bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out)
         if (st->live && st->attach == ATTACH_ROOT && st->op.kind != TE_PLACEHOLDER)
             body = realize(&lw, st, body);
     }
-    for (uint32_t i = lw.hoisted.len; i-- > 0;)
+    for (uint32_t i = 0; i < lw.hoisted.len; i++) /* noted from the inside out */
         body = tir_allocate(g->c, lw.hoisted.data[i], body);
     *out = make_func(&lw, name, tir_simplify_stmt(g->c, body));
     return true;
