@@ -143,8 +143,10 @@ bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *
     reserve_names(&im, g);
     bool ok = onnx_import_names(&env, g);
     ok &= add_inputs(&env, g);
-    ok = onnx_import_nodes(&env, g->node.len, g->node.data) && ok;
-    ok = add_results(&env, g) && ok;
+    if (onnx_import_nodes(&env, g->node.len, g->node.data))
+        ok = add_results(&env, g) && ok;
+    else
+        ok = false;
     report_missing(&im);
     if (!ok || c->diags.errors != errors)
         return false;

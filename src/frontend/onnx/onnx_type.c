@@ -30,18 +30,23 @@ static const onnx_fixed *find_fixed(const onnx_importer *im, const char *symbol)
     return NULL;
 }
 
+/* The dimension's symbol; NULL when it is a number. */
+static const char *dim_name(onnx_importer *im, const pb_dimension *d, const char *owner, uint32_t axis)
+{
+    if (pb_has(d->has, 1) && d->dim_value >= 0) /* some exporters write -1 for "any" */
+        return NULL;
+    const char *name = symbol_name(im, d->dim_param);
+    const char *made = *name ? "" : arena_printf(&im->c->mem, "%s_%u", owner, axis);
+    return *name ? name : symbol_name(im, (span){(const uint8_t *)made, strlen(made)});
+}
+
 static dim read_dim(onnx_importer *im, const pb_dimension *d, const char *owner, uint32_t axis)
 {
-    compiler *c = im->c;
-    if (pb_has(d->has, 1) && d->dim_value >= 0) /* some exporters write -1 for "any" */
-        return dim_const(c, d->dim_value);
-    const char *name = symbol_name(im, d->dim_param);
-    if (!*name) {
-        const char *made = arena_printf(&c->mem, "%s_%u", owner, axis);
-        name = symbol_name(im, (span){(const uint8_t *)made, strlen(made)});
-    }
-    const onnx_fixed *f = find_fixed(im, name);
-    return f ? dim_const(c, f->value) : dim_symbol(c, name, -1);
+    const char *name = dim_name(im, d, owner, axis);
+    const onnx_fixed *f = name ? find_fixed(im, name) : NULL;
+    if (!name || f)
+        return dim_const(im->c, f ? f->value : d->dim_value);
+    return dim_symbol(im->c, name, -1);
 }
 
 static const onnx_dim_fix *input_fix(const onnx_importer *im, const char *owner)
@@ -143,12 +148,11 @@ static bool fix_input(onnx_importer *im, const onnx_dim_fix *f, const pb_value_i
                           s->dim.len, f->rank);
     bool ok = true;
     for (uint32_t i = 0; i < f->rank; i++) {
-        dim d = read_dim(im, s->dim.data[i], f->name, i);
-        int64_t have = 0;
-        const char *symbol = dim_symbol_name(d);
+        const char *symbol = dim_name(im, s->dim.data[i], f->name, i);
+        int64_t have = s->dim.data[i]->dim_value;
         if (symbol)
             ok &= fix_symbol(im, symbol, f->dims[i], arena_printf(&im->c->mem, "shape of %s", f->name));
-        else if (dim_is_const(d, &have) && have != f->dims[i])
+        else if (have != f->dims[i])
             ok = diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
                             "input '%s' has extent %" PRId64 " at axis %u; the shape given says %" PRId64, f->name, have, i, f->dims[i]);
     }
@@ -168,7 +172,7 @@ static const char *list_names(onnx_importer *im, const pb_graph *g, bool inputs)
         if (inputs)
             w_fmt(&w, "%s%s", w.len ? ", " : "", name);
         for (uint32_t k = 0; !inputs && s && k < s->dim.len && k < TYPE_MAX_RANK; k++) {
-            const char *symbol = dim_symbol_name(read_dim(im, s->dim.data[k], name, k));
+            const char *symbol = dim_name(im, s->dim.data[k], name, k);
             if (symbol && !onnx_map_get(&seen, symbol)) {
                 onnx_map_set(&im->c->mem, &seen, symbol, symbol);
                 w_fmt(&w, "%s%s", w.len ? ", " : "", symbol);
@@ -184,7 +188,7 @@ static bool symbol_exists(onnx_importer *im, const pb_graph *g, const char *symb
         const pb_value_info *v = g->input.data[i];
         const pb_tensor_shape *s = v->type && v->type->tensor_type ? v->type->tensor_type->shape : NULL;
         for (uint32_t k = 0; s && k < s->dim.len && k < TYPE_MAX_RANK; k++)
-            if (dim_symbol_name(read_dim(im, s->dim.data[k], onnx_name(im, v->name), k)) == symbol)
+            if (dim_name(im, s->dim.data[k], onnx_name(im, v->name), k) == symbol)
                 return true;
     }
     return false;
@@ -202,8 +206,7 @@ static bool fix_one(onnx_importer *im, const pb_graph *g, const onnx_dim_fix *f)
                               list_names(im, g, true));
     }
     const char *symbol = symbol_name(im, (span){(const uint8_t *)f->name, strlen(f->name)});
-    const onnx_fixed *old = find_fixed(im, symbol);
-    if (!old && !symbol_exists(im, g, symbol))
+    if (!symbol_exists(im, g, symbol))
         return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "the model has no dimension '%s'; those that can be fixed are: %s",
                           f->name, list_names(im, g, false));
     return fix_symbol(im, symbol, f->dims[0], arena_printf(&im->c->mem, "dimension %s", f->name));

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Regenerates the small ONNX models that tests keep: seeds of the fuzzer (test/fuzz/corpus/onnx, taken from the official
+cases) and the models of test/golden/onnx and test/golden/error/onnx. Run it with the Python of the test environment."""
+import os
+import shutil
+
+import onnx
+from onnx import TensorProto, helper
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CASES = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "node")
+SEEDS = ["test_add_bcast", "test_conv_with_autopad_same", "test_gemm_all_attributes", "test_if", "test_if_opt",
+         "test_constant", "test_reshape_reordered_all_dims", "test_maxpool_with_argmax_2d_precomputed_strides",
+         "test_layer_normalization_2d_axis0_expanded", "test_split_variable_parts_1d_opset13", "test_qlinearconv",
+         "test_lstm_with_peepholes", "test_slice_neg_steps", "test_resize_upsample_sizes_nearest", "test_einsum_sum",
+         "test_reduce_sum_keepdims_random", "test_attention_4d_gqa", "test_scatter_elements_with_axis", "test_topk",
+         "test_sce_mean_weight_ii_4d_log_prob_expanded"]
+F32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def f32(name, shape):
+    return helper.make_tensor_value_info(name, F32, shape)
+
+
+def model(nodes, inputs, outputs, initializers=(), opset=17, ir=8, functions=(), value_info=(), imports=()):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(initializers), value_info=list(value_info))
+    m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), *imports], functions=list(functions))
+    m.ir_version = ir
+    m.producer_name = ""
+    return m
+
+
+def node(op, inputs, outputs, name="", **attributes):
+    return helper.make_node(op, inputs, outputs, name=name, **attributes)
+
+
+def ints(name, values):
+    return helper.make_tensor(name, I64, [len(values)], values)
+
+
+def conv():
+    """auto_pad resolved, bias as an add, padding of an odd total at the end."""
+    nodes = [node("Conv", ["x", "w", "b"], ["c"], "conv", auto_pad="SAME_UPPER", strides=[2, 2]),
+             node("Relu", ["c"], ["r"], "relu"),
+             node("GlobalAveragePool", ["r"], ["p"], "pool"),
+             node("Flatten", ["p"], ["y"], "flat")]
+    weights = helper.make_tensor("w", F32, [2, 1, 3, 3], [0.5] * 18)
+    bias = helper.make_tensor("b", F32, [2], [1.0, -1.0])
+    return model(nodes, [f32("x", [1, 1, 4, 4])], [f32("y", [1, 2])], [weights, bias])
+
+
+def function():
+    """Two nested model-local functions; an attribute passed by reference, one by default."""
+    domain = "local"
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    leaky = helper.make_node("LeakyRelu", ["a"], ["b"])
+    ref = onnx.AttributeProto(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="slope")
+    leaky.attribute.append(ref)
+    inner = helper.make_function(domain, "inner", ["a"], ["b"], [leaky], opsets[:1], attributes=["slope"])
+    call = helper.make_node("inner", ["u"], ["t"], domain=domain)
+    call.attribute.append(onnx.AttributeProto(name="slope", type=onnx.AttributeProto.FLOAT, ref_attr_name="s"))
+    outer = helper.make_function(domain, "outer", ["u", "w"], ["v"], [call, helper.make_node("Add", ["t", "w"], ["v"])],
+                                 opsets, attribute_protos=[helper.make_attribute("s", 0.25)])
+    nodes = [helper.make_node("outer", ["x", "x"], ["m"], domain=domain),
+             helper.make_node("outer", ["m", "x"], ["y"], domain=domain, s=0.5)]
+    return model(nodes, [f32("x", [2])], [f32("y", [2])], functions=[inner, outer], ir=9, imports=[opsets[1]])
+
+
+def branch():
+    """If on a run-time condition: closed regions, captures as operands, a captured constant made again inside."""
+    then = helper.make_graph([node("Add", ["x", "k"], ["t"])], "then", [], [f32("t", [2])])
+    other = helper.make_graph([node("Mul", ["x", "z"], ["e"])], "else", [], [f32("e", [2])])
+    nodes = [node("If", ["c"], ["y"], "if", then_branch=then, else_branch=other)]
+    inputs = [helper.make_tensor_value_info("c", BOOL, []), f32("x", [2]), f32("z", [2])]
+    return model(nodes, inputs, [f32("y", [2])], [helper.make_tensor("k", F32, [2], [1, 2])])
+
+
+def old_forms():
+    """Attributes that later became operands, and softmax over flattened axes."""
+    nodes = [node("Unsqueeze", ["x"], ["u"], axes=[0]),
+             node("Slice", ["u"], ["s"], starts=[0], ends=[2], axes=[1]),
+             node("Pad", ["s"], ["p"], pads=[0, 1, 0, 0, 0, 0], value=2.0),
+             node("ReduceSum", ["p"], ["r"], axes=[2], keepdims=1),
+             node("Softmax", ["r"], ["m"], axis=1),
+             node("Clip", ["m"], ["y"], min=0.25)]
+    return model(nodes, [f32("x", [3, 4])], [f32("y", [1, 3, 1])], opset=9, ir=4)
+
+
+def dynamic():
+    """A batch of unknown extent, fixed by --dim; an initializer that is also an input; an output that is an input."""
+    nodes = [node("MatMul", ["x", "w"], ["y"], "mm"), node("Identity", ["x"], ["z"])]
+    weights = helper.make_tensor("w", F32, [3, 2], [1, 2, 3, 4, 5, 6])
+    return model(nodes, [f32("x", ["batch", 3]), f32("w", [3, 2])], [f32("y", ["batch", 2]), f32("z", ["batch", 3])], [weights])
+
+
+def missing():
+    nodes = [node("NonZero", ["x"], ["a"], "first"), node("NonZero", ["x"], ["b"], "second"),
+             node("Frobnicate", ["x"], ["y"], "odd", domain="com.example")]
+    return model(nodes, [f32("x", [2])], [f32("y", [2])], imports=[helper.make_opsetid("com.example", 1)])
+
+
+def cycle():
+    nodes = [node("Add", ["x", "b"], ["a"], "one"), node("Neg", ["a"], ["b"], "two")]
+    return model(nodes, [f32("x", [2])], [f32("b", [2])])
+
+
+def unknown_input():
+    return model([node("Add", ["x", "nobody"], ["y"], "plus")], [f32("x", [2])], [f32("y", [2])])
+
+
+def wrong_type():
+    inputs = [f32("x", [2, 3]), f32("w", [4, 5])]
+    nodes = [node("MatMul", ["x", "w"], ["y"], "mm"), node("Gather", ["x", "x"], ["z"], "pick")]
+    return model(nodes, inputs, [f32("y", [2, 5]), f32("z", [2])])
+
+
+def outside():
+    m = model([node("Add", ["x", "w"], ["y"])], [f32("x", [2])], [f32("y", [2])])
+    t = TensorProto(name="w", data_type=F32, dims=[2], data_location=TensorProto.EXTERNAL)
+    t.external_data.add(key="location", value="../secret.bin")
+    m.graph.initializer.append(t)
+    return m
+
+
+GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic],
+          "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, outside]}
+
+
+def main():
+    for folder, makers in GOLDEN.items():
+        os.makedirs(os.path.join(TOP, "test", folder), exist_ok=True)
+        for make in makers:
+            with open(os.path.join(TOP, "test", folder, make.__name__ + ".onnx"), "wb") as f:
+                f.write(make().SerializeToString(deterministic=True))
+    corpus = os.path.join(TOP, "test", "fuzz", "corpus", "onnx")
+    os.makedirs(corpus, exist_ok=True)
+    for name in SEEDS:
+        path = os.path.join(CASES, name, "model.onnx")
+        if os.path.exists(path):
+            shutil.copyfile(path, os.path.join(corpus, name + ".onnx"))
+    for makers in GOLDEN.values():
+        for make in makers:
+            with open(os.path.join(corpus, make.__name__ + ".onnx"), "wb") as f:
+                f.write(make().SerializeToString(deterministic=True))
+
+
+if __name__ == "__main__":
+    main()
