@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c of a package: a program that runs the model once. On POSIX it reads raw files and writes them; the others use a
+ * fixed pattern and print. */
+#include "codegen/c/package.h"
+
+#include <string.h>
+
+static void io_rows(const package *p, writer *w, const char *kind, const unit_io *io, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        w_fmt(w, "static union {\n    double align;\n    unsigned char bytes[%s_%s_SIZE > 0 ? %s_%s_SIZE : 1];\n} %s_%u;\n", p->macro,
+              package_upper(&p->c->mem, io[i].c_name), p->macro, package_upper(&p->c->mem, io[i].c_name), kind, i);
+    w_fmt(w, "static const struct tensor %ss[] = {\n", kind);
+    for (uint32_t i = 0; i < n; i++) {
+        w_str(w, "    {");
+        w_quoted(w, io[i].name, strlen(io[i].name));
+        w_fmt(w, ", \"%s\", \"", package_dtype(io[i].type.dt));
+        package_shape(w, &io[i].type);
+        w_fmt(w, "\", %s_%u.bytes, %s_%s_SIZE},\n", kind, i, p->macro, package_upper(&p->c->mem, io[i].c_name));
+    }
+    w_str(w, "    {NULL, NULL, NULL, NULL, 0},\n};\n\n");
+}
+
+static const char head_text[] =
+    "/* main.c: runs model \"@n\" once and prints its outputs.\n"
+    " *     runner [-o DIR] [NAME=FILE]...    FILE: raw little-endian data; an input that is not given gets a fixed pattern;\n"
+    " *                                       -o DIR writes each output as DIR/NAME.bin\n"
+    " * SPDX-License-Identifier: Apache-2.0 */\n"
+    "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n#include <sys/stat.h>\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
+
+static const char bare_head[] =
+    "/* main.c: runs model \"@n\" once on a fixed pattern and prints its outputs.\n"
+    " * SPDX-License-Identifier: Apache-2.0 */\n"
+    "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
+
+static const char tensor_text[] =
+    "struct tensor {\n    const char *name, *dtype, *shape;\n    unsigned char *data;\n    size_t bytes;\n};\n\n";
+
+static const char values_text[] =
+    "static size_t element_bytes(const char *dtype)\n{\n"
+    "    if (strstr(dtype, \"64\") != NULL)\n        return 8;\n"
+    "    if (strstr(dtype, \"32\") != NULL)\n        return 4;\n"
+    "    return strstr(dtype, \"16\") != NULL ? 2 : 1;\n}\n\n"
+    "static double half_value(uint16_t h)\n{\n"
+    "    const int exponent = (h >> 10) & 31, fraction = h & 1023;\n"
+    "    double v = exponent == 0 ? fraction / 1024.0 / 16384.0 : 1.0 + fraction / 1024.0;\n    int i;\n"
+    "    if (exponent == 31)\n        return fraction != 0 ? (double)NAN : h >> 15 != 0 ? -HUGE_VAL : HUGE_VAL;\n"
+    "    for (i = 15; exponent > 0 && i < exponent; i++)\n        v *= 2.0;\n"
+    "    for (i = exponent; exponent > 0 && i < 15; i++)\n        v /= 2.0;\n"
+    "    return h >> 15 != 0 ? -v : v;\n}\n\n"
+    "#define VALUE(type) \\\n    do { \\\n        type x; \\\n        memcpy(&x, at, sizeof x); \\\n        return (double)x; \\\n    } while (0)\n\n"
+    "static double value(const struct tensor *t, size_t i)\n{\n"
+    "    const unsigned char *at = t->data + i * element_bytes(t->dtype);\n    uint16_t h;\n    uint32_t u;\n    float f;\n"
+    "    if (strcmp(t->dtype, \"float32\") == 0)\n        VALUE(float);\n"
+    "    if (strcmp(t->dtype, \"float64\") == 0)\n        VALUE(double);\n"
+    "    if (strcmp(t->dtype, \"int8\") == 0)\n        VALUE(int8_t);\n"
+    "    if (strcmp(t->dtype, \"int16\") == 0)\n        VALUE(int16_t);\n"
+    "    if (strcmp(t->dtype, \"int32\") == 0)\n        VALUE(int32_t);\n"
+    "    if (strcmp(t->dtype, \"int64\") == 0)\n        VALUE(int64_t);\n"
+    "    if (strcmp(t->dtype, \"uint16\") == 0)\n        VALUE(uint16_t);\n"
+    "    if (strcmp(t->dtype, \"uint32\") == 0)\n        VALUE(uint32_t);\n"
+    "    if (strcmp(t->dtype, \"uint64\") == 0)\n        VALUE(uint64_t);\n"
+    "    if (element_bytes(t->dtype) == 1)\n        return (double)*at;\n"
+    "    memcpy(&h, at, sizeof h);\n"
+    "    if (strcmp(t->dtype, \"float16\") == 0)\n        return half_value(h);\n"
+    "    u = (uint32_t)h << 16;\n    memcpy(&f, &u, sizeof f);\n    return (double)f;\n}\n\n";
+
+static const char print_text[] =
+    "/* Floats run from -1 to 1, integers from 0 to 1. */\n"
+    "static void fill(const struct tensor *t)\n{\n"
+    "    const size_t size = element_bytes(t->dtype), count = t->bytes / size;\n    size_t i;\n"
+    "    for (i = 0; i < count; i++) {\n"
+    "        const double d = (double)(i * 7 % 17) / 8.0 - 1.0;\n        const float f = (float)d;\n"
+    "        const uint64_t whole = i * 7 % 2;\n        uint32_t u;\n        uint16_t h;\n"
+    "        memcpy(&u, &f, sizeof u);\n        h = (uint16_t)(u >> 16);\n"
+    "        if (strcmp(t->dtype, \"float32\") == 0)\n            memcpy(t->data + i * size, &f, size);\n"
+    "        else if (strcmp(t->dtype, \"float64\") == 0)\n            memcpy(t->data + i * size, &d, size);\n"
+    "        else if (strcmp(t->dtype, \"bfloat16\") == 0)\n            memcpy(t->data + i * size, &h, size);\n"
+    "        else if (strcmp(t->dtype, \"float16\") == 0)\n            h = whole != 0 ? 0x3c00 : 0, memcpy(t->data + i * size, &h, size);\n"
+    "        else\n            memcpy(t->data + i * size, &whole, size);\n    }\n}\n\n"
+    "static void print(const struct tensor *t)\n{\n"
+    "    const size_t count = t->bytes / element_bytes(t->dtype);\n    double low = 0, high = 0;\n    size_t i;\n"
+    "    for (i = 0; i < count; i++) {\n        const double v = value(t, i);\n"
+    "        low = i == 0 || v < low ? v : low;\n        high = i == 0 || v > high ? v : high;\n    }\n"
+    "    printf(\"%s: %s %s, %.9g to %.9g:\", t->name, t->dtype, t->shape, low, high);\n"
+    "    for (i = 0; i < count && i < 10; i++)\n        printf(\" %.9g\", value(t, i));\n"
+    "    printf(\"%s\\n\", count > 10 ? \" ...\" : \"\");\n}\n\n";
+
+static const char files_text[] =
+    "/* Fills the input that `arg`, NAME=FILE, names; returns 0, or 2 after a message. */\n"
+    "static int read_input(const char *arg)\n{\n"
+    "    const struct tensor *t;\n"
+    "    for (t = inputs; t->name != NULL; t++) {\n"
+    "        const size_t n = strlen(t->name);\n        FILE *file;\n        size_t got;\n        int more;\n"
+    "        if (strncmp(arg, t->name, n) != 0 || arg[n] != '=')\n            continue;\n"
+    "        file = fopen(arg + n + 1, \"rb\");\n"
+    "        if (file == NULL) {\n            fprintf(stderr, \"runner: cannot read %s\\n\", arg + n + 1);\n            return 2;\n        }\n"
+    "        got = t->bytes > 0 ? fread(t->data, 1, t->bytes, file) : 0;\n        more = fgetc(file);\n        fclose(file);\n"
+    "        if (got != t->bytes || more != EOF) {\n"
+    "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s)\\n\", arg + n + 1, (unsigned long)t->bytes, t->dtype,\n"
+    "                    t->shape);\n            return 2;\n        }\n        return 0;\n    }\n"
+    "    fprintf(stderr, \"runner: no input for '%s'; inputs:\", arg);\n"
+    "    for (t = inputs; t->name != NULL; t++)\n        fprintf(stderr, \" %s\", t->name);\n"
+    "    fprintf(stderr, \"\\n\");\n    return 2;\n}\n\n"
+    "static int write_output(const char *folder, const struct tensor *t)\n{\n"
+    "    static char path[4096];\n    char *s;\n    FILE *file;\n    size_t put;\n    const size_t skip = strlen(folder) + 1;\n"
+    "    if (snprintf(path, sizeof path, \"%s/%s.bin\", folder, t->name) >= (int)sizeof path)\n        return 1;\n"
+    "    for (s = path + skip; *s != '\\0'; s++)\n"
+    "        if (strchr(\"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-\", *s) == NULL)\n            *s = '_';\n"
+    "    file = fopen(path, \"wb\");\n"
+    "    put = file != NULL && t->bytes > 0 ? fwrite(t->data, 1, t->bytes, file) : 0;\n"
+    "    if (file == NULL || fclose(file) != 0 || put != t->bytes) {\n"
+    "        fprintf(stderr, \"runner: cannot write %s\\n\", path);\n        return 1;\n    }\n    return 0;\n}\n\n";
+
+static void run_body(const package *p, writer *w)
+{
+    package_template(p, w, "static int32_t run(void)\n{\n    struct @p_inputs in;\n    struct @p_outputs out;\n");
+    for (uint32_t i = 0; i < p->u->n_inputs; i++)
+        w_fmt(w, "    in.%s = input_%u.bytes;\n", p->u->inputs[i].c_name, i);
+    for (uint32_t i = 0; i < p->u->n_outputs; i++)
+        w_fmt(w, "    out.%s = output_%u.bytes;\n", p->u->outputs[i].c_name, i);
+    w_str(w, p->u->n_inputs ? "" : "    in.none = NULL;\n");
+    w_str(w, p->u->n_outputs ? "" : "    out.none = NULL;\n");
+    package_template(p, w, "    return @p_run(&in, &out);\n}\n\n");
+}
+
+static const char posix_main[] =
+    "int main(int argc, char **argv)\n{\n"
+    "    const char *folder = NULL;\n    const struct tensor *t;\n    int32_t status;\n    int i, failed = 0;\n"
+    "    for (t = inputs; t->name != NULL; t++)\n        fill(t);\n"
+    "    for (i = 1; i < argc; i++) {\n"
+    "        if (strcmp(argv[i], \"-o\") == 0 && i + 1 < argc)\n            folder = argv[++i];\n"
+    "        else if (read_input(argv[i]) != 0)\n            return 2;\n    }\n"
+    "    if (folder != NULL)\n        (void)mkdir(folder, 0777); /* may exist */\n"
+    "    status = run();\n"
+    "    if (status != 0) {\n        fprintf(stderr, \"runner: status %ld: %s\\n\", (long)status, tvmrt_status_text(status));\n        return 1;\n    }\n"
+    "    for (t = outputs; t->name != NULL; t++) {\n        print(t);\n"
+    "        failed |= folder != NULL ? write_output(folder, t) : 0;\n    }\n"
+    "    (void)tvmrt_engine_shutdown(NULL);\n    return failed;\n}\n";
+
+static const char bare_run[] =
+    "static int run_and_print(void)\n{\n    const struct tensor *t;\n    int32_t status;\n"
+    "    for (t = inputs; t->name != NULL; t++)\n        fill(t);\n"
+    "    status = run();\n    printf(\"status %ld\\n\", (long)status);\n"
+    "    for (t = outputs; status == 0 && t->name != NULL; t++)\n        print(t);\n    return status != 0;\n}\n\n";
+
+static const char bare_main[] = "int main(void)\n{\n    return run_and_print();\n}\n";
+
+static const char freertos_main[] =
+    "#include \"FreeRTOS.h\"\n#include \"task.h\"\n\n"
+    "static void model_task(void *arg)\n{\n    (void)arg;\n    (void)run_and_print();\n    vTaskDelete(NULL);\n}\n\n"
+    "int main(void)\n{\n"
+    "    static StaticTask_t task;\n    static StackType_t stack[2048];\n"
+    "    (void)xTaskCreateStatic(model_task, \"model\", 2048, NULL, 1, stack, &task);\n"
+    "    vTaskStartScheduler();\n    return 1; /* the scheduler does not return */\n}\n";
+
+void main_write(const package *p, writer *w)
+{
+    bool posix = strcmp(p->u->port, "posix") == 0, freertos = strcmp(p->u->port, "freertos") == 0;
+    package_template(p, w, posix ? head_text : bare_head);
+    w_str(w, tensor_text);
+    io_rows(p, w, "input", p->u->inputs, p->u->n_inputs);
+    io_rows(p, w, "output", p->u->outputs, p->u->n_outputs);
+    w_str(w, values_text);
+    w_str(w, print_text);
+    if (posix)
+        w_str(w, files_text);
+    run_body(p, w);
+    if (!posix)
+        w_str(w, bare_run);
+    w_str(w, posix ? posix_main : freertos ? freertos_main : bare_main);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops.c of a package: the prelude, each kernel with its comment, and the wrappers that the engine calls. */
+#include "codegen/c/emit.h"
+#include "codegen/c/package.h"
+
+/* --- which pointers of a kernel may point to the same bytes ---------------------------------------------------------- */
+
+static bool overlap(const plan_value *a, const plan_value *b)
+{
+    return a->storage == b->storage && (a->storage == STORE_WORKSPACE || a->index == b->index) &&
+           a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+}
+
+static void note_aliases(const plan_problem *pp, const plan_op *op, bool *may_alias)
+{
+    for (uint32_t i = 0; i < op->n_args; i++)
+        for (uint32_t k = op->n_inputs; k < op->n_args; k++)
+            if (i != k && overlap(&pp->values.data[op->args[i]], &pp->values.data[op->args[k]]))
+                may_alias[i] = may_alias[k] = true;
+}
+
+static const bool *aliases(const package *p, uint32_t first)
+{
+    const plan_problem *pp = p->pl->problem;
+    bool *may_alias = arena_array(&p->c->mem, bool, pp->ops.data[first].n_args + 1);
+    for (uint32_t i = first; i < pp->ops.len; i++)
+        if (p->u->ops[i].kernel == p->u->ops[first].kernel)
+            note_aliases(pp, &pp->ops.data[i], may_alias);
+    return may_alias;
+}
+
+/* --- comments and wrappers --------------------------------------------------------------------------------------------- */
+
+static void write_operand(const package *p, writer *w, const plan_op *op, uint32_t i)
+{
+    const tir_buffer *b = op->func->params[i];
+    (void)p;
+    w_fmt(w, "%s[", dtype_name(b->dt));
+    for (uint32_t k = 0; k < b->rank; k++) {
+        w_str(w, k ? ", " : "");
+        tir_print_expr(w, b->shape[k]);
+    }
+    w_str(w, "]");
+}
+
+static void write_schedule(const package *p, writer *w, const char *text)
+{
+    const char *clean = arena_strdup(&p->c->mem, text);
+    bool start = true;
+    for (const char *s = clean; *s; s++) {
+        if (start && *s != '\n')
+            w_str(w, " *   ");
+        w_fmt(w, "%c", *s == '*' || *s == '\\' || *s == '?' ? '_' : *s);
+        start = *s == '\n';
+    }
+    w_str(w, start ? "" : "\n");
+}
+
+static void write_comment(const package *p, writer *w, uint32_t i)
+{
+    const unit_op *u = &p->u->ops[i];
+    const plan_op *op = &p->pl->problem->ops.data[i];
+    w_fmt(w, "/* %s: %s\n", u->kernel, package_comment(&p->c->mem, u->kind));
+    if (u->source && *u->source)
+        w_fmt(w, " * of %s\n", package_comment(&p->c->mem, u->source));
+    w_str(w, " * ");
+    for (uint32_t k = 0; k < op->n_args; k++) {
+        w_str(w, k == 0 ? "" : k == op->n_inputs ? " -> " : ", ");
+        write_operand(p, w, op, k);
+    }
+    w_fmt(w, "; %lld multiply-accumulates\n", (long long)u->macs);
+    if (op->func->schedule && *op->func->schedule) {
+        w_str(w, " * schedule:\n");
+        write_schedule(p, w, op->func->schedule);
+    }
+    w_str(w, " */\n");
+}
+
+static void write_wrapper(const package *p, writer *w, uint32_t i)
+{
+    const plan_op *op = &p->pl->problem->ops.data[i];
+    const char *kernel = p->u->ops[i].kernel;
+    w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts)\n{\n", kernel);
+    w_str(w, "    void *const *a = (void *const *)args;\n");
+    w_fmt(w, "    return %s_%s(", p->prefix, kernel);
+    for (uint32_t k = 0; k < op->n_args + op->n_scratch; k++) {
+        dtype dt = k < op->n_args ? op->func->params[k]->dt : op->scratch[k - op->n_args].buffer->dt;
+        w_fmt(w, "(%s%s *)a[%u], ", k < op->n_inputs ? "const " : "", dtype_c_name(dt), k);
+    }
+    w_str(w, "part, parts);\n}\n\n");
+}
+
+bool ops_write(const package *p, writer *w)
+{
+    const plan_problem *pp = p->pl->problem;
+    c_needs needs = {.a = &p->c->mem};
+    writer kernels;
+    writer_init(&kernels, &p->c->mem);
+    for (uint32_t i = 0; i < pp->ops.len; i++) {
+        if (!p->u->ops[i].defines_kernel)
+            continue;
+        write_comment(p, &kernels, i);
+        const char *name = arena_printf(&p->c->mem, "%s_%s", p->prefix, p->u->ops[i].kernel);
+        if (!func_write(p->c, &kernels, &needs, pp->ops.data[i].func, name, aliases(p, i)))
+            return false;
+        w_str(&kernels, "\n");
+    }
+    package_template(p, w,
+        "/* ops.c: the operators of model \"@n\", and the wrappers through which the engine calls them.\n"
+        " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n#include <math.h>\n\n");
+    needs_write(&p->c->mem, w, &needs);
+    w_str(w, kernels.data ? kernels.data : "");
+    w_str(w, "/* Arguments as the engine hands them over: the pointers of an operator's inputs, outputs, scratch. */\n\n");
+    for (uint32_t i = 0; i < pp->ops.len; i++)
+        if (p->u->ops[i].defines_kernel)
+            write_wrapper(p, w, i);
+    return true;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C back end: collects the files of a package. The runtime's own sources are added by the driver. */
+#include "codegen/c/package.h"
+
+#include <ctype.h>
+#include <string.h>
+
+void package_template(const package *p, writer *w, const char *text)
+{
+    const char *at;
+    for (; (at = strchr(text, '@')) != NULL; text = at + 2) {
+        w_fmt(w, "%.*s", (int)(at - text), text);
+        w_str(w, at[1] == 'n' ? p->u->module_name : at[1] == 'p' ? p->prefix : p->macro);
+    }
+    w_str(w, text);
+}
+
+const char *package_comment(arena *a, const char *s)
+{
+    char *out = arena_strdup(a, s ? s : "");
+    for (char *p = out; *p; p++) {
+        if ((unsigned char)*p < 32 || *p == '?' || *p == '\\')
+            *p = '_';
+        if (*p == '/' && (p[1] == '*' || (p > out && p[-1] == '*')))
+            *p = '|';
+    }
+    return out;
+}
+
+void package_shape(writer *w, const type *t)
+{
+    w_str(w, "[");
+    for (int32_t i = 0; i < t->shape.rank; i++) {
+        w_str(w, i ? ", " : "");
+        dim_print(w, t->shape.dims[i]);
+    }
+    w_str(w, "]");
+}
+
+const char *package_dtype(dtype dt)
+{
+    static const struct {
+        dtype dt;
+        const char *name;
+    } names[] = {
+        {DT_F16, "float16"}, {DT_BF16, "bfloat16"}, {DT_F32, "float32"}, {DT_F64, "float64"}, {DT_I8, "int8"},
+        {DT_I16, "int16"},   {DT_I32, "int32"},     {DT_I64, "int64"},   {DT_U8, "uint8"},    {DT_U16, "uint16"},
+        {DT_U32, "uint32"},  {DT_U64, "uint64"},    {DT_BOOL, "bool"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].dt == dt)
+            return names[i].name;
+    return dtype_name(dt);
+}
+
+const char *package_upper(arena *a, const char *s)
+{
+    char *out = arena_strdup(a, s);
+    for (char *p = out; *p; p++)
+        *p = (char)toupper((unsigned char)*p);
+    return out;
+}
+
+uint32_t package_scratch_sid(const package *p, uint32_t op, uint32_t k)
+{
+    uint32_t sid = p->pl->problem->values.len;
+    for (uint32_t i = 0; i < op; i++)
+        sid += p->pl->problem->ops.data[i].n_scratch;
+    return sid + k;
+}
+
+static void count(package *p)
+{
+    const plan_problem *pp = p->pl->problem;
+    p->n_sids = pp->values.len;
+    for (uint32_t i = 0; i < pp->ops.len; i++) {
+        p->n_args += pp->ops.data[i].n_args + pp->ops.data[i].n_scratch;
+        p->n_sids += pp->ops.data[i].n_scratch;
+    }
+}
+
+static void add(const package *p, artifact *out, const char *path, const void *data, size_t len, bool binary)
+{
+    vec_push(&p->c->mem, &out->files, ((artifact_file){path, data, len, binary}));
+}
+
+static void add_text(const package *p, artifact *out, const char *path, void (*write)(const package *p, writer *w))
+{
+    writer w;
+    writer_init(&w, &p->c->mem);
+    write(p, &w);
+    add(p, out, path, w.data, w.len, false);
+}
+
+static bool add_checked(const package *p, artifact *out, const char *path, bool (*write)(const package *p, writer *w))
+{
+    writer w;
+    writer_init(&w, &p->c->mem);
+    if (!write(p, &w))
+        return false;
+    add(p, out, path, w.data, w.len, false);
+    return true;
+}
+
+bool codegen_c(compiler *c, const codegen_unit *u, artifact *out)
+{
+    arena *a = &c->mem;
+    package p = {.c = c, .u = u, .pl = u->plan};
+    p.prefix = arena_printf(a, "tvmgen_%s", u->module_name);
+    p.macro = package_upper(a, p.prefix);
+    p.constants_in_file = u->plan->constant_bytes > u->constant_file_threshold;
+    p.constant_file = p.constants_in_file ? arena_printf(a, "src/%s_constants.bin", u->module_name) : NULL;
+    count(&p);
+    if (u->plan->problem->ops.len > UINT16_MAX)
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "the model has %u operators; a package holds 65535",
+                          u->plan->problem->ops.len);
+    add_text(&p, out, arena_printf(a, "include/%s.h", p.prefix), header_write);
+    add_text(&p, out, arena_printf(a, "include/%s_instance.h", p.prefix), instance_write);
+    add_text(&p, out, arena_printf(a, "src/%s_names.h", u->module_name), names_write);
+    add_text(&p, out, arena_printf(a, "src/%s_lib0.c", u->module_name), lib0_write);
+    add_text(&p, out, arena_printf(a, "src/%s_lib1.c", u->module_name), lib1_write);
+    add_text(&p, out, "src/model_data.c", tables_write);
+    if (!add_checked(&p, out, "src/ops.c", ops_write))
+        return false;
+    add_text(&p, out, "src/main.c", main_write);
+    add_text(&p, out, "Makefile", makefile_write);
+    add_text(&p, out, "CMakeLists.txt", makefile_write_cmake);
+    if (p.constants_in_file) {
+        size_t len;
+        void *data = lib0_constants(&p, &len);
+        if (!data)
+            return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for %llu bytes of constants",
+                              (unsigned long long)u->plan->constant_bytes);
+        add(&p, out, p.constant_file, data, len, true);
+    }
+    return add_checked(&p, out, "report.json", report_write);
+}

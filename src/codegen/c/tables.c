@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model_data.c of a package: tensor map, operator descriptors, functions, schedule layers. */
+#include "codegen/c/package.h"
+
+static const char *const kinds[] = {"TVMRT_STORAGE_INPUT", "TVMRT_STORAGE_OUTPUT", "TVMRT_STORAGE_CONSTANT",
+                                    "TVMRT_STORAGE_WORKSPACE"};
+
+static void row(writer *w, uint32_t sid, plan_storage kind, uint32_t index, uint64_t offset, uint64_t bytes, const char *name)
+{
+    w_fmt(w, "    {%u, %s, %u, %llu, %llu}, /* %s */\n", sid, kinds[kind], index, (unsigned long long)offset,
+          (unsigned long long)bytes, name);
+}
+
+static void tensor_map(const package *p, writer *w)
+{
+    const plan_problem *pp = p->pl->problem;
+    w_str(w, "static const tvmrt_tensor_map_entry_t g_tensor_map[] = {\n    /* sid, kind, index, offset, size */\n");
+    for (uint32_t v = 0; v < pp->values.len; v++) {
+        const plan_value *x = &pp->values.data[v];
+        bool outside = x->storage == STORE_INPUT || x->storage == STORE_OUTPUT;
+        row(w, v, x->storage, outside ? x->index : 0, x->offset, x->bytes, package_comment(&p->c->mem, x->name));
+    }
+    for (uint32_t i = 0; i < pp->ops.len; i++)
+        for (uint32_t k = 0; k < pp->ops.data[i].n_scratch; k++) {
+            const plan_op *op = &pp->ops.data[i];
+            const tir_buffer *b = op->scratch[k].buffer;
+            int64_t count = tir_buffer_count(b);
+            uint64_t bytes = (uint64_t)(count > 0 ? count : 0) * dtype_bytes(b->dt) * (op->scratch[k].per_part ? op->parts : 1);
+            row(w, package_scratch_sid(p, i, k), STORE_WORKSPACE, 0, op->scratch_offset[k], bytes,
+                arena_printf(&p->c->mem, "scratch of operator %u", i));
+        }
+    if (p->n_sids == 0)
+        w_str(w, "    {0, TVMRT_STORAGE_WORKSPACE, 0, 0, 0}, /* the model has no tensors */\n");
+    w_str(w, "};\n\n");
+}
+
+static void sid_list(writer *w, uint32_t op, const char *what, const uint32_t *sids, uint32_t n)
+{
+    w_fmt(w, "static const int32_t g_op_%u_%s[] = {", op, what);
+    for (uint32_t i = 0; i < n; i++)
+        w_fmt(w, "%s%u", i ? ", " : "", sids[i]);
+    w_str(w, n ? "};\n" : "0};\n");
+}
+
+static void op_descs(const package *p, writer *w)
+{
+    const plan_problem *pp = p->pl->problem;
+    for (uint32_t i = 0; i < pp->ops.len; i++) {
+        const plan_op *op = &pp->ops.data[i];
+        VEC(uint32_t) outs = {0};
+        for (uint32_t k = op->n_inputs; k < op->n_args; k++)
+            vec_push(&p->c->mem, &outs, op->args[k]);
+        for (uint32_t k = 0; k < op->n_scratch; k++)
+            vec_push(&p->c->mem, &outs, package_scratch_sid(p, i, k));
+        sid_list(w, i, "inputs", op->args, op->n_inputs);
+        sid_list(w, i, "outputs", outs.data, outs.len);
+    }
+    w_str(w, "\nstatic const tvmrt_op_desc_t g_op_descs[] = {\n"
+             "    /* name, backend, input sids, output sids (scratch last), inputs, outputs, parts */\n");
+    for (uint32_t i = 0; i < pp->ops.len; i++) {
+        const plan_op *op = &pp->ops.data[i];
+        w_fmt(w, "    {\"%s_%s\", TVMRT_BACKEND_CPU, g_op_%u_inputs, g_op_%u_outputs, %u, %u, %u},\n", p->prefix, p->u->ops[i].kernel,
+              i, i, op->n_inputs, op->n_args - op->n_inputs + op->n_scratch, op->parts);
+    }
+    w_str(w, pp->ops.len ? "};\n\n" : "    {\"none\", TVMRT_BACKEND_CPU, NULL, NULL, 0, 0, 1},\n};\n\n");
+    w_str(w, "static const tvmrt_op_func_t g_cpu_func_table[] = {\n");
+    for (uint32_t i = 0; i < pp->ops.len; i++)
+        w_fmt(w, "    wrapped_%s,\n", p->u->ops[i].kernel);
+    w_str(w, pp->ops.len ? "};\n\n" : "    NULL,\n};\n\n");
+}
+
+static uint32_t tasks_of(const plan *pl, uint32_t layer)
+{
+    uint32_t tasks = 0;
+    for (uint32_t i = 0; i < pl->layer_len[layer]; i++)
+        tasks += pl->problem->ops.data[pl->layers[layer][i]].parts;
+    return tasks;
+}
+
+static void schedule(const package *p, writer *w)
+{
+    const plan *pl = p->pl;
+    for (uint32_t l = 0; l < pl->n_layers; l++) {
+        w_fmt(w, "static const uint16_t g_layer_%u_ops[] = {", l);
+        for (uint32_t i = 0; i < pl->layer_len[l]; i++)
+            w_fmt(w, "%s%u", i ? ", " : "", pl->layers[l][i]);
+        w_str(w, "};\n");
+    }
+    w_str(w, "\nstatic const tvmrt_schedule_layer_t g_schedule_layers[] = {\n    /* operators, count, tasks */\n");
+    for (uint32_t l = 0; l < pl->n_layers; l++)
+        w_fmt(w, "    {g_layer_%u_ops, %u, %u},\n", l, pl->layer_len[l], tasks_of(pl, l));
+    if (pl->n_layers == 0)
+        w_str(w, "    {NULL, 0, 0},\n");
+    w_fmt(w, "};\n\nstatic const tvmrt_schedule_desc_t g_schedule = {g_schedule_layers, %u};\n\n", pl->n_layers);
+}
+
+static const char accessors[] =
+    "const tvmrt_model_desc_t *model_get_descriptor(void)\n{\n    return &g_model;\n}\n\n"
+    "const tvmrt_tensor_map_entry_t *model_get_tensor_map(void)\n{\n    return g_tensor_map;\n}\n\n"
+    "const tvmrt_op_desc_t *model_get_op_descs(void)\n{\n    return g_op_descs;\n}\n\n"
+    "const tvmrt_schedule_desc_t *model_get_schedule(void)\n{\n    return &g_schedule;\n}\n\n"
+    "int32_t model_fill_args(struct @p_instance *instance)\n{\n"
+    "    return tvmrt_semantic_fill_args(&instance->context, instance->args, @M_NUM_ARGS, instance->op_execs);\n}\n\n";
+
+static const char op_args[] =
+    "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id)\n{\n"
+    "    return op_id < @M_NUM_OPS ? instance->op_execs[op_id].args : NULL;\n}\n";
+
+static const char no_op_args[] =
+    "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id)\n{\n"
+    "    (void)instance;\n    (void)op_id;\n    return NULL;\n}\n";
+
+void tables_write(const package *p, writer *w)
+{
+    package_template(p, w,
+        "/* model_data.c: tables of model \"@n\": where its tensors are, what its operators are, in which layers they run.\n"
+        " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n");
+    tensor_map(p, w);
+    op_descs(p, w);
+    schedule(p, w);
+    package_template(p, w,
+        "static const tvmrt_model_desc_t g_model = {\n    TVMRT_ABI_VERSION,\n    \"@n\",\n"
+        "    @M_NUM_INPUTS,\n    @M_NUM_OUTPUTS,\n");
+    w_fmt(w, "    %u,\n", p->n_sids);
+    package_template(p, w,
+        "    @M_NUM_OPS,\n    g_tensor_map,\n    g_op_descs,\n    g_cpu_func_table,\n"
+        "    &g_schedule,\n    @M_CONST_SIZE,\n    @M_WORKSPACE_SIZE,\n    @M_WORKSPACE_ALIGN,\n};\n\n");
+    package_template(p, w, accessors);
+    package_template(p, w, p->pl->problem->ops.len ? op_args : no_op_args);
+}
