@@ -21,6 +21,7 @@ for cc in "${CC:-gcc}" arm-none-eabi-gcc; do
     command -v "${cc%% *}" > /dev/null || { echo "$cc is not here: left out"; continue; }
     case $cc in arm*) ports="baremetal" workers="0" target="-mcpu=cortex-m4 -mthumb" ;; *) ports="posix baremetal" workers="0 4 8" target="" ;; esac
     for n in $workers; do
+        rm -f "$work"/*.su
         for file in tvmrt $(printf 'tvmrt_port_%s ' $ports); do
             # shellcheck disable=SC2086
             $cc $target -std=c99 -O2 -DTVMRT_NUM_WORKERS="$n" -fstack-usage -c $rt/$file.c -o "$work/$file.o" || exit 1

@@ -1,5 +1,8 @@
 /* test_engine.c: the engine: starting, stopping, statuses, limits, sharing between instances and threads.
  * SPDX-License-Identifier: Apache-2.0 */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +10,7 @@
 
 #include <cmocka.h>
 #include <pthread.h>
+#include <time.h>
 
 #include "mesh.h"
 
@@ -230,6 +234,49 @@ static void concurrent_init(void **state)
     assert_int_equal(wrong, 0);
 }
 
+static uint32_t met;
+
+/* Ends only when as many kernels as there are workers run at the same time; gives up after some seconds. */
+static int32_t meet(const void *args, uint32_t part, uint32_t parts)
+{
+    long looks;
+
+    (void)args;
+    (void)part;
+    __atomic_add_fetch(&met, 1, __ATOMIC_SEQ_CST);
+    for (looks = 0; looks < 5000000 && __atomic_load_n(&met, __ATOMIC_SEQ_CST) < parts; looks++)
+        sched_yield();
+    return __atomic_load_n(&met, __ATOMIC_SEQ_CST) < parts ? 77 : 0;
+}
+
+/* One layer of as many tasks as workers: the chain of wake-ups must reach every one of them, asleep or awake. */
+static void every_worker_is_woken(void **state)
+{
+    static const uint16_t op_ids[] = {0};
+    static const tvmrt_op_exec_t exec = {meet, NULL};
+    const uint32_t workers = TVMRT_NUM_WORKERS > 0 ? TVMRT_NUM_WORKERS : 1;
+    tvmrt_op_desc_t desc = model.descs[0];
+    tvmrt_model_desc_t meeting = model.model;
+    tvmrt_context_t context = instance.context;
+    const tvmrt_schedule_layer_t layer = {op_ids, 1, workers};
+    const tvmrt_schedule_desc_t schedule = {&layer, 1};
+    const struct timespec pause = {0, 3000000};
+    int round;
+
+    (void)state;
+    desc.parts = workers;
+    meeting.op_descs = &desc;
+    meeting.num_ops = 1;
+    context.model = &meeting;
+    context.op_execs = &exec;
+    for (round = 0; round < 40; round++) {
+        met = 0;
+        if (round % 2 == 0)
+            nanosleep(&pause, NULL); /* lets the workers fall asleep */
+        assert_int_equal(tvmrt_engine_run(&context, &schedule), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +290,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(empty_schedule_and_layers, open_all, close_all),
         cmocka_unit_test_setup_teardown(instances_on_threads, open_all, close_all),
         cmocka_unit_test_setup_teardown(concurrent_init, open_all, close_all),
+        cmocka_unit_test_setup_teardown(every_worker_is_woken, open_all, close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

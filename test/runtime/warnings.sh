@@ -23,7 +23,7 @@ for cc in gcc clang-19; do
         done
         try $cc -std=c99 -O2 -ffreestanding "${strict[@]}" -DTVMRT_NUM_WORKERS=$workers -c $rt/tvmrt.c -o "$work/o"
     done
-    try $cc -std=c99 -O2 "${strict[@]}" -DTVMRT_PORT_FREERTOS -Ifreertos_stub -I$rt -c $rt/tvmrt_port_freertos.c -o "$work/o"
+    try $cc -std=c99 -O2 "${strict[@]}" -DTVMRT_PORT_FREERTOS -DTVMRT_MUTEX_BYTES=160 -DTVMRT_COND_BYTES=160 -DTVMRT_THREAD_BYTES=4864 -Ifreertos_stub -I$rt -c $rt/tvmrt_port_freertos.c -o "$work/o"
     for file in sample/src/*.c; do
         case $file in *freertos*) extra=(-DTVMRT_PORT_FREERTOS -Ifreertos_stub) ;; *) extra=() ;; esac
         try $cc -std=c99 -O2 "${strict[@]}" "${extra[@]}" -Isample/src -Isample/include -I$rt -c "$file" -o "$work/o"
