@@ -147,10 +147,10 @@ uint64_t tensor_hash(const tensor_data *t)
     for (uint32_t i = 0; i < t->rank; i++)
         h = (h ^ (uint64_t)t->dims[i]) * 1099511628211u;
     size_t one = dtype_bytes(t->dt);
-    int64_t step = t->count > 256 ? t->count / 256 : 1;
-    for (int64_t i = 0; i < t->count; i += step)
+    int64_t samples = t->count < 256 ? t->count : 256, step = samples ? t->count / samples : 0;
+    for (int64_t i = 0; i < samples; i++)
         for (size_t k = 0; k < one; k++)
-            h = (h ^ tensor_element(t, i)[k]) * 1099511628211u;
+            h = (h ^ tensor_element(t, i * step)[k]) * 1099511628211u;
     return h;
 }
 
