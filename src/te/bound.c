@@ -409,21 +409,16 @@ static uint32_t vector_axis(const te_stage *st)
     return st->op.n_axes;
 }
 
-/* In a private buffer the vectorized axis is the fastest one, so that its lanes are neighbours. */
-static tir_expr_ref const *private_strides(te_lowering *lw, const te_stage *st)
+tir_expr_ref *te_box_order(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx)
 {
-    uint32_t n = st->op.n_axes, v = vector_axis(st);
-    if (v + 1 >= n)
-        return NULL;
-    tir_expr_ref *strides = arena_array(&lw->c->mem, tir_expr_ref, n), step = st->extent[v];
-    strides[v] = tir_i64(lw->c, 1);
-    for (uint32_t i = n; i-- > 0;) {
-        if (i == v)
-            continue;
-        strides[i] = step;
-        step = tir_simplify(lw->bounds, tir_mul(lw->c, step, st->extent[i]));
-    }
-    return strides;
+    uint32_t n = st->op.outputs[0]->rank, next = 0, v = st->attach == ATTACH_AT ? vector_axis(st) : n;
+    tir_expr_ref *out = arena_array(&lw->c->mem, tir_expr_ref, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (i != v)
+            out[next++] = idx[i];
+    if (v < n)
+        out[next] = idx[v];
+    return out;
 }
 
 static bool is_param(const te_lowering *lw, const te_tensor *t)
@@ -445,9 +440,9 @@ static void make_buffers(te_lowering *lw, te_stage *st)
         if (is_param(lw, t) || (!boxed && !st->has_scope))
             continue;
         tir_buffer *b = arena_new(&c->mem, tir_buffer);
-        *b = *tir_new_buffer(c, t->buffer->name, t->dt, t->rank, boxed ? st->extent : t->shape, st->has_scope ? st->scope : SCOPE_GLOBAL);
+        *b = *tir_new_buffer(c, t->buffer->name, t->dt, t->rank, boxed ? te_box_order(lw, st, st->extent) : t->shape,
+                             st->has_scope ? st->scope : SCOPE_GLOBAL);
         b->scope_name = st->has_scope ? st->scope_name : NULL;
-        b->strides = boxed ? private_strides(lw, st) : NULL;
         st->buffers[i] = b;
     }
 }

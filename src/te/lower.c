@@ -34,7 +34,7 @@ static tir_expr_ref place_load(tir_rewriter *r, tir_expr_ref e)
         bool boxed = p->attach == ATTACH_AT;
         idx[i] = boxed ? tir_simplify(lw->bounds, tir_sub(r->c, e->args[i], p->lo[i])) : e->args[i];
     }
-    return tir_load(r->c, p->buffers[k], e->n_args, idx);
+    return tir_load(r->c, p->buffers[k], e->n_args, p->attach == ATTACH_AT ? te_box_order(lw, p, idx) : idx);
 }
 
 static tir_expr_ref place_expr(nest *n, tir_expr_ref e)
@@ -51,7 +51,7 @@ static tir_expr_ref const *store_indices(nest *n)
     tir_expr_ref *idx = arena_array(&lw->c->mem, tir_expr_ref, n->st->op.n_axes);
     for (uint32_t i = 0; i < n->st->op.n_axes; i++)
         idx[i] = tir_simplify(lw->bounds, te_iter_value(lw, n->st, n->st->roots.data[i]));
-    return idx;
+    return te_box_order(lw, n->st, idx);
 }
 
 static tir_stmt *store(nest *n, uint32_t k, tir_expr_ref value)

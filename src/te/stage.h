@@ -71,6 +71,9 @@ bool te_infer_bounds(te_lowering *lw);
 tir_expr_ref te_iter_value(te_lowering *lw, const te_stage *st, const te_iter *it);
 /* Root axis variables of st and their values in its leaves' variables, region start included. */
 void te_root_values(te_lowering *lw, te_stage *st, const tir_var ***out_vars, tir_expr_ref **out_values);
+/* Indices (or extents) of a placed stage's box in the order of its private buffer: a vectorized axis goes last, so that its
+ * lanes are neighbours. */
+tir_expr_ref *te_box_order(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx);
 /* Conditions under which an element of the stage's box lies in the tensor and its loads in theirs; NULL-terminated list. */
 tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st);
 
