@@ -77,7 +77,8 @@ static graph_value *repeat_heads(onnx_node *n, graph_value *x, const attention *
 /* 0 where `keep`, minus infinity elsewhere. */
 static graph_value *bias_of(onnx_node *n, graph_value *keep, dtype dt)
 {
-    return onnx_where(n, keep, onnx_const_float(n, dt, 0), onnx_const_float(n, dt, -(double)INFINITY));
+    graph_value *zero = onnx_const_float(n, dt, 0), *hidden = onnx_const_float(n, dt, -(double)INFINITY);
+    return onnx_where(n, keep, zero, hidden);
 }
 
 /* Query i sees keys up to i plus what came before. */
@@ -104,7 +105,8 @@ static graph_value *mask_bias(onnx_node *n, const attention *a)
     pads[1] = onnx_static_dim(n, a->k, 2) - onnx_static_dim(n, mask, rank - 1);
     if (pads[1] > 0) {
         graph_value *fill = is_bool ? onnx_const_int(n, DT_BOOL, 0) : onnx_const_like(n, mask, -(double)INFINITY);
-        mask = onnx_emit(n, ONNX_ARGS("nn.pad", 0, NULL, mask, onnx_const_ints(n, 2, pads), fill, onnx_const_ints(n, 1, &axis)));
+        graph_value *p = onnx_const_ints(n, 2, pads), *ax = onnx_const_ints(n, 1, &axis);
+        mask = onnx_emit(n, ONNX_ARGS("nn.pad", 0, NULL, mask, p, fill, ax));
     }
     return is_bool ? bias_of(n, mask, a->dt) : onnx_cast(n, mask, a->dt);
 }
@@ -183,8 +185,9 @@ typedef struct rotary {
 static graph_value *slice_step(onnx_node *n, graph_value *x, int64_t from, int64_t to, int64_t step)
 {
     static const int64_t axis = 3;
-    return onnx_emit(n, ONNX_ARGS("strided_slice", 0, NULL, x, onnx_const_ints(n, 1, &from), onnx_const_ints(n, 1, &to),
-                                  onnx_const_ints(n, 1, &axis), onnx_const_ints(n, 1, &step)));
+    graph_value *f = onnx_const_ints(n, 1, &from), *t = onnx_const_ints(n, 1, &to);
+    graph_value *k = onnx_const_ints(n, 1, &axis), *s = onnx_const_ints(n, 1, &step);
+    return onnx_emit(n, ONNX_ARGS("strided_slice", 0, NULL, x, f, t, k, s));
 }
 
 /* [batch, sequence, 1, turned / 2] */
@@ -206,8 +209,9 @@ static graph_value *rotate(onnx_node *n, const rotary *r)
     graph_value *cos = rotary_cache(n, 1), *sin = rotary_cache(n, 2);
     graph_value *a = r->interleaved ? slice_step(n, r->x, 0, r->turned, 2) : slice_step(n, r->x, 0, half, 1);
     graph_value *b = r->interleaved ? slice_step(n, r->x, 1, r->turned, 2) : slice_step(n, r->x, half, r->turned, 1);
-    graph_value *re = onnx_binary(n, "subtract", onnx_binary(n, "multiply", cos, a), onnx_binary(n, "multiply", sin, b));
-    graph_value *im = onnx_binary(n, "add", onnx_binary(n, "multiply", sin, a), onnx_binary(n, "multiply", cos, b));
+    graph_value *ca = onnx_binary(n, "multiply", cos, a), *sb = onnx_binary(n, "multiply", sin, b);
+    graph_value *sa = onnx_binary(n, "multiply", sin, a), *cb = onnx_binary(n, "multiply", cos, b);
+    graph_value *re = onnx_binary(n, "subtract", ca, sb), *im = onnx_binary(n, "add", sa, cb);
     if (!r->interleaved)
         return onnx_concat(n, 2, (graph_value *[]){re, im}, 3);
     static const int64_t last = 4;

@@ -29,7 +29,8 @@ static graph_value *laid_out(onnx_node *n, graph_value *scale, uint32_t axis, ui
 
 static bool requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, graph_value *sy, graph_value *zy)
 {
-    graph_value *y = onnx_binary(n, "multiply", onnx_cast(n, acc, DT_F32), onnx_binary(n, "multiply", sa, sb));
+    graph_value *real = onnx_cast(n, acc, DT_F32), *scale = onnx_binary(n, "multiply", sa, sb);
+    graph_value *y = onnx_binary(n, "multiply", real, scale);
     onnx_result(n, 0, ONNX_ARGS("qnn.quantize", 0, NULL, y, onnx_cast(n, sy, DT_F32), zy));
     return !n->failed;
 }
@@ -81,8 +82,8 @@ bool onnx_op_qlinear_conv(onnx_node *n)
         return false;
     graph_value *x = centred(n, onnx_in(n, 0), onnx_in(n, 2), 0), *w = centred(n, onnx_in(n, 3), onnx_in(n, 5), 0);
     graph_value *acc = onnx_conv(n, x, w, onnx_in(n, 8));
-    graph_value *sw = laid_out(n, onnx_in(n, 4), 1, onnx_rank(acc));
-    return requantize(n, acc, onnx_cast(n, onnx_in(n, 1), DT_F32), sw, onnx_in(n, 6), onnx_in(n, 7));
+    graph_value *sx = onnx_cast(n, onnx_in(n, 1), DT_F32), *sw = laid_out(n, onnx_in(n, 4), 1, onnx_rank(acc));
+    return requantize(n, acc, sx, sw, onnx_in(n, 6), onnx_in(n, 7));
 }
 
 /* The specification's function body: the range is widened to hold zero, 255 steps of u8. */

@@ -22,7 +22,8 @@ static graph_value *plain_reduce(onnx_node *n, const reduction *r, const char *o
 static graph_value *log_sum_exp(onnx_node *n, const reduction *r, graph_value *x)
 {
     graph_value *m = plain_reduce(n, r, "max", x, true);
-    m = onnx_where(n, onnx_unary(n, "isinf", m), onnx_const_like(n, m, 0), m);
+    graph_value *zero = onnx_const_like(n, m, 0), *infinite = onnx_unary(n, "isinf", m);
+    m = onnx_where(n, infinite, zero, m);
     graph_value *e = onnx_unary(n, "exp", onnx_binary(n, "subtract", x, m));
     graph_value *s = onnx_unary(n, "log", plain_reduce(n, r, "sum", e, true));
     s = onnx_binary(n, "add", s, m);
@@ -93,7 +94,9 @@ static graph_value *reduce_set(onnx_node *n, reduction r, graph_value *x, uint32
 static graph_value *axes_as_bits(onnx_node *n, graph_value *axes, uint32_t rank)
 {
     graph_value *a = onnx_cast(n, axes, DT_I64), *zero = onnx_const_int(n, DT_I64, 0);
-    a = onnx_where(n, onnx_binary(n, "less", a, zero), onnx_binary(n, "add", a, onnx_const_int(n, DT_I64, rank)), a);
+    graph_value *from_end = onnx_binary(n, "add", a, onnx_const_int(n, DT_I64, rank));
+    graph_value *negative = onnx_binary(n, "less", a, zero);
+    a = onnx_where(n, negative, from_end, a);
     int64_t bits[TYPE_MAX_RANK];
     for (uint32_t i = 0; i < rank; i++)
         bits[i] = (int64_t)1 << i;

@@ -244,7 +244,8 @@ bool onnx_op_slice_1(onnx_node *n)
     if (!n->failed && (nf != nt || (na && na != nf)))
         return onnx_fail(n, DIAG_FORMAT, "starts, ends and axes differ in length");
     graph_value *a = na ? onnx_const_ints(n, na, axes) : NULL;
-    onnx_result(n, 0, ONNX_ARGS("strided_slice", 0, NULL, onnx_in(n, 0), onnx_const_ints(n, nf, from), onnx_const_ints(n, nt, to), a));
+    graph_value *f = onnx_const_ints(n, nf, from), *t = onnx_const_ints(n, nt, to);
+    onnx_result(n, 0, ONNX_ARGS("strided_slice", 0, NULL, onnx_in(n, 0), f, t, a));
     return !n->failed;
 }
 
@@ -315,7 +316,8 @@ bool onnx_op_center_crop_pad(onnx_node *n)
     }
     graph_value *ax = onnx_const_ints(n, count, axes);
     if (crop) {
-        onnx_args a = ONNX_ARGS("strided_slice", 0, NULL, x, onnx_const_ints(n, count, from), onnx_const_ints(n, count, to), ax);
+        graph_value *f = onnx_const_ints(n, count, from), *t = onnx_const_ints(n, count, to);
+        onnx_args a = ONNX_ARGS("strided_slice", 0, NULL, x, f, t, ax);
         x = pad ? onnx_emit(n, a) : onnx_result(n, 0, a);
     }
     if (pad)

@@ -37,7 +37,8 @@ bool onnx_op_window(onnx_node *n)
         steps = onnx_binary(n, "subtract", steps, onnx_const_float(n, DT_F32, 1));
     graph_value *angle = onnx_binary(n, "multiply", i, onnx_const_float(n, DT_F32, 2 * 3.14159265358979323846));
     angle = onnx_binary(n, "divide", angle, steps);
-    graph_value *y = onnx_binary(n, "subtract", onnx_const_float(n, DT_F32, a0), cosine(n, angle, 1, a1));
+    graph_value *first = onnx_const_float(n, DT_F32, a0);
+    graph_value *y = onnx_binary(n, "subtract", first, cosine(n, angle, 1, a1));
     if (a2 != 0)
         y = onnx_binary(n, "add", y, cosine(n, angle, 2, a2));
     return onnx_alias(n, 0, onnx_cast(n, y, dt));
