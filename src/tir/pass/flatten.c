@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flatten: an access of several dimensions, or of none, gets one index from the buffer's address, strides and offset
+ * included. Buffers of one dimension keep their index. Allocations without strides become one-dimensional. */
+#include "tir/linear.h"
+#include "tir/node.h"
+
+typedef struct flattener {
+    tir_rewriter r;
+    dtype index_type; /* of the function: for accesses without indices */
+    dtype dt;         /* of the access at hand: its indices decide, shapes follow */
+} flattener;
+
+static tir_expr_ref as_index(flattener *f, tir_expr_ref e) { return tir_cast(f->r.c, f->dt, e); }
+
+/* Horner's form multiplied out, so that each dimension shows its stride. */
+static tir_expr_ref row_major(flattener *f, const tir_buffer *b, tir_expr_ref const *idx)
+{
+    compiler *c = f->r.c;
+    tir_expr_ref sum = NULL, stride = tir_int(c, f->dt, 1);
+    for (uint32_t i = b->rank; i > 0; i--) {
+        tir_expr_ref part = tir_mul(c, as_index(f, idx[i - 1]), stride);
+        sum = sum ? tir_add(c, part, sum) : part;
+        stride = tir_mul(c, stride, as_index(f, b->shape[i - 1]));
+    }
+    return sum ? sum : tir_int(c, f->dt, 0);
+}
+
+static tir_expr_ref flat_index(flattener *f, const tir_buffer *b, tir_expr_ref const *idx)
+{
+    compiler *c = f->r.c;
+    f->dt = b->rank ? idx[0]->type.dt : f->index_type;
+    tir_expr_ref sum = b->offset ? as_index(f, b->offset) : NULL;
+    if (!b->strides) {
+        tir_expr_ref e = row_major(f, b, idx);
+        return sum ? tir_add(c, sum, e) : e;
+    }
+    for (uint32_t i = 0; i < b->rank; i++) {
+        tir_expr_ref part = tir_mul(c, as_index(f, idx[i]), as_index(f, b->strides[i]));
+        sum = sum ? tir_add(c, sum, part) : part;
+    }
+    return sum ? sum : tir_int(c, f->dt, 0);
+}
+
+static tir_expr_ref flatten_load(tir_rewriter *r, tir_expr_ref e)
+{
+    if (e->kind != TIR_LOAD || e->n_args != e->u.buffer->rank || e->n_args == 1)
+        return e;
+    tir_expr_ref at = flat_index(r->ctx, e->u.buffer, e->args);
+    return tir_load(r->c, e->u.buffer, 1, &at);
+}
+
+static tir_stmt *flatten_stmt(tir_rewriter *r, tir_stmt *s)
+{
+    flattener *f = r->ctx;
+    if (s->kind != TIR_STORE || s->n_indices != s->buffer->rank || s->n_indices == 1)
+        return s;
+    tir_expr_ref at = flat_index(f, s->buffer, s->indices);
+    return tir_store(r->c, s->buffer, 1, &at, s->value);
+}
+
+/* Second walk: allocations take the shape that their accesses have. */
+typedef struct reshaper {
+    tir_rewriter r;
+    tir_map buffers;
+} reshaper;
+
+static void shrink(tir_rewriter *r, tir_stmt *s)
+{
+    reshaper *k = r->ctx;
+    const tir_buffer *b = s->buffer;
+    if (s->kind != TIR_ALLOCATE || b->rank == 1 || b->strides || b->offset)
+        return;
+    tir_expr_ref n = b->rank ? b->shape[0] : tir_i64(r->c, 1);
+    for (uint32_t i = 1; i < b->rank; i++)
+        n = tir_mul(r->c, n, tir_cast(r->c, n->type.dt, b->shape[i]));
+    tir_buffer *flat = arena_new(&r->c->mem, tir_buffer);
+    *flat = *b;
+    flat->rank = 1;
+    flat->shape = arena_copy(&r->c->mem, &n, sizeof n, _Alignof(tir_expr_ref));
+    tir_map_put(&k->buffers, b, flat);
+}
+
+static tir_expr_ref reshape_load(tir_rewriter *r, tir_expr_ref e)
+{
+    reshaper *k = r->ctx;
+    const tir_buffer *b = e->kind == TIR_LOAD ? tir_map_get(&k->buffers, e->u.buffer) : NULL;
+    return b ? tir_load(r->c, b, e->n_args, e->args) : e;
+}
+
+static tir_stmt *reshape_stmt(tir_rewriter *r, tir_stmt *s)
+{
+    reshaper *k = r->ctx;
+    const tir_buffer *b = s->buffer ? tir_map_get(&k->buffers, s->buffer) : NULL;
+    if (!b)
+        return s;
+    struct tir_stmt *copy = tir_node_copy(r->c, s);
+    copy->buffer = b;
+    return copy;
+}
+
+bool tir_pass_flatten(compiler *c, tir_func *f)
+{
+    flattener flat = {.r = {.c = c, .expr = flatten_load, .stmt = flatten_stmt}, .index_type = f->index_type};
+    reshaper re = {.r = {.c = c, .expr = reshape_load, .stmt = reshape_stmt, .enter = shrink}};
+    flat.r.ctx = &flat;
+    re.r.ctx = &re;
+    tir_map_init(&re.buffers, &c->mem);
+    f->body = tir_rewrite_stmt(&flat.r, f->body);
+    f->body = tir_rewrite_stmt(&re.r, f->body);
+    f->body = tir_simplify_stmt(c, f->body);
+    return true;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* partition-loops: a serial loop is cut where the guards in it change, so that its main part runs without them. For a
+ * guard `c*v + rest >= 0` the main part is where it holds for every value that the inner loops give to `rest`; cuts may
+ * contain symbols but no variables of enclosing loops. What is left before and after keeps its guards, which ranges then
+ * decide where they can. Parallel loops stay whole: their extent is what the plan divides; a vectorized loop is only cut
+ * short, never in two. */
+#include "tir/clone.h"
+#include "tir/linear.h"
+#include "tir/node.h"
+
+#define MAX_BODY 256u /* statements of a loop that may be written out several times */
+#define MAX_CUTS 48u  /* loops cut in one function */
+#define MAX_CONDS 32u
+
+typedef enum var_place { PLACE_FREE, PLACE_ENCLOSING, PLACE_INNER } var_place;
+static const char place_mark[3];
+
+typedef struct partitioner {
+    compiler *c;
+    tir_bounds *bounds;
+    tir_map places; /* variable -> address of its place's mark */
+    uint32_t cuts_left;
+} partitioner;
+
+/* The interval of v in which a condition surely holds; NULL: not limited on that side. */
+typedef struct condition {
+    tir_expr_ref expr;
+    tir_expr_ref first, last;
+} condition;
+
+typedef struct search {
+    partitioner *p;
+    const tir_var *v;
+    condition conds[MAX_CONDS];
+    uint32_t n;
+} search;
+
+static tir_stmt *partition(partitioner *p, tir_stmt *s);
+
+static void set_place(partitioner *p, const tir_var *v, var_place place) { tir_map_put(&p->places, v, &place_mark[place]); }
+
+static var_place place_of(const partitioner *p, const tir_var *v)
+{
+    const char *mark = tir_map_get(&p->places, v);
+    return mark ? (var_place)(mark - place_mark) : PLACE_FREE;
+}
+
+/* --- conditions -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct atom_facts {
+    search *s;
+    bool uses_v, enclosing, inner, reads;
+} atom_facts;
+
+static void look_at(void *ctx, tir_expr_ref e)
+{
+    atom_facts *f = ctx;
+    f->reads |= e->kind == TIR_LOAD || e->kind == TIR_EXTERN;
+    if (e->kind != TIR_VAR)
+        return;
+    var_place place = place_of(f->s->p, e->u.var);
+    f->uses_v |= e->u.var == f->s->v;
+    f->enclosing |= place == PLACE_ENCLOSING;
+    f->inner |= place == PLACE_INNER;
+}
+
+/* Adds the least value of a term that is not v's. */
+static bool add_least(search *s, linear *rest, const linear_term *t)
+{
+    atom_facts f = {.s = s};
+    for (uint32_t i = 0; i < t->n; i++)
+        tir_visit_expr(t->atoms[i], look_at, &f);
+    if (f.uses_v || f.enclosing || f.reads)
+        return false;
+    if (!f.inner)
+        return linear_add_term(s->p->bounds, rest, t);
+    linear one = {.len = 1, .terms = {*t}};
+    tir_range r = linear_range(s->p->bounds, &one);
+    return r.known_min && i64_add(rest->constant, r.min, &rest->constant);
+}
+
+/* d >= 0 as an interval of v. */
+static bool solve(search *s, const linear *d, condition *out)
+{
+    linear rest = {.constant = d->constant};
+    int64_t coeff = 0;
+    for (uint32_t i = 0; i < d->len; i++) {
+        const linear_term *t = &d->terms[i];
+        if (t->n == 1 && t->atoms[0]->kind == TIR_VAR && t->atoms[0]->u.var == s->v)
+            coeff = t->coeff;
+        else if (!add_least(s, &rest, t))
+            return false;
+    }
+    if (coeff == 0 || coeff == INT64_MIN)
+        return false;
+    compiler *c = s->p->c;
+    dtype dt = s->v->type.dt;
+    tir_expr_ref r = linear_build(s->p->bounds, dt, &rest);
+    if (coeff > 0)
+        out->first = tir_sub(c, tir_int(c, dt, 0), tir_floordiv(c, r, tir_int(c, dt, coeff)));
+    else
+        out->last = tir_floordiv(c, r, tir_int(c, dt, -coeff));
+    return true;
+}
+
+static void note_compare(search *s, tir_expr_ref e)
+{
+    tir_bounds *b = s->p->bounds;
+    tir_expr_ref x = tir_simplify(b, e->args[0]), y = tir_simplify(b, e->args[1]);
+    bool swap = e->op == TIR_GT || e->op == TIR_GE, strict = e->op == TIR_LT || e->op == TIR_GT;
+    linear d;
+    if (x->type.dt != s->v->type.dt || x->type.lanes > 1 || s->n == MAX_CONDS || !bounds_is_exact(b, x) || !bounds_is_exact(b, y))
+        return;
+    condition cond = {.expr = e};
+    if (linear_diff(b, swap ? x : y, swap ? y : x, &d) && i64_add(d.constant, strict ? -1 : 0, &d.constant) && solve(s, &d, &cond))
+        s->conds[s->n++] = cond;
+}
+
+static void note_condition(search *s, tir_expr_ref e)
+{
+    if (e->kind != TIR_BINOP)
+        return;
+    if (e->op == TIR_AND) {
+        note_condition(s, e->args[0]);
+        note_condition(s, e->args[1]);
+    } else if (e->op == TIR_LT || e->op == TIR_LE || e->op == TIR_GT || e->op == TIR_GE) {
+        note_compare(s, e);
+    }
+}
+
+static void note_select(void *ctx, tir_expr_ref e)
+{
+    if (e->kind == TIR_SELECT)
+        note_condition(ctx, e->args[0]);
+}
+
+static void note_exprs(void *ctx, tir_expr_ref e) { tir_visit_expr(e, note_select, ctx); }
+
+static void look(search *s, tir_stmt *body)
+{
+    tir_stmt_exprs(body, note_exprs, s);
+    if (body->kind == TIR_IF)
+        note_condition(s, body->cond);
+    if (body->kind == TIR_FOR || body->kind == TIR_LET)
+        set_place(s->p, body->var, PLACE_INNER);
+    if (body->kind == TIR_FOR)
+        tir_bounds_push(s->p->bounds, body->var, body->min, body->extent);
+    if (body->body)
+        look(s, body->body);
+    if (body->orelse)
+        look(s, body->orelse);
+    for (uint32_t i = 0; i < body->n_stmts; i++)
+        look(s, body->stmts[i]);
+    if (body->kind == TIR_FOR)
+        tir_bounds_pop(s->p->bounds);
+}
+
+/* --- cutting ------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct cut {
+    tir_expr_ref from, to; /* the main part: from <= v < to */
+} cut;
+
+static cut limits(partitioner *p, tir_stmt *loop, const condition *conds, uint32_t n)
+{
+    compiler *c = p->c;
+    tir_expr_ref end = tir_add(c, loop->min, loop->extent), one = tir_int(c, loop->var->type.dt, 1);
+    cut k = {loop->min, end};
+    for (uint32_t i = 0; i < n; i++) {
+        if (conds[i].first)
+            k.from = tir_max(c, k.from, conds[i].first);
+        if (conds[i].last)
+            k.to = tir_min(c, k.to, tir_add(c, conds[i].last, one));
+    }
+    k.from = tir_simplify(p->bounds, tir_min(c, k.from, end));
+    k.to = tir_simplify(p->bounds, tir_max(c, tir_min(c, k.to, end), k.from));
+    return k;
+}
+
+/* Whether the main part surely is the whole loop, or nothing. */
+static bool is_useless(partitioner *p, tir_stmt *loop, cut k)
+{
+    compiler *c = p->c;
+    tir_expr_ref end = tir_simplify(p->bounds, tir_add(c, loop->min, loop->extent)), min = tir_simplify(p->bounds, loop->min);
+    bool whole = tir_expr_equal(k.from, min) && tir_expr_equal(k.to, end);
+    return whole || tir_prove(p->bounds, tir_binary(c, TIR_LE, k.to, k.from));
+}
+
+typedef struct decided {
+    const condition *conds;
+    uint32_t n;
+} decided;
+
+static tir_expr_ref decide(tir_rewriter *r, tir_expr_ref e)
+{
+    const decided *d = r->ctx;
+    for (uint32_t i = 0; i < d->n; i++)
+        if (d->conds[i].expr == e)
+            return tir_int(r->c, DT_BOOL, 1);
+    return e;
+}
+
+static tir_stmt *piece(partitioner *p, tir_stmt *loop, tir_expr_ref from, tir_expr_ref to, tir_stmt *body)
+{
+    compiler *c = p->c;
+    const tir_var *v = tir_new_var(c, loop->var->name, loop->var->type);
+    tir_expr_ref extent = tir_simplify(p->bounds, tir_sub(c, to, from));
+    tir_stmt *s = tir_for(c, v, from, extent, loop->for_kind, tir_clone_stmt(c, body, loop->var, tir_varref(c, v)));
+    return partition(p, tir_simplify_stmt(c, s));
+}
+
+static bool is_nothing(tir_stmt *s) { return s->kind == TIR_SEQ && s->n_stmts == 0; }
+
+/* NULL: a loop of lanes that would fall apart. */
+static tir_stmt *cut_loop(partitioner *p, tir_stmt *loop, cut k, const condition *conds, uint32_t n)
+{
+    compiler *c = p->c;
+    decided d = {conds, n};
+    tir_rewriter r = {.c = c, .ctx = &d, .expr = decide};
+    tir_expr_ref end = tir_simplify(p->bounds, tir_add(c, loop->min, loop->extent));
+    p->cuts_left--;
+    tir_stmt *parts[3];
+    parts[0] = piece(p, loop, loop->min, k.from, loop->body);
+    parts[1] = piece(p, loop, k.from, k.to, tir_rewrite_stmt(&r, loop->body));
+    parts[2] = piece(p, loop, k.to, end, loop->body);
+    if (loop->for_kind == FOR_VECTORIZED && !(is_nothing(parts[0]) && is_nothing(parts[2])))
+        return NULL;
+    return tir_seq(c, 3, parts);
+}
+
+/* All guards at once when they leave something, else the first that does. */
+static tir_stmt *try_cut(partitioner *p, tir_stmt *loop)
+{
+    search s = {.p = p, .v = loop->var};
+    if ((loop->for_kind != FOR_SERIAL && loop->for_kind != FOR_VECTORIZED) || p->cuts_left == 0 || tir_count_stmts(loop->body) > MAX_BODY)
+        return NULL;
+    tir_bounds_push(p->bounds, loop->var, loop->min, loop->extent);
+    look(&s, loop->body);
+    tir_bounds_pop(p->bounds);
+    if (s.n == 0)
+        return NULL;
+    cut all = limits(p, loop, s.conds, s.n);
+    if (!is_useless(p, loop, all))
+        return cut_loop(p, loop, all, s.conds, s.n);
+    for (uint32_t i = 0; s.n > 1 && i < s.n; i++) {
+        cut one = limits(p, loop, &s.conds[i], 1);
+        if (!is_useless(p, loop, one))
+            return cut_loop(p, loop, one, &s.conds[i], 1);
+    }
+    return NULL;
+}
+
+static tir_stmt *partition_seq(partitioner *p, tir_stmt *s)
+{
+    tir_stmt **all = arena_array(&p->c->mem, tir_stmt *, s->n_stmts);
+    for (uint32_t i = 0; i < s->n_stmts; i++)
+        all[i] = partition(p, s->stmts[i]);
+    return tir_seq(p->c, s->n_stmts, all);
+}
+
+static tir_stmt *partition_parts(partitioner *p, tir_stmt *s)
+{
+    struct tir_stmt *copy = tir_node_copy(p->c, s);
+    if (s->body)
+        copy->body = partition(p, s->body);
+    if (s->orelse)
+        copy->orelse = partition(p, s->orelse);
+    return copy;
+}
+
+static tir_stmt *partition(partitioner *p, tir_stmt *s)
+{
+    if (s->kind == TIR_SEQ)
+        return partition_seq(p, s);
+    if (s->kind != TIR_FOR)
+        return partition_parts(p, s);
+    tir_stmt *done = try_cut(p, s);
+    if (done)
+        return done;
+    set_place(p, s->var, PLACE_ENCLOSING);
+    tir_bounds_push(p->bounds, s->var, s->min, s->extent);
+    tir_stmt *out = partition_parts(p, s);
+    tir_bounds_pop(p->bounds);
+    return out;
+}
+
+bool tir_pass_partition(compiler *c, tir_func *f)
+{
+    partitioner p = {.c = c, .bounds = tir_bounds_new(c), .cuts_left = MAX_CUTS};
+    tir_map_init(&p.places, &c->mem);
+    f->body = tir_simplify_stmt(c, partition(&p, f->body));
+    return true;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rewrite-storage: allocations find their place. Small global ones become arrays on the kernel's stack, as long as the
+ * target's stack limit allows and no parallel loop stands between allocation and use (each worker would get its own copy).
+ * Arrays whose indices are all constant become registers; those marked so whose indices are not become arrays again. */
+#include "tir/map.h"
+#include "tir/node.h"
+
+#define MAX_REGISTER_ELEMENTS 1024
+
+/* What is known about one allocated buffer. */
+typedef struct use {
+    const tir_buffer *buffer;
+    uint32_t parallel_depth; /* parallel loops around the allocation */
+    bool crosses;            /* used inside a parallel loop that the allocation is outside of */
+    bool constant;           /* all indices constant, vectors aligned and equally wide */
+    uint16_t lanes;          /* of vector accesses; 0: none yet */
+    const tir_buffer *replacement;
+} use;
+
+typedef struct storage {
+    compiler *c;
+    tir_map uses; /* buffer -> use */
+    VEC(use *) all;
+    uint32_t parallel_depth;
+    int64_t stack_left;
+} storage;
+
+/* --- gathering ---------------------------------------------------------------------------------------------------------- */
+
+/* A constant element, or a whole aligned vector of elements. */
+static bool is_register_index(use *u, tir_expr_ref e)
+{
+    int64_t base;
+    uint16_t lanes = e->type.lanes;
+    if (e->kind == TIR_RAMP && (!tir_is_const(e->args[1], 1) || !tir_is_int(e->args[0], &base) || base % lanes != 0))
+        return false;
+    if (e->kind != TIR_RAMP && (lanes > 1 || !tir_is_int(e, &base)))
+        return false;
+    if (u->lanes == 0)
+        u->lanes = lanes;
+    return u->lanes == lanes;
+}
+
+static void note_access(storage *st, const tir_buffer *b, uint32_t n, tir_expr_ref const *idx)
+{
+    use *u = (use *)(uintptr_t)tir_map_get(&st->uses, b);
+    if (!u)
+        return;
+    u->crosses |= st->parallel_depth > u->parallel_depth;
+    u->constant = u->constant && n == 1 && is_register_index(u, idx[0]);
+}
+
+static void note_load(void *ctx, tir_expr_ref e)
+{
+    if (e->kind == TIR_LOAD)
+        note_access(ctx, e->u.buffer, e->n_args, e->args);
+}
+
+static void note_exprs(void *ctx, tir_expr_ref e) { tir_visit_expr(e, note_load, ctx); }
+
+static void gather(storage *st, tir_stmt *s)
+{
+    bool parallel = s->kind == TIR_FOR && s->for_kind == FOR_PARALLEL;
+    tir_stmt_exprs(s, note_exprs, st);
+    if (s->kind == TIR_STORE)
+        note_access(st, s->buffer, s->n_indices, s->indices);
+    if (s->kind == TIR_ALLOCATE) {
+        use *u = arena_new(&st->c->mem, use);
+        *u = (use){.buffer = s->buffer, .parallel_depth = st->parallel_depth, .constant = true};
+        tir_map_put(&st->uses, s->buffer, u);
+        vec_push(&st->c->mem, &st->all, u);
+    }
+    st->parallel_depth += parallel;
+    if (s->body)
+        gather(st, s->body);
+    if (s->orelse)
+        gather(st, s->orelse);
+    for (uint32_t i = 0; i < s->n_stmts; i++)
+        gather(st, s->stmts[i]);
+    st->parallel_depth -= parallel;
+}
+
+/* --- deciding --------------------------------------------------------------------------------------------------------------- */
+
+static int64_t bytes_of(const tir_buffer *b)
+{
+    int64_t n = tir_buffer_count(b), bytes;
+    return n >= 0 && i64_mul(n, (int64_t)dtype_bytes(b->dt), &bytes) ? bytes : -1;
+}
+
+static tir_scope choose(storage *st, const use *u)
+{
+    const tir_buffer *b = u->buffer;
+    int64_t bytes = bytes_of(b), count = tir_buffer_count(b);
+    bool local = b->scope == SCOPE_LOCAL || b->scope == SCOPE_REG;
+    if (b->scope == SCOPE_CUSTOM || (b->scope == SCOPE_GLOBAL && u->crosses))
+        return b->scope;
+    bool fits_registers = u->constant && u->lanes && !u->crosses && count >= 0 && count <= MAX_REGISTER_ELEMENTS && !b->strides && !b->offset;
+    if (fits_registers && (local || bytes <= st->stack_left))
+        return SCOPE_REG;
+    if (!local && (bytes < 0 || bytes > st->stack_left))
+        return SCOPE_GLOBAL;
+    return SCOPE_LOCAL;
+}
+
+static void decide(storage *st, use *u)
+{
+    tir_scope scope = choose(st, u);
+    if (scope == SCOPE_LOCAL || scope == SCOPE_REG) {
+        int64_t bytes = bytes_of(u->buffer);
+        st->stack_left -= bytes > 0 ? bytes : 0;
+    }
+    if (scope == u->buffer->scope)
+        return;
+    tir_buffer *b = arena_new(&st->c->mem, tir_buffer);
+    *b = *u->buffer;
+    b->scope = scope;
+    u->replacement = b;
+}
+
+/* --- rewriting ---------------------------------------------------------------------------------------------------------------- */
+
+static const tir_buffer *replaced(storage *st, const tir_buffer *b)
+{
+    const use *u = b ? tir_map_get(&st->uses, b) : NULL;
+    return u ? u->replacement : NULL;
+}
+
+static tir_expr_ref replace_load(tir_rewriter *r, tir_expr_ref e)
+{
+    const tir_buffer *b = e->kind == TIR_LOAD ? replaced(r->ctx, e->u.buffer) : NULL;
+    return b ? tir_load(r->c, b, e->n_args, e->args) : e;
+}
+
+static tir_stmt *replace_stmt(tir_rewriter *r, tir_stmt *s)
+{
+    const tir_buffer *b = replaced(r->ctx, s->buffer);
+    if (!b)
+        return s;
+    struct tir_stmt *copy = tir_node_copy(r->c, s);
+    copy->buffer = b;
+    return copy;
+}
+
+bool tir_pass_storage(compiler *c, tir_func *f)
+{
+    const target *t = c->target ? c->target : target_default();
+    storage st = {.c = c, .stack_left = (int64_t)t->stack_limit};
+    tir_rewriter r = {.c = c, .ctx = &st, .expr = replace_load, .stmt = replace_stmt};
+    tir_map_init(&st.uses, &c->mem);
+    gather(&st, f->body);
+    for (uint32_t i = 0; i < st.all.len; i++)
+        decide(&st, st.all.data[i]);
+    f->body = tir_rewrite_stmt(&r, f->body);
+    return true;
+}
