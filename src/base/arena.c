@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arenas: a chain of blocks from the system, filled upwards. Under AddressSanitizer what is not handed out is poisoned, with
- * a gap after every piece, so that arena memory is checked like the heap's. */
+/* Arenas: a chain of blocks from the system, filled upwards. Under AddressSanitizer what is not handed out is poisoned,
+ * with a gap after every piece, so that arena memory is checked like the heap's. */
 #include "base/arena.h"
 
 #include "base/vec.h"
@@ -20,13 +20,13 @@
 #endif
 #ifdef POISONED
 #include <sanitizer/asan_interface.h>
-#define GAP ((size_t)16)
+#define GAP     ((size_t)16)
 #define LARGEST ((size_t)1 << 38) /* above its own limit the sanitizer stops the program where malloc gives NULL */
 #else
-#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)(p), (void)(n))
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
-#define GAP ((size_t)0)
-#define LARGEST (SIZE_MAX / 2)
+#define GAP                               ((size_t)0)
+#define LARGEST                           (SIZE_MAX / 2)
 #endif
 
 #define BLOCK_SIZE ((size_t)64 * 1024)

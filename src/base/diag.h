@@ -63,13 +63,14 @@ typedef struct diags {
 void diags_init(diags *d);
 void diags_free(diags *d);
 /* The text of a diagnostic is cut at 2000 bytes, and control characters in it, which names from a model may hold, are
- * replaced. Places and text are copied. Both return false, so that `return diag_error(...)` ends a fallible function. */
+ * replaced. Places and text are copied. Both return false, so that `return diag_error(...)` ends a fallible
+ * function. */
 bool diag_error(diags *d, diag_code code, src_loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 bool diag_warning(diags *d, diag_code code, src_loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Adds to the last diagnostic: what to do about it. */
 void diag_hint(diags *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int diags_exit_status(const diags *d); /* of the first error; 0 without errors */
-/* "error: model.onnx: node 3 'conv1' (Conv): text [type]\n  hint: ...", one diagnostic a line; given string is in `a`. */
+/* "error: model.onnx: node 3 'conv1' (Conv): text [type]\n  hint: ...", one diagnostic a line; the string is in `a`. */
 char *diags_print(const diags *d, arena *a);
 const char *src_loc_print(src_loc loc, arena *a);
 #endif

@@ -10,11 +10,12 @@ typedef struct span {
     size_t len;
 } span;
 
-/* Maps a file, or reads it when it cannot be mapped ("-" is standard input). Empty files give len 0. Error: DIAG_IO that
- * says which of missing, directory, permission. */
+/* Maps a file, or reads it when it cannot be mapped ("-" is standard input). Empty files give len 0. Error: DIAG_IO
+ * that says which of missing, directory, permission. */
 bool file_map(diags *d, arena *a, const char *path, span *out);
 void file_unmap(span s); /* no-op for spans that were read */
-/* Writes path through path.tmpXXXX and rename; makes parent folders. Error: DIAG_ENVIRONMENT. */
+/* Writes path through path.tmp* and rename; makes parent folders; devices and pipes are written as they are. Error:
+ * DIAG_ENVIRONMENT. */
 bool file_write(diags *d, const char *path, const void *data, size_t len);
 bool file_make_dirs(diags *d, const char *path);
 bool file_exists(const char *path);

@@ -382,10 +382,9 @@ bool lexer_float(lexer *l, double *out)
 
 bool lexer_name(lexer *l, token_kind kind, const char **out)
 {
-    static const char *const kinds[] = {
-        [TOK_END] = "the end", [TOK_IDENT] = "a name",     [TOK_VAR] = "a %name",    [TOK_SYMBOL] = "an @name",
-        [TOK_INT] = "a number", [TOK_UINT] = "a number", [TOK_FLOAT] = "a number", [TOK_STRING] = "a string",
-        [TOK_PUNCT] = "a sign"};
+    static const char *const kinds[] = {[TOK_END] = "the end",     [TOK_IDENT] = "a name",    [TOK_VAR] = "a %name",
+                                        [TOK_SYMBOL] = "an @name", [TOK_INT] = "a number",    [TOK_UINT] = "a number",
+                                        [TOK_FLOAT] = "a number",  [TOK_STRING] = "a string", [TOK_PUNCT] = "a sign"};
     *out = "";
     if (l->tok.kind != kind)
         return lexer_error(l, "expected %s before %s", kinds[kind], describe(l));

@@ -16,7 +16,7 @@ typedef struct writer {
 } writer;
 
 void writer_init(writer *w, arena *a);
-void w_str(writer *w, const char *s);                                            /* newline aware: indents line starts */
+void w_str(writer *w, const char *s);                                            /* newline aware: indents lines */
 void w_fmt(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void w_line(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* w_fmt and a newline */
 void w_open(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* line ending in " {", indents */
@@ -69,8 +69,8 @@ typedef struct lexer {
 } lexer;
 #define LEXER_MAX_DEPTH 200u
 
-/* Text need not be NUL-terminated; the first token is read. A text was read well when its parser said so and `failed` is
- * not set: the token behind the last one may be no token. */
+/* Text need not be NUL-terminated; the first token is read. A text was read well when its parser said so and `failed`
+ * is not set: what follows its last token may be no token. */
 void lexer_init(lexer *l, arena *a, interner *names, diags *d, const char *file, const char *text, size_t len);
 void lexer_next(lexer *l);
 bool lexer_is(const lexer *l, const char *punct_or_ident);

@@ -12,8 +12,9 @@
         uint32_t cap; \
     }
 
-#define vec_push(a, v, ...)                                                                                           \
-    (vec_grow((a), (void **)&(v)->data, (v)->len, &(v)->cap, sizeof *(v)->data), (void)((v)->data[(v)->len++] = __VA_ARGS__))
+#define vec_push(a, v, ...)                                                                                            \
+    (vec_grow((a), (void **)&(v)->data, (v)->len, &(v)->cap, sizeof *(v)->data),                                       \
+     (void)((v)->data[(v)->len++] = __VA_ARGS__))
 #define vec_last(v) ((v)->data[(v)->len - 1])
 #define vec_pop(v) ((v)->data[--(v)->len])
 

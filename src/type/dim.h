@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dimensions: constants, symbols, and arithmetic on them. A dim is a pointer to a unique expression kept in normal form
- * (a sum of products with constant coefficients, over atoms: symbols, floordiv, mod, min, max), so equal values that the
- * normal form can see are equal pointers. A symbol may have an upper bound: storage is planned at the bound, the actual
- * extent lives in an i64 cell at run time. Symbols are extents: 0 and more. Arithmetic that overflows int64, or an
- * expression larger than any shape needs, gives an unknown dim: a symbol that equals only the same operation on the same
- * operands. */
+ * (a sum of products with constant coefficients, over atoms: symbols, floordiv, mod, min, max), so equal values that
+ * the normal form can see are equal pointers. A symbol may have an upper bound: storage is planned at the bound, the
+ * actual extent lives in an i64 cell at run time. Symbols are extents: 0 and more. Arithmetic that overflows int64, or
+ * an expression larger than any shape needs, gives an unknown dim: a symbol that equals only the same operation on the
+ * same operands. */
 #ifndef LATHE_TYPE_DIM_H
 #define LATHE_TYPE_DIM_H
 #include "base/compiler.h"
@@ -30,8 +30,8 @@ int64_t dim_bound(dim d);     /* largest possible value, 0 for negative ones, -1
 const char *dim_symbol_name(dim d); /* NULL when d is not a lone symbol */
 /* d with every symbol that `lookup` knows replaced (lookup returns NULL for others). */
 dim dim_substitute(compiler *c, dim d, dim (*lookup)(void *ctx, const char *symbol), void *ctx);
-/* "n", "2*n + 1", "floordiv(n, 2)", "\"batch size\" - 1": parsed back by dim_parse to the same pointer. Symbols come out in
- * the order of their names, never of their making. */
+/* "n", "2*n + 1", "floordiv(n, 2)", "\"batch size\" - 1": parsed back by dim_parse to the same pointer. Symbols come
+ * out in the order of their names, never of their making. */
 void dim_print(writer *w, dim d);
 bool dim_parse(compiler *c, lexer *l, dim *out);
 /* Walk for lowering: kind, operands. DIM_ADD: terms, the constant last; DIM_MUL: an optional constant, then atoms. */

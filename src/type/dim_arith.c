@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on dims, in normal form (dim_expr.h). An operation opens its operands into sums of terms, works on the terms,
- * and closes the result again; whatever int64 or the limits cannot hold becomes an unknown dim. */
+/* Arithmetic on dims, in normal form (dim_expr.h). An operation opens its operands into sums of terms, works on the
+ * terms, and closes the result again; whatever int64 or the limits cannot hold becomes an unknown dim. */
 #include "type/dim_expr.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * dim_get_kind and dim_operands.
  *
  * Normal form. A sum is DIM_ADD of terms, the constant last; a term is a constant, an atom, or DIM_MUL of a constant
- * other than 0 and 1 (first, when present) and atoms. Atoms are symbols and floordiv, mod, min, max of sums. Terms stand
- * in graded order (more atoms first, then by structure), so the order never depends on what was made first. */
+ * other than 0 and 1 (first, when present) and atoms. Atoms are symbols and floordiv, mod, min, max of sums. Terms
+ * stand in graded order (more atoms first, then by structure), so the order never depends on what was made first. */
 #ifndef LATHE_TYPE_DIM_EXPR_H
 #define LATHE_TYPE_DIM_EXPR_H
 #include "type/dim.h"
@@ -22,12 +22,12 @@ typedef struct dim_expr {
     uint32_t depth;   /* of that tree */
 } dim_expr;
 
-/* Sums, products and trees beyond these become unknown dims: shapes of real models stay far below, and every walk over a
- * dim may be a plain recursion. */
-#define DIM_MAX_TERMS 64u
+/* Sums, products and trees beyond these become unknown dims: shapes of real models stay far below, and every walk over
+ * a dim may be a plain recursion. */
+#define DIM_MAX_TERMS  64u
 #define DIM_MAX_DEGREE 8u
-#define DIM_MAX_SIZE 4096u
-#define DIM_MAX_DEPTH 96u
+#define DIM_MAX_SIZE   4096u
+#define DIM_MAX_DEPTH  96u
 
 typedef struct dim_range {
     int64_t lo, hi; /* INT64_MIN, INT64_MAX: unlimited */
@@ -37,8 +37,8 @@ typedef struct dim_range {
 dim dim_make(compiler *c, dim_kind kind, uint32_t n, const dim *ops);
 /* The same, or an unknown when it would pass the limits; `op` names the operation for dim_unknown. */
 dim dim_make_atom(compiler *c, dim_kind kind, char op, dim a, dim b);
-/* A symbol named after an operation (one of + - * / % < >) that int64 or the limits above cannot express: the same for the
- * same operands, another one for others. */
+/* A symbol named after an operation (one of + - * / % < >) that int64 or the limits above cannot express: the same for
+ * the same operands, another one for others. */
 dim dim_unknown(compiler *c, char op, dim a, dim b);
 /* Total order by structure. */
 int dim_compare(dim a, dim b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dims as text, and with symbols replaced. Text is read back through the arithmetic, so what is printed comes back as the
- * same pointer. */
+/* Dims as text, and with symbols replaced. Text is read back through the arithmetic, so what is printed comes back as
+ * the same pointer. */
 #include "type/dim_expr.h"
 
 #include <assert.h>
@@ -52,7 +52,8 @@ dim dim_substitute(compiler *c, dim d, dim (*lookup)(void *ctx, const char *symb
 static bool is_plain(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", more[] = "0123456789.";
-    if (!*name || !strchr(letters, *name) || find_function(name) || strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0)
+    if (!*name || !strchr(letters, *name) || find_function(name) || strcmp(name, "inf") == 0 ||
+        strcmp(name, "nan") == 0)
         return false;
     for (const char *s = name; *s; s++)
         if (!strchr(letters, *s) && !strchr(more, *s))

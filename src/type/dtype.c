@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of element types, and single elements as numbers. Half formats are converted on the bits, so that every host
- * gives the same result; doubles and wide integers reach them in one rounding. */
+/* The table of element types, and single elements as numbers. Half formats are converted on the bits, so that every
+ * host gives the same result; doubles and wide integers reach them in one rounding. */
 #include "type/dtype.h"
 
 #include <assert.h>
@@ -60,7 +60,6 @@ bool dtype_usable(dtype t)
 {
     return table[t].usable;
 }
-
 
 bool dtype_parse(const char *name, dtype *out)
 {
@@ -142,7 +141,7 @@ uint16_t dtype_f32_to_f16(float f)
         uint32_t payload = mag >> 13 & 0x3ffu;
         return (uint16_t)(sign | 0x7c00u | (payload ? payload : 0x200u));
     }
-    if (mag >= 0x477ff000u)                /* 65520 and up round to infinity */
+    if (mag >= 0x477ff000u) /* 65520 and up round to infinity */
         return (uint16_t)(sign | 0x7c00u);
     if (mag < 0x38800000u) { /* below 2^-14: multiples of 2^-24; the addition rounds half to even */
         float scaled = f32_from_bits(mag) + 0.5f;
@@ -158,7 +157,6 @@ float dtype_bf16_to_f32(uint16_t h)
 {
     return f32_from_bits((uint32_t)h << 16);
 }
-
 
 uint16_t dtype_f32_to_bf16(float f)
 {

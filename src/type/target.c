@@ -42,7 +42,6 @@ const target *target_find(const char *name)
     return strcmp(name, "native") == 0 ? native() : find(name);
 }
 
-
 const target *target_default(void)
 {
 #if defined(__x86_64__)
@@ -56,4 +55,3 @@ const char *target_names(void)
 {
     return "x86-64-v2, x86-64-v3, x86-64-v4, generic, cortex-m, native";
 }
-

@@ -99,7 +99,6 @@ size_t tensor_size(const tensor_data *t)
     return (size_t)t->count * dtype_bytes(t->dt);
 }
 
-
 const uint8_t *tensor_bytes(arena *a, const tensor_data *t)
 {
     size_t size = tensor_size(t), one = dtype_bytes(t->dt);
@@ -139,8 +138,8 @@ bool tensor_equal(const tensor_data *a, const tensor_data *b)
     return true;
 }
 
-/* Of type and value, so that a splat and its dense form agree: dense tensors of equal elements are hashed as splats. Large
- * tensors are sampled; equality is what decides. */
+/* Of type and value, so that a splat and its dense form agree: dense tensors of equal elements are hashed as splats.
+ * Large tensors are sampled; equality is what decides. */
 uint64_t tensor_hash(const tensor_data *t)
 {
     uint64_t h = 14695981039346656037u ^ (uint64_t)t->dt;
@@ -159,7 +158,6 @@ type tensor_type(compiler *c, const tensor_data *t)
     return type_static(c, t->dt, t->rank, t->dims);
 }
 
-
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
 #define DENSE_TEXT_LIMIT 64
@@ -174,8 +172,8 @@ static void print_element(writer *w, const tensor_data *t, int64_t i)
         w_fmt(w, "%" PRId64, tensor_get_i64(t, i));
 }
 
-/* Whether numbers tell the elements' bytes: not when there is a NaN with a payload or a sign, or a bool that is not 0 or
- * 1, and not for types that have no numbers here. */
+/* Whether numbers tell the elements' bytes: not when there is a NaN with a payload or a sign, or a bool that is not 0
+ * or 1, and not for types that have no numbers here. */
 static bool has_numbers(const tensor_data *t)
 {
     bool ok = dtype_usable(t->dt);
@@ -311,7 +309,8 @@ static bool parse_file(compiler *c, lexer *l, tensor_data *t, size_t size)
         return false;
     if (offset < 0 || (uint64_t)offset > s.len || size > s.len - (uint64_t)offset) {
         l->tok = at;
-        return lexer_error(l, "%s has %zu bytes: %zu bytes from %" PRId64 " on end beyond it", path, s.len, size, offset);
+        return lexer_error(l, "%s has %zu bytes: %zu bytes from %" PRId64 " on end beyond it", path, s.len, size,
+                           offset);
     }
     t->offset = (uint64_t)offset;
     t->data = s.data ? s.data + offset : NULL;
@@ -334,7 +333,8 @@ static bool parse_values(compiler *c, lexer *l, tensor_data *t, size_t size)
     bool hex = lexer_is(l, "hex");
     if (!hex && !lexer_is(l, "dense"))
         return lexer_error(l, "expected splat, dense, hex or file");
-    if (size / 8 > (size_t)(l->end - l->pos)) /* refused before memory is asked for: an element takes a character or more */
+    if (size / 8 >
+        (size_t)(l->end - l->pos)) /* refused before memory is asked for: an element takes a character or more */
         return lexer_error(l, "the type has more elements than the text");
     uint8_t *p = arena_try_alloc(&c->mem, size, 64);
     if (!p)

@@ -14,7 +14,7 @@ typedef struct tensor_data {
     uint32_t rank;
     const int64_t *dims;
     int64_t count;       /* elements */
-    const uint8_t *data; /* dense: count elements, unaligned; splat: one element. Borrowed: lives as long as the compile */
+    const uint8_t *data; /* dense: count elements, unaligned; splat: one element. Borrowed for the whole compile */
     const char *file;    /* dense, inside a mapped file: its name; else NULL */
     uint64_t offset;     /* then the offset in that file */
 } tensor_data;
@@ -26,7 +26,8 @@ const tensor_data *tensor_splat(compiler *c, dtype dt, uint32_t rank, const int6
 const tensor_data *tensor_scalar_f64(compiler *c, dtype dt, double v); /* rank 0 */
 const tensor_data *tensor_scalar_i64(compiler *c, dtype dt, int64_t v);
 const tensor_data *tensor_from_i64s(compiler *c, uint32_t n, const int64_t *v); /* i64[n] */
-const tensor_data *tensor_reshape(compiler *c, const tensor_data *t, uint32_t rank, const int64_t *dims); /* equal count */
+/* The same values, of which there must be as many. */
+const tensor_data *tensor_reshape(compiler *c, const tensor_data *t, uint32_t rank, const int64_t *dims);
 const uint8_t *tensor_element(const tensor_data *t, int64_t i); /* address of element i, unaligned */
 double tensor_get_f64(const tensor_data *t, int64_t i);
 int64_t tensor_get_i64(const tensor_data *t, int64_t i);

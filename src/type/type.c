@@ -70,7 +70,8 @@ int64_t shape_count(shape s)
     return n;
 }
 
-/* Two expressions of which nothing is known are equal at run time, or one of them is 1: the larger one in both cases. */
+/* Two expressions of which nothing is known are equal at run time, or one of them is 1: the larger one in both cases.
+ */
 static bool broadcast_dim(compiler *c, dim a, dim b, dim *out)
 {
     int64_t va = 0, vb = 0;
@@ -117,7 +118,6 @@ type type_static(compiler *c, dtype dt, uint32_t rank, const int64_t *dims)
 {
     return type_tensor(dt, shape_const(c, rank, dims));
 }
-
 
 bool type_equal(const type *a, const type *b)
 {

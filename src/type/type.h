@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The type of a value: dtype and logical shape, or a sequence or optional of a type. Layout, scale and axis are not
- * part of a type. Printed "f32[1, 3, n]", "i64[]" (rank 0), "f32[*]" (rank unknown), "seq<f32[*]>", "opt<i64[2]>"; "?" for
- * TYPE_NONE. */
+ * part of a type. Printed "f32[1, 3, n]", "i64[]" (rank 0), "f32[*]" (rank unknown), "seq<f32[*]>", "opt<i64[2]>"; "?"
+ * for TYPE_NONE. */
 #ifndef LATHE_TYPE_TYPE_H
 #define LATHE_TYPE_TYPE_H
 #include "type/dim.h"
@@ -32,8 +32,8 @@ bool shape_get(shape s, int64_t *out);
 dim shape_elements(compiler *c, shape s); /* product; 1 for rank 0 */
 int64_t shape_count(shape s);             /* static product; -1 when not static or above INT64_MAX */
 /* Multidirectional broadcasting (ONNX Broadcasting.md). A constant 1 yields to the other; equal symbols unify; a symbol
- * against a constant > 1 takes the constant; two expressions of which nothing is known give their maximum. An unknown rank
- * gives an unknown rank. false: incompatible. */
+ * against a constant > 1 takes the constant; two expressions of which nothing is known give their maximum. An unknown
+ * rank gives an unknown rank. false: incompatible. */
 bool shape_broadcast(compiler *c, shape a, shape b, shape *out);
 
 type type_tensor(dtype dt, shape s);
