@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The border between graph and loops. Views become values inside other values; a concatenation whose parts lie one behind
+ * the other becomes the place where its operands are written; constants of one value become literals; equal kernels are
+ * shared (except at -O0, where every operator keeps its own). */
+#include "driver/lower.h"
+
+#include "graph/op.h"
+#include "te/te_op.h"
+
+#include <ctype.h>
+#include <string.h>
+
+typedef struct lowering {
+    compiler *c;
+    graph_func *f;
+    const compile_options *o;
+    plan_problem *p;
+    tir_module *tir;
+    VEC(unit_io) inputs, outputs;
+    VEC(unit_const) constants;
+    VEC(unit_op) ops;
+    VEC(uint64_t) hashes; /* of each operator's function */
+} lowering;
+
+static uint32_t index_of(const graph_value *v) { return v->mark - 1; } /* number in the plan */
+
+/* --- what can be lowered ------------------------------------------------------------------------------------------------ */
+
+static bool check_value(lowering *l, const graph_value *v, src_loc loc)
+{
+    compiler *c = l->c;
+    if (v->type.kind != TYPE_TENSOR)
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "value '%s' is no tensor; sequences and optionals are not built yet", v->name);
+    if (!dtype_usable(v->type.dt))
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not built yet", v->name, dtype_name(v->type.dt));
+    if (shape_is_static(v->type.shape) && type_bytes(&v->type) >= 0)
+        return true;
+    writer w;
+    writer_init(&w, &c->mem);
+    type_print(&w, &v->type);
+    diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, a shape that is not known at compile time", v->name, w.data);
+    if (!v->def)
+        diag_hint(&c->diags, "fix it with --shape '%s=...' or --dim NAME=N", v->name);
+    return false;
+}
+
+static bool check_values(lowering *l)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < l->f->params.len; i++)
+        ok &= check_value(l, l->f->params.data[i], src_loc_none());
+    for (uint32_t i = 0; ok && i < l->f->nodes.len; i++)
+        for (uint32_t k = 0; k < l->f->nodes.data[i]->n_outputs; k++)
+            ok &= check_value(l, l->f->nodes.data[i]->outputs[k], l->f->nodes.data[i]->loc);
+    return ok;
+}
+
+static bool is_view(const graph_node *n) { return n && (n->op->flags & OPF_VIEW) && n->n_inputs > 0 && n->inputs[0]; }
+
+static const graph_value *base_of(const graph_value *v)
+{
+    while (is_view(v->def))
+        v = v->def->inputs[0];
+    return v;
+}
+
+/* A result must be written by an operator, and no two results share bytes: others get a copy. */
+static bool separate_results(lowering *l)
+{
+    for (uint32_t i = 0; i < l->f->results.len; i++) {
+        graph_value *v = l->f->results.data[i];
+        const graph_value *base = base_of(v);
+        bool copy = !base->def || graph_constant(base);
+        for (uint32_t k = 0; k < i; k++)
+            copy |= base_of(l->f->results.data[k]) == base;
+        if (!copy)
+            continue;
+        graph_value *made = graph_emit(l->f, NULL, "copy", 1, &v, 0, NULL, v->def ? v->def->loc : src_loc_none());
+        if (!made)
+            return false;
+        l->f->results.data[i] = made;
+    }
+    return true;
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t add_value(lowering *l, graph_value *v, plan_storage storage, uint32_t index)
+{
+    uint64_t bytes = (uint64_t)type_bytes(&v->type);
+    vec_push(&l->c->mem, &l->p->values,
+             ((plan_value){.name = v->name, .storage = storage, .index = index, .bytes = bytes, .align = plan_align(bytes), .parent = -1}));
+    v->mark = l->p->values.len;
+    return v->mark - 1;
+}
+
+/* A C identifier that no other name of the list has, not even in other letters' case: macros are made of it. */
+static const char *unique_name(compiler *c, const char *wanted, const char *const *used, uint32_t n)
+{
+    char *base = arena_printf(&c->mem, "%s%s", isalpha((unsigned char)*wanted) ? "" : "v", wanted);
+    for (char *s = base; *s; s++)
+        if (!isalnum((unsigned char)*s) || (unsigned char)*s > 127)
+            *s = '_';
+    const char *name = base;
+    for (uint32_t k = 1;; k++) {
+        bool taken = false;
+        for (uint32_t i = 0; i < n && !taken; i++) {
+            const char *a = used[i], *b = name;
+            while (*a && toupper((unsigned char)*a) == toupper((unsigned char)*b))
+                a++, b++;
+            taken = *a == *b;
+        }
+        if (!taken)
+            return name;
+        name = arena_printf(&c->mem, "%s_%u", base, k);
+    }
+}
+
+static const char *io_name(lowering *l, const char *wanted)
+{
+    static const char *const reserved[] = {
+        "workspace", "const",    "auto",     "break",  "case",   "char",   "continue", "default",  "do",       "double", "else",
+        "enum",      "extern",   "float",    "for",    "goto",   "if",     "inline",   "int",      "long",     "register",
+        "restrict",  "return",   "short",    "signed", "sizeof", "static", "struct",   "switch",   "typedef",  "union",
+        "unsigned",  "void",     "volatile", "while",  "class",  "new",    "delete",   "template", "private",  "public",
+        "protected", "operator", "this",     "throw",  "try",    "catch",  "bool",     "true",     "false",    "linux",
+        "unix",      "and",      "or",       "not",    "xor",    "using",  "namespace", "virtual", "friend",   "explicit",
+        "asm",       "typeof",   "none",     "export", "mutable", "typename", "errno", "null",     "instance", "names",
+    };
+    uint32_t n = sizeof reserved / sizeof *reserved;
+    const char **used = arena_array(&l->c->mem, const char *, n + l->inputs.len + l->outputs.len);
+    memcpy(used, reserved, sizeof reserved);
+    for (uint32_t i = 0; i < l->inputs.len; i++)
+        used[n++] = l->inputs.data[i].c_name;
+    for (uint32_t i = 0; i < l->outputs.len; i++)
+        used[n++] = l->outputs.data[i].c_name;
+    return unique_name(l->c, wanted, used, n);
+}
+
+static void add_inputs(lowering *l)
+{
+    for (uint32_t i = 0; i < l->f->params.len; i++) {
+        graph_value *v = l->f->params.data[i];
+        uint32_t value = add_value(l, v, STORE_INPUT, i);
+        unit_io io = {v->name, io_name(l, v->name), v->type, value};
+        vec_push(&l->c->mem, &l->inputs, io);
+    }
+}
+
+static bool is_literal(const graph_value *v)
+{
+    const tensor_data *t = graph_constant(v);
+    return t && t->kind == TENSOR_SPLAT && t->count > 1;
+}
+
+static void add_constant(lowering *l, graph_value *v)
+{
+    const tensor_data *t = graph_constant(v);
+    for (uint32_t i = 0; i < l->constants.len && l->o->opt_level > 0; i++)
+        if (tensor_equal(l->constants.data[i].data, t)) {
+            v->mark = l->constants.data[i].value + 1;
+            return;
+        }
+    uint32_t n = l->constants.len;
+    uint32_t value = add_value(l, v, STORE_CONSTANT, n);
+    const char **used = arena_array(&l->c->mem, const char *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        used[i] = l->constants.data[i].name;
+    const char *name = unique_name(l->c, arena_printf(&l->c->mem, "const_%.60s", v->name), used, n);
+    vec_push(&l->c->mem, &l->constants, ((unit_const){name, t, value}));
+}
+
+/* Constants are made values only when something reads them. */
+static void need(lowering *l, graph_value *v)
+{
+    if (v->mark == 0 && graph_constant(v))
+        add_constant(l, v);
+}
+
+static void add_view(lowering *l, graph_node *n)
+{
+    need(l, n->inputs[0]);
+    uint32_t v = add_value(l, n->outputs[0], STORE_WORKSPACE, 0), parent = index_of(n->inputs[0]);
+    l->p->values.data[v].storage = l->p->values.data[parent].storage;
+    l->p->values.data[v].parent = (int32_t)parent;
+}
+
+/* --- concatenation in place ----------------------------------------------------------------------------------------------- */
+
+static graph_func *callee_of(const graph_node *n)
+{
+    const attr *a = strcmp(n->op->name, "call") == 0 ? graph_attr(n, "callee") : NULL;
+    return a ? a->u.func : NULL;
+}
+
+/* The only computing node of n, when n is a call of a primitive with one, or is no call. */
+static const graph_node *sole_node(const graph_node *n)
+{
+    const graph_func *f = callee_of(n);
+    const graph_node *found = NULL;
+    if (!f)
+        return n;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        if (strcmp(f->nodes.data[i]->op->name, "constant") == 0)
+            continue;
+        if (found)
+            return NULL;
+        found = f->nodes.data[i];
+    }
+    return found;
+}
+
+static graph_value *operand_outside(const graph_node *call, const graph_node *inner, uint32_t i)
+{
+    const graph_func *f = callee_of(call);
+    if (!f)
+        return inner->inputs[i];
+    for (uint32_t k = 0; k < f->params.len; k++)
+        if (f->params.data[k] == inner->inputs[i])
+            return call->inputs[k];
+    return NULL;
+}
+
+static bool outer_is_one(const graph_node *concat)
+{
+    int64_t dims[TYPE_MAX_RANK], axis = graph_attr_int(concat, "axis");
+    const shape *s = &concat->outputs[0]->type.shape;
+    if (!shape_get(*s, dims))
+        return false;
+    axis = axis < 0 ? axis + s->rank : axis;
+    for (int64_t i = 0; i < axis; i++)
+        if (dims[i] != 1)
+            return false;
+    return true;
+}
+
+/* The root of v when it may be moved into another value. */
+static bool movable(const lowering *l, const graph_value *v, uint32_t *out)
+{
+    uint64_t start;
+    if (!v || v->mark == 0)
+        return false;
+    *out = plan_root(l->p, index_of(v), &start);
+    const plan_value *r = &l->p->values.data[*out];
+    return r->storage == STORE_WORKSPACE && r->bytes == (uint64_t)type_bytes(&v->type) && start == 0;
+}
+
+static bool is_result(const lowering *l, uint32_t root)
+{
+    uint64_t start;
+    for (uint32_t i = 0; i < l->f->results.len; i++) {
+        const graph_value *v = base_of(l->f->results.data[i]);
+        if (v->mark != 0 && plan_root(l->p, index_of(v), &start) == root)
+            return true;
+    }
+    return false;
+}
+
+static bool alias_concat(lowering *l, graph_node *n)
+{
+    const graph_node *inner = sole_node(n);
+    if (!inner || strcmp(inner->op->name, "concatenate") != 0 || n->n_outputs != 1 || l->o->opt_level == 0 || !outer_is_one(inner))
+        return false;
+    uint32_t *roots = arena_array(&l->c->mem, uint32_t, inner->n_inputs);
+    for (uint32_t i = 0; i < inner->n_inputs; i++) {
+        if (!movable(l, operand_outside(n, inner, i), &roots[i]) || is_result(l, roots[i]))
+            return false;
+        for (uint32_t k = 0; k < i; k++)
+            if (roots[k] == roots[i])
+                return false;
+    }
+    uint32_t whole = add_value(l, n->outputs[0], STORE_WORKSPACE, 0);
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < inner->n_inputs; i++) {
+        l->p->values.data[roots[i]].parent = (int32_t)whole;
+        l->p->values.data[roots[i]].parent_offset = at;
+        at += l->p->values.data[roots[i]].bytes;
+    }
+    return true;
+}
+
+/* --- operators ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct literal_use {
+    const tir_buffer *buffer;
+    const tensor_data *data;
+} literal_use;
+
+static tir_expr_ref replace_load(tir_rewriter *r, tir_expr_ref e)
+{
+    const literal_use *u = r->ctx;
+    if (e->kind != TIR_LOAD || e->u.buffer != u->buffer)
+        return e;
+    dtype dt = u->data->dt;
+    tir_expr_ref v = dtype_is_float(dt) ? tir_float(r->c, dt, tensor_get_f64(u->data, 0)) : tir_int(r->c, dt, tensor_get_i64(u->data, 0));
+    return e->type.lanes > 1 ? tir_broadcast(r->c, v, e->type.lanes) : v;
+}
+
+/* Parameter i of f always holds the same number. */
+static void drop_literal(lowering *l, tir_func *f, uint32_t i, const tensor_data *t)
+{
+    literal_use u = {f->params[i], t};
+    tir_rewriter r = {.c = l->c, .ctx = &u, .expr = replace_load};
+    const tir_buffer **params = arena_array(&l->c->mem, const tir_buffer *, f->n_params);
+    f->body = tir_rewrite_stmt(&r, f->body);
+    for (uint32_t k = 0, n = 0; k < f->n_params; k++)
+        if (k != i)
+            params[n++] = f->params[k];
+    f->params = params;
+    f->n_params--;
+    f->n_inputs--;
+}
+
+static void append_name(writer *w, const char *text, const char *separator)
+{
+    if (w->len > 0)
+        w_str(w, separator);
+    w_str(w, text);
+}
+
+static void describe_node(const graph_node *n, writer *name, writer *kind, writer *source)
+{
+    if (strcmp(n->op->name, "constant") == 0)
+        return;
+    char part[64];
+    size_t i = 0;
+    for (; n->op->name[i] && i + 1 < sizeof part; i++)
+        part[i] = n->op->name[i] == '.' ? '_' : n->op->name[i];
+    part[i] = '\0';
+    if (name->len + i < 90)
+        append_name(name, part, "_");
+    append_name(kind, n->op->name, "+");
+    const char *from = n->loc.node && *n->loc.node ? n->loc.node : n->loc.op;
+    if (from && source->len < 300)
+        append_name(source, from, ", ");
+}
+
+static void describe(lowering *l, const graph_node *n, unit_op *out)
+{
+    writer name, kind, source;
+    writer_init(&name, &l->c->mem);
+    writer_init(&kind, &l->c->mem);
+    writer_init(&source, &l->c->mem);
+    w_str(&name, "fused");
+    const graph_func *f = callee_of(n);
+    for (uint32_t i = 0; f && i < f->nodes.len; i++)
+        describe_node(f->nodes.data[i], &name, &kind, &source);
+    if (!f)
+        describe_node(n, &name, &kind, &source);
+    out->name = name.data;
+    out->kind = kind.data ? kind.data : "";
+    out->source = source.data ? source.data : "";
+}
+
+/* The kernel that this operator calls: an equal one, or a new one with a number behind its name. */
+static void name_kernel(lowering *l, tir_func *f, unit_op *op)
+{
+    uint32_t same = 0;
+    uint64_t hash = l->o->opt_level > 0 ? tir_hash(f) : 0;
+    for (uint32_t i = 0; i < l->ops.len; i++) {
+        const unit_op *other = &l->ops.data[i];
+        if (strcmp(other->name, op->name) != 0)
+            continue;
+        if (l->o->opt_level > 0 && l->hashes.data[i] == hash && tir_func_equal(l->p->ops.data[i].func, f)) {
+            op->kernel = other->kernel;
+            break;
+        }
+        same += other->defines_kernel;
+    }
+    op->defines_kernel = !op->kernel;
+    if (op->defines_kernel)
+        op->kernel = same == 0 ? op->name : arena_printf(&l->c->mem, "%s_%u", op->name, same);
+    vec_push(&l->c->mem, &l->hashes, hash);
+}
+
+static bool add_operands(lowering *l, graph_node *n, tir_func *f, uint32_t *args, uint32_t *count)
+{
+    for (uint32_t i = 0, param = 0; i < n->n_inputs; i++) {
+        if (!n->inputs[i])
+            continue;
+        if (is_literal(n->inputs[i])) {
+            drop_literal(l, f, param, graph_constant(n->inputs[i]));
+            continue;
+        }
+        need(l, n->inputs[i]);
+        if (n->inputs[i]->mark == 0)
+            return diag_error(&l->c->diags, DIAG_INTERNAL, n->loc, "value '%s' is read before it is made", n->inputs[i]->name);
+        args[(*count)++] = index_of(n->inputs[i]);
+        param++;
+    }
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        args[(*count)++] = add_value(l, n->outputs[i], STORE_WORKSPACE, 0);
+    return true;
+}
+
+static bool add_op(lowering *l, graph_node *n)
+{
+    unit_op u = {0};
+    tir_func *f = NULL;
+    const graph_func *callee = callee_of(n);
+    describe(l, n, &u);
+    if (callee ? !te_lower_func(l->c, callee, u.name, false, &f) : !te_lower_node(l->c, n, u.name, false, &f))
+        return false;
+    uint32_t *args = arena_array(&l->c->mem, uint32_t, n->n_inputs + n->n_outputs), count = 0;
+    if (!add_operands(l, n, f, args, &count))
+        return false;
+    if (count != f->n_params)
+        return diag_error(&l->c->diags, DIAG_INTERNAL, n->loc, "kernel %s has %u parameters for %u operands", u.name, f->n_params, count);
+    u.macs = f->macs;
+    name_kernel(l, f, &u);
+    f->name = u.kernel;
+    if (u.defines_kernel)
+        vec_push(&l->c->mem, &l->tir->funcs, f);
+    vec_push(&l->c->mem, &l->ops, u);
+    vec_push(&l->c->mem, &l->p->ops,
+             ((plan_op){.name = u.kernel, .func = f, .args = args, .n_args = count, .n_inputs = f->n_inputs, .extent = 1}));
+    return true;
+}
+
+static bool add_node(lowering *l, graph_node *n)
+{
+    if (strcmp(n->op->name, "constant") == 0)
+        return true;
+    if (is_view(n)) {
+        add_view(l, n);
+        return true;
+    }
+    return alias_concat(l, n) || add_op(l, n);
+}
+
+/* --- results -------------------------------------------------------------------------------------------------------------- */
+
+static void add_outputs(lowering *l, const char *const *names)
+{
+    uint64_t start;
+    for (uint32_t i = 0; i < l->f->results.len; i++) {
+        graph_value *v = l->f->results.data[i];
+        uint32_t root = plan_root(l->p, index_of(v), &start);
+        l->p->values.data[root].storage = STORE_OUTPUT;
+        l->p->values.data[root].index = i;
+        unit_io io = {names[i], io_name(l, names[i]), v->type, root};
+        vec_push(&l->c->mem, &l->outputs, io);
+    }
+    for (uint32_t v = 0; v < l->p->values.len; v++) {
+        const plan_value *r = &l->p->values.data[plan_root(l->p, v, &start)];
+        l->p->values.data[v].storage = r->storage;
+        l->p->values.data[v].index = r->index;
+    }
+}
+
+static const char *const *result_names(const lowering *l)
+{
+    const char **names = arena_array(&l->c->mem, const char *, l->f->results.len + 1u);
+    for (uint32_t i = 0; i < l->f->results.len; i++)
+        names[i] = l->f->results.data[i]->name;
+    return names;
+}
+
+static void clear_marks(graph_func *f)
+{
+    for (uint32_t i = 0; i < f->params.len; i++)
+        f->params.data[i]->mark = 0;
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
+            f->nodes.data[i]->outputs[k]->mark = 0;
+}
+
+bool lower_module(compiler *c, graph_module *m, const compile_options *o, codegen_unit *u, plan_problem **out_problem,
+                  tir_module **out_tir)
+{
+    lowering l = {.c = c, .f = graph_module_find(m, "main"), .o = o};
+    if (!l.f)
+        return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the graph has no function @main");
+    l.p = arena_new(&c->mem, plan_problem);
+    l.tir = arena_new(&c->mem, tir_module);
+    l.tir->c = c;
+    const char *const *names = result_names(&l);
+    if (!check_values(&l) || !separate_results(&l))
+        return false;
+    clear_marks(l.f);
+    add_inputs(&l);
+    for (uint32_t i = 0; i < l.f->nodes.len; i++)
+        if (!add_node(&l, l.f->nodes.data[i]))
+            return false;
+    add_outputs(&l, names);
+    u->inputs = l.inputs.data;
+    u->n_inputs = l.inputs.len;
+    u->outputs = l.outputs.data;
+    u->n_outputs = l.outputs.len;
+    u->constants = l.constants.data;
+    u->n_constants = l.constants.len;
+    u->ops = l.ops.data;
+    *out_problem = l.p;
+    *out_tir = l.tir;
+    return true;
+}

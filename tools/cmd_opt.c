@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lathe opt: passes on text. The first word tells what the text is: loop functions start with "primfn", plan problems with
+ * "value", "workers", "nosplit" or "op", everything else is a graph. */
+#include "base/file.h"
+#include "cli.h"
+#include "graph/pass.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool skip_remark(span s, size_t *i)
+{
+    if (*i + 1 >= s.len || s.data[*i] != '/' || s.data[*i + 1] != '/')
+        return false;
+    while (*i < s.len && s.data[*i] != '\n')
+        ++*i;
+    return true;
+}
+
+static bool starts_with(span s, const char *word)
+{
+    size_t i = 0, n = strlen(word);
+    while (i < s.len && (isspace(s.data[i]) || skip_remark(s, &i)))
+        i += i < s.len && isspace(s.data[i]);
+    if (s.len - i < n || memcmp(s.data + i, word, n) != 0)
+        return false;
+    return i + n == s.len || !(isalnum(s.data[i + n]) || s.data[i + n] == '_');
+}
+
+static bool is_plan(span s)
+{
+    return starts_with(s, "value") || starts_with(s, "workers") || starts_with(s, "nosplit") || starts_with(s, "op");
+}
+
+static bool opt_graph(cli *x, const char *file, span s, writer *out)
+{
+    graph_module *m;
+    pass_options o = {.print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL), .verify = true, .dump = out};
+    const char *passes = cli_get(x, OPT_PASSES, NULL);
+    if (!graph_parse(x->c, file, (const char *)s.data, s.len, &m))
+        return false;
+    if (passes && !*passes) { /* --passes "": parse, check and print */
+        if (!graph_verify(x->c, m))
+            return false;
+    } else if (!graph_run_passes(x->c, m, passes, &o)) {
+        return false;
+    }
+    if (!o.print_after_all)
+        graph_print(out, m);
+    return true;
+}
+
+static bool opt_loops(cli *x, const char *file, span s, writer *out)
+{
+    tir_module *m;
+    bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL);
+    const char *passes = cli_get(x, OPT_PASSES, NULL);
+    if (!tir_parse(x->c, file, (const char *)s.data, s.len, &m))
+        return false;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        if (!tir_verify(x->c, m->funcs.data[i]))
+            return false;
+    if (!(passes && !*passes) && !tir_run_passes(x->c, m, passes, after_all, out))
+        return false;
+    if (!after_all)
+        tir_print(out, m);
+    return true;
+}
+
+static bool opt_plan(cli *x, const char *file, span s, writer *out)
+{
+    plan_problem *p;
+    plan made;
+    if (!plan_parse(x->c, file, (const char *)s.data, s.len, &p) || !plan_memory(x->c, p, &made) || !plan_verify(x->c, &made))
+        return false;
+    plan_print(out, &made);
+    return true;
+}
+
+int cmd_opt(cli *x)
+{
+    const char *file = cli_model(x);
+    compile_options o;
+    span s;
+    writer out;
+    if (!file || !cli_compile_options(x, false, &o))
+        return 2;
+    x->c->target = o.target;
+    x->c->opt_level = o.opt_level;
+    if (!file_map(&x->c->diags, &x->c->mem, file, &s))
+        return diags_exit_status(&x->c->diags);
+    writer_init(&out, &x->c->mem);
+    bool ok = starts_with(s, "primfn") ? opt_loops(x, file, s, &out)
+              : is_plan(s)             ? opt_plan(x, file, s, &out)
+                                       : opt_graph(x, file, s, &out);
+    if (out.len > 0)
+        fwrite(out.data, 1, out.len, stdout);
+    return ok ? 0 : diags_exit_status(&x->c->diags);
+}
