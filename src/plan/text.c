@@ -159,7 +159,7 @@ static bool read_pair(reader *r, const u32_list *args, uint32_t n_inputs, plan_p
 
 static bool read_scratch(reader *r, tir_scratch *out)
 {
-    uint64_t bytes;
+    uint64_t bytes = 0;
     if (!read_number(r, &bytes))
         return false;
     if (bytes > UINT64_C(1) << 40)
@@ -234,7 +234,7 @@ static bool statement_op(reader *r)
 
 static bool statement(reader *r)
 {
-    uint64_t n;
+    uint64_t n = 0;
     if (lexer_accept(&r->l, "value"))
         return statement_value(r);
     if (lexer_accept(&r->l, "op"))
