@@ -28,8 +28,9 @@ test: ## everything; prints counts
 	@sh scripts/setup.sh test
 	@bash scripts/test.sh all
 
-golden-update: build ## rewrite the expected parts of test/golden
-	@bash test/run.sh --update $(BUILD)/lathe
+golden-update: ## rewrite the expected parts of test/golden
+	@sh scripts/setup.sh test
+	@bash scripts/test.sh golden-update
 
 conformance: build ## the 1914 official ONNX cases; ARGS="--filter 'test_add*'" or ARGS=--update
 	@sh scripts/setup.sh test

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The test tiers, as lists of stages: test.sh check|all|asan|tsan|fuzz. (CONTRIBUTING.md says what runs when.)
+# The test tiers, as lists of stages: test.sh check|all|asan|tsan|fuzz|golden-update. CONTRIBUTING.md: what runs when.
 # A stage is a command; its log lies in build/logs. Its counts are the last "N passed, N failed[, N skipped]" that it
 # prints; a stage that prints none counts as one test. The last line of the run is the sum.
 # SPDX-License-Identifier: Apache-2.0
@@ -7,6 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 3
 build=${BUILD:-build} jobs=${JOBS:-$(nproc)} seconds=${SECONDS_PER_TARGET:-20}
 python=$PWD/build/venv/bin/python
+export LATHE_PYTHON=$python
 logs=$build/logs
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
@@ -112,8 +113,14 @@ daily() {
     stage cli labelled "$build" cli
 }
 
+golden_update() {
+    configure_and_build "$build" gcc && bash test/run.sh --update "$build/lathe" \
+        && LATHE_GOLDEN_UPDATE=1 labelled "$build" unit
+}
+
 case "${1:-}" in
 check) daily ;;
+golden-update) stage golden golden_update; grep '^updated' "$logs/golden.log" ;;
 asan) asan ;;
 tsan) tsan ;;
 fuzz) stage fuzz fuzz_targets ;;
@@ -131,6 +138,6 @@ all)
     stage models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
     stage conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"
     ;;
-*) echo "usage: test.sh check|all|asan|tsan|fuzz" >&2; exit 2 ;;
+*) echo "usage: test.sh check|all|asan|tsan|fuzz|golden-update" >&2; exit 2 ;;
 esac
 finish
