@@ -37,15 +37,7 @@ bool graph_attr_kind_parse(const char *name, attr_kind *out)
 
 static bool parse_int(lexer *l, int64_t *out)
 {
-    bool minus = lexer_accept(l, "-");
-    if (l->tok.kind != TOK_INT)
-        return lexer_error(l, "expected an integer");
-    uint64_t u = (uint64_t)l->tok.i;
-    *out = minus ? (int64_t)(0 - u) : l->tok.i;
-    if (minus ? u > (uint64_t)INT64_MAX + 1 : l->tok.i < 0)
-        return lexer_error(l, "integer does not fit into 64 bits with a sign");
-    lexer_next(l);
-    return true;
+    return lexer_int(l, out);
 }
 
 static bool parse_float(lexer *l, double *out)

@@ -189,12 +189,7 @@ static bool word(lexer *l, const char **out)
 
 static bool number(lexer *l, int64_t *out)
 {
-    bool negative = lexer_accept(l, "-");
-    if (l->tok.kind != TOK_INT)
-        return lexer_error(l, "expected a whole number");
-    *out = negative ? -l->tok.i : l->tok.i;
-    lexer_next(l);
-    return true;
+    return lexer_int(l, out);
 }
 
 /* stage.axis is one token: names of stages have no dot, names of axes may. */

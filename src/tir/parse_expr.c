@@ -28,12 +28,7 @@ bool parse_type(parser *p, tir_type *out)
 
 bool parse_signed(parser *p, int64_t *out)
 {
-    bool negative = lexer_accept(&p->l, "-");
-    if (p->l.tok.kind != TOK_INT)
-        return lexer_error(&p->l, "expected an integer");
-    *out = negative ? eval_sub(0, p->l.tok.i) : p->l.tok.i;
-    lexer_next(&p->l);
-    return true;
+    return lexer_int(&p->l, out);
 }
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
@@ -94,7 +89,8 @@ bool parse_indices(parser *p, const tir_buffer *b, tir_expr_ref *out, uint32_t *
 
 static tir_expr_ref number_of(parser *p, dtype dt)
 {
-    bool negative = lexer_accept(&p->l, "-"), is_int = p->l.tok.kind == TOK_INT;
+    bool negative = lexer_accept(&p->l, "-"), lowest = p->l.tok.kind == TOK_UINT && negative && p->l.tok.i == INT64_MIN;
+    bool is_int = p->l.tok.kind == TOK_INT || lowest;
     if (!is_int && p->l.tok.kind != TOK_FLOAT)
         return fail(p, "expected a number");
     if (dt == DT_NONE || dt == DT_BOOL) /* asked for a bool: an operand of a comparison, which may have any type */
