@@ -1,5 +1,5 @@
-/* package.h: what the compiler must know of the embedded runtime when it plans and writes a package. The same facts stand
- * in runtime/tvmrt/tvmrt.h, which travels inside packages and therefore includes nothing; test/runtime/test_abi.c
+/* package.h: what the compiler must know of the embedded runtime when it plans and writes a package. The same facts
+ * stand in runtime/tvmrt/tvmrt.h, which travels inside packages and therefore includes nothing; test/runtime/test_abi.c
  * compares the two.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ABI_PACKAGE_H
@@ -14,12 +14,12 @@
 #define PACKAGE_MAX_ALIGN 64u
 
 /* Operator ids in layers are 16 bits wide; counts of inputs and of outputs of one operator too. */
-#define PACKAGE_MAX_OPS 65535u
+#define PACKAGE_MAX_OPS        65535u
 #define PACKAGE_MAX_OP_TENSORS 65535u
 
 /* Tasks (parts of operators) in one layer, and threads in one run. */
 #define PACKAGE_MAX_LAYER_TASKS 0xFFFFFFu
-#define PACKAGE_MAX_WORKERS 127u
+#define PACKAGE_MAX_WORKERS     127u
 
 /* Where a storage id lives: the values of tvmrt_storage_kind_t. */
 enum package_storage {
@@ -33,7 +33,7 @@ enum package_storage {
 enum package_backend { PACKAGE_BACKEND_CPU = 0, PACKAGE_BACKEND_VTA = 1, PACKAGE_BACKEND_EXTERNAL = 2 };
 
 /* Statuses that generated kernels return (tvmrt_status_t). */
-#define PACKAGE_STATUS_OK 0
+#define PACKAGE_STATUS_OK    0
 #define PACKAGE_STATUS_SHAPE (-10)
 
 /* The alignment of a value of `size` bytes. */

@@ -1,6 +1,6 @@
 /* tvmrt.c: the embedded runtime: log ring, semantic layer (storage ids to addresses) and the engine that runs a static
- * schedule layer by layer over worker threads. Freestanding C99: no heap, no standard library; threads through the port.
- * Objects in static storage: the default engine and the log ring, nothing else.
+ * schedule layer by layer over worker threads. Freestanding C99: no heap, no standard library; threads through the
+ * port. Objects in static storage: the default engine and the log ring, nothing else.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tvmrt.h"
 
@@ -8,19 +8,17 @@ const char *tvmrt_status_text(int32_t status)
 {
     switch (status) {
 #define TVMRT_STATUS_CASE(name, value, text) \
-    case name:                               \
-        return text;
+    case name: return text;
         TVMRT_STATUS_TABLE(TVMRT_STATUS_CASE)
 #undef TVMRT_STATUS_CASE
-    default: /* any other value is legal: it comes from a kernel */
-        return "status of a kernel";
+    default: /* any other value is legal: it comes from a kernel */ return "status of a kernel";
     }
 }
 
 /* ---- Log: a bounded queue for many writers and many readers ------------------------------------------------------ */
 #if TVMRT_LOG_ENABLE
 
-#define LOG_MASK ((uint32_t)(TVMRT_LOG_CAPACITY)-1u)
+#define LOG_MASK ((uint32_t)(TVMRT_LOG_CAPACITY) - 1u)
 
 /* Slot i is free for the writer of position p (p & LOG_MASK == i) when turn == p - i, and holds the record of p when
  * turn == p - i + 1. Counting from p - i makes zeroed memory the empty ring, so that no initialisation is needed. */
@@ -520,8 +518,7 @@ static int32_t run_layer(tvmrt_engine_t *engine, const tvmrt_context_t *context,
     return engine->failed_status;
 }
 
-static int32_t run_layers(tvmrt_engine_t *engine, const tvmrt_context_t *context,
-                          const tvmrt_schedule_desc_t *schedule)
+static int32_t run_layers(tvmrt_engine_t *engine, const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule)
 {
     uint32_t workers = context->max_workers != 0 ? context->max_workers : engine->processors;
     int32_t status = TVMRT_OK;

@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 /* How often a thread that waits for a layer looks for it before it goes to sleep (hosted: 2000 looks are 20 to 100
- * microseconds). 0: never; right where a waiting thread would starve one of lower priority. docs/tvmrt.md has figures. */
+ * microseconds). 0: never; right where a waiting thread would starve one of lower priority. Figures: docs/tvmrt.md. */
 #ifndef TVMRT_SPIN
 #ifdef TVMRT_PORT_FREERTOS
 #define TVMRT_SPIN 0
@@ -47,7 +47,7 @@ extern "C" {
 #endif
 #endif
 
-/* Room for the port's own objects. A port file checks at compile time that its types fit and names the macro to raise. */
+/* Room for the port's own objects. A port file checks when compiled that its types fit or names the macro to raise. */
 #ifndef TVMRT_MUTEX_BYTES
 #define TVMRT_MUTEX_BYTES (sizeof(void *) == 8 ? 64 : 96)
 #endif
@@ -66,13 +66,13 @@ extern "C" {
 #define TVMRT_ABI_VERSION 1u
 
 /* Limits of the layer queue's packed word: 8 bits of workers, 24 bits of tasks. */
-#define TVMRT_MAX_WORKERS 127
+#define TVMRT_MAX_WORKERS     127
 #define TVMRT_MAX_LAYER_TASKS 0xFFFFFFu
 
 #if TVMRT_NUM_WORKERS < 0 || TVMRT_NUM_WORKERS > TVMRT_MAX_WORKERS
 #error "TVMRT_NUM_WORKERS must be 0..127"
 #endif
-#if (TVMRT_LOG_CAPACITY) < 1 || ((TVMRT_LOG_CAPACITY) & ((TVMRT_LOG_CAPACITY)-1)) != 0
+#if (TVMRT_LOG_CAPACITY) < 1 || ((TVMRT_LOG_CAPACITY) & ((TVMRT_LOG_CAPACITY) - 1)) != 0
 #error "TVMRT_LOG_CAPACITY must be a power of two"
 #endif
 #define TVMRT_THREADED (TVMRT_NUM_WORKERS > 1)
@@ -80,7 +80,7 @@ extern "C" {
 /* Placement of static memory: TVMRT_ALIGNED(64) TVMRT_SECTION(".ccmram") static uint8_t ws[...]. */
 #if defined(__GNUC__)
 #define TVMRT_ALIGNED(bytes) __attribute__((aligned(bytes)))
-#define TVMRT_SECTION(name) __attribute__((section(name)))
+#define TVMRT_SECTION(name)  __attribute__((section(name)))
 #else
 #error "tvmrt needs a compiler with GNU attributes (gcc, clang, armclang)"
 #endif
@@ -89,17 +89,17 @@ extern "C" {
 
 /* Every status of the runtime: name, value, what to do. 0 is success. Kernels may return any other non-zero value of
  * their own; it reaches the caller unchanged. */
-#define TVMRT_STATUS_TABLE(X)                                                                    \
-    X(TVMRT_OK, 0, "success")                                                                    \
-    X(TVMRT_E_NULL, -1, "a required pointer is null")                                            \
-    X(TVMRT_E_SID, -2, "storage id is not in the tensor map")                                    \
-    X(TVMRT_E_ABI, -3, "package and runtime differ in ABI or configuration: rebuild both")       \
-    X(TVMRT_E_WORKSPACE, -4, "workspace is smaller than the package's WORKSPACE_SIZE")           \
-    X(TVMRT_E_ALIGNMENT, -5, "workspace is not aligned to the package's WORKSPACE_ALIGN")        \
-    X(TVMRT_E_BUSY, -6, "engine is in use: wait for the runs in progress")                       \
-    X(TVMRT_E_PORT, -7, "the operating system refused a mutex, condition, thread or barrier")    \
-    X(TVMRT_E_UNSUPPORTED, -8, "this port has no threads")                                       \
-    X(TVMRT_E_STATE, -9, "instance is not initialised: call its init function first")            \
+#define TVMRT_STATUS_TABLE(X)                                                                 \
+    X(TVMRT_OK, 0, "success")                                                                 \
+    X(TVMRT_E_NULL, -1, "a required pointer is null")                                         \
+    X(TVMRT_E_SID, -2, "storage id is not in the tensor map")                                 \
+    X(TVMRT_E_ABI, -3, "package and runtime differ in ABI or configuration: rebuild both")    \
+    X(TVMRT_E_WORKSPACE, -4, "workspace is smaller than the package's WORKSPACE_SIZE")        \
+    X(TVMRT_E_ALIGNMENT, -5, "workspace is not aligned to the package's WORKSPACE_ALIGN")     \
+    X(TVMRT_E_BUSY, -6, "engine is in use: wait for the runs in progress")                    \
+    X(TVMRT_E_PORT, -7, "the operating system refused a mutex, condition, thread or barrier") \
+    X(TVMRT_E_UNSUPPORTED, -8, "this port has no threads")                                    \
+    X(TVMRT_E_STATE, -9, "instance is not initialised: call its init function first")         \
     X(TVMRT_E_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model")
 
 typedef enum tvmrt_status {
@@ -146,7 +146,10 @@ uint32_t tvmrt_log_count(void);
 /* Records lost since the last clear because the ring was full. */
 uint32_t tvmrt_log_dropped(void);
 #else
-static inline void tvmrt_log_set_callback(tvmrt_log_callback_t callback) { (void)callback; }
+static inline void tvmrt_log_set_callback(tvmrt_log_callback_t callback)
+{
+    (void)callback;
+}
 static inline void tvmrt_log_push(tvmrt_log_level_t level, int32_t code, int32_t op_id)
 {
     (void)level;
@@ -158,9 +161,17 @@ static inline bool tvmrt_log_pop(tvmrt_log_record_t *out_record)
     (void)out_record;
     return false;
 }
-static inline void tvmrt_log_clear(void) {}
-static inline uint32_t tvmrt_log_count(void) { return 0; }
-static inline uint32_t tvmrt_log_dropped(void) { return 0; }
+static inline void tvmrt_log_clear(void)
+{
+}
+static inline uint32_t tvmrt_log_count(void)
+{
+    return 0;
+}
+static inline uint32_t tvmrt_log_dropped(void)
+{
+    return 0;
+}
 #endif
 
 /* ---- Model tables: all const, made by the compiler -------------------------------------------------------------- */
@@ -293,8 +304,8 @@ int tvmrt_barrier_arrive(tvmrt_barrier_t *barrier);
 int tvmrt_barrier_sync(tvmrt_barrier_t *barrier);
 int tvmrt_barrier_destroy(tvmrt_barrier_t *barrier);
 
-/* Processors that threads of this program can use, at least 1. A run without a limit of its own uses no more threads, and
- * threads look for work TVMRT_SPIN times before they sleep only while each of them has a processor. */
+/* Processors that threads of this program can use, at least 1. A run without a limit of its own uses no more threads,
+ * and threads look for work TVMRT_SPIN times before they sleep only while each of them has a processor. */
 uint32_t tvmrt_port_processors(void);
 
 /* ---- Engine ---------------------------------------------------------------------------------------------------- */
@@ -340,15 +351,13 @@ typedef struct tvmrt_engine {
 
 /* static tvmrt_engine_t engine = TVMRT_ENGINE_INIT; (all zero, so that the object takes no space in an image) */
 #if TVMRT_THREADED
-#define TVMRT_ENGINE_INIT \
-    {                     \
-        0, 0, 0, 0, 0, 0, 0, 0, {0}, {0, 0, 0}, {{0}, {0}, 0, 0, 0}, { {{0}, {0}, 0, 0, 0} } \
+#define TVMRT_ENGINE_INIT                                            \
+    {                                                                \
+        0, 0, 0, 0, 0, 0, 0, 0, {0}, {0, 0, 0}, {{0}, {0}, 0, 0, 0}, \
+        { {{0}, {0}, 0, 0, 0} }                                      \
     }
 #else
-#define TVMRT_ENGINE_INIT \
-    {                     \
-        0                 \
-    }
+#define TVMRT_ENGINE_INIT {0}
 #endif
 
 /* What the engine calls for an operator. */
@@ -397,9 +406,9 @@ int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_sche
 
 /* ---- Semantic layer -------------------------------------------------------------------------------------------- */
 
-/* Prepares `context` for `model`: checks ABI, workspace size and alignment, and clears the rest; inputs, outputs,
+/* Prepares `context` for `model`: checks ABI, workspace size and alignment, clears the rest; inputs, outputs,
  * op_execs and engine are set by the caller afterwards. `workspace` may be NULL when the model needs none, so may
- * `const_workspace`. Errors: TVMRT_E_NULL, TVMRT_E_ABI, TVMRT_E_WORKSPACE, TVMRT_E_ALIGNMENT, each with a log record. */
+ * `const_workspace`. Errors: TVMRT_E_NULL, TVMRT_E_ABI, TVMRT_E_WORKSPACE, TVMRT_E_ALIGNMENT, all logged. */
 int32_t tvmrt_semantic_init(tvmrt_context_t *context, const tvmrt_model_desc_t *model, const void *const_workspace,
                             void *workspace, size_t workspace_size);
 

@@ -1,5 +1,5 @@
-/* tvmrt_port_baremetal.c: the runtime's port for a single core without an operating system. There are no threads, so locks
- * have nothing to do, and the thread that waits at a barrier is the one that has already done all the work.
+/* tvmrt_port_baremetal.c: the runtime's port for a single core without an operating system. There are no threads, so
+ * locks have nothing to do, and the thread that waits at a barrier is the one that has already done all the work.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tvmrt.h"
 

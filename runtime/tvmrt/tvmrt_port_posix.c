@@ -1,5 +1,5 @@
-/* tvmrt_port_posix.c: the runtime's mutex, condition, thread and barrier functions over POSIX threads (Linux, macOS, BSD,
- * QNX, and RTOSes with a pthread layer).
+/* tvmrt_port_posix.c: the runtime's mutex, condition, thread and barrier functions over POSIX threads (Linux, macOS,
+ * BSD, QNX, and RTOSes with a pthread layer).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -140,8 +140,9 @@ int tvmrt_barrier_reset(tvmrt_barrier_t *barrier, uint32_t count)
     return TVMRT_OK;
 }
 
-/* The mutex is touched only when the waiting thread sleeps. `waiting` is set before the sleeper's last look at `pending`
- * and read after the last arrival, so one of the two sees the other. A late signal is a wake-up without cause. */
+/* The mutex is touched only when the waiting thread sleeps. `waiting` is set before the sleeper's last look at
+ * `pending` and read after the last arrival, so one of the two sees the other. A late signal is a wake-up without
+ * cause. */
 int tvmrt_barrier_arrive(tvmrt_barrier_t *barrier)
 {
     int status;

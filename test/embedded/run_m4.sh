@@ -2,7 +2,7 @@
 # Builds a generated package (port baremetal) for a Cortex-M4, runs it in QEMU on the package's fixed input pattern and
 # prints its outputs, the instructions of the run, and the flash and RAM that model and runtime take.
 #   run_m4.sh PACKAGE_DIR [BUILD_DIR]        with OPT=-O2 (default), QEMU_TIMEOUT=300, MACHINE=mps2-an386
-# Exit: 0 done, 1 the package does not build or its program fails, 3 a tool is missing (77 for a test runner's skip: SKIP=77).
+# Exit: 0 done, 1 the package does not build or its program fails, 3 (or $SKIP) a tool is missing.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,10 +12,13 @@ if [ -z "$build" ]; then
     build=$(mktemp -d) && trap 'rm -rf "$build"' EXIT
 fi
 for tool in arm-none-eabi-gcc arm-none-eabi-size qemu-system-arm; do
-    command -v $tool > /dev/null || { echo "run_m4: $tool is missing (apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm)" >&2; exit "${SKIP:-3}"; }
+    command -v $tool > /dev/null && continue
+    echo "run_m4: $tool is missing: apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm" >&2
+    exit "${SKIP:-3}"
 done
-[ -f "$package/src/main.c" ] || { echo "run_m4: $package: not a package (no src/main.c)" >&2; exit 1; }
-[ -f "$package/src/tvmrt_port_baremetal.c" ] || { echo "run_m4: $package: compiled for another port; use --port baremetal" >&2; exit 1; }
+refuse() { echo "run_m4: $package: $*" >&2; exit 1; }
+[ -f "$package/src/main.c" ] || refuse "not a package (no src/main.c)"
+[ -f "$package/src/tvmrt_port_baremetal.c" ] || refuse "compiled for another port; use --port baremetal"
 mkdir -p "$build" || exit 1
 
 cpu=(-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard)
@@ -32,17 +35,21 @@ arm-none-eabi-gcc "${cpu[@]}" -T "$here/mps2.ld" -nostartfiles --specs=nano.spec
     -Wl,--gc-sections -Wl,--no-warnings "${objects[@]}" -lm -o "$build/image.elf" 2> "$build/link.log" ||
     { cat "$build/link.log" >&2; exit 1; }
 
-timeout "${QEMU_TIMEOUT:-300}" qemu-system-arm -M "${MACHINE:-mps2-an386}" -display none -serial null -monitor none -chardev stdio,id=console \
-    -semihosting-config enable=on,target=native,chardev=console -icount shift=0 -kernel "$build/image.elf" < /dev/null
+timeout "${QEMU_TIMEOUT:-300}" qemu-system-arm -M "${MACHINE:-mps2-an386}" -display none -serial null -monitor none \
+    -chardev stdio,id=console -semihosting-config enable=on,target=native,chardev=console \
+    -icount shift=0 -kernel "$build/image.elf" < /dev/null
 status=$?
 [ $status -eq 0 ] || { echo "run_m4: the program ended with status $status" >&2; exit 1; }
 
-# Model and runtime alone: what their objects hold after linking with unused sections removed, the C library left out.
-arm-none-eabi-gcc "${cpu[@]}" -nostdlib -r -Wl,--gc-sections -Wl,-e,main -Wl,-u,main "$build/main.o" "${model[@]}" -o "$build/model.o" 2>> "$build/link.log" ||
+# Model and runtime alone: what their objects hold, unused sections removed, the C library left out.
+arm-none-eabi-gcc "${cpu[@]}" -nostdlib -r -Wl,--gc-sections,-e,main,-u,main "$build/main.o" "${model[@]}" \
+    -o "$build/model.o" 2>> "$build/link.log" ||
     { cat "$build/link.log" >&2; exit 1; }
-sizes() { arm-none-eabi-size "$@" | awk 'NR > 1 { text += $1; data += $2; bss += $3 } END { print text + data, data + bss }'; }
+sizes() { arm-none-eabi-size "$1" | awk 'NR == 2 { print $1 + $2, $2 + $3 }'; }
 read -r all_flash all_ram < <(sizes "$build/model.o")
 read -r main_flash main_ram < <(sizes "$build/main.o")
 read -r image_flash image_ram < <(sizes "$build/image.elf")
-echo "flash $((all_flash - main_flash)) bytes (model and runtime), RAM $((all_ram - main_ram)) bytes (workspace, instance, runtime; inputs and outputs not counted)"
-echo "image $image_flash bytes of flash, $image_ram bytes of RAM (with main, C library, 32 KB stack, 16 KB heap for printf)"
+# RAM: workspace, instance and runtime. The image adds main with its inputs and outputs, the C library, 32 KB of stack
+# and 16 KB of heap for printf.
+echo "flash $((all_flash - main_flash)) bytes, RAM $((all_ram - main_ram)) bytes (model and runtime)"
+echo "flash $image_flash bytes, RAM $image_ram bytes (whole image)"

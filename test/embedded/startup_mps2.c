@@ -1,5 +1,5 @@
-/* startup_mps2.c: reset code for a Cortex-M4 or -M7 on the MPS2 board as QEMU models it: vectors, data and bss, floating
- * point unit, console over semihosting, exit code, and a count of executed instructions.
+/* startup_mps2.c: reset code for a Cortex-M4 or -M7 on the MPS2 board as QEMU models it: vectors, data and bss,
+ * floating point unit, console over semihosting, exit code, and a count of executed instructions.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <sys/types.h>
@@ -56,9 +56,9 @@ void *_sbrk(ptrdiff_t increment)
     return old;
 }
 
-#define SYSTICK_CONTROL (*(volatile uint32_t *)0xE000E010u)
-#define SYSTICK_RELOAD (*(volatile uint32_t *)0xE000E014u)
-#define SYSTICK_VALUE (*(volatile uint32_t *)0xE000E018u)
+#define SYSTICK_CONTROL    (*(volatile uint32_t *)0xE000E010u)
+#define SYSTICK_RELOAD     (*(volatile uint32_t *)0xE000E014u)
+#define SYSTICK_VALUE      (*(volatile uint32_t *)0xE000E018u)
 #define COPROCESSOR_ACCESS (*(volatile uint32_t *)0xE000ED88u)
 
 static volatile uint32_t systick_wraps;
@@ -110,6 +110,20 @@ void reset_handler(void)
 
 typedef void (*vector)(void);
 __attribute__((section(".vectors"), used)) static const vector vectors[16] = {
-    (vector)&__stack_top, reset_handler, fault_handler, fault_handler, fault_handler, fault_handler, fault_handler, 0, 0, 0, 0,
-    fault_handler, fault_handler, 0, fault_handler, systick_handler,
+    (vector)&__stack_top,
+    reset_handler,
+    fault_handler,
+    fault_handler,
+    fault_handler,
+    fault_handler,
+    fault_handler,
+    0,
+    0,
+    0,
+    0,
+    fault_handler,
+    fault_handler,
+    0,
+    fault_handler,
+    systick_handler,
 };

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The FreeRTOS port, compiled against the stand-in of freertos_stub/ and run: engine and stress tests at several numbers of
-# workers, also under ThreadSanitizer, and the sample package with its FreeRTOS main.
+# The FreeRTOS port, compiled against the stand-in of freertos_stub/ and run: engine and stress tests at several
+# numbers of workers, also under ThreadSanitizer, and the sample package with its FreeRTOS main.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")" || exit 1
@@ -32,5 +32,8 @@ run "stress, thread sanitizer" test_stress.c -fsanitize=thread
 run "stress, spinning, thread sanitizer" test_stress.c -fsanitize=thread -DTVMRT_SPIN=500
 run "engine, address sanitizer" test_engine.c -fsanitize=address,undefined -fno-sanitize-recover=all
 run "sample" sample/src/{main_freertos,default_lib0,default_lib1,model_data,ops}.c -Isample/src -Isample/include
-grep -q '^output float32 \[1\] range 1.171875..1.171875 first: 1.171875$' "$work/log" || { echo "FAILED: output of the sample"; failed=1; }
+if ! grep -q '^output float32 \[1\] range 1.171875..1.171875 first: 1.171875$' "$work/log"; then
+    echo "FAILED: output of the sample"
+    failed=1
+fi
 exit $failed

@@ -25,16 +25,19 @@ int main(int argc, char **argv)
 END
 for cc in gcc clang-19; do
     command -v $cc > /dev/null || { echo "$cc is not here: left out"; continue; }
-    $cc -std=c99 -Wall -Wextra -pedantic -Werror -Wno-language-extension-token -I"$work/src" -DTVMGEN_DEFAULT_CONST_SIZE=1000003 model_const.c "$work/check.c" -o "$work/check" || fail "$cc"
+    build=("$cc" -std=c99 -Wall -Wextra -pedantic -Werror "-I$work/src" model_const.c "$work/check.c" -o "$work/check")
+    "${build[@]}" -DTVMGEN_DEFAULT_CONST_SIZE=1000003 || fail "$cc"
     "$work/check" | cmp - "$work/src/default_const.bin" || fail "$cc: other bytes"
-    $cc -std=c99 -I"$work/src" -DTVMGEN_DEFAULT_CONST_SIZE=1000000 model_const.c "$work/check.c" -o "$work/check" || fail "$cc"
+    "${build[@]}" -DTVMGEN_DEFAULT_CONST_SIZE=1000000 || fail "$cc"
     "$work/check" short || fail "$cc: a file of the wrong size was taken"
     echo "$cc: right"
 done
 if command -v arm-none-eabi-gcc > /dev/null; then
-    arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -std=c99 -I"$work/src" -DTVMGEN_DEFAULT_CONST_SIZE=1000003 -c model_const.c -o "$work/arm.o" || fail "arm"
+    arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -std=c99 -I"$work/src" -DTVMGEN_DEFAULT_CONST_SIZE=1000003 \
+        -c model_const.c -o "$work/arm.o" || fail "arm"
     arm-none-eabi-objcopy -O binary --only-section=.rodata.tvmgen_default "$work/arm.o" "$work/arm.bin"
     head -c 1000003 "$work/arm.bin" | cmp - "$work/src/default_const.bin" || fail "arm: other bytes"
-    arm-none-eabi-objdump -h "$work/arm.o" | grep -A1 'rodata.tvmgen_default' | tr '\n' ' ' | grep -q '2\*\*6.*READONLY' || fail "arm: alignment or section"
+    arm-none-eabi-objdump -h "$work/arm.o" | grep -A1 'rodata.tvmgen_default' | tr '\n' ' ' |
+        grep -q '2\*\*6.*READONLY' || fail "arm: alignment or section"
     echo "arm-none-eabi-gcc: right"
 fi

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The sample package by make and by CMake: 10 -> 23 with every number of workers, files in and out, bad arguments refused;
-# two packages and several instances in one program, also under ThreadSanitizer.
+# The sample package by make and by CMake: 10 -> 23 with every number of workers, files in and out, bad arguments
+# refused; two packages and several instances in one program, also under ThreadSanitizer.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")" || exit 1
@@ -53,11 +53,13 @@ cp -r . "$work/q" && cd "$work/q" || exit 1
 rm -rf cm build out
 for f in include/* src/default_*; do mv "$f" "${f//default/other}"; done
 sed -i 's/default/other/g; s/DEFAULT/OTHER/g; s/{5.0f}/{6.0f}/' include/* src/other_* src/model_data.c src/ops.c
-for flags in "-DTVMRT_NUM_WORKERS=4" "-DTVMRT_NUM_WORKERS=0" "-DTVMRT_NUM_WORKERS=4 -fsanitize=thread" "-fsanitize=address,undefined"; do
+folders=(-I"$rt" -I"$work/p/include" -I"$work/p/src" -I"$work/q/include" -I"$work/q/src")
+for flags in "-DTVMRT_NUM_WORKERS=4" "-DTVMRT_NUM_WORKERS=0" "-DTVMRT_NUM_WORKERS=4 -fsanitize=thread" \
+    "-fsanitize=address,undefined"; do
     # shellcheck disable=SC2086
-    $cc -std=c99 -g -O1 -Wall -Wextra -Werror $flags -I"$rt" -I"$work/p/include" -I"$work/p/src" -I"$work/q/include" -I"$work/q/src" \
+    $cc -std=c99 -g -O1 -Wall -Wextra -Werror $flags "${folders[@]}" \
         "$source_dir/two_packages.c" "$work"/p/src/{default_lib0,default_lib1,model_data,ops}.c \
-        "$work"/q/src/{other_lib0,other_lib1,model_data,ops}.c "$rt/tvmrt.c" "$rt/tvmrt_port_posix.c" -lpthread -o "$work/two" ||
+        "$work"/q/src/{other_lib0,other_lib1,model_data,ops}.c "$rt"/tvmrt{,_port_posix}.c -lpthread -o "$work/two" ||
         fail "two packages do not build with $flags"
     "$work/two" || fail "two packages with $flags"
 done

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Engine, log and stress tests under ThreadSanitizer, AddressSanitizer and UndefinedBehaviorSanitizer, and 1000 runs compared
-# byte for byte at 0, 1, 2, 3, 4 and 8 workers.
+# Engine, log and stress tests under ThreadSanitizer, AddressSanitizer and UndefinedBehaviorSanitizer, and 1000 runs
+# compared byte for byte at 0, 1, 2, 3, 4 and 8 workers.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")" || exit 1
@@ -13,7 +13,8 @@ run() { # NAME, TEST, FLAGS...
     local name=$1 test=$2 libs=()
     shift 2
     [ "$test" = stress ] || libs=(-lcmocka)
-    if ! $cc -std=c11 -g -O1 "$@" -I$rt test_"$test".c $rt/tvmrt.c $rt/tvmrt_port_posix.c "${libs[@]}" -lpthread -o "$work/t"; then
+    if ! $cc -std=c11 -g -O1 "$@" -I$rt \
+        test_"$test".c $rt/tvmrt{,_port_posix}.c "${libs[@]}" -lpthread -o "$work/t"; then
         echo "FAILED: $name does not build"
         failed=1
     elif ! "$work/t" > "$work/log" 2>&1; then

@@ -40,7 +40,8 @@ static void field_widths_agree(void **state)
 
 static void value_alignment(void **state)
 {
-    static const uint32_t rows[][2] = {{0, 1}, {1, 1}, {2, 2}, {3, 2}, {4, 4}, {7, 4}, {20, 16}, {63, 32}, {64, 64}, {1000, 64}};
+    static const uint32_t rows[][2] = {{0, 1}, {1, 1},   {2, 2},   {3, 2},   {4, 4},
+                                       {7, 4}, {20, 16}, {63, 32}, {64, 64}, {1000, 64}};
     size_t i;
 
     (void)state;

@@ -145,9 +145,12 @@ static void status_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(keeps_order_and_fields, reset), cmocka_unit_test_setup(drops_the_oldest, reset),
-        cmocka_unit_test_setup(clear_empties, reset),          cmocka_unit_test_setup(callback_sees_every_record, reset),
-        cmocka_unit_test_setup(many_threads, reset),           cmocka_unit_test(status_texts),
+        cmocka_unit_test_setup(keeps_order_and_fields, reset),
+        cmocka_unit_test_setup(drops_the_oldest, reset),
+        cmocka_unit_test_setup(clear_empties, reset),
+        cmocka_unit_test_setup(callback_sees_every_record, reset),
+        cmocka_unit_test_setup(many_threads, reset),
+        cmocka_unit_test(status_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,7 +125,8 @@ static void fill_args_in_order(void **state)
     }
     expect_logged(tvmrt_semantic_fill_args(&instance.context, instance.args, ARGS - 1, instance.execs), TVMRT_E_SID,
                   SIDS - 1);
-    expect_logged(tvmrt_semantic_fill_args(&instance.context, instance.args, ARGS + 1, instance.execs), TVMRT_E_SID, -1);
+    expect_logged(tvmrt_semantic_fill_args(&instance.context, instance.args, ARGS + 1, instance.execs), TVMRT_E_SID,
+                  -1);
 }
 
 int main(void)

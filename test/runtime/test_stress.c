@@ -1,5 +1,5 @@
-/* test_stress.c: 1000 runs with kernels of random duration give the bytes of a run on one thread, for as many workers as
- * the file is compiled for. Usage: test_stress [RUNS]
+/* test_stress.c: 1000 runs with kernels of random duration give the bytes of a run on one thread, for as many workers
+ * as the file is compiled for. Usage: test_stress [RUNS]
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* two_packages.c: two packages, each with its static instance and with instances of its own, in one program on one engine,
- * in turn and from two threads. Built by sample.sh, which makes package "other" from package "default".
+/* two_packages.c: two packages, each with its static instance and with instances of its own, in one program on one
+ * engine, in turn and from two threads. Built by sample.sh, which makes package "other" from package "default".
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdio.h>

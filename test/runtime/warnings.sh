@@ -9,7 +9,10 @@ strict=(-Wall -Wextra -Wconversion -Wshadow -pedantic -Werror)
 failed=0 done=0
 try() { # COMMAND...: must succeed in silence
     done=$((done + 1))
-    "$@" > "$work/log" 2>&1 && [ ! -s "$work/log" ] || { failed=$((failed + 1)); echo "FAILED: $*"; head -20 "$work/log"; }
+    "$@" > "$work/log" 2>&1 && [ ! -s "$work/log" ] && return
+    failed=$((failed + 1))
+    echo "FAILED: $*"
+    head -20 "$work/log"
 }
 
 for cc in gcc clang-19; do
@@ -23,7 +26,8 @@ for cc in gcc clang-19; do
         done
         try $cc -std=c99 -O2 -ffreestanding "${strict[@]}" -DTVMRT_NUM_WORKERS=$workers -c $rt/tvmrt.c -o "$work/o"
     done
-    try $cc -std=c99 -O2 "${strict[@]}" -DTVMRT_PORT_FREERTOS -DTVMRT_MUTEX_BYTES=160 -DTVMRT_COND_BYTES=160 -DTVMRT_THREAD_BYTES=4864 -Ifreertos_stub -I$rt -c $rt/tvmrt_port_freertos.c -o "$work/o"
+    try $cc -std=c99 -O2 "${strict[@]}" -DTVMRT_PORT_FREERTOS -DTVMRT_MUTEX_BYTES=160 -DTVMRT_COND_BYTES=160 \
+        -DTVMRT_THREAD_BYTES=4864 -Ifreertos_stub -I$rt -c $rt/tvmrt_port_freertos.c -o "$work/o"
     for file in sample/src/*.c; do
         case $file in *freertos*) extra=(-DTVMRT_PORT_FREERTOS -Ifreertos_stub) ;; *) extra=() ;; esac
         try $cc -std=c99 -O2 "${strict[@]}" "${extra[@]}" -Isample/src -Isample/include -I$rt -c "$file" -o "$work/o"
@@ -36,7 +40,8 @@ for cxx in g++ clang++-19; do
             printf '#include "tvmrt.h"\n#include "tvmgen_default.h"\n#include "tvmgen_default_instance.h"\n%s\n' \
                 'static tvmrt_engine_t engine = TVMRT_ENGINE_INIT; static tvmgen_default_instance instance;
                 int main() { return tvmgen_default_instance_init(&instance, &engine, nullptr, 0); }' > "$work/x.cc"
-            try $cxx -std=$std "${strict[@]}" -DTVMRT_NUM_WORKERS=$workers -I$rt -Isample/include -c "$work/x.cc" -o "$work/o"
+            try $cxx -std=$std "${strict[@]}" -DTVMRT_NUM_WORKERS=$workers -I$rt -Isample/include \
+                -c "$work/x.cc" -o "$work/o"
         done
     done
 done

@@ -1,5 +1,5 @@
-/* freertos_stub.c: the FreeRTOS stand-in over POSIX threads. It aborts on uses that the documented API forbids: giving a
- * mutex that the caller does not hold, deleting a task that has neither suspended itself nor is the caller.
+/* freertos_stub.c: the FreeRTOS stand-in over POSIX threads. It aborts on uses that the documented API forbids: giving
+ * a mutex that the caller does not hold, deleting a task that has neither suspended itself nor is the caller.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
 #include "FreeRTOS.h"

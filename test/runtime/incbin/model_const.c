@@ -1,19 +1,20 @@
-/* model_const.c: the constants of a model as one object, taken byte for byte from a binary file by the assembler, so that a
- * build needs no time for them whatever their size. The file is looked for in the include folders (-Isrc).
+/* model_const.c: the constants of a model as one object, taken byte for byte from a binary file by the assembler, so
+ * that a build needs no time for them whatever their size. The file is looked for in the include folders (-Isrc).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 #include <stdint.h>
 
 #if defined(__APPLE__)
-#define CONST_SECTION ".const_data\n"
+#define CONST_SECTION    ".const_data\n"
 #define CONST_NAME(name) "_" #name
-#define CONST_RESTORE ".text\n"
+#define CONST_RESTORE    ".text\n"
 #else
-#define CONST_SECTION ".pushsection .rodata.tvmgen_default,\"a\"\n"
+#define CONST_SECTION    ".pushsection .rodata.tvmgen_default,\"a\"\n"
 #define CONST_NAME(name) #name
-#define CONST_RESTORE ".popsection\n"
+#define CONST_RESTORE    ".popsection\n"
 #endif
 
+/* clang-format off */
 /* .balign and not .align, which counts bytes on some targets and powers of two on others. */
 __asm__(CONST_SECTION
         ".globl " CONST_NAME(tvmgen_default_const_data) "\n"
@@ -24,6 +25,7 @@ __asm__(CONST_SECTION
         CONST_NAME(tvmgen_default_const_data_end) ":\n"
         ".byte 0\n" /* so that an empty file gives two distinct objects too */
         CONST_RESTORE);
+/* clang-format on */
 
 extern const uint8_t tvmgen_default_const_data[], tvmgen_default_const_data_end[];
 

@@ -10,15 +10,15 @@
 extern "C" {
 #endif
 
-#define TVMGEN_DEFAULT_NUM_INPUTS 1
+#define TVMGEN_DEFAULT_NUM_INPUTS  1
 #define TVMGEN_DEFAULT_NUM_OUTPUTS 1
 
 /* Bytes; exact. */
-#define TVMGEN_DEFAULT_WORKSPACE_SIZE 8u
+#define TVMGEN_DEFAULT_WORKSPACE_SIZE  8u
 #define TVMGEN_DEFAULT_WORKSPACE_ALIGN 64u
-#define TVMGEN_DEFAULT_CONST_SIZE 20u
-#define TVMGEN_DEFAULT_INPUT_SIZE 4u  /* input: float32 [1] */
-#define TVMGEN_DEFAULT_OUTPUT_SIZE 4u /* output: float32 [1] */
+#define TVMGEN_DEFAULT_CONST_SIZE      20u
+#define TVMGEN_DEFAULT_INPUT_SIZE      4u /* input: float32 [1] */
+#define TVMGEN_DEFAULT_OUTPUT_SIZE     4u /* output: float32 [1] */
 
 /* Define TVMGEN_DEFAULT_WORKSPACE_SECTION as a section name to place the static workspace, and
  * TVMGEN_DEFAULT_NO_STATIC_WORKSPACE to leave it (and with it tvmgen_default_run) out of the build. */
@@ -35,10 +35,10 @@ struct tvmgen_default_outputs {
 /* Runs the model once in the static workspace. One thread at a time. Returns 0 or a status (tvmrt_status_text). */
 int32_t tvmgen_default_run(struct tvmgen_default_inputs *inputs, struct tvmgen_default_outputs *outputs);
 
-/* The re-entrant way: tvmgen_default_instance.h defines the struct, so that it can be put anywhere. `engine` may be NULL
- * (the program's default engine). `workspace` has `workspace_size` >= TVMGEN_DEFAULT_WORKSPACE_SIZE bytes, aligned to
- * TVMGEN_DEFAULT_WORKSPACE_ALIGN; it belongs to the instance until the instance is no longer used. Call init once per
- * instance, then run any number of times; different instances may run at the same time on different threads. */
+/* The re-entrant way: tvmgen_default_instance.h defines the struct, so that it can be put anywhere. `engine` may be
+ * NULL (the program's default engine). `workspace` has `workspace_size` >= TVMGEN_DEFAULT_WORKSPACE_SIZE bytes, aligned
+ * to TVMGEN_DEFAULT_WORKSPACE_ALIGN; it belongs to the instance until the instance is no longer used. Call init once
+ * per instance, then run any number of times; different instances may run at the same time on different threads. */
 struct tvmgen_default_instance;
 struct tvmrt_engine;
 int32_t tvmgen_default_instance_init(struct tvmgen_default_instance *instance, struct tvmrt_engine *engine,

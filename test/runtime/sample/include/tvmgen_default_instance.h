@@ -7,7 +7,7 @@
 #include "tvmgen_default.h"
 #include "tvmrt.h"
 
-#define TVMGEN_DEFAULT_NUM_OPS 6
+#define TVMGEN_DEFAULT_NUM_OPS  6
 #define TVMGEN_DEFAULT_NUM_ARGS 18 /* pointers to inputs and outputs of all operators */
 
 struct tvmgen_default_instance {

@@ -9,11 +9,7 @@ TVMRT_ALIGNED(64) static const struct global_const_workspace {
     float fused_constant_1_let[1]; /* offset 12 */
     float fused_constant_let[1];   /* offset 16 */
 } global_const_workspace = {
-    {5.0f},
-    {4.0f},
-    {3.0f},
-    {2.0f},
-    {1.0f},
+    {5.0f}, {4.0f}, {3.0f}, {2.0f}, {1.0f},
 };
 
 const void *tvmgen_default_get_const_workspace(void)

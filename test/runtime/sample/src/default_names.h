@@ -1,5 +1,5 @@
-/* default_names.h: what the files of this package share with each other. Names without the module's name get it here, so
- * that several packages can be linked into one program.
+/* default_names.h: what the files of this package share with each other. Names without the module's name get it here,
+ * so that several packages can be linked into one program.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TVMGEN_DEFAULT_NAMES_H
 #define TVMGEN_DEFAULT_NAMES_H
@@ -8,17 +8,17 @@
 #include "tvmgen_default_instance.h"
 #include "tvmrt.h"
 
-#define model_get_descriptor tvmgen_default_model_get_descriptor
-#define model_get_tensor_map tvmgen_default_model_get_tensor_map
-#define model_get_op_descs tvmgen_default_model_get_op_descs
-#define model_get_schedule tvmgen_default_model_get_schedule
-#define model_fill_args tvmgen_default_model_fill_args
-#define model_get_op_args tvmgen_default_model_get_op_args
-#define wrapped_fused_add tvmgen_default_wrapped_fused_add
-#define wrapped_fused_add_1 tvmgen_default_wrapped_fused_add_1
-#define wrapped_fused_add_2 tvmgen_default_wrapped_fused_add_2
-#define wrapped_fused_add_3 tvmgen_default_wrapped_fused_add_3
-#define wrapped_fused_subtract tvmgen_default_wrapped_fused_subtract
+#define model_get_descriptor     tvmgen_default_model_get_descriptor
+#define model_get_tensor_map     tvmgen_default_model_get_tensor_map
+#define model_get_op_descs       tvmgen_default_model_get_op_descs
+#define model_get_schedule       tvmgen_default_model_get_schedule
+#define model_fill_args          tvmgen_default_model_fill_args
+#define model_get_op_args        tvmgen_default_model_get_op_args
+#define wrapped_fused_add        tvmgen_default_wrapped_fused_add
+#define wrapped_fused_add_1      tvmgen_default_wrapped_fused_add_1
+#define wrapped_fused_add_2      tvmgen_default_wrapped_fused_add_2
+#define wrapped_fused_add_3      tvmgen_default_wrapped_fused_add_3
+#define wrapped_fused_subtract   tvmgen_default_wrapped_fused_subtract
 #define wrapped_fused_subtract_1 tvmgen_default_wrapped_fused_subtract_1
 
 /* default_lib0.c */

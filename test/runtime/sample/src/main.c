@@ -1,7 +1,7 @@
 /* main.c: runs model "default" from the command line.
  *   runner [NAME=FILE]... [-o DIR] [-n RUNS] [-w WORKERS]
- * FILE holds the raw little-endian elements of input NAME; inputs not named get a fixed pattern. -o writes every output as
- * DIR/NAME.bin, -n repeats the run and prints the median time, -w limits the threads of a run.
+ * FILE holds the raw little-endian elements of input NAME; inputs not named get a fixed pattern. -o writes every output
+ * as DIR/NAME.bin, -n repeats the run and prints the median time, -w limits the threads of a run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -303,7 +303,8 @@ static int number(const char *text, unsigned limit, unsigned *out)
 
 static int usage(const char *arg)
 {
-    fprintf(stderr, "runner: %s: cannot be used here\nusage: runner [NAME=FILE]... [-o DIR] [-n RUNS] [-w WORKERS]\n", arg);
+    fprintf(stderr, "runner: %s: cannot be used here\nusage: runner [NAME=FILE]... [-o DIR] [-n RUNS] [-w WORKERS]\n",
+            arg);
     return 2;
 }
 
