@@ -338,13 +338,14 @@ static void check_load(void *ctx, tir_expr_ref e)
     if (e->kind != TIR_LOAD)
         return;
     const te_stage *p = te_stage_of(x->lw, e->u.buffer, NULL);
-    if (p && p->attach == ATTACH_AT) /* its box covers what is read */
-        return;
+    bool boxed = p && p->attach == ATTACH_AT; /* a box is cut off where the tensor ends */
     for (uint32_t i = 0; i < e->n_args; i++) {
         if (!tir_uses_var(e->args[i], x->axis))
             continue;
         tir_expr_ref at = tir_substitute(x->lw->c, e->args[i], x->st->roots.len, x->vars, x->values);
-        x->safe &= within(x->lw, tir_simplify(x->lw->bounds, at), e->u.buffer->shape[i]);
+        if (boxed)
+            at = tir_sub(x->lw->c, at, p->lo[i]);
+        x->safe &= within(x->lw, tir_simplify(x->lw->bounds, at), boxed ? p->extent[i] : e->u.buffer->shape[i]);
     }
 }
 
