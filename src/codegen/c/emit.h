@@ -57,6 +57,7 @@ typedef struct c_emit {
     tir_bounds *bounds;
     VEC(c_scope_name) names;          /* scopes, innermost last */
     VEC(c_registers) registers;
+    bool alone;                 /* the statement to come is all that its block holds */
     bool cut;                   /* parallel loops run from part / parts */
     uint32_t vector_bytes;      /* widest vector used */
 } c_emit;

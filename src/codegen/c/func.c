@@ -67,10 +67,28 @@ static uint32_t register_lanes(const c_emit *e, const tir_buffer *b)
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
-static void open_block(writer *w)
+/* A declaration needs a block of its own unless it is all that a loop or branch holds. */
+static bool open_block(c_emit *e)
 {
-    w_str(w, "{\n");
-    w->indent++;
+    bool needed = !e->alone;
+    if (needed) {
+        w_str(e->w, "{\n");
+        e->w->indent++;
+    }
+    return needed;
+}
+
+static void close_block(c_emit *e, bool opened)
+{
+    if (opened)
+        w_close(e->w, "");
+}
+
+/* The body of a loop, a branch, a function or a declaration. */
+static void write_inner(c_emit *e, const tir_stmt *s)
+{
+    e->alone = s && (s->kind == TIR_ALLOCATE || s->kind == TIR_LET || s->kind == TIR_FOR || s->kind == TIR_ATTR);
+    write_stmt(e, s);
 }
 
 static const char *index_type(const c_emit *e) { return dtype_c_name(e->f->index_type); }
@@ -96,30 +114,47 @@ static void write_for(c_emit *e, const tir_stmt *s)
     const char *min = expr_text(e, s->min).s;
     const char *end = scalar_at(e->tmp, expr_text(e, last), PREC_ADD);
     uint32_t depth = e->names.len;
-    bool block = e->cut && s->for_kind == FOR_PARALLEL;
+    bool block = e->cut && s->for_kind == FOR_PARALLEL, opened = false;
     const char *var = names_push(e, s->var, s->var->name, true);
     if (block) /* the end of the share is a variable of its own */
-        open_block(e->w);
+        opened = open_block(e);
     write_for_head(e, s, min, end, var);
     tir_bounds_push(e->bounds, s->var, s->min, s->extent);
-    write_stmt(e, s->body);
+    write_inner(e, s->body);
     tir_bounds_pop(e->bounds);
     w_close(e->w, "");
-    if (block)
-        w_close(e->w, "");
+    close_block(e, opened);
     e->names.len = depth;
 }
 
 static void write_if(c_emit *e, const tir_stmt *s)
 {
     w_open(e->w, "if (%s)", expr_condition(e, s->cond));
-    write_stmt(e, s->body);
+    write_inner(e, s->body);
     if (s->orelse) {
         e->w->indent--;
         w_open(e->w, "} else");
-        write_stmt(e, s->orelse);
+        write_inner(e, s->orelse);
     }
     w_close(e->w, "");
+}
+
+typedef struct var_search {
+    const tir_var *v;
+    bool found;
+} var_search;
+
+static void search_var(void *ctx, tir_expr_ref x)
+{
+    var_search *u = ctx;
+    u->found |= x->kind == TIR_VAR && x->u.var == u->v;
+}
+
+static bool var_used(const tir_stmt *let)
+{
+    var_search u = {let->var, false};
+    tir_visit_stmt(let->body, NULL, search_var, &u);
+    return u.found;
 }
 
 static void write_let(c_emit *e, const tir_stmt *s)
@@ -135,11 +170,12 @@ static void write_let(c_emit *e, const tir_stmt *s)
     }
     const char *name = names_push(e, s->var, s->var->name, is_index);
     bool narrow = t.lanes == 1 && !dtype_is_float(t.dt) && dtype_bits(t.dt) < 32;
-    open_block(e->w);
+    bool opened = open_block(e);
     w_line(e->w, "const %s %s = %s;", ctype, name, narrow ? scalar_store(e->tmp, e->needs, t.dt, value) : value.s);
-    w_line(e->w, "(void)%s;", name);
-    write_stmt(e, s->body);
-    w_close(e->w, "");
+    if (!var_used(s))
+        w_line(e->w, "(void)%s;", name);
+    write_inner(e, s->body);
+    close_block(e, opened);
     e->names.len = depth;
 }
 
@@ -194,19 +230,19 @@ static void write_allocate(c_emit *e, const tir_stmt *s)
 {
     const tir_buffer *b = s->buffer;
     if (b->scope == SCOPE_GLOBAL) { /* a parameter: the plan provides it */
-        write_stmt(e, s->body);
+        write_inner(e, s->body);
         return;
     }
     uint32_t depth = e->names.len, lanes = register_lanes(e, b);
     int64_t count = tir_buffer_count(b);
     const char *name = names_push(e, b, b->name, false);
-    open_block(e->w);
+    bool opened = open_block(e);
     if (lanes > 0)
         declare_registers(e, b, name, lanes);
     else
         w_line(e->w, "%s %s[%lld];", dtype_c_name(b->dt), name, (long long)(count > 0 ? count : 1));
-    write_stmt(e, s->body);
-    w_close(e->w, "");
+    write_inner(e, s->body);
+    close_block(e, opened);
     e->names.len = depth;
 }
 
@@ -227,12 +263,14 @@ static void write_stmt(c_emit *e, const tir_stmt *s)
     case TIR_LET: write_let(e, s); return;
     case TIR_STORE: write_store(e, s); return;
     case TIR_ALLOCATE: write_allocate(e, s); return;
-    case TIR_ATTR: write_stmt(e, s->body); return;
+    case TIR_ATTR: write_inner(e, s->body); return;
     case TIR_EVALUATE: w_line(e->w, "(void)%s;", scalar_at(e->tmp, expr_text(e, s->value), PREC_PRIMARY)); return;
     case TIR_ASSERT: write_assert(e, s); return;
     case TIR_SEQ:
-        for (uint32_t i = 0; i < s->n_stmts; i++)
+        for (uint32_t i = 0; i < s->n_stmts; i++) {
+            e->alone = false;
             write_stmt(e, s->stmts[i]);
+        }
         return;
     }
 }
@@ -292,6 +330,7 @@ static void write_body(c_emit *e, const char *c_name, const bool *may_alias)
     e->w->indent++;
     w_str(e->w, opening.data ? opening.data : "");
     w_str(e->w, "(void)part;\n(void)parts;\n");
+    e->alone = false; /* what follows the body must not see its names */
     write_stmt(e, e->f->body);
     w_str(e->w, "return 0;\n");
     e->w->indent--;
