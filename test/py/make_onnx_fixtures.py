@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Regenerates the small ONNX models that tests keep: seeds of the fuzzer (test/fuzz/corpus/onnx, taken from the official
+"""Regenerates the small ONNX models that tests keep: seeds of the fuzzer (test/fuzz/corpus/onnx, from the official
 cases) and the models of test/golden/onnx and test/golden/error/onnx. Run it with the Python of the test environment."""
 import os
 import shutil
@@ -91,7 +91,18 @@ def dynamic():
     """A batch of unknown extent, fixed by --dim; an initializer that is also an input; an output that is an input."""
     nodes = [node("MatMul", ["x", "w"], ["y"], "mm"), node("Identity", ["x"], ["z"])]
     weights = helper.make_tensor("w", F32, [3, 2], [1, 2, 3, 4, 5, 6])
-    return model(nodes, [f32("x", ["batch", 3]), f32("w", [3, 2])], [f32("y", ["batch", 2]), f32("z", ["batch", 3])], [weights])
+    outputs = [f32("y", ["batch", 2]), f32("z", ["batch", 3])]
+    return model(nodes, [f32("x", ["batch", 3]), f32("w", [3, 2])], outputs, [weights])
+
+
+def run_time_axes():
+    """Axes fed at run time: two sets fit the declared shape, both are computed; the second result tells by itself, from
+    the shape declared beyond a cast."""
+    nodes = [node("ReduceSum", ["x", "axes"], ["y"], keepdims=0), node("ReduceMax", ["x", "axes"], ["m"], keepdims=1),
+             node("Cast", ["m"], ["z"], to=TensorProto.DOUBLE)]
+    inputs = [f32("x", [3, 2, 2]), helper.make_tensor_value_info("axes", I64, [1])]
+    outputs = [f32("y", [3, 2]), helper.make_tensor_value_info("z", TensorProto.DOUBLE, [1, 2, 2])]
+    return model(nodes, inputs, outputs, opset=18)
 
 
 def missing():
@@ -123,7 +134,7 @@ def outside():
     return m
 
 
-GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic],
+GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, outside]}
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ONNX front end: wire reader and import, on models that a small protobuf writer makes here. Each bad model must give
- * one message that names the place. */
+/* The ONNX front end: wire reader and import, on models that a small protobuf writer makes here. Each bad model must
+ * give one message that names the place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/onnx_proto.h"
 
-/* --- a protobuf writer ------------------------------------------------------------------------------------------------ */
+/* --- a protobuf writer
+ * ------------------------------------------------------------------------------------------------ */
 
 typedef struct bytes {
     uint8_t data[8192];
@@ -108,7 +109,8 @@ static bytes make_model(const bytes *graph, uint64_t ir, uint64_t opset)
 static const int64_t two[1] = {2};
 static const int64_t symbolic[2] = {-1, 3};
 
-/* --- running ------------------------------------------------------------------------------------------------------------- */
+/* --- running
+ * ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct result {
     compiler c;
@@ -170,7 +172,9 @@ static bytes add_graph(void)
     return g;
 }
 
-/* --- wire ------------------------------------------------------------------------------------------------------------------- */
+/* --- wire
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void test_broken_bytes(void **state)
 {
@@ -324,8 +328,10 @@ static void test_field_table(void **state)
     onnx_wire_print_fields(&w);
     assert_true(write(fd, w.data, w.len) == (ssize_t)w.len);
     close(fd);
-    snprintf(command, sizeof command, "p='%s'; [ -x \"$p\" ] || p='%s/venv/bin/python'; [ -x \"$p\" ] || p=python3; "
-             "\"$p\" '%s/test/py/check_onnx_fields.py' < %s", python ? python : "", build ? build : ".", source ? source : ".", path);
+    snprintf(command, sizeof command,
+             "p='%s'; [ -x \"$p\" ] || p='%s/venv/bin/python'; [ -x \"$p\" ] || p=python3; "
+             "\"$p\" '%s/test/py/check_onnx_fields.py' < %s",
+             python ? python : "", build ? build : ".", source ? source : ".", path);
     int status = system(command);
     unlink(path);
     arena_free(&a);
@@ -334,7 +340,8 @@ static void test_field_table(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* --- models ------------------------------------------------------------------------------------------------------------------ */
+/* --- models
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static void test_versions(void **state)
 {
@@ -343,8 +350,8 @@ static void test_versions(void **state)
     static const struct {
         uint64_t ir, opset;
         const char *message; /* NULL: good */
-    } cases[] = {{2, 7, "IR version 2 is too old"}, {3, 7, NULL}, {8, 0, "version 0 of ai.onnx"}, {8, 28, "version 28 of ai.onnx"},
-                 {12, 27, NULL}, {8, 1, NULL}};
+    } cases[] = {{2, 7, "IR version 2 is too old"}, {3, 7, NULL},   {8, 0, "version 0 of ai.onnx"},
+                 {8, 28, "version 28 of ai.onnx"},  {12, 27, NULL}, {8, 1, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bytes m = make_model(&g, cases[i].ir, cases[i].opset);
         if (cases[i].message)
@@ -440,7 +447,8 @@ static void test_fixes(void **state)
     }
 }
 
-/* --- external data ------------------------------------------------------------------------------------------------------------- */
+/* --- external data
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static void put_entry(bytes *t, const char *key, const char *value)
 {
@@ -473,7 +481,8 @@ static void test_external_data(void **state)
     static const float values[3] = {7, 1, 2};
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/in/w.bin", dir);
-    snprintf(command, sizeof command, "mkdir %s/in && ln -s /etc/passwd %s/in/link && ln -s w.bin %s/in/alias", dir, dir, dir);
+    snprintf(command, sizeof command, "mkdir %s/in && ln -s /etc/passwd %s/in/link && ln -s w.bin %s/in/alias", dir,
+             dir, dir);
     assert_int_equal(system(command), 0);
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
@@ -517,7 +526,8 @@ static void test_external_data(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* --- functions ------------------------------------------------------------------------------------------------------------------ */
+/* --- functions
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static bytes local_function(const char *name, const char *op, const char *op_domain)
 {
@@ -550,7 +560,8 @@ static void test_functions(void **state)
     put_text(&n, 4, "f");
     put_text(&n, 7, "local");
     put_msg(&g, 1, &n);
-    bytes f = local_function("f", "g", "local"), h = local_function("g", "Neg", ""), r = local_function("g", "f", "local");
+    bytes f = local_function("f", "g", "local"), h = local_function("g", "Neg", ""),
+          r = local_function("g", "f", "local");
     bytes good = make_model(&g, 9, 17), bad = good;
     put_msg(&good, 25, &f);
     put_msg(&good, 25, &h);
@@ -563,12 +574,18 @@ static void test_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_broken_bytes),         cmocka_unit_test(test_truncated_and_flipped),
-        cmocka_unit_test(test_deep_nesting),         cmocka_unit_test(test_unknown_fields_are_skipped),
-        cmocka_unit_test(test_packed_and_unpacked),  cmocka_unit_test(test_raw_data_is_not_copied),
-        cmocka_unit_test(test_field_table),          cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_bad_graphs),           cmocka_unit_test(test_order),
-        cmocka_unit_test(test_fixes),                cmocka_unit_test(test_external_data),
+        cmocka_unit_test(test_broken_bytes),
+        cmocka_unit_test(test_truncated_and_flipped),
+        cmocka_unit_test(test_deep_nesting),
+        cmocka_unit_test(test_unknown_fields_are_skipped),
+        cmocka_unit_test(test_packed_and_unpacked),
+        cmocka_unit_test(test_raw_data_is_not_copied),
+        cmocka_unit_test(test_field_table),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_bad_graphs),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_fixes),
+        cmocka_unit_test(test_external_data),
         cmocka_unit_test(test_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX to graph IR. onnx_read: a bounded, table-driven protobuf wire reader over the mapped file (depth limit, no copies of
- * tensor data). onnx_import: operators by (domain, name, version) through one table, model-local functions inlined. */
+/* ONNX to graph IR. onnx_read: a bounded, table-driven protobuf wire reader over the mapped file (depth limit, no
+ * copies of tensor data). onnx_import: operators by (domain, name, version) through one table, model-local functions
+ * inlined. */
 #ifndef LATHE_FRONTEND_ONNX_ONNX_H
 #define LATHE_FRONTEND_ONNX_ONNX_H
 #include "base/file.h"
@@ -8,7 +9,7 @@
 #include "graph/op.h"
 
 typedef struct onnx_dim_fix {
-    const char *name;          /* symbol name (rank 1), or input name */
+    const char *name; /* symbol name (rank 1), or input name */
     bool is_input;
     uint32_t rank;
     int64_t dims[TYPE_MAX_RANK];

@@ -158,8 +158,9 @@ bool onnx_attr_convert(onnx_node *n, const char *from, const char *to, attr_kind
 /* Written by old or careful exporters, and without meaning for a compiled graph. */
 static bool is_harmless(const char *name)
 {
-    static const char *const names[] = {"consumed_inputs", "is_test", "saturate", "round_mode", "stash_type", "seed",
-                                        "precision",       "momentum", "spatial", "output_sequence"};
+    static const char *const names[] = {"consumed_inputs", "is_test",        "saturate",  "round_mode",
+                                        "stash_type",      "seed",           "precision", "momentum",
+                                        "spatial",         "output_sequence"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], name) == 0)
             return true;
@@ -170,6 +171,6 @@ void onnx_attr_warn_unused(onnx_node *n)
 {
     for (uint32_t i = 0; i < n->n_attrs; i++)
         if (!n->attrs[i].used && !is_harmless(n->attrs[i].name))
-            diag_warning(&n->c->diags, DIAG_FORMAT, n->loc, "attribute '%s' is not one of this operator's and is ignored",
-                         n->attrs[i].name);
+            diag_warning(&n->c->diags, DIAG_FORMAT, n->loc,
+                         "attribute '%s' is not one of this operator's and is ignored", n->attrs[i].name);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define FOLD_MAX_ELEMENTS 1024
-#define FOLD_MAX_FLOATS 16 /* scales of Resize and the like; weights are left to the fold pass */
+#define FOLD_MAX_FLOATS   16 /* scales of Resize and the like; weights are left to the fold pass */
 
 bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...)
 {
@@ -33,7 +33,7 @@ graph_value *onnx_in(const onnx_node *n, uint32_t i)
     return i < n->n_in ? n->in[i] : NULL;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------ */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static const char *base_name(const onnx_node *n)
 {
@@ -64,15 +64,21 @@ static const char *op_tail(const char *op)
     return dot ? dot + 1 : op;
 }
 
-/* --- declared types ------------------------------------------------------------------------------------------------------ */
+/* --- declared types ----------------------------------------------------------------------------------------------- */
 
 static void set_declared(onnx_node *n, uint32_t i, graph_value *v)
 {
     const char *name = i < n->n_out ? onnx_name(n->im, n->pb->output.data[i]) : NULL;
     const pb_type *pb = name ? onnx_map_get(&n->env->scope->declared, name) : NULL;
+    bool hint = name && !pb;
     type t;
-    if (pb && onnx_type_read(n->im, pb, name, &t) && t.kind == TYPE_TENSOR && t.shape.rank >= 0)
-        v->declared = t;
+    if (hint)
+        pb = onnx_map_get(&n->env->scope->hints, name);
+    if (!pb || !onnx_type_read(n->im, pb, name, &t) || t.kind != TYPE_TENSOR || t.shape.rank < 0)
+        return;
+    if (hint) /* the shape alone counts */
+        t.dt = DT_NONE;
+    v->declared = t;
 }
 
 const type *onnx_declared(onnx_node *n, uint32_t i)
@@ -90,8 +96,8 @@ static bool check_declared(onnx_node *n, graph_value *v)
     if (d->kind != TYPE_TENSOR || t->kind != TYPE_TENSOR)
         return true;
     if (t->dt != d->dt)
-        return onnx_fail(n, DIAG_TYPE, "result '%s' is declared %s but the operator gives %s", v->name, dtype_name(d->dt),
-                         dtype_name(t->dt));
+        return onnx_fail(n, DIAG_TYPE, "result '%s' is declared %s but the operator gives %s", v->name,
+                         dtype_name(d->dt), dtype_name(t->dt));
     bool same = t->shape.rank == d->shape.rank;
     for (int32_t i = 0; same && i < t->shape.rank; i++) {
         int64_t a = 0, b = 0;
@@ -103,13 +109,14 @@ static bool check_declared(onnx_node *n, graph_value *v)
         type_print(&w, d);
         w_str(&w, " but computed as ");
         type_print(&w, t);
-        diag_warning(&n->c->diags, DIAG_TYPE, n->loc, "result '%s' is declared %s; the latter is taken", v->name, w.data);
+        diag_warning(&n->c->diags, DIAG_TYPE, n->loc, "result '%s' is declared %s; the latter is taken", v->name,
+                     w.data);
         v->declared = (type){0};
     }
     return true;
 }
 
-/* --- computing constants ---------------------------------------------------------------------------------------------------- */
+/* --- computing constants ------------------------------------------------------------------------------------------ */
 
 static bool is_small_constant(const graph_value *v, int64_t max)
 {
@@ -166,7 +173,7 @@ static graph_value *replace_by_constant(onnx_node *n, graph_node *g, const tenso
     return k;
 }
 
-/* --- emitting --------------------------------------------------------------------------------------------------------------- */
+/* --- emitting ----------------------------------------------------------------------------------------------------- */
 
 static bool check_usable(onnx_node *n, const graph_node *g)
 {
@@ -205,6 +212,21 @@ static const graph_op *check_args(onnx_node *n, const onnx_args *a)
     return op;
 }
 
+/* A shape that is only a hint serves operators whose result depends on an operand, and has its first operand's type. */
+static void settle_hint(graph_value *v, const onnx_args *a)
+{
+    static const char *const ops[] = {"reshape", "broadcast_to", "strided_slice", "nn.pad", "tile", "resize"};
+    bool used = false;
+    if (v->declared.dt != DT_NONE)
+        return;
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        used |= strcmp(ops[i], a->op) == 0;
+    if (used)
+        v->declared.dt = a->in[0]->type.dt;
+    else
+        v->declared = (type){0};
+}
+
 /* first: the result of the model's node that output 0 is; -1: outputs are intermediate values. */
 static graph_node *add_node(onnx_node *n, onnx_args a, uint32_t n_out, const char *const *names, int32_t first)
 {
@@ -214,16 +236,16 @@ static graph_node *add_node(onnx_node *n, onnx_args a, uint32_t n_out, const cha
     if (!op)
         return NULL;
     graph_node *g = graph_add_node(n->f, op, a.n_in, a.in, a.n_attrs, a.attrs, n_out, names, n->loc);
-    for (uint32_t i = 0; first >= 0 && i < n_out; i++)
+    for (uint32_t i = 0; first >= 0 && i < n_out; i++) {
         set_declared(n, (uint32_t)first + i, g->outputs[i]);
+        settle_hint(g->outputs[i], &a);
+    }
     if (n->expect && first < 0)
         g->outputs[0]->declared = type_tensor(a.in[0]->type.dt, *n->expect);
     if (!graph_infer_node(n->c, g)) {
         n->failed = true;
         return NULL;
     }
-    for (uint32_t i = 0; first >= 0 && i < n_out && !n->failed; i++)
-        check_declared(n, g->outputs[i]);
     return check_usable(n, g) && !n->failed ? g : NULL;
 }
 
@@ -300,10 +322,12 @@ bool onnx_settle_result(onnx_node *n, uint32_t i)
     v->name = n->out_names[i];
     ptr_map_set(n->f->names, v->name, 1);
     set_declared(n, i, v);
+    if (v->declared.dt == DT_NONE)
+        v->declared = (type){0};
     return check_declared(n, v);
 }
 
-/* --- shorthands -------------------------------------------------------------------------------------------------------------- */
+/* --- shorthands --------------------------------------------------------------------------------------------------- */
 
 graph_value *onnx_unary(onnx_node *n, const char *op, graph_value *x)
 {
@@ -354,7 +378,8 @@ graph_value *onnx_slice(onnx_node *n, graph_value *x, int64_t axis, int64_t from
 
 graph_value *onnx_matmul(onnx_node *n, graph_value *a, graph_value *b, bool ta, bool tb, dtype out)
 {
-    attr at[3] = {attr_int(n->c, "transpose_a", ta), attr_int(n->c, "transpose_b", tb), attr_dtype(n->c, "out_dtype", out)};
+    attr at[3] = {attr_int(n->c, "transpose_a", ta), attr_int(n->c, "transpose_b", tb),
+                  attr_dtype(n->c, "out_dtype", out)};
     return onnx_emit(n, ONNX_ARGS("nn.matmul", 3, at, a, b));
 }
 
@@ -435,7 +460,7 @@ graph_value *onnx_expand_dims(onnx_node *n, graph_value *x, uint32_t count, cons
     return count == 0 ? x : onnx_reshape(n, x, rank, d);
 }
 
-/* --- reading values ------------------------------------------------------------------------------------------------------------ */
+/* --- reading values ----------------------------------------------------------------------------------------------- */
 
 uint32_t onnx_rank(const graph_value *v)
 {

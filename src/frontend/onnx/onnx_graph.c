@@ -5,12 +5,13 @@
 
 #include <string.h>
 
-/* --- names -------------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 const char *onnx_name(onnx_importer *im, span s)
 {
     const uint8_t *nul = s.len ? memchr(s.data, 0, s.len) : NULL; /* IR names are C strings */
-    return s.len ? intern_n(im->c->names, (const char *)s.data, nul ? (size_t)(nul - s.data) : s.len) : intern(im->c->names, "");
+    return s.len ? intern_n(im->c->names, (const char *)s.data, nul ? (size_t)(nul - s.data) : s.len)
+                 : intern(im->c->names, "");
 }
 
 const char *onnx_domain(onnx_importer *im, span s)
@@ -67,8 +68,8 @@ bool onnx_import_names(onnx_env *env, const pb_graph *g)
         onnx_map_set(a, &env->scope->initializers, name, g->initializer.data[i]);
     }
     if (g->sparse_initializer.len > 0)
-        ok = diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "sparse initializers are not supported yet (the model has %u)",
-                        g->sparse_initializer.len);
+        ok = diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im),
+                        "sparse initializers are not supported yet (the model has %u)", g->sparse_initializer.len);
     for (uint32_t i = 0; i < g->value_info.len; i++)
         onnx_map_set(a, &env->scope->declared, onnx_name(im, g->value_info.data[i]->name), g->value_info.data[i]->type);
     for (uint32_t i = 0; i < g->output.len; i++)
@@ -76,7 +77,7 @@ bool onnx_import_names(onnx_env *env, const pb_graph *g)
     return ok;
 }
 
-/* --- operator sets ---------------------------------------------------------------------------------------------------------- */
+/* --- operator sets ------------------------------------------------------------------------------------------------ */
 
 bool onnx_read_opsets(onnx_importer *im, uint32_t n, pb_opset *const *list, onnx_opsets *out)
 {
@@ -85,8 +86,8 @@ bool onnx_read_opsets(onnx_importer *im, uint32_t n, pb_opset *const *list, onnx
         onnx_opset o = {onnx_domain(im, list[i]->domain), list[i]->version};
         if (!*o.domain && (o.version < 1 || o.version > ONNX_MAX_OPSET))
             ok = diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im),
-                            "operator set version %lld of ai.onnx is not known; versions 1 to %d are", (long long)o.version,
-                            ONNX_MAX_OPSET);
+                            "operator set version %lld of ai.onnx is not known; versions 1 to %d are",
+                            (long long)o.version, ONNX_MAX_OPSET);
         vec_push(&im->c->mem, out, o);
     }
     return ok;
@@ -101,7 +102,7 @@ int64_t onnx_opset_version(const onnx_env *env, const char *domain)
     return 0;
 }
 
-/* --- order ------------------------------------------------------------------------------------------------------------------ */
+/* --- order -------------------------------------------------------------------------------------------------------- */
 
 void onnx_visit_uses(onnx_importer *im, const pb_graph *g, void (*visit)(void *ctx, const char *name), void *ctx)
 {
@@ -216,7 +217,7 @@ static bool note_makers(onnx_env *env, order *o)
     return ok;
 }
 
-/* --- one node ---------------------------------------------------------------------------------------------------------------- */
+/* --- one node ----------------------------------------------------------------------------------------------------- */
 
 static const pb_attribute *resolve(onnx_node *n, const pb_attribute *a)
 {
@@ -263,7 +264,8 @@ static bool read_inputs(onnx_node *n)
             continue;
         graph_value *v = onnx_lookup(n->env, name);
         if (!v) {
-            diag_error(&n->c->diags, DIAG_FORMAT, n->loc, "input '%s' is no input, initializer or result of the model", name);
+            diag_error(&n->c->diags, DIAG_FORMAT, n->loc, "input '%s' is no input, initializer or result of the model",
+                       name);
             ok = false;
         }
         ok = ok && v != &n->im->poison;
@@ -344,13 +346,39 @@ static void import_node(onnx_env *env, const pb_node *p, uint32_t index)
     define_outputs(&n, ok, !n.row);
 }
 
+static bool keeps_shape(const char *op)
+{
+    static const char *const ops[] = {"Cast", "CastLike", "Identity", "Sqrt", "Exp", "Log", "Neg", "Abs", "Reciprocal"};
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        if (strcmp(ops[i], op) == 0)
+            return true;
+    return false;
+}
+
+/* A declared shape holds as well for the operand of a node that keeps shapes: from the last node to the first. */
+static void spread_shapes(onnx_env *env, const order *o)
+{
+    onnx_importer *im = env->im;
+    onnx_scope *s = env->scope;
+    for (uint32_t i = o->len; i-- > 0;) {
+        const pb_node *p = o->nodes[o->list[i]];
+        if (p->input.len == 0 || p->output.len == 0 || !keeps_shape(onnx_name(im, p->op_type)) || p->domain.len)
+            continue;
+        const char *in = onnx_name(im, p->input.data[0]), *out = onnx_name(im, p->output.data[0]);
+        const void *t = onnx_map_get(&s->declared, out);
+        t = t ? t : onnx_map_get(&s->hints, out);
+        if (t && !onnx_map_get(&s->declared, in))
+            onnx_map_set(&im->c->mem, &s->hints, in, t);
+    }
+}
+
 bool onnx_import_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes)
 {
     arena *a = &env->im->c->mem;
     order o = {.im = env->im, .nodes = nodes, .n = n_nodes};
     if (n_nodes > ONNX_MAX_NODES - env->im->nodes)
-        return diag_error(&env->im->c->diags, DIAG_UNSUPPORTED, onnx_loc(env->im), "more than %u nodes after inlining of functions",
-                          ONNX_MAX_NODES);
+        return diag_error(&env->im->c->diags, DIAG_UNSUPPORTED, onnx_loc(env->im),
+                          "more than %u nodes after inlining of functions", ONNX_MAX_NODES);
     env->im->nodes += n_nodes;
     o.marks = arena_array(a, uint8_t, n_nodes);
     o.list = arena_array(a, uint32_t, n_nodes);
@@ -359,6 +387,7 @@ bool onnx_import_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes)
     for (uint32_t i = 0; i < n_nodes; i++)
         if (!place(env, &o, i))
             return false;
+    spread_shapes(env, &o);
     for (uint32_t i = 0; i < n_nodes; i++)
         import_node(env, nodes[o.list[i]], o.list[i]);
     return true;

@@ -7,12 +7,13 @@
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/onnx_proto.h"
 
-#define ONNX_MIN_IR 3
-#define ONNX_MAX_OPSET 27
-#define ONNX_MAX_NODES 4000000u /* after inlining: a model of nested functions may not grow without end */
-#define ONNX_MAX_NESTING 64u    /* function calls and branches inside one another */
+#define ONNX_MIN_IR      3
+#define ONNX_MAX_OPSET   27
+#define ONNX_MAX_NODES   4000000u /* after inlining: a model of nested functions may not grow without end */
+#define ONNX_MAX_NESTING 64u      /* function calls and branches inside one another */
 
-/* --- names (onnx_scope.c) ------------------------------------------------------------------------------------------ */
+/* --- names (onnx_scope.c) ------------------------------------------------------------------------------------------
+ */
 
 /* Interned name -> pointer. */
 typedef struct onnx_map {
@@ -28,6 +29,7 @@ typedef struct onnx_scope {
     onnx_map values;       /* graph_value *, or the importer's poison */
     onnx_map initializers; /* pb_tensor *, made into constants on first use */
     onnx_map declared;     /* pb_type * */
+    onnx_map hints;        /* pb_type *: the shape is known from a result further on, the element type is not */
     onnx_map renamed;      /* result of an inlined body -> its name in the IR */
     struct onnx_scope *parent;
 } onnx_scope;
@@ -84,7 +86,7 @@ typedef struct onnx_importer {
     VEC(onnx_missing) missing;
     VEC(onnx_fixed) fixed;
     VEC(onnx_file) files;
-    onnx_map reserved; /* names of the main graph: made-up names keep clear of them */
+    onnx_map reserved;  /* names of the main graph: made-up names keep clear of them */
     graph_value poison; /* stands for results of nodes that failed */
     graph_value absent; /* stands for inputs of a function that the call leaves out */
     uint32_t nodes;     /* imported so far */
@@ -100,7 +102,8 @@ typedef struct onnx_env {
     bool top;                /* the main graph: its names are kept */
 } onnx_env;
 
-/* --- the node at hand ----------------------------------------------------------------------------------------------- */
+/* --- the node at hand -----------------------------------------------------------------------------------------------
+ */
 
 struct onnx_op;
 typedef struct onnx_node {
@@ -115,7 +118,7 @@ typedef struct onnx_node {
     uint32_t n_attrs;
     graph_value **in; /* NULL: left out */
     uint32_t n_in;
-    graph_value **out; /* to be filled by the importer */
+    graph_value **out;      /* to be filled by the importer */
     const char **out_names; /* in the IR; NULL: left out */
     uint32_t first;         /* nodes of f before this one's */
     uint32_t n_out;
@@ -141,7 +144,8 @@ const onnx_op *onnx_ops_find(const char *domain, const char *name, int64_t versi
 uint32_t onnx_row_attrs(onnx_node *n, const char *list, const graph_op *op, attr *out);
 void onnx_ops_print(writer *w); /* Markdown table of what is read */
 
-/* --- model and graphs (onnx_model.c, onnx_graph.c, onnx_type.c, onnx_tensor.c) ---------------------------------------- */
+/* --- model and graphs (onnx_model.c, onnx_graph.c, onnx_type.c, onnx_tensor.c)
+ * ---------------------------------------- */
 
 const char *onnx_name(onnx_importer *im, span s); /* interned */
 src_loc onnx_loc(const onnx_importer *im);        /* the file alone */
@@ -151,7 +155,7 @@ bool onnx_import_names(onnx_env *env, const pb_graph *g);
 /* The value of a name: from the scope or its parents; initializers are made on demand. NULL: unknown. */
 graph_value *onnx_lookup(onnx_env *env, const char *name);
 void onnx_define(onnx_env *env, const char *name, graph_value *v);
-const char *onnx_domain(onnx_importer *im, span s); /* interned; "" for ai.onnx */
+const char *onnx_domain(onnx_importer *im, span s);                  /* interned; "" for ai.onnx */
 int64_t onnx_opset_version(const onnx_env *env, const char *domain); /* 0: not imported */
 /* The body of If in place: its results become the node's. */
 bool onnx_inline_branch(onnx_node *n, const pb_graph *g);
@@ -170,7 +174,8 @@ const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_l
 /* The file that external data names, mapped once; refuses paths that leave the model's folder. */
 bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, onnx_file *out);
 
-/* --- attributes (onnx_attr.c): the value, or `dflt` when the node has none; wrong kinds fail the node ------------------ */
+/* --- attributes (onnx_attr.c): the value, or `dflt` when the node has none; wrong kinds fail the node
+ * ------------------ */
 
 const onnx_attr *onnx_attr_find(onnx_node *n, const char *name);
 bool onnx_has_attr(onnx_node *n, const char *name);
@@ -185,7 +190,8 @@ dtype onnx_attr_dtype(onnx_node *n, const char *name, dtype dflt);
 bool onnx_attr_convert(onnx_node *n, const char *from, const char *to, attr_kind kind, attr *out);
 void onnx_attr_warn_unused(onnx_node *n);
 
-/* --- building (onnx_build.c) -------------------------------------------------------------------------------------------- */
+/* --- building (onnx_build.c)
+ * -------------------------------------------------------------------------------------------- */
 
 bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 graph_value *onnx_in(const onnx_node *n, uint32_t i); /* NULL when left out */
@@ -198,8 +204,8 @@ typedef struct onnx_args {
     const attr *attrs;
 } onnx_args;
 
-#define ONNX_ARGS(op, n_attrs, attrs, ...)                                                                   \
-    ((onnx_args){(op), (uint32_t)(sizeof((graph_value *[]){__VA_ARGS__}) / sizeof(graph_value *)),           \
+#define ONNX_ARGS(op, n_attrs, attrs, ...)                                                         \
+    ((onnx_args){(op), (uint32_t)(sizeof((graph_value *[]){__VA_ARGS__}) / sizeof(graph_value *)), \
                  (graph_value *[]){__VA_ARGS__}, (n_attrs), (attrs)})
 
 /* One node of the IR, typed; integer results of constants are computed at once, because shapes depend on them. */
@@ -238,11 +244,12 @@ graph_value *onnx_expand_dims(onnx_node *n, graph_value *x, uint32_t count, cons
 /* The shape operand that onnx_reshape uses. */
 graph_value *onnx_shape_operand(onnx_node *n, uint32_t rank, const dim *dims);
 
-/* --- reading values ------------------------------------------------------------------------------------------------------- */
+/* --- reading values
+ * ------------------------------------------------------------------------------------------------------- */
 
 uint32_t onnx_rank(const graph_value *v); /* 0 for NULL and unknown */
 dtype onnx_dtype(const graph_value *v);
-dim onnx_dim(onnx_node *n, const graph_value *v, uint32_t axis); /* 1 when out of range */
+dim onnx_dim(onnx_node *n, const graph_value *v, uint32_t axis);            /* 1 when out of range */
 int64_t onnx_static_dim(onnx_node *n, const graph_value *v, uint32_t axis); /* fails the node when symbolic */
 const type *onnx_declared(onnx_node *n, uint32_t i); /* static declared type of result i; NULL: none */
 /* Axis counted from the end when negative; fails when out of range. */

@@ -11,7 +11,8 @@ const pb_function *onnx_find_function(onnx_importer *im, const char *domain, con
     const char *name = onnx_name(im, node->op_type), *overload = onnx_name(im, node->overload);
     for (uint32_t i = 0; m && i < m->functions.len; i++) {
         const pb_function *f = m->functions.data[i];
-        if (onnx_name(im, f->name) == name && onnx_domain(im, f->domain) == domain && onnx_name(im, f->overload) == overload)
+        if (onnx_name(im, f->name) == name && onnx_domain(im, f->domain) == domain &&
+            onnx_name(im, f->overload) == overload)
             return f;
     }
     return NULL;
@@ -93,7 +94,8 @@ bool onnx_inline_call(onnx_node *n, const pb_function *fn)
     for (uint32_t i = 0; i < fn->input.len; i++)
         onnx_define(&body, onnx_name(n->im, fn->input.data[i]), onnx_in(n, i) ? onnx_in(n, i) : &n->im->absent);
     for (uint32_t i = 0; i < fn->value_info.len; i++)
-        onnx_map_set(&n->c->mem, &scope.declared, onnx_name(n->im, fn->value_info.data[i]->name), fn->value_info.data[i]->type);
+        onnx_map_set(&n->c->mem, &scope.declared, onnx_name(n->im, fn->value_info.data[i]->name),
+                     fn->value_info.data[i]->type);
     for (uint32_t i = 0; i < fn->output.len; i++)
         rename_result(n, &scope, i, onnx_name(n->im, fn->output.data[i]));
     bool ok = onnx_import_nodes(&body, fn->node.len, fn->node.data);

@@ -43,7 +43,8 @@ static bool check_input_type(onnx_importer *im, const char *name, const type *t)
 {
     diags *d = &im->c->diags;
     if (t->kind != TYPE_TENSOR)
-        return diag_error(d, DIAG_UNSUPPORTED, onnx_loc(im), "input '%s' is not a tensor; only tensors are supported yet", name);
+        return diag_error(d, DIAG_UNSUPPORTED, onnx_loc(im),
+                          "input '%s' is not a tensor; only tensors are supported yet", name);
     if (!dtype_usable(t->dt))
         return diag_error(d, DIAG_UNSUPPORTED, onnx_loc(im), "input '%s': element type %s is not supported yet", name,
                           dtype_name(t->dt));
@@ -55,8 +56,8 @@ static bool check_input_type(onnx_importer *im, const char *name, const type *t)
     return true;
 }
 
-/* From IR 4 on an initializer that is also an input is the input's default, below it is the input's value: either way it
- * is bound as a constant, and the input is no longer one. */
+/* From IR 4 on an initializer that is also an input is the input's default, below it is the input's value: either way
+ * it is bound as a constant, and the input is no longer one. */
 static bool add_inputs(onnx_env *env, const pb_graph *g)
 {
     onnx_importer *im = env->im;
@@ -67,8 +68,8 @@ static bool add_inputs(onnx_env *env, const pb_graph *g)
         if (onnx_map_get(&env->scope->initializers, name))
             continue;
         if (!*name || onnx_map_get(&env->scope->values, name)) {
-            ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), *name ? "two inputs are named '%s'" : "an input has no name%s",
-                            name);
+            ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im),
+                            *name ? "two inputs are named '%s'" : "an input has no name%s", name);
             continue;
         }
         bool good = onnx_type_read(im, g->input.data[i]->type, name, &t) && check_input_type(im, name, &t);
@@ -85,7 +86,8 @@ static graph_value *named_result(onnx_env *env, graph_value *v, const char *name
     onnx_importer *im = env->im;
     if (v->name == name)
         return v;
-    graph_node *n = graph_add_node(env->f, graph_find_op(im->c, "copy"), 1, &v, 0, NULL, 1, &name, v->def ? v->def->loc : onnx_loc(im));
+    graph_node *n = graph_add_node(env->f, graph_find_op(im->c, "copy"), 1, &v, 0, NULL, 1, &name,
+                                   v->def ? v->def->loc : onnx_loc(im));
     return graph_infer_node(im->c, n) ? n->outputs[0] : NULL;
 }
 
@@ -118,8 +120,8 @@ static void report_missing(onnx_importer *im)
     writer_init(&w, &im->c->mem);
     for (uint32_t i = 0; i < im->missing.len; i++) {
         const onnx_missing *m = &im->missing.data[i];
-        w_fmt(&w, "%s%s%s%s-%lld (%u node%s: %s%s)", i ? "; " : "", m->domain, *m->domain ? "." : "", m->op, (long long)m->version,
-              m->count, m->count > 1 ? "s" : "", m->nodes, m->count > 4 ? ", ..." : "");
+        w_fmt(&w, "%s%s%s%s-%lld (%u node%s: %s%s)", i ? "; " : "", m->domain, *m->domain ? "." : "", m->op,
+              (long long)m->version, m->count, m->count > 1 ? "s" : "", m->nodes, m->count > 4 ? ", ..." : "");
     }
     diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "operators that are not supported yet: %s", w.data);
     diag_hint(&im->c->diags, "docs/onnx-front-end.md lists what is supported");

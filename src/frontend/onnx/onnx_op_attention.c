@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- attention ---------------------------------------------------------------------------------------------------------------- */
+/* --- attention ---------------------------------------------------------------------------------------------------- */
 
 typedef struct attention {
     graph_value *q, *k, *v;
@@ -20,7 +20,9 @@ static graph_value *split_heads(onnx_node *n, graph_value *x, int64_t heads)
     static const int64_t perm[4] = {0, 2, 1, 3};
     int64_t hidden = onnx_static_dim(n, x, 2);
     if (!n->failed && (heads < 1 || hidden % heads != 0))
-        return onnx_fail(n, DIAG_TYPE, "%lld values do not divide into %lld heads", (long long)hidden, (long long)heads), NULL;
+        return onnx_fail(n, DIAG_TYPE, "%lld values do not divide into %lld heads", (long long)hidden,
+                         (long long)heads),
+               NULL;
     if (n->failed)
         return NULL;
     dim d[4] = {onnx_dim(n, x, 0), onnx_dim(n, x, 1), dim_const(n->c, heads), dim_const(n->c, hidden / heads)};
@@ -58,7 +60,8 @@ static bool read_attention(onnx_node *n, attention *a)
     onnx_static_dim(n, a->q, 2);
     onnx_static_dim(n, a->k, 2);
     if (!n->failed && (a->kv_heads < 1 || a->q_heads % a->kv_heads != 0))
-        return onnx_fail(n, DIAG_TYPE, "%lld query heads over %lld key heads", (long long)a->q_heads, (long long)a->kv_heads);
+        return onnx_fail(n, DIAG_TYPE, "%lld query heads over %lld key heads", (long long)a->q_heads,
+                         (long long)a->kv_heads);
     return !n->failed;
 }
 
@@ -85,7 +88,7 @@ static graph_value *bias_of(onnx_node *n, graph_value *keep, dtype dt)
 static graph_value *causal_bias(onnx_node *n, const attention *a)
 {
     int64_t rows = onnx_static_dim(n, a->q, 2), cols = onnx_static_dim(n, a->k, 2), count = 0;
-    if (n->failed || !i64_mul(rows, cols, &count) || count > 1 << 28)
+    if (n->failed || !i64_mul(rows, cols, &count) || count > 1 << 26)
         return onnx_fail(n, DIAG_UNSUPPORTED, "the causal mask is too large"), NULL;
     uint8_t *keep = arena_alloc(&n->c->mem, (size_t)count, 64);
     for (int64_t i = 0; i < count; i++)
@@ -174,7 +177,7 @@ bool onnx_op_attention(onnx_node *n)
     return !n->failed;
 }
 
-/* --- rotary embedding ----------------------------------------------------------------------------------------------------------- */
+/* --- rotary embedding --------------------------------------------------------------------------------------------- */
 
 typedef struct rotary {
     graph_value *x; /* [batch, sequence, heads, size] */
@@ -229,7 +232,8 @@ static bool read_rotary(onnx_node *n, rotary *r)
     if (rank != 3 && rank != 4)
         return onnx_fail(n, DIAG_TYPE, "the data must have three or four dimensions");
     if (rank == 3 && (heads < 1 || hidden % heads != 0))
-        return onnx_fail(n, DIAG_TYPE, "%lld values do not divide into %lld heads", (long long)hidden, (long long)heads);
+        return onnx_fail(n, DIAG_TYPE, "%lld values do not divide into %lld heads", (long long)hidden,
+                         (long long)heads);
     r->size = rank == 3 ? hidden / heads : hidden;
     dim d[4] = {onnx_dim(n, x, 0), onnx_dim(n, x, 1), dim_const(n->c, heads), dim_const(n->c, r->size)};
     r->x = rank == 3 ? onnx_reshape(n, x, 4, d) : onnx_transpose(n, x, 4, perm);
@@ -237,7 +241,8 @@ static bool read_rotary(onnx_node *n, rotary *r)
     r->turned = r->turned == 0 ? r->size : r->turned;
     r->interleaved = onnx_attr_int(n, "interleaved", 0) != 0;
     if (r->turned < 2 || r->turned > r->size || r->turned % 2 != 0)
-        return onnx_fail(n, DIAG_TYPE, "rotary_embedding_dim %lld does not fit heads of %lld", (long long)r->turned, (long long)r->size);
+        return onnx_fail(n, DIAG_TYPE, "rotary_embedding_dim %lld does not fit heads of %lld", (long long)r->turned,
+                         (long long)r->size);
     return !n->failed;
 }
 

@@ -67,7 +67,8 @@ static graph_func *import_region(onnx_node *n, const captures *k, const pb_graph
         if (ok)
             graph_add_result(f, v);
         else if (!v)
-            onnx_fail(n, DIAG_FORMAT, "nothing in the branch makes its result '%s'", onnx_name(im, g->output.data[i]->name));
+            onnx_fail(n, DIAG_FORMAT, "nothing in the branch makes its result '%s'",
+                      onnx_name(im, g->output.data[i]->name));
     }
     return ok ? f : NULL;
 }
@@ -104,7 +105,8 @@ bool onnx_op_if(onnx_node *n)
     if (onnx_dtype(cond) != DT_BOOL || shape_count(cond->type.shape) != 1)
         return onnx_fail(n, DIAG_TYPE, "the condition must be one bool");
     if (yes->output.len != no->output.len || yes->output.len != n->n_out)
-        return onnx_fail(n, DIAG_FORMAT, "the branches have %u and %u results, the node %u", yes->output.len, no->output.len, n->n_out);
+        return onnx_fail(n, DIAG_FORMAT, "the branches have %u and %u results, the node %u", yes->output.len,
+                         no->output.len, n->n_out);
     if (onnx_float_of(cond, &c))
         return onnx_inline_branch(n, c != 0 ? yes : no);
     return import_regions(n, cond, yes, no);

@@ -52,7 +52,8 @@ static bool nll(onnx_node *n, graph_value *log_prob)
         return onnx_fail(n, DIAG_TYPE, "the target must have one dimension less than the scores");
     loss l = read_loss(n);
     attr axis = attr_int(n->c, "axis", 1);
-    graph_value *picked = onnx_emit(n, ONNX_ARGS("gather_elements", 1, &axis, log_prob, onnx_expand_dims(n, l.target, 1, &channel)));
+    graph_value *picked =
+        onnx_emit(n, ONNX_ARGS("gather_elements", 1, &axis, log_prob, onnx_expand_dims(n, l.target, 1, &channel)));
     if (n->failed)
         return false;
     picked = onnx_reshape(n, picked, onnx_rank(l.target), l.target->type.shape.dims);

@@ -19,7 +19,8 @@ static graph_value *align_legacy(onnx_node *n, graph_value *a, graph_value *b)
         return b;
     uint32_t at = rb == 0 ? 0 : onnx_axis(n, axis, ra), tail = ra - at - rb;
     if (n->failed || at + rb > ra)
-        return onnx_fail(n, DIAG_TYPE, "an operand of %u dimensions does not fit at axis %lld", rb, (long long)axis), NULL;
+        return onnx_fail(n, DIAG_TYPE, "an operand of %u dimensions does not fit at axis %lld", rb, (long long)axis),
+               NULL;
     for (uint32_t i = 0; i < tail; i++)
         ones[i] = rb + i;
     return onnx_expand_dims(n, b, tail, ones);
@@ -97,9 +98,9 @@ bool onnx_op_cast_1(onnx_node *n)
     static const struct {
         const char *name;
         dtype dt;
-    } names[] = {{"FLOAT", DT_F32},  {"UINT8", DT_U8},  {"INT8", DT_I8},     {"UINT16", DT_U16},  {"INT16", DT_I16},
-                 {"INT32", DT_I32},  {"INT64", DT_I64}, {"BOOL", DT_BOOL},   {"FLOAT16", DT_F16}, {"DOUBLE", DT_F64},
-                 {"UINT32", DT_U32}, {"UINT64", DT_U64}};
+    } names[] = {{"FLOAT", DT_F32},   {"UINT8", DT_U8},   {"INT8", DT_I8},    {"UINT16", DT_U16},
+                 {"INT16", DT_I16},   {"INT32", DT_I32},  {"INT64", DT_I64},  {"BOOL", DT_BOOL},
+                 {"FLOAT16", DT_F16}, {"DOUBLE", DT_F64}, {"UINT32", DT_U32}, {"UINT64", DT_U64}};
     const char *to = onnx_attr_string(n, "to", "");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i].name, to) == 0) {
@@ -119,7 +120,7 @@ bool onnx_op_cast_like(onnx_node *n)
     return !n->failed;
 }
 
-/* --- dropout -------------------------------------------------------------------------------------------------------------- */
+/* --- dropout ------------------------------------------------------------------------------------------------------ */
 
 /* Everything is kept: the mask is all ones. Before version 10 it has the type of the data. */
 static bool keep_all(onnx_node *n, dtype mask)

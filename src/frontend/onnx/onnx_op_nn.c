@@ -6,7 +6,7 @@
 
 #define MAX_SPATIAL 8u
 
-/* --- windows --------------------------------------------------------------------------------------------------------------- */
+/* --- windows ------------------------------------------------------------------------------------------------------ */
 
 typedef struct window {
     uint32_t n; /* spatial axes */
@@ -74,7 +74,7 @@ static const char *with_rank(onnx_node *n, const char *stem, uint32_t spatial, c
     return arena_printf(&n->c->mem, "%s%ud%s", stem, spatial, tail);
 }
 
-/* --- convolution ------------------------------------------------------------------------------------------------------------ */
+/* --- convolution -------------------------------------------------------------------------------------------------- */
 
 /* One value per channel, laid out for broadcasting over N, C, spatial. */
 static graph_value *per_channel(onnx_node *n, graph_value *v, uint32_t spatial)
@@ -134,7 +134,32 @@ bool onnx_op_conv_transpose(onnx_node *n)
     return onnx_alias(n, 0, y);
 }
 
-/* --- pooling ------------------------------------------------------------------------------------------------------------------ */
+/* Depthwise convolution over what came before and what comes now; the end of it is the next call's past. */
+bool onnx_op_causal_conv(onnx_node *n)
+{
+    graph_value *x = onnx_in(n, 0), *w = onnx_in(n, 1), *past = onnx_in(n, 3);
+    const char *act = onnx_attr_string(n, "activation", "none");
+    if (onnx_rank(x) != 3 || onnx_rank(w) != 3)
+        return onnx_fail(n, DIAG_TYPE, "data and weights must have three dimensions");
+    int64_t before = onnx_static_dim(n, w, 2) - 1, length = onnx_static_dim(n, x, 2), pads[6] = {0, 0, before, 0, 0, 0};
+    attr groups = attr_int(n->c, "groups", onnx_static_dim(n, x, 1));
+    graph_value *both[2] = {past, x};
+    if (past)
+        x = onnx_concat(n, 2, both, 2);
+    else
+        x = onnx_binary(n, "nn.pad", x, onnx_const_ints(n, 6, pads));
+    graph_value *y = onnx_emit(n, ONNX_ARGS("nn.conv1d", 1, &groups, x, w));
+    if (onnx_in(n, 2))
+        y = onnx_binary(n, "add", y, per_channel(n, onnx_in(n, 2), 1));
+    if (strcmp(act, "silu") == 0 || strcmp(act, "swish") == 0)
+        y = onnx_unary(n, "swish", y);
+    else if (strcmp(act, "none") != 0)
+        return onnx_fail(n, DIAG_FORMAT, "activation '%s' is not known", act);
+    onnx_alias(n, 0, y);
+    return onnx_alias(n, 1, n->n_out > 1 ? onnx_slice(n, x, 2, length, length + before) : y);
+}
+
+/* --- pooling ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t pool_attrs(onnx_node *n, const window *w, attr *a)
 {
@@ -211,11 +236,12 @@ bool onnx_op_global_lp_pool(onnx_node *n)
     graph_value *x = onnx_unary(n, "abs", onnx_in(n, 0));
     double p = n->version >= 2 ? (double)onnx_attr_int(n, "p", 2) : onnx_attr_float(n, "p", 2);
     graph_value *e = onnx_const_like(n, x, p), *root = onnx_const_like(n, x, 1 / p);
-    graph_value *s = reduce_spatial(n, "sum", p == 2 ? onnx_binary(n, "multiply", x, x) : onnx_binary(n, "power", x, e));
+    graph_value *s =
+        reduce_spatial(n, "sum", p == 2 ? onnx_binary(n, "multiply", x, x) : onnx_binary(n, "power", x, e));
     return onnx_alias(n, 0, p == 2 ? onnx_unary(n, "sqrt", s) : onnx_binary(n, "power", s, root));
 }
 
-/* --- products ------------------------------------------------------------------------------------------------------------------- */
+/* --- products ----------------------------------------------------------------------------------------------------- */
 
 static graph_value *scaled(onnx_node *n, graph_value *v, double by)
 {
@@ -236,7 +262,7 @@ bool onnx_op_gemm(onnx_node *n)
     return onnx_alias(n, 0, y);
 }
 
-/* --- recurrences -------------------------------------------------------------------------------------------------------------- */
+/* --- recurrences -------------------------------------------------------------------------------------------------- */
 
 bool onnx_op_rnn(onnx_node *n)
 {

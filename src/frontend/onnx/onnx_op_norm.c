@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* --- batch normalisation ---------------------------------------------------------------------------------------------------- */
+/* --- batch normalisation ------------------------------------------------------------------------------------------ */
 
 /* Training: mean and variance (of the whole population) are the batch's own; the running ones follow by momentum. */
 static bool train(onnx_node *n, graph_value **in, const attr *eps)
@@ -48,16 +48,18 @@ bool onnx_op_batch_norm(onnx_node *n)
         return train(n, in, &eps);
     for (uint32_t i = 1; i < n->n_out; i++)
         if (n->out_names[i] && n->version < 14)
-            return onnx_fail(n, DIAG_UNSUPPORTED, "batch normalisation while training is not supported below version 14");
+            return onnx_fail(n, DIAG_UNSUPPORTED,
+                             "batch normalisation while training is not supported below version 14");
     onnx_result(n, 0, (onnx_args){"nn.batch_norm", 5, in, 1, &eps});
     return !n->failed;
 }
 
-/* --- groups -------------------------------------------------------------------------------------------------------------------- */
+/* --- groups ------------------------------------------------------------------------------------------------------- */
 
 static bool group_norm(onnx_node *n, graph_value *scale, graph_value *bias, int64_t groups)
 {
-    attr a[2] = {attr_int(n->c, "num_groups", groups), attr_float(n->c, "epsilon", onnx_attr_float(n, "epsilon", (double)1e-5f))};
+    attr a[2] = {attr_int(n->c, "num_groups", groups),
+                 attr_float(n->c, "epsilon", onnx_attr_float(n, "epsilon", (double)1e-5f))};
     onnx_result(n, 0, ONNX_ARGS("nn.group_norm", 2, a, onnx_in(n, 0), scale, bias));
     return !n->failed;
 }
@@ -81,7 +83,8 @@ bool onnx_op_group_norm(onnx_node *n)
     graph_value *scale = onnx_in(n, 1), *bias = onnx_in(n, 2);
     int64_t groups = onnx_attr_int(n, "num_groups", 0), channels = onnx_static_dim(n, onnx_in(n, 0), 1);
     if (groups < 1 || channels % groups != 0)
-        return onnx_fail(n, DIAG_TYPE, "%lld channels do not divide into %lld groups", (long long)channels, (long long)groups);
+        return onnx_fail(n, DIAG_TYPE, "%lld channels do not divide into %lld groups", (long long)channels,
+                         (long long)groups);
     if (n->version < 21) {
         scale = per_channel(n, scale, groups, channels);
         bias = per_channel(n, bias, groups, channels);
@@ -101,7 +104,7 @@ bool onnx_op_layer_norm(onnx_node *n)
     return onnx_results(n, (onnx_args){"nn.layer_norm", n->n_in, n->in, count, a}, outs);
 }
 
-/* --- compositions -------------------------------------------------------------------------------------------------------------- */
+/* --- compositions ------------------------------------------------------------------------------------------------- */
 
 /* x / |x| along an axis; a norm of zero gives zeros. */
 bool onnx_op_lp_norm(onnx_node *n)

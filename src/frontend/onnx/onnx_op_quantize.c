@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Importers of quantised operators, as integer arithmetic in i32: operands are cast, their zero points subtracted, the
- * product is scaled as f32 and quantised again. Padding happens after the subtraction, so it pads with the zero point. */
+ * product is scaled as f32 and quantised again. Padding happens after the subtraction, so it pads with the zero point.
+ */
 #include "frontend/onnx/onnx_import.h"
 
 /* i32 of v minus its zero point, which is one number or one per index of `axis`. */
@@ -27,7 +28,8 @@ static graph_value *laid_out(onnx_node *n, graph_value *scale, uint32_t axis, ui
     return onnx_expand_dims(n, onnx_cast(n, scale, DT_F32), tail, ones);
 }
 
-static bool requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, graph_value *sy, graph_value *zy)
+static bool requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, graph_value *sy,
+                       graph_value *zy)
 {
     graph_value *real = onnx_cast(n, acc, DT_F32), *scale = onnx_binary(n, "multiply", sa, sb);
     graph_value *y = onnx_binary(n, "multiply", real, scale);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* --- Reduce* -------------------------------------------------------------------------------------------------------------- */
+/* --- Reduce* ------------------------------------------------------------------------------------------------------ */
 
 typedef struct reduction {
     const char *kind; /* the row's target */
@@ -65,11 +65,13 @@ static bool finish_reduce(onnx_node *n, const reduction *r, graph_value *x)
     return !n->failed;
 }
 
-/* --- axes that are known only at run time -------------------------------------------------------------------------------------
- * The declared shape of the result leaves a few sets of axes possible. One: that is it. Several: all are computed, and
+/* --- axes that are known only at run time -------------------------------------------------------------------------- */
+
+/* The declared shape of the result leaves a few sets of axes possible. One: that is it. Several: all are computed, and
  * the operand chooses; its axes are turned into a number with a bit for each. */
 
-static bool set_gives(const reduction *r, uint32_t set, uint32_t rank, const int64_t *in, uint32_t out_rank, const int64_t *out)
+static bool set_gives(const reduction *r, uint32_t set, uint32_t rank, const int64_t *in, uint32_t out_rank,
+                      const int64_t *out)
 {
     uint32_t k = 0;
     for (uint32_t i = 0; i < rank; i++) {
@@ -110,8 +112,8 @@ static bool reduce_by_operand(onnx_node *n, const reduction *r, graph_value *x, 
     const type *want = onnx_declared(n, 0);
     int64_t in[TYPE_MAX_RANK], out[TYPE_MAX_RANK], count = 0;
     uint32_t rank = onnx_rank(x);
-    if (!want || !shape_get(want->shape, out) || !shape_get(x->type.shape, in) || onnx_rank(axes) != 1 || rank > 8 || rank == 0 ||
-        !dim_is_const(onnx_dim(n, axes, 0), &count))
+    if (!want || !shape_get(want->shape, out) || !shape_get(x->type.shape, in) || onnx_rank(axes) != 1 || rank > 8 ||
+        rank == 0 || !dim_is_const(onnx_dim(n, axes, 0), &count))
         return onnx_fail(n, DIAG_UNSUPPORTED, "axes that are not constant need static shapes and a declared result");
     graph_value *y = NULL, *bits = NULL;
     for (uint32_t set = 1; set < 1u << rank; set++) {
@@ -122,14 +124,16 @@ static bool reduce_by_operand(onnx_node *n, const reduction *r, graph_value *x, 
             bits = axes_as_bits(n, axes, rank);
         y = y ? onnx_where(n, onnx_binary(n, "equal", bits, onnx_const_int(n, DT_I64, set)), v, y) : v;
     }
-    return y ? onnx_alias(n, 0, y) : onnx_fail(n, DIAG_TYPE, "no set of %lld axes gives the declared shape", (long long)count);
+    return y ? onnx_alias(n, 0, y)
+             : onnx_fail(n, DIAG_TYPE, "no set of %lld axes gives the declared shape", (long long)count);
 }
 
 /* target: the kind; attrs "input": axes are operand 1. */
 bool onnx_op_reduce(onnx_node *n)
 {
     graph_value *x = onnx_in(n, 0), *axes = onnx_in(n, 1);
-    bool operand = strcmp(n->row->attrs, "input") == 0, noop = operand && onnx_attr_int(n, "noop_with_empty_axes", 0) != 0;
+    bool operand = strcmp(n->row->attrs, "input") == 0,
+         noop = operand && onnx_attr_int(n, "noop_with_empty_axes", 0) != 0;
     reduction r = {.kind = n->row->target, .keep = onnx_attr_int(n, "keepdims", 1) != 0};
     if (!x)
         return onnx_fail(n, DIAG_FORMAT, "input 0 is missing");
@@ -146,7 +150,7 @@ bool onnx_op_reduce(onnx_node *n)
     return finish_reduce(n, &r, x);
 }
 
-/* --- softmax and its kin -------------------------------------------------------------------------------------------------------- */
+/* --- softmax and its kin ------------------------------------------------------------------------------------------ */
 
 static graph_value *hardmax(onnx_node *n, graph_value *x, int64_t axis, bool result)
 {
@@ -199,11 +203,12 @@ bool onnx_op_softmax_1(onnx_node *n)
         return !n->failed;
     }
     m = hard ? hardmax(n, m, -1, false) : onnx_emit(n, ONNX_ARGS(n->row->target, 1, &a, m));
-    onnx_result(n, 0, ONNX_ARGS("reshape", 0, NULL, m, onnx_shape_operand(n, rank, n->failed ? NULL : x->type.shape.dims)));
+    onnx_result(n, 0,
+                ONNX_ARGS("reshape", 0, NULL, m, onnx_shape_operand(n, rank, n->failed ? NULL : x->type.shape.dims)));
     return !n->failed;
 }
 
-/* --- TopK -------------------------------------------------------------------------------------------------------------------------- */
+/* --- TopK --------------------------------------------------------------------------------------------------------- */
 
 static bool topk(onnx_node *n, graph_value *k)
 {

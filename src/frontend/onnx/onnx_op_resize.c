@@ -15,7 +15,8 @@ bool onnx_op_resize(onnx_node *n)
     const graph_op *op = graph_find_op(n->c, "resize");
     attr *a = arena_array(&n->c->mem, attr, op->n_attrs + 1);
     uint32_t count = onnx_row_attrs(n, n->row->attrs, op, a);
-    graph_value *in[4] = {onnx_in(n, 0), drop_empty(onnx_in(n, 1)), drop_empty(onnx_in(n, 2)), drop_empty(onnx_in(n, 3))};
+    graph_value *in[4] = {onnx_in(n, 0), drop_empty(onnx_in(n, 1)), drop_empty(onnx_in(n, 2)),
+                          drop_empty(onnx_in(n, 3))};
     if (!in[2] && !in[3])
         return onnx_fail(n, DIAG_FORMAT, "neither scales nor sizes are given");
     onnx_result(n, 0, (onnx_args){"resize", 4, in, count, a});
@@ -26,7 +27,8 @@ bool onnx_op_resize(onnx_node *n)
 static bool resize_old(onnx_node *n, const char *mode, graph_value *scales)
 {
     bool linear = strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
-    attr a[3] = {attr_string(n->c, "mode", linear ? "linear" : mode), attr_string(n->c, "coordinate_transformation_mode", "asymmetric"),
+    attr a[3] = {attr_string(n->c, "mode", linear ? "linear" : mode),
+                 attr_string(n->c, "coordinate_transformation_mode", "asymmetric"),
                  attr_string(n->c, "nearest_mode", "floor")};
     graph_value *in[3] = {onnx_in(n, 0), NULL, scales};
     onnx_result(n, 0, (onnx_args){"resize", 3, in, 3, a});
@@ -63,13 +65,14 @@ bool onnx_op_grid_sample(onnx_node *n)
 {
     const char *mode = onnx_attr_string(n, "mode", "linear");
     mode = strcmp(mode, "bilinear") == 0 ? "linear" : strcmp(mode, "bicubic") == 0 ? "cubic" : mode;
-    attr a[3] = {attr_string(n->c, "mode", mode), attr_string(n->c, "padding_mode", onnx_attr_string(n, "padding_mode", "zeros")),
+    attr a[3] = {attr_string(n->c, "mode", mode),
+                 attr_string(n->c, "padding_mode", onnx_attr_string(n, "padding_mode", "zeros")),
                  attr_int(n->c, "align_corners", onnx_attr_int(n, "align_corners", 0))};
     onnx_result(n, 0, ONNX_ARGS("grid_sample", 3, a, onnx_in(n, 0), onnx_in(n, 1)));
     return !n->failed;
 }
 
-/* --- AffineGrid: points of a unit grid, homogeneous, times the transposed matrices ----------------------------------------- */
+/* --- AffineGrid: points of a unit grid, homogeneous, times the transposed matrices -------------------------------- */
 
 static double grid_point(int64_t i, int64_t n, bool corners)
 {
@@ -107,11 +110,13 @@ bool onnx_op_affine_grid(onnx_node *n)
     const type *want = onnx_declared(n, 0);
     if (spatial != 2 && spatial != 3)
         return onnx_fail(n, DIAG_TYPE, "theta must be [N, 2, 3] or [N, 3, 4]");
-    if (onnx_ints_of(onnx_in(n, 1), size, &len) ? len != spatial + 2 : !want || want->shape.rank != (int32_t)spatial + 2)
+    if (onnx_ints_of(onnx_in(n, 1), size, &len) ? len != spatial + 2
+                                                : !want || want->shape.rank != (int32_t)spatial + 2)
         return onnx_fail(n, DIAG_UNSUPPORTED, "size must be constant or the result declared");
     for (uint32_t i = 0; len == 0 && i < spatial; i++)
         dim_is_const(want->shape.dims[1 + i], &size[2 + i]);
-    const tensor_data *points = grid_points(n, onnx_dtype(theta), spatial, size + 2, onnx_attr_int(n, "align_corners", 0) != 0);
+    const tensor_data *points =
+        grid_points(n, onnx_dtype(theta), spatial, size + 2, onnx_attr_int(n, "align_corners", 0) != 0);
     graph_value *g = onnx_matmul(n, onnx_constant(n, points), theta, false, true, DT_NONE);
     dim d[5] = {onnx_dim(n, theta, 0)};
     for (uint32_t i = 0; i < spatial; i++)

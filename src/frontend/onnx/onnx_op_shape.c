@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of operators that change shapes: those that become a reshape, and old versions whose attributes later became
- * operands. An operand that is not constant stays one; where IR has no operand for it, the declared shape of the result
- * says what is made. */
+/* Importers of operators that change shapes: those that become a reshape, and old versions whose attributes later
+ * became operands. An operand that is not constant stays one; where IR has no operand for it, the declared shape of the
+ * result says what is made. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>
 
 #define MAX_INTS (2 * TYPE_MAX_RANK)
 
-/* --- reshapes -------------------------------------------------------------------------------------------------------------- */
+/* --- reshapes ----------------------------------------------------------------------------------------------------- */
 
 static bool finish_reshape(onnx_node *n, graph_value *x, uint32_t rank, const dim *d)
 {
@@ -117,7 +117,7 @@ bool onnx_op_unsqueeze(onnx_node *n)
     return finish_reshape(n, x, rank, d);
 }
 
-/* --- constants ----------------------------------------------------------------------------------------------------------------- */
+/* --- constants ---------------------------------------------------------------------------------------------------- */
 
 static const tensor_data *list_constant(onnx_node *n)
 {
@@ -155,7 +155,7 @@ static const tensor_data *sparse_constant(onnx_node *n, const pb_sparse *s)
     bool ok = v && at && at->dt == DT_I64 && s->dims.len <= TYPE_MAX_RANK && v->rank == 1;
     for (uint32_t i = 0; ok && i < s->dims.len; i++)
         ok = s->dims.data[i] >= 0 && i64_mul(count, s->dims.data[i], &count);
-    ok = ok && at->count == v->count * (at->rank == 2 ? (int64_t)s->dims.len : 1) && count <= INT32_MAX;
+    ok = ok && at->count == v->count * (at->rank == 2 ? (int64_t)s->dims.len : 1) && count <= 1 << 26;
     uint8_t *data = ok ? arena_try_alloc(&n->c->mem, (size_t)count * dtype_bytes(v->dt), 64) : NULL;
     for (int64_t i = 0; data && ok && i < v->count; i++) {
         ok = sparse_position(s, at, i, count, &p);
@@ -212,7 +212,7 @@ bool onnx_op_constant_of_shape(onnx_node *n)
     return !n->failed;
 }
 
-/* --- pieces ------------------------------------------------------------------------------------------------------------------------ */
+/* --- pieces ------------------------------------------------------------------------------------------------------- */
 
 bool onnx_op_concat(onnx_node *n)
 {
@@ -231,7 +231,8 @@ bool onnx_op_split(onnx_node *n)
     attr a = attr_int(n->c, "axis", onnx_attr_int(n, "axis", 0));
     int64_t parts = onnx_attr_int(n, "num_outputs", n->n_out);
     if (parts != n->n_out)
-        return onnx_fail(n, DIAG_FORMAT, "num_outputs is %lld, but the node has %u results", (long long)parts, n->n_out);
+        return onnx_fail(n, DIAG_FORMAT, "num_outputs is %lld, but the node has %u results", (long long)parts,
+                         n->n_out);
     if (len)
         in[1] = onnx_const_ints(n, len, v);
     return onnx_results(n, (onnx_args){"split", in[1] ? 2u : 1u, in, 1, &a}, n->n_out);
@@ -240,7 +241,8 @@ bool onnx_op_split(onnx_node *n)
 bool onnx_op_slice_1(onnx_node *n)
 {
     const int64_t *from = NULL, *to = NULL, *axes = NULL;
-    uint32_t nf = onnx_attr_ints(n, "starts", &from), nt = onnx_attr_ints(n, "ends", &to), na = onnx_attr_ints(n, "axes", &axes);
+    uint32_t nf = onnx_attr_ints(n, "starts", &from), nt = onnx_attr_ints(n, "ends", &to),
+             na = onnx_attr_ints(n, "axes", &axes);
     if (!n->failed && (nf != nt || (na && na != nf)))
         return onnx_fail(n, DIAG_FORMAT, "starts, ends and axes differ in length");
     graph_value *a = na ? onnx_const_ints(n, na, axes) : NULL;
@@ -275,7 +277,7 @@ bool onnx_op_tile_1(onnx_node *n)
     return !n->failed;
 }
 
-/* --- centre crop and pad -------------------------------------------------------------------------------------------------------------- */
+/* --- centre crop and pad ------------------------------------------------------------------------------------------ */
 
 /* Extents wanted at `axes`; a shape that is not constant is taken from the declared result. */
 static bool read_target(onnx_node *n, uint32_t rank, uint32_t *out_n, int64_t *axes, int64_t *want)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of the window functions. */
+/* Importers of the window functions and of the discrete Fourier transform, which is a product with a constant matrix.
+ */
 #include "frontend/onnx/onnx_import.h"
 
 #include <math.h>
@@ -22,7 +23,8 @@ static graph_value *cosine(onnx_node *n, graph_value *angle, double times, doubl
     return onnx_binary(n, "multiply", c, onnx_const_float(n, DT_F32, weight));
 }
 
-/* a0 - a1 cos(2 pi i / N) + a2 cos(4 pi i / N); target: the three weights. N is the size, less one when not periodic. */
+/* a0 - a1 cos(2 pi i / N) + a2 cos(4 pi i / N); target: the three weights. N is the size, less one when not periodic.
+ */
 bool onnx_op_window(onnx_node *n)
 {
     char *end = NULL;
@@ -42,4 +44,116 @@ bool onnx_op_window(onnx_node *n)
     if (a2 != 0)
         y = onnx_binary(n, "add", y, cosine(n, angle, 2, a2));
     return onnx_alias(n, 0, onnx_cast(n, y, dt));
+}
+
+/* --- DFT -----------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct fourier {
+    bool inverse, onesided;
+    uint32_t axis, rank;
+    int64_t in, length, out;     /* extents along the axis, and the length of the transform */
+    int64_t parts_in, parts_out; /* 1: real, 2: real and imaginary */
+    dtype dt;
+} fourier;
+
+/* What entry (i, p) of the input adds to entry (k, q) of the output; p, q: 0 real, 1 imaginary. */
+static double coefficient(const fourier *f, int64_t i, int64_t p, int64_t k, int64_t q)
+{
+    int64_t turn = (i % f->length) * (k % f->length) % f->length; /* keeps the angle small, and so exact */
+    double angle = 2 * 3.14159265358979323846 * (double)turn / (double)f->length, sign = f->inverse ? 1 : -1;
+    double scale = f->inverse ? 1 / (double)f->length : 1;
+    if (i >= f->length)
+        return 0;                    /* cut off */
+    if (f->inverse && f->onesided) { /* the other half of the spectrum mirrors this one */
+        if (i > f->length / 2)
+            return 0;
+        scale *= i == 0 || 2 * i == f->length ? 1 : 2;
+    }
+    if (p == q)
+        return scale * cos(angle);
+    return (q == 1 ? sign : -sign) * scale * sin(angle);
+}
+
+static const tensor_data *fourier_matrix(onnx_node *n, const fourier *f)
+{
+    int64_t rows = f->in * f->parts_in, cols = f->out * f->parts_out, count = 0;
+    if (!i64_mul(rows, cols, &count) || count > 1 << 24)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "a transform of %lld points is too long for now", (long long)f->length),
+               NULL;
+    size_t width = dtype_bytes(f->dt);
+    uint8_t *data = arena_alloc(&n->c->mem, (size_t)count * width, 64), *at = data;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++, at += width)
+            dtype_store_f64(f->dt, at,
+                            coefficient(f, r / f->parts_in, r % f->parts_in, c / f->parts_out, c % f->parts_out));
+    return tensor_dense(n->c, f->dt, 2, (int64_t[]){rows, cols}, data);
+}
+
+/* The axis goes in front of the last one, the two become one, and after the product everything goes back. */
+static bool transform(onnx_node *n, const fourier *f)
+{
+    graph_value *x = onnx_in(n, 0), *matrix = onnx_constant(n, fourier_matrix(n, f));
+    int64_t perm[TYPE_MAX_RANK];
+    dim d[TYPE_MAX_RANK];
+    uint32_t last = f->rank - 1, at = 0;
+    for (uint32_t i = 0; i < last; i++)
+        if (i != f->axis)
+            perm[at++] = i;
+    perm[at] = f->axis;
+    perm[last] = last;
+    bool move = f->axis + 1 != last;
+    if (move)
+        x = onnx_transpose(n, x, f->rank, perm);
+    for (uint32_t i = 0; i + 1 < last; i++)
+        d[i] = onnx_dim(n, x, i);
+    d[last - 1] = dim_const(n->c, f->in * f->parts_in);
+    x = onnx_matmul(n, onnx_reshape(n, x, last, d), matrix, false, false, DT_NONE);
+    d[last - 1] = dim_const(n->c, f->out);
+    d[last] = dim_const(n->c, f->parts_out);
+    x = onnx_reshape(n, x, f->rank, d);
+    for (uint32_t i = 0, from = 0; i < last; i++)
+        perm[i] = i == f->axis ? (int64_t)last - 1 : (int64_t)from++;
+    return onnx_alias(n, 0, move ? onnx_transpose(n, x, f->rank, perm) : x);
+}
+
+static bool dft(onnx_node *n, int64_t axis)
+{
+    graph_value *x = onnx_in(n, 0);
+    int64_t given[2 * TYPE_MAX_RANK];
+    uint32_t count = 0;
+    fourier f = {.inverse = onnx_attr_int(n, "inverse", 0) != 0,
+                 .onesided = onnx_attr_int(n, "onesided", 0) != 0,
+                 .rank = onnx_rank(x),
+                 .dt = onnx_dtype(x)};
+    if (f.rank < 2 || f.rank > TYPE_MAX_RANK)
+        return onnx_fail(n, DIAG_TYPE, "the signal needs two dimensions at least");
+    f.axis = onnx_axis(n, axis, f.rank);
+    f.parts_in = onnx_static_dim(n, x, f.rank - 1);
+    f.in = onnx_static_dim(n, x, f.axis);
+    bool real = f.inverse && f.onesided;
+    f.length = real ? 2 * (f.in - 1) : f.in;
+    if (onnx_in(n, 1) && onnx_need_ints(n, onnx_in(n, 1), "dft_length", given, &count) && count == 1)
+        f.length = given[0];
+    if (n->failed)
+        return false;
+    if (f.axis + 1 == f.rank || f.parts_in < 1 || f.parts_in > 2 || f.length < 1 || f.length > INT32_MAX)
+        return onnx_fail(n, DIAG_TYPE, "the last axis must hold one or two parts, and the transform must not be empty");
+    f.out = f.onesided && !f.inverse ? f.length / 2 + 1 : f.length;
+    f.parts_out = real ? 1 : 2;
+    return transform(n, &f);
+}
+
+bool onnx_op_dft_17(onnx_node *n)
+{
+    return dft(n, onnx_attr_int(n, "axis", 1));
+}
+
+bool onnx_op_dft(onnx_node *n)
+{
+    int64_t axis[2 * TYPE_MAX_RANK] = {-2};
+    uint32_t count = 1;
+    if (onnx_in(n, 2) && !onnx_need_ints(n, onnx_in(n, 2), "axis", axis, &count))
+        return false;
+    return dft(n, axis[0]);
 }

@@ -25,15 +25,15 @@ typedef VEC(int64_t) pb_ints;
 typedef VEC(span) pb_spans;
 typedef VEC(void *) pb_messages;
 
-#define PB_TYPE_INT(sub) int64_t
-#define PB_TYPE_FLOAT(sub) float
-#define PB_TYPE_STR(sub) span
-#define PB_TYPE_MSG(sub) pb_##sub *
-#define PB_TYPE_INTS(sub) pb_ints
-#define PB_TYPE_FLOATS(sub) pb_numbers
+#define PB_TYPE_INT(sub)     int64_t
+#define PB_TYPE_FLOAT(sub)   float
+#define PB_TYPE_STR(sub)     span
+#define PB_TYPE_MSG(sub)     pb_##sub *
+#define PB_TYPE_INTS(sub)    pb_ints
+#define PB_TYPE_FLOATS(sub)  pb_numbers
 #define PB_TYPE_DOUBLES(sub) pb_numbers
-#define PB_TYPE_STRS(sub) pb_spans
-#define PB_TYPE_MSGS(sub) VEC(pb_##sub *)
+#define PB_TYPE_STRS(sub)    pb_spans
+#define PB_TYPE_MSGS(sub)    VEC(pb_##sub *)
 
 /* Every message starts with where it stands in the file and which of its fields were present (bit = field number). */
 #define ONNX_MESSAGE(id, proto) \

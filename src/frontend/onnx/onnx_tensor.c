@@ -53,8 +53,8 @@ static bool read_head(tensor_reader *r)
         overflow |= !i64_mul(r->count, pb->dims.data[i], &r->count);
     }
     if (!dtype_usable(r->dt)) {
-        diag_error(&r->im->c->diags, DIAG_UNSUPPORTED, r->loc, "tensor '%s': element type %s is not supported yet", r->name,
-                   dtype_name(r->dt));
+        diag_error(&r->im->c->diags, DIAG_UNSUPPORTED, r->loc, "tensor '%s': element type %s is not supported yet",
+                   r->name, dtype_name(r->dt));
         return false;
     }
     if (overflow || !size_mul((size_t)r->count, dtype_bytes(r->dt), &r->bytes))
@@ -62,7 +62,7 @@ static bool read_head(tensor_reader *r)
     return true;
 }
 
-/* --- external data ---------------------------------------------------------------------------------------------------- */
+/* --- external data ------------------------------------------------------------------------------------------------ */
 
 static bool entry_number(tensor_reader *r, const pb_entry *e, uint64_t *out)
 {
@@ -150,9 +150,10 @@ static const tensor_data *read_external(tensor_reader *r)
     return make(r, f.bytes.data + offset, f.full, offset);
 }
 
-/* --- data inside the model ---------------------------------------------------------------------------------------------- */
+/* --- data inside the model ---------------------------------------------------------------------------------------- */
 
-static const tensor_data *read_numbers(tensor_reader *r, pb_numbers v, size_t width, const char *file, const uint8_t *base, size_t len)
+static const tensor_data *read_numbers(tensor_reader *r, pb_numbers v, size_t width, const char *file,
+                                       const uint8_t *base, size_t len)
 {
     if (v.len / width != (size_t)r->count)
         return fail(r, DIAG_FORMAT, "the number of values is not what its dimensions ask for");

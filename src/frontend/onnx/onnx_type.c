@@ -64,8 +64,8 @@ static bool read_shape(onnx_importer *im, const pb_tensor_shape *s, const char *
     if (!s)
         return true;
     if (s->dim.len > TYPE_MAX_RANK)
-        return diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "'%s' has %u dimensions; 16 are supported", owner,
-                          s->dim.len);
+        return diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "'%s' has %u dimensions; 16 are supported",
+                          owner, s->dim.len);
     for (uint32_t i = 0; i < s->dim.len; i++)
         d[i] = read_dim(im, s->dim.data[i], owner, i);
     *out = shape_make(im->c, s->dim.len, d);
@@ -77,8 +77,8 @@ static bool read_tensor_type(onnx_importer *im, const pb_tensor_type *t, const c
     dtype dt = DT_NONE;
     shape s;
     if (!dtype_from_onnx(t->elem_type, &dt))
-        return diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "'%s' (byte %" PRIu64 "): no element type has the code %" PRId64,
-                          owner, t->at, t->elem_type);
+        return diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im),
+                          "'%s' (byte %" PRIu64 "): no element type has the code %" PRId64, owner, t->at, t->elem_type);
     if (!read_shape(im, t->shape, owner, &s))
         return false;
     const onnx_dim_fix *f = input_fix(im, owner);
@@ -117,14 +117,15 @@ bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type
     return !t || read_type(im, t, owner, 0, out);
 }
 
-/* --- fixing ---------------------------------------------------------------------------------------------------------- */
+/* --- fixing ------------------------------------------------------------------------------------------------------- */
 
 static bool fix_symbol(onnx_importer *im, const char *symbol, int64_t value, const char *origin)
 {
     const onnx_fixed *old = find_fixed(im, symbol);
     if (old && old->value != value)
-        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "dimension '%s' cannot be both %" PRId64 " (%s) and %" PRId64 " (%s)",
-                          symbol, old->value, old->origin, value, origin);
+        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
+                          "dimension '%s' cannot be both %" PRId64 " (%s) and %" PRId64 " (%s)", symbol, old->value,
+                          old->origin, value, origin);
     if (!old)
         vec_push(&im->c->mem, &im->fixed, (onnx_fixed){symbol, value, origin});
     return true;
@@ -144,8 +145,8 @@ static bool fix_input(onnx_importer *im, const onnx_dim_fix *f, const pb_value_i
     if (!s)
         return true;
     if (s->dim.len != f->rank)
-        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "input '%s' has %u dimensions; the shape given has %u", f->name,
-                          s->dim.len, f->rank);
+        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
+                          "input '%s' has %u dimensions; the shape given has %u", f->name, s->dim.len, f->rank);
     bool ok = true;
     for (uint32_t i = 0; i < f->rank; i++) {
         const char *symbol = dim_name(im, s->dim.data[i], f->name, i);
@@ -154,7 +155,8 @@ static bool fix_input(onnx_importer *im, const onnx_dim_fix *f, const pb_value_i
             ok &= fix_symbol(im, symbol, f->dims[i], arena_printf(&im->c->mem, "shape of %s", f->name));
         else if (have != f->dims[i])
             ok = diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
-                            "input '%s' has extent %" PRId64 " at axis %u; the shape given says %" PRId64, f->name, have, i, f->dims[i]);
+                            "input '%s' has extent %" PRId64 " at axis %u; the shape given says %" PRId64, f->name,
+                            have, i, f->dims[i]);
     }
     return ok;
 }
@@ -202,13 +204,14 @@ static bool fix_one(onnx_importer *im, const pb_graph *g, const onnx_dim_fix *f)
     if (f->is_input) {
         const pb_value_info *v = find_input(im, g, f->name);
         return v ? fix_input(im, f, v)
-                 : diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "the model has no input '%s'; its inputs are: %s", f->name,
-                              list_names(im, g, true));
+                 : diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
+                              "the model has no input '%s'; its inputs are: %s", f->name, list_names(im, g, true));
     }
     const char *symbol = symbol_name(im, (span){(const uint8_t *)f->name, strlen(f->name)});
     if (!symbol_exists(im, g, symbol))
-        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "the model has no dimension '%s'; those that can be fixed are: %s",
-                          f->name, list_names(im, g, false));
+        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
+                          "the model has no dimension '%s'; those that can be fixed are: %s", f->name,
+                          list_names(im, g, false));
     return fix_symbol(im, symbol, f->dims[0], arena_printf(&im->c->mem, "dimension %s", f->name));
 }
 

@@ -32,17 +32,17 @@ typedef struct pb_message {
 #undef ONNX_FIELD
 #undef ONNX_END
 
-#define SUB_INT(sub) NULL
-#define SUB_FLOAT(sub) NULL
-#define SUB_STR(sub) NULL
-#define SUB_MSG(sub) &message_##sub
-#define SUB_INTS(sub) NULL
-#define SUB_FLOATS(sub) NULL
+#define SUB_INT(sub)     NULL
+#define SUB_FLOAT(sub)   NULL
+#define SUB_STR(sub)     NULL
+#define SUB_MSG(sub)     &message_##sub
+#define SUB_INTS(sub)    NULL
+#define SUB_FLOATS(sub)  NULL
 #define SUB_DOUBLES(sub) NULL
-#define SUB_STRS(sub) NULL
-#define SUB_MSGS(sub) &message_##sub
+#define SUB_STRS(sub)    NULL
+#define SUB_MSGS(sub)    &message_##sub
 
-#define ONNX_MESSAGE(id, proto) static const pb_field fields_##id[] = {
+#define ONNX_MESSAGE(id, proto)                  static const pb_field fields_##id[] = {
 #define ONNX_FIELD(msg, kind, sub, number, name) {number, PB_##kind, SUB_##kind(sub), offsetof(pb_##msg, name), #name},
 #define ONNX_END(id) \
     }                \
@@ -223,9 +223,7 @@ static bool read_value(reader *r, const pb_field *f, uint32_t wire, uint8_t *at)
             return false;
         *(int64_t *)(void *)at = (int64_t)v;
         return true;
-    case PB_FLOAT:
-        memcpy(at, r->pos, (size_t)(r->end - r->pos) < 4 ? 0 : 4);
-        return skip_bytes(r, 4, f->name);
+    case PB_FLOAT: memcpy(at, r->pos, (size_t)(r->end - r->pos) < 4 ? 0 : 4); return skip_bytes(r, 4, f->name);
     case PB_STR: return read_span(r, f->name, (span *)(void *)at);
     case PB_STRS:
         if (!read_span(r, f->name, &s))

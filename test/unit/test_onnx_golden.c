@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models of test/golden/onnx and test/golden/error/onnx: each NAME.onnx imports to the text in NAME.txt, or is refused
+ * with the messages there. What is accepted must verify, and print(parse(text)) must give the text again.
+ * With LATHE_GOLDEN_UPDATE set the texts are rewritten: review the difference. */
+#define _XOPEN_SOURCE 700
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "frontend/onnx/onnx.h"
+
+static char *read_text(const char *path, size_t *out_len)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = calloc(1, 1 << 20);
+    assert_non_null(text);
+    *out_len = f ? fread(text, 1, (1 << 20) - 1, f) : 0;
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static void check_again(compiler *c, const char *text)
+{
+    graph_module *again = NULL;
+    writer w;
+    writer_init(&w, &c->mem);
+    if (!graph_parse(c, "again", text, strlen(text), &again))
+        fail_msg("the text does not parse: %s", diags_print(&c->diags, &c->mem));
+    graph_print(&w, again);
+    assert_string_equal(w.data, text);
+}
+
+static const char *import_text(compiler *c, const char *name, const char *bytes, size_t len)
+{
+    graph_module *m = NULL;
+    writer w;
+    writer_init(&w, &c->mem);
+    if (!onnx_import(c, (span){(const uint8_t *)bytes, len}, name, NULL, &m))
+        return diags_print(&c->diags, &c->mem);
+    assert_true(graph_verify(c, m));
+    graph_print(&w, m);
+    check_again(c, w.data);
+    return w.data;
+}
+
+static void check_model(const char *dir, const char *file)
+{
+    compiler c;
+    size_t len = 0, want_len = 0;
+    char path[1024], stem[256];
+    snprintf(stem, sizeof stem, "%.*s", (int)(strlen(file) - 5), file);
+    snprintf(path, sizeof path, "%s/%s", dir, file);
+    char *bytes = read_text(path, &len);
+    snprintf(path, sizeof path, "%s/%s.txt", dir, stem);
+    char *want = read_text(path, &want_len);
+    compiler_init(&c);
+    graph_register_builtin_ops(&c);
+    const char *got = import_text(&c, file, bytes, len);
+    if (getenv("LATHE_GOLDEN_UPDATE")) {
+        FILE *f = fopen(path, "wb");
+        assert_non_null(f);
+        fputs(got, f);
+        fclose(f);
+    } else if (strcmp(got, want) != 0) {
+        fail_msg("%s differs; it is now:\n%s", path, got);
+    }
+    compiler_free(&c);
+    free(bytes);
+    free(want);
+}
+
+static uint32_t check_folder(const char *folder)
+{
+    const char *source = getenv("LATHE_SOURCE");
+    struct dirent **list = NULL;
+    char dir[512];
+    uint32_t seen = 0;
+    snprintf(dir, sizeof dir, "%s/%s", source ? source : ".", folder);
+    int n = scandir(dir, &list, NULL, alphasort);
+    assert_true(n > 0);
+    for (int i = 0; i < n; i++) {
+        size_t len = strlen(list[i]->d_name);
+        if (len > 5 && strcmp(list[i]->d_name + len - 5, ".onnx") == 0) {
+            check_model(dir, list[i]->d_name);
+            seen++;
+        }
+        free(list[i]);
+    }
+    free(list);
+    return seen;
+}
+
+static void test_models(void **state)
+{
+    (void)state;
+    assert_true(check_folder("test/golden/onnx") >= 5);
+}
+
+static void test_refused_models(void **state)
+{
+    (void)state;
+    assert_true(check_folder("test/golden/error/onnx") >= 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_refused_models),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
