@@ -9,7 +9,7 @@
 
 #define ONNX_MIN_IR      3
 #define ONNX_MAX_OPSET   27
-#define ONNX_MAX_NODES   4000000u /* after inlining: a model of nested functions may not grow without end */
+#define ONNX_MAX_NODES   500000u  /* after inlining: a model of nested functions may not grow without end */
 #define ONNX_MAX_NESTING 64u      /* function calls and branches inside one another */
 
 /* --- names (onnx_scope.c) ------------------------------------------------------------------------------------------

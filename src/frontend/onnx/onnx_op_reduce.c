@@ -65,7 +65,7 @@ static bool finish_reduce(onnx_node *n, const reduction *r, graph_value *x)
     return !n->failed;
 }
 
-/* --- axes that are known only at run time -------------------------------------------------------------------------- */
+/* --- axes that are known only at run time ------------------------------------------------------------------------- */
 
 /* The declared shape of the result leaves a few sets of axes possible. One: that is it. Several: all are computed, and
  * the operand chooses; its axes are turned into a number with a bit for each. */
