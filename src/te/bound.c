@@ -465,7 +465,9 @@ bool te_infer_bounds(te_lowering *lw)
                 infer_box(lw, st);
             infer_extents(lw, st);
         }
-        make_buffers(lw, st);
     }
+    for (uint32_t i = 0; i < lw->stages.len; i++) /* producers first: numbers of buffers follow the text */
+        if (lw->stages.data[i]->live && lw->stages.data[i]->attach != ATTACH_INLINE)
+            make_buffers(lw, lw->stages.data[i]);
     return true;
 }

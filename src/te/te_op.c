@@ -116,33 +116,44 @@ static bool add_input(builder *b, const graph_value *v, src_loc loc)
     return true;
 }
 
-static tir_expr_ref element_literal(compiler *c, const tensor_data *t)
+#define TABLE_LIMIT 256 /* elements of a constant that is written out as a choice */
+
+static tir_expr_ref element_literal(compiler *c, const tensor_data *t, int64_t i)
 {
     if (dtype_is_float(t->dt))
-        return tir_float(c, t->dt, tensor_get_f64(t, 0));
-    return tir_int(c, t->dt, tensor_get_i64(t, 0));
+        return tir_float(c, t->dt, tensor_get_f64(t, i));
+    return tir_int(c, t->dt, tensor_get_i64(t, i));
 }
 
+/* The element at idx: a literal, or a choice among a few by the row-major index. */
 static tir_expr_ref literal_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
-    (void)idx;
-    return element_literal(g->c, ctx);
+    const tensor_data *t = ctx;
+    compiler *c = g->c;
+    if (t->kind == TENSOR_SPLAT || t->count <= 1)
+        return t->count > 0 ? element_literal(c, t, 0) : tir_const(c, t->dt, 0);
+    tir_expr_ref at = te_i64(g, 0), e = element_literal(c, t, t->count - 1);
+    for (uint32_t i = 0; i < t->rank; i++)
+        at = tir_add(c, tir_mul(c, at, te_i64(g, t->dims[i])), idx[i]);
+    for (int64_t i = t->count - 2; i >= 0; i--)
+        e = tir_select(c, tir_binary(c, TIR_EQ, at, te_i64(g, i)), element_literal(c, t, i), e);
+    return e;
 }
 
-/* A constant of one value is that value wherever it is read. */
+/* A constant of one value is that value wherever it is read; a shape operand has a few. */
 static bool add_constant(builder *b, const graph_node *n)
 {
     const graph_value *v = n->outputs[0];
     const tensor_data *t = graph_constant(v);
     if (!check_type(b, v, n->loc))
         return false;
-    if (!t || (t->kind != TENSOR_SPLAT && t->count != 1))
+    if (!t || (t->kind != TENSOR_SPLAT && t->count > TABLE_LIMIT))
         return diag_error(&b->c->diags, DIAG_INTERNAL, n->loc, "constant %%%s inside a kernel must be an operand of it", v->name);
     tensor_data *own = arena_new(&b->c->mem, tensor_data);
     *own = *t;
     te_tensor *x = te_compute(b->g, v->name, t->dt, t->rank, te_shape(b->g, &v->type), literal_body, own);
     x->node->inline_hint = true;
-    x->node->tag = "constant";
+    x->node->tag = t->kind == TENSOR_SPLAT || t->count <= 1 ? "constant" : NULL;
     bind(b, v, x);
     return true;
 }

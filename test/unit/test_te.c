@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of tensor expressions: the loops of a tiled matrix product at every step of its schedule, against texts in
+ * test/golden/te (LATHE_GOLDEN_UPDATE=1 rewrites them); the text form of schedules; every refusal, with stage and axis. */
+#include "te/te.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* --- two computations ----------------------------------------------------------------------------------------------- */
+
+typedef struct product {
+    te_graph *g;
+    te_tensor *a, *w; /* copies of the operands, to be placed on chip */
+    te_axis *ko, *ki;
+} product;
+
+static tir_expr_ref copy_body(te_graph *g, void *ctx, tir_expr_ref const *i) { return te_read(g, ctx, i); }
+
+static tir_expr_ref to_i8(te_graph *g, void *ctx, tir_expr_ref const *i) { return tir_cast(g->c, DT_I8, te_read(g, ctx, i)); }
+
+static tir_expr_ref shift(te_graph *g, void *ctx, tir_expr_ref const *i)
+{
+    return tir_binary(g->c, TIR_SHR, te_read(g, ctx, i), tir_int(g->c, DT_I32, 8));
+}
+
+static tir_expr_ref at_least_0(te_graph *g, void *ctx, tir_expr_ref const *i)
+{
+    return tir_max(g->c, te_read(g, ctx, i), tir_int(g->c, DT_I32, 0));
+}
+
+static tir_expr_ref at_most_127(te_graph *g, void *ctx, tir_expr_ref const *i)
+{
+    return tir_min(g->c, te_read(g, ctx, i), tir_int(g->c, DT_I32, 127));
+}
+
+static te_axis *axis(te_graph *g, const char *name, tir_expr_ref extent)
+{
+    te_axis *a = arena_new(&g->c->mem, te_axis);
+    *a = (te_axis){tir_new_var(g->c, name, TIR_I64), extent, AXIS_DATA};
+    return a;
+}
+
+/* out[bo, co, bi, ci] = sum over (outer, inner) of a[bo, outer, bi, inner] * w[co, outer, ci, inner], in i32 */
+static te_tensor *gemm(product *p, const char *name, tir_expr_ref const *dims, const char *outer, const char *inner)
+{
+    te_graph *g = p->g;
+    compiler *c = g->c;
+    static const char *const names[] = {"bo", "co", "bi", "ci"};
+    te_axis *data[4];
+    tir_expr_ref v[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        data[i] = axis(g, names[i], dims[i]);
+        v[i] = te_var(g, data[i]);
+    }
+    p->ko = te_reduce_axis(g, outer, p->a->shape[1]);
+    p->ki = te_reduce_axis(g, inner, p->a->shape[3]);
+    tir_expr_ref o = te_var(g, p->ko), k = te_var(g, p->ki);
+    tir_expr_ref x = tir_cast(c, DT_I32, te_read(g, p->a, (tir_expr_ref[]){v[0], o, v[2], k}));
+    tir_expr_ref y = tir_cast(c, DT_I32, te_read(g, p->w, (tir_expr_ref[]){v[1], o, v[3], k}));
+    tir_expr_ref body = tir_binary(c, TIR_MUL, x, y);
+    const tir_var **rv = arena_array(&c->mem, const tir_var *, 2);
+    rv[0] = tir_new_var(c, "acc", tir_scalar(DT_I32));
+    rv[1] = tir_new_var(c, "x", tir_scalar(DT_I32));
+    tir_expr_ref *re = arena_array(&c->mem, tir_expr_ref, 2);
+    re[0] = tir_add(c, tir_varref(c, rv[0]), tir_varref(c, rv[1]));
+    re[1] = tir_int(c, DT_I32, 0);
+    te_reducer *r = arena_new(&c->mem, te_reducer);
+    *r = (te_reducer){1, rv, rv + 1, re, re + 1};
+    te_tensor *out = NULL;
+    te_compute_n(g, name, 4, dims, data, 2, (te_axis *[]){p->ko, p->ki}, r, NULL, 1, (dtype[]){DT_I32}, &body, &out);
+    return out;
+}
+
+/* rows of 16 input channels in, 16 output channels a block */
+static te_graph *simple_gemm(compiler *c)
+{
+    product p = {.g = te_graph_new(c)};
+    tir_expr_ref one = tir_i64(c, 1), n = tir_i64(c, 16);
+    te_tensor *a = te_placeholder(p.g, "A", DT_I8, 4, (tir_expr_ref[]){one, n, one, n});
+    te_tensor *b = te_placeholder(p.g, "B", DT_I8, 4, (tir_expr_ref[]){n, n, n, n});
+    p.a = te_compute(p.g, "A_buf", DT_I8, 4, a->shape, copy_body, a);
+    p.w = te_compute(p.g, "B_buf", DT_I8, 4, b->shape, copy_body, b);
+    te_tensor *sums = gemm(&p, "C_buf", (tir_expr_ref[]){one, n, one, n}, "ko", "ki");
+    te_tensor *out = te_compute(p.g, "C", DT_I8, 4, sums->shape, to_i8, sums);
+    te_set_outputs(p.g, 1, &out);
+    return p.g;
+}
+
+static te_graph *blocked_gemm(compiler *c)
+{
+    product p = {.g = te_graph_new(c)};
+    tir_expr_ref one = tir_i64(c, 1), n = tir_i64(c, 64), t = tir_i64(c, 16);
+    te_tensor *a = te_placeholder(p.g, "data", DT_I8, 4, (tir_expr_ref[]){one, n, one, t});
+    te_tensor *b = te_placeholder(p.g, "weight", DT_I8, 4, (tir_expr_ref[]){n, n, t, t});
+    p.a = te_compute(p.g, "data_buf", DT_I8, 4, a->shape, copy_body, a);
+    p.w = te_compute(p.g, "weight_buf", DT_I8, 4, b->shape, copy_body, b);
+    te_tensor *x = gemm(&p, "res_gem", (tir_expr_ref[]){one, n, one, t}, "ic", "ic_tns");
+    x = te_compute(p.g, "res_shr", DT_I32, 4, x->shape, shift, x);
+    x = te_compute(p.g, "res_max", DT_I32, 4, x->shape, at_least_0, x);
+    x = te_compute(p.g, "res_min", DT_I32, 4, x->shape, at_most_127, x);
+    x = te_compute(p.g, "res", DT_I8, 4, x->shape, to_i8, x);
+    te_set_outputs(p.g, 1, &x);
+    return p.g;
+}
+
+/* --- listings ------------------------------------------------------------------------------------------------------- */
+
+#define PLACE                                                                                                          \
+    "set_scope A_buf local.inp_buffer\nset_scope B_buf local.wgt_buffer\nset_scope C_buf local.acc_buffer\n"            \
+    "compute_at A_buf at C_buf.ko\ncompute_at B_buf at C_buf.ko\n"                                                      \
+    "pragma A_buf.i0 \"dma_copy\" 1\npragma B_buf.i0 \"dma_copy\" 1\npragma C.i0 \"dma_copy\" 1\n"
+#define TILE "split res.i0 1 -> i0.outer i0.inner\nsplit res.i1 16 -> i1.outer i1.inner\nreorder res: i0.outer i1.outer i0.inner i1.inner\n"
+#define AT "compute_at res_gem at res.i1.outer\ncompute_at res_shr at res.i1.outer\ncompute_at res_max at res.i1.outer\ncompute_at res_min at res.i1.outer\n"
+#define SPLIT_IC "split res_gem.ic 16 -> ic.outer ic.inner\n"
+#define REORDER_IC "reorder res_gem: ic.outer bo co ic.inner bi ci ic_tns\n"
+#define CHIP                                                                                                            \
+    "set_scope data_buf local.inp_buffer\nset_scope weight_buf local.wgt_buffer\nset_scope res_gem local.acc_buffer\n"  \
+    "set_scope res_shr local.acc_buffer\nset_scope res_max local.acc_buffer\nset_scope res_min local.acc_buffer\n"      \
+    "compute_at data_buf at res_gem.ic.outer\ncompute_at weight_buf at res_gem.ic.outer\n"                              \
+    "pragma data_buf.i0 \"dma_copy\" 1\npragma weight_buf.i0 \"dma_copy\" 1\npragma res.i2 \"dma_copy\" 1\n"
+
+typedef struct listing {
+    const char *name;
+    te_graph *(*build)(compiler *c);
+    const char *schedule;
+} listing;
+
+static const listing listings[] = {
+    {"gemm-1-original", simple_gemm, ""},
+    {"gemm-2-placed", simple_gemm, PLACE},
+    {"gemm-3-reordered", simple_gemm, PLACE "reorder C_buf: ko bo co bi ci ki\n"},
+    {"block-1-original", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n"},
+    {"block-2-tiled", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE},
+    {"block-3-placed", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE AT},
+    {"block-4-split", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE AT SPLIT_IC},
+    {"block-5-reordered", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE AT SPLIT_IC REORDER_IC},
+    {"block-6-on-chip", blocked_gemm, TILE AT SPLIT_IC REORDER_IC CHIP},
+};
+
+static char *read_text(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = calloc(1, 1 << 16);
+    assert_non_null(text);
+    if (f) {
+        text[fread(text, 1, (1 << 16) - 1, f)] = 0;
+        fclose(f);
+    }
+    return text;
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static bool schedule_and_lower(te_graph *g, const char *schedule, tir_func **out)
+{
+    te_sched *s = NULL;
+    return te_sched_parse(g, "schedule", schedule, strlen(schedule), &s) && te_lower(g, s, "main", out);
+}
+
+static void loops_are_as_listed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(listings); i++) {
+        const listing *l = &listings[i];
+        compiler c;
+        compiler_init(&c);
+        tir_func *f = NULL;
+        bool ok = schedule_and_lower(l->build(&c), l->schedule, &f);
+        if (!ok)
+            fail_msg("%s: %s", l->name, diags_print(&c.diags, &c.mem));
+        f->schedule = NULL;
+        tir_module m = {.c = &c};
+        vec_push(&c.mem, &m.funcs, f);
+        assert_true(tir_run_passes(&c, &m, "flatten,simplify-loops", false, NULL));
+        writer w;
+        writer_init(&w, &c.mem);
+        tir_print(&w, &m);
+        const char *path = arena_printf(&c.mem, "test/golden/te/%s.txt", l->name);
+        if (getenv("LATHE_GOLDEN_UPDATE"))
+            write_text(path, w.data);
+        char *want = read_text(path);
+        if (strcmp(want, w.data) != 0)
+            fail_msg("%s differs from %s:\n%s", l->name, path, w.data);
+        free(want);
+        compiler_free(&c);
+    }
+}
+
+/* --- the text of schedules ------------------------------------------------------------------------------------------ */
+
+static const char *const all_primitives =
+    "split C.i0 16 -> a b\n"
+    "split C.i1 nparts 4 -> c d\n"
+    "fuse C.i0 C.i1 -> f\n"
+    "reorder C: i3 i2.inner i1\n"
+    "compute_at A_buf at C_buf.ko\n"
+    "compute_inline A_buf\n"
+    "compute_root A_buf\n"
+    "cache_read A local.reg C -> A_local\n"
+    "cache_write C local.reg -> C_local\n"
+    "set_scope A_buf local.inp_buffer\n"
+    "pragma C.i0 \"dma_copy\" -1\n"
+    "vectorize C.i0\n"
+    "unroll C.i0\n"
+    "parallel C.i0.outer\n"
+    "vthread C.i0\n"
+    "tensorize C.i2 gemm\n"
+    "rfactor C_buf.ko -> C_rf\n"
+    "double_buffer A_buf\n"
+    "storage_align A_buf.i1 16 4\n";
+
+static void schedules_print_as_they_were_read(void **state)
+{
+    (void)state;
+    compiler c;
+    compiler_init(&c);
+    te_sched *s = NULL;
+    assert_true(te_sched_parse(simple_gemm(&c), "s", all_primitives, strlen(all_primitives), &s));
+    writer w;
+    writer_init(&w, &c.mem);
+    te_sched_print(&w, s);
+    assert_string_equal(w.data, all_primitives);
+    compiler_free(&c);
+}
+
+typedef struct refusal {
+    const char *schedule, *message; /* part of the first diagnostic */
+} refusal;
+
+static const refusal refusals[] = {
+    {"jump C.i0", "schedule:1:1: expected a schedule primitive"},
+    {"split C 4 -> a b", "expected stage.axis"},
+    {"split C.i0 x -> a b", "schedule:1:12: expected an integer"},
+    {"split C.i0 4 -> a", "expected a name"},
+    {"split C.i0 4 -> a b vectorize C.a", "expected the end of the line"},
+    {"fuse C.i0 C_buf.ko -> f", "axes of two stages, C and C_buf"},
+    {"split D.i0 4 -> a b", "split: there is no stage D"},
+    {"split C.z 4 -> a b", "split C.z: the stage has no such axis"},
+    {"split C.i1 0 -> a b", "split C.i1: the factor must be positive"},
+    {"split C.i1 4 -> a a", "split C.i1: the new axes have one name"},
+    {"split C.i1 4 -> i0 b", "split C.i1: a new axis has the name of another axis"},
+    {"split C.i1 4 -> a b\nvectorize C.i1", "schedule:2:1: schedule: vectorize C.i1: the axis was split or fused before"},
+    {"fuse C.i0 C.i2 -> f", "fuse C.i0: the second axis must stand right inside the first"},
+    {"fuse C_buf.ci C_buf.ko -> f", "fuse C_buf.ci: a data axis and a reduction axis cannot be fused"},
+    {"reorder C: i0 i0", "reorder C.i0: the axis is named twice"},
+    {"vectorize C_buf.ko", "vectorize C_buf.ko: a reduction axis carries a value"},
+    {"parallel C_buf.ki", "parallel C_buf.ki: a reduction axis carries a value"},
+    {"compute_at C at C_buf.co", "compute_at C: a result of the function is computed at the root"},
+    {"compute_at A at C_buf.co", "compute_at A: only computations can be placed"},
+    {"compute_at C_buf at A_buf.i0", "compute_at C_buf: the consumer must come after the stage"},
+    {"compute_at A_buf at C.i0", "compute_at A_buf at C.i0: its reader C_buf runs outside of that loop"},
+    {"compute_at C_buf at C.i1\nsplit C.i1 4 -> a b", "compute_at C_buf at C.i1: the axis was split or fused afterwards"},
+    {"compute_inline C_buf", "compute_inline C_buf: only a computation without reduction"},
+    {"compute_inline C", "compute_inline C: a result of the function must be stored"},
+    {"set_scope A local", "set_scope A: parameters of the function live in global memory"},
+    {"split C_buf.ko 4 -> a b\ncache_write C_buf local.reg -> L", "cache_write C_buf: cache_write must come before"},
+    {"cache_write C_buf local.reg -> C", "cache_write C_buf: the new stage has the name of another"},
+    {"vthread C.i0", "vthread C.i0: this primitive is not built yet"},
+    {"tensorize C_buf.ci gemm", "tensorize C_buf.ci: this primitive is not built yet"},
+    {"rfactor C_buf.ko -> R", "rfactor C_buf.ko: this primitive is not built yet"},
+    {"double_buffer A_buf", "double_buffer A_buf: this primitive is not built yet"},
+    {"storage_align A_buf.i1 16 4", "storage_align A_buf.i1: this primitive is not built yet"},
+};
+
+static void wrong_schedules_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(refusals); i++) {
+        compiler c;
+        compiler_init(&c);
+        tir_func *f = NULL;
+        assert_false(schedule_and_lower(simple_gemm(&c), refusals[i].schedule, &f));
+        const char *got = diags_print(&c.diags, &c.mem);
+        if (!strstr(got, refusals[i].message))
+            fail_msg("schedule:\n%s\nwanted: %s\ngot: %s", refusals[i].schedule, refusals[i].message, got);
+        compiler_free(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loops_are_as_listed),
+        cmocka_unit_test(schedules_print_as_they_were_read),
+        cmocka_unit_test(wrong_schedules_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
