@@ -37,13 +37,13 @@ extern "C" {
 #define TVMRT_WORKER_STACK_BYTES 4096
 #endif
 
-/* How often a thread that waits for a layer looks for it before it goes to sleep (hosted: 2000 looks are 20 to 100
+/* How often a thread that waits for a layer looks for it before it goes to sleep (hosted: 1000 looks are 10 to 50
  * microseconds). 0: never; right where a waiting thread would starve one of lower priority. Figures: docs/tvmrt.md. */
 #ifndef TVMRT_SPIN
 #ifdef TVMRT_PORT_FREERTOS
 #define TVMRT_SPIN 0
 #else
-#define TVMRT_SPIN 2000
+#define TVMRT_SPIN 1000
 #endif
 #endif
 
