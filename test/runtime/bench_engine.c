@@ -65,7 +65,7 @@ static void measure(uint32_t workers, uint32_t parts)
 
         if (tvmrt_engine_run(&context, &schedule) != 0)
             exit(1);
-        times[i] = (now_us() - start) / BENCH_LAYERS;
+        times[i] = (now_us() - start) / (double)BENCH_LAYERS;
     }
     qsort(times, RUNS, sizeof times[0], by_value);
     printf("work %7u, parts %u: p10 %7.2f, median %7.2f us a layer\n", (unsigned)work, (unsigned)parts,
