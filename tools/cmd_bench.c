@@ -1,4 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe bench: being written. */
-#include "cli.h"
-int cmd_bench(cli *x) { cli_usage_error(x, NULL, "not built yet"); return 3; }
+/* lathe bench: median, tenth percentile and minimum of the time of a run; in turns with onnxruntime when asked to. */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { MOST_ROUNDS = 10000, LEAST_ROUNDS = 10 };
+
+typedef struct series {
+    double *seconds;
+    long n;
+} series;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int rising(const void *x, const void *y)
+{
+    const double *a = x, *b = y;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static double at(const series *s, double share) { return s->seconds[(long)(share * (double)(s->n - 1))]; }
+
+static void show(const cli *x, const char *who, series *s)
+{
+    qsort(s->seconds, (size_t)s->n, sizeof *s->seconds, rising);
+    if (cli_has(x, OPT_JSON))
+        printf("{\"who\": \"%s\", \"median_ms\": %.6f, \"p10_ms\": %.6f, \"min_ms\": %.6f, \"rounds\": %ld}\n", who, 1e3 * at(s, 0.5),
+               1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n);
+    else
+        printf("%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)\n", who, 1e3 * at(s, 0.5), 1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n);
+}
+
+static bool time_ours(session *s, long inner, double *out)
+{
+    double start = now();
+    for (long i = 0; i < inner; i++)
+        if (!run_call(s->x->c, &s->model))
+            return false;
+    *out = (now() - start) / (double)inner;
+    return true;
+}
+
+static bool time_theirs(session *s, process *p, long inner, double *out)
+{
+    char line[64];
+    snprintf(line, sizeof line, "%ld", inner);
+    if (!process_say(p, line) || !process_hear(p, line, sizeof line))
+        return diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "onnxruntime ended in the middle");
+    *out = strtod(line, NULL);
+    return true;
+}
+
+/* Rounds of about a millisecond at least, so that neither the clock nor the pipe matters; turns by rounds. */
+static bool measure(session *s, long rounds, process *reference, series *ours, series *theirs)
+{
+    double once, other = 0;
+    if (!time_ours(s, 1, &once) || !time_ours(s, 1, &once))
+        return false;
+    long inner = once < 1e-3 ? (long)(1e-3 / (once + 1e-9)) + 1 : 1;
+    double deadline = now() + (reference ? 4.0 : 2.0);
+    for (long r = 0; r < MOST_ROUNDS && (rounds > 0 ? r < rounds : r < LEAST_ROUNDS || now() < deadline); r++) {
+        if (!time_ours(s, inner, &once) || (reference && !time_theirs(s, reference, inner, &other)))
+            return false;
+        ours->seconds[ours->n++] = once;
+        theirs->seconds[theirs->n++] = other;
+    }
+    return true;
+}
+
+static bool bench(session *s, long rounds, long workers)
+{
+    arena *a = &s->x->c->mem;
+    series ours = {arena_array(a, double, MOST_ROUNDS), 0}, theirs = {arena_array(a, double, MOST_ROUNDS), 0};
+    process p;
+    bool against = cli_has(s->x, OPT_AGAINST);
+    if (against && !reference_start(s, "bench", workers, &p))
+        return false;
+    bool ok = measure(s, rounds, against ? &p : NULL, &ours, &theirs);
+    if (against)
+        process_end(&p);
+    if (!ok)
+        return false;
+    show(s->x, "lathe", &ours);
+    if (against) {
+        show(s->x, "onnxruntime", &theirs);
+        if (cli_has(s->x, OPT_JSON))
+            printf("{\"ratio\": %.4f}\n", at(&theirs, 0.5) / at(&ours, 0.5));
+        else
+            printf("ratio %.3f (onnxruntime / lathe, medians)\n", at(&theirs, 0.5) / at(&ours, 0.5));
+    }
+    return true;
+}
+
+int cmd_bench(cli *x)
+{
+    session s = {.x = x};
+    long rounds, workers;
+    if (!cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
+        return 2;
+    bool ok = session_open(x, &s) && session_fill(&s);
+    if (ok && workers < 0)
+        workers = s.result.unit.workers ? (long)s.result.unit.workers : 1;
+    ok = ok && bench(&s, rounds, workers > 0 ? workers : 1);
+    session_close(&s);
+    return session_status(&s, ok);
+}

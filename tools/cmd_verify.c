@@ -1,4 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe verify: being written. */
-#include "cli.h"
-int cmd_verify(cli *x) { cli_usage_error(x, NULL, "not built yet"); return 3; }
+/* lathe verify: outputs against stored ones or onnxruntime's, with the greatest errors of each. */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+
+static bool judge(session *s, const run_tensor *got, const char *file, double rtol, double atol)
+{
+    compiler *c = s->x->c;
+    run_tensor want = *got;
+    want.data = arena_try_alloc(&c->mem, want.bytes, 64);
+    if (!want.data)
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for output '%s'", got->name);
+    if (!tensor_file_read(c, file, &want))
+        return false;
+    compare_result r = compare_tensors(got, want.data, rtol, atol);
+    if (cli_has(s->x, OPT_JSON))
+        printf("{\"output\": \"%s\", \"max_abs\": %.9g, \"max_rel\": %.9g, \"max_ulp\": %.9g, \"wrong\": %lld, \"count\": %lld}\n",
+               tensor_file_name(&c->mem, got->name), r.max_abs < 1e300 ? r.max_abs : 1e300, r.max_rel < 1e300 ? r.max_rel : 1e300,
+               r.max_ulp < 1e300 ? r.max_ulp : 1e300, (long long)r.wrong, (long long)got->count);
+    else
+        printf("%s: max abs %.3g, max rel %.3g, max ulp %.3g: %s\n", got->name, r.max_abs, r.max_rel, r.max_ulp, r.wrong ? "WRONG" : "ok");
+    if (r.wrong == 0)
+        return true;
+    return diag_error(&c->diags, DIAG_MISMATCH, src_loc_none(),
+                      "output '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is expected", got->name,
+                      (long long)r.wrong, (long long)got->count, (long long)r.first, r.got, r.want);
+}
+
+static bool with_data(session *s, double rtol, double atol)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < s->model.n_outputs; i++) {
+        const char *file = session_data_file(s, "output", i);
+        if (!file)
+            return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no output_%u.pb", s->data, i);
+        ok &= judge(s, &s->model.outputs[i], file, rtol, atol);
+    }
+    return ok;
+}
+
+static bool with_reference(session *s, double rtol, double atol)
+{
+    process p;
+    bool ok = true;
+    if (!reference_start(s, "once", 1, &p))
+        return false;
+    process_end(&p);
+    for (uint32_t i = 0; i < s->model.n_outputs; i++)
+        ok &= judge(s, &s->model.outputs[i], reference_output(s, i), rtol, atol);
+    return ok;
+}
+
+int cmd_verify(cli *x)
+{
+    session s = {.x = x};
+    double rtol, atol;
+    bool against = cli_has(x, OPT_AGAINST);
+    if (!cli_real(x, OPT_RTOL, 1e-3, &rtol) || !cli_real(x, OPT_ATOL, 1e-5, &atol))
+        return 2;
+    if (!against && !cli_has(x, OPT_DATA)) {
+        cli_usage_error(x, "give --data DIR or --against onnxruntime", "nothing to compare with");
+        return 2;
+    }
+    bool ok = session_open(x, &s) && session_fill(&s) && run_call(x->c, &s.model);
+    ok = ok && (against ? with_reference(&s, rtol, atol) : with_data(&s, rtol, atol));
+    session_close(&s);
+    return session_status(&s, ok);
+}

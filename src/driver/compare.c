@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two tensors of one type, element by element: greatest absolute, relative and ULP difference, and what is out of bounds. */
+#include "driver/run.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Units in the last place of the element type between two finite numbers. */
+static double ulps(dtype dt, double a, double b)
+{
+    double big = fmax(fabs(a), fabs(b)), diff = fabs(a - b);
+    int digits = dt == DT_F64 ? 53 : dt == DT_F16 ? 11 : dt == DT_BF16 ? 8 : 24, least = dt == DT_F64 ? -1074 : dt == DT_F16 ? -24 : -149, e;
+    if (!dtype_is_float(dt) || diff == 0)
+        return diff;
+    frexp(big, &e);
+    int exponent = e - digits < least ? least : e - digits;
+    return diff / ldexp(1.0, exponent);
+}
+
+static void judge(compare_result *r, int64_t i, double got, double want, double rtol, double atol, dtype dt)
+{
+    bool same = got == want || (isnan(got) && isnan(want)), finite = isfinite(got) && isfinite(want);
+    double diff = fabs(got - want);
+    if (!same && finite) {
+        r->max_abs = fmax(r->max_abs, diff);
+        r->max_rel = fmax(r->max_rel, want != 0 ? diff / fabs(want) : INFINITY);
+        r->max_ulp = fmax(r->max_ulp, ulps(dt, got, want));
+    }
+    if (same || (finite && diff <= atol + rtol * fabs(want)))
+        return;
+    if (!finite)
+        r->max_abs = r->max_rel = r->max_ulp = INFINITY;
+    if (r->wrong++ == 0) {
+        r->first = i;
+        r->got = got;
+        r->want = want;
+    }
+}
+
+compare_result compare_tensors(const run_tensor *got, const uint8_t *want, double rtol, double atol)
+{
+    compare_result r = {.first = -1};
+    size_t size = dtype_bytes(got->dt);
+    for (int64_t i = 0; i < got->count; i++) {
+        const uint8_t *a = got->data + (size_t)i * size, *b = want + (size_t)i * size;
+        if (memcmp(a, b, size) != 0)
+            judge(&r, i, dtype_load_f64(got->dt, a), dtype_load_f64(got->dt, b), rtol, atol, got->dt);
+    }
+    return r;
+}

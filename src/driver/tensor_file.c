@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors in files: NumPy's .npy, .npz with stored (not deflated) members, ONNX's .pb, raw bytes; and random numbers. */
+#include "driver/run.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "frontend/onnx/onnx.h"
+
+typedef struct content {
+    dtype dt;
+    uint32_t rank;
+    int64_t dims[TYPE_MAX_RANK];
+    const uint8_t *data;
+    size_t len;
+    bool raw; /* neither dtype nor shape are known */
+} content;
+
+const char *tensor_file_name(arena *a, const char *name)
+{
+    char *out = arena_strdup(a, name);
+    for (char *s = out; *s; s++)
+        if (!((unsigned char)*s < 128 && isalnum((unsigned char)*s)) && !strchr("_.-", *s))
+            *s = '_';
+    return out;
+}
+
+static const struct {
+    dtype dt;
+    const char *descr;
+} descrs[] = {
+    {DT_F32, "<f4"}, {DT_F64, "<f8"}, {DT_F16, "<f2"}, {DT_I8, "|i1"}, {DT_I16, "<i2"}, {DT_I32, "<i4"},  {DT_I64, "<i8"},
+    {DT_U8, "|u1"},  {DT_U16, "<u2"}, {DT_U32, "<u4"}, {DT_U64, "<u8"}, {DT_BOOL, "|b1"}, {DT_BF16, "<V2"},
+};
+
+static bool fail(compiler *c, const char *path, const char *why)
+{
+    return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s': %s", path, why);
+}
+
+/* --- .npy ------------------------------------------------------------------------------------------------------------- */
+
+static const char *after(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    return at ? at + strlen(key) : NULL;
+}
+
+static bool parse_descr(const char *text, dtype *out)
+{
+    const char *at = after(text, "'descr':");
+    at = at ? strchr(at, '\'') : NULL;
+    for (size_t i = 0; at && i < sizeof descrs / sizeof *descrs; i++)
+        if (strncmp(at + 1, descrs[i].descr, 3) == 0 || (at[1] == '|' && descrs[i].descr[0] == '<' && strncmp(at + 2, descrs[i].descr + 1, 2) == 0)) {
+            *out = descrs[i].dt;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_shape(const char *text, content *out)
+{
+    const char *at = after(text, "'shape':");
+    at = at ? strchr(at, '(') : NULL;
+    if (!at)
+        return false;
+    for (at++; *at && *at != ')';) {
+        char *end;
+        if (!isdigit((unsigned char)*at)) {
+            at++;
+            continue;
+        }
+        if (out->rank == TYPE_MAX_RANK)
+            return false;
+        out->dims[out->rank++] = strtoll(at, &end, 10);
+        at = end;
+    }
+    return *at == ')';
+}
+
+static bool parse_npy(compiler *c, const char *path, span s, content *out)
+{
+    if (s.len < 12 || memcmp(s.data, "\x93NUMPY", 6) != 0)
+        return fail(c, path, "this is no .npy file");
+    size_t head = s.data[6] >= 2 ? 12 : 10, len = s.data[8] | (size_t)s.data[9] << 8;
+    if (s.data[6] >= 2)
+        len |= (size_t)s.data[10] << 16 | (size_t)s.data[11] << 24;
+    if (len > s.len - head)
+        return fail(c, path, "the .npy file is cut off");
+    const char *text = arena_strndup(&c->mem, (const char *)s.data + head, len);
+    const char *order = after(text, "'fortran_order':");
+    if (!parse_descr(text, &out->dt) || !parse_shape(text, out))
+        return fail(c, path, "the .npy header is of a kind that is not read");
+    if (order && strstr(order, "True") && strstr(order, "True") < strchr(order, ',') && out->rank > 1)
+        return fail(c, path, "the array is in Fortran order; save np.ascontiguousarray(x)");
+    out->data = s.data + head + len;
+    out->len = s.len - head - len;
+    return true;
+}
+
+/* --- .npz: the first member, stored ------------------------------------------------------------------------------------- */
+
+static uint32_t le(const uint8_t *p, int n)
+{
+    uint32_t v = 0;
+    for (int i = n; i-- > 0;)
+        v = v << 8 | p[i];
+    return v;
+}
+
+static bool parse_npz(compiler *c, const char *path, span s, content *out)
+{
+    if (s.len < 30 || le(s.data, 4) != 0x04034b50u)
+        return fail(c, path, "this is no .npz file");
+    uint32_t method = le(s.data + 8, 2), names = le(s.data + 26, 2), extra = le(s.data + 28, 2);
+    size_t start = 30u + names + extra, size = le(s.data + 22, 4);
+    if (method != 0)
+        return fail(c, path, "compressed .npz is not read; use np.savez, not np.savez_compressed");
+    if (start > s.len)
+        return fail(c, path, "the .npz file is cut off");
+    if (size == 0xffffffffu || size > s.len - start)
+        size = s.len - start; /* 64-bit sizes: the array knows its own */
+    return parse_npy(c, path, (span){s.data + start, size}, out);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------------ */
+
+static bool has_suffix(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), k = strlen(suffix);
+    return n >= k && strcmp(s + n - k, suffix) == 0;
+}
+
+static bool parse_pb(compiler *c, const char *path, span s, content *out)
+{
+    const char *name;
+    const tensor_data *t;
+    if (!onnx_read_tensor(c, s, path, &name, &t))
+        return false;
+    out->dt = t->dt;
+    out->rank = t->rank;
+    memcpy(out->dims, t->dims, t->rank * sizeof *out->dims);
+    out->data = t->kind == TENSOR_DENSE ? t->data : tensor_bytes(&c->mem, t);
+    out->len = tensor_size(t);
+    return out->data != NULL;
+}
+
+static bool parse_any(compiler *c, const char *path, content *out)
+{
+    span s;
+    *out = (content){0};
+    if (!file_map(&c->diags, &c->mem, path, &s))
+        return false;
+    if (has_suffix(path, ".npy"))
+        return parse_npy(c, path, s, out);
+    if (has_suffix(path, ".npz"))
+        return parse_npz(c, path, s, out);
+    if (has_suffix(path, ".pb"))
+        return parse_pb(c, path, s, out);
+    *out = (content){.raw = true, .data = s.data, .len = s.len};
+    return true;
+}
+
+bool tensor_file_peek(compiler *c, const char *path, dtype *out_dt, uint32_t *out_rank, int64_t *out_dims)
+{
+    content x;
+    if (!parse_any(c, path, &x) || x.raw)
+        return false;
+    *out_dt = x.dt;
+    *out_rank = x.rank;
+    memcpy(out_dims, x.dims, sizeof x.dims);
+    return true;
+}
+
+static const char *describe(compiler *c, dtype dt, uint32_t rank, const int64_t *dims)
+{
+    char *text = arena_printf(&c->mem, "%s[", dtype_name(dt));
+    for (uint32_t i = 0; i < rank; i++)
+        text = arena_printf(&c->mem, "%s%s%lld", text, i ? ", " : "", (long long)dims[i]);
+    return arena_printf(&c->mem, "%s]", text);
+}
+
+static bool agrees(const content *x, const run_tensor *t)
+{
+    bool same = x->rank == t->rank && (x->dt == t->dt || (x->dt == DT_U16 && t->dt == DT_BF16));
+    for (uint32_t i = 0; same && i < t->rank; i++)
+        same = x->dims[i] == t->dims[i];
+    return same;
+}
+
+bool tensor_file_read(compiler *c, const char *path, run_tensor *t)
+{
+    content x;
+    if (!parse_any(c, path, &x))
+        return false;
+    const char *want = describe(c, t->dt, t->rank, t->dims);
+    if (!x.raw && !agrees(&x, t))
+        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' holds %s; '%s' is %s", path, describe(c, x.dt, x.rank, x.dims), t->name, want);
+    if (x.len < t->bytes || (x.raw && x.len != t->bytes))
+        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has %zu bytes; '%s', %s, needs %zu", path, x.len, t->name, want, t->bytes);
+    memcpy(t->data, x.data, t->bytes);
+    t->filled = true;
+    return true;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------------ */
+
+bool tensor_file_write_npy(compiler *c, const char *path, const run_tensor *t)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    const char *descr = "|u1";
+    for (size_t i = 0; i < sizeof descrs / sizeof *descrs; i++)
+        descr = descrs[i].dt == t->dt ? descrs[i].descr : descr;
+    w_fmt(&w, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    for (uint32_t i = 0; i < t->rank; i++)
+        w_fmt(&w, "%lld%s", (long long)t->dims[i], t->rank == 1 || i + 1 < t->rank ? ", " : "");
+    w_str(&w, "), }");
+    while ((w.len + 11) % 64 != 0)
+        w_str(&w, " ");
+    w_str(&w, "\n");
+    uint8_t *all = arena_try_alloc(&c->mem, 10 + w.len + t->bytes, 1);
+    if (!all)
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for '%s'", path);
+    memcpy(all, "\x93NUMPY\x01", 8); /* the version's second byte is the string's end */
+    all[8] = (uint8_t)(w.len & 255);
+    all[9] = (uint8_t)(w.len >> 8);
+    memcpy(all + 10, w.data, w.len);
+    memcpy(all + 10 + w.len, t->data, t->bytes);
+    return file_write(&c->diags, path, all, 10 + w.len + t->bytes);
+}
+
+/* --- random ------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t next(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u; /* splitmix64 */
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static double uniform(uint64_t *state) { return ((double)(next(state) >> 11) + 0.5) / 9007199254740992.0; }
+
+/* Floats normal, integers 0 or 1. */
+void tensor_file_random(run_tensor *t, uint64_t *state)
+{
+    size_t size = dtype_bytes(t->dt);
+    for (int64_t i = 0; i < t->count; i++) {
+        uint8_t *at = t->data + (size_t)i * size;
+        if (dtype_is_float(t->dt)) {
+            double r = sqrt(-2.0 * log(uniform(state)));
+            dtype_store_f64(t->dt, at, r * cos(6.283185307179586 * uniform(state)));
+        } else {
+            dtype_store_i64(t->dt, at, (int64_t)(next(state) >> 63));
+        }
+    }
+    t->filled = true;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a model for running: a package folder is built, a model file is compiled first (for this machine), dynamic
+ * dimensions come from the data that is given. */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+
+const char *session_data_file(const session *s, const char *kind, uint32_t i)
+{
+    const char *path = arena_printf(&s->x->c->mem, "%s/%s_%u.pb", s->data, kind, i);
+    return file_exists(path) ? path : NULL;
+}
+
+/* The file for input i of the model; NULL: none is given. */
+static const char *input_file(const session *s, const char *name, uint32_t i)
+{
+    const cli_strings *given = &s->x->values[OPT_INPUT];
+    size_t n = strlen(name);
+    for (uint32_t k = given->len; k-- > 0;)
+        if (strncmp(given->data[k], name, n) == 0 && given->data[k][n] == '=')
+            return given->data[k] + n + 1;
+    return s->data ? session_data_file(s, "input", i) : NULL;
+}
+
+/* --- dynamic dimensions ------------------------------------------------------------------------------------------------ */
+
+static bool fixed_by_user(const session *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->options.n_shapes; i++)
+        if (strcmp(s->options.shapes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Reads the model's inputs in a context of its own, so that nothing of it stays. */
+static bool shapes_from_data(session *s)
+{
+    compiler *c = s->x->c, probe;
+    graph_module *m;
+    compiler_setup(&probe);
+    dim_binding *shapes = NULL;
+    uint32_t n = s->options.n_shapes;
+    if (pipeline_load(&probe, s->path, &s->options, &m)) {
+        const graph_func *f = graph_module_find(m, "main");
+        shapes = arena_array(&c->mem, dim_binding, n + (f ? f->params.len : 0) + 1u);
+        memcpy(shapes, s->options.shapes, n * sizeof *shapes);
+        for (uint32_t i = 0; f && i < f->params.len; i++) {
+            const graph_value *v = f->params.data[i];
+            const char *file = input_file(s, v->name, i);
+            dtype dt;
+            if (!file || fixed_by_user(s, v->name) || (v->type.kind == TYPE_TENSOR && shape_is_static(v->type.shape)))
+                continue;
+            dim_binding *b = &shapes[n];
+            if (tensor_file_peek(c, file, &dt, &b->rank, b->dims)) {
+                b->name = intern(c->names, v->name);
+                n++;
+            }
+        }
+        s->options.shapes = shapes;
+        s->options.n_shapes = n;
+    }
+    compiler_free(&probe); /* what is wrong with the model is reported by the compile that follows */
+    return c->diags.errors == 0;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------------- */
+
+static bool open_model(session *s)
+{
+    compiler *c = s->x->c;
+    long workers;
+    if (!cli_number(s->x, OPT_WORKERS, 0, 127, -1, &workers))
+        return false;
+    if (file_is_dir(s->path)) {
+        s->package = s->path;
+        return run_open_package(c, s->path, s->scratch, workers, &s->model);
+    }
+    if ((cli_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
+        return false;
+    if (!pipeline_compile(c, s->path, &s->options, &s->result))
+        return false;
+    if (cli_has(s->x, OPT_INTERPRET))
+        return run_open_interpreter(c, &s->result, &s->model);
+    s->package = cli_get(s->x, OPT_KEEP, path_join(&c->mem, s->scratch, "package"));
+    return artifact_write(c, &s->result.artifact, s->package) && run_open_package(c, s->package, s->scratch, workers, &s->model);
+}
+
+bool session_open(cli *x, session *s)
+{
+    *s = (session){.x = x};
+    s->path = cli_model(x);
+    s->data = cli_get(x, OPT_DATA, NULL);
+    if (!s->path || !cli_compile_options(x, true, &s->options))
+        return false;
+    if (s->data && !file_is_dir(s->data))
+        return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
+    if (!file_exists(s->path) && !file_is_dir(s->path)) {
+        diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "there is no file or folder '%s'", s->path);
+        diag_hint(&x->c->diags, "give an ONNX model, or a package folder made by 'lathe compile'");
+        return false;
+    }
+    s->scratch = process_temp_dir(x->c);
+    return s->scratch && open_model(s);
+}
+
+/* --- inputs -------------------------------------------------------------------------------------------------------------- */
+
+static bool check_names(session *s)
+{
+    const cli_strings *given = &s->x->values[OPT_INPUT];
+    for (uint32_t k = 0; k < given->len; k++) {
+        bool known = false;
+        const char *names = "";
+        for (uint32_t i = 0; i < s->model.n_inputs; i++) {
+            const char *name = s->model.inputs[i].name;
+            known |= strncmp(given->data[k], name, strlen(name)) == 0 && given->data[k][strlen(name)] == '=';
+            names = arena_printf(&s->x->c->mem, "%s%s'%s'", names, i ? ", " : "", name);
+        }
+        if (!known)
+            return cli_usage_error(s->x, arena_printf(&s->x->c->mem, "inputs of the model: %s", names), "--input: '%.200s' names no input",
+                                   given->data[k]);
+    }
+    return true;
+}
+
+bool session_fill(session *s)
+{
+    long seed;
+    if (!cli_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed) || !check_names(s))
+        return false;
+    uint64_t state = (uint64_t)seed;
+    for (uint32_t i = 0; i < s->model.n_inputs; i++) {
+        run_tensor *t = &s->model.inputs[i];
+        const char *file = input_file(s, t->name, i);
+        if (file ? !tensor_file_read(s->x->c, file, t) : (tensor_file_random(t, &state), false))
+            return false;
+    }
+    return true;
+}
+
+void session_close(session *s)
+{
+    run_close(&s->model);
+    if (!s->scratch)
+        return;
+    diags ignored;
+    diags_init(&ignored);
+    (void)file_remove_tree(&ignored, s->scratch);
+    diags_free(&ignored);
+}
+
+int session_status(const session *s, bool ok)
+{
+    int status = diags_exit_status(&s->x->c->diags);
+    return ok || status != 0 ? status : 1;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What run, verify and bench share: a model opened for running, its inputs filled, its scratch folder. */
+#ifndef LATHE_TOOLS_SESSION_H
+#define LATHE_TOOLS_SESSION_H
+#include "cli.h"
+#include "driver/run.h"
+
+typedef struct session {
+    cli *x;
+    const char *path;    /* the model as the user named it */
+    const char *package; /* folder of the package, when there is one */
+    const char *scratch; /* removed by session_close */
+    const char *data;    /* --data */
+    compile_options options;
+    compile_result result;
+    run_model model;
+} session;
+
+/* false after a diagnostic; session_close is due either way. */
+bool session_open(cli *x, session *s);
+bool session_fill(session *s);
+void session_close(session *s);
+int session_status(const session *s, bool ok);
+const char *session_data_file(const session *s, const char *kind, uint32_t i); /* DIR/input_0.pb; NULL: not there */
+
+/* onnxruntime on the same inputs, as a Python child: see reference.c */
+bool reference_start(session *s, const char *mode, long threads, process *out);
+const char *reference_output(const session *s, uint32_t i); /* .npy that mode "once" wrote */
+#endif
