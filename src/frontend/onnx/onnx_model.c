@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model to a module: versions, inputs, nodes, results. Bytes stay mapped: constants point into them. */
 #include "frontend/onnx/onnx_import.h"
+#include "graph/ptr_map.h"
 
 #include <string.h>
 
@@ -79,13 +80,26 @@ static bool add_inputs(onnx_env *env, const pb_graph *g)
     return ok;
 }
 
-/* A result carries the model's name: a value that has another one, because it is an input, a constant or another result
- * as well, is copied. */
+static bool is_result(const graph_func *f, const graph_value *v)
+{
+    for (uint32_t i = 0; i < f->results.len; i++)
+        if (f->results.data[i] == v)
+            return true;
+    return false;
+}
+
+/* A result carries the model's name. A value that has another one (behind an Identity, say) is renamed; an input, a
+ * constant, or a value that is another result already, is copied. */
 static graph_value *named_result(onnx_env *env, graph_value *v, const char *name)
 {
     onnx_importer *im = env->im;
     if (v->name == name)
         return v;
+    if (v->def && !graph_constant(v) && !is_result(env->f, v)) {
+        v->name = name;
+        ptr_map_set(env->f->names, name, 1);
+        return v;
+    }
     graph_node *n = graph_add_node(env->f, graph_find_op(im->c, "copy"), 1, &v, 0, NULL, 1, &name,
                                    v->def ? v->def->loc : onnx_loc(im));
     return graph_infer_node(im->c, n) ? n->outputs[0] : NULL;
