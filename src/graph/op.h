@@ -26,6 +26,7 @@ typedef enum graph_effect { EFFECT_PURE, EFFECT_RANDOM, EFFECT_STATEFUL } graph_
 #define OPF_CALL 8u        /* calls functions of the module (fused group, If, Loop) */
 #define OPF_NO_FOLD 16u    /* constant folding leaves it alone */
 #define OPF_SHAPE_ARGS 32u /* inputs from 1 on are shapes, axes, pads, ...: fusion keeps constant ones in the primitive */
+#define OPF_STREAMS 128u   /* reads each element of input 0 a small, fixed number of times: producers may be inlined there */
 #define OPF_MOVES 64u      /* every output element is an element of input 0: of a splat it makes a splat */
 
 /* Type relation: input types are known and inputs are not poisoned; sets out[0..n->n_outputs). Reports errors at n->loc.

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Constant folding in one walk. Values come from the compute definitions, through c->evaluate; nothing is computed here but
+ * what needs no arithmetic: reshapes, splats, shapes. Splats stay splats. A constant takes the place, the result names and
+ * the location of the node that it replaces. */
+#include "graph/pass.h"
+#include "graph/pass/rewrite.h"
+
+#include <string.h>
+
+#define MAX_RESULT_BYTES ((int64_t)256 << 20)
+
+/* --- what needs no arithmetic ------------------------------------------------------------------------------------------ */
+
+static bool static_dims(const type *t, int64_t *dims)
+{
+    return t->kind == TYPE_TENSOR && t->shape.rank >= 0 && shape_get(t->shape, dims) && shape_count(t->shape) >= 0;
+}
+
+static const tensor_data *splat_like(compiler *c, const type *t, const tensor_data *element)
+{
+    int64_t dims[TYPE_MAX_RANK];
+    if (!static_dims(t, dims) || t->dt != element->dt)
+        return NULL;
+    return tensor_splat(c, t->dt, (uint32_t)t->shape.rank, dims, tensor_element(element, 0));
+}
+
+/* shape_of and size_of know their answer when the type does, whatever the operand. */
+static const tensor_data *fold_shape(compiler *c, const graph_node *n)
+{
+    const type *t = &n->inputs[0]->type;
+    int64_t dims[TYPE_MAX_RANK];
+    if (!static_dims(t, dims))
+        return NULL;
+    if (strcmp(n->op->name, "size_of") == 0)
+        return tensor_scalar_i64(c, DT_I64, shape_count(t->shape));
+    int64_t rank = t->shape.rank, from = graph_attr_int(n, "start"), to = graph_attr_int(n, "end");
+    from = from < 0 ? from + rank : from;
+    to = to < 0 ? to + rank : to;
+    from = from < 0 ? 0 : from > rank ? rank : from;
+    to = to < from ? from : to > rank ? rank : to;
+    return tensor_from_i64s(c, (uint32_t)(to - from), dims + from);
+}
+
+static const tensor_data *fold_reshape(compiler *c, const graph_node *n, const tensor_data *x)
+{
+    int64_t dims[TYPE_MAX_RANK];
+    const type *t = &n->outputs[0]->type;
+    if (!static_dims(t, dims) || shape_count(t->shape) != x->count)
+        return NULL;
+    return tensor_reshape(c, x, (uint32_t)t->shape.rank, dims);
+}
+
+/* The first result without computing; NULL: not one of these. All operands that matter are constants. */
+static const tensor_data *fold_by_hand(compiler *c, const graph_node *n, const tensor_data *x)
+{
+    const char *op = n->op->name;
+    const type *t = &n->outputs[0]->type;
+    if (strcmp(op, "copy") == 0)
+        return x;
+    if (n->op->flags & OPF_VIEW)
+        return fold_reshape(c, n, x);
+    if (strcmp(op, "full") == 0)
+        return splat_like(c, t, graph_attr(n, "value")->u.tensor);
+    if ((n->op->flags & OPF_MOVES) && rewrite_is_uniform(x, NULL) && x->kind == TENSOR_SPLAT)
+        return splat_like(c, t, x);
+    return NULL;
+}
+
+/* --- by the compute definition ------------------------------------------------------------------------------------------- */
+
+static graph_value *detached_constant(compiler *c, const tensor_data *t, const char *name)
+{
+    attr value = attr_tensor(c, "value", t);
+    graph_value *v = arena_new(&c->mem, graph_value);
+    graph_node *n = arena_new(&c->mem, graph_node);
+    *n = (graph_node){.op = graph_find_op(c, "constant"), .n_outputs = 1, .n_attrs = 1, .loc = src_loc_none()};
+    n->attrs = arena_copy(&c->mem, &value, sizeof value, _Alignof(attr));
+    n->outputs = arena_copy(&c->mem, &v, sizeof v, _Alignof(graph_value *));
+    *v = (graph_value){.name = intern(c->names, name), .def = n, .type = tensor_type(c, t)};
+    return v;
+}
+
+/* One element of t under the same rank. */
+static const tensor_data *one_of(compiler *c, const tensor_data *t)
+{
+    int64_t ones[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < t->rank; i++)
+        ones[i] = 1;
+    return tensor_splat(c, t->dt, t->rank, ones, tensor_element(t, 0));
+}
+
+/* An element-wise node of uniform operands is evaluated on one element. */
+static const tensor_data *fold_uniform(compiler *c, const graph_node *n)
+{
+    if ((n->op->cls != CLASS_ELEMENTWISE && n->op->cls != CLASS_BROADCAST) || n->n_outputs != 1 || (n->op->flags & OPF_SHAPE_ARGS))
+        return NULL;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] && !rewrite_is_uniform(graph_constant(n->inputs[i]), NULL))
+            return NULL;
+    graph_value out = {.name = intern(c->names, "y")}, *outs[1] = {&out};
+    graph_node one = *n;
+    one.inputs = arena_array(&c->mem, graph_value *, n->n_inputs);
+    one.outputs = outs;
+    out.def = &one;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i])
+            one.inputs[i] = detached_constant(c, one_of(c, graph_constant(n->inputs[i])), n->inputs[i]->name);
+    const tensor_data *result = NULL;
+    if (!graph_infer_node(c, &one) || !c->evaluate(c, &one, &result) || !result || result->count != 1)
+        return NULL;
+    return splat_like(c, &n->outputs[0]->type, result);
+}
+
+static bool small_enough(const graph_node *n)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < n->n_outputs; i++) {
+        int64_t bytes = type_bytes(&n->outputs[i]->type);
+        if (bytes < 0 || !i64_add(sum, bytes, &sum) || sum > MAX_RESULT_BYTES)
+            return false;
+    }
+    return true;
+}
+
+static bool is_candidate(const graph_node *n)
+{
+    if (n->op->effect != EFFECT_PURE || (n->op->flags & (OPF_NO_FOLD | OPF_CALL)) || n->n_outputs == 0)
+        return false;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] && !graph_constant(n->inputs[i]))
+            return false;
+    return true;
+}
+
+/* out: one tensor for each result. */
+static bool evaluate(compiler *c, const graph_node *n, const tensor_data **out)
+{
+    if (c->evaluate && n->n_inputs) {
+        out[0] = fold_uniform(c, n);
+        if (out[0])
+            return true;
+    }
+    if (!c->evaluate || !small_enough(n) || !c->evaluate(c, n, out))
+        return false;
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        if (!out[i])
+            return false;
+    return true;
+}
+
+static bool fold_node(compiler *c, const graph_node *n, const tensor_data **out)
+{
+    if (strcmp(n->op->name, "shape_of") == 0 || strcmp(n->op->name, "size_of") == 0)
+        return (out[0] = fold_shape(c, n)) != NULL;
+    if (!is_candidate(n))
+        return false;
+    const tensor_data *x = n->n_inputs ? graph_constant(n->inputs[0]) : NULL;
+    if (x && n->n_outputs == 1 && (out[0] = fold_by_hand(c, n, x)) != NULL)
+        return true;
+    return evaluate(c, n, out);
+}
+
+/* --- the walk ------------------------------------------------------------------------------------------------------------- */
+
+/* Each result keeps its value and gets a constant node of its own. */
+static void replace(rewriter *r, graph_node *n, const tensor_data *const *values)
+{
+    for (uint32_t i = 0; i < n->n_outputs; i++) {
+        graph_node *k = arena_new(&r->c->mem, graph_node);
+        graph_value *v = n->outputs[i];
+        *k = (graph_node){.n_outputs = 1, .loc = n->loc};
+        k->outputs = arena_copy(&r->c->mem, &v, sizeof v, _Alignof(graph_value *));
+        rewrite_to_constant(r->c, k, values[i]);
+        v->def = k;
+        v->index = 0;
+        rewrite_keep(r, k);
+    }
+}
+
+static bool is_static(const graph_node *n)
+{
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i]->type.kind != TYPE_TENSOR || !shape_is_static(n->outputs[i]->type.shape))
+            return false;
+    return true;
+}
+
+static void run(compiler *c, graph_func *f, bool *ok)
+{
+    rewriter r;
+    rewrite_begin(&r, c, f);
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        graph_node *n = f->nodes.data[i];
+        const tensor_data *few[4] = {NULL}, **out = few;
+        if (n->n_outputs > sizeof few / sizeof *few)
+            out = arena_array(&c->mem, const tensor_data *, n->n_outputs);
+        /* operands that have become constants may settle a shape that depended on data */
+        if (!is_static(n) && !graph_infer_node(c, n))
+            *ok = false;
+        if (n->op->infer != infer_constant && fold_node(c, n, out))
+            replace(&r, n, out);
+        else
+            rewrite_keep(&r, n);
+    }
+    rewrite_end(&r);
+}
+
+bool graph_pass_fold(compiler *c, graph_module *m)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        if (!graph_is_primitive(m->funcs.data[i]))
+            run(c, m->funcs.data[i], &ok);
+    return ok;
+}

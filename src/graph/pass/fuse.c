@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fusion: every function that is not primitive becomes calls of primitive functions, each lowered as one kernel, with
+ * constants and views between them. A group has at most one anchor (out-fusable or reduction). It grows from its tip to the
+ * tip's immediate post-dominator and takes all nodes between, so no path leaves a group and comes back: no cycles.
+ * Grouping is here; outline.c builds the functions. */
+#include "graph/pass/fuse.h"
+
+#include "graph/pass.h"
+
+#include <string.h>
+
+#define NONE UINT32_MAX  /* no node: the end of the function */
+#define UNSET (NONE - 1) /* not known yet */
+#define IS_RESULT 0x80000000u /* in the mark of a value: a result of the function */
+
+typedef VEC(uint32_t) index_list;
+
+typedef struct node_info {
+    uint32_t post;  /* immediate post-dominator */
+    uint32_t depth; /* in the tree of post-dominators */
+    uint32_t group; /* NONE: not in a group (yet) */
+    uint32_t visit; /* number of the last search that came here */
+    uint32_t first_user, n_users;
+} node_info;
+
+typedef struct grouper {
+    compiler *c;
+    graph_func *f;
+    arena scratch;
+    node_info *info; /* one for each node of f, which has its position as mark */
+    uint32_t *users;
+    uint32_t searches;
+    VEC(fuse_group) groups;
+} grouper;
+
+static graph_node *node_at(const grouper *g, uint32_t i)
+{
+    return g->f->nodes.data[i];
+}
+
+/* --- post-dominators ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t common(const grouper *g, uint32_t a, uint32_t b)
+{
+    while (a != b) {
+        if (a == NONE || b == NONE)
+            return NONE;
+        if (g->info[a].depth >= g->info[b].depth)
+            a = g->info[a].post;
+        else
+            b = g->info[b].post;
+    }
+    return a;
+}
+
+static bool is_constant_node(const graph_node *n)
+{
+    return n->op->infer == infer_constant;
+}
+
+/* From the last node to the first: the users of a node are done before it. Constants take no part. */
+static void find_post_dominators(grouper *g)
+{
+    for (uint32_t i = 0; i < g->f->nodes.len; i++) {
+        g->info[i].post = UNSET;
+        g->info[i].group = NONE;
+    }
+    for (uint32_t i = 0; i < g->f->results.len; i++)
+        if (g->f->results.data[i]->def)
+            g->info[g->f->results.data[i]->def->mark].post = NONE;
+    for (uint32_t j = g->f->nodes.len; j-- > 0;) {
+        node_info *x = &g->info[j];
+        const graph_node *n = node_at(g, j);
+        if (x->post == UNSET)
+            x->post = NONE;
+        x->depth = x->post == NONE ? 1 : g->info[x->post].depth + 1;
+        for (uint32_t k = 0; k < n->n_inputs; k++) {
+            if (!n->inputs[k] || !n->inputs[k]->def || is_constant_node(n->inputs[k]->def))
+                continue;
+            node_info *p = &g->info[n->inputs[k]->def->mark];
+            p->post = p->post == UNSET ? j : common(g, p->post, j);
+        }
+    }
+}
+
+static void find_users(grouper *g)
+{
+    uint32_t total = 0, last = g->f->nodes.len;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t j = 0; j < last; j++) {
+            const graph_node *n = node_at(g, j);
+            for (uint32_t k = 0; k < n->n_inputs; k++) {
+                if (!n->inputs[k] || !n->inputs[k]->def)
+                    continue;
+                node_info *p = &g->info[n->inputs[k]->def->mark];
+                if (pass == 1)
+                    g->users[p->first_user + p->n_users] = j;
+                p->n_users++;
+                total += pass == 0;
+            }
+        }
+        if (pass == 1)
+            return;
+        g->users = arena_array(&g->scratch, uint32_t, total);
+        for (uint32_t i = 0, at = 0; i < last; i++) {
+            g->info[i].first_user = at;
+            at += g->info[i].n_users;
+            g->info[i].n_users = 0;
+        }
+    }
+}
+
+/* --- what may be fused -------------------------------------------------------------------------------------------------- */
+
+/* A view that can be an alias stays a node: its input is the result of some kernel, and it is no result of the function. */
+static bool stays_view(const graph_node *n)
+{
+    const graph_value *x = n->inputs[0];
+    return (n->op->flags & OPF_VIEW) && x->def && !is_constant_node(x->def) && !(n->outputs[0]->mark & IS_RESULT);
+}
+
+static bool is_kernel(const graph_node *n)
+{
+    return !is_constant_node(n) && !(n->op->flags & OPF_CALL) && !stays_view(n);
+}
+
+static bool may_fuse(const graph_node *n)
+{
+    return is_kernel(n) && n->op->effect == EFFECT_PURE && !(n->op->flags & (OPF_NO_FUSE | OPF_VIEW));
+}
+
+static bool is_anchor(const graph_node *n)
+{
+    return may_fuse(n) && (n->op->cls == CLASS_OUT_FUSABLE || n->op->cls == CLASS_REDUCTION);
+}
+
+static bool is_elementwise(const graph_node *n)
+{
+    return may_fuse(n) && n->n_outputs == 1 && (n->op->cls == CLASS_ELEMENTWISE || n->op->cls == CLASS_BROADCAST);
+}
+
+/* Moves elements about without operands that say how: transpose, take, depth_to_space. Slices, splits and concatenations
+ * stay kernels of their own, which may one day be aliases. */
+static bool is_mover(const graph_node *n)
+{
+    return may_fuse(n) && n->n_outputs == 1 && n->op->cls == CLASS_INJECTIVE && (n->op->flags & OPF_MOVES) && !(n->op->flags & OPF_SHAPE_ARGS);
+}
+
+/* Only the first result is used, so that a consumer of it is the one way out. */
+static bool has_one_exit(const graph_node *n)
+{
+    for (uint32_t i = 1; i < n->n_outputs; i++)
+        if (n->outputs[i]->mark)
+            return false;
+    return true;
+}
+
+static bool same_shape(const graph_node *a, const graph_node *b)
+{
+    const type *x = &a->outputs[0]->type, *y = &b->outputs[0]->type;
+    return x->kind == TYPE_TENSOR && y->kind == TYPE_TENSOR && shape_equal(x->shape, y->shape);
+}
+
+/* --- limits --------------------------------------------------------------------------------------------------------------- */
+
+static bool contains(const index_list *l, uint32_t i)
+{
+    for (uint32_t k = 0; k < l->len; k++)
+        if (l->data[k] == i)
+            return true;
+    return false;
+}
+
+/* Distinct values that come from outside and are no literals. */
+static bool fits(const grouper *g, const index_list *nodes)
+{
+    const graph_value *seen[FUSE_MAX_PARAMS];
+    uint32_t len = 0;
+    if (nodes->len > FUSE_MAX_NODES)
+        return false;
+    for (uint32_t i = 0; i < nodes->len; i++) {
+        const graph_node *n = node_at(g, nodes->data[i]);
+        for (uint32_t k = 0; k < n->n_inputs; k++) {
+            const graph_value *v = n->inputs[k];
+            bool known = !v || fuse_takes_constant(g->c, n, k) || (v->def && contains(nodes, v->def->mark));
+            for (uint32_t s = 0; s < len && !known; s++)
+                known = seen[s] == v;
+            if (known)
+                continue;
+            if (len == FUSE_MAX_PARAMS)
+                return false;
+            seen[len++] = v;
+        }
+    }
+    return true;
+}
+
+/* --- growing -------------------------------------------------------------------------------------------------------------- */
+
+/* All nodes on paths from `from` to its post-dominator `sink`, these two not included. false: more than a group holds. */
+static bool between(grouper *g, uint32_t from, uint32_t sink, index_list *out)
+{
+    uint32_t search = ++g->searches;
+    index_list stack = {0};
+    vec_push(&g->scratch, &stack, from);
+    while (stack.len) {
+        const node_info *x = &g->info[vec_pop(&stack)];
+        for (uint32_t k = 0; k < x->n_users; k++) {
+            uint32_t u = g->users[x->first_user + k];
+            if (u == sink || g->info[u].visit == search)
+                continue;
+            g->info[u].visit = search;
+            vec_push(&g->scratch, out, u);
+            vec_push(&g->scratch, &stack, u);
+            if (out->len > FUSE_MAX_NODES)
+                return false;
+        }
+    }
+    return true;
+}
+
+static void append(grouper *g, index_list *to, const index_list *from)
+{
+    for (uint32_t i = 0; i < from->len; i++)
+        vec_push(&g->scratch, to, from->data[i]);
+}
+
+static void set_members(grouper *g, uint32_t group, const index_list *members, uint32_t tip)
+{
+    fuse_group *x = &g->groups.data[group];
+    x->nodes.len = 0;
+    for (uint32_t i = 0; i < members->len; i++) {
+        vec_push(&g->scratch, &x->nodes, members->data[i]);
+        g->info[members->data[i]].group = group;
+    }
+    x->tip = tip;
+}
+
+/* The group as a list that is about to grow. */
+static index_list members_of(grouper *g, uint32_t group)
+{
+    index_list l = {0};
+    for (uint32_t i = 0; i < g->groups.data[group].nodes.len; i++)
+        vec_push(&g->scratch, &l, g->groups.data[group].nodes.data[i]);
+    return l;
+}
+
+/* Whether the free node j may follow the tip of the group: element by element, in the same shape. */
+static bool may_follow(const grouper *g, uint32_t j, const graph_node *tip)
+{
+    return g->info[j].group == NONE && is_elementwise(node_at(g, j)) && same_shape(node_at(g, j), tip);
+}
+
+/* A free mover after a group without anchor, when it reads the tip as data and makes no more elements than there are. */
+static bool may_move(const grouper *g, uint32_t group, uint32_t j, const graph_node *tip)
+{
+    const graph_node *n = node_at(g, j);
+    if (g->info[j].group != NONE || g->groups.data[group].anchor || !is_mover(n) || n->inputs[0] != tip->outputs[0])
+        return false;
+    for (uint32_t k = 1; k < n->n_inputs; k++)
+        if (n->inputs[k] == tip->outputs[0])
+            return false;
+    int64_t have = shape_count(tip->outputs[0]->type.shape), makes = shape_count(n->outputs[0]->type.shape);
+    return makes >= 0 && makes <= have;
+}
+
+/* One step towards the post-dominator; false: the group is complete. */
+static bool grow(grouper *g, uint32_t group)
+{
+    uint32_t tip = g->groups.data[group].tip, sink = g->info[tip].post;
+    const graph_node *t = node_at(g, tip);
+    index_list way = {0};
+    if (sink == NONE || !has_one_exit(t) || !between(g, tip, sink, &way))
+        return false;
+    for (uint32_t i = 0; i < way.len; i++)
+        if (!may_follow(g, way.data[i], t))
+            return false;
+    if (!may_follow(g, sink, t) && !(way.len == 0 && may_move(g, group, sink, t)))
+        return false;
+    index_list all = members_of(g, group);
+    append(g, &all, &way);
+    vec_push(&g->scratch, &all, sink);
+    if (!fits(g, &all))
+        return false;
+    set_members(g, group, &all, sink);
+    return true;
+}
+
+static bool all_elementwise(const grouper *g, uint32_t group)
+{
+    for (uint32_t i = 0; i < g->groups.data[group].nodes.len; i++)
+        if (!is_elementwise(node_at(g, g->groups.data[group].nodes.data[i])))
+            return false;
+    return true;
+}
+
+/* Only as the data of a reduction that reads each element a few times. */
+static bool feeds_reduction(const graph_node *tip, const graph_node *n)
+{
+    if (!(n->op->flags & OPF_STREAMS) || n->inputs[0] != tip->outputs[0])
+        return false;
+    for (uint32_t k = 1; k < n->n_inputs; k++)
+        if (n->inputs[k] == tip->outputs[0])
+            return false;
+    return true;
+}
+
+/* A group without anchor joins the group that all its uses lead to: as producer of a reduction, or beside the other
+ * operands of an element-wise node. */
+static void join(grouper *g, uint32_t group)
+{
+    uint32_t tip = g->groups.data[group].tip, sink = g->info[tip].post;
+    const graph_node *t = node_at(g, tip);
+    if (sink == NONE || g->info[sink].group == NONE || g->info[sink].group == group || g->groups.data[group].anchor)
+        return;
+    uint32_t host = g->info[sink].group;
+    const graph_node *s = node_at(g, sink);
+    bool producer = s == g->groups.data[host].anchor && s->op->cls == CLASS_REDUCTION && feeds_reduction(t, s);
+    bool operand = is_elementwise(s) && same_shape(t, s) && all_elementwise(g, group);
+    index_list way = {0};
+    if (!(producer || operand) || !between(g, tip, sink, &way) || (producer && way.len))
+        return;
+    index_list all = members_of(g, host);
+    append(g, &all, &(index_list){g->groups.data[group].nodes.data, g->groups.data[group].nodes.len, 0});
+    for (uint32_t i = 0; i < way.len; i++) {
+        if (g->info[way.data[i]].group == host)
+            continue;
+        if (!may_follow(g, way.data[i], t))
+            return;
+        vec_push(&g->scratch, &all, way.data[i]);
+    }
+    if (!fits(g, &all))
+        return;
+    set_members(g, host, &all, g->groups.data[host].tip);
+    g->groups.data[group].nodes.len = 0;
+}
+
+static uint32_t new_group(grouper *g, uint32_t i)
+{
+    fuse_group x = {.tip = i, .anchor = is_anchor(node_at(g, i)) ? node_at(g, i) : NULL};
+    vec_push(&g->scratch, &x.nodes, i);
+    g->info[i].group = g->groups.len;
+    vec_push(&g->scratch, &g->groups, x);
+    return g->groups.len - 1;
+}
+
+/* Anchors choose their consumers first; what is left over forms groups of its own or joins. */
+static void find_groups(grouper *g)
+{
+    bool fusing = g->c->opt_level > 0;
+    for (uint32_t i = 0; i < g->f->nodes.len && fusing; i++) {
+        if (g->info[i].group != NONE || !is_anchor(node_at(g, i)))
+            continue;
+        uint32_t group = new_group(g, i);
+        while (grow(g, group))
+            ;
+    }
+    for (uint32_t i = 0; i < g->f->nodes.len; i++) {
+        if (g->info[i].group != NONE || !is_kernel(node_at(g, i)))
+            continue;
+        uint32_t group = new_group(g, i);
+        if (!fusing || !(is_elementwise(node_at(g, i)) || is_mover(node_at(g, i))))
+            continue;
+        while (grow(g, group))
+            ;
+        join(g, group);
+    }
+}
+
+/* --- functions --------------------------------------------------------------------------------------------------------------- */
+
+/* A result that is a parameter, a constant, or a result already needs storage of its own. Its name goes to the copy. */
+static bool separate_results(graph_func *f)
+{
+    for (uint32_t i = 0; i < f->params.len; i++)
+        f->params.data[i]->mark = 0;
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
+            f->nodes.data[i]->outputs[k]->mark = 0;
+    for (uint32_t i = 0; i < f->results.len; i++) {
+        graph_value *v = f->results.data[i];
+        if (v->mark || !v->def || is_constant_node(v->def)) {
+            graph_value *copy = graph_emit(f, NULL, "copy", 1, &v, 0, NULL, v->def ? v->def->loc : src_loc_none());
+            if (!copy)
+                return false;
+            if (v->def && !v->mark) {
+                const char *name = copy->name;
+                copy->name = v->name;
+                v->name = name;
+            }
+            f->results.data[i] = copy;
+        }
+        v->mark = 1;
+        f->results.data[i]->mark = 1;
+    }
+    return true;
+}
+
+/* Marks: uses of values, with the top bit for results; positions of nodes. */
+static void mark(graph_func *f)
+{
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        f->nodes.data[i]->mark = i;
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
+            f->nodes.data[i]->outputs[k]->mark = 0;
+    }
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
+            if (f->nodes.data[i]->inputs[k])
+                f->nodes.data[i]->inputs[k]->mark++;
+    for (uint32_t i = 0; i < f->results.len; i++)
+        f->results.data[i]->mark |= IS_RESULT;
+}
+
+/* Constants that went into the primitives have no use left. */
+static void drop_constants(graph_func *f)
+{
+    mark(f);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        if (!is_constant_node(f->nodes.data[i]) || f->nodes.data[i]->outputs[0]->mark)
+            f->nodes.data[kept++] = f->nodes.data[i];
+    f->nodes.len = kept;
+}
+
+static void outline_groups(grouper *g)
+{
+    VEC(graph_node *) list = {0};
+    graph_func *f = g->f;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        uint32_t group = g->info[i].group;
+        if (group == NONE)
+            vec_push(&g->c->mem, &list, f->nodes.data[i]);
+        else if (g->groups.data[group].tip == i)
+            vec_push(&g->c->mem, &list, fuse_outline(g->c, f, &g->groups.data[group]));
+    }
+    f->nodes.data = list.data;
+    f->nodes.len = list.len;
+    f->nodes.cap = list.cap;
+    drop_constants(f);
+}
+
+static bool fuse(compiler *c, graph_func *f)
+{
+    if (!separate_results(f))
+        return false;
+    grouper g = {.c = c, .f = f};
+    arena_init(&g.scratch);
+    mark(f);
+    g.info = arena_array(&g.scratch, node_info, f->nodes.len);
+    find_post_dominators(&g);
+    find_users(&g);
+    find_groups(&g);
+    outline_groups(&g);
+    arena_free(&g.scratch);
+    return true;
+}
+
+bool graph_pass_fuse(compiler *c, graph_module *m)
+{
+    uint32_t count = m->funcs.len; /* those that fusion adds are primitive */
+    for (uint32_t i = 0; i < count; i++)
+        if (!graph_is_primitive(m->funcs.data[i]) && !fuse(c, m->funcs.data[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Constant weights in the order in which vector kernels read them: blocks of one vector of output channels last. The
+ * transform is an operator on a constant; the constant folder that runs next evaluates it. Shapes, contracts:
+ * kernel_layout and weight_layout of nn.conv* and nn.matmul in graph_ops.def. */
+#include "graph/pass.h"
+#include "graph/pass/rewrite.h"
+#include "graph/ptr_map.h"
+#include "type/target.h"
+
+#include <string.h>
+
+typedef struct packer {
+    rewriter r;
+    uint32_t lanes;
+    arena scratch;
+    ptr_map packed; /* weights -> position in `list`: weights that several nodes share are packed once */
+    VEC(graph_value *) list;
+} packer;
+
+/* Weights worth packing: f32, static, dense (a splat is a literal in the kernel and needs no memory), at least half a
+ * vector of output channels. */
+static const tensor_data *weights_of(const packer *p, const graph_node *n)
+{
+    const tensor_data *w = graph_constant(n->inputs[1]);
+    return w && w->kind == TENSOR_DENSE && w->dt == DT_F32 && w->count > 0 && p->lanes > 1 ? w : NULL;
+}
+
+static graph_value *transform(packer *p, graph_node *n, const char *src, const char *dst)
+{
+    graph_value *w = n->inputs[1];
+    uint32_t at = 0;
+    if (ptr_map_get(&p->packed, w, &at) && strcmp(graph_attr_string(p->list.data[at]->def, "dst_layout"), dst) == 0 &&
+        strcmp(graph_attr_string(p->list.data[at]->def, "src_layout"), src) == 0)
+        return p->list.data[at];
+    compiler *c = p->r.c;
+    attr attrs[2] = {attr_string(c, "src_layout", src), attr_string(c, "dst_layout", dst)};
+    graph_value *v = rewrite_emit(&p->r, "layout_transform", 1, &w, 2, attrs, n->loc);
+    if (!v)
+        return NULL;
+    ptr_map_set(&p->packed, w, p->list.len);
+    vec_push(&p->scratch, &p->list, v);
+    return v;
+}
+
+static void pack_conv(packer *p, graph_node *n)
+{
+    compiler *c = p->r.c;
+    const tensor_data *w = weights_of(p, n);
+    const char *layout = graph_attr_string(n, "kernel_layout");
+    if (!w || (w->rank != 3 && w->rank != 4) || strcmp(layout, "OIHW") != 0)
+        return;
+    int64_t groups = graph_attr_int(n, "groups"), channels = w->dims[0], lanes = p->lanes;
+    bool depthwise = groups > 1 && w->dims[1] == 1;
+    bool blocks_in_groups = groups == 1 || (groups <= 8 && channels / groups % lanes == 0);
+    if (depthwise || !blocks_in_groups || channels * 2 < lanes)
+        return;
+    const char *plain = w->rank == 3 ? "OIW" : "OIHW";
+    const char *packed = arena_printf(&c->mem, "%s%uo", plain, p->lanes);
+    graph_value *v = transform(p, n, plain, packed);
+    if (!v)
+        return;
+    n->inputs[1] = v;
+    graph_set_attr(p->r.f, n, attr_string(c, "kernel_layout", packed));
+    graph_set_attr(p->r.f, n, attr_int(c, "channels", channels));
+}
+
+static void pack_matmul(packer *p, graph_node *n)
+{
+    compiler *c = p->r.c;
+    const tensor_data *w = weights_of(p, n);
+    bool transposed = graph_attr_int(n, "transpose_b") != 0;
+    if (!w || w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0)
+        return;
+    int64_t units = w->dims[transposed ? 0 : 1];
+    if (units * 2 < (int64_t)p->lanes)
+        return;
+    const char *packed = arena_printf(&c->mem, "KN%un", p->lanes);
+    graph_value *v = transform(p, n, transposed ? "NK" : "KN", packed);
+    if (!v)
+        return;
+    n->inputs[1] = v;
+    graph_set_attr(p->r.f, n, attr_int(c, "transpose_b", 0));
+    graph_set_attr(p->r.f, n, attr_string(c, "weight_layout", packed));
+    graph_set_attr(p->r.f, n, attr_int(c, "units", units));
+}
+
+static bool run(compiler *c, graph_func *f, uint32_t lanes)
+{
+    packer p = {.lanes = lanes};
+    arena_init(&p.scratch);
+    ptr_map_init(&p.packed, &p.scratch);
+    rewrite_begin(&p.r, c, f);
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        graph_node *n = f->nodes.data[i];
+        if (strcmp(n->op->name, "nn.conv2d") == 0 || strcmp(n->op->name, "nn.conv1d") == 0)
+            pack_conv(&p, n);
+        else if (strcmp(n->op->name, "nn.matmul") == 0)
+            pack_matmul(&p, n);
+        rewrite_keep(&p.r, n);
+    }
+    rewrite_end(&p.r);
+    arena_free(&p.scratch);
+    return !p.r.failed;
+}
+
+bool graph_pass_pack(compiler *c, graph_module *m)
+{
+    uint32_t lanes = c->target ? c->target->vector_bytes / 4 : 0;
+    bool ok = true;
+    for (uint32_t i = 0; i < m->funcs.len && lanes > 1; i++)
+        if (!graph_is_primitive(m->funcs.data[i]))
+            ok &= run(c, m->funcs.data[i], lanes);
+    return ok;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forwarding of values and rebuilding of node lists. */
+#include "graph/pass/rewrite.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void clear(graph_value *v)
+{
+    v->mark = 0;
+    v->forward = NULL;
+}
+
+void rewrite_begin(rewriter *r, compiler *c, graph_func *f)
+{
+    *r = (rewriter){.c = c, .f = f};
+    for (uint32_t i = 0; i < f->params.len; i++)
+        clear(f->params.data[i]);
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
+            clear(f->nodes.data[i]->outputs[k]);
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
+            if (f->nodes.data[i]->inputs[k])
+                f->nodes.data[i]->inputs[k]->mark++;
+    for (uint32_t i = 0; i < f->results.len; i++)
+        f->results.data[i]->mark = (f->results.data[i]->mark + 1) | MARK_RESULT;
+}
+
+static graph_value *resolve(graph_value *v)
+{
+    graph_value *end = v;
+    while (end->forward)
+        end = end->forward;
+    while (v->forward) { /* later look-ups take one step */
+        graph_value *next = v->forward;
+        v->forward = end;
+        v = next;
+    }
+    return end;
+}
+
+void rewrite_operands(graph_node *n)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i])
+            n->inputs[i] = resolve(n->inputs[i]);
+}
+
+void rewrite_keep(rewriter *r, graph_node *n)
+{
+    vec_push(&r->c->mem, &r->nodes, n);
+}
+
+void rewrite_end(rewriter *r)
+{
+    graph_func *f = r->f;
+    for (uint32_t i = 0; i < f->results.len; i++)
+        f->results.data[i] = resolve(f->results.data[i]);
+    f->nodes.data = r->nodes.data;
+    f->nodes.len = r->nodes.len;
+    f->nodes.cap = r->nodes.cap;
+}
+
+bool rewrite_replace(rewriter *r, graph_value *from, graph_value *to)
+{
+    to = resolve(to);
+    assert(from != to && !from->forward);
+    bool is_result = from->mark & MARK_RESULT;
+    if (is_result && (!to->def || (to->mark & MARK_RESULT)))
+        return false;
+    if (is_result) {
+        const char *name = to->name;
+        to->name = from->name;
+        from->name = name;
+    }
+    from->forward = to;
+    to->mark = (to->mark + rewrite_uses(from)) | (is_result ? MARK_RESULT : 0);
+    r->changed = true;
+    return true;
+}
+
+uint32_t rewrite_uses(const graph_value *v)
+{
+    return v->mark & ~MARK_RESULT;
+}
+
+graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr, const attr *attrs,
+                          src_loc loc)
+{
+    const graph_op *row = graph_find_op(r->c, op);
+    assert(row);
+    graph_node *n = graph_new_node(r->f, row, n_in, in, n_attr, attrs, 1, NULL, loc);
+    if (!graph_infer_node(r->c, n)) {
+        r->failed = true;
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n_in; i++)
+        if (in[i])
+            in[i]->mark++;
+    rewrite_keep(r, n);
+    return n->outputs[0];
+}
+
+graph_value *rewrite_constant(rewriter *r, const tensor_data *t, const char *name, src_loc loc)
+{
+    attr value = attr_tensor(r->c, "value", t);
+    graph_node *n = graph_new_node(r->f, graph_find_op(r->c, "constant"), 0, NULL, 1, &value, 1, &name, loc);
+    n->outputs[0]->type = tensor_type(r->c, t);
+    rewrite_keep(r, n);
+    return n->outputs[0];
+}
+
+void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t)
+{
+    attr value = attr_tensor(c, "value", t);
+    assert(n->n_outputs == 1);
+    n->op = graph_find_op(c, "constant");
+    n->n_inputs = 0;
+    n->attrs = arena_copy(&c->mem, &value, sizeof value, _Alignof(attr));
+    n->n_attrs = 1;
+    n->outputs[0]->type = tensor_type(c, t);
+}
+
+bool rewrite_is_uniform(const tensor_data *t, double *out)
+{
+    if (!t || t->count == 0 || !dtype_usable(t->dt) || (t->kind == TENSOR_DENSE && t->count > 4096))
+        return false;
+    size_t one = dtype_bytes(t->dt);
+    for (int64_t i = 1; t->kind == TENSOR_DENSE && i < t->count; i++)
+        if (memcmp(tensor_element(t, 0), tensor_element(t, i), one) != 0)
+            return false;
+    if (out)
+        *out = tensor_get_f64(t, 0);
+    return true;
+}
+
+bool rewrite_is_op(const graph_value *v, const char *op)
+{
+    return v && v->def && strcmp(v->def->op->name, op) == 0;
+}

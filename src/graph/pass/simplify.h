@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules of the simplifier. A rule looks at a node and the nodes behind its operands; it returns the value that stands for
+ * the node's only result (made by nodes that it appended), or NULL for no change. The type must come out the same: the
+ * driver checks it, and drops the replacement otherwise. */
+#ifndef LATHE_GRAPH_PASS_SIMPLIFY_H
+#define LATHE_GRAPH_PASS_SIMPLIFY_H
+#include "graph/pass/rewrite.h"
+
+typedef graph_value *(*simplify_rule)(rewriter *r, graph_node *n);
+
+graph_value *simplify_batch_norm(rewriter *r, graph_node *n);
+graph_value *simplify_conv_pad(rewriter *r, graph_node *n);
+graph_value *simplify_avg_pool_pad(rewriter *r, graph_node *n);
+graph_value *simplify_max_pool_pad(rewriter *r, graph_node *n);
+#endif
