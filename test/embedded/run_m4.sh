@@ -24,15 +24,34 @@ mkdir -p "$build" || exit 1
 cpu=(-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard)
 flags=(-std=gnu99 "${OPT:--O2}" -ffunction-sections -fdata-sections -ffp-contract=fast -DTVMRT_NUM_WORKERS=0
     -DTVMRT_LOG_CAPACITY=8 "-I$package/src" "-I$package/include")
+
+# The run functions of the package's modules, wrapped by the linker so that the count is of the run alone.
+wrap=()
+echo '#include <stdint.h>
+extern uint64_t board_instructions(void);
+extern void board_set_count(uint64_t);
+#define WRAP(run) extern int32_t __real_##run(void *, void *, void *); int32_t __wrap_##run(void *, void *, void *); \
+int32_t __wrap_##run(void *a, void *b, void *c) { uint64_t start = board_instructions(); \
+int32_t status = __real_##run(a, b, c); board_set_count(board_instructions() - start); return status; }' > "$build/count.c"
+for header in "$package"/include/tvmgen_*.h; do
+    name=$(basename "$header" .h)
+    case $name in *_instance) continue ;; esac
+    for run in "${name}_run" "${name}_run_instance"; do
+        grep -qw "$run" "$header" || continue
+        wrap+=("-Wl,--wrap=$run")
+        echo "WRAP($run)" >> "$build/count.c"
+    done
+done
+
 objects=() model=()
-for source in "$package"/src/*.c "$here/startup_mps2.c"; do
+for source in "$package"/src/*.c "$here/startup_mps2.c" "$build/count.c"; do
     object=$build/$(basename "$source" .c).o
     arm-none-eabi-gcc "${cpu[@]}" "${flags[@]}" -c "$source" -o "$object" || exit 1
     objects+=("$object")
-    case $source in */main.c | */startup_mps2.c) ;; *) model+=("$object") ;; esac
+    case $source in */main.c | */startup_mps2.c | */count.c) ;; *) model+=("$object") ;; esac
 done
 arm-none-eabi-gcc "${cpu[@]}" -T "$here/mps2.ld" -nostartfiles --specs=nano.specs --specs=nosys.specs -u _printf_float \
-    -Wl,--gc-sections -Wl,--no-warnings "${objects[@]}" -lm -o "$build/image.elf" 2> "$build/link.log" ||
+    -Wl,--gc-sections -Wl,--no-warnings "${wrap[@]}" "${objects[@]}" -lm -o "$build/image.elf" 2> "$build/link.log" ||
     { cat "$build/link.log" >&2; exit 1; }
 
 timeout "${QEMU_TIMEOUT:-300}" qemu-system-arm -M "${MACHINE:-mps2-an386}" -display none -serial null -monitor none \

@@ -8,6 +8,7 @@ extern uint32_t __stack_top, __data_load, __data_start, __data_end, __bss_start,
 extern int main(void);
 
 uint64_t board_instructions(void);
+void board_set_count(uint64_t instructions);
 void reset_handler(void);
 void fault_handler(void);
 void systick_handler(void);
@@ -82,6 +83,27 @@ uint64_t board_instructions(void)
     return ((uint64_t)wraps * 0x1000000u + (value == 0 ? 0 : 0x1000000u - value)) * 40u;
 }
 
+static uint64_t counted; /* of the last run; 0: none */
+
+void board_set_count(uint64_t instructions)
+{
+    counted = instructions;
+}
+
+static void print_count(void)
+{
+    char text[] = "instructions                     \n";
+    uint64_t rest = counted;
+    size_t at = sizeof text - 2;
+
+    if (counted == 0)
+        return;
+    for (; rest > 0; rest /= 10)
+        text[--at] = (char)('0' + rest % 10);
+    _write(1, text, 13);
+    _write(1, text + at, (int)(sizeof text - 1 - at));
+}
+
 void fault_handler(void)
 {
     static const char text[] = "fault\n";
@@ -93,6 +115,7 @@ void fault_handler(void)
 void reset_handler(void)
 {
     uint32_t *from = &__data_load, *to;
+    int status;
 
     COPROCESSOR_ACCESS |= 0xFu << 20;
     __asm__ volatile("dsb\n\tisb");
@@ -105,7 +128,9 @@ void reset_handler(void)
     SYSTICK_CONTROL = 7; /* core clock, interrupt, on */
     while (SYSTICK_VALUE == 0)
         ; /* the first reload comes with the next tick */
-    _exit(main());
+    status = main();
+    print_count();
+    _exit(status);
 }
 
 typedef void (*vector)(void);

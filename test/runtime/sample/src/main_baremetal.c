@@ -169,33 +169,22 @@ static void print_tensor(const struct tensor *t)
     printf("\n");
 }
 
-/* Instructions (or ticks) since some moment; a board that can count defines its own. */
-__attribute__((weak)) uint64_t board_instructions(void)
-{
-    return 0;
-}
-
 int main(void)
 {
     struct tvmgen_default_inputs in = {input_0};
     struct tvmgen_default_outputs out = {output_0};
-    uint64_t start, end;
     int32_t status;
     size_t i, k;
 
     for (i = 0; i < NUM_INPUTS; i++)
         for (k = 0; k < element_count(&inputs[i]); k++)
             fill_element(&inputs[i], k);
-    start = board_instructions();
     status = tvmgen_default_run(&in, &out);
-    end = board_instructions();
     if (status != 0) {
         printf("default: %s\n", tvmrt_status_text(status));
         return 1;
     }
     for (i = 0; i < NUM_OUTPUTS; i++)
         print_tensor(&outputs[i]);
-    if (end != start)
-        printf("instructions %lu\n", (unsigned long)(end - start));
     return 0;
 }
