@@ -32,7 +32,8 @@ extern uint64_t board_instructions(void);
 extern void board_set_count(uint64_t);
 #define WRAP(run) extern int32_t __real_##run(void *, void *, void *); int32_t __wrap_##run(void *, void *, void *); \
 int32_t __wrap_##run(void *a, void *b, void *c) { uint64_t start = board_instructions(); \
-int32_t status = __real_##run(a, b, c); board_set_count(board_instructions() - start); return status; }' > "$build/count.c"
+int32_t status = __real_##run(a, b, c); board_set_count(board_instructions() - start); \
+return status; }' > "$build/count.c"
 for header in "$package"/include/tvmgen_*.h; do
     name=$(basename "$header" .h)
     case $name in *_instance) continue ;; esac
