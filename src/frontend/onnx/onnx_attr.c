@@ -142,7 +142,11 @@ bool onnx_attr_convert(onnx_node *n, const char *from, const char *to, attr_kind
     case ATTR_INT: *out = attr_int(n->c, to, onnx_attr_int(n, from, 0)); break;
     case ATTR_FLOAT: *out = attr_float(n->c, to, onnx_attr_float(n, from, 0)); break;
     case ATTR_STRING: *out = attr_string(n->c, to, onnx_attr_string(n, from, "")); break;
-    case ATTR_DTYPE: *out = attr_dtype(n->c, to, onnx_attr_dtype(n, from, DT_NONE)); break;
+    case ATTR_DTYPE:
+        if (a->pb->type != AT_NONE && a->pb->i == 0)
+            return false; /* UNDEFINED, written out: the operator's default */
+        *out = attr_dtype(n->c, to, onnx_attr_dtype(n, from, DT_NONE));
+        break;
     case ATTR_INTS:
     case ATTR_FLOATS:
     case ATTR_STRINGS: *out = convert_list(n, a->pb, from, to, kind); break;

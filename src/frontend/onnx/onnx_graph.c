@@ -32,10 +32,20 @@ void onnx_define(onnx_env *env, const char *name, graph_value *v)
     onnx_map_set(&env->im->c->mem, &env->scope->values, name, v);
 }
 
+/* A name from inside a body, changed where the main graph has it too. */
+static const char *clear_of_main(const onnx_env *env, const char *name)
+{
+    while (!env->scope->top && *name && onnx_map_get(&env->im->reserved, name))
+        name = intern(env->im->c->names, arena_printf(&env->im->c->mem, "%s_", name));
+    return name;
+}
+
 static graph_value *make_initializer(onnx_env *env, const char *name, const pb_tensor *pb)
 {
     const tensor_data *t = onnx_tensor_read(env->im, pb, env->frame ? env->frame->loc : onnx_loc(env->im));
-    graph_value *v = t ? graph_add_constant(env->f, t, name, onnx_loc(env->im)) : &env->im->poison;
+    graph_value *v = &env->im->poison;
+    if (t)
+        v = graph_add_constant(env->f, t, clear_of_main(env, name), onnx_loc(env->im));
     onnx_define(env, name, v);
     return v;
 }
@@ -282,9 +292,7 @@ static void name_outputs(onnx_node *n)
     for (uint32_t i = 0; i < n->n_out; i++) {
         const char *name = onnx_name(n->im, n->pb->output.data[i]);
         const char *renamed = onnx_map_get(&n->env->scope->renamed, name);
-        while (!n->env->top && !renamed && *name && onnx_map_get(&n->im->reserved, name))
-            name = intern(n->c->names, arena_printf(&n->c->mem, "%s_", name));
-        n->out_names[i] = renamed ? renamed : *name ? name : NULL;
+        n->out_names[i] = renamed ? renamed : *name ? clear_of_main(n->env, name) : NULL;
     }
 }
 

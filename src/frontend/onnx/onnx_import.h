@@ -9,8 +9,8 @@
 
 #define ONNX_MIN_IR      3
 #define ONNX_MAX_OPSET   27
-#define ONNX_MAX_NODES   500000u  /* after inlining: a model of nested functions may not grow without end */
-#define ONNX_MAX_NESTING 64u      /* function calls and branches inside one another */
+#define ONNX_MAX_NODES   500000u /* after inlining: a model of nested functions may not grow without end */
+#define ONNX_MAX_NESTING 64u     /* function calls and branches inside one another */
 
 /* --- names (onnx_scope.c) ------------------------------------------------------------------------------------------
  */
@@ -32,6 +32,7 @@ typedef struct onnx_scope {
     onnx_map hints;        /* pb_type *: the shape is known from a result further on, the element type is not */
     onnx_map renamed;      /* result of an inlined body -> its name in the IR */
     struct onnx_scope *parent;
+    bool top; /* the main graph: its names are kept */
 } onnx_scope;
 
 typedef struct onnx_opset {
@@ -99,7 +100,6 @@ typedef struct onnx_env {
     graph_func *f;
     onnx_scope *scope;
     const onnx_frame *frame; /* NULL outside functions */
-    bool top;                /* the main graph: its names are kept */
 } onnx_env;
 
 /* --- the node at hand -----------------------------------------------------------------------------------------------

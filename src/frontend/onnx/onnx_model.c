@@ -153,9 +153,9 @@ bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *
     if (!check_versions(&im) || !onnx_type_fix(&im, model->graph))
         return false;
     const pb_graph *g = model->graph;
-    onnx_scope scope = {0};
+    onnx_scope scope = {.top = true};
     im.module = graph_module_new(c);
-    onnx_env env = {.im = &im, .f = graph_func_new(im.module, "main"), .scope = &scope, .top = true};
+    onnx_env env = {.im = &im, .f = graph_func_new(im.module, "main"), .scope = &scope};
     reserve_names(&im, g);
     bool ok = onnx_import_names(&env, g);
     ok &= add_inputs(&env, g);

@@ -91,7 +91,7 @@ static const tensor_data *fourier_matrix(onnx_node *n, const fourier *f)
 }
 
 /* The axis goes in front of the last one, the two become one, and after the product everything goes back. */
-static bool transform(onnx_node *n, const fourier *f)
+static graph_value *transform(onnx_node *n, const fourier *f)
 {
     graph_value *x = onnx_in(n, 0), *matrix = onnx_constant(n, fourier_matrix(n, f));
     int64_t perm[TYPE_MAX_RANK];
@@ -114,34 +114,50 @@ static bool transform(onnx_node *n, const fourier *f)
     x = onnx_reshape(n, x, f->rank, d);
     for (uint32_t i = 0, from = 0; i < last; i++)
         perm[i] = i == f->axis ? (int64_t)last - 1 : (int64_t)from++;
-    return onnx_alias(n, 0, move ? onnx_transpose(n, x, f->rank, perm) : x);
+    return move ? onnx_transpose(n, x, f->rank, perm) : x;
+}
+
+/* Everything but the axis; length 0: the axis decides. */
+static bool read_fourier(onnx_node *n, fourier *f)
+{
+    graph_value *x = onnx_in(n, 0);
+    int64_t given[2 * TYPE_MAX_RANK] = {0};
+    uint32_t count = 0;
+    *f = (fourier){.rank = onnx_rank(x), .dt = onnx_dtype(x)};
+    f->inverse = onnx_attr_int(n, "inverse", 0) != 0;
+    f->onesided = onnx_attr_int(n, "onesided", 0) != 0;
+    if (f->rank < 2 || f->rank > TYPE_MAX_RANK)
+        return onnx_fail(n, DIAG_TYPE, "the signal needs two dimensions at least");
+    f->parts_in = onnx_static_dim(n, x, f->rank - 1);
+    f->parts_out = f->inverse && f->onesided ? 1 : 2;
+    if (f->parts_in < 1 || f->parts_in > 2)
+        return onnx_fail(n, DIAG_TYPE, "the last axis must hold one or two parts");
+    if (onnx_in(n, 1) && onnx_need_ints(n, onnx_in(n, 1), "dft_length", given, &count) && (count != 1 || given[0] < 1))
+        return onnx_fail(n, DIAG_TYPE, "dft_length must be one number above zero");
+    f->length = given[0];
+    return !n->failed;
+}
+
+/* The extents that follow from the axis; without a message when there is no such transform. */
+static bool set_axis(onnx_node *n, fourier *f, uint32_t axis)
+{
+    f->axis = axis;
+    f->in = onnx_static_dim(n, onnx_in(n, 0), axis);
+    if (f->length == 0)
+        f->length = f->inverse && f->onesided ? 2 * (f->in - 1) : f->in;
+    f->out = f->onesided && !f->inverse ? f->length / 2 + 1 : f->length;
+    return !n->failed && axis + 1 < f->rank && f->length > 0 && f->length <= INT32_MAX;
 }
 
 static bool dft(onnx_node *n, int64_t axis)
 {
-    graph_value *x = onnx_in(n, 0);
-    int64_t given[2 * TYPE_MAX_RANK];
-    uint32_t count = 0;
-    fourier f = {.inverse = onnx_attr_int(n, "inverse", 0) != 0,
-                 .onesided = onnx_attr_int(n, "onesided", 0) != 0,
-                 .rank = onnx_rank(x),
-                 .dt = onnx_dtype(x)};
-    if (f.rank < 2 || f.rank > TYPE_MAX_RANK)
-        return onnx_fail(n, DIAG_TYPE, "the signal needs two dimensions at least");
-    f.axis = onnx_axis(n, axis, f.rank);
-    f.parts_in = onnx_static_dim(n, x, f.rank - 1);
-    f.in = onnx_static_dim(n, x, f.axis);
-    bool real = f.inverse && f.onesided;
-    f.length = real ? 2 * (f.in - 1) : f.in;
-    if (onnx_in(n, 1) && onnx_need_ints(n, onnx_in(n, 1), "dft_length", given, &count) && count == 1)
-        f.length = given[0];
-    if (n->failed)
+    fourier f;
+    if (!read_fourier(n, &f))
         return false;
-    if (f.axis + 1 == f.rank || f.parts_in < 1 || f.parts_in > 2 || f.length < 1 || f.length > INT32_MAX)
-        return onnx_fail(n, DIAG_TYPE, "the last axis must hold one or two parts, and the transform must not be empty");
-    f.out = f.onesided && !f.inverse ? f.length / 2 + 1 : f.length;
-    f.parts_out = real ? 1 : 2;
-    return transform(n, &f);
+    uint32_t at = onnx_axis(n, axis, f.rank);
+    if (!n->failed && !set_axis(n, &f, at))
+        return onnx_fail(n, DIAG_TYPE, "no transform of %lld points along axis %u", (long long)f.in, at);
+    return !n->failed && onnx_alias(n, 0, transform(n, &f));
 }
 
 bool onnx_op_dft_17(onnx_node *n)
@@ -149,11 +165,38 @@ bool onnx_op_dft_17(onnx_node *n)
     return dft(n, onnx_attr_int(n, "axis", 1));
 }
 
+/* An axis that is known only at run time: those that give the declared shape are all computed, and the operand chooses.
+ */
+static bool dft_by_operand(onnx_node *n)
+{
+    const type *want = onnx_declared(n, 0);
+    graph_value *y = NULL, *axis = onnx_cast(n, onnx_in(n, 2), DT_I64);
+    fourier all;
+    if (!want || !read_fourier(n, &all) || (uint32_t)want->shape.rank != all.rank)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "an axis that is not constant needs a declared result");
+    axis = onnx_reshape_ints(n, axis, 0, NULL);
+    for (uint32_t i = 0; i + 1 < all.rank; i++) {
+        fourier f = all;
+        bool fits = set_axis(n, &f, i) && dim_is(want->shape.dims[i], f.out);
+        for (uint32_t k = 0; k + 1 < all.rank && !n->failed; k++)
+            fits = fits && (k == i || dim_equal(want->shape.dims[k], onnx_dim(n, onnx_in(n, 0), k)));
+        graph_value *v = fits ? transform(n, &f) : NULL;
+        if (y && v) {
+            graph_value *front = onnx_binary(n, "equal", axis, onnx_const_int(n, DT_I64, i));
+            graph_value *back =
+                onnx_binary(n, "equal", axis, onnx_const_int(n, DT_I64, (int64_t)i - (int64_t)all.rank));
+            v = onnx_where(n, onnx_binary(n, "logical_or", front, back), v, y);
+        }
+        y = v ? v : y;
+    }
+    return y ? onnx_alias(n, 0, y) : onnx_fail(n, DIAG_TYPE, "no axis gives the declared shape");
+}
+
 bool onnx_op_dft(onnx_node *n)
 {
     int64_t axis[2 * TYPE_MAX_RANK] = {-2};
     uint32_t count = 1;
-    if (onnx_in(n, 2) && !onnx_need_ints(n, onnx_in(n, 2), "axis", axis, &count))
-        return false;
+    if (onnx_in(n, 2) && !onnx_ints_of(onnx_in(n, 2), axis, &count))
+        return dft_by_operand(n);
     return dft(n, axis[0]);
 }
