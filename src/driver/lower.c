@@ -55,12 +55,53 @@ static bool check_values(lowering *l)
     return ok;
 }
 
-static bool is_view(const graph_node *n) { return n && (n->op->flags & OPF_VIEW) && n->n_inputs > 0 && n->inputs[0]; }
+static graph_func *callee_of(const graph_node *n)
+{
+    const attr *a = strcmp(n->op->name, "call") == 0 ? graph_attr(n, "callee") : NULL;
+    return a ? a->u.func : NULL;
+}
+
+/* The only computing node of n, when n is a call of a primitive with one, or is no call. */
+static const graph_node *sole_node(const graph_node *n)
+{
+    const graph_func *f = callee_of(n);
+    const graph_node *found = NULL;
+    if (!f)
+        return n;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        if (strcmp(f->nodes.data[i]->op->name, "constant") == 0)
+            continue;
+        if (found)
+            return NULL;
+        found = f->nodes.data[i];
+    }
+    return found;
+}
+
+static graph_value *operand_outside(const graph_node *call, const graph_node *inner, uint32_t i)
+{
+    const graph_func *f = callee_of(call);
+    if (!f)
+        return inner->inputs[i];
+    for (uint32_t k = 0; k < f->params.len; k++)
+        if (f->params.data[k] == inner->inputs[i])
+            return call->inputs[k];
+    return NULL;
+}
+
+/* What n only gives another shape; NULL: n computes. */
+static graph_value *viewed(const graph_node *n)
+{
+    const graph_node *inner = n ? sole_node(n) : NULL;
+    if (!inner || !(inner->op->flags & OPF_VIEW) || inner->n_inputs == 0 || n->n_outputs != 1)
+        return NULL;
+    return operand_outside(n, inner, 0);
+}
 
 static const graph_value *base_of(const graph_value *v)
 {
-    while (is_view(v->def))
-        v = v->def->inputs[0];
+    while (viewed(v->def))
+        v = viewed(v->def);
     return v;
 }
 
@@ -179,47 +220,14 @@ static void need(lowering *l, graph_value *v)
 
 static void add_view(lowering *l, graph_node *n)
 {
-    need(l, n->inputs[0]);
-    uint32_t v = add_value(l, n->outputs[0], STORE_WORKSPACE, 0), parent = index_of(n->inputs[0]);
+    graph_value *from = viewed(n);
+    need(l, from);
+    uint32_t v = add_value(l, n->outputs[0], STORE_WORKSPACE, 0), parent = index_of(from);
     l->p->values.data[v].storage = l->p->values.data[parent].storage;
     l->p->values.data[v].parent = (int32_t)parent;
 }
 
 /* --- concatenation in place ----------------------------------------------------------------------------------------------- */
-
-static graph_func *callee_of(const graph_node *n)
-{
-    const attr *a = strcmp(n->op->name, "call") == 0 ? graph_attr(n, "callee") : NULL;
-    return a ? a->u.func : NULL;
-}
-
-/* The only computing node of n, when n is a call of a primitive with one, or is no call. */
-static const graph_node *sole_node(const graph_node *n)
-{
-    const graph_func *f = callee_of(n);
-    const graph_node *found = NULL;
-    if (!f)
-        return n;
-    for (uint32_t i = 0; i < f->nodes.len; i++) {
-        if (strcmp(f->nodes.data[i]->op->name, "constant") == 0)
-            continue;
-        if (found)
-            return NULL;
-        found = f->nodes.data[i];
-    }
-    return found;
-}
-
-static graph_value *operand_outside(const graph_node *call, const graph_node *inner, uint32_t i)
-{
-    const graph_func *f = callee_of(call);
-    if (!f)
-        return inner->inputs[i];
-    for (uint32_t k = 0; k < f->params.len; k++)
-        if (f->params.data[k] == inner->inputs[i])
-            return call->inputs[k];
-    return NULL;
-}
 
 static bool outer_is_one(const graph_node *concat)
 {
@@ -421,7 +429,7 @@ static bool add_node(lowering *l, graph_node *n)
 {
     if (strcmp(n->op->name, "constant") == 0)
         return true;
-    if (is_view(n)) {
+    if (viewed(n)) {
         add_view(l, n);
         return true;
     }

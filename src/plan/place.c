@@ -72,7 +72,8 @@ static place_key key_of(const plan_blocks *b, uint32_t heuristic, uint32_t i)
     const plan_block *block = &b->data[i];
     uint64_t life = block->last - block->first + 1;
     switch (heuristic) {
-    case 0: return (place_key){block->bytes, life, i};
+    case 0: return (place_key){block->bytes, UINT32_MAX - block->first, i};
+    case 5: return (place_key){block->bytes, life, i};
     case 1: return (place_key){life, block->bytes, i};
     case 2: return (place_key){conflict_bytes(b, i), block->bytes, i};
     case 3: return (place_key){UINT32_MAX - block->first, block->bytes, i};
@@ -80,7 +81,7 @@ static place_key key_of(const plan_blocks *b, uint32_t heuristic, uint32_t i)
     }
 }
 
-static const char *const heuristics[] = {"size", "lifetime", "conflict", "start", "area"};
+static const char *const heuristics[] = {"size", "lifetime", "conflict", "start", "area", "size-lifetime"};
 #define HEURISTICS (sizeof heuristics / sizeof *heuristics)
 
 static uint32_t next_random(uint32_t *state)
