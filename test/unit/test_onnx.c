@@ -390,6 +390,11 @@ static void test_bad_graphs(void **state)
     put_value(&g, 11, "x", 1, two);
     put_node(&g, "Add", "x", "x", "y");
     refuse_model(&g, "the model has no outputs");
+    bytes dumb = {0};
+    put_text(&dumb, 4, "Constant");
+    g = add_graph();
+    put_msg(&g, 1, &dumb);
+    refuse_model(&g, "node 1 (Constant): the node has no results");
 }
 
 /* Nodes out of order are put in order. */

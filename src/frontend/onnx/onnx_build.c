@@ -233,7 +233,9 @@ static graph_node *add_node(onnx_node *n, onnx_args a, uint32_t n_out, const cha
     while (!n->failed && a.n_in > 0 && !a.in[a.n_in - 1])
         a.n_in--; /* optional operands at the end */
     const graph_op *op = n->failed ? NULL : check_args(n, &a);
-    if (!op)
+    if (op && (n_out < (uint32_t)op->min_out || (op->max_out >= 0 && n_out > (uint32_t)op->max_out)))
+        onnx_fail(n, DIAG_FORMAT, "%u results do not fit this operator", n_out);
+    if (!op || n->failed)
         return NULL;
     graph_node *g = graph_add_node(n->f, op, a.n_in, a.in, a.n_attrs, a.attrs, n_out, names, n->loc);
     for (uint32_t i = 0; first >= 0 && i < n_out; i++) {
@@ -306,8 +308,7 @@ bool onnx_result_constant(onnx_node *n, uint32_t i, const tensor_data *t)
 {
     if (n->failed || !t)
         return false;
-    n->out[i] = graph_add_constant(n->f, t, result_name(n, i), n->loc);
-    return true;
+    return i >= n->n_out || onnx_alias(n, i, graph_add_constant(n->f, t, result_name(n, i), n->loc));
 }
 
 bool onnx_settle_result(onnx_node *n, uint32_t i)

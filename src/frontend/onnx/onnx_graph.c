@@ -330,6 +330,8 @@ static void note_missing(onnx_node *n, const char *domain, const char *op)
 static bool run_import(onnx_node *n, const char *domain, const char *op)
 {
     const pb_function *fn = onnx_find_function(n->im, domain, n->pb);
+    if (n->n_out == 0)
+        return onnx_fail(n, DIAG_FORMAT, "the node has no results");
     n->version = onnx_opset_version(n->env, domain);
     if (!fn && n->version == 0)
         return onnx_fail(n, DIAG_FORMAT, "the model imports no operator set '%s'", *domain ? domain : "ai.onnx");
