@@ -90,18 +90,69 @@ static void weigh(const plan_facts *f, candidate *x)
     x->bytes = place_blocks(f->a, &x->blocks, &x->heuristic);
 }
 
+static uint64_t bytes_in_layer(const plan_blocks *b, uint32_t layer)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < b->n; i++)
+        sum += b->data[i].first <= layer && layer <= b->data[i].last ? b->data[i].bytes : 0;
+    return sum;
+}
+
+static uint64_t scratch_per_part(const plan_op *o)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < o->n_scratch; k++) {
+        int64_t count = tir_buffer_count(o->scratch[k].buffer);
+        sum += o->scratch[k].per_part && count > 0 ? (uint64_t)count * dtype_bytes(o->scratch[k].buffer->dt) : 0;
+    }
+    return sum;
+}
+
+/* Every part of an operator may need scratch of its own: fewer parts where that is what lifts a layer above the limit. */
+static void spare_scratch(const plan_facts *f, const uint32_t *layer, uint64_t limit)
+{
+    for (;;) {
+        arena_mark mark = arena_get_mark(f->a);
+        plan_blocks b;
+        plan_op *worst = NULL;
+        blocks_make(f, layer, true, &b);
+        for (uint32_t op = 0; op < f->n_ops && b.peak > limit; op++) {
+            plan_op *o = &f->p->ops.data[op];
+            uint64_t each = scratch_per_part(o);
+            if (each > 0 && o->parts > 1 && bytes_in_layer(&b, layer[op]) > limit &&
+                (!worst || each * o->parts > scratch_per_part(worst) * worst->parts))
+                worst = o;
+        }
+        arena_reset(f->a, mark);
+        if (!worst)
+            return;
+        worst->parts--;
+    }
+}
+
+/* Without scratch. */
+static uint64_t soonest_peak(const plan_facts *f, const uint32_t *layer)
+{
+    plan_blocks b;
+    blocks_make(f, layer, false, &b);
+    return b.peak;
+}
+
 /* The widest layering when it costs at most a tenth more than the bound; else the smallest one found. */
 static candidate choose(const plan_facts *f, uint64_t bound)
 {
     candidate best = {.layer = arena_array(f->a, uint32_t, f->n_ops), .order = "soonest"};
-    layer_soonest(f, best.layer);
-    weigh(f, &best);
     uint64_t fine = bound + bound / 10;
+    layer_soonest(f, best.layer);
+    if (soonest_peak(f, best.layer) <= fine) /* only scratch is too much, if anything */
+        spare_scratch(f, best.layer, fine);
+    weigh(f, &best);
     uint32_t *order = arena_array(f->a, uint32_t, f->n_ops);
     for (uint32_t i = 0; i < order_count() && best.bytes > fine; i++) {
         candidate next = {.layer = arena_array(f->a, uint32_t, f->n_ops), .order = order_name(i)};
         order_make(f, i, order);
         layer_bounded(f, order, bound, next.layer);
+        spare_scratch(f, next.layer, fine);
         weigh(f, &next);
         if (next.bytes < best.bytes)
             best = next;
