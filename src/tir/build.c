@@ -183,7 +183,7 @@ static tir_expr_ref identity_logic(tir_op op, tir_expr_ref a, tir_expr_ref b)
         return a;
     if (tir_is_const(a, is_and ? 0 : 1))
         return a;
-    return NULL;
+    return tir_is_const(b, is_and ? 0 : 1) && !tir_has_extern(a) ? b : NULL;
 }
 
 /* Sums and multiples of ramps stay ramps, so that the index of a vector access shows its base and stride. */

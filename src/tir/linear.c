@@ -9,13 +9,13 @@
 
 /* --- order ------------------------------------------------------------------------------------------------------------ */
 
-/* Place of a variable: outer loops first, unknown variables before them by age. */
+/* Place of a variable: outer loops first, then unknown variables by age. */
 static int64_t var_rank(const tir_bounds *b, const tir_var *v)
 {
     for (uint32_t i = 0; i < b->vars.len; i++)
         if (b->vars.data[i].var == v)
             return (int64_t)i;
-    return (int64_t)v->id - ((int64_t)1 << 40);
+    return (int64_t)v->id + ((int64_t)1 << 40);
 }
 
 static int compare_i64(int64_t a, int64_t b) { return (a > b) - (a < b); }
