@@ -2,6 +2,8 @@
 /* Parsing by the tables of options.def: --name VALUE, --name=VALUE, -o VALUE, -O3, -- ends the options. */
 #include "cli.h"
 
+#include "driver/plugin.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -231,4 +233,12 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->workers = workers < 0 ? 0 : workers == 0 ? 1 : (uint32_t)workers;
     out->verify = true;
     return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) && read_bindings(x, OPT_DIM, &out->dims, &out->n_dims);
+}
+
+bool cli_load_ops(const cli *x, compiler *c)
+{
+    for (uint32_t i = 0; i < x->values[OPT_LOAD_OPS].len; i++)
+        if (!plugin_load_ops(c, x->values[OPT_LOAD_OPS].data[i]))
+            return false;
+    return true;
 }

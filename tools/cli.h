@@ -42,6 +42,8 @@ bool cli_real(const cli *x, cli_option o, double otherwise, double *out);
 /* The options that steer a compile; `native`: the default target is this machine. */
 bool cli_compile_options(const cli *x, bool native, compile_options *out);
 bool cli_usage_error(const cli *x, const char *hint, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Registers the operators of all --load-ops libraries into a context. */
+bool cli_load_ops(const cli *x, compiler *c);
 /* Exactly one argument, or an error that says what is expected. */
 const char *cli_model(const cli *x);
 

@@ -30,6 +30,8 @@ static int run_verb(cli *x, int argc, char **argv)
         help_verb(x->verb);
         return 0;
     }
+    if (!cli_load_ops(x, x->c))
+        return diags_exit_status(&x->c->diags);
     return verbs[x->verb].run(x);
 }
 

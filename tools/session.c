@@ -43,7 +43,7 @@ static bool shapes_from_data(session *s)
     compiler_setup(&probe);
     dim_binding *shapes = NULL;
     uint32_t n = s->options.n_shapes;
-    if (pipeline_load(&probe, s->path, &s->options, &m)) {
+    if (cli_load_ops(s->x, &probe) && pipeline_load(&probe, s->path, &s->options, &m)) {
         const graph_func *f = graph_module_find(m, "main");
         shapes = arena_array(&c->mem, dim_binding, n + (f ? f->params.len : 0) + 1u);
         memcpy(shapes, s->options.shapes, n * sizeof *shapes);
