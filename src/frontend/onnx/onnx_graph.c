@@ -337,6 +337,8 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
         return onnx_fail(n, DIAG_FORMAT, "the model imports no operator set '%s'", *domain ? domain : "ai.onnx");
     n->row = fn ? NULL : onnx_ops_find(domain, op, n->version);
     if (!fn && !n->row)
+        n->row = onnx_ops_find_registered(n->c, domain, op);
+    if (!fn && !n->row)
         note_missing(n, domain, op);
     if ((!fn && !n->row) || !read_inputs(n) || !read_attrs(n))
         return false;

@@ -140,6 +140,8 @@ typedef struct onnx_op {
 } onnx_op;
 
 const onnx_op *onnx_ops_find(const char *domain, const char *name, int64_t version); /* NULL: missing */
+/* An operator of a domain of the user's own: the registered row "domain.name", attributes by the same names. */
+const onnx_op *onnx_ops_find_registered(compiler *c, const char *domain, const char *name);
 /* Attributes of the node by a row's list ("a b", "ir<onnx") as the IR operator declares them; out holds op->n_attrs. */
 uint32_t onnx_row_attrs(onnx_node *n, const char *list, const graph_op *op, attr *out);
 void onnx_ops_print(writer *w); /* Markdown table of what is read */

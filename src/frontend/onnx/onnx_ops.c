@@ -23,6 +23,20 @@ const onnx_op *onnx_ops_find(const char *domain, const char *name, int64_t versi
     return NULL;
 }
 
+const onnx_op *onnx_ops_find_registered(compiler *c, const char *domain, const char *name)
+{
+    const graph_op *op = *domain ? graph_find_op(c, arena_printf(&c->mem, "%s.%s", domain, name)) : NULL;
+    if (!op)
+        return NULL;
+    writer attrs;
+    writer_init(&attrs, &c->mem);
+    for (uint32_t i = 0; i < op->n_attrs; i++)
+        w_fmt(&attrs, "%s%s", i ? " " : "", op->attrs[i].name);
+    onnx_op *row = arena_new(&c->mem, onnx_op);
+    *row = (onnx_op){domain, name, 1, 0, onnx_op_direct, op->name, attrs.data};
+    return row;
+}
+
 void onnx_ops_print(writer *w)
 {
     w_line(w, "| operator | versions | becomes |");
