@@ -197,7 +197,7 @@ static tir_op reduce_op(te_reduce_kind kind)
     return TIR_OP_NONE;
 }
 
-static const te_reducer *simple_reducer(compiler *c, te_reduce_kind kind, dtype dt)
+const te_reducer *te_simple_reducer(compiler *c, te_reduce_kind kind, dtype dt)
 {
     const tir_var **v = arena_array(&c->mem, const tir_var *, 2);
     tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 2);
@@ -216,7 +216,7 @@ te_tensor *te_reduce(te_graph *g, const char *name, dtype dt, uint32_t rank, tir
     te_axis *const *data = te_data_axes(g, rank, dims);
     tir_expr_ref value = body(g, ctx, axis_indices(g, rank, data));
     te_tensor *out = NULL;
-    te_compute_n(g, name, rank, dims, data, n_reduce, axes, simple_reducer(g->c, kind, dt), NULL, 1, &dt, &value, &out);
+    te_compute_n(g, name, rank, dims, data, n_reduce, axes, te_simple_reducer(g->c, kind, dt), NULL, 1, &dt, &value, &out);
     return out;
 }
 

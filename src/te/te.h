@@ -75,6 +75,7 @@ typedef tir_expr_ref (*te_body_fn)(te_graph *g, void *ctx, tir_expr_ref const *i
 te_tensor *te_compute(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *shape, te_body_fn body, void *ctx);
 /* With reduction: body gives the reduced value; reducer by kind. dt is the accumulator's type. */
 typedef enum te_reduce_kind { TE_SUM, TE_PROD, TE_MAX, TE_MIN } te_reduce_kind;
+const te_reducer *te_simple_reducer(compiler *c, te_reduce_kind kind, dtype dt);
 te_tensor *te_reduce(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *shape, uint32_t n_reduce,
                      te_axis *const *axes, te_reduce_kind kind, te_body_fn body, void *ctx);
 /* General form: several results, any reducer (NULL for none). bodies: n_out expressions over the variables of `axes`
@@ -160,6 +161,7 @@ bool te_sched_parse(te_graph *g, const char *file, const char *text, size_t len,
  * the outermost reduction loop (C.init loops when data axes lie inside it), as in the seed's listings. */
 bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out);
 
-/* A computation as text, parsed back: docs/loop-ir.md "Computations". */
+/* A computation as text, parsed back: docs/loop-ir.md "Computations". Externs are printed, but not read yet. */
 void te_print(writer *w, const te_graph *g);
+bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_graph **out);
 #endif

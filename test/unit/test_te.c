@@ -236,6 +236,62 @@ static void schedules_print_as_they_were_read(void **state)
     compiler_free(&c);
 }
 
+/* --- the text of computations --------------------------------------------------------------------------------------- */
+
+static const char *print_graph(compiler *c, const te_graph *g)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    te_print(&w, g);
+    return w.data;
+}
+
+static void computations_print_as_they_were_read(void **state)
+{
+    (void)state;
+    compiler c;
+    compiler_init(&c);
+    const char *path = "test/golden/te/computations.txt", *made = print_graph(&c, blocked_gemm(&c));
+    char *text = read_text(path);
+    te_graph *g = NULL, *again = NULL;
+    if (!te_parse(&c, path, text, strlen(text), &g) || !te_parse(&c, "made", made, strlen(made), &again))
+        fail_msg("%s", diags_print(&c.diags, &c.mem));
+    assert_string_equal(print_graph(&c, g), text);
+    assert_string_equal(print_graph(&c, again), made);
+    tir_func *f = NULL;
+    assert_true(schedule_and_lower(g, "", &f) && tir_verify(&c, f));
+    assert_true(schedule_and_lower(again, TILE AT SPLIT_IC REORDER_IC CHIP, &f) && tir_verify(&c, f));
+    free(text);
+    compiler_free(&c);
+}
+
+static const char *const broken_computations[][2] = {
+    {"compute A: int32[i: 4] = B[i]\nreturn A", "'B' is not defined here"},
+    {"placeholder A: int32[4]\nplaceholder A: int32[4]\nreturn A", "the name A is taken"},
+    {"placeholder A: int32[4]\ncompute B: int32[i: 4] = (int32*)A[i]\nreturn C", "'C' is not the name of a buffer here"},
+    {"placeholder A: int32[4]\ncompute B: int8[i: 4] = (int32*)A[i]\nreturn B", "expected an expression of type int8 before this"},
+    {"compute B: int8[i: 4] reduce[k: 3] avg = int8(1)\nreturn B", "by"},
+    {"jump", "expected placeholder, compute or return"},
+    {"placeholder A: int32[4]", "expected placeholder, compute or return"},
+};
+
+static void broken_computations_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(broken_computations); i++) {
+        compiler c;
+        compiler_init(&c);
+        te_graph *g = NULL;
+        assert_false(te_parse(&c, "t", broken_computations[i][0], strlen(broken_computations[i][0]), &g));
+        const char *got = diags_print(&c.diags, &c.mem);
+        if (!strstr(got, broken_computations[i][1]))
+            fail_msg("text:\n%s\nwanted: %s\ngot: %s", broken_computations[i][0], broken_computations[i][1], got);
+        compiler_free(&c);
+    }
+}
+
+/* --- refusals ------------------------------------------------------------------------------------------------------- */
+
 typedef struct refusal {
     const char *schedule, *message; /* part of the first diagnostic */
 } refusal;
@@ -296,6 +352,8 @@ int main(void)
         cmocka_unit_test(loops_are_as_listed),
         cmocka_unit_test(schedules_print_as_they_were_read),
         cmocka_unit_test(wrong_schedules_are_refused),
+        cmocka_unit_test(computations_print_as_they_were_read),
+        cmocka_unit_test(broken_computations_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Computations as text, and back (docs/loop-ir.md "Computations"). One operation a line, producers first; expressions are
+ * the loop IR's. Axis variables get names that are unique in their operation and differ from every tensor's. */
+#include "te/te.h"
+#include "tir/names.h"
+#include "tir/parse.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define MAX_AXES 32u
+#define MAX_RESULTS 16u
+
+static const char *const reducer_texts[] = {[TE_SUM] = "sum", [TE_PROD] = "prod", [TE_MAX] = "max", [TE_MIN] = "min"};
+
+/* --- printing ------------------------------------------------------------------------------------------------------- */
+
+typedef struct op_text {
+    writer *w;
+    te_graph const *g;
+    const te_node *n;
+    tir_names names;
+    uint32_t n_vars;
+    const tir_var *from[MAX_AXES + 2 * MAX_RESULTS];
+    tir_expr_ref to[MAX_AXES + 2 * MAX_RESULTS];
+} op_text;
+
+static const char *rename_var(op_text *p, const tir_var *v)
+{
+    const char *name = tir_names_get(&p->names, v, v->name);
+    p->from[p->n_vars] = v;
+    p->to[p->n_vars++] = tir_varref(p->g->c, tir_new_var(p->g->c, name, v->type));
+    return name;
+}
+
+static void print_expr(op_text *p, tir_expr_ref e)
+{
+    tir_print_expr(p->w, tir_substitute(p->g->c, e, p->n_vars, p->from, p->to));
+}
+
+static void print_list(op_text *p, uint32_t n, tir_expr_ref const *list)
+{
+    if (n == 1) {
+        print_expr(p, list[0]);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        w_str(p->w, i ? ", " : "(");
+        print_expr(p, list[i]);
+    }
+    w_str(p->w, ")");
+}
+
+static void print_axes(op_text *p, uint32_t n, te_axis *const *axes)
+{
+    w_str(p->w, "[");
+    for (uint32_t i = 0; i < n; i++) {
+        w_fmt(p->w, "%s%s: ", i ? ", " : "", rename_var(p, axes[i]->var));
+        print_expr(p, axes[i]->extent);
+    }
+    w_str(p->w, "]");
+}
+
+static void print_types(op_text *p)
+{
+    const te_node *n = p->n;
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        w_fmt(p->w, "%s%s", i ? ", " : n->n_outputs > 1 ? "(" : "", tir_dtype_text(n->outputs[i]->dt));
+    w_str(p->w, n->n_outputs > 1 ? ")" : "");
+}
+
+static bool is_simple(compiler *c, const te_reducer *r, te_reduce_kind *out)
+{
+    for (uint32_t k = 0; r->n == 1 && k < sizeof reducer_texts / sizeof *reducer_texts; k++) {
+        const te_reducer *s = te_simple_reducer(c, (te_reduce_kind)k, r->acc[0]->type.dt);
+        const tir_var *from[2] = {r->acc[0], r->x[0]};
+        tir_expr_ref to[2] = {tir_varref(c, s->acc[0]), tir_varref(c, s->x[0])};
+        *out = (te_reduce_kind)k;
+        if (tir_expr_equal(tir_substitute(c, r->combine[0], 2, from, to), s->combine[0]) && tir_expr_equal(r->identity[0], s->identity[0]))
+            return true;
+    }
+    return false;
+}
+
+static void print_reducer(op_text *p)
+{
+    const te_reducer *r = p->n->reducer;
+    te_reduce_kind kind;
+    if (is_simple(p->g->c, r, &kind)) {
+        w_fmt(p->w, " %s", reducer_texts[kind]);
+        return;
+    }
+    w_str(p->w, " by (");
+    for (uint32_t i = 0; i < r->n; i++)
+        w_fmt(p->w, "%s%s", i ? ", " : "", rename_var(p, r->acc[i]));
+    for (uint32_t i = 0; i < r->n; i++)
+        w_fmt(p->w, "%s%s", i ? ", " : "; ", rename_var(p, r->x[i]));
+    w_str(p->w, ") ");
+    print_list(p, r->n, r->combine);
+    w_str(p->w, " from ");
+    print_list(p, r->n, r->identity);
+}
+
+static void print_compute(op_text *p)
+{
+    const te_node *n = p->n;
+    w_fmt(p->w, "compute %s: ", n->name);
+    print_types(p);
+    print_axes(p, n->n_axes, n->axes);
+    if (n->reducer) {
+        w_str(p->w, " reduce");
+        print_axes(p, n->n_reduce, n->reduce_axes);
+        print_reducer(p);
+    }
+    w_str(p->w, " = ");
+    print_list(p, n->n_outputs, n->body);
+    if (n->where) {
+        w_str(p->w, " where ");
+        print_expr(p, n->where);
+    }
+    w_str(p->w, "\n");
+}
+
+static void print_tensor(op_text *p, const te_tensor *t)
+{
+    w_fmt(p->w, "%s[", tir_dtype_text(t->dt));
+    for (uint32_t i = 0; i < t->rank; i++) {
+        w_str(p->w, i ? ", " : "");
+        print_expr(p, t->shape[i]);
+    }
+    w_str(p->w, "]");
+}
+
+static void print_extern(op_text *p)
+{
+    const te_node *n = p->n;
+    w_fmt(p->w, "extern %s:", n->name);
+    for (uint32_t i = 0; i < n->n_outputs; i++) {
+        w_str(p->w, i ? ", " : " ");
+        print_tensor(p, n->outputs[i]);
+    }
+    w_str(p->w, " {\n");
+    p->w->indent++;
+    tir_print_stmt(p->w, n->stmt);
+    p->w->indent--;
+    w_str(p->w, "}\n");
+}
+
+static void print_node(writer *w, const te_graph *g, const te_node *n)
+{
+    op_text p = {.w = w, .g = g, .n = n};
+    assert(n->n_axes + n->n_reduce <= MAX_AXES && n->n_outputs <= MAX_RESULTS);
+    tir_names_init(&p.names, &g->c->mem);
+    for (uint32_t i = 0; i < g->by_buffer.len; i++)
+        (void)tir_names_get(&p.names, g->by_buffer.data[i], g->by_buffer.data[i]->buffer->name);
+    switch (n->kind) {
+    case TE_PLACEHOLDER:
+        w_fmt(w, "placeholder %s: ", n->name);
+        print_tensor(&p, n->outputs[0]);
+        w_str(w, "\n");
+        break;
+    case TE_COMPUTE: print_compute(&p); break;
+    case TE_EXTERN: print_extern(&p); break;
+    }
+}
+
+void te_print(writer *w, const te_graph *g)
+{
+    for (uint32_t i = 0; i < g->nodes.len; i++)
+        print_node(w, g, g->nodes.data[i]);
+    w_str(w, "return");
+    for (uint32_t i = g->n_inputs; i < g->params.len; i++)
+        w_fmt(w, "%s%s", i > g->n_inputs ? ", " : " ", g->params.data[i]->buffer->name);
+    w_str(w, "\n");
+}
+
+/* --- parsing -------------------------------------------------------------------------------------------------------- */
+
+typedef struct te_reader {
+    te_graph *g;
+    parser p; /* scope: the tensors read so far, then the variables of one operation */
+} te_reader;
+
+static bool ident(te_reader *r, const char **out)
+{
+    if (r->p.l.tok.kind != TOK_IDENT || tir_is_reserved(r->p.l.tok.text))
+        return lexer_error(&r->p.l, "expected a name");
+    *out = r->p.l.tok.text;
+    lexer_next(&r->p.l);
+    return true;
+}
+
+static void declare(te_reader *r, const char *name, const tir_var *v, const tir_buffer *b)
+{
+    parser_name n = {name, v, b};
+    vec_push(&r->g->c->mem, &r->p.scope, n);
+}
+
+/* Tensors enter the scope under the names they print with. */
+static bool declare_tensors(te_reader *r, const te_node *n, const char *name, uint32_t mark)
+{
+    r->p.scope.len = mark;
+    if (strcmp(n->name, name) != 0)
+        return lexer_error(&r->p.l, "the name %s is taken", name);
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        declare(r, intern(r->g->c->names, n->outputs[i]->buffer->name), NULL, n->outputs[i]->buffer);
+    return true;
+}
+
+static bool read_placeholder(te_reader *r)
+{
+    const char *name = NULL;
+    tir_type t = {DT_NONE, 1};
+    tir_expr_ref dims[TYPE_MAX_RANK];
+    uint32_t rank = 0, mark = r->p.scope.len;
+    if (!ident(r, &name) || !lexer_expect(&r->p.l, ":") || !parse_type(&r->p, &t) || !lexer_expect(&r->p.l, "[") ||
+        !parse_exprs(&r->p, "]", DT_I64, TYPE_MAX_RANK, dims, &rank))
+        return false;
+    return declare_tensors(r, te_placeholder(r->g, name, t.dt, rank, dims)->node, name, mark);
+}
+
+static bool read_axes(te_reader *r, te_axis_kind kind, te_axis **axes, uint32_t *out_n)
+{
+    compiler *c = r->g->c;
+    *out_n = 0;
+    if (!lexer_expect(&r->p.l, "["))
+        return false;
+    while (!lexer_accept(&r->p.l, "]")) {
+        const char *name = NULL;
+        if ((*out_n > 0 && !lexer_expect(&r->p.l, ",")) || !ident(r, &name) || !lexer_expect(&r->p.l, ":"))
+            return false;
+        tir_expr_ref extent = parse_expr(&r->p, DT_I64);
+        if (!extent || extent->type.dt != DT_I64 || *out_n == TYPE_MAX_RANK)
+            return lexer_error(&r->p.l, "expected at most %u axes of int64 extent", TYPE_MAX_RANK);
+        te_axis *a = arena_new(&c->mem, te_axis);
+        *a = (te_axis){tir_new_var(c, name, TIR_I64), extent, kind};
+        axes[(*out_n)++] = a;
+    }
+    for (uint32_t i = 0; i < *out_n; i++)
+        declare(r, intern(c->names, axes[i]->var->name), axes[i]->var, NULL);
+    return true;
+}
+
+static bool read_types(te_reader *r, dtype *dts, uint32_t *out_n)
+{
+    tir_type t = {DT_NONE, 1};
+    bool many = lexer_accept(&r->p.l, "(");
+    *out_n = 0;
+    do {
+        if (*out_n == MAX_RESULTS || !parse_type(&r->p, &t))
+            return lexer_error(&r->p.l, "expected at most %u types", MAX_RESULTS);
+        dts[(*out_n)++] = t.dt;
+    } while (many && lexer_accept(&r->p.l, ","));
+    return !many || lexer_expect(&r->p.l, ")");
+}
+
+static bool read_list(te_reader *r, uint32_t n, const dtype *dts, tir_expr_ref *out)
+{
+    if (n > 1 && !lexer_expect(&r->p.l, "("))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i && !lexer_expect(&r->p.l, ","))
+            return false;
+        out[i] = parse_expr(&r->p, dts[i]);
+        if (!out[i] || out[i]->type.dt != dts[i])
+            return lexer_error(&r->p.l, "expected an expression of type %s before this", tir_dtype_text(dts[i]));
+    }
+    return n == 1 || lexer_expect(&r->p.l, ")");
+}
+
+static bool read_vars(te_reader *r, uint32_t n, const dtype *dts, const tir_var **out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = NULL;
+        if ((i && !lexer_expect(&r->p.l, ",")) || !ident(r, &name))
+            return false;
+        out[i] = tir_new_var(r->g->c, name, tir_scalar(dts[i]));
+        declare(r, intern(r->g->c->names, name), out[i], NULL);
+    }
+    return true;
+}
+
+static bool read_reducer(te_reader *r, uint32_t n, const dtype *dts, const te_reducer **out)
+{
+    compiler *c = r->g->c;
+    for (uint32_t k = 0; n == 1 && k < sizeof reducer_texts / sizeof *reducer_texts; k++) {
+        if (lexer_accept(&r->p.l, reducer_texts[k])) {
+            *out = te_simple_reducer(c, (te_reduce_kind)k, dts[0]);
+            return true;
+        }
+    }
+    const tir_var **v = arena_array(&c->mem, const tir_var *, 2 * n);
+    tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 2 * n);
+    te_reducer *rd = arena_new(&c->mem, te_reducer);
+    *rd = (te_reducer){n, v, v + n, e, e + n};
+    *out = rd;
+    return lexer_expect(&r->p.l, "by") && lexer_expect(&r->p.l, "(") && read_vars(r, n, dts, v) && lexer_expect(&r->p.l, ";") &&
+           read_vars(r, n, dts, v + n) && lexer_expect(&r->p.l, ")") && read_list(r, n, dts, e) && lexer_expect(&r->p.l, "from") &&
+           read_list(r, n, dts, e + n);
+}
+
+static bool read_compute(te_reader *r)
+{
+    const char *name = NULL;
+    uint32_t n = 0, n_axes = 0, n_reduce = 0, mark = r->p.scope.len;
+    te_axis *axes[TYPE_MAX_RANK], *reduce[TYPE_MAX_RANK];
+    tir_expr_ref dims[TYPE_MAX_RANK], bodies[MAX_RESULTS], where = NULL;
+    dtype dts[MAX_RESULTS];
+    const te_reducer *reducer = NULL;
+    te_tensor *out[MAX_RESULTS];
+    if (!ident(r, &name) || !lexer_expect(&r->p.l, ":") || !read_types(r, dts, &n) || !read_axes(r, AXIS_DATA, axes, &n_axes))
+        return false;
+    if (lexer_accept(&r->p.l, "reduce") && (!read_axes(r, AXIS_REDUCE, reduce, &n_reduce) || !read_reducer(r, n, dts, &reducer)))
+        return false;
+    if (!lexer_expect(&r->p.l, "=") || !read_list(r, n, dts, bodies))
+        return false;
+    if (lexer_accept(&r->p.l, "where")) {
+        where = parse_expr(&r->p, DT_BOOL);
+        if (!where || where->type.dt != DT_BOOL || !reducer)
+            return lexer_error(&r->p.l, "expected a condition of a reduction before this");
+    }
+    for (uint32_t i = 0; i < n_axes; i++)
+        dims[i] = axes[i]->extent;
+    te_compute_n(r->g, name, n_axes, dims, axes, n_reduce, reduce, reducer, where, n, dts, bodies, out);
+    return declare_tensors(r, out[0]->node, name, mark);
+}
+
+static bool read_return(te_reader *r)
+{
+    te_tensor *outs[MAX_RESULTS];
+    uint32_t n = 0;
+    do {
+        const tir_buffer *b = n < MAX_RESULTS ? parse_buffer_ref(&r->p) : NULL;
+        if (!b)
+            return lexer_error(&r->p.l, "expected at most %u results", MAX_RESULTS);
+        outs[n++] = te_tensor_of(r->g, b);
+    } while (lexer_accept(&r->p.l, ","));
+    te_set_outputs(r->g, n, outs);
+    return r->p.l.tok.kind == TOK_END || lexer_error(&r->p.l, "expected the end after the results");
+}
+
+bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_graph **out)
+{
+    te_reader r = {.g = te_graph_new(c), .p = {.c = c, .index_type = DT_I64}};
+    *out = NULL;
+    lexer_init(&r.p.l, &c->mem, c->names, &c->diags, file, text, len);
+    while (!r.p.l.failed) {
+        bool ok;
+        if (lexer_accept(&r.p.l, "return")) {
+            ok = read_return(&r);
+            *out = ok ? r.g : NULL;
+            return ok;
+        }
+        if (lexer_accept(&r.p.l, "placeholder"))
+            ok = read_placeholder(&r);
+        else if (lexer_accept(&r.p.l, "compute"))
+            ok = read_compute(&r);
+        else
+            return lexer_error(&r.p.l, lexer_is(&r.p.l, "extern") ? "operations written as loops cannot be read yet"
+                                                                    : "expected placeholder, compute or return");
+        if (!ok)
+            return false;
+    }
+    return false;
+}
