@@ -44,12 +44,17 @@ static const char *base_name(const onnx_node *n)
 }
 
 /* A name made up for an intermediate value: never one that the main graph uses itself. */
-static const char *made_name(onnx_node *n, const char *tail)
+static const char *name_after(onnx_node *n, const char *base, const char *tail)
 {
-    const char *name = intern(n->c->names, arena_printf(&n->c->mem, "%s.%s", base_name(n), tail));
+    const char *name = intern(n->c->names, arena_printf(&n->c->mem, "%s.%s", base, tail));
     while (onnx_map_get(&n->im->reserved, name))
         name = intern(n->c->names, arena_printf(&n->c->mem, "%s_", name));
     return name;
+}
+
+static const char *made_name(onnx_node *n, const char *tail)
+{
+    return name_after(n, base_name(n), tail);
 }
 
 static const char *result_name(onnx_node *n, uint32_t i)
@@ -427,8 +432,24 @@ graph_value *onnx_shape_operand(onnx_node *n, uint32_t rank, const dim *dims)
     return onnx_const_ints(n, rank, v);
 }
 
+/* A constant takes its new shape at once: its bytes stay where they are. */
+static graph_value *reshape_constant(onnx_node *n, const graph_value *x, uint32_t rank, const dim *dims)
+{
+    const tensor_data *t = graph_constant(x);
+    int64_t d[TYPE_MAX_RANK], count = 1;
+    bool ok = t && rank <= TYPE_MAX_RANK && !n->failed;
+    for (uint32_t i = 0; ok && i < rank; i++)
+        ok = dim_is_const(dims[i], &d[i]) && d[i] >= 0 && i64_mul(count, d[i], &count);
+    if (!ok || count != t->count)
+        return NULL;
+    return graph_add_constant(n->f, tensor_reshape(n->c, t, rank, d), name_after(n, x->name, "reshape"), n->loc);
+}
+
 graph_value *onnx_reshape(onnx_node *n, graph_value *x, uint32_t rank, const dim *dims)
 {
+    graph_value *k = reshape_constant(n, x, rank, dims);
+    if (k)
+        return k;
     graph_value *s = onnx_shape_operand(n, rank, dims);
     attr zero = attr_int(n->c, "allowzero", 1); /* a zero is an extent here, never "copy" */
     bool zeros = false;
