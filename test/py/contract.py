@@ -163,9 +163,9 @@ def check_budgets(lathe, work):
     model, folder = spec.write(work), os.path.join(work, "out")
     seconds, peak = timed([lathe, "compile", model, "--emit", "c", "-o", folder])
     built, _ = timed(["make", "-s", "-j2", "-C", folder, "all"])
-    run = subprocess.run([os.path.join(folder, "runner"), "-n", "5", "-w", "1"], capture_output=True, text=True)
-    median = re.search(r"^median (\S+) ms", run.stdout, re.M)
-    expect(median, "runner prints no median")
+    run = subprocess.run([lathe, "bench", model, "--workers", "1", "--json"], capture_output=True, text=True)
+    median = re.search(r'"median_ms": ([\d.]+)', run.stdout)
+    expect(median, f"bench: status {run.returncode} {run.stderr.strip()[:120]}")
     line = f"compile {seconds:.2f} s, {peak >> 20} MiB; build {built:.1f} s; run {float(median[1]):.0f} ms"
     expect(seconds < 5 and peak < 1e9 and built < 60 and float(median[1]) < 400, line)
     return line

@@ -20,7 +20,7 @@ import models
 import package
 
 TOP = models.TOP
-OUTPUT = re.compile(r"^(\S+) (\w+) \[([\d,]*)\] range (\S+)\.\.(\S+) first:(.*)$", re.M)
+OUTPUT = re.compile(r"^(.+): (\w+) \[([\d, ]*)\], (\S+) to (\S+):(.*?)(?: \.\.\.)?$", re.M)
 
 
 def outputs(text):
