@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- may an output take the place of an input? ---------------------------------------------------------------------------- */
+/* --- may an output take the place of an input?
+ * ---------------------------------------------------------------------------- */
 
 #define MAX_STORES 16u
-#define MAX_LOOPS 64u
+#define MAX_LOOPS  64u
 
 typedef struct placed_store {
     tir_expr_ref index; /* of the first lane */
@@ -55,7 +56,10 @@ static void check_load(void *ctx, tir_expr_ref e)
     k->ok = k->ok && k->index && at && tir_expr_equal(tir_cast(k->c, DT_I64, at), tir_cast(k->c, DT_I64, k->index));
 }
 
-static void check_exprs(void *ctx, tir_expr_ref e) { tir_visit_expr(e, check_load, ctx); }
+static void check_exprs(void *ctx, tir_expr_ref e)
+{
+    tir_visit_expr(e, check_load, ctx);
+}
 
 static int by_coeff(const void *a, const void *b)
 {
@@ -80,7 +84,8 @@ static bool is_injective(alias_check *k, const placed_store *s)
         if (!tir_is_int(k->loops[i]->extent, &extent))
             return false;
         for (uint32_t t = 0; t < l.len; t++)
-            if (l.terms[t].n == 1 && l.terms[t].atoms[0]->kind == TIR_VAR && l.terms[t].atoms[0]->u.var == k->loops[i]->var)
+            if (l.terms[t].n == 1 && l.terms[t].atoms[0]->kind == TIR_VAR &&
+                l.terms[t].atoms[0]->u.var == k->loops[i]->var)
                 coeff = llabs(l.terms[t].coeff);
         if (extent <= 1)
             continue;
@@ -105,7 +110,8 @@ static bool only_loop_vars(alias_check *k, tir_expr_ref index)
     for (uint32_t t = 0; t < l.len; t++) {
         bool found = false;
         for (uint32_t i = 0; i < k->n_loops; i++)
-            found |= l.terms[t].n == 1 && l.terms[t].atoms[0]->kind == TIR_VAR && l.terms[t].atoms[0]->u.var == k->loops[i]->var;
+            found |= l.terms[t].n == 1 && l.terms[t].atoms[0]->kind == TIR_VAR &&
+                     l.terms[t].atoms[0]->u.var == k->loops[i]->var;
         if (!found)
             return false;
     }
@@ -126,7 +132,8 @@ static void add_store(alias_check *k)
         s.index = k->index->args[0];
         k->ok = k->ok && tir_is_int(k->index->args[1], &s.lane_stride) && s.lane_stride > 0;
     }
-    k->ok = k->ok && s.index->type.lanes == 1 && k->n_stores < MAX_STORES && only_loop_vars(k, s.index) && is_injective(k, &s);
+    k->ok = k->ok && s.index->type.lanes == 1 && k->n_stores < MAX_STORES && only_loop_vars(k, s.index) &&
+            is_injective(k, &s);
     if (!k->ok)
         return;
     s.span = tir_range_of(k->bounds, s.index);
@@ -182,13 +189,14 @@ bool tir_can_alias(compiler *c, const tir_func *f, uint32_t in, uint32_t out)
     return k.ok;
 }
 
-/* --- parallelism and scratch -------------------------------------------------------------------------------------------------- */
+/* --- parallelism and scratch
+ * -------------------------------------------------------------------------------------------------- */
 
 typedef struct parallel_scan {
     const tir_func *f;
     tir_stmt *loop; /* the outermost parallel loop that encloses the stores seen so far */
     tir_stmt *inside;
-    bool outside;   /* a store that no parallel loop encloses, or another one */
+    bool outside; /* a store that no parallel loop encloses, or another one */
 } parallel_scan;
 
 static bool is_shared(const tir_func *f, const tir_buffer *b)

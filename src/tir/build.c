@@ -6,7 +6,10 @@
 
 #include <assert.h>
 
-tir_type tir_scalar(dtype dt) { return (tir_type){dt, 1}; }
+tir_type tir_scalar(dtype dt)
+{
+    return (tir_type){dt, 1};
+}
 
 const tir_var *tir_new_var(compiler *c, const char *name, tir_type t)
 {
@@ -15,7 +18,8 @@ const tir_var *tir_new_var(compiler *c, const char *name, tir_type t)
     return v;
 }
 
-const tir_buffer *tir_new_buffer(compiler *c, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *extents, tir_scope s)
+const tir_buffer *tir_new_buffer(compiler *c, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *extents,
+                                 tir_scope s)
 {
     tir_buffer *b = arena_new(&c->mem, tir_buffer);
     *b = (tir_buffer){.name = intern(c->names, name), .dt = dt, .rank = rank, .scope = s, .id = c->next_id++};
@@ -23,7 +27,8 @@ const tir_buffer *tir_new_buffer(compiler *c, const char *name, dtype dt, uint32
     return b;
 }
 
-const tir_buffer *tir_buffer_static(compiler *c, const char *name, dtype dt, uint32_t rank, const int64_t *dims, tir_scope s)
+const tir_buffer *tir_buffer_static(compiler *c, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
+                                    tir_scope s)
 {
     tir_expr_ref extents[TIR_MAX_RANK];
     assert(rank <= TIR_MAX_RANK);
@@ -41,7 +46,8 @@ int64_t tir_buffer_count(const tir_buffer *b)
     return n;
 }
 
-tir_expr *tir_node_expr(compiler *c, tir_expr_kind kind, tir_op op, tir_type t, uint32_t n_args, tir_expr_ref const *args)
+tir_expr *tir_node_expr(compiler *c, tir_expr_kind kind, tir_op op, tir_type t, uint32_t n_args,
+                        tir_expr_ref const *args)
 {
     tir_expr *e = arena_alloc(&c->mem, sizeof *e + n_args * sizeof *args, _Alignof(tir_expr));
     e->kind = kind;
@@ -61,7 +67,10 @@ tir_expr_ref tir_int(compiler *c, dtype dt, int64_t v)
     return e;
 }
 
-tir_expr_ref tir_i64(compiler *c, int64_t v) { return tir_int(c, DT_I64, v); }
+tir_expr_ref tir_i64(compiler *c, int64_t v)
+{
+    return tir_int(c, DT_I64, v);
+}
 
 tir_expr_ref tir_float(compiler *c, dtype dt, double v)
 {
@@ -85,7 +94,10 @@ tir_expr_ref tir_varref(compiler *c, const tir_var *v)
     return e;
 }
 
-static tir_expr_ref scalar_of(tir_expr_ref e) { return e->kind == TIR_BROADCAST ? e->args[0] : e; }
+static tir_expr_ref scalar_of(tir_expr_ref e)
+{
+    return e->kind == TIR_BROADCAST ? e->args[0] : e;
+}
 
 bool tir_is_int(tir_expr_ref e, int64_t *out)
 {
@@ -99,7 +111,8 @@ bool tir_is_int(tir_expr_ref e, int64_t *out)
 bool tir_is_const(tir_expr_ref e, int64_t v)
 {
     e = scalar_of(e);
-    return (e->kind == TIR_INT && e->u.i == v) || (e->kind == TIR_FLOAT && e->u.f == (double)v && !(v == 0 && signbit(e->u.f)));
+    return (e->kind == TIR_INT && e->u.i == v) ||
+           (e->kind == TIR_FLOAT && e->u.f == (double)v && !(v == 0 && signbit(e->u.f)));
 }
 
 static bool find_extern(tir_expr_ref e)
@@ -110,7 +123,10 @@ static bool find_extern(tir_expr_ref e)
     return e->kind == TIR_EXTERN;
 }
 
-bool tir_has_extern(tir_expr_ref e) { return find_extern(e); }
+bool tir_has_extern(tir_expr_ref e)
+{
+    return find_extern(e);
+}
 
 static tir_type binary_type(tir_op op, tir_type t)
 {
@@ -190,7 +206,8 @@ static tir_expr_ref identity_logic(tir_op op, tir_expr_ref a, tir_expr_ref b)
 static tir_expr_ref fold_lanes(compiler *c, tir_op op, tir_expr_ref a, tir_expr_ref b)
 {
     uint16_t lanes = a->type.lanes;
-    bool ramp_a = a->kind == TIR_RAMP, ramp_b = b->kind == TIR_RAMP, same_a = a->kind == TIR_BROADCAST, same_b = b->kind == TIR_BROADCAST;
+    bool ramp_a = a->kind == TIR_RAMP, ramp_b = b->kind == TIR_RAMP, same_a = a->kind == TIR_BROADCAST,
+         same_b = b->kind == TIR_BROADCAST;
     if (same_a && same_b)
         return tir_broadcast(c, tir_binary(c, op, a->args[0], b->args[0]), lanes);
     if (op == TIR_MUL && ramp_a && same_b)
@@ -237,13 +254,34 @@ tir_expr_ref tir_binary(compiler *c, tir_op op, tir_expr_ref a, tir_expr_ref b)
     return tir_node_expr(c, TIR_BINOP, op, binary_type(op, a->type), 2, (tir_expr_ref[]){a, b});
 }
 
-tir_expr_ref tir_add(compiler *c, tir_expr_ref a, tir_expr_ref b) { return tir_binary(c, TIR_ADD, a, b); }
-tir_expr_ref tir_sub(compiler *c, tir_expr_ref a, tir_expr_ref b) { return tir_binary(c, TIR_SUB, a, b); }
-tir_expr_ref tir_mul(compiler *c, tir_expr_ref a, tir_expr_ref b) { return tir_binary(c, TIR_MUL, a, b); }
-tir_expr_ref tir_floordiv(compiler *c, tir_expr_ref a, tir_expr_ref b) { return tir_binary(c, TIR_FLOORDIV, a, b); }
-tir_expr_ref tir_floormod(compiler *c, tir_expr_ref a, tir_expr_ref b) { return tir_binary(c, TIR_FLOORMOD, a, b); }
-tir_expr_ref tir_min(compiler *c, tir_expr_ref a, tir_expr_ref b) { return tir_binary(c, TIR_MIN, a, b); }
-tir_expr_ref tir_max(compiler *c, tir_expr_ref a, tir_expr_ref b) { return tir_binary(c, TIR_MAX, a, b); }
+tir_expr_ref tir_add(compiler *c, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(c, TIR_ADD, a, b);
+}
+tir_expr_ref tir_sub(compiler *c, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(c, TIR_SUB, a, b);
+}
+tir_expr_ref tir_mul(compiler *c, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(c, TIR_MUL, a, b);
+}
+tir_expr_ref tir_floordiv(compiler *c, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(c, TIR_FLOORDIV, a, b);
+}
+tir_expr_ref tir_floormod(compiler *c, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(c, TIR_FLOORMOD, a, b);
+}
+tir_expr_ref tir_min(compiler *c, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(c, TIR_MIN, a, b);
+}
+tir_expr_ref tir_max(compiler *c, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(c, TIR_MAX, a, b);
+}
 
 tir_expr_ref tir_and(compiler *c, tir_expr_ref a, tir_expr_ref b)
 {
@@ -334,8 +372,8 @@ tir_expr_ref tir_load(compiler *c, const tir_buffer *b, uint32_t n, tir_expr_ref
 /* Only what every host computes alike is folded: no transcendental functions. */
 static bool is_exact(tir_op op)
 {
-    return op == TIR_SQRT || op == TIR_FLOOR || op == TIR_CEIL || op == TIR_RINT || op == TIR_TRUNC || op == TIR_FABS || op == TIR_ISNAN
-        || op == TIR_ISINF;
+    return op == TIR_SQRT || op == TIR_FLOOR || op == TIR_CEIL || op == TIR_RINT || op == TIR_TRUNC || op == TIR_FABS ||
+           op == TIR_ISNAN || op == TIR_ISINF;
 }
 
 tir_expr_ref tir_call(compiler *c, tir_op op, uint32_t n, tir_expr_ref const *args)
@@ -359,7 +397,10 @@ tir_expr_ref tir_call(compiler *c, tir_op op, uint32_t n, tir_expr_ref const *ar
     return tir_node_expr(c, TIR_CALL, op, t, n, a);
 }
 
-tir_expr_ref tir_call1(compiler *c, tir_op op, tir_expr_ref a) { return tir_call(c, op, 1, &a); }
+tir_expr_ref tir_call1(compiler *c, tir_op op, tir_expr_ref a)
+{
+    return tir_call(c, op, 1, &a);
+}
 
 tir_expr_ref tir_extern(compiler *c, const char *name, tir_type t, uint32_t n, tir_expr_ref const *args)
 {

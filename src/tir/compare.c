@@ -13,7 +13,10 @@ typedef struct serial {
     uintptr_t next;
 } serial;
 
-static void put(serial *s, uint64_t w) { vec_push(s->a, &s->words, w); }
+static void put(serial *s, uint64_t w)
+{
+    vec_push(s->a, &s->words, w);
+}
 
 static void put_text(serial *s, const char *text)
 {
@@ -93,7 +96,8 @@ static void put_stmt(serial *s, tir_stmt *t)
     if (t->buffer)
         put_buffer(s, t->buffer);
     put_exprs(s, t->n_indices, t->indices);
-    if (t->kind == TIR_ATTR || t->kind == TIR_ASSERT) /* a node's text names variables: it is an annotation, not structure */
+    if (t->kind == TIR_ATTR ||
+        t->kind == TIR_ASSERT) /* a node's text names variables: it is an annotation, not structure */
         put_text(s, t->key);
     put(s, (uint64_t)(t->body != NULL) | (uint64_t)(t->orelse != NULL) << 1 | (uint64_t)t->n_stmts << 2);
     if (t->body)
@@ -138,7 +142,8 @@ bool tir_func_equal(const tir_func *a, const tir_func *b)
     arena_init(&mem);
     serialise(&x, &mem, a);
     serialise(&y, &mem, b);
-    bool equal = x.words.len == y.words.len && memcmp(x.words.data, y.words.data, x.words.len * sizeof *x.words.data) == 0;
+    bool equal =
+        x.words.len == y.words.len && memcmp(x.words.data, y.words.data, x.words.len * sizeof *x.words.data) == 0;
     arena_free(&mem);
     return equal;
 }

@@ -20,10 +20,22 @@ static const struct {
 #undef X
 };
 
-const char *tir_op_text(tir_op op) { return op == TIR_OP_NONE ? "" : table[op].text; }
-bool tir_op_is_binary(tir_op op) { return table[op].is_binary; }
-bool tir_op_is_compare(tir_op op) { return op >= TIR_EQ && op <= TIR_GE; }
-uint32_t tir_op_arity(tir_op op) { return table[op].arity; }
+const char *tir_op_text(tir_op op)
+{
+    return op == TIR_OP_NONE ? "" : table[op].text;
+}
+bool tir_op_is_binary(tir_op op)
+{
+    return table[op].is_binary;
+}
+bool tir_op_is_compare(tir_op op)
+{
+    return op >= TIR_EQ && op <= TIR_GE;
+}
+uint32_t tir_op_arity(tir_op op)
+{
+    return table[op].arity;
+}
 
 static bool fits(tir_op op, dtype dt)
 {
@@ -50,7 +62,10 @@ static bool fits(tir_op op, dtype dt)
     }
 }
 
-bool tir_op_fits(tir_op op, dtype dt) { return dtype_usable(dt) && fits(op, dt); }
+bool tir_op_fits(tir_op op, dtype dt)
+{
+    return dtype_usable(dt) && fits(op, dt);
+}
 
 static bool compare_int(dtype t, tir_op op, int64_t a, int64_t b)
 {

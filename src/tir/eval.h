@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every operator of the loop IR computes on single values. Constant folding and the interpreter both use these, so
- * that a folded expression and an executed one cannot differ. Integers of every type travel as int64 (u64 as its bits). */
+ * that a folded expression and an executed one cannot differ. Integers of every type travel as int64 (u64 as its bits).
+ */
 #ifndef LATHE_TIR_EVAL_H
 #define LATHE_TIR_EVAL_H
 #include "tir/tir.h"
@@ -26,11 +27,26 @@ static inline int64_t eval_wrap(dtype t, int64_t v)
     }
 }
 
-static inline int64_t eval_add(int64_t a, int64_t b) { return eval_signed((uint64_t)a + (uint64_t)b); }
-static inline int64_t eval_sub(int64_t a, int64_t b) { return eval_signed((uint64_t)a - (uint64_t)b); }
-static inline int64_t eval_mul(int64_t a, int64_t b) { return eval_signed((uint64_t)a * (uint64_t)b); }
-static inline int64_t eval_div(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? eval_sub(0, a) : a / b; }
-static inline int64_t eval_mod(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+static inline int64_t eval_add(int64_t a, int64_t b)
+{
+    return eval_signed((uint64_t)a + (uint64_t)b);
+}
+static inline int64_t eval_sub(int64_t a, int64_t b)
+{
+    return eval_signed((uint64_t)a - (uint64_t)b);
+}
+static inline int64_t eval_mul(int64_t a, int64_t b)
+{
+    return eval_signed((uint64_t)a * (uint64_t)b);
+}
+static inline int64_t eval_div(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : b == -1 ? eval_sub(0, a) : a / b;
+}
+static inline int64_t eval_mod(int64_t a, int64_t b)
+{
+    return b == 0 || b == -1 ? 0 : a % b;
+}
 
 static inline int64_t eval_floordiv(int64_t a, int64_t b)
 {
@@ -44,12 +60,30 @@ static inline int64_t eval_floormod(int64_t a, int64_t b)
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-static inline int64_t eval_udiv(int64_t a, int64_t b) { return b == 0 ? 0 : eval_signed((uint64_t)a / (uint64_t)b); }
-static inline int64_t eval_umod(int64_t a, int64_t b) { return b == 0 ? 0 : eval_signed((uint64_t)a % (uint64_t)b); }
-static inline int64_t eval_imin(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t eval_imax(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline int64_t eval_umin(int64_t a, int64_t b) { return (uint64_t)a < (uint64_t)b ? a : b; }
-static inline int64_t eval_umax(int64_t a, int64_t b) { return (uint64_t)a > (uint64_t)b ? a : b; }
+static inline int64_t eval_udiv(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : eval_signed((uint64_t)a / (uint64_t)b);
+}
+static inline int64_t eval_umod(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : eval_signed((uint64_t)a % (uint64_t)b);
+}
+static inline int64_t eval_imin(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t eval_imax(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+static inline int64_t eval_umin(int64_t a, int64_t b)
+{
+    return (uint64_t)a < (uint64_t)b ? a : b;
+}
+static inline int64_t eval_umax(int64_t a, int64_t b)
+{
+    return (uint64_t)a > (uint64_t)b ? a : b;
+}
 
 /* Shifts of less than 0 or of `bits` or more: all bits are gone, the sign stays. */
 static inline int64_t eval_shl(uint32_t bits, int64_t a, int64_t b)
@@ -67,13 +101,31 @@ static inline int64_t eval_shr(uint32_t bits, int64_t a, int64_t b)
     return b < 0 || b >= (int64_t)bits ? 0 : eval_signed((uint64_t)a >> b);
 }
 
-static inline float eval_fminf(float a, float b) { return a != a ? a : b != b ? b : a < b ? a : b; }
-static inline float eval_fmaxf(float a, float b) { return a != a ? a : b != b ? b : a > b ? a : b; }
-static inline double eval_fmin(double a, double b) { return a != a ? a : b != b ? b : a < b ? a : b; }
-static inline double eval_fmax(double a, double b) { return a != a ? a : b != b ? b : a > b ? a : b; }
+static inline float eval_fminf(float a, float b)
+{
+    return a != a ? a : b != b ? b : a < b ? a : b;
+}
+static inline float eval_fmaxf(float a, float b)
+{
+    return a != a ? a : b != b ? b : a > b ? a : b;
+}
+static inline double eval_fmin(double a, double b)
+{
+    return a != a ? a : b != b ? b : a < b ? a : b;
+}
+static inline double eval_fmax(double a, double b)
+{
+    return a != a ? a : b != b ? b : a > b ? a : b;
+}
 
-static inline float eval_round_f16(float x) { return dtype_f16_to_f32(dtype_f32_to_f16(x)); }
-static inline float eval_round_bf16(float x) { return dtype_bf16_to_f32(dtype_f32_to_bf16(x)); }
+static inline float eval_round_f16(float x)
+{
+    return dtype_f16_to_f32(dtype_f32_to_f16(x));
+}
+static inline float eval_round_bf16(float x)
+{
+    return dtype_bf16_to_f32(dtype_f32_to_bf16(x));
+}
 
 /* Truncation toward zero, saturating; NaN gives 0. */
 static inline int64_t eval_f64_to_int(dtype t, double v)
@@ -91,21 +143,32 @@ static inline int64_t eval_f64_to_int(dtype t, double v)
 }
 
 /* u64 travels as bits: the conversion must know. */
-static inline double eval_int_to_f64(dtype t, int64_t v) { return t == DT_U64 ? (double)(uint64_t)v : (double)v; }
-static inline float eval_int_to_f32(dtype t, int64_t v) { return t == DT_U64 ? (float)(uint64_t)v : (float)v; }
+static inline double eval_int_to_f64(dtype t, int64_t v)
+{
+    return t == DT_U64 ? (double)(uint64_t)v : (double)v;
+}
+static inline float eval_int_to_f32(dtype t, int64_t v)
+{
+    return t == DT_U64 ? (float)(uint64_t)v : (float)v;
+}
 
 /* X(op, f32 form, f64 form) over x[]: the intrinsics that give a float. */
-#define EVAL_FLOAT_CALLS(X)                                                                                                 \
-    X(TIR_EXP, expf(x[0]), exp(x[0])) X(TIR_LOG, logf(x[0]), log(x[0])) X(TIR_SQRT, sqrtf(x[0]), sqrt(x[0]))          \
-    X(TIR_SIN, sinf(x[0]), sin(x[0])) X(TIR_COS, cosf(x[0]), cos(x[0])) X(TIR_TAN, tanf(x[0]), tan(x[0]))             \
-    X(TIR_ASIN, asinf(x[0]), asin(x[0])) X(TIR_ACOS, acosf(x[0]), acos(x[0])) X(TIR_ATAN, atanf(x[0]), atan(x[0]))    \
-    X(TIR_SINH, sinhf(x[0]), sinh(x[0])) X(TIR_COSH, coshf(x[0]), cosh(x[0])) X(TIR_TANH, tanhf(x[0]), tanh(x[0]))    \
-    X(TIR_ASINH, asinhf(x[0]), asinh(x[0])) X(TIR_ACOSH, acoshf(x[0]), acosh(x[0]))                                   \
-    X(TIR_ATANH, atanhf(x[0]), atanh(x[0])) X(TIR_ERF, erff(x[0]), erf(x[0])) X(TIR_POW, powf(x[0], x[1]), pow(x[0], x[1])) \
-    X(TIR_FMOD, fmodf(x[0], x[1]), fmod(x[0], x[1])) X(TIR_FLOOR, floorf(x[0]), floor(x[0]))                          \
-    X(TIR_CEIL, ceilf(x[0]), ceil(x[0])) X(TIR_RINT, rintf(x[0]), rint(x[0])) X(TIR_TRUNC, truncf(x[0]), trunc(x[0])) \
-    X(TIR_FABS, fabsf(x[0]), fabs(x[0])) X(TIR_LOG1P, log1pf(x[0]), log1p(x[0])) X(TIR_EXPM1, expm1f(x[0]), expm1(x[0])) \
-    X(TIR_FMA, fmaf(x[0], x[1], x[2]), fma(x[0], x[1], x[2]))
+#define EVAL_FLOAT_CALLS(X)                                                                                          \
+    X(TIR_EXP, expf(x[0]), exp(x[0]))                                                                                \
+    X(TIR_LOG, logf(x[0]), log(x[0])) X(TIR_SQRT, sqrtf(x[0]), sqrt(x[0])) X(TIR_SIN, sinf(x[0]), sin(x[0]))         \
+        X(TIR_COS, cosf(x[0]), cos(x[0])) X(TIR_TAN, tanf(x[0]), tan(x[0])) X(TIR_ASIN, asinf(x[0]), asin(x[0]))     \
+            X(TIR_ACOS, acosf(x[0]), acos(x[0])) X(TIR_ATAN, atanf(x[0]), atan(x[0]))                                \
+                X(TIR_SINH, sinhf(x[0]), sinh(x[0])) X(TIR_COSH, coshf(x[0]), cosh(x[0]))                            \
+                    X(TIR_TANH, tanhf(x[0]), tanh(x[0])) X(TIR_ASINH, asinhf(x[0]), asinh(x[0]))                     \
+                        X(TIR_ACOSH, acoshf(x[0]), acosh(x[0])) X(TIR_ATANH, atanhf(x[0]), atanh(x[0]))              \
+                            X(TIR_ERF, erff(x[0]), erf(x[0])) X(TIR_POW, powf(x[0], x[1]), pow(x[0], x[1]))          \
+                                X(TIR_FMOD, fmodf(x[0], x[1]), fmod(x[0], x[1]))                                     \
+                                    X(TIR_FLOOR, floorf(x[0]), floor(x[0])) X(TIR_CEIL, ceilf(x[0]), ceil(x[0]))     \
+                                        X(TIR_RINT, rintf(x[0]), rint(x[0])) X(TIR_TRUNC, truncf(x[0]), trunc(x[0])) \
+                                            X(TIR_FABS, fabsf(x[0]), fabs(x[0]))                                     \
+                                                X(TIR_LOG1P, log1pf(x[0]), log1p(x[0]))                              \
+                                                    X(TIR_EXPM1, expm1f(x[0]), expm1(x[0]))                          \
+                                                        X(TIR_FMA, fmaf(x[0], x[1], x[2]), fma(x[0], x[1], x[2]))
 
 /* a op b in type t. Comparisons and logic give 0 or 1. */
 int64_t tir_eval_int(dtype t, tir_op op, int64_t a, int64_t b);

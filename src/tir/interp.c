@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interpreter's run: walks the tree of blocks, binds buffers, executes instructions. Undefined contents are 0xA5, so
- * that a read of what was never written shows. */
+/* The interpreter's run: walks the tree of blocks, binds buffers, executes instructions. Undefined contents are 0xA5,
+ * so that a read of what was never written shows. */
 #include "tir/interp.h"
 
 #include "tir/eval.h"
@@ -14,7 +14,10 @@ static int64_t reg_i64(const frame *f, uint32_t reg)
     return v;
 }
 
-static void set_i64(frame *f, uint32_t reg, int64_t v) { memcpy(f->regs + reg, &v, sizeof v); }
+static void set_i64(frame *f, uint32_t reg, int64_t v)
+{
+    memcpy(f->regs + reg, &v, sizeof v);
+}
 
 static bool run_code(frame *f, const code *c)
 {
@@ -36,7 +39,8 @@ static bool run_lanes(frame *f, const code *c, uint32_t n)
     return true;
 }
 
-/* --- buffers --------------------------------------------------------------------------------------------------------------- */
+/* --- buffers
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* Strides of a row-major buffer, or those given; the span of elements from the address. */
 static bool measure(slot *s)
@@ -49,8 +53,8 @@ static bool measure(slot *s)
         if (s->stride_regs[i - 1] == NO_REG)
             s->strides[i - 1] = count;
         empty |= n == 0;
-        ok = n >= 0 && s->strides[i - 1] >= 0 && i64_mul(count, n > 0 ? n : 1, &count) && i64_mul(s->strides[i - 1], n > 0 ? n - 1 : 0, &reach)
-            && i64_add(last, reach, &last);
+        ok = n >= 0 && s->strides[i - 1] >= 0 && i64_mul(count, n > 0 ? n : 1, &count) &&
+             i64_mul(s->strides[i - 1], n > 0 ? n - 1 : 0, &reach) && i64_add(last, reach, &last);
     }
     s->span = empty ? 0 : last + 1;
     return ok && last < INT64_MAX;
@@ -66,7 +70,8 @@ static bool allocate(frame *f, slot *s)
     }
     s->base = fits ? arena_try_alloc(f->mem, (size_t)bytes, 64) : NULL;
     if (!s->base)
-        return diag_error(&f->c->diags, DIAG_ENVIRONMENT, f->func->loc, "%s: no memory for buffer '%s'", f->func->name, s->buffer->name);
+        return diag_error(&f->c->diags, DIAG_ENVIRONMENT, f->func->loc, "%s: no memory for buffer '%s'", f->func->name,
+                          s->buffer->name);
     s->capacity = (size_t)bytes;
     memset(s->base, 0xA5, s->capacity);
     return true;
@@ -81,14 +86,17 @@ static bool bind(frame *f, slot *s)
     }
     s->offset = s->offset_reg == NO_REG ? 0 : reg_i64(f, s->offset_reg);
     if (!measure(s))
-        return diag_error(&f->c->diags, DIAG_INTERNAL, f->func->loc, "%s: buffer '%s' has no valid size", f->func->name, s->buffer->name);
+        return diag_error(&f->c->diags, DIAG_INTERNAL, f->func->loc, "%s: buffer '%s' has no valid size", f->func->name,
+                          s->buffer->name);
     if (s->param < 0)
         return allocate(f, s);
     s->base = f->params[s->param];
     return true;
 }
 
-/* --- control ------------------------------------------------------------------------------------------------------------------- */
+/* --- control
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static bool run_block(frame *f, const block *b);
 

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interpreter's program: register instructions in a tree of blocks and loops. A register holds one value, or a strip
- * of up to 256: every instruction is a loop over lanes. A "strip" loop is an innermost loop whose iterations are run 256
- * at a time, instruction by instruction. Registers hold int64, float or double; narrower integers are wrapped, half
- * floats rounded, by instructions of their own. */
+/* The interpreter's program: register instructions in a tree of blocks and loops. A register holds one value, or a
+ * strip of up to 256: every instruction is a loop over lanes. A "strip" loop is an innermost loop whose iterations are
+ * run 256 at a time, instruction by instruction. Registers hold int64, float or double; narrower integers are wrapped,
+ * half floats rounded, by instructions of their own. */
 #ifndef LATHE_TIR_INTERP_H
 #define LATHE_TIR_INTERP_H
 #include "tir/map.h"
 #include "tir/node.h"
 #include "tir/tir.h"
 
-#define STRIP TIR_MAX_LANES
+#define STRIP  TIR_MAX_LANES
 #define NO_REG UINT32_MAX
 
 typedef enum reg_class { REG_I, REG_F, REG_D } reg_class;
 
-static inline reg_class reg_class_of(dtype dt) { return dt == DT_F64 ? REG_D : dtype_is_float(dt) ? REG_F : REG_I; }
+static inline reg_class reg_class_of(dtype dt)
+{
+    return dt == DT_F64 ? REG_D : dtype_is_float(dt) ? REG_F : REG_I;
+}
 
 /* A buffer while the program runs. */
 typedef struct slot {
@@ -30,8 +33,8 @@ typedef struct slot {
 /* How an access finds its elements: per dimension a scalar and a constant step per lane, or one index per lane. */
 typedef struct access {
     slot *at;
-    bool is_flat;   /* one index from the buffer's address */
-    bool per_lane;  /* regs hold lanes */
+    bool is_flat;  /* one index from the buffer's address */
+    bool per_lane; /* regs hold lanes */
     uint32_t n;
     uint32_t regs[TIR_MAX_RANK];
     int64_t steps[TIR_MAX_RANK];
@@ -71,13 +74,13 @@ typedef enum node_kind { NODE_CODE, NODE_LOOP, NODE_STRIP, NODE_IF, NODE_BLOCK, 
 typedef struct block block;
 typedef struct node {
     node_kind kind;
-    code *code;                  /* CODE; STRIP: per strip, lanes */
-    code *entry, *scalars;       /* STRIP: once per loop; per strip, one value */
-    uint32_t var, min, extent;   /* registers: LOOP, STRIP */
-    uint32_t cond;               /* IF, ASSERT */
-    block *body, *orelse;        /* LOOP, IF, BLOCK */
-    slot *bind;                  /* BIND: a buffer's shape is known from here on */
-    int32_t status;              /* ASSERT */
+    code *code;                /* CODE; STRIP: per strip, lanes */
+    code *entry, *scalars;     /* STRIP: once per loop; per strip, one value */
+    uint32_t var, min, extent; /* registers: LOOP, STRIP */
+    uint32_t cond;             /* IF, ASSERT */
+    block *body, *orelse;      /* LOOP, IF, BLOCK */
+    slot *bind;                /* BIND: a buffer's shape is known from here on */
+    int32_t status;            /* ASSERT */
 } node;
 
 struct block {
@@ -85,7 +88,8 @@ struct block {
     VEC(node) nodes;
 };
 
-/* --- instructions (interp_ops.c, interp_mem.c) ----------------------------------------------------------------------------- */
+/* --- instructions (interp_ops.c, interp_mem.c)
+ * ----------------------------------------------------------------------------- */
 instr_fn interp_binary(dtype dt, tir_op op); /* operands of dt; results of integers are not wrapped yet */
 instr_fn interp_cast(dtype to, dtype from);
 instr_fn interp_call(dtype dt, tir_op op);
@@ -101,6 +105,7 @@ instr_fn interp_store(dtype dt, bool per_lane);
 /* buffer[index] = buffer[index] op x[0] op x[1] ...; NULL: no such reduction. */
 instr_fn interp_reduce(dtype dt, tir_op op);
 
-/* Compiles f into a block (interp_compile.c); *out_regs: bytes of registers; constants are in the image at *out_image. */
+/* Compiles f into a block (interp_compile.c); *out_regs: bytes of registers; constants are in the image at *out_image.
+ */
 bool interp_compile(compiler *c, arena *mem, const tir_func *f, block **out, size_t *out_regs, uint8_t **out_image);
 #endif

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* --- registers ---------------------------------------------------------------------------------------------------------- */
+/* --- registers
+ * ---------------------------------------------------------------------------------------------------------- */
 
 uint32_t ic_reg(ic *k, uint32_t lanes)
 {
@@ -46,9 +47,13 @@ static ic_value *constant(ic *k, tir_expr_ref e, uint32_t lanes)
 }
 
 /* Where code that depends on things up to `depth` goes: a prologue when it is stable, else the place at hand. */
-static code *place(ic *k, uint32_t depth, bool stable) { return stable ? k->levels.data[depth] : k->here; }
+static code *place(ic *k, uint32_t depth, bool stable)
+{
+    return stable ? k->levels.data[depth] : k->here;
+}
 
-/* --- properties of expressions, remembered ---------------------------------------------------------------------------------- */
+/* --- properties of expressions, remembered
+ * ---------------------------------------------------------------------------------- */
 
 static const char yes = 1, no = 0;
 
@@ -110,7 +115,8 @@ bool ic_affine(ic *k, tir_expr_ref e, int64_t *out_step)
     return e->op == TIR_ADD ? i64_add(x, y, out_step) : !__builtin_sub_overflow(x, y, out_step);
 }
 
-/* --- what is known already --------------------------------------------------------------------------------------------------- */
+/* --- what is known already
+ * --------------------------------------------------------------------------------------------------- */
 
 static ic_value *find_unstable(ic *k, tir_expr_ref e)
 {
@@ -130,9 +136,13 @@ void ic_push_mask(ic *k, ic_mask *m, uint32_t reg)
     k->mask = m;
 }
 
-void ic_pop_mask(ic *k) { k->mask = k->mask->up; }
+void ic_pop_mask(ic *k)
+{
+    k->mask = k->mask->up;
+}
 
-/* --- emission of one operation ------------------------------------------------------------------------------------------------ */
+/* --- emission of one operation
+ * ------------------------------------------------------------------------------------------------ */
 
 static bool needs_fixup(tir_expr_ref e)
 {
@@ -140,7 +150,8 @@ static bool needs_fixup(tir_expr_ref e)
         return e->op == TIR_BITNOT || dtype_is_float(e->type.dt);
     if (e->kind != TIR_BINOP)
         return false;
-    return e->op == TIR_ADD || e->op == TIR_SUB || e->op == TIR_MUL || e->op == TIR_DIV || e->op == TIR_FLOORDIV || e->op == TIR_SHL;
+    return e->op == TIR_ADD || e->op == TIR_SUB || e->op == TIR_MUL || e->op == TIR_DIV || e->op == TIR_FLOORDIV ||
+           e->op == TIR_SHL;
 }
 
 static instr_fn fn_of(tir_expr_ref e)
@@ -163,16 +174,18 @@ static instr_fn fn_of(tir_expr_ref e)
 }
 
 /* e over operands in registers; `lanes` is the capacity of the result. */
-static ic_value *operation(ic *k, code *to, tir_expr_ref e, ic_value *const *args, uint32_t lanes, uint32_t depth, bool stable)
+static ic_value *operation(ic *k, code *to, tir_expr_ref e, ic_value *const *args, uint32_t lanes, uint32_t depth,
+                           bool stable)
 {
     instr_fn fn = fn_of(e), fix = needs_fixup(e) ? interp_fixup(e->type.dt) : NULL;
     ic_value *v = new_value(k, lanes, depth, stable);
     if (!fn) {
-        k->ok = diag_error(&k->c->diags, DIAG_UNSUPPORTED, k->func->loc, "%s: the interpreter cannot run '%s'", k->func->name,
-                           e->kind == TIR_EXTERN ? e->u.name : tir_op_text(e->op));
+        k->ok = diag_error(&k->c->diags, DIAG_UNSUPPORTED, k->func->loc, "%s: the interpreter cannot run '%s'",
+                           k->func->name, e->kind == TIR_EXTERN ? e->u.name : tir_op_text(e->op));
         return v;
     }
-    dtype dt = e->kind == TIR_BINOP ? e->args[0]->type.dt : e->type.dt; /* shifts ask for their width, casts for their target */
+    dtype dt = e->kind == TIR_BINOP ? e->args[0]->type.dt
+                                    : e->type.dt; /* shifts ask for their width, casts for their target */
     instr *in = ic_emit(k, to, fn, dt, lanes);
     in->dst = v->reg;
     in->a = args[0]->reg;
@@ -202,7 +215,11 @@ uint32_t ic_masked(ic *k, uint32_t mask, uint32_t cond, bool holds, uint32_t lan
     if (mask == NO_REG && holds)
         return cond;
     ic_value *v = new_value(k, lanes, 0, false);
-    instr *in = ic_emit(k, k->here, mask == NO_REG ? interp_not : holds ? interp_binary(DT_BOOL, TIR_AND) : interp_and_not, DT_BOOL, lanes);
+    instr *in = ic_emit(k, k->here,
+                        mask == NO_REG ? interp_not
+                        : holds        ? interp_binary(DT_BOOL, TIR_AND)
+                                       : interp_and_not,
+                        DT_BOOL, lanes);
     in->a = mask == NO_REG ? cond : mask;
     in->b = cond;
     in->dst = v->reg;
@@ -231,7 +248,8 @@ static void operands(ic *k, tir_expr_ref e, operand_fn fn, uint32_t lanes, ic_va
     }
 }
 
-/* --- one value, or the lanes of a vector expression ----------------------------------------------------------------------------- */
+/* --- one value, or the lanes of a vector expression
+ * ----------------------------------------------------------------------------- */
 
 static ic_value *load(ic *k, tir_expr_ref e)
 {
@@ -258,7 +276,8 @@ static ic_value *scalar_op(ic *k, tir_expr_ref e)
     for (uint32_t i = 0; i < e->n_args; i++)
         depth = args[i]->depth > depth ? args[i]->depth : depth;
     if (e->kind == TIR_SELECT && args[0]->lanes == 1 && lanes > 1)
-        args[0] = splat(k, place(k, args[0]->depth, args[0]->stable), DT_BOOL, args[0], lanes, args[0]->depth, args[0]->stable);
+        args[0] = splat(k, place(k, args[0]->depth, args[0]->stable), DT_BOOL, args[0], lanes, args[0]->depth,
+                        args[0]->stable);
     return operation(k, place(k, depth, stable), e, args, lanes, depth, stable);
 }
 
@@ -266,7 +285,7 @@ ic_value *ic_scalar(ic *k, tir_expr_ref e)
 {
     bool stable = !has_load(k, e);
     ic_value *v = e->kind == TIR_VAR ? (ic_value *)(uintptr_t)tir_map_get(&k->vars, e->u.var)
-        : stable                     ? (ic_value *)(uintptr_t)tir_map_get(&k->values, e)
+                  : stable           ? (ic_value *)(uintptr_t)tir_map_get(&k->values, e)
                                      : find_unstable(k, e);
     if (v)
         return v;
@@ -280,7 +299,8 @@ ic_value *ic_scalar(ic *k, tir_expr_ref e)
     return v;
 }
 
-/* --- lanes of a strip --------------------------------------------------------------------------------------------------------------- */
+/* --- lanes of a strip
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* Something that all lanes share, spread when the loop is entered. */
 static ic_value *lane_uniform(ic *k, tir_expr_ref e)
@@ -332,7 +352,9 @@ ic_value *ic_lanes(ic *k, tir_expr_ref e)
     return v;
 }
 
-/* --- accesses -------------------------------------------------------------------------------------------------------------------------- */
+/* --- accesses
+ * --------------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Lanes of an index in a vector access: spread when it is the same for all. */
 static uint32_t index_lanes(ic *k, tir_expr_ref e, uint32_t lanes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory instructions of the interpreter: loads, stores and reductions into one element. Every access is checked against
- * its dimension before memory is touched; elements are read and written by memcpy, so any alignment will do. */
+/* Memory instructions of the interpreter: loads, stores and reductions into one element. Every access is checked
+ * against its dimension before memory is touched; elements are read and written by memcpy, so any alignment will do. */
 #include "tir/eval.h"
 #include "tir/interp.h"
 
@@ -8,13 +8,15 @@
 
 #define REG(T, offset) ((T *)(void *)(f->regs + (offset)))
 
-/* --- addresses ------------------------------------------------------------------------------------------------------------- */
+/* --- addresses
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static bool outside(frame *f, const access *x, uint32_t d, int64_t index)
 {
     const tir_buffer *b = x->at->buffer;
     int64_t extent = x->is_flat ? x->at->span : x->at->dims[d];
-    return diag_error(&f->c->diags, DIAG_INTERNAL, f->func->loc, "%s: index %" PRId64 " of buffer '%s' lies outside dimension %u of extent %" PRId64,
+    return diag_error(&f->c->diags, DIAG_INTERNAL, f->func->loc,
+                      "%s: index %" PRId64 " of buffer '%s' lies outside dimension %u of extent %" PRId64,
                       f->func->name, index, b->name, d, extent);
 }
 
@@ -91,98 +93,99 @@ static bool is_even(frame *f, const instr *in, uint32_t n, int64_t *out_first, i
     return false;
 }
 
-/* --- element types: X(dtype, storage type, register type, read, write) ------------------------------------------------------ */
+/* --- element types: X(dtype, storage type, register type, read, write)
+ * ------------------------------------------------------ */
 
-#define ELEMENTS(X)                                                                                                   \
-    X(DT_F32, float, float, v, v)                                                                                     \
-    X(DT_F64, double, double, v, v)                                                                                   \
-    X(DT_F16, uint16_t, float, dtype_f16_to_f32(v), dtype_f32_to_f16(v))                                              \
-    X(DT_BF16, uint16_t, float, dtype_bf16_to_f32(v), dtype_f32_to_bf16(v))                                           \
-    X(DT_I8, int8_t, int64_t, v, (int8_t)v)                                                                           \
-    X(DT_U8, uint8_t, int64_t, v, (uint8_t)v)                                                                         \
-    X(DT_I16, int16_t, int64_t, v, (int16_t)v)                                                                        \
-    X(DT_U16, uint16_t, int64_t, v, (uint16_t)v)                                                                      \
-    X(DT_I32, int32_t, int64_t, v, (int32_t)v)                                                                        \
-    X(DT_U32, uint32_t, int64_t, v, (uint32_t)v)                                                                      \
-    X(DT_I64, int64_t, int64_t, v, v)                                                                                 \
-    X(DT_U64, int64_t, int64_t, v, v)                                                                                 \
+#define ELEMENTS(X)                                                         \
+    X(DT_F32, float, float, v, v)                                           \
+    X(DT_F64, double, double, v, v)                                         \
+    X(DT_F16, uint16_t, float, dtype_f16_to_f32(v), dtype_f32_to_f16(v))    \
+    X(DT_BF16, uint16_t, float, dtype_bf16_to_f32(v), dtype_f32_to_bf16(v)) \
+    X(DT_I8, int8_t, int64_t, v, (int8_t)v)                                 \
+    X(DT_U8, uint8_t, int64_t, v, (uint8_t)v)                               \
+    X(DT_I16, int16_t, int64_t, v, (int16_t)v)                              \
+    X(DT_U16, uint16_t, int64_t, v, (uint16_t)v)                            \
+    X(DT_I32, int32_t, int64_t, v, (int32_t)v)                              \
+    X(DT_U32, uint32_t, int64_t, v, (uint32_t)v)                            \
+    X(DT_I64, int64_t, int64_t, v, v)                                       \
+    X(DT_U64, int64_t, int64_t, v, v)                                       \
     X(DT_BOOL, uint8_t, int64_t, v != 0, v != 0)
 
-#define LOAD(id, S, R, get, put)                                                                                      \
-    static inline R get_##id(const uint8_t *p)                                                                        \
-    {                                                                                                                 \
-        S v;                                                                                                          \
-        memcpy(&v, p, sizeof v);                                                                                      \
-        return get;                                                                                                   \
-    }                                                                                                                 \
-    static inline void put_##id(uint8_t *p, R v)                                                                      \
-    {                                                                                                                 \
-        S s = (S)(put);                                                                                               \
-        memcpy(p, &s, sizeof s);                                                                                      \
-    }                                                                                                                 \
-    static bool load_lanes_##id(frame *f, const instr *in, uint32_t n)                                                \
-    {                                                                                                                 \
-        R *d = REG(R, in->dst);                                                                                       \
-        for (uint32_t i = 0; i < n; i++) {                                                                            \
-            int64_t at;                                                                                               \
-            d[i] = 0;                                                                                                 \
-            if (in->mask != NO_REG && !REG(const int64_t, in->mask)[i])                                               \
-                continue;                                                                                             \
-            if (!locate_lane(f, in, i, &at))                                                                          \
-                return false;                                                                                         \
-            d[i] = get_##id(in->access->at->base + (size_t)at * sizeof(S));                                           \
-        }                                                                                                             \
-        return true;                                                                                                  \
-    }                                                                                                                 \
-    static bool load_##id(frame *f, const instr *in, uint32_t n)                                                      \
-    {                                                                                                                 \
-        R *restrict d = REG(R, in->dst);                                                                              \
-        int64_t first, step;                                                                                          \
-        bool ok;                                                                                                      \
-        if (!is_even(f, in, n, &first, &step, &ok)) {                                                                 \
-            if (ok && all_off(f, in, n))                                                                              \
-                return memset(d, 0, n * sizeof *d), true;                                                             \
-            return ok && load_lanes_##id(f, in, n);                                                                   \
-        }                                                                                                             \
-        const uint8_t *restrict p = in->access->at->base + (size_t)first * sizeof(S);                                 \
-        if (step == 1) {                                                                                              \
-            for (uint32_t i = 0; i < n; i++)                                                                          \
-                d[i] = get_##id(p + (size_t)i * sizeof(S));                                                           \
-        } else {                                                                                                      \
-            for (uint32_t i = 0; i < n; i++)                                                                          \
-                d[i] = get_##id(p + (ptrdiff_t)i * step * (ptrdiff_t)sizeof(S));                                      \
-        }                                                                                                             \
-        return true;                                                                                                  \
-    }                                                                                                                 \
-    static bool store_lanes_##id(frame *f, const instr *in, uint32_t n)                                               \
-    {                                                                                                                 \
-        const R *x = REG(const R, in->a);                                                                             \
-        for (uint32_t i = 0; i < n; i++) {                                                                            \
-            int64_t at;                                                                                               \
-            if (in->mask != NO_REG && !REG(const int64_t, in->mask)[i])                                               \
-                continue;                                                                                             \
-            if (!locate_lane(f, in, i, &at))                                                                          \
-                return false;                                                                                         \
-            put_##id(in->access->at->base + (size_t)at * sizeof(S), x[i]);                                            \
-        }                                                                                                             \
-        return true;                                                                                                  \
-    }                                                                                                                 \
-    static bool store_##id(frame *f, const instr *in, uint32_t n)                                                     \
-    {                                                                                                                 \
-        const R *restrict x = REG(const R, in->a);                                                                    \
-        int64_t first, step;                                                                                          \
-        bool ok;                                                                                                      \
-        if (!is_even(f, in, n, &first, &step, &ok))                                                                   \
-            return ok && store_lanes_##id(f, in, n);                                                                  \
-        uint8_t *restrict p = in->access->at->base + (size_t)first * sizeof(S);                                       \
-        if (step == 1) {                                                                                              \
-            for (uint32_t i = 0; i < n; i++)                                                                          \
-                put_##id(p + (size_t)i * sizeof(S), x[i]);                                                            \
-        } else {                                                                                                      \
-            for (uint32_t i = 0; i < n; i++)                                                                          \
-                put_##id(p + (ptrdiff_t)i * step * (ptrdiff_t)sizeof(S), x[i]);                                       \
-        }                                                                                                             \
-        return true;                                                                                                  \
+#define LOAD(id, S, R, get, put)                                                      \
+    static inline R get_##id(const uint8_t *p)                                        \
+    {                                                                                 \
+        S v;                                                                          \
+        memcpy(&v, p, sizeof v);                                                      \
+        return get;                                                                   \
+    }                                                                                 \
+    static inline void put_##id(uint8_t *p, R v)                                      \
+    {                                                                                 \
+        S s = (S)(put);                                                               \
+        memcpy(p, &s, sizeof s);                                                      \
+    }                                                                                 \
+    static bool load_lanes_##id(frame *f, const instr *in, uint32_t n)                \
+    {                                                                                 \
+        R *d = REG(R, in->dst);                                                       \
+        for (uint32_t i = 0; i < n; i++) {                                            \
+            int64_t at;                                                               \
+            d[i] = 0;                                                                 \
+            if (in->mask != NO_REG && !REG(const int64_t, in->mask)[i])               \
+                continue;                                                             \
+            if (!locate_lane(f, in, i, &at))                                          \
+                return false;                                                         \
+            d[i] = get_##id(in->access->at->base + (size_t)at * sizeof(S));           \
+        }                                                                             \
+        return true;                                                                  \
+    }                                                                                 \
+    static bool load_##id(frame *f, const instr *in, uint32_t n)                      \
+    {                                                                                 \
+        R *restrict d = REG(R, in->dst);                                              \
+        int64_t first, step;                                                          \
+        bool ok;                                                                      \
+        if (!is_even(f, in, n, &first, &step, &ok)) {                                 \
+            if (ok && all_off(f, in, n))                                              \
+                return memset(d, 0, n * sizeof *d), true;                             \
+            return ok && load_lanes_##id(f, in, n);                                   \
+        }                                                                             \
+        const uint8_t *restrict p = in->access->at->base + (size_t)first * sizeof(S); \
+        if (step == 1) {                                                              \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                d[i] = get_##id(p + (size_t)i * sizeof(S));                           \
+        } else {                                                                      \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                d[i] = get_##id(p + (ptrdiff_t)i * step * (ptrdiff_t)sizeof(S));      \
+        }                                                                             \
+        return true;                                                                  \
+    }                                                                                 \
+    static bool store_lanes_##id(frame *f, const instr *in, uint32_t n)               \
+    {                                                                                 \
+        const R *x = REG(const R, in->a);                                             \
+        for (uint32_t i = 0; i < n; i++) {                                            \
+            int64_t at;                                                               \
+            if (in->mask != NO_REG && !REG(const int64_t, in->mask)[i])               \
+                continue;                                                             \
+            if (!locate_lane(f, in, i, &at))                                          \
+                return false;                                                         \
+            put_##id(in->access->at->base + (size_t)at * sizeof(S), x[i]);            \
+        }                                                                             \
+        return true;                                                                  \
+    }                                                                                 \
+    static bool store_##id(frame *f, const instr *in, uint32_t n)                     \
+    {                                                                                 \
+        const R *restrict x = REG(const R, in->a);                                    \
+        int64_t first, step;                                                          \
+        bool ok;                                                                      \
+        if (!is_even(f, in, n, &first, &step, &ok))                                   \
+            return ok && store_lanes_##id(f, in, n);                                  \
+        uint8_t *restrict p = in->access->at->base + (size_t)first * sizeof(S);       \
+        if (step == 1) {                                                              \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                put_##id(p + (size_t)i * sizeof(S), x[i]);                            \
+        } else {                                                                      \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                put_##id(p + (ptrdiff_t)i * step * (ptrdiff_t)sizeof(S), x[i]);       \
+        }                                                                             \
+        return true;                                                                  \
     }
 ELEMENTS(LOAD)
 
@@ -207,10 +210,17 @@ static const instr_fn lane_stores[DT_COUNT] = {
 #undef X
 };
 
-instr_fn interp_load(dtype dt, bool per_lane) { return per_lane ? lane_loads[dt] : loads[dt]; }
-instr_fn interp_store(dtype dt, bool per_lane) { return per_lane ? lane_stores[dt] : stores[dt]; }
+instr_fn interp_load(dtype dt, bool per_lane)
+{
+    return per_lane ? lane_loads[dt] : loads[dt];
+}
+instr_fn interp_store(dtype dt, bool per_lane)
+{
+    return per_lane ? lane_stores[dt] : stores[dt];
+}
 
-/* --- reductions: lane after lane, in order, so that the result is that of the plain loop --------------------------------------- */
+/* --- reductions: lane after lane, in order, so that the result is that of the plain loop
+ * --------------------------------------- */
 
 static bool reduce_target(frame *f, const instr *in, uint32_t n, uint8_t **out)
 {
@@ -224,24 +234,24 @@ static bool reduce_target(frame *f, const instr *in, uint32_t n, uint8_t **out)
     return true;
 }
 
-#define REDUCE(name, id, R, value)                                                                                    \
-    static bool name(frame *f, const instr *in, uint32_t n)                                                           \
-    {                                                                                                                 \
-        uint8_t *p;                                                                                                   \
-        if (!reduce_target(f, in, n, &p))                                                                             \
-            return false;                                                                                             \
-        if (!p)                                                                                                       \
-            return true;                                                                                              \
-        const R *x = REG(const R, in->a);                                                                             \
-        const int64_t *mask = in->mask == NO_REG ? NULL : REG(const int64_t, in->mask);                               \
-        R acc = get_##id(p);                                                                                          \
-        for (uint32_t i = 0; i < n; i++) {                                                                            \
-            const R y = x[i];                                                                                         \
-            if (!mask || mask[i])                                                                                     \
-                acc = value;                                                                                          \
-        }                                                                                                             \
-        put_##id(p, acc);                                                                                             \
-        return true;                                                                                                  \
+#define REDUCE(name, id, R, value)                                                      \
+    static bool name(frame *f, const instr *in, uint32_t n)                             \
+    {                                                                                   \
+        uint8_t *p;                                                                     \
+        if (!reduce_target(f, in, n, &p))                                               \
+            return false;                                                               \
+        if (!p)                                                                         \
+            return true;                                                                \
+        const R *x = REG(const R, in->a);                                               \
+        const int64_t *mask = in->mask == NO_REG ? NULL : REG(const int64_t, in->mask); \
+        R acc = get_##id(p);                                                            \
+        for (uint32_t i = 0; i < n; i++) {                                              \
+            const R y = x[i];                                                           \
+            if (!mask || mask[i])                                                       \
+                acc = value;                                                            \
+        }                                                                               \
+        put_##id(p, acc);                                                               \
+        return true;                                                                    \
     }
 REDUCE(sum_f32, DT_F32, float, acc + y)
 REDUCE(max_f32, DT_F32, float, in->access->acc_right ? eval_fmaxf(y, acc) : eval_fmaxf(acc, y))
@@ -266,7 +276,8 @@ static bool reduce_any(frame *f, const instr *in, uint32_t n)
             int64_t acc = dtype_load_i64(in->dt, p), y = REG(const int64_t, in->a)[i];
             dtype_store_i64(in->dt, p, tir_eval_int(in->dt, in->access->op, right ? y : acc, right ? acc : y));
         } else {
-            double acc = dtype_load_f64(in->dt, p), y = k == REG_F ? (double)REG(const float, in->a)[i] : REG(const double, in->a)[i];
+            double acc = dtype_load_f64(in->dt, p),
+                   y = k == REG_F ? (double)REG(const float, in->a)[i] : REG(const double, in->a)[i];
             dtype_store_f64(in->dt, p, tir_eval_float(in->dt, in->access->op, right ? y : acc, right ? acc : y));
         }
     }

@@ -6,60 +6,61 @@
 
 #define REG(T, offset) ((T *)(void *)(f->regs + (offset)))
 
-/* --- binary operators -------------------------------------------------------------------------------------------------- */
+/* --- binary operators
+ * -------------------------------------------------------------------------------------------------- */
 
-#define BINARY(name, T, R, value)                                                                                     \
-    static bool name(frame *f, const instr *in, uint32_t n)                                                           \
-    {                                                                                                                 \
-        const T *restrict a = REG(const T, in->a), *restrict b = REG(const T, in->b);                                 \
-        R *restrict d = REG(R, in->dst);                                                                              \
-        const uint32_t bits = dtype_bits(in->dt);                                                                     \
-        (void)bits;                                                                                                   \
-        for (uint32_t i = 0; i < n; i++) {                                                                            \
-            const T x = a[i], y = b[i];                                                                               \
-            d[i] = value;                                                                                             \
-        }                                                                                                             \
-        return true;                                                                                                  \
+#define BINARY(name, T, R, value)                                                     \
+    static bool name(frame *f, const instr *in, uint32_t n)                           \
+    {                                                                                 \
+        const T *restrict a = REG(const T, in->a), *restrict b = REG(const T, in->b); \
+        R *restrict d = REG(R, in->dst);                                              \
+        const uint32_t bits = dtype_bits(in->dt);                                     \
+        (void)bits;                                                                   \
+        for (uint32_t i = 0; i < n; i++) {                                            \
+            const T x = a[i], y = b[i];                                               \
+            d[i] = value;                                                             \
+        }                                                                             \
+        return true;                                                                  \
     }
 
 /* X(operator, form on integers, form on u64) */
-#define INT_OPS(X)                                                                                                    \
-    X(TIR_ADD, eval_add(x, y), eval_add(x, y))                                                                        \
-    X(TIR_SUB, eval_sub(x, y), eval_sub(x, y))                                                                        \
-    X(TIR_MUL, eval_mul(x, y), eval_mul(x, y))                                                                        \
-    X(TIR_DIV, eval_div(x, y), eval_udiv(x, y))                                                                       \
-    X(TIR_MOD, eval_mod(x, y), eval_umod(x, y))                                                                       \
-    X(TIR_FLOORDIV, eval_floordiv(x, y), eval_udiv(x, y))                                                             \
-    X(TIR_FLOORMOD, eval_floormod(x, y), eval_umod(x, y))                                                             \
-    X(TIR_MIN, eval_imin(x, y), eval_umin(x, y))                                                                      \
-    X(TIR_MAX, eval_imax(x, y), eval_umax(x, y))                                                                      \
-    X(TIR_EQ, x == y, x == y)                                                                                         \
-    X(TIR_NE, x != y, x != y)                                                                                         \
-    X(TIR_LT, x < y, (uint64_t)x < (uint64_t)y)                                                                       \
-    X(TIR_LE, x <= y, (uint64_t)x <= (uint64_t)y)                                                                     \
-    X(TIR_GT, x > y, (uint64_t)x > (uint64_t)y)                                                                       \
-    X(TIR_GE, x >= y, (uint64_t)x >= (uint64_t)y)                                                                     \
-    X(TIR_AND, x && y, x && y)                                                                                        \
-    X(TIR_OR, x || y, x || y)                                                                                         \
-    X(TIR_BITAND, x &y, x &y)                                                                                         \
-    X(TIR_BITOR, x | y, x | y)                                                                                        \
-    X(TIR_BITXOR, x ^ y, x ^ y)                                                                                       \
-    X(TIR_SHL, eval_shl(bits, x, y), eval_shl(bits, x, y))                                                            \
+#define INT_OPS(X)                                         \
+    X(TIR_ADD, eval_add(x, y), eval_add(x, y))             \
+    X(TIR_SUB, eval_sub(x, y), eval_sub(x, y))             \
+    X(TIR_MUL, eval_mul(x, y), eval_mul(x, y))             \
+    X(TIR_DIV, eval_div(x, y), eval_udiv(x, y))            \
+    X(TIR_MOD, eval_mod(x, y), eval_umod(x, y))            \
+    X(TIR_FLOORDIV, eval_floordiv(x, y), eval_udiv(x, y))  \
+    X(TIR_FLOORMOD, eval_floormod(x, y), eval_umod(x, y))  \
+    X(TIR_MIN, eval_imin(x, y), eval_umin(x, y))           \
+    X(TIR_MAX, eval_imax(x, y), eval_umax(x, y))           \
+    X(TIR_EQ, x == y, x == y)                              \
+    X(TIR_NE, x != y, x != y)                              \
+    X(TIR_LT, x < y, (uint64_t)x < (uint64_t)y)            \
+    X(TIR_LE, x <= y, (uint64_t)x <= (uint64_t)y)          \
+    X(TIR_GT, x > y, (uint64_t)x > (uint64_t)y)            \
+    X(TIR_GE, x >= y, (uint64_t)x >= (uint64_t)y)          \
+    X(TIR_AND, x &&y, x &&y)                               \
+    X(TIR_OR, x || y, x || y)                              \
+    X(TIR_BITAND, x &y, x &y)                              \
+    X(TIR_BITOR, x | y, x | y)                             \
+    X(TIR_BITXOR, x ^ y, x ^ y)                            \
+    X(TIR_SHL, eval_shl(bits, x, y), eval_shl(bits, x, y)) \
     X(TIR_SHR, eval_sar(bits, x, y), eval_shr(bits, x, y))
 
 /* X(operator, form, result type): FN is a suffix for min and max of the type at hand */
-#define FLOAT_OPS(X, T, MIN, MAX)                                                                                     \
-    X(TIR_ADD, x + y, T)                                                                                              \
-    X(TIR_SUB, x - y, T)                                                                                              \
-    X(TIR_MUL, x *y, T)                                                                                               \
-    X(TIR_DIV, x / y, T)                                                                                              \
-    X(TIR_MIN, MIN(x, y), T)                                                                                          \
-    X(TIR_MAX, MAX(x, y), T)                                                                                          \
-    X(TIR_EQ, x == y, int64_t)                                                                                        \
-    X(TIR_NE, x != y, int64_t)                                                                                        \
-    X(TIR_LT, x < y, int64_t)                                                                                         \
-    X(TIR_LE, x <= y, int64_t)                                                                                        \
-    X(TIR_GT, x > y, int64_t)                                                                                         \
+#define FLOAT_OPS(X, T, MIN, MAX) \
+    X(TIR_ADD, x + y, T)          \
+    X(TIR_SUB, x - y, T)          \
+    X(TIR_MUL, x *y, T)           \
+    X(TIR_DIV, x / y, T)          \
+    X(TIR_MIN, MIN(x, y), T)      \
+    X(TIR_MAX, MAX(x, y), T)      \
+    X(TIR_EQ, x == y, int64_t)    \
+    X(TIR_NE, x != y, int64_t)    \
+    X(TIR_LT, x < y, int64_t)     \
+    X(TIR_LE, x <= y, int64_t)    \
+    X(TIR_GT, x > y, int64_t)     \
     X(TIR_GE, x >= y, int64_t)
 
 #define X(op, s, u) BINARY(int_##op, int64_t, int64_t, s)
@@ -106,20 +107,22 @@ instr_fn interp_binary(dtype dt, tir_op op)
     return dt == DT_U64 ? uint_ops[op] : int_ops[op];
 }
 
-/* --- unary ------------------------------------------------------------------------------------------------------------------- */
+/* --- unary
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
-#define UNARY(name, T, R, value)                                                                                      \
-    static bool name(frame *f, const instr *in, uint32_t n)                                                           \
-    {                                                                                                                 \
-        const T *restrict a = REG(const T, in->a);                                                                    \
-        R *restrict d = REG(R, in->dst);                                                                              \
-        const dtype dt = in->dt;                                                                                      \
-        (void)dt;                                                                                                     \
-        for (uint32_t i = 0; i < n; i++) {                                                                            \
-            const T x = a[i];                                                                                         \
-            d[i] = value;                                                                                             \
-        }                                                                                                             \
-        return true;                                                                                                  \
+#define UNARY(name, T, R, value)                            \
+    static bool name(frame *f, const instr *in, uint32_t n) \
+    {                                                       \
+        const T *restrict a = REG(const T, in->a);          \
+        R *restrict d = REG(R, in->dst);                    \
+        const dtype dt = in->dt;                            \
+        (void)dt;                                           \
+        for (uint32_t i = 0; i < n; i++) {                  \
+            const T x = a[i];                               \
+            d[i] = value;                                   \
+        }                                                   \
+        return true;                                        \
     }
 
 UNARY(wrap_bool, int64_t, int64_t, x != 0)
@@ -189,18 +192,19 @@ instr_fn interp_cast(dtype to, dtype from)
     return to == DT_F16 ? round_f16 : to == DT_BF16 ? round_bf16 : copy_float;
 }
 
-/* --- intrinsics ---------------------------------------------------------------------------------------------------------------- */
+/* --- intrinsics
+ * ---------------------------------------------------------------------------------------------------------------- */
 
-#define CALL(name, T, R, value)                                                                                       \
-    static bool name(frame *f, const instr *in, uint32_t n)                                                           \
-    {                                                                                                                 \
-        const T *a = REG(const T, in->a), *b = REG(const T, in->b), *c = REG(const T, in->c);                         \
-        R *restrict d = REG(R, in->dst);                                                                              \
-        for (uint32_t i = 0; i < n; i++) {                                                                            \
-            const T x[3] = {a[i], b[i], c[i]};                                                                        \
-            d[i] = value;                                                                                             \
-        }                                                                                                             \
-        return true;                                                                                                  \
+#define CALL(name, T, R, value)                                                               \
+    static bool name(frame *f, const instr *in, uint32_t n)                                   \
+    {                                                                                         \
+        const T *a = REG(const T, in->a), *b = REG(const T, in->b), *c = REG(const T, in->c); \
+        R *restrict d = REG(R, in->dst);                                                      \
+        for (uint32_t i = 0; i < n; i++) {                                                    \
+            const T x[3] = {a[i], b[i], c[i]};                                                \
+            d[i] = value;                                                                     \
+        }                                                                                     \
+        return true;                                                                          \
     }
 
 #define X(op, f32, f64) CALL(call_f32_##op, float, float, f32) CALL(call_f64_##op, double, double, f64)
@@ -233,25 +237,26 @@ instr_fn interp_call(dtype dt, tir_op op)
     return NULL;
 }
 
-/* --- choice and lanes ------------------------------------------------------------------------------------------------------------ */
+/* --- choice and lanes
+ * ------------------------------------------------------------------------------------------------------------ */
 
-#define LANES(suffix, T)                                                                                              \
-    static bool select_##suffix(frame *f, const instr *in, uint32_t n)                                                \
-    {                                                                                                                 \
-        const int64_t *restrict cond = REG(const int64_t, in->a);                                                     \
-        const T *restrict x = REG(const T, in->b), *restrict y = REG(const T, in->c);                                 \
-        T *restrict d = REG(T, in->dst);                                                                              \
-        for (uint32_t i = 0; i < n; i++)                                                                              \
-            d[i] = cond[i] ? x[i] : y[i];                                                                             \
-        return true;                                                                                                  \
-    }                                                                                                                 \
-    static bool splat_##suffix(frame *f, const instr *in, uint32_t n)                                                 \
-    {                                                                                                                 \
-        const T x = *REG(const T, in->a);                                                                             \
-        T *d = REG(T, in->dst);                                                                                       \
-        for (uint32_t i = 0; i < n; i++)                                                                              \
-            d[i] = x;                                                                                                 \
-        return true;                                                                                                  \
+#define LANES(suffix, T)                                                              \
+    static bool select_##suffix(frame *f, const instr *in, uint32_t n)                \
+    {                                                                                 \
+        const int64_t *restrict cond = REG(const int64_t, in->a);                     \
+        const T *restrict x = REG(const T, in->b), *restrict y = REG(const T, in->c); \
+        T *restrict d = REG(T, in->dst);                                              \
+        for (uint32_t i = 0; i < n; i++)                                              \
+            d[i] = cond[i] ? x[i] : y[i];                                             \
+        return true;                                                                  \
+    }                                                                                 \
+    static bool splat_##suffix(frame *f, const instr *in, uint32_t n)                 \
+    {                                                                                 \
+        const T x = *REG(const T, in->a);                                             \
+        T *d = REG(T, in->dst);                                                       \
+        for (uint32_t i = 0; i < n; i++)                                              \
+            d[i] = x;                                                                 \
+        return true;                                                                  \
     }
 LANES(int, int64_t)
 LANES(float, float)

@@ -5,7 +5,8 @@
 
 static void compile(ic *k, tir_stmt *s);
 
-/* --- blocks and levels ------------------------------------------------------------------------------------------------- */
+/* --- blocks and levels
+ * ------------------------------------------------------------------------------------------------- */
 
 static node *add_node(ic *k, node_kind kind)
 {
@@ -47,7 +48,10 @@ static void close_block(ic *k, const saved *s, bool is_level)
         (void)vec_pop(&k->levels);
 }
 
-static uint32_t deepest(const ic *k) { return k->levels.len - 1; }
+static uint32_t deepest(const ic *k)
+{
+    return k->levels.len - 1;
+}
 
 static ic_value *bind_var(ic *k, const tir_var *var, uint32_t reg, uint32_t lanes)
 {
@@ -57,9 +61,13 @@ static ic_value *bind_var(ic *k, const tir_var *var, uint32_t reg, uint32_t lane
     return v;
 }
 
-/* --- buffers -------------------------------------------------------------------------------------------------------------- */
+/* --- buffers
+ * -------------------------------------------------------------------------------------------------------------- */
 
-slot *ic_slot(ic *k, const tir_buffer *b) { return (slot *)(uintptr_t)tir_map_get(&k->slots, b); }
+slot *ic_slot(ic *k, const tir_buffer *b)
+{
+    return (slot *)(uintptr_t)tir_map_get(&k->slots, b);
+}
 
 static void bind_buffer(ic *k, const tir_buffer *b, int32_t param)
 {
@@ -79,7 +87,8 @@ static void bind_buffer(ic *k, const tir_buffer *b, int32_t param)
     tir_map_put(&k->slots, b, s);
 }
 
-/* --- which loops run in strips ------------------------------------------------------------------------------------------------ */
+/* --- which loops run in strips
+ * ------------------------------------------------------------------------------------------------ */
 
 typedef struct strip_scan {
     ic *k;
@@ -99,7 +108,8 @@ static void scan_expr(void *ctx, tir_expr_ref e)
 static void scan_stmt(void *ctx, tir_stmt *t)
 {
     strip_scan *s = ctx;
-    s->ok = s->ok && (t->kind == TIR_STORE || t->kind == TIR_LET || t->kind == TIR_IF || t->kind == TIR_SEQ || t->kind == TIR_ATTR);
+    s->ok = s->ok && (t->kind == TIR_STORE || t->kind == TIR_LET || t->kind == TIR_IF || t->kind == TIR_SEQ ||
+                      t->kind == TIR_ATTR);
     if (t->kind == TIR_STORE)
         vec_push(s->k->mem, &s->stores, t);
 }
@@ -142,7 +152,8 @@ static uint32_t count_loads(tir_expr_ref e, const tir_buffer *b)
 /* b[i] = b[i] op x with an index that stays: *out_acc says which operand is the element. */
 static bool is_reduction(ic *k, tir_stmt *s, uint32_t *out_acc)
 {
-    if (s->value->kind != TIR_BINOP || !interp_reduce(s->buffer->dt, s->value->op) || !stays(k, s->n_indices, s->indices))
+    if (s->value->kind != TIR_BINOP || !interp_reduce(s->buffer->dt, s->value->op) ||
+        !stays(k, s->n_indices, s->indices))
         return false;
     for (uint32_t i = 0; i < 2; i++) {
         tir_expr_ref e = s->value->args[i];
@@ -160,12 +171,14 @@ static bool store_is_fine(strip_scan *s, tir_stmt *store)
     for (uint32_t i = 0; i < s->stores.len; i++) {
         tir_stmt *t = s->stores.data[i];
         stores += t->buffer == store->buffer;
-        same = same && (t->buffer != store->buffer || same_place(store->n_indices, store->indices, t->n_indices, t->indices));
+        same = same &&
+               (t->buffer != store->buffer || same_place(store->n_indices, store->indices, t->n_indices, t->indices));
     }
     for (uint32_t i = 0; i < s->loads.len; i++) {
         tir_expr_ref e = s->loads.data[i];
         loads += e->u.buffer == store->buffer;
-        same = same && (e->u.buffer != store->buffer || same_place(store->n_indices, store->indices, e->n_args, e->args));
+        same =
+            same && (e->u.buffer != store->buffer || same_place(store->n_indices, store->indices, e->n_args, e->args));
     }
     if (stores == 1 && loads == 0)
         return true; /* lanes are stored in order */
@@ -196,7 +209,8 @@ static bool can_strip(ic *k, tir_stmt *loop)
     return s.ok;
 }
 
-/* --- a strip's statements -------------------------------------------------------------------------------------------------------- */
+/* --- a strip's statements
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void strip_stmt(ic *k, tir_stmt *s);
 
@@ -209,7 +223,8 @@ static void strip_store(ic *k, tir_stmt *s)
     uint32_t value = ic_lanes(k, reduces ? s->value->args[1 - acc] : s->value)->reg;
     access *x = ic_access(k, s->buffer, s->n_indices, s->indices, STRIP);
     dtype dt = s->buffer->dt;
-    instr *in = ic_emit(k, k->here, reduces ? interp_reduce(dt, s->value->op) : interp_store(dt, x->per_lane), dt, STRIP);
+    instr *in =
+        ic_emit(k, k->here, reduces ? interp_reduce(dt, s->value->op) : interp_store(dt, x->per_lane), dt, STRIP);
     x->op = reduces ? s->value->op : TIR_OP_NONE;
     x->acc_right = reduces && acc == 1;
     in->access = x;
@@ -294,7 +309,8 @@ static bool compile_strip(ic *k, tir_stmt *s, uint32_t min, uint32_t extent)
     return true;
 }
 
-/* --- statements one by one --------------------------------------------------------------------------------------------------------- */
+/* --- statements one by one
+ * --------------------------------------------------------------------------------------------------------- */
 
 static void compile_for(ic *k, tir_stmt *s)
 {
@@ -412,7 +428,9 @@ static void compile(ic *k, tir_stmt *s)
     }
 }
 
-/* --- the whole --------------------------------------------------------------------------------------------------------------------------- */
+/* --- the whole
+ * ---------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void write_constant(uint8_t *image, const ic_const *v)
 {
@@ -442,7 +460,8 @@ bool interp_compile(compiler *c, arena *mem, const tir_func *f, block **out, siz
     if (k.ok)
         *out_image = arena_try_alloc(mem, *out_regs, 64);
     if (!*out_image)
-        return k.ok && diag_error(&c->diags, DIAG_ENVIRONMENT, f->loc, "%s: no memory for the interpreter's registers", f->name);
+        return k.ok && diag_error(&c->diags, DIAG_ENVIRONMENT, f->loc, "%s: no memory for the interpreter's registers",
+                                  f->name);
     for (uint32_t i = 0; i < k.constants.len; i++)
         write_constant(*out_image, &k.constants.data[i]);
     return true;

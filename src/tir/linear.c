@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* --- order ------------------------------------------------------------------------------------------------------------ */
+/* --- order
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* Place of a variable: outer loops first, then unknown variables by age. */
 static int64_t var_rank(const tir_bounds *b, const tir_var *v)
@@ -18,7 +19,10 @@ static int64_t var_rank(const tir_bounds *b, const tir_var *v)
     return (int64_t)v->id + ((int64_t)1 << 40);
 }
 
-static int compare_i64(int64_t a, int64_t b) { return (a > b) - (a < b); }
+static int compare_i64(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
 
 static int compare_atoms(const tir_bounds *b, tir_expr_ref x, tir_expr_ref y)
 {
@@ -62,7 +66,10 @@ static int compare_products(const tir_bounds *b, const linear_term *x, const lin
     return 0;
 }
 
-static uint64_t magnitude(int64_t v) { return v < 0 ? (uint64_t)0 - (uint64_t)v : (uint64_t)v; }
+static uint64_t magnitude(int64_t v)
+{
+    return v < 0 ? (uint64_t)0 - (uint64_t)v : (uint64_t)v;
+}
 
 static int compare_terms(const tir_bounds *b, const linear_term *x, const linear_term *y)
 {
@@ -71,7 +78,8 @@ static int compare_terms(const tir_bounds *b, const linear_term *x, const linear
     return compare_products(b, x, y);
 }
 
-/* --- arithmetic --------------------------------------------------------------------------------------------------------- */
+/* --- arithmetic
+ * --------------------------------------------------------------------------------------------------------- */
 
 bool linear_add_term(tir_bounds *b, linear *l, const linear_term *t)
 {
@@ -156,7 +164,8 @@ bool linear_of(tir_bounds *b, tir_expr_ref e, linear *out)
         return true;
     }
     if (e->kind == TIR_BINOP && (e->op == TIR_ADD || e->op == TIR_SUB))
-        return linear_of(b, e->args[0], out) && linear_of(b, e->args[1], &y) && linear_add(b, out, &y, e->op == TIR_ADD ? 1 : -1);
+        return linear_of(b, e->args[0], out) && linear_of(b, e->args[1], &y) &&
+               linear_add(b, out, &y, e->op == TIR_ADD ? 1 : -1);
     if (e->kind == TIR_BINOP && e->op == TIR_MUL && of_product(b, e, out))
         return true;
     *out = (linear){.len = 1, .terms = {{.coeff = 1, .n = 1, .atoms = {e}}}};
@@ -183,7 +192,8 @@ int64_t linear_gcd(const linear *l)
     return g > (uint64_t)INT64_MAX ? 1 : (int64_t)g;
 }
 
-/* --- the written form --------------------------------------------------------------------------------------------------- */
+/* --- the written form
+ * --------------------------------------------------------------------------------------------------- */
 
 static void sort_terms(const tir_bounds *b, linear *l)
 {

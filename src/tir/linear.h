@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Integer expressions as sums of products with constant coefficients, over atoms (variables and whatever is not a sum or
- * product), and what is known about variables. Internal to the simplifier. Sums have a fixed capacity: an expression with
- * more terms is left as it is. */
+/* Integer expressions as sums of products with constant coefficients, over atoms (variables and whatever is not a sum
+ * or product), and what is known about variables. Internal to the simplifier. Sums have a fixed capacity: an expression
+ * with more terms is left as it is. */
 #ifndef LATHE_TIR_LINEAR_H
 #define LATHE_TIR_LINEAR_H
 #include "tir/map.h"
@@ -34,7 +34,7 @@ typedef struct bounds_mark {
 
 struct tir_bounds {
     compiler *c;
-    VEC(bounds_entry) vars;   /* innermost last; a later entry of a variable narrows an earlier one */
+    VEC(bounds_entry) vars;    /* innermost last; a later entry of a variable narrows an earlier one */
     VEC(const linear *) facts; /* each is known to be >= 0 */
     VEC(bounds_mark) marks;
     tir_map simplified, ranges; /* results under what is known now */
@@ -59,8 +59,15 @@ const bounds_entry *bounds_find(const tir_bounds *b, const tir_var *v);
 void bounds_push_range(tir_bounds *b, const tir_var *v, tir_range r, bool is_value);
 /* From here to the matching pop, cond holds (or does not). */
 void bounds_push_cond(tir_bounds *b, tir_expr_ref cond, bool holds);
-/* Whether sums in e keep their mathematical value: index arithmetic, or value arithmetic with ranges that fit the type. */
+/* Whether sums in e keep their mathematical value: index arithmetic, or value arithmetic with ranges that fit the type.
+ */
 bool bounds_is_exact(tir_bounds *b, tir_expr_ref e);
-static inline bool bounds_is_index_type(tir_type t) { return t.lanes == 1 && (t.dt == DT_I64 || t.dt == DT_I32); }
-static inline tir_range bounds_known(int64_t min, int64_t max) { return (tir_range){true, true, min, max}; }
+static inline bool bounds_is_index_type(tir_type t)
+{
+    return t.lanes == 1 && (t.dt == DT_I64 || t.dt == DT_I32);
+}
+static inline tir_range bounds_known(int64_t min, int64_t max)
+{
+    return (tir_range){true, true, min, max};
+}
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names in the loop IR's text. A name that is printed once keeps its wish, so that a printed text prints again as it is. */
+/* Names in the loop IR's text. A name that is printed once keeps its wish, so that a printed text prints again as it
+ * is. */
 #include "tir/names.h"
 
 #include "tir/node.h"
@@ -29,7 +30,8 @@ bool tir_type_from_text(const char *s, tir_type *out)
 {
     size_t best = sizeof dtypes / sizeof *dtypes;
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-        if (strncmp(s, dtypes[i].text, strlen(dtypes[i].text)) == 0 && (s[strlen(dtypes[i].text)] == 0 || s[strlen(dtypes[i].text)] == 'x'))
+        if (strncmp(s, dtypes[i].text, strlen(dtypes[i].text)) == 0 &&
+            (s[strlen(dtypes[i].text)] == 0 || s[strlen(dtypes[i].text)] == 'x'))
             best = i;
     if (best == sizeof dtypes / sizeof *dtypes)
         return false;
@@ -54,8 +56,9 @@ void tir_print_type(writer *w, tir_type t)
 
 bool tir_is_reserved(const char *s)
 {
-    static const char *const words[] = {"primfn", "for",   "if",     "else", "let",       "allocate", "attr", "assert", "evaluate",
-                                        "True",   "False", "select", "cast", "broadcast", "ramp",     "inf",  "nan"};
+    static const char *const words[] = {"primfn", "for",       "if",       "else", "let",   "allocate",
+                                        "attr",   "assert",    "evaluate", "True", "False", "select",
+                                        "cast",   "broadcast", "ramp",     "inf",  "nan"};
     tir_type t;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], s) == 0)

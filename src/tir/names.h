@@ -7,10 +7,11 @@
 #include "tir/tir.h"
 
 /* X(dtype, text): the element types that the text knows. */
-#define TIR_DTYPE_NAMES(X)                                                                                            \
-    X(DT_BOOL, "bool") X(DT_I8, "int8") X(DT_I16, "int16") X(DT_I32, "int32") X(DT_I64, "int64") X(DT_U8, "uint8")    \
-    X(DT_U16, "uint16") X(DT_U32, "uint32") X(DT_U64, "uint64") X(DT_F16, "float16") X(DT_BF16, "bfloat16")           \
-    X(DT_F32, "float32") X(DT_F64, "float64") X(DT_HANDLE, "handle") X(DT_STRING, "string")
+#define TIR_DTYPE_NAMES(X)                                                                                          \
+    X(DT_BOOL, "bool")                                                                                              \
+    X(DT_I8, "int8") X(DT_I16, "int16") X(DT_I32, "int32") X(DT_I64, "int64") X(DT_U8, "uint8") X(DT_U16, "uint16") \
+        X(DT_U32, "uint32") X(DT_U64, "uint64") X(DT_F16, "float16") X(DT_BF16, "bfloat16") X(DT_F32, "float32")    \
+            X(DT_F64, "float64") X(DT_HANDLE, "handle") X(DT_STRING, "string")
 
 const char *tir_dtype_text(dtype t);
 /* "int32", or "int32x8" with lanes. */

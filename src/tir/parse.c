@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reader of the loop IR's statements and functions (grammar: docs/loop-ir.md); expressions are read by parse_expr.c.
- * Nodes are made as written, nothing folds: print(parse(x)) == x. Any bytes are safe: depth, ranks and lanes are bounded. */
+ * Nodes are made as written, nothing folds: print(parse(x)) == x. Any bytes are safe: depth, ranks and lanes are
+ * bounded. */
 #include "tir/parse.h"
 
 #include "tir/names.h"
@@ -13,7 +14,8 @@
 
 static tir_stmt *stmt(parser *p);
 
-/* --- scope ---------------------------------------------------------------------------------------------------------- */
+/* --- scope ----------------------------------------------------------------------------------------------------------
+ */
 
 static bool declare(parser *p, const char *name, const tir_var *var, const tir_buffer *buffer)
 {
@@ -36,7 +38,8 @@ static const char *name_token(parser *p, const char *what)
     return name;
 }
 
-/* --- pieces shared by statements ---------------------------------------------------------------------------------------- */
+/* --- pieces shared by statements
+ * ---------------------------------------------------------------------------------------- */
 
 static tir_stmt *block(parser *p)
 {
@@ -62,7 +65,8 @@ static bool strides(parser *p, tir_buffer *b)
 {
     tir_expr_ref list[TIR_MAX_RANK];
     uint32_t n = 0;
-    if (!lexer_expect(&p->l, "=") || !lexer_expect(&p->l, "[") || !parse_exprs(p, "]", p->index_type, TIR_MAX_RANK, list, &n))
+    if (!lexer_expect(&p->l, "=") || !lexer_expect(&p->l, "[") ||
+        !parse_exprs(p, "]", p->index_type, TIR_MAX_RANK, list, &n))
         return false;
     if (n != b->rank)
         return lexer_error(&p->l, "%u strides for a buffer of %u dimensions", n, b->rank);
@@ -114,7 +118,8 @@ static tir_buffer *buffer_type(parser *p, const char *name)
         (void)lexer_error(&p->l, "a buffer cannot hold this type");
         return NULL;
     }
-    if (!lexer_expect(&p->l, ",") || !lexer_expect(&p->l, "[") || !parse_exprs(p, "]", p->index_type, TIR_MAX_RANK, extents, &rank))
+    if (!lexer_expect(&p->l, ",") || !lexer_expect(&p->l, "[") ||
+        !parse_exprs(p, "]", p->index_type, TIR_MAX_RANK, extents, &rank))
         return NULL;
     tir_buffer *b = arena_new(&p->c->mem, tir_buffer);
     *b = *tir_new_buffer(p->c, name, t.dt, rank, extents, SCOPE_GLOBAL);
@@ -125,15 +130,16 @@ static void set_scope(parser *p, tir_buffer *b, const char *text)
 {
     b->scope = SCOPE_CUSTOM;
     b->scope_name = text;
-#define X(id, name)                                                                                                   \
-    if (id != SCOPE_CUSTOM && strcmp(text, name) == 0)                                                               \
+#define X(id, name)                                    \
+    if (id != SCOPE_CUSTOM && strcmp(text, name) == 0) \
         b->scope = id, b->scope_name = NULL;
     TIR_SCOPES(X)
 #undef X
     (void)p;
 }
 
-/* --- statements that cover what follows: attr, allocate, let ------------------------------------------------------------- */
+/* --- statements that cover what follows: attr, allocate, let
+ * ------------------------------------------------------------- */
 
 /* The text between the brackets of an attr. */
 static const char *node_text(parser *p)
@@ -228,14 +234,17 @@ static struct tir_stmt *scoped_head(parser *p)
     return attr_head(p);
 }
 
-static bool is_scoped(const parser *p) { return lexer_is(&p->l, "attr") || lexer_is(&p->l, "allocate") || lexer_is(&p->l, "let"); }
+static bool is_scoped(const parser *p)
+{
+    return lexer_is(&p->l, "attr") || lexer_is(&p->l, "allocate") || lexer_is(&p->l, "let");
+}
 
 /* `attr [b: Pointer(t)] "storage_scope" = "s";` in front of the allocation of b is the allocation's scope. */
 static bool names_scope(const struct tir_stmt *a, const struct tir_stmt *alloc)
 {
     size_t n = strlen(alloc->buffer->name);
-    return a->kind == TIR_ATTR && strcmp(a->key, "storage_scope") == 0 && a->value->kind == TIR_EXTERN && a->value->type.dt == DT_STRING
-        && strncmp(a->node, alloc->buffer->name, n) == 0 && a->node[n] == ':';
+    return a->kind == TIR_ATTR && strcmp(a->key, "storage_scope") == 0 && a->value->kind == TIR_EXTERN &&
+           a->value->type.dt == DT_STRING && strncmp(a->node, alloc->buffer->name, n) == 0 && a->node[n] == ':';
 }
 
 /* A chain of heads that end in ';' is read in a loop: it may be long, its depth is not that of the grammar. */
@@ -270,7 +279,8 @@ static tir_stmt *scoped(parser *p)
     return body;
 }
 
-/* --- the other statements -------------------------------------------------------------------------------------------------- */
+/* --- the other statements
+ * -------------------------------------------------------------------------------------------------- */
 
 static tir_for_kind for_kind(parser *p)
 {
@@ -337,8 +347,8 @@ static tir_stmt *assert_stmt(parser *p)
 {
     struct tir_stmt *s = tir_node_stmt(p->c, TIR_ASSERT);
     int64_t code = 0;
-    if (!lexer_expect(&p->l, "(") || !(s->cond = condition(p)) || !lexer_expect(&p->l, ",") || !parse_signed(p, &code)
-        || !lexer_expect(&p->l, ","))
+    if (!lexer_expect(&p->l, "(") || !(s->cond = condition(p)) || !lexer_expect(&p->l, ",") ||
+        !parse_signed(p, &code) || !lexer_expect(&p->l, ","))
         return NULL;
     if (code < INT32_MIN || code > INT32_MAX || p->l.tok.kind != TOK_STRING) {
         (void)lexer_error(&p->l, "assert wants a 32-bit status and a message");
@@ -398,7 +408,8 @@ static tir_stmt *stmt(parser *p)
     return NULL;
 }
 
-/* --- functions ----------------------------------------------------------------------------------------------------------------- */
+/* --- functions
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 typedef struct param_names {
     VEC(const char *) list;
@@ -421,7 +432,8 @@ static bool params(parser *p, param_names *out)
         if (!lexer_is(&p->l, ")") && !lexer_expect(&p->l, ","))
             return false;
     }
-    return lexer_expect(&p->l, ")") && lexer_expect(&p->l, "->") && lexer_expect(&p->l, "(") && lexer_expect(&p->l, ")");
+    return lexer_expect(&p->l, ")") && lexer_expect(&p->l, "->") && lexer_expect(&p->l, "(") &&
+           lexer_expect(&p->l, ")");
 }
 
 static bool attribute(parser *p, tir_func *f, const char *key)
@@ -479,7 +491,8 @@ static bool buffers(parser *p, tir_func *f, const param_names *names)
         const char *name = names->list.data[i];
         if (i && !lexer_expect(&p->l, ","))
             return false;
-        if (!lexer_expect(&p->l, name) || !lexer_expect(&p->l, ":") || !lexer_expect(&p->l, "Buffer") || !lexer_expect(&p->l, "("))
+        if (!lexer_expect(&p->l, name) || !lexer_expect(&p->l, ":") || !lexer_expect(&p->l, "Buffer") ||
+            !lexer_expect(&p->l, "("))
             return false;
         tir_buffer *b = buffer_type(p, name);
         if (!b || !lexer_expect(&p->l, ")") || !declare(p, name, NULL, b))

@@ -16,7 +16,10 @@ static tir_expr_ref fail(parser *p, const char *text)
     return NULL;
 }
 
-static bool next_is_ident(const parser *p, const char *s) { return p->l.tok.kind == TOK_IDENT && strcmp(p->l.tok.text, s) == 0; }
+static bool next_is_ident(const parser *p, const char *s)
+{
+    return p->l.tok.kind == TOK_IDENT && strcmp(p->l.tok.text, s) == 0;
+}
 
 bool parse_type(parser *p, tir_type *out)
 {
@@ -31,7 +34,8 @@ bool parse_signed(parser *p, int64_t *out)
     return lexer_int(&p->l, out);
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------------------------------------------------
+ */
 
 static const parser_name *find(parser *p, const char *name)
 {
@@ -85,7 +89,8 @@ bool parse_indices(parser *p, const tir_buffer *b, tir_expr_ref *out, uint32_t *
     return true;
 }
 
-/* --- leaves ----------------------------------------------------------------------------------------------------------- */
+/* --- leaves
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static tir_expr_ref number_of(parser *p, dtype dt)
 {
@@ -182,7 +187,8 @@ static tir_expr_ref extern_call(parser *p)
     return lexer_expect(&p->l, ")") ? tir_extern(p->c, callee, t, n, args) : NULL;
 }
 
-/* --- operators ------------------------------------------------------------------------------------------------------------ */
+/* --- operators
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static tir_expr_ref binary(parser *p, tir_op op, tir_expr_ref a, tir_expr_ref b)
 {
@@ -197,7 +203,8 @@ static tir_expr_ref binary(parser *p, tir_op op, tir_expr_ref a, tir_expr_ref b)
 static tir_op infix(parser *p)
 {
     for (int op = TIR_OP_NONE + 1; op < TIR_OP_COUNT; op++)
-        if (tir_op_is_binary((tir_op)op) && p->l.tok.kind == TOK_PUNCT && strcmp(p->l.tok.text, tir_op_text((tir_op)op)) == 0)
+        if (tir_op_is_binary((tir_op)op) && p->l.tok.kind == TOK_PUNCT &&
+            strcmp(p->l.tok.text, tir_op_text((tir_op)op)) == 0)
             return (tir_op)op;
     return TIR_OP_NONE;
 }
@@ -246,7 +253,8 @@ static tir_expr_ref named_op(parser *p, tir_op op, dtype want)
     for (uint32_t i = 0; i < tir_op_arity(op); i++)
         if (a[i]->type.dt != a[0]->type.dt || a[i]->type.lanes != a[0]->type.lanes || !tir_op_fits(op, a[i]->type.dt))
             return fail(p, "an argument has the wrong type");
-    return tir_node_expr(p->c, TIR_CALL, op, (tir_type){gives_bool ? DT_BOOL : a[0]->type.dt, a[0]->type.lanes}, tir_op_arity(op), a);
+    return tir_node_expr(p->c, TIR_CALL, op, (tir_type){gives_bool ? DT_BOOL : a[0]->type.dt, a[0]->type.lanes},
+                         tir_op_arity(op), a);
 }
 
 static tir_expr_ref cast(parser *p)
@@ -265,10 +273,12 @@ static tir_expr_ref cast(parser *p)
 static tir_expr_ref select_expr(parser *p, dtype want)
 {
     tir_expr_ref a[3];
-    if (!lexer_expect(&p->l, "(") || !(a[0] = parse_expr(p, DT_BOOL)) || !lexer_expect(&p->l, ",") || !(a[1] = parse_expr(p, want))
-        || !lexer_expect(&p->l, ",") || !(a[2] = parse_expr(p, a[1]->type.dt)) || !lexer_expect(&p->l, ")"))
+    if (!lexer_expect(&p->l, "(") || !(a[0] = parse_expr(p, DT_BOOL)) || !lexer_expect(&p->l, ",") ||
+        !(a[1] = parse_expr(p, want)) || !lexer_expect(&p->l, ",") || !(a[2] = parse_expr(p, a[1]->type.dt)) ||
+        !lexer_expect(&p->l, ")"))
         return NULL;
-    bool lanes_ok = a[1]->type.lanes == a[2]->type.lanes && (a[0]->type.lanes == 1 || a[0]->type.lanes == a[1]->type.lanes);
+    bool lanes_ok =
+        a[1]->type.lanes == a[2]->type.lanes && (a[0]->type.lanes == 1 || a[0]->type.lanes == a[1]->type.lanes);
     if (a[0]->type.dt != DT_BOOL || a[1]->type.dt != a[2]->type.dt || !lanes_ok)
         return fail(p, "select wants a bool and two values of one type");
     return tir_node_expr(p->c, TIR_SELECT, TIR_OP_NONE, a[1]->type, 3, a);
@@ -289,7 +299,8 @@ static tir_expr_ref vector(parser *p, bool is_ramp, dtype want)
         ok = dtype_is_int(a[0]->type.dt) && a[1]->type.dt == a[0]->type.dt && a[1]->type.lanes == 1;
     if (!ok)
         return fail(p, "a vector has 2 to 256 lanes of a scalar; a ramp counts in integers");
-    return tir_node_expr(p->c, is_ramp ? TIR_RAMP : TIR_BROADCAST, TIR_OP_NONE, (tir_type){a[0]->type.dt, (uint16_t)lanes}, is_ramp ? 2 : 1, a);
+    return tir_node_expr(p->c, is_ramp ? TIR_RAMP : TIR_BROADCAST, TIR_OP_NONE,
+                         (tir_type){a[0]->type.dt, (uint16_t)lanes}, is_ramp ? 2 : 1, a);
 }
 
 static tir_expr_ref word(parser *p, dtype want)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pass driver: passes are rows of TIR_PASSES; it runs the ones named, verifies after each, and prints when asked. */
+/* The pass driver: passes are rows of TIR_PASSES; it runs the ones named, verifies after each, and prints when asked.
+ */
 #include "tir/tir.h"
 
 #include <string.h>
@@ -31,7 +32,8 @@ static bool unknown_pass(compiler *c, const char *name, size_t len)
 {
     writer w;
     writer_init(&w, &c->mem);
-    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown loop pass '%.*s'", (int)(len < 80 ? len : 80), name);
+    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown loop pass '%.*s'", (int)(len < 80 ? len : 80),
+                     name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         w_fmt(&w, "%s%s", i ? ", " : "", rows[i].name);
     diag_hint(&c->diags, "loop passes are: %s", w.data);

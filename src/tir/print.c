@@ -15,10 +15,17 @@ typedef struct printer {
     dtype index_type;
 } printer;
 
-static const char *var_name(printer *p, const tir_var *v) { return tir_names_get(&p->names, v, v->name); }
-static const char *buffer_name(printer *p, const tir_buffer *b) { return tir_names_get(&p->names, b, b->name); }
+static const char *var_name(printer *p, const tir_var *v)
+{
+    return tir_names_get(&p->names, v, v->name);
+}
+static const char *buffer_name(printer *p, const tir_buffer *b)
+{
+    return tir_names_get(&p->names, b, b->name);
+}
 
-/* --- expressions ------------------------------------------------------------------------------------------------------ */
+/* --- expressions
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void expr(printer *p, tir_expr_ref e, dtype want);
 
@@ -33,7 +40,9 @@ static void exprs(printer *p, uint32_t n, tir_expr_ref const *list, dtype want)
 
 static void number(printer *p, tir_expr_ref e, dtype want)
 {
-    dtype dt = e->type.dt, given = want != DT_NONE && want != DT_BOOL ? want : e->kind == TIR_FLOAT ? DT_F32 : p->index_type;
+    dtype dt = e->type.dt, given = want != DT_NONE && want != DT_BOOL ? want
+                                   : e->kind == TIR_FLOAT             ? DT_F32
+                                                                      : p->index_type;
     if (dt == DT_BOOL) {
         w_str(p->w, e->u.i ? "True" : "False");
         return;
@@ -144,7 +153,8 @@ static void expr(printer *p, tir_expr_ref e, dtype want)
     }
 }
 
-/* --- statements --------------------------------------------------------------------------------------------------------- */
+/* --- statements
+ * --------------------------------------------------------------------------------------------------------- */
 
 static void stmt(printer *p, tir_stmt *s);
 
@@ -339,7 +349,8 @@ static void stmt(printer *p, tir_stmt *s)
     }
 }
 
-/* --- functions ------------------------------------------------------------------------------------------------------------ */
+/* --- functions
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void printer_init(printer *p, writer *w, dtype index_type)
 {

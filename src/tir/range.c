@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known about variables, and the interval of values that an expression can take. Ends that overflow or depend on
- * something unknown are unknown; nothing here is ever too narrow. */
+/* What is known about variables, and the interval of values that an expression can take. Ends that overflow or depend
+ * on something unknown are unknown; nothing here is ever too narrow. */
 #include "tir/eval.h"
 #include "tir/linear.h"
 
@@ -8,7 +8,8 @@
 
 static const tir_range unknown = {false, false, 0, 0};
 
-/* --- scopes ----------------------------------------------------------------------------------------------------------- */
+/* --- scopes
+ * ----------------------------------------------------------------------------------------------------------- */
 
 tir_bounds *tir_bounds_new(compiler *c)
 {
@@ -125,8 +126,8 @@ static void assume(tir_bounds *b, tir_expr_ref e)
         assume(b, e->args[1]);
         return;
     }
-    if (!tir_op_is_compare(e->op) || !bounds_is_index_type(e->args[0]->type) || !bounds_is_exact(b, e->args[0])
-        || !bounds_is_exact(b, e->args[1]))
+    if (!tir_op_is_compare(e->op) || !bounds_is_index_type(e->args[0]->type) || !bounds_is_exact(b, e->args[0]) ||
+        !bounds_is_exact(b, e->args[1]))
         return;
     if (e->op == TIR_LT || e->op == TIR_LE || e->op == TIR_EQ)
         learn_less(b, e->args[0], e->args[1], e->op == TIR_LT);
@@ -156,7 +157,8 @@ void bounds_push_cond(tir_bounds *b, tir_expr_ref cond, bool holds)
         assume_not(b, cond);
 }
 
-/* --- intervals ---------------------------------------------------------------------------------------------------------- */
+/* --- intervals
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static tir_range type_range(dtype dt)
 {
@@ -173,7 +175,10 @@ static tir_range add_ranges(tir_range a, tir_range b)
     return r;
 }
 
-static bool is_point(tir_range r) { return r.known_min && r.known_max && r.min == r.max; }
+static bool is_point(tir_range r)
+{
+    return r.known_min && r.known_max && r.min == r.max;
+}
 
 static tir_range scale_range(tir_range a, int64_t k)
 {
@@ -200,7 +205,8 @@ static tir_range mul_ranges(tir_range a, tir_range b)
         tir_range r = {positive, false, 0, 0};
         return positive && i64_mul(a.min, b.min, &r.min) ? r : unknown;
     }
-    if (!i64_mul(a.min, b.min, &p[0]) || !i64_mul(a.min, b.max, &p[1]) || !i64_mul(a.max, b.min, &p[2]) || !i64_mul(a.max, b.max, &p[3]))
+    if (!i64_mul(a.min, b.min, &p[0]) || !i64_mul(a.min, b.max, &p[1]) || !i64_mul(a.max, b.min, &p[2]) ||
+        !i64_mul(a.max, b.max, &p[3]))
         return unknown;
     tir_range r = bounds_known(p[0], p[0]);
     for (int i = 1; i < 4; i++) {
@@ -213,13 +219,16 @@ static tir_range mul_ranges(tir_range a, tir_range b)
 static tir_range floordiv_range(tir_range a, tir_range b)
 {
     if (!is_point(b) || b.min <= 0)
-        return a.known_min && a.min >= 0 && b.known_min && b.min >= 0 ? (tir_range){true, a.known_max, 0, a.max} : unknown;
-    return (tir_range){a.known_min, a.known_max, a.known_min ? eval_floordiv(a.min, b.min) : 0, a.known_max ? eval_floordiv(a.max, b.min) : 0};
+        return a.known_min && a.min >= 0 && b.known_min && b.min >= 0 ? (tir_range){true, a.known_max, 0, a.max}
+                                                                      : unknown;
+    return (tir_range){a.known_min, a.known_max, a.known_min ? eval_floordiv(a.min, b.min) : 0,
+                       a.known_max ? eval_floordiv(a.max, b.min) : 0};
 }
 
 static tir_range floormod_range(tir_range a, tir_range b)
 {
-    if (is_point(b) && b.min > 0 && a.known_min && a.known_max && eval_floordiv(a.min, b.min) == eval_floordiv(a.max, b.min))
+    if (is_point(b) && b.min > 0 && a.known_min && a.known_max &&
+        eval_floordiv(a.min, b.min) == eval_floordiv(a.max, b.min))
         return bounds_known(eval_floormod(a.min, b.min), eval_floormod(a.max, b.min));
     if (!b.known_min || b.min < 0)
         return unknown;
@@ -233,7 +242,8 @@ static tir_range floormod_range(tir_range a, tir_range b)
 
 static tir_range join(tir_range a, tir_range b)
 {
-    return (tir_range){a.known_min && b.known_min, a.known_max && b.known_max, eval_imin(a.min, b.min), eval_imax(a.max, b.max)};
+    return (tir_range){a.known_min && b.known_min, a.known_max && b.known_max, eval_imin(a.min, b.min),
+                       eval_imax(a.max, b.max)};
 }
 
 static tir_range min_range(tir_range a, tir_range b)
@@ -274,18 +284,28 @@ static tir_range op_range(tir_bounds *b, tir_expr_ref e)
     if (e->op == TIR_MOD && positive)
         return floormod_range(x, y);
     if (e->op == TIR_BITAND && x.known_min && x.min >= 0 && y.known_min && y.min >= 0)
-        return (tir_range){true, x.known_max || y.known_max, 0, x.known_max && y.known_max ? eval_imin(x.max, y.max) : x.known_max ? x.max : y.max};
+        return (tir_range){true, x.known_max || y.known_max, 0,
+                           x.known_max && y.known_max ? eval_imin(x.max, y.max)
+                           : x.known_max              ? x.max
+                                                      : y.max};
     return unknown;
 }
 
 static bool within(tir_range r, tir_range limits)
 {
-    return r.known_min && r.known_max && (!limits.known_min || r.min >= limits.min) && (!limits.known_max || r.max <= limits.max);
+    return r.known_min && r.known_max && (!limits.known_min || r.min >= limits.min) &&
+           (!limits.known_max || r.max <= limits.max);
 }
 
-static bool is_sum(tir_expr_ref e) { return e->kind == TIR_BINOP && (e->op == TIR_ADD || e->op == TIR_SUB || e->op == TIR_MUL); }
+static bool is_sum(tir_expr_ref e)
+{
+    return e->kind == TIR_BINOP && (e->op == TIR_ADD || e->op == TIR_SUB || e->op == TIR_MUL);
+}
 
-static bool is_wrapping(tir_expr_ref e) { return is_sum(e) || (e->kind == TIR_BINOP && (e->op == TIR_DIV || e->op == TIR_FLOORDIV)); }
+static bool is_wrapping(tir_expr_ref e)
+{
+    return is_sum(e) || (e->kind == TIR_BINOP && (e->op == TIR_DIV || e->op == TIR_FLOORDIV));
+}
 
 /* No loads, calls or casts: written to address something, so it does not overflow. */
 static bool is_pure_index(const tir_bounds *b, tir_expr_ref e)
@@ -317,14 +337,12 @@ static tir_range compute(tir_bounds *b, tir_expr_ref e)
     linear l;
     switch (e->kind) {
     case TIR_INT: return bounds_known(e->u.i, e->u.i);
-    case TIR_VAR:
-        known = bounds_find(b, e->u.var);
-        return known ? narrowed(limits, known->range) : limits;
+    case TIR_VAR: known = bounds_find(b, e->u.var); return known ? narrowed(limits, known->range) : limits;
     case TIR_BINOP:
         if (tir_op_is_compare(e->op) || e->type.dt == DT_BOOL || e->type.dt == DT_U64)
             return limits;
-        if (is_sum(e) && bounds_is_index_type(e->type) && bounds_is_exact(b, e) && linear_of(b, e, &l)
-            && !(l.len == 1 && l.terms[0].atoms[0] == e)) /* a product too large for the sum is its own atom */
+        if (is_sum(e) && bounds_is_index_type(e->type) && bounds_is_exact(b, e) && linear_of(b, e, &l) &&
+            !(l.len == 1 && l.terms[0].atoms[0] == e)) /* a product too large for the sum is its own atom */
             return narrowed(linear_range(b, &l), limits);
         r = op_range(b, e);
         if (is_wrapping(e) && !within(r, limits) && !is_pure_index(b, e))

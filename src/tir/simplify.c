@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simplification of expressions with ranges. Integer sums get one written form; quotients and remainders are taken apart
- * by what divides exactly and by what stays below the divisor, which undoes splits and fusions of loops; comparisons,
- * minima and selections are decided where the ranges decide them. Float values only have their parts simplified. */
+/* Simplification of expressions with ranges. Integer sums get one written form; quotients and remainders are taken
+ * apart by what divides exactly and by what stays below the divisor, which undoes splits and fusions of loops;
+ * comparisons, minima and selections are decided where the ranges decide them. Float values only have their parts
+ * simplified. */
 #include "tir/eval.h"
 #include "tir/linear.h"
 #include "tir/node.h"
 
 static tir_expr_ref simplify(tir_bounds *b, tir_expr_ref e);
 
-/* --- sums: quotient and remainder that belong together become their dividend ----------------------------------------------- */
+/* --- sums: quotient and remainder that belong together become their dividend
+ * ----------------------------------------------- */
 
-static bool is_op(tir_expr_ref e, tir_op op) { return e->kind == TIR_BINOP && e->op == op; }
+static bool is_op(tir_expr_ref e, tir_op op)
+{
+    return e->kind == TIR_BINOP && e->op == op;
+}
 
 static bool remove_term(linear *l, uint32_t i)
 {
@@ -32,7 +37,8 @@ static bool recombine(tir_bounds *b, linear *l)
     for (uint32_t i = 0; i < l->len; i++) {
         int64_t d, k = l->terms[i].coeff, kd;
         tir_expr_ref mod = l->terms[i].atoms[0];
-        if (l->terms[i].n != 1 || !is_op(mod, TIR_FLOORMOD) || !tir_is_int(mod->args[1], &d) || d <= 0 || !i64_mul(k, d, &kd))
+        if (l->terms[i].n != 1 || !is_op(mod, TIR_FLOORMOD) || !tir_is_int(mod->args[1], &d) || d <= 0 ||
+            !i64_mul(k, d, &kd))
             continue;
         tir_expr_ref quotient = simplify(b, tir_floordiv(b->c, mod->args[0], mod->args[1]));
         int64_t at = quotient->kind == TIR_INT ? -1 : find_product(l, quotient, kd);
@@ -65,7 +71,8 @@ static tir_expr_ref simplify_sum(tir_bounds *b, tir_expr_ref e)
     return build_sum(b, e->type.dt, &l);
 }
 
-/* --- quotients and remainders by a constant ---------------------------------------------------------------------------------- */
+/* --- quotients and remainders by a constant
+ * ---------------------------------------------------------------------------------- */
 
 /* x = d * q + r with as much as possible in q; the constant of r lies in [0, d). */
 static bool split_by(tir_bounds *b, const linear *x, int64_t d, linear *q, linear *r)
@@ -126,7 +133,8 @@ static tir_expr_ref nested_quotient(tir_bounds *b, const linear *r, int64_t d, d
     linear x;
     if (!lone_atom(r, &atom) || atom->kind != TIR_BINOP || !tir_is_int(atom->args[1], &m) || m <= 0)
         return NULL;
-    if (atom->op == TIR_FLOORDIV && i64_mul(m, d, &k) && linear_of(b, atom->args[0], &x)) { /* (x/m + c)/d = (x + c*m)/(m*d) */
+    if (atom->op == TIR_FLOORDIV && i64_mul(m, d, &k) &&
+        linear_of(b, atom->args[0], &x)) { /* (x/m + c)/d = (x + c*m)/(m*d) */
         int64_t shift;
         if (!i64_mul(r->constant, m, &shift) || !i64_add(x.constant, shift, &x.constant))
             return NULL;
@@ -202,7 +210,8 @@ static tir_expr_ref remainder_of(tir_bounds *b, tir_expr_ref e, int64_t d)
     return build_sum(b, dt, &sum);
 }
 
-/* --- by a symbol: terms that contain it, and a rest that is provably below it ---------------------------------------------------- */
+/* --- by a symbol: terms that contain it, and a rest that is provably below it
+ * ---------------------------------------------------- */
 
 static bool take_factor(linear_term *t, tir_expr_ref d)
 {
@@ -251,7 +260,8 @@ static tir_expr_ref simplify_division(tir_bounds *b, tir_expr_ref e)
     return e->op == TIR_FLOORDIV ? quotient(b, e, d) : remainder_of(b, e, d);
 }
 
-/* --- comparisons ------------------------------------------------------------------------------------------------------------------ */
+/* --- comparisons
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static bool negated(tir_bounds *b, const linear *l, int64_t shift, linear *out)
 {
@@ -347,7 +357,9 @@ static tir_expr_ref simplify_minmax(tir_bounds *b, tir_expr_ref e)
     return e;
 }
 
-/* --- the rest ------------------------------------------------------------------------------------------------------------------------ */
+/* --- the rest
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 static tir_expr_ref simplify_logic(tir_bounds *b, tir_expr_ref e)
 {
@@ -380,11 +392,12 @@ static tir_expr_ref simplify_select(tir_bounds *b, tir_expr_ref e)
 static tir_expr_ref simplify_cast(tir_bounds *b, tir_expr_ref e)
 {
     tir_expr_ref inner = e->args[0];
-    if (inner->kind != TIR_CAST || e->type.lanes > 1 || !dtype_is_int(e->type.dt) || !dtype_is_int(inner->type.dt)
-        || !dtype_is_int(inner->args[0]->type.dt))
+    if (inner->kind != TIR_CAST || e->type.lanes > 1 || !dtype_is_int(e->type.dt) || !dtype_is_int(inner->type.dt) ||
+        !dtype_is_int(inner->args[0]->type.dt))
         return e;
     tir_range r = tir_range_of(b, inner->args[0]);
-    bool fits = r.known_min && r.known_max && r.min >= dtype_min_int(inner->type.dt) && r.max <= dtype_max_int(inner->type.dt);
+    bool fits =
+        r.known_min && r.known_max && r.min >= dtype_min_int(inner->type.dt) && r.max <= dtype_max_int(inner->type.dt);
     return fits ? tir_cast(b->c, e->type.dt, inner->args[0]) : e;
 }
 
@@ -412,7 +425,9 @@ static tir_expr_ref simplify_parts(tir_bounds *b, tir_expr_ref e)
         changed |= args[i] != e->args[i];
     }
     /* parsed nodes are written out as they stand: the constructors have not seen them */
-    return changed || e->kind == TIR_BINOP || e->kind == TIR_NOT || e->kind == TIR_CAST || e->kind == TIR_CALL ? tir_node_rebuild(b->c, e, args) : e;
+    return changed || e->kind == TIR_BINOP || e->kind == TIR_NOT || e->kind == TIR_CAST || e->kind == TIR_CALL
+               ? tir_node_rebuild(b->c, e, args)
+               : e;
 }
 
 static tir_expr_ref compute(tir_bounds *b, tir_expr_ref e)
@@ -443,6 +458,12 @@ static tir_expr_ref simplify(tir_bounds *b, tir_expr_ref e)
     return out;
 }
 
-tir_expr_ref tir_simplify(tir_bounds *b, tir_expr_ref e) { return simplify(b, e); }
+tir_expr_ref tir_simplify(tir_bounds *b, tir_expr_ref e)
+{
+    return simplify(b, e);
+}
 
-bool tir_prove(tir_bounds *b, tir_expr_ref cond) { return tir_is_const(simplify(b, cond), 1); }
+bool tir_prove(tir_bounds *b, tir_expr_ref cond)
+{
+    return tir_is_const(simplify(b, cond), 1);
+}

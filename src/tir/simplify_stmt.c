@@ -6,8 +6,14 @@
 
 static tir_stmt *simplify(tir_bounds *b, tir_stmt *s);
 
-static tir_stmt *nothing(tir_bounds *b) { return tir_seq(b->c, 0, NULL); }
-static bool is_nothing(tir_stmt *s) { return s->kind == TIR_SEQ && s->n_stmts == 0; }
+static tir_stmt *nothing(tir_bounds *b)
+{
+    return tir_seq(b->c, 0, NULL);
+}
+static bool is_nothing(tir_stmt *s)
+{
+    return s->kind == TIR_SEQ && s->n_stmts == 0;
+}
 
 static tir_stmt *replace_var(tir_bounds *b, tir_stmt *body, const tir_var *v, tir_expr_ref value)
 {
@@ -79,7 +85,8 @@ static tir_stmt *simplify_let(tir_bounds *b, tir_stmt *s)
     tir_expr_ref value = tir_simplify(b, s->value);
     if (value->kind == TIR_INT || value->kind == TIR_FLOAT || value->kind == TIR_VAR)
         return replace_var(b, s->body, s->var, value);
-    bool is_value = !bounds_is_index_type(value->type) || !bounds_is_exact(b, value) || value->kind == TIR_LOAD || value->kind == TIR_CAST;
+    bool is_value = !bounds_is_index_type(value->type) || !bounds_is_exact(b, value) || value->kind == TIR_LOAD ||
+                    value->kind == TIR_CAST;
     bounds_push_range(b, s->var, tir_range_of(b, value), is_value);
     tir_stmt *body = simplify(b, s->body);
     tir_bounds_pop(b);
@@ -147,4 +154,7 @@ static tir_stmt *simplify(tir_bounds *b, tir_stmt *s)
     return s;
 }
 
-tir_stmt *tir_simplify_stmt(compiler *c, tir_stmt *s) { return simplify(tir_bounds_new(c), s); }
+tir_stmt *tir_simplify_stmt(compiler *c, tir_stmt *s)
+{
+    return simplify(tir_bounds_new(c), s);
+}

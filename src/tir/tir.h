@@ -12,39 +12,43 @@
 #include "type/tensor.h"
 
 /* X(id, text) binary operators on equal types; text is the infix or the function name in prints. */
-#define TIR_BINARY(X)                                                                                                 \
-    X(TIR_ADD, "+")                                                                                                   \
-    X(TIR_SUB, "-")                                                                                                   \
-    X(TIR_MUL, "*")                                                                                                   \
-    X(TIR_DIV, "/") /* float; integers: toward zero, by zero gives 0 */                                               \
-    X(TIR_MOD, "%") /* integers: sign of the dividend, by zero gives 0 */                                             \
-    X(TIR_FLOORDIV, "floordiv")                                                                                       \
-    X(TIR_FLOORMOD, "floormod")                                                                                       \
-    X(TIR_MIN, "min") /* NaN when either is */                                                                        \
-    X(TIR_MAX, "max")                                                                                                 \
-    X(TIR_EQ, "==") /* comparisons give bool */                                                                       \
-    X(TIR_NE, "!=")                                                                                                   \
-    X(TIR_LT, "<")                                                                                                    \
-    X(TIR_LE, "<=")                                                                                                   \
-    X(TIR_GT, ">")                                                                                                    \
-    X(TIR_GE, ">=")                                                                                                   \
-    X(TIR_AND, "&&")                                                                                                  \
-    X(TIR_OR, "||")                                                                                                   \
-    X(TIR_BITAND, "&")                                                                                                \
-    X(TIR_BITOR, "|")                                                                                                 \
-    X(TIR_BITXOR, "^")                                                                                                \
-    X(TIR_SHL, "<<")                                                                                                  \
+#define TIR_BINARY(X)                                                     \
+    X(TIR_ADD, "+")                                                       \
+    X(TIR_SUB, "-")                                                       \
+    X(TIR_MUL, "*")                                                       \
+    X(TIR_DIV, "/") /* float; integers: toward zero, by zero gives 0 */   \
+    X(TIR_MOD, "%") /* integers: sign of the dividend, by zero gives 0 */ \
+    X(TIR_FLOORDIV, "floordiv")                                           \
+    X(TIR_FLOORMOD, "floormod")                                           \
+    X(TIR_MIN, "min") /* NaN when either is */                            \
+    X(TIR_MAX, "max")                                                     \
+    X(TIR_EQ, "==") /* comparisons give bool */                           \
+    X(TIR_NE, "!=")                                                       \
+    X(TIR_LT, "<")                                                        \
+    X(TIR_LE, "<=")                                                       \
+    X(TIR_GT, ">")                                                        \
+    X(TIR_GE, ">=")                                                       \
+    X(TIR_AND, "&&")                                                      \
+    X(TIR_OR, "||")                                                       \
+    X(TIR_BITAND, "&")                                                    \
+    X(TIR_BITOR, "|")                                                     \
+    X(TIR_BITXOR, "^")                                                    \
+    X(TIR_SHL, "<<")                                                      \
     X(TIR_SHR, ">>") /* arithmetic for signed types */
 
-/* X(id, text, arguments) pure intrinsics; float results have the argument's type, is* give bool. C library semantics. */
-#define TIR_INTRINSICS(X)                                                                                             \
-    X(TIR_EXP, "exp", 1) X(TIR_LOG, "log", 1) X(TIR_SQRT, "sqrt", 1) X(TIR_SIN, "sin", 1) X(TIR_COS, "cos", 1)        \
-    X(TIR_TAN, "tan", 1) X(TIR_ASIN, "asin", 1) X(TIR_ACOS, "acos", 1) X(TIR_ATAN, "atan", 1) X(TIR_SINH, "sinh", 1)  \
-    X(TIR_COSH, "cosh", 1) X(TIR_TANH, "tanh", 1) X(TIR_ASINH, "asinh", 1) X(TIR_ACOSH, "acosh", 1)                   \
-    X(TIR_ATANH, "atanh", 1) X(TIR_ERF, "erf", 1) X(TIR_POW, "pow", 2) X(TIR_FMOD, "fmod", 2) X(TIR_FLOOR, "floor", 1) \
-    X(TIR_CEIL, "ceil", 1) X(TIR_RINT, "rint", 1) /* half to even */ X(TIR_TRUNC, "trunc", 1) X(TIR_FABS, "fabs", 1)  \
-    X(TIR_LOG1P, "log1p", 1) X(TIR_EXPM1, "expm1", 1) X(TIR_ISNAN, "isnan", 1) X(TIR_ISINF, "isinf", 1)               \
-    X(TIR_BITNOT, "bitnot", 1) X(TIR_FMA, "fma", 3) /* a*b+c, contraction allowed */
+/* X(id, text, arguments) pure intrinsics; float results have the argument's type, is* give bool. C library semantics.
+ */
+#define TIR_INTRINSICS(X)                                                                                         \
+    X(TIR_EXP, "exp", 1)                                                                                          \
+    X(TIR_LOG, "log", 1) X(TIR_SQRT, "sqrt", 1) X(TIR_SIN, "sin", 1) X(TIR_COS, "cos", 1) X(TIR_TAN, "tan", 1)    \
+        X(TIR_ASIN, "asin", 1) X(TIR_ACOS, "acos", 1) X(TIR_ATAN, "atan", 1) X(TIR_SINH, "sinh", 1)               \
+            X(TIR_COSH, "cosh", 1) X(TIR_TANH, "tanh", 1) X(TIR_ASINH, "asinh", 1) X(TIR_ACOSH, "acosh", 1)       \
+                X(TIR_ATANH, "atanh", 1) X(TIR_ERF, "erf", 1) X(TIR_POW, "pow", 2) X(TIR_FMOD, "fmod", 2)         \
+                    X(TIR_FLOOR, "floor", 1) X(TIR_CEIL, "ceil", 1)                                               \
+                        X(TIR_RINT, "rint", 1) /* half to even */ X(TIR_TRUNC, "trunc", 1) X(TIR_FABS, "fabs", 1) \
+                            X(TIR_LOG1P, "log1p", 1) X(TIR_EXPM1, "expm1", 1) X(TIR_ISNAN, "isnan", 1)            \
+                                X(TIR_ISINF, "isinf", 1) X(TIR_BITNOT, "bitnot", 1)                               \
+                                    X(TIR_FMA, "fma", 3) /* a*b+c, contraction allowed */
 
 typedef enum tir_op {
     TIR_OP_NONE,
@@ -82,11 +86,11 @@ typedef struct tir_var {
 } tir_var;
 
 /* Where a buffer lives. X(id, text) */
-#define TIR_SCOPES(X)                                                                                                 \
-    X(SCOPE_GLOBAL, "global")   /* parameters; allocations in it are given space by the plan */                      \
-    X(SCOPE_LOCAL, "local")     /* array on the kernel's stack */                                                     \
-    X(SCOPE_REG, "local.reg")   /* constant indices only after unrolling: registers */                                \
-    X(SCOPE_CUSTOM, "custom")   /* named by scope_name: "local.acc_buffer" and the like */
+#define TIR_SCOPES(X)                                                                         \
+    X(SCOPE_GLOBAL, "global") /* parameters; allocations in it are given space by the plan */ \
+    X(SCOPE_LOCAL, "local")   /* array on the kernel's stack */                               \
+    X(SCOPE_REG, "local.reg") /* constant indices only after unrolling: registers */          \
+    X(SCOPE_CUSTOM, "custom") /* named by scope_name: "local.acc_buffer" and the like */
 typedef enum tir_scope {
 #define X(id, text) id,
     TIR_SCOPES(X)
@@ -109,18 +113,18 @@ typedef struct tir_buffer {
 } tir_buffer;
 
 typedef enum tir_expr_kind {
-    TIR_INT,       /* u.i */
-    TIR_FLOAT,     /* u.f */
-    TIR_VAR,       /* u.var */
-    TIR_BINOP,     /* op, args[0..2) */
-    TIR_NOT,       /* logical, args[0] */
-    TIR_CAST,      /* to type; args[0]. Float to integer truncates toward zero, saturating; to bool: != 0 */
-    TIR_SELECT,    /* args: condition, then, else; only the chosen side is evaluated (loads of the other never happen) */
-    TIR_LOAD,      /* u.buffer, args: one index per dimension (one in all once flattened); lanes > 1: see RAMP */
-    TIR_CALL,      /* op: an intrinsic, args */
-    TIR_EXTERN,    /* u.name: call of an external function, args; not pure */
-    TIR_RAMP,      /* args: base, stride: base, base+stride, ... type.lanes of them */
-    TIR_BROADCAST  /* args[0] in all lanes */
+    TIR_INT,      /* u.i */
+    TIR_FLOAT,    /* u.f */
+    TIR_VAR,      /* u.var */
+    TIR_BINOP,    /* op, args[0..2) */
+    TIR_NOT,      /* logical, args[0] */
+    TIR_CAST,     /* to type; args[0]. Float to integer truncates toward zero, saturating; to bool: != 0 */
+    TIR_SELECT,   /* args: condition, then, else; only the chosen side is evaluated (loads of the other never happen) */
+    TIR_LOAD,     /* u.buffer, args: one index per dimension (one in all once flattened); lanes > 1: see RAMP */
+    TIR_CALL,     /* op: an intrinsic, args */
+    TIR_EXTERN,   /* u.name: call of an external function, args; not pure */
+    TIR_RAMP,     /* args: base, stride: base, base+stride, ... type.lanes of them */
+    TIR_BROADCAST /* args[0] in all lanes */
 } tir_expr_kind;
 
 struct tir_expr {
@@ -162,10 +166,10 @@ struct tir_stmt {
     const tir_buffer *buffer;    /* STORE, ALLOCATE */
     tir_expr_ref const *indices; /* STORE */
     uint32_t n_indices;
-    const char *key, *node;      /* ATTR; ASSERT: key is the message */
-    int32_t code;                /* ASSERT */
+    const char *key, *node; /* ATTR; ASSERT: key is the message */
+    int32_t code;           /* ASSERT */
     tir_stmt *body, *orelse;
-    tir_stmt *const *stmts;      /* SEQ */
+    tir_stmt *const *stmts; /* SEQ */
     uint32_t n_stmts;
 };
 
@@ -187,20 +191,24 @@ typedef struct tir_module {
     compiler *c;
 } tir_module;
 
-/* --- building (tir/build.c). Constructors fold constants and apply the cheap identities (x+0, x*1, 0*x for ints). --- */
-#define TIR_I64 ((tir_type){DT_I64, 1})
+/* --- building (tir/build.c). Constructors fold constants and apply the cheap identities (x+0, x*1, 0*x for ints). ---
+ */
+#define TIR_I64  ((tir_type){DT_I64, 1})
 #define TIR_BOOL ((tir_type){DT_BOOL, 1})
 tir_type tir_scalar(dtype dt);
 const tir_var *tir_new_var(compiler *c, const char *name, tir_type t);
-const tir_buffer *tir_new_buffer(compiler *c, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *shape, tir_scope s);
-const tir_buffer *tir_buffer_static(compiler *c, const char *name, dtype dt, uint32_t rank, const int64_t *dims, tir_scope s);
+const tir_buffer *tir_new_buffer(compiler *c, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *shape,
+                                 tir_scope s);
+const tir_buffer *tir_buffer_static(compiler *c, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
+                                    tir_scope s);
 int64_t tir_buffer_count(const tir_buffer *b); /* elements; -1 when not static */
 tir_expr_ref tir_int(compiler *c, dtype dt, int64_t v);
 tir_expr_ref tir_i64(compiler *c, int64_t v);
 tir_expr_ref tir_float(compiler *c, dtype dt, double v);
 tir_expr_ref tir_const(compiler *c, dtype dt, double v); /* int or float by dt */
 tir_expr_ref tir_varref(compiler *c, const tir_var *v);
-tir_expr_ref tir_binary(compiler *c, tir_op op, tir_expr_ref a, tir_expr_ref b); /* asserts equal types; broadcasts lanes */
+tir_expr_ref tir_binary(compiler *c, tir_op op, tir_expr_ref a,
+                        tir_expr_ref b); /* asserts equal types; broadcasts lanes */
 tir_expr_ref tir_add(compiler *c, tir_expr_ref a, tir_expr_ref b);
 tir_expr_ref tir_sub(compiler *c, tir_expr_ref a, tir_expr_ref b);
 tir_expr_ref tir_mul(compiler *c, tir_expr_ref a, tir_expr_ref b);
@@ -232,8 +240,8 @@ tir_stmt *tir_assert(compiler *c, tir_expr_ref cond, int32_t code, const char *m
 tir_stmt *tir_seq(compiler *c, uint32_t n, tir_stmt *const *stmts); /* flattens nested sequences, drops NULLs */
 
 /* --- walking ------------------------------------------------------------------------------------------------------ */
-/* Rewrites bottom-up: `expr` and `stmt` see a node whose children are already rewritten and return it or another. Either
- * may be NULL. `enter` (may be NULL) sees a statement before its children. */
+/* Rewrites bottom-up: `expr` and `stmt` see a node whose children are already rewritten and return it or another.
+ * Either may be NULL. `enter` (may be NULL) sees a statement before its children. */
 typedef struct tir_rewriter {
     compiler *c;
     void *ctx;
@@ -243,14 +251,18 @@ typedef struct tir_rewriter {
 } tir_rewriter;
 tir_expr_ref tir_rewrite_expr(tir_rewriter *r, tir_expr_ref e);
 tir_stmt *tir_rewrite_stmt(tir_rewriter *r, tir_stmt *s);
-void tir_visit_expr(tir_expr_ref e, void (*fn)(void *ctx, tir_expr_ref e), void *ctx);              /* pre-order */
-void tir_visit_stmt(tir_stmt *s, void (*stmt)(void *ctx, tir_stmt *s), void (*expr)(void *ctx, tir_expr_ref e), void *ctx);
-tir_expr_ref tir_substitute(compiler *c, tir_expr_ref e, uint32_t n, const tir_var *const *vars, tir_expr_ref const *values);
-tir_stmt *tir_substitute_stmt(compiler *c, tir_stmt *s, uint32_t n, const tir_var *const *vars, tir_expr_ref const *values);
+void tir_visit_expr(tir_expr_ref e, void (*fn)(void *ctx, tir_expr_ref e), void *ctx); /* pre-order */
+void tir_visit_stmt(tir_stmt *s, void (*stmt)(void *ctx, tir_stmt *s), void (*expr)(void *ctx, tir_expr_ref e),
+                    void *ctx);
+tir_expr_ref tir_substitute(compiler *c, tir_expr_ref e, uint32_t n, const tir_var *const *vars,
+                            tir_expr_ref const *values);
+tir_stmt *tir_substitute_stmt(compiler *c, tir_stmt *s, uint32_t n, const tir_var *const *vars,
+                              tir_expr_ref const *values);
 bool tir_expr_equal(tir_expr_ref a, tir_expr_ref b); /* structure; variables and buffers by address */
 bool tir_uses_var(tir_expr_ref e, const tir_var *v);
 
-/* --- simplification with integer ranges (tir/simplify.c) ------------------------------------------------------------ */
+/* --- simplification with integer ranges (tir/simplify.c) ------------------------------------------------------------
+ */
 typedef struct tir_range {
     bool known_min, known_max;
     int64_t min, max; /* inclusive */
@@ -264,9 +276,12 @@ tir_range tir_range_of(tir_bounds *b, tir_expr_ref e);
  * comparisons and selects decided where provable. */
 tir_expr_ref tir_simplify(tir_bounds *b, tir_expr_ref e);
 bool tir_prove(tir_bounds *b, tir_expr_ref cond); /* true: holds for all values in range */
-tir_stmt *tir_simplify_stmt(compiler *c, tir_stmt *s); /* pushes ranges while it walks; drops dead branches, loops of extent 1, empty loops */
+tir_stmt *
+tir_simplify_stmt(compiler *c,
+                  tir_stmt *s); /* pushes ranges while it walks; drops dead branches, loops of extent 1, empty loops */
 
-/* --- text, checks, oracle ------------------------------------------------------------------------------------------- */
+/* --- text, checks, oracle -------------------------------------------------------------------------------------------
+ */
 void tir_print_expr(writer *w, tir_expr_ref e);
 void tir_print_stmt(writer *w, tir_stmt *s);
 void tir_print_func(writer *w, const tir_func *f);
@@ -275,39 +290,44 @@ bool tir_parse(compiler *c, const char *file, const char *text, size_t len, tir_
 /* Types, definition before use, buffer ranks, and index bounds: an access that provably lies outside is an error. */
 bool tir_verify(compiler *c, const tir_func *f);
 
-/* Interpreter (tir/interp.c): the oracle, and what folds constants. Compiles the function to register bytecode, then runs
- * it. params: one address per parameter (any alignment for inputs), row-major. false after a diagnostic; an ASSERT gives
- * its code in out_status. */
+/* Interpreter (tir/interp.c): the oracle, and what folds constants. Compiles the function to register bytecode, then
+ * runs it. params: one address per parameter (any alignment for inputs), row-major. false after a diagnostic; an ASSERT
+ * gives its code in out_status. */
 bool tir_interpret(compiler *c, const tir_func *f, void *const *params, int32_t *out_status);
 
-/* --- passes, as rows (tir/pass.c): each runs alone through `lathe opt` ----------------------------------------------- */
+/* --- passes, as rows (tir/pass.c): each runs alone through `lathe opt` -----------------------------------------------
+ */
 typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
-#define TIR_PASSES(X)                                                                                                 \
-    X(T_SIMPLIFY, "simplify-loops", tir_pass_simplify, "ranges, dead branches, loops of one iteration")               \
-    X(T_PARTITION, "partition-loops", tir_pass_partition, "split loops where a guard changes, so that it goes away")   \
-    X(T_FLATTEN, "flatten", tir_pass_flatten, "multi-dimensional accesses become one index")                          \
-    X(T_VECTORIZE, "vectorize", tir_pass_vectorize, "vectorized loops become ramps and broadcasts")                   \
-    X(T_UNROLL, "unroll", tir_pass_unroll, "unrolled loops are written out")                                          \
-    X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards and index parts move out")                             \
+#define TIR_PASSES(X)                                                                                                \
+    X(T_SIMPLIFY, "simplify-loops", tir_pass_simplify, "ranges, dead branches, loops of one iteration")              \
+    X(T_PARTITION, "partition-loops", tir_pass_partition, "split loops where a guard changes, so that it goes away") \
+    X(T_FLATTEN, "flatten", tir_pass_flatten, "multi-dimensional accesses become one index")                         \
+    X(T_VECTORIZE, "vectorize", tir_pass_vectorize, "vectorized loops become ramps and broadcasts")                  \
+    X(T_UNROLL, "unroll", tir_pass_unroll, "unrolled loops are written out")                                         \
+    X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards and index parts move out")                            \
     X(T_STORAGE, "rewrite-storage", tir_pass_storage, "small allocations become locals, constant-index ones registers")
 #define X(id, name, fn, help) bool fn(compiler *c, tir_func *f);
 TIR_PASSES(X)
 #undef X
 struct pass_options;
-bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all, writer *dump); /* NULL: all in order; verifies after each */
+bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all,
+                    writer *dump); /* NULL: all in order; verifies after each */
 
-/* --- facts for the plan (tir/analysis.c) ----------------------------------------------------------------------------- */
+/* --- facts for the plan (tir/analysis.c) -----------------------------------------------------------------------------
+ */
 /* May parameter `out` share storage with parameter `in`? True when every element is read (by any load of `in`) no later
- * than the iteration that writes it, at the same flat index, in a single nest. Equal byte sizes are the caller's business. */
+ * than the iteration that writes it, at the same flat index, in a single nest. Equal byte sizes are the caller's
+ * business. */
 bool tir_can_alias(compiler *c, const tir_func *f, uint32_t in, uint32_t out);
 /* Extent of the one parallel loop that encloses all stores to outputs and global allocations; 1 when there is none. */
 int64_t tir_parallel_extent(const tir_func *f);
-/* Allocations in SCOPE_GLOBAL, in order of appearance: the scratch the plan must provide. per_part: inside the parallel loop. */
+/* Allocations in SCOPE_GLOBAL, in order of appearance: the scratch the plan must provide. per_part: inside the parallel
+ * loop. */
 typedef struct tir_scratch {
     const tir_buffer *buffer;
     bool per_part;
 } tir_scratch;
 uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **out);
-uint64_t tir_hash(const tir_func *f);                       /* of the structure, names left out */
-bool tir_func_equal(const tir_func *a, const tir_func *b);  /* structure, names of vars and buffers left out */
+uint64_t tir_hash(const tir_func *f);                      /* of the structure, names left out */
+bool tir_func_equal(const tir_func *a, const tir_func *b); /* structure, names of vars and buffers left out */
 #endif

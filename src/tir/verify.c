@@ -26,13 +26,21 @@ static bool fail(verifier *v, const char *what, tir_expr_ref e)
     if (e)
         tir_print_expr(&w, e);
     v->ok = false;
-    return diag_error(&v->c->diags, DIAG_VERIFY, v->f->loc, "%s: %s%s%.200s", v->f->name, what, e ? ": " : "", e ? w.data : "");
+    return diag_error(&v->c->diags, DIAG_VERIFY, v->f->loc, "%s: %s%s%.200s", v->f->name, what, e ? ": " : "",
+                      e ? w.data : "");
 }
 
-static bool is_index(tir_expr_ref e) { return e->type.dt == DT_I32 || e->type.dt == DT_I64; }
-static bool same(tir_type a, tir_type b) { return a.dt == b.dt && a.lanes == b.lanes; }
+static bool is_index(tir_expr_ref e)
+{
+    return e->type.dt == DT_I32 || e->type.dt == DT_I64;
+}
+static bool same(tir_type a, tir_type b)
+{
+    return a.dt == b.dt && a.lanes == b.lanes;
+}
 
-/* --- expressions ------------------------------------------------------------------------------------------------------ */
+/* --- expressions
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void check_expr(verifier *v, tir_expr_ref e);
 
@@ -45,7 +53,8 @@ static bool is_attained(tir_expr_ref e)
     if (e->kind != TIR_BINOP)
         return false;
     if (e->op == TIR_MUL)
-        return (tir_is_int(e->args[0], &k) && is_attained(e->args[1])) || (tir_is_int(e->args[1], &k) && is_attained(e->args[0]));
+        return (tir_is_int(e->args[0], &k) && is_attained(e->args[1])) ||
+               (tir_is_int(e->args[1], &k) && is_attained(e->args[0]));
     return (e->op == TIR_ADD || e->op == TIR_SUB) && is_attained(e->args[0]) && is_attained(e->args[1]);
 }
 
@@ -63,7 +72,10 @@ static void check_bound(verifier *v, const tir_buffer *b, tir_expr_ref e, uint32
     bool low = attained ? r.known_min && r.min < 0 : r.known_max && r.max < 0;
     bool high = attained ? r.known_max && r.max >= extent : r.known_min && r.min >= extent;
     if (low || high)
-        (void)fail(v, arena_printf(&v->c->mem, "an index of '%s' (dimension %u of extent %" PRId64 ") lies outside", b->name, d, extent), e);
+        (void)fail(v,
+                   arena_printf(&v->c->mem, "an index of '%s' (dimension %u of extent %" PRId64 ") lies outside",
+                                b->name, d, extent),
+                   e);
 }
 
 static void check_access(verifier *v, const tir_buffer *b, uint32_t n, tir_expr_ref const *idx)
@@ -72,7 +84,10 @@ static void check_access(verifier *v, const tir_buffer *b, uint32_t n, tir_expr_
     if (!tir_map_get(&v->buffers, b))
         (void)fail(v, arena_printf(&v->c->mem, "buffer '%s' is used outside its scope", b->name), NULL);
     if (n != b->rank && !is_flat) {
-        (void)fail(v, arena_printf(&v->c->mem, "buffer '%s' has %u dimensions and is accessed with %u indices", b->name, b->rank, n), NULL);
+        (void)fail(v,
+                   arena_printf(&v->c->mem, "buffer '%s' has %u dimensions and is accessed with %u indices", b->name,
+                                b->rank, n),
+                   NULL);
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -104,8 +119,8 @@ static bool lanes_agree(uint32_t n, tir_expr_ref const *e)
 static bool binary_ok(tir_expr_ref e)
 {
     dtype dt = tir_op_is_compare(e->op) ? DT_BOOL : e->args[0]->type.dt;
-    return e->n_args == 2 && same(e->args[0]->type, e->args[1]->type) && tir_op_fits(e->op, e->args[0]->type.dt)
-        && same(e->type, (tir_type){dt, e->args[0]->type.lanes});
+    return e->n_args == 2 && same(e->args[0]->type, e->args[1]->type) && tir_op_fits(e->op, e->args[0]->type.dt) &&
+           same(e->type, (tir_type){dt, e->args[0]->type.lanes});
 }
 
 static bool call_ok(tir_expr_ref e)
@@ -116,14 +131,15 @@ static bool call_ok(tir_expr_ref e)
     for (uint32_t i = 0; i < e->n_args; i++)
         if (!same(e->args[i]->type, e->args[0]->type))
             return false;
-    return tir_op_fits(e->op, e->args[0]->type.dt) && same(e->type, (tir_type){gives_bool ? DT_BOOL : e->args[0]->type.dt, e->args[0]->type.lanes});
+    return tir_op_fits(e->op, e->args[0]->type.dt) &&
+           same(e->type, (tir_type){gives_bool ? DT_BOOL : e->args[0]->type.dt, e->args[0]->type.lanes});
 }
 
 static bool select_ok(tir_expr_ref e)
 {
     uint16_t lanes = e->args[0]->type.lanes;
-    return e->args[0]->type.dt == DT_BOOL && (lanes == 1 || lanes == e->type.lanes) && same(e->type, e->args[1]->type)
-        && same(e->type, e->args[2]->type);
+    return e->args[0]->type.dt == DT_BOOL && (lanes == 1 || lanes == e->type.lanes) &&
+           same(e->type, e->args[1]->type) && same(e->type, e->args[2]->type);
 }
 
 static bool vector_ok(tir_expr_ref e)
@@ -147,9 +163,12 @@ static bool type_ok(verifier *v, tir_expr_ref e)
         return same(e->type, e->u.var->type);
     case TIR_BINOP: return binary_ok(e);
     case TIR_NOT: return e->type.dt == DT_BOOL && same(e->type, e->args[0]->type);
-    case TIR_CAST: return e->type.lanes == e->args[0]->type.lanes && dtype_usable(e->type.dt) && dtype_usable(e->args[0]->type.dt);
+    case TIR_CAST:
+        return e->type.lanes == e->args[0]->type.lanes && dtype_usable(e->type.dt) && dtype_usable(e->args[0]->type.dt);
     case TIR_SELECT: return select_ok(e);
-    case TIR_LOAD: return lanes_agree(e->n_args, e->args) && same(e->type, (tir_type){e->u.buffer->dt, widest(e->n_args, e->args)});
+    case TIR_LOAD:
+        return lanes_agree(e->n_args, e->args) &&
+               same(e->type, (tir_type){e->u.buffer->dt, widest(e->n_args, e->args)});
     case TIR_CALL: return call_ok(e);
     case TIR_EXTERN: return e->type.lanes == 1;
     case TIR_RAMP:
@@ -158,7 +177,10 @@ static bool type_ok(verifier *v, tir_expr_ref e)
     return false;
 }
 
-static bool decides(tir_expr_ref e) { return e->kind == TIR_SELECT || (e->kind == TIR_BINOP && (e->op == TIR_AND || e->op == TIR_OR)); }
+static bool decides(tir_expr_ref e)
+{
+    return e->kind == TIR_SELECT || (e->kind == TIR_BINOP && (e->op == TIR_AND || e->op == TIR_OR));
+}
 
 static void check_expr(verifier *v, tir_expr_ref e)
 {
@@ -181,7 +203,8 @@ static void check_expr(verifier *v, tir_expr_ref e)
         tir_map_put(&v->checked, e, v->guards ? (const void *)v : e);
 }
 
-/* --- statements -------------------------------------------------------------------------------------------------------- */
+/* --- statements
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void check_stmt(verifier *v, tir_stmt *s);
 
@@ -263,7 +286,8 @@ static void check_store(verifier *v, tir_stmt *s)
 {
     check_access(v, s->buffer, s->n_indices, s->indices);
     check_expr(v, s->value);
-    if (!lanes_agree(s->n_indices, s->indices) || !same(s->value->type, (tir_type){s->buffer->dt, widest(s->n_indices, s->indices)}))
+    if (!lanes_agree(s->n_indices, s->indices) ||
+        !same(s->value->type, (tir_type){s->buffer->dt, widest(s->n_indices, s->indices)}))
         (void)fail(v, arena_printf(&v->c->mem, "the value stored to '%s' has another type", s->buffer->name), s->value);
 }
 

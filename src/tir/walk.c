@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* --- expressions ---------------------------------------------------------------------------------------------------- */
+/* --- expressions ----------------------------------------------------------------------------------------------------
+ */
 
 typedef struct expr_walk {
     tir_rewriter *r;
@@ -49,9 +50,13 @@ void tir_visit_expr(tir_expr_ref e, void (*fn)(void *ctx, tir_expr_ref e), void 
         tir_visit_expr(e->args[i], fn, ctx);
 }
 
-/* --- statements ------------------------------------------------------------------------------------------------------ */
+/* --- statements ------------------------------------------------------------------------------------------------------
+ */
 
-static tir_expr_ref rewrite_opt(tir_rewriter *r, tir_expr_ref e) { return e ? tir_rewrite_expr(r, e) : NULL; }
+static tir_expr_ref rewrite_opt(tir_rewriter *r, tir_expr_ref e)
+{
+    return e ? tir_rewrite_expr(r, e) : NULL;
+}
 
 static bool rewrite_indices(tir_rewriter *r, tir_stmt *s, tir_expr_ref *out)
 {
@@ -84,7 +89,8 @@ static tir_stmt *rewrite_children(tir_rewriter *r, tir_stmt *s)
     bool moved = rewrite_indices(r, s, idx);
     tir_stmt *body = s->body ? tir_rewrite_stmt(r, s->body) : NULL;
     tir_stmt *orelse = s->orelse ? tir_rewrite_stmt(r, s->orelse) : NULL;
-    if (min == s->min && extent == s->extent && cond == s->cond && value == s->value && !moved && body == s->body && orelse == s->orelse)
+    if (min == s->min && extent == s->extent && cond == s->cond && value == s->value && !moved && body == s->body &&
+        orelse == s->orelse)
         return s;
     if (s->kind == TIR_STORE)
         return tir_store(r->c, s->buffer, s->n_indices, idx, value);
@@ -128,7 +134,8 @@ static void visit_whole(void *ctx, tir_expr_ref e)
     tir_visit_expr(e, v->fn, v->ctx);
 }
 
-void tir_visit_stmt(tir_stmt *s, void (*stmt)(void *ctx, tir_stmt *s), void (*expr)(void *ctx, tir_expr_ref e), void *ctx)
+void tir_visit_stmt(tir_stmt *s, void (*stmt)(void *ctx, tir_stmt *s), void (*expr)(void *ctx, tir_expr_ref e),
+                    void *ctx)
 {
     if (stmt)
         stmt(ctx, s);
@@ -142,7 +149,8 @@ void tir_visit_stmt(tir_stmt *s, void (*stmt)(void *ctx, tir_stmt *s), void (*ex
         tir_visit_stmt(s->stmts[i], stmt, expr, ctx);
 }
 
-/* --- substitution ----------------------------------------------------------------------------------------------------- */
+/* --- substitution
+ * ----------------------------------------------------------------------------------------------------- */
 
 typedef struct substitution {
     uint32_t n;
@@ -161,21 +169,24 @@ static tir_expr_ref substitute_var(tir_rewriter *r, tir_expr_ref e)
     return e;
 }
 
-tir_expr_ref tir_substitute(compiler *c, tir_expr_ref e, uint32_t n, const tir_var *const *vars, tir_expr_ref const *values)
+tir_expr_ref tir_substitute(compiler *c, tir_expr_ref e, uint32_t n, const tir_var *const *vars,
+                            tir_expr_ref const *values)
 {
     substitution s = {n, vars, values};
     tir_rewriter r = {.c = c, .ctx = &s, .expr = substitute_var};
     return tir_rewrite_expr(&r, e);
 }
 
-tir_stmt *tir_substitute_stmt(compiler *c, tir_stmt *s, uint32_t n, const tir_var *const *vars, tir_expr_ref const *values)
+tir_stmt *tir_substitute_stmt(compiler *c, tir_stmt *s, uint32_t n, const tir_var *const *vars,
+                              tir_expr_ref const *values)
 {
     substitution sub = {n, vars, values};
     tir_rewriter r = {.c = c, .ctx = &sub, .expr = substitute_var};
     return tir_rewrite_stmt(&r, s);
 }
 
-/* --- comparison ------------------------------------------------------------------------------------------------------- */
+/* --- comparison
+ * ------------------------------------------------------------------------------------------------------- */
 
 static bool same_payload(tir_expr_ref a, tir_expr_ref b)
 {
@@ -200,7 +211,8 @@ bool tir_expr_equal(tir_expr_ref a, tir_expr_ref b)
 {
     if (a == b)
         return true;
-    if (a->kind != b->kind || a->op != b->op || a->n_args != b->n_args || a->type.dt != b->type.dt || a->type.lanes != b->type.lanes)
+    if (a->kind != b->kind || a->op != b->op || a->n_args != b->n_args || a->type.dt != b->type.dt ||
+        a->type.lanes != b->type.lanes)
         return false;
     if (!same_payload(a, b))
         return false;

@@ -27,7 +27,8 @@ static tir_module *parse(compiler *c, const char *text)
     return m;
 }
 
-/* --- text ------------------------------------------------------------------------------------------------------------------ */
+/* --- text
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* Bodies that print as they stand, over A: float32[16, 16], B: int8[256], N: int64[1], M: bool[4]. */
 static const char *const bodies[] = {
@@ -44,10 +45,12 @@ static const char *const bodies[] = {
     "let x: float64 = cast(float64, (float32*)A[1, 2]);\n  A[0, 0] = cast(float32, exp((x*0.1)))",
     "if ((int64*)N[0] > 3) {\n    B[0] = 1\n  } else {\n    B[1] = 2\n  }",
     "if ((cast(int32, (int8*)B[0]) == 7) && !(bool*)M[0]) {\n    M[1] = ((bool*)M[2] || False)\n  }",
-    "attr [IterVar(i0: int32, (nullptr), \"DataPar\", \"\")] \"pragma_dma_copy\" = 1;\n  for (i: int64, 0, 4) {\n    B[i] = 0\n  }",
+    "attr [IterVar(i0: int32, (nullptr), \"DataPar\", \"\")] \"pragma_dma_copy\" = 1;\n  for (i: int64, 0, 4) {\n    "
+    "B[i] = 0\n  }",
     "attr [\"text ] with [ a bracket\"] \"key\" = \"value\" {\n  }",
     "attr [x[0]] \"coproc_scope\" = int32(2) {\n    B[0] = 1\n    B[1] = 1\n  }",
-    "attr [t: Pointer(float32)] \"storage_scope\" = \"local.acc_buffer\";\n  allocate(t, float32, [(int64*)N[0], 4], align=64);\n  t[0, 0] = (float32*)A[0, 0]",
+    "attr [t: Pointer(float32)] \"storage_scope\" = \"local.acc_buffer\";\n  allocate(t, float32, [(int64*)N[0], 4], "
+    "align=64);\n  t[0, 0] = (float32*)A[0, 0]",
     "allocate(t, float32, [4], strides=[2], offset=1) {\n    t[0] = 0.0\n    t[1] = 1.0\n  }",
     "attr [gone: Pointer(float32)] \"storage_scope\" = \"local.inp_buffer\";\n  B[0] = 0",
     "@tir.call_extern(\"VTAUopLoopBegin\", 1024, \"name\", 1.5, (int8*)B[0], dtype=int64)",
@@ -65,12 +68,14 @@ static void text_there_and_back(void **state)
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         compiler c;
         compiler_init(&c);
-        char *text = arena_printf(&c.mem,
-                                  "primfn(A: handle, B: handle, N: handle, M: handle) -> ()\n"
-                                  "  attr = {\"global_symbol\": \"f\", \"inputs\": 1, \"macs\": 12, \"schedule\": \"split C.i 16 -> a b\\nfuse\"}\n"
-                                  "  buffers = {A: Buffer(float32, [16, 16], align=16),\n             B: Buffer(int8, [256]),\n"
-                                  "             N: Buffer(int64, [1]),\n             M: Buffer(bool, [4])} {\n  %s\n}\n",
-                                  bodies[i]);
+        char *text =
+            arena_printf(&c.mem,
+                         "primfn(A: handle, B: handle, N: handle, M: handle) -> ()\n"
+                         "  attr = {\"global_symbol\": \"f\", \"inputs\": 1, \"macs\": 12, \"schedule\": \"split C.i "
+                         "16 -> a b\\nfuse\"}\n"
+                         "  buffers = {A: Buffer(float32, [16, 16], align=16),\n             B: Buffer(int8, [256]),\n"
+                         "             N: Buffer(int64, [1]),\n             M: Buffer(bool, [4])} {\n  %s\n}\n",
+                         bodies[i]);
         tir_module *m = parse(&c, text);
         assert_string_equal(print(&c, m), text);
         if (!tir_verify(&c, m->funcs.data[0]))
@@ -101,7 +106,8 @@ static void names_are_made_unique(void **state)
     compiler_free(&c);
 }
 
-/* --- errors ------------------------------------------------------------------------------------------------------------------ */
+/* --- errors
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static const struct {
     const char *body, *error;
@@ -153,7 +159,8 @@ static void errors_have_places(void **state)
         compiler_init(&c);
         char *text = arena_printf(&c.mem,
                                   "primfn(A: handle, B: handle, N: handle, M: handle) -> ()\n  attr = {\"inputs\": 1}\n"
-                                  "  buffers = {A: Buffer(float32, [16, 16]), B: Buffer(int8, [256]), N: Buffer(int64, [1]), M: Buffer(bool, [4])} {\n%s\n}\n",
+                                  "  buffers = {A: Buffer(float32, [16, 16]), B: Buffer(int8, [256]), N: Buffer(int64, "
+                                  "[1]), M: Buffer(bool, [4])} {\n%s\n}\n",
                                   errors[i].body);
         bool ok = tir_parse(&c, "case", text, strlen(text), &m) && tir_verify(&c, m->funcs.data[0]);
         const char *said = diags_print(&c.diags, &c.mem);
@@ -165,17 +172,23 @@ static void errors_have_places(void **state)
 
 static void guarded_accesses_are_not_judged(void **state)
 {
-    static const char *const fine[] = {"if ((int64*)N[0] > 3) { B[300] = 1 }", "B[0] = select(((int64*)N[0] > 3), (int8*)B[300], 1)",
-                                       "for (i: int64, 0, (int64*)N[0]) { B[(i + 256)] = 1 }", "for (i: int64, 0, 17) { if (i < 16) { A[i, 0] = 1.0 } }",
-                                       "for (i: int64, 0, 17) { A[min(i, 15), 0] = 1.0 }", "for (i: int64, 0, 16) { A[(i - i), (i + (15 - i))] = 1.0 }"};
+    static const char *const fine[] = {"if ((int64*)N[0] > 3) { B[300] = 1 }",
+                                       "B[0] = select(((int64*)N[0] > 3), (int8*)B[300], 1)",
+                                       "for (i: int64, 0, (int64*)N[0]) { B[(i + 256)] = 1 }",
+                                       "for (i: int64, 0, 17) { if (i < 16) { A[i, 0] = 1.0 } }",
+                                       "for (i: int64, 0, 17) { A[min(i, 15), 0] = 1.0 }",
+                                       "for (i: int64, 0, 16) { A[(i - i), (i + (15 - i))] = 1.0 }"};
     (void)state;
     for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
         compiler c;
         compiler_init(&c);
-        tir_module *m = parse(&c, arena_printf(&c.mem,
-                                               "primfn(A: handle, B: handle, N: handle) -> ()\n  attr = {\"inputs\": 1}\n"
-                                               "  buffers = {A: Buffer(float32, [16, 16]), B: Buffer(int8, [256]), N: Buffer(int64, [1])} {\n%s\n}\n",
-                                               fine[i]));
+        tir_module *m = parse(
+            &c,
+            arena_printf(
+                &c.mem,
+                "primfn(A: handle, B: handle, N: handle) -> ()\n  attr = {\"inputs\": 1}\n"
+                "  buffers = {A: Buffer(float32, [16, 16]), B: Buffer(int8, [256]), N: Buffer(int64, [1])} {\n%s\n}\n",
+                fine[i]));
         if (!tir_verify(&c, m->funcs.data[0]))
             fail_msg("%s: %s", fine[i], diags_print(&c.diags, &c.mem));
         compiler_free(&c);
@@ -191,7 +204,8 @@ static void double_definitions_are_found(void **state)
     const tir_buffer *b = tir_buffer_static(&c, "B", DT_I64, 1, dims, SCOPE_GLOBAL);
     const tir_var *v = tir_new_var(&c, "i", TIR_I64);
     tir_expr_ref at = tir_varref(&c, v);
-    tir_stmt *loop = tir_for(&c, v, tir_i64(&c, 0), tir_i64(&c, 8), FOR_SERIAL, tir_store(&c, b, 1, &at, at)), *two[] = {loop, loop};
+    tir_stmt *loop = tir_for(&c, v, tir_i64(&c, 0), tir_i64(&c, 8), FOR_SERIAL, tir_store(&c, b, 1, &at, at)),
+             *two[] = {loop, loop};
     tir_func f = {.name = "f", .params = &b, .n_params = 1, .index_type = DT_I64, .loc = src_loc_none(), .body = loop};
     assert_true(tir_verify(&c, &f));
     f.body = tir_seq(&c, 2, two);
@@ -205,9 +219,12 @@ static void double_definitions_are_found(void **state)
 /* Cuts and garbles valid text everywhere: errors, never anything else. */
 static void broken_text(void **state)
 {
-    static const char text[] = "primfn(A: handle) -> ()\n  attr = {\"inputs\": 0, \"index_type\": int32}\n  buffers = {A: Buffer(float32, [16], align=16)} {\n"
-                               "  attr [t: Pointer(int8)] \"storage_scope\" = \"local\";\n  allocate(t, int8, [4]);\n  for (i: int32, 0, 4) \"unrolled\" {\n"
-                               "    if ((i < 3) && True) { t[i] = cast(int8, select((i > 1), (float32*)A[i], -1.5)) } else { assert(False, 3, \"x\") }\n  }\n}\n";
+    static const char text[] = "primfn(A: handle) -> ()\n  attr = {\"inputs\": 0, \"index_type\": int32}\n  buffers = "
+                               "{A: Buffer(float32, [16], align=16)} {\n"
+                               "  attr [t: Pointer(int8)] \"storage_scope\" = \"local\";\n  allocate(t, int8, [4]);\n  "
+                               "for (i: int32, 0, 4) \"unrolled\" {\n"
+                               "    if ((i < 3) && True) { t[i] = cast(int8, select((i > 1), (float32*)A[i], -1.5)) } "
+                               "else { assert(False, 3, \"x\") }\n  }\n}\n";
     (void)state;
     for (size_t i = 0; i < sizeof text; i++) {
         for (int ch = 0; ch < 6; ch++) {
@@ -220,16 +237,21 @@ static void broken_text(void **state)
             size_t len = ch == 0 ? i : sizeof text - 1;
             bool ok = tir_parse(&c, "case", copy, len, &m);
             assert_true(ok || c.diags.errors > 0);
-            assert_true(!ok || (print(&c, m) && (tir_verify(&c, m->funcs.len ? m->funcs.data[0] : &(tir_func){.name = "", .body = tir_seq(&c, 0, NULL)}) || c.diags.errors)));
+            assert_true(!ok || (print(&c, m) &&
+                                (tir_verify(&c, m->funcs.len ? m->funcs.data[0]
+                                                             : &(tir_func){.name = "", .body = tir_seq(&c, 0, NULL)}) ||
+                                 c.diags.errors)));
             compiler_free(&c);
         }
     }
 }
 
-/* --- facts for the plan --------------------------------------------------------------------------------------------------------- */
+/* --- facts for the plan
+ * --------------------------------------------------------------------------------------------------------- */
 
-static const char *const fact_text = "primfn(A: handle, B: handle, C: handle) -> ()\n  attr = {\"inputs\": 2}\n"
-                                     "  buffers = {A: Buffer(float32, [8, 8]), B: Buffer(float32, [8, 8]), C: Buffer(float32, [8, 8])} {\n%s\n}\n";
+static const char *const fact_text =
+    "primfn(A: handle, B: handle, C: handle) -> ()\n  attr = {\"inputs\": 2}\n"
+    "  buffers = {A: Buffer(float32, [8, 8]), B: Buffer(float32, [8, 8]), C: Buffer(float32, [8, 8])} {\n%s\n}\n";
 
 static const struct {
     const char *body;
@@ -242,15 +264,27 @@ static const struct {
     {"for (f: int64, 0, 64) { C[f] = ((float32*)A[f] + 1.0) }", true, 1, 0},
     {"for (f: int64, 0, 64) \"parallel\" { C[f] = ((float32*)A[f] + (float32*)A[0]) }", false, 64, 0},
     {"for (i: int64, 0, 8) \"parallel\" { C[ramp((i*8), 1, 8)] = (float32x8*)A[ramp((i*8), 1, 8)] }", true, 8, 0},
-    {"for (i: int64, 0, 8) { C[ramp((i*4), 1, 8)] = (float32x8*)A[ramp((i*4), 1, 8)] }", false, 1, 0}, /* lanes overlap */
-    {"for (i: int64, 0, 8) { for (k: int64, 0, 2) { C[0, i] = ((float32*)A[0, i] + 1.0) } }", false, 1, 0}, /* written twice */
-    {"for (i: int64, 0, 4) { C[i] = (float32*)A[i] } for (i: int64, 4, 60) { C[i] = ((float32*)A[i]*2.0) }", true, 1, 0},
-    {"for (i: int64, 0, 5) { C[i] = (float32*)A[i] } for (i: int64, 4, 60) { C[i] = ((float32*)A[i]*2.0) }", false, 1, 0},
-    {"for (i: int64, 0, 8) { C[i] = 0.0 for (k: int64, 0, 8) { C[i] = ((float32*)C[i] + (float32*)A[i, k]) } }", false, 1, 0},
-    {"for (i: int64, 0, 8) \"parallel\" { C[i] = (float32*)B[i] } for (i: int64, 0, 8) \"parallel\" { C[(i + 8)] = (float32*)A[(i + 8)] }", true, 1, 0},
-    {"allocate(t, float32, [8]); for (i: int64, 0, 8) \"parallel\" { allocate(u, float32, [8]) { u[0] = 1.0 C[i] = (float32*)u[0] } }", true, 8, 21},
-    {"allocate(t, float32, [8]) { t[0] = 1.0 for (i: int64, 0, 8) \"parallel\" { C[i] = (float32*)t[0] } }", true, 1, 10},
-    {"attr [t: Pointer(float32)] \"storage_scope\" = \"local\"; allocate(t, float32, [8]) { t[0] = (float32*)A[0, 0] C[0] = (float32*)t[0] }", false, 1, 0},
+    {"for (i: int64, 0, 8) { C[ramp((i*4), 1, 8)] = (float32x8*)A[ramp((i*4), 1, 8)] }", false, 1,
+     0}, /* lanes overlap */
+    {"for (i: int64, 0, 8) { for (k: int64, 0, 2) { C[0, i] = ((float32*)A[0, i] + 1.0) } }", false, 1,
+     0}, /* written twice */
+    {"for (i: int64, 0, 4) { C[i] = (float32*)A[i] } for (i: int64, 4, 60) { C[i] = ((float32*)A[i]*2.0) }", true, 1,
+     0},
+    {"for (i: int64, 0, 5) { C[i] = (float32*)A[i] } for (i: int64, 4, 60) { C[i] = ((float32*)A[i]*2.0) }", false, 1,
+     0},
+    {"for (i: int64, 0, 8) { C[i] = 0.0 for (k: int64, 0, 8) { C[i] = ((float32*)C[i] + (float32*)A[i, k]) } }", false,
+     1, 0},
+    {"for (i: int64, 0, 8) \"parallel\" { C[i] = (float32*)B[i] } for (i: int64, 0, 8) \"parallel\" { C[(i + 8)] = "
+     "(float32*)A[(i + 8)] }",
+     true, 1, 0},
+    {"allocate(t, float32, [8]); for (i: int64, 0, 8) \"parallel\" { allocate(u, float32, [8]) { u[0] = 1.0 C[i] = "
+     "(float32*)u[0] } }",
+     true, 8, 21},
+    {"allocate(t, float32, [8]) { t[0] = 1.0 for (i: int64, 0, 8) \"parallel\" { C[i] = (float32*)t[0] } }", true, 1,
+     10},
+    {"attr [t: Pointer(float32)] \"storage_scope\" = \"local\"; allocate(t, float32, [8]) { t[0] = (float32*)A[0, 0] "
+     "C[0] = (float32*)t[0] }",
+     false, 1, 0},
     {"let x: float32 = (float32*)A[0]; C[0] = x", false, 1, 0},
 };
 
@@ -276,9 +310,12 @@ static void facts_for_the_plan(void **state)
 
 static void equal_functions(void **state)
 {
-    static const char *const texts[] = {"for (i: int64, 0, 8) { C[i] = (float32*)A[i] }", "for (row: int64, 0, 8) { C[row] = (float32*)A[row] }",
-                                        "for (i: int64, 0, 9) { C[i] = (float32*)A[i] }", "for (i: int64, 0, 8) { C[i] = (float32*)B[i] }",
-                                        "for (i: int64, 0, 8) \"parallel\" { C[i] = (float32*)A[i] }", "for (i: int64, 0, 8) { C[i] = 1.0 }",
+    static const char *const texts[] = {"for (i: int64, 0, 8) { C[i] = (float32*)A[i] }",
+                                        "for (row: int64, 0, 8) { C[row] = (float32*)A[row] }",
+                                        "for (i: int64, 0, 9) { C[i] = (float32*)A[i] }",
+                                        "for (i: int64, 0, 8) { C[i] = (float32*)B[i] }",
+                                        "for (i: int64, 0, 8) \"parallel\" { C[i] = (float32*)A[i] }",
+                                        "for (i: int64, 0, 8) { C[i] = 1.0 }",
                                         "for (i: int64, 0, 8) { C[i] = 2.0 }"};
     enum { N = sizeof texts / sizeof *texts };
     compiler c;
@@ -312,9 +349,15 @@ static void unknown_passes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_there_and_back), cmocka_unit_test(names_are_made_unique), cmocka_unit_test(errors_have_places),
-        cmocka_unit_test(guarded_accesses_are_not_judged), cmocka_unit_test(double_definitions_are_found), cmocka_unit_test(broken_text),
-        cmocka_unit_test(facts_for_the_plan), cmocka_unit_test(equal_functions), cmocka_unit_test(unknown_passes),
+        cmocka_unit_test(text_there_and_back),
+        cmocka_unit_test(names_are_made_unique),
+        cmocka_unit_test(errors_have_places),
+        cmocka_unit_test(guarded_accesses_are_not_judged),
+        cmocka_unit_test(double_definitions_are_found),
+        cmocka_unit_test(broken_text),
+        cmocka_unit_test(facts_for_the_plan),
+        cmocka_unit_test(equal_functions),
+        cmocka_unit_test(unknown_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

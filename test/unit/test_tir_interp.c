@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interpreter: C semantics by table, accesses outside, assertions, unaligned inputs; random kernels against the naive
- * reading of tir_reference.h, plain and after every pass. */
+/* The interpreter: C semantics by table, accesses outside, assertions, unaligned inputs; random kernels against the
+ * naive reading of tir_reference.h, plain and after every pass. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,8 @@ static tir_module *parse(compiler *c, const char *text)
     return m;
 }
 
-/* --- single values --------------------------------------------------------------------------------------------------------- */
+/* --- single values
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* One expression over x and y of a type, its result as text of %.9g or a decimal integer. */
 static const struct {
@@ -91,18 +92,20 @@ static const struct {
     {"bool", "1", "0", "bool", "!x", "0"},
 };
 
-static const char *const value_text =
-    "primfn(X: handle, Y: handle, R: handle) -> ()\n"
-    "  attr = {\"inputs\": 2}\n"
-    "  buffers = {X: Buffer(%s, [%d]), Y: Buffer(%s, [%d]), R: Buffer(%s, [%d])} {\n"
-    "  for (i: int64, 0, %d) {\n"
-    "    let x: %s = (%s*)X[%s];\n"
-    "    let y: %s = (%s*)Y[i];\n"
-    "    R[i] = %s\n"
-    "  }\n"
-    "}\n";
+static const char *const value_text = "primfn(X: handle, Y: handle, R: handle) -> ()\n"
+                                      "  attr = {\"inputs\": 2}\n"
+                                      "  buffers = {X: Buffer(%s, [%d]), Y: Buffer(%s, [%d]), R: Buffer(%s, [%d])} {\n"
+                                      "  for (i: int64, 0, %d) {\n"
+                                      "    let x: %s = (%s*)X[%s];\n"
+                                      "    let y: %s = (%s*)Y[i];\n"
+                                      "    R[i] = %s\n"
+                                      "  }\n"
+                                      "}\n";
 
-static dtype type_of(const tir_module *m, uint32_t param) { return m->funcs.data[0]->params[param]->dt; }
+static dtype type_of(const tir_module *m, uint32_t param)
+{
+    return m->funcs.data[0]->params[param]->dt;
+}
 
 static void fill(dtype dt, uint8_t *p, const char *text, int count)
 {
@@ -125,7 +128,8 @@ static void single_values(void **state)
             int32_t status;
             compiler_init(&c);
             const char *t = values[i].type;
-            (void)snprintf(text, sizeof text, value_text, t, count, t, count, values[i].result_type, count, count, t, t, "i", t, t, values[i].expr);
+            (void)snprintf(text, sizeof text, value_text, t, count, t, count, values[i].result_type, count, count, t, t,
+                           "i", t, t, values[i].expr);
             tir_module *m = parse(&c, text);
             fill(type_of(m, 0), x + 1, values[i].x, count);
             fill(type_of(m, 1), y + 3, values[i].y, count);
@@ -141,14 +145,17 @@ static void single_values(void **state)
                 else
                     (void)snprintf(got, sizeof got, "%lld", (long long)dtype_load_i64(dt, p));
                 if (strcmp(got + (strcmp(got, "-nan") == 0), values[i].want) != 0)
-                    fail_msg("%s on %s %s, %s: lane %d of %d gives %s, not %s", values[i].expr, t, values[i].x, values[i].y, k, count, got, values[i].want);
+                    fail_msg("%s on %s %s, %s: lane %d of %d gives %s, not %s", values[i].expr, t, values[i].x,
+                             values[i].y, k, count, got, values[i].want);
             }
             compiler_free(&c);
         }
     }
 }
 
-/* --- control --------------------------------------------------------------------------------------------------------------------- */
+/* --- control
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static const struct {
     const char *body, *error; /* error NULL: runs */
@@ -181,11 +188,12 @@ static void control_flow(void **state)
         int64_t n[8] = {9, 1, 2, 3, 4, 5, 6, -1};
         void *params[] = {in, n, out};
         compiler_init(&c);
-        char *text = arena_printf(&c.mem,
-                                  "primfn(I: handle, N: handle, O: handle) -> ()\n  attr = {\"inputs\": 2}\n"
-                                  "  buffers = {I: Buffer(int32, [8]), N: Buffer(int64, [8]), O: Buffer(int32, [8])} {\n"
-                                  "  let n: int64 = (int64*)N[0] {\n %s\n }\n}\n",
-                                  control[i].body);
+        char *text =
+            arena_printf(&c.mem,
+                         "primfn(I: handle, N: handle, O: handle) -> ()\n  attr = {\"inputs\": 2}\n"
+                         "  buffers = {I: Buffer(int32, [8]), N: Buffer(int64, [8]), O: Buffer(int32, [8])} {\n"
+                         "  let n: int64 = (int64*)N[0] {\n %s\n }\n}\n",
+                         control[i].body);
         bool ok = tir_interpret(&c, parse(&c, text)->funcs.data[0], params, &status);
         const char *said = diags_print(&c.diags, &c.mem);
         if (ok != (control[i].error == NULL) || (control[i].error && !strstr(said, control[i].error)))
@@ -202,15 +210,17 @@ static void undefined_contents_show(void **state)
     int32_t status, out[2] = {0, 0};
     void *params[] = {out};
     compiler_init(&c);
-    tir_module *m = parse(&c, "primfn(O: handle) -> ()\n attr = {\"inputs\": 0}\n buffers = {O: Buffer(int32, [2])} {\n"
-                              "for (i: int64, 0, 2) { allocate(t, int32, [4]) { O[i] = (int32*)t[i]\n t[i] = 7\n t[1] = 7 } } }\n");
+    tir_module *m =
+        parse(&c, "primfn(O: handle) -> ()\n attr = {\"inputs\": 0}\n buffers = {O: Buffer(int32, [2])} {\n"
+                  "for (i: int64, 0, 2) { allocate(t, int32, [4]) { O[i] = (int32*)t[i]\n t[i] = 7\n t[1] = 7 } } }\n");
     assert_true(tir_interpret(&c, m->funcs.data[0], params, &status));
     assert_int_equal((uint32_t)out[0], 0xA5A5A5A5u);
     assert_int_equal((uint32_t)out[1], 0xA5A5A5A5u); /* what the first iteration wrote is gone */
     compiler_free(&c);
 }
 
-/* --- random kernels ----------------------------------------------------------------------------------------------------------------- */
+/* --- random kernels
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 typedef struct gen {
     compiler *c;
@@ -249,7 +259,8 @@ static tir_expr_ref load_of(gen *g, const tir_buffer *b)
         (void)tir_is_int(b->shape[i], &extent);
         idx[i] = random_index(g, extent);
         if (i + 1 == b->rank && g->n_vars && pick(g, 2))
-            idx[i] = g->vars[g->n_vars - 1]; /* plain, as kernels have it: extents of loops are below those of buffers */
+            idx[i] =
+                g->vars[g->n_vars - 1]; /* plain, as kernels have it: extents of loops are below those of buffers */
     }
     return tir_load(g->c, b, b->rank, idx);
 }
@@ -260,7 +271,8 @@ static tir_expr_ref guarded(gen *g, int depth)
     tir_expr_ref cond = tir_binary(g->c, pick(g, 2) ? TIR_LT : TIR_GE, v, tir_i64(g->c, pick(g, 20)));
     /* the load lies outside wherever the guard is needed: the guard must work */
     tir_expr_ref at = tir_add(g->c, v, tir_i64(g->c, 300)), flat = tir_i64(g->c, 0);
-    tir_expr_ref far = tir_select(g->c, tir_binary(g->c, TIR_LT, at, tir_i64(g->c, 0)), tir_load(g->c, g->wide, 1, &at), tir_load(g->c, g->wide, 1, &flat));
+    tir_expr_ref far = tir_select(g->c, tir_binary(g->c, TIR_LT, at, tir_i64(g->c, 0)), tir_load(g->c, g->wide, 1, &at),
+                                  tir_load(g->c, g->wide, 1, &flat));
     return tir_select(g->c, cond, random_value(g, depth - 1), pick(g, 2) ? far : random_value(g, depth - 1));
 }
 
@@ -273,7 +285,10 @@ static tir_expr_ref random_value(gen *g, int depth)
     if (what == 1 && g->n_vars)
         return tir_cast(g->c, DT_I32, g->vars[pick(g, g->n_vars)]);
     if (what < 4) {
-        const tir_buffer *b = pick(g, 5) == 0 ? g->out : pick(g, 3) == 0 && g->tmp ? g->tmp : pick(g, 2) ? g->wide : g->in;
+        const tir_buffer *b = pick(g, 5) == 0             ? g->out
+                              : pick(g, 3) == 0 && g->tmp ? g->tmp
+                              : pick(g, 2)                ? g->wide
+                                                          : g->in;
         return tir_cast(g->c, DT_I32, load_of(g, b));
     }
     if (what == 4)
@@ -323,7 +338,8 @@ static tir_stmt *random_let(gen *g, int depth)
 static tir_stmt *random_if(gen *g, int depth)
 {
     tir_expr_ref v = g->n_vars ? g->vars[pick(g, g->n_vars)] : tir_i64(g->c, 3);
-    tir_expr_ref cond = tir_binary(g->c, (tir_op)(TIR_EQ + pick(g, 6)), tir_mul(g->c, v, tir_i64(g->c, 1 + pick(g, 3))), tir_i64(g->c, pick(g, 20)));
+    tir_expr_ref cond = tir_binary(g->c, (tir_op)(TIR_EQ + pick(g, 6)), tir_mul(g->c, v, tir_i64(g->c, 1 + pick(g, 3))),
+                                   tir_i64(g->c, pick(g, 20)));
     if (pick(g, 2))
         cond = tir_and(g->c, cond, tir_binary(g->c, TIR_LT, random_value(g, 1), tir_int(g->c, DT_I32, 10)));
     tir_stmt *body = random_stmt(g, depth - 1), *orelse = pick(g, 2) ? random_stmt(g, depth - 1) : NULL;
@@ -346,7 +362,7 @@ static tir_stmt *random_stmt(gen *g, int depth)
 }
 
 #define IN_DIM 17
-#define WIDE 300
+#define WIDE   300
 
 typedef struct memory {
     int8_t in[IN_DIM][IN_DIM];
@@ -409,7 +425,9 @@ static void random_kernels(void **state)
         compiler_init(&c);
         gen g = {.c = &c, .seed = (uint64_t)seed * 7717 + 3};
         tir_func *f = random_func(&g);
-        ref_env env = {.n_mem = 3, .mem = {{g.in, (uint8_t *)want.in}, {g.wide, (uint8_t *)want.wide}, {g.out, (uint8_t *)want.out}}};
+        ref_env env = {
+            .n_mem = 3,
+            .mem = {{g.in, (uint8_t *)want.in}, {g.wide, (uint8_t *)want.wide}, {g.out, (uint8_t *)want.out}}};
         init_memory(&want);
         ref_run(&env, f->body);
         assert_false(env.failed);

@@ -23,7 +23,8 @@ static const char *const frame_text =
     "  buffers = {A: Buffer(int32, [1000]), V: Buffer(int64, [1]), N: Buffer(int64, [2])} {\n"
     "  let n: int64 = (int64*)N[0];\n"
     "  let m: int64 = (int64*)N[1];\n"
-    "  for (i: int64, 0, 16) { for (j: int64, 0, 16) { for (k: int64, -8, 16) { for (f: int64, 0, 256) { for (p: int64, 0, n) {\n"
+    "  for (i: int64, 0, 16) { for (j: int64, 0, 16) { for (k: int64, -8, 16) { for (f: int64, 0, 256) { for (p: "
+    "int64, 0, n) {\n"
     "    V[0] = cast(int64, %s)\n"
     "  } } } } } }\n";
 
@@ -118,8 +119,10 @@ static void written_forms(void **state)
 
 static void proofs(void **state)
 {
-    static const char *const holds[] = {"(i < 16)", "((i + j) <= 30)", "(((i*16) + j) < 256)", "(p >= 0)", "(floormod(k, 8) < 8)", "(min(i, n) <= 15)"};
-    static const char *const open[] = {"(i < 15)", "(m > 0)", "((i + k) >= 0)", "(p < m)", "((int32*)A[0] < 2147483647)"};
+    static const char *const holds[] = {"(i < 16)", "((i + j) <= 30)",      "(((i*16) + j) < 256)",
+                                        "(p >= 0)", "(floormod(k, 8) < 8)", "(min(i, n) <= 15)"};
+    static const char *const open[] = {"(i < 15)", "(m > 0)", "((i + k) >= 0)", "(p < m)",
+                                       "((int32*)A[0] < 2147483647)"};
     (void)state;
     for (int kind = 0; kind < 2; kind++) {
         size_t n = kind ? sizeof open / sizeof *open : sizeof holds / sizeof *holds;
@@ -133,7 +136,8 @@ static void proofs(void **state)
     }
 }
 
-/* --- random expressions ------------------------------------------------------------------------------------------------- */
+/* --- random expressions
+ * ------------------------------------------------------------------------------------------------- */
 
 typedef struct gen {
     compiler *c;
@@ -201,7 +205,8 @@ static void check_everywhere(gen *g, tir_expr_ref e, tir_expr_ref simple, tir_ra
             tir_print_expr(&w, e);
             w_str(&w, "  =>  ");
             tir_print_expr(&w, simple);
-            fail_msg("seed %d: %lld became %lld, range %lld..%lld: %s", seed, (long long)want, (long long)got, (long long)r.min, (long long)r.max, w.data);
+            fail_msg("seed %d: %lld became %lld, range %lld..%lld: %s", seed, (long long)want, (long long)got,
+                     (long long)r.min, (long long)r.max, w.data);
         }
     }
 }

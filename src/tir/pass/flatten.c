@@ -10,7 +10,10 @@ typedef struct flattener {
     dtype dt;         /* of the access at hand: its indices decide, shapes follow */
 } flattener;
 
-static tir_expr_ref as_index(flattener *f, tir_expr_ref e) { return tir_cast(f->r.c, f->dt, e); }
+static tir_expr_ref as_index(flattener *f, tir_expr_ref e)
+{
+    return tir_cast(f->r.c, f->dt, e);
+}
 
 /* Horner's form multiplied out, so that each dimension shows its stride. */
 static tir_expr_ref row_major(flattener *f, const tir_buffer *b, tir_expr_ref const *idx)

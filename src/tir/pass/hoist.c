@@ -5,7 +5,10 @@
 #include "tir/clone.h"
 #include "tir/node.h"
 
-static void look_for_load(void *ctx, tir_expr_ref e) { *(bool *)ctx |= e->kind == TIR_LOAD || e->kind == TIR_EXTERN; }
+static void look_for_load(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_LOAD || e->kind == TIR_EXTERN;
+}
 
 static bool is_invariant(tir_expr_ref cond, const tir_var *v)
 {
@@ -45,7 +48,8 @@ static tir_stmt *hoist(tir_rewriter *r, tir_stmt *s)
     tir_stmt *other = NULL;
     if (guard->orelse) {
         const tir_var *v = tir_new_var(r->c, s->var->name, s->var->type);
-        other = tir_for(r->c, v, s->min, s->extent, s->for_kind, tir_clone_stmt(r->c, guard->orelse, s->var, tir_varref(r->c, v)));
+        other = tir_for(r->c, v, s->min, s->extent, s->for_kind,
+                        tir_clone_stmt(r->c, guard->orelse, s->var, tir_varref(r->c, v)));
     }
     tir_stmt *body = inside ? tir_if(r->c, inside, guard->body, NULL) : guard->body;
     return tir_if(r->c, outside, with_body(r->c, s, body), other);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* partition-loops: a serial loop is cut where the guards in it change, so that its main part runs without them. For a
  * guard `c*v + rest >= 0` the main part is where it holds for every value that the inner loops give to `rest`; cuts may
- * contain symbols but no variables of enclosing loops. What is left before and after keeps its guards, which ranges then
- * decide where they can. Parallel loops stay whole: their extent is what the plan divides; a vectorized loop is only cut
- * short, never in two. */
+ * contain symbols but no variables of enclosing loops. What is left before and after keeps its guards, which ranges
+ * then decide where they can. Parallel loops stay whole: their extent is what the plan divides; a vectorized loop is
+ * only cut short, never in two. */
 #include "tir/clone.h"
 #include "tir/linear.h"
 #include "tir/node.h"
 
-#define MAX_BODY 256u /* statements of a loop that may be written out several times */
-#define MAX_CUTS 48u  /* loops cut in one function */
+#define MAX_BODY  256u /* statements of a loop that may be written out several times */
+#define MAX_CUTS  48u  /* loops cut in one function */
 #define MAX_CONDS 32u
 
 typedef enum var_place { PLACE_FREE, PLACE_ENCLOSING, PLACE_INNER } var_place;
@@ -37,7 +37,10 @@ typedef struct search {
 
 static tir_stmt *partition(partitioner *p, tir_stmt *s);
 
-static void set_place(partitioner *p, const tir_var *v, var_place place) { tir_map_put(&p->places, v, &place_mark[place]); }
+static void set_place(partitioner *p, const tir_var *v, var_place place)
+{
+    tir_map_put(&p->places, v, &place_mark[place]);
+}
 
 static var_place place_of(const partitioner *p, const tir_var *v)
 {
@@ -45,7 +48,8 @@ static var_place place_of(const partitioner *p, const tir_var *v)
     return mark ? (var_place)(mark - place_mark) : PLACE_FREE;
 }
 
-/* --- conditions -------------------------------------------------------------------------------------------------------------- */
+/* --- conditions
+ * -------------------------------------------------------------------------------------------------------------- */
 
 typedef struct atom_facts {
     search *s;
@@ -109,10 +113,12 @@ static void note_compare(search *s, tir_expr_ref e)
     tir_expr_ref x = tir_simplify(b, e->args[0]), y = tir_simplify(b, e->args[1]);
     bool swap = e->op == TIR_GT || e->op == TIR_GE, strict = e->op == TIR_LT || e->op == TIR_GT;
     linear d;
-    if (x->type.dt != s->v->type.dt || x->type.lanes > 1 || s->n == MAX_CONDS || !bounds_is_exact(b, x) || !bounds_is_exact(b, y))
+    if (x->type.dt != s->v->type.dt || x->type.lanes > 1 || s->n == MAX_CONDS || !bounds_is_exact(b, x) ||
+        !bounds_is_exact(b, y))
         return;
     condition cond = {.expr = e};
-    if (linear_diff(b, swap ? x : y, swap ? y : x, &d) && i64_add(d.constant, strict ? -1 : 0, &d.constant) && solve(s, &d, &cond))
+    if (linear_diff(b, swap ? x : y, swap ? y : x, &d) && i64_add(d.constant, strict ? -1 : 0, &d.constant) &&
+        solve(s, &d, &cond))
         s->conds[s->n++] = cond;
 }
 
@@ -134,7 +140,10 @@ static void note_select(void *ctx, tir_expr_ref e)
         note_condition(ctx, e->args[0]);
 }
 
-static void note_exprs(void *ctx, tir_expr_ref e) { tir_visit_expr(e, note_select, ctx); }
+static void note_exprs(void *ctx, tir_expr_ref e)
+{
+    tir_visit_expr(e, note_select, ctx);
+}
 
 static void look(search *s, tir_stmt *body)
 {
@@ -155,7 +164,9 @@ static void look(search *s, tir_stmt *body)
         tir_bounds_pop(s->p->bounds);
 }
 
-/* --- cutting ------------------------------------------------------------------------------------------------------------------- */
+/* --- cutting
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct cut {
     tir_expr_ref from, to; /* the main part: from <= v < to */
@@ -181,7 +192,8 @@ static cut limits(partitioner *p, tir_stmt *loop, const condition *conds, uint32
 static bool is_useless(partitioner *p, tir_stmt *loop, cut k)
 {
     compiler *c = p->c;
-    tir_expr_ref end = tir_simplify(p->bounds, tir_add(c, loop->min, loop->extent)), min = tir_simplify(p->bounds, loop->min);
+    tir_expr_ref end = tir_simplify(p->bounds, tir_add(c, loop->min, loop->extent)),
+                 min = tir_simplify(p->bounds, loop->min);
     bool whole = tir_expr_equal(k.from, min) && tir_expr_equal(k.to, end);
     return whole || tir_prove(p->bounds, tir_binary(c, TIR_LE, k.to, k.from));
 }
@@ -209,7 +221,10 @@ static tir_stmt *piece(partitioner *p, tir_stmt *loop, tir_expr_ref from, tir_ex
     return partition(p, tir_simplify_stmt(c, s));
 }
 
-static bool is_nothing(tir_stmt *s) { return s->kind == TIR_SEQ && s->n_stmts == 0; }
+static bool is_nothing(tir_stmt *s)
+{
+    return s->kind == TIR_SEQ && s->n_stmts == 0;
+}
 
 /* NULL: a loop of lanes that would fall apart. */
 static tir_stmt *cut_loop(partitioner *p, tir_stmt *loop, cut k, const condition *conds, uint32_t n)
@@ -232,7 +247,8 @@ static tir_stmt *cut_loop(partitioner *p, tir_stmt *loop, cut k, const condition
 static tir_stmt *try_cut(partitioner *p, tir_stmt *loop)
 {
     search s = {.p = p, .v = loop->var};
-    if ((loop->for_kind != FOR_SERIAL && loop->for_kind != FOR_VECTORIZED) || p->cuts_left == 0 || tir_count_stmts(loop->body) > MAX_BODY)
+    if ((loop->for_kind != FOR_SERIAL && loop->for_kind != FOR_VECTORIZED) || p->cuts_left == 0 ||
+        tir_count_stmts(loop->body) > MAX_BODY)
         return NULL;
     tir_bounds_push(p->bounds, loop->var, loop->min, loop->extent);
     look(&s, loop->body);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rewrite-storage: allocations find their place. Small global ones become arrays on the kernel's stack, as long as the
- * target's stack limit allows and no parallel loop stands between allocation and use (each worker would get its own copy).
- * Arrays whose indices are all constant become registers; those marked so whose indices are not become arrays again. */
+ * target's stack limit allows and no parallel loop stands between allocation and use (each worker would get its own
+ * copy). Arrays whose indices are all constant become registers; those marked so whose indices are not become arrays
+ * again. */
 #include "tir/map.h"
 #include "tir/node.h"
 
@@ -25,7 +26,8 @@ typedef struct storage {
     int64_t stack_left;
 } storage;
 
-/* --- gathering ---------------------------------------------------------------------------------------------------------- */
+/* --- gathering
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* A constant element, or a whole aligned vector of elements. */
 static bool is_register_index(use *u, tir_expr_ref e)
@@ -56,7 +58,10 @@ static void note_load(void *ctx, tir_expr_ref e)
         note_access(ctx, e->u.buffer, e->n_args, e->args);
 }
 
-static void note_exprs(void *ctx, tir_expr_ref e) { tir_visit_expr(e, note_load, ctx); }
+static void note_exprs(void *ctx, tir_expr_ref e)
+{
+    tir_visit_expr(e, note_load, ctx);
+}
 
 static void gather(storage *st, tir_stmt *s)
 {
@@ -80,7 +85,8 @@ static void gather(storage *st, tir_stmt *s)
     st->parallel_depth -= parallel;
 }
 
-/* --- deciding --------------------------------------------------------------------------------------------------------------- */
+/* --- deciding
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static int64_t bytes_of(const tir_buffer *b)
 {
@@ -95,7 +101,8 @@ static tir_scope choose(storage *st, const use *u)
     bool local = b->scope == SCOPE_LOCAL || b->scope == SCOPE_REG;
     if (b->scope == SCOPE_CUSTOM || (b->scope == SCOPE_GLOBAL && u->crosses))
         return b->scope;
-    bool fits_registers = u->constant && u->lanes && !u->crosses && count >= 0 && count <= MAX_REGISTER_ELEMENTS && !b->strides && !b->offset;
+    bool fits_registers = u->constant && u->lanes && !u->crosses && count >= 0 && count <= MAX_REGISTER_ELEMENTS &&
+                          !b->strides && !b->offset;
     if (fits_registers && (local || bytes <= st->stack_left))
         return SCOPE_REG;
     if (!local && (bytes < 0 || bytes > st->stack_left))
@@ -118,7 +125,8 @@ static void decide(storage *st, use *u)
     u->replacement = b;
 }
 
-/* --- rewriting ---------------------------------------------------------------------------------------------------------------- */
+/* --- rewriting
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static const tir_buffer *replaced(storage *st, const tir_buffer *b)
 {

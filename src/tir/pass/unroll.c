@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unroll: loops marked "unrolled" are written out. A loop whose extent is not constant, or whose copies would be too many
- * statements, becomes serial. */
+/* unroll: loops marked "unrolled" are written out. A loop whose extent is not constant, or whose copies would be too
+ * many statements, becomes serial. */
 #include "tir/clone.h"
 
 #define MAX_STATEMENTS 16384
@@ -15,7 +15,8 @@ static tir_stmt *unroll(tir_rewriter *r, tir_stmt *s)
     uint32_t copies = n > 0 ? (uint32_t)n : 0;
     tir_stmt **all = arena_array(&r->c->mem, tir_stmt *, copies);
     for (uint32_t i = 0; i < copies; i++)
-        all[i] = tir_clone_stmt(r->c, s->body, s->var, tir_add(r->c, s->min, tir_int(r->c, s->var->type.dt, (int64_t)i)));
+        all[i] =
+            tir_clone_stmt(r->c, s->body, s->var, tir_add(r->c, s->min, tir_int(r->c, s->var->type.dt, (int64_t)i)));
     return tir_seq(r->c, copies, all);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vectorize: the variable of a "vectorized" loop becomes a ramp and everything that depends on it gets its lanes. A loop
- * that cannot be one becomes serial: lanes that are not a power of two, indices that are no ramps, a guard or inner bounds that differ between lanes,
- * a store that all lanes share, calls of external functions, a buffer that is read elsewhere than where it is written. */
+/* vectorize: the variable of a "vectorized" loop becomes a ramp and everything that depends on it gets its lanes. A
+ * loop that cannot be one becomes serial: lanes that are not a power of two, indices that are no ramps, a guard or
+ * inner bounds that differ between lanes, a store that all lanes share, calls of external functions, a buffer that is
+ * read elsewhere than where it is written. */
 #include "tir/node.h"
 
 typedef struct vectorizer {
@@ -15,7 +16,8 @@ typedef struct vectorizer {
 
 static tir_stmt *widen(vectorizer *v, tir_stmt *s);
 
-/* --- what must hold ------------------------------------------------------------------------------------------------------ */
+/* --- what must hold
+ * ------------------------------------------------------------------------------------------------------ */
 
 typedef struct store_list {
     VEC(tir_stmt *) stores;
@@ -61,7 +63,10 @@ static bool lanes_are_independent(compiler *c, tir_stmt *body)
     return !l.conflict;
 }
 
-static void look_for_lanes(void *ctx, tir_expr_ref e) { *(bool *)ctx |= e->type.lanes > 1; }
+static void look_for_lanes(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->type.lanes > 1;
+}
 
 static bool has_lanes(tir_stmt *s)
 {
@@ -70,7 +75,10 @@ static bool has_lanes(tir_stmt *s)
     return found;
 }
 
-static void look_for_load(void *ctx, tir_expr_ref e) { *(bool *)ctx |= e->kind == TIR_LOAD; }
+static void look_for_load(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_LOAD;
+}
 
 /* A condition that differs between lanes decides about a load: lanes cannot skip it. */
 static void find_guarded_load(void *ctx, tir_expr_ref e)
@@ -82,7 +90,10 @@ static void find_guarded_load(void *ctx, tir_expr_ref e)
         tir_visit_expr(e->args[i], look_for_load, ctx);
 }
 
-static bool is_scattered(tir_expr_ref index) { return index->type.lanes > 1 && index->kind != TIR_RAMP; }
+static bool is_scattered(tir_expr_ref index)
+{
+    return index->type.lanes > 1 && index->kind != TIR_RAMP;
+}
 
 static void find_scattered_load(void *ctx, tir_expr_ref e)
 {
@@ -111,7 +122,8 @@ static tir_expr_ref scalar(vectorizer *v, tir_expr_ref e)
     return out;
 }
 
-/* --- statements ------------------------------------------------------------------------------------------------------------ */
+/* --- statements
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static tir_stmt *widen_store(vectorizer *v, tir_stmt *s)
 {
