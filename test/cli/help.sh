@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Every verb explains itself with examples; the man page and the completion are made from the same tables.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+verbs="compile run verify bench inspect opt"
+for verb in $verbs; do
+    expect 0 "^  lathe $verb .*" "$verb" --help
+    expect 0 'exit status: 0 done' "$verb" -h
+    expect 0 "^  $verb " --help
+done
+expect 0 '^lathe [0-9]+\.[0-9]+' --version
+expect 2 'usage: lathe VERB'
+"$lathe" completion bash > "$work/completion"
+check "completion is valid bash" bash -n "$work/completion"
+for verb in $verbs; do
+    check "completion knows $verb" grep -q "$verb) words=" "$work/completion"
+done
+expect 2 'bash' completion tcsh
+"$lathe" man > "$work/lathe.1"
+check "the man page begins with its title" grep -q '^\.TH LATHE 1' "$work/lathe.1"
+if command -v groff > /dev/null; then
+    check "the man page is sound troff" sh -c "! groff -man -Tascii -ww -z '$work/lathe.1' 2>&1 | grep ."
+fi
+# every option that a verb's help lists is in the man page
+"$lathe" compile --help | grep -Eo -- '--[a-z-]+' | sort -u > "$work/options"
+while read -r option; do
+    check "the man page has $option" grep -qF -- "$(printf %s "$option" | sed 's/-/\\-/g')" "$work/lathe.1"
+done < "$work/options"
+finish

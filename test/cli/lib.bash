@@ -1,0 +1,72 @@
+# Shared by the command-line tests: counts, scratch folder, expectations. Sourced, not run.
+# SPDX-License-Identifier: Apache-2.0
+set -u
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+lathe=${LATHE:-$top/build/lathe}
+work=$(mktemp -d) && trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+passed=0 failed=0
+good() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); echo "FAILED $*"; }
+
+# expect STATUS PATTERN ARGS...: lathe ARGS ends with STATUS, and what it says matches PATTERN (extended, in one line).
+expect() {
+    local want=$1 pattern=$2 status
+    shift 2
+    timeout 120 "$lathe" "$@" > "$work/stdout" 2> "$work/stderr" < /dev/null
+    status=$?
+    if [ $status != "$want" ]; then
+        bad "lathe $*: status $status instead of $want: $(head -n 2 "$work/stderr")"
+    elif [ -n "$pattern" ] && ! cat "$work/stderr" "$work/stdout" | grep -Eq -- "$pattern"; then
+        bad "lathe $*: nothing said about '$pattern': $(head -n 2 "$work/stderr")"
+    else
+        good
+    fi
+}
+
+# A bad input: one reason line, and a hint where the test asks for one; no usage dump, no leftovers beside OUT.
+expect_error() {
+    expect "$@"
+    [ "$(grep -c '^error: ' "$work/stderr")" -ge 1 ] || bad "no line 'error: ...' in: $(cat "$work/stderr")"
+    [ -z "$(find "$work" -maxdepth 1 -name '*.tmp*')" ] || bad "leftovers: $(ls "$work")"
+}
+
+check() { # check TEXT COMMAND...: the command succeeds
+    local text=$1
+    shift
+    if "$@" > "$work/log" 2>&1; then good; else bad "$text: $(tail -n 3 "$work/log")"; fi
+}
+
+finish() {
+    echo "$(basename "$0"): $passed passed, $failed failed"
+    [ $failed = 0 ]
+    exit
+}
+
+# The six operators of the runtime's example, as graph text: 10 -> 23.
+six_operators() {
+    cat << 'TEXT'
+func @main(%x: f32[1]) {
+  %c1 = constant f32[1] dense [1.0]
+  %c2 = constant f32[1] dense [2.0]
+  %c3 = constant f32[1] dense [3.0]
+  %c4 = constant f32[1] dense [4.0]
+  %c5 = constant f32[1] dense [5.0]
+  %s1 = add(%x, %c1) : f32[1]
+  %s2 = subtract(%s1, %c2) : f32[1]
+  %s3 = add(%x, %c3) : f32[1]
+  %s4 = subtract(%s3, %c4) : f32[1]
+  %s5 = add(%s4, %c5) : f32[1]
+  %y = add(%s2, %s5) : f32[1]
+  return %y
+}
+TEXT
+}
+
+# warnings CC FOLDER: every C file of a package under the strict flags; prints what a compiler says.
+warnings() {
+    local f
+    for f in "$2"/src/*.c; do
+        "$1" -std=c99 -D_POSIX_C_SOURCE=200809L -O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror ${3:-} \
+            -I"$2/src" -I"$2/include" -Wa,-I,"$2/src" -c "$f" -o "$work/o.o" || return 1
+    done
+}

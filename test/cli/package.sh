@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# The static C package: its files, its six-operator example, strict warnings, two packages in one program, the same bytes
+# from two compiles, any number of workers.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+cc=${CC:-cc}
+case $cc in *gcc*|cc) others="gcc" ;; *) others=$cc ;; esac
+command -v clang-19 > /dev/null && others="$others clang-19"
+model=$top/demo/digits.onnx
+cd "$work" || exit 3
+
+# --- the example of six operators, not fused
+six_operators > six.txt
+expect 0 '' compile six.txt -O0 -o six
+for f in include/tvmgen_default.h src/default_lib0.c src/default_lib1.c src/model_data.c src/ops.c src/main.c src/tvmrt.h src/tvmrt.c \
+    src/tvmrt_port_posix.c Makefile CMakeLists.txt report.json; do
+    check "the package has $f" test -s "six/$f"
+done
+for name in global_const_workspace global_workspace tvmgen_default_run tvmgen_default___tvm_main__ init_op_execs model_get_descriptor \
+    model_get_tensor_map model_get_op_descs model_get_schedule model_fill_args model_get_op_args g_tensor_map g_op_descs \
+    g_cpu_func_table g_schedule_layers wrapped_fused_add_3 wrapped_fused_subtract_1 tvmgen_default_fused_add_2; do
+    check "the package has the name $name" grep -rqw "$name" six/src
+done
+tr -d ' \n' < six/report.json > flat.json
+check "its layers" grep -qF '"layers":[[0,2],[1,3],[4],[5]]' flat.json
+check "its workspace" sh -c "test \$(grep -o '\"workspace_bytes\":[0-9]*' flat.json | cut -d: -f2) -le 36"
+check "its constants" sh -c "test \$(grep -o '\"constant_bytes\":[0-9]*' flat.json | cut -d: -f2) -le 68"
+check "it builds" make -s -C six CC="$cc"
+printf '\000\000\040\101' > ten.bin
+check "10 becomes 23" sh -c './six/runner x=ten.bin | grep -q "23 to 23: 23$"'
+check "make run" make -s -C six run CC="$cc"
+check "make clean" sh -c 'make -s -C six clean && ! test -e six/runner && ! test -e six/build'
+expect 0 '' compile six.txt -o six
+tr -d ' \n' < six/report.json > flat.json
+check "by default it is one operator" grep -qF '"layers":[[0]]' flat.json
+
+# --- the same bytes
+"$lathe" compile "$model" -o one && "$lathe" compile "$model" -o two
+check "two compiles give the same bytes" diff -r one two
+check "no path and no time in the package" sh -c "! grep -rn -e '$work' -e \"\$(date +%Y-%m-%d)\" one"
+
+# --- strict compilers, with and without vector units
+for c in $others; do
+    check "$c finds nothing" warnings "$c" one
+    check "$c finds nothing with vectors" warnings "$c" one -march=x86-64-v3
+done
+"$lathe" compile "$model" --target generic -o generic
+for c in $others; do check "$c finds nothing in the generic package" warnings "$c" generic; done
+if command -v c++ > /dev/null; then
+    echo '#include "tvmgen_default_instance.h"' > header.cpp
+    check "the headers are C++" c++ -std=c++17 -Wall -Wextra -Werror -Ione/include -Ione/src -fsyntax-only header.cpp
+fi
+
+# --- no allocator
+make -s -C one CC="$cc" > /dev/null
+check "no allocator in any object" sh -c "! nm -u one/build/[!m]*.o | grep -Ew 'malloc|calloc|realloc|free|aligned_alloc'"
+
+# --- workers
+first=
+for workers in 0 1 2 3 4 8; do
+    make -s -C one CC="$cc" WORKERS=$workers > /dev/null 2>&1
+    ./one/runner -o "w$workers" > /dev/null
+    [ -n "$first" ] || first=w$workers
+    check "$workers workers, the same bytes" cmp "$first/probabilities.bin" "w$workers/probabilities.bin"
+done
+
+# --- scalar fall-back: the same order, so the same bytes where the compiler may not contract a*b+c
+for vectors in 0 1; do
+    make -s -C one clean && make -s -C one CC="$cc" CFLAGS="-O2 -DLATHE_VECTORS=$vectors" TARGET_FLAGS='-march=x86-64-v3 -ffp-contract=off' > /dev/null
+    ./one/runner -o "vectors$vectors" > /dev/null
+done
+check "the scalar fall-back gives the same bytes" cmp vectors0/probabilities.bin vectors1/probabilities.bin
+
+# --- two packages in one program
+"$lathe" compile six.txt -O0 --module-name a -o pa && "$lathe" compile "$model" --module-name b -o pb
+cat > both.c << 'C'
+#include <stdio.h>
+#include "tvmgen_a.h"
+#include "tvmgen_b.h"
+int main(void)
+{
+    static float image[64], probabilities[10];
+    float x = 10, y = 0;
+    struct tvmgen_a_inputs ia = {&x};
+    struct tvmgen_a_outputs oa = {&y};
+    struct tvmgen_b_inputs ib = {image};
+    struct tvmgen_b_outputs ob = {probabilities};
+    if (tvmgen_a_run(&ia, &oa) != 0 || tvmgen_b_run(&ib, &ob) != 0)
+        return 1;
+    printf("%g\n", (double)y);
+    return y != 23;
+}
+C
+check "two packages link and run in one program" sh -c "$cc -std=c99 -O1 -D_POSIX_C_SOURCE=200809L -Ipa/include -Ipb/include -Ipa/src -Ipb/src \
+    -Wa,-I,pb/src both.c pa/src/a_*.c pa/src/model_data.c pa/src/ops.c pb/src/b_*.c pb/src/model_data.c pb/src/ops.c pa/src/tvmrt.c \
+    pa/src/tvmrt_port_posix.c -lm -lpthread -o both && ./both"
+finish

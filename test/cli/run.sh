@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# run, verify, bench, inspect: what they print and write.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+model=$top/demo/digits.onnx
+cd "$work" || exit 3
+six_operators > six.txt
+printf '\000\000\040\101' > ten.bin
+
+expect 0 '^y: f32\[1\], 23 to 23: 23$' run six.txt --input x=ten.bin
+expect 0 '"values":\[23.0\]' run six.txt --input x=ten.bin --json
+expect 0 '^y: f32\[1\], 23 to 23: 23$' run six.txt --input x=ten.bin --interpret
+expect 0 '^y: f32\[1\], 23 to 23: 23$' run six.txt -O0 --input x=ten.bin --workers 0
+"$lathe" compile six.txt -o package
+expect 0 '^y: f32\[1\], 23 to 23: 23$' run package --input x=ten.bin --workers 2
+expect 1 'report.json' run "$work"
+
+expect 0 'probabilities' run "$model" --seed 1 --output-dir a
+expect 0 'probabilities' run "$model" --seed 1 --output-dir b --workers 3
+expect 0 'probabilities' run "$model" --seed 2 --output-dir c
+expect 0 'probabilities' run "$model" --seed 1 --output-dir d --interpret
+check "the same seed, the same bytes" cmp a/probabilities.npy b/probabilities.npy
+check "another seed, other bytes" sh -c '! cmp -s a/probabilities.npy c/probabilities.npy'
+check "outputs are .npy" sh -c "head -c 128 a/probabilities.npy | grep -aq \"'descr': '<f4', 'fortran_order': False, 'shape': (1, 10)\""
+expect 0 'probabilities' run "$model" --keep kept
+check "--keep leaves the package" test -s kept/report.json
+
+expect 0 '^lathe +median [0-9.]+ ms, p10 [0-9.]+ ms, min [0-9.]+ ms \(5 rounds\)' bench "$model" --repeat 5
+expect 0 '"median_ms"' bench "$model" --repeat 3 --json
+
+expect 0 'workspace [0-9]+ bytes \(lower bound [0-9]+' inspect "$model"
+expect 0 '"workspace_lower_bound_bytes"' inspect "$model" --json
+expect 0 'workspace' inspect package
+expect 0 '' inspect "$model" --html page.html
+check "the page has three pictures" sh -c '[ "$(grep -c "<svg" page.html)" = 3 ]'
+check "the page loads nothing from elsewhere" sh -c '! grep -Eq "(src|href)=|url\(|@import" page.html'
+
+expect 0 '^func @main' compile "$model" --emit graph
+expect 0 '^primfn' compile "$model" --emit tir
+"$lathe" compile "$model" --emit graph -o stage.txt
+expect 0 '^func @main' opt stage.txt --passes infer-types
+"$lathe" compile "$model" --report report.json -o package2
+check "--report writes the report as well" cmp report.json package2/report.json
+
+# --- data folders, and what differs from them
+python=${LATHE_PYTHON:-$top/build/venv/bin/python}
+if "$python" -c 'import onnx, onnxruntime' 2> /dev/null; then
+    "$python" - "$model" << 'PY'
+import sys, os, numpy as np, onnx, onnxruntime
+from onnx import numpy_helper
+x = np.random.default_rng(0).uniform(0, 16, (1, 1, 8, 8)).astype(np.float32)
+y = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"]).run(None, {"image": x})[0]
+for folder, out in (("data", y), ("wrong", y + 0.1)):
+    os.mkdir(folder)
+    for name, v in (("input_0", x), ("output_0", out)):
+        open(f"{folder}/{name}.pb", "wb").write(numpy_helper.from_array(v.astype(np.float32), name).SerializeToString())
+np.savez("x.npz", x)
+np.save("x.npy", x)
+PY
+    expect 0 'probabilities: max abs .* ok' verify "$model" --data data
+    expect 1 'outside of the tolerance' verify "$model" --data wrong
+    expect 0 'probabilities: max abs .* ok' verify "$model" --data data --interpret
+    expect 0 'probabilities' run "$model" --input image=x.npy --output-dir n1
+    expect 0 'probabilities' run "$model" --input image=x.npz --output-dir n2
+    expect 0 'probabilities' run "$model" --data data --output-dir n3
+    check ".npy and .npz are the same input" cmp n1/probabilities.npy n2/probabilities.npy
+    check ".npy and .pb are the same input" cmp n1/probabilities.npy n3/probabilities.npy
+    export LATHE_PYTHON=$python
+    expect 0 'probabilities: max abs .* ok' verify "$model" --against onnxruntime
+    expect 0 'ratio [0-9.]+' bench "$model" --against onnxruntime --repeat 5
+else
+    echo "(no Python with onnxruntime: comparisons with it are left out)"
+fi
+finish
