@@ -61,7 +61,7 @@ static const tensor_data *fold_by_hand(compiler *c, const graph_node *n, const t
         return fold_reshape(c, n, x);
     if (strcmp(op, "full") == 0)
         return splat_like(c, t, graph_attr(n, "value")->u.tensor);
-    if ((n->op->flags & OPF_MOVES) && rewrite_is_uniform(x, NULL) && x->kind == TENSOR_SPLAT)
+    if ((n->op->flags & OPF_MOVES) && rewrite_is_uniform(x, NULL))
         return splat_like(c, t, x);
     return NULL;
 }

@@ -37,6 +37,7 @@ static graph_value *transform(packer *p, graph_node *n, const char *src, const c
     graph_value *v = rewrite_emit(&p->r, "layout_transform", 1, &w, 2, attrs, n->loc);
     if (!v)
         return NULL;
+    rewrite_take_name(v, w);
     ptr_map_set(&p->packed, w, p->list.len);
     vec_push(&p->scratch, &p->list, v);
     return v;

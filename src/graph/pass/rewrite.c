@@ -62,6 +62,25 @@ void rewrite_end(rewriter *r)
     f->nodes.cap = r->nodes.cap;
 }
 
+static void swap_names(graph_value *a, graph_value *b)
+{
+    const char *name = a->name;
+    a->name = b->name;
+    b->name = name;
+}
+
+void rewrite_take_name(graph_value *to, graph_value *from)
+{
+    if (!(from->mark & MARK_RESULT))
+        swap_names(to, from);
+}
+
+/* Made up, not the model's. */
+static bool is_fresh(const char *name)
+{
+    return name[strspn(name, "0123456789")] == 0;
+}
+
 bool rewrite_replace(rewriter *r, graph_value *from, graph_value *to)
 {
     to = resolve(to);
@@ -69,11 +88,8 @@ bool rewrite_replace(rewriter *r, graph_value *from, graph_value *to)
     bool is_result = from->mark & MARK_RESULT;
     if (is_result && (!to->def || (to->mark & MARK_RESULT)))
         return false;
-    if (is_result) {
-        const char *name = to->name;
-        to->name = from->name;
-        from->name = name;
-    }
+    if (is_result || (to->def && is_fresh(to->name) && !is_fresh(from->name)))
+        swap_names(to, from);
     from->forward = to;
     to->mark = (to->mark + rewrite_uses(from)) | (is_result ? MARK_RESULT : 0);
     r->changed = true;

@@ -20,9 +20,11 @@ void rewrite_begin(rewriter *r, compiler *c, graph_func *f); /* counts uses, emp
 void rewrite_operands(graph_node *n);                         /* operands through the forwards */
 void rewrite_keep(rewriter *r, graph_node *n);                /* appends a node */
 void rewrite_end(rewriter *r);                                /* installs the list; results through the forwards */
-/* `to` stands for `from` from here on; a result of the function hands its name on. false, and nothing is done, when a
- * result would become a parameter or another result: there a copy must stay. */
+/* `to` stands for `from` from here on; a result of the function hands its name on, as does any value to one without a
+ * name of the model's. false, and nothing is done, when a result would become a parameter or another result: there a copy
+ * must stay. */
 bool rewrite_replace(rewriter *r, graph_value *from, graph_value *to);
+void rewrite_take_name(graph_value *to, graph_value *from); /* exchanges names, unless `from` is a result */
 uint32_t rewrite_uses(const graph_value *v);
 /* Appends a new node of one result to the list: NULL (and r->failed) after an error. */
 graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr, const attr *attrs,

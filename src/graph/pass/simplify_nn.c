@@ -149,8 +149,12 @@ static graph_value *into_weights(rewriter *r, const graph_node *n, const affine 
     graph_value *in[2] = {anchor->inputs[0], rewrite_emit(r, "multiply", 2, pair, 0, NULL, n->loc)};
     if (!in[1])
         return NULL;
+    rewrite_take_name(in[1], anchor->inputs[1]);
     graph_value *sum[2] = {emit_like(r, anchor, in, NULL, anchor->loc), channel_constant(r, a, a->shift, rank - 1, 0, "bn_shift", n->loc)};
-    return sum[0] ? rewrite_emit(r, "add", 2, sum, 0, NULL, n->loc) : NULL;
+    if (!sum[0])
+        return NULL;
+    rewrite_take_name(sum[0], anchor->outputs[0]);
+    return rewrite_emit(r, "add", 2, sum, 0, NULL, n->loc);
 }
 
 graph_value *simplify_batch_norm(rewriter *r, graph_node *n)
