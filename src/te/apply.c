@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Applying a schedule: every primitive changes the working copies of the stages, after its precondition was checked, and
- * says which stage and axis it stumbled over. At the end inlined stages are put into their readers, stages that no result
- * needs are dropped, and every placement is checked to stand where all of its readers can see it. */
+/* Applying a schedule: every primitive changes the working copies of the stages, after its precondition was checked,
+ * and says which stage and axis it stumbled over. At the end inlined stages are put into their readers, stages that no
+ * result needs are dropped, and every placement is checked to stand where all of its readers can see it. */
 #include "te/stage.h"
 
 #include <stdarg.h>
@@ -24,10 +24,11 @@ bool te_sched_error(te_lowering *lw, diag_code code, src_loc loc, const char *fm
 static bool fail(te_lowering *lw, const te_prim *p, const char *axis, const char *why)
 {
     const char *dot = axis ? "." : "";
-    return te_sched_error(lw, DIAG_VERIFY, p->loc, "%s %s%s%s: %s", te_prim_text(p->kind), p->stage, dot, axis ? axis : "", why);
+    return te_sched_error(lw, DIAG_VERIFY, p->loc, "%s %s%s%s: %s", te_prim_text(p->kind), p->stage, dot,
+                          axis ? axis : "", why);
 }
 
-/* --- stages --------------------------------------------------------------------------------------------------------- */
+/* --- stages --- */
 
 static te_iter *new_iter(te_lowering *lw, const char *name, const te_axis *root, te_axis_kind kind)
 {
@@ -140,14 +141,15 @@ static te_iter *find_leaf(te_lowering *lw, const te_prim *p, te_stage *st, const
     return NULL;
 }
 
-/* --- loops ---------------------------------------------------------------------------------------------------------- */
+/* --- loops --- */
 
 static const char *result_name(te_lowering *lw, const te_prim *p, uint32_t i, const char *base, const char *suffix)
 {
     return p->n_results > i ? p->results[i] : intern(lw->c->names, arena_printf(&lw->c->mem, "%s%s", base, suffix));
 }
 
-static bool fresh_names(te_lowering *lw, const te_prim *p, const te_stage *st, const char *axis, const char *a, const char *b)
+static bool fresh_names(te_lowering *lw, const te_prim *p, const te_stage *st, const char *axis, const char *a,
+                        const char *b)
 {
     if (has_iter(st, a) || (b && has_iter(st, b)))
         return fail(lw, p, axis, "a new axis has the name of another axis of the stage");
@@ -242,7 +244,7 @@ static bool apply_pragma(te_lowering *lw, const te_prim *p, te_stage *st)
     return true;
 }
 
-/* --- placement ------------------------------------------------------------------------------------------------------ */
+/* --- placement --- */
 
 static bool apply_compute_at(te_lowering *lw, const te_prim *p, te_stage *st)
 {
@@ -303,7 +305,7 @@ static bool apply_scope(te_lowering *lw, const te_prim *p, te_stage *st)
     return true;
 }
 
-/* --- caches --------------------------------------------------------------------------------------------------------- */
+/* --- caches --- */
 
 static te_tensor *cache_tensor(te_lowering *lw, te_node *n, const te_tensor *like, uint32_t index)
 {
@@ -324,7 +326,8 @@ static void cache_tensors(te_lowering *lw, te_node *n, const te_node *like)
 }
 
 /* A node over `axes` that copies `from`, element by element. */
-static te_node *copy_node(te_lowering *lw, const char *name, te_axis *const *axes, te_tensor *const *from, uint32_t n_from)
+static te_node *copy_node(te_lowering *lw, const char *name, te_axis *const *axes, te_tensor *const *from,
+                          uint32_t n_from)
 {
     te_node *n = arena_new(&lw->c->mem, te_node);
     uint32_t rank = from[0]->rank;
@@ -332,7 +335,8 @@ static te_node *copy_node(te_lowering *lw, const char *name, te_axis *const *axe
     n->name = name;
     n->axes = axes;
     n->n_axes = rank;
-    tir_expr_ref *idx = arena_array(&lw->c->mem, tir_expr_ref, rank), *body = arena_array(&lw->c->mem, tir_expr_ref, n_from);
+    tir_expr_ref *idx = arena_array(&lw->c->mem, tir_expr_ref, rank),
+                 *body = arena_array(&lw->c->mem, tir_expr_ref, n_from);
     for (uint32_t i = 0; i < rank; i++)
         idx[i] = te_var(lw->g, n->axes[i]);
     for (uint32_t i = 0; i < n_from; i++)
@@ -419,8 +423,8 @@ static bool apply_cache_read(te_lowering *lw, const te_prim *p, te_stage *st)
         return false;
     if (reader->op.kind != TE_COMPUTE)
         return fail(lw, p, NULL, "the reader must be a computation");
-    te_node *n = copy_node(lw, p->results[0], te_data_axes(lw->g, st->op.outputs[0]->rank, st->op.outputs[0]->shape), st->op.outputs,
-                           st->op.n_outputs);
+    te_node *n = copy_node(lw, p->results[0], te_data_axes(lw->g, st->op.outputs[0]->rank, st->op.outputs[0]->shape),
+                           st->op.outputs, st->op.n_outputs);
     cache_tensors(lw, n, &st->op);
     te_stage *cache = new_stage(lw, n);
     set_scope(lw, cache, p->word);
@@ -431,13 +435,13 @@ static bool apply_cache_read(te_lowering *lw, const te_prim *p, te_stage *st)
     return true;
 }
 
-/* --- one primitive -------------------------------------------------------------------------------------------------- */
+/* --- one primitive --- */
 
 static bool not_built(te_lowering *lw, const te_prim *p)
 {
     const char *axis = p->n_axes ? p->axes[0] : NULL, *dot = axis ? "." : "";
-    return te_sched_error(lw, DIAG_UNSUPPORTED, p->loc, "%s %s%s%s: this primitive is not built yet", te_prim_text(p->kind), p->stage,
-                          dot, axis ? axis : "");
+    return te_sched_error(lw, DIAG_UNSUPPORTED, p->loc, "%s %s%s%s: this primitive is not built yet",
+                          te_prim_text(p->kind), p->stage, dot, axis ? axis : "");
 }
 
 static bool apply_prim(te_lowering *lw, const te_prim *p)
@@ -468,7 +472,7 @@ static bool apply_prim(te_lowering *lw, const te_prim *p)
     return false;
 }
 
-/* --- inlining ------------------------------------------------------------------------------------------------------- */
+/* --- inlining --- */
 
 static tir_expr_ref inline_load(tir_rewriter *r, tir_expr_ref e)
 {
@@ -495,7 +499,7 @@ static void inline_stages(te_lowering *lw)
     }
 }
 
-/* --- liveness and placement check ----------------------------------------------------------------------------------- */
+/* --- liveness and placement check --- */
 
 typedef struct reader_ctx {
     te_lowering *lw;
@@ -559,11 +563,13 @@ static void check_reader(reader_ctx *x, te_stage *p)
     if (p->attach != ATTACH_AT)
         return;
     if (x->reader->op.kind == TE_EXTERN)
-        x->ok = te_sched_error(x->lw, DIAG_VERIFY, p->loc, "compute_at %s: its reader %s is no tensor expression: compute it at the root",
-                               p->name, x->reader->name);
+        x->ok = te_sched_error(x->lw, DIAG_VERIFY, p->loc,
+                               "compute_at %s: its reader %s is no tensor expression: compute it at the root", p->name,
+                               x->reader->name);
     else if (!runs_inside(x->reader, p->at, p->at_iter))
-        x->ok = te_sched_error(x->lw, DIAG_VERIFY, p->loc, "compute_at %s at %s.%s: its reader %s runs outside of that loop", p->name,
-                               p->at->name, p->at_iter->name, x->reader->name);
+        x->ok = te_sched_error(x->lw, DIAG_VERIFY, p->loc,
+                               "compute_at %s at %s.%s: its reader %s runs outside of that loop", p->name, p->at->name,
+                               p->at_iter->name, x->reader->name);
 }
 
 static bool check_placement(te_lowering *lw)
@@ -574,9 +580,11 @@ static bool check_placement(te_lowering *lw)
         if (!st->live || st->attach == ATTACH_INLINE)
             continue;
         if (st->attach == ATTACH_AT && (st->at->attach == ATTACH_INLINE || !st->at->live))
-            return te_sched_error(lw, DIAG_VERIFY, st->loc, "compute_at %s: the consumer %s has no loops: it is inlined", st->name, st->at->name);
+            return te_sched_error(lw, DIAG_VERIFY, st->loc,
+                                  "compute_at %s: the consumer %s has no loops: it is inlined", st->name, st->at->name);
         if (st->attach == ATTACH_AT && te_leaf_position(st->at, st->at_iter) == st->at->leaves.len)
-            return te_sched_error(lw, DIAG_VERIFY, st->loc, "compute_at %s at %s.%s: the axis was split or fused afterwards", st->name,
+            return te_sched_error(lw, DIAG_VERIFY, st->loc,
+                                  "compute_at %s at %s.%s: the axis was split or fused afterwards", st->name,
                                   st->at->name, st->at_iter->name);
         each_producer(&x, st);
     }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bound inference. Stages are visited from the results back. A stage at the root computes its whole tensor; a stage placed
- * in a loop of its consumer computes the box that its readers touch during one iteration: their indices, with the loops
- * around the place held fixed and all others running over their range. The start of the box is symbolic in the fixed
- * loops, its extent is not, so buffers have a constant size. A box may reach beyond the tensor where a split does not
- * divide; te_stage_guards says where that needs a guard. */
+/* Bound inference. Stages are visited from the results back. A stage at the root computes its whole tensor; a stage
+ * placed in a loop of its consumer computes the box that its readers touch during one iteration: their indices, with
+ * the loops around the place held fixed and all others running over their range. The start of the box is symbolic in
+ * the fixed loops, its extent is not, so buffers have a constant size. A box may reach beyond the tensor where a split
+ * does not divide; te_stage_guards says where that needs a guard. */
 #include "te/stage.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* --- values of loops ------------------------------------------------------------------------------------------------ */
+/* --- values of loops --- */
 
 tir_expr_ref te_iter_value(te_lowering *lw, const te_stage *st, const te_iter *it)
 {
@@ -19,7 +19,8 @@ tir_expr_ref te_iter_value(te_lowering *lw, const te_stage *st, const te_iter *i
     for (uint32_t i = st->relations.len; i-- > 0;) {
         const te_relation *r = &st->relations.data[i];
         if (r->kind == RELATION_SPLIT && r->whole == it)
-            return tir_add(c, tir_mul(c, te_iter_value(lw, st, r->outer), r->inner->extent), te_iter_value(lw, st, r->inner));
+            return tir_add(c, tir_mul(c, te_iter_value(lw, st, r->outer), r->inner->extent),
+                           te_iter_value(lw, st, r->inner));
         if (r->kind == RELATION_FUSE && r->outer == it)
             return tir_floordiv(c, te_iter_value(lw, st, r->whole), r->inner->extent);
         if (r->kind == RELATION_FUSE && r->inner == it) {
@@ -45,7 +46,10 @@ void te_root_values(te_lowering *lw, te_stage *st, const tir_var ***out_vars, ti
     }
 }
 
-static int64_t at_least_one(int64_t v) { return v < 1 ? 1 : v; }
+static int64_t at_least_one(int64_t v)
+{
+    return v < 1 ? 1 : v;
+}
 
 static void split_extents(te_lowering *lw, te_relation *r)
 {
@@ -80,7 +84,7 @@ static void infer_extents(te_lowering *lw, te_stage *st)
     }
 }
 
-/* --- intervals ------------------------------------------------------------------------------------------------------ */
+/* --- intervals --- */
 
 typedef struct interval {
     tir_expr_ref lo, hi; /* NULL: unbounded */
@@ -110,7 +114,10 @@ static bool is_fixed(const te_stage *st, const te_iter *it)
     return false;
 }
 
-static interval point(tir_expr_ref e) { return (interval){e, e}; }
+static interval point(tir_expr_ref e)
+{
+    return (interval){e, e};
+}
 
 static interval sweep(const region_ctx *x, tir_expr_ref e);
 
@@ -136,7 +143,8 @@ static interval sweep_div(const region_ctx *x, tir_op op, tir_expr_ref divisor, 
     int64_t d = 0;
     if (!tir_is_int(divisor, &d) || d <= 0)
         return (interval){NULL, NULL};
-    tir_expr_ref lo = tir_simplify(lw->bounds, tir_floordiv(c, a.lo, divisor)), hi = tir_simplify(lw->bounds, tir_floordiv(c, a.hi, divisor));
+    tir_expr_ref lo = tir_simplify(lw->bounds, tir_floordiv(c, a.lo, divisor)),
+                 hi = tir_simplify(lw->bounds, tir_floordiv(c, a.hi, divisor));
     if (op == TIR_FLOORDIV)
         return (interval){lo, hi};
     if (tir_expr_equal(lo, hi)) /* within one period */
@@ -194,7 +202,7 @@ static interval sweep(const region_ctx *x, tir_expr_ref e)
     return (interval){NULL, NULL};
 }
 
-/* --- the box of a placed stage -------------------------------------------------------------------------------------- */
+/* --- the box of a placed stage --- */
 
 typedef struct box_ctx {
     region_ctx r;
@@ -256,7 +264,8 @@ static void note_loop(void *ctx, tir_expr_ref e)
 static void set_box(te_lowering *lw, te_stage *st, uint32_t i, interval v)
 {
     compiler *c = lw->c;
-    tir_expr_ref dims = st->op.outputs[0]->shape[i], extent = tir_simplify(lw->bounds, tir_add(c, tir_sub(c, v.hi, v.lo), tir_i64(c, 1)));
+    tir_expr_ref dims = st->op.outputs[0]->shape[i],
+                 extent = tir_simplify(lw->bounds, tir_add(c, tir_sub(c, v.hi, v.lo), tir_i64(c, 1)));
     int64_t n = 0, full = 0, lo = 0;
     bool fixed = tir_is_int(dims, &full);
     if (tir_is_int(v.lo, &lo) && fixed && tir_is_int(extent, &n)) {
@@ -291,7 +300,8 @@ static void infer_box(te_lowering *lw, te_stage *st)
     x.whole = arena_array(&lw->c->mem, bool, st->op.n_axes);
     for (uint32_t i = 0; i < lw->stages.len; i++) {
         te_stage *reader = lw->stages.data[i];
-        if (!reader->live || reader->attach == ATTACH_INLINE || reader->op.kind != TE_COMPUTE || !reader->lo || reader == st)
+        if (!reader->live || reader->attach == ATTACH_INLINE || reader->op.kind != TE_COMPUTE || !reader->lo ||
+            reader == st)
             continue;
         x.reader = reader;
         const tir_var **vars;
@@ -312,7 +322,7 @@ static void infer_box(te_lowering *lw, te_stage *st)
     }
 }
 
-/* --- guards --------------------------------------------------------------------------------------------------------- */
+/* --- guards --- */
 
 typedef struct safe_ctx {
     te_lowering *lw;
@@ -349,8 +359,10 @@ static void check_load(void *ctx, tir_expr_ref e)
     }
 }
 
-/* A private buffer may hold elements that lie outside of the tensor, if computing them reads nothing outside of its own. */
-static bool overflow_is_safe(te_lowering *lw, te_stage *st, uint32_t axis, const tir_var *const *vars, tir_expr_ref const *values)
+/* A private buffer may hold elements that lie outside of the tensor, if computing them reads nothing outside of its
+ * own. */
+static bool overflow_is_safe(te_lowering *lw, te_stage *st, uint32_t axis, const tir_var *const *vars,
+                             tir_expr_ref const *values)
 {
     safe_ctx x = {lw, st, st->op.axes[axis]->var, vars, values, true};
     for (uint32_t i = 0; i < st->op.n_outputs; i++)
@@ -392,7 +404,7 @@ tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st)
     return g.data;
 }
 
-/* --- buffers -------------------------------------------------------------------------------------------------------- */
+/* --- buffers --- */
 
 /* The data axis behind a vectorized loop; op.n_axes: none. */
 static uint32_t vector_axis(const te_stage *st)

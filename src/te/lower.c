@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From stages with known bounds to one loop-IR function. Every stage becomes a nest over its leaves; a placed producer
  * stands at the top of its loop's body; a reduction is initialised at its outermost reduction loop, over the data axes
- * that lie inside that loop (loops `x.init`); a guard stands right inside the innermost loop that it depends on. Accesses
- * keep their dimensions: flattening is a pass. */
+ * that lie inside that loop (loops `x.init`); a guard stands right inside the innermost loop that it depends on.
+ * Accesses keep their dimensions: flattening is a pass. */
 #include "te/stage.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ typedef struct nest {
     int32_t *guard_at; /* leaf position after which a guard can stand; -1: before all loops */
 } nest;
 
-/* --- expressions of a stage in its loops ---------------------------------------------------------------------------- */
+/* --- expressions of a stage in its loops --- */
 
 /* A load of another stage goes to that stage's buffer, counted from the start of its box. */
 static tir_expr_ref place_load(tir_rewriter *r, tir_expr_ref e)
@@ -121,7 +121,7 @@ static tir_stmt *innermost(nest *n)
     return stores(n, values);
 }
 
-/* --- guards --------------------------------------------------------------------------------------------------------- */
+/* --- guards --- */
 
 static void find_guards(nest *n)
 {
@@ -155,7 +155,7 @@ static tir_stmt *guarded(const nest *n, int32_t at, tir_stmt *body)
     return cond ? tir_if(n->lw->c, cond, body, NULL) : body;
 }
 
-/* --- loops ---------------------------------------------------------------------------------------------------------- */
+/* --- loops --- */
 
 static tir_stmt *loop(nest *n, const te_iter *it, const tir_var *v, tir_for_kind kind, tir_stmt *body)
 {
@@ -219,14 +219,15 @@ static tir_stmt *build_nest(nest *n, uint32_t pos)
         s = guarded(n, (int32_t)pos, with_producers(n, it, build_nest(n, pos + 1)));
         s = loop(n, it, it->var, it->loop, s);
         for (uint32_t i = it->notes.len; i-- > 0;)
-            s = tir_attr(c, it->name, arena_printf(&c->mem, "pragma_%s", it->notes.data[i].key), tir_i64(c, it->notes.data[i].value), s);
+            s = tir_attr(c, it->name, arena_printf(&c->mem, "pragma_%s", it->notes.data[i].key),
+                         tir_i64(c, it->notes.data[i].value), s);
     }
     if (st->op.reducer && pos == n->first_reduce)
         s = tir_seq(c, 2, (tir_stmt *[]){init_nest(n), s});
     return s;
 }
 
-/* --- stages --------------------------------------------------------------------------------------------------------- */
+/* --- stages --- */
 
 static tir_stmt *rebase_store(tir_rewriter *r, tir_stmt *s)
 {
@@ -279,8 +280,8 @@ static bool check_symbols(te_lowering *lw)
 {
     if (lw->g->symbols.len == 0)
         return true;
-    return diag_error(&lw->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "kernels with the symbolic dimension %s are not built yet",
-                      lw->g->symbols.data[0]->name);
+    return diag_error(&lw->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                      "kernels with the symbolic dimension %s are not built yet", lw->g->symbols.data[0]->name);
 }
 
 static tir_func *make_func(te_lowering *lw, const char *name, tir_stmt *body)

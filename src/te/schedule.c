@@ -12,7 +12,10 @@ static const char *const prim_texts[] = {
 #undef X
 };
 
-const char *te_prim_text(te_prim_kind kind) { return prim_texts[kind]; }
+const char *te_prim_text(te_prim_kind kind)
+{
+    return prim_texts[kind];
+}
 
 te_sched *te_sched_new(te_graph *g)
 {
@@ -22,7 +25,7 @@ te_sched *te_sched_new(te_graph *g)
     return s;
 }
 
-/* --- appending ------------------------------------------------------------------------------------------------------ */
+/* --- appending --- */
 
 static const char *const *names(te_sched *s, uint32_t n, const char *const *list)
 {
@@ -32,7 +35,10 @@ static const char *const *names(te_sched *s, uint32_t n, const char *const *list
     return own;
 }
 
-static const char *opt_name(te_sched *s, const char *name) { return name ? intern(s->c->names, name) : NULL; }
+static const char *opt_name(te_sched *s, const char *name)
+{
+    return name ? intern(s->c->names, name) : NULL;
+}
 
 static te_prim *append(te_sched *s, te_prim_kind kind, const char *stage)
 {
@@ -55,7 +61,8 @@ static void set_results(te_sched *s, te_prim *p, uint32_t n, const char *const *
     p->n_results = n;
 }
 
-void te_sched_split(te_sched *s, const char *stage, const char *axis, int64_t factor, const char *outer, const char *inner)
+void te_sched_split(te_sched *s, const char *stage, const char *axis, int64_t factor, const char *outer,
+                    const char *inner)
 {
     te_prim *p = append_axis(s, TE_SPLIT, stage, axis);
     p->factor = factor;
@@ -84,7 +91,10 @@ void te_sched_compute_at(te_sched *s, const char *stage, const char *consumer, c
     p->other_axis = intern(s->c->names, axis);
 }
 
-void te_sched_compute_inline(te_sched *s, const char *stage) { append(s, TE_INLINE, stage); }
+void te_sched_compute_inline(te_sched *s, const char *stage)
+{
+    append(s, TE_INLINE, stage);
+}
 
 void te_sched_cache_write(te_sched *s, const char *stage, const char *scope, const char *new_stage)
 {
@@ -101,9 +111,15 @@ void te_sched_cache_read(te_sched *s, const char *stage, const char *scope, cons
     set_results(s, p, 1, &new_stage);
 }
 
-void te_sched_set_scope(te_sched *s, const char *stage, const char *scope) { append(s, TE_SET_SCOPE, stage)->word = opt_name(s, scope); }
+void te_sched_set_scope(te_sched *s, const char *stage, const char *scope)
+{
+    append(s, TE_SET_SCOPE, stage)->word = opt_name(s, scope);
+}
 
-void te_sched_annotate(te_sched *s, te_prim_kind kind, const char *stage, const char *axis) { append_axis(s, kind, stage, axis); }
+void te_sched_annotate(te_sched *s, te_prim_kind kind, const char *stage, const char *axis)
+{
+    append_axis(s, kind, stage, axis);
+}
 
 void te_sched_pragma(te_sched *s, const char *stage, const char *axis, const char *key, int64_t value)
 {
@@ -112,7 +128,7 @@ void te_sched_pragma(te_sched *s, const char *stage, const char *axis, const cha
     p->factor = value;
 }
 
-/* --- printing ------------------------------------------------------------------------------------------------------- */
+/* --- printing --- */
 
 static void print_results(writer *w, const te_prim *p)
 {
@@ -126,7 +142,8 @@ static void print_prim(writer *w, const te_prim *p)
     w_str(w, prim_texts[p->kind]);
     switch (p->kind) {
     case TE_SPLIT:
-        w_fmt(w, p->nparts ? " %s.%s nparts %" PRId64 : " %s.%s %" PRId64, p->stage, p->axes[0], p->nparts ? p->nparts : p->factor);
+        w_fmt(w, p->nparts ? " %s.%s nparts %" PRId64 : " %s.%s %" PRId64, p->stage, p->axes[0],
+              p->nparts ? p->nparts : p->factor);
         print_results(w, p);
         break;
     case TE_FUSE:
@@ -176,7 +193,7 @@ void te_sched_print(writer *w, const te_sched *s)
         print_prim(w, &s->prims.data[i]);
 }
 
-/* --- parsing -------------------------------------------------------------------------------------------------------- */
+/* --- parsing --- */
 
 static bool word(lexer *l, const char **out)
 {
@@ -276,7 +293,8 @@ static bool parse_prim(te_sched *s, lexer *l, te_prim *p, uint32_t line)
     case TE_INLINE:
     case TE_ROOT:
     case TE_DOUBLE_BUFFER: return word(l, &p->stage);
-    case TE_CACHE_READ: return word(l, &p->stage) && word(l, &p->word) && word(l, &p->other) && parse_results(s, l, p, 1);
+    case TE_CACHE_READ:
+        return word(l, &p->stage) && word(l, &p->word) && word(l, &p->other) && parse_results(s, l, p, 1);
     case TE_CACHE_WRITE: return word(l, &p->stage) && word(l, &p->word) && parse_results(s, l, p, 1);
     case TE_SET_SCOPE: return word(l, &p->stage) && word(l, &p->word);
     case TE_PRAGMA: return parse_pragma(s, l, p, axes);

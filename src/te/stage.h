@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state between a schedule and its loops, private to the te folder. A stage is a working copy of an operation with the
- * loops that the schedule has made of its axes; the graph itself is never changed, so it can be lowered many times. */
+/* The state between a schedule and its loops, private to the te folder. A stage is a working copy of an operation with
+ * the loops that the schedule has made of its axes; the graph itself is never changed, so it can be lowered many times.
+ */
 #ifndef LATHE_TE_STAGE_H
 #define LATHE_TE_STAGE_H
 #include "te/te.h"
@@ -46,7 +47,7 @@ typedef struct te_stage {
     src_loc loc; /* of the primitive that placed it */
     /* bound inference: the box that is computed, per data axis, and where it is kept */
     tir_expr_ref *lo, *extent;
-    bool *whole;               /* the whole axis: lo is 0, extent the shape */
+    bool *whole;                /* the whole axis: lo is 0, extent the shape */
     const tir_buffer **buffers; /* per output */
 } te_stage;
 
@@ -54,9 +55,9 @@ typedef struct te_lowering {
     compiler *c;
     te_graph *g;
     const te_sched *s;
-    VEC(te_stage *) stages; /* producers first */
-    tir_bounds *bounds;     /* ranges of all loop variables */
-    VEC(te_iter *) loops;   /* of stages whose bounds are known */
+    VEC(te_stage *) stages;          /* producers first */
+    tir_bounds *bounds;              /* ranges of all loop variables */
+    VEC(te_iter *) loops;            /* of stages whose bounds are known */
     VEC(const tir_buffer *) hoisted; /* on-chip buffers: allocated around the whole function */
 } te_lowering;
 
@@ -71,12 +72,14 @@ bool te_infer_bounds(te_lowering *lw);
 tir_expr_ref te_iter_value(te_lowering *lw, const te_stage *st, const te_iter *it);
 /* Root axis variables of st and their values in its leaves' variables, region start included. */
 void te_root_values(te_lowering *lw, te_stage *st, const tir_var ***out_vars, tir_expr_ref **out_values);
-/* Indices (or extents) of a placed stage's box in the order of its private buffer: a vectorized axis goes last, so that its
- * lanes are neighbours. */
+/* Indices (or extents) of a placed stage's box in the order of its private buffer: a vectorized axis goes last, so that
+ * its lanes are neighbours. */
 tir_expr_ref *te_box_order(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx);
-/* Conditions under which an element of the stage's box lies in the tensor and its loads in theirs; NULL-terminated list. */
+/* Conditions under which an element of the stage's box lies in the tensor and its loads in theirs; NULL-terminated
+ * list. */
 tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st);
 
-bool te_sched_error(te_lowering *lw, diag_code code, src_loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+bool te_sched_error(te_lowering *lw, diag_code code, src_loc loc, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 const char *te_prim_text(te_prim_kind kind);
 #endif

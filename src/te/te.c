@@ -94,7 +94,7 @@ te_tensor *te_placeholder(te_graph *g, const char *name, dtype dt, uint32_t rank
     return t;
 }
 
-/* --- axes ----------------------------------------------------------------------------------------------------------- */
+/* --- axes --- */
 
 static te_axis *new_axis(te_graph *g, const char *name, tir_expr_ref extent, te_axis_kind kind)
 {
@@ -116,7 +116,10 @@ te_axis *const *te_data_axes(te_graph *g, uint32_t rank, tir_expr_ref const *dim
     return axes;
 }
 
-tir_expr_ref te_var(te_graph *g, const te_axis *a) { return tir_varref(g->c, a->var); }
+tir_expr_ref te_var(te_graph *g, const te_axis *a)
+{
+    return tir_varref(g->c, a->var);
+}
 
 static tir_expr_ref const *axis_indices(te_graph *g, uint32_t n, te_axis *const *axes)
 {
@@ -126,7 +129,7 @@ static tir_expr_ref const *axis_indices(te_graph *g, uint32_t n, te_axis *const 
     return idx;
 }
 
-/* --- computes ------------------------------------------------------------------------------------------------------- */
+/* --- computes --- */
 
 static te_axis *const *copy_axes(te_graph *g, uint32_t n, te_axis *const *axes)
 {
@@ -136,9 +139,9 @@ static te_axis *const *copy_axes(te_graph *g, uint32_t n, te_axis *const *axes)
     return own;
 }
 
-void te_compute_n(te_graph *g, const char *name, uint32_t rank, tir_expr_ref const *dims, te_axis *const *axes, uint32_t n_reduce,
-                  te_axis *const *reduce_axes, const te_reducer *reducer, tir_expr_ref where, uint32_t n_out, const dtype *dts,
-                  tir_expr_ref const *bodies, te_tensor **out)
+void te_compute_n(te_graph *g, const char *name, uint32_t rank, tir_expr_ref const *dims, te_axis *const *axes,
+                  uint32_t n_reduce, te_axis *const *reduce_axes, const te_reducer *reducer, tir_expr_ref where,
+                  uint32_t n_out, const dtype *dts, tir_expr_ref const *bodies, te_tensor **out)
 {
     compiler *c = g->c;
     assert((reducer != NULL) || n_reduce == 0);
@@ -162,7 +165,8 @@ void te_compute_n(te_graph *g, const char *name, uint32_t rank, tir_expr_ref con
     add_outputs(g, n, n_out, dts, ranks, shapes, out);
 }
 
-te_tensor *te_compute(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *dims, te_body_fn body, void *ctx)
+te_tensor *te_compute(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *dims, te_body_fn body,
+                      void *ctx)
 {
     te_axis *const *axes = te_data_axes(g, rank, dims);
     tir_expr_ref value = body(g, ctx, axis_indices(g, rank, axes));
@@ -210,20 +214,21 @@ const te_reducer *te_simple_reducer(compiler *c, te_reduce_kind kind, dtype dt)
     return r;
 }
 
-te_tensor *te_reduce(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *dims, uint32_t n_reduce,
-                     te_axis *const *axes, te_reduce_kind kind, te_body_fn body, void *ctx)
+te_tensor *te_reduce(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *dims,
+                     uint32_t n_reduce, te_axis *const *axes, te_reduce_kind kind, te_body_fn body, void *ctx)
 {
     te_axis *const *data = te_data_axes(g, rank, dims);
     tir_expr_ref value = body(g, ctx, axis_indices(g, rank, data));
     te_tensor *out = NULL;
-    te_compute_n(g, name, rank, dims, data, n_reduce, axes, te_simple_reducer(g->c, kind, dt), NULL, 1, &dt, &value, &out);
+    te_compute_n(g, name, rank, dims, data, n_reduce, axes, te_simple_reducer(g->c, kind, dt), NULL, 1, &dt, &value,
+                 &out);
     return out;
 }
 
-/* --- externs -------------------------------------------------------------------------------------------------------- */
+/* --- externs --- */
 
-void te_extern(te_graph *g, const char *name, uint32_t n_in, te_tensor *const *in, uint32_t n_out, const dtype *dts, const uint32_t *ranks,
-               tir_expr_ref const *const *shapes, te_build_fn build, void *ctx, te_tensor **out)
+void te_extern(te_graph *g, const char *name, uint32_t n_in, te_tensor *const *in, uint32_t n_out, const dtype *dts,
+               const uint32_t *ranks, tir_expr_ref const *const *shapes, te_build_fn build, void *ctx, te_tensor **out)
 {
     compiler *c = g->c;
     te_node *n = new_node(g, TE_EXTERN, name);
@@ -244,11 +249,17 @@ void te_extern(te_graph *g, const char *name, uint32_t n_in, te_tensor *const *i
     n->stmt = build(g, ctx, ib, ob);
 }
 
-/* --- reading, outputs ----------------------------------------------------------------------------------------------- */
+/* --- reading, outputs --- */
 
-tir_expr_ref te_read(te_graph *g, const te_tensor *t, tir_expr_ref const *idx) { return tir_load(g->c, t->buffer, t->rank, idx); }
+tir_expr_ref te_read(te_graph *g, const te_tensor *t, tir_expr_ref const *idx)
+{
+    return tir_load(g->c, t->buffer, t->rank, idx);
+}
 
-static tir_expr_ref copy_body(te_graph *g, void *ctx, tir_expr_ref const *idx) { return te_read(g, ctx, idx); }
+static tir_expr_ref copy_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    return te_read(g, ctx, idx);
+}
 
 void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs)
 {
@@ -259,7 +270,8 @@ void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs)
         for (uint32_t k = g->n_inputs; k < g->params.len; k++)
             copy |= g->params.data[k] == t;
         if (copy)
-            t = te_compute(g, arena_printf(&g->c->mem, "%s_copy", t->node->name), t->dt, t->rank, t->shape, copy_body, t);
+            t = te_compute(g, arena_printf(&g->c->mem, "%s_copy", t->node->name), t->dt, t->rank, t->shape, copy_body,
+                           t);
         vec_push(&g->c->mem, &g->params, t);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensor expressions: what a kernel computes, apart from how. An operation is a placeholder, a compute (axes, reduction
- * axes, one body per result) or an extern (a loop-IR statement for what an expression cannot say). A schedule is a value:
- * a list of primitives on stages, printable and parsable; lowering applies it, infers bounds and gives one loop-IR
- * function. The empty schedule gives the plain loops, one nest per stage, in order. */
+ * axes, one body per result) or an extern (a loop-IR statement for what an expression cannot say). A schedule is a
+ * value: a list of primitives on stages, printable and parsable; lowering applies it, infers bounds and gives one
+ * loop-IR function. The empty schedule gives the plain loops, one nest per stage, in order. */
 #ifndef LATHE_TE_TE_H
 #define LATHE_TE_TE_H
 #include "tir/tir.h"
@@ -45,19 +45,19 @@ struct te_op_node {
     uint32_t n_axes;
     te_axis *const *reduce_axes;
     uint32_t n_reduce;
-    tir_expr_ref const *body;   /* compute: one value per output; with reduction: the x of the reducer */
-    const te_reducer *reducer;  /* NULL without reduction */
-    tir_expr_ref where;         /* with reduction: only where this holds; NULL: everywhere */
-    te_tensor *const *inputs;   /* extern: what it reads (computes: found in the bodies) */
+    tir_expr_ref const *body;  /* compute: one value per output; with reduction: the x of the reducer */
+    const te_reducer *reducer; /* NULL without reduction */
+    tir_expr_ref where;        /* with reduction: only where this holds; NULL: everywhere */
+    te_tensor *const *inputs;  /* extern: what it reads (computes: found in the bodies) */
     uint32_t n_inputs;
-    tir_stmt *stmt;             /* extern: writes all of its outputs' buffers */
-    const char *tag;            /* "conv2d", "injective": hints for schedules */
-    bool inline_hint;           /* may be recomputed at its use: cheap and injective */
+    tir_stmt *stmt;   /* extern: writes all of its outputs' buffers */
+    const char *tag;  /* "conv2d", "injective": hints for schedules */
+    bool inline_hint; /* may be recomputed at its use: cheap and injective */
 };
 
 typedef struct te_graph {
     compiler *c;
-    VEC(te_node *) nodes; /* producers first */
+    VEC(te_node *) nodes;    /* producers first */
     VEC(te_tensor *) params; /* inputs then outputs of the function to be */
     uint32_t n_inputs;
     int64_t macs;
@@ -65,56 +65,57 @@ typedef struct te_graph {
     VEC(te_tensor *) by_buffer;   /* all tensors in order of creation: from a load back to what it reads */
 } te_graph;
 
-/* --- building computations (te/te.c) --------------------------------------------------------------------------------- */
+/* --- building computations (te/te.c) --- */
 te_graph *te_graph_new(compiler *c);
 te_tensor *te_placeholder(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *shape);
 te_axis *te_reduce_axis(te_graph *g, const char *name, tir_expr_ref extent);
 tir_expr_ref te_var(te_graph *g, const te_axis *a);
 /* Body of a compute without reduction: value of output `index` at idx[0..rank). */
 typedef tir_expr_ref (*te_body_fn)(te_graph *g, void *ctx, tir_expr_ref const *idx);
-te_tensor *te_compute(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *shape, te_body_fn body, void *ctx);
+te_tensor *te_compute(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *shape,
+                      te_body_fn body, void *ctx);
 /* With reduction: body gives the reduced value; reducer by kind. dt is the accumulator's type. */
 typedef enum te_reduce_kind { TE_SUM, TE_PROD, TE_MAX, TE_MIN } te_reduce_kind;
 const te_reducer *te_simple_reducer(compiler *c, te_reduce_kind kind, dtype dt);
-te_tensor *te_reduce(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *shape, uint32_t n_reduce,
-                     te_axis *const *axes, te_reduce_kind kind, te_body_fn body, void *ctx);
+te_tensor *te_reduce(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *shape,
+                     uint32_t n_reduce, te_axis *const *axes, te_reduce_kind kind, te_body_fn body, void *ctx);
 /* General form: several results, any reducer (NULL for none). bodies: n_out expressions over the variables of `axes`
  * (made by te_data_axes) and reduce axes. out: n_out tensors. */
 te_axis *const *te_data_axes(te_graph *g, uint32_t rank, tir_expr_ref const *shape);
-void te_compute_n(te_graph *g, const char *name, uint32_t rank, tir_expr_ref const *shape, te_axis *const *axes, uint32_t n_reduce,
-                  te_axis *const *reduce_axes, const te_reducer *reducer, tir_expr_ref where, uint32_t n_out, const dtype *dts,
-                  tir_expr_ref const *bodies, te_tensor **out);
+void te_compute_n(te_graph *g, const char *name, uint32_t rank, tir_expr_ref const *shape, te_axis *const *axes,
+                  uint32_t n_reduce, te_axis *const *reduce_axes, const te_reducer *reducer, tir_expr_ref where,
+                  uint32_t n_out, const dtype *dts, tir_expr_ref const *bodies, te_tensor **out);
 /* Loop-IR builder: stmt reads in[i]->buffer and must write every element of the new outputs. `build` gets the outputs'
  * buffers. */
 typedef tir_stmt *(*te_build_fn)(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out);
-void te_extern(te_graph *g, const char *name, uint32_t n_in, te_tensor *const *in, uint32_t n_out, const dtype *dts, const uint32_t *ranks,
-               tir_expr_ref const *const *shapes, te_build_fn build, void *ctx, te_tensor **out);
+void te_extern(te_graph *g, const char *name, uint32_t n_in, te_tensor *const *in, uint32_t n_out, const dtype *dts,
+               const uint32_t *ranks, tir_expr_ref const *const *shapes, te_build_fn build, void *ctx, te_tensor **out);
 tir_expr_ref te_read(te_graph *g, const te_tensor *t, tir_expr_ref const *idx); /* rank indices, i64 */
-/* Declares the results of the function. A placeholder, or a tensor named twice, is copied by a stage of its own: outputs
- * never share storage with inputs or each other. */
+/* Declares the results of the function. A placeholder, or a tensor named twice, is copied by a stage of its own:
+ * outputs never share storage with inputs or each other. */
 void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs);
 te_tensor *te_tensor_of(const te_graph *g, const tir_buffer *b); /* NULL: not a tensor of g */
 
-/* --- schedules as values (te/schedule.c) ----------------------------------------------------------------------------- */
+/* --- schedules as values (te/schedule.c) --- */
 /* X(id, text) primitives. Text form, one per line, stage first: see docs/loop-ir.md "Schedules". */
-#define TE_PRIMITIVES(X)                                                                                              \
-    X(TE_SPLIT, "split")           /* split C.i 16 -> i_o i_i        (factor; nparts with `nparts 4`) */              \
-    X(TE_FUSE, "fuse")             /* fuse C.i C.j -> ij */                                                           \
-    X(TE_REORDER, "reorder")       /* reorder C: ko i j ki */                                                         \
-    X(TE_COMPUTE_AT, "compute_at") /* compute_at A at C.ko */                                                         \
-    X(TE_INLINE, "compute_inline") /* compute_inline A */                                                             \
-    X(TE_ROOT, "compute_root")                                                                                        \
-    X(TE_CACHE_READ, "cache_read")   /* cache_read A local.reg C -> A_local */                                        \
-    X(TE_CACHE_WRITE, "cache_write") /* cache_write C local.reg -> C_local: C becomes a copy of C_local */            \
-    X(TE_SET_SCOPE, "set_scope")                                                                                      \
-    X(TE_PRAGMA, "pragma")         /* pragma C.i "dma_copy" 1 */                                                      \
-    X(TE_VECTORIZE, "vectorize")                                                                                      \
-    X(TE_UNROLL, "unroll")                                                                                            \
-    X(TE_PARALLEL, "parallel")                                                                                        \
-    X(TE_VTHREAD, "vthread")                                                                                          \
-    X(TE_TENSORIZE, "tensorize")   /* tensorize C.i gemm */                                                           \
-    X(TE_RFACTOR, "rfactor")                                                                                          \
-    X(TE_DOUBLE_BUFFER, "double_buffer")                                                                              \
+#define TE_PRIMITIVES(X)                                                                                   \
+    X(TE_SPLIT, "split")           /* split C.i 16 -> i_o i_i        (factor; nparts with `nparts 4`) */   \
+    X(TE_FUSE, "fuse")             /* fuse C.i C.j -> ij */                                                \
+    X(TE_REORDER, "reorder")       /* reorder C: ko i j ki */                                              \
+    X(TE_COMPUTE_AT, "compute_at") /* compute_at A at C.ko */                                              \
+    X(TE_INLINE, "compute_inline") /* compute_inline A */                                                  \
+    X(TE_ROOT, "compute_root")                                                                             \
+    X(TE_CACHE_READ, "cache_read")   /* cache_read A local.reg C -> A_local */                             \
+    X(TE_CACHE_WRITE, "cache_write") /* cache_write C local.reg -> C_local: C becomes a copy of C_local */ \
+    X(TE_SET_SCOPE, "set_scope")                                                                           \
+    X(TE_PRAGMA, "pragma") /* pragma C.i "dma_copy" 1 */                                                   \
+    X(TE_VECTORIZE, "vectorize")                                                                           \
+    X(TE_UNROLL, "unroll")                                                                                 \
+    X(TE_PARALLEL, "parallel")                                                                             \
+    X(TE_VTHREAD, "vthread")                                                                               \
+    X(TE_TENSORIZE, "tensorize") /* tensorize C.i gemm */                                                  \
+    X(TE_RFACTOR, "rfactor")                                                                               \
+    X(TE_DOUBLE_BUFFER, "double_buffer")                                                                   \
     X(TE_STORAGE_ALIGN, "storage_align")
 typedef enum te_prim_kind {
 #define X(id, text) id,
@@ -124,10 +125,11 @@ typedef enum te_prim_kind {
 
 typedef struct te_prim {
     te_prim_kind kind;
-    const char *stage;          /* interned */
-    const char *const *axes;    /* axes of that stage it acts on, by name */
+    const char *stage;       /* interned */
+    const char *const *axes; /* axes of that stage it acts on, by name */
     uint32_t n_axes;
-    const char *other, *other_axis; /* compute_at: consumer and its axis; cache_read: reader; scope, pragma key, intrinsic in `word` */
+    const char *other,
+        *other_axis; /* compute_at: consumer and its axis; cache_read: reader; scope, pragma key, intrinsic in `word` */
     const char *word;
     const char *const *results; /* new axes, or the new stage */
     uint32_t n_results;
@@ -143,7 +145,8 @@ typedef struct te_sched {
 
 te_sched *te_sched_new(te_graph *g);
 /* Convenience appenders: they only record; checks happen when the schedule is applied. Names given by the caller. */
-void te_sched_split(te_sched *s, const char *stage, const char *axis, int64_t factor, const char *outer, const char *inner);
+void te_sched_split(te_sched *s, const char *stage, const char *axis, int64_t factor, const char *outer,
+                    const char *inner);
 void te_sched_fuse(te_sched *s, const char *stage, const char *a, const char *b, const char *fused);
 void te_sched_reorder(te_sched *s, const char *stage, uint32_t n, const char *const *axes);
 void te_sched_compute_at(te_sched *s, const char *stage, const char *consumer, const char *axis);
@@ -151,14 +154,15 @@ void te_sched_compute_inline(te_sched *s, const char *stage);
 void te_sched_cache_write(te_sched *s, const char *stage, const char *scope, const char *new_stage);
 void te_sched_cache_read(te_sched *s, const char *stage, const char *scope, const char *reader, const char *new_stage);
 void te_sched_set_scope(te_sched *s, const char *stage, const char *scope);
-void te_sched_annotate(te_sched *s, te_prim_kind kind, const char *stage, const char *axis); /* vectorize unroll parallel vthread */
+void te_sched_annotate(te_sched *s, te_prim_kind kind, const char *stage,
+                       const char *axis); /* vectorize unroll parallel vthread */
 void te_sched_pragma(te_sched *s, const char *stage, const char *axis, const char *key, int64_t value);
 void te_sched_print(writer *w, const te_sched *s);
 bool te_sched_parse(te_graph *g, const char *file, const char *text, size_t len, te_sched **out);
 
-/* Applies the schedule, infers bounds, makes loops: the function's parameters are the graph's params. Non-dividing splits
- * get a guard. Diagnostics name stage and axis. Loop names are the axes' names; initialisation of a reduction stands at
- * the outermost reduction loop (C.init loops when data axes lie inside it), as in the seed's listings. */
+/* Applies the schedule, infers bounds, makes loops: the function's parameters are the graph's params. Non-dividing
+ * splits get a guard. Diagnostics name stage and axis. Loop names are the axes' names; initialisation of a reduction
+ * stands at the outermost reduction loop (C.init loops when data axes lie inside it), as in the seed's listings. */
 bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out);
 
 /* A computation as text, parsed back: docs/loop-ir.md "Computations". Externs are printed, but not read yet. */

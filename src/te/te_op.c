@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a graph function to a loop-IR function: the compute definitions of all nodes in one tensor graph, cheap producers
- * inlined, the default schedule of the most rigid operator, loops, passes. Also the helpers that compute definitions
- * share. */
+/* From a graph function to a loop-IR function: the compute definitions of all nodes in one tensor graph, cheap
+ * producers inlined, the default schedule of the most rigid operator, loops, passes. Also the helpers that compute
+ * definitions share. */
 #include "te/te_op.h"
 
 #include <string.h>
 
-/* --- helpers for compute definitions -------------------------------------------------------------------------------- */
+/* --- helpers for compute definitions --- */
 
-tir_expr_ref te_i64(te_graph *g, int64_t v) { return tir_i64(g->c, v); }
+tir_expr_ref te_i64(te_graph *g, int64_t v)
+{
+    return tir_i64(g->c, v);
+}
 
 static tir_expr_ref symbol(te_graph *g, const char *name)
 {
@@ -59,8 +62,14 @@ tir_expr_ref const *te_shape(te_graph *g, const type *t)
     return dims;
 }
 
-const type *te_in_type(const graph_node *n, uint32_t i) { return i < n->n_inputs && n->inputs[i] ? &n->inputs[i]->type : NULL; }
-const type *te_out_type(const graph_node *n, uint32_t i) { return i < n->n_outputs ? &n->outputs[i]->type : NULL; }
+const type *te_in_type(const graph_node *n, uint32_t i)
+{
+    return i < n->n_inputs && n->inputs[i] ? &n->inputs[i]->type : NULL;
+}
+const type *te_out_type(const graph_node *n, uint32_t i)
+{
+    return i < n->n_outputs ? &n->outputs[i]->type : NULL;
+}
 
 tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t out_rank, tir_expr_ref const *idx)
 {
@@ -70,7 +79,7 @@ tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t out_ra
     return te_read(g, in, at);
 }
 
-/* --- a graph function as a tensor graph ----------------------------------------------------------------------------- */
+/* --- a graph function as a tensor graph --- */
 
 typedef struct binding {
     const graph_value *value;
@@ -102,9 +111,11 @@ static void bind(builder *b, const graph_value *v, te_tensor *t)
 static bool check_type(builder *b, const graph_value *v, src_loc loc)
 {
     if (v->type.kind != TYPE_TENSOR || v->type.shape.rank < 0)
-        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, loc, "value %%%s: kernels need tensors of known rank", v->name);
+        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, loc, "value %%%s: kernels need tensors of known rank",
+                          v->name);
     if (!dtype_usable(v->type.dt))
-        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, loc, "value %%%s: kernels on %s are not built yet", v->name, dtype_name(v->type.dt));
+        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, loc, "value %%%s: kernels on %s are not built yet", v->name,
+                          dtype_name(v->type.dt));
     return true;
 }
 
@@ -148,7 +159,8 @@ static bool add_constant(builder *b, const graph_node *n)
     if (!check_type(b, v, n->loc))
         return false;
     if (!t || (t->kind != TENSOR_SPLAT && t->count > TABLE_LIMIT))
-        return diag_error(&b->c->diags, DIAG_INTERNAL, n->loc, "constant %%%s inside a kernel must be an operand of it", v->name);
+        return diag_error(&b->c->diags, DIAG_INTERNAL, n->loc, "constant %%%s inside a kernel must be an operand of it",
+                          v->name);
     tensor_data *own = arena_new(&b->c->mem, tensor_data);
     *own = *t;
     te_tensor *x = te_compute(b->g, v->name, t->dt, t->rank, te_shape(b->g, &v->type), literal_body, own);
@@ -173,7 +185,8 @@ static bool add_node(builder *b, const graph_node *n)
         return add_constant(b, n);
     if (!n->op->te || !n->op->te->compute)
         return diag_error(&b->c->diags, DIAG_UNSUPPORTED, n->loc, "operator %s has no compute definition", n->op->name);
-    te_tensor **in = arena_array(&b->c->mem, te_tensor *, n->n_inputs), **out = arena_array(&b->c->mem, te_tensor *, n->n_outputs);
+    te_tensor **in = arena_array(&b->c->mem, te_tensor *, n->n_inputs),
+              **out = arena_array(&b->c->mem, te_tensor *, n->n_outputs);
     for (uint32_t i = 0; i < n->n_inputs; i++)
         in[i] = lookup(b, n->inputs[i]);
     for (uint32_t i = 0; i < n->n_outputs; i++)
@@ -188,7 +201,7 @@ static bool add_node(builder *b, const graph_node *n)
     return true;
 }
 
-/* --- inlining ------------------------------------------------------------------------------------------------------- */
+/* --- inlining --- */
 
 #define CHEAP 6u /* operations that may be repeated rather than stored */
 
@@ -215,7 +228,8 @@ static void count_cost(void *ctx, tir_expr_ref e)
     u->cost += e->kind == TIR_CALL ? 4 : e->kind == TIR_LOAD || e->kind == TIR_BINOP || e->kind == TIR_SELECT;
 }
 
-/* Reads of n by other computations; a read under a reduction is one per iteration. Externs keep what they read stored. */
+/* Reads of n by other computations; a read under a reduction is one per iteration. Externs keep what they read stored.
+ */
 static uint32_t uses_of(te_graph *g, const te_node *n)
 {
     use_count u = {.g = g, .producer = n};
@@ -264,7 +278,7 @@ static void inline_producers(te_sched *s, bool plain)
     }
 }
 
-/* --- lowering ------------------------------------------------------------------------------------------------------- */
+/* --- lowering --- */
 
 static te_node *anchor_of(const builder *b)
 {

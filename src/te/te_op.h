@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `te` part of an operator row: its compute definition, which is its only semantics, and its default schedule. And the
- * step from a graph function to a loop-IR function. */
+/* The `te` part of an operator row: its compute definition, which is its only semantics, and its default schedule. And
+ * the step from a graph function to a loop-IR function. */
 #ifndef LATHE_TE_TE_OP_H
 #define LATHE_TE_TE_OP_H
 #include "graph/op.h"
 #include "te/te.h"
 
-/* Adds the operator's stages to g: in[i] is the tensor of input i (NULL when left out; rank and shape by the value's type),
- * out[i] receives one tensor per output with exactly the output's type. Types are inferred; dimensions come from
+/* Adds the operator's stages to g: in[i] is the tensor of input i (NULL when left out; rank and shape by the value's
+ * type), out[i] receives one tensor per output with exactly the output's type. Types are inferred; dimensions come from
  * te_shape. Attributes through graph_attr_*. Constant operands may be read by graph_constant(n->inputs[i]) for better
  * code, but a definition must also work when they are not constant. */
 typedef bool (*te_compute_hook)(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out);
 
-/* Adds primitives for the whole fused function. `anchor` is the stage made by the group's most rigid operator (NULL: only
- * element-wise and injective ones); producers that are inline_hint are already inlined; `last` is the output's stage. */
-typedef bool (*te_schedule_hook)(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+/* Adds primitives for the whole fused function. `anchor` is the stage made by the group's most rigid operator (NULL:
+ * only element-wise and injective ones); producers that are inline_hint are already inlined; `last` is the output's
+ * stage. */
+typedef bool (*te_schedule_hook)(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
+                                 te_node *last);
 
 typedef struct te_op {
     te_compute_hook compute;
@@ -41,8 +43,8 @@ bool te_lower_func(compiler *c, const graph_func *f, const char *name, bool plai
 bool te_lower_node(compiler *c, const graph_node *n, const char *name, bool plain, tir_func **out);
 
 /* Helpers for compute definitions. */
-tir_expr_ref te_dim(te_graph *g, dim d);                                  /* constant; symbols become i64 variables */
-tir_expr_ref const *te_shape(te_graph *g, const type *t);                 /* rank expressions */
+tir_expr_ref te_dim(te_graph *g, dim d);                  /* constant; symbols become i64 variables */
+tir_expr_ref const *te_shape(te_graph *g, const type *t); /* rank expressions */
 tir_expr_ref te_i64(te_graph *g, int64_t v);
 const type *te_in_type(const graph_node *n, uint32_t i);
 const type *te_out_type(const graph_node *n, uint32_t i);

@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-#define PARALLEL_ENOUGH 32   /* iterations of the parallel loop from which workers are kept busy */
-#define PARALLEL_WORTH 16384 /* elements below which sharing costs more than it brings */
-#define KERNEL_UNROLL 16     /* window taps that are written out */
+#define PARALLEL_ENOUGH 32    /* iterations of the parallel loop from which workers are kept busy */
+#define PARALLEL_WORTH  16384 /* elements below which sharing costs more than it brings */
+#define KERNEL_UNROLL   16    /* window taps that are written out */
 
-/* --- questions ------------------------------------------------------------------------------------------------------ */
+/* --- questions --- */
 
 bool te_is_inlined(const te_sched *s, const te_node *n)
 {
@@ -42,7 +42,10 @@ int64_t te_reduce_extent(const te_node *n)
     return product;
 }
 
-const char *te_axis_name(const te_node *n, uint32_t i) { return n->axes[i]->var->name; }
+const char *te_axis_name(const te_node *n, uint32_t i)
+{
+    return n->axes[i]->var->name;
+}
 
 te_node *te_find_tag(const te_graph *g, const char *tag)
 {
@@ -63,13 +66,14 @@ bool te_is_one_nest(const te_sched *s, const te_node *anchor, const te_node *las
     for (uint32_t i = 0; i < g->nodes.len; i++) {
         const te_node *n = g->nodes.data[i];
         bool tagged = also && n->tag && strcmp(n->tag, also) == 0;
-        if (n->kind == TE_EXTERN || (n->kind == TE_COMPUTE && n != anchor && n != last && !tagged && !te_is_inlined(s, n)))
+        if (n->kind == TE_EXTERN ||
+            (n->kind == TE_COMPUTE && n != anchor && n != last && !tagged && !te_is_inlined(s, n)))
             return false;
     }
     return true;
 }
 
-/* --- moves ---------------------------------------------------------------------------------------------------------- */
+/* --- moves --- */
 
 uint32_t te_parallel_axes(const te_node *n)
 {
@@ -97,7 +101,7 @@ const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count)
     return name;
 }
 
-/* --- element-wise --------------------------------------------------------------------------------------------------- */
+/* --- element-wise --- */
 
 /* A divisor of n near `want`, so that a long vector is cut without guards; 1: none worth it. */
 static int64_t even_cut(int64_t n, int64_t want)
@@ -138,7 +142,7 @@ bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *
     return true;
 }
 
-/* --- reductions ----------------------------------------------------------------------------------------------------- */
+/* --- reductions --- */
 
 /* The accumulator of an output element lives in a register; the name of its stage. */
 static const char *accumulate_inside(te_sched *s, te_node *anchor, te_node *last)
@@ -174,7 +178,7 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
     return true;
 }
 
-/* --- rows ----------------------------------------------------------------------------------------------------------- */
+/* --- rows --- */
 
 /* All stages of a row are computed at the row: rows run in parallel, and what lies between is one row long. */
 bool te_schedule_softmax(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
-#define ROW_LIMIT 4096                /* elements of a row of sums */
-#define DEPTHWISE_TAPS 25             /* window taps written out in a depthwise convolution */
+#define ROW_LIMIT        4096         /* elements of a row of sums */
+#define DEPTHWISE_TAPS   25           /* window taps written out in a depthwise convolution */
 
 typedef struct tile {
     int64_t vectors, rows; /* vectors of lanes, broadcast elements */
@@ -24,7 +24,8 @@ static double tile_cost(int64_t vectors, int64_t rows, int64_t width)
     double cycles = 0;
     for (int64_t at = 0; at < width; at += rows) {
         int64_t r = width - at < rows ? width - at : rows;
-        double fma = (double)(vectors * r) / 2, loads = (double)(vectors + r) / 2, issue = (double)(vectors * r + vectors + r) / 4;
+        double fma = (double)(vectors * r) / 2, loads = (double)(vectors + r) / 2,
+               issue = (double)(vectors * r + vectors + r) / 4;
         double c = fma > loads ? fma : loads;
         c = c > issue ? c : issue;
         cycles += (c > 4 ? c : 4) + 0.25;
@@ -50,7 +51,7 @@ static tile choose_tile(const struct target *t, int64_t blocks, int64_t width)
     return best;
 }
 
-/* --- a tile of sums in registers ------------------------------------------------------------------------------------ */
+/* --- a tile of sums in registers --- */
 
 /* The sums' stage under `last`: the anchor itself when an epilogue follows, else a cache of it. */
 static const char *sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope)
@@ -66,9 +67,15 @@ static const char *sums_stage(te_sched *s, const te_node *anchor, const te_node 
 
 typedef VEC(const char *) name_list;
 
-static void push(te_sched *s, name_list *l, const char *name) { vec_push(&s->c->mem, l, name); }
+static void push(te_sched *s, name_list *l, const char *name)
+{
+    vec_push(&s->c->mem, l, name);
+}
 
-static void reorder(te_sched *s, const char *stage, const name_list *l) { te_sched_reorder(s, stage, l->len, l->data); }
+static void reorder(te_sched *s, const char *stage, const name_list *l)
+{
+    te_sched_reorder(s, stage, l->len, l->data);
+}
 
 /* Splits lane axis `lane` of the stage into blocks of `vectors` vectors: lane_o, lane_m, lane_v. */
 static void split_lanes(te_sched *s, const char *stage, const char *lane, tile t, int64_t v)
@@ -105,9 +112,12 @@ static void schedule_sums(te_sched *s, const char *acc, const te_node *anchor, u
     te_sched_annotate(s, TE_VECTORIZE, acc, "lane_v");
 }
 
-/* --- convolution ---------------------------------------------------------------------------------------------------- */
+/* --- convolution --- */
 
-static int64_t weight_bytes(const te_node *anchor) { return te_axis_extent(anchor, 1) * te_reduce_extent(anchor) * 4; }
+static int64_t weight_bytes(const te_node *anchor)
+{
+    return te_axis_extent(anchor, 1) * te_reduce_extent(anchor) * 4;
+}
 
 /* Fuses two neighbouring loops and makes the result parallel. */
 static const char *fuse_outer(te_sched *s, const char *stage, const char *a, const char *b)
@@ -198,7 +208,7 @@ bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, 
     return true;
 }
 
-/* --- matrix product ------------------------------------------------------------------------------------------------- */
+/* --- matrix product --- */
 
 /* Lanes over n, rows over m; both tiles inside one parallel loop over blocks of them. */
 static void tiled_matmul(te_sched *s, const struct target *t, te_node *anchor, te_node *last, int64_t v)
@@ -251,7 +261,8 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
         return te_schedule_default(s, t, n, NULL, last);
     int64_t units = te_axis_extent(anchor, anchor->n_axes - 1);
     const type *rhs = te_in_type(n, 1), *lhs = te_in_type(n, 0);
-    bool packed = v > 1 && v == lanes, rows = !v && rhs->shape.rank > 1 && lhs->shape.rank > 1 && graph_attr_int(n, "transpose_b") == 0;
+    bool packed = v > 1 && v == lanes,
+         rows = !v && rhs->shape.rank > 1 && lhs->shape.rank > 1 && graph_attr_int(n, "transpose_b") == 0;
     bool f32 = anchor->outputs[0]->dt == DT_F32 && rhs->dt == DT_F32 && lhs->dt == DT_F32;
     if (f32 && units > 0 && (packed || (rows && lanes > 1 && units % lanes == 0)))
         tiled_matmul(s, t, anchor, last, lanes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computations as text, and back (docs/loop-ir.md "Computations"). One operation a line, producers first; expressions are
- * the loop IR's. Axis variables get names that are unique in their operation and differ from every tensor's. */
+/* Computations as text, and back (docs/loop-ir.md "Computations"). One operation a line, producers first; expressions
+ * are the loop IR's. Axis variables get names that are unique in their operation and differ from every tensor's. */
 #include "te/te.h"
 #include "tir/names.h"
 #include "tir/parse.h"
@@ -8,12 +8,12 @@
 #include <assert.h>
 #include <string.h>
 
-#define MAX_AXES 32u
+#define MAX_AXES    32u
 #define MAX_RESULTS 16u
 
 static const char *const reducer_texts[] = {[TE_SUM] = "sum", [TE_PROD] = "prod", [TE_MAX] = "max", [TE_MIN] = "min"};
 
-/* --- printing ------------------------------------------------------------------------------------------------------- */
+/* --- printing --- */
 
 typedef struct op_text {
     writer *w;
@@ -76,7 +76,8 @@ static bool is_simple(compiler *c, const te_reducer *r, te_reduce_kind *out)
         const tir_var *from[2] = {r->acc[0], r->x[0]};
         tir_expr_ref to[2] = {tir_varref(c, s->acc[0]), tir_varref(c, s->x[0])};
         *out = (te_reduce_kind)k;
-        if (tir_expr_equal(tir_substitute(c, r->combine[0], 2, from, to), s->combine[0]) && tir_expr_equal(r->identity[0], s->identity[0]))
+        if (tir_expr_equal(tir_substitute(c, r->combine[0], 2, from, to), s->combine[0]) &&
+            tir_expr_equal(r->identity[0], s->identity[0]))
             return true;
     }
     return false;
@@ -174,7 +175,7 @@ void te_print(writer *w, const te_graph *g)
     w_str(w, "\n");
 }
 
-/* --- parsing -------------------------------------------------------------------------------------------------------- */
+/* --- parsing --- */
 
 typedef struct te_reader {
     te_graph *g;
@@ -294,9 +295,9 @@ static bool read_reducer(te_reader *r, uint32_t n, const dtype *dts, const te_re
     te_reducer *rd = arena_new(&c->mem, te_reducer);
     *rd = (te_reducer){n, v, v + n, e, e + n};
     *out = rd;
-    return lexer_expect(&r->p.l, "by") && lexer_expect(&r->p.l, "(") && read_vars(r, n, dts, v) && lexer_expect(&r->p.l, ";") &&
-           read_vars(r, n, dts, v + n) && lexer_expect(&r->p.l, ")") && read_list(r, n, dts, e) && lexer_expect(&r->p.l, "from") &&
-           read_list(r, n, dts, e + n);
+    return lexer_expect(&r->p.l, "by") && lexer_expect(&r->p.l, "(") && read_vars(r, n, dts, v) &&
+           lexer_expect(&r->p.l, ";") && read_vars(r, n, dts, v + n) && lexer_expect(&r->p.l, ")") &&
+           read_list(r, n, dts, e) && lexer_expect(&r->p.l, "from") && read_list(r, n, dts, e + n);
 }
 
 static bool read_compute(te_reader *r)
@@ -308,9 +309,11 @@ static bool read_compute(te_reader *r)
     dtype dts[MAX_RESULTS];
     const te_reducer *reducer = NULL;
     te_tensor *out[MAX_RESULTS];
-    if (!ident(r, &name) || !lexer_expect(&r->p.l, ":") || !read_types(r, dts, &n) || !read_axes(r, AXIS_DATA, axes, &n_axes))
+    if (!ident(r, &name) || !lexer_expect(&r->p.l, ":") || !read_types(r, dts, &n) ||
+        !read_axes(r, AXIS_DATA, axes, &n_axes))
         return false;
-    if (lexer_accept(&r->p.l, "reduce") && (!read_axes(r, AXIS_REDUCE, reduce, &n_reduce) || !read_reducer(r, n, dts, &reducer)))
+    if (lexer_accept(&r->p.l, "reduce") &&
+        (!read_axes(r, AXIS_REDUCE, reduce, &n_reduce) || !read_reducer(r, n, dts, &reducer)))
         return false;
     if (!lexer_expect(&r->p.l, "=") || !read_list(r, n, dts, bodies))
         return false;
@@ -357,7 +360,7 @@ bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_gr
             ok = read_compute(&r);
         else
             return lexer_error(&r.p.l, lexer_is(&r.p.l, "extern") ? "operations written as loops cannot be read yet"
-                                                                    : "expected placeholder, compute or return");
+                                                                  : "expected placeholder, compute or return");
         if (!ok)
             return false;
     }

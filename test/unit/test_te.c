@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of tensor expressions: the loops of a tiled matrix product at every step of its schedule, against texts in
- * test/golden/te (LATHE_GOLDEN_UPDATE=1 rewrites them); the text form of schedules; every refusal, with stage and axis. */
+ * test/golden/te (LATHE_GOLDEN_UPDATE=1 rewrites them); the text form of schedules; every refusal, with stage and axis.
+ */
 #include "te/te.h"
 
 #include <setjmp.h>
@@ -13,7 +14,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* --- two computations ----------------------------------------------------------------------------------------------- */
+/* --- two computations --- */
 
 typedef struct product {
     te_graph *g;
@@ -21,9 +22,15 @@ typedef struct product {
     te_axis *ko, *ki;
 } product;
 
-static tir_expr_ref copy_body(te_graph *g, void *ctx, tir_expr_ref const *i) { return te_read(g, ctx, i); }
+static tir_expr_ref copy_body(te_graph *g, void *ctx, tir_expr_ref const *i)
+{
+    return te_read(g, ctx, i);
+}
 
-static tir_expr_ref to_i8(te_graph *g, void *ctx, tir_expr_ref const *i) { return tir_cast(g->c, DT_I8, te_read(g, ctx, i)); }
+static tir_expr_ref to_i8(te_graph *g, void *ctx, tir_expr_ref const *i)
+{
+    return tir_cast(g->c, DT_I8, te_read(g, ctx, i));
+}
 
 static tir_expr_ref shift(te_graph *g, void *ctx, tir_expr_ref const *i)
 {
@@ -110,20 +117,24 @@ static te_graph *blocked_gemm(compiler *c)
     return p.g;
 }
 
-/* --- listings ------------------------------------------------------------------------------------------------------- */
+/* --- listings --- */
 
-#define PLACE                                                                                                          \
-    "set_scope A_buf local.inp_buffer\nset_scope B_buf local.wgt_buffer\nset_scope C_buf local.acc_buffer\n"            \
-    "compute_at A_buf at C_buf.ko\ncompute_at B_buf at C_buf.ko\n"                                                      \
+#define PLACE                                                                                                \
+    "set_scope A_buf local.inp_buffer\nset_scope B_buf local.wgt_buffer\nset_scope C_buf local.acc_buffer\n" \
+    "compute_at A_buf at C_buf.ko\ncompute_at B_buf at C_buf.ko\n"                                           \
     "pragma A_buf.i0 \"dma_copy\" 1\npragma B_buf.i0 \"dma_copy\" 1\npragma C.i0 \"dma_copy\" 1\n"
-#define TILE "split res.i0 1 -> i0.outer i0.inner\nsplit res.i1 16 -> i1.outer i1.inner\nreorder res: i0.outer i1.outer i0.inner i1.inner\n"
-#define AT "compute_at res_gem at res.i1.outer\ncompute_at res_shr at res.i1.outer\ncompute_at res_max at res.i1.outer\ncompute_at res_min at res.i1.outer\n"
-#define SPLIT_IC "split res_gem.ic 16 -> ic.outer ic.inner\n"
+#define TILE                                                                                                     \
+    "split res.i0 1 -> i0.outer i0.inner\nsplit res.i1 16 -> i1.outer i1.inner\nreorder res: i0.outer i1.outer " \
+    "i0.inner i1.inner\n"
+#define AT                                                                                           \
+    "compute_at res_gem at res.i1.outer\ncompute_at res_shr at res.i1.outer\ncompute_at res_max at " \
+    "res.i1.outer\ncompute_at res_min at res.i1.outer\n"
+#define SPLIT_IC   "split res_gem.ic 16 -> ic.outer ic.inner\n"
 #define REORDER_IC "reorder res_gem: ic.outer bo co ic.inner bi ci ic_tns\n"
-#define CHIP                                                                                                            \
-    "set_scope data_buf local.inp_buffer\nset_scope weight_buf local.wgt_buffer\nset_scope res_gem local.acc_buffer\n"  \
-    "set_scope res_shr local.acc_buffer\nset_scope res_max local.acc_buffer\nset_scope res_min local.acc_buffer\n"      \
-    "compute_at data_buf at res_gem.ic.outer\ncompute_at weight_buf at res_gem.ic.outer\n"                              \
+#define CHIP                                                                                                           \
+    "set_scope data_buf local.inp_buffer\nset_scope weight_buf local.wgt_buffer\nset_scope res_gem local.acc_buffer\n" \
+    "set_scope res_shr local.acc_buffer\nset_scope res_max local.acc_buffer\nset_scope res_min local.acc_buffer\n"     \
+    "compute_at data_buf at res_gem.ic.outer\ncompute_at weight_buf at res_gem.ic.outer\n"                             \
     "pragma data_buf.i0 \"dma_copy\" 1\npragma weight_buf.i0 \"dma_copy\" 1\npragma res.i2 \"dma_copy\" 1\n"
 
 typedef struct listing {
@@ -140,7 +151,8 @@ static const listing listings[] = {
     {"block-2-tiled", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE},
     {"block-3-placed", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE AT},
     {"block-4-split", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE AT SPLIT_IC},
-    {"block-5-reordered", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE AT SPLIT_IC REORDER_IC},
+    {"block-5-reordered", blocked_gemm,
+     "compute_inline data_buf\ncompute_inline weight_buf\n" TILE AT SPLIT_IC REORDER_IC},
     {"block-6-on-chip", blocked_gemm, TILE AT SPLIT_IC REORDER_IC CHIP},
 };
 
@@ -199,28 +211,27 @@ static void loops_are_as_listed(void **state)
     }
 }
 
-/* --- the text of schedules ------------------------------------------------------------------------------------------ */
+/* --- the text of schedules --- */
 
-static const char *const all_primitives =
-    "split C.i0 16 -> a b\n"
-    "split C.i1 nparts 4 -> c d\n"
-    "fuse C.i0 C.i1 -> f\n"
-    "reorder C: i3 i2.inner i1\n"
-    "compute_at A_buf at C_buf.ko\n"
-    "compute_inline A_buf\n"
-    "compute_root A_buf\n"
-    "cache_read A local.reg C -> A_local\n"
-    "cache_write C local.reg -> C_local\n"
-    "set_scope A_buf local.inp_buffer\n"
-    "pragma C.i0 \"dma_copy\" -1\n"
-    "vectorize C.i0\n"
-    "unroll C.i0\n"
-    "parallel C.i0.outer\n"
-    "vthread C.i0\n"
-    "tensorize C.i2 gemm\n"
-    "rfactor C_buf.ko -> C_rf\n"
-    "double_buffer A_buf\n"
-    "storage_align A_buf.i1 16 4\n";
+static const char *const all_primitives = "split C.i0 16 -> a b\n"
+                                          "split C.i1 nparts 4 -> c d\n"
+                                          "fuse C.i0 C.i1 -> f\n"
+                                          "reorder C: i3 i2.inner i1\n"
+                                          "compute_at A_buf at C_buf.ko\n"
+                                          "compute_inline A_buf\n"
+                                          "compute_root A_buf\n"
+                                          "cache_read A local.reg C -> A_local\n"
+                                          "cache_write C local.reg -> C_local\n"
+                                          "set_scope A_buf local.inp_buffer\n"
+                                          "pragma C.i0 \"dma_copy\" -1\n"
+                                          "vectorize C.i0\n"
+                                          "unroll C.i0\n"
+                                          "parallel C.i0.outer\n"
+                                          "vthread C.i0\n"
+                                          "tensorize C.i2 gemm\n"
+                                          "rfactor C_buf.ko -> C_rf\n"
+                                          "double_buffer A_buf\n"
+                                          "storage_align A_buf.i1 16 4\n";
 
 static void schedules_print_as_they_were_read(void **state)
 {
@@ -236,7 +247,7 @@ static void schedules_print_as_they_were_read(void **state)
     compiler_free(&c);
 }
 
-/* --- the text of computations --------------------------------------------------------------------------------------- */
+/* --- the text of computations --- */
 
 static const char *print_graph(compiler *c, const te_graph *g)
 {
@@ -268,8 +279,10 @@ static void computations_print_as_they_were_read(void **state)
 static const char *const broken_computations[][2] = {
     {"compute A: int32[i: 4] = B[i]\nreturn A", "'B' is not defined here"},
     {"placeholder A: int32[4]\nplaceholder A: int32[4]\nreturn A", "the name A is taken"},
-    {"placeholder A: int32[4]\ncompute B: int32[i: 4] = (int32*)A[i]\nreturn C", "'C' is not the name of a buffer here"},
-    {"placeholder A: int32[4]\ncompute B: int8[i: 4] = (int32*)A[i]\nreturn B", "expected an expression of type int8 before this"},
+    {"placeholder A: int32[4]\ncompute B: int32[i: 4] = (int32*)A[i]\nreturn C",
+     "'C' is not the name of a buffer here"},
+    {"placeholder A: int32[4]\ncompute B: int8[i: 4] = (int32*)A[i]\nreturn B",
+     "expected an expression of type int8 before this"},
     {"compute B: int8[i: 4] reduce[k: 3] avg = int8(1)\nreturn B", "by"},
     {"jump", "expected placeholder, compute or return"},
     {"placeholder A: int32[4]", "expected placeholder, compute or return"},
@@ -290,7 +303,7 @@ static void broken_computations_are_refused(void **state)
     }
 }
 
-/* --- refusals ------------------------------------------------------------------------------------------------------- */
+/* --- refusals --- */
 
 typedef struct refusal {
     const char *schedule, *message; /* part of the first diagnostic */
@@ -308,7 +321,8 @@ static const refusal refusals[] = {
     {"split C.i1 0 -> a b", "split C.i1: the factor must be positive"},
     {"split C.i1 4 -> a a", "split C.i1: the new axes have one name"},
     {"split C.i1 4 -> i0 b", "split C.i1: a new axis has the name of another axis"},
-    {"split C.i1 4 -> a b\nvectorize C.i1", "schedule:2:1: schedule: vectorize C.i1: the axis was split or fused before"},
+    {"split C.i1 4 -> a b\nvectorize C.i1",
+     "schedule:2:1: schedule: vectorize C.i1: the axis was split or fused before"},
     {"fuse C.i0 C.i2 -> f", "fuse C.i0: the second axis must stand right inside the first"},
     {"fuse C_buf.ci C_buf.ko -> f", "fuse C_buf.ci: a data axis and a reduction axis cannot be fused"},
     {"reorder C: i0 i0", "reorder C.i0: the axis is named twice"},
@@ -318,7 +332,8 @@ static const refusal refusals[] = {
     {"compute_at A at C_buf.co", "compute_at A: only computations can be placed"},
     {"compute_at C_buf at A_buf.i0", "compute_at C_buf: the consumer must come after the stage"},
     {"compute_at A_buf at C.i0", "compute_at A_buf at C.i0: its reader C_buf runs outside of that loop"},
-    {"compute_at C_buf at C.i1\nsplit C.i1 4 -> a b", "compute_at C_buf at C.i1: the axis was split or fused afterwards"},
+    {"compute_at C_buf at C.i1\nsplit C.i1 4 -> a b",
+     "compute_at C_buf at C.i1: the axis was split or fused afterwards"},
     {"compute_inline C_buf", "compute_inline C_buf: only a computation without reduction"},
     {"compute_inline C", "compute_inline C: a result of the function must be stored"},
     {"set_scope A local", "set_scope A: parameters of the function live in global memory"},
