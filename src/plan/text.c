@@ -201,6 +201,21 @@ static bool read_options(reader *r, plan_op *op, const u32_list *args)
     return true;
 }
 
+/* An earlier operator read bytes that `v` holds. */
+static bool read_before(const reader *r, uint32_t v)
+{
+    uint64_t start, other;
+    uint32_t root = plan_root(r->p, v, &start);
+    for (uint32_t op = 0; op < r->p->ops.len; op++)
+        for (uint32_t i = 0; i < r->p->ops.data[op].n_inputs; i++) {
+            uint32_t read = r->p->ops.data[op].args[i];
+            if (plan_root(r->p, read, &other) == root && start < other + r->p->values.data[read].bytes &&
+                other < start + r->p->values.data[v].bytes)
+                return true;
+        }
+    return false;
+}
+
 static bool check_args(reader *r, const plan_op *op)
 {
     for (uint32_t i = 0; i < op->n_args; i++) {
@@ -208,6 +223,8 @@ static bool check_args(reader *r, const plan_op *op)
         bool read = i < op->n_inputs, outside = v->storage == STORE_INPUT || v->storage == STORE_CONSTANT;
         if (!read && (outside || written_before(r, op->args[i])))
             return lexer_error(&r->l, "op %s writes %s, which has a value already", op->name, v->name);
+        if (!read && read_before(r, op->args[i]))
+            return lexer_error(&r->l, "op %s writes %s after it was read", op->name, v->name);
         for (uint32_t k = op->n_inputs; k < i; k++)
             if (!read && op->args[k] == op->args[i])
                 return lexer_error(&r->l, "op %s writes %s twice", op->name, v->name);
