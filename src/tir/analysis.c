@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- may an output take the place of an input?
- * ---------------------------------------------------------------------------- */
+/* --- may an output take the place of an input? -------------------------------------------------------------------- */
 
 #define MAX_STORES 16u
 #define MAX_LOOPS  64u
@@ -189,8 +188,7 @@ bool tir_can_alias(compiler *c, const tir_func *f, uint32_t in, uint32_t out)
     return k.ok;
 }
 
-/* --- parallelism and scratch
- * -------------------------------------------------------------------------------------------------- */
+/* --- parallelism and scratch -------------------------------------------------------------------------------------- */
 
 typedef struct parallel_scan {
     const tir_func *f;

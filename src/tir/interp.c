@@ -39,8 +39,7 @@ static bool run_lanes(frame *f, const code *c, uint32_t n)
     return true;
 }
 
-/* --- buffers
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- buffers ------------------------------------------------------------------------------------------------------ */
 
 /* Strides of a row-major buffer, or those given; the span of elements from the address. */
 static bool measure(slot *s)
@@ -94,9 +93,7 @@ static bool bind(frame *f, slot *s)
     return true;
 }
 
-/* --- control
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* --- control ------------------------------------------------------------------------------------------------------ */
 
 static bool run_block(frame *f, const block *b);
 

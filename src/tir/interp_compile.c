@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* --- registers
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- registers ---------------------------------------------------------------------------------------------------- */
 
 uint32_t ic_reg(ic *k, uint32_t lanes)
 {
@@ -52,8 +51,7 @@ static code *place(ic *k, uint32_t depth, bool stable)
     return stable ? k->levels.data[depth] : k->here;
 }
 
-/* --- properties of expressions, remembered
- * ---------------------------------------------------------------------------------- */
+/* --- properties of expressions, remembered ------------------------------------------------------------------------ */
 
 static const char yes = 1, no = 0;
 
@@ -115,8 +113,7 @@ bool ic_affine(ic *k, tir_expr_ref e, int64_t *out_step)
     return e->op == TIR_ADD ? i64_add(x, y, out_step) : !__builtin_sub_overflow(x, y, out_step);
 }
 
-/* --- what is known already
- * --------------------------------------------------------------------------------------------------- */
+/* --- what is known already ---------------------------------------------------------------------------------------- */
 
 static ic_value *find_unstable(ic *k, tir_expr_ref e)
 {
@@ -141,8 +138,7 @@ void ic_pop_mask(ic *k)
     k->mask = k->mask->up;
 }
 
-/* --- emission of one operation
- * ------------------------------------------------------------------------------------------------ */
+/* --- emission of one operation ------------------------------------------------------------------------------------ */
 
 static bool needs_fixup(tir_expr_ref e)
 {
@@ -248,8 +244,7 @@ static void operands(ic *k, tir_expr_ref e, operand_fn fn, uint32_t lanes, ic_va
     }
 }
 
-/* --- one value, or the lanes of a vector expression
- * ----------------------------------------------------------------------------- */
+/* --- one value, or the lanes of a vector expression --------------------------------------------------------------- */
 
 static ic_value *load(ic *k, tir_expr_ref e)
 {
@@ -299,8 +294,7 @@ ic_value *ic_scalar(ic *k, tir_expr_ref e)
     return v;
 }
 
-/* --- lanes of a strip
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- lanes of a strip --------------------------------------------------------------------------------------------- */
 
 /* Something that all lanes share, spread when the loop is entered. */
 static ic_value *lane_uniform(ic *k, tir_expr_ref e)
@@ -352,9 +346,7 @@ ic_value *ic_lanes(ic *k, tir_expr_ref e)
     return v;
 }
 
-/* --- accesses
- * --------------------------------------------------------------------------------------------------------------------------
- */
+/* --- accesses ----------------------------------------------------------------------------------------------------- */
 
 /* Lanes of an index in a vector access: spread when it is the same for all. */
 static uint32_t index_lanes(ic *k, tir_expr_ref e, uint32_t lanes)

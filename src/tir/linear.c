@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* --- order
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- order -------------------------------------------------------------------------------------------------------- */
 
 /* Place of a variable: outer loops first, then unknown variables by age. */
 static int64_t var_rank(const tir_bounds *b, const tir_var *v)
@@ -78,8 +77,7 @@ static int compare_terms(const tir_bounds *b, const linear_term *x, const linear
     return compare_products(b, x, y);
 }
 
-/* --- arithmetic
- * --------------------------------------------------------------------------------------------------------- */
+/* --- arithmetic --------------------------------------------------------------------------------------------------- */
 
 bool linear_add_term(tir_bounds *b, linear *l, const linear_term *t)
 {
@@ -192,8 +190,7 @@ int64_t linear_gcd(const linear *l)
     return g > (uint64_t)INT64_MAX ? 1 : (int64_t)g;
 }
 
-/* --- the written form
- * --------------------------------------------------------------------------------------------------- */
+/* --- the written form --------------------------------------------------------------------------------------------- */
 
 static void sort_terms(const tir_bounds *b, linear *l)
 {

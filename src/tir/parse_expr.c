@@ -34,8 +34,7 @@ bool parse_signed(parser *p, int64_t *out)
     return lexer_int(&p->l, out);
 }
 
-/* --- names ----------------------------------------------------------------------------------------------------------
- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static const parser_name *find(parser *p, const char *name)
 {
@@ -89,8 +88,7 @@ bool parse_indices(parser *p, const tir_buffer *b, tir_expr_ref *out, uint32_t *
     return true;
 }
 
-/* --- leaves
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- leaves ------------------------------------------------------------------------------------------------------- */
 
 static tir_expr_ref number_of(parser *p, dtype dt)
 {
@@ -187,8 +185,7 @@ static tir_expr_ref extern_call(parser *p)
     return lexer_expect(&p->l, ")") ? tir_extern(p->c, callee, t, n, args) : NULL;
 }
 
-/* --- operators
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- operators ---------------------------------------------------------------------------------------------------- */
 
 static tir_expr_ref binary(parser *p, tir_op op, tir_expr_ref a, tir_expr_ref b)
 {

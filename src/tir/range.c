@@ -8,8 +8,7 @@
 
 static const tir_range unknown = {false, false, 0, 0};
 
-/* --- scopes
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- scopes ------------------------------------------------------------------------------------------------------- */
 
 tir_bounds *tir_bounds_new(compiler *c)
 {
@@ -157,8 +156,7 @@ void bounds_push_cond(tir_bounds *b, tir_expr_ref cond, bool holds)
         assume_not(b, cond);
 }
 
-/* --- intervals
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- intervals ---------------------------------------------------------------------------------------------------- */
 
 static tir_range type_range(dtype dt)
 {
@@ -414,9 +412,41 @@ static bool follows_from(tir_bounds *b, const linear *l, const linear *fact)
     return false;
 }
 
+static bool is_quotient(const linear_term *t, int64_t *out_divisor)
+{
+    const struct tir_expr *e = t->atoms[0];
+    return t->n == 1 && e->kind == TIR_BINOP && e->op == TIR_FLOORDIV && tir_is_int(e->args[1], out_divisor) &&
+           *out_divisor > 0;
+}
+
+/* l without k*(floor(y/d) - floor(x/d)), k > 0, x <= y: what is taken away was not negative. */
+static bool drop_quotients(tir_bounds *b, const linear *l, linear *out)
+{
+    for (uint32_t i = 0; i < l->len; i++) {
+        for (uint32_t k = 0; k < l->len; k++) {
+            int64_t d, e;
+            linear diff;
+            const linear_term *y = &l->terms[i], *x = &l->terms[k];
+            if (y->coeff <= 0 || x->coeff != -y->coeff || !is_quotient(y, &d) || !is_quotient(x, &e) || d != e)
+                continue;
+            if (!linear_diff(b, y->atoms[0]->args[0], x->atoms[0]->args[0], &diff) || !never_negative(b, &diff))
+                continue;
+            *out = (linear){.constant = l->constant};
+            for (uint32_t t = 0; t < l->len; t++)
+                if (t != i && t != k)
+                    out->terms[out->len++] = l->terms[t];
+            return true;
+        }
+    }
+    return false;
+}
+
 bool linear_is_nonnegative(tir_bounds *b, const linear *l)
 {
+    linear rest;
     if (never_negative(b, l))
+        return true;
+    if (drop_quotients(b, l, &rest) && linear_is_nonnegative(b, &rest))
         return true;
     for (uint32_t i = b->facts.len; i > 0; i--)
         if (follows_from(b, l, b->facts.data[i - 1]))

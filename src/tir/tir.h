@@ -191,8 +191,7 @@ typedef struct tir_module {
     compiler *c;
 } tir_module;
 
-/* --- building (tir/build.c). Constructors fold constants and apply the cheap identities (x+0, x*1, 0*x for ints). ---
- */
+/* --- building (tir/build.c). Constructors fold constants and apply the cheap identities (x+0, x*1, 0*x for ints). */
 #define TIR_I64  ((tir_type){DT_I64, 1})
 #define TIR_BOOL ((tir_type){DT_BOOL, 1})
 tir_type tir_scalar(dtype dt);
@@ -261,8 +260,7 @@ tir_stmt *tir_substitute_stmt(compiler *c, tir_stmt *s, uint32_t n, const tir_va
 bool tir_expr_equal(tir_expr_ref a, tir_expr_ref b); /* structure; variables and buffers by address */
 bool tir_uses_var(tir_expr_ref e, const tir_var *v);
 
-/* --- simplification with integer ranges (tir/simplify.c) ------------------------------------------------------------
- */
+/* --- simplification with integer ranges (tir/simplify.c) ---------------------------------------------------------- */
 typedef struct tir_range {
     bool known_min, known_max;
     int64_t min, max; /* inclusive */
@@ -280,8 +278,7 @@ tir_stmt *
 tir_simplify_stmt(compiler *c,
                   tir_stmt *s); /* pushes ranges while it walks; drops dead branches, loops of extent 1, empty loops */
 
-/* --- text, checks, oracle -------------------------------------------------------------------------------------------
- */
+/* --- text, checks, oracle ----------------------------------------------------------------------------------------- */
 void tir_print_expr(writer *w, tir_expr_ref e);
 void tir_print_stmt(writer *w, tir_stmt *s);
 void tir_print_func(writer *w, const tir_func *f);
@@ -295,8 +292,7 @@ bool tir_verify(compiler *c, const tir_func *f);
  * gives its code in out_status. */
 bool tir_interpret(compiler *c, const tir_func *f, void *const *params, int32_t *out_status);
 
-/* --- passes, as rows (tir/pass.c): each runs alone through `lathe opt` -----------------------------------------------
- */
+/* --- passes, as rows (tir/pass.c): each runs alone through `lathe opt` -------------------------------------------- */
 typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
 #define TIR_PASSES(X)                                                                                                \
     X(T_SIMPLIFY, "simplify-loops", tir_pass_simplify, "ranges, dead branches, loops of one iteration")              \
@@ -313,8 +309,7 @@ struct pass_options;
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all,
                     writer *dump); /* NULL: all in order; verifies after each */
 
-/* --- facts for the plan (tir/analysis.c) -----------------------------------------------------------------------------
- */
+/* --- facts for the plan (tir/analysis.c) -------------------------------------------------------------------------- */
 /* May parameter `out` share storage with parameter `in`? True when every element is read (by any load of `in`) no later
  * than the iteration that writes it, at the same flat index, in a single nest. Equal byte sizes are the caller's
  * business. */

@@ -39,8 +39,7 @@ static bool same(tir_type a, tir_type b)
     return a.dt == b.dt && a.lanes == b.lanes;
 }
 
-/* --- expressions
- * ------------------------------------------------------------------------------------------------------ */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static void check_expr(verifier *v, tir_expr_ref e);
 
@@ -203,8 +202,7 @@ static void check_expr(verifier *v, tir_expr_ref e)
         tir_map_put(&v->checked, e, v->guards ? (const void *)v : e);
 }
 
-/* --- statements
- * -------------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static void check_stmt(verifier *v, tir_stmt *s);
 

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* --- expressions ----------------------------------------------------------------------------------------------------
- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 typedef struct expr_walk {
     tir_rewriter *r;
@@ -50,8 +49,7 @@ void tir_visit_expr(tir_expr_ref e, void (*fn)(void *ctx, tir_expr_ref e), void 
         tir_visit_expr(e->args[i], fn, ctx);
 }
 
-/* --- statements ------------------------------------------------------------------------------------------------------
- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static tir_expr_ref rewrite_opt(tir_rewriter *r, tir_expr_ref e)
 {
@@ -149,8 +147,7 @@ void tir_visit_stmt(tir_stmt *s, void (*stmt)(void *ctx, tir_stmt *s), void (*ex
         tir_visit_stmt(s->stmts[i], stmt, expr, ctx);
 }
 
-/* --- substitution
- * ----------------------------------------------------------------------------------------------------- */
+/* --- substitution ------------------------------------------------------------------------------------------------- */
 
 typedef struct substitution {
     uint32_t n;
@@ -185,8 +182,7 @@ tir_stmt *tir_substitute_stmt(compiler *c, tir_stmt *s, uint32_t n, const tir_va
     return tir_rewrite_stmt(&r, s);
 }
 
-/* --- comparison
- * ------------------------------------------------------------------------------------------------------- */
+/* --- comparison --------------------------------------------------------------------------------------------------- */
 
 static bool same_payload(tir_expr_ref a, tir_expr_ref b)
 {

@@ -20,8 +20,7 @@ static tir_module *parse(compiler *c, const char *text)
     return m;
 }
 
-/* --- single values
- * --------------------------------------------------------------------------------------------------------- */
+/* --- single values ------------------------------------------------------------------------------------------------ */
 
 /* One expression over x and y of a type, its result as text of %.9g or a decimal integer. */
 static const struct {
@@ -153,9 +152,7 @@ static void single_values(void **state)
     }
 }
 
-/* --- control
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- control ------------------------------------------------------------------------------------------------------ */
 
 static const struct {
     const char *body, *error; /* error NULL: runs */
@@ -219,8 +216,7 @@ static void undefined_contents_show(void **state)
     compiler_free(&c);
 }
 
-/* --- random kernels
- * ----------------------------------------------------------------------------------------------------------------- */
+/* --- random kernels ----------------------------------------------------------------------------------------------- */
 
 typedef struct gen {
     compiler *c;

@@ -48,8 +48,7 @@ static var_place place_of(const partitioner *p, const tir_var *v)
     return mark ? (var_place)(mark - place_mark) : PLACE_FREE;
 }
 
-/* --- conditions
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- conditions --------------------------------------------------------------------------------------------------- */
 
 typedef struct atom_facts {
     search *s;
@@ -164,38 +163,41 @@ static void look(search *s, tir_stmt *body)
         tir_bounds_pop(s->p->bounds);
 }
 
-/* --- cutting
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* --- cutting ------------------------------------------------------------------------------------------------------ */
 
 typedef struct cut {
-    tir_expr_ref from, to; /* the main part: from <= v < to */
+    bool before, after;          /* whether there may be something on that side */
+    tir_expr_ref from, to, rest; /* the main part: from <= v < to; what comes after it starts at rest */
+    tir_expr_ref end;
 } cut;
 
 static cut limits(partitioner *p, tir_stmt *loop, const condition *conds, uint32_t n)
 {
     compiler *c = p->c;
-    tir_expr_ref end = tir_add(c, loop->min, loop->extent), one = tir_int(c, loop->var->type.dt, 1);
-    cut k = {loop->min, end};
+    tir_expr_ref one = tir_int(c, loop->var->type.dt, 1);
+    cut k = {.from = loop->min, .end = tir_simplify(p->bounds, tir_add(c, loop->min, loop->extent))};
+    k.to = k.end;
     for (uint32_t i = 0; i < n; i++) {
         if (conds[i].first)
             k.from = tir_max(c, k.from, conds[i].first);
         if (conds[i].last)
             k.to = tir_min(c, k.to, tir_add(c, conds[i].last, one));
+        k.before |= conds[i].first != NULL;
+        k.after |= conds[i].last != NULL;
     }
-    k.from = tir_simplify(p->bounds, tir_min(c, k.from, end));
-    k.to = tir_simplify(p->bounds, tir_max(c, tir_min(c, k.to, end), k.from));
+    k.from = tir_simplify(p->bounds, k.from);
+    k.to = tir_simplify(p->bounds, k.to);
+    k.rest = tir_simplify(p->bounds, tir_max(c, k.from, k.to));
     return k;
 }
 
 /* Whether the main part surely is the whole loop, or nothing. */
 static bool is_useless(partitioner *p, tir_stmt *loop, cut k)
 {
-    compiler *c = p->c;
-    tir_expr_ref end = tir_simplify(p->bounds, tir_add(c, loop->min, loop->extent)),
-                 min = tir_simplify(p->bounds, loop->min);
-    bool whole = tir_expr_equal(k.from, min) && tir_expr_equal(k.to, end);
-    return whole || tir_prove(p->bounds, tir_binary(c, TIR_LE, k.to, k.from));
+    tir_expr_ref min = tir_simplify(p->bounds, loop->min);
+    bool whole = tir_expr_equal(k.from, min) && tir_expr_equal(k.to, k.end);
+    return whole || tir_prove(p->bounds, tir_binary(p->c, TIR_LE, k.to, k.from)) ||
+           tir_prove(p->bounds, tir_binary(p->c, TIR_LE, k.end, k.from));
 }
 
 typedef struct decided {
@@ -212,13 +214,16 @@ static tir_expr_ref decide(tir_rewriter *r, tir_expr_ref e)
     return e;
 }
 
-static tir_stmt *piece(partitioner *p, tir_stmt *loop, tir_expr_ref from, tir_expr_ref to, tir_stmt *body)
+static tir_stmt *partition_inside(partitioner *p, tir_stmt *s);
+
+static tir_stmt *piece(partitioner *p, tir_stmt *loop, tir_expr_ref from, tir_expr_ref to, tir_stmt *body, bool again)
 {
     compiler *c = p->c;
     const tir_var *v = tir_new_var(c, loop->var->name, loop->var->type);
     tir_expr_ref extent = tir_simplify(p->bounds, tir_sub(c, to, from));
     tir_stmt *s = tir_for(c, v, from, extent, loop->for_kind, tir_clone_stmt(c, body, loop->var, tir_varref(c, v)));
-    return partition(p, tir_simplify_stmt(c, s));
+    s = tir_simplify_stmt(c, s);
+    return again || s->kind != TIR_FOR ? partition(p, s) : partition_inside(p, s);
 }
 
 static bool is_nothing(tir_stmt *s)
@@ -232,12 +237,16 @@ static tir_stmt *cut_loop(partitioner *p, tir_stmt *loop, cut k, const condition
     compiler *c = p->c;
     decided d = {conds, n};
     tir_rewriter r = {.c = c, .ctx = &d, .expr = decide};
-    tir_expr_ref end = tir_simplify(p->bounds, tir_add(c, loop->min, loop->extent));
+    tir_stmt *parts[3] = {tir_seq(c, 0, NULL), NULL, tir_seq(c, 0, NULL)};
+    int64_t from, to;
+    /* beside a cut at a symbol the same guard is as undecided as before */
+    bool again = tir_is_int(k.from, &from) && tir_is_int(k.to, &to);
     p->cuts_left--;
-    tir_stmt *parts[3];
-    parts[0] = piece(p, loop, loop->min, k.from, loop->body);
-    parts[1] = piece(p, loop, k.from, k.to, tir_rewrite_stmt(&r, loop->body));
-    parts[2] = piece(p, loop, k.to, end, loop->body);
+    if (k.before)
+        parts[0] = piece(p, loop, loop->min, tir_min(c, k.from, k.end), loop->body, again);
+    parts[1] = piece(p, loop, k.from, k.to, tir_rewrite_stmt(&r, loop->body), again);
+    if (k.after)
+        parts[2] = piece(p, loop, k.rest, k.end, loop->body, again);
     if (loop->for_kind == FOR_VECTORIZED && !(is_nothing(parts[0]) && is_nothing(parts[2])))
         return NULL;
     return tir_seq(c, 3, parts);
@@ -291,8 +300,11 @@ static tir_stmt *partition(partitioner *p, tir_stmt *s)
     if (s->kind != TIR_FOR)
         return partition_parts(p, s);
     tir_stmt *done = try_cut(p, s);
-    if (done)
-        return done;
+    return done ? done : partition_inside(p, s);
+}
+
+static tir_stmt *partition_inside(partitioner *p, tir_stmt *s)
+{
     set_place(p, s->var, PLACE_ENCLOSING);
     tir_bounds_push(p->bounds, s->var, s->min, s->extent);
     tir_stmt *out = partition_parts(p, s);

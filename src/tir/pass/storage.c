@@ -26,8 +26,7 @@ typedef struct storage {
     int64_t stack_left;
 } storage;
 
-/* --- gathering
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- gathering ---------------------------------------------------------------------------------------------------- */
 
 /* A constant element, or a whole aligned vector of elements. */
 static bool is_register_index(use *u, tir_expr_ref e)
@@ -85,8 +84,7 @@ static void gather(storage *st, tir_stmt *s)
     st->parallel_depth -= parallel;
 }
 
-/* --- deciding
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- deciding ----------------------------------------------------------------------------------------------------- */
 
 static int64_t bytes_of(const tir_buffer *b)
 {
@@ -125,8 +123,7 @@ static void decide(storage *st, use *u)
     u->replacement = b;
 }
 
-/* --- rewriting
- * ---------------------------------------------------------------------------------------------------------------- */
+/* --- rewriting ---------------------------------------------------------------------------------------------------- */
 
 static const tir_buffer *replaced(storage *st, const tir_buffer *b)
 {
