@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The planner on random problems: every plan passes the verifier, keeps within its own bounds and is the same twice; and the
+ * verifier finds plans that are wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "driver/pipeline.h"
+#include "plan/plan.h"
+
+static uint32_t rnd(uint32_t *state, uint32_t below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % below;
+}
+
+static uint32_t add_value(compiler *c, plan_problem *p, plan_storage storage, uint64_t bytes)
+{
+    plan_value v = {.name = arena_printf(&c->mem, "v%u", p->values.len), .storage = storage, .bytes = bytes, .align = plan_align(bytes), .parent = -1};
+    v.index = p->values.len; /* unique is enough */
+    vec_push(&c->mem, &p->values, v);
+    return p->values.len - 1;
+}
+
+/* Operators with one to three operands out of the values made so far, in-place pairs where sizes agree, sometimes scratch,
+ * sometimes operands moved into a concatenation. */
+static plan_problem *random_problem(compiler *c, uint32_t seed)
+{
+    uint32_t s = seed, n_ops = 1 + rnd(&s, 40);
+    plan_problem *p = arena_new(&c->mem, plan_problem);
+    p->workers = 1 + rnd(&s, 6);
+    p->split_parts = rnd(&s, 4) != 0;
+    add_value(c, p, STORE_INPUT, 1 + rnd(&s, 300));
+    for (uint32_t i = 0; i < n_ops; i++) {
+        uint32_t n_in = 1 + rnd(&s, 3), n_out = 1 + (rnd(&s, 8) == 0);
+        uint32_t *args = arena_array(&c->mem, uint32_t, n_in + n_out);
+        for (uint32_t k = 0; k < n_in; k++) {
+            uint32_t back = 1 + rnd(&s, p->values.len < 6 ? p->values.len : 6);
+            args[k] = p->values.len - back;
+        }
+        VEC(plan_pair) pairs = {0};
+        for (uint32_t k = 0; k < n_out; k++) {
+            uint64_t like = p->values.data[args[0]].bytes, bytes = rnd(&s, 2) ? like : rnd(&s, 20) == 0 ? 0 : 1 + rnd(&s, 1000);
+            args[n_in + k] = add_value(c, p, rnd(&s, 15) == 0 ? STORE_OUTPUT : STORE_WORKSPACE, bytes);
+            for (uint32_t q = 0; q < n_in; q++)
+                if (p->values.data[args[q]].bytes == bytes && rnd(&s, 4) != 0)
+                    vec_push(&c->mem, &pairs, ((plan_pair){n_in + k, q}));
+        }
+        plan_op op = {.name = arena_printf(&c->mem, "op%u", i), .args = args, .n_args = n_in + n_out, .n_inputs = n_in,
+                      .extent = 1 + rnd(&s, 100), .work = 1 + rnd(&s, 1000000), .inplace = pairs.data, .n_inplace = pairs.len};
+        if (rnd(&s, 5) == 0) {
+            int64_t bytes = 1 + rnd(&s, 500);
+            tir_scratch one = {tir_buffer_static(c, "scratch", DT_U8, 1, &bytes, SCOPE_GLOBAL), rnd(&s, 2) != 0};
+            op.scratch = arena_copy(&c->mem, &one, sizeof one, _Alignof(tir_scratch));
+            op.n_scratch = 1;
+        }
+        vec_push(&c->mem, &p->ops, op);
+    }
+    return p;
+}
+
+/* Some workspace values become parts of a new value that one more operator reads. */
+static void concatenate(compiler *c, plan_problem *p, uint32_t seed)
+{
+    uint32_t s = seed, whole, n = p->values.len;
+    uint64_t at = 0;
+    VEC(uint32_t) chosen = {0};
+    for (uint32_t v = 1; v < n; v++)
+        if (p->values.data[v].storage == STORE_WORKSPACE && rnd(&s, 4) == 0)
+            vec_push(&c->mem, &chosen, v);
+    if (chosen.len == 0)
+        return;
+    whole = add_value(c, p, STORE_WORKSPACE, 0);
+    for (uint32_t i = 0; i < chosen.len; i++) {
+        p->values.data[chosen.data[i]].parent = (int32_t)whole;
+        p->values.data[chosen.data[i]].parent_offset = at;
+        at += p->values.data[chosen.data[i]].bytes;
+    }
+    p->values.data[whole].bytes = at;
+    p->values.data[whole].align = plan_align(at);
+    uint32_t *args = arena_array(&c->mem, uint32_t, 2);
+    args[0] = whole;
+    args[1] = add_value(c, p, STORE_OUTPUT, 8);
+    vec_push(&c->mem, &p->ops, ((plan_op){.name = "reader", .args = args, .n_args = 2, .n_inputs = 1, .extent = 1}));
+}
+
+static uint64_t sum_of(const plan_problem *p)
+{
+    uint64_t sum = 0;
+    for (uint32_t v = 0; v < p->values.len; v++)
+        sum += p->values.data[v].parent < 0 && p->values.data[v].storage == STORE_WORKSPACE ? p->values.data[v].bytes + 64 : 0;
+    for (uint32_t i = 0; i < p->ops.len; i++)
+        for (uint32_t k = 0; k < p->ops.data[i].n_scratch; k++)
+            sum += (uint64_t)tir_buffer_count(p->ops.data[i].scratch[k].buffer) * p->ops.data[i].parts + 64;
+    return sum;
+}
+
+static void random_problems(void **state)
+{
+    (void)state;
+    uint64_t bound = 0, got = 0;
+    for (uint32_t seed = 1; seed <= 150; seed++) {
+        compiler c;
+        compiler_setup(&c);
+        plan first, second;
+        plan_problem *p = random_problem(&c, seed), *again = random_problem(&c, seed);
+        if (seed % 2) {
+            concatenate(&c, p, seed);
+            concatenate(&c, again, seed);
+        }
+        assert_true(plan_memory(&c, p, &first));
+        if (!plan_verify(&c, &first))
+            fail_msg("seed %u: %s", seed, diags_print(&c.diags, &c.mem));
+        assert_true(first.workspace_bytes <= sum_of(p));
+        bound += first.lower_bound_bytes;
+        got += first.workspace_bytes;
+        for (uint32_t i = 0; i < p->ops.len; i++)
+            assert_in_range(p->ops.data[i].parts, 1, p->split_parts ? 4 * p->workers : 1);
+        writer a, b;
+        writer_init(&a, &c.mem);
+        writer_init(&b, &c.mem);
+        assert_true(plan_memory(&c, again, &second));
+        plan_print(&a, &first);
+        plan_print(&b, &second);
+        assert_string_equal(a.data, b.data);
+        compiler_free(&c);
+    }
+    assert_true(got < 2 * bound); /* scratch included, and 1-byte values beside 64-byte alignments */
+}
+
+/* Each damage must be seen by the verifier. */
+static plan *good_plan(compiler *c, uint32_t seed)
+{
+    plan *pl = arena_new(&c->mem, plan);
+    assert_true(plan_memory(c, random_problem(c, seed), pl));
+    assert_true(plan_verify(c, pl));
+    return pl;
+}
+
+static void verifier_finds_damage(void **state)
+{
+    (void)state;
+    uint32_t layers = 0, beyond = 0, parts = 0, overlaps = 0;
+    for (uint32_t seed = 1; seed <= 60; seed++) {
+        compiler c;
+        compiler_setup(&c);
+        plan *pl = good_plan(&c, seed);
+        for (uint32_t i = 0; i < pl->problem->ops.len; i++)
+            pl->problem->ops.data[i].layer = 0;
+        layers += !plan_verify(&c, pl);
+        pl = good_plan(&c, seed);
+        if (pl->workspace_bytes > 0) {
+            pl->workspace_bytes--;
+            beyond += !plan_verify(&c, pl);
+        }
+        pl = good_plan(&c, seed);
+        pl->problem->ops.data[0].parts = 0;
+        parts += !plan_verify(&c, pl);
+        pl = good_plan(&c, seed);
+        for (uint32_t v = 0; v < pl->problem->values.len; v++)
+            pl->problem->values.data[v].offset = 0;
+        overlaps += !plan_verify(&c, pl);
+        compiler_free(&c);
+    }
+    assert_true(layers > 45); /* some problems have no dependency at all, some plans no workspace */
+    assert_true(beyond > 45);
+    assert_int_equal(parts, 60);
+    assert_true(overlaps > 40);
+}
+
+static void alignment(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes, align;
+    } rows[] = {{0, 1}, {1, 1}, {2, 2}, {3, 2}, {4, 4}, {7, 4}, {63, 32}, {64, 64}, {65, 64}, {1u << 30, 64}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(plan_align(rows[i].bytes), rows[i].align);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(alignment), cmocka_unit_test(random_problems), cmocka_unit_test(verifier_finds_damage)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
