@@ -401,13 +401,24 @@ static bool add_operands(lowering *l, graph_node *n, tir_func *f, uint32_t *args
     return true;
 }
 
+/* Loop IR of a primitive function or a single node: by the target's hook when it has one and takes the function. */
+static bool make_loops(compiler *c, const graph_func *callee, const graph_node *n, const char *name, tir_func **out)
+{
+    *out = NULL;
+    if (callee && c->target->lower && !c->target->lower(c, callee, name, out))
+        return false;
+    if (*out)
+        return tir_verify(c, *out);
+    return callee ? te_lower_func(c, callee, name, false, out) : te_lower_node(c, n, name, false, out);
+}
+
 static bool add_op(lowering *l, graph_node *n)
 {
     unit_op u = {0};
     tir_func *f = NULL;
     const graph_func *callee = callee_of(n);
     describe(l, n, &u);
-    if (callee ? !te_lower_func(l->c, callee, u.name, false, &f) : !te_lower_node(l->c, n, u.name, false, &f))
+    if (!make_loops(l->c, callee, n, u.name, &f))
         return false;
     uint32_t *args = arena_array(&l->c->mem, uint32_t, n->n_inputs + n->n_outputs), count = 0;
     if (!add_operands(l, n, f, args, &count))

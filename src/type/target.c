@@ -7,12 +7,12 @@
 #define CONTRACT " -ffp-contract=fast"
 
 static const target table[] = {
-    /* name, flags, vector bytes, registers, fma, stack bytes, workers */
-    {"x86-64-v2", "-march=x86-64-v2", 16, 16, false, 16384, 4},
-    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, true, 16384, 4},
-    {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, true, 16384, 4},
-    {"generic", "", 0, 16, false, 16384, 4},
-    {"cortex-m", "", 0, 8, false, 1024, 1}, /* the CPU's own flags come with the firmware's compiler */
+    /* name, flags, vector bytes, registers, fma, stack bytes, workers, own lowering */
+    {"x86-64-v2", "-march=x86-64-v2", 16, 16, false, 16384, 4, NULL},
+    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, true, 16384, 4, NULL},
+    {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, true, 16384, 4, NULL},
+    {"generic", "", 0, 16, false, 16384, 4, NULL},
+    {"cortex-m", "", 0, 8, false, 1024, 1, NULL}, /* the CPU's own flags come with the firmware's compiler */
 };
 
 static const target *find(const char *name)
@@ -54,4 +54,27 @@ const target *target_default(void)
 const char *target_names(void)
 {
     return "x86-64-v2, x86-64-v3, x86-64-v4, generic, cortex-m, native";
+}
+
+typedef struct target_list {
+    const target *t;
+    struct target_list *next;
+} target_list;
+
+const target *target_lookup(const compiler *c, const char *name)
+{
+    for (const target_list *l = c->targets; l; l = l->next)
+        if (strcmp(l->t->name, name) == 0)
+            return l->t;
+    return target_find(name);
+}
+
+bool target_register(compiler *c, const target *t)
+{
+    if (target_lookup(c, t->name))
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "there is a target '%s' already", t->name);
+    target_list *l = arena_new(&c->mem, target_list);
+    *l = (target_list){t, c->targets};
+    c->targets = l;
+    return true;
 }
