@@ -9,8 +9,9 @@ static const struct {
     const char *name;
     attr_kind kind;
 } kinds[] = {
-    {"int", ATTR_INT},       {"float", ATTR_FLOAT},   {"string", ATTR_STRING},   {"dtype", ATTR_DTYPE}, {"ints", ATTR_INTS},
-    {"floats", ATTR_FLOATS}, {"strings", ATTR_STRINGS}, {"tensor", ATTR_TENSOR}, {"func", ATTR_FUNC},
+    {"int", ATTR_INT},         {"float", ATTR_FLOAT},   {"string", ATTR_STRING},
+    {"dtype", ATTR_DTYPE},     {"ints", ATTR_INTS},     {"floats", ATTR_FLOATS},
+    {"strings", ATTR_STRINGS}, {"tensor", ATTR_TENSOR}, {"func", ATTR_FUNC},
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
@@ -33,7 +34,7 @@ bool graph_attr_kind_parse(const char *name, attr_kind *out)
     return false;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static bool parse_int(lexer *l, int64_t *out)
 {
@@ -128,7 +129,7 @@ bool graph_parse_attr(compiler *c, lexer *l, const char *name, attr_kind kind, a
     return false;
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 static bool is_plain(const char *s)
 {

@@ -9,10 +9,10 @@
 #include <assert.h>
 #include <string.h>
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* `want`, or want_1, want_2, ...: the first that is free. The map keeps the next suffix of each name, so that many equal
- * names cost one look-up each. */
+/* `want`, or want_1, want_2, ...: the first that is free. The map keeps the next suffix of each name, so that many
+ * equal names cost one look-up each. */
 static const char *unique_name(compiler *c, ptr_map *names, const char *want)
 {
     const char *base = intern(c->names, want), *name = base;
@@ -47,7 +47,7 @@ static ptr_map *new_names(compiler *c)
     return m;
 }
 
-/* --- building ------------------------------------------------------------------------------------------------------- */
+/* --- building ----------------------------------------------------------------------------------------------------- */
 
 graph_module *graph_module_new(compiler *c)
 {
@@ -140,8 +140,9 @@ static void set_attrs(compiler *c, graph_node *n, uint32_t n_attr, const attr *a
     n->n_attrs = len;
 }
 
-graph_node *graph_new_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
-                           const attr *attrs, uint32_t n_out, const char *const *out_names, src_loc loc)
+graph_node *graph_new_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in,
+                           uint32_t n_attr, const attr *attrs, uint32_t n_out, const char *const *out_names,
+                           src_loc loc)
 {
     compiler *c = f->module->c;
     assert(op);
@@ -158,8 +159,9 @@ graph_node *graph_new_node(graph_func *f, const struct graph_op *op, uint32_t n_
     return n;
 }
 
-graph_node *graph_add_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
-                           const attr *attrs, uint32_t n_out, const char *const *out_names, src_loc loc)
+graph_node *graph_add_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in,
+                           uint32_t n_attr, const attr *attrs, uint32_t n_out, const char *const *out_names,
+                           src_loc loc)
 {
     graph_node *n = graph_new_node(f, op, n_in, in, n_attr, attrs, n_out, out_names, loc);
     vec_push(&f->module->c->mem, &f->nodes, n);
@@ -181,8 +183,8 @@ static graph_value *emit_error(compiler *c, src_loc loc, const char *op, const c
     return NULL;
 }
 
-graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
-                        const attr *attrs, src_loc loc)
+graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint32_t n_in, graph_value *const *in,
+                        uint32_t n_attr, const attr *attrs, src_loc loc)
 {
     compiler *c = f->module->c;
     const graph_op *row = graph_find_op(c, op);
@@ -203,7 +205,7 @@ graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint3
     return n->outputs[0];
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 const attr *graph_attr(const graph_node *n, const char *name)
 {
@@ -320,7 +322,7 @@ bool graph_is_pure(const graph_node *n)
     return pure;
 }
 
-/* --- changing ------------------------------------------------------------------------------------------------------- */
+/* --- changing ----------------------------------------------------------------------------------------------------- */
 
 void graph_set_attr(graph_func *f, graph_node *n, attr a)
 {

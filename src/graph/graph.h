@@ -14,12 +14,12 @@ typedef struct graph_node graph_node;
 typedef struct graph_func graph_func;
 
 typedef struct graph_value {
-    const char *name;  /* interned, unique in its function; printed %name */
-    struct type type;         /* TYPE_NONE until inferred */
-    struct type declared;     /* what the model states about it (value_info, outputs); TYPE_NONE: nothing */
-    graph_node *def;   /* NULL: a parameter of the function */
-    uint32_t index;    /* result index in def, or parameter index */
-    uint32_t mark;     /* scratch of one pass; undefined elsewhere */
+    const char *name;            /* interned, unique in its function; printed %name */
+    struct type type;            /* TYPE_NONE until inferred */
+    struct type declared;        /* what the model states about it (value_info, outputs); TYPE_NONE: nothing */
+    graph_node *def;             /* NULL: a parameter of the function */
+    uint32_t index;              /* result index in def, or parameter index */
+    uint32_t mark;               /* scratch of one pass; undefined elsewhere */
     struct graph_value *forward; /* scratch of one pass: the value that stands for this one */
 } graph_value;
 
@@ -62,20 +62,22 @@ graph_value *graph_add_param(graph_func *f, const char *name, type t); /* name m
 void graph_add_result(graph_func *f, graph_value *v);
 /* Appends a node; attrs equal to their default are dropped, the rest are put in the row's order (copied). Outputs are
  * made with fresh names (or out_names[i] made unique) and TYPE_NONE. */
-graph_node *graph_add_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
-                           const attr *attrs, uint32_t n_out, const char *const *out_names, src_loc loc);
+graph_node *graph_add_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in,
+                           uint32_t n_attr, const attr *attrs, uint32_t n_out, const char *const *out_names,
+                           src_loc loc);
 /* The same without appending it; the caller places it. */
-graph_node *graph_new_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
-                           const attr *attrs, uint32_t n_out, const char *const *out_names, src_loc loc);
+graph_node *graph_new_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in,
+                           uint32_t n_attr, const attr *attrs, uint32_t n_out, const char *const *out_names,
+                           src_loc loc);
 graph_value *graph_add_constant(graph_func *f, const tensor_data *t, const char *name, src_loc loc); /* typed at once */
 /* One-output convenience: op by name, infers the type; NULL after a diagnostic. The node is appended, or, with `before`
  * set, placed in front of that node. attrs may be NULL. Used by importers and passes that compose operators. */
-graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
-                        const attr *attrs, src_loc loc);
+graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint32_t n_in, graph_value *const *in,
+                        uint32_t n_attr, const attr *attrs, src_loc loc);
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 const attr *graph_attr(const graph_node *n, const char *name); /* stored or default; NULL: not declared */
-int64_t graph_attr_int(const graph_node *n, const char *name);   /* asserts the kind */
+int64_t graph_attr_int(const graph_node *n, const char *name); /* asserts the kind */
 double graph_attr_float(const graph_node *n, const char *name);
 const char *graph_attr_string(const graph_node *n, const char *name);
 dtype graph_attr_dtype(const graph_node *n, const char *name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types of all values, from the parameters on. Relations are guarded here: they see tensors of known rank only, so that
- * each of them need not ask. A node whose operands are poisoned (have no type after an error) is passed over in silence. */
+/* Types of all values, from the parameters on. Relations are guarded here: they see tensors of known rank only, so
+ * that each of them need not ask. A node whose operands are poisoned (have no type after an error) is passed over in
+ * silence. */
 #include "graph/op.h"
 
 static bool check_operand(compiler *c, const graph_node *n, uint32_t i)
@@ -47,7 +48,8 @@ static bool settle(compiler *c, const graph_node *n, uint32_t i, type *t)
     if (declared->kind != TYPE_TENSOR || t->kind != TYPE_TENSOR)
         return true;
     if (declared->dt != t->dt)
-        return infer_error(c, n, "%%%s is declared as %s but is %s", n->outputs[i]->name, dtype_name(declared->dt), dtype_name(t->dt));
+        return infer_error(c, n, "%%%s is declared as %s but is %s", n->outputs[i]->name, dtype_name(declared->dt),
+                           dtype_name(t->dt));
     if (t->shape.rank < 0 && declared->shape.rank >= 0)
         t->shape = declared->shape;
     if (contradicts(declared, t)) {
@@ -56,7 +58,8 @@ static bool settle(compiler *c, const graph_node *n, uint32_t i, type *t)
         writer_init(&b, &c->mem);
         type_print(&a, declared);
         type_print(&b, t);
-        (void)diag_warning(&c->diags, DIAG_TYPE, n->loc, "%%%s is declared as %s but is %s", n->outputs[i]->name, a.data, b.data);
+        (void)diag_warning(&c->diags, DIAG_TYPE, n->loc, "%%%s is declared as %s but is %s", n->outputs[i]->name,
+                           a.data, b.data);
         *declared = (type){0};
     }
     return true;
@@ -78,13 +81,14 @@ bool graph_infer_node(compiler *c, graph_node *n)
     return ok;
 }
 
-/* --- modules -------------------------------------------------------------------------------------------------------- */
+/* --- modules ------------------------------------------------------------------------------------------------------ */
 
 static void infer_func(compiler *c, graph_func *f)
 {
     for (uint32_t i = 0; i < f->params.len; i++)
         if (f->params.data[i]->type.kind == TYPE_NONE)
-            (void)diag_error(&c->diags, DIAG_TYPE, src_loc_none(), "parameter %%%s of @%s has no type", f->params.data[i]->name, f->name);
+            (void)diag_error(&c->diags, DIAG_TYPE, src_loc_none(), "parameter %%%s of @%s has no type",
+                             f->params.data[i]->name, f->name);
     for (uint32_t i = 0; i < f->nodes.len; i++)
         (void)graph_infer_node(c, f->nodes.data[i]);
 }

@@ -20,33 +20,33 @@ typedef enum graph_class {
 
 typedef enum graph_effect { EFFECT_PURE, EFFECT_RANDOM, EFFECT_STATEFUL } graph_effect;
 
-#define OPF_VIEW 1u        /* output is the first input's bytes under another shape (reshape) */
-#define OPF_COMMUTATIVE 2u /* two inputs that may be swapped */
-#define OPF_NO_FUSE 4u     /* ends fusion on both sides (quantize) */
-#define OPF_CALL 8u        /* calls functions of the module (fused group, If, Loop) */
-#define OPF_NO_FOLD 16u    /* constant folding leaves it alone */
-#define OPF_SHAPE_ARGS 32u /* inputs from 1 on are shapes, axes, pads, ...: fusion keeps constant ones in the primitive */
-#define OPF_STREAMS 128u   /* reads each element of input 0 a small, fixed number of times: producers may be inlined there */
-#define OPF_MOVES 64u      /* every output element is an element of input 0: of a splat it makes a splat */
+#define OPF_VIEW        1u   /* output is the first input's bytes under another shape (reshape) */
+#define OPF_COMMUTATIVE 2u   /* two inputs that may be swapped */
+#define OPF_NO_FUSE     4u   /* ends fusion on both sides (quantize) */
+#define OPF_CALL        8u   /* calls functions of the module (fused group, If, Loop) */
+#define OPF_NO_FOLD     16u  /* constant folding leaves it alone */
+#define OPF_SHAPE_ARGS  32u  /* inputs from 1 on are shapes, axes, pads, ...: constant ones go into the primitive */
+#define OPF_MOVES       64u  /* every output element is an element of input 0: of a splat it makes a splat */
+#define OPF_STREAMS     128u /* reads each element of input 0 a few times at most: producers may be inlined there */
 
-/* Type relation: input types are known and inputs are not poisoned; sets out[0..n->n_outputs). Reports errors at n->loc.
- * A dimension it cannot know is taken from n->outputs[i]->declared when that is static, else a fresh symbol (bounded
- * when possible). */
+/* Type relation: input types are known and inputs are not poisoned; sets out[0..n->n_outputs). Reports errors at
+ * n->loc. A dimension it cannot know is taken from n->outputs[i]->declared when that is static, else a fresh symbol
+ * (bounded when possible). */
 typedef bool (*graph_infer_fn)(compiler *c, const graph_node *n, type *out);
 
 typedef struct graph_op {
-    const char *name;        /* "nn.conv2d": letters, digits, _ and . ; in C identifiers . becomes _ */
-    int32_t min_in, max_in;  /* max_in -1: any number */
+    const char *name;       /* "nn.conv2d": letters, digits, _ and . ; in C identifiers . becomes _ */
+    int32_t min_in, max_in; /* max_in -1: any number */
     int32_t min_out, max_out;
     graph_class cls;
     graph_effect effect;
     uint32_t flags;
     graph_infer_fn infer;
-    const char *schema;      /* attributes: "axis:int=-1 keepdims:int=1 to:dtype perm:ints=[]"; no default: required */
-    const struct te_op *te;  /* NULL: cannot be lowered (constant, call) */
-    const attr_def *attrs;   /* made from the schema when the row is registered */
+    const char *schema;     /* attributes: "axis:int=-1 keepdims:int=1 to:dtype perm:ints=[]"; no default: required */
+    const struct te_op *te; /* NULL: cannot be lowered (constant, call) */
+    const attr_def *attrs;  /* made from the schema when the row is registered */
     uint32_t n_attrs;
-    const attr *defaults;    /* one per attr_def; kind ATTR_* with the default's value; name NULL when required */
+    const attr *defaults; /* one per attr_def; kind ATTR_* with the default's value; name NULL when required */
 } graph_op;
 
 /* Registers a copy of the row (the name must be new: DIAG_USAGE otherwise) and returns it; NULL after an error. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text to graph, by the grammar of docs/graph-ir.md, one function for each of its rules. Functions may be named before they
- * are written: such attributes are resolved at the end. What has been read is verified. */
+/* Text to graph, by the grammar of docs/graph-ir.md, one function for each of its rules. Functions may be named
+ * before they are written: such attributes are resolved at the end. What has been read is verified. */
 #include "graph/op.h"
 #include "graph/ptr_map.h"
 #include "graph/text.h"
@@ -58,7 +58,7 @@ static bool parse_use(parser *p, graph_value **out)
     return true;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 typedef struct node_text {
     const graph_op *op;
@@ -213,7 +213,8 @@ static bool parse_loc(parser *p, node_text *t)
 
 static void add_node(parser *p, node_text *t)
 {
-    graph_node *n = graph_add_node(p->f, t->op, t->ins.len, t->ins.data, t->attrs.len, t->attrs.data, t->outs.len, t->outs.data, t->loc);
+    graph_node *n = graph_add_node(p->f, t->op, t->ins.len, t->ins.data, t->attrs.len, t->attrs.data, t->outs.len,
+                                   t->outs.data, t->loc);
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         if (t->types.len) {
             n->outputs[i]->type = t->types.data[i];
@@ -253,7 +254,7 @@ static bool parse_node(parser *p)
     return true;
 }
 
-/* --- functions --------------------------------------------------------------------------------------------------------- */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
 static bool parse_params(parser *p)
 {

@@ -11,14 +11,15 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m);
 #define FACT_FUSED 2u /* main consists of calls of primitive functions, constants and views */
 
 /* X(id, name, function, needs, gives, breaks, lowest opt_level, one-line help) */
-#define GRAPH_PASSES(X)                                                                                                \
-    X(INFER, "infer-types", graph_infer, 0, FACT_TYPES, 0, 0, "types of all values")                                   \
-    X(SIMPLIFY, "simplify", graph_pass_simplify, FACT_TYPES, 0, 0, 1,                                                  \
-      "identities, transpose pairs, reshape chains, batch norm and pad into convolution")                              \
-    X(FOLD, "fold-constants", graph_pass_fold, FACT_TYPES, 0, 0, 2, "evaluate pure nodes of constants")                \
-    X(CSE, "cse", graph_pass_cse, FACT_TYPES, 0, 0, 1, "common subexpressions")                                        \
-    X(DCE, "dce", graph_pass_dce, 0, 0, 0, 1, "dead code")                                                             \
-    X(LAYOUT, "pack-weights", graph_pass_pack, FACT_TYPES, 0, 0, 3, "constant weights of convolutions and matmuls in kernel order") \
+#define GRAPH_PASSES(X)                                                                                 \
+    X(INFER, "infer-types", graph_infer, 0, FACT_TYPES, 0, 0, "types of all values")                    \
+    X(SIMPLIFY, "simplify", graph_pass_simplify, FACT_TYPES, 0, 0, 1,                                   \
+      "identities, transpose pairs, reshape chains, batch norm and pad into convolution")               \
+    X(FOLD, "fold-constants", graph_pass_fold, FACT_TYPES, 0, 0, 2, "evaluate pure nodes of constants") \
+    X(CSE, "cse", graph_pass_cse, FACT_TYPES, 0, 0, 1, "common subexpressions")                         \
+    X(DCE, "dce", graph_pass_dce, 0, 0, 0, 1, "dead code")                                              \
+    X(LAYOUT, "pack-weights", graph_pass_pack, FACT_TYPES, 0, 0, 3,                                     \
+      "constant weights of convolutions and matmuls in kernel order")                                   \
     X(FUSE, "fuse", graph_pass_fuse, FACT_TYPES, FACT_FUSED, 0, 0, "groups of nodes become primitive functions")
 
 #define X(id, name, fn, needs, gives, breaks, level, help) bool fn(compiler *c, graph_module *m);
@@ -26,14 +27,14 @@ GRAPH_PASSES(X)
 #undef X
 
 typedef struct pass_options {
-    const char *dump_dir;  /* NULL: none */
-    bool print_after_all;  /* into `dump`, when the text changed */
-    bool verify;           /* after each pass */
+    const char *dump_dir; /* NULL: none */
+    bool print_after_all; /* into `dump`, when the text changed */
+    bool verify;          /* after each pass */
     writer *dump;
-    writer *times;         /* NULL: none; a line for each pass */
+    writer *times; /* NULL: none; a line for each pass */
 } pass_options;
 
-/* Runs the named passes ("a,b") or, with names NULL, the pipeline of the opt level. o may be NULL. Errors: DIAG_USAGE for
- * an unknown name or an order that does not hold, and those of the passes. */
+/* Runs the named passes ("a,b") or, with names NULL, the pipeline of the opt level. o may be NULL. Errors:
+ * DIAG_USAGE for an unknown name or an order that does not hold, and those of the passes. */
 bool graph_run_passes(compiler *c, graph_module *m, const char *names, const pass_options *o);
 #endif

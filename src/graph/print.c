@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* --- symbols with bounds: "where n <= 64", in order of appearance ------------------------------------------------------ */
+/* --- symbols with bounds: "where n <= 64", in order of appearance ------------------------------------------------- */
 
 typedef struct bounds {
     arena *a;
@@ -48,10 +48,11 @@ static void print_bounds(writer *w, const graph_func *f)
         }
     }
     for (uint32_t i = 0; i < b.seen.len; i++)
-        w_fmt(w, "%s%s <= %lld", i ? ", " : " where ", dim_symbol_name(b.seen.data[i]), (long long)dim_bound(b.seen.data[i]));
+        w_fmt(w, "%s%s <= %lld", i ? ", " : " where ", dim_symbol_name(b.seen.data[i]),
+              (long long)dim_bound(b.seen.data[i]));
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 static void print_values(writer *w, uint32_t n, graph_value *const *v)
 {
@@ -127,7 +128,7 @@ static void print_node(writer *w, const graph_node *n)
     w_str(w, "\n");
 }
 
-/* --- functions ------------------------------------------------------------------------------------------------------------ */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
 static void print_head(writer *w, const graph_func *f)
 {

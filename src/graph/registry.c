@@ -30,7 +30,7 @@ static graph_op *find(const compiler *c, const char *name)
     return c->ops->rows.data[i];
 }
 
-/* --- schemas: "axis:int=-1 perm:ints=[] to:dtype" --------------------------------------------------------------------- */
+/* --- schemas: "axis:int=-1 perm:ints=[] to:dtype" ----------------------------------------------------------------- */
 
 /* Text of a default: from its first token to the token after it. A schema is one line, so columns are offsets. */
 static const char *default_text(compiler *c, const char *schema, uint32_t from_col, const lexer *l)
@@ -90,7 +90,7 @@ static bool parse_schema(compiler *c, graph_op *row)
     return !l.failed;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static bool check_row(compiler *c, const graph_op *row)
 {
@@ -100,14 +100,16 @@ static bool check_row(compiler *c, const graph_op *row)
     for (const char *p = name; *p; p++)
         ok &= isalnum((unsigned char)*p) || *p == '_' || *p == '.';
     if (!ok)
-        return diag_error(&c->diags, DIAG_USAGE, at, "'%s' is no name for an operator: letters, digits, _ and . are", name);
+        return diag_error(&c->diags, DIAG_USAGE, at, "'%s' is no name for an operator: letters, digits, _ and . are",
+                          name);
     if (find(c, name))
         return diag_error(&c->diags, DIAG_USAGE, at, "operator '%s' is registered already", name);
     if (!row->infer)
         return diag_error(&c->diags, DIAG_USAGE, at, "operator '%s' has no type relation", name);
     if (row->min_in < 0 || row->min_out < 0 || (row->max_in >= 0 && row->max_in < row->min_in) ||
         (row->max_out >= 0 && row->max_out < row->min_out))
-        return diag_error(&c->diags, DIAG_USAGE, at, "operator '%s' has impossible numbers of operands or results", name);
+        return diag_error(&c->diags, DIAG_USAGE, at, "operator '%s' has impossible numbers of operands or results",
+                          name);
     return true;
 }
 
@@ -127,9 +129,17 @@ const graph_op *graph_register_op(compiler *c, const graph_op *row)
 }
 
 static const graph_op builtin_ops[] = {
-#define GRAPH_OP(id, name_, imin, imax, omin, omax, cls_, effect_, flags_, infer_, compute, schedule, schema_)          \
-    {.name = name_, .min_in = imin, .max_in = imax, .min_out = omin, .max_out = omax, .cls = cls_, .effect = effect_,   \
-     .flags = flags_, .infer = infer_, .schema = schema_},
+#define GRAPH_OP(id, name_, imin, imax, omin, omax, cls_, effect_, flags_, infer_, compute, schedule, schema_) \
+    {.name = name_,                                                                                            \
+     .min_in = imin,                                                                                           \
+     .max_in = imax,                                                                                           \
+     .min_out = omin,                                                                                          \
+     .max_out = omax,                                                                                          \
+     .cls = cls_,                                                                                              \
+     .effect = effect_,                                                                                        \
+     .flags = flags_,                                                                                          \
+     .infer = infer_,                                                                                          \
+     .schema = schema_},
 #include "graph/graph_ops.def"
 #undef GRAPH_OP
 };

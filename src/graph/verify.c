@@ -30,7 +30,7 @@ static bool fault(checker *k, src_loc at, const char *fmt, ...)
     return diag_error(&k->c->diags, DIAG_VERIFY, at, "@%s: %s", k->f->name, text);
 }
 
-/* --- attributes ------------------------------------------------------------------------------------------------------- */
+/* --- attributes --------------------------------------------------------------------------------------------------- */
 
 static int64_t position(const graph_op *op, const char *name)
 {
@@ -77,7 +77,7 @@ static bool check_attrs(checker *k, const graph_node *n)
     return ok;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 static bool check_count(checker *k, const graph_node *n, const char *what, uint32_t have, int32_t least, int32_t most)
 {
@@ -99,7 +99,8 @@ static bool check_inputs(checker *k, const graph_node *n)
         if (!v && (int64_t)i < n->op->min_in)
             ok = fault(k, n->loc, "%s: operand %u is required", n->op->name, i);
         if (v && !v->mark)
-            ok = fault(k, n->loc, "%s: operand %%%s is not defined before its use in this function", n->op->name, v->name);
+            ok = fault(k, n->loc, "%s: operand %%%s is not defined before its use in this function", n->op->name,
+                       v->name);
     }
     return ok;
 }
@@ -161,7 +162,8 @@ static bool can_ask(const graph_node *n)
 {
     for (uint32_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i] && (n->inputs[i]->type.kind == TYPE_NONE ||
-                             (!(n->op->flags & OPF_CALL) && (n->inputs[i]->type.kind != TYPE_TENSOR || n->inputs[i]->type.shape.rank < 0))))
+                             (!(n->op->flags & OPF_CALL) &&
+                              (n->inputs[i]->type.kind != TYPE_TENSOR || n->inputs[i]->type.shape.rank < 0))))
             return false;
     for (uint32_t i = 0; i < n->n_outputs; i++)
         if (n->outputs[i]->type.kind != TYPE_TENSOR || !shape_is_static(n->outputs[i]->type.shape))
@@ -189,7 +191,7 @@ static bool check_types(checker *k, const graph_node *n)
     return ok && told;
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------------------- */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
 /* Values of other functions that slipped in have no mark either. */
 static void clear_marks(const graph_func *f)

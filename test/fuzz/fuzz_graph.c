@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any bytes as graph text. What is accepted must verify, print, and read back to the same text; then the
- * passes run, each with the verifier after it. Nothing is evaluated: constants fold only where no arithmetic is needed. */
+/* Fuzz target: any bytes as graph text. What is accepted must verify, print, and read back to the same text; then
+ * the passes run, each with the verifier after it. Nothing is evaluated: constants fold only where no arithmetic is
+ * needed. */
 #include "graph/op.h"
 #include "graph/pass.h"
 #include "type/target.h"
@@ -40,7 +41,8 @@ static void run_passes(compiler *c, graph_module *m)
     if (!graph_infer(c, m))
         return;
     uint32_t before = c->diags.errors;
-    if (!graph_run_passes(c, m, NULL, &(pass_options){.verify = true}) && c->diags.errors > before && c->diags.last->code == DIAG_VERIFY)
+    if (!graph_run_passes(c, m, NULL, &(pass_options){.verify = true}) && c->diags.errors > before &&
+        c->diags.last->code == DIAG_VERIFY)
         give_up(c, "a pass broke the graph", print(c, m));
     if (c->diags.errors == before)
         round_trip(c, print(c, m));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unit tests of the graph IR: registry, building, reading, changing, order. What text can say is in test/golden/graph. */
+/* Unit tests of the graph IR: registry, building, reading, changing, order. What text can say is in
+ * test/golden/graph. */
 #include "driver/pipeline.h"
 #include "graph/op.h"
 #include "graph/pass.h"
@@ -50,7 +51,7 @@ static const char *print(compiler *c, const graph_module *m)
     return w.data;
 }
 
-/* --- registry --------------------------------------------------------------------------------------------------------- */
+/* --- registry ----------------------------------------------------------------------------------------------------- */
 
 static void test_builtin_rows(void **state)
 {
@@ -82,7 +83,13 @@ static bool infer_anything(compiler *c, const graph_node *n, type *out)
 static void test_register(void **state)
 {
     compiler *c = *state;
-    graph_op row = {.name = "my.op", .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1, .cls = CLASS_ELEMENTWISE, .infer = infer_anything};
+    graph_op row = {.name = "my.op",
+                    .min_in = 1,
+                    .max_in = 1,
+                    .min_out = 1,
+                    .max_out = 1,
+                    .cls = CLASS_ELEMENTWISE,
+                    .infer = infer_anything};
     row.schema = "k:int=-3 s:string=\"a b\"  l:ints=[1, 2] f:floats=[] t:tensor n:strings=[\"x\"] d:dtype=f32";
     const graph_op *op = graph_register_op(c, &row);
     assert_non_null(op);
@@ -100,7 +107,8 @@ static void test_register(void **state)
 
 static void test_register_refuses(void **state)
 {
-    static const char *const schemas[] = {"k", "k:", "k:number", "k:int=", "k:int=x", "k:func=@f", "k:int k:int", "3:int", "k:ints=[1"};
+    static const char *const schemas[] = {"k",         "k:",          "k:number", "k:int=",   "k:int=x",
+                                          "k:func=@f", "k:int k:int", "3:int",    "k:ints=[1"};
     compiler *c = *state;
     graph_op row = {.name = "bad", .max_in = -1, .max_out = 1, .infer = infer_anything};
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
@@ -120,7 +128,7 @@ static void test_register_refuses(void **state)
     assert_null(graph_find_op(c, "bad"));
 }
 
-/* --- building --------------------------------------------------------------------------------------------------------- */
+/* --- building ----------------------------------------------------------------------------------------------------- */
 
 static void test_names(void **state)
 {
@@ -199,7 +207,7 @@ static void test_constants(void **state)
     assert_null(graph_constant(graph_add_param(f, "x", f32_2(c))));
 }
 
-/* --- changing --------------------------------------------------------------------------------------------------------- */
+/* --- changing ----------------------------------------------------------------------------------------------------- */
 
 static void test_uses(void **state)
 {
@@ -255,7 +263,7 @@ static void test_long_chain(void **state)
     assert_int_equal(f->nodes.len, 50000 / 40);
 }
 
-/* --- verifier: what text cannot express ---------------------------------------------------------------------------------- */
+/* --- verifier: what text cannot express --------------------------------------------------------------------------- */
 
 static void expect_fault(compiler *c, const graph_module *m, const char *words)
 {
@@ -270,7 +278,8 @@ static void expect_fault(compiler *c, const graph_module *m, const char *words)
 static void test_verify_structure(void **state)
 {
     compiler *c = *state;
-    graph_module *m = parse(c, "func @f(%x: f32[2]) { %a = exp(%x) return %a } func @g(%y: f32[2]) { %b = log(%y) return %b }");
+    graph_module *m =
+        parse(c, "func @f(%x: f32[2]) { %a = exp(%x) return %a } func @g(%y: f32[2]) { %b = log(%y) return %b }");
     graph_func *f = m->funcs.data[0], *g = m->funcs.data[1];
     graph_node *n = f->nodes.data[0];
     assert_true(graph_verify(c, m));
@@ -314,7 +323,8 @@ static void test_verify_attributes(void **state)
 static void test_verify_callee(void **state)
 {
     compiler *c = *state;
-    graph_module *m = parse(c, "func @f(%x: f32[2]) { %a = call(%x) {callee = @g} return %a } func @g(%y: f32[2]) { return %y }");
+    graph_module *m =
+        parse(c, "func @f(%x: f32[2]) { %a = call(%x) {callee = @g} return %a } func @g(%y: f32[2]) { return %y }");
     graph_module_remove(m, m->funcs.data[1]);
     expect_fault(c, m, "'callee' is no function of this module");
 }
@@ -334,12 +344,18 @@ static void test_verify_depth(void **state)
     assert_string_equal(c->diags.last->text, "@f200: calls are nested deeper than 200");
 }
 
-/* --- effects ------------------------------------------------------------------------------------------------------------ */
+/* --- effects ------------------------------------------------------------------------------------------------------ */
 
 static void test_effects(void **state)
 {
     compiler *c = *state;
-    graph_op row = {.name = "roll", .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1, .cls = CLASS_ELEMENTWISE, .effect = EFFECT_RANDOM,
+    graph_op row = {.name = "roll",
+                    .min_in = 1,
+                    .max_in = 1,
+                    .min_out = 1,
+                    .max_out = 1,
+                    .cls = CLASS_ELEMENTWISE,
+                    .effect = EFFECT_RANDOM,
                     .infer = infer_anything};
     assert_non_null(graph_register_op(c, &row));
     graph_module *m = parse(c, "func @main(%x: f32[2]) {\n"
@@ -366,15 +382,17 @@ static void test_effects(void **state)
     uint32_t calls = 0;
     for (uint32_t i = 0; i < f->nodes.len; i++)
         calls += f->nodes.data[i]->op == graph_find_op(c, "call");
-    assert_int_equal(calls, 3 + 2 + 1); /* rolls neither folded, merged nor removed, and each a kernel; regions twice; one sum */
+    assert_int_equal(
+        calls, 3 + 2 + 1); /* rolls neither folded, merged nor removed, and each a kernel; regions twice; one sum */
 }
 
-/* --- locations ----------------------------------------------------------------------------------------------------------- */
+/* --- locations ---------------------------------------------------------------------------------------------------- */
 
 static void test_locations(void **state)
 {
     compiler *c = *state;
-    graph_module *m = parse(c, "func @f(%x: f32[2]) {\n  %a = exp(%x)\n  %b = log(%x) loc(\"m.onnx\", 7, \"n\", \"Log\")\n  return %a\n}");
+    graph_module *m = parse(
+        c, "func @f(%x: f32[2]) {\n  %a = exp(%x)\n  %b = log(%x) loc(\"m.onnx\", 7, \"n\", \"Log\")\n  return %a\n}");
     const graph_node *a = m->funcs.data[0]->nodes.data[0], *b = m->funcs.data[0]->nodes.data[1];
     assert_int_equal(a->loc.line, 2);
     assert_int_equal(a->loc.col, 3);
@@ -384,11 +402,12 @@ static void test_locations(void **state)
     assert_non_null(strstr(print(c, m), "%a = exp(%x)\n"));
 }
 
-/* --- driver of passes ------------------------------------------------------------------------------------------------------ */
+/* --- driver of passes --------------------------------------------------------------------------------------------- */
 
 static void test_levels(void **state)
 {
-    static const char text[] = "func @main(%x: f32[2]) {\n  %a = copy(%x)\n  %b = nn.relu(%a)\n  %d = exp(%b)\n  return %d\n}\n";
+    static const char text[] =
+        "func @main(%x: f32[2]) {\n  %a = copy(%x)\n  %b = nn.relu(%a)\n  %d = exp(%b)\n  return %d\n}\n";
     static const uint32_t kernels[] = {3, 1, 1, 1};
     compiler *c = *state;
     for (int level = 0; level < 4; level++) {
@@ -410,7 +429,7 @@ static void test_times(void **state)
     assert_non_null(strstr(w.data, "\ndce "));
 }
 
-/* --- pointer map ------------------------------------------------------------------------------------------------------------ */
+/* --- pointer map -------------------------------------------------------------------------------------------------- */
 
 static void test_ptr_map(void **state)
 {
@@ -438,9 +457,11 @@ static void test_ptr_map(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(test_builtin_rows), T(test_register), T(test_register_refuses), T(test_names), T(test_attributes), T(test_emit),
-        T(test_constants), T(test_uses), T(test_sort), T(test_long_chain), T(test_verify_structure), T(test_verify_attributes),
-        T(test_verify_callee), T(test_verify_depth), T(test_effects), T(test_locations), T(test_levels), T(test_times), T(test_ptr_map),
+        T(test_builtin_rows),  T(test_register),     T(test_register_refuses), T(test_names),
+        T(test_attributes),    T(test_emit),         T(test_constants),        T(test_uses),
+        T(test_sort),          T(test_long_chain),   T(test_verify_structure), T(test_verify_attributes),
+        T(test_verify_callee), T(test_verify_depth), T(test_effects),          T(test_locations),
+        T(test_levels),        T(test_times),        T(test_ptr_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

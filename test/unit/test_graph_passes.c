@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes keep the numbers: each golden graph of the simplifier, of cse, of packing and of fusion is evaluated on constant inputs as it
- * stands and after the passes, through the same compute definitions, and the results are compared. */
+/* Passes keep the numbers: each golden graph of the simplifier, of cse, of packing and of fusion is evaluated on
+ * constant inputs as it stands and after the passes, through the same compute definitions, and the results are
+ * compared. */
 #include "base/file.h"
 #include "driver/pipeline.h"
 #include "graph/op.h"
@@ -16,14 +17,36 @@
 #include <cmocka.h>
 
 static const char *const cases[] = {
-    "simplify-arithmetic",     "simplify-batch-norm-alone",      "simplify-batch-norm-conv", "simplify-batch-norm-shared",
-    "simplify-constant-reshape", "simplify-batch-norm-transposed", "simplify-identities",      "simplify-keeps",
-    "simplify-pad",            "simplify-pad-keeps",             "simplify-results",         "simplify-shapes",
-    "cse",                     "pack-conv",                      "pack-keeps",               "pack-matmul",
-    "pack-then-fold",          "pipeline",                       "fold-arithmetic",          "fold-results",
-    "fuse-conv-relu",          "fuse-elementwise",               "fuse-opaque",              "fuse-quantize",
-    "fuse-reduction",          "fuse-results",                   "fuse-shape-operands",      "fuse-squeeze-excite",
-    "fuse-swish",              "fuse-views",
+    "simplify-arithmetic",
+    "simplify-batch-norm-alone",
+    "simplify-batch-norm-conv",
+    "simplify-batch-norm-shared",
+    "simplify-constant-reshape",
+    "simplify-batch-norm-transposed",
+    "simplify-identities",
+    "simplify-keeps",
+    "simplify-pad",
+    "simplify-pad-keeps",
+    "simplify-results",
+    "simplify-shapes",
+    "cse",
+    "pack-conv",
+    "pack-keeps",
+    "pack-matmul",
+    "pack-then-fold",
+    "pipeline",
+    "fold-arithmetic",
+    "fold-results",
+    "fuse-conv-relu",
+    "fuse-elementwise",
+    "fuse-opaque",
+    "fuse-quantize",
+    "fuse-reduction",
+    "fuse-results",
+    "fuse-shape-operands",
+    "fuse-squeeze-excite",
+    "fuse-swish",
+    "fuse-views",
 };
 
 /* The graph of a golden: without the remarks at the head, up to the line ---. */
@@ -43,7 +66,8 @@ static graph_module *load(compiler *c, const char *name)
     return m;
 }
 
-/* Multiples of 1/8 in [-2, 2), the same for the same parameter each time; integers from 0 to 1, which are valid indices. */
+/* Multiples of 1/8 in [-2, 2), the same for the same parameter each time; integers from 0 to 1, which are valid
+ * indices. */
 static const tensor_data *input_for(compiler *c, const type *t, uint32_t seed)
 {
     int64_t dims[TYPE_MAX_RANK], count = shape_count(t->shape);

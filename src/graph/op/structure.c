@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Type relations of the operators that hold a graph together: constants, calls, branches. Functions are closed and have one
- * type each, so a call takes its result types from the callee. */
+/* Type relations of the operators that hold a graph together: constants, calls, branches. Functions are closed and
+ * have one type each, so a call takes its result types from the callee. */
 #include "graph/op.h"
 
 bool infer_constant(compiler *c, const graph_node *n, type *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Common subexpressions: of pure nodes with equal row, attributes and operands the first stays. Constants are compared by
- * value; the operands of commutative operators in either order. */
+/* Common subexpressions: of pure nodes with equal row, attributes and operands the first stays. Constants are
+ * compared by value; the operands of commutative operators in either order. */
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 
@@ -62,7 +62,8 @@ static bool equal_inputs(const graph_node *a, const graph_node *b)
         return false;
     if (a->n_inputs == 0 || memcmp(a->inputs, b->inputs, a->n_inputs * sizeof *a->inputs) == 0)
         return true;
-    return (a->op->flags & OPF_COMMUTATIVE) && a->n_inputs == 2 && a->inputs[0] == b->inputs[1] && a->inputs[1] == b->inputs[0];
+    return (a->op->flags & OPF_COMMUTATIVE) && a->n_inputs == 2 && a->inputs[0] == b->inputs[1] &&
+           a->inputs[1] == b->inputs[0];
 }
 
 static bool equal_nodes(const graph_node *a, const graph_node *b)

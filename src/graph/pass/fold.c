@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constant folding in one walk. Values come from the compute definitions, through c->evaluate; nothing is computed here but
- * what needs no arithmetic: reshapes, splats, shapes. Splats stay splats. A constant takes the place, the result names and
- * the location of the node that it replaces. */
+/* Constant folding in one walk. Values come from the compute definitions, through c->evaluate; nothing is computed
+ * here but what needs no arithmetic: reshapes, splats, shapes. Splats stay splats. A constant takes the place, the
+ * result names and the location of the node that it replaces. */
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 
@@ -9,7 +9,7 @@
 
 #define MAX_RESULT_BYTES ((int64_t)256 << 20)
 
-/* --- what needs no arithmetic ------------------------------------------------------------------------------------------ */
+/* --- what needs no arithmetic ------------------------------------------------------------------------------------- */
 
 static bool static_dims(const type *t, int64_t *dims)
 {
@@ -66,7 +66,7 @@ static const tensor_data *fold_by_hand(compiler *c, const graph_node *n, const t
     return NULL;
 }
 
-/* --- by the compute definition ------------------------------------------------------------------------------------------- */
+/* --- by the compute definition ------------------------------------------------------------------------------------ */
 
 static graph_value *detached_constant(compiler *c, const tensor_data *t, const char *name)
 {
@@ -92,7 +92,8 @@ static const tensor_data *one_of(compiler *c, const tensor_data *t)
 /* An element-wise node of uniform operands is evaluated on one element. */
 static const tensor_data *fold_uniform(compiler *c, const graph_node *n)
 {
-    if ((n->op->cls != CLASS_ELEMENTWISE && n->op->cls != CLASS_BROADCAST) || n->n_outputs != 1 || (n->op->flags & OPF_SHAPE_ARGS))
+    if ((n->op->cls != CLASS_ELEMENTWISE && n->op->cls != CLASS_BROADCAST) || n->n_outputs != 1 ||
+        (n->op->flags & OPF_SHAPE_ARGS))
         return NULL;
     for (uint32_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i] && !rewrite_is_uniform(graph_constant(n->inputs[i]), NULL))
@@ -160,7 +161,7 @@ static bool fold_node(compiler *c, const graph_node *n, const tensor_data **out)
     return evaluate(c, n, out);
 }
 
-/* --- the walk ------------------------------------------------------------------------------------------------------------- */
+/* --- the walk ----------------------------------------------------------------------------------------------------- */
 
 /* Each result keeps its value and gets a constant node of its own. */
 static void replace(rewriter *r, graph_node *n, const tensor_data *const *values)

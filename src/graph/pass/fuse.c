@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusion: every function that is not primitive becomes calls of primitive functions, each lowered as one kernel, with
- * constants and views between them. A group has at most one anchor (out-fusable or reduction). It grows from its tip to the
- * tip's immediate post-dominator and takes all nodes between, so no path leaves a group and comes back: no cycles.
- * Grouping is here; outline.c builds the functions. */
+/* Fusion: every function that is not primitive becomes calls of primitive functions, each lowered as one kernel,
+ * with constants and views between them. A group has at most one anchor (out-fusable or reduction). It grows from
+ * its tip to the tip's immediate post-dominator and takes all nodes between, so no path leaves a group and comes
+ * back: no cycles. Grouping is here; outline.c builds the functions. */
 #include "graph/pass/fuse.h"
 
 #include "graph/pass.h"
 
 #include <string.h>
 
-#define NONE UINT32_MAX  /* no node: the end of the function */
-#define UNSET (NONE - 1) /* not known yet */
+#define NONE      UINT32_MAX  /* no node: the end of the function */
+#define UNSET     (NONE - 1)  /* not known yet */
 #define IS_RESULT 0x80000000u /* in the mark of a value: a result of the function */
 
 typedef VEC(uint32_t) index_list;
@@ -38,7 +38,7 @@ static graph_node *node_at(const grouper *g, uint32_t i)
     return g->f->nodes.data[i];
 }
 
-/* --- post-dominators ------------------------------------------------------------------------------------------------------ */
+/* --- post-dominators ---------------------------------------------------------------------------------------------- */
 
 static uint32_t common(const grouper *g, uint32_t a, uint32_t b)
 {
@@ -110,9 +110,10 @@ static void find_users(grouper *g)
     }
 }
 
-/* --- what may be fused -------------------------------------------------------------------------------------------------- */
+/* --- what may be fused -------------------------------------------------------------------------------------------- */
 
-/* A view that can be an alias stays a node: its input is the result of some kernel, and it is no result of the function. */
+/* A view that can be an alias stays a node: its input is the result of some kernel, and it is no result of the
+ * function. */
 static bool stays_view(const graph_node *n)
 {
     const graph_value *x = n->inputs[0];
@@ -139,11 +140,12 @@ static bool is_elementwise(const graph_node *n)
     return may_fuse(n) && n->n_outputs == 1 && (n->op->cls == CLASS_ELEMENTWISE || n->op->cls == CLASS_BROADCAST);
 }
 
-/* Moves elements about without operands that say how: transpose, take, depth_to_space. Slices, splits and concatenations
- * stay kernels of their own, which may one day be aliases. */
+/* Moves elements about without operands that say how: transpose, take, depth_to_space. Slices, splits and
+ * concatenations stay kernels of their own, which may one day be aliases. */
 static bool is_mover(const graph_node *n)
 {
-    return may_fuse(n) && n->n_outputs == 1 && n->op->cls == CLASS_INJECTIVE && (n->op->flags & OPF_MOVES) && !(n->op->flags & OPF_SHAPE_ARGS);
+    return may_fuse(n) && n->n_outputs == 1 && n->op->cls == CLASS_INJECTIVE && (n->op->flags & OPF_MOVES) &&
+           !(n->op->flags & OPF_SHAPE_ARGS);
 }
 
 /* Only the first result is used, so that a consumer of it is the one way out. */
@@ -161,7 +163,7 @@ static bool same_shape(const graph_node *a, const graph_node *b)
     return x->kind == TYPE_TENSOR && y->kind == TYPE_TENSOR && shape_equal(x->shape, y->shape);
 }
 
-/* --- limits --------------------------------------------------------------------------------------------------------------- */
+/* --- limits ------------------------------------------------------------------------------------------------------- */
 
 static bool contains(const index_list *l, uint32_t i)
 {
@@ -195,9 +197,10 @@ static bool fits(const grouper *g, const index_list *nodes)
     return true;
 }
 
-/* --- growing -------------------------------------------------------------------------------------------------------------- */
+/* --- growing ------------------------------------------------------------------------------------------------------ */
 
-/* All nodes on paths from `from` to its post-dominator `sink`, these two not included. false: more than a group holds. */
+/* All nodes on paths from `from` to its post-dominator `sink`, these two not included. false: more than a group
+ * holds. */
 static bool between(grouper *g, uint32_t from, uint32_t sink, index_list *out)
 {
     uint32_t search = ++g->searches;
@@ -251,7 +254,8 @@ static bool may_follow(const grouper *g, uint32_t j, const graph_node *tip)
     return g->info[j].group == NONE && is_elementwise(node_at(g, j)) && same_shape(node_at(g, j), tip);
 }
 
-/* A free mover after a group without anchor, when it reads the tip as data and makes no more elements than there are. */
+/* A free mover after a group without anchor, when it reads the tip as data and makes no more elements than there
+ * are. */
 static bool may_move(const grouper *g, uint32_t group, uint32_t j, const graph_node *tip)
 {
     const graph_node *n = node_at(g, j);
@@ -367,7 +371,7 @@ static void find_groups(grouper *g)
     }
 }
 
-/* --- functions --------------------------------------------------------------------------------------------------------------- */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
 /* A result that is a parameter, a constant, or a result already needs storage of its own. Its name goes to the copy. */
 static bool separate_results(graph_func *f)

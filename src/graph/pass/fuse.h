@@ -4,12 +4,12 @@
 #define LATHE_GRAPH_PASS_FUSE_H
 #include "graph/op.h"
 
-#define FUSE_MAX_NODES 40u
+#define FUSE_MAX_NODES  40u
 #define FUSE_MAX_PARAMS 12u
 
 /* Nodes of one function that become one kernel. Only results of the tip leave the group. */
 typedef struct fuse_group {
-    VEC(uint32_t) nodes;  /* positions in the function's list */
+    VEC(uint32_t) nodes;      /* positions in the function's list */
     const graph_node *anchor; /* the out-fusable or reduction node; NULL: none */
     uint32_t tip;
 } fuse_group;

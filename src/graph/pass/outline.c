@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a group of nodes to a primitive function and a call of it. The nodes are copied with their locations; values keep
- * their names inside the function, and what leaves the group stays the same value object outside. */
+/* From a group of nodes to a primitive function and a call of it. The nodes are copied with their locations; values
+ * keep their names inside the function, and what leaves the group stays the same value object outside. */
 #include "graph/pass/fuse.h"
 #include "graph/ptr_map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NAME 80u
+#define MAX_NAME      80u
 #define MAX_SHAPE_ARG 64
 
 bool fuse_takes_constant(const compiler *c, const graph_node *n, uint32_t i)
@@ -17,7 +17,8 @@ bool fuse_takes_constant(const compiler *c, const graph_node *n, uint32_t i)
         return false;
     if (i > 0 && (n->op->flags & OPF_SHAPE_ARGS) && t->count <= MAX_SHAPE_ARG)
         return true;
-    return c->opt_level > 0 && (t->count == 1 || t->kind == TENSOR_SPLAT); /* level 0 leaves constants where the model has them */
+    return c->opt_level > 0 &&
+           (t->count == 1 || t->kind == TENSOR_SPLAT); /* level 0 leaves constants where the model has them */
 }
 
 typedef struct outliner {
@@ -65,12 +66,13 @@ static void copy_node(outliner *o, const graph_node *n)
     graph_node *k = graph_add_node(o->prim, n->op, n->n_inputs, in, n->n_attrs, n->attrs, n->n_outputs, names, n->loc);
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         k->outputs[i]->type = n->outputs[i]->type;
-        k->outputs[i]->declared = n->outputs[i]->declared.kind == TYPE_NONE ? n->outputs[i]->type : n->outputs[i]->declared;
+        k->outputs[i]->declared =
+            n->outputs[i]->declared.kind == TYPE_NONE ? n->outputs[i]->type : n->outputs[i]->declared;
         map(o, n->outputs[i], k->outputs[i]);
     }
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------ */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 /* fused_nn_conv2d_add_nn_relu; long ones are cut and get a hash of the whole. */
 static const char *group_name(compiler *c, const graph_func *f, const fuse_group *g)
@@ -91,7 +93,7 @@ static const char *group_name(compiler *c, const graph_func *f, const fuse_group
     return arena_printf(&c->mem, "%.*s_%016llx", (int)MAX_NAME, w.data, (unsigned long long)h);
 }
 
-/* --- functions --------------------------------------------------------------------------------------------------------- */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
 static int by_position(const void *a, const void *b)
 {
@@ -112,7 +114,8 @@ static graph_node *make_call(outliner *o, graph_func *f, graph_node *tip, src_lo
 {
     compiler *c = o->c;
     attr callee = attr_func(c, "callee", o->prim);
-    graph_node *call = graph_new_node(f, graph_find_op(c, "call"), o->operands.len, o->operands.data, 1, &callee, 0, NULL, loc);
+    graph_node *call =
+        graph_new_node(f, graph_find_op(c, "call"), o->operands.len, o->operands.data, 1, &callee, 0, NULL, loc);
     call->outputs = arena_array(&c->mem, graph_value *, tip->n_outputs);
     for (uint32_t i = 0; i < tip->n_outputs; i++) {
         graph_value *v = tip->outputs[i];

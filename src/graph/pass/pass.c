@@ -22,8 +22,8 @@ static const pass_row passes[] = {
 };
 #define PASS_COUNT (sizeof passes / sizeof *passes)
 
-/* Folding comes first, so that simplify sees weights that a model computes, and again after what simplify and pack-weights
- * leave for it: arithmetic on constants. */
+/* Folding comes first, so that simplify sees weights that a model computes, and again after what simplify and
+ * pack-weights leave for it: arithmetic on constants. */
 static const char default_pipeline[] =
     "infer-types,fold-constants,simplify,fold-constants,cse,dce,pack-weights,fold-constants,dce,fuse";
 

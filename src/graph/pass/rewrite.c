@@ -101,8 +101,8 @@ uint32_t rewrite_uses(const graph_value *v)
     return v->mark & ~MARK_RESULT;
 }
 
-graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr, const attr *attrs,
-                          src_loc loc)
+graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
+                          const attr *attrs, src_loc loc)
 {
     const graph_op *row = graph_find_op(r->c, op);
     assert(row);

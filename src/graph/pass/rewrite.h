@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One forward walk over a function that replaces values and rebuilds the node list: what simplify, fold and cse share. Replaced
- * values are forwarded, and operands are brought up to date when the walk reaches them, so a walk is linear. During it
- * value->mark holds at least the number of uses, and MARK_RESULT for results of the function. */
+/* One forward walk over a function that replaces values and rebuilds the node list: what simplify, fold and cse
+ * share. Replaced values are forwarded, and operands are brought up to date when the walk reaches them, so a walk is
+ * linear. During it value->mark holds at least the number of uses, and MARK_RESULT for results of the function. */
 #ifndef LATHE_GRAPH_PASS_REWRITE_H
 #define LATHE_GRAPH_PASS_REWRITE_H
 #include "graph/op.h"
@@ -17,18 +17,18 @@ typedef struct rewriter {
 } rewriter;
 
 void rewrite_begin(rewriter *r, compiler *c, graph_func *f); /* counts uses, empties `nodes` */
-void rewrite_operands(graph_node *n);                         /* operands through the forwards */
-void rewrite_keep(rewriter *r, graph_node *n);                /* appends a node */
-void rewrite_end(rewriter *r);                                /* installs the list; results through the forwards */
-/* `to` stands for `from` from here on; a result of the function hands its name on, as does any value to one without a
- * name of the model's. false, and nothing is done, when a result would become a parameter or another result: there a copy
- * must stay. */
+void rewrite_operands(graph_node *n);                        /* operands through the forwards */
+void rewrite_keep(rewriter *r, graph_node *n);               /* appends a node */
+void rewrite_end(rewriter *r);                               /* installs the list; results through the forwards */
+/* `to` stands for `from` from here on; a result of the function hands its name on, as does any value to one without
+ * a name of the model's. false, and nothing is done, when a result would become a parameter or another result: there
+ * a copy must stay. */
 bool rewrite_replace(rewriter *r, graph_value *from, graph_value *to);
 void rewrite_take_name(graph_value *to, graph_value *from); /* exchanges names, unless `from` is a result */
 uint32_t rewrite_uses(const graph_value *v);
 /* Appends a new node of one result to the list: NULL (and r->failed) after an error. */
-graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr, const attr *attrs,
-                          src_loc loc);
+graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
+                          const attr *attrs, src_loc loc);
 graph_value *rewrite_constant(rewriter *r, const tensor_data *t, const char *name, src_loc loc);
 /* Makes n a constant node that makes the same value. */
 void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t);

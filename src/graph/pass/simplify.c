@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rewrites that make a graph smaller and keep its numbers bit for bit: identities, chains of casts, reshapes, transposes.
- * The rules about convolutions are in simplify_nn.c. Rounds go on until nothing changes. */
+/* Rewrites that make a graph smaller and keep its numbers bit for bit: identities, chains of casts, reshapes,
+ * transposes. The rules about convolutions are in simplify_nn.c. Rounds go on until nothing changes. */
 #include "graph/pass/simplify.h"
 
 #include "graph/pass.h"
@@ -21,7 +21,7 @@ static bool same_type(const graph_node *n)
     return type_equal(type_of(n->inputs[0]), type_of(n->outputs[0]));
 }
 
-/* --- identities ------------------------------------------------------------------------------------------------------- */
+/* --- identities --------------------------------------------------------------------------------------------------- */
 
 static graph_value *first_operand(rewriter *r, graph_node *n)
 {
@@ -121,7 +121,7 @@ static graph_value *simplify_where(rewriter *r, graph_node *n)
     return n->inputs[cond != 0 ? 1 : 2];
 }
 
-/* --- shapes ------------------------------------------------------------------------------------------------------------ */
+/* --- shapes ------------------------------------------------------------------------------------------------------- */
 
 static graph_value *emit_reshape(rewriter *r, graph_value *x, const type *to, src_loc loc)
 {
@@ -193,7 +193,7 @@ static graph_value *simplify_transpose(rewriter *r, graph_node *n)
     return rewrite_emit(r, "transpose", 1, x->def->inputs, 1, &perm, n->loc);
 }
 
-/* --- arithmetic with constants ----------------------------------------------------------------------------------------- */
+/* --- arithmetic with constants ------------------------------------------------------------------------------------ */
 
 static bool is_uniform_value(const graph_value *v, double want)
 {
@@ -211,7 +211,8 @@ static bool is_zero_of_add(const graph_value *v)
 static graph_value *regroup(rewriter *r, graph_node *n, uint32_t at)
 {
     graph_value *x = n->inputs[1 - at], *b = n->inputs[at];
-    if (!dtype_is_int(n->outputs[0]->type.dt) || !graph_constant(b) || graph_constant(x) || !rewrite_is_op(x, n->op->name))
+    if (!dtype_is_int(n->outputs[0]->type.dt) || !graph_constant(b) || graph_constant(x) ||
+        !rewrite_is_op(x, n->op->name))
         return NULL;
     if (rewrite_uses(x) != 1)
         return NULL;
@@ -266,7 +267,8 @@ static graph_value *simplify_divide(rewriter *r, graph_node *n)
         return NULL;
     if (v == 1.0)
         return n->inputs[0];
-    if ((t->dt != DT_F32 && t->dt != DT_F64) || v == 0 || !isfinite(v) || fabs(frexp(v, &exponent)) != 0.5 || abs(exponent) > 120)
+    if ((t->dt != DT_F32 && t->dt != DT_F64) || v == 0 || !isfinite(v) || fabs(frexp(v, &exponent)) != 0.5 ||
+        abs(exponent) > 120)
         return NULL;
     uint8_t element[8] = {0};
     dtype_store_f64(t->dt, element, 1.0 / v);
@@ -281,7 +283,7 @@ static graph_value *simplify_power(rewriter *r, graph_node *n)
     return is_uniform_value(n->inputs[1], 1.0) ? n->inputs[0] : NULL;
 }
 
-/* --- the walk ----------------------------------------------------------------------------------------------------------- */
+/* --- the walk ----------------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *op;

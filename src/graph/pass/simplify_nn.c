@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simplifications around convolutions: batch norm into the weights before it (or into a multiply and an add), padding into
- * the window after it. Scale and shift are computed in double precision; the product with the weights is left to the
- * constant folder. */
+/* Simplifications around convolutions: batch norm into the weights before it (or into a multiply and an add),
+ * padding into the window after it. Scale and shift are computed in double precision; the product with the weights
+ * is left to the constant folder. */
 #include "graph/pass/simplify.h"
 
 #include <math.h>
 #include <string.h>
 
 #define MAX_WEIGHT_BYTES ((size_t)256 << 20)
-#define MAX_SPATIAL 8
+#define MAX_SPATIAL      8
 
 /* A node like n with other operands and one other attribute. */
 static graph_value *emit_like(rewriter *r, const graph_node *n, graph_value *const *in, const attr *other, src_loc loc)
@@ -23,7 +23,7 @@ static graph_value *emit_like(rewriter *r, const graph_node *n, graph_value *con
     return rewrite_emit(r, n->op->name, n->n_inputs, in, len, attrs, loc);
 }
 
-/* --- batch norm --------------------------------------------------------------------------------------------------------- */
+/* --- batch norm --------------------------------------------------------------------------------------------------- */
 
 /* y = scale[c] * x + shift[c] */
 typedef struct affine {
@@ -63,7 +63,8 @@ static bool read_affine(rewriter *r, const graph_node *n, affine *out)
 }
 
 /* v as a constant with the channels on `axis` of `rank` axes, the others of extent 1. */
-static graph_value *channel_constant(rewriter *r, const affine *a, const double *v, uint32_t rank, uint32_t axis, const char *name, src_loc loc)
+static graph_value *channel_constant(rewriter *r, const affine *a, const double *v, uint32_t rank, uint32_t axis,
+                                     const char *name, src_loc loc)
 {
     int64_t dims[TYPE_MAX_RANK];
     size_t one = dtype_bytes(a->dt), count = a->uniform ? 1 : (size_t)a->channels;
@@ -72,7 +73,8 @@ static graph_value *channel_constant(rewriter *r, const affine *a, const double 
         dims[i] = i == axis ? a->channels : 1;
     for (size_t i = 0; i < count; i++)
         dtype_store_f64(a->dt, bytes + i * one, v[i]);
-    const tensor_data *t = a->uniform ? tensor_splat(r->c, a->dt, rank, dims, bytes) : tensor_dense(r->c, a->dt, rank, dims, bytes);
+    const tensor_data *t =
+        a->uniform ? tensor_splat(r->c, a->dt, rank, dims, bytes) : tensor_dense(r->c, a->dt, rank, dims, bytes);
     return rewrite_constant(r, t, name, loc);
 }
 
@@ -92,7 +94,8 @@ static bool absorb_bias(rewriter *r, affine *a, const graph_value *b, int32_t ra
     if (t->count != 1 && !per_channel)
         return false;
     if (a->uniform && !uniform) { /* spread out */
-        double *s = arena_array(&r->c->mem, double, (size_t)a->channels), *h = arena_array(&r->c->mem, double, (size_t)a->channels);
+        double *s = arena_array(&r->c->mem, double, (size_t)a->channels),
+               *h = arena_array(&r->c->mem, double, (size_t)a->channels);
         for (int64_t i = 0; i < a->channels; i++) {
             s[i] = a->scale[0];
             h[i] = a->shift[0];
@@ -113,7 +116,8 @@ static int32_t weight_axis(const graph_node *n)
         return -1;
     if (strcmp(op, "nn.conv1d") == 0 || strcmp(op, "nn.conv2d") == 0 || strcmp(op, "nn.conv3d") == 0)
         return strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") == 0 ? 0 : -1;
-    if (strcmp(op, "nn.conv1d_transpose") == 0 || strcmp(op, "nn.conv2d_transpose") == 0 || strcmp(op, "nn.conv3d_transpose") == 0)
+    if (strcmp(op, "nn.conv1d_transpose") == 0 || strcmp(op, "nn.conv2d_transpose") == 0 ||
+        strcmp(op, "nn.conv3d_transpose") == 0)
         return graph_attr_int(n, "groups") == 1 ? 1 : -1;
     if (strcmp(op, "nn.matmul") == 0 && w->rank == 2 && n->outputs[0]->type.shape.rank == 2)
         return strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ? -1 : graph_attr_int(n, "transpose_b") ? 0 : 1;
@@ -150,7 +154,8 @@ static graph_value *into_weights(rewriter *r, const graph_node *n, const affine 
     if (!in[1])
         return NULL;
     rewrite_take_name(in[1], anchor->inputs[1]);
-    graph_value *sum[2] = {emit_like(r, anchor, in, NULL, anchor->loc), channel_constant(r, a, a->shift, rank - 1, 0, "bn_shift", n->loc)};
+    graph_value *sum[2] = {emit_like(r, anchor, in, NULL, anchor->loc),
+                           channel_constant(r, a, a->shift, rank - 1, 0, "bn_shift", n->loc)};
     if (!sum[0])
         return NULL;
     rewrite_take_name(sum[0], anchor->outputs[0]);
@@ -175,7 +180,7 @@ graph_value *simplify_batch_norm(rewriter *r, graph_node *n)
     return sum[0] ? rewrite_emit(r, "add", 2, sum, 0, NULL, n->loc) : NULL;
 }
 
-/* --- padding -------------------------------------------------------------------------------------------------------------- */
+/* --- padding ------------------------------------------------------------------------------------------------------ */
 
 typedef struct padding {
     uint32_t spatial;
@@ -202,14 +207,16 @@ static bool read_padding(const graph_value *x, padding *out)
 {
     int64_t pads[2 * TYPE_MAX_RANK], axes[TYPE_MAX_RANK];
     uint32_t len = 0, n_axes = 0, rank = (uint32_t)x->type.shape.rank;
-    if (!rewrite_is_op(x, "nn.pad") || strcmp(graph_attr_string(x->def, "mode"), "constant") != 0 || rank < 3 || rank > 2 + MAX_SPATIAL)
+    if (!rewrite_is_op(x, "nn.pad") || strcmp(graph_attr_string(x->def, "mode"), "constant") != 0 || rank < 3 ||
+        rank > 2 + MAX_SPATIAL)
         return false;
     const graph_node *pad = x->def;
     const graph_value *value = pad->n_inputs > 2 ? pad->inputs[2] : NULL;
     *out = (padding){.spatial = rank - 2};
     if (value && !rewrite_is_uniform(graph_constant(value), &out->value))
         return false;
-    if (!graph_constant_ints(pad->inputs[1], 2 * TYPE_MAX_RANK, pads, &len) || !read_axes(pad, rank, axes, &n_axes) || len != 2 * n_axes)
+    if (!graph_constant_ints(pad->inputs[1], 2 * TYPE_MAX_RANK, pads, &len) || !read_axes(pad, rank, axes, &n_axes) ||
+        len != 2 * n_axes)
         return false;
     for (uint32_t i = 0; i < n_axes; i++) {
         int64_t b = pads[i], e = pads[n_axes + i];
@@ -272,7 +279,8 @@ static bool fits_pool(const graph_node *n, const padding *p)
     return true;
 }
 
-/* The zeros count as data: the divisor must include them. Pads of the pool's own that do not count cannot be told apart. */
+/* The zeros count as data: the divisor must include them. Pads of the pool's own that do not count cannot be told
+ * apart. */
 graph_value *simplify_avg_pool_pad(rewriter *r, graph_node *n)
 {
     padding p;
@@ -295,7 +303,8 @@ graph_value *simplify_max_pool_pad(rewriter *r, graph_node *n)
         return NULL;
     const graph_node *pad = n->inputs[0]->def;
     dtype dt = n->outputs[0]->type.dt;
-    bool least = dtype_is_float(dt) ? isinf(p.value) && p.value < 0 : pad->n_inputs > 2 && p.value == (double)dtype_min_int(dt);
+    bool least =
+        dtype_is_float(dt) ? isinf(p.value) && p.value < 0 : pad->n_inputs > 2 && p.value == (double)dtype_min_int(dt);
     if (!least)
         return NULL;
     attr pads = merged_pads(r, n, &p);
