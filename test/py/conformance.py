@@ -169,7 +169,7 @@ def run_batch(batch, folder, options):
     os.makedirs(folder)
     for case in batch:
         out = os.path.join(folder, module_name(case))
-        message = package.compile_model(options.lathe, case.model, out, module_name(case), ["--target", "generic"])
+        message = package.compile_model(options.lathe, case.model, out, module_name(case), options.compile_args.split())
         if message is None:
             todo.append((case, out))
         else:
@@ -283,6 +283,7 @@ def parse_arguments():
     parser.add_argument("--filter", default="*", help="only the cases whose name or kind/name matches this pattern")
     parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count())
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"))
+    parser.add_argument("--compile-args", default="--target generic", metavar="ARGS", help="options of `lathe compile`")
     parser.add_argument("--timeout", type=int, default=300, help="seconds for one child process")
     parser.add_argument("--keep", metavar="DIR", help="leave the packages in DIR")
     parser.add_argument("--update", action="store_true")

@@ -116,6 +116,13 @@ bool infer_concatenate(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+/* Extent of part i of `whole` cut into parts of `chunk`: the last ones get what is left, which may be nothing. */
+static dim even_part(compiler *c, dim whole, dim chunk, uint32_t i)
+{
+    dim from = dim_min(c, whole, dim_mul(c, chunk, dim_const(c, i)));
+    return dim_min(c, chunk, dim_sub(c, whole, from));
+}
+
 bool infer_split(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
@@ -137,10 +144,8 @@ bool infer_split(compiler *c, const graph_node *n, type *out)
             d[axis] = dec->shape.dims[axis];
         else if (present(n, 1))
             return infer_error(c, n, "the sizes are not constant and result %u is not declared", i);
-        else if (i + 1 < n->n_outputs)
-            d[axis] = chunk;
         else
-            d[axis] = dim_sub(c, whole, dim_mul(c, chunk, dim_const(c, (int64_t)n->n_outputs - 1)));
+            d[axis] = even_part(c, whole, chunk, i);
         int64_t v = 0;
         if (dim_is_const(d[axis], &v) && (v < 0 || !i64_add(sum, v, &sum)))
             return infer_error(c, n, "part %u has extent %lld", i, (long long)v);
@@ -258,6 +263,25 @@ bool infer_scatter(compiler *c, const graph_node *n, type *out)
 {
     if (infer_in(n, 2)->dt != infer_in(n, 0)->dt)
         return infer_error(c, n, "updates are %s, the data %s", dtype_name(infer_in(n, 2)->dt), dtype_name(infer_in(n, 0)->dt));
+    return infer_same(c, n, out);
+}
+
+bool infer_tensor_scatter(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *u = infer_in(n, 1), *at = infer_in(n, 2);
+    int32_t axis = 0;
+    if (!infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
+        return false;
+    if (axis == 0 || u->dt != x->dt || u->shape.rank != x->shape.rank)
+        return infer_error(c, n, "an update of %s and rank %d for a cache of %s and rank %d on axis %d", dtype_name(u->dt),
+                           u->shape.rank, dtype_name(x->dt), x->shape.rank, axis);
+    for (int32_t i = 0; i < x->shape.rank; i++) {
+        int64_t a = 0, b = 0;
+        if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(u->shape.dims[i], &b) && (i == axis ? b > a : a != b))
+            return infer_error(c, n, "the update has extent %lld on axis %d, the cache %lld", (long long)b, i, (long long)a);
+    }
+    if (at && (!integer_indices(c, n, 2) || at->shape.rank != 1))
+        return at->shape.rank == 1 ? false : infer_error(c, n, "write indices of rank %d, not 1", at->shape.rank);
     return infer_same(c, n, out);
 }
 

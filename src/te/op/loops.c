@@ -295,28 +295,46 @@ bool compute_max_unpool(te_graph *g, const graph_node *n, te_tensor *const *in, 
     return extern_like(g, n, in, 2, build_max_unpool, &(loops_ctx){0}, out);
 }
 
-/* data [N, C*kernel, columns] added into the image (ONNX Col2Im) */
+enum { COL2IM_MISFIT = 1 }; /* status of a kernel whose block_shape does not fit its data */
+
+/* Element i of col2im's block_shape: a literal when it is constant. */
+static tir_expr_ref block_extent(compiler *c, const graph_node *n, const tir_buffer *block, uint32_t i)
+{
+    const tensor_data *t = graph_constant(n->inputs[2]);
+    tir_expr_ref at[1] = {tir_i64(c, i)};
+    return t ? tir_i64(c, tensor_get_i64(t, i)) : tir_cast(c, DT_I64, tir_load(c, block, 1, at));
+}
+
+/* Columns that a window of `block` taps makes of an axis. */
+static tir_expr_ref columns(compiler *c, const nn_window *w, uint32_t i, tir_expr_ref image, tir_expr_ref block)
+{
+    tir_expr_ref taps = tir_mul(c, tir_sub(c, block, tir_i64(c, 1)), tir_i64(c, w->dilation[i]));
+    tir_expr_ref reach = tir_add(c, image, tir_i64(c, w->pad_begin[i] + w->pad_end[i] - 1));
+    return tir_add(c, tir_floordiv(c, tir_sub(c, reach, taps), tir_i64(c, w->stride[i])), tir_i64(c, 1));
+}
+
+/* data [N, C*kernel, columns] added into the image (ONNX Col2Im). A block_shape that is known at run time only must fit
+ * the data's extents. */
 static tir_stmt *build_col2im(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
 {
     const loops_ctx *v = ctx;
     compiler *c = g->c;
     const tir_buffer *y = out[0];
-    uint32_t sp = y->rank - 2, nb = 0;
-    int64_t block[TYPE_MAX_RANK];
+    uint32_t sp = y->rank - 2;
     nn_window w;
-    (void)graph_constant_ints(v->n->inputs[2], TYPE_MAX_RANK, block, &nb);
     (void)nn_window_read(c, v->n, sp, &w);
     const tir_var *vars[2 + 2 * TYPE_MAX_RANK];
     tir_expr_ref idx[2 + 2 * TYPE_MAX_RANK], extent[2 + 2 * TYPE_MAX_RANK], at[TYPE_MAX_RANK], inside = NULL;
     loop_vars(c, "i", 2 + 2 * sp, vars, idx);
-    tir_expr_ref row = idx[1], col = tir_i64(c, 0);
+    tir_expr_ref row = idx[1], col = tir_i64(c, 0), rows = y->shape[1], cols = tir_i64(c, 1);
     memcpy(extent, y->shape, 2 * sizeof *extent);
     memcpy(at, idx, 2 * sizeof *at);
     for (uint32_t i = 0; i < sp; i++) {
         tir_expr_ref k = idx[2 + i], o = idx[2 + sp + i];
-        int64_t reach = w.pad_begin[i] + w.pad_end[i] - w.dilation[i] * (block[i] - 1) - 1;
-        extent[2 + i] = tir_i64(c, block[i]);
-        extent[2 + sp + i] = tir_add(c, tir_floordiv(c, tir_add(c, y->shape[2 + i], tir_i64(c, reach)), tir_i64(c, w.stride[i])), tir_i64(c, 1));
+        extent[2 + i] = block_extent(c, v->n, in[2], i);
+        extent[2 + sp + i] = columns(c, &w, i, y->shape[2 + i], extent[2 + i]);
+        rows = tir_mul(c, rows, extent[2 + i]);
+        cols = tir_mul(c, cols, extent[2 + sp + i]);
         row = tir_add(c, tir_mul(c, row, extent[2 + i]), k);
         col = tir_add(c, tir_mul(c, col, extent[2 + sp + i]), o);
         at[2 + i] = tir_add(c, tir_mul(c, o, tir_i64(c, w.stride[i])), tir_mul(c, k, tir_i64(c, w.dilation[i])));
@@ -326,16 +344,18 @@ static tir_stmt *build_col2im(te_graph *g, void *ctx, const tir_buffer *const *i
     tir_expr_ref from[3] = {idx[0], row, col};
     tir_expr_ref sum = tir_add(c, tir_load(c, y, y->rank, at), tir_load(c, in[0], 3, from));
     tir_stmt *body = nest(c, 2 + 2 * sp, vars, extent, tir_if(c, inside, tir_store(c, y, y->rank, at, sum), NULL));
-    tir_stmt *both[2] = {fill(g, y, tir_const(c, y->dt, 0), NULL), body};
-    return tir_seq(c, 2, both);
+    tir_expr_ref fits = tir_and(c, tir_binary(c, TIR_EQ, rows, in[0]->shape[1]), tir_binary(c, TIR_EQ, cols, in[0]->shape[2]));
+    tir_stmt *parts[3] = {tir_assert(c, fits, COL2IM_MISFIT, "block_shape does not fit the columns"),
+                          fill(g, y, tir_const(c, y->dt, 0), NULL), body};
+    return tir_seq(c, 3, parts);
 }
 
 bool compute_col2im(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    int64_t block[TYPE_MAX_RANK];
-    uint32_t nb = 0, rank = (uint32_t)te_out_type(n, 0)->shape.rank;
+    int64_t blocks = 0;
+    uint32_t rank = (uint32_t)te_out_type(n, 0)->shape.rank;
     nn_window w;
-    if (!graph_constant_ints(n->inputs[2], TYPE_MAX_RANK, block, &nb) || rank < 3 || nb != rank - 2)
-        return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "block_shape must be a constant with one entry per spatial axis");
-    return nn_window_read(g->c, n, nb, &w) && extern_like(g, n, in, 1, build_col2im, &(loops_ctx){0}, out);
+    if (in[0]->rank != 3 || in[2]->rank != 1 || !tir_is_int(in[2]->shape[0], &blocks) || blocks < 1 || rank != blocks + 2)
+        return infer_error(g->c, n, "block_shape must have one entry for each of the %u spatial axes", rank - 2);
+    return nn_window_read(g->c, n, (uint32_t)blocks, &w) && extern_like(g, n, in, 3, build_col2im, &(loops_ctx){0}, out);
 }

@@ -41,7 +41,8 @@ static bool reduce_setup(te_graph *g, const graph_node *n, te_tensor *x, reduce_
 {
     const int64_t *axes = NULL;
     uint32_t len = graph_attr_ints(n, "axes", &axes);
-    *v = (reduce_ctx){.x = x, .keepdims = graph_attr_int(n, "keepdims") != 0, .acc = te_acc_dtype(x->dt), .out = x->dt};
+    dtype acc = x->dt == DT_BOOL ? DT_U8 : te_acc_dtype(x->dt); /* of bool: max is "any", min is "all" */
+    *v = (reduce_ctx){.x = x, .keepdims = graph_attr_int(n, "keepdims") != 0, .acc = acc, .out = x->dt};
     for (uint32_t i = 0; i < len; i++) {
         int32_t a = 0;
         if (!infer_axis(g->c, n, axes[i], (int32_t)x->rank, &a))
@@ -71,7 +72,8 @@ static bool simple_reduce(te_graph *g, const graph_node *n, te_tensor *const *in
     if (!reduce_setup(g, n, in[0], &v))
         return false;
     if (v.n_reduce == 0) { /* rank 0: nothing to reduce */
-        out[0] = te_compute(g, n->op->name, v.out, in[0]->rank, in[0]->shape, reduce_body, &v);
+        te_tensor *same = te_compute(g, n->op->name, v.acc, in[0]->rank, in[0]->shape, reduce_body, &v);
+        out[0] = te_cast_to(g, "reduced", same, v.out);
         return true;
     }
     out[0] = te_cast_to(g, "reduced", reduce_stage(g, n, &v, kind, n->op->name), v.out);

@@ -360,6 +360,34 @@ bool compute_gather_nd(te_graph *g, const graph_node *n, te_tensor *const *in, t
     return injective(g, n, in, 0, gather_nd_body, &(move_ctx){0}, out);
 }
 
+/* The update covers [first, first + its extent) of the axis; `circular` goes on from the start at the end. */
+static tir_expr_ref tensor_scatter_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const move_ctx *v = ctx;
+    compiler *c = g->c;
+    const te_tensor *cache = v->in[0], *update = v->in[1];
+    tir_expr_ref at[TYPE_MAX_RANK], first = te_i64(g, 0);
+    if (has_input(v, 2))
+        first = tir_cast(c, DT_I64, te_read(g, v->in[2], idx));
+    memcpy(at, idx, v->rank * sizeof *at);
+    at[v->axis] = tir_sub(c, idx[v->axis], first);
+    if (strcmp(graph_attr_string(v->n, "mode"), "circular") == 0)
+        at[v->axis] = tir_floormod(c, at[v->axis], cache->shape[v->axis]);
+    tir_expr_ref written = te_in_bounds(g, at[v->axis], update->shape[v->axis]);
+    return tir_select(c, written, te_read(g, update, at), te_read(g, cache, idx));
+}
+
+bool compute_tensor_scatter(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    const char *mode = graph_attr_string(n, "mode");
+    move_ctx v = {0};
+    if (strcmp(mode, "linear") != 0 && strcmp(mode, "circular") != 0)
+        return infer_error(g->c, n, "unknown mode '%s'", mode);
+    if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
+        return false;
+    return injective(g, n, in, 0, tensor_scatter_body, &v, out);
+}
+
 static tir_expr_ref one_hot_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const move_ctx *v = ctx;
