@@ -283,43 +283,51 @@ bool graph_is_primitive(const graph_func *f)
     return a && a->kind == ATTR_INT && a->u.i != 0;
 }
 
-/* Calls are not recursive, and each function is looked at once: mark 1 pure, 2 not. */
-static bool func_is_pure(const graph_func *f, ptr_map *seen)
+static graph_effect func_effect(const graph_func *f, ptr_map *seen);
+
+static graph_effect worse(graph_effect a, graph_effect b)
 {
-    uint32_t state = 0;
-    if (ptr_map_get(seen, f, &state))
-        return state == 1;
-    ptr_map_set(seen, f, 1);
-    bool pure = true;
-    for (uint32_t i = 0; i < f->nodes.len && pure; i++) {
-        const graph_node *n = f->nodes.data[i];
-        pure = n->op->effect == EFFECT_PURE;
-        for (uint32_t k = 0; k < n->n_attrs && pure; k++)
-            if (n->attrs[k].kind == ATTR_FUNC)
-                pure = func_is_pure(n->attrs[k].u.func, seen);
-    }
-    ptr_map_set(seen, f, pure ? 1 : 2);
-    return pure;
+    return a > b ? a : b;
 }
 
-bool graph_func_is_pure(const graph_func *f)
+static graph_effect node_effect(const graph_node *n, ptr_map *seen)
+{
+    graph_effect effect = n->op->effect;
+    for (uint32_t k = 0; k < n->n_attrs; k++)
+        if (n->attrs[k].kind == ATTR_FUNC)
+            effect = worse(effect, func_effect(n->attrs[k].u.func, seen));
+    return effect;
+}
+
+/* Calls are not recursive, and each function is looked at once. */
+static graph_effect func_effect(const graph_func *f, ptr_map *seen)
+{
+    uint32_t known = 0;
+    graph_effect effect = EFFECT_PURE;
+    if (ptr_map_get(seen, f, &known))
+        return (graph_effect)known;
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        effect = worse(effect, node_effect(f->nodes.data[i], seen));
+    ptr_map_set(seen, f, effect);
+    return effect;
+}
+
+graph_effect graph_effect_of(const graph_node *n)
 {
     arena scratch;
     ptr_map seen;
+    if (!(n->op->flags & OPF_CALL))
+        return n->op->effect;
     arena_init(&scratch);
     ptr_map_init(&seen, &scratch);
-    bool pure = func_is_pure(f, &seen);
+    graph_effect effect = node_effect(n, &seen);
     arena_free(&scratch);
-    return pure;
+    return effect;
 }
 
 bool graph_is_pure(const graph_node *n)
 {
-    bool pure = n->op->effect == EFFECT_PURE;
-    for (uint32_t k = 0; k < n->n_attrs && pure; k++)
-        if (n->attrs[k].kind == ATTR_FUNC)
-            pure = graph_func_is_pure(n->attrs[k].u.func);
-    return pure;
+    return graph_effect_of(n) == EFFECT_PURE;
 }
 
 /* --- changing ----------------------------------------------------------------------------------------------------- */
@@ -377,7 +385,7 @@ void graph_remove_dead(graph_func *f)
         f->results.data[i]->mark = 1;
     for (uint32_t i = f->nodes.len; i-- > 0;) {
         graph_node *n = f->nodes.data[i];
-        n->mark = any_output_marked(n) || !graph_is_pure(n);
+        n->mark = any_output_marked(n) || graph_effect_of(n) == EFFECT_STATEFUL;
         for (uint32_t k = 0; k < n->n_inputs && n->mark; k++)
             if (n->inputs[k])
                 n->inputs[k]->mark = 1;

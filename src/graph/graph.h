@@ -87,16 +87,14 @@ const tensor_data *graph_constant(const graph_value *v); /* NULL when v is NULL 
 bool graph_constant_ints(const graph_value *v, uint32_t max, int64_t *out, uint32_t *out_n);
 const attr *graph_func_attr(const graph_func *f, const char *name);
 bool graph_is_primitive(const graph_func *f);
-/* No node of the function, nor of those it calls, is random or stateful. */
-bool graph_func_is_pure(const graph_func *f);
-/* Pure by its row, and for a node that calls functions by these. */
+/* By its row, and for a node that calls functions by these. */
 bool graph_is_pure(const graph_node *n);
 
 /* --- changing ----------------------------------------------------------------------------------------------------- */
 void graph_set_attr(graph_func *f, graph_node *n, attr a); /* by the row's order; one equal to its default is dropped */
 void graph_replace_uses(graph_func *f, graph_value *from, graph_value *to); /* node inputs and results */
 uint32_t graph_count_uses(const graph_func *f, const graph_value *v);
-void graph_remove_dead(graph_func *f); /* pure nodes whose outputs nobody uses */
+void graph_remove_dead(graph_func *f); /* nodes without effect on state whose outputs nobody uses */
 void graph_insert_before(graph_func *f, graph_node *at, graph_node *n);
 bool graph_sort(graph_func *f); /* stable topological order; false: a cycle */
 

@@ -49,6 +49,9 @@ typedef struct graph_op {
     const attr *defaults; /* one per attr_def; kind ATTR_* with the default's value; name NULL when required */
 } graph_op;
 
+/* The row's effect, or for a node that calls functions the worst of what they do. */
+graph_effect graph_effect_of(const graph_node *n);
+
 /* Registers a copy of the row (the name must be new: DIAG_USAGE otherwise) and returns it; NULL after an error. */
 const graph_op *graph_register_op(compiler *c, const graph_op *row);
 void graph_register_builtin_ops(compiler *c); /* rows of graph_ops.def */

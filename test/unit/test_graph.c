@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unit tests of the graph IR: registry, building, reading, changing, order. What text can say is in
  * test/golden/graph. */
+#include "base/file.h"
 #include "driver/pipeline.h"
 #include "graph/op.h"
 #include "graph/pass.h"
@@ -9,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -78,6 +80,13 @@ static void test_builtin_rows(void **state)
 static bool infer_anything(compiler *c, const graph_node *n, type *out)
 {
     return infer_same(c, n, out);
+}
+
+static bool infer_scalar(compiler *c, const graph_node *n, type *out)
+{
+    (void)n;
+    out[0] = type_static(c, DT_F32, 0, NULL);
+    return true;
 }
 
 static void test_register(void **state)
@@ -382,8 +391,8 @@ static void test_effects(void **state)
     uint32_t calls = 0;
     for (uint32_t i = 0; i < f->nodes.len; i++)
         calls += f->nodes.data[i]->op == graph_find_op(c, "call");
-    assert_int_equal(
-        calls, 3 + 2 + 1); /* rolls neither folded, merged nor removed, and each a kernel; regions twice; one sum */
+    assert_int_equal(calls,
+                     2 + 2 + 1); /* rolls are neither folded nor merged, each is a kernel; regions twice; one sum */
 }
 
 /* --- locations ---------------------------------------------------------------------------------------------------- */
@@ -429,6 +438,37 @@ static void test_times(void **state)
     assert_non_null(strstr(w.data, "\ndce "));
 }
 
+static void test_stateful(void **state)
+{
+    compiler *c = *state;
+    graph_op row = {.name = "count", .max_in = 0, .min_out = 1, .max_out = 1, .cls = CLASS_OPAQUE};
+    row.effect = EFFECT_STATEFUL;
+    row.infer = infer_scalar;
+    assert_non_null(graph_register_op(c, &row));
+    graph_module *m = parse(c, "func @main(%x: f32[2]) {\n  %a = count()\n  %b = count()\n"
+                               "  %d = call() {callee = @r}\n  return %x\n}\n"
+                               "func @r() {\n  %a = count()\n  return %a\n}\n");
+    assert_true(graph_run_passes(c, m, NULL, &(pass_options){.verify = true}));
+    assert_string_equal(m->funcs.data[0]->nodes.data[0]->outputs[0]->name, "a");
+    assert_string_equal(m->funcs.data[0]->nodes.data[1]->outputs[0]->name, "b");
+    assert_string_equal(m->funcs.data[0]->nodes.data[2]->outputs[0]->name, "d");
+}
+
+static void test_dump(void **state)
+{
+    compiler *c = *state;
+    char dir[] = "/tmp/lathe-dump-XXXXXX";
+    span s;
+    assert_non_null(mkdtemp(dir));
+    graph_module *m = parse(c, "func @main(%x: f32[2]) {\n  %y = copy(%x)\n  %z = exp(%y)\n  return %z\n}\n");
+    assert_true(graph_run_passes(c, m, "infer-types,dce,simplify", &(pass_options){.dump_dir = dir}));
+    assert_false(file_exists(path_join(&c->mem, dir, "02-dce.txt"))); /* changed nothing */
+    assert_true(file_map(&c->diags, &c->mem, path_join(&c->mem, dir, "03-simplify.txt"), &s));
+    assert_string_equal(arena_strndup(&c->mem, (const char *)s.data, s.len), print(c, m));
+    assert_true(file_exists(path_join(&c->mem, dir, "01-infer-types.txt")));
+    assert_true(file_remove_tree(&c->diags, dir));
+}
+
 /* --- pointer map -------------------------------------------------------------------------------------------------- */
 
 static void test_ptr_map(void **state)
@@ -461,7 +501,8 @@ int main(void)
         T(test_attributes),    T(test_emit),         T(test_constants),        T(test_uses),
         T(test_sort),          T(test_long_chain),   T(test_verify_structure), T(test_verify_attributes),
         T(test_verify_callee), T(test_verify_depth), T(test_effects),          T(test_locations),
-        T(test_levels),        T(test_times),        T(test_ptr_map),
+        T(test_levels),        T(test_times),        T(test_stateful),         T(test_dump),
+        T(test_ptr_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
