@@ -73,14 +73,16 @@ static bool parse_long(cli *x, int argc, char **argv, int *i)
     const char *name = argv[*i] + 2, *equals = strchr(name, '=');
     size_t n = equals ? (size_t)(equals - name) : strlen(name);
     for (uint32_t o = 0; o < OPT_COUNT; o++) {
-        if (strlen(options[o].name) != n || strncmp(options[o].name, name, n) != 0 || !(options[o].verbs >> x->verb & 1u))
+        if (strlen(options[o].name) != n || strncmp(options[o].name, name, n) != 0 ||
+            !(options[o].verbs >> x->verb & 1u))
             continue;
         if (!options[o].value)
             return equals ? cli_usage_error(x, NULL, "--%s takes no value", options[o].name) : take(x, o, "");
         if (equals)
             return take(x, o, equals + 1);
         if (*i + 1 >= argc)
-            return cli_usage_error(x, NULL, "--%s needs a value: --%s %s", options[o].name, options[o].name, options[o].value);
+            return cli_usage_error(x, NULL, "--%s needs a value: --%s %s", options[o].name, options[o].name,
+                                   options[o].value);
         return take(x, o, argv[++*i]);
     }
     return unknown(x, argv[*i]);
@@ -123,8 +125,14 @@ bool cli_parse(cli *x, int argc, char **argv)
     return true;
 }
 
-bool cli_has(const cli *x, cli_option o) { return x->values[o].len > 0; }
-const char *cli_get(const cli *x, cli_option o, const char *otherwise) { return cli_has(x, o) ? vec_last(&x->values[o]) : otherwise; }
+bool cli_has(const cli *x, cli_option o)
+{
+    return x->values[o].len > 0;
+}
+const char *cli_get(const cli *x, cli_option o, const char *otherwise)
+{
+    return cli_has(x, o) ? vec_last(&x->values[o]) : otherwise;
+}
 
 bool cli_number(const cli *x, cli_option o, long least, long most, long otherwise, long *out)
 {
@@ -148,7 +156,8 @@ bool cli_real(const cli *x, cli_option o, double otherwise, double *out)
     if (!s)
         return true;
     *out = strtod(s, &end);
-    return (end != s && *end == '\0' && *out >= 0) || cli_usage_error(x, NULL, "--%s: '%.100s' is no number", options[o].name, s);
+    return (end != s && *end == '\0' && *out >= 0) ||
+           cli_usage_error(x, NULL, "--%s: '%.100s' is no number", options[o].name, s);
 }
 
 const char *cli_model(const cli *x)
@@ -164,7 +173,8 @@ const char *cli_model(const cli *x)
     return NULL;
 }
 
-/* --- options of a compile ------------------------------------------------------------------------------------------------ */
+/* --- options of a compile
+ * ------------------------------------------------------------------------------------------------ */
 
 static bool read_dim(const char **s, int64_t *out)
 {
@@ -211,12 +221,14 @@ static bool one_of(const cli *x, cli_option o, const char *value, const char *co
     for (uint32_t i = 0; known[i]; i++)
         if (strcmp(known[i], value) == 0)
             return true;
-    return cli_usage_error(x, arena_printf(&x->c->mem, "it takes %s", options[o].value), "--%s: '%.100s' is unknown", options[o].name, value);
+    return cli_usage_error(x, arena_printf(&x->c->mem, "it takes %s", options[o].value), "--%s: '%.100s' is unknown",
+                           options[o].name, value);
 }
 
 bool cli_compile_options(const cli *x, bool native, compile_options *out)
 {
-    static const char *const emits[] = {"c", "graph", "tir", NULL}, *const ports[] = {"posix", "freertos", "baremetal", NULL};
+    static const char *const emits[] = {"c", "graph", "tir", NULL}, *const ports[] = {"posix", "freertos", "baremetal",
+                                                                                      NULL};
     long level, workers;
     compile_options_init(out);
     out->emit = cli_get(x, OPT_EMIT, "c");
@@ -225,14 +237,16 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     const char *target_name = cli_get(x, OPT_TARGET, NULL);
     out->target = target_name ? target_lookup(x->c, target_name) : native ? target_find("native") : target_default();
     if (!out->target)
-        return cli_usage_error(x, arena_printf(&x->c->mem, "there are %s", target_names()), "unknown target '%.100s'", target_name);
+        return cli_usage_error(x, arena_printf(&x->c->mem, "there are %s", target_names()), "unknown target '%.100s'",
+                               target_name);
     if (!one_of(x, OPT_EMIT, out->emit, emits) || !one_of(x, OPT_PORT, out->port, ports) ||
         !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
         return false;
     out->opt_level = (int)level;
     out->workers = workers < 0 ? 0 : workers == 0 ? 1 : (uint32_t)workers;
     out->verify = true;
-    return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) && read_bindings(x, OPT_DIM, &out->dims, &out->n_dims);
+    return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
+           read_bindings(x, OPT_DIM, &out->dims, &out->n_dims);
 }
 
 bool cli_load_ops(const cli *x, compiler *c)

@@ -26,16 +26,20 @@ static int rising(const void *x, const void *y)
     return *a < *b ? -1 : *a > *b;
 }
 
-static double at(const series *s, double share) { return s->seconds[(long)(share * (double)(s->n - 1))]; }
+static double at(const series *s, double share)
+{
+    return s->seconds[(long)(share * (double)(s->n - 1))];
+}
 
 static void show(const cli *x, const char *who, series *s)
 {
     qsort(s->seconds, (size_t)s->n, sizeof *s->seconds, rising);
     if (cli_has(x, OPT_JSON))
-        printf("{\"who\": \"%s\", \"median_ms\": %.6f, \"p10_ms\": %.6f, \"min_ms\": %.6f, \"rounds\": %ld}\n", who, 1e3 * at(s, 0.5),
-               1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n);
+        printf("{\"who\": \"%s\", \"median_ms\": %.6f, \"p10_ms\": %.6f, \"min_ms\": %.6f, \"rounds\": %ld}\n", who,
+               1e3 * at(s, 0.5), 1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n);
     else
-        printf("%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)\n", who, 1e3 * at(s, 0.5), 1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n);
+        printf("%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)\n", who, 1e3 * at(s, 0.5), 1e3 * at(s, 0.1),
+               1e3 * at(s, 0), s->n);
 }
 
 static bool time_ours(session *s, long inner, double *out)

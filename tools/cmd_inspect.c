@@ -40,9 +40,11 @@ static void show_table(arena *a, const compile_result *r)
                (unsigned long long)bytes_of(r, op), result, r->unit.ops[i].kind);
         macs += r->unit.ops[i].macs;
     }
-    printf("\n%u operators in %u layers, %lld MACs, target %s\n", r->plan.problem->ops.len, r->plan.n_layers, (long long)macs, r->unit.target->name);
-    printf("workspace %llu bytes (lower bound %llu; order %s, placement %s), constants %llu bytes\n", (unsigned long long)r->plan.workspace_bytes,
-           (unsigned long long)r->plan.lower_bound_bytes, r->plan.order, r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
+    printf("\n%u operators in %u layers, %lld MACs, target %s\n", r->plan.problem->ops.len, r->plan.n_layers,
+           (long long)macs, r->unit.target->name);
+    printf("workspace %llu bytes (lower bound %llu; order %s, placement %s), constants %llu bytes\n",
+           (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,
+           r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
 }
 
 static void show_json(const compile_result *r)
@@ -74,8 +76,10 @@ static int inspect_package(cli *x, const char *dir)
         json_t *op;
         json_array_foreach(json_object_get(report, "operators"), i, op)
             printf("%4zu layer %3lld tasks %3lld  %s\n", i, (long long)json_integer_value(json_object_get(op, "layer")),
-                   (long long)json_integer_value(json_object_get(op, "tasks")), json_string_value(json_object_get(op, "kind")));
-        printf("\nworkspace %lld bytes (lower bound %lld), constants %lld bytes\n", (long long)json_integer_value(json_object_get(report, "workspace_bytes")),
+                   (long long)json_integer_value(json_object_get(op, "tasks")),
+                   json_string_value(json_object_get(op, "kind")));
+        printf("\nworkspace %lld bytes (lower bound %lld), constants %lld bytes\n",
+               (long long)json_integer_value(json_object_get(report, "workspace_bytes")),
                (long long)json_integer_value(json_object_get(report, "workspace_lower_bound_bytes")),
                (long long)json_integer_value(json_object_get(report, "constant_bytes")));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe opt: passes on text. The first word tells what the text is: loop functions start with "primfn", plan problems with
- * "value", "workers", "nosplit" or "op", everything else is a graph. */
+/* lathe opt: passes on text. The first word tells what the text is: loop functions start with "primfn", plan problems
+ * with "value", "workers", "nosplit" or "op", everything else is a graph. */
 #include "base/file.h"
 #include "cli.h"
 #include "graph/pass.h"
@@ -72,7 +72,8 @@ static bool opt_plan(cli *x, const char *file, span s, writer *out)
 {
     plan_problem *p;
     plan made;
-    if (!plan_parse(x->c, file, (const char *)s.data, s.len, &p) || !plan_memory(x->c, p, &made) || !plan_verify(x->c, &made))
+    if (!plan_parse(x->c, file, (const char *)s.data, s.len, &p) || !plan_memory(x->c, p, &made) ||
+        !plan_verify(x->c, &made))
         return false;
     plan_print(out, &made);
     return true;

@@ -18,16 +18,20 @@ static bool judge(session *s, const run_tensor *got, const char *file, double rt
         return false;
     compare_result r = compare_tensors(got, want.data, rtol, atol);
     if (cli_has(s->x, OPT_JSON))
-        printf("{\"output\": \"%s\", \"max_abs\": %.9g, \"max_rel\": %.9g, \"max_ulp\": %.9g, \"wrong\": %lld, \"count\": %lld}\n",
-               tensor_file_name(&c->mem, got->name), r.max_abs < 1e300 ? r.max_abs : 1e300, r.max_rel < 1e300 ? r.max_rel : 1e300,
-               r.max_ulp < 1e300 ? r.max_ulp : 1e300, (long long)r.wrong, (long long)got->count);
+        printf("{\"output\": \"%s\", \"max_abs\": %.9g, \"max_rel\": %.9g, \"max_ulp\": %.9g, \"wrong\": %lld, "
+               "\"count\": %lld}\n",
+               tensor_file_name(&c->mem, got->name), r.max_abs < 1e300 ? r.max_abs : 1e300,
+               r.max_rel < 1e300 ? r.max_rel : 1e300, r.max_ulp < 1e300 ? r.max_ulp : 1e300, (long long)r.wrong,
+               (long long)got->count);
     else
-        printf("%s: max abs %.3g, max rel %.3g, max ulp %.3g: %s\n", got->name, r.max_abs, r.max_rel, r.max_ulp, r.wrong ? "WRONG" : "ok");
+        printf("%s: max abs %.3g, max rel %.3g, max ulp %.3g: %s\n", got->name, r.max_abs, r.max_rel, r.max_ulp,
+               r.wrong ? "WRONG" : "ok");
     if (r.wrong == 0)
         return true;
-    return diag_error(&c->diags, DIAG_MISMATCH, src_loc_none(),
-                      "output '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is expected", got->name,
-                      (long long)r.wrong, (long long)got->count, (long long)r.first, r.got, r.want);
+    return diag_error(
+        &c->diags, DIAG_MISMATCH, src_loc_none(),
+        "output '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is expected",
+        got->name, (long long)r.wrong, (long long)got->count, (long long)r.first, r.got, r.want);
 }
 
 static bool with_data(session *s, double rtol, double atol)

@@ -23,9 +23,13 @@ static const struct {
 #include "options.def"
 };
 
-static const char exit_text[] = "0 done, 1 the input or the comparison is at fault, 2 usage, 3 the environment (no compiler, no space)";
+static const char exit_text[] =
+    "0 done, 1 the input or the comparison is at fault, 2 usage, 3 the environment (no compiler, no space)";
 
-const char *help_verb_name(cli_verb v) { return verbs[v].name; }
+const char *help_verb_name(cli_verb v)
+{
+    return verbs[v].name;
+}
 
 void help_overview(void)
 {
@@ -37,14 +41,16 @@ void help_overview(void)
 
 void help_verb(cli_verb v)
 {
-    printf("lathe %s: %s\n\nusage: lathe %s %s [options]\n\n", verbs[v].name, verbs[v].help, verbs[v].name, verbs[v].args);
+    printf("lathe %s: %s\n\nusage: lathe %s %s [options]\n\n", verbs[v].name, verbs[v].help, verbs[v].name,
+           verbs[v].args);
     for (uint32_t o = 0; o < OPT_COUNT; o++) {
         if (!(options[o].verbs >> v & 1u))
             continue;
         char left[80], letter[8] = "";
         if (options[o].letter)
             snprintf(letter, sizeof letter, "-%c, ", options[o].letter);
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, options[o].name, options[o].value ? " " : "", options[o].value ? options[o].value : "");
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, options[o].name, options[o].value ? " " : "",
+                 options[o].value ? options[o].value : "");
         printf("  %-32s %s\n", left, options[o].help);
     }
     printf("\nexamples:\n");
@@ -60,10 +66,12 @@ int cmd_completion(cli *x)
 {
     const char *shell = x->args.len == 1 ? x->args.data[0] : "";
     if (strcmp(shell, "bash") != 0) {
-        cli_usage_error(x, "lathe completion bash > /etc/bash_completion.d/lathe", "completion is there for bash, not for '%.100s'", shell);
+        cli_usage_error(x, "lathe completion bash > /etc/bash_completion.d/lathe",
+                        "completion is there for bash, not for '%.100s'", shell);
         return 2;
     }
-    printf("# bash completion for lathe\n_lathe()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words=\n"
+    printf("# bash completion for lathe\n_lathe()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} "
+           "words=\n"
            "    if [ \"$COMP_CWORD\" = 1 ]; then\n        words=\"");
     for (uint32_t v = 0; v < VERB_COUNT; v++)
         printf("%s ", verbs[v].name);
@@ -76,7 +84,8 @@ int cmd_completion(cli *x)
         printf("\" ;;\n");
     }
     printf("        esac\n    fi\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-           "    [ ${#COMPREPLY[@]} = 0 ] && COMPREPLY=($(compgen -f -- \"$word\"))\n}\ncomplete -o filenames -F _lathe lathe\n");
+           "    [ ${#COMPREPLY[@]} = 0 ] && COMPREPLY=($(compgen -f -- \"$word\"))\n}\ncomplete -o filenames -F _lathe "
+           "lathe\n");
     return 0;
 }
 
@@ -90,7 +99,9 @@ static void troff(const char *s)
 int cmd_man(cli *x)
 {
     (void)x;
-    printf(".TH LATHE 1 \"\" \"lathe %s\" \"User Commands\"\n.SH NAME\nlathe \\- deep\\-learning compiler from ONNX to C\n", LATHE_VERSION);
+    printf(".TH LATHE 1 \"\" \"lathe %s\" \"User Commands\"\n.SH NAME\nlathe \\- deep\\-learning compiler from ONNX to "
+           "C\n",
+           LATHE_VERSION);
     printf(".SH SYNOPSIS\n.B lathe\n.I VERB\n[options]\n.SH VERBS\n");
     for (uint32_t v = 0; v < VERB_COUNT; v++) {
         printf(".SS \"lathe %s %s\"\n", verbs[v].name, verbs[v].args);

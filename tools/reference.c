@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onnxruntime as a reference: a Python child reads the same inputs and either stores its outputs once, or runs when told to
- * and answers with its time. */
+/* onnxruntime as a reference: a Python child reads the same inputs and either stores its outputs once, or runs when
+ * told to and answers with its time. */
 #include "session.h"
 
 #include <stdio.h>
@@ -9,34 +9,33 @@
 
 #include "base/file.h"
 
-static const char script[] =
-    "import sys, time\n"
-    "try:\n"
-    "    import numpy as np, onnxruntime as ort\n"
-    "except ImportError as e:\n"
-    "    print('missing', e, flush=True); sys.exit(1)\n"
-    "model, folder, mode, threads = sys.argv[1:5]\n"
-    "o = ort.SessionOptions()\n"
-    "o.intra_op_num_threads = max(1, int(threads)); o.log_severity_level = 3\n"
-    "try:\n"
-    "    s = ort.InferenceSession(model, o, providers=['CPUExecutionProvider'])\n"
-    "    names = [l.rstrip('\\n') for l in open(folder + '/names')]\n"
-    "    feed = {n: np.load('%s/in_%d.npy' % (folder, i)) for i, n in enumerate(names)}\n"
-    "    known = {i.name for i in s.get_inputs()}\n"
-    "    feed = {n: v for n, v in feed.items() if n in known}\n"
-    "    results = s.run(None, feed)\n"
-    "except Exception as e:\n"
-    "    print('failed', str(e).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n"
-    "if mode == 'once':\n"
-    "    for i, r in enumerate(results):\n"
-    "        np.save('%s/ref_%d.npy' % (folder, i), np.ascontiguousarray(r))\n"
-    "    print('ready', flush=True); sys.exit(0)\n"
-    "print('ready', flush=True)\n"
-    "for line in sys.stdin:\n"
-    "    n = int(line); t = time.perf_counter()\n"
-    "    for _ in range(n):\n"
-    "        s.run(None, feed)\n"
-    "    print('%.9f' % ((time.perf_counter() - t) / n), flush=True)\n";
+static const char script[] = "import sys, time\n"
+                             "try:\n"
+                             "    import numpy as np, onnxruntime as ort\n"
+                             "except ImportError as e:\n"
+                             "    print('missing', e, flush=True); sys.exit(1)\n"
+                             "model, folder, mode, threads = sys.argv[1:5]\n"
+                             "o = ort.SessionOptions()\n"
+                             "o.intra_op_num_threads = max(1, int(threads)); o.log_severity_level = 3\n"
+                             "try:\n"
+                             "    s = ort.InferenceSession(model, o, providers=['CPUExecutionProvider'])\n"
+                             "    names = [l.rstrip('\\n') for l in open(folder + '/names')]\n"
+                             "    feed = {n: np.load('%s/in_%d.npy' % (folder, i)) for i, n in enumerate(names)}\n"
+                             "    known = {i.name for i in s.get_inputs()}\n"
+                             "    feed = {n: v for n, v in feed.items() if n in known}\n"
+                             "    results = s.run(None, feed)\n"
+                             "except Exception as e:\n"
+                             "    print('failed', str(e).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n"
+                             "if mode == 'once':\n"
+                             "    for i, r in enumerate(results):\n"
+                             "        np.save('%s/ref_%d.npy' % (folder, i), np.ascontiguousarray(r))\n"
+                             "    print('ready', flush=True); sys.exit(0)\n"
+                             "print('ready', flush=True)\n"
+                             "for line in sys.stdin:\n"
+                             "    n = int(line); t = time.perf_counter()\n"
+                             "    for _ in range(n):\n"
+                             "        s.run(None, feed)\n"
+                             "    print('%.9f' % ((time.perf_counter() - t) / n), flush=True)\n";
 
 const char *reference_output(const session *s, uint32_t i)
 {
@@ -63,11 +62,17 @@ bool reference_start(session *s, const char *mode, long threads, process *out)
     compiler *c = s->x->c;
     char line[512];
     if (strcmp(cli_get(s->x, OPT_AGAINST, ""), "onnxruntime") != 0)
-        return cli_usage_error(s->x, "as in --against onnxruntime", "--against: '%.100s' is unknown", cli_get(s->x, OPT_AGAINST, ""));
+        return cli_usage_error(s->x, "as in --against onnxruntime", "--against: '%.100s' is unknown",
+                               cli_get(s->x, OPT_AGAINST, ""));
     if (file_is_dir(s->path))
         return cli_usage_error(s->x, "name the ONNX file instead of the package", "onnxruntime cannot run a package");
-    const char *argv[] = {process_python(), path_join(&c->mem, s->scratch, "reference.py"), s->path, s->scratch, mode,
-                          arena_printf(&c->mem, "%ld", threads), NULL};
+    const char *argv[] = {process_python(),
+                          path_join(&c->mem, s->scratch, "reference.py"),
+                          s->path,
+                          s->scratch,
+                          mode,
+                          arena_printf(&c->mem, "%ld", threads),
+                          NULL};
     if (!write_inputs(s) || !process_start(c, argv, out))
         return false;
     bool heard = process_hear(out, line, sizeof line);
@@ -76,7 +81,9 @@ bool reference_start(session *s, const char *mode, long threads, process *out)
     process_end(out);
     if (heard && strncmp(line, "failed", 6) == 0)
         return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "onnxruntime: %s", line + 7);
-    diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s has no onnxruntime and numpy%s%s", argv[0], heard ? ": " : "", heard ? line + 8 : "");
-    diag_hint(&c->diags, "pip install onnxruntime numpy, and name that Python in the environment variable LATHE_PYTHON");
+    diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s has no onnxruntime and numpy%s%s", argv[0],
+               heard ? ": " : "", heard ? line + 8 : "");
+    diag_hint(&c->diags,
+              "pip install onnxruntime numpy, and name that Python in the environment variable LATHE_PYTHON");
     return false;
 }

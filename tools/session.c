@@ -25,7 +25,8 @@ static const char *input_file(const session *s, const char *name, uint32_t i)
     return s->data ? session_data_file(s, "input", i) : NULL;
 }
 
-/* --- dynamic dimensions ------------------------------------------------------------------------------------------------ */
+/* --- dynamic dimensions
+ * ------------------------------------------------------------------------------------------------ */
 
 static bool fixed_by_user(const session *s, const char *name)
 {
@@ -66,7 +67,8 @@ static bool shapes_from_data(session *s)
     return c->diags.errors == 0;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------------- */
+/* --- opening
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static bool open_model(session *s)
 {
@@ -85,7 +87,8 @@ static bool open_model(session *s)
     if (cli_has(s->x, OPT_INTERPRET))
         return run_open_interpreter(c, &s->result, &s->model);
     s->package = cli_get(s->x, OPT_KEEP, path_join(&c->mem, s->scratch, "package"));
-    return artifact_write(c, &s->result.artifact, s->package) && run_open_package(c, s->package, s->scratch, workers, &s->model);
+    return artifact_write(c, &s->result.artifact, s->package) &&
+           run_open_package(c, s->package, s->scratch, workers, &s->model);
 }
 
 bool session_open(cli *x, session *s)
@@ -106,7 +109,8 @@ bool session_open(cli *x, session *s)
     return s->scratch && open_model(s);
 }
 
-/* --- inputs -------------------------------------------------------------------------------------------------------------- */
+/* --- inputs
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static bool check_names(session *s)
 {
@@ -120,8 +124,8 @@ static bool check_names(session *s)
             names = arena_printf(&s->x->c->mem, "%s%s'%s'", names, i ? ", " : "", name);
         }
         if (!known)
-            return cli_usage_error(s->x, arena_printf(&s->x->c->mem, "inputs of the model: %s", names), "--input: '%.200s' names no input",
-                                   given->data[k]);
+            return cli_usage_error(s->x, arena_printf(&s->x->c->mem, "inputs of the model: %s", names),
+                                   "--input: '%.200s' names no input", given->data[k]);
     }
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Back ends: rows of one table. A back end turns a unit (loop-IR functions, the operators that call them, constants, the
- * plan) into an artifact: named files in memory, which the driver writes all or not at all. */
+/* Back ends: rows of one table. A back end turns a unit (loop-IR functions, the operators that call them, constants,
+ * the plan) into an artifact: named files in memory, which the driver writes all or not at all. */
 #ifndef LATHE_CODEGEN_BACKEND_H
 #define LATHE_CODEGEN_BACKEND_H
 #include "plan/plan.h"
@@ -37,7 +37,7 @@ typedef struct codegen_unit {
     const unit_op *ops; /* as plan->problem->ops */
     const struct plan *plan;
     const struct target *target;
-    const char *port;   /* "posix" | "freertos" | "baremetal" */
+    const char *port; /* "posix" | "freertos" | "baremetal" */
     const char *target_cflags;
     uint64_t constant_file_threshold; /* bytes of one constant from which it goes to the binary file */
     int opt_level;

@@ -40,7 +40,8 @@ static bool check_place(compiler *c, const char *dir)
         return true;
     if (S_ISDIR(s.st_mode) && (is_empty(dir) || is_ours(c, dir)))
         return true;
-    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' exists and is no package of ours, so it is left alone", dir);
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' exists and is no package of ours, so it is left alone",
+               dir);
     diag_hint(&c->diags, "choose another folder with -o, or remove it first");
     return false;
 }
@@ -83,7 +84,8 @@ bool artifact_write(compiler *c, const artifact *a, const char *path)
     if (!check_place(c, dir) || !file_make_dirs(&c->diags, path_dir(&c->mem, dir)))
         return false;
     if (!mkdtemp(tmp)) {
-        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot write to '%s': %s", path_dir(&c->mem, dir), strerror(errno));
+        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot write to '%s': %s", path_dir(&c->mem, dir),
+                   strerror(errno));
         diag_hint(&c->diags, "choose a folder that you may write to with -o");
         return false;
     }

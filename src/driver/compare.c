@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two tensors of one type, element by element: greatest absolute, relative and ULP difference, and what is out of bounds. */
+/* Two tensors of one type, element by element: greatest absolute, relative and ULP difference, and what is out of
+ * bounds. */
 #include "driver/run.h"
 
 #include <math.h>
@@ -9,7 +10,14 @@
 static double ulps(dtype dt, double a, double b)
 {
     double big = fmax(fabs(a), fabs(b)), diff = fabs(a - b);
-    int digits = dt == DT_F64 ? 53 : dt == DT_F16 ? 11 : dt == DT_BF16 ? 8 : 24, least = dt == DT_F64 ? -1074 : dt == DT_F16 ? -24 : -149, e;
+    int digits = dt == DT_F64    ? 53
+                 : dt == DT_F16  ? 11
+                 : dt == DT_BF16 ? 8
+                                 : 24,
+        least = dt == DT_F64   ? -1074
+                : dt == DT_F16 ? -24
+                               : -149,
+        e;
     if (!dtype_is_float(dt) || diff == 0)
         return diff;
     frexp(big, &e);

@@ -40,9 +40,13 @@ static int hue(const char *kind)
     return (int)(h % 360);
 }
 
-static double work_of(const plan_op *op) { return op->work > 0 ? (double)op->work : 1.0; }
+static double work_of(const plan_op *op)
+{
+    return op->work > 0 ? (double)op->work : 1.0;
+}
 
-/* --- graph: a row for each layer ------------------------------------------------------------------------------------------ */
+/* --- graph: a row for each layer
+ * ------------------------------------------------------------------------------------------ */
 
 static uint32_t place_in_layer(const plan *pl, uint32_t op)
 {
@@ -79,8 +83,8 @@ static void draw_edges(writer *w, const plan *pl)
                 continue;
             box_at(pl, a, &x0, &y0);
             box_at(pl, b, &x1, &y1);
-            w_fmt(w, "<path d='M%d %d C%d %d %d %d %d %d' class='edge'/>\n", x0 + BOX_W / 2, y0 + BOX_H, x0 + BOX_W / 2, y0 + BOX_H + 14,
-                  x1 + BOX_W / 2, y1 - 14, x1 + BOX_W / 2, y1);
+            w_fmt(w, "<path d='M%d %d C%d %d %d %d %d %d' class='edge'/>\n", x0 + BOX_W / 2, y0 + BOX_H, x0 + BOX_W / 2,
+                  y0 + BOX_H + 14, x1 + BOX_W / 2, y1 - 14, x1 + BOX_W / 2, y1);
         }
 }
 
@@ -90,7 +94,9 @@ static void draw_graph(writer *w, const compile_result *r)
     uint32_t widest = 1;
     for (uint32_t l = 0; l < pl->n_layers; l++)
         widest = pl->layer_len[l] > widest ? pl->layer_len[l] : widest;
-    w_fmt(w, "<h2>Graph</h2>\n<p>One row is one layer; its operators run at the same time.</p>\n<div class='scroll'><svg width='%d' height='%d'>\n",
+    w_fmt(w,
+          "<h2>Graph</h2>\n<p>One row is one layer; its operators run at the same time.</p>\n<div class='scroll'><svg "
+          "width='%d' height='%d'>\n",
           20 + (int)widest * (BOX_W + GAP_X), 20 + (int)pl->n_layers * (BOX_H + GAP_Y));
     draw_edges(w, pl);
     for (uint32_t op = 0; op < pl->problem->ops.len; op++) {
@@ -100,15 +106,18 @@ static void draw_graph(writer *w, const compile_result *r)
         escaped(w, r->unit.ops[op].kind);
         w_str(w, " (");
         escaped(w, r->unit.ops[op].source);
-        w_fmt(w, ")</title><rect x='%d' y='%d' width='%d' height='%d' rx='5' fill='hsl(%d 60%% 85%%)'/><text x='%d' y='%d'>%u ", x, y, BOX_W, BOX_H,
-              hue(r->unit.ops[op].kind), x + 6, y + 21, op);
+        w_fmt(w,
+              ")</title><rect x='%d' y='%d' width='%d' height='%d' rx='5' fill='hsl(%d 60%% 85%%)'/><text x='%d' "
+              "y='%d'>%u ",
+              x, y, BOX_W, BOX_H, hue(r->unit.ops[op].kind), x + 6, y + 21, op);
         short_name(w, r->unit.ops[op].name, 22);
         w_str(w, "</text></g>\n");
     }
     w_str(w, "</svg></div>\n");
 }
 
-/* --- timeline: parts go to whichever worker is free first -------------------------------------------------------------------- */
+/* --- timeline: parts go to whichever worker is free first
+ * -------------------------------------------------------------------- */
 
 typedef struct timeline {
     double busy[128];
@@ -138,9 +147,11 @@ static void run_layer(writer *w, const compile_result *r, uint32_t layer, timeli
                 first = t->busy[k] < t->busy[first] ? k : first;
             double length = work_of(op) / op->parts;
             if (scale > 0) {
-                w_fmt(w, "<rect x='%.2f' y='%u' width='%.2f' height='%d' fill='hsl(%d 60%% 70%%)' class='task'><title>layer %u, operator %u, part %u of %u: ",
-                      60 + t->busy[first] * scale, 6 + first * ROW_H, fmax(length * scale, 0.3), ROW_H - 4, hue(r->unit.ops[n].kind), layer, n,
-                      part + 1, op->parts);
+                w_fmt(w,
+                      "<rect x='%.2f' y='%u' width='%.2f' height='%d' fill='hsl(%d 60%% 70%%)' "
+                      "class='task'><title>layer %u, operator %u, part %u of %u: ",
+                      60 + t->busy[first] * scale, 6 + first * ROW_H, fmax(length * scale, 0.3), ROW_H - 4,
+                      hue(r->unit.ops[n].kind), layer, n, part + 1, op->parts);
                 escaped(w, r->unit.ops[n].kind);
                 w_str(w, "</title></rect>\n");
             }
@@ -158,8 +169,9 @@ static void draw_timeline(writer *w, const compile_result *r)
     double total = layer_end(&t);
     for (uint32_t op = 0; op < r->plan.problem->ops.len; op++)
         sum += work_of(&r->plan.problem->ops.data[op]);
-    w_fmt(w, "<h2>Timeline</h2>\n<p>Layers on %u workers, by estimated work; %.0f %% of the workers' time is used.</p>\n", t.workers,
-          total > 0 ? 100 * sum / (total * t.workers) : 100.0);
+    w_fmt(w,
+          "<h2>Timeline</h2>\n<p>Layers on %u workers, by estimated work; %.0f %% of the workers' time is used.</p>\n",
+          t.workers, total > 0 ? 100 * sum / (total * t.workers) : 100.0);
     w_fmt(w, "<div class='scroll'><svg width='%d' height='%u'>\n", TIME_W + 80, 12 + t.workers * ROW_H);
     for (uint32_t k = 0; k < t.workers; k++)
         w_fmt(w, "<text x='0' y='%u'>worker %u</text>\n", 20 + k * ROW_H, k);
@@ -169,16 +181,21 @@ static void draw_timeline(writer *w, const compile_result *r)
     w_str(w, "</svg></div>\n");
 }
 
-/* --- workspace -------------------------------------------------------------------------------------------------------------- */
+/* --- workspace
+ * -------------------------------------------------------------------------------------------------------------- */
 
-static void map_rect(writer *w, const compile_result *r, const char *name, uint64_t offset, uint64_t bytes, uint32_t first, uint32_t last)
+static void map_rect(writer *w, const compile_result *r, const char *name, uint64_t offset, uint64_t bytes,
+                     uint32_t first, uint32_t last)
 {
-    double x = MAP_W / (double)r->plan.n_layers, y = MAP_H / (double)(r->plan.workspace_bytes ? r->plan.workspace_bytes : 1);
+    double x = MAP_W / (double)r->plan.n_layers,
+           y = MAP_H / (double)(r->plan.workspace_bytes ? r->plan.workspace_bytes : 1);
     w_fmt(w, "<g><title>");
     escaped(w, name);
-    w_fmt(w, ": %llu bytes at %llu, layers %u to %u</title><rect x='%.2f' y='%.2f' width='%.2f' height='%.2f' class='task' fill='hsl(%d 55%% 75%%)'/></g>\n",
-          (unsigned long long)bytes, (unsigned long long)offset, first, last, 60 + first * x, 6 + (double)offset * y, (last - first + 1) * x,
-          fmax((double)bytes * y, 0.4), hue(name));
+    w_fmt(w,
+          ": %llu bytes at %llu, layers %u to %u</title><rect x='%.2f' y='%.2f' width='%.2f' height='%.2f' "
+          "class='task' fill='hsl(%d 55%% 75%%)'/></g>\n",
+          (unsigned long long)bytes, (unsigned long long)offset, first, last, 60 + first * x, 6 + (double)offset * y,
+          (last - first + 1) * x, fmax((double)bytes * y, 0.4), hue(name));
 }
 
 static void draw_value(writer *w, const compile_result *r, uint32_t v)
@@ -199,11 +216,16 @@ static void draw_value(writer *w, const compile_result *r, uint32_t v)
 static void draw_map(writer *w, const compile_result *r)
 {
     const plan_problem *p = r->plan.problem;
-    w_fmt(w, "<h2>Workspace</h2>\n<p>%llu bytes; the lower bound is %llu. Layers run from left to right, addresses from top to bottom.</p>\n",
+    w_fmt(w,
+          "<h2>Workspace</h2>\n<p>%llu bytes; the lower bound is %llu. Layers run from left to right, addresses from "
+          "top to bottom.</p>\n",
           (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes);
-    w_fmt(w, "<div class='scroll'><svg width='%d' height='%d'>\n<rect x='60' y='6' width='%d' height='%d' class='frame'/>\n", MAP_W + 80, MAP_H + 30, MAP_W,
-          MAP_H);
-    w_fmt(w, "<text x='0' y='16'>0</text><text x='0' y='%d'>%llu</text>\n", MAP_H + 6, (unsigned long long)r->plan.workspace_bytes);
+    w_fmt(
+        w,
+        "<div class='scroll'><svg width='%d' height='%d'>\n<rect x='60' y='6' width='%d' height='%d' class='frame'/>\n",
+        MAP_W + 80, MAP_H + 30, MAP_W, MAP_H);
+    w_fmt(w, "<text x='0' y='16'>0</text><text x='0' y='%d'>%llu</text>\n", MAP_H + 6,
+          (unsigned long long)r->plan.workspace_bytes);
     for (uint32_t v = 0; v < p->values.len; v++)
         if (p->values.data[v].storage == STORE_WORKSPACE && p->values.data[v].parent < 0 && p->values.data[v].bytes > 0)
             draw_value(w, r, v);
@@ -211,17 +233,21 @@ static void draw_map(writer *w, const compile_result *r)
         for (uint32_t k = 0; k < p->ops.data[op].n_scratch; k++) {
             const plan_op *o = &p->ops.data[op];
             int64_t count = tir_buffer_count(o->scratch[k].buffer);
-            uint64_t bytes = (uint64_t)(count > 0 ? count : 0) * dtype_bytes(o->scratch[k].buffer->dt) * (o->scratch[k].per_part ? o->parts : 1);
+            uint64_t bytes = (uint64_t)(count > 0 ? count : 0) * dtype_bytes(o->scratch[k].buffer->dt) *
+                             (o->scratch[k].per_part ? o->parts : 1);
             map_rect(w, r, "scratch", o->scratch_offset[k], bytes, o->layer, o->layer);
         }
     w_str(w, "</svg></div>\n");
 }
 
-/* --- table ------------------------------------------------------------------------------------------------------------------ */
+/* --- table
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static void draw_table(writer *w, const compile_result *r)
 {
-    w_str(w, "<h2>Operators</h2>\n<div class='scroll'><table>\n<tr><th>#</th><th>layer</th><th>kernel</th><th>operators</th><th>nodes</th><th>MACs</th><th>parts</th></tr>\n");
+    w_str(w, "<h2>Operators</h2>\n<div "
+             "class='scroll'><table>\n<tr><th>#</th><th>layer</th><th>kernel</th><th>operators</th><th>nodes</"
+             "th><th>MACs</th><th>parts</th></tr>\n");
     for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
         const plan_op *op = &r->plan.problem->ops.data[i];
         w_fmt(w, "<tr><td>%u</td><td>%u</td><td>", i, op->layer);
@@ -239,7 +265,8 @@ static const char head[] =
     "<!DOCTYPE html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n<title>lathe inspect</title>\n<style>\n"
     "body { font: 14px/1.4 sans-serif; margin: 24px; color: #222; }\nsvg text { font: 11px sans-serif; }\n"
     ".scroll { overflow: auto; max-height: 640px; border: 1px solid #ccc; padding: 4px; }\n"
-    ".edge { fill: none; stroke: #888; }\n.task { stroke: #fff; stroke-width: 0.3; }\n.frame { fill: #f6f6f6; stroke: #999; }\n"
+    ".edge { fill: none; stroke: #888; }\n.task { stroke: #fff; stroke-width: 0.3; }\n.frame { fill: #f6f6f6; stroke: "
+    "#999; }\n"
     "rect { stroke: #999; stroke-width: 0.5; }\ntable { border-collapse: collapse; font-size: 12px; }\n"
     "td, th { padding: 2px 8px; border-bottom: 1px solid #ddd; text-align: left; }\n</style>\n</head>\n<body>\n<h1>";
 
@@ -248,8 +275,8 @@ void html_write(writer *w, const compile_result *r)
     w->step = 0;
     w_str(w, head);
     escaped(w, r->unit.model_file);
-    w_fmt(w, "</h1>\n<p>target %s, %u operators in %u layers, constants %llu bytes</p>\n", r->unit.target->name, r->plan.problem->ops.len, r->plan.n_layers,
-          (unsigned long long)r->plan.constant_bytes);
+    w_fmt(w, "</h1>\n<p>target %s, %u operators in %u layers, constants %llu bytes</p>\n", r->unit.target->name,
+          r->plan.problem->ops.len, r->plan.n_layers, (unsigned long long)r->plan.constant_bytes);
     draw_graph(w, r);
     draw_timeline(w, r);
     draw_map(w, r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The border between graph and loops. Views become values inside other values; a concatenation whose parts lie one behind
- * the other becomes the place where its operands are written; constants of one value become literals; equal kernels are
- * shared (except at -O0, where every operator keeps its own). */
+/* The border between graph and loops. Views become values inside other values; a concatenation whose parts lie one
+ * behind the other becomes the place where its operands are written; constants of one value become literals; equal
+ * kernels are shared (except at -O0, where every operator keeps its own). */
 #include "driver/lower.h"
 
 #include "graph/op.h"
@@ -22,23 +22,30 @@ typedef struct lowering {
     VEC(uint64_t) hashes; /* of each operator's function */
 } lowering;
 
-static uint32_t index_of(const graph_value *v) { return v->mark - 1; } /* number in the plan */
+static uint32_t index_of(const graph_value *v)
+{
+    return v->mark - 1;
+} /* number in the plan */
 
-/* --- what can be lowered ------------------------------------------------------------------------------------------------ */
+/* --- what can be lowered
+ * ------------------------------------------------------------------------------------------------ */
 
 static bool check_value(lowering *l, const graph_value *v, src_loc loc)
 {
     compiler *c = l->c;
     if (v->type.kind != TYPE_TENSOR)
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "value '%s' is no tensor; sequences and optionals are not built yet", v->name);
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, loc,
+                          "value '%s' is no tensor; sequences and optionals are not built yet", v->name);
     if (!dtype_usable(v->type.dt))
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not built yet", v->name, dtype_name(v->type.dt));
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not built yet", v->name,
+                          dtype_name(v->type.dt));
     if (shape_is_static(v->type.shape) && type_bytes(&v->type) >= 0)
         return true;
     writer w;
     writer_init(&w, &c->mem);
     type_print(&w, &v->type);
-    diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, a shape that is not known at compile time", v->name, w.data);
+    diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, a shape that is not known at compile time",
+               v->name, w.data);
     if (!v->def)
         diag_hint(&c->diags, "fix it with --shape '%s=...' or --dim NAME=N", v->name);
     return false;
@@ -124,13 +131,19 @@ static bool separate_results(lowering *l)
     return true;
 }
 
-/* --- values ------------------------------------------------------------------------------------------------------------- */
+/* --- values
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t add_value(lowering *l, graph_value *v, plan_storage storage, uint32_t index)
 {
     uint64_t bytes = (uint64_t)type_bytes(&v->type);
     vec_push(&l->c->mem, &l->p->values,
-             ((plan_value){.name = v->name, .storage = storage, .index = index, .bytes = bytes, .align = plan_align(bytes), .parent = -1}));
+             ((plan_value){.name = v->name,
+                           .storage = storage,
+                           .index = index,
+                           .bytes = bytes,
+                           .align = plan_align(bytes),
+                           .parent = -1}));
     v->mark = l->p->values.len;
     return v->mark - 1;
 }
@@ -160,13 +173,14 @@ static const char *unique_name(compiler *c, const char *wanted, const char *cons
 static const char *io_name(lowering *l, const char *wanted)
 {
     static const char *const reserved[] = {
-        "workspace", "const",    "auto",     "break",  "case",   "char",   "continue", "default",  "do",       "double", "else",
-        "enum",      "extern",   "float",    "for",    "goto",   "if",     "inline",   "int",      "long",     "register",
-        "restrict",  "return",   "short",    "signed", "sizeof", "static", "struct",   "switch",   "typedef",  "union",
-        "unsigned",  "void",     "volatile", "while",  "class",  "new",    "delete",   "template", "private",  "public",
-        "protected", "operator", "this",     "throw",  "try",    "catch",  "bool",     "true",     "false",    "linux",
-        "unix",      "and",      "or",       "not",    "xor",    "using",  "namespace", "virtual", "friend",   "explicit",
-        "asm",       "typeof",   "none",     "export", "mutable", "typename", "errno", "null",     "instance", "names",
+        "workspace", "const",  "auto",     "break",     "case",     "char",      "continue", "default", "do",
+        "double",    "else",   "enum",     "extern",    "float",    "for",       "goto",     "if",      "inline",
+        "int",       "long",   "register", "restrict",  "return",   "short",     "signed",   "sizeof",  "static",
+        "struct",    "switch", "typedef",  "union",     "unsigned", "void",      "volatile", "while",   "class",
+        "new",       "delete", "template", "private",   "public",   "protected", "operator", "this",    "throw",
+        "try",       "catch",  "bool",     "true",      "false",    "linux",     "unix",     "and",     "or",
+        "not",       "xor",    "using",    "namespace", "virtual",  "friend",    "explicit", "asm",     "typeof",
+        "none",      "export", "mutable",  "typename",  "errno",    "null",      "instance", "names",
     };
     uint32_t n = sizeof reserved / sizeof *reserved;
     const char **used = arena_array(&l->c->mem, const char *, n + l->inputs.len + l->outputs.len);
@@ -227,7 +241,8 @@ static void add_view(lowering *l, graph_node *n)
     l->p->values.data[v].parent = (int32_t)parent;
 }
 
-/* --- concatenation in place ----------------------------------------------------------------------------------------------- */
+/* --- concatenation in place
+ * ----------------------------------------------------------------------------------------------- */
 
 static bool outer_is_one(const graph_node *concat)
 {
@@ -267,7 +282,8 @@ static bool is_result(const lowering *l, uint32_t root)
 static bool alias_concat(lowering *l, graph_node *n)
 {
     const graph_node *inner = sole_node(n);
-    if (!inner || strcmp(inner->op->name, "concatenate") != 0 || n->n_outputs != 1 || l->o->opt_level == 0 || !outer_is_one(inner))
+    if (!inner || strcmp(inner->op->name, "concatenate") != 0 || n->n_outputs != 1 || l->o->opt_level == 0 ||
+        !outer_is_one(inner))
         return false;
     uint32_t *roots = arena_array(&l->c->mem, uint32_t, inner->n_inputs);
     for (uint32_t i = 0; i < inner->n_inputs; i++) {
@@ -287,7 +303,8 @@ static bool alias_concat(lowering *l, graph_node *n)
     return true;
 }
 
-/* --- operators ------------------------------------------------------------------------------------------------------------ */
+/* --- operators
+ * ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct literal_use {
     const tir_buffer *buffer;
@@ -300,7 +317,8 @@ static tir_expr_ref replace_load(tir_rewriter *r, tir_expr_ref e)
     if (e->kind != TIR_LOAD || e->u.buffer != u->buffer)
         return e;
     dtype dt = u->data->dt;
-    tir_expr_ref v = dtype_is_float(dt) ? tir_float(r->c, dt, tensor_get_f64(u->data, 0)) : tir_int(r->c, dt, tensor_get_i64(u->data, 0));
+    tir_expr_ref v = dtype_is_float(dt) ? tir_float(r->c, dt, tensor_get_f64(u->data, 0))
+                                        : tir_int(r->c, dt, tensor_get_i64(u->data, 0));
     return e->type.lanes > 1 ? tir_broadcast(r->c, v, e->type.lanes) : v;
 }
 
@@ -392,7 +410,8 @@ static bool add_operands(lowering *l, graph_node *n, tir_func *f, uint32_t *args
         }
         need(l, n->inputs[i]);
         if (n->inputs[i]->mark == 0)
-            return diag_error(&l->c->diags, DIAG_INTERNAL, n->loc, "value '%s' is read before it is made", n->inputs[i]->name);
+            return diag_error(&l->c->diags, DIAG_INTERNAL, n->loc, "value '%s' is read before it is made",
+                              n->inputs[i]->name);
         args[(*count)++] = index_of(n->inputs[i]);
         param++;
     }
@@ -424,15 +443,17 @@ static bool add_op(lowering *l, graph_node *n)
     if (!add_operands(l, n, f, args, &count))
         return false;
     if (count != f->n_params)
-        return diag_error(&l->c->diags, DIAG_INTERNAL, n->loc, "kernel %s has %u parameters for %u operands", u.name, f->n_params, count);
+        return diag_error(&l->c->diags, DIAG_INTERNAL, n->loc, "kernel %s has %u parameters for %u operands", u.name,
+                          f->n_params, count);
     u.macs = f->macs;
     name_kernel(l, f, &u);
     f->name = u.kernel;
     if (u.defines_kernel)
         vec_push(&l->c->mem, &l->tir->funcs, f);
     vec_push(&l->c->mem, &l->ops, u);
-    vec_push(&l->c->mem, &l->p->ops,
-             ((plan_op){.name = u.kernel, .func = f, .args = args, .n_args = count, .n_inputs = f->n_inputs, .extent = 1}));
+    vec_push(
+        &l->c->mem, &l->p->ops,
+        ((plan_op){.name = u.kernel, .func = f, .args = args, .n_args = count, .n_inputs = f->n_inputs, .extent = 1}));
     return true;
 }
 
@@ -447,7 +468,8 @@ static bool add_node(lowering *l, graph_node *n)
     return alias_concat(l, n) || add_op(l, n);
 }
 
-/* --- results -------------------------------------------------------------------------------------------------------------- */
+/* --- results
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static void add_outputs(lowering *l, const char *const *names)
 {

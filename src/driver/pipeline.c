@@ -22,14 +22,16 @@ void compile_options_init(compile_options *o)
     *o = (compile_options){.emit = "c", .module_name = "default", .port = "posix", .opt_level = 3};
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------- */
+/* --- reading
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static bool is_graph_text(span s)
 {
     size_t i = 0;
     while (i < s.len && isspace(s.data[i]))
         i++;
-    return (s.len - i >= 5 && memcmp(s.data + i, "func ", 5) == 0) || (s.len - i >= 2 && memcmp(s.data + i, "//", 2) == 0);
+    return (s.len - i >= 5 && memcmp(s.data + i, "func ", 5) == 0) ||
+           (s.len - i >= 2 && memcmp(s.data + i, "//", 2) == 0);
 }
 
 static void add_fixes(compiler *c, const dim_binding *from, uint32_t n, bool is_input, onnx_dim_fix *to)
@@ -47,7 +49,8 @@ bool pipeline_load(compiler *c, const char *path, const compile_options *o, grap
     if (!file_map(&c->diags, &c->mem, path, &bytes)) /* stays mapped: constants point into it */
         return false;
     if (is_graph_text(bytes))
-        return graph_parse(c, path, (const char *)bytes.data, bytes.len, out) && graph_infer(c, *out) && graph_verify(c, *out);
+        return graph_parse(c, path, (const char *)bytes.data, bytes.len, out) && graph_infer(c, *out) &&
+               graph_verify(c, *out);
     onnx_dim_fix *fixes = arena_array(&c->mem, onnx_dim_fix, o->n_dims + o->n_shapes + 1u);
     add_fixes(c, o->dims, o->n_dims, false, fixes);
     add_fixes(c, o->shapes, o->n_shapes, true, fixes + o->n_dims);
@@ -55,7 +58,8 @@ bool pipeline_load(compiler *c, const char *path, const compile_options *o, grap
     return onnx_import(c, bytes, path, &options, out);
 }
 
-/* --- the stages ------------------------------------------------------------------------------------------------------- */
+/* --- the stages
+ * ------------------------------------------------------------------------------------------------------- */
 
 static bool run_graph_passes(compiler *c, graph_module *m, const compile_options *o)
 {
@@ -74,7 +78,8 @@ static bool add_runtime(compiler *c, const compile_options *o, artifact *a)
         if (!wanted)
             continue;
         found++;
-        vec_push(&c->mem, &a->files, ((artifact_file){arena_printf(&c->mem, "src/%s", f->name), f->data, f->size, false}));
+        vec_push(&c->mem, &a->files,
+                 ((artifact_file){arena_printf(&c->mem, "src/%s", f->name), f->data, f->size, false}));
     }
     if (found == 3)
         return true;
@@ -127,13 +132,19 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
     plan_problem *p = NULL;
     *out = (compile_result){0};
     c->target = o->target ? o->target : target_default();
-    if (!check_module_name(c, o->module_name) || !pipeline_load(c, path, o, &out->graph) || !run_graph_passes(c, out->graph, o))
+    if (!check_module_name(c, o->module_name) || !pipeline_load(c, path, o, &out->graph) ||
+        !run_graph_passes(c, out->graph, o))
         return false;
     if (strcmp(o->emit, "graph") == 0)
         return true;
-    out->unit = (codegen_unit){.module_name = o->module_name, .model_file = base_name(path), .plan = &out->plan,
-                               .target = c->target, .port = o->port, .target_cflags = c->target->cflags,
-                               .constant_file_threshold = 32768, .opt_level = o->opt_level,
+    out->unit = (codegen_unit){.module_name = o->module_name,
+                               .model_file = base_name(path),
+                               .plan = &out->plan,
+                               .target = c->target,
+                               .port = o->port,
+                               .target_cflags = c->target->cflags,
+                               .constant_file_threshold = 32768,
+                               .opt_level = o->opt_level,
                                .workers = o->workers ? o->workers : c->target->workers};
     if (!lower_module(c, out->graph, o, &out->unit, &p, &out->tir))
         return false;

@@ -35,10 +35,11 @@ typedef struct compile_result {
 void compile_options_init(compile_options *o);
 void compiler_setup(compiler *c); /* compiler_init, built-in operator rows, the evaluate hook */
 
-/* Model (ONNX, or graph text when the file starts with "func" or "//") to graph. frontend/onnx/onnx.h does the reading. */
+/* Model (ONNX, or graph text when the file starts with "func" or "//") to graph. frontend/onnx/onnx.h does the reading.
+ */
 bool pipeline_load(compiler *c, const char *path, const compile_options *o, graph_module **out);
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out);
-/* Writes the artifact under dir: temporary folder, then rename; replaces an existing folder only when it is empty or holds
- * our report.json. */
+/* Writes the artifact under dir: temporary folder, then rename; replaces an existing folder only when it is empty or
+ * holds our report.json. */
 bool artifact_write(compiler *c, const artifact *a, const char *dir);
 #endif

@@ -26,7 +26,8 @@ char *process_temp_dir(compiler *c)
     char *dir = arena_printf(&c->mem, "%s/lathe-XXXXXX", base && *base ? base : "/tmp");
     if (mkdtemp(dir))
         return dir;
-    diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot make a temporary folder '%s': %s", dir, strerror(errno));
+    diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot make a temporary folder '%s': %s", dir,
+               strerror(errno));
     return NULL;
 }
 
@@ -67,7 +68,8 @@ bool process_run(compiler *c, const char *const *argv, const char *dir, const ch
     const char *log = path_join(&c->mem, dir, "log");
     int status = 0, pid = spawn_logged(argv, log);
     if (pid < 0)
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot start '%s': %s", argv[0], strerror(errno));
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot start '%s': %s", argv[0],
+                          strerror(errno));
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -78,8 +80,10 @@ bool process_run(compiler *c, const char *const *argv, const char *dir, const ch
         return false;
     }
     if (WIFSIGNALED(status))
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s: '%s' was killed by signal %d", what, argv[0], WTERMSIG(status));
-    return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s: '%s' failed: %s", what, argv[0], first_line(c, log));
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s: '%s' was killed by signal %d", what,
+                          argv[0], WTERMSIG(status));
+    return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s: '%s' failed: %s", what, argv[0],
+                      first_line(c, log));
 }
 
 bool process_start(compiler *c, const char *const *argv, process *out)
@@ -101,7 +105,8 @@ bool process_start(compiler *c, const char *const *argv, process *out)
     close(up[1]);
     out->to = down[1];
     out->from = up[0];
-    return out->pid > 0 || diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot start '%s': %s", argv[0], strerror(errno));
+    return out->pid > 0 ||
+           diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot start '%s': %s", argv[0], strerror(errno));
 }
 
 bool process_say(process *p, const char *line)

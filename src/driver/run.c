@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A compiled model that can be called: a package built by the system's C compiler and loaded, or the loops interpreted. */
+/* A compiled model that can be called: a package built by the system's C compiler and loaded, or the loops interpreted.
+ */
 #include "driver/run.h"
 
 #include <dlfcn.h>
@@ -9,12 +10,14 @@
 
 #include "base/file.h"
 
-/* --- tensors ---------------------------------------------------------------------------------------------------------- */
+/* --- tensors
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static bool room(compiler *c, run_tensor *t)
 {
     t->data = arena_try_alloc(&c->mem, t->bytes, 64);
-    return t->data || diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for the %zu bytes of '%s'", t->bytes, t->name);
+    return t->data || diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for the %zu bytes of '%s'",
+                                 t->bytes, t->name);
 }
 
 static bool all_room(compiler *c, run_model *m)
@@ -42,7 +45,8 @@ run_tensor *run_find_input(const run_model *m, const char *name)
     return NULL;
 }
 
-/* --- packages --------------------------------------------------------------------------------------------------------- */
+/* --- packages
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* NumPy's name or ours. */
 static bool parse_dtype(const char *name, dtype *out)
@@ -111,7 +115,8 @@ static void add_words(compiler *c, arguments *a, const char *words)
     }
 }
 
-static bool build(compiler *c, const char *dir, const char *scratch, const char *module, const char *cflags, int64_t workers, const char *library)
+static bool build(compiler *c, const char *dir, const char *scratch, const char *module, const char *cflags,
+                  int64_t workers, const char *library)
 {
     static const char *const sources[] = {"model_data.c", "ops.c", "tvmrt.c", "tvmrt_port_posix.c"};
     const char *cc = getenv("CC"), *src = path_join(&c->mem, dir, "src");
@@ -131,7 +136,8 @@ static bool build(compiler *c, const char *dir, const char *scratch, const char 
     vec_push(&c->mem, &a, library);
     add_words(c, &a, "-lm -lpthread");
     vec_push(&c->mem, &a, NULL);
-    return process_run(c, a.data, scratch, "building the package", "install a C compiler, or name one in the environment variable CC");
+    return process_run(c, a.data, scratch, "building the package",
+                       "install a C compiler, or name one in the environment variable CC");
 }
 
 static bool load(compiler *c, const char *library, const char *module, run_model *m)
@@ -141,7 +147,8 @@ static bool load(compiler *c, const char *library, const char *module, run_model
         return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "the package cannot be loaded: %s", dlerror());
     void *symbol = dlsym(m->library, arena_printf(&c->mem, "tvmgen_%s_run", module));
     memcpy(&m->call, &symbol, sizeof symbol); /* C has no cast from object to function pointers */
-    return symbol || diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the package has no function tvmgen_%s_run", module);
+    return symbol ||
+           diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the package has no function tvmgen_%s_run", module);
 }
 
 bool run_open_package(compiler *c, const char *dir, const char *scratch, int64_t workers, run_model *out)
@@ -165,17 +172,22 @@ bool run_open_package(compiler *c, const char *dir, const char *scratch, int64_t
     if (!ok)
         return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is broken", path);
     if (!posix)
-        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' is a package for another system (--port); it cannot run here", dir);
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+                          "'%s' is a package for another system (--port); it cannot run here", dir);
     const char *contract = strstr(cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
-    return build(c, dir, scratch, module, arena_printf(&c->mem, "%s%s", cflags, contract), workers, library) && all_room(c, out) &&
-           load(c, library, module, out);
+    return build(c, dir, scratch, module, arena_printf(&c->mem, "%s%s", cflags, contract), workers, library) &&
+           all_room(c, out) && load(c, library, module, out);
 }
 
-/* --- interpreted ------------------------------------------------------------------------------------------------------ */
+/* --- interpreted
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void take_io(run_tensor *t, const unit_io *io)
 {
-    *t = (run_tensor){.name = io->name, .dt = io->type.dt, .rank = (uint32_t)io->type.shape.rank, .count = shape_count(io->type.shape)};
+    *t = (run_tensor){.name = io->name,
+                      .dt = io->type.dt,
+                      .rank = (uint32_t)io->type.shape.rank,
+                      .count = shape_count(io->type.shape)};
     shape_get(io->type.shape, t->dims);
     t->bytes = (size_t)type_bytes(&io->type);
 }
@@ -229,12 +241,14 @@ static bool interpret(compiler *c, run_model *m)
             if (!tir_interpret(c, op->func, params, &status))
                 return false;
             if (status != 0)
-                return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "operator %s ended with status %d", op->name, (int)status);
+                return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "operator %s ended with status %d", op->name,
+                                  (int)status);
         }
     return true;
 }
 
-/* --- both ------------------------------------------------------------------------------------------------------------- */
+/* --- both
+ * ------------------------------------------------------------------------------------------------------------- */
 
 bool run_call(compiler *c, run_model *m)
 {
@@ -247,4 +261,7 @@ bool run_call(compiler *c, run_model *m)
 }
 
 /* The library stays mapped: its worker threads live in it. */
-void run_close(run_model *m) { m->call = NULL; }
+void run_close(run_model *m)
+{
+    m->call = NULL;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running what was compiled: a package is built into a shared library and loaded, or its loops are interpreted; inputs come
- * from files or random numbers; outputs go to .npy files or are compared. */
+/* Running what was compiled: a package is built into a shared library and loaded, or its loops are interpreted; inputs
+ * come from files or random numbers; outputs go to .npy files or are compared. */
 #ifndef LATHE_DRIVER_RUN_H
 #define LATHE_DRIVER_RUN_H
 #include "driver/pipeline.h"
@@ -19,14 +19,14 @@ typedef struct run_tensor {
 typedef struct run_model {
     run_tensor *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
-    void **in, **out;                          /* the package's structs: one pointer a tensor, in order */
+    void **in, **out; /* the package's structs: one pointer a tensor, in order */
     int32_t (*call)(void *inputs, void *outputs);
     void *library;
-    const compile_result *result;              /* interpreted: no library */
+    const compile_result *result; /* interpreted: no library */
 } run_model;
 
-/* process.c: runs argv (no shell) with its output in a file below `dir`; false after a diagnostic that shows the first line
- * of what it said. `what` names the activity. A program that is not there is DIAG_ENVIRONMENT with `hint`. */
+/* process.c: runs argv (no shell) with its output in a file below `dir`; false after a diagnostic that shows the first
+ * line of what it said. `what` names the activity. A program that is not there is DIAG_ENVIRONMENT with `hint`. */
 bool process_run(compiler *c, const char *const *argv, const char *dir, const char *what, const char *hint);
 /* A child with pipes to its standard input and output. */
 typedef struct process {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors in files: NumPy's .npy, .npz with stored (not deflated) members, ONNX's .pb, raw bytes; and random numbers. */
+/* Tensors in files: NumPy's .npy, .npz with stored (not deflated) members, ONNX's .pb, raw bytes; and random numbers.
+ */
 #include "driver/run.h"
 
 #include <ctype.h>
@@ -33,8 +34,9 @@ static const struct {
     dtype dt;
     const char *descr;
 } descrs[] = {
-    {DT_F32, "<f4"}, {DT_F64, "<f8"}, {DT_F16, "<f2"}, {DT_I8, "|i1"}, {DT_I16, "<i2"}, {DT_I32, "<i4"},  {DT_I64, "<i8"},
-    {DT_U8, "|u1"},  {DT_U16, "<u2"}, {DT_U32, "<u4"}, {DT_U64, "<u8"}, {DT_BOOL, "|b1"}, {DT_BF16, "<V2"},
+    {DT_F32, "<f4"}, {DT_F64, "<f8"},  {DT_F16, "<f2"},  {DT_I8, "|i1"},  {DT_I16, "<i2"},
+    {DT_I32, "<i4"}, {DT_I64, "<i8"},  {DT_U8, "|u1"},   {DT_U16, "<u2"}, {DT_U32, "<u4"},
+    {DT_U64, "<u8"}, {DT_BOOL, "|b1"}, {DT_BF16, "<V2"},
 };
 
 static bool fail(compiler *c, const char *path, const char *why)
@@ -42,7 +44,8 @@ static bool fail(compiler *c, const char *path, const char *why)
     return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s': %s", path, why);
 }
 
-/* --- .npy ------------------------------------------------------------------------------------------------------------- */
+/* --- .npy
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static const char *after(const char *text, const char *key)
 {
@@ -55,7 +58,8 @@ static bool parse_descr(const char *text, dtype *out)
     const char *at = after(text, "'descr':");
     at = at ? strchr(at, '\'') : NULL;
     for (size_t i = 0; at && i < sizeof descrs / sizeof *descrs; i++)
-        if (strncmp(at + 1, descrs[i].descr, 3) == 0 || (at[1] == '|' && descrs[i].descr[0] == '<' && strncmp(at + 2, descrs[i].descr + 1, 2) == 0)) {
+        if (strncmp(at + 1, descrs[i].descr, 3) == 0 ||
+            (at[1] == '|' && descrs[i].descr[0] == '<' && strncmp(at + 2, descrs[i].descr + 1, 2) == 0)) {
             *out = descrs[i].dt;
             return true;
         }
@@ -102,7 +106,8 @@ static bool parse_npy(compiler *c, const char *path, span s, content *out)
     return true;
 }
 
-/* --- .npz: the first member, stored ------------------------------------------------------------------------------------- */
+/* --- .npz: the first member, stored
+ * ------------------------------------------------------------------------------------- */
 
 static uint32_t le(const uint8_t *p, int n)
 {
@@ -127,7 +132,8 @@ static bool parse_npz(compiler *c, const char *path, span s, content *out)
     return parse_npy(c, path, (span){s.data + start, size}, out);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------ */
+/* --- reading
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static bool has_suffix(const char *s, const char *suffix)
 {
@@ -199,15 +205,18 @@ bool tensor_file_read(compiler *c, const char *path, run_tensor *t)
         return false;
     const char *want = describe(c, t->dt, t->rank, t->dims);
     if (!x.raw && !agrees(&x, t))
-        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' holds %s; '%s' is %s", path, describe(c, x.dt, x.rank, x.dims), t->name, want);
+        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' holds %s; '%s' is %s", path,
+                          describe(c, x.dt, x.rank, x.dims), t->name, want);
     if (x.len < t->bytes || (x.raw && x.len != t->bytes))
-        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has %zu bytes; '%s', %s, needs %zu", path, x.len, t->name, want, t->bytes);
+        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has %zu bytes; '%s', %s, needs %zu", path, x.len,
+                          t->name, want, t->bytes);
     memcpy(t->data, x.data, t->bytes);
     t->filled = true;
     return true;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------------ */
+/* --- writing
+ * ------------------------------------------------------------------------------------------------------------ */
 
 bool tensor_file_write_npy(compiler *c, const char *path, const run_tensor *t)
 {
@@ -234,7 +243,8 @@ bool tensor_file_write_npy(compiler *c, const char *path, const run_tensor *t)
     return file_write(&c->diags, path, all, 10 + w.len + t->bytes);
 }
 
-/* --- random ------------------------------------------------------------------------------------------------------------- */
+/* --- random
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t next(uint64_t *state)
 {
@@ -244,7 +254,10 @@ static uint64_t next(uint64_t *state)
     return z ^ z >> 31;
 }
 
-static double uniform(uint64_t *state) { return ((double)(next(state) >> 11) + 0.5) / 9007199254740992.0; }
+static double uniform(uint64_t *state)
+{
+    return ((double)(next(state) >> 11) + 0.5) / 9007199254740992.0;
+}
 
 /* Floats normal, integers 0 or 1. */
 void tensor_file_random(run_tensor *t, uint64_t *state)

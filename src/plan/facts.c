@@ -145,7 +145,8 @@ bool facts_pair(const plan_facts *f, uint32_t op, uint32_t pair, uint32_t *out_f
     const plan_value *values = f->p->values.data;
     *out_from = from;
     *out_to = to;
-    return facts_in_workspace(f, from) && facts_in_workspace(f, to) && from != to && values[in].bytes == values[from].bytes &&
-           values[out].bytes == values[to].bytes && values[from].bytes == values[to].bytes && f->start[in] == 0 &&
-           f->start[out] == 0 && f->writers[to].len == 1 && all_operands_allow(f, o, from, o->inplace[pair].out);
+    return facts_in_workspace(f, from) && facts_in_workspace(f, to) && from != to &&
+           values[in].bytes == values[from].bytes && values[out].bytes == values[to].bytes &&
+           values[from].bytes == values[to].bytes && f->start[in] == 0 && f->start[out] == 0 &&
+           f->writers[to].len == 1 && all_operands_allow(f, o, from, o->inplace[pair].out);
 }

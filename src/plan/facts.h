@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The planner's inside: what follows from a problem alone (roots, dependencies, in-place pairs), layerings, blocks of
- * memory and their placement. A layering gives every operator its layer; a sequential order is the layering in which each
- * operator has one of its own. */
+ * memory and their placement. A layering gives every operator its layer; a sequential order is the layering in which
+ * each operator has one of its own. */
 #ifndef LATHE_PLAN_FACTS_H
 #define LATHE_PLAN_FACTS_H
 #include "plan/plan.h"
@@ -14,18 +14,18 @@ typedef struct plan_facts {
     arena *a; /* scratch memory of one planning */
     plan_problem *p;
     uint32_t n_ops, n_values;
-    uint32_t *root;    /* of each value */
-    uint64_t *start;   /* of each value, in its root */
-    u32s *before;      /* of each operator: those that it depends on, ascending, without repetitions */
-    u32s *after;       /* of each operator: those that depend on it */
-    u32s *readers;     /* of each root: operators, ascending */
-    u32s *writers;     /* of each root */
+    uint32_t *root;  /* of each value */
+    uint64_t *start; /* of each value, in its root */
+    u32s *before;    /* of each operator: those that it depends on, ascending, without repetitions */
+    u32s *after;     /* of each operator: those that depend on it */
+    u32s *readers;   /* of each root: operators, ascending */
+    u32s *writers;   /* of each root */
 } plan_facts;
 
 void facts_collect(plan_facts *f, arena *a, plan_problem *p);
 bool facts_in_workspace(const plan_facts *f, uint32_t root);
-/* The root of operand and result of an in-place pair of op, when the sizes agree and nothing else of the operator stands
- * in the way. */
+/* The root of operand and result of an in-place pair of op, when the sizes agree and nothing else of the operator
+ * stands in the way. */
 bool facts_pair(const plan_facts *f, uint32_t op, uint32_t pair, uint32_t *out_from, uint32_t *out_to);
 
 /* A piece of workspace and the layers in which it must not be disturbed. */

@@ -39,7 +39,8 @@ static uint64_t peak(const plan_facts *f, const uint32_t *layer)
 }
 
 /* Consecutive operators of the order share a layer while they do not depend on each other and the whole layering stays
- * within the limit (or does not get worse). Operators that come later are one to a layer while an earlier one is tried. */
+ * within the limit (or does not get worse). Operators that come later are one to a layer while an earlier one is tried.
+ */
 void layer_bounded(const plan_facts *f, const uint32_t *order, uint64_t limit, uint32_t *out_layer)
 {
     for (uint32_t i = 0; i < f->n_ops; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a layering to blocks of memory: lifetimes of roots, in-place groups, scratch. Operators of a layer run at the same
- * time, so a value lives from the layer of its first writer to the layer of its last reader, both included. */
+/* From a layering to blocks of memory: lifetimes of roots, in-place groups, scratch. Operators of a layer run at the
+ * same time, so a value lives from the layer of its first writer to the layer of its last reader, both included. */
 #include "plan/facts.h"
 
 typedef struct lifetimes {
@@ -64,7 +64,10 @@ static void join_inplace(const plan_facts *f, const uint32_t *layer, lifetimes *
         }
 }
 
-static void add_block(plan_blocks *b, plan_block block) { b->data[b->n++] = block; }
+static void add_block(plan_blocks *b, plan_block block)
+{
+    b->data[b->n++] = block;
+}
 
 static void add_roots(const plan_facts *f, const lifetimes *l, plan_blocks *b)
 {
@@ -74,8 +77,11 @@ static void add_roots(const plan_facts *f, const lifetimes *l, plan_blocks *b)
         uint32_t g = group_of(l, v);
         if (b->of_root[g] == UINT32_MAX) {
             b->of_root[g] = b->n;
-            add_block(b, (plan_block){.bytes = f->p->values.data[g].bytes, .align = f->p->values.data[g].align,
-                                      .first = l->first[v], .last = l->last[v], .id = g});
+            add_block(b, (plan_block){.bytes = f->p->values.data[g].bytes,
+                                      .align = f->p->values.data[g].align,
+                                      .first = l->first[v],
+                                      .last = l->last[v],
+                                      .id = g});
         }
         plan_block *block = &b->data[b->of_root[g]];
         block->first = l->first[v] < block->first ? l->first[v] : block->first;
@@ -95,14 +101,17 @@ static void add_scratch(const plan_facts *f, const uint32_t *layer, plan_blocks 
             int64_t count = tir_buffer_count(buffer);
             uint64_t one = count > 0 ? (uint64_t)count * dtype_bytes(buffer->dt) : 0;
             uint64_t bytes = one * (o->scratch[k].per_part ? o->parts : 1);
-            add_block(b, (plan_block){.bytes = bytes, .align = plan_align(bytes), .first = layer[op], .last = layer[op], .id = id++});
+            add_block(
+                b, (plan_block){
+                       .bytes = bytes, .align = plan_align(bytes), .first = layer[op], .last = layer[op], .id = id++});
         }
     }
 }
 
 static uint64_t peak_of(const plan_facts *f, const plan_blocks *b)
 {
-    uint64_t peak = 0, sum = 0, *gain = arena_array(f->a, uint64_t, f->n_ops + 2), *loss = arena_array(f->a, uint64_t, f->n_ops + 2);
+    uint64_t peak = 0, sum = 0, *gain = arena_array(f->a, uint64_t, f->n_ops + 2),
+             *loss = arena_array(f->a, uint64_t, f->n_ops + 2);
     for (uint32_t i = 0; i < b->n; i++) {
         gain[b->data[i].first] += b->data[i].bytes;
         loss[b->data[i].last + 1] += b->data[i].bytes;

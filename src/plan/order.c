@@ -130,6 +130,15 @@ static const struct {
     void (*make)(const plan_facts *f, uint32_t *out);
 } orders[] = {{"given", order_given}, {"depth-first", order_depth_first}, {"greedy", order_greedy}};
 
-uint32_t order_count(void) { return sizeof orders / sizeof *orders; }
-const char *order_name(uint32_t i) { return orders[i].name; }
-void order_make(const plan_facts *f, uint32_t i, uint32_t *out) { orders[i].make(f, out); }
+uint32_t order_count(void)
+{
+    return sizeof orders / sizeof *orders;
+}
+const char *order_name(uint32_t i)
+{
+    return orders[i].name;
+}
+void order_make(const plan_facts *f, uint32_t i, uint32_t *out)
+{
+    orders[i].make(f, out);
+}

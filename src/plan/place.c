@@ -11,8 +11,14 @@ typedef struct place_key {
     uint32_t index;
 } place_key;
 
-static bool meet(const plan_block *a, const plan_block *b) { return a->first <= b->last && b->first <= a->last; }
-static uint64_t align_up(uint64_t v, uint64_t align) { return (v + align - 1) / align * align; }
+static bool meet(const plan_block *a, const plan_block *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+static uint64_t align_up(uint64_t v, uint64_t align)
+{
+    return (v + align - 1) / align * align;
+}
 
 /* Lowest offset for block i beside the placed ones, which stand in `placed` by rising offset. */
 static uint64_t lowest(const plan_blocks *b, const uint32_t *placed, uint32_t n, const plan_block *block)
@@ -115,7 +121,8 @@ static uint64_t climb(arena *a, plan_blocks *b, uint32_t *order, uint64_t size, 
 
 uint64_t place_blocks(arena *a, plan_blocks *b, const char **out_heuristic)
 {
-    uint32_t *order = arena_array(a, uint32_t, b->n), *best = arena_array(a, uint32_t, b->n), *placed = arena_array(a, uint32_t, b->n);
+    uint32_t *order = arena_array(a, uint32_t, b->n), *best = arena_array(a, uint32_t, b->n),
+             *placed = arena_array(a, uint32_t, b->n);
     place_key *keys = arena_array(a, place_key, b->n);
     uint64_t size = UINT64_MAX;
     *out_heuristic = heuristics[0];

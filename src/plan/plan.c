@@ -18,7 +18,8 @@ static void choose_parts(const plan_problem *p, plan_op *op)
     op->parts = p->split_parts && p->workers > 1 && wanted > 1 ? (uint32_t)wanted : 1;
 }
 
-/* --- constants: by falling alignment, so that gaps are few ----------------------------------------------------------- */
+/* --- constants: by falling alignment, so that gaps are few -----------------------------------------------------------
+ */
 
 typedef struct constant_key {
     uint64_t align, bytes;
@@ -55,7 +56,8 @@ static uint64_t place_constants(arena *a, plan_problem *p)
     return at;
 }
 
-/* --- candidates ------------------------------------------------------------------------------------------------------ */
+/* --- candidates ------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct candidate {
     uint32_t *layer;
@@ -108,7 +110,8 @@ static uint64_t scratch_per_part(const plan_op *o)
     return sum;
 }
 
-/* Every part of an operator may need scratch of its own: fewer parts where that is what lifts a layer above the limit. */
+/* Every part of an operator may need scratch of its own: fewer parts where that is what lifts a layer above the limit.
+ */
 static void spare_scratch(const plan_facts *f, const uint32_t *layer, uint64_t limit)
 {
     for (;;) {
@@ -160,7 +163,8 @@ static candidate choose(const plan_facts *f, uint64_t bound)
     return best;
 }
 
-/* --- results --------------------------------------------------------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------------------------------------------
+ */
 
 static void write_back(compiler *c, const plan_facts *f, const candidate *best)
 {
@@ -170,7 +174,9 @@ static void write_back(compiler *c, const plan_facts *f, const candidate *best)
         value->first_op = value->last_op = -1;
         uint32_t root = f->root[v];
         if (p->values.data[root].storage == STORE_WORKSPACE)
-            value->offset = best->blocks.of_root[root] == UINT32_MAX ? 0 : best->blocks.data[best->blocks.of_root[root]].offset + f->start[v];
+            value->offset = best->blocks.of_root[root] == UINT32_MAX
+                                ? 0
+                                : best->blocks.data[best->blocks.of_root[root]].offset + f->start[v];
         else
             value->offset = p->values.data[root].offset + f->start[v];
         value->storage = p->values.data[root].storage;

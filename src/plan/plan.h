@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The static plan: where every value lives, in which layer every operator runs, into how many parts it is cut. Pure data
- * in, pure data out; knows loop-IR functions but no graph. */
+/* The static plan: where every value lives, in which layer every operator runs, into how many parts it is cut. Pure
+ * data in, pure data out; knows loop-IR functions but no graph. */
 #ifndef LATHE_PLAN_PLAN_H
 #define LATHE_PLAN_PLAN_H
 #include "tir/tir.h"
@@ -8,15 +8,15 @@
 typedef enum plan_storage { STORE_INPUT, STORE_OUTPUT, STORE_CONSTANT, STORE_WORKSPACE } plan_storage;
 
 typedef struct plan_value {
-    const char *name;  /* for dumps */
+    const char *name; /* for dumps */
     plan_storage storage;
-    uint32_t index;    /* input, output or constant number */
+    uint32_t index; /* input, output or constant number */
     uint64_t bytes;
-    uint64_t align;    /* min(64, largest power of two not above bytes), at least 1 */
-    int32_t parent;    /* >= 0: lies inside that value at `parent_offset` (views, concatenation by aliasing) */
+    uint64_t align; /* min(64, largest power of two not above bytes), at least 1 */
+    int32_t parent; /* >= 0: lies inside that value at `parent_offset` (views, concatenation by aliasing) */
     uint64_t parent_offset;
     /* results */
-    uint64_t offset;   /* in the workspace (workspace values) */
+    uint64_t offset; /* in the workspace (workspace values) */
     int32_t first_op, last_op;
 } plan_value;
 
@@ -31,17 +31,17 @@ typedef struct plan_op {
     const uint32_t *args; /* value of each parameter of func: inputs then outputs */
     uint32_t n_args;
     /* facts, taken from func when there is one */
-    uint32_t n_inputs;          /* the first of args are read, the others written */
-    int64_t extent;             /* iterations that may be cut into parts; 1: none */
-    int64_t work;               /* operations, roughly: small operators are not cut */
+    uint32_t n_inputs; /* the first of args are read, the others written */
+    int64_t extent;    /* iterations that may be cut into parts; 1: none */
+    int64_t work;      /* operations, roughly: small operators are not cut */
     const plan_pair *inplace;
     uint32_t n_inplace;
     const tir_scratch *scratch;
     uint32_t n_scratch;
     /* results */
-    uint32_t parts;       /* result: 1..workers' width */
+    uint32_t parts;           /* result: 1..workers' width */
     uint64_t *scratch_offset; /* result: workspace offset of scratch i (part p at + p * bytes) */
-    uint32_t layer;       /* result */
+    uint32_t layer;           /* result */
 } plan_op;
 
 typedef struct plan_problem {
@@ -57,7 +57,8 @@ typedef struct plan {
     const uint32_t *const *layers; /* operator numbers per layer, ascending */
     const uint32_t *layer_len;
     uint64_t workspace_bytes;
-    uint64_t lower_bound_bytes; /* DESIGN: least over orders found of the greatest sum of live bytes, in-place counted */
+    uint64_t
+        lower_bound_bytes; /* DESIGN: least over orders found of the greatest sum of live bytes, in-place counted */
     uint64_t constant_bytes;
     const char *order, *heuristic; /* what won, for the report */
 } plan;
@@ -70,11 +71,12 @@ void plan_prepare(compiler *c, plan_problem *p);
 uint64_t plan_align(uint64_t bytes); /* min(64, largest power of two not above bytes), at least 1 */
 /* The value that holds v's bytes, parents followed to the end, and where in it v begins. */
 uint32_t plan_root(const plan_problem *p, uint32_t v, uint64_t *out_offset);
-/* Checks a plan from scratch: no two values that are live in the same layer overlap, dependencies go to later layers. */
+/* Checks a plan from scratch: no two values that are live in the same layer overlap, dependencies go to later layers.
+ */
 bool plan_verify(compiler *c, const plan *p);
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
 /* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "value x 64 workspace [in y at 16]" (or
- * input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4] [scratch 128 [perpart]]". Only for reading:
- * plan_print writes a plan. */
+ * input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4] [scratch 128 [perpart]]". Only for
+ * reading: plan_print writes a plan. */
 bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out);
 #endif

@@ -6,7 +6,8 @@
 
 static const char *const storage_names[] = {"input", "output", "constant", "workspace"};
 
-/* --- out -------------------------------------------------------------------------------------------------------------- */
+/* --- out
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static void print_value(writer *w, const plan_problem *p, const plan_value *v)
 {
@@ -42,7 +43,8 @@ void plan_print(writer *w, const plan *pl)
     }
 }
 
-/* --- in --------------------------------------------------------------------------------------------------------------- */
+/* --- in
+ * --------------------------------------------------------------------------------------------------------------- */
 
 typedef VEC(uint32_t) u32_list;
 
@@ -115,7 +117,8 @@ static bool statement_value(reader *r)
 
 static bool keyword(const reader *r)
 {
-    static const char *const words[] = {"reads", "writes", "inplace", "parts", "scratch", "work", "op", "value", "workers", "nosplit"};
+    static const char *const words[] = {"reads", "writes", "inplace", "parts",   "scratch",
+                                        "work",  "op",     "value",   "workers", "nosplit"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (lexer_is(&r->l, words[i]))
             return true;
@@ -154,7 +157,8 @@ static bool read_pair(reader *r, const u32_list *args, uint32_t n_inputs, plan_p
         if (i >= n_inputs && args->data[i] == to)
             out->out = i;
     }
-    return (out->in != UINT32_MAX && out->out != UINT32_MAX) || lexer_error(&r->l, "in-place needs a result and an operand");
+    return (out->in != UINT32_MAX && out->out != UINT32_MAX) ||
+           lexer_error(&r->l, "in-place needs a result and an operand");
 }
 
 static bool read_scratch(reader *r, tir_scratch *out)
@@ -165,7 +169,8 @@ static bool read_scratch(reader *r, tir_scratch *out)
     if (bytes > UINT64_C(1) << 40)
         return lexer_error(&r->l, "scratch has at most 2^40 bytes");
     int64_t n = (int64_t)bytes;
-    *out = (tir_scratch){tir_buffer_static(r->c, "scratch", DT_U8, 1, &n, SCOPE_GLOBAL), lexer_accept(&r->l, "perpart")};
+    *out =
+        (tir_scratch){tir_buffer_static(r->c, "scratch", DT_U8, 1, &n, SCOPE_GLOBAL), lexer_accept(&r->l, "perpart")};
     return true;
 }
 

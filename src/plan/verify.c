@@ -3,8 +3,8 @@
 #include "plan/plan.h"
 
 typedef struct verify_piece {
-    uint64_t from, to;     /* bytes of the workspace */
-    uint32_t first, last;  /* layers */
+    uint64_t from, to;    /* bytes of the workspace */
+    uint32_t first, last; /* layers */
     uint32_t root;
     const char *name;
 } verify_piece;
@@ -41,7 +41,8 @@ static bool check_order(compiler *c, const plan_problem *p)
             uint32_t root = plan_root(p, o->args[i], &start);
             for (uint32_t v = 0; v < p->values.len; v++) {
                 int64_t w = plan_root(p, v, &other) == root ? writer_of(p, v) : -1;
-                bool overlap = start < other + p->values.data[v].bytes && other < start + p->values.data[o->args[i]].bytes;
+                bool overlap =
+                    start < other + p->values.data[v].bytes && other < start + p->values.data[o->args[i]].bytes;
                 if (w >= 0 && w != op && overlap && p->ops.data[w].layer >= o->layer)
                     return fail(c, "an operator does not come after what it depends on", o->name, p->ops.data[w].name);
             }
@@ -108,7 +109,8 @@ static bool check_overlaps(compiler *c, const plan *pl, const verify_piece *x, u
         if (x[i].to > pl->workspace_bytes)
             return fail(c, "a value reaches beyond the workspace", x[i].name, "workspace");
         for (uint32_t k = 0; k < n; k++) {
-            bool meet = x[i].first <= x[k].last && x[k].first <= x[i].last && x[i].from < x[k].to && x[k].from < x[i].to;
+            bool meet =
+                x[i].first <= x[k].last && x[k].first <= x[i].last && x[i].from < x[k].to && x[k].from < x[i].to;
             if (i < k && meet && !on_purpose(pl->problem, &x[i], &x[k]) && !on_purpose(pl->problem, &x[k], &x[i]))
                 return fail(c, "values that live at the same time overlap", x[i].name, x[k].name);
         }

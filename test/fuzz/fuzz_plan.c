@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     plan_problem *p;
     plan made;
     compiler_setup(&c);
-    if (plan_parse(&c, "fuzz", (const char *)data, size, &p) && p->ops.len <= MOST_OPS && p->values.len <= MOST_VALUES) {
+    if (plan_parse(&c, "fuzz", (const char *)data, size, &p) && p->ops.len <= MOST_OPS &&
+        p->values.len <= MOST_VALUES) {
         writer w;
         writer_init(&w, &c.mem);
         if (!plan_memory(&c, p, &made) || !plan_verify(&c, &made))

@@ -35,7 +35,8 @@ typedef struct suite {
     char *dir;
 } suite;
 
-static const dtype types[] = {DT_F32, DT_F64, DT_F16, DT_BF16, DT_I8, DT_U8, DT_I16, DT_U16, DT_I32, DT_U32, DT_I64, DT_U64, DT_BOOL};
+static const dtype types[] = {DT_F32, DT_F64, DT_F16, DT_BF16, DT_I8,  DT_U8,  DT_I16,
+                              DT_U16, DT_I32, DT_U32, DT_I64,  DT_U64, DT_BOOL};
 #define TYPES (sizeof types / sizeof *types)
 
 /* out[i] = value(a[i], b[i]) */
@@ -43,23 +44,32 @@ static tir_func *make(suite *s, const char *name, dtype in, dtype out, tir_for_k
 {
     compiler *c = &s->c;
     const int64_t n = N;
-    const tir_buffer *params[3] = {tir_buffer_static(c, "a", in, 1, &n, SCOPE_GLOBAL), tir_buffer_static(c, "b", in, 1, &n, SCOPE_GLOBAL),
+    const tir_buffer *params[3] = {tir_buffer_static(c, "a", in, 1, &n, SCOPE_GLOBAL),
+                                   tir_buffer_static(c, "b", in, 1, &n, SCOPE_GLOBAL),
                                    tir_buffer_static(c, "out", out, 1, &n, SCOPE_GLOBAL)};
     const tir_var *i = tir_new_var(c, "i", TIR_I64), *j = tir_new_var(c, "j", TIR_I64);
     bool split = kind == FOR_VECTORIZED;
-    tir_expr_ref at = split ? tir_add(c, tir_mul(c, tir_varref(c, j), tir_i64(c, 8)), tir_varref(c, i)) : tir_varref(c, i), args[3];
+    tir_expr_ref at = split ? tir_add(c, tir_mul(c, tir_varref(c, j), tir_i64(c, 8)), tir_varref(c, i))
+                            : tir_varref(c, i),
+                 args[3];
     args[0] = tir_load(c, params[0], 1, &at);
     args[1] = tir_load(c, params[1], 1, &at);
     args[2] = args[0];
-    tir_expr_ref value = cast                  ? tir_cast(c, out, args[0])
+    tir_expr_ref value = cast                   ? tir_cast(c, out, args[0])
                          : tir_op_is_binary(op) ? tir_binary(c, op, args[0], args[1])
                                                 : tir_call(c, op, tir_op_arity(op), args);
-    tir_stmt *body = tir_for(c, i, tir_i64(c, 0), tir_i64(c, split ? 8 : N), kind, tir_store(c, params[2], 1, &at, value));
+    tir_stmt *body =
+        tir_for(c, i, tir_i64(c, 0), tir_i64(c, split ? 8 : N), kind, tir_store(c, params[2], 1, &at, value));
     if (split)
         body = tir_for(c, j, tir_i64(c, 0), tir_i64(c, N / 8), FOR_SERIAL, body);
     tir_func *f = arena_new(&c->mem, tir_func);
-    *f = (tir_func){.name = name, .params = arena_copy(&c->mem, params, sizeof params, _Alignof(tir_buffer *)), .n_params = 3, .n_inputs = 2,
-                    .body = body, .index_type = DT_I64, .loc = src_loc_none()};
+    *f = (tir_func){.name = name,
+                    .params = arena_copy(&c->mem, params, sizeof params, _Alignof(tir_buffer *)),
+                    .n_params = 3,
+                    .n_inputs = 2,
+                    .body = body,
+                    .index_type = DT_I64,
+                    .loc = src_loc_none()};
     if (split)
         assert_true(tir_pass_vectorize(c, f));
     return f;
@@ -81,7 +91,8 @@ static bool takes(tir_op op, dtype dt)
         return dt == DT_BOOL;
     if (dt == DT_BOOL)
         return op == TIR_EQ || op == TIR_NE || op == TIR_BITAND || op == TIR_BITOR || op == TIR_BITXOR;
-    if (op == TIR_MOD || op == TIR_FLOORDIV || op == TIR_FLOORMOD || op == TIR_BITAND || op == TIR_BITOR || op == TIR_BITXOR || op == TIR_BITNOT)
+    if (op == TIR_MOD || op == TIR_FLOORDIV || op == TIR_FLOORMOD || op == TIR_BITAND || op == TIR_BITOR ||
+        op == TIR_BITXOR || op == TIR_BITNOT)
         return !floating;
     if (op == TIR_SHL || op == TIR_SHR)
         return !floating;
@@ -92,15 +103,16 @@ static bool takes(tir_op op, dtype dt)
 
 static bool is_exact(tir_op op)
 {
-    return tir_op_is_binary(op) || op == TIR_SQRT || op == TIR_FLOOR || op == TIR_CEIL || op == TIR_RINT || op == TIR_TRUNC || op == TIR_FABS ||
-           op == TIR_ISNAN || op == TIR_ISINF || op == TIR_BITNOT;
+    return tir_op_is_binary(op) || op == TIR_SQRT || op == TIR_FLOOR || op == TIR_CEIL || op == TIR_RINT ||
+           op == TIR_TRUNC || op == TIR_FABS || op == TIR_ISNAN || op == TIR_ISINF || op == TIR_BITNOT;
 }
 
 static void add_all(suite *s)
 {
     for (size_t t = 0; t < TYPES; t++) {
         for (int op = TIR_OP_NONE + 1; op < TIR_OP_COUNT; op++) {
-            bool boolean = tir_op_is_compare((tir_op)op) || op == TIR_AND || op == TIR_OR || op == TIR_ISNAN || op == TIR_ISINF;
+            bool boolean =
+                tir_op_is_compare((tir_op)op) || op == TIR_AND || op == TIR_OR || op == TIR_ISNAN || op == TIR_ISINF;
             if (takes((tir_op)op, types[t]))
                 add(s, types[t], boolean ? DT_BOOL : types[t], (tir_op)op, false, !is_exact((tir_op)op));
         }
@@ -110,14 +122,47 @@ static void add_all(suite *s)
     }
 }
 
-/* --- values ----------------------------------------------------------------------------------------------------------------- */
+/* --- values
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static void fill(dtype dt, uint8_t *data, bool second)
 {
-    static const double floats[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -3.7, 127.4, 128.6, -128.6, 255.5, 256.0, 1e-3, 65504.0, 2147483648.0,
-                                    -2147483649.0, 4294967296.0, 9.3e18, -9.3e18, 1.9e19, INFINITY, -INFINITY, NAN, 1e-7, 6e-8, 0.1, 20.0, -20.0};
-    static const int64_t ints[] = {0, 1, -1, 2, -2, 3, 5, -5, 7, 8, 31, 32, 63, 64, 100, -100, 127, 128, -128, -129, 255, 256, 32767, 32768, -32768, 65535,
-                                   INT32_MAX, INT32_MIN, (int64_t)UINT32_MAX, INT64_MAX, INT64_MIN, 12345};
+    static const double floats[] = {
+        0.0,     -0.0,   1.0,      -1.0,      0.5,   -0.5, 1.5,     2.5,          -2.5,          3.7,          -3.7,
+        127.4,   128.6,  -128.6,   255.5,     256.0, 1e-3, 65504.0, 2147483648.0, -2147483649.0, 4294967296.0, 9.3e18,
+        -9.3e18, 1.9e19, INFINITY, -INFINITY, NAN,   1e-7, 6e-8,    0.1,          20.0,          -20.0};
+    static const int64_t ints[] = {0,
+                                   1,
+                                   -1,
+                                   2,
+                                   -2,
+                                   3,
+                                   5,
+                                   -5,
+                                   7,
+                                   8,
+                                   31,
+                                   32,
+                                   63,
+                                   64,
+                                   100,
+                                   -100,
+                                   127,
+                                   128,
+                                   -128,
+                                   -129,
+                                   255,
+                                   256,
+                                   32767,
+                                   32768,
+                                   -32768,
+                                   65535,
+                                   INT32_MAX,
+                                   INT32_MIN,
+                                   (int64_t)UINT32_MAX,
+                                   INT64_MAX,
+                                   INT64_MIN,
+                                   12345};
     for (uint32_t i = 0; i < N; i++) {
         uint32_t k = second ? (i * 7 + i / 32 * 5 + 3) % 32 : i % 32;
         if (dt == DT_BOOL)
@@ -140,16 +185,21 @@ static bool close_enough(dtype dt, const uint8_t *got, const uint8_t *want, bool
     if ((isnan(a) && isnan(b)) || (a == 0 && b == 0 && inexact))
         return true;
     double unit = dt == DT_F64 ? 1e-15 : dt == DT_F32 ? 1e-6 : dt == DT_F16 ? 2e-3 : 1.6e-2;
-    return inexact && isfinite(a) && isfinite(b) && fabs(a - b) <= unit * fmax(fabs(a), fabs(b)) + (dt == DT_F16 ? 1e-7 : 1e-37);
+    return inexact && isfinite(a) && isfinite(b) &&
+           fabs(a - b) <= unit * fmax(fabs(a), fabs(b)) + (dt == DT_F16 ? 1e-7 : 1e-37);
 }
 
-/* --- building --------------------------------------------------------------------------------------------------------------- */
+/* --- building
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static void write_one(suite *s, writer *w, c_needs *needs, const tir_func *f)
 {
     assert_true(func_write(&s->c, w, needs, f, arena_printf(&s->c.mem, "k_%s", f->name), NULL));
     const char *in = dtype_c_name(f->params[0]->dt), *out = dtype_c_name(f->params[2]->dt);
-    w_fmt(w, "int32_t %s(const void *a, const void *b, void *out);\nint32_t %s(const void *a, const void *b, void *out)\n{\n", f->name, f->name);
+    w_fmt(w,
+          "int32_t %s(const void *a, const void *b, void *out);\nint32_t %s(const void *a, const void *b, void "
+          "*out)\n{\n",
+          f->name, f->name);
     w_fmt(w, "return k_%s((const %s *)a, (const %s *)b, (%s *)out, 0, 1);\n}\n", f->name, in, in, out);
 }
 
@@ -172,9 +222,27 @@ static void write_file(suite *s)
 static void *build(suite *s, const char *name, const char *flag, const char *other)
 {
     const char *cc = getenv("CC"), *out = path_join(&s->c.mem, s->dir, name);
-    const char *argv[] = {cc && *cc ? cc : "cc", "-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror",
+    const char *argv[] = {cc && *cc ? cc : "cc",
+                          "-std=c99",
+                          "-O1",
+                          "-Wall",
+                          "-Wextra",
+                          "-Wconversion",
+                          "-Wshadow",
+                          "-pedantic",
+                          "-Werror",
                           "-Wno-psabi", /* the vectors here are wider than this processor's */
-                          "-ffp-contract=off", "-fPIC", "-shared", flag, other, path_join(&s->c.mem, s->dir, "all.c"), "-o", out, "-lm", NULL};
+                          "-ffp-contract=off",
+                          "-fno-sanitize-recover=all",
+                          "-fPIC",
+                          "-shared",
+                          flag,
+                          other,
+                          path_join(&s->c.mem, s->dir, "all.c"),
+                          "-o",
+                          out,
+                          "-lm",
+                          NULL};
     if (!process_run(&s->c, argv, s->dir, "building", "no compiler"))
         fail_msg("%s", diags_print(&s->c.diags, &s->c.mem));
     void *library = dlopen(out, RTLD_NOW);
@@ -203,8 +271,9 @@ static void compare(suite *s, const subject *x, const tir_func *f, void *library
         writer w;
         writer_init(&w, &s->c.mem);
         tir_print_func(&w, f);
-        fail_msg("%s, element %u: %.17g (%s), %.17g and %.17g give %.17g, the interpreter says %.17g\n%s", how, i, dtype_load_f64(x->in, a + i * dtype_bytes(x->in)),
-                 dtype_name(x->in), dtype_load_f64(x->in, a + i * dtype_bytes(x->in)), dtype_load_f64(x->in, b + i * dtype_bytes(x->in)),
+        fail_msg("%s, element %u: %.17g (%s), %.17g and %.17g give %.17g, the interpreter says %.17g\n%s", how, i,
+                 dtype_load_f64(x->in, a + i * dtype_bytes(x->in)), dtype_name(x->in),
+                 dtype_load_f64(x->in, a + i * dtype_bytes(x->in)), dtype_load_f64(x->in, b + i * dtype_bytes(x->in)),
                  dtype_load_f64(x->out, got + i * size), dtype_load_f64(x->out, want + i * size), w.data);
     }
 }
@@ -214,8 +283,10 @@ static void everything(void **state)
     suite *s = *state;
     static const struct {
         const char *name, *flag, *other;
-    } builds[] = {{"vectors.so", "-DLATHE_VECTORS=1", "-O1"}, {"lanes.so", "-DLATHE_VECTORS=0", "-O0"},
-                  {"checked.so", "-fsanitize=undefined,float-cast-overflow", "-w"}}; /* sanitizers make false warnings */
+    } builds[] = {
+        {"vectors.so", "-DLATHE_VECTORS=1", "-O1"},
+        {"lanes.so", "-DLATHE_VECTORS=0", "-O0"},
+        {"checked.so", "-fsanitize=undefined,float-cast-overflow", "-w"}}; /* sanitizers make false warnings */
     write_file(s);
     for (size_t k = 0; k < sizeof builds / sizeof *builds; k++) {
         void *library = build(s, builds[k].name, builds[k].flag, builds[k].other);
@@ -226,7 +297,9 @@ static void everything(void **state)
     }
 }
 
-/* --- texts ------------------------------------------------------------------------------------------------------------------- */
+/* --- texts
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void literals(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The planner on random problems: every plan passes the verifier, keeps within its own bounds and is the same twice; and the
- * verifier finds plans that are wrong. */
+/* The planner on random problems: every plan passes the verifier, keeps within its own bounds and is the same twice;
+ * and the verifier finds plans that are wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,14 +21,18 @@ static uint32_t rnd(uint32_t *state, uint32_t below)
 
 static uint32_t add_value(compiler *c, plan_problem *p, plan_storage storage, uint64_t bytes)
 {
-    plan_value v = {.name = arena_printf(&c->mem, "v%u", p->values.len), .storage = storage, .bytes = bytes, .align = plan_align(bytes), .parent = -1};
+    plan_value v = {.name = arena_printf(&c->mem, "v%u", p->values.len),
+                    .storage = storage,
+                    .bytes = bytes,
+                    .align = plan_align(bytes),
+                    .parent = -1};
     v.index = p->values.len; /* unique is enough */
     vec_push(&c->mem, &p->values, v);
     return p->values.len - 1;
 }
 
-/* Operators with one to three operands out of the values made so far, in-place pairs where sizes agree, sometimes scratch,
- * sometimes operands moved into a concatenation. */
+/* Operators with one to three operands out of the values made so far, in-place pairs where sizes agree, sometimes
+ * scratch, sometimes operands moved into a concatenation. */
 static plan_problem *random_problem(compiler *c, uint32_t seed)
 {
     uint32_t s = seed, n_ops = 1 + rnd(&s, 40);
@@ -45,14 +49,22 @@ static plan_problem *random_problem(compiler *c, uint32_t seed)
         }
         VEC(plan_pair) pairs = {0};
         for (uint32_t k = 0; k < n_out; k++) {
-            uint64_t like = p->values.data[args[0]].bytes, bytes = rnd(&s, 2) ? like : rnd(&s, 20) == 0 ? 0 : 1 + rnd(&s, 1000);
+            uint64_t like = p->values.data[args[0]].bytes, bytes = rnd(&s, 2)         ? like
+                                                                   : rnd(&s, 20) == 0 ? 0
+                                                                                      : 1 + rnd(&s, 1000);
             args[n_in + k] = add_value(c, p, rnd(&s, 15) == 0 ? STORE_OUTPUT : STORE_WORKSPACE, bytes);
             for (uint32_t q = 0; q < n_in; q++)
                 if (p->values.data[args[q]].bytes == bytes && rnd(&s, 4) != 0)
                     vec_push(&c->mem, &pairs, ((plan_pair){n_in + k, q}));
         }
-        plan_op op = {.name = arena_printf(&c->mem, "op%u", i), .args = args, .n_args = n_in + n_out, .n_inputs = n_in,
-                      .extent = 1 + rnd(&s, 100), .work = 1 + rnd(&s, 1000000), .inplace = pairs.data, .n_inplace = pairs.len};
+        plan_op op = {.name = arena_printf(&c->mem, "op%u", i),
+                      .args = args,
+                      .n_args = n_in + n_out,
+                      .n_inputs = n_in,
+                      .extent = 1 + rnd(&s, 100),
+                      .work = 1 + rnd(&s, 1000000),
+                      .inplace = pairs.data,
+                      .n_inplace = pairs.len};
         if (rnd(&s, 5) == 0) {
             int64_t bytes = 1 + rnd(&s, 500);
             tir_scratch one = {tir_buffer_static(c, "scratch", DT_U8, 1, &bytes, SCOPE_GLOBAL), rnd(&s, 2) != 0};
@@ -93,7 +105,9 @@ static uint64_t sum_of(const plan_problem *p)
 {
     uint64_t sum = 0;
     for (uint32_t v = 0; v < p->values.len; v++)
-        sum += p->values.data[v].parent < 0 && p->values.data[v].storage == STORE_WORKSPACE ? p->values.data[v].bytes + 64 : 0;
+        sum += p->values.data[v].parent < 0 && p->values.data[v].storage == STORE_WORKSPACE
+                   ? p->values.data[v].bytes + 64
+                   : 0;
     for (uint32_t i = 0; i < p->ops.len; i++)
         for (uint32_t k = 0; k < p->ops.data[i].n_scratch; k++)
             sum += (uint64_t)tir_buffer_count(p->ops.data[i].scratch[k].buffer) * p->ops.data[i].parts + 64;
@@ -185,6 +199,7 @@ static void alignment(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(alignment), cmocka_unit_test(random_problems), cmocka_unit_test(verifier_finds_damage)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(alignment), cmocka_unit_test(random_problems),
+                                       cmocka_unit_test(verifier_finds_damage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C writer's inside: an emitter walks one loop-IR function and writes C99; what the text uses (vector types, saturating
- * casts, half floats, ...) is noted in a set of needs, from which a prelude is written in front of the functions. */
+/* The C writer's inside: an emitter walks one loop-IR function and writes C99; what the text uses (vector types,
+ * saturating casts, half floats, ...) is noted in a set of needs, from which a prelude is written in front of the
+ * functions. */
 #ifndef LATHE_CODEGEN_C_EMIT_H
 #define LATHE_CODEGEN_C_EMIT_H
 #include "codegen/backend.h"
@@ -14,13 +15,13 @@ typedef enum c_need_kind {
     NEED_VSPLAT,
     NEED_VLOAD,
     NEED_VSTORE,
-    NEED_VGATHER,  /* base and stride */
+    NEED_VGATHER, /* base and stride */
     NEED_VSCATTER,
-    NEED_VINDEX,   /* load through a vector of indices (dt of the data) */
+    NEED_VINDEX, /* load through a vector of indices (dt of the data) */
     NEED_VRAMP,
-    NEED_VOP,      /* op on dt, lanes */
+    NEED_VOP, /* op on dt, lanes */
     NEED_VNOT,
-    NEED_VCAST,    /* dt to to */
+    NEED_VCAST, /* dt to to */
     NEED_VSELECT
 } c_need_kind;
 
@@ -37,9 +38,9 @@ typedef struct c_needs {
 } c_needs;
 
 typedef struct c_scope_name {
-    const void *key;  /* tir_var or tir_buffer */
+    const void *key; /* tir_var or tir_buffer */
     const char *text;
-    bool is_index;    /* variable: made of loop variables and constants only, cannot overflow */
+    bool is_index; /* variable: made of loop variables and constants only, cannot overflow */
 } c_scope_name;
 
 /* A register buffer that became named variables: every access has a constant index and the same number of lanes. */
@@ -55,11 +56,11 @@ typedef struct c_emit {
     c_needs *needs;
     const tir_func *f;
     tir_bounds *bounds;
-    VEC(c_scope_name) names;          /* scopes, innermost last */
+    VEC(c_scope_name) names; /* scopes, innermost last */
     VEC(c_registers) registers;
-    bool alone;                 /* the statement to come is all that its block holds */
-    bool cut;                   /* parallel loops run from part / parts */
-    uint32_t vector_bytes;      /* widest vector used */
+    bool alone;            /* the statement to come is all that its block holds */
+    bool cut;              /* parallel loops run from part / parts */
+    uint32_t vector_bytes; /* widest vector used */
 } c_emit;
 
 /* A piece of expression and how tightly it binds. */
@@ -76,15 +77,15 @@ const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);
 uint32_t needs_vector_bytes(dtype dt, uint32_t lanes);
 
-/* scalar.c: operators on texts, shared by scalar expressions and by the lanes of vector helpers. `wrap`: integer arithmetic
- * that may overflow. */
+/* scalar.c: operators on texts, shared by scalar expressions and by the lanes of vector helpers. `wrap`: integer
+ * arithmetic that may overflow. */
 c_text scalar_binary(arena *a, c_needs *n, tir_op op, dtype dt, c_text x, c_text y, bool wrap);
 c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args);
 c_text scalar_cast(arena *a, c_needs *n, dtype from, dtype to, c_text x);
 c_text scalar_int(arena *a, dtype dt, int64_t v);
 c_text scalar_float(arena *a, dtype dt, double v);
-const char *scalar_load(arena *a, c_needs *n, dtype dt, const char *lvalue);  /* storage to arithmetic */
-const char *scalar_store(arena *a, c_needs *n, dtype dt, c_text value);       /* arithmetic to storage */
+const char *scalar_load(arena *a, c_needs *n, dtype dt, const char *lvalue); /* storage to arithmetic */
+const char *scalar_store(arena *a, c_needs *n, dtype dt, c_text value);      /* arithmetic to storage */
 const char *scalar_at(arena *a, c_text t, c_prec least); /* in brackets when it binds less than `least` */
 const char *scalar_type(dtype dt);                       /* C type of arithmetic */
 
@@ -100,6 +101,7 @@ const char *expr_condition(c_emit *e, tir_expr_ref x);
 const char *names_push(c_emit *e, const void *key, const char *wanted, bool is_index);
 const char *names_identifier(arena *a, const char *s); /* letters, digits and _, no keyword */
 
-/* func.c: `may_alias[i]`: parameter i may share storage with another one (NULL: none does); text goes to w, needs to n. */
+/* func.c: `may_alias[i]`: parameter i may share storage with another one (NULL: none does); text goes to w, needs to n.
+ */
 bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name, const bool *may_alias);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions of the loop IR as C text. Scalars become plain C; vectors become calls of small helpers (f32x8_add), which
- * are vector instructions or, without vector extensions, loops over the lanes in the same order. */
+/* Expressions of the loop IR as C text. Scalars become plain C; vectors become calls of small helpers (f32x8_add),
+ * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
 #include "codegen/c/emit.h"
 
 const char *expr_name(const c_emit *e, const void *key)
@@ -24,8 +24,8 @@ bool expr_is_index(const c_emit *e, tir_expr_ref x)
 {
     if (x->kind == TIR_VAR)
         return var_is_index(e, x->u.var);
-    if (x->kind != TIR_INT && x->kind != TIR_BINOP && x->kind != TIR_SELECT && x->kind != TIR_NOT && x->kind != TIR_RAMP &&
-        x->kind != TIR_BROADCAST && x->kind != TIR_CAST)
+    if (x->kind != TIR_INT && x->kind != TIR_BINOP && x->kind != TIR_SELECT && x->kind != TIR_NOT &&
+        x->kind != TIR_RAMP && x->kind != TIR_BROADCAST && x->kind != TIR_CAST)
         return false;
     if (x->type.dt != DT_I64 && x->type.dt != DT_I32 && x->type.dt != DT_BOOL)
         return false;
@@ -138,7 +138,8 @@ static bool plain_division(c_emit *e, tir_expr_ref x, c_text a, c_text b, c_text
             return false;
     }
     const char *sign = x->op == TIR_FLOORDIV || x->op == TIR_DIV ? "/" : "%";
-    const char *text = arena_printf(e->tmp, "%s %s %s", scalar_at(e->tmp, a, PREC_MUL), sign, scalar_at(e->tmp, b, PREC_PRIMARY));
+    const char *text =
+        arena_printf(e->tmp, "%s %s %s", scalar_at(e->tmp, a, PREC_MUL), sign, scalar_at(e->tmp, b, PREC_PRIMARY));
     *out = (c_text){text, PREC_MUL};
     if (dtype_bits(x->type.dt) < 32)
         *out = (c_text){arena_printf(e->tmp, "(%s)(%s)", scalar_type(x->type.dt), text), PREC_PRIMARY};
@@ -199,7 +200,8 @@ static c_text choice(c_emit *e, tir_expr_ref x)
                     arena_printf(e->tmp, "%s, %s, %s", expr_text(e, x->args[0]).s, a.s, b.s));
     }
     const char *cond = expr_condition(e, x->args[0]);
-    const char *text = arena_printf(e->tmp, "(%s) ? %s : %s", cond, scalar_at(e->tmp, a, PREC_ADD), scalar_at(e->tmp, b, PREC_ADD));
+    const char *text =
+        arena_printf(e->tmp, "(%s) ? %s : %s", cond, scalar_at(e->tmp, a, PREC_ADD), scalar_at(e->tmp, b, PREC_ADD));
     if (x->type.lanes == 1 && dtype_bits(x->type.dt) < 32 && !dtype_is_float(x->type.dt) && x->type.dt != DT_BOOL)
         return (c_text){arena_printf(e->tmp, "(%s)(%s)", scalar_type(x->type.dt), text), PREC_PRIMARY};
     return (c_text){text, PREC_LOW};
@@ -216,10 +218,11 @@ static c_text external(c_emit *e, tir_expr_ref x)
 static c_text negation(c_emit *e, tir_expr_ref x)
 {
     if (x->type.lanes == 1)
-        return (c_text){arena_printf(e->tmp, "!%s", scalar_at(e->tmp, expr_text(e, x->args[0]), PREC_PRIMARY)), PREC_PRIMARY};
+        return (c_text){arena_printf(e->tmp, "!%s", scalar_at(e->tmp, expr_text(e, x->args[0]), PREC_PRIMARY)),
+                        PREC_PRIMARY};
     const char *v = vector_name(e, DT_BOOL, x->type.lanes);
-    return call(e, (c_need){.kind = NEED_VNOT, .dt = DT_BOOL, .lanes = x->type.lanes}, arena_printf(e->tmp, "%s_not", v),
-                expr_text(e, x->args[0]).s);
+    return call(e, (c_need){.kind = NEED_VNOT, .dt = DT_BOOL, .lanes = x->type.lanes},
+                arena_printf(e->tmp, "%s_not", v), expr_text(e, x->args[0]).s);
 }
 
 static c_text lanes_of(c_emit *e, tir_expr_ref x)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One loop-IR function as a C function: its comment, its parameters, its statements. Parallel loops run over the share of
- * part `part` of `parts`. */
+/* One loop-IR function as a C function: its comment, its parameters, its statements. Parallel loops run over the share
+ * of part `part` of `parts`. */
 #include "codegen/c/emit.h"
 
 #include <string.h>
@@ -91,7 +91,10 @@ static void write_inner(c_emit *e, const tir_stmt *s)
     write_stmt(e, s);
 }
 
-static const char *index_type(const c_emit *e) { return dtype_c_name(e->f->index_type); }
+static const char *index_type(const c_emit *e)
+{
+    return dtype_c_name(e->f->index_type);
+}
 
 static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const char *end, const char *var)
 {
@@ -104,8 +107,8 @@ static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const 
     const char *plus = tir_is_const(s->min, 0) ? "" : arena_printf(e->tmp, "%s + ", min);
     const char *convert = e->f->index_type == DT_I64 ? "" : arena_printf(e->tmp, "(%s)", ctype);
     w_line(e->w, "const %s %s_end = %s%slathe_cut(%s, part + 1, parts);", ctype, var, plus, convert, extent);
-    w_open(e->w, "for (%s %s = %s%slathe_cut(%s, part, parts); %s < %s_end; %s++)", ctype, var, plus, convert, extent, var,
-           var, var);
+    w_open(e->w, "for (%s %s = %s%slathe_cut(%s, part, parts); %s < %s_end; %s++)", ctype, var, plus, convert, extent,
+           var, var, var);
 }
 
 static void write_for(c_emit *e, const tir_stmt *s)
@@ -192,7 +195,8 @@ static void write_vector_store(c_emit *e, const tir_stmt *s, tir_expr_ref at, co
     }
     needs_add(e->needs, (c_need){.kind = NEED_VSCATTER, .dt = dt, .lanes = lanes});
     if (at->kind == TIR_RAMP)
-        w_line(e->w, "%s_scatter(%s + %s, %s, %s);", v, name, expr_text(e, at->args[0]).s, expr_text(e, at->args[1]).s, value);
+        w_line(e->w, "%s_scatter(%s + %s, %s, %s);", v, name, expr_text(e, at->args[0]).s, expr_text(e, at->args[1]).s,
+               value);
     else
         w_line(e->w, "%s_scatter(%s, 1, %s);", v, name, value);
 }
@@ -210,7 +214,8 @@ static void write_store(c_emit *e, const tir_stmt *s)
         w_line(e->w, "%s = %s;", reg, value.s);
         return;
     }
-    w_line(e->w, "%s[%s] = %s;", expr_name(e, s->buffer), expr_text(e, at).s, scalar_store(e->tmp, e->needs, s->buffer->dt, value));
+    w_line(e->w, "%s[%s] = %s;", expr_name(e, s->buffer), expr_text(e, at).s,
+           scalar_store(e->tmp, e->needs, s->buffer->dt, value));
 }
 
 static void declare_registers(c_emit *e, const tir_buffer *b, const char *name, uint32_t lanes)
@@ -294,7 +299,8 @@ static void mark_store(void *ctx, tir_stmt *s)
     u->stored |= s->kind == TIR_STORE && s->buffer == u->b;
 }
 
-static void write_params(c_emit *e, const bool *may_alias, const tir_scratch *scratch, uint32_t n_scratch, writer *unused)
+static void write_params(c_emit *e, const bool *may_alias, const tir_scratch *scratch, uint32_t n_scratch,
+                         writer *unused)
 {
     writer *w = e->w;
     for (uint32_t i = 0; i < e->f->n_params; i++) {

@@ -6,8 +6,8 @@ static void sizes(const package *p, writer *w, const unit_io *io, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         w_fmt(w, "#define %s_%s_SIZE %lluu /* %s: %s ", p->macro, package_upper(&p->c->mem, io[i].c_name),
-              (unsigned long long)p->pl->problem->values.data[io[i].value].bytes, package_comment(&p->c->mem, io[i].name),
-              package_dtype(io[i].type.dt));
+              (unsigned long long)p->pl->problem->values.data[io[i].value].bytes,
+              package_comment(&p->c->mem, io[i].name), package_dtype(io[i].type.dt));
         package_shape(w, &io[i].type);
         w_str(w, " */\n");
     }
@@ -23,41 +23,49 @@ static void fields(const package *p, writer *w, const char *kind, const unit_io 
     w_str(w, "};\n\n");
 }
 
-static uint32_t workspace_align(const package *p) { return p->pl->workspace_bytes > 0 ? 64 : 1; }
+static uint32_t workspace_align(const package *p)
+{
+    return p->pl->workspace_bytes > 0 ? 64 : 1;
+}
 
 void header_write(const package *p, writer *w)
 {
     package_template(p, w,
-        "/* @p.h: what a program needs to run model \"@n\". All memory is static: no function allocates.\n"
-        " * SPDX-License-Identifier: Apache-2.0 */\n"
-        "#ifndef @M_H\n#define @M_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
-        "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    w_fmt(w, "#define %s_NUM_INPUTS %u\n#define %s_NUM_OUTPUTS %u\n\n/* Bytes; exact. */\n", p->macro, p->u->n_inputs, p->macro,
-          p->u->n_outputs);
+                     "/* @p.h: what a program needs to run model \"@n\". All memory is static: no function allocates.\n"
+                     " * SPDX-License-Identifier: Apache-2.0 */\n"
+                     "#ifndef @M_H\n#define @M_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
+                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    w_fmt(w, "#define %s_NUM_INPUTS %u\n#define %s_NUM_OUTPUTS %u\n\n/* Bytes; exact. */\n", p->macro, p->u->n_inputs,
+          p->macro, p->u->n_outputs);
     w_fmt(w, "#define %s_WORKSPACE_SIZE %lluu\n#define %s_WORKSPACE_ALIGN %uu\n#define %s_CONST_SIZE %lluu\n", p->macro,
           (unsigned long long)p->pl->workspace_bytes, p->macro, workspace_align(p), p->macro,
           (unsigned long long)p->pl->constant_bytes);
     sizes(p, w, p->u->inputs, p->u->n_inputs);
     sizes(p, w, p->u->outputs, p->u->n_outputs);
     package_template(p, w,
-        "\n/* Define @M_WORKSPACE_SECTION as a section name to place the static workspace, and\n"
-        " * @M_NO_STATIC_WORKSPACE to leave it (and with it @p_run) out of the build. */\n\n"
-        "/* Tensors are dense, row-major, little-endian and aligned to their element. Inputs are only read; inputs and outputs\n"
-        " * must not overlap. */\n");
+                     "\n/* Define @M_WORKSPACE_SECTION as a section name to place the static workspace, and\n"
+                     " * @M_NO_STATIC_WORKSPACE to leave it (and with it @p_run) out of the build. */\n\n"
+                     "/* Tensors are dense, row-major, little-endian and aligned to their element. Inputs are only "
+                     "read; inputs and outputs\n"
+                     " * must not overlap. */\n");
     fields(p, w, "inputs", p->u->inputs, p->u->n_inputs);
     fields(p, w, "outputs", p->u->outputs, p->u->n_outputs);
-    package_template(p, w,
-        "/* Runs the model once in the static workspace. One thread at a time. Returns 0 or a status (tvmrt_status_text). */\n"
+    package_template(
+        p, w,
+        "/* Runs the model once in the static workspace. One thread at a time. Returns 0 or a status "
+        "(tvmrt_status_text). */\n"
         "int32_t @p_run(struct @p_inputs *inputs, struct @p_outputs *outputs);\n\n"
         "/* The re-entrant way: @p_instance.h defines the struct, so that it can be put anywhere. `engine` may be\n"
         " * NULL (the program's default engine). `workspace` has `workspace_size` >= @M_WORKSPACE_SIZE bytes,\n"
         " * aligned to @M_WORKSPACE_ALIGN; it belongs to the instance until the instance is no longer used.\n"
-        " * Call init once per instance, then run any number of times; different instances may run at the same time on\n"
+        " * Call init once per instance, then run any number of times; different instances may run at the same time "
+        "on\n"
         " * different threads. */\n"
         "struct @p_instance;\nstruct tvmrt_engine;\n"
         "int32_t @p_instance_init(struct @p_instance *instance, struct tvmrt_engine *engine,\n"
         "                         void *workspace, size_t workspace_size);\n"
-        "/* At most `max_workers` threads, the caller included, work on a run of this instance; 0: all of the engine's. */\n"
+        "/* At most `max_workers` threads, the caller included, work on a run of this instance; 0: all of the "
+        "engine's. */\n"
         "int32_t @p_instance_set_workers(struct @p_instance *instance, uint32_t max_workers);\n"
         "int32_t @p_run_instance(struct @p_instance *instance, struct @p_inputs *inputs,\n"
         "                        struct @p_outputs *outputs);\n\n"
@@ -66,13 +74,14 @@ void header_write(const package *p, writer *w)
 
 void instance_write(const package *p, writer *w)
 {
-    package_template(p, w,
+    package_template(
+        p, w,
         "/* @p_instance.h: the storage of one instance of model \"@n\", for programs that run several. The\n"
         " * compile needs the folder of tvmrt.h on its include path. Members belong to the package.\n"
         " * SPDX-License-Identifier: Apache-2.0 */\n"
         "#ifndef @M_INSTANCE_H\n#define @M_INSTANCE_H\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n");
-    w_fmt(w, "#define %s_NUM_OPS %u\n#define %s_NUM_ARGS %u /* pointers to inputs and outputs of all operators */\n\n", p->macro,
-          p->pl->problem->ops.len, p->macro, p->n_args);
+    w_fmt(w, "#define %s_NUM_OPS %u\n#define %s_NUM_ARGS %u /* pointers to inputs and outputs of all operators */\n\n",
+          p->macro, p->pl->problem->ops.len, p->macro, p->n_args);
     w_fmt(w, "struct %s_instance {\n    tvmrt_context_t context;\n", p->prefix);
     w_fmt(w, "    const void *inputs[%u];\n    void *outputs[%u];\n", p->u->n_inputs ? p->u->n_inputs : 1,
           p->u->n_outputs ? p->u->n_outputs : 1);
@@ -85,16 +94,19 @@ void names_write(const package *p, writer *w)
     static const char *const shared[] = {"model_get_descriptor", "model_get_tensor_map", "model_get_op_descs",
                                          "model_get_schedule",   "model_fill_args",      "model_get_op_args"};
     package_template(p, w,
-        "/* @n_names.h: what the files of this package share with each other. Names without the module's name get it here, so\n"
-        " * that several packages can be linked into one program.\n"
-        " * SPDX-License-Identifier: Apache-2.0 */\n"
-        "#ifndef @M_NAMES_H\n#define @M_NAMES_H\n\n#include \"@p.h\"\n#include \"@p_instance.h\"\n#include \"tvmrt.h\"\n\n");
+                     "/* @n_names.h: what the files of this package share with each other. Names without the module's "
+                     "name get it here, so\n"
+                     " * that several packages can be linked into one program.\n"
+                     " * SPDX-License-Identifier: Apache-2.0 */\n"
+                     "#ifndef @M_NAMES_H\n#define @M_NAMES_H\n\n#include \"@p.h\"\n#include "
+                     "\"@p_instance.h\"\n#include \"tvmrt.h\"\n\n");
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         w_fmt(w, "#define %s %s_%s\n", shared[i], p->prefix, shared[i]);
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
         if (p->u->ops[i].defines_kernel)
             w_fmt(w, "#define wrapped_%s %s_wrapped_%s\n", p->u->ops[i].kernel, p->prefix, p->u->ops[i].kernel);
-    package_template(p, w,
+    package_template(
+        p, w,
         "\n/* @n_lib0.c */\nconst void *@p_get_const_workspace(void);\n\n"
         "/* @n_lib1.c */\n"
         "int32_t @p___tvm_main__(struct @p_inputs *input, struct @p_outputs *output,\n"

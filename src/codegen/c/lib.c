@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib0 (constants, workspace, entry) and lib1 (connection to the runtime) of a package. Few constants are written out as
- * numbers; many lie in a binary file that the assembler includes, because a C compiler takes minutes for megabytes of text. */
+/* lib0 (constants, workspace, entry) and lib1 (connection to the runtime) of a package. Few constants are written out
+ * as numbers; many lie in a binary file that the assembler includes, because a C compiler takes minutes for megabytes
+ * of text. */
 #include "codegen/c/emit.h"
 #include "codegen/c/package.h"
 
@@ -76,8 +77,8 @@ static void write_struct(const package *p, writer *w)
         if (keys[i][0] > at)
             w_fmt(w, "    uint8_t gap_%llu[%llu];\n", (unsigned long long)at, (unsigned long long)(keys[i][0] - at));
         at = keys[i][0] + tensor_size(k->data);
-        w_fmt(w, "    %s %s[%lld]; /* offset %llu: %s */\n", dtype_c_name(k->data->dt), k->name, (long long)k->data->count,
-              (unsigned long long)keys[i][0], package_comment(&p->c->mem, k->name));
+        w_fmt(w, "    %s %s[%lld]; /* offset %llu: %s */\n", dtype_c_name(k->data->dt), k->name,
+              (long long)k->data->count, (unsigned long long)keys[i][0], package_comment(&p->c->mem, k->name));
     }
     w_str(w, "}");
 }
@@ -106,16 +107,16 @@ static void write_constants_file(const package *p, writer *w)
     package_template(p, w, "#define global_const_workspace @p_global_const_workspace\n");
     write_struct(p, w);
     package_template(p, w,
-        ";\nextern const struct global_const_workspace global_const_workspace;\n\n"
-        "/* Looked for on the assembler's include path (-Wa,-Isrc). */\n"
-        "#ifndef @M_CONST_FILE\n#define @M_CONST_FILE \"@n_constants.bin\"\n#endif\n"
-        "__asm__(\".section .rodata\\n\"\n"
-        "        \".balign 64\\n\"\n"
-        "        \".globl @p_global_const_workspace\\n\"\n"
-        "        \".hidden @p_global_const_workspace\\n\"\n"
-        "        \"@p_global_const_workspace:\\n\"\n"
-        "        \".incbin \\\"\" @M_CONST_FILE \"\\\"\\n\"\n"
-        "        \".previous\\n\");\n\n");
+                     ";\nextern const struct global_const_workspace global_const_workspace;\n\n"
+                     "/* Looked for on the assembler's include path (-Wa,-Isrc). */\n"
+                     "#ifndef @M_CONST_FILE\n#define @M_CONST_FILE \"@n_constants.bin\"\n#endif\n"
+                     "__asm__(\".section .rodata\\n\"\n"
+                     "        \".balign 64\\n\"\n"
+                     "        \".globl @p_global_const_workspace\\n\"\n"
+                     "        \".hidden @p_global_const_workspace\\n\"\n"
+                     "        \"@p_global_const_workspace:\\n\"\n"
+                     "        \".incbin \\\"\" @M_CONST_FILE \"\\\"\\n\"\n"
+                     "        \".previous\\n\");\n\n");
 }
 
 static const char lib0_text[] =
@@ -129,20 +130,24 @@ static const char lib0_text[] =
 void lib0_write(const package *p, writer *w)
 {
     bool any = p->pl->constant_bytes > 0;
-    package_template(p, w,
+    package_template(
+        p, w,
         "/* @n_lib0.c: memory of model \"@n\": its constants, its static workspace, and the entry that uses both.\n"
         " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n");
     if (any && p->constants_in_file)
         write_constants_file(p, w);
     else if (any)
         write_constants_text(p, w);
-    w_str(w, any ? "#define GLOBAL_CONSTANTS (&global_const_workspace)\n" : "#define GLOBAL_CONSTANTS NULL /* there are none */\n");
-    package_template(p, w, p->pl->workspace_bytes > 0 ? "#define WORKSPACE_BYTES @M_WORKSPACE_SIZE\n\n"
-                                                      : "#define WORKSPACE_BYTES 1 /* none is needed; C wants one */\n\n");
+    w_str(w, any ? "#define GLOBAL_CONSTANTS (&global_const_workspace)\n"
+                 : "#define GLOBAL_CONSTANTS NULL /* there are none */\n");
+    package_template(p, w,
+                     p->pl->workspace_bytes > 0 ? "#define WORKSPACE_BYTES @M_WORKSPACE_SIZE\n\n"
+                                                : "#define WORKSPACE_BYTES 1 /* none is needed; C wants one */\n\n");
     package_template(p, w, lib0_text);
 }
 
-/* --- lib1 -------------------------------------------------------------------------------------------------------------- */
+/* --- lib1
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static const char lib1_setup[] =
     "/* @n_lib1.c: connects model \"@n\" to the runtime: fills the operator table and starts the engine.\n"

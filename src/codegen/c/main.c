@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c of a package: a program that runs the model once. On POSIX it reads raw files and writes them; the others use a
- * fixed pattern and print. */
+/* main.c of a package: a program that runs the model once. On POSIX it reads raw files and writes them; the others use
+ * a fixed pattern and print. */
 #include "codegen/c/package.h"
 
 #include <string.h>
@@ -8,8 +8,11 @@
 static void io_rows(const package *p, writer *w, const char *kind, const unit_io *io, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        w_fmt(w, "static union {\n    double align;\n    unsigned char bytes[%s_%s_SIZE > 0 ? %s_%s_SIZE : 1];\n} %s_%u;\n", p->macro,
-              package_upper(&p->c->mem, io[i].c_name), p->macro, package_upper(&p->c->mem, io[i].c_name), kind, i);
+        w_fmt(
+            w,
+            "static union {\n    double align;\n    unsigned char bytes[%s_%s_SIZE > 0 ? %s_%s_SIZE : 1];\n} %s_%u;\n",
+            p->macro, package_upper(&p->c->mem, io[i].c_name), p->macro, package_upper(&p->c->mem, io[i].c_name), kind,
+            i);
     w_fmt(w, "static const struct tensor %ss[] = {\n", kind);
     for (uint32_t i = 0; i < n; i++) {
         w_str(w, "    {");
@@ -21,17 +24,18 @@ static void io_rows(const package *p, writer *w, const char *kind, const unit_io
     w_str(w, "    {NULL, NULL, NULL, NULL, 0},\n};\n\n");
 }
 
-static const char head_text[] =
-    "/* main.c: runs model \"@n\" once and prints its outputs.\n"
-    " *     runner [-o DIR] [NAME=FILE]...    FILE: raw little-endian data; an input that is not given gets a fixed pattern;\n"
-    " *                                       -o DIR writes each output as DIR/NAME.bin\n"
-    " * SPDX-License-Identifier: Apache-2.0 */\n"
-    "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n#include <sys/stat.h>\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
+static const char head_text[] = "/* main.c: runs model \"@n\" once and prints its outputs.\n"
+                                " *     runner [-o DIR] [NAME=FILE]...    FILE: raw little-endian data; an input that "
+                                "is not given gets a fixed pattern;\n"
+                                " *                                       -o DIR writes each output as DIR/NAME.bin\n"
+                                " * SPDX-License-Identifier: Apache-2.0 */\n"
+                                "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include "
+                                "<string.h>\n#include <sys/stat.h>\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
 
-static const char bare_head[] =
-    "/* main.c: runs model \"@n\" once on a fixed pattern and prints its outputs.\n"
-    " * SPDX-License-Identifier: Apache-2.0 */\n"
-    "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
+static const char bare_head[] = "/* main.c: runs model \"@n\" once on a fixed pattern and prints its outputs.\n"
+                                " * SPDX-License-Identifier: Apache-2.0 */\n"
+                                "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include "
+                                "<string.h>\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
 
 static const char tensor_text[] =
     "struct tensor {\n    const char *name, *dtype, *shape;\n    unsigned char *data;\n    size_t bytes;\n};\n\n";
@@ -48,9 +52,11 @@ static const char values_text[] =
     "    for (i = 15; exponent > 0 && i < exponent; i++)\n        v *= 2.0;\n"
     "    for (i = exponent; exponent > 0 && i < 15; i++)\n        v /= 2.0;\n"
     "    return h >> 15 != 0 ? -v : v;\n}\n\n"
-    "#define VALUE(type) \\\n    do { \\\n        type x; \\\n        memcpy(&x, at, sizeof x); \\\n        return (double)x; \\\n    } while (0)\n\n"
+    "#define VALUE(type) \\\n    do { \\\n        type x; \\\n        memcpy(&x, at, sizeof x); \\\n        return "
+    "(double)x; \\\n    } while (0)\n\n"
     "static double value(const struct tensor *t, size_t i)\n{\n"
-    "    const unsigned char *at = t->data + i * element_bytes(t->dtype);\n    uint16_t h;\n    uint32_t u;\n    float f;\n"
+    "    const unsigned char *at = t->data + i * element_bytes(t->dtype);\n    uint16_t h;\n    uint32_t u;\n    float "
+    "f;\n"
     "    if (strcmp(t->dtype, \"float32\") == 0)\n        VALUE(float);\n"
     "    if (strcmp(t->dtype, \"float64\") == 0)\n        VALUE(double);\n"
     "    if (strcmp(t->dtype, \"int8\") == 0)\n        VALUE(int8_t);\n"
@@ -76,7 +82,8 @@ static const char print_text[] =
     "        if (strcmp(t->dtype, \"float32\") == 0)\n            memcpy(t->data + i * size, &f, size);\n"
     "        else if (strcmp(t->dtype, \"float64\") == 0)\n            memcpy(t->data + i * size, &d, size);\n"
     "        else if (strcmp(t->dtype, \"bfloat16\") == 0)\n            memcpy(t->data + i * size, &h, size);\n"
-    "        else if (strcmp(t->dtype, \"float16\") == 0)\n            h = whole != 0 ? 0x3c00 : 0, memcpy(t->data + i * size, &h, size);\n"
+    "        else if (strcmp(t->dtype, \"float16\") == 0)\n            h = whole != 0 ? 0x3c00 : 0, memcpy(t->data + i "
+    "* size, &h, size);\n"
     "        else\n            memcpy(t->data + i * size, &whole, size);\n    }\n}\n\n"
     "static void print(const struct tensor *t)\n{\n"
     "    const size_t count = t->bytes / element_bytes(t->dtype);\n    double low = 0, high = 0;\n    size_t i;\n"
@@ -94,19 +101,24 @@ static const char files_text[] =
     "        const size_t n = strlen(t->name);\n        FILE *file;\n        size_t got;\n        int more;\n"
     "        if (strncmp(arg, t->name, n) != 0 || arg[n] != '=')\n            continue;\n"
     "        file = fopen(arg + n + 1, \"rb\");\n"
-    "        if (file == NULL) {\n            fprintf(stderr, \"runner: cannot read %s\\n\", arg + n + 1);\n            return 2;\n        }\n"
-    "        got = t->bytes > 0 ? fread(t->data, 1, t->bytes, file) : 0;\n        more = fgetc(file);\n        fclose(file);\n"
+    "        if (file == NULL) {\n            fprintf(stderr, \"runner: cannot read %s\\n\", arg + n + 1);\n           "
+    " return 2;\n        }\n"
+    "        got = t->bytes > 0 ? fread(t->data, 1, t->bytes, file) : 0;\n        more = fgetc(file);\n        "
+    "fclose(file);\n"
     "        if (got != t->bytes || more != EOF) {\n"
-    "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s)\\n\", arg + n + 1, (unsigned long)t->bytes, t->dtype,\n"
+    "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s)\\n\", arg + n + 1, (unsigned "
+    "long)t->bytes, t->dtype,\n"
     "                    t->shape);\n            return 2;\n        }\n        return 0;\n    }\n"
     "    fprintf(stderr, \"runner: no input for '%s'; inputs:\", arg);\n"
     "    for (t = inputs; t->name != NULL; t++)\n        fprintf(stderr, \" %s\", t->name);\n"
     "    fprintf(stderr, \"\\n\");\n    return 2;\n}\n\n"
     "static int write_output(const char *folder, const struct tensor *t)\n{\n"
-    "    static char path[4096];\n    char *s;\n    FILE *file;\n    size_t put;\n    const size_t skip = strlen(folder) + 1;\n"
+    "    static char path[4096];\n    char *s;\n    FILE *file;\n    size_t put;\n    const size_t skip = "
+    "strlen(folder) + 1;\n"
     "    if (snprintf(path, sizeof path, \"%s/%s.bin\", folder, t->name) >= (int)sizeof path)\n        return 1;\n"
     "    for (s = path + skip; *s != '\\0'; s++)\n"
-    "        if (strchr(\"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-\", *s) == NULL)\n            *s = '_';\n"
+    "        if (strchr(\"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-\", *s) == NULL)\n          "
+    "  *s = '_';\n"
     "    file = fopen(path, \"wb\");\n"
     "    put = file != NULL && t->bytes > 0 ? fwrite(t->data, 1, t->bytes, file) : 0;\n"
     "    if (file == NULL || fclose(file) != 0 || put != t->bytes) {\n"
@@ -133,7 +145,8 @@ static const char posix_main[] =
     "        else if (read_input(argv[i]) != 0)\n            return 2;\n    }\n"
     "    if (folder != NULL)\n        (void)mkdir(folder, 0777); /* may exist */\n"
     "    status = run();\n"
-    "    if (status != 0) {\n        fprintf(stderr, \"runner: status %ld: %s\\n\", (long)status, tvmrt_status_text(status));\n        return 1;\n    }\n"
+    "    if (status != 0) {\n        fprintf(stderr, \"runner: status %ld: %s\\n\", (long)status, "
+    "tvmrt_status_text(status));\n        return 1;\n    }\n"
     "    for (t = outputs; t->name != NULL; t++) {\n        print(t);\n"
     "        failed |= folder != NULL ? write_output(folder, t) : 0;\n    }\n"
     "    (void)tvmrt_engine_shutdown(NULL);\n    return failed;\n}\n";

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-static const char *port_file(const package *p) { return arena_printf(&p->c->mem, "tvmrt_port_%s.c", p->u->port); }
+static const char *port_file(const package *p)
+{
+    return arena_printf(&p->c->mem, "tvmrt_port_%s.c", p->u->port);
+}
 
 static const char *contract(const package *p)
 {
@@ -14,18 +17,24 @@ static const char *contract(const package *p)
 void makefile_write(const package *p, writer *w)
 {
     bool posix = strcmp(p->u->port, "posix") == 0;
-    package_template(p, w, "# Builds model \"@n\": `make all` gives the program `runner`; `make run`; `make clean`.\n"
-                           "# SPDX-License-Identifier: Apache-2.0\n");
-    w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n", p->u->workers);
-    w_fmt(w, "# Target %s. The floating-point contract (-ffp-contract) is part of the results: keep it.\n", p->u->target->name);
+    package_template(p, w,
+                     "# Builds model \"@n\": `make all` gives the program `runner`; `make run`; `make clean`.\n"
+                     "# SPDX-License-Identifier: Apache-2.0\n");
+    w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
+          p->u->workers);
+    w_fmt(w, "# Target %s. The floating-point contract (-ffp-contract) is part of the results: keep it.\n",
+          p->u->target->name);
     w_fmt(w, "TARGET_FLAGS ?= %s%s\n", p->u->target_cflags, contract(p));
     w_fmt(w, "CFLAGS ?= %s\n", p->u->target->vector_bytes ? "-O3" : "-O2");
-    w_str(w, "FLAGS = -std=c99 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(TARGET_FLAGS) -DTVMRT_NUM_WORKERS=$(WORKERS) -Isrc -Iinclude");
+    w_str(w, "FLAGS = -std=c99 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(TARGET_FLAGS) -DTVMRT_NUM_WORKERS=$(WORKERS) "
+             "-Isrc -Iinclude");
     w_fmt(w, "%s\n", p->constants_in_file ? " -Wa,-Isrc" : "");
     w_fmt(w, "LDLIBS ?= -lm%s\n", posix ? " -pthread" : "");
-    package_template(p, w, "OBJECTS = build/main.o build/@n_lib0.o build/@n_lib1.o build/model_data.o build/ops.o build/tvmrt.o");
+    package_template(
+        p, w, "OBJECTS = build/main.o build/@n_lib0.o build/@n_lib1.o build/model_data.o build/ops.o build/tvmrt.o");
     w_fmt(w, " \\\n          build/tvmrt_port_%s.o\n\n", p->u->port);
-    w_str(w, ".PHONY: all run clean\nall: runner\n\nrunner: $(OBJECTS)\n\t$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(LDLIBS)\n\n"
+    w_str(w, ".PHONY: all run clean\nall: runner\n\nrunner: $(OBJECTS)\n\t$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) "
+             "$(LDLIBS)\n\n"
              "build/%.o: src/%.c $(wildcard src/*.h include/*.h) Makefile build/workers-$(WORKERS)\n"
              "\t$(CC) $(FLAGS) -c -o $@ $<\n\n"
              "# Another number of workers is another build.\nbuild/workers-$(WORKERS):\n"
@@ -38,26 +47,32 @@ void makefile_write(const package *p, writer *w)
 void makefile_write_cmake(const package *p, writer *w)
 {
     bool posix = strcmp(p->u->port, "posix") == 0;
-    package_template(p, w, "# Model \"@n\" as a static library, and its program.\n# SPDX-License-Identifier: Apache-2.0\n"
-                           "cmake_minimum_required(VERSION 3.16)\nproject(@p C)\n\n");
-    w_fmt(w, "set(TVMRT_NUM_WORKERS %u CACHE STRING \"threads that work on one run; 0: single thread\")\n", p->u->workers);
+    package_template(p, w,
+                     "# Model \"@n\" as a static library, and its program.\n# SPDX-License-Identifier: Apache-2.0\n"
+                     "cmake_minimum_required(VERSION 3.16)\nproject(@p C)\n\n");
+    w_fmt(w, "set(TVMRT_NUM_WORKERS %u CACHE STRING \"threads that work on one run; 0: single thread\")\n",
+          p->u->workers);
     w_str(w, "if(NOT CMAKE_BUILD_TYPE)\n    set(CMAKE_BUILD_TYPE Release)\nendif()\n\n");
     package_template(p, w, "add_library(@p STATIC src/@n_lib0.c src/@n_lib1.c src/model_data.c src/ops.c src/tvmrt.c");
     w_fmt(w, "\n    src/%s)\n", port_file(p));
-    package_template(p, w, "target_include_directories(@p PUBLIC include src)\n"
-                           "target_compile_definitions(@p PUBLIC TVMRT_NUM_WORKERS=${TVMRT_NUM_WORKERS} _POSIX_C_SOURCE=200809L)\n");
+    package_template(
+        p, w,
+        "target_include_directories(@p PUBLIC include src)\n"
+        "target_compile_definitions(@p PUBLIC TVMRT_NUM_WORKERS=${TVMRT_NUM_WORKERS} _POSIX_C_SOURCE=200809L)\n");
     package_template(p, w, "target_compile_options(@p PUBLIC");
     w_fmt(w, " %s%s)\n", p->u->target_cflags, contract(p));
     if (p->constants_in_file) {
-        package_template(p, w, "set_source_files_properties(src/@n_lib0.c PROPERTIES\n"
-                               "    COMPILE_OPTIONS \"-Wa,-I${CMAKE_CURRENT_SOURCE_DIR}/src\"\n");
+        package_template(p, w,
+                         "set_source_files_properties(src/@n_lib0.c PROPERTIES\n"
+                         "    COMPILE_OPTIONS \"-Wa,-I${CMAKE_CURRENT_SOURCE_DIR}/src\"\n");
         w_fmt(w, "    OBJECT_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/%s)\n", p->constant_file);
     }
     if (posix)
         package_template(p, w, "find_package(Threads REQUIRED)\ntarget_link_libraries(@p PUBLIC m Threads::Threads)\n");
     else
         package_template(p, w, "target_link_libraries(@p PUBLIC m)\n");
-    package_template(p, w, "set_target_properties(@p PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)\n\n"
-                           "add_executable(@p_runner src/main.c)\ntarget_link_libraries(@p_runner PRIVATE @p)\n"
-                           "set_target_properties(@p_runner PROPERTIES OUTPUT_NAME runner C_STANDARD 99 C_EXTENSIONS OFF)\n");
+    package_template(p, w,
+                     "set_target_properties(@p PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)\n\n"
+                     "add_executable(@p_runner src/main.c)\ntarget_link_libraries(@p_runner PRIVATE @p)\n"
+                     "set_target_properties(@p_runner PROPERTIES OUTPUT_NAME runner C_STANDARD 99 C_EXTENSIONS OFF)\n");
 }

@@ -6,15 +6,17 @@
 #include <string.h>
 
 static const char *const taken[] = {
-    "auto",   "break",    "case",     "char",   "const",  "continue", "default",  "do",     "double", "else",   "enum",
-    "extern", "float",    "for",      "goto",   "if",     "inline",   "int",      "long",   "register", "restrict",
-    "return", "short",    "signed",   "sizeof", "static", "struct",   "switch",   "typedef", "union", "unsigned", "void",
-    "volatile", "while",  "asm",      "typeof", "part",   "parts",    "bool",     "true",   "false",  "NULL",   "main",
-    "y0",     "y1",       "yn",       "j0",     "j1",     "jn",       "gamma",    "exp",    "log",    "pow",    "floor",
-    "ceil",   "erf",      "sqrt",     "sin",    "cos",    "tan",      "tanh",     "rint",   "trunc",  "index",  "signgam",
-    "and",    "or",       "not",      "xor",    "new",    "class",    "this",     "delete", "private", "public", "template",
-    "operator", "catch",  "try",      "throw",  "namespace", "using", "virtual",  "friend", "protected", "export", "linux",
-    "unix",   "errno",    "assert",   "alignas", "alignof", "nullptr", "constexpr", "typename", "explicit", "mutable",
+    "auto",    "break",    "case",     "char",      "const",    "continue", "default", "do",     "double",
+    "else",    "enum",     "extern",   "float",     "for",      "goto",     "if",      "inline", "int",
+    "long",    "register", "restrict", "return",    "short",    "signed",   "sizeof",  "static", "struct",
+    "switch",  "typedef",  "union",    "unsigned",  "void",     "volatile", "while",   "asm",    "typeof",
+    "part",    "parts",    "bool",     "true",      "false",    "NULL",     "main",    "y0",     "y1",
+    "yn",      "j0",       "j1",       "jn",        "gamma",    "exp",      "log",     "pow",    "floor",
+    "ceil",    "erf",      "sqrt",     "sin",       "cos",      "tan",      "tanh",    "rint",   "trunc",
+    "index",   "signgam",  "and",      "or",        "not",      "xor",      "new",     "class",  "this",
+    "delete",  "private",  "public",   "template",  "operator", "catch",    "try",     "throw",  "namespace",
+    "using",   "virtual",  "friend",   "protected", "export",   "linux",    "unix",    "errno",  "assert",
+    "alignas", "alignof",  "nullptr",  "constexpr", "typename", "explicit", "mutable",
 };
 
 const char *names_identifier(arena *a, const char *s)

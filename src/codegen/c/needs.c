@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The prelude of generated C: every helper function that the kernels use, and no other. Vector helpers have two bodies: a
- * vector expression, or a loop over the lanes in the same order where LATHE_VECTORS is 0. */
+/* The prelude of generated C: every helper function that the kernels use, and no other. Vector helpers have two bodies:
+ * a vector expression, or a loop over the lanes in the same order where LATHE_VECTORS is 0. */
 #include "codegen/c/emit.h"
 
 #include <stdio.h>
 #include <string.h>
 
-const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes) { return arena_printf(a, "%sx%u", dtype_name(dt), lanes); }
+const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes)
+{
+    return arena_printf(a, "%sx%u", dtype_name(dt), lanes);
+}
 
 /* Elements are held in the ctype of arithmetic. */
-static uint32_t lane_bytes(dtype dt) { return dt == DT_F16 || dt == DT_BF16 ? 4 : (uint32_t)dtype_bytes(dt); }
-uint32_t needs_vector_bytes(dtype dt, uint32_t lanes) { return lane_bytes(dt) * lanes; }
+static uint32_t lane_bytes(dtype dt)
+{
+    return dt == DT_F16 || dt == DT_BF16 ? 4 : (uint32_t)dtype_bytes(dt);
+}
+uint32_t needs_vector_bytes(dtype dt, uint32_t lanes)
+{
+    return lane_bytes(dt) * lanes;
+}
 
 /* A word for a function's name: "add", "lt", "exp". */
 const char *needs_op_name(tir_op op)
@@ -19,9 +28,10 @@ const char *needs_op_name(tir_op op)
         tir_op op;
         const char *name;
     } words[] = {
-        {TIR_ADD, "add"}, {TIR_SUB, "sub"}, {TIR_MUL, "mul"},    {TIR_DIV, "div"},   {TIR_MOD, "mod"},     {TIR_EQ, "eq"},
-        {TIR_NE, "ne"},   {TIR_LT, "lt"},   {TIR_LE, "le"},      {TIR_GT, "gt"},     {TIR_GE, "ge"},       {TIR_AND, "both"},
-        {TIR_OR, "any"},  {TIR_SHL, "shl"}, {TIR_BITAND, "and"}, {TIR_BITOR, "or"},  {TIR_BITXOR, "xor"},  {TIR_SHR, "shr"},
+        {TIR_ADD, "add"},  {TIR_SUB, "sub"},    {TIR_MUL, "mul"}, {TIR_DIV, "div"}, {TIR_MOD, "mod"},
+        {TIR_EQ, "eq"},    {TIR_NE, "ne"},      {TIR_LT, "lt"},   {TIR_LE, "le"},   {TIR_GT, "gt"},
+        {TIR_GE, "ge"},    {TIR_AND, "both"},   {TIR_OR, "any"},  {TIR_SHL, "shl"}, {TIR_BITAND, "and"},
+        {TIR_BITOR, "or"}, {TIR_BITXOR, "xor"}, {TIR_SHR, "shr"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].op == op)
@@ -59,72 +69,70 @@ void needs_add(c_needs *n, c_need need)
     vec_push(n->a, &n->list, need);
 }
 
-/* --- scalar helpers ------------------------------------------------------------------------------------------------ */
+/* --- scalar helpers ------------------------------------------------------------------------------------------------
+ */
 
-static const char cut_text[] =
-    "/* First iteration of part `part`, of `parts` nearly equal ones. */\n"
-    "static int64_t lathe_cut(int64_t extent, uint32_t part, uint32_t parts)\n"
-    "{\n"
-    "    return extent * (int64_t)part / (int64_t)parts;\n"
-    "}\n\n";
+static const char cut_text[] = "/* First iteration of part `part`, of `parts` nearly equal ones. */\n"
+                               "static int64_t lathe_cut(int64_t extent, uint32_t part, uint32_t parts)\n"
+                               "{\n"
+                               "    return extent * (int64_t)part / (int64_t)parts;\n"
+                               "}\n\n";
 
-static const char f16_text[] =
-    "static float lathe_f16_load(uint16_t h)\n"
-    "{\n"
-    "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
-    "    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = h & 0x7fffu;\n"
-    "    if (rest >= 0x7c00u)\n"
-    "        v.u = 0x7f800000u | ((rest & 0x3ffu) << 13);\n"
-    "    else if (rest >= 0x400u)\n"
-    "        v.u = (rest << 13) + 0x38000000u;\n"
-    "    else\n"
-    "        v.f = (float)rest * 5.9604644775390625e-8f;\n"
-    "    v.u |= sign;\n"
-    "    return v.f;\n"
-    "}\n\n"
-    "static uint16_t lathe_f16_store(float x)\n"
-    "{\n"
-    "    union {\n        float f;\n        uint32_t u;\n    } v, small;\n"
-    "    uint32_t sign, rest;\n"
-    "    v.f = x;\n"
-    "    sign = (v.u >> 16) & 0x8000u;\n"
-    "    rest = v.u & 0x7fffffffu;\n"
-    "    if (rest > 0x7f800000u)\n"
-    "        return (uint16_t)(sign | 0x7e00u);\n"
-    "    if (rest >= 0x477ff000u)\n"
-    "        return (uint16_t)(sign | 0x7c00u);\n"
-    "    if (rest < 0x38800000u) { /* subnormal: let the addition round */\n"
-    "        v.u = rest;\n"
-    "        small.f = v.f + 0.5f;\n"
-    "        return (uint16_t)(sign | (small.u - 0x3f000000u));\n"
-    "    }\n"
-    "    rest += 0xfffu + ((rest >> 13) & 1u);\n"
-    "    return (uint16_t)(sign | ((rest - 0x38000000u) >> 13));\n"
-    "}\n\n"
-    "static inline float lathe_f16_round(float x)\n"
-    "{\n"
-    "    return lathe_f16_load(lathe_f16_store(x));\n"
-    "}\n\n";
+static const char f16_text[] = "static float lathe_f16_load(uint16_t h)\n"
+                               "{\n"
+                               "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
+                               "    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = h & 0x7fffu;\n"
+                               "    if (rest >= 0x7c00u)\n"
+                               "        v.u = 0x7f800000u | ((rest & 0x3ffu) << 13);\n"
+                               "    else if (rest >= 0x400u)\n"
+                               "        v.u = (rest << 13) + 0x38000000u;\n"
+                               "    else\n"
+                               "        v.f = (float)rest * 5.9604644775390625e-8f;\n"
+                               "    v.u |= sign;\n"
+                               "    return v.f;\n"
+                               "}\n\n"
+                               "static uint16_t lathe_f16_store(float x)\n"
+                               "{\n"
+                               "    union {\n        float f;\n        uint32_t u;\n    } v, small;\n"
+                               "    uint32_t sign, rest;\n"
+                               "    v.f = x;\n"
+                               "    sign = (v.u >> 16) & 0x8000u;\n"
+                               "    rest = v.u & 0x7fffffffu;\n"
+                               "    if (rest > 0x7f800000u)\n"
+                               "        return (uint16_t)(sign | 0x7e00u);\n"
+                               "    if (rest >= 0x477ff000u)\n"
+                               "        return (uint16_t)(sign | 0x7c00u);\n"
+                               "    if (rest < 0x38800000u) { /* subnormal: let the addition round */\n"
+                               "        v.u = rest;\n"
+                               "        small.f = v.f + 0.5f;\n"
+                               "        return (uint16_t)(sign | (small.u - 0x3f000000u));\n"
+                               "    }\n"
+                               "    rest += 0xfffu + ((rest >> 13) & 1u);\n"
+                               "    return (uint16_t)(sign | ((rest - 0x38000000u) >> 13));\n"
+                               "}\n\n"
+                               "static inline float lathe_f16_round(float x)\n"
+                               "{\n"
+                               "    return lathe_f16_load(lathe_f16_store(x));\n"
+                               "}\n\n";
 
-static const char bf16_text[] =
-    "static float lathe_bf16_load(uint16_t h)\n"
-    "{\n"
-    "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
-    "    v.u = (uint32_t)h << 16;\n"
-    "    return v.f;\n"
-    "}\n\n"
-    "static uint16_t lathe_bf16_store(float x)\n"
-    "{\n"
-    "    union {\n        float f;\n        uint32_t u;\n    } v;\n"
-    "    v.f = x;\n"
-    "    if ((v.u & 0x7fffffffu) > 0x7f800000u)\n"
-    "        return (uint16_t)((v.u >> 16) | 0x40u);\n"
-    "    return (uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16);\n"
-    "}\n\n"
-    "static inline float lathe_bf16_round(float x)\n"
-    "{\n"
-    "    return lathe_bf16_load(lathe_bf16_store(x));\n"
-    "}\n\n";
+static const char bf16_text[] = "static float lathe_bf16_load(uint16_t h)\n"
+                                "{\n"
+                                "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
+                                "    v.u = (uint32_t)h << 16;\n"
+                                "    return v.f;\n"
+                                "}\n\n"
+                                "static uint16_t lathe_bf16_store(float x)\n"
+                                "{\n"
+                                "    union {\n        float f;\n        uint32_t u;\n    } v;\n"
+                                "    v.f = x;\n"
+                                "    if ((v.u & 0x7fffffffu) > 0x7f800000u)\n"
+                                "        return (uint16_t)((v.u >> 16) | 0x40u);\n"
+                                "    return (uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16);\n"
+                                "}\n\n"
+                                "static inline float lathe_bf16_round(float x)\n"
+                                "{\n"
+                                "    return lathe_bf16_load(lathe_bf16_store(x));\n"
+                                "}\n\n";
 
 static void write_saturate(writer *w, const c_need *n)
 {
@@ -153,7 +161,9 @@ static void write_division(writer *w, const c_need *n, const char *name, const c
     if (is_signed && mod)
         w_fmt(w, "    if (b == -1)\n        return 0;\n");
     else if (is_signed)
-        w_fmt(w, "    if (b == -1)\n        return (%s)(0u - (%s)a); /* the least number has no opposite: it wraps */\n", ctype, wide);
+        w_fmt(w,
+              "    if (b == -1)\n        return (%s)(0u - (%s)a); /* the least number has no opposite: it wraps */\n",
+              ctype, wide);
     if (!is_signed || !floor)
         w_fmt(w, "    return (%s)(a %s b);\n}\n\n", ctype, mod ? "%" : "/");
     else if (mod)
@@ -167,7 +177,8 @@ static void write_shift(writer *w, const c_need *n, const char *ctype)
     uint32_t bits = dtype_bits(n->dt);
     const char *wide = bits > 32 ? "uint64_t" : "uint32_t";
     bool left = n->op == TIR_SHL, is_signed = dtype_get_class(n->dt) == DTC_INT;
-    w_fmt(w, "static inline %s lathe_%s_%s(%s a, %s b)\n{\n", ctype, left ? "shl" : "shr", dtype_name(n->dt), ctype, ctype);
+    w_fmt(w, "static inline %s lathe_%s_%s(%s a, %s b)\n{\n", ctype, left ? "shl" : "shr", dtype_name(n->dt), ctype,
+          ctype);
     w_fmt(w, "    const %s by = (%s)b;\n", wide, wide);
     if (left)
         w_fmt(w, "    return by < %uu ? (%s)((%s)a << by) : (%s)0;\n}\n\n", bits, ctype, wide, ctype);
@@ -196,18 +207,23 @@ static void write_scalar(writer *w, const c_need *n)
         write_shift(w, n, ctype);
     } else if (n->op == TIR_FABS) {
         const char *wide = dtype_bits(n->dt) > 32 ? "uint64_t" : "uint32_t";
-        w_fmt(w, "static inline %s lathe_abs_%s(%s a, %s b)\n{\n    (void)b;\n", ctype, dtype_name(n->dt), ctype, ctype);
+        w_fmt(w, "static inline %s lathe_abs_%s(%s a, %s b)\n{\n    (void)b;\n", ctype, dtype_name(n->dt), ctype,
+              ctype);
         if (dtype_get_class(n->dt) == DTC_INT)
             w_fmt(w, "    return a < 0 ? (%s)(0u - (%s)a) : a;\n}\n\n", ctype, wide);
         else
             w_fmt(w, "    return a;\n}\n\n");
     } else {
-        const char *name = n->op == TIR_DIV ? "div" : n->op == TIR_MOD ? "mod" : n->op == TIR_FLOORDIV ? "floordiv" : "floormod";
+        const char *name = n->op == TIR_DIV        ? "div"
+                           : n->op == TIR_MOD      ? "mod"
+                           : n->op == TIR_FLOORDIV ? "floordiv"
+                                                   : "floormod";
         write_division(w, n, name, ctype);
     }
 }
 
-/* --- vectors ------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------------------
+ */
 
 static uint32_t widest(const c_needs *n)
 {
@@ -224,13 +240,17 @@ static void write_vector_setup(writer *w, uint32_t bytes)
     const char *have = bytes > 32   ? "defined(__AVX512F__)"
                        : bytes > 16 ? "defined(__AVX__)"
                                     : "defined(__SSE2__) || defined(__ARM_NEON) || defined(__riscv_vector)";
-    w_str(w, "/* 1: GNU vector types; 0: the same operations lane by lane, in the same order. */\n#ifndef LATHE_VECTORS\n");
+    w_str(
+        w,
+        "/* 1: GNU vector types; 0: the same operations lane by lane, in the same order. */\n#ifndef LATHE_VECTORS\n");
     w_fmt(w, "#if %s\n#define LATHE_VECTORS 1\n#else\n#define LATHE_VECTORS 0\n#endif\n#endif\n", have);
-    w_str(w, "#define LATHE_INLINE static inline __attribute__((always_inline))\n"
-             "#if defined(__clang__) && LATHE_VECTORS && defined(__x86_64__)\n"
-             "#define LATHE_WIDE __attribute__((min_vector_width(512))) /* else 64-byte vectors are cut in two */\n"
-             "#else\n#define LATHE_WIDE\n#endif\n"
-             "#if LATHE_VECTORS\n#define LATHE_LANE(x, i) (x)[i]\n#else\n#define LATHE_LANE(x, i) (x).lane[i]\n#endif\n\n");
+    w_str(
+        w,
+        "#define LATHE_INLINE static inline __attribute__((always_inline))\n"
+        "#if defined(__clang__) && LATHE_VECTORS && defined(__x86_64__)\n"
+        "#define LATHE_WIDE __attribute__((min_vector_width(512))) /* else 64-byte vectors are cut in two */\n"
+        "#else\n#define LATHE_WIDE\n#endif\n"
+        "#if LATHE_VECTORS\n#define LATHE_LANE(x, i) (x)[i]\n#else\n#define LATHE_LANE(x, i) (x).lane[i]\n#endif\n\n");
 }
 
 static void write_vector_type(writer *w, const c_need *n, const char *v)
@@ -238,12 +258,14 @@ static void write_vector_type(writer *w, const c_need *n, const char *v)
     const char *ctype = scalar_type(n->dt);
     uint32_t bytes = needs_vector_bytes(n->dt, n->lanes);
     w_fmt(w, "#if LATHE_VECTORS\ntypedef %s %s __attribute__((vector_size(%u)));\n", ctype, v, bytes);
-    w_fmt(w, "typedef %s %s_memory __attribute__((vector_size(%u), aligned(%u), may_alias));\n", ctype, v, bytes, lane_bytes(n->dt));
+    w_fmt(w, "typedef %s %s_memory __attribute__((vector_size(%u), aligned(%u), may_alias));\n", ctype, v, bytes,
+          lane_bytes(n->dt));
     w_fmt(w, "#else\ntypedef struct %s {\n    %s lane[%u];\n} %s;\n#endif\n\n", v, ctype, n->lanes, v);
 }
 
 /* A helper's head, then `fast` (NULL: none) for vector types, and a loop over the lanes else. */
-static void write_lanes(writer *w, uint32_t lanes, const char *head, const char *result, const char *fast, const char *lane)
+static void write_lanes(writer *w, uint32_t lanes, const char *head, const char *result, const char *fast,
+                        const char *lane)
 {
     w_fmt(w, "LATHE_INLINE %s\n{\n", head);
     if (fast)
@@ -282,16 +304,17 @@ static void write_vop(arena *a, writer *w, const c_need *n, const char *v)
 {
     c_needs ignored = {.a = a};
     uint32_t arity = tir_op_is_binary(n->op) ? 2 : tir_op_arity(n->op);
-    c_text args[3] = {{"LATHE_LANE(x, i)", PREC_PRIMARY}, {"LATHE_LANE(y, i)", PREC_PRIMARY}, {"LATHE_LANE(z, i)", PREC_PRIMARY}};
+    c_text args[3] = {
+        {"LATHE_LANE(x, i)", PREC_PRIMARY}, {"LATHE_LANE(y, i)", PREC_PRIMARY}, {"LATHE_LANE(z, i)", PREC_PRIMARY}};
     c_text value = tir_op_is_binary(n->op) ? scalar_binary(a, &ignored, n->op, n->dt, args[0], args[1], true)
                                            : scalar_call(a, &ignored, n->op, n->dt, args);
     const char *result = needs_vector_name(a, n->to, n->lanes);
     bool narrow = !dtype_is_float(n->to) && dtype_bits(n->to) < 32;
     const char *lane = narrow ? arena_printf(a, "LATHE_LANE(r, i) = (%s)(%s);", scalar_type(n->to), value.s)
                               : arena_printf(a, "LATHE_LANE(r, i) = %s;", value.s);
-    const char *head = arena_printf(a, "%s %s_%s(%s x%s%s%s%s)", result, v, needs_op_name(n->op), v, arity > 1 ? ", " : "",
-                                    arity > 1 ? arena_printf(a, "%s y", v) : "", arity > 2 ? ", " : "",
-                                    arity > 2 ? arena_printf(a, "%s z", v) : "");
+    const char *head = arena_printf(a, "%s %s_%s(%s x%s%s%s%s)", result, v, needs_op_name(n->op), v,
+                                    arity > 1 ? ", " : "", arity > 1 ? arena_printf(a, "%s y", v) : "",
+                                    arity > 2 ? ", " : "", arity > 2 ? arena_printf(a, "%s z", v) : "");
     write_lanes(w, n->lanes, head, result, fast_op(a, n, v), lane);
 }
 
@@ -300,15 +323,18 @@ static void write_memory(arena *a, writer *w, const c_need *n, const char *v)
     c_needs ignored = {.a = a};
     const char *st = dtype_c_name(n->dt);
     bool direct = n->dt != DT_F16 && n->dt != DT_BF16;
-    bool load = n->kind == NEED_VLOAD || n->kind == NEED_VGATHER, strided = n->kind == NEED_VGATHER || n->kind == NEED_VSCATTER;
+    bool load = n->kind == NEED_VLOAD || n->kind == NEED_VGATHER,
+         strided = n->kind == NEED_VGATHER || n->kind == NEED_VSCATTER;
     const char *at = strided ? "p[i * stride]" : "p[i]", *head, *lane, *fast = NULL;
     c_text value = {"LATHE_LANE(x, i)", PREC_PRIMARY};
     if (load) {
-        head = arena_printf(a, "%s %s_%s(const %s *p%s)", v, v, strided ? "gather" : "load", st, strided ? ", int64_t stride" : "");
+        head = arena_printf(a, "%s %s_%s(const %s *p%s)", v, v, strided ? "gather" : "load", st,
+                            strided ? ", int64_t stride" : "");
         lane = arena_printf(a, "LATHE_LANE(r, i) = %s;", scalar_load(a, &ignored, n->dt, at));
         fast = direct && !strided ? arena_printf(a, "return (%s)*(const %s_memory *)(const void *)p;", v, v) : NULL;
     } else {
-        head = arena_printf(a, "void %s_%s(%s *p%s, %s x)", v, strided ? "scatter" : "store", st, strided ? ", int64_t stride" : "", v);
+        head = arena_printf(a, "void %s_%s(%s *p%s, %s x)", v, strided ? "scatter" : "store", st,
+                            strided ? ", int64_t stride" : "", v);
         lane = arena_printf(a, "%s = %s;", at, scalar_store(a, &ignored, n->dt, value));
         fast = direct && !strided ? arena_printf(a, "*(%s_memory *)(void *)p = (%s_memory)x;", v, v) : NULL;
     }
@@ -346,8 +372,10 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_VINDEX: {
         const char *ix = needs_vector_name(a, n->to, n->lanes);
         c_needs ignored = {.a = a};
-        write_lanes(w, n->lanes, arena_printf(a, "%s %s_index_%s(const %s *p, %s at)", v, v, dtype_name(n->to), dtype_c_name(n->dt), ix),
-                    v, NULL, arena_printf(a, "LATHE_LANE(r, i) = %s;", scalar_load(a, &ignored, n->dt, "p[LATHE_LANE(at, i)]")));
+        write_lanes(
+            w, n->lanes,
+            arena_printf(a, "%s %s_index_%s(const %s *p, %s at)", v, v, dtype_name(n->to), dtype_c_name(n->dt), ix), v,
+            NULL, arena_printf(a, "LATHE_LANE(r, i) = %s;", scalar_load(a, &ignored, n->dt, "p[LATHE_LANE(at, i)]")));
         return;
     }
     case NEED_VRAMP:
@@ -362,8 +390,9 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_VCAST: write_vcast(a, w, n, v); return;
     case NEED_VSELECT: {
         const char *b = needs_vector_name(a, DT_BOOL, n->lanes);
-        write_lanes(w, n->lanes, arena_printf(a, "%s %s_select(%s c, %s x, %s y)", v, v, b, v, v), v, NULL,
-                    arena_printf(a, "LATHE_LANE(r, i) = (%s)(LATHE_LANE(c, i) ? LATHE_LANE(x, i) : LATHE_LANE(y, i));", ctype));
+        write_lanes(
+            w, n->lanes, arena_printf(a, "%s %s_select(%s c, %s x, %s y)", v, v, b, v, v), v, NULL,
+            arena_printf(a, "LATHE_LANE(r, i) = (%s)(LATHE_LANE(c, i) ? LATHE_LANE(x, i) : LATHE_LANE(y, i));", ctype));
         return;
     }
     case NEED_CUT:

@@ -3,7 +3,8 @@
 #include "codegen/c/emit.h"
 #include "codegen/c/package.h"
 
-/* --- which pointers of a kernel may point to the same bytes ---------------------------------------------------------- */
+/* --- which pointers of a kernel may point to the same bytes ----------------------------------------------------------
+ */
 
 static bool overlap(const plan_value *a, const plan_value *b)
 {
@@ -29,7 +30,8 @@ static const bool *aliases(const package *p, uint32_t first)
     return may_alias;
 }
 
-/* --- comments and wrappers --------------------------------------------------------------------------------------------- */
+/* --- comments and wrappers
+ * --------------------------------------------------------------------------------------------- */
 
 static void write_operand(const package *p, writer *w, const plan_op *op, uint32_t i)
 {
@@ -106,11 +108,12 @@ bool ops_write(const package *p, writer *w)
         w_str(&kernels, "\n");
     }
     package_template(p, w,
-        "/* ops.c: the operators of model \"@n\", and the wrappers through which the engine calls them.\n"
-        " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n#include <math.h>\n\n");
+                     "/* ops.c: the operators of model \"@n\", and the wrappers through which the engine calls them.\n"
+                     " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n#include <math.h>\n\n");
     needs_write(&p->c->mem, w, &needs);
     w_str(w, kernels.data ? kernels.data : "");
-    w_str(w, "/* Arguments as the engine hands them over: the pointers of an operator's inputs, outputs, scratch. */\n\n");
+    w_str(w,
+          "/* Arguments as the engine hands them over: the pointers of an operator's inputs, outputs, scratch. */\n\n");
     for (uint32_t i = 0; i < pp->ops.len; i++)
         if (p->u->ops[i].defines_kernel)
             write_wrapper(p, w, i);

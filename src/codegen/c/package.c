@@ -112,8 +112,8 @@ bool codegen_c(compiler *c, const codegen_unit *u, artifact *out)
     p.constant_file = p.constants_in_file ? arena_printf(a, "src/%s_constants.bin", u->module_name) : NULL;
     count(&p);
     if (u->plan->problem->ops.len > UINT16_MAX)
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "the model has %u operators; a package holds 65535",
-                          u->plan->problem->ops.len);
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                          "the model has %u operators; a package holds 65535", u->plan->problem->ops.len);
     add_text(&p, out, arena_printf(a, "include/%s.h", p.prefix), header_write);
     add_text(&p, out, arena_printf(a, "include/%s_instance.h", p.prefix), instance_write);
     add_text(&p, out, arena_printf(a, "src/%s_names.h", u->module_name), names_write);

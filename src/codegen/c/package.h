@@ -29,10 +29,10 @@ void instance_write(const package *p, writer *w); /* include/tvmgen_default_inst
 void names_write(const package *p, writer *w);    /* src/default_names.h */
 void lib0_write(const package *p, writer *w);     /* src/default_lib0.c */
 void *lib0_constants(const package *p, size_t *out_len);
-void lib1_write(const package *p, writer *w);     /* src/default_lib1.c */
-void tables_write(const package *p, writer *w);   /* src/model_data.c */
-bool ops_write(const package *p, writer *w);      /* src/ops.c */
-void main_write(const package *p, writer *w);     /* src/main.c */
+void lib1_write(const package *p, writer *w);   /* src/default_lib1.c */
+void tables_write(const package *p, writer *w); /* src/model_data.c */
+bool ops_write(const package *p, writer *w);    /* src/ops.c */
+void main_write(const package *p, writer *w);   /* src/main.c */
 void makefile_write(const package *p, writer *w);
 void makefile_write_cmake(const package *p, writer *w);
 bool report_write(const package *p, writer *w); /* report.json */

@@ -5,7 +5,10 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-static json_t *number(uint64_t v) { return json_integer((json_int_t)v); }
+static json_t *number(uint64_t v)
+{
+    return json_integer((json_int_t)v);
+}
 
 /* Names from a model may hold bytes that are no UTF-8; JSON may not. */
 static json_t *text(arena *a, const char *s)

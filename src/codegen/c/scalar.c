@@ -7,14 +7,20 @@
 #include <math.h>
 #include <string.h>
 
-const char *scalar_type(dtype dt) { return dtype_c_arith(dt); }
+const char *scalar_type(dtype dt)
+{
+    return dtype_c_arith(dt);
+}
 
 const char *scalar_at(arena *a, c_text t, c_prec least)
 {
     return t.prec >= least ? t.s : arena_printf(a, "(%s)", t.s);
 }
 
-static bool is_half(dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
+static bool is_half(dtype dt)
+{
+    return dt == DT_F16 || dt == DT_BF16;
+}
 
 c_text scalar_int(arena *a, dtype dt, int64_t v)
 {
@@ -100,7 +106,8 @@ static c_text arithmetic(arena *a, c_needs *n, tir_op op, dtype dt, c_text x, c_
 static c_text divide(arena *a, c_needs *n, tir_op op, dtype dt, c_text x, c_text y)
 {
     if (op == TIR_DIV)
-        return dtype_is_float(dt) ? rounded(a, n, dt, infix(a, "/", PREC_MUL, x, y)) : helper(a, n, op, "div", dt, x, y);
+        return dtype_is_float(dt) ? rounded(a, n, dt, infix(a, "/", PREC_MUL, x, y))
+                                  : helper(a, n, op, "div", dt, x, y);
     if (dtype_is_float(dt)) {
         const char *fn = dt == DT_F64 ? "fmod" : "fmodf";
         return rounded(a, n, dt, (c_text){arena_printf(a, "%s(%s, %s)", fn, x.s, y.s), PREC_PRIMARY});
@@ -110,7 +117,8 @@ static c_text divide(arena *a, c_needs *n, tir_op op, dtype dt, c_text x, c_text
 
 static c_text bits(arena *a, const char *op, dtype dt, c_text x, c_text y)
 {
-    c_text t = {arena_printf(a, "%s %s %s", scalar_at(a, x, PREC_PRIMARY), op, scalar_at(a, y, PREC_PRIMARY)), PREC_LOW};
+    c_text t = {arena_printf(a, "%s %s %s", scalar_at(a, x, PREC_PRIMARY), op, scalar_at(a, y, PREC_PRIMARY)),
+                PREC_LOW};
     return dtype_bits(dt) < 32 ? narrowed(a, dt, t) : t;
 }
 
@@ -167,8 +175,9 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
     if (op == TIR_FABS && !dtype_is_float(dt))
         return helper(a, n, op, "abs", dt, args[0], args[0]);
     if (tir_op_arity(op) == 2)
-        return rounded(a, n, dt,
-                       (c_text){arena_printf(a, "%s%s(%s, %s)", tir_op_text(op), suffix, args[0].s, args[1].s), PREC_PRIMARY});
+        return rounded(
+            a, n, dt,
+            (c_text){arena_printf(a, "%s%s(%s, %s)", tir_op_text(op), suffix, args[0].s, args[1].s), PREC_PRIMARY});
     return rounded(a, n, dt, (c_text){arena_printf(a, "%s%s(%s)", tir_op_text(op), suffix, args[0].s), PREC_PRIMARY});
 }
 

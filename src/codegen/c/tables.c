@@ -5,7 +5,8 @@
 static const char *const kinds[] = {"TVMRT_STORAGE_INPUT", "TVMRT_STORAGE_OUTPUT", "TVMRT_STORAGE_CONSTANT",
                                     "TVMRT_STORAGE_WORKSPACE"};
 
-static void row(writer *w, uint32_t sid, plan_storage kind, uint32_t index, uint64_t offset, uint64_t bytes, const char *name)
+static void row(writer *w, uint32_t sid, plan_storage kind, uint32_t index, uint64_t offset, uint64_t bytes,
+                const char *name)
 {
     w_fmt(w, "    {%u, %s, %u, %llu, %llu}, /* %s */\n", sid, kinds[kind], index, (unsigned long long)offset,
           (unsigned long long)bytes, name);
@@ -25,7 +26,8 @@ static void tensor_map(const package *p, writer *w)
             const plan_op *op = &pp->ops.data[i];
             const tir_buffer *b = op->scratch[k].buffer;
             int64_t count = tir_buffer_count(b);
-            uint64_t bytes = (uint64_t)(count > 0 ? count : 0) * dtype_bytes(b->dt) * (op->scratch[k].per_part ? op->parts : 1);
+            uint64_t bytes =
+                (uint64_t)(count > 0 ? count : 0) * dtype_bytes(b->dt) * (op->scratch[k].per_part ? op->parts : 1);
             row(w, package_scratch_sid(p, i, k), STORE_WORKSPACE, 0, op->scratch_offset[k], bytes,
                 arena_printf(&p->c->mem, "scratch of operator %u", i));
         }
@@ -59,8 +61,8 @@ static void op_descs(const package *p, writer *w)
              "    /* name, backend, input sids, output sids (scratch last), inputs, outputs, parts */\n");
     for (uint32_t i = 0; i < pp->ops.len; i++) {
         const plan_op *op = &pp->ops.data[i];
-        w_fmt(w, "    {\"%s_%s\", TVMRT_BACKEND_CPU, g_op_%u_inputs, g_op_%u_outputs, %u, %u, %u},\n", p->prefix, p->u->ops[i].kernel,
-              i, i, op->n_inputs, op->n_args - op->n_inputs + op->n_scratch, op->parts);
+        w_fmt(w, "    {\"%s_%s\", TVMRT_BACKEND_CPU, g_op_%u_inputs, g_op_%u_outputs, %u, %u, %u},\n", p->prefix,
+              p->u->ops[i].kernel, i, i, op->n_inputs, op->n_args - op->n_inputs + op->n_scratch, op->parts);
     }
     w_str(w, pp->ops.len ? "};\n\n" : "    {\"none\", TVMRT_BACKEND_CPU, NULL, NULL, 0, 0, 1},\n};\n\n");
     w_str(w, "static const tvmrt_op_func_t g_cpu_func_table[] = {\n");
@@ -102,9 +104,8 @@ static const char accessors[] =
     "int32_t model_fill_args(struct @p_instance *instance)\n{\n"
     "    return tvmrt_semantic_fill_args(&instance->context, instance->args, @M_NUM_ARGS, instance->op_execs);\n}\n\n";
 
-static const char op_args[] =
-    "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id)\n{\n"
-    "    return op_id < @M_NUM_OPS ? instance->op_execs[op_id].args : NULL;\n}\n";
+static const char op_args[] = "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id)\n{\n"
+                              "    return op_id < @M_NUM_OPS ? instance->op_execs[op_id].args : NULL;\n}\n";
 
 static const char no_op_args[] =
     "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id)\n{\n"
@@ -113,18 +114,19 @@ static const char no_op_args[] =
 void tables_write(const package *p, writer *w)
 {
     package_template(p, w,
-        "/* model_data.c: tables of model \"@n\": where its tensors are, what its operators are, in which layers they run.\n"
-        " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n");
+                     "/* model_data.c: tables of model \"@n\": where its tensors are, what its operators are, in which "
+                     "layers they run.\n"
+                     " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n");
     tensor_map(p, w);
     op_descs(p, w);
     schedule(p, w);
     package_template(p, w,
-        "static const tvmrt_model_desc_t g_model = {\n    TVMRT_ABI_VERSION,\n    \"@n\",\n"
-        "    @M_NUM_INPUTS,\n    @M_NUM_OUTPUTS,\n");
+                     "static const tvmrt_model_desc_t g_model = {\n    TVMRT_ABI_VERSION,\n    \"@n\",\n"
+                     "    @M_NUM_INPUTS,\n    @M_NUM_OUTPUTS,\n");
     w_fmt(w, "    %u,\n", p->n_sids);
     package_template(p, w,
-        "    @M_NUM_OPS,\n    g_tensor_map,\n    g_op_descs,\n    g_cpu_func_table,\n"
-        "    &g_schedule,\n    @M_CONST_SIZE,\n    @M_WORKSPACE_SIZE,\n    @M_WORKSPACE_ALIGN,\n};\n\n");
+                     "    @M_NUM_OPS,\n    g_tensor_map,\n    g_op_descs,\n    g_cpu_func_table,\n"
+                     "    &g_schedule,\n    @M_CONST_SIZE,\n    @M_WORKSPACE_SIZE,\n    @M_WORKSPACE_ALIGN,\n};\n\n");
     package_template(p, w, accessors);
     package_template(p, w, p->pl->problem->ops.len ? op_args : no_op_args);
 }
