@@ -5,6 +5,7 @@
 #include "codegen/c/emit.h"
 #include "codegen/c/package.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,18 @@ static const char lib0_text[] =
     "int32_t @p_run(struct @p_inputs *inputs, struct @p_outputs *outputs)\n{\n"
     "    return @p___tvm_main__(inputs, outputs, GLOBAL_CONSTANTS, global_workspace);\n}\n#endif\n";
 
+/* Infinities and NaNs are written by the names that math.h gives them. */
+static bool has_non_finite(const package *p)
+{
+    for (uint32_t i = 0; i < p->u->n_constants; i++) {
+        const tensor_data *t = p->u->constants[i].data;
+        for (int64_t k = 0; (t->dt == DT_F32 || t->dt == DT_F64) && k < t->count; k++)
+            if (!isfinite(tensor_get_f64(t, k)))
+                return true;
+    }
+    return false;
+}
+
 void lib0_write(const package *p, writer *w)
 {
     bool any = p->pl->constant_bytes > 0;
@@ -134,6 +147,8 @@ void lib0_write(const package *p, writer *w)
         p, w,
         "/* @n_lib0.c: memory of model \"@n\": its constants, its static workspace, and the entry that uses both.\n"
         " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n");
+    if (any && !p->constants_in_file && has_non_finite(p))
+        w_str(w, "#include <math.h>\n\n");
     if (any && p->constants_in_file)
         write_constants_file(p, w);
     else if (any)

@@ -44,9 +44,11 @@ typedef struct axis_ctx {
     uint32_t entry;          /* of axes, scales, sizes, roi */
     uint32_t n_entries;
     tir_expr_ref in_len, out_len; /* i64 */
-    double scale;            /* 0: not constant */
+    double scale;            /* 0: known at run time only */
+    double least;            /* a bound from below: the extents' ratio; 0: unknown */
     const char *mode, *transform, *nearest;
     bool exclude_outside, antialias;
+    bool by_scale;           /* scales were given, not sizes */
     double a;
     int64_t taps;
     te_axis *tap;            /* antialias: a reduction axis */
@@ -74,12 +76,13 @@ static tir_expr_ref source_of(te_graph *g, const axis_ctx *v, tir_expr_ref o)
 {
     tir_expr_ref scale = scale_of(g, v), x = as_f32(g, o), half = f32(g, 0.5), one = f32(g, 1);
     tir_expr_ref in_len = as_f32(g, v->in_len), out_len = as_f32(g, v->out_len);
+    tir_expr_ref width = v->by_scale ? times(g, in_len, scale) : out_len; /* before it was rounded down */
     tir_expr_ref half_pixel = minus(g, over(g, plus(g, x, half), scale), half);
     if (strcmp(v->transform, "asymmetric") == 0)
         return over(g, x, scale);
     if (strcmp(v->transform, "align_corners") == 0) {
-        tir_expr_ref stretched = times(g, x, over(g, minus(g, in_len, one), minus(g, out_len, one)));
-        return tir_select(g->c, op2(g, TIR_EQ, v->out_len, te_i64(g, 1)), f32(g, 0), stretched);
+        tir_expr_ref stretched = times(g, x, over(g, minus(g, in_len, one), minus(g, width, one)));
+        return tir_select(g->c, op2(g, TIR_EQ, width, one), f32(g, 0), stretched);
     }
     if (strcmp(v->transform, "pytorch_half_pixel") == 0)
         return tir_select(g->c, op2(g, TIR_GT, v->out_len, te_i64(g, 1)), half_pixel, f32(g, 0));
@@ -113,8 +116,9 @@ static tir_expr_ref nearest_of(te_graph *g, const axis_ctx *v, tir_expr_ref x)
 /* Weight of the tap at input position p (f32) for source position x. */
 static tir_expr_ref weight_of(te_graph *g, const axis_ctx *v, tir_expr_ref x, tir_expr_ref p)
 {
-    double shrink = v->antialias && v->scale > 0 && v->scale < 1 ? v->scale : 1.0;
-    tir_expr_ref s = times(g, tir_call1(g->c, TIR_FABS, minus(g, x, p)), f32(g, shrink)), w;
+    tir_expr_ref s = tir_call1(g->c, TIR_FABS, minus(g, x, p)), w;
+    if (v->antialias) /* the kernel grows as the picture shrinks */
+        s = times(g, s, tir_min(g->c, f32(g, 1), scale_of(g, v)));
     if (strcmp(v->mode, "cubic") == 0)
         w = cubic(g, s, v->a);
     else
@@ -196,10 +200,9 @@ static te_tensor *resize_axis(te_graph *g, axis_ctx *v, te_tensor *x)
     if (strcmp(v->mode, "nearest") == 0)
         return te_compute(g, name, x->dt, x->rank, dims, nearest_body, v);
     v->taps = strcmp(v->mode, "cubic") == 0 ? 4 : 2;
-    if (!v->antialias || v->scale <= 0 || v->scale >= 1)
+    if (!v->antialias || v->scale >= 1 || v->least >= 1)
         return te_compute(g, name, DT_F32, x->rank, dims, interpolate_body, v);
-    v->taps = 2 * (int64_t)ceil((double)v->taps / 2.0 / v->scale) + 2; /* support grows with the shrink factor */
-    v->exclude_outside = true;
+    v->taps = 2 * (int64_t)ceil((double)v->taps / 2.0 / (v->scale > 0 ? v->scale : v->least)) + 2;
     v->tap = te_reduce_axis(g, "tap", te_i64(g, v->taps));
     v->weight_sum = te_reduce(g, arena_printf(&g->c->mem, "%s_weights", name), DT_F32, 1, &v->out_len, 1, &v->tap, TE_SUM, weight_body, v);
     v->tap = te_reduce_axis(g, "tap", te_i64(g, v->taps));
@@ -227,7 +230,14 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         v.antialias = graph_attr_int(n, "antialias") != 0;
         v.a = graph_attr_float(n, "cubic_coeff_a");
         bool known = tir_is_int(v.in_len, &i) && tir_is_int(v.out_len, &o);
-        v.scale = scales && scales->count ? tensor_get_f64(scales, k) : known && i > 0 ? (double)o / (double)i : 0;
+        v.by_scale = n->n_inputs > 2 && in[2] && !tir_is_const(in[2]->shape[0], 0) && !(n->n_inputs > 3 && in[3]);
+        v.least = known && i > 0 ? (double)o / (double)i : 0;
+        if (scales && scales->count)
+            v.scale = tensor_get_f64(scales, k);
+        else if (scales || n->n_inputs < 3 || !in[2])
+            v.scale = v.least;
+        if (v.antialias && v.scale <= 0 && v.least <= 0)
+            return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "antialias needs static extents; fix them with --shape or --dim");
         bool crop = strcmp(v.transform, "tf_crop_and_resize") == 0;
         if (known && i == o && fabs(v.scale - 1) < 1e-12 && !crop)
             continue;
