@@ -93,7 +93,7 @@ static const tensor_data *fourier_matrix(onnx_node *n, const fourier *f)
 /* The axis goes in front of the last one, the two become one, and after the product everything goes back. */
 static graph_value *transform(onnx_node *n, const fourier *f)
 {
-    graph_value *x = onnx_cast(n, onnx_in(n, 0), f->dt), *matrix = onnx_constant(n, fourier_matrix(n, f));
+    graph_value *x = onnx_in(n, 0), *matrix = onnx_constant(n, fourier_matrix(n, f));
     int64_t perm[TYPE_MAX_RANK];
     dim d[TYPE_MAX_RANK];
     uint32_t last = f->rank - 1, at = 0;
@@ -114,7 +114,6 @@ static graph_value *transform(onnx_node *n, const fourier *f)
     x = onnx_reshape(n, x, f->rank, d);
     for (uint32_t i = 0, from = 0; i < last; i++)
         perm[i] = i == f->axis ? (int64_t)last - 1 : (int64_t)from++;
-    x = onnx_cast(n, x, onnx_dtype(onnx_in(n, 0)));
     return move ? onnx_transpose(n, x, f->rank, perm) : x;
 }
 
@@ -124,7 +123,7 @@ static bool read_fourier(onnx_node *n, fourier *f)
     graph_value *x = onnx_in(n, 0);
     int64_t given[2 * TYPE_MAX_RANK] = {0};
     uint32_t count = 0;
-    *f = (fourier){.rank = onnx_rank(x), .dt = DT_F64}; /* parts that cancel leave nothing of an f32 sum */
+    *f = (fourier){.rank = onnx_rank(x), .dt = onnx_dtype(x)};
     f->inverse = onnx_attr_int(n, "inverse", 0) != 0;
     f->onesided = onnx_attr_int(n, "onesided", 0) != 0;
     if (f->rank < 2 || f->rank > TYPE_MAX_RANK)
