@@ -177,7 +177,7 @@ static void draw_timeline(writer *w, const compile_result *r)
         w_fmt(w, "<text x='0' y='%u'>worker %u</text>\n", 20 + k * ROW_H, k);
     memset(t.busy, 0, sizeof t.busy);
     for (uint32_t l = 0; l < r->plan.n_layers; l++)
-        run_layer(w, r, l, &t, total > 0 ? TIME_W / total : 1);
+        run_layer(w, r, l, &t, total > 0 ? (double)TIME_W / total : 1);
     w_str(w, "</svg></div>\n");
 }
 
@@ -187,8 +187,8 @@ static void draw_timeline(writer *w, const compile_result *r)
 static void map_rect(writer *w, const compile_result *r, const char *name, uint64_t offset, uint64_t bytes,
                      uint32_t first, uint32_t last)
 {
-    double x = MAP_W / (double)r->plan.n_layers,
-           y = MAP_H / (double)(r->plan.workspace_bytes ? r->plan.workspace_bytes : 1);
+    double x = (double)MAP_W / (double)r->plan.n_layers,
+           y = (double)MAP_H / (double)(r->plan.workspace_bytes ? r->plan.workspace_bytes : 1);
     w_fmt(w, "<g><title>");
     escaped(w, name);
     w_fmt(w,

@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "driver/pipeline.h"
 #include "plan/plan.h"
 
 enum { MOST_OPS = 60, MOST_VALUES = 120 };
@@ -13,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     compiler c;
     plan_problem *p;
     plan made;
-    compiler_setup(&c);
+    compiler_init(&c);
     if (plan_parse(&c, "fuzz", (const char *)data, size, &p) && p->ops.len <= MOST_OPS &&
         p->values.len <= MOST_VALUES) {
         writer w;
