@@ -120,6 +120,46 @@ bool onnx_op_cast_like(onnx_node *n)
     return !n->failed;
 }
 
+/* Between integers of one width the bits stay as they are in a cast. */
+bool onnx_op_bit_cast(onnx_node *n)
+{
+    dtype from = onnx_dtype(onnx_in(n, 0)), to = onnx_attr_dtype(n, "to", DT_NONE);
+    if (n->failed || !onnx_in(n, 0) || to == DT_NONE)
+        return onnx_fail(n, DIAG_FORMAT, "input 0 or the attribute 'to' is missing");
+    if (dtype_bits(from) != dtype_bits(to))
+        return onnx_fail(n, DIAG_TYPE, "%s and %s differ in width", dtype_name(from), dtype_name(to));
+    if (from != to && (dtype_is_float(from) || dtype_is_float(to) || to == DT_BOOL))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "the bits of %s as %s are not supported yet", dtype_name(from), dtype_name(to));
+    attr a = attr_dtype(n->c, "dtype", to);
+    onnx_result(n, 0, ONNX_ARGS("cast", 1, &a, onnx_in(n, 0)));
+    return !n->failed;
+}
+
+/* ai.onnx.ml: 1 above the threshold, else 0. */
+bool onnx_op_binarizer(onnx_node *n)
+{
+    graph_value *x = onnx_in(n, 0), *limit = onnx_const_like(n, x, onnx_attr_float(n, "threshold", 0));
+    attr a = attr_dtype(n->c, "dtype", onnx_dtype(x));
+    onnx_result(n, 0, ONNX_ARGS("cast", 1, &a, onnx_binary(n, "greater", x, limit)));
+    return !n->failed;
+}
+
+/* ai.onnx.ml: columns of the last axis; a list counts as one row. */
+bool onnx_op_array_feature_extractor(onnx_node *n)
+{
+    graph_value *x = onnx_in(n, 0), *at = onnx_in(n, 1);
+    int64_t count = at ? shape_count(at->type.shape) : -1, columns[1] = {count};
+    if (!x || count < 0 || onnx_rank(x) == 0)
+        return onnx_fail(n, DIAG_TYPE, "data of one axis or more and a static list of columns are needed");
+    at = onnx_reshape_ints(n, at, 1, columns);
+    attr axis = attr_int(n->c, "axis", -1);
+    onnx_args take = ONNX_ARGS("take", 1, &axis, x, at);
+    if (onnx_rank(x) > 1)
+        return onnx_result(n, 0, take) != NULL;
+    dim row[2] = {dim_const(n->c, 1), dim_const(n->c, count)};
+    return onnx_alias(n, 0, onnx_reshape(n, onnx_emit(n, take), 2, row));
+}
+
 /* --- dropout ------------------------------------------------------------------------------------------------------ */
 
 /* Everything is kept: the mask is all ones. Before version 10 it has the type of the data. */
