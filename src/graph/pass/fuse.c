@@ -116,8 +116,10 @@ static void find_users(grouper *g)
  * function. */
 static bool stays_view(const graph_node *n)
 {
+    if (!(n->op->flags & OPF_VIEW) || n->n_inputs == 0 || n->n_outputs != 1)
+        return false;
     const graph_value *x = n->inputs[0];
-    return (n->op->flags & OPF_VIEW) && x->def && !is_constant_node(x->def) && !(n->outputs[0]->mark & IS_RESULT);
+    return x->def && !is_constant_node(x->def) && !(n->outputs[0]->mark & IS_RESULT);
 }
 
 static bool is_kernel(const graph_node *n)
