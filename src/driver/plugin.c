@@ -13,7 +13,8 @@ bool plugin_load_ops(compiler *c, const char *path)
 {
     src_loc at = src_loc_none();
     at.file = path;
-    const char *file = strchr(path, '/') ? path : arena_printf(&c->mem, "./%s", path); /* never a search through the system */
+    const char *file =
+        strchr(path, '/') ? path : arena_printf(&c->mem, "./%s", path); /* never a search through the system */
     void *lib = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!lib)
         return diag_error(&c->diags, DIAG_ENVIRONMENT, at, "cannot be loaded: %s", dlerror());
@@ -23,7 +24,8 @@ bool plugin_load_ops(compiler *c, const char *path)
     uint32_t before = c->diags.errors;
     if (!fn || !fn(c, LATHE_OP_API)) {
         if (c->diags.errors == before)
-            diag_error(&c->diags, DIAG_USAGE, at, fn ? "refuses operator API %d" : "is not an operator library (API %d)", LATHE_OP_API);
+            diag_error(&c->diags, DIAG_USAGE, at,
+                       fn ? "refuses operator API %d" : "is not an operator library (API %d)", LATHE_OP_API);
         return false;
     }
     return true;

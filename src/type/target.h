@@ -8,19 +8,19 @@ struct graph_func;
 struct tir_func;
 
 /* A target may lower a primitive function on its own (what TVM calls RelayToTIRTargetHook): *out is a verified loop-IR
- * function with the parameters of f, inputs then results; NULL: it declines, and the default lowering is taken. False after
- * a diagnostic. */
+ * function with the parameters of f, inputs then results; NULL: it declines, and the default lowering is taken. False
+ * after a diagnostic. */
 typedef bool (*target_lower_fn)(compiler *c, const struct graph_func *f, const char *name, struct tir_func **out);
 
 typedef struct target {
-    const char *name;       /* "x86-64-v3" */
-    const char *cflags;     /* flags for the package's Makefile: "-march=x86-64-v3 -ffp-contract=fast" */
-    uint32_t vector_bytes;  /* register width; 0: scalar code only */
-    uint32_t vector_regs;   /* registers */
+    const char *name;      /* "x86-64-v3" */
+    const char *cflags;    /* flags for the package's Makefile: "-march=x86-64-v3 -ffp-contract=fast" */
+    uint32_t vector_bytes; /* register width; 0: scalar code only */
+    uint32_t vector_regs;  /* registers */
     bool fma;
-    uint32_t stack_limit;   /* bytes of locals that one kernel may use */
-    uint32_t workers;       /* width of the static schedule */
-    target_lower_fn lower;  /* NULL: the default lowering for everything */
+    uint32_t stack_limit;  /* bytes of locals that one kernel may use */
+    uint32_t workers;      /* width of the static schedule */
+    target_lower_fn lower; /* NULL: the default lowering for everything */
 } target;
 
 /* x86-64-v2, x86-64-v3, x86-64-v4, generic (scalar, any CPU), cortex-m (scalar, small stack), native (resolved on this
@@ -29,6 +29,6 @@ const target *target_find(const char *name);
 /* A target of the user's own, for this context: t must live as long as c. The name must be new (DIAG_USAGE). */
 bool target_register(compiler *c, const target *t);
 const target *target_lookup(const compiler *c, const char *name); /* registered ones, then target_find */
-const target *target_default(void); /* x86-64-v3 on x86-64 hosts, generic elsewhere */
-const char *target_names(void);     /* "x86-64-v2, ..." for messages */
+const target *target_default(void);                               /* x86-64-v3 on x86-64 hosts, generic elsewhere */
+const char *target_names(void);                                   /* "x86-64-v2, ..." for messages */
 #endif

@@ -6,7 +6,10 @@
 
 #define ELLIPSIS 255u
 
-static int letter(char ch) { return ch >= 'a' && ch <= 'z' ? ch - 'a' : ch >= 'A' && ch <= 'Z' ? ch - 'A' + 26 : -1; }
+static int letter(char ch)
+{
+    return ch >= 'a' && ch <= 'z' ? ch - 'a' : ch >= 'A' && ch <= 'Z' ? ch - 'A' + 26 : -1;
+}
 
 /* One term: letters and at most one ellipsis, as labels (ELLIPSIS unexpanded). Returns the position behind it. */
 static const char *read_term(const char *s, uint8_t *labels, uint32_t *n)
@@ -56,7 +59,8 @@ static bool bind_extents(compiler *c, const graph_node *n, einsum *e, uint32_t o
         if (!*x || dim_is(*x, 1))
             *x = d;
         else if (dim_is_const(*x, &a) && dim_is_const(d, &b) && a != b && b != 1)
-            return infer_error(c, n, "operand %u: extents %lld and %lld under one label", op, (long long)a, (long long)b);
+            return infer_error(c, n, "operand %u: extents %lld and %lld under one label", op, (long long)a,
+                               (long long)b);
     }
     return true;
 }
@@ -102,7 +106,8 @@ bool einsum_read(compiler *c, const graph_node *n, einsum *out)
         implicit_output(out, width);
         return true;
     }
-    if (s[1] != '>' || !(s = read_term(s + 2, out->out, &out->out_rank)) || *s || !expand(out->out, &out->out_rank, width))
+    if (s[1] != '>' || !(s = read_term(s + 2, out->out, &out->out_rank)) || *s ||
+        !expand(out->out, &out->out_rank, width))
         return infer_error(c, n, "cannot read the output of equation '%s'", eq);
     for (uint32_t i = 0; i < out->out_rank; i++)
         if (!out->extent[out->out[i]])

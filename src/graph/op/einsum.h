@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The equation of an Einsum, read once for the type relation and the compute definition. Every axis of every operand gets a
- * label: a letter, or one of the ellipsis axes counted from the right. */
+/* The equation of an Einsum, read once for the type relation and the compute definition. Every axis of every operand
+ * gets a label: a letter, or one of the ellipsis axes counted from the right. */
 #ifndef LATHE_GRAPH_OP_EINSUM_H
 #define LATHE_GRAPH_OP_EINSUM_H
 #include "graph/op.h"
 
-#define EINSUM_LABELS 80u /* 52 letters, then ellipsis axes */
+#define EINSUM_LABELS   80u /* 52 letters, then ellipsis axes */
 #define EINSUM_OPERANDS 8u
 
 typedef struct einsum {

@@ -2,7 +2,10 @@
 /* Type relations of element-wise operators: one input, several inputs under broadcasting, comparisons, casts. */
 #include "graph/op.h"
 
-bool infer_unary(compiler *c, const graph_node *n, type *out) { return infer_same(c, n, out); }
+bool infer_unary(compiler *c, const graph_node *n, type *out)
+{
+    return infer_same(c, n, out);
+}
 
 bool infer_bool_unary(compiler *c, const graph_node *n, type *out)
 {
@@ -24,7 +27,8 @@ bool infer_clip(compiler *c, const graph_node *n, type *out)
     for (uint32_t i = 1; i < n->n_inputs; i++) {
         const type *t = infer_in(n, i);
         if (t && t->dt != infer_in(n, 0)->dt)
-            return infer_error(c, n, "bound is %s but the data is %s", dtype_name(t->dt), dtype_name(infer_in(n, 0)->dt));
+            return infer_error(c, n, "bound is %s but the data is %s", dtype_name(t->dt),
+                               dtype_name(infer_in(n, 0)->dt));
     }
     return infer_same(c, n, out);
 }
@@ -77,7 +81,8 @@ bool infer_prelu(compiler *c, const graph_node *n, type *out)
 {
     if (!infer_broadcast(c, n, out))
         return false;
-    return shape_equal(out[0].shape, infer_in(n, 0)->shape) || infer_error(c, n, "slope does not broadcast to the data");
+    return shape_equal(out[0].shape, infer_in(n, 0)->shape) ||
+           infer_error(c, n, "slope does not broadcast to the data");
 }
 
 bool infer_where(compiler *c, const graph_node *n, type *out)

@@ -8,7 +8,8 @@
 
 /* --- windows ------------------------------------------------------------------------------------------------------ */
 
-static bool read_ints(compiler *c, const graph_node *n, const char *name, uint32_t want, int64_t dflt, int64_t least, int64_t *out)
+static bool read_ints(compiler *c, const graph_node *n, const char *name, uint32_t want, int64_t dflt, int64_t least,
+                      int64_t *out)
 {
     const int64_t *v = NULL;
     uint32_t len = graph_attr_ints(n, name, &v);
@@ -67,7 +68,8 @@ static dim swept(compiler *c, dim in, const nn_window *w, uint32_t i, bool ceil_
 {
     int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
     dim room = dim_add(c, in, dim_const(c, w->pad_begin[i] + w->pad_end[i] - reach));
-    dim steps = ceil_mode ? dim_ceildiv(c, room, dim_const(c, w->stride[i])) : dim_floordiv(c, room, dim_const(c, w->stride[i]));
+    dim steps = ceil_mode ? dim_ceildiv(c, room, dim_const(c, w->stride[i]))
+                          : dim_floordiv(c, room, dim_const(c, w->stride[i]));
     int64_t s = 0, n = 0;
     if (ceil_mode && dim_is_const(steps, &s) && dim_is_const(in, &n) && s * w->stride[i] >= n + w->pad_begin[i])
         steps = dim_const(c, s - 1); /* a window that would start in the end padding is dropped (ONNX MaxPool-12) */
@@ -77,10 +79,12 @@ static dim swept(compiler *c, dim in, const nn_window *w, uint32_t i, bool ceil_
 static bool positive(compiler *c, const graph_node *n, dim d)
 {
     int64_t v = 0;
-    return !dim_is_const(d, &v) || v > 0 || infer_error(c, n, "the window does not fit into the input (output extent %lld)", (long long)v);
+    return !dim_is_const(d, &v) || v > 0 ||
+           infer_error(c, n, "the window does not fit into the input (output extent %lld)", (long long)v);
 }
 
-/* --- convolution ---------------------------------------------------------------------------------------------------- */
+/* --- convolution ----------------------------------------------------------------------------------------------------
+ */
 
 bool infer_conv(compiler *c, const graph_node *n, type *out)
 {
@@ -100,9 +104,11 @@ bool infer_conv(compiler *c, const graph_node *n, type *out)
     if (groups < 1)
         return infer_error(c, n, "groups is %lld", (long long)groups);
     if (dim_is_const(x->shape.dims[1], &cin) && dim_is_const(nw.in_per_group, &cpg) && cin != cpg * groups)
-        return infer_error(c, n, "data has %lld channels, weights ask for %lld x %lld groups", (long long)cin, (long long)cpg, (long long)groups);
+        return infer_error(c, n, "data has %lld channels, weights ask for %lld x %lld groups", (long long)cin,
+                           (long long)cpg, (long long)groups);
     if (dim_is_const(nw.out_channels, &co) && co % groups != 0)
-        return infer_error(c, n, "%lld output channels do not divide into %lld groups", (long long)co, (long long)groups);
+        return infer_error(c, n, "%lld output channels do not divide into %lld groups", (long long)co,
+                           (long long)groups);
     dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], nw.out_channels};
     for (uint32_t i = 0; i < nw.spatial; i++) {
         d[2 + i] = swept(c, x->shape.dims[2 + i], &win, i, false);
@@ -113,7 +119,8 @@ bool infer_conv(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window *t, uint32_t i, int64_t in, int64_t out_pad, int64_t want)
+static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window *t, uint32_t i, int64_t in,
+                           int64_t out_pad, int64_t want)
 {
     nn_window *w = &t->w;
     const char *ap = graph_attr_string(n, "auto_pad");
@@ -168,7 +175,8 @@ bool infer_conv_transpose(compiler *c, const graph_node *n, type *out)
     if (groups < 1)
         return infer_error(c, n, "groups is %lld", (long long)groups);
     if (dim_is_const(x->shape.dims[1], &cin) && dim_is_const(w->shape.dims[0], &wi) && (cin != wi || cin % groups))
-        return infer_error(c, n, "data has %lld channels, weights %lld, groups %lld", (long long)cin, (long long)wi, (long long)groups);
+        return infer_error(c, n, "data has %lld channels, weights %lld, groups %lld", (long long)cin, (long long)wi,
+                           (long long)groups);
     dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], dim_mul(c, w->shape.dims[1], dim_const(c, groups))};
     for (uint32_t i = 0; i < t.w.n; i++)
         d[2 + i] = dim_const(c, t.out[i]);
@@ -176,7 +184,8 @@ bool infer_conv_transpose(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-/* --- pools ---------------------------------------------------------------------------------------------------------- */
+/* --- pools ----------------------------------------------------------------------------------------------------------
+ */
 
 static bool pool_shape(compiler *c, const graph_node *n, shape *out)
 {
@@ -244,7 +253,8 @@ bool infer_max_unpool(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-/* --- matrix products -------------------------------------------------------------------------------------------------- */
+/* --- matrix products
+ * -------------------------------------------------------------------------------------------------- */
 
 /* numpy.matmul: rank-1 operands gain an axis that the result loses; leading axes broadcast. */
 bool infer_matmul(compiler *c, const graph_node *n, type *out)
@@ -280,7 +290,8 @@ bool infer_matmul(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-/* --- normalisations --------------------------------------------------------------------------------------------------- */
+/* --- normalisations
+ * --------------------------------------------------------------------------------------------------- */
 
 bool infer_same_float(compiler *c, const graph_node *n, type *out)
 {

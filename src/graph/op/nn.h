@@ -18,8 +18,8 @@ typedef struct nn_window {
  * values at the node. */
 bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_window *out);
 
-/* Weights of a convolution: logical O, I/groups and kernel extents, seen through kernel_layout. block is 0 for the plain
- * layout, else the number of output channels in one block of "OI..{block}o". */
+/* Weights of a convolution: logical O, I/groups and kernel extents, seen through kernel_layout. block is 0 for the
+ * plain layout, else the number of output channels in one block of "OI..{block}o". */
 typedef struct nn_weights {
     dim out_channels, in_per_group;
     int64_t kernel[NN_MAX_SPATIAL];
@@ -31,8 +31,8 @@ bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out);
 /* Trailing block size of a layout such as "OIHW16o" or "KN8n"; 0: none. */
 int64_t nn_layout_block(const char *layout);
 
-/* Padding of a transposed convolution with auto_pad and output_shape resolved (ONNX ConvTranspose): begin, end and output
- * extent per spatial axis. */
+/* Padding of a transposed convolution with auto_pad and output_shape resolved (ONNX ConvTranspose): begin, end and
+ * output extent per spatial axis. */
 typedef struct nn_transpose_window {
     nn_window w;
     int64_t out[NN_MAX_SPATIAL];

@@ -26,8 +26,8 @@ bool infer_dequantize(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-/* dst_layout is src_layout with one axis blocked: "OIHW" -> "OIHW16o" gives [ceil(O/16), I, H, W, 16]; a different order of
- * the capital letters permutes ("NK" -> "KN16n"): [ceil(N/16), K, 16] has the blocked axis first. */
+/* dst_layout is src_layout with one axis blocked: "OIHW" -> "OIHW16o" gives [ceil(O/16), I, H, W, 16]; a different
+ * order of the capital letters permutes ("NK" -> "KN16n"): [ceil(N/16), K, 16] has the blocked axis first. */
 bool infer_layout_transform(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);

@@ -16,7 +16,8 @@ bool infer_rnn(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "unknown direction '%s'", dir);
     if (!dim_is(r->shape.dims[0], both ? 2 : 1))
         return infer_error(c, n, "R does not have %d direction(s)", both ? 2 : 1);
-    dim t = x->shape.dims[batch_first ? 1 : 0], b = x->shape.dims[batch_first ? 0 : 1], h = r->shape.dims[2], d = dim_const(c, both ? 2 : 1);
+    dim t = x->shape.dims[batch_first ? 1 : 0], b = x->shape.dims[batch_first ? 0 : 1], h = r->shape.dims[2],
+        d = dim_const(c, both ? 2 : 1);
     dim y[4] = {t, d, b, h}, y1[4] = {b, t, d, h}, s[3] = {d, b, h}, s1[3] = {b, d, h};
     out[0] = type_tensor(x->dt, shape_make(c, 4, batch_first ? y1 : y));
     for (uint32_t i = 1; i < n->n_outputs; i++)

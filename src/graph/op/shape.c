@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Type relations of operators that change shapes and move data (ONNX Reshape, Transpose, Expand, Concat, Split, Slice,
- * Gather*, Scatter*, Tile, Pad, Shape, ...). Operands that give shapes, axes or sizes may be constants; where they are not,
- * the result's declared shape is taken as a checked assertion. */
+ * Gather*, Scatter*, Tile, Pad, Shape, ...). Operands that give shapes, axes or sizes may be constants; where they are
+ * not, the result's declared shape is taken as a checked assertion. */
 #include "graph/op.h"
 
 #include <string.h>
@@ -12,7 +12,10 @@ static bool ints_of(const graph_node *n, uint32_t i, int64_t *out, uint32_t *len
     return i < n->n_inputs && n->inputs[i] && graph_constant_ints(n->inputs[i], TYPE_MAX_RANK, out, len);
 }
 
-static bool present(const graph_node *n, uint32_t i) { return i < n->n_inputs && n->inputs[i]; }
+static bool present(const graph_node *n, uint32_t i)
+{
+    return i < n->n_inputs && n->inputs[i];
+}
 
 /* The declared shape, or an error that says which operand should have been constant. */
 static bool from_declared(compiler *c, const graph_node *n, dtype dt, const char *operand, type *out)
@@ -102,14 +105,15 @@ bool infer_concatenate(compiler *c, const graph_node *n, type *out)
     for (uint32_t i = 1; i < n->n_inputs; i++) {
         const type *t = infer_in(n, i);
         if (t->dt != x->dt || t->shape.rank != x->shape.rank)
-            return infer_error(c, n, "operand %u is %s of rank %d, operand 0 %s of rank %d", i, dtype_name(t->dt), t->shape.rank,
-                               dtype_name(x->dt), x->shape.rank);
+            return infer_error(c, n, "operand %u is %s of rank %d, operand 0 %s of rank %d", i, dtype_name(t->dt),
+                               t->shape.rank, dtype_name(x->dt), x->shape.rank);
         for (int32_t k = 0; k < x->shape.rank; k++) {
             int64_t a = 0, b = 0;
             if (k == axis)
                 d[k] = dim_add(c, d[k], t->shape.dims[k]);
             else if (dim_is_const(d[k], &a) && dim_is_const(t->shape.dims[k], &b) && a != b)
-                return infer_error(c, n, "operand %u has extent %lld on axis %d, not %lld", i, (long long)b, k, (long long)a);
+                return infer_error(c, n, "operand %u has extent %lld on axis %d, not %lld", i, (long long)b, k,
+                                   (long long)a);
         }
     }
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
@@ -176,10 +180,12 @@ bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
     int64_t starts[TYPE_MAX_RANK], ends[TYPE_MAX_RANK], axes[TYPE_MAX_RANK], steps[TYPE_MAX_RANK];
     uint32_t len = 0, n_ends = 0, n_axes = 0, n_steps = 0;
     bool known = ints_of(n, 1, starts, &len) && ints_of(n, 2, ends, &n_ends);
-    known = known && (!present(n, 3) || ints_of(n, 3, axes, &n_axes)) && (!present(n, 4) || ints_of(n, 4, steps, &n_steps));
+    known =
+        known && (!present(n, 3) || ints_of(n, 3, axes, &n_axes)) && (!present(n, 4) || ints_of(n, 4, steps, &n_steps));
     if (!known)
         return from_declared(c, n, x->dt, "starts, ends, axes or steps", out);
-    if (n_ends != len || (present(n, 3) && n_axes != len) || (present(n, 4) && n_steps != len) || (int32_t)len > x->shape.rank)
+    if (n_ends != len || (present(n, 3) && n_axes != len) || (present(n, 4) && n_steps != len) ||
+        (int32_t)len > x->shape.rank)
         return infer_error(c, n, "starts, ends, axes and steps have different lengths");
     dim d[TYPE_MAX_RANK];
     memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
@@ -246,7 +252,8 @@ bool infer_gather_nd(compiler *c, const graph_node *n, type *out)
     if (idx->shape.rank < 1 || !dim_is_const(idx->shape.dims[idx->shape.rank - 1], &last))
         return infer_error(c, n, "the last extent of the indices must be a constant");
     if (batch < 0 || batch >= idx->shape.rank || last < 1 || batch + last > x->shape.rank)
-        return infer_error(c, n, "%lld indices after %lld batch axes into rank %d", (long long)last, (long long)batch, x->shape.rank);
+        return infer_error(c, n, "%lld indices after %lld batch axes into rank %d", (long long)last, (long long)batch,
+                           x->shape.rank);
     dim d[2 * TYPE_MAX_RANK];
     uint32_t r = 0;
     for (int32_t i = 0; i + 1 < idx->shape.rank; i++)
@@ -262,7 +269,8 @@ bool infer_gather_nd(compiler *c, const graph_node *n, type *out)
 bool infer_scatter(compiler *c, const graph_node *n, type *out)
 {
     if (infer_in(n, 2)->dt != infer_in(n, 0)->dt)
-        return infer_error(c, n, "updates are %s, the data %s", dtype_name(infer_in(n, 2)->dt), dtype_name(infer_in(n, 0)->dt));
+        return infer_error(c, n, "updates are %s, the data %s", dtype_name(infer_in(n, 2)->dt),
+                           dtype_name(infer_in(n, 0)->dt));
     return infer_same(c, n, out);
 }
 
@@ -273,12 +281,13 @@ bool infer_tensor_scatter(compiler *c, const graph_node *n, type *out)
     if (!infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
         return false;
     if (axis == 0 || u->dt != x->dt || u->shape.rank != x->shape.rank)
-        return infer_error(c, n, "an update of %s and rank %d for a cache of %s and rank %d on axis %d", dtype_name(u->dt),
-                           u->shape.rank, dtype_name(x->dt), x->shape.rank, axis);
+        return infer_error(c, n, "an update of %s and rank %d for a cache of %s and rank %d on axis %d",
+                           dtype_name(u->dt), u->shape.rank, dtype_name(x->dt), x->shape.rank, axis);
     for (int32_t i = 0; i < x->shape.rank; i++) {
         int64_t a = 0, b = 0;
         if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(u->shape.dims[i], &b) && (i == axis ? b > a : a != b))
-            return infer_error(c, n, "the update has extent %lld on axis %d, the cache %lld", (long long)b, i, (long long)a);
+            return infer_error(c, n, "the update has extent %lld on axis %d, the cache %lld", (long long)b, i,
+                               (long long)a);
     }
     if (at && (!integer_indices(c, n, 2) || at->shape.rank != 1))
         return at->shape.rank == 1 ? false : infer_error(c, n, "write indices of rank %d, not 1", at->shape.rank);
@@ -339,7 +348,8 @@ static int64_t clamp_axis(int64_t a, int32_t rank)
 bool infer_shape_of(compiler *c, const graph_node *n, type *out)
 {
     int32_t rank = infer_in(n, 0)->shape.rank;
-    int64_t a = clamp_axis(graph_attr_int(n, "start"), rank), b = clamp_axis(graph_attr_int(n, "end"), rank), len = b > a ? b - a : 0;
+    int64_t a = clamp_axis(graph_attr_int(n, "start"), rank), b = clamp_axis(graph_attr_int(n, "end"), rank),
+            len = b > a ? b - a : 0;
     out[0] = type_static(c, DT_I64, 1, &len);
     return true;
 }
@@ -367,7 +377,8 @@ bool infer_full(compiler *c, const graph_node *n, type *out)
 
 bool infer_arange(compiler *c, const graph_node *n, type *out)
 {
-    const tensor_data *s = graph_constant(n->inputs[0]), *e = graph_constant(n->inputs[1]), *d = graph_constant(n->inputs[2]);
+    const tensor_data *s = graph_constant(n->inputs[0]), *e = graph_constant(n->inputs[1]),
+                      *d = graph_constant(n->inputs[2]);
     dtype dt = infer_in(n, 0)->dt;
     if (!s || !e || !d || s->count != 1 || e->count != 1 || d->count != 1)
         return from_declared(c, n, dt, "start, limit or delta", out);
@@ -408,7 +419,8 @@ bool infer_eye_like(compiler *c, const graph_node *n, type *out)
 
 bool infer_trilu(compiler *c, const graph_node *n, type *out)
 {
-    return infer_in(n, 0)->shape.rank >= 2 ? infer_same(c, n, out) : infer_error(c, n, "the input needs two axes at least");
+    return infer_in(n, 0)->shape.rank >= 2 ? infer_same(c, n, out)
+                                           : infer_error(c, n, "the input needs two axes at least");
 }
 
 bool infer_depth_to_space(compiler *c, const graph_node *n, type *out)
@@ -427,7 +439,8 @@ bool infer_space_to_depth(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     int64_t b = graph_attr_int(n, "block_size"), h = 0, w = 0;
-    if (x->shape.rank != 4 || b < 1 || (dim_is_const(x->shape.dims[2], &h) && h % b) || (dim_is_const(x->shape.dims[3], &w) && w % b))
+    if (x->shape.rank != 4 || b < 1 || (dim_is_const(x->shape.dims[2], &h) && h % b) ||
+        (dim_is_const(x->shape.dims[3], &w) && w % b))
         return infer_error(c, n, "rank %d, block size %lld", x->shape.rank, (long long)b);
     dim k = dim_const(c, b), d[4] = {x->shape.dims[0], dim_mul(c, x->shape.dims[1], dim_mul(c, k, k)),
                                      dim_floordiv(c, x->shape.dims[2], k), dim_floordiv(c, x->shape.dims[3], k)};
@@ -435,7 +448,10 @@ bool infer_space_to_depth(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-bool infer_same1(compiler *c, const graph_node *n, type *out) { return infer_same(c, n, out); }
+bool infer_same1(compiler *c, const graph_node *n, type *out)
+{
+    return infer_same(c, n, out);
+}
 
 bool infer_col2im(compiler *c, const graph_node *n, type *out)
 {
@@ -464,7 +480,8 @@ bool infer_resize(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0);
     const int64_t *axes = NULL;
     uint32_t n_axes = graph_attr_ints(n, "axes", &axes), len = n_axes ? n_axes : (uint32_t)x->shape.rank;
-    const tensor_data *scales = present(n, 2) ? graph_constant(n->inputs[2]) : NULL, *sizes = present(n, 3) ? graph_constant(n->inputs[3]) : NULL;
+    const tensor_data *scales = present(n, 2) ? graph_constant(n->inputs[2]) : NULL,
+                      *sizes = present(n, 3) ? graph_constant(n->inputs[3]) : NULL;
     const tensor_data *given = sizes ? sizes : scales;
     if (!given || given->count == 0)
         return from_declared(c, n, x->dt, "scales or sizes", out);

@@ -45,8 +45,9 @@ bool compute_einsum(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         if (!kept)
             reduce[n_reduce++] = v.axis[l] = te_reduce_axis(g, "k", te_dim(g, e.extent[l]));
     }
-    te_tensor *y = n_reduce ? te_reduce(g, "einsum", v.acc, e.out_rank, te_shape(g, t), n_reduce, reduce, TE_SUM, einsum_body, &v)
-                            : te_compute(g, "einsum", v.acc, e.out_rank, te_shape(g, t), einsum_body, &v);
+    te_tensor *y =
+        n_reduce ? te_reduce(g, "einsum", v.acc, e.out_rank, te_shape(g, t), n_reduce, reduce, TE_SUM, einsum_body, &v)
+                 : te_compute(g, "einsum", v.acc, e.out_rank, te_shape(g, t), einsum_body, &v);
     out[0] = te_cast_to(g, "einsum_cast", y, t->dt);
     return true;
 }

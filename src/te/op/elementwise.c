@@ -12,7 +12,7 @@ typedef struct ew {
     compiler *c;
     const graph_node *n;
     te_tensor *const *in;
-    dtype dt;           /* of arithmetic: input 0's, f16 and bf16 widened */
+    dtype dt; /* of arithmetic: input 0's, f16 and bf16 widened */
     const type *out;
     tir_expr_ref (*fn)(const struct ew *e, tir_expr_ref const *x);
 } ew;
@@ -30,7 +30,8 @@ static tir_expr_ref ew_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_cast(e->c, e->out->dt, e->fn(e, x));
 }
 
-static bool elementwise(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out, tir_expr_ref (*fn)(const ew *, tir_expr_ref const *))
+static bool elementwise(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out,
+                        tir_expr_ref (*fn)(const ew *, tir_expr_ref const *))
 {
     ew e = {.g = g, .c = g->c, .n = n, .in = in, .dt = te_acc_dtype(in[0]->dt), .out = te_out_type(n, 0), .fn = fn};
     out[0] = te_compute(g, n->op->name, e.out->dt, (uint32_t)e.out->shape.rank, te_shape(g, e.out), ew_body, &e);
@@ -38,28 +39,64 @@ static bool elementwise(te_graph *g, const graph_node *n, te_tensor *const *in, 
     return true;
 }
 
-/* --- small vocabulary for the definitions below --------------------------------------------------------------------------- */
+/* --- small vocabulary for the definitions below
+ * --------------------------------------------------------------------------- */
 
-static tir_expr_ref num(const ew *e, double v) { return tir_const(e->c, e->dt, v); }
-static tir_expr_ref bin(const ew *e, tir_op op, tir_expr_ref a, tir_expr_ref b) { return tir_binary(e->c, op, a, b); }
-static tir_expr_ref add(const ew *e, tir_expr_ref a, tir_expr_ref b) { return bin(e, TIR_ADD, a, b); }
-static tir_expr_ref sub(const ew *e, tir_expr_ref a, tir_expr_ref b) { return bin(e, TIR_SUB, a, b); }
-static tir_expr_ref mul(const ew *e, tir_expr_ref a, tir_expr_ref b) { return bin(e, TIR_MUL, a, b); }
-static tir_expr_ref quot(const ew *e, tir_expr_ref a, tir_expr_ref b) { return bin(e, TIR_DIV, a, b); }
-static tir_expr_ref call(const ew *e, tir_op op, tir_expr_ref a) { return tir_call1(e->c, op, a); }
-static tir_expr_ref sel(const ew *e, tir_expr_ref p, tir_expr_ref a, tir_expr_ref b) { return tir_select(e->c, p, a, b); }
-static tir_expr_ref attr_num(const ew *e, const char *name) { return num(e, graph_attr_float(e->n, name)); }
-static tir_expr_ref positive(const ew *e, tir_expr_ref x) { return bin(e, TIR_GT, x, num(e, 0)); }
+static tir_expr_ref num(const ew *e, double v)
+{
+    return tir_const(e->c, e->dt, v);
+}
+static tir_expr_ref bin(const ew *e, tir_op op, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(e->c, op, a, b);
+}
+static tir_expr_ref add(const ew *e, tir_expr_ref a, tir_expr_ref b)
+{
+    return bin(e, TIR_ADD, a, b);
+}
+static tir_expr_ref sub(const ew *e, tir_expr_ref a, tir_expr_ref b)
+{
+    return bin(e, TIR_SUB, a, b);
+}
+static tir_expr_ref mul(const ew *e, tir_expr_ref a, tir_expr_ref b)
+{
+    return bin(e, TIR_MUL, a, b);
+}
+static tir_expr_ref quot(const ew *e, tir_expr_ref a, tir_expr_ref b)
+{
+    return bin(e, TIR_DIV, a, b);
+}
+static tir_expr_ref call(const ew *e, tir_op op, tir_expr_ref a)
+{
+    return tir_call1(e->c, op, a);
+}
+static tir_expr_ref sel(const ew *e, tir_expr_ref p, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_select(e->c, p, a, b);
+}
+static tir_expr_ref attr_num(const ew *e, const char *name)
+{
+    return num(e, graph_attr_float(e->n, name));
+}
+static tir_expr_ref positive(const ew *e, tir_expr_ref x)
+{
+    return bin(e, TIR_GT, x, num(e, 0));
+}
 
 /* The hook compute_NAME with `x` the scalar inputs and `e` the context. */
-#define DEFINE(name, ...)                                                                               \
-    static tir_expr_ref ew_##name(const ew *e, tir_expr_ref const *x) { (void)e; return __VA_ARGS__; }   \
-    bool compute_##name(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)             \
-    {                                                                                                   \
-        return elementwise(g, n, in, out, ew_##name);                                                   \
+#define DEFINE(name, ...)                                                                        \
+    static tir_expr_ref ew_##name(const ew *e, tir_expr_ref const *x)                            \
+    {                                                                                            \
+        (void)e;                                                                                 \
+        return __VA_ARGS__;                                                                      \
+    }                                                                                            \
+    bool compute_##name(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) \
+    {                                                                                            \
+        return elementwise(g, n, in, out, ew_##name);                                            \
     }
 
-/* --- one input -------------------------------------------------------------------------------------------------------------- */
+/* --- one input
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static tir_expr_ref absolute(const ew *e, tir_expr_ref x)
 {
@@ -74,11 +111,16 @@ static tir_expr_ref negated(const ew *e, tir_expr_ref x)
     return dtype_is_float(e->dt) ? mul(e, x, num(e, -1)) : sub(e, num(e, 0), x);
 }
 
-static tir_expr_ref rounded(const ew *e, tir_op op, tir_expr_ref x) { return dtype_is_float(e->dt) ? call(e, op, x) : x; }
+static tir_expr_ref rounded(const ew *e, tir_op op, tir_expr_ref x)
+{
+    return dtype_is_float(e->dt) ? call(e, op, x) : x;
+}
 
 static tir_expr_ref sign_of(const ew *e, tir_expr_ref x)
 {
-    tir_expr_ref low = dtype_is_signed(e->dt) ? sel(e, bin(e, TIR_LT, x, num(e, 0)), num(e, -1), dtype_is_float(e->dt) ? x : num(e, 0)) : num(e, 0);
+    tir_expr_ref low = dtype_is_signed(e->dt)
+                           ? sel(e, bin(e, TIR_LT, x, num(e, 0)), num(e, -1), dtype_is_float(e->dt) ? x : num(e, 0))
+                           : num(e, 0);
     return sel(e, positive(e, x), num(e, 1), low); /* zero and NaN pass through */
 }
 
@@ -136,9 +178,11 @@ DEFINE(bitwise_not, tir_call1(e->c, TIR_BITNOT, x[0]))
 DEFINE(isnan, call(e, TIR_ISNAN, x[0]))
 DEFINE(leaky_relu, sel(e, bin(e, TIR_LT, x[0], num(e, 0)), mul(e, x[0], attr_num(e, "alpha")), x[0]))
 DEFINE(elu, sel(e, bin(e, TIR_LT, x[0], num(e, 0)), mul(e, attr_num(e, "alpha"), call(e, TIR_EXPM1, x[0])), x[0]))
-DEFINE(selu, mul(e, attr_num(e, "gamma"), sel(e, positive(e, x[0]), x[0], mul(e, attr_num(e, "alpha"), call(e, TIR_EXPM1, x[0])))))
+DEFINE(selu, mul(e, attr_num(e, "gamma"),
+                 sel(e, positive(e, x[0]), x[0], mul(e, attr_num(e, "alpha"), call(e, TIR_EXPM1, x[0])))))
 DEFINE(celu, add(e, bin(e, TIR_MAX, x[0], num(e, 0)),
-                 bin(e, TIR_MIN, num(e, 0), mul(e, attr_num(e, "alpha"), call(e, TIR_EXPM1, quot(e, x[0], attr_num(e, "alpha")))))))
+                 bin(e, TIR_MIN, num(e, 0),
+                     mul(e, attr_num(e, "alpha"), call(e, TIR_EXPM1, quot(e, x[0], attr_num(e, "alpha")))))))
 DEFINE(hard_sigmoid, hard_sigmoid_of(e, x[0], graph_attr_float(e->n, "alpha"), graph_attr_float(e->n, "beta")))
 DEFINE(thresholded_relu, sel(e, bin(e, TIR_GT, x[0], attr_num(e, "alpha")), x[0], num(e, 0)))
 DEFINE(swish, mul(e, x[0], sigmoid_of(e, mul(e, x[0], attr_num(e, "alpha")))))
@@ -161,7 +205,8 @@ static tir_expr_ref gelu_of(const ew *e, tir_expr_ref x)
     tir_expr_ref inner;
     if (strcmp(graph_attr_string(e->n, "approximate"), "tanh") == 0) {
         tir_expr_ref cube = mul(e, mul(e, x, x), x);
-        inner = call(e, TIR_TANH, mul(e, num(e, sqrt(2.0 / 3.14159265358979323846)), add(e, x, mul(e, num(e, 0.044715), cube))));
+        inner = call(e, TIR_TANH,
+                     mul(e, num(e, sqrt(2.0 / 3.14159265358979323846)), add(e, x, mul(e, num(e, 0.044715), cube))));
     } else {
         inner = call(e, TIR_ERF, mul(e, x, num(e, sqrt(0.5))));
     }
@@ -180,7 +225,8 @@ static tir_expr_ref isinf_of(const ew *e, tir_expr_ref x)
 }
 DEFINE(isinf, isinf_of(e, x[0]))
 
-/* --- several inputs ------------------------------------------------------------------------------------------------------------ */
+/* --- several inputs
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* min(max(x, lo), hi), so that hi wins when lo > hi (ONNX Clip) */
 static tir_expr_ref clip_of(const ew *e, tir_expr_ref const *x)
@@ -215,7 +261,10 @@ static tir_expr_ref mod_of(const ew *e, tir_expr_ref const *x)
     return sel(e, differs, add(e, r, x[1]), r);
 }
 
-static tir_expr_ref as_bool(const ew *e, tir_expr_ref x) { return tir_cast(e->c, DT_BOOL, x); }
+static tir_expr_ref as_bool(const ew *e, tir_expr_ref x)
+{
+    return tir_cast(e->c, DT_BOOL, x);
+}
 
 /* Shifts by the width or more give 0, as ONNX's unsigned types expect. */
 static tir_expr_ref shift_of(const ew *e, tir_op op, tir_expr_ref const *x)
@@ -250,5 +299,11 @@ DEFINE(right_shift, shift_of(e, TIR_SHR, x))
 DEFINE(prelu, sel(e, bin(e, TIR_LT, x[0], num(e, 0)), mul(e, x[0], x[1]), x[0]))
 
 /* where: the condition is input 0, so arithmetic types come from the values */
-static tir_expr_ref ew_where(const ew *e, tir_expr_ref const *x) { return sel(e, as_bool(e, x[0]), x[1], x[2]); }
-bool compute_where(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return elementwise(g, n, in, out, ew_where); }
+static tir_expr_ref ew_where(const ew *e, tir_expr_ref const *x)
+{
+    return sel(e, as_bool(e, x[0]), x[1], x[2]);
+}
+bool compute_where(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return elementwise(g, n, in, out, ew_where);
+}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear algebra beyond products, as loop IR: determinants by elimination with partial pivoting, one matrix at a time in
- * a scratch copy. */
+/* Linear algebra beyond products, as loop IR: determinants by elimination with partial pivoting, one matrix at a time
+ * in a scratch copy. */
 #include "te/op/util.h"
 
 #include <string.h>
 
 typedef struct elimination {
     compiler *c;
-    const tir_buffer *a;     /* the matrix at hand, [m, m] */
-    const tir_buffer *pivot; /* its row, [1] i64 */
+    const tir_buffer *a;             /* the matrix at hand, [m, m] */
+    const tir_buffer *pivot;         /* its row, [1] i64 */
     const tir_buffer *swap, *result; /* [1] each */
     tir_expr_ref m, zero[1];
 } elimination;
@@ -23,7 +23,10 @@ static tir_stmt *put(const elimination *e, tir_expr_ref i, tir_expr_ref j, tir_e
     return tir_store(e->c, e->a, 2, (tir_expr_ref[]){i, j}, value);
 }
 
-static tir_expr_ref pivot_row(const elimination *e) { return tir_load(e->c, e->pivot, 1, e->zero); }
+static tir_expr_ref pivot_row(const elimination *e)
+{
+    return tir_load(e->c, e->pivot, 1, e->zero);
+}
 
 static tir_stmt *loop(const elimination *e, const tir_var *v, tir_stmt *body)
 {
@@ -36,7 +39,8 @@ static tir_stmt *find_pivot(const elimination *e, tir_expr_ref k)
     compiler *c = e->c;
     const tir_var *r = tir_new_var(c, "r", TIR_I64);
     tir_expr_ref row = tir_varref(c, r);
-    tir_expr_ref mine = tir_call1(c, TIR_FABS, element(e, row, k)), best = tir_call1(c, TIR_FABS, element(e, pivot_row(e), k));
+    tir_expr_ref mine = tir_call1(c, TIR_FABS, element(e, row, k)),
+                 best = tir_call1(c, TIR_FABS, element(e, pivot_row(e), k));
     tir_expr_ref better = tir_and(c, tir_binary(c, TIR_GT, row, k), tir_binary(c, TIR_GT, mine, best));
     tir_stmt *scan = loop(e, r, tir_if(c, better, tir_store(c, e->pivot, 1, e->zero, row), NULL));
     return tir_seq(c, 2, (tir_stmt *[]){tir_store(c, e->pivot, 1, e->zero, k), scan});
@@ -76,8 +80,10 @@ static tir_stmt *determinant(const elimination *e)
     const tir_var *kv = tir_new_var(c, "k", TIR_I64);
     tir_expr_ref k = tir_varref(c, kv);
     tir_expr_ref product = tir_mul(c, tir_load(c, e->result, 1, e->zero), element(e, k, k));
-    tir_stmt *step[4] = {find_pivot(e, k), swap_rows(e, k), tir_store(c, e->result, 1, e->zero, product), eliminate(e, k)};
-    tir_stmt *all[2] = {tir_store(c, e->result, 1, e->zero, tir_const(c, e->a->dt, 1)), loop(e, kv, tir_seq(c, 4, step))};
+    tir_stmt *step[4] = {find_pivot(e, k), swap_rows(e, k), tir_store(c, e->result, 1, e->zero, product),
+                         eliminate(e, k)};
+    tir_stmt *all[2] = {tir_store(c, e->result, 1, e->zero, tir_const(c, e->a->dt, 1)),
+                        loop(e, kv, tir_seq(c, 4, step))};
     return tir_seq(c, 2, all);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that a tensor expression cannot say, as loop IR: scans (CumSum, CumProd), TopK, scatters, MaxUnpool, Col2Im.
- * Each writes every element of its results; duplicate indices are applied in order. */
+/* Operators that a tensor expression cannot say, as loop IR: scans (CumSum, CumProd), TopK, scatters, MaxUnpool,
+ * Col2Im. Each writes every element of its results; duplicate indices are applied in order. */
 #include "graph/op/nn.h"
 
 #include "te/op/util.h"
@@ -13,7 +13,8 @@ typedef struct loops_ctx {
     int32_t axis;
 } loops_ctx;
 
-/* --- small vocabulary --------------------------------------------------------------------------------------------------- */
+/* --- small vocabulary
+ * --------------------------------------------------------------------------------------------------- */
 
 /* Fresh loop variables and their references for a nest over `extents`. */
 static void loop_vars(compiler *c, const char *prefix, uint32_t rank, const tir_var **vars, tir_expr_ref *idx)
@@ -24,7 +25,8 @@ static void loop_vars(compiler *c, const char *prefix, uint32_t rank, const tir_
     }
 }
 
-static tir_stmt *nest(compiler *c, uint32_t rank, const tir_var *const *vars, tir_expr_ref const *extents, tir_stmt *body)
+static tir_stmt *nest(compiler *c, uint32_t rank, const tir_var *const *vars, tir_expr_ref const *extents,
+                      tir_stmt *body)
 {
     for (uint32_t i = rank; i-- > 0;)
         body = tir_for(c, vars[i], tir_i64(c, 0), extents[i], FOR_SERIAL, body);
@@ -37,10 +39,12 @@ static tir_stmt *fill(te_graph *g, const tir_buffer *to, tir_expr_ref value, con
     const tir_var *vars[TYPE_MAX_RANK];
     tir_expr_ref idx[TYPE_MAX_RANK];
     loop_vars(c, "i", to->rank, vars, idx);
-    return nest(c, to->rank, vars, to->shape, tir_store(c, to, to->rank, idx, from ? tir_load(c, from, to->rank, idx) : value));
+    return nest(c, to->rank, vars, to->shape,
+                tir_store(c, to, to->rank, idx, from ? tir_load(c, from, to->rank, idx) : value));
 }
 
-static bool extern_like(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t n_in, te_build_fn build, loops_ctx *v, te_tensor **out)
+static bool extern_like(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t n_in, te_build_fn build,
+                        loops_ctx *v, te_tensor **out)
 {
     dtype dts[4];
     uint32_t ranks[4];
@@ -63,9 +67,11 @@ static tir_expr_ref wrapped(compiler *c, tir_expr_ref i, tir_expr_ref extent)
     return tir_select(c, tir_binary(c, TIR_LT, i, tir_i64(c, 0)), tir_add(c, i, extent), i);
 }
 
-/* --- scans ----------------------------------------------------------------------------------------------------------------- */
+/* --- scans
+ * ----------------------------------------------------------------------------------------------------------------- */
 
-static tir_stmt *scan_axis(te_graph *g, const loops_ctx *v, uint32_t axis, const tir_buffer *x, const tir_buffer *y, tir_op op)
+static tir_stmt *scan_axis(te_graph *g, const loops_ctx *v, uint32_t axis, const tir_buffer *x, const tir_buffer *y,
+                           tir_op op)
 {
     compiler *c = g->c;
     bool exclusive = graph_attr_int(v->n, "exclusive") != 0, reverse = graph_attr_int(v->n, "reverse") != 0;
@@ -78,13 +84,15 @@ static tir_stmt *scan_axis(te_graph *g, const loops_ctx *v, uint32_t axis, const
     prev[axis] = reverse ? tir_add(c, idx[axis], one) : tir_sub(c, idx[axis], one);
     tir_expr_ref identity = tir_const(c, x->dt, op == TIR_ADD ? 0 : 1);
     tir_expr_ref first = exclusive ? identity : tir_load(c, x, x->rank, idx);
-    tir_expr_ref next = tir_binary(c, op, tir_load(c, y, y->rank, prev), tir_load(c, x, x->rank, exclusive ? prev : idx));
+    tir_expr_ref next =
+        tir_binary(c, op, tir_load(c, y, y->rank, prev), tir_load(c, x, x->rank, exclusive ? prev : idx));
     tir_expr_ref value = tir_select(c, tir_binary(c, TIR_EQ, t, tir_i64(c, 0)), first, next);
     return nest(c, x->rank, vars, x->shape, tir_store(c, y, y->rank, idx, value));
 }
 
 /* One nest for a constant axis; else one nest per axis, chosen at run time. */
-static tir_stmt *build_scan(te_graph *g, const loops_ctx *v, const tir_buffer *const *in, const tir_buffer *const *out, tir_op op)
+static tir_stmt *build_scan(te_graph *g, const loops_ctx *v, const tir_buffer *const *in, const tir_buffer *const *out,
+                            tir_op op)
 {
     compiler *c = g->c;
     int64_t axis = 0, rank = in[0]->rank;
@@ -118,10 +126,17 @@ static bool scan(te_graph *g, const graph_node *n, te_tensor *const *in, te_tens
     return extern_like(g, n, in, 2, build, &(loops_ctx){0}, out);
 }
 
-bool compute_cumsum(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return scan(g, n, in, out, build_cumsum); }
-bool compute_cumprod(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return scan(g, n, in, out, build_cumprod); }
+bool compute_cumsum(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return scan(g, n, in, out, build_cumsum);
+}
+bool compute_cumprod(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return scan(g, n, in, out, build_cumprod);
+}
 
-/* --- top-k: the j-th pass picks the best element that stands after the pick before it in the order (value, then index) ------ */
+/* --- top-k: the j-th pass picks the best element that stands after the pick before it in the order (value, then index)
+ * ------ */
 
 static tir_stmt *build_topk(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
 {
@@ -140,15 +155,18 @@ static tir_stmt *build_topk(te_graph *g, void *ctx, const tir_buffer *const *in,
     memcpy(at, idx, rank * sizeof *at);
     prev[a] = tir_sub(c, idx[a], tir_i64(c, 1));
     at[a] = tir_varref(c, scan_var);
-    tir_expr_ref value = tir_load(c, x, rank, at), pv = tir_load(c, values, rank, prev), pi = tir_load(c, indices, rank, prev);
+    tir_expr_ref value = tir_load(c, x, rank, at), pv = tir_load(c, values, rank, prev),
+                 pi = tir_load(c, indices, rank, prev);
     tir_expr_ref tie = tir_and(c, tir_binary(c, TIR_EQ, value, pv), tir_binary(c, TIR_GT, at[a], pi));
     tir_expr_ref after = tir_binary(c, TIR_OR, tir_binary(c, better_op, pv, value), tie);
     tir_expr_ref open = tir_select(c, tir_binary(c, TIR_EQ, idx[a], tir_i64(c, 0)), tir_int(c, DT_BOOL, 1), after);
     tir_expr_ref none = tir_binary(c, TIR_LT, tir_load(c, best_at, 1, zero), tir_i64(c, 0));
-    tir_expr_ref better = tir_select(c, none, tir_int(c, DT_BOOL, 1), tir_binary(c, better_op, value, tir_load(c, best, 1, zero)));
+    tir_expr_ref better =
+        tir_select(c, none, tir_int(c, DT_BOOL, 1), tir_binary(c, better_op, value, tir_load(c, best, 1, zero)));
     tir_stmt *take[2] = {tir_store(c, best, 1, zero, value), tir_store(c, best_at, 1, zero, at[a])};
     tir_stmt *look = tir_if(c, tir_select(c, open, better, tir_int(c, DT_BOOL, 0)), tir_seq(c, 2, take), NULL);
-    tir_stmt *pick[5] = {tir_store(c, best_at, 1, zero, tir_i64(c, -1)), tir_store(c, best, 1, zero, tir_const(c, x->dt, 0)),
+    tir_stmt *pick[5] = {tir_store(c, best_at, 1, zero, tir_i64(c, -1)),
+                         tir_store(c, best, 1, zero, tir_const(c, x->dt, 0)),
                          tir_for(c, scan_var, tir_i64(c, 0), x->shape[a], FOR_SERIAL, look),
                          tir_store(c, values, rank, idx, tir_load(c, best, 1, zero)),
                          tir_store(c, indices, rank, idx, tir_load(c, best_at, 1, zero))};
@@ -169,7 +187,8 @@ bool compute_topk(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     return extern_like(g, n, in, 1, build_topk, &v, out);
 }
 
-/* --- scatters ------------------------------------------------------------------------------------------------------------------ */
+/* --- scatters
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static bool scatter_op(compiler *c, const graph_node *n, tir_op *op)
 {
@@ -187,7 +206,8 @@ static bool scatter_op(compiler *c, const graph_node *n, tir_op *op)
     return infer_error(c, n, "unknown reduction '%s'", name);
 }
 
-static tir_stmt *scatter_store(compiler *c, const loops_ctx *v, const tir_buffer *y, tir_expr_ref const *at, tir_expr_ref update)
+static tir_stmt *scatter_store(compiler *c, const loops_ctx *v, const tir_buffer *y, tir_expr_ref const *at,
+                               tir_expr_ref update)
 {
     tir_op op = TIR_OP_NONE;
     (void)scatter_op(c, v->n, &op);
@@ -196,7 +216,8 @@ static tir_stmt *scatter_store(compiler *c, const loops_ctx *v, const tir_buffer
     return tir_store(c, y, y->rank, at, update);
 }
 
-static tir_stmt *build_scatter_elements(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+static tir_stmt *build_scatter_elements(te_graph *g, void *ctx, const tir_buffer *const *in,
+                                        const tir_buffer *const *out)
 {
     const loops_ctx *v = ctx;
     compiler *c = g->c;
@@ -206,7 +227,8 @@ static tir_stmt *build_scatter_elements(te_graph *g, void *ctx, const tir_buffer
     loop_vars(c, "u", rank, vars, idx);
     memcpy(at, idx, rank * sizeof *at);
     at[v->axis] = wrapped(c, tir_load(c, in[1], rank, idx), in[0]->shape[v->axis]);
-    tir_stmt *update = nest(c, rank, vars, in[2]->shape, scatter_store(c, v, out[0], at, tir_load(c, in[2], rank, idx)));
+    tir_stmt *update =
+        nest(c, rank, vars, in[2]->shape, scatter_store(c, v, out[0], at, tir_load(c, in[2], rank, idx)));
     tir_stmt *both[2] = {fill(g, out[0], NULL, in[0]), update};
     return tir_seq(c, 2, both);
 }
@@ -239,7 +261,8 @@ static tir_stmt *build_scatter_nd(te_graph *g, void *ctx, const tir_buffer *cons
     }
     for (uint32_t i = (uint32_t)depth; i < in[0]->rank; i++)
         at[i] = idx[lead + i - (uint32_t)depth];
-    tir_stmt *update = nest(c, rank, vars, in[2]->shape, scatter_store(c, ctx, out[0], at, tir_load(c, in[2], rank, idx)));
+    tir_stmt *update =
+        nest(c, rank, vars, in[2]->shape, scatter_store(c, ctx, out[0], at, tir_load(c, in[2], rank, idx)));
     tir_stmt *both[2] = {fill(g, out[0], NULL, in[0]), update};
     return tir_seq(c, 2, both);
 }
@@ -250,13 +273,15 @@ bool compute_scatter_nd(te_graph *g, const graph_node *n, te_tensor *const *in, 
     int64_t depth = 0;
     if (!scatter_op(g->c, n, &op))
         return false;
-    if (in[1]->rank < 1 || !tir_is_int(in[1]->shape[in[1]->rank - 1], &depth) || depth < 0 || depth > (int64_t)in[0]->rank ||
-        (int64_t)in[2]->rank != (int64_t)in[1]->rank - 1 + (int64_t)in[0]->rank - depth)
-        return infer_error(g->c, n, "indices of rank %u and updates of rank %u do not fit data of rank %u", in[1]->rank, in[2]->rank, in[0]->rank);
+    if (in[1]->rank < 1 || !tir_is_int(in[1]->shape[in[1]->rank - 1], &depth) || depth < 0 ||
+        depth > (int64_t)in[0]->rank || (int64_t)in[2]->rank != (int64_t)in[1]->rank - 1 + (int64_t)in[0]->rank - depth)
+        return infer_error(g->c, n, "indices of rank %u and updates of rank %u do not fit data of rank %u", in[1]->rank,
+                           in[2]->rank, in[0]->rank);
     return extern_like(g, n, in, 3, build_scatter_nd, &(loops_ctx){0}, out);
 }
 
-/* --- the inverses of windows ------------------------------------------------------------------------------------------------------ */
+/* --- the inverses of windows
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* Indices number the elements of the tensor that was pooled, whose extents are (in-1)*stride + kernel - pads; a larger
  * output_shape keeps its positions (ONNX MaxUnpool). */
@@ -344,7 +369,8 @@ static tir_stmt *build_col2im(te_graph *g, void *ctx, const tir_buffer *const *i
     tir_expr_ref from[3] = {idx[0], row, col};
     tir_expr_ref sum = tir_add(c, tir_load(c, y, y->rank, at), tir_load(c, in[0], 3, from));
     tir_stmt *body = nest(c, 2 + 2 * sp, vars, extent, tir_if(c, inside, tir_store(c, y, y->rank, at, sum), NULL));
-    tir_expr_ref fits = tir_and(c, tir_binary(c, TIR_EQ, rows, in[0]->shape[1]), tir_binary(c, TIR_EQ, cols, in[0]->shape[2]));
+    tir_expr_ref fits =
+        tir_and(c, tir_binary(c, TIR_EQ, rows, in[0]->shape[1]), tir_binary(c, TIR_EQ, cols, in[0]->shape[2]));
     tir_stmt *parts[3] = {tir_assert(c, fits, COL2IM_MISFIT, "block_shape does not fit the columns"),
                           fill(g, y, tir_const(c, y->dt, 0), NULL), body};
     return tir_seq(c, 3, parts);
@@ -355,7 +381,9 @@ bool compute_col2im(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     int64_t blocks = 0;
     uint32_t rank = (uint32_t)te_out_type(n, 0)->shape.rank;
     nn_window w;
-    if (in[0]->rank != 3 || in[2]->rank != 1 || !tir_is_int(in[2]->shape[0], &blocks) || blocks < 1 || rank != blocks + 2)
+    if (in[0]->rank != 3 || in[2]->rank != 1 || !tir_is_int(in[2]->shape[0], &blocks) || blocks < 1 ||
+        rank != blocks + 2)
         return infer_error(g->c, n, "block_shape must have one entry for each of the %u spatial axes", rank - 2);
-    return nn_window_read(g->c, n, (uint32_t)blocks, &w) && extern_like(g, n, in, 3, build_col2im, &(loops_ctx){0}, out);
+    return nn_window_read(g->c, n, (uint32_t)blocks, &w) &&
+           extern_like(g, n, in, 3, build_col2im, &(loops_ctx){0}, out);
 }

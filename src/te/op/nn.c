@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definitions of convolutions, pools and matrix products (ONNX Conv, ConvTranspose, MaxPool, AveragePool, LpPool,
- * MatMul). Padding is a stage of its own ("pad"), so that schedules decide where it is computed. Sums of f16 and bf16 are
- * kept in f32. */
+/* Compute definitions of convolutions, pools and matrix products (ONNX Conv, ConvTranspose, MaxPool, AveragePool,
+ * LpPool, MatMul). Padding is a stage of its own ("pad"), so that schedules decide where it is computed. Sums of f16
+ * and bf16 are kept in f32. */
 #include "graph/op/nn.h"
 
 #include "te/op/util.h"
@@ -10,7 +10,8 @@
 
 #define MAX_IDX (2 + NN_MAX_SPATIAL + 1)
 
-/* --- padding ------------------------------------------------------------------------------------------------------------ */
+/* --- padding
+ * ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct pad_ctx {
     const te_tensor *x;
@@ -64,7 +65,8 @@ static int64_t product(tir_expr_ref const *dims, uint32_t n)
     return r;
 }
 
-/* --- convolution -------------------------------------------------------------------------------------------------------- */
+/* --- convolution
+ * -------------------------------------------------------------------------------------------------------- */
 
 typedef struct conv_ctx {
     const te_tensor *x, *w;
@@ -89,7 +91,8 @@ static tir_expr_ref conv_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     wi[1] = ic;
     for (uint32_t i = 0; i < v->win->n; i++) {
         tir_expr_ref k = te_var(g, v->reduce[1 + i]);
-        xi[2 + i] = tir_add(c, tir_mul(c, idx[2 + i], te_i64(g, v->win->stride[i])), tir_mul(c, k, te_i64(g, v->win->dilation[i])));
+        xi[2 + i] = tir_add(c, tir_mul(c, idx[2 + i], te_i64(g, v->win->stride[i])),
+                            tir_mul(c, k, te_i64(g, v->win->dilation[i])));
         wi[2 + i] = k;
     }
     if (v->block)
@@ -141,7 +144,8 @@ static tir_expr_ref conv_transpose_body(te_graph *g, void *ctx, tir_expr_ref con
     wi[1] = tir_floormod(c, idx[1], v->out_per_group);
     for (uint32_t i = 0; i < v->win->n; i++) {
         tir_expr_ref k = te_var(g, v->reduce[1 + i]), s = te_i64(g, v->win->stride[i]);
-        tir_expr_ref at = tir_sub(c, tir_add(c, idx[2 + i], te_i64(g, v->win->pad_begin[i])), tir_mul(c, k, te_i64(g, v->win->dilation[i])));
+        tir_expr_ref at = tir_sub(c, tir_add(c, idx[2 + i], te_i64(g, v->win->pad_begin[i])),
+                                  tir_mul(c, k, te_i64(g, v->win->dilation[i])));
         if (v->win->stride[i] != 1)
             inside = tir_and(c, inside, tir_binary(c, TIR_EQ, tir_floormod(c, at, s), te_i64(g, 0)));
         xi[2 + i] = tir_floordiv(c, at, s);
@@ -161,20 +165,23 @@ bool compute_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *
     tir_expr_ref const *dims = te_shape(g, ot);
     int64_t groups = graph_attr_int(n, "groups");
     te_axis *reduce[1 + NN_MAX_SPATIAL];
-    conv_ctx ctx = {.x = in[0], .w = in[1], .win = &t.w, .reduce = reduce, .groups = groups, .acc = te_acc_dtype(ot->dt)};
+    conv_ctx ctx = {
+        .x = in[0], .w = in[1], .win = &t.w, .reduce = reduce, .groups = groups, .acc = te_acc_dtype(ot->dt)};
     ctx.in_per_group = tir_floordiv(g->c, in[0]->shape[1], te_i64(g, groups));
     ctx.out_per_group = in[1]->shape[1];
     reduce[0] = te_reduce_axis(g, "ic", ctx.in_per_group);
     for (uint32_t i = 0; i < t.w.n; i++)
         reduce[1 + i] = te_reduce_axis(g, "k", te_i64(g, t.w.kernel[i]));
-    te_tensor *y = te_reduce(g, "conv_transpose", ctx.acc, t.w.n + 2, dims, t.w.n + 1, reduce, TE_SUM, conv_transpose_body, &ctx);
+    te_tensor *y =
+        te_reduce(g, "conv_transpose", ctx.acc, t.w.n + 2, dims, t.w.n + 1, reduce, TE_SUM, conv_transpose_body, &ctx);
     y->node->tag = n->op->name;
     g->macs += te_static_count(in[0]) * product(&in[1]->shape[1], t.w.n + 1);
     out[0] = te_cast_to(g, "conv_transpose_cast", y, ot->dt);
     return true;
 }
 
-/* --- pools ---------------------------------------------------------------------------------------------------------------- */
+/* --- pools
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 typedef struct pool_ctx {
     const te_tensor *x; /* padded, except for max_pool_indices */
@@ -219,7 +226,8 @@ static tir_expr_ref lp_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 }
 
 /* Reads the window, pads with `fill` (reach beyond the end padding in ceil mode included) and makes the kernel axes. */
-static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_ref fill, nn_window *w, te_axis **reduce, pool_ctx *p)
+static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_ref fill, nn_window *w,
+                       te_axis **reduce, pool_ctx *p)
 {
     static const char *const names[] = {"kd", "kh", "kw"};
     const int64_t *k = NULL;
@@ -232,12 +240,14 @@ static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_
     for (uint32_t i = 0; i < w->n; i++) {
         extra[i] = 0;
         if (tir_is_int(x->shape[2 + i], &in) && tir_is_int(os[2 + i], &o)) {
-            int64_t reach = (o - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in - w->pad_begin[i] - w->pad_end[i];
+            int64_t reach =
+                (o - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in - w->pad_begin[i] - w->pad_end[i];
             extra[i] = reach > 0 ? reach : 0;
         }
         reduce[i] = te_reduce_axis(g, w->n <= 3 ? names[3 - w->n + i] : "k", te_i64(g, w->kernel[i]));
     }
-    *p = (pool_ctx){.x = fill ? padded(g, x, w, extra, fill) : x, .w = w, .reduce = reduce, .acc = x->dt, .extent = x->shape + 2};
+    *p = (pool_ctx){
+        .x = fill ? padded(g, x, w, extra, fill) : x, .w = w, .reduce = reduce, .acc = x->dt, .extent = x->shape + 2};
     return true;
 }
 
@@ -248,7 +258,8 @@ bool compute_max_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te
     pool_ctx p;
     if (!pool_setup(g, n, in[0], te_lowest(g->c, in[0]->dt), &w, reduce, &p))
         return false;
-    out[0] = te_reduce(g, "max_pool", p.acc, w.n + 2, te_shape(g, te_out_type(n, 0)), w.n, reduce, TE_MAX, pool_body, &p);
+    out[0] =
+        te_reduce(g, "max_pool", p.acc, w.n + 2, te_shape(g, te_out_type(n, 0)), w.n, reduce, TE_MAX, pool_body, &p);
     out[0]->node->tag = n->op->name;
     return true;
 }
@@ -324,8 +335,8 @@ bool compute_lp_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_
     return true;
 }
 
-/* (value, index) pairs; the larger value wins, the smaller index among equals (ONNX MaxPool Indices: offset in the whole
- * input, storage_order 1 counts the spatial axes column-major). */
+/* (value, index) pairs; the larger value wins, the smaller index among equals (ONNX MaxPool Indices: offset in the
+ * whole input, storage_order 1 counts the spatial axes column-major). */
 static const te_reducer *max_with_index(te_graph *g, dtype dt)
 {
     compiler *c = g->c;
@@ -374,12 +385,14 @@ bool compute_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const
     }
     te_tensor *pair[2];
     te_compute_n(g, "max_pool_indices", w.n + 2, dims, axes, w.n, reduce, max_with_index(g, in[0]->dt), inside, 2,
-                 (dtype[]){in[0]->dt, DT_I64}, (tir_expr_ref[]){te_read(g, in[0], at), tir_add(c, flat, spatial)}, pair);
+                 (dtype[]){in[0]->dt, DT_I64}, (tir_expr_ref[]){te_read(g, in[0], at), tir_add(c, flat, spatial)},
+                 pair);
     out[0] = pair[1];
     return true;
 }
 
-/* --- matrix products -------------------------------------------------------------------------------------------------------- */
+/* --- matrix products
+ * -------------------------------------------------------------------------------------------------------- */
 
 typedef struct matmul_ctx {
     const te_tensor *a, *b;
@@ -391,7 +404,8 @@ typedef struct matmul_ctx {
 } matmul_ctx;
 
 /* Leading (batch) indices of an operand with `lead` leading axes under an output with `out_lead`. */
-static uint32_t batch_index(te_graph *g, const te_tensor *t, uint32_t lead, uint32_t out_lead, tir_expr_ref const *idx, tir_expr_ref *at)
+static uint32_t batch_index(te_graph *g, const te_tensor *t, uint32_t lead, uint32_t out_lead, tir_expr_ref const *idx,
+                            tir_expr_ref *at)
 {
     for (uint32_t i = 0; i < lead; i++)
         at[i] = tir_is_const(t->shape[i], 1) ? te_i64(g, 0) : idx[out_lead - lead + i];
@@ -402,7 +416,8 @@ static tir_expr_ref matmul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const matmul_ctx *v = ctx;
     compiler *c = g->c;
-    uint32_t rb = v->block ? 2 : v->b->rank, tail = (v->a->rank > 1 ? 1u : 0u) + (rb > 1 ? 1u : 0u), lead = v->out_rank - tail, p;
+    uint32_t rb = v->block ? 2 : v->b->rank, tail = (v->a->rank > 1 ? 1u : 0u) + (rb > 1 ? 1u : 0u),
+             lead = v->out_rank - tail, p;
     tir_expr_ref at[TYPE_MAX_RANK], bt[TYPE_MAX_RANK], k = te_var(g, v->k);
     tir_expr_ref m = v->a->rank > 1 ? idx[lead] : NULL, col = rb > 1 ? idx[v->out_rank - 1] : NULL;
     p = batch_index(g, v->a, v->a->rank > 2 ? v->a->rank - 2 : 0, lead, idx, at);
@@ -425,7 +440,10 @@ static tir_expr_ref matmul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     const type *t = te_out_type(n, 0);
-    matmul_ctx ctx = {.a = in[0], .b = in[1], .ta = graph_attr_int(n, "transpose_a") != 0, .tb = graph_attr_int(n, "transpose_b") != 0};
+    matmul_ctx ctx = {.a = in[0],
+                      .b = in[1],
+                      .ta = graph_attr_int(n, "transpose_a") != 0,
+                      .tb = graph_attr_int(n, "transpose_b") != 0};
     ctx.block = nn_layout_block(graph_attr_string(n, "weight_layout"));
     ctx.out_rank = (uint32_t)t->shape.rank;
     ctx.acc = te_acc_dtype(t->dt);

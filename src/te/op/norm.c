@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definitions of normalisations: batch, layer, RMS, group (and instance), local response. Statistics of f16 and bf16
- * are kept in f32 (the stash type of ONNX LayerNormalization). */
+/* Compute definitions of normalisations: batch, layer, RMS, group (and instance), local response. Statistics of f16 and
+ * bf16 are kept in f32 (the stash type of ONNX LayerNormalization). */
 #include "te/op/util.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@ typedef struct norm_ctx {
     const te_tensor *x, *mean, *second, *scale, *bias; /* second: variance or mean square, per kept index */
     te_axis *reduce[TYPE_MAX_RANK];
     uint32_t n_reduce;
-    uint32_t axis;     /* layer, RMS: first normalised axis */
-    int64_t groups;    /* group norm */
+    uint32_t axis;      /* layer, RMS: first normalised axis */
+    int64_t groups;     /* group norm */
     tir_expr_ref count; /* elements reduced, as acc */
     double epsilon;
     dtype acc, out;
@@ -37,14 +37,17 @@ static tir_expr_ref over_count_body(te_graph *g, void *ctx, tir_expr_ref const *
 }
 
 /* sum(body) / count, as two stages. */
-static te_tensor *average(te_graph *g, norm_ctx *v, const char *name, uint32_t rank, tir_expr_ref const *dims, te_body_fn body)
+static te_tensor *average(te_graph *g, norm_ctx *v, const char *name, uint32_t rank, tir_expr_ref const *dims,
+                          te_body_fn body)
 {
-    te_tensor *sum = te_reduce(g, arena_printf(&g->c->mem, "%s_sum", name), v->acc, rank, dims, v->n_reduce, v->reduce, TE_SUM, body, v);
+    te_tensor *sum = te_reduce(g, arena_printf(&g->c->mem, "%s_sum", name), v->acc, rank, dims, v->n_reduce, v->reduce,
+                               TE_SUM, body, v);
     const void *ctx[2] = {sum, v};
     return te_compute(g, name, v->acc, rank, dims, over_count_body, ctx);
 }
 
-/* --- layer and RMS: trailing axes from `axis` on ---------------------------------------------------------------------- */
+/* --- layer and RMS: trailing axes from `axis` on
+ * ---------------------------------------------------------------------- */
 
 /* Index of x from the kept leading indices and the reduction axes. */
 static void layer_at(te_graph *g, const norm_ctx *v, tir_expr_ref const *kept, tir_expr_ref *at)
@@ -134,8 +137,8 @@ bool compute_layer_norm(te_graph *g, const graph_node *n, te_tensor *const *in, 
     out[0] = te_compute(g, "layer_norm", v.out, v.x->rank, v.x->shape, layer_body, &v);
     te_tensor *stat[2] = {mean, inverse};
     for (uint32_t i = 1; i < n->n_outputs; i++)
-        out[i] = te_compute(g, i == 1 ? "mean_out" : "inv_std_dev_out", v.acc, v.x->rank, te_shape(g, te_out_type(n, i)), keep_ones_body,
-                            stat[i - 1]);
+        out[i] = te_compute(g, i == 1 ? "mean_out" : "inv_std_dev_out", v.acc, v.x->rank,
+                            te_shape(g, te_out_type(n, i)), keep_ones_body, stat[i - 1]);
     return true;
 }
 
@@ -150,7 +153,8 @@ bool compute_rms_norm(te_graph *g, const graph_node *n, te_tensor *const *in, te
     return true;
 }
 
-/* --- group: (C/groups, spatial) of each sample and group ---------------------------------------------------------------- */
+/* --- group: (C/groups, spatial) of each sample and group
+ * ---------------------------------------------------------------- */
 
 static tir_expr_ref channels_per_group(te_graph *g, const norm_ctx *v)
 {
@@ -209,7 +213,8 @@ bool compute_group_norm(te_graph *g, const graph_node *n, te_tensor *const *in, 
     return true;
 }
 
-/* --- batch (inference) and local response -------------------------------------------------------------------------------- */
+/* --- batch (inference) and local response
+ * -------------------------------------------------------------------------------- */
 
 static tir_expr_ref batch_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {

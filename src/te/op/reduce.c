@@ -60,10 +60,12 @@ static bool reduce_setup(te_graph *g, const graph_node *n, te_tensor *x, reduce_
     return true;
 }
 
-static te_tensor *reduce_stage(te_graph *g, const graph_node *n, const reduce_ctx *v, te_reduce_kind kind, const char *name)
+static te_tensor *reduce_stage(te_graph *g, const graph_node *n, const reduce_ctx *v, te_reduce_kind kind,
+                               const char *name)
 {
     const type *t = te_out_type(n, 0);
-    return te_reduce(g, name, v->acc, (uint32_t)t->shape.rank, te_shape(g, t), v->n_reduce, v->axes, kind, reduce_body, (void *)v);
+    return te_reduce(g, name, v->acc, (uint32_t)t->shape.rank, te_shape(g, t), v->n_reduce, v->axes, kind, reduce_body,
+                     (void *)v);
 }
 
 static bool simple_reduce(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out, te_reduce_kind kind)
@@ -80,10 +82,22 @@ static bool simple_reduce(te_graph *g, const graph_node *n, te_tensor *const *in
     return true;
 }
 
-bool compute_sum(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_SUM); }
-bool compute_prod(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_PROD); }
-bool compute_max(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_MAX); }
-bool compute_min(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return simple_reduce(g, n, in, out, TE_MIN); }
+bool compute_sum(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return simple_reduce(g, n, in, out, TE_SUM);
+}
+bool compute_prod(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return simple_reduce(g, n, in, out, TE_PROD);
+}
+bool compute_max(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return simple_reduce(g, n, in, out, TE_MAX);
+}
+bool compute_min(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return simple_reduce(g, n, in, out, TE_MIN);
+}
 
 static tir_expr_ref mean_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
@@ -103,7 +117,8 @@ bool compute_mean(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     return true;
 }
 
-/* --- arg-reductions: (value, index) pairs ----------------------------------------------------------------------------------- */
+/* --- arg-reductions: (value, index) pairs
+ * ----------------------------------------------------------------------------------- */
 
 /* Keeps the better value; among equals the smaller index, or the larger when `last`. */
 static const te_reducer *arg_reducer(te_graph *g, dtype dt, bool want_max, bool last)
@@ -116,7 +131,8 @@ static const te_reducer *arg_reducer(te_graph *g, dtype dt, bool want_max, bool 
     v[3] = tir_new_var(c, "index", TIR_I64);
     tir_expr_ref a = tir_varref(c, v[0]), ai = tir_varref(c, v[1]), x = tir_varref(c, v[2]), xi = tir_varref(c, v[3]);
     tir_expr_ref better = tir_binary(c, want_max ? TIR_GT : TIR_LT, x, a);
-    tir_expr_ref unset = tir_binary(c, TIR_LT, ai, tir_i64(c, 0)); /* the identity loses to everything, infinities included */
+    tir_expr_ref unset =
+        tir_binary(c, TIR_LT, ai, tir_i64(c, 0)); /* the identity loses to everything, infinities included */
     tir_expr_ref tie = tir_and(c, tir_binary(c, TIR_EQ, x, a), tir_binary(c, last ? TIR_GT : TIR_LT, xi, ai));
     tir_expr_ref set = tir_binary(c, TIR_GE, xi, tir_i64(c, 0));
     tir_expr_ref take = tir_and(c, set, tir_binary(c, TIR_OR, unset, tir_binary(c, TIR_OR, better, tie)));
@@ -156,10 +172,17 @@ static bool arg_reduce(te_graph *g, const graph_node *n, te_tensor *const *in, t
     return true;
 }
 
-bool compute_argmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return arg_reduce(g, n, in, out, true); }
-bool compute_argmin(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return arg_reduce(g, n, in, out, false); }
+bool compute_argmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return arg_reduce(g, n, in, out, true);
+}
+bool compute_argmin(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return arg_reduce(g, n, in, out, false);
+}
 
-/* --- softmax: max, sum of exp(x - max), quotient ------------------------------------------------------------------------------ */
+/* --- softmax: max, sum of exp(x - max), quotient
+ * ------------------------------------------------------------------------------ */
 
 /* The statistics of a row have x's rank with extent 1 on the axis. */
 static void row_of(te_graph *g, const reduce_ctx *v, tir_expr_ref const *idx, tir_expr_ref *at)
@@ -267,5 +290,11 @@ static bool softmax_like(te_graph *g, const graph_node *n, te_tensor *const *in,
     return true;
 }
 
-bool compute_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return softmax_like(g, n, in, out, false); }
-bool compute_log_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return softmax_like(g, n, in, out, true); }
+bool compute_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return softmax_like(g, n, in, out, false);
+}
+bool compute_log_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return softmax_like(g, n, in, out, true);
+}

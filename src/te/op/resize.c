@@ -1,23 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definitions of Resize (ONNX Resize-19, Upsample) and GridSample-22. Resize is separable: one stage per axis that
- * changes, each a sum over taps of weight times sample. Coordinates are f32. When both scales and sizes are given, sizes
- * are the extents and scales the coordinate factors (keep_aspect_ratio_policy). */
+/* Compute definitions of Resize (ONNX Resize-19, Upsample) and GridSample-22. Resize is separable: one stage per axis
+ * that changes, each a sum over taps of weight times sample. Coordinates are f32. When both scales and sizes are given,
+ * sizes are the extents and scales the coordinate factors (keep_aspect_ratio_policy). */
 #include "te/op/util.h"
 
 #include <math.h>
 #include <string.h>
 
-/* --- expressions on f32 --------------------------------------------------------------------------------------------------- */
+/* --- expressions on f32
+ * --------------------------------------------------------------------------------------------------- */
 
-static tir_expr_ref f32(te_graph *g, double v) { return tir_float(g->c, DT_F32, v); }
-static tir_expr_ref op2(te_graph *g, tir_op op, tir_expr_ref a, tir_expr_ref b) { return tir_binary(g->c, op, a, b); }
-static tir_expr_ref plus(te_graph *g, tir_expr_ref a, tir_expr_ref b) { return op2(g, TIR_ADD, a, b); }
-static tir_expr_ref minus(te_graph *g, tir_expr_ref a, tir_expr_ref b) { return op2(g, TIR_SUB, a, b); }
-static tir_expr_ref times(te_graph *g, tir_expr_ref a, tir_expr_ref b) { return op2(g, TIR_MUL, a, b); }
-static tir_expr_ref over(te_graph *g, tir_expr_ref a, tir_expr_ref b) { return op2(g, TIR_DIV, a, b); }
-static tir_expr_ref fl(te_graph *g, tir_expr_ref a) { return tir_call1(g->c, TIR_FLOOR, a); }
-static tir_expr_ref as_f32(te_graph *g, tir_expr_ref a) { return tir_cast(g->c, DT_F32, a); }
-static tir_expr_ref as_i64(te_graph *g, tir_expr_ref a) { return tir_cast(g->c, DT_I64, a); }
+static tir_expr_ref f32(te_graph *g, double v)
+{
+    return tir_float(g->c, DT_F32, v);
+}
+static tir_expr_ref op2(te_graph *g, tir_op op, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(g->c, op, a, b);
+}
+static tir_expr_ref plus(te_graph *g, tir_expr_ref a, tir_expr_ref b)
+{
+    return op2(g, TIR_ADD, a, b);
+}
+static tir_expr_ref minus(te_graph *g, tir_expr_ref a, tir_expr_ref b)
+{
+    return op2(g, TIR_SUB, a, b);
+}
+static tir_expr_ref times(te_graph *g, tir_expr_ref a, tir_expr_ref b)
+{
+    return op2(g, TIR_MUL, a, b);
+}
+static tir_expr_ref over(te_graph *g, tir_expr_ref a, tir_expr_ref b)
+{
+    return op2(g, TIR_DIV, a, b);
+}
+static tir_expr_ref fl(te_graph *g, tir_expr_ref a)
+{
+    return tir_call1(g->c, TIR_FLOOR, a);
+}
+static tir_expr_ref as_f32(te_graph *g, tir_expr_ref a)
+{
+    return tir_cast(g->c, DT_F32, a);
+}
+static tir_expr_ref as_i64(te_graph *g, tir_expr_ref a)
+{
+    return tir_cast(g->c, DT_I64, a);
+}
 
 static tir_expr_ref clamp(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
 {
@@ -27,31 +55,35 @@ static tir_expr_ref clamp(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
 /* Keys' cubic kernel with coefficient a at distance s >= 0. */
 static tir_expr_ref cubic(te_graph *g, tir_expr_ref s, double a)
 {
-    tir_expr_ref near = plus(g, times(g, times(g, minus(g, times(g, f32(g, a + 2), s), f32(g, a + 3)), s), s), f32(g, 1));
-    tir_expr_ref far = minus(g, times(g, plus(g, times(g, minus(g, times(g, f32(g, a), s), f32(g, 5 * a)), s), f32(g, 8 * a)), s), f32(g, 4 * a));
+    tir_expr_ref near =
+        plus(g, times(g, times(g, minus(g, times(g, f32(g, a + 2), s), f32(g, a + 3)), s), s), f32(g, 1));
+    tir_expr_ref far =
+        minus(g, times(g, plus(g, times(g, minus(g, times(g, f32(g, a), s), f32(g, 5 * a)), s), f32(g, 8 * a)), s),
+              f32(g, 4 * a));
     tir_expr_ref outer = tir_select(g->c, op2(g, TIR_LT, s, f32(g, 2)), far, f32(g, 0));
     return tir_select(g->c, op2(g, TIR_LE, s, f32(g, 1)), near, outer);
 }
 
-/* --- one axis of a resize --------------------------------------------------------------------------------------------------- */
+/* --- one axis of a resize
+ * --------------------------------------------------------------------------------------------------- */
 
 typedef struct axis_ctx {
     const graph_node *n;
     te_tensor *const *in;
-    const te_tensor *x;      /* so far resized */
-    const te_tensor *coord;  /* input of the original shape: extents */
+    const te_tensor *x;     /* so far resized */
+    const te_tensor *coord; /* input of the original shape: extents */
     uint32_t axis;
-    uint32_t entry;          /* of axes, scales, sizes, roi */
+    uint32_t entry; /* of axes, scales, sizes, roi */
     uint32_t n_entries;
     tir_expr_ref in_len, out_len; /* i64 */
-    double scale;            /* 0: known at run time only */
-    double least;            /* a bound from below: the extents' ratio; 0: unknown */
+    double scale;                 /* 0: known at run time only */
+    double least;                 /* a bound from below: the extents' ratio; 0: unknown */
     const char *mode, *transform, *nearest;
     bool exclude_outside, antialias;
-    bool by_scale;           /* scales were given, not sizes */
+    bool by_scale; /* scales were given, not sizes */
     double a;
     int64_t taps;
-    te_axis *tap;            /* antialias: a reduction axis */
+    te_axis *tap; /* antialias: a reduction axis */
     const te_tensor *weight_sum;
 } axis_ctx;
 
@@ -87,7 +119,8 @@ static tir_expr_ref source_of(te_graph *g, const axis_ctx *v, tir_expr_ref o)
     if (strcmp(v->transform, "pytorch_half_pixel") == 0)
         return tir_select(g->c, op2(g, TIR_GT, v->out_len, te_i64(g, 1)), half_pixel, f32(g, 0));
     if (strcmp(v->transform, "half_pixel_symmetric") == 0) {
-        tir_expr_ref exact = times(g, in_len, scale), adjust = over(g, out_len, exact), centre = over(g, in_len, f32(g, 2));
+        tir_expr_ref exact = times(g, in_len, scale), adjust = over(g, out_len, exact),
+                     centre = over(g, in_len, f32(g, 2));
         tir_expr_ref offset = times(g, centre, minus(g, one, adjust));
         return plus(g, offset, half_pixel);
     }
@@ -95,7 +128,8 @@ static tir_expr_ref source_of(te_graph *g, const axis_ctx *v, tir_expr_ref o)
         return over(g, plus(g, x, half), scale);
     if (strcmp(v->transform, "tf_crop_and_resize") == 0) {
         tir_expr_ref a = roi_at(g, v, false), b = roi_at(g, v, true), last = minus(g, in_len, one);
-        tir_expr_ref many = plus(g, times(g, a, last), times(g, x, over(g, times(g, minus(g, b, a), last), minus(g, out_len, one))));
+        tir_expr_ref many =
+            plus(g, times(g, a, last), times(g, x, over(g, times(g, minus(g, b, a), last), minus(g, out_len, one))));
         tir_expr_ref single = times(g, times(g, half, plus(g, a, b)), last);
         return tir_select(g->c, op2(g, TIR_GT, v->out_len, te_i64(g, 1)), many, single);
     }
@@ -150,7 +184,8 @@ static tir_expr_ref extrapolated(te_graph *g, const axis_ctx *v, tir_expr_ref x,
         return value;
     tir_expr_ref last = as_f32(g, tir_sub(g->c, v->in_len, te_i64(g, 1)));
     tir_expr_ref inside = tir_and(g->c, op2(g, TIR_GE, x, f32(g, 0)), op2(g, TIR_LE, x, last));
-    return tir_select(g->c, inside, value, tir_const(g->c, value->type.dt, graph_attr_float(v->n, "extrapolation_value")));
+    return tir_select(g->c, inside, value,
+                      tir_const(g->c, value->type.dt, graph_attr_float(v->n, "extrapolation_value")));
 }
 
 static tir_expr_ref nearest_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -204,7 +239,8 @@ static te_tensor *resize_axis(te_graph *g, axis_ctx *v, te_tensor *x)
         return te_compute(g, name, DT_F32, x->rank, dims, interpolate_body, v);
     v->taps = 2 * (int64_t)ceil((double)v->taps / 2.0 / (v->scale > 0 ? v->scale : v->least)) + 2;
     v->tap = te_reduce_axis(g, "tap", te_i64(g, v->taps));
-    v->weight_sum = te_reduce(g, arena_printf(&g->c->mem, "%s_weights", name), DT_F32, 1, &v->out_len, 1, &v->tap, TE_SUM, weight_body, v);
+    v->weight_sum = te_reduce(g, arena_printf(&g->c->mem, "%s_weights", name), DT_F32, 1, &v->out_len, 1, &v->tap,
+                              TE_SUM, weight_body, v);
     v->tap = te_reduce_axis(g, "tap", te_i64(g, v->taps));
     return te_reduce(g, name, DT_F32, x->rank, dims, 1, &v->tap, TE_SUM, antialias_body, v);
 }
@@ -222,7 +258,13 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         int64_t i = 0, o = 0;
         if (n_axes && !infer_axis(g->c, n, axes[k], (int32_t)x->rank, &a))
             return false;
-        axis_ctx v = {.n = n, .in = in, .axis = (uint32_t)a, .entry = k, .n_entries = entries, .in_len = in[0]->shape[a], .out_len = dims[a]};
+        axis_ctx v = {.n = n,
+                      .in = in,
+                      .axis = (uint32_t)a,
+                      .entry = k,
+                      .n_entries = entries,
+                      .in_len = in[0]->shape[a],
+                      .out_len = dims[a]};
         v.mode = graph_attr_string(n, "mode");
         v.transform = graph_attr_string(n, "coordinate_transformation_mode");
         v.nearest = graph_attr_string(n, "nearest_mode");
@@ -237,7 +279,8 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         else if (scales || n->n_inputs < 3 || !in[2])
             v.scale = v.least;
         if (v.antialias && v.scale <= 0 && v.least <= 0)
-            return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "antialias needs static extents; fix them with --shape or --dim");
+            return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc,
+                              "antialias needs static extents; fix them with --shape or --dim");
         bool crop = strcmp(v.transform, "tf_crop_and_resize") == 0;
         if (known && i == o && fabs(v.scale - 1) < 1e-12 && !crop)
             continue;
@@ -249,7 +292,8 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     return true;
 }
 
-/* --- grid sample ---------------------------------------------------------------------------------------------------------------- */
+/* --- grid sample
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 typedef struct grid_ctx {
     const te_tensor *x, *grid;
@@ -261,7 +305,8 @@ typedef struct grid_ctx {
 /* Mirrors p into [lo, hi]; hi > lo. */
 static tir_expr_ref mirrored(te_graph *g, tir_expr_ref p, tir_expr_ref lo, tir_expr_ref hi)
 {
-    tir_expr_ref range = minus(g, hi, lo), d = tir_call1(g->c, TIR_FABS, minus(g, p, lo)), twice = times(g, range, f32(g, 2));
+    tir_expr_ref range = minus(g, hi, lo), d = tir_call1(g->c, TIR_FABS, minus(g, p, lo)),
+                 twice = times(g, range, f32(g, 2));
     tir_expr_ref m = minus(g, d, times(g, fl(g, over(g, d, twice)), twice));
     tir_expr_ref folded = plus(g, lo, tir_min(g->c, m, minus(g, twice, m)));
     return tir_select(g->c, op2(g, TIR_GT, range, f32(g, 0)), folded, f32(g, 0));
@@ -283,7 +328,8 @@ static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref cons
     at[0] = idx[0];
     at[1] = idx[1];
     for (uint32_t i = 0; i < v->spatial; i++) {
-        tir_expr_ref len = v->x->shape[2 + i], p = as_i64(g, tir_call1(g->c, TIR_RINT, reflect(g, v, pos[i], as_f32(g, len))));
+        tir_expr_ref len = v->x->shape[2 + i],
+                     p = as_i64(g, tir_call1(g->c, TIR_RINT, reflect(g, v, pos[i], as_f32(g, len))));
         if (strcmp(v->padding, "zeros") == 0)
             inside = tir_and(g->c, inside, te_in_bounds(g, p, len));
         at[2 + i] = clamp(g, p, len);
@@ -292,7 +338,8 @@ static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref cons
     return inside ? tir_select(g->c, inside, value, f32(g, 0)) : value;
 }
 
-static tir_expr_ref grid_sum(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *src, tir_expr_ref *pos, uint32_t i)
+static tir_expr_ref grid_sum(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *src,
+                             tir_expr_ref *pos, uint32_t i)
 {
     if (i == v->spatial)
         return grid_pixel(g, v, idx, pos);
@@ -339,7 +386,8 @@ bool compute_grid_sample(te_graph *g, const graph_node *n, te_tensor *const *in,
 {
     const char *mode = graph_attr_string(n, "mode");
     const type *t = te_out_type(n, 0);
-    grid_ctx v = {.x = in[0], .grid = in[1], .align = graph_attr_int(n, "align_corners") != 0, .spatial = in[0]->rank - 2};
+    grid_ctx v = {
+        .x = in[0], .grid = in[1], .align = graph_attr_int(n, "align_corners") != 0, .spatial = in[0]->rank - 2};
     v.padding = graph_attr_string(n, "padding_mode");
     v.linear = strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
     v.is_cubic = strcmp(mode, "cubic") == 0 || strcmp(mode, "bicubic") == 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RNN, GRU and LSTM (ONNX) as loop IR: for each direction and sample, the state h (and c) lives in scratch; every step makes
- * the gate sums W x + R h + bias, then the new state. Steps beyond a sample's length write zeros. */
+/* RNN, GRU and LSTM (ONNX) as loop IR: for each direction and sample, the state h (and c) lives in scratch; every step
+ * makes the gate sums W x + R h + bias, then the new state. Steps beyond a sample's length write zeros. */
 #include "te/op/util.h"
 
 #include <string.h>
@@ -25,29 +25,46 @@ typedef struct rnn_ctx {
     tir_expr_ref sample; /* batch index */
 } rnn_ctx;
 
-/* --- vocabulary ------------------------------------------------------------------------------------------------------------ */
+/* --- vocabulary
+ * ------------------------------------------------------------------------------------------------------------ */
 
-static tir_expr_ref num(const rnn_ctx *v, double x) { return tir_float(v->c, v->dt, x); }
-static tir_expr_ref at1(const rnn_ctx *v, const tir_buffer *b, tir_expr_ref i) { return tir_load(v->c, b, 1, &i); }
+static tir_expr_ref num(const rnn_ctx *v, double x)
+{
+    return tir_float(v->c, v->dt, x);
+}
+static tir_expr_ref at1(const rnn_ctx *v, const tir_buffer *b, tir_expr_ref i)
+{
+    return tir_load(v->c, b, 1, &i);
+}
 static tir_expr_ref at3(const rnn_ctx *v, const tir_buffer *b, tir_expr_ref i, tir_expr_ref j, tir_expr_ref k)
 {
     tir_expr_ref idx[3] = {i, j, k};
     return tir_load(v->c, b, 3, idx);
 }
-static tir_stmt *set1(const rnn_ctx *v, const tir_buffer *b, tir_expr_ref i, tir_expr_ref x) { return tir_store(v->c, b, 1, &i, x); }
-static tir_expr_ref offset(const rnn_ctx *v, tir_expr_ref i, int64_t by) { return tir_add(v->c, i, tir_i64(v->c, by)); }
+static tir_stmt *set1(const rnn_ctx *v, const tir_buffer *b, tir_expr_ref i, tir_expr_ref x)
+{
+    return tir_store(v->c, b, 1, &i, x);
+}
+static tir_expr_ref offset(const rnn_ctx *v, tir_expr_ref i, int64_t by)
+{
+    return tir_add(v->c, i, tir_i64(v->c, by));
+}
 static tir_stmt *loop(const rnn_ctx *v, const tir_var *var, int64_t extent, tir_stmt *body)
 {
     return tir_for(v->c, var, tir_i64(v->c, 0), tir_i64(v->c, extent), FOR_SERIAL, body);
 }
 
-/* --- activations ------------------------------------------------------------------------------------------------------------- */
+/* --- activations
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static const struct activation {
     const char *name;
     double alpha, beta;
-} activations[] = {{"Relu", 0, 0},          {"Tanh", 0, 0},    {"Sigmoid", 0, 0},         {"Affine", 1, 0}, {"LeakyRelu", 0.01, 0},
-                   {"ThresholdedRelu", 1, 0}, {"ScaledTanh", 1, 1}, {"HardSigmoid", 0.2, 0.5}, {"Elu", 1, 0},    {"Softsign", 0, 0},
+} activations[] = {{"Relu", 0, 0},         {"Tanh", 0, 0},
+                   {"Sigmoid", 0, 0},      {"Affine", 1, 0},
+                   {"LeakyRelu", 0.01, 0}, {"ThresholdedRelu", 1, 0},
+                   {"ScaledTanh", 1, 1},   {"HardSigmoid", 0.2, 0.5},
+                   {"Elu", 1, 0},          {"Softsign", 0, 0},
                    {"Softplus", 0, 0}};
 
 static const struct activation *find_activation(const char *name)
@@ -104,7 +121,8 @@ static tir_expr_ref clipped(const rnn_ctx *v, tir_expr_ref x)
     return limit > 0 ? tir_max(v->c, num(v, -limit), tir_min(v->c, x, num(v, limit))) : x;
 }
 
-/* --- one step ------------------------------------------------------------------------------------------------------------------ */
+/* --- one step
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static tir_expr_ref bias(const rnn_ctx *v, tir_expr_ref row, bool recurrent)
 {
@@ -115,8 +133,8 @@ static tir_expr_ref bias(const rnn_ctx *v, tir_expr_ref row, bool recurrent)
 }
 
 /* to[row] += sum over k of m[dir, row, k] * x(k), for rows first..first+rows */
-static tir_stmt *accumulate(const rnn_ctx *v, const tir_buffer *to, const tir_buffer *m, int64_t extent, int64_t first, int64_t rows, tir_expr_ref step,
-                            const tir_buffer *vec, const tir_buffer *scale)
+static tir_stmt *accumulate(const rnn_ctx *v, const tir_buffer *to, const tir_buffer *m, int64_t extent, int64_t first,
+                            int64_t rows, tir_expr_ref step, const tir_buffer *vec, const tir_buffer *scale)
 {
     compiler *c = v->c;
     const tir_var *row = tir_new_var(c, "row", TIR_I64), *k = tir_new_var(c, "k", TIR_I64);
@@ -141,7 +159,10 @@ static tir_stmt *start_sums(const rnn_ctx *v, bool with_recurrent_candidate)
     return loop(v, row, v->gates * v->h, set1(v, v->sum, r, both));
 }
 
-static tir_expr_ref gate(const rnn_ctx *v, int64_t g, tir_expr_ref j) { return at1(v, v->sum, offset(v, j, g * v->h)); }
+static tir_expr_ref gate(const rnn_ctx *v, int64_t g, tir_expr_ref j)
+{
+    return at1(v, v->sum, offset(v, j, g * v->h));
+}
 
 /* Activates gate sums [first, first+gates) in place with activation k. */
 static tir_stmt *activate_gates(const rnn_ctx *v, int64_t first, int64_t gates, uint32_t k)
@@ -207,10 +228,12 @@ static tir_stmt *store_y(const rnn_ctx *v, tir_expr_ref step, const tir_buffer *
     const tir_var *j = tir_new_var(v->c, "j", TIR_I64);
     tir_expr_ref jr = tir_varref(v->c, j), d = tir_i64(v->c, v->dir);
     tir_expr_ref idx[4] = {step, d, v->sample, jr}, idx1[4] = {v->sample, step, d, jr};
-    return loop(v, j, v->h, tir_store(v->c, v->out[0], 4, v->batch_first ? idx1 : idx, from ? at1(v, from, jr) : num(v, 0)));
+    return loop(v, j, v->h,
+                tir_store(v->c, v->out[0], 4, v->batch_first ? idx1 : idx, from ? at1(v, from, jr) : num(v, 0)));
 }
 
-/* --- one direction --------------------------------------------------------------------------------------------------------------- */
+/* --- one direction
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static tir_stmt *set_state(const rnn_ctx *v, const tir_buffer *to, const tir_buffer *from)
 {
@@ -233,9 +256,12 @@ static tir_stmt *one_step(const rnn_ctx *v, tir_expr_ref step)
 {
     bool linear = v->kind == KIND_GRU && graph_attr_int(v->n, "linear_before_reset") != 0;
     int64_t direct = v->kind == KIND_GRU ? 2 : v->gates; /* gates whose recurrent part is plain R h */
-    tir_stmt *s[5] = {start_sums(v, linear), accumulate(v, v->sum, v->in[IN_W], v->i, 0, v->gates * v->h, step, NULL, NULL),
+    tir_stmt *s[5] = {start_sums(v, linear),
+                      accumulate(v, v->sum, v->in[IN_W], v->i, 0, v->gates * v->h, step, NULL, NULL),
                       accumulate(v, v->sum, v->in[IN_R], v->h, 0, direct * v->h, NULL, v->state, NULL),
-                      v->kind == KIND_RNN ? rnn_update(v) : v->kind == KIND_GRU ? gru_update(v, linear) : lstm_update(v),
+                      v->kind == KIND_RNN   ? rnn_update(v)
+                      : v->kind == KIND_GRU ? gru_update(v, linear)
+                                            : lstm_update(v),
                       store_y(v, step, v->state)};
     return tir_seq(v->c, 5, s);
 }
@@ -254,8 +280,8 @@ static tir_stmt *one_direction(rnn_ctx *v)
     tir_stmt *body = one_step(v, step);
     if (v->in[IN_LEN])
         body = tir_if(c, tir_binary(c, TIR_LT, tr, len), body, store_y(v, tr, NULL));
-    tir_stmt *s[5] = {set_state(v, v->state, v->in[IN_H]), v->cell ? set_state(v, v->cell, v->in[IN_C]) : NULL, loop(v, t, v->t, body),
-                      v->n->n_outputs > 1 ? save_state(v, v->state, v->out[1]) : NULL,
+    tir_stmt *s[5] = {set_state(v, v->state, v->in[IN_H]), v->cell ? set_state(v, v->cell, v->in[IN_C]) : NULL,
+                      loop(v, t, v->t, body), v->n->n_outputs > 1 ? save_state(v, v->state, v->out[1]) : NULL,
                       v->n->n_outputs > 2 ? save_state(v, v->cell, v->out[2]) : NULL};
     return loop(v, b, v->b, tir_seq(c, 5, s));
 }
@@ -295,9 +321,11 @@ static bool recurrent(te_graph *g, const graph_node *n, te_tensor *const *in, te
 {
     static const int64_t gates[] = {1, 3, 4};
     int64_t x[TYPE_MAX_RANK], r[TYPE_MAX_RANK];
-    if (!shape_get(te_in_type(n, 0)->shape, x) || !shape_get(te_in_type(n, 2)->shape, r) || dtype_bits(te_in_type(n, 0)->dt) < 32)
+    if (!shape_get(te_in_type(n, 0)->shape, x) || !shape_get(te_in_type(n, 2)->shape, r) ||
+        dtype_bits(te_in_type(n, 0)->dt) < 32)
         return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "%s needs static shapes and f32 or f64", n->op->name);
-    rnn_ctx v = {.n = n, .kind = kind, .gates = gates[kind], .dirs = r[0], .h = r[2], .i = x[2], .dt = te_in_type(n, 0)->dt};
+    rnn_ctx v = {
+        .n = n, .kind = kind, .gates = gates[kind], .dirs = r[0], .h = r[2], .i = x[2], .dt = te_in_type(n, 0)->dt};
     v.batch_first = graph_attr_int(n, "layout") != 0;
     v.t = x[v.batch_first ? 1 : 0];
     v.b = x[v.batch_first ? 0 : 1];
@@ -320,6 +348,15 @@ static bool recurrent(te_graph *g, const graph_node *n, te_tensor *const *in, te
     return true;
 }
 
-bool compute_rnn(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return recurrent(g, n, in, out, KIND_RNN); }
-bool compute_gru(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return recurrent(g, n, in, out, KIND_GRU); }
-bool compute_lstm(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out) { return recurrent(g, n, in, out, KIND_LSTM); }
+bool compute_rnn(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return recurrent(g, n, in, out, KIND_RNN);
+}
+bool compute_gru(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return recurrent(g, n, in, out, KIND_GRU);
+}
+bool compute_lstm(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return recurrent(g, n, in, out, KIND_LSTM);
+}

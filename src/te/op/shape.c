@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definitions of operators that change shapes and move data. Operands such as starts, pads and indices are read by
- * the kernel when they are not constants; indices from data wrap once when negative, as ONNX says. */
+/* Compute definitions of operators that change shapes and move data. Operands such as starts, pads and indices are read
+ * by the kernel when they are not constants; indices from data wrap once when negative, as ONNX says. */
 #include "te/op/util.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@ typedef struct move_ctx {
     tir_expr_ref offset;
 } move_ctx;
 
-static bool injective(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t result, te_body_fn body, move_ctx *v, te_tensor **out)
+static bool injective(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t result, te_body_fn body,
+                      move_ctx *v, te_tensor **out)
 {
     v->n = n;
     v->in = in;
@@ -26,9 +27,13 @@ static bool injective(te_graph *g, const graph_node *n, te_tensor *const *in, ui
     return true;
 }
 
-/* --- operands that are numbers ------------------------------------------------------------------------------------------- */
+/* --- operands that are numbers
+ * ------------------------------------------------------------------------------------------- */
 
-static bool has_input(const move_ctx *v, uint32_t i) { return i < v->n->n_inputs && v->in[i]; }
+static bool has_input(const move_ctx *v, uint32_t i)
+{
+    return i < v->n->n_inputs && v->in[i];
+}
 
 /* Element k of the integer operand i as i64: a literal when it is constant. */
 static tir_expr_ref operand(te_graph *g, const move_ctx *v, uint32_t i, int64_t k)
@@ -69,7 +74,8 @@ static void unflatten(te_graph *g, tir_expr_ref flat, uint32_t rank, tir_expr_re
     }
 }
 
-/* --- shapes ---------------------------------------------------------------------------------------------------------------- */
+/* --- shapes
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static tir_expr_ref reshape_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
@@ -230,7 +236,8 @@ bool compute_tile(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     return injective(g, n, in, 0, tile_body, &(move_ctx){0}, out);
 }
 
-/* --- padding ------------------------------------------------------------------------------------------------------------------ */
+/* --- padding
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* Begin pad of data axis a: entry k of `pads` where axis k of `axes` is a; zero when no entry names it. */
 static tir_expr_ref pad_begin(te_graph *g, const move_ctx *v, uint32_t a)
@@ -277,7 +284,8 @@ static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     if (!inside)
         return value;
     tir_expr_ref zero_at[1] = {te_i64(g, 0)};
-    tir_expr_ref fill = has_input(v, 2) ? te_read(g, v->in[2], v->in[2]->rank ? zero_at : NULL) : tir_const(c, v->out->dt, 0);
+    tir_expr_ref fill =
+        has_input(v, 2) ? te_read(g, v->in[2], v->in[2]->rank ? zero_at : NULL) : tir_const(c, v->out->dt, 0);
     return tir_select(c, inside, value, fill);
 }
 
@@ -291,7 +299,8 @@ bool compute_pad(te_graph *g, const graph_node *n, te_tensor *const *in, te_tens
     return infer_error(g->c, n, "unknown pad mode '%s'", mode);
 }
 
-/* --- indices from data ---------------------------------------------------------------------------------------------------------- */
+/* --- indices from data
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static tir_expr_ref index_at(te_graph *g, const te_tensor *t, tir_expr_ref const *at, tir_expr_ref extent)
 {
@@ -427,11 +436,13 @@ bool compute_reverse_sequence(te_graph *g, const graph_node *n, te_tensor *const
 {
     int64_t b = graph_attr_int(n, "batch_axis"), t = graph_attr_int(n, "time_axis");
     if (b < 0 || t < 0 || b > 1 || t > 1 || b == t || in[0]->rank < 2)
-        return infer_error(g->c, n, "batch_axis %lld and time_axis %lld must be 0 and 1 in some order", (long long)b, (long long)t);
+        return infer_error(g->c, n, "batch_axis %lld and time_axis %lld must be 0 and 1 in some order", (long long)b,
+                           (long long)t);
     return injective(g, n, in, 0, reverse_sequence_body, &(move_ctx){0}, out);
 }
 
-/* --- made from nothing -------------------------------------------------------------------------------------------------------- */
+/* --- made from nothing
+ * -------------------------------------------------------------------------------------------------------- */
 
 static tir_expr_ref shape_of_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
@@ -527,14 +538,16 @@ bool compute_trilu(te_graph *g, const graph_node *n, te_tensor *const *in, te_te
     return injective(g, n, in, 0, trilu_body, &(move_ctx){0}, out);
 }
 
-/* --- depth and space ------------------------------------------------------------------------------------------------------------- */
+/* --- depth and space
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static tir_expr_ref depth_to_space_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const move_ctx *v = ctx;
     compiler *c = g->c;
     tir_expr_ref b = te_i64(g, graph_attr_int(v->n, "block_size"));
-    tir_expr_ref bh = tir_floormod(c, idx[2], b), bw = tir_floormod(c, idx[3], b), block = tir_add(c, tir_mul(c, bh, b), bw), ch;
+    tir_expr_ref bh = tir_floormod(c, idx[2], b), bw = tir_floormod(c, idx[3], b),
+                 block = tir_add(c, tir_mul(c, bh, b), bw), ch;
     if (strcmp(graph_attr_string(v->n, "mode"), "CRD") == 0)
         ch = tir_add(c, tir_mul(c, idx[1], tir_mul(c, b, b)), block);
     else
@@ -554,7 +567,8 @@ static tir_expr_ref space_to_depth_body(te_graph *g, void *ctx, tir_expr_ref con
     compiler *c = g->c;
     tir_expr_ref b = te_i64(g, graph_attr_int(v->n, "block_size")), channels = v->in[0]->shape[1];
     tir_expr_ref block = tir_floordiv(c, idx[1], channels);
-    tir_expr_ref at[4] = {idx[0], tir_floormod(c, idx[1], channels), tir_add(c, tir_mul(c, idx[2], b), tir_floordiv(c, block, b)),
+    tir_expr_ref at[4] = {idx[0], tir_floormod(c, idx[1], channels),
+                          tir_add(c, tir_mul(c, idx[2], b), tir_floordiv(c, block, b)),
                           tir_add(c, tir_mul(c, idx[3], b), tir_floormod(c, block, b))};
     return te_read(g, v->in[0], at);
 }

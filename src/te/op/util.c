@@ -4,7 +4,10 @@
 
 #include <math.h>
 
-dtype te_acc_dtype(dtype dt) { return dt == DT_F16 || dt == DT_BF16 ? DT_F32 : dt; }
+dtype te_acc_dtype(dtype dt)
+{
+    return dt == DT_F16 || dt == DT_BF16 ? DT_F32 : dt;
+}
 
 tir_expr_ref te_lowest(compiler *c, dtype dt)
 {

@@ -4,10 +4,11 @@
 #define LATHE_TE_OP_UTIL_H
 #include "te/te_op.h"
 
-dtype te_acc_dtype(dtype dt);                                           /* what sums of dt are kept in: f16, bf16 -> f32 */
-tir_expr_ref te_lowest(compiler *c, dtype dt);                          /* -inf, or the smallest integer */
-te_tensor *te_cast_to(te_graph *g, const char *name, te_tensor *t, dtype dt); /* t itself when it has that type; inlined */
-tir_expr_ref te_in_bounds(te_graph *g, tir_expr_ref i, tir_expr_ref extent);  /* 0 <= i && i < extent */
+dtype te_acc_dtype(dtype dt);                  /* what sums of dt are kept in: f16, bf16 -> f32 */
+tir_expr_ref te_lowest(compiler *c, dtype dt); /* -inf, or the smallest integer */
+te_tensor *te_cast_to(te_graph *g, const char *name, te_tensor *t,
+                      dtype dt); /* t itself when it has that type; inlined */
+tir_expr_ref te_in_bounds(te_graph *g, tir_expr_ref i, tir_expr_ref extent); /* 0 <= i && i < extent */
 tir_expr_ref te_ceildiv(te_graph *g, tir_expr_ref a, int64_t d);
-int64_t te_static_count(const te_tensor *t);                            /* elements; 0 when not static */
+int64_t te_static_count(const te_tensor *t); /* elements; 0 when not static */
 #endif
