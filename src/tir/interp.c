@@ -19,7 +19,7 @@ static void set_i64(frame *f, uint32_t reg, int64_t v)
     memcpy(f->regs + reg, &v, sizeof v);
 }
 
-static bool run_code(frame *f, const code *c)
+static bool run_code(frame *f, const code_list *c)
 {
     for (uint32_t i = 0; i < c->list.len; i++) {
         const instr *in = &c->list.data[i];
@@ -29,7 +29,7 @@ static bool run_code(frame *f, const code *c)
     return true;
 }
 
-static bool run_lanes(frame *f, const code *c, uint32_t n)
+static bool run_lanes(frame *f, const code_list *c, uint32_t n)
 {
     for (uint32_t i = 0; i < c->list.len; i++) {
         const instr *in = &c->list.data[i];
@@ -95,7 +95,7 @@ static bool bind(frame *f, slot *s)
 
 /* --- control ------------------------------------------------------------------------------------------------------ */
 
-static bool run_block(frame *f, const block *b);
+static bool run_block(frame *f, const code_block *b);
 
 static bool run_loop(frame *f, const node *n)
 {
@@ -146,7 +146,7 @@ static bool run_node(frame *f, const node *n)
     return false;
 }
 
-static bool run_block(frame *f, const block *b)
+static bool run_block(frame *f, const code_block *b)
 {
     if (!run_code(f, &b->prologue))
         return false;
@@ -159,7 +159,7 @@ static bool run_block(frame *f, const block *b)
 bool tir_interpret(compiler *c, const tir_func *func, void *const *params, int32_t *out_status)
 {
     arena mem;
-    block *program;
+    code_block *program;
     size_t bytes;
     uint8_t *image;
     *out_status = 0;

@@ -31,7 +31,7 @@ typedef struct slot {
 } slot;
 
 /* How an access finds its elements: per dimension a scalar and a constant step per lane, or one index per lane. */
-typedef struct access {
+typedef struct mem_access {
     slot *at;
     bool is_flat;  /* one index from the buffer's address */
     bool per_lane; /* regs hold lanes */
@@ -40,7 +40,7 @@ typedef struct access {
     int64_t steps[TIR_MAX_RANK];
     tir_op op;      /* reductions */
     bool acc_right; /* element = x op element */
-} access;
+} mem_access;
 
 typedef struct frame frame;
 typedef struct instr instr;
@@ -52,12 +52,12 @@ struct instr {
     uint32_t mask;         /* NO_REG: all lanes */
     uint32_t lanes;        /* outside strips */
     dtype dt;
-    const access *access;
+    const mem_access *access;
 };
 
-typedef struct code {
+typedef struct code_list {
     VEC(instr) list;
-} code;
+} code_list;
 
 struct frame {
     compiler *c;
@@ -71,20 +71,20 @@ struct frame {
 
 typedef enum node_kind { NODE_CODE, NODE_LOOP, NODE_STRIP, NODE_IF, NODE_BLOCK, NODE_BIND, NODE_ASSERT } node_kind;
 
-typedef struct block block;
+typedef struct code_block code_block;
 typedef struct node {
     node_kind kind;
-    code *code;                /* CODE; STRIP: per strip, lanes */
-    code *entry, *scalars;     /* STRIP: once per loop; per strip, one value */
-    uint32_t var, min, extent; /* registers: LOOP, STRIP */
-    uint32_t cond;             /* IF, ASSERT */
-    block *body, *orelse;      /* LOOP, IF, BLOCK */
-    slot *bind;                /* BIND: a buffer's shape is known from here on */
-    int32_t status;            /* ASSERT */
+    code_list *code;            /* CODE; STRIP: per strip, lanes */
+    code_list *entry, *scalars; /* STRIP: once per loop; per strip, one value */
+    uint32_t var, min, extent;  /* registers: LOOP, STRIP */
+    uint32_t cond;              /* IF, ASSERT */
+    code_block *body, *orelse;  /* LOOP, IF, BLOCK */
+    slot *bind;                 /* BIND: a buffer's shape is known from here on */
+    int32_t status;             /* ASSERT */
 } node;
 
-struct block {
-    code prologue; /* what depends on nothing inside */
+struct code_block {
+    code_list prologue; /* what depends on nothing inside */
     VEC(node) nodes;
 };
 
@@ -106,5 +106,6 @@ instr_fn interp_reduce(dtype dt, tir_op op);
 
 /* Compiles f into a block (interp_compile.c); *out_regs: bytes of registers; constants are in the image at *out_image.
  */
-bool interp_compile(compiler *c, arena *mem, const tir_func *f, block **out, size_t *out_regs, uint8_t **out_image);
+bool interp_compile(compiler *c, arena *mem, const tir_func *f, code_block **out, size_t *out_regs,
+                    uint8_t **out_image);
 #endif

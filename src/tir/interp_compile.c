@@ -26,7 +26,7 @@ static ic_value *new_value(ic *k, uint32_t lanes, uint32_t depth, bool stable)
     return v;
 }
 
-instr *ic_emit(ic *k, code *to, instr_fn fn, dtype dt, uint32_t lanes)
+instr *ic_emit(ic *k, code_list *to, instr_fn fn, dtype dt, uint32_t lanes)
 {
     vec_push(k->mem, &to->list, (instr){.fn = fn, .mask = NO_REG, .dt = dt, .lanes = lanes});
     return &vec_last(&to->list);
@@ -46,7 +46,7 @@ static ic_value *constant(ic *k, tir_expr_ref e, uint32_t lanes)
 }
 
 /* Where code that depends on things up to `depth` goes: a prologue when it is stable, else the place at hand. */
-static code *place(ic *k, uint32_t depth, bool stable)
+static code_list *place(ic *k, uint32_t depth, bool stable)
 {
     return stable ? k->levels.data[depth] : k->here;
 }
@@ -170,7 +170,7 @@ static instr_fn fn_of(tir_expr_ref e)
 }
 
 /* e over operands in registers; `lanes` is the capacity of the result. */
-static ic_value *operation(ic *k, code *to, tir_expr_ref e, ic_value *const *args, uint32_t lanes, uint32_t depth,
+static ic_value *operation(ic *k, code_list *to, tir_expr_ref e, ic_value *const *args, uint32_t lanes, uint32_t depth,
                            bool stable)
 {
     instr_fn fn = fn_of(e), fix = needs_fixup(e) ? interp_fixup(e->type.dt) : NULL;
@@ -196,7 +196,7 @@ static ic_value *operation(ic *k, code *to, tir_expr_ref e, ic_value *const *arg
     return fixed;
 }
 
-static ic_value *splat(ic *k, code *to, dtype dt, const ic_value *x, uint32_t lanes, uint32_t depth, bool stable)
+static ic_value *splat(ic *k, code_list *to, dtype dt, const ic_value *x, uint32_t lanes, uint32_t depth, bool stable)
 {
     ic_value *v = new_value(k, lanes, depth, stable);
     instr *in = ic_emit(k, to, interp_splat(dt), dt, lanes);
@@ -249,7 +249,7 @@ static void operands(ic *k, tir_expr_ref e, operand_fn fn, uint32_t lanes, ic_va
 static ic_value *load(ic *k, tir_expr_ref e)
 {
     ic_value *v = new_value(k, e->type.lanes, 0, false);
-    access *x = ic_access(k, e->u.buffer, e->n_args, e->args, e->type.lanes);
+    mem_access *x = ic_access(k, e->u.buffer, e->n_args, e->args, e->type.lanes);
     instr *in = ic_emit(k, k->here, interp_load(e->type.dt, x->per_lane), e->type.dt, e->type.lanes);
     in->access = x;
     in->dst = v->reg;
@@ -318,7 +318,7 @@ static ic_value *lane_var(ic *k, tir_expr_ref e)
 static ic_value *lane_load(ic *k, tir_expr_ref e)
 {
     ic_value *v = new_value(k, STRIP, 0, false);
-    access *x = ic_access(k, e->u.buffer, e->n_args, e->args, STRIP);
+    mem_access *x = ic_access(k, e->u.buffer, e->n_args, e->args, STRIP);
     instr *in = ic_emit(k, k->here, interp_load(e->type.dt, x->per_lane), e->type.dt, STRIP);
     in->access = x;
     in->dst = v->reg;
@@ -372,9 +372,9 @@ static bool even_index(ic *k, tir_expr_ref e, tir_expr_ref *out_base, int64_t *o
     return false;
 }
 
-access *ic_access(ic *k, const tir_buffer *b, uint32_t n, tir_expr_ref const *idx, uint32_t lanes)
+mem_access *ic_access(ic *k, const tir_buffer *b, uint32_t n, tir_expr_ref const *idx, uint32_t lanes)
 {
-    access *x = arena_new(k->mem, access);
+    mem_access *x = arena_new(k->mem, mem_access);
     tir_expr_ref base[TIR_MAX_RANK];
     x->at = ic_slot(k, b);
     x->n = n;

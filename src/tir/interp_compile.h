@@ -28,11 +28,11 @@ typedef struct ic_const {
 
 typedef struct ic_strip {
     const tir_var *var;
-    code *entry;         /* once per loop */
-    code *lane_prologue; /* once per strip, before the statements */
-    tir_map lets;        /* variable -> lanes */
-    tir_map uniform;     /* expression -> lanes made at entry */
-    tir_map varying;     /* expression -> yes or no */
+    code_list *entry;         /* once per loop */
+    code_list *lane_prologue; /* once per strip, before the statements */
+    tir_map lets;             /* variable -> lanes */
+    tir_map uniform;          /* expression -> lanes made at entry */
+    tir_map varying;          /* expression -> yes or no */
 } ic_strip;
 
 typedef struct ic {
@@ -41,27 +41,27 @@ typedef struct ic {
     const tir_func *func;
     size_t reg_bytes;
     VEC(ic_const) constants;
-    VEC(code *) levels; /* prologues of the open levels */
-    code *here;         /* where loads and stores go now */
-    block *block;       /* being filled */
-    tir_map vars;       /* variable -> value */
-    tir_map values;     /* expression without loads -> value */
-    tir_map loads;      /* expression -> whether it has loads */
-    tir_map slots;      /* buffer -> slot */
+    VEC(code_list *) levels; /* prologues of the open levels */
+    code_list *here;         /* where loads and stores go now */
+    code_block *block;       /* being filled */
+    tir_map vars;            /* variable -> value */
+    tir_map values;          /* expression without loads -> value */
+    tir_map loads;           /* expression -> whether it has loads */
+    tir_map slots;           /* buffer -> slot */
     ic_mask *mask;
     ic_strip *strip; /* NULL outside */
     bool ok;
 } ic;
 
 uint32_t ic_reg(ic *k, uint32_t lanes);
-instr *ic_emit(ic *k, code *to, instr_fn fn, dtype dt, uint32_t lanes);
+instr *ic_emit(ic *k, code_list *to, instr_fn fn, dtype dt, uint32_t lanes);
 /* The value of e where the compiler stands: one value, or the lanes of a vector type. */
 ic_value *ic_scalar(ic *k, tir_expr_ref e);
 /* One value per lane of the open strip. */
 ic_value *ic_lanes(ic *k, tir_expr_ref e);
 /* Whether e is base + lane * step in the open strip. */
 bool ic_affine(ic *k, tir_expr_ref e, int64_t *out_step);
-access *ic_access(ic *k, const tir_buffer *b, uint32_t n, tir_expr_ref const *idx, uint32_t lanes);
+mem_access *ic_access(ic *k, const tir_buffer *b, uint32_t n, tir_expr_ref const *idx, uint32_t lanes);
 slot *ic_slot(ic *k, const tir_buffer *b);
 void ic_push_mask(ic *k, ic_mask *m, uint32_t reg);
 void ic_pop_mask(ic *k);

@@ -10,7 +10,7 @@
 
 /* --- addresses ---------------------------------------------------------------------------------------------------- */
 
-static bool outside(frame *f, const access *x, uint32_t d, int64_t index)
+static bool outside(frame *f, const mem_access *x, uint32_t d, int64_t index)
 {
     const tir_buffer *b = x->at->buffer;
     int64_t extent = x->is_flat ? x->at->span : x->at->dims[d];
@@ -23,7 +23,7 @@ static bool outside(frame *f, const access *x, uint32_t d, int64_t index)
  * possibly outside in lanes that are off (*out_step is INT64_MIN then, nothing reported). */
 static bool locate(frame *f, const instr *in, uint32_t n, int64_t *out_first, int64_t *out_step)
 {
-    const access *x = in->access;
+    const mem_access *x = in->access;
     const slot *s = x->at;
     int64_t first = x->is_flat ? 0 : s->offset, step = 0;
     for (uint32_t d = 0; d < x->n; d++) {
@@ -45,7 +45,7 @@ static bool locate(frame *f, const instr *in, uint32_t n, int64_t *out_first, in
 /* Element of one lane. */
 static bool locate_lane(frame *f, const instr *in, uint32_t lane, int64_t *out)
 {
-    const access *x = in->access;
+    const mem_access *x = in->access;
     const slot *s = x->at;
     int64_t at = x->is_flat ? 0 : s->offset;
     for (uint32_t d = 0; d < x->n; d++) {

@@ -19,19 +19,19 @@ static void open_code(ic *k)
     node *last = k->block->nodes.len ? &vec_last(&k->block->nodes) : NULL;
     if (!last || last->kind != NODE_CODE) {
         last = add_node(k, NODE_CODE);
-        last->code = arena_new(k->mem, code);
+        last->code = arena_new(k->mem, code_list);
     }
     k->here = last->code;
 }
 
 typedef struct saved {
-    block *block;
-    code *here;
+    code_block *block;
+    code_list *here;
 } saved;
 
-static block *open_block(ic *k, saved *out, bool is_level)
+static code_block *open_block(ic *k, saved *out, bool is_level)
 {
-    block *b = arena_new(k->mem, block);
+    code_block *b = arena_new(k->mem, code_block);
     *out = (saved){k->block, k->here};
     k->block = b;
     if (is_level)
@@ -217,7 +217,7 @@ static void strip_store(ic *k, tir_stmt *s)
     ic_push_mask(k, &m, k->mask->reg); /* loads of this statement are forgotten after it */
     bool reduces = is_reduction(k, s, &acc);
     uint32_t value = ic_lanes(k, reduces ? s->value->args[1 - acc] : s->value)->reg;
-    access *x = ic_access(k, s->buffer, s->n_indices, s->indices, STRIP);
+    mem_access *x = ic_access(k, s->buffer, s->n_indices, s->indices, STRIP);
     dtype dt = s->buffer->dt;
     instr *in =
         ic_emit(k, k->here, reduces ? interp_reduce(dt, s->value->op) : interp_store(dt, x->per_lane), dt, STRIP);
@@ -281,10 +281,11 @@ static bool compile_strip(ic *k, tir_stmt *s, uint32_t min, uint32_t extent)
         k->strip = NULL;
         return false;
     }
-    code *lanes = arena_new(k->mem, code), *entry = arena_new(k->mem, code), *body = arena_new(k->mem, code);
+    code_list *lanes = arena_new(k->mem, code_list), *entry = arena_new(k->mem, code_list),
+              *body = arena_new(k->mem, code_list);
     strip.entry = entry;
     strip.lane_prologue = lanes; /* the loop variable's lanes come first: it is a value like any other */
-    block *b = open_block(k, &outer, true);
+    code_block *b = open_block(k, &outer, true);
     uint32_t var = ic_reg(k, 1);
     (void)bind_var(k, s->var, var, 1);
     k->here = body;
@@ -318,7 +319,7 @@ static void compile_for(ic *k, tir_stmt *s)
     if (compile_strip(k, s, min, extent))
         return;
     uint32_t var = ic_reg(k, 1);
-    block *body = open_block(k, &outer, true);
+    code_block *body = open_block(k, &outer, true);
     (void)bind_var(k, s->var, var, 1);
     compile(k, s->body);
     close_block(k, &outer, true);
@@ -329,12 +330,12 @@ static void compile_for(ic *k, tir_stmt *s)
     n->extent = extent;
 }
 
-static block *compile_side(ic *k, tir_stmt *s)
+static code_block *compile_side(ic *k, tir_stmt *s)
 {
     saved outer;
     if (!s)
         return NULL;
-    block *b = open_block(k, &outer, false);
+    code_block *b = open_block(k, &outer, false);
     compile(k, s);
     close_block(k, &outer, false);
     return b;
@@ -353,7 +354,7 @@ static uint32_t condition(ic *k, tir_expr_ref e)
 static void compile_if(ic *k, tir_stmt *s)
 {
     uint32_t cond = condition(k, s->cond);
-    block *body = compile_side(k, s->body), *orelse = compile_side(k, s->orelse);
+    code_block *body = compile_side(k, s->body), *orelse = compile_side(k, s->orelse);
     node *n = add_node(k, NODE_IF);
     n->cond = cond;
     n->body = body;
@@ -374,7 +375,7 @@ static void compile_let(ic *k, tir_stmt *s)
         compile(k, s->body);
         return;
     }
-    block *body = open_block(k, &outer, true);
+    code_block *body = open_block(k, &outer, true);
     (void)bind_var(k, s->var, v->reg, v->lanes);
     compile(k, s->body);
     close_block(k, &outer, true);
@@ -387,7 +388,7 @@ static void compile_store(ic *k, tir_stmt *s)
     open_code(k);
     ic_push_mask(k, &m, NO_REG);
     ic_value *v = ic_scalar(k, s->value);
-    access *x = ic_access(k, s->buffer, s->n_indices, s->indices, v->lanes);
+    mem_access *x = ic_access(k, s->buffer, s->n_indices, s->indices, v->lanes);
     instr *in = ic_emit(k, k->here, interp_store(s->buffer->dt, x->per_lane), s->buffer->dt, v->lanes);
     in->access = x;
     in->a = v->reg;
@@ -437,7 +438,7 @@ static void write_constant(uint8_t *image, const ic_const *v)
     }
 }
 
-bool interp_compile(compiler *c, arena *mem, const tir_func *f, block **out, size_t *out_regs, uint8_t **out_image)
+bool interp_compile(compiler *c, arena *mem, const tir_func *f, code_block **out, size_t *out_regs, uint8_t **out_image)
 {
     ic k = {.c = c, .mem = mem, .func = f, .ok = true};
     saved outer;
