@@ -184,7 +184,7 @@ static bool add_node(builder *b, const graph_node *n)
     if (strcmp(n->op->name, "constant") == 0)
         return add_constant(b, n);
     if (!n->op->te || !n->op->te->compute)
-        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, n->loc, "operator %s has no compute definition", n->op->name);
+        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, n->loc, "operator %s cannot be compiled yet", n->op->name);
     te_tensor **in = arena_array(&b->c->mem, te_tensor *, n->n_inputs),
               **out = arena_array(&b->c->mem, te_tensor *, n->n_outputs);
     for (uint32_t i = 0; i < n->n_inputs; i++)
