@@ -43,7 +43,7 @@ bool compute_einsum(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         for (uint32_t i = 0; i < e.out_rank; i++)
             kept |= e.out[i] == l;
         if (!kept)
-            reduce[n_reduce++] = v.axis[l] = te_reduce_axis(g, "k", te_dim(g, e.extent[l]));
+            reduce[n_reduce++] = v.axis[l] = te_numbered_axis(g, "k", l, te_dim(g, e.extent[l]));
     }
     te_tensor *y =
         n_reduce ? te_reduce(g, "einsum", v.acc, e.out_rank, te_shape(g, t), n_reduce, reduce, TE_SUM, einsum_body, &v)

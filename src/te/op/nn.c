@@ -65,6 +65,14 @@ static int64_t product(tir_expr_ref const *dims, uint32_t n)
     return r;
 }
 
+/* The kernel axis over spatial axis i: kw, kh, kd from the last one on. */
+static te_axis *kernel_axis(te_graph *g, const nn_window *w, uint32_t i)
+{
+    static const char *const names[] = {"kd", "kh", "kw"};
+    tir_expr_ref extent = te_i64(g, w->kernel[i]);
+    return w->n <= 3 ? te_reduce_axis(g, names[3 - w->n + i], extent) : te_numbered_axis(g, "k", i, extent);
+}
+
 /* --- convolution
  * -------------------------------------------------------------------------------------------------------- */
 
@@ -102,7 +110,6 @@ static tir_expr_ref conv_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 
 bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    static const char *const names[] = {"kd", "kh", "kw"};
     nn_weights nw;
     nn_window win;
     if (!nn_weights_read(g->c, n, &nw) || !nn_window_read(g->c, n, nw.spatial, &win))
@@ -113,7 +120,7 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     te_axis *reduce[1 + NN_MAX_SPATIAL];
     reduce[0] = te_reduce_axis(g, "ic", te_dim(g, nw.in_per_group));
     for (uint32_t i = 0; i < win.n; i++)
-        reduce[1 + i] = te_reduce_axis(g, win.n <= 3 ? names[3 - win.n + i] : "k", te_i64(g, win.kernel[i]));
+        reduce[1 + i] = kernel_axis(g, &win, i);
     conv_ctx ctx = {.x = padded(g, in[0], &win, NULL, tir_const(g->c, t->dt, 0)),
                     .w = in[1],
                     .win = &win,
@@ -171,7 +178,7 @@ bool compute_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *
     ctx.out_per_group = in[1]->shape[1];
     reduce[0] = te_reduce_axis(g, "ic", ctx.in_per_group);
     for (uint32_t i = 0; i < t.w.n; i++)
-        reduce[1 + i] = te_reduce_axis(g, "k", te_i64(g, t.w.kernel[i]));
+        reduce[1 + i] = kernel_axis(g, &t.w, i);
     te_tensor *y =
         te_reduce(g, "conv_transpose", ctx.acc, t.w.n + 2, dims, t.w.n + 1, reduce, TE_SUM, conv_transpose_body, &ctx);
     y->node->tag = n->op->name;
@@ -229,7 +236,6 @@ static tir_expr_ref lp_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_ref fill, nn_window *w,
                        te_axis **reduce, pool_ctx *p)
 {
-    static const char *const names[] = {"kd", "kh", "kw"};
     const int64_t *k = NULL;
     int64_t extra[NN_MAX_SPATIAL], in = 0, o = 0;
     if (!nn_window_read(g->c, n, x->rank - 2, w))
@@ -244,7 +250,7 @@ static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_
                 (o - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in - w->pad_begin[i] - w->pad_end[i];
             extra[i] = reach > 0 ? reach : 0;
         }
-        reduce[i] = te_reduce_axis(g, w->n <= 3 ? names[3 - w->n + i] : "k", te_i64(g, w->kernel[i]));
+        reduce[i] = kernel_axis(g, w, i);
     }
     *p = (pool_ctx){
         .x = fill ? padded(g, x, w, extra, fill) : x, .w = w, .reduce = reduce, .acc = x->dt, .extent = x->shape + 2};

@@ -103,7 +103,7 @@ static bool layer_setup(te_graph *g, const graph_node *n, te_tensor *const *in, 
     v->n_reduce = in[0]->rank - v->axis;
     tir_expr_ref count = te_i64(g, 1);
     for (uint32_t i = 0; i < v->n_reduce; i++) {
-        v->reduce[i] = te_reduce_axis(g, "r", in[0]->shape[v->axis + i]);
+        v->reduce[i] = te_numbered_axis(g, "r", i, in[0]->shape[v->axis + i]);
         count = tir_mul(g->c, count, in[0]->shape[v->axis + i]);
     }
     v->count = tir_cast(g->c, v->acc, count);
@@ -114,7 +114,7 @@ static bool layer_setup(te_graph *g, const graph_node *n, te_tensor *const *in, 
 static void renew_axes(te_graph *g, norm_ctx *v)
 {
     for (uint32_t i = 0; i < v->n_reduce; i++)
-        v->reduce[i] = te_reduce_axis(g, "r", v->reduce[i]->extent);
+        v->reduce[i] = te_reduce_axis(g, v->reduce[i]->var->name, v->reduce[i]->extent);
 }
 
 static tir_expr_ref keep_ones_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -200,7 +200,7 @@ bool compute_group_norm(te_graph *g, const graph_node *n, te_tensor *const *in, 
     tir_expr_ref count = channels_per_group(g, &v);
     v.reduce[0] = te_reduce_axis(g, "rc", count);
     for (uint32_t i = 1; i < v.n_reduce; i++) {
-        v.reduce[i] = te_reduce_axis(g, "r", in[0]->shape[1 + i]);
+        v.reduce[i] = te_numbered_axis(g, "r", i, in[0]->shape[1 + i]);
         count = tir_mul(g->c, count, in[0]->shape[1 + i]);
     }
     v.count = tir_cast(g->c, v.acc, count);

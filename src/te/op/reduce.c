@@ -54,7 +54,8 @@ static bool reduce_setup(te_graph *g, const graph_node *n, te_tensor *x, reduce_
         v->is_reduced[i] |= len == 0;
         if (!v->is_reduced[i])
             continue;
-        v->axes[v->n_reduce++] = te_reduce_axis(g, "k", x->shape[i]);
+        v->axes[v->n_reduce] = te_numbered_axis(g, "k", v->n_reduce, x->shape[i]);
+        v->n_reduce++;
         v->count = tir_mul(g->c, v->count, x->shape[i]);
     }
     return true;

@@ -50,3 +50,8 @@ int64_t te_static_count(const te_tensor *t)
             return 0;
     return n;
 }
+
+te_axis *te_numbered_axis(te_graph *g, const char *name, uint32_t number, tir_expr_ref extent)
+{
+    return te_reduce_axis(g, arena_printf(&g->c->mem, "%s%u", name, number), extent);
+}

@@ -11,4 +11,6 @@ te_tensor *te_cast_to(te_graph *g, const char *name, te_tensor *t,
 tir_expr_ref te_in_bounds(te_graph *g, tir_expr_ref i, tir_expr_ref extent); /* 0 <= i && i < extent */
 tir_expr_ref te_ceildiv(te_graph *g, tir_expr_ref a, int64_t d);
 int64_t te_static_count(const te_tensor *t); /* elements; 0 when not static */
+/* A reduction axis called name0, name1, ...: the names of a stage's axes must differ. */
+te_axis *te_numbered_axis(te_graph *g, const char *name, uint32_t number, tir_expr_ref extent);
 #endif
