@@ -132,7 +132,9 @@ bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *
         const te_node *x = g->nodes.data[i];
         alone &= x == last || x->kind == TE_PLACEHOLDER || te_is_inlined(s, x);
     }
-    if (!alone || last->kind != TE_COMPUTE || last->reducer)
+    if (!alone)
+        return te_schedule_rows(s, last);
+    if (last->kind != TE_COMPUTE || last->reducer)
         return true;
     if (last->n_axes == 1)
         cut_vector(s, last);
@@ -164,6 +166,8 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
     te_node *pad = te_find_tag(s->g, "pad");
     const char *acc = accumulate_inside(s, anchor, last), *inner = te_axis_name(last, last->n_axes - 1);
     uint32_t count = te_parallel_axes(last);
+    if (pad && te_is_inlined(s, pad))
+        pad = NULL;
     if (pad && count == 0 && last->n_axes > 2)
         count = 2;
     if (count > 0) {
@@ -180,24 +184,11 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
 
 /* --- rows --- */
 
-/* All stages of a row are computed at the row: rows run in parallel, and what lies between is one row long. */
+/* Rows run in parallel, and what lies between the stages is one row long. */
 bool te_schedule_softmax(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    const te_graph *g = s->g;
-    int32_t axis = 0;
     (void)t;
+    (void)n;
     (void)anchor;
-    if (g->params.len - g->n_inputs != 1 || last->kind != TE_COMPUTE || last->reducer || !graph_attr(n, "axis"))
-        return true;
-    if (!infer_axis(s->c, n, graph_attr_int(n, "axis"), (int32_t)last->n_axes, &axis))
-        return false;
-    if (axis == 0)
-        return true;
-    const char *row = te_fuse_parallel(s, last, (uint32_t)axis);
-    for (uint32_t i = 0; i < g->nodes.len; i++) {
-        const te_node *x = g->nodes.data[i];
-        if (x->kind == TE_COMPUTE && x != last && !te_is_inlined(s, x))
-            te_sched_compute_at(s, x->name, last->name, row);
-    }
-    return true;
+    return te_schedule_rows(s, last);
 }

@@ -19,4 +19,6 @@ uint32_t te_parallel_axes(const te_node *n);
 const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count);
 te_node *te_find_tag(const te_graph *g, const char *tag); /* first stage with the tag, or NULL */
 const char *te_axis_name(const te_node *n, uint32_t i);
+/* Computes all stages piece by piece inside one parallel loop of `last`, when nothing is then computed twice. */
+bool te_schedule_rows(te_sched *s, te_node *last);
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
+#define WEIGHTS_REREAD   1            /* padded inputs this many times the weights are not kept whole */
 #define ROW_LIMIT        4096         /* elements of a row of sums */
 #define DEPTHWISE_TAPS   25           /* window taps written out in a depthwise convolution */
 
@@ -127,34 +128,60 @@ static const char *fuse_outer(te_sched *s, const char *stage, const char *a, con
     return "part";
 }
 
-/* Channels outside when the weights are large (each block of them is read once), else output rows (the padded rows are
- * made once). */
-static void packed_conv(te_sched *s, const struct target *t, te_node *anchor, te_node *last, int64_t v)
+static int64_t padded_bytes(const te_node *pad)
 {
-    uint32_t n = last->n_axes, row = n - 1;
-    int64_t channels = te_axis_extent(anchor, 1);
-    bool rows_outside = n > 3 && weight_bytes(anchor) <= WEIGHTS_IN_CACHE;
-    tile tl = choose_tile(t, (channels + v - 1) / v, te_axis_extent(anchor, row));
-    bool even = channels % v == 0;
-    const char *acc = sums_stage(s, anchor, last, even ? "local.reg" : "local"), *o = last->name;
-    const te_node *pad = te_find_tag(s->g, "pad");
+    int64_t product = 4;
+    for (uint32_t i = 0; pad && i < pad->n_axes; i++)
+        if (!i64_mul(product, te_axis_extent(pad, i), &product))
+            return INT64_MAX;
+    return pad ? product : 0;
+}
+
+/* Output rows outside of the channels: the weights are read again for every row, but the padding of a row is made once
+ * and only a few rows are kept. Not for weights that are too large to be read so often. */
+static bool rows_come_first(const te_sched *s, const te_node *anchor)
+{
+    int64_t weights = weight_bytes(anchor);
+    return weights <= WEIGHTS_IN_CACHE || padded_bytes(te_find_tag(s->g, "pad")) > WEIGHTS_REREAD * weights;
+}
+
+/* The loops of a packed convolution's result, from the outside in; a line of pixels is cut into tiles, which take the
+ * place of rows when there are none. */
+static void order_packed(te_sched *s, const te_node *last, bool rows_outside)
+{
+    uint32_t row = last->n_axes - 1;
     name_list order = {0};
-    split_lanes(s, o, te_axis_name(last, 1), tl, v);
-    te_sched_split(s, o, te_axis_name(last, row), tl.rows, "col_o", "col_i");
     push(s, &order, te_axis_name(last, 0));
     if (rows_outside)
-        push(s, &order, te_axis_name(last, 2));
+        push(s, &order, row > 2 ? te_axis_name(last, 2) : "col_o");
     push(s, &order, "lane_o");
     for (uint32_t i = rows_outside ? 3 : 2; i < row; i++)
         push(s, &order, te_axis_name(last, i));
-    push(s, &order, "col_o");
+    if (row > 2 || !rows_outside)
+        push(s, &order, "col_o");
     push(s, &order, "col_i");
     push(s, &order, "lane_m");
     push(s, &order, "lane_v");
-    reorder(s, o, &order);
+    reorder(s, last->name, &order);
+}
+
+static void packed_conv(te_sched *s, const struct target *t, te_node *anchor, te_node *last, int64_t v)
+{
+    uint32_t row = last->n_axes - 1;
+    int64_t channels = te_axis_extent(anchor, 1);
+    const te_node *pad = te_find_tag(s->g, "pad");
+    bool rows_outside = rows_come_first(s, anchor) && (row > 2 || pad);
+    tile tl = choose_tile(t, (channels + v - 1) / v, te_axis_extent(anchor, row));
+    bool even = channels % v == 0;
+    const char *acc = sums_stage(s, anchor, last, even ? "local.reg" : "local"), *o = last->name, *outer = "lane_o";
+    split_lanes(s, o, te_axis_name(last, 1), tl, v);
+    te_sched_split(s, o, te_axis_name(last, row), tl.rows, "col_o", "col_i");
+    order_packed(s, last, rows_outside);
     mark_tile(s, o, "col_i", even);
-    const char *part = fuse_outer(s, o, te_axis_name(last, 0), rows_outside ? te_axis_name(last, 2) : "lane_o");
-    te_sched_compute_at(s, acc, o, "col_o");
+    if (rows_outside)
+        outer = row > 2 ? te_axis_name(last, 2) : "col_o";
+    const char *part = fuse_outer(s, o, te_axis_name(last, 0), outer);
+    te_sched_compute_at(s, acc, o, rows_outside && row == 2 ? "lane_o" : "col_o");
     schedule_sums(s, acc, anchor, 1, row, v);
     if (pad)
         te_sched_compute_at(s, pad->name, o, part);
@@ -173,14 +200,28 @@ static void depthwise_conv(te_sched *s, te_node *anchor, te_node *last)
         te_sched_compute_at(s, pad->name, last->name, part);
 }
 
+/* Are the padded rows under one output row, all channels of them, less than the padded planes of one group? */
+static bool rows_are_smaller(const te_node *pad, const te_node *anchor)
+{
+    int64_t per_group = 0, taps = 0;
+    return pad && anchor->n_reduce > 1 && tir_is_int(anchor->reduce_axes[0]->extent, &per_group) &&
+           tir_is_int(anchor->reduce_axes[1]->extent, &taps) &&
+           taps * te_axis_extent(pad, 1) < te_axis_extent(pad, 2) * per_group;
+}
+
 /* A row of sums in a small array, the reduction outside of it. */
 static void plain_conv(te_sched *s, te_node *anchor, te_node *last)
 {
     const te_node *pad = te_find_tag(s->g, "pad");
-    uint32_t n = last->n_axes;
+    uint32_t n = last->n_axes, second = 1;
     const char *acc = sums_stage(s, anchor, last, "local");
-    const char *part = fuse_outer(s, last->name, te_axis_name(last, 0), te_axis_name(last, 1));
-    te_sched_compute_at(s, acc, last->name, n > 3 ? te_axis_name(last, n - 2) : part);
+    if (n > 3 && rows_are_smaller(pad, anchor) && rows_come_first(s, anchor)) {
+        te_sched_reorder(s, last->name, 2, (const char *[]){te_axis_name(last, 2), te_axis_name(last, 1)});
+        second = 2;
+    }
+    const char *part = fuse_outer(s, last->name, te_axis_name(last, 0), te_axis_name(last, second));
+    uint32_t around = n > 4 || second == 1 ? n - 2 : 1; /* the loop around the row */
+    te_sched_compute_at(s, acc, last->name, n > 3 ? te_axis_name(last, around) : part);
     name_list order = {0};
     for (uint32_t i = 0; i < anchor->n_reduce; i++)
         push(s, &order, anchor->reduce_axes[i]->var->name);
@@ -188,6 +229,15 @@ static void plain_conv(te_sched *s, te_node *anchor, te_node *last)
     reorder(s, acc, &order);
     if (pad)
         te_sched_compute_at(s, pad->name, last->name, part);
+}
+
+/* One element after the other along a row too long for an array; its border is cut off the loop later. */
+static bool long_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    const te_node *pad = te_find_tag(s->g, "pad");
+    if (pad)
+        te_sched_compute_inline(s, pad->name);
+    return te_schedule_reduce(s, t, n, anchor, last);
 }
 
 bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
@@ -204,7 +254,7 @@ bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, 
     else if (row > 0 && row <= ROW_LIMIT)
         plain_conv(s, anchor, last);
     else
-        return te_schedule_reduce(s, t, n, anchor, last);
+        return long_conv(s, t, n, anchor, last);
     return true;
 }
 
