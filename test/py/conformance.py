@@ -7,7 +7,8 @@
 A batch of packages becomes one shared library with one copy of the runtime and runs in a child process; when the child
 dies, the case it was in is at fault and the rest goes to a new child. Tolerances are the cases' own. Cases that do not
 pass stand in conformance_expected_failures.txt as "CASE REASON"; a case that fails unlisted, or passes although listed,
-fails the run. --update rewrites that list and docs/onnx-conformance.md.
+fails the run. --update rewrites that list and docs/onnx-conformance.md: the reason is what the compiler says. For wrong
+numbers and the like it keeps a reason that somebody wrote into the list, and adds none: such a case fails the run.
 """
 import argparse
 import collections
@@ -212,11 +213,49 @@ def read_list():
     return {name: reason for name, _, reason in rows}
 
 
+# What stands in the way, by the reason's words; the first that fits.
+CATEGORIES = (
+    ("Sequences and optional values", r"only tensors|Sequence|Optional"),
+    ("Strings and text", r"type string|TfIdfVectorizer|StringNormalizer"),
+    ("Element types of two and four bits, 8-bit floats", r"element type [uif]\d"),
+    ("Loops and branches at run time", r"Loop-|Scan-|operator if"),
+    ("Results whose extents depend on the data's values", r"NonZero|NonMaxSuppression|Unique|Compress-"),
+    ("Random numbers", r"Bernoulli|Random|training_mode|dropout"),
+    ("Shapes computed from inputs", r"is not a constant|must be a constant|not constant"),
+    ("Numbers that no exact computation gives", r"expected values"),
+    ("Operators that are not read yet", r""),
+)
+
+
+def category(reason):
+    return next(title for title, pattern in CATEGORIES if re.search(pattern, reason))
+
+
+def reason(message, listed):
+    """The words of the list: the compiler's without what is the same for every case; for anything else (wrong numbers,
+    code that does not build, an internal error) only what somebody wrote down, or None."""
+    if not message.startswith("error: ") or "[verify]" in message:
+        return listed
+    message = re.sub(r"^error: (model: )?| \(\d+ nodes?: [^)]*\)| \[\w+\]$", "", message)
+    return message.replace("operators that are not supported yet: ", "not supported yet: ").strip()
+
+
 def write_list(results):
+    """Reasons by category. Failures that nobody has explained are left out, so that they go on failing the run."""
+    reasons = {n: r for n, r in read_list().items() if n not in results}
+    reasons.update((n, reason(m, read_list().get(n))) for n, m in results.items() if m)
     with open(LIST, "w") as f:
         f.write("# Official ONNX cases that do not pass yet: CASE REASON. Made by `make conformance ARGS=--update`.\n")
-        for name in sorted(n for n, message in results.items() if message):
-            f.write(f"{name} {results[name]}\n")
+        for title, _ in CATEGORIES:
+            names = sorted(n for n, r in reasons.items() if r and category(r) == title)
+            if names:
+                f.write(f"\n# {title}: {len(names)}\n" + "".join(f"{n} {reasons[n]}\n" for n in names))
+
+
+def obstacles(listed):
+    """Rows of the table of categories."""
+    counts = collections.Counter(category(r) for r in listed.values())
+    return [f"| {title} | {counts[title]} |" for title, _ in CATEGORIES if counts[title]]
 
 
 def table(cases, results):
@@ -235,6 +274,8 @@ def table(cases, results):
              "`test/py/conformance_expected_failures.txt`.", "",
              f"**{passed} of {len(results)} pass.**", "", "| kind | passed | total |", "|---|---:|---:|"]
     lines += [f"| {kind} | {by_kind[kind][0]} | {by_kind[kind][1]} |" for kind in official.KINDS]
+    lines += ["", "What stands in the way of the others:", "", "| reason | cases |", "|---|---:|"]
+    lines += obstacles(read_list())
     lines += ["", "A case counts for its only operator; the expansion of a function counts for the function.", "",
               "| operator | passed | total |", "|---|---:|---:|"]
     lines += [f"| {name} | {by_operator[name][0]} | {by_operator[name][1]} |" for name in sorted(by_operator)]
@@ -257,7 +298,8 @@ def judge(cases, results, listed):
 
 def stale(cases, listed, full):
     """Names listed that are no cases, and a table that does not show the results: both would mislead."""
-    problems = [f"{name} is listed but is no case" for name in listed if name not in {c.name for c in official.find()}]
+    known = {c.name for c in official.find()}
+    problems = [f"{name} is listed but is no case" for name in listed if name not in known]
     if full is not None:
         text = ""
         if os.path.exists(TABLE):
@@ -301,6 +343,9 @@ def main():
         print(f"FAILED the wheel has {len(every)} cases, {official.TOTAL} are expected")
         return 1
     cases = [c for c in every if fnmatch.fnmatch(c.name, options.filter) or fnmatch.fnmatch(c.key, options.filter)]
+    if not cases:
+        print(f"FAILED no case matches {options.filter}")
+        return 1
     start = time.time()
     work = options.keep or tempfile.mkdtemp(prefix="conformance-")
     try:
@@ -313,8 +358,7 @@ def main():
         for name in sorted(n for n in results if results[n]):
             print(f"  {name}: {results[name]}")
     if options.update:
-        others = {n: r for n, r in read_list().items() if n not in results}
-        write_list({**others, **results})
+        write_list(results)
         if full is not None:
             with open(TABLE, "w") as f:
                 f.write(table(cases, full))
