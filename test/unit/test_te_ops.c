@@ -130,8 +130,10 @@ static void operators_without_vectors(void **state)
 
 /* Operands that broadcast: long rows, extents that no vector divides, one number, nothing. */
 #define N_SHAPES 4
-static const char *const shapes[N_SHAPES][3] = {
-    {"[3, 64, 90]", "[64, 1]", "[3, 1, 90]"}, {"[17, 1, 3]", "[1]", "[17, 3, 1]"}, {"[]", "[]", "[]"}, {"[0, 3]", "[3]", "[1, 3]"}};
+static const char *const shapes[N_SHAPES][3] = {{"[3, 64, 90]", "[64, 1]", "[3, 1, 90]"},
+                                                {"[17, 1, 3]", "[1]", "[17, 3, 1]"},
+                                                {"[]", "[]", "[]"},
+                                                {"[0, 3]", "[3]", "[1, 3]"}};
 
 /* Does the row take `dt` operands? Then its function, of broadcasting shapes where it has several inputs. */
 static graph_module *row_of_type(compiler *c, const graph_op *op, const char *dt, const char *const *dims)

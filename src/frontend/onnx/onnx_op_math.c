@@ -129,7 +129,8 @@ bool onnx_op_bit_cast(onnx_node *n)
     if (dtype_bits(from) != dtype_bits(to))
         return onnx_fail(n, DIAG_TYPE, "%s and %s differ in width", dtype_name(from), dtype_name(to));
     if (from != to && (dtype_is_float(from) || dtype_is_float(to) || to == DT_BOOL))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "the bits of %s as %s are not supported yet", dtype_name(from), dtype_name(to));
+        return onnx_fail(n, DIAG_UNSUPPORTED, "the bits of %s as %s are not supported yet", dtype_name(from),
+                         dtype_name(to));
     attr a = attr_dtype(n->c, "dtype", to);
     onnx_result(n, 0, ONNX_ARGS("cast", 1, &a, onnx_in(n, 0)));
     return !n->failed;

@@ -7,25 +7,32 @@
 
 typedef struct step {
     onnx_node *n;
-    uint32_t count;       /* tensors that are trained */
+    uint32_t count;        /* tensors that are trained */
     graph_value *rate, *t; /* t as a number of the data's type */
-    graph_value *first;   /* T > 0 does not hold: nothing has been learned yet */
+    graph_value *first;    /* T > 0 does not hold: nothing has been learned yet */
 } step;
 
-static graph_value *num(const step *s, double v) { return onnx_const_like(s->n, s->rate, v); }
+static graph_value *num(const step *s, double v)
+{
+    return onnx_const_like(s->n, s->rate, v);
+}
 
 static graph_value *op2(const step *s, const char *op, graph_value *a, graph_value *b)
 {
     return onnx_binary(s->n, op, a, b);
 }
 
-static graph_value *scaled(const step *s, graph_value *x, double by) { return op2(s, "multiply", x, num(s, by)); }
+static graph_value *scaled(const step *s, graph_value *x, double by)
+{
+    return op2(s, "multiply", x, num(s, by));
+}
 
 /* groups: kinds of tensors in the inputs, X and G included. */
 static bool read_step(onnx_node *n, uint32_t groups, step *s)
 {
     if (n->n_in < 2 + groups || (n->n_in - 2) % groups != 0 || n->n_out != (n->n_in - 2) / groups * (groups - 1))
-        return onnx_fail(n, DIAG_FORMAT, "%u inputs and %u results do not make groups of %u", n->n_in, n->n_out, groups);
+        return onnx_fail(n, DIAG_FORMAT, "%u inputs and %u results do not make groups of %u", n->n_in, n->n_out,
+                         groups);
     *s = (step){.n = n, .count = (n->n_in - 2) / groups, .rate = onnx_in(n, 0)};
     for (uint32_t i = 0; i < n->n_in; i++)
         if (!onnx_in(n, i))
@@ -35,7 +42,10 @@ static bool read_step(onnx_node *n, uint32_t groups, step *s)
     return !n->failed;
 }
 
-static graph_value *input(const step *s, uint32_t group, uint32_t i) { return onnx_in(s->n, 2 + group * s->count + i); }
+static graph_value *input(const step *s, uint32_t group, uint32_t i)
+{
+    return onnx_in(s->n, 2 + group * s->count + i);
+}
 
 /* The gradient, with what pulls the weights to zero. */
 static graph_value *gradient(const step *s, uint32_t i)
