@@ -112,12 +112,20 @@ static const tensor_data *fold_uniform(compiler *c, const graph_node *n)
     return splat_like(c, &n->outputs[0]->type, result);
 }
 
+/* Results that are hardly larger than the constants they are made of replace them, whatever their size: else weights
+ * would be transformed, and kept twice, in every run. */
 static bool small_enough(const graph_node *n)
 {
-    int64_t sum = 0;
+    int64_t sum = 0, from = 0;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const tensor_data *t = n->inputs[i] ? graph_constant(n->inputs[i]) : NULL;
+        if (t && t->kind == TENSOR_DENSE && !i64_add(from, (int64_t)tensor_size(t), &from))
+            return false;
+    }
+    int64_t most = from / 8 * 9 > MAX_RESULT_BYTES ? from / 8 * 9 : MAX_RESULT_BYTES;
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         int64_t bytes = type_bytes(&n->outputs[i]->type);
-        if (bytes < 0 || !i64_add(sum, bytes, &sum) || sum > MAX_RESULT_BYTES)
+        if (bytes < 0 || !i64_add(sum, bytes, &sum) || sum > most)
             return false;
     }
     return true;
