@@ -234,7 +234,7 @@ static void test_deep_nesting(void **state)
         static const uint8_t fields[3] = {1, 5, 6}; /* graph.node, node.attribute, attribute.g */
         uint8_t head[8];
         size_t n = 0, v = len;
-        head[n++] = i + 1 == LEVELS ? 0x3a : (uint8_t)(fields[(LEVELS - 2 - i) % 3] << 3 | 2);
+        head[n++] = (uint8_t)(i + 1 == LEVELS ? 0x3a : fields[(LEVELS - 2 - i) % 3] << 3 | 2);
         do {
             head[n++] = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
             v >>= 7;
