@@ -65,6 +65,23 @@ static bool settle(compiler *c, const graph_node *n, uint32_t i, type *t)
     return true;
 }
 
+/* What no kernel can hold: too many axes, a negative extent, more bytes than an int64 counts. */
+static bool storable(compiler *c, const type *t, const char *name, src_loc loc)
+{
+    int64_t v = 0;
+    if (t->kind != TYPE_TENSOR)
+        return true;
+    if (t->shape.rank > (int32_t)TYPE_MAX_RANK)
+        return diag_error(&c->diags, DIAG_TYPE, loc, "%%%s has rank %d; at most %u is supported", name, t->shape.rank,
+                          TYPE_MAX_RANK);
+    for (int32_t i = 0; i < t->shape.rank; i++)
+        if (dim_is_const(t->shape.dims[i], &v) && v < 0)
+            return diag_error(&c->diags, DIAG_TYPE, loc, "%%%s has extent %lld on axis %d", name, (long long)v, i);
+    if (shape_is_static(t->shape) && (shape_count(t->shape) < 0 || (dtype_bits(t->dt) > 0 && type_bytes(t) < 0)))
+        return diag_error(&c->diags, DIAG_TYPE, loc, "%%%s is too large: its size in bytes does not fit 63 bits", name);
+    return true;
+}
+
 bool graph_infer_node(compiler *c, graph_node *n)
 {
     bool ok = true;
@@ -75,7 +92,7 @@ bool graph_infer_node(compiler *c, graph_node *n)
         out = arena_array(&c->mem, type, n->n_outputs);
     ok = ok && n->op->infer(c, n, out);
     for (uint32_t i = 0; i < n->n_outputs && ok; i++)
-        ok = settle(c, n, i, &out[i]);
+        ok = settle(c, n, i, &out[i]) && storable(c, &out[i], n->outputs[i]->name, n->loc);
     for (uint32_t i = 0; i < n->n_outputs; i++)
         n->outputs[i]->type = ok ? out[i] : (type){0};
     return ok;
@@ -89,6 +106,8 @@ static void infer_func(compiler *c, graph_func *f)
         if (f->params.data[i]->type.kind == TYPE_NONE)
             (void)diag_error(&c->diags, DIAG_TYPE, src_loc_none(), "parameter %%%s of @%s has no type",
                              f->params.data[i]->name, f->name);
+        else
+            (void)storable(c, &f->params.data[i]->type, f->params.data[i]->name, src_loc_none());
     for (uint32_t i = 0; i < f->nodes.len; i++)
         (void)graph_infer_node(c, f->nodes.data[i]);
 }

@@ -26,6 +26,22 @@ bool infer_dequantize(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+#define MAX_BLOCK 65536 /* lanes of a packed layout: far above any vector */
+
+/* dst names every axis of src, which are different capitals, once, before its block ("16o"). */
+static bool same_letters(const char *src, const char *dst, size_t rank)
+{
+    if (strlen(dst) < rank + 2 || dst[strlen(dst) - 1] < 'a' || dst[strlen(dst) - 1] > 'z')
+        return false;
+    for (size_t i = 0; i < rank; i++) {
+        if (src[i] < 'A' || src[i] > 'Z' || memchr(src, src[i], rank) != src + i)
+            return false;
+        if (dst[i] < 'A' || dst[i] > 'Z' || memchr(dst, dst[i], rank) != dst + i || !memchr(src, dst[i], rank))
+            return false;
+    }
+    return strspn(dst + rank, "0123456789") == strlen(dst) - rank - 1;
+}
+
 /* dst_layout is src_layout with one axis blocked: "OIHW" -> "OIHW16o" gives [ceil(O/16), I, H, W, 16]; a different
  * order of the capital letters permutes ("NK" -> "KN16n"): [ceil(N/16), K, 16] has the blocked axis first. */
 bool infer_layout_transform(compiler *c, const graph_node *n, type *out)
@@ -34,7 +50,8 @@ bool infer_layout_transform(compiler *c, const graph_node *n, type *out)
     const char *src = graph_attr_string(n, "src_layout"), *dst = graph_attr_string(n, "dst_layout");
     int64_t block = nn_layout_block(dst);
     size_t rank = strlen(src), len = strlen(dst);
-    if (block < 1 || x->shape.rank != (int32_t)rank || rank > TYPE_MAX_RANK - 1)
+    if (block < 1 || block > MAX_BLOCK || x->shape.rank != (int32_t)rank || rank > TYPE_MAX_RANK - 1 ||
+        !same_letters(src, dst, rank))
         return infer_error(c, n, "cannot go from layout %s to %s at rank %d", src, dst, x->shape.rank);
     char blocked = (char)(dst[len - 1] - 'a' + 'A');
     dim d[TYPE_MAX_RANK];

@@ -70,6 +70,14 @@ bool infer_cumulative(compiler *c, const graph_node *n, type *out)
     const type *axis = infer_in(n, 1);
     if (axis->dt != DT_I64 && axis->dt != DT_I32)
         return infer_error(c, n, "axis is %s; an i32 or i64 scalar is needed", dtype_name(axis->dt));
+    int64_t given = 0;
+    uint32_t len = 0;
+    int32_t at = 0;
+    if (shape_count(axis->shape) != 1)
+        return infer_error(c, n, "axis must be one number");
+    if (graph_constant_ints(n->inputs[1], 1, &given, &len) && len == 1 &&
+        !infer_axis(c, n, given, infer_in(n, 0)->shape.rank, &at))
+        return false;
     return infer_same(c, n, out);
 }
 
@@ -85,6 +93,8 @@ bool infer_topk(compiler *c, const graph_node *n, type *out)
     memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
     if (graph_constant_ints(n->inputs[1], 1, &k, &len) && len == 1)
         d[axis] = dim_const(c, k);
+    else if (dec && dec->shape.rank != x->shape.rank)
+        return infer_error(c, n, "the result is declared with rank %d, not %d", dec->shape.rank, x->shape.rank);
     else if (dec)
         d[axis] = dec->shape.dims[axis];
     else

@@ -17,13 +17,60 @@ static bool present(const graph_node *n, uint32_t i)
     return i < n->n_inputs && n->inputs[i];
 }
 
-/* The declared shape, or an error that says which operand should have been constant. */
-static bool from_declared(compiler *c, const graph_node *n, dtype dt, const char *operand, type *out)
+/* The declared shape, which must have that rank (-1: any), or an error that says which operand should have been
+ * constant. */
+static bool from_declared(compiler *c, const graph_node *n, dtype dt, int32_t rank, const char *operand, type *out)
 {
     const type *dec = infer_declared(n, 0);
     if (!dec)
         return infer_error(c, n, "%s is not a constant and the result's shape is not declared", operand);
+    if (rank >= 0 && dec->shape.rank != rank)
+        return infer_error(c, n, "the result is declared with rank %d, not %d", dec->shape.rank, rank);
     out[0] = type_tensor(dt, dec->shape);
+    return true;
+}
+
+/* The declared shape where it must hold as many elements as the data. */
+static bool reshaped_as_declared(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    if (!from_declared(c, n, x->dt, -1, "the shape operand", out))
+        return false;
+    int64_t a = shape_count(x->shape), b = shape_count(out->shape);
+    if (a >= 0 && shape_is_static(out->shape) && a != b)
+        return infer_error(c, n, "the declared result has %lld elements, the data %lld", (long long)b, (long long)a);
+    return true;
+}
+
+/* The declared shape where the data is broadcast to it. */
+static bool broadcast_as_declared(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    shape s;
+    if (!from_declared(c, n, x->dt, -1, "the shape operand", out))
+        return false;
+    int32_t rank = out->shape.rank;
+    bool ok = shape_broadcast(c, x->shape, out->shape, &s) && s.rank == rank;
+    for (int32_t i = 0; ok && i < rank; i++) {
+        int64_t a = 0, b = 0;
+        ok = !dim_is_const(s.dims[i], &a) || !dim_is_const(out->shape.dims[i], &b) || a == b;
+    }
+    return ok || infer_error(c, n, "the data does not broadcast to the declared shape");
+}
+
+/* The declared shape of a result of the data's rank. `within`: no extent is above the data's (a slice). An axis without
+ * elements gives none. */
+static bool moved_as_declared(compiler *c, const graph_node *n, bool within, const char *operand, type *out)
+{
+    const type *x = infer_in(n, 0);
+    if (!from_declared(c, n, x->dt, x->shape.rank, operand, out))
+        return false;
+    for (int32_t i = 0; i < x->shape.rank; i++) {
+        int64_t a = 0, b = 0;
+        if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(out->shape.dims[i], &b) && b > a && (within || a == 0))
+            return infer_error(c, n, "the result is declared with extent %lld on axis %d, the data has %lld",
+                               (long long)b, i, (long long)a);
+    }
     return true;
 }
 
@@ -33,7 +80,7 @@ bool infer_reshape(compiler *c, const graph_node *n, type *out)
     int64_t want[TYPE_MAX_RANK];
     uint32_t len = 0;
     if (!ints_of(n, 1, want, &len))
-        return from_declared(c, n, x->dt, "the shape operand", out);
+        return reshaped_as_declared(c, n, out);
     bool allowzero = graph_attr_int(n, "allowzero") != 0;
     dim d[TYPE_MAX_RANK], known = dim_const(c, 1), all = shape_elements(c, x->shape);
     int32_t open = -1;
@@ -87,7 +134,10 @@ bool infer_broadcast_to(compiler *c, const graph_node *n, type *out)
     uint32_t len = 0;
     shape s;
     if (!ints_of(n, 1, want, &len))
-        return from_declared(c, n, x->dt, "the shape operand", out);
+        return broadcast_as_declared(c, n, out);
+    for (uint32_t i = 0; i < len; i++)
+        if (want[i] < 0)
+            return infer_error(c, n, "entry %u of the shape is %lld", i, (long long)want[i]);
     if (!shape_broadcast(c, x->shape, shape_const(c, len, want), &s))
         return infer_error(c, n, "the data does not broadcast to the shape");
     out[0] = type_tensor(x->dt, s);
@@ -120,6 +170,12 @@ bool infer_concatenate(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+static bool integer_indices(compiler *c, const graph_node *n, uint32_t i)
+{
+    dtype dt = infer_in(n, i)->dt;
+    return dt == DT_I64 || dt == DT_I32 || infer_error(c, n, "indices are %s; i32 or i64 is needed", dtype_name(dt));
+}
+
 /* Extent of part i of `whole` cut into parts of `chunk`: the last ones get what is left, which may be nothing. */
 static dim even_part(compiler *c, dim whole, dim chunk, uint32_t i)
 {
@@ -137,6 +193,9 @@ bool infer_split(compiler *c, const graph_node *n, type *out)
     dim d[TYPE_MAX_RANK], whole = x->shape.dims[axis], parts = dim_const(c, n->n_outputs);
     memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
     const tensor_data *given = present(n, 1) ? graph_constant(n->inputs[1]) : NULL;
+    if (present(n, 1) && !integer_indices(c, n, 1))
+        return false;
+    bool counted = true; /* every extent is known */
     if (given && given->count != (int64_t)n->n_outputs)
         return infer_error(c, n, "%lld sizes for %u results", (long long)given->count, n->n_outputs);
     dim chunk = dim_ceildiv(c, whole, parts);
@@ -144,6 +203,8 @@ bool infer_split(compiler *c, const graph_node *n, type *out)
         const type *dec = infer_declared(n, i);
         if (given)
             d[axis] = dim_const(c, tensor_get_i64(given, i));
+        else if (present(n, 1) && dec && dec->shape.rank != x->shape.rank)
+            return infer_error(c, n, "result %u is declared with rank %d, not %d", i, dec->shape.rank, x->shape.rank);
         else if (present(n, 1) && dec)
             d[axis] = dec->shape.dims[axis];
         else if (present(n, 1))
@@ -151,11 +212,12 @@ bool infer_split(compiler *c, const graph_node *n, type *out)
         else
             d[axis] = even_part(c, whole, chunk, i);
         int64_t v = 0;
+        counted = counted && dim_is_const(d[axis], &v);
         if (dim_is_const(d[axis], &v) && (v < 0 || !i64_add(sum, v, &sum)))
             return infer_error(c, n, "part %u has extent %lld", i, (long long)v);
         out[i] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
     }
-    if (given && dim_is_const(whole, &total) && total != sum)
+    if (counted && dim_is_const(whole, &total) && total != sum)
         return infer_error(c, n, "the sizes add up to %lld, the axis has %lld", (long long)sum, (long long)total);
     return true;
 }
@@ -183,7 +245,7 @@ bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
     known =
         known && (!present(n, 3) || ints_of(n, 3, axes, &n_axes)) && (!present(n, 4) || ints_of(n, 4, steps, &n_steps));
     if (!known)
-        return from_declared(c, n, x->dt, "starts, ends, axes or steps", out);
+        return moved_as_declared(c, n, true, "starts, ends, axes or steps", out);
     if (n_ends != len || (present(n, 3) && n_axes != len) || (present(n, 4) && n_steps != len) ||
         (int32_t)len > x->shape.rank)
         return infer_error(c, n, "starts, ends, axes and steps have different lengths");
@@ -199,18 +261,12 @@ bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
         if (!dim_is_const(d[a], &extent)) {
             if (starts[i] == 0 && step == 1 && ends[i] >= INT32_MAX)
                 continue;
-            return from_declared(c, n, x->dt, "the sliced axis", out);
+            return moved_as_declared(c, n, true, "the sliced axis", out);
         }
         d[a] = dim_const(c, slice_extent(extent, starts[i], ends[i], step));
     }
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
     return true;
-}
-
-static bool integer_indices(compiler *c, const graph_node *n, uint32_t i)
-{
-    dtype dt = infer_in(n, i)->dt;
-    return dt == DT_I64 || dt == DT_I32 || infer_error(c, n, "indices are %s; i32 or i64 is needed", dtype_name(dt));
 }
 
 bool infer_take(compiler *c, const graph_node *n, type *out)
@@ -221,6 +277,8 @@ bool infer_take(compiler *c, const graph_node *n, type *out)
     dim d[2 * TYPE_MAX_RANK];
     if (!integer_indices(c, n, 1) || !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
         return false;
+    if (dim_is(x->shape.dims[axis], 0) && shape_count(idx->shape) != 0)
+        return infer_error(c, n, "axis %d has no elements to take", axis);
     for (int32_t i = 0; i < axis; i++)
         d[r++] = x->shape.dims[i];
     for (int32_t i = 0; i < idx->shape.rank; i++)
@@ -241,6 +299,13 @@ bool infer_gather_elements(compiler *c, const graph_node *n, type *out)
         return false;
     if (idx->shape.rank != x->shape.rank)
         return infer_error(c, n, "indices have rank %d, the data %d", idx->shape.rank, x->shape.rank);
+    for (int32_t i = 0; i < x->shape.rank; i++) {
+        int64_t a = 0, b = 0;
+        if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(idx->shape.dims[i], &b) && b > a &&
+            (i != axis || a == 0))
+            return infer_error(c, n, "indices have extent %lld on axis %d, the data %lld", (long long)b, i,
+                               (long long)a);
+    }
     out[0] = type_tensor(x->dt, idx->shape);
     return true;
 }
@@ -251,9 +316,17 @@ bool infer_gather_nd(compiler *c, const graph_node *n, type *out)
     int64_t batch = graph_attr_int(n, "batch_dims"), last = 0;
     if (idx->shape.rank < 1 || !dim_is_const(idx->shape.dims[idx->shape.rank - 1], &last))
         return infer_error(c, n, "the last extent of the indices must be a constant");
-    if (batch < 0 || batch >= idx->shape.rank || last < 1 || batch + last > x->shape.rank)
+    if (!integer_indices(c, n, 1))
+        return false;
+    if (batch < 0 || batch >= idx->shape.rank || last < 1 || last > x->shape.rank || batch + last > x->shape.rank)
         return infer_error(c, n, "%lld indices after %lld batch axes into rank %d", (long long)last, (long long)batch,
                            x->shape.rank);
+    for (int32_t i = 0; i < batch; i++) {
+        int64_t a = 0, b = 0;
+        if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(idx->shape.dims[i], &b) && a != b)
+            return infer_error(c, n, "indices have extent %lld on batch axis %d, the data %lld", (long long)b, i,
+                               (long long)a);
+    }
     dim d[2 * TYPE_MAX_RANK];
     uint32_t r = 0;
     for (int32_t i = 0; i + 1 < idx->shape.rank; i++)
@@ -266,8 +339,38 @@ bool infer_gather_nd(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+/* Updates of scatter_elements have the indices' shape, within the data off the axis; those of scatter_nd the indices'
+ * leading axes and then the data's from the depth on. */
+static bool updates_fit(const graph_node *n, bool elements, int32_t axis)
+{
+    shape x = infer_in(n, 0)->shape, ix = infer_in(n, 1)->shape, u = infer_in(n, 2)->shape;
+    int64_t depth = 0, a = 0, b = 0;
+    if (!elements && (ix.rank < 1 || !dim_is_const(ix.dims[ix.rank - 1], &depth) || depth < 0 || depth > x.rank))
+        return false;
+    int32_t lead = elements ? ix.rank : ix.rank - 1;
+    if (u.rank != (elements ? x.rank : lead + x.rank - (int32_t)depth) || (elements && ix.rank != x.rank))
+        return false;
+    for (int32_t i = 0; i < u.rank; i++) {
+        dim want = i < lead ? ix.dims[i] : x.dims[i - lead + (int32_t)depth];
+        if (!dim_is_const(u.dims[i], &b))
+            continue;
+        if (dim_is_const(want, &a) && (i < lead && elements ? b > a : b != a))
+            return false;
+        if (elements && i != axis && dim_is_const(x.dims[i], &a) && b > a)
+            return false;
+    }
+    return true;
+}
+
 bool infer_scatter(compiler *c, const graph_node *n, type *out)
 {
+    bool elements = strcmp(n->op->name, "scatter_elements") == 0;
+    int32_t axis = 0;
+    if (!integer_indices(c, n, 1) ||
+        (elements && !infer_axis(c, n, graph_attr_int(n, "axis"), infer_in(n, 0)->shape.rank, &axis)))
+        return false;
+    if (!updates_fit(n, elements, axis))
+        return infer_error(c, n, "the shapes of data, indices and updates do not fit together");
     if (infer_in(n, 2)->dt != infer_in(n, 0)->dt)
         return infer_error(c, n, "updates are %s, the data %s", dtype_name(infer_in(n, 2)->dt),
                            dtype_name(infer_in(n, 0)->dt));
@@ -301,7 +404,7 @@ bool infer_tile(compiler *c, const graph_node *n, type *out)
     uint32_t len = 0;
     dim d[TYPE_MAX_RANK];
     if (!ints_of(n, 1, rep, &len))
-        return from_declared(c, n, x->dt, "repeats", out);
+        return moved_as_declared(c, n, false, "repeats", out);
     if ((int32_t)len != x->shape.rank)
         return infer_error(c, n, "%u repeats for rank %d", len, x->shape.rank);
     for (uint32_t i = 0; i < len; i++) {
@@ -319,8 +422,14 @@ bool infer_pad(compiler *c, const graph_node *n, type *out)
     int64_t axes[TYPE_MAX_RANK];
     uint32_t n_axes = 0;
     const tensor_data *pads = graph_constant(n->inputs[1]);
+    if (!integer_indices(c, n, 1) || (present(n, 3) && !integer_indices(c, n, 3)))
+        return false;
+    if (present(n, 2) && (infer_in(n, 2)->dt != x->dt || shape_count(infer_in(n, 2)->shape) != 1))
+        return infer_error(c, n, "the value must be one %s", dtype_name(x->dt));
     if (!pads || (present(n, 3) && !ints_of(n, 3, axes, &n_axes)))
-        return from_declared(c, n, x->dt, "pads or axes", out);
+        return from_declared(c, n, x->dt, x->shape.rank, "pads or axes", out) &&
+               (strcmp(graph_attr_string(n, "mode"), "constant") == 0 ||
+                moved_as_declared(c, n, false, "pads or axes", out));
     uint32_t len = present(n, 3) ? n_axes : (uint32_t)x->shape.rank;
     if (pads->count != 2 * (int64_t)len || !dtype_is_int(pads->dt))
         return infer_error(c, n, "%lld pads for %u axes", (long long)pads->count, len);
@@ -331,7 +440,10 @@ bool infer_pad(compiler *c, const graph_node *n, type *out)
         int64_t v = 0;
         if (present(n, 3) && !infer_axis(c, n, axes[i], x->shape.rank, &a))
             return false;
-        d[a] = dim_add(c, d[a], dim_const(c, tensor_get_i64(pads, i) + tensor_get_i64(pads, (int64_t)(i + len))));
+        if (!i64_add(tensor_get_i64(pads, i), tensor_get_i64(pads, (int64_t)i + len), &v))
+            return infer_error(c, n, "pads of axis %d are out of range", a);
+        d[a] = dim_add(c, d[a], dim_const(c, v));
+        v = 0;
         if (dim_is_const(d[a], &v) && v < 0)
             return infer_error(c, n, "pads leave extent %lld on axis %d", (long long)v, a);
     }
@@ -364,10 +476,12 @@ bool infer_size_of(compiler *c, const graph_node *n, type *out)
 bool infer_full(compiler *c, const graph_node *n, type *out)
 {
     dtype dt = graph_attr(n, "value")->u.tensor->dt;
+    if (graph_attr(n, "value")->u.tensor->count != 1)
+        return infer_error(c, n, "the value must have one element");
     int64_t want[TYPE_MAX_RANK];
     uint32_t len = 0;
     if (!ints_of(n, 0, want, &len))
-        return from_declared(c, n, dt, "the shape operand", out);
+        return from_declared(c, n, dt, -1, "the shape operand", out);
     for (uint32_t i = 0; i < len; i++)
         if (want[i] < 0)
             return infer_error(c, n, "extent %lld", (long long)want[i]);
@@ -380,8 +494,10 @@ bool infer_arange(compiler *c, const graph_node *n, type *out)
     const tensor_data *s = graph_constant(n->inputs[0]), *e = graph_constant(n->inputs[1]),
                       *d = graph_constant(n->inputs[2]);
     dtype dt = infer_in(n, 0)->dt;
+    if (!dtype_usable(dt) || dt == DT_BOOL || infer_in(n, 1)->dt != dt || infer_in(n, 2)->dt != dt)
+        return infer_error(c, n, "start, limit and delta must be numbers of one type");
     if (!s || !e || !d || s->count != 1 || e->count != 1 || d->count != 1)
-        return from_declared(c, n, dt, "start, limit or delta", out);
+        return from_declared(c, n, dt, 1, "start, limit or delta", out);
     double delta = tensor_get_f64(d, 0), reach = (tensor_get_f64(e, 0) - tensor_get_f64(s, 0)) / delta;
     if (!(delta < 0 || delta > 0) || !(reach < 1e12))
         return infer_error(c, n, "range of %g steps with delta %g", reach, delta);
@@ -400,10 +516,17 @@ bool infer_one_hot(compiler *c, const graph_node *n, type *out)
     dim d[TYPE_MAX_RANK + 1];
     if (!infer_axis(c, n, graph_attr_int(n, "axis"), idx->shape.rank + 1, &axis))
         return false;
-    if (!depth || depth->count != 1)
-        return from_declared(c, n, dt, "depth", out);
+    if (idx->shape.rank >= (int32_t)TYPE_MAX_RANK)
+        return infer_error(c, n, "result of rank %d; at most %u is supported", idx->shape.rank + 1, TYPE_MAX_RANK);
+    if (infer_in(n, 2)->shape.rank != 1 || !(dim_is(infer_in(n, 2)->shape.dims[0], 2)))
+        return infer_error(c, n, "values must be two numbers, off and on");
+    bool known =
+        depth && depth->count == 1 && (dtype_is_int(depth->dt) || dtype_is_float(depth->dt)) && dtype_usable(depth->dt);
+    if (!known && !from_declared(c, n, dt, idx->shape.rank + 1, "depth", out))
+        return false;
+    dim wide = known ? dim_const(c, tensor_get_i64(depth, 0)) : out[0].shape.dims[axis];
     for (int32_t i = 0; i <= idx->shape.rank; i++)
-        d[i] = i == axis ? dim_const(c, tensor_get_i64(depth, 0)) : idx->shape.dims[i - (i > axis)];
+        d[i] = i == axis ? wide : idx->shape.dims[i - (i > axis)];
     out[0] = type_tensor(dt, shape_make(c, (uint32_t)idx->shape.rank + 1, d));
     return true;
 }
@@ -419,15 +542,23 @@ bool infer_eye_like(compiler *c, const graph_node *n, type *out)
 
 bool infer_trilu(compiler *c, const graph_node *n, type *out)
 {
-    return infer_in(n, 0)->shape.rank >= 2 ? infer_same(c, n, out)
-                                           : infer_error(c, n, "the input needs two axes at least");
+    if (infer_in(n, 0)->shape.rank < 2)
+        return infer_error(c, n, "the input needs two axes at least");
+    if (present(n, 1) && (!integer_indices(c, n, 1) || shape_count(infer_in(n, 1)->shape) != 1))
+        return infer_error(c, n, "k must be one integer");
+    return infer_same(c, n, out);
 }
+
+#define MAX_BLOCK 32768 /* its square is an int */
 
 bool infer_depth_to_space(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     int64_t b = graph_attr_int(n, "block_size"), ch = 0;
-    if (x->shape.rank != 4 || b < 1 || (dim_is_const(x->shape.dims[1], &ch) && ch % (b * b) != 0))
+    const char *mode = graph_attr_string(n, "mode");
+    if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0)
+        return infer_error(c, n, "unknown mode '%s'; DCR and CRD are supported", mode);
+    if (x->shape.rank != 4 || b < 1 || b > MAX_BLOCK || (dim_is_const(x->shape.dims[1], &ch) && ch % (b * b) != 0))
         return infer_error(c, n, "rank %d, %lld channels, block size %lld", x->shape.rank, (long long)ch, (long long)b);
     dim k = dim_const(c, b), d[4] = {x->shape.dims[0], dim_floordiv(c, x->shape.dims[1], dim_mul(c, k, k)),
                                      dim_mul(c, x->shape.dims[2], k), dim_mul(c, x->shape.dims[3], k)};
@@ -439,7 +570,7 @@ bool infer_space_to_depth(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     int64_t b = graph_attr_int(n, "block_size"), h = 0, w = 0;
-    if (x->shape.rank != 4 || b < 1 || (dim_is_const(x->shape.dims[2], &h) && h % b) ||
+    if (x->shape.rank != 4 || b < 1 || b > MAX_BLOCK || (dim_is_const(x->shape.dims[2], &h) && h % b) ||
         (dim_is_const(x->shape.dims[3], &w) && w % b))
         return infer_error(c, n, "rank %d, block size %lld", x->shape.rank, (long long)b);
     dim k = dim_const(c, b), d[4] = {x->shape.dims[0], dim_mul(c, x->shape.dims[1], dim_mul(c, k, k)),
@@ -448,8 +579,16 @@ bool infer_space_to_depth(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+/* reverse_sequence: one length for each entry of the batch axis. */
 bool infer_same1(compiler *c, const graph_node *n, type *out)
 {
+    const type *x = infer_in(n, 0), *len = infer_in(n, 1);
+    int64_t axis = graph_attr_int(n, "batch_axis"), a = 0, b = 0;
+    if (!integer_indices(c, n, 1))
+        return false;
+    if (axis < 0 || axis >= x->shape.rank || len->shape.rank != 1 ||
+        (dim_is_const(x->shape.dims[axis], &a) && dim_is_const(len->shape.dims[0], &b) && a != b))
+        return infer_error(c, n, "lengths must be one for each entry of the batch axis");
     return infer_same(c, n, out);
 }
 
@@ -458,14 +597,18 @@ bool infer_col2im(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0);
     int64_t image[TYPE_MAX_RANK], block[TYPE_MAX_RANK], k = 1;
     uint32_t len = 0, n_block = 0;
+    if (x->shape.rank != 3)
+        return infer_error(c, n, "data of rank %d, not 3", x->shape.rank);
     if (!ints_of(n, 1, image, &len) || !ints_of(n, 2, block, &n_block))
-        return from_declared(c, n, x->dt, "image_shape or block_shape", out);
+        return from_declared(c, n, x->dt, -1, "image_shape or block_shape", out);
     if (x->shape.rank != 3 || len != n_block || len + 2 > TYPE_MAX_RANK)
         return infer_error(c, n, "data of rank %d, image of rank %u, block of rank %u", x->shape.rank, len, n_block);
     dim d[TYPE_MAX_RANK] = {x->shape.dims[0]};
     for (uint32_t i = 0; i < len; i++) {
         if (block[i] < 1 || !i64_mul(k, block[i], &k))
             return infer_error(c, n, "block extent %lld", (long long)block[i]);
+        if (image[i] < 0)
+            return infer_error(c, n, "image extent %lld", (long long)image[i]);
         d[2 + i] = dim_const(c, image[i]);
     }
     d[1] = dim_floordiv(c, x->shape.dims[1], dim_const(c, k));
@@ -484,7 +627,7 @@ bool infer_resize(compiler *c, const graph_node *n, type *out)
                       *sizes = present(n, 3) ? graph_constant(n->inputs[3]) : NULL;
     const tensor_data *given = sizes ? sizes : scales;
     if (!given || given->count == 0)
-        return from_declared(c, n, x->dt, "scales or sizes", out);
+        return moved_as_declared(c, n, false, "scales or sizes", out);
     if (given->count != (int64_t)len)
         return infer_error(c, n, "%lld entries for %u axes", (long long)given->count, len);
     dim d[TYPE_MAX_RANK];
@@ -495,7 +638,7 @@ bool infer_resize(compiler *c, const graph_node *n, type *out)
         if (n_axes && !infer_axis(c, n, axes[i], x->shape.rank, &a))
             return false;
         if (!dim_is_const(d[a], &extent))
-            return from_declared(c, n, x->dt, "a resized axis", out);
+            return moved_as_declared(c, n, false, "a resized axis", out);
         double v = sizes ? tensor_get_f64(sizes, i) : (double)extent * tensor_get_f64(scales, i);
         if (!(v >= 0 && v < 2147483648.0))
             return infer_error(c, n, "extent %g on axis %d", v, a);
