@@ -74,8 +74,8 @@ const type *te_out_type(const graph_node *n, uint32_t i)
 tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t out_rank, tir_expr_ref const *idx)
 {
     tir_expr_ref at[TYPE_MAX_RANK];
-    for (uint32_t i = 0; i < in->rank; i++)
-        at[i] = tir_is_const(in->shape[i], 1) ? te_i64(g, 0) : idx[out_rank - in->rank + i];
+    for (uint32_t i = 0; i < in->rank; i++) /* axes beyond the output's rank have extent 1 */
+        at[i] = tir_is_const(in->shape[i], 1) || out_rank + i < in->rank ? te_i64(g, 0) : idx[out_rank + i - in->rank];
     return te_read(g, in, at);
 }
 

@@ -67,6 +67,23 @@ static tir_expr_ref wrapped(compiler *c, tir_expr_ref i, tir_expr_ref extent)
     return tir_select(c, tir_binary(c, TIR_LT, i, tir_i64(c, 0)), tir_add(c, i, extent), i);
 }
 
+enum { INDEX_OUTSIDE = 1 }; /* status of a kernel that is told to write outside its result */
+
+/* body, once every at[i] that is not a loop variable lies within the extents. */
+static tir_stmt *checked_write(te_graph *g, uint32_t rank, tir_expr_ref const *at, tir_expr_ref const *extents,
+                               tir_stmt *body)
+{
+    compiler *c = g->c;
+    tir_expr_ref inside = NULL;
+    for (uint32_t i = 0; i < rank; i++)
+        if (at[i]->kind != TIR_VAR)
+            inside = tir_and(c, inside, te_in_bounds(g, at[i], extents[i]));
+    if (!inside)
+        return body;
+    tir_stmt *both[2] = {tir_assert(c, inside, INDEX_OUTSIDE, "an index is outside the result"), body};
+    return tir_seq(c, 2, both);
+}
+
 /* --- scans
  * ----------------------------------------------------------------------------------------------------------------- */
 
@@ -228,7 +245,8 @@ static tir_stmt *build_scatter_elements(te_graph *g, void *ctx, const tir_buffer
     memcpy(at, idx, rank * sizeof *at);
     at[v->axis] = wrapped(c, tir_load(c, in[1], rank, idx), in[0]->shape[v->axis]);
     tir_stmt *update =
-        nest(c, rank, vars, in[2]->shape, scatter_store(c, v, out[0], at, tir_load(c, in[2], rank, idx)));
+        nest(c, rank, vars, in[2]->shape,
+             checked_write(g, rank, at, out[0]->shape, scatter_store(c, v, out[0], at, tir_load(c, in[2], rank, idx))));
     tir_stmt *both[2] = {fill(g, out[0], NULL, in[0]), update};
     return tir_seq(c, 2, both);
 }
@@ -261,8 +279,9 @@ static tir_stmt *build_scatter_nd(te_graph *g, void *ctx, const tir_buffer *cons
     }
     for (uint32_t i = (uint32_t)depth; i < in[0]->rank; i++)
         at[i] = idx[lead + i - (uint32_t)depth];
-    tir_stmt *update =
-        nest(c, rank, vars, in[2]->shape, scatter_store(c, ctx, out[0], at, tir_load(c, in[2], rank, idx)));
+    tir_stmt *update = nest(c, rank, vars, in[2]->shape,
+                            checked_write(g, in[0]->rank, at, out[0]->shape,
+                                          scatter_store(c, ctx, out[0], at, tir_load(c, in[2], rank, idx))));
     tir_stmt *both[2] = {fill(g, out[0], NULL, in[0]), update};
     return tir_seq(c, 2, both);
 }
@@ -307,7 +326,8 @@ static tir_stmt *build_max_unpool(te_graph *g, void *ctx, const tir_buffer *cons
         at[i] = i ? tir_floormod(c, flat, pooled[i]) : flat;
         flat = tir_floordiv(c, flat, pooled[i]);
     }
-    tir_stmt *put = nest(c, rank, vars, in[0]->shape, tir_store(c, out[0], rank, at, tir_load(c, in[0], rank, idx)));
+    tir_stmt *put = tir_store(c, out[0], rank, at, tir_load(c, in[0], rank, idx));
+    put = nest(c, rank, vars, in[0]->shape, checked_write(g, rank, at, out[0]->shape, put));
     tir_stmt *both[2] = {fill(g, out[0], tir_const(c, out[0]->dt, 0), NULL), put};
     return tir_seq(c, 2, both);
 }

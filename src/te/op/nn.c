@@ -352,13 +352,16 @@ static const te_reducer *max_with_index(te_graph *g, dtype dt)
     v[2] = tir_new_var(c, "value", tir_scalar(dt));
     v[3] = tir_new_var(c, "index", TIR_I64);
     tir_expr_ref a = tir_varref(c, v[0]), ai = tir_varref(c, v[1]), x = tir_varref(c, v[2]), xi = tir_varref(c, v[3]);
+    tir_expr_ref unset = tir_binary(c, TIR_LT, ai, tir_i64(c, 0)); /* loses to everything: a window may be all NaN */
+    tir_expr_ref set = tir_binary(c, TIR_GE, xi, tir_i64(c, 0));
     tir_expr_ref tie = tir_and(c, tir_binary(c, TIR_EQ, x, a), tir_binary(c, TIR_LT, xi, ai));
-    tir_expr_ref take = tir_binary(c, TIR_OR, tir_binary(c, TIR_GT, x, a), tie);
+    tir_expr_ref better = tir_binary(c, TIR_OR, tir_binary(c, TIR_GT, x, a), tie);
+    tir_expr_ref take = tir_and(c, set, tir_binary(c, TIR_OR, unset, better));
     tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 4);
     e[0] = tir_select(c, take, x, a);
     e[1] = tir_select(c, take, xi, ai);
-    e[2] = te_lowest(c, dt);
-    e[3] = tir_i64(c, INT64_MAX);
+    e[2] = tir_const(c, dt, 0);
+    e[3] = tir_i64(c, -1);
     te_reducer *r = arena_new(&c->mem, te_reducer);
     *r = (te_reducer){2, v, v + 2, e, e + 2};
     return r;

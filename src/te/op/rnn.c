@@ -111,7 +111,10 @@ static tir_expr_ref activate(const rnn_ctx *v, uint32_t k, tir_expr_ref x)
     case 7: return tir_max(c, zero, tir_min(c, one, tir_add(c, tir_mul(c, alpha, x), beta)));
     case 8: return tir_select(c, negative, tir_mul(c, alpha, tir_call1(c, TIR_EXPM1, x)), x);
     case 9: return tir_binary(c, TIR_DIV, x, tir_add(c, one, tir_call1(c, TIR_FABS, x)));
-    default: return tir_call1(c, TIR_LOG1P, tir_call1(c, TIR_EXP, x));
+    default: /* max(x, 0) + log1p(exp(-|x|)): exp never overflows */
+        return tir_add(
+            c, tir_max(c, x, zero),
+            tir_call1(c, TIR_LOG1P, tir_call1(c, TIR_EXP, tir_mul(c, tir_call1(c, TIR_FABS, x), num(v, -1)))));
     }
 }
 
@@ -275,7 +278,7 @@ static tir_stmt *one_direction(rnn_ctx *v)
     v->sample = tir_varref(c, b);
     tir_expr_ref tr = tir_varref(c, t), len = tir_i64(c, v->t);
     if (v->in[IN_LEN])
-        len = tir_cast(c, DT_I64, at1(v, v->in[IN_LEN], v->sample));
+        len = tir_min(c, len, tir_cast(c, DT_I64, at1(v, v->in[IN_LEN], v->sample)));
     tir_expr_ref step = reverse ? tir_sub(c, tir_sub(c, len, tir_i64(c, 1)), tr) : tr;
     tir_stmt *body = one_step(v, step);
     if (v->in[IN_LEN])

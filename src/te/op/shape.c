@@ -57,6 +57,12 @@ static tir_expr_ref wrap(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
     return tir_select(g->c, tir_binary(g->c, TIR_LT, i, te_i64(g, 0)), tir_add(g->c, i, extent), i);
 }
 
+/* i, or the nearest position of an axis. */
+static tir_expr_ref within(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
+{
+    return tir_max(g->c, te_i64(g, 0), tir_min(g->c, i, tir_sub(g->c, extent, te_i64(g, 1))));
+}
+
 /* Row-major number of an index, and back. */
 static tir_expr_ref flatten(te_graph *g, uint32_t rank, tir_expr_ref const *extents, tir_expr_ref const *idx)
 {
@@ -180,6 +186,25 @@ static tir_expr_ref slice_start(te_graph *g, tir_expr_ref start, tir_expr_ref ex
     return tir_max(c, te_i64(g, 0), tir_min(c, wrap(g, start, extent), hi));
 }
 
+/* Whether the result's extent is what the operands give, so that no position can lie outside the data. */
+static bool slice_is_known(const move_ctx *v)
+{
+    for (uint32_t i = 1; i < v->n->n_inputs; i++)
+        if (has_input(v, i) && !graph_constant(v->n->inputs[i]))
+            return false;
+    return true;
+}
+
+/* Position i of an axis of the data: where the result's extent was declared, not derived, it may lie outside. */
+static tir_expr_ref slice_position(te_graph *g, const move_ctx *v, int64_t a, tir_expr_ref i)
+{
+    int64_t n = 0;
+    tir_expr_ref extent = v->in[0]->shape[a];
+    bool derived = slice_is_known(v) && tir_is_int(extent, &n);
+    bool whole = tir_expr_equal(extent, te_dim(g, v->out->shape.dims[a])) && i->kind == TIR_VAR;
+    return derived || whole ? i : within(g, i, extent);
+}
+
 static tir_expr_ref slice_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const move_ctx *v = ctx;
@@ -194,6 +219,8 @@ static tir_expr_ref slice_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         tir_expr_ref start = slice_start(g, operand(g, v, 1, k), v->in[0]->shape[a], step);
         at[a] = tir_add(c, start, tir_mul(c, idx[a], step));
     }
+    for (uint32_t a = 0; a < v->rank; a++)
+        at[a] = slice_position(g, v, a, at[a]);
     return te_read(g, v->in[0], at);
 }
 
@@ -212,6 +239,7 @@ static tir_expr_ref slice_runtime_axes_body(te_graph *g, void *ctx, tir_expr_ref
             tir_expr_ref moved = tir_add(c, start, tir_mul(c, idx[a], step));
             at[a] = tir_select(c, tir_binary(c, TIR_EQ, named, te_i64(g, a)), moved, at[a]);
         }
+        at[a] = slice_position(g, v, a, at[a]);
     }
     return te_read(g, v->in[0], at);
 }
@@ -307,6 +335,29 @@ static tir_expr_ref index_at(te_graph *g, const te_tensor *t, tir_expr_ref const
     return wrap(g, tir_cast(g->c, DT_I64, te_read(g, t, at)), extent);
 }
 
+/* Whether every element of operand i is known to be an index of the axis, negative ones included. */
+static bool known_indices(const move_ctx *v, uint32_t i, tir_expr_ref extent)
+{
+    const tensor_data *t = graph_constant(v->n->inputs[i]);
+    int64_t n = 0;
+    if (!t || !tir_is_int(extent, &n))
+        return false;
+    int64_t count = t->kind == TENSOR_SPLAT && t->count > 0 ? 1 : t->count;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t at = tensor_get_i64(t, k);
+        if (at < -n || at >= n)
+            return false;
+    }
+    return true;
+}
+
+/* The element of x's axis that operand 1 names at `at`; data that names none gets the nearest, never other memory. */
+static tir_expr_ref safe_index(te_graph *g, const move_ctx *v, tir_expr_ref const *at, tir_expr_ref extent)
+{
+    tir_expr_ref i = index_at(g, v->in[1], at, extent);
+    return known_indices(v, 1, extent) ? i : within(g, i, extent);
+}
+
 static tir_expr_ref take_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const move_ctx *v = ctx;
@@ -314,7 +365,7 @@ static tir_expr_ref take_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     uint32_t a = (uint32_t)v->axis;
     tir_expr_ref at[TYPE_MAX_RANK];
     memcpy(at, idx, a * sizeof *at);
-    at[a] = index_at(g, ix, idx + a, x->shape[a]);
+    at[a] = safe_index(g, v, idx + a, x->shape[a]);
     for (uint32_t i = a + 1; i < x->rank; i++)
         at[i] = idx[i + ix->rank - 1];
     return te_read(g, x, at);
@@ -333,7 +384,7 @@ static tir_expr_ref gather_elements_body(te_graph *g, void *ctx, tir_expr_ref co
     const move_ctx *v = ctx;
     tir_expr_ref at[TYPE_MAX_RANK];
     memcpy(at, idx, v->rank * sizeof *at);
-    at[v->axis] = index_at(g, v->in[1], idx, v->in[0]->shape[v->axis]);
+    at[v->axis] = safe_index(g, v, idx, v->in[0]->shape[v->axis]);
     return te_read(g, v->in[0], at);
 }
 
@@ -357,7 +408,7 @@ static tir_expr_ref gather_nd_body(te_graph *g, void *ctx, tir_expr_ref const *i
     memcpy(at, idx, batch * sizeof *at);
     for (uint32_t k = 0; k < (uint32_t)depth; k++) {
         ia[lead] = te_i64(g, k);
-        at[batch + k] = index_at(g, ix, ia, x->shape[batch + k]);
+        at[batch + k] = safe_index(g, v, ia, x->shape[batch + k]);
     }
     for (uint32_t i = batch + (uint32_t)depth; i < x->rank; i++)
         at[i] = idx[lead + i - batch - (uint32_t)depth];
@@ -427,6 +478,7 @@ static tir_expr_ref reverse_sequence_body(te_graph *g, void *ctx, tir_expr_ref c
     tir_expr_ref at[TYPE_MAX_RANK];
     memcpy(at, idx, v->rank * sizeof *at);
     tir_expr_ref len = tir_cast(c, DT_I64, te_read(g, v->in[1], &idx[batch])), t = idx[time];
+    len = tir_min(c, len, v->in[0]->shape[time]);
     tir_expr_ref mirrored = tir_sub(c, tir_sub(c, len, te_i64(g, 1)), t);
     at[time] = tir_select(c, tir_binary(c, TIR_LT, t, len), mirrored, t);
     return te_read(g, v->in[0], at);
