@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-#define PARALLEL_ENOUGH 32    /* iterations of the parallel loop from which workers are kept busy */
-#define PARALLEL_WORTH  16384 /* elements below which sharing costs more than it brings */
-#define KERNEL_UNROLL   16    /* window taps that are written out */
+#define PARALLEL_ENOUGH 32        /* iterations of the parallel loop from which workers are kept busy */
+#define PARALLEL_WORTH  16384     /* elements below which sharing costs more than it brings */
+#define CUT_TRIES       (1 << 20) /* divisors tried for an even cut */
+#define KERNEL_UNROLL   16        /* window taps that are written out */
 
 /* --- questions --- */
 
@@ -103,10 +104,11 @@ const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count)
 
 /* --- element-wise --- */
 
-/* A divisor of n near `want`, so that a long vector is cut without guards; 1: none worth it. */
+/* A divisor of n near `want`, so that a long vector is cut without guards; 1: none worth it, or none that is near. */
 static int64_t even_cut(int64_t n, int64_t want)
 {
-    for (int64_t f = want; f >= 64; f--)
+    int64_t least = want - CUT_TRIES > 64 ? want - CUT_TRIES : 64;
+    for (int64_t f = want; f >= least; f--)
         if (n % f == 0)
             return f;
     return 1;

@@ -18,19 +18,23 @@ typedef struct tile {
     int64_t vectors, rows; /* vectors of lanes, broadcast elements */
 } tile;
 
-/* Cycles for one step of the reduction over `width` elements and one vector of lanes: two fused multiply-adds and two
- * loads a cycle, four cycles of latency, a narrower tile at the end. */
+/* Cycles of one tile for one step of the reduction: two fused multiply-adds and two loads a cycle, four cycles of
+ * latency. */
+static double step_cost(int64_t vectors, int64_t rows)
+{
+    double fma = (double)(vectors * rows) / 2, loads = (double)(vectors + rows) / 2,
+           issue = (double)(vectors * rows + vectors + rows) / 4;
+    double c = fma > loads ? fma : loads;
+    c = c > issue ? c : issue;
+    return (c > 4 ? c : 4) + 0.25;
+}
+
+/* The same over `width` elements and for one vector of lanes, with a narrower tile at the end. */
 static double tile_cost(int64_t vectors, int64_t rows, int64_t width)
 {
-    double cycles = 0;
-    for (int64_t at = 0; at < width; at += rows) {
-        int64_t r = width - at < rows ? width - at : rows;
-        double fma = (double)(vectors * r) / 2, loads = (double)(vectors + r) / 2,
-               issue = (double)(vectors * r + vectors + r) / 4;
-        double c = fma > loads ? fma : loads;
-        c = c > issue ? c : issue;
-        cycles += (c > 4 ? c : 4) + 0.25;
-    }
+    double cycles = (double)(width / rows) * step_cost(vectors, rows);
+    if (width % rows)
+        cycles += step_cost(vectors, width % rows);
     return cycles / (double)vectors;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MAX_RESULT_BYTES ((int64_t)256 << 20)
+#define MAX_WORK         2e9 /* multiply-accumulates of one node: seconds in the interpreter */
 
 /* --- what needs no arithmetic ------------------------------------------------------------------------------------- */
 
@@ -131,6 +132,18 @@ static bool small_enough(const graph_node *n)
     return true;
 }
 
+/* Whether a product or a reduction is soon computed. The multiply-accumulates of a matrix product are the root of the
+ * product of its three element counts; those of a convolution are a little more, of anything else less. */
+static bool soon_done(const graph_node *n)
+{
+    if ((n->op->cls != CLASS_OUT_FUSABLE && n->op->cls != CLASS_REDUCTION) || n->n_inputs < 2)
+        return true;
+    double squared = (double)shape_count(n->outputs[0]->type.shape);
+    for (uint32_t i = 0; i < 2; i++)
+        squared *= n->inputs[i] ? (double)graph_constant(n->inputs[i])->count : 1;
+    return squared <= MAX_WORK * MAX_WORK;
+}
+
 static bool is_candidate(const graph_node *n)
 {
     if (n->op->effect != EFFECT_PURE || (n->op->flags & (OPF_NO_FOLD | OPF_CALL)) || n->n_outputs == 0)
@@ -149,7 +162,7 @@ static bool evaluate(compiler *c, const graph_node *n, const tensor_data **out)
         if (out[0])
             return true;
     }
-    if (!c->evaluate || !small_enough(n) || !c->evaluate(c, n, out))
+    if (!c->evaluate || !small_enough(n) || !soon_done(n) || !c->evaluate(c, n, out))
         return false;
     for (uint32_t i = 0; i < n->n_outputs; i++)
         if (!out[i])
