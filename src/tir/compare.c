@@ -96,9 +96,10 @@ static void put_stmt(serial *s, tir_stmt *t)
     if (t->buffer)
         put_buffer(s, t->buffer);
     put_exprs(s, t->n_indices, t->indices);
-    if (t->kind == TIR_ATTR ||
-        t->kind == TIR_ASSERT) /* a node's text names variables: it is an annotation, not structure */
+    if (t->kind == TIR_ATTR || t->kind == TIR_ASSERT)
         put_text(s, t->key);
+    if (t->kind == TIR_ATTR)
+        put_text(s, t->node);
     put(s, (uint64_t)(t->body != NULL) | (uint64_t)(t->orelse != NULL) << 1 | (uint64_t)t->n_stmts << 2);
     if (t->body)
         put_stmt(s, t->body);

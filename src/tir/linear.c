@@ -43,14 +43,18 @@ static int compare_atoms(const tir_bounds *b, tir_expr_ref x, tir_expr_ref y)
         return memcmp(&x->u.f, &y->u.f, sizeof x->u.f);
     if (x->kind == TIR_LOAD && x->u.buffer != y->u.buffer)
         return compare_i64(x->u.buffer->id, y->u.buffer->id);
-    if (x->kind == TIR_EXTERN) /* never equal: each call counts */
-        return x < y ? -1 : 1;
+    if (x->kind ==
+        TIR_EXTERN) { /* never equal: each call counts; those of one name and equal arguments stay in order */
+        int order = strcmp(x->u.name, y->u.name);
+        if (order)
+            return order;
+    }
     for (uint32_t i = 0; i < x->n_args; i++) {
         int order = compare_atoms(b, x->args[i], y->args[i]);
         if (order)
             return order;
     }
-    return 0;
+    return x->kind == TIR_EXTERN ? 1 : 0;
 }
 
 static int compare_products(const tir_bounds *b, const linear_term *x, const linear_term *y)

@@ -313,7 +313,9 @@ static void equal_functions(void **state)
                                         "for (i: int64, 0, 8) { C[i] = (float32*)B[i] }",
                                         "for (i: int64, 0, 8) \"parallel\" { C[i] = (float32*)A[i] }",
                                         "for (i: int64, 0, 8) { C[i] = 1.0 }",
-                                        "for (i: int64, 0, 8) { C[i] = 2.0 }"};
+                                        "for (i: int64, 0, 8) { C[i] = 2.0 }",
+                                        "attr [x] \"pragma_a\" = 1; for (i: int64, 0, 8) { C[i] = 2.0 }",
+                                        "attr [y] \"pragma_a\" = 1; for (i: int64, 0, 8) { C[i] = 2.0 }"};
     enum { N = sizeof texts / sizeof *texts };
     compiler c;
     tir_func *f[N];
