@@ -63,6 +63,10 @@ typedef bool (*backend_fn)(compiler *c, const codegen_unit *u, artifact *out);
 BACKENDS(X)
 #undef X
 
+/* A C identifier (also a C++ one) for a name of a model: letters, digits and _; with v_ in front where the name itself
+ * is a keyword, a macro, a type, a function of the C library or a name that generated code uses. Not yet unique. */
+const char *codegen_c_identifier(arena *a, const char *s);
+
 /* One function as C99 text (no includes): `static int32_t name(params..., uint32_t part, uint32_t parts)`. */
 bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t);
 #endif

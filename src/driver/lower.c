@@ -5,6 +5,7 @@
 #include "driver/lower.h"
 
 #include "graph/op.h"
+#include "graph/ptr_map.h"
 #include "te/te_op.h"
 
 #include <ctype.h>
@@ -19,13 +20,23 @@ typedef struct lowering {
     VEC(unit_io) inputs, outputs;
     VEC(unit_const) constants;
     VEC(unit_op) ops;
-    VEC(uint64_t) hashes; /* of each operator's function */
+    VEC(int32_t) older;               /* of each operator: the last one before with its name and hash; -1: none */
+    ptr_map io_names, constant_names; /* upper-case C names in use -> number to try next */
+    ptr_map kernels, kernel_counts;   /* "name#hash" -> its last operator; name -> kernels of that name */
 } lowering;
+
+/* More than any machine has: a size beyond it is a mistake in the model or on the command line. */
+static const uint64_t most_bytes = (uint64_t)1 << 40, most_bytes_32 = (uint64_t)1 << 31;
 
 static uint32_t index_of(const graph_value *v)
 {
     return v->mark - 1;
 } /* number in the plan */
+
+uint64_t lower_most_bytes(const target *t)
+{
+    return strcmp(t->name, "cortex-m") == 0 ? most_bytes_32 : most_bytes;
+}
 
 /* --- what can be lowered
  * ------------------------------------------------------------------------------------------------ */
@@ -39,11 +50,18 @@ static bool check_value(lowering *l, const graph_value *v, src_loc loc)
     if (!dtype_usable(v->type.dt))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not built yet", v->name,
                           dtype_name(v->type.dt));
-    if (shape_is_static(v->type.shape) && type_bytes(&v->type) >= 0)
+    bool fixed = shape_is_static(v->type.shape);
+    int64_t bytes = fixed ? type_bytes(&v->type) : -1;
+    if (bytes >= 0 && (uint64_t)bytes <= lower_most_bytes(c->target))
         return true;
     writer w;
     writer_init(&w, &c->mem);
     type_print(&w, &v->type);
+    if (fixed)
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, loc,
+                          "value '%s' of type %s is too large for the target %s: "
+                          "the most is 2^%d bytes",
+                          v->name, w.data, c->target->name, lower_most_bytes(c->target) == most_bytes ? 40 : 31);
     diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, a shape that is not known at compile time",
                v->name, w.data);
     if (!v->def)
@@ -148,29 +166,36 @@ static uint32_t add_value(lowering *l, graph_value *v, plan_storage storage, uin
     return v->mark - 1;
 }
 
-/* A C identifier that no other name of the list has, not even in other letters' case: macros are made of it. */
-static const char *unique_name(compiler *c, const char *wanted, const char *const *used, uint32_t n)
+/* A name in capitals: macros are made of it, so two names that differ in letters' case only are the same. */
+static const char *capitals(compiler *c, const char *name)
+{
+    char *s = arena_strdup(&c->mem, name);
+    for (char *at = s; *at; at++)
+        *at = (char)(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
+    return intern(c->names, s);
+}
+
+/* A C identifier that is not in `used` yet; it is afterwards. */
+static const char *unique_name(compiler *c, const char *wanted, ptr_map *used)
 {
     char *base = arena_printf(&c->mem, "%s%s", isalpha((unsigned char)*wanted) ? "" : "v", wanted);
     for (char *s = base; *s; s++)
         if (!isalnum((unsigned char)*s) || (unsigned char)*s > 127)
             *s = '_';
-    const char *name = base;
-    for (uint32_t k = 1;; k++) {
-        bool taken = false;
-        for (uint32_t i = 0; i < n && !taken; i++) {
-            const char *a = used[i], *b = name;
-            while (*a && toupper((unsigned char)*a) == toupper((unsigned char)*b))
-                a++, b++;
-            taken = *a == *b;
-        }
-        if (!taken)
-            return name;
-        name = arena_printf(&c->mem, "%s_%u", base, k);
+    const char *name = base, *first = capitals(c, base), *key = first;
+    uint32_t k = 1, ignored;
+    bool again = ptr_map_get(used, first, &k);
+    while (again && ptr_map_get(used, key, &ignored)) {
+        name = arena_printf(&c->mem, "%s_%u", base, k++);
+        key = capitals(c, name);
     }
+    ptr_map_set(used, first, k);
+    if (key != first)
+        ptr_map_set(used, key, 1);
+    return name;
 }
 
-static const char *io_name(lowering *l, const char *wanted)
+static void init_names(lowering *l)
 {
     static const char *const reserved[] = {
         "workspace", "const",  "auto",     "break",     "case",     "char",      "continue", "default", "do",
@@ -182,14 +207,12 @@ static const char *io_name(lowering *l, const char *wanted)
         "not",       "xor",    "using",    "namespace", "virtual",  "friend",    "explicit", "asm",     "typeof",
         "none",      "export", "mutable",  "typename",  "errno",    "null",      "instance", "names",
     };
-    uint32_t n = sizeof reserved / sizeof *reserved;
-    const char **used = arena_array(&l->c->mem, const char *, n + l->inputs.len + l->outputs.len);
-    memcpy(used, reserved, sizeof reserved);
-    for (uint32_t i = 0; i < l->inputs.len; i++)
-        used[n++] = l->inputs.data[i].c_name;
-    for (uint32_t i = 0; i < l->outputs.len; i++)
-        used[n++] = l->outputs.data[i].c_name;
-    return unique_name(l->c, wanted, used, n);
+    ptr_map_init(&l->io_names, &l->c->mem);
+    ptr_map_init(&l->constant_names, &l->c->mem);
+    ptr_map_init(&l->kernels, &l->c->mem);
+    ptr_map_init(&l->kernel_counts, &l->c->mem);
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        ptr_map_set(&l->io_names, capitals(l->c, reserved[i]), 1);
 }
 
 static void add_inputs(lowering *l)
@@ -197,7 +220,7 @@ static void add_inputs(lowering *l)
     for (uint32_t i = 0; i < l->f->params.len; i++) {
         graph_value *v = l->f->params.data[i];
         uint32_t value = add_value(l, v, STORE_INPUT, i);
-        unit_io io = {v->name, io_name(l, v->name), v->type, value};
+        unit_io io = {v->name, unique_name(l->c, v->name, &l->io_names), v->type, value};
         vec_push(&l->c->mem, &l->inputs, io);
     }
 }
@@ -218,10 +241,7 @@ static void add_constant(lowering *l, graph_value *v)
         }
     uint32_t n = l->constants.len;
     uint32_t value = add_value(l, v, STORE_CONSTANT, n);
-    const char **used = arena_array(&l->c->mem, const char *, n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        used[i] = l->constants.data[i].name;
-    const char *name = unique_name(l->c, arena_printf(&l->c->mem, "const_%.60s", v->name), used, n);
+    const char *name = unique_name(l->c, arena_printf(&l->c->mem, "const_%.60s", v->name), &l->constant_names);
     vec_push(&l->c->mem, &l->constants, ((unit_const){name, t, value}));
 }
 
@@ -232,13 +252,17 @@ static void need(lowering *l, graph_value *v)
         add_constant(l, v);
 }
 
-static void add_view(lowering *l, graph_node *n)
+static bool add_view(lowering *l, graph_node *n)
 {
     graph_value *from = viewed(n);
     need(l, from);
+    if (type_bytes(&n->outputs[0]->type) > type_bytes(&from->type))
+        return diag_error(&l->c->diags, DIAG_TYPE, n->loc, "'%s' shows more elements than '%s' has",
+                          n->outputs[0]->name, from->name);
     uint32_t v = add_value(l, n->outputs[0], STORE_WORKSPACE, 0), parent = index_of(from);
     l->p->values.data[v].storage = l->p->values.data[parent].storage;
     l->p->values.data[v].parent = (int32_t)parent;
+    return true;
 }
 
 /* --- concatenation in place
@@ -381,22 +405,24 @@ static void describe(lowering *l, const graph_node *n, unit_op *out)
 /* The kernel that this operator calls: an equal one, or a new one with a number behind its name. */
 static void name_kernel(lowering *l, tir_func *f, unit_op *op)
 {
-    uint32_t same = 0;
-    uint64_t hash = l->o->opt_level > 0 ? tir_hash(f) : 0;
-    for (uint32_t i = 0; i < l->ops.len; i++) {
-        const unit_op *other = &l->ops.data[i];
-        if (strcmp(other->name, op->name) != 0)
-            continue;
-        if (l->o->opt_level > 0 && l->hashes.data[i] == hash && tir_func_equal(l->p->ops.data[i].func, f)) {
-            op->kernel = other->kernel;
-            break;
-        }
-        same += other->defines_kernel;
-    }
+    compiler *c = l->c;
+    bool share = l->o->opt_level > 0;
+    uint64_t hash = share ? tir_hash(f) : 0;
+    uint32_t last, same = 0;
+    const char *name = intern(c->names, op->name),
+               *key = intern(c->names, arena_printf(&c->mem, "%s#%llx", name, (unsigned long long)hash));
+    int32_t older = share && ptr_map_get(&l->kernels, key, &last) ? (int32_t)last : -1;
+    for (int32_t i = older; i >= 0 && !op->kernel; i = l->older.data[i])
+        if (tir_func_equal(l->p->ops.data[i].func, f))
+            op->kernel = l->ops.data[i].kernel;
     op->defines_kernel = !op->kernel;
-    if (op->defines_kernel)
-        op->kernel = same == 0 ? op->name : arena_printf(&l->c->mem, "%s_%u", op->name, same);
-    vec_push(&l->c->mem, &l->hashes, hash);
+    vec_push(&c->mem, &l->older, older);
+    if (!op->defines_kernel)
+        return;
+    (void)ptr_map_get(&l->kernel_counts, name, &same);
+    op->kernel = same == 0 ? op->name : arena_printf(&c->mem, "%s_%u", op->name, same);
+    ptr_map_set(&l->kernel_counts, name, same + 1);
+    ptr_map_set(&l->kernels, key, l->ops.len);
 }
 
 static bool add_operands(lowering *l, graph_node *n, tir_func *f, uint32_t *args, uint32_t *count)
@@ -461,10 +487,8 @@ static bool add_node(lowering *l, graph_node *n)
 {
     if (strcmp(n->op->name, "constant") == 0)
         return true;
-    if (viewed(n)) {
-        add_view(l, n);
-        return true;
-    }
+    if (viewed(n))
+        return add_view(l, n);
     return alias_concat(l, n) || add_op(l, n);
 }
 
@@ -479,7 +503,7 @@ static void add_outputs(lowering *l, const char *const *names)
         uint32_t root = plan_root(l->p, index_of(v), &start);
         l->p->values.data[root].storage = STORE_OUTPUT;
         l->p->values.data[root].index = i;
-        unit_io io = {names[i], io_name(l, names[i]), v->type, root};
+        unit_io io = {names[i], unique_name(l->c, names[i], &l->io_names), v->type, root};
         vec_push(&l->c->mem, &l->outputs, io);
     }
     for (uint32_t v = 0; v < l->p->values.len; v++) {
@@ -519,6 +543,7 @@ bool lower_module(compiler *c, graph_module *m, const compile_options *o, codege
     if (!check_values(&l) || !separate_results(&l))
         return false;
     clear_marks(l.f);
+    init_names(&l);
     add_inputs(&l);
     for (uint32_t i = 0; i < l.f->nodes.len; i++)
         if (!add_node(&l, l.f->nodes.data[i]))

@@ -44,7 +44,11 @@ static tir_func *make(suite *s, const char *name, dtype in, dtype out, tir_for_k
 {
     compiler *c = &s->c;
     const int64_t n = N;
-    const tir_buffer *params[3] = {tir_buffer_static(c, "a", in, 1, &n, SCOPE_GLOBAL),
+    /* Parameters are named by models. */
+    static const char *const awkward[] = {"int64_t", "expf", "INT32_MAX", "lathe_max_f32", "f32x8_load", "lathe_cut",
+                                          "part",    "for",  "uint32_t",  "memcpy",        "NAN",        "f32x8"};
+    const char *first = awkward[s->list.len % (sizeof awkward / sizeof *awkward)];
+    const tir_buffer *params[3] = {tir_buffer_static(c, first, in, 1, &n, SCOPE_GLOBAL),
                                    tir_buffer_static(c, "b", in, 1, &n, SCOPE_GLOBAL),
                                    tir_buffer_static(c, "out", out, 1, &n, SCOPE_GLOBAL)};
     const tir_var *i = tir_new_var(c, "i", TIR_I64), *j = tir_new_var(c, "j", TIR_I64);
@@ -313,9 +317,28 @@ static void literals(void **state)
     assert_string_equal(scalar_int(a, DT_I64, INT64_MIN).s, "INT64_MIN");
     assert_string_equal(scalar_int(a, DT_I64, 5000000000).s, "INT64_C(5000000000)");
     assert_string_equal(scalar_int(a, DT_U64, -1).s, "UINT64_C(18446744073709551615)");
-    assert_string_equal(names_identifier(a, "conv/1:0"), "conv_1_0");
-    assert_string_equal(names_identifier(a, "3x"), "v3x");
-    assert_string_equal(names_identifier(a, "for"), "for_");
+    assert_string_equal(codegen_c_identifier(a, "conv/1:0"), "conv_1_0");
+    assert_string_equal(codegen_c_identifier(a, "3x"), "v3x");
+    static const char *const awkward[] = {"for",    "int64_t", "uint32_t", "expf", "INT32_MAX", "lathe_max_f32",
+                                          "f32x16", "part",    "parts",    "main", "printf",    "tvmgen_default_run",
+                                          "memcpy", "NAN",     "class",    "fmaxl"};
+    for (size_t i = 0; i < sizeof awkward / sizeof *awkward; i++)
+        assert_string_equal(codegen_c_identifier(a, awkward[i]), arena_printf(a, "v_%s", awkward[i]));
+    static const char *const plain[] = {"x", "X", "T_add", "input", "conv1", "expert", "logits", "f32", "t", "F1"};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        assert_string_equal(codegen_c_identifier(a, plain[i]), plain[i]);
+}
+
+/* What has no C form is refused, never left out. */
+static void refused(void **state)
+{
+    suite *s = *state;
+    writer w;
+    writer_init(&w, &s->c.mem);
+    tir_func *f = make(s, "threads", DT_F32, DT_F32, FOR_VTHREAD, TIR_ADD, false);
+    uint32_t before = s->c.diags.errors;
+    assert_false(codegen_c_func(&s->c, &w, f, "threads", NULL));
+    assert_true(s->c.diags.errors > before);
 }
 
 static int setup(void **state)
@@ -339,6 +362,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(literals), cmocka_unit_test(everything)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(literals), cmocka_unit_test(everything),
+                                       cmocka_unit_test(refused)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -47,6 +47,7 @@ typedef struct c_scope_name {
 typedef struct c_registers {
     const tir_buffer *buffer;
     uint32_t lanes; /* 0: stays an array */
+    bool *used;     /* of each variable, by its number */
 } c_registers;
 
 typedef struct c_emit {
@@ -60,6 +61,7 @@ typedef struct c_emit {
     VEC(c_registers) registers;
     bool alone;            /* the statement to come is all that its block holds */
     bool cut;              /* parallel loops run from part / parts */
+    bool failed;           /* something has no C form; reported */
     uint32_t vector_bytes; /* widest vector used */
 } c_emit;
 
@@ -99,7 +101,6 @@ const char *expr_condition(c_emit *e, tir_expr_ref x);
 
 /* names.c */
 const char *names_push(c_emit *e, const void *key, const char *wanted, bool is_index);
-const char *names_identifier(arena *a, const char *s); /* letters, digits and _, no keyword */
 
 /* func.c: `may_alias[i]`: parameter i may share storage with another one (NULL: none does); text goes to w, needs to n.
  */

@@ -55,9 +55,9 @@ static c_text call(c_emit *e, c_need need, const char *fn, const char *args)
 tir_expr_ref expr_flat(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices)
 {
     tir_expr_ref at = NULL;
-    if (n == 1 && b->rank != 1) {
-        at = indices[0]; /* flattened */
-    } else if (b->strides) {
+    if (n == 1 && b->rank != 1)
+        return indices[0]; /* flattened: counts from the buffer's address, offset included */
+    if (b->strides) {
         for (uint32_t i = 0; i < n; i++) {
             tir_expr_ref term = tir_mul(e->c, indices[i], b->strides[i]);
             at = at ? tir_add(e->c, at, term) : term;

@@ -25,6 +25,8 @@ static void note_access(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref
             r->lanes = 0;
         else if (r->lanes != 0)
             r->lanes = lanes;
+        if (fits && first >= 0 && first < tir_buffer_count(b))
+            r->used[first / lanes] = true;
     }
 }
 
@@ -40,11 +42,18 @@ static void note_store(void *ctx, tir_stmt *s)
         note_access(ctx, s->buffer, s->n_indices, s->indices);
 }
 
+static void add_registers(c_emit *e, const tir_buffer *b)
+{
+    int64_t count = tir_buffer_count(b);
+    bool *used = arena_array(e->tmp, bool, (size_t)(count > 0 ? count : 0) + 1);
+    vec_push(e->tmp, &e->registers, ((c_registers){b, UINT32_MAX, used}));
+}
+
 static void note_allocate(void *ctx, tir_stmt *s)
 {
     c_emit *e = ctx;
     if (s->kind == TIR_ALLOCATE && s->buffer->scope == SCOPE_REG)
-        vec_push(e->tmp, &e->registers, ((c_registers){s->buffer, UINT32_MAX}));
+        add_registers(e, s->buffer);
 }
 
 static void find_registers(c_emit *e)
@@ -57,12 +66,32 @@ static void find_registers(c_emit *e)
             e->registers.data[i].lanes = 0;
 }
 
-static uint32_t register_lanes(const c_emit *e, const tir_buffer *b)
+/* NULL: stays an array. */
+static const c_registers *registers_of(const c_emit *e, const tir_buffer *b)
 {
     for (uint32_t i = 0; i < e->registers.len; i++)
-        if (e->registers.data[i].buffer == b)
-            return e->registers.data[i].lanes;
-    return 0;
+        if (e->registers.data[i].buffer == b && e->registers.data[i].lanes > 0)
+            return &e->registers.data[i];
+    return NULL;
+}
+
+/* --- what has no C form ------------------------------------------------------------------------------------------- */
+
+static void refuse(c_emit *e, const char *what)
+{
+    if (!e->failed)
+        diag_error(&e->c->diags, DIAG_UNSUPPORTED, e->f->loc, "function '%s': the C back end does not write %s",
+                   e->f->name, what);
+    e->failed = true;
+}
+
+static void check_stmt(void *ctx, tir_stmt *s)
+{
+    c_emit *e = ctx;
+    if (s->kind == TIR_FOR && s->for_kind == FOR_VTHREAD)
+        refuse(e, "virtual threads");
+    if (s->kind == TIR_ALLOCATE && s->buffer->scope == SCOPE_CUSTOM)
+        refuse(e, "buffers in a device's own memory");
 }
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
@@ -198,7 +227,7 @@ static void write_vector_store(c_emit *e, const tir_stmt *s, tir_expr_ref at, co
         w_line(e->w, "%s_scatter(%s + %s, %s, %s);", v, name, expr_text(e, at->args[0]).s, expr_text(e, at->args[1]).s,
                value);
     else
-        w_line(e->w, "%s_scatter(%s, 1, %s);", v, name, value);
+        refuse(e, "vector stores at indices without a constant step");
 }
 
 static void write_store(c_emit *e, const tir_stmt *s)
@@ -218,8 +247,11 @@ static void write_store(c_emit *e, const tir_stmt *s)
            scalar_store(e->tmp, e->needs, s->buffer->dt, value));
 }
 
-static void declare_registers(c_emit *e, const tir_buffer *b, const char *name, uint32_t lanes)
+/* Remainders of a tile use only some of its registers. */
+static void declare_registers(c_emit *e, const c_registers *r, const char *name)
 {
+    const tir_buffer *b = r->buffer;
+    uint32_t lanes = r->lanes;
     const char *ctype = scalar_type(b->dt);
     if (lanes > 1) {
         needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = b->dt, .lanes = lanes});
@@ -228,7 +260,8 @@ static void declare_registers(c_emit *e, const tir_buffer *b, const char *name, 
         e->vector_bytes = bytes > e->vector_bytes ? bytes : e->vector_bytes;
     }
     for (int64_t i = 0; i < tir_buffer_count(b) / lanes; i++)
-        w_line(e->w, "%s %s_%lld;", ctype, name, (long long)i);
+        if (r->used[i])
+            w_line(e->w, "%s %s_%lld;", ctype, name, (long long)i);
 }
 
 static void write_allocate(c_emit *e, const tir_stmt *s)
@@ -238,12 +271,13 @@ static void write_allocate(c_emit *e, const tir_stmt *s)
         write_inner(e, s->body);
         return;
     }
-    uint32_t depth = e->names.len, lanes = register_lanes(e, b);
+    uint32_t depth = e->names.len;
+    const c_registers *registers = registers_of(e, b);
     int64_t count = tir_buffer_count(b);
     const char *name = names_push(e, b, b->name, false);
     bool opened = open_block(e);
-    if (lanes > 0)
-        declare_registers(e, b, name, lanes);
+    if (registers)
+        declare_registers(e, registers, name);
     else
         w_line(e->w, "%s %s[%lld];", dtype_c_name(b->dt), name, (long long)(count > 0 ? count : 1));
     write_inner(e, s->body);
@@ -351,13 +385,17 @@ bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const cha
     writer_init(&body, &tmp);
     c_emit e = {.c = c, .tmp = &tmp, .w = &body, .needs = n, .f = f, .bounds = tir_bounds_new(c)};
     e.cut = tir_parallel_extent(f) > 1;
-    find_registers(&e);
-    write_body(&e, c_name, may_alias);
+    tir_visit_stmt(f->body, check_stmt, NULL, &e);
+    if (!e.failed) {
+        find_registers(&e);
+        write_body(&e, c_name, may_alias);
+    }
     if (e.vector_bytes >= 64)
         w_str(w, "LATHE_WIDE\n");
-    w_str(w, body.data);
+    if (!e.failed)
+        w_str(w, body.data);
     arena_free(&tmp);
-    return true;
+    return !e.failed;
 }
 
 bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)

@@ -1,35 +1,112 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C identifiers for variables and buffers: unique among the names in scope, never a keyword or a library name. */
+/* C identifiers made from names of a model: never a keyword, a macro, a type or a function of the headers that a
+ * package includes, nor a name that the generated code itself uses; unique among the names in scope. */
 #include "codegen/c/emit.h"
 
-#include <ctype.h>
 #include <string.h>
 
-static const char *const taken[] = {
-    "auto",    "break",    "case",     "char",      "const",    "continue", "default", "do",     "double",
-    "else",    "enum",     "extern",   "float",     "for",      "goto",     "if",      "inline", "int",
-    "long",    "register", "restrict", "return",    "short",    "signed",   "sizeof",  "static", "struct",
-    "switch",  "typedef",  "union",    "unsigned",  "void",     "volatile", "while",   "asm",    "typeof",
-    "part",    "parts",    "bool",     "true",      "false",    "NULL",     "main",    "y0",     "y1",
-    "yn",      "j0",       "j1",       "jn",        "gamma",    "exp",      "log",     "pow",    "floor",
-    "ceil",    "erf",      "sqrt",     "sin",       "cos",      "tan",      "tanh",    "rint",   "trunc",
-    "index",   "signgam",  "and",      "or",        "not",      "xor",      "new",     "class",  "this",
-    "delete",  "private",  "public",   "template",  "operator", "catch",    "try",     "throw",  "namespace",
-    "using",   "virtual",  "friend",   "protected", "export",   "linux",    "unix",    "errno",  "assert",
-    "alignas", "alignof",  "nullptr",  "constexpr", "typename", "explicit", "mutable",
+/* Words of C, of C++ (the header is read by both) and object-like macros in small letters. */
+static const char *const words[] = {
+    "alignas",  "alignof",  "and",      "asm",     "assert",    "auto",     "bool",      "break",     "case",
+    "catch",    "char",     "class",    "complex", "concept",   "const",    "constexpr", "continue",  "decltype",
+    "default",  "delete",   "do",       "double",  "else",      "enum",     "errno",     "explicit",  "export",
+    "extern",   "false",    "float",    "for",     "friend",    "goto",     "i386",      "if",        "imaginary",
+    "inline",   "int",      "linux",    "long",    "main",      "mutable",  "namespace", "new",       "noexcept",
+    "not",      "nullptr",  "operator", "or",      "part",      "parts",    "private",   "protected", "public",
+    "register", "requires", "restrict", "return",  "short",     "signed",   "sizeof",    "static",    "stderr",
+    "stdin",    "stdout",   "struct",   "switch",  "template",  "this",     "throw",     "true",      "try",
+    "typedef",  "typename", "typeof",   "union",   "unix",      "unsigned", "using",     "virtual",   "void",
+    "volatile", "while",    "xor",      "args",    "undefined", "st_atime", "st_ctime",  "st_mtime",
 };
 
-const char *names_identifier(arena *a, const char *s)
+/* Functions and function-like macros of math.h, also with an f or an l behind, and of string.h and stdio.h. */
+static const char *const functions[] = {
+    "abs",      "acos",      "acosh",       "asin",   "asinh",     "atan",       "atan2",      "atanh",    "cbrt",
+    "ceil",     "copysign",  "cos",         "cosh",   "drem",      "erf",        "erfc",       "exp",      "exp10",
+    "exp2",     "expm1",     "fabs",        "fdim",   "finite",    "floor",      "fma",        "fmax",     "fmin",
+    "fmod",     "frexp",     "gamma",       "hypot",  "ilogb",     "index",      "isfinite",   "isinf",    "isnan",
+    "isnormal", "j0",        "j1",          "jn",     "ldexp",     "lgamma",     "llrint",     "llround",  "log",
+    "log10",    "log1p",     "log2",        "logb",   "lrint",     "lround",     "memchr",     "memcmp",   "memcpy",
+    "memmove",  "memset",    "modf",        "nan",    "nearbyint", "nextafter",  "nexttoward", "offsetof", "pow",
+    "printf",   "remainder", "remquo",      "rindex", "rint",      "round",      "scalb",      "scalbln",  "scalbn",
+    "signbit",  "signgam",   "significand", "sin",    "sincos",    "sinh",       "sqrt",       "tan",      "tanh",
+    "tgamma",   "trunc",     "y0",          "y1",     "yn",        "fpclassify",
+};
+
+static bool is_word(const char *s)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(s, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_function(const char *s)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        size_t n = strlen(functions[i]);
+        if (strncmp(s, functions[i], n) == 0 && (s[n] == '\0' || ((s[n] == 'f' || s[n] == 'l') && s[n + 1] == '\0')))
+            return true;
+    }
+    return strncmp(s, "str", 3) == 0 || strncmp(s, "mem", 3) == 0;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_capital(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+/* Three capitals or more and nothing small: INT32_MAX, NAN. The headers define no shorter ones, and X and Y are the
+ * commonest names of inputs. */
+static bool is_macro(const char *s)
+{
+    size_t n = 0;
+    for (; is_capital(s[n]) || is_digit(s[n]) || s[n] == '_'; n++) {
+    }
+    return n > 2 && s[n] == '\0';
+}
+
+/* Vector types and their functions: f32x8, f32x8_load. */
+static bool is_vector(const char *s)
+{
+    for (int dt = 0; dt < DT_COUNT; dt++) {
+        const char *name = dtype_name((dtype)dt);
+        size_t n = strlen(name);
+        if (strncmp(s, name, n) == 0 && s[n] == 'x' && is_digit(s[n + 1]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_ours(const char *s)
+{
+    static const char *const prefixes[] = {"lathe", "LATHE", "tvm", "TVM", "wrapped_"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(s, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_type(const char *s)
 {
     size_t n = strlen(s);
-    bool prefix = n == 0 || isdigit((unsigned char)s[0]) || s[0] == '_';
-    char *out = arena_printf(a, "%s%s", prefix ? "v" : "", s);
+    return n > 2 && strcmp(s + n - 2, "_t") == 0;
+}
+
+const char *codegen_c_identifier(arena *a, const char *s)
+{
+    char *out = arena_printf(a, "%s%s", *s == '\0' || is_digit(*s) || *s == '_' ? "v" : "", s);
     for (char *p = out; *p; p++)
-        if (!isalnum((unsigned char)*p) || (unsigned char)*p > 127)
+        if (!is_digit(*p) && !is_capital(*p) && !(*p >= 'a' && *p <= 'z'))
             *p = '_';
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        if (strcmp(out, taken[i]) == 0)
-            return arena_printf(a, "%s_", out);
+    if (*out == '_' || is_word(out) || is_function(out) || is_macro(out) || is_vector(out) || is_ours(out) ||
+        is_type(out))
+        return arena_printf(a, "v_%s", out);
     return out;
 }
 
@@ -43,7 +120,7 @@ static bool in_scope(const c_emit *e, const char *name)
 
 const char *names_push(c_emit *e, const void *key, const char *wanted, bool is_index)
 {
-    const char *base = names_identifier(e->tmp, wanted ? wanted : "v"), *name = base;
+    const char *base = codegen_c_identifier(e->tmp, wanted ? wanted : "v"), *name = base;
     for (uint32_t k = 1; in_scope(e, name); k++)
         name = arena_printf(e->tmp, "%s_%u", base, k);
     vec_push(e->tmp, &e->names, ((c_scope_name){key, name, is_index}));

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Inputs and outputs whose names mean something in C: the package builds without warnings all the same.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+cc=${CC:-cc}
+cd "$work" || exit 3
+cat > names.txt << 'TEXT'
+func @main(%int64_t: f32[4], %uint32_t: f32[4], %expf: f32[4], %INT32_MAX: f32[4], %lathe_max_f32: f32[4],
+           %f32x8: f32[4], %part: f32[4], %while: f32[4]) {
+  %a = add(%int64_t, %uint32_t)
+  %b = exp(%expf)
+  %c = maximum(%b, %INT32_MAX)
+  %d = maximum(%c, %lathe_max_f32)
+  %e = nn.softmax(%f32x8)
+  %f = add(%part, %while)
+  %g = add(%a, %d)
+  %h = add(%e, %f)
+  %printf = add(%g, %h)
+  return %printf
+}
+TEXT
+for level in 0 2; do
+    expect 0 '' compile names.txt -O$level -o names$level
+    check "names at -O$level" make -s -C names$level CC="$cc" CFLAGS="-O1 -Wall -Wextra -Wshadow -Wconversion -Werror"
+    check "they run" ./names$level/runner
+    check "fields of the public struct" grep -q 'void \*v_INT32_MAX;' names$level/include/tvmgen_default.h
+done
+finish
