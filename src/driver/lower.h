@@ -9,4 +9,6 @@
  * that depend on data, dtypes that kernels cannot use, operators without a compute definition. */
 bool lower_module(compiler *c, graph_module *m, const compile_options *o, codegen_unit *u, plan_problem **out_problem,
                   tir_module **out_tir);
+uint64_t
+lower_most_bytes(const target *t); /* most bytes of a value or a workspace: 2^31 on 32-bit targets, else 2^40 */
 #endif

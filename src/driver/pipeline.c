@@ -106,7 +106,13 @@ static bool plan_and_check(compiler *c, const compile_options *o, compile_result
 {
     p->workers = r->unit.workers;
     p->split_parts = o->opt_level > 0;
-    return plan_memory(c, p, &r->plan) && plan_verify(c, &r->plan);
+    if (!plan_memory(c, p, &r->plan) || !plan_verify(c, &r->plan))
+        return false;
+    if (r->plan.workspace_bytes <= lower_most_bytes(c->target))
+        return true;
+    return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                      "the workspace of %llu bytes is too large for the target %s",
+                      (unsigned long long)r->plan.workspace_bytes, c->target->name);
 }
 
 static bool check_module_name(compiler *c, const char *name)

@@ -89,8 +89,14 @@ bool process_run(compiler *c, const char *const *argv, const char *dir, const ch
 bool process_start(compiler *c, const char *const *argv, process *out)
 {
     int down[2], up[2];
-    if (pipe(down) != 0 || pipe(up) != 0)
+    if (pipe(down) != 0)
         return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no pipe: %s", strerror(errno));
+    if (pipe(up) != 0) {
+        int why = errno;
+        close(down[0]);
+        close(down[1]);
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no pipe: %s", strerror(why));
+    }
     fflush(stdout);
     out->pid = fork();
     if (out->pid == 0) {
@@ -101,12 +107,16 @@ bool process_start(compiler *c, const char *const *argv, process *out)
         execvp(argv[0], (char *const *)(uintptr_t)argv);
         _exit(NOT_FOUND);
     }
+    int why = errno;
     close(down[0]);
     close(up[1]);
     out->to = down[1];
     out->from = up[0];
-    return out->pid > 0 ||
-           diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot start '%s': %s", argv[0], strerror(errno));
+    if (out->pid > 0)
+        return true;
+    close(out->to);
+    close(out->from);
+    return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot start '%s': %s", argv[0], strerror(why));
 }
 
 bool process_say(process *p, const char *line)

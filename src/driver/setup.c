@@ -12,12 +12,21 @@ static bool result_room(compiler *c, const graph_node *n, uint32_t i, void **out
     return *out != NULL;
 }
 
+/* Constants that are not stored as plain bytes are spelled out for folding up to this many bytes a node: a splat of
+ * half a gigabyte is cheap only as long as nobody does so. */
+static const int64_t most_spelled_out = (int64_t)256 << 20;
+
 static bool gather_params(compiler *c, const graph_node *n, void **params, uint32_t *count)
 {
+    int64_t spelled_out = 0;
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         if (!n->inputs[i])
             continue;
         const tensor_data *t = graph_constant(n->inputs[i]);
+        int64_t size = t && t->kind != TENSOR_DENSE ? type_bytes(&n->inputs[i]->type) : 0;
+        if (size < 0 || size > most_spelled_out - spelled_out)
+            return false;
+        spelled_out += size;
         const uint8_t *bytes = t ? t->kind == TENSOR_DENSE ? t->data : tensor_bytes(&c->mem, t) : NULL;
         if (!bytes)
             return false;

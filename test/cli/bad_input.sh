@@ -18,6 +18,10 @@ printf 'func @main(%%x: f32[1]) {\n  %%y = frobnicate(%%x)\n  return %%y\n}\n' >
 expect_error 1 'unknown.txt:2:.*frobnicate' compile unknown.txt -o out
 printf 'func @main(%%x: f32[n]) {\n  %%y = exp(%%x) : f32[n]\n  return %%y\n}\n' > symbol.txt
 expect_error 1 'not known at compile time' compile symbol.txt -o out
+for n in 99999999999999 600000000; do
+    printf 'func @main(%%x: f32[%s]) {\n  %%y = exp(%%x) : f32[%s]\n  return %%y\n}\n' $n $n > large.txt
+    expect_error 1 'too large for the target cortex-m' compile large.txt --target cortex-m -o out
+done
 expect_error 1 'no file or folder' run missing.onnx
 [ ! -e out ] && good || bad "a failed compile left 'out' behind"
 

@@ -55,6 +55,10 @@ for folder, out in (("data", y), ("wrong", y + 0.1)):
     for name, v in (("input_0", x), ("output_0", out)):
         open(f"{folder}/{name}.pb", "wb").write(numpy_helper.from_array(v.astype(np.float32), name).SerializeToString())
 np.savez("x.npz", x)
+h = onnx.helper
+rank0 = h.make_graph([h.make_node("ReduceSum", ["x"], ["y"], keepdims=0)], "rank0",
+                     [h.make_tensor_value_info("x", 1, [3])], [h.make_tensor_value_info("y", 1, [])])
+onnx.save(h.make_model(rank0, opset_imports=[h.make_opsetid("", 13)], ir_version=8), "rank0.onnx")
 np.save("x.npy", x)
 PY
     expect 0 'probabilities: max abs .* ok' verify "$model" --data data
@@ -67,6 +71,7 @@ PY
     check ".npy and .pb are the same input" cmp n1/probabilities.npy n3/probabilities.npy
     export LATHE_PYTHON=$python
     expect 0 'probabilities: max abs .* ok' verify "$model" --against onnxruntime
+    expect 0 '^y: max abs .* ok' verify rank0.onnx --against onnxruntime
     expect 0 'ratio [0-9.]+' bench "$model" --against onnxruntime --repeat 5
 else
     echo "(no Python with onnxruntime: comparisons with it are left out)"
