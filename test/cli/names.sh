@@ -23,6 +23,13 @@ for level in 0 2; do
     expect 0 '' compile names.txt -O$level -o names$level
     check "names at -O$level" make -s -C names$level CC="$cc" CFLAGS="-O1 -Wall -Wextra -Wshadow -Wconversion -Werror"
     check "they run" ./names$level/runner
-    check "fields of the public struct" grep -q 'void \*v_INT32_MAX;' names$level/include/tvmgen_default.h
+    check "fields of the public struct" grep -q 'const void \*v_INT32_MAX;' names$level/include/tvmgen_default.h
 done
+# --- the library without main.c; stack figures; a microcontroller's package starts without threads
+check "make lib" make -s -C names2 lib CC="$cc"
+check "the library has no main" sh -c '! nm names2/libtvmgen_default.a | grep -q " T main$"'
+check "stack figures in the header" grep -q 'TVMGEN_DEFAULT_KERNEL_STACK_BYTES' names2/include/tvmgen_default.h
+check "stack figures in the report" grep -q '"stack_bytes"' names2/report.json
+expect 0 '' compile names.txt --target cortex-m --port baremetal -o bare
+check "no threads on bare metal" grep -q '^WORKERS ?= 0$' bare/Makefile
 finish

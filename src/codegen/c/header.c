@@ -15,9 +15,10 @@ static void sizes(const package *p, writer *w, const unit_io *io, uint32_t n)
 
 static void fields(const package *p, writer *w, const char *kind, const unit_io *io, uint32_t n)
 {
+    bool is_input = io == p->u->inputs;
     w_fmt(w, "struct %s_%s {\n", p->prefix, kind);
     for (uint32_t i = 0; i < n; i++)
-        w_fmt(w, "    void *%s;\n", io[i].c_name);
+        w_fmt(w, "    %svoid *%s;\n", is_input ? "const " : "", io[i].c_name);
     if (n == 0)
         w_fmt(w, "    void *none; /* the model has no %s */\n", kind);
     w_str(w, "};\n\n");
@@ -40,6 +41,10 @@ void header_write(const package *p, writer *w)
     w_fmt(w, "#define %s_WORKSPACE_SIZE %lluu\n#define %s_WORKSPACE_ALIGN %uu\n#define %s_CONST_SIZE %lluu\n", p->macro,
           (unsigned long long)p->pl->workspace_bytes, p->macro, workspace_align(p), p->macro,
           (unsigned long long)p->pl->constant_bytes);
+    w_fmt(w,
+          "/* Arrays on the stack of the thread that runs a kernel, at most; the frame itself comes on top. */\n"
+          "#define %s_KERNEL_STACK_BYTES %lluu\n\n/* Bytes of each input and output; exact. */\n",
+          p->macro, (unsigned long long)p->stack_bytes);
     sizes(p, w, p->u->inputs, p->u->n_inputs);
     sizes(p, w, p->u->outputs, p->u->n_outputs);
     package_template(p, w,

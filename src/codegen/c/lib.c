@@ -167,6 +167,11 @@ void lib0_write(const package *p, writer *w)
 static const char lib1_setup[] =
     "/* @n_lib1.c: connects model \"@n\" to the runtime: fills the operator table and starts the engine.\n"
     " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n"
+    "#if defined(TVMRT_PORT_FREERTOS) && TVMRT_NUM_WORKERS > 1\n"
+    "/* A negative size: TVMRT_WORKER_STACK_BYTES must hold the kernels' arrays and 1024 bytes for everything else. "
+    "*/\n"
+    "typedef char worker_stack_is_enough[TVMRT_WORKER_STACK_BYTES >= @M_KERNEL_STACK_BYTES + 1024 ? 1 : -1];\n"
+    "#endif\n\n"
     "/* Functions and arguments of all operators, for the inputs and outputs of this run. */\n"
     "static int32_t init_op_execs(struct @p_instance *instance)\n{\n    return model_fill_args(instance);\n}\n\n"
     "static int32_t instance_setup(struct @p_instance *instance, tvmrt_engine_t *engine, const void *const_ws,\n"

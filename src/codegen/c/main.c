@@ -163,8 +163,8 @@ static const char freertos_main[] =
     "#include \"FreeRTOS.h\"\n#include \"task.h\"\n\n"
     "static void model_task(void *arg)\n{\n    (void)arg;\n    (void)run_and_print();\n    vTaskDelete(NULL);\n}\n\n"
     "int main(void)\n{\n"
-    "    static StaticTask_t task;\n    static StackType_t stack[2048];\n"
-    "    (void)xTaskCreateStatic(model_task, \"model\", 2048, NULL, 1, stack, &task);\n"
+    "    static StaticTask_t task;\n    static StackType_t stack[STACK_WORDS];\n"
+    "    (void)xTaskCreateStatic(model_task, \"model\", STACK_WORDS, NULL, 1, stack, &task);\n"
     "    vTaskStartScheduler();\n    return 1; /* the scheduler does not return */\n}\n";
 
 void main_write(const package *p, writer *w)
@@ -181,5 +181,9 @@ void main_write(const package *p, writer *w)
     run_body(p, w);
     if (!posix)
         w_str(w, bare_run);
+    if (freertos)
+        package_template(p, w,
+                         "/* Kernels, printf, the runtime. */\n"
+                         "#define STACK_WORDS (@M_KERNEL_STACK_BYTES / sizeof(StackType_t) + 2048)\n\n");
     w_str(w, posix ? posix_main : freertos ? freertos_main : bare_main);
 }

@@ -14,14 +14,25 @@ static const char *contract(const package *p)
     return strstr(p->u->target_cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
 }
 
+static const char bare_comment[] =
+    "#\n# For a microcontroller, for example a Cortex-M4 with its floating-point unit:\n"
+    "#     make lib CC=arm-none-eabi-gcc AR=arm-none-eabi-ar \\\n"
+    "#         TARGET_FLAGS='-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -ffp-contract=off'\n"
+    "# and link the library with the board's start-up code and linker script. `make all` links main.c as well: give\n"
+    "# LDFLAGS='-T board.ld --specs=nano.specs --specs=nosys.specs' (or --specs=rdimon.specs for semihosting, so that\n"
+    "# printf works under a debugger or QEMU) and the start-up object in LDLIBS.\n#\n";
+
 void makefile_write(const package *p, writer *w)
 {
-    bool posix = strcmp(p->u->port, "posix") == 0;
+    bool posix = strcmp(p->u->port, "posix") == 0, bare = strcmp(p->u->port, "baremetal") == 0;
     package_template(p, w,
-                     "# Builds model \"@n\": `make all` gives the program `runner`; `make run`; `make clean`.\n"
+                     "# Builds model \"@n\": `make all` gives the program `runner`, `make lib` the library lib@p.a\n"
+                     "# without main.c; `make run`; `make clean`.\n"
                      "# SPDX-License-Identifier: Apache-2.0\n");
+    if (bare)
+        w_str(w, bare_comment);
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
-          p->u->workers);
+          bare ? 0 : p->u->workers);
     w_fmt(w, "# Target %s. The floating-point contract (-ffp-contract) is part of the results: keep it.\n",
           p->u->target->name);
     w_fmt(w, "TARGET_FLAGS ?= %s%s\n", p->u->target_cflags, contract(p));
@@ -30,18 +41,21 @@ void makefile_write(const package *p, writer *w)
              "-Isrc -Iinclude");
     w_fmt(w, "%s\n", p->constants_in_file ? " -Wa,-Isrc" : "");
     w_fmt(w, "LDLIBS ?= -lm%s\n", posix ? " -pthread" : "");
-    package_template(
-        p, w, "OBJECTS = build/main.o build/@n_lib0.o build/@n_lib1.o build/model_data.o build/ops.o build/tvmrt.o");
+    package_template(p, w, "OBJECTS = build/@n_lib0.o build/@n_lib1.o build/model_data.o build/ops.o build/tvmrt.o");
     w_fmt(w, " \\\n          build/tvmrt_port_%s.o\n\n", p->u->port);
-    w_str(w, ".PHONY: all run clean\nall: runner\n\nrunner: $(OBJECTS)\n\t$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) "
-             "$(LDLIBS)\n\n"
-             "build/%.o: src/%.c $(wildcard src/*.h include/*.h) Makefile build/workers-$(WORKERS)\n"
+    package_template(p, w,
+                     ".PHONY: all lib run clean\nall: runner\n\nlib: lib@p.a\n\n"
+                     "runner: build/main.o $(OBJECTS)\n"
+                     "\t$(CC) $(CFLAGS) $(TARGET_FLAGS) $(LDFLAGS) -o runner build/main.o $(OBJECTS) $(LDLIBS)\n\n"
+                     "lib@p.a: $(OBJECTS)\n\trm -f lib@p.a\n\t$(AR) rcs lib@p.a $(OBJECTS)\n\n");
+    w_str(w, "build/%.o: src/%.c $(wildcard src/*.h include/*.h) Makefile build/workers-$(WORKERS)\n"
              "\t$(CC) $(FLAGS) -c -o $@ $<\n\n"
              "# Another number of workers is another build.\nbuild/workers-$(WORKERS):\n"
              "\t@mkdir -p build && rm -f build/workers-* && touch $@\n\n");
     if (p->constants_in_file)
         w_fmt(w, "build/%s_lib0.o: %s\n\n", p->u->module_name, p->constant_file);
-    w_str(w, "run: runner\n\t./runner $(ARGS)\n\nclean:\n\trm -rf build runner\n");
+    w_str(w, "run: runner\n\t./runner $(ARGS)\n\nclean:\n\trm -rf build runner ");
+    package_template(p, w, "lib@p.a\n");
 }
 
 void makefile_write_cmake(const package *p, writer *w)

@@ -61,6 +61,33 @@ const char *package_upper(arena *a, const char *s)
     return out;
 }
 
+static uint64_t stack_of(const tir_stmt *s)
+{
+    uint64_t most = 0, own = 0;
+    if (!s)
+        return 0;
+    for (uint32_t i = 0; s->kind == TIR_SEQ && i < s->n_stmts; i++) {
+        uint64_t one = stack_of(s->stmts[i]);
+        most = one > most ? one : most;
+    }
+    if (s->kind == TIR_ALLOCATE && s->buffer->scope == SCOPE_LOCAL) {
+        int64_t count = tir_buffer_count(s->buffer);
+        own = (uint64_t)(count > 0 ? count : 1) * dtype_bytes(s->buffer->dt);
+    }
+    if (s->kind != TIR_SEQ)
+        most = stack_of(s->body);
+    if (s->kind == TIR_IF) {
+        uint64_t other = stack_of(s->orelse);
+        most = other > most ? other : most;
+    }
+    return own + most;
+}
+
+uint64_t package_stack_bytes(const tir_func *f)
+{
+    return stack_of(f->body);
+}
+
 uint32_t package_scratch_sid(const package *p, uint32_t op, uint32_t k)
 {
     uint32_t sid = p->pl->problem->values.len;
@@ -76,6 +103,8 @@ static void count(package *p)
     for (uint32_t i = 0; i < pp->ops.len; i++) {
         p->n_args += pp->ops.data[i].n_args + pp->ops.data[i].n_scratch;
         p->n_sids += pp->ops.data[i].n_scratch;
+        uint64_t stack = package_stack_bytes(pp->ops.data[i].func);
+        p->stack_bytes = stack > p->stack_bytes ? stack : p->stack_bytes;
     }
 }
 

@@ -13,6 +13,7 @@ typedef struct package {
     bool constants_in_file;
     const char *constant_file; /* path in the package */
     uint32_t n_args;           /* pointers of all operators */
+    uint64_t stack_bytes;      /* most arrays that one kernel has on the stack */
     uint32_t n_sids;           /* values, then scratch */
 } package;
 
@@ -22,6 +23,8 @@ const char *package_comment(arena *a, const char *s);
 void package_shape(writer *w, const type *t); /* "[1, 3, 224, 224]" */
 const char *package_dtype(dtype dt);          /* NumPy's name: "float32" */
 const char *package_upper(arena *a, const char *s);
+/* Bytes of the arrays that a kernel has on the stack; scalars and register tiles not counted. */
+uint64_t package_stack_bytes(const tir_func *f);
 uint32_t package_scratch_sid(const package *p, uint32_t op, uint32_t k);
 
 void header_write(const package *p, writer *w);   /* include/tvmgen_default.h */

@@ -73,6 +73,7 @@ static json_t *operators(const package *p)
                        (op->scratch[k].per_part ? op->parts : 1);
         }
         json_object_set_new(o, "scratch_bytes", number(scratch));
+        json_object_set_new(o, "stack_bytes", number(package_stack_bytes(op->func)));
         json_array_append_new(list, o);
     }
     return list;
@@ -135,6 +136,7 @@ bool report_write(const package *p, writer *w)
     json_object_set_new(o, "workspace_bytes", number(p->pl->workspace_bytes));
     json_object_set_new(o, "workspace_lower_bound_bytes", number(p->pl->lower_bound_bytes));
     json_object_set_new(o, "constant_bytes", number(p->pl->constant_bytes));
+    json_object_set_new(o, "kernel_stack_bytes", number(p->stack_bytes));
     json_object_set_new(o, "constant_file", p->constant_file ? json_string(p->constant_file) : json_null());
     json_object_set_new(o, "macs", number(macs));
     json_object_set_new(o, "tasks", number(tasks));
