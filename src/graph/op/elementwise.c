@@ -29,6 +29,8 @@ bool infer_clip(compiler *c, const graph_node *n, type *out)
         if (t && t->dt != infer_in(n, 0)->dt)
             return infer_error(c, n, "bound is %s but the data is %s", dtype_name(t->dt),
                                dtype_name(infer_in(n, 0)->dt));
+        if (t && shape_is_static(t->shape) && shape_count(t->shape) != 1)
+            return infer_error(c, n, "bound %u is not one number", i);
     }
     return infer_same(c, n, out);
 }

@@ -46,6 +46,15 @@ int64_t nn_layout_block(const char *layout)
     return *layout ? strtoll(layout, NULL, 10) : 0;
 }
 
+/* Packed weights: blocks first, lanes last, enough of them. */
+static bool packed_fits(const type *w, int64_t block, int64_t channels)
+{
+    int64_t blocks = 0, room = 0;
+    if (w->shape.rank < 3 || channels < 0 || !dim_is(w->shape.dims[w->shape.rank - 1], block))
+        return false;
+    return !dim_is_const(w->shape.dims[0], &blocks) || (i64_mul(blocks, block, &room) && room >= channels);
+}
+
 bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out)
 {
     const type *w = infer_in(n, 1);
@@ -57,8 +66,11 @@ bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out)
         return infer_error(c, n, "%u spatial axes; at most %u are supported", out->spatial, NN_MAX_SPATIAL);
     out->out_channels = out->block ? dim_const(c, graph_attr_int(n, "channels")) : w->shape.dims[0];
     out->in_per_group = w->shape.dims[1];
+    if (out->block && !packed_fits(w, out->block, graph_attr_int(n, "channels")))
+        return infer_error(c, n, "the packed weights do not hold %lld channels in blocks of %lld",
+                           (long long)graph_attr_int(n, "channels"), (long long)out->block);
     for (uint32_t i = 0; i < out->spatial; i++)
-        if (!dim_is_const(w->shape.dims[2 + i], &out->kernel[i]) || out->kernel[i] < 1)
+        if (!dim_is_const(w->shape.dims[2 + i], &out->kernel[i]) || out->kernel[i] < 1 || out->kernel[i] > INT32_MAX)
             return infer_error(c, n, "kernel extents must be constants above 0; give the weights a static shape");
     return true;
 }
@@ -100,10 +112,11 @@ bool infer_conv(compiler *c, const graph_node *n, type *out)
     if (!nn_window_read(c, n, nw.spatial, &win))
         return false;
     memcpy(win.kernel, nw.kernel, sizeof win.kernel);
-    int64_t groups = graph_attr_int(n, "groups"), cin = 0, cpg = 0, co = 0;
+    int64_t groups = graph_attr_int(n, "groups"), cin = 0, cpg = 0, co = 0, want = 0;
     if (groups < 1)
         return infer_error(c, n, "groups is %lld", (long long)groups);
-    if (dim_is_const(x->shape.dims[1], &cin) && dim_is_const(nw.in_per_group, &cpg) && cin != cpg * groups)
+    if (dim_is_const(x->shape.dims[1], &cin) && dim_is_const(nw.in_per_group, &cpg) &&
+        (!i64_mul(cpg, groups, &want) || cin != want))
         return infer_error(c, n, "data has %lld channels, weights ask for %lld x %lld groups", (long long)cin,
                            (long long)cpg, (long long)groups);
     if (dim_is_const(nw.out_channels, &co) && co % groups != 0)
@@ -159,6 +172,9 @@ bool nn_transpose_window_read(compiler *c, const graph_node *n, nn_transpose_win
     for (uint32_t i = 0; i < spatial; i++) {
         if (!dim_is_const(w->shape.dims[2 + i], &out->w.kernel[i]) || !dim_is_const(x->shape.dims[2 + i], &in))
             return infer_error(c, n, "spatial extents must be constants; fix them with --shape or --dim");
+        if (out->w.kernel[i] < 1 || out->w.kernel[i] > INT32_MAX || in > INT32_MAX)
+            return infer_error(c, n, "kernel extent %lld over %lld elements is out of range",
+                               (long long)out->w.kernel[i], (long long)in);
         if (!transpose_axis(c, n, out, i, in, out_pad[i], want[i]))
             return false;
     }
@@ -236,7 +252,7 @@ bool infer_max_unpool(compiler *c, const graph_node *n, type *out)
     if (n->n_inputs > 2 && n->inputs[2]) {
         if (graph_constant_ints(n->inputs[2], TYPE_MAX_RANK, want, &nw) && nw == rank)
             out[0] = type_static(c, x->dt, rank, want);
-        else if (dec)
+        else if (dec && dec->shape.rank == x->shape.rank)
             out[0] = type_tensor(x->dt, dec->shape);
         else
             return infer_error(c, n, "output_shape is neither constant nor declared");
@@ -267,6 +283,9 @@ bool infer_matmul(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "operands are %s and %s", dtype_name(a->dt), dtype_name(b->dt));
     if (ra < 1 || rb < 1)
         return infer_error(c, n, "operands must have rank 1 or more, not %d and %d", ra, rb);
+    if (block && (b->shape.rank != 3 || !packed_fits(b, block, graph_attr_int(n, "units"))))
+        return infer_error(c, n, "the packed operand does not hold %lld columns in blocks of %lld",
+                           (long long)graph_attr_int(n, "units"), (long long)block);
     const dim *da = a->shape.dims, *db = b->shape.dims;
     dim ka = ra == 1 ? da[0] : da[ta ? ra - 2 : ra - 1];
     dim kb = block ? db[1] : rb == 1 ? db[0] : db[tb ? rb - 1 : rb - 2];
@@ -300,11 +319,69 @@ bool infer_same_float(compiler *c, const graph_node *n, type *out)
     return infer_same(c, n, out);
 }
 
+/* Operands 1 and on have rank 1 and the extent `channels`. */
+static bool per_channel(compiler *c, const graph_node *n, dim channels)
+{
+    int64_t a = 0, b = 0;
+    for (uint32_t i = 1; i < n->n_inputs; i++) {
+        const type *t = infer_in(n, i);
+        if (!t || !dtype_is_float(t->dt) || t->shape.rank != 1 ||
+            (dim_is_const(channels, &a) && dim_is_const(t->shape.dims[0], &b) && a != b))
+            return infer_error(c, n, "operand %u must be one floating-point number for each channel", i);
+    }
+    return true;
+}
+
+bool infer_batch_norm(compiler *c, const graph_node *n, type *out)
+{
+    shape x = infer_in(n, 0)->shape;
+    if (!infer_same_float(c, n, out))
+        return false;
+    if (x.rank < 1)
+        return infer_error(c, n, "the input has no channels");
+    return per_channel(c, n, x.dims[x.rank > 1 ? 1 : 0]);
+}
+
+bool infer_group_norm(compiler *c, const graph_node *n, type *out)
+{
+    shape x = infer_in(n, 0)->shape;
+    int64_t groups = graph_attr_int(n, "num_groups"), channels = 0;
+    if (!infer_same_float(c, n, out))
+        return false;
+    if (x.rank < 2 || groups < 1 || (dim_is_const(x.dims[1], &channels) && channels % groups != 0))
+        return infer_error(c, n, "rank %d, %lld channels in %lld groups", x.rank, (long long)channels,
+                           (long long)groups);
+    return per_channel(c, n, x.dims[1]);
+}
+
+/* Operands 1 and on broadcast to the data, never the other way round. */
+static bool scales_fit(compiler *c, const graph_node *n)
+{
+    shape x = infer_in(n, 0)->shape, s;
+    for (uint32_t i = 1; i < n->n_inputs; i++) {
+        const type *t = infer_in(n, i);
+        bool ok = !t || (dtype_is_float(t->dt) && t->shape.rank <= x.rank && shape_broadcast(c, x, t->shape, &s));
+        for (int32_t k = 0; ok && t && k < t->shape.rank; k++)
+            ok = !dim_is(x.dims[x.rank - t->shape.rank + k], 1) || dim_is(t->shape.dims[k], 1);
+        if (!ok)
+            return infer_error(c, n, "operand %u does not broadcast to the data", i);
+    }
+    return true;
+}
+
+bool infer_rms_norm(compiler *c, const graph_node *n, type *out)
+{
+    int32_t axis = 0;
+    return infer_same_float(c, n, out) &&
+           infer_axis(c, n, graph_attr_int(n, "axis"), infer_in(n, 0)->shape.rank, &axis) && scales_fit(c, n);
+}
+
 bool infer_layer_norm(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     int32_t axis = 0;
-    if (!infer_same_float(c, n, out) || !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
+    if (!infer_same_float(c, n, out) || !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis) ||
+        !scales_fit(c, n))
         return false;
     dim d[TYPE_MAX_RANK];
     for (int32_t i = 0; i < x->shape.rank; i++)

@@ -5,6 +5,35 @@
 
 #include <string.h>
 
+/* Operand i, when given, has the data's dtype and these extents. */
+static bool operand_is(compiler *c, const graph_node *n, uint32_t i, dtype dt, int32_t rank, const dim *want)
+{
+    const type *t = infer_in(n, i);
+    int64_t a = 0, b = 0;
+    if (!t)
+        return true;
+    bool ok = t->dt == dt && t->shape.rank == rank;
+    for (int32_t k = 0; ok && k < rank; k++)
+        ok = !dim_is_const(want[k], &a) || !dim_is_const(t->shape.dims[k], &b) || a == b;
+    return ok || infer_error(c, n, "operand %u does not have the type that X and R ask for", i);
+}
+
+/* W, R, bias, lengths, first states, peepholes. */
+static bool operands_fit(compiler *c, const graph_node *n, dim d, dim b, dim h, bool batch_first)
+{
+    const type *x = infer_in(n, 0), *len = infer_in(n, 4);
+    int64_t gates = strcmp(n->op->name, "lstm") == 0 ? 4 : strcmp(n->op->name, "gru") == 0 ? 3 : 1;
+    dim gh = dim_mul(c, dim_const(c, gates), h), state[3] = {batch_first ? b : d, batch_first ? d : b, h};
+    if (len && len->dt != DT_I32 && len->dt != DT_I64)
+        return infer_error(c, n, "lengths are %s; i32 or i64 is needed", dtype_name(len->dt));
+    return operand_is(c, n, 1, x->dt, 3, (dim[]){d, gh, x->shape.dims[2]}) &&
+           operand_is(c, n, 2, x->dt, 3, (dim[]){d, gh, h}) &&
+           operand_is(c, n, 3, x->dt, 2, (dim[]){d, dim_mul(c, dim_const(c, 2), gh)}) &&
+           (!len || operand_is(c, n, 4, len->dt, 1, &b)) && operand_is(c, n, 5, x->dt, 3, state) &&
+           operand_is(c, n, 6, x->dt, 3, state) &&
+           operand_is(c, n, 7, x->dt, 2, (dim[]){d, dim_mul(c, dim_const(c, 3), h)});
+}
+
 bool infer_rnn(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *r = infer_in(n, 2);
@@ -18,6 +47,8 @@ bool infer_rnn(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "R does not have %d direction(s)", both ? 2 : 1);
     dim t = x->shape.dims[batch_first ? 1 : 0], b = x->shape.dims[batch_first ? 0 : 1], h = r->shape.dims[2],
         d = dim_const(c, both ? 2 : 1);
+    if (!operands_fit(c, n, d, b, h, batch_first))
+        return false;
     dim y[4] = {t, d, b, h}, y1[4] = {b, t, d, h}, s[3] = {d, b, h}, s1[3] = {b, d, h};
     out[0] = type_tensor(x->dt, shape_make(c, 4, batch_first ? y1 : y));
     for (uint32_t i = 1; i < n->n_outputs; i++)
