@@ -8,7 +8,6 @@
 #include "graph/ptr_map.h"
 #include "te/te_op.h"
 
-#include <ctype.h>
 #include <string.h>
 
 typedef struct lowering {
@@ -178,10 +177,7 @@ static const char *capitals(compiler *c, const char *name)
 /* A C identifier that is not in `used` yet; it is afterwards. */
 static const char *unique_name(compiler *c, const char *wanted, ptr_map *used)
 {
-    char *base = arena_printf(&c->mem, "%s%s", isalpha((unsigned char)*wanted) ? "" : "v", wanted);
-    for (char *s = base; *s; s++)
-        if (!isalnum((unsigned char)*s) || (unsigned char)*s > 127)
-            *s = '_';
+    const char *base = codegen_c_identifier(&c->mem, wanted);
     const char *name = base, *first = capitals(c, base), *key = first;
     uint32_t k = 1, ignored;
     bool again = ptr_map_get(used, first, &k);
@@ -197,16 +193,8 @@ static const char *unique_name(compiler *c, const char *wanted, ptr_map *used)
 
 static void init_names(lowering *l)
 {
-    static const char *const reserved[] = {
-        "workspace", "const",  "auto",     "break",     "case",     "char",      "continue", "default", "do",
-        "double",    "else",   "enum",     "extern",    "float",    "for",       "goto",     "if",      "inline",
-        "int",       "long",   "register", "restrict",  "return",   "short",     "signed",   "sizeof",  "static",
-        "struct",    "switch", "typedef",  "union",     "unsigned", "void",      "volatile", "while",   "class",
-        "new",       "delete", "template", "private",   "public",   "protected", "operator", "this",    "throw",
-        "try",       "catch",  "bool",     "true",      "false",    "linux",     "unix",     "and",     "or",
-        "not",       "xor",    "using",    "namespace", "virtual",  "friend",    "explicit", "asm",     "typeof",
-        "none",      "export", "mutable",  "typename",  "errno",    "null",      "instance", "names",
-    };
+    /* TVMGEN_M_WORKSPACE_SIZE and TVMGEN_M_CONST_SIZE have other meanings; `none` stands in for no field at all. */
+    static const char *const reserved[] = {"workspace", "const", "none"};
     ptr_map_init(&l->io_names, &l->c->mem);
     ptr_map_init(&l->constant_names, &l->c->mem);
     ptr_map_init(&l->kernels, &l->c->mem);

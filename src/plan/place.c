@@ -73,21 +73,49 @@ static uint64_t conflict_bytes(const plan_blocks *b, uint32_t i)
     return sum;
 }
 
-static place_key key_of(const plan_blocks *b, uint32_t heuristic, uint32_t i)
+static uint64_t block_life(const plan_block *block)
 {
-    const plan_block *block = &b->data[i];
-    uint64_t life = block->last - block->first + 1;
-    switch (heuristic) {
-    case 0: return (place_key){block->bytes, UINT32_MAX - block->first, i};
-    case 5: return (place_key){block->bytes, life, i};
-    case 1: return (place_key){life, block->bytes, i};
-    case 2: return (place_key){conflict_bytes(b, i), block->bytes, i};
-    case 3: return (place_key){UINT32_MAX - block->first, block->bytes, i};
-    default: return (place_key){block->bytes * life, block->bytes, i};
-    }
+    return block->last - block->first + 1;
 }
 
-static const char *const heuristics[] = {"size", "lifetime", "conflict", "start", "area", "size-lifetime"};
+/* Place first what has the greatest key: (major, minor), then the lower number. */
+static place_key by_size(const plan_blocks *b, uint32_t i)
+{
+    return (place_key){b->data[i].bytes, UINT32_MAX - b->data[i].first, i};
+}
+
+static place_key by_lifetime(const plan_blocks *b, uint32_t i)
+{
+    return (place_key){block_life(&b->data[i]), b->data[i].bytes, i};
+}
+
+static place_key by_conflict(const plan_blocks *b, uint32_t i)
+{
+    return (place_key){conflict_bytes(b, i), b->data[i].bytes, i};
+}
+
+static place_key by_start(const plan_blocks *b, uint32_t i)
+{
+    return (place_key){UINT32_MAX - b->data[i].first, b->data[i].bytes, i};
+}
+
+static place_key by_area(const plan_blocks *b, uint32_t i)
+{
+    return (place_key){b->data[i].bytes * block_life(&b->data[i]), b->data[i].bytes, i};
+}
+
+static place_key by_size_lifetime(const plan_blocks *b, uint32_t i)
+{
+    return (place_key){b->data[i].bytes, block_life(&b->data[i]), i};
+}
+
+static const struct {
+    const char *name;
+    place_key (*key)(const plan_blocks *b, uint32_t i);
+} heuristics[] = {
+    {"size", by_size},   {"lifetime", by_lifetime}, {"conflict", by_conflict},
+    {"start", by_start}, {"area", by_area},         {"size-lifetime", by_size_lifetime},
+};
 #define HEURISTICS (sizeof heuristics / sizeof *heuristics)
 
 static uint32_t next_random(uint32_t *state)
@@ -125,10 +153,10 @@ uint64_t place_blocks(arena *a, plan_blocks *b, const char **out_heuristic)
              *placed = arena_array(a, uint32_t, b->n);
     place_key *keys = arena_array(a, place_key, b->n);
     uint64_t size = UINT64_MAX;
-    *out_heuristic = heuristics[0];
+    *out_heuristic = heuristics[0].name;
     for (uint32_t h = 0; h < HEURISTICS && size > b->peak; h++) {
         for (uint32_t i = 0; i < b->n; i++)
-            keys[i] = key_of(b, h, i);
+            keys[i] = heuristics[h].key(b, i);
         qsort(keys, b->n, sizeof *keys, by_key);
         for (uint32_t i = 0; i < b->n; i++)
             order[i] = keys[i].index;
@@ -136,7 +164,7 @@ uint64_t place_blocks(arena *a, plan_blocks *b, const char **out_heuristic)
         if (now < size) {
             size = now;
             memcpy(best, order, b->n * sizeof *order);
-            *out_heuristic = heuristics[h];
+            *out_heuristic = heuristics[h].name;
         }
     }
     if (b->n > 1 && size > b->peak) {

@@ -39,7 +39,7 @@ typedef struct plan_op {
     const tir_scratch *scratch;
     uint32_t n_scratch;
     /* results */
-    uint32_t parts;           /* result: 1..workers' width */
+    uint32_t parts;           /* result: 1 to a few times the workers, never above `extent` */
     uint64_t *scratch_offset; /* result: workspace offset of scratch i (part p at + p * bytes) */
     uint32_t layer;           /* result */
 } plan_op;
@@ -57,8 +57,7 @@ typedef struct plan {
     const uint32_t *const *layers; /* operator numbers per layer, ascending */
     const uint32_t *layer_len;
     uint64_t workspace_bytes;
-    uint64_t
-        lower_bound_bytes; /* DESIGN: least over orders found of the greatest sum of live bytes, in-place counted */
+    uint64_t lower_bound_bytes; /* least over the orders tried of the greatest sum of live bytes, in-place counted */
     uint64_t constant_bytes;
     const char *order, *heuristic; /* what won, for the report */
 } plan;

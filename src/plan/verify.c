@@ -2,6 +2,8 @@
 /* Checks a finished plan from the problem alone, sharing nothing with the planner but the notion of a root. */
 #include "plan/plan.h"
 
+#include <string.h>
+
 typedef struct verify_piece {
     uint64_t from, to;    /* bytes of the workspace */
     uint32_t first, last; /* layers */
@@ -14,66 +16,75 @@ static bool fail(compiler *c, const char *what, const char *a, const char *b)
     return diag_error(&c->diags, DIAG_VERIFY, src_loc_none(), "plan: %s: '%s' and '%s'", what, a, b);
 }
 
-static bool op_reads(const plan_op *o, uint32_t v)
-{
-    for (uint32_t i = 0; i < o->n_inputs; i++)
-        if (o->args[i] == v)
-            return true;
-    return false;
-}
+/* Values by their root: those of root r follow each other from first[r], to the one before first[r + 1]. */
+typedef struct verify_tree {
+    uint32_t *root, *first, *members;
+    uint64_t *start; /* of each value, in its root */
+    int64_t *writer; /* of each value: the operator that has it among its results; -1: comes from outside */
+} verify_tree;
 
-/* Writer of a value: the operator that has it among its results; -1: comes from outside. */
-static int64_t writer_of(const plan_problem *p, uint32_t v)
+static void collect_tree(const plan_problem *p, arena *a, verify_tree *t)
 {
-    for (uint32_t op = 0; op < p->ops.len; op++)
+    uint32_t n = p->values.len;
+    *t = (verify_tree){.root = arena_array(a, uint32_t, n + 1),
+                       .first = arena_array(a, uint32_t, n + 2),
+                       .members = arena_array(a, uint32_t, n + 1),
+                       .start = arena_array(a, uint64_t, n + 1),
+                       .writer = arena_array(a, int64_t, n + 1)};
+    for (uint32_t v = 0; v < n; v++) {
+        t->root[v] = plan_root(p, v, &t->start[v]);
+        t->first[t->root[v] + 2]++;
+        t->writer[v] = -1;
+    }
+    for (uint32_t r = 2; r <= n + 1; r++)
+        t->first[r] += t->first[r - 1];
+    for (uint32_t v = 0; v < n; v++)
+        t->members[t->first[t->root[v] + 1]++] = v;
+    for (uint32_t op = p->ops.len; op-- > 0;)
         for (uint32_t i = p->ops.data[op].n_inputs; i < p->ops.data[op].n_args; i++)
-            if (p->ops.data[op].args[i] == v)
-                return op;
-    return -1;
+            t->writer[p->ops.data[op].args[i]] = op;
 }
 
-static bool check_order(compiler *c, const plan_problem *p)
+static bool check_operand(compiler *c, const plan_problem *p, const verify_tree *t, uint32_t op, uint32_t operand)
 {
-    for (uint32_t op = 0; op < p->ops.len; op++) {
-        const plan_op *o = &p->ops.data[op];
-        for (uint32_t i = 0; i < o->n_inputs; i++) {
-            uint64_t start, other;
-            uint32_t root = plan_root(p, o->args[i], &start);
-            for (uint32_t v = 0; v < p->values.len; v++) {
-                int64_t w = plan_root(p, v, &other) == root ? writer_of(p, v) : -1;
-                bool overlap =
-                    start < other + p->values.data[v].bytes && other < start + p->values.data[o->args[i]].bytes;
-                if (w >= 0 && w != op && overlap && p->ops.data[w].layer >= o->layer)
-                    return fail(c, "an operator does not come after what it depends on", o->name, p->ops.data[w].name);
-            }
-        }
+    uint32_t root = t->root[operand];
+    for (uint32_t k = t->first[root]; k < t->first[root + 1]; k++) {
+        uint32_t v = t->members[k];
+        int64_t w = t->writer[v];
+        bool overlap = t->start[operand] < t->start[v] + p->values.data[v].bytes &&
+                       t->start[v] < t->start[operand] + p->values.data[operand].bytes;
+        if (w >= 0 && w != op && overlap && p->ops.data[w].layer >= p->ops.data[op].layer)
+            return fail(c, "an operator does not come after what it depends on", p->ops.data[op].name,
+                        p->ops.data[w].name);
     }
     return true;
 }
 
-static void widen(verify_piece *x, uint32_t layer)
+static bool check_order(compiler *c, const plan_problem *p, const verify_tree *t)
 {
-    x->first = layer < x->first ? layer : x->first;
-    x->last = layer > x->last ? layer : x->last;
+    for (uint32_t op = 0; op < p->ops.len; op++)
+        for (uint32_t i = 0; i < p->ops.data[op].n_inputs; i++)
+            if (!check_operand(c, p, t, op, p->ops.data[op].args[i]))
+                return false;
+    return true;
 }
 
-static void collect_values(const plan_problem *p, arena *a, verify_piece **pieces, uint32_t *n)
+static void collect_values(const plan_problem *p, const verify_tree *t, arena *a, verify_piece **pieces, uint32_t *n)
 {
+    uint32_t *first = arena_array(a, uint32_t, p->values.len + 1), *last = arena_array(a, uint32_t, p->values.len + 1);
+    memset(first, 0xff, p->values.len * sizeof *first);
+    for (uint32_t op = 0; op < p->ops.len; op++)
+        for (uint32_t i = 0; i < p->ops.data[op].n_args; i++) {
+            uint32_t r = t->root[p->ops.data[op].args[i]], layer = p->ops.data[op].layer;
+            first[r] = layer < first[r] ? layer : first[r];
+            last[r] = layer > last[r] ? layer : last[r];
+        }
     *pieces = arena_array(a, verify_piece, p->values.len);
     *n = 0;
     for (uint32_t v = 0; v < p->values.len; v++) {
-        const plan_value *value = &p->values.data[v];
-        if (value->parent >= 0 || value->storage != STORE_WORKSPACE || value->bytes == 0)
-            continue;
-        verify_piece x = {value->offset, value->offset + value->bytes, UINT32_MAX, 0, v, value->name};
-        for (uint32_t op = 0; op < p->ops.len; op++)
-            for (uint32_t i = 0; i < p->ops.data[op].n_args; i++) {
-                uint64_t start;
-                if (plan_root(p, p->ops.data[op].args[i], &start) == v)
-                    widen(&x, p->ops.data[op].layer);
-            }
-        if (x.first != UINT32_MAX)
-            (*pieces)[(*n)++] = x;
+        const plan_value *x = &p->values.data[v];
+        if (x->parent < 0 && x->storage == STORE_WORKSPACE && x->bytes > 0 && first[v] != UINT32_MAX)
+            (*pieces)[(*n)++] = (verify_piece){x->offset, x->offset + x->bytes, first[v], last[v], v, x->name};
     }
 }
 
@@ -143,10 +154,12 @@ bool plan_verify(compiler *c, const plan *pl)
     arena_init(&tmp);
     verify_piece *pieces;
     uint32_t n;
-    collect_values(pl->problem, &tmp, &pieces, &n);
-    bool ok = check_order(c, pl->problem) && check_overlaps(c, pl, pieces, n) && check_scratch(c, pl, pieces, n);
+    verify_tree tree;
+    collect_tree(pl->problem, &tmp, &tree);
+    collect_values(pl->problem, &tree, &tmp, &pieces, &n);
+    bool ok = check_order(c, pl->problem, &tree) && check_overlaps(c, pl, pieces, n) && check_scratch(c, pl, pieces, n);
     for (uint32_t op = 0; ok && op < pl->problem->ops.len; op++)
-        if (op_reads(&pl->problem->ops.data[op], UINT32_MAX) || pl->problem->ops.data[op].parts == 0)
+        if (pl->problem->ops.data[op].parts == 0)
             ok = fail(c, "an operator has no part", pl->problem->ops.data[op].name, "");
     arena_free(&tmp);
     return ok;
