@@ -235,7 +235,11 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->port = cli_get(x, OPT_PORT, "posix");
     out->module_name = cli_get(x, OPT_MODULE_NAME, "default");
     const char *target_name = cli_get(x, OPT_TARGET, NULL);
-    out->target = target_name ? target_lookup(x->c, target_name) : native ? target_find("native") : target_default();
+    bool small = strcmp(out->port, "posix") != 0;
+    out->target = target_name ? target_lookup(x->c, target_name)
+                  : small     ? target_find("cortex-m")
+                  : native    ? target_find("native")
+                              : target_default();
     if (!out->target)
         return cli_usage_error(x, arena_printf(&x->c->mem, "there are %s", target_names()), "unknown target '%.100s'",
                                target_name);

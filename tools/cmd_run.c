@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 
@@ -58,13 +59,26 @@ static void show_json(const run_model *m)
     json_decref(all);
 }
 
+/* The file name of output i without its suffix: names that would fall together get _1, _2, ... */
+static const char *stem(cli *x, const char **used, uint32_t i, const char *wanted)
+{
+    const char *base = tensor_file_name(&x->c->mem, wanted), *name = base;
+    for (uint32_t k = 1, j = 0; j < i; j++)
+        if (strcmp(used[j], name) == 0) {
+            name = arena_printf(&x->c->mem, "%s_%u", base, k++);
+            j = UINT32_MAX; /* from the start again */
+        }
+    return used[i] = name;
+}
+
 static bool store(cli *x, const run_model *m, const char *dir)
 {
     if (!file_make_dirs(&x->c->diags, dir))
         return false;
+    const char **used = arena_array(&x->c->mem, const char *, m->n_outputs + 1u);
     for (uint32_t i = 0; i < m->n_outputs; i++) {
         const run_tensor *t = &m->outputs[i];
-        const char *file = arena_printf(&x->c->mem, "%s/%s.npy", dir, tensor_file_name(&x->c->mem, t->name));
+        const char *file = arena_printf(&x->c->mem, "%s/%s.npy", dir, stem(x, used, i, t->name));
         if (!tensor_file_write_npy(x->c, file, t))
             return false;
     }

@@ -49,11 +49,15 @@ static int finish(compiler *c, int status)
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "help") == 0 && find_verb(argv[2]) >= 0) {
+        help_verb((cli_verb)find_verb(argv[2]));
+        return 0;
+    }
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         help_overview();
         return argc < 2 ? 2 : 0;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
         printf("lathe %s\n", LATHE_VERSION);
         return 0;
     }

@@ -70,6 +70,21 @@ static bool shapes_from_data(session *s)
 /* --- opening
  * ------------------------------------------------------------------------------------------------------------- */
 
+/* A package is compiled already: options of the compiler would be without effect. */
+static bool check_package_options(const session *s)
+{
+    static const struct {
+        cli_option option;
+        const char *name;
+    } late[] = {{OPT_SHAPE, "shape"},         {OPT_DIM, "dim"},   {OPT_TARGET, "target"},    {OPT_LEVEL, "opt-level"},
+                {OPT_INTERPRET, "interpret"}, {OPT_KEEP, "keep"}, {OPT_LOAD_OPS, "load-ops"}};
+    for (size_t i = 0; i < sizeof late / sizeof *late; i++)
+        if (cli_has(s->x, late[i].option))
+            return cli_usage_error(s->x, "give it to 'lathe compile', or name the ONNX file instead",
+                                   "'%s' is a package, compiled already: --%s has no effect", s->path, late[i].name);
+    return true;
+}
+
 static bool open_model(session *s)
 {
     compiler *c = s->x->c;
@@ -78,7 +93,7 @@ static bool open_model(session *s)
         return false;
     if (file_is_dir(s->path)) {
         s->package = s->path;
-        return run_open_package(c, s->path, s->scratch, workers, &s->model);
+        return check_package_options(s) && run_open_package(c, s->path, s->scratch, workers, &s->model);
     }
     if ((cli_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
         return false;
@@ -116,16 +131,23 @@ static bool check_names(session *s)
 {
     const cli_strings *given = &s->x->values[OPT_INPUT];
     for (uint32_t k = 0; k < given->len; k++) {
-        bool known = false;
+        bool known = false, again = false;
         const char *names = "";
         for (uint32_t i = 0; i < s->model.n_inputs; i++) {
             const char *name = s->model.inputs[i].name;
-            known |= strncmp(given->data[k], name, strlen(name)) == 0 && given->data[k][strlen(name)] == '=';
+            size_t n = strlen(name) + 1;
+            bool here = strncmp(given->data[k], name, n - 1) == 0 && given->data[k][n - 1] == '=';
+            for (uint32_t j = 0; here && j < k; j++)
+                again |= strncmp(given->data[j], given->data[k], n) == 0;
+            known |= here;
             names = arena_printf(&s->x->c->mem, "%s%s'%s'", names, i ? ", " : "", name);
         }
         if (!known)
             return cli_usage_error(s->x, arena_printf(&s->x->c->mem, "inputs of the model: %s", names),
                                    "--input: '%.200s' names no input", given->data[k]);
+        if (again)
+            return cli_usage_error(s->x, "give each input once", "--input: '%.200s' is given a second time",
+                                   given->data[k]);
     }
     return true;
 }
@@ -139,6 +161,9 @@ bool session_fill(session *s)
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         run_tensor *t = &s->model.inputs[i];
         const char *file = input_file(s, t->name, i);
+        if (!file && s->data)
+            return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no input_%u.pb for input '%s'",
+                              s->data, i, t->name);
         if (file ? !tensor_file_read(s->x->c, file, t) : (tensor_file_random(t, &state), false))
             return false;
     }

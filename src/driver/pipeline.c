@@ -48,6 +48,9 @@ bool pipeline_load(compiler *c, const char *path, const compile_options *o, grap
     span bytes;
     if (!file_map(&c->diags, &c->mem, path, &bytes)) /* stays mapped: constants point into it */
         return false;
+    if (is_graph_text(bytes) && o->n_dims + o->n_shapes > 0)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+                          "'%s' is graph text, which states its shapes itself: --shape and --dim are for ONNX", path);
     if (is_graph_text(bytes))
         return graph_parse(c, path, (const char *)bytes.data, bytes.len, out) && graph_infer(c, *out) &&
                graph_verify(c, *out);

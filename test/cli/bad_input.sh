@@ -68,7 +68,13 @@ expect 0 'probabilities' run "$model" --output-dir shapes
 expect_error 1 'holds f32\[1, 10\]' run "$model" --input image=shapes/probabilities.npy
 printf '\223NUMPY\001\000v\000{"broken": 1}' > bad.npy
 expect_error 1 'bad.npy' run "$model" --input image=bad.npy
-expect_error 1 'output_0.pb' verify "$model" --data data
+expect_error 1 'no input_0.pb' run "$model" --data data
+expect_error 1 'no input_0.pb' verify "$model" --data data
+head -c 256 /dev/zero > zero.bin
+expect_error 2 'second time' run "$model" --input image=zero.bin --input image=zero.bin
+expect_error 2 'is graph text' compile symbol.txt --dim n=3 -o out
+"$lathe" compile "$model" -o package
+expect_error 2 'compiled already: --dim' run package --dim n=3
 
 # --- the environment
 CC=/nowhere/cc expect_error 3 'no program' run "$model"

@@ -6,9 +6,11 @@ verbs="compile run verify bench inspect opt"
 for verb in $verbs; do
     expect 0 "^  lathe $verb .*" "$verb" --help
     expect 0 'exit status: 0 done' "$verb" -h
+    expect 0 "^  lathe $verb .*" help "$verb"
     expect 0 "^  $verb " --help
 done
 expect 0 '^lathe [0-9]+\.[0-9]+' --version
+expect 0 '^lathe [0-9]+\.[0-9]+' version
 expect 2 'usage: lathe VERB'
 "$lathe" completion bash > "$work/completion"
 check "completion is valid bash" bash -n "$work/completion"

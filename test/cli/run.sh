@@ -15,6 +15,9 @@ expect 0 '^y: f32\[1\], 23 to 23: 23$' run six.txt -O0 --input x=ten.bin --worke
 expect 0 '^y: f32\[1\], 23 to 23: 23$' run package --input x=ten.bin --workers 2
 expect 1 'report.json' run "$work"
 
+printf 'func @main(%%x: f32[1]) {\n  %%"a/b" = exp(%%x) : f32[1]\n  %%"a_b" = negative(%%x) : f32[1]\n  return %%"a/b", %%"a_b"\n}\n' > twins.txt
+expect 0 '' run twins.txt --output-dir twins
+check "outputs whose file names fall together" sh -c 'test -s twins/a_b.npy && test -s twins/a_b_1.npy'
 expect 0 'probabilities' run "$model" --seed 1 --output-dir a
 expect 0 'probabilities' run "$model" --seed 1 --output-dir b --workers 3
 expect 0 'probabilities' run "$model" --seed 2 --output-dir c
