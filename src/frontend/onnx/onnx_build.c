@@ -291,17 +291,6 @@ bool onnx_results(onnx_node *n, onnx_args a, uint32_t n_out)
     return g != NULL;
 }
 
-bool onnx_emit_many(onnx_node *n, onnx_args a, uint32_t n_out, graph_value **out)
-{
-    const char **names = arena_array(&n->c->mem, const char *, n_out);
-    for (uint32_t i = 0; i < n_out; i++)
-        names[i] = made_name(n, op_tail(a.op));
-    graph_node *g = add_node(n, a, n_out, names, -1);
-    for (uint32_t i = 0; i < n_out; i++)
-        out[i] = g ? g->outputs[i] : NULL;
-    return g != NULL;
-}
-
 bool onnx_alias(onnx_node *n, uint32_t i, graph_value *v)
 {
     if (i < n->n_out)

@@ -249,15 +249,17 @@ static const pb_attribute *resolve(onnx_node *n, const pb_attribute *a)
 
 static bool read_attrs(onnx_node *n)
 {
+    onnx_map seen = {0};
     n->attrs = arena_array(&n->c->mem, onnx_attr, n->pb->attribute.len);
     for (uint32_t i = 0; i < n->pb->attribute.len; i++) {
         const char *name = onnx_name(n->im, n->pb->attribute.data[i]->name);
         const pb_attribute *a = resolve(n, n->pb->attribute.data[i]);
-        for (uint32_t k = 0; a && k < n->n_attrs; k++)
-            if (n->attrs[k].name == name)
-                onnx_fail(n, DIAG_FORMAT, "attribute '%s' is given twice", name);
-        if (a)
-            n->attrs[n->n_attrs++] = (onnx_attr){.name = name, .pb = a};
+        if (!a)
+            continue;
+        if (onnx_map_get(&seen, name))
+            onnx_fail(n, DIAG_FORMAT, "attribute '%s' is given twice", name);
+        onnx_map_set(&n->c->mem, &seen, name, a);
+        n->attrs[n->n_attrs++] = (onnx_attr){.name = name, .pb = a};
     }
     return !n->failed;
 }

@@ -87,6 +87,7 @@ typedef struct onnx_importer {
     VEC(onnx_missing) missing;
     VEC(onnx_fixed) fixed;
     VEC(onnx_file) files;
+    onnx_map functions; /* pb_function *, by the text of domain, name and overload */
     onnx_map reserved;  /* names of the main graph: made-up names keep clear of them */
     graph_value poison; /* stands for results of nodes that failed */
     graph_value absent; /* stands for inputs of a function that the call leaves out */
@@ -144,7 +145,6 @@ const onnx_op *onnx_ops_find(const char *domain, const char *name, int64_t versi
 const onnx_op *onnx_ops_find_registered(compiler *c, const char *domain, const char *name);
 /* Attributes of the node by a row's list ("a b", "ir<onnx") as the IR operator declares them; out holds op->n_attrs. */
 uint32_t onnx_row_attrs(onnx_node *n, const char *list, const graph_op *op, attr *out);
-void onnx_ops_print(writer *w); /* Markdown table of what is read */
 
 /* --- model and graphs (onnx_model.c, onnx_graph.c, onnx_type.c, onnx_tensor.c)
  * ---------------------------------------- */
@@ -216,8 +216,6 @@ graph_value *onnx_emit(onnx_node *n, onnx_args a);
 graph_value *onnx_result(onnx_node *n, uint32_t i, onnx_args a);
 /* All results of the node in one go (n_out of the IR operator; results beyond n->n_out have no uses). */
 bool onnx_results(onnx_node *n, onnx_args a, uint32_t n_out);
-/* Several results as intermediate values. */
-bool onnx_emit_many(onnx_node *n, onnx_args a, uint32_t n_out, graph_value **out);
 bool onnx_alias(onnx_node *n, uint32_t i, graph_value *v); /* result i is v itself */
 /* Result i, if it was made as an intermediate value of this node, takes the model's name and declared type. */
 bool onnx_settle_result(onnx_node *n, uint32_t i);

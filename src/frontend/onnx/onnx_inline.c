@@ -5,17 +5,31 @@
 
 #include <string.h>
 
+static const char *function_key(onnx_importer *im, const char *domain, const char *name, const char *overload)
+{
+    return intern(im->c->names, arena_printf(&im->c->mem, "%s\n%s\n%s", domain, name, overload));
+}
+
+/* Of functions that are called the same, the first counts. */
+static void index_functions(onnx_importer *im)
+{
+    for (uint32_t i = 0; i < im->model->functions.len; i++) {
+        const pb_function *f = im->model->functions.data[i];
+        const char *key =
+            function_key(im, onnx_domain(im, f->domain), onnx_name(im, f->name), onnx_name(im, f->overload));
+        if (!onnx_map_get(&im->functions, key))
+            onnx_map_set(&im->c->mem, &im->functions, key, f);
+    }
+}
+
 const pb_function *onnx_find_function(onnx_importer *im, const char *domain, const pb_node *node)
 {
-    const pb_model *m = im->model;
+    if (!im->model || im->model->functions.len == 0)
+        return NULL;
+    if (im->functions.len == 0)
+        index_functions(im);
     const char *name = onnx_name(im, node->op_type), *overload = onnx_name(im, node->overload);
-    for (uint32_t i = 0; m && i < m->functions.len; i++) {
-        const pb_function *f = m->functions.data[i];
-        if (onnx_name(im, f->name) == name && onnx_domain(im, f->domain) == domain &&
-            onnx_name(im, f->overload) == overload)
-            return f;
-    }
-    return NULL;
+    return onnx_map_get(&im->functions, function_key(im, domain, name, overload));
 }
 
 static bool enter(onnx_node *n)

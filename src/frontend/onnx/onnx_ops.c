@@ -37,20 +37,6 @@ const onnx_op *onnx_ops_find_registered(compiler *c, const char *domain, const c
     return row;
 }
 
-void onnx_ops_print(writer *w)
-{
-    w_line(w, "| operator | versions | becomes |");
-    w_line(w, "|---|---|---|");
-    for (size_t i = 0; i < N_ROWS; i++) {
-        const onnx_op *r = &rows[i];
-        const char *to = r->import == onnx_op_direct ? r->target : "several operators";
-        if (r->until)
-            w_line(w, "| %s | %d-%d | %s |", r->name, (int)r->since, (int)r->until, to);
-        else
-            w_line(w, "| %s | %d- | %s |", r->name, (int)r->since, to);
-    }
-}
-
 uint32_t onnx_row_attrs(onnx_node *n, const char *list, const graph_op *op, attr *out)
 {
     uint32_t count = 0;
