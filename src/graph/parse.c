@@ -111,13 +111,25 @@ static const attr_def *find_def(const graph_op *op, const char *name)
     return NULL;
 }
 
+/* What an operator knows, for a message. */
+static const char *known_attrs(arena *a, const graph_op *op)
+{
+    writer w;
+    writer_init(&w, a);
+    w_str(&w, op->n_attrs ? "it has " : "it has none");
+    for (uint32_t i = 0; i < op->n_attrs; i++)
+        w_fmt(&w, "%s%s", i ? ", " : "", op->attrs[i].name);
+    return w.data;
+}
+
 static bool parse_attr_entry(parser *p, node_text *t)
 {
     lexer *l = &p->l;
     const attr_def *def = l->tok.kind == TOK_IDENT ? find_def(t->op, l->tok.text) : NULL;
     attr a;
     if (!def)
-        return lexer_error(l, "operator '%s' has no attribute '%s'", t->op->name, l->tok.text ? l->tok.text : "");
+        return lexer_error(l, "operator '%s' has no attribute '%s'; %s", t->op->name, l->tok.text ? l->tok.text : "",
+                           known_attrs(l->a, t->op));
     for (uint32_t i = 0; i < t->attrs.len; i++)
         if (t->attrs.data[i].name == def->name)
             return lexer_error(l, "attribute '%s' is given twice", def->name);

@@ -20,14 +20,6 @@ bool te_is_inlined(const te_sched *s, const te_node *n)
     return false;
 }
 
-bool te_is_output(const te_graph *g, const te_node *n)
-{
-    for (uint32_t i = g->n_inputs; i < g->params.len; i++)
-        if (g->params.data[i]->node == n)
-            return true;
-    return false;
-}
-
 int64_t te_axis_extent(const te_node *n, uint32_t i)
 {
     int64_t v = 0;

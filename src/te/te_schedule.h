@@ -6,7 +6,7 @@
 
 /* The stage's computation will be part of its readers. */
 bool te_is_inlined(const te_sched *s, const te_node *n);
-bool te_is_output(const te_graph *g, const te_node *n);
+
 /* Extent of data axis i when constant, else 0. */
 int64_t te_axis_extent(const te_node *n, uint32_t i);
 int64_t te_reduce_extent(const te_node *n); /* product of the reduction axes; 0: not constant */

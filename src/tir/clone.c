@@ -60,16 +60,6 @@ tir_stmt *tir_clone_stmt(compiler *c, tir_stmt *s, const tir_var *var, tir_expr_
     return tir_rewrite_stmt(&k.r, s);
 }
 
-tir_stmt *tir_replace_buffer(compiler *c, tir_stmt *s, const tir_buffer *from, const tir_buffer *to)
-{
-    cloner k = {.r = {.c = c, .expr = clone_expr, .stmt = clone_stmt}};
-    k.r.ctx = &k;
-    tir_map_init(&k.values, &c->mem);
-    tir_map_init(&k.buffers, &c->mem);
-    tir_map_put(&k.buffers, from, to);
-    return tir_rewrite_stmt(&k.r, s);
-}
-
 static void count(void *ctx, tir_stmt *s)
 {
     (void)s;

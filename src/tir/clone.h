@@ -7,7 +7,5 @@
 
 /* s with `var` replaced by `value` (var may be NULL) and everything that s defines made anew. */
 tir_stmt *tir_clone_stmt(compiler *c, tir_stmt *s, const tir_var *var, tir_expr_ref value);
-/* s with accesses to `from` going to `to` (equal rank). */
-tir_stmt *tir_replace_buffer(compiler *c, tir_stmt *s, const tir_buffer *from, const tir_buffer *to);
 uint32_t tir_count_stmts(tir_stmt *s);
 #endif

@@ -305,7 +305,6 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
 #define X(id, name, fn, help) bool fn(compiler *c, tir_func *f);
 TIR_PASSES(X)
 #undef X
-struct pass_options;
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all,
                     writer *dump); /* NULL: all in order; verifies after each */
 
