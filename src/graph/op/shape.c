@@ -616,6 +616,38 @@ bool infer_col2im(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+/* Whether the string attribute is one of the names (the last is NULL). */
+static bool one_of(compiler *c, const graph_node *n, const char *attr_name, const char *const *names)
+{
+    const char *given = graph_attr_string(n, attr_name);
+    for (size_t i = 0; names[i]; i++)
+        if (strcmp(given, names[i]) == 0)
+            return true;
+    return infer_error(c, n, "unknown %s '%s'", attr_name, given);
+}
+
+static bool resize_modes(compiler *c, const graph_node *n, uint32_t len)
+{
+    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
+    static const char *const transforms[] = {
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
+    static const char *const rounds[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
+    if (!one_of(c, n, "mode", modes) || !one_of(c, n, "coordinate_transformation_mode", transforms) ||
+        !one_of(c, n, "nearest_mode", rounds))
+        return false;
+    if (strcmp(graph_attr_string(n, "coordinate_transformation_mode"), "tf_crop_and_resize") == 0 &&
+        (!present(n, 1) || infer_in(n, 1)->shape.rank != 1 || !dim_is(infer_in(n, 1)->shape.dims[0], 2 * (int64_t)len)))
+        return infer_error(c, n, "tf_crop_and_resize needs a roi of %u numbers", 2 * len);
+    for (uint32_t i = 2; i < 4; i++) {
+        int64_t entries = 0;
+        if (present(n, i) && (infer_in(n, i)->shape.rank != 1 ||
+                              (dim_is_const(infer_in(n, i)->shape.dims[0], &entries) && entries && entries != len)))
+            return infer_error(c, n, "operand %u must have one entry for each of %u axes", i, len);
+    }
+    return true;
+}
+
 /* sizes, or floor(extent * scale), on `axes` (empty: all); ONNX Resize-18. keep_aspect_ratio_policy is resolved by the
  * importer into plain sizes. */
 bool infer_resize(compiler *c, const graph_node *n, type *out)
@@ -626,6 +658,8 @@ bool infer_resize(compiler *c, const graph_node *n, type *out)
     const tensor_data *scales = present(n, 2) ? graph_constant(n->inputs[2]) : NULL,
                       *sizes = present(n, 3) ? graph_constant(n->inputs[3]) : NULL;
     const tensor_data *given = sizes ? sizes : scales;
+    if (!resize_modes(c, n, len))
+        return false;
     if (!given || given->count == 0)
         return moved_as_declared(c, n, false, "scales or sizes", out);
     if (given->count != (int64_t)len)
@@ -653,6 +687,10 @@ bool infer_grid_sample(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0), *grid = infer_in(n, 1);
     int32_t r = x->shape.rank;
     dim d[TYPE_MAX_RANK];
+    static const char *const modes[] = {"linear", "bilinear", "nearest", "cubic", "bicubic", NULL};
+    static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
+    if (!one_of(c, n, "mode", modes) || !one_of(c, n, "padding_mode", paddings))
+        return false;
     if (r < 3 || grid->shape.rank != r || !dim_is(grid->shape.dims[r - 1], r - 2))
         return infer_error(c, n, "data of rank %d needs a grid of the same rank whose last extent is %d", r, r - 2);
     d[0] = x->shape.dims[0];

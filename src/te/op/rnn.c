@@ -57,15 +57,75 @@ static tir_stmt *loop(const rnn_ctx *v, const tir_var *var, int64_t extent, tir_
 /* --- activations
  * ------------------------------------------------------------------------------------------------------------- */
 
+typedef struct activation_args {
+    tir_expr_ref x, zero, one, alpha, beta;
+} activation_args;
+typedef tir_expr_ref (*activation_fn)(compiler *c, const activation_args *a);
+
+static tir_expr_ref act_relu(compiler *c, const activation_args *a)
+{
+    return tir_max(c, a->x, a->zero);
+}
+static tir_expr_ref act_tanh(compiler *c, const activation_args *a)
+{
+    return tir_call1(c, TIR_TANH, a->x);
+}
+static tir_expr_ref act_sigmoid(compiler *c, const activation_args *a)
+{
+    tir_expr_ref e = tir_call1(c, TIR_EXP, tir_mul(c, a->x, tir_sub(c, a->zero, a->one)));
+    return tir_binary(c, TIR_DIV, a->one, tir_add(c, a->one, e));
+}
+static tir_expr_ref act_affine(compiler *c, const activation_args *a)
+{
+    return tir_add(c, tir_mul(c, a->alpha, a->x), a->beta);
+}
+static tir_expr_ref act_leaky_relu(compiler *c, const activation_args *a)
+{
+    return tir_select(c, tir_binary(c, TIR_LT, a->x, a->zero), tir_mul(c, a->alpha, a->x), a->x);
+}
+static tir_expr_ref act_thresholded_relu(compiler *c, const activation_args *a)
+{
+    return tir_select(c, tir_binary(c, TIR_GE, a->x, a->alpha), a->x, a->zero);
+}
+static tir_expr_ref act_scaled_tanh(compiler *c, const activation_args *a)
+{
+    return tir_mul(c, a->alpha, tir_call1(c, TIR_TANH, tir_mul(c, a->beta, a->x)));
+}
+static tir_expr_ref act_hard_sigmoid(compiler *c, const activation_args *a)
+{
+    return tir_max(c, a->zero, tir_min(c, a->one, act_affine(c, a)));
+}
+static tir_expr_ref act_elu(compiler *c, const activation_args *a)
+{
+    tir_expr_ref below = tir_mul(c, a->alpha, tir_call1(c, TIR_EXPM1, a->x));
+    return tir_select(c, tir_binary(c, TIR_LT, a->x, a->zero), below, a->x);
+}
+static tir_expr_ref act_softsign(compiler *c, const activation_args *a)
+{
+    return tir_binary(c, TIR_DIV, a->x, tir_add(c, a->one, tir_call1(c, TIR_FABS, a->x)));
+}
+/* max(x, 0) + log1p(exp(-|x|)): exp never overflows */
+static tir_expr_ref act_softplus(compiler *c, const activation_args *a)
+{
+    tir_expr_ref e = tir_call1(c, TIR_EXP, tir_sub(c, a->zero, tir_call1(c, TIR_FABS, a->x)));
+    return tir_add(c, tir_max(c, a->x, a->zero), tir_call1(c, TIR_LOG1P, e));
+}
+
 static const struct activation {
     const char *name;
-    double alpha, beta;
-} activations[] = {{"Relu", 0, 0},         {"Tanh", 0, 0},
-                   {"Sigmoid", 0, 0},      {"Affine", 1, 0},
-                   {"LeakyRelu", 0.01, 0}, {"ThresholdedRelu", 1, 0},
-                   {"ScaledTanh", 1, 1},   {"HardSigmoid", 0.2, 0.5},
-                   {"Elu", 1, 0},          {"Softsign", 0, 0},
-                   {"Softplus", 0, 0}};
+    double alpha, beta; /* defaults */
+    activation_fn fn;
+} activations[] = {{"Relu", 0, 0, act_relu},
+                   {"Tanh", 0, 0, act_tanh},
+                   {"Sigmoid", 0, 0, act_sigmoid},
+                   {"Affine", 1, 0, act_affine},
+                   {"LeakyRelu", 0.01, 0, act_leaky_relu},
+                   {"ThresholdedRelu", 1, 0, act_thresholded_relu},
+                   {"ScaledTanh", 1, 1, act_scaled_tanh},
+                   {"HardSigmoid", 0.2, 0.5, act_hard_sigmoid},
+                   {"Elu", 1, 0, act_elu},
+                   {"Softsign", 0, 0, act_softsign},
+                   {"Softplus", 0, 0, act_softplus}};
 
 static const struct activation *find_activation(const char *name)
 {
@@ -95,27 +155,10 @@ static double parameter(const rnn_ctx *v, const char *attr_name, uint32_t k, dou
 
 static tir_expr_ref activate(const rnn_ctx *v, uint32_t k, tir_expr_ref x)
 {
-    compiler *c = v->c;
     const struct activation *f = find_activation(activation_name(v, k));
-    double al = parameter(v, "activation_alpha", k, f->alpha), be = parameter(v, "activation_beta", k, f->beta);
-    tir_expr_ref zero = num(v, 0), one = num(v, 1), alpha = num(v, al), beta = num(v, be);
-    tir_expr_ref negative = tir_binary(c, TIR_LT, x, zero);
-    switch ((int)(f - activations)) {
-    case 0: return tir_max(c, x, zero);
-    case 1: return tir_call1(c, TIR_TANH, x);
-    case 2: return tir_binary(c, TIR_DIV, one, tir_add(c, one, tir_call1(c, TIR_EXP, tir_mul(c, x, num(v, -1)))));
-    case 3: return tir_add(c, tir_mul(c, alpha, x), beta);
-    case 4: return tir_select(c, negative, tir_mul(c, alpha, x), x);
-    case 5: return tir_select(c, tir_binary(c, TIR_GE, x, alpha), x, zero);
-    case 6: return tir_mul(c, alpha, tir_call1(c, TIR_TANH, tir_mul(c, beta, x)));
-    case 7: return tir_max(c, zero, tir_min(c, one, tir_add(c, tir_mul(c, alpha, x), beta)));
-    case 8: return tir_select(c, negative, tir_mul(c, alpha, tir_call1(c, TIR_EXPM1, x)), x);
-    case 9: return tir_binary(c, TIR_DIV, x, tir_add(c, one, tir_call1(c, TIR_FABS, x)));
-    default: /* max(x, 0) + log1p(exp(-|x|)): exp never overflows */
-        return tir_add(
-            c, tir_max(c, x, zero),
-            tir_call1(c, TIR_LOG1P, tir_call1(c, TIR_EXP, tir_mul(c, tir_call1(c, TIR_FABS, x), num(v, -1)))));
-    }
+    activation_args a = {x, num(v, 0), num(v, 1), num(v, parameter(v, "activation_alpha", k, f->alpha)),
+                         num(v, parameter(v, "activation_beta", k, f->beta))};
+    return f->fn(v->c, &a);
 }
 
 static tir_expr_ref clipped(const rnn_ctx *v, tir_expr_ref x)
