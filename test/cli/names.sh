@@ -32,4 +32,17 @@ check "stack figures in the header" grep -q 'TVMGEN_DEFAULT_KERNEL_STACK_BYTES' 
 check "stack figures in the report" grep -q '"stack_bytes"' names2/report.json
 expect 0 '' compile names.txt --target cortex-m --port baremetal -o bare
 check "no threads on bare metal" grep -q '^WORKERS ?= 0$' bare/Makefile
+# --- the runner's help, and outputs whose file names are the same
+check "runner --help" sh -c './names2/runner --help | grep -q "int64_t float32 .4., 16 bytes"'
+check "an unknown argument names the inputs" sh -c './names2/runner bogus 2>&1 | grep -q "^usage: runner"'
+cat > twice.txt << 'TEXT'
+func @main(%x: f32[4]) {
+  %a.b = exp(%x)
+  %A.b = add(%x, %x)
+  return %a.b, %A.b
+}
+TEXT
+expect 0 '' compile twice.txt -o twice
+check "it builds" make -s -C twice CC="$cc"
+check "two outputs, two files" sh -c './twice/runner -o out && test -s out/a.b.bin && test -s out/A.b_1.bin'
 finish

@@ -93,6 +93,21 @@ static const char print_text[] =
     "    for (i = 0; i < count && i < 10; i++)\n        printf(\" %.9g\", value(t, i));\n"
     "    printf(\"%s\\n\", count > 10 ? \" ...\" : \"\");\n}\n\n";
 
+static const char usage_text[] =
+    "static void usage(FILE *to)\n{\n    const struct tensor *t;\n"
+    "    fprintf(to, \"usage: runner [-o DIR] [NAME=FILE]...\\ninputs:\\n\");\n"
+    "    for (t = inputs; t->name != NULL; t++)\n"
+    "        fprintf(to, \"  %s %s %s, %lu bytes\\n\", t->name, t->dtype, t->shape, (unsigned long)t->bytes);\n}\n\n"
+    "/* The name of a file: what is no letter, digit, '_', '.' or '-' becomes '_'. */\n"
+    "static int file_char(int ch)\n{\n"
+    "    return strchr(\"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-\", ch) != NULL ? ch : '_';\n"
+    "}\n\n"
+    "/* How many outputs before t have the same file name, capital letters taken as small ones. */\n"
+    "static int same_before(const struct tensor *t)\n{\n    const struct tensor *o;\n    int n = 0;\n"
+    "    for (o = outputs; o != t; o++) {\n        const char *a = o->name, *b = t->name;\n"
+    "        while (*a != '\\0' && *b != '\\0' && (file_char(*a) | 32) == (file_char(*b) | 32))\n"
+    "            a++, b++;\n        n += *a == '\\0' && *b == '\\0';\n    }\n    return n;\n}\n\n";
+
 static const char files_text[] =
     "/* Fills the input that `arg`, NAME=FILE, names; returns 0, or 2 after a message. */\n"
     "static int read_input(const char *arg)\n{\n"
@@ -109,16 +124,14 @@ static const char files_text[] =
     "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s)\\n\", arg + n + 1, (unsigned "
     "long)t->bytes, t->dtype,\n"
     "                    t->shape);\n            return 2;\n        }\n        return 0;\n    }\n"
-    "    fprintf(stderr, \"runner: no input for '%s'; inputs:\", arg);\n"
-    "    for (t = inputs; t->name != NULL; t++)\n        fprintf(stderr, \" %s\", t->name);\n"
-    "    fprintf(stderr, \"\\n\");\n    return 2;\n}\n\n"
+    "    fprintf(stderr, \"runner: no input for '%s'\\n\", arg);\n    usage(stderr);\n    return 2;\n}\n\n"
     "static int write_output(const char *folder, const struct tensor *t)\n{\n"
-    "    static char path[4096];\n    char *s;\n    FILE *file;\n    size_t put;\n    const size_t skip = "
-    "strlen(folder) + 1;\n"
-    "    if (snprintf(path, sizeof path, \"%s/%s.bin\", folder, t->name) >= (int)sizeof path)\n        return 1;\n"
-    "    for (s = path + skip; *s != '\\0'; s++)\n"
-    "        if (strchr(\"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-\", *s) == NULL)\n          "
-    "  *s = '_';\n"
+    "    static char path[4096];\n    char *s, suffix[16] = \"\";\n    FILE *file;\n    size_t put;\n"
+    "    const size_t skip = strlen(folder) + 1;\n    const int same = same_before(t);\n"
+    "    if (same > 0)\n        sprintf(suffix, \"_%d\", same);\n"
+    "    if (snprintf(path, sizeof path, \"%s/%s%s.bin\", folder, t->name, suffix) >= (int)sizeof path)\n"
+    "        return 1;\n"
+    "    for (s = path + skip; *s != '\\0'; s++)\n        *s = (char)file_char(*s);\n"
     "    file = fopen(path, \"wb\");\n"
     "    put = file != NULL && t->bytes > 0 ? fwrite(t->data, 1, t->bytes, file) : 0;\n"
     "    if (file == NULL || fclose(file) != 0 || put != t->bytes) {\n"
@@ -142,7 +155,9 @@ static const char posix_main[] =
     "    for (t = inputs; t->name != NULL; t++)\n        fill(t);\n"
     "    for (i = 1; i < argc; i++) {\n"
     "        if (strcmp(argv[i], \"-o\") == 0 && i + 1 < argc)\n            folder = argv[++i];\n"
-    "        else if (read_input(argv[i]) != 0)\n            return 2;\n    }\n"
+    "        else if (strcmp(argv[i], \"-h\") == 0 || strcmp(argv[i], \"--help\") == 0) {\n"
+    "            usage(stdout);\n            return 0;\n        } else if (read_input(argv[i]) != 0)\n            "
+    "return 2;\n    }\n"
     "    if (folder != NULL)\n        (void)mkdir(folder, 0777); /* may exist */\n"
     "    status = run();\n"
     "    if (status != 0) {\n        fprintf(stderr, \"runner: status %ld: %s\\n\", (long)status, "
@@ -176,8 +191,10 @@ void main_write(const package *p, writer *w)
     io_rows(p, w, "output", p->u->outputs, p->u->n_outputs);
     w_str(w, values_text);
     w_str(w, print_text);
-    if (posix)
+    if (posix) {
+        w_str(w, usage_text);
         w_str(w, files_text);
+    }
     run_body(p, w);
     if (!posix)
         w_str(w, bare_run);
