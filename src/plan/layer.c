@@ -2,6 +2,8 @@
 /* Layerings: as soon as the dependencies allow, or along a sequential order with a bound on the live bytes. */
 #include "plan/facts.h"
 
+#define LAYER_WORK 20000000u /* operators looked at in one layering: all tries of a model of 4000 */
+
 void layer_soonest(const plan_facts *f, uint32_t *out_layer)
 {
     for (uint32_t op = 0; op < f->n_ops; op++) { /* the given order is topological */
@@ -40,16 +42,18 @@ static uint64_t peak(const plan_facts *f, const uint32_t *layer)
 
 /* Consecutive operators of the order share a layer while they do not depend on each other and the whole layering stays
  * within the limit (or does not get worse). Operators that come later are one to a layer while an earlier one is tried.
- */
+ * A try costs time in proportion to the model, so a very large one gets fewer: the operators after the last try stay
+ * one to a layer. */
 void layer_bounded(const plan_facts *f, const uint32_t *order, uint64_t limit, uint32_t *out_layer)
 {
     for (uint32_t i = 0; i < f->n_ops; i++)
         out_layer[order[i]] = i;
-    uint64_t now = peak(f, out_layer);
-    for (uint32_t i = 1; i < f->n_ops; i++) {
+    uint64_t now = peak(f, out_layer), tries = LAYER_WORK / (f->n_ops + 1u);
+    for (uint32_t i = 1; i < f->n_ops && tries > 0; i++) {
         uint32_t op = order[i], current = out_layer[order[i - 1]];
         if (depends_on_layer(f, op, out_layer, current))
             continue;
+        tries--;
         for (uint32_t k = i; k < f->n_ops; k++)
             out_layer[order[k]]--;
         uint64_t next = peak(f, out_layer);
