@@ -281,6 +281,9 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         if (v.antialias && v.scale <= 0 && v.least <= 0)
             return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc,
                               "antialias needs static extents; fix them with --shape or --dim");
+        double shrink = v.scale > 0 ? v.scale : v.least; /* the taps of a filter are an int64 */
+        if (v.antialias && !(shrink >= 1e-9))
+            return infer_error(g->c, n, "antialias at scale %g on axis %d", shrink, a);
         bool crop = strcmp(v.transform, "tf_crop_and_resize") == 0;
         if (known && i == o && fabs(v.scale - 1) < 1e-12 && !crop)
             continue;
