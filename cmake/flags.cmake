@@ -7,6 +7,7 @@ add_library(lathe_flags INTERFACE)
 target_compile_definitions(lathe_flags INTERFACE _XOPEN_SOURCE=700)
 target_compile_options(lathe_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= # no path of the build machine in the program
     -ffp-contract=off # the interpreter is the oracle: the same numbers on every host
 )
 if(LATHE_WERROR)

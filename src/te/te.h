@@ -162,7 +162,8 @@ bool te_sched_parse(te_graph *g, const char *file, const char *text, size_t len,
 
 /* Applies the schedule, infers bounds, makes loops: the function's parameters are the graph's params. Non-dividing
  * splits get a guard. Diagnostics name stage and axis. Loop names are the axes' names; initialisation of a reduction
- * stands at the outermost reduction loop (C.init loops when data axes lie inside it), as in the seed's listings. */
+ * stands at the outermost reduction loop (C.init loops when data axes lie inside it), which is where accelerators reset
+ * theirs. */
 bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out);
 
 /* A computation as text, parsed back: docs/loop-ir.md "Computations". Externs are printed, but not read yet. */

@@ -38,17 +38,17 @@
 
 /* X(id, text, arguments) pure intrinsics; float results have the argument's type, is* give bool. C library semantics.
  */
-#define TIR_INTRINSICS(X)                                                                                         \
-    X(TIR_EXP, "exp", 1)                                                                                          \
-    X(TIR_LOG, "log", 1) X(TIR_SQRT, "sqrt", 1) X(TIR_SIN, "sin", 1) X(TIR_COS, "cos", 1) X(TIR_TAN, "tan", 1)    \
-        X(TIR_ASIN, "asin", 1) X(TIR_ACOS, "acos", 1) X(TIR_ATAN, "atan", 1) X(TIR_SINH, "sinh", 1)               \
-            X(TIR_COSH, "cosh", 1) X(TIR_TANH, "tanh", 1) X(TIR_ASINH, "asinh", 1) X(TIR_ACOSH, "acosh", 1)       \
-                X(TIR_ATANH, "atanh", 1) X(TIR_ERF, "erf", 1) X(TIR_POW, "pow", 2) X(TIR_FMOD, "fmod", 2)         \
-                    X(TIR_FLOOR, "floor", 1) X(TIR_CEIL, "ceil", 1)                                               \
-                        X(TIR_RINT, "rint", 1) /* half to even */ X(TIR_TRUNC, "trunc", 1) X(TIR_FABS, "fabs", 1) \
-                            X(TIR_LOG1P, "log1p", 1) X(TIR_EXPM1, "expm1", 1) X(TIR_ISNAN, "isnan", 1)            \
-                                X(TIR_ISINF, "isinf", 1) X(TIR_BITNOT, "bitnot", 1)                               \
-                                    X(TIR_FMA, "fma", 3) /* a*b+c, contraction allowed */
+#define TIR_INTRINSICS(X)                                                                                        \
+    X(TIR_EXP, "exp", 1)                                                                                         \
+    X(TIR_LOG, "log", 1)                                                                                         \
+    X(TIR_SQRT, "sqrt", 1) X(TIR_SIN, "sin", 1) X(TIR_COS, "cos", 1) X(TIR_TAN, "tan", 1) X(TIR_ASIN, "asin", 1) \
+        X(TIR_ACOS, "acos", 1) X(TIR_ATAN, "atan", 1) X(TIR_SINH, "sinh", 1) X(TIR_COSH, "cosh", 1)              \
+            X(TIR_TANH, "tanh", 1) X(TIR_ASINH, "asinh", 1) X(TIR_ACOSH, "acosh", 1) X(TIR_ATANH, "atanh", 1)    \
+                X(TIR_ERF, "erf", 1) X(TIR_POW, "pow", 2) X(TIR_FMOD, "fmod", 2) X(TIR_FLOOR, "floor", 1)        \
+                    X(TIR_CEIL, "ceil", 1) X(TIR_RINT, "rint", 1) /* half to even */ X(TIR_TRUNC, "trunc", 1)    \
+                        X(TIR_FABS, "fabs", 1) X(TIR_LOG1P, "log1p", 1) X(TIR_EXPM1, "expm1", 1)                 \
+                            X(TIR_ISNAN, "isnan", 1) X(TIR_ISINF, "isinf", 1) X(TIR_BITNOT, "bitnot", 1)         \
+                                X(TIR_FMA, "fma", 3) /* a*b+c, contraction allowed */
 
 typedef enum tir_op {
     TIR_OP_NONE,
@@ -300,7 +300,7 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_FLATTEN, "flatten", tir_pass_flatten, "multi-dimensional accesses become one index")                         \
     X(T_VECTORIZE, "vectorize", tir_pass_vectorize, "vectorized loops become ramps and broadcasts")                  \
     X(T_UNROLL, "unroll", tir_pass_unroll, "unrolled loops are written out")                                         \
-    X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards and index parts move out")                            \
+    X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards move out")                                            \
     X(T_STORAGE, "rewrite-storage", tir_pass_storage, "small allocations become locals, constant-index ones registers")
 #define X(id, name, fn, help) bool fn(compiler *c, tir_func *f);
 TIR_PASSES(X)

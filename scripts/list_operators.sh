@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Writes docs/operators.md, the table of operators, from src/graph/graph_ops.def: list_operators.sh [FILE]
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+cd "$(dirname "$0")/.."
+out=${1:-docs/operators.md}
+{
+    echo '# Operators'
+    echo
+    echo 'Made by `scripts/list_operators.sh` from `src/graph/graph_ops.def`. Operands and results: their number, `n-` for any'
+    echo 'number from n. Class: what fusion may assume (docs/graph-ir.md). An attribute without `=` is required.'
+    echo
+    echo '| operator | operands | results | class | attributes |'
+    echo '|---|---|---|---|---|'
+    printf '%s\n' '#define GRAPH_OP(id, name, a, b, c, d, cls, effect, flags, infer, compute, sched, attrs) @@ name @ a @ b @ c @ d @ cls @ attrs' \
+        '#include "src/graph/graph_ops.def"' | ${CC:-cc} -E -P -I. -Isrc -x c - | tr '\n' ' ' | sed 's/@@/\n/g' | awk -F' *@ *' '
+        function text(s) { gsub(/" +"/, "", s); gsub(/\\"/, "\001", s); gsub(/"/, "", s); gsub(/\001/, "\"", s); sub(/^ +/, "", s); sub(/ +$/, "", s); return s }
+        function range(a, b) { gsub(/ /, "", b); return a == b ? a : b == "-1" ? a "-" : a "-" b }
+        NF >= 7 {
+            cls = tolower($6); sub(/class_/, "", cls); gsub(/_/, "-", cls)
+            attrs = text($7); if (attrs != "") attrs = "`" attrs "`"
+            gsub(/\|/, "\\|", attrs)
+            name = text($1)
+            print "| `" name "` | " range($2, $3) " | " range($4, $5) " | " cls " | " attrs " |"
+        }'
+} > "$out"
