@@ -128,7 +128,7 @@ static bool keyword(const reader *r)
 static bool read_values(reader *r, u32_list *list)
 {
     while (!keyword(r)) {
-        uint32_t v;
+        uint32_t v = 0;
         if (!read_value(r, &v))
             return false;
         vec_push(&r->c->mem, list, v);
@@ -147,7 +147,7 @@ static bool written_before(const reader *r, uint32_t v)
 
 static bool read_pair(reader *r, const u32_list *args, uint32_t n_inputs, plan_pair *out)
 {
-    uint32_t to, from;
+    uint32_t to = 0, from = 0;
     if (!read_value(r, &to) || !lexer_expect(&r->l, "=") || !read_value(r, &from))
         return false;
     *out = (plan_pair){UINT32_MAX, UINT32_MAX};

@@ -198,7 +198,7 @@ static bool read_message(reader *r, const pb_message *m, void *out);
 
 static bool read_sub(reader *r, const pb_message *m, void *out)
 {
-    span s;
+    span s = {0};
     if (!read_span(r, m->name, &s))
         return false;
     if (r->depth == PB_MAX_DEPTH)
