@@ -2,7 +2,6 @@
 /* Attribute values as text. The kind is never in the text: the operator's schema gives it. */
 #include "graph/text.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static const struct {
@@ -131,25 +130,6 @@ bool graph_parse_attr(compiler *c, lexer *l, const char *name, attr_kind kind, a
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-static bool is_plain(const char *s)
-{
-    if (!*s)
-        return false;
-    for (; *s; s++)
-        if (!isalnum((unsigned char)*s) && *s != '_' && *s != '.')
-            return false;
-    return true;
-}
-
-void graph_print_name(writer *w, char sigil, const char *name)
-{
-    w_fmt(w, "%c", sigil);
-    if (is_plain(name))
-        w_str(w, name);
-    else
-        w_quoted(w, name, strlen(name));
-}
-
 static void print_list(writer *w, const attr *a)
 {
     w_str(w, "[");
@@ -186,6 +166,6 @@ void graph_print_attr(writer *w, const attr *a)
     case ATTR_FLOATS:
     case ATTR_STRINGS: print_list(w, a); return;
     case ATTR_TENSOR: print_tensor(w, a->u.tensor); return;
-    case ATTR_FUNC: graph_print_name(w, '@', a->u.func->name); return;
+    case ATTR_FUNC: w_name(w, '@', a->u.func->name); return;
     }
 }

@@ -59,7 +59,7 @@ static void print_values(writer *w, uint32_t n, graph_value *const *v)
     for (uint32_t i = 0; i < n; i++) {
         w_str(w, i ? ", " : "");
         if (v[i])
-            graph_print_name(w, '%', v[i]->name);
+            w_name(w, '%', v[i]->name);
         else
             w_str(w, "_");
     }
@@ -133,11 +133,11 @@ static void print_node(writer *w, const graph_node *n)
 static void print_head(writer *w, const graph_func *f)
 {
     w_str(w, "func ");
-    graph_print_name(w, '@', f->name);
+    w_name(w, '@', f->name);
     w_str(w, "(");
     for (uint32_t i = 0; i < f->params.len; i++) {
         w_str(w, i ? ", " : "");
-        graph_print_name(w, '%', f->params.data[i]->name);
+        w_name(w, '%', f->params.data[i]->name);
         w_str(w, ": ");
         type_print(w, &f->params.data[i]->type);
     }

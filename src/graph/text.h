@@ -10,6 +10,4 @@ bool graph_attr_kind_parse(const char *name, attr_kind *out);
 /* Reads one attribute value of the given kind. Functions are read as their name (in u.s): the caller resolves it. */
 bool graph_parse_attr(compiler *c, lexer *l, const char *name, attr_kind kind, attr *out);
 void graph_print_attr(writer *w, const attr *a); /* the value alone */
-/* sigil and name, quoted where needed */
-void graph_print_name(writer *w, char sigil, const char *name);
 #endif

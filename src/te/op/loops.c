@@ -61,10 +61,10 @@ static bool extern_like(te_graph *g, const graph_node *n, te_tensor *const *in, 
     return true;
 }
 
-static tir_expr_ref wrapped(compiler *c, tir_expr_ref i, tir_expr_ref extent)
+/* An index from data, as i64, negative ones counted from the end. */
+static tir_expr_ref wrapped(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
 {
-    i = tir_cast(c, DT_I64, i);
-    return tir_select(c, tir_binary(c, TIR_LT, i, tir_i64(c, 0)), tir_add(c, i, extent), i);
+    return te_wrap_index(g, tir_cast(g->c, DT_I64, i), extent);
 }
 
 enum { INDEX_OUTSIDE = 1 }; /* status of a kernel that is told to write outside its result */
@@ -117,7 +117,7 @@ static tir_stmt *build_scan(te_graph *g, const loops_ctx *v, const tir_buffer *c
     if (graph_constant_ints(v->n->inputs[1], 1, &axis, &len) && len == 1)
         return scan_axis(g, v, (uint32_t)(axis < 0 ? axis + rank : axis), in[0], out[0], op);
     tir_expr_ref zero[1] = {tir_i64(c, 0)};
-    tir_expr_ref given = wrapped(c, tir_load(c, in[1], in[1]->rank, zero), tir_i64(c, rank));
+    tir_expr_ref given = wrapped(g, tir_load(c, in[1], in[1]->rank, zero), tir_i64(c, rank));
     tir_stmt *s = NULL;
     for (uint32_t a = in[0]->rank; a-- > 0;)
         s = tir_if(c, tir_binary(c, TIR_EQ, given, tir_i64(c, a)), scan_axis(g, v, a, in[0], out[0], op), s);
@@ -243,7 +243,7 @@ static tir_stmt *build_scatter_elements(te_graph *g, void *ctx, const tir_buffer
     uint32_t rank = in[0]->rank;
     loop_vars(c, "u", rank, vars, idx);
     memcpy(at, idx, rank * sizeof *at);
-    at[v->axis] = wrapped(c, tir_load(c, in[1], rank, idx), in[0]->shape[v->axis]);
+    at[v->axis] = wrapped(g, tir_load(c, in[1], rank, idx), in[0]->shape[v->axis]);
     tir_stmt *update =
         nest(c, rank, vars, in[2]->shape,
              checked_write(g, rank, at, out[0]->shape, scatter_store(c, v, out[0], at, tir_load(c, in[2], rank, idx))));
@@ -275,7 +275,7 @@ static tir_stmt *build_scatter_nd(te_graph *g, void *ctx, const tir_buffer *cons
     memcpy(ia, idx, lead * sizeof *ia);
     for (uint32_t k = 0; k < (uint32_t)depth; k++) {
         ia[lead] = tir_i64(c, k);
-        at[k] = wrapped(c, tir_load(c, in[1], lead + 1, ia), in[0]->shape[k]);
+        at[k] = wrapped(g, tir_load(c, in[1], lead + 1, ia), in[0]->shape[k]);
     }
     for (uint32_t i = (uint32_t)depth; i < in[0]->rank; i++)
         at[i] = idx[lead + i - (uint32_t)depth];
@@ -321,11 +321,7 @@ static tir_stmt *build_max_unpool(te_graph *g, void *ctx, const tir_buffer *cons
         pooled[2 + i] = tir_add(c, sweep, tir_i64(c, kernel[i] - w.pad_begin[i] - w.pad_end[i]));
     }
     loop_vars(c, "i", rank, vars, idx);
-    tir_expr_ref flat = tir_load(c, in[1], rank, idx);
-    for (uint32_t i = rank; i-- > 0;) {
-        at[i] = i ? tir_floormod(c, flat, pooled[i]) : flat;
-        flat = tir_floordiv(c, flat, pooled[i]);
-    }
+    te_unflatten(g, tir_load(c, in[1], rank, idx), rank, pooled, at);
     tir_stmt *put = tir_store(c, out[0], rank, at, tir_load(c, in[0], rank, idx));
     put = nest(c, rank, vars, in[0]->shape, checked_write(g, rank, at, out[0]->shape, put));
     tir_stmt *both[2] = {fill(g, out[0], tir_const(c, out[0]->dt, 0), NULL), put};

@@ -292,22 +292,30 @@ static tir_expr_ref avg_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_binary(c, TIR_DIV, te_read(g, p->sum, idx), tir_cast(c, p->acc, count));
 }
 
+/* The sum of `body` over each window, then `finish` of it, both named after the pool. */
+static void summed_pool(te_graph *g, const graph_node *n, const char *name, pool_ctx *p, te_body_fn body,
+                        te_body_fn finish, te_tensor **out)
+{
+    const type *t = te_out_type(n, 0);
+    tir_expr_ref const *dims = te_shape(g, t);
+    const char *sum_name = arena_printf(&g->c->mem, "%s_sum", name);
+    te_tensor *sum = te_reduce(g, sum_name, p->acc, p->w->n + 2, dims, p->w->n, p->reduce, TE_SUM, body, p);
+    sum->node->tag = n->op->name;
+    p->sum = sum;
+    te_tensor *y = te_compute(g, name, p->acc, p->w->n + 2, dims, finish, p);
+    out[0] = te_cast_to(g, arena_printf(&g->c->mem, "%s_cast", name), y, t->dt);
+}
+
 bool compute_avg_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_window w;
     te_axis *reduce[NN_MAX_SPATIAL];
     pool_ctx p;
-    const type *t = te_out_type(n, 0);
-    tir_expr_ref const *dims = te_shape(g, t);
     if (!pool_setup(g, n, in[0], tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
         return false;
     p.acc = te_acc_dtype(in[0]->dt);
-    te_tensor *sum = te_reduce(g, "avg_pool_sum", p.acc, w.n + 2, dims, w.n, reduce, TE_SUM, pool_body, &p);
-    sum->node->tag = n->op->name;
-    p.sum = sum;
     p.include_pad = graph_attr_int(n, "count_include_pad") != 0;
-    te_tensor *y = te_compute(g, "avg_pool", p.acc, w.n + 2, dims, avg_body, &p);
-    out[0] = te_cast_to(g, "avg_pool_cast", y, t->dt);
+    summed_pool(g, n, "avg_pool", &p, pool_body, avg_body, out);
     return true;
 }
 
@@ -327,17 +335,11 @@ bool compute_lp_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_
     nn_window w;
     te_axis *reduce[NN_MAX_SPATIAL];
     pool_ctx p;
-    const type *t = te_out_type(n, 0);
-    tir_expr_ref const *dims = te_shape(g, t);
     if (!pool_setup(g, n, in[0], tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
         return false;
     p.acc = te_acc_dtype(in[0]->dt);
     p.p = (double)graph_attr_int(n, "p");
-    te_tensor *sum = te_reduce(g, "lp_pool_sum", p.acc, w.n + 2, dims, w.n, reduce, TE_SUM, lp_body, &p);
-    sum->node->tag = n->op->name;
-    p.sum = sum;
-    te_tensor *y = te_compute(g, "lp_pool", p.acc, w.n + 2, dims, lp_root_body, &p);
-    out[0] = te_cast_to(g, "lp_pool_cast", y, t->dt);
+    summed_pool(g, n, "lp_pool", &p, lp_body, lp_root_body, out);
     return true;
 }
 

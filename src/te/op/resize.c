@@ -47,11 +47,6 @@ static tir_expr_ref as_i64(te_graph *g, tir_expr_ref a)
     return tir_cast(g->c, DT_I64, a);
 }
 
-static tir_expr_ref clamp(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
-{
-    return tir_max(g->c, te_i64(g, 0), tir_min(g->c, i, tir_sub(g->c, extent, te_i64(g, 1))));
-}
-
 /* Keys' cubic kernel with coefficient a at distance s >= 0. */
 static tir_expr_ref cubic(te_graph *g, tir_expr_ref s, double a)
 {
@@ -173,7 +168,7 @@ static tir_expr_ref sample(te_graph *g, const axis_ctx *v, tir_expr_ref const *i
 {
     tir_expr_ref at[TYPE_MAX_RANK];
     memcpy(at, idx, v->x->rank * sizeof *at);
-    at[v->axis] = clamp(g, as_i64(g, p), v->in_len);
+    at[v->axis] = te_clamp_index(g, as_i64(g, p), v->in_len);
     return te_read(g, v->x, at);
 }
 
@@ -335,7 +330,7 @@ static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref cons
                      p = as_i64(g, tir_call1(g->c, TIR_RINT, reflect(g, v, pos[i], as_f32(g, len))));
         if (strcmp(v->padding, "zeros") == 0)
             inside = tir_and(g->c, inside, te_in_bounds(g, p, len));
-        at[2 + i] = clamp(g, p, len);
+        at[2 + i] = te_clamp_index(g, p, len);
     }
     tir_expr_ref value = as_f32(g, te_read(g, v->x, at));
     return inside ? tir_select(g->c, inside, value, f32(g, 0)) : value;

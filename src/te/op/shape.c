@@ -51,33 +51,13 @@ static int64_t operand_length(const move_ctx *v, uint32_t i)
     return v->in[i]->rank && tir_is_int(v->in[i]->shape[0], &n) ? n : 1;
 }
 
-/* i, or i + extent when i is negative */
-static tir_expr_ref wrap(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
-{
-    return tir_select(g->c, tir_binary(g->c, TIR_LT, i, te_i64(g, 0)), tir_add(g->c, i, extent), i);
-}
-
-/* i, or the nearest position of an axis. */
-static tir_expr_ref within(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
-{
-    return tir_max(g->c, te_i64(g, 0), tir_min(g->c, i, tir_sub(g->c, extent, te_i64(g, 1))));
-}
-
-/* Row-major number of an index, and back. */
+/* Row-major number of an index. */
 static tir_expr_ref flatten(te_graph *g, uint32_t rank, tir_expr_ref const *extents, tir_expr_ref const *idx)
 {
     tir_expr_ref flat = te_i64(g, 0);
     for (uint32_t i = 0; i < rank; i++)
         flat = tir_add(g->c, tir_mul(g->c, flat, extents[i]), idx[i]);
     return flat;
-}
-
-static void unflatten(te_graph *g, tir_expr_ref flat, uint32_t rank, tir_expr_ref const *extents, tir_expr_ref *idx)
-{
-    for (uint32_t i = rank; i-- > 0;) {
-        idx[i] = i == 0 ? flat : tir_floormod(g->c, flat, extents[i]);
-        flat = tir_floordiv(g->c, flat, extents[i]);
-    }
 }
 
 /* --- shapes
@@ -87,7 +67,7 @@ static tir_expr_ref reshape_body(te_graph *g, void *ctx, tir_expr_ref const *idx
 {
     const move_ctx *v = ctx;
     tir_expr_ref at[TYPE_MAX_RANK];
-    unflatten(g, flatten(g, v->rank, te_shape(g, v->out), idx), v->in[0]->rank, v->in[0]->shape, at);
+    te_unflatten(g, flatten(g, v->rank, te_shape(g, v->out), idx), v->in[0]->rank, v->in[0]->shape, at);
     return te_read(g, v->in[0], at);
 }
 
@@ -183,7 +163,7 @@ static tir_expr_ref slice_start(te_graph *g, tir_expr_ref start, tir_expr_ref ex
     compiler *c = g->c;
     tir_expr_ref last = tir_sub(c, extent, te_i64(g, 1));
     tir_expr_ref hi = tir_select(c, tir_binary(c, TIR_LT, step, te_i64(g, 0)), last, extent);
-    return tir_max(c, te_i64(g, 0), tir_min(c, wrap(g, start, extent), hi));
+    return tir_max(c, te_i64(g, 0), tir_min(c, te_wrap_index(g, start, extent), hi));
 }
 
 /* Whether the result's extent is what the operands give, so that no position can lie outside the data. */
@@ -202,7 +182,7 @@ static tir_expr_ref slice_position(te_graph *g, const move_ctx *v, int64_t a, ti
     tir_expr_ref extent = v->in[0]->shape[a];
     bool derived = slice_is_known(v) && tir_is_int(extent, &n);
     bool whole = tir_expr_equal(extent, te_dim(g, v->out->shape.dims[a])) && i->kind == TIR_VAR;
-    return derived || whole ? i : within(g, i, extent);
+    return derived || whole ? i : te_clamp_index(g, i, extent);
 }
 
 static tir_expr_ref slice_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -235,7 +215,7 @@ static tir_expr_ref slice_runtime_axes_body(te_graph *g, void *ctx, tir_expr_ref
         for (int64_t k = 0; k < operand_length(v, 1); k++) {
             tir_expr_ref step = has_input(v, 4) ? operand(g, v, 4, k) : te_i64(g, 1);
             tir_expr_ref start = slice_start(g, operand(g, v, 1, k), v->in[0]->shape[a], step);
-            tir_expr_ref named = wrap(g, operand(g, v, 3, k), te_i64(g, v->rank));
+            tir_expr_ref named = te_wrap_index(g, operand(g, v, 3, k), te_i64(g, v->rank));
             tir_expr_ref moved = tir_add(c, start, tir_mul(c, idx[a], step));
             at[a] = tir_select(c, tir_binary(c, TIR_EQ, named, te_i64(g, a)), moved, at[a]);
         }
@@ -275,7 +255,8 @@ static tir_expr_ref pad_begin(te_graph *g, const move_ctx *v, uint32_t a)
         return operand(g, v, 1, a);
     tir_expr_ref begin = te_i64(g, 0);
     for (int64_t k = 0; k < operand_length(v, 3); k++) {
-        tir_expr_ref named = tir_binary(c, TIR_EQ, wrap(g, operand(g, v, 3, k), te_i64(g, v->rank)), te_i64(g, a));
+        tir_expr_ref named =
+            tir_binary(c, TIR_EQ, te_wrap_index(g, operand(g, v, 3, k), te_i64(g, v->rank)), te_i64(g, a));
         begin = tir_select(c, named, operand(g, v, 1, k), begin);
     }
     return begin;
@@ -332,7 +313,7 @@ bool compute_pad(te_graph *g, const graph_node *n, te_tensor *const *in, te_tens
 
 static tir_expr_ref index_at(te_graph *g, const te_tensor *t, tir_expr_ref const *at, tir_expr_ref extent)
 {
-    return wrap(g, tir_cast(g->c, DT_I64, te_read(g, t, at)), extent);
+    return te_wrap_index(g, tir_cast(g->c, DT_I64, te_read(g, t, at)), extent);
 }
 
 /* Whether every element of operand i is known to be an index of the axis, negative ones included. */
@@ -355,7 +336,7 @@ static bool known_indices(const move_ctx *v, uint32_t i, tir_expr_ref extent)
 static tir_expr_ref safe_index(te_graph *g, const move_ctx *v, tir_expr_ref const *at, tir_expr_ref extent)
 {
     tir_expr_ref i = index_at(g, v->in[1], at, extent);
-    return known_indices(v, 1, extent) ? i : within(g, i, extent);
+    return known_indices(v, 1, extent) ? i : te_clamp_index(g, i, extent);
 }
 
 static tir_expr_ref take_body(te_graph *g, void *ctx, tir_expr_ref const *idx)

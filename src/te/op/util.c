@@ -55,3 +55,21 @@ te_axis *te_numbered_axis(te_graph *g, const char *name, uint32_t number, tir_ex
 {
     return te_reduce_axis(g, arena_printf(&g->c->mem, "%s%u", name, number), extent);
 }
+
+tir_expr_ref te_wrap_index(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
+{
+    return tir_select(g->c, tir_binary(g->c, TIR_LT, i, te_i64(g, 0)), tir_add(g->c, i, extent), i);
+}
+
+tir_expr_ref te_clamp_index(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
+{
+    return tir_max(g->c, te_i64(g, 0), tir_min(g->c, i, tir_sub(g->c, extent, te_i64(g, 1))));
+}
+
+void te_unflatten(te_graph *g, tir_expr_ref flat, uint32_t rank, tir_expr_ref const *extents, tir_expr_ref *idx)
+{
+    for (uint32_t i = rank; i-- > 0;) {
+        idx[i] = i == 0 ? flat : tir_floormod(g->c, flat, extents[i]);
+        flat = tir_floordiv(g->c, flat, extents[i]);
+    }
+}
