@@ -1,0 +1,392 @@
+/* vta.h: the VTA library: devices (simulated or real) behind one driver table, and the run-time that records micro-op
+ * kernels, queues instructions and runs them. Everything hangs on an object; there are no globals here. The published
+ * VTA* entry points, which need a default device, are in vta_runtime.h, thin over this.
+ *
+ *   vta_context  -- instruction queue, micro-op kernels, buffers --+
+ *                                                                  |  vta_device (driver table)
+ *   vta_sim (functional)  vta_cycle (timing)  mmio (registers)  <--+
+ *
+ * Threads: calls on one context may come from any thread (it locks); a device serves one context at a time in `run`.
+ * Errors: functions return a status and fill *e (may be NULL), one sentence that names what is at fault.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef VTA_H
+#define VTA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vta_config.h"
+#include "vta_isa.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(id, text) */
+#define VTA_STATUSES(X)                                                  \
+    X(VTA_OK, "done")                                                    \
+    X(VTA_BAD_CONFIG, "the configuration breaks a rule")                 \
+    X(VTA_BAD_TEXT, "text that cannot be read")                          \
+    X(VTA_BAD_FIELD, "a value does not fit its field")                   \
+    X(VTA_BAD_ARGUMENT, "an argument is out of range")                   \
+    X(VTA_BAD_HANDLE, "a handle is freed, foreign or of another device") \
+    X(VTA_BAD_STATE, "a call in the wrong order")                        \
+    X(VTA_NO_MEMORY, "no memory of the kind asked for")                  \
+    X(VTA_FAULT, "an instruction did what the device does not allow")    \
+    X(VTA_DEADLOCK, "every stage waits for a token")                     \
+    X(VTA_TIMEOUT, "the device did not finish in time")                  \
+    X(VTA_UNSUPPORTED, "this device or profile lacks it")                \
+    X(VTA_IO, "a file cannot be read or written")
+typedef enum vta_status {
+#define X(id, text) id,
+    VTA_STATUSES(X)
+#undef X
+} vta_status;
+
+typedef struct vta_error {
+    vta_status status;
+    char text[400];
+} vta_error;
+
+const char *vta_status_text(vta_status s);
+/* Fills *e (when not NULL) and returns s. For the library's own files and for drivers outside it. */
+vta_status vta_fail(vta_error *e, vta_status s, const char *fmt, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 3, 4)))
+#endif
+    ;
+
+/* --- configuration as text (config.c) ----------------------------------------------------------------------------- */
+
+/* Reads the keys of vta_config.json over *c (start from vta_config_default()). Keys that are not ours but published
+ * (HW_VER) are ignored, unknown ones refused, as are values that break a rule. `name` is for messages. */
+vta_status vta_config_parse(const char *name, const char *json, size_t len, vta_config *c, vta_error *e);
+/* A preset: a target's name ("pynq"), or a bit-stream string ("1x16_i8w8a32_15_15_18_17", "4x8_i8w8a32_15_16_16_18"),
+ * or both ("pynq_1x16_i8w8a32_15_15_18_17"). */
+vta_status vta_config_preset(const char *name, vta_config *c, vta_error *e);
+/* Checks and derives; the message names the rule. */
+vta_status vta_config_check(const vta_config *c, vta_geometry *g, vta_error *e);
+/* JSON with the keys of vta_config.json, and the bit-stream string. Return the length; write at most `size` bytes. */
+size_t vta_config_print(const vta_config *c, char *out, size_t size);
+size_t vta_config_bitstream(const vta_config *c, char *out, size_t size);
+
+/* --- the device behind a table (driver) --------------------------------------------------------------------------- */
+
+/* Memory that the device can reach: page-aligned, contiguous for the device. */
+typedef struct vta_memory {
+    void *host;    /* address for the CPU */
+    uint64_t phys; /* address for the device; never 0 */
+    size_t bytes;
+} vta_memory;
+
+typedef struct vta_driver {
+    const char *name;
+    /* Contiguous memory of at least `bytes` (> 0), zeroed. */
+    vta_status (*alloc)(void *self, size_t bytes, bool cached, vta_memory *out, vta_error *e);
+    void (*free)(void *self, const vta_memory *m);
+    /* Makes `bytes` of host memory visible to the device in place; out->phys is page-aligned. NULL where that is
+     * impossible: the caller stages copies. `unmap` forgets it. */
+    vta_status (*map)(void *self, void *host, size_t bytes, vta_memory *out, vta_error *e);
+    void (*unmap)(void *self, const vta_memory *m);
+    /* Cache maintenance before the device reads and before the host reads; NULL: coherent. */
+    void (*flush)(void *self, const vta_memory *m, size_t offset, size_t bytes);
+    void (*invalidate)(void *self, const vta_memory *m, size_t offset, size_t bytes);
+    /* Runs `count` instructions at `phys` to FINISH. wait_cycles: as much patience, in polls or simulated cycles. */
+    vta_status (*run)(void *self, uint64_t phys, uint32_t count, uint32_t wait_cycles, vta_error *e);
+    /* Elements [index, index + count) of a scratchpad, as stored; NULL where it cannot be read. */
+    vta_status (*scratchpad)(void *self, enum vta_mem m, uint32_t index, uint32_t count, void *out, vta_error *e);
+    /* Counters as JSON, the seven published keys first (vta_counters_print); NULL: none. Returns the length. */
+    size_t (*counters)(void *self, char *out, size_t size);
+    void (*clear_counters)(void *self);
+    void (*destroy)(void *self);
+} vta_driver;
+
+typedef struct vta_device {
+    const vta_driver *driver;
+    void *self;
+    vta_config config;
+    vta_geometry geometry;
+} vta_device;
+
+void vta_device_destroy(vta_device *d); /* calls driver->destroy; d itself is the caller's */
+
+/* --- DRAM of simulated devices (dram.c) --------------------------------------------------------------------------- */
+
+/* Page-granular allocations, with bounds: an address belongs to one live allocation or to none. Thread-safe. */
+typedef struct vta_dram vta_dram;
+vta_dram *vta_dram_create(uint64_t most_bytes); /* NULL: no memory */
+void vta_dram_destroy(vta_dram *d);
+vta_status vta_dram_alloc(vta_dram *d, size_t bytes, vta_memory *out, vta_error *e);
+vta_status vta_dram_map(vta_dram *d, void *host, size_t bytes, vta_memory *out,
+                        vta_error *e); /* host memory stays the caller's */
+vta_status vta_dram_release(vta_dram *d, const vta_memory *m,
+                            vta_error *e); /* either kind; freed twice: VTA_BAD_HANDLE */
+/* Host address of [phys, phys + bytes) when one live allocation holds all of it, else NULL. */
+void *vta_dram_at(const vta_dram *d, uint64_t phys, size_t bytes);
+
+/* --- functional simulator (sim.c) --------------------------------------------------------------------------------- */
+
+/* X(id, text): what a hardware profile does differently is refused by it; `compatible` takes everything. */
+#define VTA_PROFILES(X)             \
+    X(VTA_COMPATIBLE, "compatible") \
+    X(VTA_HLS, "hls")               \
+    X(VTA_CHISEL, "chisel")         \
+    X(VTA_INTELFOCL, "intelfocl")
+typedef enum vta_profile {
+#define X(id, text) id,
+    VTA_PROFILES(X)
+#undef X
+} vta_profile;
+
+/* X(member, published key or ours) */
+#define VTA_COUNTERS(X)                         \
+    X(inp_load_nbytes, "inp_load_nbytes")       \
+    X(wgt_load_nbytes, "wgt_load_nbytes")       \
+    X(acc_load_nbytes, "acc_load_nbytes")       \
+    X(uop_load_nbytes, "uop_load_nbytes")       \
+    X(out_store_nbytes, "out_store_nbytes")     \
+    X(gemm_counter, "gemm_counter")             \
+    X(alu_counter, "alu_counter")               \
+    X(gemm_reset_counter, "gemm_reset_counter") \
+    X(acc8_load_nbytes, "acc8_load_nbytes")     \
+    X(insn_counter, "insn_counter")
+typedef struct vta_counters {
+#define X(member, key) uint64_t member;
+    VTA_COUNTERS(X)
+#undef X
+} vta_counters;
+size_t vta_counters_print(const vta_counters *c, char *out, size_t size); /* JSON object; returns the length */
+
+/* X(id, text): inner loops; AUTO takes the best that the CPU has at run time. */
+#define VTA_SIM_LEVELS(X)       \
+    X(VTA_SIM_AUTO, "auto")     \
+    X(VTA_SIM_SCALAR, "scalar") \
+    X(VTA_SIM_SSE2, "sse2")     \
+    X(VTA_SIM_AVX2, "avx2")     \
+    X(VTA_SIM_AVX512, "avx512") \
+    X(VTA_SIM_VNNI, "vnni")
+typedef enum vta_sim_level {
+#define X(id, text) id,
+    VTA_SIM_LEVELS(X)
+#undef X
+} vta_sim_level;
+
+typedef struct vta_sim_options {
+    vta_profile profile;
+    vta_sim_level level;
+    uint32_t acc_distance; /* 0: reported only; N: writing an accumulator again within N operations is a fault */
+    uint32_t seed;         /* order in which ready stages run; results must not depend on it */
+    bool skip_exec;        /* count, load micro-ops, compute nothing */
+    uint64_t dram_bytes;   /* 0: 1 GiB */
+} vta_sim_options;
+
+typedef struct vta_sim vta_sim;
+vta_status vta_sim_create(const vta_config *c, const vta_sim_options *o, vta_sim **out, vta_error *e);
+void vta_sim_destroy(vta_sim *s);
+/* The simulator as a device; the device's destroy destroys it. */
+vta_device vta_sim_device(vta_sim *s);
+const vta_geometry *vta_sim_geometry(const vta_sim *s);
+vta_dram *vta_sim_dram(vta_sim *s);
+/* Executes one instruction at once, tokens not looked at. `index` names it in messages. A fault leaves the state before
+ * the faulty row or operation. */
+vta_status vta_sim_execute(vta_sim *s, const vta_insn *insn, uint32_t index, vta_error *e);
+/* Runs a stream through three queues and four token counters until FINISH. Tokens start at 0 and persist between runs,
+ * as on hardware. No stage able to go on: VTA_DEADLOCK, the waiting instruction of each stage named. */
+vta_status vta_sim_run(vta_sim *s, const vta_insn *insns, uint32_t count, vta_error *e);
+void vta_sim_reset(vta_sim *s); /* tokens and counters to 0, scratchpads to 0 */
+vta_status vta_sim_scratchpad(vta_sim *s, enum vta_mem m, uint32_t index, uint32_t count, void *out, vta_error *e);
+const vta_counters *vta_sim_counters(const vta_sim *s);
+void vta_sim_clear_counters(vta_sim *s);
+void vta_sim_set_skip_exec(vta_sim *s, bool skip);
+/* Least distance, in operations of one instruction, at which an accumulator was written again; 0: never. */
+uint32_t vta_sim_acc_distance(const vta_sim *s);
+
+/* --- cycle model (cycle.c) ---------------------------------------------------------------------------------------- */
+
+typedef enum vta_cycle_profile { VTA_CYCLE_CHISEL, VTA_CYCLE_HLS } vta_cycle_profile;
+typedef struct vta_cycle_options {
+    vta_cycle_profile profile;
+    uint32_t bus_bits;       /* 0: the target's */
+    uint32_t latency;        /* cycles from request to first beat; 0: 16 */
+    uint32_t burst_beats;    /* 0: the target's */
+    uint32_t command_cycles; /* per DRAM command; UINT32_MAX: the profile's */
+    uint32_t insn_queue;     /* entries per stage; 0: 512 */
+    uint32_t token_queue;    /* tokens per queue; 0: the profile's (Chisel 255, HLS 8) */
+} vta_cycle_options;
+
+typedef struct vta_span {
+    uint32_t insn;              /* index in the stream */
+    uint8_t stage;              /* enum vta_stage; VTA_STAGE_NONE: fetch */
+    uint64_t ready, start, end; /* arrived in its queue, began (tokens there), ended */
+} vta_span;
+
+typedef struct vta_stage_cycles {
+    uint64_t busy, wait_token, wait_dram, wait_fetch, idle;
+} vta_stage_cycles;
+
+typedef struct vta_cycle_report {
+    uint64_t cycles;                         /* end of FINISH */
+    vta_stage_cycles stage[VTA_STAGE_COUNT]; /* [0]: fetch */
+    uint64_t dram_beats;
+    vta_span *spans; /* one per instruction, in order of start; owned by the report */
+    uint32_t n_spans;
+} vta_cycle_report;
+
+/* Times a stream; it only looks at fields, so no data are needed. VTA_DEADLOCK names the waiting instruction of each
+ * stage. vta_cycle_release frees the spans. */
+vta_status vta_cycle_time(const vta_config *c, const vta_cycle_options *o, const vta_insn *insns, uint32_t count,
+                          vta_cycle_report *out, vta_error *e);
+void vta_cycle_release(vta_cycle_report *r);
+/* Timeline of a report: Chrome trace events (JSON), and an SVG with one lane per stage. Return the length. */
+size_t vta_cycle_chrome_trace(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, char *out,
+                              size_t size);
+size_t vta_cycle_svg(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, char *out, size_t size);
+/* A device that runs streams on a simulator of its own and adds up cycles: counters() has "cycle_count" too. */
+vta_status vta_cycle_device(const vta_config *c, const vta_sim_options *so, const vta_cycle_options *co,
+                            vta_device *out, vta_error *e);
+/* The last run's report of such a device; NULL: none yet. Valid until the next run. */
+const vta_cycle_report *vta_cycle_last(const vta_device *d);
+
+/* --- streams as text and files (isa_text.c) ----------------------------------------------------------------------- */
+
+/* Assembles text (docs/vta-isa.md) into instructions and micro-ops; both arrays are malloc'ed. Errors carry line and
+ * column. print(assemble(t)) is canonical, and assembling it again gives the same words. */
+typedef struct vta_program {
+    vta_config config;
+    vta_insn *insns;
+    uint32_t n_insns;
+    uint32_t *uops; /* micro-op image, at element 0 of the program's micro-op region */
+    uint32_t n_uops;
+} vta_program;
+vta_status vta_assemble(const char *name, const char *text, size_t len, vta_program *out, vta_error *e);
+size_t vta_disassemble(const vta_program *p, char *out, size_t size);
+void vta_program_release(vta_program *p);
+/* One instruction on one line, without newline. */
+size_t vta_insn_print(const vta_geometry *g, const vta_insn *insn, char *out, size_t size);
+
+/* --- run-time (context.c, queue.c, kernel.c) ---------------------------------------------------------------------- */
+
+typedef struct vta_context vta_context;
+typedef uint64_t vta_buffer; /* never 0, never used twice, no address inside */
+
+/* X(id, bit, text): the published debug flags */
+#define VTA_DEBUG_FLAGS(X)                                   \
+    X(VTA_DEBUG_DUMP_INSN, 1, "dump_insn")                   \
+    X(VTA_DEBUG_DUMP_UOP, 2, "dump_uop")                     \
+    X(VTA_DEBUG_SKIP_READ_BARRIER, 3, "skip_read_barrier")   \
+    X(VTA_DEBUG_SKIP_WRITE_BARRIER, 4, "skip_write_barrier") \
+    X(VTA_DEBUG_FORCE_SERIAL, 5, "force_serial")
+
+typedef struct vta_context_options {
+    uint32_t max_insns;   /* capacity of the instruction queue; 0: 65536. A full queue synchronises by itself */
+    uint32_t max_uops;    /* capacity of the micro-op log between synchronisations; 0: 65536 */
+    uint32_t max_kernels; /* micro-op kernels remembered; 0: 4096; the least recently used goes */
+    uint32_t max_buffers; /* 0: 4096 */
+    void (*log)(void *user, const char *text); /* dumps of the debug flags; NULL: standard error */
+    void *log_user;
+} vta_context_options;
+
+/* Bytes of caller's memory that a context of these capacities needs (64-byte aligned). Device memory for the queues is
+ * taken from the device. */
+size_t vta_context_bytes(const vta_device *d, const vta_context_options *o);
+/* `d` must outlive the context and stay at its address. */
+vta_status vta_context_init(void *memory, size_t bytes, vta_device *d, const vta_context_options *o, vta_context **out,
+                            vta_error *e);
+void vta_context_destroy(vta_context *c); /* frees its buffers and what it took from the device; not `memory` */
+vta_device *vta_context_device(const vta_context *c);
+uint32_t vta_context_debug(vta_context *c, uint32_t flags); /* returns the flags before */
+/* The first error since the last call of this function; the context refuses work while one is set. */
+vta_status vta_context_last_error(vta_context *c, vta_error *out);
+
+vta_status vta_buffer_alloc(vta_context *c, size_t bytes, vta_buffer *out);
+vta_status vta_buffer_map(vta_context *c, void *host, size_t bytes,
+                          vta_buffer *out); /* caller keeps it alive; VTA_UNSUPPORTED: stage a copy */
+vta_status vta_buffer_free(vta_context *c, vta_buffer b);
+size_t vta_buffer_bytes(vta_context *c, vta_buffer b);  /* 0: no such buffer */
+void *vta_buffer_cpu_ptr(vta_context *c, vta_buffer b); /* NULL: no such buffer */
+vta_status vta_buffer_write(vta_context *c, vta_buffer to, size_t offset, const void *from, size_t bytes);
+vta_status vta_buffer_read(vta_context *c, vta_buffer from, size_t offset, void *to, size_t bytes);
+vta_status vta_buffer_copy(vta_context *c, vta_buffer from, size_t from_offset, vta_buffer to, size_t to_offset,
+                           size_t bytes);
+vta_status vta_write_barrier(vta_context *c, vta_buffer b, uint32_t elem_bits, uint32_t start, uint32_t extent);
+vta_status vta_read_barrier(vta_context *c, vta_buffer b, uint32_t elem_bits, uint32_t start, uint32_t extent);
+
+/* One 2-D transfer; sizes, strides, offsets in elements of `memory`. */
+typedef struct vta_transfer {
+    enum vta_mem memory;
+    uint32_t sram_index, dram_offset;
+    uint32_t x_size, y_size, x_stride;
+    uint32_t x_pad_before, y_pad_before, x_pad_after, y_pad_after; /* load only */
+} vta_transfer;
+vta_status vta_load(vta_context *c, vta_buffer from, const vta_transfer *t);
+vta_status vta_store(vta_context *c, vta_buffer to, const vta_transfer *t);
+
+/* Micro-op kernels. Between begin and end on the calling thread: loops first (at most two, the first is the outer),
+ * then pushes of one mode, one reset_out, and for ALU one operation. */
+typedef enum vta_mode { VTA_MODE_GEMM = 0, VTA_MODE_ALU = 1 } vta_mode;
+typedef struct vta_uop {
+    uint32_t mode, reset_out, dst, src, wgt, alu_opcode, use_imm;
+    int32_t imm;
+} vta_uop;
+typedef int (*vta_record_fn)(void *closure); /* records through vta_uop_*; not 0: dropped */
+/* Queues one GEMM or ALU instruction. (site, mode, closure bytes) names the kernel: recorded once, found again later; a
+ * NULL site records every time. Equal contents share their micro-ops. No lock is held while `record` runs. */
+vta_status vta_push(vta_context *c, vta_mode mode, const void *site, vta_record_fn record, void *closure, size_t bytes);
+/* On the kernel that this thread is recording. */
+vta_status vta_uop_push(const vta_uop *u, vta_error *e);
+vta_status vta_uop_loop_begin(uint32_t extent, uint32_t dst_factor, uint32_t src_factor, uint32_t wgt_factor,
+                              vta_error *e);
+vta_status vta_uop_loop_end(vta_error *e);
+
+vta_status vta_dep_push(vta_context *c, enum vta_stage from, enum vta_stage to);
+vta_status vta_dep_pop(vta_context *c, enum vta_stage from, enum vta_stage to);
+vta_status vta_synchronize(vta_context *c, uint32_t wait_cycles);
+/* Instructions queued and not yet run. */
+uint32_t vta_queued(const vta_context *c, const vta_insn **out);
+
+/* --- capture and replay (capture.c) ------------------------------------------------------------------------------- */
+
+/* An address to be filled in when a captured stream runs: instruction `insn` reads or writes binding `binding` at
+ * `offset` elements. binding 0 is the micro-op image; others are the buffers in order of first use. */
+typedef struct vta_relocation {
+    uint32_t insn, binding, offset;
+} vta_relocation;
+typedef struct vta_capture {
+    const vta_insn *insns; /* dram_base 0 where relocated */
+    uint32_t n_insns;
+    const uint32_t *uops;
+    uint32_t n_uops;
+    const vta_relocation *relocations;
+    uint32_t n_relocations, n_bindings;
+} vta_capture;
+/* From begin to end, synchronize queues the run's tail but runs nothing; the capture's arrays lie in the context until
+ * its next capture begins. */
+vta_status vta_capture_begin(vta_context *c);
+vta_status vta_capture_end(vta_context *c, vta_capture *out);
+/* Runs a captured stream on a device without a context: `scratch` is device memory for stream and micro-ops
+ * (vta_replay_bytes), bindings[i] the device memory of binding i + 1. No allocation, no recording. */
+size_t vta_replay_bytes(const vta_capture *p);
+vta_status vta_replay(vta_device *d, const vta_capture *p, const vta_memory *scratch, const vta_memory *bindings,
+                      uint32_t wait_cycles, vta_error *e);
+
+/* --- memory-mapped hardware (mmio.c) ------------------------------------------------------------------------------ */
+
+/* What the board support gives: registers and contiguous memory. */
+typedef struct vta_mmio {
+    void *user;
+    void (*write)(void *user, uint32_t address, uint32_t value);
+    uint32_t (*read)(void *user, uint32_t address);
+    void (*sleep)(void *user, uint32_t microseconds);
+    vta_status (*alloc)(void *user, size_t bytes, bool cached, vta_memory *out, vta_error *e);
+    void (*free)(void *user, const vta_memory *m);
+    void (*flush)(void *user, const vta_memory *m, size_t offset, size_t bytes); /* NULL: coherent */
+    void (*invalidate)(void *user, const vta_memory *m, size_t offset, size_t bytes);
+} vta_mmio;
+/* `io` is copied; its functions must stay. VTA_NO_MEMORY, VTA_BAD_CONFIG. */
+vta_status vta_mmio_device(const vta_config *c, const vta_mmio *io, vta_device *out, vta_error *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
