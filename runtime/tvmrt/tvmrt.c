@@ -15,7 +15,7 @@ const char *tvmrt_status_text(int32_t status)
     }
 }
 
-/* ---- Log: a bounded queue for many writers and many readers ------------------------------------------------------ */
+/* ---- Log: a bounded queue for many writers and many readers --- */
 #if TVMRT_LOG_ENABLE
 
 #define LOG_MASK ((uint32_t)(TVMRT_LOG_CAPACITY) - 1u)
@@ -140,7 +140,7 @@ static int32_t fail(int32_t status, int32_t id)
     return status;
 }
 
-/* ---- Semantic layer ---------------------------------------------------------------------------------------------- */
+/* ---- Semantic layer --- */
 
 static int32_t check_workspace(const tvmrt_model_desc_t *model, const void *workspace, size_t size)
 {
@@ -276,7 +276,7 @@ int32_t tvmrt_semantic_fill_args(const tvmrt_context_t *context, void **args, si
     return used == num_args ? TVMRT_OK : fail(TVMRT_E_SID, -1);
 }
 
-/* ---- Engine ------------------------------------------------------------------------------------------------------ */
+/* ---- Engine --- */
 
 /* What an engine does; the word is changed by compare and swap only, which makes it the engine's lock as well. */
 enum { ENGINE_OFF = 0, ENGINE_STARTING, ENGINE_IDLE, ENGINE_RUNNING, ENGINE_STOPPING };

@@ -85,7 +85,7 @@ extern "C" {
 #error "tvmrt needs a compiler with GNU attributes (gcc, clang, armclang)"
 #endif
 
-/* ---- Status ---------------------------------------------------------------------------------------------------- */
+/* ---- Status --- */
 
 /* Every status of the runtime: name, value, what to do. 0 is success. Kernels may return any other non-zero value of
  * their own; it reaches the caller unchanged. */
@@ -112,7 +112,7 @@ typedef enum tvmrt_status {
 /* A constant sentence for a status of the table, "status of a kernel" for any other value. Never null. */
 const char *tvmrt_status_text(int32_t status);
 
-/* ---- Log ------------------------------------------------------------------------------------------------------- */
+/* ---- Log --- */
 
 typedef enum tvmrt_log_level {
     TVMRT_LOG_DEBUG = 0,
@@ -174,7 +174,7 @@ static inline uint32_t tvmrt_log_dropped(void)
 }
 #endif
 
-/* ---- Model tables: all const, made by the compiler -------------------------------------------------------------- */
+/* ---- Model tables: all const, made by the compiler --- */
 
 /* Who executes an operator. The engine calls every operator through its function, whatever the kind; the kind tells
  * tools and applications where the work goes. */
@@ -246,7 +246,7 @@ typedef struct tvmrt_model_desc {
     size_t workspace_align; /* a power of two */
 } tvmrt_model_desc_t;
 
-/* ---- Port: what an operating system supplies ------------------------------------------------------------------- */
+/* ---- Port: what an operating system supplies --- */
 
 /* Opaque room for the port's types. All functions return 0 or TVMRT_E_PORT (TVMRT_E_UNSUPPORTED without threads). */
 typedef union tvmrt_mutex {
@@ -308,7 +308,7 @@ int tvmrt_barrier_destroy(tvmrt_barrier_t *barrier);
  * and threads look for work TVMRT_SPIN times before they sleep only while each of them has a processor. */
 uint32_t tvmrt_port_processors(void);
 
-/* ---- Engine ---------------------------------------------------------------------------------------------------- */
+/* ---- Engine --- */
 
 struct tvmrt_engine;
 struct tvmrt_context;
@@ -404,7 +404,7 @@ int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_de
 /* The same on the calling thread alone; needs no engine. */
 int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule);
 
-/* ---- Semantic layer -------------------------------------------------------------------------------------------- */
+/* ---- Semantic layer --- */
 
 /* Prepares `context` for `model`: checks ABI, workspace size and alignment, clears the rest; inputs, outputs,
  * op_execs and engine are set by the caller afterwards. `workspace` may be NULL when the model needs none, so may
@@ -423,7 +423,7 @@ int32_t tvmrt_semantic_resolve_sid(const tvmrt_context_t *context, int32_t sid, 
 int32_t tvmrt_semantic_fill_args(const tvmrt_context_t *context, void **args, size_t num_args,
                                  tvmrt_op_exec_t *op_execs);
 
-/* ---- Atomics: for tvmrt.c and ports ----------------------------------------------------------------------------- */
+/* ---- Atomics: for tvmrt.c and ports --- */
 
 #if defined(__GCC_ATOMIC_INT_LOCK_FREE) && __GCC_ATOMIC_INT_LOCK_FREE == 2
 #define TVMRT_ATOMICS 1

@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 typedef struct arena {
-    struct arena_block *head; /* newest block first */
-    size_t bytes;             /* bytes reserved from the system, for reports */
+    struct arena_block *head;                            /* newest block first */
+    size_t bytes;                                        /* bytes reserved from the system, for reports */
     void (*out_of_memory)(struct arena *a, size_t size); /* must not return; NULL: message and abort */
 } arena;
 
@@ -39,7 +39,7 @@ char *arena_printf(arena *a, const char *fmt, ...) __attribute__((format(printf,
 arena_mark arena_get_mark(const arena *a);
 void arena_reset(arena *a, arena_mark mark); /* frees all that was allocated after the mark */
 
-#define arena_new(a, T) ((T *)arena_alloc((a), sizeof(T), _Alignof(T)))
+#define arena_new(a, T)      ((T *)arena_alloc((a), sizeof(T), _Alignof(T)))
 #define arena_array(a, T, n) ((T *)arena_alloc_array((a), (n), sizeof(T), _Alignof(T)))
 void *arena_alloc_array(arena *a, size_t n, size_t size, size_t align); /* checks the product */
 

@@ -27,7 +27,7 @@ typedef struct compiler {
     /* Evaluates one pure node whose inputs are all constants; `driver` sets it (loop-IR interpreter). `out` holds one
      * entry per node output. false: cannot (no error reported). */
     bool (*evaluate)(struct compiler *c, const struct graph_node *n, const struct tensor_data **out);
-    uint32_t next_id; /* fresh names */
+    uint32_t next_id;          /* fresh names */
     struct mapped_file *files; /* compiler_map_file */
 } compiler;
 

@@ -22,16 +22,16 @@ static inline src_loc src_loc_none(void)
 }
 
 /* X(id, name in brackets after the message, exit status) */
-#define DIAG_CODES(X)                                          \
-    X(DIAG_SYNTAX, "syntax", 1)           /* IR text */        \
-    X(DIAG_FORMAT, "format", 1)           /* a broken model */ \
-    X(DIAG_TYPE, "type", 1)               /* dtypes, shapes */ \
-    X(DIAG_UNSUPPORTED, "unsupported", 1) /* not built yet */  \
-    X(DIAG_VERIFY, "verify", 1)           /* broken IR */      \
-    X(DIAG_DATA, "data", 1)               /* inputs of a run */ \
-    X(DIAG_MISMATCH, "mismatch", 1)       /* wrong numbers */  \
-    X(DIAG_USAGE, "usage", 2)             /* command line */   \
-    X(DIAG_IO, "io", 1)                   /* input file missing or unreadable */ \
+#define DIAG_CODES(X)                                                                      \
+    X(DIAG_SYNTAX, "syntax", 1)           /* IR text */                                    \
+    X(DIAG_FORMAT, "format", 1)           /* a broken model */                             \
+    X(DIAG_TYPE, "type", 1)               /* dtypes, shapes */                             \
+    X(DIAG_UNSUPPORTED, "unsupported", 1) /* not built yet */                              \
+    X(DIAG_VERIFY, "verify", 1)           /* broken IR */                                  \
+    X(DIAG_DATA, "data", 1)               /* inputs of a run */                            \
+    X(DIAG_MISMATCH, "mismatch", 1)       /* wrong numbers */                              \
+    X(DIAG_USAGE, "usage", 2)             /* command line */                               \
+    X(DIAG_IO, "io", 1)                   /* input file missing or unreadable */           \
     X(DIAG_ENVIRONMENT, "environment", 3) /* no compiler, no space, output not writable */ \
     X(DIAG_INTERNAL, "internal", 3)       /* a bug of ours */
 

@@ -92,7 +92,7 @@ static void word(lexer *l, token_kind kind)
     l->tok.text = intern_n(l->names, start, l->tok.len);
 }
 
-/* --- strings ------------------------------------------------------------------------------------------------------ */
+/* --- strings --- */
 
 /* The closing quote of the string whose opening quote is at pos; NULL: none on this line. */
 static const char *find_close(const lexer *l)
@@ -167,7 +167,7 @@ static void quoted(lexer *l, token_kind kind)
     l->tok.text = intern_n(l->names, text, n);
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------------------ */
+/* --- numbers --- */
 
 /* The whole word, with the sign of an exponent. */
 static size_t number_length(const lexer *l)
@@ -232,7 +232,7 @@ static void number(lexer *l)
         floating(l);
 }
 
-/* --- tokens ------------------------------------------------------------------------------------------------------- */
+/* --- tokens --- */
 
 static void unexpected(lexer *l)
 {
@@ -314,7 +314,7 @@ void lexer_init(lexer *l, arena *a, interner *names, diags *d, const char *file,
     lexer_next(l);
 }
 
-/* --- what parsers ask --------------------------------------------------------------------------------------------- */
+/* --- what parsers ask --- */
 
 bool lexer_is(const lexer *l, const char *punct_or_ident)
 {

@@ -16,11 +16,11 @@ typedef struct writer {
 } writer;
 
 void writer_init(writer *w, arena *a);
-void w_str(writer *w, const char *s);                                            /* newline aware: indents lines */
+void w_str(writer *w, const char *s); /* newline aware: indents lines */
 void w_fmt(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void w_line(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* w_fmt and a newline */
 void w_open(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* line ending in " {", indents */
-void w_close(writer *w, const char *tail);                                       /* dedents, "}" and tail and newline */
+void w_close(writer *w, const char *tail); /* dedents, "}" and tail and newline */
 /* "..." with escapes that C and the lexer read alike; UTF-8 stays as it is. */
 void w_quoted(writer *w, const char *s, size_t n);
 /* Sigil and name ("%x", "@main"), the name in quotes when the lexer needs them. */
@@ -28,13 +28,13 @@ void w_name(writer *w, char sigil, const char *name);
 /* Fewest digits that read back as the same value of `bits` 32 or 64, always with a '.' or 'e'; "inf", "-inf", "nan". */
 void w_float(writer *w, double v, uint32_t bits);
 
-/* --- interned strings: equal text, equal pointer ------------------------------------------------------------------ */
+/* --- interned strings: equal text, equal pointer --- */
 typedef struct interner interner;
 interner *interner_new(arena *a);
 const char *intern(interner *in, const char *s);
 const char *intern_n(interner *in, const char *s, size_t n);
 
-/* --- lexer -------------------------------------------------------------------------------------------------------- */
+/* --- lexer --- */
 typedef enum token_kind {
     TOK_END,
     TOK_IDENT,  /* [A-Za-z_][A-Za-z0-9_.]*  */
@@ -86,9 +86,21 @@ bool lexer_name(lexer *l, token_kind kind, const char **out); /* the text of a t
 bool lexer_enter(lexer *l);
 void lexer_leave(lexer *l);
 
-/* --- sizes from files --------------------------------------------------------------------------------------------- */
-static inline bool size_mul(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool size_add(size_t a, size_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool i64_mul(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool i64_add(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
+/* --- sizes from files --- */
+static inline bool size_mul(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool size_add(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline bool i64_mul(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool i64_add(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
 #endif

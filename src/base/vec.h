@@ -12,11 +12,11 @@
         uint32_t cap; \
     }
 
-#define vec_push(a, v, ...)                                                                                            \
-    (vec_grow((a), (void **)&(v)->data, (v)->len, &(v)->cap, sizeof *(v)->data),                                       \
+#define vec_push(a, v, ...)                                                      \
+    (vec_grow((a), (void **)&(v)->data, (v)->len, &(v)->cap, sizeof *(v)->data), \
      (void)((v)->data[(v)->len++] = __VA_ARGS__))
 #define vec_last(v) ((v)->data[(v)->len - 1])
-#define vec_pop(v) ((v)->data[--(v)->len])
+#define vec_pop(v)  ((v)->data[--(v)->len])
 
 /* Makes room for one more element of `size` bytes. */
 void vec_grow(arena *a, void **data, uint32_t len, uint32_t *cap, size_t size);

@@ -192,7 +192,7 @@ void w_float(writer *w, double v, uint32_t bits)
         w_str(w, ".0");
 }
 
-/* --- interned strings --------------------------------------------------------------------------------------------- */
+/* --- interned strings --- */
 
 typedef struct entry {
     struct entry *next;

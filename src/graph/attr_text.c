@@ -33,7 +33,7 @@ bool graph_attr_kind_parse(const char *name, attr_kind *out)
     return false;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading --- */
 
 static bool parse_int(lexer *l, int64_t *out)
 {
@@ -128,7 +128,7 @@ bool graph_parse_attr(compiler *c, lexer *l, const char *name, attr_kind kind, a
     return false;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------ */
+/* --- writing --- */
 
 static void print_list(writer *w, const attr *a)
 {

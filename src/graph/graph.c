@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 /* `want`, or want_1, want_2, ...: the first that is free. The map keeps the next suffix of each name, so that many
  * equal names cost one look-up each. */
@@ -47,7 +47,7 @@ static ptr_map *new_names(compiler *c)
     return m;
 }
 
-/* --- building ----------------------------------------------------------------------------------------------------- */
+/* --- building --- */
 
 graph_module *graph_module_new(compiler *c)
 {
@@ -205,7 +205,7 @@ graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint3
     return n->outputs[0];
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading --- */
 
 const attr *graph_attr(const graph_node *n, const char *name)
 {
@@ -330,7 +330,7 @@ bool graph_is_pure(const graph_node *n)
     return graph_effect_of(n) == EFFECT_PURE;
 }
 
-/* --- changing ----------------------------------------------------------------------------------------------------- */
+/* --- changing --- */
 
 void graph_set_attr(graph_func *f, graph_node *n, attr a)
 {

@@ -53,7 +53,7 @@ typedef struct graph_module {
     compiler *c;
 } graph_module;
 
-/* --- building ----------------------------------------------------------------------------------------------------- */
+/* --- building --- */
 graph_module *graph_module_new(compiler *c);
 graph_func *graph_func_new(graph_module *m, const char *name); /* name is made unique by a suffix when taken */
 graph_func *graph_module_find(const graph_module *m, const char *name);
@@ -75,7 +75,7 @@ graph_value *graph_add_constant(graph_func *f, const tensor_data *t, const char 
 graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint32_t n_in, graph_value *const *in,
                         uint32_t n_attr, const attr *attrs, src_loc loc);
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading --- */
 const attr *graph_attr(const graph_node *n, const char *name); /* stored or default; NULL: not declared */
 int64_t graph_attr_int(const graph_node *n, const char *name); /* asserts the kind */
 double graph_attr_float(const graph_node *n, const char *name);
@@ -90,7 +90,7 @@ bool graph_is_primitive(const graph_func *f);
 /* By its row, and for a node that calls functions by these. */
 bool graph_is_pure(const graph_node *n);
 
-/* --- changing ----------------------------------------------------------------------------------------------------- */
+/* --- changing --- */
 void graph_set_attr(graph_func *f, graph_node *n, attr a); /* by the row's order; one equal to its default is dropped */
 void graph_replace_uses(graph_func *f, graph_value *from, graph_value *to); /* node inputs and results */
 uint32_t graph_count_uses(const graph_func *f, const graph_value *v);
@@ -98,13 +98,13 @@ void graph_remove_dead(graph_func *f); /* nodes without effect on state whose ou
 void graph_insert_before(graph_func *f, graph_node *at, graph_node *n);
 bool graph_sort(graph_func *f); /* stable topological order; false: a cycle */
 
-/* --- text (docs/graph-ir.md) -------------------------------------------------------------------------------------- */
+/* --- text (docs/graph-ir.md) --- */
 void graph_print(writer *w, const graph_module *m);
 void graph_print_func(writer *w, const graph_func *f);
 /* Reads and verifies: what it returns is safe for every pass. Errors: DIAG_SYNTAX at line and column, DIAG_VERIFY. */
 bool graph_parse(compiler *c, const char *file, const char *text, size_t len, graph_module **out);
 
-/* --- checking ----------------------------------------------------------------------------------------------------- */
+/* --- checking --- */
 /* Structure: order, uses, unique names, arity, attributes by schema, closed functions, known callees; and, where types
  * are present, that they agree with the type relations. Reports every fault as DIAG_VERIFY. */
 bool graph_verify(compiler *c, const graph_module *m);

@@ -98,7 +98,7 @@ bool graph_infer_node(compiler *c, graph_node *n)
     return ok;
 }
 
-/* --- modules ------------------------------------------------------------------------------------------------------ */
+/* --- modules --- */
 
 static void infer_func(compiler *c, graph_func *f)
 {

@@ -58,7 +58,7 @@ static bool parse_use(parser *p, graph_value **out)
     return true;
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------------- */
+/* --- nodes --- */
 
 typedef struct node_text {
     const graph_op *op;
@@ -266,7 +266,7 @@ static bool parse_node(parser *p)
     return true;
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------------- */
+/* --- functions --- */
 
 static bool parse_params(parser *p)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* --- symbols with bounds: "where n <= 64", in order of appearance ------------------------------------------------- */
+/* --- symbols with bounds: "where n <= 64", in order of appearance --- */
 
 typedef struct bounds {
     arena *a;
@@ -52,7 +52,7 @@ static void print_bounds(writer *w, const graph_func *f)
               (long long)dim_bound(b.seen.data[i]));
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------------- */
+/* --- nodes --- */
 
 static void print_values(writer *w, uint32_t n, graph_value *const *v)
 {
@@ -128,7 +128,7 @@ static void print_node(writer *w, const graph_node *n)
     w_str(w, "\n");
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------------- */
+/* --- functions --- */
 
 static void print_head(writer *w, const graph_func *f)
 {

@@ -30,7 +30,7 @@ static graph_op *find(const compiler *c, const char *name)
     return c->ops->rows.data[i];
 }
 
-/* --- schemas: "axis:int=-1 perm:ints=[] to:dtype" ----------------------------------------------------------------- */
+/* --- schemas: "axis:int=-1 perm:ints=[] to:dtype" --- */
 
 /* Text of a default: from its first token to the token after it. A schema is one line, so columns are offsets. */
 static const char *default_text(compiler *c, const char *schema, uint32_t from_col, const lexer *l)
@@ -90,7 +90,7 @@ static bool parse_schema(compiler *c, graph_op *row)
     return !l.failed;
 }
 
-/* --- rows --------------------------------------------------------------------------------------------------------- */
+/* --- rows --- */
 
 static bool check_row(compiler *c, const graph_op *row)
 {

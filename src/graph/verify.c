@@ -30,7 +30,7 @@ static bool fault(checker *k, src_loc at, const char *fmt, ...)
     return diag_error(&k->c->diags, DIAG_VERIFY, at, "@%s: %s", k->f->name, text);
 }
 
-/* --- attributes --------------------------------------------------------------------------------------------------- */
+/* --- attributes --- */
 
 static int64_t position(const graph_op *op, const char *name)
 {
@@ -77,7 +77,7 @@ static bool check_attrs(checker *k, const graph_node *n)
     return ok;
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------------- */
+/* --- nodes --- */
 
 static bool check_count(checker *k, const graph_node *n, const char *what, uint32_t have, int32_t least, int32_t most)
 {
@@ -191,7 +191,7 @@ static bool check_types(checker *k, const graph_node *n)
     return ok && told;
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------------- */
+/* --- functions --- */
 
 /* Values of other functions that slipped in have no mark either. */
 static void clear_marks(const graph_func *f)

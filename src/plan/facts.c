@@ -20,7 +20,7 @@ uint32_t plan_root(const plan_problem *p, uint32_t v, uint64_t *out_offset)
     return v;
 }
 
-/* --- operator properties ------------------------------------------------------------------------------------------ */
+/* --- operator properties --- */
 
 static void find_inplace(compiler *c, const plan_problem *p, plan_op *op)
 {
@@ -61,7 +61,7 @@ void plan_prepare(compiler *c, plan_problem *p)
     }
 }
 
-/* --- relations ---------------------------------------------------------------------------------------------------- */
+/* --- relations --- */
 
 static void add_unique(arena *a, u32s *set, uint32_t v)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- may an output take the place of an input? -------------------------------------------------------------------- */
+/* --- may an output take the place of an input? --- */
 
 #define MAX_STORES 16u
 #define MAX_LOOPS  64u
@@ -49,6 +49,7 @@ static tir_expr_ref flat_index(alias_check *k, const tir_buffer *b, uint32_t n, 
 static void check_load(void *ctx, tir_expr_ref e)
 {
     alias_check *k = ctx;
+    k->ok &= e->kind != TIR_ADDRESS; /* whoever gets it may read and write at any time */
     if (e->kind != TIR_LOAD || e->u.buffer != k->in)
         return;
     tir_expr_ref at = flat_index(k, k->in, e->n_args, e->args);
@@ -188,7 +189,7 @@ bool tir_can_alias(compiler *c, const tir_func *f, uint32_t in, uint32_t out)
     return k.ok;
 }
 
-/* --- parallelism and scratch -------------------------------------------------------------------------------------- */
+/* --- parallelism and scratch --- */
 
 typedef struct parallel_scan {
     const tir_func *f;

@@ -369,6 +369,19 @@ tir_expr_ref tir_load(compiler *c, const tir_buffer *b, uint32_t n, tir_expr_ref
     return e;
 }
 
+tir_expr_ref tir_address(compiler *c, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices)
+{
+    assert(n == b->rank || n <= 1);
+    tir_expr *e = tir_node_expr(c, TIR_ADDRESS, TIR_OP_NONE, tir_scalar(DT_HANDLE), n, indices);
+    e->u.buffer = b;
+    return e;
+}
+
+tir_expr_ref tir_node_access(compiler *c, tir_expr_ref e, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices)
+{
+    return e->kind == TIR_LOAD ? tir_load(c, b, n, indices) : tir_address(c, b, n, indices);
+}
+
 /* Only what every host computes alike is folded: no transcendental functions. */
 static bool is_exact(tir_op op)
 {
@@ -409,6 +422,11 @@ tir_expr_ref tir_extern(compiler *c, const char *name, tir_type t, uint32_t n, t
     return e;
 }
 
+tir_expr_ref tir_string(compiler *c, const char *text)
+{
+    return tir_extern(c, text, tir_scalar(DT_STRING), 0, NULL);
+}
+
 tir_expr_ref tir_ramp(compiler *c, tir_expr_ref base, tir_expr_ref stride, uint16_t lanes)
 {
     assert(base->type.dt == stride->type.dt && base->type.lanes == 1 && stride->type.lanes == 1);
@@ -437,7 +455,8 @@ tir_expr_ref tir_node_rebuild(compiler *c, tir_expr_ref e, tir_expr_ref const *a
     case TIR_NOT: return tir_not(c, args[0]);
     case TIR_CAST: return tir_cast(c, e->type.dt, args[0]);
     case TIR_SELECT: return tir_select(c, args[0], args[1], args[2]);
-    case TIR_LOAD: return tir_load(c, e->u.buffer, e->n_args, args);
+    case TIR_LOAD:
+    case TIR_ADDRESS: return tir_node_access(c, e, e->u.buffer, e->n_args, args);
     case TIR_CALL: return tir_call(c, e->op, e->n_args, args);
     case TIR_EXTERN: return tir_extern(c, e->u.name, e->type, e->n_args, args);
     case TIR_RAMP: return tir_ramp(c, args[0], args[1], e->type.lanes);

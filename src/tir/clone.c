@@ -20,8 +20,8 @@ static tir_expr_ref clone_expr(tir_rewriter *r, tir_expr_ref e)
         tir_expr_ref v = e->u.var == k->var ? k->value : tir_map_get(&k->values, e->u.var);
         return v ? v : e;
     }
-    const tir_buffer *b = e->kind == TIR_LOAD ? tir_map_get(&k->buffers, e->u.buffer) : NULL;
-    return b ? tir_load(r->c, b, e->n_args, e->args) : e;
+    const tir_buffer *b = tir_is_access(e) ? tir_map_get(&k->buffers, e->u.buffer) : NULL;
+    return b ? tir_node_access(r->c, e, b, e->n_args, e->args) : e;
 }
 
 /* Runs before the statement's parts are rewritten, so that they see the new definitions. */

@@ -72,7 +72,8 @@ static void put_expr(serial *s, tir_expr_ref e)
         put(s, bits);
         break;
     case TIR_VAR: (void)put_number(s, e->u.var); break;
-    case TIR_LOAD: put_buffer(s, e->u.buffer); break;
+    case TIR_LOAD:
+    case TIR_ADDRESS: put_buffer(s, e->u.buffer); break;
     case TIR_EXTERN: put_text(s, e->u.name); break;
     case TIR_BINOP:
     case TIR_NOT:

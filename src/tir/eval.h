@@ -156,17 +156,19 @@ static inline float eval_int_to_f32(dtype t, int64_t v)
 #define EVAL_FLOAT_CALLS(X)                                                                                            \
     X(TIR_EXP, expf(x[0]), exp(x[0]))                                                                                  \
     X(TIR_LOG, logf(x[0]), log(x[0]))                                                                                  \
-    X(TIR_SQRT, sqrtf(x[0]), sqrt(x[0])) X(TIR_SIN, sinf(x[0]), sin(x[0])) X(TIR_COS, cosf(x[0]), cos(x[0])) X(        \
-        TIR_TAN, tanf(x[0]), tan(x[0])) X(TIR_ASIN, asinf(x[0]), asin(x[0])) X(TIR_ACOS, acosf(x[0]), acos(x[0]))      \
-        X(TIR_ATAN, atanf(x[0]), atan(x[0])) X(TIR_SINH, sinhf(x[0]), sinh(x[0])) X(TIR_COSH, coshf(x[0]), cosh(x[0])) \
-            X(TIR_TANH, tanhf(x[0]), tanh(x[0])) X(TIR_ASINH, asinhf(x[0]), asinh(x[0]))                               \
-                X(TIR_ACOSH, acoshf(x[0]), acosh(x[0])) X(TIR_ATANH, atanhf(x[0]), atanh(x[0]))                        \
-                    X(TIR_ERF, erff(x[0]), erf(x[0])) X(TIR_POW, powf(x[0], x[1]), pow(x[0], x[1]))                    \
-                        X(TIR_FMOD, fmodf(x[0], x[1]), fmod(x[0], x[1])) X(TIR_FLOOR, floorf(x[0]), floor(x[0]))       \
-                            X(TIR_CEIL, ceilf(x[0]), ceil(x[0])) X(TIR_RINT, rintf(x[0]), rint(x[0]))                  \
-                                X(TIR_TRUNC, truncf(x[0]), trunc(x[0])) X(TIR_FABS, fabsf(x[0]), fabs(x[0]))           \
-                                    X(TIR_LOG1P, log1pf(x[0]), log1p(x[0])) X(TIR_EXPM1, expm1f(x[0]), expm1(x[0]))    \
-                                        X(TIR_FMA, fmaf(x[0], x[1], x[2]), fma(x[0], x[1], x[2]))
+    X(TIR_SQRT, sqrtf(x[0]), sqrt(x[0]))                                                                               \
+    X(TIR_SIN, sinf(x[0]), sin(x[0])) X(TIR_COS, cosf(x[0]), cos(x[0])) X(TIR_TAN, tanf(x[0]), tan(x[0]))              \
+        X(TIR_ASIN, asinf(x[0]), asin(x[0])) X(TIR_ACOS, acosf(x[0]), acos(x[0])) X(TIR_ATAN, atanf(x[0]), atan(x[0])) \
+            X(TIR_SINH, sinhf(x[0]), sinh(x[0])) X(TIR_COSH, coshf(x[0]), cosh(x[0]))                                  \
+                X(TIR_TANH, tanhf(x[0]), tanh(x[0])) X(TIR_ASINH, asinhf(x[0]), asinh(x[0]))                           \
+                    X(TIR_ACOSH, acoshf(x[0]), acosh(x[0])) X(TIR_ATANH, atanhf(x[0]), atanh(x[0]))                    \
+                        X(TIR_ERF, erff(x[0]), erf(x[0])) X(TIR_POW, powf(x[0], x[1]), pow(x[0], x[1]))                \
+                            X(TIR_FMOD, fmodf(x[0], x[1]), fmod(x[0], x[1])) X(TIR_FLOOR, floorf(x[0]), floor(x[0]))   \
+                                X(TIR_CEIL, ceilf(x[0]), ceil(x[0])) X(TIR_RINT, rintf(x[0]), rint(x[0]))              \
+                                    X(TIR_TRUNC, truncf(x[0]), trunc(x[0])) X(TIR_FABS, fabsf(x[0]), fabs(x[0]))       \
+                                        X(TIR_LOG1P, log1pf(x[0]), log1p(x[0]))                                        \
+                                            X(TIR_EXPM1, expm1f(x[0]), expm1(x[0]))                                    \
+                                                X(TIR_FMA, fmaf(x[0], x[1], x[2]), fma(x[0], x[1], x[2]))
 
 /* a op b in type t. Comparisons and logic give 0 or 1. */
 int64_t tir_eval_int(dtype t, tir_op op, int64_t a, int64_t b);

@@ -39,7 +39,7 @@ static bool run_lanes(frame *f, const code_list *c, uint32_t n)
     return true;
 }
 
-/* --- buffers ------------------------------------------------------------------------------------------------------ */
+/* --- buffers --- */
 
 /* Strides of a row-major buffer, or those given; the span of elements from the address. */
 static bool measure(slot *s)
@@ -93,7 +93,7 @@ static bool bind(frame *f, slot *s)
     return true;
 }
 
-/* --- control ------------------------------------------------------------------------------------------------------ */
+/* --- control --- */
 
 static bool run_block(frame *f, const code_block *b);
 

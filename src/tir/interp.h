@@ -88,7 +88,7 @@ struct code_block {
     VEC(node) nodes;
 };
 
-/* --- instructions (interp_ops.c, interp_mem.c) -------------------------------------------------------------------- */
+/* --- instructions (interp_ops.c, interp_mem.c) --- */
 instr_fn interp_binary(dtype dt, tir_op op); /* operands of dt; results of integers are not wrapped yet */
 instr_fn interp_cast(dtype to, dtype from);
 instr_fn interp_call(dtype dt, tir_op op);

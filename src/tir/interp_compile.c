@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* --- registers ---------------------------------------------------------------------------------------------------- */
+/* --- registers --- */
 
 uint32_t ic_reg(ic *k, uint32_t lanes)
 {
@@ -51,7 +51,7 @@ static code_list *place(ic *k, uint32_t depth, bool stable)
     return stable ? k->levels.data[depth] : k->here;
 }
 
-/* --- properties of expressions, remembered ------------------------------------------------------------------------ */
+/* --- properties of expressions, remembered --- */
 
 static const char yes = 1, no = 0;
 
@@ -113,7 +113,7 @@ bool ic_affine(ic *k, tir_expr_ref e, int64_t *out_step)
     return e->op == TIR_ADD ? i64_add(x, y, out_step) : !__builtin_sub_overflow(x, y, out_step);
 }
 
-/* --- what is known already ---------------------------------------------------------------------------------------- */
+/* --- what is known already --- */
 
 static ic_value *find_unstable(ic *k, tir_expr_ref e)
 {
@@ -138,7 +138,7 @@ void ic_pop_mask(ic *k)
     k->mask = k->mask->up;
 }
 
-/* --- emission of one operation ------------------------------------------------------------------------------------ */
+/* --- emission of one operation --- */
 
 static bool needs_fixup(tir_expr_ref e)
 {
@@ -164,6 +164,7 @@ static instr_fn fn_of(tir_expr_ref e)
     case TIR_FLOAT:
     case TIR_VAR:
     case TIR_LOAD:
+    case TIR_ADDRESS:
     case TIR_EXTERN: return NULL;
     }
     return NULL;
@@ -176,8 +177,11 @@ static ic_value *operation(ic *k, code_list *to, tir_expr_ref e, ic_value *const
     instr_fn fn = fn_of(e), fix = needs_fixup(e) ? interp_fixup(e->type.dt) : NULL;
     ic_value *v = new_value(k, lanes, depth, stable);
     if (!fn) {
+        const char *what = e->kind == TIR_EXTERN    ? e->u.name
+                           : e->kind == TIR_ADDRESS ? arena_printf(k->mem, "&%s", e->u.buffer->name)
+                                                    : tir_op_text(e->op);
         k->ok = diag_error(&k->c->diags, DIAG_UNSUPPORTED, k->func->loc, "%s: the interpreter cannot run '%s'",
-                           k->func->name, e->kind == TIR_EXTERN ? e->u.name : tir_op_text(e->op));
+                           k->func->name, what);
         return v;
     }
     dtype dt = e->kind == TIR_BINOP ? e->args[0]->type.dt
@@ -244,7 +248,7 @@ static void operands(ic *k, tir_expr_ref e, operand_fn fn, uint32_t lanes, ic_va
     }
 }
 
-/* --- one value, or the lanes of a vector expression --------------------------------------------------------------- */
+/* --- one value, or the lanes of a vector expression --- */
 
 static ic_value *load(ic *k, tir_expr_ref e)
 {
@@ -262,7 +266,7 @@ static ic_value *scalar_op(ic *k, tir_expr_ref e)
     ic_value *args[3];
     uint32_t depth = 0, lanes = e->type.lanes;
     bool stable = !has_load(k, e);
-    if (e->kind == TIR_EXTERN || e->n_args > 3) {
+    if (e->kind == TIR_EXTERN || e->kind == TIR_ADDRESS || e->n_args > 3) {
         static const ic_value none = {0};
         args[0] = (ic_value *)(uintptr_t)&none;
         return operation(k, k->here, e, args, 1, 0, false);
@@ -294,7 +298,7 @@ ic_value *ic_scalar(ic *k, tir_expr_ref e)
     return v;
 }
 
-/* --- lanes of a strip --------------------------------------------------------------------------------------------- */
+/* --- lanes of a strip --- */
 
 /* Something that all lanes share, spread when the loop is entered. */
 static ic_value *lane_uniform(ic *k, tir_expr_ref e)
@@ -346,7 +350,7 @@ ic_value *ic_lanes(ic *k, tir_expr_ref e)
     return v;
 }
 
-/* --- accesses ----------------------------------------------------------------------------------------------------- */
+/* --- accesses --- */
 
 /* Lanes of an index in a vector access: spread when it is the same for all. */
 static uint32_t index_lanes(ic *k, tir_expr_ref e, uint32_t lanes)

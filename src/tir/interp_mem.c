@@ -8,7 +8,7 @@
 
 #define REG(T, offset) ((T *)(void *)(f->regs + (offset)))
 
-/* --- addresses ---------------------------------------------------------------------------------------------------- */
+/* --- addresses --- */
 
 static bool outside(frame *f, const mem_access *x, uint32_t d, int64_t index)
 {
@@ -92,7 +92,7 @@ static bool is_even(frame *f, const instr *in, uint32_t n, int64_t *out_first, i
     return false;
 }
 
-/* --- element types: X(dtype, storage type, register type, read, write) -------------------------------------------- */
+/* --- element types: X(dtype, storage type, register type, read, write) --- */
 
 #define ELEMENTS(X)                                                         \
     X(DT_F32, float, float, v, v)                                           \
@@ -217,7 +217,7 @@ instr_fn interp_store(dtype dt, bool per_lane)
     return per_lane ? lane_stores[dt] : stores[dt];
 }
 
-/* --- reductions: lane after lane, in order, so that the result is that of the plain loop -------------------------- */
+/* --- reductions: lane after lane, in order, so that the result is that of the plain loop --- */
 
 static bool reduce_target(frame *f, const instr *in, uint32_t n, uint8_t **out)
 {

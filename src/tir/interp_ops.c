@@ -6,7 +6,7 @@
 
 #define REG(T, offset) ((T *)(void *)(f->regs + (offset)))
 
-/* --- binary operators --------------------------------------------------------------------------------------------- */
+/* --- binary operators --- */
 
 #define BINARY(name, T, R, value)                                                     \
     static bool name(frame *f, const instr *in, uint32_t n)                           \
@@ -106,7 +106,7 @@ instr_fn interp_binary(dtype dt, tir_op op)
     return dt == DT_U64 ? uint_ops[op] : int_ops[op];
 }
 
-/* --- unary -------------------------------------------------------------------------------------------------------- */
+/* --- unary --- */
 
 #define UNARY(name, T, R, value)                            \
     static bool name(frame *f, const instr *in, uint32_t n) \
@@ -189,7 +189,7 @@ instr_fn interp_cast(dtype to, dtype from)
     return to == DT_F16 ? round_f16 : to == DT_BF16 ? round_bf16 : copy_float;
 }
 
-/* --- intrinsics --------------------------------------------------------------------------------------------------- */
+/* --- intrinsics --- */
 
 #define CALL(name, T, R, value)                                                               \
     static bool name(frame *f, const instr *in, uint32_t n)                                   \
@@ -233,7 +233,7 @@ instr_fn interp_call(dtype dt, tir_op op)
     return NULL;
 }
 
-/* --- choice and lanes --------------------------------------------------------------------------------------------- */
+/* --- choice and lanes --- */
 
 #define LANES(suffix, T)                                                              \
     static bool select_##suffix(frame *f, const instr *in, uint32_t n)                \

@@ -5,7 +5,7 @@
 
 static void compile(ic *k, tir_stmt *s);
 
-/* --- blocks and levels -------------------------------------------------------------------------------------------- */
+/* --- blocks and levels --- */
 
 static node *add_node(ic *k, node_kind kind)
 {
@@ -60,7 +60,7 @@ static ic_value *bind_var(ic *k, const tir_var *var, uint32_t reg, uint32_t lane
     return v;
 }
 
-/* --- buffers ------------------------------------------------------------------------------------------------------ */
+/* --- buffers --- */
 
 slot *ic_slot(ic *k, const tir_buffer *b)
 {
@@ -85,7 +85,7 @@ static void bind_buffer(ic *k, const tir_buffer *b, int32_t param)
     tir_map_put(&k->slots, b, s);
 }
 
-/* --- which loops run in strips ------------------------------------------------------------------------------------ */
+/* --- which loops run in strips --- */
 
 typedef struct strip_scan {
     ic *k;
@@ -97,7 +97,7 @@ typedef struct strip_scan {
 static void scan_expr(void *ctx, tir_expr_ref e)
 {
     strip_scan *s = ctx;
-    s->ok = s->ok && e->type.lanes == 1 && e->kind != TIR_EXTERN;
+    s->ok = s->ok && e->type.lanes == 1 && e->kind != TIR_EXTERN && e->kind != TIR_ADDRESS;
     if (e->kind == TIR_LOAD)
         vec_push(s->k->mem, &s->loads, e);
 }
@@ -206,7 +206,7 @@ static bool can_strip(ic *k, tir_stmt *loop)
     return s.ok;
 }
 
-/* --- a strip's statements ----------------------------------------------------------------------------------------- */
+/* --- a strip's statements --- */
 
 static void strip_stmt(ic *k, tir_stmt *s);
 
@@ -306,7 +306,7 @@ static bool compile_strip(ic *k, tir_stmt *s, uint32_t min, uint32_t extent)
     return true;
 }
 
-/* --- statements one by one ---------------------------------------------------------------------------------------- */
+/* --- statements one by one --- */
 
 static void compile_for(ic *k, tir_stmt *s)
 {
@@ -424,7 +424,7 @@ static void compile(ic *k, tir_stmt *s)
     }
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
 static void write_constant(uint8_t *image, const ic_const *v)
 {

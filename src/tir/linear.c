@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* --- order -------------------------------------------------------------------------------------------------------- */
+/* --- order --- */
 
 /* Place of a variable: outer loops first, then unknown variables by age. */
 static int64_t var_rank(const tir_bounds *b, const tir_var *v)
@@ -41,7 +41,7 @@ static int compare_atoms(const tir_bounds *b, tir_expr_ref x, tir_expr_ref y)
         return compare_i64(x->u.i, y->u.i);
     if (x->kind == TIR_FLOAT)
         return memcmp(&x->u.f, &y->u.f, sizeof x->u.f);
-    if (x->kind == TIR_LOAD && x->u.buffer != y->u.buffer)
+    if (tir_is_access(x) && x->u.buffer != y->u.buffer)
         return compare_i64(x->u.buffer->id, y->u.buffer->id);
     if (x->kind ==
         TIR_EXTERN) { /* never equal: each call counts; those of one name and equal arguments stay in order */
@@ -81,7 +81,7 @@ static int compare_terms(const tir_bounds *b, const linear_term *x, const linear
     return compare_products(b, x, y);
 }
 
-/* --- arithmetic --------------------------------------------------------------------------------------------------- */
+/* --- arithmetic --- */
 
 bool linear_add_term(tir_bounds *b, linear *l, const linear_term *t)
 {
@@ -194,7 +194,7 @@ int64_t linear_gcd(const linear *l)
     return g > (uint64_t)INT64_MAX ? 1 : (int64_t)g;
 }
 
-/* --- the written form --------------------------------------------------------------------------------------------- */
+/* --- the written form --- */
 
 static void sort_terms(const tir_bounds *b, linear *l)
 {

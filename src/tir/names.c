@@ -26,6 +26,16 @@ const char *tir_dtype_text(dtype t)
     return dtype_name(t);
 }
 
+int tir_vta_call_arity(const char *name)
+{
+#define X(text, n)               \
+    if (strcmp(name, text) == 0) \
+        return n;
+    TIR_VTA_CALLS(X)
+#undef X
+    return -1;
+}
+
 bool tir_type_from_text(const char *s, tir_type *out)
 {
     size_t best = sizeof dtypes / sizeof *dtypes;

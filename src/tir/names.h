@@ -7,11 +7,25 @@
 #include "tir/tir.h"
 
 /* X(dtype, text): the element types that the text knows. */
-#define TIR_DTYPE_NAMES(X)                                                                                          \
-    X(DT_BOOL, "bool")                                                                                              \
-    X(DT_I8, "int8") X(DT_I16, "int16") X(DT_I32, "int32") X(DT_I64, "int64") X(DT_U8, "uint8") X(DT_U16, "uint16") \
-        X(DT_U32, "uint32") X(DT_U64, "uint64") X(DT_F16, "float16") X(DT_BF16, "bfloat16") X(DT_F32, "float32")    \
-            X(DT_F64, "float64") X(DT_HANDLE, "handle") X(DT_STRING, "string")
+#define TIR_DTYPE_NAMES(X)                                                                                             \
+    X(DT_BOOL, "bool")                                                                                                 \
+    X(DT_I8, "int8")                                                                                                   \
+    X(DT_I16, "int16") X(DT_I32, "int32") X(DT_I64, "int64") X(DT_U8, "uint8") X(DT_U16, "uint16") X(DT_U32, "uint32") \
+        X(DT_U64, "uint64") X(DT_F16, "float16") X(DT_BF16, "bfloat16") X(DT_F32, "float32") X(DT_F64, "float64")      \
+            X(DT_HANDLE, "handle") X(DT_STRING, "string")
+
+/* X(name, arguments): operations of the VTA accelerator, written @name(...); what each becomes in the runtime
+ * is the business of the pass LowerIntrin. A call of any other name is written @tir.call_extern("name", ...). */
+#define TIR_VTA_CALLS(X)                                                                                      \
+    X("tir.vta.command_handle", 0)       /* the command queue, a handle */                                    \
+    X("tir.vta.uop_push", 8)             /* mode, reset_out, dst, src, wgt, opcode, use_imm, imm */           \
+    X("tir.vta.coproc_dep_push", 2)      /* from queue, to queue: 1 load, 2 compute, 3 store */               \
+    X("tir.vta.coproc_dep_pop", 2)       /* the same */                                                       \
+    X("tir.vta.coproc_sync", 0)          /* the host waits for the accelerator */                             \
+    X("tir.vta.coproc_read_barrier", 4)  /* buffer, bits of an element, start, extent: what the host wrote */ \
+    X("tir.vta.coproc_write_barrier", 4) /* the same: what the accelerator wrote */
+/* Arguments of the operation `name`; -1: no such operation. */
+int tir_vta_call_arity(const char *name);
 
 const char *tir_dtype_text(dtype t);
 /* "int32", or "int32x8" with lanes. */

@@ -14,7 +14,7 @@
 
 static tir_stmt *stmt(parser *p);
 
-/* --- scope -------------------------------------------------------------------------------------------------------- */
+/* --- scope --- */
 
 static bool declare(parser *p, const char *name, const tir_var *var, const tir_buffer *buffer)
 {
@@ -37,7 +37,7 @@ static const char *name_token(parser *p, const char *what)
     return name;
 }
 
-/* --- pieces shared by statements ---------------------------------------------------------------------------------- */
+/* --- pieces shared by statements --- */
 
 static tir_stmt *block(parser *p)
 {
@@ -136,7 +136,7 @@ static void set_scope(parser *p, tir_buffer *b, const char *text)
     (void)p;
 }
 
-/* --- statements that cover what follows: attr, allocate, let ------------------------------------------------------ */
+/* --- statements that cover what follows: attr, allocate, let --- */
 
 /* The text between the brackets of an attr. */
 static const char *node_text(parser *p)
@@ -276,7 +276,7 @@ static tir_stmt *scoped(parser *p)
     return body;
 }
 
-/* --- the other statements ----------------------------------------------------------------------------------------- */
+/* --- the other statements --- */
 
 static tir_for_kind for_kind(parser *p)
 {
@@ -404,7 +404,7 @@ static tir_stmt *stmt(parser *p)
     return NULL;
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------------- */
+/* --- functions --- */
 
 typedef struct param_names {
     VEC(const char *) list;

@@ -34,7 +34,7 @@ bool parse_signed(parser *p, int64_t *out)
     return lexer_int(&p->l, out);
 }
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 static const parser_name *find(parser *p, const char *name)
 {
@@ -88,7 +88,7 @@ bool parse_indices(parser *p, const tir_buffer *b, tir_expr_ref *out, uint32_t *
     return true;
 }
 
-/* --- leaves ------------------------------------------------------------------------------------------------------- */
+/* --- leaves --- */
 
 static tir_expr_ref number_of(parser *p, dtype dt)
 {
@@ -135,6 +135,17 @@ static tir_expr_ref load(parser *p, const tir_type *given)
     return e;
 }
 
+static tir_expr_ref address(parser *p)
+{
+    tir_expr_ref idx[TIR_MAX_RANK];
+    uint32_t n = 0;
+    uint16_t lanes = 1;
+    const tir_buffer *b = parse_buffer_ref(p);
+    if (!b || (lexer_is(&p->l, "[") && !parse_indices(p, b, idx, &n, &lanes)))
+        return NULL;
+    return lanes == 1 ? tir_address(p->c, b, n, idx) : fail(p, "an address is that of one element");
+}
+
 static tir_expr_ref name(parser *p)
 {
     const parser_name *n = find(p, p->l.tok.text);
@@ -152,9 +163,36 @@ tir_expr_ref parse_expr_or_string(parser *p)
 {
     if (p->l.tok.kind != TOK_STRING)
         return parse_expr(p, DT_NONE);
-    tir_expr_ref e = tir_extern(p->c, p->l.tok.text, tir_scalar(DT_STRING), 0, NULL);
+    tir_expr_ref e = tir_string(p->c, p->l.tok.text);
     lexer_next(&p->l);
     return e;
+}
+
+/* "(" and, for tir.call_extern, the function's name: the name of what is called. */
+static const char *callee(parser *p)
+{
+    const char *name = p->l.tok.text;
+    bool is_extern = strcmp(name, "tir.call_extern") == 0;
+    if (!is_extern && tir_vta_call_arity(name) < 0) {
+        (void)fail(p, "only @tir.call_extern and the operations @tir.vta.* are known here");
+        return NULL;
+    }
+    lexer_next(&p->l);
+    if (!lexer_expect(&p->l, "(") || !is_extern)
+        return name;
+    name = p->l.tok.text;
+    if (p->l.tok.kind != TOK_STRING)
+        (void)fail(p, "expected the name of the function, a string");
+    else
+        lexer_next(&p->l);
+    return name;
+}
+
+static bool result_type(parser *p, tir_type *out)
+{
+    if (!lexer_expect(&p->l, "=") || !parse_type(p, out))
+        return false;
+    return (out->lanes == 1 && out->dt != DT_STRING) || fail(p, "an external function gives a scalar");
 }
 
 static tir_expr_ref extern_call(parser *p)
@@ -162,19 +200,15 @@ static tir_expr_ref extern_call(parser *p)
     tir_expr_ref args[MAX_CALL_ARGS];
     uint32_t n = 0;
     tir_type t = tir_scalar(DT_I32);
-    if (strcmp(p->l.tok.text, "tir.call_extern") != 0)
-        return fail(p, "only @tir.call_extern is known here");
-    lexer_next(&p->l);
-    if (!lexer_expect(&p->l, "(") || p->l.tok.kind != TOK_STRING)
-        return fail(p, "expected the name of the function, a string");
-    const char *callee = p->l.tok.text;
-    lexer_next(&p->l);
-    while (lexer_accept(&p->l, ",")) {
+    bool first = strcmp(p->l.tok.text, "tir.call_extern") != 0; /* else the name stands in front of a comma */
+    const char *name = callee(p);
+    while (!p->l.failed && !lexer_is(&p->l, ")")) {
+        if (!first && !lexer_expect(&p->l, ","))
+            return NULL;
+        first = false;
         if (lexer_accept(&p->l, "dtype")) {
-            if (!lexer_expect(&p->l, "=") || !parse_type(p, &t))
+            if (!result_type(p, &t))
                 return NULL;
-            if (t.lanes > 1 || t.dt == DT_STRING)
-                return fail(p, "an external function gives a scalar");
             break;
         }
         if (n == MAX_CALL_ARGS)
@@ -182,10 +216,10 @@ static tir_expr_ref extern_call(parser *p)
         if (!(args[n++] = parse_expr_or_string(p)))
             return NULL;
     }
-    return lexer_expect(&p->l, ")") ? tir_extern(p->c, callee, t, n, args) : NULL;
+    return lexer_expect(&p->l, ")") && !p->l.failed ? tir_extern(p->c, name, t, n, args) : NULL;
 }
 
-/* --- operators ---------------------------------------------------------------------------------------------------- */
+/* --- operators --- */
 
 static tir_expr_ref binary(parser *p, tir_op op, tir_expr_ref a, tir_expr_ref b)
 {
@@ -341,6 +375,8 @@ static tir_expr_ref primary(parser *p, dtype want)
         return parenthesised(p, want);
     if (lexer_accept(&p->l, "!"))
         return negation(p);
+    if (lexer_accept(&p->l, "&"))
+        return address(p);
     if (p->l.tok.kind == TOK_SYMBOL)
         return extern_call(p);
     if (p->l.tok.kind == TOK_IDENT)

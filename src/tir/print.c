@@ -24,7 +24,7 @@ static const char *buffer_name(printer *p, const tir_buffer *b)
     return tir_names_get(&p->names, b, b->name);
 }
 
-/* --- expressions -------------------------------------------------------------------------------------------------- */
+/* --- expressions --- */
 
 static void expr(printer *p, tir_expr_ref e, dtype want);
 
@@ -91,20 +91,32 @@ static void load(printer *p, tir_expr_ref e)
     w_str(p->w, "]");
 }
 
+static void address(printer *p, tir_expr_ref e)
+{
+    w_fmt(p->w, "&%s", buffer_name(p, e->u.buffer));
+    if (e->n_args == 0)
+        return;
+    w_str(p->w, "[");
+    exprs(p, e->n_args, e->args, p->index_type);
+    w_str(p->w, "]");
+}
+
 static void extern_call(printer *p, tir_expr_ref e)
 {
     if (e->type.dt == DT_STRING) { /* a string constant: only inside other calls and attributes */
         w_quoted(p->w, e->u.name, strlen(e->u.name));
         return;
     }
-    w_str(p->w, "@tir.call_extern(");
-    w_quoted(p->w, e->u.name, strlen(e->u.name));
+    bool named = tir_vta_call_arity(e->u.name) >= 0;
+    w_fmt(p->w, "@%s(", named ? e->u.name : "tir.call_extern");
+    if (!named)
+        w_quoted(p->w, e->u.name, strlen(e->u.name));
     for (uint32_t i = 0; i < e->n_args; i++) {
-        w_str(p->w, ", ");
+        w_str(p->w, named && i == 0 ? "" : ", ");
         expr(p, e->args[i], DT_NONE);
     }
     if (e->type.dt != DT_I32)
-        w_fmt(p->w, ", dtype=%s", tir_dtype_text(e->type.dt));
+        w_fmt(p->w, "%sdtype=%s", named && e->n_args == 0 ? "" : ", ", tir_dtype_text(e->type.dt));
     w_str(p->w, ")");
 }
 
@@ -145,6 +157,7 @@ static void expr(printer *p, tir_expr_ref e, dtype want)
         w_str(p->w, ")");
         break;
     case TIR_LOAD: load(p, e); break;
+    case TIR_ADDRESS: address(p, e); break;
     case TIR_CALL: call_of(p, tir_op_text(e->op), e, e->op == TIR_ISNAN || e->op == TIR_ISINF ? DT_NONE : want); break;
     case TIR_EXTERN: extern_call(p, e); break;
     case TIR_RAMP:
@@ -152,7 +165,7 @@ static void expr(printer *p, tir_expr_ref e, dtype want)
     }
 }
 
-/* --- statements --------------------------------------------------------------------------------------------------- */
+/* --- statements --- */
 
 static void stmt(printer *p, tir_stmt *s);
 
@@ -347,7 +360,7 @@ static void stmt(printer *p, tir_stmt *s)
     }
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------------- */
+/* --- functions --- */
 
 static void printer_init(printer *p, writer *w, dtype index_type)
 {

@@ -8,7 +8,7 @@
 
 static const tir_range unknown = {false, false, 0, 0};
 
-/* --- scopes ------------------------------------------------------------------------------------------------------- */
+/* --- scopes --- */
 
 tir_bounds *tir_bounds_new(compiler *c)
 {
@@ -156,7 +156,7 @@ void bounds_push_cond(tir_bounds *b, tir_expr_ref cond, bool holds)
         assume_not(b, cond);
 }
 
-/* --- intervals ---------------------------------------------------------------------------------------------------- */
+/* --- intervals --- */
 
 static tir_range type_range(dtype dt)
 {
@@ -355,6 +355,7 @@ static tir_range compute(tir_bounds *b, tir_expr_ref e)
     case TIR_NOT:
     case TIR_FLOAT:
     case TIR_LOAD:
+    case TIR_ADDRESS:
     case TIR_CALL:
     case TIR_EXTERN:
     case TIR_RAMP:

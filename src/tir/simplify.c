@@ -9,7 +9,7 @@
 
 static tir_expr_ref simplify(tir_bounds *b, tir_expr_ref e);
 
-/* --- sums: quotient and remainder that belong together become their dividend -------------------------------------- */
+/* --- sums: quotient and remainder that belong together become their dividend --- */
 
 static bool is_op(tir_expr_ref e, tir_op op)
 {
@@ -70,7 +70,7 @@ static tir_expr_ref simplify_sum(tir_bounds *b, tir_expr_ref e)
     return build_sum(b, e->type.dt, &l);
 }
 
-/* --- quotients and remainders by a constant ----------------------------------------------------------------------- */
+/* --- quotients and remainders by a constant --- */
 
 /* x = d * q + r with as much as possible in q; the constant of r lies in [0, d). */
 static bool split_by(tir_bounds *b, const linear *x, int64_t d, linear *q, linear *r)
@@ -208,7 +208,7 @@ static tir_expr_ref remainder_of(tir_bounds *b, tir_expr_ref e, int64_t d)
     return build_sum(b, dt, &sum);
 }
 
-/* --- by a symbol: terms that contain it, and a rest that is provably below it ------------------------------------- */
+/* --- by a symbol: terms that contain it, and a rest that is provably below it --- */
 
 static bool take_factor(linear_term *t, tir_expr_ref d)
 {
@@ -257,7 +257,7 @@ static tir_expr_ref simplify_division(tir_bounds *b, tir_expr_ref e)
     return e->op == TIR_FLOORDIV ? quotient(b, e, d) : remainder_of(b, e, d);
 }
 
-/* --- comparisons -------------------------------------------------------------------------------------------------- */
+/* --- comparisons --- */
 
 static bool negated(tir_bounds *b, const linear *l, int64_t shift, linear *out)
 {
@@ -353,7 +353,7 @@ static tir_expr_ref simplify_minmax(tir_bounds *b, tir_expr_ref e)
     return e;
 }
 
-/* --- the rest ----------------------------------------------------------------------------------------------------- */
+/* --- the rest --- */
 
 static tir_expr_ref simplify_logic(tir_bounds *b, tir_expr_ref e)
 {

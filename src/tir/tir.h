@@ -41,13 +41,14 @@
 #define TIR_INTRINSICS(X)                                                                                        \
     X(TIR_EXP, "exp", 1)                                                                                         \
     X(TIR_LOG, "log", 1)                                                                                         \
-    X(TIR_SQRT, "sqrt", 1) X(TIR_SIN, "sin", 1) X(TIR_COS, "cos", 1) X(TIR_TAN, "tan", 1) X(TIR_ASIN, "asin", 1) \
-        X(TIR_ACOS, "acos", 1) X(TIR_ATAN, "atan", 1) X(TIR_SINH, "sinh", 1) X(TIR_COSH, "cosh", 1)              \
-            X(TIR_TANH, "tanh", 1) X(TIR_ASINH, "asinh", 1) X(TIR_ACOSH, "acosh", 1) X(TIR_ATANH, "atanh", 1)    \
-                X(TIR_ERF, "erf", 1) X(TIR_POW, "pow", 2) X(TIR_FMOD, "fmod", 2) X(TIR_FLOOR, "floor", 1)        \
-                    X(TIR_CEIL, "ceil", 1) X(TIR_RINT, "rint", 1) /* half to even */ X(TIR_TRUNC, "trunc", 1)    \
-                        X(TIR_FABS, "fabs", 1) X(TIR_LOG1P, "log1p", 1) X(TIR_EXPM1, "expm1", 1)                 \
-                            X(TIR_ISNAN, "isnan", 1) X(TIR_ISINF, "isinf", 1) X(TIR_BITNOT, "bitnot", 1)         \
+    X(TIR_SQRT, "sqrt", 1)                                                                                       \
+    X(TIR_SIN, "sin", 1) X(TIR_COS, "cos", 1) X(TIR_TAN, "tan", 1) X(TIR_ASIN, "asin", 1) X(TIR_ACOS, "acos", 1) \
+        X(TIR_ATAN, "atan", 1) X(TIR_SINH, "sinh", 1) X(TIR_COSH, "cosh", 1) X(TIR_TANH, "tanh", 1)              \
+            X(TIR_ASINH, "asinh", 1) X(TIR_ACOSH, "acosh", 1) X(TIR_ATANH, "atanh", 1) X(TIR_ERF, "erf", 1)      \
+                X(TIR_POW, "pow", 2) X(TIR_FMOD, "fmod", 2) X(TIR_FLOOR, "floor", 1) X(TIR_CEIL, "ceil", 1)      \
+                    X(TIR_RINT, "rint", 1) /* half to even */ X(TIR_TRUNC, "trunc", 1) X(TIR_FABS, "fabs", 1)    \
+                        X(TIR_LOG1P, "log1p", 1) X(TIR_EXPM1, "expm1", 1) X(TIR_ISNAN, "isnan", 1)               \
+                            X(TIR_ISINF, "isinf", 1) X(TIR_BITNOT, "bitnot", 1)                                  \
                                 X(TIR_FMA, "fma", 3) /* a*b+c, contraction allowed */
 
 typedef enum tir_op {
@@ -122,6 +123,7 @@ typedef enum tir_expr_kind {
     TIR_SELECT,   /* args: condition, then, else; only the chosen side is evaluated (loads of the other never happen) */
     TIR_LOAD,     /* u.buffer, args: one index per dimension (one in all once flattened); lanes > 1: see RAMP */
     TIR_CALL,     /* op: an intrinsic, args */
+    TIR_ADDRESS,  /* u.buffer, args as in LOAD, or none: where the element, or the buffer, starts; a handle */
     TIR_EXTERN,   /* u.name: call of an external function, args; not pure */
     TIR_RAMP,     /* args: base, stride: base, base+stride, ... type.lanes of them */
     TIR_BROADCAST /* args[0] in all lanes */
@@ -141,6 +143,12 @@ struct tir_expr {
     } u;
     tir_expr_ref args[];
 };
+
+/* A load, or the address of an element: u.buffer is named, args are indices. */
+static inline bool tir_is_access(tir_expr_ref e)
+{
+    return e->kind == TIR_LOAD || e->kind == TIR_ADDRESS;
+}
 
 typedef enum tir_for_kind { FOR_SERIAL, FOR_PARALLEL, FOR_VECTORIZED, FOR_UNROLLED, FOR_VTHREAD } tir_for_kind;
 
@@ -220,12 +228,15 @@ tir_expr_ref tir_not(compiler *c, tir_expr_ref a);
 tir_expr_ref tir_cast(compiler *c, dtype dt, tir_expr_ref a);
 tir_expr_ref tir_select(compiler *c, tir_expr_ref cond, tir_expr_ref a, tir_expr_ref b);
 tir_expr_ref tir_load(compiler *c, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices);
+/* Where that element of b is (n == 0: where b starts), for an external function. Scalar indices. */
+tir_expr_ref tir_address(compiler *c, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices);
 tir_expr_ref tir_call(compiler *c, tir_op op, uint32_t n, tir_expr_ref const *args);
 tir_expr_ref tir_call1(compiler *c, tir_op op, tir_expr_ref a);
 tir_expr_ref tir_extern(compiler *c, const char *name, tir_type t, uint32_t n, tir_expr_ref const *args);
 tir_expr_ref tir_ramp(compiler *c, tir_expr_ref base, tir_expr_ref stride, uint16_t lanes);
 tir_expr_ref tir_broadcast(compiler *c, tir_expr_ref a, uint16_t lanes);
-bool tir_is_int(tir_expr_ref e, int64_t *out); /* integer constant (broadcast looked through) */
+tir_expr_ref tir_string(compiler *c, const char *text); /* argument of a call, value of an attribute */
+bool tir_is_int(tir_expr_ref e, int64_t *out);          /* integer constant (broadcast looked through) */
 bool tir_is_const(tir_expr_ref e, int64_t v);
 
 tir_stmt *tir_for(compiler *c, const tir_var *v, tir_expr_ref min, tir_expr_ref extent, tir_for_kind k, tir_stmt *body);
@@ -238,7 +249,7 @@ tir_stmt *tir_evaluate(compiler *c, tir_expr_ref value);
 tir_stmt *tir_assert(compiler *c, tir_expr_ref cond, int32_t code, const char *message);
 tir_stmt *tir_seq(compiler *c, uint32_t n, tir_stmt *const *stmts); /* flattens nested sequences, drops NULLs */
 
-/* --- walking ------------------------------------------------------------------------------------------------------ */
+/* --- walking --- */
 /* Rewrites bottom-up: `expr` and `stmt` see a node whose children are already rewritten and return it or another.
  * Either may be NULL. `enter` (may be NULL) sees a statement before its children. */
 typedef struct tir_rewriter {
@@ -260,7 +271,7 @@ tir_stmt *tir_substitute_stmt(compiler *c, tir_stmt *s, uint32_t n, const tir_va
 bool tir_expr_equal(tir_expr_ref a, tir_expr_ref b); /* structure; variables and buffers by address */
 bool tir_uses_var(tir_expr_ref e, const tir_var *v);
 
-/* --- simplification with integer ranges (tir/simplify.c) ---------------------------------------------------------- */
+/* --- simplification with integer ranges (tir/simplify.c) --- */
 typedef struct tir_range {
     bool known_min, known_max;
     int64_t min, max; /* inclusive */
@@ -278,7 +289,7 @@ tir_stmt *
 tir_simplify_stmt(compiler *c,
                   tir_stmt *s); /* pushes ranges while it walks; drops dead branches, loops of extent 1, empty loops */
 
-/* --- text, checks, oracle ----------------------------------------------------------------------------------------- */
+/* --- text, checks, oracle --- */
 void tir_print_expr(writer *w, tir_expr_ref e);
 void tir_print_stmt(writer *w, tir_stmt *s);
 void tir_print_func(writer *w, const tir_func *f);
@@ -292,7 +303,7 @@ bool tir_verify(compiler *c, const tir_func *f);
  * gives its code in out_status. */
 bool tir_interpret(compiler *c, const tir_func *f, void *const *params, int32_t *out_status);
 
-/* --- passes, as rows (tir/pass.c): each runs alone through `lathe opt` -------------------------------------------- */
+/* --- passes, as rows (tir/pass.c): each runs alone through `lathe opt` --- */
 typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
 #define TIR_PASSES(X)                                                                                                \
     X(T_SIMPLIFY, "simplify-loops", tir_pass_simplify, "ranges, dead branches, loops of one iteration")              \
@@ -308,7 +319,7 @@ TIR_PASSES(X)
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all,
                     writer *dump); /* NULL: all in order; verifies after each */
 
-/* --- facts for the plan (tir/analysis.c) -------------------------------------------------------------------------- */
+/* --- facts for the plan (tir/analysis.c) --- */
 /* May parameter `out` share storage with parameter `in`? True when every element is read (by any load of `in`) no later
  * than the iteration that writes it, at the same flat index, in a single nest. Equal byte sizes are the caller's
  * business. */

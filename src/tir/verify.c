@@ -39,7 +39,7 @@ static bool same(tir_type a, tir_type b)
     return a.dt == b.dt && a.lanes == b.lanes;
 }
 
-/* --- expressions -------------------------------------------------------------------------------------------------- */
+/* --- expressions --- */
 
 static void check_expr(verifier *v, tir_expr_ref e);
 
@@ -77,12 +77,13 @@ static void check_bound(verifier *v, const tir_buffer *b, tir_expr_ref e, uint32
                    e);
 }
 
-static void check_access(verifier *v, const tir_buffer *b, uint32_t n, tir_expr_ref const *idx)
+/* whole: the buffer is named without an element of it. */
+static void check_access(verifier *v, const tir_buffer *b, uint32_t n, tir_expr_ref const *idx, bool whole)
 {
     bool is_flat = tir_access_is_flat(b, n);
     if (!tir_map_get(&v->buffers, b))
         (void)fail(v, arena_printf(&v->c->mem, "buffer '%s' is used outside its scope", b->name), NULL);
-    if (n != b->rank && !is_flat) {
+    if (n != b->rank && !is_flat && !whole) {
         (void)fail(v,
                    arena_printf(&v->c->mem, "buffer '%s' has %u dimensions and is accessed with %u indices", b->name,
                                 b->rank, n),
@@ -151,6 +152,12 @@ static bool vector_ok(tir_expr_ref e)
     return e->kind == TIR_BROADCAST || dtype_is_int(e->type.dt);
 }
 
+static bool extern_ok(tir_expr_ref e)
+{
+    int arity = e->type.dt == DT_STRING ? -1 : tir_vta_call_arity(e->u.name);
+    return arity < 0 || (uint32_t)arity == e->n_args;
+}
+
 static bool type_ok(verifier *v, tir_expr_ref e)
 {
     switch (e->kind) {
@@ -169,7 +176,8 @@ static bool type_ok(verifier *v, tir_expr_ref e)
         return lanes_agree(e->n_args, e->args) &&
                same(e->type, (tir_type){e->u.buffer->dt, widest(e->n_args, e->args)});
     case TIR_CALL: return call_ok(e);
-    case TIR_EXTERN: return e->type.lanes == 1;
+    case TIR_ADDRESS: return widest(e->n_args, e->args) == 1 && same(e->type, tir_scalar(DT_HANDLE));
+    case TIR_EXTERN: return e->type.lanes == 1 && extern_ok(e);
     case TIR_RAMP:
     case TIR_BROADCAST: return vector_ok(e);
     }
@@ -186,8 +194,8 @@ static void check_expr(verifier *v, tir_expr_ref e)
     const void *seen = tir_map_get(&v->checked, e);
     if (seen && (v->guards || seen == e)) /* seen under a guard: its types are right, its bounds were not looked at */
         return;
-    if (e->kind == TIR_LOAD) {
-        check_access(v, e->u.buffer, e->n_args, e->args);
+    if (tir_is_access(e)) {
+        check_access(v, e->u.buffer, e->n_args, e->args, e->kind == TIR_ADDRESS && e->n_args == 0);
     } else {
         bool guard = decides(e);
         for (uint32_t i = 0; i < e->n_args; i++) {
@@ -202,7 +210,7 @@ static void check_expr(verifier *v, tir_expr_ref e)
         tir_map_put(&v->checked, e, v->guards ? (const void *)v : e);
 }
 
-/* --- statements --------------------------------------------------------------------------------------------------- */
+/* --- statements --- */
 
 static void check_stmt(verifier *v, tir_stmt *s);
 
@@ -282,7 +290,7 @@ static void check_let(verifier *v, tir_stmt *s)
 
 static void check_store(verifier *v, tir_stmt *s)
 {
-    check_access(v, s->buffer, s->n_indices, s->indices);
+    check_access(v, s->buffer, s->n_indices, s->indices, false);
     check_expr(v, s->value);
     if (!lanes_agree(s->n_indices, s->indices) ||
         !same(s->value->type, (tir_type){s->buffer->dt, widest(s->n_indices, s->indices)}))

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* --- expressions -------------------------------------------------------------------------------------------------- */
+/* --- expressions --- */
 
 typedef struct expr_walk {
     tir_rewriter *r;
@@ -49,7 +49,7 @@ void tir_visit_expr(tir_expr_ref e, void (*fn)(void *ctx, tir_expr_ref e), void 
         tir_visit_expr(e->args[i], fn, ctx);
 }
 
-/* --- statements --------------------------------------------------------------------------------------------------- */
+/* --- statements --- */
 
 static tir_expr_ref rewrite_opt(tir_rewriter *r, tir_expr_ref e)
 {
@@ -147,7 +147,7 @@ void tir_visit_stmt(tir_stmt *s, void (*stmt)(void *ctx, tir_stmt *s), void (*ex
         tir_visit_stmt(s->stmts[i], stmt, expr, ctx);
 }
 
-/* --- substitution ------------------------------------------------------------------------------------------------- */
+/* --- substitution --- */
 
 typedef struct substitution {
     uint32_t n;
@@ -182,7 +182,7 @@ tir_stmt *tir_substitute_stmt(compiler *c, tir_stmt *s, uint32_t n, const tir_va
     return tir_rewrite_stmt(&r, s);
 }
 
-/* --- comparison --------------------------------------------------------------------------------------------------- */
+/* --- comparison --- */
 
 static bool same_payload(tir_expr_ref a, tir_expr_ref b)
 {
@@ -190,7 +190,8 @@ static bool same_payload(tir_expr_ref a, tir_expr_ref b)
     case TIR_INT: return a->u.i == b->u.i;
     case TIR_FLOAT: return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0; /* -0 is not 0, a NaN equals itself */
     case TIR_VAR: return a->u.var == b->u.var;
-    case TIR_LOAD: return a->u.buffer == b->u.buffer;
+    case TIR_LOAD:
+    case TIR_ADDRESS: return a->u.buffer == b->u.buffer;
     case TIR_EXTERN: return strcmp(a->u.name, b->u.name) == 0;
     case TIR_BINOP:
     case TIR_NOT:

@@ -48,7 +48,7 @@ attr attr_int(compiler *c, const char *name, int64_t v);
 attr attr_float(compiler *c, const char *name, double v);
 attr attr_string(compiler *c, const char *name, const char *v);
 attr attr_dtype(compiler *c, const char *name, dtype v);
-attr attr_ints(compiler *c, const char *name, uint32_t n, const int64_t *v);   /* copies */
+attr attr_ints(compiler *c, const char *name, uint32_t n, const int64_t *v);  /* copies */
 attr attr_floats(compiler *c, const char *name, uint32_t n, const double *v); /* copies */
 attr attr_strings(compiler *c, const char *name, uint32_t n, const char *const *v);
 attr attr_tensor(compiler *c, const char *name, const tensor_data *t);

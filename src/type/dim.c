@@ -180,7 +180,7 @@ int dim_compare(dim a, dim b)
     return a->n_ops < b->n_ops ? -1 : 1;
 }
 
-/* --- ranges ------------------------------------------------------------------------------------------------------- */
+/* --- ranges --- */
 
 static const dim_range anything = {INT64_MIN, INT64_MAX};
 

@@ -24,9 +24,12 @@ dim dim_mod(compiler *c, dim a, dim b);      /* result has the divisor's sign */
 dim dim_min(compiler *c, dim a, dim b);
 dim dim_max(compiler *c, dim a, dim b);
 bool dim_is_const(dim d, int64_t *out);
-static inline bool dim_equal(dim a, dim b) { return a == b; }
+static inline bool dim_equal(dim a, dim b)
+{
+    return a == b;
+}
 bool dim_is(dim d, int64_t v);
-int64_t dim_bound(dim d);     /* largest possible value, 0 for negative ones, -1 when unknown */
+int64_t dim_bound(dim d);           /* largest possible value, 0 for negative ones, -1 when unknown */
 const char *dim_symbol_name(dim d); /* NULL when d is not a lone symbol */
 /* d with every symbol that `lookup` knows replaced (lookup returns NULL for others). */
 dim dim_substitute(compiler *c, dim d, dim (*lookup)(void *ctx, const char *symbol), void *ctx);

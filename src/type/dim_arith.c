@@ -29,7 +29,7 @@ static int compare_atoms(const term *a, const term *b)
     return 0;
 }
 
-/* --- opening and closing ------------------------------------------------------------------------------------------ */
+/* --- opening and closing --- */
 
 static void open_term(dim d, term *out)
 {
@@ -92,7 +92,7 @@ static bool close_poly(compiler *c, const poly *p, dim *out)
     return true;
 }
 
-/* --- sums and products of terms ----------------------------------------------------------------------------------- */
+/* --- sums and products of terms --- */
 
 /* p += t */
 static bool add_term(poly *p, const term *t)
@@ -159,7 +159,7 @@ static int64_t constant_of(const poly *p)
     return p->n && p->terms[p->n - 1].n == 0 ? p->terms[p->n - 1].coeff : 0;
 }
 
-/* --- what quotients and remainders of the same division have to do with each other -------------------------------- */
+/* --- what quotients and remainders of the same division have to do with each other --- */
 
 static bool constant_divisor(dim d, dim_kind kind, int64_t *out)
 {
@@ -278,7 +278,7 @@ dim dim_mul(compiler *c, dim a, dim b)
     return finish(c, &p, ok, '*', a, b);
 }
 
-/* --- division ----------------------------------------------------------------------------------------------------- */
+/* --- division --- */
 
 static int64_t floor_quotient(int64_t a, int64_t b)
 {
@@ -532,7 +532,7 @@ dim dim_mod(compiler *c, dim a, dim b)
     return finish(c, &q, ok, '%', a, b);
 }
 
-/* --- min and max -------------------------------------------------------------------------------------------------- */
+/* --- min and max --- */
 
 #define MAX_CHOICES 16u
 

@@ -47,7 +47,7 @@ dim dim_substitute(compiler *c, dim d, dim (*lookup)(void *ctx, const char *symb
     return made;
 }
 
-/* --- printing ----------------------------------------------------------------------------------------------------- */
+/* --- printing --- */
 
 static bool is_plain(const char *name)
 {
@@ -124,7 +124,7 @@ void dim_print(writer *w, dim d)
     print_sum(w, d);
 }
 
-/* --- parsing ------------------------------------------------------------------------------------------------------ */
+/* --- parsing --- */
 
 static bool parse_sum(compiler *c, lexer *l, dim *out);
 

@@ -106,7 +106,7 @@ int64_t dtype_max_int(dtype t)
     return 0;
 }
 
-/* --- half precision ----------------------------------------------------------------------------------------------- */
+/* --- half precision --- */
 
 static float f32_from_bits(uint32_t u)
 {
@@ -166,7 +166,7 @@ uint16_t dtype_f32_to_bf16(float f)
     return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
 }
 
-/* --- elements ----------------------------------------------------------------------------------------------------- */
+/* --- elements --- */
 
 static uint64_t load_bits(dtype t, const void *p)
 {

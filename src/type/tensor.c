@@ -158,7 +158,7 @@ type tensor_type(compiler *c, const tensor_data *t)
     return type_static(c, t->dt, t->rank, t->dims);
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------- */
+/* --- text --- */
 
 #define DENSE_TEXT_LIMIT 64
 

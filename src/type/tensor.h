@@ -33,7 +33,7 @@ double tensor_get_f64(const tensor_data *t, int64_t i);
 int64_t tensor_get_i64(const tensor_data *t, int64_t i);
 /* All bytes, contiguous and aligned to 64; splats are filled. NULL when the memory is refused. */
 const uint8_t *tensor_bytes(arena *a, const tensor_data *t);
-size_t tensor_size(const tensor_data *t); /* bytes when dense */
+size_t tensor_size(const tensor_data *t);                      /* bytes when dense */
 bool tensor_equal(const tensor_data *a, const tensor_data *b); /* same type and bytes; a splat equals its dense form */
 uint64_t tensor_hash(const tensor_data *t);
 type tensor_type(compiler *c, const tensor_data *t);

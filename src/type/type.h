@@ -18,15 +18,15 @@ typedef enum type_kind { TYPE_NONE, TYPE_TENSOR, TYPE_SEQUENCE, TYPE_OPTIONAL } 
 
 typedef struct type {
     type_kind kind;
-    dtype dt;                 /* tensor */
-    struct shape shape;       /* tensor */
-    const struct type *elem;  /* sequence, optional */
+    dtype dt;                /* tensor */
+    struct shape shape;      /* tensor */
+    const struct type *elem; /* sequence, optional */
 } type;
 
 shape shape_make(compiler *c, uint32_t rank, const dim *dims);      /* copies */
 shape shape_const(compiler *c, uint32_t rank, const int64_t *dims); /* copies */
-bool shape_equal(shape a, shape b);       /* known ranks, equal dims */
-bool shape_is_static(shape s);            /* rank known, all dims constant and >= 0 */
+bool shape_equal(shape a, shape b);                                 /* known ranks, equal dims */
+bool shape_is_static(shape s);                                      /* rank known, all dims constant and >= 0 */
 /* dims[0..rank) as numbers; false when not static. `out` holds TYPE_MAX_RANK. */
 bool shape_get(shape s, int64_t *out);
 dim shape_elements(compiler *c, shape s); /* product; 1 for rank 0 */
@@ -39,7 +39,7 @@ bool shape_broadcast(compiler *c, shape a, shape b, shape *out);
 type type_tensor(dtype dt, shape s);
 type type_static(compiler *c, dtype dt, uint32_t rank, const int64_t *dims);
 bool type_equal(const type *a, const type *b); /* two unknown ranks are equal here */
-int64_t type_bytes(const type *t); /* of a static tensor of numbers; -1 otherwise, and above INT64_MAX */
+int64_t type_bytes(const type *t);             /* of a static tensor of numbers; -1 otherwise, and above INT64_MAX */
 void type_print(writer *w, const type *t);
 bool type_parse(compiler *c, lexer *l, type *out);
 #endif

@@ -15,7 +15,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* --- arenas ------------------------------------------------------------------------------------------------------- */
+/* --- arenas --- */
 
 static void arena_gives_aligned_zeroed_memory(void **state)
 {
@@ -131,7 +131,7 @@ static void vectors_grow(void **state)
     arena_free(&a);
 }
 
-/* --- diagnostics -------------------------------------------------------------------------------------------------- */
+/* --- diagnostics --- */
 
 static void diagnostics_print_one_a_line(void **state)
 {
@@ -198,7 +198,7 @@ static void diagnostics_have_a_limit_and_copy_their_texts(void **state)
     arena_free(&a);
 }
 
-/* --- files -------------------------------------------------------------------------------------------------------- */
+/* --- files --- */
 
 typedef struct folder {
     arena a;

@@ -53,7 +53,7 @@ static const char *print(compiler *c, const graph_module *m)
     return w.data;
 }
 
-/* --- registry ----------------------------------------------------------------------------------------------------- */
+/* --- registry --- */
 
 static void test_builtin_rows(void **state)
 {
@@ -137,7 +137,7 @@ static void test_register_refuses(void **state)
     assert_null(graph_find_op(c, "bad"));
 }
 
-/* --- building ----------------------------------------------------------------------------------------------------- */
+/* --- building --- */
 
 static void test_names(void **state)
 {
@@ -216,7 +216,7 @@ static void test_constants(void **state)
     assert_null(graph_constant(graph_add_param(f, "x", f32_2(c))));
 }
 
-/* --- changing ----------------------------------------------------------------------------------------------------- */
+/* --- changing --- */
 
 static void test_uses(void **state)
 {
@@ -272,7 +272,7 @@ static void test_long_chain(void **state)
     assert_int_equal(f->nodes.len, 50000 / 40);
 }
 
-/* --- verifier: what text cannot express --------------------------------------------------------------------------- */
+/* --- verifier: what text cannot express --- */
 
 static void expect_fault(compiler *c, const graph_module *m, const char *words)
 {
@@ -353,7 +353,7 @@ static void test_verify_depth(void **state)
     assert_string_equal(c->diags.last->text, "@f200: calls are nested deeper than 200");
 }
 
-/* --- effects ------------------------------------------------------------------------------------------------------ */
+/* --- effects --- */
 
 static void test_effects(void **state)
 {
@@ -395,7 +395,7 @@ static void test_effects(void **state)
                      2 + 2 + 1); /* rolls are neither folded nor merged, each is a kernel; regions twice; one sum */
 }
 
-/* --- locations ---------------------------------------------------------------------------------------------------- */
+/* --- locations --- */
 
 static void test_locations(void **state)
 {
@@ -411,7 +411,7 @@ static void test_locations(void **state)
     assert_non_null(strstr(print(c, m), "%a = exp(%x)\n"));
 }
 
-/* --- driver of passes --------------------------------------------------------------------------------------------- */
+/* --- driver of passes --- */
 
 static void test_levels(void **state)
 {
@@ -469,7 +469,7 @@ static void test_dump(void **state)
     assert_true(file_remove_tree(&c->diags, dir));
 }
 
-/* --- pointer map -------------------------------------------------------------------------------------------------- */
+/* --- pointer map --- */
 
 static void test_ptr_map(void **state)
 {

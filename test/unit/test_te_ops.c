@@ -196,7 +196,7 @@ static void every_elementwise_row(void **state)
     compiler_free(&c);
 }
 
-/* --- indices from data that name nothing -------------------------------------------------------------------------- */
+/* --- indices from data that name nothing --- */
 
 static const char wild_text[] =
     "func @take(%x: f32[3, 4], %i: i64[5]) {\n  %y = take(%x, %i) {axis = 1}\n  return %y\n}\n"

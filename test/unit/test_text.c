@@ -14,7 +14,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* --- writer ------------------------------------------------------------------------------------------------------- */
+/* --- writer --- */
 
 static void writer_indents(void **state)
 {
@@ -192,7 +192,7 @@ static void random_floats_read_back(void **state)
     compiler_free(&c);
 }
 
-/* --- interned strings --------------------------------------------------------------------------------------------- */
+/* --- interned strings --- */
 
 static void equal_texts_are_one_pointer(void **state)
 {
@@ -215,7 +215,7 @@ static void equal_texts_are_one_pointer(void **state)
     arena_free(&a);
 }
 
-/* --- lexer -------------------------------------------------------------------------------------------------------- */
+/* --- lexer --- */
 
 /* Kinds as letters, so that a row of a table is a text and what it falls into. */
 static char letter(const lexer *l)

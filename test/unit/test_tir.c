@@ -27,7 +27,7 @@ static tir_module *parse(compiler *c, const char *text)
     return m;
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------- */
+/* --- text --- */
 
 /* Bodies that print as they stand, over A: float32[16, 16], B: int8[256], N: int64[1], M: bool[4]. */
 static const char *const bodies[] = {
@@ -54,6 +54,11 @@ static const char *const bodies[] = {
     "attr [gone: Pointer(float32)] \"storage_scope\" = \"local.inp_buffer\";\n  B[0] = 0",
     "@tir.call_extern(\"VTAUopLoopBegin\", 1024, \"name\", 1.5, (int8*)B[0], dtype=int64)",
     "evaluate((@tir.call_extern(\"f\") + 1))",
+    "@tir.call_extern(\"f\", &A[1, 2], &A, &B[3], &A[5])",
+    "let p: handle = @tir.vta.command_handle(dtype=handle);\n  @tir.call_extern(\"f\", p, dtype=handle)",
+    "@tir.vta.uop_push(0, 1, &B[2], 0, 0, 2, 1, -16)",
+    "@tir.vta.coproc_sync()",
+    "attr [vta] \"coproc_uop_scope\" = \"VTAPushGEMMOp\";\n  @tir.vta.coproc_dep_pop(1, 2, dtype=int64)",
     "assert(((int64*)N[0] <= 16), -3, \"n is \\\"too\\\" large\")\n  B[0] = 1",
     "B[0] = select(((int8*)B[1] < 0), (0 - (int8*)B[1]), max((int8*)B[1], 3))",
     "A[0, 0] = fma((float32*)A[0, 1], 2.0, pow((float32*)A[0, 2], 0.5))",
@@ -105,7 +110,7 @@ static void names_are_made_unique(void **state)
     compiler_free(&c);
 }
 
-/* --- errors ------------------------------------------------------------------------------------------------------- */
+/* --- errors --- */
 
 static const struct {
     const char *body, *error;
@@ -135,6 +140,14 @@ static const struct {
     {"attr [x] key = 1;", "expected the key"},
     {"let x: int8 = (int64*)N[0];", "another type"},
     {"@tir.something(1)", "only @tir.call_extern"},
+    {"@tir.vta.uop_push 1", "expected '('"},
+    {"@tir.vta.uop_push(1 2)", "expected ','"},
+    {"@tir.call_extern(f)", "the name of the function"},
+    {"@tir.call_extern(\"f\", &i)", "not the name of a buffer"},
+    {"@tir.call_extern(\"f\", &A[1, 2, 3])", "2 dimensions, not 3"},
+    {"@tir.call_extern(\"f\", &B[ramp(0, 1, 4)])", "that of one element"},
+    {"B[0] = (&B + &B)", "cannot join these types"},
+    {"B[0] = cast(int8, &B)", "cast wants"},
     {"B[0] = sqrt((int8*)B[0])", "wrong type"},
     {"B[0] = (int8(1) + ", "expected"},
     {"B[0] = 1 }", "expected 'primfn'"},
@@ -143,6 +156,9 @@ static const struct {
     {"B[256] = 1", "an index of 'B' (dimension 0 of extent 256) lies outside: 256 [verify]"},
     {"A[-1, 0] = 1.0", "lies outside: -1 [verify]"},
     {"A[256] = 1.0", "lies outside: 256 [verify]"},
+    {"@tir.call_extern(\"f\", &A[16, 0])", "lies outside: 16 [verify]"},
+    {"for (i: int64, 0, 2) { @tir.call_extern(\"f\", &B[(i*256)]) }", "lies outside: (i*256) [verify]"},
+    {"@tir.vta.coproc_dep_push(1, 2, 3)", "wrong types: @tir.vta.coproc_dep_push(1, 2, 3) [verify]"},
     {"for (i: int64, 0, 17) { A[i, 0] = 1.0 }", "extent 16) lies outside: i [verify]"},
     {"for (i: int64, 0, 16) { for (j: int64, 0, 16) { B[((i*16) + (j + 1))] = 1 } }", "lies outside"},
     {"for (i: int64, 0, 4) { B[(floordiv(i, 2) + 256)] = 1 }", "lies outside"},
@@ -244,7 +260,7 @@ static void broken_text(void **state)
     }
 }
 
-/* --- facts for the plan ------------------------------------------------------------------------------------------- */
+/* --- facts for the plan --- */
 
 static const char *const fact_text =
     "primfn(A: handle, B: handle, C: handle) -> ()\n  attr = {\"inputs\": 2}\n"

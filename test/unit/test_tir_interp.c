@@ -20,7 +20,7 @@ static tir_module *parse(compiler *c, const char *text)
     return m;
 }
 
-/* --- single values ------------------------------------------------------------------------------------------------ */
+/* --- single values --- */
 
 /* One expression over x and y of a type, its result as text of %.9g or a decimal integer. */
 static const struct {
@@ -152,7 +152,7 @@ static void single_values(void **state)
     }
 }
 
-/* --- control ------------------------------------------------------------------------------------------------------ */
+/* --- control --- */
 
 static const struct {
     const char *body, *error; /* error NULL: runs */
@@ -170,6 +170,9 @@ static const struct {
     {"assert((n == 8), 7, \"eight\") O[100] = 1", NULL, 7},
     {"for (i: int64, 0, n) { assert((i < 5), 3, \"five\") }", NULL, 3},
     {"@tir.call_extern(\"f\", 1)", "cannot run 'f'", 0},
+    {"@tir.call_extern(\"f\", &O[n])", "cannot run 'f'", 0},
+    {"let p: handle = &O[n]; O[0] = 1", "cannot run '&O'", 0},
+    {"for (i: int64, 0, n) { let p: handle = &O[i]; O[i] = 1 }", "cannot run '&O'", 0},
     {"allocate(t, int32, [(0 - n)]); O[0] = (int32*)t[0]", "no valid size", 0},
     {"allocate(t, int32, [(n*1000000000000000000)]); O[0] = (int32*)t[0]", "no ", 0},
     {"O[ramp(0, 1, 8)] = broadcast(3, 8)", NULL, 0},
@@ -216,7 +219,7 @@ static void undefined_contents_show(void **state)
     compiler_free(&c);
 }
 
-/* --- random kernels ----------------------------------------------------------------------------------------------- */
+/* --- random kernels --- */
 
 typedef struct gen {
     compiler *c;

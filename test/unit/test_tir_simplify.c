@@ -136,7 +136,7 @@ static void proofs(void **state)
     }
 }
 
-/* --- random expressions ------------------------------------------------------------------------------------------- */
+/* --- random expressions --- */
 
 typedef struct gen {
     compiler *c;

@@ -16,7 +16,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* --- element types ------------------------------------------------------------------------------------------------ */
+/* --- element types --- */
 
 static void dtypes_have_one_table(void **state)
 {
@@ -226,7 +226,7 @@ static void elements_as_doubles(void **state)
     assert_true(dtype_load_i64(DT_F64, &low) == INT64_MIN);
 }
 
-/* --- shapes and types --------------------------------------------------------------------------------------------- */
+/* --- shapes and types --- */
 
 static bool read_type(compiler *c, const char *text, type *out)
 {
@@ -381,7 +381,7 @@ static void shapes_broadcast(void **state)
     compiler_free(&c);
 }
 
-/* --- constant tensors --------------------------------------------------------------------------------------------- */
+/* --- constant tensors --- */
 
 static bool read_tensor(compiler *c, const char *file, const char *type_name, const char *text, const tensor_data **out)
 {
@@ -579,7 +579,7 @@ static void impossible_tensors_are_refused(void **state)
     compiler_free(&c);
 }
 
-/* --- attributes and targets --------------------------------------------------------------------------------------- */
+/* --- attributes and targets --- */
 
 static void attributes_compare_by_value(void **state)
 {

@@ -134,6 +134,7 @@ static ref_value ref_eval(ref_env *env, tir_expr_ref e)
     case TIR_SELECT: return ref_eval(env, e->args[ref_eval(env, e->args[0]).i ? 1 : 2]);
     case TIR_LOAD: return ref_load(env, e);
     case TIR_CALL: return ref_call(env, e);
+    case TIR_ADDRESS:
     case TIR_EXTERN:
     case TIR_RAMP:
     case TIR_BROADCAST: env->failed = true; return r;

@@ -122,6 +122,15 @@ static c_text load(c_emit *e, tir_expr_ref x)
     return (c_text){scalar_load(e->tmp, e->needs, b->dt, lvalue), PREC_PRIMARY};
 }
 
+static c_text address(c_emit *e, tir_expr_ref x)
+{
+    const char *name = expr_name(e, x->u.buffer);
+    if (x->n_args == 0)
+        return (c_text){name, PREC_PRIMARY};
+    tir_expr_ref at = expr_flat(e, x->u.buffer, x->n_args, x->args);
+    return (c_text){arena_printf(e->tmp, "&%s[%s]", name, expr_text(e, at).s), PREC_LOW};
+}
+
 /* floordiv and floormod of numbers that are known not to be negative are C's own. */
 static bool plain_division(c_emit *e, tir_expr_ref x, c_text a, c_text b, c_text *out)
 {
@@ -258,6 +267,7 @@ c_text expr_text(c_emit *e, tir_expr_ref x)
     case TIR_CAST: return cast(e, x);
     case TIR_SELECT: return choice(e, x);
     case TIR_LOAD: return load(e, x);
+    case TIR_ADDRESS: return address(e, x);
     case TIR_CALL: return intrinsic(e, x);
     case TIR_EXTERN: return external(e, x);
     case TIR_RAMP:

@@ -7,7 +7,7 @@
 
 static void write_stmt(c_emit *e, const tir_stmt *s);
 
-/* --- registers: buffers whose every access has a constant index --------------------------------------------------- */
+/* --- registers: buffers whose every access has a constant index --- */
 
 static void note_access(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices)
 {
@@ -32,8 +32,12 @@ static void note_access(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref
 
 static void note_expr(void *ctx, tir_expr_ref x)
 {
+    c_emit *e = ctx;
     if (x->kind == TIR_LOAD)
-        note_access(ctx, x->u.buffer, x->n_args, x->args);
+        note_access(e, x->u.buffer, x->n_args, x->args);
+    for (uint32_t i = 0; x->kind == TIR_ADDRESS && i < e->registers.len; i++)
+        if (e->registers.data[i].buffer == x->u.buffer)
+            e->registers.data[i].lanes = 0; /* registers have no address */
 }
 
 static void note_store(void *ctx, tir_stmt *s)
@@ -75,7 +79,7 @@ static const c_registers *registers_of(const c_emit *e, const tir_buffer *b)
     return NULL;
 }
 
-/* --- what has no C form ------------------------------------------------------------------------------------------- */
+/* --- what has no C form --- */
 
 static void refuse(c_emit *e, const char *what)
 {
@@ -94,7 +98,7 @@ static void check_stmt(void *ctx, tir_stmt *s)
         refuse(e, "buffers in a device's own memory");
 }
 
-/* --- statements --------------------------------------------------------------------------------------------------- */
+/* --- statements --- */
 
 /* A declaration needs a block of its own unless it is all that a loop or branch holds. */
 static bool open_block(c_emit *e)
@@ -314,7 +318,7 @@ static void write_stmt(c_emit *e, const tir_stmt *s)
     }
 }
 
-/* --- the function ------------------------------------------------------------------------------------------------- */
+/* --- the function --- */
 
 typedef struct used_set {
     const tir_buffer *b;
@@ -324,7 +328,7 @@ typedef struct used_set {
 static void mark_load(void *ctx, tir_expr_ref x)
 {
     used_set *u = ctx;
-    u->used |= x->kind == TIR_LOAD && x->u.buffer == u->b;
+    u->used |= tir_is_access(x) && x->u.buffer == u->b;
 }
 
 static void mark_store(void *ctx, tir_stmt *s)

@@ -33,7 +33,7 @@ graph_value *onnx_in(const onnx_node *n, uint32_t i)
     return i < n->n_in ? n->in[i] : NULL;
 }
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 static const char *base_name(const onnx_node *n)
 {
@@ -69,7 +69,7 @@ static const char *op_tail(const char *op)
     return dot ? dot + 1 : op;
 }
 
-/* --- declared types ----------------------------------------------------------------------------------------------- */
+/* --- declared types --- */
 
 static void set_declared(onnx_node *n, uint32_t i, graph_value *v)
 {
@@ -121,7 +121,7 @@ static bool check_declared(onnx_node *n, graph_value *v)
     return true;
 }
 
-/* --- computing constants ------------------------------------------------------------------------------------------ */
+/* --- computing constants --- */
 
 static bool is_small_constant(const graph_value *v, int64_t max)
 {
@@ -178,7 +178,7 @@ static graph_value *replace_by_constant(onnx_node *n, graph_node *g, const tenso
     return k;
 }
 
-/* --- emitting ----------------------------------------------------------------------------------------------------- */
+/* --- emitting --- */
 
 static bool check_usable(onnx_node *n, const graph_node *g)
 {
@@ -322,7 +322,7 @@ bool onnx_settle_result(onnx_node *n, uint32_t i)
     return check_declared(n, v);
 }
 
-/* --- shorthands --------------------------------------------------------------------------------------------------- */
+/* --- shorthands --- */
 
 graph_value *onnx_unary(onnx_node *n, const char *op, graph_value *x)
 {
@@ -471,7 +471,7 @@ graph_value *onnx_expand_dims(onnx_node *n, graph_value *x, uint32_t count, cons
     return count == 0 ? x : onnx_reshape(n, x, rank, d);
 }
 
-/* --- reading values ----------------------------------------------------------------------------------------------- */
+/* --- reading values --- */
 
 uint32_t onnx_rank(const graph_value *v)
 {

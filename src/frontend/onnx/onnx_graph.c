@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 const char *onnx_name(onnx_importer *im, span s)
 {
@@ -87,7 +87,7 @@ bool onnx_import_names(onnx_env *env, const pb_graph *g)
     return ok;
 }
 
-/* --- operator sets ------------------------------------------------------------------------------------------------ */
+/* --- operator sets --- */
 
 bool onnx_read_opsets(onnx_importer *im, uint32_t n, pb_opset *const *list, onnx_opsets *out)
 {
@@ -112,7 +112,7 @@ int64_t onnx_opset_version(const onnx_env *env, const char *domain)
     return 0;
 }
 
-/* --- order -------------------------------------------------------------------------------------------------------- */
+/* --- order --- */
 
 void onnx_visit_uses(onnx_importer *im, const pb_graph *g, void (*visit)(void *ctx, const char *name), void *ctx)
 {
@@ -227,7 +227,7 @@ static bool note_makers(onnx_env *env, order *o)
     return ok;
 }
 
-/* --- one node ----------------------------------------------------------------------------------------------------- */
+/* --- one node --- */
 
 static const pb_attribute *resolve(onnx_node *n, const pb_attribute *a)
 {

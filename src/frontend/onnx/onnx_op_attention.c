@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- attention ---------------------------------------------------------------------------------------------------- */
+/* --- attention --- */
 
 typedef struct attention {
     graph_value *q, *k, *v;
@@ -177,7 +177,7 @@ bool onnx_op_attention(onnx_node *n)
     return !n->failed;
 }
 
-/* --- rotary embedding --------------------------------------------------------------------------------------------- */
+/* --- rotary embedding --- */
 
 typedef struct rotary {
     graph_value *x; /* [batch, sequence, heads, size] */

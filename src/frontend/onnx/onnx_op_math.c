@@ -161,7 +161,7 @@ bool onnx_op_array_feature_extractor(onnx_node *n)
     return onnx_alias(n, 0, onnx_reshape(n, onnx_emit(n, take), 2, row));
 }
 
-/* --- dropout ------------------------------------------------------------------------------------------------------ */
+/* --- dropout --- */
 
 /* Everything is kept: the mask is all ones. Before version 10 it has the type of the data. */
 static bool keep_all(onnx_node *n, dtype mask)

@@ -6,7 +6,7 @@
 
 #define MAX_SPATIAL 8u
 
-/* --- windows ------------------------------------------------------------------------------------------------------ */
+/* --- windows --- */
 
 typedef struct window {
     uint32_t n; /* spatial axes */
@@ -74,7 +74,7 @@ static const char *with_rank(onnx_node *n, const char *stem, uint32_t spatial, c
     return arena_printf(&n->c->mem, "%s%ud%s", stem, spatial, tail);
 }
 
-/* --- convolution -------------------------------------------------------------------------------------------------- */
+/* --- convolution --- */
 
 /* One value per channel, laid out for broadcasting over N, C, spatial. */
 static graph_value *per_channel(onnx_node *n, graph_value *v, uint32_t spatial)
@@ -159,7 +159,7 @@ bool onnx_op_causal_conv(onnx_node *n)
     return onnx_alias(n, 1, n->n_out > 1 ? onnx_slice(n, x, 2, length, length + before) : y);
 }
 
-/* --- pooling ------------------------------------------------------------------------------------------------------ */
+/* --- pooling --- */
 
 static uint32_t pool_attrs(onnx_node *n, const window *w, attr *a)
 {
@@ -241,7 +241,7 @@ bool onnx_op_global_lp_pool(onnx_node *n)
     return onnx_alias(n, 0, p == 2 ? onnx_unary(n, "sqrt", s) : onnx_binary(n, "power", s, root));
 }
 
-/* --- products ----------------------------------------------------------------------------------------------------- */
+/* --- products --- */
 
 static graph_value *scaled(onnx_node *n, graph_value *v, double by)
 {
@@ -262,7 +262,7 @@ bool onnx_op_gemm(onnx_node *n)
     return onnx_alias(n, 0, y);
 }
 
-/* --- recurrences -------------------------------------------------------------------------------------------------- */
+/* --- recurrences --- */
 
 bool onnx_op_rnn(onnx_node *n)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* --- batch normalisation ------------------------------------------------------------------------------------------ */
+/* --- batch normalisation --- */
 
 /* Training: mean and variance (of the whole population) are the batch's own; the running ones follow by momentum. */
 static bool train(onnx_node *n, graph_value **in, const attr *eps)
@@ -54,7 +54,7 @@ bool onnx_op_batch_norm(onnx_node *n)
     return !n->failed;
 }
 
-/* --- groups ------------------------------------------------------------------------------------------------------- */
+/* --- groups --- */
 
 static bool group_norm(onnx_node *n, graph_value *scale, graph_value *bias, int64_t groups)
 {
@@ -104,7 +104,7 @@ bool onnx_op_layer_norm(onnx_node *n)
     return onnx_results(n, (onnx_args){"nn.layer_norm", n->n_in, n->in, count, a}, outs);
 }
 
-/* --- compositions ------------------------------------------------------------------------------------------------- */
+/* --- compositions --- */
 
 /* x / |x| along an axis; a norm of zero gives zeros. */
 bool onnx_op_lp_norm(onnx_node *n)

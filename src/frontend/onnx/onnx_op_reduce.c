@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* --- Reduce* ------------------------------------------------------------------------------------------------------ */
+/* --- Reduce* --- */
 
 typedef struct reduction {
     const char *kind; /* the row's target */
@@ -65,7 +65,7 @@ static bool finish_reduce(onnx_node *n, const reduction *r, graph_value *x)
     return !n->failed;
 }
 
-/* --- axes that are known only at run time ------------------------------------------------------------------------- */
+/* --- axes that are known only at run time --- */
 
 /* The declared shape of the result leaves a few sets of axes possible. One: that is it. Several: all are computed, and
  * the operand chooses; its axes are turned into a number with a bit for each. */
@@ -150,7 +150,7 @@ bool onnx_op_reduce(onnx_node *n)
     return finish_reduce(n, &r, x);
 }
 
-/* --- softmax and its kin ------------------------------------------------------------------------------------------ */
+/* --- softmax and its kin --- */
 
 static graph_value *hardmax(onnx_node *n, graph_value *x, int64_t axis, bool result)
 {
@@ -208,7 +208,7 @@ bool onnx_op_softmax_1(onnx_node *n)
     return !n->failed;
 }
 
-/* --- TopK --------------------------------------------------------------------------------------------------------- */
+/* --- TopK --- */
 
 static bool topk(onnx_node *n, graph_value *k)
 {

@@ -72,7 +72,7 @@ bool onnx_op_grid_sample(onnx_node *n)
     return !n->failed;
 }
 
-/* --- AffineGrid: points of a unit grid, homogeneous, times the transposed matrices -------------------------------- */
+/* --- AffineGrid: points of a unit grid, homogeneous, times the transposed matrices --- */
 
 static double grid_point(int64_t i, int64_t n, bool corners)
 {

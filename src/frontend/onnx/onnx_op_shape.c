@@ -8,7 +8,7 @@
 
 #define MAX_INTS (2 * TYPE_MAX_RANK)
 
-/* --- reshapes ----------------------------------------------------------------------------------------------------- */
+/* --- reshapes --- */
 
 static bool finish_reshape(onnx_node *n, graph_value *x, uint32_t rank, const dim *d)
 {
@@ -117,7 +117,7 @@ bool onnx_op_unsqueeze(onnx_node *n)
     return finish_reshape(n, x, rank, d);
 }
 
-/* --- constants ---------------------------------------------------------------------------------------------------- */
+/* --- constants --- */
 
 static const tensor_data *list_constant(onnx_node *n)
 {
@@ -212,7 +212,7 @@ bool onnx_op_constant_of_shape(onnx_node *n)
     return !n->failed;
 }
 
-/* --- pieces ------------------------------------------------------------------------------------------------------- */
+/* --- pieces --- */
 
 bool onnx_op_concat(onnx_node *n)
 {
@@ -277,7 +277,7 @@ bool onnx_op_tile_1(onnx_node *n)
     return !n->failed;
 }
 
-/* --- centre crop and pad ------------------------------------------------------------------------------------------ */
+/* --- centre crop and pad --- */
 
 /* Extents wanted at `axes`; a shape that is not constant is taken from the declared result. */
 static bool read_target(onnx_node *n, uint32_t rank, uint32_t *out_n, int64_t *axes, int64_t *want)

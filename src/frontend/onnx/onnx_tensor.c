@@ -62,7 +62,7 @@ static bool read_head(tensor_reader *r)
     return true;
 }
 
-/* --- external data ------------------------------------------------------------------------------------------------ */
+/* --- external data --- */
 
 static bool entry_number(tensor_reader *r, const pb_entry *e, uint64_t *out)
 {
@@ -150,7 +150,7 @@ static const tensor_data *read_external(tensor_reader *r)
     return make(r, f.bytes.data + offset, f.full, offset);
 }
 
-/* --- data inside the model ---------------------------------------------------------------------------------------- */
+/* --- data inside the model --- */
 
 static const tensor_data *read_numbers(tensor_reader *r, pb_numbers v, size_t width, const char *file,
                                        const uint8_t *base, size_t len)

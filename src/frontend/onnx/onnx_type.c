@@ -117,7 +117,7 @@ bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type
     return !t || read_type(im, t, owner, 0, out);
 }
 
-/* --- fixing ------------------------------------------------------------------------------------------------------- */
+/* --- fixing --- */
 
 static bool fix_symbol(onnx_importer *im, const char *symbol, int64_t value, const char *origin)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- windows ------------------------------------------------------------------------------------------------------ */
+/* --- windows --- */
 
 static bool read_ints(compiler *c, const graph_node *n, const char *name, uint32_t want, int64_t dflt, int64_t least,
                       int64_t *out)

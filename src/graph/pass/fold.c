@@ -10,7 +10,7 @@
 #define MAX_RESULT_BYTES ((int64_t)256 << 20)
 #define MAX_WORK         2e9 /* multiply-accumulates of one node: seconds in the interpreter */
 
-/* --- what needs no arithmetic ------------------------------------------------------------------------------------- */
+/* --- what needs no arithmetic --- */
 
 static bool static_dims(const type *t, int64_t *dims)
 {
@@ -67,7 +67,7 @@ static const tensor_data *fold_by_hand(compiler *c, const graph_node *n, const t
     return NULL;
 }
 
-/* --- by the compute definition ------------------------------------------------------------------------------------ */
+/* --- by the compute definition --- */
 
 static graph_value *detached_constant(compiler *c, const tensor_data *t, const char *name)
 {
@@ -182,7 +182,7 @@ static bool fold_node(compiler *c, const graph_node *n, const tensor_data **out)
     return evaluate(c, n, out);
 }
 
-/* --- the walk ----------------------------------------------------------------------------------------------------- */
+/* --- the walk --- */
 
 /* Each result keeps its value and gets a constant node of its own. */
 static void replace(rewriter *r, graph_node *n, const tensor_data *const *values)

@@ -38,7 +38,7 @@ static graph_node *node_at(const grouper *g, uint32_t i)
     return g->f->nodes.data[i];
 }
 
-/* --- post-dominators ---------------------------------------------------------------------------------------------- */
+/* --- post-dominators --- */
 
 static uint32_t common(const grouper *g, uint32_t a, uint32_t b)
 {
@@ -110,7 +110,7 @@ static void find_users(grouper *g)
     }
 }
 
-/* --- what may be fused -------------------------------------------------------------------------------------------- */
+/* --- what may be fused --- */
 
 /* A view that can be an alias stays a node: its input is the result of some kernel, and it is no result of the
  * function. */
@@ -165,7 +165,7 @@ static bool same_shape(const graph_node *a, const graph_node *b)
     return x->kind == TYPE_TENSOR && y->kind == TYPE_TENSOR && shape_equal(x->shape, y->shape);
 }
 
-/* --- limits ------------------------------------------------------------------------------------------------------- */
+/* --- limits --- */
 
 static bool contains(const index_list *l, uint32_t i)
 {
@@ -199,7 +199,7 @@ static bool fits(const grouper *g, const index_list *nodes)
     return true;
 }
 
-/* --- growing ------------------------------------------------------------------------------------------------------ */
+/* --- growing --- */
 
 /* All nodes on paths from `from` to its post-dominator `sink`, these two not included. false: more than a group
  * holds. */
@@ -373,7 +373,7 @@ static void find_groups(grouper *g)
     }
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------------- */
+/* --- functions --- */
 
 /* A result that is a parameter, a constant, or a result already needs storage of its own. Its name goes to the copy. */
 static bool separate_results(graph_func *f)

@@ -72,7 +72,7 @@ static void copy_node(outliner *o, const graph_node *n)
     }
 }
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 /* fused_nn_conv2d_add_nn_relu; long ones are cut and get a hash of the whole. */
 static const char *group_name(compiler *c, const graph_func *f, const fuse_group *g)
@@ -93,7 +93,7 @@ static const char *group_name(compiler *c, const graph_func *f, const fuse_group
     return arena_printf(&c->mem, "%.*s_%016llx", (int)MAX_NAME, w.data, (unsigned long long)h);
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------------- */
+/* --- functions --- */
 
 static int by_position(const void *a, const void *b)
 {

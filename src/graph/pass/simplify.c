@@ -21,7 +21,7 @@ static bool same_type(const graph_node *n)
     return type_equal(type_of(n->inputs[0]), type_of(n->outputs[0]));
 }
 
-/* --- identities --------------------------------------------------------------------------------------------------- */
+/* --- identities --- */
 
 static graph_value *first_operand(rewriter *r, graph_node *n)
 {
@@ -121,7 +121,7 @@ static graph_value *simplify_where(rewriter *r, graph_node *n)
     return n->inputs[cond != 0 ? 1 : 2];
 }
 
-/* --- shapes ------------------------------------------------------------------------------------------------------- */
+/* --- shapes --- */
 
 static graph_value *emit_reshape(rewriter *r, graph_value *x, const type *to, src_loc loc)
 {
@@ -193,7 +193,7 @@ static graph_value *simplify_transpose(rewriter *r, graph_node *n)
     return rewrite_emit(r, "transpose", 1, x->def->inputs, 1, &perm, n->loc);
 }
 
-/* --- arithmetic with constants ------------------------------------------------------------------------------------ */
+/* --- arithmetic with constants --- */
 
 static bool is_uniform_value(const graph_value *v, double want)
 {
@@ -283,7 +283,7 @@ static graph_value *simplify_power(rewriter *r, graph_node *n)
     return is_uniform_value(n->inputs[1], 1.0) ? n->inputs[0] : NULL;
 }
 
-/* --- the walk ----------------------------------------------------------------------------------------------------- */
+/* --- the walk --- */
 
 static const struct {
     const char *op;

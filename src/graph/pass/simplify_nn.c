@@ -23,7 +23,7 @@ static graph_value *emit_like(rewriter *r, const graph_node *n, graph_value *con
     return rewrite_emit(r, n->op->name, n->n_inputs, in, len, attrs, loc);
 }
 
-/* --- batch norm --------------------------------------------------------------------------------------------------- */
+/* --- batch norm --- */
 
 /* y = scale[c] * x + shift[c] */
 typedef struct affine {
@@ -180,7 +180,7 @@ graph_value *simplify_batch_norm(rewriter *r, graph_node *n)
     return sum[0] ? rewrite_emit(r, "add", 2, sum, 0, NULL, n->loc) : NULL;
 }
 
-/* --- padding ------------------------------------------------------------------------------------------------------ */
+/* --- padding --- */
 
 typedef struct padding {
     uint32_t spatial;

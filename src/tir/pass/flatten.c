@@ -44,12 +44,13 @@ static tir_expr_ref flat_index(flattener *f, const tir_buffer *b, tir_expr_ref c
     return sum ? sum : tir_int(c, f->dt, 0);
 }
 
-static tir_expr_ref flatten_load(tir_rewriter *r, tir_expr_ref e)
+static tir_expr_ref flatten_access(tir_rewriter *r, tir_expr_ref e)
 {
-    if (e->kind != TIR_LOAD || e->n_args != e->u.buffer->rank || e->n_args == 1)
+    bool whole = e->kind == TIR_ADDRESS && e->n_args == 0; /* the buffer itself: no index to flatten */
+    if (!tir_is_access(e) || whole || e->n_args != e->u.buffer->rank || e->n_args == 1)
         return e;
     tir_expr_ref at = flat_index(r->ctx, e->u.buffer, e->args);
-    return tir_load(r->c, e->u.buffer, 1, &at);
+    return tir_node_access(r->c, e, e->u.buffer, 1, &at);
 }
 
 static tir_stmt *flatten_stmt(tir_rewriter *r, tir_stmt *s)
@@ -83,11 +84,11 @@ static void shrink(tir_rewriter *r, tir_stmt *s)
     tir_map_put(&k->buffers, b, flat);
 }
 
-static tir_expr_ref reshape_load(tir_rewriter *r, tir_expr_ref e)
+static tir_expr_ref reshape_access(tir_rewriter *r, tir_expr_ref e)
 {
     reshaper *k = r->ctx;
-    const tir_buffer *b = e->kind == TIR_LOAD ? tir_map_get(&k->buffers, e->u.buffer) : NULL;
-    return b ? tir_load(r->c, b, e->n_args, e->args) : e;
+    const tir_buffer *b = tir_is_access(e) ? tir_map_get(&k->buffers, e->u.buffer) : NULL;
+    return b ? tir_node_access(r->c, e, b, e->n_args, e->args) : e;
 }
 
 static tir_stmt *reshape_stmt(tir_rewriter *r, tir_stmt *s)
@@ -103,8 +104,8 @@ static tir_stmt *reshape_stmt(tir_rewriter *r, tir_stmt *s)
 
 bool tir_pass_flatten(compiler *c, tir_func *f)
 {
-    flattener flat = {.r = {.c = c, .expr = flatten_load, .stmt = flatten_stmt}, .index_type = f->index_type};
-    reshaper re = {.r = {.c = c, .expr = reshape_load, .stmt = reshape_stmt, .enter = shrink}};
+    flattener flat = {.r = {.c = c, .expr = flatten_access, .stmt = flatten_stmt}, .index_type = f->index_type};
+    reshaper re = {.r = {.c = c, .expr = reshape_access, .stmt = reshape_stmt, .enter = shrink}};
     flat.r.ctx = &flat;
     re.r.ctx = &re;
     tir_map_init(&re.buffers, &c->mem);

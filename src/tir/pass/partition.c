@@ -48,7 +48,7 @@ static var_place place_of(const partitioner *p, const tir_var *v)
     return mark ? (var_place)(mark - place_mark) : PLACE_FREE;
 }
 
-/* --- conditions --------------------------------------------------------------------------------------------------- */
+/* --- conditions --- */
 
 typedef struct atom_facts {
     search *s;
@@ -163,7 +163,7 @@ static void look(search *s, tir_stmt *body)
         tir_bounds_pop(s->p->bounds);
 }
 
-/* --- cutting ------------------------------------------------------------------------------------------------------ */
+/* --- cutting --- */
 
 typedef struct cut {
     bool before, after;          /* whether there may be something on that side */

@@ -26,7 +26,7 @@ typedef struct storage {
     int64_t stack_left;
 } storage;
 
-/* --- gathering ---------------------------------------------------------------------------------------------------- */
+/* --- gathering --- */
 
 /* A constant element, or a whole aligned vector of elements. */
 static bool is_register_index(use *u, tir_expr_ref e)
@@ -51,15 +51,19 @@ static void note_access(storage *st, const tir_buffer *b, uint32_t n, tir_expr_r
     u->constant = u->constant && n == 1 && is_register_index(u, idx[0]);
 }
 
-static void note_load(void *ctx, tir_expr_ref e)
+static void note_expr(void *ctx, tir_expr_ref e)
 {
-    if (e->kind == TIR_LOAD)
-        note_access(ctx, e->u.buffer, e->n_args, e->args);
+    if (!tir_is_access(e))
+        return;
+    note_access(ctx, e->u.buffer, e->n_args, e->args);
+    use *u = (use *)(uintptr_t)tir_map_get(&((storage *)ctx)->uses, e->u.buffer);
+    if (u && e->kind == TIR_ADDRESS)
+        u->constant = false; /* registers have no address */
 }
 
 static void note_exprs(void *ctx, tir_expr_ref e)
 {
-    tir_visit_expr(e, note_load, ctx);
+    tir_visit_expr(e, note_expr, ctx);
 }
 
 static void gather(storage *st, tir_stmt *s)
@@ -84,7 +88,7 @@ static void gather(storage *st, tir_stmt *s)
     st->parallel_depth -= parallel;
 }
 
-/* --- deciding ----------------------------------------------------------------------------------------------------- */
+/* --- deciding --- */
 
 static int64_t bytes_of(const tir_buffer *b)
 {
@@ -123,7 +127,7 @@ static void decide(storage *st, use *u)
     u->replacement = b;
 }
 
-/* --- rewriting ---------------------------------------------------------------------------------------------------- */
+/* --- rewriting --- */
 
 static const tir_buffer *replaced(storage *st, const tir_buffer *b)
 {
@@ -131,10 +135,10 @@ static const tir_buffer *replaced(storage *st, const tir_buffer *b)
     return u ? u->replacement : NULL;
 }
 
-static tir_expr_ref replace_load(tir_rewriter *r, tir_expr_ref e)
+static tir_expr_ref replace_access(tir_rewriter *r, tir_expr_ref e)
 {
-    const tir_buffer *b = e->kind == TIR_LOAD ? replaced(r->ctx, e->u.buffer) : NULL;
-    return b ? tir_load(r->c, b, e->n_args, e->args) : e;
+    const tir_buffer *b = tir_is_access(e) ? replaced(r->ctx, e->u.buffer) : NULL;
+    return b ? tir_node_access(r->c, e, b, e->n_args, e->args) : e;
 }
 
 static tir_stmt *replace_stmt(tir_rewriter *r, tir_stmt *s)
@@ -151,7 +155,7 @@ bool tir_pass_storage(compiler *c, tir_func *f)
 {
     const target *t = c->target ? c->target : target_default();
     storage st = {.c = c, .stack_left = (int64_t)t->stack_limit};
-    tir_rewriter r = {.c = c, .ctx = &st, .expr = replace_load, .stmt = replace_stmt};
+    tir_rewriter r = {.c = c, .ctx = &st, .expr = replace_access, .stmt = replace_stmt};
     tir_map_init(&st.uses, &c->mem);
     gather(&st, f->body);
     for (uint32_t i = 0; i < st.all.len; i++)

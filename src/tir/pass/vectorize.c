@@ -16,7 +16,7 @@ typedef struct vectorizer {
 
 static tir_stmt *widen(vectorizer *v, tir_stmt *s);
 
-/* --- what must hold ----------------------------------------------------------------------------------------------- */
+/* --- what must hold --- */
 
 typedef struct store_list {
     VEC(tir_stmt *) stores;
@@ -121,7 +121,7 @@ static tir_expr_ref scalar(vectorizer *v, tir_expr_ref e)
     return out;
 }
 
-/* --- statements --------------------------------------------------------------------------------------------------- */
+/* --- statements --- */
 
 static tir_stmt *widen_store(vectorizer *v, tir_stmt *s)
 {
