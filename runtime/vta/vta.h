@@ -99,6 +99,7 @@ typedef struct vta_driver {
     /* Counters as JSON, the seven published keys first (vta_counters_print); NULL: none. Returns the length. */
     size_t (*counters)(void *self, char *out, size_t size);
     void (*clear_counters)(void *self);
+    void (*skip_exec)(void *self, bool on); /* count and load micro-ops, compute nothing; NULL: cannot */
     void (*destroy)(void *self);
 } vta_driver;
 
