@@ -214,23 +214,29 @@ typedef struct vta_cycle_options {
     uint32_t command_cycles; /* per DRAM command; UINT32_MAX: the profile's */
     uint32_t insn_queue;     /* entries per stage; 0: 512 */
     uint32_t token_queue;    /* tokens per queue; 0: the profile's (Chisel 255, HLS 8) */
+    uint32_t gemm_interval;  /* cycles per GEMM micro-op; 0: 1; 4: Chisel's unit before it was pipelined */
+    uint32_t alu_interval;   /* cycles per ALU micro-op, both forms; 0: the profile's */
 } vta_cycle_options;
 
+/* An instruction's stay in its stage; of fetch (VTA_STAGE_NONE): a burst of instructions, `insn` being the first. */
 typedef struct vta_span {
     uint32_t insn;              /* index in the stream */
-    uint8_t stage;              /* enum vta_stage; VTA_STAGE_NONE: fetch */
-    uint64_t ready, start, end; /* arrived in its queue, began (tokens there), ended */
+    uint8_t stage;              /* enum vta_stage */
+    uint64_t ready, start, end; /* arrived in its queue, began (tokens there), ended. Fetch: asked, data came, queued */
 } vta_span;
 
+/* They add up to the report's cycles. wait_token: for a token, or for room where tokens go; fetch: for room in a stage's
+ * queue. wait_dram: begun, but no data move. wait_fetch: nothing to do yet. idle: nothing to do any more. */
 typedef struct vta_stage_cycles {
     uint64_t busy, wait_token, wait_dram, wait_fetch, idle;
 } vta_stage_cycles;
 
 typedef struct vta_cycle_report {
-    uint64_t cycles;                         /* end of FINISH */
+    uint64_t cycles;                         /* end of FINISH, or of what still ran then */
     vta_stage_cycles stage[VTA_STAGE_COUNT]; /* [0]: fetch */
-    uint64_t dram_beats;
-    vta_span *spans; /* one per instruction, in order of start; owned by the report */
+    uint64_t dram_beats;                     /* read and written */
+    uint64_t lost_tokens;                    /* Chisel: pushed while the counter stood at its most */
+    vta_span *spans; /* one per instruction and per fetched burst, in order of start; owned by the report */
     uint32_t n_spans;
 } vta_cycle_report;
 
