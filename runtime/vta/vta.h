@@ -94,6 +94,8 @@ typedef struct vta_driver {
     void (*invalidate)(void *self, const vta_memory *m, size_t offset, size_t bytes);
     /* Runs `count` instructions at `phys` to FINISH. wait_cycles: as much patience, in polls or simulated cycles. */
     vta_status (*run)(void *self, uint64_t phys, uint32_t count, uint32_t wait_cycles, vta_error *e);
+    /* After a run that failed: nothing in flight, dependency tokens 0. NULL: such a run leaves none behind. */
+    void (*reset)(void *self);
     /* Elements [index, index + count) of a scratchpad, as stored; NULL where it cannot be read. */
     vta_status (*scratchpad)(void *self, enum vta_mem m, uint32_t index, uint32_t count, void *out, vta_error *e);
     /* Counters as JSON, the seven published keys first (vta_counters_print); NULL: none. Returns the length. */
@@ -284,11 +286,16 @@ typedef uint64_t vta_buffer; /* never 0, never used twice, no address inside */
     X(VTA_DEBUG_SKIP_READ_BARRIER, 3, "skip_read_barrier")   \
     X(VTA_DEBUG_SKIP_WRITE_BARRIER, 4, "skip_write_barrier") \
     X(VTA_DEBUG_FORCE_SERIAL, 5, "force_serial")
+enum {
+#define X(id, bit, text) id = 1 << (bit),
+    VTA_DEBUG_FLAGS(X)
+#undef X
+};
 
 typedef struct vta_context_options {
     uint32_t max_insns;   /* capacity of the instruction queue; 0: 65536. A full queue synchronises by itself */
     uint32_t max_uops;    /* capacity of the micro-op log between synchronisations; 0: 65536 */
-    uint32_t max_kernels; /* micro-op kernels remembered; 0: 4096; the least recently used goes */
+    uint32_t max_kernels; /* micro-op kernels remembered; 0: 4096. When full, all are forgotten and recorded again */
     uint32_t max_buffers; /* 0: 4096 */
     void (*log)(void *user, const char *text); /* dumps of the debug flags; NULL: standard error */
     void *log_user;
@@ -303,8 +310,11 @@ vta_status vta_context_init(void *memory, size_t bytes, vta_device *d, const vta
 void vta_context_destroy(vta_context *c); /* frees its buffers and what it took from the device; not `memory` */
 vta_device *vta_context_device(const vta_context *c);
 uint32_t vta_context_debug(vta_context *c, uint32_t flags); /* returns the flags before */
-/* The first error since the last call of this function; the context refuses work while one is set. */
+/* The first error since the last call of this function, VTA_OK if there was none. While one is set the context refuses
+ * work with its status. A call that was refused has queued nothing; what was queued before it stays: vta_discard. */
 vta_status vta_context_last_error(vta_context *c, vta_error *out);
+/* Drops what is queued and not yet run, an open capture too. */
+void vta_discard(vta_context *c);
 
 vta_status vta_buffer_alloc(vta_context *c, size_t bytes, vta_buffer *out);
 vta_status vta_buffer_map(vta_context *c, void *host, size_t bytes,
@@ -352,6 +362,15 @@ vta_status vta_synchronize(vta_context *c, uint32_t wait_cycles);
 /* Instructions queued and not yet run. */
 uint32_t vta_queued(const vta_context *c, const vta_insn **out);
 
+/* Tokens in the four dependency queues, in program order. */
+typedef struct vta_tokens {
+    int32_t l2g, g2l, s2g, g2s;
+} vta_tokens;
+/* Static check of a stream that starts with *t (updated): no instruction takes a token that none before it gave, and
+ * none is left at the end. VTA_DEADLOCK names the first instruction or the queue at fault; *t holds the counts there.
+ */
+vta_status vta_check_tokens(const vta_geometry *g, const vta_insn *insns, uint32_t count, vta_tokens *t, vta_error *e);
+
 /* --- capture and replay (capture.c) ------------------------------------------------------------------------------- */
 
 /* An address to be filled in when a captured stream runs: instruction `insn` reads or writes binding `binding` at
@@ -360,17 +379,24 @@ typedef struct vta_relocation {
     uint32_t insn, binding, offset;
 } vta_relocation;
 typedef struct vta_capture {
+    vta_config config;     /* of the device that it was captured for; no other runs it */
     const vta_insn *insns; /* dram_base 0 where relocated */
     uint32_t n_insns;
     const uint32_t *uops;
     uint32_t n_uops;
     const vta_relocation *relocations;
-    uint32_t n_relocations, n_bindings;
+    uint32_t n_relocations;
+    const uint64_t *binding_bytes; /* [n_bindings]: what the stream reaches of binding i + 1 */
+    uint32_t n_bindings;           /* besides the micro-op image */
 } vta_capture;
-/* From begin to end, synchronize queues the run's tail but runs nothing; the capture's arrays lie in the context until
- * its next capture begins. */
+/* From begin (nothing queued) to end, synchronize closes a run but runs nothing; several runs make one capture. The
+ * queue and the micro-op log must hold all of it. `end` writes the arrays into the caller's `memory` (8-byte aligned,
+ * of vta_capture_bytes(c), asked before `end`) and leaves the queue empty. */
 vta_status vta_capture_begin(vta_context *c);
-vta_status vta_capture_end(vta_context *c, vta_capture *out);
+size_t vta_capture_bytes(vta_context *c);
+vta_status vta_capture_end(vta_context *c, void *memory, size_t bytes, vta_capture *out);
+/* C text of the capture: constant arrays and `const vta_capture NAME`. Returns the length; writes at most `size`. */
+size_t vta_capture_print_c(const vta_capture *p, const char *name, char *out, size_t size);
 /* Runs a captured stream on a device without a context: `scratch` is device memory for stream and micro-ops
  * (vta_replay_bytes), bindings[i] the device memory of binding i + 1. No allocation, no recording. */
 size_t vta_replay_bytes(const vta_capture *p);
