@@ -7,10 +7,11 @@
 #     # exit: N        the exit status that is expected (0 when the line is absent)
 #     # ...            any other leading line with # is a remark
 #     INPUT            the text that %i names as a file
+#     --- schedule     optional: then the text that %s names as a file
 #     ---              then what stdout must be
 #     --- stderr       optional: then what stderr must be
-# In ARGS, %i is that file, %d the folder of the case, %t a fresh empty folder; in the output these paths are written
-# back as %i, %d, %t. --update rewrites the expected parts (never the exit status): review the difference like code.
+# In ARGS, %i and %s are these files, %d the folder of the case, %t a fresh empty folder; in the output these paths are
+# written back as %i, %s, %d, %t. --update rewrites the expected parts (never the exit status): review the difference like code.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 update=0
@@ -31,6 +32,7 @@ split() {
         part == "head" && /^# run: /  { print substr($0, 8) > (w "/run") }
         part == "head" && /^# exit: / { print substr($0, 9) > (w "/exit") }
         part == "head" && !/^#/       { part = "input" }
+        part == "input" && /^--- schedule$/ { part = "schedule"; printf "" > (w "/schedule"); next }
         part != "want.err" && /^---$/ { part = "want.out"; next }
         part != "want.err" && /^--- stderr$/ { part = "want.err"; printf "" > (w "/want.err"); next }
         { print > (w "/" part) }' "$1"
@@ -41,12 +43,12 @@ execute() {
     local dir=$1 status=0 line
     : > "$work/got.out" && : > "$work/got.err"
     while IFS= read -r line; do
-        line=${line//%i/$work/input} line=${line//%d/$dir} line=${line//%t/$work/tmp}
+        line=${line//%i/$work/input} line=${line//%s/$work/schedule} line=${line//%d/$dir} line=${line//%t/$work/tmp}
         eval "timeout 60 \"\$lathe\" $line" >> "$work/got.out" 2>> "$work/got.err" < "$work/input"
         status=$?
         [ $status -eq 0 ] || break
     done < "$work/run"
-    sed -i -e "s|$work/input|%i|g" -e "s|$work/tmp|%t|g" -e "s|$dir|%d|g" "$work/got.out" "$work/got.err"
+    sed -i -e "s|$work/input|%i|g" -e "s|$work/schedule|%s|g" -e "s|$work/tmp|%t|g" -e "s|$dir|%d|g" "$work/got.out" "$work/got.err"
     return $status
 }
 
@@ -59,7 +61,8 @@ for case in ${cases[@]+"${cases[@]}"}; do
     want=0; [ -f "$work/exit" ] && read -r want < "$work/exit"
     [ "$status" = "$want" ] || why="exit status $status instead of $want: $(head -n 3 "$work/got.err")"
     if [ -z "$why" ] && [ $update = 1 ]; then
-        { cat "$work/head" "$work/input"; echo ---; cat "$work/got.out"
+        { cat "$work/head" "$work/input"
+          if [ -f "$work/schedule" ]; then echo "--- schedule"; cat "$work/schedule"; fi; echo ---; cat "$work/got.out"
           if [ -f "$work/want.err" ]; then echo "--- stderr"; cat "$work/got.err"; fi; } > "$work/new"
         if ! cmp -s "$work/new" "$case"; then
             cat "$work/new" > "$case"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe opt: passes on text. The first word tells what the text is: loop functions start with "primfn", plan problems
- * with "value", "workers", "nosplit" or "op", everything else is a graph. */
+/* lathe opt: passes on text. The first word tells what the text is: loop functions start with "primfn", computations
+ * with "placeholder", "compute" or "symbol", plan problems with "value", "workers", "nosplit" or "op", everything else
+ * is a graph. */
 #include "base/file.h"
 #include "cli.h"
 #include "graph/pass.h"
+#include "te/te.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -31,6 +33,11 @@ static bool starts_with(span s, const char *word)
 static bool is_plan(span s)
 {
     return starts_with(s, "value") || starts_with(s, "workers") || starts_with(s, "nosplit") || starts_with(s, "op");
+}
+
+static bool is_computation(span s)
+{
+    return starts_with(s, "placeholder") || starts_with(s, "compute") || starts_with(s, "symbol");
 }
 
 static bool opt_graph(cli *x, const char *file, span s, writer *out)
@@ -68,6 +75,50 @@ static bool opt_loops(cli *x, const char *file, span s, writer *out)
     return true;
 }
 
+static bool read_schedule(cli *x, te_graph *g, te_sched **out)
+{
+    const char *file = cli_get(x, OPT_SCHEDULE, NULL);
+    span s = {0};
+    if (file && !file_map(&x->c->diags, &x->c->mem, file, &s))
+        return false;
+    return te_sched_parse(g, file ? file : "schedule", (const char *)s.data, s.len, out);
+}
+
+/* The loops of a computation under the given schedule, and under no other: nothing is inlined or placed by itself. */
+static bool opt_computation(cli *x, const char *file, span s, writer *out)
+{
+    compiler *c = x->c;
+    te_graph *g;
+    te_sched *sched;
+    tir_func *f;
+    const char *how = cli_get(x, OPT_LOWER, NULL), *passes = cli_get(x, OPT_PASSES, tir_plain_passes);
+    bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL), vta = how && strcmp(how, "vta") == 0;
+    if (how && !vta && strcmp(how, "plain") != 0)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--lower takes plain or vta, not '%s'", how);
+    if (!te_parse(c, file, (const char *)s.data, s.len, &g))
+        return false;
+    if (!how && !cli_has(x, OPT_SCHEDULE)) {
+        te_print(out, g);
+        return true;
+    }
+    if (!read_schedule(x, g, &sched) || !te_lower(g, sched, "main", &f) || !tir_verify(c, f))
+        return false;
+    f->schedule = NULL; /* the reader has it in a file */
+    tir_module m = {.c = c};
+    vec_push(&c->mem, &m.funcs, f);
+    if (after_all)
+        tir_print(out, &m);
+    if (!tir_run_passes(c, &m, passes, after_all, out))
+        return false;
+    if (vta && !tir_vta_passes)
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "--lower vta: the VTA passes are not built yet");
+    if (vta && !tir_run_passes(c, &m, tir_vta_passes, after_all, out))
+        return false;
+    if (!after_all)
+        tir_print(out, &m);
+    return true;
+}
+
 static bool opt_plan(cli *x, const char *file, span s, writer *out)
 {
     plan_problem *p;
@@ -92,7 +143,12 @@ int cmd_opt(cli *x)
     if (!file_map(&x->c->diags, &x->c->mem, file, &s))
         return diags_exit_status(&x->c->diags);
     writer_init(&out, &x->c->mem);
+    if (!is_computation(s) && (cli_has(x, OPT_SCHEDULE) || cli_has(x, OPT_LOWER))) {
+        diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(), "--schedule and --lower are for computations");
+        return 2;
+    }
     bool ok = starts_with(s, "primfn") ? opt_loops(x, file, s, &out)
+              : is_computation(s)      ? opt_computation(x, file, s, &out)
               : is_plan(s)             ? opt_plan(x, file, s, &out)
                                        : opt_graph(x, file, s, &out);
     if (out.len > 0)

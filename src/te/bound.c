@@ -55,12 +55,12 @@ static void split_extents(te_lowering *lw, te_relation *r)
 {
     compiler *c = lw->c;
     tir_expr_ref e = r->whole->extent;
-    int64_t n = 0, f = r->nparts ? r->nparts : r->factor;
+    int64_t n = 0, f = r->by.n;
     if (tir_is_int(e, &n) && n < f)
         f = at_least_one(n); /* a factor above the extent is the extent */
     tir_expr_ref given = tir_i64(c, f), other = tir_floordiv(c, tir_add(c, e, tir_i64(c, f - 1)), given);
-    r->outer->extent = r->nparts ? given : other;
-    r->inner->extent = r->nparts ? other : given;
+    r->outer->extent = r->by.is_parts ? given : other;
+    r->inner->extent = r->by.is_parts ? other : given;
 }
 
 /* Extents of all loops from those of the roots; the leaves enter the table of ranges. */

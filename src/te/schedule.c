@@ -1,20 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules as values: a list of primitives, appended by calls, printed and parsed as text, one primitive a line
- * (docs/loop-ir.md "Schedules"). Nothing is checked here but the notation; te/apply.c gives it meaning. */
+ * (docs/schedule.md). Nothing is checked here but the notation; te/apply.c gives it meaning. */
 #include "te/stage.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
-static const char *const prim_texts[] = {
-#define X(id, text) [id] = text,
-    TE_PRIMITIVES(X)
-#undef X
+/* --- rows --- */
+
+typedef enum field_kind {
+    FIELD_END,
+    FIELD_STAGE,
+    FIELD_AXIS,
+    FIELD_ORDER,
+    FIELD_PLACE,
+    FIELD_WORD,
+    FIELD_STRING,
+    FIELD_NUMBER,
+    FIELD_FACTOR,
+    FIELD_NEW
+} field_kind;
+
+typedef struct field {
+    field_kind kind;
+    size_t at; /* of the value, in te_prim */
+} field;
+
+#define AT(p, m)                    offsetof(te_prim, u) + offsetof(te_##p##_args, m)
+#define STAGE                       {FIELD_STAGE, offsetof(te_prim, u)},
+#define AXIS(p, m)                  {FIELD_AXIS, AT(p, m)},
+#define ORDER(p, m)                 {FIELD_ORDER, AT(p, m)},
+#define PLACE(p, m)                 {FIELD_PLACE, AT(p, m)},
+#define WORD(p, m)                  {FIELD_WORD, AT(p, m)},
+#define STRING(p, m)                {FIELD_STRING, AT(p, m)},
+#define NUMBER(p, m)                {FIELD_NUMBER, AT(p, m)},
+#define FACTOR(p, m)                {FIELD_FACTOR, AT(p, m)},
+#define NEW(p, m)                   {FIELD_NEW, AT(p, m)},
+#define PRIMITIVE(id, name, fields) static const field name##_fields[] = {fields{FIELD_END, 0}};
+#include "te/primitives.def"
+#undef PRIMITIVE
+
+static const struct row {
+    const char *text;
+    const field *fields;
+} rows[] = {
+#define PRIMITIVE(id, name, fields) [id] = {#name, name##_fields},
+#include "te/primitives.def"
+#undef PRIMITIVE
 };
 
 const char *te_prim_text(te_prim_kind kind)
 {
-    return prim_texts[kind];
+    return rows[kind].text;
 }
 
 te_sched *te_sched_new(te_graph *g)
@@ -27,68 +65,48 @@ te_sched *te_sched_new(te_graph *g)
 
 /* --- appending --- */
 
-static const char *const *names(te_sched *s, uint32_t n, const char *const *list)
-{
-    const char **own = arena_array(&s->c->mem, const char *, n);
-    for (uint32_t i = 0; i < n; i++)
-        own[i] = intern(s->c->names, list[i]);
-    return own;
-}
-
-static const char *opt_name(te_sched *s, const char *name)
-{
-    return name ? intern(s->c->names, name) : NULL;
-}
-
 static te_prim *append(te_sched *s, te_prim_kind kind, const char *stage)
 {
-    te_prim p = {.kind = kind, .stage = intern(s->c->names, stage), .loc = src_loc_none()};
+    te_prim p = {.kind = kind, .loc = src_loc_none()};
+    p.u.stage = intern(s->c->names, stage);
     vec_push(&s->c->mem, &s->prims, p);
     return &vec_last(&s->prims);
 }
 
-static te_prim *append_axis(te_sched *s, te_prim_kind kind, const char *stage, const char *axis)
+static const char *name(te_sched *s, const char *text)
 {
-    te_prim *p = append(s, kind, stage);
-    p->axes = names(s, 1, &axis);
-    p->n_axes = 1;
-    return p;
-}
-
-static void set_results(te_sched *s, te_prim *p, uint32_t n, const char *const *list)
-{
-    p->results = names(s, n, list);
-    p->n_results = n;
+    return intern(s->c->names, text);
 }
 
 void te_sched_split(te_sched *s, const char *stage, const char *axis, int64_t factor, const char *outer,
                     const char *inner)
 {
-    te_prim *p = append_axis(s, TE_SPLIT, stage, axis);
-    p->factor = factor;
-    set_results(s, p, 2, (const char *[]){outer, inner});
+    te_prim *p = append(s, TE_SPLIT, stage);
+    p->u.split.axis = name(s, axis);
+    p->u.split.by = (te_factor){factor, false};
+    p->u.split.outer = name(s, outer);
+    p->u.split.inner = name(s, inner);
 }
 
 void te_sched_fuse(te_sched *s, const char *stage, const char *a, const char *b, const char *fused)
 {
     te_prim *p = append(s, TE_FUSE, stage);
-    p->axes = names(s, 2, (const char *[]){a, b});
-    p->n_axes = 2;
-    set_results(s, p, 1, &fused);
+    p->u.fuse.outer = name(s, a);
+    p->u.fuse.inner = name(s, b);
+    p->u.fuse.fused = name(s, fused);
 }
 
 void te_sched_reorder(te_sched *s, const char *stage, uint32_t n, const char *const *axes)
 {
-    te_prim *p = append(s, TE_REORDER, stage);
-    p->axes = names(s, n, axes);
-    p->n_axes = n;
+    const char **own = arena_array(&s->c->mem, const char *, n);
+    for (uint32_t i = 0; i < n; i++)
+        own[i] = name(s, axes[i]);
+    append(s, TE_REORDER, stage)->u.reorder.axes = (te_names){own, n};
 }
 
 void te_sched_compute_at(te_sched *s, const char *stage, const char *consumer, const char *axis)
 {
-    te_prim *p = append(s, TE_COMPUTE_AT, stage);
-    p->other = intern(s->c->names, consumer);
-    p->other_axis = intern(s->c->names, axis);
+    append(s, TE_COMPUTE_AT, stage)->u.compute_at.at = (te_place){name(s, consumer), name(s, axis)};
 }
 
 void te_sched_compute_inline(te_sched *s, const char *stage)
@@ -99,220 +117,165 @@ void te_sched_compute_inline(te_sched *s, const char *stage)
 void te_sched_cache_write(te_sched *s, const char *stage, const char *scope, const char *new_stage)
 {
     te_prim *p = append(s, TE_CACHE_WRITE, stage);
-    p->word = opt_name(s, scope);
-    set_results(s, p, 1, &new_stage);
+    p->u.cache_write.scope = name(s, scope);
+    p->u.cache_write.cache = name(s, new_stage);
 }
 
 void te_sched_cache_read(te_sched *s, const char *stage, const char *scope, const char *reader, const char *new_stage)
 {
     te_prim *p = append(s, TE_CACHE_READ, stage);
-    p->word = opt_name(s, scope);
-    p->other = opt_name(s, reader);
-    set_results(s, p, 1, &new_stage);
+    p->u.cache_read.scope = name(s, scope);
+    p->u.cache_read.reader = name(s, reader);
+    p->u.cache_read.cache = name(s, new_stage);
 }
 
 void te_sched_set_scope(te_sched *s, const char *stage, const char *scope)
 {
-    append(s, TE_SET_SCOPE, stage)->word = opt_name(s, scope);
+    append(s, TE_SET_SCOPE, stage)->u.set_scope.scope = name(s, scope);
 }
 
 void te_sched_annotate(te_sched *s, te_prim_kind kind, const char *stage, const char *axis)
 {
-    append_axis(s, kind, stage, axis);
+    append(s, kind, stage)->u.vectorize.axis = name(s, axis); /* all of them have this one field */
 }
 
 void te_sched_pragma(te_sched *s, const char *stage, const char *axis, const char *key, int64_t value)
 {
-    te_prim *p = append_axis(s, TE_PRAGMA, stage, axis);
-    p->word = opt_name(s, key);
-    p->factor = value;
+    te_prim *p = append(s, TE_PRAGMA, stage);
+    p->u.pragma = (te_pragma_args){p->u.stage, name(s, axis), name(s, key), value};
 }
 
 /* --- printing --- */
 
-static void print_results(writer *w, const te_prim *p)
+static void print_field(writer *w, const te_prim *p, field f, bool first_new)
 {
-    w_str(w, " ->");
-    for (uint32_t i = 0; i < p->n_results; i++)
-        w_fmt(w, " %s", p->results[i]);
-}
-
-static void print_prim(writer *w, const te_prim *p)
-{
-    w_str(w, prim_texts[p->kind]);
-    switch (p->kind) {
-    case TE_SPLIT:
-        w_fmt(w, p->nparts ? " %s.%s nparts %" PRId64 : " %s.%s %" PRId64, p->stage, p->axes[0],
-              p->nparts ? p->nparts : p->factor);
-        print_results(w, p);
+    const void *v = (const char *)p + f.at;
+    const char *const *text = v;
+    const te_names *order = v;
+    const te_place *place = v;
+    const te_factor *by = v;
+    switch (f.kind) {
+    case FIELD_END: break;
+    case FIELD_AXIS: w_fmt(w, " %s.%s", p->u.stage, *text); break;
+    case FIELD_ORDER:
+        w_fmt(w, " %s:", p->u.stage);
+        for (uint32_t i = 0; i < order->len; i++)
+            w_fmt(w, " %s", order->data[i]);
         break;
-    case TE_FUSE:
-        w_fmt(w, " %s.%s %s.%s", p->stage, p->axes[0], p->stage, p->axes[1]);
-        print_results(w, p);
+    case FIELD_PLACE: w_fmt(w, " at %s.%s", place->stage, place->axis); break;
+    case FIELD_STAGE:
+    case FIELD_WORD: w_fmt(w, " %s", *text); break;
+    case FIELD_STRING:
+        w_str(w, " ");
+        w_quoted(w, *text, strlen(*text));
         break;
-    case TE_REORDER:
-        w_fmt(w, " %s:", p->stage);
-        for (uint32_t i = 0; i < p->n_axes; i++)
-            w_fmt(w, " %s", p->axes[i]);
-        break;
-    case TE_COMPUTE_AT: w_fmt(w, " %s at %s.%s", p->stage, p->other, p->other_axis); break;
-    case TE_INLINE:
-    case TE_ROOT:
-    case TE_DOUBLE_BUFFER: w_fmt(w, " %s", p->stage); break;
-    case TE_CACHE_READ:
-        w_fmt(w, " %s %s %s", p->stage, p->word, p->other);
-        print_results(w, p);
-        break;
-    case TE_CACHE_WRITE:
-        w_fmt(w, " %s %s", p->stage, p->word);
-        print_results(w, p);
-        break;
-    case TE_SET_SCOPE: w_fmt(w, " %s %s", p->stage, p->word); break;
-    case TE_PRAGMA:
-        w_fmt(w, " %s.%s ", p->stage, p->axes[0]);
-        w_quoted(w, p->word, strlen(p->word));
-        w_fmt(w, " %" PRId64, p->factor);
-        break;
-    case TE_VECTORIZE:
-    case TE_UNROLL:
-    case TE_PARALLEL:
-    case TE_VTHREAD: w_fmt(w, " %s.%s", p->stage, p->axes[0]); break;
-    case TE_TENSORIZE: w_fmt(w, " %s.%s %s", p->stage, p->axes[0], p->word); break;
-    case TE_RFACTOR:
-        w_fmt(w, " %s.%s", p->stage, p->axes[0]);
-        print_results(w, p);
-        break;
-    case TE_STORAGE_ALIGN: w_fmt(w, " %s.%s %" PRId64 " %" PRId64, p->stage, p->axes[0], p->factor, p->nparts); break;
+    case FIELD_NUMBER: w_fmt(w, " %" PRId64, *(const int64_t *)v); break;
+    case FIELD_FACTOR: w_fmt(w, " %s%" PRId64, by->is_parts ? "nparts " : "", by->n); break;
+    case FIELD_NEW: w_fmt(w, "%s %s", first_new ? " ->" : "", *text); break;
     }
-    w_str(w, "\n");
 }
 
 void te_sched_print(writer *w, const te_sched *s)
 {
-    for (uint32_t i = 0; i < s->prims.len; i++)
-        print_prim(w, &s->prims.data[i]);
+    for (uint32_t i = 0; i < s->prims.len; i++) {
+        const te_prim *p = &s->prims.data[i];
+        const field *fields = rows[p->kind].fields;
+        w_str(w, rows[p->kind].text);
+        for (const field *f = fields; f->kind != FIELD_END; f++)
+            print_field(w, p, *f, f > fields && f[-1].kind != FIELD_NEW);
+        w_str(w, "\n");
+    }
 }
 
 /* --- parsing --- */
 
-static bool word(lexer *l, const char **out)
-{
-    if (l->tok.kind != TOK_IDENT)
-        return lexer_error(l, "expected a name");
-    *out = l->tok.text;
-    lexer_next(l);
-    return true;
-}
+typedef struct reader {
+    te_sched *s;
+    lexer l;
+    uint32_t line; /* of the primitive */
+} reader;
 
-static bool number(lexer *l, int64_t *out)
+static bool word(reader *r, const char **out)
 {
-    return lexer_int(l, out);
+    if (r->l.tok.kind != TOK_IDENT)
+        return lexer_error(&r->l, "expected a name");
+    *out = r->l.tok.text;
+    lexer_next(&r->l);
+    return true;
 }
 
 /* stage.axis is one token: names of stages have no dot, names of axes may. */
-static bool axis_ref(te_sched *s, lexer *l, const char **out_stage, const char **out_axis)
+static bool axis_ref(reader *r, const char **out_stage, const char **out_axis)
 {
     const char *text = NULL;
-    if (l->tok.kind == TOK_IDENT && !strchr(l->tok.text, '.'))
-        return lexer_error(l, "expected stage.axis");
-    if (!word(l, &text))
+    if (r->l.tok.kind == TOK_IDENT && !strchr(r->l.tok.text, '.'))
+        return lexer_error(&r->l, "expected stage.axis");
+    if (!word(r, &text))
         return false;
     const char *dot = strchr(text, '.');
-    *out_stage = intern_n(s->c->names, text, (size_t)(dot - text));
-    *out_axis = intern(s->c->names, dot + 1);
+    *out_stage = intern_n(r->s->c->names, text, (size_t)(dot - text));
+    *out_axis = intern(r->s->c->names, dot + 1);
     return true;
 }
 
-/* stage.axis into p, for axis number `at`; all axes of a primitive belong to one stage. */
-static bool own_axis(te_sched *s, lexer *l, te_prim *p, const char **axes, uint32_t at)
+/* All axes of a primitive belong to one stage. */
+static bool own_axis(reader *r, te_prim *p, const char **out)
 {
     const char *stage = NULL;
-    if (!axis_ref(s, l, &stage, &axes[at]))
+    if (!axis_ref(r, &stage, out))
         return false;
-    if (at > 0 && stage != p->stage)
-        return lexer_error(l, "axes of two stages, %s and %s", p->stage, stage);
-    p->stage = stage;
-    p->axes = axes;
-    p->n_axes = at + 1;
+    if (p->u.stage && stage != p->u.stage)
+        return lexer_error(&r->l, "axes of two stages, %s and %s", p->u.stage, stage);
+    p->u.stage = stage;
     return true;
 }
 
-static bool parse_results(te_sched *s, lexer *l, te_prim *p, uint32_t n)
-{
-    const char *list[2] = {0};
-    if (!lexer_expect(l, "->"))
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (!word(l, &list[i]))
-            return false;
-    set_results(s, p, n, list);
-    return true;
-}
-
-static bool parse_order(te_sched *s, lexer *l, te_prim *p, uint32_t line)
+static bool order(reader *r, te_prim *p, te_names *out)
 {
     VEC(const char *) axes = {0};
-    if (!word(l, &p->stage) || !lexer_expect(l, ":"))
+    if (!word(r, &p->u.stage) || !lexer_expect(&r->l, ":"))
         return false;
-    while (l->tok.kind == TOK_IDENT && l->tok.loc.line == line) {
-        vec_push(&s->c->mem, &axes, l->tok.text);
-        lexer_next(l);
+    while (r->l.tok.kind == TOK_IDENT && r->l.tok.loc.line == r->line) {
+        vec_push(&r->s->c->mem, &axes, r->l.tok.text);
+        lexer_next(&r->l);
     }
-    p->axes = axes.data;
-    p->n_axes = axes.len;
-    return axes.len > 0 || lexer_error(l, "expected the axes in their new order");
+    *out = (te_names){axes.data, axes.len};
+    return axes.len > 0 || lexer_error(&r->l, "expected the axes in their new order");
 }
 
-static bool parse_split(te_sched *s, lexer *l, te_prim *p, const char **axes)
+static bool string(reader *r, const char **out)
 {
-    if (!own_axis(s, l, p, axes, 0))
-        return false;
-    bool parts = lexer_accept(l, "nparts");
-    return number(l, parts ? &p->nparts : &p->factor) && parse_results(s, l, p, 2);
+    if (r->l.tok.kind != TOK_STRING)
+        return lexer_error(&r->l, "expected a text in quotes");
+    *out = r->l.tok.text;
+    lexer_next(&r->l);
+    return true;
 }
 
-static bool parse_pragma(te_sched *s, lexer *l, te_prim *p, const char **axes)
+static bool read_field(reader *r, te_prim *p, field f, bool first_new)
 {
-    if (!own_axis(s, l, p, axes, 0))
-        return false;
-    if (l->tok.kind != TOK_STRING)
-        return lexer_error(l, "expected the pragma's key in quotes");
-    p->word = l->tok.text;
-    lexer_next(l);
-    return number(l, &p->factor);
-}
-
-static bool parse_prim(te_sched *s, lexer *l, te_prim *p, uint32_t line)
-{
-    const char **axes = arena_array(&s->c->mem, const char *, 2);
-    switch (p->kind) {
-    case TE_SPLIT: return parse_split(s, l, p, axes);
-    case TE_FUSE: return own_axis(s, l, p, axes, 0) && own_axis(s, l, p, axes, 1) && parse_results(s, l, p, 1);
-    case TE_REORDER: return parse_order(s, l, p, line);
-    case TE_COMPUTE_AT: return word(l, &p->stage) && lexer_expect(l, "at") && axis_ref(s, l, &p->other, &p->other_axis);
-    case TE_INLINE:
-    case TE_ROOT:
-    case TE_DOUBLE_BUFFER: return word(l, &p->stage);
-    case TE_CACHE_READ:
-        return word(l, &p->stage) && word(l, &p->word) && word(l, &p->other) && parse_results(s, l, p, 1);
-    case TE_CACHE_WRITE: return word(l, &p->stage) && word(l, &p->word) && parse_results(s, l, p, 1);
-    case TE_SET_SCOPE: return word(l, &p->stage) && word(l, &p->word);
-    case TE_PRAGMA: return parse_pragma(s, l, p, axes);
-    case TE_VECTORIZE:
-    case TE_UNROLL:
-    case TE_PARALLEL:
-    case TE_VTHREAD: return own_axis(s, l, p, axes, 0);
-    case TE_TENSORIZE: return own_axis(s, l, p, axes, 0) && word(l, &p->word);
-    case TE_RFACTOR: return own_axis(s, l, p, axes, 0) && parse_results(s, l, p, 1);
-    case TE_STORAGE_ALIGN: return own_axis(s, l, p, axes, 0) && number(l, &p->factor) && number(l, &p->nparts);
+    void *v = (char *)p + f.at;
+    te_place *place = v;
+    te_factor *by = v;
+    switch (f.kind) {
+    case FIELD_END: return true;
+    case FIELD_AXIS: return own_axis(r, p, v);
+    case FIELD_ORDER: return order(r, p, v);
+    case FIELD_PLACE: return lexer_expect(&r->l, "at") && axis_ref(r, &place->stage, &place->axis);
+    case FIELD_STAGE:
+    case FIELD_WORD: return word(r, v);
+    case FIELD_STRING: return string(r, v);
+    case FIELD_NUMBER: return lexer_int(&r->l, v);
+    case FIELD_FACTOR: by->is_parts = lexer_accept(&r->l, "nparts"); return lexer_int(&r->l, &by->n);
+    case FIELD_NEW: return (!first_new || lexer_expect(&r->l, "->")) && word(r, v);
     }
     return false;
 }
 
 static bool find_prim(const char *text, te_prim_kind *out)
 {
-    for (size_t i = 0; i < sizeof prim_texts / sizeof *prim_texts; i++) {
-        if (strcmp(text, prim_texts[i]) == 0) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(text, rows[i].text) == 0) {
             *out = (te_prim_kind)i;
             return true;
         }
@@ -320,23 +283,31 @@ static bool find_prim(const char *text, te_prim_kind *out)
     return false;
 }
 
+static bool read_prim(reader *r)
+{
+    te_prim p = {.loc = r->l.tok.loc};
+    r->line = r->l.tok.loc.line;
+    if (r->l.tok.kind != TOK_IDENT || !find_prim(r->l.tok.text, &p.kind))
+        return lexer_error(&r->l, "expected a schedule primitive");
+    lexer_next(&r->l);
+    const field *fields = rows[p.kind].fields;
+    for (const field *f = fields; f->kind != FIELD_END; f++)
+        if (!read_field(r, &p, *f, f > fields && f[-1].kind != FIELD_NEW))
+            return false;
+    if (r->l.tok.kind != TOK_END && r->l.tok.loc.line == r->line)
+        return lexer_error(&r->l, "expected the end of the line");
+    vec_push(&r->s->c->mem, &r->s->prims, p);
+    return true;
+}
+
 bool te_sched_parse(te_graph *g, const char *file, const char *text, size_t len, te_sched **out)
 {
     compiler *c = g->c;
-    lexer l;
-    lexer_init(&l, &c->mem, c->names, &c->diags, file, text, len);
-    te_sched *s = *out = te_sched_new(g);
-    while (!l.failed && l.tok.kind != TOK_END) {
-        te_prim p = {.loc = l.tok.loc};
-        uint32_t line = l.tok.loc.line;
-        if (l.tok.kind != TOK_IDENT || !find_prim(l.tok.text, &p.kind))
-            return lexer_error(&l, "expected a schedule primitive");
-        lexer_next(&l);
-        if (!parse_prim(s, &l, &p, line))
+    reader r = {.s = te_sched_new(g)};
+    *out = r.s;
+    lexer_init(&r.l, &c->mem, c->names, &c->diags, file, text, len);
+    while (!r.l.failed && r.l.tok.kind != TOK_END)
+        if (!read_prim(&r))
             return false;
-        if (l.tok.kind != TOK_END && l.tok.loc.line == line)
-            return lexer_error(&l, "expected the end of the line");
-        vec_push(&c->mem, &s->prims, p);
-    }
-    return !l.failed;
+    return !r.l.failed;
 }

@@ -19,6 +19,7 @@ typedef struct te_iter {
     te_axis_kind kind;
     tir_for_kind loop;
     VEC(te_note) notes;  /* pragmas */
+    src_loc loc;         /* of the primitive that made it more than a serial loop */
     tir_expr_ref extent; /* set by bound inference */
 } te_iter;
 
@@ -26,7 +27,7 @@ typedef enum te_relation_kind { RELATION_SPLIT, RELATION_FUSE } te_relation_kind
 typedef struct te_relation {
     te_relation_kind kind;
     te_iter *whole, *outer, *inner; /* whole = outer * extent(inner) + inner, both ways */
-    int64_t factor, nparts;         /* split: one of them is set */
+    te_factor by;                   /* split */
 } te_relation;
 
 typedef enum te_attach { ATTACH_ROOT, ATTACH_AT, ATTACH_INLINE } te_attach;
@@ -79,6 +80,25 @@ tir_expr_ref *te_box_order(te_lowering *lw, const te_stage *st, tir_expr_ref con
  * list. */
 tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st);
 
+/* --- stages (te/stage.c) --- */
+te_iter *te_new_iter(te_lowering *lw, const char *name, const te_axis *root, te_axis_kind kind);
+bool te_has_iter(const te_stage *st, const char *name); /* now, or before a split or a fuse */
+te_stage *te_new_stage(te_lowering *lw, const te_node *n);
+void te_insert_stage(te_lowering *lw, uint32_t at, te_stage *st);
+uint32_t te_stage_index(const te_lowering *lw, const te_stage *st);
+void te_set_scope(te_lowering *lw, te_stage *st, const char *scope);
+/* Replaces what the stage computes by what the rewriter makes of it. */
+void te_rewrite_bodies(te_lowering *lw, te_stage *st, tir_rewriter *r);
+
+/* --- primitives (te/apply.c, te/cache.c): false after a diagnostic that names stage and axis --- */
+#define PRIMITIVE(id, name, fields) bool te_apply_##name(te_lowering *lw, const te_prim *p, te_stage *st);
+#include "te/primitives.def"
+#undef PRIMITIVE
+/* NULL after a diagnostic. */
+te_stage *te_find_stage(te_lowering *lw, const te_prim *p, const char *name);
+te_iter *te_find_leaf(te_lowering *lw, const te_prim *p, te_stage *st, const char *axis);
+/* "split C.i: why"; axis may be NULL. */
+bool te_prim_error(te_lowering *lw, const te_prim *p, const char *axis, const char *why);
 bool te_sched_error(te_lowering *lw, diag_code code, src_loc loc, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 const char *te_prim_text(te_prim_kind kind);

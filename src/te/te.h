@@ -97,44 +97,61 @@ void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs);
 te_tensor *te_tensor_of(const te_graph *g, const tir_buffer *b); /* NULL: not a tensor of g */
 
 /* --- schedules as values (te/schedule.c) --- */
-/* X(id, text) primitives. Text form, one per line, stage first: see docs/loop-ir.md "Schedules". */
-#define TE_PRIMITIVES(X)                                                                                   \
-    X(TE_SPLIT, "split")           /* split C.i 16 -> i_o i_i        (factor; nparts with `nparts 4`) */   \
-    X(TE_FUSE, "fuse")             /* fuse C.i C.j -> ij */                                                \
-    X(TE_REORDER, "reorder")       /* reorder C: ko i j ki */                                              \
-    X(TE_COMPUTE_AT, "compute_at") /* compute_at A at C.ko */                                              \
-    X(TE_INLINE, "compute_inline") /* compute_inline A */                                                  \
-    X(TE_ROOT, "compute_root")                                                                             \
-    X(TE_CACHE_READ, "cache_read")   /* cache_read A local.reg C -> A_local */                             \
-    X(TE_CACHE_WRITE, "cache_write") /* cache_write C local.reg -> C_local: C becomes a copy of C_local */ \
-    X(TE_SET_SCOPE, "set_scope")                                                                           \
-    X(TE_PRAGMA, "pragma") /* pragma C.i "dma_copy" 1 */                                                   \
-    X(TE_VECTORIZE, "vectorize")                                                                           \
-    X(TE_UNROLL, "unroll")                                                                                 \
-    X(TE_PARALLEL, "parallel")                                                                             \
-    X(TE_VTHREAD, "vthread")                                                                               \
-    X(TE_TENSORIZE, "tensorize") /* tensorize C.i gemm */                                                  \
-    X(TE_RFACTOR, "rfactor")                                                                               \
-    X(TE_DOUBLE_BUFFER, "double_buffer")                                                                   \
-    X(TE_STORAGE_ALIGN, "storage_align")
-typedef enum te_prim_kind {
-#define X(id, text) id,
-    TE_PRIMITIVES(X)
-#undef X
-} te_prim_kind;
+/* Primitives and their fields are rows of te/primitives.def; docs/schedule.md describes each. te_prim_kind has one
+ * value a row, te_NAME_args the row's fields. */
+typedef struct te_names {
+    const char *const *data;
+    uint32_t len;
+} te_names;
+typedef struct te_place {
+    const char *stage, *axis;
+} te_place;
+typedef struct te_factor {
+    int64_t n;
+    bool is_parts; /* n is the outer extent, else the inner one */
+} te_factor;
 
+#define STAGE
+#define AXIS(p, m)   const char *m;
+#define ORDER(p, m)  te_names m;
+#define PLACE(p, m)  te_place m;
+#define WORD(p, m)   const char *m;
+#define STRING(p, m) const char *m;
+#define NUMBER(p, m) int64_t m;
+#define FACTOR(p, m) te_factor m;
+#define NEW(p, m)    const char *m;
+typedef enum te_prim_kind {
+#define PRIMITIVE(id, name, fields) id,
+#include "te/primitives.def"
+#undef PRIMITIVE
+} te_prim_kind;
+#define PRIMITIVE(id, name, fields)   \
+    typedef struct te_##name##_args { \
+        const char *stage;            \
+        fields                        \
+    } te_##name##_args;
+#include "te/primitives.def"
+#undef PRIMITIVE
+#undef STAGE
+#undef AXIS
+#undef ORDER
+#undef PLACE
+#undef WORD
+#undef STRING
+#undef NUMBER
+#undef FACTOR
+#undef NEW
+
+/* One primitive. All names are interned; every member of the union starts with the stage. */
 typedef struct te_prim {
     te_prim_kind kind;
-    const char *stage;       /* interned */
-    const char *const *axes; /* axes of that stage it acts on, by name */
-    uint32_t n_axes;
-    const char *other,
-        *other_axis; /* compute_at: consumer and its axis; cache_read: reader; scope, pragma key, intrinsic in `word` */
-    const char *word;
-    const char *const *results; /* new axes, or the new stage */
-    uint32_t n_results;
-    int64_t factor, nparts;
     src_loc loc;
+    union {
+        const char *stage;
+#define PRIMITIVE(id, name, fields) te_##name##_args name;
+#include "te/primitives.def"
+#undef PRIMITIVE
+    } u;
 } te_prim;
 
 typedef struct te_sched {
@@ -166,7 +183,7 @@ bool te_sched_parse(te_graph *g, const char *file, const char *text, size_t len,
  * theirs. */
 bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out);
 
-/* A computation as text, parsed back: docs/loop-ir.md "Computations". Externs are printed, but not read yet. */
+/* A computation as text, parsed back: docs/schedule.md. Externs are printed, but not read yet. */
 void te_print(writer *w, const te_graph *g);
 bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_graph **out);
 #endif

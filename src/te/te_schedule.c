@@ -15,7 +15,7 @@
 bool te_is_inlined(const te_sched *s, const te_node *n)
 {
     for (uint32_t i = 0; i < s->prims.len; i++)
-        if (s->prims.data[i].kind == TE_INLINE && strcmp(s->prims.data[i].stage, n->name) == 0)
+        if (s->prims.data[i].kind == TE_INLINE && strcmp(s->prims.data[i].u.stage, n->name) == 0)
             return true;
     return false;
 }

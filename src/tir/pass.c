@@ -20,6 +20,9 @@ static const pass_row rows[] = {
 static const char *const default_order =
     "simplify-loops,partition-loops,vectorize,unroll,flatten,simplify-loops,hoist,rewrite-storage";
 
+const char *const tir_plain_passes = "simplify-loops,partition-loops,flatten,simplify-loops";
+const char *const tir_vta_passes = NULL;
+
 static const pass_row *find(const char *name, size_t len)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -319,6 +319,11 @@ TIR_PASSES(X)
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all,
                     writer *dump); /* NULL: all in order; verifies after each */
 
+/* Loops as a schedule says them, with guards cut away, accesses flattened and nothing else decided. */
+extern const char *const tir_plain_passes;
+/* The passes of the VTA back end in order; NULL: not built. */
+extern const char *const tir_vta_passes;
+
 /* --- facts for the plan (tir/analysis.c) --- */
 /* May parameter `out` share storage with parameter `in`? True when every element is read (by any load of `in`) no later
  * than the iteration that writes it, at the same flat index, in a single nest. Equal byte sizes are the caller's

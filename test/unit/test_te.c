@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of tensor expressions: the loops of a tiled matrix product at every step of its schedule, against texts in
- * test/golden/te (LATHE_GOLDEN_UPDATE=1 rewrites them); the text form of schedules; every refusal, with stage and axis.
- */
+/* Tests of tensor expressions: every case of test/golden/schedule gives the numbers of its computation without a
+ * schedule, before and after the passes; the text forms of schedules and computations; every refusal, with stage and
+ * axis. */
 #include "te/te.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* --- two computations --- */
+/* --- a computation made by calls --- */
 
 typedef struct product {
     te_graph *g;
@@ -85,21 +86,6 @@ static te_tensor *gemm(product *p, const char *name, tir_expr_ref const *dims, c
     return out;
 }
 
-/* rows of 16 input channels in, 16 output channels a block */
-static te_graph *simple_gemm(compiler *c)
-{
-    product p = {.g = te_graph_new(c)};
-    tir_expr_ref one = tir_i64(c, 1), n = tir_i64(c, 16);
-    te_tensor *a = te_placeholder(p.g, "A", DT_I8, 4, (tir_expr_ref[]){one, n, one, n});
-    te_tensor *b = te_placeholder(p.g, "B", DT_I8, 4, (tir_expr_ref[]){n, n, n, n});
-    p.a = te_compute(p.g, "A_buf", DT_I8, 4, a->shape, copy_body, a);
-    p.w = te_compute(p.g, "B_buf", DT_I8, 4, b->shape, copy_body, b);
-    te_tensor *sums = gemm(&p, "C_buf", (tir_expr_ref[]){one, n, one, n}, "ko", "ki");
-    te_tensor *out = te_compute(p.g, "C", DT_I8, 4, sums->shape, to_i8, sums);
-    te_set_outputs(p.g, 1, &out);
-    return p.g;
-}
-
 static te_graph *blocked_gemm(compiler *c)
 {
     product p = {.g = te_graph_new(c)};
@@ -117,63 +103,43 @@ static te_graph *blocked_gemm(compiler *c)
     return p.g;
 }
 
-/* --- listings --- */
+/* --- cases of test/golden/schedule --- */
 
-#define PLACE                                                                                                \
-    "set_scope A_buf local.inp_buffer\nset_scope B_buf local.wgt_buffer\nset_scope C_buf local.acc_buffer\n" \
-    "compute_at A_buf at C_buf.ko\ncompute_at B_buf at C_buf.ko\n"                                           \
-    "pragma A_buf.i0 \"dma_copy\" 1\npragma B_buf.i0 \"dma_copy\" 1\npragma C.i0 \"dma_copy\" 1\n"
-#define TILE                                                                                                     \
-    "split res.i0 1 -> i0.outer i0.inner\nsplit res.i1 16 -> i1.outer i1.inner\nreorder res: i0.outer i1.outer " \
-    "i0.inner i1.inner\n"
-#define AT                                                                                           \
-    "compute_at res_gem at res.i1.outer\ncompute_at res_shr at res.i1.outer\ncompute_at res_max at " \
-    "res.i1.outer\ncompute_at res_min at res.i1.outer\n"
-#define SPLIT_IC   "split res_gem.ic 16 -> ic.outer ic.inner\n"
-#define REORDER_IC "reorder res_gem: ic.outer bo co ic.inner bi ci ic_tns\n"
-#define CHIP                                                                                                           \
-    "set_scope data_buf local.inp_buffer\nset_scope weight_buf local.wgt_buffer\nset_scope res_gem local.acc_buffer\n" \
-    "set_scope res_shr local.acc_buffer\nset_scope res_max local.acc_buffer\nset_scope res_min local.acc_buffer\n"     \
-    "compute_at data_buf at res_gem.ic.outer\ncompute_at weight_buf at res_gem.ic.outer\n"                             \
-    "pragma data_buf.i0 \"dma_copy\" 1\npragma weight_buf.i0 \"dma_copy\" 1\npragma res.i2 \"dma_copy\" 1\n"
-
-typedef struct listing {
-    const char *name;
-    te_graph *(*build)(compiler *c);
-    const char *schedule;
-} listing;
-
-static const listing listings[] = {
-    {"gemm-1-original", simple_gemm, ""},
-    {"gemm-2-placed", simple_gemm, PLACE},
-    {"gemm-3-reordered", simple_gemm, PLACE "reorder C_buf: ko bo co bi ci ki\n"},
-    {"block-1-original", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n"},
-    {"block-2-tiled", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE},
-    {"block-3-placed", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE AT},
-    {"block-4-split", blocked_gemm, "compute_inline data_buf\ncompute_inline weight_buf\n" TILE AT SPLIT_IC},
-    {"block-5-reordered", blocked_gemm,
-     "compute_inline data_buf\ncompute_inline weight_buf\n" TILE AT SPLIT_IC REORDER_IC},
-    {"block-6-on-chip", blocked_gemm, TILE AT SPLIT_IC REORDER_IC CHIP},
-};
+typedef struct example {
+    char name[256];
+    char *text, *computation, *schedule; /* the last two lie in the first */
+    bool refused;
+} example;
 
 static char *read_text(const char *path)
 {
     FILE *f = fopen(path, "rb");
     char *text = calloc(1, 1 << 16);
     assert_non_null(text);
-    if (f) {
-        text[fread(text, 1, (1 << 16) - 1, f)] = 0;
-        fclose(f);
-    }
+    assert_non_null(f);
+    text[fread(text, 1, (1 << 16) - 1, f)] = 0;
+    fclose(f);
     return text;
 }
 
-static void write_text(const char *path, const char *text)
+/* "# ..." lines, computation, "--- schedule", schedule, "---", what is expected. */
+static void read_example(const char *name, example *e)
 {
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
+    char path[300];
+    snprintf(e->name, sizeof e->name, "%s", name);
+    snprintf(path, sizeof path, "test/golden/schedule/%s", name);
+    e->text = e->computation = read_text(path);
+    e->refused = strstr(e->text, "# exit: 1") != NULL;
+    while (*e->computation == '#')
+        e->computation = strchr(e->computation, '\n') + 1;
+    char *mark = strstr(e->computation, "--- schedule\n"), *end = strstr(e->computation, "\n---\n");
+    assert_non_null(end);
+    end[1] = 0;
+    e->schedule = end + 1;
+    if (mark) {
+        *mark = 0;
+        e->schedule = mark + strlen("--- schedule\n");
+    }
 }
 
 static bool schedule_and_lower(te_graph *g, const char *schedule, tir_func **out)
@@ -182,39 +148,106 @@ static bool schedule_and_lower(te_graph *g, const char *schedule, tir_func **out
     return te_sched_parse(g, "schedule", schedule, strlen(schedule), &s) && te_lower(g, s, "main", out);
 }
 
-static void loops_are_as_listed(void **state)
+static te_graph *read_computation(compiler *c, const char *text)
+{
+    te_graph *g = NULL;
+    if (!te_parse(c, "computation", text, strlen(text), &g))
+        fail_msg("%s", diags_print(&c->diags, &c->mem));
+    return g;
+}
+
+/* --- a schedule changes no result --- */
+
+static void find_extern(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_EXTERN && e->type.dt != DT_STRING;
+}
+
+/* Every parameter's memory, inputs filled with small numbers, outputs with a byte that is no result. */
+static void **make_params(compiler *c, const tir_func *f)
+{
+    void **params = arena_array(&c->mem, void *, f->n_params);
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        const tir_buffer *b = f->params[i];
+        int64_t n = tir_buffer_count(b);
+        assert_true(n >= 0);
+        params[i] = arena_alloc(&c->mem, (size_t)n * dtype_bytes(b->dt) + 1, 64);
+        memset(params[i], 0x55, (size_t)n * dtype_bytes(b->dt));
+        for (int64_t k = 0; i < f->n_inputs && k < n; k++)
+            dtype_store_i64(b->dt, (uint8_t *)params[i] + (size_t)k * dtype_bytes(b->dt), (k * 7 + i) % 11 - 5);
+    }
+    return params;
+}
+
+static void **run(compiler *c, const tir_func *f, const char *what)
+{
+    void **params = make_params(c, f);
+    int32_t status = 0;
+    if (!tir_verify(c, f) || !tir_interpret(c, f, params, &status) || status != 0)
+        fail_msg("%s: status %d, %s", what, (int)status, diags_print(&c->diags, &c->mem));
+    return params;
+}
+
+static void compare(const tir_func *f, void *const *want, void *const *got, const char *what)
+{
+    for (uint32_t i = f->n_inputs; i < f->n_params; i++) {
+        size_t n = (size_t)tir_buffer_count(f->params[i]) * dtype_bytes(f->params[i]->dt);
+        if (memcmp(want[i], got[i], n) != 0)
+            fail_msg("%s: %s differs from the computation without a schedule", what, f->params[i]->name);
+    }
+}
+
+/* As lowered, after the passes of `--lower plain`, and after all of a CPU's. All sums in the cases are exact. */
+static bool check_results(const example *e)
+{
+    static const char *const stages[] = {"", NULL, "vectorize,unroll,simplify-loops,hoist,rewrite-storage"};
+    compiler c;
+    compiler_init(&c);
+    te_graph *g = read_computation(&c, e->computation);
+    tir_func *plain = NULL, *f = NULL;
+    bool calls = false;
+    if (!schedule_and_lower(g, "", &plain) || !schedule_and_lower(g, e->schedule, &f))
+        fail_msg("%s: %s", e->name, diags_print(&c.diags, &c.mem));
+    void **want = run(&c, plain, e->name);
+    tir_module m = {.c = &c};
+    vec_push(&c.mem, &m.funcs, f);
+    for (size_t i = 0; i < COUNT(stages) && !calls; i++) {
+        const char *passes = stages[i] ? stages[i] : tir_plain_passes;
+        if (!tir_run_passes(&c, &m, passes, false, NULL))
+            fail_msg("%s: %s", e->name, diags_print(&c.diags, &c.mem));
+        tir_visit_stmt(f->body, NULL, find_extern, &calls); /* a device's: not for the interpreter */
+        if (!calls)
+            compare(f, want, run(&c, f, e->name), arena_printf(&c.mem, "%s after '%s'", e->name, passes));
+    }
+    compiler_free(&c);
+    return !calls;
+}
+
+static void schedules_change_no_result(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT(listings); i++) {
-        const listing *l = &listings[i];
-        compiler c;
-        compiler_init(&c);
-        tir_func *f = NULL;
-        bool ok = schedule_and_lower(l->build(&c), l->schedule, &f);
-        if (!ok)
-            fail_msg("%s: %s", l->name, diags_print(&c.diags, &c.mem));
-        f->schedule = NULL;
-        tir_module m = {.c = &c};
-        vec_push(&c.mem, &m.funcs, f);
-        assert_true(tir_run_passes(&c, &m, "flatten,simplify-loops", false, NULL));
-        writer w;
-        writer_init(&w, &c.mem);
-        tir_print(&w, &m);
-        const char *path = arena_printf(&c.mem, "test/golden/te/%s.txt", l->name);
-        if (getenv("LATHE_GOLDEN_UPDATE"))
-            write_text(path, w.data);
-        char *want = read_text(path);
-        if (strcmp(want, w.data) != 0)
-            fail_msg("%s differs from %s:\n%s", l->name, path, w.data);
-        free(want);
-        compiler_free(&c);
+    DIR *dir = opendir("test/golden/schedule");
+    struct dirent *d;
+    int checked = 0;
+    assert_non_null(dir);
+    while ((d = readdir(dir))) {
+        example e;
+        if (!strstr(d->d_name, ".case"))
+            continue;
+        read_example(d->d_name, &e);
+        if (!e.refused)
+            checked += check_results(&e);
+        free(e.text);
     }
+    closedir(dir);
+    assert_true(checked >= 9);
 }
 
 /* --- the text of schedules --- */
 
 static const char *const all_primitives = "split C.i0 16 -> a b\n"
                                           "split C.i1 nparts 4 -> c d\n"
+                                          "tile C.i0 C.i1 4 8 -> a b c d\n"
                                           "fuse C.i0 C.i1 -> f\n"
                                           "reorder C: i3 i2.inner i1\n"
                                           "compute_at A_buf at C_buf.ko\n"
@@ -239,7 +272,7 @@ static void schedules_print_as_they_were_read(void **state)
     compiler c;
     compiler_init(&c);
     te_sched *s = NULL;
-    assert_true(te_sched_parse(simple_gemm(&c), "s", all_primitives, strlen(all_primitives), &s));
+    assert_true(te_sched_parse(te_graph_new(&c), "s", all_primitives, strlen(all_primitives), &s));
     writer w;
     writer_init(&w, &c.mem);
     te_sched_print(&w, s);
@@ -271,7 +304,7 @@ static void computations_print_as_they_were_read(void **state)
     assert_string_equal(print_graph(&c, again), made);
     tir_func *f = NULL;
     assert_true(schedule_and_lower(g, "", &f) && tir_verify(&c, f));
-    assert_true(schedule_and_lower(again, TILE AT SPLIT_IC REORDER_IC CHIP, &f) && tir_verify(&c, f));
+    assert_true(schedule_and_lower(again, "compute_inline data_buf\n", &f) && tir_verify(&c, f));
     free(text);
     compiler_free(&c);
 }
@@ -339,7 +372,10 @@ static const refusal refusals[] = {
     {"set_scope A local", "set_scope A: parameters of the function live in global memory"},
     {"split C_buf.ko 4 -> a b\ncache_write C_buf local.reg -> L", "cache_write C_buf: cache_write must come before"},
     {"cache_write C_buf local.reg -> C", "cache_write C_buf: the new stage has the name of another"},
-    {"vthread C.i0", "vthread C.i0: this primitive is not built yet"},
+    {"vthread C_buf.ko", "vthread C_buf.ko: a reduction axis carries a value"},
+    {"tile C.i1 C.i1 4 4 -> a b c d", "tile C.i1: the axis is named twice"},
+    {"tile C.i1 C.i3 4 0 -> a b c d", "tile C.i3: the factor must be positive"},
+    {"tile C.i1 C.i3 4 4 -> a b c a", "tile C.i1: the new axes have one name"},
     {"tensorize C_buf.ci gemm", "tensorize C_buf.ci: this primitive is not built yet"},
     {"rfactor C_buf.ko -> R", "rfactor C_buf.ko: this primitive is not built yet"},
     {"double_buffer A_buf", "double_buffer A_buf: this primitive is not built yet"},
@@ -349,25 +385,26 @@ static const refusal refusals[] = {
 static void wrong_schedules_are_refused(void **state)
 {
     (void)state;
+    example e;
+    read_example("gemm-1-original.case", &e);
     for (size_t i = 0; i < COUNT(refusals); i++) {
         compiler c;
         compiler_init(&c);
         tir_func *f = NULL;
-        assert_false(schedule_and_lower(simple_gemm(&c), refusals[i].schedule, &f));
+        assert_false(schedule_and_lower(read_computation(&c, e.computation), refusals[i].schedule, &f));
         const char *got = diags_print(&c.diags, &c.mem);
         if (!strstr(got, refusals[i].message))
             fail_msg("schedule:\n%s\nwanted: %s\ngot: %s", refusals[i].schedule, refusals[i].message, got);
         compiler_free(&c);
     }
+    free(e.text);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_are_as_listed),
-        cmocka_unit_test(schedules_print_as_they_were_read),
-        cmocka_unit_test(wrong_schedules_are_refused),
-        cmocka_unit_test(computations_print_as_they_were_read),
+        cmocka_unit_test(schedules_change_no_result),      cmocka_unit_test(schedules_print_as_they_were_read),
+        cmocka_unit_test(wrong_schedules_are_refused),     cmocka_unit_test(computations_print_as_they_were_read),
         cmocka_unit_test(broken_computations_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
