@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export CFLAGS_HEADERS="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -D_XOPEN_SOURCE=700
-    -Isrc -Iinclude -Iinclude/abi -Iruntime/tvmrt -Itest/runtime/freertos_stub"
+    -Isrc -Iinclude -Iinclude/abi -Iruntime/tvmrt -Iruntime/vta -Itest/runtime/freertos_stub"
 # Warnings of C++ about plain C idioms are off: {0}, and an array without length at the end of a struct.
 export CXXFLAGS_HEADERS="-Wno-missing-field-initializers -Wno-pedantic"
 
@@ -25,7 +25,7 @@ one() {
 }
 export -f one
 
-log=$(find src include runtime/tvmrt -name '*.h' 2>/dev/null | LC_ALL=C sort \
+log=$(find src include runtime -name '*.h' 2>/dev/null | LC_ALL=C sort \
     | xargs -r -P "${JOBS:-2}" -I{} bash -c 'out=$(one {}); printf "%s\n" "$out"')
 failed=$(grep -c '^FAILED' <<< "$log")
 grep -v '^ok ' <<< "$log"

@@ -96,6 +96,7 @@ asan() {
     local dir=$build/asan
     stage "asan build" configure_and_build "$dir" gcc -DLATHE_SANITIZE=address,undefined || return
     stage "asan unit" labelled "$dir" unit
+    stage "asan vta" labelled "$dir" vta
     stage "asan golden" bash test/run.sh "$dir/lathe"
     stage "asan cli" labelled "$dir" cli
 }
@@ -103,6 +104,7 @@ asan() {
 tsan() {
     stage "tsan build" configure_and_build "$build/tsan" clang-19 -DLATHE_SANITIZE=thread || return
     stage "tsan runtime" labelled "$build/tsan" runtime
+    stage "tsan vta" labelled "$build/tsan" vta
 }
 
 daily() {
@@ -110,6 +112,7 @@ daily() {
     checks
     stage golden bash test/run.sh "$build/lathe"
     stage unit labelled "$build" unit
+    stage vta labelled "$build" vta
     stage cli labelled "$build" cli
 }
 

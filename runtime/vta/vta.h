@@ -182,6 +182,7 @@ typedef struct vta_sim_options {
     uint32_t seed;         /* order in which ready stages run; results must not depend on it */
     bool skip_exec;        /* count, load micro-ops, compute nothing */
     uint64_t dram_bytes;   /* 0: 1 GiB */
+    uint64_t most_operations; /* in one instruction, more is VTA_TIMEOUT; 0: no limit. For streams from outside */
 } vta_sim_options;
 
 typedef struct vta_sim vta_sim;
