@@ -400,13 +400,10 @@ tir_expr_ref tir_call(compiler *c, tir_op op, uint32_t n, tir_expr_ref const *ar
         a[i] = tir_broadcast(c, args[i], t.lanes);
     if (op == TIR_BITNOT && a[0]->kind == TIR_INT)
         return tir_int(c, t.dt, t.dt == DT_BOOL ? !a[0]->u.i : ~a[0]->u.i);
-    bool gives_bool = op == TIR_ISNAN || op == TIR_ISINF;
-    if (is_exact(op) && a[0]->kind == TIR_FLOAT) {
-        double v = tir_eval_call(t.dt, op, &a[0]->u.f);
-        return tir_const(c, gives_bool ? DT_BOOL : t.dt, v);
-    }
-    if (gives_bool)
-        t.dt = DT_BOOL;
+    dtype result = tir_op_result(op, t.dt);
+    if (is_exact(op) && a[0]->kind == TIR_FLOAT)
+        return tir_const(c, result, tir_eval_call(t.dt, op, &a[0]->u.f));
+    t.dt = result;
     return tir_node_expr(c, TIR_CALL, op, t, n, a);
 }
 

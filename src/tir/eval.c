@@ -37,6 +37,17 @@ uint32_t tir_op_arity(tir_op op)
     return table[op].arity;
 }
 
+dtype tir_op_result(tir_op op, dtype dt)
+{
+    if (op == TIR_ISNAN || op == TIR_ISINF)
+        return DT_BOOL;
+    if (op == TIR_TO_BITS)
+        return dt == DT_F64 ? DT_U64 : DT_U32;
+    if (op == TIR_FROM_BITS)
+        return dt == DT_U64 ? DT_F64 : DT_F32;
+    return dt;
+}
+
 static bool fits(tir_op op, dtype dt)
 {
     bool is_int = dtype_is_int(dt), is_float = dtype_is_float(dt);
@@ -58,6 +69,8 @@ static bool fits(tir_op op, dtype dt)
     case TIR_BITOR:
     case TIR_BITXOR:
     case TIR_BITNOT: return is_int || dt == DT_BOOL;
+    case TIR_TO_BITS: return dt == DT_F32 || dt == DT_F64;
+    case TIR_FROM_BITS: return dt == DT_U32 || dt == DT_U64;
     default: return tir_op_is_compare(op) ? is_int || is_float || dt == DT_BOOL : is_float;
     }
 }
@@ -181,7 +194,7 @@ static float call_f32(tir_op op, const float *x)
     case id: return f32;
         EVAL_FLOAT_CALLS(X)
 #undef X
-    default: return 0; /* ISNAN, ISINF, BITNOT are answered by the callers */
+    default: return 0; /* those that give no float are answered by the callers */
     }
 }
 
@@ -192,7 +205,7 @@ static double call_f64(tir_op op, const double *x)
     case id: return f64;
         EVAL_FLOAT_CALLS(X)
 #undef X
-    default: return 0; /* ISNAN, ISINF, BITNOT are answered by the callers */
+    default: return 0; /* those that give no float are answered by the callers */
     }
 }
 

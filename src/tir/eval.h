@@ -152,6 +152,33 @@ static inline float eval_int_to_f32(dtype t, int64_t v)
     return t == DT_U64 ? (float)(uint64_t)v : (float)v;
 }
 
+/* The same bits as another type. */
+static inline int64_t eval_f32_bits(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return (int64_t)u;
+}
+static inline int64_t eval_f64_bits(double x)
+{
+    int64_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+static inline float eval_bits_f32(int64_t v)
+{
+    const uint32_t u = (uint32_t)v;
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+static inline double eval_bits_f64(int64_t v)
+{
+    double x;
+    memcpy(&x, &v, sizeof x);
+    return x;
+}
+
 /* X(op, f32 form, f64 form) over x[]: the intrinsics that give a float. */
 #define EVAL_FLOAT_CALLS(X)                                                                                            \
     X(TIR_EXP, expf(x[0]), exp(x[0]))                                                                                  \

@@ -211,6 +211,10 @@ UNARY(isnan_double, double, int64_t, isnan(x))
 UNARY(isinf_float, float, int64_t, isinf(x) != 0)
 UNARY(isinf_double, double, int64_t, isinf(x) != 0)
 UNARY(bitnot_int, int64_t, int64_t, ~x)
+UNARY(bits_of_float, float, int64_t, eval_f32_bits(x))
+UNARY(bits_of_double, double, int64_t, eval_f64_bits(x))
+UNARY(float_of_bits, int64_t, float, eval_bits_f32(x))
+UNARY(double_of_bits, int64_t, double, eval_bits_f64(x))
 
 static const struct {
     tir_op op;
@@ -221,12 +225,15 @@ static const struct {
 #undef X
         {TIR_ISNAN, isnan_float, isnan_double},
     {TIR_ISINF, isinf_float, isinf_double},
+    {TIR_TO_BITS, bits_of_float, bits_of_double},
 };
 
 instr_fn interp_call(dtype dt, tir_op op)
 {
     if (op == TIR_BITNOT)
         return dt == DT_BOOL ? interp_not : bitnot_int;
+    if (op == TIR_FROM_BITS)
+        return dt == DT_U64 ? double_of_bits : float_of_bits;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (calls[i].op == op)
             return dt == DT_F64 ? calls[i].f64 : calls[i].f32;

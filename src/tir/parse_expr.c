@@ -275,16 +275,16 @@ static bool arguments(parser *p, uint32_t n, dtype want, tir_expr_ref *out)
 static tir_expr_ref named_op(parser *p, tir_op op, dtype want)
 {
     tir_expr_ref a[3];
-    bool gives_bool = op == TIR_ISNAN || op == TIR_ISINF;
+    bool keeps_type = tir_op_result(op, DT_F64) == DT_F64;
     lexer_next(&p->l);
-    if (!arguments(p, tir_op_arity(op), gives_bool ? DT_NONE : want, a))
+    if (!arguments(p, tir_op_arity(op), keeps_type ? want : DT_NONE, a))
         return NULL;
     if (tir_op_is_binary(op))
         return binary(p, op, a[0], a[1]);
     for (uint32_t i = 0; i < tir_op_arity(op); i++)
         if (a[i]->type.dt != a[0]->type.dt || a[i]->type.lanes != a[0]->type.lanes || !tir_op_fits(op, a[i]->type.dt))
             return fail(p, "an argument has the wrong type");
-    return tir_node_expr(p->c, TIR_CALL, op, (tir_type){gives_bool ? DT_BOOL : a[0]->type.dt, a[0]->type.lanes},
+    return tir_node_expr(p->c, TIR_CALL, op, (tir_type){tir_op_result(op, a[0]->type.dt), a[0]->type.lanes},
                          tir_op_arity(op), a);
 }
 

@@ -158,7 +158,7 @@ static void expr(printer *p, tir_expr_ref e, dtype want)
         break;
     case TIR_LOAD: load(p, e); break;
     case TIR_ADDRESS: address(p, e); break;
-    case TIR_CALL: call_of(p, tir_op_text(e->op), e, e->op == TIR_ISNAN || e->op == TIR_ISINF ? DT_NONE : want); break;
+    case TIR_CALL: call_of(p, tir_op_text(e->op), e, tir_op_result(e->op, DT_F64) == DT_F64 ? want : DT_NONE); break;
     case TIR_EXTERN: extern_call(p, e); break;
     case TIR_RAMP:
     case TIR_BROADCAST: lanes_of(p, e, want); break;

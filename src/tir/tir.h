@@ -36,8 +36,7 @@
     X(TIR_SHL, "<<")                                                      \
     X(TIR_SHR, ">>") /* arithmetic for signed types */
 
-/* X(id, text, arguments) pure intrinsics; float results have the argument's type, is* give bool. C library semantics.
- */
+/* X(id, text, arguments) pure intrinsics; results have the argument's type, but is* give bool. C library semantics. */
 #define TIR_INTRINSICS(X)                                                                                        \
     X(TIR_EXP, "exp", 1)                                                                                         \
     X(TIR_LOG, "log", 1)                                                                                         \
@@ -49,7 +48,9 @@
                     X(TIR_RINT, "rint", 1) /* half to even */ X(TIR_TRUNC, "trunc", 1) X(TIR_FABS, "fabs", 1)    \
                         X(TIR_LOG1P, "log1p", 1) X(TIR_EXPM1, "expm1", 1) X(TIR_ISNAN, "isnan", 1)               \
                             X(TIR_ISINF, "isinf", 1) X(TIR_BITNOT, "bitnot", 1)                                  \
-                                X(TIR_FMA, "fma", 3) /* a*b+c, contraction allowed */
+                                X(TIR_FMA, "fma", 3) /* a*b+c, contraction allowed */                            \
+        X(TIR_TO_BITS, "to_bits", 1)                 /* f32 as u32, f64 as u64: the same bits */                 \
+        X(TIR_FROM_BITS, "from_bits", 1)             /* and back */
 
 typedef enum tir_op {
     TIR_OP_NONE,
@@ -65,6 +66,7 @@ const char *tir_op_text(tir_op op);
 bool tir_op_is_binary(tir_op op);
 bool tir_op_is_compare(tir_op op); /* EQ..GE */
 uint32_t tir_op_arity(tir_op op);
+dtype tir_op_result(tir_op op, dtype dt); /* of an intrinsic on operands of type dt */
 
 typedef struct tir_type {
     dtype dt;
@@ -310,6 +312,7 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_PARTITION, "partition-loops", tir_pass_partition, "split loops where a guard changes, so that it goes away") \
     X(T_FLATTEN, "flatten", tir_pass_flatten, "multi-dimensional accesses become one index")                         \
     X(T_VECTORIZE, "vectorize", tir_pass_vectorize, "vectorized loops become ramps and broadcasts")                  \
+    X(T_MATH, "expand-math", tir_pass_math, "exp, erf, tanh of float32 become arithmetic, the same for any lanes")   \
     X(T_UNROLL, "unroll", tir_pass_unroll, "unrolled loops are written out")                                         \
     X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards move out")                                            \
     X(T_STORAGE, "rewrite-storage", tir_pass_storage, "small allocations become locals, constant-index ones registers")

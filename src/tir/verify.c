@@ -125,14 +125,13 @@ static bool binary_ok(tir_expr_ref e)
 
 static bool call_ok(tir_expr_ref e)
 {
-    bool gives_bool = e->op == TIR_ISNAN || e->op == TIR_ISINF;
     if (e->n_args != tir_op_arity(e->op) || tir_op_is_binary(e->op))
         return false;
     for (uint32_t i = 0; i < e->n_args; i++)
         if (!same(e->args[i]->type, e->args[0]->type))
             return false;
     return tir_op_fits(e->op, e->args[0]->type.dt) &&
-           same(e->type, (tir_type){gives_bool ? DT_BOOL : e->args[0]->type.dt, e->args[0]->type.lanes});
+           same(e->type, (tir_type){tir_op_result(e->op, e->args[0]->type.dt), e->args[0]->type.lanes});
 }
 
 static bool select_ok(tir_expr_ref e)

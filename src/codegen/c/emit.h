@@ -22,7 +22,8 @@ typedef enum c_need_kind {
     NEED_VOP, /* op on dt, lanes */
     NEED_VNOT,
     NEED_VCAST, /* dt to to */
-    NEED_VSELECT
+    NEED_VSELECT,
+    NEED_VCHOOSE /* a comparison op and the choice by it: all of dt */
 } c_need_kind;
 
 typedef struct c_need {

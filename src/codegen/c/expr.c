@@ -198,9 +198,28 @@ static c_text cast(c_emit *e, tir_expr_ref x)
                 arena_printf(e->tmp, "%s_to_%s", v, into), a.s);
 }
 
+/* A choice by a comparison of the same type needs no vector of booleans. */
+static bool choice_by_comparison(c_emit *e, tir_expr_ref x, c_text a, c_text b, c_text *out)
+{
+    tir_expr_ref cond = x->args[0];
+    dtype dt = x->type.dt;
+    uint32_t lanes = x->type.lanes;
+    if (lanes == 1 || cond->kind != TIR_BINOP || !tir_op_is_compare(cond->op) || cond->type.lanes != lanes ||
+        cond->args[0]->type.dt != dt || (dt != DT_F32 && dt != DT_F64))
+        return false;
+    const char *v = vector_name(e, dt, lanes);
+    *out = call(
+        e, (c_need){.kind = NEED_VCHOOSE, .op = cond->op, .dt = dt, .lanes = lanes},
+        arena_printf(e->tmp, "%s_choose_%s", v, needs_op_name(cond->op)),
+        arena_printf(e->tmp, "%s, %s, %s, %s", expr_text(e, cond->args[0]).s, expr_text(e, cond->args[1]).s, a.s, b.s));
+    return true;
+}
+
 static c_text choice(c_emit *e, tir_expr_ref x)
 {
-    c_text a = expr_text(e, x->args[1]), b = expr_text(e, x->args[2]);
+    c_text a = expr_text(e, x->args[1]), b = expr_text(e, x->args[2]), chosen;
+    if (choice_by_comparison(e, x, a, b, &chosen))
+        return chosen;
     if (x->type.lanes > 1 && x->args[0]->type.lanes > 1) {
         const char *v = vector_name(e, x->type.dt, x->type.lanes);
         vector_name(e, DT_BOOL, x->type.lanes);

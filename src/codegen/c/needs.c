@@ -198,10 +198,20 @@ static void write_extreme(writer *w, const c_need *n, const char *ctype)
         w_fmt(w, "    return a %s b ? a : b;\n}\n\n", sign);
 }
 
+static void write_bits(writer *w, const c_need *n)
+{
+    const char *from = scalar_type(n->dt), *to = scalar_type(tir_op_result(n->op, n->dt));
+    w_fmt(w, "static inline %s lathe_%s_%s(%s x)\n{\n", to, dtype_name(n->dt), tir_op_text(n->op), from);
+    w_fmt(w, "    union {\n        %s from;\n        %s to;\n    } v;\n    v.from = x;\n    return v.to;\n}\n\n", from,
+          to);
+}
+
 static void write_scalar(writer *w, const c_need *n)
 {
     const char *ctype = scalar_type(n->dt);
-    if (n->op == TIR_MIN || n->op == TIR_MAX) {
+    if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS) {
+        write_bits(w, n);
+    } else if (n->op == TIR_MIN || n->op == TIR_MAX) {
         write_extreme(w, n, ctype);
     } else if (n->op == TIR_SHL || n->op == TIR_SHR) {
         write_shift(w, n, ctype);
@@ -289,6 +299,17 @@ static const char *fast_op(arena *a, const c_need *n, const char *v)
         return arena_printf(a, "return x %s y;", sign);
     if (plain && n->op == TIR_FMA)
         return "return x * y + z;";
+    if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS)
+        return arena_printf(a, "return (%s)x;", needs_vector_name(a, n->to, n->lanes));
+    if (n->dt == DT_U32 || n->dt == DT_U64) {
+        uint32_t width = dtype_bits(n->dt);
+        sign = n->op == TIR_BITAND ? "&" : n->op == TIR_BITOR ? "|" : n->op == TIR_BITXOR ? "^" : NULL;
+        if (sign)
+            return arena_printf(a, "return x %s y;", sign);
+        if (n->op == TIR_SHL || n->op == TIR_SHR)
+            return arena_printf(a, "return (x %s (y & %uu)) & (%s)(y < %uu);", n->op == TIR_SHL ? "<<" : ">>",
+                                width - 1, v, width);
+    }
     if ((n->dt == DT_F32 || n->dt == DT_F64) && (n->op == TIR_MIN || n->op == TIR_MAX)) {
         const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *less = n->op == TIR_MIN ? "<" : ">";
         return arena_printf(a,
@@ -359,6 +380,22 @@ static void write_vsplat(arena *a, writer *w, const c_need *n, const char *v)
                 arena_printf(a, "const %s r = {%s};\n    return r;", v, list), "LATHE_LANE(r, i) = x;");
 }
 
+/* x where a compares with b, else y: the comparison's mask stays in a register. */
+static void write_vchoose(arena *a, writer *w, const c_need *n, const char *v)
+{
+    c_needs ignored = {.a = a};
+    const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = needs_op_name(n->op);
+    c_text l = {"LATHE_LANE(a, i)", PREC_PRIMARY}, r = {"LATHE_LANE(b, i)", PREC_PRIMARY};
+    const char *test = scalar_binary(a, &ignored, n->op, n->dt, l, r, true).s;
+    const char *fast = arena_printf(a,
+                                    "typedef %s mask __attribute__((vector_size(%u)));\n"
+                                    "    const mask first = (mask)(a %s b);\n"
+                                    "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
+                                    m, needs_vector_bytes(n->dt, n->lanes), tir_op_text(n->op), v);
+    write_lanes(w, n->lanes, arena_printf(a, "%s %s_choose_%s(%s a, %s b, %s x, %s y)", v, v, op, v, v, v, v), v, fast,
+                arena_printf(a, "LATHE_LANE(r, i) = %s ? LATHE_LANE(x, i) : LATHE_LANE(y, i);", test));
+}
+
 static void write_vector(arena *a, writer *w, const c_need *n)
 {
     const char *v = needs_vector_name(a, n->dt, n->lanes), *ctype = scalar_type(n->dt);
@@ -395,6 +432,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
             arena_printf(a, "LATHE_LANE(r, i) = (%s)(LATHE_LANE(c, i) ? LATHE_LANE(x, i) : LATHE_LANE(y, i));", ctype));
         return;
     }
+    case NEED_VCHOOSE: write_vchoose(a, w, n, v); return;
     case NEED_CUT:
     case NEED_HALF:
     case NEED_OP:
@@ -425,7 +463,8 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_VOP:
         case NEED_VNOT:
         case NEED_VCAST:
-        case NEED_VSELECT: write_vector(a, w, need); break;
+        case NEED_VSELECT:
+        case NEED_VCHOOSE: write_vector(a, w, need); break;
         }
     }
 }

@@ -172,6 +172,10 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
         c_text product = arithmetic(a, n, TIR_MUL, is_half(dt) ? DT_F32 : dt, args[0], args[1], wrap);
         return arithmetic(a, n, TIR_ADD, dt, product, args[2], wrap);
     }
+    if (op == TIR_TO_BITS || op == TIR_FROM_BITS) {
+        needs_add(n, (c_need){.kind = NEED_OP, .op = op, .dt = dt});
+        return (c_text){arena_printf(a, "lathe_%s_%s(%s)", dtype_name(dt), tir_op_text(op), args[0].s), PREC_PRIMARY};
+    }
     if (op == TIR_FABS && !dtype_is_float(dt))
         return helper(a, n, op, "abs", dt, args[0], args[0]);
     if (tir_op_arity(op) == 2)

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The polynomials of src/tir/pass/math.c: weighted minimax fits by exchange of extremes (Remez), in double precision,
+printed as the nearest floats with the greatest error in units of the last place (rounding of the arithmetic apart)."""
+import math
+
+import numpy as np
+
+
+def fit(f, weight, low, high, degree, points=20001):
+    """Coefficients c of sum c[k] x^k with the least greatest |p(x) - f(x)| weight(x), and that value."""
+    n = degree + 1
+    k = np.arange(n + 1)
+    x = low + (high - low) * (0.5 - 0.5 * np.cos(np.pi * k / n))
+    grid = low + (high - low) * (0.5 - 0.5 * np.cos(np.pi * np.arange(points) / (points - 1)))
+    values, weights = f(grid), weight(grid)
+    for _ in range(60):
+        system = np.column_stack([x**i for i in range(n)] + [(-1.0) ** k / weight(x)])
+        c = np.linalg.solve(system, f(x))[:-1]
+        error = (sum(c[i] * grid**i for i in range(n)) - values) * weights
+        turns = np.append(np.nonzero(np.diff(np.sign(error)))[0] + 1, points)
+        peaks, start = [], 0
+        for end in turns:
+            peaks.append(start + int(np.argmax(np.abs(error[start:end]))))
+            start = end
+        if len(peaks) < n + 1:
+            break
+        while len(peaks) > n + 1:
+            del peaks[0 if abs(error[peaks[0]]) < abs(error[peaks[-1]]) else -1]
+        if np.allclose(grid[peaks], x, rtol=0, atol=1e-13):
+            break
+        x = grid[peaks]
+    return c, np.max(np.abs(error))
+
+
+def show(name, result):
+    c, error = result
+    print(name, [float(np.float32(v)) for v in c], "error %.3f" % (error * 2**23))
+
+
+erf, erfc = np.vectorize(math.erf), np.vectorize(math.erfc)
+half = math.log(2) / 2 * 1.01
+
+def exp_rest(r):  # (exp(r) - 1 - r) / r^2
+    return np.where(np.abs(r) < 1e-4, 0.5 + r / 6 + r * r / 24, (np.expm1(r) - r) / np.where(r == 0, 1, r * r))
+
+
+def erf_near(z):  # erf(x) / x - 1 of z = x^2
+    two = 2 / math.sqrt(math.pi)
+    return np.where(z < 1e-8, two - 1 - two * z / 3, erf(np.sqrt(z)) / np.sqrt(np.maximum(z, 1e-300)) - 1)
+
+
+def tanh_near(z):  # (tanh(x) / x - 1) / x^2
+    return np.where(z < 1e-6, -1 / 3 + 2 * z / 15,
+                    (np.tanh(np.sqrt(z)) / np.sqrt(np.maximum(z, 1e-300)) - 1) / np.maximum(z, 1e-300))
+
+
+show("exp", fit(exp_rest, lambda r: r * r + 1e-9, -half, half, 4))
+show("erf, near", fit(erf_near, lambda z: 1 / (1 + erf_near(z)), 1e-12, 0.875**2, 5))
+show("log of erfc, far", fit(lambda a: np.log(erfc(a)), lambda a: erfc(a) / erf(a), 0.875, 4.0, 6))
+show("tanh, near", fit(tanh_near, lambda z: z / (1 + z * tanh_near(z)) + 1e-9, 1e-12, 0.625**2, 4))

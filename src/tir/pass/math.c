@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expand-math: exp, erf and tanh of float32 become arithmetic: a range reduction, a polynomial, a scale by bits. The
+ * same operations in the same order for any number of lanes, so results depend neither on the vector width nor on the C
+ * library; errors against exact values stay below 1.1 (exp), 1.4 (erf), 1.4 (tanh) units of the last place, with and
+ * without fused multiply-add (test_math.c). Infinities, NaN and subnormal results are
+ * those of the C library. Coefficients: minimax fits, scripts/fit_math.py.
+ *
+ * Every step is named by a let in front of the statement. A call behind a condition whose argument loads stays as it
+ * is: the load must not happen when the condition does not hold. */
+#include "tir/map.h"
+#include "tir/node.h"
+
+typedef struct expander {
+    compiler *c;
+    tir_map done; /* calls of this statement -> what stands for them */
+    VEC(tir_stmt *) lets;
+} expander;
+
+/* --- arithmetic ------------------------------------------------------------------------------------------------------
+ */
+
+static tir_expr_ref f32(expander *x, double v)
+{
+    return tir_float(x->c, DT_F32, v);
+}
+static tir_expr_ref u32(expander *x, int64_t v)
+{
+    return tir_int(x->c, DT_U32, v);
+}
+static tir_expr_ref bin(expander *x, tir_op op, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(x->c, op, a, b);
+}
+/* a * b + c */
+static tir_expr_ref mul_add(expander *x, tir_expr_ref a, tir_expr_ref b, tir_expr_ref c)
+{
+    return bin(x, TIR_ADD, bin(x, TIR_MUL, a, b), c);
+}
+static tir_expr_ref bits(expander *x, tir_expr_ref a)
+{
+    return tir_call1(x->c, TIR_TO_BITS, a);
+}
+static tir_expr_ref from_bits(expander *x, tir_expr_ref a)
+{
+    return tir_call1(x->c, TIR_FROM_BITS, a);
+}
+
+/* A name for a value that is used more than once. */
+static tir_expr_ref named(expander *x, const char *name, tir_expr_ref value)
+{
+    if (value->kind == TIR_VAR || value->kind == TIR_FLOAT)
+        return value;
+    const tir_var *v = tir_new_var(x->c, name, value->type);
+    vec_push(&x->c->mem, &x->lets, tir_let(x->c, v, value, NULL));
+    return tir_varref(x->c, v);
+}
+
+/* NaN compares false and passes through. */
+static tir_expr_ref at_most(expander *x, tir_expr_ref a, double limit)
+{
+    return tir_select(x->c, bin(x, TIR_GT, a, f32(x, limit)), f32(x, limit), a);
+}
+static tir_expr_ref at_least(expander *x, tir_expr_ref a, double limit)
+{
+    return tir_select(x->c, bin(x, TIR_LT, a, f32(x, limit)), f32(x, limit), a);
+}
+
+/* c[n-1] z^(n-1) + ... + c[0] */
+static tir_expr_ref polynomial(expander *x, tir_expr_ref z, uint32_t n, const double *c)
+{
+    tir_expr_ref p = f32(x, c[n - 1]);
+    for (uint32_t i = n - 1; i-- > 0;)
+        p = mul_add(x, p, z, f32(x, c[i]));
+    return p;
+}
+
+/* --- functions -------------------------------------------------------------------------------------------------------
+ */
+
+#define LOG2_E       1.4426950408889634
+#define LN2_HIGH     0.693145751953125       /* few bits: its product with a small integer is exact */
+#define LN2_LOW      1.42860682030941723e-06 /* ln 2 - LN2_HIGH */
+#define ROUNDER      12582912.0              /* 1.5 * 2^23: adding it rounds to an integer, kept in the low bits */
+#define ROUNDER_BITS 0x4b400000
+
+/* exp(a) = 2^n exp(r), |r| <= ln 2 / 2; a in [-104, 89] keeps n in [-150, 128]. 2^n is made of two powers, so that
+ * results may be subnormal or overflow by themselves. */
+static tir_expr_ref exp_between(expander *x, tir_expr_ref a)
+{
+    static const double q[] = {0.5, 0.16666512191295624, 0.0416661873459816, 0.008369598537683487,
+                               0.0013951719738543034};
+    tir_expr_ref t = named(x, "t", mul_add(x, a, f32(x, LOG2_E), f32(x, ROUNDER)));
+    tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, t, f32(x, ROUNDER)));
+    tir_expr_ref r = mul_add(x, n, f32(x, -LN2_HIGH), a);
+    r = named(x, "r", mul_add(x, n, f32(x, -LN2_LOW), r));
+    tir_expr_ref p = mul_add(x, bin(x, TIR_MUL, r, r), named(x, "q", polynomial(x, r, 5, q)), r);
+    p = bin(x, TIR_ADD, p, f32(x, 1.0));
+    tir_expr_ref e = named(x, "e", bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 254)));
+    tir_expr_ref half = named(x, "half", bin(x, TIR_SHR, e, u32(x, 1))), rest = bin(x, TIR_SUB, e, half);
+    tir_expr_ref first = from_bits(x, bin(x, TIR_SHL, half, u32(x, 23)));
+    tir_expr_ref second = from_bits(x, bin(x, TIR_SHL, rest, u32(x, 23)));
+    return bin(x, TIR_MUL, bin(x, TIR_MUL, p, first), second);
+}
+
+static tir_expr_ref expand_exp(expander *x, tir_expr_ref a)
+{
+    a = named(x, "low", at_least(x, named(x, "x", a), -104.0));
+    return named(x, "exp", exp_between(x, named(x, "high", at_most(x, a, 89.0))));
+}
+
+/* |a|, and y with the sign of a. */
+static tir_expr_ref magnitude(expander *x, tir_expr_ref a)
+{
+    return named(x, "abs", from_bits(x, bin(x, TIR_BITAND, bits(x, a), u32(x, 0x7fffffff))));
+}
+static tir_expr_ref with_sign(expander *x, tir_expr_ref y, tir_expr_ref a)
+{
+    tir_expr_ref sign = bin(x, TIR_BITAND, bits(x, a), u32(x, 0x80000000));
+    return from_bits(x, bin(x, TIR_BITOR, bits(x, y), sign));
+}
+
+/* a + a P(a^2) up to 0.875; beyond it 1 - exp(Q(|a|)), Q = log of erfc, which is 1 from 4 on. */
+static tir_expr_ref expand_erf(expander *x, tir_expr_ref a)
+{
+    static const double p[] = {0.12837915122509003,   -0.3761255145072937,  0.11282455176115036,
+                               -0.026791462674736977, 0.005032181274145842, -0.0006203255034051836};
+    static const double q[] = {-0.00013357507123146206, -1.1279361248016357,  -0.6367372274398804,
+                               -0.10432750731706619,    0.022420218214392662, -0.0030922922305762768,
+                               0.00020099623361602426};
+    a = named(x, "x", a);
+    tir_expr_ref abs = magnitude(x, a), z = named(x, "z", bin(x, TIR_MUL, a, a));
+    tir_expr_ref near = mul_add(x, abs, polynomial(x, z, 6, p), abs);
+    tir_expr_ref far = named(x, "far", at_most(x, abs, 4.0));
+    tir_expr_ref tail = exp_between(x, named(x, "log_erfc", polynomial(x, far, 7, q)));
+    tir_expr_ref rest = bin(x, TIR_SUB, f32(x, 1.0), tail);
+    tir_expr_ref y = tir_select(x->c, bin(x, TIR_LT, abs, f32(x, 0.875)), near, rest);
+    return named(x, "erf", with_sign(x, y, a));
+}
+
+/* a + a a^2 P(a^2) up to 0.625; beyond it 1 - 2 / (exp(2|a|) + 1), which is 1 from 10 on. */
+static tir_expr_ref expand_tanh(expander *x, tir_expr_ref a)
+{
+    static const double p[] = {-0.3333328068256378, 0.13331441581249237, -0.05373971536755562, 0.0206390880048275,
+                               -0.005704987328499556};
+    a = named(x, "x", a);
+    tir_expr_ref abs = magnitude(x, a), z = named(x, "z", bin(x, TIR_MUL, a, a));
+    tir_expr_ref near = mul_add(x, bin(x, TIR_MUL, z, abs), polynomial(x, z, 5, p), abs);
+    tir_expr_ref far = named(x, "far", at_most(x, abs, 10.0));
+    tir_expr_ref power = exp_between(x, named(x, "twice", bin(x, TIR_ADD, far, far)));
+    tir_expr_ref part = bin(x, TIR_DIV, f32(x, 2.0), bin(x, TIR_ADD, power, f32(x, 1.0)));
+    tir_expr_ref rest = bin(x, TIR_SUB, f32(x, 1.0), part);
+    tir_expr_ref y = tir_select(x->c, bin(x, TIR_LT, abs, f32(x, 0.625)), near, rest);
+    return named(x, "tanh", with_sign(x, y, a));
+}
+
+/* --- expressions and statements --------------------------------------------------------------------------------------
+ */
+
+static bool is_expanded(tir_expr_ref e)
+{
+    return e->kind == TIR_CALL && e->type.dt == DT_F32 && (e->op == TIR_EXP || e->op == TIR_ERF || e->op == TIR_TANH);
+}
+
+static void look_for_call(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= is_expanded(e);
+}
+
+static void look_for_load(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_LOAD;
+}
+
+static bool has(tir_expr_ref e, void (*look)(void *ctx, tir_expr_ref e))
+{
+    bool found = false;
+    tir_visit_expr(e, look, &found);
+    return found;
+}
+
+static tir_expr_ref expand_call(expander *x, tir_expr_ref e)
+{
+    if (e->op == TIR_EXP)
+        return expand_exp(x, e->args[0]);
+    return e->op == TIR_ERF ? expand_erf(x, e->args[0]) : expand_tanh(x, e->args[0]);
+}
+
+/* `maybe`: evaluated only under a condition. */
+static tir_expr_ref expand(expander *x, tir_expr_ref e, bool maybe)
+{
+    tir_expr_ref args[3];
+    if (e->n_args == 0 || e->n_args > 3 || !has(e, look_for_call))
+        return e;
+    if (maybe && has(e, look_for_load))
+        return e;
+    tir_expr_ref known = tir_map_get(&x->done, e);
+    if (known)
+        return known;
+    bool decides = e->kind == TIR_SELECT || (e->kind == TIR_BINOP && (e->op == TIR_AND || e->op == TIR_OR));
+    for (uint32_t i = 0; i < e->n_args; i++)
+        args[i] = expand(x, e->args[i], maybe || (decides && i > 0));
+    tir_expr_ref out = tir_node_rebuild(x->c, e, args);
+    if (is_expanded(out))
+        out = expand_call(x, out);
+    tir_map_put(&x->done, e, out);
+    return out;
+}
+
+static tir_stmt *expand_stmt(tir_rewriter *r, tir_stmt *s)
+{
+    bool holds_value = s->kind == TIR_STORE || s->kind == TIR_LET;
+    if (!holds_value || !has(s->value, look_for_call) || tir_has_extern(s->value))
+        return s;
+    expander x = {.c = r->c};
+    tir_map_init(&x.done, &r->c->mem);
+    tir_expr_ref value = expand(&x, s->value, false);
+    tir_stmt *out = s->kind == TIR_STORE ? tir_store(r->c, s->buffer, s->n_indices, s->indices, value)
+                                         : tir_let(r->c, s->var, value, s->body);
+    for (uint32_t i = x.lets.len; i-- > 0;)
+        out = tir_let(r->c, x.lets.data[i]->var, x.lets.data[i]->value, out);
+    return out;
+}
+
+bool tir_pass_math(compiler *c, tir_func *f)
+{
+    tir_rewriter r = {.c = c, .stmt = expand_stmt};
+    f->body = tir_rewrite_stmt(&r, f->body);
+    return true;
+}

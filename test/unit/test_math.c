@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exp, erf and tanh as arithmetic (expand-math) against the C library in double precision: the errors that the pass
+ * states, and the values at the ends. The C that is made of them is compared bit by bit in test_codegen.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "tir/tir.h"
+
+enum { N = 1 << 16 };
+
+static float in[N], out[N];
+
+/* out = fn(in), by the interpreter, after the pass. */
+static void evaluate(const char *fn)
+{
+    char text[512];
+    compiler c;
+    tir_module *m;
+    int32_t status = 0;
+    void *params[2] = {in, out};
+    snprintf(text, sizeof text,
+             "primfn(A: handle, O: handle) -> ()\n  attr = {\"global_symbol\": \"f\", \"inputs\": 1}\n"
+             "  buffers = {A: Buffer(float32, [%d]), O: Buffer(float32, [%d])} {\n"
+             "  for (i: int64, 0, %d) {\n    O[i] = %s((float32*)A[i])\n  }\n}\n",
+             N, N, N, fn);
+    compiler_init(&c);
+    if (!tir_parse(&c, "case", text, strlen(text), &m) || !tir_run_passes(&c, m, "expand-math", false, NULL) ||
+        !tir_interpret(&c, m->funcs.data[0], params, &status))
+        fail_msg("%s", diags_print(&c.diags, &c.mem));
+    compiler_free(&c);
+}
+
+/* Distance in units of the last place of the exact value's float. */
+static double error_of(float got, double exact)
+{
+    float near = (float)exact;
+    if (!isfinite(near) || near == 0)
+        return got == near ? 0 : INFINITY;
+    double unit = (double)nextafterf(fabsf(near), INFINITY) - fabs((double)near);
+    return fabs((double)got - exact) / unit;
+}
+
+static void errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double (*exact)(double);
+        float low, high;
+        double most;
+    } cases[] = {{"exp", exp, -103.0f, 88.7f, 1.1},  {"exp", exp, -1.0f, 1.0f, 1.1},
+                 {"erf", erf, -4.5f, 4.5f, 1.4},     {"erf", erf, -1.2f, 1.2f, 1.4},
+                 {"tanh", tanh, -11.0f, 11.0f, 1.4}, {"tanh", tanh, -1.0f, 1.0f, 1.4}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        for (int i = 0; i < N; i++)
+            in[i] = cases[k].low + (cases[k].high - cases[k].low) * ((float)i / (float)N);
+        evaluate(cases[k].name);
+        for (int i = 0; i < N; i++) {
+            double e = error_of(out[i], cases[k].exact((double)in[i]));
+            if (!(e <= cases[k].most))
+                fail_msg("%s(%.9g) gives %.9g, %.3g units off", cases[k].name, (double)in[i], (double)out[i], e);
+        }
+    }
+}
+
+static void check(const char *fn, float x, float want)
+{
+    in[0] = x;
+    evaluate(fn);
+    bool same = isnan(want) ? isnan(out[0]) : out[0] == want && signbit(out[0]) == signbit(want);
+    if (!same)
+        fail_msg("%s(%.9g) gives %.9g, not %.9g", fn, (double)x, (double)out[0], (double)want);
+}
+
+static void ends(void **state)
+{
+    (void)state;
+    static const float odd[][2] = {{INFINITY, 1}, {-INFINITY, -1}, {0, 0}, {-0.0f, -0.0f}, {NAN, NAN}, {1e30f, 1}};
+    for (size_t k = 0; k < sizeof odd / sizeof *odd; k++) {
+        check("erf", odd[k][0], odd[k][1]);
+        check("tanh", odd[k][0], odd[k][1]);
+    }
+    check("exp", INFINITY, INFINITY);
+    check("exp", -INFINITY, 0);
+    check("exp", NAN, NAN);
+    check("exp", 0, 1);
+    check("exp", 88.7229f, INFINITY);
+    check("exp", -103.97f, 0x1p-149f);
+    check("exp", -104.1f, 0);
+    check("exp", 1e30f, INFINITY);
+    check("exp", -1e30f, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(errors), cmocka_unit_test(ends)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
