@@ -18,7 +18,9 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m);
     X(FOLD, "fold-constants", graph_pass_fold, FACT_TYPES, 0, 0, 2, "evaluate pure nodes of constants") \
     X(CSE, "cse", graph_pass_cse, FACT_TYPES, 0, 0, 1, "common subexpressions")                         \
     X(DCE, "dce", graph_pass_dce, 0, 0, 0, 1, "dead code")                                              \
-    X(LAYOUT, "pack-weights", graph_pass_pack, FACT_TYPES, 0, 0, 3,                                     \
+    X(LAYOUT, "convert-layout", graph_pass_layout, FACT_TYPES, 0, 0, 3,                                 \
+      "convolutions and what is between them on blocks of channels (NCHW16c)")                          \
+    X(PACK, "pack-weights", graph_pass_pack, FACT_TYPES, 0, 0, 3,                                       \
       "constant weights of convolutions and matmuls in kernel order")                                   \
     X(FUSE, "fuse", graph_pass_fuse, FACT_TYPES, FACT_FUSED, 0, 0, "groups of nodes become primitive functions")
 

@@ -19,6 +19,17 @@ uint32_t te_parallel_axes(const te_node *n);
 const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count);
 te_node *te_find_tag(const te_graph *g, const char *tag); /* first stage with the tag, or NULL */
 const char *te_axis_name(const te_node *n, uint32_t i);
+/* --- tiles of sums in registers (te_tile.c) --- */
+typedef struct te_tile {
+    int64_t vectors, rows; /* vectors of lanes, elements that are broadcast against them */
+} te_tile;
+/* For `blocks` vectors of lanes in all, to be shared out evenly, and `width` elements, with a narrower tile at the end:
+ * the least number of cycles by count. */
+te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width);
+/* The sums' stage under `last`: the anchor itself when an epilogue follows, else a cache of it. */
+const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope);
+/* A convolution whose result is in blocks of channels (te_schedule_blocked.c). */
+bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 /* Computes all stages piece by piece inside one parallel loop of `last`, when nothing is then computed twice. */
 bool te_schedule_rows(te_sched *s, te_node *last);
 #endif

@@ -14,52 +14,9 @@
 #define ROW_LIMIT        4096         /* elements of a row of sums */
 #define DEPTHWISE_TAPS   25           /* window taps written out in a depthwise convolution */
 
-typedef struct tile {
-    int64_t vectors, rows; /* vectors of lanes, broadcast elements */
-} tile;
-
-/* Cycles of one tile for one step of the reduction: two fused multiply-adds and two loads a cycle, four cycles of
- * latency. */
-static double step_cost(int64_t vectors, int64_t rows)
-{
-    double fma = (double)(vectors * rows) / 2, loads = (double)(vectors + rows) / 2,
-           issue = (double)(vectors * rows + vectors + rows) / 4;
-    double c = fma > loads ? fma : loads;
-    c = c > issue ? c : issue;
-    return (c > 4 ? c : 4) + 0.25;
-}
-
-/* The same over `width` elements and for one vector of lanes, with a narrower tile at the end. */
-static double tile_cost(int64_t vectors, int64_t rows, int64_t width)
-{
-    double cycles = (double)(width / rows) * step_cost(vectors, rows);
-    if (width % rows)
-        cycles += step_cost(vectors, width % rows);
-    return cycles / (double)vectors;
-}
-
-/* `blocks` vectors of lanes in all, to be shared out evenly. */
-static tile choose_tile(const struct target *t, int64_t blocks, int64_t width)
-{
-    tile best = {1, 1};
-    int64_t regs = t->vector_regs > 2 ? t->vector_regs : 4;
-    double least = tile_cost(1, 1, width);
-    for (int64_t v = 1; v <= 4; v++) {
-        for (int64_t r = 1; blocks % v == 0 && v * r + v + 1 <= regs && r <= width; r++) {
-            double c = tile_cost(v, r, width);
-            if (c < least) {
-                least = c;
-                best = (tile){v, r};
-            }
-        }
-    }
-    return best;
-}
-
 /* --- a tile of sums in registers --- */
 
-/* The sums' stage under `last`: the anchor itself when an epilogue follows, else a cache of it. */
-static const char *sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope)
+const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope)
 {
     if (anchor != last) {
         te_sched_set_scope(s, anchor->name, scope);
@@ -83,7 +40,7 @@ static void reorder(te_sched *s, const char *stage, const name_list *l)
 }
 
 /* Splits lane axis `lane` of the stage into blocks of `vectors` vectors: lane_o, lane_m, lane_v. */
-static void split_lanes(te_sched *s, const char *stage, const char *lane, tile t, int64_t v)
+static void split_lanes(te_sched *s, const char *stage, const char *lane, te_tile t, int64_t v)
 {
     te_sched_split(s, stage, lane, t.vectors * v, "lane_o", "lane_i");
     te_sched_split(s, stage, "lane_i", v, "lane_m", "lane_v");
@@ -175,9 +132,9 @@ static void packed_conv(te_sched *s, const struct target *t, te_node *anchor, te
     int64_t channels = te_axis_extent(anchor, 1);
     const te_node *pad = te_find_tag(s->g, "pad");
     bool rows_outside = rows_come_first(s, anchor) && (row > 2 || pad);
-    tile tl = choose_tile(t, (channels + v - 1) / v, te_axis_extent(anchor, row));
+    te_tile tl = te_choose_tile(t, (channels + v - 1) / v, te_axis_extent(anchor, row));
     bool even = channels % v == 0;
-    const char *acc = sums_stage(s, anchor, last, even ? "local.reg" : "local"), *o = last->name, *outer = "lane_o";
+    const char *acc = te_sums_stage(s, anchor, last, even ? "local.reg" : "local"), *o = last->name, *outer = "lane_o";
     split_lanes(s, o, te_axis_name(last, 1), tl, v);
     te_sched_split(s, o, te_axis_name(last, row), tl.rows, "col_o", "col_i");
     order_packed(s, last, rows_outside);
@@ -195,7 +152,7 @@ static void packed_conv(te_sched *s, const struct target *t, te_node *anchor, te
 static void depthwise_conv(te_sched *s, te_node *anchor, te_node *last)
 {
     const te_node *pad = te_find_tag(s->g, "pad");
-    const char *acc = sums_stage(s, anchor, last, "local.reg");
+    const char *acc = te_sums_stage(s, anchor, last, "local.reg");
     const char *part = fuse_outer(s, last->name, te_axis_name(last, 0), te_axis_name(last, 1));
     te_sched_compute_at(s, acc, last->name, te_axis_name(last, last->n_axes - 1));
     for (uint32_t i = 0; i < anchor->n_reduce; i++)
@@ -218,7 +175,7 @@ static void plain_conv(te_sched *s, te_node *anchor, te_node *last)
 {
     const te_node *pad = te_find_tag(s->g, "pad");
     uint32_t n = last->n_axes, second = 1;
-    const char *acc = sums_stage(s, anchor, last, "local");
+    const char *acc = te_sums_stage(s, anchor, last, "local");
     if (n > 3 && rows_are_smaller(pad, anchor) && rows_come_first(s, anchor)) {
         te_sched_reorder(s, last->name, 2, (const char *[]){te_axis_name(last, 2), te_axis_name(last, 1)});
         second = 2;
@@ -251,6 +208,8 @@ bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, 
         return te_schedule_default(s, t, n, NULL, last);
     int64_t taps = te_reduce_extent(anchor), row = te_axis_extent(anchor, anchor->n_axes - 1);
     bool depthwise = graph_attr_int(n, "groups") > 1 && taps > 0 && taps <= DEPTHWISE_TAPS;
+    if (nn_data_block(n, "out_layout"))
+        return te_schedule_blocked_conv(s, t, n, anchor, last);
     if (v > 1 && t->vector_bytes / 4 == v && row > 0)
         packed_conv(s, t, anchor, last, v);
     else if (depthwise)
@@ -269,9 +228,9 @@ static void tiled_matmul(te_sched *s, const struct target *t, te_node *anchor, t
 {
     uint32_t n = last->n_axes, lane = n - 1, row = n > 1 ? n - 2 : n;
     int64_t units = te_axis_extent(anchor, lane);
-    tile tl = choose_tile(t, (units + v - 1) / v, row < n ? te_axis_extent(anchor, row) : 1);
+    te_tile tl = te_choose_tile(t, (units + v - 1) / v, row < n ? te_axis_extent(anchor, row) : 1);
     bool even = units % v == 0;
-    const char *acc = sums_stage(s, anchor, last, even ? "local.reg" : "local"), *o = last->name;
+    const char *acc = te_sums_stage(s, anchor, last, even ? "local.reg" : "local"), *o = last->name;
     name_list order = {0};
     split_lanes(s, o, te_axis_name(last, lane), tl, v);
     if (row < n)
@@ -303,7 +262,7 @@ static void tiled_matmul(te_sched *s, const struct target *t, te_node *anchor, t
 static void row_matmul(te_sched *s, te_node *anchor, te_node *last)
 {
     uint32_t n = last->n_axes;
-    const char *acc = sums_stage(s, anchor, last, "local"), *part = te_fuse_parallel(s, last, n - 1);
+    const char *acc = te_sums_stage(s, anchor, last, "local"), *part = te_fuse_parallel(s, last, n - 1);
     te_sched_compute_at(s, acc, last->name, part);
     te_sched_reorder(s, acc, 2, (const char *[]){anchor->reduce_axes[0]->var->name, te_axis_name(anchor, n - 1)});
 }

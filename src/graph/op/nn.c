@@ -3,7 +3,8 @@
  * O, I/groups, spatial (ONNX Conv, ConvTranspose, MaxPool, AveragePool, LpPool, MatMul, ...). */
 #include "graph/op/nn.h"
 
-#include <stdlib.h>
+#include "graph/op/layout.h"
+
 #include <string.h>
 
 /* --- windows --- */
@@ -39,36 +40,75 @@ bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_windo
     return !graph_attr(n, "dilations") || read_ints(c, n, "dilations", spatial, 1, 1, out->dilation);
 }
 
-int64_t nn_layout_block(const char *layout)
+int64_t nn_layout_block(const char *text)
 {
-    while (*layout && (*layout < '0' || *layout > '9'))
-        layout++;
-    return *layout ? strtoll(layout, NULL, 10) : 0;
+    tensor_layout l;
+    return layout_parse(text, &l) ? l.block[l.n - 1] : 0;
 }
 
-/* Packed weights: blocks first, lanes last, enough of them. */
-static bool packed_fits(const type *w, int64_t block, int64_t channels)
+int64_t nn_data_block(const graph_node *n, const char *name)
+{
+    return graph_attr(n, name) ? layout_text_block(graph_attr_string(n, name), 'C') : 0;
+}
+
+/* Data of a convolution or pool: the plain layout, or blocks of the channels last. */
+static bool check_data_layout(compiler *c, const graph_node *n, const char *name)
+{
+    if (!graph_attr(n, name))
+        return true;
+    const char *text = graph_attr_string(n, name);
+    tensor_layout l;
+    if (strcmp(text, "NCHW") == 0 ||
+        (layout_parse(text, &l) && l.n == 5 && strncmp(text, "NCHW", 4) == 0 && l.letter[4] == 'C'))
+        return true;
+    return infer_error(c, n, "%s %s is neither NCHW nor NCHW with blocks of C behind it", name, text);
+}
+
+/* Blocks along dimension `at` of packed weights hold `channels`; their lanes are dimension `lanes`. */
+static bool packed_fits(const type *w, uint32_t at, uint32_t lanes, int64_t block, int64_t channels)
 {
     int64_t blocks = 0, room = 0;
-    if (w->shape.rank < 3 || channels < 0 || !dim_is(w->shape.dims[w->shape.rank - 1], block))
+    if ((uint32_t)w->shape.rank <= lanes || channels < 0 || !dim_is(w->shape.dims[lanes], block))
         return false;
-    return !dim_is_const(w->shape.dims[0], &blocks) || (i64_mul(blocks, block, &room) && room >= channels);
+    return !dim_is_const(w->shape.dims[at], &blocks) || (i64_mul(blocks, block, &room) && room >= channels);
+}
+
+/* The logical channel counts of packed weights. */
+static bool read_packed(compiler *c, const graph_node *n, nn_weights *out)
+{
+    const type *w = infer_in(n, 1);
+    uint32_t last = (uint32_t)w->shape.rank - 1;
+    int64_t channels = graph_attr_int(n, "channels"), in_channels = graph_attr_int(n, "in_channels");
+    if (!packed_fits(w, 0, last, out->block, channels))
+        return infer_error(c, n, "the packed weights do not hold %lld channels in blocks of %lld", (long long)channels,
+                           (long long)out->block);
+    if (out->in_block && !packed_fits(w, 1, last - 1, out->in_block, in_channels))
+        return infer_error(c, n, "the packed weights do not hold %lld input channels in blocks of %lld",
+                           (long long)in_channels, (long long)out->in_block);
+    out->out_channels = dim_const(c, channels);
+    if (out->in_block)
+        out->in_per_group = dim_const(c, in_channels);
+    return true;
 }
 
 bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out)
 {
     const type *w = infer_in(n, 1);
-    out->block = nn_layout_block(graph_attr_string(n, "kernel_layout"));
-    if (w->shape.rank < (out->block ? 4 : 3))
+    const char *text = graph_attr_string(n, "kernel_layout");
+    out->block = layout_text_block(text, 'O');
+    out->in_block = layout_text_block(text, 'I');
+    uint32_t blocks = (out->block ? 1u : 0u) + (out->in_block ? 1u : 0u);
+    if ((!out->block && strcmp(text, "OIHW") != 0) || nn_layout_block(text) != out->block)
+        return infer_error(c, n, "kernel_layout %s is none of OIHW, OIHW16o, OIHW16i16o", text);
+    if (w->shape.rank < (int32_t)blocks + 3)
         return infer_error(c, n, "weights of rank %d", w->shape.rank);
-    out->spatial = (uint32_t)w->shape.rank - (out->block ? 3u : 2u);
+    out->spatial = (uint32_t)w->shape.rank - blocks - 2u;
     if (out->spatial > NN_MAX_SPATIAL)
         return infer_error(c, n, "%u spatial axes; at most %u are supported", out->spatial, NN_MAX_SPATIAL);
-    out->out_channels = out->block ? dim_const(c, graph_attr_int(n, "channels")) : w->shape.dims[0];
+    out->out_channels = w->shape.dims[0];
     out->in_per_group = w->shape.dims[1];
-    if (out->block && !packed_fits(w, out->block, graph_attr_int(n, "channels")))
-        return infer_error(c, n, "the packed weights do not hold %lld channels in blocks of %lld",
-                           (long long)graph_attr_int(n, "channels"), (long long)out->block);
+    if (blocks && !read_packed(c, n, out))
+        return false;
     for (uint32_t i = 0; i < out->spatial; i++)
         if (!dim_is_const(w->shape.dims[2 + i], &out->kernel[i]) || out->kernel[i] < 1 || out->kernel[i] > INT32_MAX)
             return infer_error(c, n, "kernel extents must be constants above 0; give the weights a static shape");
@@ -98,6 +138,24 @@ static bool positive(compiler *c, const graph_node *n, dim d)
 /* --- convolution ----------------------------------------------------------------------------------------------------
  */
 
+/* Channels of data against those that the weights ask for: as many, or in blocks as many as fill them. */
+static bool channels_fit(compiler *c, const graph_node *n, const nn_weights *nw, int64_t groups)
+{
+    int64_t have = 0, per_group = 0, outs = 0, want = 0, block = nn_data_block(n, "data_layout");
+    if (groups < 1)
+        return infer_error(c, n, "groups is %lld", (long long)groups);
+    if (dim_is_const(infer_in(n, 0)->shape.dims[1], &have) && dim_is_const(nw->in_per_group, &per_group)) {
+        bool fits = i64_mul(per_group, groups, &want) && have == (block ? want / block + (want % block != 0) : want);
+        if (!fits)
+            return infer_error(c, n, "data has %lld %s, weights ask for %lld x %lld groups", (long long)have,
+                               block ? "blocks of channels" : "channels", (long long)per_group, (long long)groups);
+    }
+    if (dim_is_const(nw->out_channels, &outs) && outs % groups != 0)
+        return infer_error(c, n, "%lld output channels do not divide into %lld groups", (long long)outs,
+                           (long long)groups);
+    return true;
+}
+
 bool infer_conv(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *w = infer_in(n, 1);
@@ -105,30 +163,28 @@ bool infer_conv(compiler *c, const graph_node *n, type *out)
     nn_window win;
     if (x->dt != w->dt)
         return infer_error(c, n, "data is %s but weights are %s", dtype_name(x->dt), dtype_name(w->dt));
-    if (!nn_weights_read(c, n, &nw))
+    if (!nn_weights_read(c, n, &nw) || !check_data_layout(c, n, "data_layout") ||
+        !check_data_layout(c, n, "out_layout"))
         return false;
-    if (x->shape.rank != (int32_t)nw.spatial + 2)
-        return infer_error(c, n, "data has rank %d, weights ask for %u", x->shape.rank, nw.spatial + 2);
-    if (!nn_window_read(c, n, nw.spatial, &win))
+    int64_t in_block = nn_data_block(n, "data_layout"), block = nn_data_block(n, "out_layout");
+    uint32_t rank = nw.spatial + 2 + (in_block != 0);
+    if (x->shape.rank != (int32_t)rank)
+        return infer_error(c, n, "data has rank %d, weights ask for %u", x->shape.rank, rank);
+    if (in_block && !dim_is(x->shape.dims[rank - 1], in_block))
+        return infer_error(c, n, "data has no blocks of %lld channels", (long long)in_block);
+    if (!nn_window_read(c, n, nw.spatial, &win) || !channels_fit(c, n, &nw, graph_attr_int(n, "groups")))
         return false;
     memcpy(win.kernel, nw.kernel, sizeof win.kernel);
-    int64_t groups = graph_attr_int(n, "groups"), cin = 0, cpg = 0, co = 0, want = 0;
-    if (groups < 1)
-        return infer_error(c, n, "groups is %lld", (long long)groups);
-    if (dim_is_const(x->shape.dims[1], &cin) && dim_is_const(nw.in_per_group, &cpg) &&
-        (!i64_mul(cpg, groups, &want) || cin != want))
-        return infer_error(c, n, "data has %lld channels, weights ask for %lld x %lld groups", (long long)cin,
-                           (long long)cpg, (long long)groups);
-    if (dim_is_const(nw.out_channels, &co) && co % groups != 0)
-        return infer_error(c, n, "%lld output channels do not divide into %lld groups", (long long)co,
-                           (long long)groups);
-    dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], nw.out_channels};
+    dim d[3 + NN_MAX_SPATIAL] = {x->shape.dims[0], nw.out_channels};
+    if (block)
+        d[1] = dim_ceildiv(c, nw.out_channels, dim_const(c, block));
     for (uint32_t i = 0; i < nw.spatial; i++) {
         d[2 + i] = swept(c, x->shape.dims[2 + i], &win, i, false);
         if (!positive(c, n, d[2 + i]))
             return false;
     }
-    out[0] = type_tensor(x->dt, shape_make(c, 2 + nw.spatial, d));
+    d[2 + nw.spatial] = dim_const(c, block);
+    out[0] = type_tensor(x->dt, shape_make(c, 2 + nw.spatial + (block != 0), d));
     return true;
 }
 
@@ -207,19 +263,26 @@ static bool pool_shape(compiler *c, const graph_node *n, shape *out)
 {
     const type *x = infer_in(n, 0);
     nn_window w;
-    if (x->shape.rank < 3)
-        return infer_error(c, n, "data of rank %d; at least 3 is needed", x->shape.rank);
-    uint32_t spatial = (uint32_t)x->shape.rank - 2;
+    if (!check_data_layout(c, n, "data_layout"))
+        return false;
+    int64_t block = nn_data_block(n, "data_layout");
+    int32_t least = block ? 4 : 3;
+    if (x->shape.rank < least)
+        return infer_error(c, n, "data of rank %d; at least %d is needed", x->shape.rank, least);
+    if (block && !dim_is(x->shape.dims[x->shape.rank - 1], block))
+        return infer_error(c, n, "data has no blocks of %lld channels", (long long)block);
+    uint32_t spatial = (uint32_t)(x->shape.rank - least + 1);
     if (!nn_window_read(c, n, spatial, &w) || !read_ints(c, n, "pool_size", spatial, 1, 1, w.kernel))
         return false;
     bool ceil_mode = graph_attr_int(n, "ceil_mode") != 0;
-    dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], x->shape.dims[1]};
+    dim d[3 + NN_MAX_SPATIAL] = {x->shape.dims[0], x->shape.dims[1]};
     for (uint32_t i = 0; i < spatial; i++) {
         d[2 + i] = swept(c, x->shape.dims[2 + i], &w, i, ceil_mode);
         if (!positive(c, n, d[2 + i]))
             return false;
     }
-    *out = shape_make(c, 2 + spatial, d);
+    d[2 + spatial] = dim_const(c, block);
+    *out = shape_make(c, 2 + spatial + (block != 0), d);
     return true;
 }
 
@@ -283,7 +346,7 @@ bool infer_matmul(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "operands are %s and %s", dtype_name(a->dt), dtype_name(b->dt));
     if (ra < 1 || rb < 1)
         return infer_error(c, n, "operands must have rank 1 or more, not %d and %d", ra, rb);
-    if (block && (b->shape.rank != 3 || !packed_fits(b, block, graph_attr_int(n, "units"))))
+    if (block && (b->shape.rank != 3 || !packed_fits(b, 0, 2, block, graph_attr_int(n, "units"))))
         return infer_error(c, n, "the packed operand does not hold %lld columns in blocks of %lld",
                            (long long)graph_attr_int(n, "units"), (long long)block);
     const dim *da = a->shape.dims, *db = b->shape.dims;

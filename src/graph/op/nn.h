@@ -18,17 +18,22 @@ typedef struct nn_window {
  * values at the node. */
 bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_window *out);
 
-/* Weights of a convolution: logical O, I/groups and kernel extents, seen through kernel_layout. block is 0 for the
- * plain layout, else the number of output channels in one block of "OI..{block}o". */
+/* Weights of a convolution: logical O, I/groups and kernel extents, seen through kernel_layout. Blocks are 0 for the
+ * plain layout, else the extents of one block of "OI..{block}o" and "OI..{in_block}i{block}o". */
 typedef struct nn_weights {
     dim out_channels, in_per_group;
     int64_t kernel[NN_MAX_SPATIAL];
-    int64_t block;
+    int64_t block, in_block;
     uint32_t spatial;
 } nn_weights;
 bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out);
 
-/* Trailing block size of a layout such as "OIHW16o" or "KN8n"; 0: none. */
+/* Extent of the channel blocks that attribute `name` ("data_layout", "out_layout") states; 0: plain. Such data has one
+ * axis more, the last: N, C / block, spatial, block. Channels that do not fill the last block leave lanes whose
+ * contents nobody may read. */
+int64_t nn_data_block(const graph_node *n, const char *name);
+
+/* Extent of the last block in a layout of weights such as "OIHW16o" or "NK8n"; 0: none. */
 int64_t nn_layout_block(const char *layout);
 
 /* Padding of a transposed convolution with auto_pad and output_shape resolved (ONNX ConvTranspose): begin, end and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Type relations of quantisation and of the layout transform that packs weights. */
+/* Type relations of quantisation. */
 #include "graph/op/nn.h"
 
 #include <string.h>
@@ -50,51 +50,4 @@ bool infer_dequantize(compiler *c, const graph_node *n, type *out)
     dtype dt = graph_attr_dtype(n, "out_dtype");
     out[0] = type_tensor(dt == DT_NONE ? infer_in(n, 1)->dt : dt, infer_in(n, 0)->shape);
     return parameters_fit(c, n);
-}
-
-#define MAX_BLOCK 65536 /* lanes of a packed layout: far above any vector */
-
-/* dst names every axis of src, which are different capitals, once, before its block ("16o"). */
-static bool same_letters(const char *src, const char *dst, size_t rank)
-{
-    if (strlen(dst) < rank + 2 || dst[strlen(dst) - 1] < 'a' || dst[strlen(dst) - 1] > 'z')
-        return false;
-    for (size_t i = 0; i < rank; i++) {
-        if (src[i] < 'A' || src[i] > 'Z' || memchr(src, src[i], rank) != src + i)
-            return false;
-        if (dst[i] < 'A' || dst[i] > 'Z' || memchr(dst, dst[i], rank) != dst + i || !memchr(src, dst[i], rank))
-            return false;
-    }
-    return strspn(dst + rank, "0123456789") == strlen(dst) - rank - 1;
-}
-
-/* dst_layout is src_layout with one axis blocked: "OIHW" -> "OIHW16o" gives [ceil(O/16), I, H, W, 16]; a different
- * order of the capital letters permutes ("NK" -> "KN16n"): [ceil(N/16), K, 16] has the blocked axis first. */
-bool infer_layout_transform(compiler *c, const graph_node *n, type *out)
-{
-    const type *x = infer_in(n, 0);
-    const char *src = graph_attr_string(n, "src_layout"), *dst = graph_attr_string(n, "dst_layout");
-    int64_t block = nn_layout_block(dst);
-    size_t rank = strlen(src), len = strlen(dst);
-    if (block < 1 || block > MAX_BLOCK || x->shape.rank != (int32_t)rank || rank > TYPE_MAX_RANK - 1 ||
-        !same_letters(src, dst, rank))
-        return infer_error(c, n, "cannot go from layout %s to %s at rank %d", src, dst, x->shape.rank);
-    char blocked = (char)(dst[len - 1] - 'a' + 'A');
-    dim d[TYPE_MAX_RANK];
-    uint32_t r = 0;
-    const char *at = strchr(src, blocked);
-    if (!at)
-        return infer_error(c, n, "layout %s has no axis %c", src, blocked);
-    d[r++] = dim_ceildiv(c, x->shape.dims[at - src], dim_const(c, block));
-    for (size_t i = 0; i < rank; i++) {
-        if (dst[i] == blocked)
-            continue;
-        at = strchr(src, dst[i]);
-        if (!at)
-            return infer_error(c, n, "layout %s has no axis %c", src, dst[i]);
-        d[r++] = x->shape.dims[at - src];
-    }
-    d[r++] = dim_const(c, block);
-    out[0] = type_tensor(x->dt, shape_make(c, r, d));
-    return true;
 }

@@ -2,6 +2,8 @@
 /* Constant weights in the order in which vector kernels read them: blocks of one vector of output channels last. The
  * transform is an operator on a constant; the constant folder that runs next evaluates it. Shapes, contracts:
  * kernel_layout and weight_layout of nn.conv* and nn.matmul in graph_ops.def. */
+#include "graph/op/layout.h"
+#include "graph/op/nn.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 #include "graph/ptr_map.h"
@@ -43,6 +45,30 @@ static graph_value *transform(packer *p, graph_node *n, const char *src, const c
     return v;
 }
 
+/* The kernel's layout of 2-D weights when its result is in blocks of channels: blocks of outputs last, and under them
+ * blocks of inputs when the data has them, so that a step over input channels reads the next vector. NULL: stays. */
+static const char *blocked_layout(packer *p, const graph_node *n, const tensor_data *w)
+{
+    int64_t block = nn_data_block(n, "out_layout"), in_block = nn_data_block(n, "data_layout");
+    compiler *c = p->r.c;
+    if (block != p->lanes)
+        return NULL;
+    if (in_block && w->dims[1] > 1)
+        return arena_printf(&c->mem, "OIHW%lldi%lldo", (long long)in_block, (long long)block);
+    return arena_printf(&c->mem, "OIHW%lldo", (long long)block);
+}
+
+/* The layout when the data is plain: one vector of output channels as lanes, no group cuts it. */
+static const char *plain_layout(packer *p, const graph_node *n, const tensor_data *w)
+{
+    int64_t groups = graph_attr_int(n, "groups"), channels = w->dims[0], lanes = p->lanes;
+    bool depthwise = groups > 1 && w->dims[1] == 1;
+    bool blocks_in_groups = groups == 1 || (groups <= 8 && channels / groups % lanes == 0);
+    if (depthwise || !blocks_in_groups || channels * 2 < lanes)
+        return NULL;
+    return arena_printf(&p->r.c->mem, "%s%uo", w->rank == 3 ? "OIW" : "OIHW", p->lanes);
+}
+
 static void pack_conv(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
@@ -50,19 +76,16 @@ static void pack_conv(packer *p, graph_node *n)
     const char *layout = graph_attr_string(n, "kernel_layout");
     if (!w || (w->rank != 3 && w->rank != 4) || strcmp(layout, "OIHW") != 0)
         return;
-    int64_t groups = graph_attr_int(n, "groups"), channels = w->dims[0], lanes = p->lanes;
-    bool depthwise = groups > 1 && w->dims[1] == 1;
-    bool blocks_in_groups = groups == 1 || (groups <= 8 && channels / groups % lanes == 0);
-    if (depthwise || !blocks_in_groups || channels * 2 < lanes)
-        return;
-    const char *plain = w->rank == 3 ? "OIW" : "OIHW";
-    const char *packed = arena_printf(&c->mem, "%s%uo", plain, p->lanes);
-    graph_value *v = transform(p, n, plain, packed);
+    bool blocked = nn_data_block(n, "out_layout") != 0;
+    const char *packed = blocked ? blocked_layout(p, n, w) : plain_layout(p, n, w);
+    graph_value *v = packed ? transform(p, n, w->rank == 3 ? "OIW" : "OIHW", packed) : NULL;
     if (!v)
         return;
     n->inputs[1] = v;
     graph_set_attr(p->r.f, n, attr_string(c, "kernel_layout", packed));
-    graph_set_attr(p->r.f, n, attr_int(c, "channels", channels));
+    graph_set_attr(p->r.f, n, attr_int(c, "channels", w->dims[0]));
+    if (layout_text_block(packed, 'I'))
+        graph_set_attr(p->r.f, n, attr_int(c, "in_channels", w->dims[1]));
 }
 
 static void pack_matmul(packer *p, graph_node *n)
@@ -75,7 +98,7 @@ static void pack_matmul(packer *p, graph_node *n)
     int64_t units = w->dims[transposed ? 0 : 1];
     if (units * 2 < (int64_t)p->lanes)
         return;
-    const char *packed = arena_printf(&c->mem, "KN%un", p->lanes);
+    const char *packed = arena_printf(&c->mem, "NK%un", p->lanes);
     graph_value *v = transform(p, n, transposed ? "NK" : "KN", packed);
     if (!v)
         return;

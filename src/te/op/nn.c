@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define MAX_IDX (2 + NN_MAX_SPATIAL + 1)
+#define MAX_IDX (2 + NN_MAX_SPATIAL + 2)
 
 /* --- padding
  * ------------------------------------------------------------------------------------------------------------ */
@@ -25,6 +25,8 @@ static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     tir_expr_ref at[MAX_IDX], inside = NULL;
     at[0] = idx[0];
     at[1] = idx[1];
+    if (p->x->rank > p->w->n + 2)
+        at[p->w->n + 2] = idx[p->w->n + 2]; /* in a block of channels */
     for (uint32_t i = 0; i < p->w->n; i++) {
         at[2 + i] = tir_sub(g->c, idx[2 + i], te_i64(g, p->w->pad_begin[i]));
         if (p->w->pad_begin[i] || p->w->pad_end[i])
@@ -79,33 +81,135 @@ static te_axis *kernel_axis(te_graph *g, const nn_window *w, uint32_t i)
 typedef struct conv_ctx {
     const te_tensor *x, *w;
     const nn_window *win;
-    te_axis *const *reduce; /* input channel, then kernel axes */
-    int64_t block;          /* of packed weights; 0: plain */
+    te_axis *const *reduce;      /* input channel, then kernel axes */
+    int64_t x_block, y_block;    /* blocks of channels of data and result; 0: plain */
+    int64_t w_block, w_in_block; /* of packed weights; 0: plain */
     int64_t groups;
+    bool skips_border; /* x has no border: the sum leaves out what would be read there */
     tir_expr_ref out_per_group, in_per_group;
     dtype acc;
 } conv_ctx;
+
+/* An index along the channels: as a whole, and as a block and a place in it where that is known. */
+typedef struct split_index {
+    tir_expr_ref whole, outer, inner;
+} split_index;
+
+/* `from`, which is split into blocks of `have` (0: not at all), by blocks of `block`. */
+static split_index split_by(te_graph *g, const split_index *from, int64_t have, int64_t block)
+{
+    split_index s = *from;
+    if (!block || block == have)
+        return s;
+    s.outer = tir_floordiv(g->c, s.whole, te_i64(g, block));
+    s.inner = tir_floormod(g->c, s.whole, te_i64(g, block));
+    return s;
+}
+
+static bool divides(tir_expr_ref e, int64_t by)
+{
+    int64_t n = 0;
+    return tir_is_int(e, &n) && n % by == 0;
+}
+
+/* The output channel of the result at idx. */
+static split_index out_channel(te_graph *g, const conv_ctx *v, tir_expr_ref const *idx)
+{
+    split_index s = {.whole = idx[1]};
+    if (!v->y_block)
+        return s;
+    s.outer = idx[1];
+    s.inner = idx[v->win->n + 2];
+    s.whole = tir_add(g->c, tir_mul(g->c, s.outer, te_i64(g, v->y_block)), s.inner);
+    return s;
+}
+
+/* The channel of x under output channel oc. With groups the blocks of x are found from those of the result where groups
+ * consist of whole blocks, or of one channel. */
+static split_index in_channel(te_graph *g, const conv_ctx *v, const split_index *oc)
+{
+    compiler *c = g->c;
+    tir_expr_ref ic = te_var(g, v->reduce[0]);
+    int64_t b = v->x_block;
+    if (v->groups == 1)
+        return split_by(g, &(split_index){.whole = ic}, 0, b);
+    if (tir_is_const(v->in_per_group, 1) && tir_is_const(v->out_per_group, 1))
+        return split_by(g, oc, v->y_block, b);
+    if (b && b == v->y_block && divides(v->out_per_group, b) && divides(v->in_per_group, b)) {
+        tir_expr_ref group = tir_floordiv(c, tir_mul(c, oc->outer, te_i64(g, b)), v->out_per_group);
+        split_index s = split_by(g, &(split_index){.whole = ic}, 0, b);
+        s.outer = tir_add(c, tir_mul(c, group, tir_floordiv(c, v->in_per_group, te_i64(g, b))), s.outer);
+        return s;
+    }
+    tir_expr_ref group = tir_floordiv(c, oc->whole, v->out_per_group);
+    return split_by(g, &(split_index){.whole = tir_add(c, tir_mul(c, group, v->in_per_group), ic)}, 0, b);
+}
+
+/* The position on spatial axis i that the window reads, in x. */
+static tir_expr_ref window_at(te_graph *g, const conv_ctx *v, tir_expr_ref const *idx, uint32_t i)
+{
+    compiler *c = g->c;
+    const nn_window *w = v->win;
+    tir_expr_ref at = tir_add(c, tir_mul(c, idx[2 + i], te_i64(g, w->stride[i])),
+                              tir_mul(c, te_var(g, v->reduce[1 + i]), te_i64(g, w->dilation[i])));
+    return v->skips_border ? tir_sub(c, at, te_i64(g, w->pad_begin[i])) : at;
+}
+
+/* Where the window lies on the image: what the border would add is nothing. NULL: everywhere. */
+static tir_expr_ref on_image(te_graph *g, const conv_ctx *v, tir_expr_ref const *idx)
+{
+    tir_expr_ref inside = NULL;
+    for (uint32_t i = 0; v->skips_border && i < v->win->n; i++)
+        if (v->win->pad_begin[i] || v->win->pad_end[i])
+            inside = tir_and(g->c, inside, te_in_bounds(g, window_at(g, v, idx, i), v->x->shape[2 + i]));
+    return inside;
+}
+
+/* Lanes behind the last output channel read only what has such lanes as well. */
+static tir_expr_ref guard_lanes(te_graph *g, const conv_ctx *v, const split_index *oc, tir_expr_ref term)
+{
+    tir_expr_ref channels = tir_mul(g->c, v->out_per_group, te_i64(g, v->groups));
+    bool same_lanes = v->w_block == v->y_block && (v->groups == 1 || v->x_block == v->y_block);
+    if (!v->y_block || same_lanes || divides(channels, v->y_block))
+        return term;
+    return tir_select(g->c, tir_binary(g->c, TIR_LT, oc->whole, channels), term, tir_const(g->c, v->acc, 0));
+}
 
 static tir_expr_ref conv_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const conv_ctx *v = ctx;
     compiler *c = g->c;
-    tir_expr_ref ic = te_var(g, v->reduce[0]), xi[MAX_IDX], wi[MAX_IDX];
+    uint32_t n = v->win->n, last = n + 2;
+    tir_expr_ref xi[MAX_IDX], wi[MAX_IDX];
+    split_index oc = out_channel(g, v, idx), wo = split_by(g, &oc, v->y_block, v->w_block);
+    split_index xc = in_channel(g, v, &oc);
+    split_index wc = split_by(g, &(split_index){.whole = te_var(g, v->reduce[0])}, 0, v->w_in_block);
     xi[0] = idx[0];
-    xi[1] = ic;
-    if (v->groups > 1)
-        xi[1] = tir_add(c, tir_mul(c, tir_floordiv(c, idx[1], v->out_per_group), v->in_per_group), ic);
-    wi[0] = v->block ? tir_floordiv(c, idx[1], te_i64(g, v->block)) : idx[1];
-    wi[1] = ic;
-    for (uint32_t i = 0; i < v->win->n; i++) {
-        tir_expr_ref k = te_var(g, v->reduce[1 + i]);
-        xi[2 + i] = tir_add(c, tir_mul(c, idx[2 + i], te_i64(g, v->win->stride[i])),
-                            tir_mul(c, k, te_i64(g, v->win->dilation[i])));
-        wi[2 + i] = k;
+    xi[1] = v->x_block ? xc.outer : xc.whole;
+    xi[last] = xc.inner;
+    wi[0] = v->w_block ? wo.outer : wo.whole;
+    wi[1] = v->w_in_block ? wc.outer : wc.whole;
+    for (uint32_t i = 0; i < n; i++) {
+        xi[2 + i] = window_at(g, v, idx, i);
+        wi[2 + i] = te_var(g, v->reduce[1 + i]);
     }
-    if (v->block)
-        wi[2 + v->win->n] = tir_floormod(c, idx[1], te_i64(g, v->block));
-    return tir_mul(c, tir_cast(c, v->acc, te_read(g, v->x, xi)), tir_cast(c, v->acc, te_read(g, v->w, wi)));
+    if (v->w_in_block)
+        wi[last++] = wc.inner;
+    if (v->w_block)
+        wi[last] = wo.inner;
+    tir_expr_ref term =
+        tir_mul(c, tir_cast(c, v->acc, te_read(g, v->x, xi)), tir_cast(c, v->acc, te_read(g, v->w, wi)));
+    return guard_lanes(g, v, &oc, term);
+}
+
+/* In blocks of channels a tile at the border runs over fewer taps; a border in memory would have to be copied. Windows
+ * that reach far over the edge would need many forms of a tile. */
+static bool skips_border(const graph_node *n, const nn_window *w)
+{
+    bool near = nn_data_block(n, "out_layout") != 0;
+    for (uint32_t i = 0; i < w->n; i++)
+        near = near && w->pad_begin[i] <= w->dilation[i] && w->pad_end[i] <= w->dilation[i];
+    return near;
 }
 
 bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -121,20 +225,33 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     reduce[0] = te_reduce_axis(g, "ic", te_dim(g, nw.in_per_group));
     for (uint32_t i = 0; i < win.n; i++)
         reduce[1 + i] = kernel_axis(g, &win, i);
-    conv_ctx ctx = {.x = padded(g, in[0], &win, NULL, tir_const(g->c, t->dt, 0)),
+    bool skips = skips_border(n, &win);
+    conv_ctx ctx = {.x = skips ? in[0] : padded(g, in[0], &win, NULL, tir_const(g->c, t->dt, 0)),
+                    .skips_border = skips,
                     .w = in[1],
                     .win = &win,
                     .reduce = reduce,
-                    .block = nw.block,
+                    .x_block = nn_data_block(n, "data_layout"),
+                    .y_block = nn_data_block(n, "out_layout"),
+                    .w_block = nw.block,
+                    .w_in_block = nw.in_block,
                     .groups = graph_attr_int(n, "groups"),
                     .in_per_group = te_dim(g, nw.in_per_group),
                     .acc = te_acc_dtype(t->dt)};
     ctx.out_per_group = tir_floordiv(g->c, te_dim(g, nw.out_channels), te_i64(g, ctx.groups));
-    te_tensor *y = te_reduce(g, "conv", ctx.acc, win.n + 2, dims, win.n + 1, reduce, TE_SUM, conv_body, &ctx);
+    uint32_t rank = (uint32_t)t->shape.rank;
+    te_axis *const *axes = te_data_axes(g, rank, dims);
+    tir_expr_ref idx[MAX_IDX];
+    for (uint32_t i = 0; i < rank; i++)
+        idx[i] = te_var(g, axes[i]);
+    tir_expr_ref body = conv_body(g, &ctx, idx);
+    te_tensor *y;
+    te_compute_n(g, "conv", rank, dims, axes, win.n + 1, reduce, te_simple_reducer(g->c, TE_SUM, ctx.acc),
+                 on_image(g, &ctx, idx), 1, &ctx.acc, &body, &y);
     y->node->tag = n->op->name;
-    int64_t cpg = 0;
-    if (dim_is_const(nw.in_per_group, &cpg))
-        g->macs += product(dims, win.n + 2) * cpg * product(&in[1]->shape[2], win.n);
+    int64_t cpg = 0, co = 0;
+    if (dim_is_const(nw.in_per_group, &cpg) && dim_is_const(nw.out_channels, &co))
+        g->macs += product(dims, 1) * co * product(dims + 2, win.n) * cpg * product(&in[1]->shape[2], win.n);
     out[0] = te_cast_to(g, "conv_cast", y, t->dt);
     return true;
 }
@@ -206,6 +323,8 @@ static void pool_at(te_graph *g, const pool_ctx *p, tir_expr_ref const *idx, boo
     compiler *c = g->c;
     at[0] = idx[0];
     at[1] = idx[1];
+    if (p->x->rank > p->w->n + 2)
+        at[p->w->n + 2] = idx[p->w->n + 2]; /* in a block of channels */
     for (uint32_t i = 0; i < p->w->n; i++) {
         tir_expr_ref k = tir_mul(c, te_var(g, p->reduce[i]), te_i64(g, p->w->dilation[i]));
         at[2 + i] = tir_add(c, tir_mul(c, idx[2 + i], te_i64(g, p->w->stride[i])), k);
@@ -238,7 +357,7 @@ static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_
 {
     const int64_t *k = NULL;
     int64_t extra[NN_MAX_SPATIAL], in = 0, o = 0;
-    if (!nn_window_read(g->c, n, x->rank - 2, w))
+    if (!nn_window_read(g->c, n, x->rank - (nn_data_block(n, "data_layout") ? 3 : 2), w))
         return false;
     (void)graph_attr_ints(n, "pool_size", &k);
     memcpy(w->kernel, k, w->n * sizeof *k);
@@ -264,8 +383,8 @@ bool compute_max_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te
     pool_ctx p;
     if (!pool_setup(g, n, in[0], te_lowest(g->c, in[0]->dt), &w, reduce, &p))
         return false;
-    out[0] =
-        te_reduce(g, "max_pool", p.acc, w.n + 2, te_shape(g, te_out_type(n, 0)), w.n, reduce, TE_MAX, pool_body, &p);
+    out[0] = te_reduce(g, "max_pool", p.acc, in[0]->rank, te_shape(g, te_out_type(n, 0)), w.n, reduce, TE_MAX,
+                       pool_body, &p);
     out[0]->node->tag = n->op->name;
     return true;
 }
@@ -299,10 +418,10 @@ static void summed_pool(te_graph *g, const graph_node *n, const char *name, pool
     const type *t = te_out_type(n, 0);
     tir_expr_ref const *dims = te_shape(g, t);
     const char *sum_name = arena_printf(&g->c->mem, "%s_sum", name);
-    te_tensor *sum = te_reduce(g, sum_name, p->acc, p->w->n + 2, dims, p->w->n, p->reduce, TE_SUM, body, p);
+    te_tensor *sum = te_reduce(g, sum_name, p->acc, p->x->rank, dims, p->w->n, p->reduce, TE_SUM, body, p);
     sum->node->tag = n->op->name;
     p->sum = sum;
-    te_tensor *y = te_compute(g, name, p->acc, p->w->n + 2, dims, finish, p);
+    te_tensor *y = te_compute(g, name, p->acc, p->x->rank, dims, finish, p);
     out[0] = te_cast_to(g, arena_printf(&g->c->mem, "%s_cast", name), y, t->dt);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definitions of quantisation (ONNX QuantizeLinear, DequantizeLinear: round half to even, saturate) and of the
- * layout transform that packs weights. Scale and zero point are operands: one number, one per index of an axis, or one
- * per block along an axis. */
+/* Compute definitions of quantisation (ONNX QuantizeLinear, DequantizeLinear: round half to even, saturate).
+ * Scale and zero point are operands: one number, one per index of an axis, or one per block along an axis. */
 #include "graph/op/nn.h"
 
 #include "te/op/util.h"
@@ -88,45 +87,5 @@ bool compute_dequantize(te_graph *g, const graph_node *n, te_tensor *const *in, 
     if (!quant_setup(g, n, in, &v))
         return false;
     out[0] = te_compute(g, "dequantize", v.out, in[0]->rank, in[0]->shape, dequantize_body, &v);
-    return true;
-}
-
-typedef struct layout_ctx {
-    const te_tensor *x;
-    uint32_t from[TYPE_MAX_RANK]; /* axis of x that output axis i (outer part) walks */
-    uint32_t blocked;             /* axis of x that is blocked */
-    int64_t block;
-    uint32_t out_rank;
-} layout_ctx;
-
-static tir_expr_ref layout_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
-{
-    const layout_ctx *v = ctx;
-    compiler *c = g->c;
-    tir_expr_ref at[TYPE_MAX_RANK];
-    for (uint32_t i = 0; i + 1 < v->out_rank; i++)
-        at[v->from[i]] = idx[i];
-    tir_expr_ref lane = tir_add(c, tir_mul(c, idx[0], te_i64(g, v->block)), idx[v->out_rank - 1]);
-    at[v->blocked] = lane;
-    tir_expr_ref value = te_read(g, v->x, at), extent = v->x->shape[v->blocked];
-    int64_t n = 0;
-    if (tir_is_int(extent, &n) && n % v->block == 0)
-        return value;
-    return tir_select(c, tir_binary(c, TIR_LT, lane, extent), value, tir_const(c, v->x->dt, 0));
-}
-
-bool compute_layout_transform(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
-{
-    const char *src = graph_attr_string(n, "src_layout"), *dst = graph_attr_string(n, "dst_layout");
-    size_t rank = strlen(src);
-    char blocked = (char)(dst[strlen(dst) - 1] - 'a' + 'A');
-    layout_ctx v = {.x = in[0], .block = nn_layout_block(dst), .out_rank = (uint32_t)rank + 1};
-    v.blocked = (uint32_t)(strchr(src, blocked) - src);
-    uint32_t r = 1;
-    v.from[0] = v.blocked;
-    for (size_t i = 0; i < rank; i++)
-        if (dst[i] != blocked)
-            v.from[r++] = (uint32_t)(strchr(src, dst[i]) - src);
-    out[0] = te_compute(g, "packed", in[0]->dt, v.out_rank, te_shape(g, te_out_type(n, 0)), layout_body, &v);
     return true;
 }

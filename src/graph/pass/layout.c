@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert-layout: convolutions work on blocks of one vector of channels ("NCHW16c"), so that lanes are contiguous in
+ * loads and stores. A walk over each function carries the layout from convolution to convolution through what does not
+ * care about it (element-wise operators, pools, means over the image, concatenations of whole blocks); layout_transform
+ * stands where a value is needed in the other layout, once for each value. Channels that do not fill the last block
+ * leave lanes that nobody reads. */
+#include "graph/op/layout.h"
+#include "graph/op/nn.h"
+#include "graph/pass.h"
+#include "graph/pass/rewrite.h"
+#include "graph/ptr_map.h"
+#include "type/target.h"
+
+#include <string.h>
+
+#define CHANNELS      1  /* the axis of NCHW */
+#define WORTH_PACKING 32 /* multiply-accumulates for each element that must be packed first */
+#define MAX_OPERANDS  64
+
+/* A value in both layouts; what is not made yet is NULL. */
+typedef struct twin {
+    graph_value *plain, *packed;
+} twin;
+
+typedef struct converter {
+    rewriter r;
+    int64_t lanes;
+    const char *blocked; /* "NCHW16c" */
+    arena scratch;
+    ptr_map index; /* value of the old graph -> position in twins */
+    VEC(twin) twins;
+} converter;
+
+/* --- values --- */
+
+static twin *twin_of(converter *v, graph_value *x)
+{
+    uint32_t at = 0;
+    if (!ptr_map_get(&v->index, x, &at)) {
+        at = v->twins.len;
+        ptr_map_set(&v->index, x, at);
+        vec_push(&v->scratch, &v->twins, ((twin){.plain = x}));
+    }
+    return &v->twins.data[at];
+}
+
+static bool is_packed(converter *v, graph_value *x)
+{
+    return x && twin_of(v, x)->packed;
+}
+
+static bool is_image(const graph_value *x)
+{
+    return x && x->type.kind == TYPE_TENSOR && x->type.dt == DT_F32 && x->type.shape.rank == 4 &&
+           shape_is_static(x->type.shape) && shape_count(x->type.shape) > 0;
+}
+
+static int64_t extent(const graph_value *x, uint32_t axis)
+{
+    int64_t n = 0;
+    return dim_is_const(x->type.shape.dims[axis], &n) ? n : 0;
+}
+
+static graph_value *transform(converter *v, graph_value *x, const char *src, const char *dst, int64_t channels,
+                              src_loc loc)
+{
+    compiler *c = v->r.c;
+    attr attrs[3] = {attr_string(c, "src_layout", src), attr_string(c, "dst_layout", dst),
+                     attr_int(c, "extent", channels)};
+    return rewrite_emit(&v->r, "layout_transform", 1, &x, 3, attrs, loc);
+}
+
+/* x in blocks of channels; NULL after an error. */
+static graph_value *packed(converter *v, graph_value *x, src_loc loc)
+{
+    twin *t = twin_of(v, x);
+    if (!t->packed) {
+        graph_value *p = transform(v, t->plain, "NCHW", v->blocked, 0, loc);
+        t = twin_of(v, x);
+        t->packed = p;
+    }
+    return t->packed;
+}
+
+/* One pixel and whole blocks: the same bytes in both layouts. */
+static graph_value *show_plain(converter *v, const graph_value *x, graph_value *p, src_loc loc)
+{
+    compiler *c = v->r.c;
+    int64_t dims[TYPE_MAX_RANK];
+    (void)shape_get(x->type.shape, dims);
+    graph_value *in[2] = {p, rewrite_constant(&v->r, tensor_from_i64s(c, 4, dims), "shape", loc)};
+    return rewrite_emit(&v->r, "reshape", 2, in, 0, NULL, loc);
+}
+
+/* x as the model has it; NULL after an error. */
+static graph_value *plain(converter *v, graph_value *x, src_loc loc)
+{
+    twin *t = twin_of(v, x);
+    if (t->plain)
+        return t->plain;
+    int64_t channels = extent(x, CHANNELS), rest = channels % v->lanes;
+    bool view = rest == 0 && extent(x, 2) == 1 && extent(x, 3) == 1;
+    graph_value *p =
+        view ? show_plain(v, x, t->packed, loc) : transform(v, t->packed, v->blocked, "NCHW", rest ? channels : 0, loc);
+    if (p && (x->mark & MARK_RESULT)) {
+        const char *name = p->name;
+        p->name = x->name;
+        x->name = name;
+    }
+    return twin_of(v, x)->plain = p;
+}
+
+/* --- nodes --- */
+
+/* n on packed data: other operands, other attributes; its result is packed. */
+static bool emit_packed(converter *v, graph_node *n, graph_value *const *in, uint32_t n_more, const attr *more)
+{
+    attr *attrs = arena_array(&v->scratch, attr, n->n_attrs + n_more);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n->n_attrs; i++) {
+        bool replaced = false;
+        for (uint32_t k = 0; k < n_more; k++)
+            replaced |= more[k].name == n->attrs[i].name;
+        if (!replaced)
+            attrs[count++] = n->attrs[i];
+    }
+    for (uint32_t k = 0; k < n_more; k++)
+        attrs[count++] = more[k];
+    graph_value *y = rewrite_emit(&v->r, n->op->name, n->n_inputs, in, count, attrs, n->loc);
+    if (!y)
+        return false;
+    rewrite_take_name(y, n->outputs[0]);
+    *twin_of(v, n->outputs[0]) = (twin){.packed = y};
+    return true;
+}
+
+/* The last block is filled to three quarters of all lanes at least. */
+static bool fills_blocks(const converter *v, int64_t channels)
+{
+    int64_t lanes = (channels + v->lanes - 1) / v->lanes * v->lanes;
+    return channels > 0 && lanes * 3 <= channels * 4;
+}
+
+/* What the walk does with the data operand of a convolution. */
+typedef enum conv_kind { CONV_KEEP, CONV_PLAIN_DATA, CONV_PACKED_DATA } conv_kind;
+
+static conv_kind judge_conv(converter *v, const graph_node *n)
+{
+    graph_value *x = n->inputs[0], *w = n->inputs[1], *y = n->outputs[0];
+    const tensor_data *t = graph_constant(w);
+    if (!is_image(x) || !is_image(y) || !t || t->kind != TENSOR_DENSE || t->rank != 4 ||
+        strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || nn_data_block(n, "out_layout") ||
+        nn_data_block(n, "data_layout") || !fills_blocks(v, t->dims[0]))
+        return CONV_KEEP;
+    int64_t groups = graph_attr_int(n, "groups"), ins = t->dims[1], outs = t->dims[0] / groups;
+    bool ready = is_packed(v, x);
+    if (groups > 1 && ins == 1 && outs == 1)
+        return ready ? CONV_PACKED_DATA : CONV_KEEP; /* too little work to pack for */
+    if (groups > 1 && (ins % v->lanes || outs % v->lanes))
+        return CONV_KEEP;
+    int64_t work = outs * ins * groups * t->dims[2] * t->dims[3] * extent(y, 2) * extent(y, 3),
+            moved = extent(x, CHANNELS) * extent(x, 2) * extent(x, 3);
+    if (!ready && groups == 1 && ins * 2 < v->lanes)
+        return CONV_PLAIN_DATA; /* the first layer: a few planes */
+    return ready || work / WORTH_PACKING >= moved ? CONV_PACKED_DATA : CONV_KEEP;
+}
+
+static bool convert_conv(converter *v, graph_node *n, bool *done)
+{
+    compiler *c = v->r.c;
+    conv_kind kind = judge_conv(v, n);
+    if (kind == CONV_KEEP)
+        return true;
+    bool blocks = kind == CONV_PACKED_DATA;
+    graph_value *in[2] = {blocks ? packed(v, n->inputs[0], n->loc) : plain(v, n->inputs[0], n->loc), n->inputs[1]};
+    attr more[2] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked)};
+    *done = true;
+    return in[0] && emit_packed(v, n, in, blocks ? 2 : 1, more);
+}
+
+static bool convert_pool(converter *v, graph_node *n, bool *done)
+{
+    attr layout = attr_string(v->r.c, "data_layout", v->blocked);
+    if (!is_packed(v, n->inputs[0]))
+        return true;
+    *done = true;
+    return emit_packed(v, n, &twin_of(v, n->inputs[0])->packed, 1, &layout);
+}
+
+/* A reduction over the image, whose extents stay as ones. */
+static bool convert_reduce(converter *v, graph_node *n, bool *done)
+{
+    static const int64_t image[2] = {2, 3};
+    const int64_t *axes = NULL;
+    uint32_t len = graph_attr_ints(n, "axes", &axes);
+    if (!is_packed(v, n->inputs[0]) || len != 2 || graph_attr_int(n, "keepdims") == 0)
+        return true;
+    int64_t a = axes[0] < 0 ? axes[0] + 4 : axes[0], b = axes[1] < 0 ? axes[1] + 4 : axes[1];
+    if (a + b != 5 || a < 2 || b < 2)
+        return true;
+    attr both = attr_ints(v->r.c, "axes", 2, image);
+    *done = true;
+    return emit_packed(v, n, &twin_of(v, n->inputs[0])->packed, 1, &both);
+}
+
+static bool convert_concat(converter *v, graph_node *n, bool *done)
+{
+    int64_t axis = graph_attr_int(n, "axis");
+    if ((axis < 0 ? axis + 4 : axis) != CHANNELS || n->n_inputs > MAX_OPERANDS)
+        return true;
+    graph_value *in[MAX_OPERANDS];
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        if (!is_packed(v, n->inputs[i]) || extent(n->inputs[i], CHANNELS) % v->lanes)
+            return true;
+        in[i] = twin_of(v, n->inputs[i])->packed;
+    }
+    attr channels = attr_int(v->r.c, "axis", CHANNELS);
+    *done = true;
+    return emit_packed(v, n, in, 1, &channels);
+}
+
+/* An operand of an element-wise node whose other operands are packed: an image of as many channels, one number, or a
+ * number for each channel ("CHW", "NCHW"). NULL: none of them. */
+static const char *operand_layout(const graph_value *x, int64_t channels)
+{
+    int32_t rank = x->type.kind == TYPE_TENSOR ? x->type.shape.rank : -1;
+    if (rank < 0 || !shape_is_static(x->type.shape))
+        return NULL;
+    if (shape_count(x->type.shape) == 1)
+        return "";
+    if (rank < 3 || rank > 4 || extent(x, (uint32_t)rank - 3) != channels)
+        return NULL;
+    return rank == 3 ? "CHW" : "NCHW";
+}
+
+static graph_value *packed_operand(converter *v, graph_value *x, const char *layout, src_loc loc)
+{
+    if (!*layout || is_packed(v, x) || strcmp(layout, "NCHW") == 0)
+        return *layout ? packed(v, x, loc) : plain(v, x, loc);
+    const char *dst = arena_printf(&v->r.c->mem, "%s%lldc", layout, (long long)v->lanes);
+    return transform(v, plain(v, x, loc), layout, dst, 0, loc);
+}
+
+static bool convert_elementwise(converter *v, graph_node *n, bool *done)
+{
+    graph_value *in[MAX_OPERANDS] = {NULL}, *y = n->outputs[0];
+    const char *layouts[MAX_OPERANDS] = {NULL};
+    bool any = false;
+    if (n->n_inputs > MAX_OPERANDS || !is_image(y))
+        return true;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        any |= is_packed(v, n->inputs[i]);
+        if (n->inputs[i] && !(layouts[i] = operand_layout(n->inputs[i], extent(y, CHANNELS))))
+            return true;
+    }
+    if (!any)
+        return true;
+    *done = true;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] && !(in[i] = packed_operand(v, n->inputs[i], layouts[i], n->loc)))
+            return false;
+    return emit_packed(v, n, in, 0, NULL);
+}
+
+/* By kind of operator; operands of others are made plain. */
+static bool convert(converter *v, graph_node *n, bool *done)
+{
+    const char *op = n->op->name;
+    if (n->n_outputs != 1 || n->op->effect != EFFECT_PURE)
+        return true;
+    if (strcmp(op, "nn.conv2d") == 0)
+        return convert_conv(v, n, done);
+    if (strcmp(op, "nn.max_pool2d") == 0 || strcmp(op, "nn.avg_pool2d") == 0 || strcmp(op, "nn.lp_pool2d") == 0)
+        return convert_pool(v, n, done);
+    if (n->op->infer == infer_reduce)
+        return convert_reduce(v, n, done);
+    if (strcmp(op, "concatenate") == 0)
+        return convert_concat(v, n, done);
+    bool shapeless = !(n->op->flags & (OPF_SHAPE_ARGS | OPF_NO_FUSE | OPF_MOVES));
+    if (n->op->cls == CLASS_ELEMENTWISE || (n->op->cls == CLASS_BROADCAST && shapeless && n->op->n_attrs == 0))
+        return convert_elementwise(v, n, done);
+    return true;
+}
+
+static bool walk(converter *v, graph_func *f)
+{
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        graph_node *n = f->nodes.data[i];
+        bool done = false;
+        if (!convert(v, n, &done))
+            return false;
+        if (done)
+            continue;
+        for (uint32_t k = 0; k < n->n_inputs; k++)
+            if (n->inputs[k] && !(n->inputs[k] = plain(v, n->inputs[k], n->loc)))
+                return false;
+        rewrite_keep(&v->r, n);
+    }
+    for (uint32_t i = 0; i < f->results.len; i++) {
+        graph_value *y = f->results.data[i];
+        if (!(f->results.data[i] = plain(v, y, y->def ? y->def->loc : src_loc_none())))
+            return false;
+    }
+    return true;
+}
+
+static bool run(compiler *c, graph_func *f, int64_t lanes)
+{
+    converter v = {.lanes = lanes, .blocked = arena_printf(&c->mem, "NCHW%lldc", (long long)lanes)};
+    arena_init(&v.scratch);
+    ptr_map_init(&v.index, &v.scratch);
+    rewrite_begin(&v.r, c, f);
+    bool ok = walk(&v, f);
+    rewrite_end(&v.r);
+    arena_free(&v.scratch);
+    return ok && !v.r.failed;
+}
+
+bool graph_pass_layout(compiler *c, graph_module *m)
+{
+    int64_t lanes = c->target ? c->target->vector_bytes / 4 : 0;
+    bool ok = true;
+    for (uint32_t i = 0; i < m->funcs.len && lanes > 1; i++)
+        if (!graph_is_primitive(m->funcs.data[i]))
+            ok &= run(c, m->funcs.data[i], lanes);
+    return ok;
+}

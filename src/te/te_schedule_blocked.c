@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Default schedule of convolutions in blocks of channels (NCHW16c). A tile of sums stays in vector registers: lanes are
+ * one block of output channels, a tile is a few blocks by a few pixels of a row. Under it the reduction runs over
+ * blocks of input channels, the window, and the channels of a block, in which order the packed weights are read one
+ * after the other. */
+#include "graph/op/nn.h"
+#include "te/te_schedule.h"
+#include "type/target.h"
+
+#define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
+#define DEPTHWISE_TAPS   25           /* window taps written out in a depthwise convolution */
+
+/* Axes of the result: batch, block, image, lane. */
+enum { BATCH, BLOCK, IMAGE };
+
+typedef struct blocked_conv {
+    te_sched *s;
+    te_node *anchor, *last;
+    const char *acc; /* the stage of the sums */
+    te_tile tile;
+    uint32_t row, lane; /* the last two axes: pixels of a row, lanes */
+    int64_t in_block;   /* of the data; 0: plain */
+    bool depthwise;
+} blocked_conv;
+
+static const char *axis(const blocked_conv *v, uint32_t i)
+{
+    return te_axis_name(v->last, i);
+}
+
+/* Rows outside of the blocks: all weights are read for every row, which a cache holds; else all rows for some blocks.
+ */
+static bool rows_come_first(const blocked_conv *v)
+{
+    int64_t weights =
+        te_axis_extent(v->anchor, BLOCK) * te_axis_extent(v->anchor, v->lane) * te_reduce_extent(v->anchor) * 4;
+    return !v->depthwise && weights <= WEIGHTS_IN_CACHE;
+}
+
+/* The result's loops: batch, rows and groups of blocks in parallel; tiles along a row; the tile. */
+static void schedule_result(blocked_conv *v)
+{
+    te_sched *s = v->s;
+    const char *o = v->last->name, *order[TYPE_MAX_RANK + 3];
+    bool rows_first = rows_come_first(v);
+    uint32_t n = 0;
+    te_sched_split(s, o, axis(v, BLOCK), v->tile.vectors, "block_o", "block_i");
+    te_sched_split(s, o, axis(v, v->row), v->tile.rows, "col_o", "col_i");
+    order[n++] = axis(v, BATCH);
+    if (!rows_first)
+        order[n++] = "block_o";
+    for (uint32_t i = IMAGE; i < v->row; i++)
+        order[n++] = axis(v, i);
+    if (rows_first)
+        order[n++] = "block_o";
+    uint32_t outer = n;
+    order[n++] = "col_o";
+    order[n++] = "col_i";
+    order[n++] = "block_i";
+    order[n++] = axis(v, v->lane);
+    te_sched_reorder(s, o, n, order);
+    te_sched_annotate(s, TE_UNROLL, o, "col_i");
+    te_sched_annotate(s, TE_UNROLL, o, "block_i");
+    te_sched_annotate(s, TE_VECTORIZE, o, axis(v, v->lane));
+    const char *part = order[0];
+    for (uint32_t i = 1; i < outer; i++) {
+        const char *fused = arena_printf(&s->c->mem, i + 1 < outer ? "part%u" : "part", i);
+        te_sched_fuse(s, o, part, order[i], fused);
+        part = fused;
+    }
+    te_sched_annotate(s, TE_PARALLEL, o, part);
+}
+
+/* The sums: blocks of input channels, the window, channels in a block; inside, the tile. */
+static void schedule_sums(blocked_conv *v)
+{
+    te_sched *s = v->s;
+    const te_node *a = v->anchor;
+    const char *order[2 * TYPE_MAX_RANK + 2], *ic = a->reduce_axes[0]->var->name;
+    bool split = v->in_block > 1 && te_reduce_extent(a) > 0 && !v->depthwise;
+    uint32_t n = 0;
+    te_sched_compute_at(s, v->acc, v->last->name, "col_o");
+    if (split)
+        te_sched_split(s, v->acc, ic, v->in_block, "ic_o", "ic_i");
+    order[n++] = split ? "ic_o" : ic;
+    for (uint32_t i = 1; i < a->n_reduce; i++)
+        order[n++] = a->reduce_axes[i]->var->name;
+    if (split)
+        order[n++] = "ic_i";
+    order[n++] = te_axis_name(a, v->row);
+    order[n++] = te_axis_name(a, BLOCK);
+    order[n++] = te_axis_name(a, v->lane);
+    te_sched_reorder(s, v->acc, n, order);
+    te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, v->row));
+    te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, BLOCK));
+    te_sched_annotate(s, TE_VECTORIZE, v->acc, te_axis_name(a, v->lane));
+    for (uint32_t i = 1; v->depthwise && i < a->n_reduce; i++)
+        te_sched_annotate(s, TE_UNROLL, v->acc, a->reduce_axes[i]->var->name);
+}
+
+bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    blocked_conv v = {.s = s, .anchor = anchor, .last = last, .in_block = nn_data_block(n, "data_layout")};
+    v.lane = last->n_axes - 1;
+    v.row = last->n_axes - 2;
+    int64_t blocks = te_axis_extent(anchor, BLOCK), width = te_axis_extent(anchor, v.row),
+            taps = te_reduce_extent(anchor);
+    if (width == 0 || blocks == 0 || taps == 0 || te_axis_extent(anchor, v.lane) * 4 > t->vector_bytes)
+        return te_schedule_reduce(s, t, n, anchor, last);
+    v.depthwise = graph_attr_int(n, "groups") > 1 && taps <= DEPTHWISE_TAPS;
+    v.tile = te_choose_tile(t, v.depthwise ? 1 : blocks, width);
+    v.acc = te_sums_stage(s, anchor, last, "local.reg");
+    schedule_result(&v);
+    schedule_sums(&v);
+    const te_node *pad = te_find_tag(s->g, "pad");
+    if (pad)
+        te_sched_compute_at(s, pad->name, last->name, "part");
+    return true;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The register tile of convolutions and matrix products: a count of cycles for every tile that the registers hold. */
+#include "te/te_schedule.h"
+#include "type/target.h"
+
+/* Cycles of one tile for one step of the reduction: two fused multiply-adds and two loads a cycle, four cycles of
+ * latency. */
+static double step_cost(int64_t vectors, int64_t rows)
+{
+    double fma = (double)(vectors * rows) / 2, loads = (double)(vectors + rows) / 2,
+           issue = (double)(vectors * rows + vectors + rows) / 4;
+    double c = fma > loads ? fma : loads;
+    c = c > issue ? c : issue;
+    return (c > 4 ? c : 4) + 0.25;
+}
+
+/* The same over `width` elements and for one vector of lanes, with a narrower tile at the end. */
+static double tile_cost(int64_t vectors, int64_t rows, int64_t width)
+{
+    double cycles = (double)(width / rows) * step_cost(vectors, rows);
+    if (width % rows)
+        cycles += step_cost(vectors, width % rows);
+    return cycles / (double)vectors;
+}
+
+te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width)
+{
+    te_tile best = {1, 1};
+    int64_t regs = t->vector_regs > 2 ? t->vector_regs : 4;
+    double least = tile_cost(1, 1, width);
+    for (int64_t v = 1; v <= 4; v++) {
+        for (int64_t r = 1; blocks % v == 0 && v * r + v + 1 <= regs && r <= width; r++) {
+            double c = tile_cost(v, r, width);
+            if (c < least) {
+                least = c;
+                best = (te_tile){v, r};
+            }
+        }
+    }
+    return best;
+}
