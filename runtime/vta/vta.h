@@ -228,8 +228,8 @@ typedef struct vta_span {
     uint64_t ready, start, end; /* arrived in its queue, began (tokens there), ended. Fetch: asked, data came, queued */
 } vta_span;
 
-/* They add up to the report's cycles. wait_token: for a token, or for room where tokens go; fetch: for room in a stage's
- * queue. wait_dram: begun, but no data move. wait_fetch: nothing to do yet. idle: nothing to do any more. */
+/* They add up to the report's cycles. wait_token: for a token, or for room where tokens go; fetch: for room in a
+ * stage's queue. wait_dram: begun, but no data move. wait_fetch: nothing to do yet. idle: nothing to do any more. */
 typedef struct vta_stage_cycles {
     uint64_t busy, wait_token, wait_dram, wait_fetch, idle;
 } vta_stage_cycles;

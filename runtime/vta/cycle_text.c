@@ -1,0 +1,327 @@
+/* cycle_text.c: a cycle report as a timeline to look at: Chrome trace events, and an SVG with one lane per stage.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cycle.h"
+
+/* What a span does, as it is named and coloured. */
+#define KINDS(X)                        \
+    X(KIND_FETCH, "fetch", "#b8c0cc")   \
+    X(KIND_INP, "inp", "#63a4e6")       \
+    X(KIND_WGT, "wgt", "#2f6db5")       \
+    X(KIND_UOP, "uop", "#b79ae0")       \
+    X(KIND_ACC, "acc", "#8663c4")       \
+    X(KIND_RESET, "reset", "#f3c969")   \
+    X(KIND_GEMM, "gemm", "#e58a3c")     \
+    X(KIND_ALU, "alu", "#59a869")       \
+    X(KIND_STORE, "store", "#c75b7f")   \
+    X(KIND_TOKENS, "tokens", "#4b5563") \
+    X(KIND_FINISH, "finish", "#111827")
+
+typedef enum kind {
+#define X(id, text, colour) id,
+    KINDS(X)
+#undef X
+        KIND_COUNT
+} kind;
+
+static const char *const kind_names[] = {
+#define X(id, text, colour) text,
+    KINDS(X)
+#undef X
+};
+
+static const char *const kind_colours[] = {
+#define X(id, text, colour) colour,
+    KINDS(X)
+#undef X
+};
+
+static const char *const lane_names[VTA_STAGE_COUNT] = {"fetch", "load", "compute", "store"};
+
+/* --- text that is cut at the end of the caller's buffer, its whole length counted --------------------------------- */
+
+typedef struct text {
+    char *out;
+    size_t size, length;
+} text;
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void
+put(text *t, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    size_t room = t->length < t->size ? t->size - t->length : 0;
+    int n = vsnprintf(room ? t->out + t->length : NULL, room, fmt, args);
+    va_end(args);
+    t->length += n > 0 ? (size_t)n : 0;
+}
+
+/* --- spans -------------------------------------------------------------------------------------------------------- */
+
+static kind kind_of(const vta_geometry *g, const vta_span *s, const vta_insn *insns)
+{
+    static const kind of_memory[VTA_MEM_COUNT] = {
+        [VTA_MEM_UOP] = KIND_UOP, [VTA_MEM_WGT] = KIND_WGT,   [VTA_MEM_INP] = KIND_INP,
+        [VTA_MEM_ACC] = KIND_ACC, [VTA_MEM_OUT] = KIND_STORE, [VTA_MEM_ACC_8BIT] = KIND_ACC,
+    };
+    vta_fields f;
+    if (s->stage == VTA_STAGE_NONE)
+        return KIND_FETCH;
+    vta_decode(g, &insns[s->insn], &f);
+    if (f.opcode == VTA_GEMM)
+        return f.reset_reg ? KIND_RESET : KIND_GEMM;
+    if (f.opcode == VTA_ALU)
+        return KIND_ALU;
+    if (f.opcode == VTA_FINISH)
+        return KIND_FINISH;
+    return f.x_size == 0 || f.memory_type >= VTA_MEM_COUNT ? KIND_TOKENS : of_memory[f.memory_type];
+}
+
+/* The next span from `at` on that pushes to or pops from the queue; r->n_spans: none. */
+static uint32_t next_user(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, int queue,
+                          bool pushes, uint32_t at)
+{
+    for (; at < r->n_spans; at++) {
+        const vta_span *s = &r->spans[at];
+        vta_fields f;
+        if (s->stage == VTA_STAGE_NONE)
+            continue;
+        vta_decode(g, &insns[s->insn], &f);
+        unsigned flags = vta_dep_flags(&f);
+        for (int flag = pushes ? VTA_PUSH_PREV : VTA_POP_PREV; flag <= (pushes ? VTA_PUSH_NEXT : VTA_POP_NEXT); flag++)
+            if (flags >> flag & 1 && vta_token_queue_of((enum vta_stage)s->stage, (enum vta_dep_flag)flag) == queue)
+                return at;
+    }
+    return at;
+}
+
+/* Calls `visit` for each token that one span gave to another. A queue is first in, first out; a pop that began before
+ * the push ended took a token of an earlier run. */
+typedef void (*visit_token)(void *user, const vta_span *from, const vta_span *to);
+static void each_token(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, visit_token visit,
+                       void *user)
+{
+    for (int queue = 0; queue < VTA_TOKEN_QUEUES; queue++) {
+        uint32_t push = next_user(g, r, insns, queue, true, 0), pop = next_user(g, r, insns, queue, false, 0);
+        while (push < r->n_spans && pop < r->n_spans) {
+            const vta_span *from = &r->spans[push], *to = &r->spans[pop];
+            pop = next_user(g, r, insns, queue, false, pop + 1);
+            if (to->start < from->end)
+                continue;
+            visit(user, from, to);
+            push = next_user(g, r, insns, queue, true, push + 1);
+        }
+    }
+}
+
+/* --- Chrome trace ------------------------------------------------------------------------------------------------- */
+
+typedef struct trace {
+    text text;
+    uint32_t tokens;
+} trace;
+
+static void trace_token(void *user, const vta_span *from, const vta_span *to)
+{
+    trace *t = user;
+    t->tokens++;
+    put(&t->text, ",\n{\"name\":\"token\",\"cat\":\"token\",\"ph\":\"s\",\"id\":%u,\"pid\":0,\"tid\":%u,\"ts\":%llu}",
+        t->tokens, from->stage, (unsigned long long)from->end);
+    put(&t->text,
+        ",\n{\"name\":\"token\",\"cat\":\"token\",\"ph\":\"f\",\"bp\":\"e\",\"id\":%u,\"pid\":0,\"tid\":%u,\"ts\":%"
+        "llu}",
+        t->tokens, to->stage, (unsigned long long)to->start);
+}
+
+size_t vta_cycle_chrome_trace(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, char *out,
+                              size_t size)
+{
+    trace t = {.text = {out, size, 0}};
+    if (size)
+        *out = '\0';
+    put(&t.text, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"unit\":\"cycle\",\"cycles\":%llu},\"traceEvents\":[\n",
+        (unsigned long long)r->cycles);
+    put(&t.text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"name\":\"VTA\"}}");
+    for (int lane = 0; lane < VTA_STAGE_COUNT; lane++)
+        put(&t.text, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"args\":{\"name\":\"%s\"}}", lane,
+            lane_names[lane]);
+    for (uint32_t i = 0; i < r->n_spans; i++) {
+        const vta_span *s = &r->spans[i];
+        put(&t.text,
+            ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%u,\"ts\":%llu,\"dur\":%llu,"
+            "\"args\":{\"insn\":%u,\"ready\":%llu}}",
+            kind_names[kind_of(g, s, insns)], lane_names[s->stage], s->stage, (unsigned long long)s->start,
+            (unsigned long long)(s->end - s->start), s->insn, (unsigned long long)s->ready);
+    }
+    each_token(g, r, insns, trace_token, &t);
+    put(&t.text, "\n]}\n");
+    return t.text.length;
+}
+
+/* --- SVG ---------------------------------------------------------------------------------------------------------- */
+
+enum {
+    PLOT_LEFT = 86,
+    PLOT_WIDTH = 1000,
+    PLOT_RIGHT = 94,
+    PLOT_TOP = 44,
+    MOST_ARROWS = 400 /* beyond, they only blur the picture */
+};
+
+/* Lanes from top to bottom in the order in which data flow. */
+static const struct lane {
+    int top, height;
+} lanes[VTA_STAGE_COUNT] = {{PLOT_TOP, 14}, {PLOT_TOP + 30, 46}, {PLOT_TOP + 102, 46}, {PLOT_TOP + 174, 46}};
+enum { PLOT_BOTTOM = PLOT_TOP + 174 + 46, SVG_HEIGHT = PLOT_BOTTOM + 68 };
+
+typedef struct drawing {
+    text text;
+    double scale; /* pixels per cycle */
+    uint32_t arrows;
+} drawing;
+
+static double x_of(const drawing *d, uint64_t cycle)
+{
+    return (double)PLOT_LEFT + (double)cycle * d->scale;
+}
+
+/* 1, 2 or 5 times a power of ten, so that there are four to ten ticks. */
+static uint64_t tick_step(uint64_t cycles)
+{
+    uint64_t step = 1;
+    for (int i = 0; cycles / step > 10; i++)
+        step = i % 3 == 1 ? step / 2 * 5 : step * 2;
+    return step;
+}
+
+static void draw_frame(drawing *d, const vta_cycle_report *r)
+{
+    put(&d->text,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"Helvetica, Arial, sans-serif\" "
+        "font-size=\"12\" fill=\"#1f2937\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n"
+        "<text x=\"%d\" y=\"24\" font-size=\"14\" font-weight=\"bold\">%llu cycles</text>\n"
+        "<text x=\"%d\" y=\"24\" text-anchor=\"end\" fill=\"#6b7280\">busy</text>\n",
+        PLOT_LEFT + PLOT_WIDTH + PLOT_RIGHT, SVG_HEIGHT, PLOT_LEFT, (unsigned long long)r->cycles,
+        PLOT_LEFT + PLOT_WIDTH + 52);
+    for (int i = 0; i < VTA_STAGE_COUNT; i++) {
+        int middle = lanes[i].top + lanes[i].height / 2 + 4;
+        double busy = r->cycles ? 100.0 * (double)r->stage[i].busy / (double)r->cycles : 0;
+        put(&d->text,
+            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#f1f3f6\"/>\n"
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n"
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.0f %%</text>\n",
+            PLOT_LEFT, lanes[i].top, PLOT_WIDTH, lanes[i].height, PLOT_LEFT - 10, middle, lane_names[i],
+            PLOT_LEFT + PLOT_WIDTH + 52, middle, busy);
+    }
+    uint64_t step_cycles = tick_step(r->cycles);
+    for (uint64_t at = 0; at <= r->cycles; at += step_cycles)
+        put(&d->text,
+            "<path d=\"M%.2f %d V%d\" stroke=\"#d5dae1\" stroke-width=\"0.7\"/>\n"
+            "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"#6b7280\">%llu</text>\n",
+            x_of(d, at), PLOT_TOP - 4, PLOT_BOTTOM + 6, x_of(d, at), PLOT_BOTTOM + 20, (unsigned long long)at);
+}
+
+static void draw_box(drawing *d, const struct lane *lane, kind k, double from, double to)
+{
+    double width = to - from > 0.4 ? to - from : 0.4;
+    put(&d->text, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>\n", from, lane->top, width,
+        lane->height, kind_colours[k]);
+    if (width > 8.0 * (double)strlen(kind_names[k]) && lane->height > 20)
+        put(&d->text, "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"#ffffff\">%s</text>\n", from + width / 2,
+            lane->top + lane->height / 2 + 4, kind_names[k]);
+}
+
+/* A lane's spans; those too narrow to be told apart are drawn as one, in the colour of the first. */
+static void draw_lane(drawing *d, const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, int lane,
+                      bool seen[KIND_COUNT])
+{
+    const double narrow = 0.25;
+    double from = 0, to = 0;
+    kind k = KIND_COUNT;
+    for (uint32_t i = 0; i < r->n_spans; i++) {
+        const vta_span *s = &r->spans[i];
+        if (s->stage != lane)
+            continue;
+        double start = x_of(d, s->start), end = x_of(d, s->end);
+        if (k != KIND_COUNT && start < to + narrow && end < to + narrow) {
+            to = end;
+            continue;
+        }
+        if (k != KIND_COUNT)
+            draw_box(d, &lanes[lane], k, from, to);
+        k = kind_of(g, s, insns);
+        seen[k] = true;
+        from = start;
+        to = end;
+    }
+    if (k != KIND_COUNT)
+        draw_box(d, &lanes[lane], k, from, to);
+}
+
+static void draw_token(void *user, const vta_span *from, const vta_span *to)
+{
+    drawing *d = user;
+    const struct lane *a = &lanes[from->stage], *b = &lanes[to->stage];
+    bool down = a->top < b->top;
+    put(&d->text, "<path d=\"M%.2f %d L%.2f %d\" marker-end=\"url(#tip)\"/>\n", x_of(d, from->end),
+        down ? a->top + a->height : a->top, x_of(d, to->start), down ? b->top - 3 : b->top + b->height + 3);
+}
+
+static void count_token(void *user, const vta_span *from, const vta_span *to)
+{
+    (void)from;
+    (void)to;
+    ++*(uint32_t *)user;
+}
+
+static void draw_legend(drawing *d, const bool seen[KIND_COUNT], bool arrows)
+{
+    int x = PLOT_LEFT;
+    const int y = PLOT_BOTTOM + 44;
+    for (int k = 0; k < KIND_COUNT; k++) {
+        if (!seen[k])
+            continue;
+        put(&d->text,
+            "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%s</text>\n", x,
+            y - 10, kind_colours[k], x + 17, y, kind_names[k]);
+        x += 36 + 7 * (int)strlen(kind_names[k]);
+    }
+    if (arrows)
+        put(&d->text,
+            "<path d=\"M%d %d h16\" stroke=\"#6b7280\" marker-end=\"url(#tip)\"/><text x=\"%d\" "
+            "y=\"%d\">token</text>\n",
+            x, y - 4, x + 24, y);
+    put(&d->text, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\" fill=\"#6b7280\">cycles</text>\n",
+        PLOT_LEFT + PLOT_WIDTH, y);
+}
+
+size_t vta_cycle_svg(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, char *out, size_t size)
+{
+    drawing d = {.text = {out, size, 0}};
+    bool seen[KIND_COUNT] = {false};
+    if (size)
+        *out = '\0';
+    d.scale = r->cycles ? (double)PLOT_WIDTH / (double)r->cycles : 0;
+    draw_frame(&d, r);
+    for (int lane = 0; lane < VTA_STAGE_COUNT; lane++)
+        draw_lane(&d, g, r, insns, lane, seen);
+    uint32_t tokens = 0;
+    each_token(g, r, insns, count_token, &tokens);
+    bool arrows = tokens > 0 && tokens <= MOST_ARROWS;
+    if (arrows) {
+        put(&d.text,
+            "<defs><marker id=\"tip\" viewBox=\"0 0 6 6\" refX=\"5\" refY=\"3\" markerWidth=\"5\" markerHeight=\"5\" "
+            "orient=\"auto\"><path d=\"M0 0 L6 3 L0 6 z\" fill=\"#6b7280\"/></marker></defs>\n"
+            "<g stroke=\"#6b7280\" stroke-width=\"0.9\" stroke-opacity=\"0.75\" fill=\"none\">\n");
+        each_token(g, r, insns, draw_token, &d);
+        put(&d.text, "</g>\n");
+    }
+    draw_legend(&d, seen, arrows);
+    put(&d.text, "</svg>\n");
+    return d.text.length;
+}
