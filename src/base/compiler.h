@@ -8,10 +8,11 @@
 #include "base/file.h"
 #include "base/text.h"
 
-struct graph_registry; /* graph/op.h: operator rows */
-struct dim_table;      /* type/dim.h: unique symbolic expressions */
-struct target;         /* type/target.h */
-struct target_list;    /* type/target.c: targets of the user's own */
+struct graph_registry;  /* graph/op.h: operator rows */
+struct dim_table;       /* type/dim.h: unique symbolic expressions */
+struct target;          /* type/target.h */
+struct target_list;     /* type/target.c: targets of the user's own */
+struct tir_intrin_list; /* tir/intrin.c: tensor intrinsics of the user's own */
 struct graph_node;
 struct tensor_data;
 
@@ -23,6 +24,7 @@ typedef struct compiler {
     struct graph_registry *ops;
     const struct target *target;
     struct target_list *targets;
+    struct tir_intrin_list *intrins;
     int opt_level; /* 0..3 */
     /* Evaluates one pure node whose inputs are all constants; `driver` sets it (loop-IR interpreter). `out` holds one
      * entry per node output. false: cannot (no error reported). */

@@ -3,6 +3,7 @@
  * and says which stage and axis it stumbled over. At the end inlined stages are put into their readers, stages that no
  * result needs are dropped, and every placement is checked to stand where all of its readers can see it. */
 #include "te/stage.h"
+#include "tir/intrin.h"
 
 #include <string.h>
 
@@ -174,7 +175,20 @@ bool te_apply_pragma(te_lowering *lw, const te_prim *p, te_stage *st)
 
 bool te_apply_tensorize(te_lowering *lw, const te_prim *p, te_stage *st)
 {
-    return not_built(lw, p, st, p->u.tensorize.axis);
+    const te_tensorize_args *a = &p->u.tensorize;
+    te_iter *it = te_find_leaf(lw, p, st, a->axis);
+    if (!it)
+        return false;
+    if (!tir_find_intrin(lw->c, a->intrin)) {
+        (void)te_prim_error(lw, p, it->name, arena_printf(&lw->c->mem, "there is no intrinsic %s", a->intrin));
+        diag_hint(&lw->c->diags, "intrinsics are: %s", tir_list_intrins(lw->c));
+        return false;
+    }
+    for (uint32_t i = 0; i < st->leaves.len; i++)
+        if (st->leaves.data[i]->intrin)
+            return te_prim_error(lw, p, it->name, "a loop of the stage is tensorized already");
+    it->intrin = a->intrin;
+    return true;
 }
 
 bool te_apply_double_buffer(te_lowering *lw, const te_prim *p, te_stage *st)

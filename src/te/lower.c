@@ -163,6 +163,13 @@ static tir_stmt *loop(nest *n, const te_iter *it, const tir_var *v, tir_for_kind
     return tir_for(c, v, tir_i64(c, 0), it->extent, kind, body);
 }
 
+/* The mark for the pass `tensorize`: the loop and what is inside it. */
+static tir_stmt *tensorized(nest *n, const te_iter *it, tir_stmt *s)
+{
+    compiler *c = n->lw->c;
+    return it->intrin ? tir_attr(c, it->name, "tensorize", tir_string(c, it->intrin), s) : s;
+}
+
 /* Identity into the accumulators of all data axes inside the outermost reduction loop, in loops of their own. Guards on
  * reduction loops do not concern it; a guard after a data loop speaks of data axes only. */
 static tir_stmt *init_nest(nest *n)
@@ -183,12 +190,15 @@ static tir_stmt *init_nest(nest *n)
     tir_stmt *s = tir_substitute_stmt(c, stores(n, st->op.reducer->identity), m, from, to);
     for (uint32_t k = st->leaves.len; k-- > n->first_reduce;) {
         te_iter *it = st->leaves.data[k];
-        if (it->kind == AXIS_REDUCE)
+        if (it->kind == AXIS_REDUCE) {
+            s = tensorized(n, it, s);
             continue;
+        }
         tir_expr_ref cond = guard_after(n, (int32_t)k);
         if (cond)
             s = tir_if(c, tir_substitute(c, cond, m, from, to), s, NULL);
         s = loop(n, it, vars[k - n->first_reduce], it->loop == FOR_PARALLEL ? FOR_SERIAL : it->loop, s);
+        s = tensorized(n, it, s);
     }
     return s;
 }
@@ -217,7 +227,7 @@ static tir_stmt *build_nest(nest *n, uint32_t pos)
     } else {
         te_iter *it = st->leaves.data[pos];
         s = guarded(n, (int32_t)pos, with_producers(n, it, build_nest(n, pos + 1)));
-        s = loop(n, it, it->var, it->loop, s);
+        s = tensorized(n, it, loop(n, it, it->var, it->loop, s));
         for (uint32_t i = it->notes.len; i-- > 0;)
             s = tir_attr(c, it->name, arena_printf(&c->mem, "pragma_%s", it->notes.data[i].key),
                          tir_i64(c, it->notes.data[i].value), s);

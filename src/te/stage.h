@@ -19,6 +19,7 @@ typedef struct te_iter {
     te_axis_kind kind;
     tir_for_kind loop;
     VEC(te_note) notes;  /* pragmas */
+    const char *intrin;  /* the loop and all inside it is this intrinsic; NULL: it is not */
     src_loc loc;         /* of the primitive that made it more than a serial loop */
     tir_expr_ref extent; /* set by bound inference */
 } te_iter;

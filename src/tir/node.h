@@ -24,6 +24,8 @@ static inline bool tir_access_is_flat(const tir_buffer *b, uint32_t n_indices)
 {
     return n_indices == 1 && b->rank != 1;
 }
+/* The index of an element from the buffer's address, strides and offset included; dt is the type of indices. */
+tir_expr_ref tir_flat_index(compiler *c, dtype dt, const tir_buffer *b, tir_expr_ref const *idx);
 /* Whether op takes operands of type dt. */
 bool tir_op_fits(tir_op op, dtype dt);
 /* Whether an EXTERN occurs in e: such a value must be computed exactly once. */

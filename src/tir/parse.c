@@ -503,7 +503,7 @@ static tir_func *function(parser *p)
     tir_func *f = arena_new(&p->c->mem, tir_func);
     param_names names = {0};
     *f = (tir_func){.name = "main", .index_type = DT_I64, .loc = p->l.tok.loc};
-    p->scope.len = 0;
+    p->scope.len = p->given;
     if (!lexer_expect(&p->l, "primfn") || !params(p, &names))
         return NULL;
     f->n_params = names.list.len;
@@ -532,4 +532,34 @@ bool tir_parse(compiler *c, const char *file, const char *text, size_t len, tir_
         return false;
     *out = m;
     return true;
+}
+
+static void start_over(parser *p, compiler *c, const char *file, const char *text, uint32_t n, const parser_name *names)
+{
+    *p = (parser){.c = c, .index_type = DT_I64, .given = n};
+    for (uint32_t i = 0; i < n; i++)
+        vec_push(&c->mem, &p->scope, (parser_name){intern(c->names, names[i].name), names[i].var, names[i].buffer});
+    lexer_init(&p->l, &c->mem, c->names, &c->diags, file, text, strlen(text));
+}
+
+tir_func *parse_function_over(compiler *c, const char *file, const char *text, uint32_t n, const parser_name *names)
+{
+    parser p;
+    start_over(&p, c, file, text, n, names);
+    tir_func *f = function(&p);
+    return p.l.failed ? NULL : f;
+}
+
+tir_stmt *parse_stmts_over(compiler *c, const char *file, const char *text, uint32_t n, const parser_name *names)
+{
+    parser p;
+    VEC(tir_stmt *) all = {0};
+    start_over(&p, c, file, text, n, names);
+    while (p.l.tok.kind != TOK_END) {
+        tir_stmt *s = stmt(&p);
+        if (!s)
+            return NULL;
+        vec_push(&c->mem, &all, s);
+    }
+    return p.l.failed ? NULL : tir_seq(c, all.len, all.data);
 }

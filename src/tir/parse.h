@@ -16,7 +16,13 @@ typedef struct parser {
     lexer l;
     dtype index_type;
     VEC(parser_name) scope; /* innermost last */
+    uint32_t given;         /* names at its start that every function of the text sees */
 } parser;
+
+/* A text over names that are declared outside of it, such as the symbols of an intrinsic: one function, or the
+ * statements of a block. */
+tir_func *parse_function_over(compiler *c, const char *file, const char *text, uint32_t n, const parser_name *names);
+tir_stmt *parse_stmts_over(compiler *c, const char *file, const char *text, uint32_t n, const parser_name *names);
 
 /* An expression; `want` is the type that its place asks for, DT_NONE when any will do. */
 tir_expr_ref parse_expr(parser *p, dtype want);

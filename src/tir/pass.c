@@ -18,9 +18,10 @@ static const pass_row rows[] = {
 };
 
 static const char *const default_order =
-    "simplify-loops,partition-loops,hoist,vectorize,expand-math,unroll,flatten,simplify-loops,hoist,rewrite-storage";
+    "simplify-loops,partition-loops,tensorize,hoist,vectorize,expand-math,unroll,flatten,simplify-loops,hoist,"
+    "rewrite-storage";
 
-const char *const tir_plain_passes = "simplify-loops,partition-loops,flatten,simplify-loops";
+const char *const tir_plain_passes = "simplify-loops,partition-loops,tensorize,flatten,simplify-loops";
 const char *const tir_vta_passes = NULL;
 
 static const pass_row *find(const char *name, size_t len)

@@ -4,44 +4,41 @@
 #include "tir/linear.h"
 #include "tir/node.h"
 
-typedef struct flattener {
-    tir_rewriter r;
-    dtype index_type; /* of the function: for accesses without indices */
-    dtype dt;         /* of the access at hand: its indices decide, shapes follow */
-} flattener;
-
-static tir_expr_ref as_index(flattener *f, tir_expr_ref e)
-{
-    return tir_cast(f->r.c, f->dt, e);
-}
-
 /* Horner's form multiplied out, so that each dimension shows its stride. */
-static tir_expr_ref row_major(flattener *f, const tir_buffer *b, tir_expr_ref const *idx)
+static tir_expr_ref row_major(compiler *c, dtype dt, const tir_buffer *b, tir_expr_ref const *idx)
 {
-    compiler *c = f->r.c;
-    tir_expr_ref sum = NULL, stride = tir_int(c, f->dt, 1);
+    tir_expr_ref sum = NULL, stride = tir_int(c, dt, 1);
     for (uint32_t i = b->rank; i > 0; i--) {
-        tir_expr_ref part = tir_mul(c, as_index(f, idx[i - 1]), stride);
+        tir_expr_ref part = tir_mul(c, tir_cast(c, dt, idx[i - 1]), stride);
         sum = sum ? tir_add(c, part, sum) : part;
-        stride = tir_mul(c, stride, as_index(f, b->shape[i - 1]));
+        stride = tir_mul(c, stride, tir_cast(c, dt, b->shape[i - 1]));
     }
-    return sum ? sum : tir_int(c, f->dt, 0);
+    return sum ? sum : tir_int(c, dt, 0);
 }
 
-static tir_expr_ref flat_index(flattener *f, const tir_buffer *b, tir_expr_ref const *idx)
+tir_expr_ref tir_flat_index(compiler *c, dtype dt, const tir_buffer *b, tir_expr_ref const *idx)
 {
-    compiler *c = f->r.c;
-    f->dt = b->rank ? idx[0]->type.dt : f->index_type;
-    tir_expr_ref sum = b->offset ? as_index(f, b->offset) : NULL;
+    tir_expr_ref sum = b->offset ? tir_cast(c, dt, b->offset) : NULL;
     if (!b->strides) {
-        tir_expr_ref e = row_major(f, b, idx);
+        tir_expr_ref e = row_major(c, dt, b, idx);
         return sum ? tir_add(c, sum, e) : e;
     }
     for (uint32_t i = 0; i < b->rank; i++) {
-        tir_expr_ref part = tir_mul(c, as_index(f, idx[i]), as_index(f, b->strides[i]));
+        tir_expr_ref part = tir_mul(c, tir_cast(c, dt, idx[i]), tir_cast(c, dt, b->strides[i]));
         sum = sum ? tir_add(c, sum, part) : part;
     }
-    return sum ? sum : tir_int(c, f->dt, 0);
+    return sum ? sum : tir_int(c, dt, 0);
+}
+
+typedef struct flattener {
+    tir_rewriter r;
+    dtype index_type; /* of the function: for accesses without indices */
+} flattener;
+
+/* An access's own indices decide the type, shapes follow. */
+static tir_expr_ref flat_index(const flattener *f, const tir_buffer *b, tir_expr_ref const *idx)
+{
+    return tir_flat_index(f->r.c, b->rank ? idx[0]->type.dt : f->index_type, b, idx);
 }
 
 static tir_expr_ref flatten_access(tir_rewriter *r, tir_expr_ref e)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The built-in tensor intrinsics, and the registry of those that users add. */
+#include "tir/intrin.h"
+
+#include "abi/vta_config.h"
+#include "tir/names.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct tir_intrin_list {
+    VEC(const tir_intrin *) rows;
+};
+
+/* --- VTA's GEMM core --- */
+
+static const char *vta_type(const vta_geometry *g, enum vta_mem m)
+{
+    return g->width[m] == 8 ? "int8" : g->width[m] == 16 ? "int16" : g->width[m] == 32 ? "int32" : NULL;
+}
+
+/* One input tile times one weight tile into one accumulator tile: the shapes are those of the device. */
+static bool configure_vta_gemm(compiler *c, tir_intrin *row)
+{
+    vta_config config = vta_config_default();
+    vta_geometry g;
+    const char *why = NULL, *rule = vta_config_derive(&config, &g, &why);
+    if (rule)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "VTA configuration: %s: %s", rule, why);
+    const char *inp = vta_type(&g, VTA_MEM_INP), *wgt = vta_type(&g, VTA_MEM_WGT), *acc = vta_type(&g, VTA_MEM_ACC);
+    if (!inp || !wgt || !acc)
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                          "vta_gemm: kernels on elements of less than 8 bits are not built yet");
+    row->nest =
+        arena_printf(&c->mem,
+                     "primfn(inp: handle, wgt: handle, out: handle) -> ()\n"
+                     "  attr = {\"global_symbol\": \"vta_gemm\", \"inputs\": 2}\n"
+                     "  buffers = {inp: Buffer(%s, [%u, %u], align=%u), wgt: Buffer(%s, [%u, %u], align=%u),\n"
+                     "             out: Buffer(%s, [%u, %u], align=%u)} {\n"
+                     "  for (i: int64, 0, %u) {\n"
+                     "    for (j: int64, 0, %u) {\n"
+                     "      out[i, j] = 0\n"
+                     "      for (k: int64, 0, %u) {\n"
+                     "        out[i, j] = ((%s*)out[i, j] + (cast(%s, (%s*)inp[i, k])*cast(%s, (%s*)wgt[j, k])))\n"
+                     "      }\n"
+                     "    }\n"
+                     "  }\n"
+                     "}\n",
+                     inp, g.batch, g.block_in, g.elem_bytes[VTA_MEM_INP], wgt, g.block_out, g.block_in,
+                     g.elem_bytes[VTA_MEM_WGT], acc, g.batch, g.block_out, g.elem_bytes[VTA_MEM_ACC], g.batch,
+                     g.block_out, g.block_in, acc, acc, inp, acc, wgt);
+    return true;
+}
+
+#define VTA_SCOPES(op) \
+    "attr [vta] \"coproc_scope\" = 2 { attr [vta] \"coproc_uop_scope\" = \"VTAPushGEMMOp\" { " op " } }"
+#define VTA_MULTIPLY VTA_SCOPES("@tir.vta.uop_push(0, 0, &out[0, 0], &inp[0, 0], &wgt[0, 0], 0, 0, 0)")
+#define VTA_RESET    VTA_SCOPES("@tir.vta.uop_push(0, 1, &out[0, 0], 0, 0, 0, 0, 0)")
+
+/* --- rows --- */
+
+static const tir_intrin built_in[] = {
+    {.name = "vta_gemm",
+     .help = "VTA's GEMM core: out[i, j] += inp[i, k] * wgt[j, k]",
+     .scopes = {"local.inp_buffer", "local.wgt_buffer", "local.acc_buffer"},
+     .body = VTA_RESET " " VTA_MULTIPLY,
+     .reset = VTA_RESET,
+     .update = VTA_MULTIPLY,
+     .configure = configure_vta_gemm},
+    {.name = "fma_tile",
+     .help = "a register tile: out[i, j] = fma(a[i], b[j], out[i, j])",
+     .nest = "primfn(a: handle, b: handle, out: handle) -> ()\n"
+             "  attr = {\"global_symbol\": \"fma_tile\", \"inputs\": 2}\n"
+             "  buffers = {a: Buffer(float32, [m], strides=[a_row]), b: Buffer(float32, [n], strides=[1]),\n"
+             "             out: Buffer(float32, [m, n], strides=[out_row, 1])} {\n"
+             "  for (i: int64, 0, m) {\n"
+             "    for (j: int64, 0, n) {\n"
+             "      out[i, j] = 0.0\n"
+             "      out[i, j] = ((float32*)out[i, j] + ((float32*)a[i]*(float32*)b[j]))\n"
+             "    }\n"
+             "  }\n"
+             "}\n",
+     .n_symbols = 4,
+     .symbols = {{"m", 1, 16, 1}, {"n", 1, 64, 1}, {"a_row", 0, 0, 0}, {"out_row", 0, 0, 0}},
+     .reset = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" { out[i, j] = 0.0 } }",
+     .update = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" {\n"
+               "  out[i, j] = fma((float32*)a[i], (float32*)b[j], (float32*)out[i, j]) } }"},
+};
+
+const tir_intrin *tir_find_intrin(const compiler *c, const char *name)
+{
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        if (strcmp(built_in[i].name, name) == 0)
+            return &built_in[i];
+    for (uint32_t i = 0; c->intrins && i < c->intrins->rows.len; i++)
+        if (strcmp(c->intrins->rows.data[i]->name, name) == 0)
+            return c->intrins->rows.data[i];
+    return NULL;
+}
+
+bool tir_register_intrin(compiler *c, const tir_intrin *row)
+{
+    if (tir_find_intrin(c, row->name))
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "intrinsic '%s' is registered twice", row->name);
+    if (!c->intrins)
+        c->intrins = arena_new(&c->mem, struct tir_intrin_list);
+    vec_push(&c->mem, &c->intrins->rows, arena_copy(&c->mem, row, sizeof *row, _Alignof(tir_intrin)));
+    return true;
+}
+
+const char *tir_list_intrins(compiler *c)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        w_fmt(&w, "%s%s", i ? ", " : "", built_in[i].name);
+    for (uint32_t i = 0; c->intrins && i < c->intrins->rows.len; i++)
+        w_fmt(&w, ", %s", c->intrins->rows.data[i]->name);
+    return w.data;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensor intrinsics: operations of the hardware that stand for a whole loop nest. A row declares the nest, as loop IR,
+ * and the code that takes its place; the pass `tensorize` finds the nest in a marked region and puts the code there
+ * (tir/pass/tensorize.c, docs/schedule.md). A row is a family when its extents are symbols: a remainder tile is then a
+ * smaller member. */
+#ifndef LATHE_TIR_INTRIN_H
+#define LATHE_TIR_INTRIN_H
+#include "tir/tir.h"
+
+#define TIR_INTRIN_SYMBOLS  8u
+#define TIR_INTRIN_OPERANDS 8u
+
+/* A name in the texts of a row that stands for a number of the region. */
+typedef struct tir_intrin_symbol {
+    const char *name;
+    int64_t min, max, multiple; /* an extent that the code can do; max 0: a stride, whatever it is */
+} tir_intrin_symbol;
+
+typedef struct tir_intrin {
+    const char *name;
+    const char *help;
+    /* A function over the operands, inputs first, results last. Its body is a loop nest with one store, or for a
+     * reduction two, of which the first puts the identity; extents are numbers or symbols. A buffer's strides
+     * (row-major when absent) are the layout that the code wants, its align what the first element's address is a
+     * multiple of. */
+    const char *nest;
+    const char *scopes[TIR_INTRIN_OPERANDS]; /* of the operands' memory; NULL: any */
+    uint32_t n_symbols;
+    tir_intrin_symbol symbols[TIR_INTRIN_SYMBOLS];
+    /* Statements over operands and symbols. A region holds the identity and the sum, one of them alone, or, when the
+     * nest has one store, just that (body). NULL: the hardware has no such code. */
+    const char *body, *reset, *update;
+    /* Fills in what depends on the configuration of the target, in a copy of the row. NULL: nothing does. */
+    bool (*configure)(compiler *c, struct tir_intrin *row);
+} tir_intrin;
+
+/* Registers a copy of the row; its texts must live as long as c. The name must be new, else DIAG_USAGE. */
+bool tir_register_intrin(compiler *c, const tir_intrin *row);
+/* Built-in rows and those of c. NULL: unknown. */
+const tir_intrin *tir_find_intrin(const compiler *c, const char *name);
+/* "a, b, c": all names, for messages. */
+const char *tir_list_intrins(compiler *c);
+#endif
