@@ -206,6 +206,7 @@ static interval sweep(const region_ctx *x, tir_expr_ref e)
 
 typedef struct box_ctx {
     region_ctx r;
+    const te_stage *source; /* whose tensor is read */
     te_stage *reader;
     const tir_var *const *vars; /* the reader's axes */
     tir_expr_ref const *values;
@@ -229,7 +230,7 @@ static void box_load(void *ctx, tir_expr_ref e)
 {
     box_ctx *x = ctx;
     te_lowering *lw = x->r.lw;
-    if (e->kind != TIR_LOAD || te_stage_of(lw, e->u.buffer, NULL) != x->r.producer)
+    if (e->kind != TIR_LOAD || te_stage_of(lw, e->u.buffer, NULL) != x->source)
         return;
     for (uint32_t i = 0; i < e->n_args; i++) {
         tir_expr_ref at = tir_substitute(lw->c, e->args[i], x->reader->roots.len, x->vars, x->values);
@@ -293,9 +294,44 @@ static void set_box(te_lowering *lw, te_stage *st, uint32_t i, interval v)
     st->extent[i] = extent;
 }
 
+static void box_of_reader(box_ctx *x)
+{
+    const tir_var **vars;
+    tir_expr_ref *values;
+    te_stage *reader = x->reader;
+    te_root_values(x->r.lw, reader, &vars, &values);
+    x->vars = vars;
+    x->values = values;
+    for (uint32_t k = 0; k < reader->op.n_outputs; k++)
+        tir_visit_expr(reader->op.body[k], box_load, x);
+    if (reader->op.where)
+        tir_visit_expr(reader->op.where, box_load, x);
+}
+
+bool te_region_read(te_lowering *lw, te_stage *reader, const te_stage *source, const te_stage *at,
+                    const te_iter *at_iter, tir_expr_ref *lo, tir_expr_ref *hi)
+{
+    te_stage placed = *source; /* as if it stood in that loop: the loops around it are fixed */
+    placed.attach = ATTACH_AT;
+    placed.at = (te_stage *)at;
+    placed.at_iter = (te_iter *)at_iter;
+    box_ctx x = {.r = {lw, &placed}, .source = source, .reader = reader};
+    uint32_t rank = source->op.outputs[0]->rank;
+    x.dims = arena_array(&lw->c->mem, interval, rank);
+    x.whole = arena_array(&lw->c->mem, bool, rank);
+    box_of_reader(&x);
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!x.any || x.whole[i])
+            return false;
+        lo[i] = x.dims[i].lo;
+        hi[i] = x.dims[i].hi;
+    }
+    return x.any;
+}
+
 static void infer_box(te_lowering *lw, te_stage *st)
 {
-    box_ctx x = {.r = {lw, st}};
+    box_ctx x = {.r = {lw, st}, .source = st};
     x.dims = arena_array(&lw->c->mem, interval, st->op.n_axes);
     x.whole = arena_array(&lw->c->mem, bool, st->op.n_axes);
     for (uint32_t i = 0; i < lw->stages.len; i++) {
@@ -304,15 +340,7 @@ static void infer_box(te_lowering *lw, te_stage *st)
             reader == st)
             continue;
         x.reader = reader;
-        const tir_var **vars;
-        tir_expr_ref *values;
-        te_root_values(lw, reader, &vars, &values);
-        x.vars = vars;
-        x.values = values;
-        for (uint32_t k = 0; k < reader->op.n_outputs; k++)
-            tir_visit_expr(reader->op.body[k], box_load, &x);
-        if (reader->op.where)
-            tir_visit_expr(reader->op.where, box_load, &x);
+        box_of_reader(&x);
     }
     for (uint32_t i = 0; i < st->op.n_axes; i++) {
         if (!x.any || x.whole[i])

@@ -227,6 +227,7 @@ static tir_stmt *build_nest(nest *n, uint32_t pos)
     } else {
         te_iter *it = st->leaves.data[pos];
         s = guarded(n, (int32_t)pos, with_producers(n, it, build_nest(n, pos + 1)));
+        s = te_with_prefetch(n->lw, st, it, s);
         s = tensorized(n, it, loop(n, it, it->var, it->loop, s));
         for (uint32_t i = it->notes.len; i-- > 0;)
             s = tir_attr(c, it->name, arena_printf(&c->mem, "pragma_%s", it->notes.data[i].key),

@@ -145,6 +145,13 @@ void te_sched_pragma(te_sched *s, const char *stage, const char *axis, const cha
     p->u.pragma = (te_pragma_args){p->u.stage, name(s, axis), name(s, key), value};
 }
 
+void te_sched_prefetch(te_sched *s, const char *stage, const char *axis, const char *tensor, const char *consumer,
+                       const char *place)
+{
+    te_prim *p = append(s, TE_PREFETCH, stage);
+    p->u.prefetch = (te_prefetch_args){p->u.stage, name(s, axis), name(s, tensor), {name(s, consumer), name(s, place)}};
+}
+
 /* --- printing --- */
 
 static void print_field(writer *w, const te_prim *p, field f, bool first_new)

@@ -18,11 +18,18 @@ typedef struct te_iter {
     const te_axis *root; /* the axis itself; NULL: made by a split or a fuse */
     te_axis_kind kind;
     tir_for_kind loop;
-    VEC(te_note) notes;  /* pragmas */
-    const char *intrin;  /* the loop and all inside it is this intrinsic; NULL: it is not */
-    src_loc loc;         /* of the primitive that made it more than a serial loop */
-    tir_expr_ref extent; /* set by bound inference */
+    VEC(te_note) notes;           /* pragmas */
+    const struct te_ahead *ahead; /* what is fetched in every iteration; may be NULL */
+    const char *intrin;           /* the loop and all inside it is this intrinsic; NULL: it is not */
+    src_loc loc;                  /* of the primitive that made it more than a serial loop */
+    tir_expr_ref extent;          /* set by bound inference */
 } te_iter;
+
+/* A parameter whose region for the next iteration of a loop is fetched while this one runs. */
+typedef struct te_ahead {
+    const struct te_stage *source, *at;
+    const te_iter *at_iter;
+} te_ahead;
 
 typedef enum te_relation_kind { RELATION_SPLIT, RELATION_FUSE } te_relation_kind;
 typedef struct te_relation {
@@ -77,6 +84,12 @@ void te_root_values(te_lowering *lw, te_stage *st, const tir_var ***out_vars, ti
 /* Indices (or extents) of a placed stage's box in the order of its private buffer: a vectorized axis goes last, so that
  * its lanes are neighbours. */
 tir_expr_ref *te_box_order(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx);
+/* The box of `source` that `reader` reads during one iteration of a loop of `at`: from lo to hi, both included, per
+ * dimension. false: not known. */
+bool te_region_read(te_lowering *lw, te_stage *reader, const te_stage *source, const te_stage *at,
+                    const te_iter *at_iter, tir_expr_ref *lo, tir_expr_ref *hi);
+/* The body of loop `it` of st with what the loop fetches ahead (te/prefetch.c). */
+tir_stmt *te_with_prefetch(te_lowering *lw, te_stage *st, const te_iter *it, tir_stmt *body);
 /* Conditions under which an element of the stage's box lies in the tensor and its loads in theirs; NULL-terminated
  * list. */
 tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Default schedules of convolutions and matrix products. The fast form keeps a tile of sums in vector registers: lanes
- * over output channels (the packed weights' block), several pixels or rows of the other operand broadcast against them.
+/* Default schedules of convolutions. The fast form keeps a tile of sums in vector registers: lanes
+ * over output channels (the packed weights' block), several pixels broadcast against them.
  * The tile is chosen by counting cycles, remainders included. Other layouts get a row of sums that the C compiler can
  * vectorize. */
 #include "graph/op/nn.h"
@@ -218,70 +218,5 @@ bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, 
         plain_conv(s, anchor, last);
     else
         return long_conv(s, t, n, anchor, last);
-    return true;
-}
-
-/* --- matrix product --- */
-
-/* Lanes over n, rows over m; both tiles inside one parallel loop over blocks of them. */
-static void tiled_matmul(te_sched *s, const struct target *t, te_node *anchor, te_node *last, int64_t v)
-{
-    uint32_t n = last->n_axes, lane = n - 1, row = n > 1 ? n - 2 : n;
-    int64_t units = te_axis_extent(anchor, lane);
-    te_tile tl = te_choose_tile(t, (units + v - 1) / v, row < n ? te_axis_extent(anchor, row) : 1);
-    bool even = units % v == 0;
-    const char *acc = te_sums_stage(s, anchor, last, even ? "local.reg" : "local"), *o = last->name;
-    name_list order = {0};
-    split_lanes(s, o, te_axis_name(last, lane), tl, v);
-    if (row < n)
-        te_sched_split(s, o, te_axis_name(last, row), tl.rows, "row_o", "row_i");
-    for (uint32_t i = 0; i < row && i + 1 < n; i++)
-        push(s, &order, te_axis_name(last, i));
-    push(s, &order, "lane_o");
-    if (row < n)
-        push(s, &order, "row_o");
-    if (row < n)
-        push(s, &order, "row_i");
-    push(s, &order, "lane_m");
-    push(s, &order, "lane_v");
-    reorder(s, o, &order);
-    if (row < n)
-        mark_tile(s, o, "row_i", even);
-    const char *part = "lane_o";
-    for (uint32_t i = row < n ? row : 0; i-- > 0;) {
-        const char *fused = arena_printf(&s->c->mem, "part%u", i);
-        te_sched_fuse(s, o, te_axis_name(last, i), part, fused);
-        part = fused;
-    }
-    te_sched_annotate(s, TE_PARALLEL, o, part);
-    te_sched_compute_at(s, acc, o, row < n ? "row_o" : part);
-    schedule_sums(s, acc, anchor, lane, row, v);
-}
-
-/* Rows of the right operand are contiguous: a row of sums, the reduction outside of it. */
-static void row_matmul(te_sched *s, te_node *anchor, te_node *last)
-{
-    uint32_t n = last->n_axes;
-    const char *acc = te_sums_stage(s, anchor, last, "local"), *part = te_fuse_parallel(s, last, n - 1);
-    te_sched_compute_at(s, acc, last->name, part);
-    te_sched_reorder(s, acc, 2, (const char *[]){anchor->reduce_axes[0]->var->name, te_axis_name(anchor, n - 1)});
-}
-
-bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
-{
-    int64_t v = nn_layout_block(graph_attr_string(n, "weight_layout")), lanes = t->vector_bytes / 4;
-    if (!te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes == 0)
-        return te_schedule_default(s, t, n, NULL, last);
-    int64_t units = te_axis_extent(anchor, anchor->n_axes - 1);
-    const type *rhs = te_in_type(n, 1), *lhs = te_in_type(n, 0);
-    bool packed = v > 1 && v == lanes,
-         rows = !v && rhs->shape.rank > 1 && lhs->shape.rank > 1 && graph_attr_int(n, "transpose_b") == 0;
-    bool f32 = anchor->outputs[0]->dt == DT_F32 && rhs->dt == DT_F32 && lhs->dt == DT_F32;
-    if (f32 && units > 0 && (packed || (rows && lanes > 1 && units % lanes == 0)))
-        tiled_matmul(s, t, anchor, last, lanes);
-    else if (rows && anchor->n_axes > 1 && units > 0 && units <= ROW_LIMIT)
-        row_matmul(s, anchor, last);
-    else
-        return te_schedule_reduce(s, t, n, anchor, last);
     return true;
 }

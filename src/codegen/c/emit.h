@@ -7,6 +7,7 @@
 #include "codegen/backend.h"
 
 typedef enum c_need_kind {
+    NEED_PREFETCH, /* LATHE_PREFETCH */
     NEED_CUT,      /* bounds of a part of a parallel loop */
     NEED_HALF,     /* conversions of f16 or bf16 (dt) */
     NEED_OP,       /* scalar binary operator that needs a function: op, dt */

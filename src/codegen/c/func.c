@@ -289,6 +289,17 @@ static void write_allocate(c_emit *e, const tir_stmt *s)
     e->names.len = depth;
 }
 
+/* Annotations say nothing in C but one: memory that is needed later. */
+static void write_attr(c_emit *e, const tir_stmt *s)
+{
+    if (strcmp(s->key, "prefetch") == 0 && s->value->kind == TIR_LOAD) {
+        tir_expr_ref at = expr_flat(e, s->value->u.buffer, s->value->n_args, s->value->args);
+        needs_add(e->needs, (c_need){.kind = NEED_PREFETCH});
+        w_line(e->w, "LATHE_PREFETCH(%s + %s);", expr_name(e, s->value->u.buffer), expr_text(e, at).s);
+    }
+    write_inner(e, s->body);
+}
+
 static void write_assert(c_emit *e, const tir_stmt *s)
 {
     w_open(e->w, "if (!(%s))", expr_condition(e, s->cond));
@@ -306,7 +317,7 @@ static void write_stmt(c_emit *e, const tir_stmt *s)
     case TIR_LET: write_let(e, s); return;
     case TIR_STORE: write_store(e, s); return;
     case TIR_ALLOCATE: write_allocate(e, s); return;
-    case TIR_ATTR: write_inner(e, s->body); return;
+    case TIR_ATTR: write_attr(e, s); return;
     case TIR_EVALUATE: w_line(e->w, "(void)%s;", scalar_at(e->tmp, expr_text(e, s->value), PREC_PRIMARY)); return;
     case TIR_ASSERT: write_assert(e, s); return;
     case TIR_SEQ:

@@ -78,6 +78,11 @@ static const char cut_text[] = "/* First iteration of part `part`, of `parts` ne
                                "    return extent * (int64_t)part / (int64_t)parts;\n"
                                "}\n\n";
 
+static const char prefetch_text[] = "/* A line that is needed later comes as far as the second cache. */\n"
+                                    "#if defined(__GNUC__)\n"
+                                    "#define LATHE_PREFETCH(p) __builtin_prefetch((p), 0, 2)\n"
+                                    "#else\n#define LATHE_PREFETCH(p) ((void)(p))\n#endif\n\n";
+
 static const char f16_text[] = "static float lathe_f16_load(uint16_t h)\n"
                                "{\n"
                                "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
@@ -433,6 +438,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
         return;
     }
     case NEED_VCHOOSE: write_vchoose(a, w, n, v); return;
+    case NEED_PREFETCH:
     case NEED_CUT:
     case NEED_HALF:
     case NEED_OP:
@@ -448,6 +454,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
+        case NEED_PREFETCH: w_str(w, prefetch_text); break;
         case NEED_CUT: w_str(w, cut_text); break;
         case NEED_HALF: w_str(w, need->dt == DT_F16 ? f16_text : bf16_text); break;
         case NEED_OP: write_scalar(w, need); break;

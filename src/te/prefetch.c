@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The primitive prefetch: weights that are read once from far memory arrive while the block before them is computed.
+ * A loop that runs many times for each block fetches a little of the next one in every iteration, so that the traffic
+ * is even. An annotation of the loop's body says which element; it changes no result. */
+#include "te/stage.h"
+#include "tir/node.h"
+
+#define LINE_BYTES 64 /* fetched at once */
+
+bool te_apply_prefetch(te_lowering *lw, const te_prim *p, te_stage *st)
+{
+    const te_prefetch_args *a = &p->u.prefetch;
+    te_prim look = *p;
+    look.u.stage = a->at.stage;
+    te_stage *source = te_find_stage(lw, p, a->tensor), *at = te_find_stage(lw, p, a->at.stage);
+    te_iter *it = te_find_leaf(lw, p, st, a->axis), *at_iter = at ? te_find_leaf(lw, &look, at, a->at.axis) : NULL;
+    if (!source || !it || !at_iter)
+        return false;
+    if (source->op.kind != TE_PLACEHOLDER)
+        return te_prim_error(lw, p, a->axis, "only a parameter of the function can be fetched ahead");
+    te_ahead *ahead = arena_new(&lw->c->mem, te_ahead);
+    *ahead = (te_ahead){source, at, at_iter};
+    it->ahead = ahead;
+    return true;
+}
+
+/* Row-major position of an element. */
+static tir_expr_ref flat(te_lowering *lw, const te_tensor *t, tir_expr_ref const *at)
+{
+    tir_expr_ref e = tir_i64(lw->c, 0);
+    for (uint32_t i = 0; i < t->rank; i++)
+        e = tir_add(lw->c, tir_mul(lw->c, e, t->shape[i]), at[i]);
+    return tir_simplify(lw->bounds, e);
+}
+
+/* Loops first..end of the stage take their places behind those that `done` counts already; the iterations of all. */
+static bool count_loops(te_lowering *lw, const te_stage *st, uint32_t first, uint32_t end, tir_expr_ref *done,
+                        int64_t *total)
+{
+    compiler *c = lw->c;
+    for (uint32_t i = first; i < end; i++) {
+        const te_iter *it = st->leaves.data[i];
+        int64_t n = 0;
+        if (!tir_is_int(it->extent, &n) || !i64_mul(*total, n, total))
+            return false;
+        if (n > 1)
+            *done = tir_add(c, tir_mul(c, *done, it->extent), tir_varref(c, it->var));
+    }
+    return *total > 0;
+}
+
+/* Which element to fetch; NULL: the region is not known, too small to be worth it, or too large for a line each time.
+ */
+static tir_expr_ref element_ahead(te_lowering *lw, te_stage *st, const te_iter *it)
+{
+    compiler *c = lw->c;
+    const te_ahead *a = it->ahead;
+    const te_tensor *t = a->source->op.outputs[0];
+    tir_expr_ref lo[TIR_MAX_RANK], hi[TIR_MAX_RANK], done = tir_i64(c, 0);
+    int64_t total = 1, size = 0, count = tir_buffer_count(t->buffer);
+    if (st->attach != ATTACH_AT || st->at != a->at || !te_region_read(lw, st, a->source, a->at, a->at_iter, lo, hi))
+        return NULL;
+    uint32_t outside = te_leaf_position(a->at, a->at_iter), place = te_leaf_position(a->at, st->at_iter);
+    if (!count_loops(lw, a->at, outside + 1, place + 1, &done, &total) ||
+        !count_loops(lw, st, 0, te_leaf_position(st, it) + 1, &done, &total))
+        return NULL;
+    tir_expr_ref first = flat(lw, t, lo), last = flat(lw, t, hi);
+    if (!tir_is_int(tir_simplify(lw->bounds, tir_sub(c, last, first)), &size))
+        return NULL;
+    int64_t step = (size + total) / total, reach = total * step;
+    if (step * (int64_t)dtype_bytes(t->dt) > LINE_BYTES || reach > count)
+        return NULL;
+    tir_expr_ref after = tir_add(c, tir_varref(c, a->at_iter->var), tir_i64(c, 1));
+    tir_expr_ref next = tir_substitute(c, first, 1, &a->at_iter->var, &after);
+    next = tir_min(c, tir_simplify(lw->bounds, next), tir_i64(c, count - reach)); /* what is fetched exists */
+    return tir_add(c, next, tir_simplify(lw->bounds, tir_mul(c, done, tir_i64(c, step))));
+}
+
+tir_stmt *te_with_prefetch(te_lowering *lw, te_stage *st, const te_iter *it, tir_stmt *body)
+{
+    tir_expr_ref at = it->ahead ? element_ahead(lw, st, it) : NULL;
+    if (!at)
+        return body;
+    const te_tensor *t = it->ahead->source->op.outputs[0];
+    tir_expr_ref element = tir_load(lw->c, t->buffer, 1, &at);
+    return tir_attr(lw->c, it->name, "prefetch", element, body);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Default schedules of matrix products. A tile of sums stays in vector registers: lanes over columns of the right
+ * operand (blocks of packed weights, or its rows as they are), several rows of the left operand broadcast against
+ * them. A panel of the right operand serves all rows; while it does, packed weights of the next panel are fetched,
+ * because a network reads each weight once and finds it in far memory. An epilogue with function calls runs over a tile
+ * in the first cache instead: its temporaries would push the sums out of their registers. */
+#include "graph/op/nn.h"
+#include "te/te_schedule.h"
+#include "type/target.h"
+
+#include <string.h>
+
+#define ROW_LIMIT 4096 /* elements of a row of sums */
+
+typedef struct matmul_plan {
+    te_sched *s;
+    te_node *anchor, *last;
+    te_tile tile;
+    int64_t lanes;
+    uint32_t row, lane;  /* axes; row is n_axes when the left operand is a vector */
+    bool even;           /* columns are whole vectors */
+    const char *weights; /* packed right operand; NULL: not packed */
+} matmul_plan;
+
+/* --- the epilogue --- */
+
+static void look_for_call(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_CALL;
+}
+
+/* Does what follows the sums call functions? */
+static bool has_calls(const te_sched *s, const te_node *anchor, const te_node *last)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
+        const te_node *n = s->g->nodes.data[i];
+        if (n->kind != TE_COMPUTE || n == anchor || (n != last && !te_is_inlined(s, n)))
+            continue;
+        tir_visit_expr(n->body[0], look_for_call, &found);
+    }
+    return found;
+}
+
+/* --- loops --- */
+
+/* Data axes of the stage but row and lane; how many there are. */
+static uint32_t outer_axes(const matmul_plan *p, const te_node *n, const char **names)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n->n_axes; i++)
+        if (i != p->row && i != p->lane)
+            names[count++] = te_axis_name(n, i);
+    return count;
+}
+
+/* Loops row, lane_m, lane_v of a stage of one tile, written out; `reduce`: its reduction outside of them. */
+static void write_out_tile(const matmul_plan *p, const char *stage, bool reduce, bool vectors)
+{
+    te_sched *s = p->s;
+    const te_node *a = p->anchor;
+    const char **order = arena_array(&s->c->mem, const char *, a->n_axes + a->n_reduce + 3u);
+    te_sched_split(s, stage, te_axis_name(a, p->lane), p->lanes, "lane_m", "lane_v");
+    uint32_t n = outer_axes(p, a, order);
+    for (uint32_t i = 0; reduce && i < a->n_reduce; i++)
+        order[n++] = a->reduce_axes[i]->var->name;
+    if (p->row < a->n_axes)
+        order[n++] = te_axis_name(a, p->row);
+    order[n++] = "lane_m";
+    order[n++] = "lane_v";
+    te_sched_reorder(s, stage, n, order);
+    if (p->row < a->n_axes)
+        te_sched_annotate(s, TE_UNROLL, stage, te_axis_name(a, p->row));
+    te_sched_annotate(s, TE_UNROLL, stage, "lane_m");
+    te_sched_annotate(s, vectors ? TE_VECTORIZE : TE_UNROLL, stage, "lane_v");
+}
+
+/* Blocks of the result: batches, panels of columns, tiles of rows; the loop that workers share. */
+static const char *cut_result(const matmul_plan *p, bool rows_written_out)
+{
+    te_sched *s = p->s;
+    const te_node *last = p->last;
+    const char *o = last->name, **order = arena_array(&s->c->mem, const char *, last->n_axes + 3u), *part = "lane_o";
+    te_sched_split(s, o, te_axis_name(last, p->lane), p->tile.vectors * p->lanes, "lane_o", "lane_i");
+    te_sched_split(s, o, "lane_i", p->lanes, "lane_m", "lane_v");
+    uint32_t n = outer_axes(p, last, order), batches = n;
+    order[n++] = "lane_o";
+    if (p->row < last->n_axes) {
+        te_sched_split(s, o, te_axis_name(last, p->row), p->tile.rows, "row_o", "row_i");
+        order[n++] = "row_o";
+        order[n++] = "row_i";
+    }
+    order[n++] = "lane_m";
+    order[n++] = "lane_v";
+    te_sched_reorder(s, o, n, order);
+    if (p->row < last->n_axes && rows_written_out)
+        te_sched_annotate(s, TE_UNROLL, o, "row_i");
+    te_sched_annotate(s, TE_UNROLL, o, "lane_m");
+    te_sched_annotate(s, p->even ? TE_VECTORIZE : TE_UNROLL, o, "lane_v");
+    for (uint32_t i = batches; i-- > 0;) {
+        const char *fused = arena_printf(&s->c->mem, "part%u", i);
+        te_sched_fuse(s, o, order[i], part, fused);
+        part = fused;
+    }
+    te_sched_annotate(s, TE_PARALLEL, o, part);
+    return part;
+}
+
+static void tiled_matmul(matmul_plan *p)
+{
+    te_sched *s = p->s;
+    const char *o = p->last->name, *acc, *scope = p->even ? "local.reg" : "local";
+    bool apart = p->anchor != p->last && p->even && has_calls(s, p->anchor, p->last), rows = p->row < p->last->n_axes;
+    if (apart) {
+        acc = arena_printf(&s->c->mem, "%s_acc", p->anchor->name);
+        te_sched_cache_write(s, p->anchor->name, scope, acc);
+        te_sched_set_scope(s, p->anchor->name, "local");
+    } else {
+        acc = te_sums_stage(s, p->anchor, p->last, scope);
+    }
+    const char *part = cut_result(p, !apart), *place = rows ? "row_o" : part;
+    te_sched_compute_at(s, acc, o, place);
+    write_out_tile(p, acc, true, true);
+    if (apart) {
+        te_sched_compute_at(s, p->anchor->name, o, place);
+        write_out_tile(p, p->anchor->name, false, true);
+    }
+    if (p->weights && rows)
+        te_sched_prefetch(s, acc, p->anchor->reduce_axes[0]->var->name, p->weights, o, part);
+}
+
+/* Rows of the right operand are contiguous: a row of sums, the reduction outside of it. */
+static void row_matmul(te_sched *s, te_node *anchor, te_node *last)
+{
+    uint32_t n = last->n_axes;
+    const char *acc = te_sums_stage(s, anchor, last, "local"), *part = te_fuse_parallel(s, last, n - 1);
+    te_sched_compute_at(s, acc, last->name, part);
+    te_sched_reorder(s, acc, 2, (const char *[]){anchor->reduce_axes[0]->var->name, te_axis_name(anchor, n - 1)});
+}
+
+typedef struct weight_search {
+    const te_graph *g;
+    const char *found;
+} weight_search;
+
+static void look_for_parameter(void *ctx, tir_expr_ref e)
+{
+    weight_search *w = ctx;
+    const te_tensor *t = e->kind == TIR_LOAD ? te_tensor_of(w->g, e->u.buffer) : NULL;
+    if (t && t->node->kind == TE_PLACEHOLDER)
+        w->found = t->node->name;
+}
+
+/* The parameter that is the right factor; NULL: it is something else. */
+static const char *right_parameter(const te_graph *g, const te_node *anchor)
+{
+    weight_search w = {g, NULL};
+    if (anchor->body[0]->kind == TIR_BINOP && anchor->body[0]->op == TIR_MUL)
+        tir_visit_expr(anchor->body[0]->args[1], look_for_parameter, &w);
+    return w.found;
+}
+
+bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    int64_t v = nn_layout_block(graph_attr_string(n, "weight_layout")), lanes = t->vector_bytes / 4;
+    if (!te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes == 0)
+        return te_schedule_default(s, t, n, NULL, last);
+    uint32_t rank = last->n_axes;
+    matmul_plan p = {.s = s, .anchor = anchor, .last = last, .lanes = lanes, .lane = rank - 1};
+    int64_t units = te_axis_extent(anchor, p.lane);
+    const type *rhs = te_in_type(n, 1), *lhs = te_in_type(n, 0);
+    bool packed = v > 1 && v == lanes,
+         rows = !v && rhs->shape.rank > 1 && lhs->shape.rank > 1 && graph_attr_int(n, "transpose_b") == 0;
+    bool f32 = anchor->outputs[0]->dt == DT_F32 && rhs->dt == DT_F32 && lhs->dt == DT_F32;
+    if (f32 && units > 0 && (packed || (rows && lanes > 1 && units % lanes == 0))) {
+        p.row = rank > 1 ? rank - 2 : rank;
+        p.even = units % lanes == 0;
+        p.weights = packed ? right_parameter(s->g, anchor) : NULL;
+        p.tile = te_choose_tile(t, (units + v - 1) / lanes, p.row < rank ? te_axis_extent(anchor, p.row) : 1);
+        tiled_matmul(&p);
+    } else if (rows && anchor->n_axes > 1 && units > 0 && units <= ROW_LIMIT) {
+        row_matmul(s, anchor, last);
+    } else {
+        return te_schedule_reduce(s, t, n, anchor, last);
+    }
+    return true;
+}
