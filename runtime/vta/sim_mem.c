@@ -160,7 +160,7 @@ static vta_status check_memory(const vta_sim *s, const sim_at *at)
 {
     const vta_fields *f = at->f;
     if (f->opcode == VTA_STORE) {
-        if (f->memory_type != VTA_MEM_OUT)
+        if (f->memory_type != VTA_MEM_OUT && f->x_size > 0) /* a NOP of the run-time says uop */
             return vta_sim_fault(at, VTA_FAULT, "memory type %d cannot be stored, only out (4)", (int)f->memory_type);
         if (f->y_pad_0 || f->y_pad_1 || f->x_pad_0 || f->x_pad_1)
             return vta_sim_fault(at, VTA_FAULT, "a store has no padding");
