@@ -2,7 +2,8 @@
 # The law of the folders, and what goes with it: check_layers.sh [BUILD]
 #   1. a folder of src includes only what stands to its left;
 #   2. compiler and runtime meet only in include/abi, and runtime/vta knows only itself and that; tools may use it;
-#   3. no mutable global in any object of the compiler, nor of runtime/vta, the default device in vta_runtime.c excepted
+#   3. no mutable global in any object of the compiler, nor of runtime/vta, the default device in vta_runtime.c
+#      and the number of contexts made in context.c (it makes their handles differ) excepted
 #      (BUILD: where they were built);
 #   4. no allocator in any object of runtime/tvmrt.
 # SPDX-License-Identifier: Apache-2.0
@@ -90,7 +91,7 @@ globals() {
         objdump -t "$o" | awk -v o="${o#"$dir"/}" '
             /[ \t](\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ && / [gluU!]+ *O / {
                 print o ": " $NF }'
-    done)
+    done | grep -vx 'context.c.o: made')
     if [ -z "$bad" ]; then passed=$((passed + 1)); else fail "mutable globals in $1:"; echo "$bad"; fi
 }
 

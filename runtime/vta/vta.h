@@ -178,10 +178,10 @@ typedef enum vta_sim_level {
 typedef struct vta_sim_options {
     vta_profile profile;
     vta_sim_level level;
-    uint32_t acc_distance; /* 0: reported only; N: writing an accumulator again within N operations is a fault */
-    uint32_t seed;         /* order in which ready stages run; results must not depend on it */
-    bool skip_exec;        /* count, load micro-ops, compute nothing */
-    uint64_t dram_bytes;   /* 0: 1 GiB */
+    uint32_t acc_distance;    /* 0: reported only; N: writing an accumulator again within N operations is a fault */
+    uint32_t seed;            /* order in which ready stages run; results must not depend on it */
+    bool skip_exec;           /* count, load micro-ops, compute nothing */
+    uint64_t dram_bytes;      /* 0: 1 GiB */
     uint64_t most_operations; /* in one instruction, more is VTA_TIMEOUT; 0: no limit. For streams from outside */
 } vta_sim_options;
 
