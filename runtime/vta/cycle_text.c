@@ -229,8 +229,8 @@ static void draw_frame(drawing *d, const vta_cycle_report *r)
 static void draw_box(drawing *d, const struct lane *lane, kind k, double from, double to)
 {
     double width = to - from > 0.4 ? to - from : 0.4;
-    put(&d->text, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>\n", from, lane->top, width,
-        lane->height, kind_colours[k]);
+    put(&d->text, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"%s/>\n", from, lane->top, width,
+        lane->height, kind_colours[k], width > 4 ? " stroke=\"#ffffff\" stroke-width=\"0.6\"" : "");
     if (width > 8.0 * (double)strlen(kind_names[k]) && lane->height > 20)
         put(&d->text, "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"#ffffff\">%s</text>\n", from + width / 2,
             lane->top + lane->height / 2 + 4, kind_names[k]);
@@ -289,7 +289,7 @@ static void draw_legend(drawing *d, const bool seen[KIND_COUNT], bool arrows)
         put(&d->text,
             "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%s</text>\n", x,
             y - 10, kind_colours[k], x + 17, y, kind_names[k]);
-        x += 36 + 7 * (int)strlen(kind_names[k]);
+        x += 42 + 7 * (int)strlen(kind_names[k]);
     }
     if (arrows)
         put(&d->text,
