@@ -84,7 +84,7 @@ static bool allocate(vta_sim *s)
     s->uop_words = zeroed(depth[VTA_MEM_UOP], sizeof *s->uop_words);
     s->uops = zeroed(depth[VTA_MEM_UOP], sizeof *s->uops);
     s->inp = zeroed((size_t)depth[VTA_MEM_INP] * s->inp_lanes, sizeof *s->inp);
-    s->wgt = zeroed((size_t)depth[VTA_MEM_WGT] * s->wgt_lanes, sizeof *s->wgt);
+    s->wgt = zeroed((size_t)depth[VTA_MEM_WGT] * s->wgt_lanes, s->wide_wgt ? 2 : 1);
     s->acc = zeroed(acc * s->acc_lanes, sizeof *s->acc);
     s->last_write = zeroed(acc, sizeof *s->last_write);
     s->dram = vta_dram_create(s->o.dram_bytes ? s->o.dram_bytes : (uint64_t)1 << 30);
@@ -98,9 +98,10 @@ static bool allocate(vta_sim *s)
 
 static void set_shape(vta_sim *s)
 {
-    s->pairs = (s->g.block_in + 1) / 2;
-    s->inp_lanes = s->g.batch * 2 * s->pairs;
-    s->wgt_lanes = s->g.block_out * 2 * s->pairs;
+    s->quads = (s->g.block_in + 3) / 4;
+    s->inp_lanes = s->g.batch * 4 * s->quads;
+    s->wgt_lanes = s->g.block_out * 4 * s->quads;
+    s->wide_wgt = s->g.width[VTA_MEM_WGT] > 8;
     s->acc_lanes = s->g.batch * s->g.block_out;
     for (int64_t op = 0; op <= VTA_ALU; op++)
         s->n_layout[op] = vta_insn_layout(&s->g, op, s->layout[op]);
@@ -116,7 +117,7 @@ vta_status vta_sim_create(const vta_config *c, const vta_sim_options *o, vta_sim
     o = o ? o : &plain;
     if (status != VTA_OK || (status = vta_sim_check_profile(o->profile, &g, e)) != VTA_OK)
         return status;
-    const sim_kernels *kernels = vta_sim_kernels(o->level, g.block_out);
+    const sim_kernels *kernels = vta_sim_kernels(o->level, &g);
     if (!kernels)
         return vta_fail(e, VTA_UNSUPPORTED, "this CPU, or a tile of %u lanes, has not the level asked for",
                         g.block_out);
@@ -163,7 +164,7 @@ void vta_sim_reset(vta_sim *s)
     memset(s->uop_words, 0, depth[VTA_MEM_UOP] * sizeof *s->uop_words);
     memset(s->uops, 0, depth[VTA_MEM_UOP] * sizeof *s->uops);
     memset(s->inp, 0, (size_t)depth[VTA_MEM_INP] * s->inp_lanes * sizeof *s->inp);
-    memset(s->wgt, 0, (size_t)depth[VTA_MEM_WGT] * s->wgt_lanes * sizeof *s->wgt);
+    memset(s->wgt, 0, (size_t)depth[VTA_MEM_WGT] * s->wgt_lanes * (s->wide_wgt ? 2 : 1));
     memset(s->acc, 0, acc * s->acc_lanes * sizeof *s->acc);
     if (s->out) {
         memset(s->out, 0, acc * s->acc_lanes * sizeof *s->out);

@@ -15,12 +15,13 @@ typedef struct sim_uop {
  * order is free. Indices are checked before. */
 typedef struct sim_gemm {
     int32_t *acc;       /* [index][batch][block] */
-    const int16_t *inp; /* [index][batch][2 * pairs] */
-    const int16_t *wgt; /* [index][pairs][block][2] */
+    const int16_t *inp; /* [index][batch][4 * quads], in the order of vta_sim_lane */
+    const void *wgt;    /* [index][quads][block][4], int8_t, or int16_t when `wide` */
     const sim_uop *uops;
     uint32_t n_uops, outer, inner;
     uint32_t dst_outer, dst_inner, src_outer, src_inner, wgt_outer, wgt_inner;
-    uint32_t batch, block, pairs;
+    uint32_t batch, block, quads;
+    bool wide;
 } sim_gemm;
 
 /* ALU for inner loops: y, x, micro-op, in this order. */
@@ -35,17 +36,26 @@ typedef struct sim_alu {
     int32_t imm;
 } sim_alu;
 
-/* Inner loops of one level. `unpack_wgt` takes `n` tiles of bytes [block][block] to pairs; NULL: the plain way. */
+/* Inner loops of one level. `unpack_wgt` takes `n` tiles of bytes [block][block] to quads, block a multiple of 16;
+ * NULL: the plain way. */
 typedef struct sim_kernels {
     vta_sim_level level;
     void (*gemm)(const sim_gemm *w);
     void (*alu)(const sim_alu *w);
-    void (*unpack_wgt)(int16_t *out, const int8_t *in, uint32_t n, uint32_t block);
+    void (*unpack_wgt)(int8_t *out, const int8_t *in, uint32_t n, uint32_t block);
 } sim_kernels;
 
-/* The loops of `level`, or of the best one that the CPU and a tile of `block` lanes allow; NULL: the CPU lacks it. */
-const sim_kernels *vta_sim_kernels(vta_sim_level level, uint32_t block);
+/* The loops of `level`, or of the best one that the CPU and the tiles allow; NULL: one of them does not. */
+const sim_kernels *vta_sim_kernels(vta_sim_level level, const vta_geometry *g);
 extern const sim_kernels vta_sim_scalar;
+const sim_kernels *vta_sim_vector(vta_sim_level level, uint32_t block); /* sim_x86.c; NULL: none */
+
+/* Place of input k in a row: of the four of a quad, the middle two change places. Then a quad of weights needs shifts
+ * only to become two pairs of 16 bits, (0, 2) and (1, 3). */
+static inline uint32_t vta_sim_lane(uint32_t k)
+{
+    return (k & ~3u) | (k & 1u) << 1 | (k >> 1 & 1u);
+}
 
 /* What a profile's hardware has; streams that need more are refused. */
 typedef struct sim_caps {
@@ -90,11 +100,13 @@ struct vta_sim {
     vta_field layout[VTA_ALU + 1][VTA_MAX_FIELDS], uop_layout[VTA_MAX_FIELDS];
     uint32_t n_layout[VTA_ALU + 1], n_uop_layout;
 
-    uint32_t pairs;                           /* of inputs in a row */
+    uint32_t quads;                           /* of inputs in a row */
     uint32_t inp_lanes, wgt_lanes, acc_lanes; /* of one element, unpacked */
     uint32_t *uop_words;
     sim_uop *uops;
-    int16_t *inp, *wgt;
+    int16_t *inp;
+    void *wgt;
+    bool wide_wgt; /* weights of 16 bits */
     int32_t *acc;
     int16_t *out; /* what hardware's OUT memory holds; NULL in compatible mode */
     bool *out_valid;

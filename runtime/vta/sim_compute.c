@@ -65,7 +65,8 @@ static void run_gemm(vta_sim *s, const compute *c, const operation *one)
                         .wgt_inner = c->wgt_inner,
                         .batch = s->g.batch,
                         .block = s->g.block_out,
-                        .pairs = s->pairs};
+                        .quads = s->quads,
+                        .wide = s->wide_wgt};
     s->kernels->gemm(&w);
 }
 

@@ -29,30 +29,44 @@ static void put_lane(uint8_t *out, uint32_t i, uint32_t width, int32_t v)
 
 static void unpack_inp(vta_sim *s, uint32_t index, const uint8_t *in, uint32_t n)
 {
-    const uint32_t block = s->g.block_in, row = 2 * s->pairs, width = s->g.width[VTA_MEM_INP];
+    const uint32_t block = s->g.block_in, row = 4 * s->quads, width = s->g.width[VTA_MEM_INP];
     int16_t *out = s->inp + (size_t)index * s->inp_lanes;
     if (width == 8 && row == block) {
-        for (size_t i = 0, all = (size_t)n * s->inp_lanes; i < all; i++)
+        for (size_t i = 0, all = (size_t)n * s->inp_lanes; i < all; i += 4) {
             out[i] = (int8_t)in[i];
+            out[i + 1] = (int8_t)in[i + 2];
+            out[i + 2] = (int8_t)in[i + 1];
+            out[i + 3] = (int8_t)in[i + 3];
+        }
         return;
     }
     for (uint32_t e = 0; e < n; e++, in += s->g.elem_bytes[VTA_MEM_INP], out += s->inp_lanes)
         for (uint32_t i = 0; i < s->g.batch * block; i++)
-            out[i / block * row + i % block] = (int16_t)get_lane(in, i, width);
+            out[i / block * row + vta_sim_lane(i % block)] = (int16_t)get_lane(in, i, width);
+}
+
+/* Place of weight i (output i / block, input i % block) of an unpacked tile. */
+static size_t wgt_lane(const vta_sim *s, uint32_t index, uint32_t i)
+{
+    const uint32_t block = s->g.block_in, o = i / block, k = i % block;
+    return (size_t)index * s->wgt_lanes + (k / 4 * block + o) * 4 + k % 4;
 }
 
 static void unpack_wgt(vta_sim *s, uint32_t index, const uint8_t *in, uint32_t n)
 {
     const uint32_t block = s->g.block_in, width = s->g.width[VTA_MEM_WGT];
-    int16_t *out = s->wgt + (size_t)index * s->wgt_lanes;
-    if (width == 8 && s->kernels->unpack_wgt) {
-        s->kernels->unpack_wgt(out, (const int8_t *)in, n, block);
+    if (width == 8 && block >= 16 && s->kernels->unpack_wgt) {
+        s->kernels->unpack_wgt((int8_t *)s->wgt + wgt_lane(s, index, 0), (const int8_t *)in, n, block);
         return;
     }
-    for (uint32_t e = 0; e < n; e++, in += s->g.elem_bytes[VTA_MEM_WGT], out += s->wgt_lanes)
-        for (uint32_t o = 0; o < block; o++)
-            for (uint32_t k = 0; k < block; k++)
-                out[(k / 2 * block + o) * 2 + k % 2] = (int16_t)get_lane(in, o * block + k, width);
+    for (uint32_t e = 0; e < n; e++, in += s->g.elem_bytes[VTA_MEM_WGT])
+        for (uint32_t i = 0; i < block * block; i++) {
+            int32_t v = get_lane(in, i, width);
+            if (s->wide_wgt)
+                ((int16_t *)s->wgt)[wgt_lane(s, index + e, i)] = (int16_t)v;
+            else
+                ((int8_t *)s->wgt)[wgt_lane(s, index + e, i)] = (int8_t)v;
+        }
 }
 
 static void unpack_acc(vta_sim *s, enum vta_mem m, uint32_t index, const uint8_t *in, uint32_t n)
@@ -92,6 +106,11 @@ static void unpack(vta_sim *s, enum vta_mem m, uint32_t index, const uint8_t *in
     }
 }
 
+static size_t wgt_bytes(const vta_sim *s)
+{
+    return s->wide_wgt ? sizeof(int16_t) : sizeof(int8_t);
+}
+
 static void clear(vta_sim *s, enum vta_mem m, uint32_t index, uint32_t n)
 {
     static const uint8_t zero[VTA_UOP_BYTES];
@@ -100,7 +119,10 @@ static void clear(vta_sim *s, enum vta_mem m, uint32_t index, uint32_t n)
         for (uint32_t i = 0; i < n; i++)
             unpack_uop(s, index + i, zero, 1);
         break;
-    case VTA_MEM_WGT: memset(s->wgt + (size_t)index * s->wgt_lanes, 0, (size_t)n * s->wgt_lanes * 2); break;
+    case VTA_MEM_WGT:
+        memset((char *)s->wgt + (size_t)index * s->wgt_lanes * wgt_bytes(s), 0,
+               (size_t)n * s->wgt_lanes * wgt_bytes(s));
+        break;
     case VTA_MEM_INP: memset(s->inp + (size_t)index * s->inp_lanes, 0, (size_t)n * s->inp_lanes * 2); break;
     case VTA_MEM_ACC:
     case VTA_MEM_ACC_8BIT: memset(s->acc + (size_t)index * s->acc_lanes, 0, (size_t)n * s->acc_lanes * 4); break;
@@ -137,15 +159,16 @@ void vta_sim_pack(const vta_sim *s, enum vta_mem m, uint32_t index, uint32_t cou
     case VTA_MEM_WGT:
         for (uint32_t e = 0; e < count; e++, out += s->g.elem_bytes[m])
             for (uint32_t i = 0; i < block * block; i++) {
-                uint32_t o = i / block, k = i % block;
-                put_lane(out, i, width, s->wgt[(size_t)(index + e) * s->wgt_lanes + (k / 2 * block + o) * 2 + k % 2]);
+                size_t at = wgt_lane(s, index + e, i);
+                put_lane(out, i, width, s->wide_wgt ? ((int16_t *)s->wgt)[at] : ((int8_t *)s->wgt)[at]);
             }
         break;
     case VTA_MEM_INP:
         for (uint32_t e = 0; e < count; e++, out += s->g.elem_bytes[m])
             for (uint32_t i = 0; i < s->g.batch * block; i++)
-                put_lane(out, i, width,
-                         s->inp[(size_t)(index + e) * s->inp_lanes + i / block * 2 * s->pairs + i % block]);
+                put_lane(
+                    out, i, width,
+                    s->inp[(size_t)(index + e) * s->inp_lanes + i / block * 4 * s->quads + vta_sim_lane(i % block)]);
         break;
     case VTA_MEM_ACC:
     case VTA_MEM_OUT: pack_acc(s, m, index, count, out); break;
@@ -230,6 +253,20 @@ static uint8_t *rows_at(vta_sim *s, const vta_fields *f)
     return f->y_size > 0 ? vta_dram_at(s->dram, (uint64_t)f->dram_base * eb, (size_t)(elements * eb)) : NULL;
 }
 
+enum { PREFETCH_ROWS = 6, PREFETCH_BYTES = 1024, CACHE_LINE = 64 };
+
+/* Short rows that lie far apart are what the CPU does not fetch ahead by itself. */
+static void prefetch(const vta_sim *s, const vta_fields *f, const uint8_t *all, int64_t y)
+{
+#if defined(__GNUC__)
+    const size_t eb = s->g.elem_bytes[f->memory_type], bytes = (size_t)f->x_size * eb;
+    if (y >= f->y_size || bytes > PREFETCH_BYTES)
+        return;
+    for (size_t i = 0; i < bytes; i += CACHE_LINE)
+        __builtin_prefetch(all + (size_t)(y * f->x_stride) * eb + i);
+#endif
+}
+
 static vta_status load_rows(vta_sim *s, const sim_at *at)
 {
     const vta_fields *f = at->f;
@@ -247,6 +284,8 @@ static vta_status load_rows(vta_sim *s, const sim_at *at)
         const uint8_t *in = all ? all + (size_t)(y * f->x_stride) * s->g.elem_bytes[m] : row_at(s, at, y);
         if (!in)
             return VTA_FAULT;
+        if (all)
+            prefetch(s, f, all, y + PREFETCH_ROWS);
         clear(s, m, sram, before);
         unpack(s, m, sram + before, in, x);
         clear(s, m, sram + before + x, after);

@@ -2,27 +2,42 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim.h"
 
-static void tile(const sim_gemm *w, int32_t *acc, const int16_t *inp, const int16_t *wgt)
+/* A row of accumulators: four inputs at a time, outputs innermost. */
+#define ROW(name, type)                                                                    \
+    static void name(const sim_gemm *w, int32_t *acc, const int16_t *inp, const type *wgt) \
+    {                                                                                      \
+        for (uint32_t q = 0; q < w->quads; q++, inp += 4)                                  \
+            for (uint32_t o = 0; o < w->block; o++, wgt += 4) {                            \
+                uint32_t low = (uint32_t)(inp[0] * wgt[0]) + (uint32_t)(inp[2] * wgt[1]);  \
+                uint32_t high = (uint32_t)(inp[1] * wgt[2]) + (uint32_t)(inp[3] * wgt[3]); \
+                acc[o] = (int32_t)((uint32_t)acc[o] + low + high);                         \
+            }                                                                              \
+    }
+ROW(row_narrow, int8_t)
+ROW(row_wide, int16_t)
+
+static void tile(const sim_gemm *w, size_t dst, size_t src, size_t weight)
 {
-    for (uint32_t b = 0; b < w->batch; b++, acc += w->block, inp += 2 * w->pairs)
-        for (uint32_t p = 0; p < w->pairs; p++)
-            for (uint32_t o = 0; o < w->block; o++) {
-                const int16_t *pair = wgt + ((size_t)p * w->block + o) * 2;
-                uint32_t low = (uint32_t)(inp[2 * p] * pair[0]), high = (uint32_t)(inp[2 * p + 1] * pair[1]);
-                acc[o] = (int32_t)((uint32_t)acc[o] + low + high);
-            }
+    const size_t acc = (size_t)w->batch * w->block, inp = (size_t)w->batch * 4 * w->quads,
+                 wgt = (size_t)w->block * 4 * w->quads;
+    for (uint32_t b = 0; b < w->batch; b++) {
+        int32_t *to = w->acc + acc * dst + (size_t)b * w->block;
+        const int16_t *from = w->inp + inp * src + (size_t)b * 4 * w->quads;
+        if (w->wide)
+            row_wide(w, to, from, (const int16_t *)w->wgt + wgt * weight);
+        else
+            row_narrow(w, to, from, (const int8_t *)w->wgt + wgt * weight);
+    }
 }
 
 static void gemm(const sim_gemm *w)
 {
-    const size_t acc = (size_t)w->batch * w->block, inp = (size_t)w->batch * 2 * w->pairs,
-                 wgt = (size_t)w->block * 2 * w->pairs;
     for (uint32_t u = 0; u < w->n_uops; u++)
         for (uint32_t y = 0; y < w->outer; y++)
             for (uint32_t x = 0; x < w->inner; x++)
-                tile(w, w->acc + acc * (w->uops[u].dst + y * w->dst_outer + x * w->dst_inner),
-                     w->inp + inp * (w->uops[u].src + y * w->src_outer + x * w->src_inner),
-                     w->wgt + wgt * (w->uops[u].wgt + y * w->wgt_outer + x * w->wgt_inner));
+                tile(w, w->uops[u].dst + y * w->dst_outer + x * w->dst_inner,
+                     w->uops[u].src + y * w->src_outer + x * w->src_inner,
+                     w->uops[u].wgt + y * w->wgt_outer + x * w->wgt_inner);
 }
 
 /* Counts beyond the width shift everything out. */
@@ -60,8 +75,8 @@ static void alu(const sim_alu *w)
 
 const sim_kernels vta_sim_scalar = {VTA_SIM_SCALAR, gemm, alu, NULL};
 
-const sim_kernels *vta_sim_kernels(vta_sim_level level, uint32_t block)
+const sim_kernels *vta_sim_kernels(vta_sim_level level, const vta_geometry *g)
 {
-    (void)block;
-    return level == VTA_SIM_AUTO || level == VTA_SIM_SCALAR ? &vta_sim_scalar : NULL;
+    const sim_kernels *vector = g->width[VTA_MEM_WGT] > 8 ? NULL : vta_sim_vector(level, g->block_out);
+    return vector || (level != VTA_SIM_AUTO && level != VTA_SIM_SCALAR) ? vector : &vta_sim_scalar;
 }
