@@ -68,6 +68,7 @@ typedef struct fetch {
     uint64_t clock;
     uint32_t span;
     uint32_t blocked; /* the stage whose queue is full; 0: none */
+    bool finish;      /* FINISH has been queued */
 } fetch;
 
 enum { READ_PORT, WRITE_PORT, PORTS };
@@ -84,7 +85,6 @@ typedef struct model {
     uint64_t now, port_free[PORTS], tokens[VTA_TOKEN_QUEUES];
     fetch fetch;
     stage stage[VTA_STAGE_COUNT]; /* [0] is not used */
-    bool finished;
     vta_cycle_report *report;
 } model;
 
@@ -159,8 +159,9 @@ static vta_status decode(const model *m, uint32_t index, op *o, enum vta_stage *
     enum vta_stage s = *out_stage = vta_stage_of(&f);
     *o = (op){.insn = index, .opcode = (uint8_t)opcode, .memory = (uint8_t)f.memory_type, .flags = vta_dep_flags(&f)};
     for (int flag = 0; flag < VTA_DEP_FLAGS; flag++)
-        if (vta_token_queue_of(s, (enum vta_dep_flag)flag) < 0) /* hardware has no wire for it */
-            o->flags &= ~(1u << flag);
+        if (o->flags >> flag & 1 && vta_token_queue_of(s, (enum vta_dep_flag)flag) < 0)
+            return vta_fail(e, VTA_FAULT, "instruction %u: the %s stage has no %s stage", index, stage_names[s],
+                            s == VTA_STAGE_LOAD ? "previous" : "next");
     if (opcode == VTA_LOAD || opcode == VTA_STORE)
         return decode_transfer(m, &f, o, e);
     uint64_t uops = f.uop_end > f.uop_bgn ? (uint64_t)(f.uop_end - f.uop_bgn) : 0;
@@ -281,7 +282,6 @@ static void end_op(model *m, enum vta_stage which)
     c->wait_dram += s->end - s->start - busy;
     c->wait_token += m->now - s->end;
     m->report->spans[s->span].end = s->end;
-    m->finished |= o->opcode == VTA_FINISH;
     s->free = m->now;
     s->phase = WAITS;
     s->head = (s->head + 1) % m->ring_size;
@@ -310,6 +310,9 @@ static vta_status queue_insns(model *m, vta_error *e)
             f->blocked = which;
             return VTA_OK;
         }
+        if (which == VTA_STAGE_COMPUTE && f->finish)
+            return vta_fail(e, VTA_FAULT, "instruction %u stands behind finish", f->next);
+        f->finish |= o.opcode == VTA_FINISH;
         o.arrival = ++f->clock;
         s->ring[(s->head + s->queued++) % m->ring_size] = o;
         c->busy++;
@@ -472,8 +475,8 @@ static vta_status run(model *m, vta_error *e)
         if (status != VTA_OK)
             return status;
     }
-    return m->finished ? VTA_OK
-                       : vta_fail(e, VTA_BAD_ARGUMENT, "the stream of %u instructions has no finish", m->count);
+    return m->fetch.finish ? VTA_OK
+                           : vta_fail(e, VTA_BAD_ARGUMENT, "the stream of %u instructions has no finish", m->count);
 }
 
 /* --- entry -------------------------------------------------------------------------------------------------------- */

@@ -4,17 +4,10 @@
  * On the default configuration the first of N instructions reaches its queue at cycle 16 + 2 + 2 N + 1 (latency,
  * command, two beats each, one cycle to queue it), each further one a cycle later.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "vta.h"
+#include "vta_test.h"
 #include "workloads.h"
 
 enum { MOST = 16, LATENCY = 16, COMMAND = 2, ISSUE = 2, FILL = 7 };
@@ -384,6 +377,12 @@ static void bad_streams_are_refused(void **state)
     expect_fault(&f, "store of memory 3");
     f = load(VTA_MEM_INP, 65535, 65535);
     expect_fault(&f, "elements up to 4294836225 of a scratchpad with 2048");
+    expect_fault(&(vta_fields){.opcode = VTA_FINISH}, "instruction 1 stands behind finish");
+    f = load(VTA_MEM_INP, 1, 1);
+    f.push_prev_dep = 1;
+    expect_fault(&f, "instruction 0: the load stage has no previous stage");
+    f = (vta_fields){.opcode = VTA_STORE, .pop_next_dep = 1};
+    expect_fault(&f, "instruction 0: the store stage has no next stage");
     vta_insn unknown[] = {{{5, 0}}};
     assert_int_equal(vta_cycle_time(&c, NULL, unknown, 1, &r, &e), VTA_FAULT);
     assert_non_null(strstr(e.text, "instruction 0: there is no operation 5"));
@@ -416,6 +415,18 @@ static void bad_options_are_refused(void **state)
     c = vta_config_default();
     strcpy(c.target, "nowhere");
     assert_int_equal(vta_cycle_time(&c, NULL, &insn, 1, &r, &e), VTA_BAD_CONFIG);
+}
+
+static vta_status run_on(vta_device *d, const vta_fields *fields, uint32_t n, uint32_t wait, vta_error *e)
+{
+    vta_memory m;
+    vta_field_error bad;
+    assert_int_equal(d->driver->alloc(d->self, n * sizeof(vta_insn), true, &m, e), VTA_OK);
+    for (uint32_t i = 0; i < n; i++)
+        assert_true(vta_encode(&d->geometry, &fields[i], (vta_insn *)m.host + i, &bad));
+    vta_status status = d->driver->run(d->self, m.phys, n, wait, e);
+    d->driver->free(d->self, &m);
+    return status;
 }
 
 /* --- whole layers ------------------------------------------------------------------------------------------------- */
@@ -456,6 +467,79 @@ static void layers_add_up_and_come_out_the_same(void **state)
             vta_cycle_release(&b);
         }
         stream_release(&s);
+    }
+}
+
+/* Streams of any stages and flags: the model hangs when the simulator does, and leaves the tokens that it leaves. */
+static void tokens_agree_with_the_simulator(void **state)
+{
+    (void)state;
+    vta_config c = vta_config_default();
+    vta_device d, sim = vta_sim_device(test_sim(&c, NULL));
+    uint64_t seed = 7;
+    uint32_t done = 0, hung = 0;
+    assert_int_equal(vta_cycle_device(&c, NULL, &chisel, &d, NULL), VTA_OK);
+    for (int round = 0; round < 3000; round++) {
+        vta_fields f[MOST];
+        vta_error e = {VTA_OK, ""}, sim_error = {VTA_OK, ""};
+        uint32_t n = 2 + test_below(&seed, MOST - 2);
+        for (uint32_t i = 0; i + 1 < n; i++) {
+            const vta_fields kinds[] = {load(VTA_MEM_INP, 0, 0), gemm(1, 3, 1), {.opcode = VTA_STORE}, alu(9, true)};
+            f[i] = kinds[test_below(&seed, 4)];
+            enum vta_stage stage = vta_stage_of(&f[i]);
+            f[i].pop_prev_dep = stage != VTA_STAGE_LOAD && test_below(&seed, 4) == 0;
+            f[i].pop_next_dep = stage != VTA_STAGE_STORE && test_below(&seed, 4) == 0;
+            f[i].push_prev_dep = stage != VTA_STAGE_LOAD && test_below(&seed, 3) == 0;
+            f[i].push_next_dep = stage != VTA_STAGE_STORE && test_below(&seed, 3) == 0;
+        }
+        f[n - 1] = finish();
+        f[n - 1].pop_prev_dep = test_below(&seed, 2);
+        vta_status status = run_on(&d, f, n, UINT32_MAX, &e);
+        if (run_on(&sim, f, n, UINT32_MAX, &sim_error) != status)
+            fail_msg("the model: %s; the simulator: %s", e.text, sim_error.text);
+        if (status == VTA_OK) {
+            done++;
+            assert_consistent(vta_cycle_last(&d));
+            continue;
+        }
+        assert_int_equal(status, VTA_DEADLOCK);
+        assert_memory_equal(e.text, "deadlock at cycle", 17); /* found by the model, not behind it */
+        hung++;
+        d.driver->reset(d.self);
+        sim.driver->reset(sim.self);
+    }
+    assert_true(done > 300 && hung > 300);
+    vta_device_destroy(&d);
+    vta_device_destroy(&sim);
+}
+
+/* Every tested geometry, on ports from narrower than an element to wider than many. */
+static void all_configurations_are_timed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N(test_configs); i++) {
+        vta_config c = test_config(test_configs[i]);
+        vta_geometry g;
+        assert_int_equal(vta_config_check(&c, &g, NULL), VTA_OK);
+        uint64_t last = UINT64_MAX;
+        for (uint32_t bus = 8; bus <= 1024; bus *= 2) {
+            vta_cycle_options o = chisel;
+            vta_cycle_report r;
+            vta_insn insns[8];
+            uint32_t n = 0;
+            o.bus_bits = bus;
+            for (int m = VTA_MEM_UOP; m <= VTA_MEM_ACC; m++)
+                insns[n++] = test_encode(&g, load((enum vta_mem)m, g.depth[m] < 64 ? g.depth[m] : 64, 1));
+            vta_fields store = load(VTA_MEM_OUT, 16, 1);
+            store.opcode = VTA_STORE;
+            insns[n++] = test_encode(&g, store);
+            insns[n++] = test_encode(&g, finish());
+            assert_int_equal(vta_cycle_time(&c, &o, insns, n, &r, NULL), VTA_OK);
+            assert_consistent(&r);
+            assert_true(r.cycles < last);
+            last = r.cycles;
+            vta_cycle_release(&r);
+        }
     }
 }
 
@@ -525,18 +609,6 @@ static void timelines_hold_every_span(void **state)
 
 /* --- as a device -------------------------------------------------------------------------------------------------- */
 
-static vta_status run_on(vta_device *d, const vta_fields *fields, uint32_t n, uint32_t wait, vta_error *e)
-{
-    vta_memory m;
-    vta_field_error bad;
-    assert_int_equal(d->driver->alloc(d->self, n * sizeof(vta_insn), true, &m, e), VTA_OK);
-    for (uint32_t i = 0; i < n; i++)
-        assert_true(vta_encode(&d->geometry, &fields[i], (vta_insn *)m.host + i, &bad));
-    vta_status status = d->driver->run(d->self, m.phys, n, wait, e);
-    d->driver->free(d->self, &m);
-    return status;
-}
-
 static void a_device_counts_cycles_and_keeps_tokens(void **state)
 {
     (void)state;
@@ -594,6 +666,8 @@ int main(void)
         cmocka_unit_test(bad_streams_are_refused),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(layers_add_up_and_come_out_the_same),
+        cmocka_unit_test(tokens_agree_with_the_simulator),
+        cmocka_unit_test(all_configurations_are_timed),
         cmocka_unit_test(timelines_hold_every_span),
         cmocka_unit_test(a_device_counts_cycles_and_keeps_tokens),
     };

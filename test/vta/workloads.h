@@ -29,15 +29,13 @@ void stream_finish(stream *s);
 /* Adds micro-ops to the image and the LOAD that brings them. Returns the index of the first. */
 uint32_t stream_uops(stream *s, const vta_uop_fields *uops, uint32_t count);
 
-/* A convolution layer and its schedule: tiles are {number, size}, of output rows and columns and of channel blocks.
- * `count` is how often ResNet-18 has the layer, `residual` how many of those add another tensor; milliseconds are of
- * the published schedule on a Pynq, 0: none. */
+/* A convolution layer and its schedule: tiles are {number, size}, of output rows and columns and of channel blocks;
+ * milliseconds are of the published schedule on a Pynq, 0: none. */
 typedef struct conv_layer {
     const char *name;
     uint32_t size, in_channels, out_channels, kernel, pad, stride;
     uint32_t tile_h[2], tile_w[2], tile_ci[2], tile_co[2];
     uint32_t oc_threads, h_threads;
-    uint32_t count, residual;
     double milliseconds;
 } conv_layer;
 
