@@ -258,22 +258,45 @@ vta_status vta_cycle_device(const vta_config *c, const vta_sim_options *so, cons
 /* The last run's report of such a device; NULL: none yet. Valid until the next run. */
 const vta_cycle_report *vta_cycle_last(const vta_device *d);
 
-/* --- streams as text and files (isa_text.c) ----------------------------------------------------------------------- */
+/* --- programs as text and files (isa_text.c, program.c) ----------------------------------------------------------- */
 
-/* Assembles text (docs/vta-isa.md) into instructions and micro-ops; both arrays are malloc'ed. Errors carry line and
- * column. print(assemble(t)) is canonical, and assembling it again gives the same words. */
+/* A stream with what it needs to run: micro-ops, and buffers by name. docs/vta-isa.md has the text and the file. */
+enum { VTA_NAME_BYTES = 32 };
+typedef struct vta_program_buffer {
+    char name[VTA_NAME_BYTES];
+    uint64_t bytes;
+} vta_program_buffer;
+
+/* An address to be filled in: instruction `insn` reads or writes binding `binding` at `offset` elements. Binding 0 is
+ * the micro-op image; binding i + 1 is buffer i. */
+typedef struct vta_relocation {
+    uint32_t insn, binding, offset;
+} vta_relocation;
+
 typedef struct vta_program {
     vta_config config;
-    vta_insn *insns;
-    uint32_t n_insns;
-    uint32_t *uops; /* micro-op image, at element 0 of the program's micro-op region */
-    uint32_t n_uops;
+    vta_insn *insns; /* dram_base 0 where relocated */
+    uint32_t *uops;  /* the micro-op image */
+    vta_program_buffer *buffers;
+    vta_relocation *relocations; /* by ascending insn */
+    uint32_t n_insns, n_uops, n_buffers, n_relocations;
 } vta_program;
-vta_status vta_assemble(const char *name, const char *text, size_t len, vta_program *out, vta_error *e);
+
+/* Text into a program, for `base` (NULL: the default) unless the text names a configuration. Errors carry line and
+ * column. The program is to be released; after an error it is empty. */
+vta_status vta_assemble(const char *name, const char *text, size_t len, const vta_config *base, vta_program *out,
+                        vta_error *e);
+/* A program as text, canonical: assembling it gives the same program. Returns the length; writes at most `size`. */
 size_t vta_disassemble(const vta_program *p, char *out, size_t size);
-void vta_program_release(vta_program *p);
-/* One instruction on one line, without newline. */
+/* One instruction on one line, without newline. Returns the length; writes at most `size`. */
 size_t vta_insn_print(const vta_geometry *g, const vta_insn *insn, char *out, size_t size);
+/* Programs as bytes. vta_program_write returns the length and writes nothing when `size` is less. */
+bool vta_program_is_binary(const void *data, size_t len);
+size_t vta_program_write(const vta_program *p, void *out, size_t size);
+vta_status vta_program_read(const char *name, const void *data, size_t len, vta_program *out, vta_error *e);
+/* The instructions with addresses filled in, into out[n_insns]; bindings[0] is where the micro-op image lies. */
+vta_status vta_program_link(const vta_program *p, const vta_memory *bindings, vta_insn *out, vta_error *e);
+void vta_program_release(vta_program *p);
 
 /* --- run-time (context.c, queue.c, kernel.c) ---------------------------------------------------------------------- */
 
@@ -374,11 +397,8 @@ vta_status vta_check_tokens(const vta_geometry *g, const vta_insn *insns, uint32
 
 /* --- capture and replay (capture.c) ------------------------------------------------------------------------------- */
 
-/* An address to be filled in when a captured stream runs: instruction `insn` reads or writes binding `binding` at
- * `offset` elements. binding 0 is the micro-op image; others are the buffers in order of first use. */
-typedef struct vta_relocation {
-    uint32_t insn, binding, offset;
-} vta_relocation;
+/* A captured stream. Its relocations are those of a program: binding 0 is the micro-op image; others are the buffers in
+ * order of first use. */
 typedef struct vta_capture {
     vta_config config;     /* of the device that it was captured for; no other runs it */
     const vta_insn *insns; /* dram_base 0 where relocated */
