@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NEVER UINT64_MAX
+#define NEVER       UINT64_MAX
+#define MOST_CYCLES ((uint64_t)1 << 62) /* beyond, no step could be added without wrapping around */
 
 /* --- profiles ----------------------------------------------------------------------------------------------------- */
 
@@ -30,12 +31,13 @@ static const profile profiles[] = {
 };
 
 enum {
-    UNIT_FILL = 7, /* GEMM and ALU: from the first micro-op's issue to its result, and back to idle */
-    ISSUE = 2,     /* a stage's own states around an instruction that does nothing, or only moves data */
+    DEFAULT_FILL = 7, /* GEMM and ALU: from the first micro-op's issue to its result, and back to idle */
+    ISSUE = 2,        /* a stage's own states around an instruction that does nothing, or only moves data */
     DEFAULT_LATENCY = 16,
     DEFAULT_INSN_QUEUE = 512,
     MAX_BUS_BITS = 4096,
-    MAX_BURST_BEATS = 65536
+    MAX_BURST_BEATS = 65536,
+    MAX_OPTION_CYCLES = 65536 /* a GEMM has at most 2^42 operations */
 };
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
@@ -75,7 +77,7 @@ enum { READ_PORT, WRITE_PORT, PORTS };
 
 typedef struct model {
     const profile *profile;
-    vta_cycle_options options; /* no zeroes */
+    vta_cycle_options options; /* resolved: what is used */
     uint32_t bus_bytes, burst_bytes, alu_immediate, alu_tensor;
     vta_geometry geometry;
     vta_field layout[VTA_ALU + 1][VTA_MAX_FIELDS];
@@ -169,9 +171,9 @@ static vta_status decode(const model *m, uint32_t index, op *o, enum vta_stage *
     if (opcode == VTA_FINISH || n == 0)
         o->cycles = ISSUE;
     else if (opcode == VTA_GEMM)
-        o->cycles = n * m->options.gemm_interval + UNIT_FILL;
+        o->cycles = n * m->options.gemm_interval + m->options.unit_fill;
     else
-        o->cycles = n * (f.use_imm ? m->alu_immediate : m->alu_tensor) + UNIT_FILL;
+        o->cycles = n * (f.use_imm ? m->alu_immediate : m->alu_tensor) + m->options.unit_fill;
     return VTA_OK;
 }
 
@@ -470,6 +472,8 @@ static vta_status run(model *m, vta_error *e)
         }
         if (best == NEVER)
             return deadlock(m, e);
+        if (best > MOST_CYCLES)
+            return vta_fail(e, VTA_UNSUPPORTED, "the stream takes more than 2^62 cycles");
         m->now = best;
         vta_status status = step(m, which, e);
         if (status != VTA_OK)
@@ -489,7 +493,7 @@ static bool power_of_two(uint32_t v, uint32_t most)
 /* Options with the target's and the profile's values in place of zeroes. */
 static vta_status resolve(const vta_config *c, const vta_cycle_options *o, model *m, vta_error *e)
 {
-    static const vta_cycle_options none = {.command_cycles = UINT32_MAX};
+    static const vta_cycle_options none;
     vta_cycle_options *r = &m->options;
     vta_target target = {0};
     *r = o ? *o : none;
@@ -501,10 +505,14 @@ static vta_status resolve(const vta_config *c, const vta_cycle_options *o, model
     r->bus_bits = r->bus_bits ? r->bus_bits : target.bus_bits;
     r->burst_beats = r->burst_beats ? r->burst_beats : target.burst_beats;
     r->latency = r->latency ? r->latency : DEFAULT_LATENCY;
-    r->command_cycles = r->command_cycles != UINT32_MAX ? r->command_cycles : m->profile->read_command;
+    if (r->command_cycles == 0)
+        r->command_cycles = m->profile->read_command;
+    else if (r->command_cycles == UINT32_MAX)
+        r->command_cycles = 0;
     r->insn_queue = r->insn_queue ? r->insn_queue : DEFAULT_INSN_QUEUE;
     r->token_queue = r->token_queue ? r->token_queue : m->profile->token_queue;
     r->gemm_interval = r->gemm_interval ? r->gemm_interval : 1;
+    r->unit_fill = r->unit_fill ? r->unit_fill : DEFAULT_FILL;
     m->alu_immediate = r->alu_interval ? r->alu_interval : m->profile->alu_immediate;
     m->alu_tensor = r->alu_interval ? r->alu_interval : m->profile->alu_tensor;
     if (!power_of_two(r->bus_bits, MAX_BUS_BITS) || r->bus_bits < 8)
@@ -513,6 +521,12 @@ static vta_status resolve(const vta_config *c, const vta_cycle_options *o, model
     if (!power_of_two(r->burst_beats, MAX_BURST_BEATS))
         return vta_fail(e, VTA_BAD_ARGUMENT, "bursts of %u beats; they must be a power of two up to %u", r->burst_beats,
                         MAX_BURST_BEATS);
+    const uint32_t cycles[] = {r->latency,       r->command_cycles, r->gemm_interval,
+                               m->alu_immediate, m->alu_tensor,     r->unit_fill};
+    for (size_t i = 0; i < sizeof cycles / sizeof *cycles; i++)
+        if (cycles[i] > MAX_OPTION_CYCLES)
+            return vta_fail(e, VTA_BAD_ARGUMENT, "%u cycles; latency, command, intervals and fill are at most %u",
+                            cycles[i], MAX_OPTION_CYCLES);
     m->bus_bytes = r->bus_bits / 8;
     m->burst_bytes = m->bus_bytes * r->burst_beats;
     return VTA_OK;

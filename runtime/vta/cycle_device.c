@@ -132,7 +132,6 @@ static const vta_driver cycle_driver = {
 vta_status vta_cycle_device(const vta_config *c, const vta_sim_options *so, const vta_cycle_options *co,
                             vta_device *out, vta_error *e)
 {
-    static const vta_cycle_options defaults = {.command_cycles = UINT32_MAX};
     vta_sim *sim;
     memset(out, 0, sizeof *out);
     cycle_device *d = calloc(1, sizeof *d);
@@ -149,7 +148,8 @@ vta_status vta_cycle_device(const vta_config *c, const vta_sim_options *so, cons
     }
     d->sim = vta_sim_device(sim);
     d->dram = vta_sim_dram(sim);
-    d->options = co ? *co : defaults;
+    if (co)
+        d->options = *co;
     *out = (vta_device){&cycle_driver, d, d->sim.config, d->sim.geometry};
     return VTA_OK;
 }

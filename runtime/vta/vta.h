@@ -209,16 +209,18 @@ uint32_t vta_sim_acc_distance(const vta_sim *s);
 /* --- cycle model (cycle.c) ---------------------------------------------------------------------------------------- */
 
 typedef enum vta_cycle_profile { VTA_CYCLE_CHISEL, VTA_CYCLE_HLS } vta_cycle_profile;
+/* All zero, like a NULL pointer, is what the target and the profile say. */
 typedef struct vta_cycle_options {
     vta_cycle_profile profile;
     uint32_t bus_bits;       /* 0: the target's */
     uint32_t latency;        /* cycles from request to first beat; 0: 16 */
     uint32_t burst_beats;    /* 0: the target's */
-    uint32_t command_cycles; /* per DRAM command; UINT32_MAX: the profile's */
+    uint32_t command_cycles; /* per DRAM command; 0: the profile's; UINT32_MAX: none */
     uint32_t insn_queue;     /* entries per stage; 0: 512 */
     uint32_t token_queue;    /* tokens per queue; 0: the profile's (Chisel 255, HLS 8) */
     uint32_t gemm_interval;  /* cycles per GEMM micro-op; 0: 1; 4: Chisel's unit before it was pipelined */
     uint32_t alu_interval;   /* cycles per ALU micro-op, both forms; 0: the profile's */
+    uint32_t unit_fill;      /* cycles of a GEMM or ALU beside its micro-ops; 0: 7 */
 } vta_cycle_options;
 
 /* An instruction's stay in its stage; of fetch (VTA_STAGE_NONE): a burst of instructions, `insn` being the first. */

@@ -37,10 +37,10 @@ static const char *const compute_bound[] = {"C2", "C3", "C5", "C6", "C8"};
 /* What the measured programs did after the accumulation: shift, min, max. */
 enum { EPILOGUE_MEASURED = EPILOGUE_SHIFT | EPILOGUE_CLIP };
 
-static const vta_cycle_options pipelined = {.profile = VTA_CYCLE_CHISEL, .command_cycles = UINT32_MAX};
-static const vta_cycle_options old = {.profile = VTA_CYCLE_CHISEL, .command_cycles = UINT32_MAX, .gemm_interval = 4};
-static const vta_cycle_options hls = {.profile = VTA_CYCLE_HLS, .command_cycles = UINT32_MAX};
-static const vta_cycle_options hls_half = {.profile = VTA_CYCLE_HLS, .command_cycles = UINT32_MAX, .bus_bits = 32};
+static const vta_cycle_options pipelined = {.profile = VTA_CYCLE_CHISEL};
+static const vta_cycle_options old = {.profile = VTA_CYCLE_CHISEL, .gemm_interval = 4};
+static const vta_cycle_options hls = {.profile = VTA_CYCLE_HLS};
+static const vta_cycle_options hls_half = {.profile = VTA_CYCLE_HLS, .bus_bits = 32};
 
 /* --- timing ------------------------------------------------------------------------------------------------------- */
 

@@ -12,8 +12,8 @@
 
 enum { MOST = 16, LATENCY = 16, COMMAND = 2, ISSUE = 2, FILL = 7 };
 
-static const vta_cycle_options chisel = {.profile = VTA_CYCLE_CHISEL, .command_cycles = UINT32_MAX};
-static const vta_cycle_options hls = {.profile = VTA_CYCLE_HLS, .command_cycles = UINT32_MAX};
+static const vta_cycle_options chisel = {.profile = VTA_CYCLE_CHISEL};
+static const vta_cycle_options hls = {.profile = VTA_CYCLE_HLS};
 
 static uint64_t first_arrival(uint32_t n)
 {
@@ -138,11 +138,11 @@ static void compute_takes_its_micro_ops(void **state)
     vta_cycle_release(&r);
 
     vta_cycle_options old = chisel;
-    old.gemm_interval = 4, old.alu_interval = 5;
+    old.gemm_interval = 4, old.alu_interval = 5, old.unit_fill = 3;
     time_fields(&old, f, 5, &r);
-    assert_int_equal(length_of(&r, 0), 4 * 3 * 5 * 7 + FILL);
-    assert_int_equal(length_of(&r, 1), 5 * 20 + FILL);
-    assert_int_equal(length_of(&r, 2), 5 * 20 + FILL);
+    assert_int_equal(length_of(&r, 0), 4 * 3 * 5 * 7 + 3);
+    assert_int_equal(length_of(&r, 1), 5 * 20 + 3);
+    assert_int_equal(length_of(&r, 2), 5 * 20 + 3);
     vta_cycle_release(&r);
 }
 
@@ -171,6 +171,10 @@ static void transfers_take_beats_and_commands(void **state)
     wide.bus_bits = 512, wide.burst_beats = 16, wide.latency = 40, wide.command_cycles = 1;
     time_fields(&wide, f, 4, &r);
     assert_int_equal(length_of(&r, 0), ISSUE + 40 + 4096 / 64 + 4);
+    vta_cycle_release(&r);
+    wide.command_cycles = UINT32_MAX; /* none */
+    time_fields(&wide, f, 4, &r);
+    assert_int_equal(length_of(&r, 0), ISSUE + 40 + 4096 / 64);
     vta_cycle_release(&r);
 }
 
@@ -392,6 +396,28 @@ static void bad_streams_are_refused(void **state)
     assert_int_equal(try_time(&chisel, &f, 0, &r, &e), VTA_BAD_ARGUMENT);
 }
 
+/* 2^41 operations, 2^16 cycles each, 64 times. */
+static void time_does_not_wrap(void **state)
+{
+    (void)state;
+    enum { GEMMS = 64 };
+    vta_config c = vta_config_default();
+    vta_geometry g = default_geometry();
+    vta_cycle_report r;
+    vta_error e;
+    vta_cycle_options o = chisel;
+    vta_insn insns[GEMMS + 1];
+    o.gemm_interval = 65536;
+    for (int i = 0; i < GEMMS; i++)
+        insns[i] = test_encode(&g, gemm(8192, 16383, 16383));
+    insns[GEMMS] = test_encode(&g, finish());
+    assert_int_equal(vta_cycle_time(&c, &o, insns, GEMMS + 1, &r, &e), VTA_UNSUPPORTED);
+    assert_non_null(strstr(e.text, "2^62 cycles"));
+    assert_int_equal(vta_cycle_time(&c, &o, insns + GEMMS - 1, 2, &r, &e), VTA_OK);
+    assert_int_equal(r.stage[VTA_STAGE_COMPUTE].busy, 8192ull * 16383 * 16383 * 65536 + FILL + ISSUE);
+    vta_cycle_release(&r);
+}
+
 static void bad_options_are_refused(void **state)
 {
     (void)state;
@@ -405,6 +431,10 @@ static void bad_options_are_refused(void **state)
     o = chisel;
     o.burst_beats = 3;
     assert_int_equal(try_time(&o, &f, 1, &r, &e), VTA_BAD_ARGUMENT);
+    o = chisel;
+    o.gemm_interval = 65537;
+    assert_int_equal(try_time(&o, &f, 1, &r, &e), VTA_BAD_ARGUMENT);
+    assert_non_null(strstr(e.text, "65537 cycles"));
     o = chisel;
     o.profile = (vta_cycle_profile)2;
     assert_int_equal(try_time(&o, &f, 1, &r, &e), VTA_BAD_ARGUMENT);
@@ -664,6 +694,7 @@ int main(void)
         cmocka_unit_test(fetch_waits_for_room),
         cmocka_unit_test(each_waiting_stage_is_named),
         cmocka_unit_test(bad_streams_are_refused),
+        cmocka_unit_test(time_does_not_wrap),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(layers_add_up_and_come_out_the_same),
         cmocka_unit_test(tokens_agree_with_the_simulator),
