@@ -154,6 +154,7 @@ vta_status vta_context_last_error(vta_context *c, vta_error *out)
     if (out)
         *out = c->error;
     memset(&c->error, 0, sizeof c->error);
+    c->told = false;
     pthread_mutex_unlock(&c->lock);
     return s;
 }
@@ -183,4 +184,15 @@ vta_status vta_context_leave(vta_context *c, vta_status s)
 {
     pthread_mutex_unlock(&c->lock);
     return s;
+}
+
+bool vta_context_tell(vta_context *c, vta_error *out)
+{
+    pthread_mutex_lock(&c->lock);
+    bool tell = c->error.status != VTA_OK && !c->told;
+    if (tell)
+        *out = c->error;
+    c->told |= tell;
+    pthread_mutex_unlock(&c->lock);
+    return tell;
 }

@@ -104,6 +104,7 @@ struct vta_context {
     const vta_geometry *geometry;
     vta_context_options options;
     vta_error error;
+    bool told;       /* the pending error has been handed to a handler */
     uint32_t serial; /* of the context in this process: part of its handles */
     uint32_t debug;
     bool capturing;
@@ -115,9 +116,12 @@ struct vta_context {
 /* Locks. Not VTA_OK (and not locked): the pending error's status, or VTA_BAD_HANDLE without a context. */
 vta_status vta_context_enter(vta_context *c);
 vta_status vta_context_leave(vta_context *c, vta_status s);
+/* Copies the pending error, once: false when there is none or it was told before. */
+bool vta_context_tell(vta_context *c, vta_error *out);
 
 /* --- queue.c, all locked --- */
 
+vta_status vta_queue_encode(const vta_context *c, const vta_fields *f, vta_insn *out, vta_error *e);
 /* Appends an instruction; its stage's pending pops become its flags. There must be room. */
 vta_status vta_queue_append(vta_context *c, const vta_fields *f, vta_error *e);
 /* Room for `count` instructions beside the tail; synchronises for it. */
@@ -137,6 +141,10 @@ vta_status vta_kernel_queue(vta_context *c, vta_kernel *k, vta_error *e);
 void vta_kernel_evict_all(vta_context *c);
 void vta_kernel_clear_log(vta_context *c);
 uint32_t vta_kernel_logged(const vta_context *c); /* micro-ops in the log */
+
+/* --- record.c --- */
+
+bool vta_record_is_open(void); /* this thread records a kernel */
 
 /* --- buffer.c, all locked --- */
 

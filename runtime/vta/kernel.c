@@ -267,12 +267,26 @@ static vta_status make_way(vta_context *c, const vta_kernel *k, uint32_t parts, 
     return vta_queue_synchronize(c, UINT32_MAX, e);
 }
 
+/* Refuses what no field holds before anything is queued. Iterations may be more than that: they are cut. */
+static vta_status check_fields(const vta_context *c, const vta_kernel *k, const vta_loop *outer, const vta_loop *inner,
+                               vta_error *e)
+{
+    vta_loop part = *outer;
+    vta_fields f;
+    vta_insn insn;
+    part.extent = 1;
+    fill(&f, k, 0, &part, inner);
+    return vta_queue_encode(c, &f, &insn, e);
+}
+
 vta_status vta_kernel_queue(vta_context *c, vta_kernel *k, vta_error *e)
 {
     vta_loop outer, inner;
     set_loops(&k->head, &outer, &inner);
     vta_status s = check_iterations(&outer, &inner, e);
     uint32_t parts = (outer.extent + VTA_MOST_ITERATIONS - 1) / VTA_MOST_ITERATIONS;
+    if (s == VTA_OK)
+        s = check_fields(c, k, &outer, &inner, e);
     if (s == VTA_OK && parts > c->queue.most / 2)
         s = vta_fail(e, VTA_BAD_FIELD, "a loop of %u iterations needs %u instructions; the queue holds %u",
                      outer.extent, parts, c->queue.most);

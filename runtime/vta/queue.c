@@ -20,15 +20,23 @@ static const char *opcode_name(int64_t opcode)
     return "instruction";
 }
 
+vta_status vta_queue_encode(const vta_context *c, const vta_fields *f, vta_insn *out, vta_error *e)
+{
+    vta_field_error bad;
+    if (vta_encode(c->geometry, f, out, &bad))
+        return VTA_OK;
+    return vta_fail(e, VTA_BAD_FIELD, "%s: %s is %lld; the field holds %lld to %lld", opcode_name(f->opcode), bad.field,
+                    (long long)bad.value, (long long)bad.least, (long long)bad.most);
+}
+
 vta_status vta_queue_append(vta_context *c, const vta_fields *f, vta_error *e)
 {
     vta_queue *q = &c->queue;
     uint32_t stage = (uint32_t)vta_stage_of(f);
-    vta_field_error bad;
     vta_insn insn;
-    if (!vta_encode(c->geometry, f, &insn, &bad))
-        return vta_fail(e, VTA_BAD_FIELD, "%s: %s is %lld; the field holds %lld to %lld", opcode_name(f->opcode),
-                        bad.field, (long long)bad.value, (long long)bad.least, (long long)bad.most);
+    vta_status s = vta_queue_encode(c, f, &insn, e);
+    if (s != VTA_OK)
+        return s;
     if (q->count >= q->most)
         return vta_fail(e, VTA_NO_MEMORY, "the instruction queue of %u is full", q->most);
     insn.word[0] |= q->pending[stage];
@@ -279,6 +287,9 @@ static vta_status check_transfer(const vta_context *c, int64_t opcode, const vta
         return vta_fail(e, VTA_BAD_ARGUMENT,
                         "%s %s: reaches element %llu (%llu bytes each); the buffer has %llu of them", verb, name,
                         (unsigned long long)last - 1, (unsigned long long)elem, (unsigned long long)held);
+    if (slot->memory.phys / elem + last > UINT32_MAX)
+        return vta_fail(e, VTA_BAD_FIELD, "%s %s: dram_base above %u elements does not fit its field", verb, name,
+                        UINT32_MAX);
     return VTA_OK;
 }
 

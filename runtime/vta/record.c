@@ -16,6 +16,11 @@ typedef struct recording {
 
 static _Thread_local recording *current;
 
+bool vta_record_is_open(void)
+{
+    return current != NULL;
+}
+
 /* The thread's recording, while it is sound. */
 static vta_status find_recording(const char *what, recording **out, vta_error *e)
 {
