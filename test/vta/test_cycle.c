@@ -303,6 +303,19 @@ static void token_queues_saturate(void **state)
     vta_cycle_release(&r);
 }
 
+static void a_full_token_queue_can_deadlock(void **state)
+{
+    (void)state;
+    vta_cycle_report r;
+    vta_error e;
+    vta_fields f[] = {gemm(1, 1, 1), gemm(1, 1, 1), finish()};
+    vta_cycle_options one = hls;
+    f[0].push_next_dep = f[1].push_next_dep = 1;
+    one.token_queue = 1;
+    assert_int_equal(try_time(&one, f, 3, &r, &e), VTA_DEADLOCK);
+    assert_non_null(strstr(e.text, "; compute at instruction 1 (gemm) for room for a token to store"));
+}
+
 /* Loads that wait for a token from a compute instruction behind them: fine in a long queue, fatal in a short one. */
 static void a_short_queue_can_deadlock(void **state)
 {
@@ -678,6 +691,31 @@ static void a_device_counts_cycles_and_keeps_tokens(void **state)
     assert_int_equal(vta_cycle_device(&c, NULL, &bad, &d, &e), VTA_BAD_ARGUMENT);
 }
 
+/* Behind the run-time: an empty synchronisation is four instructions, and a token may stay for the next run. */
+static void the_run_time_drives_it(void **state)
+{
+    (void)state;
+    vta_config c = vta_config_default();
+    vta_device d;
+    vta_context *context;
+    vta_error e = {VTA_OK, ""};
+    const vta_context_options o = {.max_insns = 256, .max_uops = 256};
+    assert_int_equal(vta_cycle_device(&c, NULL, NULL, &d, &e), VTA_OK);
+    size_t bytes = vta_context_bytes(&d, &o);
+    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    assert_int_equal(vta_context_init(memory, bytes, &d, &o, &context, &e), VTA_OK);
+    assert_int_equal(vta_synchronize(context, UINT32_MAX), VTA_OK);
+    assert_int_equal(vta_cycle_last(&d)->n_spans, 4 + 1);
+    assert_int_equal(vta_dep_push(context, VTA_STAGE_LOAD, VTA_STAGE_COMPUTE), VTA_OK);
+    assert_int_equal(vta_synchronize(context, UINT32_MAX), VTA_OK);
+    assert_int_equal(vta_dep_pop(context, VTA_STAGE_LOAD, VTA_STAGE_COMPUTE), VTA_OK);
+    assert_int_equal(vta_synchronize(context, UINT32_MAX), VTA_OK);
+    assert_int_equal(vta_synchronize(context, 10), VTA_TIMEOUT);
+    vta_context_destroy(context);
+    free(memory);
+    vta_device_destroy(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -690,6 +728,7 @@ int main(void)
         cmocka_unit_test(the_read_port_has_priorities),
         cmocka_unit_test(a_token_carries_the_end_of_its_push),
         cmocka_unit_test(token_queues_saturate),
+        cmocka_unit_test(a_full_token_queue_can_deadlock),
         cmocka_unit_test(a_short_queue_can_deadlock),
         cmocka_unit_test(fetch_waits_for_room),
         cmocka_unit_test(each_waiting_stage_is_named),
@@ -701,6 +740,7 @@ int main(void)
         cmocka_unit_test(all_configurations_are_timed),
         cmocka_unit_test(timelines_hold_every_span),
         cmocka_unit_test(a_device_counts_cycles_and_keeps_tokens),
+        cmocka_unit_test(the_run_time_drives_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
