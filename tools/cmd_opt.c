@@ -91,8 +91,9 @@ static bool opt_computation(cli *x, const char *file, span s, writer *out)
     te_graph *g;
     te_sched *sched;
     tir_func *f;
-    const char *how = cli_get(x, OPT_LOWER, NULL), *passes = cli_get(x, OPT_PASSES, tir_plain_passes);
+    const char *how = cli_get(x, OPT_LOWER, NULL);
     bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL), vta = how && strcmp(how, "vta") == 0;
+    const char *passes = cli_get(x, OPT_PASSES, vta ? tir_vta_passes : tir_plain_passes);
     if (how && !vta && strcmp(how, "plain") != 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--lower takes plain or vta, not '%s'", how);
     if (!te_parse(c, file, (const char *)s.data, s.len, &g))
@@ -109,10 +110,6 @@ static bool opt_computation(cli *x, const char *file, span s, writer *out)
     if (after_all)
         tir_print(out, &m);
     if (!tir_run_passes(c, &m, passes, after_all, out))
-        return false;
-    if (vta && !tir_vta_passes)
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "--lower vta: the VTA passes are not built yet");
-    if (vta && !tir_run_passes(c, &m, tir_vta_passes, after_all, out))
         return false;
     if (!after_all)
         tir_print(out, &m);

@@ -15,6 +15,7 @@ struct target_list;     /* type/target.c: targets of the user's own */
 struct tir_intrin_list; /* tir/intrin.c: tensor intrinsics of the user's own */
 struct graph_node;
 struct tensor_data;
+struct vta_config; /* include/abi/vta_config.h */
 
 typedef struct compiler {
     arena mem; /* lives as long as the compile: IR, names, constants */
@@ -25,7 +26,8 @@ typedef struct compiler {
     const struct target *target;
     struct target_list *targets;
     struct tir_intrin_list *intrins;
-    int opt_level; /* 0..3 */
+    const struct vta_config *vta; /* accelerator that the VTA passes compile for; NULL: the default one */
+    int opt_level;                /* 0..3 */
     /* Evaluates one pure node whose inputs are all constants; `driver` sets it (loop-IR interpreter). `out` holds one
      * entry per node output. false: cannot (no error reported). */
     bool (*evaluate)(struct compiler *c, const struct graph_node *n, const struct tensor_data **out);

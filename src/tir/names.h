@@ -7,12 +7,14 @@
 #include "tir/tir.h"
 
 /* X(dtype, text): the element types that the text knows. */
-#define TIR_DTYPE_NAMES(X)                                                                                             \
-    X(DT_BOOL, "bool")                                                                                                 \
-    X(DT_I8, "int8")                                                                                                   \
-    X(DT_I16, "int16") X(DT_I32, "int32") X(DT_I64, "int64") X(DT_U8, "uint8") X(DT_U16, "uint16") X(DT_U32, "uint32") \
-        X(DT_U64, "uint64") X(DT_F16, "float16") X(DT_BF16, "bfloat16") X(DT_F32, "float32") X(DT_F64, "float64")      \
-            X(DT_HANDLE, "handle") X(DT_STRING, "string")
+#define TIR_DTYPE_NAMES(X)                                                                                           \
+    X(DT_BOOL, "bool")                                                                                               \
+    X(DT_I8, "int8")                                                                                                 \
+    X(DT_I16, "int16")                                                                                               \
+    X(DT_I32, "int32")                                                                                               \
+    X(DT_I64, "int64") X(DT_U8, "uint8") X(DT_U16, "uint16") X(DT_U32, "uint32") X(DT_U64, "uint64")                 \
+        X(DT_F16, "float16") X(DT_BF16, "bfloat16") X(DT_F32, "float32") X(DT_F64, "float64") X(DT_HANDLE, "handle") \
+            X(DT_STRING, "string")
 
 /* X(name, arguments): operations of the VTA accelerator, written @name(...); what each becomes in the runtime
  * is the business of the pass LowerIntrin. A call of any other name is written @tir.call_extern("name", ...). */

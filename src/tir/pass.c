@@ -22,7 +22,13 @@ static const char *const default_order =
     "rewrite-storage";
 
 const char *const tir_plain_passes = "simplify-loops,partition-loops,tensorize,flatten,simplify-loops";
-const char *const tir_vta_passes = NULL;
+const char *const tir_vta_passes =
+    "simplify-loops,partition-loops,tensorize,flatten,simplify-loops,"
+    "InjectDMAIntrin,InjectSkipCopy,AnnotateALUCoProcScope,LiftAttrScope(coproc_uop_scope),LiftAllocToScopeBegin,"
+    "LiftAttrScope(coproc_scope),InjectCoProcSync,EarlyRewrite,"
+    "InjectVirtualThread,unroll,StorageRewrite,simplify-loops,"
+    "InjectALUIntrin,"
+    "LowerDeviceStorageAccessInfo,FoldUopLoop,simplify-loops";
 
 static const pass_row *find(const char *name, size_t len)
 {
@@ -60,7 +66,7 @@ static bool run_one(compiler *c, tir_module *m, const pass_row *row)
 
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all, writer *dump)
 {
-    const char *p = names ? names : default_order;
+    const char *p = !names ? default_order : strcmp(names, "vta") == 0 ? tir_vta_passes : names;
     while (*p) {
         size_t len = strcspn(p, ",");
         const pass_row *row = find(p, len);

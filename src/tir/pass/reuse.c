@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reuse-in-place: a buffer that one loop nest computes element by element from another one, which nobody reads
+ * afterwards, takes the other's place: same scope, type and size, every element read no later than it is written. */
+#include "tir/pass/vta/vta.h"
+
+typedef struct reuse {
+    compiler *c;
+    tir_func *f;
+    VEC(tir_stmt *) allocs;
+    const tir_buffer *from, *to; /* what the rewriter at work replaces */
+    bool changed;
+} reuse;
+
+/* Statements in order, annotations that only group looked through; a loop is one statement. */
+typedef struct unit_list {
+    VEC(tir_stmt *) all;
+} unit_list;
+
+typedef struct use_count {
+    const tir_buffer *b;
+    uint32_t uses, reads, stores, written; /* written: of reads, addresses through which nothing is read */
+} use_count;
+
+/* --- uses --- */
+
+/* The argument of an operation of VTA that it writes without reading what was there: the address of its result. */
+static bool writes_whole(tir_expr_ref call, const tir_buffer *b)
+{
+    tir_expr_ref to = NULL;
+    if (vta_is_call(call, "VTALoadBuffer2D") && call->n_args == VTA_LOAD_ARGS)
+        to = call->args[VTA_LOAD_SRAM];
+    if (vta_is_call(call, "tir.vta.uop_push") && call->n_args == VTA_UOP_ARGS &&
+        tir_is_const(call->args[VTA_UOP_RESET], 1))
+        to = call->args[VTA_UOP_DST];
+    return to && to->kind == TIR_ADDRESS && to->u.buffer == b;
+}
+
+static void count_expr(void *ctx, tir_expr_ref e)
+{
+    use_count *k = ctx;
+    k->written += writes_whole(e, k->b);
+    k->uses += tir_is_access(e) && e->u.buffer == k->b;
+    k->reads += tir_is_access(e) && e->u.buffer == k->b;
+}
+
+static void count_stmt(void *ctx, tir_stmt *s)
+{
+    use_count *k = ctx;
+    k->uses += s->kind == TIR_STORE && s->buffer == k->b;
+    k->stores += s->kind == TIR_STORE && s->buffer == k->b;
+}
+
+static use_count count(tir_stmt *s, const tir_buffer *b)
+{
+    use_count k = {b, 0, 0, 0, 0};
+    tir_visit_stmt(s, count_stmt, count_expr, &k);
+    k.reads -= k.written;
+    return k;
+}
+
+static void find_alloc(void *ctx, tir_stmt *s)
+{
+    reuse *r = ctx;
+    if (s->kind == TIR_ALLOCATE)
+        vec_push(&r->c->mem, &r->allocs, s);
+}
+
+static void add_units(reuse *r, unit_list *l, tir_stmt *s)
+{
+    bool groups = s->kind == TIR_ALLOCATE || s->kind == TIR_ATTR || s->kind == TIR_LET;
+    if (groups && (s->kind != TIR_ATTR || strncmp(s->key, "pragma_", 7) != 0)) {
+        add_units(r, l, s->body);
+        return;
+    }
+    if (s->kind != TIR_SEQ) {
+        vec_push(&r->c->mem, &l->all, s);
+        return;
+    }
+    for (uint32_t i = 0; i < s->n_stmts; i++)
+        add_units(r, l, s->stmts[i]);
+}
+
+/* --- one decision --- */
+
+static bool same_kind(const tir_buffer *a, const tir_buffer *b)
+{
+    bool scope = a->scope == b->scope && (a->scope != SCOPE_CUSTOM || strcmp(a->scope_name, b->scope_name) == 0);
+    return scope && a->dt == b->dt && tir_buffer_count(a) >= 0 && tir_buffer_count(a) == tir_buffer_count(b) &&
+           !a->strides && !b->strides && !a->offset && !b->offset;
+}
+
+/* Whether `unit` computes each element of `to` from that of `from`. */
+static bool is_elementwise(reuse *r, tir_stmt *unit, const tir_buffer *from, const tir_buffer *to)
+{
+    const tir_buffer *params[] = {from, to};
+    tir_func one = {.name = r->f->name,
+                    .params = params,
+                    .n_params = 2,
+                    .n_inputs = 1,
+                    .body = unit,
+                    .index_type = r->f->index_type,
+                    .loc = r->f->loc};
+    return count(unit, to).reads == 0 && count(unit, to).stores > 0 && count(unit, from).stores == 0 &&
+           tir_can_alias(r->c, &one, 0, 1);
+}
+
+/* The buffer that dies where `to` is born, among the units of one round of a loop. A buffer that lives on to the next
+ * round is one that a round reads before it writes. */
+static const tir_buffer *dying(reuse *r, const unit_list *l, tir_stmt *region, bool round, const tir_buffer *to)
+{
+    uint32_t at = 0;
+    while (at < l->all.len && count(l->all.data[at], to).uses == 0)
+        at++;
+    for (uint32_t i = 0; i < r->allocs.len && at < l->all.len; i++) {
+        const tir_buffer *from = r->allocs.data[i]->buffer;
+        uint32_t total = count(r->f->body, from).uses, first = 0, last = l->all.len;
+        if (from == to || !same_kind(from, to) || total == 0 || count(region, from).uses != total)
+            continue;
+        while (first < at && count(l->all.data[first], from).uses == 0)
+            first++;
+        while (last > at + 1 && count(l->all.data[last - 1], from).uses == 0)
+            last--;
+        bool fresh = !round || count(l->all.data[first], from).reads == 0;
+        bool reaches = count(r->allocs.data[i]->body, to).uses == count(r->f->body, to).uses;
+        if (last - 1 == at && first < at && fresh && reaches && is_elementwise(r, l->all.data[at], from, to))
+            return from;
+    }
+    return NULL;
+}
+
+/* --- rewriting --- */
+
+static tir_expr_ref replace_access(tir_rewriter *w, tir_expr_ref e)
+{
+    const reuse *r = w->ctx;
+    if (!tir_is_access(e) || e->u.buffer != r->from)
+        return e;
+    if (e->n_args == r->to->rank || e->n_args <= 1)
+        return tir_node_access(w->c, e, r->to, e->n_args, e->args);
+    return e;
+}
+
+static tir_stmt *replace_stmt(tir_rewriter *w, tir_stmt *s)
+{
+    const reuse *r = w->ctx;
+    if (s->buffer != r->from)
+        return s;
+    return s->kind == TIR_ALLOCATE ? s->body : tir_store(w->c, r->to, s->n_indices, s->indices, s->value);
+}
+
+static bool share(reuse *r, tir_stmt *region, bool round)
+{
+    unit_list l = {0};
+    add_units(r, &l, region);
+    for (uint32_t i = 0; i < r->allocs.len; i++) {
+        const tir_buffer *to = r->allocs.data[i]->buffer;
+        uint32_t total = count(r->f->body, to).uses;
+        if (total == 0 || count(region, to).uses != total)
+            continue;
+        const tir_buffer *from = dying(r, &l, region, round, to);
+        if (!from || from->rank != to->rank)
+            continue;
+        r->from = to; /* the younger buffer goes, its accesses become those of the older */
+        r->to = from;
+        tir_rewriter w = {.c = r->c, .ctx = r, .expr = replace_access, .stmt = replace_stmt};
+        r->f->body = tir_rewrite_stmt(&w, r->f->body);
+        return true;
+    }
+    for (uint32_t i = 0; i < l.all.len; i++)
+        if (l.all.data[i]->kind == TIR_FOR && share(r, l.all.data[i]->body, true))
+            return true;
+    return false;
+}
+
+bool tir_pass_reuse(compiler *c, tir_func *f)
+{
+    reuse r = {.c = c, .f = f};
+    do { /* one buffer fewer each time */
+        r.allocs.len = 0;
+        tir_visit_stmt(f->body, find_alloc, NULL, &r);
+    } while (share(&r, f->body, false));
+    return true;
+}

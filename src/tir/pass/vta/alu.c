@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* InjectALUIntrin: a loop nest under pragma_alu that updates accumulators becomes the recording of a kernel: at most
+ * two hardware loops around one micro-op, more loops as micro-ops. The ALU computes dst = dst op src, or dst op
+ * immediate: what is not of that form, operands included in the wrong order, is refused. */
+#include "tir/pass/vta/vta.h"
+
+#include <inttypes.h>
+
+#define MAX_LOOPS 8u
+
+typedef struct alu_loop {
+    const tir_var *var;
+    int64_t extent, dst, src; /* steps of the two operands: scalars, then accumulator elements */
+} alu_loop;
+
+typedef struct alu {
+    alu_loop loops[MAX_LOOPS]; /* outermost first */
+    uint32_t n;
+    const tir_buffer *b;
+    linear dst, src;
+    int64_t opcode, use_imm, imm;
+} alu;
+
+static bool same_element(tir_expr_ref e, tir_stmt *s)
+{
+    return e->kind == TIR_LOAD && e->u.buffer == s->buffer && e->n_args == 1 &&
+           tir_expr_equal(e->args[0], s->indices[0]);
+}
+
+static int64_t opcode_of(tir_op op)
+{
+    switch ((int)op) {
+    case TIR_MIN: return VTA_ALU_MIN;
+    case TIR_MAX: return VTA_ALU_MAX;
+    case TIR_ADD: return VTA_ALU_ADD;
+    case TIR_SHR:
+    case TIR_SHL: return VTA_ALU_SHR;
+    case TIR_MUL: return VTA_ALU_MUL;
+    }
+    return -1;
+}
+
+/* dst = dst op constant. */
+static bool immediate(vta_pass *p, alu *k, tir_stmt *s, tir_op op, tir_expr_ref operand, int64_t imm, bool swapped)
+{
+    const char *name = s->buffer->name;
+    bool shift = op == TIR_SHR || op == TIR_SHL;
+    if (swapped && shift)
+        return vta_error(p, "the ALU cannot shift the constant %" PRId64 " by '%s': a constant stands on the right",
+                         imm, name);
+    if (!same_element(operand, s))
+        return vta_error(p,
+                         "the ALU computes in place: '%s' is not computed from its own element and a constant "
+                         "(EarlyRewrite gives stages one buffer)",
+                         name);
+    if (shift && (imm < 0 || imm >= (int64_t)p->g.width[VTA_MEM_ACC]))
+        return vta_error(p, "'%s' is shifted by %" PRId64 " of its %u bits", name, imm, p->g.width[VTA_MEM_ACC]);
+    k->use_imm = 1;
+    k->imm = op == TIR_SHL ? -imm : imm;
+    if (k->imm < INT16_MIN || k->imm > INT16_MAX)
+        return vta_error(p, "the constant %" PRId64 " for '%s' does not fit the ALU's 16-bit immediate", imm, name);
+    return vta_linear(p, s->indices[0], &k->src);
+}
+
+/* dst = dst op src; the order of operands counts for shifts. */
+static bool two_operands(vta_pass *p, alu *k, tir_stmt *s, tir_op op, tir_expr_ref a, tir_expr_ref b)
+{
+    const char *name = s->buffer->name;
+    bool shift = op == TIR_SHR || op == TIR_SHL, left = same_element(a, s), right = same_element(b, s);
+    if (op == TIR_SHL)
+        return vta_error(p, "the ALU shifts left by constants only ('%s'): a vector of counts shifts right", name);
+    if (!left && right && shift)
+        return vta_error(p,
+                         "the ALU cannot compute '%s' as another value shifted by itself: the shifted value is the "
+                         "result's own",
+                         name);
+    if (!left && !right)
+        return vta_error(p, "the ALU computes in place: neither operand of '%s' is its own element", name);
+    tir_expr_ref src = left ? b : a;
+    if (src->kind != TIR_LOAD || src->u.buffer != s->buffer || src->n_args != 1)
+        return vta_error(p,
+                         "the ALU's operands lie in one accumulator buffer: '%s' is computed from something else "
+                         "(run EarlyRewrite first)",
+                         name);
+    return vta_linear(p, src->args[0], &k->src);
+}
+
+static bool read_value(vta_pass *p, alu *k, tir_stmt *s)
+{
+    tir_expr_ref e = s->value;
+    int64_t imm;
+    if (same_element(e, s)) { /* nothing to compute: a shift by 0 also writes the output scratchpad */
+        k->opcode = VTA_ALU_SHR;
+        k->use_imm = 1;
+        return vta_linear(p, s->indices[0], &k->src);
+    }
+    k->opcode = e->kind == TIR_BINOP ? opcode_of(e->op) : -1;
+    if (k->opcode < 0)
+        return vta_error(p,
+                         "the ALU has no operation for what is stored to '%s': it has min, max, +, *, >>, and << by a "
+                         "constant, one at a time",
+                         s->buffer->name);
+    tir_expr_ref a = e->args[0], b = e->args[1];
+    if (tir_is_int(b, &imm))
+        return immediate(p, k, s, e->op, a, imm, false);
+    if (tir_is_int(a, &imm))
+        return immediate(p, k, s, e->op, b, imm, true);
+    return two_operands(p, k, s, e->op, a, b);
+}
+
+static bool read_nest(vta_pass *p, alu *k, tir_stmt *s)
+{
+    enum vta_mem m;
+    for (; s->kind == TIR_FOR; s = s->body) {
+        alu_loop l = {.var = s->var};
+        if (k->n == MAX_LOOPS || !tir_is_int(s->extent, &l.extent) || l.extent < 1 || !tir_is_const(s->min, 0))
+            return vta_error(p, "an 'alu' loop '%s' does not run from 0 to a constant, or there are more than %u loops",
+                             s->var->name, MAX_LOOPS);
+        k->loops[k->n++] = l;
+    }
+    if (s->kind != TIR_STORE || s->n_indices != 1)
+        return vta_error(p, "an 'alu' nest is more than one store with one index (run flatten first)");
+    if (!vta_scratchpad(s->buffer, &m) || m != VTA_MEM_ACC || dtype_bits(s->buffer->dt) != p->g.width[m])
+        return vta_error(p, "the ALU computes in %s, '%s' lies elsewhere", vta_scope_name(VTA_MEM_ACC),
+                         s->buffer->name);
+    k->b = s->buffer;
+    if (!read_value(p, k, s))
+        return false;
+    bool ok = vta_linear(p, s->indices[0], &k->dst);
+    for (uint32_t i = 0; ok && i < k->n; i++)
+        ok = vta_take_var(&k->dst, k->loops[i].var, &k->loops[i].dst) &&
+             vta_take_var(&k->src, k->loops[i].var, &k->loops[i].src);
+    return ok || vta_error(p, "an 'alu' nest over '%s' has an index that is not linear in its loops", k->b->name);
+}
+
+/* The innermost loops are the lanes of an element, in both operands; what is left counts elements. */
+static bool take_lanes(vta_pass *p, alu *k)
+{
+    int64_t lanes = p->g.lanes[VTA_MEM_ACC], done = 1;
+    while (done < lanes && k->n) {
+        alu_loop *l = &k->loops[k->n - 1];
+        int64_t left = lanes / done;
+        bool whole = l->extent <= left;
+        if (l->dst != done || l->src != done || (whole ? left % l->extent : l->extent % left) != 0)
+            break;
+        done *= whole ? l->extent : left;
+        if (whole) {
+            k->n--;
+            continue;
+        }
+        l->extent /= left;
+        l->dst = l->src = lanes;
+    }
+    bool ok = done == lanes && vta_divide(&k->dst, lanes) && vta_divide(&k->src, lanes);
+    for (uint32_t i = 0; ok && i < k->n; i++) {
+        ok = k->loops[i].dst % lanes == 0 && k->loops[i].src % lanes == 0;
+        k->loops[i].dst /= lanes;
+        k->loops[i].src /= lanes;
+    }
+    return ok || vta_error(p, "an 'alu' nest over '%s' does not cover whole elements of %" PRId64 " values", k->b->name,
+                           lanes);
+}
+
+static void merge_loops(alu *k)
+{
+    for (uint32_t i = k->n; i > 1; i--) {
+        alu_loop *outer = &k->loops[i - 2], *inner = &k->loops[i - 1];
+        if (outer->dst != inner->dst * inner->extent || outer->src != inner->src * inner->extent)
+            continue;
+        inner->extent *= outer->extent;
+        for (uint32_t j = i - 2; j + 1 < k->n; j++)
+            k->loops[j] = k->loops[j + 1];
+        k->n--;
+    }
+}
+
+/* &b[(at + steps)*lanes]: LowerDeviceStorageAccessInfo makes an index of it. */
+static tir_expr_ref operand(vta_pass *p, const alu *k, linear *at, bool is_dst)
+{
+    tir_expr_ref e = linear_build(p->bounds, p->f->index_type, at);
+    for (uint32_t i = 2; i < k->n; i++) {
+        const alu_loop *l = &k->loops[i];
+        tir_expr_ref v = tir_cast(p->c, p->f->index_type, tir_varref(p->c, l->var));
+        e = tir_add(p->c, e, tir_mul(p->c, v, vta_int(p, is_dst ? l->dst : l->src)));
+    }
+    e = tir_simplify(p->bounds, tir_mul(p->c, e, vta_int(p, p->g.lanes[VTA_MEM_ACC])));
+    return tir_address(p->c, k->b, 1, &e);
+}
+
+static tir_stmt *call(vta_pass *p, const char *name, uint32_t n, tir_expr_ref const *args)
+{
+    return tir_evaluate(p->c, tir_extern(p->c, name, tir_scalar(DT_I32), n, args));
+}
+
+static tir_stmt *write_kernel(vta_pass *p, alu *k)
+{
+    uint32_t hardware = k->n < 2 ? k->n : 2, at = 0;
+    tir_stmt *all[5];
+    tir_expr_ref push[VTA_UOP_ARGS] = {[VTA_UOP_MODE] = vta_int(p, VTA_MODE_ALU),
+                                       [VTA_UOP_RESET] = vta_int(p, 0),
+                                       [VTA_UOP_DST] = operand(p, k, &k->dst, true),
+                                       [VTA_UOP_SRC] = operand(p, k, &k->src, false),
+                                       [VTA_UOP_WGT] = vta_int(p, 0),
+                                       [VTA_UOP_OPCODE] = vta_int(p, k->opcode),
+                                       [VTA_UOP_USE_IMM] = vta_int(p, k->use_imm),
+                                       [VTA_UOP_IMM] = vta_int(p, k->imm)};
+    tir_stmt *body = call(p, "tir.vta.uop_push", VTA_UOP_ARGS, push);
+    for (uint32_t i = k->n; i > 2; i--) {
+        const alu_loop *l = &k->loops[i - 1];
+        dtype dt = l->var->type.dt;
+        body = tir_for(p->c, l->var, tir_int(p->c, dt, 0), tir_int(p->c, dt, l->extent), FOR_SERIAL, body);
+    }
+    for (uint32_t i = 0; i < hardware; i++) {
+        const alu_loop *l = &k->loops[i];
+        tir_expr_ref args[] = {vta_int(p, l->extent), vta_int(p, l->dst), vta_int(p, l->src), vta_int(p, 0)};
+        all[at++] = call(p, "VTAUopLoopBegin", 4, args);
+    }
+    all[at++] = body;
+    for (uint32_t i = 0; i < hardware; i++)
+        all[at++] = call(p, "VTAUopLoopEnd", 0, NULL);
+    return tir_seq(p->c, at, all);
+}
+
+static void enter(tir_rewriter *r, tir_stmt *s)
+{
+    vta_pass *p = r->ctx;
+    if (s->kind == TIR_FOR)
+        tir_bounds_push(p->bounds, s->var, s->min, s->extent);
+}
+
+static tir_stmt *leave(tir_rewriter *r, tir_stmt *s)
+{
+    vta_pass *p = r->ctx;
+    alu k = {0};
+    if (s->kind == TIR_FOR)
+        tir_bounds_pop(p->bounds);
+    if (!vta_is_attr(s, "pragma_alu") || !read_nest(p, &k, s->body) || !take_lanes(p, &k))
+        return s;
+    merge_loops(&k);
+    return write_kernel(p, &k);
+}
+
+bool tir_pass_inject_alu_intrin(compiler *c, tir_func *f)
+{
+    vta_pass p;
+    tir_rewriter r = {.c = c, .ctx = &p, .stmt = leave, .enter = enter};
+    if (!vta_pass_begin(c, f, &p))
+        return false;
+    f->body = tir_rewrite_stmt(&r, f->body);
+    return p.ok;
+}

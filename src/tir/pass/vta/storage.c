@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* EarlyRewrite and StorageRewrite: buffers of one scratchpad become one allocation, each at an offset of its own, and
+ * must fit the device, all virtual threads counted. EarlyRewrite first lets element-wise stages share a buffer, which
+ * the accelerator's ALU asks for. */
+#include "tir/pass/vta/vta.h"
+
+#include <inttypes.h>
+
+typedef struct placed {
+    const tir_buffer *b, *home; /* home: what holds it afterwards */
+    enum vta_mem memory;
+    int64_t at, size; /* in elements of the scratchpad */
+} placed;
+
+/* What is allocated outside loops over virtual threads, or inside one. */
+typedef struct region {
+    struct region *outer;
+    int64_t threads; /* copies that there will be of each buffer */
+    VEC(placed *) all;
+    int64_t used[VTA_MEM_COUNT], most[VTA_MEM_COUNT];
+} region;
+
+typedef struct storage {
+    vta_pass p;
+    tir_map homes; /* buffer -> placed */
+} storage;
+
+/* --- placing --- */
+
+/* A loop that a buffer's accesses run over: where to cut when the buffer is too large. */
+typedef struct longest {
+    storage *st;
+    const tir_buffer *b;
+    VEC(tir_stmt *) loops;
+    tir_stmt *loop;
+    int64_t stride;
+} longest;
+
+static void consider(void *ctx, tir_expr_ref e)
+{
+    longest *k = ctx;
+    linear l, rest;
+    int64_t coeff, extent;
+    if (!tir_is_access(e) || e->u.buffer != k->b || e->n_args != 1 || !vta_linear(&k->st->p, e->args[0], &l))
+        return;
+    for (uint32_t i = 0; i < k->loops.len; i++) {
+        tir_stmt *loop = k->loops.data[i];
+        rest = l;
+        if (!vta_take_var(&rest, loop->var, &coeff) || coeff <= k->stride || !tir_is_int(loop->extent, &extent))
+            continue;
+        k->loop = loop;
+        k->stride = coeff;
+    }
+}
+
+static void consider_all(void *ctx, tir_expr_ref e)
+{
+    tir_visit_expr(e, consider, ctx);
+}
+
+static void find_longest(longest *k, tir_stmt *s)
+{
+    tir_stmt_exprs(s, consider_all, k);
+    if (s->kind == TIR_STORE && s->buffer == k->b && s->n_indices == 1) {
+        tir_expr_ref there = tir_address(k->st->p.c, s->buffer, 1, s->indices);
+        consider(k, there);
+    }
+    if (s->kind == TIR_FOR)
+        vec_push(&k->st->p.c->mem, &k->loops, s);
+    if (s->body)
+        find_longest(k, s->body);
+    if (s->kind == TIR_FOR)
+        k->loops.len--;
+    if (s->orelse)
+        find_longest(k, s->orelse);
+    for (uint32_t i = 0; i < s->n_stmts; i++)
+        find_longest(k, s->stmts[i]);
+}
+
+/* The largest block of the loop for which `room` elements are enough; 0: none. */
+static int64_t fitting_block(const longest *k, int64_t lanes, int64_t room)
+{
+    int64_t extent = 0, each = (k->stride + lanes - 1) / lanes;
+    if (!k->loop || !tir_is_int(k->loop->extent, &extent) || each < 1)
+        return 0;
+    for (int64_t block = room / each < extent ? room / each : extent; block > 0; block--)
+        if (extent % block == 0)
+            return block;
+    return 0;
+}
+
+static bool too_large(storage *st, const region *r, const placed *x, int64_t others)
+{
+    vta_pass *p = &st->p;
+    int64_t bytes = p->g.elem_bytes[x->memory], depth = p->g.depth[x->memory];
+    longest k = {.st = st, .b = x->b};
+    find_longest(&k, p->f->body);
+    int64_t room = depth / r->threads - others, block = fitting_block(&k, p->g.lanes[x->memory], room), extent = 0;
+    const char *threads =
+        r->threads == 1 ? "" : arena_printf(&p->c->mem, ", for each of %" PRId64 " virtual threads", r->threads);
+    const char *beside =
+        others ? arena_printf(&p->c->mem, ", and other buffers there take %" PRId64, others * bytes) : "";
+    (void)vta_error(p, "buffer '%s' needs %" PRId64 " bytes in %s%s%s; the device has %" PRId64, x->b->name,
+                    x->size * bytes, vta_scope_name(x->memory), threads, beside, depth * bytes);
+    if (k.loop)
+        (void)tir_is_int(k.loop->extent, &extent);
+    if (block > 0)
+        diag_hint(&p->c->diags,
+                  "split the loop '%s' of %" PRId64 " by %" PRId64
+                  ", move its outer part out, and compute the buffer inside it: %" PRId64 " bytes then",
+                  k.loop->var->name, extent, block,
+                  block * ((k.stride + p->g.lanes[x->memory] - 1) / p->g.lanes[x->memory]) * bytes);
+    else
+        diag_hint(&p->c->diags, "compute it in blocks of at most %" PRId64 " elements of %" PRId64 " bytes",
+                  room > 0 ? room : depth / r->threads, bytes);
+    return false;
+}
+
+/* Elements of m that the regions around r hold for good. */
+static int64_t taken_outside(const region *r, enum vta_mem m)
+{
+    int64_t n = 0;
+    for (const region *o = r->outer; o; o = o->outer)
+        n += o->most[m];
+    return n;
+}
+
+static bool place(storage *st, region *r, tir_stmt *s, placed **out)
+{
+    vta_pass *p = &st->p;
+    enum vta_mem m;
+    int64_t count = tir_buffer_count(s->buffer), total;
+    *out = NULL;
+    if (!vta_scratchpad(s->buffer, &m))
+        return true;
+    if (s->buffer->rank != 1 || s->buffer->strides || s->buffer->offset || count < 0)
+        return vta_error(
+            p, "buffer '%s' in %s has no constant size in one dimension: run flatten, and give symbols a bound",
+            s->buffer->name, vta_scope_name(m));
+    if (dtype_bits(s->buffer->dt) != p->g.width[m])
+        return vta_error(p, "buffer '%s' holds %s; %s holds values of %u bits", s->buffer->name,
+                         dtype_name(s->buffer->dt), vta_scope_name(m), p->g.width[m]);
+    int64_t lanes = p->g.lanes[m];
+    placed *x = arena_new(&p->c->mem, placed);
+    *x = (placed){.b = s->buffer, .memory = m, .at = r->used[m], .size = count / lanes + (count % lanes != 0)};
+    tir_map_put(&st->homes, s->buffer, x);
+    vec_push(&p->c->mem, &r->all, x);
+    r->used[m] += x->size;
+    r->most[m] = r->used[m] > r->most[m] ? r->used[m] : r->most[m];
+    int64_t others = x->at + taken_outside(r, m) / r->threads;
+    if (!i64_mul(x->at + x->size, r->threads, &total) || total + taken_outside(r, m) > (int64_t)p->g.depth[m])
+        return too_large(st, r, x, others);
+    *out = x;
+    return true;
+}
+
+/* x's buffer, as large as all that the region holds beside it. */
+static const tir_buffer *make_home(storage *st, const region *r, const placed *x)
+{
+    compiler *c = st->p.c;
+    tir_buffer *b = arena_new(&c->mem, tir_buffer);
+    tir_expr_ref size = tir_int(c, x->b->shape[0]->type.dt, r->most[x->memory] * st->p.g.lanes[x->memory]);
+    *b = *x->b;
+    b->shape = arena_copy(&c->mem, &size, sizeof size, _Alignof(tir_expr_ref));
+    return b;
+}
+
+/* One allocation per scratchpad for all that the region holds, in the order of their first buffers. */
+static tir_stmt *open_region(storage *st, region *r, tir_stmt *body)
+{
+    const tir_buffer *homes[VTA_MEM_COUNT] = {NULL}, *order[VTA_MEM_COUNT];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->all.len; i++) {
+        placed *x = r->all.data[i];
+        if (!homes[x->memory])
+            order[n++] = homes[x->memory] = make_home(st, r, x);
+        x->home = homes[x->memory];
+    }
+    while (n)
+        body = tir_allocate(st->p.c, order[--n], body);
+    return body;
+}
+
+static tir_stmt *collect(storage *st, region *r, tir_stmt *s);
+
+static tir_stmt *collect_threads(storage *st, region *r, tir_stmt *s)
+{
+    int64_t n;
+    region inner = {.outer = r, .threads = r->threads};
+    if (!tir_is_int(s->extent, &n) || n < 1 || !i64_mul(n, r->threads, &inner.threads)) {
+        (void)vta_error(&st->p, "the number of virtual threads of '%s' is not a constant", s->var->name);
+        return s;
+    }
+    struct tir_stmt *copy = tir_node_copy(st->p.c, s);
+    tir_stmt *body = collect(st, &inner, s->body);
+    copy->body = open_region(st, &inner, body);
+    return copy;
+}
+
+/* s without its allocations, which are placed; a buffer gives its place back where its allocation ends. */
+static tir_stmt *collect(storage *st, region *r, tir_stmt *s)
+{
+    compiler *c = st->p.c;
+    placed *x = NULL;
+    if (!st->p.ok)
+        return s;
+    if (s->kind == TIR_FOR && s->for_kind == FOR_VTHREAD)
+        return collect_threads(st, r, s);
+    if (s->kind == TIR_ALLOCATE && (!place(st, r, s, &x) || x)) {
+        tir_stmt *body = collect(st, r, s->body);
+        if (x)
+            r->used[x->memory] = x->at;
+        return body;
+    }
+    if (s->kind == TIR_SEQ) {
+        tir_stmt **all = arena_array(&c->mem, tir_stmt *, s->n_stmts);
+        for (uint32_t i = 0; i < s->n_stmts; i++)
+            all[i] = collect(st, r, s->stmts[i]);
+        return tir_seq(c, s->n_stmts, all);
+    }
+    if (!s->body)
+        return s;
+    struct tir_stmt *copy = tir_node_copy(c, s);
+    copy->body = collect(st, r, s->body);
+    copy->orelse = s->orelse ? collect(st, r, s->orelse) : NULL;
+    return copy;
+}
+
+/* --- rewriting --- */
+
+static tir_expr_ref moved(storage *st, const placed *x, tir_expr_ref at)
+{
+    tir_expr_ref by = tir_int(st->p.c, at->type.dt, x->at * st->p.g.lanes[x->memory]);
+    return tir_add(st->p.c, at, by);
+}
+
+static tir_expr_ref move_access(tir_rewriter *r, tir_expr_ref e)
+{
+    storage *st = r->ctx;
+    const placed *x = tir_is_access(e) ? tir_map_get(&st->homes, e->u.buffer) : NULL;
+    if (!x || !x->home)
+        return e;
+    tir_expr_ref at = moved(st, x, e->n_args ? e->args[0] : vta_int(&st->p, 0));
+    return tir_node_access(r->c, e, x->home, 1, &at);
+}
+
+static tir_stmt *move_store(tir_rewriter *r, tir_stmt *s)
+{
+    storage *st = r->ctx;
+    const placed *x = s->kind == TIR_STORE ? tir_map_get(&st->homes, s->buffer) : NULL;
+    if (!x || !x->home)
+        return s;
+    tir_expr_ref at = moved(st, x, s->indices[0]);
+    return tir_store(r->c, x->home, 1, &at, s->value);
+}
+
+bool tir_pass_vta_storage_rewrite(compiler *c, tir_func *f)
+{
+    storage st;
+    region all = {.threads = 1};
+    if (!vta_pass_begin(c, f, &st.p))
+        return false;
+    tir_map_init(&st.homes, &c->mem);
+    tir_stmt *body = collect(&st, &all, f->body);
+    if (!st.p.ok)
+        return false;
+    tir_rewriter r = {.c = c, .ctx = &st, .expr = move_access, .stmt = move_store};
+    f->body = tir_simplify_stmt(c, tir_rewrite_stmt(&r, open_region(&st, &all, body)));
+    return true;
+}
+
+bool tir_pass_early_rewrite(compiler *c, tir_func *f)
+{
+    return tir_pass_reuse(c, f) && tir_pass_vta_storage_rewrite(c, f);
+}

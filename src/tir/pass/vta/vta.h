@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the passes for the VTA accelerator share: the device that is compiled for, its scratchpads as scopes of buffers,
+ * and the annotations that mark its work. Meaning of attributes, calls and passes: docs/vta.md. */
+#ifndef LATHE_TIR_PASS_VTA_VTA_H
+#define LATHE_TIR_PASS_VTA_VTA_H
+#include "tir/linear.h"
+#include "tir/node.h"
+
+#include <vta_config.h>
+
+/* Keys of annotations. */
+#define VTA_COPROC_SCOPE "coproc_scope"     /* value: the queue that runs the body */
+#define VTA_UOP_SCOPE    "coproc_uop_scope" /* value: VTA_PUSH_GEMM or VTA_PUSH_ALU; the body records a kernel */
+#define VTA_PUSH_GEMM    "VTAPushGEMMOp"
+#define VTA_PUSH_ALU     "VTAPushALUOp"
+
+enum vta_queue { VTA_QUEUE_NONE, VTA_QUEUE_LOAD, VTA_QUEUE_COMPUTE, VTA_QUEUE_STORE };
+enum vta_uop_mode { VTA_MODE_GEMM, VTA_MODE_ALU };
+enum vta_alu_opcode { VTA_ALU_MIN, VTA_ALU_MAX, VTA_ALU_ADD, VTA_ALU_SHR, VTA_ALU_MUL };
+
+/* Arguments of tir.vta.uop_push. */
+enum vta_uop_arg {
+    VTA_UOP_MODE,
+    VTA_UOP_RESET,
+    VTA_UOP_DST,
+    VTA_UOP_SRC,
+    VTA_UOP_WGT,
+    VTA_UOP_OPCODE,
+    VTA_UOP_USE_IMM,
+    VTA_UOP_IMM,
+    VTA_UOP_ARGS
+};
+
+/* Positions of arguments in VTALoadBuffer2D and VTAStoreBuffer2D. */
+enum vta_load_arg {
+    VTA_LOAD_CMD,
+    VTA_LOAD_DRAM,
+    VTA_LOAD_OFFSET,
+    VTA_LOAD_X,
+    VTA_LOAD_Y,
+    VTA_LOAD_STRIDE,
+    VTA_LOAD_X_PAD_BEFORE,
+    VTA_LOAD_Y_PAD_BEFORE,
+    VTA_LOAD_X_PAD_AFTER,
+    VTA_LOAD_Y_PAD_AFTER,
+    VTA_LOAD_SRAM,
+    VTA_LOAD_MEMORY,
+    VTA_LOAD_ARGS
+};
+enum vta_store_arg {
+    VTA_STORE_CMD,
+    VTA_STORE_SRAM,
+    VTA_STORE_MEMORY,
+    VTA_STORE_DRAM,
+    VTA_STORE_OFFSET,
+    VTA_STORE_X,
+    VTA_STORE_Y,
+    VTA_STORE_STRIDE,
+    VTA_STORE_ARGS
+};
+
+/* A pass at work on one function. */
+typedef struct vta_pass {
+    compiler *c;
+    const tir_func *f;
+    vta_geometry g;
+    tir_bounds *bounds; /* of the loops around the statement at hand */
+    bool ok;            /* no error yet */
+} vta_pass;
+
+/* The device of c (c->vta, else the default configuration); false after a diagnostic: its configuration breaks a rule.
+ */
+bool vta_pass_begin(compiler *c, const tir_func *f, vta_pass *out);
+/* Reports with the function's name in front; p->ok is false after it. Returns false. */
+bool vta_error(vta_pass *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Whether b lies in a scratchpad: INP, WGT or ACC. */
+bool vta_scratchpad(const tir_buffer *b, enum vta_mem *out);
+const char *vta_scope_name(enum vta_mem m); /* of INP, WGT, ACC */
+/* A constant of the function's index type, which is that of all arguments of calls. */
+tir_expr_ref vta_int(vta_pass *p, int64_t v);
+tir_expr_ref vta_command_handle(vta_pass *p);
+bool vta_is_call(tir_expr_ref e, const char *name); /* of an external function or an operation tir.vta.* */
+bool vta_is_attr(tir_stmt *s, const char *key);
+/* attr [vta] "coproc_scope" = queue */
+tir_stmt *vta_coproc_scope(vta_pass *p, enum vta_queue q, tir_stmt *body);
+/* attr [vta] "coproc_uop_scope" = push */
+tir_stmt *vta_uop_scope(vta_pass *p, const char *push, tir_stmt *body);
+/* e as a sum over loop variables and other atoms, after simplification under p->bounds; false: too many terms. */
+bool vta_linear(vta_pass *p, tir_expr_ref e, linear *out);
+/* Takes v out of l: its coefficient (0: v does not occur). False when v occurs otherwise than with a constant factor.
+ */
+bool vta_take_var(linear *l, const tir_var *v, int64_t *out_coeff);
+/* l / n when every coefficient divides. */
+bool vta_divide(linear *l, int64_t n);
+#endif
