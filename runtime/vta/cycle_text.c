@@ -226,41 +226,54 @@ static void draw_frame(drawing *d, const vta_cycle_report *r)
             x_of(d, at), PLOT_TOP - 4, PLOT_BOTTOM + 6, x_of(d, at), PLOT_BOTTOM + 20, (unsigned long long)at);
 }
 
-static void draw_box(drawing *d, const struct lane *lane, kind k, double from, double to)
+/* One span, or several that are too narrow to be told apart, in the colour of the first. */
+typedef struct box {
+    kind kind;
+    uint32_t spans; /* 0: none yet */
+    vta_span whole;
+} box;
+
+/* Pointed at, it tells its instruction and cycles. */
+static void draw_box(drawing *d, const box *b)
 {
-    double width = to - from > 0.4 ? to - from : 0.4;
-    put(&d->text, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"%s/>\n", from, lane->top, width,
-        lane->height, kind_colours[k], width > 4 ? " stroke=\"#ffffff\" stroke-width=\"0.6\"" : "");
-    if (width > 8.0 * (double)strlen(kind_names[k]) && lane->height > 20)
-        put(&d->text, "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"#ffffff\">%s</text>\n", from + width / 2,
-            lane->top + lane->height / 2 + 4, kind_names[k]);
+    const struct lane *lane = &lanes[b->whole.stage];
+    const char *name = kind_names[b->kind];
+    double from = x_of(d, b->whole.start), width = x_of(d, b->whole.end) - from;
+    width = width > 0.4 ? width : 0.4;
+    put(&d->text, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"%s><title>%s, instruction %u",
+        from, lane->top, width, lane->height, kind_colours[b->kind],
+        width > 4 ? " stroke=\"#ffffff\" stroke-width=\"0.6\"" : "", name, b->whole.insn);
+    if (b->spans > 1)
+        put(&d->text, " and %u more", b->spans - 1);
+    put(&d->text, ": %llu to %llu</title></rect>\n", (unsigned long long)b->whole.start,
+        (unsigned long long)b->whole.end);
+    if (width > 8.0 * (double)strlen(name) && lane->height > 20)
+        put(&d->text,
+            "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"#ffffff\" pointer-events=\"none\">%s</text>\n",
+            from + width / 2, lane->top + lane->height / 2 + 4, name);
 }
 
-/* A lane's spans; those too narrow to be told apart are drawn as one, in the colour of the first. */
 static void draw_lane(drawing *d, const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, int lane,
                       bool seen[KIND_COUNT])
 {
     const double narrow = 0.25;
-    double from = 0, to = 0;
-    kind k = KIND_COUNT;
+    box b = {.spans = 0};
     for (uint32_t i = 0; i < r->n_spans; i++) {
         const vta_span *s = &r->spans[i];
         if (s->stage != lane)
             continue;
-        double start = x_of(d, s->start), end = x_of(d, s->end);
-        if (k != KIND_COUNT && start < to + narrow && end < to + narrow) {
-            to = end;
+        if (b.spans && x_of(d, s->end) < x_of(d, b.whole.end) + narrow) {
+            b.whole.end = s->end;
+            b.spans++;
             continue;
         }
-        if (k != KIND_COUNT)
-            draw_box(d, &lanes[lane], k, from, to);
-        k = kind_of(g, s, insns);
-        seen[k] = true;
-        from = start;
-        to = end;
+        if (b.spans)
+            draw_box(d, &b);
+        b = (box){kind_of(g, s, insns), 1, *s};
+        seen[b.kind] = true;
     }
-    if (k != KIND_COUNT)
-        draw_box(d, &lanes[lane], k, from, to);
+    if (b.spans)
+        draw_box(d, &b);
 }
 
 static void draw_token(void *user, const vta_span *from, const vta_span *to)
