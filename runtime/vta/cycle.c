@@ -505,10 +505,7 @@ static vta_status resolve(const vta_config *c, const vta_cycle_options *o, model
     r->bus_bits = r->bus_bits ? r->bus_bits : target.bus_bits;
     r->burst_beats = r->burst_beats ? r->burst_beats : target.burst_beats;
     r->latency = r->latency ? r->latency : DEFAULT_LATENCY;
-    if (r->command_cycles == 0)
-        r->command_cycles = m->profile->read_command;
-    else if (r->command_cycles == UINT32_MAX)
-        r->command_cycles = 0;
+    r->command_cycles = r->command_cycles ? r->command_cycles : m->profile->read_command;
     r->insn_queue = r->insn_queue ? r->insn_queue : DEFAULT_INSN_QUEUE;
     r->token_queue = r->token_queue ? r->token_queue : m->profile->token_queue;
     r->gemm_interval = r->gemm_interval ? r->gemm_interval : 1;

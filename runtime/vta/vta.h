@@ -215,7 +215,7 @@ typedef struct vta_cycle_options {
     uint32_t bus_bits;       /* 0: the target's */
     uint32_t latency;        /* cycles from request to first beat; 0: 16 */
     uint32_t burst_beats;    /* 0: the target's */
-    uint32_t command_cycles; /* per read burst; 0: the profile's; UINT32_MAX: none */
+    uint32_t command_cycles; /* per read burst; 0: the profile's */
     uint32_t insn_queue;     /* entries per stage; 0: 512 */
     uint32_t token_queue;    /* tokens per queue; 0: the profile's (Chisel 255, HLS 8) */
     uint32_t gemm_interval;  /* cycles per GEMM micro-op; 0: 1; 4: Chisel's unit before it was pipelined */

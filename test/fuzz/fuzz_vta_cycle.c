@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                  .bus_bits = data[1] & 7 ? 8u << (data[1] & 7) : 0,
                                  .latency = data[2],
                                  .burst_beats = data[3] & 7 ? 1u << (data[3] & 7) : 0,
-                                 .command_cycles = data[4] < 255 ? data[4] : UINT32_MAX,
+                                 .command_cycles = data[4],
                                  .insn_queue = data[5],
                                  .token_queue = data[6],
                                  .gemm_interval = data[7] & 7};
