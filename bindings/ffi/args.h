@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arguments and results of exported functions: checked against the row's text (vta_functions.def), so that every wrong
+ * call gets one sentence that names function, argument and what was expected. */
+#ifndef LATHE_FFI_ARGS_H
+#define LATHE_FFI_ARGS_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tvm_ffi_api.h"
+
+typedef struct ffi_arg {
+    bool given;             /* false: left out or None */
+    int64_t i;              /* integers and handles */
+    const DLTensor *tensor; /* dram: not a handle */
+    TVMFFIObject *object;   /* owner of the tensor (NULL: a borrowed view), or the recorder */
+    const char *bytes;      /* str, key as bytes: `size` bytes, terminated */
+    size_t size;
+} ffi_arg;
+
+enum { FFI_MAX_ARGS = 12 };
+
+typedef struct ffi_row {
+    const char *name, *result, *args, *doc;
+    int (*run)(const struct ffi_row *row, const ffi_arg *a, TVMFFIAny *result);
+} ffi_row;
+
+/* Checks arity, kinds and ranges, then runs the row. The calling convention of tvm-ffi. */
+int ffi_call(const ffi_row *row, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);
+/* {"type_schema": "...", "doc": "..."} of a row; returns the length, writes at most `size` bytes. */
+size_t ffi_metadata(const ffi_row *row, char *out, size_t size);
+
+/* Raises: the message starts with the row's name. Returns -1. Without libtvm_ffi the message is kept for
+ * vta_ffi_last_error. */
+int ffi_raise(const ffi_row *row, const char *kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+const char *ffi_last_error(void); /* of this thread; "" when none */
+
+int ffi_return_int(TVMFFIAny *result, int64_t v);
+int ffi_return_str(const ffi_row *row, TVMFFIAny *result, const char *s, size_t n);
+#endif

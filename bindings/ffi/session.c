@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of command queues, and what queued transfers keep alive: see the header. */
+#include "session.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vta_runtime.h"
+
+enum { MAX_SESSIONS = 256 };
+
+/* A tensor that the device reads or writes at the next synchronize. */
+typedef struct bound {
+    TVMFFIObject *owner; /* NULL: a copy of a view */
+    char *host;
+    size_t bytes;
+    vta_buffer buffer;
+    bool staged, stored;
+} bound;
+
+struct session {
+    int64_t handle;
+    uint32_t refs; /* one is the table's */
+    bool owns;     /* device, memory and context; else they are the run-time's default */
+    vta_device device;
+    vta_context *context;
+    void *memory;
+    pthread_mutex_t lock; /* of `bound` */
+    bound *bounds;
+    size_t n_bounds, room;
+};
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static session *table[MAX_SESSIONS];
+static int64_t last_handle;
+
+/* --- the table --- */
+
+static void destroy(session *s)
+{
+    (void)session_release(NULL, s, false);
+    if (s->owns) {
+        vta_context_destroy(s->context);
+        vta_device_destroy(&s->device);
+        free(s->memory);
+    }
+    pthread_mutex_destroy(&s->lock);
+    free(s->bounds);
+    free(s);
+}
+
+void session_put(session *s)
+{
+    pthread_mutex_lock(&table_lock);
+    bool last = --s->refs == 0;
+    pthread_mutex_unlock(&table_lock);
+    if (last)
+        destroy(s);
+}
+
+static session *insert(session *s)
+{
+    pthread_mutex_lock(&table_lock);
+    uint32_t i = 0;
+    while (i < MAX_SESSIONS && table[i])
+        i++;
+    if (i < MAX_SESSIONS) {
+        table[i] = s;
+        s->handle = ++last_handle;
+        s->refs = 1;
+    }
+    pthread_mutex_unlock(&table_lock);
+    return i < MAX_SESSIONS ? s : NULL;
+}
+
+session *session_get(const ffi_row *row, int64_t handle)
+{
+    session *s = NULL;
+    pthread_mutex_lock(&table_lock);
+    for (uint32_t i = 0; i < MAX_SESSIONS && !s; i++)
+        if (table[i] && table[i]->handle == handle)
+            s = table[i];
+    if (s)
+        s->refs++;
+    pthread_mutex_unlock(&table_lock);
+    if (!s)
+        ffi_raise(row, "ValueError", "%lld is no command queue: call command_handle or device_create for one",
+                  (long long)handle);
+    return s;
+}
+
+static session *find_context(const vta_context *c)
+{
+    session *s = NULL;
+    pthread_mutex_lock(&table_lock);
+    for (uint32_t i = 0; i < MAX_SESSIONS && !s; i++)
+        if (table[i] && table[i]->context == c)
+            s = table[i];
+    if (s)
+        s->refs++;
+    pthread_mutex_unlock(&table_lock);
+    return s;
+}
+
+static session *allocate(const ffi_row *row)
+{
+    session *s = calloc(1, sizeof *s);
+    if (!s)
+        ffi_raise(row, "MemoryError", "no memory for a command queue");
+    else
+        pthread_mutex_init(&s->lock, NULL);
+    return s;
+}
+
+/* Puts a new session into the table; NULL: raised, and the session is gone. */
+static session *admit(const ffi_row *row, session *s)
+{
+    if (insert(s))
+        return s;
+    destroy(s);
+    ffi_raise(row, "RuntimeError", "there are %d command queues already: shut some down", MAX_SESSIONS);
+    return NULL;
+}
+
+session *session_current(const ffi_row *row)
+{
+    vta_error e;
+    vta_context *c = vta_current_context(&e);
+    if (!c) {
+        session_raise(row, NULL, &e);
+        return NULL;
+    }
+    session *s = find_context(c);
+    if (s)
+        return s;
+    s = allocate(row);
+    if (!s)
+        return NULL;
+    s->context = c;
+    s = admit(row, s);
+    if (s) {
+        pthread_mutex_lock(&table_lock);
+        s->refs++;
+        pthread_mutex_unlock(&table_lock);
+    }
+    return s;
+}
+
+int64_t session_handle(const session *s)
+{
+    return s->handle;
+}
+
+vta_context *session_context(const session *s)
+{
+    return s->context;
+}
+
+vta_device *session_device(const session *s)
+{
+    return vta_context_device(s->context);
+}
+
+session *session_of_buffer(const ffi_row *row, int64_t buffer)
+{
+    session *s = NULL;
+    pthread_mutex_lock(&table_lock);
+    for (uint32_t i = 0; i < MAX_SESSIONS && !s; i++)
+        if (table[i] && buffer > 0 && vta_buffer_bytes(table[i]->context, (vta_buffer)buffer) > 0)
+            s = table[i];
+    if (s)
+        s->refs++;
+    pthread_mutex_unlock(&table_lock);
+    if (!s)
+        ffi_raise(row, "ValueError", "%lld is no buffer: it was freed, or never allocated", (long long)buffer);
+    return s;
+}
+
+/* --- devices --- */
+
+typedef struct choice {
+    bool cycle;
+    vta_sim_options sim;
+} choice;
+
+static int read_profile(const ffi_row *row, const char *name, vta_profile *out)
+{
+    static const char *const names[] = {
+#define X(id, text) text,
+        VTA_PROFILES(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *out = (vta_profile)i;
+            return 0;
+        }
+    }
+    return ffi_raise(row, "ValueError", "there is no profile '%s': use compatible, hls, chisel or intelfocl", name);
+}
+
+static int read_option(const ffi_row *row, const char *key, const json_t *v, choice *out)
+{
+    const char *text = json_string_value(v);
+    if (strcmp(key, "simulator") == 0 && text && (strcmp(text, "fsim") == 0 || strcmp(text, "cycle") == 0)) {
+        out->cycle = *text == 'c';
+        return 0;
+    }
+    if (strcmp(key, "profile") == 0 && text)
+        return read_profile(row, text, &out->sim.profile);
+    if (strcmp(key, "seed") == 0 && json_is_integer(v) && json_integer_value(v) >= 0 &&
+        json_integer_value(v) <= UINT32_MAX) {
+        out->sim.seed = (uint32_t)json_integer_value(v);
+        return 0;
+    }
+    return ffi_raise(row, "ValueError",
+                     "option '%s': known are \"simulator\" (\"fsim\", \"cycle\"), \"profile\" and \"seed\" (a number)",
+                     key);
+}
+
+static int read_options(const ffi_row *row, const ffi_arg *a, choice *out)
+{
+    *out = (choice){0};
+    if (!a->given)
+        return 0;
+    json_error_t je;
+    json_t *root = json_loadb(a->bytes, a->size, JSON_REJECT_DUPLICATES, &je);
+    if (!json_is_object(root)) {
+        json_decref(root);
+        return ffi_raise(row, "ValueError", "options_json is no JSON object: line %d: %s", je.line, je.text);
+    }
+    const char *key;
+    json_t *v;
+    int rc = 0;
+    json_object_foreach(root, key, v)
+    {
+        rc = rc ? rc : read_option(row, key, v, out);
+    }
+    json_decref(root);
+    return rc;
+}
+
+static vta_status make_device(const vta_config *c, const choice *o, vta_device *out, vta_error *e)
+{
+    if (o->cycle)
+        return vta_cycle_device(c, &o->sim, NULL, out, e);
+    vta_sim *sim = NULL;
+    vta_status st = vta_sim_create(c, &o->sim, &sim, e);
+    if (st == VTA_OK)
+        *out = vta_sim_device(sim);
+    return st;
+}
+
+int session_create(const ffi_row *row, const ffi_arg *config, const ffi_arg *options, int64_t *out)
+{
+    vta_error e;
+    choice o;
+    vta_config c = vta_config_default();
+    if (vta_config_parse("config_json", config->bytes, config->size, &c, &e) != VTA_OK)
+        return session_raise(row, NULL, &e);
+    if (read_options(row, options, &o) != 0)
+        return -1;
+    session *s = allocate(row);
+    if (!s)
+        return -1;
+    if (make_device(&c, &o, &s->device, &e) != VTA_OK) {
+        destroy(s);
+        return session_raise(row, NULL, &e);
+    }
+    size_t bytes = (vta_context_bytes(&s->device, NULL) + 63) / 64 * 64;
+    s->memory = aligned_alloc(64, bytes);
+    if (!s->memory || vta_context_init(s->memory, bytes, &s->device, NULL, &s->context, &e) != VTA_OK) {
+        int rc = s->memory ? session_raise(row, NULL, &e) : ffi_raise(row, "MemoryError", "no memory for a queue");
+        vta_device_destroy(&s->device);
+        free(s->memory);
+        destroy(s);
+        return rc;
+    }
+    s->owns = true;
+    if (!admit(row, s))
+        return -1;
+    *out = s->handle;
+    return 0;
+}
+
+int session_make_current(const ffi_row *row, int64_t handle)
+{
+    session *s = session_get(row, handle);
+    if (!s)
+        return -1;
+    vta_make_current(s->context);
+    session_put(s);
+    return 0;
+}
+
+static session *take(const ffi_arg *handle)
+{
+    session *s = NULL;
+    pthread_mutex_lock(&table_lock);
+    for (uint32_t i = 0; i < MAX_SESSIONS && !s; i++) {
+        if (table[i] && (!handle->given || table[i]->handle == handle->i)) {
+            s = table[i];
+            table[i] = NULL;
+        }
+    }
+    pthread_mutex_unlock(&table_lock);
+    return s;
+}
+
+int session_shutdown(const ffi_row *row, const ffi_arg *handle)
+{
+    session *s = take(handle);
+    if (!s && handle->given)
+        return ffi_raise(row, "ValueError", "%lld is no command queue", (long long)handle->i);
+    for (; s; s = handle->given ? NULL : take(handle)) {
+        bool is_default = !s->owns;
+        if (!is_default)
+            vta_forget_current(s->context);
+        session_put(s);
+        if (is_default)
+            VTARuntimeShutdown();
+    }
+    return 0;
+}
+
+int session_raise(const ffi_row *row, session *s, const vta_error *e)
+{
+    bool value = e->status == VTA_BAD_CONFIG || e->status == VTA_BAD_TEXT || e->status == VTA_BAD_FIELD ||
+                 e->status == VTA_BAD_ARGUMENT || e->status == VTA_BAD_HANDLE;
+    const char *kind = value ? "ValueError" : e->status == VTA_NO_MEMORY ? "MemoryError" : "RuntimeError";
+    vta_error first = *e, sticky;
+    if (s && vta_context_last_error(s->context, &sticky) != VTA_OK && first.text[0] == '\0')
+        first = sticky;
+    return ffi_raise(row, kind, "%s", first.text[0] ? first.text : vta_status_text(e->status));
+}
+
+/* --- tensors in flight --- */
+
+static bound *find_bound(session *s, const ffi_arg *a, const char *host, size_t bytes)
+{
+    for (size_t i = s->n_bounds; a->object && i-- > 0;)
+        if (s->bounds[i].owner == a->object && s->bounds[i].host == host && s->bounds[i].bytes == bytes)
+            return &s->bounds[i];
+    return NULL;
+}
+
+static bool make_room(session *s)
+{
+    if (s->n_bounds < s->room)
+        return true;
+    size_t room = s->room ? 2 * s->room : 16;
+    bound *more = realloc(s->bounds, room * sizeof *more);
+    if (!more)
+        return false;
+    s->bounds = more;
+    s->room = room;
+    return true;
+}
+
+/* A view is copied; a tensor is shown to the device, or staged where the device cannot see host memory. */
+static vta_status open_bound(session *s, const ffi_arg *a, bound *b)
+{
+    vta_status st = a->object ? vta_buffer_map(s->context, b->host, b->bytes, &b->buffer) : VTA_UNSUPPORTED;
+    if (st != VTA_UNSUPPORTED)
+        return st;
+    (void)vta_context_last_error(s->context, NULL);
+    b->staged = true;
+    st = vta_buffer_alloc(s->context, b->bytes, &b->buffer);
+    return st == VTA_OK ? vta_buffer_write(s->context, b->buffer, 0, b->host, b->bytes) : st;
+}
+
+static vta_buffer bind_tensor(const ffi_row *row, session *s, const ffi_arg *a, bool store)
+{
+    const DLTensor *t = a->tensor;
+    size_t bits = (size_t)t->dtype.bits * t->dtype.lanes, count = 1;
+    for (int32_t i = 0; i < t->ndim; i++)
+        count *= (size_t)t->shape[i];
+    bound b = {.owner = a->object, .host = (char *)t->data + t->byte_offset, .bytes = (count * bits + 7) / 8};
+    bound *known = find_bound(s, a, b.host, b.bytes);
+    if (known) {
+        known->stored |= store;
+        return known->buffer;
+    }
+    if (b.bytes == 0 || !make_room(s)) {
+        ffi_raise(row, b.bytes ? "MemoryError" : "ValueError", b.bytes ? "no memory" : "the tensor has no elements");
+        return 0;
+    }
+    vta_error e = {0};
+    e.status = open_bound(s, a, &b);
+    if (e.status != VTA_OK) {
+        (void)vta_context_last_error(s->context, &e);
+        session_raise(row, NULL, &e);
+        return 0;
+    }
+    if (b.owner)
+        tvm_ffi()->TVMFFIObjectIncRef(b.owner);
+    b.stored = store;
+    s->bounds[s->n_bounds++] = b;
+    return b.buffer;
+}
+
+vta_buffer session_bind(const ffi_row *row, session *s, const ffi_arg *a, bool store)
+{
+    if (!a->tensor) {
+        if (a->i > 0 && vta_buffer_bytes(s->context, (vta_buffer)a->i) > 0)
+            return (vta_buffer)a->i;
+        ffi_raise(row, "ValueError", "%lld is no buffer of this command queue", (long long)a->i);
+        return 0;
+    }
+    pthread_mutex_lock(&s->lock);
+    vta_buffer b = bind_tensor(row, s, a, store);
+    pthread_mutex_unlock(&s->lock);
+    return b;
+}
+
+int session_release(const ffi_row *row, session *s, bool done)
+{
+    vta_error e = {0};
+    pthread_mutex_lock(&s->lock);
+    bound *all = s->bounds;
+    size_t n = s->n_bounds;
+    s->bounds = NULL;
+    s->n_bounds = s->room = 0;
+    pthread_mutex_unlock(&s->lock);
+    for (size_t i = 0; i < n; i++) {
+        bound *b = &all[i];
+        if (done && b->staged && b->stored && e.status == VTA_OK)
+            e.status = vta_buffer_read(s->context, b->buffer, 0, b->host, b->bytes);
+        (void)vta_buffer_free(s->context, b->buffer);
+        if (b->owner)
+            tvm_ffi()->TVMFFIObjectDecRef(b->owner);
+    }
+    free(all);
+    return e.status == VTA_OK ? 0 : session_raise(row, s, &e);
+}
