@@ -36,7 +36,15 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static session *table[MAX_SESSIONS];
 static int64_t last_handle;
 
+static _Thread_local int64_t current; /* handle; 0: the default device's */
+
 /* --- the table --- */
+
+/* The default context goes when C code calls VTARuntimeShutdown; its session goes with it, found out here. */
+static bool is_alive(const session *s)
+{
+    return s->owns || vta_is_default_context(s->context);
+}
 
 static void destroy(session *s)
 {
@@ -75,16 +83,22 @@ static session *insert(session *s)
     return i < MAX_SESSIONS ? s : NULL;
 }
 
-session *session_get(const ffi_row *row, int64_t handle)
+static session *find(int64_t handle)
 {
     session *s = NULL;
     pthread_mutex_lock(&table_lock);
     for (uint32_t i = 0; i < MAX_SESSIONS && !s; i++)
-        if (table[i] && table[i]->handle == handle)
+        if (table[i] && table[i]->handle == handle && is_alive(table[i]))
             s = table[i];
     if (s)
         s->refs++;
     pthread_mutex_unlock(&table_lock);
+    return s;
+}
+
+session *session_get(const ffi_row *row, int64_t handle)
+{
+    session *s = find(handle);
     if (!s)
         ffi_raise(row, "ValueError", "%lld is no command queue: call command_handle or device_create for one",
                   (long long)handle);
@@ -124,11 +138,12 @@ static session *admit(const ffi_row *row, session *s)
     return NULL;
 }
 
-session *session_current(const ffi_row *row)
+/* The session that wraps the run-time's default context. */
+static session *default_session(const ffi_row *row)
 {
     vta_error e;
-    vta_context *c = vta_current_context(&e);
-    if (!c) {
+    vta_context *c;
+    if (vta_default_context(&c, &e) != VTA_OK) {
         session_raise(row, NULL, &e);
         return NULL;
     }
@@ -136,16 +151,20 @@ session *session_current(const ffi_row *row)
     if (s)
         return s;
     s = allocate(row);
-    if (!s)
-        return NULL;
-    s->context = c;
-    s = admit(row, s);
-    if (s) {
-        pthread_mutex_lock(&table_lock);
-        s->refs++;
-        pthread_mutex_unlock(&table_lock);
-    }
-    return s;
+    if (s)
+        s->context = c;
+    s = s ? admit(row, s) : NULL;
+    return s ? find(s->handle) : NULL;
+}
+
+session *session_current(const ffi_row *row)
+{
+    session *s = current ? find(current) : NULL;
+    if (s)
+        return s;
+    current = 0;
+    vta_make_current(NULL);
+    return default_session(row);
 }
 
 int64_t session_handle(const session *s)
@@ -168,7 +187,7 @@ session *session_of_buffer(const ffi_row *row, int64_t buffer)
     session *s = NULL;
     pthread_mutex_lock(&table_lock);
     for (uint32_t i = 0; i < MAX_SESSIONS && !s; i++)
-        if (table[i] && buffer > 0 && vta_buffer_bytes(table[i]->context, (vta_buffer)buffer) > 0)
+        if (table[i] && is_alive(table[i]) && buffer > 0 && vta_buffer_bytes(table[i]->context, (vta_buffer)buffer) > 0)
             s = table[i];
     if (s)
         s->refs++;
@@ -290,7 +309,8 @@ int session_make_current(const ffi_row *row, int64_t handle)
     session *s = session_get(row, handle);
     if (!s)
         return -1;
-    vta_make_current(s->context);
+    current = handle;
+    vta_make_current(s->context); /* for compiled code that calls VTA* functions */
     session_put(s);
     return 0;
 }
@@ -315,9 +335,13 @@ int session_shutdown(const ffi_row *row, const ffi_arg *handle)
     if (!s && handle->given)
         return ffi_raise(row, "ValueError", "%lld is no command queue", (long long)handle->i);
     for (; s; s = handle->given ? NULL : take(handle)) {
-        bool is_default = !s->owns;
-        if (!is_default)
-            vta_forget_current(s->context);
+        bool is_default = !s->owns && vta_is_default_context(s->context);
+        if (s->handle == current) {
+            current = 0;
+            vta_make_current(NULL);
+        }
+        if (is_default)
+            (void)session_release(row, s, false);
         session_put(s);
         if (is_default)
             VTARuntimeShutdown();
@@ -418,6 +442,7 @@ vta_buffer session_bind(const ffi_row *row, session *s, const ffi_arg *a, bool s
 int session_release(const ffi_row *row, session *s, bool done)
 {
     vta_error e = {0};
+    bool alive = is_alive(s);
     pthread_mutex_lock(&s->lock);
     bound *all = s->bounds;
     size_t n = s->n_bounds;
@@ -428,7 +453,8 @@ int session_release(const ffi_row *row, session *s, bool done)
         bound *b = &all[i];
         if (done && b->staged && b->stored && e.status == VTA_OK)
             e.status = vta_buffer_read(s->context, b->buffer, 0, b->host, b->bytes);
-        (void)vta_buffer_free(s->context, b->buffer);
+        if (alive)
+            (void)vta_buffer_free(s->context, b->buffer);
         if (b->owner)
             tvm_ffi()->TVMFFIObjectDecRef(b->owner);
     }

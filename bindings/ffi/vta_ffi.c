@@ -140,8 +140,10 @@ static int run_synchronize(const ffi_row *row, const ffi_arg *a, TVMFFIAny *resu
         return -1;
     vta_error e = {.status = vta_synchronize(session_context(s), (uint32_t)a[1].i)};
     bool done = e.status == VTA_OK;
-    if (!done)
+    if (!done) {
         (void)vta_context_last_error(session_context(s), &e);
+        vta_discard(session_context(s));
+    }
     int rc = session_release(row, s, done);
     if (!done)
         rc = session_raise(row, NULL, &e);
