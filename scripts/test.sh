@@ -137,6 +137,7 @@ all)
     stage fuzz fuzz_targets
     stage demo sh demo/run.sh "$build/lathe" "$build/demo"
     stage "demo accuracy" "$python" test/py/accuracy.py --lathe "$build/lathe"
+    stage bindings bash bindings/test.sh "$build"
     stage contract "$python" test/py/contract.py --lathe "$build/lathe"
     stage models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
     stage conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"

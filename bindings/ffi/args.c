@@ -20,7 +20,9 @@ int ffi_raise(const ffi_row *row, const char *kind, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    snprintf(last_error, sizeof last_error, "%s: %s", row->name, text);
+    size_t n = strlen(row->name);
+    bool named = strncmp(text, row->name, n) == 0 && text[n] == ':'; /* the library has the same names */
+    snprintf(last_error, sizeof last_error, "%s%s%s", named ? "" : row->name, named ? "" : ": ", text);
     if (tvm_ffi())
         tvm_ffi()->TVMFFIErrorSetRaisedFromCStr(kind, last_error);
     return -1;

@@ -44,6 +44,12 @@ static bool dtype_fits(const vta_geometry *g, enum vta_mem m, DLDataType t)
     return t.bits == bits && (t.code == kDLInt || (m == VTA_MEM_UOP && t.code == kDLUInt));
 }
 
+static const char *type_name(uint8_t code)
+{
+    static const char *const names[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
+    return code < sizeof names / sizeof *names ? names[code] : "type ";
+}
+
 static bool is_contiguous(const DLTensor *t)
 {
     int64_t expected = 1;
@@ -78,11 +84,12 @@ static int check_transfer(const ffi_row *row, const char *name, const ffi_arg *a
         return 0;
     if (check_tensor(row, name, a->tensor) != 0)
         return -1;
-    if (!dtype_fits(g, t->memory, a->tensor->dtype))
-        return ffi_raise(row, "ValueError", "%s has %u-bit elements of type code %u: memory type %d takes %s%u", name,
-                         a->tensor->dtype.bits, a->tensor->dtype.code, (int)t->memory,
-                         g->width[t->memory] < 8 ? "packed uint" : "int",
-                         g->width[t->memory] < 8 ? 8u : g->width[t->memory]);
+    DLDataType dt = a->tensor->dtype;
+    uint32_t width = g->width[t->memory];
+    if (!dtype_fits(g, t->memory, dt))
+        return ffi_raise(row, "ValueError", "%s is a tensor of %s%u: memory type %d takes %s%u", name,
+                         type_name(dt.code), (unsigned)dt.bits, (int)t->memory, width < 8 ? "packed uint" : "int",
+                         width < 8 ? 8u : width);
     return 0;
 }
 

@@ -158,18 +158,31 @@ static void report_text(const vta_error *e)
     handle(e);
 }
 
+vta_status vta_default_context(vta_context **out, vta_error *e)
+{
+    pthread_mutex_lock(&process.lock);
+    vta_status s = process.context ? VTA_OK : make_default(e);
+    *out = process.context;
+    pthread_mutex_unlock(&process.lock);
+    return s;
+}
+
+bool vta_is_default_context(const vta_context *c)
+{
+    pthread_mutex_lock(&process.lock);
+    bool is = c && c == process.context;
+    pthread_mutex_unlock(&process.lock);
+    return is;
+}
+
 /* The thread's context; NULL after an error that the handler let pass. */
 static vta_context *get_current(void)
 {
     if (current)
         return current;
     vta_error e = {VTA_OK, ""};
-    pthread_mutex_lock(&process.lock);
-    if (!process.context)
-        make_default(&e);
-    vta_context *c = process.context;
-    pthread_mutex_unlock(&process.lock);
-    if (!c)
+    vta_context *c = NULL;
+    if (vta_default_context(&c, &e) != VTA_OK)
         report_text(&e);
     return c;
 }

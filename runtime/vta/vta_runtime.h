@@ -68,6 +68,11 @@ void VTASynchronize(VTACommandHandle cmd, uint32_t wait_cycles);
  */
 void vta_make_current(vta_context *c);
 
+/* The default context, made when there is none. VTA_BAD_CONFIG and others: VTA_CONFIG does not give a device. */
+vta_status vta_default_context(vta_context **out, vta_error *e);
+/* `c`, whatever it points to, is the default context as it stands. */
+bool vta_is_default_context(const vta_context *c);
+
 /* Called on the failing thread. NULL: print and abort. Applies to the whole process. */
 typedef void (*vta_error_handler)(const vta_error *e, void *user);
 void vta_set_error_handler(vta_error_handler handler, void *user);

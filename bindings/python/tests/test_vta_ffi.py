@@ -159,11 +159,11 @@ def gemm(cmd, a, b, block=(32, 8, 4)):
         vta_ffi.uop_loop_end()
         vta_ffi.uop_loop_end()
 
-    def multiply():
+    def multiply():  # columns as micro-ops: an accumulator is met again after bn of them
         vta_ffi.uop_loop_begin(bm, bn, bk, 0)
-        vta_ffi.uop_loop_begin(bn, 1, 0, bk)
-        for i in range(bk):
-            vta_ffi.uop_push(0, 0, 0, i, i, 0, 0, 0)
+        vta_ffi.uop_loop_begin(bk, 0, 1, 1)
+        for j in range(bn):
+            vta_ffi.uop_push(0, 0, j, 0, j * bk, 0, 0, 0)
         vta_ffi.uop_loop_end()
         vta_ffi.uop_loop_end()
 
@@ -327,11 +327,11 @@ def test_profiler_globals(cmd):
         ({2: -1}, ValueError, "src_elem_offset"),
         ({3: 2**32}, ValueError, "x_size"),
         ({3: 1.5}, TypeError, "x_size"),
-        ({3: 5000}, ValueError, ""),  # beyond the tensor and the scratchpad
-        ({2: 1}, ValueError, ""),  # beyond the tensor
-        ({10: 2048}, ValueError, ""),  # beyond the scratchpad
+        ({3: 5000}, ValueError, "bytes|holds|beyond|outside"),  # beyond the tensor and the scratchpad
+        ({2: 1}, ValueError, "bytes|holds|beyond|outside"),  # beyond the tensor
+        ({10: 2048}, ValueError, "scratchpad|elements"),  # beyond the scratchpad
         ({11: 9}, ValueError, "memory type"),
-        ({11: OUT}, ValueError, ""),
+        ({1: np.zeros(16, np.int8), 11: OUT}, ValueError, "are loaded"),
     ],
 )
 def test_bad_load(cmd, change, error, text):

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Tests of the tvm-ffi bindings as their users meet them: test.sh [BUILD]. For the oldest and the newest tvm-ffi that is
+# allowed: an environment of its own, `pip install ./bindings/python`, the Python tests, the examples in Python, C++ and C.
+# SPDX-License-Identifier: Apache-2.0
+set -u
+cd "$(dirname "$0")/.." || exit 3
+top=$PWD build=$(realpath -m "${1:-build}")/bindings
+allowed='apache-tvm-ffi>=0.1.9,<0.2,!=0.1.13,!=0.1.14'
+passed=0 failed=0 skipped=0
+mkdir -p "$build"
+
+# check NAME COMMAND...
+check() {
+    local name=$1
+    shift
+    if "$@" > "$build/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED $name"
+        tail -n 40 "$build/log"
+    fi
+}
+
+environment() {
+    local dir=$1 version=$2
+    [ "$(cat "$dir/ready" 2> /dev/null)" = "$version" ] && return
+    rm -rf "$dir"
+    python3 -m venv "$dir" && "$dir/bin/pip" install -q --disable-pip-version-check numpy pytest "$version" &&
+        echo "$version" > "$dir/ready"
+}
+
+python_tests() {
+    local counts
+    (cd "$1" && "$1/bin/python" -m pytest -q -p no:cacheprovider "$top/bindings/python/tests") > "$build/pytest" 2>&1
+    counts=$(grep -Eo '[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$build/pytest")
+    set -- ${counts//[^0-9 ]/ }
+    [ $# = 3 ] || set -- 0 1 0
+    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+    [ "$2" = 0 ] || tail -n 60 "$build/pytest"
+}
+
+examples() {
+    local dir=$1 python=$1/bin/python config="$1/bin/python -m tvm_ffi.config" lib
+    lib=$(cd "$dir" && "$python" -c 'import vta_ffi; print(vta_ffi.library_path())')
+    check "$2 load_2d.py" sh -c "cd $dir && $python $top/bindings/examples/load_2d.py | grep '12 13 14 15'"
+    check "$2 load_module.py" sh -c "cd $dir && $python $top/bindings/examples/load_module.py | grep 'has load_2d: True'"
+    check "$2 caller.c builds" sh -c "cc -std=c11 bindings/examples/caller.c \$($config --cflags --ldflags --libs) \
+        -Wl,-rpath,\$($config --libdir) -o $dir/caller_c"
+    check "$2 caller.c" "$dir/caller_c" "$lib"
+    check "$2 caller.cc builds" sh -c "c++ -std=c++17 bindings/examples/caller.cc \$($config --cxxflags --ldflags --libs) \
+        -Wl,-rpath,\$($config --libdir) -o $dir/caller_cc"
+    check "$2 caller.cc" "$dir/caller_cc" "$lib"
+    check "$2 without_tvm_ffi.c builds" sh -c "cc bindings/examples/without_tvm_ffi.c \$($config --cflags) -ldl \
+        -o $dir/without_tvm_ffi"
+    check "$2 without_tvm_ffi.c" "$dir/without_tvm_ffi" "$lib"
+    check "$2 header in C++" sh -c "echo '#include \"vta_ffi.h\"' | c++ -std=c++17 -fsyntax-only -Ibindings/ffi -x c++ -"
+}
+
+for row in "oldest apache-tvm-ffi==0.1.9" "newest $allowed"; do
+    name=${row%% *} version=${row#* } dir=$build/$name
+    check "$name environment" environment "$dir" "$version"
+    check "$name pip install" "$dir/bin/pip" install -q --disable-pip-version-check ./bindings/python
+    python_tests "$dir"
+    examples "$dir" "$name"
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
