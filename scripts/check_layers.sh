@@ -66,6 +66,7 @@ check_include() {
     include/*)
         case $target in include/*|src/base/*|src/type/*|src/graph/*|src/te/*|src/tir/*) return 0 ;; esac
         return 1 ;;
+    bindings/*) case $target in bindings/*|runtime/vta/*|include/abi/*) return 0 ;; esac; return 1 ;;
     tools/*) case $target in runtime/vta/*) return 0 ;; runtime/*) return 1 ;; esac; return 0 ;;
     esac
 }
@@ -76,7 +77,7 @@ includes() {
         target=$(resolve "$file" "$name")
         [ -n "$target" ] || continue
         if check_include "$file" "$target"; then passed=$((passed + 1)); else fail "$file must not include $target"; fi
-    done < <(find src include runtime tools -name '*.[ch]' -o -name '*.def' 2> /dev/null | LC_ALL=C sort \
+    done < <(find src include runtime bindings tools -name '*.[ch]' -o -name '*.def' 2> /dev/null | LC_ALL=C sort \
         | xargs grep -EHo '^[[:space:]]*#[[:space:]]*include[[:space:]]+"[^"]+"' 2>/dev/null \
         | sed -E 's/:[^"]*"/:/; s/"$//')
 }
