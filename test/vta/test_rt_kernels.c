@@ -230,22 +230,15 @@ static void forgets_all_when_full(void **state)
 
 /* --- micro-op memory ---------------------------------------------------------------------------------------------- */
 
-enum { ROWS = 2000 };
+enum { ROWS = 2000, MOST_BIG = 12 }; /* accumulators from ROWS on hold what the kernels add */
 
-typedef struct big {
-    int32_t imm;
-    uint32_t first;
-} big;
-
-/* Adds imm to accumulators first, first + 1, ... of ROWS, cyclically. */
+/* Adds accumulator ROWS + *closure to all of ROWS: only the micro-ops say which one it is. */
 static int record_big(void *closure)
 {
-    const big *k = (const big *)closure;
-    for (uint32_t i = 0; i < ROWS; i++) {
-        uint32_t row = (i + k->first) % ROWS;
-        if (vta_uop_push(&(vta_uop){VTA_MODE_ALU, 0, row, row, 0, VTA_ALU_ADD, 1, k->imm}, NULL) != VTA_OK)
+    const uint32_t which = *(const uint32_t *)closure;
+    for (uint32_t row = 0; row < ROWS; row++)
+        if (vta_uop_push(&(vta_uop){VTA_MODE_ALU, 0, row, ROWS + which, 0, VTA_ALU_ADD, 0, 0}, NULL) != VTA_OK)
             return 1;
-    }
     return 0;
 }
 
@@ -254,13 +247,14 @@ static void run_big(board *b, int kernels, int pushes)
 {
     static const char site = 0;
     int32_t sum = 0;
-    vta_buffer out = buffer(b, ROWS * 16), zeros = buffer(b, ROWS * 64);
-    load(b, VTA_MEM_ACC, zeros, 0, 0, ROWS, 1, ROWS);
+    vta_buffer out = buffer(b, ROWS * 16), in = buffer(b, (ROWS + MOST_BIG) * 64);
+    for (int i = 0; i < MOST_BIG * 16; i++)
+        ((int32_t *)host(b, in))[ROWS * 16 + i] = 1 + i / 16;
+    load(b, VTA_MEM_ACC, in, 0, 0, ROWS + MOST_BIG, 1, ROWS + MOST_BIG);
     for (int i = 0; i < pushes; i++) {
-        int which = i < kernels ? i : i * 7 % kernels;
-        big k = {1 + which, (uint32_t)which * 17};
-        good(b, vta_push(b->c, VTA_MODE_ALU, &site, record_big, &k, sizeof k));
-        sum += k.imm;
+        uint32_t which = (uint32_t)(i < kernels ? i : i * 7 % kernels);
+        good(b, vta_push(b->c, VTA_MODE_ALU, &site, record_big, &which, sizeof which));
+        sum += 1 + (int32_t)which;
     }
     push(b, VTA_STAGE_COMPUTE, VTA_STAGE_STORE);
     pop(b, VTA_STAGE_COMPUTE, VTA_STAGE_STORE);
@@ -270,7 +264,7 @@ static void run_big(board *b, int kernels, int pushes)
         if (((int8_t *)host(b, out))[i] != (int8_t)sum)
             fail_msg("%d kernels: row %d is %d, wanted %d", kernels, i / 16, ((int8_t *)host(b, out))[i], (int8_t)sum);
     good(b, vta_buffer_free(b->c, out));
-    good(b, vta_buffer_free(b->c, zeros));
+    good(b, vta_buffer_free(b->c, in));
 }
 
 static void kernels_larger_in_sum_than_their_memory(void **state)
@@ -281,7 +275,7 @@ static void kernels_larger_in_sum_than_their_memory(void **state)
     spy *s = board_spy(&b);
     run_big(&b, 4, 8);
     assert_int_equal(vta_sim_counters(b.sim)->uop_load_nbytes, 4 * ROWS * 4); /* they fit: each loaded once */
-    for (int kernels = 5; kernels <= 12; kernels++)
+    for (int kernels = 5; kernels <= MOST_BIG; kernels++)
         run_big(&b, kernels, 3 * kernels);
     assert_int_equal(s->runs, 9);
     board_close(&b);
@@ -296,6 +290,26 @@ static void a_full_log_runs_what_it_has(void **state)
     spy *s = board_spy(&b);
     run_big(&b, 8, 24);
     assert_true(s->runs > 4);
+    board_close(&b);
+}
+
+/* A caller may load micro-op memory itself; what lay there is loaded again before it is used. */
+static void gives_way_to_loads_of_micro_ops(void **state)
+{
+    int32_t got[2 * 16];
+    vta_error e;
+    board b;
+    (void)state;
+    board_open(&b, "sim", NULL);
+    vta_buffer uops = buffer(&b, 16), zeros = buffer(&b, 2 * 64);
+    ((uint32_t *)host(&b, uops))[0] = 1; /* another accumulator */
+    load(&b, VTA_MEM_ACC, zeros, 0, 0, 2, 1, 2);
+    alu(&b, VTA_ALU_ADD, 1, 0, 0, true, 5);
+    load(&b, VTA_MEM_UOP, uops, 0, 0, 1, 1, 1);
+    alu(&b, VTA_ALU_ADD, 1, 0, 0, true, 5);
+    good(&b, vta_synchronize(b.c, 1000));
+    assert_int_equal(b.device.driver->scratchpad(b.device.self, VTA_MEM_ACC, 0, 2, got, &e), VTA_OK);
+    assert_true(got[0] == 10 && got[16] == 0);
     board_close(&b);
 }
 
@@ -509,6 +523,7 @@ int main(void)
         cmocka_unit_test(forgets_all_when_full),
         cmocka_unit_test(kernels_larger_in_sum_than_their_memory),
         cmocka_unit_test(a_full_log_runs_what_it_has),
+        cmocka_unit_test(gives_way_to_loads_of_micro_ops),
         cmocka_unit_test(cuts_loops_that_move_nothing),
         cmocka_unit_test(refuses_transfers_that_do_not_fit),
         cmocka_unit_test(knows_its_buffers),
