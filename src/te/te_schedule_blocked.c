@@ -94,7 +94,8 @@ static void schedule_sums(blocked_conv *v)
     te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, v->row));
     te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, BLOCK));
     te_sched_annotate(s, TE_VECTORIZE, v->acc, te_axis_name(a, v->lane));
-    for (uint32_t i = 1; v->depthwise && i < a->n_reduce; i++)
+    /* Short loops, all of them: the innermost is written out, and every tap of a depthwise convolution. */
+    for (uint32_t i = v->depthwise ? 1 : a->n_reduce - 1; !split && i < a->n_reduce; i++)
         te_sched_annotate(s, TE_UNROLL, v->acc, a->reduce_axes[i]->var->name);
 }
 

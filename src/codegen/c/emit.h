@@ -24,7 +24,8 @@ typedef enum c_need_kind {
     NEED_VNOT,
     NEED_VCAST, /* dt to to */
     NEED_VSELECT,
-    NEED_VCHOOSE /* a comparison op and the choice by it: all of dt */
+    NEED_VCHOOSE, /* a comparison op and the choice by it: all of dt */
+    NEED_VBOUND   /* minimum or maximum with a number: one comparison keeps a NaN */
 } c_need_kind;
 
 typedef struct c_need {

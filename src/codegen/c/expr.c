@@ -3,6 +3,8 @@
  * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
 #include "codegen/c/emit.h"
 
+#include <math.h>
+
 const char *expr_name(const c_emit *e, const void *key)
 {
     for (uint32_t i = e->names.len; i-- > 0;)
@@ -167,8 +169,29 @@ static c_text vector_op(c_emit *e, tir_expr_ref x, tir_op op)
                 arena_printf(e->tmp, "%s_%s", v, needs_op_name(op)), args);
 }
 
+/* A float constant that is a number, in all lanes. */
+static bool is_number(tir_expr_ref x)
+{
+    if (x->kind == TIR_BROADCAST)
+        x = x->args[0];
+    return x->kind == TIR_FLOAT && !isnan(x->u.f);
+}
+
+/* min(x, number) and max(x, number). */
+static c_text vector_bound(c_emit *e, tir_expr_ref x)
+{
+    bool second = is_number(x->args[1]);
+    const char *v = vector_name(e, x->type.dt, x->type.lanes);
+    c_need need = {.kind = NEED_VBOUND, .op = x->op, .dt = x->type.dt, .lanes = x->type.lanes};
+    return call(e, need, arena_printf(e->tmp, "%s_%s", v, x->op == TIR_MAX ? "at_least" : "at_most"),
+                arena_printf(e->tmp, "%s, %s", expr_text(e, x->args[!second]).s, expr_text(e, x->args[second]).s));
+}
+
 static c_text binary(c_emit *e, tir_expr_ref x)
 {
+    bool extreme = (x->op == TIR_MAX || x->op == TIR_MIN) && (x->type.dt == DT_F32 || x->type.dt == DT_F64);
+    if (x->type.lanes > 1 && extreme && (is_number(x->args[0]) || is_number(x->args[1])))
+        return vector_bound(e, x);
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
     c_text a = expr_text(e, x->args[0]), b = expr_text(e, x->args[1]), out;

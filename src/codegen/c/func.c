@@ -70,6 +70,15 @@ static void find_registers(c_emit *e)
             e->registers.data[i].lanes = 0;
 }
 
+/* Vectors live in registers from one iteration to the next. */
+static bool has_tile(const c_emit *e)
+{
+    for (uint32_t i = 0; i < e->registers.len; i++)
+        if (e->registers.data[i].lanes > 1)
+            return true;
+    return false;
+}
+
 /* NULL: stays an array. */
 static const c_registers *registers_of(const c_emit *e, const tir_buffer *b)
 {
@@ -406,7 +415,11 @@ bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const cha
         write_body(&e, c_name, may_alias);
     }
     if (e.vector_bytes >= 64)
-        w_str(w, "LATHE_WIDE\n");
+        w_str(w, "LATHE_WIDE ");
+    if (has_tile(&e))
+        w_str(w, "LATHE_TILE");
+    if (e.vector_bytes >= 64 || has_tile(&e))
+        w_str(w, "\n");
     if (!e.failed)
         w_str(w, body.data);
     arena_free(&tmp);

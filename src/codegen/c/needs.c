@@ -265,6 +265,10 @@ static void write_vector_setup(writer *w, uint32_t bytes)
         "#if defined(__clang__) && LATHE_VECTORS && defined(__x86_64__)\n"
         "#define LATHE_WIDE __attribute__((min_vector_width(512))) /* else 64-byte vectors are cut in two */\n"
         "#else\n#define LATHE_WIDE\n#endif\n"
+        "#if defined(__GNUC__) && !defined(__clang__) && LATHE_VECTORS\n"
+        "/* What gcc moves out of a loop takes registers from the tile in it. */\n"
+        "#define LATHE_TILE __attribute__((optimize(\"no-move-loop-invariants\")))\n"
+        "#else\n#define LATHE_TILE\n#endif\n"
         "#if LATHE_VECTORS\n#define LATHE_LANE(x, i) (x)[i]\n#else\n#define LATHE_LANE(x, i) (x).lane[i]\n#endif\n\n");
 }
 
@@ -401,6 +405,22 @@ static void write_vchoose(arena *a, writer *w, const c_need *n, const char *v)
                 arena_printf(a, "LATHE_LANE(r, i) = %s ? LATHE_LANE(x, i) : LATHE_LANE(y, i);", test));
 }
 
+/* x, but not below (above) y, which is a number: a NaN compares with nothing and stays. */
+static void write_vbound(arena *a, writer *w, const c_need *n, const char *v)
+{
+    const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = n->op == TIR_MAX ? "<=" : ">=";
+    const char *fast = arena_printf(a,
+                                    "typedef %s mask __attribute__((vector_size(%u)));\n"
+                                    "    const mask out = (mask)(x %s y);\n"
+                                    "    return (%s)(((mask)y & out) | ((mask)x & ~out));",
+                                    m, needs_vector_bytes(n->dt, n->lanes), op, v);
+    write_lanes(
+        w, n->lanes, arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "at_least" : "at_most", v, v), v,
+        fast,
+        arena_printf(
+            a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(y, i) : LATHE_LANE(x, i);", op));
+}
+
 static void write_vector(arena *a, writer *w, const c_need *n)
 {
     const char *v = needs_vector_name(a, n->dt, n->lanes), *ctype = scalar_type(n->dt);
@@ -438,6 +458,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
         return;
     }
     case NEED_VCHOOSE: write_vchoose(a, w, n, v); return;
+    case NEED_VBOUND: write_vbound(a, w, n, v); return;
     case NEED_PREFETCH:
     case NEED_CUT:
     case NEED_HALF:
@@ -471,7 +492,8 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_VNOT:
         case NEED_VCAST:
         case NEED_VSELECT:
-        case NEED_VCHOOSE: write_vector(a, w, need); break;
+        case NEED_VCHOOSE:
+        case NEED_VBOUND: write_vector(a, w, need); break;
         }
     }
 }

@@ -202,16 +202,6 @@ static tir_expr_ref conv_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return guard_lanes(g, v, &oc, term);
 }
 
-/* In blocks of channels a tile at the border runs over fewer taps; a border in memory would have to be copied. Windows
- * that reach far over the edge would need many forms of a tile. */
-static bool skips_border(const graph_node *n, const nn_window *w)
-{
-    bool near = nn_data_block(n, "out_layout") != 0;
-    for (uint32_t i = 0; i < w->n; i++)
-        near = near && w->pad_begin[i] <= w->dilation[i] && w->pad_end[i] <= w->dilation[i];
-    return near;
-}
-
 bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_weights nw;
@@ -225,7 +215,7 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     reduce[0] = te_reduce_axis(g, "ic", te_dim(g, nw.in_per_group));
     for (uint32_t i = 0; i < win.n; i++)
         reduce[1 + i] = kernel_axis(g, &win, i);
-    bool skips = skips_border(n, &win);
+    bool skips = nn_data_block(n, "out_layout") != 0; /* a tile at the border runs over fewer taps, nothing is copied */
     conv_ctx ctx = {.x = skips ? in[0] : padded(g, in[0], &win, NULL, tir_const(g->c, t->dt, 0)),
                     .skips_border = skips,
                     .w = in[1],
