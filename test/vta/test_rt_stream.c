@@ -400,9 +400,11 @@ static void dumps_in_the_published_form(void **state)
     hide_addresses(got.data);
     if (strncmp(got.data, wanted_dump, sizeof wanted_dump - 1) != 0)
         fail_msg("%.*s", (int)sizeof wanted_dump, got.data);
-    const char *const parts[] = {
+    static const char gemm_part[] =
         "GEMM\n\tdep - pop prev: 0, pop next: 0, push prev: 0, push next: 0\n\treset_out: 0\n\trange (1, 2)\n"
-        "\touter loop - iter: 2, wgt: 7, inp: 6, acc: 5\n\tinner loop - iter: 3, wgt: 10, inp: 9, acc: 8\n",
+        "\touter loop - iter: 2, wgt: 7, inp: 6, acc: 5\n\tinner loop - iter: 3, wgt: 10, inp: 9, acc: 8\n";
+    const char *const parts[] = {
+        gemm_part,
         "STORE:\n\tdep - pop prev: 0, pop next: 0, push prev: 1, push next: 0\n",
         "NOP-COMPUTE-STAGE\n\tdep - pop prev: 1, pop next: 1, push prev: 0, push next: 0\n",
         "FINISH\n\tdep - pop prev: 0, pop next: 0, push prev: 0, push next: 0\n",
