@@ -22,12 +22,6 @@ static bool fresh_names(te_lowering *lw, const te_prim *p, const te_stage *st, c
     return true;
 }
 
-static bool not_built(te_lowering *lw, const te_prim *p, const te_stage *st, const char *axis)
-{
-    (void)st;
-    return te_prim_error(lw, p, axis, "this primitive is not built yet");
-}
-
 /* `whole` becomes two loops in its place; names and factor are checked. */
 static void split(te_lowering *lw, te_stage *st, te_iter *whole, te_factor by, const char *outer, const char *inner)
 {
@@ -193,17 +187,37 @@ bool te_apply_tensorize(te_lowering *lw, const te_prim *p, te_stage *st)
 
 bool te_apply_double_buffer(te_lowering *lw, const te_prim *p, te_stage *st)
 {
-    return not_built(lw, p, st, NULL);
+    if (st->attach != ATTACH_AT)
+        return te_prim_error(lw, p, NULL,
+                             "place it in a loop first (compute_at): there the next piece is computed ahead");
+    st->double_buffer = true;
+    return true;
+}
+
+/* Alignments stand in the order of their axes. */
+static void add_alignment(te_lowering *lw, te_stage *st, te_alignment a)
+{
+    vec_push(&lw->c->mem, &st->alignments, a);
+    for (uint32_t i = st->alignments.len - 1; i > 0 && st->alignments.data[i - 1].axis > a.axis; i--) {
+        st->alignments.data[i] = st->alignments.data[i - 1];
+        st->alignments.data[i - 1] = a;
+    }
 }
 
 bool te_apply_storage_align(te_lowering *lw, const te_prim *p, te_stage *st)
 {
-    return not_built(lw, p, st, p->u.storage_align.axis);
-}
-
-bool te_apply_rfactor(te_lowering *lw, const te_prim *p, te_stage *st)
-{
-    return not_built(lw, p, st, p->u.rfactor.axis);
+    const te_storage_align_args *a = &p->u.storage_align;
+    if (st->is_param || st->op.kind != TE_COMPUTE)
+        return te_prim_error(lw, p, a->axis, "only buffers of computations that are no parameters can be padded");
+    if (a->factor < 1 || a->offset < 0 || a->offset >= a->factor)
+        return te_prim_error(lw, p, a->axis, "the factor must be positive, the offset from 0 to below the factor");
+    for (uint32_t i = 0; i < st->op.n_axes; i++) {
+        if (strcmp(st->roots.data[i]->name, a->axis) != 0)
+            continue;
+        add_alignment(lw, st, (te_alignment){i, a->factor, a->offset, p});
+        return true;
+    }
+    return te_prim_error(lw, p, a->axis, "the stage has no such data axis");
 }
 
 /* --- placement --- */

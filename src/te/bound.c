@@ -63,19 +63,35 @@ static void split_extents(te_lowering *lw, te_relation *r)
     r->inner->extent = r->by.is_parts ? other : given;
 }
 
+/* From the extents of what was split or fused to those of what came of it. */
+static void relate_extents(te_lowering *lw, te_stage *st, te_axis_kind kind)
+{
+    for (uint32_t i = 0; i < st->relations.len; i++) {
+        te_relation *r = &st->relations.data[i];
+        if (r->whole->kind != kind)
+            continue;
+        if (r->kind == RELATION_SPLIT)
+            split_extents(lw, r);
+        else
+            r->whole->extent = tir_mul(lw->c, r->outer->extent, r->inner->extent);
+    }
+}
+
+void te_reduce_extents(te_lowering *lw, te_stage *st)
+{
+    for (uint32_t i = st->op.n_axes; i < st->roots.len; i++)
+        st->roots.data[i]->extent = st->roots.data[i]->root->extent;
+    relate_extents(lw, st, AXIS_REDUCE);
+}
+
 /* Extents of all loops from those of the roots; the leaves enter the table of ranges. */
 static void infer_extents(te_lowering *lw, te_stage *st)
 {
     compiler *c = lw->c;
-    for (uint32_t i = 0; i < st->roots.len; i++)
-        st->roots.data[i]->extent = i < st->op.n_axes ? st->extent[i] : st->roots.data[i]->root->extent;
-    for (uint32_t i = 0; i < st->relations.len; i++) {
-        te_relation *r = &st->relations.data[i];
-        if (r->kind == RELATION_SPLIT)
-            split_extents(lw, r);
-        else
-            r->whole->extent = tir_mul(c, r->outer->extent, r->inner->extent);
-    }
+    for (uint32_t i = 0; i < st->op.n_axes; i++)
+        st->roots.data[i]->extent = st->extent[i];
+    relate_extents(lw, st, AXIS_DATA);
+    te_reduce_extents(lw, st);
     for (uint32_t i = 0; i < st->leaves.len; i++) {
         te_iter *it = st->leaves.data[i];
         it->extent = tir_simplify(lw->bounds, it->extent);
@@ -470,22 +486,66 @@ static bool is_param(const te_lowering *lw, const te_tensor *t)
     return false;
 }
 
-static void make_buffers(te_lowering *lw, te_stage *st)
+/* Pads the dimension behind the axis until its stride, the product of all behind it, is as asked for. */
+static bool align_axis(te_lowering *lw, const te_stage *st, const te_alignment *a, tir_expr_ref *dims)
+{
+    uint32_t n = st->op.n_axes, at = 0;
+    int64_t inner = 1, len = 0, v = 0;
+    tir_expr_ref *numbers = arena_array(&lw->c->mem, tir_expr_ref, n);
+    const char *axis = st->roots.data[a->axis]->name;
+    for (uint32_t i = 0; i < n; i++)
+        numbers[i] = tir_i64(lw->c, i);
+    tir_expr_ref const *order = te_box_order(lw, st, numbers); /* where each axis lies in the buffer */
+    while (at < n && !tir_is_const(order[at], a->axis))
+        at++;
+    if (at + 1 >= n)
+        return te_prim_error(lw, a->prim, axis, "the stride of the buffer's last axis is 1");
+    for (uint32_t i = at + 2; i < n; i++)
+        if (!tir_is_int(dims[i], &v) || !i64_mul(inner, v, &inner))
+            return te_prim_error(lw, a->prim, axis, "its stride is not constant");
+    if (!tir_is_int(dims[at + 1], &len))
+        return te_prim_error(lw, a->prim, axis, "its stride is not constant");
+    for (int64_t pad = 0; pad < a->factor; pad++) {
+        int64_t stride;
+        if (i64_add(len, pad, &v) && i64_mul(v, inner, &stride) && stride % a->factor == a->offset) {
+            dims[at + 1] = tir_i64(lw->c, v);
+            return true;
+        }
+    }
+    return te_prim_error(lw, a->prim, axis, "no padding of the axis behind it gives that stride");
+}
+
+static bool make_buffers(te_lowering *lw, te_stage *st)
 {
     compiler *c = lw->c;
-    bool boxed = st->attach == ATTACH_AT;
+    bool boxed = st->attach == ATTACH_AT, padded = st->alignments.len > 0;
     st->buffers = arena_array(&c->mem, const tir_buffer *, st->op.n_outputs);
     for (uint32_t i = 0; i < st->op.n_outputs; i++) {
         const te_tensor *t = st->op.outputs[i];
         st->buffers[i] = t->buffer;
-        if (is_param(lw, t) || (!boxed && !st->has_scope))
+        if (is_param(lw, t) || (!boxed && !st->has_scope && !padded))
             continue;
+        tir_expr_ref *dims = te_box_order(lw, st, boxed ? st->extent : t->shape);
+        for (uint32_t k = st->alignments.len; k-- > 0;) /* the last axis first: outer strides follow from inner ones */
+            if (!align_axis(lw, st, &st->alignments.data[k], dims))
+                return false;
         tir_buffer *b = arena_new(&c->mem, tir_buffer);
-        *b = *tir_new_buffer(c, t->buffer->name, t->dt, t->rank, boxed ? te_box_order(lw, st, st->extent) : t->shape,
-                             st->has_scope ? st->scope : SCOPE_GLOBAL);
+        *b = *tir_new_buffer(c, t->buffer->name, t->dt, t->rank, dims, st->has_scope ? st->scope : SCOPE_GLOBAL);
         b->scope_name = st->has_scope ? st->scope_name : NULL;
         st->buffers[i] = b;
     }
+    return true;
+}
+
+static bool check_vthreads(te_lowering *lw)
+{
+    for (uint32_t i = 0; i < lw->loops.len; i++) {
+        const te_iter *it = lw->loops.data[i];
+        if (it->loop == FOR_VTHREAD && it->extent->kind != TIR_INT)
+            return te_sched_error(lw, DIAG_VERIFY, it->loc, "vthread %s: the number of virtual threads is not constant",
+                                  it->name);
+    }
+    return true;
 }
 
 bool te_infer_bounds(te_lowering *lw)
@@ -506,8 +566,11 @@ bool te_infer_bounds(te_lowering *lw)
             infer_extents(lw, st);
         }
     }
+    if (!check_vthreads(lw))
+        return false;
     for (uint32_t i = 0; i < lw->stages.len; i++) /* producers first: numbers of buffers follow the text */
-        if (lw->stages.data[i]->live && lw->stages.data[i]->attach != ATTACH_INLINE)
-            make_buffers(lw, lw->stages.data[i]);
+        if (lw->stages.data[i]->live && lw->stages.data[i]->attach != ATTACH_INLINE &&
+            !make_buffers(lw, lw->stages.data[i]))
+            return false;
     return true;
 }

@@ -217,6 +217,15 @@ static tir_stmt *with_producers(nest *n, const te_iter *it, tir_stmt *body)
     return body;
 }
 
+/* Declares the on-chip buffers from number `from` on around s. */
+static tir_stmt *allocate_hoisted(te_lowering *lw, uint32_t from, tir_stmt *s)
+{
+    for (uint32_t i = from; i < lw->hoisted.len; i++) /* noted from the inside out */
+        s = tir_allocate(lw->c, lw->hoisted.data[i], s);
+    lw->hoisted.len = from;
+    return s;
+}
+
 static tir_stmt *build_nest(nest *n, uint32_t pos)
 {
     compiler *c = n->lw->c;
@@ -226,8 +235,11 @@ static tir_stmt *build_nest(nest *n, uint32_t pos)
         s = innermost(n);
     } else {
         te_iter *it = st->leaves.data[pos];
+        uint32_t outside = n->lw->hoisted.len;
         s = guarded(n, (int32_t)pos, with_producers(n, it, build_nest(n, pos + 1)));
         s = te_with_prefetch(n->lw, st, it, s);
+        if (it->loop == FOR_VTHREAD) /* each virtual thread has memory of its own */
+            s = allocate_hoisted(n->lw, outside, s);
         s = tensorized(n, it, loop(n, it, it->var, it->loop, s));
         for (uint32_t i = it->notes.len; i-- > 0;)
             s = tir_attr(c, it->name, arena_printf(&c->mem, "pragma_%s", it->notes.data[i].key),
@@ -274,7 +286,10 @@ static bool is_param(const te_lowering *lw, const tir_buffer *b)
 /* The stage, then `body`, which may read it. */
 static tir_stmt *realize(te_lowering *lw, te_stage *st, tir_stmt *body)
 {
-    tir_stmt *s = tir_seq(lw->c, 2, (tir_stmt *[]){produce(lw, st), body});
+    tir_stmt *s = produce(lw, st);
+    if (st->double_buffer)
+        s = tir_attr(lw->c, st->name, "double_buffer", tir_i64(lw->c, 1), s);
+    s = tir_seq(lw->c, 2, (tir_stmt *[]){s, body});
     for (uint32_t k = st->op.n_outputs; k-- > 0;) {
         const tir_buffer *b = st->buffers[k];
         if (is_param(lw, b))
@@ -332,8 +347,7 @@ bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out)
         if (st->live && st->attach == ATTACH_ROOT && st->op.kind != TE_PLACEHOLDER)
             body = realize(&lw, st, body);
     }
-    for (uint32_t i = 0; i < lw.hoisted.len; i++) /* noted from the inside out */
-        body = tir_allocate(g->c, lw.hoisted.data[i], body);
+    body = allocate_hoisted(&lw, 0, body);
     *out = make_func(&lw, name, tir_simplify_stmt(g->c, body));
     return true;
 }

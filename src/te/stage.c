@@ -172,3 +172,14 @@ void te_rewrite_bodies(te_lowering *lw, te_stage *st, tir_rewriter *r)
         st->op.stmt = tir_rewrite_stmt(r, st->op.stmt);
     }
 }
+
+void te_restart_stage(te_lowering *lw, te_stage *st, const te_node *n)
+{
+    te_stage *fresh = te_new_stage(lw, n);
+    st->op = fresh->op;
+    st->roots.len = st->leaves.len = st->relations.len = 0;
+    for (uint32_t i = 0; i < fresh->roots.len; i++) {
+        vec_push(&lw->c->mem, &st->roots, fresh->roots.data[i]);
+        vec_push(&lw->c->mem, &st->leaves, fresh->leaves.data[i]);
+    }
+}

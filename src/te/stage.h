@@ -38,6 +38,13 @@ typedef struct te_relation {
     te_factor by;                   /* split */
 } te_relation;
 
+/* storage_align: the stride of a data axis is `offset` more than a multiple of `factor` elements. */
+typedef struct te_alignment {
+    uint32_t axis;
+    int64_t factor, offset;
+    const te_prim *prim; /* for messages */
+} te_alignment;
+
 typedef enum te_attach { ATTACH_ROOT, ATTACH_AT, ATTACH_INLINE } te_attach;
 
 typedef struct te_stage {
@@ -53,6 +60,8 @@ typedef struct te_stage {
     bool has_scope;
     tir_scope scope;
     const char *scope_name;
+    bool double_buffer;
+    VEC(te_alignment) alignments;
     src_loc loc; /* of the primitive that placed it */
     /* bound inference: the box that is computed, per data axis, and where it is kept */
     tir_expr_ref *lo, *extent;
@@ -77,6 +86,8 @@ uint32_t te_leaf_position(const te_stage *st, const te_iter *it); /* leaves.len 
 
 /* Regions of all stages, extents of all loops, buffers (te/bound.c). */
 bool te_infer_bounds(te_lowering *lw);
+/* Extents of the loops of all reduction axes, which need no regions. */
+void te_reduce_extents(te_lowering *lw, te_stage *st);
 /* Value of a loop of st, counted from 0, in the variables of its leaves. */
 tir_expr_ref te_iter_value(te_lowering *lw, const te_stage *st, const te_iter *it);
 /* Root axis variables of st and their values in its leaves' variables, region start included. */
@@ -101,6 +112,8 @@ te_stage *te_new_stage(te_lowering *lw, const te_node *n);
 void te_insert_stage(te_lowering *lw, uint32_t at, te_stage *st);
 uint32_t te_stage_index(const te_lowering *lw, const te_stage *st);
 void te_set_scope(te_lowering *lw, te_stage *st, const char *scope);
+/* The stage computes n instead, with loops that are not touched yet; what was placed where stays. */
+void te_restart_stage(te_lowering *lw, te_stage *st, const te_node *n);
 /* Replaces what the stage computes by what the rewriter makes of it. */
 void te_rewrite_bodies(te_lowering *lw, te_stage *st, tir_rewriter *r);
 

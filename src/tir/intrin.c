@@ -22,7 +22,7 @@ static const char *vta_type(const vta_geometry *g, enum vta_mem m)
 /* One input tile times one weight tile into one accumulator tile: the shapes are those of the device. */
 static bool configure_vta_gemm(compiler *c, tir_intrin *row)
 {
-    vta_config config = vta_config_default();
+    vta_config config = c->vta ? *c->vta : vta_config_default();
     vta_geometry g;
     const char *why = NULL, *rule = vta_config_derive(&config, &g, &why);
     if (rule)

@@ -18,12 +18,12 @@ static const pass_row rows[] = {
 };
 
 static const char *const default_order =
-    "simplify-loops,partition-loops,tensorize,hoist,vectorize,expand-math,unroll,flatten,simplify-loops,hoist,"
-    "rewrite-storage";
+    "simplify-loops,double-buffer,partition-loops,tensorize,hoist,vectorize,expand-math,unroll,flatten,"
+    "simplify-loops,hoist,rewrite-storage";
 
-const char *const tir_plain_passes = "simplify-loops,partition-loops,tensorize,flatten,simplify-loops";
+const char *const tir_plain_passes = "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops";
 const char *const tir_vta_passes =
-    "simplify-loops,partition-loops,tensorize,flatten,simplify-loops,"
+    "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,"
     "InjectDMAIntrin,InjectSkipCopy,AnnotateALUCoProcScope,LiftAttrScope(coproc_uop_scope),LiftAllocToScopeBegin,"
     "LiftAttrScope(coproc_scope),InjectCoProcSync,EarlyRewrite,"
     "InjectVirtualThread,unroll,StorageRewrite,simplify-loops,"
