@@ -29,6 +29,11 @@ python3 -c 'import venv, ensurepip' | python3-venv
 command -v arm-none-eabi-gcc | gcc-arm-none-eabi
 test -e /usr/lib/arm-none-eabi/include/stdio.h -o -e /usr/include/newlib/stdio.h | libnewlib-arm-none-eabi
 command -v qemu-system-arm | qemu-system-arm
+command -v aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu
+test -e /usr/aarch64-linux-gnu/include/stdio.h | libc6-dev-arm64-cross
+command -v riscv64-linux-gnu-gcc | gcc-riscv64-linux-gnu
+test -e /usr/riscv64-linux-gnu/include/stdio.h | libc6-dev-riscv64-cross
+command -v qemu-riscv64 && command -v qemu-aarch64 | qemu-user
 ROWS
 }
 

@@ -138,6 +138,7 @@ all)
     stage demo sh demo/run.sh "$build/lathe" "$build/demo"
     stage "demo accuracy" "$python" test/py/accuracy.py --lathe "$build/lathe"
     stage bindings bash bindings/test.sh "$build"
+    stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"
     stage contract "$python" test/py/contract.py --lathe "$build/lathe"
     stage models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
     stage conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"

@@ -377,6 +377,8 @@ typedef struct safe_ctx {
     bool safe;
 } safe_ctx;
 
+static bool computes_axis(te_lowering *lw, te_stage *st, uint32_t axis);
+
 static bool within(te_lowering *lw, tir_expr_ref at, tir_expr_ref extent)
 {
     compiler *c = lw->c;
@@ -391,7 +393,7 @@ static void check_load(void *ctx, tir_expr_ref e)
         x->safe = false;
     if (e->kind != TIR_LOAD)
         return;
-    const te_stage *p = te_stage_of(x->lw, e->u.buffer, NULL);
+    te_stage *p = te_stage_of(x->lw, e->u.buffer, NULL);
     bool boxed = p && p->attach == ATTACH_AT; /* a box is cut off where the tensor ends */
     for (uint32_t i = 0; i < e->n_args; i++) {
         if (!tir_uses_var(e->args[i], x->axis))
@@ -400,6 +402,7 @@ static void check_load(void *ctx, tir_expr_ref e)
         if (boxed)
             at = tir_sub(x->lw->c, at, p->lo[i]);
         x->safe &= within(x->lw, tir_simplify(x->lw->bounds, at), boxed ? p->extent[i] : e->u.buffer->shape[i]);
+        x->safe = x->safe && (!boxed || computes_axis(x->lw, p, i));
     }
 }
 
@@ -414,6 +417,16 @@ static bool overflow_is_safe(te_lowering *lw, te_stage *st, uint32_t axis, const
     if (st->op.where)
         tir_visit_expr(st->op.where, check_load, &x);
     return x.safe;
+}
+
+/* Whether every element of the stage's box along the axis is computed: no guard leaves some out. */
+static bool computes_axis(te_lowering *lw, te_stage *st, uint32_t axis)
+{
+    const tir_var **vars;
+    tir_expr_ref *values;
+    te_root_values(lw, st, &vars, &values);
+    return st->whole[axis] || within(lw, values[axis], st->op.outputs[0]->shape[axis]) ||
+           overflow_is_safe(lw, st, axis, vars, values);
 }
 
 typedef VEC(tir_expr_ref) guard_list;

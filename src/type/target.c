@@ -11,6 +11,9 @@ static const target table[] = {
     {"x86-64-v2", "-march=x86-64-v2", 16, 16, false, 16384, 4, NULL},
     {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, true, 16384, 4, NULL},
     {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, true, 16384, 4, NULL},
+    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, true, 16384, 4, NULL},
+    /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
+    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, true, 16384, 4, NULL},
     {"generic", "", 0, 16, false, 16384, 4, NULL},
     {"cortex-m", "", 0, 8, false, 1024, 1, NULL}, /* the CPU's own flags come with the firmware's compiler */
 };
@@ -34,7 +37,11 @@ static const target *native(void)
     if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
         return find("x86-64-v2");
 #endif
+#if defined(__aarch64__)
+    return find("aarch64");
+#else
     return find("generic");
+#endif
 }
 
 const target *target_find(const char *name)
@@ -46,6 +53,8 @@ const target *target_default(void)
 {
 #if defined(__x86_64__)
     return find("x86-64-v3");
+#elif defined(__aarch64__)
+    return find("aarch64");
 #else
     return find("generic");
 #endif
@@ -53,7 +62,7 @@ const target *target_default(void)
 
 const char *target_names(void)
 {
-    return "x86-64-v2, x86-64-v3, x86-64-v4, generic, cortex-m, native";
+    return "x86-64-v2, x86-64-v3, x86-64-v4, aarch64, rv64gcv, generic, cortex-m, native";
 }
 
 typedef struct target_list {

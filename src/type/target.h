@@ -23,12 +23,13 @@ typedef struct target {
     target_lower_fn lower; /* NULL: the default lowering for everything */
 } target;
 
-/* x86-64-v2, x86-64-v3, x86-64-v4, generic (scalar, any CPU), cortex-m (scalar, small stack), native (resolved on this
- * machine to one of the former). NULL: unknown name. */
+/* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang), generic
+ * (scalar, any CPU), cortex-m (scalar, small stack), native (resolved on this machine to one of the former). NULL:
+ * unknown name. */
 const target *target_find(const char *name);
 /* A target of the user's own, for this context: t must live as long as c. The name must be new (DIAG_USAGE). */
 bool target_register(compiler *c, const target *t);
 const target *target_lookup(const compiler *c, const char *name); /* registered ones, then target_find */
-const target *target_default(void);                               /* x86-64-v3 on x86-64 hosts, generic elsewhere */
-const char *target_names(void);                                   /* "x86-64-v2, ..." for messages */
+const target *target_default(void); /* x86-64-v3 on x86-64 hosts, aarch64 on its, generic elsewhere */
+const char *target_names(void);     /* "x86-64-v2, ..." for messages */
 #endif

@@ -127,9 +127,9 @@ def first_error(text):
     return re.sub(r"\S*/", "", (telling or lines)[0])[:160]
 
 
-def make(folder, workers=None, timeout=1200):
+def make(folder, workers=None, timeout=1200, settings=()):
     """Builds the package's program by its own Makefile; returns None or the first error."""
-    command = ["make", "-s", "-C", folder, "all"]
+    command = ["make", "-s", "-C", folder, "all", *settings]
     if workers is not None:
         command.append(f"WORKERS={workers}")
     run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout)
@@ -138,8 +138,8 @@ def make(folder, workers=None, timeout=1200):
     return "make: " + first_error(run.stderr)
 
 
-def run_program(folder, inputs, scratch, timeout=600):
-    """Runs the package's `runner` on raw files; returns the outputs by name. Raises Failure."""
+def run_program(folder, inputs, scratch, timeout=600, emulator=()):
+    """Runs the package's `runner`, under an emulator, on raw files; returns the outputs by name. Raises Failure."""
     os.makedirs(scratch, exist_ok=True)
     about = report(folder)
     arguments = []
@@ -148,7 +148,7 @@ def run_program(folder, inputs, scratch, timeout=600):
         check_input(entry, inputs).tofile(path)
         arguments.append(f"{entry['name']}={path}")
     out = os.path.join(scratch, "out")
-    run = subprocess.run([os.path.join(folder, "runner"), "-o", out, *arguments],
+    run = subprocess.run([*emulator, os.path.join(folder, "runner"), "-o", out, *arguments],
                          capture_output=True, text=True, errors="replace", timeout=timeout)
     if run.returncode != 0:
         raise Failure(f"runner: status {run.returncode} {run.stderr.strip()[-200:]}")
