@@ -37,38 +37,6 @@ static void measure(const char *name, const vta_config *c, const stream *s, int 
            s->n_insns, (unsigned long long)cycles, 1e3 * best, 1e-6 * s->n_insns / best, 1e-6 * (double)cycles / best);
 }
 
-static vta_fields load(enum vta_mem m, int64_t from, int64_t x, int64_t y, int64_t stride)
-{
-    return (vta_fields){
-        .opcode = VTA_LOAD, .memory_type = m, .dram_base = from, .x_size = x, .y_size = y, .x_stride = stride};
-}
-
-static void product(stream *s)
-{
-    const vta_uop_fields zero = {0, 0, 0};
-    uint32_t uop = stream_uops(s, &zero, 1);
-    vta_fields gemm = {.opcode = VTA_GEMM,
-                       .uop_bgn = uop,
-                       .uop_end = uop + 1,
-                       .iter_out = 1024,
-                       .iter_in = 1,
-                       .dst_factor_out = 1,
-                       .wgt_factor_out = 1};
-    for (int64_t k = 0; k < 1024; k++) {
-        if (k)
-            stream_pop(s, VTA_STAGE_COMPUTE, VTA_STAGE_LOAD);
-        vta_fields inp = load(VTA_MEM_INP, k, 1, 1, 1), wgt = load(VTA_MEM_WGT, k, 1, 1024, 1024);
-        stream_emit(s, &inp);
-        stream_emit(s, &wgt);
-        stream_push(s, VTA_STAGE_LOAD, VTA_STAGE_COMPUTE);
-        stream_pop(s, VTA_STAGE_LOAD, VTA_STAGE_COMPUTE);
-        stream_emit(s, &gemm);
-        if (k < 1023)
-            stream_push(s, VTA_STAGE_COMPUTE, VTA_STAGE_LOAD);
-    }
-    stream_finish(s);
-}
-
 int main(void)
 {
     vta_config c = vta_config_default();
@@ -90,7 +58,8 @@ int main(void)
     measure("resnet18", &c, &s, 200);
     stream_release(&s);
     stream_init(&s, &g, 0);
-    product(&s);
+    product_emit(&s, &(product_task){.m = 1024, .n = 1024});
+    stream_finish(&s);
     measure("product", &c, &s, 10);
     stream_release(&s);
     return 0;

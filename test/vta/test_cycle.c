@@ -512,6 +512,53 @@ static void layers_add_up_and_come_out_the_same(void **state)
     }
 }
 
+/* The product of the published instruction trace: the recorder merges flags as the run-time does, and the time is that
+ * of bringing 256 MiB of weights in rows of 256 bytes. */
+static void a_product_is_bound_by_memory(void **state)
+{
+    (void)state;
+    enum { POP_PREV = 1, POP_NEXT = 2, PUSH_PREV = 4, PUSH_NEXT = 8 };
+    static const struct {
+        uint32_t insn;
+        int opcode, flags;
+    } trace[] = {
+        {0, VTA_LOAD, 0},
+        {1, VTA_GEMM, PUSH_PREV},
+        {2, VTA_LOAD, POP_NEXT},
+        {3, VTA_LOAD, PUSH_NEXT},
+        {4, VTA_LOAD, POP_PREV},
+        {5, VTA_GEMM, PUSH_PREV},
+        {8, VTA_GEMM, POP_PREV | PUSH_PREV},
+        {3074, VTA_GEMM, POP_PREV | PUSH_PREV | PUSH_NEXT},
+        {3075, VTA_STORE, POP_PREV | PUSH_PREV},
+        {3076, VTA_LOAD, POP_NEXT},
+        {3077, VTA_LOAD, PUSH_NEXT},
+        {3078, VTA_LOAD, POP_PREV | POP_NEXT},
+        {3079, VTA_FINISH, 0},
+    };
+    const uint64_t beats = 1024ull * 1024 * 32, commands = 1024 * 1024 * COMMAND;
+    vta_config c = vta_config_default();
+    vta_geometry g = default_geometry();
+    stream s;
+    vta_cycle_report r;
+    stream_init(&s, &g, 0);
+    product_emit(&s, &(product_task){.m = 1024, .n = 1024});
+    stream_finish(&s);
+    assert_int_equal(s.n_insns, 3080);
+    for (size_t i = 0; i < N(trace); i++) {
+        vta_fields f;
+        vta_decode(&g, &s.insns[trace[i].insn], &f);
+        int64_t flags = f.pop_prev_dep | f.pop_next_dep << 1 | f.push_prev_dep << 2 | f.push_next_dep << 3;
+        assert_int_equal(f.opcode, trace[i].opcode);
+        assert_int_equal(flags, trace[i].flags);
+    }
+    assert_int_equal(vta_cycle_time(&c, NULL, s.insns, s.n_insns, &r, NULL), VTA_OK);
+    assert_consistent(&r);
+    assert_true(r.cycles > beats + commands && (double)r.cycles < 1.05 * (double)(beats + commands));
+    vta_cycle_release(&r);
+    stream_release(&s);
+}
+
 /* Streams of any stages and flags: the model hangs when the simulator does, and leaves the tokens that it leaves. */
 static void tokens_agree_with_the_simulator(void **state)
 {
@@ -735,6 +782,7 @@ int main(void)
         cmocka_unit_test(time_does_not_wrap),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(layers_add_up_and_come_out_the_same),
+        cmocka_unit_test(a_product_is_bound_by_memory),
         cmocka_unit_test(tokens_agree_with_the_simulator),
         cmocka_unit_test(all_configurations_are_timed),
         cmocka_unit_test(timelines_hold_every_span),

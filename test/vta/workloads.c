@@ -130,6 +130,50 @@ uint32_t stream_uops(stream *s, const vta_uop_fields *uops, uint32_t count)
     return first;
 }
 
+/* --- product ------------------------------------------------------------------------------------------------------ */
+
+static vta_fields transfer(int64_t opcode, enum vta_mem m, int64_t at, int64_t columns, int64_t rows, int64_t stride)
+{
+    return (vta_fields){
+        .opcode = opcode, .memory_type = m, .dram_base = at, .y_size = rows, .x_size = columns, .x_stride = stride};
+}
+
+static void emit_column(stream *s, uint32_t m, bool reset, uint32_t uop)
+{
+    stream_emit(s, &(vta_fields){.opcode = VTA_GEMM,
+                                 .reset_reg = reset,
+                                 .uop_bgn = uop,
+                                 .uop_end = uop + 1,
+                                 .iter_out = m,
+                                 .iter_in = 1,
+                                 .dst_factor_out = 1,
+                                 .wgt_factor_out = !reset});
+    stream_push(s, VTA_STAGE_COMPUTE, VTA_STAGE_LOAD);
+}
+
+void product_emit(stream *s, const product_task *t)
+{
+    const vta_uop_fields zero = {0, 0, 0};
+    uint32_t uop = 0;
+    emit_column(s, t->m, true, stream_uops(s, &zero, 1));
+    for (uint32_t k = 0; k < t->n; k++) {
+        stream_pop(s, VTA_STAGE_COMPUTE, VTA_STAGE_LOAD);
+        vta_fields inp = transfer(VTA_LOAD, VTA_MEM_INP, t->data + k, 1, 1, 1);
+        vta_fields wgt = transfer(VTA_LOAD, VTA_MEM_WGT, t->weights + k, 1, t->m, t->n);
+        stream_emit(s, &inp);
+        stream_emit(s, &wgt);
+        stream_push(s, VTA_STAGE_LOAD, VTA_STAGE_COMPUTE);
+        stream_pop(s, VTA_STAGE_LOAD, VTA_STAGE_COMPUTE);
+        uop = k ? uop : stream_uops(s, &zero, 1);
+        emit_column(s, t->m, false, uop);
+    }
+    stream_push(s, VTA_STAGE_COMPUTE, VTA_STAGE_STORE);
+    stream_pop(s, VTA_STAGE_COMPUTE, VTA_STAGE_LOAD);
+    stream_pop(s, VTA_STAGE_COMPUTE, VTA_STAGE_STORE);
+    vta_fields out = transfer(VTA_STORE, VTA_MEM_OUT, t->out, t->m, 1, t->m);
+    stream_emit(s, &out);
+}
+
 /* --- layers ------------------------------------------------------------------------------------------------------- */
 
 /* The best published schedules for 1x16_i8w8a32_15_15_18_17 on a Pynq (tophub, vta_v0.10.log). */

@@ -29,6 +29,14 @@ void stream_finish(stream *s);
 /* Adds micro-ops to the image and the LOAD that brings them. Returns the index of the first. */
 uint32_t stream_uops(stream *s, const vta_uop_fields *uops, uint32_t count);
 
+/* A product whose sums stay on the chip: out[m] = sum over n of data[n] x weights[m][n]; sizes and DRAM addresses in
+ * elements. One step of n loads a column of weights, so that it is bound by memory. The caller finishes it. */
+typedef struct product_task {
+    uint32_t m, n;
+    uint32_t data, weights, out;
+} product_task;
+void product_emit(stream *s, const product_task *t);
+
 /* A convolution layer and its schedule: tiles are {number, size}, of output rows and columns and of channel blocks;
  * milliseconds are of the published schedule on a Pynq, 0: none. */
 typedef struct conv_layer {
