@@ -50,4 +50,5 @@ const char *cli_model(const cli *x);
 void help_overview(void);
 void help_verb(cli_verb v);
 const char *help_verb_name(cli_verb v);
+const char *help_option_name(cli_option o);
 #endif

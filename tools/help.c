@@ -31,6 +31,11 @@ const char *help_verb_name(cli_verb v)
     return verbs[v].name;
 }
 
+const char *help_option_name(cli_option o)
+{
+    return options[o].name;
+}
+
 void help_overview(void)
 {
     printf("lathe %s: a deep-learning compiler from ONNX to C\n\nusage: lathe VERB [options]\n\n", LATHE_VERSION);

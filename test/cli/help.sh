@@ -2,7 +2,7 @@
 # Every verb explains itself with examples; the man page and the completion are made from the same tables.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
-verbs="compile run verify bench inspect opt"
+verbs="compile run verify bench inspect opt vta"
 for verb in $verbs; do
     expect 0 "^  lathe $verb .*" "$verb" --help
     expect 0 'exit status: 0 done' "$verb" -h

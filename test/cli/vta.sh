@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# lathe vta: a program goes from text to bytes and back, runs with buffers from files, is timed; bad input is explained.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+cd "$work" || exit 3
+
+cat > add.txt << 'END'
+# c = a + b, for two tiles of 16 numbers; c as bytes
+config pynq
+buffer a 128
+buffer b 128
+buffer c 32
+uop 0 2 0
+load uop dram_base=uops y_size=1 x_size=1 x_stride=1
+load acc dram_base=a y_size=1 x_size=2 x_stride=2
+load acc sram_base=2 dram_base=b y_size=1 x_size=2 x_stride=2
+alu add push_next_dep uop_end=1 iter_out=1 iter_in=2 dst_factor_in=1 src_factor_in=1
+store out pop_prev_dep push_prev_dep dram_base=c y_size=1 x_size=2 x_stride=2
+finish pop_next_dep
+END
+words() { for i in $(seq 0 31); do printf "\\x$(printf %02x $((i * $1)))\0\0\0"; done; }
+words 1 > a.bin
+words 2 > b.bin
+for i in $(seq 0 31); do printf "\\x$(printf %02x $((i * 3)))"; done > expected.bin
+
+# --- text and bytes
+check "assembles" "$lathe" vta asm add.txt -o add.bin
+check "the file says what it is" grep -q VTAPROG1 add.bin
+"$lathe" vta disasm add.bin > again.txt
+check "disassembles" grep -qx 'alu add push_next_dep uop_end=1 iter_out=1 iter_in=2 dst_factor_in=1 src_factor_in=1' again.txt
+check "says the configuration" grep -qx 'config pynq_1x16_i8w8a32_15_15_18_17' again.txt
+"$lathe" vta asm again.txt -o again.bin
+check "text and bytes go round" cmp add.bin again.bin
+"$lathe" vta disasm again.txt -o canonical.txt
+check "canonical text stays" cmp again.txt canonical.txt
+
+# --- run
+counters='"acc_load_nbytes": 256, "uop_load_nbytes": 4, "out_store_nbytes": 32, "gemm_counter": 0, "alu_counter": 2'
+for program in add.txt add.bin; do
+    for profile in compatible hls chisel intelfocl; do
+        rm -f c.bin
+        expect 0 "$counters" vta run $program --profile $profile --dram-in a=a.bin --dram-in b=b.bin --dram-out c=c.bin
+        check "$program on $profile adds" cmp c.bin expected.bin
+    done
+done
+expect 0 "$counters" vta run add.txt --dram-in a=a.bin --dram-in b=b.bin --dump-vectors vectors
+check "vectors: before" cmp vectors/a.before.bin a.bin
+check "vectors: after" cmp vectors/c.after.bin expected.bin
+check "vectors: stream" test "$(wc -c < vectors/instructions.bin)" = 96
+check "vectors: micro-ops" test "$(od -An -tx4 vectors/micro_ops.bin | tr -d ' ')" = 00001000
+check "vectors: addresses" grep -q '"name": "c", "address": [1-9]' vectors/vectors.json
+
+# --- configuration
+echo '{"TARGET": "sim", "LOG_BATCH": 1}' > two.json
+sed '/^config/d' add.txt > plain.txt
+check "text starts from --config" "$lathe" vta asm plain.txt --config two.json -o two.bin
+expect 0 'config sim_2x16_i8w8a32_15_15_18_17' vta disasm two.bin
+expect 0 'config ultra96_1x16_i8w8a32_15_15_18_17' vta disasm plain.txt --config ultra96
+expect_error 1 'is for the configuration 1x16.*, not 2x16' vta run add.bin --config two.json
+expect_error 1 'uop-bits' vta run plain.txt --config 1x16_i8w8a32_15_15_18_18
+expect_error 1 'no file or folder|missing' vta run plain.txt --config missing.json
+
+# --- trace
+expect 0 '"cycles": [1-9]' vta trace add.txt -o timeline.json
+check "Chrome trace" grep -q '"ph"' timeline.json
+expect 0 '"compute": \{"busy": [1-9]' vta trace add.bin --profile hls -o timeline.svg
+check "picture" grep -q '^<svg' timeline.svg
+
+# --- what goes wrong
+printf 'finish\n  frob\n' > bad.txt
+expect_error 1 'bad.txt:2:3: .frob. is no instruction' vta asm bad.txt -o x.bin
+[ ! -e x.bin ] && good || bad "a failed asm left a file"
+expect_error 2 'no file for the program' vta asm add.txt
+grep -v finish add.txt > endless.txt
+expect_error 1 "no finish" vta run endless.txt
+grep -v 'store' add.txt > stuck.txt
+expect_error 1 'no stage can go on; load has no more; compute waits at instruction 4 \(finish\) for store' vta run stuck.txt
+expect_error 1 'deadlock|waits' vta trace stuck.txt
+sed 's/x_size=2/x_size=3/' add.txt > over.txt
+expect_error 1 'instruction 1 \(load acc\): row 0: bytes 0x' vta run over.txt
+sed 's/alu add/alu mul/' add.txt > mul.txt
+expect_error 1 'does not multiply' vta run mul.txt --profile hls
+expect_error 1 'a.bin has 128 bytes, buffer .c. has 32' vta run add.txt --dram-in c=a.bin
+expect_error 2 'names no buffer' vta run add.txt --dram-in d=a.bin
+expect_error 2 'names no buffer' vta run add.txt --dram-out d
+expect_error 2 'unknown' vta run add.txt --profile pdp11
+expect_error 2 'unknown' vta trace add.txt --profile intelfocl
+expect_error 2 'means nothing' vta asm add.txt --profile hls -o x.bin
+expect_error 2 'takes one file' vta run
+expect_error 2 'takes one file' vta run add.txt add.txt
+expect_error 2 "has no 'walk'" vta walk add.txt
+expect_error 2 'does what' vta
+head -c 100 add.bin > cut.bin
+expect_error 1 'cut.bin: 100 bytes, the header says' vta run cut.bin
+finish

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lathe vta: programs of the VTA accelerator: assemble, disassemble, run, time. docs/vta-isa.md has the language. */
+#include "cmd_vta.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool vta_report(cli *x, const vta_error *e)
+{
+    diag_code code = DIAG_DATA;
+    switch (e->status) {
+    case VTA_BAD_TEXT:
+    case VTA_BAD_FIELD:
+    case VTA_BAD_CONFIG: code = DIAG_SYNTAX; break;
+    case VTA_UNSUPPORTED: code = DIAG_UNSUPPORTED; break;
+    case VTA_NO_MEMORY: code = DIAG_ENVIRONMENT; break;
+    case VTA_IO: code = DIAG_IO; break;
+    case VTA_OK:
+    case VTA_BAD_ARGUMENT:
+    case VTA_BAD_HANDLE:
+    case VTA_BAD_STATE:
+    case VTA_FAULT:
+    case VTA_DEADLOCK:
+    case VTA_TIMEOUT: break;
+    }
+    return diag_error(&x->c->diags, code, src_loc_none(), "%s", e->text);
+}
+
+int vta_choice(cli *x, cli_option o, const char *const *names, int n, const char *otherwise)
+{
+    const char *name = cli_get(x, o, otherwise);
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    writer w;
+    writer_init(&w, &x->c->mem);
+    for (int i = 0; i < n; i++)
+        w_fmt(&w, "%s%s", i == 0 ? "" : i == n - 1 ? " or " : ", ", names[i]);
+    cli_usage_error(x, arena_printf(&x->c->mem, "it takes %.*s", (int)w.len, w.data), "'%.100s' is unknown", name);
+    return -1;
+}
+
+/* --- sub-verbs ---------------------------------------------------------------------------------------------------- */
+
+static int finish(cli *x, bool ok)
+{
+    return ok ? 0 : diags_exit_status(&x->c->diags);
+}
+
+static int vta_asm(cli *x, const vta_program *p)
+{
+    const char *out = cli_get(x, OPT_OUT, NULL);
+    size_t n = vta_program_write(p, NULL, 0);
+    char *bytes = arena_array(&x->c->mem, char, n);
+    if (!out)
+        return finish(x, cli_usage_error(x, "lathe vta asm FILE -o BIN", "no file for the program: -o BIN"));
+    vta_program_write(p, bytes, n);
+    return finish(x, file_write(&x->c->diags, out, bytes, n));
+}
+
+static int vta_disasm(cli *x, const vta_program *p)
+{
+    const char *out = cli_get(x, OPT_OUT, NULL);
+    size_t n = vta_disassemble(p, NULL, 0);
+    char *text = arena_array(&x->c->mem, char, n + 1);
+    vta_disassemble(p, text, n + 1);
+    if (out)
+        return finish(x, file_write(&x->c->diags, out, text, n));
+    fwrite(text, 1, n, stdout);
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(cli *x, const vta_program *p); /* NULL: bench, which takes no program */
+    cli_option options[6];                    /* those that mean something to it; OPT_HELP ends the list */
+} subverbs[] = {
+    {"asm", vta_asm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
+    {"disasm", vta_disasm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
+    {"run", vta_run, {OPT_CONFIG, OPT_PROFILE, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS, OPT_HELP}},
+    {"trace", vta_trace, {OPT_CONFIG, OPT_PROFILE, OPT_OUT, OPT_HELP}},
+    {"bench", NULL, {OPT_HELP}},
+};
+
+enum { N_SUBVERBS = sizeof subverbs / sizeof *subverbs };
+
+static bool check_options(cli *x, int v)
+{
+    for (int o = 0; o < OPT_COUNT; o++) {
+        bool allowed = o == OPT_HELP;
+        for (const cli_option *a = subverbs[v].options; *a != OPT_HELP; a++)
+            allowed = allowed || *a == (cli_option)o;
+        if (cli_has(x, (cli_option)o) && !allowed)
+            return cli_usage_error(x, "see: lathe vta --help", "to 'lathe vta %s', --%s means nothing",
+                                   subverbs[v].name, help_option_name((cli_option)o));
+    }
+    return true;
+}
+
+/* --config: a file with JSON, or a preset. */
+static bool read_config(cli *x, vta_config *c)
+{
+    const char *name = cli_get(x, OPT_CONFIG, NULL);
+    vta_error e = {VTA_OK, ""};
+    span s;
+    *c = vta_config_default();
+    if (!name || (!file_exists(name) && vta_config_preset(name, c, &e) == VTA_OK))
+        return true;
+    if (e.status != VTA_OK && !strchr(name, '/') && !strstr(name, ".json"))
+        return vta_report(x, &e);
+    if (!file_map(&x->c->diags, &x->c->mem, name, &s))
+        return false;
+    return vta_config_parse(name, (const char *)s.data, s.len, c, &e) == VTA_OK || vta_report(x, &e);
+}
+
+/* The program in a file, text or binary. --config is where a text starts from, and must agree with what it says. */
+static bool read_program(cli *x, const char *file, vta_program *p)
+{
+    vta_config c;
+    vta_error e;
+    span s;
+    char ours[80], theirs[80];
+    if (!read_config(x, &c) || !file_map(&x->c->diags, &x->c->mem, file, &s))
+        return false;
+    vta_status status = vta_program_is_binary(s.data, s.len)
+                            ? vta_program_read(file, s.data, s.len, p, &e)
+                            : vta_assemble(file, (const char *)s.data, s.len, &c, p, &e);
+    if (status != VTA_OK)
+        return vta_report(x, &e);
+    if (!cli_has(x, OPT_CONFIG) || vta_config_equal(&c, &p->config))
+        return true;
+    vta_config_bitstream(&c, ours, sizeof ours);
+    vta_config_bitstream(&p->config, theirs, sizeof theirs);
+    vta_program_release(p);
+    return diag_error(&x->c->diags, DIAG_DATA, src_loc_none(), "%s is for the configuration %s, not %s", file, theirs,
+                      ours);
+}
+
+int cmd_vta(cli *x)
+{
+    const char *verb = x->args.len > 0 ? x->args.data[0] : "";
+    int v = 0;
+    while (v < N_SUBVERBS && strcmp(subverbs[v].name, verb) != 0)
+        v++;
+    if (v == N_SUBVERBS)
+        return finish(x, cli_usage_error(x, "lathe vta asm, disasm, run or trace FILE, or lathe vta bench",
+                                         x->args.len > 0 ? "'lathe vta' has no '%.100s'" : "'lathe vta' does what?%s",
+                                         verb));
+    if (!check_options(x, v))
+        return 2;
+    if (!subverbs[v].run) {
+        vta_error e = {VTA_OK, ""};
+        return finish(x, vta_bench(&e) || vta_report(x, &e));
+    }
+    if (x->args.len != 2)
+        return finish(x, cli_usage_error(x, "see: lathe vta --help", "'lathe vta %s' takes one file", verb));
+    vta_program p;
+    if (!read_program(x, x->args.data[1], &p))
+        return finish(x, false);
+    int status = subverbs[v].run(x, &p);
+    vta_program_release(&p);
+    return status;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lathe vta run and trace: a program on the functional simulator, with its buffers from and to files; and its timing.
+ */
+#include "cmd_vta.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A program on a simulator: bindings[0] is the micro-op image, then the buffers. */
+typedef struct loaded {
+    const vta_program *program;
+    vta_sim *sim;
+    vta_memory *bindings;
+    vta_insn *insns;
+} loaded;
+
+static bool make_buffers(cli *x, loaded *l)
+{
+    const vta_program *p = l->program;
+    vta_dram *dram = vta_sim_dram(l->sim);
+    vta_error e;
+    l->bindings = arena_array(&x->c->mem, vta_memory, p->n_buffers + 1u);
+    l->insns = arena_array(&x->c->mem, vta_insn, p->n_insns + 1u);
+    for (uint32_t i = 0; i <= p->n_buffers; i++) {
+        size_t bytes = i > 0 ? (size_t)p->buffers[i - 1].bytes : p->n_uops * sizeof *p->uops;
+        if (vta_dram_alloc(dram, bytes ? bytes : 1, &l->bindings[i], &e) != VTA_OK)
+            return vta_report(x, &e);
+    }
+    if (p->n_uops > 0)
+        memcpy(l->bindings[0].host, p->uops, p->n_uops * sizeof *p->uops);
+    return vta_program_link(p, l->bindings, l->insns, &e) == VTA_OK || vta_report(x, &e);
+}
+
+/* "NAME=FILE": the buffer's number, and where the file's name begins; -1 with an error. */
+static int64_t find_buffer(cli *x, const loaded *l, const char *option, const char *text, const char **file)
+{
+    const char *equals = strchr(text, '=');
+    for (uint32_t i = 0; equals && i < l->program->n_buffers; i++) {
+        const char *name = l->program->buffers[i].name;
+        if (strlen(name) == (size_t)(equals - text) && memcmp(name, text, strlen(name)) == 0) {
+            *file = equals + 1;
+            return i;
+        }
+    }
+    cli_usage_error(x, "as in --dram-in x=x.bin; `buffer` lines in the program name them",
+                    "--%s: '%.100s' names no buffer of the program", option, text);
+    return -1;
+}
+
+static bool read_inputs(cli *x, loaded *l)
+{
+    const cli_strings *in = &x->values[OPT_DRAM_IN];
+    for (uint32_t i = 0; i < in->len; i++) {
+        const char *file;
+        span s;
+        int64_t b = find_buffer(x, l, "dram-in", in->data[i], &file);
+        if (b < 0 || !file_map(&x->c->diags, &x->c->mem, file, &s))
+            return false;
+        if (s.len != l->program->buffers[b].bytes)
+            return diag_error(&x->c->diags, DIAG_DATA, src_loc_none(), "%s has %zu bytes, buffer '%s' has %llu", file,
+                              s.len, l->program->buffers[b].name, (unsigned long long)l->program->buffers[b].bytes);
+        memcpy(l->bindings[b + 1].host, s.data, s.len);
+        file_unmap(s);
+    }
+    return true;
+}
+
+static bool write_outputs(cli *x, const loaded *l)
+{
+    const cli_strings *out = &x->values[OPT_DRAM_OUT];
+    for (uint32_t i = 0; i < out->len; i++) {
+        const char *file;
+        int64_t b = find_buffer(x, l, "dram-out", out->data[i], &file);
+        if (b < 0 || !file_write(&x->c->diags, file, l->bindings[b + 1].host, (size_t)l->program->buffers[b].bytes))
+            return false;
+    }
+    return true;
+}
+
+/* --- vectors: what a hardware test bench needs to repeat the run -------------------------------------------------- */
+
+static bool dump(cli *x, const char *dir, const char *name, const char *suffix, const void *data, size_t bytes)
+{
+    const char *file = arena_printf(&x->c->mem, "%s/%s%s", dir, name, suffix);
+    return file_write(&x->c->diags, file, data, bytes);
+}
+
+static bool dump_buffers(cli *x, const loaded *l, const char *suffix)
+{
+    const char *dir = cli_get(x, OPT_DUMP_VECTORS, NULL);
+    for (uint32_t i = 0; dir && i < l->program->n_buffers; i++)
+        if (!dump(x, dir, l->program->buffers[i].name, suffix, l->bindings[i + 1].host,
+                  (size_t)l->program->buffers[i].bytes))
+            return false;
+    return true;
+}
+
+/* The stream with its addresses, micro-ops, and vectors.json, which says where each file lies in DRAM. */
+static bool dump_stream(cli *x, const loaded *l)
+{
+    const char *dir = cli_get(x, OPT_DUMP_VECTORS, NULL);
+    const vta_program *p = l->program;
+    char bitstream[80];
+    writer w;
+    if (!dir)
+        return true;
+    vta_config_bitstream(&p->config, bitstream, sizeof bitstream);
+    writer_init(&w, &x->c->mem);
+    w_fmt(&w, "{\n  \"config\": \"%s_%s\",\n", p->config.target, bitstream);
+    w_fmt(&w, "  \"instructions\": {\"file\": \"instructions.bin\", \"count\": %u},\n", p->n_insns);
+    w_fmt(&w, "  \"micro_ops\": {\"file\": \"micro_ops.bin\", \"address\": %llu, \"count\": %u},\n",
+          (unsigned long long)l->bindings[0].phys, p->n_uops);
+    w_fmt(&w, "  \"buffers\": [");
+    for (uint32_t i = 0; i < p->n_buffers; i++)
+        w_fmt(&w, "%s\n    {\"name\": \"%s\", \"address\": %llu, \"bytes\": %llu}", i ? "," : "", p->buffers[i].name,
+              (unsigned long long)l->bindings[i + 1].phys, (unsigned long long)p->buffers[i].bytes);
+    w_fmt(&w, "%s]\n}\n", p->n_buffers ? "\n  " : "");
+    return dump(x, dir, "instructions", ".bin", l->insns, p->n_insns * sizeof *l->insns) &&
+           dump(x, dir, "micro_ops", ".bin", p->uops, p->n_uops * sizeof *p->uops) &&
+           dump(x, dir, "vectors", ".json", w.data, w.len);
+}
+
+/* --- run ---------------------------------------------------------------------------------------------------------- */
+
+static bool run_loaded(cli *x, loaded *l)
+{
+    vta_error e;
+    char text[600];
+    if (!make_buffers(x, l) || !read_inputs(x, l) || !dump_stream(x, l) || !dump_buffers(x, l, ".before.bin"))
+        return false;
+    if (vta_sim_run(l->sim, l->insns, l->program->n_insns, &e) != VTA_OK)
+        return vta_report(x, &e);
+    if (!dump_buffers(x, l, ".after.bin") || !write_outputs(x, l))
+        return false;
+    vta_counters_print(vta_sim_counters(l->sim), text, sizeof text);
+    printf("%s\n", text);
+    return true;
+}
+
+int vta_run(cli *x, const vta_program *p)
+{
+    static const char *const profiles[] = {
+#define X(id, text) text,
+        VTA_PROFILES(X)
+#undef X
+    };
+    int profile = vta_choice(x, OPT_PROFILE, profiles, sizeof profiles / sizeof *profiles, "compatible");
+    vta_sim_options o = {.dram_bytes = (uint64_t)1 << 32};
+    vta_error e;
+    loaded l = {.program = p};
+    if (profile < 0)
+        return 2;
+    o.profile = (vta_profile)profile;
+    bool ok = vta_sim_create(&p->config, &o, &l.sim, &e) == VTA_OK ? run_loaded(x, &l) : vta_report(x, &e);
+    vta_sim_destroy(l.sim);
+    return ok ? 0 : diags_exit_status(&x->c->diags);
+}
+
+/* --- trace -------------------------------------------------------------------------------------------------------- */
+
+static void print_report(const vta_cycle_report *r)
+{
+    static const char *const stages[] = {"fetch", "load", "compute", "store"};
+    printf("{\"cycles\": %llu, \"dram_beats\": %llu, \"lost_tokens\": %llu", (unsigned long long)r->cycles,
+           (unsigned long long)r->dram_beats, (unsigned long long)r->lost_tokens);
+    for (int i = 0; i < VTA_STAGE_COUNT; i++) {
+        const vta_stage_cycles *s = &r->stage[i];
+        printf(",\n \"%s\": {\"busy\": %llu, \"wait_token\": %llu, \"wait_dram\": %llu, \"wait_fetch\": %llu, "
+               "\"idle\": %llu}",
+               stages[i], (unsigned long long)s->busy, (unsigned long long)s->wait_token,
+               (unsigned long long)s->wait_dram, (unsigned long long)s->wait_fetch, (unsigned long long)s->idle);
+    }
+    printf("}\n");
+}
+
+/* -o FILE: the timeline, as a picture when the name ends in .svg, else as Chrome trace events. */
+static bool write_timeline(cli *x, const vta_program *p, const vta_cycle_report *r)
+{
+    const char *out = cli_get(x, OPT_OUT, NULL);
+    vta_geometry g;
+    vta_error e;
+    if (!out)
+        return true;
+    if (vta_config_check(&p->config, &g, &e) != VTA_OK)
+        return vta_report(x, &e);
+    size_t end = strlen(out);
+    bool svg = end >= 4 && strcmp(out + end - 4, ".svg") == 0;
+    size_t n = svg ? vta_cycle_svg(&g, r, p->insns, NULL, 0) : vta_cycle_chrome_trace(&g, r, p->insns, NULL, 0);
+    char *text = arena_array(&x->c->mem, char, n + 1);
+    if (svg)
+        vta_cycle_svg(&g, r, p->insns, text, n + 1);
+    else
+        vta_cycle_chrome_trace(&g, r, p->insns, text, n + 1);
+    return file_write(&x->c->diags, out, text, n);
+}
+
+int vta_trace(cli *x, const vta_program *p)
+{
+    static const char *const profiles[] = {"chisel", "hls"};
+    int profile = vta_choice(x, OPT_PROFILE, profiles, sizeof profiles / sizeof *profiles, "chisel");
+    vta_cycle_options o = {.command_cycles = UINT32_MAX};
+    vta_cycle_report r;
+    vta_error e;
+    if (profile < 0)
+        return 2;
+    o.profile = profile == 0 ? VTA_CYCLE_CHISEL : VTA_CYCLE_HLS;
+    if (vta_cycle_time(&p->config, &o, p->insns, p->n_insns, &r, &e) != VTA_OK) {
+        vta_report(x, &e);
+        return diags_exit_status(&x->c->diags);
+    }
+    bool ok = write_timeline(x, p, &r);
+    if (ok)
+        print_report(&r);
+    vta_cycle_release(&r);
+    return ok ? 0 : diags_exit_status(&x->c->diags);
+}
