@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { DRAM_BYTES = 1 << 17, UOP_WORDS = 1024, PROGRAMS = 16, INSNS = 60 };
+enum { DRAM_BYTES = 1 << 17, UOP_WORDS = 1024, PROGRAMS = 8, INSNS = 60 };
 
 typedef struct fixture {
     vta_sim *sim;
