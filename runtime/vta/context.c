@@ -112,6 +112,7 @@ vta_status vta_context_init(void *memory, size_t bytes, vta_device *d, const vta
         return vta_fail(e, VTA_NO_MEMORY, "context: no mutex");
     }
     vta_buffer_lay_out(c);
+    vta_queue_lay_out(c);
     c->kernels.log_start = c->kernels.log_next = 1;
     c->kernels.sram_start = c->kernels.sram_next = c->geometry->depth[VTA_MEM_UOP];
     *out = c;

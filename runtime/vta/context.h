@@ -35,7 +35,11 @@ typedef struct vta_queue {
     uint32_t run_start;                /* where the run being built starts; > 0 only in a capture of several runs */
     uint32_t serial;                   /* of the stream being built: buffers remember it */
     uint32_t pending[VTA_STAGE_COUNT]; /* pops that the stage's next instruction takes */
-    vta_memory memory;                 /* the device's copy */
+    int32_t open[VTA_STAGE_COUNT];     /* tokens that load and store have given and compute has not taken */
+    enum vta_stage last;               /* stage of the last instruction, where a push may be merged into it */
+    vta_field fields[VTA_ALU + 1][VTA_MAX_FIELDS]; /* of each opcode, laid out once */
+    uint32_t n_fields[VTA_ALU + 1];
+    vta_memory memory; /* the device's copy */
 } vta_queue;
 
 typedef struct vta_loop {
@@ -56,6 +60,7 @@ typedef struct vta_kernel {
     uint32_t uops;   /* first word in the pool */
     uint64_t placed; /* where it lies in micro-op memory, see vta_kernels */
     uint64_t logged; /* where it lies in the log */
+    bool checked;    /* its instruction's fields fit */
 } vta_kernel;
 
 /* A call site with its closure: the name under which a kernel is found without recording. */
@@ -121,6 +126,7 @@ bool vta_context_tell(vta_context *c, vta_error *out);
 
 /* --- queue.c, all locked --- */
 
+void vta_queue_lay_out(vta_context *c);
 vta_status vta_queue_encode(const vta_context *c, const vta_fields *f, vta_insn *out, vta_error *e);
 /* Appends an instruction; its stage's pending pops become its flags. There must be room. */
 vta_status vta_queue_append(vta_context *c, const vta_fields *f, vta_error *e);

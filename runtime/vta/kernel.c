@@ -268,15 +268,19 @@ static vta_status make_way(vta_context *c, const vta_kernel *k, uint32_t parts, 
 }
 
 /* Refuses what no field holds before anything is queued. Iterations may be more than that: they are cut. */
-static vta_status check_fields(const vta_context *c, const vta_kernel *k, const vta_loop *outer, const vta_loop *inner,
+static vta_status check_fields(const vta_context *c, vta_kernel *k, const vta_loop *outer, const vta_loop *inner,
                                vta_error *e)
 {
+    if (k->checked)
+        return VTA_OK;
     vta_loop part = *outer;
     vta_fields f;
     vta_insn insn;
     part.extent = 1;
     fill(&f, k, 0, &part, inner);
-    return vta_queue_encode(c, &f, &insn, e);
+    vta_status s = vta_queue_encode(c, &f, &insn, e);
+    k->checked = s == VTA_OK;
+    return s;
 }
 
 vta_status vta_kernel_queue(vta_context *c, vta_kernel *k, vta_error *e)

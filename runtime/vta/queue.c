@@ -20,10 +20,22 @@ static const char *opcode_name(int64_t opcode)
     return "instruction";
 }
 
+void vta_queue_lay_out(vta_context *c)
+{
+    for (int64_t opcode = 0; opcode <= VTA_ALU; opcode++)
+        c->queue.n_fields[opcode] = vta_insn_layout(c->geometry, opcode, c->queue.fields[opcode]);
+}
+
+/* vta_encode with the layouts kept. */
 vta_status vta_queue_encode(const vta_context *c, const vta_fields *f, vta_insn *out, vta_error *e)
 {
-    vta_field_error bad;
-    if (vta_encode(c->geometry, f, out, &bad))
+    const vta_field *fields = c->queue.fields[f->opcode];
+    vta_field_error bad = {NULL, 0, 0, 0};
+    uint32_t i = 0, n = c->queue.n_fields[f->opcode];
+    out->word[0] = out->word[1] = 0;
+    while (i < n && vta_field_put(&fields[i], f, out->word, &bad))
+        i++;
+    if (i == n)
         return VTA_OK;
     return vta_fail(e, VTA_BAD_FIELD, "%s: %s is %lld; the field holds %lld to %lld", opcode_name(f->opcode), bad.field,
                     (long long)bad.value, (long long)bad.least, (long long)bad.most);
@@ -40,8 +52,13 @@ vta_status vta_queue_append(vta_context *c, const vta_fields *f, vta_error *e)
     if (q->count >= q->most)
         return vta_fail(e, VTA_NO_MEMORY, "the instruction queue of %u is full", q->most);
     insn.word[0] |= q->pending[stage];
+    if (stage == VTA_STAGE_COMPUTE) {
+        q->open[VTA_STAGE_LOAD] -= (q->pending[stage] & VTA_POP_PREV) != 0;
+        q->open[VTA_STAGE_STORE] -= (q->pending[stage] & VTA_POP_NEXT) != 0;
+    }
     q->pending[stage] = 0;
     q->insns[q->count++] = insn;
+    q->last = f->opcode == VTA_LOAD && f->x_size == 0 ? VTA_STAGE_NONE : (enum vta_stage)stage;
     return VTA_OK;
 }
 
@@ -59,28 +76,21 @@ static vta_status commit(vta_context *c, enum vta_stage stage, vta_error *e)
     return c->queue.pending[stage] ? append_nop(c, stage, e) : VTA_OK;
 }
 
-/* The stage that a push may be merged into: NOPs of loads take none, as in the published run-time. */
-static enum vta_stage merge_stage(const vta_context *c)
-{
-    vta_fields f;
-    const vta_queue *q = &c->queue;
-    if (q->count == q->run_start || !vta_decode(c->geometry, &q->insns[q->count - 1], &f))
-        return VTA_STAGE_NONE;
-    return f.opcode == VTA_LOAD && f.x_size == 0 ? VTA_STAGE_NONE : vta_stage_of(&f);
-}
-
 /* --- dependencies ------------------------------------------------------------------------------------------------- */
 
+/* NOPs of LOAD take no push, as in the published run-time: `last` is then VTA_STAGE_NONE. */
 static vta_status push_token(vta_context *c, enum vta_stage from, enum vta_stage to, vta_error *e)
 {
     vta_queue *q = &c->queue;
     uint32_t flag = from < to ? VTA_PUSH_NEXT : VTA_PUSH_PREV;
     vta_status s = commit(c, from, e);
-    if (s == VTA_OK && (merge_stage(c) != from || q->insns[q->count - 1].word[0] & flag))
+    if (s == VTA_OK && (q->last != from || q->insns[q->count - 1].word[0] & flag))
         s = append_nop(c, from, e);
-    if (s == VTA_OK)
-        q->insns[q->count - 1].word[0] |= flag;
-    return s;
+    if (s != VTA_OK)
+        return s;
+    q->insns[q->count - 1].word[0] |= flag;
+    q->open[from]++;
+    return VTA_OK;
 }
 
 static vta_status pop_token(vta_context *c, enum vta_stage from, enum vta_stage to, vta_error *e)
@@ -325,11 +335,19 @@ vta_status vta_store(vta_context *c, vta_buffer to, const vta_transfer *t)
 
 /* --- synchronisation ---------------------------------------------------------------------------------------------- */
 
+static void start_run(vta_queue *q)
+{
+    q->run_start = q->count;
+    q->last = VTA_STAGE_NONE;
+    memset(q->pending, 0, sizeof q->pending);
+    memset(q->open, 0, sizeof q->open);
+}
+
 void vta_queue_clear(vta_context *c)
 {
-    c->queue.count = c->queue.run_start = 0;
+    c->queue.count = 0;
     c->queue.serial++;
-    memset(c->queue.pending, 0, sizeof c->queue.pending);
+    start_run(&c->queue);
     vta_kernel_evict_all(c);
     vta_kernel_clear_log(c);
 }
@@ -343,15 +361,6 @@ vta_status vta_queue_room(vta_context *c, uint32_t count, vta_error *e)
         return vta_fail(e, VTA_NO_MEMORY,
                         "the captured stream does not fit a queue of %u instructions; raise max_insns", q->most);
     return vta_queue_synchronize(c, UINT32_MAX, e);
-}
-
-/* Tokens that load and store have given and compute has not taken, in the run being built. */
-static vta_tokens open_tokens(const vta_context *c)
-{
-    vta_tokens t = {0};
-    for (uint32_t i = c->queue.run_start; i < c->queue.count; i++)
-        vta_tokens_step(c->geometry, &c->queue.insns[i], &t);
-    return t;
 }
 
 /* Makes FINISH wait for the last load and the last store. */
@@ -372,7 +381,8 @@ static vta_status append_tail(vta_context *c, vta_error *e)
  * append_left gives them again at the start of the next run. */
 static vta_status append_drain(vta_context *c, vta_tokens *left, vta_error *e)
 {
-    *left = open_tokens(c);
+    left->l2g = c->queue.open[VTA_STAGE_LOAD];
+    left->s2g = c->queue.open[VTA_STAGE_STORE];
     if (left->l2g > VTA_MOST_LEFT_TOKENS || left->s2g > VTA_MOST_LEFT_TOKENS)
         return vta_fail(e, VTA_BAD_STATE,
                         "%d tokens from load and %d from store were pushed and not popped; at most %d", left->l2g,
@@ -491,8 +501,7 @@ vta_status vta_queue_synchronize(vta_context *c, uint32_t wait_cycles, vta_error
     if (s == VTA_OK && c->debug & VTA_DEBUG_DUMP_INSN)
         vta_dump_insns(c, q->insns + q->run_start, q->count - q->run_start);
     if (s == VTA_OK && c->capturing) {
-        q->run_start = q->count;
-        memset(q->pending, 0, sizeof q->pending);
+        start_run(q);
         vta_kernel_evict_all(c);
     } else {
         if (s == VTA_OK)
