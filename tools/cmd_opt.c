@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "graph/pass.h"
 #include "te/te.h"
+#include "type/vta_text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -137,6 +138,8 @@ int cmd_opt(cli *x)
         return 2;
     x->c->target = o.target;
     x->c->opt_level = o.opt_level;
+    if (cli_has(x, OPT_VTA_CONFIG) && !vta_text_parse(x->c, cli_get(x, OPT_VTA_CONFIG, ""), &x->c->vta))
+        return 2;
     if (!file_map(&x->c->diags, &x->c->mem, file, &s))
         return diags_exit_status(&x->c->diags);
     writer_init(&out, &x->c->mem);

@@ -4,6 +4,7 @@
 
 #include "abi/vta_config.h"
 #include "tir/names.h"
+#include "type/vta_text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,9 +23,8 @@ static const char *vta_type(const vta_geometry *g, enum vta_mem m)
 /* One input tile times one weight tile into one accumulator tile: the shapes are those of the device. */
 static bool configure_vta_gemm(compiler *c, tir_intrin *row)
 {
-    vta_config config = c->vta ? *c->vta : vta_config_default();
     vta_geometry g;
-    const char *why = NULL, *rule = vta_config_derive(&config, &g, &why);
+    const char *why = NULL, *rule = vta_config_derive(vta_text_config(c), &g, &why);
     if (rule)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "VTA configuration: %s: %s", rule, why);
     const char *inp = vta_type(&g, VTA_MEM_INP), *wgt = vta_type(&g, VTA_MEM_WGT), *acc = vta_type(&g, VTA_MEM_ACC);

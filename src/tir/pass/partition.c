@@ -8,6 +8,8 @@
 #include "tir/linear.h"
 #include "tir/node.h"
 
+#include <string.h>
+
 #define MAX_BODY  256u /* statements of a loop that may be written out several times */
 #define MAX_CUTS  48u  /* loops cut in one function */
 #define MAX_CONDS 32u
@@ -144,8 +146,16 @@ static void note_exprs(void *ctx, tir_expr_ref e)
     tir_visit_expr(e, note_select, ctx);
 }
 
+/* A copy that becomes one transfer stays whole: its condition is padding. */
+static bool is_whole(tir_stmt *s)
+{
+    return s->kind == TIR_ATTR && strcmp(s->key, "pragma_dma_copy") == 0;
+}
+
 static void look(search *s, tir_stmt *body)
 {
+    if (is_whole(body))
+        return;
     tir_stmt_exprs(body, note_exprs, s);
     if (body->kind == TIR_IF)
         note_condition(s, body->cond);
@@ -297,6 +307,8 @@ static tir_stmt *partition(partitioner *p, tir_stmt *s)
 {
     if (s->kind == TIR_SEQ)
         return partition_seq(p, s);
+    if (is_whole(s))
+        return s;
     if (s->kind != TIR_FOR)
         return partition_parts(p, s);
     tir_stmt *done = try_cut(p, s);

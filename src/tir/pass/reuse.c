@@ -120,9 +120,10 @@ static const tir_buffer *dying(reuse *r, const unit_list *l, tir_stmt *region, b
             first++;
         while (last > at + 1 && count(l->all.data[last - 1], from).uses == 0)
             last--;
+        bool dies = last - 1 == at && first < at && count(l->all.data[at], from).uses > 0;
         bool fresh = !round || count(l->all.data[first], from).reads == 0;
         bool reaches = count(r->allocs.data[i]->body, to).uses == count(r->f->body, to).uses;
-        if (last - 1 == at && first < at && fresh && reaches && is_elementwise(r, l->all.data[at], from, to))
+        if (dies && fresh && reaches && is_elementwise(r, l->all.data[at], from, to))
             return from;
     }
     return NULL;

@@ -380,8 +380,8 @@ static tir_stmt *inject(vta_pass *p, tir_stmt *s)
         return NULL;
     tir_expr_ref load = s->kind == TIR_STORE ? copied(s->value, &cond, &cast) : NULL;
     if (!load) {
-        (void)vta_error(p, "a 'dma_copy' nest%s%s is more than one store of one load, cast, or padded with 0",
-                        s->buffer ? " to " : "", s->buffer ? s->buffer->name : "");
+        (void)vta_error(p, "a 'dma_copy' nest (%s) is more than one store of one load, perhaps cast or padded with 0",
+                        s->buffer ? s->buffer->name : "no store");
         return NULL;
     }
     if (!find_direction(p, &k, s, load, cast) || !read_indices(p, &k, s, load))

@@ -2,7 +2,7 @@
 /* Vocabulary of the VTA passes. */
 #include "tir/pass/vta/vta.h"
 
-#include "tir/names.h"
+#include "type/vta_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,10 +18,9 @@ static const struct {
 
 bool vta_pass_begin(compiler *c, const tir_func *f, vta_pass *out)
 {
-    vta_config standard = vta_config_default();
     const char *why = NULL;
     *out = (vta_pass){.c = c, .f = f, .bounds = tir_bounds_new(c), .ok = true};
-    const char *broken = vta_config_derive(c->vta ? c->vta : &standard, &out->g, &why);
+    const char *broken = vta_config_derive(vta_text_config(c), &out->g, &why);
     if (broken)
         return diag_error(&c->diags, DIAG_USAGE, f->loc, "the VTA configuration breaks the rule %s: %s", broken, why);
     return true;

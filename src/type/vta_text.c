@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of VTA configurations. */
+#include "type/vta_text.h"
+
+#include <stdio.h>
+#include <vta_config.h>
+
+/* log2 of a power of two; 255: it is none. */
+static uint8_t log_of(unsigned v)
+{
+    uint8_t n = 0;
+    while (n < 31 && 1u << n < v)
+        n++;
+    return v != 0 && 1u << n == v ? n : UINT8_MAX;
+}
+
+bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out)
+{
+    unsigned v[9] = {0};
+    int end = 0;
+    vta_geometry g;
+    const char *why = "is written like 1x16_i8w8a32_15_15_18_17", *broken = NULL;
+    vta_config *made = arena_new(&c->mem, vta_config);
+    *out = NULL;
+    *made = vta_config_default();
+    int n = sscanf(text, "%3ux%3u_i%3uw%3ua%3u_%3u_%3u_%3u_%3u%n", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6],
+                   &v[7], &v[8], &end);
+    bool ok = n == 9 && text[end] == 0;
+    if (ok) {
+        made->log_batch = log_of(v[0]);
+        made->log_block = log_of(v[1]);
+        made->log_inp_width = log_of(v[2]);
+        made->log_wgt_width = log_of(v[3]);
+        made->log_acc_width = log_of(v[4]);
+        made->log_uop_buff_size = (uint8_t)(v[5] > UINT8_MAX ? UINT8_MAX : v[5]);
+        made->log_inp_buff_size = (uint8_t)(v[6] > UINT8_MAX ? UINT8_MAX : v[6]);
+        made->log_wgt_buff_size = (uint8_t)(v[7] > UINT8_MAX ? UINT8_MAX : v[7]);
+        made->log_acc_buff_size = (uint8_t)(v[8] > UINT8_MAX ? UINT8_MAX : v[8]);
+        broken = vta_config_derive(made, &g, &why);
+    }
+    if (!ok || broken)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "VTA configuration '%.60s': %s%s%s", text,
+                          broken ? broken : "", broken ? ": " : "", why);
+    *out = made;
+    return true;
+}
+
+const struct vta_config *vta_text_config(compiler *c)
+{
+    if (c->vta)
+        return c->vta;
+    vta_config *standard = arena_new(&c->mem, vta_config);
+    *standard = vta_config_default();
+    return standard;
+}
