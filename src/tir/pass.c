@@ -21,14 +21,16 @@ static const char *const default_order =
     "simplify-loops,double-buffer,partition-loops,tensorize,hoist,vectorize,expand-math,unroll,flatten,"
     "simplify-loops,hoist,rewrite-storage";
 
-const char *const tir_plain_passes = "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops";
+const char *const tir_plain_passes =
+    "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,reuse-in-place";
 const char *const tir_vta_passes =
     "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,"
+    "InjectConv2DTransposeSkip,"
     "InjectDMAIntrin,InjectSkipCopy,AnnotateALUCoProcScope,LiftAttrScope(coproc_uop_scope),LiftAllocToScopeBegin,"
     "LiftAttrScope(coproc_scope),InjectCoProcSync,EarlyRewrite,"
     "InjectVirtualThread,unroll,StorageRewrite,simplify-loops,"
     "InjectALUIntrin,"
-    "LowerDeviceStorageAccessInfo,FoldUopLoop,simplify-loops";
+    "LowerDeviceStorageAccessInfo,FoldUopLoop,CPUAccessRewrite,simplify-loops";
 
 static const pass_row *find(const char *name, size_t len)
 {

@@ -309,6 +309,7 @@ bool tir_interpret(compiler *c, const tir_func *f, void *const *params, int32_t 
 typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
 /* For the VTA accelerator, under the names that TVM gave them (src/tir/pass/vta, docs/vta.md). */
 #define TIR_VTA_PASSES(X)                                                                                             \
+    X(T_TRANSPOSE, "InjectConv2DTransposeSkip", tir_pass_inject_conv2d_transpose_skip, "taps on zeros cost nothing") \
     X(T_DMA, "InjectDMAIntrin", tir_pass_inject_dma_intrin, "a dma_copy nest becomes a transfer of rows")             \
     X(T_SKIP_COPY, "InjectSkipCopy", tir_pass_inject_skip_copy, "a skip_dma_copy nest goes away")                     \
     X(T_ANNOTATE_ALU, "AnnotateALUCoProcScope", tir_pass_annotate_alu_coproc_scope, "an alu nest is a kernel")        \
@@ -321,7 +322,8 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_VTA_STORAGE, "StorageRewrite", tir_pass_vta_storage_rewrite, "one checked allocation a scratchpad")           \
     X(T_ALU, "InjectALUIntrin", tir_pass_inject_alu_intrin, "an alu nest becomes loops around a micro-op")            \
     X(T_LOWER_DEVICE, "LowerDeviceStorageAccessInfo", tir_pass_lower_device_storage, "addresses become indices")      \
-    X(T_FOLD_UOP, "FoldUopLoop", tir_pass_fold_uop_loop, "loops around micro-ops become hardware loops")
+    X(T_FOLD_UOP, "FoldUopLoop", tir_pass_fold_uop_loop, "loops around micro-ops become hardware loops")             \
+    X(T_CPU_ACCESS, "CPUAccessRewrite", tir_pass_cpu_access_rewrite, "host accesses go through the run-time's pointer")
 #define TIR_PASSES(X)                                                                                                \
     X(T_SIMPLIFY, "simplify-loops", tir_pass_simplify, "ranges, dead branches, loops of one iteration")              \
     X(T_PARTITION, "partition-loops", tir_pass_partition, "split loops where a guard changes, so that it goes away") \
