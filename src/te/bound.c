@@ -295,12 +295,12 @@ static void set_box(te_lowering *lw, te_stage *st, uint32_t i, interval v)
         tir_range r = tir_range_of(lw->bounds, extent);
         region_ctx x = {lw, st};
         tir_visit_expr(extent, note_loop, &x);
-        if (r.known_max)
-            extent = tir_i64(c, r.max > 0 ? r.max : 0);
-        else if (!x.producer) {
+        if (!x.producer && !(r.known_max && r.max < TE_MOST_EXTENT)) {
             set_whole(lw, st, i);
             return;
         }
+        if (!x.producer) /* a size does not change from one iteration to the next */
+            extent = tir_i64(c, r.max > 0 ? r.max : 0);
     }
     if (tir_expr_equal(extent, dims) || (fixed && tir_is_int(extent, &n) && n >= full)) {
         set_whole(lw, st, i);
@@ -491,14 +491,6 @@ tir_expr_ref *te_box_order(te_lowering *lw, const te_stage *st, tir_expr_ref con
     return out;
 }
 
-static bool is_param(const te_lowering *lw, const te_tensor *t)
-{
-    for (uint32_t i = 0; i < lw->g->params.len; i++)
-        if (lw->g->params.data[i]->buffer == t->buffer)
-            return true;
-    return false;
-}
-
 /* Pads the dimension behind the axis until its stride, the product of all behind it, is as asked for. */
 static bool align_axis(te_lowering *lw, const te_stage *st, const te_alignment *a, tir_expr_ref *dims)
 {
@@ -535,10 +527,17 @@ static bool make_buffers(te_lowering *lw, te_stage *st)
     st->buffers = arena_array(&c->mem, const tir_buffer *, st->op.n_outputs);
     for (uint32_t i = 0; i < st->op.n_outputs; i++) {
         const te_tensor *t = st->op.outputs[i];
-        st->buffers[i] = t->buffer;
-        if (is_param(lw, t) || (!boxed && !st->has_scope && !padded))
-            continue;
+        const tir_buffer *param = te_param_of(lw, t);
         tir_expr_ref *dims = te_box_order(lw, st, boxed ? st->extent : t->shape);
+        bool symbolic = false;
+        st->buffers[i] = param ? param : t->buffer;
+        for (uint32_t k = 0; !param && k < t->rank; k++) {
+            symbolic |= dims[k]->kind != TIR_INT;
+            if (!(dims[k] = te_static_extent(lw, st, dims[k])))
+                return false;
+        }
+        if (param || (!boxed && !st->has_scope && !padded && !symbolic))
+            continue;
         for (uint32_t k = st->alignments.len; k-- > 0;) /* the last axis first: outer strides follow from inner ones */
             if (!align_axis(lw, st, &st->alignments.data[k], dims))
                 return false;
@@ -564,6 +563,7 @@ static bool check_vthreads(te_lowering *lw)
 bool te_infer_bounds(te_lowering *lw)
 {
     lw->bounds = tir_bounds_new(lw->c);
+    te_declare_symbols(lw);
     for (uint32_t i = lw->stages.len; i-- > 0;) {
         te_stage *st = lw->stages.data[i];
         if (!st->live || st->attach == ATTACH_INLINE)

@@ -275,14 +275,6 @@ static tir_stmt *produce(te_lowering *lw, te_stage *st)
     return guarded(&n, -1, build_nest(&n, 0));
 }
 
-static bool is_param(const te_lowering *lw, const tir_buffer *b)
-{
-    for (uint32_t i = 0; i < lw->g->params.len; i++)
-        if (lw->g->params.data[i]->buffer == b)
-            return true;
-    return false;
-}
-
 /* The stage, then `body`, which may read it. */
 static tir_stmt *realize(te_lowering *lw, te_stage *st, tir_stmt *body)
 {
@@ -292,7 +284,7 @@ static tir_stmt *realize(te_lowering *lw, te_stage *st, tir_stmt *body)
     s = tir_seq(lw->c, 2, (tir_stmt *[]){s, body});
     for (uint32_t k = st->op.n_outputs; k-- > 0;) {
         const tir_buffer *b = st->buffers[k];
-        if (is_param(lw, b))
+        if (te_param_of(lw, st->op.outputs[k]))
             continue;
         if (b->scope == SCOPE_CUSTOM) /* on-chip memory is the whole function's */
             vec_push(&lw->c->mem, &lw->hoisted, b);
@@ -302,26 +294,21 @@ static tir_stmt *realize(te_lowering *lw, te_stage *st, tir_stmt *body)
     return s;
 }
 
-static bool check_symbols(te_lowering *lw)
-{
-    if (lw->g->symbols.len == 0)
-        return true;
-    return diag_error(&lw->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                      "kernels with the symbolic dimension %s are not built yet", lw->g->symbols.data[0]->name);
-}
-
 static tir_func *make_func(te_lowering *lw, const char *name, tir_stmt *body)
 {
     compiler *c = lw->c;
     te_graph *g = lw->g;
     tir_func *f = arena_new(&c->mem, tir_func);
-    const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, g->params.len);
+    uint32_t n_cells = g->symbols.len;
+    const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, n_cells + g->params.len);
+    for (uint32_t i = 0; i < n_cells; i++)
+        params[i] = lw->cells[i];
     for (uint32_t i = 0; i < g->params.len; i++)
-        params[i] = g->params.data[i]->buffer;
+        params[n_cells + i] = lw->params[i];
     *f = (tir_func){.name = intern(c->names, name),
                     .params = params,
-                    .n_params = g->params.len,
-                    .n_inputs = g->n_inputs,
+                    .n_params = n_cells + g->params.len,
+                    .n_inputs = n_cells + g->n_inputs,
                     .body = body,
                     .index_type = DT_I64,
                     .loc = src_loc_none(),
@@ -339,7 +326,7 @@ bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out)
 {
     te_lowering lw = {.c = g->c, .g = g, .s = s};
     *out = NULL;
-    if (!check_symbols(&lw) || !te_apply(&lw) || !te_infer_bounds(&lw))
+    if (!te_apply(&lw) || !te_infer_bounds(&lw))
         return false;
     tir_stmt *body = tir_seq(g->c, 0, NULL);
     for (uint32_t i = lw.stages.len; i-- > 0;) {
@@ -347,7 +334,7 @@ bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out)
         if (st->live && st->attach == ATTACH_ROOT && st->op.kind != TE_PLACEHOLDER)
             body = realize(&lw, st, body);
     }
-    body = allocate_hoisted(&lw, 0, body);
+    body = te_read_symbols(&lw, allocate_hoisted(&lw, 0, body));
     *out = make_func(&lw, name, tir_simplify_stmt(g->c, body));
     return true;
 }

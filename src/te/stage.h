@@ -76,6 +76,8 @@ typedef struct te_lowering {
     VEC(te_stage *) stages;          /* producers first */
     tir_bounds *bounds;              /* ranges of all loop variables */
     VEC(te_iter *) loops;            /* of stages whose bounds are known */
+    const tir_buffer *const *params; /* of the function: those of the graph, sizes read from the symbols' cells */
+    const tir_buffer *const *cells;  /* one per symbol */
     VEC(const tir_buffer *) hoisted; /* on-chip buffers: allocated around the whole function */
 } te_lowering;
 
@@ -88,6 +90,14 @@ uint32_t te_leaf_position(const te_stage *st, const te_iter *it); /* leaves.len 
 bool te_infer_bounds(te_lowering *lw);
 /* Extents of the loops of all reduction axes, which need no regions. */
 void te_reduce_extents(te_lowering *lw, te_stage *st);
+/* The parameter that tensor t is; NULL: none (te/symbol.c). */
+const tir_buffer *te_param_of(const te_lowering *lw, const te_tensor *t);
+/* Makes cells and params, and tells lw->bounds the ranges of the symbols. */
+void te_declare_symbols(te_lowering *lw);
+/* A size that an allocation can have: e, or the most that it can be; NULL after an error that names the symbol. */
+tir_expr_ref te_static_extent(te_lowering *lw, const te_stage *st, tir_expr_ref e);
+/* The function's body, in which the symbols have their values. */
+tir_stmt *te_read_symbols(te_lowering *lw, tir_stmt *body);
 /* Value of a loop of st, counted from 0, in the variables of its leaves. */
 tir_expr_ref te_iter_value(te_lowering *lw, const te_stage *st, const te_iter *it);
 /* Root axis variables of st and their values in its leaves' variables, region start included. */

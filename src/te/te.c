@@ -76,6 +76,16 @@ static void add_outputs(te_graph *g, te_node *n, uint32_t n_out, const dtype *dt
     n->n_outputs = n_out;
 }
 
+const tir_var *te_add_symbol(te_graph *g, const char *name, int64_t max)
+{
+    for (uint32_t i = 0; i < g->symbols.len; i++)
+        if (strcmp(g->symbols.data[i].var->name, name) == 0)
+            return g->symbols.data[i].var;
+    te_symbol s = {tir_new_var(g->c, intern(g->c->names, name), TIR_I64), max};
+    vec_push(&g->c->mem, &g->symbols, s);
+    return s.var;
+}
+
 te_tensor *te_tensor_of(const te_graph *g, const tir_buffer *b)
 {
     for (uint32_t i = 0; i < g->by_buffer.len; i++)

@@ -55,14 +55,21 @@ struct te_op_node {
     bool inline_hint; /* may be recomputed at its use: cheap and injective */
 };
 
+/* A dimension that is known only when the function runs. */
+#define TE_MOST_EXTENT ((int64_t)1 << 40) /* no dimension is larger: sums and products of a few do not overflow */
+typedef struct te_symbol {
+    const tir_var *var;
+    int64_t max; /* its upper bound, at which storage is planned; -1: none is known */
+} te_symbol;
+
 typedef struct te_graph {
     compiler *c;
     VEC(te_node *) nodes;    /* producers first */
     VEC(te_tensor *) params; /* inputs then outputs of the function to be */
     uint32_t n_inputs;
     int64_t macs;
-    VEC(const tir_var *) symbols; /* symbolic dimensions met so far, by name */
-    VEC(te_tensor *) by_buffer;   /* all tensors in order of creation: from a load back to what it reads */
+    VEC(te_symbol) symbols;     /* symbolic dimensions met so far, by name */
+    VEC(te_tensor *) by_buffer; /* all tensors in order of creation: from a load back to what it reads */
 } te_graph;
 
 /* --- building computations (te/te.c) --- */
@@ -181,7 +188,11 @@ void te_sched_prefetch(te_sched *s, const char *stage, const char *axis, const c
 void te_sched_print(writer *w, const te_sched *s);
 bool te_sched_parse(te_graph *g, const char *file, const char *text, size_t len, te_sched **out);
 
-/* Applies the schedule, infers bounds, makes loops: the function's parameters are the graph's params. Non-dividing
+/* A symbolic dimension of that name: the same variable each time; max as in te_symbol. */
+const tir_var *te_add_symbol(te_graph *g, const char *name, int64_t max);
+
+/* Applies the schedule, infers bounds, makes loops: the function's parameters are one int64 cell for each symbol, which
+ * holds its value, then the graph's params. Non-dividing
  * splits get a guard. Diagnostics name stage and axis. Loop names are the axes' names; initialisation of a reduction
  * stands at the outermost reduction loop (C.init loops when data axes lie inside it), which is where accelerators reset
  * theirs. */

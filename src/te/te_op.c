@@ -13,16 +13,6 @@ tir_expr_ref te_i64(te_graph *g, int64_t v)
     return tir_i64(g->c, v);
 }
 
-static tir_expr_ref symbol(te_graph *g, const char *name)
-{
-    for (uint32_t i = 0; i < g->symbols.len; i++)
-        if (strcmp(g->symbols.data[i]->name, name) == 0)
-            return tir_varref(g->c, g->symbols.data[i]);
-    const tir_var *v = tir_new_var(g->c, name, TIR_I64);
-    vec_push(&g->c->mem, &g->symbols, v);
-    return tir_varref(g->c, v);
-}
-
 static tir_op dim_op(dim_kind k)
 {
     switch (k) {
@@ -46,7 +36,7 @@ tir_expr_ref te_dim(te_graph *g, dim d)
         return te_i64(g, v);
     uint32_t n = dim_operands(d, &ops);
     if (n == 0)
-        return symbol(g, dim_symbol_name(d) ? dim_symbol_name(d) : "unknown");
+        return tir_varref(g->c, te_add_symbol(g, dim_symbol_name(d) ? dim_symbol_name(d) : "unknown", dim_bound(d)));
     tir_expr_ref e = te_dim(g, ops[0]);
     for (uint32_t i = 1; i < n; i++)
         e = tir_binary(g->c, dim_op(dim_get_kind(d)), e, te_dim(g, ops[i]));
@@ -302,6 +292,9 @@ static bool finish(builder *b, const char *name, bool plain, src_loc loc, tir_fu
     inline_producers(s, plain);
     if (hook && !hook(s, t, b->rigid, anchor_of(b), vec_last(&b->g->params)->node))
         return false;
+    if (b->g->symbols.len > 0) /* the plan has no cells for them */
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "kernels with the symbolic dimension %s are not built yet",
+                          b->g->symbols.data[0].var->name);
     if (!te_lower(b->g, s, name, out))
         return false;
     (*out)->loc = loc;

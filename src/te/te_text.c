@@ -6,6 +6,7 @@
 #include "tir/parse.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define MAX_AXES    32u
@@ -152,6 +153,8 @@ static void print_node(writer *w, const te_graph *g, const te_node *n)
     op_text p = {.w = w, .g = g, .n = n};
     assert(n->n_axes + n->n_reduce <= MAX_AXES && n->n_outputs <= MAX_RESULTS);
     tir_names_init(&p.names, &g->c->mem);
+    for (uint32_t i = 0; i < g->symbols.len; i++)
+        (void)tir_names_get(&p.names, g->symbols.data[i].var, g->symbols.data[i].var->name);
     for (uint32_t i = 0; i < g->by_buffer.len; i++)
         (void)tir_names_get(&p.names, g->by_buffer.data[i], g->by_buffer.data[i]->buffer->name);
     switch (n->kind) {
@@ -167,6 +170,12 @@ static void print_node(writer *w, const te_graph *g, const te_node *n)
 
 void te_print(writer *w, const te_graph *g)
 {
+    for (uint32_t i = 0; i < g->symbols.len; i++) {
+        w_fmt(w, "symbol %s", g->symbols.data[i].var->name);
+        if (g->symbols.data[i].max >= 0)
+            w_fmt(w, " <= %" PRId64, g->symbols.data[i].max);
+        w_str(w, "\n");
+    }
     for (uint32_t i = 0; i < g->nodes.len; i++)
         print_node(w, g, g->nodes.data[i]);
     w_str(w, "return");
@@ -197,11 +206,36 @@ static void declare(te_reader *r, const char *name, const tir_var *v, const tir_
     vec_push(&r->g->c->mem, &r->p.scope, n);
 }
 
+static bool is_symbol(const te_reader *r, const char *name)
+{
+    for (uint32_t i = 0; i < r->g->symbols.len; i++)
+        if (strcmp(r->g->symbols.data[i].var->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* symbol n <= 64 */
+static bool read_symbol(te_reader *r)
+{
+    const char *name = NULL;
+    int64_t max = -1;
+    if (r->g->nodes.len > 0)
+        return lexer_error(&r->p.l, "symbols stand in front of all operations");
+    if (!ident(r, &name) || (lexer_accept(&r->p.l, "<=") && !lexer_int(&r->p.l, &max)))
+        return false;
+    if (is_symbol(r, name))
+        return lexer_error(&r->p.l, "the name %s is taken", name);
+    if (max < -1 || max > TE_MOST_EXTENT)
+        return lexer_error(&r->p.l, "an upper bound lies between 0 and 2^40");
+    declare(r, name, te_add_symbol(r->g, name, max), NULL);
+    return true;
+}
+
 /* Tensors enter the scope under the names they print with. */
 static bool declare_tensors(te_reader *r, const te_node *n, const char *name, uint32_t mark)
 {
     r->p.scope.len = mark;
-    if (strcmp(n->name, name) != 0)
+    if (strcmp(n->name, name) != 0 || is_symbol(r, name))
         return lexer_error(&r->p.l, "the name %s is taken", name);
     for (uint32_t i = 0; i < n->n_outputs; i++)
         declare(r, intern(r->g->c->names, n->outputs[i]->buffer->name), NULL, n->outputs[i]->buffer);
@@ -354,7 +388,9 @@ bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_gr
             *out = ok ? r.g : NULL;
             return ok;
         }
-        if (lexer_accept(&r.p.l, "placeholder"))
+        if (lexer_accept(&r.p.l, "symbol"))
+            ok = read_symbol(&r);
+        else if (lexer_accept(&r.p.l, "placeholder"))
             ok = read_placeholder(&r);
         else if (lexer_accept(&r.p.l, "compute"))
             ok = read_compute(&r);

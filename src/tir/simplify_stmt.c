@@ -110,10 +110,17 @@ static tir_stmt *simplify_seq(tir_bounds *b, tir_stmt *s)
 {
     tir_stmt **all = arena_array(&b->c->mem, tir_stmt *, s->n_stmts);
     bool changed = false;
+    uint32_t asserted = 0;
     for (uint32_t i = 0; i < s->n_stmts; i++) {
         all[i] = simplify(b, s->stmts[i]);
         changed |= all[i] != s->stmts[i];
+        if (all[i]->kind != TIR_ASSERT)
+            continue;
+        bounds_push_cond(b, all[i]->cond, true); /* what follows runs only when it holds */
+        asserted++;
     }
+    while (asserted-- > 0)
+        tir_bounds_pop(b);
     return changed ? tir_seq(b->c, s->n_stmts, all) : s;
 }
 

@@ -186,37 +186,51 @@ static void find_extern(void *ctx, tir_expr_ref e)
     *(bool *)ctx |= e->kind == TIR_EXTERN && e->type.dt != DT_STRING;
 }
 
-/* Every parameter's memory, inputs filled with small numbers, outputs with a byte that is no result. */
-static void **make_params(compiler *c, const tir_func *f)
+/* Memory of a parameter whose size the symbols say. */
+#define SYMBOLIC_BYTES 65536
+
+static size_t param_bytes(const tir_buffer *b)
+{
+    int64_t n = tir_buffer_count(b);
+    return n >= 0 ? (size_t)n * dtype_bytes(b->dt) : SYMBOLIC_BYTES;
+}
+
+/* Every parameter's memory: the cells of the symbols, inputs filled with small numbers, outputs with a byte that is no
+ * result. */
+static void **make_params(compiler *c, const tir_func *f, uint32_t n_cells, int64_t symbol)
 {
     void **params = arena_array(&c->mem, void *, f->n_params);
     for (uint32_t i = 0; i < f->n_params; i++) {
         const tir_buffer *b = f->params[i];
-        int64_t n = tir_buffer_count(b);
-        assert_true(n >= 0);
-        params[i] = arena_alloc(&c->mem, (size_t)n * dtype_bytes(b->dt) + 1, 64);
-        memset(params[i], 0x55, (size_t)n * dtype_bytes(b->dt));
-        for (int64_t k = 0; i < f->n_inputs && k < n; k++)
-            dtype_store_i64(b->dt, (uint8_t *)params[i] + (size_t)k * dtype_bytes(b->dt), (k * 7 + i) % 11 - 5);
+        size_t bytes = param_bytes(b), size = dtype_bytes(b->dt);
+        params[i] = arena_alloc(&c->mem, bytes + 1, 64);
+        memset(params[i], 0x55, bytes);
+        for (size_t k = 0; i < f->n_inputs && k < bytes / size; k++)
+            dtype_store_i64(b->dt, (uint8_t *)params[i] + k * size, (int64_t)(k * 7 + i - n_cells) % 11 - 5);
+        if (i < n_cells)
+            dtype_store_i64(b->dt, params[i], symbol + i);
     }
     return params;
 }
 
-static void **run(compiler *c, const tir_func *f, const char *what)
+static void **run(compiler *c, const tir_func *f, uint32_t n_cells, int64_t symbol, const char *what)
 {
-    void **params = make_params(c, f);
+    void **params = make_params(c, f, n_cells, symbol);
     int32_t status = 0;
     if (!tir_verify(c, f) || !tir_interpret(c, f, params, &status) || status != 0)
         fail_msg("%s: status %d, %s", what, (int)status, diags_print(&c->diags, &c->mem));
     return params;
 }
 
-static void compare(const tir_func *f, void *const *want, void *const *got, const char *what)
+/* Runs both; outputs must be equal, byte for byte, also behind what the symbols say. */
+static void compare(compiler *c, const tir_func *want, const tir_func *got, uint32_t n_cells, const char *what)
 {
-    for (uint32_t i = f->n_inputs; i < f->n_params; i++) {
-        size_t n = (size_t)tir_buffer_count(f->params[i]) * dtype_bytes(f->params[i]->dt);
-        if (memcmp(want[i], got[i], n) != 0)
-            fail_msg("%s: %s differs from the computation without a schedule", what, f->params[i]->name);
+    static const int64_t symbols[] = {0, 1, 5, 16, 37, 62};
+    for (size_t k = 0; k < (n_cells ? COUNT(symbols) : 1); k++) {
+        void **a = run(c, want, n_cells, symbols[k], what), **b = run(c, got, n_cells, symbols[k], what);
+        for (uint32_t i = want->n_inputs; i < want->n_params; i++)
+            if (memcmp(a[i], b[i], param_bytes(want->params[i])) != 0)
+                fail_msg("%s: %s differs from the computation without a schedule", what, want->params[i]->name);
     }
 }
 
@@ -228,12 +242,13 @@ static bool check_results(example *e)
     compiler_init(&c);
     register_gemm(&c);
     use_gemm(e->schedule);
-    te_graph *g = read_computation(&c, e->computation);
+    te_graph *g = read_computation(&c, e->computation), *same = read_computation(&c, e->computation);
     tir_func *plain = NULL, *f = NULL;
     bool calls = false;
-    if (!schedule_and_lower(g, "", &plain) || !schedule_and_lower(g, e->schedule, &f))
+    for (uint32_t i = 0; i < same->symbols.len; i++) /* without a schedule, everything is allocated whole */
+        same->symbols.data[i].max = 96;
+    if (!schedule_and_lower(same, "", &plain) || !schedule_and_lower(g, e->schedule, &f))
         fail_msg("%s: %s", e->name, diags_print(&c.diags, &c.mem));
-    void **want = run(&c, plain, e->name);
     tir_module m = {.c = &c};
     vec_push(&c.mem, &m.funcs, f);
     for (size_t i = 0; i < COUNT(stages) && !calls; i++) {
@@ -242,7 +257,7 @@ static bool check_results(example *e)
             fail_msg("%s: %s", e->name, diags_print(&c.diags, &c.mem));
         tir_visit_stmt(f->body, NULL, find_extern, &calls); /* a device's: not for the interpreter */
         if (!calls)
-            compare(f, want, run(&c, f, e->name), arena_printf(&c.mem, "%s after '%s'", e->name, passes));
+            compare(&c, plain, f, g->symbols.len, arena_printf(&c.mem, "%s after '%s'", e->name, passes));
     }
     compiler_free(&c);
     return !calls;
@@ -342,6 +357,10 @@ static const char *const broken_computations[][2] = {
     {"placeholder A: int32[4]\ncompute B: int8[i: 4] = (int32*)A[i]\nreturn B",
      "expected an expression of type int8 before this"},
     {"compute B: int8[i: 4] reduce[k: 3] avg = int8(1)\nreturn B", "by"},
+    {"symbol n\nsymbol n\nplaceholder A: int32[n]\nreturn A", "the name n is taken"},
+    {"symbol n <= -7\nplaceholder A: int32[n]\nreturn A", "an upper bound lies between 0 and 2^40"},
+    {"placeholder A: int32[4]\nsymbol n\nreturn A", "symbols stand in front of all operations"},
+    {"symbol n\nplaceholder n: int32[4]\nreturn n", "the name n is taken"},
     {"jump", "expected placeholder, compute or return"},
     {"placeholder A: int32[4]", "expected placeholder, compute or return"},
 };

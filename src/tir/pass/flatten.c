@@ -33,12 +33,35 @@ tir_expr_ref tir_flat_index(compiler *c, dtype dt, const tir_buffer *b, tir_expr
 typedef struct flattener {
     tir_rewriter r;
     dtype index_type; /* of the function: for accesses without indices */
+    const tir_func *f;
 } flattener;
+
+static bool is_input(const tir_func *f, const tir_buffer *b)
+{
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        if (f->params[i] == b)
+            return true;
+    return false;
+}
+
+/* A size that is read from an input goes by the name that a let around the whole body gives it. */
+static tir_expr_ref by_name(tir_rewriter *r, tir_expr_ref e)
+{
+    const tir_func *f = r->ctx;
+    if (e->kind != TIR_LOAD || !is_input(f, e->u.buffer))
+        return e;
+    for (const tir_stmt *s = f->body; s->kind == TIR_LET; s = s->body)
+        if (tir_expr_equal(s->value, e))
+            return tir_varref(r->c, s->var);
+    return e;
+}
 
 /* An access's own indices decide the type, shapes follow. */
 static tir_expr_ref flat_index(const flattener *f, const tir_buffer *b, tir_expr_ref const *idx)
 {
-    return tir_flat_index(f->r.c, b->rank ? idx[0]->type.dt : f->index_type, b, idx);
+    tir_rewriter r = {.c = f->r.c, .ctx = (void *)(uintptr_t)f->f, .expr = by_name};
+    tir_expr_ref at = tir_flat_index(f->r.c, b->rank ? idx[0]->type.dt : f->index_type, b, idx);
+    return f->f->body->kind == TIR_LET ? tir_rewrite_expr(&r, at) : at;
 }
 
 static tir_expr_ref flatten_access(tir_rewriter *r, tir_expr_ref e)
@@ -101,7 +124,7 @@ static tir_stmt *reshape_stmt(tir_rewriter *r, tir_stmt *s)
 
 bool tir_pass_flatten(compiler *c, tir_func *f)
 {
-    flattener flat = {.r = {.c = c, .expr = flatten_access, .stmt = flatten_stmt}, .index_type = f->index_type};
+    flattener flat = {.r = {.c = c, .expr = flatten_access, .stmt = flatten_stmt}, .index_type = f->index_type, .f = f};
     reshaper re = {.r = {.c = c, .expr = reshape_access, .stmt = reshape_stmt, .enter = shrink}};
     flat.r.ctx = &flat;
     re.r.ctx = &re;

@@ -288,8 +288,16 @@ static tir_stmt *try_cut(partitioner *p, tir_stmt *loop)
 static tir_stmt *partition_seq(partitioner *p, tir_stmt *s)
 {
     tir_stmt **all = arena_array(&p->c->mem, tir_stmt *, s->n_stmts);
-    for (uint32_t i = 0; i < s->n_stmts; i++)
+    uint32_t asserted = 0;
+    for (uint32_t i = 0; i < s->n_stmts; i++) {
         all[i] = partition(p, s->stmts[i]);
+        if (all[i]->kind != TIR_ASSERT)
+            continue;
+        bounds_push_cond(p->bounds, all[i]->cond, true);
+        asserted++;
+    }
+    while (asserted-- > 0)
+        tir_bounds_pop(p->bounds);
     return tir_seq(p->c, s->n_stmts, all);
 }
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Symbolic dimensions. A function with symbols gets one more input for each, a cell that holds its value; parameters
+ * are as large as the cells say, everything that is allocated is as large as the declared upper bounds allow. */
+#include "te/stage.h"
+#include "tir/linear.h"
+
+#include <inttypes.h>
+
+#define SYMBOL_OUTSIDE 3 /* status of a run with a dimension above its bound */
+
+static tir_expr_ref cell_value(te_lowering *lw, uint32_t i)
+{
+    return tir_load(lw->c, lw->cells[i], 0, NULL);
+}
+
+static const tir_buffer *sized_by_cells(te_lowering *lw, const tir_buffer *b)
+{
+    compiler *c = lw->c;
+    tir_expr_ref *dims = arena_array(&c->mem, tir_expr_ref, b->rank);
+    bool changed = false;
+    for (uint32_t i = 0; i < b->rank; i++) {
+        dims[i] = b->shape[i];
+        for (uint32_t k = 0; k < lw->g->symbols.len; k++) {
+            tir_expr_ref value = cell_value(lw, k);
+            dims[i] = tir_substitute(c, dims[i], 1, &lw->g->symbols.data[k].var, &value);
+        }
+        changed |= dims[i] != b->shape[i];
+    }
+    return changed ? tir_new_buffer(c, b->name, b->dt, b->rank, dims, SCOPE_GLOBAL) : b;
+}
+
+void te_declare_symbols(te_lowering *lw)
+{
+    te_graph *g = lw->g;
+    const tir_buffer **cells = arena_array(&lw->c->mem, const tir_buffer *, g->symbols.len),
+                     **params = arena_array(&lw->c->mem, const tir_buffer *, g->params.len);
+    lw->cells = cells;
+    lw->params = params;
+    for (uint32_t i = 0; i < g->symbols.len; i++) {
+        const te_symbol *s = &g->symbols.data[i];
+        tir_range r = {true, true, 0, s->max < 0 ? TE_MOST_EXTENT : s->max};
+        bounds_push_range(lw->bounds, s->var, r, false);
+        cells[i] =
+            tir_new_buffer(lw->c, arena_printf(&lw->c->mem, "%s_cell", s->var->name), DT_I64, 0, NULL, SCOPE_GLOBAL);
+    }
+    for (uint32_t i = 0; i < g->params.len; i++)
+        params[i] = sized_by_cells(lw, g->params.data[i]->buffer);
+}
+
+const tir_buffer *te_param_of(const te_lowering *lw, const te_tensor *t)
+{
+    for (uint32_t i = 0; i < lw->g->params.len; i++)
+        if (lw->g->params.data[i]->buffer == t->buffer)
+            return lw->params[i];
+    return NULL;
+}
+
+tir_expr_ref te_static_extent(te_lowering *lw, const te_stage *st, tir_expr_ref e)
+{
+    if (e->kind == TIR_INT)
+        return e;
+    tir_range r = tir_range_of(lw->bounds, e);
+    if (r.known_max && r.max < TE_MOST_EXTENT)
+        return tir_i64(lw->c, r.max > 0 ? r.max : 0);
+    const char *name = "?";
+    for (uint32_t i = 0; i < lw->g->symbols.len; i++)
+        if (lw->g->symbols.data[i].max < 0 && tir_uses_var(e, lw->g->symbols.data[i].var))
+            name = lw->g->symbols.data[i].var->name;
+    te_sched_error(lw, DIAG_VERIFY, st->loc, "the buffer of %s cannot be allocated: its size depends on %s", st->name,
+                   name);
+    diag_hint(&lw->c->diags, "declare an upper bound, symbol %s <= N, or place the stage in a loop (compute_at)", name);
+    return NULL;
+}
+
+tir_stmt *te_read_symbols(te_lowering *lw, tir_stmt *body)
+{
+    compiler *c = lw->c;
+    for (uint32_t i = lw->g->symbols.len; i-- > 0;) {
+        const te_symbol *s = &lw->g->symbols.data[i];
+        int64_t max = s->max < 0 ? TE_MOST_EXTENT : s->max;
+        tir_expr_ref v = tir_varref(c, s->var);
+        tir_expr_ref ok =
+            tir_and(c, tir_binary(c, TIR_GE, v, tir_i64(c, 0)), tir_binary(c, TIR_LE, v, tir_i64(c, max)));
+        const char *text = arena_printf(&c->mem, "%s is not between 0 and %" PRId64, s->var->name, max);
+        body = tir_seq(c, 2, (tir_stmt *[]){tir_assert(c, ok, SYMBOL_OUTSIDE, text), body});
+    }
+    for (uint32_t i = lw->g->symbols.len; i-- > 0;)
+        body = tir_let(c, lw->g->symbols.data[i].var, cell_value(lw, i), body);
+    return body;
+}
