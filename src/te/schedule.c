@@ -121,6 +121,12 @@ void te_sched_cache_write(te_sched *s, const char *stage, const char *scope, con
     p->u.cache_write.cache = name(s, new_stage);
 }
 
+void te_sched_rfactor(te_sched *s, const char *stage, const char *axis, const char *new_stage)
+{
+    te_prim *p = append(s, TE_RFACTOR, stage);
+    p->u.rfactor = (te_rfactor_args){p->u.stage, name(s, axis), name(s, new_stage)};
+}
+
 void te_sched_cache_read(te_sched *s, const char *stage, const char *scope, const char *reader, const char *new_stage)
 {
     te_prim *p = append(s, TE_CACHE_READ, stage);

@@ -176,6 +176,7 @@ void te_sched_reorder(te_sched *s, const char *stage, uint32_t n, const char *co
 void te_sched_compute_at(te_sched *s, const char *stage, const char *consumer, const char *axis);
 void te_sched_compute_inline(te_sched *s, const char *stage);
 void te_sched_cache_write(te_sched *s, const char *stage, const char *scope, const char *new_stage);
+void te_sched_rfactor(te_sched *s, const char *stage, const char *axis, const char *new_stage);
 void te_sched_cache_read(te_sched *s, const char *stage, const char *scope, const char *reader, const char *new_stage);
 void te_sched_set_scope(te_sched *s, const char *stage, const char *scope);
 void te_sched_annotate(te_sched *s, te_prim_kind kind, const char *stage,

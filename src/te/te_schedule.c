@@ -117,7 +117,6 @@ static void cut_vector(te_sched *s, const te_node *n)
 
 bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    (void)t;
     (void)n;
     (void)anchor;
     const te_graph *g = s->g;
@@ -127,7 +126,7 @@ bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *
         alone &= x == last || x->kind == TE_PLACEHOLDER || te_is_inlined(s, x);
     }
     if (!alone)
-        return te_schedule_rows(s, last);
+        return te_schedule_rows(s, t, last);
     if (last->kind != TE_COMPUTE || last->reducer)
         return true;
     if (last->n_axes == 1)
@@ -181,8 +180,7 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
 /* Rows run in parallel, and what lies between the stages is one row long. */
 bool te_schedule_softmax(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    (void)t;
     (void)n;
     (void)anchor;
-    return te_schedule_rows(s, last);
+    return te_schedule_rows(s, t, last);
 }

@@ -30,6 +30,11 @@ te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width);
 const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope);
 /* A convolution whose result is in blocks of channels (te_schedule_blocked.c). */
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+/* --- rows in vector lanes (te_lanes.c); false, and nothing is changed, where the C compiler does as well --- */
+/* The stage's innermost loop, which is its last axis. */
+bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop);
+/* A sum along neighbouring elements, computed at consumer.place. */
+bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *consumer, const char *place);
 /* Computes all stages piece by piece inside one parallel loop of `last`, when nothing is then computed twice. */
-bool te_schedule_rows(te_sched *s, te_node *last);
+bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last);
 #endif

@@ -158,7 +158,7 @@ static bool has_extern(const te_graph *g)
     return false;
 }
 
-bool te_schedule_rows(te_sched *s, te_node *last)
+bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
 {
     const te_graph *g = s->g;
     row_search x = {.s = s, .g = g, .last = last};
@@ -174,8 +174,14 @@ bool te_schedule_rows(te_sched *s, te_node *last)
         if (!is_stage(&x, p))
             continue;
         te_sched_compute_at(s, n->name, last->name, row);
-        if (n->n_reduce > 0 && n->n_axes > 0 && x.axis_of[p][n->n_axes - 1] == last->n_axes - 1)
+        bool has_row = n->n_axes > 0 && x.axis_of[p][n->n_axes - 1] == last->n_axes - 1;
+        if (n->n_reduce > 0 && has_row)
             reduce_outside(s, n);
+        else if (n->n_reduce > 0)
+            te_sum_in_lanes(s, t, n, last->name, row);
+        else if (has_row)
+            te_row_in_lanes(s, t, n, te_axis_name(n, n->n_axes - 1));
     }
+    te_row_in_lanes(s, t, last, te_axis_name(last, last->n_axes - 1));
     return true;
 }

@@ -636,7 +636,7 @@ static void targets_are_found_by_name(void **state)
         assert_true(t->workers >= 1 && t->stack_limit > 0);
         found++;
     }
-    assert_int_equal(found, 6);
+    assert_int_equal(found, 8);
     assert_null(target_find("z80"));
     assert_ptr_equal(target_find(target_default()->name), target_default());
     assert_int_equal(target_find("generic")->vector_bytes, 0);

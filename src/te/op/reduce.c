@@ -227,7 +227,19 @@ static tir_expr_ref softmax_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     const te_tensor *e = ((void **)ctx)[1];
     tir_expr_ref row[TYPE_MAX_RANK];
     row_of(g, v, idx, row);
-    return tir_cast(g->c, v->out, tir_binary(g->c, TIR_DIV, te_read(g, e, idx), te_read(g, v->sum, row)));
+    return tir_cast(g->c, v->out, tir_mul(g->c, te_read(g, e, idx), te_read(g, v->sum, row)));
+}
+
+/* Once for a row rather than for each of its elements. */
+static tir_expr_ref inverse_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const reduce_ctx *v = ctx;
+    return tir_binary(g->c, TIR_DIV, tir_float(g->c, v->acc, 1.0), te_read(g, v->sum, idx));
+}
+
+static tir_expr_ref log_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    return tir_call1(g->c, TIR_LOG, te_read(g, ((reduce_ctx *)ctx)->sum, idx));
 }
 
 static tir_expr_ref log_softmax_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -235,7 +247,7 @@ static tir_expr_ref log_softmax_body(te_graph *g, void *ctx, tir_expr_ref const 
     const reduce_ctx *v = ctx;
     tir_expr_ref row[TYPE_MAX_RANK];
     row_of(g, v, idx, row);
-    tir_expr_ref y = tir_sub(g->c, shifted(g, v, idx), tir_call1(g->c, TIR_LOG, te_read(g, v->sum, row)));
+    tir_expr_ref y = tir_sub(g->c, shifted(g, v, idx), te_read(g, v->sum, row));
     return tir_cast(g->c, v->out, y);
 }
 
@@ -281,12 +293,14 @@ static bool softmax_like(te_graph *g, const graph_node *n, te_tensor *const *in,
     v.axes[0] = te_reduce_axis(g, "k", x->shape[axis]);
     if (log_form) {
         v.sum = te_reduce(g, "row_sum", v.acc, x->rank, row_shape, 1, v.axes, TE_SUM, exp_sum_body, &v);
+        v.sum = te_compute(g, "row_log", v.acc, x->rank, row_shape, log_body, &v);
         out[0] = te_compute(g, "log_softmax", v.out, x->rank, x->shape, log_softmax_body, &v);
         return true;
     }
     te_tensor *e = te_compute(g, "row_exp", v.acc, x->rank, x->shape, exp_body, &v); /* kept: exp is dear */
     void *ctx[2] = {&v, e};
     v.sum = te_reduce(g, "row_sum", v.acc, x->rank, row_shape, 1, v.axes, TE_SUM, read_reduced_body, ctx);
+    v.sum = te_compute(g, "row_scale", v.acc, x->rank, row_shape, inverse_body, &v);
     out[0] = te_compute(g, "softmax", v.out, x->rank, x->shape, softmax_body, ctx);
     return true;
 }

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows in vector lanes: which computations are float arithmetic that vectors do well, and how a row and the sum of a
+ * row are cut into lanes. A sum has PARTIAL sums side by side whatever the vector's width, so that its order, and with
+ * it every bit of the result, is the same for vectors of 4, 8 and 16 lanes and for any number of workers. */
+#include "te/te_schedule.h"
+#include "type/target.h"
+
+#include <string.h>
+
+#define PARTIAL 16 /* sums side by side */
+#define FEW     4  /* of them, when they are combined */
+
+static bool is_vector_call(tir_op op)
+{
+    return op == TIR_EXP || op == TIR_ERF || op == TIR_TANH;
+}
+
+/* Without what does not depend on the lane (NULL: everything does) and without indices. */
+static bool fits(tir_expr_ref e, const tir_var *lane)
+{
+    if (e->kind == TIR_INT || e->kind == TIR_FLOAT || (lane && !tir_uses_var(e, lane)))
+        return true;
+    if (e->kind == TIR_LOAD)
+        return e->type.dt == DT_F32;
+    bool compares = e->kind == TIR_BINOP && tir_op_is_compare(e->op) && e->args[0]->type.dt == DT_F32;
+    bool computes = e->kind == TIR_BINOP && e->type.dt == DT_F32;
+    if (!compares && !computes && e->kind != TIR_SELECT && !(e->kind == TIR_CALL && is_vector_call(e->op)))
+        return false;
+    for (uint32_t i = 0; i < e->n_args; i++)
+        if (!fits(e->args[i], lane))
+            return false;
+    return e->type.dt == DT_F32 || compares;
+}
+
+/* The stage and what is inlined (into whatever stage). */
+static bool stage_fits(const te_sched *s, const te_node *n, const te_axis *axis)
+{
+    if (n->n_outputs != 1 || n->outputs[0]->dt != DT_F32 || !fits(n->body[0], axis->var))
+        return false;
+    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
+        const te_node *x = s->g->nodes.data[i];
+        bool literal = x->tag && strcmp(x->tag, "constant") == 0;
+        if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !literal && !fits(x->body[0], NULL))
+            return false;
+    }
+    return true;
+}
+
+static int64_t lanes_of(const struct target *t)
+{
+    return t->vector_bytes / 4;
+}
+
+bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop)
+{
+    int64_t lanes = lanes_of(t);
+    if (lanes < 2 || n->n_axes == 0 || te_axis_extent(n, n->n_axes - 1) < lanes ||
+        !stage_fits(s, n, n->axes[n->n_axes - 1]))
+        return false;
+    te_sched_split(s, n->name, loop, lanes, "lane_o", "lane_v");
+    te_sched_annotate(s, TE_VECTORIZE, n->name, "lane_v");
+    return true;
+}
+
+typedef struct read_check {
+    const tir_var *k;
+    bool contiguous;
+} read_check;
+
+static void check_read(void *ctx, tir_expr_ref e)
+{
+    read_check *r = ctx;
+    for (uint32_t i = 0; e->kind == TIR_LOAD && i < e->n_args; i++) {
+        bool last = i + 1 == e->n_args, is_k = e->args[i]->kind == TIR_VAR && e->args[i]->u.var == r->k;
+        if (tir_uses_var(e->args[i], r->k) && !(last && is_k))
+            r->contiguous = false;
+    }
+}
+
+/* The stage of partial sums: its loop over them becomes lanes, around it `outer`. */
+static void cut_partial(te_sched *s, const struct target *t, const te_node *n, const char *stage, bool reduces)
+{
+    const char **order = arena_array(&s->c->mem, const char *, n->n_axes + 3u);
+    uint32_t count = 0;
+    te_sched_split(s, stage, "k_i", lanes_of(t), "k_m", "k_v");
+    for (uint32_t i = 0; i < n->n_axes; i++)
+        order[count++] = te_axis_name(n, i);
+    if (reduces)
+        order[count++] = "k_o";
+    order[count++] = "k_m";
+    order[count++] = "k_v";
+    te_sched_reorder(s, stage, count, order);
+    te_sched_annotate(s, TE_UNROLL, stage, "k_m");
+    te_sched_annotate(s, TE_VECTORIZE, stage, "k_v");
+}
+
+/* The partial sums: FEW of them side by side, then one after the other. */
+static void combine(te_sched *s, const te_node *n, const char *consumer, const char *place)
+{
+    const char *few = arena_printf(&s->c->mem, "%s_few", n->name),
+               **order = arena_array(&s->c->mem, const char *, n->n_axes + 2u);
+    uint32_t count = 0;
+    te_sched_split(s, n->name, "k_i", FEW, "k_a", "k_b");
+    te_sched_rfactor(s, n->name, "k_b", few);
+    te_sched_set_scope(s, few, "local");
+    te_sched_compute_at(s, few, consumer, place);
+    for (uint32_t i = 0; i < n->n_axes; i++)
+        order[count++] = te_axis_name(n, i);
+    order[count++] = "k_a";
+    order[count++] = "k_b";
+    te_sched_reorder(s, few, count, order);
+    te_sched_annotate(s, TE_UNROLL, few, "k_a");
+    te_sched_annotate(s, TE_VECTORIZE, few, "k_b");
+    te_sched_annotate(s, TE_UNROLL, n->name, "k_b");
+}
+
+bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *consumer, const char *place)
+{
+    if (lanes_of(t) < 2 || lanes_of(t) > PARTIAL || n->n_reduce != 1 || n->reducer->n != 1 || n->where ||
+        te_reduce_extent(n) < 2 * PARTIAL || !stage_fits(s, n, n->reduce_axes[0]))
+        return false;
+    read_check r = {n->reduce_axes[0]->var, true};
+    tir_visit_expr(n->body[0], check_read, &r);
+    if (!r.contiguous)
+        return false;
+    const char *partial = arena_printf(&s->c->mem, "%s_part", n->name),
+               *sums = arena_printf(&s->c->mem, "%s_lanes", n->name);
+    te_sched_split(s, n->name, n->reduce_axes[0]->var->name, PARTIAL, "k_o", "k_i");
+    te_sched_rfactor(s, n->name, "k_i", partial);
+    te_sched_cache_write(s, partial, "local.reg", sums);
+    te_sched_set_scope(s, partial, "local");
+    te_sched_compute_at(s, sums, consumer, place);
+    te_sched_compute_at(s, partial, consumer, place);
+    cut_partial(s, t, n, sums, true);
+    cut_partial(s, t, n, partial, false);
+    combine(s, n, consumer, place);
+    return true;
+}
