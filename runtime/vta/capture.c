@@ -1,13 +1,13 @@
 /* capture.c: streams as constant data. While a context captures, its queue keeps device addresses as usual; at the end
- * they become (binding, offset), bindings being the buffers in order of first use. Replay needs a device and memory,
- * and no context: it copies the stream, fills the addresses in and runs it, one run per FINISH.
+ * they become (binding, offset), bindings being the buffers in order of first use. replay.c runs the result.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "context.h"
+#include "replay.h"
 
-enum { ALIGN = 8, UOP_ALIGN = 64 };
+enum { ALIGN = 8 };
 
 vta_status vta_capture_begin(vta_context *c)
 {
@@ -103,29 +103,13 @@ size_t vta_capture_bytes(vta_context *c)
     return bytes;
 }
 
-/* Sets the address of a transfer; the rest of the instruction stays. */
-static bool set_dram_base(const vta_geometry *g, vta_insn *insn, uint64_t dram_base)
-{
-    vta_field layout[VTA_MAX_FIELDS];
-    vta_fields f = {0};
-    vta_field_error bad;
-    uint32_t n = vta_insn_layout(g, VTA_LOAD, layout);
-    f.dram_base = (int64_t)dram_base;
-    for (uint32_t i = 0; i < n; i++) {
-        if (layout[i].member == offsetof(vta_fields, dram_base)) {
-            insn->word[0] &= ~(((UINT64_C(1) << layout[i].bits) - 1) << layout[i].bit);
-            return vta_field_put(&layout[i], &f, insn->word, &bad);
-        }
-    }
-    return false;
-}
-
 /* Fills *out and the arrays behind it from `at` on. */
 static void write_capture(vta_context *c, const writer *counted, char *at, vta_capture *out)
 {
     vta_insn *insns = (vta_insn *)(void *)at;
     uint32_t *uops = (uint32_t *)(void *)(at + round_up(c->queue.count * sizeof *insns));
     char *relocations = (char *)uops + round_up((size_t)vta_kernel_logged(c) * VTA_UOP_BYTES);
+    const vta_field dram_base = vta_replay_field(c->geometry, offsetof(vta_fields, dram_base));
     writer w = {.relocations = (vta_relocation *)(void *)relocations};
     w.binding_bytes = (uint64_t *)(void *)(relocations + round_up(counted->n_relocations * sizeof *w.relocations));
     memset(w.binding_bytes, 0, counted->n_bindings * sizeof *w.binding_bytes);
@@ -133,7 +117,7 @@ static void write_capture(vta_context *c, const writer *counted, char *at, vta_c
     memcpy(uops, c->kernels.log, (size_t)vta_kernel_logged(c) * VTA_UOP_BYTES);
     relocate_all(c, &w);
     for (uint32_t i = 0; i < w.n_relocations; i++)
-        set_dram_base(c->geometry, &insns[w.relocations[i].insn], 0);
+        vta_replay_set_address(&dram_base, &insns[w.relocations[i].insn], 0);
     *out = (vta_capture){c->device->config, insns,           c->queue.count,  uops,        vta_kernel_logged(c),
                          w.relocations,     w.n_relocations, w.binding_bytes, w.n_bindings};
 }
@@ -163,79 +147,6 @@ vta_status vta_capture_end(vta_context *c, void *memory, size_t bytes, vta_captu
     c->capturing = false;
     vta_queue_clear(c);
     return vta_context_leave(c, VTA_OK);
-}
-
-/* --- replay ------------------------------------------------------------------------------------------------------- */
-
-static size_t uops_at(const vta_capture *p)
-{
-    return ((size_t)p->n_insns * VTA_INSN_BYTES + UOP_ALIGN - 1) / UOP_ALIGN * UOP_ALIGN;
-}
-
-size_t vta_replay_bytes(const vta_capture *p)
-{
-    return uops_at(p) + (size_t)p->n_uops * VTA_UOP_BYTES;
-}
-
-static vta_status check_replay(const vta_device *d, const vta_capture *p, const vta_memory *scratch,
-                               const vta_memory *bindings, vta_error *e)
-{
-    if (!vta_config_equal(&d->config, &p->config))
-        return vta_fail(e, VTA_BAD_CONFIG, "replay: the stream was captured for a device of another configuration");
-    if (scratch->bytes < vta_replay_bytes(p))
-        return vta_fail(e, VTA_NO_MEMORY, "replay: %zu bytes of scratch are needed, %zu were given",
-                        vta_replay_bytes(p), scratch->bytes);
-    for (uint32_t i = 0; i < p->n_bindings; i++)
-        if (bindings[i].bytes < p->binding_bytes[i])
-            return vta_fail(e, VTA_BAD_ARGUMENT, "replay: the stream reaches %llu bytes of binding %u, which has %zu",
-                            (unsigned long long)p->binding_bytes[i], i + 1, bindings[i].bytes);
-    return VTA_OK;
-}
-
-/* Fills in the addresses of the stream's copy in scratch memory. */
-static vta_status bind(const vta_device *d, const vta_capture *p, const vta_memory *scratch, const vta_memory *bindings,
-                       vta_error *e)
-{
-    vta_insn *insns = (vta_insn *)scratch->host;
-    for (uint32_t i = 0; i < p->n_relocations; i++) {
-        const vta_relocation *r = &p->relocations[i];
-        vta_fields f;
-        if (r->insn >= p->n_insns || r->binding > p->n_bindings)
-            return vta_fail(e, VTA_BAD_ARGUMENT, "replay: relocation %u names instruction %u and binding %u", i,
-                            r->insn, r->binding);
-        vta_decode(&d->geometry, &insns[r->insn], &f);
-        uint64_t phys = r->binding ? bindings[r->binding - 1].phys : scratch->phys + uops_at(p);
-        uint64_t elem = f.memory_type < VTA_MEM_COUNT ? d->geometry.elem_bytes[f.memory_type] : 1;
-        if (phys % elem != 0 || !set_dram_base(&d->geometry, &insns[r->insn], phys / elem + r->offset))
-            return vta_fail(e, VTA_BAD_FIELD,
-                            "replay: device address 0x%llx of binding %u is not aligned to elements of "
-                            "%llu bytes, or too high",
-                            (unsigned long long)phys, r->binding, (unsigned long long)elem);
-    }
-    return VTA_OK;
-}
-
-vta_status vta_replay(vta_device *d, const vta_capture *p, const vta_memory *scratch, const vta_memory *bindings,
-                      uint32_t wait_cycles, vta_error *e)
-{
-    vta_status s = check_replay(d, p, scratch, bindings, e);
-    if (s != VTA_OK)
-        return s;
-    memcpy(scratch->host, p->insns, (size_t)p->n_insns * VTA_INSN_BYTES);
-    if (p->n_uops > 0)
-        memcpy((char *)scratch->host + uops_at(p), p->uops, (size_t)p->n_uops * VTA_UOP_BYTES);
-    s = bind(d, p, scratch, bindings, e);
-    if (s == VTA_OK && d->driver->flush)
-        d->driver->flush(d->self, scratch, 0, vta_replay_bytes(p));
-    for (uint32_t i = 0, start = 0; i < p->n_insns && s == VTA_OK; i++) {
-        if ((p->insns[i].word[0] & 7u) != VTA_FINISH)
-            continue;
-        s = d->driver->run(d->self, scratch->phys + (uint64_t)start * VTA_INSN_BYTES, i + 1 - start, wait_cycles, e);
-        start = i + 1;
-    }
-    if (s != VTA_OK && d->driver->reset)
-        d->driver->reset(d->self);
-    return s;
 }
 
 /* --- as C text ---------------------------------------------------------------------------------------------------- */

@@ -83,6 +83,9 @@ vta_status vta_context_init(void *memory, size_t bytes, vta_device *d, const vta
     vta_context_options resolved = resolve(o);
     if (!d || !d->driver)
         return vta_fail(e, VTA_BAD_HANDLE, "context: there is no device");
+    if (d->geometry.depth[VTA_MEM_UOP] == 0 || d->geometry.depth[VTA_MEM_UOP] > VTA_MOST_UOPS)
+        return vta_fail(e, VTA_BAD_CONFIG, "context: the device has %u micro-ops; 1 to %d",
+                        d->geometry.depth[VTA_MEM_UOP], VTA_MOST_UOPS);
     if (!in_range(&resolved))
         return vta_fail(e, VTA_BAD_ARGUMENT,
                         "context: max_insns must lie between %d and %d, max_uops be at most %d, max_kernels %d, "

@@ -319,7 +319,7 @@ enum {
 };
 
 typedef struct vta_context_options {
-    uint32_t max_insns;   /* capacity of the instruction queue; 0: 65536. A full queue synchronises by itself */
+    uint32_t max_insns;   /* capacity of the instruction queue, at least 256; 0: 65536. When full, what it has runs */
     uint32_t max_uops;    /* capacity of the micro-op log between synchronisations; 0: 65536 */
     uint32_t max_kernels; /* micro-op kernels remembered; 0: 4096. When full, all are forgotten and recorded again */
     uint32_t max_buffers; /* 0: 4096 */
@@ -385,7 +385,7 @@ vta_status vta_uop_loop_end(vta_error *e);
 vta_status vta_dep_push(vta_context *c, enum vta_stage from, enum vta_stage to);
 vta_status vta_dep_pop(vta_context *c, enum vta_stage from, enum vta_stage to);
 vta_status vta_synchronize(vta_context *c, uint32_t wait_cycles);
-/* Instructions queued and not yet run. */
+/* Instructions queued and not yet run; *out is valid until the next call. Takes no lock. */
 uint32_t vta_queued(const vta_context *c, const vta_insn **out);
 
 /* Tokens in the four dependency queues, in program order. */
@@ -397,7 +397,7 @@ typedef struct vta_tokens {
  */
 vta_status vta_check_tokens(const vta_geometry *g, const vta_insn *insns, uint32_t count, vta_tokens *t, vta_error *e);
 
-/* --- capture and replay (capture.c) ------------------------------------------------------------------------------- */
+/* --- capture and replay (capture.c, replay.c) --------------------------------------------------------------------- */
 
 /* A captured stream. Its relocations are those of a program: binding 0 is the micro-op image; others are the buffers in
  * order of first use. */

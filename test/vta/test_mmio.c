@@ -16,6 +16,7 @@ typedef struct chip {
         uint32_t offset, value;
     } writes[MOST_WRITES];
     uint32_t n_writes, flushes, invalidates;
+    size_t offset, bytes; /* of the last cache maintenance */
     uint64_t phys_shift;
 } chip;
 
@@ -80,14 +81,20 @@ static void chip_free(void *user, const vta_memory *m)
 
 static void chip_flush(void *user, const vta_memory *m, size_t offset, size_t bytes)
 {
+    chip *c = (chip *)user;
     assert_true(offset + bytes <= m->bytes);
-    ((chip *)user)->flushes++;
+    c->flushes++;
+    c->offset = offset;
+    c->bytes = bytes;
 }
 
 static void chip_invalidate(void *user, const vta_memory *m, size_t offset, size_t bytes)
 {
+    chip *c = (chip *)user;
     assert_true(offset + bytes <= m->bytes);
-    ((chip *)user)->invalidates++;
+    c->invalidates++;
+    c->offset = offset;
+    c->bytes = bytes;
 }
 
 static void open_chip(chip *c, board *b, const char *target)
@@ -194,6 +201,30 @@ static void gives_up_in_time(void **state)
     close_chip(&c, &b);
 }
 
+/* Barriers are cache maintenance over just their range; debug flags leave them out. */
+static void maintains_caches(void **state)
+{
+    chip c;
+    board b;
+    (void)state;
+    open_chip(&c, &b, "ultra96");
+    vta_buffer h = buffer(&b, 100);
+    c.flushes = c.invalidates = 0;
+    good(&b, vta_read_barrier(b.c, h, 32, 5, 20));
+    assert_true(c.flushes == 1 && c.invalidates == 0 && c.offset == 20 && c.bytes == 80);
+    good(&b, vta_write_barrier(b.c, h, 12, 3, 7)); /* 12 bits take 2 bytes */
+    assert_true(c.flushes == 1 && c.invalidates == 1 && c.offset == 6 && c.bytes == 14);
+    vta_context_debug(b.c, VTA_DEBUG_SKIP_READ_BARRIER);
+    good(&b, vta_read_barrier(b.c, h, 32, 5, 20));
+    good(&b, vta_write_barrier(b.c, h, 8, 0, 1));
+    assert_true(c.flushes == 1 && c.invalidates == 2);
+    vta_context_debug(b.c, VTA_DEBUG_SKIP_WRITE_BARRIER);
+    good(&b, vta_read_barrier(b.c, h, 32, 5, 20));
+    good(&b, vta_write_barrier(b.c, h, 8, 0, 1));
+    assert_true(c.flushes == 2 && c.invalidates == 2);
+    close_chip(&c, &b);
+}
+
 static void refuses_bad_memory(void **state)
 {
     chip c;
@@ -223,9 +254,8 @@ static void refuses_bad_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drives_the_hls_registers),
-        cmocka_unit_test(drives_the_control_block),
-        cmocka_unit_test(gives_up_in_time),
+        cmocka_unit_test(drives_the_hls_registers), cmocka_unit_test(drives_the_control_block),
+        cmocka_unit_test(gives_up_in_time),         cmocka_unit_test(maintains_caches),
         cmocka_unit_test(refuses_bad_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

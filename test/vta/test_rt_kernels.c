@@ -513,6 +513,58 @@ static void needs_memory_as_stated(void **state)
     assert_int_equal(vta_synchronize(NULL, 1), VTA_BAD_HANDLE);
 }
 
+/* Device memory that runs out after `left` allocations; everything taken must be given back. */
+typedef struct miser {
+    const vta_driver *driver;
+    void *self;
+    int left, live;
+} miser;
+
+static vta_status miser_alloc(void *self, size_t bytes, bool cached, vta_memory *out, vta_error *e)
+{
+    miser *m = (miser *)self;
+    if (m->left-- <= 0)
+        return vta_fail(e, VTA_NO_MEMORY, "none of %zu bytes", bytes);
+    m->live++;
+    return m->driver->alloc(m->self, bytes, cached, out, e);
+}
+
+static void miser_free(void *self, const vta_memory *memory)
+{
+    miser *m = (miser *)self;
+    m->live--;
+    m->driver->free(m->self, memory);
+}
+
+static void survives_every_failed_allocation(void **state)
+{
+    static const vta_driver driver = {.name = "miser", .alloc = miser_alloc, .free = miser_free};
+    board b;
+    vta_error e;
+    vta_context *c;
+    (void)state;
+    board_open(&b, "sim", NULL);
+    size_t bytes = vta_context_bytes(&b.device, NULL);
+    void *memory = aligned_alloc(64, bytes);
+    for (int left = 0; left <= 4; left++) {
+        miser m = {b.device.driver, b.device.self, left, 0};
+        vta_device d = b.device;
+        vta_buffer h;
+        d.driver = &driver;
+        d.self = &m;
+        vta_status s = vta_context_init(memory, bytes, &d, NULL, &c, &e);
+        assert_int_equal(s, left < 2 ? VTA_NO_MEMORY : VTA_OK);
+        assert_true(s == VTA_OK || (c == NULL && strstr(e.text, "none of")));
+        for (int i = 0; i < 3 && s == VTA_OK; i++)
+            s = vta_buffer_alloc(c, 10, &h);
+        assert_int_equal(s, VTA_NO_MEMORY);
+        vta_context_destroy(c);
+        assert_int_equal(m.live, 0);
+    }
+    free(memory);
+    board_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -531,6 +583,7 @@ int main(void)
         cmocka_unit_test(runs_out_of_buffers),
         cmocka_unit_test(keeps_its_first_error),
         cmocka_unit_test(needs_memory_as_stated),
+        cmocka_unit_test(survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
