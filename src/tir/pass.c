@@ -19,7 +19,7 @@ static const pass_row rows[] = {
 
 static const char *const default_order =
     "simplify-loops,double-buffer,partition-loops,tensorize,hoist,vectorize,expand-math,unroll,flatten,"
-    "simplify-loops,hoist,rewrite-storage";
+    "simplify-loops,drop-dead-stores,hoist,rewrite-storage";
 
 const char *const tir_plain_passes =
     "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,reuse-in-place";
