@@ -247,6 +247,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
         !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
         return false;
     out->opt_level = (int)level;
+    out->no_winograd = cli_has(x, OPT_NO_WINOGRAD);
     out->workers = workers < 0 ? 0 : workers == 0 ? 1 : (uint32_t)workers;
     out->verify = true;
     return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&

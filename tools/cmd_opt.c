@@ -138,6 +138,7 @@ int cmd_opt(cli *x)
         return 2;
     x->c->target = o.target;
     x->c->opt_level = o.opt_level;
+    x->c->no_winograd = o.no_winograd;
     if (cli_has(x, OPT_VTA_CONFIG) && !vta_text_parse(x->c, cli_get(x, OPT_VTA_CONFIG, ""), &x->c->vta))
         return 2;
     if (!file_map(&x->c->diags, &x->c->mem, file, &s))

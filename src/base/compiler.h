@@ -28,6 +28,7 @@ typedef struct compiler {
     struct tir_intrin_list *intrins;
     const struct vta_config *vta; /* accelerator that the VTA passes compile for; NULL: the default one */
     int opt_level;                /* 0..3 */
+    bool no_winograd;             /* convolutions keep the direct form, whose error is smaller */
     /* Evaluates one pure node whose inputs are all constants; `driver` sets it (loop-IR interpreter). `out` holds one
      * entry per node output. false: cannot (no error reported). */
     bool (*evaluate)(struct compiler *c, const struct graph_node *n, const struct tensor_data **out);

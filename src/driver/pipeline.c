@@ -68,6 +68,7 @@ static bool run_graph_passes(compiler *c, graph_module *m, const compile_options
 {
     pass_options options = {.print_after_all = o->print_after_all, .verify = o->verify, .dump = o->dump};
     c->opt_level = o->opt_level;
+    c->no_winograd = o->no_winograd;
     return graph_run_passes(c, m, NULL, &options);
 }
 
@@ -136,11 +137,20 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* The target with the schedule's width that was asked for: schedules cut their work for it. */
+static const target *target_of(compiler *c, const compile_options *o)
+{
+    target *t = arena_new(&c->mem, target);
+    *t = o->target ? *o->target : *target_default();
+    t->workers = o->workers ? o->workers : t->workers;
+    return t;
+}
+
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out)
 {
     plan_problem *p = NULL;
     *out = (compile_result){0};
-    c->target = o->target ? o->target : target_default();
+    c->target = target_of(c, o);
     if (!check_module_name(c, o->module_name) || !pipeline_load(c, path, o, &out->graph) ||
         !run_graph_passes(c, out->graph, o))
         return false;
@@ -154,7 +164,7 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
                                .target_cflags = c->target->cflags,
                                .constant_file_threshold = 32768,
                                .opt_level = o->opt_level,
-                               .workers = o->workers ? o->workers : c->target->workers};
+                               .workers = c->target->workers};
     if (!lower_module(c, out->graph, o, &out->unit, &p, &out->tir))
         return false;
     if (strcmp(o->emit, "tir") == 0)

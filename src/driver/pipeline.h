@@ -17,6 +17,7 @@ typedef struct compile_options {
     const char *port;
     const struct target *target; /* NULL: default */
     int opt_level;
+    bool no_winograd; /* see compiler */
     uint32_t workers;
     const dim_binding *dims, *shapes;
     uint32_t n_dims, n_shapes;

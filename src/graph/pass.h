@@ -20,6 +20,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m);
     X(DCE, "dce", graph_pass_dce, 0, 0, 0, 1, "dead code")                                              \
     X(LAYOUT, "convert-layout", graph_pass_layout, FACT_TYPES, 0, 0, 3,                                 \
       "convolutions and what is between them on blocks of channels (NCHW16c)")                          \
+    X(ALGORITHM, "choose-conv-algorithm", graph_pass_conv_algorithm, FACT_TYPES, 0, 0, 3,               \
+      "Winograd's form for convolutions that it makes faster")                                          \
     X(PACK, "pack-weights", graph_pass_pack, FACT_TYPES, 0, 0, 3,                                       \
       "constant weights of convolutions and matmuls in kernel order")                                   \
     X(FUSE, "fuse", graph_pass_fuse, FACT_TYPES, FACT_FUSED, 0, 0, "groups of nodes become primitive functions")

@@ -23,6 +23,8 @@ const char *te_axis_name(const te_node *n, uint32_t i);
 typedef struct te_tile {
     int64_t vectors, rows; /* vectors of lanes, elements that are broadcast against them */
 } te_tile;
+/* Cycles of one tile for one step of the reduction. */
+double te_step_cost(int64_t vectors, int64_t rows);
 /* For `blocks` vectors of lanes in all, to be shared out evenly, and `width` elements, with a narrower tile at the end:
  * the least number of cycles by count. */
 te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width);

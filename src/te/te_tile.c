@@ -3,9 +3,8 @@
 #include "te/te_schedule.h"
 #include "type/target.h"
 
-/* Cycles of one tile for one step of the reduction: two fused multiply-adds and two loads a cycle, four cycles of
- * latency. */
-static double step_cost(int64_t vectors, int64_t rows)
+/* Two fused multiply-adds and two loads a cycle, four cycles of latency. */
+double te_step_cost(int64_t vectors, int64_t rows)
 {
     double fma = (double)(vectors * rows) / 2, loads = (double)(vectors + rows) / 2,
            issue = (double)(vectors * rows + vectors + rows) / 4;
@@ -17,9 +16,9 @@ static double step_cost(int64_t vectors, int64_t rows)
 /* The same over `width` elements and for one vector of lanes, with a narrower tile at the end. */
 static double tile_cost(int64_t vectors, int64_t rows, int64_t width)
 {
-    double cycles = (double)(width / rows) * step_cost(vectors, rows);
+    double cycles = (double)(width / rows) * te_step_cost(vectors, rows);
     if (width % rows)
-        cycles += step_cost(vectors, width % rows);
+        cycles += te_step_cost(vectors, width % rows);
     return cycles / (double)vectors;
 }
 

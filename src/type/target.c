@@ -7,15 +7,17 @@
 #define CONTRACT " -ffp-contract=fast"
 
 static const target table[] = {
-    /* name, flags, vector bytes, registers, fma, stack bytes, workers, own lowering */
-    {"x86-64-v2", "-march=x86-64-v2", 16, 16, false, 16384, 4, NULL},
-    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, true, 16384, 4, NULL},
-    {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, true, 16384, 4, NULL},
-    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, true, 16384, 4, NULL},
+    /* name, flags, vector bytes, registers, bytes of the second and the last cache, fma, stack bytes, workers, own
+     * lowering */
+    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, NULL},
+    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, NULL},
+    {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, 1 << 20, 32 << 20, true, 16384, 4,
+     NULL},
+    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, NULL},
     /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
-    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, true, 16384, 4, NULL},
-    {"generic", "", 0, 16, false, 16384, 4, NULL},
-    {"cortex-m", "", 0, 8, false, 1024, 1, NULL}, /* the CPU's own flags come with the firmware's compiler */
+    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, NULL},
+    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, NULL},
+    {"cortex-m", "", 0, 8, 0, 0, false, 1024, 1, NULL}, /* the CPU's own flags come with the firmware's compiler */
 };
 
 static const target *find(const char *name)

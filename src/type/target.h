@@ -17,6 +17,8 @@ typedef struct target {
     const char *cflags;    /* flags for the package's Makefile: "-march=x86-64-v3 -ffp-contract=fast" */
     uint32_t vector_bytes; /* register width; 0: scalar code only */
     uint32_t vector_regs;  /* registers */
+    uint32_t l2_bytes;     /* of the second-level cache that one worker has to itself; 0: none */
+    uint32_t l3_bytes;     /* of the last cache, which all workers share; 0: none */
     bool fma;
     uint32_t stack_limit;  /* bytes of locals that one kernel may use */
     uint32_t workers;      /* width of the static schedule */

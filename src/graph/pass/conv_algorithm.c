@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choose-conv-algorithm: a convolution of 3 x 3 in blocks of channels becomes a Winograd convolution where an estimate
+ * of cycles says so. What counts: multiplications saved, transforms added, tiles that reach beyond the image, and the
+ * reading of weights, of which F(4x4) has four times as many: a kernel that looks faster alone loses in a network whose
+ * weights do not stay in a cache. The weights' transform is an operator on a constant, which the constant folder
+ * evaluates. */
+#include "graph/op/winograd.h"
+#include "graph/pass.h"
+#include "graph/pass/rewrite.h"
+#include "graph/ptr_map.h"
+#include "type/target.h"
+
+#include <string.h>
+
+/* Measured, in cycles of one core. */
+#define DIRECT_MACS    1.8  /* vectors of products a cycle */
+#define WINOGRAD_MACS  1.75 /* the same in the products of positions, for the image's tiles */
+#define INPUT_CYCLES   8.0  /* transform of one position of a tile and a vector of channels */
+#define OUTPUT_CYCLES  4.0  /* the same on the way back */
+#define CACHE_BYTES    12.0 /* weights a cycle, from the last cache */
+#define MEMORY_BYTES   3.0  /* from memory */
+#define HIDDEN         0.5  /* part of the reading that goes on under the arithmetic */
+#define WORTH_CHANGING 0.9  /* of the direct form's cycles; the larger error must bring something */
+
+typedef struct chooser {
+    rewriter r;
+    int64_t lanes;
+    double bytes_per_cycle; /* at which weights arrive */
+    arena scratch;
+    ptr_map transformed; /* weights -> position in `list`: those that several nodes share are transformed once */
+    VEC(graph_value *) list;
+} chooser;
+
+typedef struct conv_size {
+    double outs, ins, height, width, batch; /* of the result */
+} conv_size;
+
+/* --- estimates --- */
+
+static double reading(const chooser *v, const conv_size *z, double positions)
+{
+    return (1 - HIDDEN) * 4 * positions * z->ins * z->outs / v->bytes_per_cycle;
+}
+
+static double direct_cycles(const chooser *v, const conv_size *z)
+{
+    double macs = z->batch * z->height * z->width * z->ins * z->outs * WINOGRAD_KERNEL * WINOGRAD_KERNEL;
+    return macs / (double)v->lanes / DIRECT_MACS + reading(v, z, WINOGRAD_KERNEL * WINOGRAD_KERNEL);
+}
+
+static double tiles_along(double extent, int64_t tile)
+{
+    return (double)(((int64_t)extent + tile - 1) / tile);
+}
+
+static double winograd_cycles(const chooser *v, const conv_size *z, int64_t tile)
+{
+    double side = (double)winograd_form_of(tile)->side, lanes = (double)v->lanes;
+    double places = z->batch * tiles_along(z->height, tile) * tiles_along(z->width, tile) * side * side;
+    double cycles = places * z->ins * z->outs / lanes / WINOGRAD_MACS;
+    cycles += places * (INPUT_CYCLES * z->ins + OUTPUT_CYCLES * z->outs) / lanes;
+    return cycles + reading(v, z, side * side);
+}
+
+/* 0: direct. */
+static int64_t best_tile(const chooser *v, const conv_size *z)
+{
+    static const int64_t tiles[] = {2, 4};
+    double least = direct_cycles(v, z) * WORTH_CHANGING;
+    int64_t best = 0;
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+        double c = winograd_cycles(v, z, tiles[i]);
+        if (c < least) {
+            least = c;
+            best = tiles[i];
+        }
+    }
+    return best;
+}
+
+/* --- nodes --- */
+
+static bool all_are(const graph_node *n, const char *name, int64_t want)
+{
+    const int64_t *v = NULL;
+    uint32_t len = graph_attr_ints(n, name, &v);
+    for (uint32_t i = 0; i < len; i++)
+        if (v[i] != want)
+            return false;
+    return true;
+}
+
+/* f32, 3 x 3, stride 1, one group, blocks of one vector on both sides, constant weights in the plain order. */
+static bool can_change(const chooser *v, const graph_node *n, conv_size *out)
+{
+    int64_t d[5];
+    if (strcmp(n->op->name, "nn.conv2d") != 0 || graph_attr_int(n, "groups") != 1 || !all_are(n, "strides", 1) ||
+        !all_are(n, "dilations", 1) || nn_data_block(n, "data_layout") != v->lanes ||
+        nn_data_block(n, "out_layout") != v->lanes || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
+        return false;
+    const tensor_data *w = graph_constant(n->inputs[1]);
+    const type *y = &n->outputs[0]->type;
+    if (!w || w->kind != TENSOR_DENSE || w->dt != DT_F32 || w->rank != 4 || w->dims[2] != WINOGRAD_KERNEL ||
+        w->dims[3] != WINOGRAD_KERNEL || w->count == 0 || y->shape.rank != 5 || !shape_get(y->shape, d))
+        return false;
+    *out = (conv_size){(double)w->dims[0], (double)w->dims[1], (double)d[2], (double)d[3], (double)d[0]};
+    return true;
+}
+
+static graph_value *transformed(chooser *v, const graph_node *n, int64_t tile)
+{
+    compiler *c = v->r.c;
+    graph_value *w = n->inputs[1];
+    uint32_t at = 0;
+    if (ptr_map_get(&v->transformed, w, &at) && graph_attr_int(v->list.data[at]->def, "tile_size") == tile)
+        return v->list.data[at];
+    attr attrs[2] = {attr_int(c, "tile_size", tile), attr_int(c, "block", v->lanes)};
+    graph_value *u = rewrite_emit(&v->r, "nn.conv2d_winograd_weight_transform", 1, &w, 2, attrs, n->loc);
+    if (!u)
+        return NULL;
+    rewrite_take_name(u, w);
+    ptr_map_set(&v->transformed, w, v->list.len);
+    vec_push(&v->scratch, &v->list, u);
+    return u;
+}
+
+/* false: after an error, or when n must stay. */
+static bool change(chooser *v, graph_node *n, int64_t tile)
+{
+    compiler *c = v->r.c;
+    const int64_t *pads = NULL;
+    uint32_t n_pads = graph_attr_ints(n, "pads", &pads);
+    attr attrs[2] = {attr_int(c, "tile_size", tile), attr_ints(c, "pads", n_pads, pads)};
+    graph_value *in[2] = {n->inputs[0], transformed(v, n, tile)};
+    graph_value *y = in[1] ? rewrite_emit(&v->r, "nn.conv2d_winograd", 2, in, 2, attrs, n->loc) : NULL;
+    return y && rewrite_replace(&v->r, n->outputs[0], y);
+}
+
+/* --- functions --- */
+
+/* Weights of more than the last cache come from memory in every run. */
+static double rate_of(const compiler *c, const graph_func *f)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        const tensor_data *t = n->n_outputs == 1 ? graph_constant(n->outputs[0]) : NULL;
+        if (t && t->kind == TENSOR_DENSE && t->count > 0)
+            bytes += (uint64_t)t->count * dtype_bytes(t->dt);
+    }
+    return bytes > c->target->l3_bytes ? MEMORY_BYTES : CACHE_BYTES;
+}
+
+static bool run(compiler *c, graph_func *f)
+{
+    chooser v = {.lanes = c->target->vector_bytes / 4, .bytes_per_cycle = rate_of(c, f)};
+    arena_init(&v.scratch);
+    ptr_map_init(&v.transformed, &v.scratch);
+    rewrite_begin(&v.r, c, f);
+    for (uint32_t i = 0; i < f->nodes.len && !v.r.failed; i++) {
+        graph_node *n = f->nodes.data[i];
+        conv_size z;
+        rewrite_operands(n);
+        int64_t tile = can_change(&v, n, &z) ? best_tile(&v, &z) : 0;
+        if (tile == 0 || !change(&v, n, tile))
+            rewrite_keep(&v.r, n);
+    }
+    rewrite_end(&v.r);
+    arena_free(&v.scratch);
+    return !v.r.failed;
+}
+
+bool graph_pass_conv_algorithm(compiler *c, graph_module *m)
+{
+    bool ok = true;
+    if (!c->target || c->target->vector_bytes < 8 || c->no_winograd)
+        return true;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        if (!graph_is_primitive(m->funcs.data[i]))
+            ok &= run(c, m->funcs.data[i]);
+    return ok;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compute definitions of the Winograd convolution: input tiles, their transform by rows and columns, one matrix product
+ * for each of the side^2 positions in a tile, and the transform of the sums back. Every stage is tagged, so that the
+ * schedule (te/te_schedule_winograd.c) finds it. A transform's row is chosen by its index: once loops are written out,
+ * a few additions remain. Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015. */
+#include "graph/op/winograd.h"
+
+#include "te/op/util.h"
+
+#include <string.h>
+
+typedef struct winograd_ctx {
+    const winograd_form *form;
+    nn_window win;
+    const te_tensor *x, *w; /* x: what the stage reads; w: transformed weights */
+    int64_t block;          /* channels in a block */
+    te_axis *const *reduce;
+} winograd_ctx;
+
+/* --- sums with constant coefficients --- */
+
+static tir_expr_ref term(compiler *c, double coeff, tir_expr_ref x)
+{
+    return coeff == 1 ? x : tir_mul(c, tir_float(c, DT_F32, coeff), x);
+}
+
+/* sum + coeff * x; sum may be NULL: zero. */
+static tir_expr_ref add_term(compiler *c, tir_expr_ref sum, double coeff, tir_expr_ref x)
+{
+    if (coeff == 0)
+        return sum;
+    if (sum && coeff < 0)
+        return tir_sub(c, sum, term(c, -coeff, x));
+    return sum ? tir_add(c, sum, term(c, coeff, x)) : term(c, coeff, x);
+}
+
+static tir_expr_ref or_zero(compiler *c, tir_expr_ref sum)
+{
+    return sum ? sum : tir_const(c, DT_F32, 0);
+}
+
+/* sign * every other term from `first` on, those that are added before those that are subtracted. */
+static tir_expr_ref half_row(compiler *c, const double *row, int64_t n, int64_t first, double sign,
+                             tir_expr_ref const *in)
+{
+    tir_expr_ref sum = NULL;
+    for (int64_t i = first; i < n; i += 2)
+        sum = sign * row[i] > 0 ? add_term(c, sum, sign * row[i], in[i]) : sum;
+    for (int64_t i = first; i < n; i += 2)
+        sum = sign * row[i] < 0 ? add_term(c, sum, sign * row[i], in[i]) : sum;
+    return sum;
+}
+
+/* A row of B^T. Neighbouring rows have equal even parts and odd parts that differ in sign: written this way, they share
+ * both. */
+static tir_expr_ref input_row(compiler *c, const winograd_form *f, int64_t r, tir_expr_ref const *in)
+{
+    const double *row = f->bt[r];
+    double sign = 1;
+    tir_expr_ref even = half_row(c, row, f->side, 0, 1, in);
+    for (int64_t i = 1; even && i < f->side; i += 2)
+        sign = row[i] != 0 ? (row[i] < 0 ? -1 : 1) : sign;
+    tir_expr_ref odd = half_row(c, row, f->side, 1, sign, in);
+    if (even && odd)
+        return add_term(c, even, sign, odd);
+    return or_zero(c, even ? even : odd);
+}
+
+/* A row of A^T: columns 1 and 2, 3 and 4 hold equal or opposite coefficients, so rows share sums and differences. */
+static tir_expr_ref output_row(compiler *c, const winograd_form *f, int64_t r, tir_expr_ref const *in)
+{
+    const double *row = f->at[r];
+    tir_expr_ref sum = add_term(c, NULL, row[0], in[0]);
+    int64_t i = 1;
+    for (; i + 1 < f->side; i += 2) {
+        bool same = row[i] == row[i + 1];
+        tir_expr_ref pair = same ? tir_add(c, in[i], in[i + 1]) : tir_sub(c, in[i], in[i + 1]);
+        sum = row[i] != 0 || row[i + 1] != 0 ? add_term(c, sum, row[i], pair) : sum;
+    }
+    return or_zero(c, i < f->side ? add_term(c, sum, row[i], in[i]) : sum);
+}
+
+typedef tir_expr_ref (*row_fn)(compiler *c, const winograd_form *f, int64_t r, tir_expr_ref const *in);
+
+/* Row `r` of a transform with n rows, r an index. */
+static tir_expr_ref choose_row(te_graph *g, const winograd_form *f, row_fn row, int64_t n, tir_expr_ref r,
+                               tir_expr_ref const *in)
+{
+    compiler *c = g->c;
+    tir_expr_ref e = row(c, f, n - 1, in);
+    for (int64_t i = n - 1; i-- > 0;)
+        e = tir_select(c, tir_binary(c, TIR_EQ, r, te_i64(g, i)), row(c, f, i, in), e);
+    return e;
+}
+
+/* --- weights --- */
+
+/* One block of output channels: lane by lane, so that the innermost loop runs over many input channels. */
+static tir_stmt *transform_weights(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    const winograd_ctx *v = ctx;
+    compiler *c = g->c;
+    const winograd_form *f = v->form;
+    const tir_var *ob = tir_new_var(c, "ob", TIR_I64), *l = tir_new_var(c, "l", TIR_I64),
+                  *ic = tir_new_var(c, "ic", TIR_I64), *taps[WINOGRAD_KERNEL * WINOGRAD_KERNEL];
+    tir_expr_ref lane = tir_varref(c, l), i = tir_varref(c, ic),
+                 o = tir_add(c, tir_mul(c, tir_varref(c, ob), te_i64(g, v->block)), lane);
+    tir_stmt **all = arena_array(&c->mem, tir_stmt *, (size_t)(f->side * f->side));
+    for (int64_t t = 0; t < f->side * f->side; t++) {
+        tir_expr_ref sum = NULL;
+        for (int64_t k = 0; k < WINOGRAD_KERNEL * WINOGRAD_KERNEL; k++) {
+            if (t == 0)
+                taps[k] = tir_new_var(c, arena_printf(&c->mem, "w%lld", (long long)k), tir_scalar(DT_F32));
+            sum = add_term(c, sum, f->g[t / f->side][k / 3] * f->g[t % f->side][k % 3], tir_varref(c, taps[k]));
+        }
+        tir_expr_ref at[4] = {tir_varref(c, ob), te_i64(g, t), i, lane};
+        all[t] = tir_store(c, out[0], 4, at, or_zero(c, sum));
+    }
+    tir_stmt *body = tir_seq(c, (uint32_t)(f->side * f->side), all);
+    for (int64_t k = WINOGRAD_KERNEL * WINOGRAD_KERNEL; k-- > 0;) {
+        tir_expr_ref at[4] = {o, i, te_i64(g, k / 3), te_i64(g, k % 3)};
+        tir_expr_ref tap = tir_select(c, tir_binary(c, TIR_LT, o, in[0]->shape[0]), tir_load(c, in[0], 4, at),
+                                      tir_const(c, DT_F32, 0));
+        body = tir_let(c, taps[k], tap, body);
+    }
+    body = tir_for(c, ic, te_i64(g, 0), out[0]->shape[2], FOR_SERIAL, body);
+    body = tir_for(c, l, te_i64(g, 0), out[0]->shape[3], FOR_SERIAL, body);
+    return tir_for(c, ob, te_i64(g, 0), out[0]->shape[0], FOR_SERIAL, body);
+}
+
+bool compute_winograd_weight_transform(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    winograd_ctx v = {.form = winograd_form_of(graph_attr_int(n, "tile_size")), .block = graph_attr_int(n, "block")};
+    const type *t = te_out_type(n, 0);
+    uint32_t rank = 4;
+    tir_expr_ref const *dims = te_shape(g, t);
+    te_extern(g, "winograd_weights", 1, in, 1, &t->dt, &rank, &dims, transform_weights, &v, out);
+    return true;
+}
+
+/* --- input --- */
+
+static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const winograd_ctx *v = ctx;
+    tir_expr_ref at[5], inside = NULL;
+    memcpy(at, idx, sizeof at);
+    for (uint32_t i = 0; i < 2; i++) {
+        at[2 + i] = tir_sub(g->c, idx[2 + i], te_i64(g, v->win.pad_begin[i]));
+        inside = tir_and(g->c, inside, te_in_bounds(g, at[2 + i], v->x->shape[2 + i]));
+    }
+    return tir_select(g->c, inside, te_read(g, v->x, at), tir_const(g->c, DT_F32, 0));
+}
+
+/* B^T d: [n, block, tile row, tile column, row, column, lane] */
+static tir_expr_ref rows_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const winograd_ctx *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref in[WINOGRAD_MAX_SIDE], tile = te_i64(g, v->form->tile);
+    for (int64_t k = 0; k < v->form->side; k++) {
+        tir_expr_ref y = tir_add(c, tir_mul(c, idx[2], tile), te_i64(g, k)),
+                     x = tir_add(c, tir_mul(c, idx[3], tile), idx[5]);
+        in[k] = te_read(g, v->x, (tir_expr_ref[]){idx[0], idx[1], y, x, idx[6]});
+    }
+    return choose_row(g, v->form, input_row, v->form->side, idx[4], in);
+}
+
+/* (B^T d) B: [n, position, tile row, block, tile column, lane] */
+static tir_expr_ref input_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const winograd_ctx *v = ctx;
+    tir_expr_ref in[WINOGRAD_MAX_SIDE], side = te_i64(g, v->form->side), row = tir_floordiv(g->c, idx[1], side);
+    for (int64_t k = 0; k < v->form->side; k++)
+        in[k] = te_read(g, v->x, (tir_expr_ref[]){idx[0], idx[3], idx[2], idx[4], row, te_i64(g, k), idx[5]});
+    return choose_row(g, v->form, input_row, v->form->side, tir_floormod(g->c, idx[1], side), in);
+}
+
+/* --- products, output --- */
+
+/* [n, position, block, tile row, tile column, lane] */
+static tir_expr_ref product_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const winograd_ctx *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref ic = te_var(g, v->reduce[0]), block = te_i64(g, v->block);
+    tir_expr_ref x = te_read(
+        g, v->x,
+        (tir_expr_ref[]){idx[0], idx[1], idx[3], tir_floordiv(c, ic, block), idx[4], tir_floormod(c, ic, block)});
+    return tir_mul(c, x, te_read(g, v->w, (tir_expr_ref[]){idx[2], idx[1], ic, idx[5]}));
+}
+
+/* A^T m: [n, block, tile row, tile column, row, column, lane] */
+static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const winograd_ctx *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref in[WINOGRAD_MAX_SIDE];
+    for (int64_t k = 0; k < v->form->side; k++) {
+        tir_expr_ref position = tir_add(c, te_i64(g, k * v->form->side), idx[5]);
+        in[k] = te_read(g, v->x, (tir_expr_ref[]){idx[0], position, idx[1], idx[2], idx[3], idx[6]});
+    }
+    return choose_row(g, v->form, output_row, v->form->tile, idx[4], in);
+}
+
+/* (A^T m) A */
+static tir_expr_ref output_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const winograd_ctx *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref in[WINOGRAD_MAX_SIDE], tile = te_i64(g, v->form->tile);
+    for (int64_t k = 0; k < v->form->side; k++)
+        in[k] = te_read(g, v->x,
+                        (tir_expr_ref[]){idx[0], idx[1], tir_floordiv(c, idx[2], tile), tir_floordiv(c, idx[3], tile),
+                                         tir_floormod(c, idx[2], tile), te_i64(g, k), idx[4]});
+    return choose_row(g, v->form, output_row, v->form->tile, tir_floormod(c, idx[3], tile), in);
+}
+
+/* A stage of the chain: it reads the one before. */
+static void stage(te_graph *g, winograd_ctx *v, const char *name, uint32_t rank, tir_expr_ref const *dims,
+                  te_body_fn body)
+{
+    te_tensor *t = te_compute(g, name, DT_F32, rank, dims, body, v);
+    t->node->tag = name;
+    v->x = t;
+}
+
+bool compute_conv2d_winograd(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    compiler *c = g->c;
+    winograd_ctx v = {.form = winograd_form_of(graph_attr_int(n, "tile_size")), .x = in[0], .w = in[1]};
+    tir_expr_ref const *y = te_shape(g, te_out_type(n, 0));
+    if (!nn_window_read(c, n, 2, &v.win) || !tir_is_int(in[0]->shape[4], &v.block))
+        return false;
+    int64_t side = v.form->side, tile = v.form->tile;
+    tir_expr_ref th = te_ceildiv(g, y[2], tile), tw = te_ceildiv(g, y[3], tile), lanes = y[4], ib = in[0]->shape[1],
+                 edge = te_i64(g, side - tile), step = te_i64(g, tile), s = te_i64(g, side);
+    tir_expr_ref high = tir_add(c, tir_mul(c, th, step), edge), wide = tir_add(c, tir_mul(c, tw, step), edge);
+    stage(g, &v, "winograd_tiles", 5, (tir_expr_ref[]){y[0], ib, high, wide, lanes}, pad_body);
+    stage(g, &v, "winograd_rows", 7, (tir_expr_ref[]){y[0], ib, th, tw, s, s, lanes}, rows_body);
+    stage(g, &v, "winograd_input", 6, (tir_expr_ref[]){y[0], te_i64(g, side * side), th, ib, tw, lanes}, input_body);
+    te_axis *ic = te_reduce_axis(g, "ic", in[1]->shape[2]);
+    v.reduce = &ic;
+    te_tensor *m =
+        te_reduce(g, "winograd_product", DT_F32, 6, (tir_expr_ref[]){y[0], te_i64(g, side * side), y[1], th, tw, lanes},
+                  1, &ic, TE_SUM, product_body, &v);
+    m->node->tag = n->op->name;
+    v.x = m;
+    stage(g, &v, "winograd_sums", 7, (tir_expr_ref[]){y[0], y[1], th, tw, step, s, lanes}, sums_body);
+    stage(g, &v, "winograd", 5, y, output_body);
+    int64_t channels = 0;
+    if (tir_is_int(in[1]->shape[2], &channels))
+        g->macs += te_static_count(m) * channels;
+    out[0] = (te_tensor *)v.x;
+    return true;
+}

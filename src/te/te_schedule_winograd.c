@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Default schedule of the Winograd convolution. A part takes a strip of tile rows (and, where weights are large, a
+ * share of the output channels): it transforms the input under it once, then goes through the output channels a
+ * register tile's width at a time: products for all positions, then tile by tile back to pixels, through the epilogue
+ * into the result. What lies between the steps is a part's own and stays in its cache. */
+#include "graph/op/winograd.h"
+#include "te/te_schedule.h"
+#include "type/target.h"
+
+#include <string.h>
+
+typedef struct winograd_stages {
+    te_node *tiles, *rows, *input, *product, *sums, *output;
+    te_node *last; /* the result's: output itself, or the epilogue behind it */
+} winograd_stages;
+
+static bool find_stages(const te_sched *s, const graph_node *n, te_node *last, winograd_stages *out)
+{
+    const te_graph *g = s->g;
+    *out = (winograd_stages){.tiles = te_find_tag(g, "winograd_tiles"),
+                             .rows = te_find_tag(g, "winograd_rows"),
+                             .input = te_find_tag(g, "winograd_input"),
+                             .product = te_find_tag(g, n->op->name),
+                             .sums = te_find_tag(g, "winograd_sums"),
+                             .output = te_find_tag(g, "winograd"),
+                             .last = last};
+    te_node *const own[] = {out->tiles, out->rows, out->input, out->product, out->sums, out->output, last};
+    if (g->params.len - g->n_inputs != 1 || last->kind != TE_COMPUTE || last->n_axes != out->output->n_axes)
+        return false;
+    for (uint32_t i = 0; i < last->n_axes; i++)
+        if (!tir_expr_equal(last->axes[i]->extent, out->output->axes[i]->extent))
+            return false;
+    for (uint32_t i = 0; i < g->nodes.len; i++) {
+        te_node *x = g->nodes.data[i];
+        bool known = x->kind == TE_PLACEHOLDER || te_is_inlined(s, x);
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+            known |= x == own[k];
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+/* How the work is cut: tile rows in a strip, shares of the output channels, vectors of channels and tiles in a register
+ * tile. */
+typedef struct winograd_cut {
+    int64_t strip, shares, vectors, tile_rows, tiles;
+} winograd_cut;
+
+/* --- the cut, by counting cycles --- */
+
+#define INPUT_CYCLES  8  /* transform of one position of a tile and a vector of channels, measured; copying included */
+#define OUTPUT_CYCLES 4  /* the same on the way back */
+#define FAR_BYTES     12 /* a cycle from beyond the second-level cache, measured */
+#define WEIGHTS_NEAR  (32 << 10) /* bytes of weights that stay in the first-level cache */
+#define MAX_TILE_ROWS 4          /* in a register tile */
+#define MAX_SHARES    16
+#define MAX_STRIP     64
+
+typedef struct winograd_size {
+    int64_t batch, positions, in_blocks, out_blocks, tile_rows, tiles, lanes;
+} winograd_size;
+
+/* Cycles of a register tile for one input channel. The first tile of a strip may have to wait for weights from afar;
+ * the others find them in the first-level cache when those of all input channels fit there. */
+static double tile_step(const winograd_size *z, int64_t vectors, int64_t rows, bool wait)
+{
+    double weights = 4.0 * (double)(z->lanes * vectors), panel = weights * (double)(z->in_blocks * z->lanes);
+    double step = te_step_cost(vectors, rows), far = weights / FAR_BYTES;
+    if (wait)
+        return step > far ? step : far;
+    return panel > WEIGHTS_NEAR ? step + far / 8 : step;
+}
+
+/* The same for all tiles of a strip, remainders counted. */
+static double strip_step(const winograd_size *z, const winograd_cut *cut, bool far)
+{
+    int64_t whole = z->tiles / cut->tiles, left = z->tiles % cut->tiles;
+    double cycles = 0;
+    for (int64_t done = 0; done < cut->strip; done += cut->tile_rows) {
+        int64_t rows = cut->strip - done < cut->tile_rows ? cut->strip - done : cut->tile_rows;
+        cycles += tile_step(z, cut->vectors, rows * cut->tiles, far && done == 0);
+        cycles += (double)(whole - 1) * tile_step(z, cut->vectors, rows * cut->tiles, false);
+        cycles += left ? tile_step(z, cut->vectors, rows * left, false) : 0;
+    }
+    return cycles;
+}
+
+/* Sets the register tile: rows of it are tiles of one tile row, or whole tile rows. Its cycles for a strip and one
+ * vector of output channels. */
+static double choose_registers(const struct target *t, const winograd_size *z, bool far, winograd_cut *cut)
+{
+    int64_t regs = t->vector_regs > 2 ? t->vector_regs : 4;
+    double least = 0;
+    for (int64_t v = 1; v <= 4; v++) {
+        for (int64_t r = 1; z->out_blocks % v == 0 && r <= z->tiles * MAX_TILE_ROWS && v * r + v + 1 <= regs; r++) {
+            winograd_cut x = {cut->strip, cut->shares, v, 1, r};
+            if (r > z->tiles) {
+                x.tiles = z->tiles;
+                x.tile_rows = r / z->tiles;
+            }
+            if (x.tiles * x.tile_rows != r || x.tile_rows > cut->strip || z->out_blocks / v % cut->shares != 0)
+                continue;
+            double c = strip_step(z, &x, far) / (double)v;
+            if (least == 0 || c < least) {
+                least = c;
+                *cut = x;
+            }
+        }
+    }
+    return least;
+}
+
+/* Sets the register tile of a cut. Cycles of the slowest of `workers`; 0: this cut cannot be made. Every part
+ * transforms the input under its strip, for all channels. */
+static double cut_cost(const struct target *t, const winograd_size *z, winograd_cut *cut, int64_t workers)
+{
+    double positions = (double)z->positions, tiles = (double)(cut->strip * z->tiles),
+           in_channels = (double)(z->in_blocks * z->lanes), out_blocks = (double)z->out_blocks / (double)cut->shares,
+           vector = 4.0 * (double)z->lanes, room = (double)t->l2_bytes;
+    double in = positions * tiles * (double)z->in_blocks, out = positions * tiles * out_blocks,
+           weights = positions * in_channels * out_blocks * vector;
+    bool far = weights + in * vector > room;
+    double step = choose_registers(t, z, far, cut);
+    double cycles = INPUT_CYCLES * in + OUTPUT_CYCLES * out + positions * in_channels * out_blocks * step;
+    int64_t strips = z->batch * ((z->tile_rows + cut->strip - 1) / cut->strip),
+            own = (strips * cut->shares + workers - 1) / workers;
+    if (in * vector > room) /* the transformed input is read for every group */
+        cycles += in * vector * out_blocks / (double)cut->vectors / FAR_BYTES;
+    return step > 0 ? (double)own * cycles : 0;
+}
+
+/* The fastest cut for the target's width; among equals the smallest. */
+static winograd_cut choose_cut(const struct target *t, const winograd_size *z)
+{
+    int64_t workers = t->workers > 1 ? t->workers : 1;
+    winograd_cut best = {1, 1, 1, 1, 1};
+    double least = 0;
+    for (int64_t strip = 1; strip <= z->tile_rows && strip <= MAX_STRIP; strip++) {
+        for (int64_t shares = 1; shares <= MAX_SHARES; shares *= 2) {
+            winograd_cut cut = {.strip = strip, .shares = shares};
+            double c = cut_cost(t, z, &cut, workers);
+            if (c > 0 && (least == 0 || c < least)) {
+                least = c;
+                best = cut;
+            }
+        }
+    }
+    return best;
+}
+
+/* --- the loops --- */
+
+static void reorder(te_sched *s, const te_node *n, const uint32_t *axes, uint32_t count)
+{
+    const char **names = arena_array(&s->c->mem, const char *, count);
+    for (uint32_t i = 0; i < count; i++)
+        names[i] = te_axis_name(n, axes[i]);
+    te_sched_reorder(s, n->name, count, names);
+}
+
+static void unroll(te_sched *s, const te_node *n, uint32_t axis)
+{
+    te_sched_annotate(s, TE_UNROLL, n->name, te_axis_name(n, axis));
+}
+
+static void vectorize_last(te_sched *s, const te_node *n)
+{
+    te_sched_annotate(s, TE_VECTORIZE, n->name, te_axis_name(n, n->n_axes - 1));
+}
+
+/* A small stage in registers: the two axes of its tile written out. */
+static void keep_in_registers(te_sched *s, const te_node *n, uint32_t first)
+{
+    te_sched_set_scope(s, n->name, "local.reg");
+    unroll(s, n, first);
+    unroll(s, n, first + 1);
+    vectorize_last(s, n);
+}
+
+/* Block by block of channels: the strip with its border, then tile by tile by rows and columns. */
+static void schedule_input(te_sched *s, const winograd_stages *w)
+{
+    const te_node *input = w->input;
+    reorder(s, input, (const uint32_t[]){0, 3, 2, 4, 1, 5}, 6);
+    unroll(s, input, 1);
+    vectorize_last(s, input);
+    te_sched_compute_at(s, w->rows->name, input->name, te_axis_name(input, 4));
+    keep_in_registers(s, w->rows, 4);
+    te_sched_compute_at(s, w->tiles->name, input->name, te_axis_name(input, 3));
+    vectorize_last(s, w->tiles);
+}
+
+/* A matrix product for each position: lanes over output channels, rows over tiles. */
+static void schedule_product(te_sched *s, const winograd_stages *w, const winograd_cut *cut)
+{
+    const te_node *m = w->product;
+    const char *acc = arena_printf(&s->c->mem, "%s_acc", m->name), *ic = m->reduce_axes[0]->var->name;
+    te_sched_cache_write(s, m->name, "local.reg", acc);
+    te_sched_split(s, m->name, te_axis_name(m, 3), cut->tile_rows, "row_o", "row_i");
+    te_sched_split(s, m->name, te_axis_name(m, 4), cut->tiles, "tile_o", "tile_i");
+    te_sched_reorder(s, m->name, 8,
+                     (const char *[]){te_axis_name(m, 0), te_axis_name(m, 1), "row_o", "tile_o", "row_i", "tile_i",
+                                      te_axis_name(m, 2), te_axis_name(m, 5)});
+    te_sched_annotate(s, TE_UNROLL, m->name, "row_i");
+    te_sched_annotate(s, TE_UNROLL, m->name, "tile_i");
+    unroll(s, m, 2);
+    vectorize_last(s, m);
+    te_sched_compute_at(s, acc, m->name, "tile_o");
+    te_sched_split(s, acc, ic, te_axis_extent(m, 5), "ic_o", "ic_i");
+    te_sched_reorder(s, acc, 8,
+                     (const char *[]){te_axis_name(m, 0), te_axis_name(m, 1), "ic_o", "ic_i", te_axis_name(m, 3),
+                                      te_axis_name(m, 4), te_axis_name(m, 2), te_axis_name(m, 5)});
+    for (uint32_t i = 2; i < 5; i++)
+        te_sched_annotate(s, TE_UNROLL, acc, te_axis_name(m, i));
+    te_sched_annotate(s, TE_VECTORIZE, acc, te_axis_name(m, 5));
+}
+
+/* The loops of the result; everything else is computed in one of them. */
+static void schedule_result(te_sched *s, const winograd_stages *w, const winograd_cut *cut, int64_t groups,
+                            int64_t tile)
+{
+    const te_node *y = w->last;
+    const char *n = te_axis_name(y, 0), *name = y->name;
+    te_sched_split(s, name, te_axis_name(y, 1), cut->vectors, "groups", "block");
+    te_sched_split(s, name, "groups", groups / cut->shares, "share", "group");
+    te_sched_split(s, name, te_axis_name(y, 2), tile * cut->strip, "strip", "rows");
+    te_sched_split(s, name, "rows", tile, "tile_row", "row");
+    te_sched_split(s, name, te_axis_name(y, 3), tile, "tile", "col");
+    te_sched_reorder(
+        s, name, 10,
+        (const char *[]){"share", n, "strip", "group", "block", "tile_row", "tile", "row", "col", te_axis_name(y, 4)});
+    te_sched_fuse(s, name, "share", n, "share_n");
+    te_sched_fuse(s, name, "share_n", "strip", "part");
+    te_sched_annotate(s, TE_PARALLEL, name, "part");
+    te_sched_annotate(s, TE_UNROLL, name, "row");
+    te_sched_annotate(s, TE_UNROLL, name, "col");
+    vectorize_last(s, y);
+    te_sched_compute_at(s, w->input->name, name, "part");
+    te_sched_compute_at(s, w->product->name, name, "group");
+    te_sched_compute_at(s, w->sums->name, name, "tile");
+    keep_in_registers(s, w->sums, 4);
+    if (w->output != y) {
+        te_sched_compute_at(s, w->output->name, name, "tile");
+        keep_in_registers(s, w->output, 2);
+    }
+}
+
+bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    winograd_stages w;
+    if (!find_stages(s, n, last, &w) || te_axis_extent(last, 4) != (int64_t)t->vector_bytes / 4)
+        return te_schedule_default(s, t, n, anchor, last);
+    winograd_size z = {te_axis_extent(last, 0),     te_axis_extent(w.product, 1), te_axis_extent(w.input, 3),
+                       te_axis_extent(last, 1),     te_axis_extent(w.product, 3), te_axis_extent(w.product, 4),
+                       te_axis_extent(w.product, 5)};
+    if (z.batch == 0 || z.in_blocks == 0 || z.out_blocks == 0)
+        return te_schedule_default(s, t, n, anchor, last);
+    winograd_cut cut = choose_cut(t, &z);
+    schedule_result(s, &w, &cut, z.out_blocks / cut.vectors, graph_attr_int(n, "tile_size"));
+    schedule_product(s, &w, &cut);
+    schedule_input(s, &w);
+    return true;
+}
