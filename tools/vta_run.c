@@ -200,7 +200,7 @@ int vta_trace(cli *x, const vta_program *p)
 {
     static const char *const profiles[] = {"chisel", "hls"};
     int profile = vta_choice(x, OPT_PROFILE, profiles, sizeof profiles / sizeof *profiles, "chisel");
-    vta_cycle_options o = {.command_cycles = UINT32_MAX};
+    vta_cycle_options o = {.profile = VTA_CYCLE_CHISEL};
     vta_cycle_report r;
     vta_error e;
     if (profile < 0)
