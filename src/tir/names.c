@@ -28,8 +28,8 @@ const char *tir_dtype_text(dtype t)
 
 int tir_vta_call_arity(const char *name)
 {
-#define X(text, n)               \
-    if (strcmp(name, text) == 0) \
+#define X(text, n, function, queue, wait) \
+    if (strcmp(name, text) == 0)          \
         return n;
     TIR_VTA_CALLS(X)
 #undef X

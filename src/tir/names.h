@@ -16,16 +16,21 @@
         X(DT_F16, "float16") X(DT_BF16, "bfloat16") X(DT_F32, "float32") X(DT_F64, "float64") X(DT_HANDLE, "handle") \
             X(DT_STRING, "string")
 
-/* X(name, arguments): operations of the VTA accelerator, written @name(...); what each becomes in the runtime
- * is the business of the pass LowerIntrin. A call of any other name is written @tir.call_extern("name", ...). */
-#define TIR_VTA_CALLS(X)                                                                                      \
-    X("tir.vta.command_handle", 0)       /* the command queue, a handle */                                    \
-    X("tir.vta.uop_push", 8)             /* mode, reset_out, dst, src, wgt, opcode, use_imm, imm */           \
-    X("tir.vta.coproc_dep_push", 2)      /* from queue, to queue: 1 load, 2 compute, 3 store */               \
-    X("tir.vta.coproc_dep_pop", 2)       /* the same */                                                       \
-    X("tir.vta.coproc_sync", 0)          /* the host waits for the accelerator */                             \
-    X("tir.vta.coproc_read_barrier", 4)  /* buffer, bits of an element, start, extent: what the host wrote */ \
-    X("tir.vta.coproc_write_barrier", 4) /* the same: what the accelerator wrote */
+/* X(name, arguments, function, queue, wait): operations of the VTA accelerator, written @name(...), and the function of
+ * the run-time that each becomes (pass LowerIntrin); queue: the command queue goes in front of its arguments; wait: how
+ * long goes behind. A call of any other name is written @tir.call_extern("name", ...). */
+#define TIR_VTA_CALLS(X)                                                                             \
+    X("tir.vta.command_handle", 0, "VTATLSCommandHandle", false, false)                              \
+    /* mode, reset_out, dst, src, wgt, opcode, use_imm, imm */                                       \
+    X("tir.vta.uop_push", 8, "VTAUopPush", false, false)                                             \
+    /* from queue, to queue: 1 load, 2 compute, 3 store */                                           \
+    X("tir.vta.coproc_dep_push", 2, "VTADepPush", true, false)                                       \
+    X("tir.vta.coproc_dep_pop", 2, "VTADepPop", true, false)                                         \
+    /* the host waits for the accelerator */                                                         \
+    X("tir.vta.coproc_sync", 0, "VTASynchronize", true, true)                                        \
+    /* buffer, bits of an element, start, extent: what the host wrote; what the accelerator wrote */ \
+    X("tir.vta.coproc_read_barrier", 4, "VTAReadBarrier", true, false)                               \
+    X("tir.vta.coproc_write_barrier", 4, "VTAWriteBarrier", true, false)
 /* Arguments of the operation `name`; -1: no such operation. */
 int tir_vta_call_arity(const char *name);
 

@@ -25,10 +25,10 @@ const char *const tir_plain_passes =
     "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,reuse-in-place";
 const char *const tir_vta_passes =
     "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,"
-    "InjectConv2DTransposeSkip,"
+    "InjectConv2DTransposeSkip,unroll,"
     "InjectDMAIntrin,InjectSkipCopy,AnnotateALUCoProcScope,LiftAttrScope(coproc_uop_scope),LiftAllocToScopeBegin,"
     "LiftAttrScope(coproc_scope),InjectCoProcSync,EarlyRewrite,"
-    "InjectVirtualThread,unroll,StorageRewrite,simplify-loops,"
+    "InjectVirtualThread,StorageRewrite,simplify-loops,"
     "InjectALUIntrin,"
     "LowerDeviceStorageAccessInfo,FoldUopLoop,CPUAccessRewrite,simplify-loops";
 

@@ -323,7 +323,8 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_ALU, "InjectALUIntrin", tir_pass_inject_alu_intrin, "an alu nest becomes loops around a micro-op")            \
     X(T_LOWER_DEVICE, "LowerDeviceStorageAccessInfo", tir_pass_lower_device_storage, "addresses become indices")      \
     X(T_FOLD_UOP, "FoldUopLoop", tir_pass_fold_uop_loop, "loops around micro-ops become hardware loops")             \
-    X(T_CPU_ACCESS, "CPUAccessRewrite", tir_pass_cpu_access_rewrite, "host accesses go through the run-time's pointer")
+    X(T_CPU_ACCESS, "CPUAccessRewrite", tir_pass_cpu_access_rewrite, "the host goes through the run-time's pointers") \
+    X(T_LOWER_INTRIN, "LowerIntrin", tir_pass_lower_intrin, "operations become calls of the run-time")
 #define TIR_PASSES(X)                                                                                                \
     X(T_SIMPLIFY, "simplify-loops", tir_pass_simplify, "ranges, dead branches, loops of one iteration")              \
     X(T_PARTITION, "partition-loops", tir_pass_partition, "split loops where a guard changes, so that it goes away") \

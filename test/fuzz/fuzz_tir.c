@@ -132,6 +132,31 @@ static void passes(compiler *c, tir_module *m)
     compare(c, f, first, second, text);
 }
 
+/* The passes of VTA, one by one on the text and all in a row: they may refuse, but what they leave verifies. */
+static void device_passes(const char *text)
+{
+    static const char *const names[] = {
+#define X(id, name, fn, help) name,
+        TIR_VTA_PASSES(X)
+#undef X
+            "InjectVirtualThread",
+        "reuse-in-place", "vta"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        compiler c;
+        tir_module *m = NULL;
+        compiler_init(&c);
+        if (!tir_parse(&c, "again", text, strlen(text), &m))
+            give_up(&c, "printed text does not read back", text);
+        bool ok = tir_run_passes(&c, m, names[i], false, NULL);
+        const char *said = diags_print(&c.diags, &c.mem);
+        if (ok)
+            round_trip(&c, m);
+        else if (c.diags.errors == 0 || (strstr(said, "left it like this") && !strstr(said, "lies outside")))
+            give_up(&c, names[i], text);
+        compiler_free(&c);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     compiler c;
@@ -143,6 +168,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         round_trip(&c, m);
         for (uint32_t i = 0; i < m->funcs.len; i++)
             ok = tir_verify(&c, m->funcs.data[i]) && ok;
+        const char *text = ok ? print(&c, m) : "";
+        if (strstr(text, "vta") || strstr(text, "pragma_") || strstr(text, "vthread"))
+            device_passes(text);
         if (ok)
             passes(&c, m);
     } else if (c.diags.errors == 0) {

@@ -120,9 +120,9 @@ static bool read_nest(vta_pass *p, alu *k, tir_stmt *s)
     }
     if (s->kind != TIR_STORE || s->n_indices != 1)
         return vta_error(p, "an 'alu' nest is more than one store with one index (run flatten first)");
-    if (!vta_scratchpad(s->buffer, &m) || m != VTA_MEM_ACC || dtype_bits(s->buffer->dt) != p->g.width[m])
-        return vta_error(p, "the ALU computes in %s, '%s' lies elsewhere", vta_scope_name(VTA_MEM_ACC),
-                         s->buffer->name);
+    if (!vta_scratchpad(s->buffer, &m) || m != VTA_MEM_ACC || !vta_holds(p, m, s->buffer->dt))
+        return vta_error(p, "the ALU computes in %s on int%u, '%s' is something else", vta_scope_name(VTA_MEM_ACC),
+                         p->g.width[VTA_MEM_ACC], s->buffer->name);
     k->b = s->buffer;
     if (!read_value(p, k, s))
         return false;
@@ -177,7 +177,7 @@ static void merge_loops(alu *k)
 /* &b[(at + steps)*lanes]: LowerDeviceStorageAccessInfo makes an index of it. */
 static tir_expr_ref operand(vta_pass *p, const alu *k, linear *at, bool is_dst)
 {
-    tir_expr_ref e = linear_build(p->bounds, p->f->index_type, at);
+    tir_expr_ref e = vta_build(p, at);
     for (uint32_t i = 2; i < k->n; i++) {
         const alu_loop *l = &k->loops[i];
         tir_expr_ref v = tir_cast(p->c, p->f->index_type, tir_varref(p->c, l->var));

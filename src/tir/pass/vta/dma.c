@@ -82,7 +82,8 @@ static bool find_direction(vta_pass *p, copy *k, tir_stmt *store, tir_expr_ref l
         return vta_error(p, "the copy from '%s' to '%s' converts: only int8 is widened, into accumulators of int32",
                          src->name, dst->name);
     k->queue = k->to_dram ? VTA_QUEUE_STORE : m == VTA_MEM_ACC ? VTA_QUEUE_COMPUTE : VTA_QUEUE_LOAD;
-    if (dtype_bits(k->dram->dt) != p->g.width[k->memory] || dtype_bits(k->sram->dt) != p->g.width[m])
+    if (dtype_bits(k->dram->dt) != p->g.width[k->memory] || dtype_is_float(k->dram->dt) ||
+        !vta_holds(p, m, k->sram->dt))
         return vta_error(p, "the copy from '%s' (%s) to '%s' (%s) does not have the device's widths, %u and %u bits",
                          src->name, dtype_name(src->dt), dst->name, dtype_name(dst->dt),
                          p->g.width[k->to_dram ? m : k->memory], p->g.width[k->to_dram ? k->memory : m]);
@@ -349,8 +350,7 @@ static bool transfer(vta_pass *p, const copy *k, tir_expr_ref dram_at, tir_expr_
 /* Dimensions in front of rows and columns are loops around the transfer. */
 static tir_stmt *write_copy(vta_pass *p, copy *k)
 {
-    tir_expr_ref dram_at = linear_build(p->bounds, p->f->index_type, &k->dram_at),
-                 sram_at = linear_build(p->bounds, p->f->index_type, &k->sram_at);
+    tir_expr_ref dram_at = vta_build(p, &k->dram_at), sram_at = vta_build(p, &k->sram_at);
     uint32_t loops = k->n > 2 ? k->n - 2 : 0;
     tir_stmt *s = NULL;
     for (uint32_t i = 0; i < loops; i++) {

@@ -140,6 +140,13 @@ static lifted lift_if(lifter *l, tir_stmt *s)
     return (lifted){tir_if(l->c, s->cond, wrapped(l, then), wrapped(l, orelse)), NULL};
 }
 
+/* A kernel without micro-ops is none: what may run no time stays around it. */
+static bool may_skip(tir_stmt *s)
+{
+    int64_t n;
+    return s->kind == TIR_IF || (s->kind == TIR_FOR && !(tir_is_int(s->extent, &n) && n > 0));
+}
+
 static lifted lift(lifter *l, tir_stmt *s)
 {
     lifted inner;
@@ -147,12 +154,13 @@ static lifted lift(lifter *l, tir_stmt *s)
         return (lifted){s->body, s};
     if (s->kind == TIR_SEQ)
         return lift_seq(l, s);
-    if (s->kind == TIR_IF && s->orelse)
+    if (s->kind == TIR_IF && s->orelse) /* one side always runs */
         return lift_if(l, s);
     if (!s->body)
         return (lifted){s, NULL};
     inner = lift(l, s->body);
-    bool stays = s->kind == TIR_ALLOCATE || (s->var && inner.attr && tir_uses_var(inner.attr->value, s->var));
+    bool stays = s->kind == TIR_ALLOCATE || (strcmp(l->key, VTA_UOP_SCOPE) == 0 && may_skip(s)) ||
+                 (s->var && inner.attr && tir_uses_var(inner.attr->value, s->var));
     if (stays)
         return (lifted){with_body(l, s, wrapped(l, inner)), NULL};
     return (lifted){with_body(l, s, inner.s), inner.attr};

@@ -137,8 +137,8 @@ static bool place(storage *st, region *r, tir_stmt *s, placed **out)
         return vta_error(
             p, "buffer '%s' in %s has no constant size in one dimension: run flatten, and give symbols a bound",
             s->buffer->name, vta_scope_name(m));
-    if (dtype_bits(s->buffer->dt) != p->g.width[m])
-        return vta_error(p, "buffer '%s' holds %s; %s holds values of %u bits", s->buffer->name,
+    if (!vta_holds(p, m, s->buffer->dt))
+        return vta_error(p, "buffer '%s' holds %s; %s holds signed values of %u bits", s->buffer->name,
                          dtype_name(s->buffer->dt), vta_scope_name(m), p->g.width[m]);
     int64_t lanes = p->g.lanes[m];
     placed *x = arena_new(&p->c->mem, placed);

@@ -46,27 +46,34 @@ typedef struct collector {
     bool device;
 } collector;
 
-static access element(const tir_buffer *b, bool writes, uint32_t n, tir_expr_ref const *idx)
+static access element(planner *k, const tir_buffer *b, bool writes, uint32_t n, tir_expr_ref const *idx)
 {
     bool flat = n == 1 && idx[0]->type.lanes == 1;
-    return (access){b, writes, flat ? idx[0] : NULL, flat ? idx[0] : NULL};
+    tir_expr_ref at = flat ? tir_cast(k->p->c, k->p->f->index_type, idx[0]) : NULL;
+    return (access){b, writes, at, at};
 }
 
 /* The scalars in memory that a transfer touches. */
 static access transferred(planner *k, tir_expr_ref call, bool writes)
 {
     vta_pass *p = k->p;
-    tir_expr_ref const *a = call->args + (writes ? VTA_STORE_X : VTA_LOAD_X),
-                       at = call->args[writes ? VTA_STORE_OFFSET : VTA_LOAD_OFFSET];
-    tir_expr_ref dram = call->args[writes ? VTA_STORE_DRAM : VTA_LOAD_DRAM];
+    uint32_t first = writes ? VTA_STORE_DRAM : VTA_LOAD_DRAM; /* then offset, columns, rows, stride */
+    const tir_buffer *b = call->args[first]->u.buffer;
+    tir_expr_ref a[4];
     int64_t memory = 0;
-    if (!tir_is_int(call->args[writes ? VTA_STORE_MEMORY : VTA_LOAD_MEMORY], &memory) || memory < 0 ||
-        memory >= VTA_MEM_COUNT)
-        return (access){dram->u.buffer, writes, NULL, NULL};
+    bool known = tir_is_int(call->args[writes ? VTA_STORE_MEMORY : VTA_LOAD_MEMORY], &memory) && memory >= 0 &&
+                 memory < VTA_MEM_COUNT;
+    for (uint32_t i = 0; i < 4; i++) {
+        tir_expr_ref e = call->args[first + 1 + i];
+        known = known && dtype_is_int(e->type.dt) && e->type.lanes == 1;
+        a[i] = known ? tir_cast(p->c, p->f->index_type, e) : NULL;
+    }
+    if (!known)
+        return (access){b, writes, NULL, NULL};
     tir_expr_ref lanes = vta_int(p, p->g.lanes[memory]);
-    tir_expr_ref rows = tir_mul(p->c, tir_sub(p->c, a[1], vta_int(p, 1)), a[2]);
-    tir_expr_ref end = tir_mul(p->c, tir_add(p->c, tir_add(p->c, at, rows), a[0]), lanes);
-    return (access){dram->u.buffer, writes, tir_mul(p->c, at, lanes), tir_sub(p->c, end, vta_int(p, 1))};
+    tir_expr_ref rows = tir_mul(p->c, tir_sub(p->c, a[2], vta_int(p, 1)), a[3]);
+    tir_expr_ref end = tir_mul(p->c, tir_add(p->c, tir_add(p->c, a[0], rows), a[1]), lanes);
+    return (access){b, writes, tir_mul(p->c, a[0], lanes), tir_sub(p->c, end, vta_int(p, 1))};
 }
 
 static void collect_call(collector *q, tir_expr_ref e)
@@ -91,7 +98,7 @@ static void collect_expr(void *ctx, tir_expr_ref e)
 {
     collector *q = ctx;
     if (e->kind == TIR_LOAD)
-        add_access(q->k, q->e, q->device, element(e->u.buffer, false, e->n_args, e->args));
+        add_access(q->k, q->e, q->device, element(q->k, e->u.buffer, false, e->n_args, e->args));
     if (e->kind == TIR_EXTERN)
         collect_call(q, e);
 }
@@ -107,7 +114,7 @@ static void collect_own(planner *k, tir_stmt *s, bool device, effects *e)
     collector q = {k, e, device};
     tir_stmt_exprs(s, collect_tree, &q);
     if (s->kind == TIR_STORE)
-        add_access(k, e, device, element(s->buffer, true, s->n_indices, s->indices));
+        add_access(k, e, device, element(k, s->buffer, true, s->n_indices, s->indices));
 }
 
 static tir_expr_ref at_end(vta_pass *p, tir_expr_ref e, tir_stmt *loop, bool greatest)

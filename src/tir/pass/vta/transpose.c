@@ -112,9 +112,8 @@ static tir_stmt *write(vta_pass *p, const nest *k, bool update)
     if (update)
         args[VTA_UOP_WGT] = tir_address(p->c, k->wgt->u.buffer, 1, &at);
     tir_stmt *push = tir_evaluate(p->c, tir_extern(p->c, "tir.vta.uop_push", tir_scalar(DT_I32), VTA_UOP_ARGS, args));
-    if (k->cond)
-        push = tir_if(p->c, k->cond, push, NULL);
-    return vta_coproc_scope(p, VTA_QUEUE_COMPUTE, vta_uop_scope(p, VTA_PUSH_GEMM, push));
+    tir_stmt *task = vta_coproc_scope(p, VTA_QUEUE_COMPUTE, vta_uop_scope(p, VTA_PUSH_GEMM, push));
+    return k->cond ? tir_if(p->c, k->cond, task, NULL) : task;
 }
 
 static tir_stmt *inject(vta_pass *p, tir_stmt *s)

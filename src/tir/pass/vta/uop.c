@@ -38,7 +38,7 @@ static tir_expr_ref lower_address(tir_rewriter *r, tir_expr_ref e)
         (void)vta_error(p, "an address in '%s' is not that of a whole element of %u values", name, p->g.lanes[m]);
         return e;
     }
-    return linear_build(p->bounds, p->f->index_type, &l);
+    return vta_build(p, &l);
 }
 
 static tir_stmt *lower_stmt(tir_rewriter *r, tir_stmt *s)

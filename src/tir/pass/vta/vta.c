@@ -50,6 +50,11 @@ bool vta_scratchpad(const tir_buffer *b, enum vta_mem *out)
     return false;
 }
 
+bool vta_holds(const vta_pass *p, enum vta_mem m, dtype dt)
+{
+    return dtype_is_int(dt) && dtype_is_signed(dt) && dtype_bits(dt) == p->g.width[m];
+}
+
 const char *vta_scope_name(enum vta_mem m)
 {
     for (size_t i = 0; i < sizeof scratchpads / sizeof *scratchpads; i++)
@@ -90,7 +95,7 @@ tir_stmt *vta_uop_scope(vta_pass *p, const char *push, tir_stmt *body)
 
 bool vta_linear(vta_pass *p, tir_expr_ref e, linear *out)
 {
-    return linear_of(p->bounds, tir_simplify(p->bounds, e), out);
+    return e->type.lanes == 1 && dtype_is_int(e->type.dt) && linear_of(p->bounds, tir_simplify(p->bounds, e), out);
 }
 
 bool vta_take_var(linear *l, const tir_var *v, int64_t *out_coeff)
@@ -108,6 +113,12 @@ bool vta_take_var(linear *l, const tir_var *v, int64_t *out_coeff)
                 return false;
     }
     return true;
+}
+
+tir_expr_ref vta_build(vta_pass *p, linear *l)
+{
+    dtype dt = l->len ? l->terms[0].atoms[0]->type.dt : p->f->index_type;
+    return tir_cast(p->c, p->f->index_type, linear_build(p->bounds, dt, l));
 }
 
 bool vta_divide(linear *l, int64_t n)

@@ -75,6 +75,8 @@ bool vta_pass_begin(compiler *c, const tir_func *f, vta_pass *out);
 bool vta_error(vta_pass *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Whether b lies in a scratchpad: INP, WGT or ACC. */
 bool vta_scratchpad(const tir_buffer *b, enum vta_mem *out);
+/* Whether the values of that scratchpad are dt. */
+bool vta_holds(const vta_pass *p, enum vta_mem m, dtype dt);
 const char *vta_scope_name(enum vta_mem m); /* of INP, WGT, ACC */
 /* A constant of the function's index type, which is that of all arguments of calls. */
 tir_expr_ref vta_int(vta_pass *p, int64_t v);
@@ -90,6 +92,8 @@ bool vta_linear(vta_pass *p, tir_expr_ref e, linear *out);
 /* Takes v out of l: its coefficient (0: v does not occur). False when v occurs otherwise than with a constant factor.
  */
 bool vta_take_var(linear *l, const tir_var *v, int64_t *out_coeff);
+/* The sum as an argument of a call: of the function's index type. */
+tir_expr_ref vta_build(vta_pass *p, linear *l);
 /* l / n when every coefficient divides. */
 bool vta_divide(linear *l, int64_t n);
 #endif
