@@ -28,6 +28,7 @@ double te_step_cost(int64_t vectors, int64_t rows);
 /* For `blocks` vectors of lanes in all, to be shared out evenly, and `width` elements, with a narrower tile at the end:
  * the least number of cycles by count. */
 te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width);
+te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t width, int64_t most); /* most vectors */
 /* The sums' stage under `last`: the anchor itself when an epilogue follows, else a cache of it. */
 const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope);
 /* A convolution whose result is in blocks of channels (te_schedule_blocked.c). */

@@ -7,7 +7,11 @@
 #include "te/te_schedule.h"
 #include "type/target.h"
 
+#include <string.h>
+
 #define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
+#define WEIGHTS_AHEAD    (768 * 1024) /* bytes of weights of one tile, beside as many that are fetched ahead */
+#define GROUPS_TO_SHARE  4            /* groups of blocks that workers can share without cutting rows */
 #define DEPTHWISE_TAPS   25           /* window taps written out in a depthwise convolution */
 
 /* Axes of the result: batch, block, image, lane. */
@@ -21,6 +25,8 @@ typedef struct blocked_conv {
     uint32_t row, lane; /* the last two axes: pixels of a row, lanes */
     int64_t in_block;   /* of the data; 0: plain */
     bool depthwise;
+    const char
+        *weights; /* to be fetched ahead: the parameter; NULL: they stay in the cache, or are read in any order */
 } blocked_conv;
 
 static const char *axis(const blocked_conv *v, uint32_t i)
@@ -28,13 +34,25 @@ static const char *axis(const blocked_conv *v, uint32_t i)
     return te_axis_name(v->last, i);
 }
 
+/* Bytes of weights for one block of output channels. */
+static int64_t block_bytes(const blocked_conv *v)
+{
+    return te_axis_extent(v->anchor, v->lane) * te_reduce_extent(v->anchor) * 4;
+}
+
 /* Rows outside of the blocks: all weights are read for every row, which a cache holds; else all rows for some blocks.
  */
 static bool rows_come_first(const blocked_conv *v)
 {
-    int64_t weights =
-        te_axis_extent(v->anchor, BLOCK) * te_axis_extent(v->anchor, v->lane) * te_reduce_extent(v->anchor) * 4;
-    return !v->depthwise && weights <= WEIGHTS_IN_CACHE;
+    return !v->depthwise && te_axis_extent(v->anchor, BLOCK) * block_bytes(v) <= WEIGHTS_IN_CACHE;
+}
+
+/* The weights of a tile's blocks are read for every row, and those of the next blocks arrive: a cache holds both. */
+static void choose_tile(blocked_conv *v, const struct target *t)
+{
+    int64_t blocks = te_axis_extent(v->anchor, BLOCK), width = te_axis_extent(v->anchor, v->row),
+            room = WEIGHTS_AHEAD / block_bytes(v);
+    v->tile = te_choose_tile_within(t, v->depthwise ? 1 : blocks, width, rows_come_first(v) ? blocks : room);
 }
 
 /* The result's loops: batch, rows and groups of blocks in parallel; tiles along a row; the tile. */
@@ -53,7 +71,7 @@ static void schedule_result(blocked_conv *v)
         order[n++] = axis(v, i);
     if (rows_first)
         order[n++] = "block_o";
-    uint32_t outer = n;
+    uint32_t outer = v->weights ? 2 : n;
     order[n++] = "col_o";
     order[n++] = "col_i";
     order[n++] = "block_i";
@@ -94,9 +112,19 @@ static void schedule_sums(blocked_conv *v)
     te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, v->row));
     te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, BLOCK));
     te_sched_annotate(s, TE_VECTORIZE, v->acc, te_axis_name(a, v->lane));
+    if (v->weights)
+        te_sched_prefetch(s, v->acc, split ? "ic_i" : ic, v->weights, v->last->name, "part");
     /* Short loops, all of them: the innermost is written out, and every tap of a depthwise convolution. */
     for (uint32_t i = v->depthwise ? 1 : a->n_reduce - 1; !split && i < a->n_reduce; i++)
         te_sched_annotate(s, TE_UNROLL, v->acc, a->reduce_axes[i]->var->name);
+}
+
+static const char *find_parameter(const te_graph *g, const char *name)
+{
+    for (uint32_t i = 0; i < g->nodes.len; i++)
+        if (g->nodes.data[i]->kind == TE_PLACEHOLDER && strcmp(g->nodes.data[i]->name, name) == 0)
+            return name;
+    return NULL;
 }
 
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
@@ -109,12 +137,12 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
     if (width == 0 || blocks == 0 || taps == 0 || te_axis_extent(anchor, v.lane) * 4 > t->vector_bytes)
         return te_schedule_reduce(s, t, n, anchor, last);
     v.depthwise = graph_attr_int(n, "groups") > 1 && taps <= DEPTHWISE_TAPS;
-    v.tile = te_choose_tile(t, v.depthwise ? 1 : blocks, width);
+    choose_tile(&v, t);
+    if (!v.depthwise && !rows_come_first(&v) &&
+        te_axis_extent(last, BATCH) * (blocks / v.tile.vectors) >= GROUPS_TO_SHARE)
+        v.weights = find_parameter(s->g, n->inputs[1]->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
     schedule_sums(&v);
-    const te_node *pad = te_find_tag(s->g, "pad");
-    if (pad)
-        te_sched_compute_at(s, pad->name, last->name, "part");
     return true;
 }

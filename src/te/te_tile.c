@@ -3,6 +3,8 @@
 #include "te/te_schedule.h"
 #include "type/target.h"
 
+#define MOST_VECTORS 4
+
 /* Two fused multiply-adds and two loads a cycle, four cycles of latency. */
 double te_step_cost(int64_t vectors, int64_t rows)
 {
@@ -24,10 +26,15 @@ static double tile_cost(int64_t vectors, int64_t rows, int64_t width)
 
 te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width)
 {
+    return te_choose_tile_within(t, blocks, width, MOST_VECTORS);
+}
+
+te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t width, int64_t most)
+{
     te_tile best = {1, 1};
     int64_t regs = t->vector_regs > 2 ? t->vector_regs : 4;
     double least = tile_cost(1, 1, width);
-    for (int64_t v = 1; v <= 4; v++) {
+    for (int64_t v = 1; v <= most && v <= MOST_VECTORS; v++) {
         for (int64_t r = 1; blocks % v == 0 && v * r + v + 1 <= regs && r <= width; r++) {
             double c = tile_cost(v, r, width);
             if (c < least) {

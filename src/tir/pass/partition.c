@@ -13,6 +13,8 @@
 #define MAX_BODY  256u /* statements of a loop that may be written out several times */
 #define MAX_CUTS  48u  /* loops cut in one function */
 #define MAX_CONDS 32u
+#define RARELY    256 /* iterations for each test of a branch that make the test free once it has moved out of them */
+#define MAX_DEPTH 32u
 
 typedef enum var_place { PLACE_FREE, PLACE_ENCLOSING, PLACE_INNER } var_place;
 static const char place_mark[3];
@@ -35,6 +37,9 @@ typedef struct search {
     const tir_var *v;
     condition conds[MAX_CONDS];
     uint32_t n;
+    tir_stmt *inner[MAX_DEPTH]; /* loops between v's and what is looked at */
+    uint32_t depth;
+    bool branch; /* looking at the condition of a branch, which may move out of loops */
 } search;
 
 static tir_stmt *partition(partitioner *p, tir_stmt *s);
@@ -108,9 +113,21 @@ static bool solve(search *s, const linear *d, condition *out)
     return true;
 }
 
+/* Once it stands right inside the innermost loop that it depends on, the test of a branch is rare. */
+static bool is_rare(const search *s, tir_expr_ref cond)
+{
+    int64_t work = 1, n = 0;
+    for (uint32_t i = s->depth; s->branch && i-- > 0 && !tir_uses_var(cond, s->inner[i]->var);)
+        if (!tir_is_int(s->inner[i]->extent, &n) || !i64_mul(work, n, &work))
+            return false;
+    return work >= RARELY;
+}
+
 static void note_compare(search *s, tir_expr_ref e)
 {
     tir_bounds *b = s->p->bounds;
+    if (is_rare(s, e))
+        return;
     tir_expr_ref x = tir_simplify(b, e->args[0]), y = tir_simplify(b, e->args[1]);
     bool swap = e->op == TIR_GT || e->op == TIR_GE, strict = e->op == TIR_LT || e->op == TIR_GT;
     linear d;
@@ -157,14 +174,21 @@ static void look(search *s, tir_stmt *body)
     if (is_whole(body))
         return;
     tir_stmt_exprs(body, note_exprs, s);
-    if (body->kind == TIR_IF)
+    if (body->kind == TIR_IF) {
+        s->branch = true;
         note_condition(s, body->cond);
+        s->branch = false;
+    }
     if (body->kind == TIR_FOR || body->kind == TIR_LET)
         set_place(s->p, body->var, PLACE_INNER);
+    bool loop = body->kind == TIR_FOR && s->depth < MAX_DEPTH;
+    if (loop)
+        s->inner[s->depth++] = body;
     if (body->kind == TIR_FOR)
         tir_bounds_push(s->p->bounds, body->var, body->min, body->extent);
     if (body->body)
         look(s, body->body);
+    s->depth -= loop;
     if (body->orelse)
         look(s, body->orelse);
     for (uint32_t i = 0; i < body->n_stmts; i++)
