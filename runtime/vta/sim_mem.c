@@ -59,6 +59,12 @@ static void unpack_wgt(vta_sim *s, uint32_t index, const uint8_t *in, uint32_t n
         s->kernels->unpack_wgt((int8_t *)s->wgt + wgt_lane(s, index, 0), (const int8_t *)in, n, block);
         return;
     }
+    if (width == 8 && block >= 4) {
+        for (uint32_t e = 0; e < n; e++, in += s->g.elem_bytes[VTA_MEM_WGT])
+            for (uint32_t i = 0; i < block * block; i += 4)
+                memcpy((int8_t *)s->wgt + wgt_lane(s, index + e, i), in + i, 4);
+        return;
+    }
     for (uint32_t e = 0; e < n; e++, in += s->g.elem_bytes[VTA_MEM_WGT])
         for (uint32_t i = 0; i < block * block; i++) {
             int32_t v = get_lane(in, i, width);
@@ -253,20 +259,6 @@ static uint8_t *rows_at(vta_sim *s, const vta_fields *f)
     return f->y_size > 0 ? vta_dram_at(s->dram, (uint64_t)f->dram_base * eb, (size_t)(elements * eb)) : NULL;
 }
 
-enum { PREFETCH_ROWS = 6, PREFETCH_BYTES = 1024, CACHE_LINE = 64 };
-
-/* Short rows that lie far apart are what the CPU does not fetch ahead by itself. */
-static void prefetch(const vta_sim *s, const vta_fields *f, const uint8_t *all, int64_t y)
-{
-#if defined(__GNUC__)
-    const size_t eb = s->g.elem_bytes[f->memory_type], bytes = (size_t)f->x_size * eb;
-    if (y >= f->y_size || bytes > PREFETCH_BYTES)
-        return;
-    for (size_t i = 0; i < bytes; i += CACHE_LINE)
-        __builtin_prefetch(all + (size_t)(y * f->x_stride) * eb + i);
-#endif
-}
-
 static vta_status load_rows(vta_sim *s, const sim_at *at)
 {
     const vta_fields *f = at->f;
@@ -284,8 +276,6 @@ static vta_status load_rows(vta_sim *s, const sim_at *at)
         const uint8_t *in = all ? all + (size_t)(y * f->x_stride) * s->g.elem_bytes[m] : row_at(s, at, y);
         if (!in)
             return VTA_FAULT;
-        if (all)
-            prefetch(s, f, all, y + PREFETCH_ROWS);
         clear(s, m, sram, before);
         unpack(s, m, sram + before, in, x);
         clear(s, m, sram + before + x, after);

@@ -2,16 +2,21 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim.h"
 
-/* A row of accumulators: four inputs at a time, outputs innermost. */
-#define ROW(name, type)                                                                    \
-    static void name(const sim_gemm *w, int32_t *acc, const int16_t *inp, const type *wgt) \
-    {                                                                                      \
-        for (uint32_t q = 0; q < w->quads; q++, inp += 4)                                  \
-            for (uint32_t o = 0; o < w->block; o++, wgt += 4) {                            \
-                uint32_t low = (uint32_t)(inp[0] * wgt[0]) + (uint32_t)(inp[2] * wgt[1]);  \
-                uint32_t high = (uint32_t)(inp[1] * wgt[2]) + (uint32_t)(inp[3] * wgt[3]); \
-                acc[o] = (int32_t)((uint32_t)acc[o] + low + high);                         \
-            }                                                                              \
+/* A row of accumulators. */
+#define ROW(name, type)                                                                                 \
+    static void name(int32_t *acc, const int16_t *inp, const type *wgt, uint32_t block, uint32_t quads) \
+    {                                                                                                   \
+        const size_t next = (size_t)block * 4;                                                          \
+        for (uint32_t o = 0; o < block; o++, wgt += 4) {                                                \
+            uint32_t sum = (uint32_t)acc[o];                                                            \
+            for (uint32_t q = 0; q < quads; q++) {                                                      \
+                const int16_t *i = inp + 4 * (size_t)q;                                                 \
+                const type *w = wgt + q * next;                                                         \
+                sum += (uint32_t)(i[0] * w[0]) + (uint32_t)(i[2] * w[1]) + (uint32_t)(i[1] * w[2]) +    \
+                       (uint32_t)(i[3] * w[3]);                                                         \
+            }                                                                                           \
+            acc[o] = (int32_t)sum;                                                                      \
+        }                                                                                               \
     }
 ROW(row_narrow, int8_t)
 ROW(row_wide, int16_t)
@@ -24,9 +29,9 @@ static void tile(const sim_gemm *w, size_t dst, size_t src, size_t weight)
         int32_t *to = w->acc + acc * dst + (size_t)b * w->block;
         const int16_t *from = w->inp + inp * src + (size_t)b * 4 * w->quads;
         if (w->wide)
-            row_wide(w, to, from, (const int16_t *)w->wgt + wgt * weight);
+            row_wide(to, from, (const int16_t *)w->wgt + wgt * weight, w->block, w->quads);
         else
-            row_narrow(w, to, from, (const int8_t *)w->wgt + wgt * weight);
+            row_narrow(to, from, (const int8_t *)w->wgt + wgt * weight, w->block, w->quads);
     }
 }
 
