@@ -131,7 +131,7 @@ static void check_push(void *ctx, tir_expr_ref e)
     for (uint32_t i = 0; k->ok && i < OPERANDS; i++) {
         static const enum vta_mem memory[OPERANDS] = {VTA_MEM_ACC, VTA_MEM_INP, VTA_MEM_WGT};
         linear l;
-        int64_t step;
+        int64_t step = 0;
         k->ok = vta_linear(k->p, e->args[VTA_UOP_DST + i], &l) && vta_take_var(&l, k->loop->var, &step) && step >= 0 &&
                 step < (int64_t)k->p->g.depth[memory[i]] && (!k->known || k->step[i] == step);
         k->step[i] = step;

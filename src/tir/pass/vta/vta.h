@@ -32,7 +32,7 @@ enum vta_uop_arg {
 };
 
 /* Positions of arguments in VTALoadBuffer2D and VTAStoreBuffer2D. */
-enum vta_load_arg {
+enum vta_transfer_arg {
     VTA_LOAD_CMD,
     VTA_LOAD_DRAM,
     VTA_LOAD_OFFSET,
@@ -45,10 +45,8 @@ enum vta_load_arg {
     VTA_LOAD_Y_PAD_AFTER,
     VTA_LOAD_SRAM,
     VTA_LOAD_MEMORY,
-    VTA_LOAD_ARGS
-};
-enum vta_store_arg {
-    VTA_STORE_CMD,
+    VTA_LOAD_ARGS,
+    VTA_STORE_CMD = 0,
     VTA_STORE_SRAM,
     VTA_STORE_MEMORY,
     VTA_STORE_DRAM,
