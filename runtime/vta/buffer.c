@@ -120,18 +120,19 @@ void vta_buffer_release_all(vta_context *c)
 
 vta_status vta_buffer_free(vta_context *c, vta_buffer b)
 {
-    vta_status s = vta_context_enter(c);
-    if (s != VTA_OK)
-        return s;
-    vta_buffer_slot *slot = vta_buffer_find(c, b, &c->error);
-    if (!slot)
-        return vta_context_leave(c, VTA_BAD_HANDLE);
-    if (slot->used == c->queue.serial)
-        return vta_context_leave(c, vta_fail(&c->error, VTA_BAD_STATE,
-                                             "buffer 0x%llx is used by queued instructions; synchronize first",
-                                             (unsigned long long)b));
-    release(c, slot);
-    return vta_context_leave(c, VTA_OK);
+    vta_error second; /* does not replace the one that is pending */
+    if (!c)
+        return VTA_BAD_HANDLE;
+    pthread_mutex_lock(&c->lock);
+    vta_error *e = c->error.status == VTA_OK ? &c->error : &second;
+    vta_buffer_slot *slot = vta_buffer_find(c, b, e);
+    vta_status s = slot ? VTA_OK : VTA_BAD_HANDLE;
+    if (slot && slot->used == c->queue.serial)
+        s = vta_fail(e, VTA_BAD_STATE, "buffer 0x%llx is used by queued instructions; synchronize first",
+                     (unsigned long long)b);
+    else if (slot)
+        release(c, slot);
+    return vta_context_leave(c, s);
 }
 
 size_t vta_buffer_bytes(vta_context *c, vta_buffer b)

@@ -23,6 +23,7 @@ static vta_context_options resolve(const vta_context_options *given)
     o.max_uops = o.max_uops ? o.max_uops : 65536;
     o.max_kernels = o.max_kernels ? o.max_kernels : 4096;
     o.max_buffers = o.max_buffers ? o.max_buffers : 4096;
+    o.wait_cycles = o.wait_cycles ? o.wait_cycles : 1u << 31;
     o.log = o.log ? o.log : log_to_stderr;
     return o;
 }

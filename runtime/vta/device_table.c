@@ -43,8 +43,12 @@ static vta_status api_copy(vta_context *c, const void *from, size_t from_offset,
 
 static vta_status api_sync(vta_context *c)
 {
-    const vta_insn *insns;
-    return vta_queued(c, &insns) > 0 ? vta_synchronize(c, UINT32_MAX) : VTA_OK;
+    vta_status s = vta_context_enter(c);
+    if (s != VTA_OK)
+        return s;
+    if (c->queue.count > 0)
+        s = vta_queue_synchronize(c, c->options.wait_cycles, &c->error);
+    return vta_context_leave(c, s);
 }
 
 const vta_device_api *vta_ext_dev_api(void)

@@ -264,7 +264,7 @@ static vta_status make_way(vta_context *c, const vta_kernel *k, uint32_t parts, 
     if (c->capturing)
         return vta_fail(e, VTA_NO_MEMORY, "the captured stream does not fit a log of %u micro-ops; raise max_uops",
                         all->max_log);
-    return vta_queue_synchronize(c, UINT32_MAX, e);
+    return vta_queue_synchronize(c, c->options.wait_cycles, e);
 }
 
 /* Refuses what no field holds before anything is queued. Iterations may be more than that: they are cut. */

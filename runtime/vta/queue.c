@@ -360,7 +360,7 @@ vta_status vta_queue_room(vta_context *c, uint32_t count, vta_error *e)
     if (c->capturing)
         return vta_fail(e, VTA_NO_MEMORY,
                         "the captured stream does not fit a queue of %u instructions; raise max_insns", q->most);
-    return vta_queue_synchronize(c, UINT32_MAX, e);
+    return vta_queue_synchronize(c, c->options.wait_cycles, e);
 }
 
 /* Makes FINISH wait for the last load and the last store. */

@@ -325,6 +325,7 @@ typedef struct vta_context_options {
     uint32_t max_buffers; /* 0: 4096 */
     void (*log)(void *user, const char *text); /* dumps of the debug flags; NULL: standard error */
     void *log_user;
+    uint32_t wait_cycles; /* patience of a run that a full queue causes; 0: 2^31 */
 } vta_context_options;
 
 /* Bytes of caller's memory that a context of these capacities needs (64-byte aligned). Device memory for the queues is
@@ -345,6 +346,7 @@ void vta_discard(vta_context *c);
 vta_status vta_buffer_alloc(vta_context *c, size_t bytes, vta_buffer *out);
 vta_status vta_buffer_map(vta_context *c, void *host, size_t bytes,
                           vta_buffer *out); /* caller keeps it alive; VTA_UNSUPPORTED: stage a copy */
+/* Works while an error is pending, too. VTA_BAD_STATE: queued instructions use it. */
 vta_status vta_buffer_free(vta_context *c, vta_buffer b);
 size_t vta_buffer_bytes(vta_context *c, vta_buffer b);  /* 0: no such buffer */
 void *vta_buffer_cpu_ptr(vta_context *c, vta_buffer b); /* NULL: no such buffer */

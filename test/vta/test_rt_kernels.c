@@ -474,10 +474,12 @@ static void keeps_its_first_error(void **state)
     const vta_insn *insns;
     (void)state;
     board_open(&b, "sim", NULL);
-    vta_buffer data = buffer(&b, 64);
+    vta_buffer data = buffer(&b, 64), other = buffer(&b, 64);
     load(&b, VTA_MEM_INP, data, 0, 0, 1, 1, 1);
     assert_int_equal(vta_dep_push(b.c, VTA_STAGE_LOAD, VTA_STAGE_STORE), VTA_BAD_ARGUMENT);
-    assert_int_equal(vta_buffer_free(b.c, 5), VTA_BAD_ARGUMENT); /* refused because of the first */
+    assert_int_equal(vta_buffer_write(b.c, data, 0, &e, 1), VTA_BAD_ARGUMENT); /* refused because of the first */
+    assert_int_equal(vta_buffer_free(b.c, 5), VTA_BAD_HANDLE);
+    assert_int_equal(vta_buffer_free(b.c, other), VTA_OK); /* what is owned can be given back */
     assert_int_equal(vta_synchronize(b.c, 1000), VTA_BAD_ARGUMENT);
     assert_int_equal(vta_context_last_error(b.c, &e), VTA_BAD_ARGUMENT);
     assert_non_null(strstr(e.text, "from stage 1 to 3"));
@@ -489,7 +491,8 @@ static void keeps_its_first_error(void **state)
 
 static void needs_memory_as_stated(void **state)
 {
-    const vta_context_options small = {256, 64, 8, 3, NULL, NULL}, wrong = {.max_insns = 20};
+    const vta_context_options small = {.max_insns = 256, .max_uops = 64, .max_kernels = 8, .max_buffers = 3},
+                              wrong = {.max_insns = 20};
     board b;
     vta_context *c;
     vta_error e;

@@ -214,17 +214,22 @@ static void push_requantise(board *b, uint32_t rows, uint32_t acc)
     alu(b, VTA_ALU_MIN, rows * M, acc, acc, true, 127);
 }
 
-static void gemm_default(board *b)
+static void queue_gemm(board *b, const gemm_data *d)
 {
-    gemm_data d;
-    make_gemm(b, &d);
-    load(b, VTA_MEM_INP, d.A, 0, 0, O, 1, O);
-    load(b, VTA_MEM_WGT, d.B, 0, 0, M, 1, M);
+    load(b, VTA_MEM_INP, d->A, 0, 0, O, 1, O);
+    load(b, VTA_MEM_WGT, d->B, 0, 0, M, 1, M);
     push(b, VTA_STAGE_LOAD, VTA_STAGE_COMPUTE);
     pop(b, VTA_STAGE_LOAD, VTA_STAGE_COMPUTE);
     push_gemm(b, O, 0, 0, 0);
     push_requantise(b, O, 0);
-    store_and_run(b, d.C, O * M);
+    store_and_run(b, d->C, O * M);
+}
+
+static void gemm_default(board *b)
+{
+    gemm_data d;
+    make_gemm(b, &d);
+    queue_gemm(b, &d);
     check_out(b, d.C, O * M * acc_lanes(b), d.wanted);
     const vta_geometry *g = &b->device.geometry;
     const vta_counters *k = vta_sim_counters(b->sim);
@@ -348,6 +353,57 @@ static void shift_and_scale(board *b)
     }
 }
 
+/* --- other devices ------------------------------------------------------------------------------------------------ */
+
+/* A context on the board's device anew. */
+static void open_on(board *b, vta_device d)
+{
+    vta_error e = {VTA_OK, ""};
+    b->device = d;
+    size_t bytes = vta_context_bytes(&b->device, NULL);
+    b->memory = aligned_alloc(64, bytes);
+    if (vta_context_init(b->memory, bytes, &b->device, NULL, &b->c, &e) != VTA_OK)
+        fail_msg("%s", e.text);
+}
+
+static void gemm_works_on_strict_profiles(void **state)
+{
+    static const vta_profile profiles[] = {VTA_HLS, VTA_CHISEL, VTA_INTELFOCL};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const vta_sim_options so = {.profile = profiles[i], .seed = 1};
+        vta_config config = vta_config_default();
+        vta_error e;
+        board b;
+        if (vta_sim_create(&config, &so, &b.sim, &e) != VTA_OK)
+            fail_msg("%s", e.text);
+        open_on(&b, vta_sim_device(b.sim));
+        gemm_default(&b);
+        board_close(&b);
+    }
+}
+
+static void gemm_works_on_the_cycle_model(void **state)
+{
+    const vta_sim_options so = {.seed = 1};
+    const vta_cycle_options co = {.profile = VTA_CYCLE_CHISEL};
+    vta_config config = vta_config_default();
+    vta_device d;
+    vta_error e;
+    gemm_data data;
+    board b;
+    (void)state;
+    if (vta_cycle_device(&config, &so, &co, &d, &e) != VTA_OK)
+        fail_msg("%s", e.text);
+    open_on(&b, d);
+    make_gemm(&b, &data);
+    queue_gemm(&b, &data);
+    check_out(&b, data.C, O * M * acc_lanes(&b), data.wanted);
+    const vta_cycle_report *r = vta_cycle_last(&b.device);
+    assert_true(r && r->cycles > 16 + 48 && r->cycles < 2000); /* micro-ops; a hundred instructions' worth of time */
+    board_close(&b);
+}
+
 #define ON_ALL(test)                       \
     static void test##_works(void **state) \
     {                                      \
@@ -366,10 +422,16 @@ ON_ALL(shift_and_scale)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(save_load_out_works), cmocka_unit_test(padded_loads_works),
-        cmocka_unit_test(far_strides_works),   cmocka_unit_test(gemm_default_works),
-        cmocka_unit_test(gemm_smt_works),      cmocka_unit_test(alu_list_works),
-        cmocka_unit_test(relu_works),          cmocka_unit_test(shift_and_scale_works),
+        cmocka_unit_test(save_load_out_works),
+        cmocka_unit_test(padded_loads_works),
+        cmocka_unit_test(far_strides_works),
+        cmocka_unit_test(gemm_default_works),
+        cmocka_unit_test(gemm_smt_works),
+        cmocka_unit_test(alu_list_works),
+        cmocka_unit_test(relu_works),
+        cmocka_unit_test(shift_and_scale_works),
+        cmocka_unit_test(gemm_works_on_strict_profiles),
+        cmocka_unit_test(gemm_works_on_the_cycle_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
