@@ -283,6 +283,179 @@ static void schedules_change_no_result(void **state)
     assert_true(checked >= 20);
 }
 
+/* --- schedules by chance --- */
+
+typedef struct axis_name {
+    const char *stage, *axis;
+} axis_name;
+
+typedef struct chance {
+    uint64_t state;
+    compiler *c;
+    te_graph *g;
+    VEC(const char *) stages;
+    VEC(axis_name) axes; /* those that are gone, too: what does not fit is refused */
+    uint32_t fresh;
+} chance;
+
+static uint32_t pick(chance *x, uint32_t n)
+{
+    x->state = x->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(x->state >> 33) % n;
+}
+
+static const char *some_stage(chance *x)
+{
+    return x->stages.data[pick(x, x->stages.len)];
+}
+
+static const char *some_axis(chance *x, const char *stage)
+{
+    for (uint32_t i = 0; i < 50; i++) {
+        axis_name a = x->axes.data[pick(x, x->axes.len)];
+        if (strcmp(a.stage, stage) == 0)
+            return a.axis;
+    }
+    return "none";
+}
+
+static const char *new_axis(chance *x, const char *stage)
+{
+    axis_name a = {stage, arena_printf(&x->c->mem, "x%u", x->fresh++)};
+    vec_push(&x->c->mem, &x->axes, a);
+    return a.axis;
+}
+
+/* A stage with the axes of another. */
+static const char *new_stage(chance *x, const char *like)
+{
+    const char *name = arena_printf(&x->c->mem, "s%u", x->fresh++);
+    vec_push(&x->c->mem, &x->stages, name);
+    for (uint32_t i = 0, n = x->axes.len; i < n; i++)
+        if (strcmp(x->axes.data[i].stage, like) == 0)
+            vec_push(&x->c->mem, &x->axes, (axis_name){name, x->axes.data[i].axis});
+    return name;
+}
+
+static void note_names(chance *x)
+{
+    for (uint32_t i = 0; i < x->g->nodes.len; i++) {
+        const te_node *n = x->g->nodes.data[i];
+        vec_push(&x->c->mem, &x->stages, n->name);
+        for (uint32_t k = 0; k < n->n_axes + n->n_reduce; k++) {
+            const te_axis *a = k < n->n_axes ? n->axes[k] : n->reduce_axes[k - n->n_axes];
+            vec_push(&x->c->mem, &x->axes, (axis_name){n->name, a->var->name});
+        }
+    }
+}
+
+static const char *some_primitive(chance *x)
+{
+    arena *m = &x->c->mem;
+    const char *s = some_stage(x), *t = some_stage(x), *a = some_axis(x, s), *b = some_axis(x, s), *k = some_axis(x, s);
+    unsigned f = pick(x, 7) + 1;
+    switch (pick(x, 24)) {
+    case 0:
+    case 1: return arena_printf(m, "split %s.%s %u -> %s %s\n", s, a, f, new_axis(x, s), new_axis(x, s));
+    case 2: return arena_printf(m, "split %s.%s nparts %u -> %s %s\n", s, a, f, new_axis(x, s), new_axis(x, s));
+    case 3:
+        return arena_printf(m, "tile %s.%s %s.%s %u %u -> %s %s %s %s\n", s, a, s, b, f, pick(x, 5) + 1, new_axis(x, s),
+                            new_axis(x, s), new_axis(x, s), new_axis(x, s));
+    case 4:
+    case 5: return arena_printf(m, "fuse %s.%s %s.%s -> %s\n", s, a, s, b, new_axis(x, s));
+    case 6: return arena_printf(m, "reorder %s: %s %s\n", s, a, b);
+    case 7: return arena_printf(m, "reorder %s: %s %s %s\n", s, a, b, k);
+    case 8: return arena_printf(m, "vectorize %s.%s\n", s, a);
+    case 9: return arena_printf(m, "unroll %s.%s\n", s, a);
+    case 10: return arena_printf(m, "%s %s.%s\n", pick(x, 2) ? "parallel" : "vthread", s, a);
+    case 11: return arena_printf(m, "compute_inline %s\n", s);
+    case 12: return arena_printf(m, "cache_read %s local %s -> %s\n", s, t, new_stage(x, s));
+    case 13: return arena_printf(m, "cache_write %s local -> %s\n", s, new_stage(x, s));
+    case 14: return arena_printf(m, "rfactor %s.%s -> %s\n", s, a, new_stage(x, s));
+    case 15:
+    case 16: return arena_printf(m, "double_buffer %s\n", s);
+    case 17: return arena_printf(m, "storage_align %s.%s %u %u\n", s, a, f, pick(x, f));
+    default: return arena_printf(m, "compute_at %s at %s.%s\n", s, t, some_axis(x, t));
+    }
+}
+
+/* A primitive that is refused is left out; so a schedule grows. */
+static const char *some_schedule(chance *x, uint32_t tries)
+{
+    const char *schedule = "";
+    for (uint32_t i = 0; i < tries; i++) {
+        const char *longer = arena_printf(&x->c->mem, "%s%s", schedule, some_primitive(x));
+        tir_func *f = NULL;
+        if (schedule_and_lower(x->g, longer, &f))
+            schedule = longer;
+    }
+    diags_free(&x->c->diags);
+    diags_init(&x->c->diags);
+    return schedule;
+}
+
+static const char *const computations[] = {
+    "placeholder A: int32[6, 10]\n"
+    "placeholder B: int32[10, 7]\n"
+    "compute P: int32[i: 6, k: 10] = ((int32*)A[i, k] + 1)\n"
+    "compute C: int32[i: 6, j: 7] reduce[k: 10] sum = ((int32*)P[i, k]*(int32*)B[k, j])\n"
+    "compute D: int32[i: 6, j: 7] = max((int32*)C[i, j], 3)\n"
+    "return D",
+    "placeholder x: int32[2, 9, 9]\n"
+    "compute pad: int32[c: 2, h: 11, w: 11] = select(((((h >= 1) && (h < 10)) && (w >= 1)) && (w < 10)), "
+    "(int32*)x[c, (h - 1), (w - 1)], 0)\n"
+    "compute y: int32[c: 2, h: 9, w: 9] reduce[r: 3, s: 3] max = (int32*)pad[c, (h + r), (w + s)]\n"
+    "compute z: int32[c: 2, h: 9, w: 9] = ((int32*)y[c, h, w] - (int32*)x[c, h, w])\n"
+    "return z",
+    "symbol n <= 64\n"
+    "placeholder A: int32[n, 5]\n"
+    "compute B: int32[i: n, j: 5] = ((int32*)A[i, j]*2)\n"
+    "compute S: int32[j: 5] reduce[k: n] sum = (int32*)B[k, j]\n"
+    "compute T: int32[i: n, j: 5] = ((int32*)B[i, j] + (int32*)S[j])\n"
+    "return T, S",
+    "placeholder A: int32[4, 12]\n"
+    "compute best: (int32, int64)[i: 4] reduce[k: 12] by (v, at; x, j) (select((x > v), x, v), select(((x > v) || ((x "
+    "== "
+    "v) && (j < at))), j, at)) from (-1000, -1) = ((int32*)A[i, k], k) where (k != 3)\n"
+    "compute d: int32[i: 4, k: 12] = ((int32*)A[i, k] - (int32*)best_v0[i])\n"
+    "return d, best_v1",
+};
+
+static void check_some_schedule(const char *computation, uint64_t seed)
+{
+    static const char *const stages[] = {"", NULL, "vectorize,unroll,simplify-loops,hoist,rewrite-storage"};
+    compiler c;
+    compiler_init(&c);
+    chance x = {.state = seed, .c = &c, .g = read_computation(&c, computation)};
+    note_names(&x);
+    const char *schedule = some_schedule(&x, 40);
+    tir_func *plain = NULL, *f = NULL;
+    if (!schedule_and_lower(x.g, "", &plain) || !schedule_and_lower(x.g, schedule, &f))
+        fail_msg("%s", diags_print(&c.diags, &c.mem));
+    tir_module m = {.c = &c};
+    vec_push(&c.mem, &m.funcs, f);
+    bool ok = true;
+    for (size_t i = 0; i < COUNT(stages) && ok; i++) {
+        const char *passes = stages[i] ? stages[i] : tir_plain_passes;
+        ok = tir_run_passes(&c, &m, passes, false, NULL);
+        if (!ok && !strstr(diags_print(&c.diags, &c.mem), "cannot be filled ahead"))
+            fail_msg("%s\n%s", schedule, diags_print(&c.diags, &c.mem));
+        if (ok)
+            compare(&c, plain, f, x.g->symbols.len, arena_printf(&c.mem, "after '%s':\n%s", passes, schedule));
+    }
+    compiler_free(&c);
+}
+
+static void any_schedule_changes_no_result(void **state)
+{
+    (void)state;
+    const char *rounds = getenv("LATHE_ROUNDS");
+    uint64_t n = rounds ? strtoull(rounds, NULL, 10) : 40;
+    for (uint64_t seed = 1; seed <= n; seed++)
+        for (size_t i = 0; i < COUNT(computations); i++)
+            check_some_schedule(computations[i], seed * 977 + i);
+}
+
 /* --- the text of schedules --- */
 
 static const char *const all_primitives = "split C.i0 16 -> a b\n"
@@ -443,9 +616,9 @@ static void wrong_schedules_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schedules_change_no_result),      cmocka_unit_test(schedules_print_as_they_were_read),
-        cmocka_unit_test(wrong_schedules_are_refused),     cmocka_unit_test(computations_print_as_they_were_read),
-        cmocka_unit_test(broken_computations_are_refused),
+        cmocka_unit_test(schedules_change_no_result),           cmocka_unit_test(any_schedule_changes_no_result),
+        cmocka_unit_test(schedules_print_as_they_were_read),    cmocka_unit_test(wrong_schedules_are_refused),
+        cmocka_unit_test(computations_print_as_they_were_read), cmocka_unit_test(broken_computations_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
