@@ -18,6 +18,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m);
     X(FOLD, "fold-constants", graph_pass_fold, FACT_TYPES, 0, 0, 2, "evaluate pure nodes of constants") \
     X(CSE, "cse", graph_pass_cse, FACT_TYPES, 0, 0, 1, "common subexpressions")                         \
     X(DCE, "dce", graph_pass_dce, 0, 0, 0, 1, "dead code")                                              \
+    X(RECIPROCAL, "reciprocals", graph_pass_reciprocal, FACT_TYPES, 0, 0, 3,                            \
+      "division by a constant becomes multiplication, one more rounding")                               \
     X(LAYOUT, "convert-layout", graph_pass_layout, FACT_TYPES, 0, 0, 3,                                 \
       "convolutions and what is between them on blocks of channels (NCHW16c)")                          \
     X(ALGORITHM, "choose-conv-algorithm", graph_pass_conv_algorithm, FACT_TYPES, 0, 0, 3,               \

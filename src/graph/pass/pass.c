@@ -25,8 +25,8 @@ static const pass_row passes[] = {
 /* Folding comes first, so that simplify sees weights that a model computes, and again after what simplify and
  * pack-weights leave for it: arithmetic on constants. */
 static const char default_pipeline[] =
-    "infer-types,fold-constants,simplify,fold-constants,cse,dce,convert-layout,choose-conv-algorithm,"
-    "pack-weights,fold-constants,dce,fuse";
+    "infer-types,fold-constants,simplify,fold-constants,cse,dce,reciprocals,convert-layout,"
+    "choose-conv-algorithm,pack-weights,fold-constants,dce,fuse";
 
 typedef struct run {
     compiler *c;
