@@ -2,8 +2,9 @@
 /* Default schedules of matrix products. A tile of sums stays in vector registers: lanes over columns of the right
  * operand (blocks of packed weights, or its rows as they are), several rows of the left operand broadcast against
  * them. A panel of the right operand serves all rows; while it does, packed weights of the next panel are fetched,
- * because a network reads each weight once and finds it in far memory. An epilogue with function calls runs over a tile
- * in the first cache instead: its temporaries would push the sums out of their registers. */
+ * because a network reads each weight once and finds it in far memory. The epilogue runs over a tile in the first
+ * cache: what it loads and computes would push sums out of their registers, in which the C compiler also keeps what it
+ * could load again. */
 #include "graph/op/nn.h"
 #include "te/te_schedule.h"
 #include "type/target.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define ROW_LIMIT 4096 /* elements of a row of sums */
+#define LONG_SUM  64   /* steps of the reduction beside which storing the sums is little */
 
 typedef struct matmul_plan {
     te_sched *s;
@@ -40,6 +42,13 @@ static bool has_calls(const te_sched *s, const te_node *anchor, const te_node *l
         tir_visit_expr(n->body[0], look_for_call, &found);
     }
     return found;
+}
+
+/* An epilogue over the tile in the first cache: it costs a store and a load for every sum, which a long reduction does
+ * not notice, and leaves all registers to the sums. */
+static bool is_apart(const matmul_plan *p)
+{
+    return te_reduce_extent(p->anchor) >= LONG_SUM || has_calls(p->s, p->anchor, p->last);
 }
 
 /* --- loops --- */
@@ -110,7 +119,7 @@ static void tiled_matmul(matmul_plan *p)
 {
     te_sched *s = p->s;
     const char *o = p->last->name, *acc, *scope = p->even ? "local.reg" : "local";
-    bool apart = p->anchor != p->last && p->even && has_calls(s, p->anchor, p->last), rows = p->row < p->last->n_axes;
+    bool apart = p->anchor != p->last && p->even && is_apart(p), rows = p->row < p->last->n_axes;
     if (apart) {
         acc = arena_printf(&s->c->mem, "%s_acc", p->anchor->name);
         te_sched_cache_write(s, p->anchor->name, scope, acc);
