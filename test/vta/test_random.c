@@ -83,6 +83,23 @@ static void random_transfer(fixture *f, vta_fields *i)
     }
 }
 
+/* The first instructions fill the scratchpads, so that there are no zeros for errors to hide in. */
+static vta_insn filling_insn(fixture *f, enum vta_mem m)
+{
+    uint32_t depth = f->g.depth[m], room = DRAM_BYTES / f->g.elem_bytes[m];
+    uint32_t x = m == VTA_MEM_UOP ? UOP_WORDS : room / 2, y = 1;
+    x = x < depth ? x : depth;
+    if (m != VTA_MEM_UOP)
+        y = depth / x;
+    const vta_fields i = {.opcode = VTA_LOAD,
+                          .memory_type = m,
+                          .dram_base = (int64_t)(f->dram.phys / f->g.elem_bytes[m]),
+                          .x_size = x,
+                          .y_size = y,
+                          .x_stride = y > 1 ? (room - x) / (y - 1) : x};
+    return test_encode(&f->g, i);
+}
+
 static vta_insn random_insn(fixture *f)
 {
     static const int64_t opcodes[] = {VTA_LOAD, VTA_LOAD, VTA_LOAD, VTA_GEMM, VTA_GEMM, VTA_ALU, VTA_ALU, VTA_STORE};
@@ -134,7 +151,7 @@ static void run_program(const vta_config *c, vta_sim_level level, uint64_t seed,
     fill_dram(&f);
     reference_init(&f.ref, &f.g, f.dram.phys, f.dram.host, DRAM_BYTES);
     for (uint32_t i = 0; i < INSNS; i++) {
-        vta_insn insn = random_insn(&f);
+        vta_insn insn = i <= VTA_MEM_ACC ? filling_insn(&f, (enum vta_mem)i) : random_insn(&f);
         vta_error e = {VTA_OK, ""};
         bool good = reference_execute(&f.ref, insn.word);
         vta_status status = vta_sim_execute(f.sim, &insn, i, &e);
