@@ -170,6 +170,16 @@ static tir_stmt *tensorized(nest *n, const te_iter *it, tir_stmt *s)
     return it->intrin ? tir_attr(c, it->name, "tensorize", tir_string(c, it->intrin), s) : s;
 }
 
+/* The pragmas of the loop around s. */
+static tir_stmt *annotated(nest *n, const te_iter *it, tir_stmt *s)
+{
+    compiler *c = n->lw->c;
+    for (uint32_t i = it->notes.len; i-- > 0;)
+        s = tir_attr(c, it->name, arena_printf(&c->mem, "pragma_%s", it->notes.data[i].key),
+                     tir_i64(c, it->notes.data[i].value), s);
+    return s;
+}
+
 /* Identity into the accumulators of all data axes inside the outermost reduction loop, in loops of their own. Guards on
  * reduction loops do not concern it; a guard after a data loop speaks of data axes only. */
 static tir_stmt *init_nest(nest *n)
@@ -198,7 +208,7 @@ static tir_stmt *init_nest(nest *n)
         if (cond)
             s = tir_if(c, tir_substitute(c, cond, m, from, to), s, NULL);
         s = loop(n, it, vars[k - n->first_reduce], it->loop == FOR_PARALLEL ? FOR_SERIAL : it->loop, s);
-        s = tensorized(n, it, s);
+        s = annotated(n, it, tensorized(n, it, s));
     }
     return s;
 }
@@ -240,10 +250,7 @@ static tir_stmt *build_nest(nest *n, uint32_t pos)
         s = te_with_prefetch(n->lw, st, it, s);
         if (it->loop == FOR_VTHREAD) /* each virtual thread has memory of its own */
             s = allocate_hoisted(n->lw, outside, s);
-        s = tensorized(n, it, loop(n, it, it->var, it->loop, s));
-        for (uint32_t i = it->notes.len; i-- > 0;)
-            s = tir_attr(c, it->name, arena_printf(&c->mem, "pragma_%s", it->notes.data[i].key),
-                         tir_i64(c, it->notes.data[i].value), s);
+        s = annotated(n, it, tensorized(n, it, loop(n, it, it->var, it->loop, s)));
     }
     if (st->op.reducer && pos == n->first_reduce)
         s = tir_seq(c, 2, (tir_stmt *[]){init_nest(n), s});

@@ -15,6 +15,45 @@ static bool is_nothing(tir_stmt *s)
     return s->kind == TIR_SEQ && s->n_stmts == 0;
 }
 
+typedef struct var_search {
+    const tir_var *var;
+    bool found;
+} var_search;
+
+static void look_for_var(void *ctx, tir_expr_ref e)
+{
+    var_search *s = ctx;
+    s->found = s->found || (e->kind == TIR_VAR && e->u.var == s->var);
+}
+
+/* Sizes of buffers are not among a statement's expressions. */
+static void look_for_size(void *ctx, tir_stmt *s)
+{
+    const tir_buffer *b = s->kind == TIR_ALLOCATE ? s->buffer : NULL;
+    for (uint32_t i = 0; b && i < b->rank; i++) {
+        tir_visit_expr(b->shape[i], look_for_var, ctx);
+        if (b->strides)
+            tir_visit_expr(b->strides[i], look_for_var, ctx);
+    }
+    if (b && b->offset)
+        tir_visit_expr(b->offset, look_for_var, ctx);
+}
+
+static bool uses_var(tir_stmt *s, const tir_var *v)
+{
+    var_search search = {v, false};
+    tir_visit_stmt(s, look_for_size, look_for_var, &search);
+    return search.found;
+}
+
+/* Such a variable cannot be replaced: buffers are compared by address. */
+static bool sizes_use_var(tir_stmt *s, const tir_var *v)
+{
+    var_search search = {v, false};
+    tir_visit_stmt(s, look_for_size, NULL, &search);
+    return search.found;
+}
+
 static tir_stmt *replace_var(tir_bounds *b, tir_stmt *body, const tir_var *v, tir_expr_ref value)
 {
     return simplify(b, tir_substitute_stmt(b->c, body, 1, &v, &value));
@@ -26,7 +65,7 @@ static tir_stmt *simplify_for(tir_bounds *b, tir_stmt *s)
     tir_range n = tir_range_of(b, extent);
     if (n.known_max && n.max <= 0)
         return nothing(b);
-    if (tir_is_const(extent, 1) && s->for_kind != FOR_VTHREAD)
+    if (tir_is_const(extent, 1) && s->for_kind != FOR_VTHREAD && !sizes_use_var(s->body, s->var))
         return replace_var(b, s->body, s->var, min);
     tir_bounds_push(b, s->var, min, extent);
     tir_stmt *body = simplify(b, s->body);
@@ -62,28 +101,11 @@ static tir_stmt *simplify_if(tir_bounds *b, tir_stmt *s)
     return tir_if(b->c, cond, body, orelse);
 }
 
-typedef struct var_search {
-    const tir_var *var;
-    bool found;
-} var_search;
-
-static void look_for_var(void *ctx, tir_expr_ref e)
-{
-    var_search *s = ctx;
-    s->found = s->found || (e->kind == TIR_VAR && e->u.var == s->var);
-}
-
-static bool uses_var(tir_stmt *s, const tir_var *v)
-{
-    var_search search = {v, false};
-    tir_visit_stmt(s, NULL, look_for_var, &search);
-    return search.found;
-}
-
 static tir_stmt *simplify_let(tir_bounds *b, tir_stmt *s)
 {
     tir_expr_ref value = tir_simplify(b, s->value);
-    if (value->kind == TIR_INT || value->kind == TIR_FLOAT || value->kind == TIR_VAR)
+    bool plain = value->kind == TIR_INT || value->kind == TIR_FLOAT || value->kind == TIR_VAR;
+    if (plain && !sizes_use_var(s->body, s->var))
         return replace_var(b, s->body, s->var, value);
     bool is_value = !bounds_is_index_type(value->type) || !bounds_is_exact(b, value) || value->kind == TIR_LOAD ||
                     value->kind == TIR_CAST;

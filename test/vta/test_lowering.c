@@ -102,7 +102,9 @@ static void push_uop(machine *m, tir_expr_ref e)
     assert_int_equal(e->n_args, 8);
     vta_uop u = {arg(m, e, 0), arg(m, e, 1), arg(m, e, 2), arg(m, e, 3),
                  arg(m, e, 4), arg(m, e, 5), arg(m, e, 6), (int32_t)value_of(m, e->args[7])};
-    assert_int_equal(vta_uop_push(&u, NULL), VTA_OK);
+    vta_error error = {VTA_OK, ""};
+    if (vta_uop_push(&u, &error) != VTA_OK)
+        fail_msg("%s", error.text);
 }
 
 static void call(machine *m, tir_expr_ref e)
