@@ -28,7 +28,8 @@ static tir_expr_ref rewrite(expr_walk *w, tir_expr_ref e)
         changed |= args[i] != e->args[i];
     }
     tir_expr_ref out = changed ? tir_node_rebuild(w->r->c, e, args) : e;
-    if (w->r->expr)
+    bool folded = e->n_args && out->kind == TIR_VAR; /* ((v + 1) - 1) is v: rewritten already, when v became (v + 1) */
+    if (w->r->expr && !folded)
         out = w->r->expr(w->r, out);
     if (e->n_args)
         tir_map_put(&w->seen, e, out);
