@@ -221,19 +221,9 @@ static tir_stmt *write_kernel(vta_pass *p, alu *k)
     return tir_seq(p->c, at, all);
 }
 
-static void enter(tir_rewriter *r, tir_stmt *s)
+static tir_stmt *inject_marked(vta_pass *p, tir_stmt *s)
 {
-    vta_pass *p = r->ctx;
-    if (s->kind == TIR_FOR)
-        tir_bounds_push(p->bounds, s->var, s->min, s->extent);
-}
-
-static tir_stmt *leave(tir_rewriter *r, tir_stmt *s)
-{
-    vta_pass *p = r->ctx;
     alu k = {0};
-    if (s->kind == TIR_FOR)
-        tir_bounds_pop(p->bounds);
     if (!vta_is_attr(s, "pragma_alu") || !read_nest(p, &k, s->body) || !take_lanes(p, &k))
         return s;
     merge_loops(&k);
@@ -242,10 +232,5 @@ static tir_stmt *leave(tir_rewriter *r, tir_stmt *s)
 
 bool tir_pass_inject_alu_intrin(compiler *c, tir_func *f)
 {
-    vta_pass p;
-    tir_rewriter r = {.c = c, .ctx = &p, .stmt = leave, .enter = enter};
-    if (!vta_pass_begin(c, f, &p))
-        return false;
-    f->body = tir_rewrite_stmt(&r, f->body);
-    return p.ok;
+    return vta_pass_run(c, f, inject_marked);
 }

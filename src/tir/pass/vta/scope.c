@@ -11,30 +11,20 @@ static tir_stmt *nothing(compiler *c)
 /* --- pragmas --- */
 
 /* Every operation of the ALU is a kernel of its own: one kernel has one opcode and one immediate. */
-static tir_stmt *annotate_alu(tir_rewriter *r, tir_stmt *s)
+static tir_stmt *annotate_alu(vta_pass *p, tir_stmt *s)
 {
     if (vta_is_attr(s, "pragma_skip_alu"))
-        return nothing(r->c);
+        return nothing(p->c);
+    if (vta_is_attr(s, VTA_UOP_SCOPE) && vta_is_attr(s->body, VTA_COPROC_SCOPE))
+        (void)vta_error(p, "an 'alu' pragma is annotated already: AnnotateALUCoProcScope runs once");
     if (!vta_is_attr(s, "pragma_alu"))
         return s;
-    return vta_coproc_scope(r->ctx, VTA_QUEUE_COMPUTE, vta_uop_scope(r->ctx, VTA_PUSH_ALU, s));
-}
-
-static void check_once(tir_rewriter *r, tir_stmt *s)
-{
-    vta_pass *p = r->ctx;
-    if (vta_is_attr(s, VTA_UOP_SCOPE) && vta_is_attr(s->body, "pragma_alu"))
-        (void)vta_error(p, "an 'alu' pragma is annotated already: AnnotateALUCoProcScope runs once");
+    return vta_coproc_scope(p, VTA_QUEUE_COMPUTE, vta_uop_scope(p, VTA_PUSH_ALU, s));
 }
 
 bool tir_pass_annotate_alu_coproc_scope(compiler *c, tir_func *f)
 {
-    vta_pass p;
-    tir_rewriter r = {.c = c, .ctx = &p, .stmt = annotate_alu, .enter = check_once};
-    if (!vta_pass_begin(c, f, &p))
-        return false;
-    f->body = tir_rewrite_stmt(&r, f->body);
-    return p.ok;
+    return vta_pass_run(c, f, annotate_alu);
 }
 
 static tir_stmt *skip_copy(tir_rewriter *r, tir_stmt *s)

@@ -136,28 +136,13 @@ static tir_stmt *inject(vta_pass *p, tir_stmt *s)
     return made;
 }
 
-static void enter(tir_rewriter *r, tir_stmt *s)
+static tir_stmt *inject_marked(vta_pass *p, tir_stmt *s)
 {
-    vta_pass *p = r->ctx;
-    if (s->kind == TIR_FOR)
-        tir_bounds_push(p->bounds, s->var, s->min, s->extent);
-}
-
-static tir_stmt *leave(tir_rewriter *r, tir_stmt *s)
-{
-    vta_pass *p = r->ctx;
-    if (s->kind == TIR_FOR)
-        tir_bounds_pop(p->bounds);
     tir_stmt *made = vta_is_attr(s, "pragma_conv2d_transpose_gemm") ? inject(p, s->body) : NULL;
     return made ? made : s;
 }
 
 bool tir_pass_inject_conv2d_transpose_skip(compiler *c, tir_func *f)
 {
-    vta_pass p;
-    tir_rewriter r = {.c = c, .ctx = &p, .stmt = leave, .enter = enter};
-    if (!vta_pass_begin(c, f, &p))
-        return false;
-    f->body = tir_rewrite_stmt(&r, f->body);
-    return p.ok;
+    return vta_pass_run(c, f, inject_marked);
 }

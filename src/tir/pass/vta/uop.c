@@ -167,21 +167,15 @@ static tir_stmt *fold_loops(vta_pass *p, tir_stmt *s, uint32_t left)
     return tir_seq(p->c, 3, (tir_stmt *[]){begin, fold_loops(p, body, left - 1), end});
 }
 
-static tir_stmt *fold_kernel(tir_rewriter *r, tir_stmt *s)
+static tir_stmt *fold_kernel(vta_pass *p, tir_stmt *s)
 {
-    vta_pass *p = r->ctx;
-    if (!vta_is_attr(s, VTA_UOP_SCOPE) || !tir_expr_equal(s->value, tir_string(r->c, VTA_PUSH_GEMM)))
+    if (!vta_is_attr(s, VTA_UOP_SCOPE) || !tir_expr_equal(s->value, tir_string(p->c, VTA_PUSH_GEMM)))
         return s;
     tir_stmt *body = fold_loops(p, s->body, 2);
-    return body == s->body ? s : tir_attr(r->c, s->node, s->key, s->value, body);
+    return body == s->body ? s : tir_attr(p->c, s->node, s->key, s->value, body);
 }
 
 bool tir_pass_fold_uop_loop(compiler *c, tir_func *f)
 {
-    vta_pass p;
-    tir_rewriter r = {.c = c, .ctx = &p, .stmt = fold_kernel};
-    if (!vta_pass_begin(c, f, &p))
-        return false;
-    f->body = tir_rewrite_stmt(&r, f->body);
-    return true;
+    return vta_pass_run(c, f, fold_kernel);
 }

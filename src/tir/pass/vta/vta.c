@@ -26,6 +26,37 @@ bool vta_pass_begin(compiler *c, const tir_func *f, vta_pass *out)
     return true;
 }
 
+typedef struct runner {
+    vta_pass *p;
+    tir_stmt *(*fn)(vta_pass *p, tir_stmt *s);
+} runner;
+
+static void enter(tir_rewriter *r, tir_stmt *s)
+{
+    const runner *k = r->ctx;
+    if (s->kind == TIR_FOR)
+        tir_bounds_push(k->p->bounds, s->var, s->min, s->extent);
+}
+
+static tir_stmt *leave(tir_rewriter *r, tir_stmt *s)
+{
+    const runner *k = r->ctx;
+    if (s->kind == TIR_FOR)
+        tir_bounds_pop(k->p->bounds);
+    return k->fn(k->p, s);
+}
+
+bool vta_pass_run(compiler *c, tir_func *f, tir_stmt *(*fn)(vta_pass *p, tir_stmt *s))
+{
+    vta_pass p;
+    runner k = {&p, fn};
+    tir_rewriter r = {.c = c, .ctx = &k, .stmt = leave, .enter = enter};
+    if (!vta_pass_begin(c, f, &p))
+        return false;
+    f->body = tir_rewrite_stmt(&r, f->body);
+    return p.ok;
+}
+
 bool vta_error(vta_pass *p, const char *fmt, ...)
 {
     char text[600];

@@ -69,6 +69,9 @@ typedef struct vta_pass {
 /* The device of c (c->vta, else the default configuration); false after a diagnostic: its configuration breaks a rule.
  */
 bool vta_pass_begin(compiler *c, const tir_func *f, vta_pass *out);
+/* A pass that looks at one statement at a time: fn sees each after its children, under the bounds of the loops around
+ * it, and returns it or another. False when the device or fn reports an error. */
+bool vta_pass_run(compiler *c, tir_func *f, tir_stmt *(*fn)(vta_pass *p, tir_stmt *s));
 /* Reports with the function's name in front; p->ok is false after it. Returns false. */
 bool vta_error(vta_pass *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Whether b lies in a scratchpad: INP, WGT or ACC. */
