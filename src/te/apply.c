@@ -194,6 +194,15 @@ bool te_apply_double_buffer(te_lowering *lw, const te_prim *p, te_stage *st)
     return true;
 }
 
+bool te_apply_rolling_buffer(te_lowering *lw, const te_prim *p, te_stage *st)
+{
+    if (st->attach != ATTACH_AT)
+        return te_prim_error(lw, p, NULL, "place it in a loop first (compute_at): its pieces follow that loop");
+    st->rolling = true;
+    st->loc = p->loc;
+    return true;
+}
+
 /* Alignments stand in the order of their axes. */
 static void add_alignment(te_lowering *lw, te_stage *st, te_alignment a)
 {

@@ -457,6 +457,8 @@ tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st)
         add_guard(lw, &g, TIR_GE, values[i], tir_i64(c, 0));
         add_guard(lw, &g, TIR_LT, values[i], extent);
     }
+    if (st->roll.length)
+        vec_push(&c->mem, &g, te_roll_guard(lw, st));
     vec_push(&c->mem, &g, NULL);
     return g.data;
 }
@@ -577,6 +579,8 @@ bool te_infer_bounds(te_lowering *lw)
             if (st->attach == ATTACH_AT)
                 infer_box(lw, st);
             infer_extents(lw, st);
+            if (st->rolling && st->attach == ATTACH_AT && !te_infer_roll(lw, st))
+                return false;
         }
     }
     if (!check_vthreads(lw))

@@ -33,6 +33,8 @@ static tir_expr_ref place_load(tir_rewriter *r, tir_expr_ref e)
     for (uint32_t i = 0; i < e->n_args; i++) {
         bool boxed = p->attach == ATTACH_AT;
         idx[i] = boxed ? tir_simplify(lw->bounds, tir_sub(r->c, e->args[i], p->lo[i])) : e->args[i];
+        if (p->roll.length && p->roll.axis == i)
+            idx[i] = te_roll_slot(lw, p, e->args[i]);
     }
     return tir_load(r->c, p->buffers[k], e->n_args, p->attach == ATTACH_AT ? te_box_order(lw, p, idx) : idx);
 }
@@ -50,7 +52,9 @@ static tir_expr_ref const *store_indices(nest *n)
     te_lowering *lw = n->lw;
     tir_expr_ref *idx = arena_array(&lw->c->mem, tir_expr_ref, n->st->op.n_axes);
     for (uint32_t i = 0; i < n->st->op.n_axes; i++)
-        idx[i] = tir_simplify(lw->bounds, te_iter_value(lw, n->st, n->st->roots.data[i]));
+        idx[i] = n->st->roll.length && n->st->roll.axis == i
+                     ? te_roll_slot(lw, n->st, n->values[i])
+                     : tir_simplify(lw->bounds, te_iter_value(lw, n->st, n->st->roots.data[i]));
     return te_box_order(lw, n->st, idx);
 }
 
@@ -236,6 +240,19 @@ static tir_stmt *allocate_hoisted(te_lowering *lw, uint32_t from, tir_stmt *s)
     return s;
 }
 
+/* Buffers of the producers that keep rows from one iteration of the loop to the next. */
+static tir_stmt *allocate_rolling(te_lowering *lw, const te_stage *st, const te_iter *it, tir_stmt *s)
+{
+    for (uint32_t i = lw->stages.len; i-- > 0;) {
+        const te_stage *p = lw->stages.data[i];
+        bool rolls = p->live && p->attach == ATTACH_AT && p->at == st && p->at_iter == it && p->roll.length;
+        for (uint32_t k = p->op.n_outputs; rolls && k-- > 0;)
+            if (p->buffers[k]->scope != SCOPE_CUSTOM)
+                s = tir_allocate(lw->c, p->buffers[k], s);
+    }
+    return s;
+}
+
 static tir_stmt *build_nest(nest *n, uint32_t pos)
 {
     compiler *c = n->lw->c;
@@ -250,7 +267,8 @@ static tir_stmt *build_nest(nest *n, uint32_t pos)
         s = te_with_prefetch(n->lw, st, it, s);
         if (it->loop == FOR_VTHREAD) /* each virtual thread has memory of its own */
             s = allocate_hoisted(n->lw, outside, s);
-        s = annotated(n, it, tensorized(n, it, loop(n, it, it->var, it->loop, s)));
+        s = allocate_rolling(n->lw, st, it, loop(n, it, it->var, it->loop, s));
+        s = annotated(n, it, tensorized(n, it, s));
     }
     if (st->op.reducer && pos == n->first_reduce)
         s = tir_seq(c, 2, (tir_stmt *[]){init_nest(n), s});
@@ -295,7 +313,7 @@ static tir_stmt *realize(te_lowering *lw, te_stage *st, tir_stmt *body)
             continue;
         if (b->scope == SCOPE_CUSTOM) /* on-chip memory is the whole function's */
             vec_push(&lw->c->mem, &lw->hoisted, b);
-        else
+        else if (!st->roll.length)
             s = tir_allocate(lw->c, b, s);
     }
     return s;

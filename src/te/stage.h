@@ -45,6 +45,12 @@ typedef struct te_alignment {
     const te_prim *prim; /* for messages */
 } te_alignment;
 
+/* rolling_buffer: rows of `axis` are kept, `length` of them, `step` new ones each iteration; length 0: not so. */
+typedef struct te_roll {
+    uint32_t axis;
+    int64_t step, length;
+} te_roll;
+
 typedef enum te_attach { ATTACH_ROOT, ATTACH_AT, ATTACH_INLINE } te_attach;
 
 typedef struct te_stage {
@@ -60,7 +66,8 @@ typedef struct te_stage {
     bool has_scope;
     tir_scope scope;
     const char *scope_name;
-    bool double_buffer;
+    bool double_buffer, rolling;
+    te_roll roll; /* set by bound inference */
     VEC(te_alignment) alignments;
     src_loc loc; /* of the primitive that placed it */
     /* bound inference: the box that is computed, per data axis, and where it is kept */
@@ -90,6 +97,12 @@ uint32_t te_leaf_position(const te_stage *st, const te_iter *it); /* leaves.len 
 bool te_infer_bounds(te_lowering *lw);
 /* Extents of the loops of all reduction axes, which need no regions. */
 void te_reduce_extents(te_lowering *lw, te_stage *st);
+/* Finds the rows that a rolling stage keeps, its box and all bounds around it being known (te/rolling.c). */
+bool te_infer_roll(te_lowering *lw, te_stage *st);
+/* Where that row of the tensor lies in the buffer. */
+tir_expr_ref te_roll_slot(te_lowering *lw, const te_stage *st, tir_expr_ref row);
+/* Whether the row is not there yet. */
+tir_expr_ref te_roll_guard(te_lowering *lw, const te_stage *st);
 /* The parameter that tensor t is; NULL: none (te/symbol.c). */
 const tir_buffer *te_param_of(const te_lowering *lw, const te_tensor *t);
 /* Makes cells and params, and tells lw->bounds the ranges of the symbols. */

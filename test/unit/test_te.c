@@ -372,8 +372,8 @@ static const char *some_primitive(chance *x)
     case 12: return arena_printf(m, "cache_read %s local %s -> %s\n", s, t, new_stage(x, s));
     case 13: return arena_printf(m, "cache_write %s local -> %s\n", s, new_stage(x, s));
     case 14: return arena_printf(m, "rfactor %s.%s -> %s\n", s, a, new_stage(x, s));
-    case 15:
-    case 16: return arena_printf(m, "double_buffer %s\n", s);
+    case 15: return arena_printf(m, "double_buffer %s\n", s);
+    case 16: return arena_printf(m, "rolling_buffer %s\n", s);
     case 17: return arena_printf(m, "storage_align %s.%s %u %u\n", s, a, f, pick(x, f));
     default: return arena_printf(m, "compute_at %s at %s.%s\n", s, t, some_axis(x, t));
     }
