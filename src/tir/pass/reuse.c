@@ -104,8 +104,26 @@ static bool is_elementwise(reuse *r, tir_stmt *unit, const tir_buffer *from, con
            tir_can_alias(r->c, &one, 0, 1);
 }
 
+typedef struct stmt_search {
+    tir_stmt *s;
+    bool found;
+} stmt_search;
+
+static void look_for_stmt(void *ctx, tir_stmt *s)
+{
+    stmt_search *k = ctx;
+    k->found |= s == k->s;
+}
+
+static bool holds(tir_stmt *region, tir_stmt *s)
+{
+    stmt_search k = {s, false};
+    tir_visit_stmt(region, look_for_stmt, NULL, &k);
+    return k.found;
+}
+
 /* The buffer that dies where `to` is born, among the units of one round of a loop. A buffer that lives on to the next
- * round is one that a round reads before it writes. */
+ * round is one that is allocated outside of the loop, and that a round reads before it writes. */
 static const tir_buffer *dying(reuse *r, const unit_list *l, tir_stmt *region, bool round, const tir_buffer *to)
 {
     uint32_t at = 0;
@@ -121,7 +139,7 @@ static const tir_buffer *dying(reuse *r, const unit_list *l, tir_stmt *region, b
         while (last > at + 1 && count(l->all.data[last - 1], from).uses == 0)
             last--;
         bool dies = last - 1 == at && first < at && count(l->all.data[at], from).uses > 0;
-        bool fresh = !round || count(l->all.data[first], from).reads == 0;
+        bool fresh = !round || holds(region, r->allocs.data[i]) || count(l->all.data[first], from).reads == 0;
         bool reaches = count(r->allocs.data[i]->body, to).uses == count(r->f->body, to).uses;
         if (dies && fresh && reaches && is_elementwise(r, l->all.data[at], from, to))
             return from;
