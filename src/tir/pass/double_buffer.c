@@ -224,6 +224,8 @@ bool tir_pass_double_buffer(compiler *c, tir_func *f)
     doubler x = {.c = c, .ok = true};
     tir_rewriter r = {.c = c, .ctx = &x, .stmt = double_buffer};
     tir_map_init(&x.halves, &c->mem);
-    f->body = tir_simplify_stmt(c, tir_rewrite_stmt(&r, f->body));
+    tir_stmt *s = tir_rewrite_stmt(&r, f->body);
+    if (s != f->body)
+        f->body = tir_simplify_stmt(c, s);
     return x.ok;
 }

@@ -529,6 +529,8 @@ bool tir_pass_tensorize(compiler *c, tir_func *f)
 {
     state st = {tir_bounds_new(c), true};
     tir_rewriter r = {.c = c, .ctx = &st, .stmt = tensorize};
-    f->body = tir_simplify_stmt(c, tir_rewrite_stmt(&r, f->body));
+    tir_stmt *s = tir_rewrite_stmt(&r, f->body);
+    if (s != f->body)
+        f->body = tir_simplify_stmt(c, s);
     return st.ok;
 }
