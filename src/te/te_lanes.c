@@ -46,6 +46,22 @@ static bool stage_fits(const te_sched *s, const te_node *n, const te_axis *axis)
     return true;
 }
 
+static void look_for_call(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_CALL;
+}
+
+bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node *last)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
+        const te_node *n = s->g->nodes.data[i];
+        if (n->kind == TE_COMPUTE && n != anchor && (n == last || te_is_inlined(s, n)))
+            tir_visit_expr(n->body[0], look_for_call, &found);
+    }
+    return found;
+}
+
 static int64_t lanes_of(const struct target *t)
 {
     return t->vector_bytes / 4;

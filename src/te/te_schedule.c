@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Default schedules of element-wise operators, reductions and row-wise normalisations. They only decide what runs in
- * parallel and how long intermediate results live; the innermost loop stays plain, for the C compiler to vectorize. */
+/* Default schedules of element-wise operators, reductions and row-wise normalisations. They decide what runs in
+ * parallel and how long intermediate results live. The innermost loop is cut into lanes where the C compiler would not
+ * vectorize it: behind function calls, and along sums (te_lanes.c). */
 #include "te/te_schedule.h"
 
 #include <string.h>
@@ -106,13 +107,15 @@ static int64_t even_cut(int64_t n, int64_t want)
     return 1;
 }
 
-static void cut_vector(te_sched *s, const te_node *n)
+/* The name of the innermost loop. */
+static const char *cut_vector(te_sched *s, const te_node *n)
 {
     int64_t len = te_axis_extent(n, 0), f = len >= PARALLEL_WORTH ? even_cut(len, len / PARALLEL_ENOUGH) : 1;
     if (f == 1)
-        return;
+        return te_axis_name(n, 0);
     te_sched_split(s, n->name, te_axis_name(n, 0), f, "block", "lane");
     te_sched_annotate(s, TE_PARALLEL, n->name, "block");
+    return "lane";
 }
 
 bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
@@ -129,11 +132,14 @@ bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *
         return te_schedule_rows(s, t, last);
     if (last->kind != TE_COMPUTE || last->reducer)
         return true;
-    if (last->n_axes == 1)
-        cut_vector(s, last);
+    if (last->n_axes == 0)
+        return true;
+    const char *inner = last->n_axes == 1 ? cut_vector(s, last) : te_axis_name(last, last->n_axes - 1);
     uint32_t count = te_parallel_axes(last);
     if (count > 0)
         te_fuse_parallel(s, last, count);
+    if (te_calls_functions(s, NULL, last))
+        te_row_in_lanes(s, t, last, inner);
     return true;
 }
 

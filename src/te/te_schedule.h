@@ -36,6 +36,8 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
 /* --- rows in vector lanes (te_lanes.c); false, and nothing is changed, where the C compiler does as well --- */
 /* The stage's innermost loop, which is its last axis. */
 bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop);
+/* Do `last` and what is inlined, but not `anchor` (may be NULL), call functions? */
+bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node *last);
 /* A sum along neighbouring elements, computed at consumer.place. */
 bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *consumer, const char *place);
 /* Computes all stages piece by piece inside one parallel loop of `last`, when nothing is then computed twice. */

@@ -24,34 +24,14 @@ typedef struct matmul_plan {
     const char *weights; /* packed right operand; NULL: not packed */
 } matmul_plan;
 
-/* --- the epilogue --- */
-
-static void look_for_call(void *ctx, tir_expr_ref e)
-{
-    *(bool *)ctx |= e->kind == TIR_CALL;
-}
-
-/* Does what follows the sums call functions? */
-static bool has_calls(const te_sched *s, const te_node *anchor, const te_node *last)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
-        const te_node *n = s->g->nodes.data[i];
-        if (n->kind != TE_COMPUTE || n == anchor || (n != last && !te_is_inlined(s, n)))
-            continue;
-        tir_visit_expr(n->body[0], look_for_call, &found);
-    }
-    return found;
-}
+/* --- loops --- */
 
 /* An epilogue over the tile in the first cache: it costs a store and a load for every sum, which a long reduction does
  * not notice, and leaves all registers to the sums. */
 static bool is_apart(const matmul_plan *p)
 {
-    return te_reduce_extent(p->anchor) >= LONG_SUM || has_calls(p->s, p->anchor, p->last);
+    return te_reduce_extent(p->anchor) >= LONG_SUM || te_calls_functions(p->s, p->anchor, p->last);
 }
-
-/* --- loops --- */
 
 /* Data axes of the stage but row and lane; how many there are. */
 static uint32_t outer_axes(const matmul_plan *p, const te_node *n, const char **names)
