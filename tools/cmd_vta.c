@@ -3,6 +3,8 @@
 #include "cmd_vta.h"
 
 #include "base/file.h"
+#include "te/te_vta.h"
+#include "type/vta_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,9 +74,29 @@ static int vta_disasm(cli *x, const vta_program *p)
     return 0;
 }
 
+/* A convolution layer as the computation and schedule that `lathe opt` lowers. */
+static int vta_conv2d(cli *x, const char *layer)
+{
+    compiler *c = x->c;
+    te_vta_conv l;
+    writer computation, schedule;
+    const char *config = cli_get(x, OPT_VTA_CONFIG, NULL), *out = cli_get(x, OPT_OUT, NULL);
+    if ((config && !vta_text_parse(c, config, &c->vta)) || !te_vta_conv_parse(c, layer, &l) || !te_vta_conv_plan(c, &l))
+        return finish(x, false);
+    writer_init(&computation, &c->mem);
+    writer_init(&schedule, &c->mem);
+    te_vta_conv_print(c, &l, &computation, &schedule);
+    if (!out) {
+        printf("%s--- schedule\n%s", computation.data, schedule.data);
+        return 0;
+    }
+    return finish(x, file_write(&c->diags, arena_printf(&c->mem, "%s.te", out), computation.data, computation.len) &&
+                         file_write(&c->diags, arena_printf(&c->mem, "%s.sched", out), schedule.data, schedule.len));
+}
+
 static const struct {
     const char *name;
-    int (*run)(cli *x, const vta_program *p); /* NULL: bench, which takes no program */
+    int (*run)(cli *x, const vta_program *p); /* NULL: takes no program */
     cli_option options[6];                    /* those that mean something to it; OPT_HELP ends the list */
 } subverbs[] = {
     {"asm", vta_asm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
@@ -82,6 +104,7 @@ static const struct {
     {"run", vta_run, {OPT_CONFIG, OPT_PROFILE, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS, OPT_HELP}},
     {"trace", vta_trace, {OPT_CONFIG, OPT_PROFILE, OPT_OUT, OPT_HELP}},
     {"bench", NULL, {OPT_HELP}},
+    {"conv2d", NULL, {OPT_VTA_CONFIG, OPT_OUT, OPT_HELP}},
 };
 
 enum { N_SUBVERBS = sizeof subverbs / sizeof *subverbs };
@@ -145,11 +168,13 @@ int cmd_vta(cli *x)
     while (v < N_SUBVERBS && strcmp(subverbs[v].name, verb) != 0)
         v++;
     if (v == N_SUBVERBS)
-        return finish(x, cli_usage_error(x, "lathe vta asm, disasm, run or trace FILE, or lathe vta bench",
-                                         x->args.len > 0 ? "'lathe vta' has no '%.100s'" : "'lathe vta' does what?%s",
-                                         verb));
+        return finish(x, cli_usage_error(
+                             x, "lathe vta asm, disasm, run or trace FILE, lathe vta bench, or lathe vta conv2d LAYER",
+                             x->args.len > 0 ? "'lathe vta' has no '%.100s'" : "'lathe vta' does what?%s", verb));
     if (!check_options(x, v))
         return 2;
+    if (strcmp(verb, "conv2d") == 0)
+        return vta_conv2d(x, x->args.len > 1 ? x->args.data[1] : "");
     if (!subverbs[v].run) {
         vta_error e = {VTA_OK, ""};
         return finish(x, vta_bench(&e) || vta_report(x, &e));
