@@ -66,6 +66,13 @@ check "Chrome trace" grep -q '"ph"' timeline.json
 expect 0 '"compute": \{"busy": [1-9]' vta trace add.bin --profile hls -o timeline.svg
 check "picture" grep -q '^<svg' timeline.svg
 
+# --- a convolution
+expect 0 '' vta conv2d height=14,width=14,in_channels=32,out_channels=32 -o layer
+expect 0 'VTALoadBuffer2D' opt layer.te --schedule layer.sched --lower vta
+expect_error 2 'says nothing about a convolution' vta conv2d hight=14
+expect_error 2 'multiples of 1 and 16' vta conv2d in_channels=3
+expect 0 'split res' vta conv2d in_channels=24 --vta-config 4x8_i8w8a32_15_16_16_18
+
 # --- what goes wrong
 printf 'finish\n  frob\n' > bad.txt
 expect_error 1 'bad.txt:2:3: .frob. is no instruction' vta asm bad.txt -o x.bin
