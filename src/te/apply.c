@@ -22,6 +22,21 @@ static bool fresh_names(te_lowering *lw, const te_prim *p, const te_stage *st, c
     return true;
 }
 
+#define MAX_RELATIONS 128u /* splits and fusions of one stage: values of loops nest as deeply */
+
+static bool has_room(te_lowering *lw, const te_prim *p, const te_stage *st, const char *axis)
+{
+    return st->relations.len + 2 <= MAX_RELATIONS ||
+           te_prim_error(lw, p, axis, "the stage has been split and fused too often");
+}
+
+static bool check_factor(te_lowering *lw, const te_prim *p, const char *axis, int64_t factor)
+{
+    if (factor < 1)
+        return te_prim_error(lw, p, axis, "the factor must be positive");
+    return factor <= TE_MOST_EXTENT || te_prim_error(lw, p, axis, "the factor is above 2^40");
+}
+
 /* `whole` becomes two loops in its place; names and factor are checked. */
 static void split(te_lowering *lw, te_stage *st, te_iter *whole, te_factor by, const char *outer, const char *inner)
 {
@@ -43,9 +58,8 @@ bool te_apply_split(te_lowering *lw, const te_prim *p, te_stage *st)
     te_iter *whole = te_find_leaf(lw, p, st, a->axis);
     if (!whole)
         return false;
-    if (a->by.n < 1)
-        return te_prim_error(lw, p, whole->name, "the factor must be positive");
-    if (!fresh_names(lw, p, st, whole->name, 2, (const char *[]){a->outer, a->inner}))
+    if (!has_room(lw, p, st, whole->name) || !check_factor(lw, p, whole->name, a->by.n) ||
+        !fresh_names(lw, p, st, whole->name, 2, (const char *[]){a->outer, a->inner}))
         return false;
     split(lw, st, whole, a->by, a->outer, a->inner);
     return true;
@@ -72,8 +86,9 @@ bool te_apply_tile(te_lowering *lw, const te_prim *p, te_stage *st)
         return false;
     if (y == x)
         return te_prim_error(lw, p, y->name, "the axis is named twice");
-    if (a->y_factor < 1 || a->x_factor < 1)
-        return te_prim_error(lw, p, a->y_factor < 1 ? y->name : x->name, "the factor must be positive");
+    if (!has_room(lw, p, st, y->name) || !check_factor(lw, p, y->name, a->y_factor) ||
+        !check_factor(lw, p, x->name, a->x_factor))
+        return false;
     const char *names[] = {a->y_outer, a->x_outer, a->y_inner, a->x_inner};
     if (!fresh_names(lw, p, st, y->name, 4, names))
         return false;
@@ -95,7 +110,7 @@ bool te_apply_fuse(te_lowering *lw, const te_prim *p, te_stage *st)
         return te_prim_error(lw, p, a->name, "the second axis must stand right inside the first: reorder them before");
     if (a->kind != b->kind)
         return te_prim_error(lw, p, a->name, "a data axis and a reduction axis cannot be fused");
-    if (!fresh_names(lw, p, st, a->name, 1, &args->fused))
+    if (!has_room(lw, p, st, a->name) || !fresh_names(lw, p, st, a->name, 1, &args->fused))
         return false;
     te_relation r = {.kind = RELATION_FUSE, .outer = a, .inner = b};
     r.whole = te_new_iter(lw, args->fused, NULL, a->kind);
@@ -218,8 +233,9 @@ bool te_apply_storage_align(te_lowering *lw, const te_prim *p, te_stage *st)
     const te_storage_align_args *a = &p->u.storage_align;
     if (st->is_param || st->op.kind != TE_COMPUTE)
         return te_prim_error(lw, p, a->axis, "only buffers of computations that are no parameters can be padded");
-    if (a->factor < 1 || a->offset < 0 || a->offset >= a->factor)
-        return te_prim_error(lw, p, a->axis, "the factor must be positive, the offset from 0 to below the factor");
+    if (a->factor < 1 || a->factor > 65536 || a->offset < 0 || a->offset >= a->factor)
+        return te_prim_error(lw, p, a->axis,
+                             "the factor must be from 1 to 65536, the offset from 0 to below the factor");
     for (uint32_t i = 0; i < st->op.n_axes; i++) {
         if (strcmp(st->roots.data[i]->name, a->axis) != 0)
             continue;
@@ -310,16 +326,41 @@ static tir_expr_ref inline_load(tir_rewriter *r, tir_expr_ref e)
     return tir_substitute(r->c, st->op.body[k], st->op.n_axes, vars, e->args);
 }
 
+#define MAX_INLINED ((uint32_t)1 << 20) /* nodes of an expression, counted as often as they occur */
+
+static void count_nodes(tir_expr_ref e, uint32_t *left)
+{
+    *left -= *left > 0;
+    for (uint32_t i = 0; *left > 0 && i < e->n_args; i++)
+        count_nodes(e->args[i], left);
+}
+
+/* An expression that reads a stage several times doubles with every stage that is put into it. */
+static bool check_size(te_lowering *lw, const te_stage *st)
+{
+    uint32_t left = MAX_INLINED;
+    for (uint32_t i = 0; st->op.kind == TE_COMPUTE && i < st->op.n_outputs; i++)
+        count_nodes(st->op.body[i], &left);
+    return left > 0 || te_sched_error(lw, DIAG_VERIFY, st->loc,
+                                      "compute_inline: the expression of %s becomes too large: keep some of the stages "
+                                      "that it reads",
+                                      st->name);
+}
+
 /* Producers come first, so a body that is put into another holds no inlined load any more. */
-static void inline_stages(te_lowering *lw)
+static bool inline_stages(te_lowering *lw)
 {
     tir_rewriter r = {.c = lw->c, .ctx = lw, .expr = inline_load};
     bool any = false;
     for (uint32_t i = 0; i < lw->stages.len; i++) {
+        te_stage *st = lw->stages.data[i];
         if (any)
-            te_rewrite_bodies(lw, lw->stages.data[i], &r);
-        any |= lw->stages.data[i]->attach == ATTACH_INLINE;
+            te_rewrite_bodies(lw, st, &r);
+        if (any && !check_size(lw, st))
+            return false;
+        any |= st->attach == ATTACH_INLINE;
     }
+    return true;
 }
 
 /* --- liveness and placement check --- */
@@ -431,7 +472,8 @@ bool te_apply(te_lowering *lw)
     for (uint32_t i = 0; lw->s && i < lw->s->prims.len; i++)
         if (!apply_prim(lw, &lw->s->prims.data[i]))
             return false;
-    inline_stages(lw);
+    if (!inline_stages(lw))
+        return false;
     find_live(lw);
     return check_placement(lw);
 }

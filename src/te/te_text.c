@@ -242,14 +242,27 @@ static bool declare_tensors(te_reader *r, const te_node *n, const char *name, ui
     return true;
 }
 
+/* Constant extents are no larger than TE_MOST_EXTENT, and so few that loops over them can be counted. */
+static bool check_extents(te_reader *r, uint32_t n, tir_expr_ref const *dims, int64_t *count)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t v = 0;
+        if (tir_is_int(dims[i], &v) &&
+            (v < 0 || v > TE_MOST_EXTENT || !i64_mul(*count, v > 0 ? v : 1, count) || *count > INT64_MAX / 8))
+            return lexer_error(&r->p.l, "an extent is negative, or the extents are too large");
+    }
+    return true;
+}
+
 static bool read_placeholder(te_reader *r)
 {
+    int64_t count = 1;
     const char *name = NULL;
     tir_type t = {DT_NONE, 1};
     tir_expr_ref dims[TYPE_MAX_RANK];
     uint32_t rank = 0, mark = r->p.scope.len;
     if (!ident(r, &name) || !lexer_expect(&r->p.l, ":") || !parse_type(&r->p, &t) || !lexer_expect(&r->p.l, "[") ||
-        !parse_exprs(&r->p, "]", DT_I64, TYPE_MAX_RANK, dims, &rank))
+        !parse_exprs(&r->p, "]", DT_I64, TYPE_MAX_RANK, dims, &rank) || !check_extents(r, rank, dims, &count))
         return false;
     return declare_tensors(r, te_placeholder(r->g, name, t.dt, rank, dims)->node, name, mark);
 }
@@ -339,7 +352,8 @@ static bool read_compute(te_reader *r)
     const char *name = NULL;
     uint32_t n = 0, n_axes = 0, n_reduce = 0, mark = r->p.scope.len;
     te_axis *axes[TYPE_MAX_RANK], *reduce[TYPE_MAX_RANK];
-    tir_expr_ref dims[TYPE_MAX_RANK], bodies[MAX_RESULTS], where = NULL;
+    tir_expr_ref dims[TYPE_MAX_RANK], extents[2 * TYPE_MAX_RANK], bodies[MAX_RESULTS], where = NULL;
+    int64_t count = 1;
     dtype dts[MAX_RESULTS];
     const te_reducer *reducer = NULL;
     te_tensor *out[MAX_RESULTS];
@@ -356,6 +370,10 @@ static bool read_compute(te_reader *r)
         if (!where || where->type.dt != DT_BOOL || !reducer)
             return lexer_error(&r->p.l, "expected a condition of a reduction before this");
     }
+    for (uint32_t i = 0; i < n_axes + n_reduce; i++)
+        extents[i] = (i < n_axes ? axes[i] : reduce[i - n_axes])->extent;
+    if (!check_extents(r, n_axes + n_reduce, extents, &count))
+        return false;
     for (uint32_t i = 0; i < n_axes; i++)
         dims[i] = axes[i]->extent;
     te_compute_n(r->g, name, n_axes, dims, axes, n_reduce, reduce, reducer, where, n, dts, bodies, out);

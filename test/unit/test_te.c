@@ -534,6 +534,10 @@ static const char *const broken_computations[][2] = {
     {"symbol n <= -7\nplaceholder A: int32[n]\nreturn A", "an upper bound lies between 0 and 2^40"},
     {"placeholder A: int32[4]\nsymbol n\nreturn A", "symbols stand in front of all operations"},
     {"symbol n\nplaceholder n: int32[4]\nreturn n", "the name n is taken"},
+    {"placeholder A: int32[4611686018427387904]\nreturn A", "an extent is negative, or the extents are too large"},
+    {"placeholder A: int32[-3]\nreturn A", "an extent is negative, or the extents are too large"},
+    {"placeholder A: int32[1]\ncompute B: int32[i: 1000000000000, j: 1000000000000] = (int32*)A[0]\nreturn B",
+     "an extent is negative, or the extents are too large"},
     {"jump", "expected placeholder, compute or return"},
     {"placeholder A: int32[4]", "expected placeholder, compute or return"},
 };
