@@ -111,13 +111,13 @@ static void cut_partial(te_sched *s, const struct target *t, const te_node *n, c
 }
 
 /* The partial sums: FEW of them side by side, then one after the other. */
-static void combine(te_sched *s, const te_node *n, const char *consumer, const char *place)
+static void combine(te_sched *s, const te_node *n, const char *stage, const char *consumer, const char *place)
 {
-    const char *few = arena_printf(&s->c->mem, "%s_few", n->name),
+    const char *few = arena_printf(&s->c->mem, "%s_few", stage),
                **order = arena_array(&s->c->mem, const char *, n->n_axes + 2u);
     uint32_t count = 0;
-    te_sched_split(s, n->name, "k_i", FEW, "k_a", "k_b");
-    te_sched_rfactor(s, n->name, "k_b", few);
+    te_sched_split(s, stage, "k_i", FEW, "k_a", "k_b");
+    te_sched_rfactor(s, stage, "k_b", few);
     te_sched_set_scope(s, few, "local");
     te_sched_compute_at(s, few, consumer, place);
     for (uint32_t i = 0; i < n->n_axes; i++)
@@ -127,10 +127,11 @@ static void combine(te_sched *s, const te_node *n, const char *consumer, const c
     te_sched_reorder(s, few, count, order);
     te_sched_annotate(s, TE_UNROLL, few, "k_a");
     te_sched_annotate(s, TE_VECTORIZE, few, "k_b");
-    te_sched_annotate(s, TE_UNROLL, n->name, "k_b");
+    te_sched_annotate(s, TE_UNROLL, stage, "k_b");
 }
 
-bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *consumer, const char *place)
+bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *stage, const char *consumer,
+                     const char *place)
 {
     if (lanes_of(t) < 2 || lanes_of(t) > PARTIAL || n->n_reduce != 1 || n->reducer->n != 1 || n->where ||
         te_reduce_extent(n) < 2 * PARTIAL || !stage_fits(s, n, n->reduce_axes[0]))
@@ -139,16 +140,16 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
     tir_visit_expr(n->body[0], check_read, &r);
     if (!r.contiguous)
         return false;
-    const char *partial = arena_printf(&s->c->mem, "%s_part", n->name),
-               *sums = arena_printf(&s->c->mem, "%s_lanes", n->name);
-    te_sched_split(s, n->name, n->reduce_axes[0]->var->name, PARTIAL, "k_o", "k_i");
-    te_sched_rfactor(s, n->name, "k_i", partial);
+    const char *partial = arena_printf(&s->c->mem, "%s_part", stage),
+               *sums = arena_printf(&s->c->mem, "%s_lanes", stage);
+    te_sched_split(s, stage, n->reduce_axes[0]->var->name, PARTIAL, "k_o", "k_i");
+    te_sched_rfactor(s, stage, "k_i", partial);
     te_sched_cache_write(s, partial, "local.reg", sums);
     te_sched_set_scope(s, partial, "local");
     te_sched_compute_at(s, sums, consumer, place);
     te_sched_compute_at(s, partial, consumer, place);
     cut_partial(s, t, n, sums, true);
     cut_partial(s, t, n, partial, false);
-    combine(s, n, consumer, place);
+    combine(s, n, stage, consumer, place);
     return true;
 }

@@ -38,8 +38,9 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
 bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop);
 /* Do `last` and what is inlined, but not `anchor` (may be NULL), call functions? */
 bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node *last);
-/* A sum along neighbouring elements, computed at consumer.place. */
-bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *consumer, const char *place);
+/* What n computes, a sum along neighbouring elements, in `stage` (n or a cache of it), computed at consumer.place. */
+bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *stage, const char *consumer,
+                     const char *place);
 /* Computes all stages piece by piece inside one parallel loop of `last`, when nothing is then computed twice. */
 bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last);
 #endif

@@ -178,7 +178,7 @@ bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
         if (n->n_reduce > 0 && has_row)
             reduce_outside(s, n);
         else if (n->n_reduce > 0)
-            te_sum_in_lanes(s, t, n, last->name, row);
+            te_sum_in_lanes(s, t, n, n->name, last->name, row);
         else if (has_row)
             te_row_in_lanes(s, t, n, te_axis_name(n, n->n_axes - 1));
     }

@@ -11,7 +11,8 @@ func @main(%x: f32[7, 197], %g: f32[100], %b: f32[100], %z: f32[5, 100], %w: f32
   %l = nn.layer_norm(%z, %g, %b) : f32[5, 100]
   %t = nn.log_softmax(%w) : f32[3, 33]
   %e = erf(%y) : f32[20000]
-  return %s, %l, %t, %e
+  %m = mean(%x) {axes = [1]} : f32[7, 1]
+  return %s, %l, %t, %e, %m
 }
 END
 

@@ -84,8 +84,8 @@ static tir_expr_ref polynomial(expander *x, tir_expr_ref z, uint32_t n, const do
 #define ROUNDER_BITS 0x4b400000
 
 /* exp(a) = 2^n exp(r), |r| <= ln 2 / 2; a in [-104, 89] keeps n in [-150, 128]. 2^n is made of two powers, so that
- * results may be subnormal or overflow by themselves. */
-static tir_expr_ref exp_between(expander *x, tir_expr_ref a)
+ * results may be subnormal or overflow by themselves; `is_normal`: they do not, and one is enough. */
+static tir_expr_ref exp_between(expander *x, tir_expr_ref a, bool is_normal)
 {
     static const double q[] = {0.5, 0.16666512191295624, 0.0416661873459816, 0.008369598537683487,
                                0.0013951719738543034};
@@ -95,6 +95,10 @@ static tir_expr_ref exp_between(expander *x, tir_expr_ref a)
     r = named(x, "r", mul_add(x, n, f32(x, -LN2_LOW), r));
     tir_expr_ref p = mul_add(x, bin(x, TIR_MUL, r, r), named(x, "q", polynomial(x, r, 5, q)), r);
     p = bin(x, TIR_ADD, p, f32(x, 1.0));
+    if (is_normal) {
+        tir_expr_ref power = bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 127));
+        return bin(x, TIR_MUL, p, from_bits(x, bin(x, TIR_SHL, power, u32(x, 23))));
+    }
     tir_expr_ref e = named(x, "e", bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 254)));
     tir_expr_ref half = named(x, "half", bin(x, TIR_SHR, e, u32(x, 1))), rest = bin(x, TIR_SUB, e, half);
     tir_expr_ref first = from_bits(x, bin(x, TIR_SHL, half, u32(x, 23)));
@@ -105,7 +109,7 @@ static tir_expr_ref exp_between(expander *x, tir_expr_ref a)
 static tir_expr_ref expand_exp(expander *x, tir_expr_ref a)
 {
     a = named(x, "low", at_least(x, named(x, "x", a), -104.0));
-    return named(x, "exp", exp_between(x, named(x, "high", at_most(x, a, 89.0))));
+    return named(x, "exp", exp_between(x, named(x, "high", at_most(x, a, 89.0)), false));
 }
 
 /* |a|, and y with the sign of a. */
@@ -131,7 +135,7 @@ static tir_expr_ref expand_erf(expander *x, tir_expr_ref a)
     tir_expr_ref abs = magnitude(x, a), z = named(x, "z", bin(x, TIR_MUL, a, a));
     tir_expr_ref near = mul_add(x, abs, polynomial(x, z, 6, p), abs);
     tir_expr_ref far = named(x, "far", at_most(x, abs, 4.0));
-    tir_expr_ref tail = exp_between(x, named(x, "log_erfc", polynomial(x, far, 7, q)));
+    tir_expr_ref tail = exp_between(x, named(x, "log_erfc", polynomial(x, far, 7, q)), true);
     tir_expr_ref rest = bin(x, TIR_SUB, f32(x, 1.0), tail);
     tir_expr_ref y = tir_select(x->c, bin(x, TIR_LT, abs, f32(x, 0.875)), near, rest);
     return named(x, "erf", with_sign(x, y, a));
@@ -146,7 +150,7 @@ static tir_expr_ref expand_tanh(expander *x, tir_expr_ref a)
     tir_expr_ref abs = magnitude(x, a), z = named(x, "z", bin(x, TIR_MUL, a, a));
     tir_expr_ref near = mul_add(x, bin(x, TIR_MUL, z, abs), polynomial(x, z, 5, p), abs);
     tir_expr_ref far = named(x, "far", at_most(x, abs, 10.0));
-    tir_expr_ref power = exp_between(x, named(x, "twice", bin(x, TIR_ADD, far, far)));
+    tir_expr_ref power = exp_between(x, named(x, "twice", bin(x, TIR_ADD, far, far)), true);
     tir_expr_ref part = bin(x, TIR_DIV, f32(x, 2.0), bin(x, TIR_ADD, power, f32(x, 1.0)));
     tir_expr_ref rest = bin(x, TIR_SUB, f32(x, 1.0), part);
     tir_expr_ref y = tir_select(x->c, bin(x, TIR_LT, abs, f32(x, 0.625)), near, rest);
