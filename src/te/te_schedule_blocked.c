@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Default schedule of convolutions in blocks of channels (NCHW16c). A tile of sums stays in vector registers: lanes are
- * one block of output channels, a tile is a few blocks by a few pixels of a row. Under it the reduction runs over
- * blocks of input channels, the window, and the channels of a block, in which order the packed weights are read one
- * after the other. */
+/* Default schedules of convolutions and pools in blocks of channels (NCHW16c). A tile of sums stays in vector
+ * registers: lanes are one block of output channels, a tile is a few blocks by a few pixels of a row. Under it the
+ * reduction runs over blocks of input channels, the window, and the channels of a block, in which order the packed
+ * weights are read one after the other. */
 #include "graph/op/nn.h"
 #include "te/te_schedule.h"
 #include "type/target.h"
@@ -12,7 +12,9 @@
 #define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
 #define WEIGHTS_AHEAD    (768 * 1024) /* bytes of weights of one tile, beside as many that are fetched ahead */
 #define GROUPS_TO_SHARE  4            /* groups of blocks that workers can share without cutting rows */
-#define DEPTHWISE_TAPS   25           /* window taps written out in a depthwise convolution */
+#define TAPS_WRITTEN_OUT 25           /* taps of a window over single channels */
+#define POOL_TILE        7            /* pixels */
+#define POOL_TILE        7            /* pixels */
 
 /* Axes of the result: batch, block, image, lane. */
 enum { BATCH, BLOCK, IMAGE };
@@ -24,7 +26,8 @@ typedef struct blocked_conv {
     te_tile tile;
     uint32_t row, lane; /* the last two axes: pixels of a row, lanes */
     int64_t in_block;   /* of the data; 0: plain */
-    bool depthwise;
+    bool single;        /* a channel of the result sees only its own: depthwise convolution, pool */
+    bool pool;          /* no axis of input channels */
     const char
         *weights; /* to be fetched ahead: the parameter; NULL: they stay in the cache, or are read in any order */
 } blocked_conv;
@@ -44,7 +47,7 @@ static int64_t block_bytes(const blocked_conv *v)
  */
 static bool rows_come_first(const blocked_conv *v)
 {
-    return !v->depthwise && te_axis_extent(v->anchor, BLOCK) * block_bytes(v) <= WEIGHTS_IN_CACHE;
+    return !v->single && te_axis_extent(v->anchor, BLOCK) * block_bytes(v) <= WEIGHTS_IN_CACHE;
 }
 
 /* The weights of a tile's blocks are read for every row, and those of the next blocks arrive: a cache holds both. */
@@ -52,7 +55,7 @@ static void choose_tile(blocked_conv *v, const struct target *t)
 {
     int64_t blocks = te_axis_extent(v->anchor, BLOCK), width = te_axis_extent(v->anchor, v->row),
             room = WEIGHTS_AHEAD / block_bytes(v);
-    v->tile = te_choose_tile_within(t, v->depthwise ? 1 : blocks, width, rows_come_first(v) ? blocks : room);
+    v->tile = te_choose_tile_within(t, v->single ? 1 : blocks, width, rows_come_first(v) ? blocks : room);
 }
 
 /* The result's loops: batch, rows and groups of blocks in parallel; tiles along a row; the tile. */
@@ -89,22 +92,41 @@ static void schedule_result(blocked_conv *v)
     te_sched_annotate(s, TE_PARALLEL, o, part);
 }
 
-/* The sums: blocks of input channels, the window, channels in a block; inside, the tile. */
+/* The reduction, from the outside in, and what of it is written out because its loops would be too short: the channels
+ * of a few planes under the window; all of a small window over single channels. Else blocks of input channels stand
+ * around the window, and the channels of a block inside. */
+static uint32_t order_reduction(blocked_conv *v, const char **order)
+{
+    te_sched *s = v->s;
+    const te_node *a = v->anchor;
+    uint32_t n = 0, window = v->pool ? 0 : 1;
+    const char *ic = window ? a->reduce_axes[0]->var->name : NULL;
+    bool dense = v->in_block > 1 && !v->single;
+    if (dense) {
+        te_sched_split(s, v->acc, ic, v->in_block, "ic_o", "ic_i");
+        order[n++] = "ic_o";
+    }
+    for (uint32_t i = window; i < a->n_reduce; i++)
+        order[n++] = a->reduce_axes[i]->var->name;
+    if (ic)
+        order[n++] = dense ? "ic_i" : ic;
+    for (uint32_t i = 0; v->single && te_reduce_extent(a) <= TAPS_WRITTEN_OUT && i < n; i++)
+        te_sched_annotate(s, TE_UNROLL, v->acc, order[i]);
+    if (!dense && !v->single)
+        te_sched_annotate(s, TE_UNROLL, v->acc, ic);
+    if (v->weights)
+        te_sched_prefetch(s, v->acc, dense ? "ic_i" : order[0], v->weights, v->last->name, "part");
+    return n;
+}
+
+/* The sums: the reduction, inside of it the tile. */
 static void schedule_sums(blocked_conv *v)
 {
     te_sched *s = v->s;
     const te_node *a = v->anchor;
-    const char *order[2 * TYPE_MAX_RANK + 2], *ic = a->reduce_axes[0]->var->name;
-    bool split = v->in_block > 1 && te_reduce_extent(a) > 0 && !v->depthwise;
-    uint32_t n = 0;
+    const char *order[2 * TYPE_MAX_RANK + 2];
     te_sched_compute_at(s, v->acc, v->last->name, "col_o");
-    if (split)
-        te_sched_split(s, v->acc, ic, v->in_block, "ic_o", "ic_i");
-    order[n++] = split ? "ic_o" : ic;
-    for (uint32_t i = 1; i < a->n_reduce; i++)
-        order[n++] = a->reduce_axes[i]->var->name;
-    if (split)
-        order[n++] = "ic_i";
+    uint32_t n = order_reduction(v, order);
     order[n++] = te_axis_name(a, v->row);
     order[n++] = te_axis_name(a, BLOCK);
     order[n++] = te_axis_name(a, v->lane);
@@ -112,11 +134,6 @@ static void schedule_sums(blocked_conv *v)
     te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, v->row));
     te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, BLOCK));
     te_sched_annotate(s, TE_VECTORIZE, v->acc, te_axis_name(a, v->lane));
-    if (v->weights)
-        te_sched_prefetch(s, v->acc, split ? "ic_i" : ic, v->weights, v->last->name, "part");
-    /* Short loops, all of them: the innermost is written out, and every tap of a depthwise convolution. */
-    for (uint32_t i = v->depthwise ? 1 : a->n_reduce - 1; !split && i < a->n_reduce; i++)
-        te_sched_annotate(s, TE_UNROLL, v->acc, a->reduce_axes[i]->var->name);
 }
 
 static const char *find_parameter(const te_graph *g, const char *name)
@@ -127,20 +144,42 @@ static const char *find_parameter(const te_graph *g, const char *name)
     return NULL;
 }
 
+/* Extents that are known, lanes that are one vector. */
+static bool has_tiles(const blocked_conv *v, const struct target *t)
+{
+    const te_node *a = v->anchor;
+    return te_axis_extent(a, v->row) > 0 && te_axis_extent(a, BLOCK) > 0 && te_reduce_extent(a) > 0 &&
+           te_axis_extent(a, v->lane) * 4 <= t->vector_bytes;
+}
+
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     blocked_conv v = {.s = s, .anchor = anchor, .last = last, .in_block = nn_data_block(n, "data_layout")};
     v.lane = last->n_axes - 1;
     v.row = last->n_axes - 2;
-    int64_t blocks = te_axis_extent(anchor, BLOCK), width = te_axis_extent(anchor, v.row),
-            taps = te_reduce_extent(anchor);
-    if (width == 0 || blocks == 0 || taps == 0 || te_axis_extent(anchor, v.lane) * 4 > t->vector_bytes)
+    if (!has_tiles(&v, t))
         return te_schedule_reduce(s, t, n, anchor, last);
-    v.depthwise = graph_attr_int(n, "groups") > 1 && taps <= DEPTHWISE_TAPS;
+    v.single = graph_attr_int(n, "groups") > 1 && te_reduce_extent(anchor) <= TAPS_WRITTEN_OUT;
     choose_tile(&v, t);
-    if (!v.depthwise && !rows_come_first(&v) &&
-        te_axis_extent(last, BATCH) * (blocks / v.tile.vectors) >= GROUPS_TO_SHARE)
+    int64_t groups = te_axis_extent(last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
+    if (!v.single && !rows_come_first(&v) && groups >= GROUPS_TO_SHARE)
         v.weights = find_parameter(s->g, n->inputs[1]->name);
+    v.acc = te_sums_stage(s, anchor, last, "local.reg");
+    schedule_result(&v);
+    schedule_sums(&v);
+    return true;
+}
+
+bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    blocked_conv v = {.s = s, .anchor = anchor, .last = last, .single = true, .pool = true, .tile = {1, 1}};
+    if (!nn_data_block(n, "data_layout") || !te_is_one_nest(s, anchor, last, NULL))
+        return te_schedule_reduce(s, t, n, anchor, last);
+    v.lane = last->n_axes - 1;
+    v.row = last->n_axes - 2;
+    if (!has_tiles(&v, t))
+        return te_schedule_reduce(s, t, n, anchor, last);
+    v.tile.rows = te_axis_extent(last, v.row) < POOL_TILE ? te_axis_extent(last, v.row) : POOL_TILE;
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
     schedule_sums(&v);

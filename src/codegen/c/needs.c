@@ -266,8 +266,8 @@ static void write_vector_setup(writer *w, uint32_t bytes)
         "#define LATHE_WIDE __attribute__((min_vector_width(512))) /* else 64-byte vectors are cut in two */\n"
         "#else\n#define LATHE_WIDE\n#endif\n"
         "#if defined(__GNUC__) && !defined(__clang__) && LATHE_VECTORS\n"
-        "/* What gcc moves out of a loop takes registers from the tile in it. */\n"
-        "#define LATHE_TILE __attribute__((optimize(\"no-move-loop-invariants\")))\n"
+        "/* What gcc moves out of a loop, or keeps for its next iteration, takes registers from the tile in it. */\n"
+        "#define LATHE_TILE __attribute__((optimize(\"no-move-loop-invariants\", \"no-predictive-commoning\")))\n"
         "#else\n#define LATHE_TILE\n#endif\n"
         "#if LATHE_VECTORS\n#define LATHE_LANE(x, i) (x)[i]\n#else\n#define LATHE_LANE(x, i) (x).lane[i]\n#endif\n\n");
 }

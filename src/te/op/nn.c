@@ -298,12 +298,14 @@ bool compute_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *
  * ---------------------------------------------------------------------------------------------------------------- */
 
 typedef struct pool_ctx {
-    const te_tensor *x; /* padded, except for max_pool_indices */
+    const te_tensor *x; /* padded, except for max_pool_indices and in blocks of channels */
     const nn_window *w;
     te_axis *const *reduce;
     dtype acc;
     double p;
     bool include_pad;
+    bool skips[NN_MAX_SPATIAL]; /* on these axes what the window reaches beside the image is left out */
+    bool unpadded;
     tir_expr_ref const *extent; /* of the unpadded input */
     const te_tensor *sum;
 } pool_ctx;
@@ -323,12 +325,34 @@ static void pool_at(te_graph *g, const pool_ctx *p, tir_expr_ref const *idx, boo
     }
 }
 
+/* What the window reads at idx. */
 static tir_expr_ref pool_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const pool_ctx *p = ctx;
     tir_expr_ref at[MAX_IDX];
-    pool_at(g, p, idx, false, at);
+    pool_at(g, p, idx, p->unpadded, at);
     return tir_cast(g->c, p->acc, te_read(g, p->x, at));
+}
+
+/* A reduction of `body` over the windows, of type p->acc. */
+static te_tensor *over_windows(te_graph *g, const graph_node *n, const char *name, pool_ctx *p, te_reduce_kind kind,
+                               te_body_fn body)
+{
+    tir_expr_ref const *dims = te_shape(g, te_out_type(n, 0));
+    te_axis *const *axes = te_data_axes(g, p->x->rank, dims);
+    tir_expr_ref idx[MAX_IDX], at[MAX_IDX], inside = NULL;
+    for (uint32_t i = 0; i < p->x->rank; i++)
+        idx[i] = te_var(g, axes[i]);
+    pool_at(g, p, idx, true, at);
+    for (uint32_t i = 0; i < p->w->n; i++)
+        if (p->skips[i])
+            inside = tir_and(g->c, inside, te_in_bounds(g, at[2 + i], p->extent[i]));
+    tir_expr_ref value = body(g, p, idx);
+    te_tensor *y;
+    te_compute_n(g, name, p->x->rank, dims, axes, p->w->n, p->reduce, te_simple_reducer(g->c, kind, p->acc), inside, 1,
+                 &p->acc, &value, &y);
+    y->node->tag = n->op->name;
+    return y;
 }
 
 static tir_expr_ref lp_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -361,8 +385,15 @@ static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_
         }
         reduce[i] = kernel_axis(g, w, i);
     }
-    *p = (pool_ctx){
-        .x = fill ? padded(g, x, w, extra, fill) : x, .w = w, .reduce = reduce, .acc = x->dt, .extent = x->shape + 2};
+    bool blocks = nn_data_block(n, "data_layout") != 0;
+    *p = (pool_ctx){.x = fill && !blocks ? padded(g, x, w, extra, fill) : x,
+                    .w = w,
+                    .reduce = reduce,
+                    .acc = x->dt,
+                    .unpadded = blocks,
+                    .extent = x->shape + 2};
+    for (uint32_t i = 0; i < w->n; i++)
+        p->skips[i] = blocks && (w->pad_begin[i] || w->pad_end[i] || extra[i]);
     return true;
 }
 
@@ -373,9 +404,7 @@ bool compute_max_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te
     pool_ctx p;
     if (!pool_setup(g, n, in[0], te_lowest(g->c, in[0]->dt), &w, reduce, &p))
         return false;
-    out[0] = te_reduce(g, "max_pool", p.acc, in[0]->rank, te_shape(g, te_out_type(n, 0)), w.n, reduce, TE_MAX,
-                       pool_body, &p);
-    out[0]->node->tag = n->op->name;
+    out[0] = over_windows(g, n, "max_pool", &p, TE_MAX, pool_body);
     return true;
 }
 
@@ -408,9 +437,7 @@ static void summed_pool(te_graph *g, const graph_node *n, const char *name, pool
     const type *t = te_out_type(n, 0);
     tir_expr_ref const *dims = te_shape(g, t);
     const char *sum_name = arena_printf(&g->c->mem, "%s_sum", name);
-    te_tensor *sum = te_reduce(g, sum_name, p->acc, p->x->rank, dims, p->w->n, p->reduce, TE_SUM, body, p);
-    sum->node->tag = n->op->name;
-    p->sum = sum;
+    p->sum = over_windows(g, n, sum_name, p, TE_SUM, body);
     te_tensor *y = te_compute(g, name, p->acc, p->x->rank, dims, finish, p);
     out[0] = te_cast_to(g, arena_printf(&g->c->mem, "%s_cast", name), y, t->dt);
 }
