@@ -140,6 +140,7 @@ all)
     stage bindings bash bindings/test.sh "$build"
     stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"
     stage contract "$python" test/py/contract.py --lathe "$build/lathe"
+    stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     stage models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
     stage conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"
     ;;

@@ -11,7 +11,7 @@
 
 #define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
 #define WEIGHTS_AHEAD    (768 * 1024) /* bytes of weights of one tile, beside as many that are fetched ahead */
-#define GROUPS_TO_SHARE  4            /* groups of blocks that workers can share without cutting rows */
+#define LEAST_SHARE      0.8          /* of the time that workers are busy when they share groups of blocks */
 #define TAPS_WRITTEN_OUT 25           /* taps of a window over single channels */
 #define POOL_TILE        7            /* pixels */
 #define POOL_TILE        7            /* pixels */
@@ -152,6 +152,15 @@ static bool has_tiles(const blocked_conv *v, const struct target *t)
            te_axis_extent(a, v->lane) * 4 <= t->vector_bytes;
 }
 
+/* Whether two and four workers have nearly equal shares of `groups`. */
+static bool shares_are_even(int64_t groups)
+{
+    for (int64_t workers = 2; workers <= 4; workers *= 2)
+        if ((double)groups < LEAST_SHARE * (double)((groups + workers - 1) / workers * workers))
+            return false;
+    return true;
+}
+
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     blocked_conv v = {.s = s, .anchor = anchor, .last = last, .in_block = nn_data_block(n, "data_layout")};
@@ -162,7 +171,7 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
     v.single = graph_attr_int(n, "groups") > 1 && te_reduce_extent(anchor) <= TAPS_WRITTEN_OUT;
     choose_tile(&v, t);
     int64_t groups = te_axis_extent(last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
-    if (!v.single && !rows_come_first(&v) && groups >= GROUPS_TO_SHARE)
+    if (!v.single && !rows_come_first(&v) && shares_are_even(groups))
         v.weights = find_parameter(s->g, n->inputs[1]->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
