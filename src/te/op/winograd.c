@@ -95,6 +95,56 @@ static tir_expr_ref choose_row(te_graph *g, const winograd_form *f, row_fn row, 
 
 /* --- weights --- */
 
+/* Names for what the statements behind them share. */
+typedef struct let_list {
+    compiler *c;
+    VEC(const tir_var *) vars;
+    VEC(tir_expr_ref) values;
+} let_list;
+
+static tir_expr_ref named(let_list *l, const char *name, tir_expr_ref value)
+{
+    const tir_var *v = tir_new_var(l->c, name, value->type);
+    vec_push(&l->c->mem, &l->vars, v);
+    vec_push(&l->c->mem, &l->values, value);
+    return tir_varref(l->c, v);
+}
+
+static tir_stmt *with_names(const let_list *l, tir_stmt *body)
+{
+    for (uint32_t i = l->vars.len; i-- > 0;)
+        body = tir_let(l->c, l->vars.data[i], l->values.data[i], body);
+    return body;
+}
+
+/* G of three values. The first and the last row have one coefficient; those between come in pairs that differ in the
+ * sign of the middle one. */
+static void weight_rows(let_list *l, const winograd_form *f, tir_expr_ref const *in, tir_expr_ref *out)
+{
+    compiler *c = l->c;
+    int64_t last = f->side - 1;
+    out[0] = term(c, f->g[0][0], in[0]);
+    out[last] = term(c, f->g[last][2], in[2]);
+    for (int64_t r = 1; r < last; r += 2) {
+        const double *g = f->g[r];
+        tir_expr_ref sides = named(l, "sides", tir_add(c, term(c, g[0], in[0]), term(c, g[2], in[2])));
+        tir_expr_ref middle = named(l, "middle", term(c, g[1], in[1]));
+        out[r] = tir_add(c, sides, middle);
+        out[r + 1] = tir_sub(c, sides, middle);
+    }
+}
+
+/* A lane behind the last channel. */
+static tir_stmt *zero_lane(te_graph *g, const tir_buffer *to, tir_expr_ref block, tir_expr_ref lane)
+{
+    compiler *c = g->c;
+    const tir_var *t = tir_new_var(c, "t", TIR_I64), *ic = tir_new_var(c, "ic", TIR_I64);
+    tir_expr_ref at[4] = {block, tir_varref(c, t), tir_varref(c, ic), lane};
+    tir_stmt *s = tir_store(c, to, 4, at, tir_const(c, DT_F32, 0));
+    s = tir_for(c, ic, te_i64(g, 0), to->shape[2], FOR_SERIAL, s);
+    return tir_for(c, t, te_i64(g, 0), to->shape[1], FOR_SERIAL, s);
+}
+
 /* One block of output channels: lane by lane, so that the innermost loop runs over many input channels. */
 static tir_stmt *transform_weights(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
 {
@@ -102,28 +152,32 @@ static tir_stmt *transform_weights(te_graph *g, void *ctx, const tir_buffer *con
     compiler *c = g->c;
     const winograd_form *f = v->form;
     const tir_var *ob = tir_new_var(c, "ob", TIR_I64), *l = tir_new_var(c, "l", TIR_I64),
-                  *ic = tir_new_var(c, "ic", TIR_I64), *taps[WINOGRAD_KERNEL * WINOGRAD_KERNEL];
-    tir_expr_ref lane = tir_varref(c, l), i = tir_varref(c, ic),
-                 o = tir_add(c, tir_mul(c, tir_varref(c, ob), te_i64(g, v->block)), lane);
-    tir_stmt **all = arena_array(&c->mem, tir_stmt *, (size_t)(f->side * f->side));
-    for (int64_t t = 0; t < f->side * f->side; t++) {
-        tir_expr_ref sum = NULL;
-        for (int64_t k = 0; k < WINOGRAD_KERNEL * WINOGRAD_KERNEL; k++) {
-            if (t == 0)
-                taps[k] = tir_new_var(c, arena_printf(&c->mem, "w%lld", (long long)k), tir_scalar(DT_F32));
-            sum = add_term(c, sum, f->g[t / f->side][k / 3] * f->g[t % f->side][k % 3], tir_varref(c, taps[k]));
+                  *ic = tir_new_var(c, "ic", TIR_I64);
+    tir_expr_ref block = tir_varref(c, ob), lane = tir_varref(c, l), i = tir_varref(c, ic),
+                 o = tir_add(c, tir_mul(c, block, te_i64(g, v->block)), lane);
+    tir_expr_ref by_rows[WINOGRAD_KERNEL][WINOGRAD_MAX_SIDE], row[WINOGRAD_MAX_SIDE];
+    tir_stmt *stores[WINOGRAD_MAX_SIDE * WINOGRAD_MAX_SIDE];
+    let_list names = {.c = c};
+    for (int64_t x = 0; x < WINOGRAD_KERNEL; x++) {
+        tir_expr_ref w[WINOGRAD_KERNEL];
+        for (int64_t y = 0; y < WINOGRAD_KERNEL; y++) {
+            tir_expr_ref at[4] = {o, i, te_i64(g, y), te_i64(g, x)};
+            w[y] = named(&names, "w", tir_load(c, in[0], 4, at));
         }
-        tir_expr_ref at[4] = {tir_varref(c, ob), te_i64(g, t), i, lane};
-        all[t] = tir_store(c, out[0], 4, at, or_zero(c, sum));
+        weight_rows(&names, f, w, by_rows[x]);
+        for (int64_t y = 0; y < f->side; y++)
+            by_rows[x][y] = named(&names, "t", by_rows[x][y]);
     }
-    tir_stmt *body = tir_seq(c, (uint32_t)(f->side * f->side), all);
-    for (int64_t k = WINOGRAD_KERNEL * WINOGRAD_KERNEL; k-- > 0;) {
-        tir_expr_ref at[4] = {o, i, te_i64(g, k / 3), te_i64(g, k % 3)};
-        tir_expr_ref tap = tir_select(c, tir_binary(c, TIR_LT, o, in[0]->shape[0]), tir_load(c, in[0], 4, at),
-                                      tir_const(c, DT_F32, 0));
-        body = tir_let(c, taps[k], tap, body);
+    for (int64_t y = 0; y < f->side; y++) {
+        weight_rows(&names, f, (tir_expr_ref[]){by_rows[0][y], by_rows[1][y], by_rows[2][y]}, row);
+        for (int64_t x = 0; x < f->side; x++) {
+            tir_expr_ref at[4] = {block, te_i64(g, y * f->side + x), i, lane};
+            stores[y * f->side + x] = tir_store(c, out[0], 4, at, row[x]);
+        }
     }
+    tir_stmt *body = with_names(&names, tir_seq(c, (uint32_t)(f->side * f->side), stores));
     body = tir_for(c, ic, te_i64(g, 0), out[0]->shape[2], FOR_SERIAL, body);
+    body = tir_if(c, tir_binary(c, TIR_LT, o, in[0]->shape[0]), body, zero_lane(g, out[0], block, lane));
     body = tir_for(c, l, te_i64(g, 0), out[0]->shape[3], FOR_SERIAL, body);
     return tir_for(c, ob, te_i64(g, 0), out[0]->shape[0], FOR_SERIAL, body);
 }
