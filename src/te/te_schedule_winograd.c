@@ -222,14 +222,14 @@ static void schedule_result(te_sched *s, const winograd_stages *w, const winogra
 {
     const te_node *y = w->last;
     const char *n = te_axis_name(y, 0), *name = y->name;
-    te_sched_split(s, name, te_axis_name(y, 1), cut->vectors, "groups", "block");
+    te_sched_split(s, name, te_axis_name(y, 1), cut->vectors, "groups", "vector");
     te_sched_split(s, name, "groups", groups / cut->shares, "share", "group");
     te_sched_split(s, name, te_axis_name(y, 2), tile * cut->strip, "strip", "rows");
     te_sched_split(s, name, "rows", tile, "tile_row", "row");
     te_sched_split(s, name, te_axis_name(y, 3), tile, "tile", "col");
     te_sched_reorder(
         s, name, 10,
-        (const char *[]){"share", n, "strip", "group", "block", "tile_row", "tile", "row", "col", te_axis_name(y, 4)});
+        (const char *[]){"share", n, "strip", "group", "vector", "tile_row", "tile", "row", "col", te_axis_name(y, 4)});
     te_sched_fuse(s, name, "share", n, "share_n");
     te_sched_fuse(s, name, "share_n", "strip", "part");
     te_sched_annotate(s, TE_PARALLEL, name, "part");

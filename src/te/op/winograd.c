@@ -12,9 +12,10 @@
 typedef struct winograd_ctx {
     const winograd_form *form;
     nn_window win;
-    const te_tensor *x, *w; /* x: what the stage reads; w: transformed weights */
-    int64_t block;          /* channels in a block */
-    te_axis *const *reduce;
+    te_tensor *x;       /* what the stage reads */
+    const te_tensor *w; /* transformed weights */
+    int64_t block;      /* channels in a block */
+    te_axis *ic;        /* input channel */
 } winograd_ctx;
 
 /* --- sums with constant coefficients --- */
@@ -237,7 +238,7 @@ static tir_expr_ref product_body(te_graph *g, void *ctx, tir_expr_ref const *idx
 {
     const winograd_ctx *v = ctx;
     compiler *c = g->c;
-    tir_expr_ref ic = te_var(g, v->reduce[0]), block = te_i64(g, v->block);
+    tir_expr_ref ic = te_var(g, v->ic), block = te_i64(g, v->block);
     tir_expr_ref x = te_read(
         g, v->x,
         (tir_expr_ref[]){idx[0], idx[1], idx[3], tir_floordiv(c, ic, block), idx[4], tir_floormod(c, ic, block)});
@@ -270,11 +271,28 @@ static tir_expr_ref output_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return choose_row(g, v->form, output_row, v->form->tile, tir_floormod(c, idx[3], tile), in);
 }
 
-/* A stage of the chain: it reads the one before. */
-static void stage(te_graph *g, winograd_ctx *v, const char *name, uint32_t rank, tir_expr_ref const *dims,
-                  te_body_fn body)
+/* Axes of the stages, in the order of their dimensions. */
+static const char *const image_axes[] = {"n", "block", "y", "x", "lane"};
+static const char *const tile_axes[] = {"n", "block", "tile_row", "tile", "row", "col", "lane"};
+static const char *const input_axes[] = {"n", "position", "tile_row", "block", "tile", "lane"};
+static const char *const product_axes[] = {"n", "position", "block", "tile_row", "tile", "lane"};
+
+/* A stage of the chain: it reads the one before, and sums over `reduce` when there is one. */
+static void stage(te_graph *g, winograd_ctx *v, const char *name, uint32_t rank, const char *const *axis_names,
+                  tir_expr_ref const *dims, te_axis *reduce, te_body_fn body)
 {
-    te_tensor *t = te_compute(g, name, DT_F32, rank, dims, body, v);
+    dtype dt = DT_F32;
+    te_axis *axes[7], *own = arena_array(&g->c->mem, te_axis, rank);
+    tir_expr_ref idx[7];
+    for (uint32_t i = 0; i < rank; i++) {
+        own[i] = (te_axis){tir_new_var(g->c, axis_names[i], TIR_I64), dims[i], AXIS_DATA};
+        axes[i] = &own[i];
+        idx[i] = te_var(g, axes[i]);
+    }
+    tir_expr_ref value = body(g, v, idx);
+    te_tensor *t = NULL;
+    te_compute_n(g, name, rank, dims, axes, reduce ? 1 : 0, &reduce,
+                 reduce ? te_simple_reducer(g->c, TE_SUM, dt) : NULL, NULL, 1, &dt, &value, &t);
     t->node->tag = name;
     v->x = t;
 }
@@ -290,21 +308,21 @@ bool compute_conv2d_winograd(te_graph *g, const graph_node *n, te_tensor *const 
     tir_expr_ref th = te_ceildiv(g, y[2], tile), tw = te_ceildiv(g, y[3], tile), lanes = y[4], ib = in[0]->shape[1],
                  edge = te_i64(g, side - tile), step = te_i64(g, tile), s = te_i64(g, side);
     tir_expr_ref high = tir_add(c, tir_mul(c, th, step), edge), wide = tir_add(c, tir_mul(c, tw, step), edge);
-    stage(g, &v, "winograd_tiles", 5, (tir_expr_ref[]){y[0], ib, high, wide, lanes}, pad_body);
-    stage(g, &v, "winograd_rows", 7, (tir_expr_ref[]){y[0], ib, th, tw, s, s, lanes}, rows_body);
-    stage(g, &v, "winograd_input", 6, (tir_expr_ref[]){y[0], te_i64(g, side * side), th, ib, tw, lanes}, input_body);
-    te_axis *ic = te_reduce_axis(g, "ic", in[1]->shape[2]);
-    v.reduce = &ic;
-    te_tensor *m =
-        te_reduce(g, "winograd_product", DT_F32, 6, (tir_expr_ref[]){y[0], te_i64(g, side * side), y[1], th, tw, lanes},
-                  1, &ic, TE_SUM, product_body, &v);
-    m->node->tag = n->op->name;
-    v.x = m;
-    stage(g, &v, "winograd_sums", 7, (tir_expr_ref[]){y[0], y[1], th, tw, step, s, lanes}, sums_body);
-    stage(g, &v, "winograd", 5, y, output_body);
+    tir_expr_ref positions = te_i64(g, side * side);
+    stage(g, &v, "winograd_tiles", 5, image_axes, (tir_expr_ref[]){y[0], ib, high, wide, lanes}, NULL, pad_body);
+    stage(g, &v, "winograd_rows", 7, tile_axes, (tir_expr_ref[]){y[0], ib, th, tw, s, s, lanes}, NULL, rows_body);
+    stage(g, &v, "winograd_input", 6, input_axes, (tir_expr_ref[]){y[0], positions, th, ib, tw, lanes}, NULL,
+          input_body);
+    v.ic = te_reduce_axis(g, "ic", in[1]->shape[2]);
+    stage(g, &v, "winograd_product", 6, product_axes, (tir_expr_ref[]){y[0], positions, y[1], th, tw, lanes}, v.ic,
+          product_body);
+    v.x->node->tag = n->op->name;
+    int64_t products = te_static_count(v.x);
+    stage(g, &v, "winograd_sums", 7, tile_axes, (tir_expr_ref[]){y[0], y[1], th, tw, step, s, lanes}, NULL, sums_body);
+    stage(g, &v, "winograd", 5, image_axes, y, NULL, output_body);
     int64_t channels = 0;
     if (tir_is_int(in[1]->shape[2], &channels))
-        g->macs += te_static_count(m) * channels;
-    out[0] = (te_tensor *)v.x;
+        g->macs += products * channels;
+    out[0] = v.x;
     return true;
 }
