@@ -41,10 +41,10 @@ static bool find_stages(const te_sched *s, const graph_node *n, te_node *last, w
     return true;
 }
 
-/* How the work is cut: tile rows in a strip, shares of the output channels, vectors of channels and tiles in a register
- * tile. */
+/* How the work is cut: tile rows and tiles of a row in a strip, shares of the output channels, vectors of channels and
+ * tiles in a register tile. */
 typedef struct winograd_cut {
-    int64_t strip, shares, vectors, tile_rows, tiles;
+    int64_t strip, width, shares, vectors, tile_rows, tiles;
 } winograd_cut;
 
 /* --- the cut, by counting cycles --- */
@@ -56,10 +56,19 @@ typedef struct winograd_cut {
 #define MAX_TILE_ROWS 4          /* in a register tile */
 #define MAX_SHARES    16
 #define MAX_STRIP     64
+#define MAX_PIECES    16 /* of a row of tiles */
 
 typedef struct winograd_size {
-    int64_t batch, positions, in_blocks, out_blocks, tile_rows, tiles, lanes;
+    int64_t batch, positions, in_blocks, out_blocks, tile_rows, tiles, lanes, tile;
+    int64_t scratch; /* bytes that a part may use; 0: any number */
 } winograd_size;
+
+/* Bytes between the steps: the strip of one block with its border, all transformed, the products of a group. */
+static int64_t scratch_of(const winograd_size *z, const winograd_cut *cut)
+{
+    int64_t edge = z->tile * cut->strip + 2, across = z->tile * cut->width + 2;
+    return 4 * z->lanes * (edge * across + z->positions * cut->strip * cut->width * (z->in_blocks + cut->vectors));
+}
 
 /* Cycles of a register tile for one input channel. The first tile of a strip may have to wait for weights from afar;
  * the others find them in the first-level cache when those of all input channels fit there. */
@@ -75,7 +84,7 @@ static double tile_step(const winograd_size *z, int64_t vectors, int64_t rows, b
 /* The same for all tiles of a strip, remainders counted. */
 static double strip_step(const winograd_size *z, const winograd_cut *cut, bool far)
 {
-    int64_t whole = z->tiles / cut->tiles, left = z->tiles % cut->tiles;
+    int64_t whole = cut->width / cut->tiles, left = cut->width % cut->tiles;
     double cycles = 0;
     for (int64_t done = 0; done < cut->strip; done += cut->tile_rows) {
         int64_t rows = cut->strip - done < cut->tile_rows ? cut->strip - done : cut->tile_rows;
@@ -93,13 +102,14 @@ static double choose_registers(const struct target *t, const winograd_size *z, b
     int64_t regs = t->vector_regs > 2 ? t->vector_regs : 4;
     double least = 0;
     for (int64_t v = 1; v <= 4; v++) {
-        for (int64_t r = 1; z->out_blocks % v == 0 && r <= z->tiles * MAX_TILE_ROWS && v * r + v + 1 <= regs; r++) {
-            winograd_cut x = {cut->strip, cut->shares, v, 1, r};
-            if (r > z->tiles) {
-                x.tiles = z->tiles;
-                x.tile_rows = r / z->tiles;
+        for (int64_t r = 1; z->out_blocks % v == 0 && r <= cut->width * MAX_TILE_ROWS && v * r + v + 1 <= regs; r++) {
+            winograd_cut x = {cut->strip, cut->width, cut->shares, v, 1, r};
+            if (r > cut->width) {
+                x.tiles = cut->width;
+                x.tile_rows = r / cut->width;
             }
-            if (x.tiles * x.tile_rows != r || x.tile_rows > cut->strip || z->out_blocks / v % cut->shares != 0)
+            if (x.tiles * x.tile_rows != r || x.tile_rows > cut->strip || z->out_blocks / v % cut->shares != 0 ||
+                (z->scratch > 0 && scratch_of(z, &x) > z->scratch))
                 continue;
             double c = strip_step(z, &x, far) / (double)v;
             if (least == 0 || c < least) {
@@ -115,7 +125,7 @@ static double choose_registers(const struct target *t, const winograd_size *z, b
  * transforms the input under its strip, for all channels. */
 static double cut_cost(const struct target *t, const winograd_size *z, winograd_cut *cut, int64_t workers)
 {
-    double positions = (double)z->positions, tiles = (double)(cut->strip * z->tiles),
+    double positions = (double)z->positions, tiles = (double)(cut->strip * cut->width),
            in_channels = (double)(z->in_blocks * z->lanes), out_blocks = (double)z->out_blocks / (double)cut->shares,
            vector = 4.0 * (double)z->lanes, room = (double)t->l2_bytes;
     double in = positions * tiles * (double)z->in_blocks, out = positions * tiles * out_blocks,
@@ -123,22 +133,25 @@ static double cut_cost(const struct target *t, const winograd_size *z, winograd_
     bool far = weights + in * vector > room;
     double step = choose_registers(t, z, far, cut);
     double cycles = INPUT_CYCLES * in + OUTPUT_CYCLES * out + positions * in_channels * out_blocks * step;
-    int64_t strips = z->batch * ((z->tile_rows + cut->strip - 1) / cut->strip),
+    int64_t strips = z->batch * (z->tile_rows / cut->strip) * (z->tiles / cut->width),
             own = (strips * cut->shares + workers - 1) / workers;
     if (in * vector > room) /* the transformed input is read for every group */
         cycles += in * vector * out_blocks / (double)cut->vectors / FAR_BYTES;
     return step > 0 ? (double)own * cycles : 0;
 }
 
-/* The fastest cut for the target's width; among equals the smallest. */
+/* The fastest cut for the target's width, of equal strips that keep to the scratch; among equals the smallest. */
 static winograd_cut choose_cut(const struct target *t, const winograd_size *z)
 {
-    int64_t workers = t->workers > 1 ? t->workers : 1;
-    winograd_cut best = {1, 1, 1, 1, 1};
+    int64_t workers = t->workers > 1 ? t->workers : 1, narrow = winograd_least_width(z->tiles);
+    winograd_cut best = {1, narrow, 1, 1, 1, 1};
     double least = 0;
-    for (int64_t strip = 1; strip <= z->tile_rows && strip <= MAX_STRIP; strip++) {
-        for (int64_t shares = 1; shares <= MAX_SHARES; shares *= 2) {
-            winograd_cut cut = {.strip = strip, .shares = shares};
+    for (int64_t i = 0; i < MAX_STRIP * MAX_PIECES; i++) {
+        int64_t strip = i / MAX_PIECES + 1, pieces = i % MAX_PIECES + 1;
+        winograd_cut cut = {.strip = strip, .width = z->tiles / pieces};
+        if (z->tile_rows % strip != 0 || z->tiles % pieces != 0 || cut.width < narrow)
+            continue;
+        for (cut.shares = 1; cut.shares <= MAX_SHARES; cut.shares *= 2) {
             double c = cut_cost(t, z, &cut, workers);
             if (c > 0 && (least == 0 || c < least)) {
                 least = c;
@@ -226,12 +239,14 @@ static void schedule_result(te_sched *s, const winograd_stages *w, const winogra
     te_sched_split(s, name, "groups", groups / cut->shares, "share", "group");
     te_sched_split(s, name, te_axis_name(y, 2), tile * cut->strip, "strip", "rows");
     te_sched_split(s, name, "rows", tile, "tile_row", "row");
-    te_sched_split(s, name, te_axis_name(y, 3), tile, "tile", "col");
-    te_sched_reorder(
-        s, name, 10,
-        (const char *[]){"share", n, "strip", "group", "vector", "tile_row", "tile", "row", "col", te_axis_name(y, 4)});
+    te_sched_split(s, name, te_axis_name(y, 3), tile * cut->width, "piece", "cols");
+    te_sched_split(s, name, "cols", tile, "tile", "col");
+    const char *const order[] = {"share",    n,      "strip", "piece", "group",           "vector",
+                                 "tile_row", "tile", "row",   "col",   te_axis_name(y, 4)};
+    te_sched_reorder(s, name, sizeof order / sizeof *order, order);
     te_sched_fuse(s, name, "share", n, "share_n");
-    te_sched_fuse(s, name, "share_n", "strip", "part");
+    te_sched_fuse(s, name, "share_n", "strip", "strips");
+    te_sched_fuse(s, name, "strips", "piece", "part");
     te_sched_annotate(s, TE_PARALLEL, name, "part");
     te_sched_annotate(s, TE_UNROLL, name, "row");
     te_sched_annotate(s, TE_UNROLL, name, "col");
@@ -251,13 +266,19 @@ bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node 
     winograd_stages w;
     if (!find_stages(s, n, last, &w) || te_axis_extent(last, 4) != (int64_t)t->vector_bytes / 4)
         return te_schedule_default(s, t, n, anchor, last);
-    winograd_size z = {te_axis_extent(last, 0),     te_axis_extent(w.product, 1), te_axis_extent(w.input, 3),
-                       te_axis_extent(last, 1),     te_axis_extent(w.product, 3), te_axis_extent(w.product, 4),
-                       te_axis_extent(w.product, 5)};
+    winograd_size z = {.batch = te_axis_extent(last, 0),
+                       .positions = te_axis_extent(w.product, 1),
+                       .in_blocks = te_axis_extent(w.input, 3),
+                       .out_blocks = te_axis_extent(last, 1),
+                       .tile_rows = te_axis_extent(w.product, 3),
+                       .tiles = te_axis_extent(w.product, 4),
+                       .lanes = te_axis_extent(w.product, 5),
+                       .tile = graph_attr_int(n, "tile_size"),
+                       .scratch = graph_attr_int(n, "scratch")};
     if (z.batch == 0 || z.in_blocks == 0 || z.out_blocks == 0)
         return te_schedule_default(s, t, n, anchor, last);
     winograd_cut cut = choose_cut(t, &z);
-    schedule_result(s, &w, &cut, z.out_blocks / cut.vectors, graph_attr_int(n, "tile_size"));
+    schedule_result(s, &w, &cut, z.out_blocks / cut.vectors, z.tile);
     schedule_product(s, &w, &cut);
     schedule_input(s, &w);
     return true;

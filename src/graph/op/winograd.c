@@ -4,6 +4,8 @@
  */
 #include "graph/op/winograd.h"
 
+#define ENOUGH_TILES 3
+
 static const winograd_form forms[] = {
     {2,
      4,
@@ -33,6 +35,14 @@ const winograd_form *winograd_form_of(int64_t tile)
         if (forms[i].tile == tile)
             return &forms[i];
     return NULL;
+}
+
+int64_t winograd_least_width(int64_t tiles)
+{
+    int64_t width = tiles < ENOUGH_TILES ? tiles : ENOUGH_TILES;
+    while (width > 0 && tiles % width != 0)
+        width++;
+    return width;
 }
 
 static const winograd_form *form_of(compiler *c, const graph_node *n)

@@ -20,4 +20,8 @@ typedef struct winograd_form {
 
 /* tile 2 or 4; NULL: no such form. */
 const winograd_form *winograd_form_of(int64_t tile);
+
+/* Tiles along the image that one part of the kernel takes at least: the smallest divisor of `tiles` that fills a
+ * register tile to some degree. Parts are equal, so that none of their loops needs a guard. */
+int64_t winograd_least_width(int64_t tiles);
 #endif

@@ -22,6 +22,8 @@
 #define HIDDEN         0.5  /* part of the reading that goes on under the arithmetic */
 #define WORTH_CHANGING 0.9  /* of the direct form's cycles; the larger error must bring something */
 
+#define SLACK 16 /* the workspace may become this part larger */
+
 typedef struct chooser {
     rewriter r;
     int64_t lanes;
@@ -62,15 +64,24 @@ static double winograd_cycles(const chooser *v, const conv_size *z, int64_t tile
     return cycles + reading(v, z, side * side);
 }
 
-/* 0: direct. */
-static int64_t best_tile(const chooser *v, const conv_size *z)
+/* Bytes between the steps of a part that takes the smallest strip worth having. */
+static double least_scratch(const chooser *v, const conv_size *z, int64_t tile)
+{
+    double side = (double)winograd_form_of(tile)->side,
+           tiles = (double)winograd_least_width((int64_t)tiles_along(z->width, tile));
+    double blocks = tiles_along(z->ins, v->lanes) + 1;
+    return 4 * (double)v->lanes * side * (side * tiles * blocks + (double)tile * tiles + 2);
+}
+
+/* 0: direct. room: bytes that a part may use between the steps. */
+static int64_t best_tile(const chooser *v, const conv_size *z, double room)
 {
     static const int64_t tiles[] = {2, 4};
     double least = direct_cycles(v, z) * WORTH_CHANGING;
     int64_t best = 0;
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
         double c = winograd_cycles(v, z, tiles[i]);
-        if (c < least) {
+        if (c < least && least_scratch(v, z, tiles[i]) <= room) {
             least = c;
             best = tiles[i];
         }
@@ -125,15 +136,71 @@ static graph_value *transformed(chooser *v, const graph_node *n, int64_t tile)
 }
 
 /* false: after an error, or when n must stay. */
-static bool change(chooser *v, graph_node *n, int64_t tile)
+static bool change(chooser *v, graph_node *n, int64_t tile, int64_t room)
 {
     compiler *c = v->r.c;
     const int64_t *pads = NULL;
     uint32_t n_pads = graph_attr_ints(n, "pads", &pads);
-    attr attrs[2] = {attr_int(c, "tile_size", tile), attr_ints(c, "pads", n_pads, pads)};
+    attr attrs[3] = {attr_int(c, "tile_size", tile), attr_ints(c, "pads", n_pads, pads), attr_int(c, "scratch", room)};
     graph_value *in[2] = {n->inputs[0], transformed(v, n, tile)};
-    graph_value *y = in[1] ? rewrite_emit(&v->r, "nn.conv2d_winograd", 2, in, 2, attrs, n->loc) : NULL;
+    graph_value *y = in[1] ? rewrite_emit(&v->r, "nn.conv2d_winograd", 2, in, 3, attrs, n->loc) : NULL;
     return y && rewrite_replace(&v->r, n->outputs[0], y);
+}
+
+/* --- memory --- */
+
+/* Bytes of the workspace that are in use, by a walk in the order of the list. */
+typedef struct liveness {
+    int64_t *bytes; /* while each node runs */
+    int64_t peak;   /* over the nodes that become kernels of their own */
+} liveness;
+
+static int64_t bytes_of(const graph_value *v)
+{
+    bool inside = v->def && !graph_constant(v) && !(v->mark & MARK_RESULT) && v->type.kind == TYPE_TENSOR &&
+                  shape_is_static(v->type.shape);
+    int64_t n = inside ? type_bytes(&v->type) : 0;
+    return n > 0 && n < (int64_t)1 << 40 ? n : 0;
+}
+
+/* Element-wise results will be part of what makes their operands: they are no kernels. */
+static liveness measure(arena *a, const graph_func *f)
+{
+    uint32_t n = f->nodes.len;
+    liveness l = {.bytes = arena_array(a, int64_t, n + 1u)};
+    ptr_map last;
+    ptr_map_init(&last, a);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
+            if (f->nodes.data[i]->inputs[k])
+                ptr_map_set(&last, f->nodes.data[i]->inputs[k], i);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++) {
+            uint32_t end = i;
+            (void)ptr_map_get(&last, f->nodes.data[i]->outputs[k], &end);
+            l.bytes[i] += bytes_of(f->nodes.data[i]->outputs[k]); /* changes first, sums below */
+            l.bytes[end + 1] -= bytes_of(f->nodes.data[i]->outputs[k]);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        l.bytes[i] += i > 0 ? l.bytes[i - 1] : 0;
+        if (f->nodes.data[i]->op->cls > CLASS_BROADCAST && l.bytes[i] > l.peak)
+            l.peak = l.bytes[i];
+    }
+    return l;
+}
+
+/* Scratch for node i that leaves the workspace nearly as it is. */
+static int64_t room_for(const liveness *l, uint32_t i)
+{
+    return l->peak + l->peak / SLACK - l->bytes[i];
+}
+
+/* What each part should keep to: the form must not depend on the width, as results would, but the cut may. */
+static int64_t share_of(const compiler *c, int64_t room, double least)
+{
+    int64_t share = room / (c->target->workers > 1 ? c->target->workers : 1);
+    return share > (int64_t)least ? share : (int64_t)least;
 }
 
 /* --- functions --- */
@@ -157,12 +224,13 @@ static bool run(compiler *c, graph_func *f)
     arena_init(&v.scratch);
     ptr_map_init(&v.transformed, &v.scratch);
     rewrite_begin(&v.r, c, f);
+    liveness l = measure(&v.scratch, f);
     for (uint32_t i = 0; i < f->nodes.len && !v.r.failed; i++) {
         graph_node *n = f->nodes.data[i];
         conv_size z;
         rewrite_operands(n);
-        int64_t tile = can_change(&v, n, &z) ? best_tile(&v, &z) : 0;
-        if (tile == 0 || !change(&v, n, tile))
+        int64_t room = room_for(&l, i), tile = can_change(&v, n, &z) ? best_tile(&v, &z, (double)room) : 0;
+        if (tile == 0 || !change(&v, n, tile, share_of(c, room, least_scratch(&v, &z, tile))))
             rewrite_keep(&v.r, n);
     }
     rewrite_end(&v.r);

@@ -49,31 +49,44 @@ static void note_allocate(void *ctx, tir_stmt *s)
     tir_map_put(&d->uses, s->buffer, u);
 }
 
-static void note_load(void *ctx, tir_expr_ref e)
+/* Reads in the statement `in`. A store that reads only what it writes, a sum that grows, reads for nobody else. */
+typedef struct reading {
+    dropper *d;
+    tir_stmt *in;
+} reading;
+
+static bool reads_own(const reading *r, tir_expr_ref load)
 {
+    return r->in->kind == TIR_STORE && r->in->buffer == load->u.buffer && r->in->n_indices == load->n_args &&
+           tir_expr_equal(r->in->indices[0], load->args[0]);
+}
+
+static void note_read(void *ctx, tir_expr_ref e)
+{
+    const reading *r = ctx;
+    bool access = e->kind == TIR_LOAD || e->kind == TIR_ADDRESS;
+    element_use *u = access ? use_of(r->d, e->u.buffer) : NULL;
     int64_t first = 0;
-    element_use *u = e->kind == TIR_LOAD ? use_of(ctx, e->u.buffer) : NULL;
     if (!u || !u->constant)
         return;
-    u->constant = constant_elements(u, e->n_args, e->args, &first);
-    for (int64_t i = 0; u->constant && i < e->args[0]->type.lanes; i++)
+    u->constant = e->kind == TIR_LOAD && constant_elements(u, e->n_args, e->args, &first);
+    for (int64_t i = 0; u->constant && !reads_own(r, e) && i < e->args[0]->type.lanes; i++)
         u->read[first + i] = true;
 }
 
-static void note_store(void *ctx, tir_stmt *s)
+static void note_reads(void *ctx, tir_expr_ref e)
 {
+    tir_visit_expr(e, note_read, ctx);
+}
+
+static void note_accesses(void *ctx, tir_stmt *s)
+{
+    reading r = {ctx, s};
     int64_t first = 0;
     element_use *u = s->kind == TIR_STORE ? use_of(ctx, s->buffer) : NULL;
     if (u && u->constant)
         u->constant = constant_elements(u, s->n_indices, s->indices, &first);
-}
-
-/* An address in the hands of somebody else: anything may be read. */
-static void note_address(void *ctx, tir_expr_ref e)
-{
-    element_use *u = e->kind == TIR_ADDRESS ? use_of(ctx, e->u.buffer) : NULL;
-    if (u)
-        u->constant = false;
+    tir_stmt_exprs(s, note_reads, &r);
 }
 
 static tir_stmt *drop(tir_rewriter *r, tir_stmt *s)
@@ -99,8 +112,7 @@ bool tir_pass_dead_stores(compiler *c, tir_func *f)
         d.changed = false;
         tir_map_init(&d.uses, &c->mem);
         tir_visit_stmt(f->body, note_allocate, NULL, &d);
-        tir_visit_stmt(f->body, note_store, note_load, &d);
-        tir_visit_stmt(f->body, NULL, note_address, &d);
+        tir_visit_stmt(f->body, note_accesses, NULL, &d);
         f->body = tir_rewrite_stmt(&r, f->body);
         any |= d.changed;
     }
