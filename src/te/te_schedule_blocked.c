@@ -14,7 +14,6 @@
 #define LEAST_SHARE      0.8          /* of the time that workers are busy when they share groups of blocks */
 #define TAPS_WRITTEN_OUT 25           /* taps of a window over single channels */
 #define POOL_TILE        7            /* pixels */
-#define POOL_TILE        7            /* pixels */
 
 /* Axes of the result: batch, block, image, lane. */
 enum { BATCH, BLOCK, IMAGE };
@@ -24,12 +23,11 @@ typedef struct blocked_conv {
     te_node *anchor, *last;
     const char *acc; /* the stage of the sums */
     te_tile tile;
-    uint32_t row, lane; /* the last two axes: pixels of a row, lanes */
-    int64_t in_block;   /* of the data; 0: plain */
-    bool single;        /* a channel of the result sees only its own: depthwise convolution, pool */
-    bool pool;          /* no axis of input channels */
-    const char
-        *weights; /* to be fetched ahead: the parameter; NULL: they stay in the cache, or are read in any order */
+    uint32_t row, lane;  /* the last two axes: pixels of a row, lanes */
+    int64_t in_block;    /* of the data; 0: plain */
+    bool single;         /* a channel of the result sees only its own: depthwise convolution, pool */
+    bool pool;           /* no axis of input channels */
+    const char *weights; /* the parameter, to be fetched ahead; NULL: not worth it */
 } blocked_conv;
 
 static const char *axis(const blocked_conv *v, uint32_t i)

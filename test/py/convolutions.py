@@ -36,7 +36,8 @@ class Net:
 
     def constant(self, shape, scale):
         name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(self.rng.standard_normal(shape, np.float32) * np.float32(scale), name))
+        numbers = self.rng.standard_normal(shape, np.float32) * np.float32(scale)
+        self.weights.append(numpy_helper.from_array(numbers, name))
         return name
 
     def swept(self, kernel, strides, dilations, pads):
@@ -103,7 +104,8 @@ class Net:
 
 def make(seed):
     rng = np.random.default_rng(seed)
-    shape = [int(rng.choice([1, 1, 2])), int(rng.choice([1, 3, 8, 11, 16, 24, 32])), *(int(n) for n in rng.integers(5, 30, 2))]
+    size = [int(n) for n in rng.integers(5, 30, 2)]
+    shape = [int(rng.choice([1, 1, 2])), int(rng.choice([1, 3, 8, 11, 16, 24, 32])), *size]
     net = Net(rng, shape)
     steps = [net.conv, net.conv, net.conv, net.elementwise, net.elementwise, net.pool, net.concat]
     net.conv()
