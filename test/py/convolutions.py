@@ -126,7 +126,8 @@ def check(lathe, seed, targets, folder):
     for target in targets:
         command = [lathe, "verify", path, "--against", "onnxruntime", "--target", target, "--workers", "3",
                    "--rtol", "1e-4", "--atol", "2e-5"]
-        run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LATHE_PYTHON": sys.executable})
+        environment = {**os.environ, "LATHE_PYTHON": sys.executable}
+        run = subprocess.run(command, capture_output=True, text=True, env=environment)
         if run.returncode != 0:
             return f"seed {seed}, target {target}: {run.stdout.strip()} {run.stderr.strip()}"
     return ""
