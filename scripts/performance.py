@@ -8,15 +8,13 @@ of the processor's multiply-add peak that each reaches.
 MODELS is a folder with resnet18.onnx and the others. Needs onnxruntime and numpy. Times and ratios are those of
 `lathe bench --against onnxruntime`: medians of rounds in turns, the ratio is of the medians. The peak is measured in
 one process with the network, a loop of independent vector multiply-adds and a run of the network in turns; the share is
-the median over the rounds of (multiply-adds of the model / time) / peak, so that it does not depend on the clock of the
-moment. Winograd convolutions count the multiply-adds of the direct form. --write puts the table between the marks in
+(multiply-adds of the model / time) / peak, the time and the peak each at its best tenth, where nothing disturbs. Winograd convolutions count the multiply-adds of the direct form. --write puts the table between the marks in
 docs/performance.md; without it the table is printed."""
 import argparse
 import ctypes
 import json
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -108,14 +106,15 @@ def network(lathe, path, workers, folder):
 def share_of_peak(lathe, path, workers, rounds, folder):
     loop, work = build_peak(folder)
     once, macs = network(lathe, path, workers, os.path.join(folder, "package"))
-    shares = []
+    peaks, times = [], []
     once()
     for _ in range(rounds):
-        peak = peak_rate(loop, work, workers)
+        peaks.append(peak_rate(loop, work, workers))
         start = time.perf_counter()
         once()
-        shares.append(macs / (time.perf_counter() - start) / peak)
-    return statistics.median(shares)
+        times.append(time.perf_counter() - start)
+    quiet = rounds // 10  # undisturbed rounds of either
+    return macs / sorted(times)[quiet] / sorted(peaks)[-1 - quiet]
 
 
 def against_onnxruntime(lathe, path, workers, rounds):
@@ -155,8 +154,9 @@ def processor():
 def table(options):
     import onnxruntime
 
+    load = os.getloadavg()[1]  # of other work, when it is above the number of workers
     lines = [f"{processor()}, {os.cpu_count()} cores; onnxruntime {onnxruntime.__version__}; medians of "
-             f"{options.rounds} rounds.", "",
+             f"{options.rounds} rounds; load average {load:.0f}.", "",
              "| model | workers | onnxruntime ms | Lathe ms | ratio | Lathe's share of FMA peak |",
              "|---|---|---|---|---|---|"]
     for name in NETWORKS:

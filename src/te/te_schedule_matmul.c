@@ -11,8 +11,9 @@
 
 #include <string.h>
 
-#define ROW_LIMIT 4096 /* elements of a row of sums */
-#define LONG_SUM  64   /* steps of the reduction beside which storing the sums is little */
+#define ROW_LIMIT  4096 /* elements of a row of sums */
+#define FEW_PANELS 8    /* panels that do not keep workers busy */
+#define LONG_SUM   64   /* steps of the reduction beside which storing the sums is little */
 
 typedef struct matmul_plan {
     te_sched *s;
@@ -20,6 +21,7 @@ typedef struct matmul_plan {
     te_tile tile;
     int64_t lanes;
     uint32_t row, lane;  /* axes; row is n_axes when the left operand is a vector */
+    bool rows_shared;    /* workers share tiles of rows, not panels alone */
     bool even;           /* columns are whole vectors */
     const char *weights; /* packed right operand; NULL: not packed */
 } matmul_plan;
@@ -64,6 +66,22 @@ static void write_out_tile(const matmul_plan *p, const char *stage, bool reduce,
     te_sched_annotate(s, vectors ? TE_VECTORIZE : TE_UNROLL, stage, "lane_v");
 }
 
+/* With too few panels of columns to keep workers busy, tiles of rows are shared out as well, when nearly as good a tile
+ * divides the rows: a guard in the shared loop would stand in the innermost one. */
+static void share_rows(matmul_plan *p)
+{
+    int64_t parts = te_axis_extent(p->last, p->lane) / (p->tile.vectors * p->lanes), rows = p->tile.rows;
+    for (uint32_t i = 0; i < p->last->n_axes; i++)
+        if (i != p->row && i != p->lane && !i64_mul(parts, te_axis_extent(p->last, i), &parts))
+            return;
+    int64_t height = p->row < p->last->n_axes ? te_axis_extent(p->last, p->row) : 1;
+    while (rows > 1 && height % rows != 0)
+        rows--;
+    p->rows_shared = parts < FEW_PANELS && height > rows && rows * 2 >= p->tile.rows;
+    if (p->rows_shared)
+        p->tile.rows = rows;
+}
+
 /* Blocks of the result: batches, panels of columns, tiles of rows; the loop that workers share. */
 static const char *cut_result(const matmul_plan *p, bool rows_written_out)
 {
@@ -91,6 +109,10 @@ static const char *cut_result(const matmul_plan *p, bool rows_written_out)
         te_sched_fuse(s, o, order[i], part, fused);
         part = fused;
     }
+    if (p->rows_shared) {
+        te_sched_fuse(s, o, part, "row_o", "part");
+        part = "part";
+    }
     te_sched_annotate(s, TE_PARALLEL, o, part);
     return part;
 }
@@ -107,14 +129,14 @@ static void tiled_matmul(matmul_plan *p)
     } else {
         acc = te_sums_stage(s, p->anchor, p->last, scope);
     }
-    const char *part = cut_result(p, !apart), *place = rows ? "row_o" : part;
+    const char *part = cut_result(p, !apart), *place = rows && !p->rows_shared ? "row_o" : part;
     te_sched_compute_at(s, acc, o, place);
     write_out_tile(p, acc, true, true);
     if (apart) {
         te_sched_compute_at(s, p->anchor->name, o, place);
         write_out_tile(p, p->anchor->name, false, true);
     }
-    if (p->weights && rows)
+    if (p->weights && rows && !p->rows_shared)
         te_sched_prefetch(s, acc, p->anchor->reduce_axes[0]->var->name, p->weights, o, part);
 }
 
@@ -166,6 +188,7 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
         p.even = units % lanes == 0;
         p.weights = packed ? right_parameter(s->g, anchor) : NULL;
         p.tile = te_choose_tile(t, (units + v - 1) / lanes, p.row < rank ? te_axis_extent(anchor, p.row) : 1);
+        share_rows(&p);
         tiled_matmul(&p);
     } else if (rows && anchor->n_axes > 1 && units > 0 && units <= ROW_LIMIT) {
         row_matmul(s, anchor, last);
