@@ -8,7 +8,8 @@ of the processor's multiply-add peak that each reaches.
 MODELS is a folder with resnet18.onnx and the others. Needs onnxruntime and numpy. Times and ratios are those of
 `lathe bench --against onnxruntime`: medians of rounds in turns, the ratio is of the medians. The peak is measured in
 one process with the network, a loop of independent vector multiply-adds and a run of the network in turns; the share is
-(multiply-adds of the model / time) / peak, the time and the peak each at its best tenth, where nothing disturbs. Winograd convolutions count the multiply-adds of the direct form. --write puts the table between the marks in
+(multiply-adds of the model / time) / peak, the time and the peak each at its best tenth, where nothing disturbs.
+Winograd convolutions count the multiply-adds of the direct form. --write puts the table between the marks in
 docs/performance.md; without it the table is printed."""
 import argparse
 import ctypes
