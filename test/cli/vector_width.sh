@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Products, sums along rows and expanded functions give the same bytes for any vector width: with fused multiply-add on 8 lanes as
-# on 16, and without it on 4 lanes as in the interpreter. Odd lengths included.
+# Products, sums along rows and expanded functions give the same bytes for any vector width: with fused multiply-add on
+# 8 lanes as on 16, and without it on 4 lanes as in the interpreter. Odd lengths included.
 set -u
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 [ "$(uname -m)" = x86_64 ] || exit 77
