@@ -161,13 +161,24 @@ static bool is_reduction(ic *k, tir_stmt *s, uint32_t *out_acc)
     return false;
 }
 
+/* Two stores that never meet: an index of theirs is constant and differs. */
+static bool apart(tir_stmt *a, tir_stmt *b)
+{
+    int64_t x, y;
+    for (uint32_t i = 0; i < a->n_indices && a->n_indices == b->n_indices && !a->buffer->strides; i++)
+        if (tir_is_int(a->indices[i], &x) && tir_is_int(b->indices[i], &y) && x != y)
+            return true;
+    return false;
+}
+
 static bool store_is_fine(strip_scan *s, tir_stmt *store)
 {
     uint32_t acc, stores = 0, loads = 0;
-    bool same = true;
+    bool same = true, alone = true;
     for (uint32_t i = 0; i < s->stores.len; i++) {
         tir_stmt *t = s->stores.data[i];
         stores += t->buffer == store->buffer;
+        alone = alone && (t == store || t->buffer != store->buffer || apart(store, t));
         same = same &&
                (t->buffer != store->buffer || same_place(store->n_indices, store->indices, t->n_indices, t->indices));
     }
@@ -177,7 +188,7 @@ static bool store_is_fine(strip_scan *s, tir_stmt *store)
         same =
             same && (e->u.buffer != store->buffer || same_place(store->n_indices, store->indices, e->n_args, e->args));
     }
-    if (stores == 1 && loads == 0)
+    if (alone && loads == 0)
         return true; /* lanes are stored in order */
     if (same && moves(s->k, store))
         return true;

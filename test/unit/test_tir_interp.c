@@ -219,6 +219,34 @@ static void undefined_contents_show(void **state)
     compiler_free(&c);
 }
 
+/* Several stores into one buffer run in strips only where they never meet: here the last iteration to come to an
+ * element decides, whatever the order of the statements. */
+static void stores_that_meet(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    static int32_t rows[3 * N], one[N + 1];
+    void *params[] = {rows, one};
+    compiler c;
+    int32_t status;
+    compiler_init(&c);
+    tir_module *m =
+        parse(&c, "primfn(R: handle, O: handle) -> ()\n attr = {\"inputs\": 0}\n"
+                  " buffers = {R: Buffer(int32, [3, 300]), O: Buffer(int32, [301])} {\n"
+                  "for (i: int64, 0, 300) { R[0, i] = cast(int32, i)\n R[2, i] = (0 - cast(int32, i))\n"
+                  " R[1, i] = (2*cast(int32, i)) }\n"
+                  "for (i: int64, 0, 300) { O[(i + 1)] = cast(int32, i)\n O[i] = (1000 + cast(int32, i)) } }\n");
+    assert_true(tir_interpret(&c, m->funcs.data[0], params, &status));
+    for (int32_t i = 0; i < N; i++) {
+        assert_int_equal(rows[i], i);
+        assert_int_equal(rows[N + i], 2 * i);
+        assert_int_equal(rows[2 * N + i], -i);
+        assert_int_equal(one[i], 1000 + i);
+    }
+    assert_int_equal(one[N], N - 1);
+    compiler_free(&c);
+}
+
 /* --- random kernels --- */
 
 typedef struct gen {
@@ -453,10 +481,8 @@ static void random_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_values),
-        cmocka_unit_test(control_flow),
-        cmocka_unit_test(undefined_contents_show),
-        cmocka_unit_test(random_kernels),
+        cmocka_unit_test(single_values),    cmocka_unit_test(control_flow),   cmocka_unit_test(undefined_contents_show),
+        cmocka_unit_test(stores_that_meet), cmocka_unit_test(random_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

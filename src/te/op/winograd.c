@@ -178,7 +178,9 @@ static tir_stmt *transform_weights(te_graph *g, void *ctx, const tir_buffer *con
     }
     tir_stmt *body = with_names(&names, tir_seq(c, (uint32_t)(f->side * f->side), stores));
     body = tir_for(c, ic, te_i64(g, 0), out[0]->shape[2], FOR_SERIAL, body);
-    body = tir_if(c, tir_binary(c, TIR_LT, o, in[0]->shape[0]), body, zero_lane(g, out[0], block, lane));
+    int64_t outs = 0;
+    if (!tir_is_int(in[0]->shape[0], &outs) || outs % v->block != 0)
+        body = tir_if(c, tir_binary(c, TIR_LT, o, in[0]->shape[0]), body, zero_lane(g, out[0], block, lane));
     body = tir_for(c, l, te_i64(g, 0), out[0]->shape[3], FOR_SERIAL, body);
     return tir_for(c, ob, te_i64(g, 0), out[0]->shape[0], FOR_SERIAL, body);
 }
