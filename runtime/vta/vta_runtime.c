@@ -14,9 +14,8 @@ _Static_assert(sizeof(void *) >= sizeof(vta_buffer), "a buffer handle travels as
 
 static struct {
     pthread_mutex_t lock;
-    vta_context *context; /* NULL: not made yet */
-    void *memory;
-    vta_device device;
+    /* NULL: not made yet. It lies at the start of its memory; its device has a block of its own. */
+    vta_context *context;
     vta_error_handler handler;
     void *handler_user;
     uintptr_t sites; /* call sites numbered so far */
@@ -73,35 +72,49 @@ static vta_status make_default(vta_error *e)
         s = vta_sim_create(&config, &options, &sim, e);
     if (s != VTA_OK)
         return s;
-    process.device = vta_sim_device(sim);
-    size_t bytes = vta_context_bytes(&process.device, NULL);
-    process.memory = aligned_alloc(64, bytes);
-    s = process.memory ? vta_context_init(process.memory, bytes, &process.device, NULL, &process.context, e)
-                       : vta_fail(e, VTA_NO_MEMORY, "no %zu bytes for the default context", bytes);
+    vta_device made = vta_sim_device(sim), *device = (vta_device *)malloc(sizeof *device);
+    size_t bytes = vta_context_bytes(&made, NULL);
+    void *memory = aligned_alloc(64, bytes);
+    if (device)
+        *device = made;
+    s = device && memory ? vta_context_init(memory, bytes, device, NULL, &process.context, e)
+                         : vta_fail(e, VTA_NO_MEMORY, "no %zu bytes for the default context", bytes);
     if (s != VTA_OK) {
-        free(process.memory);
-        vta_device_destroy(&process.device);
+        free(memory);
+        free(device);
+        vta_device_destroy(&made);
     }
     return s;
 }
 
-static void drop_default(void)
+bool vta_detach_default(const vta_context *c)
 {
-    if (!process.context)
-        return;
-    vta_context_destroy(process.context);
-    free(process.memory);
-    vta_device_destroy(&process.device);
-    process.context = NULL;
+    pthread_mutex_lock(&process.lock);
+    bool is = c && c == process.context;
+    if (is)
+        process.context = NULL;
+    pthread_mutex_unlock(&process.lock);
+    if (is && current == c)
+        current = NULL;
+    return is;
+}
+
+void vta_destroy_detached(vta_context *c)
+{
+    vta_device *d = vta_context_device(c);
+    vta_context_destroy(c);
+    free(c);
+    vta_device_destroy(d);
+    free(d);
 }
 
 void VTARuntimeShutdown(void)
 {
     pthread_mutex_lock(&process.lock);
-    if (current == process.context)
-        current = NULL;
-    drop_default();
+    vta_context *c = process.context;
     pthread_mutex_unlock(&process.lock);
+    if (vta_detach_default(c))
+        vta_destroy_detached(c);
 }
 
 void vta_make_current(vta_context *c)

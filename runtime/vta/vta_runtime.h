@@ -72,6 +72,10 @@ void vta_make_current(vta_context *c);
 vta_status vta_default_context(vta_context **out, vta_error *e);
 /* `c`, whatever it points to, is the default context as it stands. */
 bool vta_is_default_context(const vta_context *c);
+/* Takes the default context away from the process when `c` is it (else false): nobody finds it any more, and who uses
+ * it still may go on until vta_destroy_detached. VTARuntimeShutdown is both in one. */
+bool vta_detach_default(const vta_context *c);
+void vta_destroy_detached(vta_context *c);
 
 /* Called on the failing thread. NULL: print and abort. Applies to the whole process. */
 typedef void (*vta_error_handler)(const vta_error *e, void *user);
