@@ -22,6 +22,15 @@ check() {
     fi
 }
 
+# The library and its header under a prefix, by CMake alone.
+installed() {
+    local python=$1 prefix=$build/prefix
+    rm -rf "$prefix"
+    cmake -S . -B "$build/cmake" -DLATHE_BINDINGS=ON -DLATHE_TESTS=OFF -DPython3_EXECUTABLE="$python" &&
+        cmake --build "$build/cmake" --target vta_ffi && cmake --install "$build/cmake" --component vta_ffi --prefix "$prefix" &&
+        find "$prefix" -name vta_ffi.h | grep -q lathe/vta && "$build/newest/caller_c" "$(find "$prefix" -name libvta_ffi.so)"
+}
+
 environment() {
     local dir=$1 version=$2
     [ "$(cat "$dir/ready" 2> /dev/null)" = "$version" ] && return
@@ -54,6 +63,9 @@ examples() {
     check "$2 without_tvm_ffi.c builds" sh -c "cc bindings/examples/without_tvm_ffi.c \$($config --cflags) -ldl \
         -o $dir/without_tvm_ffi"
     check "$2 without_tvm_ffi.c" "$dir/without_tvm_ffi" "$lib"
+    check "$2 views.c builds" sh -c "cc -std=c11 bindings/python/tests/views.c \$($config --cflags --ldflags --libs) \
+        -Wl,-rpath,\$($config --libdir) -o $dir/views"
+    check "$2 views.c" "$dir/views" "$lib"
     check "$2 header in C++" sh -c "echo '#include \"vta_ffi.h\"' | c++ -std=c++17 -fsyntax-only -Ibindings/ffi -x c++ -"
 }
 
@@ -64,5 +76,6 @@ for row in "oldest apache-tvm-ffi==0.1.9" "newest $allowed"; do
     python_tests "$dir"
     examples "$dir" "$name"
 done
+check "CMake install" installed "$build/newest/bin/python"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -128,14 +128,18 @@ static bool as_tensor(const TVMFFIAny *v, ffi_arg *out)
     return out->tensor != NULL;
 }
 
-/* Device memory seen as a tensor carries the handle as its data pointer. */
-static void handle_of_tensor(ffi_arg *out)
+/* Device memory seen as a tensor carries the handle as its data pointer. False: it starts inside of the buffer, which
+ * a handle cannot say. */
+static bool handle_of_tensor(ffi_arg *out)
 {
-    if (out->tensor && out->tensor->device.device_type == kDLExtDev) {
-        out->i = (int64_t)(intptr_t)out->tensor->data;
-        out->tensor = NULL;
-        out->object = NULL;
-    }
+    if (!out->tensor || out->tensor->device.device_type != kDLExtDev)
+        return true;
+    if (out->tensor->byte_offset != 0)
+        return false;
+    out->i = (int64_t)(intptr_t)out->tensor->data;
+    out->tensor = NULL;
+    out->object = NULL;
+    return true;
 }
 
 static int convert(const ffi_row *row, const param *p, uint32_t at, const TVMFFIAny *v, ffi_arg *out)
@@ -146,7 +150,10 @@ static int convert(const ffi_row *row, const param *p, uint32_t at, const TVMFFI
     out->given = true;
     if (strcmp(t, "dram") == 0 || strcmp(t, "buffer") == 0) {
         ok = as_int(v, &out->i) || as_tensor(v, out);
-        handle_of_tensor(out);
+        if (ok && !handle_of_tensor(out))
+            return ffi_raise(row, "ValueError",
+                             "%s starts %llu bytes into its buffer: give the whole buffer and an offset in elements",
+                             p->name, (unsigned long long)out->tensor->byte_offset);
         want = *t == 'd' ? "a Tensor or a buffer handle (int)" : "a buffer handle (int)";
         ok &= *t == 'd' || !out->tensor;
     } else if (strcmp(t, "recorder") == 0) {

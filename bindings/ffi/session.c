@@ -20,20 +20,26 @@ typedef struct bound {
     bool staged, stored;
 } bound;
 
+typedef struct bound_list {
+    bound *items;
+    size_t count, room;
+} bound_list;
+
 struct session {
     int64_t handle;
-    uint32_t refs; /* one is the table's */
-    bool owns;     /* device, memory and context; else they are the run-time's default */
+    uint32_t refs;         /* one is the table's */
+    bool owns;             /* device, memory and context; else they are the run-time's default */
+    _Atomic bool detached; /* the context was the default one: it goes with this session */
     vta_device device;
     vta_context *context;
     void *memory;
-    pthread_mutex_t lock; /* of `bound` */
-    bound *bounds;
-    size_t n_bounds, room;
+    pthread_mutex_t lock; /* session_enter: of `bounds`, and of what is queued for them */
+    bound_list bounds;
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static session *table[MAX_SESSIONS];
+static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER; /* outside of table_lock; one session for it */
 static int64_t last_handle;
 
 static _Thread_local int64_t current; /* handle; 0: the default device's */
@@ -43,19 +49,49 @@ static _Thread_local int64_t current; /* handle; 0: the default device's */
 /* The default context goes when C code calls VTARuntimeShutdown; its session goes with it, found out here. */
 static bool is_alive(const session *s)
 {
-    return s->owns || vta_is_default_context(s->context);
+    return s->owns || s->detached || vta_is_default_context(s->context);
+}
+
+/* What the queued transfers hold on to, for `release`: transfers from now on start a new list. */
+static bound_list take_bounds(session *s)
+{
+    bound_list all = s->bounds;
+    s->bounds = (bound_list){0};
+    return all;
+}
+
+/* Gives tensors and their buffers back; staged results are copied to the host when `done`. */
+static vta_status release(session *s, bound_list *all, bool done, vta_error *e)
+{
+    bool alive = is_alive(s);
+    e->status = VTA_OK;
+    for (size_t i = 0; i < all->count; i++) {
+        bound *b = &all->items[i];
+        if (done && b->staged && b->stored && e->status == VTA_OK &&
+            vta_buffer_read(s->context, b->buffer, 0, b->host, b->bytes) != VTA_OK)
+            (void)vta_context_last_error(s->context, e);
+        if (alive)
+            (void)vta_buffer_free(s->context, b->buffer);
+        if (b->owner)
+            tvm_ffi()->TVMFFIObjectDecRef(b->owner);
+    }
+    free(all->items);
+    return e->status;
 }
 
 static void destroy(session *s)
 {
-    (void)session_release(NULL, s, false);
+    vta_error e;
+    bound_list all = take_bounds(s);
+    (void)release(s, &all, false, &e);
+    if (s->detached)
+        vta_destroy_detached(s->context);
     if (s->owns) {
         vta_context_destroy(s->context);
         vta_device_destroy(&s->device);
         free(s->memory);
     }
     pthread_mutex_destroy(&s->lock);
-    free(s->bounds);
     free(s);
 }
 
@@ -105,12 +141,34 @@ session *session_get(const ffi_row *row, int64_t handle)
     return s;
 }
 
+session *session_enter(const ffi_row *row, int64_t handle)
+{
+    session *s = session_get(row, handle);
+    if (s)
+        pthread_mutex_lock(&s->lock);
+    return s;
+}
+
+session *session_enter_current(const ffi_row *row)
+{
+    session *s = session_current(row);
+    if (s)
+        pthread_mutex_lock(&s->lock);
+    return s;
+}
+
+void session_leave(session *s)
+{
+    pthread_mutex_unlock(&s->lock);
+    session_put(s);
+}
+
 static session *find_context(const vta_context *c)
 {
     session *s = NULL;
     pthread_mutex_lock(&table_lock);
     for (uint32_t i = 0; i < MAX_SESSIONS && !s; i++)
-        if (table[i] && table[i]->context == c)
+        if (table[i] && table[i]->context == c && is_alive(table[i]))
             s = table[i];
     if (s)
         s->refs++;
@@ -138,8 +196,8 @@ static session *admit(const ffi_row *row, session *s)
     return NULL;
 }
 
-/* The session that wraps the run-time's default context. */
-static session *default_session(const ffi_row *row)
+/* The session that wraps the run-time's default context. default_lock is held. */
+static session *find_default(const ffi_row *row)
 {
     vta_error e;
     vta_context *c;
@@ -164,7 +222,10 @@ session *session_current(const ffi_row *row)
         return s;
     current = 0;
     vta_make_current(NULL);
-    return default_session(row);
+    pthread_mutex_lock(&default_lock);
+    s = find_default(row);
+    pthread_mutex_unlock(&default_lock);
+    return s;
 }
 
 int64_t session_handle(const session *s)
@@ -315,9 +376,11 @@ int session_make_current(const ffi_row *row, int64_t handle)
     return 0;
 }
 
+/* Takes a session out of the table, and with it the default context that it wraps away from the process. */
 static session *take(const ffi_arg *handle)
 {
     session *s = NULL;
+    pthread_mutex_lock(&default_lock);
     pthread_mutex_lock(&table_lock);
     for (uint32_t i = 0; i < MAX_SESSIONS && !s; i++) {
         if (table[i] && (!handle->given || table[i]->handle == handle->i)) {
@@ -326,6 +389,9 @@ static session *take(const ffi_arg *handle)
         }
     }
     pthread_mutex_unlock(&table_lock);
+    if (s && !s->owns)
+        s->detached = vta_detach_default(s->context);
+    pthread_mutex_unlock(&default_lock);
     return s;
 }
 
@@ -335,16 +401,11 @@ int session_shutdown(const ffi_row *row, const ffi_arg *handle)
     if (!s && handle->given)
         return ffi_raise(row, "ValueError", "%lld is no command queue", (long long)handle->i);
     for (; s; s = handle->given ? NULL : take(handle)) {
-        bool is_default = !s->owns && vta_is_default_context(s->context);
         if (s->handle == current) {
             current = 0;
             vta_make_current(NULL);
         }
-        if (is_default)
-            (void)session_release(row, s, false);
-        session_put(s);
-        if (is_default)
-            VTARuntimeShutdown();
+        session_put(s); /* the last call that is inside destroys it */
     }
     return 0;
 }
@@ -364,22 +425,23 @@ int session_raise(const ffi_row *row, session *s, const vta_error *e)
 
 static bound *find_bound(session *s, const ffi_arg *a, const char *host, size_t bytes)
 {
-    for (size_t i = s->n_bounds; a->object && i-- > 0;)
-        if (s->bounds[i].owner == a->object && s->bounds[i].host == host && s->bounds[i].bytes == bytes)
-            return &s->bounds[i];
+    const bound_list *l = &s->bounds;
+    for (size_t i = l->count; a->object && i-- > 0;)
+        if (l->items[i].owner == a->object && l->items[i].host == host && l->items[i].bytes == bytes)
+            return &l->items[i];
     return NULL;
 }
 
-static bool make_room(session *s)
+static bool make_room(bound_list *l)
 {
-    if (s->n_bounds < s->room)
+    if (l->count < l->room)
         return true;
-    size_t room = s->room ? 2 * s->room : 16;
-    bound *more = realloc(s->bounds, room * sizeof *more);
+    size_t room = l->room ? 2 * l->room : 16;
+    bound *more = realloc(l->items, room * sizeof *more);
     if (!more)
         return false;
-    s->bounds = more;
-    s->room = room;
+    l->items = more;
+    l->room = room;
     return true;
 }
 
@@ -407,7 +469,7 @@ static vta_buffer bind_tensor(const ffi_row *row, session *s, const ffi_arg *a, 
         known->stored |= store;
         return known->buffer;
     }
-    if (b.bytes == 0 || !make_room(s)) {
+    if (b.bytes == 0 || !make_room(&s->bounds)) {
         ffi_raise(row, b.bytes ? "MemoryError" : "ValueError", b.bytes ? "no memory" : "the tensor has no elements");
         return 0;
     }
@@ -421,7 +483,7 @@ static vta_buffer bind_tensor(const ffi_row *row, session *s, const ffi_arg *a, 
     if (b.owner)
         tvm_ffi()->TVMFFIObjectIncRef(b.owner);
     b.stored = store;
-    s->bounds[s->n_bounds++] = b;
+    s->bounds.items[s->bounds.count++] = b;
     return b.buffer;
 }
 
@@ -433,31 +495,22 @@ vta_buffer session_bind(const ffi_row *row, session *s, const ffi_arg *a, bool s
         ffi_raise(row, "ValueError", "%lld is no buffer of this command queue", (long long)a->i);
         return 0;
     }
-    pthread_mutex_lock(&s->lock);
-    vta_buffer b = bind_tensor(row, s, a, store);
-    pthread_mutex_unlock(&s->lock);
-    return b;
+    return bind_tensor(row, s, a, store);
 }
 
-int session_release(const ffi_row *row, session *s, bool done)
+int session_synchronize(const ffi_row *row, session *s, uint32_t wait_cycles)
 {
-    vta_error e = {0};
-    bool alive = is_alive(s);
     pthread_mutex_lock(&s->lock);
-    bound *all = s->bounds;
-    size_t n = s->n_bounds;
-    s->bounds = NULL;
-    s->n_bounds = s->room = 0;
-    pthread_mutex_unlock(&s->lock);
-    for (size_t i = 0; i < n; i++) {
-        bound *b = &all[i];
-        if (done && b->staged && b->stored && e.status == VTA_OK)
-            e.status = vta_buffer_read(s->context, b->buffer, 0, b->host, b->bytes);
-        if (alive)
-            (void)vta_buffer_free(s->context, b->buffer);
-        if (b->owner)
-            tvm_ffi()->TVMFFIObjectDecRef(b->owner);
+    vta_error e = {.status = vta_synchronize(s->context, wait_cycles)}, second;
+    bool done = e.status == VTA_OK;
+    if (!done) {
+        (void)vta_context_last_error(s->context, &e);
+        vta_discard(s->context);
     }
-    free(all);
-    return e.status == VTA_OK ? 0 : session_raise(row, s, &e);
+    bound_list all = take_bounds(s);
+    pthread_mutex_unlock(&s->lock);
+    vta_status st = release(s, &all, done, &second); /* unlocked: the last owner of a tensor may be anyone's code */
+    if (!done || st != VTA_OK)
+        return session_raise(row, NULL, done ? &second : &e);
+    return 0;
 }

@@ -13,6 +13,11 @@ typedef struct session session;
 session *session_get(const ffi_row *row, int64_t handle);
 session *session_current(const ffi_row *row);
 void session_put(session *s);
+/* session_get and session_put, and between them nobody else is: transfers with the tensors that they hold on to, runs,
+ * and reading the device. Recorders run outside. */
+session *session_enter(const ffi_row *row, int64_t handle);
+session *session_enter_current(const ffi_row *row);
+void session_leave(session *s);
 
 int64_t session_handle(const session *s);
 vta_context *session_context(const session *s);
@@ -29,8 +34,9 @@ session *session_of_buffer(const ffi_row *row, int64_t buffer);
 int session_raise(const ffi_row *row, session *s, const vta_error *e);
 
 /* The buffer that stands for an argument in a queued transfer of `bytes` from the tensor's start: a handle's own, or
- * one that shows (or stages) the tensor's memory until session_release. `store`: the device writes it. 0: raised. */
+ * one that shows (or stages) the tensor's memory until the next run. `store`: the device writes it. 0: raised. For a
+ * tensor: entered. */
 vta_buffer session_bind(const ffi_row *row, session *s, const ffi_arg *a, bool store);
-/* After synchronize: staged results are copied back when `done`; tensors are let go. */
-int session_release(const ffi_row *row, session *s, bool done);
+/* Runs what is queued; staged results are copied back, and tensors let go. Not entered. */
+int session_synchronize(const ffi_row *row, session *s, uint32_t wait_cycles);
 #endif

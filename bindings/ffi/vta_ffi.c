@@ -12,15 +12,20 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Raises when st is an error. */
+static int outcome(const ffi_row *row, session *s, vta_status st)
+{
+    vta_error e = {.status = st};
+    if (st == VTA_OK)
+        return 0;
+    (void)vta_context_last_error(session_context(s), &e);
+    return session_raise(row, NULL, &e);
+}
+
 /* Ends a call that used `s`: raises when st is an error. */
 static int finish(const ffi_row *row, session *s, vta_status st)
 {
-    int rc = 0;
-    if (st != VTA_OK) {
-        vta_error e = {.status = st};
-        (void)vta_context_last_error(session_context(s), &e);
-        rc = session_raise(row, NULL, &e);
-    }
+    int rc = outcome(row, s, st);
     session_put(s);
     return rc;
 }
@@ -98,7 +103,7 @@ static int check_transfer(const ffi_row *row, const char *name, const ffi_arg *a
 static int run_load_2d(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
 {
     (void)result;
-    session *s = session_get(row, a[0].i);
+    session *s = session_enter(row, a[0].i);
     if (!s)
         return -1;
     vta_transfer t = {.memory = (enum vta_mem)a[11].i,
@@ -111,16 +116,17 @@ static int run_load_2d(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
                       .y_pad_before = (uint32_t)a[7].i,
                       .x_pad_after = (uint32_t)a[8].i,
                       .y_pad_after = (uint32_t)a[9].i};
-    if (check_transfer(row, "src_dram", &a[1], &session_device(s)->geometry, &t) != 0)
-        return give_up(s);
-    vta_buffer b = session_bind(row, s, &a[1], false);
-    return b ? finish(row, s, vta_load(session_context(s), b, &t)) : give_up(s);
+    int rc = check_transfer(row, "src_dram", &a[1], &session_device(s)->geometry, &t);
+    vta_buffer b = rc == 0 ? session_bind(row, s, &a[1], false) : 0;
+    rc = b ? outcome(row, s, vta_load(session_context(s), b, &t)) : -1;
+    session_leave(s);
+    return rc;
 }
 
 static int run_store_2d(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
 {
     (void)result;
-    session *s = session_get(row, a[0].i);
+    session *s = session_enter(row, a[0].i);
     if (!s)
         return -1;
     vta_transfer t = {.memory = (enum vta_mem)a[2].i,
@@ -129,14 +135,14 @@ static int run_store_2d(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
                       .x_size = (uint32_t)a[5].i,
                       .y_size = (uint32_t)a[6].i,
                       .x_stride = (uint32_t)a[7].i};
-    if (check_transfer(row, "dst_dram", &a[3], &session_device(s)->geometry, &t) != 0)
-        return give_up(s);
-    if (a[3].tensor && !a[3].object) {
-        ffi_raise(row, "ValueError", "dst_dram is a borrowed view: a store runs at synchronize and needs a Tensor");
-        return give_up(s);
-    }
-    vta_buffer b = session_bind(row, s, &a[3], true);
-    return b ? finish(row, s, vta_store(session_context(s), b, &t)) : give_up(s);
+    int rc = check_transfer(row, "dst_dram", &a[3], &session_device(s)->geometry, &t);
+    if (rc == 0 && a[3].tensor && !a[3].object)
+        rc =
+            ffi_raise(row, "ValueError", "dst_dram is a borrowed view: a store runs at synchronize and needs a Tensor");
+    vta_buffer b = rc == 0 ? session_bind(row, s, &a[3], true) : 0;
+    rc = b ? outcome(row, s, vta_store(session_context(s), b, &t)) : -1;
+    session_leave(s);
+    return rc;
 }
 
 static int run_synchronize(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
@@ -145,15 +151,7 @@ static int run_synchronize(const ffi_row *row, const ffi_arg *a, TVMFFIAny *resu
     session *s = session_get(row, a[0].i);
     if (!s)
         return -1;
-    vta_error e = {.status = vta_synchronize(session_context(s), (uint32_t)a[1].i)};
-    bool done = e.status == VTA_OK;
-    if (!done) {
-        (void)vta_context_last_error(session_context(s), &e);
-        vta_discard(session_context(s));
-    }
-    int rc = session_release(row, s, done);
-    if (!done)
-        rc = session_raise(row, NULL, &e);
+    int rc = session_synchronize(row, s, (uint32_t)a[1].i);
     session_put(s);
     return rc;
 }
@@ -449,13 +447,13 @@ static int run_set_debug_mode(const ffi_row *row, const ffi_arg *a, TVMFFIAny *r
     return 0;
 }
 
-/* Counters of the session's device as text; lets it go. */
+/* Counters of the session's device as text; leaves it. */
 static int give_counters(const ffi_row *row, session *s, TVMFFIAny *result)
 {
     char text[1024];
     const vta_device *d = session_device(s);
     size_t n = d->driver->counters ? d->driver->counters(d->self, text, sizeof text) : 0;
-    session_put(s);
+    session_leave(s);
     if (n == 0 || n >= sizeof text)
         return ffi_raise(row, "RuntimeError", "the device has no counters");
     return ffi_return_str(row, result, text, n);
@@ -463,14 +461,14 @@ static int give_counters(const ffi_row *row, session *s, TVMFFIAny *result)
 
 static int run_counters(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
 {
-    session *s = session_get(row, a[0].i);
+    session *s = session_enter(row, a[0].i);
     return s ? give_counters(row, s, result) : -1;
 }
 
 static int run_profiler_status(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
 {
     (void)a;
-    session *s = session_current(row);
+    session *s = session_enter_current(row);
     return s ? give_counters(row, s, result) : -1;
 }
 
@@ -478,27 +476,27 @@ static int run_profiler_clear(const ffi_row *row, const ffi_arg *a, TVMFFIAny *r
 {
     (void)a;
     (void)result;
-    session *s = session_current(row);
+    session *s = session_enter_current(row);
     if (!s)
         return -1;
     const vta_device *d = session_device(s);
     if (d->driver->clear_counters)
         d->driver->clear_counters(d->self);
-    session_put(s);
+    session_leave(s);
     return 0;
 }
 
 static int run_profiler_debug_mode(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
 {
     (void)result;
-    session *s = session_current(row);
+    session *s = session_enter_current(row);
     if (!s)
         return -1;
     const vta_device *d = session_device(s);
     bool known = d->driver->skip_exec != NULL;
     if (known)
         d->driver->skip_exec(d->self, (a[0].i & 1) != 0);
-    session_put(s);
+    session_leave(s);
     return known ? 0 : ffi_raise(row, "RuntimeError", "the device is no simulator");
 }
 
@@ -568,8 +566,10 @@ static int read_scratchpad(const ffi_row *row, const vta_device *d, const ffi_ar
         free(t);
         return session_raise(row, NULL, &e);
     }
-    if (tvm_ffi()->TVMFFITensorFromDLPackVersioned(&t->managed, 0, 0, &handle) != 0)
+    if (tvm_ffi()->TVMFFITensorFromDLPackVersioned(&t->managed, 0, 0, &handle) != 0) {
+        free(t);
         return -1;
+    }
     *result = (TVMFFIAny){.type_index = kTVMFFITensor};
     result->v_obj = handle;
     return 0;
@@ -577,11 +577,11 @@ static int read_scratchpad(const ffi_row *row, const vta_device *d, const ffi_ar
 
 static int run_scratchpad_read(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
 {
-    session *s = session_get(row, a[0].i);
+    session *s = session_enter(row, a[0].i);
     if (!s)
         return -1;
     int rc = read_scratchpad(row, session_device(s), a, result);
-    session_put(s);
+    session_leave(s);
     return rc;
 }
 

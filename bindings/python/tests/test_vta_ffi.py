@@ -290,6 +290,93 @@ def test_threads_have_their_own_current_device(cmd):
         vta_ffi.shutdown(mine)
 
 
+def run_threads(count, work):
+    """Runs work(i) on `count` threads and raises what any of them raised."""
+    raised = []
+
+    def guarded(i):
+        try:
+            work(i)
+        except BaseException as e:  # noqa: BLE001: shown by the test's own thread
+            raised.append(e)
+
+    threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not any(t.is_alive() for t in threads)
+    if raised:
+        raise raised[0]
+
+
+def test_threads_on_one_queue(cmd):
+    """A run of one thread lets go of its own tensors, not of those that another thread queues meanwhile."""
+
+    def work(i):
+        for n in range(200):
+            load(cmd, tvm_ffi.from_dlpack(np.full((64, 16), 1000 * i + n, np.int32)), 0, 64, ACC, sram=64 * i)
+            if n % 3 == i % 3:
+                vta_ffi.synchronize(cmd, WAIT)
+            vta_ffi.counters(cmd)
+
+    run_threads(4, work)
+    vta_ffi.synchronize(cmd, WAIT)
+    for i in range(4):
+        assert (scratchpad(cmd, ACC, 64 * i, 64) == 1000 * i + 199).all()
+
+
+def test_shutdown_while_in_use():
+    """Calls that are inside finish; later ones find no queue. The default device like any other."""
+    x = tvm_ffi.from_dlpack(np.ones((64, 16), np.int32))
+
+    def use(i):
+        for _ in range(100):
+            handle = vta_ffi.command_handle()
+            try:
+                if i == 0:
+                    vta_ffi.shutdown(handle)
+                    continue
+                load(handle, x, 0, 64, ACC)
+                alu(handle, ADD, 64, 1)
+                vta_ffi.synchronize(handle, WAIT)
+            except ValueError as e:
+                assert "no command queue" in str(e)
+
+    run_threads(3, use)
+    inside = vta_ffi.command_handle()
+
+    def record():
+        vta_ffi.uop_push(1, 0, 0, 0, 0, ADD, 1, 1)
+        vta_ffi.shutdown(inside)
+
+    vta_ffi.push_alu_op(inside, record)
+    with pytest.raises(ValueError, match="no command queue"):
+        vta_ffi.synchronize(inside, WAIT)
+    assert vta_ffi.command_handle() != inside
+
+
+def test_narrow_weights(cmd):
+    """Weights of 4 bits travel packed, two to a byte, the lower lane in the lower half."""
+    narrow = vta_ffi.device_create(json.dumps({"LOG_WGT_WIDTH": 2, "LOG_WGT_BUFF_SIZE": 17}))
+    rng = np.random.default_rng(4)
+    a = rng.integers(-128, 128, (1, 16), dtype=np.int8)
+    b = rng.integers(-8, 8, (16, 16), dtype=np.int8)
+    packed = ((b[:, 0::2] & 15) | (b[:, 1::2] & 15) << 4).astype(np.uint8)
+    load(narrow, tvm_ffi.from_dlpack(a), 0, 1, INP)
+    load(narrow, tvm_ffi.from_dlpack(packed), 0, 1, WGT)
+    with pytest.raises(ValueError, match="packed uint8"):
+        load(narrow, tvm_ffi.from_dlpack(b), 0, 1, WGT)
+    load(narrow, tvm_ffi.from_dlpack(np.zeros(16, np.int32)), 0, 1, ACC)
+    vta_ffi.dep_push(narrow, LOAD, COMPUTE)
+    vta_ffi.dep_pop(narrow, LOAD, COMPUTE)
+    vta_ffi.push_gemm_op(narrow, lambda: vta_ffi.uop_push(0, 0, 0, 0, 0, 0, 0, 0))
+    vta_ffi.synchronize(narrow, WAIT)
+    assert (scratchpad(narrow, WGT, 0, 1)[0] == packed).all()
+    assert (scratchpad(narrow, ACC, 0, 1).reshape(-1) == b.astype(np.int32) @ a[0].astype(np.int32)).all()
+    vta_ffi.shutdown(narrow)
+
+
 def test_profiler_globals(cmd):
     status = tvm_ffi.get_global_func("vta.simulator.profiler_status")
     clear = tvm_ffi.get_global_func("vta.simulator.profiler_clear")
