@@ -324,8 +324,9 @@ static int read_options(const ffi_row *row, const ffi_arg *a, choice *out)
 
 static vta_status make_device(const vta_config *c, const choice *o, vta_device *out, vta_error *e)
 {
+    const vta_cycle_options timing = {.profile = o->sim.profile == VTA_HLS ? VTA_CYCLE_HLS : VTA_CYCLE_CHISEL};
     if (o->cycle)
-        return vta_cycle_device(c, &o->sim, NULL, out, e);
+        return vta_cycle_device(c, &o->sim, &timing, out, e);
     vta_sim *sim = NULL;
     vta_status st = vta_sim_create(c, &o->sim, &sim, e);
     if (st == VTA_OK)

@@ -356,6 +356,55 @@ def test_shutdown_while_in_use():
     assert vta_ffi.command_handle() != inside
 
 
+def test_other_threads_run_during_synchronize(cmd):
+    """tvm-ffi gives up the interpreter lock around a call."""
+
+    def long():  # 33 M operations on one accumulator
+        vta_ffi.uop_loop_begin(2048, 0, 0, 0)
+        vta_ffi.uop_loop_begin(16383, 0, 0, 0)
+        vta_ffi.uop_push(1, 0, 0, 0, 0, ADD, 1, 1)
+        vta_ffi.uop_loop_end()
+        vta_ffi.uop_loop_end()
+
+    vta_ffi.push_alu_op(cmd, long)
+    running, ticks = threading.Event(), []
+    done = threading.Event()
+
+    def tick():
+        running.set()
+        while not done.wait(0.001):
+            ticks.append(1)
+
+    t = threading.Thread(target=tick)
+    t.start()
+    running.wait()
+    before = len(ticks)
+    vta_ffi.synchronize(cmd, WAIT)
+    during = len(ticks) - before
+    done.set()
+    t.join()
+    assert during > 5
+
+
+def test_cycles_are_those_of_the_profile():
+    x = tvm_ffi.from_dlpack(np.ones((32, 16), np.int32))
+    cycles = {}
+    for profile in ("chisel", "hls"):
+        cmd = vta_ffi.device_create("{}", json.dumps({"simulator": "cycle", "profile": profile}))
+        load(cmd, x, 0, 1, ACC, y=32, stride=1)  # a row at a time: one waits for each, the other asks ahead
+        vta_ffi.synchronize(cmd, WAIT)
+        cycles[profile] = vta_ffi.counters(cmd)["cycle_count"]
+        vta_ffi.shutdown(cmd)
+    assert cycles["hls"] > 2 * cycles["chisel"]
+
+
+def test_read_only_arrays(cmd):
+    x = np.zeros(16, np.int32)
+    x.flags.writeable = False
+    with pytest.raises(BufferError):
+        load(cmd, tvm_ffi.from_dlpack(x), 0, 1, ACC)
+
+
 def test_narrow_weights(cmd):
     """Weights of 4 bits travel packed, two to a byte, the lower lane in the lower half."""
     narrow = vta_ffi.device_create(json.dumps({"LOG_WGT_WIDTH": 2, "LOG_WGT_BUFF_SIZE": 17}))
