@@ -336,7 +336,7 @@ static tir_func *make_func(te_lowering *lw, const char *name, tir_stmt *body)
                     .n_inputs = n_cells + g->n_inputs,
                     .body = body,
                     .index_type = DT_I64,
-                    .loc = src_loc_none(),
+                    .loc = g->loc,
                     .macs = g->macs};
     if (lw->s && lw->s->prims.len > 0) {
         writer w;

@@ -64,6 +64,7 @@ typedef struct te_symbol {
 
 typedef struct te_graph {
     compiler *c;
+    src_loc loc;             /* of its text, when it was read from one */
     VEC(te_node *) nodes;    /* producers first */
     VEC(te_tensor *) params; /* inputs then outputs of the function to be */
     uint32_t n_inputs;

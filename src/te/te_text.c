@@ -188,7 +188,8 @@ void te_print(writer *w, const te_graph *g)
 
 typedef struct te_reader {
     te_graph *g;
-    parser p; /* scope: the tensors read so far, then the variables of one operation */
+    parser p;           /* scope: the tensors read so far, then the variables of one operation */
+    tir_bounds *bounds; /* of nothing: for ranges of constants */
 } te_reader;
 
 static bool ident(te_reader *r, const char **out)
@@ -242,15 +243,20 @@ static bool declare_tensors(te_reader *r, const te_node *n, const char *name, ui
     return true;
 }
 
-/* Constant extents are no larger than TE_MOST_EXTENT, and so few that loops over them can be counted. */
-static bool check_extents(te_reader *r, uint32_t n, tir_expr_ref const *dims, int64_t *count)
+/* Constant extents are no larger than TE_MOST_EXTENT, and so few that loops over them can be counted: *count is their
+ * product so far. at: where the extent stands. */
+static bool check_extent(te_reader *r, src_loc at, tir_expr_ref extent, int64_t *count)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t v = 0;
-        if (tir_is_int(dims[i], &v) &&
-            (v < 0 || v > TE_MOST_EXTENT || !i64_mul(*count, v > 0 ? v : 1, count) || *count > INT64_MAX / 8))
-            return lexer_error(&r->p.l, "an extent is negative, or the extents are too large");
-    }
+    int64_t v = 0;
+    if (extent->type.dt != DT_I64)
+        return parse_error_at(&r->p, at, "an extent is int64, this one is %s", tir_dtype_text(extent->type.dt));
+    tir_range range = tir_range_of(r->bounds, extent);
+    if (range.known_max && range.max < 0)
+        return parse_error_at(&r->p, at, "the extent is negative: %" PRId64 " at most", range.max);
+    if (range.known_min && range.known_max && range.min == range.max)
+        v = range.max;
+    if (v > TE_MOST_EXTENT || !i64_mul(*count, v > 0 ? v : 1, count) || *count > INT64_MAX / 8)
+        return parse_error_at(&r->p, at, "the extent is above 2^40, or there are too many elements with this one");
     return true;
 }
 
@@ -261,13 +267,19 @@ static bool read_placeholder(te_reader *r)
     tir_type t = {DT_NONE, 1};
     tir_expr_ref dims[TYPE_MAX_RANK];
     uint32_t rank = 0, mark = r->p.scope.len;
-    if (!ident(r, &name) || !lexer_expect(&r->p.l, ":") || !parse_type(&r->p, &t) || !lexer_expect(&r->p.l, "[") ||
-        !parse_exprs(&r->p, "]", DT_I64, TYPE_MAX_RANK, dims, &rank) || !check_extents(r, rank, dims, &count))
+    if (!ident(r, &name) || !lexer_expect(&r->p.l, ":") || !parse_type(&r->p, &t) || !lexer_expect(&r->p.l, "["))
         return false;
+    src_loc at = r->p.l.tok.loc;
+    if (!parse_exprs(&r->p, "]", DT_I64, TYPE_MAX_RANK, dims, &rank))
+        return false;
+    for (uint32_t i = 0; i < rank; i++)
+        if (!check_extent(r, at, dims[i], &count))
+            return false;
     return declare_tensors(r, te_placeholder(r->g, name, t.dt, rank, dims)->node, name, mark);
 }
 
-static bool read_axes(te_reader *r, te_axis_kind kind, te_axis **axes, uint32_t *out_n)
+/* count: elements so far, times those of these axes afterwards. */
+static bool read_axes(te_reader *r, te_axis_kind kind, te_axis **axes, uint32_t *out_n, int64_t *count)
 {
     compiler *c = r->g->c;
     *out_n = 0;
@@ -277,9 +289,12 @@ static bool read_axes(te_reader *r, te_axis_kind kind, te_axis **axes, uint32_t 
         const char *name = NULL;
         if ((*out_n > 0 && !lexer_expect(&r->p.l, ",")) || !ident(r, &name) || !lexer_expect(&r->p.l, ":"))
             return false;
+        src_loc at = r->p.l.tok.loc;
         tir_expr_ref extent = parse_expr(&r->p, DT_I64);
-        if (!extent || extent->type.dt != DT_I64 || *out_n == TYPE_MAX_RANK)
-            return lexer_error(&r->p.l, "expected at most %u axes of int64 extent", TYPE_MAX_RANK);
+        if (!extent || !check_extent(r, at, extent, count))
+            return false;
+        if (*out_n == TYPE_MAX_RANK)
+            return parse_error_at(&r->p, at, "there are more than %u axes", TYPE_MAX_RANK);
         te_axis *a = arena_new(&c->mem, te_axis);
         *a = (te_axis){tir_new_var(c, name, TIR_I64), extent, kind};
         axes[(*out_n)++] = a;
@@ -309,9 +324,13 @@ static bool read_list(te_reader *r, uint32_t n, const dtype *dts, tir_expr_ref *
     for (uint32_t i = 0; i < n; i++) {
         if (i && !lexer_expect(&r->p.l, ","))
             return false;
+        src_loc at = r->p.l.tok.loc;
         out[i] = parse_expr(&r->p, dts[i]);
-        if (!out[i] || out[i]->type.dt != dts[i])
-            return lexer_error(&r->p.l, "expected an expression of type %s before this", tir_dtype_text(dts[i]));
+        if (!out[i])
+            return false;
+        if (out[i]->type.dt != dts[i])
+            return parse_error_at(&r->p, at, "this has type %s, and %s is wanted: write cast(%s, ...)",
+                                  tir_dtype_text(out[i]->type.dt), tir_dtype_text(dts[i]), tir_dtype_text(dts[i]));
     }
     return n == 1 || lexer_expect(&r->p.l, ")");
 }
@@ -347,32 +366,51 @@ static bool read_reducer(te_reader *r, uint32_t n, const dtype *dts, const te_re
            read_list(r, n, dts, e) && lexer_expect(&r->p.l, "from") && read_list(r, n, dts, e + n);
 }
 
+/* Every element reads what is there: a schedule may hide afterwards that it does not. */
+static bool check_reads(te_reader *r, src_loc at, const char *name, uint32_t n_axes, te_axis *const *axes,
+                        tir_expr_ref where, uint32_t n, tir_expr_ref const *bodies)
+{
+    compiler *c = r->g->c;
+    const tir_var *vars[2 * TYPE_MAX_RANK];
+    tir_expr_ref extents[2 * TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < n_axes; i++) {
+        vars[i] = axes[i]->var;
+        extents[i] = axes[i]->extent;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!tir_verify_expr(c, at, name, n_axes, vars, extents, where, bodies[i]))
+            return false;
+    return true;
+}
+
 static bool read_compute(te_reader *r)
 {
     const char *name = NULL;
     uint32_t n = 0, n_axes = 0, n_reduce = 0, mark = r->p.scope.len;
-    te_axis *axes[TYPE_MAX_RANK], *reduce[TYPE_MAX_RANK];
-    tir_expr_ref dims[TYPE_MAX_RANK], extents[2 * TYPE_MAX_RANK], bodies[MAX_RESULTS], where = NULL;
+    te_axis *axes[2 * TYPE_MAX_RANK], **reduce;
+    tir_expr_ref dims[TYPE_MAX_RANK], bodies[MAX_RESULTS], where = NULL;
     int64_t count = 1;
     dtype dts[MAX_RESULTS];
     const te_reducer *reducer = NULL;
     te_tensor *out[MAX_RESULTS];
     if (!ident(r, &name) || !lexer_expect(&r->p.l, ":") || !read_types(r, dts, &n) ||
-        !read_axes(r, AXIS_DATA, axes, &n_axes))
+        !read_axes(r, AXIS_DATA, axes, &n_axes, &count))
         return false;
+    reduce = axes + n_axes;
     if (lexer_accept(&r->p.l, "reduce") &&
-        (!read_axes(r, AXIS_REDUCE, reduce, &n_reduce) || !read_reducer(r, n, dts, &reducer)))
+        (!read_axes(r, AXIS_REDUCE, reduce, &n_reduce, &count) || !read_reducer(r, n, dts, &reducer)))
         return false;
-    if (!lexer_expect(&r->p.l, "=") || !read_list(r, n, dts, bodies))
+    if (!lexer_expect(&r->p.l, "="))
+        return false;
+    src_loc at = r->p.l.tok.loc;
+    if (!read_list(r, n, dts, bodies))
         return false;
     if (lexer_accept(&r->p.l, "where")) {
         where = parse_expr(&r->p, DT_BOOL);
         if (!where || where->type.dt != DT_BOOL || !reducer)
             return lexer_error(&r->p.l, "expected a condition of a reduction before this");
     }
-    for (uint32_t i = 0; i < n_axes + n_reduce; i++)
-        extents[i] = (i < n_axes ? axes[i] : reduce[i - n_axes])->extent;
-    if (!check_extents(r, n_axes + n_reduce, extents, &count))
+    if (!check_reads(r, at, name, n_axes + n_reduce, axes, where, n, bodies))
         return false;
     for (uint32_t i = 0; i < n_axes; i++)
         dims[i] = axes[i]->extent;
@@ -396,9 +434,10 @@ static bool read_return(te_reader *r)
 
 bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_graph **out)
 {
-    te_reader r = {.g = te_graph_new(c), .p = {.c = c, .index_type = DT_I64}};
+    te_reader r = {.g = te_graph_new(c), .p = {.c = c, .index_type = DT_I64}, .bounds = tir_bounds_new(c)};
     *out = NULL;
     lexer_init(&r.p.l, &c->mem, c->names, &c->diags, file, text, len);
+    r.g->loc = r.p.l.tok.loc;
     while (!r.p.l.failed) {
         bool ok;
         if (lexer_accept(&r.p.l, "return")) {
@@ -412,9 +451,14 @@ bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_gr
             ok = read_placeholder(&r);
         else if (lexer_accept(&r.p.l, "compute"))
             ok = read_compute(&r);
+        else if (lexer_is(&r.p.l, "extern"))
+            return lexer_error(&r.p.l, "operations written as loops cannot be read yet");
+        else if (r.p.l.tok.kind == TOK_PUNCT && r.g->nodes.len > 0)
+            return lexer_error(&r.p.l,
+                               "expected the end of the operation before '%s': operators stand in parentheses, (a + b)",
+                               r.p.l.tok.text);
         else
-            return lexer_error(&r.p.l, lexer_is(&r.p.l, "extern") ? "operations written as loops cannot be read yet"
-                                                                  : "expected placeholder, compute or return");
+            return lexer_error(&r.p.l, "expected placeholder, compute or return");
         if (!ok)
             return false;
     }

@@ -87,14 +87,21 @@ static const tir_intrin built_in[] = {
                "  out[i, j] = fma((float32*)a[i], (float32*)b[j], (float32*)out[i, j]) } }"},
 };
 
+/* NULL: there are no more. */
+static const tir_intrin *row_at(const compiler *c, uint32_t i)
+{
+    const uint32_t n = sizeof built_in / sizeof *built_in;
+    if (i < n)
+        return &built_in[i];
+    return c->intrins && i - n < c->intrins->rows.len ? c->intrins->rows.data[i - n] : NULL;
+}
+
 const tir_intrin *tir_find_intrin(const compiler *c, const char *name)
 {
-    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
-        if (strcmp(built_in[i].name, name) == 0)
-            return &built_in[i];
-    for (uint32_t i = 0; c->intrins && i < c->intrins->rows.len; i++)
-        if (strcmp(c->intrins->rows.data[i]->name, name) == 0)
-            return c->intrins->rows.data[i];
+    const tir_intrin *row;
+    for (uint32_t i = 0; (row = row_at(c, i)); i++)
+        if (strcmp(row->name, name) == 0)
+            return row;
     return NULL;
 }
 
@@ -112,9 +119,47 @@ const char *tir_list_intrins(compiler *c)
 {
     writer w;
     writer_init(&w, &c->mem);
-    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
-        w_fmt(&w, "%s%s", i ? ", " : "", built_in[i].name);
-    for (uint32_t i = 0; c->intrins && i < c->intrins->rows.len; i++)
-        w_fmt(&w, ", %s", c->intrins->rows.data[i]->name);
+    const tir_intrin *row;
+    for (uint32_t i = 0; (row = row_at(c, i)); i++)
+        w_fmt(&w, "%s%s", i ? ", " : "", row->name);
+    return w.data;
+}
+
+static const char *const of_every_target[] = {
+#define X(id, text) [id] = text,
+    TIR_SCOPES(X)
+#undef X
+};
+
+/* Is it the memory of an operand of the rows before number `end`? */
+static bool is_of_rows(const compiler *c, uint32_t end, const char *scope)
+{
+    const tir_intrin *row;
+    for (uint32_t i = 0; i < end && (row = row_at(c, i)); i++)
+        for (uint32_t k = 0; k < TIR_INTRIN_OPERANDS; k++)
+            if (row->scopes[k] && strcmp(row->scopes[k], scope) == 0)
+                return true;
+    return false;
+}
+
+bool tir_is_memory(const compiler *c, const char *scope)
+{
+    for (uint32_t i = 0; i < SCOPE_CUSTOM; i++)
+        if (strcmp(of_every_target[i], scope) == 0)
+            return true;
+    return is_of_rows(c, UINT32_MAX, scope);
+}
+
+const char *tir_list_memories(compiler *c)
+{
+    writer w;
+    const tir_intrin *row;
+    writer_init(&w, &c->mem);
+    for (uint32_t i = 0; i < SCOPE_CUSTOM; i++)
+        w_fmt(&w, "%s%s", i ? ", " : "", of_every_target[i]);
+    for (uint32_t i = 0; (row = row_at(c, i)); i++)
+        for (uint32_t k = 0; k < TIR_INTRIN_OPERANDS; k++)
+            if (row->scopes[k] && !is_of_rows(c, i, row->scopes[k]))
+                w_fmt(&w, ", %s", row->scopes[k]);
     return w.data;
 }

@@ -40,4 +40,7 @@ bool tir_register_intrin(compiler *c, const tir_intrin *row);
 const tir_intrin *tir_find_intrin(const compiler *c, const char *name);
 /* "a, b, c": all names, for messages. */
 const char *tir_list_intrins(compiler *c);
+/* Memories that a buffer can live in: those of every target, and of the operands of intrinsics. */
+bool tir_is_memory(const compiler *c, const char *scope);
+const char *tir_list_memories(compiler *c); /* as tir_list_intrins */
 #endif

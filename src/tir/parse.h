@@ -24,6 +24,8 @@ typedef struct parser {
 tir_func *parse_function_over(compiler *c, const char *file, const char *text, uint32_t n, const parser_name *names);
 tir_stmt *parse_stmts_over(compiler *c, const char *file, const char *text, uint32_t n, const parser_name *names);
 
+/* As lexer_error, at an earlier place than the current token; false. */
+bool parse_error_at(parser *p, src_loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* An expression; `want` is the type that its place asks for, DT_NONE when any will do. */
 tir_expr_ref parse_expr(parser *p, dtype want);
 tir_expr_ref parse_expr_or_string(parser *p);

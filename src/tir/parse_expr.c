@@ -6,6 +6,8 @@
 #include "tir/parse.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_CALL_ARGS 64u
@@ -14,6 +16,19 @@ static tir_expr_ref fail(parser *p, const char *text)
 {
     (void)lexer_error(&p->l, "%s", text);
     return NULL;
+}
+
+bool parse_error_at(parser *p, src_loc at, const char *fmt, ...)
+{
+    char text[600];
+    va_list ap;
+    if (p->l.failed) /* the first error stands, and its place */
+        return false;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    p->l.tok.loc = at;
+    return lexer_error(&p->l, "%s", text);
 }
 
 static bool next_is_ident(const parser *p, const char *s)
@@ -120,16 +135,28 @@ static tir_expr_ref typed_number(parser *p, tir_type t)
     return e && lexer_expect(&p->l, ")") ? e : NULL;
 }
 
+static const char *type_text(parser *p, tir_type t)
+{
+    writer w;
+    writer_init(&w, &p->c->mem);
+    tir_print_type(&w, t);
+    return w.data;
+}
+
 static tir_expr_ref load(parser *p, const tir_type *given)
 {
     tir_expr_ref idx[TIR_MAX_RANK];
     uint32_t n;
     uint16_t lanes;
+    src_loc at = p->l.tok.loc;
     const tir_buffer *b = parse_buffer_ref(p);
     if (!b || !parse_indices(p, b, idx, &n, &lanes))
         return NULL;
-    if (given && (given->dt != b->dt || given->lanes != lanes))
-        return fail(p, "the load has another type than the buffer and its indices give");
+    if (given && (given->dt != b->dt || given->lanes != lanes)) {
+        (void)parse_error_at(p, at, "'%s' gives %s here, not %s", b->name, type_text(p, (tir_type){b->dt, lanes}),
+                             type_text(p, *given));
+        return NULL;
+    }
     tir_expr *e = tir_node_expr(p->c, TIR_LOAD, TIR_OP_NONE, (tir_type){b->dt, lanes}, n, idx);
     e->u.buffer = b;
     return e;
@@ -221,10 +248,12 @@ static tir_expr_ref extern_call(parser *p)
 
 /* --- operators --- */
 
-static tir_expr_ref binary(parser *p, tir_op op, tir_expr_ref a, tir_expr_ref b)
+/* at: where the expression starts. */
+static tir_expr_ref binary(parser *p, src_loc at, tir_op op, tir_expr_ref a, tir_expr_ref b)
 {
     if (a->type.dt != b->type.dt || a->type.lanes != b->type.lanes || !tir_op_fits(op, a->type.dt)) {
-        (void)lexer_error(&p->l, "operator '%s' cannot join these types", tir_op_text(op));
+        (void)parse_error_at(p, at, "operator '%s' cannot join %s and %s", tir_op_text(op), type_text(p, a->type),
+                             type_text(p, b->type));
         return NULL;
     }
     dtype dt = tir_op_is_compare(op) ? DT_BOOL : a->type.dt;
@@ -244,6 +273,7 @@ static tir_expr_ref parenthesised(parser *p, dtype want)
 {
     tir_type t;
     tir_expr_ref a;
+    src_loc at = p->l.tok.loc;
     if (p->l.tok.kind == TOK_IDENT && tir_type_from_text(p->l.tok.text, &t)) { /* (t*)B[..], or a typed number */
         lexer_next(&p->l);
         if (lexer_accept(&p->l, "*"))
@@ -259,7 +289,7 @@ static tir_expr_ref parenthesised(parser *p, dtype want)
         return fail(p, "expected an operator or ')'");
     lexer_next(&p->l);
     tir_expr_ref b = parse_expr(p, a->type.dt);
-    return b && lexer_expect(&p->l, ")") ? binary(p, op, a, b) : NULL;
+    return b && lexer_expect(&p->l, ")") ? binary(p, at, op, a, b) : NULL;
 }
 
 static bool arguments(parser *p, uint32_t n, dtype want, tir_expr_ref *out)
@@ -276,14 +306,15 @@ static tir_expr_ref named_op(parser *p, tir_op op, dtype want)
 {
     tir_expr_ref a[3];
     bool keeps_type = tir_op_result(op, DT_F64) == DT_F64;
+    src_loc at = p->l.tok.loc;
     lexer_next(&p->l);
     if (!arguments(p, tir_op_arity(op), keeps_type ? want : DT_NONE, a))
         return NULL;
     if (tir_op_is_binary(op))
-        return binary(p, op, a[0], a[1]);
+        return binary(p, at, op, a[0], a[1]);
     for (uint32_t i = 0; i < tir_op_arity(op); i++)
         if (a[i]->type.dt != a[0]->type.dt || a[i]->type.lanes != a[0]->type.lanes || !tir_op_fits(op, a[i]->type.dt))
-            return fail(p, "an argument has the wrong type");
+            return (void)parse_error_at(p, at, "'%s' is not for %s", tir_op_text(op), type_text(p, a[i]->type)), NULL;
     return tir_node_expr(p->c, TIR_CALL, op, (tir_type){tir_op_result(op, a[0]->type.dt), a[0]->type.lanes},
                          tir_op_arity(op), a);
 }
@@ -304,6 +335,7 @@ static tir_expr_ref cast(parser *p)
 static tir_expr_ref select_expr(parser *p, dtype want)
 {
     tir_expr_ref a[3];
+    src_loc at = p->l.tok.loc;
     if (!lexer_expect(&p->l, "(") || !(a[0] = parse_expr(p, DT_BOOL)) || !lexer_expect(&p->l, ",") ||
         !(a[1] = parse_expr(p, want)) || !lexer_expect(&p->l, ",") || !(a[2] = parse_expr(p, a[1]->type.dt)) ||
         !lexer_expect(&p->l, ")"))
@@ -311,7 +343,9 @@ static tir_expr_ref select_expr(parser *p, dtype want)
     bool lanes_ok =
         a[1]->type.lanes == a[2]->type.lanes && (a[0]->type.lanes == 1 || a[0]->type.lanes == a[1]->type.lanes);
     if (a[0]->type.dt != DT_BOOL || a[1]->type.dt != a[2]->type.dt || !lanes_ok)
-        return fail(p, "select wants a bool and two values of one type");
+        return (void)parse_error_at(p, at, "select wants a bool and two values of one type, not %s, %s and %s",
+                                    type_text(p, a[0]->type), type_text(p, a[1]->type), type_text(p, a[2]->type)),
+               NULL;
     return tir_node_expr(p->c, TIR_SELECT, TIR_OP_NONE, a[1]->type, 3, a);
 }
 

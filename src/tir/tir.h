@@ -100,6 +100,9 @@ typedef enum tir_scope {
 #undef X
 } tir_scope;
 
+/* Keys of annotations "pragma_KEY" that passes act on; a schedule can write no others (docs/vta.md). */
+#define TIR_PRAGMAS(X) X(dma_copy) X(skip_dma_copy) X(alu) X(skip_alu) X(coproc_sync) X(conv2d_transpose_gemm)
+
 /* A view of memory: element type, shape, strides in elements (NULL: row-major), element offset (NULL: 0). Compared by
  * address. */
 typedef struct tir_buffer {
@@ -299,6 +302,10 @@ void tir_print(writer *w, const tir_module *m);
 bool tir_parse(compiler *c, const char *file, const char *text, size_t len, tir_module **out);
 /* Types, definition before use, buffer ranks, and index bounds: an access that provably lies outside is an error. */
 bool tir_verify(compiler *c, const tir_func *f);
+/* The same for an expression that is evaluated for all values of n variables, from 0 to below their extents, where
+ * `where` holds (NULL: everywhere). Other variables and buffers are the caller's. Messages start with loc and name. */
+bool tir_verify_expr(compiler *c, src_loc loc, const char *name, uint32_t n, const tir_var *const *vars,
+                     tir_expr_ref const *extents, tir_expr_ref where, tir_expr_ref e);
 
 /* Interpreter (tir/interp.c): the oracle, and what folds constants. Compiles the function to register bytecode, then
  * runs it. params: one address per parameter (any alignment for inputs), row-major. false after a diagnostic; an ASSERT

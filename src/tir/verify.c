@@ -342,13 +342,49 @@ static void check_stmt(verifier *v, tir_stmt *s)
     }
 }
 
-bool tir_verify(compiler *c, const tir_func *f)
+static verifier start(compiler *c, const tir_func *f)
 {
     verifier v = {.c = c, .f = f, .bounds = tir_bounds_new(c), .ok = true};
     tir_map_init(&v.vars, &c->mem);
     tir_map_init(&v.defined, &c->mem);
     tir_map_init(&v.buffers, &c->mem);
     tir_map_init(&v.checked, &c->mem);
+    return v;
+}
+
+/* What an expression alone names is defined around it. */
+static void admit(void *ctx, tir_expr_ref e)
+{
+    verifier *v = ctx;
+    if (e->kind == TIR_VAR)
+        tir_map_put(&v->vars, e->u.var, e->u.var);
+    if (tir_is_access(e))
+        tir_map_put(&v->buffers, e->u.buffer, e->u.buffer);
+}
+
+bool tir_verify_expr(compiler *c, src_loc loc, const char *name, uint32_t n, const tir_var *const *vars,
+                     tir_expr_ref const *extents, tir_expr_ref where, tir_expr_ref e)
+{
+    const tir_func place = {.name = name, .loc = loc};
+    verifier v = start(c, &place);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t extent = 0;
+        v.maybe += !tir_is_int(extents[i], &extent) || extent < 1;
+        tir_bounds_push(v.bounds, vars[i], tir_i64(c, 0), extents[i]);
+    }
+    tir_visit_expr(e, admit, &v);
+    if (where) {
+        tir_visit_expr(where, admit, &v);
+        check_expr(&v, where);
+        v.guards++;
+    }
+    check_expr(&v, e);
+    return v.ok;
+}
+
+bool tir_verify(compiler *c, const tir_func *f)
+{
+    verifier v = start(c, f);
     if (f->n_inputs > f->n_params)
         (void)fail(&v, "more inputs than parameters", NULL);
     for (uint32_t i = 0; i < f->n_params; i++)

@@ -498,6 +498,7 @@ static const char *stored_in(tir_stmt *s)
 
 typedef struct state {
     tir_bounds *bounds;
+    src_loc loc; /* of the function */
     bool ok;
 } state;
 
@@ -509,7 +510,7 @@ static tir_stmt *tensorize(tir_rewriter *r, tir_stmt *s)
     const char *name = s->value->kind == TIR_EXTERN ? s->value->u.name : "";
     const tir_intrin *row = tir_find_intrin(r->c, name);
     if (!row) {
-        st->ok = diag_error(&r->c->diags, DIAG_VERIFY, src_loc_none(), "tensorize: there is no intrinsic '%s'", name);
+        st->ok = diag_error(&r->c->diags, DIAG_VERIFY, st->loc, "tensorize: there is no intrinsic '%s'", name);
         diag_hint(&r->c->diags, "intrinsics are: %s", tir_list_intrins(r->c));
         return s;
     }
@@ -518,7 +519,7 @@ static tir_stmt *tensorize(tir_rewriter *r, tir_stmt *s)
     const char *text = st->ok ? match_region(&m, s->body) : NULL;
     if (st->ok && !text)
         st->ok =
-            diag_error(&r->c->diags, DIAG_VERIFY, src_loc_none(), "tensorize %s.%s %s: the region does not match: %s",
+            diag_error(&r->c->diags, DIAG_VERIFY, st->loc, "tensorize %s.%s %s: the region does not match: %s",
                        stored_in(s->body), s->node, name, m.why);
     tir_stmt *code = text ? place_code(&m, text) : NULL;
     st->ok = code != NULL;
@@ -527,7 +528,7 @@ static tir_stmt *tensorize(tir_rewriter *r, tir_stmt *s)
 
 bool tir_pass_tensorize(compiler *c, tir_func *f)
 {
-    state st = {tir_bounds_new(c), true};
+    state st = {tir_bounds_new(c), f->loc, true};
     tir_rewriter r = {.c = c, .ctx = &st, .stmt = tensorize};
     tir_stmt *s = tir_rewrite_stmt(&r, f->body);
     if (s != f->body)
