@@ -172,11 +172,30 @@ bool te_apply_vthread(te_lowering *lw, const te_prim *p, te_stage *st)
     return set_loop(lw, p, st, p->u.vthread.axis, FOR_VTHREAD);
 }
 
+#define PRAGMA_WORD(key) " " #key
+
+static bool is_pragma(const char *key)
+{
+#define X(known) #known,
+    static const char *const keys[] = {TIR_PRAGMAS(X)};
+#undef X
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
 bool te_apply_pragma(te_lowering *lw, const te_prim *p, te_stage *st)
 {
     te_iter *it = te_find_leaf(lw, p, st, p->u.pragma.axis);
     if (!it)
         return false;
+    if (!is_pragma(p->u.pragma.key)) {
+        (void)te_prim_error(lw, p, it->name,
+                            arena_printf(&lw->c->mem, "no pass knows the pragma \"%s\"", p->u.pragma.key));
+        diag_hint(&lw->c->diags, "pragmas are:" TIR_PRAGMAS(PRAGMA_WORD));
+        return false;
+    }
     te_note note = {p->u.pragma.key, p->u.pragma.value};
     vec_push(&lw->c->mem, &it->notes, note);
     return true;
@@ -294,8 +313,7 @@ bool te_apply_set_scope(te_lowering *lw, const te_prim *p, te_stage *st)
 {
     if (st->is_param)
         return te_prim_error(lw, p, NULL, "parameters of the function live in global memory");
-    te_set_scope(lw, st, p->u.set_scope.scope);
-    return true;
+    return te_set_scope(lw, p, st, p->u.set_scope.scope);
 }
 
 /* --- one primitive --- */

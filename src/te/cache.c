@@ -68,7 +68,8 @@ bool te_apply_cache_write(te_lowering *lw, const te_prim *p, te_stage *st)
     n->name = p->u.cache_write.cache;
     cache_tensors(lw, n, &st->op, st->op.outputs[0]->rank, st->op.outputs[0]->shape);
     te_stage *cache = te_new_stage(lw, n);
-    te_set_scope(lw, cache, p->u.cache_write.scope);
+    if (!te_set_scope(lw, p, cache, p->u.cache_write.scope))
+        return false;
     cache->live = st->live;
     /* the old axes: the schedule goes on speaking of them */
     te_node *copy = copy_node(lw, st->name, st->op.axes, n->outputs, n->n_outputs);
@@ -111,7 +112,8 @@ bool te_apply_cache_read(te_lowering *lw, const te_prim *p, te_stage *st)
                   st->op.outputs, st->op.n_outputs);
     cache_tensors(lw, n, &st->op, st->op.outputs[0]->rank, st->op.outputs[0]->shape);
     te_stage *cache = te_new_stage(lw, n);
-    te_set_scope(lw, cache, p->u.cache_read.scope);
+    if (!te_set_scope(lw, p, cache, p->u.cache_read.scope))
+        return false;
     te_insert_stage(lw, te_stage_index(lw, st) + 1, cache);
     redirect rd = {st, n, false};
     tir_rewriter r = {.c = lw->c, .ctx = &rd, .expr = redirect_load};

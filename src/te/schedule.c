@@ -208,6 +208,38 @@ typedef struct reader {
     uint32_t line; /* of the primitive */
 } reader;
 
+/* The form of a primitive: "split STAGE.AXIS [nparts] N -> NAME NAME". */
+static const char *form_of(te_sched *s, te_prim_kind kind)
+{
+    static const char *const texts[] = {[FIELD_END] = "",
+                                        [FIELD_STAGE] = "STAGE",
+                                        [FIELD_AXIS] = "STAGE.AXIS",
+                                        [FIELD_ORDER] = "STAGE: AXIS AXIS ...",
+                                        [FIELD_PLACE] = "at STAGE.AXIS",
+                                        [FIELD_WORD] = "NAME",
+                                        [FIELD_STRING] = "\"TEXT\"",
+                                        [FIELD_NUMBER] = "N",
+                                        [FIELD_FACTOR] = "[nparts] N",
+                                        [FIELD_NEW] = "NEW"};
+    writer w;
+    writer_init(&w, &s->c->mem);
+    w_str(&w, rows[kind].text);
+    for (const field *f = rows[kind].fields; f->kind != FIELD_END; f++) {
+        bool first_new = f->kind == FIELD_NEW && f[-1].kind != FIELD_NEW;
+        w_fmt(&w, "%s %s", first_new ? " ->" : "", texts[f->kind]);
+    }
+    return w.data;
+}
+
+static const char *list_prims(te_sched *s)
+{
+    writer w;
+    writer_init(&w, &s->c->mem);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        w_fmt(&w, "%s%s", i ? ", " : "", rows[i].text);
+    return w.data;
+}
+
 static bool word(reader *r, const char **out)
 {
     if (r->l.tok.kind != TOK_IDENT)
@@ -296,19 +328,43 @@ static bool find_prim(const char *text, te_prim_kind *out)
     return false;
 }
 
+static bool at_end_of_line(const reader *r)
+{
+    return r->l.tok.kind == TOK_END || r->l.tok.loc.line != r->line;
+}
+
+/* All fields stand on the line of their primitive, at p->loc. */
+static bool read_fields(reader *r, te_prim *p)
+{
+    const field *fields = rows[p->kind].fields;
+    for (const field *f = fields; f->kind != FIELD_END; f++) {
+        if (at_end_of_line(r) && !r->l.failed) {
+            r->l.tok.loc = p->loc;
+            return lexer_error(&r->l, "something is missing at the end of the line");
+        }
+        if (!read_field(r, p, *f, f > fields && f[-1].kind != FIELD_NEW))
+            return false;
+    }
+    return true;
+}
+
 static bool read_prim(reader *r)
 {
     te_prim p = {.loc = r->l.tok.loc};
     r->line = r->l.tok.loc.line;
-    if (r->l.tok.kind != TOK_IDENT || !find_prim(r->l.tok.text, &p.kind))
-        return lexer_error(&r->l, "expected a schedule primitive");
+    if (r->l.failed)
+        return false;
+    if (r->l.tok.kind != TOK_IDENT || !find_prim(r->l.tok.text, &p.kind)) {
+        (void)lexer_error(&r->l, "expected a schedule primitive");
+        diag_hint(&r->s->c->diags, "primitives are: %s", list_prims(r->s));
+        return false;
+    }
     lexer_next(&r->l);
-    const field *fields = rows[p.kind].fields;
-    for (const field *f = fields; f->kind != FIELD_END; f++)
-        if (!read_field(r, &p, *f, f > fields && f[-1].kind != FIELD_NEW))
-            return false;
-    if (r->l.tok.kind != TOK_END && r->l.tok.loc.line == r->line)
-        return lexer_error(&r->l, "expected the end of the line");
+    bool ok = read_fields(r, &p) && (at_end_of_line(r) || lexer_error(&r->l, "expected the end of the line"));
+    if (!ok) {
+        diag_hint(&r->s->c->diags, "the form is: %s", form_of(r->s, p.kind));
+        return false;
+    }
     vec_push(&r->s->c->mem, &r->s->prims, p);
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages: working copies of operations, their loops by name, and the errors that speak of them. */
 #include "te/stage.h"
+#include "tir/intrin.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -142,13 +143,18 @@ te_iter *te_find_leaf(te_lowering *lw, const te_prim *p, te_stage *st, const cha
 
 /* --- changes --- */
 
-void te_set_scope(te_lowering *lw, te_stage *st, const char *scope)
+bool te_set_scope(te_lowering *lw, const te_prim *p, te_stage *st, const char *scope)
 {
     static const char *const texts[] = {
 #define X(id, text) [id] = text,
         TIR_SCOPES(X)
 #undef X
     };
+    if (!tir_is_memory(lw->c, scope)) {
+        (void)te_prim_error(lw, p, NULL, arena_printf(&lw->c->mem, "there is no memory %s", scope));
+        diag_hint(&lw->c->diags, "memories are: %s", tir_list_memories(lw->c));
+        return false;
+    }
     st->has_scope = true;
     st->scope = SCOPE_CUSTOM;
     st->scope_name = intern(lw->c->names, scope);
@@ -157,6 +163,7 @@ void te_set_scope(te_lowering *lw, te_stage *st, const char *scope)
             st->scope = (tir_scope)i;
     if (st->scope != SCOPE_CUSTOM)
         st->scope_name = NULL;
+    return true;
 }
 
 void te_rewrite_bodies(te_lowering *lw, te_stage *st, tir_rewriter *r)

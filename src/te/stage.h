@@ -134,7 +134,8 @@ bool te_has_iter(const te_stage *st, const char *name); /* now, or before a spli
 te_stage *te_new_stage(te_lowering *lw, const te_node *n);
 void te_insert_stage(te_lowering *lw, uint32_t at, te_stage *st);
 uint32_t te_stage_index(const te_lowering *lw, const te_stage *st);
-void te_set_scope(te_lowering *lw, te_stage *st, const char *scope);
+/* Where the stage's buffer lives: a memory of every target, or of an intrinsic's operands. */
+bool te_set_scope(te_lowering *lw, const te_prim *p, te_stage *st, const char *scope);
 /* The stage computes n instead, with loops that are not touched yet; what was placed where stays. */
 void te_restart_stage(te_lowering *lw, te_stage *st, const te_node *n);
 /* Replaces what the stage computes by what the rewriter makes of it. */
