@@ -85,6 +85,24 @@ static bool read_schedule(cli *x, te_graph *g, te_sched **out)
     return te_sched_parse(g, file ? file : "schedule", (const char *)s.data, s.len, out);
 }
 
+static void find_call(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_EXTERN && e->type.dt != DT_STRING &&
+                    (strncmp(e->u.name, "tir.vta.", 8) == 0 || strncmp(e->u.name, "VTA", 3) == 0);
+}
+
+/* Without marks the passes leave everything to the host, which is valid, and seldom meant. */
+static void warn_of_host(compiler *c, const tir_func *f)
+{
+    bool found = false;
+    tir_visit_stmt(f->body, NULL, find_call, &found);
+    if (found)
+        return;
+    (void)diag_warning(&c->diags, DIAG_USAGE, f->loc, "%s: nothing here runs on the accelerator", f->name);
+    diag_hint(&c->diags, "the schedule marks what does: set_scope, pragma \"dma_copy\" and \"alu\", tensorize "
+                         "(docs/vta.md)");
+}
+
 /* The loops of a computation under the given schedule, and under no other: nothing is inlined or placed by itself. */
 static bool opt_computation(cli *x, const char *file, span s, writer *out)
 {
@@ -112,6 +130,8 @@ static bool opt_computation(cli *x, const char *file, span s, writer *out)
         tir_print(out, &m);
     if (!tir_run_passes(c, &m, passes, after_all, out))
         return false;
+    if (vta && !cli_has(x, OPT_PASSES))
+        warn_of_host(c, m.funcs.data[0]);
     if (!after_all)
         tir_print(out, &m);
     return true;
@@ -145,14 +165,20 @@ int cmd_opt(cli *x)
         return diags_exit_status(&x->c->diags);
     writer_init(&out, &x->c->mem);
     if (!is_computation(s) && (cli_has(x, OPT_SCHEDULE) || cli_has(x, OPT_LOWER))) {
-        diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(), "--schedule and --lower are for computations");
+        diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(),
+                   "--schedule and --lower are for computations, and %s starts with no placeholder, compute or symbol",
+                   file);
+        diag_hint(&x->c->diags, "lathe opt COMPUTATION --schedule SCHEDULE");
         return 2;
     }
     bool ok = starts_with(s, "primfn") ? opt_loops(x, file, s, &out)
               : is_computation(s)      ? opt_computation(x, file, s, &out)
               : is_plan(s)             ? opt_plan(x, file, s, &out)
                                        : opt_graph(x, file, s, &out);
-    if (out.len > 0)
+    const char *to = cli_get(x, OPT_OUT, NULL);
+    if (ok && to)
+        ok = file_write(&x->c->diags, to, out.data, out.len);
+    else if (out.len > 0)
         fwrite(out.data, 1, out.len, stdout);
     return ok ? 0 : diags_exit_status(&x->c->diags);
 }
