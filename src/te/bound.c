@@ -379,6 +379,30 @@ typedef struct safe_ctx {
 
 static bool computes_axis(te_lowering *lw, te_stage *st, uint32_t axis);
 
+static void push_loops(compiler *c, tir_bounds *b, const te_stage *st, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        tir_bounds_push(b, st->leaves.data[i]->var, tir_i64(c, 0), st->leaves.data[i]->extent);
+}
+
+static void push_place(compiler *c, tir_bounds *b, const te_stage *st)
+{
+    if (st->attach != ATTACH_AT)
+        return;
+    push_place(c, b, st->at);
+    push_loops(c, b, st->at, te_leaf_position(st->at, st->at_iter) + 1);
+}
+
+/* What holds where the stage computes an element. lw->bounds knows the loops of all stages, those that do not run
+ * around this one too: a loop over n, in whose body n is at least 1, says nothing outside of it. */
+static tir_bounds *bounds_in(te_lowering *lw, const te_stage *st)
+{
+    tir_bounds *b = te_new_bounds(lw);
+    push_place(lw->c, b, st);
+    push_loops(lw->c, b, st, st->leaves.len);
+    return b;
+}
+
 static bool within(te_lowering *lw, tir_expr_ref at, tir_expr_ref extent)
 {
     compiler *c = lw->c;
@@ -424,9 +448,13 @@ static bool computes_axis(te_lowering *lw, te_stage *st, uint32_t axis)
 {
     const tir_var **vars;
     tir_expr_ref *values;
+    tir_bounds *all = lw->bounds;
+    lw->bounds = bounds_in(lw, st);
     te_root_values(lw, st, &vars, &values);
-    return st->whole[axis] || within(lw, values[axis], st->op.outputs[0]->shape[axis]) ||
-           overflow_is_safe(lw, st, axis, vars, values);
+    bool computed = st->whole[axis] || within(lw, values[axis], st->op.outputs[0]->shape[axis]) ||
+                    overflow_is_safe(lw, st, axis, vars, values);
+    lw->bounds = all;
+    return computed;
 }
 
 typedef VEC(tir_expr_ref) guard_list;
@@ -444,6 +472,8 @@ tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st)
     guard_list g = {0};
     const tir_var **vars;
     tir_expr_ref *values;
+    tir_bounds *all = lw->bounds;
+    lw->bounds = bounds_in(lw, st);
     for (uint32_t i = 0; i < st->relations.len; i++) {
         const te_relation *r = &st->relations.data[i];
         if (r->kind == RELATION_SPLIT)
@@ -459,6 +489,7 @@ tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st)
     }
     if (st->roll.length)
         vec_push(&c->mem, &g, te_roll_guard(lw, st));
+    lw->bounds = all;
     vec_push(&c->mem, &g, NULL);
     return g.data;
 }
@@ -564,7 +595,7 @@ static bool check_vthreads(te_lowering *lw)
 
 bool te_infer_bounds(te_lowering *lw)
 {
-    lw->bounds = tir_bounds_new(lw->c);
+    lw->bounds = te_new_bounds(lw);
     te_declare_symbols(lw);
     for (uint32_t i = lw->stages.len; i-- > 0;) {
         te_stage *st = lw->stages.data[i];

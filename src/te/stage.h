@@ -105,7 +105,9 @@ tir_expr_ref te_roll_slot(te_lowering *lw, const te_stage *st, tir_expr_ref row)
 tir_expr_ref te_roll_guard(te_lowering *lw, const te_stage *st);
 /* The parameter that tensor t is; NULL: none (te/symbol.c). */
 const tir_buffer *te_param_of(const te_lowering *lw, const te_tensor *t);
-/* Makes cells and params, and tells lw->bounds the ranges of the symbols. */
+/* What is known everywhere: the ranges of the symbols. */
+tir_bounds *te_new_bounds(te_lowering *lw);
+/* Makes cells and params. */
 void te_declare_symbols(te_lowering *lw);
 /* A size that an allocation can have: e, or the most that it can be; NULL after an error that names the symbol. */
 tir_expr_ref te_static_extent(te_lowering *lw, const te_stage *st, tir_expr_ref e);

@@ -29,6 +29,17 @@ static const tir_buffer *sized_by_cells(te_lowering *lw, const tir_buffer *b)
     return changed ? tir_new_buffer(c, b->name, b->dt, b->rank, dims, SCOPE_GLOBAL) : b;
 }
 
+tir_bounds *te_new_bounds(te_lowering *lw)
+{
+    tir_bounds *b = tir_bounds_new(lw->c);
+    for (uint32_t i = 0; i < lw->g->symbols.len; i++) {
+        const te_symbol *s = &lw->g->symbols.data[i];
+        tir_range r = {true, true, 0, s->max < 0 ? TE_MOST_EXTENT : s->max};
+        bounds_push_range(b, s->var, r, false);
+    }
+    return b;
+}
+
 void te_declare_symbols(te_lowering *lw)
 {
     te_graph *g = lw->g;
@@ -38,8 +49,6 @@ void te_declare_symbols(te_lowering *lw)
     lw->params = params;
     for (uint32_t i = 0; i < g->symbols.len; i++) {
         const te_symbol *s = &g->symbols.data[i];
-        tir_range r = {true, true, 0, s->max < 0 ? TE_MOST_EXTENT : s->max};
-        bounds_push_range(lw->bounds, s->var, r, false);
         cells[i] =
             tir_new_buffer(lw->c, arena_printf(&lw->c->mem, "%s_cell", s->var->name), DT_I64, 0, NULL, SCOPE_GLOBAL);
     }
