@@ -22,6 +22,7 @@ static bool fresh_names(te_lowering *lw, const te_prim *p, const te_stage *st, c
     return true;
 }
 
+#define MAX_NOTES     64u  /* pragmas of one loop: they nest */
 #define MAX_RELATIONS 128u /* splits and fusions of one stage: values of loops nest as deeply */
 
 static bool has_room(te_lowering *lw, const te_prim *p, const te_stage *st, const char *axis)
@@ -196,6 +197,8 @@ bool te_apply_pragma(te_lowering *lw, const te_prim *p, te_stage *st)
         diag_hint(&lw->c->diags, "pragmas are:" TIR_PRAGMAS(PRAGMA_WORD));
         return false;
     }
+    if (it->notes.len == MAX_NOTES)
+        return te_prim_error(lw, p, it->name, "the loop has 64 pragmas already");
     te_note note = {p->u.pragma.key, p->u.pragma.value};
     vec_push(&lw->c->mem, &it->notes, note);
     return true;
