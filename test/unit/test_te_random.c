@@ -359,7 +359,7 @@ static const char *some_primitive(chance *x)
     case 14: return arena_printf(m, "rfactor %s.%s -> %s\n", s, a, new_stage(x, s, s));
     case 15: return arena_printf(m, "double_buffer %s\n", s);
     case 16: return arena_printf(m, "storage_align %s.%s %u %u\n", s, a, f, pick(x, f));
-    case 17: return arena_printf(m, "set_scope %s %s\n", s, pick(x, 2) ? "local" : "local.chip");
+    case 17: return arena_printf(m, "set_scope %s %s\n", s, pick(x, 2) ? "local" : "local.acc_buffer");
     case 18:
     case 19:
     case 22: return arena_printf(m, "rolling_buffer %s\n", s);
