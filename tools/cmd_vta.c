@@ -97,11 +97,11 @@ static int vta_conv2d(cli *x, const char *layer)
 static const struct {
     const char *name;
     int (*run)(cli *x, const vta_program *p); /* NULL: takes no program */
-    cli_option options[6];                    /* those that mean something to it; OPT_HELP ends the list */
+    cli_option options[7];                    /* those that mean something to it; OPT_HELP ends the list */
 } subverbs[] = {
     {"asm", vta_asm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
     {"disasm", vta_disasm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
-    {"run", vta_run, {OPT_CONFIG, OPT_PROFILE, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS, OPT_HELP}},
+    {"run", vta_run, {OPT_CONFIG, OPT_PROFILE, OPT_SEED, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS, OPT_HELP}},
     {"trace", vta_trace, {OPT_CONFIG, OPT_PROFILE, OPT_OUT, OPT_HELP}},
     {"bench", NULL, {OPT_HELP}},
     {"conv2d", NULL, {OPT_VTA_CONFIG, OPT_OUT, OPT_HELP}},

@@ -124,6 +124,26 @@ static bool dump_stream(cli *x, const loaded *l)
 
 /* --- run ---------------------------------------------------------------------------------------------------------- */
 
+/* A token that nobody took: the next run would find it, and the instruction that should have waited for it did not. */
+static void warn_of_tokens(cli *x, const vta_sim *sim)
+{
+    vta_tokens t;
+    vta_sim_tokens(sim, &t);
+    const struct {
+        int32_t left;
+        const char *from, *to;
+    } queues[] = {{t.l2g, "load", "compute"},
+                  {t.g2l, "compute", "load"},
+                  {t.g2s, "compute", "store"},
+                  {t.s2g, "store", "compute"}};
+    for (size_t i = 0; i < sizeof queues / sizeof *queues; i++)
+        if (queues[i].left > 0)
+            diag_warning(&x->c->diags, DIAG_DATA, src_loc_none(),
+                         "%d token%s left from %s to %s: is a pop missing in an instruction of %s?",
+                         (int)queues[i].left, queues[i].left == 1 ? "" : "s", queues[i].from, queues[i].to,
+                         queues[i].to);
+}
+
 static bool run_loaded(cli *x, loaded *l)
 {
     vta_error e;
@@ -132,6 +152,7 @@ static bool run_loaded(cli *x, loaded *l)
         return false;
     if (vta_sim_run(l->sim, l->insns, l->program->n_insns, &e) != VTA_OK)
         return vta_report(x, &e);
+    warn_of_tokens(x, l->sim);
     if (!dump_buffers(x, l, ".after.bin") || !write_outputs(x, l))
         return false;
     vta_counters_print(vta_sim_counters(l->sim), text, sizeof text);
@@ -150,9 +171,11 @@ int vta_run(cli *x, const vta_program *p)
     vta_sim_options o = {.dram_bytes = (uint64_t)1 << 32};
     vta_error e;
     loaded l = {.program = p};
-    if (profile < 0)
+    long seed;
+    if (profile < 0 || !cli_number(x, OPT_SEED, 0, 2147483647, 0, &seed))
         return 2;
     o.profile = (vta_profile)profile;
+    o.seed = (uint32_t)seed;
     bool ok = vta_sim_create(&p->config, &o, &l.sim, &e) == VTA_OK ? run_loaded(x, &l) : vta_report(x, &e);
     vta_sim_destroy(l.sim);
     return ok ? 0 : diags_exit_status(&x->c->diags);

@@ -1,5 +1,6 @@
-/* sim_run.c: streams: three stages with queues of their own, tied by tokens. Which of the stages that can go on does so
- * first is left to chance (options.seed): correct streams give the same results in every order.
+/* sim_run.c: streams: three stages with queues of their own, tied by tokens. Which of the stages that can go on does
+ * so, and for how long, is drawn instruction by instruction from options.seed: correct streams give the same results in
+ * every order, and one that lacks a token gives others with some seeds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim.h"
 
@@ -95,21 +96,26 @@ static uint32_t opcode(const vta_insn *insn)
     return (uint32_t)(insn->word[0] & 7u);
 }
 
-/* Runs a stage until its next instruction lacks a token, or is FINISH: that one waits for the others. */
-static vta_status run_stage(vta_sim *s, enum vta_stage stage, const vta_insn *insns, bool *progress, vta_error *e)
+/* Whether a stage can run its next instruction. FINISH waits for the other stages. */
+static bool can_go_on(const vta_sim *s, enum vta_stage stage, const vta_insn *insns)
+{
+    const sim_queue *q = &s->queue[stage];
+    const vta_insn *insn = q->next < q->len ? &insns[q->insn[q->next]] : NULL;
+    return insn && opcode(insn) != VTA_FINISH && has_tokens(s, stage, insn);
+}
+
+/* Runs instructions of a stage: as many as `most`, or until it cannot go on. */
+static vta_status run_stage(vta_sim *s, enum vta_stage stage, const vta_insn *insns, uint32_t most, vta_error *e)
 {
     sim_queue *q = &s->queue[stage];
-    while (q->next < q->len) {
+    for (uint32_t i = 0; i < most && can_go_on(s, stage, insns); i++) {
         const vta_insn *insn = &insns[q->insn[q->next]];
-        if (opcode(insn) == VTA_FINISH || !has_tokens(s, stage, insn))
-            return VTA_OK;
         pop_tokens(s, stage, insn);
         vta_status status = vta_sim_execute(s, insn, q->insn[q->next], e);
         if (status != VTA_OK)
             return status;
         push_tokens(s, stage, insn);
         q->next++;
-        *progress = true;
     }
     return VTA_OK;
 }
@@ -165,17 +171,31 @@ static vta_status after_finish(vta_sim *s, const vta_insn *insns, vta_error *e)
     return status;
 }
 
+/* Turns until no stage can go on. Three in four are one instruction long, so that what is not ordered by tokens comes
+ * in many orders; the others last until the stage blocks, so that a stage also runs far ahead. */
+static vta_status take_turns(vta_sim *s, const vta_insn *insns, vta_error *e)
+{
+    for (;;) {
+        const uint32_t drawn = next_random(s), most = drawn / 3 % 4 ? 1 : UINT32_MAX;
+        enum vta_stage stage = VTA_STAGE_NONE;
+        for (uint32_t i = 0; i < 3 && stage == VTA_STAGE_NONE; i++) {
+            enum vta_stage next = (enum vta_stage)(VTA_STAGE_LOAD + (drawn + i) % 3);
+            stage = can_go_on(s, next, insns) ? next : VTA_STAGE_NONE;
+        }
+        if (stage == VTA_STAGE_NONE)
+            return VTA_OK;
+        vta_status status = run_stage(s, stage, insns, most, e);
+        if (status != VTA_OK)
+            return status;
+    }
+}
+
 vta_status vta_sim_run(vta_sim *s, const vta_insn *insns, uint32_t count, vta_error *e)
 {
     vta_status status = dispatch(s, insns, count, e);
     const sim_queue *q = s->queue;
-    bool progress = true;
-    while (status == VTA_OK && progress) {
-        uint32_t first = next_random(s) % 3;
-        progress = false;
-        for (uint32_t i = 0; i < 3 && status == VTA_OK; i++)
-            status = run_stage(s, (enum vta_stage)(VTA_STAGE_LOAD + (first + i) % 3), insns, &progress, e);
-    }
+    if (status == VTA_OK)
+        status = take_turns(s, insns, e);
     if (status != VTA_OK)
         return status;
     const sim_queue *compute = &q[VTA_STAGE_COMPUTE];
@@ -184,4 +204,10 @@ vta_status vta_sim_run(vta_sim *s, const vta_insn *insns, uint32_t count, vta_er
         opcode(head) != VTA_FINISH || !has_tokens(s, VTA_STAGE_COMPUTE, head))
         return deadlock(s, insns, e);
     return after_finish(s, insns, e);
+}
+
+void vta_sim_tokens(const vta_sim *s, vta_tokens *out)
+{
+    const uint32_t *t = s->tokens;
+    *out = (vta_tokens){(int32_t)t[SIM_L2G], (int32_t)t[SIM_G2L], (int32_t)t[SIM_S2G], (int32_t)t[SIM_G2S]};
 }

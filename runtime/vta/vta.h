@@ -179,11 +179,16 @@ typedef struct vta_sim_options {
     vta_profile profile;
     vta_sim_level level;
     uint32_t acc_distance;    /* 0: reported only; N: writing an accumulator again within N operations is a fault */
-    uint32_t seed;            /* order in which ready stages run; results must not depend on it */
+    uint32_t seed;            /* order in which stages take turns; results must not depend on it */
     bool skip_exec;           /* count, load micro-ops, compute nothing */
     uint64_t dram_bytes;      /* 0: 1 GiB */
     uint64_t most_operations; /* in one instruction, more is VTA_TIMEOUT; 0: no limit. For streams from outside */
 } vta_sim_options;
+
+/* Tokens in the four dependency queues: from load (l) and store (s) to compute (g), and back. */
+typedef struct vta_tokens {
+    int32_t l2g, g2l, s2g, g2s;
+} vta_tokens;
 
 typedef struct vta_sim vta_sim;
 vta_status vta_sim_create(const vta_config *c, const vta_sim_options *o, vta_sim **out, vta_error *e);
@@ -196,9 +201,11 @@ vta_dram *vta_sim_dram(vta_sim *s);
  * the faulty row or operation. */
 vta_status vta_sim_execute(vta_sim *s, const vta_insn *insn, uint32_t index, vta_error *e);
 /* Runs a stream through three queues and four token counters until FINISH. Tokens start at 0 and persist between runs,
- * as on hardware. No stage able to go on: VTA_DEADLOCK, the waiting instruction of each stage named. */
+ * as on hardware. The seed says which stage goes on after each instruction. No stage able to go on: VTA_DEADLOCK, the
+ * waiting instruction of each stage named. */
 vta_status vta_sim_run(vta_sim *s, const vta_insn *insns, uint32_t count, vta_error *e);
-void vta_sim_reset(vta_sim *s); /* tokens and counters to 0, scratchpads to 0 */
+void vta_sim_tokens(const vta_sim *s, vta_tokens *out); /* those that nobody has taken yet */
+void vta_sim_reset(vta_sim *s);                         /* tokens and counters to 0, scratchpads to 0 */
 vta_status vta_sim_scratchpad(vta_sim *s, enum vta_mem m, uint32_t index, uint32_t count, void *out, vta_error *e);
 const vta_counters *vta_sim_counters(const vta_sim *s);
 void vta_sim_clear_counters(vta_sim *s);
@@ -390,10 +397,6 @@ vta_status vta_synchronize(vta_context *c, uint32_t wait_cycles);
 /* Instructions queued and not yet run; *out is valid until the next call. Takes no lock. */
 uint32_t vta_queued(const vta_context *c, const vta_insn **out);
 
-/* Tokens in the four dependency queues, in program order. */
-typedef struct vta_tokens {
-    int32_t l2g, g2l, s2g, g2s;
-} vta_tokens;
 /* Static check of a stream that starts with *t (updated): no instruction takes a token that none before it gave, and
  * none is left at the end. VTA_DEADLOCK names the first instruction or the queue at fault; *t holds the counts there.
  */

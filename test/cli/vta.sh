@@ -50,6 +50,41 @@ check "vectors: stream" test "$(wc -c < vectors/instructions.bin)" = 96
 check "vectors: micro-ops" test "$(od -An -tx4 vectors/micro_ops.bin | tr -d ' ')" = 00001000
 check "vectors: addresses" grep -q '"name": "c", "address": [1-9]' vectors/vectors.json
 
+# --- tokens: one that comes too early shows with some seed, one that stays is named
+cat > early.txt << 'END'
+config pynq
+buffer i 16
+buffer w 256
+buffer c 16
+uop 0 0 0
+load uop dram_base=uops y_size=1 x_size=1 x_stride=1
+gemm reset_reg uop_end=1 iter_out=1 iter_in=1
+load inp push_next_dep dram_base=i y_size=1 x_size=1 x_stride=1
+load wgt push_next_dep dram_base=w y_size=1 x_size=1 x_stride=1
+gemm pop_prev_dep push_next_dep uop_end=1 iter_out=1 iter_in=1
+store out pop_prev_dep push_prev_dep dram_base=c y_size=1 x_size=1 x_stride=1
+finish pop_next_dep
+END
+sed -e 's/load inp push_next_dep/load inp/' early.txt > right.txt
+head -c 16 /dev/zero | tr '\0' '\1' > i.bin
+head -c 256 /dev/zero | tr '\0' '\1' > w.bin
+# results PROGRAM SEEDS...: one line for each result that differs
+results() {
+    local program=$1
+    shift
+    for seed in "$@"; do
+        "$lathe" vta run "$program" --seed "$seed" --dram-in i=i.bin --dram-in w=w.bin --dram-out c=c.bin > /dev/null 2>&1
+        od -An -tx1 c.bin
+    done | sort -u
+}
+check "a token too early: seeds differ" test "$(results early.txt {0..15} | wc -l)" = 2
+check "the same seed gives the same" test "$(results early.txt 7 7 7 7 | wc -l)" = 1
+check "right tokens: seeds agree" test "$(results right.txt {0..15} | wc -l)" = 1
+expect 0 'warning: 1 token left from load to compute: is a pop missing in an instruction of compute' \
+    vta run early.txt --dram-in i=i.bin
+expect_error 2 '' vta run add.txt --seed x
+expect_error 2 'means nothing' vta trace add.txt --seed 1
+
 # --- configuration
 echo '{"TARGET": "sim", "LOG_BATCH": 1}' > two.json
 sed '/^config/d' add.txt > plain.txt
