@@ -60,7 +60,7 @@ static vta_status take_slot(vta_context *c, const vta_memory *m, size_t bytes, b
     c->buffers.first_free = slot->next_free;
     slot->memory = *m;
     slot->bytes = bytes;
-    slot->used = 0;
+    slot->used = slot->written = 0;
     slot->live = true;
     slot->mapped = mapped;
     *out = handle_of(c, index);
@@ -168,6 +168,18 @@ static vta_buffer_slot *find_range(vta_context *c, vta_buffer b, size_t offset, 
     return slot;
 }
 
+/* A range to be read by the CPU: what the device is still to write there is not there yet. */
+static vta_buffer_slot *find_source(vta_context *c, vta_buffer b, size_t offset, size_t bytes)
+{
+    vta_buffer_slot *slot = find_range(c, b, offset, bytes);
+    if (slot && slot->written == c->queue.serial) {
+        vta_fail(&c->error, VTA_BAD_STATE, "buffer 0x%llx is written by queued instructions; synchronize first",
+                 (unsigned long long)b);
+        return NULL;
+    }
+    return slot;
+}
+
 static void flush(vta_context *c, const vta_buffer_slot *slot, size_t offset, size_t bytes)
 {
     if (c->device->driver->flush)
@@ -200,7 +212,7 @@ vta_status vta_buffer_read(vta_context *c, vta_buffer from, size_t offset, void 
     vta_status s = vta_context_enter(c);
     if (s != VTA_OK)
         return s;
-    vta_buffer_slot *slot = find_range(c, from, offset, bytes);
+    vta_buffer_slot *slot = find_source(c, from, offset, bytes);
     if (!slot)
         return vta_context_leave(c, c->error.status);
     if (bytes > 0) {
@@ -216,7 +228,7 @@ vta_status vta_buffer_copy(vta_context *c, vta_buffer from, size_t from_offset, 
     vta_status s = vta_context_enter(c);
     if (s != VTA_OK)
         return s;
-    vta_buffer_slot *source = find_range(c, from, from_offset, bytes);
+    vta_buffer_slot *source = find_source(c, from, from_offset, bytes);
     vta_buffer_slot *target = source ? find_range(c, to, to_offset, bytes) : NULL;
     if (!target)
         return vta_context_leave(c, c->error.status);

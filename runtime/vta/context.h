@@ -63,9 +63,19 @@ typedef struct vta_kernel {
     bool checked;    /* its instruction's fields fit */
 } vta_kernel;
 
-/* A call site with its closure: the name under which a kernel is found without recording. */
+/* The name under which a kernel is found without recording; no `site`: none. */
+typedef struct vta_kernel_name {
+    const void *site;
+    vta_record_fn record;
+    vta_mode mode;
+    const void *closure;
+    size_t bytes;
+} vta_kernel_name;
+
+/* A name as it is remembered. */
 typedef struct vta_site {
     const void *site;
+    vta_record_fn record;
     uint32_t mode, hash, kernel;
     uint32_t words, bytes; /* the closure: first word in the pool, length */
 } vta_site;
@@ -92,6 +102,7 @@ typedef struct vta_buffer_slot {
     size_t bytes;
     uint32_t generation; /* of the handle; grows with each use of the slot */
     uint32_t used;       /* serial of the last stream that reads or writes it */
+    uint32_t written;    /* serial of the last stream that writes it */
     uint32_t binding;    /* of the capture being written */
     uint32_t next_free;
     bool live, mapped;
@@ -137,10 +148,10 @@ void vta_queue_clear(vta_context *c);
 
 /* --- kernel.c, all locked --- */
 
-vta_kernel *vta_kernel_find(vta_context *c, vta_mode mode, const void *site, const void *closure, size_t bytes);
-/* Remembers a kernel (found again when there is an equal one), and its site when not NULL. */
-vta_status vta_kernel_remember(vta_context *c, const vta_kernel_head *head, const uint32_t *uops, const void *site,
-                               const void *closure, size_t bytes, vta_kernel **out, vta_error *e);
+vta_kernel *vta_kernel_find(vta_context *c, const vta_kernel_name *name);
+/* Remembers a kernel (found again when there is an equal one), and its name. */
+vta_status vta_kernel_remember(vta_context *c, const vta_kernel_head *head, const uint32_t *uops,
+                               const vta_kernel_name *name, vta_kernel **out, vta_error *e);
 /* Queues the kernel's instruction, and before it a load of its micro-ops where they do not lie in their memory. */
 vta_status vta_kernel_queue(vta_context *c, vta_kernel *k, vta_error *e);
 /* Micro-op memory no longer holds what this run put there. */

@@ -1,10 +1,9 @@
 /* kernel.c: micro-op kernels: remembering them, and keeping their micro-ops where the device can run them.
  *
- * Two levels: (call site, mode, closure bytes) names a kernel without recording it again; equal contents, whatever the
- * site, are one kernel, whose micro-ops lie once in the log and once in micro-op memory. The log is only appended to
- * until its stream has run, so what a queued LOAD UOP refers to never moves; a kernel evicted from micro-op memory and
- * needed again is loaded from the same place.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Two levels: (call site, recorder, mode, closure bytes) names a kernel without recording it again; equal contents,
+ * whatever the site, are one kernel, whose micro-ops lie once in the log and once in micro-op memory. The log is only
+ * appended to until its stream has run, so what a queued LOAD UOP refers to never moves; a kernel evicted from micro-op
+ * memory and needed again is loaded from the same place. SPDX-License-Identifier: Apache-2.0 */
 #include "context.h"
 
 /* --- memory of kernels -------------------------------------------------------------------------------------------- */
@@ -18,10 +17,10 @@ static uint32_t hash_bytes(uint32_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-static uint32_t hash_site(vta_mode mode, const void *site, const void *closure, size_t bytes)
+static uint32_t hash_name(const vta_kernel_name *n)
 {
-    uint32_t hash = hash_bytes(2166136261u, &site, sizeof site);
-    return hash_bytes((hash ^ (uint32_t)mode) * 16777619u, closure, bytes);
+    uint32_t hash = hash_bytes(hash_bytes(2166136261u, &n->site, sizeof n->site), &n->record, sizeof n->record);
+    return hash_bytes((hash ^ (uint32_t)n->mode) * 16777619u, n->closure, n->bytes);
 }
 
 /* The entry of an open table for a hash: the first from there on that is empty or that `same` accepts. */
@@ -35,18 +34,17 @@ static uint32_t *probe(const vta_kernels *k, uint32_t *table, uint32_t hash,
 }
 
 typedef struct wanted_site {
-    const void *site, *closure;
-    vta_mode mode;
+    const vta_kernel_name *name;
     uint32_t hash;
-    size_t bytes;
 } wanted_site;
 
 static bool same_site(const vta_kernels *k, uint32_t index, const void *wanted)
 {
     const vta_site *s = &k->sites[index];
     const wanted_site *w = (const wanted_site *)wanted;
-    return s->hash == w->hash && s->site == w->site && s->mode == (uint32_t)w->mode && s->bytes == w->bytes &&
-           (w->bytes == 0 || memcmp(k->pool + s->words, w->closure, w->bytes) == 0);
+    const vta_kernel_name *n = w->name;
+    return s->hash == w->hash && s->site == n->site && s->record == n->record && s->mode == (uint32_t)n->mode &&
+           s->bytes == n->bytes && (n->bytes == 0 || memcmp(k->pool + s->words, n->closure, n->bytes) == 0);
 }
 
 typedef struct wanted_kernel {
@@ -63,10 +61,10 @@ static bool same_kernel(const vta_kernels *k, uint32_t index, const void *wanted
            memcmp(k->pool + x->uops, w->uops, (size_t)x->head.n_uops * VTA_UOP_BYTES) == 0;
 }
 
-vta_kernel *vta_kernel_find(vta_context *c, vta_mode mode, const void *site, const void *closure, size_t bytes)
+vta_kernel *vta_kernel_find(vta_context *c, const vta_kernel_name *name)
 {
     vta_kernels *k = &c->kernels;
-    wanted_site w = {site, closure, mode, hash_site(mode, site, closure, bytes), bytes};
+    wanted_site w = {name, hash_name(name)};
     uint32_t found = *probe(k, k->by_site, w.hash, same_site, &w);
     return found ? &k->kernels[k->sites[found - 1].kernel] : NULL;
 }
@@ -108,27 +106,28 @@ static uint32_t remember_content(vta_kernels *k, const vta_kernel_head *head, co
     return *entry - 1;
 }
 
-vta_status vta_kernel_remember(vta_context *c, const vta_kernel_head *head, const uint32_t *uops, const void *site,
-                               const void *closure, size_t bytes, vta_kernel **out, vta_error *e)
+vta_status vta_kernel_remember(vta_context *c, const vta_kernel_head *head, const uint32_t *uops,
+                               const vta_kernel_name *name, vta_kernel **out, vta_error *e)
 {
     vta_kernels *k = &c->kernels;
-    uint64_t words = head->n_uops + (site ? (uint64_t)bytes / 4 + 1 : 0);
+    uint64_t words = head->n_uops + (name->site ? (uint64_t)name->bytes / 4 + 1 : 0);
     *out = NULL;
     if (words > k->max_pool)
         return vta_fail(e, VTA_NO_MEMORY,
                         "a kernel of %u micro-ops with a closure of %zu bytes needs %llu words; the "
                         "context has %u: raise max_uops",
-                        head->n_uops, bytes, (unsigned long long)words, k->max_pool);
+                        head->n_uops, name->bytes, (unsigned long long)words, k->max_pool);
     make_room(k, words);
     uint32_t kernel = remember_content(k, head, uops);
     *out = &k->kernels[kernel];
-    if (!site)
+    if (!name->site)
         return VTA_OK;
-    wanted_site w = {site, closure, (vta_mode)head->mode, hash_site((vta_mode)head->mode, site, closure, bytes), bytes};
+    wanted_site w = {name, hash_name(name)};
     uint32_t *entry = probe(k, k->by_site, w.hash, same_site, &w);
     if (*entry == 0) { /* else another thread recorded it meanwhile */
-        k->sites[k->n_sites] =
-            (vta_site){site, head->mode, w.hash, kernel, put_in_pool(k, closure, bytes), (uint32_t)bytes};
+        k->sites[k->n_sites] = (vta_site){
+            name->site,           name->record, head->mode, w.hash, kernel, put_in_pool(k, name->closure, name->bytes),
+            (uint32_t)name->bytes};
         *entry = ++k->n_sites;
     }
     return VTA_OK;

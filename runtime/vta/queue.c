@@ -320,6 +320,8 @@ static vta_status transfer(vta_context *c, int64_t opcode, vta_buffer b, const v
     if (t->memory == VTA_MEM_UOP)
         vta_kernel_evict_all(c);
     slot->used = c->queue.serial;
+    if (opcode == VTA_STORE)
+        slot->written = c->queue.serial;
     return vta_context_leave(c, s);
 }
 

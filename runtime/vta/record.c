@@ -205,12 +205,11 @@ static vta_status record_kernel(recording *r, const vta_context *c, vta_mode mod
 }
 
 /* Records on this thread's stack, then remembers and queues the kernel. */
-static vta_status push_recorded(vta_context *c, vta_mode mode, const void *site, vta_record_fn record, void *closure,
-                                size_t bytes)
+static vta_status push_recorded(vta_context *c, const vta_kernel_name *name, void *closure)
 {
     recording r;
     vta_kernel *kernel;
-    vta_status recorded = record_kernel(&r, c, mode, record, closure);
+    vta_status recorded = record_kernel(&r, c, name->mode, name->record, closure);
     vta_status s = vta_context_enter(c);
     if (s != VTA_OK)
         return s;
@@ -218,7 +217,7 @@ static vta_status push_recorded(vta_context *c, vta_mode mode, const void *site,
         c->error = r.error;
         return vta_context_leave(c, recorded);
     }
-    s = vta_kernel_remember(c, &r.head, r.uops, site, closure, bytes, &kernel, &c->error);
+    s = vta_kernel_remember(c, &r.head, r.uops, name, &kernel, &c->error);
     return vta_context_leave(c, s == VTA_OK ? vta_kernel_queue(c, kernel, &c->error) : s);
 }
 
@@ -236,9 +235,10 @@ vta_status vta_push(vta_context *c, vta_mode mode, const void *site, vta_record_
         return vta_context_leave(c, vta_fail(&c->error, VTA_BAD_ARGUMENT,
                                              "push: mode %d (0 GEMM, 1 ALU), recorder %s, closure of %zu bytes at %p",
                                              (int)mode, record ? "given" : "missing", bytes, closure));
-    vta_kernel *kernel = site ? vta_kernel_find(c, mode, site, closure, bytes) : NULL;
+    const vta_kernel_name name = {site, record, mode, closure, bytes};
+    vta_kernel *kernel = site ? vta_kernel_find(c, &name) : NULL;
     if (kernel)
         return vta_context_leave(c, vta_kernel_queue(c, kernel, &c->error));
     vta_context_leave(c, VTA_OK);
-    return push_recorded(c, mode, site, record, closure, bytes);
+    return push_recorded(c, &name, closure);
 }

@@ -353,11 +353,12 @@ void vta_discard(vta_context *c);
 vta_status vta_buffer_alloc(vta_context *c, size_t bytes, vta_buffer *out);
 vta_status vta_buffer_map(vta_context *c, void *host, size_t bytes,
                           vta_buffer *out); /* caller keeps it alive; VTA_UNSUPPORTED: stage a copy */
-/* Works while an error is pending, too. VTA_BAD_STATE: queued instructions use it. */
+/* Works while an error is pending, too. VTA_BAD_STATE: queued instructions use it: synchronize first. */
 vta_status vta_buffer_free(vta_context *c, vta_buffer b);
 size_t vta_buffer_bytes(vta_context *c, vta_buffer b);  /* 0: no such buffer */
 void *vta_buffer_cpu_ptr(vta_context *c, vta_buffer b); /* NULL: no such buffer */
 vta_status vta_buffer_write(vta_context *c, vta_buffer to, size_t offset, const void *from, size_t bytes);
+/* Reading, and copying from: VTA_BAD_STATE: a queued store writes it: synchronize first. */
 vta_status vta_buffer_read(vta_context *c, vta_buffer from, size_t offset, void *to, size_t bytes);
 vta_status vta_buffer_copy(vta_context *c, vta_buffer from, size_t from_offset, vta_buffer to, size_t to_offset,
                            size_t bytes);
@@ -382,8 +383,8 @@ typedef struct vta_uop {
     int32_t imm;
 } vta_uop;
 typedef int (*vta_record_fn)(void *closure); /* records through vta_uop_*; not 0: dropped */
-/* Queues one GEMM or ALU instruction. (site, mode, closure bytes) names the kernel: recorded once, found again later; a
- * NULL site records every time. Equal contents share their micro-ops. No lock is held while `record` runs. */
+/* Queues one GEMM or ALU instruction. (site, record, mode, closure bytes) names the kernel: recorded once, found again
+ * later; a NULL site records every time. Equal contents share their micro-ops. No lock is held while `record` runs. */
 vta_status vta_push(vta_context *c, vta_mode mode, const void *site, vta_record_fn record, void *closure, size_t bytes);
 /* On the kernel that this thread is recording. */
 vta_status vta_uop_push(const vta_uop *u, vta_error *e);

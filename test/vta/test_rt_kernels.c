@@ -203,6 +203,31 @@ static void remembers_by_site_and_shares_by_content(void **state)
     board_close(&b);
 }
 
+static int record_other(void *closure)
+{
+    counted k = *(const counted *)closure;
+    k.imm += 1;
+    return record_counted(&k);
+}
+
+/* Two recorders at one site with one closure are two kernels. */
+static void recorder_is_part_of_the_name(void **state)
+{
+    static const char site = 0;
+    counted five = {0, 5};
+    board b;
+    (void)state;
+    board_open(&b, "sim", NULL);
+    recorded = 0;
+    for (int i = 0; i < 3; i++) {
+        good(&b, vta_push(b.c, VTA_MODE_ALU, &site, record_counted, &five, sizeof five));
+        good(&b, vta_push(b.c, VTA_MODE_ALU, &site, record_other, &five, sizeof five));
+    }
+    assert_int_equal(recorded, 2);
+    assert_int_equal(count_of(&b, VTA_LOAD, VTA_MEM_UOP), 2);
+    board_close(&b);
+}
+
 static void forgets_all_when_full(void **state)
 {
     static const char site = 0;
@@ -418,7 +443,14 @@ static void knows_its_buffers(void **state)
     refused(&a, vta_buffer_copy(a.c, mine, 0, second, 0, 33), VTA_BAD_ARGUMENT, "of 32 bytes");
     load(&a, VTA_MEM_INP, mine, 0, 0, 1, 1, 1);
     refused(&a, vta_buffer_free(a.c, mine), VTA_BAD_STATE, "synchronize first");
+    good(&a, vta_buffer_read(a.c, mine, 0, bytes, 1)); /* queued loads only read it */
+    store(&a, second, 0, 0, 1, 1, 1);
+    refused(&a, vta_buffer_read(a.c, second, 0, bytes, 1), VTA_BAD_STATE,
+            "written by queued instructions; synchronize");
+    refused(&a, vta_buffer_copy(a.c, second, 0, mine, 0, 1), VTA_BAD_STATE, "written by queued");
+    good(&a, vta_buffer_read(a.c, mine, 0, bytes, 1));
     good(&a, vta_synchronize(a.c, 1000));
+    good(&a, vta_buffer_read(a.c, second, 0, bytes, 1));
     good(&a, vta_buffer_free(a.c, mine));
     board_close(&a);
     board_close(&b);
@@ -575,6 +607,7 @@ int main(void)
         cmocka_unit_test(uops_belong_into_a_recorder),
         cmocka_unit_test(a_kernel_fits_its_memory),
         cmocka_unit_test(remembers_by_site_and_shares_by_content),
+        cmocka_unit_test(recorder_is_part_of_the_name),
         cmocka_unit_test(forgets_all_when_full),
         cmocka_unit_test(kernels_larger_in_sum_than_their_memory),
         cmocka_unit_test(a_full_log_runs_what_it_has),
