@@ -44,6 +44,56 @@ int vta_choice(cli *x, cli_option o, const char *const *names, int n, const char
     return -1;
 }
 
+/* --- what is surely a slip ---------------------------------------------------------------------------------------- */
+
+/* Why the instruction does nothing; NULL: it does something. One that has no size at all only passes tokens
+ * on; so does one without an address. */
+static const char *idle_reason(const vta_fields *f, bool has_address)
+{
+    bool padded = f->y_pad_0 || f->y_pad_1;
+    switch ((enum vta_opcode)f->opcode) {
+    case VTA_LOAD:
+    case VTA_STORE:
+        if (f->x_size == 0 && f->y_size == 0)
+            return has_address ? "x_size is 0" : NULL;
+        return f->x_size == 0 ? "x_size is 0" : f->y_size == 0 && !padded ? "y_size is 0" : NULL;
+    case VTA_GEMM:
+    case VTA_ALU:
+        if (f->iter_out == 0 && f->iter_in == 0 && f->uop_end == 0)
+            return NULL;
+        return f->uop_end <= f->uop_bgn ? "uop_end is not above uop_bgn"
+               : f->iter_out == 0       ? "iter_out is 0"
+               : f->iter_in == 0        ? "iter_in is 0"
+                                        : NULL;
+    case VTA_FINISH: break;
+    }
+    return NULL;
+}
+
+/* Instructions that cannot be meant: 0 is what a field has that was left out. */
+static void warn_of_slips(cli *x, const vta_program *p)
+{
+    vta_geometry g;
+    (void)vta_config_check(&p->config, &g, NULL);
+    for (uint32_t i = 0, r = 0; i < p->n_insns; i++) {
+        char text[400];
+        vta_fields f;
+        bool has_address = r < p->n_relocations && p->relocations[r].insn == i;
+        r += has_address;
+        if (!vta_decode(&g, &p->insns[i], &f))
+            continue;
+        const char *idle = idle_reason(&f, has_address);
+        bool load_out = f.opcode == VTA_LOAD && f.memory_type == VTA_MEM_OUT,
+             store_other = f.opcode == VTA_STORE && f.memory_type != VTA_MEM_OUT && f.x_size > 0;
+        vta_insn_print(&g, &p->insns[i], text, sizeof text);
+        if (idle)
+            diag_warning(&x->c->diags, DIAG_DATA, src_loc_none(), "instruction %u does nothing, %s: %s", i, idle, text);
+        if (load_out || store_other)
+            diag_warning(&x->c->diags, DIAG_DATA, src_loc_none(), "instruction %u: %s: %s", i,
+                         load_out ? "out cannot be loaded" : "only out can be stored", text);
+    }
+}
+
 /* --- sub-verbs ---------------------------------------------------------------------------------------------------- */
 
 static int finish(cli *x, bool ok)
@@ -184,6 +234,8 @@ int cmd_vta(cli *x)
     vta_program p;
     if (!read_program(x, x->args.data[1], &p))
         return finish(x, false);
+    if (subverbs[v].run != vta_disasm)
+        warn_of_slips(x, &p);
     int status = subverbs[v].run(x, &p);
     vta_program_release(&p);
     return status;

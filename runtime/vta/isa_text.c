@@ -403,6 +403,14 @@ static bool read_field(parser *p, const token *t, const vta_field *layout, uint3
     return true;
 }
 
+/* A word that is none of a list: a field's name or nothing at all means that it was left out. */
+static bool unknown_word(parser *p, const token *t, const char *what, const char *list)
+{
+    if (t->n == 0 || memchr(t->s, '=', t->n))
+        return fail(p, VTA_BAD_TEXT, t, "the %s is missing: %s", what, list);
+    return fail(p, VTA_BAD_TEXT, t, "'%.*s' is no %s: %s", (int)(t->n > 40 ? 40 : t->n), t->s, what, list);
+}
+
 static bool read_insn(parser *p, const token *word)
 {
     vta_fields f = {.opcode = find(word, opcodes, N_OPCODES)};
@@ -417,11 +425,11 @@ static bool read_insn(parser *p, const token *word)
     if (f.opcode == VTA_LOAD || f.opcode == VTA_STORE) {
         token t = next(p);
         if ((f.memory_type = find(&t, memories, N_MEMORIES)) < 0)
-            return fail(p, VTA_BAD_TEXT, &t, "a memory is missing: uop, wgt, inp, acc, out or acc8");
+            return unknown_word(p, &t, "memory", "uop, wgt, inp, acc, out or acc8");
     } else if (f.opcode == VTA_ALU) {
         token t = next(p);
         if ((f.alu_opcode = find(&t, alu_opcodes, N_ALU_OPCODES)) < 0)
-            return fail(p, VTA_BAD_TEXT, &t, "an operation is missing: min, max, add, shr or mul");
+            return unknown_word(p, &t, "operation", "min, max, add, shr or mul");
     }
     for (token t = next(p); t.n > 0; t = next(p))
         if (!read_field(p, &t, layout, n, &seen, &f))

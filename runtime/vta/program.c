@@ -4,8 +4,9 @@
  *   u32 counts of buffers, relocations, micro-ops, instructions,
  *   buffers (name[32], u64 bytes), relocations (u32 insn, binding, offset), micro-ops (u32), instructions (2 x u64).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "vta.h"
+#include "sim.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char magic[8] = {'V', 'T', 'A', 'P', 'R', 'O', 'G', '1'};
@@ -191,6 +192,23 @@ vta_status vta_program_read(const char *name, const void *data, size_t len, vta_
     return s;
 }
 
+/* Rows lie in the binding that their address names. */
+static vta_status check_rows(const vta_program *p, const vta_relocation *r, const vta_fields *f, uint64_t elem_bytes,
+                             uint64_t bytes, vta_error *e)
+{
+    char binding[VTA_NAME_BYTES + 16] = "the micro-op image";
+    uint64_t room = bytes / elem_bytes, first = r->offset + (uint64_t)f->x_size, stride = (uint64_t)f->x_stride;
+    if (f->x_size == 0 || f->y_size == 0 || first + (uint64_t)(f->y_size - 1) * stride <= room)
+        return VTA_OK;
+    uint64_t row = first > room ? 0 : (room - first) / stride + 1;
+    if (r->binding > 0)
+        snprintf(binding, sizeof binding, "buffer '%s'", p->buffers[r->binding - 1].name);
+    return vta_fail(e, VTA_FAULT,
+                    "instruction %u (%s): %s has %llu elements of %llu bytes, row %llu ends at element %llu", r->insn,
+                    vta_sim_insn_name(f), binding, (unsigned long long)room, (unsigned long long)elem_bytes,
+                    (unsigned long long)row, (unsigned long long)(first + row * stride));
+}
+
 vta_status vta_program_link(const vta_program *p, const vta_memory *bindings, vta_insn *out, vta_error *e)
 {
     vta_geometry g;
@@ -204,6 +222,9 @@ vta_status vta_program_link(const vta_program *p, const vta_memory *bindings, vt
         const vta_relocation *r = &p->relocations[i];
         vta_fields f;
         vta_decode(&g, &p->insns[r->insn], &f);
+        s = check_rows(p, r, &f, g.elem_bytes[f.memory_type], bindings[r->binding].bytes, e);
+        if (s != VTA_OK)
+            return s;
         f.dram_base = (int64_t)(bindings[r->binding].phys / g.elem_bytes[f.memory_type] + r->offset);
         if (!vta_encode(&g, &f, &out[r->insn], &fe))
             return vta_fail(e, VTA_BAD_FIELD, "instruction %u: %s is %lld, %lld to %lld fit", r->insn, fe.field,

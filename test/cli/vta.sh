@@ -119,7 +119,20 @@ grep -v 'store' add.txt > stuck.txt
 expect_error 1 'no stage can go on; load has no more; compute waits at instruction 4 \(finish\) for store' vta run stuck.txt
 expect_error 1 'deadlock|waits' vta trace stuck.txt
 sed 's/x_size=2/x_size=3/' add.txt > over.txt
-expect_error 1 'instruction 1 \(load acc\): row 0: bytes 0x' vta run over.txt
+expect_error 1 "instruction 1 \(load acc\): buffer 'a' has 2 elements of 64 bytes, row 0 ends at element 3" vta run over.txt
+sed 's/load acc/load imp/' add.txt > imp.txt
+expect_error 1 "imp.txt:8:6: 'imp' is no memory: uop, wgt" vta asm imp.txt -o x.bin
+for edit in 's/y_size=1/y_size=0/' 's/ y_size=1 x_size=2 x_stride=2//' 's/iter_in=2/iter_in=0/' 's/uop_end=1//' \
+    's/load acc/load out/' 's/store out/store acc/'; do
+    sed "$edit" add.txt > slip.txt
+    expect 0 'warning: instruction [1-5]( does nothing, [a-z_ ]* (is 0|uop_bgn))?: (.* (loaded|stored): )?(load|alu|store)' \
+        vta asm slip.txt -o x.bin
+done
+expect 0 '' vta asm add.txt -o x.bin
+check "no warning where nothing is wrong" test ! -s "$work/stderr"
+printf 'load uop push_next_dep\nalu add pop_prev_dep\nfinish\n' > tokens.txt # no sizes: tokens only
+expect 0 '' vta asm tokens.txt -o x.bin
+check "no warning of instructions for tokens" test ! -s "$work/stderr"
 sed 's/alu add/alu mul/' add.txt > mul.txt
 expect_error 1 'does not multiply' vta run mul.txt --profile hls
 expect_error 1 'a.bin has 128 bytes, buffer .c. has 32' vta run add.txt --dram-in c=a.bin

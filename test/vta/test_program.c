@@ -71,8 +71,10 @@ static void errors_say_where(void **state)
         const char *message;
     } cases[] = {
         {"finish\n  frob", VTA_BAD_TEXT, "t:2:3: 'frob' is no instruction, and none of config, buffer, uop, word"},
-        {"load", VTA_BAD_TEXT, "t:1:5: a memory is missing: uop, wgt, inp, acc, out or acc8"},
-        {"alu sub", VTA_BAD_TEXT, "t:1:5: an operation is missing: min, max, add, shr or mul"},
+        {"load", VTA_BAD_TEXT, "t:1:5: the memory is missing: uop, wgt, inp, acc, out or acc8"},
+        {"load x_size=1", VTA_BAD_TEXT, "t:1:6: the memory is missing: uop, wgt, inp, acc, out or acc8"},
+        {"load imp x_size=1", VTA_BAD_TEXT, "t:1:6: 'imp' is no memory: uop, wgt, inp, acc, out or acc8"},
+        {"alu sub", VTA_BAD_TEXT, "t:1:5: 'sub' is no operation: min, max, add, shr or mul"},
         {"load inp sram_base=65536", VTA_BAD_FIELD, "t:1:20: sram_base is 65536, 0 to 65535 fit"},
         {"alu add imm=-32769", VTA_BAD_FIELD, "t:1:13: imm is -32769, -32768 to 32767 fit"},
         {"gemm iter_out=16384", VTA_BAD_FIELD, "t:1:15: iter_out is 16384, 0 to 16383 fit"},
@@ -250,12 +252,47 @@ static void addresses_are_filled_in(void **state)
     vta_program_release(&p);
 }
 
+/* A row that leaves its buffer is found before anything runs, by the buffer's name. */
+static void rows_stay_in_buffers(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"load acc dram_base=x x_size=2 y_size=1", NULL},
+        {"load acc dram_base=x+1 x_size=1 y_size=9", NULL}, /* x_stride is 0: the same row */
+        {"load inp dram_base=x x_size=3 y_size=2 x_stride=6", "row 1 ends at element 9"},
+        {"load acc dram_base=x+9 x_size=0 y_size=1", NULL}, /* moves nothing */
+        {"load acc dram_base=x x_size=3 y_size=1 x_stride=3",
+         "instruction 0 (load acc): buffer 'x' has 2 elements of 64 bytes, row 0 ends at element 3"},
+        {"load acc dram_base=x+1 x_size=1 y_size=3 x_stride=1",
+         "instruction 0 (load acc): buffer 'x' has 2 elements of 64 bytes, row 1 ends at element 3"},
+        {"store out dram_base=x+4294967295 x_size=65535 y_size=65535 x_stride=65535",
+         "instruction 0 (store): buffer 'x' has 8 elements of 16 bytes, row 0 ends at element 4295032830"},
+        {"load uop dram_base=uops x_size=2 y_size=1",
+         "instruction 0 (load uop): the micro-op image has 1 elements of 4 bytes, row 0 ends at element 2"},
+    };
+    const vta_memory at[] = {{NULL, 0x1000, 4}, {NULL, 0x3000, 128}};
+    (void)state;
+    for (size_t i = 0; i < N(cases); i++) {
+        char text[200];
+        vta_program p;
+        vta_insn out[1];
+        vta_error e = {VTA_OK, ""};
+        snprintf(text, sizeof text, "buffer x 128\n%s", cases[i].text);
+        assert_int_equal(assemble(text, &p, &e), VTA_OK);
+        assert_int_equal(vta_program_link(&p, at, out, &e), cases[i].message ? VTA_FAULT : VTA_OK);
+        if (cases[i].message && !strstr(e.text, cases[i].message))
+            fail_msg("'%s' does not contain '%s'", e.text, cases[i].message);
+        vta_program_release(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_becomes_canonical),  cmocka_unit_test(errors_say_where),
         cmocka_unit_test(programs_go_round),       cmocka_unit_test(broken_files_are_refused),
-        cmocka_unit_test(addresses_are_filled_in),
+        cmocka_unit_test(addresses_are_filled_in), cmocka_unit_test(rows_stay_in_buffers),
     };
     return cmocka_run_group_tests_name("program", tests, NULL, NULL);
 }
