@@ -303,8 +303,8 @@ size_t vta_insn_print(const vta_geometry *g, const vta_insn *insn, char *out, si
 bool vta_program_is_binary(const void *data, size_t len);
 size_t vta_program_write(const vta_program *p, void *out, size_t size);
 vta_status vta_program_read(const char *name, const void *data, size_t len, vta_program *out, vta_error *e);
-/* The instructions with addresses filled in, into out[n_insns]; bindings[0] is where the micro-op image lies. VTA_FAULT:
- * a row of a transfer leaves its binding. */
+/* The instructions with addresses filled in, into out[n_insns]; bindings[0] is where the micro-op image lies.
+ * VTA_FAULT: a row of a transfer leaves its binding. */
 vta_status vta_program_link(const vta_program *p, const vta_memory *bindings, vta_insn *out, vta_error *e);
 void vta_program_release(vta_program *p);
 
