@@ -193,9 +193,13 @@ int ffi_call(const ffi_row *row, const TVMFFIAny *args, int32_t n, TVMFFIAny *re
         at = count < FFI_MAX_ARGS ? next_param(at, &p[count]) : NULL;
     }
     last_error[0] = '\0';
-    if (n < (int32_t)needed || n > (int32_t)count)
-        return ffi_raise(row, "TypeError", "takes %u%s%.0u arguments (%s), not %d", needed,
-                         count > needed ? " or more" : "", count, row->args, n);
+    if (n < (int32_t)needed || n > (int32_t)count) {
+        char most[24] = "";
+        if (count > needed)
+            snprintf(most, sizeof most, " to %u", count);
+        return ffi_raise(row, "TypeError", "takes %u%s argument%s (%s), not %d", needed, most, count == 1 ? "" : "s",
+                         row->args, n);
+    }
     for (uint32_t i = 0; i < (uint32_t)n; i++)
         if (!(p[i].optional && args[i].type_index == kTVMFFINone) && convert(row, &p[i], i, &args[i], &a[i]) != 0)
             return -1;

@@ -3,6 +3,7 @@
 
 import gc
 import json
+import pathlib
 import threading
 
 import numpy as np
@@ -80,6 +81,28 @@ def test_metadata():
     assert "LOAD" in meta["doc"]
     assert meta["arguments"].split()[0] == "cmd:handle"
     assert vta_ffi.module.get_function_metadata("load_2d") == meta
+
+
+def test_wrong_number_of_arguments_is_counted_once():
+    with pytest.raises(TypeError, match=r"load_2d: takes 12 arguments \(cmd:handle src_dram:dram .*\), not 1$"):
+        vta_ffi.load_2d(0)
+    with pytest.raises(TypeError, match=r"dep_push: takes 3 arguments \(.*\), not 0$"):
+        vta_ffi.dep_push()
+    with pytest.raises(TypeError, match=r"push_gemm_op: takes 2 to 3 arguments \(.*\), not 4$"):
+        vta_ffi.push_gemm_op(0, 0, 0, 0)
+    with pytest.raises(TypeError, match=r"buffer_alloc: takes 1 argument \(size:int\), not 2$"):
+        vta_ffi.buffer_alloc(1, 2)
+    with pytest.raises(TypeError, match=r"shutdown: takes 0 to 1 argument \(cmd\?:handle\), not 2$"):
+        vta_ffi.shutdown(1, 2)
+
+
+def test_product_of_the_readme():
+    """The matrix product that README.md shows prints what it says there."""
+    text = (pathlib.Path(__file__).parents[1] / "README.md").read_text()
+    block = next(b for b in text.split("```python\n") if "push_gemm_op" in b).split("```")[0]
+    scope = {}
+    exec(block, scope)
+    assert (scope["y"] == scope["a"].astype(np.int32) @ scope["w"].T.astype(np.int32)).all()
 
 
 def test_missing_function():
