@@ -2,20 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := build
 BUILD := build
+PREFIX ?= /usr/local
 JOBS  := $(shell nproc 2>/dev/null || echo 2)
 CMAKE := cmake -S . -G Ninja -B $(BUILD) -DCMAKE_C_COMPILER=cc
 export BUILD JOBS
 
-.PHONY: help build demo check test golden-update conformance asan tsan fuzz bench sizes layers headers fmt clean
+.PHONY: help build install demo check test golden-update conformance asan tsan fuzz bench sizes layers headers fmt clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
 
-build: ## build/lathe (the default)
+build: ## build/lathe and libvta (the default)
 	@sh scripts/setup.sh build
 	@mkdir -p $(BUILD)
 	@$(CMAKE) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
-	@ninja --quiet -C $(BUILD) -j$(JOBS) lathe
+	@ninja --quiet -C $(BUILD) -j$(JOBS) lathe vta_shared
+
+install: build ## lathe, libvta and its headers under PREFIX (/usr/local)
+	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 demo: build ## compile the bundled model to C, build it, run it on bundled inputs
 	@sh demo/run.sh $(BUILD)/lathe $(BUILD)/demo

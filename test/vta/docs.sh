@@ -22,4 +22,11 @@ for source in "$work"/*.c; do
     passed=$((passed + 1))
 done
 [ $passed -ge 2 ]
+# Installed, as the page says it, with the shared library.
+cmake --install "$LATHE_BUILD" --prefix "$work/prefix" > "$work/log"
+# shellcheck disable=SC2086
+${CC:-cc} "$work/1.c" ${LATHE_SANITIZE:+-fsanitize=$LATHE_SANITIZE} -I "$work/prefix/include/lathe/vta" \
+    -L "$work/prefix/lib" -Wl,-rpath,"$work/prefix/lib" -lvta -o "$work/program"
+"$work/program" | diff "$work/1.txt" - || { echo "FAILED the program with the installed library"; exit 1; }
+passed=$((passed + 1))
 echo "$passed passed, 0 failed"
