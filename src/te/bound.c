@@ -561,7 +561,9 @@ static bool make_buffers(te_lowering *lw, te_stage *st)
     for (uint32_t i = 0; i < st->op.n_outputs; i++) {
         const te_tensor *t = st->op.outputs[i];
         const tir_buffer *param = te_param_of(lw, t);
-        tir_expr_ref *dims = te_box_order(lw, st, boxed ? st->extent : t->shape);
+        tir_expr_ref *dims = boxed ? te_box_order(lw, st, st->extent) : arena_array(&c->mem, tir_expr_ref, t->rank);
+        for (uint32_t k = 0; !boxed && k < t->rank; k++) /* results of an extern differ in rank */
+            dims[k] = t->shape[k];
         bool symbolic = false;
         st->buffers[i] = param ? param : t->buffer;
         for (uint32_t k = 0; !param && k < t->rank; k++) {
