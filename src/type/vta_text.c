@@ -3,6 +3,7 @@
 #include "type/vta_text.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <vta_config.h>
 
 /* log2 of a power of two; 255: it is none. */
@@ -14,19 +15,39 @@ static uint8_t log_of(unsigned v)
     return v != 0 && 1u << n == v ? n : UINT8_MAX;
 }
 
+/* The target in front of a configuration's name, when there is one: *text is what follows. */
+static bool read_target(vta_config *c, const char **text)
+{
+    char word[sizeof c->target] = "";
+    vta_target t;
+    size_t n = strcspn(*text, "_");
+    if (n >= sizeof word)
+        return false;
+    memcpy(word, *text, n);
+    if (!vta_target_find(word, &t) || ((*text)[n] == '_' && (*text)[n + 1] == 0))
+        return false;
+    memcpy(c->target, word, sizeof word);
+    *text += n + ((*text)[n] == '_');
+    return true;
+}
+
 bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out)
 {
     unsigned v[9] = {0};
     int end = 0;
     vta_geometry g;
-    const char *why = "is written like 1x16_i8w8a32_15_15_18_17", *broken = NULL;
+    const char *why = "is a target (sim, tsim, pynq, ultra96, zcu104, de10nano, intelfocl), a name like "
+                      "1x16_i8w8a32_15_15_18_17, or pynq_1x16_...",
+               *broken = NULL, *rest = text;
     vta_config *made = arena_new(&c->mem, vta_config);
     *out = NULL;
     *made = vta_config_default();
-    int n = sscanf(text, "%3ux%3u_i%3uw%3ua%3u_%3u_%3u_%3u_%3u%n", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6],
+    bool is_target = read_target(made, &rest);
+    int n = sscanf(rest, "%3ux%3u_i%3uw%3ua%3u_%3u_%3u_%3u_%3u%n", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6],
                    &v[7], &v[8], &end);
-    bool ok = n == 9 && text[end] == 0;
-    if (ok) {
+    bool ok = is_target && *rest == 0;
+    if (n == 9 && rest[end] == 0) {
+        ok = true;
         made->log_batch = log_of(v[0]);
         made->log_block = log_of(v[1]);
         made->log_inp_width = log_of(v[2]);
@@ -43,6 +64,15 @@ bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out
                           broken ? broken : "", broken ? ": " : "", why);
     *out = made;
     return true;
+}
+
+const char *vta_text_name(compiler *c)
+{
+    const vta_config *v = vta_text_config(c);
+    return arena_printf(&c->mem, "%ux%u_i%uw%ua%u_%u_%u_%u_%u", 1u << v->log_batch, 1u << v->log_block,
+                        1u << v->log_inp_width, 1u << v->log_wgt_width, 1u << v->log_acc_width,
+                        (unsigned)v->log_uop_buff_size, (unsigned)v->log_inp_buff_size, (unsigned)v->log_wgt_buff_size,
+                        (unsigned)v->log_acc_buff_size);
 }
 
 const struct vta_config *vta_text_config(compiler *c)

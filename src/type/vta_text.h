@@ -7,9 +7,12 @@
 struct vta_config;
 
 /* Reads a bit-stream name, "1x16_i8w8a32_15_15_18_17": batch x block, widths of inputs, weights and accumulators in
- * bits, log2 bytes of the micro-op, input, weight and accumulator memories. Checks every rule of vta_config.h. *out
+ * bits, log2 bytes of the micro-op, input, weight and accumulator memories. A target may stand in front of it,
+ * "pynq_1x16_...", or alone: then all else is the default. Checks every rule of vta_config.h. *out
  * lives as long as c; NULL, and false, after DIAG_USAGE. */
 bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out);
 /* What c compiles for: c->vta, or the default configuration. */
 const struct vta_config *vta_text_config(compiler *c);
+/* Its name, as vta_text_parse reads it. */
+const char *vta_text_name(compiler *c);
 #endif

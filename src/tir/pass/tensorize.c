@@ -9,6 +9,7 @@
 #include "tir/names.h"
 #include "tir/node.h"
 #include "tir/parse.h"
+#include "type/vta_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -79,6 +80,13 @@ static const char *expr_text(matcher *m, tir_expr_ref e)
 
 /* --- nests --- */
 
+static const char *stored_in(tir_stmt *s)
+{
+    while (s && s->kind != TIR_STORE)
+        s = s->kind == TIR_SEQ ? s->n_stmts ? s->stmts[s->n_stmts - 1] : NULL : s->body;
+    return s ? s->buffer->name : "?";
+}
+
 static bool gather(matcher *m, tir_stmt *s, clause *at, nest *out)
 {
     switch (s->kind) {
@@ -98,12 +106,16 @@ static bool gather(matcher *m, tir_stmt *s, clause *at, nest *out)
         return true;
     case TIR_STORE:
         if (out->n == 2)
-            return mismatch(m, "it has more than two stores");
+            return mismatch(m, "it has more than two stores, the third to %s", s->buffer->name);
         at->store = s;
         out->clauses[out->n++] = *at;
         return true;
     case TIR_IF: return mismatch(m, "a guard stands in it: %s", expr_text(m, s->cond));
-    case TIR_ATTR: return mismatch(m, "an attribute \"%s\" stands in it", s->key);
+    case TIR_ATTR:
+        return mismatch(m,
+                        "attribute \"%s\" of %s stands in it: move the loop that %s is computed in to the outside "
+                        "(reorder), or compute it elsewhere (compute_at)",
+                        s->key, stored_in(s->body), stored_in(s->body));
     case TIR_ALLOCATE: return mismatch(m, "buffer %s is allocated in it", s->buffer->name);
     case TIR_LET:
     case TIR_EVALUATE:
@@ -489,11 +501,25 @@ static const char *match_region(matcher *m, tir_stmt *body)
     return text;
 }
 
-static const char *stored_in(tir_stmt *s)
+static void note_loop(void *ctx, tir_stmt *s)
 {
-    while (s && s->kind != TIR_STORE)
-        s = s->kind == TIR_SEQ ? s->n_stmts ? s->stmts[s->n_stmts - 1] : NULL : s->body;
-    return s ? s->buffer->name : "?";
+    writer *w = ctx;
+    if (s->kind != TIR_FOR)
+        return;
+    w_fmt(w, "%s%s < ", w->len ? ", " : "", s->var->name);
+    tir_print_expr(w, s->extent);
+}
+
+/* A nest that depends on the configuration of the target is not the same for all readers. */
+static void hint_of_nest(matcher *m)
+{
+    writer w;
+    if (!m->row.configure)
+        return;
+    writer_init(&w, &m->c->mem);
+    tir_visit_stmt(m->f->body, note_loop, NULL, &w);
+    diag_hint(&m->c->diags, "%s has the loops %.*s on the device %s (--vta-config)", m->row.name, (int)w.len, w.data,
+              vta_text_name(m->c));
 }
 
 typedef struct state {
@@ -517,10 +543,11 @@ static tir_stmt *tensorize(tir_rewriter *r, tir_stmt *s)
     matcher m = {.c = r->c, .bounds = st->bounds, .node = s->node, .row = *row};
     st->ok = declare(&m);
     const char *text = st->ok ? match_region(&m, s->body) : NULL;
-    if (st->ok && !text)
-        st->ok =
-            diag_error(&r->c->diags, DIAG_VERIFY, st->loc, "tensorize %s.%s %s: the region does not match: %s",
-                       stored_in(s->body), s->node, name, m.why);
+    if (st->ok && !text) {
+        (void)diag_error(&r->c->diags, DIAG_VERIFY, st->loc, "tensorize %s.%s %s: the region does not match: %s",
+                         stored_in(s->body), s->node, name, m.why);
+        hint_of_nest(&m);
+    }
     tir_stmt *code = text ? place_code(&m, text) : NULL;
     st->ok = code != NULL;
     return code ? code : s;

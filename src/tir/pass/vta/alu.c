@@ -40,6 +40,17 @@ static int64_t opcode_of(tir_op op)
     return -1;
 }
 
+static bool too_much(vta_pass *p, tir_stmt *s)
+{
+    writer w;
+    writer_init(&w, &p->c->mem);
+    tir_print_expr(&w, s->value);
+    (void)vta_error(p, "an 'alu' nest has one operation, what is stored to '%s' has more: %.200s", s->buffer->name,
+                    w.data);
+    diag_hint(&p->c->diags, "write a stage for each operation, every one with its pragma \"alu\"");
+    return false;
+}
+
 /* dst = dst op constant. */
 static bool immediate(vta_pass *p, alu *k, tir_stmt *s, tir_op op, tir_expr_ref operand, int64_t imm, bool swapped)
 {
@@ -48,6 +59,8 @@ static bool immediate(vta_pass *p, alu *k, tir_stmt *s, tir_op op, tir_expr_ref 
     if (swapped && shift)
         return vta_error(p, "the ALU cannot shift the constant %" PRId64 " by '%s': a constant stands on the right",
                          imm, name);
+    if (operand->kind == TIR_BINOP)
+        return too_much(p, s);
     if (!same_element(operand, s))
         return vta_error(p,
                          "the ALU computes in place: '%s' is not computed from its own element and a constant "
@@ -74,6 +87,8 @@ static bool two_operands(vta_pass *p, alu *k, tir_stmt *s, tir_op op, tir_expr_r
                          "the ALU cannot compute '%s' as another value shifted by itself: the shifted value is the "
                          "result's own",
                          name);
+    if (a->kind == TIR_BINOP || b->kind == TIR_BINOP)
+        return too_much(p, s);
     if (!left && !right)
         return vta_error(p, "the ALU computes in place: neither operand of '%s' is its own element", name);
     tir_expr_ref src = left ? b : a;

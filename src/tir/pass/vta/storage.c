@@ -89,6 +89,13 @@ static int64_t fitting_block(const longest *k, int64_t lanes, int64_t room)
     return 0;
 }
 
+/* The length of the axis's name: the loops of a reduction's identity are named after their axes. */
+static int axis_length(const char *loop)
+{
+    size_t n = strlen(loop), tail = strlen(".init");
+    return (int)(n > tail && strcmp(loop + n - tail, ".init") == 0 ? n - tail : n);
+}
+
 static bool too_large(storage *st, const region *r, const placed *x, int64_t others)
 {
     vta_pass *p = &st->p;
@@ -106,9 +113,9 @@ static bool too_large(storage *st, const region *r, const placed *x, int64_t oth
         (void)tir_is_int(k.loop->extent, &extent);
     if (block > 0)
         diag_hint(&p->c->diags,
-                  "split the loop '%s' of %" PRId64 " by %" PRId64
+                  "split the loop '%.*s' of %" PRId64 " by %" PRId64
                   ", move its outer part out, and compute the buffer inside it: %" PRId64 " bytes then",
-                  k.loop->var->name, extent, block,
+                  axis_length(k.loop->var->name), k.loop->var->name, extent, block,
                   block * ((k.stride + p->g.lanes[x->memory] - 1) / p->g.lanes[x->memory]) * bytes);
     else
         diag_hint(&p->c->diags, "compute it in blocks of at most %" PRId64 " elements of %" PRId64 " bytes",

@@ -17,6 +17,17 @@ typedef struct lowering {
     uint32_t allocated[VTA_MEM_COUNT];
 } lowering;
 
+/* One nest without a mark touches several buffers: the first error says enough. */
+static void on_host(vta_pass *p, const char *name, enum vta_mem m, const char *how)
+{
+    if (!p->ok)
+        return;
+    (void)vta_error(p, "'%s' in %s is %s by the host: a nest that touches it is not marked", name, vta_scope_name(m),
+                    how);
+    diag_hint(&p->c->diags, "tensorize a product (vta_gemm), give a copy the pragma \"dma_copy\", an operation on "
+                            "accumulators the pragma \"alu\"");
+}
+
 static tir_expr_ref lower_address(tir_rewriter *r, tir_expr_ref e)
 {
     lowering *k = r->ctx;
@@ -27,9 +38,7 @@ static tir_expr_ref lower_address(tir_rewriter *r, tir_expr_ref e)
         return e;
     const char *name = e->u.buffer->name;
     if (e->kind == TIR_LOAD) {
-        (void)vta_error(
-            p, "'%s' in %s is read outside of the accelerator's operations: give the nest a pragma, dma_copy or alu",
-            name, vta_scope_name(m));
+        on_host(p, name, m, "read");
         return e;
     }
     if (e->n_args == 0)
@@ -50,10 +59,7 @@ static tir_stmt *lower_stmt(tir_rewriter *r, tir_stmt *s)
     if (!s->buffer || !vta_scratchpad(s->buffer, &m))
         return s;
     if (s->kind == TIR_STORE) {
-        (void)vta_error(
-            &k->p,
-            "'%s' in %s is written outside of the accelerator's operations: give the nest a pragma, dma_copy or alu",
-            s->buffer->name, vta_scope_name(m));
+        on_host(&k->p, s->buffer->name, m, "written");
         return s;
     }
     const char *node = arena_printf(&r->c->mem, "%s: Pointer(%s)", s->buffer->name, tir_dtype_text(s->buffer->dt));
