@@ -76,10 +76,26 @@ static bool opt_loops(cli *x, const char *file, span s, writer *out)
     return true;
 }
 
-static bool read_schedule(cli *x, te_graph *g, te_sched **out)
+/* Takes a schedule off the end of a computation: what stands behind a line "--- schedule", as `vta conv2d` prints it.
+ */
+static span cut_schedule(span *s)
+{
+    static const char line[] = "\n--- schedule\n";
+    const size_t n = sizeof line - 1;
+    for (size_t i = 0; i + n <= s->len; i++) {
+        if (memcmp(s->data + i, line, n) != 0)
+            continue;
+        span tail = {s->data + i + n, s->len - i - n};
+        s->len = i + 1;
+        return tail;
+    }
+    return (span){0};
+}
+
+/* The schedule of --schedule, else the text that stood behind the computation. */
+static bool read_schedule(cli *x, te_graph *g, span s, te_sched **out)
 {
     const char *file = cli_get(x, OPT_SCHEDULE, NULL);
-    span s = {0};
     if (file && !file_map(&x->c->diags, &x->c->mem, file, &s))
         return false;
     return te_sched_parse(g, file ? file : "schedule", (const char *)s.data, s.len, out);
@@ -113,15 +129,19 @@ static bool opt_computation(cli *x, const char *file, span s, writer *out)
     const char *how = cli_get(x, OPT_LOWER, NULL);
     bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL), vta = how && strcmp(how, "vta") == 0;
     const char *passes = cli_get(x, OPT_PASSES, vta ? tir_vta_passes : tir_plain_passes);
+    span schedule = cut_schedule(&s);
+    if (schedule.data && cli_has(x, OPT_SCHEDULE))
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s holds a schedule, and --schedule gives another",
+                          file);
     if (how && !vta && strcmp(how, "plain") != 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--lower takes plain or vta, not '%s'", how);
     if (!te_parse(c, file, (const char *)s.data, s.len, &g))
         return false;
-    if (!how && !cli_has(x, OPT_SCHEDULE)) {
+    if (!how && !cli_has(x, OPT_SCHEDULE) && !schedule.data) {
         te_print(out, g);
         return true;
     }
-    if (!read_schedule(x, g, &sched) || !te_lower(g, sched, "main", &f) || !tir_verify(c, f))
+    if (!read_schedule(x, g, schedule, &sched) || !te_lower(g, sched, "main", &f) || !tir_verify(c, f))
         return false;
     f->schedule = NULL; /* the reader has it in a file */
     tir_module m = {.c = c};

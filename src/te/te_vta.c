@@ -57,9 +57,10 @@ bool te_vta_conv_parse(compiler *c, const char *text, te_vta_conv *out)
         TE_VTA_CONV_KEYS(X)
 #undef X
     };
-#define X(key, value, help) out->key = value;
-    TE_VTA_CONV_KEYS(X)
+#define X(key, value, help) .key = value,
+    te_vta_conv standard = {TE_VTA_CONV_KEYS(X)};
 #undef X
+    *out = standard;
     while (*text) {
         size_t len = strcspn(text, ","), name = strcspn(text, "=,"), k = 0;
         char *end = NULL;
@@ -73,10 +74,10 @@ bool te_vta_conv_parse(compiler *c, const char *text, te_vta_conv *out)
             writer w;
             writer_init(&w, &c->mem);
             for (k = 0; k < sizeof keys / sizeof *keys; k++)
-                w_fmt(&w, "%s%s", k ? ", " : "", keys[k].name);
+                w_fmt(&w, "%s%s=%" PRId64, k ? "," : "", keys[k].name, *(int64_t *)((char *)&standard + keys[k].at));
             diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%.*s' says nothing about a convolution",
                        (int)(len < 60 ? len : 60), text);
-            diag_hint(&c->diags, "KEY=NUMBER,...; keys are %s", w.data);
+            diag_hint(&c->diags, "KEY=NUMBER,...; what is not given: %s", w.data);
             return false;
         }
         *(int64_t *)((char *)out + keys[k].at) = v;
@@ -97,6 +98,10 @@ static bool check_layer(compiler *c, const vta_geometry *g, te_vta_conv *l)
     int64_t lanes = g->block_in;
     if (l->batch == 0)
         l->batch = g->batch;
+    if (l->width == 0)
+        l->width = l->height;
+    if (l->pad == -1)
+        l->pad = l->kernel / 2;
     if (l->height < 1 || l->width < 1 || l->in_channels < 1 || l->out_channels < 1 || l->kernel < 1 || l->stride < 1 ||
         l->batch < 1)
         return refuse(c, "sizes must be positive");
@@ -216,7 +221,29 @@ static void describe(writer *w, const te_vta_conv *l)
           l->tile_h, l->tile_w, l->tile_ci, l->tile_co, l->oc_threads, l->h_threads);
 }
 
-/* All knobs are given and do not work: says why, and what would. */
+/* The first given knob that cannot be: says so, and returns false. */
+static bool check_divisors(compiler *c, const vta_geometry *g, const te_vta_conv *l)
+{
+    int64_t lanes = g->block_in, in = l->in_channels / lanes, out = l->out_channels / lanes, rows = te_vta_conv_rows(l);
+    const struct {
+        const char *name;
+        int64_t value, all;
+        const char *of;
+    } knobs[] = {{"tile_h", l->tile_h, rows, "output rows"},
+                 {"tile_w", l->tile_w, te_vta_conv_columns(l), "output columns"},
+                 {"tile_ci", l->tile_ci, in, "input channel blocks"},
+                 {"tile_co", l->tile_co, out, "output channel blocks"},
+                 {"oc_threads", l->oc_threads, l->tile_co ? out / l->tile_co : out, "tiles of output channels"},
+                 {"h_threads", l->h_threads, l->tile_h ? rows / l->tile_h : rows, "tiles of rows"}};
+    for (size_t i = 0; i < sizeof knobs / sizeof *knobs; i++)
+        if (knobs[i].value && !divides(knobs[i].value, knobs[i].all))
+            return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+                              "convolution: %s=%" PRId64 " does not divide the %" PRId64 " %s", knobs[i].name,
+                              knobs[i].value, knobs[i].all, knobs[i].of);
+    return true;
+}
+
+/* What is given does not work: says why, and what would. */
 static bool refuse_blocking(compiler *c, const vta_geometry *g, const te_vta_conv *l)
 {
     static const char *const names[VTA_MEM_COUNT] = {
@@ -227,19 +254,20 @@ static bool refuse_blocking(compiler *c, const vta_geometry *g, const te_vta_con
     te_vta_conv open = *l, best = {0};
     int64_t need = 0;
     bool given = l->tile_h && l->tile_w && l->tile_ci && l->tile_co && l->oc_threads && l->h_threads;
+    bool even = check_divisors(c, g, l);
     blocking b = {0};
-    if (given && is_even(g, l))
+    if (given && even)
         b = measure(g, l);
     enum vta_mem m = b.threads ? overflow(g, &b, &need) : VTA_MEM_COUNT;
-    if (m != VTA_MEM_COUNT)
+    if (!even)
+        ; /* said */
+    else if (m != VTA_MEM_COUNT)
         diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                    "convolution: the blocking needs %" PRId64 " bytes of %s memory; the device has %" PRId64, need,
                    names[m], (int64_t)g->depth[m] * g->elem_bytes[m]);
-    else if (given && is_even(g, l))
+    else if (given)
         refuse(c, keeps_distance(l) ? "virtual threads run over output channels or over rows, two in all"
                                     : "tile_co * tile_h is below 3: an accumulator would be met again too soon");
-    else if (given)
-        refuse(c, "tiles must divide the output's rows, columns and channel blocks, and threads the number of tiles");
     else
         refuse(c, "no blocking with what is given fits the device");
     open.tile_h = open.tile_w = open.tile_ci = open.tile_co = open.oc_threads = open.h_threads = 0;

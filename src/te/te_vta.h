@@ -12,12 +12,12 @@
 #define TE_VTA_CONV_KEYS(X)                                              \
     X(batch, 0, "images; 0: one tile's rows")                            \
     X(height, 56, "input rows")                                          \
-    X(width, 56, "input columns")                                        \
+    X(width, 0, "input columns; 0: as many as rows")                     \
     X(in_channels, 64, "a multiple of the device's lanes")               \
     X(out_channels, 64, "a multiple of the device's lanes")              \
     X(kernel, 3, "rows and columns of the kernel")                       \
     X(stride, 1, "rows and columns from one output to the next")         \
-    X(pad, 1, "zeros on every side, at most 15")                         \
+    X(pad, -1, "zeros on every side, at most 15; -1: half the kernel")   \
     X(bias, 1, "1: a bias is added")                                     \
     X(shift, 8, "bits dropped, rounded half up; 0: none")                \
     X(low, -128, "least output")                                         \

@@ -104,6 +104,19 @@ check "picture" grep -q '^<svg' timeline.svg
 # --- a convolution
 expect 0 '' vta conv2d height=14,width=14,in_channels=32,out_channels=32 -o layer
 expect 0 'VTALoadBuffer2D' opt layer.te --schedule layer.sched --lower vta
+expect 0 '' vta conv2d height=14,kernel=1 -o small
+check "width and pad follow" grep -q 'data_buf: int8.n: 1, c: 4, y: 14, x: 14,' small.te
+"$LATHE" vta conv2d height=14 > both.txt
+expect 0 'VTALoadBuffer2D' opt both.txt --lower vta
+expect_error 2 'holds a schedule' opt both.txt --schedule layer.sched
+expect_error 2 'tile_h=5 does not divide the 14 output rows' vta conv2d height=14,tile_h=5
+expect 0 'VTALoadBuffer2D' opt layer.te --schedule layer.sched --lower vta --vta-config pynq
+expect_error 2 'is a target' opt layer.te --lower vta --vta-config pinq
+expect 0 '' opt layer.te --schedule layer.sched --lower vta -o lowered.txt
+check "opt -o" grep -q VTALoadBuffer2D lowered.txt
+# The example of the document.
+awk '/^```text/ { n++; on = 1; next } /^```/ { on = 0 } on { print > ("doc" n) }' "$LATHE_SOURCE/docs/vta.md"
+expect 0 'VTAUopLoopBegin' opt doc1 --schedule doc2 --lower vta
 expect_error 2 'says nothing about a convolution' vta conv2d hight=14
 expect_error 2 'multiples of 1 and 16' vta conv2d in_channels=3
 expect 0 'split res' vta conv2d in_channels=24 --vta-config 4x8_i8w8a32_15_16_16_18
