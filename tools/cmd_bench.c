@@ -7,6 +7,7 @@
 #include <time.h>
 
 enum { MOST_ROUNDS = 10000, LEAST_ROUNDS = 10 };
+#define TURN 0.25 /* seconds */
 
 typedef struct series {
     double *seconds;
@@ -44,6 +45,8 @@ static void show(const cli *x, const char *who, series *s)
 
 static bool time_ours(session *s, long inner, double *out)
 {
+    if (!run_call(s->x->c, &s->model))
+        return false;
     double start = now();
     for (long i = 0; i < inner; i++)
         if (!run_call(s->x->c, &s->model))
@@ -62,13 +65,14 @@ static bool time_theirs(session *s, process *p, long inner, double *out)
     return true;
 }
 
-/* Rounds of about a millisecond at least, so that neither the clock nor the pipe matters; turns by rounds. */
+/* Turns by rounds. A round is one call that is not timed, which brings caches, clock and threads back from the other
+ * side's turn, and then calls for TURN seconds, of which the mean counts. */
 static bool measure(session *s, long rounds, process *reference, series *ours, series *theirs)
 {
     double once, other = 0;
     if (!time_ours(s, 1, &once) || !time_ours(s, 1, &once))
         return false;
-    long inner = once < 1e-3 ? (long)(1e-3 / (once + 1e-9)) + 1 : 1;
+    long inner = once < TURN ? (long)(TURN / (once + 1e-9)) + 1 : 1;
     double deadline = now() + (reference ? 4.0 : 2.0);
     for (long r = 0; r < MOST_ROUNDS && (rounds > 0 ? r < rounds : r < LEAST_ROUNDS || now() < deadline); r++) {
         if (!time_ours(s, inner, &once) || (reference && !time_theirs(s, reference, inner, &other)))
