@@ -1,11 +1,10 @@
 /* capture.c: streams as constant data. While a context captures, its queue keeps device addresses as usual; at the end
  * they become (binding, offset), bindings being the buffers in order of first use. replay.c runs the result.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "context.h"
 #include "replay.h"
+#include "text.h"
 
 enum { ALIGN = 8 };
 
@@ -151,86 +150,66 @@ vta_status vta_capture_end(vta_context *c, void *memory, size_t bytes, vta_captu
 
 /* --- as C text ---------------------------------------------------------------------------------------------------- */
 
-typedef struct sink {
-    char *out;
-    size_t size, length;
-} sink;
-
-static void put(sink *to, const char *fmt, ...)
-#if defined(__GNUC__)
-    __attribute__((format(printf, 2, 3)))
-#endif
-    ;
-
-static void put(sink *to, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    size_t room = to->length < to->size ? to->size - to->length : 0;
-    int n = vsnprintf(room ? to->out + to->length : NULL, room, fmt, args);
-    va_end(args);
-    to->length += n > 0 ? (size_t)n : 0;
-}
-
 /* The members of an array; one without elements is none in C, and NULL stands for it. */
-static void put_members(sink *to, const char *name, const char *array, uint32_t count)
+static void put_members(vta_text *to, const char *name, const char *array, uint32_t count)
 {
     if (count > 0)
-        put(to, "    %s_%s, %uu,\n", name, array, count);
+        vta_put(to, "    %s_%s, %uu,\n", name, array, count);
     else
-        put(to, "    NULL, 0,\n");
+        vta_put(to, "    NULL, 0,\n");
 }
 
-static void put_config(sink *to, const vta_config *c)
+static void put_config(vta_text *to, const vta_config *c)
 {
-    put(to, "    {\"%s\"", c->target);
-#define X(member, key, value, least, most, help) put(to, ", %u", c->member);
+    vta_put(to, "    {\"%s\"", c->target);
+#define X(member, key, value, least, most, help) vta_put(to, ", %u", c->member);
     VTA_CONFIG_KEYS(X)
 #undef X
-    put(to, "},\n");
+    vta_put(to, "},\n");
 }
 
-static void put_arrays(sink *to, const vta_capture *p, const char *name)
+static void put_arrays(vta_text *to, const vta_capture *p, const char *name)
 {
-    put(to, "static const vta_insn %s_insns[] = {\n", name);
+    vta_put(to, "static const vta_insn %s_insns[] = {\n", name);
     for (uint32_t i = 0; i < p->n_insns; i++)
-        put(to, "    {{0x%016llxu, 0x%016llxu}},\n", (unsigned long long)p->insns[i].word[0],
-            (unsigned long long)p->insns[i].word[1]);
-    put(to, "};\n");
+        vta_put(to, "    {{0x%016llxu, 0x%016llxu}},\n", (unsigned long long)p->insns[i].word[0],
+                (unsigned long long)p->insns[i].word[1]);
+    vta_put(to, "};\n");
     if (p->n_uops > 0) {
-        put(to, "\nstatic const uint32_t %s_uops[] = {", name);
+        vta_put(to, "\nstatic const uint32_t %s_uops[] = {", name);
         for (uint32_t i = 0; i < p->n_uops; i++)
-            put(to, "%s0x%08xu,", i % 8 ? " " : "\n    ", p->uops[i]);
-        put(to, "\n};\n");
+            vta_put(to, "%s0x%08xu,", i % 8 ? " " : "\n    ", p->uops[i]);
+        vta_put(to, "\n};\n");
     }
     if (p->n_relocations > 0) {
-        put(to, "\nstatic const vta_relocation %s_relocations[] = {\n", name);
+        vta_put(to, "\nstatic const vta_relocation %s_relocations[] = {\n", name);
         for (uint32_t i = 0; i < p->n_relocations; i++)
-            put(to, "    {%uu, %uu, %uu},\n", p->relocations[i].insn, p->relocations[i].binding,
-                p->relocations[i].offset);
-        put(to, "};\n");
+            vta_put(to, "    {%uu, %uu, %uu},\n", p->relocations[i].insn, p->relocations[i].binding,
+                    p->relocations[i].offset);
+        vta_put(to, "};\n");
     }
     if (p->n_bindings > 0) {
-        put(to, "\nstatic const uint64_t %s_binding_bytes[] = {\n", name);
+        vta_put(to, "\nstatic const uint64_t %s_binding_bytes[] = {\n", name);
         for (uint32_t i = 0; i < p->n_bindings; i++)
-            put(to, "    %lluu,\n", (unsigned long long)p->binding_bytes[i]);
-        put(to, "};\n");
+            vta_put(to, "    %lluu,\n", (unsigned long long)p->binding_bytes[i]);
+        vta_put(to, "};\n");
     }
 }
 
 size_t vta_capture_print_c(const vta_capture *p, const char *name, char *out, size_t size)
 {
-    sink to = {out, size, 0};
-    put(&to, "/* %s: a captured stream of %u VTA instructions and %u micro-ops over %u buffers, for vta_replay. */\n",
-        name, p->n_insns, p->n_uops, p->n_bindings);
-    put(&to, "#include \"vta.h\"\n\n");
+    vta_text to = {out, size, 0};
+    vta_put(&to,
+            "/* %s: a captured stream of %u VTA instructions and %u micro-ops over %u buffers, for vta_replay. */\n",
+            name, p->n_insns, p->n_uops, p->n_bindings);
+    vta_put(&to, "#include \"vta.h\"\n\n");
     put_arrays(&to, p, name);
-    put(&to, "\nconst vta_capture %s = {\n", name);
+    vta_put(&to, "\nconst vta_capture %s = {\n", name);
     put_config(&to, &p->config);
     put_members(&to, name, "insns", p->n_insns);
     put_members(&to, name, "uops", p->n_uops);
     put_members(&to, name, "relocations", p->n_relocations);
     put_members(&to, name, "binding_bytes", p->n_bindings);
-    put(&to, "};\n");
+    vta_put(&to, "};\n");
     return to.length;
 }

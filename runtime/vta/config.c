@@ -1,6 +1,7 @@
 /* config.c: configurations as text: the JSON of vta_config.json, presets by a target's name, bit-stream strings such as
  * 1x16_i8w8a32_15_15_18_17.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "text.h"
 #include "vta.h"
 
 #include <jansson.h>
@@ -213,11 +214,11 @@ size_t vta_config_bitstream(const vta_config *c, char *out, size_t size)
 
 size_t vta_config_print(const vta_config *c, char *out, size_t size)
 {
-    size_t n = (size_t)snprintf(out, size, "{\n  \"TARGET\": \"%.15s\"", c->target);
-#define X(member, key, value, least, most, help) \
-    n += (size_t)snprintf(n < size ? out + n : NULL, n < size ? size - n : 0, ",\n  \"" key "\": %u", c->member);
+    vta_text t = {out, size, 0};
+    vta_put(&t, "{\n  \"TARGET\": \"%.15s\"", c->target);
+#define X(member, key, value, least, most, help) vta_put(&t, ",\n  \"" key "\": %u", c->member);
     VTA_CONFIG_KEYS(X)
 #undef X
-    n += (size_t)snprintf(n < size ? out + n : NULL, n < size ? size - n : 0, "\n}\n");
-    return n;
+    vta_put(&t, "\n}\n");
+    return t.length;
 }

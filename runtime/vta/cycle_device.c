@@ -1,10 +1,10 @@
 /* cycle_device.c: a functional simulator and the cycle model as one device: a run is timed, then executed, so that a
  * stream which hangs or takes too long changes nothing.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cycle.h"
+#include "text.h"
 
 typedef struct cycle_device {
     vta_device sim;
@@ -87,10 +87,9 @@ static vta_status device_scratchpad(void *self, enum vta_mem m, uint32_t index, 
 static size_t device_counters(void *self, char *out, size_t size)
 {
     cycle_device *d = self;
-    size_t at = d->sim.driver->counters(d->sim.self, out, size) - 1;
-    int n = snprintf(at < size ? out + at : NULL, at < size ? size - at : 0, ", \"cycle_count\": %llu}",
-                     (unsigned long long)d->cycles);
-    return at + (size_t)n;
+    vta_text t = {out, size, d->sim.driver->counters(d->sim.self, out, size) - 1};
+    vta_put(&t, ", \"cycle_count\": %llu}", (unsigned long long)d->cycles);
+    return t.length;
 }
 
 static void device_clear(void *self)

@@ -1,9 +1,8 @@
 /* cycle_text.c: a cycle report as a timeline to look at: Chrome trace events, and an SVG with one lane per stage.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "cycle.h"
+#include "text.h"
 
 /* What a span does, as it is named and coloured. */
 #define KINDS(X)                        \
@@ -39,27 +38,6 @@ static const char *const kind_colours[] = {
 };
 
 static const char *const lane_names[VTA_STAGE_COUNT] = {"fetch", "load", "compute", "store"};
-
-/* --- text that is cut at the end of the caller's buffer, its whole length counted --------------------------------- */
-
-typedef struct text {
-    char *out;
-    size_t size, length;
-} text;
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static void
-put(text *t, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    size_t room = t->length < t->size ? t->size - t->length : 0;
-    int n = vsnprintf(room ? t->out + t->length : NULL, room, fmt, args);
-    va_end(args);
-    t->length += n > 0 ? (size_t)n : 0;
-}
 
 /* --- spans -------------------------------------------------------------------------------------------------------- */
 
@@ -122,7 +100,7 @@ static void each_token(const vta_geometry *g, const vta_cycle_report *r, const v
 /* --- Chrome trace ------------------------------------------------------------------------------------------------- */
 
 typedef struct trace {
-    text text;
+    vta_text text;
     uint32_t tokens;
 } trace;
 
@@ -130,12 +108,13 @@ static void trace_token(void *user, const vta_span *from, const vta_span *to)
 {
     trace *t = user;
     t->tokens++;
-    put(&t->text, ",\n{\"name\":\"token\",\"cat\":\"token\",\"ph\":\"s\",\"id\":%u,\"pid\":0,\"tid\":%u,\"ts\":%llu}",
-        t->tokens, from->stage, (unsigned long long)from->end);
-    put(&t->text,
-        ",\n{\"name\":\"token\",\"cat\":\"token\",\"ph\":\"f\",\"bp\":\"e\",\"id\":%u,\"pid\":0,\"tid\":%u,\"ts\":%"
-        "llu}",
-        t->tokens, to->stage, (unsigned long long)to->start);
+    vta_put(&t->text,
+            ",\n{\"name\":\"token\",\"cat\":\"token\",\"ph\":\"s\",\"id\":%u,\"pid\":0,\"tid\":%u,\"ts\":%llu}",
+            t->tokens, from->stage, (unsigned long long)from->end);
+    vta_put(&t->text,
+            ",\n{\"name\":\"token\",\"cat\":\"token\",\"ph\":\"f\",\"bp\":\"e\",\"id\":%u,\"pid\":0,\"tid\":%u,\"ts\":%"
+            "llu}",
+            t->tokens, to->stage, (unsigned long long)to->start);
 }
 
 size_t vta_cycle_chrome_trace(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, char *out,
@@ -144,22 +123,23 @@ size_t vta_cycle_chrome_trace(const vta_geometry *g, const vta_cycle_report *r, 
     trace t = {.text = {out, size, 0}};
     if (size)
         *out = '\0';
-    put(&t.text, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"unit\":\"cycle\",\"cycles\":%llu},\"traceEvents\":[\n",
-        (unsigned long long)r->cycles);
-    put(&t.text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"name\":\"VTA\"}}");
+    vta_put(&t.text,
+            "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"unit\":\"cycle\",\"cycles\":%llu},\"traceEvents\":[\n",
+            (unsigned long long)r->cycles);
+    vta_put(&t.text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"name\":\"VTA\"}}");
     for (int lane = 0; lane < VTA_STAGE_COUNT; lane++)
-        put(&t.text, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"args\":{\"name\":\"%s\"}}", lane,
-            lane_names[lane]);
+        vta_put(&t.text, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"args\":{\"name\":\"%s\"}}",
+                lane, lane_names[lane]);
     for (uint32_t i = 0; i < r->n_spans; i++) {
         const vta_span *s = &r->spans[i];
-        put(&t.text,
-            ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%u,\"ts\":%llu,\"dur\":%llu,"
-            "\"args\":{\"insn\":%u,\"ready\":%llu}}",
-            kind_names[kind_of(g, s, insns)], lane_names[s->stage], s->stage, (unsigned long long)s->start,
-            (unsigned long long)(s->end - s->start), s->insn, (unsigned long long)s->ready);
+        vta_put(&t.text,
+                ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%u,\"ts\":%llu,\"dur\":%llu,"
+                "\"args\":{\"insn\":%u,\"ready\":%llu}}",
+                kind_names[kind_of(g, s, insns)], lane_names[s->stage], s->stage, (unsigned long long)s->start,
+                (unsigned long long)(s->end - s->start), s->insn, (unsigned long long)s->ready);
     }
     each_token(g, r, insns, trace_token, &t);
-    put(&t.text, "\n]}\n");
+    vta_put(&t.text, "\n]}\n");
     return t.text.length;
 }
 
@@ -180,7 +160,7 @@ static const struct lane {
 enum { PLOT_BOTTOM = PLOT_TOP + 174 + 46, SVG_HEIGHT = PLOT_BOTTOM + 68 };
 
 typedef struct drawing {
-    text text;
+    vta_text text;
     double scale; /* pixels per cycle */
     uint32_t arrows;
 } drawing;
@@ -201,7 +181,8 @@ static uint64_t tick_step(uint64_t cycles)
 
 static void draw_frame(drawing *d, const vta_cycle_report *r)
 {
-    put(&d->text,
+    vta_put(
+        &d->text,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"Helvetica, Arial, sans-serif\" "
         "font-size=\"12\" fill=\"#1f2937\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n"
         "<text x=\"%d\" y=\"24\" font-size=\"14\" font-weight=\"bold\">%llu cycles</text>\n"
@@ -211,19 +192,19 @@ static void draw_frame(drawing *d, const vta_cycle_report *r)
     for (int i = 0; i < VTA_STAGE_COUNT; i++) {
         int middle = lanes[i].top + lanes[i].height / 2 + 4;
         double busy = r->cycles ? 100.0 * (double)r->stage[i].busy / (double)r->cycles : 0;
-        put(&d->text,
-            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#f1f3f6\"/>\n"
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n"
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.0f %%</text>\n",
-            PLOT_LEFT, lanes[i].top, PLOT_WIDTH, lanes[i].height, PLOT_LEFT - 10, middle, lane_names[i],
-            PLOT_LEFT + PLOT_WIDTH + 52, middle, busy);
+        vta_put(&d->text,
+                "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#f1f3f6\"/>\n"
+                "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n"
+                "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.0f %%</text>\n",
+                PLOT_LEFT, lanes[i].top, PLOT_WIDTH, lanes[i].height, PLOT_LEFT - 10, middle, lane_names[i],
+                PLOT_LEFT + PLOT_WIDTH + 52, middle, busy);
     }
     uint64_t step_cycles = tick_step(r->cycles);
     for (uint64_t at = 0; at <= r->cycles; at += step_cycles)
-        put(&d->text,
-            "<path d=\"M%.2f %d V%d\" stroke=\"#d5dae1\" stroke-width=\"0.7\"/>\n"
-            "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"#6b7280\">%llu</text>\n",
-            x_of(d, at), PLOT_TOP - 4, PLOT_BOTTOM + 6, x_of(d, at), PLOT_BOTTOM + 20, (unsigned long long)at);
+        vta_put(&d->text,
+                "<path d=\"M%.2f %d V%d\" stroke=\"#d5dae1\" stroke-width=\"0.7\"/>\n"
+                "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"#6b7280\">%llu</text>\n",
+                x_of(d, at), PLOT_TOP - 4, PLOT_BOTTOM + 6, x_of(d, at), PLOT_BOTTOM + 20, (unsigned long long)at);
 }
 
 /* One span, or several that are too narrow to be told apart, in the colour of the first. */
@@ -240,17 +221,17 @@ static void draw_box(drawing *d, const box *b)
     const char *name = kind_names[b->kind];
     double from = x_of(d, b->whole.start), width = x_of(d, b->whole.end) - from;
     width = width > 0.4 ? width : 0.4;
-    put(&d->text, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"%s><title>%s, instruction %u",
-        from, lane->top, width, lane->height, kind_colours[b->kind],
-        width > 4 ? " stroke=\"#ffffff\" stroke-width=\"0.6\"" : "", name, b->whole.insn);
+    vta_put(&d->text, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"%s><title>%s, instruction %u",
+            from, lane->top, width, lane->height, kind_colours[b->kind],
+            width > 4 ? " stroke=\"#ffffff\" stroke-width=\"0.6\"" : "", name, b->whole.insn);
     if (b->spans > 1)
-        put(&d->text, " and %u more", b->spans - 1);
-    put(&d->text, ": %llu to %llu</title></rect>\n", (unsigned long long)b->whole.start,
-        (unsigned long long)b->whole.end);
+        vta_put(&d->text, " and %u more", b->spans - 1);
+    vta_put(&d->text, ": %llu to %llu</title></rect>\n", (unsigned long long)b->whole.start,
+            (unsigned long long)b->whole.end);
     if (width > 8.0 * (double)strlen(name) && lane->height > 20)
-        put(&d->text,
-            "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"#ffffff\" pointer-events=\"none\">%s</text>\n",
-            from + width / 2, lane->top + lane->height / 2 + 4, name);
+        vta_put(&d->text,
+                "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"#ffffff\" pointer-events=\"none\">%s</text>\n",
+                from + width / 2, lane->top + lane->height / 2 + 4, name);
 }
 
 static void draw_lane(drawing *d, const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, int lane,
@@ -281,8 +262,8 @@ static void draw_token(void *user, const vta_span *from, const vta_span *to)
     drawing *d = user;
     const struct lane *a = &lanes[from->stage], *b = &lanes[to->stage];
     bool down = a->top < b->top;
-    put(&d->text, "<path d=\"M%.2f %d L%.2f %d\" marker-end=\"url(#tip)\"/>\n", x_of(d, from->end),
-        down ? a->top + a->height : a->top, x_of(d, to->start), down ? b->top - 3 : b->top + b->height + 3);
+    vta_put(&d->text, "<path d=\"M%.2f %d L%.2f %d\" marker-end=\"url(#tip)\"/>\n", x_of(d, from->end),
+            down ? a->top + a->height : a->top, x_of(d, to->start), down ? b->top - 3 : b->top + b->height + 3);
 }
 
 static void count_token(void *user, const vta_span *from, const vta_span *to)
@@ -299,18 +280,18 @@ static void draw_legend(drawing *d, const bool seen[KIND_COUNT], bool arrows)
     for (int k = 0; k < KIND_COUNT; k++) {
         if (!seen[k])
             continue;
-        put(&d->text,
-            "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%s</text>\n", x,
-            y - 10, kind_colours[k], x + 17, y, kind_names[k]);
+        vta_put(&d->text,
+                "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
+                x, y - 10, kind_colours[k], x + 17, y, kind_names[k]);
         x += 42 + 7 * (int)strlen(kind_names[k]);
     }
     if (arrows)
-        put(&d->text,
-            "<path d=\"M%d %d h16\" stroke=\"#6b7280\" marker-end=\"url(#tip)\"/><text x=\"%d\" "
-            "y=\"%d\">token</text>\n",
-            x, y - 4, x + 24, y);
-    put(&d->text, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\" fill=\"#6b7280\">cycles</text>\n",
-        PLOT_LEFT + PLOT_WIDTH, y);
+        vta_put(&d->text,
+                "<path d=\"M%d %d h16\" stroke=\"#6b7280\" marker-end=\"url(#tip)\"/><text x=\"%d\" "
+                "y=\"%d\">token</text>\n",
+                x, y - 4, x + 24, y);
+    vta_put(&d->text, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\" fill=\"#6b7280\">cycles</text>\n",
+            PLOT_LEFT + PLOT_WIDTH, y);
 }
 
 size_t vta_cycle_svg(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, char *out, size_t size)
@@ -327,14 +308,15 @@ size_t vta_cycle_svg(const vta_geometry *g, const vta_cycle_report *r, const vta
     each_token(g, r, insns, count_token, &tokens);
     bool arrows = tokens > 0 && tokens <= MOST_ARROWS;
     if (arrows) {
-        put(&d.text,
+        vta_put(
+            &d.text,
             "<defs><marker id=\"tip\" viewBox=\"0 0 6 6\" refX=\"5\" refY=\"3\" markerWidth=\"5\" markerHeight=\"5\" "
             "orient=\"auto\"><path d=\"M0 0 L6 3 L0 6 z\" fill=\"#6b7280\"/></marker></defs>\n"
             "<g stroke=\"#6b7280\" stroke-width=\"0.9\" stroke-opacity=\"0.75\" fill=\"none\">\n");
         each_token(g, r, insns, draw_token, &d);
-        put(&d.text, "</g>\n");
+        vta_put(&d.text, "</g>\n");
     }
     draw_legend(&d, seen, arrows);
-    put(&d.text, "</svg>\n");
+    vta_put(&d.text, "</svg>\n");
     return d.text.length;
 }

@@ -1,11 +1,12 @@
 /* isa_text.c: programs as text. A line is a configuration, a buffer, a micro-op or an instruction; an instruction is
  * its operation and its fields by name, all from the field tables of vta_isa.def. docs/vta-isa.md describes it.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "vta.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "text.h"
+#include "vta.h"
 
 static const char *const opcodes[] = {
 #define X(id, code, text) [code] = text,
@@ -32,23 +33,6 @@ enum {
 static const char uop_image[] = "uops"; /* binding 0 */
 
 /* --- printing ----------------------------------------------------------------------------------------------------- */
-
-typedef struct text {
-    char *out;
-    size_t size, n;
-} text;
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static void
-put(text *t, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    t->n += (size_t)vsnprintf(t->n < t->size ? t->out + t->n : NULL, t->n < t->size ? t->size - t->n : 0, fmt, args);
-    va_end(args);
-}
 
 static bool is_field(const vta_field *f, const char *name)
 {
@@ -78,68 +62,68 @@ static bool is_plain(const vta_geometry *g, const vta_insn *insn, const vta_fiel
 }
 
 /* `base`, when not NULL, stands for the address in DRAM. */
-static void put_insn(text *t, const vta_geometry *g, const vta_insn *insn, const char *base, uint32_t offset)
+static void put_insn(vta_text *t, const vta_geometry *g, const vta_insn *insn, const char *base, uint32_t offset)
 {
     vta_fields f;
     vta_field layout[VTA_MAX_FIELDS];
     if (!vta_decode(g, insn, &f) || !is_plain(g, insn, &f)) {
-        put(t, "word 0x%016llx 0x%016llx", (unsigned long long)insn->word[0], (unsigned long long)insn->word[1]);
+        vta_put(t, "word 0x%016llx 0x%016llx", (unsigned long long)insn->word[0], (unsigned long long)insn->word[1]);
         return;
     }
-    put(t, "%s", opcodes[f.opcode]);
+    vta_put(t, "%s", opcodes[f.opcode]);
     if (f.opcode == VTA_LOAD || f.opcode == VTA_STORE)
-        put(t, " %s", memories[f.memory_type]);
+        vta_put(t, " %s", memories[f.memory_type]);
     else if (f.opcode == VTA_ALU)
-        put(t, " %s", alu_opcodes[f.alu_opcode]);
+        vta_put(t, " %s", alu_opcodes[f.alu_opcode]);
     uint32_t n = vta_insn_layout(g, f.opcode, layout);
     for (uint32_t i = 0; i < n; i++) {
         int64_t v = value_of(&f, &layout[i]);
         if (is_field(&layout[i], "dram_base") && base)
-            put(t, offset ? " dram_base=%s+%u" : " dram_base=%s", base, offset);
+            vta_put(t, offset ? " dram_base=%s+%u" : " dram_base=%s", base, offset);
         else if (v == 0 || is_implied(&layout[i]))
             continue;
         else if (layout[i].bits == 1)
-            put(t, " %s", layout[i].name);
+            vta_put(t, " %s", layout[i].name);
         else
-            put(t, " %s=%lld", layout[i].name, (long long)v);
+            vta_put(t, " %s=%lld", layout[i].name, (long long)v);
     }
 }
 
 size_t vta_insn_print(const vta_geometry *g, const vta_insn *insn, char *out, size_t size)
 {
-    text t = {out, size, 0};
+    vta_text t = {out, size, 0};
     put_insn(&t, g, insn, NULL, 0);
-    return t.n;
+    return t.length;
 }
 
 size_t vta_disassemble(const vta_program *p, char *out, size_t size)
 {
-    text t = {out, size, 0};
+    vta_text t = {out, size, 0};
     vta_geometry g;
     char bitstream[80];
     if (vta_config_check(&p->config, &g, NULL) != VTA_OK)
         return 0;
     vta_config_bitstream(&p->config, bitstream, sizeof bitstream);
-    put(&t, "config %s_%s\n", p->config.target, bitstream);
+    vta_put(&t, "config %s_%s\n", p->config.target, bitstream);
     for (uint32_t i = 0; i < p->n_buffers; i++)
-        put(&t, "buffer %s %llu\n", p->buffers[i].name, (unsigned long long)p->buffers[i].bytes);
+        vta_put(&t, "buffer %s %llu\n", p->buffers[i].name, (unsigned long long)p->buffers[i].bytes);
     for (uint32_t i = 0; i < p->n_uops; i++) {
         vta_uop_fields f;
         uint32_t again = 0;
         vta_field_error e;
         vta_uop_decode(&g, p->uops[i], &f);
         if (vta_uop_encode(&g, &f, &again, &e) && again == p->uops[i])
-            put(&t, "uop %lld %lld %lld\n", (long long)f.dst, (long long)f.src, (long long)f.wgt);
+            vta_put(&t, "uop %lld %lld %lld\n", (long long)f.dst, (long long)f.src, (long long)f.wgt);
         else
-            put(&t, "uop 0x%08x\n", p->uops[i]);
+            vta_put(&t, "uop 0x%08x\n", p->uops[i]);
     }
     for (uint32_t i = 0, r = 0; i < p->n_insns; i++) {
         const vta_relocation *at = r < p->n_relocations && p->relocations[r].insn == i ? &p->relocations[r++] : NULL;
         const char *base = !at ? NULL : at->binding == 0 ? uop_image : p->buffers[at->binding - 1].name;
         put_insn(&t, &g, &p->insns[i], base, at ? at->offset : 0);
-        put(&t, "\n");
+        vta_put(&t, "\n");
     }
-    return t.n;
+    return t.length;
 }
 
 /* --- parsing ------------------------------------------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
  * as a device.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim.h"
+#include "text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -295,17 +296,12 @@ uint32_t vta_sim_acc_distance(const vta_sim *s)
 
 size_t vta_counters_print(const vta_counters *c, char *out, size_t size)
 {
-    size_t n = 0;
-    const char *separator = "{";
-#define X(member, key)                                                                                          \
-    n += (size_t)snprintf(n < size ? out + n : NULL, n < size ? size - n : 0, "%s\"" key "\": %llu", separator, \
-                          (unsigned long long)c->member);                                                       \
-    separator = ", ";
+    vta_text t = {out, size, 0};
+#define X(member, key) vta_put(&t, "%s\"" key "\": %llu", t.length ? ", " : "{", (unsigned long long)c->member);
     VTA_COUNTERS(X)
 #undef X
-    (void)separator;
-    n += (size_t)snprintf(n < size ? out + n : NULL, n < size ? size - n : 0, "}");
-    return n;
+    vta_put(&t, "}");
+    return t.length;
 }
 
 /* --- as a device --- */
