@@ -7,7 +7,7 @@ JOBS  := $(shell nproc 2>/dev/null || echo 2)
 CMAKE := cmake -S . -G Ninja -B $(BUILD) -DCMAKE_C_COMPILER=cc
 export BUILD JOBS
 
-.PHONY: help build install demo check test golden-update conformance asan tsan fuzz bench sizes layers headers fmt clean
+.PHONY: help build install demo check test golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers fmt clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
@@ -40,6 +40,10 @@ conformance: build ## the 1914 official ONNX cases; ARGS="--filter 'test_add*'" 
 	@sh scripts/setup.sh test
 	@$(BUILD)/venv/bin/python test/py/conformance.py --lathe $(BUILD)/lathe -j $(JOBS) $(ARGS)
 
+oom: build ## every allocation and call of the system fails once; ARGS="--filter 'compile* write *' -v"
+	@sh scripts/setup.sh test
+	@$(BUILD)/venv/bin/python test/oom/oom.py --lathe $(BUILD)/lathe -j $(JOBS) $(ARGS)
+
 asan: ## build with AddressSanitizer and UBSan; unit, golden and command line tests
 	@sh scripts/setup.sh test
 	@bash scripts/test.sh asan
@@ -48,13 +52,21 @@ tsan: ## build with ThreadSanitizer; runtime tests
 	@sh scripts/setup.sh test
 	@bash scripts/test.sh tsan
 
-fuzz: ## replay the corpora and fuzz each reader for 20 seconds (SECONDS_PER_TARGET=N)
+fuzz: ## replay the corpora and fuzz each reader for 10 seconds (SECONDS_PER_TARGET=N)
 	@sh scripts/setup.sh test
 	@bash scripts/test.sh fuzz
 
-bench: build ## time the bundled model with 1 worker and with all
-	@$(BUILD)/lathe bench demo/digits.onnx --workers 0
-	@$(BUILD)/lathe bench demo/digits.onnx --workers $(JOBS)
+fuzz-long: ## ten minutes for each reader and for mutated models (SECONDS_PER_TARGET=N)
+	@sh scripts/setup.sh test
+	@SECONDS_PER_TARGET=$(or $(SECONDS_PER_TARGET),600) bash scripts/test.sh fuzz-long
+
+coverage: ## lines of src, tools and runtime that the tests run; ARGS=--write updates docs/testing.md
+	@sh scripts/setup.sh coverage
+	@bash scripts/coverage.sh $(ARGS)
+
+bench: build ## time and memory of compile, C build and run; ARGS="--filter 'resnet*'"
+	@sh scripts/setup.sh test
+	@$(BUILD)/venv/bin/python scripts/bench.py --lathe $(BUILD)/lathe $(ARGS)
 
 sizes: ## lengths of functions and files
 	@bash scripts/check_sizes.sh --list

@@ -14,7 +14,7 @@ passed=0 failed=0
 fail() { failed=$((failed + 1)); echo "FAILED $*"; }
 
 # What each folder of src may include, besides include/abi and include/lathe. tir does not see graph; of the middle
-# layers only te knows both IRs; frontend ends at the graph.
+# layers only te and prog know both IRs; frontend ends at the graph.
 allowed() {
     case $1 in
     base) echo base ;;
@@ -23,9 +23,10 @@ allowed() {
     frontend) echo base type graph frontend ;;
     tir) echo base type tir ;;
     te) echo base type graph tir te ;;
-    plan) echo base type tir te plan ;;
-    codegen) echo base type tir te plan codegen ;;
-    driver) echo base type graph frontend tir te plan codegen driver ;;
+    prog) echo base type graph tir te prog ;;
+    plan) echo base type tir prog plan ;;
+    codegen) echo base type tir prog plan codegen ;;
+    driver) echo base type graph frontend tir te prog plan codegen driver ;;
     *) echo unknown ;;
     esac
 }

@@ -7,20 +7,22 @@ out=${1:-docs/operators.md}
 {
     echo '# Operators'
     echo
-    echo 'Made by `scripts/list_operators.sh` from `src/graph/graph_ops.def`. Operands and results: their number, `n-` for any'
-    echo 'number from n. Class: what fusion may assume (docs/graph-ir.md). An attribute without `=` is required.'
+    echo 'Made by `scripts/list_operators.sh` from `src/graph/graph_ops.def`. Operands: their names and what is asked of them'
+    echo '(docs/graph-ir.md). Results: their number, `n-` for any number from n. Class: what fusion may assume. An attribute'
+    echo 'without `=` is required.'
     echo
     echo '| operator | operands | results | class | attributes |'
     echo '|---|---|---|---|---|'
-    printf '%s\n' '#define GRAPH_OP(id, name, a, b, c, d, cls, effect, flags, infer, compute, sched, attrs) @@ name @ a @ b @ c @ d @ cls @ attrs' \
+    printf '%s\n' '#define GRAPH_OP(id, name, ops, c, d, cls, effect, flags, infer, compute, sched, attrs) @@ name @ ops @ c @ d @ cls @ attrs' \
         '#include "src/graph/graph_ops.def"' | ${CC:-cc} -E -P -I. -Isrc -x c - | tr '\n' ' ' | sed 's/@@/\n/g' | awk -F' *@ *' '
         function text(s) { gsub(/" +"/, "", s); gsub(/\\"/, "\001", s); gsub(/"/, "", s); gsub(/\001/, "\"", s); sub(/^ +/, "", s); sub(/ +$/, "", s); return s }
         function range(a, b) { gsub(/ /, "", b); return a == b ? a : b == "-1" ? a "-" : a "-" b }
-        NF >= 7 {
-            cls = tolower($6); sub(/class_/, "", cls); gsub(/_/, "-", cls)
-            attrs = text($7); if (attrs != "") attrs = "`" attrs "`"
+        NF >= 6 {
+            cls = tolower($5); sub(/class_/, "", cls); gsub(/_/, "-", cls)
+            operands = text($2); if (operands != "") operands = "`" operands "`"
+            attrs = text($6); if (attrs != "") attrs = "`" attrs "`"
             gsub(/\|/, "\\|", attrs)
             name = text($1)
-            print "| `" name "` | " range($2, $3) " | " range($4, $5) " | " cls " | " attrs " |"
+            print "| `" name "` | " operands " | " range($3, $4) " | " cls " | " attrs " |"
         }'
 } > "$out"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Brings what a Debian machine lacks for one tier of work: setup.sh build|test|fmt.
+# Brings what a Debian machine lacks for one tier of work: setup.sh build|test|coverage|fmt.
 # Each row is a probe and the package that makes it succeed; nothing is asked of apt when all probes succeed.
 # With neither root nor sudo it prints the one command to run and fails with status 3.
 # SPDX-License-Identifier: Apache-2.0
@@ -33,8 +33,16 @@ command -v aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu
 test -e /usr/aarch64-linux-gnu/include/stdio.h | libc6-dev-arm64-cross
 command -v riscv64-linux-gnu-gcc | gcc-riscv64-linux-gnu
 test -e /usr/riscv64-linux-gnu/include/stdio.h | libc6-dev-riscv64-cross
-command -v qemu-riscv64 && command -v qemu-aarch64 | qemu-user
+command -v s390x-linux-gnu-gcc | gcc-s390x-linux-gnu
+test -e /usr/s390x-linux-gnu/include/stdio.h | libc6-dev-s390x-cross
+command -v tcc | tcc
+command -v qemu-s390x && command -v qemu-riscv64 && command -v qemu-aarch64 | qemu-user
 ROWS
+}
+
+rows_coverage() {
+    rows_test
+    echo 'command -v gcovr | gcovr'
 }
 
 rows_fmt() {
@@ -89,8 +97,8 @@ make_venv() {
 }
 
 case "${1:-}" in
-build|test|fmt) ;;
-*) echo "usage: setup.sh build|test|fmt" >&2; exit 2 ;;
+build|test|coverage|fmt) ;;
+*) echo "usage: setup.sh build|test|coverage|fmt" >&2; exit 2 ;;
 esac
 lacking=$(missing "$1")
 [ -z "$lacking" ] || install "$lacking"
@@ -99,4 +107,4 @@ if [ -n "$lacking" ]; then
     echo "setup: still missing after installation:$lacking" >&2
     exit 3
 fi
-[ "$1" != test ] || make_venv
+case $1 in test | coverage) make_venv ;; esac

@@ -1,25 +1,30 @@
 #!/usr/bin/env bash
-# The test tiers, as lists of stages: test.sh check|all|asan|tsan|fuzz|golden-update. CONTRIBUTING.md: what runs when.
+# The test tiers, as lists of stages: test.sh check|all|asan|tsan|fuzz|fuzz-long|golden-update. CONTRIBUTING.md: what runs when.
 # A stage is a command; its log lies in build/logs. Its counts are the last "N passed, N failed[, N skipped]" that it
 # prints; a stage that prints none counts as one test. The last line of the run is the sum.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
-build=${BUILD:-build} jobs=${JOBS:-$(nproc)} seconds=${SECONDS_PER_TARGET:-20}
+build=${BUILD:-build} jobs=${JOBS:-$(nproc)} seconds=${SECONDS_PER_TARGET:-10}
+limit=$(< test/time_limit) # against hangs
 python=$PWD/build/venv/bin/python
 export LATHE_PYTHON=$python
 logs=$build/logs
 mkdir -p "$logs"
-passed=0 failed=0 skipped=0
+results=$logs/results # a line for each stage: passed, failed, skipped, processor seconds
+: > "$results"
 
-# stage NAME COMMAND...
+# stage NAME COMMAND...: runs it and prints its counts, the processor time of all its processes, and how long it took.
 stage() {
-    local name=$1 log start status counts
+    local name=$1 log start status counts used
     shift
     log=$logs/${name//[ \/]/-}.log
     start=$(date +%s)
-    "$@" > "$log" 2>&1 < /dev/null
+    TIMEFORMAT='%U %S'
+    { time "$@" > "$log" 2>&1 < /dev/null; } 2> "$log.time"
     status=$?
+    used=$(awk 'END { printf "%.0f", $1 + $2 }' "$log.time")
+    rm -f "$log.time"
     counts=$(grep -Eo '[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?' "$log" | tail -n 1)
     if [ -z "$counts" ]; then
         case $status in
@@ -30,8 +35,9 @@ stage() {
     fi
     set -- ${counts//[^0-9 ]/ } 0
     [ $status = 0 ] || [ $status = 77 ] || [ "$2" != 0 ] || set -- "$1" 1 "$3" # it failed outside of its own count
-    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
-    printf '%-22s %5d passed %4d failed %4d skipped %5d s\n' "$name" "$1" "$2" "$3" $(($(date +%s) - start))
+    echo "$1 $2 $3 $used" >> "$results"
+    printf '%-22s %5d passed %4d failed %4d skipped %5d s processor %5d s\n' "$name" "$1" "$2" "$3" "$used" \
+        $(($(date +%s) - start))
     if [ "$2" != 0 ]; then
         grep -E 'FAILED|FAIL:|[Ee]rror|ERROR' "$log" | head -n 20
         echo "--- end of $log"
@@ -40,9 +46,16 @@ stage() {
     return $status
 }
 
+# start COMMAND...: a stage, or a function of several, beside one other: few keep all processors busy by themselves.
+start() {
+    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+    "$@" &
+}
+
 finish() {
-    echo "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" = 0 ]
+    wait
+    awk '{ p += $1; f += $2; s += $3; t += $4 }
+         END { printf "processor time %d s\n%d passed, %d failed, %d skipped\n", t, p, f, s; exit f != 0 }' "$results"
     exit
 }
 
@@ -53,67 +66,87 @@ configure_and_build() {
     cmake -S . -B "$dir" -G Ninja -DCMAKE_C_COMPILER="$cc" "$@" && ninja -C "$dir" -j "$jobs"
 }
 
-# labelled FOLDER LABEL: the CTest entries of one tier, counted.
+# labelled FOLDER LABELS: the CTest entries of some tiers (unit|cli), counted. One call a folder at a time.
 labelled() {
-    ctest --test-dir "$1" -L "^$2\$" -j "$jobs" --output-on-failure | tee "$logs/ctest.tmp"
-    local status=${PIPESTATUS[0]}
-    awk '/Test +#[0-9]+:/ { if (/Passed/) p++; else if (/\*\*\*Skipped/) s++; else f++ }
-         END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$logs/ctest.tmp"
-    return "$status"
+    ctest --test-dir "$1" -L "^($2)\$" -j "$jobs" --output-on-failure | awk '{ print }
+        /Test +#[0-9]+:/ { if (/Passed/) p++; else if (/\*\*\*Skipped/) s++; else f++ }
+        END { printf "%d passed, %d failed, %d skipped\n", p, f, s }'
+    return "${PIPESTATUS[0]}"
 }
 
-checks() {
-    stage layers bash scripts/check_layers.sh "$build"
-    stage sizes bash scripts/check_sizes.sh
-    stage headers bash scripts/check_headers.sh
+# fuzz_one TARGET: its corpora replayed, then the time that each target gets.
+fuzz_one() {
+    local target=$1 name=${1##*/} dir corpora=()
+    for dir in "test/fuzz/corpus/$name" "test/fuzz/corpus/${name#fuzz_}"; do
+        [ -d "$dir" ] && corpora+=("$dir")
+    done
+    mkdir -p "$build/fuzz/corpus/$name"
+    "$target" -runs=0 -timeout="$limit" ${corpora[@]+"${corpora[@]}"} \
+        && "$target" -max_total_time="$seconds" -timeout="$limit" -rss_limit_mb=3072 -print_final_stats=1 \
+            -artifact_prefix="$build/fuzz/found/" "$build/fuzz/corpus/$name" ${corpora[@]+"${corpora[@]}"}
 }
 
 fuzz_targets() {
     configure_and_build "$build/fuzz" clang-19 -DLATHE_FUZZ=ON -DLATHE_SANITIZE=address,undefined || return
-    local good=0 bad=0 target name corpora
-    mkdir -p "$build/fuzz/found"
+    local good=0 bad=0 target name
+    export -f fuzz_one
+    export build limit seconds
+    mkdir -p "$build/fuzz/found" "$build/fuzz/logs"
+    find "$build"/fuzz/fuzz/fuzz_* -type f -executable \
+        | xargs -P "$jobs" -I{} bash -c 'f={}; fuzz_one "$f" > "$build/fuzz/logs/${f##*/}" 2>&1; echo $? >> "$build/fuzz/logs/${f##*/}"'
     for target in "$build"/fuzz/fuzz/fuzz_*; do
-        [ -x "$target" ] || continue
-        name=${target##*/} corpora=()
-        for dir in "test/fuzz/corpus/$name" "test/fuzz/corpus/${name#fuzz_}"; do
-            [ -d "$dir" ] && corpora+=("$dir")
-        done
-        mkdir -p "$build/fuzz/corpus/$name"
-        if "$target" -runs=0 -timeout=20 ${corpora[@]+"${corpora[@]}"} \
-            && "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3072 -print_final_stats=1 \
-                -artifact_prefix="$build/fuzz/found/" "$build/fuzz/corpus/$name" ${corpora[@]+"${corpora[@]}"}; then
+        name=${target##*/}
+        if [ "$(tail -n 1 "$build/fuzz/logs/$name")" = 0 ]; then
             good=$((good + 1))
         else
             bad=$((bad + 1))
-            echo "FAILED $name: see $build/fuzz/found"
+            tail -n 40 "$build/fuzz/logs/$name"
+            echo "FAILED $name: see $build/fuzz/found and $build/fuzz/logs/$name"
         fi
     done
     echo "$good passed, $bad failed"
     [ $bad = 0 ]
 }
 
+asan_build() {
+    configure_and_build "$build/asan" gcc -DLATHE_SANITIZE=address,undefined
+}
+
+# mutants [OPTIONS]: needs the asan build.
+mutants() {
+    stage mutants "$python" test/py/mutants.py --mutants "$build/asan/test/mutants" -j "$jobs" "$@"
+}
+
 asan() {
     local dir=$build/asan
-    stage "asan build" configure_and_build "$dir" gcc -DLATHE_SANITIZE=address,undefined || return
-    stage "asan unit" labelled "$dir" unit
-    stage "asan vta" labelled "$dir" vta
+    stage "asan build" asan_build || return
     stage "asan golden" bash test/run.sh "$dir/lathe"
-    stage "asan cli" labelled "$dir" cli
+    stage "asan tests" labelled "$dir" 'unit|vta|cli'
+}
+
+asan_and_mutants() {
+    asan && mutants
+}
+
+# A second compiler's warnings; its program counts steps.
+clang_and_growth() {
+    stage "clang build" configure_and_build "$build/clang" clang-19 -DCMAKE_BUILD_TYPE=Debug -DLATHE_STEPS=ON &&
+        stage growth "$python" test/py/growth.py --lathe "$build/clang/lathe"
 }
 
 tsan() {
     stage "tsan build" configure_and_build "$build/tsan" clang-19 -DLATHE_SANITIZE=thread || return
-    stage "tsan runtime" labelled "$build/tsan" runtime
-    stage "tsan vta" labelled "$build/tsan" vta
+    stage "tsan tests" labelled "$build/tsan" 'runtime|vta'
 }
 
+# daily LABELS: what needs nothing but the build, these CTest entries among it.
 daily() {
     stage "gcc build" configure_and_build "$build" gcc || finish
-    checks
-    stage golden bash test/run.sh "$build/lathe"
-    stage unit labelled "$build" unit
-    stage vta labelled "$build" vta
-    stage cli labelled "$build" cli
+    start stage tests labelled "$build" "$1"
+    start stage golden bash test/run.sh "$build/lathe"
+    start stage headers bash scripts/check_headers.sh
+    start stage layers bash scripts/check_layers.sh "$build"
+    start stage sizes bash scripts/check_sizes.sh
 }
 
 golden_update() {
@@ -122,28 +155,33 @@ golden_update() {
 }
 
 case "${1:-}" in
-check) daily ;;
+check) daily 'unit|vta|cli' ;;
 golden-update) stage golden golden_update; grep '^updated' "$logs/golden.log" ;;
 asan) asan ;;
 tsan) tsan ;;
 fuzz) stage fuzz fuzz_targets ;;
-all)
-    daily
-    stage "clang build" configure_and_build "$build/clang" clang-19
-    asan
-    stage runtime labelled "$build" runtime
-    stage embedded labelled "$build" embedded
-    stage "embedded packages" "$python" test/py/embedded.py --lathe "$build/lathe"
-    stage fuzz fuzz_targets
-    stage demo sh demo/run.sh "$build/lathe" "$build/demo"
-    stage "demo accuracy" "$python" test/py/accuracy.py --lathe "$build/lathe"
-    stage bindings bash bindings/test.sh "$build"
-    stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"
-    stage contract "$python" test/py/contract.py --lathe "$build/lathe"
-    stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
-    stage models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
-    stage conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"
+fuzz-long)
+    stage "asan build" asan_build || finish
+    start stage fuzz fuzz_targets
+    start mutants --seconds "$seconds" --first "$(date +%s)"
     ;;
-*) echo "usage: test.sh check|all|asan|tsan|fuzz|golden-update" >&2; exit 2 ;;
+all)
+    daily 'unit|vta|cli|runtime|embedded'
+    start asan_and_mutants
+    start stage "failing calls" "$python" test/oom/oom.py --lathe "$build/lathe" -j "$jobs"
+    start stage conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"
+    start clang_and_growth
+    start stage fuzz fuzz_targets
+    start stage models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
+    start stage bindings bash bindings/test.sh "$build"
+    start stage operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
+    start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
+    start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"
+    start stage contract "$python" test/py/contract.py --lathe "$build/lathe"
+    start stage "embedded packages" "$python" test/py/embedded.py --lathe "$build/lathe"
+    start stage demo sh demo/run.sh "$build/lathe" "$build/demo"
+    start stage "demo accuracy" "$python" test/py/accuracy.py --lathe "$build/lathe"
+    ;;
+*) echo "usage: test.sh check|all|asan|tsan|fuzz|fuzz-long|golden-update" >&2; exit 2 ;;
 esac
 finish

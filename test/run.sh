@@ -23,6 +23,7 @@ mapfile -t cases < <(find "$top/test/golden" -name '*.case' 2> /dev/null | LC_AL
 [ $# -gt 0 ] && cases=("$@")
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 export NO_COLOR=1 LC_ALL=C
+limit=$(< "$top/test/time_limit") # against hangs
 
 # Cuts $1 into $work/{run,exit,head,input,want.out,want.err}.
 split() {
@@ -44,7 +45,7 @@ execute() {
     : > "$work/got.out" && : > "$work/got.err"
     while IFS= read -r line; do
         line=${line//%i/$work/input} line=${line//%s/$work/schedule} line=${line//%d/$dir} line=${line//%t/$work/tmp}
-        eval "timeout 60 \"\$lathe\" $line" >> "$work/got.out" 2>> "$work/got.err" < "$work/input"
+        eval "timeout $limit \"\$lathe\" $line" >> "$work/got.out" 2>> "$work/got.err" < "$work/input"
         status=$?
         [ $status -eq 0 ] || break
     done < "$work/run"

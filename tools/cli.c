@@ -2,6 +2,7 @@
 /* Parsing by the tables of options.def: --name VALUE, --name=VALUE, -o VALUE, -O3, -- ends the options. */
 #include "cli.h"
 
+#include "base/nearest.h"
 #include "driver/plugin.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@ typedef struct option_row {
     const char *name;
     char letter;
     const char *value;
-    uint32_t verbs;
+    uint32_t verbs; /* and OPTION_SEVERAL */
 } option_row;
 
 static const option_row options[] = {
@@ -36,54 +37,93 @@ bool cli_usage_error(const cli *x, const char *hint, const char *fmt, ...)
     return false;
 }
 
-/* The option closest in spelling: most letters in common at the beginning. */
-static const char *nearest(const cli *x, const char *name)
+static bool has_option(const cli *x, uint32_t o)
 {
-    const char *best = NULL;
-    size_t most = 1;
-    for (uint32_t i = 0; i < OPT_COUNT; i++) {
-        size_t n = 0;
-        while (name[n] && name[n] == options[i].name[n])
-            n++;
-        if ((options[i].verbs >> x->verb & 1u) && n > most) {
-            most = n;
-            best = options[i].name;
-        }
+    return (options[o].verbs >> x->verb & 1u) != 0;
+}
+
+static bool is_named(uint32_t o, const char *name, size_t len)
+{
+    return strlen(options[o].name) == len && strncmp(options[o].name, name, len) == 0;
+}
+
+/* "--emit is an option of: lathe compile"; NULL: no verb has it. */
+static const char *other_verbs(const cli *x, const char *name, size_t len)
+{
+    for (uint32_t o = 0; o < OPT_COUNT; o++) {
+        if (!is_named(o, name, len) || has_option(x, o))
+            continue;
+        writer w;
+        writer_init(&w, &x->c->mem);
+        w_fmt(&w, "--%s is an option of", options[o].name);
+        for (uint32_t v = 0, n = 0; v < VERB_COUNT; v++)
+            if (options[o].verbs >> v & 1u)
+                w_fmt(&w, "%s lathe %s", n++ ? "," : "", help_verb_name((cli_verb)v));
+        return w.data;
     }
-    return best;
+    return NULL;
 }
 
 static bool unknown(const cli *x, const char *arg)
 {
-    const char *verb = help_verb_name(x->verb), *near = strncmp(arg, "--", 2) == 0 ? nearest(x, arg + 2) : NULL;
-    const char *hint = near ? arena_printf(&x->c->mem, "did you mean --%s? see: lathe %s --help", near, verb)
-                            : arena_printf(&x->c->mem, "see: lathe %s --help", verb);
+    const char *verb = help_verb_name(x->verb), *name = arg + strspn(arg, "-");
+    size_t len = strcspn(name, "=");
+    nearest near = nearest_to(name, len);
+    for (uint32_t o = 0; o < OPT_COUNT; o++)
+        if (has_option(x, o))
+            nearest_offer(&near, options[o].name);
+    const char *other = other_verbs(x, name, len), *question = nearest_question(&near, "--", &x->c->mem);
+    const char *hint = other ? other : arena_printf(&x->c->mem, "%ssee: lathe %s --help", question, verb);
     return cli_usage_error(x, hint, "'lathe %s' has no option '%.200s'", verb, arg);
 }
 
+/* Of an option that counts once, the last one counts, as scripts expect that append to a line. */
 static bool take(cli *x, uint32_t o, const char *value)
 {
+    bool counts_once = !(options[o].verbs & OPTION_SEVERAL);
+    if (counts_once && x->values[o].len > 0 && strcmp(vec_last(&x->values[o]), value) != 0)
+        diag_warning(&x->c->diags, DIAG_USAGE, src_loc_none(),
+                     "--%s is given again: '%.100s' counts, '%.100s' does not", options[o].name, value,
+                     vec_last(&x->values[o]));
     vec_push(&x->c->mem, &x->values[o], value);
     return true;
+}
+
+/* "-q", "-O2", "--quiet" and "--emit=c" of the verb. */
+static bool is_option(const cli *x, const char *arg)
+{
+    for (uint32_t o = 0; o < OPT_COUNT; o++)
+        if (has_option(x, o) && ((arg[0] == '-' && options[o].letter && arg[1] == options[o].letter) ||
+                                 (strncmp(arg, "--", 2) == 0 && is_named(o, arg + 2, strcspn(arg + 2, "=")))))
+            return true;
+    return false;
+}
+
+/* The value of option o is the next argument: one that is an option was not meant as a value. */
+static bool take_next(cli *x, uint32_t o, int argc, char **argv, int *i)
+{
+    const char *next = *i + 1 < argc ? argv[*i + 1] : NULL, *verb = help_verb_name(x->verb);
+    if (next && !is_option(x, next) && strcmp(next, "--") != 0) {
+        ++*i;
+        return take(x, o, next);
+    }
+    const char *hint = next ? arena_printf(&x->c->mem, "if '%.100s' is meant as the value: --%s=%.100s", next,
+                                           options[o].name, next)
+                            : arena_printf(&x->c->mem, "see: lathe %s --help", verb);
+    return cli_usage_error(x, hint, "%s needs a value: %s %s", argv[*i], argv[*i], options[o].value);
 }
 
 /* One long option at argv[*i]. */
 static bool parse_long(cli *x, int argc, char **argv, int *i)
 {
-    const char *name = argv[*i] + 2, *equals = strchr(name, '=');
-    size_t n = equals ? (size_t)(equals - name) : strlen(name);
+    const char *name = argv[*i] + 2;
+    size_t n = strcspn(name, "=");
     for (uint32_t o = 0; o < OPT_COUNT; o++) {
-        if (strlen(options[o].name) != n || strncmp(options[o].name, name, n) != 0 ||
-            !(options[o].verbs >> x->verb & 1u))
+        if (!is_named(o, name, n) || !has_option(x, o))
             continue;
-        if (!options[o].value)
-            return equals ? cli_usage_error(x, NULL, "--%s takes no value", options[o].name) : take(x, o, "");
-        if (equals)
-            return take(x, o, equals + 1);
-        if (*i + 1 >= argc)
-            return cli_usage_error(x, NULL, "--%s needs a value: --%s %s", options[o].name, options[o].name,
-                                   options[o].value);
-        return take(x, o, argv[++*i]);
+        if (options[o].value)
+            return name[n] ? take(x, o, name + n + 1) : take_next(x, o, argc, argv, i);
+        return name[n] ? cli_usage_error(x, NULL, "--%s takes no value", options[o].name) : take(x, o, "");
     }
     return unknown(x, argv[*i]);
 }
@@ -92,15 +132,11 @@ static bool parse_short(cli *x, int argc, char **argv, int *i)
 {
     const char *arg = argv[*i];
     for (uint32_t o = 0; o < OPT_COUNT; o++) {
-        if (options[o].letter != arg[1] || !(options[o].verbs >> x->verb & 1u))
+        if (!options[o].letter || options[o].letter != arg[1] || !has_option(x, o))
             continue;
-        if (!options[o].value)
-            return arg[2] ? unknown(x, arg) : take(x, o, "");
-        if (arg[2])
-            return take(x, o, arg + 2);
-        if (*i + 1 >= argc)
-            return cli_usage_error(x, NULL, "-%c needs a value: -%c %s", arg[1], arg[1], options[o].value);
-        return take(x, o, argv[++*i]);
+        if (options[o].value)
+            return arg[2] ? take(x, o, arg + 2 + (arg[2] == '=')) : take_next(x, o, argc, argv, i);
+        return arg[2] ? unknown(x, arg) : take(x, o, "");
     }
     return unknown(x, arg);
 }
@@ -216,21 +252,34 @@ static bool read_bindings(const cli *x, cli_option o, const dim_binding **out, u
     return true;
 }
 
-static bool one_of(const cli *x, cli_option o, const char *value, const char *const *known)
+int cli_choice(const cli *x, cli_option o, const char *list, const char *otherwise)
 {
-    for (uint32_t i = 0; known[i]; i++)
-        if (strcmp(known[i], value) == 0)
-            return true;
-    return cli_usage_error(x, arena_printf(&x->c->mem, "it takes %s", options[o].value), "--%s: '%.100s' is unknown",
-                           options[o].name, value);
+    const char *value = cli_get(x, o, otherwise);
+    list = list ? list : options[o].value;
+    int i = 0;
+    for (const char *s = list; *s; i++) {
+        size_t n = strcspn(s, "|");
+        if (strlen(value) == n && strncmp(s, value, n) == 0)
+            return i;
+        s += n + (s[n] == '|');
+    }
+    writer w;
+    writer_init(&w, &x->c->mem);
+    for (const char *s = list; *s; s += s[0] == '|') {
+        size_t n = strcspn(s, "|");
+        w_fmt(&w, "%s%.*s", s == list ? "" : s[n] && s[n + 1] ? ", " : " or ", (int)n, s);
+        s += n;
+    }
+    cli_usage_error(x, arena_printf(&x->c->mem, "%sit takes %s", nearest_in(value, list, &x->c->mem), w.data),
+                    "--%s: '%.100s' is unknown", options[o].name, value);
+    return -1;
 }
 
 bool cli_compile_options(const cli *x, bool native, compile_options *out)
 {
-    static const char *const emits[] = {"c", "graph", "tir", NULL}, *const ports[] = {"posix", "freertos", "baremetal",
-                                                                                      NULL};
     long level, workers;
     compile_options_init(out);
+    out->verb = help_verb_name(x->verb);
     out->emit = cli_get(x, OPT_EMIT, "c");
     out->port = cli_get(x, OPT_PORT, "posix");
     out->module_name = cli_get(x, OPT_MODULE_NAME, "default");
@@ -240,18 +289,31 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
                   : small     ? target_find("cortex-m")
                   : native    ? target_find("native")
                               : target_default();
-    if (!out->target)
-        return cli_usage_error(x, arena_printf(&x->c->mem, "there are %s", target_names()), "unknown target '%.100s'",
-                               target_name);
-    if (!one_of(x, OPT_EMIT, out->emit, emits) || !one_of(x, OPT_PORT, out->port, ports) ||
+    if (!out->target) {
+        const char *names = target_names(x->c);
+        return cli_usage_error(
+            x, arena_printf(&x->c->mem, "%sit takes %s", nearest_in(target_name, names, &x->c->mem), names),
+            "--target: '%.100s' is unknown", target_name);
+    }
+    if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||
         !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
         return false;
+    const char *form = cli_get(x, OPT_CONSTANTS, NULL);
+    out->constants_form = form ? constants_form_find(form) : CONSTANTS_DEFAULT;
+    if (form && out->constants_form == CONSTANTS_DEFAULT)
+        return cli_usage_error(x, arena_printf(&x->c->mem, "it takes %s", options[OPT_CONSTANTS].value),
+                               "--constants: '%.100s' is unknown", form);
     out->opt_level = (int)level;
     out->no_winograd = cli_has(x, OPT_NO_WINOGRAD);
     out->workers = workers < 0 ? 0 : workers == 0 ? 1 : (uint32_t)workers;
     out->verify = true;
     return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
            read_bindings(x, OPT_DIM, &out->dims, &out->n_dims);
+}
+
+const char *cli_shown(const cli *x, const char *text)
+{
+    return text_line(arena_strdup(&x->c->mem, text));
 }
 
 bool cli_load_ops(const cli *x, compiler *c)

@@ -3,7 +3,11 @@
 #ifndef LATHE_TOOLS_CLI_H
 #define LATHE_TOOLS_CLI_H
 #include "driver/pipeline.h"
+#include "progress.h"
 
+#include <stdio.h>
+
+#define OPTION_SEVERAL (1u << 31) /* beside the verbs of an option: all that are given count */
 #define LATHE_VERSION "0.1.0"
 
 typedef enum cli_verb {
@@ -25,13 +29,15 @@ typedef struct cli_strings {
 
 typedef struct cli {
     compiler *c;
+    progress *progress; /* NULL: no terminal */
     cli_verb verb;
     cli_strings values[OPT_COUNT]; /* "" for switches; in the order given */
     cli_strings args;
+    writer out; /* for standard output, when the verb has ended */
 } cli;
 
-/* All verbs return an exit status: 0, or the one of the first diagnostic. */
-#define VERB(id, name, args, fn, help, examples) int fn(cli *x);
+/* Verbs return false after a diagnostic: the first error's code is the exit status. */
+#define VERB(id, name, args, fn, help, examples) bool fn(cli *x);
 #include "options.def"
 
 bool cli_parse(cli *x, int argc, char **argv);
@@ -41,14 +47,19 @@ bool cli_number(const cli *x, cli_option o, long least, long most, long otherwis
 bool cli_real(const cli *x, cli_option o, double otherwise, double *out);
 /* The options that steer a compile; `native`: the default target is this machine. */
 bool cli_compile_options(const cli *x, bool native, compile_options *out);
+/* The place of an option's value in a list such as "c|graph|tir" (NULL: the table has it); -1 after an error. */
+int cli_choice(const cli *x, cli_option o, const char *list, const char *otherwise);
 bool cli_usage_error(const cli *x, const char *hint, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Text from a model, made safe to print on a terminal. */
+const char *cli_shown(const cli *x, const char *text);
 /* Registers the operators of all --load-ops libraries into a context. */
 bool cli_load_ops(const cli *x, compiler *c);
 /* Exactly one argument, or an error that says what is expected. */
 const char *cli_model(const cli *x);
 
-void help_overview(void);
+void help_overview(FILE *to);
 void help_verb(cli_verb v);
 const char *help_verb_name(cli_verb v);
+const char *help_verb_args(cli_verb v);
 const char *help_option_name(cli_option o);
 #endif

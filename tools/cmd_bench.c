@@ -2,6 +2,9 @@
 /* lathe bench: median, tenth percentile and minimum of the time of a run; in turns with onnxruntime when asked to. */
 #include "session.h"
 
+#include "base/json_out.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -32,15 +35,29 @@ static double at(const series *s, double share)
     return s->seconds[(long)(share * (double)(s->n - 1))];
 }
 
-static void show(const cli *x, const char *who, series *s)
+/* To the nanosecond. */
+static double milliseconds(double seconds)
+{
+    return round(1e9 * seconds) / 1e6;
+}
+
+static void show(cli *x, const char *who, series *s)
 {
     qsort(s->seconds, (size_t)s->n, sizeof *s->seconds, rising);
-    if (cli_has(x, OPT_JSON))
-        printf("{\"who\": \"%s\", \"median_ms\": %.6f, \"p10_ms\": %.6f, \"min_ms\": %.6f, \"rounds\": %ld}\n", who,
-               1e3 * at(s, 0.5), 1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n);
-    else
-        printf("%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)\n", who, 1e3 * at(s, 0.5), 1e3 * at(s, 0.1),
-               1e3 * at(s, 0), s->n);
+    if (!cli_has(x, OPT_JSON)) {
+        w_fmt(&x->out, "%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)\n", who, 1e3 * at(s, 0.5),
+              1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n);
+        return;
+    }
+    json_out j = json_out_begin(&x->out, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    json_out_text(&j, "who", who);
+    json_out_real(&j, "median_ms", milliseconds(at(s, 0.5)));
+    json_out_real(&j, "p10_ms", milliseconds(at(s, 0.1)));
+    json_out_real(&j, "min_ms", milliseconds(at(s, 0)));
+    json_out_int(&j, "rounds", s->n);
+    json_out_end(&j);
+    w_str(&x->out, "\n");
 }
 
 static bool time_ours(session *s, long inner, double *out)
@@ -57,12 +74,13 @@ static bool time_ours(session *s, long inner, double *out)
 
 static bool time_theirs(session *s, process *p, long inner, double *out)
 {
-    char line[64];
+    char line[64], *end;
     snprintf(line, sizeof line, "%ld", inner);
     if (!process_say(p, line) || !process_hear(p, line, sizeof line))
         return diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "onnxruntime ended in the middle");
-    *out = strtod(line, NULL);
-    return true;
+    *out = strtod(line, &end);
+    return (end != line && *end == '\0' && *out > 0) || diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(),
+                                                                   "onnxruntime gave '%s' instead of a time", line);
 }
 
 /* Turns by rounds. A round is one call that is not timed, which brings caches, clock and threads back from the other
@@ -75,6 +93,7 @@ static bool measure(session *s, long rounds, process *reference, series *ours, s
     long inner = once < TURN ? (long)(TURN / (once + 1e-9)) + 1 : 1;
     double deadline = now() + (reference ? 4.0 : 2.0);
     for (long r = 0; r < MOST_ROUNDS && (rounds > 0 ? r < rounds : r < LEAST_ROUNDS || now() < deadline); r++) {
+        compiler_progress(s->x->c, "running round", (uint32_t)r + 1, (uint32_t)(rounds > 0 ? rounds : r + 1));
         if (!time_ours(s, inner, &once) || (reference && !time_theirs(s, reference, inner, &other)))
             return false;
         ours->seconds[ours->n++] = once;
@@ -100,23 +119,23 @@ static bool bench(session *s, long rounds, long workers)
     if (against) {
         show(s->x, "onnxruntime", &theirs);
         if (cli_has(s->x, OPT_JSON))
-            printf("{\"ratio\": %.4f}\n", at(&theirs, 0.5) / at(&ours, 0.5));
+            w_fmt(&s->x->out, "{\"ratio\": %.4f}\n", at(&theirs, 0.5) / at(&ours, 0.5));
         else
-            printf("ratio %.3f (onnxruntime / lathe, medians)\n", at(&theirs, 0.5) / at(&ours, 0.5));
+            w_fmt(&s->x->out, "ratio %.3f (onnxruntime / lathe, medians)\n", at(&theirs, 0.5) / at(&ours, 0.5));
     }
     return true;
 }
 
-int cmd_bench(cli *x)
+bool cmd_bench(cli *x)
 {
     session s = {.x = x};
     long rounds, workers;
     if (!cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
-        return 2;
+        return false;
     bool ok = session_open(x, &s) && session_fill(&s);
     if (ok && workers < 0)
         workers = s.result.unit.workers ? (long)s.result.unit.workers : 1;
     ok = ok && bench(&s, rounds, workers > 0 ? workers : 1);
     session_close(&s);
-    return session_status(&s, ok);
+    return ok;
 }

@@ -2,6 +2,7 @@
 /* lathe compile: a model to a package, or to the text of a stage. */
 #include "base/file.h"
 #include "cli.h"
+#include "driver/summary.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +11,9 @@ static bool put_text(cli *x, const writer *w)
 {
     const char *file = cli_get(x, OPT_OUT, "-");
     if (strcmp(file, "-") != 0)
-        return file_write(&x->c->diags, file, w->data ? w->data : "", w->len);
-    return fwrite(w->data ? w->data : "", 1, w->len, stdout) == w->len;
+        return compiler_write_file(x->c, file, w->data, w->len);
+    w_str(&x->out, w->data);
+    return true;
 }
 
 static bool put_report(cli *x, const artifact *a)
@@ -19,7 +21,7 @@ static bool put_report(cli *x, const artifact *a)
     const char *file = cli_get(x, OPT_REPORT, NULL);
     for (uint32_t i = 0; file && i < a->files.len; i++)
         if (strcmp(a->files.data[i].path, "report.json") == 0)
-            return file_write(&x->c->diags, file, a->files.data[i].data, a->files.data[i].len);
+            return compiler_write_file(x->c, file, a->files.data[i].data, a->files.data[i].len);
     return true;
 }
 
@@ -31,31 +33,51 @@ static bool put_result(cli *x, const compile_options *o, const compile_result *r
         graph_print(&w, r->graph);
         return put_text(x, &w);
     }
-    if (strcmp(o->emit, "tir") == 0) {
-        tir_print(&w, r->tir);
+    if (strcmp(o->emit, "prog") == 0) {
+        prog_print(&w, r->prog);
         return put_text(x, &w);
     }
-    return artifact_write(x->c, &r->artifact, cli_get(x, OPT_OUT, NULL)) && put_report(x, &r->artifact);
+    if (strcmp(o->emit, "tir") == 0) {
+        for (uint32_t i = 0; i < r->prog->kernels.len; i++) {
+            w_str(&w, i ? "\n" : "");
+            tir_print_func(&w, r->prog->kernels.data[i]->loops);
+        }
+        return put_text(x, &w);
+    }
+    if (strcmp(o->emit, "schedule") == 0)
+        return prog_print_schedules(x->c, &w, r->prog) && put_text(x, &w);
+    const char *place = cli_get(x, OPT_OUT, NULL), *report = cli_get(x, OPT_REPORT, NULL);
+    if ((report && !compiler_may_write(x->c, report)) || !artifact_write(x->c, &r->artifact, place, true) ||
+        !put_report(x, &r->artifact))
+        return false;
+    if (cli_has(x, OPT_JSON))
+        summary_print_json(&x->out, r, place);
+    else if (!cli_has(x, OPT_QUIET))
+        summary_print(&x->out, r, place);
+    return true;
 }
 
-int cmd_compile(cli *x)
+bool cmd_compile(cli *x)
 {
     const char *model = cli_model(x);
     compile_options o;
     compile_result r;
     writer dump;
     if (!model || !cli_compile_options(x, false, &o))
-        return 2;
-    if (strcmp(o.emit, "c") == 0 && !cli_has(x, OPT_OUT)) {
-        cli_usage_error(x, "as in: lathe compile model.onnx -o out", "no folder for the package is given");
-        return 2;
-    }
+        return false;
+    if (strcmp(o.emit, "c") == 0 && !cli_has(x, OPT_OUT))
+        return cli_usage_error(x, "as in: lathe compile model.onnx -o out", "no folder for the package is given");
+    if (strcmp(o.emit, "c") != 0 && cli_has(x, OPT_JSON))
+        return cli_usage_error(x, "leave --json or --emit out", "--json tells of a package, and --emit %s makes none",
+                               o.emit);
+    if (strcmp(o.emit, "c") == 0 && !artifact_check_place(x->c, cli_get(x, OPT_OUT, ""), model))
+        return false;
     writer_init(&dump, &x->c->mem);
     o.print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL);
     o.dump = &dump;
     bool ok = pipeline_compile(x->c, model, &o, &r);
+    progress_hide(x->progress);
     if (dump.len > 0)
         fwrite(dump.data, 1, dump.len, stderr);
-    ok = ok && put_result(x, &o, &r);
-    return ok ? 0 : diags_exit_status(&x->c->diags);
+    return ok && put_result(x, &o, &r);
 }

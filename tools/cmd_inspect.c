@@ -2,9 +2,12 @@
 /* lathe inspect: what a compile makes of a model: a table, JSON, or a page with pictures. */
 #include "base/file.h"
 #include "cli.h"
+#include "driver/format.h"
 #include "driver/html.h"
+#include "driver/run.h"
+#include "driver/summary.h"
+#include "table.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,85 +32,125 @@ static uint64_t bytes_of(const compile_result *r, const plan_op *op)
     return sum;
 }
 
-static void show_table(arena *a, const compile_result *r)
+/* What passes did not do, where there is something. */
+static void show_left(writer *w, const compile_result *r)
 {
-    int64_t macs = 0;
-    printf("%4s %5s %5s %12s %12s  %-28s %s\n", "op", "layer", "parts", "MACs", "bytes", "result", "operators");
-    for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
-        const plan_op *op = &r->plan.problem->ops.data[i];
-        const char *result = op->n_args > op->n_inputs ? shape_text(a, op->func->params[op->n_inputs]) : "";
-        printf("%4u %5u %5u %12lld %12llu  %-28s %s\n", i, op->layer, op->parts, (long long)r->unit.ops[i].macs,
-               (unsigned long long)bytes_of(r, op), result, r->unit.ops[i].kind);
-        macs += r->unit.ops[i].macs;
-    }
-    printf("\n%u operators in %u layers, %lld MACs, target %s\n", r->plan.problem->ops.len, r->plan.n_layers,
-           (long long)macs, r->unit.target->name);
-    printf("workspace %llu bytes (lower bound %llu; order %s, placement %s), constants %llu bytes\n",
-           (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,
-           r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
+    const tir_left left = summary_left(r);
+#define X(member, key, help) \
+    if (left.member)         \
+        w_line(w, "%s: %u, " help, key, left.member);
+    TIR_LEFT(X)
+#undef X
 }
 
-static void show_json(const compile_result *r)
+static void add_tensor(table *t, const char *what, const prog_func *f, uint32_t value, const char *name)
+{
+    writer w;
+    writer_init(&w, t->a);
+    type_print(&w, &f->values.data[value].type);
+    table_add(t, "%s", what);
+    table_add(t, "%s", w.data);
+    table_add(t, "%s", name);
+}
+
+static void add_operator(table *t, const compile_result *r, uint32_t i)
+{
+    const plan_op *op = &r->plan.problem->ops.data[i];
+    table_add(t, "%u", i);
+    table_add(t, "%u", r->plan.tasks[i].layer);
+    table_add(t, "%u", r->plan.tasks[i].parts);
+    table_add(t, "%lld", (long long)op->func->macs);
+    table_add(t, "%llu", (unsigned long long)bytes_of(r, op));
+    table_add(t, "%s", op->n_args > op->n_inputs ? shape_text(t->a, op->func->params[op->n_inputs]) : "");
+    table_add(t, "%s", op->step->kernel->kind);
+    table_add(t, "%s", op->step->source);
+}
+
+static void add_heads(table *t, const char *const *heads, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        table_add(t, "%s", heads[i]);
+}
+
+static void show_table(writer *w, const compile_result *r)
+{
+    static const char *const heads[] = {"op", "layer", "parts", "MACs", "bytes", "result", "operators", "of the model"};
+    const prog_func *f = r->unit.func;
+    int64_t macs = 0;
+    table io = table_begin(w->a, "lll"), t = table_begin(w->a, "rrrrrlll");
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        add_tensor(&io, "input", f, i, f->values.data[i].name);
+    for (uint32_t i = 0; i < f->results.len; i++)
+        add_tensor(&io, "output", f, f->results.data[i].value, f->results.data[i].name);
+    add_heads(&t, heads, sizeof heads / sizeof *heads);
+    for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
+        add_operator(&t, r, i);
+        macs += r->plan.problem->ops.data[i].func->macs;
+    }
+    table_print(&io, w);
+    w_str(w, "\n");
+    table_print(&t, w);
+    w_fmt(w, "\n%u operators in %u layers, %lld MACs, target %s\n", r->plan.problem->ops.len, r->plan.n_layers,
+          (long long)macs, r->unit.target->name);
+    w_fmt(w, "workspace %llu bytes (lower bound %llu; order %s, placement %s), constants %llu bytes\n",
+           (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,
+           r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
+    show_left(w, r);
+}
+
+static void show_json(writer *w, const compile_result *r)
 {
     for (uint32_t i = 0; i < r->artifact.files.len; i++)
         if (strcmp(r->artifact.files.data[i].path, "report.json") == 0)
-            fwrite(r->artifact.files.data[i].data, 1, r->artifact.files.data[i].len, stdout);
+            w_fmt(w, "%.*s", (int)r->artifact.files.data[i].len, (const char *)r->artifact.files.data[i].data);
 }
 
 /* A package: what its report says. */
-static int inspect_package(cli *x, const char *dir)
+static bool inspect_package(cli *x, const char *dir)
 {
-    json_error_t why;
-    json_t *report = json_load_file(path_join(&x->c->mem, dir, "report.json"), 0, &why);
-    if (!report) {
-        diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "'%s' is no package: report.json: %s", dir, why.text);
-        return 1;
-    }
-    if (cli_has(x, OPT_HTML)) {
-        json_decref(report);
-        cli_usage_error(x, "name the model instead of the package", "pictures are made from a model");
-        return 2;
-    }
+    static const char *const heads[] = {"op", "layer", "tasks", "operators"};
+    run_report r;
+    if (!run_read_report(x->c, dir, &r))
+        return false;
+    if (cli_has(x, OPT_HTML))
+        return cli_usage_error(x, "name the model instead of the package", "pictures are made from a model");
     if (cli_has(x, OPT_JSON)) {
-        json_dumpf(report, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-        putchar('\n');
-    } else {
-        size_t i;
-        json_t *op;
-        json_array_foreach(json_object_get(report, "operators"), i, op)
-            printf("%4zu layer %3lld tasks %3lld  %s\n", i, (long long)json_integer_value(json_object_get(op, "layer")),
-                   (long long)json_integer_value(json_object_get(op, "tasks")),
-                   json_string_value(json_object_get(op, "kind")));
-        printf("\nworkspace %lld bytes (lower bound %lld), constants %lld bytes\n",
-               (long long)json_integer_value(json_object_get(report, "workspace_bytes")),
-               (long long)json_integer_value(json_object_get(report, "workspace_lower_bound_bytes")),
-               (long long)json_integer_value(json_object_get(report, "constant_bytes")));
+        w_str(&x->out, r.text);
+        return true;
     }
-    json_decref(report);
-    return 0;
+    table t = table_begin(&x->c->mem, "rrrl");
+    add_heads(&t, heads, sizeof heads / sizeof *heads);
+    for (uint32_t i = 0; i < r.n_operators; i++) {
+        table_add(&t, "%u", i);
+        table_add(&t, "%lld", (long long)r.operators[i].layer);
+        table_add(&t, "%lld", (long long)r.operators[i].tasks);
+        table_add(&t, "%s", r.operators[i].kind);
+    }
+    table_print(&t, &x->out);
+    w_fmt(&x->out, "\nworkspace %lld bytes (lower bound %lld), constants %lld bytes\n", (long long)r.workspace_bytes,
+          (long long)r.lower_bound_bytes, (long long)r.constant_bytes);
+    return true;
 }
 
-int cmd_inspect(cli *x)
+bool cmd_inspect(cli *x)
 {
     const char *model = cli_model(x), *html = cli_get(x, OPT_HTML, NULL);
     compile_options o;
     compile_result r;
     if (!model || !cli_compile_options(x, false, &o))
-        return 2;
+        return false;
     if (file_is_dir(model))
-        return inspect_package(x, model);
+        return format_folder(x->c, o.verb, model) && inspect_package(x, model);
     if (!pipeline_compile(x->c, model, &o, &r))
-        return diags_exit_status(&x->c->diags);
+        return false;
     if (cli_has(x, OPT_JSON))
-        show_json(&r);
+        show_json(&x->out, &r);
     else if (!html)
-        show_table(&x->c->mem, &r);
-    if (html) {
-        writer w;
-        writer_init(&w, &x->c->mem);
-        html_write(&w, &r);
-        if (!file_write(&x->c->diags, html, w.data, w.len))
-            return diags_exit_status(&x->c->diags);
-    }
-    return 0;
+        show_table(&x->out, &r);
+    if (!html)
+        return true;
+    writer page;
+    writer_init(&page, &x->c->mem);
+    html_write(&page, &r);
+    return compiler_write_file(x->c, html, page.data, page.len);
 }

@@ -1,50 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe opt: passes on text. The first word tells what the text is: loop functions start with "primfn", computations
- * with "placeholder", "compute" or "symbol", plan problems with "value", "workers", "nosplit" or "op", everything else
- * is a graph. */
+/* lathe opt: passes on text. The first word tells what the text is: driver/format.def. */
 #include "base/file.h"
 #include "cli.h"
+#include "driver/format.h"
 #include "graph/pass.h"
 #include "te/te.h"
 #include "type/vta_text.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-static bool skip_remark(span s, size_t *i)
-{
-    if (*i + 1 >= s.len || s.data[*i] != '/' || s.data[*i + 1] != '/')
-        return false;
-    while (*i < s.len && s.data[*i] != '\n')
-        ++*i;
-    return true;
-}
-
-static bool starts_with(span s, const char *word)
-{
-    size_t i = 0, n = strlen(word);
-    while (i < s.len && (isspace(s.data[i]) || skip_remark(s, &i)))
-        i += i < s.len && isspace(s.data[i]);
-    if (s.len - i < n || memcmp(s.data + i, word, n) != 0)
-        return false;
-    return i + n == s.len || !(isalnum(s.data[i + n]) || s.data[i + n] == '_');
-}
-
-static bool is_plan(span s)
-{
-    return starts_with(s, "value") || starts_with(s, "workers") || starts_with(s, "nosplit") || starts_with(s, "op");
-}
-
-static bool is_computation(span s)
-{
-    return starts_with(s, "placeholder") || starts_with(s, "compute") || starts_with(s, "symbol");
-}
-
-static bool opt_graph(cli *x, const char *file, span s, writer *out)
+static bool opt_graph(cli *x, const char *file, span s, const compile_options *how, writer *out)
 {
     graph_module *m;
-    pass_options o = {.print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL), .verify = true, .dump = out};
+    pass_options o = {.target = how->target ? how->target : target_default(),
+                      .opt_level = how->opt_level,
+                      .no_winograd = how->no_winograd,
+                      .print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL),
+                      .verify = true,
+                      .dump = out};
     const char *passes = cli_get(x, OPT_PASSES, NULL);
     if (!graph_parse(x->c, file, (const char *)s.data, s.len, &m))
         return false;
@@ -59,16 +33,18 @@ static bool opt_graph(cli *x, const char *file, span s, writer *out)
     return true;
 }
 
-static bool opt_loops(cli *x, const char *file, span s, writer *out)
+static bool opt_loops(cli *x, const char *file, span s, const compile_options *how, writer *out)
 {
     tir_module *m;
     bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL);
     const char *passes = cli_get(x, OPT_PASSES, NULL);
     if (!tir_parse(x->c, file, (const char *)s.data, s.len, &m))
         return false;
-    for (uint32_t i = 0; i < m->funcs.len; i++)
+    for (uint32_t i = 0; i < m->funcs.len; i++) {
+        m->funcs.data[i]->target = how->target;
         if (!tir_verify(x->c, m->funcs.data[i]))
             return false;
+    }
     if (!(passes && !*passes) && !tir_run_passes(x->c, m, passes, after_all, out))
         return false;
     if (!after_all)
@@ -96,7 +72,7 @@ static span cut_schedule(span *s)
 static bool read_schedule(cli *x, te_graph *g, span s, te_sched **out)
 {
     const char *file = cli_get(x, OPT_SCHEDULE, NULL);
-    if (file && !file_map(&x->c->diags, &x->c->mem, file, &s))
+    if (file && !compiler_read_file(x->c, file, &s))
         return false;
     return te_sched_parse(g, file ? file : "schedule", (const char *)s.data, s.len, out);
 }
@@ -120,7 +96,7 @@ static void warn_of_host(compiler *c, const tir_func *f)
 }
 
 /* The loops of a computation under the given schedule, and under no other: nothing is inlined or placed by itself. */
-static bool opt_computation(cli *x, const char *file, span s, writer *out)
+static bool opt_computation(cli *x, const char *file, span s, const compile_options *o, writer *out)
 {
     compiler *c = x->c;
     te_graph *g;
@@ -133,8 +109,8 @@ static bool opt_computation(cli *x, const char *file, span s, writer *out)
     if (schedule.data && cli_has(x, OPT_SCHEDULE))
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s holds a schedule, and --schedule gives another",
                           file);
-    if (how && !vta && strcmp(how, "plain") != 0)
-        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--lower takes plain or vta, not '%s'", how);
+    if (cli_choice(x, OPT_LOWER, NULL, "plain") < 0)
+        return false;
     if (!te_parse(c, file, (const char *)s.data, s.len, &g))
         return false;
     if (!how && !cli_has(x, OPT_SCHEDULE) && !schedule.data) {
@@ -145,6 +121,7 @@ static bool opt_computation(cli *x, const char *file, span s, writer *out)
         return false;
     f->schedule = NULL; /* the reader has it in a file */
     tir_module m = {.c = c};
+    f->target = o->target;
     vec_push(&c->mem, &m.funcs, f);
     if (after_all)
         tir_print(out, &m);
@@ -154,6 +131,19 @@ static bool opt_computation(cli *x, const char *file, span s, writer *out)
         warn_of_host(c, m.funcs.data[0]);
     if (!after_all)
         tir_print(out, &m);
+    return true;
+}
+
+static bool opt_program(cli *x, const char *file, span s, const compile_options *how, writer *out)
+{
+    prog_module *m;
+    bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL);
+    const char *passes = cli_get(x, OPT_PASSES, NULL);
+    if (!prog_parse(x->c, file, (const char *)s.data, s.len, &m) ||
+        !prog_run_passes(x->c, m, passes, how->opt_level, after_all, out))
+        return false;
+    if (!after_all)
+        prog_print(out, m);
     return true;
 }
 
@@ -168,37 +158,36 @@ static bool opt_plan(cli *x, const char *file, span s, writer *out)
     return true;
 }
 
-int cmd_opt(cli *x)
+bool cmd_opt(cli *x)
 {
     const char *file = cli_model(x);
     compile_options o;
     span s;
+    file_format format;
     writer out;
     if (!file || !cli_compile_options(x, false, &o))
-        return 2;
-    x->c->target = o.target;
-    x->c->opt_level = o.opt_level;
-    x->c->no_winograd = o.no_winograd;
+        return false;
     if (cli_has(x, OPT_VTA_CONFIG) && !vta_text_parse(x->c, cli_get(x, OPT_VTA_CONFIG, ""), &x->c->vta))
-        return 2;
-    if (!file_map(&x->c->diags, &x->c->mem, file, &s))
-        return diags_exit_status(&x->c->diags);
+        return false;
+    if (!format_read(x->c, o.verb, file, &s, &format))
+        return false;
     writer_init(&out, &x->c->mem);
-    if (!is_computation(s) && (cli_has(x, OPT_SCHEDULE) || cli_has(x, OPT_LOWER))) {
+    if (format != FORMAT_COMPUTATION && (cli_has(x, OPT_SCHEDULE) || cli_has(x, OPT_LOWER))) {
         diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(),
                    "--schedule and --lower are for computations, and %s starts with no placeholder, compute or symbol",
                    file);
         diag_hint(&x->c->diags, "lathe opt COMPUTATION --schedule SCHEDULE");
-        return 2;
+        return false;
     }
-    bool ok = starts_with(s, "primfn") ? opt_loops(x, file, s, &out)
-              : is_computation(s)      ? opt_computation(x, file, s, &out)
-              : is_plan(s)             ? opt_plan(x, file, s, &out)
-                                       : opt_graph(x, file, s, &out);
+    bool ok = format == FORMAT_LOOPS         ? opt_loops(x, file, s, &o, &out)
+              : format == FORMAT_COMPUTATION ? opt_computation(x, file, s, &o, &out)
+              : format == FORMAT_PROGRAM     ? opt_program(x, file, s, &o, &out)
+              : format == FORMAT_PLAN        ? opt_plan(x, file, s, &out)
+                                             : opt_graph(x, file, s, &o, &out);
     const char *to = cli_get(x, OPT_OUT, NULL);
     if (ok && to)
-        ok = file_write(&x->c->diags, to, out.data, out.len);
-    else if (out.len > 0)
-        fwrite(out.data, 1, out.len, stdout);
-    return ok ? 0 : diags_exit_status(&x->c->diags);
+        ok = compiler_write_file(x->c, to, out.data, out.len);
+    else
+        w_str(&x->out, out.data);
+    return ok;
 }

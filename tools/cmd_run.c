@@ -2,61 +2,69 @@
 /* lathe run: the outputs of a model, shown or stored. */
 #include "session.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_out.h"
 
-static void show(const run_tensor *t)
+static void show(cli *x, const run_tensor *t)
 {
+    writer *w = &x->out;
     size_t size = dtype_bytes(t->dt);
     double low = INFINITY, high = -INFINITY;
+    int64_t nans = 0;
     for (int64_t i = 0; i < t->count; i++) {
         double v = dtype_load_f64(t->dt, t->data + (size_t)i * size);
+        nans += isnan(v);
         low = v < low ? v : low;
         high = v > high ? v : high;
     }
-    printf("%s: %s[", t->name, dtype_name(t->dt));
+    w_fmt(w, "%s: %s[", cli_shown(x, t->name), dtype_name(t->dt));
     for (uint32_t i = 0; i < t->rank; i++)
-        printf("%s%lld", i ? ", " : "", (long long)t->dims[i]);
-    printf("]");
-    if (t->count > 0)
-        printf(", %.6g to %.6g:", low, high);
+        w_fmt(w, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
+    w_fmt(w, "]");
+    if (nans > 0)
+        w_fmt(w, ", %lld of %lld nan", (long long)nans, (long long)t->count);
+    if (t->count > nans)
+        w_fmt(w, ", %.6g to %.6g", low, high);
+    w_str(w, t->count > 0 ? ":" : "");
     for (int64_t i = 0; i < t->count && i < 8; i++)
-        printf(" %.6g", dtype_load_f64(t->dt, t->data + (size_t)i * size));
-    printf("%s\n", t->count > 8 ? " ..." : "");
+        w_fmt(w, " %.6g", dtype_load_f64(t->dt, t->data + (size_t)i * size));
+    w_fmt(w, "%s\n", t->count > 8 ? " ..." : "");
 }
 
-static json_t *number(dtype dt, const uint8_t *at)
+static void write_values(json_out *j, const run_tensor *t)
 {
-    if (!dtype_is_float(dt))
-        return json_integer((json_int_t)dtype_load_i64(dt, at));
-    double v = dtype_load_f64(dt, at);
-    return isfinite(v) ? json_real(v) : json_string(isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+    size_t size = dtype_bytes(t->dt);
+    json_out_array(j, "values");
+    for (int64_t i = 0; i < t->count; i++) {
+        const uint8_t *at = t->data + (size_t)i * size;
+        if (dtype_is_float(t->dt))
+            json_out_real(j, NULL, dtype_load_f64(t->dt, at));
+        else
+            json_out_int(j, NULL, dtype_load_i64(t->dt, at));
+    }
+    json_out_end(j);
 }
 
-static void show_json(const run_model *m)
+static void show_json(writer *w, const run_model *m)
 {
-    json_t *all = json_object();
+    json_out j = json_out_begin(w, JSON_OUT_DENSE);
+    json_out_object(&j, NULL);
     for (uint32_t i = 0; i < m->n_outputs; i++) {
         const run_tensor *t = &m->outputs[i];
-        json_t *o = json_object(), *dims = json_array(), *values = json_array();
+        json_out_object(&j, t->name);
+        json_out_text(&j, "dtype", dtype_name(t->dt));
+        json_out_array(&j, "shape");
         for (uint32_t k = 0; k < t->rank; k++)
-            json_array_append_new(dims, json_integer(t->dims[k]));
-        for (int64_t k = 0; k < t->count; k++)
-            json_array_append_new(values, number(t->dt, t->data + (size_t)k * dtype_bytes(t->dt)));
-        json_object_set_new(o, "dtype", json_string(dtype_name(t->dt)));
-        json_object_set_new(o, "shape", dims);
-        json_object_set_new(o, "values", values);
-        json_object_set_new(all, t->name, o);
+            json_out_int(&j, NULL, t->dims[k]);
+        json_out_end(&j);
+        write_values(&j, t);
+        json_out_end(&j);
     }
-    char *text = json_dumps(all, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    puts(text ? text : "{}");
-    free(text);
-    json_decref(all);
+    json_out_end(&j);
+    w_str(w, "\n");
 }
 
 /* The file name of output i without its suffix: names that would fall together get _1, _2, ... */
@@ -85,18 +93,18 @@ static bool store(cli *x, const run_model *m, const char *dir)
     return true;
 }
 
-int cmd_run(cli *x)
+bool cmd_run(cli *x)
 {
     session s;
     const char *dir = cli_get(x, OPT_OUTPUT_DIR, NULL);
-    bool ok = session_open(x, &s) && session_fill(&s) && run_call(x->c, &s.model);
+    bool ok = session_open(x, &s) && session_fill(&s) && session_call(&s);
     if (ok && dir)
         ok = store(x, &s.model, dir);
     if (ok && cli_has(x, OPT_JSON))
-        show_json(&s.model);
+        show_json(&x->out, &s.model);
     else if (ok)
         for (uint32_t i = 0; i < s.model.n_outputs; i++)
-            show(&s.model.outputs[i]);
+            show(x, &s.model.outputs[i]);
     session_close(&s);
-    return session_status(&s, ok);
+    return ok;
 }

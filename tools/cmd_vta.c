@@ -3,6 +3,8 @@
 #include "cmd_vta.h"
 
 #include "base/file.h"
+#include "base/nearest.h"
+#include "driver/format.h"
 #include "te/te_vta.h"
 #include "type/vta_text.h"
 
@@ -27,21 +29,9 @@ bool vta_report(cli *x, const vta_error *e)
     case VTA_DEADLOCK:
     case VTA_TIMEOUT: break;
     }
+    if (!*e->text)
+        return false; /* the program's end says that a reason is missing */
     return diag_error(&x->c->diags, code, src_loc_none(), "%s", e->text);
-}
-
-int vta_choice(cli *x, cli_option o, const char *const *names, int n, const char *otherwise)
-{
-    const char *name = cli_get(x, o, otherwise);
-    for (int i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    writer w;
-    writer_init(&w, &x->c->mem);
-    for (int i = 0; i < n; i++)
-        w_fmt(&w, "%s%s", i == 0 ? "" : i == n - 1 ? " or " : ", ", names[i]);
-    cli_usage_error(x, arena_printf(&x->c->mem, "it takes %.*s", (int)w.len, w.data), "'%.100s' is unknown", name);
-    return -1;
 }
 
 /* --- what is surely a slip ---------------------------------------------------------------------------------------- */
@@ -96,64 +86,59 @@ static void warn_of_slips(cli *x, const vta_program *p)
 
 /* --- sub-verbs ---------------------------------------------------------------------------------------------------- */
 
-static int finish(cli *x, bool ok)
-{
-    return ok ? 0 : diags_exit_status(&x->c->diags);
-}
-
-static int vta_asm(cli *x, const vta_program *p)
+static bool vta_asm(cli *x, const vta_program *p)
 {
     const char *out = cli_get(x, OPT_OUT, NULL);
     size_t n = vta_program_write(p, NULL, 0);
     char *bytes = arena_array(&x->c->mem, char, n);
     if (!out)
-        return finish(x, cli_usage_error(x, "lathe vta asm FILE -o BIN", "no file for the program: -o BIN"));
+        return cli_usage_error(x, "lathe vta asm FILE -o BIN", "no file for the program: -o BIN");
     vta_program_write(p, bytes, n);
-    return finish(x, file_write(&x->c->diags, out, bytes, n));
+    return compiler_write_file(x->c, out, bytes, n);
 }
 
-static int vta_disasm(cli *x, const vta_program *p)
+static bool vta_disasm(cli *x, const vta_program *p)
 {
     const char *out = cli_get(x, OPT_OUT, NULL);
     size_t n = vta_disassemble(p, NULL, 0);
     char *text = arena_array(&x->c->mem, char, n + 1);
     vta_disassemble(p, text, n + 1);
     if (out)
-        return finish(x, file_write(&x->c->diags, out, text, n));
-    fwrite(text, 1, n, stdout);
-    return 0;
+        return compiler_write_file(x->c, out, text, n);
+    w_str(&x->out, text);
+    return true;
 }
 
 /* A convolution layer as the computation and schedule that `lathe opt` lowers. */
-static int vta_conv2d(cli *x, const char *layer)
+static bool vta_conv2d(cli *x, const char *layer)
 {
     compiler *c = x->c;
     te_vta_conv l;
     writer computation, schedule;
     const char *config = cli_get(x, OPT_VTA_CONFIG, NULL), *out = cli_get(x, OPT_OUT, NULL);
     if ((config && !vta_text_parse(c, config, &c->vta)) || !te_vta_conv_parse(c, layer, &l) || !te_vta_conv_plan(c, &l))
-        return finish(x, false);
+        return false;
     writer_init(&computation, &c->mem);
     writer_init(&schedule, &c->mem);
     te_vta_conv_print(c, &l, &computation, &schedule);
     if (!out) {
-        printf("%s--- schedule\n%s", computation.data, schedule.data);
-        return 0;
+        w_fmt(&x->out, "%s--- schedule\n%s", computation.data, schedule.data);
+        return true;
     }
-    return finish(x, file_write(&c->diags, arena_printf(&c->mem, "%s.te", out), computation.data, computation.len) &&
-                         file_write(&c->diags, arena_printf(&c->mem, "%s.sched", out), schedule.data, schedule.len));
+    return compiler_write_file(c, arena_printf(&c->mem, "%s.te", out), computation.data, computation.len) &&
+           compiler_write_file(c, arena_printf(&c->mem, "%s.sched", out), schedule.data, schedule.len);
 }
 
 static const struct {
     const char *name;
-    int (*run)(cli *x, const vta_program *p); /* NULL: takes no program */
+    bool (*run)(cli *x, const vta_program *p); /* NULL: takes no program */
     cli_option options[7];                    /* those that mean something to it; OPT_HELP ends the list */
 } subverbs[] = {
     {"asm", vta_asm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
     {"disasm", vta_disasm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
     {"run", vta_run, {OPT_CONFIG, OPT_PROFILE, OPT_SEED, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS, OPT_HELP}},
     {"trace", vta_trace, {OPT_CONFIG, OPT_PROFILE, OPT_OUT, OPT_HELP}},
-    {"bench", NULL, {OPT_HELP}},
+    {"bench", NULL, {OPT_HELP}}, /* these two take no program */
     {"conv2d", NULL, {OPT_VTA_CONFIG, OPT_OUT, OPT_HELP}},
 };
 
@@ -183,7 +168,7 @@ static bool read_config(cli *x, vta_config *c)
         return true;
     if (e.status != VTA_OK && !strchr(name, '/') && !strstr(name, ".json"))
         return vta_report(x, &e);
-    if (!file_map(&x->c->diags, &x->c->mem, name, &s))
+    if (!compiler_read_file(x->c, name, &s))
         return false;
     return vta_config_parse(name, (const char *)s.data, s.len, c, &e) == VTA_OK || vta_report(x, &e);
 }
@@ -194,10 +179,12 @@ static bool read_program(cli *x, const char *file, vta_program *p)
     vta_config c;
     vta_error e;
     span s;
+    file_format format;
     char ours[80], theirs[80];
-    if (!read_config(x, &c) || !file_map(&x->c->diags, &x->c->mem, file, &s))
+    if (!read_config(x, &c) ||
+        !format_read(x->c, arena_printf(&x->c->mem, "vta %s", x->args.data[0]), file, &s, &format))
         return false;
-    vta_status status = vta_program_is_binary(s.data, s.len)
+    vta_status status = format == FORMAT_VTA_BINARY
                             ? vta_program_read(file, s.data, s.len, p, &e)
                             : vta_assemble(file, (const char *)s.data, s.len, &c, p, &e);
     if (status != VTA_OK)
@@ -211,32 +198,40 @@ static bool read_program(cli *x, const char *file, vta_program *p)
                       ours);
 }
 
-int cmd_vta(cli *x)
+bool cmd_vta(cli *x)
 {
     const char *verb = x->args.len > 0 ? x->args.data[0] : "";
     int v = 0;
     while (v < N_SUBVERBS && strcmp(subverbs[v].name, verb) != 0)
         v++;
-    if (v == N_SUBVERBS)
-        return finish(x, cli_usage_error(
-                             x, "lathe vta asm, disasm, run or trace FILE, lathe vta bench, or lathe vta conv2d LAYER",
-                             x->args.len > 0 ? "'lathe vta' has no '%.100s'" : "'lathe vta' does what?%s", verb));
+    if (v == N_SUBVERBS) {
+        nearest near = nearest_to(verb, strlen(verb));
+        for (v = 0; v < N_SUBVERBS; v++)
+            nearest_offer(&near, subverbs[v].name);
+        const char *question = nearest_question(&near, "", &x->c->mem);
+        const char *hint = arena_printf(&x->c->mem, "%slathe vta %s", question, help_verb_args(x->verb));
+        const char *what = x->args.len > 0 ? "'lathe vta' has no '%.100s'" : "'lathe vta' does what?%s";
+        return cli_usage_error(x, hint, what, verb);
+    }
     if (!check_options(x, v))
-        return 2;
+        return false;
     if (strcmp(verb, "conv2d") == 0)
         return vta_conv2d(x, x->args.len > 1 ? x->args.data[1] : "");
     if (!subverbs[v].run) {
         vta_error e = {VTA_OK, ""};
-        return finish(x, vta_bench(&e) || vta_report(x, &e));
+        return vta_bench(&e) || vta_report(x, &e);
     }
     if (x->args.len != 2)
-        return finish(x, cli_usage_error(x, "see: lathe vta --help", "'lathe vta %s' takes one file", verb));
+        return cli_usage_error(x, arena_printf(&x->c->mem, "as in: lathe vta %s program.txt", verb),
+                               x->args.len < 2 ? "'lathe vta %s' needs a program to work on%s"
+                                               : "'lathe vta %s' takes one file; '%.200s' is one too many",
+                               verb, x->args.len < 2 ? "" : x->args.data[2]);
     vta_program p;
     if (!read_program(x, x->args.data[1], &p))
-        return finish(x, false);
+        return false;
     if (subverbs[v].run != vta_disasm)
         warn_of_slips(x, &p);
-    int status = subverbs[v].run(x, &p);
+    bool ok = subverbs[v].run(x, &p);
     vta_program_release(&p);
-    return status;
+    return ok;
 }

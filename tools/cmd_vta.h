@@ -8,10 +8,8 @@
 /* lathe vta bench: prints the table; false: *e says why. */
 bool vta_bench(vta_error *e);
 /* lathe vta run and trace: the program is loaded, its micro-ops and buffers are made. */
-int vta_run(cli *x, const vta_program *p);
-int vta_trace(cli *x, const vta_program *p);
+bool vta_run(cli *x, const vta_program *p);
+bool vta_trace(cli *x, const vta_program *p);
 /* A VTA error as a diagnostic; false. */
 bool vta_report(cli *x, const vta_error *e);
-/* The number of `name` in a list; -1 with an error that lists them. */
-int vta_choice(cli *x, cli_option o, const char *const *names, int n, const char *otherwise);
 #endif

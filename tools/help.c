@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static const struct {
     const char *name, *args, *help, *examples;
@@ -26,6 +28,12 @@ static const struct {
 static const char exit_text[] =
     "0 done, 1 the input or the comparison is at fault, 2 usage, 3 the environment (no compiler, no space)";
 
+/* Said of an option that counts as often as it is given. */
+static const char *several(uint32_t o)
+{
+    return options[o].verbs & OPTION_SEVERAL ? "; may be given several times" : "";
+}
+
 const char *help_verb_name(cli_verb v)
 {
     return verbs[v].name;
@@ -36,45 +44,108 @@ const char *help_option_name(cli_option o)
     return options[o].name;
 }
 
-void help_overview(void)
+const char *help_verb_args(cli_verb v)
 {
-    printf("lathe %s: a deep-learning compiler from ONNX to C\n\nusage: lathe VERB [options]\n\n", LATHE_VERSION);
+    return verbs[v].args;
+}
+
+/* --- text for people ---------------------------------------------------------------------------------------------- */
+
+enum { NARROWEST = 40, USUAL = 100, LEFT = 34 };
+
+static int width_of(FILE *to)
+{
+    struct winsize w;
+    if (!isatty(fileno(to)) || ioctl(fileno(to), TIOCGWINSZ, &w) != 0 || w.ws_col == 0)
+        return USUAL;
+    return w.ws_col < NARROWEST ? NARROWEST : w.ws_col;
+}
+
+/* Words of `text` from column `at` on, in lines that begin at column `indent`. */
+static void wrap(FILE *to, const char *text, int at, int indent)
+{
+    const int width = width_of(to);
+    for (bool first = true; *text; first = false) {
+        size_t n = strcspn(text, " ");
+        bool fits = at + (int)n + !first <= width;
+        if (!fits && at > indent) {
+            fprintf(to, "\n%*s", indent, "");
+            at = indent;
+            first = true;
+        }
+        fprintf(to, "%s%.*s", first ? "" : " ", (int)n, text);
+        at += (int)n + !first;
+        text += n + (text[n] == ' ');
+    }
+    fputc('\n', to);
+}
+
+/* A name and what it means, side by side where the terminal has room for both. */
+static void put_row(FILE *to, const char *name, const char *text, int left)
+{
+    int indent = width_of(to) < left + NARROWEST ? 8 : left;
+    int at = fprintf(to, "  %s", name);
+    if (at + 1 > indent) {
+        fputc('\n', to);
+        at = 0;
+    }
+    fprintf(to, "%*s", indent - at, "");
+    wrap(to, text, indent, indent);
+}
+
+void help_overview(FILE *to)
+{
+    fprintf(to,
+            "lathe %s: a deep-learning compiler from ONNX to C\n\nusage: lathe VERB [options]\n\n"
+            "first steps:\n"
+            "  lathe inspect model.onnx          what is in a model, and what it takes\n"
+            "  lathe run model.onnx              run it here, with random inputs\n"
+            "  lathe compile model.onnx -o out   the C package; then: make -C out\n\n"
+            "verbs:\n",
+            LATHE_VERSION);
     for (uint32_t v = 0; v < VERB_COUNT; v++)
-        printf("  %-11s %s\n", verbs[v].name, verbs[v].help);
-    printf("\n  lathe VERB --help   options and examples\n  lathe --version\n\nexit status: %s\n", exit_text);
+        put_row(to, verbs[v].name, verbs[v].help, 14);
+    fputs("\n  lathe VERB --help   options and examples\n  lathe --version\n\n", to);
+    wrap(to, exit_text, fprintf(to, "exit status: "), 4);
+}
+
+static void put_option(FILE *to, uint32_t o)
+{
+    char left[80], letter[8] = "", text[400];
+    if (options[o].letter)
+        snprintf(letter, sizeof letter, "-%c, ", options[o].letter);
+    snprintf(left, sizeof left, "%s--%s%s%s", letter, options[o].name, options[o].value ? " " : "",
+             options[o].value ? options[o].value : "");
+    snprintf(text, sizeof text, "%s%s", options[o].help, several(o));
+    put_row(to, left, text, LEFT);
 }
 
 void help_verb(cli_verb v)
 {
-    printf("lathe %s: %s\n\nusage: lathe %s %s [options]\n\n", verbs[v].name, verbs[v].help, verbs[v].name,
-           verbs[v].args);
-    for (uint32_t o = 0; o < OPT_COUNT; o++) {
-        if (!(options[o].verbs >> v & 1u))
-            continue;
-        char left[80], letter[8] = "";
-        if (options[o].letter)
-            snprintf(letter, sizeof letter, "-%c, ", options[o].letter);
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, options[o].name, options[o].value ? " " : "",
-                 options[o].value ? options[o].value : "");
-        printf("  %-32s %s\n", left, options[o].help);
-    }
-    printf("\nexamples:\n");
+    printf("lathe %s: ", verbs[v].name);
+    wrap(stdout, verbs[v].help, 8 + (int)strlen(verbs[v].name), 4);
+    printf("\nusage: lathe %s%s%s [options]\n\nexamples:\n", verbs[v].name, *verbs[v].args ? " " : "", verbs[v].args);
     for (const char *s = verbs[v].examples; *s;) {
         const char *end = strchr(s, '\n');
         printf("  %.*s\n", (int)(end - s), s);
         s = end + 1;
     }
-    printf("\nexit status: %s\n", exit_text);
+    printf("\noptions:\n");
+    for (uint32_t o = 0; o < OPT_COUNT; o++)
+        if (options[o].verbs >> v & 1u)
+            put_option(stdout, o);
+    putchar('\n');
+    wrap(stdout, exit_text, printf("exit status: "), 4);
 }
 
-int cmd_completion(cli *x)
+/* --- text for programs -------------------------------------------------------------------------------------------- */
+
+bool cmd_completion(cli *x)
 {
     const char *shell = x->args.len == 1 ? x->args.data[0] : "";
-    if (strcmp(shell, "bash") != 0) {
-        cli_usage_error(x, "lathe completion bash > /etc/bash_completion.d/lathe",
-                        "completion is there for bash, not for '%.100s'", shell);
-        return 2;
-    }
+    if (strcmp(shell, "bash") != 0)
+        return cli_usage_error(x, "lathe completion bash > /etc/bash_completion.d/lathe",
+                               "completion is there for bash, not for '%.100s'", shell);
     printf("# bash completion for lathe\n_lathe()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} "
            "words=\n"
            "    if [ \"$COMP_CWORD\" = 1 ]; then\n        words=\"");
@@ -91,7 +162,7 @@ int cmd_completion(cli *x)
     printf("        esac\n    fi\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
            "    [ ${#COMPREPLY[@]} = 0 ] && COMPREPLY=($(compgen -f -- \"$word\"))\n}\ncomplete -o filenames -F _lathe "
            "lathe\n");
-    return 0;
+    return true;
 }
 
 /* Text with what troff would take for its own escaped. */
@@ -101,7 +172,7 @@ static void troff(const char *s)
         printf(*s == '-' ? "\\-" : *s == '\\' ? "\\e" : "%c", *s);
 }
 
-int cmd_man(cli *x)
+bool cmd_man(cli *x)
 {
     (void)x;
     printf(".TH LATHE 1 \"\" \"lathe %s\" \"User Commands\"\n.SH NAME\nlathe \\- deep\\-learning compiler from ONNX to "
@@ -124,12 +195,12 @@ int cmd_man(cli *x)
             troff(options[o].value ? options[o].value : "");
             printf("\n");
             troff(options[o].help);
-            printf("\n");
+            printf("%s\n", several(o));
         }
         printf(".PP\n.nf\n");
         troff(verbs[v].examples);
         printf(".fi\n");
     }
     printf(".SH EXIT STATUS\n%s.\n", exit_text);
-    return 0;
+    return true;
 }

@@ -2,13 +2,21 @@
 /* The program: finds the verb, parses its options, runs it, prints the diagnostics, returns their exit status. */
 #include "cli.h"
 
+#include "base/file.h"
+#include "base/nearest.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *name;
-    int (*run)(cli *x);
+    bool (*run)(cli *x);
 } verbs[] = {
 #define VERB(id, name, args, fn, help, examples) {name, fn},
 #include "options.def"
@@ -22,54 +30,157 @@ static int find_verb(const char *name)
     return -1;
 }
 
-static int run_verb(cli *x, int argc, char **argv)
+static bool run_verb(cli *x, int argc, char **argv)
 {
     if (!cli_parse(x, argc, argv))
-        return 2;
+        return false;
     if (cli_has(x, OPT_HELP)) {
         help_verb(x->verb);
-        return 0;
+        return true;
     }
     if (!cli_load_ops(x, x->c))
-        return diags_exit_status(&x->c->diags);
-    return verbs[x->verb].run(x);
+        return false;
+    x->progress = progress_begin(x->c);
+    bool ok = verbs[x->verb].run(x);
+    progress_end(x->progress);
+    x->progress = NULL;
+    return ok;
 }
 
-static int finish(compiler *c, int status)
+/* After the text of --help. A reader who had enough and closed the pipe, such as head, is no error. */
+static bool put(const writer *out)
 {
-    char *text = diags_print(&c->diags, &c->mem);
-    if (text && *text)
-        fprintf(stderr, "%s%s", text, text[strlen(text) - 1] == '\n' ? "" : "\n");
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "error: standard output cannot be written\n");
-        status = 3;
+    if (fflush(stdout) == 0 && !ferror(stdout) && file_put(STDOUT_FILENO, out->data, out->len))
+        return true;
+    int why = errno;
+    struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    bool closed = poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+    errno = why;
+    return closed;
+}
+
+/* Prints what the verb has made, then the diagnostics; the exit status. Nothing fails without a word. */
+static int finish(const cli *x, bool ok)
+{
+    diags *d = &x->c->diags;
+    if (!put(&x->out))
+        ok = diag_error(d, DIAG_ENVIRONMENT, src_loc_none(), "standard output cannot be written: %s", strerror(errno));
+    if (!ok && d->errors == 0) {
+        diag_error(d, DIAG_INTERNAL, src_loc_none(), "'lathe %s' failed, and no part of it says why",
+                   help_verb_name(x->verb));
+        diag_hint(d, "this is a fault of lathe or of an operator library; please report it with the command line and "
+                     "the files that it names");
     }
-    return status;
+    char *text = diags_print(d, &x->c->mem);
+    if (*text)
+        fprintf(stderr, "%s%s", text, text[strlen(text) - 1] == '\n' ? "" : "\n");
+    return diags_exit_status(d);
+}
+
+/* --- which verb --------------------------------------------------------------------------------------------------- */
+
+/* A first word that is no verb: a slip, an option that came too early, or a file. */
+static bool refuse_verb(compiler *c, const char *word)
+{
+    nearest near = nearest_to(word, strlen(word));
+    for (int v = 0; v < VERB_COUNT; v++)
+        nearest_offer(&near, verbs[v].name);
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "there is no verb '%s'", word);
+    if (word[0] == '-')
+        diag_hint(&c->diags, "options follow the verb: lathe VERB %s; see: lathe --help", word);
+    else if (!near.best && file_exists(word))
+        diag_hint(&c->diags, "to look into a file: lathe inspect %s; to compile it: lathe compile %s -o out", word,
+                  word);
+    else
+        diag_hint(&c->diags, "%ssee: lathe --help", nearest_question(&near, "", &c->mem));
+    return false;
+}
+
+static bool help(compiler *c, const char *topic)
+{
+    int verb = topic ? find_verb(topic) : -1;
+    if (topic && verb < 0)
+        return refuse_verb(c, topic);
+    if (topic)
+        help_verb((cli_verb)verb);
+    else
+        help_overview(stdout);
+    return true;
+}
+
+static bool is_one_of(const char *word, const char *x, const char *y, const char *z)
+{
+    return strcmp(word, x) == 0 || strcmp(word, y) == 0 || strcmp(word, z) == 0;
+}
+
+static bool run(cli *x, int argc, char **argv)
+{
+    if (argc < 2) {
+        help_overview(stderr);
+        return diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(), "a verb is missing");
+    }
+    if (is_one_of(argv[1], "--help", "-h", "help"))
+        return help(x->c, argc > 2 ? argv[2] : NULL);
+    if (is_one_of(argv[1], "--version", "-V", "version")) {
+        w_fmt(&x->out, "lathe %s\n", LATHE_VERSION);
+        return true;
+    }
+    int verb = find_verb(argv[1]);
+    if (verb < 0)
+        return refuse_verb(x->c, argv[1]);
+    x->verb = (cli_verb)verb;
+    return run_verb(x, argc - 2, argv + 2);
+}
+
+/* --- ends in the middle ------------------------------------------------------------------------------------------- */
+
+/* The variables of the program: a handler is given nothing but the number of a signal. */
+static compiler *volatile running;
+static pthread_t first_thread;
+
+/* Leaves no temporary file, and ends as the signal ends every program. In the first thread alone: it makes these files,
+ * and holds signals off while it does. */
+static void clear_away(int number)
+{
+    if (!pthread_equal(pthread_self(), first_thread)) {
+        (void)pthread_kill(first_thread, number);
+        return;
+    }
+    if (running)
+        temps_clear(&running->temps);
+    (void)signal(number, SIG_DFL);
+    (void)raise(number); /* due when this returns */
+}
+
+/* Nobody who asks an arena for memory is ready to go on without: the program says so and ends here. What it had for
+ * standard output is not written, for it may be a half. */
+static void end_without_memory(void *context, size_t size)
+{
+    cli *x = context;
+    progress_end(x->progress); /* it has a thread, which reads what is about to go */
+    if (size > 0)
+        fprintf(stderr, "error: out of memory: no room for %zu bytes more [environment]\n", size);
+    else
+        fprintf(stderr, "error: out of memory [environment]\n");
+    temps_clear(&x->c->temps);
+    _exit(3);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "help") == 0 && find_verb(argv[2]) >= 0) {
-        help_verb((cli_verb)find_verb(argv[2]));
-        return 0;
-    }
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        help_overview();
-        return argc < 2 ? 2 : 0;
-    }
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
-        printf("lathe %s\n", LATHE_VERSION);
-        return 0;
-    }
-    int verb = find_verb(argv[1]);
-    if (verb < 0) {
-        fprintf(stderr, "error: there is no verb '%s'\n  hint: see: lathe --help\n", argv[1]);
-        return 2;
-    }
     compiler c;
-    compiler_setup(&c);
-    cli x = {.c = &c, .verb = (cli_verb)verb};
-    int status = finish(&c, run_verb(&x, argc - 2, argv + 2));
+    cli x = {.c = &c};
+    arena root;
+    arena_init(&root, NULL);
+    root.out_of_memory = end_without_memory;
+    root.context = &x;
+    compiler_setup_under(&c, &root);
+    running = &c;
+    first_thread = pthread_self();
+    temps_catch(clear_away);
+    writer_init(&x.out, &c.mem);
+    int status = finish(&x, run(&x, argc, argv));
+    running = NULL;
     compiler_free(&c);
     return status;
 }

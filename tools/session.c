@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/nearest.h"
+#include "driver/format.h"
 
 const char *session_data_file(const session *s, const char *kind, uint32_t i)
 {
@@ -41,10 +43,10 @@ static bool shapes_from_data(session *s)
 {
     compiler *c = s->x->c, probe;
     graph_module *m;
-    compiler_setup(&probe);
+    compiler_setup_under(&probe, &c->mem);
     dim_binding *shapes = NULL;
     uint32_t n = s->options.n_shapes;
-    if (cli_load_ops(s->x, &probe) && pipeline_load(&probe, s->path, &s->options, &m)) {
+    if (pipeline_load_inputs(&probe, s->path, &s->options, &m)) {
         const graph_func *f = graph_module_find(m, "main");
         shapes = arena_array(&c->mem, dim_binding, n + (f ? f->params.len : 0) + 1u);
         memcpy(shapes, s->options.shapes, n * sizeof *shapes);
@@ -93,16 +95,20 @@ static bool open_model(session *s)
         return false;
     if (file_is_dir(s->path)) {
         s->package = s->path;
-        return check_package_options(s) && run_open_package(c, s->path, s->scratch, workers, &s->model);
+        return format_folder(c, s->options.verb, s->path) && check_package_options(s) &&
+               run_open_package(c, s->path, s->scratch, workers, &s->model);
     }
     if ((cli_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
         return false;
-    if (!pipeline_compile(c, s->path, &s->options, &s->result))
+    const char *keep = cli_get(s->x, OPT_KEEP, NULL);
+    if (cli_has(s->x, OPT_INTERPRET))
+        s->options.emit = "prog";
+    if ((keep && !artifact_check_place(c, keep, s->path)) || !pipeline_compile(c, s->path, &s->options, &s->result))
         return false;
     if (cli_has(s->x, OPT_INTERPRET))
-        return run_open_interpreter(c, &s->result, &s->model);
-    s->package = cli_get(s->x, OPT_KEEP, path_join(&c->mem, s->scratch, "package"));
-    return artifact_write(c, &s->result.artifact, s->package) &&
+        return run_open_interpreter(c, s->result.prog, &s->model);
+    s->package = keep ? keep : path_join(&c->mem, s->scratch, "package");
+    return artifact_write(c, &s->result.artifact, s->package, keep != NULL) &&
            run_open_package(c, s->package, s->scratch, workers, &s->model);
 }
 
@@ -115,11 +121,6 @@ bool session_open(cli *x, session *s)
         return false;
     if (s->data && !file_is_dir(s->data))
         return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
-    if (!file_exists(s->path) && !file_is_dir(s->path)) {
-        diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "there is no file or folder '%s'", s->path);
-        diag_hint(&x->c->diags, "give an ONNX model, or a package folder made by 'lathe compile'");
-        return false;
-    }
     s->scratch = process_temp_dir(x->c);
     return s->scratch && open_model(s);
 }
@@ -142,9 +143,15 @@ static bool check_names(session *s)
             known |= here;
             names = arena_printf(&s->x->c->mem, "%s%s'%s'", names, i ? ", " : "", name);
         }
-        if (!known)
-            return cli_usage_error(s->x, arena_printf(&s->x->c->mem, "inputs of the model: %s", names),
-                                   "--input: '%.200s' names no input", given->data[k]);
+        if (!known) {
+            nearest near = nearest_to(given->data[k], strcspn(given->data[k], "="));
+            for (uint32_t i = 0; i < s->model.n_inputs; i++)
+                nearest_offer(&near, s->model.inputs[i].name);
+            const char *question = nearest_question(&near, "", &s->x->c->mem);
+            return cli_usage_error(
+                s->x, arena_printf(&s->x->c->mem, "%sas in --input NAME=FILE; inputs are %s", question, names),
+                "--input: '%.200s' names no input", given->data[k]);
+        }
         if (again)
             return cli_usage_error(s->x, "give each input once", "--input: '%.200s' is given a second time",
                                    given->data[k]);
@@ -157,6 +164,7 @@ bool session_fill(session *s)
     long seed;
     if (!cli_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed) || !check_names(s))
         return false;
+    const char *random = NULL, *first = NULL;
     uint64_t state = (uint64_t)seed;
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         run_tensor *t = &s->model.inputs[i];
@@ -164,25 +172,27 @@ bool session_fill(session *s)
         if (!file && s->data)
             return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no input_%u.pb for input '%s'",
                               s->data, i, t->name);
+        if (!file)
+            random = arena_printf(&s->x->c->mem, "%s%s%s", random ? random : "", random ? ", " : "", t->name);
+        first = first || file ? first : t->name;
         if (file ? !tensor_file_read(s->x->c, file, t) : (tensor_file_random(t, &state), false))
             return false;
     }
+    if (random)
+        diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(),
+                  "random numbers from seed %ld go into %s; --input %s=FILE gives others", seed, random, first);
     return true;
+}
+
+bool session_call(session *s)
+{
+    compiler_progress(s->x->c, "running", 0, 0);
+    return run_call(s->x->c, &s->model);
 }
 
 void session_close(session *s)
 {
     run_close(&s->model);
-    if (!s->scratch)
-        return;
-    diags ignored;
-    diags_init(&ignored);
-    (void)file_remove_tree(&ignored, s->scratch);
-    diags_free(&ignored);
-}
-
-int session_status(const session *s, bool ok)
-{
-    int status = diags_exit_status(&s->x->c->diags);
-    return ok || status != 0 ? status : 1;
+    if (s->scratch)
+        compiler_remove_temp_dir(s->x->c, s->scratch);
 }

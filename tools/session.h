@@ -19,11 +19,12 @@ typedef struct session {
 /* false after a diagnostic; session_close is due either way. */
 bool session_open(cli *x, session *s);
 bool session_fill(session *s);
+bool session_call(session *s); /* once; false after a diagnostic */
 void session_close(session *s);
-int session_status(const session *s, bool ok);
 const char *session_data_file(const session *s, const char *kind, uint32_t i); /* DIR/input_0.pb; NULL: not there */
 
 /* onnxruntime on the same inputs, as a Python child: see reference.c */
 bool reference_start(session *s, const char *mode, long threads, process *out);
+const char *reference_options(const session *s); /* those of mode "once", in words */
 const char *reference_output(const session *s, uint32_t i); /* .npy that mode "once" wrote */
 #endif

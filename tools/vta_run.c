@@ -4,6 +4,7 @@
 #include "cmd_vta.h"
 
 #include "base/file.h"
+#include "base/json_out.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,13 +57,12 @@ static bool read_inputs(cli *x, loaded *l)
         const char *file;
         span s;
         int64_t b = find_buffer(x, l, "dram-in", in->data[i], &file);
-        if (b < 0 || !file_map(&x->c->diags, &x->c->mem, file, &s))
+        if (b < 0 || !compiler_read_file(x->c, file, &s))
             return false;
         if (s.len != l->program->buffers[b].bytes)
             return diag_error(&x->c->diags, DIAG_DATA, src_loc_none(), "%s has %zu bytes, buffer '%s' has %llu", file,
                               s.len, l->program->buffers[b].name, (unsigned long long)l->program->buffers[b].bytes);
         memcpy(l->bindings[b + 1].host, s.data, s.len);
-        file_unmap(s);
     }
     return true;
 }
@@ -73,7 +73,7 @@ static bool write_outputs(cli *x, const loaded *l)
     for (uint32_t i = 0; i < out->len; i++) {
         const char *file;
         int64_t b = find_buffer(x, l, "dram-out", out->data[i], &file);
-        if (b < 0 || !file_write(&x->c->diags, file, l->bindings[b + 1].host, (size_t)l->program->buffers[b].bytes))
+        if (b < 0 || !compiler_write_file(x->c, file, l->bindings[b + 1].host, (size_t)l->program->buffers[b].bytes))
             return false;
     }
     return true;
@@ -84,7 +84,7 @@ static bool write_outputs(cli *x, const loaded *l)
 static bool dump(cli *x, const char *dir, const char *name, const char *suffix, const void *data, size_t bytes)
 {
     const char *file = arena_printf(&x->c->mem, "%s/%s%s", dir, name, suffix);
-    return file_write(&x->c->diags, file, data, bytes);
+    return compiler_write_file(x->c, file, data, bytes);
 }
 
 static bool dump_buffers(cli *x, const loaded *l, const char *suffix)
@@ -108,15 +108,29 @@ static bool dump_stream(cli *x, const loaded *l)
         return true;
     vta_config_bitstream(&p->config, bitstream, sizeof bitstream);
     writer_init(&w, &x->c->mem);
-    w_fmt(&w, "{\n  \"config\": \"%s_%s\",\n", p->config.target, bitstream);
-    w_fmt(&w, "  \"instructions\": {\"file\": \"instructions.bin\", \"count\": %u},\n", p->n_insns);
-    w_fmt(&w, "  \"micro_ops\": {\"file\": \"micro_ops.bin\", \"address\": %llu, \"count\": %u},\n",
-          (unsigned long long)l->bindings[0].phys, p->n_uops);
-    w_fmt(&w, "  \"buffers\": [");
-    for (uint32_t i = 0; i < p->n_buffers; i++)
-        w_fmt(&w, "%s\n    {\"name\": \"%s\", \"address\": %llu, \"bytes\": %llu}", i ? "," : "", p->buffers[i].name,
-              (unsigned long long)l->bindings[i + 1].phys, (unsigned long long)p->buffers[i].bytes);
-    w_fmt(&w, "%s]\n}\n", p->n_buffers ? "\n  " : "");
+    json_out j = json_out_begin(&w, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    json_out_text(&j, "config", arena_printf(&x->c->mem, "%s_%s", p->config.target, bitstream));
+    json_out_object(&j, "instructions");
+    json_out_text(&j, "file", "instructions.bin");
+    json_out_uint(&j, "count", p->n_insns);
+    json_out_end(&j);
+    json_out_object(&j, "micro_ops");
+    json_out_text(&j, "file", "micro_ops.bin");
+    json_out_uint(&j, "address", l->bindings[0].phys);
+    json_out_uint(&j, "count", p->n_uops);
+    json_out_end(&j);
+    json_out_array(&j, "buffers");
+    for (uint32_t i = 0; i < p->n_buffers; i++) {
+        json_out_object(&j, NULL);
+        json_out_text(&j, "name", p->buffers[i].name);
+        json_out_uint(&j, "address", l->bindings[i + 1].phys);
+        json_out_uint(&j, "bytes", p->buffers[i].bytes);
+        json_out_end(&j);
+    }
+    json_out_end(&j);
+    json_out_end(&j);
+    w_str(&w, "\n");
     return dump(x, dir, "instructions", ".bin", l->insns, p->n_insns * sizeof *l->insns) &&
            dump(x, dir, "micro_ops", ".bin", p->uops, p->n_uops * sizeof *p->uops) &&
            dump(x, dir, "vectors", ".json", w.data, w.len);
@@ -156,46 +170,50 @@ static bool run_loaded(cli *x, loaded *l)
     if (!dump_buffers(x, l, ".after.bin") || !write_outputs(x, l))
         return false;
     vta_counters_print(vta_sim_counters(l->sim), text, sizeof text);
-    printf("%s\n", text);
+    w_fmt(&x->out, "%s\n", text);
     return true;
 }
 
-int vta_run(cli *x, const vta_program *p)
+bool vta_run(cli *x, const vta_program *p)
 {
-    static const char *const profiles[] = {
-#define X(id, text) text,
-        VTA_PROFILES(X)
+#define X(id, text) text "|"
+    int profile = cli_choice(x, OPT_PROFILE, VTA_PROFILES(X), "compatible");
 #undef X
-    };
-    int profile = vta_choice(x, OPT_PROFILE, profiles, sizeof profiles / sizeof *profiles, "compatible");
     vta_sim_options o = {.dram_bytes = (uint64_t)1 << 32};
     vta_error e;
     loaded l = {.program = p};
     long seed;
     if (profile < 0 || !cli_number(x, OPT_SEED, 0, 2147483647, 0, &seed))
-        return 2;
+        return false;
     o.profile = (vta_profile)profile;
     o.seed = (uint32_t)seed;
     bool ok = vta_sim_create(&p->config, &o, &l.sim, &e) == VTA_OK ? run_loaded(x, &l) : vta_report(x, &e);
     vta_sim_destroy(l.sim);
-    return ok ? 0 : diags_exit_status(&x->c->diags);
+    return ok;
 }
 
 /* --- trace -------------------------------------------------------------------------------------------------------- */
 
-static void print_report(const vta_cycle_report *r)
+static void print_report(writer *w, const vta_cycle_report *r)
 {
     static const char *const stages[] = {"fetch", "load", "compute", "store"};
-    printf("{\"cycles\": %llu, \"dram_beats\": %llu, \"lost_tokens\": %llu", (unsigned long long)r->cycles,
-           (unsigned long long)r->dram_beats, (unsigned long long)r->lost_tokens);
+    json_out j = json_out_begin(w, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    json_out_uint(&j, "cycles", r->cycles);
+    json_out_uint(&j, "dram_beats", r->dram_beats);
+    json_out_uint(&j, "lost_tokens", r->lost_tokens);
     for (int i = 0; i < VTA_STAGE_COUNT; i++) {
         const vta_stage_cycles *s = &r->stage[i];
-        printf(",\n \"%s\": {\"busy\": %llu, \"wait_token\": %llu, \"wait_dram\": %llu, \"wait_fetch\": %llu, "
-               "\"idle\": %llu}",
-               stages[i], (unsigned long long)s->busy, (unsigned long long)s->wait_token,
-               (unsigned long long)s->wait_dram, (unsigned long long)s->wait_fetch, (unsigned long long)s->idle);
+        json_out_object(&j, stages[i]);
+        json_out_uint(&j, "busy", s->busy);
+        json_out_uint(&j, "wait_token", s->wait_token);
+        json_out_uint(&j, "wait_dram", s->wait_dram);
+        json_out_uint(&j, "wait_fetch", s->wait_fetch);
+        json_out_uint(&j, "idle", s->idle);
+        json_out_end(&j);
     }
-    printf("}\n");
+    json_out_end(&j);
+    w_str(w, "\n");
 }
 
 /* -o FILE: the timeline, as a picture when the name ends in .svg, else as Chrome trace events. */
@@ -216,26 +234,23 @@ static bool write_timeline(cli *x, const vta_program *p, const vta_cycle_report 
         vta_cycle_svg(&g, r, p->insns, text, n + 1);
     else
         vta_cycle_chrome_trace(&g, r, p->insns, text, n + 1);
-    return file_write(&x->c->diags, out, text, n);
+    return compiler_write_file(x->c, out, text, n);
 }
 
-int vta_trace(cli *x, const vta_program *p)
+bool vta_trace(cli *x, const vta_program *p)
 {
-    static const char *const profiles[] = {"chisel", "hls"};
-    int profile = vta_choice(x, OPT_PROFILE, profiles, sizeof profiles / sizeof *profiles, "chisel");
+    int profile = cli_choice(x, OPT_PROFILE, "chisel|hls", "chisel");
     vta_cycle_options o = {.profile = VTA_CYCLE_CHISEL};
     vta_cycle_report r;
     vta_error e;
     if (profile < 0)
-        return 2;
+        return false;
     o.profile = profile == 0 ? VTA_CYCLE_CHISEL : VTA_CYCLE_HLS;
-    if (vta_cycle_time(&p->config, &o, p->insns, p->n_insns, &r, &e) != VTA_OK) {
-        vta_report(x, &e);
-        return diags_exit_status(&x->c->diags);
-    }
+    if (vta_cycle_time(&p->config, &o, p->insns, p->n_insns, &r, &e) != VTA_OK)
+        return vta_report(x, &e);
     bool ok = write_timeline(x, p, &r);
     if (ok)
-        print_report(&r);
+        print_report(&x->out, &r);
     vta_cycle_release(&r);
-    return ok ? 0 : diags_exit_status(&x->c->diags);
+    return ok;
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Version of the tables in model_data.c and of the kernels' signature (TVMRT_ABI_VERSION). */
-#define PACKAGE_ABI_VERSION 1u
+#define PACKAGE_ABI_VERSION 2u
 
 /* Largest alignment of a value, of the workspace and of the constants: min(64, largest power of two <= size). */
 #define PACKAGE_MAX_ALIGN 64u
@@ -32,9 +32,23 @@ enum package_storage {
 /* Who executes an operator: the values of tvmrt_backend_kind_t. */
 enum package_backend { PACKAGE_BACKEND_CPU = 0, PACKAGE_BACKEND_VTA = 1, PACKAGE_BACKEND_EXTERNAL = 2 };
 
-/* Statuses that generated kernels return (tvmrt_status_t). */
-#define PACKAGE_STATUS_OK    0
-#define PACKAGE_STATUS_SHAPE (-10)
+/* How a kernel ends whose operands are not what the model says: rows of TVMRT_STATUS_TABLE. X(name, value, text) */
+#define PACKAGE_STATUSES(X)                                                                              \
+    X(PACKAGE_STATUS_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model") \
+    X(PACKAGE_STATUS_INDEX, -12, "an index, a length or the number of an axis in the data is out of range")
+
+enum package_status {
+    PACKAGE_STATUS_OK = 0,
+#define PACKAGE_STATUS_ROW(name, value, text) name = value,
+    PACKAGE_STATUSES(PACKAGE_STATUS_ROW)
+#undef PACKAGE_STATUS_ROW
+        PACKAGE_STATUS_END
+};
+
+/* What the runtime's log keeps: tvmrt_log_record_t. */
+struct package_log_record {
+    int32_t level, code, op_id;
+};
 
 /* The alignment of a value of `size` bytes. */
 static inline uint32_t package_value_align(uint64_t size)

@@ -142,17 +142,27 @@ static int32_t fail(int32_t status, int32_t id)
 
 /* ---- Semantic layer --- */
 
-static int32_t check_workspace(const tvmrt_model_desc_t *model, const void *workspace, size_t size)
+static int32_t check_area(const void *area, size_t bytes, size_t align)
 {
-    if (model->workspace_bytes == 0)
+    if (bytes == 0)
         return TVMRT_OK;
-    if (workspace == NULL)
+    if (area == NULL)
         return TVMRT_E_NULL;
-    if (size < model->workspace_bytes)
-        return TVMRT_E_WORKSPACE;
-    if (((uintptr_t)workspace & (model->workspace_align - 1)) != 0)
-        return TVMRT_E_ALIGNMENT;
+#ifdef TVMRT_UNALIGNED
+    (void)align;
     return TVMRT_OK;
+#else
+    return ((uintptr_t)area & (align - 1)) != 0 ? TVMRT_E_ALIGNMENT : TVMRT_OK;
+#endif
+}
+
+static int32_t check_memory(const tvmrt_model_desc_t *model, const void *constants, const void *workspace, size_t size)
+{
+    int32_t status = check_area(constants, model->const_bytes, model->const_align);
+
+    if (status == TVMRT_OK)
+        status = check_area(workspace, model->workspace_bytes, model->workspace_align);
+    return status == TVMRT_OK && size < model->workspace_bytes ? TVMRT_E_WORKSPACE : status;
 }
 
 int32_t tvmrt_semantic_init(tvmrt_context_t *context, const tvmrt_model_desc_t *model, const void *const_workspace,
@@ -165,9 +175,7 @@ int32_t tvmrt_semantic_init(tvmrt_context_t *context, const tvmrt_model_desc_t *
     context->model = NULL; /* stays so on failure: an instance that was not initialised is recognised */
     if (model->abi_version != TVMRT_ABI_VERSION)
         return fail(TVMRT_E_ABI, -1);
-    if (const_workspace == NULL && model->const_bytes != 0)
-        return fail(TVMRT_E_NULL, -1);
-    status = check_workspace(model, workspace, workspace_size);
+    status = check_memory(model, const_workspace, workspace, workspace_size);
     if (status != TVMRT_OK)
         return fail(status, -1);
     context->engine = NULL;
@@ -278,13 +286,12 @@ int32_t tvmrt_semantic_fill_args(const tvmrt_context_t *context, void **args, si
 
 /* ---- Engine --- */
 
-/* What an engine does; the word is changed by compare and swap only, which makes it the engine's lock as well. */
-enum { ENGINE_OFF = 0, ENGINE_STARTING, ENGINE_IDLE, ENGINE_RUNNING, ENGINE_STOPPING };
-
-typedef tvmrt_engine_t engine_state_t;
+/* What an engine does, in the low bits of its state; above them the count of forks when that was so. The word is
+ * changed by compare and swap only, which makes it the engine's lock as well. */
+enum { ENGINE_OFF = 0, ENGINE_STARTING, ENGINE_IDLE, ENGINE_RUNNING, ENGINE_STOPPING, ENGINE_ACTIVITIES = 8 };
 
 /* The default engine: shared by all packages of a program that do not name another one. */
-static engine_state_t g_engine;
+static tvmrt_engine_t g_engine;
 
 tvmrt_engine_t *tvmrt_engine_default(void)
 {
@@ -344,6 +351,22 @@ int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_sche
     int32_t status = check_run(context, schedule);
 
     return status == TVMRT_OK ? run_layers_single(context, schedule) : status;
+}
+
+/* `activity` as a state of this process. */
+static uint32_t state_word(uint32_t activity)
+{
+#if TVMRT_THREADED
+    return tvmrt_port_forks() * ENGINE_ACTIVITIES + activity;
+#else
+    return activity;
+#endif
+}
+
+/* Never started, shut down, or left behind by the process that this one is a copy of. */
+static bool is_off(uint32_t state)
+{
+    return state % ENGINE_ACTIVITIES == ENGINE_OFF || state != state_word(state % ENGINE_ACTIVITIES);
 }
 
 #if TVMRT_THREADED
@@ -539,15 +562,16 @@ static int32_t run_layers(tvmrt_engine_t *engine, const tvmrt_context_t *context
 int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule)
 {
     int32_t status = check_run(context, schedule);
+    uint32_t idle = state_word(ENGINE_IDLE);
     tvmrt_engine_t *engine;
 
     if (status != TVMRT_OK)
         return status;
     engine = context->engine != NULL ? context->engine : &g_engine;
-    if (!tvmrt_atomic_replace(&engine->state, ENGINE_IDLE, ENGINE_RUNNING))
+    if (!tvmrt_atomic_replace(&engine->state, idle, state_word(ENGINE_RUNNING)))
         return run_layers_single(context, schedule);
     status = run_layers(engine, context, schedule);
-    tvmrt_atomic_store(&engine->state, ENGINE_IDLE);
+    tvmrt_atomic_store(&engine->state, idle);
     return status;
 }
 
@@ -571,6 +595,8 @@ static int32_t start_workers(tvmrt_engine_t *engine)
 {
     uint32_t started = 0;
 
+    if (tvmrt_port_check(sizeof(tvmrt_mutex_t), sizeof(tvmrt_cond_t), sizeof(tvmrt_thread_t)) != TVMRT_OK)
+        return TVMRT_E_ABI;
     engine->processors = tvmrt_port_processors();
     engine->spin = 0;
     engine->stop = 0;
@@ -628,30 +654,39 @@ int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_de
 }
 #endif
 
+/* NULL is the default engine, which has the size that this file gives it. */
+static int32_t find_engine(tvmrt_engine_t *engine, size_t engine_size, tvmrt_engine_t **out_engine)
+{
+    *out_engine = engine != NULL ? engine : &g_engine;
+    return engine == NULL || engine_size == sizeof(tvmrt_engine_t) ? TVMRT_OK : fail(TVMRT_E_ABI, -1);
+}
+
 int32_t tvmrt_engine_init_sized(tvmrt_engine_t *engine, size_t engine_size)
 {
-    int32_t status;
+    int32_t status = find_engine(engine, engine_size, &engine);
+    uint32_t state;
 
-    if (engine == NULL)
-        engine = &g_engine;
-    else if (engine_size != sizeof(tvmrt_engine_t))
-        return fail(TVMRT_E_ABI, -1);
-    if (!tvmrt_atomic_replace(&engine->state, ENGINE_OFF, ENGINE_STARTING))
-        return tvmrt_atomic_load(&engine->state) == ENGINE_STOPPING ? fail(TVMRT_E_BUSY, -1) : TVMRT_OK;
+    if (status != TVMRT_OK)
+        return status;
+    state = tvmrt_atomic_load(&engine->state);
+    if (!is_off(state) || !tvmrt_atomic_replace(&engine->state, state, state_word(ENGINE_STARTING))) {
+        state = tvmrt_atomic_load(&engine->state);
+        return state == state_word(ENGINE_STOPPING) ? fail(TVMRT_E_BUSY, -1) : TVMRT_OK;
+    }
     status = start_workers(engine);
-    tvmrt_atomic_store(&engine->state, status == TVMRT_OK ? ENGINE_IDLE : ENGINE_OFF);
+    tvmrt_atomic_store(&engine->state, state_word(status == TVMRT_OK ? ENGINE_IDLE : ENGINE_OFF));
     return status == TVMRT_OK ? TVMRT_OK : fail(status, -1);
 }
 
-int32_t tvmrt_engine_shutdown(tvmrt_engine_t *engine)
+int32_t tvmrt_engine_shutdown_sized(tvmrt_engine_t *engine, size_t engine_size)
 {
-    if (engine == NULL)
-        engine = &g_engine;
-    if (tvmrt_atomic_load(&engine->state) == ENGINE_OFF)
-        return TVMRT_OK;
-    if (!tvmrt_atomic_replace(&engine->state, ENGINE_IDLE, ENGINE_STOPPING))
+    int32_t status = find_engine(engine, engine_size, &engine);
+
+    if (status != TVMRT_OK || is_off(tvmrt_atomic_load(&engine->state)))
+        return status;
+    if (!tvmrt_atomic_replace(&engine->state, state_word(ENGINE_IDLE), state_word(ENGINE_STOPPING)))
         return fail(TVMRT_E_BUSY, -1);
     stop_workers(engine);
-    tvmrt_atomic_store(&engine->state, ENGINE_OFF);
+    tvmrt_atomic_store(&engine->state, state_word(ENGINE_OFF));
     return TVMRT_OK;
 }

@@ -63,7 +63,7 @@ extern "C" {
 #endif
 
 /* Layout of the tables below and contract of the kernels; a package states the one that it was generated for. */
-#define TVMRT_ABI_VERSION 1u
+#define TVMRT_ABI_VERSION 2u
 
 /* Limits of the layer queue's packed word: 8 bits of workers, 24 bits of tasks. */
 #define TVMRT_MAX_WORKERS     127
@@ -77,30 +77,43 @@ extern "C" {
 #endif
 #define TVMRT_THREADED (TVMRT_NUM_WORKERS > 1)
 
-/* Placement of static memory: TVMRT_ALIGNED(64) TVMRT_SECTION(".ccmram") static uint8_t ws[...]. */
+/* Placement of static memory: TVMRT_ALIGNED(64) TVMRT_SECTION(".ccmram") static uint8_t ws[...]. Both may be defined
+ * on the command line for compilers that say it in another way. Strict C99 has no alignment: there TVMRT_ALIGNED is
+ * empty, nothing is checked, and areas need the alignment of a double, which suffices without vector types. */
+#ifndef TVMRT_ALIGNED
 #if defined(__GNUC__)
 #define TVMRT_ALIGNED(bytes) __attribute__((aligned(bytes)))
-#define TVMRT_SECTION(name)  __attribute__((section(name)))
+#elif defined(__cplusplus) && __cplusplus >= 201103L
+#define TVMRT_ALIGNED(bytes) alignas(bytes)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define TVMRT_ALIGNED(bytes) _Alignas(bytes)
 #else
-#error "tvmrt needs a compiler with GNU attributes (gcc, clang, armclang)"
+#define TVMRT_ALIGNED(bytes)
+#define TVMRT_UNALIGNED 1
+#endif
+#endif
+#if !defined(TVMRT_SECTION) && defined(__GNUC__)
+#define TVMRT_SECTION(name) __attribute__((section(name)))
 #endif
 
 /* ---- Status --- */
 
 /* Every status of the runtime: name, value, what to do. 0 is success. Kernels may return any other non-zero value of
  * their own; it reaches the caller unchanged. */
-#define TVMRT_STATUS_TABLE(X)                                                                 \
-    X(TVMRT_OK, 0, "success")                                                                 \
-    X(TVMRT_E_NULL, -1, "a required pointer is null")                                         \
-    X(TVMRT_E_SID, -2, "storage id is not in the tensor map")                                 \
-    X(TVMRT_E_ABI, -3, "package and runtime differ in ABI or configuration: rebuild both")    \
-    X(TVMRT_E_WORKSPACE, -4, "workspace is smaller than the package's WORKSPACE_SIZE")        \
-    X(TVMRT_E_ALIGNMENT, -5, "workspace is not aligned to the package's WORKSPACE_ALIGN")     \
-    X(TVMRT_E_BUSY, -6, "engine is in use: wait for the runs in progress")                    \
-    X(TVMRT_E_PORT, -7, "the operating system refused a mutex, condition, thread or barrier") \
-    X(TVMRT_E_UNSUPPORTED, -8, "this port has no threads")                                    \
-    X(TVMRT_E_STATE, -9, "instance is not initialised: call its init function first")         \
-    X(TVMRT_E_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model")
+#define TVMRT_STATUS_TABLE(X)                                                                     \
+    X(TVMRT_OK, 0, "success")                                                                     \
+    X(TVMRT_E_NULL, -1, "a required pointer is null")                                             \
+    X(TVMRT_E_SID, -2, "storage id is not in the tensor map")                                     \
+    X(TVMRT_E_ABI, -3, "program, package and runtime differ in version or TVMRT_ macros")         \
+    X(TVMRT_E_WORKSPACE, -4, "workspace is smaller than the package's WORKSPACE_SIZE")            \
+    X(TVMRT_E_ALIGNMENT, -5, "workspace or constants are not aligned as the header demands")      \
+    X(TVMRT_E_BUSY, -6, "engine is in use: wait for the runs in progress")                        \
+    X(TVMRT_E_PORT, -7, "the operating system refused a mutex, condition, thread or barrier")     \
+    X(TVMRT_E_UNSUPPORTED, -8, "this port has no threads")                                        \
+    X(TVMRT_E_STATE, -9, "instance is not initialised: call its init function first")             \
+    X(TVMRT_E_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model") \
+    X(TVMRT_E_CONSTANTS, -11, "the constants handed over are not this package's file")            \
+    X(TVMRT_E_INDEX, -12, "an index, a length or the number of an axis in the data is out of range")
 
 typedef enum tvmrt_status {
 #define TVMRT_STATUS_ROW(name, value, text) name = value,
@@ -242,6 +255,7 @@ typedef struct tvmrt_model_desc {
     const tvmrt_op_func_t *cpu_funcs;           /* num_ops rows */
     const tvmrt_schedule_desc_t *schedule;
     size_t const_bytes;
+    size_t const_align; /* a power of two */
     size_t workspace_bytes;
     size_t workspace_align; /* a power of two */
 } tvmrt_model_desc_t;
@@ -308,6 +322,13 @@ int tvmrt_barrier_destroy(tvmrt_barrier_t *barrier);
  * and threads look for work TVMRT_SPIN times before they sleep only while each of them has a processor. */
 uint32_t tvmrt_port_processors(void);
 
+/* TVMRT_OK, or TVMRT_E_ABI when the port's file is compiled with other sizes of these objects than the caller. */
+int tvmrt_port_check(size_t mutex_bytes, size_t cond_bytes, size_t thread_bytes);
+
+/* How often this process was copied by fork since its first worker started; a copy has the memory of an engine but not
+ * its threads. Always 0 where there is no fork. */
+uint32_t tvmrt_port_forks(void);
+
 /* ---- Engine --- */
 
 struct tvmrt_engine;
@@ -333,7 +354,7 @@ typedef struct tvmrt_worker {
 /* Workers and the queue that they share. Put it into static storage, start it as TVMRT_ENGINE_INIT, and let any number
  * of instances of any number of packages use it. All members belong to the runtime. */
 typedef struct tvmrt_engine {
-    uint32_t state; /* atomic: off, starting, idle, running, stopping */
+    uint32_t state; /* atomic: off, starting, idle, running, stopping; forks of the process so far << 3 */
 #if TVMRT_THREADED
     uint32_t num_threads; /* started: 0..TVMRT_NUM_WORKERS - 1 */
     uint32_t processors;
@@ -392,13 +413,19 @@ static inline int32_t tvmrt_engine_init(tvmrt_engine_t *engine)
     return tvmrt_engine_init_sized(engine, sizeof(tvmrt_engine_t));
 }
 
-/* Stops and joins the workers; the engine can be started again. TVMRT_E_BUSY while a run is in progress. */
-int32_t tvmrt_engine_shutdown(tvmrt_engine_t *engine);
+/* Stops and joins the workers; the engine can be started again. TVMRT_E_BUSY while a run is in progress, TVMRT_E_ABI as
+ * for init. */
+int32_t tvmrt_engine_shutdown_sized(tvmrt_engine_t *engine, size_t engine_size);
+static inline int32_t tvmrt_engine_shutdown(tvmrt_engine_t *engine)
+{
+    return tvmrt_engine_shutdown_sized(engine, sizeof(tvmrt_engine_t));
+}
 
 /* Runs all layers on context->engine and returns 0, or the status of the first failed task in schedule order of the
  * first layer that failed (the same for every number of workers). All tasks of that layer run, none of later ones.
- * When the engine is not started, or runs something for another thread at the moment, the calling thread does all the
- * work itself: two runs never wait for each other. Results do not depend on the number of workers. */
+ * When the engine is not started, was started before a fork that made this process, or runs something for another
+ * thread at the moment, the calling thread does all the work itself: two runs never wait for each other. Results do not
+ * depend on the number of workers. */
 int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule);
 
 /* The same on the calling thread alone; needs no engine. */
@@ -406,9 +433,9 @@ int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_sche
 
 /* ---- Semantic layer --- */
 
-/* Prepares `context` for `model`: checks ABI, workspace size and alignment, clears the rest; inputs, outputs,
- * op_execs and engine are set by the caller afterwards. `workspace` may be NULL when the model needs none, so may
- * `const_workspace`. Errors: TVMRT_E_NULL, TVMRT_E_ABI, TVMRT_E_WORKSPACE, TVMRT_E_ALIGNMENT, all logged. */
+/* Prepares `context` for `model`: checks ABI, workspace size and alignment of both areas, clears the rest; inputs,
+ * outputs, op_execs and engine are set by the caller afterwards. `workspace` may be NULL when the model needs none,
+ * so may `const_workspace`. Errors: TVMRT_E_NULL, TVMRT_E_ABI, TVMRT_E_WORKSPACE, TVMRT_E_ALIGNMENT, all logged. */
 int32_t tvmrt_semantic_init(tvmrt_context_t *context, const tvmrt_model_desc_t *model, const void *const_workspace,
                             void *workspace, size_t workspace_size);
 
@@ -425,12 +452,13 @@ int32_t tvmrt_semantic_fill_args(const tvmrt_context_t *context, void **args, si
 
 /* ---- Atomics: for tvmrt.c and ports --- */
 
+/* The __atomic functions of gcc and clang: C99 has none, and C11's want other types in the structures above. */
 #if defined(__GCC_ATOMIC_INT_LOCK_FREE) && __GCC_ATOMIC_INT_LOCK_FREE == 2
 #define TVMRT_ATOMICS 1
 #else
 #define TVMRT_ATOMICS 0 /* a single core without atomic instructions: plain accesses, one thread */
 #if TVMRT_THREADED
-#error "this processor has no atomic instructions: set TVMRT_NUM_WORKERS to 0"
+#error "no atomic operations of 4 bytes (processor) or no __atomic functions (compiler): set TVMRT_NUM_WORKERS to 0"
 #endif
 #endif
 
@@ -478,7 +506,9 @@ static inline bool tvmrt_atomic_replace(uint32_t *word, uint32_t expected, uint3
 /* Tells the processor that this thread spins. */
 static inline void tvmrt_cpu_relax(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if !defined(__GNUC__)
+    /* nothing that is known */
+#elif defined(__x86_64__) || defined(__i386__)
     __asm__ __volatile__("pause");
 #elif defined(__aarch64__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7)
     __asm__ __volatile__("yield");

@@ -80,6 +80,21 @@ int tvmrt_cond_destroy(tvmrt_cond_t *cond)
     return port_status(pthread_cond_destroy(posix_cond(cond)));
 }
 
+/* Counted in the child, where no other thread is. */
+static uint32_t g_forks;
+static int g_watch_status = TVMRT_E_PORT;
+static pthread_once_t g_watch = PTHREAD_ONCE_INIT;
+
+static void count_fork(void)
+{
+    tvmrt_atomic_add(&g_forks, 1);
+}
+
+static void watch_forks(void)
+{
+    g_watch_status = port_status(pthread_atfork(NULL, NULL, count_fork));
+}
+
 static void *thread_main(void *arg)
 {
     const struct posix_thread *thread = (const struct posix_thread *)arg;
@@ -111,6 +126,8 @@ int tvmrt_thread_create(tvmrt_thread_t *thread, tvmrt_thread_func_t func, void *
 {
     struct posix_thread *posix = (struct posix_thread *)(void *)thread;
 
+    if (pthread_once(&g_watch, watch_forks) != 0 || g_watch_status != TVMRT_OK)
+        return TVMRT_E_PORT;
     posix->func = func;
     posix->arg = arg;
     return port_status(create(posix));
@@ -192,4 +209,17 @@ uint32_t tvmrt_port_processors(void)
 #else
     return 1;
 #endif
+}
+
+int tvmrt_port_check(size_t mutex_bytes, size_t cond_bytes, size_t thread_bytes)
+{
+    return mutex_bytes == sizeof(tvmrt_mutex_t) && cond_bytes == sizeof(tvmrt_cond_t) &&
+                   thread_bytes == sizeof(tvmrt_thread_t)
+               ? TVMRT_OK
+               : TVMRT_E_ABI;
+}
+
+uint32_t tvmrt_port_forks(void)
+{
+    return tvmrt_atomic_load(&g_forks);
 }

@@ -43,9 +43,13 @@ static unsigned char *payload(block *b)
     return (unsigned char *)b + HEADER;
 }
 
-void arena_init(arena *a)
+void arena_init(arena *a, const arena *parent)
 {
     *a = (arena){0};
+    if (parent) {
+        a->out_of_memory = parent->out_of_memory;
+        a->context = parent->context;
+    }
 }
 
 static void free_until(arena *a, block *stop)
@@ -102,10 +106,10 @@ void *arena_try_alloc(arena *a, size_t size, size_t align)
     return p ? memset(p, 0, wanted) : NULL;
 }
 
-static void *refused(arena *a, size_t size)
+void arena_refuse(arena *a, size_t size)
 {
     if (a->out_of_memory)
-        a->out_of_memory(a, size);
+        a->out_of_memory(a->context, size);
     (void)fprintf(stderr, "lathe: out of memory (%zu bytes)\n", size);
     abort();
 }
@@ -113,7 +117,9 @@ static void *refused(arena *a, size_t size)
 void *arena_alloc(arena *a, size_t size, size_t align)
 {
     void *p = arena_try_alloc(a, size, align);
-    return p ? p : refused(a, size);
+    if (!p)
+        arena_refuse(a, size);
+    return p;
 }
 
 void *arena_alloc_array(arena *a, size_t n, size_t size, size_t align)
@@ -149,8 +155,8 @@ char *arena_printf(arena *a, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    if (n < 0)
-        return arena_strdup(a, ""); /* a conversion that the locale refuses */
+    if (n < 0) /* %ls, which nobody uses, apart: no memory */
+        arena_refuse(a, strlen(fmt));
     char *p = arena_alloc(a, (size_t)n + 1, 1);
     va_start(ap, fmt);
     (void)vsnprintf(p, (size_t)n + 1, fmt, ap);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arenas: memory by lifetime. A block is freed with its arena, never alone. Node-sized requests cannot fail for the
  * caller: when the system has no memory the arena calls its out-of-memory handler, which must not return (default:
- * message and abort). Requests whose size comes from a file use arena_try_alloc, which may return NULL. */
+ * message and abort). Every arena of a compile has the handler of the compiler's own, so that a program decides once
+ * how it ends; `lathe` says so, removes its temporary folders and ends with status 3. Requests whose size comes from a
+ * file use arena_try_alloc, which may return NULL. */
 #ifndef LATHE_BASE_ARENA_H
 #define LATHE_BASE_ARENA_H
 #include <stdbool.h>
@@ -14,8 +16,9 @@ extern "C" {
 
 typedef struct arena {
     struct arena_block *head;                            /* newest block first */
-    size_t bytes;                                        /* bytes reserved from the system, for reports */
-    void (*out_of_memory)(struct arena *a, size_t size); /* must not return; NULL: message and abort */
+    size_t bytes;             /* bytes reserved from the system, for reports */
+    void (*out_of_memory)(void *context, size_t size); /* must not return; NULL: message and abort */
+    void *context;
 } arena;
 
 typedef struct arena_mark {
@@ -23,7 +26,8 @@ typedef struct arena_mark {
     size_t used;
 } arena_mark;
 
-void arena_init(arena *a);
+/* Empty, with the out-of-memory handler of `parent`; NULL: with the default one. */
+void arena_init(arena *a, const arena *parent);
 void arena_free(arena *a); /* releases everything; the arena may be used again */
 
 /* Zeroed memory of `size` bytes aligned to `align` (a power of two, at most 64). Never NULL; size 0 gives a unique
@@ -31,6 +35,8 @@ void arena_free(arena *a); /* releases everything; the arena may be used again *
 void *arena_alloc(arena *a, size_t size, size_t align);
 /* The same for sizes that come from a file: NULL when the system refuses. */
 void *arena_try_alloc(arena *a, size_t size, size_t align);
+/* Calls the out-of-memory handler; 0: nobody knows for how many bytes. */
+void arena_refuse(arena *a, size_t size) __attribute__((noreturn));
 void *arena_copy(arena *a, const void *data, size_t size, size_t align);
 char *arena_strdup(arena *a, const char *s);
 char *arena_strndup(arena *a, const char *s, size_t n);

@@ -16,6 +16,7 @@ struct tir_intrin_list; /* tir/intrin.c: tensor intrinsics of the user's own */
 struct graph_node;
 struct tensor_data;
 struct vta_config; /* include/abi/vta_config.h */
+struct input_file;
 
 typedef struct compiler {
     arena mem; /* lives as long as the compile: IR, names, constants */
@@ -23,21 +24,35 @@ typedef struct compiler {
     interner *names;
     struct dim_table *dims;
     struct graph_registry *ops;
-    const struct target *target;
     struct target_list *targets;
     struct tir_intrin_list *intrins;
     const struct vta_config *vta; /* accelerator that the VTA passes compile for; NULL: the default one */
-    int opt_level;                /* 0..3 */
-    bool no_winograd;             /* convolutions keep the direct form, whose error is smaller */
     /* Evaluates one pure node whose inputs are all constants; `driver` sets it (loop-IR interpreter). `out` holds one
      * entry per node output. false: cannot (no error reported). */
     bool (*evaluate)(struct compiler *c, const struct graph_node *n, const struct tensor_data **out);
-    uint32_t next_id;          /* fresh names */
-    struct mapped_file *files; /* compiler_map_file */
+    /* Told what begins now: step `done` of `of`, or one that is not counted (0). NULL: nobody watches. */
+    void (*progress)(void *context, const char *what, uint32_t done, uint32_t of);
+    void *progress_context;
+    uint32_t next_id;         /* fresh names */
+    struct input_file *files; /* what was read, newest first */
+    struct temps temps;
 } compiler;
 
-void compiler_init(compiler *c); /* empty registries; driver's compiler_setup registers the built-in rows */
+/* Empty registries; driver's compiler_setup registers the built-in rows. With the out-of-memory handler of `parent`. */
+void compiler_init_under(compiler *c, const arena *parent);
+void compiler_init(compiler *c); /* with the default one */
 void compiler_free(compiler *c);
-/* The bytes of a file until compiler_free; a file asked for again is not mapped again. Errors as file_map. */
-bool compiler_map_file(compiler *c, const char *path, span *out);
+void compiler_progress(const compiler *c, const char *what, uint32_t done, uint32_t of);
+
+/* All reading and writing of a run goes through these, so that what was read is never written. The bytes of a file stay
+ * until compiler_free; a file asked for again is not read again. Errors as file_read, file_read_beneath, file_write; an
+ * output that is an input by whatever name is DIAG_USAGE. */
+bool compiler_read_file(compiler *c, const char *path, span *out);
+bool compiler_read_beneath(compiler *c, const char *dir, const char *name, span *out, file_lack *out_lack);
+bool compiler_may_write(compiler *c, const char *path);
+bool compiler_write_file(compiler *c, const char *path, const void *data, size_t len);
+/* The inputs so far, one a call, from *at = NULL; NULL: no more. */
+const char *compiler_next_input(const compiler *c, const struct input_file **at);
+/* Removes a folder of `temps` with all that is in it, or warns that it stays. */
+void compiler_remove_temp_dir(compiler *c, const char *dir);
 #endif

@@ -17,10 +17,10 @@ static const struct {
 #undef X
 };
 
-void diags_init(diags *d)
+void diags_init(diags *d, const arena *parent)
 {
     *d = (diags){.limit = 50};
-    arena_init(&d->mem);
+    arena_init(&d->mem, parent);
 }
 
 void diags_free(diags *d)
@@ -29,17 +29,9 @@ void diags_free(diags *d)
 }
 
 /* A diagnostic is a line: text from a model may hold anything, line ends and terminal escapes among it. */
-static char *clean(char *text)
-{
-    for (char *s = text; *s; s++)
-        if ((unsigned char)*s < 32 || *s == 127)
-            *s = *s == '\n' || *s == '\t' ? ' ' : '?';
-    return text;
-}
-
 static const char *copy(diags *d, const char *s)
 {
-    return s ? clean(arena_strdup(&d->mem, s)) : NULL;
+    return s ? text_line(arena_strdup(&d->mem, s)) : NULL;
 }
 
 /* What the sink keeps of a text: a sentence, cut when it is longer than any sentence. */
@@ -52,7 +44,7 @@ static const char *format(diags *d, const char *fmt, va_list ap)
 
 static void add(diags *d, diag_level level, diag_code code, src_loc loc, const char *fmt, va_list ap)
 {
-    uint32_t *count = level == DIAG_ERROR ? &d->errors : &d->warnings;
+    uint32_t *count = level == DIAG_ERROR ? &d->errors : level == DIAG_WARNING ? &d->warnings : &d->notes;
     d->dropped = (*count)++ >= d->limit;
     if (d->dropped)
         return;
@@ -77,6 +69,15 @@ bool diag_error(diags *d, diag_code code, src_loc loc, const char *fmt, ...)
     return false;
 }
 
+bool diag_note(diags *d, diag_code code, src_loc loc, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(d, DIAG_NOTE, code, loc, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
 bool diag_warning(diags *d, diag_code code, src_loc loc, const char *fmt, ...)
 {
     va_list ap;
@@ -94,6 +95,24 @@ void diag_hint(diags *d, const char *fmt, ...)
     va_start(ap, fmt);
     d->last->hint = format(d, fmt, ap);
     va_end(ap);
+}
+
+diags_mark diags_get_mark(const diags *d)
+{
+    return (diags_mark){d->last, d->errors, d->warnings, arena_get_mark(&d->mem)};
+}
+
+void diags_reset(diags *d, diags_mark mark)
+{
+    d->last = mark.last;
+    if (d->last)
+        d->last->next = NULL;
+    else
+        d->first = NULL;
+    d->errors = mark.errors;
+    d->warnings = mark.warnings;
+    d->dropped = false;
+    arena_reset(&d->mem, mark.mem);
 }
 
 int diags_exit_status(const diags *d)

@@ -55,20 +55,29 @@ typedef struct diag {
 typedef struct diags {
     arena mem;
     diag *first, *last;
-    uint32_t errors, warnings;
-    uint32_t limit; /* errors kept, and warnings kept, default 50 each; the rest are counted only */
+    uint32_t errors, warnings, notes;
+    uint32_t limit; /* errors kept, and warnings, and notes, default 50 each; the rest are counted only */
     bool dropped;   /* the last one was not kept */
 } diags;
 
-void diags_init(diags *d);
+void diags_init(diags *d, const arena *parent); /* parent: as for arena_init */
 void diags_free(diags *d);
 /* The text of a diagnostic is cut at 2000 bytes, and control characters in it, which names from a model may hold, are
  * replaced. Places and text are copied. Both return false, so that `return diag_error(...)` ends a fallible
  * function. */
 bool diag_error(diags *d, diag_code code, src_loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+bool diag_note(diags *d, diag_code code, src_loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 bool diag_warning(diags *d, diag_code code, src_loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Adds to the last diagnostic: what to do about it. */
 void diag_hint(diags *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* For work that may fail without harm: all that was reported after the mark is taken back. */
+typedef struct diags_mark {
+    diag *last;
+    uint32_t errors, warnings;
+    arena_mark mem;
+} diags_mark;
+diags_mark diags_get_mark(const diags *d);
+void diags_reset(diags *d, diags_mark mark);
 int diags_exit_status(const diags *d); /* of the first error; 0 without errors */
 /* "error: model.onnx: node 3 'conv1' (Conv): text [type]\n  hint: ...", one diagnostic a line; the string is in `a`. */
 char *diags_print(const diags *d, arena *a);

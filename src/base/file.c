@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files: maps in, atomic writes out. */
+/* Files: read whole into memory, written whole or not at all. */
+#define _GNU_SOURCE /* O_PATH */
 #include "base/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static src_loc at(const char *path)
@@ -18,77 +20,236 @@ static src_loc at(const char *path)
     return l;
 }
 
+/* --- reading
+ * ---------------------------------------------------------------------------------------------------------- */
+
 /* Streams may never end; a model's own format ends at 2 GiB. */
 #define STREAM_LIMIT ((size_t)4 << 30)
 
-/* Read memory must not look like mapped memory to file_unmap: it never starts on a page. */
-static uint8_t *off_page(arena *a, size_t size)
+/* Fills `room` bytes, or as many as there are; -1: errno says why. */
+static ssize_t read_some(int fd, uint8_t *to, size_t room)
 {
-    uint8_t *p = arena_try_alloc(a, size + 64, 64);
-    return p && (uintptr_t)p % 4096 == 0 ? p + 64 : p;
-}
-
-static bool read_all(diags *d, arena *a, int fd, const char *path, span *out)
-{
-    size_t cap = 1 << 16, len = 0;
-    uint8_t *buf = off_page(a, cap);
-    while (buf) {
-        ssize_t n = read(fd, buf + len, cap - len);
+    size_t len = 0;
+    while (len < room) {
+        ssize_t n = read(fd, to + len, room - len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return diag_error(d, DIAG_IO, at(path), "cannot read: %s", strerror(errno));
-        if (n == 0) {
+            return -1;
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    return (ssize_t)len;
+}
+
+diag_code file_code_of(int error)
+{
+    return error == EIO || error == ENOMEM || error == EMFILE || error == ENFILE ? DIAG_ENVIRONMENT : DIAG_IO;
+}
+
+static bool read_failed(diags *d, const char *path, uint8_t *buf)
+{
+    diag_error(d, file_code_of(errno), at(path), "cannot read: %s", strerror(errno));
+    free(buf);
+    return false;
+}
+
+static bool no_memory(diags *d, const char *path, uint64_t bytes)
+{
+    return diag_error(d, DIAG_ENVIRONMENT, at(path), "no memory for a file of %llu bytes", (unsigned long long)bytes);
+}
+
+/* What gives no size beforehand: standard input, the files of /proc. */
+static bool read_stream(diags *d, int fd, const char *path, span *out)
+{
+    size_t cap = (size_t)1 << 16, len = 0;
+    uint8_t *buf = malloc(cap);
+    while (buf) {
+        ssize_t n = read_some(fd, buf + len, cap - len);
+        if (n < 0)
+            return read_failed(d, path, buf);
+        len += (size_t)n;
+        if (len < cap) {
             *out = (span){buf, len};
             return true;
         }
-        len += (size_t)n;
-        if (len == STREAM_LIMIT)
+        if (cap == STREAM_LIMIT) {
+            free(buf);
             return diag_error(d, DIAG_IO, at(path), "a stream of more than 4 GiB cannot be read; save it to a file");
-        if (len == cap) {
-            uint8_t *grown = off_page(a, cap *= 2);
-            if (grown)
-                memcpy(grown, buf, len);
-            buf = grown;
         }
+        uint8_t *grown = realloc(buf, cap * 2);
+        if (!grown)
+            free(buf);
+        buf = grown;
+        cap *= 2;
     }
-    return diag_error(d, DIAG_ENVIRONMENT, at(path), "out of memory after %zu bytes", len);
+    return no_memory(d, path, cap);
 }
 
-static bool map_open(diags *d, arena *a, int fd, const char *path, span *out)
+/* A file that another program cuts, extends or rewrites meanwhile is an error: what was read is neither state of it. */
+static bool read_sized(diags *d, int fd, const char *path, const struct stat *before, span *out)
+{
+    struct stat after;
+    uint8_t *buf = (uint64_t)before->st_size < SIZE_MAX / 2
+                       ? aligned_alloc(64, ((size_t)before->st_size + 63) & ~(size_t)63)
+                       : NULL;
+    if (!buf)
+        return no_memory(d, path, (uint64_t)before->st_size);
+    ssize_t n = read_some(fd, buf, (size_t)before->st_size);
+    if (n < 0 || fstat(fd, &after) != 0)
+        return read_failed(d, path, buf);
+    if (n == before->st_size && after.st_size == before->st_size && after.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+        after.st_mtim.tv_nsec == before->st_mtim.tv_nsec) {
+        *out = (span){buf, (size_t)n};
+        return true;
+    }
+    free(buf);
+    return diag_error(d, DIAG_IO, at(path), "changed while it was read");
+}
+
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode)    ? "is a directory"
+           : S_ISFIFO(mode) ? "is a pipe"
+           : S_ISSOCK(mode) ? "is a socket"
+                            : "is a device";
+}
+
+/* Takes fd. The descriptor is judged, not the name, so that nothing can be put in its place in between. */
+static bool read_opened(diags *d, int fd, const char *path, span *out, file_id *out_id)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0)
-        return diag_error(d, DIAG_IO, at(path), "cannot read: %s", strerror(errno));
-    if (S_ISDIR(st.st_mode))
-        return diag_error(d, DIAG_IO, at(path), "is a directory");
-    if (S_ISREG(st.st_mode) && st.st_size > 0) {
-        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p != MAP_FAILED) {
-            *out = (span){p, (size_t)st.st_size};
-            return true;
-        }
-    }
-    return read_all(d, a, fd, path, out); /* also the files of /proc, which say that they are empty */
-}
-
-bool file_map(diags *d, arena *a, const char *path, span *out)
-{
-    *out = (span){NULL, 0};
-    if (strcmp(path, "-") == 0)
-        return read_all(d, a, STDIN_FILENO, path, out);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return diag_error(d, DIAG_IO, at(path), "cannot open: %s", strerror(errno));
-    bool ok = map_open(d, a, fd, path, out);
+    bool ok = fstat(fd, &st) == 0;
+    if (!ok)
+        (void)diag_error(d, file_code_of(errno), at(path), "cannot read: %s", strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        ok = diag_error(d, DIAG_IO, at(path), "%s, where a file is needed%s", kind_of(st.st_mode),
+                        S_ISFIFO(st.st_mode) ? "; - stands for standard input" : "");
+    else
+        ok = st.st_size > 0 ? read_sized(d, fd, path, &st, out) : read_stream(d, fd, path, out);
+    if (ok)
+        *out_id = (file_id){st.st_dev, st.st_ino};
     (void)close(fd);
     return ok;
 }
 
-void file_unmap(span s)
+/* Not to wait for a pipe's other end, nor to take a terminal. */
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+
+static bool open_failed(diags *d, const char *path)
 {
-    if (s.len > 0 && (uintptr_t)s.data % 4096 == 0)
-        (void)munmap((void *)(uintptr_t)s.data, s.len);
+    if (errno == ENXIO) /* a socket, or a device without its hardware */
+        return diag_error(d, DIAG_IO, at(path), "is a socket or a device, where a file is needed");
+    return diag_error(d, file_code_of(errno), at(path), "cannot open: %s", strerror(errno));
+}
+
+bool file_read(diags *d, const char *path, span *out, file_id *out_id)
+{
+    *out = (span){NULL, 0};
+    *out_id = (file_id){0, 0};
+    if (strcmp(path, "-") == 0) {
+        *out_id = file_identify_fd(STDIN_FILENO);
+        return read_stream(d, STDIN_FILENO, path, out);
+    }
+    int fd = open(path, OPEN_FLAGS);
+    return fd < 0 ? open_failed(d, path) : read_opened(d, fd, path, out, out_id);
+}
+
+void file_free(span s)
+{
+    free((void *)(uintptr_t)s.data);
+}
+
+/* --- reading below a folder
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* Before Linux 5.6: one part of the name after the other, and no part may be a symbolic link. */
+static int open_parts(int dir, const char *name)
+{
+    int fd = dir;
+    for (const char *part = name; fd >= 0 && *part;) {
+        char one[256];
+        size_t n = strcspn(part, "/"), rest = n + strspn(part + n, "/");
+        int parent = fd;
+        bool last = part[rest] == '\0';
+        if (n >= sizeof one || (n == 2 && memcmp(part, "..", 2) == 0)) {
+            fd = -1;
+            errno = n == 2 ? EXDEV : ENAMETOOLONG;
+        } else {
+            memcpy(one, part, n);
+            one[n] = '\0';
+            fd = openat(parent, n ? one : ".", O_NOFOLLOW | (last ? OPEN_FLAGS : O_PATH | O_DIRECTORY | O_CLOEXEC));
+            /* what a link in the middle gives */
+            errno = fd < 0 && errno == ENOTDIR ? ELOOP : errno;
+        }
+        if (parent != dir) {
+            int why = errno;
+            (void)close(parent);
+            errno = why;
+        }
+        part += rest;
+    }
+    return fd;
+}
+
+static int open_beneath(int dir, const char *name)
+{
+    struct open_how how = {.flags = (uint64_t)OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    long fd = -1;
+    errno = EAGAIN; /* somebody renames folders meanwhile */
+    for (int i = 0; fd < 0 && errno == EAGAIN && i < 100; i++)
+        fd = syscall(SYS_openat2, dir, name, &how, sizeof how);
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM)) /* an old kernel, or one that a sandbox hides */
+        return open_parts(dir, name);
+    return (int)fd;
+}
+
+bool file_read_beneath(diags *d, arena *a, const char *dir, const char *name, span *out, file_id *out_id,
+                       file_lack *out_lack)
+{
+    const char *path = path_join(a, dir, name);
+    *out = (span){NULL, 0};
+    *out_id = (file_id){0, 0};
+    int folder = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = folder < 0 ? -1 : open_beneath(folder, name), why = errno;
+    if (folder >= 0)
+        (void)close(folder);
+    errno = why;
+    *out_lack = fd >= 0                        ? FILE_THERE
+                : why == ENOENT                ? FILE_MISSING
+                : why == EXDEV || why == ELOOP ? FILE_OUTSIDE
+                                               : FILE_THERE;
+    if (*out_lack != FILE_THERE)
+        return false;
+    return fd < 0 ? open_failed(d, path) : read_opened(d, fd, path, out, out_id);
+}
+
+/* --- names
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static file_id id_of(const struct stat *st, bool known)
+{
+    return known ? (file_id){st->st_dev, st->st_ino} : (file_id){0, 0};
+}
+
+file_id file_identify(const char *path)
+{
+    struct stat st;
+    bool known = stat(path, &st) == 0;
+    return id_of(&st, known);
+}
+
+file_id file_identify_fd(int fd)
+{
+    struct stat st;
+    bool known = fstat(fd, &st) == 0;
+    return id_of(&st, known);
+}
+
+bool file_same(file_id a, file_id b)
+{
+    return a.ino != 0 && a.ino == b.ino && a.dev == b.dev;
 }
 
 bool file_exists(const char *path)
@@ -133,7 +294,7 @@ static bool make_dir(const char *path)
 bool file_make_dirs(diags *d, const char *path)
 {
     arena a;
-    arena_init(&a);
+    arena_init(&a, &d->mem);
     bool ok = true;
     for (const char *s = path; ok && *s; s++) {
         bool end = s[1] == '/' || s[1] == 0;
@@ -145,7 +306,7 @@ bool file_make_dirs(diags *d, const char *path)
     return ok;
 }
 
-static bool write_all(int fd, const void *data, size_t len)
+bool file_put(int fd, const void *data, size_t len)
 {
     const char *p = data;
     while (len > 0) {
@@ -160,17 +321,8 @@ static bool write_all(int fd, const void *data, size_t len)
     return true;
 }
 
-/* Makes a file that did not exist next to `path`; its name into `tmp`. */
-static int open_temporary(arena *a, const char *path, char **tmp)
-{
-    int fd = -1;
-    errno = EEXIST;
-    for (int i = 0; fd < 0 && errno == EEXIST && i < 10000; i++) {
-        *tmp = arena_printf(a, "%s.tmp%ld-%d", path, (long)getpid(), i);
-        fd = open(*tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    }
-    return fd;
-}
+/* --- writing
+ * ------------------------------------------------------------------------------------------------------------- */
 
 /* Pipes and devices are written as they are: there is nothing to replace. */
 static bool is_special(const char *path)
@@ -179,65 +331,66 @@ static bool is_special(const char *path)
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-static bool write_special(const char *path, const void *data, size_t len)
+static bool write_and_close(int fd, const void *data, size_t len, bool lasting)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bool ok = write_all(fd, data, len);
-    return close(fd) == 0 && ok;
+    bool ok = fd >= 0 && file_put(fd, data, len) && (!lasting || fsync(fd) == 0);
+    int why = errno;
+    bool closed = fd < 0 || close(fd) == 0;
+    errno = ok ? errno : why;
+    return ok && closed;
 }
 
-static bool write_and_rename(arena *a, const char *path, const void *data, size_t len)
+static bool write_and_rename(arena *a, temps *t, const char *path, const void *data, size_t len)
 {
-    char *tmp = NULL;
-    int fd = open_temporary(a, path, &tmp);
+    char *tmp;
+    int fd = temps_make_file(t, a, path, &tmp);
     if (fd < 0)
         return false;
-    bool ok = write_all(fd, data, len);
-    ok = close(fd) == 0 && ok && rename(tmp, path) == 0;
-    int error = errno;
-    if (!ok)
-        (void)unlink(tmp);
-    errno = error;
+    bool ok = write_and_close(fd, data, len, false) && rename(tmp, path) == 0;
+    int why = errno;
+    if (ok)
+        temps_forget(t, tmp);
+    else
+        (void)temps_remove(t, tmp);
+    errno = why;
     return ok;
 }
 
-bool file_write(diags *d, const char *path, const void *data, size_t len)
+static bool write_failed(diags *d, const char *path)
+{
+    return diag_error(d, DIAG_ENVIRONMENT, at(path), "cannot write: %s", strerror(errno));
+}
+
+bool file_write(diags *d, temps *t, const char *path, const void *data, size_t len)
 {
     arena a;
-    arena_init(&a);
+    arena_init(&a, &d->mem);
     bool ok = file_make_dirs(d, path_dir(&a, path));
-    if (ok && !(is_special(path) ? write_special(path, data, len) : write_and_rename(&a, path, data, len)))
-        ok = diag_error(d, DIAG_ENVIRONMENT, at(path), "cannot write: %s", strerror(errno));
+    if (ok && !(is_special(path) ? write_and_close(open(path, O_WRONLY | O_CLOEXEC), data, len, false)
+                                 : write_and_rename(&a, t, path, data, len)))
+        ok = write_failed(d, path);
     arena_free(&a);
     return ok;
 }
 
-static bool remove_entries(diags *d, const char *path)
+bool file_create(diags *d, const char *path, const void *data, size_t len, bool lasting)
 {
-    DIR *dir = opendir(path);
-    bool ok = true;
-    arena a;
-    arena_init(&a);
-    for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir))
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            ok = file_remove_tree(d, path_join(&a, path, e->d_name)) && ok;
-    if (dir)
-        (void)closedir(dir);
-    arena_free(&a);
+    return write_and_close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), data, len, lasting) ||
+           write_failed(d, path);
+}
+
+bool file_sync_dir(diags *d, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL); /* EINVAL: this file system does not sync folders */
+    if (!ok)
+        (void)write_failed(d, path);
+    if (fd >= 0)
+        (void)close(fd);
     return ok;
 }
 
-bool file_remove_tree(diags *d, const char *path)
+bool file_remove_tree(diags *d, temps *t, const char *path)
 {
-    struct stat st;
-    if (lstat(path, &st) != 0)
-        return true;
-    bool folder = S_ISDIR(st.st_mode); /* a link to a folder is only unlinked */
-    if (folder && !remove_entries(d, path))
-        return false;
-    if ((folder ? rmdir(path) : unlink(path)) == 0)
-        return true;
-    return diag_error(d, DIAG_ENVIRONMENT, at(path), "cannot remove: %s", strerror(errno));
+    return temps_remove(t, path) || diag_error(d, DIAG_ENVIRONMENT, at(path), "cannot remove: %s", strerror(errno));
 }

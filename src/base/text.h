@@ -21,12 +21,23 @@ void w_fmt(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))
 void w_line(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* w_fmt and a newline */
 void w_open(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* line ending in " {", indents */
 void w_close(writer *w, const char *tail); /* dedents, "}" and tail and newline */
-/* "..." with escapes that C and the lexer read alike; UTF-8 stays as it is. */
+/* "..." with escapes that C and the lexer read alike; plain text stays as it is. */
 void w_quoted(writer *w, const char *s, size_t n);
 /* Sigil and name ("%x", "@main"), the name in quotes when the lexer needs them. */
 void w_name(writer *w, char sigil, const char *name);
 /* Fewest digits that read back as the same value of `bits` 32 or 64, always with a '.' or 'e'; "inf", "-inf", "nan". */
 void w_float(writer *w, double v, uint32_t bits);
+
+/* Length of the UTF-8 sequence at s, 0 when the bytes are none (RFC 3629: no surrogates, shortest form); n > 0. */
+size_t utf8_length(const char *s, size_t n);
+/* The character that such a sequence stands for. */
+uint32_t utf8_code(const char *s);
+/* As utf8_length, and 0 as well for characters that command a terminal or an editor: controls of ASCII and Unicode,
+ * line ends, marks that turn the direction of text. */
+size_t text_plain_length(const char *s, size_t n);
+/* Makes one line of s to show to a person, in place: line ends and tabs become spaces, other characters that are not
+ * plain become '?'. Returns s. */
+char *text_line(char *s);
 
 /* --- interned strings: equal text, equal pointer --- */
 typedef struct interner interner;

@@ -73,6 +73,8 @@ static void put_format(writer *w, const char *fmt, va_list ap)
         char *big = arena_alloc(w->a, (size_t)n + 1, 1);
         (void)vsnprintf(big, (size_t)n + 1, fmt, again);
         put(w, big, (size_t)n);
+    } else {
+        arena_refuse(w->a, strlen(fmt)); /* %ls, which nobody uses, apart: no memory */
     }
     va_end(again);
 }
@@ -113,9 +115,9 @@ void w_close(writer *w, const char *tail)
     put(w, "\n", 1);
 }
 
-/* Length of the UTF-8 sequence at s, 0 when the bytes are none (RFC 3629: no surrogates, shortest form). */
-static size_t utf8_length(const unsigned char *s, size_t n)
+size_t utf8_length(const char *text, size_t n)
 {
+    const unsigned char *s = (const unsigned char *)text;
     size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
     if (len > n)
         return 0;
@@ -127,18 +129,57 @@ static size_t utf8_length(const unsigned char *s, size_t n)
     return len > 1 && (overlong || beyond) ? 0 : len;
 }
 
+uint32_t utf8_code(const char *s)
+{
+    const unsigned char *at = (const unsigned char *)s;
+    uint32_t code = at[0] < 0x80 ? at[0] : at[0] < 0xe0 ? at[0] & 0x1fu : at[0] < 0xf0 ? at[0] & 0xfu : at[0] & 0x7u;
+    size_t len = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+    for (size_t i = 1; i < len; i++)
+        code = code << 6 | (at[i] & 0x3fu);
+    return code;
+}
+
+size_t text_plain_length(const char *s, size_t n)
+{
+    static const uint16_t commands[][2] = {{0x0, 0x1f},      {0x7f, 0x9f},     {0x61c, 0x61c},
+                                           {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+    size_t len = utf8_length(s, n);
+    uint32_t ch = len ? utf8_code(s) : 0;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (ch >= commands[i][0] && ch <= commands[i][1])
+            return 0;
+    return len;
+}
+
+char *text_line(char *s)
+{
+    size_t n = strlen(s), to = 0;
+    for (size_t i = 0, len; i < n; i += len) {
+        size_t plain = text_plain_length(s + i, n - i);
+        len = plain ? plain : utf8_length(s + i, n - i);
+        len = len ? len : 1;
+        if (plain)
+            memmove(s + to, s + i, len);
+        else
+            s[to] = s[i] == '\n' || s[i] == '\t' ? ' ' : '?';
+        to += plain ? len : 1;
+    }
+    s[to] = '\0';
+    return s;
+}
+
 void w_quoted(writer *w, const char *s, size_t n)
 {
     put(w, "\"", 1);
     for (size_t i = 0, len; i < n; i += len) {
         unsigned char ch = (unsigned char)s[i];
-        len = utf8_length((const unsigned char *)s + i, n - i);
+        len = text_plain_length(s + i, n - i);
         bool second_mark = ch == '?' && i > 0 && s[i - 1] == '?'; /* C99 reads ??/ and its like as one character */
         if (ch == '"' || ch == '\\' || second_mark)
             w_fmt(w, "\\%c", ch);
         else if (ch == '\n')
             w_str(w, "\\n");
-        else if (len == 0 || ch < 32 || ch == 127) /* octal ends after three digits, C's \x does not */
+        else if (len == 0) /* byte by byte; octal ends after three digits, C's \x does not */
             w_fmt(w, "\\%03o", ch);
         else
             put(w, s + i, len);

@@ -50,7 +50,7 @@ static double work_of(const plan_op *op)
 
 static uint32_t place_in_layer(const plan *pl, uint32_t op)
 {
-    const uint32_t *row = pl->layers[pl->problem->ops.data[op].layer];
+    const uint32_t *row = pl->layers[pl->tasks[op].layer];
     uint32_t i = 0;
     while (row[i] != op)
         i++;
@@ -60,7 +60,7 @@ static uint32_t place_in_layer(const plan *pl, uint32_t op)
 static void box_at(const plan *pl, uint32_t op, int *x, int *y)
 {
     *x = 10 + (int)place_in_layer(pl, op) * (BOX_W + GAP_X);
-    *y = 10 + (int)pl->problem->ops.data[op].layer * (BOX_H + GAP_Y);
+    *y = 10 + (int)pl->tasks[op].layer * (BOX_H + GAP_Y);
 }
 
 static bool feeds(const plan_problem *p, uint32_t from, uint32_t to)
@@ -79,7 +79,7 @@ static void draw_edges(writer *w, const plan *pl)
     for (uint32_t b = 0; b < pl->problem->ops.len; b++)
         for (uint32_t a = 0; a < b; a++) {
             int x0, y0, x1, y1;
-            if (!feeds(pl->problem, a, b) || pl->problem->ops.data[a].layer >= pl->problem->ops.data[b].layer)
+            if (!feeds(pl->problem, a, b) || pl->tasks[a].layer >= pl->tasks[b].layer)
                 continue;
             box_at(pl, a, &x0, &y0);
             box_at(pl, b, &x1, &y1);
@@ -103,14 +103,14 @@ static void draw_graph(writer *w, const compile_result *r)
         int x, y;
         box_at(pl, op, &x, &y);
         w_fmt(w, "<g><title>%u: ", op);
-        escaped(w, r->unit.ops[op].kind);
+        escaped(w, r->plan.problem->ops.data[op].step->kernel->kind);
         w_str(w, " (");
-        escaped(w, r->unit.ops[op].source);
+        escaped(w, r->plan.problem->ops.data[op].step->source);
         w_fmt(w,
               ")</title><rect x='%d' y='%d' width='%d' height='%d' rx='5' fill='hsl(%d 60%% 85%%)'/><text x='%d' "
               "y='%d'>%u ",
-              x, y, BOX_W, BOX_H, hue(r->unit.ops[op].kind), x + 6, y + 21, op);
-        short_name(w, r->unit.ops[op].name, 22);
+              x, y, BOX_W, BOX_H, hue(r->plan.problem->ops.data[op].step->kernel->kind), x + 6, y + 21, op);
+        short_name(w, r->plan.problem->ops.data[op].step->kernel->name, 22);
         w_str(w, "</text></g>\n");
     }
     w_str(w, "</svg></div>\n");
@@ -141,18 +141,19 @@ static void run_layer(writer *w, const compile_result *r, uint32_t layer, timeli
     for (uint32_t i = 0; i < r->plan.layer_len[layer]; i++) {
         uint32_t n = r->plan.layers[layer][i];
         const plan_op *op = &r->plan.problem->ops.data[n];
-        for (uint32_t part = 0; part < op->parts; part++) {
+        const plan_task *task = &r->plan.tasks[n];
+        for (uint32_t part = 0; part < task->parts; part++) {
             uint32_t first = 0;
             for (uint32_t k = 1; k < t->workers; k++)
                 first = t->busy[k] < t->busy[first] ? k : first;
-            double length = work_of(op) / op->parts;
+            double length = work_of(op) / task->parts;
             if (scale > 0) {
                 w_fmt(w,
                       "<rect x='%.2f' y='%u' width='%.2f' height='%d' fill='hsl(%d 60%% 70%%)' "
                       "class='task'><title>layer %u, operator %u, part %u of %u: ",
                       60 + t->busy[first] * scale, 6 + first * ROW_H, fmax(length * scale, 0.3), ROW_H - 4,
-                      hue(r->unit.ops[n].kind), layer, n, part + 1, op->parts);
-                escaped(w, r->unit.ops[n].kind);
+                      hue(op->step->kernel->kind), layer, n, part + 1, task->parts);
+                escaped(w, op->step->kernel->kind);
                 w_str(w, "</title></rect>\n");
             }
             t->busy[first] += length;
@@ -206,11 +207,12 @@ static void draw_value(writer *w, const compile_result *r, uint32_t v)
     for (uint32_t op = 0; op < p->ops.len; op++)
         for (uint32_t i = 0; i < p->ops.data[op].n_args; i++)
             if (plan_root(p, p->ops.data[op].args[i], &start) == v) {
-                first = p->ops.data[op].layer < first ? p->ops.data[op].layer : first;
-                last = p->ops.data[op].layer > last ? p->ops.data[op].layer : last;
+                uint32_t layer = r->plan.tasks[op].layer;
+                first = layer < first ? layer : first;
+                last = layer > last ? layer : last;
             }
     if (first != UINT32_MAX)
-        map_rect(w, r, p->values.data[v].name, p->values.data[v].offset, p->values.data[v].bytes, first, last);
+        map_rect(w, r, p->values.data[v].name, r->plan.places[v].offset, p->values.data[v].bytes, first, last);
 }
 
 static void draw_map(writer *w, const compile_result *r)
@@ -231,11 +233,9 @@ static void draw_map(writer *w, const compile_result *r)
             draw_value(w, r, v);
     for (uint32_t op = 0; op < p->ops.len; op++)
         for (uint32_t k = 0; k < p->ops.data[op].n_scratch; k++) {
-            const plan_op *o = &p->ops.data[op];
-            int64_t count = tir_buffer_count(o->scratch[k].buffer);
-            uint64_t bytes = (uint64_t)(count > 0 ? count : 0) * dtype_bytes(o->scratch[k].buffer->dt) *
-                             (o->scratch[k].per_part ? o->parts : 1);
-            map_rect(w, r, "scratch", o->scratch_offset[k], bytes, o->layer, o->layer);
+            const plan_task *t = &r->plan.tasks[op];
+            map_rect(w, r, "scratch", t->scratch_offset[k], plan_scratch_bytes(&p->ops.data[op], k, t->parts), t->layer,
+                     t->layer);
         }
     w_str(w, "</svg></div>\n");
 }
@@ -250,13 +250,14 @@ static void draw_table(writer *w, const compile_result *r)
              "th><th>MACs</th><th>parts</th></tr>\n");
     for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
         const plan_op *op = &r->plan.problem->ops.data[i];
-        w_fmt(w, "<tr><td>%u</td><td>%u</td><td>", i, op->layer);
-        escaped(w, r->unit.ops[i].kernel);
+        const plan_task *task = &r->plan.tasks[i];
+        w_fmt(w, "<tr><td>%u</td><td>%u</td><td>", i, task->layer);
+        escaped(w, op->step->kernel->name);
         w_str(w, "</td><td>");
-        escaped(w, r->unit.ops[i].kind);
+        escaped(w, op->step->kernel->kind);
         w_str(w, "</td><td>");
-        escaped(w, r->unit.ops[i].source);
-        w_fmt(w, "</td><td>%lld</td><td>%u</td></tr>\n", (long long)r->unit.ops[i].macs, op->parts);
+        escaped(w, op->step->source);
+        w_fmt(w, "</td><td>%lld</td><td>%u</td></tr>\n", (long long)op->func->macs, task->parts);
     }
     w_str(w, "</table></div>\n");
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The story of a compile:
  *
- *   model.onnx --onnx_import--> graph --passes--> graph' --te_lower_func--> loop IR --plan_memory--> plan
- *              (frontend)              (graph)             (te, tir)                    (plan)
- *                                                                                         |
- *                 folder <--artifact_write-- files in memory <--back end (codegen)--------+
+ *   model.onnx --onnx_import--> graph --graph_run_passes--> graph' --prog_from_graph--> program --prog_run_passes--+
+ *              (frontend)              (graph)                      (prog)                                        |
+ *   +---------------------------------------------------------------------------------------------------- program'+
+ *   |
+ *   +--prog_schedule--> loops of each kernel --plan_memory--> plan --back end--> files in memory --artifact_write-->
+ *      (te, tir)                               (plan)               (codegen)                      folder
  *
  * Every arrow is a function that can be called alone; `lathe opt` does so on text. */
 #include "driver/pipeline.h"
 
-#include "driver/embedded.h"
-#include "driver/lower.h"
+#include "driver/format.h"
 #include "frontend/onnx/onnx.h"
 #include "graph/pass.h"
 
@@ -19,75 +20,66 @@
 
 void compile_options_init(compile_options *o)
 {
-    *o = (compile_options){.emit = "c", .module_name = "default", .port = "posix", .opt_level = 3};
+    *o = (compile_options){.verb = "compile", .emit = "c", .module_name = "default", .port = "posix", .opt_level = 3};
 }
 
 /* --- reading
  * ---------------------------------------------------------------------------------------------------------- */
 
-static bool is_graph_text(span s)
+static void add_fixes(const dim_binding *from, uint32_t n, bool is_input, onnx_dim_fix *to)
 {
-    size_t i = 0;
-    while (i < s.len && isspace(s.data[i]))
-        i++;
-    return (s.len - i >= 5 && memcmp(s.data + i, "func ", 5) == 0) ||
-           (s.len - i >= 2 && memcmp(s.data + i, "//", 2) == 0);
-}
-
-static void add_fixes(compiler *c, const dim_binding *from, uint32_t n, bool is_input, onnx_dim_fix *to)
-{
-    (void)c;
     for (uint32_t i = 0; i < n; i++) {
         to[i] = (onnx_dim_fix){.name = from[i].name, .is_input = is_input, .rank = from[i].rank};
         memcpy(to[i].dims, from[i].dims, sizeof to[i].dims);
     }
 }
 
-bool pipeline_load(compiler *c, const char *path, const compile_options *o, graph_module **out)
+static bool load(compiler *c, const char *path, const compile_options *o, bool inputs_only, graph_module **out)
 {
     span bytes;
-    if (!file_map(&c->diags, &c->mem, path, &bytes)) /* stays mapped: constants point into it */
+    file_format format;
+    compiler_progress(c, "reading", 0, 0);
+    if (!format_read(c, o->verb, path, &bytes, &format))
         return false;
-    if (is_graph_text(bytes) && o->n_dims + o->n_shapes > 0)
+    if (format == FORMAT_GRAPH && o->n_dims + o->n_shapes > 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                           "'%s' is graph text, which states its shapes itself: --shape and --dim are for ONNX", path);
-    if (is_graph_text(bytes))
+    if (format == FORMAT_GRAPH)
         return graph_parse(c, path, (const char *)bytes.data, bytes.len, out) && graph_infer(c, *out) &&
                graph_verify(c, *out);
     onnx_dim_fix *fixes = arena_array(&c->mem, onnx_dim_fix, o->n_dims + o->n_shapes + 1u);
-    add_fixes(c, o->dims, o->n_dims, false, fixes);
-    add_fixes(c, o->shapes, o->n_shapes, true, fixes + o->n_dims);
-    onnx_options options = {.fixes = fixes, .n_fixes = o->n_dims + o->n_shapes};
+    add_fixes(o->dims, o->n_dims, false, fixes);
+    add_fixes(o->shapes, o->n_shapes, true, fixes + o->n_dims);
+    onnx_options options = {.fixes = fixes,
+                            .n_fixes = o->n_dims + o->n_shapes,
+                            .keeps_floats = o->opt_level == 0,
+                            .inputs_only = inputs_only};
+    options.fixed_shapes = strcmp(o->emit, "graph") != 0;
     return onnx_import(c, bytes, path, &options, out);
+}
+
+bool pipeline_load(compiler *c, const char *path, const compile_options *o, graph_module **out)
+{
+    return load(c, path, o, false, out);
+}
+
+bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out)
+{
+    return load(c, path, o, true, out);
 }
 
 /* --- the stages
  * ------------------------------------------------------------------------------------------------------- */
 
-static bool run_graph_passes(compiler *c, graph_module *m, const compile_options *o)
+static bool run_graph_passes(compiler *c, graph_module *m, const compile_options *o, const target *t)
 {
-    pass_options options = {.print_after_all = o->print_after_all, .verify = o->verify, .dump = o->dump};
-    c->opt_level = o->opt_level;
-    c->no_winograd = o->no_winograd;
+    pass_options options = {.target = t,
+                            .opt_level = o->opt_level,
+                            .no_winograd = o->no_winograd,
+                            .print_after_all = o->print_after_all,
+                            .verify = o->verify,
+                            .dump = o->dump};
     return graph_run_passes(c, m, NULL, &options);
-}
-
-/* The runtime's sources travel inside the compiler. */
-static bool add_runtime(compiler *c, const compile_options *o, artifact *a)
-{
-    const char *port = arena_printf(&c->mem, "tvmrt_port_%s.c", o->port);
-    uint32_t found = 0;
-    for (const struct embedded_file *f = lathe_embedded_files; f->name; f++) {
-        bool wanted = strcmp(f->name, port) == 0 || strcmp(f->name, "tvmrt.h") == 0 || strcmp(f->name, "tvmrt.c") == 0;
-        if (!wanted)
-            continue;
-        found++;
-        vec_push(&c->mem, &a->files,
-                 ((artifact_file){arena_printf(&c->mem, "src/%s", f->name), f->data, f->size, false}));
-    }
-    if (found == 3)
-        return true;
-    return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "there is no runtime port '%s'", o->port);
 }
 
 static bool generate(compiler *c, const compile_options *o, compile_result *r)
@@ -100,23 +92,26 @@ static bool generate(compiler *c, const compile_options *o, compile_result *r)
         BACKENDS(X)
 #undef X
     };
+    compiler_progress(c, "writing C", 0, 0);
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
         if (strcmp(backends[i].name, o->emit) == 0)
-            return backends[i].run(c, &r->unit, &r->artifact) && add_runtime(c, o, &r->artifact);
+            return backends[i].run(c, &r->unit, &r->artifact);
     return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "nothing is called '%s' that could be emitted", o->emit);
 }
 
-static bool plan_and_check(compiler *c, const compile_options *o, compile_result *r, plan_problem *p)
+static bool plan_and_check(compiler *c, const compile_options *o, compile_result *r)
 {
+    plan_problem *p = plan_problem_of(c, r->unit.func);
+    compiler_progress(c, "planning", 0, 0);
     p->workers = r->unit.workers;
     p->split_parts = o->opt_level > 0;
     if (!plan_memory(c, p, &r->plan) || !plan_verify(c, &r->plan))
         return false;
-    if (r->plan.workspace_bytes <= lower_most_bytes(c->target))
+    if (r->plan.workspace_bytes <= prog_most_bytes(r->unit.target))
         return true;
     return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                       "the workspace of %llu bytes is too large for the target %s",
-                      (unsigned long long)r->plan.workspace_bytes, c->target->name);
+                      (unsigned long long)r->plan.workspace_bytes, r->unit.target->name);
 }
 
 static bool check_module_name(compiler *c, const char *name)
@@ -146,28 +141,57 @@ static const target *target_of(compiler *c, const compile_options *o)
     return t;
 }
 
+static bool is_dequantized(const graph_node *n)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] && n->inputs[i]->def && strcmp(n->inputs[i]->def->op->name, "qnn.dequantize") == 0)
+            return true;
+    return false;
+}
+
+/* Before passes change the graph. */
+static void count_nodes(compile_result *r)
+{
+    const graph_func *f = graph_module_find(r->graph, "main");
+    for (uint32_t i = 0; f && i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        r->n_nodes += n->n_outputs == 0 || !graph_constant(n->outputs[0]);
+        r->n_quantised += is_dequantized(n);
+        r->quantised |= strncmp(n->op->name, "qnn.", 4) == 0;
+    }
+}
+
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out)
 {
-    plan_problem *p = NULL;
     *out = (compile_result){0};
-    c->target = target_of(c, o);
-    if (!check_module_name(c, o->module_name) || !pipeline_load(c, path, o, &out->graph) ||
-        !run_graph_passes(c, out->graph, o))
+    const target *t = target_of(c, o);
+    if (!check_module_name(c, o->module_name) || !pipeline_load(c, path, o, &out->graph))
+        return false;
+    count_nodes(out);
+    if (!run_graph_passes(c, out->graph, o, t))
         return false;
     if (strcmp(o->emit, "graph") == 0)
         return true;
+    if (!prog_from_graph(c, out->graph, t, &out->prog) ||
+        !prog_run_passes(c, out->prog, NULL, o->opt_level, o->print_after_all, o->dump))
+        return false;
+    if (strcmp(o->emit, "prog") == 0)
+        return true;
+    if (!prog_schedule(c, out->prog) || /* schedules of different operators may come out equal */
+        (o->opt_level > 0 && !prog_run_passes(c, out->prog, "share", o->opt_level, false, NULL)))
+        return false;
+    if (strcmp(o->emit, "schedule") == 0 || strcmp(o->emit, "tir") == 0)
+        return true;
     out->unit = (codegen_unit){.module_name = o->module_name,
                                .model_file = base_name(path),
+                               .prog = out->prog,
+                               .func = prog_find(out->prog, "main"),
                                .plan = &out->plan,
-                               .target = c->target,
+                               .target = t,
                                .port = o->port,
-                               .target_cflags = c->target->cflags,
-                               .constant_file_threshold = 32768,
+                               .target_cflags = t->cflags,
+                               .constants_form = o->constants_form,
                                .opt_level = o->opt_level,
-                               .workers = c->target->workers};
-    if (!lower_module(c, out->graph, o, &out->unit, &p, &out->tir))
-        return false;
-    if (strcmp(o->emit, "tir") == 0)
-        return true;
-    return plan_and_check(c, o, out, p) && generate(c, o, out);
+                               .workers = t->workers};
+    return plan_and_check(c, o, out) && generate(c, o, out);
 }

@@ -12,35 +12,46 @@ typedef struct dim_binding {
 } dim_binding;
 
 typedef struct compile_options {
-    const char *emit; /* "c" | "graph" | "tir" */
+    const char *verb; /* of the command line, for messages about files that it does not take */
+    const char *emit; /* "c" | "graph" | "prog" | "schedule" | "tir" */
     const char *module_name;
     const char *port;
     const struct target *target; /* NULL: default */
     int opt_level;
-    bool no_winograd; /* see compiler */
+    bool no_winograd; /* see pass_options */
+    enum constants_form constants_form;
     uint32_t workers;
     const dim_binding *dims, *shapes;
     uint32_t n_dims, n_shapes;
-    bool print_after_all, verify, time_passes;
+    bool print_after_all, verify;
     writer *dump;
 } compile_options;
 
 typedef struct compile_result {
+    bool quantised; /* some operator of the model quantises or dequantises */
+    uint32_t n_nodes, n_quantised; /* of the model as read, without constants: all, and those that dequantised values
+                                    * go into */
     graph_module *graph;
-    tir_module *tir;
+    prog_module *prog;
     codegen_unit unit;
     struct plan plan;
     struct artifact artifact;
 } compile_result;
 
 void compile_options_init(compile_options *o);
-void compiler_setup(compiler *c); /* compiler_init, built-in operator rows, the evaluate hook */
+/* compiler_init, built-in operator rows, the evaluate hook. */
+void compiler_setup_under(compiler *c, const arena *parent);
+void compiler_setup(compiler *c);
 
-/* Model (ONNX, or graph text when the file starts with "func" or "//") to graph. frontend/onnx/onnx.h does the reading.
- */
+/* Model (ONNX or graph text, see driver/format.h) to graph. frontend/onnx/onnx.h does the reading. */
 bool pipeline_load(compiler *c, const char *path, const compile_options *o, graph_module **out);
+/* The same, but all that counts is the parameters of @main: what the model's inputs are. */
+bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out);
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out);
-/* Writes the artifact under dir: temporary folder, then rename; replaces an existing folder only when it is empty or
- * holds our report.json. */
-bool artifact_write(compiler *c, const artifact *a, const char *dir);
+/* Writes the artifact as the folder `dir`, all or not at all. An existing folder is replaced only when all that it
+ * holds is on its manifest; never the current folder, one of an input of this run, or one that holds such a folder.
+ * `lasting`: it is on the disk on return. */
+bool artifact_write(compiler *c, const artifact *a, const char *dir, bool lasting);
+/* Whether it would be, before a long compile of `model`. */
+bool artifact_check_place(compiler *c, const char *dir, const char *model);
 #endif

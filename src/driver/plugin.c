@@ -15,6 +15,9 @@ bool plugin_load_ops(compiler *c, const char *path)
     at.file = path;
     const char *file =
         strchr(path, '/') ? path : arena_printf(&c->mem, "./%s", path); /* never a search through the system */
+    span bytes;
+    if (!compiler_read_file(c, file, &bytes)) /* dlopen would wait for a pipe */
+        return false;
     void *lib = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!lib)
         return diag_error(&c->diags, DIAG_ENVIRONMENT, at, "cannot be loaded: %s", dlerror());

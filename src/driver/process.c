@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Child processes, without a shell in between. */
+/* Child processes, without a shell in between. A child leads a process group of its own and keeps its temporary files
+ * in our folder, so that nothing of it stays when this program is stopped. */
 #include "driver/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
-
-enum { NOT_FOUND = 127 };
 
 const char *process_python(void)
 {
@@ -20,133 +21,190 @@ const char *process_python(void)
     return python && *python ? python : "python3";
 }
 
-char *process_temp_dir(compiler *c)
+const char *process_temp_dir(compiler *c)
 {
     const char *base = getenv("TMPDIR");
-    char *dir = arena_printf(&c->mem, "%s/lathe-XXXXXX", base && *base ? base : "/tmp");
-    if (mkdtemp(dir))
+    base = base && *base ? base : "/tmp";
+    char *real = realpath(base, NULL); /* children may run elsewhere */
+    char *dir = arena_printf(&c->mem, "%s/lathe-XXXXXX", real ? real : base);
+    free(real);
+    if (temps_make_private(&c->temps, dir))
         return dir;
     diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot make a temporary folder '%s': %s", dir,
                strerror(errno));
     return NULL;
 }
 
-static const char *first_line(compiler *c, const char *path)
+/* How much a line of a C compiler's output says about why it failed. Echoed commands and "In file included from" say
+ * nothing, and the options of the former have words such as -Werror. */
+static int weight(const char *line)
+{
+    return strstr(line, ": error: ") || strstr(line, ": fatal error: ") || strstr(line, ": Error: ") ? 4
+           : strstr(line, "undefined reference") || strstr(line, "multiple definition")              ? 3
+           : strstr(line, "error: ") || strstr(line, "Error: ")                                      ? 2
+           : line[strspn(line, " \t\r\n")]                                                           ? 1
+                                                                                                     : 0;
+}
+
+/* The line that says most about a failure: the first of its kind, or the last one when there is nothing but talk. */
+static const char *telling_line(compiler *c, const char *path)
 {
     FILE *f = fopen(path, "r");
-    char *line = arena_alloc(&c->mem, 400, 1), any[400] = "";
-    bool found = false;
-    while (f && !found && fgets(line, 400, f)) {
-        if (!any[0])
-            memcpy(any, line, sizeof any);
-        found = strstr(line, "error") || strstr(line, "Error");
+    char *best = arena_alloc(&c->mem, 400, 1), line[400];
+    int most = 0;
+    bool begins = true; /* else the rest of a line that is longer than any message */
+    snprintf(best, 400, "it said nothing");
+    while (f && fgets(line, sizeof line, f)) {
+        int n = begins ? weight(line) : 0;
+        begins = strchr(line, '\n') != NULL;
+        if (n > most || (n == 1 && most == 1))
+            memcpy(best, line, sizeof line);
+        most = n > most ? n : most;
     }
     if (f)
         fclose(f);
-    if (!found)
-        memcpy(line, any, sizeof any);
-    line[strcspn(line, "\n")] = '\0';
-    return line;
+    best[strcspn(best, "\r\n")] = '\0';
+    return best;
 }
 
-static int spawn_logged(const char *const *argv, const char *log)
+/* In the child, with its standard input and output in place. */
+static void become(const char *const *argv, const char *dir, bool inside, const temps_held *before)
 {
-    int pid = fork();
-    if (pid != 0)
-        return pid;
-    int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (fd >= 0) {
-        dup2(fd, 1);
-        dup2(fd, 2);
-    }
+    (void)setpgid(0, 0);
+    if (setenv("TMPDIR", inside ? "." : dir, 1) != 0 || (inside && chdir(dir) != 0))
+        _exit(PROCESS_NOT_FOUND);
+    temps_release_child(before);
     execvp(argv[0], (char *const *)(uintptr_t)argv);
-    _exit(NOT_FOUND);
+    _exit(PROCESS_NOT_FOUND);
 }
 
-bool process_run(compiler *c, const char *const *argv, const char *dir, const char *what, const char *hint)
+/* fork, with the child noted while it lives; `inside`: it runs in `dir`; `in`, `out`, `err`: its streams, -1 for ours.
+ */
+static int start(compiler *c, const char *const *argv, const char *dir, bool inside, int in, int out, int err)
 {
-    const char *log = path_join(&c->mem, dir, "log");
-    int status = 0, pid = spawn_logged(argv, log);
+    temps_held held;
+    (void)fflush(stdout);
+    temps_hold(&held);
+    int pid = fork();
+    if (pid == 0) {
+        bool ok = (in < 0 || dup2(in, 0) >= 0) && (out < 0 || dup2(out, 1) >= 0) && (err < 0 || dup2(err, 2) >= 0);
+        if (ok)
+            become(argv, dir, inside, &held);
+        _exit(PROCESS_NOT_FOUND);
+    }
+    if (pid > 0) {
+        (void)setpgid(pid, pid); /* the child does so too: whoever comes first */
+        c->temps.child = pid;
+    }
+    int why = errno;
+    temps_release(&held);
+    errno = why;
     if (pid < 0)
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot start '%s': %s", argv[0],
-                          strerror(errno));
+        (void)diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot start '%s': %s", argv[0], strerror(why));
+    return pid;
+}
+
+static int wait_for(compiler *c, int pid)
+{
+    temps_held held;
+    siginfo_t info;
+    int status = -1; /* neither ended nor killed, as far as is known */
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        ;
+    temps_hold(&held); /* the number is free for others as soon as it is waited for */
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    c->temps.child = 0;
+    temps_release(&held);
+    return status;
+}
+
+static const char *with_path(compiler *c, const process_task *t, const char *line)
+{
+    size_t n = strlen(t->name);
+    bool named = strncmp(line, t->name, n) == 0 && line[n] == '/';
+    return named ? arena_printf(&c->mem, "%s%s", t->path, line + n) : line;
+}
+
+bool process_run(compiler *c, const process_task *t)
+{
+    const char *log = path_join(&c->mem, t->dir, "log"), *program = t->argv[0];
+    int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot write '%s': %s", log, strerror(errno));
+    int pid = start(c, t->argv, t->dir, true, -1, fd, fd), status = pid > 0 ? wait_for(c, pid) : 0;
+    (void)close(fd);
+    if (pid < 0)
+        return false;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND) {
-        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s: there is no program '%s'", what, argv[0]);
-        diag_hint(&c->diags, "%s", hint);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == PROCESS_NOT_FOUND) {
+        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s: there is no program '%s'", t->what, program);
+        diag_hint(&c->diags, "%s", t->hint);
         return false;
     }
     if (WIFSIGNALED(status))
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s: '%s' was killed by signal %d", what,
-                          argv[0], WTERMSIG(status));
-    return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s: '%s' failed: %s", what, argv[0],
-                      first_line(c, log));
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s: '%s' was killed by signal %d", t->what,
+                          program, WTERMSIG(status));
+    diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s: '%s' failed: %s", t->what, program,
+               with_path(c, t, telling_line(c, log)));
+    diag_hint(&c->diags, "%s", t->whole_log);
+    return false;
 }
 
-bool process_start(compiler *c, const char *const *argv, process *out)
+/* One socket for both directions: what is sent to a child that has ended is an error, where a pipe would end us. */
+bool process_start(compiler *c, const char *const *argv, const char *dir, process *out)
 {
-    int down[2], up[2];
-    if (pipe(down) != 0)
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no pipe: %s", strerror(errno));
-    if (pipe(up) != 0) {
-        int why = errno;
-        close(down[0]);
-        close(down[1]);
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no pipe: %s", strerror(why));
-    }
-    fflush(stdout);
-    out->pid = fork();
-    if (out->pid == 0) {
-        dup2(down[0], 0);
-        dup2(up[1], 1);
-        close(down[1]);
-        close(up[0]);
-        execvp(argv[0], (char *const *)(uintptr_t)argv);
-        _exit(NOT_FOUND);
-    }
-    int why = errno;
-    close(down[0]);
-    close(up[1]);
-    out->to = down[1];
-    out->from = up[0];
-    if (out->pid > 0)
+    int ends[2];
+    *out = (process){.c = c, .fd = -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no way to talk to '%s': %s", argv[0],
+                          strerror(errno));
+    out->pid = start(c, argv, dir, false, ends[1], ends[1], -1);
+    (void)close(ends[1]);
+    if (out->pid > 0) {
+        out->fd = ends[0];
         return true;
-    close(out->to);
-    close(out->from);
-    return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot start '%s': %s", argv[0], strerror(why));
+    }
+    (void)close(ends[0]);
+    return false;
 }
 
-bool process_say(process *p, const char *line)
+static bool send_all(const process *p, const char *text, size_t len)
 {
-    size_t n = strlen(line);
-    return write(p->to, line, n) == (ssize_t)n && write(p->to, "\n", 1) == 1;
+    while (len > 0) {
+        ssize_t n = send(p->fd, text, len, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        text += n;
+        len -= (size_t)n;
+    }
+    return true;
 }
 
-bool process_hear(process *p, char *line, size_t size)
+bool process_say(const process *p, const char *line)
+{
+    return send_all(p, line, strlen(line)) && send_all(p, "\n", 1);
+}
+
+bool process_hear(const process *p, char *line, size_t size)
 {
     size_t n = 0;
-    char ch;
-    while (read(p->from, &ch, 1) == 1) {
-        if (ch == '\n') {
-            line[n] = '\0';
-            return true;
-        }
-        if (n + 1 < size)
+    char ch = '\0';
+    ssize_t got;
+    while (((got = read(p->fd, &ch, 1)) == 1 && ch != '\n') || (got < 0 && errno == EINTR))
+        if (got == 1 && n + 1 < size)
             line[n++] = ch;
-    }
     line[n] = '\0';
-    return false;
+    return got == 1;
 }
 
 int process_end(process *p)
 {
-    int status = 0;
-    close(p->to);
-    close(p->from);
-    while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    (void)close(p->fd);
+    p->fd = -1;
+    int status = wait_for(p->c, p->pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }

@@ -4,10 +4,12 @@
 #include "driver/run.h"
 
 #include <dlfcn.h>
-#include <jansson.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "abi/package.h"
 #include "base/file.h"
 
 /* --- tensors
@@ -48,58 +50,6 @@ run_tensor *run_find_input(const run_model *m, const char *name)
 /* --- packages
  * --------------------------------------------------------------------------------------------------------- */
 
-/* NumPy's name or ours. */
-static bool parse_dtype(const char *name, dtype *out)
-{
-    static const struct {
-        const char *name;
-        dtype dt;
-    } names[] = {
-        {"float16", DT_F16}, {"bfloat16", DT_BF16}, {"float32", DT_F32}, {"float64", DT_F64}, {"int8", DT_I8},
-        {"int16", DT_I16},   {"int32", DT_I32},     {"int64", DT_I64},   {"uint8", DT_U8},    {"uint16", DT_U16},
-        {"uint32", DT_U32},  {"uint64", DT_U64},    {"bool", DT_BOOL},
-    };
-    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i].name, name) == 0) {
-            *out = names[i].dt;
-            return true;
-        }
-    return name && dtype_parse(name, out);
-}
-
-static bool read_tensor(compiler *c, const json_t *o, run_tensor *t)
-{
-    const json_t *dims = json_object_get(o, "shape");
-    const char *name = json_string_value(json_object_get(o, "name"));
-    *t = (run_tensor){.rank = (uint32_t)json_array_size(dims), .count = 1};
-    if (!name || t->rank > TYPE_MAX_RANK || !parse_dtype(json_string_value(json_object_get(o, "dtype")), &t->dt))
-        return false;
-    t->name = arena_strdup(&c->mem, name);
-    for (uint32_t i = 0; i < t->rank; i++) {
-        t->dims[i] = json_integer_value(json_array_get(dims, i));
-        if (t->dims[i] < 0 || !i64_mul(t->count, t->dims[i], &t->count))
-            return false;
-    }
-    t->bytes = (size_t)t->count * dtype_bytes(t->dt);
-    return true;
-}
-
-static bool read_tensors(compiler *c, const json_t *list, run_tensor **out, uint32_t *n)
-{
-    *n = (uint32_t)json_array_size(list);
-    *out = arena_array(&c->mem, run_tensor, *n + 1u);
-    for (uint32_t i = 0; i < *n; i++)
-        if (!read_tensor(c, json_array_get(list, i), &(*out)[i]))
-            return false;
-    return true;
-}
-
-static const char *text_field(compiler *c, const json_t *report, const char *key)
-{
-    const char *s = json_string_value(json_object_get(report, key));
-    return s ? arena_strdup(&c->mem, s) : "";
-}
-
 typedef struct arguments {
     const char **data;
     uint32_t len, cap;
@@ -115,136 +65,144 @@ static void add_words(compiler *c, arguments *a, const char *words)
     }
 }
 
+#define LIBRARY "package.so"
+
+/* The compiler runs in the scratch folder and knows the package by the name `package`: there are characters in the
+ * names of folders that one program or another of a tool chain takes for something else. */
+static bool link_package(compiler *c, const char *dir, const char *scratch)
+{
+    const char *name = path_join(&c->mem, scratch, "package");
+    if (file_same(file_identify(name), file_identify(dir)))
+        return true;
+    char *real = realpath(dir, NULL);
+    bool ok = real && symlink(real, name) == 0;
+    int why = errno;
+    free(real);
+    return ok || diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "'%s' cannot be linked to '%s': %s", name, dir,
+                            strerror(why));
+}
+
+/* A word of $CC that names a file from here, for a program that runs elsewhere. */
+static const char *from_anywhere(compiler *c, const char *word)
+{
+    char *real = *word != '-' && *word != '/' && strchr(word, '/') ? realpath(word, NULL) : NULL;
+    const char *out = real ? arena_strdup(&c->mem, real) : word;
+    free(real);
+    return out;
+}
+
 static bool build(compiler *c, const char *dir, const char *scratch, const char *module, const char *cflags,
-                  int64_t workers, const char *library)
+                  int64_t workers)
 {
     static const char *const sources[] = {"model_data.c", "ops.c", "tvmrt.c", "tvmrt_port_posix.c"};
-    const char *cc = getenv("CC"), *src = path_join(&c->mem, dir, "src");
+    const char *cc = getenv("CC");
     arguments a = {0};
+    if (!link_package(c, dir, scratch))
+        return false;
     add_words(c, &a, cc && *cc ? cc : "cc");
+    for (uint32_t i = 0; i < a.len; i++)
+        a.data[i] = from_anywhere(c, a.data[i]);
     add_words(c, &a, "-std=c99 -D_POSIX_C_SOURCE=200809L -fPIC -shared -O3 -w");
     add_words(c, &a, cflags);
     vec_push(&c->mem, &a, arena_printf(&c->mem, "-DTVMRT_NUM_WORKERS=%lld", (long long)workers));
-    vec_push(&c->mem, &a, arena_printf(&c->mem, "-I%s", src));
-    vec_push(&c->mem, &a, arena_printf(&c->mem, "-I%s/include", dir));
-    vec_push(&c->mem, &a, arena_printf(&c->mem, "-Wa,-I,%s", src));
+    add_words(c, &a, "-Ipackage/src -Ipackage/include -Wa,-Ipackage/src");
     for (int i = 0; i < 2; i++)
-        vec_push(&c->mem, &a, arena_printf(&c->mem, "%s/%s_lib%d.c", src, module, i));
+        vec_push(&c->mem, &a, arena_printf(&c->mem, "package/src/%s_lib%d.c", module, i));
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-        vec_push(&c->mem, &a, path_join(&c->mem, src, sources[i]));
-    vec_push(&c->mem, &a, "-o");
-    vec_push(&c->mem, &a, library);
-    add_words(c, &a, "-lm -lpthread");
+        vec_push(&c->mem, &a, path_join(&c->mem, "package/src", sources[i]));
+    add_words(c, &a, "-o " LIBRARY " -lm -lpthread");
     vec_push(&c->mem, &a, NULL);
-    return process_run(c, a.data, scratch, "building the package",
-                       "install a C compiler, or name one in the environment variable CC");
+    compiler_progress(c, arena_printf(&c->mem, "building the package with %s", a.data[0]), 0, 0);
+    const char *kept = strncmp(dir, scratch, strlen(scratch)) == 0 ? "DIR" : dir;
+    const char *whole_log = arena_printf(&c->mem, "the whole log: %smake -C %s lib%s%s%s",
+                                         kept != dir ? "run this again with --keep DIR, then " : "", kept,
+                                         cc && *cc ? " CC='" : "", cc && *cc ? cc : "", cc && *cc ? "'" : "");
+    return process_run(c, &(process_task){.argv = a.data,
+                                          .dir = scratch,
+                                          .what = "building the package",
+                                          .hint = "install a C compiler, or name one in the environment variable CC",
+                                          .whole_log = whole_log,
+                                          .name = "package",
+                                          .path = dir});
 }
 
 static bool load(compiler *c, const char *library, const char *module, run_model *m)
 {
     m->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (!m->library)
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "the package cannot be loaded: %s", dlerror());
+    if (!m->library) {
+        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "the package cannot be loaded: %s", dlerror());
+        if (strchr(library, '$'))
+            diag_hint(&c->diags, "to the loader, $ORIGIN, $LIB and $PLATFORM in a name stand for other folders: choose "
+                                 "another TMPDIR");
+        return false;
+    }
     void *symbol = dlsym(m->library, arena_printf(&c->mem, "tvmgen_%s_run", module));
     memcpy(&m->call, &symbol, sizeof symbol); /* C has no cast from object to function pointers */
+    void *log = dlsym(m->library, "tvmrt_log_pop");
+    memcpy(&m->next_log, &log, sizeof log);
     return symbol ||
            diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the package has no function tvmgen_%s_run", module);
 }
 
+/* A package that does not hold its constants gets them from its file, which stays in memory. */
+static bool hand_over(compiler *c, const run_model *m, const char *dir, const char *module)
+{
+    const char *file = arena_printf(&c->mem, "%s/src/%s_constants.bin", dir, module);
+    int32_t (*set)(const void *, size_t) = NULL;
+    span bytes;
+    void *symbol = dlsym(m->library, arena_printf(&c->mem, "tvmgen_%s_set_constants", module));
+    memcpy(&set, &symbol, sizeof symbol);
+    if (!symbol)
+        return true;
+    if (!compiler_read_file(c, file, &bytes))
+        return false;
+    return set(bytes.data, bytes.len) == 0 ||
+           diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' does not hold the constants of this package", file);
+}
+
 bool run_open_package(compiler *c, const char *dir, const char *scratch, int64_t workers, run_model *out)
 {
-    json_error_t why;
-    const char *path = path_join(&c->mem, dir, "report.json"), *library = path_join(&c->mem, scratch, "package.so");
-    json_t *report = json_load_file(path, 0, &why);
+    run_report r;
+    const char *library = path_join(&c->mem, scratch, LIBRARY);
     *out = (run_model){0};
-    if (!report) {
-        diag_error(&c->diags, DIAG_IO, src_loc_none(), "'%s' is no package: report.json: %s", dir, why.text);
-        diag_hint(&c->diags, "a package is what 'lathe compile' writes");
+    if (!run_read_report(c, dir, &r))
         return false;
-    }
-    const char *module = text_field(c, report, "module_name"), *cflags = text_field(c, report, "target_cflags");
-    bool posix = strcmp(text_field(c, report, "port"), "posix") == 0;
-    if (workers < 0)
-        workers = json_integer_value(json_object_get(report, "workers"));
-    bool ok = read_tensors(c, json_object_get(report, "inputs"), &out->inputs, &out->n_inputs) &&
-              read_tensors(c, json_object_get(report, "outputs"), &out->outputs, &out->n_outputs);
-    json_decref(report);
-    if (!ok)
-        return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is broken", path);
-    if (!posix)
+    if (strcmp(r.port, "posix") != 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                           "'%s' is a package for another system (--port); it cannot run here", dir);
-    const char *contract = strstr(cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
-    return build(c, dir, scratch, module, arena_printf(&c->mem, "%s%s", cflags, contract), workers, library) &&
-           all_room(c, out) && load(c, library, module, out);
+    out->inputs = r.inputs;
+    out->n_inputs = r.n_inputs;
+    out->outputs = r.outputs;
+    out->n_outputs = r.n_outputs;
+    out->operators = r.operators;
+    out->n_operators = r.n_operators;
+    const char *contract = strstr(r.cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
+    return build(c, dir, scratch, r.module, arena_printf(&c->mem, "%s%s", r.cflags, contract),
+                 workers < 0 ? r.workers : workers) &&
+           all_room(c, out) && load(c, library, r.module, out) && hand_over(c, out, dir, r.module);
 }
 
 /* --- interpreted
  * ------------------------------------------------------------------------------------------------------ */
 
-static void take_io(run_tensor *t, const unit_io *io)
+static void take_io(run_tensor *t, const char *name, const type *of)
 {
-    *t = (run_tensor){.name = io->name,
-                      .dt = io->type.dt,
-                      .rank = (uint32_t)io->type.shape.rank,
-                      .count = shape_count(io->type.shape)};
-    shape_get(io->type.shape, t->dims);
-    t->bytes = (size_t)type_bytes(&io->type);
+    *t = (run_tensor){.name = name, .dt = of->dt, .rank = (uint32_t)of->shape.rank, .count = shape_count(of->shape)};
+    shape_get(of->shape, t->dims);
+    t->bytes = (size_t)type_bytes(of);
 }
 
-bool run_open_interpreter(compiler *c, const compile_result *r, run_model *out)
+bool run_open_interpreter(compiler *c, const prog_module *m, run_model *out)
 {
-    const codegen_unit *u = &r->unit;
-    *out = (run_model){.n_inputs = u->n_inputs, .n_outputs = u->n_outputs, .result = r};
-    out->inputs = arena_array(&c->mem, run_tensor, u->n_inputs + 1u);
-    out->outputs = arena_array(&c->mem, run_tensor, u->n_outputs + 1u);
-    for (uint32_t i = 0; i < u->n_inputs; i++)
-        take_io(&out->inputs[i], &u->inputs[i]);
-    for (uint32_t i = 0; i < u->n_outputs; i++)
-        take_io(&out->outputs[i], &u->outputs[i]);
+    const prog_func *f = prog_find(m, "main");
+    *out = (run_model){.n_inputs = f->n_inputs, .n_outputs = f->results.len, .prog = m};
+    out->inputs = arena_array(&c->mem, run_tensor, f->n_inputs + 1u);
+    out->outputs = arena_array(&c->mem, run_tensor, f->results.len + 1u);
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        take_io(&out->inputs[i], f->values.data[i].name, &f->values.data[i].type);
+    for (uint32_t i = 0; i < f->results.len; i++)
+        take_io(&out->outputs[i], f->results.data[i].name, &f->values.data[f->results.data[i].value].type);
     return all_room(c, out);
-}
-
-static const uint8_t *constant_at(compiler *c, const codegen_unit *u, uint32_t index)
-{
-    const tensor_data *t = u->constants[index].data;
-    return t->kind == TENSOR_DENSE ? t->data : tensor_bytes(&c->mem, t);
-}
-
-static void *address(compiler *c, const run_model *m, uint8_t *workspace, uint32_t value)
-{
-    const plan_value *v = &m->result->plan.problem->values.data[value];
-    uint64_t start;
-    plan_root(m->result->plan.problem, value, &start);
-    switch (v->storage) {
-    case STORE_INPUT: return m->inputs[v->index].data + start;
-    case STORE_OUTPUT: return m->outputs[v->index].data + start;
-    case STORE_CONSTANT: return (void *)(uintptr_t)(constant_at(c, &m->result->unit, v->index) + start);
-    case STORE_WORKSPACE: return workspace + v->offset;
-    }
-    return NULL;
-}
-
-static bool interpret(compiler *c, run_model *m)
-{
-    const plan *pl = &m->result->plan;
-    uint8_t *workspace = arena_try_alloc(&c->mem, (size_t)pl->workspace_bytes, 64);
-    if (!workspace)
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for the workspace");
-    for (uint32_t l = 0; l < pl->n_layers; l++)
-        for (uint32_t i = 0; i < pl->layer_len[l]; i++) {
-            const plan_op *op = &pl->problem->ops.data[pl->layers[l][i]];
-            void **params = arena_array(&c->mem, void *, op->n_args);
-            int32_t status = 0;
-            for (uint32_t k = 0; k < op->n_args; k++)
-                params[k] = address(c, m, workspace, op->args[k]);
-            if (!tir_interpret(c, op->func, params, &status))
-                return false;
-            if (status != 0)
-                return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "operator %s ended with status %d", op->name,
-                                  (int)status);
-        }
-    return true;
 }
 
 /* --- both
@@ -253,11 +211,18 @@ static bool interpret(compiler *c, run_model *m)
 bool run_call(compiler *c, run_model *m)
 {
     if (!m->call)
-        return interpret(c, m);
+        return prog_interpret(c, m->prog, m->in, m->out);
+    const run_operator *op = NULL;
+    struct package_log_record r;
+    while (m->next_log && m->next_log(&r)) { /* what an earlier run left would speak for this one */
+    }
     int32_t status = m->call(m->in, m->out);
     if (status == 0)
         return true;
-    return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "the run ended with status %d", (int)status);
+    while (!op && m->next_log && m->next_log(&r))
+        if (r.code == status && r.op_id >= 0 && (uint32_t)r.op_id < m->n_operators)
+            op = &m->operators[r.op_id];
+    return prog_failed(c, src_loc_none(), op ? op->kernel : NULL, op ? op->source : "", status);
 }
 
 /* The library stays mapped: its worker threads live in it. */

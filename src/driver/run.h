@@ -22,27 +22,56 @@ typedef struct run_model {
     void **in, **out; /* the package's structs: one pointer a tensor, in order */
     int32_t (*call)(void *inputs, void *outputs);
     void *library;
-    const compile_result *result; /* interpreted: no library */
+    const prog_module *prog;              /* interpreted: no library */
+    bool (*next_log)(void *record);       /* of a package; NULL: built without a log */
+    const struct run_operator *operators; /* of a package, by id */
+    uint32_t n_operators;
 } run_model;
 
-/* process.c: runs argv (no shell) with its output in a file below `dir`; false after a diagnostic that shows the first
- * line of what it said. `what` names the activity. A program that is not there is DIAG_ENVIRONMENT with `hint`. */
-bool process_run(compiler *c, const char *const *argv, const char *dir, const char *what, const char *hint);
-/* A child with pipes to its standard input and output. */
+/* process.c: a program that is run to its end, without a shell. */
+typedef struct process_task {
+    const char *const *argv;
+    const char *dir;         /* it runs there, and what it says goes into a file there */
+    const char *what;        /* names the activity */
+    const char *hint;        /* when there is no such program */
+    const char *whole_log;   /* how to see all that it has to say */
+    const char *name, *path; /* what begins with `name` in its messages is known to the user as `path` */
+} process_task;
+/* false after a diagnostic that shows the first error in what it said. */
+bool process_run(compiler *c, const process_task *t);
+/* A child that is spoken to by its standard input and output; one at a time. `dir` is where its temporary files go. */
 typedef struct process {
-    int pid;
-    int to, from;
+    compiler *c;
+    int pid, fd;
 } process;
-bool process_start(compiler *c, const char *const *argv, process *out);
-bool process_say(process *p, const char *line);
-bool process_hear(process *p, char *line, size_t size); /* one line without its newline; false at the end */
-int process_end(process *p);
-char *process_temp_dir(compiler *c); /* NULL after a diagnostic; the caller removes it */
-const char *process_python(void);    /* LATHE_PYTHON or python3 */
+enum { PROCESS_NOT_FOUND = 127 }; /* exit status of what could not be started */
+bool process_start(compiler *c, const char *const *argv, const char *dir, process *out);
+bool process_say(const process *p, const char *line); /* false: it has ended */
+/* One line without its newline, cut to size; false at the end, with what there was of a line. */
+bool process_hear(const process *p, char *line, size_t size);
+int process_end(process *p);               /* its exit status; 128: a signal */
+const char *process_temp_dir(compiler *c); /* NULL after a diagnostic; compiler_remove_temp_dir removes it */
+const char *process_python(void);          /* LATHE_PYTHON or python3 */
+
+/* report.c: what report.json says of a package; false after a diagnostic when it is not what the compiler writes. */
+typedef struct run_operator {
+    const char *kernel, *kind, *source; /* source: the model's nodes; "" when they have no names */
+    int64_t layer, tasks;
+} run_operator;
+typedef struct run_report {
+    const char *module, *cflags, *port;
+    int64_t workers, workspace_bytes, lower_bound_bytes, constant_bytes;
+    run_tensor *inputs, *outputs; /* without data */
+    run_operator *operators;
+    uint32_t n_inputs, n_outputs, n_operators;
+    const char *text; /* all of the file */
+} run_report;
+bool run_read_report(compiler *c, const char *dir, run_report *out);
 
 /* run.c */
 bool run_open_package(compiler *c, const char *dir, const char *scratch, int64_t workers, run_model *out);
-bool run_open_interpreter(compiler *c, const compile_result *r, run_model *out);
+/* The program has a function main. */
+bool run_open_interpreter(compiler *c, const prog_module *m, run_model *out);
 bool run_call(compiler *c, run_model *m); /* false after a diagnostic with the status */
 void run_close(run_model *m);
 run_tensor *run_find_input(const run_model *m, const char *name);

@@ -150,16 +150,17 @@ static bool parse_pb(compiler *c, const char *path, span s, content *out)
     out->dt = t->dt;
     out->rank = t->rank;
     memcpy(out->dims, t->dims, t->rank * sizeof *out->dims);
-    out->data = t->kind == TENSOR_DENSE ? t->data : tensor_bytes(&c->mem, t);
+    out->data = tensor_plain_bytes(&c->mem, t);
     out->len = tensor_size(t);
-    return out->data != NULL;
+    return out->data || diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for the %zu bytes of '%s'",
+                                   out->len, path);
 }
 
 static bool parse_any(compiler *c, const char *path, content *out)
 {
     span s;
     *out = (content){0};
-    if (!file_map(&c->diags, &c->mem, path, &s))
+    if (!compiler_read_file(c, path, &s))
         return false;
     if (has_suffix(path, ".npy"))
         return parse_npy(c, path, s, out);
@@ -240,7 +241,7 @@ bool tensor_file_write_npy(compiler *c, const char *path, const run_tensor *t)
     all[9] = (uint8_t)(w.len >> 8);
     memcpy(all + 10, w.data, w.len);
     memcpy(all + 10 + w.len, t->data, t->bytes);
-    return file_write(&c->diags, path, all, 10 + w.len + t->bytes);
+    return compiler_write_file(c, path, all, 10 + w.len + t->bytes);
 }
 
 /* --- random

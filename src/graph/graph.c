@@ -4,7 +4,8 @@
 #include "graph/graph.h"
 
 #include "graph/op.h"
-#include "graph/ptr_map.h"
+#include "graph/operand.h"
+#include "base/ptr_map.h"
 
 #include <assert.h>
 #include <string.h>
@@ -193,7 +194,7 @@ graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint3
     if ((int64_t)n_in < row->min_in || (row->max_in >= 0 && (int64_t)n_in > row->max_in))
         return emit_error(c, loc, op, "wrong number of operands");
     for (uint32_t i = 0; i < n_in; i++)
-        if (!in[i] && (int64_t)i < row->min_in)
+        if (!in[i] && operand_is_required(row, i))
             return emit_error(c, loc, op, "an operand is missing");
     graph_node *n = graph_new_node(f, row, n_in, in, n_attr, attrs, 1, NULL, loc);
     if (!graph_infer_node(c, n))
@@ -206,6 +207,19 @@ graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint3
 }
 
 /* --- reading --- */
+
+bool graph_shape_args_known(const graph_node *n)
+{
+    for (uint32_t i = 1; (n->op->flags & OPF_SHAPE_ARGS) && i < n->n_inputs; i++)
+        if (n->inputs[i] && !graph_constant(n->inputs[i]))
+            return false;
+    return true;
+}
+
+bool graph_is_view(const graph_node *n)
+{
+    return (n->op->flags & OPF_VIEW) && n->n_inputs > 0 && n->n_outputs == 1 && graph_shape_args_known(n);
+}
 
 const attr *graph_attr(const graph_node *n, const char *name)
 {
@@ -316,9 +330,12 @@ graph_effect graph_effect_of(const graph_node *n)
 {
     arena scratch;
     ptr_map seen;
-    if (!(n->op->flags & OPF_CALL))
+    const graph_func *callee = NULL;
+    for (uint32_t k = 0; k < n->n_attrs && !callee; k++)
+        callee = n->attrs[k].kind == ATTR_FUNC ? n->attrs[k].u.func : NULL;
+    if (!(n->op->flags & OPF_CALL) || !callee)
         return n->op->effect;
-    arena_init(&scratch);
+    arena_init(&scratch, &callee->module->c->mem);
     ptr_map_init(&seen, &scratch);
     graph_effect effect = node_effect(n, &seen);
     arena_free(&scratch);
@@ -447,7 +464,7 @@ bool graph_sort(graph_func *f)
     arena scratch;
     uint32_t len = 0;
     bool ok = true;
-    arena_init(&scratch);
+    arena_init(&scratch, &f->module->c->mem);
     graph_node **order = arena_array(&scratch, graph_node *, f->nodes.len);
     for (uint32_t i = 0; i < f->nodes.len; i++)
         f->nodes.data[i]->mark = 0;

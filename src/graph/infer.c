@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types of all values, from the parameters on. Relations are guarded here: they see tensors of known rank only, so
- * that each of them need not ask. A node whose operands are poisoned (have no type after an error) is passed over in
- * silence. */
+/* Types of all values, from the parameters on. Relations are guarded here: they see tensors of known rank only, as
+ * their row asks for, so that each of them need not ask. A node whose operands are poisoned (have no type after an
+ * error) is passed over in silence. */
 #include "graph/op.h"
+#include "graph/operand.h"
 
 static bool check_operand(compiler *c, const graph_node *n, uint32_t i)
 {
     const graph_value *v = n->inputs[i];
     if (!v)
-        return (int64_t)i >= n->op->min_in || infer_error(c, n, "operand %u is required", i);
+        return !operand_is_required(n->op, i) || infer_error(c, n, "operand %u is required", i);
     if (v->type.kind == TYPE_NONE) {
         if (c->diags.errors == 0)
             return infer_error(c, n, "operand %%%s has no type", v->name);
@@ -82,6 +83,11 @@ static bool storable(compiler *c, const type *t, const char *name, src_loc loc)
     return true;
 }
 
+bool graph_relate(compiler *c, const graph_node *n, type *out)
+{
+    return operands_check(c, n) && n->op->infer(c, n, out);
+}
+
 bool graph_infer_node(compiler *c, graph_node *n)
 {
     bool ok = true;
@@ -90,7 +96,7 @@ bool graph_infer_node(compiler *c, graph_node *n)
     type few[4] = {{0}}, *out = few;
     if (n->n_outputs > sizeof few / sizeof *few)
         out = arena_array(&c->mem, type, n->n_outputs);
-    ok = ok && n->op->infer(c, n, out);
+    ok = ok && graph_relate(c, n, out);
     for (uint32_t i = 0; i < n->n_outputs && ok; i++)
         ok = settle(c, n, i, &out[i]) && storable(c, &out[i], n->outputs[i]->name, n->loc);
     for (uint32_t i = 0; i < n->n_outputs; i++)

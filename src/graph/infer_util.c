@@ -15,6 +15,24 @@ bool infer_error(compiler *c, const graph_node *n, const char *fmt, ...)
     return diag_error(&c->diags, DIAG_TYPE, n->loc, "%s: %s", n->op->name, text);
 }
 
+static const char *type_text(compiler *c, const type *t)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    type_print(&w, t);
+    return w.data;
+}
+
+bool infer_no_broadcast(compiler *c, const graph_node *n, const type *a, const type *b)
+{
+    return infer_error(c, n, "%s and %s do not broadcast", type_text(c, a), type_text(c, b));
+}
+
+bool infer_no_broadcast_to(compiler *c, const graph_node *n, const type *from, const type *to)
+{
+    return infer_error(c, n, "%s does not broadcast to %s", type_text(c, from), type_text(c, to));
+}
+
 bool infer_axis(compiler *c, const graph_node *n, int64_t axis, int32_t rank, int32_t *out)
 {
     *out = 0;

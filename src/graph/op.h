@@ -5,6 +5,7 @@
 #ifndef LATHE_GRAPH_OP_H
 #define LATHE_GRAPH_OP_H
 #include "graph/graph.h"
+#include "graph/operand.h"
 
 struct te_op;
 
@@ -20,7 +21,7 @@ typedef enum graph_class {
 
 typedef enum graph_effect { EFFECT_PURE, EFFECT_RANDOM, EFFECT_STATEFUL } graph_effect;
 
-#define OPF_VIEW        1u   /* output is the first input's bytes under another shape (reshape) */
+#define OPF_VIEW        1u   /* output is the first input's bytes under another shape (reshape); see graph_is_view */
 #define OPF_COMMUTATIVE 2u   /* two inputs that may be swapped */
 #define OPF_NO_FUSE     4u   /* ends fusion on both sides (quantize) */
 #define OPF_CALL        8u   /* calls functions of the module (fused group, If, Loop) */
@@ -29,15 +30,15 @@ typedef enum graph_effect { EFFECT_PURE, EFFECT_RANDOM, EFFECT_STATEFUL } graph_
 #define OPF_MOVES       64u  /* every output element is an element of input 0: of a splat it makes a splat */
 #define OPF_STREAMS     128u /* reads each element of input 0 a few times at most: producers may be inlined there */
 
-/* Type relation: input types are known and inputs are not poisoned; sets out[0..n->n_outputs). Reports errors at
- * n->loc. A dimension it cannot know is taken from n->outputs[i]->declared when that is static, else a fresh symbol
- * (bounded when possible). */
+/* Type relation: inputs are not poisoned, and are tensors of known rank as the row asks for; sets out[0..n->n_outputs).
+ * Reports errors at n->loc. A dimension it cannot know is taken from n->outputs[i]->declared when that is static, else
+ * a fresh symbol (bounded when possible). */
 typedef bool (*graph_infer_fn)(compiler *c, const graph_node *n, type *out);
 
 typedef struct graph_op {
-    const char *name;       /* "nn.conv2d": letters, digits, _ and . ; in C identifiers . becomes _ */
-    int32_t min_in, max_in; /* max_in -1: any number */
-    int32_t min_out, max_out;
+    const char *name;         /* "nn.conv2d": letters, digits, _ and . ; in C identifiers . becomes _ */
+    const char *operands;     /* "x starts:index[_] value?:~x(1)": graph/operand.h */
+    int32_t min_out, max_out; /* max_out -1: any number */
     graph_class cls;
     graph_effect effect;
     uint32_t flags;
@@ -47,10 +48,21 @@ typedef struct graph_op {
     const attr_def *attrs;  /* made from the schema when the row is registered */
     uint32_t n_attrs;
     const attr *defaults; /* one per attr_def; kind ATTR_* with the default's value; name NULL when required */
+    const operand_def *operand_defs; /* made from the operands' text, as are the two counts */
+    uint32_t n_operands;
+    int32_t min_in, max_in; /* max_in -1: any number */
 } graph_op;
 
 /* The row's effect, or for a node that calls functions the worst of what they do. */
 graph_effect graph_effect_of(const graph_node *n);
+
+/* The outputs' types by the row: its demands on the operands, then its relation, with what that may rely on. */
+bool graph_relate(compiler *c, const graph_node *n, type *out);
+/* Whether the operands that say shapes, axes, pads, ... (OPF_SHAPE_ARGS) are constants: nothing is left to check when
+ * the program runs. */
+bool graph_shape_args_known(const graph_node *n);
+/* Whether the result is the first operand's bytes under another shape, and nothing needs to run for it. */
+bool graph_is_view(const graph_node *n);
 
 /* Registers a copy of the row (the name must be new: DIAG_USAGE otherwise) and returns it; NULL after an error. */
 const graph_op *graph_register_op(compiler *c, const graph_op *row);
@@ -64,11 +76,13 @@ const graph_op *graph_op_at(const compiler *c, uint32_t i); /* in order of regis
 bool infer_axis(compiler *c, const graph_node *n, int64_t axis, int32_t rank, int32_t *out);
 bool infer_same(compiler *c, const graph_node *n, type *out); /* one output typed like input 0 */
 bool infer_error(compiler *c, const graph_node *n, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+bool infer_no_broadcast(compiler *c, const graph_node *n, const type *a, const type *b); /* neither way: an error */
+bool infer_no_broadcast_to(compiler *c, const graph_node *n, const type *from, const type *to);
 const type *infer_in(const graph_node *n, uint32_t i); /* type of input i; NULL when left out */
 /* The declared type of output i when it is a tensor of known rank; else NULL. */
 const type *infer_declared(const graph_node *n, uint32_t i);
 
-#define GRAPH_OP(id, name, imin, imax, omin, omax, cls, effect, flags, infer, compute, schedule, schema) \
+#define GRAPH_OP(id, name, operands, omin, omax, cls, effect, flags, infer, compute, schedule, schema) \
     bool infer(compiler *c, const graph_node *n, type *out);
 #include "graph/graph_ops.def"
 #undef GRAPH_OP

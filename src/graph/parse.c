@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text to graph, by the grammar of docs/graph-ir.md, one function for each of its rules. Functions may be named
  * before they are written: such attributes are resolved at the end. What has been read is verified. */
+#include "base/nearest.h"
 #include "graph/op.h"
-#include "graph/ptr_map.h"
+#include "base/ptr_map.h"
 #include "graph/text.h"
 
 #include <string.h>
@@ -246,6 +247,17 @@ static void add_node(parser *p, node_text *t)
     }
 }
 
+static bool unknown_operator(parser *p)
+{
+    nearest near = nearest_to(p->l.tok.text, p->l.tok.len);
+    for (uint32_t i = 0; i < graph_op_count(p->c); i++)
+        nearest_offer(&near, graph_op_at(p->c, i)->name);
+    (void)lexer_error(&p->l, "unknown operator '%s'", p->l.tok.text);
+    if (near.best)
+        diag_hint(&p->c->diags, "%s", nearest_question(&near, "", &p->c->mem));
+    return false;
+}
+
 static bool parse_node(parser *p)
 {
     lexer *l = &p->l;
@@ -254,7 +266,7 @@ static bool parse_node(parser *p)
         return false;
     t.op = l->tok.kind == TOK_IDENT ? graph_find_op(p->c, l->tok.text) : NULL;
     if (!t.op && l->tok.kind == TOK_IDENT)
-        return lexer_error(l, "unknown operator '%s'", l->tok.text);
+        return unknown_operator(p);
     if (!t.op)
         return lexer_error(l, "expected an operator or 'return'");
     lexer_next(l);
@@ -393,7 +405,7 @@ bool graph_parse(compiler *c, const char *file, const char *text, size_t len, gr
 {
     parser p = {.c = c, .m = graph_module_new(c)};
     *out = NULL;
-    arena_init(&p.scratch);
+    arena_init(&p.scratch, &c->mem);
     lexer_init(&p.l, &c->mem, c->names, &c->diags, file, text, len);
     bool ok = true;
     while (ok && p.l.tok.kind != TOK_END)

@@ -4,15 +4,29 @@
 #ifndef LATHE_GRAPH_PASS_H
 #define LATHE_GRAPH_PASS_H
 #include "graph/graph.h"
+#include "type/target.h"
 
-typedef bool (*graph_pass_fn)(compiler *c, graph_module *m);
+/* What steers passes on graphs. */
+typedef struct pass_options {
+    const struct target *target; /* who will run what comes out */
+    int opt_level;               /* 0..3 */
+    bool no_winograd;            /* convolutions keep the direct form, whose error is smaller */
+    const char *dump_dir;        /* NULL: none */
+    bool print_after_all;        /* into `dump`, when the text changed */
+    bool verify;                 /* after each pass */
+    writer *dump;
+    writer *times; /* NULL: none; a line for each pass */
+} pass_options;
+pass_options pass_options_default(void); /* the default target, level 3 */
+
+typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *o);
 
 #define FACT_TYPES 1u /* every value has its type */
 #define FACT_FUSED 2u /* main consists of calls of primitive functions, constants and views */
 
 /* X(id, name, function, needs, gives, breaks, lowest opt_level, one-line help) */
 #define GRAPH_PASSES(X)                                                                                 \
-    X(INFER, "infer-types", graph_infer, 0, FACT_TYPES, 0, 0, "types of all values")                    \
+    X(INFER, "infer-types", graph_pass_infer, 0, FACT_TYPES, 0, 0, "types of all values")                    \
     X(SIMPLIFY, "simplify", graph_pass_simplify, FACT_TYPES, 0, 0, 1,                                   \
       "identities, transpose pairs, reshape chains, batch norm and pad into convolution")               \
     X(FOLD, "fold-constants", graph_pass_fold, FACT_TYPES, 0, 0, 2, "evaluate pure nodes of constants") \
@@ -28,19 +42,12 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m);
       "constant weights of convolutions and matmuls in kernel order")                                   \
     X(FUSE, "fuse", graph_pass_fuse, FACT_TYPES, FACT_FUSED, 0, 0, "groups of nodes become primitive functions")
 
-#define X(id, name, fn, needs, gives, breaks, level, help) bool fn(compiler *c, graph_module *m);
+#define X(id, name, fn, needs, gives, breaks, level, help) bool fn(compiler *c, graph_module *m, const pass_options *o);
 GRAPH_PASSES(X)
 #undef X
 
-typedef struct pass_options {
-    const char *dump_dir; /* NULL: none */
-    bool print_after_all; /* into `dump`, when the text changed */
-    bool verify;          /* after each pass */
-    writer *dump;
-    writer *times; /* NULL: none; a line for each pass */
-} pass_options;
-
-/* Runs the named passes ("a,b") or, with names NULL, the pipeline of the opt level. o may be NULL. Errors:
+/* Runs the named passes ("a,b") or, with names NULL, the pipeline of the opt level. o may be NULL:
+ * the default. Errors:
  * DIAG_USAGE for an unknown name or an order that does not hold, and those of the passes. */
 bool graph_run_passes(compiler *c, graph_module *m, const char *names, const pass_options *o);
 #endif

@@ -2,7 +2,7 @@
 /* The operator rows of a compile: built-in ones from graph_ops.def, and those that users register. Rows live in the
  * compiler context and are never removed. */
 #include "graph/op.h"
-#include "graph/ptr_map.h"
+#include "base/ptr_map.h"
 #include "graph/text.h"
 
 #include <ctype.h>
@@ -106,10 +106,10 @@ static bool check_row(compiler *c, const graph_op *row)
         return diag_error(&c->diags, DIAG_USAGE, at, "operator '%s' is registered already", name);
     if (!row->infer)
         return diag_error(&c->diags, DIAG_USAGE, at, "operator '%s' has no type relation", name);
-    if (row->min_in < 0 || row->min_out < 0 || (row->max_in >= 0 && row->max_in < row->min_in) ||
-        (row->max_out >= 0 && row->max_out < row->min_out))
-        return diag_error(&c->diags, DIAG_USAGE, at, "operator '%s' has impossible numbers of operands or results",
-                          name);
+    if (!row->operands)
+        return diag_error(&c->diags, DIAG_USAGE, at, "operator '%s' does not say what operands it takes", name);
+    if (row->min_out < 0 || (row->max_out >= 0 && row->max_out < row->min_out))
+        return diag_error(&c->diags, DIAG_USAGE, at, "operator '%s' has an impossible number of results", name);
     return true;
 }
 
@@ -121,7 +121,8 @@ const graph_op *graph_register_op(compiler *c, const graph_op *row)
     graph_op *copy = arena_new(&c->mem, graph_op);
     *copy = *row;
     copy->name = intern(c->names, row->name);
-    if (!parse_schema(c, copy))
+    if (!parse_schema(c, copy) || !operands_parse(c, copy->name, row->operands, &copy->operand_defs, &copy->n_operands,
+                                                  &copy->min_in, &copy->max_in))
         return NULL;
     ptr_map_set(&r->by_name, copy->name, r->rows.len);
     vec_push(&c->mem, &r->rows, copy);
@@ -129,16 +130,15 @@ const graph_op *graph_register_op(compiler *c, const graph_op *row)
 }
 
 static const graph_op builtin_ops[] = {
-#define GRAPH_OP(id, name_, imin, imax, omin, omax, cls_, effect_, flags_, infer_, compute, schedule, schema_) \
-    {.name = name_,                                                                                            \
-     .min_in = imin,                                                                                           \
-     .max_in = imax,                                                                                           \
-     .min_out = omin,                                                                                          \
-     .max_out = omax,                                                                                          \
-     .cls = cls_,                                                                                              \
-     .effect = effect_,                                                                                        \
-     .flags = flags_,                                                                                          \
-     .infer = infer_,                                                                                          \
+#define GRAPH_OP(id, name_, operands_, omin, omax, cls_, effect_, flags_, infer_, compute, schedule, schema_) \
+    {.name = name_,                                                                                           \
+     .operands = operands_,                                                                                   \
+     .min_out = omin,                                                                                         \
+     .max_out = omax,                                                                                         \
+     .cls = cls_,                                                                                             \
+     .effect = effect_,                                                                                       \
+     .flags = flags_,                                                                                         \
+     .infer = infer_,                                                                                         \
      .schema = schema_},
 #include "graph/graph_ops.def"
 #undef GRAPH_OP

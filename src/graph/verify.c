@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verifier: what every other part relies on, checked. Structure first; types only where the structure holds. */
 #include "graph/op.h"
-#include "graph/ptr_map.h"
+#include "graph/operand.h"
+#include "base/ptr_map.h"
 #include "graph/text.h"
 
 #include <stdarg.h>
@@ -96,7 +97,7 @@ static bool check_inputs(checker *k, const graph_node *n)
     bool ok = check_count(k, n, "operands", n->n_inputs, n->op->min_in, n->op->max_in);
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const graph_value *v = n->inputs[i];
-        if (!v && (int64_t)i < n->op->min_in)
+        if (!v && operand_is_required(n->op, i))
             ok = fault(k, n->loc, "%s: operand %u is required", n->op->name, i);
         if (v && !v->mark)
             ok = fault(k, n->loc, "%s: operand %%%s is not defined before its use in this function", n->op->name,
@@ -182,7 +183,7 @@ static bool check_types(checker *k, const graph_node *n)
     bool ok = true;
     type *out = arena_array(&k->scratch, type, n->n_outputs);
     uint32_t id = k->c->next_id;
-    bool told = n->op->infer(k->c, n, out);
+    bool told = graph_relate(k->c, n, out);
     k->c->next_id = id;
     for (uint32_t i = 0; i < n->n_outputs && told; i++)
         if (!agrees(&n->outputs[i]->type, &out[i]))
@@ -286,7 +287,7 @@ static bool check_func_names(checker *k)
 bool graph_verify(compiler *c, const graph_module *m)
 {
     checker k = {.c = c, .m = m};
-    arena_init(&k.scratch);
+    arena_init(&k.scratch, &c->mem);
     ptr_map_init(&k.funcs, &k.scratch);
     bool ok = check_func_names(&k) && check_all_calls(&k), sound = ok;
     for (uint32_t i = 0; i < m->funcs.len && ok; i++)

@@ -10,24 +10,27 @@ typedef struct u32s {
     uint32_t *data, len, cap;
 } u32s;
 
+/* The operator may write the root `to` where the root `from` lies: sizes agree, and nothing else of it stands in the
+ * way. */
+typedef struct plan_inplace {
+    uint32_t op, from, to;
+} plan_inplace;
+
 typedef struct plan_facts {
     arena *a; /* scratch memory of one planning */
-    plan_problem *p;
+    const plan_problem *p;
     uint32_t n_ops, n_values;
-    uint32_t *root;  /* of each value */
-    uint64_t *start; /* of each value, in its root */
-    u32s *before;    /* of each operator: those that it depends on, ascending, without repetitions */
-    u32s *after;     /* of each operator: those that depend on it */
-    u32s *readers;   /* of each root: operators, ascending */
-    u32s *writers;   /* of each root */
+    uint32_t *root;            /* of each value */
+    uint64_t *start;           /* of each value, in its root */
+    u32s *before;              /* of each operator: those that it depends on, ascending, without repetitions */
+    u32s *after;               /* of each operator: those that depend on it */
+    u32s *readers;             /* of each root: operators, ascending */
+    u32s *writers;             /* of each root */
+    VEC(plan_inplace) inplace; /* by operator */
 } plan_facts;
 
-void facts_collect(plan_facts *f, arena *a, plan_problem *p);
+void facts_collect(plan_facts *f, arena *a, const plan_problem *p);
 bool facts_in_workspace(const plan_facts *f, uint32_t root);
-/* The root of operand and result of an in-place pair of op, when the sizes agree and nothing else of the operator
- * stands in the way. */
-bool facts_pair(const plan_facts *f, uint32_t op, uint32_t pair, uint32_t *out_from, uint32_t *out_to);
-
 /* A piece of workspace and the layers in which it must not be disturbed. */
 typedef struct plan_block {
     uint64_t bytes, align, offset;
@@ -43,7 +46,8 @@ typedef struct plan_blocks {
     uint64_t peak;        /* greatest sum of bytes in a layer */
 } plan_blocks;
 
-void blocks_make(const plan_facts *f, const uint32_t *layer, bool with_scratch, plan_blocks *out); /* live.c */
+/* live.c; parts: of each operator, for its scratch; NULL: without scratch. */
+void blocks_make(const plan_facts *f, const uint32_t *layer, const uint32_t *parts, plan_blocks *out);
 
 /* order.c: row i of the table gives out[0..n_ops) as an order. */
 uint32_t order_count(void);
@@ -52,7 +56,8 @@ void order_make(const plan_facts *f, uint32_t i, uint32_t *out);
 
 /* layer.c */
 void layer_soonest(const plan_facts *f, uint32_t *out_layer);
-void layer_bounded(const plan_facts *f, const uint32_t *order, uint64_t limit, uint32_t *out_layer);
+void layer_bounded(const plan_facts *f, const uint32_t *order, const uint32_t *parts, uint64_t limit,
+                   uint32_t *out_layer);
 uint32_t layer_count(const plan_facts *f, const uint32_t *layer);
 
 /* place.c: sets the offsets; returns the workspace's size and the name of what won. */

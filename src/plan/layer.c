@@ -31,11 +31,11 @@ static bool depends_on_layer(const plan_facts *f, uint32_t op, const uint32_t *l
     return false;
 }
 
-static uint64_t peak(const plan_facts *f, const uint32_t *layer)
+static uint64_t peak(const plan_facts *f, const uint32_t *layer, const uint32_t *parts)
 {
     plan_blocks b;
     arena_mark mark = arena_get_mark(f->a);
-    blocks_make(f, layer, true, &b);
+    blocks_make(f, layer, parts, &b);
     arena_reset(f->a, mark);
     return b.peak;
 }
@@ -44,11 +44,12 @@ static uint64_t peak(const plan_facts *f, const uint32_t *layer)
  * within the limit (or does not get worse). Operators that come later are one to a layer while an earlier one is tried.
  * A try costs time in proportion to the model, so a very large one gets fewer: the operators after the last try stay
  * one to a layer. */
-void layer_bounded(const plan_facts *f, const uint32_t *order, uint64_t limit, uint32_t *out_layer)
+void layer_bounded(const plan_facts *f, const uint32_t *order, const uint32_t *parts, uint64_t limit,
+                   uint32_t *out_layer)
 {
     for (uint32_t i = 0; i < f->n_ops; i++)
         out_layer[order[i]] = i;
-    uint64_t now = peak(f, out_layer), tries = LAYER_WORK / (f->n_ops + 1u);
+    uint64_t now = peak(f, out_layer, parts), tries = LAYER_WORK / (f->n_ops + 1u);
     for (uint32_t i = 1; i < f->n_ops && tries > 0; i++) {
         uint32_t op = order[i], current = out_layer[order[i - 1]];
         if (depends_on_layer(f, op, out_layer, current))
@@ -56,7 +57,7 @@ void layer_bounded(const plan_facts *f, const uint32_t *order, uint64_t limit, u
         tries--;
         for (uint32_t k = i; k < f->n_ops; k++)
             out_layer[order[k]]--;
-        uint64_t next = peak(f, out_layer);
+        uint64_t next = peak(f, out_layer, parts);
         if (next <= limit || next <= now) {
             now = next;
             continue;

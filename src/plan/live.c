@@ -54,14 +54,13 @@ static bool dies_in(const plan_facts *f, const uint32_t *layer, const lifetimes 
 static void join_inplace(const plan_facts *f, const uint32_t *layer, lifetimes *l)
 {
     bool *given = arena_array(f->a, bool, f->n_values), *got = arena_array(f->a, bool, f->n_values);
-    for (uint32_t op = 0; op < f->n_ops; op++)
-        for (uint32_t k = 0; k < f->p->ops.data[op].n_inplace; k++) {
-            uint32_t from, to;
-            if (!facts_pair(f, op, k, &from, &to) || given[from] || got[to] || !dies_in(f, layer, l, op, from))
-                continue;
-            given[from] = got[to] = true;
-            l->group[group_of(l, to)] = group_of(l, from);
-        }
+    for (uint32_t i = 0; i < f->inplace.len; i++) {
+        plan_inplace x = f->inplace.data[i];
+        if (given[x.from] || got[x.to] || !dies_in(f, layer, l, x.op, x.from))
+            continue;
+        given[x.from] = got[x.to] = true;
+        l->group[group_of(l, x.to)] = group_of(l, x.from);
+    }
 }
 
 static void add_block(plan_blocks *b, plan_block block)
@@ -90,17 +89,14 @@ static void add_roots(const plan_facts *f, const lifetimes *l, plan_blocks *b)
     }
 }
 
-static void add_scratch(const plan_facts *f, const uint32_t *layer, plan_blocks *b)
+static void add_scratch(const plan_facts *f, const uint32_t *layer, const uint32_t *parts, plan_blocks *b)
 {
     uint32_t id = f->n_values;
     for (uint32_t op = 0; op < f->n_ops; op++) {
         const plan_op *o = &f->p->ops.data[op];
         b->of_scratch[op] = b->n;
         for (uint32_t k = 0; k < o->n_scratch; k++) {
-            const tir_buffer *buffer = o->scratch[k].buffer;
-            int64_t count = tir_buffer_count(buffer);
-            uint64_t one = count > 0 ? (uint64_t)count * dtype_bytes(buffer->dt) : 0;
-            uint64_t bytes = one * (o->scratch[k].per_part ? o->parts : 1);
+            uint64_t bytes = plan_scratch_bytes(o, k, parts[op]);
             add_block(
                 b, (plan_block){
                        .bytes = bytes, .align = plan_align(bytes), .first = layer[op], .last = layer[op], .id = id++});
@@ -123,7 +119,7 @@ static uint64_t peak_of(const plan_facts *f, const plan_blocks *b)
     return peak;
 }
 
-void blocks_make(const plan_facts *f, const uint32_t *layer, bool with_scratch, plan_blocks *out)
+void blocks_make(const plan_facts *f, const uint32_t *layer, const uint32_t *parts, plan_blocks *out)
 {
     uint32_t most = f->n_values;
     for (uint32_t op = 0; op < f->n_ops; op++)
@@ -137,7 +133,7 @@ void blocks_make(const plan_facts *f, const uint32_t *layer, bool with_scratch, 
     find_lifetimes(f, layer, &l);
     join_inplace(f, layer, &l);
     add_roots(f, &l, out);
-    if (with_scratch)
-        add_scratch(f, layer, out);
+    if (parts)
+        add_scratch(f, layer, parts, out);
     out->peak = peak_of(f, out);
 }

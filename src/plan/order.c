@@ -2,6 +2,8 @@
 /* Sequential orders of the operators: as given, depth first from the results, and greedy by live bytes. */
 #include "plan/facts.h"
 
+#include <stdlib.h>
+
 static void order_given(const plan_facts *f, uint32_t *out)
 {
     for (uint32_t i = 0; i < f->n_ops; i++)
@@ -17,25 +19,55 @@ static uint64_t result_bytes(const plan_facts *f, uint32_t op)
     return sum;
 }
 
-/* Post-order with an explicit stack; operands with the larger results come first, so that less waits for them. */
+typedef struct result_key {
+    uint64_t bytes;
+    uint32_t at, op;
+} result_key;
+
+static int by_bytes(const void *x, const void *y)
+{
+    const result_key *a = x, *b = y;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* What op depends on, the larger results first, so that less waits for them. */
+static u32s by_result(const plan_facts *f, uint32_t op)
+{
+    u32s list = {0};
+    result_key *keys = arena_array(f->a, result_key, f->before[op].len);
+    for (uint32_t k = 0; k < f->before[op].len; k++)
+        keys[k] = (result_key){result_bytes(f, f->before[op].data[k]), k, f->before[op].data[k]};
+    if (f->before[op].len > 0)
+        qsort(keys, f->before[op].len, sizeof *keys, by_bytes);
+    for (uint32_t k = 0; k < f->before[op].len; k++)
+        vec_push(f->a, &list, keys[k].op);
+    return list;
+}
+
+typedef struct visit_frame {
+    uint32_t op, next;
+    u32s before;
+} visit_frame;
+
+/* Post-order with an explicit stack. */
 static void visit(const plan_facts *f, uint32_t start, uint8_t *state, uint32_t *out, uint32_t *n)
 {
-    u32s stack = {0};
-    vec_push(f->a, &stack, start);
+    VEC(visit_frame) stack = {0};
+    vec_push(f->a, &stack, ((visit_frame){start, 0, by_result(f, start)}));
     while (stack.len > 0) {
-        uint32_t op = vec_last(&stack), next = UINT32_MAX;
-        for (uint32_t k = 0; k < f->before[op].len; k++) {
-            uint32_t b = f->before[op].data[k];
-            if (state[b] == 0 && (next == UINT32_MAX || result_bytes(f, b) > result_bytes(f, next)))
-                next = b;
-        }
-        if (next != UINT32_MAX) {
-            state[next] = 1;
-            vec_push(f->a, &stack, next);
+        visit_frame *top = &vec_last(&stack);
+        while (top->next < top->before.len && state[top->before.data[top->next]])
+            top->next++;
+        if (top->next == top->before.len) {
+            out[(*n)++] = top->op;
+            (void)vec_pop(&stack);
             continue;
         }
-        (void)vec_pop(&stack);
-        out[(*n)++] = op;
+        uint32_t op = top->before.data[top->next];
+        state[op] = 1;
+        vec_push(f->a, &stack, ((visit_frame){op, 0, by_result(f, op)}));
     }
 }
 
@@ -50,18 +82,41 @@ static void order_depth_first(const plan_facts *f, uint32_t *out)
         }
 }
 
+/* --- greedy ------------------------------------------------------------------------------------------------------- */
+
+typedef struct ready_op {
+    int64_t growth;
+    uint32_t op;
+} ready_op;
+
 typedef struct greedy {
+    const plan_facts *f;
     uint32_t *waits; /* of each operator: predecessors not done */
     uint32_t *uses;  /* of each root: readers not done */
     bool *alive;     /* roots that have been written */
     bool *done;
+    uint32_t *seen; /* of each root: the last look at operands that met it */
+    uint32_t looks;
+    VEC(ready_op)
+    heap;            /* the least first; an operator whose growth has changed is there again, the old entry is void */
+    int64_t *growth; /* of each operator that is ready: what counts */
 } greedy;
 
-/* Bytes that remain alive after op, less those before it. */
-static int64_t growth(const plan_facts *f, const greedy *g, uint32_t op)
+/* Each root among the operands once. */
+static bool is_new(greedy *g, uint32_t root)
 {
+    bool is = g->seen[root] != g->looks;
+    g->seen[root] = g->looks;
+    return is;
+}
+
+/* Bytes that remain alive after op, less those before it. */
+static int64_t growth(greedy *g, uint32_t op)
+{
+    const plan_facts *f = g->f;
     const plan_op *o = &f->p->ops.data[op];
     int64_t sum = 0;
+    g->looks++;
     for (uint32_t i = o->n_inputs; i < o->n_args; i++) {
         uint32_t r = f->root[o->args[i]];
         if (facts_in_workspace(f, r) && !g->alive[r])
@@ -69,59 +124,99 @@ static int64_t growth(const plan_facts *f, const greedy *g, uint32_t op)
     }
     for (uint32_t i = 0; i < o->n_inputs; i++) {
         uint32_t r = f->root[o->args[i]];
-        bool again = false;
-        for (uint32_t k = 0; k < i; k++)
-            again |= f->root[o->args[k]] == r;
-        if (!again && facts_in_workspace(f, r) && g->uses[r] == 1)
+        if (is_new(g, r) && facts_in_workspace(f, r) && g->uses[r] == 1)
             sum -= (int64_t)f->p->values.data[r].bytes;
     }
     return sum;
 }
 
-static void finish(const plan_facts *f, greedy *g, uint32_t op)
+static bool comes_before(ready_op a, ready_op b)
 {
-    const plan_op *o = &f->p->ops.data[op];
-    g->done[op] = true;
-    for (uint32_t i = o->n_inputs; i < o->n_args; i++)
-        g->alive[f->root[o->args[i]]] = true;
-    for (uint32_t r = 0; r < o->n_inputs; r++) {
-        bool again = false;
-        for (uint32_t k = 0; k < r; k++)
-            again |= f->root[o->args[k]] == f->root[o->args[r]];
-        if (!again)
-            g->uses[f->root[o->args[r]]]--;
+    return a.growth != b.growth ? a.growth < b.growth : a.op < b.op;
+}
+
+static void push(greedy *g, uint32_t op)
+{
+    g->growth[op] = growth(g, op);
+    ready_op x = {g->growth[op], op};
+    vec_push(g->f->a, &g->heap, x);
+    uint32_t i = g->heap.len - 1;
+    for (; i > 0 && comes_before(x, g->heap.data[(i - 1) / 2]); i = (i - 1) / 2)
+        g->heap.data[i] = g->heap.data[(i - 1) / 2];
+    g->heap.data[i] = x;
+}
+
+static ready_op pop(greedy *g)
+{
+    ready_op least = g->heap.data[0], x = vec_pop(&g->heap);
+    uint32_t i = 0, n = g->heap.len;
+    for (uint32_t k = 1; k < n; k = 2 * i + 1) {
+        k += k + 1 < n && comes_before(g->heap.data[k + 1], g->heap.data[k]);
+        if (!comes_before(g->heap.data[k], x))
+            break;
+        g->heap.data[i] = g->heap.data[k];
+        i = k;
     }
+    if (n > 0)
+        g->heap.data[i] = x;
+    return least;
+}
+
+/* The growth of these may have changed. */
+static void look_again(greedy *g, const u32s *ops)
+{
+    for (uint32_t k = 0; k < ops->len; k++)
+        if (!g->done[ops->data[k]] && g->waits[ops->data[k]] == 0)
+            push(g, ops->data[k]);
+}
+
+static void finish(greedy *g, uint32_t op)
+{
+    const plan_facts *f = g->f;
+    const plan_op *o = &f->p->ops.data[op];
+    u32s changed = {0}; /* roots */
+    g->done[op] = true;
+    g->looks++;
+    for (uint32_t i = o->n_inputs; i < o->n_args; i++) {
+        uint32_t r = f->root[o->args[i]];
+        if (!g->alive[r])
+            vec_push(f->a, &changed, r);
+        g->alive[r] = true;
+    }
+    for (uint32_t i = 0; i < o->n_inputs; i++) {
+        uint32_t r = f->root[o->args[i]];
+        if (is_new(g, r) && --g->uses[r] == 1)
+            look_again(g, &f->readers[r]);
+    }
+    for (uint32_t i = 0; i < changed.len; i++)
+        look_again(g, &f->writers[changed.data[i]]);
     for (uint32_t k = 0; k < f->after[op].len; k++)
-        g->waits[f->after[op].data[k]]--;
+        if (--g->waits[f->after[op].data[k]] == 0)
+            push(g, f->after[op].data[k]);
 }
 
 static void order_greedy(const plan_facts *f, uint32_t *out)
 {
-    greedy g = {arena_array(f->a, uint32_t, f->n_ops), arena_array(f->a, uint32_t, f->n_values),
-                arena_array(f->a, bool, f->n_values), arena_array(f->a, bool, f->n_ops)};
-    u32s ready = {0};
-    for (uint32_t op = 0; op < f->n_ops; op++) {
-        g.waits[op] = f->before[op].len;
-        if (g.waits[op] == 0)
-            vec_push(f->a, &ready, op);
-    }
+    greedy g = {.f = f,
+                .waits = arena_array(f->a, uint32_t, f->n_ops),
+                .uses = arena_array(f->a, uint32_t, f->n_values),
+                .alive = arena_array(f->a, bool, f->n_values),
+                .done = arena_array(f->a, bool, f->n_ops),
+                .seen = arena_array(f->a, uint32_t, f->n_values),
+                .growth = arena_array(f->a, int64_t, f->n_ops)};
     for (uint32_t v = 0; v < f->n_values; v++)
         g.uses[v] = f->readers[v].len;
-    for (uint32_t n = 0; n < f->n_ops; n++) {
-        uint32_t best = 0;
-        for (uint32_t k = 1; k < ready.len; k++) {
-            int64_t a = growth(f, &g, ready.data[k]), b = growth(f, &g, ready.data[best]);
-            if (a < b || (a == b && ready.data[k] < ready.data[best]))
-                best = k;
-        }
-        uint32_t op = ready.data[best];
-        ready.data[best] = vec_last(&ready);
-        (void)vec_pop(&ready);
-        out[n] = op;
-        finish(f, &g, op);
-        for (uint32_t k = 0; k < f->after[op].len; k++)
-            if (g.waits[f->after[op].data[k]] == 0)
-                vec_push(f->a, &ready, f->after[op].data[k]);
+    for (uint32_t op = 0; op < f->n_ops; op++)
+        g.waits[op] = f->before[op].len;
+    for (uint32_t op = 0; op < f->n_ops; op++)
+        if (g.waits[op] == 0)
+            push(&g, op);
+    for (uint32_t n = 0; n < f->n_ops;) {
+        ready_op x = pop(&g);
+        if (g.done[x.op] || x.growth != g.growth[x.op])
+            continue;
+        out[n++] = x.op;
+        finish(&g, x.op);
     }
 }
 

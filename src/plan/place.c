@@ -11,49 +11,230 @@ typedef struct place_key {
     uint32_t index;
 } place_key;
 
-static bool meet(const plan_block *a, const plan_block *b)
-{
-    return a->first <= b->last && b->first <= a->last;
-}
 static uint64_t align_up(uint64_t v, uint64_t align)
 {
     return (v + align - 1) / align * align;
 }
 
-/* Lowest offset for block i beside the placed ones, which stand in `placed` by rising offset. */
-static uint64_t lowest(const plan_blocks *b, const uint32_t *placed, uint32_t n, const plan_block *block)
+/* --- which blocks live at the same time --- */
+
+/* Beyond this many pairs, a few thousand blocks that all live at once, blocks are placed in the order of time alone. */
+#define MOST_PAIRS 2000000u
+
+typedef struct place_range {
+    uint64_t from, to;
+} place_range;
+
+typedef struct placing {
+    plan_blocks *b;
+    u32s *meets; /* of each block: the others that live at the same time, without empty ones */
+    bool *placed;
+    place_range *near; /* room for the placed ones among them */
+} placing;
+
+static int by_start_time(const void *x, const void *y)
 {
+    const place_key *a = x, *b = y;
+    if (a->major != b->major)
+        return a->major < b->major ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* Blocks with bytes by the layer in which they begin. */
+static place_key *in_time(arena *a, const plan_blocks *b, uint32_t *out_n)
+{
+    place_key *keys = arena_array(a, place_key, b->n);
+    *out_n = 0;
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->data[i].bytes > 0)
+            keys[(*out_n)++] = (place_key){b->data[i].first, 0, i};
+    if (*out_n > 0)
+        qsort(keys, *out_n, sizeof *keys, by_start_time);
+    return keys;
+}
+
+/* false: too many. */
+static bool find_pairs(arena *a, placing *x)
+{
+    u32s alive = {0};
+    uint32_t n, pairs = 0;
+    const place_key *keys = in_time(a, x->b, &n);
+    x->meets = arena_array(a, u32s, x->b->n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = keys[i].index, kept = 0;
+        for (uint32_t k = 0; k < alive.len; k++)
+            if (x->b->data[alive.data[k]].last >= x->b->data[at].first)
+                alive.data[kept++] = alive.data[k];
+        alive.len = kept;
+        pairs += kept;
+        if (pairs > MOST_PAIRS)
+            return false;
+        for (uint32_t k = 0; k < kept; k++) {
+            vec_push(a, &x->meets[at], alive.data[k]);
+            vec_push(a, &x->meets[alive.data[k]], at);
+        }
+        vec_push(a, &alive, at);
+    }
+    return true;
+}
+
+/* --- first fit --- */
+
+static int by_from(const void *x, const void *y)
+{
+    const place_range *a = x, *b = y;
+    return a->from < b->from ? -1 : a->from > b->from;
+}
+
+static void sort_ranges(place_range *r, uint32_t n)
+{
+    if (n > 32) {
+        qsort(r, n, sizeof *r, by_from);
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        place_range x = r[i];
+        uint32_t k = i;
+        for (; k > 0 && r[k - 1].from > x.from; k--)
+            r[k] = r[k - 1];
+        r[k] = x;
+    }
+}
+
+/* Lowest offset for block i beside the placed ones. */
+static uint64_t lowest(const placing *x, uint32_t i)
+{
+    const plan_block *block = &x->b->data[i];
     uint64_t at = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        const plan_block *o = &b->data[placed[k]];
-        if (!meet(o, block) || o->bytes == 0)
-            continue;
-        if (at + block->bytes <= o->offset)
-            break;
-        uint64_t behind = align_up(o->offset + o->bytes, block->align);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < x->meets[i].len; k++) {
+        const plan_block *o = &x->b->data[x->meets[i].data[k]];
+        if (x->placed[x->meets[i].data[k]])
+            x->near[n++] = (place_range){o->offset, o->offset + o->bytes};
+    }
+    sort_ranges(x->near, n);
+    for (uint32_t k = 0; k < n && at + block->bytes > x->near[k].from; k++) {
+        uint64_t behind = align_up(x->near[k].to, block->align);
         at = behind > at ? behind : at;
     }
     return at;
 }
 
 /* Places along `order`; returns the size, or gives up with UINT64_MAX once it is not below `limit`. */
-static uint64_t first_fit(plan_blocks *b, const uint32_t *order, uint32_t *placed, uint64_t limit)
+static uint64_t first_fit(const placing *x, const uint32_t *order, uint64_t limit)
 {
     uint64_t size = 0;
-    for (uint32_t i = 0; i < b->n; i++) {
-        plan_block *block = &b->data[order[i]];
-        block->offset = lowest(b, placed, i, block);
+    memset(x->placed, 0, x->b->n * sizeof *x->placed);
+    for (uint32_t i = 0; i < x->b->n; i++) {
+        plan_block *block = &x->b->data[order[i]];
+        block->offset = lowest(x, order[i]);
+        x->placed[order[i]] = true;
         if (block->offset + block->bytes > size)
             size = block->offset + block->bytes;
         if (size >= limit)
             return UINT64_MAX;
-        uint32_t k = i;
-        for (; k > 0 && b->data[placed[k - 1]].offset > block->offset; k--)
-            placed[k] = placed[k - 1];
-        placed[k] = order[i];
     }
     return size;
 }
+
+/* --- in the order of time --- */
+
+typedef struct timeline {
+    plan_blocks *b;
+    u32s alive;     /* by rising offset */
+    uint32_t solid; /* of these, the first ones that have no gap between them */
+    u32s ends;      /* a heap of those that are alive: the first to end is first */
+} timeline;
+
+static uint32_t find_alive(const timeline *t, uint64_t offset)
+{
+    uint32_t from = 0, to = t->alive.len;
+    while (from < to) {
+        uint32_t mid = from + (to - from) / 2;
+        if (t->b->data[t->alive.data[mid]].offset < offset)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+static bool ends_before(const timeline *t, uint32_t x, uint32_t y)
+{
+    return t->b->data[x].last < t->b->data[y].last;
+}
+
+static void push_end(arena *a, timeline *t, uint32_t block)
+{
+    vec_push(a, &t->ends, block);
+    uint32_t i = t->ends.len - 1;
+    for (; i > 0 && ends_before(t, block, t->ends.data[(i - 1) / 2]); i = (i - 1) / 2)
+        t->ends.data[i] = t->ends.data[(i - 1) / 2];
+    t->ends.data[i] = block;
+}
+
+static uint32_t pop_end(timeline *t)
+{
+    uint32_t first = t->ends.data[0], x = vec_pop(&t->ends), i = 0;
+    for (uint32_t k = 1; k < t->ends.len; k = 2 * i + 1) {
+        k += k + 1 < t->ends.len && ends_before(t, t->ends.data[k + 1], t->ends.data[k]);
+        if (!ends_before(t, t->ends.data[k], x))
+            break;
+        t->ends.data[i] = t->ends.data[k];
+        i = k;
+    }
+    if (t->ends.len > 0)
+        t->ends.data[i] = x;
+    return first;
+}
+
+static void remove_ended(timeline *t, uint32_t now)
+{
+    while (t->ends.len > 0 && t->b->data[t->ends.data[0]].last < now) {
+        uint32_t at = find_alive(t, t->b->data[pop_end(t)].offset);
+        memmove(t->alive.data + at, t->alive.data + at + 1, (t->alive.len - at - 1) * sizeof *t->alive.data);
+        t->alive.len--;
+        t->solid = at < t->solid ? at : t->solid;
+    }
+}
+
+/* Into the lowest gap. */
+static void place_now(arena *a, timeline *t, uint32_t i)
+{
+    plan_block *block = &t->b->data[i];
+    uint32_t at = t->solid;
+    uint64_t end = 0;
+    for (;; at++) {
+        const plan_block *below = at > 0 ? &t->b->data[t->alive.data[at - 1]] : NULL;
+        end = below ? below->offset + below->bytes : 0;
+        block->offset = align_up(end, block->align);
+        if (at == t->alive.len || block->offset + block->bytes <= t->b->data[t->alive.data[at]].offset)
+            break;
+        if (at == t->solid && t->b->data[t->alive.data[at]].offset - end < 64) /* less than the largest alignment */
+            t->solid++;
+    }
+    vec_push(a, &t->alive, i);
+    memmove(t->alive.data + at + 1, t->alive.data + at, (t->alive.len - 1 - at) * sizeof *t->alive.data);
+    t->alive.data[at] = i;
+    push_end(a, t, i);
+}
+
+static uint64_t place_in_time(arena *a, plan_blocks *b)
+{
+    timeline t = {.b = b};
+    uint64_t size = 0;
+    uint32_t n;
+    const place_key *keys = in_time(a, b, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const plan_block *block = &b->data[keys[i].index];
+        remove_ended(&t, block->first);
+        place_now(a, &t, keys[i].index);
+        size = block->offset + block->bytes > size ? block->offset + block->bytes : size;
+    }
+    return size;
+}
+
+/* --- orders --- */
 
 static int by_key(const void *x, const void *y)
 {
@@ -65,11 +246,11 @@ static int by_key(const void *x, const void *y)
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static uint64_t conflict_bytes(const plan_blocks *b, uint32_t i)
+static uint64_t conflict_bytes(const placing *x, uint32_t i)
 {
     uint64_t sum = 0;
-    for (uint32_t k = 0; k < b->n; k++)
-        sum += k != i && meet(&b->data[i], &b->data[k]) ? b->data[k].bytes : 0;
+    for (uint32_t k = 0; k < x->meets[i].len; k++)
+        sum += x->b->data[x->meets[i].data[k]].bytes;
     return sum;
 }
 
@@ -79,39 +260,45 @@ static uint64_t block_life(const plan_block *block)
 }
 
 /* Place first what has the greatest key: (major, minor), then the lower number. */
-static place_key by_size(const plan_blocks *b, uint32_t i)
+static place_key by_size(const placing *x, uint32_t i)
 {
-    return (place_key){b->data[i].bytes, UINT32_MAX - b->data[i].first, i};
+    const plan_block *block = &x->b->data[i];
+    return (place_key){block->bytes, UINT32_MAX - block->first, i};
 }
 
-static place_key by_lifetime(const plan_blocks *b, uint32_t i)
+static place_key by_lifetime(const placing *x, uint32_t i)
 {
-    return (place_key){block_life(&b->data[i]), b->data[i].bytes, i};
+    const plan_block *block = &x->b->data[i];
+    return (place_key){block_life(block), block->bytes, i};
 }
 
-static place_key by_conflict(const plan_blocks *b, uint32_t i)
+static place_key by_conflict(const placing *x, uint32_t i)
 {
-    return (place_key){conflict_bytes(b, i), b->data[i].bytes, i};
+    const plan_block *block = &x->b->data[i];
+    return (place_key){conflict_bytes(x, i), block->bytes, i};
 }
 
-static place_key by_start(const plan_blocks *b, uint32_t i)
+static place_key by_start(const placing *x, uint32_t i)
 {
-    return (place_key){UINT32_MAX - b->data[i].first, b->data[i].bytes, i};
+    const plan_block *block = &x->b->data[i];
+    return (place_key){UINT32_MAX - block->first, block->bytes, i};
 }
 
-static place_key by_area(const plan_blocks *b, uint32_t i)
+static place_key by_area(const placing *x, uint32_t i)
 {
-    return (place_key){b->data[i].bytes * block_life(&b->data[i]), b->data[i].bytes, i};
+    const plan_block *block = &x->b->data[i];
+    return (place_key){block->bytes * block_life(block), block->bytes, i};
 }
 
-static place_key by_size_lifetime(const plan_blocks *b, uint32_t i)
+static place_key by_size_lifetime(const placing *x, uint32_t i)
 {
-    return (place_key){b->data[i].bytes, block_life(&b->data[i]), i};
+    const plan_block *block = &x->b->data[i];
+    return (place_key){block->bytes, block_life(block), i};
 }
 
 static const struct {
     const char *name;
-    place_key (*key)(const plan_blocks *b, uint32_t i);
+    place_key (*key)(const placing *x, uint32_t i);
 } heuristics[] = {
     {"size", by_size},   {"lifetime", by_lifetime}, {"conflict", by_conflict},
     {"start", by_start}, {"area", by_area},         {"size-lifetime", by_size_lifetime},
@@ -127,21 +314,20 @@ static uint32_t next_random(uint32_t *state)
 }
 
 /* Swaps two places of the order and keeps what is smaller. */
-static uint64_t climb(arena *a, plan_blocks *b, uint32_t *order, uint64_t size, uint32_t *placed)
+static uint64_t climb(const placing *x, uint32_t *order, uint64_t size)
 {
-    uint64_t cost = (uint64_t)b->n * b->n + 1, rounds = 100000000u / cost;
-    uint32_t state = 0x9e3779b9u, *best = arena_array(a, uint32_t, b->n);
-    memcpy(best, order, b->n * sizeof *order);
-    for (uint64_t r = 0; r < rounds && r < 3000 && size > b->peak; r++) {
-        uint32_t x = next_random(&state) % b->n, y = next_random(&state) % b->n, t = order[x];
-        order[x] = order[y];
-        order[y] = t;
-        uint64_t now = first_fit(b, order, placed, size + 1);
+    uint64_t cost = (uint64_t)x->b->n * x->b->n + 1, rounds = 100000000u / cost;
+    uint32_t state = 0x9e3779b9u;
+    for (uint64_t r = 0; r < rounds && r < 3000 && size > x->b->peak; r++) {
+        uint32_t i = next_random(&state) % x->b->n, k = next_random(&state) % x->b->n, t = order[i];
+        order[i] = order[k];
+        order[k] = t;
+        uint64_t now = first_fit(x, order, size + 1);
         if (now <= size) {
             size = now;
         } else {
-            order[y] = order[x];
-            order[x] = t;
+            order[k] = order[i];
+            order[i] = t;
         }
     }
     return size;
@@ -149,18 +335,21 @@ static uint64_t climb(arena *a, plan_blocks *b, uint32_t *order, uint64_t size, 
 
 uint64_t place_blocks(arena *a, plan_blocks *b, const char **out_heuristic)
 {
-    uint32_t *order = arena_array(a, uint32_t, b->n), *best = arena_array(a, uint32_t, b->n),
-             *placed = arena_array(a, uint32_t, b->n);
+    placing x = {.b = b, .placed = arena_array(a, bool, b->n), .near = arena_array(a, place_range, b->n)};
+    uint32_t *order = arena_array(a, uint32_t, b->n), *best = arena_array(a, uint32_t, b->n);
     place_key *keys = arena_array(a, place_key, b->n);
     uint64_t size = UINT64_MAX;
+    *out_heuristic = "time";
+    if (!find_pairs(a, &x))
+        return place_in_time(a, b);
     *out_heuristic = heuristics[0].name;
     for (uint32_t h = 0; h < HEURISTICS && size > b->peak; h++) {
         for (uint32_t i = 0; i < b->n; i++)
-            keys[i] = heuristics[h].key(b, i);
+            keys[i] = heuristics[h].key(&x, i);
         qsort(keys, b->n, sizeof *keys, by_key);
         for (uint32_t i = 0; i < b->n; i++)
             order[i] = keys[i].index;
-        uint64_t now = first_fit(b, order, placed, size);
+        uint64_t now = first_fit(&x, order, size);
         if (now < size) {
             size = now;
             memcpy(best, order, b->n * sizeof *order);
@@ -168,9 +357,9 @@ uint64_t place_blocks(arena *a, plan_blocks *b, const char **out_heuristic)
         }
     }
     if (b->n > 1 && size > b->peak) {
-        uint64_t climbed = climb(a, b, best, size, placed);
+        uint64_t climbed = climb(&x, best, size);
         *out_heuristic = climbed < size ? "hill-climb" : *out_heuristic;
         size = climbed;
     }
-    return first_fit(b, best, placed, UINT64_MAX);
+    return first_fit(&x, best, UINT64_MAX);
 }

@@ -5,9 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORK_PER_PART 16384 /* operations below which another task costs more than it brings */
+#define WORK_PER_PART 16384     /* operations below which another task costs more than it brings */
+#define SPARE_WORK    20000000u /* operators looked at while parts are taken away one by one */
 
-static void choose_parts(const plan_problem *p, plan_op *op)
+bool plan_is_alone(const plan_problem *p, const plan_op *op)
+{
+    return p->workers > 1 && op->extent <= 1 && op->work >= 2 * WORK_PER_PART;
+}
+
+static uint32_t choose_parts(const plan_problem *p, const plan_op *op)
 {
     bool own_scratch = false;
     for (uint32_t i = 0; i < op->n_scratch; i++)
@@ -15,7 +21,7 @@ static void choose_parts(const plan_problem *p, plan_op *op)
     int64_t most = (int64_t)p->workers * (own_scratch ? 1 : 4), wanted = op->work / WORK_PER_PART;
     wanted = wanted < most ? wanted : most;
     wanted = wanted < op->extent ? wanted : op->extent;
-    op->parts = p->split_parts && p->workers > 1 && wanted > 1 ? (uint32_t)wanted : 1;
+    return p->split_parts && p->workers > 1 && wanted > 1 ? (uint32_t)wanted : 1;
 }
 
 /* --- constants: by falling alignment, so that gaps are few -----------------------------------------------------------
@@ -39,7 +45,7 @@ static int by_alignment(const void *x, const void *y)
     return a->value < b->value ? -1 : a->value > b->value;
 }
 
-static uint64_t place_constants(arena *a, plan_problem *p)
+static uint64_t place_constants(arena *a, const plan_problem *p, plan_place *places)
 {
     constant_key *keys = arena_array(a, constant_key, p->values.len);
     uint32_t n = 0;
@@ -50,7 +56,7 @@ static uint64_t place_constants(arena *a, plan_problem *p)
     uint64_t at = 0;
     for (uint32_t i = 0; i < n; i++) {
         at = (at + keys[i].align - 1) / keys[i].align * keys[i].align;
-        p->values.data[keys[i].value].offset = at;
+        places[keys[i].value].offset = at;
         at += keys[i].bytes;
     }
     return at;
@@ -60,7 +66,7 @@ static uint64_t place_constants(arena *a, plan_problem *p)
  */
 
 typedef struct candidate {
-    uint32_t *layer;
+    uint32_t *layer, *parts; /* of each operator */
     plan_blocks blocks;
     uint64_t bytes;
     const char *order, *heuristic;
@@ -80,7 +86,7 @@ static uint64_t lower_bound(const plan_facts *f)
         plan_blocks b;
         order_make(f, i, order);
         sequential(f, order, layer);
-        blocks_make(f, layer, false, &b);
+        blocks_make(f, layer, NULL, &b);
         least = b.peak < least ? b.peak : least;
     }
     return least;
@@ -88,48 +94,56 @@ static uint64_t lower_bound(const plan_facts *f)
 
 static void weigh(const plan_facts *f, candidate *x)
 {
-    blocks_make(f, x->layer, true, &x->blocks);
+    blocks_make(f, x->layer, x->parts, &x->blocks);
     x->bytes = place_blocks(f->a, &x->blocks, &x->heuristic);
 }
 
-static uint64_t bytes_in_layer(const plan_blocks *b, uint32_t layer)
+/* Live bytes of each layer. */
+static uint64_t *bytes_in_layers(const plan_facts *f, const plan_blocks *b)
 {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < b->n; i++)
-        sum += b->data[i].first <= layer && layer <= b->data[i].last ? b->data[i].bytes : 0;
+    uint64_t *sum = arena_array(f->a, uint64_t, f->n_ops + 2u);
+    for (uint32_t i = 0; i < b->n; i++) {
+        sum[b->data[i].first] += b->data[i].bytes;
+        sum[b->data[i].last + 1] -= b->data[i].bytes; /* may wrap until the layers before are added */
+    }
+    for (uint32_t t = 1; t <= f->n_ops; t++)
+        sum[t] += sum[t - 1];
     return sum;
 }
 
+/* What one part needs for itself. */
 static uint64_t scratch_per_part(const plan_op *o)
 {
     uint64_t sum = 0;
-    for (uint32_t k = 0; k < o->n_scratch; k++) {
-        int64_t count = tir_buffer_count(o->scratch[k].buffer);
-        sum += o->scratch[k].per_part && count > 0 ? (uint64_t)count * dtype_bytes(o->scratch[k].buffer->dt) : 0;
-    }
+    for (uint32_t k = 0; k < o->n_scratch; k++)
+        sum += o->scratch[k].per_part ? plan_scratch_bytes(o, k, 1) : 0;
     return sum;
 }
 
 /* Every part of an operator may need scratch of its own: fewer parts where that is what lifts a layer above the limit.
  */
-static void spare_scratch(const plan_facts *f, const uint32_t *layer, uint64_t limit)
+static void spare_scratch(const plan_facts *f, candidate *x, uint64_t limit)
 {
-    for (;;) {
+    uint64_t tries = SPARE_WORK / (f->n_ops + 1u);
+    for (;; tries -= tries > 0) {
         arena_mark mark = arena_get_mark(f->a);
         plan_blocks b;
-        plan_op *worst = NULL;
-        blocks_make(f, layer, true, &b);
+        uint32_t worst = UINT32_MAX;
+        uint64_t most = 0;
+        blocks_make(f, x->layer, x->parts, &b);
+        const uint64_t *live = bytes_in_layers(f, &b);
         for (uint32_t op = 0; op < f->n_ops && b.peak > limit; op++) {
-            plan_op *o = &f->p->ops.data[op];
-            uint64_t each = scratch_per_part(o);
-            if (each > 0 && o->parts > 1 && bytes_in_layer(&b, layer[op]) > limit &&
-                (!worst || each * o->parts > scratch_per_part(worst) * worst->parts))
-                worst = o;
+            uint64_t bytes = scratch_per_part(&f->p->ops.data[op]) * x->parts[op];
+            if (x->parts[op] > 1 && bytes > most && live[x->layer[op]] > limit) {
+                worst = op;
+                most = tries ? bytes : 0;
+                x->parts[op] = tries ? x->parts[op] : 1; /* a very large model: all at once */
+            }
         }
         arena_reset(f->a, mark);
-        if (!worst)
+        if (worst == UINT32_MAX)
             return;
-        worst->parts--;
+        x->parts[worst] -= x->parts[worst] > 1;
     }
 }
 
@@ -137,25 +151,35 @@ static void spare_scratch(const plan_facts *f, const uint32_t *layer, uint64_t l
 static uint64_t soonest_peak(const plan_facts *f, const uint32_t *layer)
 {
     plan_blocks b;
-    blocks_make(f, layer, false, &b);
+    blocks_make(f, layer, NULL, &b);
     return b.peak;
+}
+
+/* Each candidate cuts operators in its own way: what one gives up for memory, another may keep. */
+static candidate new_candidate(const plan_facts *f, const char *order)
+{
+    candidate x = {
+        .layer = arena_array(f->a, uint32_t, f->n_ops), .parts = arena_array(f->a, uint32_t, f->n_ops), .order = order};
+    for (uint32_t op = 0; op < f->n_ops; op++)
+        x.parts[op] = choose_parts(f->p, &f->p->ops.data[op]);
+    return x;
 }
 
 /* The widest layering when it costs at most a tenth more than the bound; else the smallest one found. */
 static candidate choose(const plan_facts *f, uint64_t bound)
 {
-    candidate best = {.layer = arena_array(f->a, uint32_t, f->n_ops), .order = "soonest"};
+    candidate best = new_candidate(f, "soonest");
     uint64_t fine = bound + bound / 10;
     layer_soonest(f, best.layer);
     if (soonest_peak(f, best.layer) <= fine) /* only scratch is too much, if anything */
-        spare_scratch(f, best.layer, fine);
+        spare_scratch(f, &best, fine);
     weigh(f, &best);
     uint32_t *order = arena_array(f->a, uint32_t, f->n_ops);
     for (uint32_t i = 0; i < order_count() && best.bytes > fine; i++) {
-        candidate next = {.layer = arena_array(f->a, uint32_t, f->n_ops), .order = order_name(i)};
+        candidate next = new_candidate(f, order_name(i));
         order_make(f, i, order);
-        layer_bounded(f, order, bound, next.layer);
-        spare_scratch(f, next.layer, fine);
+        layer_bounded(f, order, next.parts, bound, next.layer);
+        spare_scratch(f, &next, fine);
         weigh(f, &next);
         if (next.bytes < best.bytes)
             best = next;
@@ -166,32 +190,31 @@ static candidate choose(const plan_facts *f, uint64_t bound)
 /* --- results ---------------------------------------------------------------------------------------------------------
  */
 
-static void write_back(compiler *c, const plan_facts *f, const candidate *best)
+static void write_places(const plan_facts *f, const candidate *best, plan *out)
 {
-    plan_problem *p = f->p;
     for (uint32_t v = 0; v < f->n_values; v++) {
-        plan_value *value = &p->values.data[v];
-        value->first_op = value->last_op = -1;
+        plan_place *place = &out->places[v];
         uint32_t root = f->root[v];
-        if (p->values.data[root].storage == STORE_WORKSPACE)
-            value->offset = best->blocks.of_root[root] == UINT32_MAX
-                                ? 0
-                                : best->blocks.data[best->blocks.of_root[root]].offset + f->start[v];
-        else
-            value->offset = p->values.data[root].offset + f->start[v];
-        value->storage = p->values.data[root].storage;
-        value->index = p->values.data[root].index;
+        place->first_op = place->last_op = -1;
+        if (f->p->values.data[root].storage != STORE_WORKSPACE)
+            place->offset = out->places[root].offset + (root == v ? 0 : f->start[v]);
+        else if (best->blocks.of_root[root] != UINT32_MAX)
+            place->offset = best->blocks.data[best->blocks.of_root[root]].offset + f->start[v];
     }
+}
+
+static void write_tasks(compiler *c, const plan_facts *f, const candidate *best, plan *out)
+{
     for (uint32_t op = 0; op < f->n_ops; op++) {
-        plan_op *o = &p->ops.data[op];
-        o->layer = best->layer[op];
-        o->scratch_offset = arena_array(&c->mem, uint64_t, o->n_scratch);
+        const plan_op *o = &f->p->ops.data[op];
+        uint64_t *scratch = arena_array(&c->mem, uint64_t, o->n_scratch);
         for (uint32_t k = 0; k < o->n_scratch; k++)
-            o->scratch_offset[k] = best->blocks.data[best->blocks.of_scratch[op] + k].offset;
+            scratch[k] = best->blocks.data[best->blocks.of_scratch[op] + k].offset;
+        out->tasks[op] = (plan_task){best->parts[op], best->layer[op], scratch};
         for (uint32_t k = 0; k < o->n_args; k++) {
-            plan_value *value = &p->values.data[o->args[k]];
-            value->first_op = value->first_op < 0 ? (int32_t)op : value->first_op;
-            value->last_op = (int32_t)op;
+            plan_place *place = &out->places[o->args[k]];
+            place->first_op = place->first_op < 0 ? (int32_t)op : place->first_op;
+            place->last_op = (int32_t)op;
         }
     }
 }
@@ -203,35 +226,35 @@ static void write_layers(compiler *c, const plan_facts *f, const uint32_t *layer
     const uint32_t **rows = arena_array(&c->mem, const uint32_t *, out->n_layers);
     for (uint32_t op = 0; op < f->n_ops; op++)
         len[layer[op]]++;
-    for (uint32_t l = 0; l < out->n_layers; l++) {
-        uint32_t *row = arena_array(&c->mem, uint32_t, len[l]), n = 0;
-        for (uint32_t op = 0; op < f->n_ops; op++)
-            if (layer[op] == l)
-                row[n++] = op;
-        rows[l] = row;
+    uint32_t *all = arena_array(&c->mem, uint32_t, f->n_ops), **next = arena_array(f->a, uint32_t *, out->n_layers);
+    for (uint32_t l = 0, at = 0; l < out->n_layers; l++) {
+        rows[l] = next[l] = all + at;
+        at += len[l];
     }
+    for (uint32_t op = 0; op < f->n_ops; op++)
+        *next[layer[op]]++ = op;
     out->layers = rows;
     out->layer_len = len;
 }
 
-bool plan_memory(compiler *c, plan_problem *p, plan *out)
+bool plan_memory(compiler *c, const plan_problem *p, plan *out)
 {
     arena tmp;
-    arena_init(&tmp);
+    arena_init(&tmp, &c->mem);
     plan_facts f;
-    plan_prepare(c, p);
-    p->workers = p->workers > 0 ? p->workers : 1;
-    for (uint32_t op = 0; op < p->ops.len; op++)
-        choose_parts(p, &p->ops.data[op]);
     facts_collect(&f, &tmp, p);
-    *out = (plan){.problem = p, .constant_bytes = place_constants(&tmp, p)};
+    *out = (plan){.problem = p,
+                  .places = arena_array(&c->mem, plan_place, p->values.len + 1u),
+                  .tasks = arena_array(&c->mem, plan_task, p->ops.len + 1u)};
+    out->constant_bytes = place_constants(&tmp, p, out->places);
     out->lower_bound_bytes = lower_bound(&f);
     candidate best = choose(&f, out->lower_bound_bytes);
     out->workspace_bytes = best.bytes;
     out->order = best.order;
     out->heuristic = best.heuristic;
     write_layers(c, &f, best.layer, out);
-    write_back(c, &f, &best);
+    write_places(&f, &best, out);
+    write_tasks(c, &f, &best, out);
     arena_free(&tmp);
     return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The static plan: where every value lives, in which layer every operator runs, into how many parts it is cut. Pure
- * data in, pure data out; knows loop-IR functions but no graph. */
+ * data in, pure data out. */
 #ifndef LATHE_PLAN_PLAN_H
 #define LATHE_PLAN_PLAN_H
-#include "tir/tir.h"
+#include "prog/prog.h"
 
 typedef enum plan_storage { STORE_INPUT, STORE_OUTPUT, STORE_CONSTANT, STORE_WORKSPACE } plan_storage;
 
@@ -15,9 +15,6 @@ typedef struct plan_value {
     uint64_t align; /* min(64, largest power of two not above bytes), at least 1 */
     int32_t parent; /* >= 0: lies inside that value at `parent_offset` (views, concatenation by aliasing) */
     uint64_t parent_offset;
-    /* results */
-    uint64_t offset; /* in the workspace (workspace values) */
-    int32_t first_op, last_op;
 } plan_value;
 
 /* Result `out` may lie where operand `in` lay: numbers in plan_op.args. */
@@ -27,7 +24,8 @@ typedef struct plan_pair {
 
 typedef struct plan_op {
     const char *name;
-    tir_func *func;
+    const prog_step *step; /* of the program that it is of; NULL: it was read from text */
+    const tir_func *func;
     const uint32_t *args; /* value of each parameter of func: inputs then outputs */
     uint32_t n_args;
     /* facts, taken from func when there is one */
@@ -38,10 +36,6 @@ typedef struct plan_op {
     uint32_t n_inplace;
     const tir_scratch *scratch;
     uint32_t n_scratch;
-    /* results */
-    uint32_t parts;           /* result: 1 to a few times the workers, never above `extent` */
-    uint64_t *scratch_offset; /* result: workspace offset of scratch i (part p at + p * bytes) */
-    uint32_t layer;           /* result */
 } plan_op;
 
 typedef struct plan_problem {
@@ -51,8 +45,23 @@ typedef struct plan_problem {
     bool split_parts; /* false (-O0): one part per operator */
 } plan_problem;
 
+/* Where a value is, and between which operators it is used (-1: by none). */
+typedef struct plan_place {
+    uint64_t offset; /* in the workspace, or in the constants */
+    int32_t first_op, last_op;
+} plan_place;
+
+/* How an operator runs. */
+typedef struct plan_task {
+    uint32_t parts; /* 1 to a few times the workers, never above the operator's extent */
+    uint32_t layer;
+    const uint64_t *scratch_offset; /* workspace offset of scratch i (part p at + p * bytes) */
+} plan_task;
+
 typedef struct plan {
-    plan_problem *problem; /* values and ops carry their results */
+    const plan_problem *problem;
+    plan_place *places; /* of the problem's values */
+    plan_task *tasks;   /* of its operators */
     uint32_t n_layers;
     const uint32_t *const *layers; /* operator numbers per layer, ascending */
     const uint32_t *layer_len;
@@ -64,15 +73,20 @@ typedef struct plan {
 
 /* Chooses parts, in-place pairs (tir_can_alias), layers and offsets. Tries several orders and placements and keeps the
  * best; deterministic. Values of one layer's operators never overlap unless they are the same storage on purpose. */
-bool plan_memory(compiler *c, plan_problem *p, plan *out);
-/* Fills the facts of every operator that has a function; plan_memory does it by itself. */
-void plan_prepare(compiler *c, plan_problem *p);
+bool plan_memory(compiler *c, const plan_problem *p, plan *out);
+/* Bytes of scratch k of an operator that is cut into `parts`. */
+uint64_t plan_scratch_bytes(const plan_op *op, uint32_t k, uint32_t parts);
+/* One worker runs the operator, although it has work for more of them: no loop of it can be cut into parts. */
+bool plan_is_alone(const plan_problem *p, const plan_op *op);
 uint64_t plan_align(uint64_t bytes); /* min(64, largest power of two not above bytes), at least 1 */
 /* The value that holds v's bytes, parents followed to the end, and where in it v begins. */
 uint32_t plan_root(const plan_problem *p, uint32_t v, uint64_t *out_offset);
 /* Checks a plan from scratch: no two values that are live in the same layer overlap, dependencies go to later layers.
  */
 bool plan_verify(compiler *c, const plan *p);
+/* The problem of a function: its values as they are numbered there, its kernel steps in order with their loops and the
+ * facts that follow from them. */
+plan_problem *plan_problem_of(compiler *c, const prog_func *f);
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
 /* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "value x 64 workspace [in y at 16]" (or
  * input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4] [scratch 128 [perpart]]". Only for

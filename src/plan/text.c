@@ -9,23 +9,25 @@ static const char *const storage_names[] = {"input", "output", "constant", "work
 /* --- out
  * -------------------------------------------------------------------------------------------------------------- */
 
-static void print_value(writer *w, const plan_problem *p, const plan_value *v)
+static void print_value(writer *w, const plan *pl, uint32_t i)
 {
+    const plan_problem *p = pl->problem;
+    const plan_value *v = &p->values.data[i];
     w_fmt(w, "value %s %llu %s", v->name, (unsigned long long)v->bytes, storage_names[v->storage]);
     if (v->storage == STORE_WORKSPACE || v->storage == STORE_CONSTANT)
-        w_fmt(w, " at %llu", (unsigned long long)v->offset);
+        w_fmt(w, " at %llu", (unsigned long long)pl->places[i].offset);
     if (v->parent >= 0)
         w_fmt(w, " in %s at %llu", p->values.data[v->parent].name, (unsigned long long)v->parent_offset);
     w_str(w, "\n");
 }
 
-static void print_op(writer *w, const plan_op *o)
+static void print_op(writer *w, const plan_op *o, const plan_task *t)
 {
     w_fmt(w, "  %s", o->name);
-    if (o->parts > 1)
-        w_fmt(w, " parts %u", o->parts);
+    if (t->parts > 1)
+        w_fmt(w, " parts %u", t->parts);
     for (uint32_t k = 0; k < o->n_scratch; k++)
-        w_fmt(w, " scratch at %llu", (unsigned long long)o->scratch_offset[k]);
+        w_fmt(w, " scratch at %llu", (unsigned long long)t->scratch_offset[k]);
     w_str(w, "\n");
 }
 
@@ -35,11 +37,11 @@ void plan_print(writer *w, const plan *pl)
     w_fmt(w, "workspace %llu lower bound %llu constants %llu\n", (unsigned long long)pl->workspace_bytes,
           (unsigned long long)pl->lower_bound_bytes, (unsigned long long)pl->constant_bytes);
     for (uint32_t v = 0; v < p->values.len; v++)
-        print_value(w, p, &p->values.data[v]);
+        print_value(w, pl, v);
     for (uint32_t l = 0; l < pl->n_layers; l++) {
         w_fmt(w, "layer %u\n", l);
         for (uint32_t i = 0; i < pl->layer_len[l]; i++)
-            print_op(w, &p->ops.data[pl->layers[l][i]]);
+            print_op(w, &p->ops.data[pl->layers[l][i]], &pl->tasks[pl->layers[l][i]]);
     }
 }
 
@@ -109,6 +111,8 @@ static bool statement_value(reader *r)
         if (v.parent_offset > holder->bytes || v.bytes > holder->bytes - v.parent_offset)
             return lexer_error(&r->l, "value %s does not fit into %s", v.name, holder->name);
         v.parent = (int32_t)parent;
+        v.storage = holder->storage;
+        v.index = holder->index;
     }
     v.align = plan_align(v.bytes);
     vec_push(&r->c->mem, &r->p->values, v);

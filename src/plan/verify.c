@@ -2,7 +2,10 @@
 /* Checks a finished plan from the problem alone, sharing nothing with the planner but the notion of a root. */
 #include "plan/plan.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define NO_ROOT UINT32_MAX
 
 typedef struct verify_piece {
     uint64_t from, to;    /* bytes of the workspace */
@@ -16,150 +19,269 @@ static bool fail(compiler *c, const char *what, const char *a, const char *b)
     return diag_error(&c->diags, DIAG_VERIFY, src_loc_none(), "plan: %s: '%s' and '%s'", what, a, b);
 }
 
-/* Values by their root: those of root r follow each other from first[r], to the one before first[r + 1]. */
+/* Values that operators write, and operators, by the root that they touch: those of root r follow each other from
+ * first[r], to the one before first[r + 1]. */
 typedef struct verify_tree {
-    uint32_t *root, *first, *members;
+    uint32_t *root, *first, *members, *first_op, *ops;
     uint64_t *start; /* of each value, in its root */
     int64_t *writer; /* of each value: the operator that has it among its results; -1: comes from outside */
 } verify_tree;
+
+static void collect_writers(const plan_problem *p, arena *a, verify_tree *t)
+{
+    uint32_t n = p->values.len;
+    for (uint32_t v = 0; v < n; v++) {
+        t->root[v] = plan_root(p, v, &t->start[v]);
+        t->writer[v] = -1;
+    }
+    for (uint32_t op = p->ops.len; op-- > 0;)
+        for (uint32_t i = p->ops.data[op].n_inputs; i < p->ops.data[op].n_args; i++)
+            t->writer[p->ops.data[op].args[i]] = op;
+    for (uint32_t v = 0; v < n; v++)
+        t->first[t->root[v] + 2] += t->writer[v] >= 0;
+    for (uint32_t r = 2; r <= n + 1; r++)
+        t->first[r] += t->first[r - 1];
+    t->members = arena_array(a, uint32_t, n + 1);
+    for (uint32_t v = 0; v < n; v++)
+        if (t->writer[v] >= 0)
+            t->members[t->first[t->root[v] + 1]++] = v;
+}
+
+/* In two rounds: the first counts. */
+static void collect_ops(const plan_problem *p, arena *a, verify_tree *t)
+{
+    uint32_t n = p->values.len,
+             *seen = arena_array(a, uint32_t, n + 1); /* of each root: twice the operator, and 1 or 2 */
+    for (uint32_t round = 1; round <= 2; round++) {
+        for (uint32_t op = 0; op < p->ops.len; op++)
+            for (uint32_t i = 0; i < p->ops.data[op].n_args; i++) {
+                uint32_t r = t->root[p->ops.data[op].args[i]];
+                if (seen[r] == 2 * op + round)
+                    continue;
+                seen[r] = 2 * op + round;
+                if (round == 1)
+                    t->first_op[r + 2]++;
+                else
+                    t->ops[t->first_op[r + 1]++] = op;
+            }
+        for (uint32_t r = 2; r <= n + 1 && round == 1; r++)
+            t->first_op[r] += t->first_op[r - 1];
+        if (round == 1)
+            t->ops = arena_array(a, uint32_t, t->first_op[n + 1] + 1);
+    }
+}
 
 static void collect_tree(const plan_problem *p, arena *a, verify_tree *t)
 {
     uint32_t n = p->values.len;
     *t = (verify_tree){.root = arena_array(a, uint32_t, n + 1),
                        .first = arena_array(a, uint32_t, n + 2),
-                       .members = arena_array(a, uint32_t, n + 1),
+                       .first_op = arena_array(a, uint32_t, n + 2),
                        .start = arena_array(a, uint64_t, n + 1),
                        .writer = arena_array(a, int64_t, n + 1)};
-    for (uint32_t v = 0; v < n; v++) {
-        t->root[v] = plan_root(p, v, &t->start[v]);
-        t->first[t->root[v] + 2]++;
-        t->writer[v] = -1;
-    }
-    for (uint32_t r = 2; r <= n + 1; r++)
-        t->first[r] += t->first[r - 1];
-    for (uint32_t v = 0; v < n; v++)
-        t->members[t->first[t->root[v] + 1]++] = v;
-    for (uint32_t op = p->ops.len; op-- > 0;)
-        for (uint32_t i = p->ops.data[op].n_inputs; i < p->ops.data[op].n_args; i++)
-            t->writer[p->ops.data[op].args[i]] = op;
+    collect_writers(p, a, t);
+    collect_ops(p, a, t);
 }
 
-static bool check_operand(compiler *c, const plan_problem *p, const verify_tree *t, uint32_t op, uint32_t operand)
+static bool check_operand(compiler *c, const plan *pl, const verify_tree *t, uint32_t op, uint32_t operand)
 {
+    const plan_problem *p = pl->problem;
     uint32_t root = t->root[operand];
     for (uint32_t k = t->first[root]; k < t->first[root + 1]; k++) {
         uint32_t v = t->members[k];
         int64_t w = t->writer[v];
         bool overlap = t->start[operand] < t->start[v] + p->values.data[v].bytes &&
                        t->start[v] < t->start[operand] + p->values.data[operand].bytes;
-        if (w >= 0 && w != op && overlap && p->ops.data[w].layer >= p->ops.data[op].layer)
+        if (w >= 0 && w != op && overlap && pl->tasks[w].layer >= pl->tasks[op].layer)
             return fail(c, "an operator does not come after what it depends on", p->ops.data[op].name,
                         p->ops.data[w].name);
     }
     return true;
 }
 
-static bool check_order(compiler *c, const plan_problem *p, const verify_tree *t)
+static bool check_order(compiler *c, const plan *pl, const verify_tree *t)
 {
+    const plan_problem *p = pl->problem;
     for (uint32_t op = 0; op < p->ops.len; op++)
         for (uint32_t i = 0; i < p->ops.data[op].n_inputs; i++)
-            if (!check_operand(c, p, t, op, p->ops.data[op].args[i]))
+            if (!check_operand(c, pl, t, op, p->ops.data[op].args[i]))
                 return false;
     return true;
 }
 
-static void collect_values(const plan_problem *p, const verify_tree *t, arena *a, verify_piece **pieces, uint32_t *n)
+static uint32_t count_scratch(const plan_problem *p)
 {
+    uint32_t n = 0;
+    for (uint32_t op = 0; op < p->ops.len; op++)
+        n += p->ops.data[op].n_scratch;
+    return n;
+}
+
+static void collect_values(const plan *pl, const verify_tree *t, arena *a, verify_piece **pieces, uint32_t *n)
+{
+    const plan_problem *p = pl->problem;
     uint32_t *first = arena_array(a, uint32_t, p->values.len + 1), *last = arena_array(a, uint32_t, p->values.len + 1);
     memset(first, 0xff, p->values.len * sizeof *first);
     for (uint32_t op = 0; op < p->ops.len; op++)
         for (uint32_t i = 0; i < p->ops.data[op].n_args; i++) {
-            uint32_t r = t->root[p->ops.data[op].args[i]], layer = p->ops.data[op].layer;
+            uint32_t r = t->root[p->ops.data[op].args[i]], layer = pl->tasks[op].layer;
             first[r] = layer < first[r] ? layer : first[r];
             last[r] = layer > last[r] ? layer : last[r];
         }
-    *pieces = arena_array(a, verify_piece, p->values.len);
+    *pieces = arena_array(a, verify_piece, p->values.len + count_scratch(p));
     *n = 0;
     for (uint32_t v = 0; v < p->values.len; v++) {
         const plan_value *x = &p->values.data[v];
         if (x->parent < 0 && x->storage == STORE_WORKSPACE && x->bytes > 0 && first[v] != UINT32_MAX)
-            (*pieces)[(*n)++] = (verify_piece){x->offset, x->offset + x->bytes, first[v], last[v], v, x->name};
+            (*pieces)[(*n)++] =
+                (verify_piece){pl->places[v].offset, pl->places[v].offset + x->bytes, first[v], last[v], v, x->name};
     }
 }
 
+/* --- overlaps --- */
+
 /* b may lie on a when one operator reads a for the last time, alone in its layer, and writes b over it in place. */
-static bool on_purpose(const plan_problem *p, const verify_piece *a, const verify_piece *b)
+static bool on_purpose(const plan *pl, const verify_tree *t, const verify_piece *a, const verify_piece *b)
 {
-    if (a->from != b->from || a->to != b->to || a->last != b->first)
+    if (a->from != b->from || a->to != b->to || a->last != b->first || a->root == NO_ROOT || b->root == NO_ROOT)
         return false;
     bool written = false;
-    for (uint32_t op = 0; op < p->ops.len; op++) {
-        const plan_op *o = &p->ops.data[op];
+    uint32_t i = t->first_op[a->root], k = t->first_op[b->root];
+    const uint32_t end_i = t->first_op[a->root + 1], end_k = t->first_op[b->root + 1];
+    while (i < end_i || k < end_k) { /* all that touch one of the two, each once */
+        uint32_t op = k == end_k || (i < end_i && t->ops[i] < t->ops[k]) ? t->ops[i] : t->ops[k];
+        i += i < end_i && t->ops[i] == op;
+        k += k < end_k && t->ops[k] == op;
+        const plan_op *o = &pl->problem->ops.data[op];
         bool reads = false, writes = false, pair = false;
-        uint64_t start;
-        for (uint32_t i = 0; i < o->n_inputs; i++)
-            reads |= plan_root(p, o->args[i], &start) == a->root;
-        for (uint32_t i = o->n_inputs; i < o->n_args; i++)
-            writes |= plan_root(p, o->args[i], &start) == b->root;
-        for (uint32_t k = 0; k < o->n_inplace; k++)
-            pair |= plan_root(p, o->args[o->inplace[k].in], &start) == a->root &&
-                    plan_root(p, o->args[o->inplace[k].out], &start) == b->root;
-        if (o->layer == a->last && reads && !writes)
+        for (uint32_t n = 0; n < o->n_inputs; n++)
+            reads |= t->root[o->args[n]] == a->root;
+        for (uint32_t n = o->n_inputs; n < o->n_args; n++)
+            writes |= t->root[o->args[n]] == b->root;
+        for (uint32_t n = 0; n < o->n_inplace; n++)
+            pair |= t->root[o->args[o->inplace[n].in]] == a->root && t->root[o->args[o->inplace[n].out]] == b->root;
+        if (pl->tasks[op].layer == a->last && reads && !writes)
             return false;
-        if (writes && (!pair || written || o->layer != b->first))
+        if (writes && (!pair || written || pl->tasks[op].layer != b->first))
             return false;
         written |= writes;
     }
     return written;
 }
 
-static bool check_overlaps(compiler *c, const plan *pl, const verify_piece *x, uint32_t n)
+static int by_time(const void *x, const void *y)
 {
-    for (uint32_t i = 0; i < n; i++) {
+    const verify_piece *a = x, *b = y;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return a->from < b->from ? -1 : a->from > b->from;
+}
+
+static int by_end(const void *x, const void *y)
+{
+    const verify_piece *const *a = x, *const *b = y;
+    if ((*a)->last != (*b)->last)
+        return (*a)->last < (*b)->last ? -1 : 1;
+    return *a < *b ? -1 : *a > *b; /* of one array */
+}
+
+/* Pieces that are alive, by rising address. Those that overlap on purpose stand beside each other. */
+typedef struct alive {
+    const verify_piece **data;
+    uint32_t n;
+} alive;
+
+static uint32_t find_place(const alive *x, uint64_t from)
+{
+    uint32_t low = 0, high = x->n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (x->data[mid]->from < from)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void remove_piece(alive *live, const verify_piece *x)
+{
+    uint32_t at = find_place(live, x->from);
+    while (live->data[at] != x)
+        at++;
+    memmove(live->data + at, live->data + at + 1, (live->n - 1 - at) * sizeof *live->data);
+    live->n--;
+}
+
+static bool may_lie(compiler *c, const plan *pl, const verify_tree *t, const verify_piece *x, const verify_piece *other)
+{
+    return on_purpose(pl, t, x, other) || on_purpose(pl, t, other, x) ||
+           fail(c, "what is needed at the same time overlaps", x->name, other->name);
+}
+
+static bool check_piece(compiler *c, const plan *pl, const verify_tree *t, alive *live, const verify_piece *x)
+{
+    uint32_t at = find_place(live, x->from);
+    for (uint32_t k = at; k-- > 0 && live->data[k]->to > x->from;)
+        if (!may_lie(c, pl, t, x, live->data[k]))
+            return false;
+    for (uint32_t k = at; k < live->n && live->data[k]->from < x->to; k++)
+        if (!may_lie(c, pl, t, x, live->data[k]))
+            return false;
+    memmove(live->data + at + 1, live->data + at, (live->n - at) * sizeof *live->data);
+    live->data[at] = x;
+    live->n++;
+    return true;
+}
+
+static bool check_overlaps(compiler *c, const plan *pl, const verify_tree *t, arena *a, verify_piece *x, uint32_t n)
+{
+    alive live = {.data = arena_array(a, const verify_piece *, n + 1u)};
+    const verify_piece **ends = arena_array(a, const verify_piece *, n + 1u);
+    if (n > 0)
+        qsort(x, n, sizeof *x, by_time);
+    for (uint32_t i = 0; i < n; i++)
+        ends[i] = &x[i];
+    if (n > 0)
+        qsort(ends, n, sizeof *ends, by_end);
+    for (uint32_t i = 0, gone = 0; i < n; i++) {
         if (x[i].to > pl->workspace_bytes)
             return fail(c, "a value reaches beyond the workspace", x[i].name, "workspace");
-        for (uint32_t k = 0; k < n; k++) {
-            bool meet =
-                x[i].first <= x[k].last && x[k].first <= x[i].last && x[i].from < x[k].to && x[k].from < x[i].to;
-            if (i < k && meet && !on_purpose(pl->problem, &x[i], &x[k]) && !on_purpose(pl->problem, &x[k], &x[i]))
-                return fail(c, "values that live at the same time overlap", x[i].name, x[k].name);
-        }
+        while (ends[gone]->last < x[i].first) /* x[i] itself ends later */
+            remove_piece(&live, ends[gone++]);
+        if (!check_piece(c, pl, t, &live, &x[i]))
+            return false;
     }
     return true;
 }
 
-static bool check_scratch(compiler *c, const plan *pl, const verify_piece *x, uint32_t n)
+/* Scratch lives in the layer of its operator. */
+static void collect_scratch(const plan *pl, verify_piece *pieces, uint32_t *n)
 {
-    const plan_problem *p = pl->problem;
-    for (uint32_t op = 0; op < p->ops.len; op++) {
-        const plan_op *o = &p->ops.data[op];
+    for (uint32_t op = 0; op < pl->problem->ops.len; op++) {
+        const plan_op *o = &pl->problem->ops.data[op];
+        const plan_task *t = &pl->tasks[op];
         for (uint32_t s = 0; s < o->n_scratch; s++) {
-            int64_t count = tir_buffer_count(o->scratch[s].buffer);
-            uint64_t bytes = (uint64_t)(count > 0 ? count : 0) * dtype_bytes(o->scratch[s].buffer->dt);
-            uint64_t from = o->scratch_offset[s], to = from + bytes * (o->scratch[s].per_part ? o->parts : 1);
-            if (to > pl->workspace_bytes)
-                return fail(c, "scratch reaches beyond the workspace", o->name, "workspace");
-            for (uint32_t i = 0; i < n; i++)
-                if (x[i].first <= o->layer && o->layer <= x[i].last && from < x[i].to && x[i].from < to)
-                    return fail(c, "scratch overlaps a value", o->name, x[i].name);
+            uint64_t from = t->scratch_offset[s], to = from + plan_scratch_bytes(o, s, t->parts);
+            if (to > from)
+                pieces[(*n)++] = (verify_piece){from, to, t->layer, t->layer, NO_ROOT, o->name};
         }
     }
-    return true;
 }
 
 bool plan_verify(compiler *c, const plan *pl)
 {
     arena tmp;
-    arena_init(&tmp);
+    arena_init(&tmp, &c->mem);
     verify_piece *pieces;
     uint32_t n;
     verify_tree tree;
     collect_tree(pl->problem, &tmp, &tree);
-    collect_values(pl->problem, &tree, &tmp, &pieces, &n);
-    bool ok = check_order(c, pl->problem, &tree) && check_overlaps(c, pl, pieces, n) && check_scratch(c, pl, pieces, n);
+    collect_values(pl, &tree, &tmp, &pieces, &n);
+    collect_scratch(pl, pieces, &n);
+    bool ok = check_order(c, pl, &tree) && check_overlaps(c, pl, &tree, &tmp, pieces, n);
     for (uint32_t op = 0; ok && op < pl->problem->ops.len; op++)
-        if (pl->problem->ops.data[op].parts == 0)
+        if (pl->tasks[op].parts == 0)
             ok = fail(c, "an operator has no part", pl->problem->ops.data[op].name, "");
     arena_free(&tmp);
     return ok;

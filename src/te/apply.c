@@ -2,6 +2,7 @@
 /* Applying a schedule: every primitive changes the working copies of the stages, after its precondition was checked,
  * and says which stage and axis it stumbled over. At the end inlined stages are put into their readers, stages that no
  * result needs are dropped, and every placement is checked to stand where all of its readers can see it. */
+#include "base/nearest.h"
 #include "te/stage.h"
 #include "tir/intrin.h"
 
@@ -194,7 +195,8 @@ bool te_apply_pragma(te_lowering *lw, const te_prim *p, te_stage *st)
     if (!is_pragma(p->u.pragma.key)) {
         (void)te_prim_error(lw, p, it->name,
                             arena_printf(&lw->c->mem, "no pass knows the pragma \"%s\"", p->u.pragma.key));
-        diag_hint(&lw->c->diags, "pragmas are:" TIR_PRAGMAS(PRAGMA_WORD));
+        diag_hint(&lw->c->diags, "%spragmas are:" TIR_PRAGMAS(PRAGMA_WORD),
+                  nearest_in(p->u.pragma.key, TIR_PRAGMAS(PRAGMA_WORD), &lw->c->mem));
         return false;
     }
     if (it->notes.len == MAX_NOTES)
@@ -212,7 +214,8 @@ bool te_apply_tensorize(te_lowering *lw, const te_prim *p, te_stage *st)
         return false;
     if (!tir_find_intrin(lw->c, a->intrin)) {
         (void)te_prim_error(lw, p, it->name, arena_printf(&lw->c->mem, "there is no intrinsic %s", a->intrin));
-        diag_hint(&lw->c->diags, "intrinsics are: %s", tir_list_intrins(lw->c));
+        diag_hint(&lw->c->diags, "%sintrinsics are: %s", nearest_in(a->intrin, tir_list_intrins(lw->c), &lw->c->mem),
+                  tir_list_intrins(lw->c));
         return false;
     }
     for (uint32_t i = 0; i < st->leaves.len; i++)
@@ -404,14 +407,12 @@ static void on_load(void *ctx, tir_expr_ref e)
 static void each_producer(reader_ctx *x, te_stage *st)
 {
     x->reader = st;
-    if (st->op.kind == TE_COMPUTE) {
-        for (uint32_t i = 0; i < st->op.n_outputs; i++)
-            tir_visit_expr(st->op.body[i], on_load, x);
-        if (st->op.where)
-            tir_visit_expr(st->op.where, on_load, x);
-    } else if (st->op.kind == TE_EXTERN) {
+    for (uint32_t i = 0; st->op.kind == TE_COMPUTE && i < st->op.n_outputs; i++)
+        tir_visit_expr(st->op.body[i], on_load, x);
+    if (st->op.where)
+        tir_visit_expr(st->op.where, on_load, x);
+    if (st->op.stmt)
         tir_visit_stmt(st->op.stmt, NULL, on_load, x);
-    }
 }
 
 static void mark_live(reader_ctx *x, te_stage *producer)
@@ -424,7 +425,7 @@ static void find_live(te_lowering *lw)
 {
     reader_ctx x = {.lw = lw, .ok = true, .fn = mark_live};
     for (uint32_t i = 0; i < lw->stages.len; i++)
-        lw->stages.data[i]->live = lw->stages.data[i]->is_result;
+        lw->stages.data[i]->live = lw->stages.data[i]->is_result || lw->stages.data[i]->op.kind == TE_CHECK;
     for (uint32_t i = lw->stages.len; i-- > 0;)
         if (lw->stages.data[i]->live)
             each_producer(&x, lw->stages.data[i]);
@@ -485,10 +486,20 @@ static void mark_params(te_lowering *lw)
     }
 }
 
+/* One stage for each operation, checks where they stand. */
+static void make_stages(te_lowering *lw)
+{
+    const te_graph *g = lw->g;
+    for (uint32_t i = 0, k = 0; i < g->nodes.len || k < g->checks.len;) {
+        bool check = k < g->checks.len && (i == g->nodes.len || g->checks.data[k].before <= i);
+        vec_push(&lw->c->mem, &lw->stages, te_new_stage(lw, check ? g->checks.data[k++].check : g->nodes.data[i++]));
+        te_note_stage(lw, vec_last(&lw->stages));
+    }
+}
+
 bool te_apply(te_lowering *lw)
 {
-    for (uint32_t i = 0; i < lw->g->nodes.len; i++)
-        vec_push(&lw->c->mem, &lw->stages, te_new_stage(lw, lw->g->nodes.data[i]));
+    make_stages(lw);
     mark_params(lw);
     for (uint32_t i = 0; lw->s && i < lw->s->prims.len; i++)
         if (!apply_prim(lw, &lw->s->prims.data[i]))
@@ -496,5 +507,8 @@ bool te_apply(te_lowering *lw)
     if (!inline_stages(lw))
         return false;
     find_live(lw);
+    for (uint32_t i = 0; i < lw->stages.len; i++)
+        if (lw->stages.data[i]->attach == ATTACH_AT)
+            lw->stages.data[i]->at->hosts = true;
     return check_placement(lw);
 }

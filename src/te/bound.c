@@ -266,7 +266,7 @@ static void box_load(void *ctx, tir_expr_ref e)
 static void set_whole(te_lowering *lw, te_stage *st, uint32_t i)
 {
     st->lo[i] = tir_i64(lw->c, 0);
-    st->extent[i] = st->op.outputs[0]->shape[i];
+    st->extent[i] = st->op.n_outputs ? st->op.outputs[0]->shape[i] : st->op.axes[i]->extent;
     st->whole[i] = true;
 }
 
@@ -352,8 +352,7 @@ static void infer_box(te_lowering *lw, te_stage *st)
     x.whole = arena_array(&lw->c->mem, bool, st->op.n_axes);
     for (uint32_t i = 0; i < lw->stages.len; i++) {
         te_stage *reader = lw->stages.data[i];
-        if (!reader->live || reader->attach == ATTACH_INLINE || reader->op.kind != TE_COMPUTE || !reader->lo ||
-            reader == st)
+        if (!reader->live || reader->attach == ATTACH_INLINE || !reader->lo || reader == st)
             continue;
         x.reader = reader;
         box_of_reader(&x);
@@ -481,7 +480,7 @@ tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st)
     }
     te_root_values(lw, st, &vars, &values);
     for (uint32_t i = 0; i < st->op.n_axes; i++) {
-        tir_expr_ref extent = st->op.outputs[0]->shape[i];
+        tir_expr_ref extent = st->whole[i] ? NULL : st->op.outputs[0]->shape[i];
         if (st->whole[i] || within(lw, values[i], extent) || overflow_is_safe(lw, st, i, vars, values))
             continue;
         add_guard(lw, &g, TIR_GE, values[i], tir_i64(c, 0));
@@ -603,7 +602,7 @@ bool te_infer_bounds(te_lowering *lw)
         te_stage *st = lw->stages.data[i];
         if (!st->live || st->attach == ATTACH_INLINE)
             continue;
-        if (st->op.kind == TE_COMPUTE) {
+        if (st->op.kind == TE_COMPUTE || st->op.kind == TE_CHECK) {
             st->lo = arena_array(&lw->c->mem, tir_expr_ref, st->op.n_axes);
             st->extent = arena_array(&lw->c->mem, tir_expr_ref, st->op.n_axes);
             st->whole = arena_array(&lw->c->mem, bool, st->op.n_axes);

@@ -115,6 +115,8 @@ static tir_stmt *innermost(nest *n)
 {
     const te_node *op = &n->st->op;
     compiler *c = n->lw->c;
+    if (op->kind == TE_CHECK)
+        return tir_assert(c, place_expr(n, op->where), op->status, op->message);
     if (op->reducer) {
         tir_stmt *s = update(n);
         return op->where ? tir_if(c, place_expr(n, op->where), s, NULL) : s;
@@ -223,7 +225,7 @@ static tir_stmt *realize(te_lowering *lw, te_stage *st, tir_stmt *body);
 static tir_stmt *with_producers(nest *n, const te_iter *it, tir_stmt *body)
 {
     te_lowering *lw = n->lw;
-    for (uint32_t i = lw->stages.len; i-- > 0;) {
+    for (uint32_t i = n->st->hosts ? lw->stages.len : 0; i-- > 0;) {
         te_stage *p = lw->stages.data[i];
         if (p->live && p->attach == ATTACH_AT && p->at == n->st && p->at_iter == it)
             body = realize(lw, p, body);
@@ -243,7 +245,7 @@ static tir_stmt *allocate_hoisted(te_lowering *lw, uint32_t from, tir_stmt *s)
 /* Buffers of the producers that keep rows from one iteration of the loop to the next. */
 static tir_stmt *allocate_rolling(te_lowering *lw, const te_stage *st, const te_iter *it, tir_stmt *s)
 {
-    for (uint32_t i = lw->stages.len; i-- > 0;) {
+    for (uint32_t i = st->hosts ? lw->stages.len : 0; i-- > 0;) {
         const te_stage *p = lw->stages.data[i];
         bool rolls = p->live && p->attach == ATTACH_AT && p->at == st && p->at_iter == it && p->roll.length;
         for (uint32_t k = p->op.n_outputs; rolls && k-- > 0;)
@@ -350,6 +352,8 @@ static tir_func *make_func(te_lowering *lw, const char *name, tir_stmt *body)
 bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out)
 {
     te_lowering lw = {.c = g->c, .g = g, .s = s};
+    tir_map_init(&lw.param_of, &g->c->mem);
+    tir_map_init(&lw.stage_of, &g->c->mem);
     *out = NULL;
     if (!te_apply(&lw) || !te_infer_bounds(&lw))
         return false;

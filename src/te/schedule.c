@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules as values: a list of primitives, appended by calls, printed and parsed as text, one primitive a line
  * (docs/schedule.md). Nothing is checked here but the notation; te/apply.c gives it meaning. */
+#include "base/nearest.h"
 #include "te/stage.h"
 
 #include <inttypes.h>
@@ -355,8 +356,9 @@ static bool read_prim(reader *r)
     if (r->l.failed)
         return false;
     if (r->l.tok.kind != TOK_IDENT || !find_prim(r->l.tok.text, &p.kind)) {
+        const char *word = r->l.tok.kind == TOK_IDENT ? r->l.tok.text : "", *list = list_prims(r->s);
         (void)lexer_error(&r->l, "expected a schedule primitive");
-        diag_hint(&r->s->c->diags, "primitives are: %s", list_prims(r->s));
+        diag_hint(&r->s->c->diags, "%sprimitives are: %s", nearest_in(word, list, &r->s->c->mem), list);
         return false;
     }
     lexer_next(&r->l);

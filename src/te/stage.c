@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages: working copies of operations, their loops by name, and the errors that speak of them. */
 #include "te/stage.h"
+#include "base/nearest.h"
 #include "tir/intrin.h"
 
 #include <stdarg.h>
@@ -76,11 +77,17 @@ te_stage *te_new_stage(te_lowering *lw, const te_node *n)
     st->op = *n;
     st->name = n->name;
     st->loc = src_loc_none();
-    if (n->kind == TE_COMPUTE) {
-        add_roots(lw, st, n->n_axes, n->axes);
-        add_roots(lw, st, n->n_reduce, n->reduce_axes);
-    }
+    add_roots(lw, st, n->n_axes, n->axes);
+    add_roots(lw, st, n->n_reduce, n->reduce_axes);
+    if (n->kind == TE_CHECK && n->n_axes > 0)
+        st->leaves.data[0]->loop = FOR_PARALLEL;
     return st;
+}
+
+void te_note_stage(te_lowering *lw, te_stage *st)
+{
+    for (uint32_t k = 0; k < st->op.n_outputs; k++)
+        tir_map_put(&lw->stage_of, st->op.outputs[k]->buffer, st);
 }
 
 void te_insert_stage(te_lowering *lw, uint32_t at, te_stage *st)
@@ -89,6 +96,7 @@ void te_insert_stage(te_lowering *lw, uint32_t at, te_stage *st)
     for (uint32_t i = lw->stages.len - 1; i > at; i--)
         lw->stages.data[i] = lw->stages.data[i - 1];
     lw->stages.data[at] = st;
+    te_note_stage(lw, st);
 }
 
 uint32_t te_stage_index(const te_lowering *lw, const te_stage *st)
@@ -99,18 +107,27 @@ uint32_t te_stage_index(const te_lowering *lw, const te_stage *st)
     return i;
 }
 
-te_stage *te_stage_of(const te_lowering *lw, const tir_buffer *b, uint32_t *out_index)
+static bool writes(const te_stage *st, const tir_buffer *b, uint32_t *out_index)
 {
-    for (uint32_t i = 0; i < lw->stages.len; i++) {
-        te_stage *st = lw->stages.data[i];
-        for (uint32_t k = 0; k < st->op.n_outputs; k++) {
-            if (st->op.outputs[k]->buffer == b) {
-                if (out_index)
-                    *out_index = k;
-                return st;
-            }
+    for (uint32_t k = 0; k < st->op.n_outputs; k++)
+        if (st->op.outputs[k]->buffer == b) {
+            if (out_index)
+                *out_index = k;
+            return true;
         }
-    }
+    return false;
+}
+
+te_stage *te_stage_of(te_lowering *lw, const tir_buffer *b, uint32_t *out_index)
+{
+    te_stage *known = (te_stage *)(uintptr_t)tir_map_get(&lw->stage_of, b);
+    if (known && writes(known, b, out_index))
+        return known;
+    for (uint32_t i = 0; i < lw->stages.len; i++)
+        if (writes(lw->stages.data[i], b, out_index)) {
+            tir_map_put(&lw->stage_of, b, lw->stages.data[i]);
+            return lw->stages.data[i];
+        }
     return NULL;
 }
 
@@ -152,7 +169,8 @@ bool te_set_scope(te_lowering *lw, const te_prim *p, te_stage *st, const char *s
     };
     if (!tir_is_memory(lw->c, scope)) {
         (void)te_prim_error(lw, p, NULL, arena_printf(&lw->c->mem, "there is no memory %s", scope));
-        diag_hint(&lw->c->diags, "memories are: %s", tir_list_memories(lw->c));
+        diag_hint(&lw->c->diags, "%smemories are: %s", nearest_in(scope, tir_list_memories(lw->c), &lw->c->mem),
+                  tir_list_memories(lw->c));
         return false;
     }
     st->has_scope = true;
@@ -169,15 +187,13 @@ bool te_set_scope(te_lowering *lw, const te_prim *p, te_stage *st, const char *s
 void te_rewrite_bodies(te_lowering *lw, te_stage *st, tir_rewriter *r)
 {
     tir_expr_ref *body = arena_array(&lw->c->mem, tir_expr_ref, st->op.n_outputs);
-    if (st->op.kind == TE_COMPUTE) {
-        for (uint32_t i = 0; i < st->op.n_outputs; i++)
-            body[i] = tir_rewrite_expr(r, st->op.body[i]);
-        st->op.body = body;
-        if (st->op.where)
-            st->op.where = tir_rewrite_expr(r, st->op.where);
-    } else if (st->op.kind == TE_EXTERN) {
+    for (uint32_t i = 0; st->op.kind == TE_COMPUTE && i < st->op.n_outputs; i++)
+        body[i] = tir_rewrite_expr(r, st->op.body[i]);
+    st->op.body = body;
+    if (st->op.where)
+        st->op.where = tir_rewrite_expr(r, st->op.where);
+    if (st->op.stmt)
         st->op.stmt = tir_rewrite_stmt(r, st->op.stmt);
-    }
 }
 
 void te_restart_stage(te_lowering *lw, te_stage *st, const te_node *n)

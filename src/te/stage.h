@@ -5,6 +5,7 @@
 #ifndef LATHE_TE_STAGE_H
 #define LATHE_TE_STAGE_H
 #include "te/te.h"
+#include "tir/map.h"
 
 typedef struct te_note {
     const char *key;
@@ -63,6 +64,7 @@ typedef struct te_stage {
     struct te_stage *at; /* ATTACH_AT: consumer and its loop */
     te_iter *at_iter;
     bool live, is_param, is_result;
+    bool hosts; /* another stage is placed in a loop of this one */
     bool has_scope;
     tir_scope scope;
     const char *scope_name;
@@ -85,13 +87,16 @@ typedef struct te_lowering {
     VEC(te_iter *) loops;            /* of stages whose bounds are known */
     const tir_buffer *const *params; /* of the function: those of the graph, sizes read from the symbols' cells */
     const tir_buffer *const *cells;  /* one per symbol */
+    tir_map param_of;                /* buffer of the graph -> of the function */
+    tir_map stage_of;                /* buffer -> the stage that writes it; found again when that has changed */
     VEC(const tir_buffer *) hoisted; /* on-chip buffers: allocated around the whole function */
 } te_lowering;
 
 /* Stages of the graph with the schedule applied, inlining done, placement checked (te/apply.c). */
 bool te_apply(te_lowering *lw);
-te_stage *te_stage_of(const te_lowering *lw, const tir_buffer *b, uint32_t *out_index); /* NULL: none */
-uint32_t te_leaf_position(const te_stage *st, const te_iter *it); /* leaves.len when it is no leaf */
+void te_note_stage(te_lowering *lw, te_stage *st); /* its results are found by te_stage_of */
+te_stage *te_stage_of(te_lowering *lw, const tir_buffer *b, uint32_t *out_index); /* NULL: none */
+uint32_t te_leaf_position(const te_stage *st, const te_iter *it);                 /* leaves.len when it is no leaf */
 
 /* Regions of all stages, extents of all loops, buffers (te/bound.c). */
 bool te_infer_bounds(te_lowering *lw);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbolic dimensions. A function with symbols gets one more input for each, a cell that holds its value; parameters
  * are as large as the cells say, everything that is allocated is as large as the declared upper bounds allow. */
+#include "abi/package.h"
 #include "te/stage.h"
 #include "tir/linear.h"
 
 #include <inttypes.h>
-
-#define SYMBOL_OUTSIDE 3 /* status of a run with a dimension above its bound */
 
 static tir_expr_ref cell_value(te_lowering *lw, uint32_t i)
 {
@@ -52,16 +51,15 @@ void te_declare_symbols(te_lowering *lw)
         cells[i] =
             tir_new_buffer(lw->c, arena_printf(&lw->c->mem, "%s_cell", s->var->name), DT_I64, 0, NULL, SCOPE_GLOBAL);
     }
-    for (uint32_t i = 0; i < g->params.len; i++)
+    for (uint32_t i = 0; i < g->params.len; i++) {
         params[i] = sized_by_cells(lw, g->params.data[i]->buffer);
+        tir_map_put(&lw->param_of, g->params.data[i]->buffer, params[i]);
+    }
 }
 
 const tir_buffer *te_param_of(const te_lowering *lw, const te_tensor *t)
 {
-    for (uint32_t i = 0; i < lw->g->params.len; i++)
-        if (lw->g->params.data[i]->buffer == t->buffer)
-            return lw->params[i];
-    return NULL;
+    return tir_map_get(&lw->param_of, t->buffer);
 }
 
 tir_expr_ref te_static_extent(te_lowering *lw, const te_stage *st, tir_expr_ref e)
@@ -91,7 +89,7 @@ tir_stmt *te_read_symbols(te_lowering *lw, tir_stmt *body)
         tir_expr_ref ok =
             tir_and(c, tir_binary(c, TIR_GE, v, tir_i64(c, 0)), tir_binary(c, TIR_LE, v, tir_i64(c, max)));
         const char *text = arena_printf(&c->mem, "%s is not between 0 and %" PRId64, s->var->name, max);
-        body = tir_seq(c, 2, (tir_stmt *[]){tir_assert(c, ok, SYMBOL_OUTSIDE, text), body});
+        body = tir_seq(c, 2, (tir_stmt *[]){tir_assert(c, ok, PACKAGE_STATUS_SHAPE, text), body});
     }
     for (uint32_t i = lw->g->symbols.len; i-- > 0;)
         body = tir_let(c, lw->g->symbols.data[i].var, cell_value(lw, i), body);

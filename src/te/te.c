@@ -3,6 +3,7 @@
  * graph's node list, so producers stand before consumers, and its name is made unique there. Reading a tensor is a load
  * from its buffer; te_tensor_of finds the way back. */
 #include "te/te.h"
+#include "tir/names.h"
 
 #include <assert.h>
 #include <math.h>
@@ -12,15 +13,35 @@ te_graph *te_graph_new(compiler *c)
 {
     te_graph *g = arena_new(&c->mem, te_graph);
     g->c = c;
+    ptr_map_init(&g->tensor_names, &c->mem);
+    ptr_map_init(&g->axis_names, &c->mem);
     return g;
 }
 
-static bool name_taken(const te_graph *g, const char *name)
+/* --- names --- */
+
+/* Computations and schedules are text: no word of the language, and axes may share a name with each other only. */
+static bool is_free(const te_graph *g, const char *name, bool axis)
 {
-    for (uint32_t i = 0; i < g->nodes.len; i++)
-        if (strcmp(g->nodes.data[i]->name, name) == 0)
-            return true;
-    return false;
+    uint32_t ignored;
+    return !tir_is_reserved(name) && !ptr_map_get(&g->tensor_names, name, &ignored) &&
+           (axis || !ptr_map_get(&g->axis_names, name, &ignored));
+}
+
+/* The name, or with the first number behind it that makes it free. */
+static const char *take_name(te_graph *g, const char *wanted, bool axis)
+{
+    compiler *c = g->c;
+    ptr_map *own = axis ? &g->axis_names : &g->tensor_names;
+    const char *base = intern(c->names, wanted), *name = base;
+    uint32_t n = 1;
+    bool again = ptr_map_get(own, base, &n);
+    while (!is_free(g, name, axis))
+        name = intern(c->names, arena_printf(&c->mem, "%s_%u", base, n++));
+    if (again)
+        ptr_map_set(own, base, n);
+    ptr_map_set(own, name, name == base ? n : 1);
+    return name;
 }
 
 /* Schedules are text, so a name must be one identifier. */
@@ -33,10 +54,7 @@ static const char *unique_name(te_graph *g, const char *name)
             *p = '_';
     if (*base >= '0' && *base <= '9')
         base = arena_printf(&c->mem, "_%s", base);
-    const char *try = base;
-    for (uint32_t n = 1; name_taken(g, try); n++)
-        try = arena_printf(&c->mem, "%s_%u", base, n);
-    return intern(c->names, try);
+    return take_name(g, base, false);
 }
 
 static te_node *new_node(te_graph *g, te_kind kind, const char *name)
@@ -44,7 +62,10 @@ static te_node *new_node(te_graph *g, te_kind kind, const char *name)
     te_node *n = arena_new(&g->c->mem, te_node);
     n->kind = kind;
     n->name = unique_name(g, name);
-    vec_push(&g->c->mem, &g->nodes, n);
+    if (kind == TE_CHECK)
+        vec_push(&g->c->mem, &g->checks, ((te_check_at){n, g->nodes.len}));
+    else
+        vec_push(&g->c->mem, &g->nodes, n);
     return n;
 }
 
@@ -109,7 +130,7 @@ te_tensor *te_placeholder(te_graph *g, const char *name, dtype dt, uint32_t rank
 static te_axis *new_axis(te_graph *g, const char *name, tir_expr_ref extent, te_axis_kind kind)
 {
     te_axis *a = arena_new(&g->c->mem, te_axis);
-    *a = (te_axis){tir_new_var(g->c, intern(g->c->names, name), TIR_I64), extent, kind};
+    *a = (te_axis){tir_new_var(g->c, take_name(g, name, true), TIR_I64), extent, kind};
     return a;
 }
 
@@ -257,6 +278,25 @@ void te_extern(te_graph *g, const char *name, uint32_t n_in, te_tensor *const *i
     n->inputs = inputs;
     n->n_inputs = present;
     n->stmt = build(g, ctx, ib, ob);
+}
+
+/* --- checks --- */
+
+void te_check(te_graph *g, const char *name, uint32_t n_axes, te_axis *const *axes, tir_expr_ref holds, int32_t status,
+              const char *message)
+{
+    tir_bounds *b = tir_bounds_new(g->c);
+    for (uint32_t i = 0; i < n_axes; i++)
+        tir_bounds_push(b, axes[i]->var, tir_i64(g->c, 0), axes[i]->extent);
+    holds = tir_simplify(b, holds);
+    if (tir_is_const(holds, 1))
+        return;
+    te_node *n = new_node(g, TE_CHECK, name);
+    n->axes = copy_axes(g, n_axes, axes);
+    n->n_axes = n_axes;
+    n->where = holds;
+    n->status = status;
+    n->message = message;
 }
 
 /* --- reading, outputs --- */

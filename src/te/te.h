@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensor expressions: what a kernel computes, apart from how. An operation is a placeholder, a compute (axes, reduction
- * axes, one body per result) or an extern (a loop-IR statement for what an expression cannot say). A schedule is a
+ * axes, one body per result), an extern (a loop-IR statement for what an expression cannot say) or a check (what must
+ * hold of the operands). A schedule is a
  * value: a list of primitives on stages, printable and parsable; lowering applies it, infers bounds and gives one
  * loop-IR function. The empty schedule gives the plain loops, one nest per stage, in order. */
 #ifndef LATHE_TE_TE_H
 #define LATHE_TE_TE_H
+#include "base/ptr_map.h"
 #include "tir/tir.h"
 
 typedef struct te_op_node te_node;
@@ -34,23 +36,25 @@ typedef struct te_reducer {
     tir_expr_ref const *identity;
 } te_reducer;
 
-typedef enum te_kind { TE_PLACEHOLDER, TE_COMPUTE, TE_EXTERN } te_kind;
+typedef enum te_kind { TE_PLACEHOLDER, TE_COMPUTE, TE_EXTERN, TE_CHECK } te_kind;
 
 struct te_op_node {
     te_kind kind;
     const char *name; /* unique in its graph */
     te_tensor *const *outputs;
     uint32_t n_outputs;
-    te_axis *const *axes; /* compute: one per dimension of the outputs */
+    te_axis *const *axes; /* compute: one per dimension of the outputs; check: for all values of these */
     uint32_t n_axes;
     te_axis *const *reduce_axes;
     uint32_t n_reduce;
     tir_expr_ref const *body;  /* compute: one value per output; with reduction: the x of the reducer */
     const te_reducer *reducer; /* NULL without reduction */
-    tir_expr_ref where;        /* with reduction: only where this holds; NULL: everywhere */
+    tir_expr_ref where;        /* with reduction: only where this holds; NULL: everywhere. check: what must hold */
     te_tensor *const *inputs;  /* extern: what it reads (computes: found in the bodies) */
     uint32_t n_inputs;
-    tir_stmt *stmt;   /* extern: writes all of its outputs' buffers */
+    tir_stmt *stmt; /* extern: writes all of its outputs' buffers */
+    int32_t status; /* check: how the function ends where the condition does not hold */
+    const char *message;
     const char *tag;  /* "conv2d", "injective": hints for schedules */
     bool inline_hint; /* may be recomputed at its use: cheap and injective */
 };
@@ -62,15 +66,23 @@ typedef struct te_symbol {
     int64_t max; /* its upper bound, at which storage is planned; -1: none is known */
 } te_symbol;
 
+/* A check stands before the node of that number. */
+typedef struct te_check_at {
+    te_node *check;
+    uint32_t before;
+} te_check_at;
+
 typedef struct te_graph {
     compiler *c;
     src_loc loc;             /* of its text, when it was read from one */
-    VEC(te_node *) nodes;    /* producers first */
+    VEC(te_node *) nodes;    /* producers first; without the checks, which schedules do not see */
+    VEC(te_check_at) checks; /* in order */
     VEC(te_tensor *) params; /* inputs then outputs of the function to be */
     uint32_t n_inputs;
     int64_t macs;
     VEC(te_symbol) symbols;     /* symbolic dimensions met so far, by name */
     VEC(te_tensor *) by_buffer; /* all tensors in order of creation: from a load back to what it reads */
+    ptr_map tensor_names, axis_names; /* in use -> number to try behind it next */
 } te_graph;
 
 /* --- building computations (te/te.c) --- */
@@ -99,6 +111,12 @@ typedef tir_stmt *(*te_build_fn)(te_graph *g, void *ctx, const tir_buffer *const
 void te_extern(te_graph *g, const char *name, uint32_t n_in, te_tensor *const *in, uint32_t n_out, const dtype *dts,
                const uint32_t *ranks, tir_expr_ref const *const *shapes, te_build_fn build, void *ctx, te_tensor **out);
 tir_expr_ref te_read(te_graph *g, const te_tensor *t, tir_expr_ref const *idx); /* rank indices, i64 */
+/* The function ends with that status unless the condition holds for all values of the axes (none: once). What is built
+ * afterwards is computed after the check. Checks over axes are shared among the parts of a function, so that another
+ * part may compute meanwhile: what it reads must lie inside its buffers whatever the check will say. A condition that
+ * holds always leaves nothing behind. */
+void te_check(te_graph *g, const char *name, uint32_t n_axes, te_axis *const *axes, tir_expr_ref holds, int32_t status,
+              const char *message);
 /* Declares the results of the function. A placeholder, or a tensor named twice, is copied by a stage of its own:
  * outputs never share storage with inputs or each other. */
 void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs);

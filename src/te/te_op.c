@@ -3,6 +3,7 @@
  * producers inlined, the default schedule of the most rigid operator, loops, passes. Also the helpers that compute
  * definitions share. */
 #include "te/te_op.h"
+#include "tir/map.h"
 
 #include <string.h>
 
@@ -71,31 +72,29 @@ tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t out_ra
 
 /* --- a graph function as a tensor graph --- */
 
-typedef struct binding {
-    const graph_value *value;
-    te_tensor *tensor;
-} binding;
-
 typedef struct builder {
     compiler *c;
     te_graph *g;
-    VEC(binding) bound;
+    tir_map bound;           /* value -> its tensor */
     const graph_node *rigid; /* the most rigid operator and the range of its stages */
     uint32_t first, end;
 } builder;
 
+static builder new_builder(compiler *c)
+{
+    builder b = {.c = c, .g = te_graph_new(c)};
+    tir_map_init(&b.bound, &c->mem);
+    return b;
+}
+
 static te_tensor *lookup(const builder *b, const graph_value *v)
 {
-    for (uint32_t i = b->bound.len; v && i-- > 0;)
-        if (b->bound.data[i].value == v)
-            return b->bound.data[i].tensor;
-    return NULL;
+    return v ? (te_tensor *)(uintptr_t)tir_map_get(&b->bound, v) : NULL;
 }
 
 static void bind(builder *b, const graph_value *v, te_tensor *t)
 {
-    binding x = {v, t};
-    vec_push(&b->c->mem, &b->bound, x);
+    tir_map_put(&b->bound, v, t);
 }
 
 static bool check_type(builder *b, const graph_value *v, src_loc loc)
@@ -193,12 +192,15 @@ static bool add_node(builder *b, const graph_node *n)
 
 /* --- inlining --- */
 
-#define CHEAP 6u /* operations that may be repeated rather than stored */
+#define CHEAP         6u   /* operations that may be repeated rather than stored */
+#define MOST_REPEATED 100u /* the same with all that is inlined in them: y = f(x) + x, again and again, would double \
+                            */
 
 typedef struct use_count {
     te_graph *g;
     const te_node *producer;
-    uint32_t uses, cost;
+    const tir_map *inlined; /* node -> operations of its expression, with those that are inlined in it */
+    uint32_t uses, cost, whole;
 } use_count;
 
 static void count_use(void *ctx, tir_expr_ref e)
@@ -215,7 +217,10 @@ static void count_cost(void *ctx, tir_expr_ref e)
     use_count *u = ctx;
     if (e->type.dt == DT_I64 && e->kind == TIR_BINOP)
         return; /* index arithmetic */
-    u->cost += e->kind == TIR_CALL ? 4 : e->kind == TIR_LOAD || e->kind == TIR_BINOP || e->kind == TIR_SELECT;
+    const te_tensor *t = e->kind == TIR_LOAD ? te_tensor_of(u->g, e->u.buffer) : NULL;
+    uint32_t here = e->kind == TIR_CALL ? 4 : e->kind == TIR_LOAD || e->kind == TIR_BINOP || e->kind == TIR_SELECT;
+    u->cost += here;
+    u->whole += here + (t ? (uint32_t)(uintptr_t)tir_map_get(u->inlined, t->node) : 0);
 }
 
 /* Reads of n by other computations; a read under a reduction is one per iteration. Externs keep what they read stored.
@@ -223,6 +228,8 @@ static void count_cost(void *ctx, tir_expr_ref e)
 static uint32_t uses_of(te_graph *g, const te_node *n)
 {
     use_count u = {.g = g, .producer = n};
+    for (uint32_t i = 0; i < g->checks.len; i++)
+        tir_visit_expr(g->checks.data[i].check->where, count_use, &u);
     for (uint32_t i = 0; i < g->nodes.len; i++) {
         const te_node *r = g->nodes.data[i];
         uint32_t before = u.uses;
@@ -245,26 +252,25 @@ static bool is_output(const te_graph *g, const te_node *n)
     return false;
 }
 
-static uint32_t cost_of(te_graph *g, const te_node *n)
-{
-    use_count u = {.g = g};
-    for (uint32_t k = 0; k < n->n_outputs; k++)
-        tir_visit_expr(n->body[k], count_cost, &u);
-    return u.cost;
-}
-
 /* plain: only literals, which must never be stored: a splat of 500 MB is one number. */
 static void inline_producers(te_sched *s, bool plain)
 {
     te_graph *g = s->g;
+    tir_map inlined;
+    tir_map_init(&inlined, &g->c->mem);
     for (uint32_t i = 0; i < g->nodes.len; i++) {
         const te_node *n = g->nodes.data[i];
         if (n->kind != TE_COMPUTE || n->reducer || !n->inline_hint || is_output(g, n))
             continue;
         bool literal = n->tag && strcmp(n->tag, "constant") == 0;
         uint32_t uses = plain ? 100 : uses_of(g, n);
-        if (literal || uses <= 1 || (uses < 100 && cost_of(g, n) <= CHEAP))
-            te_sched_compute_inline(s, n->name);
+        use_count u = {.g = g, .inlined = &inlined};
+        for (uint32_t k = 0; k < n->n_outputs; k++)
+            tir_visit_expr(n->body[k], count_cost, &u);
+        if (!literal && uses > 1 && (uses >= 100 || u.cost > CHEAP || u.whole > MOST_REPEATED))
+            continue;
+        te_sched_compute_inline(s, n->name);
+        tir_map_put(&inlined, n, (const void *)(uintptr_t)u.whole);
     }
 }
 
@@ -283,22 +289,31 @@ static te_node *anchor_of(const builder *b)
     return found;
 }
 
-static bool finish(builder *b, const char *name, bool plain, src_loc loc, tir_func **out)
+/* t NULL: the empty schedule. */
+static bool default_schedule(builder *b, const struct target *t, src_loc loc, te_sched **out)
 {
     compiler *c = b->c;
     te_sched *s = te_sched_new(b->g);
-    const struct target *t = c->target ? c->target : target_default();
-    te_schedule_hook hook = b->rigid && !plain ? b->rigid->op->te->schedule : NULL;
-    inline_producers(s, plain);
+    te_schedule_hook hook = b->rigid && t ? b->rigid->op->te->schedule : NULL;
+    inline_producers(s, !t);
     if (hook && !hook(s, t, b->rigid, anchor_of(b), vec_last(&b->g->params)->node))
         return false;
     if (b->g->symbols.len > 0) /* the plan has no cells for them */
         return diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "kernels with the symbolic dimension %s are not built yet",
                           b->g->symbols.data[0].var->name);
-    if (!te_lower(b->g, s, name, out))
+    *out = s;
+    return true;
+}
+
+static bool finish(builder *b, const char *name, const struct target *t, src_loc loc, tir_func **out)
+{
+    compiler *c = b->c;
+    te_sched *s = NULL;
+    if (!default_schedule(b, t, loc, &s) || !te_lower(b->g, s, name, out))
         return false;
     (*out)->loc = loc;
-    if (plain)
+    (*out)->target = t;
+    if (!t)
         return true;
     tir_module m = {.c = c};
     vec_push(&c->mem, &m.funcs, *out);
@@ -314,26 +329,52 @@ static bool set_results(builder *b, uint32_t n, graph_value *const *values)
     return true;
 }
 
-bool te_lower_func(compiler *c, const graph_func *f, const char *name, bool plain, tir_func **out)
+static bool build_func(builder *b, const graph_func *f)
 {
-    builder b = {.c = c, .g = te_graph_new(c)};
-    *out = NULL;
     for (uint32_t i = 0; i < f->params.len; i++)
-        if (!add_input(&b, f->params.data[i], src_loc_none()))
+        if (!add_input(b, f->params.data[i], src_loc_none()))
             return false;
     for (uint32_t i = 0; i < f->nodes.len; i++)
-        if (!add_node(&b, f->nodes.data[i]))
+        if (!add_node(b, f->nodes.data[i]))
             return false;
-    src_loc loc = f->nodes.len ? f->nodes.data[0]->loc : src_loc_none();
-    return set_results(&b, f->results.len, f->results.data) && finish(&b, name, plain, loc, out);
+    return set_results(b, f->results.len, f->results.data);
 }
 
-bool te_lower_node(compiler *c, const graph_node *n, const char *name, bool plain, tir_func **out)
+static bool build_node(builder *b, const graph_node *n)
 {
-    builder b = {.c = c, .g = te_graph_new(c)};
-    *out = NULL;
     for (uint32_t i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i] && !add_input(&b, n->inputs[i], n->loc))
+        if (n->inputs[i] && !add_input(b, n->inputs[i], n->loc))
             return false;
-    return add_node(&b, n) && set_results(&b, n->n_outputs, n->outputs) && finish(&b, name, plain, n->loc, out);
+    return add_node(b, n) && set_results(b, n->n_outputs, n->outputs);
+}
+
+static src_loc func_loc(const graph_func *f)
+{
+    return f->nodes.len ? f->nodes.data[0]->loc : src_loc_none();
+}
+
+bool te_lower_func(compiler *c, const graph_func *f, const char *name, const struct target *t, tir_func **out)
+{
+    builder b = new_builder(c);
+    *out = NULL;
+    return build_func(&b, f) && finish(&b, name, t, func_loc(f), out);
+}
+
+bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, tir_func **out)
+{
+    builder b = new_builder(c);
+    *out = NULL;
+    return build_node(&b, n) && finish(&b, name, t, n->loc, out);
+}
+
+bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t, writer *w)
+{
+    builder b = new_builder(c);
+    te_sched *s = NULL;
+    if (!(f ? build_func(&b, f) : build_node(&b, n)) || !default_schedule(&b, t, f ? func_loc(f) : n->loc, &s))
+        return false;
+    te_print(w, b.g);
+    w_str(w, "--- schedule\n");
+    te_sched_print(w, s);
+    return true;
 }

@@ -24,7 +24,7 @@ typedef struct te_op {
 } te_op;
 
 /* Compute definitions live in te/op/<family>.c, beside graph/op/<family>.c with the type relations. */
-#define GRAPH_OP(id, name, imin, imax, omin, omax, cls, effect, flags, infer, compute, schedule, schema) \
+#define GRAPH_OP(id, name, operands, omin, omax, cls, effect, flags, infer, compute, schedule, schema) \
     bool compute(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out);
 #include "graph/graph_ops.def"
 #undef GRAPH_OP
@@ -40,9 +40,13 @@ void te_register_builtin_ops(compiler *c); /* after graph_register_builtin_ops *
 
 /* Lowers one node, or one primitive function (a fused group; parameters become inputs, results outputs): compute
  * definitions of all nodes in one te_graph, injective producers inlined, the anchor's default schedule, loop IR.
- * plain: the empty schedule (what the oracle uses). The function's name is given. */
-bool te_lower_func(compiler *c, const graph_func *f, const char *name, bool plain, tir_func **out);
-bool te_lower_node(compiler *c, const graph_node *n, const char *name, bool plain, tir_func **out);
+ * t NULL: the empty schedule (what the oracle uses). The function's name is given. */
+bool te_lower_func(compiler *c, const graph_func *f, const char *name, const struct target *t, tir_func **out);
+bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, tir_func **out);
+
+/* The computation of a primitive function (or, where f is NULL, of a node) and, behind a line "--- schedule", its
+ * default schedule: text that `lathe opt` reads. */
+bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t, writer *w);
 
 /* Helpers for compute definitions. */
 tir_expr_ref te_dim(te_graph *g, dim d);                  /* constant; symbols become i64 variables */

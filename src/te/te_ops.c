@@ -16,7 +16,7 @@ typedef struct te_row {
 } te_row;
 
 static const te_row rows[] = {
-#define GRAPH_OP(id, name, imin, imax, omin, omax, cls, effect, flags, infer, compute, schedule, schema) \
+#define GRAPH_OP(id, name, operands, omin, omax, cls, effect, flags, infer, compute, schedule, schema) \
     {name, {compute, schedule}},
 #include "graph/graph_ops.def"
 #undef GRAPH_OP

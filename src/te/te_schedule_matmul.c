@@ -187,7 +187,7 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
         p.row = rank > 1 ? rank - 2 : rank;
         p.even = units % lanes == 0;
         p.weights = packed ? right_parameter(s->g, anchor) : NULL;
-        p.tile = te_choose_tile(t, (units + v - 1) / lanes, p.row < rank ? te_axis_extent(anchor, p.row) : 1);
+        p.tile = te_choose_tile(t, (units + lanes - 1) / lanes, p.row < rank ? te_axis_extent(anchor, p.row) : 1);
         share_rows(&p);
         tiled_matmul(&p);
     } else if (rows && anchor->n_axes > 1 && units > 0 && units <= ROW_LIMIT) {

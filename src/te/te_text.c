@@ -66,7 +66,7 @@ static void print_types(op_text *p)
 {
     const te_node *n = p->n;
     for (uint32_t i = 0; i < n->n_outputs; i++)
-        w_fmt(p->w, "%s%s", i ? ", " : n->n_outputs > 1 ? "(" : "", tir_dtype_text(n->outputs[i]->dt));
+        w_fmt(p->w, "%s%s", i ? ", " : n->n_outputs > 1 ? "(" : "", dtype_full_name(n->outputs[i]->dt));
     w_str(p->w, n->n_outputs > 1 ? ")" : "");
 }
 
@@ -125,7 +125,7 @@ static void print_compute(op_text *p)
 
 static void print_tensor(op_text *p, const te_tensor *t)
 {
-    w_fmt(p->w, "%s[", tir_dtype_text(t->dt));
+    w_fmt(p->w, "%s[", dtype_full_name(t->dt));
     for (uint32_t i = 0; i < t->rank; i++) {
         w_str(p->w, i ? ", " : "");
         print_expr(p, t->shape[i]);
@@ -148,6 +148,18 @@ static void print_extern(op_text *p)
     w_str(p->w, "}\n");
 }
 
+/* check take_indices[i0: 3]: (...), -11, "why" */
+static void print_check(op_text *p)
+{
+    w_fmt(p->w, "check %s", p->n->name);
+    print_axes(p, p->n->n_axes, p->n->axes);
+    w_str(p->w, ": ");
+    print_expr(p, p->n->where);
+    w_fmt(p->w, ", %d, ", (int)p->n->status);
+    w_quoted(p->w, p->n->message, strlen(p->n->message));
+    w_str(p->w, "\n");
+}
+
 static void print_node(writer *w, const te_graph *g, const te_node *n)
 {
     op_text p = {.w = w, .g = g, .n = n};
@@ -165,6 +177,7 @@ static void print_node(writer *w, const te_graph *g, const te_node *n)
         break;
     case TE_COMPUTE: print_compute(&p); break;
     case TE_EXTERN: print_extern(&p); break;
+    case TE_CHECK: print_check(&p); break;
     }
 }
 
@@ -176,8 +189,10 @@ void te_print(writer *w, const te_graph *g)
             w_fmt(w, " <= %" PRId64, g->symbols.data[i].max);
         w_str(w, "\n");
     }
-    for (uint32_t i = 0; i < g->nodes.len; i++)
-        print_node(w, g, g->nodes.data[i]);
+    for (uint32_t i = 0, k = 0; i < g->nodes.len || k < g->checks.len;) {
+        bool check = k < g->checks.len && (i == g->nodes.len || g->checks.data[k].before <= i);
+        print_node(w, g, check ? g->checks.data[k++].check : g->nodes.data[i++]);
+    }
     w_str(w, "return");
     for (uint32_t i = g->n_inputs; i < g->params.len; i++)
         w_fmt(w, "%s%s", i > g->n_inputs ? ", " : " ", g->params.data[i]->buffer->name);
@@ -249,7 +264,7 @@ static bool check_extent(te_reader *r, src_loc at, tir_expr_ref extent, int64_t 
 {
     int64_t v = 0;
     if (extent->type.dt != DT_I64)
-        return parse_error_at(&r->p, at, "an extent is int64, this one is %s", tir_dtype_text(extent->type.dt));
+        return parse_error_at(&r->p, at, "an extent is int64, this one is %s", dtype_full_name(extent->type.dt));
     tir_range range = tir_range_of(r->bounds, extent);
     if (range.known_max && range.max < 0)
         return parse_error_at(&r->p, at, "the extent is negative: %" PRId64 " at most", range.max);
@@ -330,7 +345,7 @@ static bool read_list(te_reader *r, uint32_t n, const dtype *dts, tir_expr_ref *
             return false;
         if (out[i]->type.dt != dts[i])
             return parse_error_at(&r->p, at, "this has type %s, and %s is wanted: write cast(%s, ...)",
-                                  tir_dtype_text(out[i]->type.dt), tir_dtype_text(dts[i]), tir_dtype_text(dts[i]));
+                                  dtype_full_name(out[i]->type.dt), dtype_full_name(dts[i]), dtype_full_name(dts[i]));
     }
     return n == 1 || lexer_expect(&r->p.l, ")");
 }
@@ -418,6 +433,29 @@ static bool read_compute(te_reader *r)
     return declare_tensors(r, out[0]->node, name, mark);
 }
 
+static bool read_check(te_reader *r)
+{
+    const char *name = NULL;
+    uint32_t n_axes = 0, mark = r->p.scope.len;
+    te_axis *axes[2 * TYPE_MAX_RANK];
+    int64_t count = 1, status = 0;
+    if (!ident(r, &name) || !read_axes(r, AXIS_DATA, axes, &n_axes, &count) || !lexer_expect(&r->p.l, ":"))
+        return false;
+    src_loc at = r->p.l.tok.loc;
+    tir_expr_ref holds = parse_expr(&r->p, DT_BOOL);
+    if (!holds || holds->type.dt != DT_BOOL)
+        return lexer_error(&r->p.l, "expected a condition before this");
+    if (!check_reads(r, at, name, n_axes, axes, NULL, 1, &holds) || !lexer_expect(&r->p.l, ",") ||
+        !lexer_int(&r->p.l, &status) || !lexer_expect(&r->p.l, ","))
+        return false;
+    if (status == 0 || status < INT32_MIN || status > INT32_MAX || r->p.l.tok.kind != TOK_STRING)
+        return lexer_error(&r->p.l, "a check ends with a 32-bit status other than 0 and a message");
+    te_check(r->g, name, n_axes, axes, holds, (int32_t)status, r->p.l.tok.text);
+    lexer_next(&r->p.l);
+    r->p.scope.len = mark;
+    return true;
+}
+
 static bool read_return(te_reader *r)
 {
     te_tensor *outs[MAX_RESULTS];
@@ -451,6 +489,8 @@ bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_gr
             ok = read_placeholder(&r);
         else if (lexer_accept(&r.p.l, "compute"))
             ok = read_compute(&r);
+        else if (lexer_accept(&r.p.l, "check"))
+            ok = read_check(&r);
         else if (lexer_is(&r.p.l, "extern"))
             return lexer_error(&r.p.l, "operations written as loops cannot be read yet");
         else if (r.p.l.tok.kind == TOK_PUNCT && r.g->nodes.len > 0)
@@ -458,7 +498,7 @@ bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_gr
                                "expected the end of the operation before '%s': operators stand in parentheses, (a + b)",
                                r.p.l.tok.text);
         else
-            return lexer_error(&r.p.l, "expected placeholder, compute or return");
+            return lexer_error(&r.p.l, "expected placeholder, compute, check or return");
         if (!ok)
             return false;
     }

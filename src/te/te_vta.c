@@ -4,6 +4,8 @@
  * by DMA that pads; sums and everything after them stay in accumulators. */
 #include "te/te_vta.h"
 
+#include "base/nearest.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,11 +75,15 @@ bool te_vta_conv_parse(compiler *c, const char *text, te_vta_conv *out)
         if (!good) {
             writer w;
             writer_init(&w, &c->mem);
-            for (k = 0; k < sizeof keys / sizeof *keys; k++)
+            nearest near = nearest_to(text, name);
+            for (k = 0; k < sizeof keys / sizeof *keys; k++) {
+                nearest_offer(&near, keys[k].name);
                 w_fmt(&w, "%s%s=%" PRId64, k ? "," : "", keys[k].name, *(int64_t *)((char *)&standard + keys[k].at));
+            }
             diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%.*s' says nothing about a convolution",
                        (int)(len < 60 ? len : 60), text);
-            diag_hint(&c->diags, "KEY=NUMBER,...; what is not given: %s", w.data);
+            diag_hint(&c->diags, "%sKEY=NUMBER,...; what is not given: %s",
+                      near.distance ? nearest_question(&near, "", &c->mem) : "", w.data);
             return false;
         }
         *(int64_t *)((char *)out + keys[k].at) = v;

@@ -260,3 +260,49 @@ uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **ou
     *out = k.found.data;
     return k.found.len;
 }
+
+/* --- what innermost loops test --- */
+
+static void find_value(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_LOAD || e->kind == TIR_EXTERN || dtype_is_float(e->type.dt);
+}
+
+static bool on_indices(tir_expr_ref cond)
+{
+    bool values = false;
+    tir_visit_expr(cond, find_value, &values);
+    return !values && cond->kind != TIR_INT;
+}
+
+static void count_select(void *ctx, tir_expr_ref e)
+{
+    *(uint32_t *)ctx += e->kind == TIR_SELECT && on_indices(e->args[0]);
+}
+
+static void count_if(void *ctx, tir_stmt *s)
+{
+    *(uint32_t *)ctx += s->kind == TIR_IF && on_indices(s->cond);
+}
+
+static void find_loop(void *ctx, tir_stmt *s)
+{
+    *(bool *)ctx |= s->kind == TIR_FOR;
+}
+
+static void count_in_loop(void *ctx, tir_stmt *s)
+{
+    bool outer = false;
+    if (s->kind != TIR_FOR)
+        return;
+    tir_visit_stmt(s->body, find_loop, NULL, &outer);
+    if (!outer)
+        tir_visit_stmt(s->body, count_if, count_select, ctx);
+}
+
+uint32_t tir_count_guards(const tir_func *f)
+{
+    uint32_t n = 0;
+    tir_visit_stmt(f->body, count_in_loop, NULL, &n);
+    return n;
+}

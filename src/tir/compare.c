@@ -121,12 +121,12 @@ static void serialise(serial *s, arena *a, const tir_func *f)
     put_stmt(s, f->body);
 }
 
-uint64_t tir_hash(const tir_func *f)
+uint64_t tir_hash(const compiler *c, const tir_func *f)
 {
     arena a;
     serial s;
     uint64_t h = 0xCBF29CE484222325u;
-    arena_init(&a);
+    arena_init(&a, &c->mem);
     serialise(&s, &a, f);
     for (uint32_t i = 0; i < s.words.len; i++) {
         h ^= s.words.data[i];
@@ -137,11 +137,11 @@ uint64_t tir_hash(const tir_func *f)
     return h;
 }
 
-bool tir_func_equal(const tir_func *a, const tir_func *b)
+bool tir_func_equal(const compiler *c, const tir_func *a, const tir_func *b)
 {
     arena mem;
     serial x, y;
-    arena_init(&mem);
+    arena_init(&mem, &c->mem);
     serialise(&x, &mem, a);
     serialise(&y, &mem, b);
     bool equal =

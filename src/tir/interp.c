@@ -165,7 +165,7 @@ bool tir_interpret(compiler *c, const tir_func *func, void *const *params, int32
     *out_status = 0;
     if (!tir_verify(c, func))
         return false;
-    arena_init(&mem);
+    arena_init(&mem, &c->mem);
     bool ok = interp_compile(c, &mem, func, &program, &bytes, &image);
     if (ok) {
         frame f = {.c = c, .func = func, .mem = &mem, .regs = image, .params = params};

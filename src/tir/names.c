@@ -9,21 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    dtype dt;
-    const char *text;
-} dtypes[] = {
-#define X(id, text) {id, text},
-    TIR_DTYPE_NAMES(X)
-#undef X
-};
-
-const char *tir_dtype_text(dtype t)
+bool tir_dtype_known(dtype t)
 {
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-        if (dtypes[i].dt == t)
-            return dtypes[i].text;
-    return dtype_name(t);
+    return dtype_usable(t) || t == DT_HANDLE || t == DT_STRING;
 }
 
 int tir_vta_call_arity(const char *name)
@@ -38,15 +26,12 @@ int tir_vta_call_arity(const char *name)
 
 bool tir_type_from_text(const char *s, tir_type *out)
 {
-    size_t best = sizeof dtypes / sizeof *dtypes;
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-        if (strncmp(s, dtypes[i].text, strlen(dtypes[i].text)) == 0 &&
-            (s[strlen(dtypes[i].text)] == 0 || s[strlen(dtypes[i].text)] == 'x'))
-            best = i;
-    if (best == sizeof dtypes / sizeof *dtypes)
+    size_t n = strcspn(s, "x"); /* none that is known has an x */
+    dtype dt;
+    if (!dtype_parse_full(s, n, &dt) || !tir_dtype_known(dt))
         return false;
-    *out = tir_scalar(dtypes[best].dt);
-    s += strlen(dtypes[best].text);
+    *out = tir_scalar(dt);
+    s += n;
     if (*s == 0)
         return true;
     if (!isdigit((unsigned char)s[1]) || strlen(s) > 4)
@@ -59,7 +44,7 @@ bool tir_type_from_text(const char *s, tir_type *out)
 
 void tir_print_type(writer *w, tir_type t)
 {
-    w_str(w, tir_dtype_text(t.dt));
+    w_str(w, dtype_full_name(t.dt));
     if (t.lanes > 1)
         w_fmt(w, "x%u", t.lanes);
 }

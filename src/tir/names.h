@@ -6,16 +6,6 @@
 #include "tir/map.h"
 #include "tir/tir.h"
 
-/* X(dtype, text): the element types that the text knows. */
-#define TIR_DTYPE_NAMES(X)                                                                                           \
-    X(DT_BOOL, "bool")                                                                                               \
-    X(DT_I8, "int8")                                                                                                 \
-    X(DT_I16, "int16")                                                                                               \
-    X(DT_I32, "int32")                                                                                               \
-    X(DT_I64, "int64") X(DT_U8, "uint8") X(DT_U16, "uint16") X(DT_U32, "uint32") X(DT_U64, "uint64")                 \
-        X(DT_F16, "float16") X(DT_BF16, "bfloat16") X(DT_F32, "float32") X(DT_F64, "float64") X(DT_HANDLE, "handle") \
-            X(DT_STRING, "string")
-
 /* X(name, arguments, function, queue, wait): operations of the VTA accelerator, written @name(...), and the function of
  * the run-time that each becomes (pass LowerIntrin); queue: the command queue goes in front of its arguments; wait: how
  * long goes behind. A call of any other name is written @tir.call_extern("name", ...). */
@@ -34,7 +24,7 @@
 /* Arguments of the operation `name`; -1: no such operation. */
 int tir_vta_call_arity(const char *name);
 
-const char *tir_dtype_text(dtype t);
+bool tir_dtype_known(dtype t); /* the text has it: what kernels can use, handles and strings */
 /* "int32", or "int32x8" with lanes. */
 bool tir_type_from_text(const char *s, tir_type *out);
 void tir_print_type(writer *w, tir_type t);

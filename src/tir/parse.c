@@ -431,6 +431,17 @@ static bool params(parser *p, param_names *out)
            lexer_expect(&p->l, ")");
 }
 
+/* The counter of that name; NULL: there is none. */
+static uint32_t *counter(tir_func *f, const char *key)
+{
+#define X(member, text, help)   \
+    if (strcmp(key, text) == 0) \
+        return &f->left.member;
+    TIR_LEFT(X)
+#undef X
+    return NULL;
+}
+
 static bool attribute(parser *p, tir_func *f, const char *key)
 {
     tir_type t;
@@ -449,11 +460,16 @@ static bool attribute(parser *p, tir_func *f, const char *key)
         f->index_type = t.dt;
         return true;
     }
-    if (strcmp(key, "inputs") != 0 && strcmp(key, "macs") != 0)
+    uint32_t *count = counter(f, key);
+    if (!count && strcmp(key, "inputs") != 0 && strcmp(key, "macs") != 0)
         return lexer_error(&p->l, "unknown attribute '%s' of a function, or a value of another kind", key);
     if (!parse_signed(p, &v))
         return false;
-    if (key[0] == 'm')
+    if (count && (v < 0 || v > UINT32_MAX))
+        return lexer_error(&p->l, "%s: this is no number of loops", key);
+    if (count)
+        *count = (uint32_t)v;
+    else if (key[0] == 'm')
         f->macs = v;
     else if (v < 0 || v > (int64_t)f->n_params)
         return lexer_error(&p->l, "inputs: the function has %u parameters", f->n_params);
@@ -532,6 +548,14 @@ bool tir_parse(compiler *c, const char *file, const char *text, size_t len, tir_
         return false;
     *out = m;
     return true;
+}
+
+bool tir_parse_func(compiler *c, lexer *l, tir_func **out)
+{
+    parser p = {.c = c, .index_type = DT_I64, .l = *l};
+    *out = function(&p);
+    *l = p.l;
+    return *out != NULL;
 }
 
 static void start_over(parser *p, compiler *c, const char *file, const char *text, uint32_t n, const parser_name *names)

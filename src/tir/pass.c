@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pass driver: passes are rows of TIR_PASSES; it runs the ones named, verifies after each, and prints when asked.
  */
+#include "base/nearest.h"
 #include "tir/tir.h"
 
 #include <string.h>
@@ -44,11 +45,11 @@ static bool unknown_pass(compiler *c, const char *name, size_t len)
 {
     writer w;
     writer_init(&w, &c->mem);
-    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown loop pass '%.*s'", (int)(len < 80 ? len : 80),
-                     name);
+    name = arena_strndup(&c->mem, name, len < 80 ? len : 80);
+    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown loop pass '%s'", name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         w_fmt(&w, "%s%s", i ? ", " : "", rows[i].name);
-    diag_hint(&c->diags, "loop passes are: %s", w.data);
+    diag_hint(&c->diags, "%sloop passes are: %s", nearest_in(name, w.data, &c->mem), w.data);
     return false;
 }
 
@@ -82,6 +83,8 @@ bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_af
         }
         p += len + (p[len] == ',');
     }
+    for (uint32_t i = 0; !names && i < m->funcs.len; i++)
+        m->funcs.data[i]->left.guards = tir_count_guards(m->funcs.data[i]);
     return true;
 }
 

@@ -47,7 +47,7 @@ static void number(printer *p, tir_expr_ref e, dtype want)
         return;
     }
     if (dt != given)
-        w_fmt(p->w, "%s(", tir_dtype_text(dt));
+        w_fmt(p->w, "%s(", dtype_full_name(dt));
     if (e->kind == TIR_INT)
         w_fmt(p->w, "%" PRId64, e->u.i);
     else
@@ -116,7 +116,7 @@ static void extern_call(printer *p, tir_expr_ref e)
         expr(p, e->args[i], DT_NONE);
     }
     if (e->type.dt != DT_I32)
-        w_fmt(p->w, "%sdtype=%s", named && e->n_args == 0 ? "" : ", ", tir_dtype_text(e->type.dt));
+        w_fmt(p->w, "%sdtype=%s", named && e->n_args == 0 ? "" : ", ", dtype_full_name(e->type.dt));
     w_str(p->w, ")");
 }
 
@@ -143,7 +143,7 @@ static void expr(printer *p, tir_expr_ref e, dtype want)
         expr(p, e->args[0], DT_BOOL);
         break;
     case TIR_CAST:
-        w_fmt(p->w, "cast(%s, ", tir_dtype_text(e->type.dt));
+        w_fmt(p->w, "cast(%s, ", dtype_full_name(e->type.dt));
         expr(p, e->args[0], DT_NONE);
         w_str(p->w, ")");
         break;
@@ -209,7 +209,7 @@ static void layout(printer *p, const tir_buffer *b)
 
 static void buffer_type(printer *p, const tir_buffer *b)
 {
-    w_fmt(p->w, "%s, [", tir_dtype_text(b->dt));
+    w_fmt(p->w, "%s, [", dtype_full_name(b->dt));
     exprs(p, b->rank, b->shape, p->index_type);
     w_str(p->w, "]");
     layout(p, b);
@@ -241,7 +241,7 @@ static const char *for_text(tir_for_kind k)
 static void for_stmt(printer *p, tir_stmt *s)
 {
     dtype dt = s->var->type.dt;
-    w_fmt(p->w, "for (%s: %s, ", var_name(p, s->var), tir_dtype_text(dt));
+    w_fmt(p->w, "for (%s: %s, ", var_name(p, s->var), dtype_full_name(dt));
     expr(p, s->min, dt);
     w_str(p->w, ", ");
     expr(p, s->extent, dt);
@@ -270,7 +270,7 @@ static void allocate(printer *p, tir_stmt *s)
 {
     const tir_buffer *b = s->buffer;
     if (b->scope != SCOPE_GLOBAL) {
-        w_fmt(p->w, "attr [%s: Pointer(%s)] \"storage_scope\" = ", buffer_name(p, b), tir_dtype_text(b->dt));
+        w_fmt(p->w, "attr [%s: Pointer(%s)] \"storage_scope\" = ", buffer_name(p, b), dtype_full_name(b->dt));
         w_quoted(p->w, scope_text(b), strlen(scope_text(b)));
         w_str(p->w, ";\n");
     }
@@ -389,9 +389,14 @@ static void attributes(printer *p, const tir_func *f)
     w_quoted(p->w, f->name, strlen(f->name));
     w_fmt(p->w, ", \"inputs\": %u", f->n_inputs);
     if (f->index_type != DT_I64)
-        w_fmt(p->w, ", \"index_type\": %s", tir_dtype_text(f->index_type));
+        w_fmt(p->w, ", \"index_type\": %s", dtype_full_name(f->index_type));
     if (f->macs)
         w_fmt(p->w, ", \"macs\": %" PRId64, f->macs);
+#define X(member, key, help) \
+    if (f->left.member)      \
+        w_fmt(p->w, ", \"" key "\": %" PRIu32, f->left.member);
+    TIR_LEFT(X)
+#undef X
     if (f->schedule) {
         w_str(p->w, ", \"schedule\": ");
         w_quoted(p->w, f->schedule, strlen(f->schedule));

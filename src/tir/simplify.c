@@ -98,21 +98,39 @@ static bool quotient_is_constant(tir_bounds *b, const linear *r, int64_t d, int6
     return *out == eval_floordiv(range.max, d);
 }
 
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a < 0 ? -a : a;
+}
+
 /* r and d without their common factor; what is left of the constant goes to *out_rest. */
 static void reduce(linear *r, int64_t *d, int64_t *out_factor, int64_t *out_rest)
 {
-    int64_t g = linear_gcd(r), x = *d;
-    while (g && x) {
-        int64_t t = g % x;
-        g = x;
-        x = t;
-    }
-    *out_factor = g > 0 ? g : 1;
+    *out_factor = r->len > 0 ? gcd(linear_gcd(r), *d) : 1;
     *out_rest = eval_floormod(r->constant, *out_factor);
     for (uint32_t i = 0; i < r->len; i++)
         r->terms[i].coeff /= *out_factor;
     r->constant = eval_floordiv(r->constant, *out_factor);
     *d /= *out_factor;
+}
+
+/* r = g*a + s, where g divides d and s lies in [0, g): then r/d = a/(d/g), and r mod d = g*(a mod d/g) + s. Lanes of a
+ * block inside a group of blocks are such an s. */
+static bool split_small(tir_bounds *b, const linear *r, int64_t d, int64_t *g, linear *a, linear *s)
+{
+    for (uint32_t i = 0; i < r->len; i++) {
+        int64_t k, kg;
+        *g = r->terms[i].coeff == INT64_MIN ? 1 : gcd(r->terms[i].coeff, d);
+        if (*g > 1 && *g < d && split_by(b, r, *g, a, s) && s->len > 0 && quotient_is_constant(b, s, *g, &k) &&
+            i64_mul(k, *g, &kg) && i64_add(s->constant, -kg, &s->constant) && i64_add(a->constant, k, &a->constant))
+            return true;
+    }
+    return false;
 }
 
 static bool lone_atom(const linear *l, tir_expr_ref *out)
@@ -148,12 +166,16 @@ static tir_expr_ref nested_quotient(tir_bounds *b, const linear *r, int64_t d, d
 static tir_expr_ref quotient(tir_bounds *b, tir_expr_ref e, int64_t d)
 {
     dtype dt = e->type.dt;
-    linear x, q, r;
+    linear x, q, r, small;
     int64_t k, factor, rest;
     if (!linear_of(b, e->args[0], &x) || !split_by(b, &x, d, &q, &r))
         return e;
     if (quotient_is_constant(b, &r, d, &k))
         return i64_add(q.constant, k, &q.constant) ? build_sum(b, dt, &q) : e;
+    if (split_small(b, &r, d, &factor, &x, &small)) {
+        r = x;
+        d /= factor;
+    }
     reduce(&r, &d, &factor, &rest); /* what is dropped is below the factor: it cannot reach the next multiple */
     tir_expr_ref atom = d == 1 ? linear_build(b, dt, &r) : nested_quotient(b, &r, d, dt);
     if (!atom)
@@ -185,7 +207,7 @@ static bool open_remainders(tir_bounds *b, linear *r, int64_t d)
 static tir_expr_ref remainder_of(tir_bounds *b, tir_expr_ref e, int64_t d)
 {
     dtype dt = e->type.dt;
-    linear x, q, r, sum = {0};
+    linear x, q, r, small, sum = {0};
     int64_t k, kd, factor, rest;
     if (!linear_of(b, e->args[0], &x) || !split_by(b, &x, d, &q, &r))
         return e;
@@ -198,6 +220,12 @@ static tir_expr_ref remainder_of(tir_bounds *b, tir_expr_ref e, int64_t d)
         if (!i64_mul(k, d, &kd) || !i64_add(r.constant, -kd, &r.constant))
             return e;
         return build_sum(b, dt, &r);
+    }
+    if (split_small(b, &r, d, &factor, &x, &small)) {
+        tir_expr_ref outer = tir_floormod(b->c, linear_build(b, dt, &x), tir_int(b->c, dt, d / factor));
+        if (!linear_of(b, simplify(b, outer), &x) || !linear_add(b, &small, &x, factor))
+            return e;
+        return build_sum(b, dt, &small);
     }
     reduce(&r, &d, &factor, &rest);
     if (d == 1)

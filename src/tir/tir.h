@@ -186,7 +186,17 @@ struct tir_stmt {
     uint32_t n_stmts;
 };
 
-/* Constant tensor that a function carries with it (packed weights are parameters instead). */
+/* What passes could not do as they were asked to. X(member and attribute, report's key, what it counts) */
+#define TIR_LEFT(X)                                                                           \
+    X(serial, "loops_left_serial", "vectorized loops that got no lanes")                      \
+    X(whole, "loops_left_whole", "loops that keep a guard because of a limit on cutting")     \
+    X(guards, "guards_left", "conditions on indices that innermost loops test")
+typedef struct tir_left {
+#define X(member, key, help) uint32_t member;
+    TIR_LEFT(X)
+#undef X
+} tir_left;
+
 typedef struct tir_func {
     const char *name;
     const tir_buffer *const *params; /* inputs then outputs */
@@ -196,7 +206,9 @@ typedef struct tir_func {
     dtype index_type; /* DT_I64 or DT_I32 */
     src_loc loc;
     const char *schedule; /* text of the schedule that made it, for the kernel's comment; may be NULL */
+    const struct target *target; /* who runs it; NULL: not decided, the default */
     int64_t macs;         /* multiply-accumulates, for reports */
+    tir_left left;        /* for reports */
 } tir_func;
 
 typedef struct tir_module {
@@ -300,6 +312,8 @@ void tir_print_stmt(writer *w, tir_stmt *s);
 void tir_print_func(writer *w, const tir_func *f);
 void tir_print(writer *w, const tir_module *m);
 bool tir_parse(compiler *c, const char *file, const char *text, size_t len, tir_module **out);
+/* One function at the current token of l, which stands behind it afterwards. */
+bool tir_parse_func(compiler *c, lexer *l, tir_func **out);
 /* Types, definition before use, buffer ranks, and index bounds: an access that provably lies outside is an error. */
 bool tir_verify(compiler *c, const tir_func *f);
 /* The same for an expression that is evaluated for all values of n variables, from 0 to below their extents, where
@@ -373,6 +387,8 @@ typedef struct tir_scratch {
     bool per_part;
 } tir_scratch;
 uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **out);
-uint64_t tir_hash(const tir_func *f);                      /* of the structure, names left out */
-bool tir_func_equal(const tir_func *a, const tir_func *b); /* structure, names of vars and buffers left out */
+uint32_t tir_count_guards(const tir_func *f); /* see TIR_LEFT */
+/* Of the structure: names of vars and buffers are left out. */
+uint64_t tir_hash(const compiler *c, const tir_func *f);
+bool tir_func_equal(const compiler *c, const tir_func *a, const tir_func *b);
 #endif

@@ -10,13 +10,13 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "constants are kept little-endian: the host must be as well");
 
 static const struct {
-    const char *name, *c_name, *c_arith;
+    const char *name, *full, *c_name, *c_arith;
     dtype_class cls;
     uint32_t bits;
     int32_t onnx;
     bool usable;
 } table[DT_COUNT] = {
-#define X(id, name, cls, bits, onnx, ctype, cacc, usable) {name, ctype, cacc, cls, bits, onnx, usable},
+#define X(id, name, full, cls, bits, onnx, ctype, cacc, usable) {name, full, ctype, cacc, cls, bits, onnx, usable},
     DTYPES(X)
 #undef X
 };
@@ -24,6 +24,11 @@ static const struct {
 const char *dtype_name(dtype t)
 {
     return table[t].name;
+}
+
+const char *dtype_full_name(dtype t)
+{
+    return table[t].full;
 }
 
 const char *dtype_c_name(dtype t)
@@ -59,6 +64,16 @@ int32_t dtype_onnx_code(dtype t)
 bool dtype_usable(dtype t)
 {
     return table[t].usable;
+}
+
+bool dtype_parse_full(const char *name, size_t len, dtype *out)
+{
+    for (int t = 0; t < DT_COUNT; t++)
+        if (strlen(table[t].full) == len && memcmp(table[t].full, name, len) == 0) {
+            *out = (dtype)t;
+            return true;
+        }
+    return false;
 }
 
 bool dtype_parse(const char *name, dtype *out)

@@ -7,17 +7,18 @@
 #define CONTRACT " -ffp-contract=fast"
 
 static const target table[] = {
-    /* name, flags, vector bytes, registers, bytes of the second and the last cache, fma, stack bytes, workers, own
-     * lowering */
-    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, NULL},
-    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, NULL},
+    /* name, flags, vector bytes, registers, bytes of the second and the last cache, fma, stack bytes, workers,
+     * bits of an address, own lowering */
+    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, 64, NULL},
+    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, 64, NULL},
     {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, 1 << 20, 32 << 20, true, 16384, 4,
-     NULL},
-    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, NULL},
+     64, NULL},
+    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL},
     /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
-    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, NULL},
-    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, NULL},
-    {"cortex-m", "", 0, 8, 0, 0, false, 1024, 1, NULL}, /* the CPU's own flags come with the firmware's compiler */
+    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL},
+    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, 64, NULL},
+    /* The CPU's own flags come with the firmware's compiler. */
+    {"cortex-m", "-ffp-contract=fast", 0, 8, 0, 0, false, 1024, 1, 32, NULL},
 };
 
 static const target *find(const char *name)
@@ -62,11 +63,6 @@ const target *target_default(void)
 #endif
 }
 
-const char *target_names(void)
-{
-    return "x86-64-v2, x86-64-v3, x86-64-v4, aarch64, rv64gcv, generic, cortex-m, native";
-}
-
 typedef struct target_list {
     const target *t;
     struct target_list *next;
@@ -78,6 +74,18 @@ const target *target_lookup(const compiler *c, const char *name)
         if (strcmp(l->t->name, name) == 0)
             return l->t;
     return target_find(name);
+}
+
+const char *target_names(compiler *c)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        w_fmt(&w, "%s, ", table[i].name);
+    for (const target_list *l = c->targets; l; l = l->next)
+        w_fmt(&w, "%s, ", l->t->name);
+    w_str(&w, "native");
+    return w.data;
 }
 
 bool target_register(compiler *c, const target *t)

@@ -22,6 +22,7 @@ typedef struct target {
     bool fma;
     uint32_t stack_limit;  /* bytes of locals that one kernel may use */
     uint32_t workers;      /* width of the static schedule */
+    uint32_t address_bits; /* of a pointer: 32 or 64 */
     target_lower_fn lower; /* NULL: the default lowering for everything */
 } target;
 
@@ -33,5 +34,5 @@ const target *target_find(const char *name);
 bool target_register(compiler *c, const target *t);
 const target *target_lookup(const compiler *c, const char *name); /* registered ones, then target_find */
 const target *target_default(void); /* x86-64-v3 on x86-64 hosts, aarch64 on its, generic elsewhere */
-const char *target_names(void);     /* "x86-64-v2, ..." for messages */
+const char *target_names(compiler *c); /* "x86-64-v2, ..." for messages, registered ones among them */
 #endif

@@ -119,6 +119,11 @@ const uint8_t *tensor_bytes(arena *a, const tensor_data *t)
     return p;
 }
 
+const uint8_t *tensor_plain_bytes(arena *a, const tensor_data *t)
+{
+    return t->kind == TENSOR_DENSE && t->count > 0 ? t->data : tensor_bytes(a, t);
+}
+
 bool tensor_equal(const tensor_data *a, const tensor_data *b)
 {
     if (a == b)
@@ -305,7 +310,7 @@ static bool parse_file(compiler *c, lexer *l, tensor_data *t, size_t size)
     if (!lexer_name(l, TOK_STRING, &t->file))
         return false;
     const char *path = path_join(&c->mem, path_dir(&c->mem, l->file ? l->file : "."), t->file);
-    if (!lexer_int(l, &offset) || !compiler_map_file(c, path, &s))
+    if (!lexer_int(l, &offset) || !compiler_read_file(c, path, &s))
         return false;
     if (offset < 0 || (uint64_t)offset > s.len || size > s.len - (uint64_t)offset) {
         l->tok = at;
@@ -336,9 +341,7 @@ static bool parse_values(compiler *c, lexer *l, tensor_data *t, size_t size)
     if (size / 8 >
         (size_t)(l->end - l->pos)) /* refused before memory is asked for: an element takes a character or more */
         return lexer_error(l, "the type has more elements than the text");
-    uint8_t *p = arena_try_alloc(&c->mem, size, 64);
-    if (!p)
-        return lexer_error(l, "no memory for a constant of %zu bytes", size);
+    uint8_t *p = arena_alloc(&c->mem, size, 64);
     t->data = p;
     lexer_next(l);
     return hex ? parse_hex(l, size, p) : parse_dense(l, t->dt, t->count, p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Constant tensors: immutable values with a static shape. The bytes are either dense (row-major, little-endian, any
- * alignment, often inside the mapped model file) or a splat (one element that stands for all; never materialised unless
- * somebody asks). */
+ * alignment, often inside the model file in memory) or a splat (one element that stands for all; never materialised
+ * unless somebody asks). */
 #ifndef LATHE_TYPE_TENSOR_H
 #define LATHE_TYPE_TENSOR_H
 #include "type/type.h"
@@ -33,6 +33,8 @@ double tensor_get_f64(const tensor_data *t, int64_t i);
 int64_t tensor_get_i64(const tensor_data *t, int64_t i);
 /* All bytes, contiguous and aligned to 64; splats are filled. NULL when the memory is refused. */
 const uint8_t *tensor_bytes(arena *a, const tensor_data *t);
+/* The same where alignment does not matter: dense bytes stay where they are. Not NULL for want of elements. */
+const uint8_t *tensor_plain_bytes(arena *a, const tensor_data *t);
 size_t tensor_size(const tensor_data *t);                      /* bytes when dense */
 bool tensor_equal(const tensor_data *a, const tensor_data *b); /* same type and bytes; a splat equals its dense form */
 uint64_t tensor_hash(const tensor_data *t);

@@ -2,6 +2,8 @@
 /* Names of VTA configurations. */
 #include "type/vta_text.h"
 
+#include "base/nearest.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <vta_config.h>
@@ -31,14 +33,14 @@ static bool read_target(vta_config *c, const char **text)
     return true;
 }
 
+#define TARGET_WORD(name, bus, clock, burst, base) " " name
+
 bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out)
 {
     unsigned v[9] = {0};
     int end = 0;
     vta_geometry g;
-    const char *why = "is a target (sim, tsim, pynq, ultra96, zcu104, de10nano, intelfocl), a name like "
-                      "1x16_i8w8a32_15_15_18_17, or pynq_1x16_...",
-               *broken = NULL, *rest = text;
+    const char *why = "is no target and no name of a configuration", *broken = NULL, *rest = text;
     vta_config *made = arena_new(&c->mem, vta_config);
     *out = NULL;
     *made = vta_config_default();
@@ -59,9 +61,17 @@ bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out
         made->log_acc_buff_size = (uint8_t)(v[8] > UINT8_MAX ? UINT8_MAX : v[8]);
         broken = vta_config_derive(made, &g, &why);
     }
-    if (!ok || broken)
-        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "VTA configuration '%.60s': %s%s%s", text,
-                          broken ? broken : "", broken ? ": " : "", why);
+    if (!ok || broken) {
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "VTA configuration '%.60s'%s%s%s %s", text,
+                   broken ? ": " : "", broken ? broken : "", broken ? ":" : "", why);
+        if (broken)
+            return false;
+        diag_hint(&c->diags,
+                  "%stargets are:" VTA_TARGETS(TARGET_WORD) "; a configuration is 1x16_i8w8a32_15_15_18_17; _ joins "
+                                                            "the two",
+                  nearest_in(text, VTA_TARGETS(TARGET_WORD), &c->mem));
+        return false;
+    }
     *out = made;
     return true;
 }

@@ -7,7 +7,7 @@ cd "$work" || exit 3
 
 # --- the model
 expect_error 1 'missing|no such|cannot open' compile missing.onnx -o out
-expect_error 1 'directory' compile "$work" -o out
+expect_error 1 'this is a folder' compile "$work" -o out
 echo "this is a text file" > text.onnx
 expect_error 1 'text.onnx' compile text.onnx -o out
 : > empty.onnx
@@ -22,7 +22,7 @@ for n in 99999999999999 600000000; do
     printf 'func @main(%%x: f32[%s]) {\n  %%y = exp(%%x) : f32[%s]\n  return %%y\n}\n' $n $n > large.txt
     expect_error 1 'too large for the target cortex-m' compile large.txt --target cortex-m -o out
 done
-expect_error 1 'no file or folder' run missing.onnx
+expect_error 1 'cannot open' run missing.onnx
 [ ! -e out ] && good || bad "a failed compile left 'out' behind"
 
 # --- the command line
@@ -32,7 +32,7 @@ expect_error 2 'needs a value' compile "$model" -o
 expect_error 2 'no folder for the package' compile "$model"
 expect_error 2 'needs a file' compile -o out
 expect_error 2 'one too many' compile "$model" "$model" -o out
-expect_error 2 'unknown target' compile "$model" --target pdp11 -o out
+expect_error 2 'pdp11. is unknown' compile "$model" --target pdp11 -o out
 expect_error 2 'unknown' compile "$model" --emit pascal -o out
 expect_error 2 'unknown' compile "$model" --port cpm -o out
 expect_error 2 'cannot be a module name' compile "$model" --module-name 'a b' -o out
@@ -73,7 +73,7 @@ expect_error 1 'no input_0.pb' verify "$model" --data data
 head -c 256 /dev/zero > zero.bin
 expect_error 2 'second time' run "$model" --input image=zero.bin --input image=zero.bin
 expect_error 2 'is graph text' compile symbol.txt --dim n=3 -o out
-"$lathe" compile "$model" -o package
+"$lathe" compile "$model" -q -o package
 expect_error 2 'compiled already: --dim' run package --dim n=3
 
 # --- the environment
@@ -81,4 +81,23 @@ CC=/nowhere/cc expect_error 3 'no program' run "$model"
 LATHE_PYTHON=/nowhere/python expect_error 3 'onnxruntime' verify "$model" --against onnxruntime
 expect_error 2 'unknown' verify "$model" --against pytorch
 TMPDIR=/nowhere expect_error 3 'temporary folder' run "$model"
+
+# --- a C build that fails: the first error, whatever else the compiler says, and the way to all of it
+"$lathe" compile "$model" -q -o broken
+sed -i '30i int broken = ;' broken/src/default_lib1.c
+expect_error 3 'broken/src/default_lib1.c:30:.*error: ' run broken
+grep -Eq "hint: the whole log: make -C broken lib( CC='.*')?$" stderr && good || bad "no way to the log: $(cat stderr)"
+cat > echoing << 'SH'
+#!/bin/sh
+echo "cc -Werror -o $2"
+echo "In file included from a.h:1,"
+echo "a.c:7:1: error: the first one"
+echo "a.c:9:1: error: the second one"
+exit 1
+SH
+chmod +x echoing
+CC=$work/echoing expect_error 3 "failed: a.c:7:1: error: the first one \[" run "$model"
+CC=$work/echoing expect_error 3 "hint: the whole log: make -C kept lib CC=" run "$model" --keep kept
+CC=$work/echoing expect 3 "hint: the whole log: run this again with --keep DIR, then make -C DIR lib CC=" run "$model"
+CC=false expect_error 3 "'false' failed: it said nothing" run "$model"
 finish

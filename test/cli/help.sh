@@ -28,4 +28,14 @@ fi
 while read -r option; do
     check "the man page has $option" grep -qF -- "$(printf %s "$option" | sed 's/-/\\-/g')" "$work/lathe.1"
 done < "$work/options"
+# lines as wide as the terminal, or 100; commands of the examples stay in one piece
+for verb in $verbs completion man; do
+    "$lathe" $verb --help | grep -Ev '^  lathe |^usage:' > "$work/text"
+    check "lines of '$verb --help' fit" sh -c "! grep -E '^.{101}' '$work/text'"
+done
+if command -v script > /dev/null; then
+    script -qec "stty cols 60; $lathe compile --help" "$work/narrow" > /dev/null < /dev/null
+    tr -d '\r' < "$work/narrow" | grep -Ev '^  lathe |^usage:|^Script' > "$work/text"
+    check "lines fit a narrow terminal" sh -c "grep -q workers '$work/text' && ! grep -E '^.{61}' '$work/text'"
+fi
 finish

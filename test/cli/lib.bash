@@ -4,6 +4,7 @@ set -u
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 lathe=${LATHE:-$top/build/lathe}
 work=$(mktemp -d) && trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+limit=$(< "$top/test/time_limit") # against hangs
 passed=0 failed=0
 good() { passed=$((passed + 1)); }
 bad() { failed=$((failed + 1)); echo "FAILED $*"; }
@@ -12,7 +13,7 @@ bad() { failed=$((failed + 1)); echo "FAILED $*"; }
 expect() {
     local want=$1 pattern=$2 status
     shift 2
-    timeout 120 "$lathe" "$@" > "$work/stdout" 2> "$work/stderr" < /dev/null
+    timeout "$limit" "$lathe" "$@" > "$work/stdout" 2> "$work/stderr" < /dev/null
     status=$?
     if [ $status != "$want" ]; then
         bad "lathe $*: status $status instead of $want: $(head -n 2 "$work/stderr")"

@@ -28,8 +28,8 @@ check "outputs are .npy" sh -c "head -c 128 a/probabilities.npy | grep -aq \"'de
 expect 0 'probabilities' run "$model" --keep kept
 check "--keep leaves the package" test -s kept/report.json
 
-expect 0 '^lathe +median [0-9.]+ ms, p10 [0-9.]+ ms, min [0-9.]+ ms \(5 rounds\)' bench "$model" --repeat 5
-expect 0 '"median_ms"' bench "$model" --repeat 3 --json
+expect 0 '^lathe +median [0-9.]+ ms, p10 [0-9.]+ ms, min [0-9.]+ ms \(2 rounds\)' bench "$model" --repeat 2 --workers 1
+expect 0 '"median_ms"' bench "$model" --repeat 1 --workers 1 --json
 
 expect 0 'workspace [0-9]+ bytes \(lower bound [0-9]+' inspect "$model"
 expect 0 '"workspace_lower_bound_bytes"' inspect "$model" --json
@@ -44,6 +44,49 @@ expect 0 '^primfn' compile "$model" --emit tir
 expect 0 '^func @main' opt stage.txt --passes infer-types
 "$lathe" compile "$model" --report report.json -o package2
 check "--report writes the report as well" cmp report.json package2/report.json
+
+# --- inputs without elements, in every format; the .pb has neither raw bytes nor a list of floats
+printf 'func @main(%%x: f32[2, 0]) {\n  %%y = exp(%%x) : f32[2, 0]\n  return %%y\n}\n' > none.txt
+mkdir none && printf '\010\002\010\000\020\001' | tee none/input_0.pb > none/output_0.pb
+: > none.bin
+for how in "" --interpret; do
+    expect 0 '^y: f32\[2, 0\]$' run none.txt --data none --output-dir nothing $how
+    expect 0 '^y: max abs 0.* ok$' verify none.txt --data none $how
+    expect 0 '^y: f32\[2, 0\]$' run none.txt --input x=nothing/y.npy $how
+    expect 0 '"shape":\[2,0\],"values":\[\]' run none.txt --input x=none.bin --json $how
+done
+# --- columns stay below each other, whatever names are long or wide; names cannot command the terminal
+cat > names.txt << 'TEXT'
+func @main(%"入力テンソル": f32[1], %"a": f32[1234567, 100]) {
+  %"e\x1b[31m" = exp(%"入力テンソル") : f32[1]
+  %b = exp(%a) : f32[1234567, 100]
+  return %"e\x1b[31m", %b
+}
+TEXT
+expect 0 '^op  layer  parts' inspect names.txt
+check "input and output in columns" grep -q '^input   f32\[1\]  *入力テンソル$' stdout
+check "no escape sequence" sh -c "! grep -q '$(printf '\033')' stdout"
+awk '/^ *op / { at = index($0, "result") } at && /f32\[/ && index($0, "f32[") != at { bad = 1 } END { exit bad }' stdout &&
+    good || bad "results are not below their head: $(cat stdout)"
+long=$(printf 'n%.0s' $(seq 200))
+printf 'func @main(%%%s: f32[1]) {\n  %%y = exp(%%%s) : f32[1]\n  return %%y\n}\n' "$long" "$long" > long.txt
+expect 0 "^input +f32\[1\] +$long\$" inspect long.txt
+
+# --- a reader who has had enough; a full disk
+expect 0 '' compile "$model" --emit tir -o loops.txt
+for how in 'exec' "trap '' PIPE; exec"; do
+    sh -c "$how $lathe opt loops.txt --passes ''" 2> stderr | head -n 1 > first
+    [ ! -s stderr ] && [ -s first ] && good || bad "a closed pipe: $(cat stderr)"
+done
+if [ -c /dev/full ]; then
+    "$lathe" man > /dev/full 2> stderr
+    [ $? = 3 ] && grep -q 'cannot be written' stderr && good || bad "a full disk: $(cat stderr)"
+fi
+
+# --- inputs that nobody gave are said to be random
+expect 0 '' run six.txt --input x=ten.bin
+[ ! -s stderr ] && good || bad "a note without a reason: $(cat stderr)"
+expect 0 "^note: random numbers from seed 3 go into x; --input x=FILE gives others" run six.txt --seed 3
 
 # --- data folders, and what differs from them
 python=${LATHE_PYTHON:-$top/build/venv/bin/python}
@@ -75,7 +118,7 @@ PY
     export LATHE_PYTHON=$python
     expect 0 'probabilities: max abs .* ok' verify "$model" --against onnxruntime
     expect 0 '^y: max abs .* ok' verify rank0.onnx --against onnxruntime
-    expect 0 'ratio [0-9.]+' bench "$model" --against onnxruntime --repeat 5
+    expect 0 'ratio [0-9.]+' bench "$model" --against onnxruntime --repeat 1 --workers 1
 else
     echo "(no Python with onnxruntime: comparisons with it are left out)"
 fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A target from outside the tree that lowers a fused function itself, and declines the others.
+# A target from outside the tree that lowers a fused function itself, and declines the others. When its loops are wrong,
+# the interpreter, which runs the operator's definition, tells.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -53,6 +54,31 @@ make -s -C out CC="${CC:-cc}"
 printf '\000\000\200\277\000\000\000\000\000\000\200\077\000\000\310\102' > x.bin
 out/runner x=x.bin -o result > /dev/null
 [ "$(od -An -v -t f4 result/y.bin | tr -s ' \n' ' ')" = ' 0 0 1 100 ' ]
+
+# max(x, 0.5): the package and the definition differ, with the right loops they do not
+sed 's/tir_float(c, DT_F32, 0)/tir_float(c, DT_F32, 0.5)/' hook.c > wrong.c
+cc -std=c11 -shared -fPIC -I"$root/include" -I"$root/src" wrong.c -o wrong.so
+y_of() { # HOOK OPTIONS...: y as text
+    local hook=$1
+    shift
+    "$LATHE" run net.txt --load-ops ./$hook.so --target demo --input x=x.bin --output-dir y "$@" > /dev/null
+    tail -c 16 y/y.npy | od -An -v -t f4 | tr -s ' \n' ' '
+}
+[ "$(y_of hook)" = ' 0 0 1 100 ' ]
+[ "$(y_of hook --interpret)" = ' 0 0 1 100 ' ]
+[ "$(y_of wrong)" = ' 0.5 0.5 1 100 ' ]
+[ "$(y_of wrong --interpret)" = ' 0 0 1 100 ' ]
+# a hook that fails and does not say why: lathe says so
+sed 's/^    const tir_buffer \*\*p = .*/    return false;\n&/' hook.c > silent.c
+cc -std=c11 -shared -fPIC -I"$root/include" -I"$root/src" silent.c -o silent.so
+for verb in "compile -o out3" "compile --emit tir" inspect run "verify --against onnxruntime"; do
+    status=0
+    # shellcheck disable=SC2086
+    "$LATHE" $verb net.txt --load-ops ./silent.so --target demo > said.txt 2> err.txt || status=$?
+    [ $status = 3 ] && [ ! -s said.txt ] && [ ! -e out3 ]
+    grep -q 'no part of it says why.*internal' err.txt && grep -q 'hint: .*please report' err.txt
+done
+
 if "$LATHE" compile net.txt --target demo -o out2 2> err.txt; then exit 1; fi
-grep -q "unknown target 'demo'" err.txt
+grep -q "'demo' is unknown" err.txt
 echo "target hook: works"

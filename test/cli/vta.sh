@@ -111,7 +111,7 @@ expect 0 'VTALoadBuffer2D' opt both.txt --lower vta
 expect_error 2 'holds a schedule' opt both.txt --schedule layer.sched
 expect_error 2 'tile_h=5 does not divide the 14 output rows' vta conv2d height=14,tile_h=5
 expect 0 'VTALoadBuffer2D' opt layer.te --schedule layer.sched --lower vta --vta-config pynq
-expect_error 2 'is a target' opt layer.te --lower vta --vta-config pinq
+expect_error 2 'is no target' opt layer.te --lower vta --vta-config pinq
 expect 0 '' opt layer.te --schedule layer.sched --lower vta -o lowered.txt
 check "opt -o" grep -q VTALoadBuffer2D lowered.txt
 # The example of the document.
@@ -154,7 +154,7 @@ expect_error 2 'names no buffer' vta run add.txt --dram-out d
 expect_error 2 'unknown' vta run add.txt --profile pdp11
 expect_error 2 'unknown' vta trace add.txt --profile intelfocl
 expect_error 2 'means nothing' vta asm add.txt --profile hls -o x.bin
-expect_error 2 'takes one file' vta run
+expect_error 2 'needs a program' vta run
 expect_error 2 'takes one file' vta run add.txt add.txt
 expect_error 2 "has no 'walk'" vta walk add.txt
 expect_error 2 'does what' vta

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Builds a generated package (port baremetal) for a Cortex-M4, runs it in QEMU on the package's fixed input pattern and
 # prints its outputs, the instructions of the run, and the flash and RAM that model and runtime take.
-#   run_m4.sh PACKAGE_DIR [BUILD_DIR]        with OPT=-O2 (default), QEMU_TIMEOUT=300, MACHINE=mps2-an386
+# The package's own Makefile says with which flags; sections that nobody uses are left out.
+#   run_m4.sh PACKAGE_DIR [BUILD_DIR]        with MACHINE=mps2-an386 (default)
 # Exit: 0 done, 1 the package does not build or its program fails, 3 (or $SKIP) a tool is missing.
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -21,9 +22,10 @@ refuse() { echo "run_m4: $package: $*" >&2; exit 1; }
 [ -f "$package/src/tvmrt_port_baremetal.c" ] || refuse "compiled for another port; use --port baremetal"
 mkdir -p "$build" || exit 1
 
-cpu=(-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard)
-flags=(-std=gnu99 "${OPT:--O2}" -ffunction-sections -fdata-sections -ffp-contract=fast -DTVMRT_NUM_WORKERS=0
-    -DTVMRT_LOG_CAPACITY=8 "-I$package/src" "-I$package/include")
+cpu="-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+rm -rf "$build/package" && cp -r "$package" "$build/package" || exit 1
+make -s -C "$build/package" lib build/main.o CC=arm-none-eabi-gcc AR=arm-none-eabi-ar \
+    CPU="$cpu -ffunction-sections -fdata-sections" || exit 1
 
 # The run functions of the package's modules, wrapped by the linker so that the count is of the run alone.
 wrap=()
@@ -44,30 +46,36 @@ for header in "$package"/include/tvmgen_*.h; do
     done
 done
 
-objects=() model=()
-for source in "$package"/src/*.c "$here/startup_mps2.c" "$build/count.c"; do
-    object=$build/$(basename "$source" .c).o
-    arm-none-eabi-gcc "${cpu[@]}" "${flags[@]}" -c "$source" -o "$object" || exit 1
-    objects+=("$object")
-    case $source in */main.c | */startup_mps2.c | */count.c) ;; *) model+=("$object") ;; esac
+main=$build/package/build/main.o model=()
+for object in "$build"/package/build/*.o; do
+    [ "$object" = "$main" ] || model+=("$object")
 done
-arm-none-eabi-gcc "${cpu[@]}" -T "$here/mps2.ld" -nostartfiles --specs=nano.specs --specs=nosys.specs -u _printf_float \
+objects=("$main" "${model[@]}")
+for source in "$here/startup_mps2.c" "$build/count.c"; do
+    object=$build/$(basename "$source" .c).o
+    # shellcheck disable=SC2086
+    arm-none-eabi-gcc $cpu -std=gnu99 -O2 -c "$source" -o "$object" || exit 1
+    objects+=("$object")
+done
+# shellcheck disable=SC2086
+arm-none-eabi-gcc $cpu -T "$here/mps2.ld" -nostartfiles --specs=nano.specs --specs=nosys.specs -u _printf_float \
     -Wl,--gc-sections -Wl,--no-warnings "${wrap[@]}" "${objects[@]}" -lm -o "$build/image.elf" 2> "$build/link.log" ||
     { cat "$build/link.log" >&2; exit 1; }
 
-timeout "${QEMU_TIMEOUT:-300}" qemu-system-arm -M "${MACHINE:-mps2-an386}" -display none -serial null -monitor none \
+timeout "$(< "$here/../time_limit")" qemu-system-arm -M "${MACHINE:-mps2-an386}" -display none -serial null -monitor none \
     -chardev stdio,id=console -semihosting-config enable=on,target=native,chardev=console \
     -icount shift=0 -kernel "$build/image.elf" < /dev/null
 status=$?
 [ $status -eq 0 ] || { echo "run_m4: the program ended with status $status" >&2; exit 1; }
 
 # Model and runtime alone: what their objects hold, unused sections removed, the C library left out.
-arm-none-eabi-gcc "${cpu[@]}" -nostdlib -r -Wl,--gc-sections,-e,main,-u,main "$build/main.o" "${model[@]}" \
+# shellcheck disable=SC2086
+arm-none-eabi-gcc $cpu -nostdlib -r -Wl,--gc-sections,-e,main,-u,main "$main" "${model[@]}" \
     -o "$build/model.o" 2>> "$build/link.log" ||
     { cat "$build/link.log" >&2; exit 1; }
 sizes() { arm-none-eabi-size "$1" | awk 'NR == 2 { print $1 + $2, $2 + $3 }'; }
 read -r all_flash all_ram < <(sizes "$build/model.o")
-read -r main_flash main_ram < <(sizes "$build/main.o")
+read -r main_flash main_ram < <(sizes "$main")
 read -r image_flash image_ram < <(sizes "$build/image.elf")
 # RAM: workspace, instance and runtime. The image adds main with its inputs and outputs, the C library, 32 KB of stack
 # and 16 KB of heap for printf.

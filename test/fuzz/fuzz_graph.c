@@ -40,8 +40,11 @@ static void run_passes(compiler *c, graph_module *m)
 {
     if (!graph_infer(c, m))
         return;
+    pass_options o = pass_options_default();
     uint32_t before = c->diags.errors;
-    if (!graph_run_passes(c, m, NULL, &(pass_options){.verify = true}) && c->diags.errors > before &&
+    o.target = target_find("x86-64-v3");
+    o.verify = true;
+    if (!graph_run_passes(c, m, NULL, &o) && c->diags.errors > before &&
         c->diags.last->code == DIAG_VERIFY)
         give_up(c, "a pass broke the graph", print(c, m));
     if (c->diags.errors == before)
@@ -54,7 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     graph_module *m = NULL;
     compiler_init(&c);
     graph_register_builtin_ops(&c);
-    c.target = target_find("x86-64-v3");
     if (graph_parse(&c, "fuzz", (const char *)data, size, &m)) {
         round_trip(&c, print(&c, m));
         run_passes(&c, m);

@@ -2,6 +2,7 @@
 /* Fuzz target: any bytes as a computation and, behind a line "--- schedule", its schedule. What is accepted must print
  * and read back to the same text. What also lowers must verify, before and after the passes of `--lower plain`, and,
  * when it is small and its sums are exact, give the numbers of the computation without a schedule. */
+#include "../loop_steps.h"
 #include "te/te.h"
 #include "type/target.h"
 
@@ -57,22 +58,6 @@ static void round_trip(compiler *c, const te_graph *g, const te_sched *s)
         give_up(c, "a schedule does not read back", schedule);
 }
 
-/* Iterations in all, as far as constants tell; infinite when a loop's extent is not constant. */
-static double steps(const tir_stmt *s)
-{
-    int64_t n;
-    double sum = 1;
-    for (uint32_t i = 0; i < s->n_stmts; i++)
-        sum += steps(s->stmts[i]);
-    if (s->body)
-        sum += steps(s->body);
-    if (s->orelse)
-        sum += steps(s->orelse);
-    if (s->kind == TIR_FOR)
-        sum *= !tir_is_int(s->extent, &n) ? 1e300 : n > 0 ? (double)n : 0;
-    return sum;
-}
-
 /* Left out: calls, which the interpreter does not run, and floats, whose sums depend on their order. */
 static void scan(void *ctx, tir_expr_ref e)
 {
@@ -88,7 +73,7 @@ static void scan_stmt(void *ctx, tir_stmt *s)
 
 static bool is_small(const tir_func *f)
 {
-    bool ok = f->n_params <= MAX_PARAMS && steps(f->body) < MAX_STEPS;
+    bool ok = f->n_params <= MAX_PARAMS && loop_steps(f->body, 1e300) < MAX_STEPS;
     for (uint32_t i = 0; ok && i < f->n_params; i++) {
         int64_t n = tir_buffer_count(f->params[i]);
         ok = n >= 0 && n < MAX_BYTES / 8;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: any bytes as loop text. What is accepted must print and read back to the same text. What also verifies
  * goes through every pass, and, when it is small, runs before and after: the results must agree. */
+#include "../loop_steps.h"
 #include "tir/tir.h"
 #include "type/target.h"
 
@@ -38,22 +39,6 @@ static void round_trip(compiler *c, const tir_module *m)
         give_up(c, "text changes when read and printed", text);
 }
 
-/* Iterations in all, as far as constants tell; infinite when a loop's extent is not constant. */
-static double steps(const tir_stmt *s)
-{
-    int64_t n;
-    double sum = 1;
-    for (uint32_t i = 0; i < s->n_stmts; i++)
-        sum += steps(s->stmts[i]);
-    if (s->body)
-        sum += steps(s->body);
-    if (s->orelse)
-        sum += steps(s->orelse);
-    if (s->kind == TIR_FOR)
-        sum *= !tir_is_int(s->extent, &n) ? 1e300 : n > 0 ? (double)n : 0;
-    return sum;
-}
-
 typedef struct small_scan {
     const tir_func *f;
     bool ok;
@@ -75,7 +60,7 @@ static void scan_expr(void *ctx, tir_expr_ref e)
 
 static bool is_small(const tir_func *f)
 {
-    small_scan k = {f, f->n_params <= MAX_PARAMS && steps(f->body) < MAX_STEPS};
+    small_scan k = {f, f->n_params <= MAX_PARAMS && loop_steps(f->body, 1e300) < MAX_STEPS};
     for (uint32_t i = 0; k.ok && i < f->n_params; i++) {
         int64_t n = tir_buffer_count(f->params[i]);
         k.ok = n >= 0 && n * 8 <= MAX_BYTES && !f->params[i]->strides && !f->params[i]->offset;

@@ -9,8 +9,7 @@ fused       the same model by default: one operator, same result
 names       --module-name replaces "default" everywhere
 same bytes  two compiles of one model give the same files
 two models  two packages with different names and one runtime in one program, run in turn
-budgets     ResNet-50 (when its generator is beside the checkout): compiled in under 5 s and 1 GB, its C built in under
-            60 s, run in under 400 ms on one thread
+memory      ResNet-50 (when its generator is beside the checkout) is compiled in under 1 GB; times are for `make bench`
 """
 import argparse
 import ctypes
@@ -21,7 +20,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 import onnx
@@ -146,33 +144,18 @@ def check_two_models(lathe, work):
     return ""
 
 
-def timed(command):
-    """(seconds, peak memory in bytes) of a command that must succeed."""
-    start = time.time()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = status
-    expect(status == 0, f"{os.path.basename(command[0])} fails")
-    return time.time() - start, usage.ru_maxrss * 1024
-
-
-def check_budgets(lathe, work):
+def check_memory(lathe, work):
     (spec,) = [m for m in models.generated_models() if m.name == "resnet50"]
     if spec.skip:
         return None
-    model, folder = spec.write(work), os.path.join(work, "out")
-    seconds, peak = timed([lathe, "compile", model, "--emit", "c", "-o", folder])
-    built, _ = timed(["make", "-s", "-j2", "-C", folder, "all"])
-    run = subprocess.run([lathe, "bench", model, "--workers", "1", "--json"], capture_output=True, text=True)
-    median = re.search(r'"median_ms": ([\d.]+)', run.stdout)
-    expect(median, f"bench: status {run.returncode} {run.stderr.strip()[:120]}")
-    line = f"compile {seconds:.2f} s, {peak >> 20} MiB; build {built:.1f} s; run {float(median[1]):.0f} ms"
-    expect(seconds < 5 and peak < 1e9 and built < 60 and float(median[1]) < 400, line)
+    _, peak = package.measured([lathe, "compile", spec.write(work), "--emit", "c", "-o", os.path.join(work, "out")])
+    line = f"compile {peak >> 20} MiB"
+    expect(peak < 1e9, line)
     return line
 
 
 CHECKS = {"example": check_example, "fused": check_fused, "names": check_names, "same bytes": check_same_bytes,
-          "two models": check_two_models, "budgets": check_budgets}
+          "two models": check_two_models, "memory": check_memory}
 
 
 def main():

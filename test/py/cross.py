@@ -85,7 +85,7 @@ def check(processor, spec, lathe, work):
     path = spec.write(work)
     model = onnx.load(path)
     folder = os.path.join(work, "package")
-    message = package.compile_model(lathe, path, folder, "default", ["--target", processor.target], timeout=900)
+    message = package.compile_model(lathe, path, folder, "default", ["--target", processor.target])
     if message:
         raise package.Failure(message)
     inputs = [models.random_inputs(model, seed) for seed in (1, 2)]

@@ -43,8 +43,9 @@ def compare(host, board):
                 raise package.Failure(f"output {name}: {a!r} on the host, {b!r} on the board")
 
 
-def run(command, timeout=600):
-    result = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout, cwd=TOP)
+def run(command):
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=package.TIME_LIMIT,
+                            cwd=TOP)
     if result.returncode != 0:
         lines = (result.stderr + result.stdout).strip().splitlines() or ["no message"]
         raise package.Failure(f"{os.path.basename(command[0])}: status {result.returncode}: {lines[-1][:200]}")
@@ -52,7 +53,7 @@ def run(command, timeout=600):
 
 
 def compiled(lathe, model, folder, port):
-    message = package.compile_model(lathe, model, folder, "default", ["--port", port, "--target", "generic"])
+    message = package.compile_model(lathe, model, folder, "default", ["--port", port, "--target", "cortex-m"])
     if message:
         raise package.Failure(message)
     return folder

@@ -105,6 +105,51 @@ def run_time_axes():
     return model(nodes, inputs, outputs, opset=18)
 
 
+def constants_twice():
+    """Equal constants of one name count once: two nodes, two initializers, a node beside an initializer."""
+    def k(name, values):
+        return node("Constant", [], [name], value=helper.make_tensor("", F32, [2], values))
+    nodes = [k("a", [1, 2]), k("a", [1, 2]), k("c", [5, 6]), node("Sum", ["x", "a", "b", "c"], ["y"])]
+    twice = [helper.make_tensor(n, F32, [2], v) for n, v in (("b", [3, 4]), ("b", [3, 4]), ("c", [5, 6]))]
+    return model(nodes, [f32("x", [2])], [f32("y", [2])], twice)
+
+
+def own_names():
+    """Results of a body under the names of the node's own results, and inner names that the graph has too."""
+    then = helper.make_graph([node("Add", ["x", "x"], ["t"]), node("Neg", ["t"], ["y"])], "then", [], [f32("y", [2])])
+    other = helper.make_graph([node("Mul", ["x", "t"], ["y"])], "else", [], [f32("y", [2])])
+    taken = helper.make_graph([node("Exp", ["y"], ["z"])], "taken", [], [f32("z", [2])])
+    nodes = [node("If", ["c"], ["y"], "if", then_branch=then, else_branch=other), node("Relu", ["x"], ["t"], "relu"),
+             node("If", ["yes"], ["z"], "known", then_branch=taken, else_branch=taken)]
+    inputs = [helper.make_tensor_value_info("c", BOOL, []), f32("x", [2])]
+    return model(nodes, inputs, [f32("z", [2])], [helper.make_tensor("yes", BOOL, [], [1])])
+
+
+def early_operators():
+    """Operators of the default domain that onnxruntime runs although the operator set does not have them (yet)."""
+    nodes = [node("LayerNormalization", ["x", "s"], ["n"], axis=-1),
+             node("SimplifiedLayerNormalization", ["n", "s"], ["r"]),
+             node("MeanVarianceNormalization", ["r"], ["m"], normalize_variance=0),
+             node("ThresholdedRelu", ["m"], ["t"], alpha=0.5), node("Affine", ["t"], ["a"], alpha=2.0, beta=1.0),
+             node("ScaledTanh", ["a"], ["h"], alpha=2.0, beta=0.5), node("ParametricSoftplus", ["h"], ["p"], alpha=3.0),
+             node("ImageScaler", ["p"], ["i"], scale=2.0, bias=[1.0, 2.0]), node("Scale", ["i"], ["c"], scale=0.5),
+             node("Crop", ["c"], ["y"], border=[1, 0, 1, 2])]
+    scale = helper.make_tensor("s", F32, [4], [1.0, 2.0, 3.0, 4.0])
+    return model(nodes, [f32("x", [1, 2, 4, 4])], [f32("y", [1, 2, 2, 2])], [scale], opset=8)
+
+
+def many_parts():
+    """A split into more parts than a kernel has results: slices, of the extents that are given."""
+    parts = [1 + i % 2 for i in range(65)]
+    nodes = [node("Split", ["x"], [f"y{i}" for i in range(65)], axis=-1, split=parts)]
+    return model(nodes, [f32("x", [2, sum(parts)])], [f32(f"y{i}", [2, n]) for i, n in enumerate(parts)], opset=11)
+
+
+def passed_through():
+    """An output that is an input keeps its name."""
+    return model([node("Relu", ["x"], ["y"])], [f32("x", [2])], [f32("y", [2]), f32("x", [2])])
+
+
 def missing():
     nodes = [node("NonZero", ["x"], ["a"], "first"), node("NonZero", ["x"], ["b"], "second"),
              node("Frobnicate", ["x"], ["y"], "odd", domain="com.example")]
@@ -126,6 +171,115 @@ def wrong_type():
     return model(nodes, inputs, [f32("y", [2, 5]), f32("z", [2])])
 
 
+def constants_differ():
+    def k(values):
+        return node("Constant", [], ["k"], value=helper.make_tensor("", F32, [2], values))
+    return model([k([1, 2]), k([1, 3]), node("Add", ["x", "k"], ["y"])], [f32("x", [2])], [f32("y", [2])])
+
+
+def known_sets():
+    """Sets that onnxruntime has need no import; their operators may be missing all the same."""
+    nodes = [helper.make_node("Frobnicate", ["x"], ["y"], domain="com.microsoft"),
+             helper.make_node("Binarizer", ["x"], ["z"], domain="ai.onnx.ml", threshold=0.5)]
+    return model(nodes, [f32("x", [2])], [f32("y", [2]), f32("z", [2])])
+
+
+def sets():
+    """One message for each set that is not imported."""
+    calls = [("Foo", "com.foo"), ("Bar", "com.foo"), ("Foo", "org.x"), ("Foo", "com.foo")]
+    nodes = [helper.make_node(op, [v], [r], domain=d) for (op, d), v, r in zip(calls, "xabc", "abcy")]
+    return model(nodes, [f32("x", [2])], [f32("y", [2])])
+
+
+def symbols():
+    """What a language model's export looks like: open extents, and shapes computed from them."""
+    nodes = [node("Gather", ["table", "input_ids"], ["e"]), node("Cast", ["mask"], ["f"], to=1),
+             node("Unsqueeze", ["f", "last"], ["u"]), node("Mul", ["e", "u"], ["h"]), node("Shape", ["h"], ["s"]),
+             node("Reshape", ["h", "s"], ["y"])]
+    inputs = [helper.make_tensor_value_info(n, I64, ["batch", "seq"]) for n in ("input_ids", "mask")]
+    table = helper.make_tensor("table", F32, [10, 4], [0.25] * 40)
+    return model(nodes, inputs, [f32("y", ["batch", "seq", 4])], [table, ints("last", [2])])
+
+
+def declared_extent():
+    """A shape operand of the run: the extent that the model declares is a symbol of no input."""
+    inputs = [f32("x", [2, 6]), helper.make_tensor_value_info("s", I64, [2])]
+    return model([node("Reshape", ["x", "s"], ["output"], "rows")], inputs, [f32("output", [None, 4])])
+
+
+def non_zero():
+    nodes = [node("NonZero", ["x"], ["n"], "nz"), node("Cast", ["n"], ["y"], to=1)]
+    return model(nodes, [f32("x", ["n", 4])], [f32("y", [2, "k"])])
+
+
+def zip_map():
+    """A classifier as skl2onnx exports it."""
+    nodes = [helper.make_node("TreeEnsembleClassifier", ["X"], ["label", "scores"], "trees", domain="ai.onnx.ml"),
+             helper.make_node("ZipMap", ["scores"], ["probabilities"], "zip", domain="ai.onnx.ml")]
+    outputs = [helper.make_tensor_value_info("label", I64, [None]), f32("probabilities", [None])]
+    return model(nodes, [f32("X", [None, 4])], outputs, imports=[helper.make_opsetid("ai.onnx.ml", 3)])
+
+
+def sequence():
+    nodes = [node("SequenceConstruct", ["x", "x"], ["s"]), node("SequenceAt", ["s", "i"], ["y"])]
+    return model(nodes, [f32("x", [2])], [f32("y", [2])], [helper.make_tensor("i", I64, [], [0])])
+
+
+def texts():
+    texts_of = [helper.make_tensor_value_info(n, TensorProto.STRING, [2]) for n in "xy"]
+    return model([node("StringNormalizer", ["x"], ["y"])], texts_of[:1], texts_of[1:])
+
+
+def run_time_branch():
+    """If at run time, with what its branches lack."""
+    u = [helper.make_tensor_value_info(n, I64, [1, "u"]) for n in "tey"]
+    then = helper.make_graph([node("NonZero", ["x"], ["t"])], "then", [], u[:1])
+    other = helper.make_graph([node("Frob", ["x"], ["e"])], "else", [], u[1:2])
+    nodes = [node("If", ["c"], ["y"], "if", then_branch=then, else_branch=other), node("Gelu", ["x"], ["z"], "gelu")]
+    inputs = [helper.make_tensor_value_info("c", BOOL, []), f32("x", [2])]
+    return model(nodes, inputs, [u[2], f32("z", [2])])
+
+
+def lost_weights():
+    weights = []
+    for i in range(6):
+        t = TensorProto(name=f"w{i}", data_type=F32, dims=[2], data_location=TensorProto.EXTERNAL)
+        t.external_data.add(key="location", value=f"weights{i // 2}.bin")
+        weights.append(t)
+    nodes = [node("Sum", ["x"] + [t.name for t in weights], ["y"])]
+    return model(nodes, [f32("x", [2])], [f32("y", [2])], weights)
+
+
+def functions_double():
+    """A function that calls another one twice, forty times over."""
+    set_, opsets = "local", [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    call = lambda i, a, b: helper.make_node(f"f{i}", [a], [b], domain=set_)
+    functions = [helper.make_function(set_, "f0", ["a"], ["b"], [node("Sin", ["a"], ["b"])], opsets[:1])]
+    for i in range(40):
+        body = [call(i, "a", "t"), call(i, "t", "b")]
+        functions.append(helper.make_function(set_, f"f{i + 1}", ["a"], ["b"], body, opsets))
+    return model([call(40, "x", "y")], [f32("x", [2])], [f32("y", [2])], functions=functions, ir=9,
+                 imports=opsets[1:])
+
+
+def quantised():
+    """QDQ as quantisers write it, batch left open."""
+    scale, zero = helper.make_tensor("s", F32, [], [0.5]), helper.make_tensor("z", TensorProto.UINT8, [], [128])
+    nodes = [node("QuantizeLinear", ["x", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["y"])]
+    return model(nodes, [f32("x", ["batch_size", 4])], [f32("y", ["batch_size", 4])], [scale, zero])
+
+
+def operand_rank():
+    """Operands that say positions, shapes and axes, as matrices."""
+    nodes = [node("Slice", ["x", "m", "m"], ["a"], "slice"), node("Pad", ["x", "m"], ["b"], "pad"),
+             node("Reshape", ["x", "m"], ["c"], "reshape"), node("Expand", ["x", "m"], ["d"], "expand"),
+             node("Tile", ["x", "m"], ["e"], "tile"), node("TopK", ["x", "m"], ["f", "g"], "topk"),
+             node("Resize", ["x", "", "", "m"], ["h"], "resize"), node("CumSum", ["x", "m"], ["i"], "cumsum"),
+             node("ConstantOfShape", ["m"], ["j"], "fill")]
+    inputs = [f32("x", [4, 4]), helper.make_tensor_value_info("m", I64, [2, 2])]
+    return model(nodes, inputs, [f32(n, [4, 4]) for n in "abcdehi"] + [f32("j", [2, 2])])
+
+
 def outside():
     m = model([node("Add", ["x", "w"], ["y"])], [f32("x", [2])], [f32("y", [2])])
     t = TensorProto(name="w", data_type=F32, dims=[2], data_location=TensorProto.EXTERNAL)
@@ -134,8 +288,12 @@ def outside():
     return m
 
 
-GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes],
-          "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, outside]}
+GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes, constants_twice, own_names,
+                          early_operators, passed_through, many_parts],
+          "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
+                                known_sets, sets],
+          "golden/message": [symbols, declared_extent, non_zero, zip_map, sequence, texts, run_time_branch,
+                             lost_weights, quantised, functions_double]}
 
 
 def main():

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -19,25 +20,46 @@ DTYPES = {
 }
 GUARD = 64
 FILL = 0xA5
+with open(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "time_limit")) as limit:
+    TIME_LIMIT = int(limit.read())  # seconds, against hangs
 
 
 class Failure(Exception):
     """The package is at fault; the message is one line."""
 
 
-def compile_model(lathe, model, folder, name, options=(), timeout=300):
+def compile_model(lathe, model, folder, name, options=()):
     """Runs `lathe compile`; returns None, or the first line of its diagnostic with paths taken out."""
     command = [lathe, "compile", model, "--emit", "c", "-o", folder, "--module-name", name, *options]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout)
+        run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIME_LIMIT)
     except subprocess.TimeoutExpired:
-        return f"compile: no end after {timeout} s"
+        return f"compile: no end after {TIME_LIMIT} s"
     if run.returncode == 0:
         return None
     if run.returncode < 0:
         return f"compile: killed by signal {-run.returncode}"
     line = next((s for s in run.stderr.splitlines() if s.strip()), f"compile: status {run.returncode}, no message")
     return line.replace(model, "model").replace(os.path.dirname(model) + "/", "").replace(folder, "OUT").strip()[:200]
+
+
+# Starts a command from a small process: one that Python starts itself has Python's own peak as its least.
+MEASURE = """
+import os, resource, subprocess, sys
+status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(status, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+"""
+
+
+def measured(command):
+    """(processor seconds, peak bytes of its largest process) of a command that must succeed."""
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", MEASURE, *command], stdout=subprocess.PIPE, text=True,
+                         check=True)
+    status, seconds, peak = run.stdout.split()
+    if status != "0":
+        raise Failure(f"{os.path.basename(command[0])}: status {status}")
+    return float(seconds), int(peak)
 
 
 def report(folder):
@@ -127,18 +149,18 @@ def first_error(text):
     return re.sub(r"\S*/", "", (telling or lines)[0])[:160]
 
 
-def make(folder, workers=None, timeout=1200, settings=()):
+def make(folder, workers=None, settings=()):
     """Builds the package's program by its own Makefile; returns None or the first error."""
     command = ["make", "-s", "-C", folder, "all", *settings]
     if workers is not None:
         command.append(f"WORKERS={workers}")
-    run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout)
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIME_LIMIT)
     if run.returncode == 0:
         return None
     return "make: " + first_error(run.stderr)
 
 
-def run_program(folder, inputs, scratch, timeout=600, emulator=()):
+def run_program(folder, inputs, scratch, emulator=()):
     """Runs the package's `runner`, under an emulator, on raw files; returns the outputs by name. Raises Failure."""
     os.makedirs(scratch, exist_ok=True)
     about = report(folder)
@@ -149,7 +171,7 @@ def run_program(folder, inputs, scratch, timeout=600, emulator=()):
         arguments.append(f"{entry['name']}={path}")
     out = os.path.join(scratch, "out")
     run = subprocess.run([*emulator, os.path.join(folder, "runner"), "-o", out, *arguments],
-                         capture_output=True, text=True, errors="replace", timeout=timeout)
+                         capture_output=True, text=True, errors="replace", timeout=TIME_LIMIT)
     if run.returncode != 0:
         raise Failure(f"runner: status {run.returncode} {run.stderr.strip()[-200:]}")
     results = {}

@@ -146,6 +146,7 @@ static inline void mesh_make(mesh *m, uint32_t seed)
     m->model.cpu_funcs = m->funcs;
     m->model.schedule = &m->schedule;
     m->model.const_bytes = sizeof m->constants;
+    m->model.const_align = sizeof m->constants[0];
     m->model.workspace_bytes = OPS * (size_t)VALUE;
     m->model.workspace_align = 64;
 }

@@ -25,6 +25,10 @@ static void constants_agree(void **state)
     assert_int_equal(PACKAGE_BACKEND_EXTERNAL, TVMRT_BACKEND_EXTERNAL);
     assert_int_equal(PACKAGE_STATUS_OK, TVMRT_OK);
     assert_int_equal(PACKAGE_STATUS_SHAPE, TVMRT_E_SHAPE);
+    assert_int_equal(PACKAGE_STATUS_INDEX, TVMRT_E_INDEX);
+#define CHECK_TEXT(name, value, text) assert_string_equal(tvmrt_status_text(value), text);
+    PACKAGE_STATUSES(CHECK_TEXT)
+#undef CHECK_TEXT
 }
 
 static void field_widths_agree(void **state)
@@ -36,6 +40,9 @@ static void field_widths_agree(void **state)
     assert_int_equal(PACKAGE_MAX_OPS, (1u << 8 * sizeof(layer.op_ids[0])) - 1);
     assert_int_equal(PACKAGE_MAX_OP_TENSORS, (1u << 8 * sizeof(desc.num_inputs)) - 1);
     assert_int_equal(sizeof(desc.num_outputs), sizeof(desc.num_inputs));
+    assert_int_equal(sizeof(struct package_log_record), sizeof(tvmrt_log_record_t));
+    assert_int_equal(offsetof(struct package_log_record, code), offsetof(tvmrt_log_record_t, code));
+    assert_int_equal(offsetof(struct package_log_record, op_id), offsetof(tvmrt_log_record_t, op_id));
 }
 
 static void value_alignment(void **state)

@@ -96,6 +96,8 @@ static void init_checks_its_arguments(void **state)
     expect_logged(tvmrt_semantic_init(NULL, &model.model, model.constants, ws, size), TVMRT_E_NULL, -1);
     expect_logged(tvmrt_semantic_init(&c, NULL, model.constants, ws, size), TVMRT_E_NULL, -1);
     expect_logged(tvmrt_semantic_init(&c, &model.model, NULL, ws, size), TVMRT_E_NULL, -1);
+    expect_logged(tvmrt_semantic_init(&c, &model.model, (uint8_t *)model.constants + 2, ws, size), TVMRT_E_ALIGNMENT,
+                  -1);
     expect_logged(tvmrt_semantic_init(&c, &model.model, model.constants, NULL, size), TVMRT_E_NULL, -1);
     expect_logged(tvmrt_semantic_init(&c, &model.model, model.constants, ws, size - 1), TVMRT_E_WORKSPACE, -1);
     expect_logged(tvmrt_semantic_init(&c, &model.model, model.constants, ws + 32, size), TVMRT_E_ALIGNMENT, -1);

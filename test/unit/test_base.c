@@ -21,7 +21,7 @@ static void arena_gives_aligned_zeroed_memory(void **state)
 {
     (void)state;
     arena a;
-    arena_init(&a);
+    arena_init(&a, NULL);
     for (size_t align = 1; align <= 64; align *= 2) {
         for (size_t size = 0; size < 300; size += 7) {
             unsigned char *p = arena_alloc(&a, size, align);
@@ -45,7 +45,7 @@ static void arena_reset_frees_what_came_after_the_mark(void **state)
 {
     (void)state;
     arena a;
-    arena_init(&a);
+    arena_init(&a, NULL);
     char *kept = arena_strdup(&a, "kept");
     arena_mark mark = arena_get_mark(&a);
     size_t before = a.bytes;
@@ -71,7 +71,7 @@ static void arena_texts(void **state)
 {
     (void)state;
     arena a;
-    arena_init(&a);
+    arena_init(&a, NULL);
     assert_string_equal(arena_strndup(&a, "abcdef", 3), "abc");
     assert_string_equal(arena_printf(&a, "%s-%d", "x", 42), "x-42");
     char *wide = arena_printf(&a, "%0*d", 5000, 1);
@@ -83,19 +83,22 @@ static void arena_texts(void **state)
 static jmp_buf out_of_memory;
 static size_t refused_size;
 
-static void note_out_of_memory(arena *a, size_t size)
+static void note_out_of_memory(void *context, size_t size)
 {
-    (void)a;
     refused_size = size;
+    *(int *)context += 1;
     longjmp(out_of_memory, 1);
 }
 
 static void arena_refuses_impossible_sizes(void **state)
 {
     (void)state;
-    arena a;
-    arena_init(&a);
+    arena a, child;
+    int calls = 0;
+    arena_init(&a, NULL);
     a.out_of_memory = note_out_of_memory;
+    a.context = &calls;
+    arena_init(&child, &a);
     static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 63, SIZE_MAX / 2 + 1, SIZE_MAX / 2 - 4096};
     for (size_t i = 0; i < COUNT(sizes); i++)
         assert_null(arena_try_alloc(&a, sizes[i], 64));
@@ -107,9 +110,10 @@ static void arena_refuses_impossible_sizes(void **state)
     }
     assert_int_equal(refused_size, SIZE_MAX - 5);
     if (setjmp(out_of_memory) == 0) { /* the product wraps to 16 */
-        (void)arena_alloc_array(&a, SIZE_MAX / 16 + 2, 16, 8);
+        (void)arena_alloc_array(&child, SIZE_MAX / 16 + 2, 16, 8);
         fail();
     }
+    assert_int_equal(calls, 2);
     assert_string_equal(arena_strdup(&a, "still usable"), "still usable");
     arena_free(&a);
 }
@@ -118,7 +122,7 @@ static void vectors_grow(void **state)
 {
     (void)state;
     arena a;
-    arena_init(&a);
+    arena_init(&a, NULL);
     VEC(int) v = {0};
     for (int i = 0; i < 1000; i++)
         vec_push(&a, &v, i * i);
@@ -138,8 +142,8 @@ static void diagnostics_print_one_a_line(void **state)
     (void)state;
     diags d;
     arena a;
-    diags_init(&d);
-    arena_init(&a);
+    diags_init(&d, NULL);
+    arena_init(&a, NULL);
     assert_int_equal(diags_exit_status(&d), 0);
     assert_string_equal(diags_print(&d, &a), "");
     src_loc node = {.file = "model.onnx", .node = "conv1", .op = "Conv", .node_index = 3};
@@ -160,7 +164,7 @@ static void diagnostics_print_one_a_line(void **state)
                                              "error: node 0 (Add): z [usage]\n");
     assert_int_equal(diags_exit_status(&d), 1); /* of the first error */
     diags_free(&d);
-    diags_init(&d);
+    diags_init(&d, NULL);
     (void)diag_error(&d, DIAG_USAGE, src_loc_none(), "u");
     assert_int_equal(diags_exit_status(&d), 2);
     diags_free(&d);
@@ -172,8 +176,8 @@ static void diagnostics_have_a_limit_and_copy_their_texts(void **state)
     (void)state;
     diags d;
     arena a;
-    diags_init(&d);
-    arena_init(&a);
+    diags_init(&d, NULL);
+    arena_init(&a, NULL);
     d.limit = 2;
     char name[] = "evil\n\033[2Jname";
     src_loc loc = {.file = "f", .node = name, .node_index = 1};
@@ -191,7 +195,7 @@ static void diagnostics_have_a_limit_and_copy_their_texts(void **state)
                                              "note: 3 more errors\nnote: 2 more warnings\n");
     char *huge = arena_printf(&a, "%0*d", 9000, 0);
     diags_free(&d);
-    diags_init(&d);
+    diags_init(&d, NULL);
     (void)diag_error(&d, DIAG_FORMAT, src_loc_none(), "%s", huge);
     assert_int_equal(strlen(d.first->text), 2000);
     diags_free(&d);
@@ -203,6 +207,7 @@ static void diagnostics_have_a_limit_and_copy_their_texts(void **state)
 typedef struct folder {
     arena a;
     diags d;
+    temps temps;
     char path[32];
 } folder;
 
@@ -210,8 +215,8 @@ static int open_folder(void **state)
 {
     folder *f = calloc(1, sizeof *f);
     assert_non_null(f);
-    arena_init(&f->a);
-    diags_init(&f->d);
+    arena_init(&f->a, NULL);
+    diags_init(&f->d, NULL);
     strcpy(f->path, "/tmp/lathe-test-XXXXXX");
     assert_non_null(mkdtemp(f->path));
     *state = f;
@@ -221,7 +226,7 @@ static int open_folder(void **state)
 static int close_folder(void **state)
 {
     folder *f = *state;
-    assert_true(file_remove_tree(&f->d, f->path));
+    assert_true(file_remove_tree(&f->d, &f->temps, f->path));
     assert_false(file_exists(f->path));
     arena_free(&f->a);
     diags_free(&f->d);
@@ -234,16 +239,17 @@ static void files_are_written_whole(void **state)
     folder *f = *state;
     const char *path = path_join(&f->a, f->path, "a/b/c.bin");
     span s;
+    file_id id;
     assert_false(file_exists(path));
-    assert_true(file_write(&f->d, path, "first", 5));
-    assert_true(file_write(&f->d, path, "second", 6)); /* replaces */
+    assert_true(file_write(&f->d, &f->temps, path, "first", 5));
+    assert_true(file_write(&f->d, &f->temps, path, "second", 6)); /* replaces */
     assert_true(file_exists(path));
     assert_false(file_is_dir(path));
     assert_true(file_is_dir(path_dir(&f->a, path)));
-    assert_true(file_map(&f->d, &f->a, path, &s));
+    assert_true(file_read(&f->d, path, &s, &id));
     assert_int_equal(s.len, 6);
     assert_memory_equal(s.data, "second", 6);
-    file_unmap(s);
+    file_free(s);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     mode_t mask = umask(0);
@@ -252,7 +258,7 @@ static void files_are_written_whole(void **state)
     /* nothing but the file is left in the folder: removing it empties the folder */
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(path_dir(&f->a, path)), 0);
-    assert_true(file_write(&f->d, "/dev/null", "x", 1));
+    assert_true(file_write(&f->d, &f->temps, "/dev/null", "x", 1));
     assert_int_equal(f->d.errors, 0);
 }
 
@@ -260,20 +266,15 @@ static void empty_files_and_streams_are_read(void **state)
 {
     folder *f = *state;
     span s = {NULL, 7};
+    file_id id;
     const char *path = path_join(&f->a, f->path, "empty");
-    assert_true(file_write(&f->d, path, NULL, 0));
-    assert_true(file_map(&f->d, &f->a, path, &s));
+    assert_true(file_write(&f->d, &f->temps, path, NULL, 0));
+    assert_true(file_read(&f->d, path, &s, &id));
     assert_int_equal(s.len, 0);
-    file_unmap(s);
-    assert_true(file_map(&f->d, &f->a, "/dev/null", &s));
-    assert_int_equal(s.len, 0);
-    assert_true(file_map(&f->d, &f->a, "/proc/self/status", &s)); /* says that it has 0 bytes */
+    file_free(s);
+    assert_true(file_read(&f->d, "/proc/self/status", &s, &id)); /* says that it has 0 bytes */
     assert_true(s.len > 100);
-    for (int i = 0; i < 100; i++) { /* read, not mapped: unmapping leaves it alone, wherever it lies */
-        assert_true(file_map(&f->d, &f->a, "/proc/self/status", &s));
-        file_unmap(s);
-        assert_true(s.data[0] == 'N');
-    }
+    file_free(s);
     assert_int_equal(f->d.errors, 0);
 }
 
@@ -282,6 +283,7 @@ static void pipes_are_read_to_their_end(void **state)
     folder *f = *state;
     int ends[2], saved = dup(STDIN_FILENO);
     span s;
+    file_id id;
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
@@ -294,10 +296,11 @@ static void pipes_are_read_to_their_end(void **state)
     }
     (void)close(ends[1]);
     assert_true(dup2(ends[0], STDIN_FILENO) == STDIN_FILENO);
-    assert_true(file_map(&f->d, &f->a, "-", &s));
+    assert_true(file_read(&f->d, "-", &s, &id));
     assert_int_equal(s.len, 500000);
     for (size_t i = 0; i < s.len; i++)
         assert_true(s.data[i] == 'x');
+    file_free(s);
     (void)dup2(saved, STDIN_FILENO);
     (void)close(saved);
     (void)close(ends[0]);
@@ -307,17 +310,18 @@ static void file_errors_say_what(void **state)
 {
     folder *f = *state;
     span s;
-    assert_false(file_map(&f->d, &f->a, path_join(&f->a, f->path, "none"), &s));
+    file_id id;
+    assert_false(file_read(&f->d, path_join(&f->a, f->path, "none"), &s, &id));
     assert_non_null(strstr(f->d.last->text, "No such file"));
     assert_int_equal(f->d.last->code, DIAG_IO);
-    assert_false(file_map(&f->d, &f->a, f->path, &s));
+    assert_false(file_read(&f->d, f->path, &s, &id));
     assert_non_null(strstr(f->d.last->text, "directory"));
     const char *file = path_join(&f->a, f->path, "file");
-    assert_true(file_write(&f->d, file, "x", 1));
-    assert_false(file_write(&f->d, path_join(&f->a, file, "below"), "x", 1));
+    assert_true(file_write(&f->d, &f->temps, file, "x", 1));
+    assert_false(file_write(&f->d, &f->temps, path_join(&f->a, file, "below"), "x", 1));
     assert_non_null(strstr(f->d.last->text, "Not a directory"));
     assert_int_equal(f->d.last->code, DIAG_ENVIRONMENT);
-    assert_false(file_write(&f->d, f->path, "x", 1)); /* a folder is not replaced */
+    assert_false(file_write(&f->d, &f->temps, f->path, "x", 1)); /* a folder is not replaced */
     assert_true(file_is_dir(f->path));
     assert_int_equal(f->d.errors, 4);
 }
@@ -326,27 +330,27 @@ static void trees_are_removed_links_not_followed(void **state)
 {
     folder *f = *state;
     const char *outside = path_join(&f->a, f->path, "outside/file"), *tree = path_join(&f->a, f->path, "tree");
-    assert_true(file_write(&f->d, outside, "x", 1));
-    assert_true(file_write(&f->d, path_join(&f->a, tree, "a/b/c"), "x", 1));
+    assert_true(file_write(&f->d, &f->temps, outside, "x", 1));
+    assert_true(file_write(&f->d, &f->temps, path_join(&f->a, tree, "a/b/c"), "x", 1));
     assert_int_equal(symlink(path_dir(&f->a, outside), path_join(&f->a, tree, "link")), 0);
-    assert_true(file_remove_tree(&f->d, tree));
+    assert_true(file_remove_tree(&f->d, &f->temps, tree));
     assert_false(file_exists(tree));
     assert_true(file_exists(outside));
-    assert_true(file_remove_tree(&f->d, tree)); /* what is not there is removed already */
+    assert_true(file_remove_tree(&f->d, &f->temps, tree)); /* what is not there is removed already */
 }
 
-static void mapped_files_are_shared(void **state)
+static void files_are_read_once(void **state)
 {
     folder *f = *state;
     compiler c;
     span a, b;
     const char *path = path_join(&f->a, f->path, "w.bin");
-    assert_true(file_write(&f->d, path, "weights", 7));
+    assert_true(file_write(&f->d, &f->temps, path, "weights", 7));
     compiler_init(&c);
-    assert_true(compiler_map_file(&c, path, &a));
-    assert_true(compiler_map_file(&c, path, &b));
+    assert_true(compiler_read_file(&c, path, &a));
+    assert_true(compiler_read_file(&c, path, &b));
     assert_ptr_equal(a.data, b.data);
-    assert_false(compiler_map_file(&c, path_join(&f->a, f->path, "none"), &a));
+    assert_false(compiler_read_file(&c, path_join(&f->a, f->path, "none"), &a));
     assert_int_equal(c.diags.errors, 1);
     compiler_free(&c);
 }
@@ -391,7 +395,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(pipes_are_read_to_their_end, open_folder, close_folder),
         cmocka_unit_test_setup_teardown(file_errors_say_what, open_folder, close_folder),
         cmocka_unit_test_setup_teardown(trees_are_removed_links_not_followed, open_folder, close_folder),
-        cmocka_unit_test_setup_teardown(mapped_files_are_shared, open_folder, close_folder),
+        cmocka_unit_test_setup_teardown(files_are_read_once, open_folder, close_folder),
         cmocka_unit_test_setup_teardown(paths, open_folder, close_folder),
         cmocka_unit_test(sizes_are_checked),
     };

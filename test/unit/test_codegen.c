@@ -32,7 +32,7 @@ typedef struct subject {
 typedef struct suite {
     compiler c;
     VEC(subject) list;
-    char *dir;
+    const char *dir;
 } suite;
 
 static const dtype types[] = {DT_F32, DT_F64, DT_F16, DT_BF16, DT_I8,  DT_U8,  DT_I16,
@@ -228,15 +228,15 @@ static void write_file(suite *s)
     w_str(&all, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n");
     needs_write(&s->c.mem, &all, &needs);
     w_str(&all, body.data);
-    assert_true(file_write(&s->c.diags, path_join(&s->c.mem, s->dir, "all.c"), all.data, all.len));
+    assert_true(compiler_write_file(&s->c, path_join(&s->c.mem, s->dir, "all.c"), all.data, all.len));
 }
 
-static void *build(suite *s, const char *name, const char *flag, const char *other)
+static void *build(suite *s, const char *name, const char *flag, const char *warnings, const char *level)
 {
     const char *cc = getenv("CC"), *out = path_join(&s->c.mem, s->dir, name);
     const char *argv[] = {cc && *cc ? cc : "cc",
                           "-std=c99",
-                          "-O1",
+                          level,
                           "-Wall",
                           "-Wextra",
                           "-Wconversion",
@@ -249,13 +249,14 @@ static void *build(suite *s, const char *name, const char *flag, const char *oth
                           "-fPIC",
                           "-shared",
                           flag,
-                          other,
+                          warnings,
                           path_join(&s->c.mem, s->dir, "all.c"),
                           "-o",
                           out,
                           "-lm",
                           NULL};
-    if (!process_run(&s->c, argv, s->dir, "building", "no compiler"))
+    const process_task task = {argv, s->dir, "building", "no compiler", "none", "package", s->dir};
+    if (!process_run(&s->c, &task))
         fail_msg("%s", diags_print(&s->c.diags, &s->c.mem));
     void *library = dlopen(out, RTLD_NOW);
     if (!library)
@@ -294,14 +295,14 @@ static void everything(void **state)
 {
     suite *s = *state;
     static const struct {
-        const char *name, *flag, *other;
+        const char *name, *flag, *warnings, *level;
     } builds[] = {
-        {"vectors.so", "-DLATHE_VECTORS=1", "-O1"},
-        {"lanes.so", "-DLATHE_VECTORS=0", "-O0"},
-        {"checked.so", "-fsanitize=undefined,float-cast-overflow", "-w"}}; /* sanitizers make false warnings */
+        {"vectors.so", "-DLATHE_VECTORS=1", "-Wall", "-O1"},
+        {"lanes.so", "-DLATHE_VECTORS=0", "-Wall", "-O0"},
+        {"checked.so", "-fsanitize=undefined,float-cast-overflow", "-w", "-O0"}}; /* sanitizers make false warnings */
     write_file(s);
     for (size_t k = 0; k < sizeof builds / sizeof *builds; k++) {
-        void *library = build(s, builds[k].name, builds[k].flag, builds[k].other);
+        void *library = build(s, builds[k].name, builds[k].flag, builds[k].warnings, builds[k].level);
         for (uint32_t i = 0; i < s->list.len; i++) {
             compare(s, &s->list.data[i], s->list.data[i].scalar, library, builds[k].name);
             compare(s, &s->list.data[i], s->list.data[i].vector, library, builds[k].name);
@@ -362,7 +363,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     suite *s = *state;
-    (void)file_remove_tree(&s->c.diags, s->dir);
+    compiler_remove_temp_dir(&s->c, s->dir);
     compiler_free(&s->c);
     free(s);
     return 0;

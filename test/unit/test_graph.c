@@ -5,7 +5,7 @@
 #include "driver/pipeline.h"
 #include "graph/op.h"
 #include "graph/pass.h"
-#include "graph/ptr_map.h"
+#include "base/ptr_map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,8 +93,7 @@ static void test_register(void **state)
 {
     compiler *c = *state;
     graph_op row = {.name = "my.op",
-                    .min_in = 1,
-                    .max_in = 1,
+                    .operands = "x",
                     .min_out = 1,
                     .max_out = 1,
                     .cls = CLASS_ELEMENTWISE,
@@ -119,7 +118,7 @@ static void test_register_refuses(void **state)
     static const char *const schemas[] = {"k",         "k:",          "k:number", "k:int=",   "k:int=x",
                                           "k:func=@f", "k:int k:int", "3:int",    "k:ints=[1"};
     compiler *c = *state;
-    graph_op row = {.name = "bad", .max_in = -1, .max_out = 1, .infer = infer_anything};
+    graph_op row = {.name = "bad", .operands = "x*", .max_out = 1, .infer = infer_anything};
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
         row.schema = schemas[i];
         assert_null(graph_register_op(c, &row));
@@ -130,9 +129,9 @@ static void test_register_refuses(void **state)
     assert_null(graph_register_op(c, &row));
     row.name = "9lives";
     assert_null(graph_register_op(c, &row));
-    row = (graph_op){.name = "no_relation", .max_in = 1, .max_out = 1};
+    row = (graph_op){.name = "no_relation", .operands = "x?", .max_out = 1};
     assert_null(graph_register_op(c, &row));
-    row = (graph_op){.name = "counts", .min_in = 2, .max_in = 1, .infer = infer_anything};
+    row = (graph_op){.name = "counts", .operands = "x", .min_out = 2, .max_out = 1, .infer = infer_anything};
     assert_null(graph_register_op(c, &row));
     assert_null(graph_find_op(c, "bad"));
 }
@@ -359,8 +358,7 @@ static void test_effects(void **state)
 {
     compiler *c = *state;
     graph_op row = {.name = "roll",
-                    .min_in = 1,
-                    .max_in = 1,
+                    .operands = "x",
                     .min_out = 1,
                     .max_out = 1,
                     .cls = CLASS_ELEMENTWISE,
@@ -421,8 +419,8 @@ static void test_levels(void **state)
     compiler *c = *state;
     for (int level = 0; level < 4; level++) {
         graph_module *m = parse(c, text);
-        c->opt_level = level;
-        assert_true(graph_run_passes(c, m, NULL, &(pass_options){.verify = true}));
+        pass_options o = {.target = target_default(), .opt_level = level, .verify = true};
+        assert_true(graph_run_passes(c, m, NULL, &o));
         assert_int_equal(m->funcs.data[0]->nodes.len, kernels[level]);
     }
 }
@@ -433,7 +431,8 @@ static void test_times(void **state)
     writer w;
     writer_init(&w, &c->mem);
     graph_module *m = parse(c, "func @main(%x: f32[2]) { return %x }");
-    assert_true(graph_run_passes(c, m, "infer-types,dce", &(pass_options){.times = &w}));
+    pass_options o = {.target = target_default(), .opt_level = 3, .times = &w};
+    assert_true(graph_run_passes(c, m, "infer-types,dce", &o));
     assert_non_null(strstr(w.data, "infer-types"));
     assert_non_null(strstr(w.data, "\ndce "));
 }
@@ -441,14 +440,15 @@ static void test_times(void **state)
 static void test_stateful(void **state)
 {
     compiler *c = *state;
-    graph_op row = {.name = "count", .max_in = 0, .min_out = 1, .max_out = 1, .cls = CLASS_OPAQUE};
+    graph_op row = {.name = "count", .operands = "", .min_out = 1, .max_out = 1, .cls = CLASS_OPAQUE};
     row.effect = EFFECT_STATEFUL;
     row.infer = infer_scalar;
     assert_non_null(graph_register_op(c, &row));
     graph_module *m = parse(c, "func @main(%x: f32[2]) {\n  %a = count()\n  %b = count()\n"
                                "  %d = call() {callee = @r}\n  return %x\n}\n"
                                "func @r() {\n  %a = count()\n  return %a\n}\n");
-    assert_true(graph_run_passes(c, m, NULL, &(pass_options){.verify = true}));
+    pass_options o = {.target = target_default(), .opt_level = 3, .verify = true};
+    assert_true(graph_run_passes(c, m, NULL, &o));
     assert_string_equal(m->funcs.data[0]->nodes.data[0]->outputs[0]->name, "a");
     assert_string_equal(m->funcs.data[0]->nodes.data[1]->outputs[0]->name, "b");
     assert_string_equal(m->funcs.data[0]->nodes.data[2]->outputs[0]->name, "d");
@@ -461,12 +461,13 @@ static void test_dump(void **state)
     span s;
     assert_non_null(mkdtemp(dir));
     graph_module *m = parse(c, "func @main(%x: f32[2]) {\n  %y = copy(%x)\n  %z = exp(%y)\n  return %z\n}\n");
-    assert_true(graph_run_passes(c, m, "infer-types,dce,simplify", &(pass_options){.dump_dir = dir}));
+    pass_options o = {.target = target_default(), .opt_level = 3, .dump_dir = dir};
+    assert_true(graph_run_passes(c, m, "infer-types,dce,simplify", &o));
     assert_false(file_exists(path_join(&c->mem, dir, "02-dce.txt"))); /* changed nothing */
-    assert_true(file_map(&c->diags, &c->mem, path_join(&c->mem, dir, "03-simplify.txt"), &s));
+    assert_true(compiler_read_file(c, path_join(&c->mem, dir, "03-simplify.txt"), &s));
     assert_string_equal(arena_strndup(&c->mem, (const char *)s.data, s.len), print(c, m));
     assert_true(file_exists(path_join(&c->mem, dir, "01-infer-types.txt")));
-    assert_true(file_remove_tree(&c->diags, dir));
+    assert_true(file_remove_tree(&c->diags, &c->temps, dir));
 }
 
 /* --- pointer map --- */

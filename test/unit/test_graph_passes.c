@@ -56,7 +56,7 @@ static graph_module *load(compiler *c, const char *name)
     const char *path = arena_printf(&c->mem, "%s/test/golden/graph/%s.case", top ? top : ".", name);
     span s;
     graph_module *m = NULL;
-    assert_true(file_map(&c->diags, &c->mem, path, &s));
+    assert_true(compiler_read_file(c, path, &s));
     const char *text = arena_strndup(&c->mem, (const char *)s.data, s.len);
     while (*text == '#')
         text = strchr(text, '\n') + 1;
@@ -97,7 +97,8 @@ static void evaluate(compiler *c, graph_module *m)
     }
     f->params.len = 0;
     assert_true(graph_sort(f));
-    assert_true(graph_run_passes(c, m, "infer-types,fold-constants", &(pass_options){.verify = true}));
+    pass_options o = {.target = target_default(), .opt_level = 3, .verify = true};
+    assert_true(graph_run_passes(c, m, "infer-types,fold-constants", &o));
 }
 
 static void compare(const char *name, const graph_func *a, const graph_func *b)
@@ -122,9 +123,9 @@ static void check_case(const char *name, const char *passes)
 {
     static compiler c;
     compiler_setup(&c);
-    c.target = target_find("x86-64-v3");
+    pass_options o = {.target = target_find("x86-64-v3"), .opt_level = 3, .verify = true};
     graph_module *before = load(&c, name), *after = load(&c, name);
-    assert_true(graph_run_passes(&c, after, passes, &(pass_options){.verify = true}));
+    assert_true(graph_run_passes(&c, after, passes, &o));
     evaluate(&c, before);
     evaluate(&c, after);
     compare(name, graph_module_find(before, "main"), graph_module_find(after, "main"));

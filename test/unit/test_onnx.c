@@ -323,7 +323,7 @@ static void test_field_table(void **state)
     writer w;
     int fd = mkstemp(path);
     assert_true(fd >= 0);
-    arena_init(&a);
+    arena_init(&a, NULL);
     writer_init(&w, &a);
     onnx_wire_print_fields(&w);
     assert_true(write(fd, w.data, w.len) == (ssize_t)w.len);
@@ -441,7 +441,7 @@ static void test_fixes(void **state)
     };
     accept(&m, NULL, "%x: f32[n, 3]");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        onnx_options o = {cases[i].fix, cases[i].n};
+        onnx_options o = {.fixes = cases[i].fix, .n_fixes = cases[i].n};
         result r = import_bytes(m.data, m.len, &o);
         assert_int_equal(r.ok, cases[i].ok);
         if (!strstr(r.ok ? r.text : r.messages, cases[i].text))

@@ -101,8 +101,9 @@ static void concatenate(compiler *c, plan_problem *p, uint32_t seed)
     vec_push(&c->mem, &p->ops, ((plan_op){.name = "reader", .args = args, .n_args = 2, .n_inputs = 1, .extent = 1}));
 }
 
-static uint64_t sum_of(const plan_problem *p)
+static uint64_t sum_of(const plan *pl)
 {
+    const plan_problem *p = pl->problem;
     uint64_t sum = 0;
     for (uint32_t v = 0; v < p->values.len; v++)
         sum += p->values.data[v].parent < 0 && p->values.data[v].storage == STORE_WORKSPACE
@@ -110,7 +111,7 @@ static uint64_t sum_of(const plan_problem *p)
                    : 0;
     for (uint32_t i = 0; i < p->ops.len; i++)
         for (uint32_t k = 0; k < p->ops.data[i].n_scratch; k++)
-            sum += (uint64_t)tir_buffer_count(p->ops.data[i].scratch[k].buffer) * p->ops.data[i].parts + 64;
+            sum += plan_scratch_bytes(&p->ops.data[i], k, pl->tasks[i].parts) + 64;
     return sum;
 }
 
@@ -130,11 +131,11 @@ static void random_problems(void **state)
         assert_true(plan_memory(&c, p, &first));
         if (!plan_verify(&c, &first))
             fail_msg("seed %u: %s", seed, diags_print(&c.diags, &c.mem));
-        assert_true(first.workspace_bytes <= sum_of(p));
+        assert_true(first.workspace_bytes <= sum_of(&first));
         bound += first.lower_bound_bytes;
         got += first.workspace_bytes;
         for (uint32_t i = 0; i < p->ops.len; i++)
-            assert_in_range(p->ops.data[i].parts, 1, p->split_parts ? 4 * p->workers : 1);
+            assert_in_range(first.tasks[i].parts, 1, p->split_parts ? 4 * p->workers : 1);
         writer a, b;
         writer_init(&a, &c.mem);
         writer_init(&b, &c.mem);
@@ -165,7 +166,7 @@ static void verifier_finds_damage(void **state)
         compiler_setup(&c);
         plan *pl = good_plan(&c, seed);
         for (uint32_t i = 0; i < pl->problem->ops.len; i++)
-            pl->problem->ops.data[i].layer = 0;
+            pl->tasks[i].layer = 0;
         layers += !plan_verify(&c, pl);
         pl = good_plan(&c, seed);
         if (pl->workspace_bytes > 0) {
@@ -173,11 +174,11 @@ static void verifier_finds_damage(void **state)
             beyond += !plan_verify(&c, pl);
         }
         pl = good_plan(&c, seed);
-        pl->problem->ops.data[0].parts = 0;
+        pl->tasks[0].parts = 0;
         parts += !plan_verify(&c, pl);
         pl = good_plan(&c, seed);
         for (uint32_t v = 0; v < pl->problem->values.len; v++)
-            pl->problem->values.data[v].offset = 0;
+            pl->places[v].offset = 0;
         overlaps += !plan_verify(&c, pl);
         compiler_free(&c);
     }

@@ -2,6 +2,7 @@
 /* Computations by chance under schedules by chance: the numbers are those of the computation without a schedule, as
  * lowered, after the passes of `--lower plain` with virtual threads, and after all of a CPU's. All arithmetic is on
  * integers that wrap around, so sums do not depend on their order. LATHE_ROUNDS=N runs more cases, LATHE_SEED=N one. */
+#include "../loop_steps.h"
 #include "te/te.h"
 
 #include <inttypes.h>
@@ -376,23 +377,7 @@ static bool schedule_and_lower(te_graph *g, const char *schedule, tir_func **out
 static void forget_errors(compiler *c)
 {
     diags_free(&c->diags);
-    diags_init(&c->diags);
-}
-
-/* Iterations in all; stages that are computed again and again can make too many of them. */
-static double steps(const tir_stmt *s)
-{
-    int64_t n = 0;
-    double sum = 1;
-    for (uint32_t i = 0; i < s->n_stmts; i++)
-        sum += steps(s->stmts[i]);
-    if (s->body)
-        sum += steps(s->body);
-    if (s->orelse)
-        sum += steps(s->orelse);
-    if (s->kind == TIR_FOR)
-        sum *= (double)(tir_is_int(s->extent, &n) ? n : MAX_SYMBOL);
-    return sum;
+    diags_init(&c->diags, NULL);
 }
 
 /* A primitive that is refused, with a message, is left out; so a schedule grows. */
@@ -402,7 +387,7 @@ static const char *some_schedule(chance *x)
     for (uint32_t i = 0; i < PRIMITIVES; i++) {
         const char *longer = arena_printf(&x->c->mem, "%s%s", schedule, some_primitive(x));
         tir_func *f = NULL;
-        if (schedule_and_lower(x->g, longer, &f) && steps(f->body) < MAX_STEPS)
+        if (schedule_and_lower(x->g, longer, &f) && loop_steps(f->body, MAX_SYMBOL) < MAX_STEPS)
             schedule = longer;
         else
             assert_true(f || x->c->diags.errors > 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of text in src/base: the writer, interned strings, the lexer. Mostly tables of cases. */
 #include "base/compiler.h"
+#include "base/json_out.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -21,7 +22,7 @@ static void writer_indents(void **state)
     (void)state;
     arena a;
     writer w;
-    arena_init(&a);
+    arena_init(&a, NULL);
     writer_init(&w, &a);
     assert_string_equal(w.data, "");
     w_open(&w, "for (%s)", "i");
@@ -73,6 +74,31 @@ static void writer_quotes(void **state)
         assert_memory_equal(l.tok.text, cases[i].raw, cases[i].n);
         compiler_free(&c);
     }
+}
+
+/* One line to show: what commands a terminal becomes '?', other text stays. */
+static void lines_to_show(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", ""},
+        {"conv1/weight:0", "conv1/weight:0"},
+        {"two\nlines\tand a tab", "two lines and a tab"},
+        {"\033]0;title\007\r\x7f", "?]0;title???"},
+        {"caf\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80"},
+        {"\xc2\x9b\xc2\xa0\xc2\x80", "?\xc2\xa0?"},
+        {"\xd8\x9c\xd8\x9b", "?\xd8\x9b"},
+        {"\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\x90", "\xe2\x80\x8d??\xe2\x80\x90"},
+        {"\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf", "\xe2\x80\xa7??\xe2\x80\xaf"},
+        {"\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", "\xe2\x81\xa5??\xe2\x81\xaa"},
+        {"bad \xff\xc3(\xe2\x80", "bad ?\?(??"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[64];
+        strcpy(text, cases[i][0]);
+        assert_string_equal(text_line(text), cases[i][1]);
+    }
+    assert_int_equal(utf8_code("\xf0\x9f\x98\x80"), 0x1f600);
 }
 
 static void every_byte_is_quoted_and_read_back(void **state)
@@ -146,7 +172,7 @@ static void writer_floats(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         arena a;
         writer w;
-        arena_init(&a);
+        arena_init(&a, NULL);
         writer_init(&w, &a);
         w_float(&w, cases[i].v, cases[i].bits);
         assert_string_equal(w.data, cases[i].text);
@@ -198,7 +224,7 @@ static void equal_texts_are_one_pointer(void **state)
 {
     (void)state;
     arena a;
-    arena_init(&a);
+    arena_init(&a, NULL);
     interner *in = interner_new(&a);
     const char *seen[3000];
     for (int i = 0; i < 3000; i++)
@@ -370,8 +396,8 @@ static void lexer_takes_any_bytes(void **state)
         arena a;
         diags d;
         lexer l;
-        arena_init(&a);
-        diags_init(&d);
+        arena_init(&a, NULL);
+        diags_init(&d, NULL);
         lexer_init(&l, &a, interner_new(&a), &d, "t", text, n);
         size_t tokens = 0;
         for (; l.tok.kind != TOK_END; lexer_next(&l))
@@ -479,9 +505,9 @@ static void strings_cost_what_they_are_long(void **state)
     diags d;
     lexer l;
     writer w;
-    arena_init(&a);
-    arena_init(&text);
-    diags_init(&d);
+    arena_init(&a, NULL);
+    arena_init(&text, NULL);
+    diags_init(&d, NULL);
     writer_init(&w, &text);
     for (int i = 0; i < 20000; i++)
         w_fmt(&w, "\"s%d\" ", i);
@@ -495,11 +521,55 @@ static void strings_cost_what_they_are_long(void **state)
     arena_free(&a);
 }
 
+static void write_json(json_out *j)
+{
+    json_out_object(j, NULL);
+    json_out_text(j, "a\"b", "\x01\n\xc3\xa9\xff\\ \x7f");
+    json_out_array(j, "list");
+    json_out_int(j, NULL, INT64_MIN);
+    json_out_uint(j, NULL, UINT64_MAX);
+    json_out_object(j, NULL);
+    json_out_end(j);
+    json_out_end(j);
+    json_out_array(j, "none");
+    json_out_end(j);
+    json_out_real(j, "x", 0.1);
+    json_out_real(j, "y", -INFINITY);
+    json_out_null(j, "z");
+    json_out_text(j, "t", NULL);
+    json_out_end(j);
+}
+
+static void json_in_three_styles(void **state)
+{
+    static const char *const wanted[] = {
+        "{\n \"a\\\"b\": \"\\u0001\\u000a\xc3\xa9?\\\\ \\u007f\",\n \"list\": [\n  -9223372036854775808,\n  "
+        "18446744073709551615,\n  {}\n ],\n \"none\": [],\n \"x\": 0.1,\n \"y\": \"-inf\",\n \"z\": null,\n \"t\": "
+        "\"\"\n}",
+        "{\"a\\\"b\": \"\\u0001\\u000a\xc3\xa9?\\\\ \\u007f\", \"list\": [-9223372036854775808, 18446744073709551615, "
+        "{}], \"none\": [], \"x\": 0.1, \"y\": \"-inf\", \"z\": null, \"t\": \"\"}",
+        "{\"a\\\"b\":\"\\u0001\\u000a\xc3\xa9?\\\\ \\u007f\",\"list\":[-9223372036854775808,18446744073709551615,{}],"
+        "\"none\":[],\"x\":0.1,\"y\":\"-inf\",\"z\":null,\"t\":\"\"}",
+    };
+    (void)state;
+    for (int style = JSON_OUT_LINES; style <= JSON_OUT_DENSE; style++) {
+        arena a;
+        writer w;
+        arena_init(&a, NULL);
+        writer_init(&w, &a);
+        json_out j = json_out_begin(&w, (json_out_style)style);
+        write_json(&j);
+        assert_string_equal(w.data, wanted[style]);
+        arena_free(&a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writer_indents),
         cmocka_unit_test(writer_quotes),
+        cmocka_unit_test(lines_to_show),
         cmocka_unit_test(every_byte_is_quoted_and_read_back),
         cmocka_unit_test(writer_names),
         cmocka_unit_test(writer_floats),
@@ -513,6 +583,7 @@ int main(void)
         cmocka_unit_test(lexer_helpers),
         cmocka_unit_test(lexer_helper_errors),
         cmocka_unit_test(strings_cost_what_they_are_long),
+        cmocka_unit_test(json_in_three_styles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

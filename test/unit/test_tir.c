@@ -342,8 +342,8 @@ static void equal_functions(void **state)
     for (size_t i = 0; i < N; i++)
         for (size_t k = 0; k < N; k++) {
             bool same = i == k || i + k == 1; /* the first two differ in names only */
-            assert_int_equal(tir_func_equal(f[i], f[k]), same);
-            assert_int_equal(tir_hash(f[i]) == tir_hash(f[k]), same);
+            assert_int_equal(tir_func_equal(&c, f[i], f[k]), same);
+            assert_int_equal(tir_hash(&c, f[i]) == tir_hash(&c, f[k]), same);
         }
     compiler_free(&c);
 }

@@ -471,7 +471,8 @@ static void random_kernels(void **state)
             fail_msg("seed %d: passes change the result\n%s\n%s", seed, plain, text_of(&c, f));
         tir_module *again = parse(&c, text_of(&c, f));
         assert_string_equal(text_of(&c, f), text_of(&c, again->funcs.data[0]));
-        assert_true(tir_func_equal(f, again->funcs.data[0]) && tir_hash(f) == tir_hash(again->funcs.data[0]));
+        assert_true(tir_func_equal(&c, f, again->funcs.data[0]) &&
+                    tir_hash(&c, f) == tir_hash(&c, again->funcs.data[0]));
         compared++;
         compiler_free(&c);
     }

@@ -5,11 +5,14 @@
 #ifndef LATHE_CODEGEN_C_EMIT_H
 #define LATHE_CODEGEN_C_EMIT_H
 #include "codegen/backend.h"
+#include "tir/map.h"
 
 typedef enum c_need_kind {
     NEED_PREFETCH, /* LATHE_PREFETCH */
     NEED_CUT,      /* bounds of a part of a parallel loop */
-    NEED_HALF,     /* conversions of f16 or bf16 (dt) */
+    NEED_HALF_LOAD, /* conversions of f16 or bf16 (dt) */
+    NEED_HALF_STORE,
+    NEED_HALF_ROUND,
     NEED_OP,       /* scalar binary operator that needs a function: op, dt */
     NEED_SATURATE, /* float dt to integer to */
     NEED_VECTOR,   /* vector type: dt, lanes */
@@ -41,9 +44,9 @@ typedef struct c_needs {
 } c_needs;
 
 typedef struct c_scope_name {
-    const void *key; /* tir_var or tir_buffer */
-    const char *text;
-    bool is_index; /* variable: made of loop variables and constants only, cannot overflow */
+    const void *key;  /* tir_var or tir_buffer */
+    const char *text; /* interned */
+    bool is_index;    /* variable: made of loop variables and constants only, cannot overflow */
 } c_scope_name;
 
 /* A register buffer that became named variables: every access has a constant index and the same number of lanes. */
@@ -61,6 +64,7 @@ typedef struct c_emit {
     const tir_func *f;
     tir_bounds *bounds;
     VEC(c_scope_name) names; /* scopes, innermost last */
+    tir_map places; /* key, and interned text -> 1 and its latest place in `names`, which may be another's by now */
     VEC(c_registers) registers;
     bool alone;            /* the statement to come is all that its block holds */
     bool cut;              /* parallel loops run from part / parts */
@@ -103,6 +107,7 @@ const char *expr_register(c_emit *e, const tir_buffer *b, tir_expr_ref index); /
 const char *expr_condition(c_emit *e, tir_expr_ref x);
 
 /* names.c */
+const c_scope_name *names_find(const c_emit *e, const void *key); /* NULL: not in scope */
 const char *names_push(c_emit *e, const void *key, const char *wanted, bool is_index);
 
 /* func.c: `may_alias[i]`: parameter i may share storage with another one (NULL: none does); text goes to w, needs to n.

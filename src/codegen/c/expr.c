@@ -7,18 +7,14 @@
 
 const char *expr_name(const c_emit *e, const void *key)
 {
-    for (uint32_t i = e->names.len; i-- > 0;)
-        if (e->names.data[i].key == key)
-            return e->names.data[i].text;
-    return "undefined"; /* the verifier has seen to it that this cannot happen */
+    const c_scope_name *n = names_find(e, key);
+    return n ? n->text : "undefined"; /* the verifier has seen to it that this cannot happen */
 }
 
 static bool var_is_index(const c_emit *e, const tir_var *v)
 {
-    for (uint32_t i = e->names.len; i-- > 0;)
-        if (e->names.data[i].key == v)
-            return e->names.data[i].is_index;
-    return false;
+    const c_scope_name *n = names_find(e, v);
+    return n && n->is_index;
 }
 
 /* Made of loop variables and constants only: cannot overflow by the IR's contract, so it is written plainly. */

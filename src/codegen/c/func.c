@@ -340,35 +340,40 @@ static void write_stmt(c_emit *e, const tir_stmt *s)
 
 /* --- the function --- */
 
+/* What the body does with its buffers. */
 typedef struct used_set {
-    const tir_buffer *b;
-    bool used, stored;
+    tir_map loaded, stored;
 } used_set;
 
 static void mark_load(void *ctx, tir_expr_ref x)
 {
     used_set *u = ctx;
-    u->used |= tir_is_access(x) && x->u.buffer == u->b;
+    if (tir_is_access(x))
+        tir_map_put(&u->loaded, x->u.buffer, x);
 }
 
 static void mark_store(void *ctx, tir_stmt *s)
 {
     used_set *u = ctx;
-    u->stored |= s->kind == TIR_STORE && s->buffer == u->b;
+    if (s->kind == TIR_STORE)
+        tir_map_put(&u->stored, s->buffer, s);
 }
 
 static void write_params(c_emit *e, const bool *may_alias, const tir_scratch *scratch, uint32_t n_scratch,
                          writer *unused)
 {
     writer *w = e->w;
+    used_set u;
+    tir_map_init(&u.loaded, e->tmp);
+    tir_map_init(&u.stored, e->tmp);
+    tir_visit_stmt(e->f->body, mark_store, mark_load, &u);
     for (uint32_t i = 0; i < e->f->n_params; i++) {
         const tir_buffer *b = e->f->params[i];
-        used_set u = {b, false, false};
-        tir_visit_stmt(e->f->body, mark_store, mark_load, &u);
+        bool stored = tir_map_get(&u.stored, b) != NULL, used = tir_map_get(&u.loaded, b) != NULL;
         const char *name = names_push(e, b, b->name, false);
         const char *qualifier = may_alias && may_alias[i] ? "" : "restrict ";
-        w_fmt(w, "%s%s *%s%s, ", i < e->f->n_inputs && !u.stored ? "const " : "", dtype_c_name(b->dt), qualifier, name);
-        if (!u.used && !u.stored)
+        w_fmt(w, "%s%s *%s%s, ", i < e->f->n_inputs && !stored ? "const " : "", dtype_c_name(b->dt), qualifier, name);
+        if (!used && !stored)
             w_line(unused, "(void)%s;", name);
     }
     for (uint32_t i = 0; i < n_scratch; i++) {
@@ -404,10 +409,11 @@ static void write_body(c_emit *e, const char *c_name, const bool *may_alias)
 bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name, const bool *may_alias)
 {
     arena tmp;
-    arena_init(&tmp);
+    arena_init(&tmp, &c->mem);
     writer body;
     writer_init(&body, &tmp);
     c_emit e = {.c = c, .tmp = &tmp, .w = &body, .needs = n, .f = f, .bounds = tir_bounds_new(c)};
+    tir_map_init(&e.places, &tmp);
     e.cut = tir_parallel_extent(f) > 1;
     tir_visit_stmt(f->body, check_stmt, NULL, &e);
     if (!e.failed) {

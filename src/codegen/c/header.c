@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The headers of a package: the public one, the storage of an instance, and the names that its files share. */
+#include "abi/package.h"
 #include "codegen/c/package.h"
 
-static void sizes(const package *p, writer *w, const unit_io *io, uint32_t n)
+static void sizes(const package *p, writer *w, const package_io *io, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         w_fmt(w, "#define %s_%s_SIZE %lluu /* %s: %s ", p->macro, package_upper(&p->c->mem, io[i].c_name),
               (unsigned long long)p->pl->problem->values.data[io[i].value].bytes,
-              package_comment(&p->c->mem, io[i].name), package_dtype(io[i].type.dt));
+              package_comment(&p->c->mem, io[i].name), dtype_full_name(io[i].type.dt));
         package_shape(w, &io[i].type);
         w_str(w, " */\n");
     }
 }
 
-static void fields(const package *p, writer *w, const char *kind, const unit_io *io, uint32_t n)
+static void fields(const package *p, writer *w, const char *kind, const package_io *io, uint32_t n)
 {
-    bool is_input = io == p->u->inputs;
+    bool is_input = io == p->inputs;
     w_fmt(w, "struct %s_%s {\n", p->prefix, kind);
     for (uint32_t i = 0; i < n; i++)
         w_fmt(w, "    %svoid *%s;\n", is_input ? "const " : "", io[i].c_name);
@@ -24,9 +25,9 @@ static void fields(const package *p, writer *w, const char *kind, const unit_io 
     w_str(w, "};\n\n");
 }
 
-static uint32_t workspace_align(const package *p)
+static uint32_t area_align(uint64_t bytes)
 {
-    return p->pl->workspace_bytes > 0 ? 64 : 1;
+    return bytes > 0 ? PACKAGE_MAX_ALIGN : 1;
 }
 
 void header_write(const package *p, writer *w)
@@ -36,39 +37,44 @@ void header_write(const package *p, writer *w)
                      " * SPDX-License-Identifier: Apache-2.0 */\n"
                      "#ifndef @M_H\n#define @M_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
                      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    w_fmt(w, "#define %s_NUM_INPUTS %u\n#define %s_NUM_OUTPUTS %u\n\n/* Bytes; exact. */\n", p->macro, p->u->n_inputs,
-          p->macro, p->u->n_outputs);
-    w_fmt(w, "#define %s_WORKSPACE_SIZE %lluu\n#define %s_WORKSPACE_ALIGN %uu\n#define %s_CONST_SIZE %lluu\n", p->macro,
-          (unsigned long long)p->pl->workspace_bytes, p->macro, workspace_align(p), p->macro,
-          (unsigned long long)p->pl->constant_bytes);
+    w_fmt(w, "#define %s_NUM_INPUTS %u\n#define %s_NUM_OUTPUTS %u\n\n/* Bytes; exact. */\n", p->macro, p->n_inputs,
+          p->macro, p->n_outputs);
+    w_fmt(w, "#define %s_WORKSPACE_SIZE %lluu\n#define %s_WORKSPACE_ALIGN %uu\n", p->macro,
+          (unsigned long long)p->pl->workspace_bytes, p->macro, area_align(p->pl->workspace_bytes));
+    w_fmt(w, "#define %s_CONST_SIZE %lluu\n#define %s_CONST_ALIGN %uu\n", p->macro,
+          (unsigned long long)p->pl->constant_bytes, p->macro, area_align(p->pl->constant_bytes));
     w_fmt(w,
           "/* Arrays on the stack of the thread that runs a kernel, at most; the frame itself comes on top. */\n"
           "#define %s_KERNEL_STACK_BYTES %lluu\n\n/* Bytes of each input and output; exact. */\n",
           p->macro, (unsigned long long)p->stack_bytes);
-    sizes(p, w, p->u->inputs, p->u->n_inputs);
-    sizes(p, w, p->u->outputs, p->u->n_outputs);
+    sizes(p, w, p->inputs, p->n_inputs);
+    sizes(p, w, p->outputs, p->n_outputs);
     package_template(p, w,
                      "\n/* Define @M_WORKSPACE_SECTION as a section name to place the static workspace, and\n"
                      " * @M_NO_STATIC_WORKSPACE to leave it (and with it @p_run) out of the build. */\n\n"
-                     "/* Tensors are dense, row-major, little-endian and aligned to their element. Inputs are only "
-                     "read; inputs and outputs\n"
-                     " * must not overlap. */\n");
-    fields(p, w, "inputs", p->u->inputs, p->u->n_inputs);
-    fields(p, w, "outputs", p->u->outputs, p->u->n_outputs);
+                     "/* Tensors are dense, row-major, in the byte order of the machine and aligned to their element. "
+                     "Inputs are only\n"
+                     " * read; inputs and outputs must not overlap. */\n");
+    fields(p, w, "inputs", p->inputs, p->n_inputs);
+    fields(p, w, "outputs", p->outputs, p->n_outputs);
+    if (p->constants_form == CONSTANTS_BIN)
+        package_template(
+            p, w,
+            "/* Hands over the bytes of src/@n_constants.bin, loaded or mapped by the program and aligned to\n"
+            " * @M_CONST_ALIGN: once, before the first run or init; they stay in use. TVMRT_E_CONSTANTS: not that\n"
+            " * file, by size or content, or a machine that is not little-endian. */\n"
+            "int32_t @p_set_constants(const void *data, size_t size);\n\n");
     package_template(
         p, w,
         "/* Runs the model once in the static workspace. One thread at a time. Returns 0 or a status "
         "(tvmrt_status_text). */\n"
         "int32_t @p_run(struct @p_inputs *inputs, struct @p_outputs *outputs);\n\n"
-        "/* The re-entrant way: @p_instance.h defines the struct, so that it can be put anywhere. `engine` may be\n"
-        " * NULL (the program's default engine). `workspace` has `workspace_size` >= @M_WORKSPACE_SIZE bytes,\n"
-        " * aligned to @M_WORKSPACE_ALIGN; it belongs to the instance until the instance is no longer used.\n"
+        "/* The re-entrant way: @p_instance.h defines the struct, so that it can be put anywhere, and its init "
+        "function.\n"
         " * Call init once per instance, then run any number of times; different instances may run at the same time "
         "on\n"
         " * different threads. */\n"
-        "struct @p_instance;\nstruct tvmrt_engine;\n"
-        "int32_t @p_instance_init(struct @p_instance *instance, struct tvmrt_engine *engine,\n"
-        "                         void *workspace, size_t workspace_size);\n"
+        "struct @p_instance;\n"
         "/* At most `max_workers` threads, the caller included, work on a run of this instance; 0: all of the "
         "engine's. */\n"
         "int32_t @p_instance_set_workers(struct @p_instance *instance, uint32_t max_workers);\n"
@@ -81,17 +87,30 @@ void instance_write(const package *p, writer *w)
 {
     package_template(
         p, w,
-        "/* @p_instance.h: the storage of one instance of model \"@n\", for programs that run several. The\n"
-        " * compile needs the folder of tvmrt.h on its include path. Members belong to the package.\n"
+        "/* @p_instance.h: the storage of one instance of model \"@n\", for programs that run several. Members\n"
+        " * belong to the package.\n"
         " * SPDX-License-Identifier: Apache-2.0 */\n"
         "#ifndef @M_INSTANCE_H\n#define @M_INSTANCE_H\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n");
     w_fmt(w, "#define %s_NUM_OPS %u\n#define %s_NUM_ARGS %u /* pointers to inputs and outputs of all operators */\n\n",
           p->macro, p->pl->problem->ops.len, p->macro, p->n_args);
     w_fmt(w, "struct %s_instance {\n    tvmrt_context_t context;\n", p->prefix);
-    w_fmt(w, "    const void *inputs[%u];\n    void *outputs[%u];\n", p->u->n_inputs ? p->u->n_inputs : 1,
-          p->u->n_outputs ? p->u->n_outputs : 1);
-    w_fmt(w, "    tvmrt_op_exec_t op_execs[%u];\n    void *args[%u];\n};\n\n#endif\n",
+    w_fmt(w, "    const void *inputs[%u];\n    void *outputs[%u];\n", p->n_inputs ? p->n_inputs : 1,
+          p->n_outputs ? p->n_outputs : 1);
+    w_fmt(w, "    tvmrt_op_exec_t op_execs[%u];\n    void *args[%u];\n};\n\n",
           p->pl->problem->ops.len ? p->pl->problem->ops.len : 1, p->n_args ? p->n_args : 1);
+    package_template(
+        p, w,
+        "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+        "/* `engine` may be NULL: the program's default engine. `workspace` has `workspace_size` >= @M_WORKSPACE_SIZE\n"
+        " * bytes, aligned to @M_WORKSPACE_ALIGN; it belongs to the instance until the instance is no longer used.\n"
+        " * An engine has the size that TVMRT_NUM_WORKERS gives it, so the caller states the size of its own:\n"
+        " * TVMRT_E_ABI when the runtime was compiled with another. After an error init can be called again. */\n"
+        "int32_t @p_instance_init_sized(struct @p_instance *instance, tvmrt_engine_t *engine,\n"
+        "                               size_t engine_size, void *workspace, size_t workspace_size);\n"
+        "static inline int32_t @p_instance_init(struct @p_instance *instance, tvmrt_engine_t *engine,\n"
+        "                                       void *workspace, size_t workspace_size)\n{\n"
+        "    return @p_instance_init_sized(instance, engine, sizeof(tvmrt_engine_t), workspace, workspace_size);\n}\n\n"
+        "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
 void names_write(const package *p, writer *w)
@@ -108,8 +127,9 @@ void names_write(const package *p, writer *w)
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         w_fmt(w, "#define %s %s_%s\n", shared[i], p->prefix, shared[i]);
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
-        if (p->u->ops[i].defines_kernel)
-            w_fmt(w, "#define wrapped_%s %s_wrapped_%s\n", p->u->ops[i].kernel, p->prefix, p->u->ops[i].kernel);
+        if (package_is_first(p, i))
+            w_fmt(w, "#define wrapped_%s %s_wrapped_%s\n", package_kernel(p, i)->name, p->prefix,
+                  package_kernel(p, i)->name);
     package_template(
         p, w,
         "\n/* @n_lib0.c */\nconst void *@p_get_const_workspace(void);\n\n"
@@ -124,7 +144,8 @@ void names_write(const package *p, writer *w)
         "int32_t model_fill_args(struct @p_instance *instance);\n"
         "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id);\n\n/* ops.c */\n");
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
-        if (p->u->ops[i].defines_kernel)
-            w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts);\n", p->u->ops[i].kernel);
+        if (package_is_first(p, i))
+            w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts);\n",
+                  package_kernel(p, i)->name);
     w_str(w, "\n#endif\n");
 }

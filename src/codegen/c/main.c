@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void io_rows(const package *p, writer *w, const char *kind, const unit_io *io, uint32_t n)
+static void io_rows(const package *p, writer *w, const char *kind, const package_io *io, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         w_fmt(
@@ -15,22 +15,27 @@ static void io_rows(const package *p, writer *w, const char *kind, const unit_io
             i);
     w_fmt(w, "static const struct tensor %ss[] = {\n", kind);
     for (uint32_t i = 0; i < n; i++) {
+        const char *shown = text_line(arena_strdup(&p->c->mem, io[i].name));
         w_str(w, "    {");
         w_quoted(w, io[i].name, strlen(io[i].name));
-        w_fmt(w, ", \"%s\", \"", package_dtype(io[i].type.dt));
+        w_str(w, ", ");
+        w_quoted(w, shown, strlen(shown));
+        w_fmt(w, ", \"%s\", \"", dtype_full_name(io[i].type.dt));
         package_shape(w, &io[i].type);
         w_fmt(w, "\", %s_%u.bytes, %s_%s_SIZE},\n", kind, i, p->macro, package_upper(&p->c->mem, io[i].c_name));
     }
-    w_str(w, "    {NULL, NULL, NULL, NULL, 0},\n};\n\n");
+    w_str(w, "    {NULL, NULL, NULL, NULL, NULL, 0},\n};\n\n");
 }
 
-static const char head_text[] = "/* main.c: runs model \"@n\" once and prints its outputs.\n"
-                                " *     runner [-o DIR] [NAME=FILE]...    FILE: raw little-endian data; an input that "
-                                "is not given gets a fixed pattern;\n"
-                                " *                                       -o DIR writes each output as DIR/NAME.bin\n"
-                                " * SPDX-License-Identifier: Apache-2.0 */\n"
-                                "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include "
-                                "<string.h>\n#include <sys/stat.h>\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
+static const char head_text[] =
+    "/* main.c: runs model \"@n\" once and prints its outputs.\n"
+    " *     runner [-o DIR] [NAME=FILE]...    FILE: raw little-endian data; an input that "
+    "is not given gets a fixed pattern;\n"
+    " *                                       -o DIR writes each output as DIR/NAME.bin\n"
+    " * SPDX-License-Identifier: Apache-2.0 */\n"
+    "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include "
+    "<string.h>\n#include <sys/stat.h>\n\n#include \"@n_names.h\"\n#include \"@p.h\"\n#include "
+    "\"tvmrt.h\"\n\n";
 
 static const char bare_head[] = "/* main.c: runs model \"@n\" once on a fixed pattern and prints its outputs.\n"
                                 " * SPDX-License-Identifier: Apache-2.0 */\n"
@@ -38,7 +43,8 @@ static const char bare_head[] = "/* main.c: runs model \"@n\" once on a fixed pa
                                 "<string.h>\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
 
 static const char tensor_text[] =
-    "struct tensor {\n    const char *name, *dtype, *shape;\n    unsigned char *data;\n    size_t bytes;\n};\n\n";
+    "struct tensor {\n    const char *name, *shown, *dtype, *shape;\n    unsigned char *data;\n    size_t bytes;\n"
+    "};\n\n";
 
 static const char values_text[] =
     "static size_t element_bytes(const char *dtype)\n{\n"
@@ -71,6 +77,10 @@ static const char values_text[] =
     "    if (strcmp(t->dtype, \"float16\") == 0)\n        return half_value(h);\n"
     "    u = (uint32_t)h << 16;\n    memcpy(&f, &u, sizeof f);\n    return (double)f;\n}\n\n";
 
+static const char order_text[] =
+    "static int is_little_endian(void)\n{\n"
+    "    const uint16_t one = 1;\n    return *(const unsigned char *)&one == 1;\n}\n\n";
+
 static const char print_text[] =
     "/* Floats run from -1 to 1, integers from 0 to 1. */\n"
     "static void fill(const struct tensor *t)\n{\n"
@@ -84,12 +94,14 @@ static const char print_text[] =
     "        else if (strcmp(t->dtype, \"bfloat16\") == 0)\n            memcpy(t->data + i * size, &h, size);\n"
     "        else if (strcmp(t->dtype, \"float16\") == 0)\n            h = whole != 0 ? 0x3c00 : 0, memcpy(t->data + i "
     "* size, &h, size);\n"
-    "        else\n            memcpy(t->data + i * size, &whole, size);\n    }\n}\n\n"
+    "        else {\n            memset(t->data + i * size, 0, size);\n"
+    "            t->data[i * size + (is_little_endian() ? 0 : size - 1)] = (unsigned char)whole;\n        }\n    "
+    "}\n}\n\n"
     "static void print(const struct tensor *t)\n{\n"
     "    const size_t count = t->bytes / element_bytes(t->dtype);\n    double low = 0, high = 0;\n    size_t i;\n"
     "    for (i = 0; i < count; i++) {\n        const double v = value(t, i);\n"
     "        low = i == 0 || v < low ? v : low;\n        high = i == 0 || v > high ? v : high;\n    }\n"
-    "    printf(\"%s: %s %s, %.9g to %.9g:\", t->name, t->dtype, t->shape, low, high);\n"
+    "    printf(\"%s: %s %s, %.9g to %.9g:\", t->shown, t->dtype, t->shape, low, high);\n"
     "    for (i = 0; i < count && i < 10; i++)\n        printf(\" %.9g\", value(t, i));\n"
     "    printf(\"%s\\n\", count > 10 ? \" ...\" : \"\");\n}\n\n";
 
@@ -97,7 +109,7 @@ static const char usage_text[] =
     "static void usage(FILE *to)\n{\n    const struct tensor *t;\n"
     "    fprintf(to, \"usage: runner [-o DIR] [NAME=FILE]...\\ninputs:\\n\");\n"
     "    for (t = inputs; t->name != NULL; t++)\n"
-    "        fprintf(to, \"  %s %s %s, %lu bytes\\n\", t->name, t->dtype, t->shape, (unsigned long)t->bytes);\n}\n\n"
+    "        fprintf(to, \"  %s %s %s, %lu bytes\\n\", t->shown, t->dtype, t->shape, (unsigned long)t->bytes);\n}\n\n"
     "/* The name of a file: what is no letter, digit, '_', '.' or '-' becomes '_'. */\n"
     "static int file_char(int ch)\n{\n"
     "    return strchr(\"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-\", ch) != NULL ? ch : '_';\n"
@@ -109,6 +121,13 @@ static const char usage_text[] =
     "            a++, b++;\n        n += *a == '\\0' && *b == '\\0';\n    }\n    return n;\n}\n\n";
 
 static const char files_text[] =
+    "/* Files are little-endian: turns the bytes of every element round where the memory is not. */\n"
+    "static void swap_bytes(const struct tensor *t)\n{\n"
+    "    const size_t size = element_bytes(t->dtype);\n    size_t i, k;\n"
+    "    for (i = is_little_endian() ? t->bytes : 0; i < t->bytes; i += size)\n"
+    "        for (k = 0; k < size / 2; k++) {\n            const unsigned char byte = t->data[i + k];\n"
+    "            t->data[i + k] = t->data[i + size - 1 - k];\n"
+    "            t->data[i + size - 1 - k] = byte;\n        }\n}\n\n"
     "/* Fills the input that `arg`, NAME=FILE, names; returns 0, or 2 after a message. */\n"
     "static int read_input(const char *arg)\n{\n"
     "    const struct tensor *t;\n"
@@ -123,7 +142,8 @@ static const char files_text[] =
     "        if (got != t->bytes || more != EOF) {\n"
     "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s)\\n\", arg + n + 1, (unsigned "
     "long)t->bytes, t->dtype,\n"
-    "                    t->shape);\n            return 2;\n        }\n        return 0;\n    }\n"
+    "                    t->shape);\n            return 2;\n        }\n"
+    "        swap_bytes(t);\n        return 0;\n    }\n"
     "    fprintf(stderr, \"runner: no input for '%s'\\n\", arg);\n    usage(stderr);\n    return 2;\n}\n\n"
     "static int write_output(const char *folder, const struct tensor *t)\n{\n"
     "    static char path[4096];\n    char *s, suffix[16] = \"\";\n    FILE *file;\n    size_t put;\n"
@@ -132,22 +152,59 @@ static const char files_text[] =
     "    if (snprintf(path, sizeof path, \"%s/%s%s.bin\", folder, t->name, suffix) >= (int)sizeof path)\n"
     "        return 1;\n"
     "    for (s = path + skip; *s != '\\0'; s++)\n        *s = (char)file_char(*s);\n"
-    "    file = fopen(path, \"wb\");\n"
+    "    file = fopen(path, \"wb\");\n    swap_bytes(t); /* for the last use of them */\n"
     "    put = file != NULL && t->bytes > 0 ? fwrite(t->data, 1, t->bytes, file) : 0;\n"
     "    if (file == NULL || fclose(file) != 0 || put != t->bytes) {\n"
     "        fprintf(stderr, \"runner: cannot write %s\\n\", path);\n        return 1;\n    }\n    return 0;\n}\n\n";
 
+static const char load_text[] =
+    "TVMRT_ALIGNED(@M_CONST_ALIGN) static unsigned char constants[@M_CONST_SIZE];\n\n"
+    "/* Hands over the constants, from src/ beside this program. */\n"
+    "static int load_constants(const char *program)\n{\n"
+    "    static char path[4096];\n    const char *slash = strrchr(program, '/');\n"
+    "    const int folder = slash != NULL ? (int)(slash + 1 - program) : 0;\n"
+    "    FILE *file;\n    size_t got = 0;\n    int32_t status;\n"
+    "    if (snprintf(path, sizeof path, \"%.*ssrc/@n_constants.bin\", folder, program) >= (int)sizeof path)\n"
+    "        path[0] = '\\0';\n"
+    "    file = fopen(path, \"rb\");\n    if (file != NULL) {\n"
+    "        got = fread(constants, 1, sizeof constants, file);\n        got += fgetc(file) != EOF;\n"
+    "        fclose(file);\n    }\n"
+    "    status = @p_set_constants(constants, got);\n    if (status != 0)\n"
+    "        fprintf(stderr, \"runner: %s: status %ld: %s\\n\", path, (long)status, tvmrt_status_text(status));\n"
+    "    return status != 0;\n}\n\n";
+
+static const char placed_text[] =
+    "#ifndef @M_CONST_ADDRESS\n"
+    "#error \"define @M_CONST_ADDRESS as the address of the bytes of src/@n_constants.bin\"\n"
+    "#endif\n\n";
+
 static void run_body(const package *p, writer *w)
 {
+    bool placed = p->constants_form == CONSTANTS_BIN && strcmp(p->u->port, "posix") != 0;
+    if (placed)
+        package_template(p, w, placed_text);
     package_template(p, w, "static int32_t run(void)\n{\n    struct @p_inputs in;\n    struct @p_outputs out;\n");
-    for (uint32_t i = 0; i < p->u->n_inputs; i++)
-        w_fmt(w, "    in.%s = input_%u.bytes;\n", p->u->inputs[i].c_name, i);
-    for (uint32_t i = 0; i < p->u->n_outputs; i++)
-        w_fmt(w, "    out.%s = output_%u.bytes;\n", p->u->outputs[i].c_name, i);
-    w_str(w, p->u->n_inputs ? "" : "    in.none = NULL;\n");
-    w_str(w, p->u->n_outputs ? "" : "    out.none = NULL;\n");
+    if (placed)
+        package_template(
+            p, w,
+            "    int32_t status = @p_set_constants((const void *)(uintptr_t)@M_CONST_ADDRESS, @M_CONST_SIZE);\n"
+            "    if (status != 0)\n        return status;\n");
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        w_fmt(w, "    in.%s = input_%u.bytes;\n", p->inputs[i].c_name, i);
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        w_fmt(w, "    out.%s = output_%u.bytes;\n", p->outputs[i].c_name, i);
+    w_str(w, p->n_inputs ? "" : "    in.none = NULL;\n");
+    w_str(w, p->n_outputs ? "" : "    out.none = NULL;\n");
     package_template(p, w, "    return @p_run(&in, &out);\n}\n\n");
 }
+
+/* Which operator it was. */
+static const char failed_text[] =
+    "static void print_failure(int32_t status)\n{\n    tvmrt_log_record_t record;\n\n"
+    "    fprintf(stderr, \"runner: status %ld: %s\\n\", (long)status, tvmrt_status_text(status));\n"
+    "    while (tvmrt_log_pop(&record))\n        if (record.code == status && record.op_id >= 0)\n"
+    "            fprintf(stderr, \"runner: operator %ld, %s\\n\", (long)record.op_id,\n"
+    "                    model_get_op_descs()[record.op_id].name);\n}\n\n";
 
 static const char posix_main[] =
     "int main(int argc, char **argv)\n{\n"
@@ -158,10 +215,11 @@ static const char posix_main[] =
     "        else if (strcmp(argv[i], \"-h\") == 0 || strcmp(argv[i], \"--help\") == 0) {\n"
     "            usage(stdout);\n            return 0;\n        } else if (read_input(argv[i]) != 0)\n            "
     "return 2;\n    }\n"
-    "    if (folder != NULL)\n        (void)mkdir(folder, 0777); /* may exist */\n"
+    "    if (folder != NULL)\n        (void)mkdir(folder, 0777); /* may exist */\n";
+
+static const char posix_run[] =
     "    status = run();\n"
-    "    if (status != 0) {\n        fprintf(stderr, \"runner: status %ld: %s\\n\", (long)status, "
-    "tvmrt_status_text(status));\n        return 1;\n    }\n"
+    "    if (status != 0) {\n        print_failure(status);\n        return 1;\n    }\n"
     "    for (t = outputs; t->name != NULL; t++) {\n        print(t);\n"
     "        failed |= folder != NULL ? write_output(folder, t) : 0;\n    }\n"
     "    (void)tvmrt_engine_shutdown(NULL);\n    return failed;\n}\n";
@@ -187,14 +245,18 @@ void main_write(const package *p, writer *w)
     bool posix = strcmp(p->u->port, "posix") == 0, freertos = strcmp(p->u->port, "freertos") == 0;
     package_template(p, w, posix ? head_text : bare_head);
     w_str(w, tensor_text);
-    io_rows(p, w, "input", p->u->inputs, p->u->n_inputs);
-    io_rows(p, w, "output", p->u->outputs, p->u->n_outputs);
+    io_rows(p, w, "input", p->inputs, p->n_inputs);
+    io_rows(p, w, "output", p->outputs, p->n_outputs);
     w_str(w, values_text);
+    w_str(w, order_text);
     w_str(w, print_text);
     if (posix) {
         w_str(w, usage_text);
         w_str(w, files_text);
+        w_str(w, failed_text);
     }
+    if (posix && p->constants_form == CONSTANTS_BIN)
+        package_template(p, w, load_text);
     run_body(p, w);
     if (!posix)
         w_str(w, bare_run);
@@ -203,4 +265,8 @@ void main_write(const package *p, writer *w)
                          "/* Kernels, printf, the runtime. */\n"
                          "#define STACK_WORDS (@M_KERNEL_STACK_BYTES / sizeof(StackType_t) + 2048)\n\n");
     w_str(w, posix ? posix_main : freertos ? freertos_main : bare_main);
+    if (posix && p->constants_form == CONSTANTS_BIN)
+        w_str(w, "    if (load_constants(argv[0]) != 0)\n        return 1;\n");
+    if (posix)
+        w_str(w, posix_run);
 }

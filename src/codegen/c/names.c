@@ -5,19 +5,31 @@
 
 #include <string.h>
 
-/* Words of C, of C++ (the header is read by both) and object-like macros in small letters. */
+/* clang-format off */
 static const char *const words[] = {
-    "alignas",  "alignof",  "and",      "asm",     "assert",    "auto",     "bool",      "break",     "case",
-    "catch",    "char",     "class",    "complex", "concept",   "const",    "constexpr", "continue",  "decltype",
-    "default",  "delete",   "do",       "double",  "else",      "enum",     "errno",     "explicit",  "export",
-    "extern",   "false",    "float",    "for",     "friend",    "goto",     "i386",      "if",        "imaginary",
-    "inline",   "int",      "linux",    "long",    "main",      "mutable",  "namespace", "new",       "noexcept",
-    "not",      "nullptr",  "operator", "or",      "part",      "parts",    "private",   "protected", "public",
-    "register", "requires", "restrict", "return",  "short",     "signed",   "sizeof",    "static",    "stderr",
-    "stdin",    "stdout",   "struct",   "switch",  "template",  "this",     "throw",     "true",      "try",
-    "typedef",  "typename", "typeof",   "union",   "unix",      "unsigned", "using",     "virtual",   "void",
-    "volatile", "while",    "xor",      "args",    "undefined", "st_atime", "st_ctime",  "st_mtime",
+    /* keywords of C up to C23, words that its headers define, and asm, which compilers add */
+    "alignas", "alignof", "asm", "auto", "bool", "break", "case", "char", "complex", "const", "constexpr", "continue",
+    "default", "do", "double", "else", "enum", "extern", "false", "float", "for", "fortran", "goto", "if",
+    "imaginary", "inline", "int", "long", "noreturn", "nullptr", "register", "restrict", "return", "short", "signed",
+    "sizeof", "static", "static_assert", "struct", "switch", "thread_local", "true", "typedef", "typeof",
+    "typeof_unqual", "union", "unsigned", "void", "volatile", "while",
+    /* keywords of C++ up to C++23 and those proposed, alternative tokens: both languages read the header */
+    "and", "and_eq", "atomic_cancel", "atomic_commit", "atomic_noexcept", "bitand", "bitor", "catch", "class",
+    "co_await", "co_return", "co_yield", "compl", "concept", "const_cast", "consteval", "constinit", "decltype",
+    "delete", "dynamic_cast", "explicit", "export", "friend", "mutable", "namespace", "new", "noexcept", "not",
+    "not_eq", "operator", "or", "or_eq", "private", "protected", "public", "reflexpr", "reinterpret_cast", "requires",
+    "static_cast", "synchronized", "template", "this", "throw", "try", "typeid", "typename", "using", "virtual",
+    "xor", "xor_eq",
+    /* macros of the standard headers, of POSIX, of Windows and of compilers without -std that are not in capitals */
+    "assert", "cdecl", "errno", "far", "huge", "I", "i386", "IN", "interface", "iscanonical", "iseqsig", "isgreater",
+    "isgreaterequal", "isless", "islessequal", "islessgreater", "issignaling", "issubnormal", "isunordered", "iszero",
+    "kill_dependency", "linux", "major", "makedev", "math_errhandling", "minor", "mips", "near", "OUT", "pascal",
+    "pixel", "setjmp", "small", "st_atime", "st_ctime", "st_mtime", "stderr", "stdin", "stdout", "sun", "unix",
+    "unreachable", "vax",
+    /* what generated code uses itself */
+    "args", "main", "part", "parts", "undefined",
 };
+/* clang-format on */
 
 /* Functions and function-like macros of math.h, also with an f or an l behind, and of string.h and stdio.h. */
 static const char *const functions[] = {
@@ -110,19 +122,33 @@ const char *codegen_c_identifier(arena *a, const char *s)
     return out;
 }
 
+/* A name stands once at most in all open scopes: where it was put last, or nowhere. */
+static const c_scope_name *find(const c_emit *e, const void *key)
+{
+    uintptr_t at = (uintptr_t)tir_map_get(&e->places, key);
+    return at > 0 && at <= e->names.len ? &e->names.data[at - 1] : NULL;
+}
+
+const c_scope_name *names_find(const c_emit *e, const void *key)
+{
+    const c_scope_name *n = find(e, key);
+    return n && n->key == key ? n : NULL;
+}
+
 static bool in_scope(const c_emit *e, const char *name)
 {
-    for (uint32_t i = 0; i < e->names.len; i++)
-        if (strcmp(e->names.data[i].text, name) == 0)
-            return true;
-    return false;
+    const c_scope_name *n = find(e, name);
+    return n && n->text == name;
 }
 
 const char *names_push(c_emit *e, const void *key, const char *wanted, bool is_index)
 {
-    const char *base = codegen_c_identifier(e->tmp, wanted ? wanted : "v"), *name = base;
+    interner *texts = e->c->names;
+    const char *base = intern(texts, codegen_c_identifier(e->tmp, wanted ? wanted : "v")), *name = base;
     for (uint32_t k = 1; in_scope(e, name); k++)
-        name = arena_printf(e->tmp, "%s_%u", base, k);
+        name = intern(texts, arena_printf(e->tmp, "%s_%u", base, k));
     vec_push(e->tmp, &e->names, ((c_scope_name){key, name, is_index}));
+    tir_map_put(&e->places, key, (const void *)(uintptr_t)e->names.len);
+    tir_map_put(&e->places, name, (const void *)(uintptr_t)e->names.len);
     return name;
 }

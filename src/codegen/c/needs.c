@@ -44,7 +44,7 @@ static bool same(const c_need *x, const c_need *y)
     return x->kind == y->kind && x->op == y->op && x->dt == y->dt && x->to == y->to && x->lanes == y->lanes;
 }
 
-/* Scalar operators that have a function of their own inside of a vector helper, found by writing the lane's text. */
+/* Functions that the text of a helper calls, found by writing its lane or its body. */
 static void add_dependencies(c_needs *n, const c_need *need)
 {
     c_text x = {"x", PREC_PRIMARY}, args[3] = {x, x, x};
@@ -58,6 +58,8 @@ static void add_dependencies(c_needs *n, const c_need *need)
         scalar_load(n->a, n, need->dt, "x");
     else if (need->kind == NEED_VSTORE || need->kind == NEED_VSCATTER)
         scalar_store(n->a, n, need->dt, x);
+    else if (need->kind == NEED_HALF_ROUND)
+        scalar_load(n->a, n, need->dt, scalar_store(n->a, n, need->dt, x));
 }
 
 void needs_add(c_needs *n, c_need need)
@@ -83,7 +85,7 @@ static const char prefetch_text[] = "/* A line that is needed later comes as far
                                     "#define LATHE_PREFETCH(p) __builtin_prefetch((p), 0, 2)\n"
                                     "#else\n#define LATHE_PREFETCH(p) ((void)(p))\n#endif\n\n";
 
-static const char f16_text[] = "static float lathe_f16_load(uint16_t h)\n"
+static const char f16_load_text[] = "static float lathe_f16_load(uint16_t h)\n"
                                "{\n"
                                "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
                                "    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = h & 0x7fffu;\n"
@@ -95,8 +97,9 @@ static const char f16_text[] = "static float lathe_f16_load(uint16_t h)\n"
                                "        v.f = (float)rest * 5.9604644775390625e-8f;\n"
                                "    v.u |= sign;\n"
                                "    return v.f;\n"
-                               "}\n\n"
-                               "static uint16_t lathe_f16_store(float x)\n"
+                               "}\n\n";
+
+static const char f16_store_text[] = "static uint16_t lathe_f16_store(float x)\n"
                                "{\n"
                                "    union {\n        float f;\n        uint32_t u;\n    } v, small;\n"
                                "    uint32_t sign, rest;\n"
@@ -114,30 +117,30 @@ static const char f16_text[] = "static float lathe_f16_load(uint16_t h)\n"
                                "    }\n"
                                "    rest += 0xfffu + ((rest >> 13) & 1u);\n"
                                "    return (uint16_t)(sign | ((rest - 0x38000000u) >> 13));\n"
-                               "}\n\n"
-                               "static inline float lathe_f16_round(float x)\n"
-                               "{\n"
-                               "    return lathe_f16_load(lathe_f16_store(x));\n"
                                "}\n\n";
 
-static const char bf16_text[] = "static float lathe_bf16_load(uint16_t h)\n"
+static const char bf16_load_text[] = "static float lathe_bf16_load(uint16_t h)\n"
                                 "{\n"
                                 "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
                                 "    v.u = (uint32_t)h << 16;\n"
                                 "    return v.f;\n"
-                                "}\n\n"
-                                "static uint16_t lathe_bf16_store(float x)\n"
+                                "}\n\n";
+
+static const char bf16_store_text[] = "static uint16_t lathe_bf16_store(float x)\n"
                                 "{\n"
                                 "    union {\n        float f;\n        uint32_t u;\n    } v;\n"
                                 "    v.f = x;\n"
                                 "    if ((v.u & 0x7fffffffu) > 0x7f800000u)\n"
                                 "        return (uint16_t)((v.u >> 16) | 0x40u);\n"
                                 "    return (uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16);\n"
-                                "}\n\n"
-                                "static inline float lathe_bf16_round(float x)\n"
-                                "{\n"
-                                "    return lathe_bf16_load(lathe_bf16_store(x));\n"
                                 "}\n\n";
+
+static void write_round(writer *w, dtype dt)
+{
+    const char *t = dtype_name(dt);
+    w_fmt(w, "static inline float lathe_%s_round(float x)\n{\n", t);
+    w_fmt(w, "    return lathe_%s_load(lathe_%s_store(x));\n}\n\n", t, t);
+}
 
 static void write_saturate(writer *w, const c_need *n)
 {
@@ -258,10 +261,12 @@ static void write_vector_setup(writer *w, uint32_t bytes)
     w_str(
         w,
         "/* 1: GNU vector types; 0: the same operations lane by lane, in the same order. */\n#ifndef LATHE_VECTORS\n");
-    w_fmt(w, "#if %s\n#define LATHE_VECTORS 1\n#else\n#define LATHE_VECTORS 0\n#endif\n#endif\n", have);
+    w_fmt(w, "#if defined(__GNUC__) && (%s)\n#define LATHE_VECTORS 1\n#else\n", have);
+    w_str(w, "#define LATHE_VECTORS 0\n#endif\n#endif\n");
     w_str(
         w,
-        "#define LATHE_INLINE static inline __attribute__((always_inline))\n"
+        "#if defined(__GNUC__)\n#define LATHE_INLINE static inline __attribute__((always_inline))\n"
+        "#else\n#define LATHE_INLINE static inline\n#endif\n"
         "#if defined(__clang__) && LATHE_VECTORS && defined(__x86_64__)\n"
         "#define LATHE_WIDE __attribute__((min_vector_width(512))) /* else 64-byte vectors are cut in two */\n"
         "#else\n#define LATHE_WIDE\n#endif\n"
@@ -461,7 +466,9 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_VBOUND: write_vbound(a, w, n, v); return;
     case NEED_PREFETCH:
     case NEED_CUT:
-    case NEED_HALF:
+    case NEED_HALF_LOAD:
+    case NEED_HALF_STORE:
+    case NEED_HALF_ROUND:
     case NEED_OP:
     case NEED_SATURATE: return;
     }
@@ -477,7 +484,9 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         switch (need->kind) {
         case NEED_PREFETCH: w_str(w, prefetch_text); break;
         case NEED_CUT: w_str(w, cut_text); break;
-        case NEED_HALF: w_str(w, need->dt == DT_F16 ? f16_text : bf16_text); break;
+        case NEED_HALF_LOAD: w_str(w, need->dt == DT_F16 ? f16_load_text : bf16_load_text); break;
+        case NEED_HALF_STORE: w_str(w, need->dt == DT_F16 ? f16_store_text : bf16_store_text); break;
+        case NEED_HALF_ROUND: write_round(w, need->dt); break;
         case NEED_OP: write_scalar(w, need); break;
         case NEED_SATURATE: write_saturate(w, need); break;
         case NEED_VECTOR:

@@ -3,20 +3,24 @@
 #include "codegen/c/emit.h"
 #include "codegen/c/package.h"
 
+#include <string.h>
+
 /* --- which pointers of a kernel may point to the same bytes ----------------------------------------------------------
  */
 
-static bool overlap(const plan_value *a, const plan_value *b)
+static bool overlap(const plan *pl, uint32_t i, uint32_t k)
 {
+    const plan_value *a = &pl->problem->values.data[i], *b = &pl->problem->values.data[k];
+    uint64_t at = pl->places[i].offset, other = pl->places[k].offset;
     return a->storage == b->storage && (a->storage == STORE_WORKSPACE || a->index == b->index) &&
-           a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+           at < other + b->bytes && other < at + a->bytes;
 }
 
-static void note_aliases(const plan_problem *pp, const plan_op *op, bool *may_alias)
+static void note_aliases(const plan *pl, const plan_op *op, bool *may_alias)
 {
     for (uint32_t i = 0; i < op->n_args; i++)
         for (uint32_t k = op->n_inputs; k < op->n_args; k++)
-            if (i != k && overlap(&pp->values.data[op->args[i]], &pp->values.data[op->args[k]]))
+            if (i != k && overlap(pl, op->args[i], op->args[k]))
                 may_alias[i] = may_alias[k] = true;
 }
 
@@ -24,9 +28,8 @@ static const bool *aliases(const package *p, uint32_t first)
 {
     const plan_problem *pp = p->pl->problem;
     bool *may_alias = arena_array(&p->c->mem, bool, pp->ops.data[first].n_args + 1);
-    for (uint32_t i = first; i < pp->ops.len; i++)
-        if (p->u->ops[i].kernel == p->u->ops[first].kernel)
-            note_aliases(pp, &pp->ops.data[i], may_alias);
+    for (uint32_t i = first; i != UINT32_MAX; i = p->next_ops[i])
+        note_aliases(p->pl, &pp->ops.data[i], may_alias);
     return may_alias;
 }
 
@@ -47,30 +50,27 @@ static void write_operand(const package *p, writer *w, const plan_op *op, uint32
 
 static void write_schedule(const package *p, writer *w, const char *text)
 {
-    const char *clean = arena_strdup(&p->c->mem, text);
-    bool start = true;
-    for (const char *s = clean; *s; s++) {
-        if (start && *s != '\n')
-            w_str(w, " *   ");
-        w_fmt(w, "%c", *s == '*' || *s == '\\' || *s == '?' ? '_' : *s);
-        start = *s == '\n';
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        if (n > 0)
+            w_fmt(w, " *   %s", package_comment(&p->c->mem, arena_strndup(&p->c->mem, text, n)));
+        w_str(w, "\n");
     }
-    w_str(w, start ? "" : "\n");
 }
 
 static void write_comment(const package *p, writer *w, uint32_t i)
 {
-    const unit_op *u = &p->u->ops[i];
     const plan_op *op = &p->pl->problem->ops.data[i];
-    w_fmt(w, "/* %s: %s\n", u->kernel, package_comment(&p->c->mem, u->kind));
-    if (u->source && *u->source)
-        w_fmt(w, " * of %s\n", package_comment(&p->c->mem, u->source));
+    const prog_kernel *k = package_kernel(p, i);
+    w_fmt(w, "/* %s: %s\n", k->name, package_comment(&p->c->mem, k->kind));
+    if (*op->step->source)
+        w_fmt(w, " * of %s\n", package_comment(&p->c->mem, op->step->source));
     w_str(w, " * ");
-    for (uint32_t k = 0; k < op->n_args; k++) {
-        w_str(w, k == 0 ? "" : k == op->n_inputs ? " -> " : ", ");
-        write_operand(p, w, op, k);
+    for (uint32_t n = 0; n < op->n_args; n++) {
+        w_str(w, n == 0 ? "" : n == op->n_inputs ? " -> " : ", ");
+        write_operand(p, w, op, n);
     }
-    w_fmt(w, "; %lld multiply-accumulates\n", (long long)u->macs);
+    w_fmt(w, "; %lld multiply-accumulates\n", (long long)op->func->macs);
     if (op->func->schedule && *op->func->schedule) {
         w_str(w, " * schedule:\n");
         write_schedule(p, w, op->func->schedule);
@@ -81,7 +81,7 @@ static void write_comment(const package *p, writer *w, uint32_t i)
 static void write_wrapper(const package *p, writer *w, uint32_t i)
 {
     const plan_op *op = &p->pl->problem->ops.data[i];
-    const char *kernel = p->u->ops[i].kernel;
+    const char *kernel = package_kernel(p, i)->name;
     w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts)\n{\n", kernel);
     w_str(w, "    void *const *a = (void *const *)args;\n");
     w_fmt(w, "    return %s_%s(", p->prefix, kernel);
@@ -99,10 +99,10 @@ bool ops_write(const package *p, writer *w)
     writer kernels;
     writer_init(&kernels, &p->c->mem);
     for (uint32_t i = 0; i < pp->ops.len; i++) {
-        if (!p->u->ops[i].defines_kernel)
+        if (!package_is_first(p, i))
             continue;
         write_comment(p, &kernels, i);
-        const char *name = arena_printf(&p->c->mem, "%s_%s", p->prefix, p->u->ops[i].kernel);
+        const char *name = arena_printf(&p->c->mem, "%s_%s", p->prefix, package_kernel(p, i)->name);
         if (!func_write(p->c, &kernels, &needs, pp->ops.data[i].func, name, aliases(p, i)))
             return false;
         w_str(&kernels, "\n");
@@ -115,7 +115,7 @@ bool ops_write(const package *p, writer *w)
     w_str(w,
           "/* Arguments as the engine hands them over: the pointers of an operator's inputs, outputs, scratch. */\n\n");
     for (uint32_t i = 0; i < pp->ops.len; i++)
-        if (p->u->ops[i].defines_kernel)
+        if (package_is_first(p, i))
             write_wrapper(p, w, i);
     return true;
 }

@@ -17,9 +17,9 @@ void package_template(const package *p, writer *w, const char *text)
 
 const char *package_comment(arena *a, const char *s)
 {
-    char *out = arena_strdup(a, s ? s : "");
+    char *out = text_line(arena_strdup(a, s ? s : ""));
     for (char *p = out; *p; p++) {
-        if ((unsigned char)*p < 32 || *p == '?' || *p == '\\')
+        if (*p == '?' || *p == '\\')
             *p = '_';
         if (*p == '/' && (p[1] == '*' || (p > out && p[-1] == '*')))
             *p = '|';
@@ -35,22 +35,6 @@ void package_shape(writer *w, const type *t)
         dim_print(w, t->shape.dims[i]);
     }
     w_str(w, "]");
-}
-
-const char *package_dtype(dtype dt)
-{
-    static const struct {
-        dtype dt;
-        const char *name;
-    } names[] = {
-        {DT_F16, "float16"}, {DT_BF16, "bfloat16"}, {DT_F32, "float32"}, {DT_F64, "float64"}, {DT_I8, "int8"},
-        {DT_I16, "int16"},   {DT_I32, "int32"},     {DT_I64, "int64"},   {DT_U8, "uint8"},    {DT_U16, "uint16"},
-        {DT_U32, "uint32"},  {DT_U64, "uint64"},    {DT_BOOL, "bool"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].dt == dt)
-            return names[i].name;
-    return dtype_name(dt);
 }
 
 const char *package_upper(arena *a, const char *s)
@@ -131,18 +115,32 @@ static bool add_checked(const package *p, artifact *out, const char *path, bool 
     return true;
 }
 
+static bool add_constants(package *p, artifact *out)
+{
+    size_t len;
+    p->constant_data = constants_bytes(p, &len);
+    if (!p->constant_data)
+        return diag_error(&p->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for %llu bytes of constants",
+                          (unsigned long long)p->pl->constant_bytes);
+    p->constant_file = arena_printf(&p->c->mem, "src/%s_constants.bin", p->u->module_name);
+    add(p, out, p->constant_file, p->constant_data, len, true);
+    return true;
+}
+
 bool codegen_c(compiler *c, const codegen_unit *u, artifact *out)
 {
     arena *a = &c->mem;
     package p = {.c = c, .u = u, .pl = u->plan};
     p.prefix = arena_printf(a, "tvmgen_%s", u->module_name);
     p.macro = package_upper(a, p.prefix);
-    p.constants_in_file = u->plan->constant_bytes > u->constant_file_threshold;
-    p.constant_file = p.constants_in_file ? arena_printf(a, "src/%s_constants.bin", u->module_name) : NULL;
+    p.constants_form = constants_form_of(u);
+    package_bind(&p);
     count(&p);
     if (u->plan->problem->ops.len > UINT16_MAX)
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                           "the model has %u operators; a package holds 65535", u->plan->problem->ops.len);
+    if (p.constants_form != CONSTANTS_C && !add_constants(&p, out))
+        return false;
     add_text(&p, out, arena_printf(a, "include/%s.h", p.prefix), header_write);
     add_text(&p, out, arena_printf(a, "include/%s_instance.h", p.prefix), instance_write);
     add_text(&p, out, arena_printf(a, "src/%s_names.h", u->module_name), names_write);
@@ -154,13 +152,7 @@ bool codegen_c(compiler *c, const codegen_unit *u, artifact *out)
     add_text(&p, out, "src/main.c", main_write);
     add_text(&p, out, "Makefile", makefile_write);
     add_text(&p, out, "CMakeLists.txt", makefile_write_cmake);
-    if (p.constants_in_file) {
-        size_t len;
-        void *data = lib0_constants(&p, &len);
-        if (!data)
-            return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for %llu bytes of constants",
-                              (unsigned long long)u->plan->constant_bytes);
-        add(&p, out, p.constant_file, data, len, true);
-    }
-    return add_checked(&p, out, "report.json", report_write);
+    add_text(&p, out, "report.json", report_write);
+    makefile_products(&p, out);
+    return runtime_add(&p, out);
 }

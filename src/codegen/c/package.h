@@ -3,25 +3,51 @@
  * prefix (tvmgen_default) and @M the prefix of its macros (TVMGEN_DEFAULT). */
 #ifndef LATHE_CODEGEN_C_PACKAGE_H
 #define LATHE_CODEGEN_C_PACKAGE_H
+#include "base/ptr_map.h"
 #include "codegen/backend.h"
+
+/* An input or output; names[0..) of the model and of C. */
+typedef struct package_io {
+    const char *name;   /* as in the model */
+    const char *c_name; /* the field in the package's struct: a C identifier, unique */
+    struct type type;
+    uint32_t value; /* in the plan: where its bytes begin */
+} package_io;
+
+typedef struct package_const {
+    const char *name; /* C identifier, unique */
+    const tensor_data *data;
+    uint32_t value;
+} package_const;
 
 typedef struct package {
     compiler *c;
     const codegen_unit *u;
     const plan *pl;
+    const package_io *inputs, *outputs;
+    uint32_t n_inputs, n_outputs;
+    const package_const *constants;
+    uint32_t n_constants;
     const char *prefix, *macro;
-    bool constants_in_file;
-    const char *constant_file; /* path in the package */
-    uint32_t n_args;           /* pointers of all operators */
-    uint64_t stack_bytes;      /* most arrays that one kernel has on the stack */
-    uint32_t n_sids;           /* values, then scratch */
+    enum constants_form constants_form; /* never the default */
+    const void *constant_data;     /* the bytes of all, where a file holds them */
+    const char *constant_file;     /* path of it in the package */
+    uint32_t n_args;               /* pointers of all operators */
+    uint64_t stack_bytes;          /* most arrays that one kernel has on the stack */
+    uint32_t n_sids;               /* values, then scratch */
+    ptr_map first_ops;             /* kernel -> the first operator that runs it */
+    uint32_t *next_ops;            /* of each operator: the next one with its kernel; UINT32_MAX: none */
 } package;
 
+/* Gives what the caller sees and the constants their names in C (bind.c). */
+void package_bind(package *p);
+/* Kernel of operator i of the plan, and whether operator i is the first one that runs it. */
+const prog_kernel *package_kernel(const package *p, uint32_t i);
+bool package_is_first(const package *p, uint32_t i);
 void package_template(const package *p, writer *w, const char *text);
 /* A name that is safe inside a C comment. */
 const char *package_comment(arena *a, const char *s);
 void package_shape(writer *w, const type *t); /* "[1, 3, 224, 224]" */
-const char *package_dtype(dtype dt);          /* NumPy's name: "float32" */
 const char *package_upper(arena *a, const char *s);
 /* Bytes of the arrays that a kernel has on the stack; scalars and register tiles not counted. */
 uint64_t package_stack_bytes(const tir_func *f);
@@ -31,12 +57,17 @@ void header_write(const package *p, writer *w);   /* include/tvmgen_default.h */
 void instance_write(const package *p, writer *w); /* include/tvmgen_default_instance.h */
 void names_write(const package *p, writer *w);    /* src/default_names.h */
 void lib0_write(const package *p, writer *w);     /* src/default_lib0.c */
-void *lib0_constants(const package *p, size_t *out_len);
-void lib1_write(const package *p, writer *w);   /* src/default_lib1.c */
-void tables_write(const package *p, writer *w); /* src/model_data.c */
-bool ops_write(const package *p, writer *w);    /* src/ops.c */
-void main_write(const package *p, writer *w);   /* src/main.c */
+void lib1_write(const package *p, writer *w);     /* src/default_lib1.c */
+constants_form constants_form_of(const codegen_unit *u);
+void *constants_bytes(const package *p, size_t *out_len);
+void constants_write(const package *p, writer *w); /* in src/default_lib0.c */
+void tables_write(const package *p, writer *w);    /* src/model_data.c */
+bool ops_write(const package *p, writer *w);       /* src/ops.c */
+void main_write(const package *p, writer *w);      /* src/main.c */
 void makefile_write(const package *p, writer *w);
+void makefile_products(const package *p, artifact *out);
 void makefile_write_cmake(const package *p, writer *w);
-bool report_write(const package *p, writer *w); /* report.json */
+/* tvmrt.h, tvmrt.c and the file of the port. */
+bool runtime_add(const package *p, artifact *out);
+void report_write(const package *p, writer *w); /* report.json */
 #endif

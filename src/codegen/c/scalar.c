@@ -57,7 +57,7 @@ static c_text rounded(arena *a, c_needs *n, dtype dt, c_text x)
 {
     if (!is_half(dt))
         return x;
-    needs_add(n, (c_need){.kind = NEED_HALF, .dt = dt});
+    needs_add(n, (c_need){.kind = NEED_HALF_ROUND, .dt = dt});
     return (c_text){arena_printf(a, "lathe_%s_round(%s)", dtype_name(dt), x.s), PREC_PRIMARY};
 }
 
@@ -206,14 +206,14 @@ const char *scalar_load(arena *a, c_needs *n, dtype dt, const char *lvalue)
 {
     if (!is_half(dt))
         return lvalue;
-    needs_add(n, (c_need){.kind = NEED_HALF, .dt = dt});
+    needs_add(n, (c_need){.kind = NEED_HALF_LOAD, .dt = dt});
     return arena_printf(a, "lathe_%s_load(%s)", dtype_name(dt), lvalue);
 }
 
 const char *scalar_store(arena *a, c_needs *n, dtype dt, c_text value)
 {
     if (is_half(dt)) {
-        needs_add(n, (c_need){.kind = NEED_HALF, .dt = dt});
+        needs_add(n, (c_need){.kind = NEED_HALF_STORE, .dt = dt});
         return arena_printf(a, "lathe_%s_store(%s)", dtype_name(dt), value.s);
     }
     if (!dtype_is_float(dt) && dtype_bits(dt) < 32) {

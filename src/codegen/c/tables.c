@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_data.c of a package: tensor map, operator descriptors, functions, schedule layers. */
+#include "abi/package.h"
 #include "codegen/c/package.h"
 
 static const char *const kinds[] = {"TVMRT_STORAGE_INPUT", "TVMRT_STORAGE_OUTPUT", "TVMRT_STORAGE_CONSTANT",
@@ -19,16 +20,15 @@ static void tensor_map(const package *p, writer *w)
     for (uint32_t v = 0; v < pp->values.len; v++) {
         const plan_value *x = &pp->values.data[v];
         bool outside = x->storage == STORE_INPUT || x->storage == STORE_OUTPUT;
-        row(w, v, x->storage, outside ? x->index : 0, x->offset, x->bytes, package_comment(&p->c->mem, x->name));
+        row(w, v, x->storage, outside ? x->index : 0, p->pl->places[v].offset, x->bytes,
+            package_comment(&p->c->mem, x->name));
     }
     for (uint32_t i = 0; i < pp->ops.len; i++)
         for (uint32_t k = 0; k < pp->ops.data[i].n_scratch; k++) {
             const plan_op *op = &pp->ops.data[i];
-            const tir_buffer *b = op->scratch[k].buffer;
-            int64_t count = tir_buffer_count(b);
-            uint64_t bytes =
-                (uint64_t)(count > 0 ? count : 0) * dtype_bytes(b->dt) * (op->scratch[k].per_part ? op->parts : 1);
-            row(w, package_scratch_sid(p, i, k), STORE_WORKSPACE, 0, op->scratch_offset[k], bytes,
+            const plan_task *t = &p->pl->tasks[i];
+            row(w, package_scratch_sid(p, i, k), STORE_WORKSPACE, 0, t->scratch_offset[k],
+                plan_scratch_bytes(op, k, t->parts),
                 arena_printf(&p->c->mem, "scratch of operator %u", i));
         }
     if (p->n_sids == 0)
@@ -62,12 +62,13 @@ static void op_descs(const package *p, writer *w)
     for (uint32_t i = 0; i < pp->ops.len; i++) {
         const plan_op *op = &pp->ops.data[i];
         w_fmt(w, "    {\"%s_%s\", TVMRT_BACKEND_CPU, g_op_%u_inputs, g_op_%u_outputs, %u, %u, %u},\n", p->prefix,
-              p->u->ops[i].kernel, i, i, op->n_inputs, op->n_args - op->n_inputs + op->n_scratch, op->parts);
+              package_kernel(p, i)->name, i, i, op->n_inputs, op->n_args - op->n_inputs + op->n_scratch,
+              p->pl->tasks[i].parts);
     }
     w_str(w, pp->ops.len ? "};\n\n" : "    {\"none\", TVMRT_BACKEND_CPU, NULL, NULL, 0, 0, 1},\n};\n\n");
     w_str(w, "static const tvmrt_op_func_t g_cpu_func_table[] = {\n");
     for (uint32_t i = 0; i < pp->ops.len; i++)
-        w_fmt(w, "    wrapped_%s,\n", p->u->ops[i].kernel);
+        w_fmt(w, "    wrapped_%s,\n", package_kernel(p, i)->name);
     w_str(w, pp->ops.len ? "};\n\n" : "    NULL,\n};\n\n");
 }
 
@@ -75,7 +76,7 @@ static uint32_t tasks_of(const plan *pl, uint32_t layer)
 {
     uint32_t tasks = 0;
     for (uint32_t i = 0; i < pl->layer_len[layer]; i++)
-        tasks += pl->problem->ops.data[pl->layers[layer][i]].parts;
+        tasks += pl->tasks[pl->layers[layer][i]].parts;
     return tasks;
 }
 
@@ -120,13 +121,14 @@ void tables_write(const package *p, writer *w)
     tensor_map(p, w);
     op_descs(p, w);
     schedule(p, w);
-    package_template(p, w,
-                     "static const tvmrt_model_desc_t g_model = {\n    TVMRT_ABI_VERSION,\n    \"@n\",\n"
-                     "    @M_NUM_INPUTS,\n    @M_NUM_OUTPUTS,\n");
+    w_fmt(w, "static const tvmrt_model_desc_t g_model = {\n    %uu, /* TVMRT_ABI_VERSION of these tables */\n",
+          PACKAGE_ABI_VERSION);
+    package_template(p, w, "    \"@n\",\n    @M_NUM_INPUTS,\n    @M_NUM_OUTPUTS,\n");
     w_fmt(w, "    %u,\n", p->n_sids);
     package_template(p, w,
                      "    @M_NUM_OPS,\n    g_tensor_map,\n    g_op_descs,\n    g_cpu_func_table,\n"
-                     "    &g_schedule,\n    @M_CONST_SIZE,\n    @M_WORKSPACE_SIZE,\n    @M_WORKSPACE_ALIGN,\n};\n\n");
+                     "    &g_schedule,\n    @M_CONST_SIZE,\n    @M_CONST_ALIGN,\n"
+                     "    @M_WORKSPACE_SIZE,\n    @M_WORKSPACE_ALIGN,\n};\n\n");
     package_template(p, w, accessors);
     package_template(p, w, p->pl->problem->ops.len ? op_args : no_op_args);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What importers build with: nodes that are typed as they are made, named after the model's own values. Integer nodes
  * whose inputs are constants are computed at once, because the shapes of what follows depend on them. */
+#include "base/ptr_map.h"
 #include "frontend/onnx/onnx_import.h"
-#include "graph/ptr_map.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -136,7 +136,7 @@ static bool may_compute(const onnx_node *n, const graph_node *g)
     int64_t count = shape_count(t->shape);
     if (g->op->effect != EFFECT_PURE || (g->op->flags & (OPF_CALL | OPF_NO_FOLD)) || !n->c->evaluate)
         return false;
-    if (count < 0 || count > (floats ? FOLD_MAX_FLOATS : FOLD_MAX_ELEMENTS) || (floats && n->c->opt_level == 0))
+    if (count < 0 || count > (floats ? FOLD_MAX_FLOATS : FOLD_MAX_ELEMENTS) || (floats && n->im->o->keeps_floats))
         return false;
     for (uint32_t i = 0; i < g->n_inputs; i++)
         if (!is_small_constant(g->inputs[i], FOLD_MAX_ELEMENTS))
@@ -310,9 +310,11 @@ bool onnx_settle_result(onnx_node *n, uint32_t i)
     graph_value *v = n->out[i];
     uint32_t suffix = 0;
     bool own = false;
-    for (uint32_t k = n->first; k < n->f->nodes.len; k++)
-        own |= n->f->nodes.data[k] == v->def;
-    if (!own || !v->def || v->name == n->out_names[i] || ptr_map_get(n->f->names, n->out_names[i], &suffix))
+    if (!v->def || v->name == n->out_names[i] || ptr_map_get(n->f->names, n->out_names[i], &suffix))
+        return true;
+    for (uint32_t k = n->f->nodes.len; !own && k-- > n->first;)
+        own = n->f->nodes.data[k] == v->def;
+    if (!own)
         return true;
     v->name = n->out_names[i];
     ptr_map_set(n->f->names, v->name, 1);
@@ -538,4 +540,55 @@ bool onnx_axis_set(onnx_node *n, uint32_t count, const int64_t *axes, uint32_t r
         set[a] = true;
     }
     return !n->failed;
+}
+
+/* --- operands that are known at run time only
+ * ---------------------------------------------------------------------------------- */
+
+graph_value *onnx_expect(onnx_node *n, graph_value *x, graph_value *operand, int64_t n_rows, int64_t width,
+                         const int64_t *rows)
+{
+    const int64_t dims[2] = {n_rows, width};
+    attr a = attr_tensor(
+        n->c, "rows",
+        tensor_dense(n->c, DT_I64, 2, dims,
+                     arena_copy(&n->c->mem, rows, (size_t)(n_rows * width) * sizeof *rows, _Alignof(int64_t))));
+    return onnx_emit(n, ONNX_ARGS("expect", 1, &a, x, operand));
+}
+
+graph_value *onnx_axes_as_bits(onnx_node *n, graph_value *axes, uint32_t rank)
+{
+    int64_t bits[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++)
+        bits[i] = (int64_t)1 << i;
+    attr axis = attr_int(n->c, "axis", 0);
+    graph_value *b = onnx_emit(n, ONNX_ARGS("take", 1, &axis, onnx_const_ints(n, rank, bits), axes));
+    return onnx_reduce(n, "sum", b, 0, NULL, false);
+}
+
+static bool set_gives(int64_t set, uint32_t rank, const int64_t *in, uint32_t out_rank, const int64_t *out, bool keep,
+                      bool ones)
+{
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        bool gone = (set >> i & 1) != 0;
+        if (gone && ones && in[i] != 1)
+            return false;
+        if (gone && !keep)
+            continue;
+        if (k == out_rank || out[k++] != (gone ? 1 : in[i]))
+            return false;
+    }
+    return k == out_rank;
+}
+
+uint32_t onnx_axis_sets(uint32_t rank, const int64_t *in, uint32_t out_rank, const int64_t *out, int64_t count,
+                        bool keep, bool ones, int64_t *sets)
+{
+    uint32_t n = 0;
+    for (int64_t set = 1; set < (int64_t)1 << rank && n < ONNX_MAX_SETS; set++)
+        if (__builtin_popcountll((unsigned long long)set) == count &&
+            set_gives(set, rank, in, out_rank, out, keep, ones))
+            sets[n++] = set;
+    return n;
 }

@@ -66,6 +66,17 @@ graph_value *onnx_lookup(onnx_env *env, const char *name)
     return NULL;
 }
 
+/* Tools that merge models leave initializers behind that are there twice: equal ones are one. */
+static bool is_other_tensor(onnx_env *env, const char *name, const pb_tensor *pb)
+{
+    const pb_tensor *first = onnx_map_get(&env->scope->initializers, name);
+    if (!first)
+        return false;
+    const tensor_data *a = onnx_tensor_read(env->im, first, onnx_loc(env->im)),
+                      *b = onnx_tensor_read(env->im, pb, onnx_loc(env->im));
+    return a && b && !tensor_equal(a, b); /* one that cannot be read is reported by the reader */
+}
+
 bool onnx_import_names(onnx_env *env, const pb_graph *g)
 {
     onnx_importer *im = env->im;
@@ -73,7 +84,7 @@ bool onnx_import_names(onnx_env *env, const pb_graph *g)
     bool ok = true;
     for (uint32_t i = 0; i < g->initializer.len; i++) {
         const char *name = onnx_name(im, g->initializer.data[i]->name);
-        if (onnx_map_get(&env->scope->initializers, name))
+        if (is_other_tensor(env, name, g->initializer.data[i]))
             ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "two initializers are named '%s'", name);
         onnx_map_set(a, &env->scope->initializers, name, g->initializer.data[i]);
     }
@@ -94,43 +105,86 @@ bool onnx_read_opsets(onnx_importer *im, uint32_t n, pb_opset *const *list, onnx
     bool ok = true;
     for (uint32_t i = 0; i < n; i++) {
         onnx_opset o = {onnx_domain(im, list[i]->domain), list[i]->version};
-        if (!*o.domain && (o.version < 1 || o.version > ONNX_MAX_OPSET))
+        if (!*o.domain && (o.version < 1 || o.version > ONNX_MAX_OPSET)) {
             ok = diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im),
                             "operator set version %lld of ai.onnx is not known; versions 1 to %d are",
                             (long long)o.version, ONNX_MAX_OPSET);
+            diag_hint(&im->c->diags, "export the model for operator set %d, or convert it (onnx.version_converter)",
+                      ONNX_MAX_OPSET);
+        }
         vec_push(&im->c->mem, out, o);
     }
     return ok;
 }
 
+/* The version of a set that a model uses; 0: it is not imported. Sets that onnxruntime has itself need no import. */
 int64_t onnx_opset_version(const onnx_env *env, const char *domain)
 {
+    static const onnx_opset always[] = {{"com.microsoft", 1}, {"ai.onnx.ml", 5}, {"ai.onnx.preview.training", 1}};
     const onnx_opsets *o = env->frame ? &env->frame->opsets : &env->im->opsets;
     for (uint32_t i = 0; i < o->len; i++)
         if (o->data[i].domain == domain)
             return o->data[i].version;
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (strcmp(always[i].domain, domain) == 0)
+            return always[i].version;
     return 0;
 }
 
 /* --- order --- */
 
-void onnx_visit_uses(onnx_importer *im, const pb_graph *g, void (*visit)(void *ctx, const char *name), void *ctx)
+/* Names that a body makes itself, and those of the bodies around it. */
+typedef struct own_names {
+    onnx_map names;
+    const struct own_names *outer;
+} own_names;
+
+static void note_own(onnx_importer *im, const pb_graph *g, onnx_map *own)
 {
+    arena *a = &im->c->mem;
+    for (uint32_t i = 0; i < g->initializer.len; i++)
+        onnx_map_set(a, own, onnx_name(im, g->initializer.data[i]->name), "");
+    for (uint32_t i = 0; i < g->input.len; i++)
+        onnx_map_set(a, own, onnx_name(im, g->input.data[i]->name), "");
+    for (uint32_t i = 0; i < g->node.len; i++)
+        for (uint32_t k = 0; k < g->node.data[i]->output.len; k++)
+            onnx_map_set(a, own, onnx_name(im, g->node.data[i]->output.data[k]), "");
+}
+
+static void visit_name(onnx_importer *im, span s, const own_names *own, onnx_visit visit, void *ctx)
+{
+    const char *name = onnx_name(im, s);
+    if (!*name)
+        return;
+    for (; own; own = own->outer)
+        if (onnx_map_get(&own->names, name))
+            return;
+    visit(ctx, name);
+}
+
+static void visit_body(onnx_importer *im, const pb_graph *g, const own_names *outer, onnx_visit visit, void *ctx)
+{
+    own_names own = {.outer = outer};
+    note_own(im, g, &own.names);
     for (uint32_t i = 0; i < g->node.len; i++) {
         const pb_node *p = g->node.data[i];
         for (uint32_t k = 0; k < p->input.len; k++)
-            if (p->input.data[k].len)
-                visit(ctx, onnx_name(im, p->input.data[k]));
+            visit_name(im, p->input.data[k], &own, visit, ctx);
         for (uint32_t k = 0; k < p->attribute.len; k++) {
             const pb_attribute *a = p->attribute.data[k];
             if (a->g)
-                onnx_visit_uses(im, a->g, visit, ctx);
+                visit_body(im, a->g, &own, visit, ctx);
             for (uint32_t m = 0; m < a->graphs.len; m++)
-                onnx_visit_uses(im, a->graphs.data[m], visit, ctx);
+                visit_body(im, a->graphs.data[m], &own, visit, ctx);
         }
     }
     for (uint32_t i = 0; i < g->output.len; i++)
-        visit(ctx, onnx_name(im, g->output.data[i]->name));
+        visit_name(im, g->output.data[i]->name, &own, visit, ctx);
+}
+
+void onnx_visit_captures(onnx_importer *im, const pb_graph *g, onnx_visit visit, void *ctx)
+{
+    visit_body(im, g, NULL, visit, ctx);
 }
 
 typedef struct order {
@@ -139,6 +193,7 @@ typedef struct order {
     uint32_t n;
     onnx_map makers; /* name -> address in `marks` of the node that makes it */
     uint8_t *marks;  /* 0 new, 1 on the way, 2 placed */
+    bool *again;     /* a Constant whose name another constant has already */
     uint32_t *list;  /* the order */
     uint32_t len;
     VEC(uint32_t) stack;
@@ -159,9 +214,13 @@ static void collect_needs(order *o, const pb_node *p)
     for (uint32_t k = 0; k < p->input.len; k++)
         if (p->input.data[k].len)
             need_name(o, onnx_name(o->im, p->input.data[k]));
-    for (uint32_t k = 0; k < p->attribute.len; k++)
-        if (p->attribute.data[k]->g)
-            onnx_visit_uses(o->im, p->attribute.data[k]->g, need_name, o);
+    for (uint32_t k = 0; k < p->attribute.len; k++) {
+        const pb_attribute *a = p->attribute.data[k];
+        if (a->g)
+            onnx_visit_captures(o->im, a->g, need_name, o);
+        for (uint32_t m = 0; m < a->graphs.len; m++)
+            onnx_visit_captures(o->im, a->graphs.data[m], need_name, o);
+    }
 }
 
 static src_loc node_loc(const onnx_env *env, const pb_node *p, uint32_t index)
@@ -209,6 +268,18 @@ static bool place(onnx_env *env, order *o, uint32_t root)
     return true;
 }
 
+static bool is_constant(onnx_importer *im, const pb_node *p)
+{
+    return p->output.len == 1 && strcmp(onnx_name(im, p->op_type), "Constant") == 0 && !*onnx_domain(im, p->domain);
+}
+
+static bool has_constant(const onnx_env *env, const order *o, const char *name)
+{
+    const uint8_t *maker = onnx_map_get(&o->makers, name);
+    return maker ? is_constant(o->im, o->nodes[maker - o->marks])
+                 : onnx_map_get(&env->scope->initializers, name) != NULL;
+}
+
 static bool note_makers(onnx_env *env, order *o)
 {
     onnx_importer *im = env->im;
@@ -217,6 +288,9 @@ static bool note_makers(onnx_env *env, order *o)
         for (uint32_t k = 0; k < o->nodes[i]->output.len; k++) {
             const char *name = onnx_name(im, o->nodes[i]->output.data[k]);
             if (!*name)
+                continue;
+            o->again[i] = is_constant(im, o->nodes[i]) && has_constant(env, o, name);
+            if (o->again[i])
                 continue;
             if (onnx_map_get(&o->makers, name) || onnx_map_get(&env->scope->values, name) ||
                 onnx_map_get(&env->scope->initializers, name))
@@ -313,20 +387,47 @@ static void define_outputs(onnx_node *n, bool ok, bool inlined)
     }
 }
 
-static void note_missing(onnx_node *n, const char *domain, const char *op)
+/* --- what is not imported, but would be needed --- */
+
+static void note_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes);
+
+static void note_node(onnx_env *env, const pb_node *p, uint32_t index)
 {
-    onnx_importer *im = n->im;
-    const char *node = *n->loc.node ? n->loc.node : arena_printf(&im->c->mem, "#%d", n->loc.node_index);
-    for (uint32_t i = 0; i < im->missing.len; i++) {
-        onnx_missing *m = &im->missing.data[i];
-        if (m->domain != domain || m->op != op || m->version != n->version)
-            continue;
-        if (m->count < 4)
-            m->nodes = arena_printf(&im->c->mem, "%s, %s", m->nodes, node);
-        m->count++;
-        return;
+    onnx_importer *im = env->im;
+    onnx_node n = {.im = im, .c = im->c, .env = env, .pb = p, .loc = node_loc(env, p, index)};
+    const char *domain = onnx_domain(im, p->domain), *op = onnx_name(im, p->op_type);
+    const pb_function *fn = onnx_find_function(im, domain, p);
+    n.version = onnx_opset_version(env, domain);
+    if (fn && !onnx_map_get(&im->scanned, (const char *)fn)) {
+        onnx_frame frame = {.fn = fn, .loc = n.loc, .caller = env->frame};
+        onnx_env body = {.im = im, .frame = &frame};
+        onnx_map_set(&im->c->mem, &im->scanned, (const char *)fn, fn);
+        if (fn->opset_import.len == 0)
+            frame.opsets = env->frame ? env->frame->opsets : im->opsets;
+        (void)onnx_read_opsets(im, fn->opset_import.len, fn->opset_import.data, &frame.opsets);
+        note_nodes(&body, fn->node.len, fn->node.data);
     }
-    vec_push(&im->c->mem, &im->missing, (onnx_missing){domain, op, n->version, 1, node});
+    if (!fn && !(n.version && (onnx_ops_find(domain, op, n.version) || onnx_ops_find_registered(im->c, domain, op))))
+        onnx_note_missing(&n, domain, op, "");
+    onnx_note_bodies(&n);
+}
+
+static void note_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes)
+{
+    for (uint32_t i = 0; i < n_nodes; i++)
+        note_node(env, nodes[i], i);
+}
+
+/* Messages are nested 100 deep at most, functions are looked at once: the recursion has an end. */
+void onnx_note_bodies(onnx_node *n)
+{
+    for (uint32_t i = 0; i < n->pb->attribute.len; i++) {
+        const pb_attribute *a = n->pb->attribute.data[i];
+        if (a->g)
+            note_nodes(n->env, a->g->node.len, a->g->node.data);
+        for (uint32_t k = 0; k < a->graphs.len; k++)
+            note_nodes(n->env, a->graphs.data[k]->node.len, a->graphs.data[k]->node.data);
+    }
 }
 
 static bool run_import(onnx_node *n, const char *domain, const char *op)
@@ -335,15 +436,18 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
     if (n->n_out == 0)
         return onnx_fail(n, DIAG_FORMAT, "the node has no results");
     n->version = onnx_opset_version(n->env, domain);
-    if (!fn && n->version == 0)
-        return onnx_fail(n, DIAG_FORMAT, "the model imports no operator set '%s'", *domain ? domain : "ai.onnx");
-    n->row = fn ? NULL : onnx_ops_find(domain, op, n->version);
-    if (!fn && !n->row)
+    n->row = fn || !n->version ? NULL : onnx_ops_find(domain, op, n->version);
+    if (!fn && n->version && !n->row)
         n->row = onnx_ops_find_registered(n->c, domain, op);
     if (!fn && !n->row)
-        note_missing(n, domain, op);
-    if ((!fn && !n->row) || !read_inputs(n) || !read_attrs(n))
+        onnx_note_missing(n, domain, op, "");
+    if (!fn && !n->row)
+        return onnx_note_bodies(n), false;
+    if (!read_inputs(n) || !read_attrs(n)) {
+        if (n->im->missing.len && !n->im->symbolic) /* it may be for lack of an operator that nothing is known here */
+            onnx_note_bodies(n);
         return false;
+    }
     n->first = n->f->nodes.len;
     bool ok = fn ? onnx_inline_call(n, fn) : n->row->import(n);
     if (ok && !n->failed && !fn)
@@ -358,6 +462,21 @@ static void import_node(onnx_env *env, const pb_node *p, uint32_t index)
     name_outputs(&n);
     bool ok = run_import(&n, onnx_domain(im, p->domain), onnx_name(im, p->op_type));
     define_outputs(&n, ok, !n.row);
+}
+
+/* A Constant that is there twice is one, as long as its values are equal. */
+static void compare_again(onnx_env *env, const pb_node *p, uint32_t index)
+{
+    onnx_importer *im = env->im;
+    onnx_node n = {.im = im, .c = im->c, .env = env, .f = env->f, .pb = p, .loc = node_loc(env, p, index)};
+    const char *name = onnx_name(im, p->output.data[0]);
+    name_outputs(&n);
+    n.out_names[0] = NULL; /* the first has the name */
+    if (!run_import(&n, onnx_domain(im, p->domain), onnx_name(im, p->op_type)))
+        return;
+    const tensor_data *first = graph_constant(onnx_lookup(env, name)), *t = graph_constant(n.out[0]);
+    if (first && t && !tensor_equal(first, t))
+        onnx_fail(&n, DIAG_FORMAT, "the name '%s' is given to two constants that differ", name);
 }
 
 static bool keeps_shape(const char *op)
@@ -386,15 +505,28 @@ static void spread_shapes(onnx_env *env, const order *o)
     }
 }
 
+static bool too_many(const onnx_env *env, uint32_t n_nodes)
+{
+    onnx_importer *im = env->im;
+    if (!env->frame)
+        return diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "the model has %u nodes; at most %u are read",
+                          im->nodes + n_nodes, ONNX_MAX_NODES);
+    diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "functions expand to more than %u nodes (in function %s)",
+               ONNX_MAX_NODES, onnx_name(im, env->frame->fn->name));
+    diag_hint(&im->c->diags,
+              "every call is expanded: a function that calls another one twice, again and again, doubles");
+    return false;
+}
+
 bool onnx_import_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes)
 {
     arena *a = &env->im->c->mem;
     order o = {.im = env->im, .nodes = nodes, .n = n_nodes};
     if (n_nodes > ONNX_MAX_NODES - env->im->nodes)
-        return diag_error(&env->im->c->diags, DIAG_UNSUPPORTED, onnx_loc(env->im),
-                          "more than %u nodes after inlining of functions", ONNX_MAX_NODES);
+        return too_many(env, n_nodes);
     env->im->nodes += n_nodes;
     o.marks = arena_array(a, uint8_t, n_nodes);
+    o.again = arena_array(a, bool, n_nodes);
     o.list = arena_array(a, uint32_t, n_nodes);
     if (!note_makers(env, &o))
         return false;
@@ -403,6 +535,6 @@ bool onnx_import_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes)
             return false;
     spread_shapes(env, &o);
     for (uint32_t i = 0; i < n_nodes; i++)
-        import_node(env, nodes[o.list[i]], o.list[i]);
+        (o.again[o.list[i]] ? compare_again : import_node)(env, nodes[o.list[i]], o.list[i]);
     return true;
 }

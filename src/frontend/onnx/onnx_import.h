@@ -9,7 +9,7 @@
 
 #define ONNX_MIN_IR      3
 #define ONNX_MAX_OPSET   27
-#define ONNX_MAX_NODES   500000u /* after inlining: a model of nested functions may not grow without end */
+#define ONNX_MAX_NODES   200000u /* with those of expanded functions, which multiply when they call functions */
 #define ONNX_MAX_NESTING 64u     /* function calls and branches inside one another */
 
 /* --- names (onnx_scope.c) ------------------------------------------------------------------------------------------
@@ -62,6 +62,7 @@ typedef struct onnx_missing {
     int64_t version;
     uint32_t count;
     const char *nodes; /* the first few, for the message */
+    const char *note;  /* what of the operator is missing: "" or text that ends in ", " */
 } onnx_missing;
 
 typedef struct onnx_fixed {
@@ -73,7 +74,7 @@ typedef struct onnx_fixed {
 typedef struct onnx_file {
     const char *path; /* as written in the model */
     span bytes;
-    const char *full;
+    const char *full; /* NULL: it cannot be had, which has been said */
 } onnx_file;
 
 typedef struct onnx_importer {
@@ -84,9 +85,13 @@ typedef struct onnx_importer {
     const pb_model *model;
     graph_module *module;
     onnx_opsets opsets;
-    VEC(onnx_missing) missing;
+    VEC(onnx_missing *) missing; /* version 0: the operator set is not imported */
+    onnx_map missing_by_name;
+    onnx_map scanned;       /* functions whose operators have been looked at without importing them */
+    VEC(const char *) lost; /* files of external data that are not there, once for each tensor */
+    bool symbolic;          /* extents are open that must not be */
     VEC(onnx_fixed) fixed;
-    VEC(onnx_file) files;
+    onnx_map files;     /* onnx_file *, by path */
     onnx_map functions; /* pb_function *, by the text of domain, name and overload */
     onnx_map reserved;  /* names of the main graph: made-up names keep clear of them */
     graph_value poison; /* stands for results of nodes that failed */
@@ -141,6 +146,7 @@ typedef struct onnx_op {
 } onnx_op;
 
 const onnx_op *onnx_ops_find(const char *domain, const char *name, int64_t version); /* NULL: missing */
+int64_t onnx_ops_since(const char *domain, const char *name); /* the first version that is read; 0: none */
 /* An operator of a domain of the user's own: the registered row "domain.name", attributes by the same names. */
 const onnx_op *onnx_ops_find_registered(compiler *c, const char *domain, const char *name);
 /* Attributes of the node by a row's list ("a b", "ir<onnx") as the IR operator declares them; out holds op->n_attrs. */
@@ -163,8 +169,9 @@ int64_t onnx_opset_version(const onnx_env *env, const char *domain); /* 0: not i
 bool onnx_inline_branch(onnx_node *n, const pb_graph *g);
 bool onnx_inline_call(onnx_node *n, const pb_function *fn);
 const pb_function *onnx_find_function(onnx_importer *im, const char *domain, const pb_node *node); /* NULL: none */
-/* Names of all values that a graph uses, nested graphs included, its own too; `visit` may see a name more than once. */
-void onnx_visit_uses(onnx_importer *im, const pb_graph *g, void (*visit)(void *ctx, const char *name), void *ctx);
+/* Names that a body, with the bodies in it, uses and does not make; `visit` may see a name more than once. */
+typedef void (*onnx_visit)(void *ctx, const char *name);
+void onnx_visit_captures(onnx_importer *im, const pb_graph *g, onnx_visit visit, void *ctx);
 bool onnx_read_opsets(onnx_importer *im, uint32_t n, pb_opset *const *list, onnx_opsets *out);
 
 /* Fixes of options.fixes, checked against the inputs of the graph. */
@@ -173,8 +180,19 @@ bool onnx_type_fix(onnx_importer *im, const pb_graph *g);
 bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type *out);
 
 const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_loc loc);
-/* The file that external data names, mapped once; refuses paths that leave the model's folder. */
+/* The file that external data names, read once; refuses paths that leave the model's folder. */
 bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, onnx_file *out);
+
+/* --- what a model needs (onnx_report.c)
+ * ---------------------------------------------------------------------------- */
+
+bool onnx_is_symbolic(const graph_func *f); /* an input of f has an open extent */
+void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note);
+/* The operators that bodies of this node would need, for a node that is not imported itself. */
+void onnx_note_bodies(onnx_node *n);
+/* Reports open extents, missing operators and files in place of all errors since the mark. true: nothing is missing. */
+bool onnx_report_needs(onnx_importer *im, const graph_func *f, diags_mark before);
+bool onnx_report_lost(onnx_importer *im, diags_mark before);
 
 /* --- attributes (onnx_attr.c): the value, or `dflt` when the node has none; wrong kinds fail the node
  * ------------------ */
@@ -254,6 +272,16 @@ int64_t onnx_static_dim(onnx_node *n, const graph_value *v, uint32_t axis); /* f
 const type *onnx_declared(onnx_node *n, uint32_t i); /* static declared type of result i; NULL: none */
 /* Axis counted from the end when negative; fails when out of range. */
 uint32_t onnx_axis(onnx_node *n, int64_t axis, uint32_t rank);
+/* x, provided that the operand, which is known at run time only, is one of the n rows of `width` entries each. */
+graph_value *onnx_expect(onnx_node *n, graph_value *x, graph_value *operand, int64_t n_rows, int64_t width,
+                         const int64_t *rows);
+/* A set of axes of a tensor of that rank as one number, with a bit for each axis. */
+graph_value *onnx_axes_as_bits(onnx_node *n, graph_value *axes, uint32_t rank);
+#define ONNX_MAX_SETS 256 /* of axes of a tensor of rank 8 */
+/* The sets of `count` axes of `in` that give the extents `out` when they go (keep: become 1), as bits. ones: only axes
+ * of extent 1 may go. Returns how many there are. */
+uint32_t onnx_axis_sets(uint32_t rank, const int64_t *in, uint32_t out_rank, const int64_t *out, int64_t count,
+                        bool keep, bool ones, int64_t *sets);
 /* Constant integers of an operand; false without a message when it is not constant. */
 bool onnx_ints_of(const graph_value *v, int64_t *out, uint32_t *out_n);
 bool onnx_float_of(const graph_value *v, double *out); /* one constant number */

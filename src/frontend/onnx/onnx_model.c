@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model to a module: versions, inputs, nodes, results. Bytes stay mapped: constants point into them. */
+/* A model to a module: versions, inputs, nodes, results. Bytes stay in memory: constants point into them. */
 #include "frontend/onnx/onnx_import.h"
-#include "graph/ptr_map.h"
+#include "base/ptr_map.h"
 
 #include <string.h>
 
@@ -49,7 +49,7 @@ static bool check_input_type(onnx_importer *im, const char *name, const type *t)
     if (!dtype_usable(t->dt))
         return diag_error(d, DIAG_UNSUPPORTED, onnx_loc(im), "input '%s': element type %s is not supported yet", name,
                           dtype_name(t->dt));
-    if (t->shape.rank < 0) {
+    if (t->shape.rank < 0 && !(im->o && im->o->inputs_only)) {
         diag_error(d, DIAG_UNSUPPORTED, onnx_loc(im), "input '%s' has no shape", name);
         diag_hint(d, "give it one: --shape %s=1x3x224x224", name);
         return false;
@@ -126,21 +126,6 @@ static bool add_results(onnx_env *env, const pb_graph *g)
     return ok;
 }
 
-static void report_missing(onnx_importer *im)
-{
-    writer w;
-    if (im->missing.len == 0)
-        return;
-    writer_init(&w, &im->c->mem);
-    for (uint32_t i = 0; i < im->missing.len; i++) {
-        const onnx_missing *m = &im->missing.data[i];
-        w_fmt(&w, "%s%s%s%s-%lld (%u node%s: %s%s)", i ? "; " : "", m->domain, *m->domain ? "." : "", m->op,
-              (long long)m->version, m->count, m->count > 1 ? "s" : "", m->nodes, m->count > 4 ? ", ..." : "");
-    }
-    diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "operators that are not supported yet: %s", w.data);
-    diag_hint(&im->c->diags, "docs/onnx-front-end.md lists what is supported");
-}
-
 /* Initializers and shapes that were read at import and that no node needs. The model's own dead nodes stay. */
 static void drop_unused_constants(graph_func *f)
 {
@@ -180,12 +165,17 @@ bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *
     reserve_names(&im, g);
     bool ok = onnx_import_names(&env, g);
     ok &= add_inputs(&env, g);
+    if (o && o->inputs_only) {
+        *out = ok ? im.module : NULL;
+        return ok;
+    }
+    im.symbolic = o && o->fixed_shapes && onnx_is_symbolic(env.f);
+    diags_mark mark = diags_get_mark(&c->diags);
     if (onnx_import_nodes(&env, g->node.len, g->node.data))
         ok = add_results(&env, g) && ok;
     else
         ok = false;
-    report_missing(&im);
-    if (!ok || c->diags.errors != errors)
+    if (!onnx_report_needs(&im, env.f, mark) || !ok || c->diags.errors != errors)
         return false;
     for (uint32_t i = 0; i < im.module->funcs.len; i++)
         drop_unused_constants(im.module->funcs.data[i]);

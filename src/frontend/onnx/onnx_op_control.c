@@ -7,34 +7,16 @@
 
 typedef struct captures {
     onnx_node *n;
-    onnx_map own;  /* names that the branch makes itself */
     onnx_map seen; /* outer names dealt with */
     VEC(const char *) names;
     VEC(graph_value *) values; /* constants are not passed but made again inside */
 } captures;
 
-static void note_own(captures *k, const pb_graph *g)
-{
-    arena *a = &k->n->c->mem;
-    for (uint32_t i = 0; i < g->initializer.len; i++)
-        onnx_map_set(a, &k->own, onnx_name(k->n->im, g->initializer.data[i]->name), "");
-    for (uint32_t i = 0; i < g->input.len; i++)
-        onnx_map_set(a, &k->own, onnx_name(k->n->im, g->input.data[i]->name), "");
-    for (uint32_t i = 0; i < g->node.len; i++) {
-        const pb_node *p = g->node.data[i];
-        for (uint32_t m = 0; m < p->output.len; m++)
-            onnx_map_set(a, &k->own, onnx_name(k->n->im, p->output.data[m]), "");
-        for (uint32_t m = 0; m < p->attribute.len; m++)
-            if (p->attribute.data[m]->g)
-                note_own(k, p->attribute.data[m]->g);
-    }
-}
-
 static void capture(void *ctx, const char *name)
 {
     captures *k = ctx;
     arena *a = &k->n->c->mem;
-    if (onnx_map_get(&k->own, name) || onnx_map_get(&k->seen, name))
+    if (onnx_map_get(&k->seen, name))
         return;
     onnx_map_set(a, &k->seen, name, "");
     graph_value *v = onnx_lookup(k->n->env, name);
@@ -50,16 +32,17 @@ static void capture(void *ctx, const char *name)
 static graph_func *import_region(onnx_node *n, const captures *k, const pb_graph *g, const char *tail)
 {
     onnx_importer *im = n->im;
-    onnx_scope scope = {0};
+    onnx_scope outer = {0}, scope = {.parent = &outer};
     const char *stem = n->n_out && n->out_names[0] ? n->out_names[0] : "if";
     graph_func *f = graph_func_new(im->module, intern(n->c->names, arena_printf(&n->c->mem, "%s.%s", stem, tail)));
-    onnx_env env = {.im = im, .f = f, .scope = &scope, .frame = n->env->frame};
+    onnx_env env = {.im = im, .f = f, .scope = &outer, .frame = n->env->frame};
     for (uint32_t i = 0; i < k->names.len; i++) {
         graph_value *v = k->values.data[i];
         const tensor_data *t = graph_constant(v);
         const char *name = k->names.data[i];
         onnx_define(&env, name, t ? graph_add_constant(f, t, name, n->loc) : graph_add_param(f, name, v->type));
     }
+    env.scope = &scope;
     bool ok = onnx_import_names(&env, g) && onnx_import_nodes(&env, g->node.len, g->node.data);
     for (uint32_t i = 0; ok && i < g->output.len; i++) {
         graph_value *v = onnx_lookup(&env, onnx_name(im, g->output.data[i]->name));
@@ -77,22 +60,30 @@ static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes,
 {
     captures k = {.n = n};
     VEC(graph_value *) in = {0};
-    note_own(&k, yes);
-    onnx_visit_uses(n->im, yes, capture, &k);
-    k.own = (onnx_map){0};
-    note_own(&k, no);
-    onnx_visit_uses(n->im, no, capture, &k);
+    onnx_visit_captures(n->im, yes, capture, &k);
+    onnx_visit_captures(n->im, no, capture, &k);
     if (n->failed)
         return false;
     vec_push(&n->c->mem, &in, onnx_rank(cond) ? onnx_reshape_ints(n, cond, 0, NULL) : cond);
     for (uint32_t i = 0; i < k.values.len; i++)
         if (!graph_constant(k.values.data[i]))
             vec_push(&n->c->mem, &in, k.values.data[i]);
-    graph_func *a = import_region(n, &k, yes, "then"), *b = a ? import_region(n, &k, no, "else") : NULL;
-    if (!b || n->failed)
+    graph_func *a = import_region(n, &k, yes, "then"), *b = import_region(n, &k, no, "else");
+    if (!a || !b || n->failed)
         return false;
     attr at[2] = {attr_func(n->c, "then_branch", a), attr_func(n->c, "else_branch", b)};
     return onnx_results(n, (onnx_args){"if", in.len, in.data, 2, at}, n->n_out);
+}
+
+/* No kernel branches. While extents are open, the condition may still become constant. */
+static bool refuse(onnx_node *n)
+{
+    if (!n->im->symbolic) {
+        onnx_note_missing(n, n->row->domain, n->row->name, "its condition is known at run time only, ");
+        onnx_note_bodies(n);
+    }
+    n->failed = true; /* reported for the whole model */
+    return false;
 }
 
 bool onnx_op_if(onnx_node *n)
@@ -109,5 +100,5 @@ bool onnx_op_if(onnx_node *n)
                          no->output.len, n->n_out);
     if (onnx_float_of(cond, &c))
         return onnx_inline_branch(n, c != 0 ? yes : no);
-    return import_regions(n, cond, yes, no);
+    return n->im->o && n->im->o->fixed_shapes ? refuse(n) : import_regions(n, cond, yes, no);
 }

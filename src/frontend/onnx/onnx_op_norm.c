@@ -121,20 +121,34 @@ bool onnx_op_lp_norm(onnx_node *n)
     return !n->failed;
 }
 
-/* (x - mean) / (deviation + 1e-9) */
-bool onnx_op_mean_variance_norm(onnx_node *n)
+/* (x - mean) / (deviation + 1e-9), or x - mean alone */
+static bool mean_variance(onnx_node *n, uint32_t count, const int64_t *axes, bool divide)
 {
-    static const int64_t usual[3] = {0, 2, 3};
-    graph_value *x = onnx_in(n, 0);
-    const int64_t *axes = NULL;
-    uint32_t count = onnx_attr_ints(n, "axes", &axes);
-    if (!count) {
-        axes = usual;
-        count = 3;
+    graph_value *x = onnx_in(n, 0), *mean = onnx_reduce(n, "mean", x, count, axes, true);
+    if (!divide) {
+        onnx_result(n, 0, ONNX_ARGS("subtract", 0, NULL, x, mean));
+        return !n->failed;
     }
-    graph_value *d = onnx_binary(n, "subtract", x, onnx_reduce(n, "mean", x, count, axes, true));
+    graph_value *d = onnx_binary(n, "subtract", x, mean);
     graph_value *v = onnx_reduce(n, "mean", onnx_binary(n, "multiply", d, d), count, axes, true);
     v = onnx_unary(n, "sqrt", v);
     onnx_result(n, 0, ONNX_ARGS("divide", 0, NULL, d, onnx_binary(n, "add", v, onnx_const_like(n, v, 1e-9))));
     return !n->failed;
+}
+
+bool onnx_op_mean_variance_norm(onnx_node *n)
+{
+    static const int64_t usual[3] = {0, 2, 3};
+    const int64_t *axes = NULL;
+    uint32_t count = onnx_attr_ints(n, "axes", &axes);
+    return count ? mean_variance(n, count, axes, true) : mean_variance(n, 3, usual, true);
+}
+
+/* Before version 9: channels one by one or together. */
+bool onnx_op_mean_variance_norm_1(onnx_node *n)
+{
+    static const int64_t axes[4] = {1, 0, 2, 3};
+    bool across = onnx_attr_int(n, "across_channels", 0) != 0;
+    bool divide = onnx_attr_int(n, "normalize_variance", 1) != 0;
+    return mean_variance(n, across ? 4 : 3, across ? axes : axes + 1, divide);
 }

@@ -68,64 +68,35 @@ static bool finish_reduce(onnx_node *n, const reduction *r, graph_value *x)
 /* --- axes that are known only at run time --- */
 
 /* The declared shape of the result leaves a few sets of axes possible. One: that is it. Several: all are computed, and
- * the operand chooses; its axes are turned into a number with a bit for each. */
+ * the operand chooses. The program checks that the operand names one of them. */
 
-static bool set_gives(const reduction *r, uint32_t set, uint32_t rank, const int64_t *in, uint32_t out_rank,
-                      const int64_t *out)
-{
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < rank; i++) {
-        bool gone = (set >> i & 1u) != 0;
-        if (gone && !r->keep)
-            continue;
-        if (k == out_rank || out[k++] != (gone ? 1 : in[i]))
-            return false;
-    }
-    return k == out_rank;
-}
-
-static graph_value *reduce_set(onnx_node *n, reduction r, graph_value *x, uint32_t set)
+static graph_value *reduce_set(onnx_node *n, reduction r, graph_value *x, int64_t set)
 {
     r.n_axes = 0;
     for (uint32_t i = 0; i < onnx_rank(x); i++)
-        if (set >> i & 1u)
+        if (set >> i & 1)
             r.axes[r.n_axes++] = i;
     return reduce(n, &r, x);
-}
-
-static graph_value *axes_as_bits(onnx_node *n, graph_value *axes, uint32_t rank)
-{
-    graph_value *a = onnx_cast(n, axes, DT_I64), *zero = onnx_const_int(n, DT_I64, 0);
-    graph_value *from_end = onnx_binary(n, "add", a, onnx_const_int(n, DT_I64, rank));
-    graph_value *negative = onnx_binary(n, "less", a, zero);
-    a = onnx_where(n, negative, from_end, a);
-    int64_t bits[TYPE_MAX_RANK];
-    for (uint32_t i = 0; i < rank; i++)
-        bits[i] = (int64_t)1 << i;
-    attr axis = attr_int(n->c, "axis", 0);
-    graph_value *b = onnx_emit(n, ONNX_ARGS("take", 1, &axis, onnx_const_ints(n, rank, bits), a));
-    return onnx_reduce(n, "sum", b, 0, NULL, false);
 }
 
 static bool reduce_by_operand(onnx_node *n, const reduction *r, graph_value *x, graph_value *axes)
 {
     const type *want = onnx_declared(n, 0);
-    int64_t in[TYPE_MAX_RANK], out[TYPE_MAX_RANK], count = 0;
+    int64_t in[TYPE_MAX_RANK], out[TYPE_MAX_RANK], sets[ONNX_MAX_SETS], count = 0;
     uint32_t rank = onnx_rank(x);
     if (!want || !shape_get(want->shape, out) || !shape_get(x->type.shape, in) || onnx_rank(axes) != 1 || rank > 8 ||
         rank == 0 || !dim_is_const(onnx_dim(n, axes, 0), &count))
         return onnx_fail(n, DIAG_UNSUPPORTED, "axes that are not constant need static shapes and a declared result");
-    graph_value *y = NULL, *bits = NULL;
-    for (uint32_t set = 1; set < 1u << rank; set++) {
-        if (__builtin_popcount(set) != count || !set_gives(r, set, rank, in, (uint32_t)want->shape.rank, out))
-            continue;
-        graph_value *v = reduce_set(n, *r, x, set);
-        if (y && !bits)
-            bits = axes_as_bits(n, axes, rank);
-        y = y ? onnx_where(n, onnx_binary(n, "equal", bits, onnx_const_int(n, DT_I64, set)), v, y) : v;
+    uint32_t n_sets = onnx_axis_sets(rank, in, (uint32_t)want->shape.rank, out, count, r->keep, false, sets);
+    if (n_sets == 0)
+        return onnx_fail(n, DIAG_TYPE, "no set of %lld axes gives the declared shape", (long long)count);
+    graph_value *bits = onnx_axes_as_bits(n, axes, rank);
+    graph_value *y = reduce_set(n, *r, onnx_expect(n, x, bits, n_sets, 1, sets), sets[0]);
+    for (uint32_t i = 1; i < n_sets; i++) {
+        graph_value *chosen = onnx_binary(n, "equal", bits, onnx_const_int(n, DT_I64, sets[i]));
+        y = onnx_where(n, chosen, reduce_set(n, *r, x, sets[i]), y);
     }
-    return y ? onnx_alias(n, 0, y)
-             : onnx_fail(n, DIAG_TYPE, "no set of %lld axes gives the declared shape", (long long)count);
+    return onnx_alias(n, 0, y);
 }
 
 /* target: the kind; attrs "input": axes are operand 1. */

@@ -113,8 +113,16 @@ bool onnx_op_affine_grid(onnx_node *n)
     if (onnx_ints_of(onnx_in(n, 1), size, &len) ? len != spatial + 2
                                                 : !want || want->shape.rank != (int32_t)spatial + 2)
         return onnx_fail(n, DIAG_UNSUPPORTED, "size must be constant or the result declared");
+    static const int64_t extents[4] = {0, 2, 3, 4}; /* all but the channels */
+    attr first = attr_int(n->c, "axis", 0);
     for (uint32_t i = 0; len == 0 && i < spatial; i++)
         dim_is_const(want->shape.dims[1 + i], &size[2 + i]);
+    if (len == 0) {
+        size[1] = onnx_static_dim(n, theta, 0);
+        graph_value *given =
+            onnx_emit(n, ONNX_ARGS("take", 1, &first, onnx_in(n, 1), onnx_const_ints(n, spatial + 1, extents)));
+        theta = onnx_expect(n, theta, given, 1, spatial + 1, size + 1);
+    }
     const tensor_data *points =
         grid_points(n, onnx_dtype(theta), spatial, size + 2, onnx_attr_int(n, "align_corners", 0) != 0);
     graph_value *g = onnx_matmul(n, onnx_constant(n, points), theta, false, true, DT_NONE);

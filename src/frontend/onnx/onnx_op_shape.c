@@ -21,13 +21,25 @@ static bool finish_reshape(onnx_node *n, graph_value *x, uint32_t rank, const di
     return !n->failed;
 }
 
-/* Operands that are known at run time only: the bytes do not move, so the declared shape is enough. */
-static bool reshape_to_declared(onnx_node *n, const char *what)
+/* Axes that are known at run time only: the bytes do not move, and the declared shape says what is made. The program
+ * checks that they are axes of extent 1 of the longer shape, without which it is the shorter. */
+static bool reshape_to_declared(onnx_node *n, bool squeeze)
 {
     const type *t = onnx_declared(n, 0);
-    if (!t)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "%s that are not constant need a declared shape of the result", what);
-    return finish_reshape(n, onnx_in(n, 0), (uint32_t)t->shape.rank, t->shape.dims);
+    graph_value *x = onnx_in(n, 0), *axes = onnx_in(n, 1);
+    int64_t in[TYPE_MAX_RANK], out[TYPE_MAX_RANK], sets[ONNX_MAX_SETS];
+    uint32_t a = onnx_rank(x), b = t ? (uint32_t)t->shape.rank : 0, rank = squeeze ? a : b, less = squeeze ? b : a;
+    if (!t || !shape_get(t->shape, out) || !shape_get(x->type.shape, in) || rank > 8 || onnx_rank(axes) != 1)
+        return onnx_fail(
+            n, DIAG_UNSUPPORTED,
+            "axes that are not constant need static shapes of 8 dimensions at most, and a declared result");
+    uint32_t n_sets =
+        less < rank ? onnx_axis_sets(rank, squeeze ? in : out, less, squeeze ? out : in, rank - less, false, true, sets)
+                    : 0;
+    if (n_sets == 0 || !dim_is(onnx_dim(n, axes, 0), rank - less))
+        return onnx_fail(n, DIAG_TYPE, "no axes give the declared shape");
+    x = onnx_expect(n, x, onnx_axes_as_bits(n, axes, rank), n_sets, 1, sets);
+    return finish_reshape(n, x, b, t->shape.dims);
 }
 
 bool onnx_op_reshape_1(onnx_node *n)
@@ -85,7 +97,7 @@ bool onnx_op_squeeze(onnx_node *n)
     if (!(n->version >= 13 ? onnx_in(n, 1) != NULL : onnx_has_attr(n, "axes")))
         return squeeze_ones(n, x);
     if (!read_axes(n, axes, &count))
-        return reshape_to_declared(n, "axes");
+        return !n->failed && reshape_to_declared(n, true);
     if (!onnx_axis_set(n, count, axes, rank, gone))
         return false;
     for (uint32_t i = 0; i < rank; i++) {
@@ -106,7 +118,7 @@ bool onnx_op_unsqueeze(onnx_node *n)
     bool added[TYPE_MAX_RANK];
     dim d[TYPE_MAX_RANK];
     if (!read_axes(n, axes, &count))
-        return reshape_to_declared(n, "axes");
+        return !n->failed && reshape_to_declared(n, false);
     uint32_t rank = onnx_rank(x) + count;
     if (rank > TYPE_MAX_RANK)
         return onnx_fail(n, DIAG_UNSUPPORTED, "more than 16 dimensions");
@@ -162,7 +174,9 @@ static const tensor_data *sparse_constant(onnx_node *n, const pb_sparse *s)
         if (ok)
             memcpy(data + (size_t)p * dtype_bytes(v->dt), tensor_element(v, i), dtype_bytes(v->dt));
     }
-    if (!ok || !data)
+    if (ok && !data)
+        return onnx_fail(n, DIAG_ENVIRONMENT, "no memory for the %lld elements of the value", (long long)count), NULL;
+    if (!ok)
         return onnx_fail(n, DIAG_FORMAT, "the sparse value is not well formed"), NULL;
     return tensor_dense(n->c, v->dt, s->dims.len, s->dims.data, data);
 }
@@ -223,6 +237,45 @@ bool onnx_op_concat(onnx_node *n)
     return !n->failed;
 }
 
+/* One kernel has so many results at most; each of more is a slice. */
+#define MOST_SPLIT 64u
+
+/* Extents of the parts along the axis: as given, or equal ones, the last of them smaller. false: not known. */
+static bool split_extents(onnx_node *n, const graph_value *given, int64_t extent, int64_t *out)
+{
+    const tensor_data *t = graph_constant(given);
+    if (given && (!t || t->count != (int64_t)n->n_out || !dtype_is_int(t->dt)))
+        return false;
+    int64_t each = (extent + n->n_out - 1) / n->n_out, left = extent;
+    if (!given && n->version < 18 && extent % n->n_out != 0)
+        return false;
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        out[i] = t ? tensor_get_i64(t, i) : each < left ? each : left;
+        if (out[i] < 0 || out[i] > left)
+            return false;
+        left -= out[i];
+    }
+    return left == 0;
+}
+
+/* false: for the operator itself, which also finds what is wrong. */
+static bool split_by_slices(onnx_node *n, const graph_value *given, int64_t raw_axis)
+{
+    graph_value *x = onnx_in(n, 0);
+    int64_t extent, at = 0, axis = raw_axis < 0 ? raw_axis + (int64_t)onnx_rank(x) : raw_axis;
+    int64_t *extents = arena_array(&n->c->mem, int64_t, n->n_out);
+    if (n->n_out <= MOST_SPLIT || axis < 0 || axis >= (int64_t)onnx_rank(x) ||
+        !dim_is_const(onnx_dim(n, x, (uint32_t)axis), &extent) || !split_extents(n, given, extent, extents))
+        return false;
+    graph_value *axes = onnx_const_ints(n, 1, &axis);
+    for (uint32_t i = 0; i < n->n_out && !n->failed; at += extents[i++]) {
+        int64_t end = at + extents[i];
+        graph_value *from = onnx_const_ints(n, 1, &at), *to = onnx_const_ints(n, 1, &end);
+        onnx_result(n, i, ONNX_ARGS("strided_slice", 0, NULL, x, from, to, axes));
+    }
+    return true;
+}
+
 bool onnx_op_split(onnx_node *n)
 {
     const int64_t *v = NULL;
@@ -235,6 +288,8 @@ bool onnx_op_split(onnx_node *n)
                          n->n_out);
     if (len)
         in[1] = onnx_const_ints(n, len, v);
+    if (!n->failed && in[0] && split_by_slices(n, in[1], a.u.i))
+        return !n->failed;
     return onnx_results(n, (onnx_args){"split", in[1] ? 2u : 1u, in, 1, &a}, n->n_out);
 }
 
@@ -260,6 +315,20 @@ bool onnx_op_pad_1(onnx_node *n)
     attr mode = attr_string(n->c, "mode", onnx_attr_string(n, "mode", "constant"));
     graph_value *value = onnx_const_like(n, x, onnx_attr_float(n, "value", 0));
     onnx_result(n, 0, ONNX_ARGS("nn.pad", 1, &mode, x, onnx_const_ints(n, len, v), value));
+    return !n->failed;
+}
+
+/* Pads as one row of a matrix are what onnxruntime takes too. */
+bool onnx_op_pad(onnx_node *n)
+{
+    graph_value *in[4] = {onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2), onnx_in(n, 3)};
+    uint32_t n_in = in[3] ? 4 : in[2] ? 3 : 2;
+    attr mode = attr_string(n->c, "mode", onnx_attr_string(n, "mode", "constant"));
+    if (onnx_rank(in[1]) == 2 && dim_is(onnx_dim(n, in[1], 0), 1)) {
+        dim entries = onnx_dim(n, in[1], 1);
+        in[1] = onnx_reshape(n, in[1], 1, &entries);
+    }
+    onnx_result(n, 0, (onnx_args){"nn.pad", n_in, in, 1, &mode});
     return !n->failed;
 }
 
@@ -307,6 +376,8 @@ bool onnx_op_center_crop_pad(onnx_node *n)
     bool crop = false, pad = false;
     if (!read_target(n, rank, &count, axes, want))
         return false;
+    if (!graph_constant(onnx_in(n, 1)))
+        x = onnx_expect(n, x, onnx_in(n, 1), 1, count, want);
     for (uint32_t i = 0; i < count; i++) {
         int64_t have = onnx_static_dim(n, x, (uint32_t)axes[i]), more = want[i] > have ? want[i] - have : 0;
         from[i] = have > want[i] ? (have - want[i]) / 2 : 0;

@@ -171,6 +171,7 @@ static bool dft_by_operand(onnx_node *n)
 {
     const type *want = onnx_declared(n, 0);
     graph_value *y = NULL, *axis = onnx_cast(n, onnx_in(n, 2), DT_I64);
+    int64_t rows[2 * TYPE_MAX_RANK], n_rows = 0;
     fourier all;
     if (!want || !read_fourier(n, &all) || (uint32_t)want->shape.rank != all.rank)
         return onnx_fail(n, DIAG_UNSUPPORTED, "an axis that is not constant needs a declared result");
@@ -181,6 +182,8 @@ static bool dft_by_operand(onnx_node *n)
         for (uint32_t k = 0; k + 1 < all.rank && !n->failed; k++)
             fits = fits && (k == i || dim_equal(want->shape.dims[k], onnx_dim(n, onnx_in(n, 0), k)));
         graph_value *v = fits ? transform(n, &f) : NULL;
+        for (uint32_t k = 0; fits && k < 2; k++)
+            rows[n_rows++] = k == 0 ? i : (int64_t)i - (int64_t)all.rank;
         if (y && v) {
             graph_value *front = onnx_binary(n, "equal", axis, onnx_const_int(n, DT_I64, i));
             graph_value *back =
@@ -189,7 +192,8 @@ static bool dft_by_operand(onnx_node *n)
         }
         y = v ? v : y;
     }
-    return y ? onnx_alias(n, 0, y) : onnx_fail(n, DIAG_TYPE, "no axis gives the declared shape");
+    return y ? onnx_alias(n, 0, onnx_expect(n, y, axis, n_rows, 1, rows))
+             : onnx_fail(n, DIAG_TYPE, "no axis gives the declared shape");
 }
 
 bool onnx_op_dft(onnx_node *n)

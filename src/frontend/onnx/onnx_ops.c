@@ -23,6 +23,16 @@ const onnx_op *onnx_ops_find(const char *domain, const char *name, int64_t versi
     return NULL;
 }
 
+int64_t onnx_ops_since(const char *domain, const char *name)
+{
+    int64_t since = 0;
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (strcmp(rows[i].name, name) == 0 && strcmp(rows[i].domain, domain) == 0 &&
+            (since == 0 || rows[i].since < since))
+            since = rows[i].since;
+    return since;
+}
+
 const onnx_op *onnx_ops_find_registered(compiler *c, const char *domain, const char *name)
 {
     const graph_op *op = *domain ? graph_find_op(c, arena_printf(&c->mem, "%s.%s", domain, name)) : NULL;

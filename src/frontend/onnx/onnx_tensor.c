@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorProto to constants. raw_data, packed float_data and external data stay where they are in the mapped files; the
- * narrow types that ONNX keeps in int32_data are converted. Sizes are checked before anything is touched. */
-#define _XOPEN_SOURCE 700 /* realpath */
+/* TensorProto to constants. raw_data, packed float_data and external data stay where they are in the files in memory;
+ * the narrow types that ONNX keeps in int32_data are converted. Sizes are checked before anything is touched. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <errno.h>
@@ -77,21 +76,7 @@ static bool entry_number(tensor_reader *r, const pb_entry *e, uint64_t *out)
     return true;
 }
 
-/* Real paths are compared, so that neither "..", nor an absolute path, nor a symbolic link leads out of the folder. */
-static bool is_inside(onnx_importer *im, const char *full)
-{
-    char *dir = realpath(path_dir(&im->c->mem, im->path), NULL);
-    char *file = realpath(full, NULL);
-    bool ok = false;
-    if (dir && file) {
-        size_t n = strlen(dir);
-        ok = strncmp(dir, file, n) == 0 && (file[n] == '/' || strcmp(dir, "/") == 0);
-    }
-    free(dir);
-    free(file);
-    return ok;
-}
-
+/* By its text alone, names of other systems too; links are looked at when it is opened. */
 static bool leaves_folder(const char *location)
 {
     if (location[0] == '/' || location[0] == '\\' || location[0] == '\0' || (location[0] && location[1] == ':'))
@@ -102,26 +87,36 @@ static bool leaves_folder(const char *location)
     return false;
 }
 
-bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, onnx_file *out)
+static bool open_external(onnx_importer *im, const char *location, src_loc loc, onnx_file *f)
 {
     compiler *c = im->c;
-    for (uint32_t i = 0; i < im->files.len; i++)
-        if (strcmp(im->files.data[i].path, location) == 0) {
-            *out = im->files.data[i];
-            return true;
-        }
-    onnx_file f = {.path = location};
-    const char *outside = "external data '%s' is refused: it must be a file under the model's folder";
-    if (leaves_folder(location))
-        return diag_error(&c->diags, DIAG_FORMAT, loc, outside, location);
-    f.full = path_join(&c->mem, path_dir(&c->mem, im->path), location);
-    if (file_exists(f.full) && !is_inside(im, f.full))
-        return diag_error(&c->diags, DIAG_FORMAT, loc, outside, location);
-    if (!file_map(&c->diags, &c->mem, f.full, &f.bytes))
-        return false;
-    vec_push(&c->mem, &im->files, f);
-    *out = f;
-    return true;
+    file_lack lack = leaves_folder(location) ? FILE_OUTSIDE : FILE_THERE;
+    const char *dir = path_dir(&c->mem, im->path);
+    if (lack == FILE_THERE && compiler_read_beneath(c, dir, location, &f->bytes, &lack)) {
+        f->full = path_join(&c->mem, dir, location);
+        return true;
+    }
+    if (lack == FILE_OUTSIDE)
+        diag_error(&c->diags, DIAG_FORMAT, loc,
+                   "external data '%s' is refused: it must be a file under the model's folder", location);
+    if (lack == FILE_MISSING)
+        vec_push(&c->mem, &im->lost, location);
+    return false;
+}
+
+/* A file that cannot be had is reported for the first of its tensors. */
+bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, onnx_file *out)
+{
+    const onnx_file *known = onnx_map_get(&im->files, location);
+    if (!known) {
+        onnx_file *f = arena_new(&im->c->mem, onnx_file);
+        f->path = location;
+        (void)open_external(im, location, loc, f);
+        onnx_map_set(&im->c->mem, &im->files, location, f);
+        known = f;
+    }
+    *out = *known;
+    return known->full != NULL;
 }
 
 static const tensor_data *read_external(tensor_reader *r)
@@ -242,6 +237,7 @@ bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **ou
     if (!onnx_wire_tensor(c, path, bytes, &t))
         return false;
     *out_name = onnx_name(&im, t->name);
+    diags_mark mark = diags_get_mark(&c->diags);
     *out = onnx_tensor_read(&im, t, onnx_loc(&im));
-    return *out != NULL;
+    return onnx_report_lost(&im, mark) && *out != NULL;
 }

@@ -184,16 +184,25 @@ static const char *list_names(onnx_importer *im, const pb_graph *g, bool inputs)
     return w.len ? w.data : "none";
 }
 
-static bool symbol_exists(onnx_importer *im, const pb_graph *g, const char *symbol)
+static bool has_symbol(onnx_importer *im, uint32_t n, pb_value_info *const *list, const char *symbol)
 {
-    for (uint32_t i = 0; i < g->input.len; i++) {
-        const pb_value_info *v = g->input.data[i];
+    for (uint32_t i = 0; i < n; i++) {
+        const pb_value_info *v = list[i];
         const pb_tensor_shape *s = v->type && v->type->tensor_type ? v->type->tensor_type->shape : NULL;
         for (uint32_t k = 0; s && k < s->dim.len && k < TYPE_MAX_RANK; k++)
             if (dim_name(im, s->dim.data[k], onnx_name(im, v->name), k) == symbol)
                 return true;
     }
     return false;
+}
+
+/* Of an input, or of a value whose shape the model declares: where operands that are known at run time only make a
+ * shape, the declared one is taken. */
+static bool symbol_exists(onnx_importer *im, const pb_graph *g, const char *symbol)
+{
+    return has_symbol(im, g->input.len, g->input.data, symbol) ||
+           has_symbol(im, g->output.len, g->output.data, symbol) ||
+           has_symbol(im, g->value_info.len, g->value_info.data, symbol);
 }
 
 static bool fix_one(onnx_importer *im, const pb_graph *g, const onnx_dim_fix *f)

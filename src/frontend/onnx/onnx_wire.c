@@ -311,8 +311,9 @@ bool onnx_wire_model(compiler *c, const char *path, span bytes, pb_model **out)
     loc.file = path;
     *out = NULL;
     if (bytes.len == 0)
-        return diag_error(&c->diags, DIAG_FORMAT, loc, "the file is empty");
-    *out = read_whole(c, path, bytes, &message_model);
+        (void)diag_error(&c->diags, DIAG_FORMAT, loc, "the file is empty");
+    else
+        *out = read_whole(c, path, bytes, &message_model);
     if (!*out)
         diag_hint(&c->diags, "is it an ONNX model, and was it copied as a whole?");
     return *out != NULL;

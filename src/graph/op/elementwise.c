@@ -21,43 +21,22 @@ bool infer_cast(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-/* min and max are scalars of x's type (ONNX Clip). */
-bool infer_clip(compiler *c, const graph_node *n, type *out)
+/* The result has the type of operand `of` and the common shape of all. */
+static bool broadcast(compiler *c, const graph_node *n, uint32_t of, type *out)
 {
-    for (uint32_t i = 1; i < n->n_inputs; i++) {
-        const type *t = infer_in(n, i);
-        if (t && t->dt != infer_in(n, 0)->dt)
-            return infer_error(c, n, "bound is %s but the data is %s", dtype_name(t->dt),
-                               dtype_name(infer_in(n, 0)->dt));
-        if (t && shape_is_static(t->shape) && shape_count(t->shape) != 1)
-            return infer_error(c, n, "bound %u is not one number", i);
-    }
-    return infer_same(c, n, out);
-}
-
-/* Common shape of inputs first..n_inputs; all of one dtype. */
-static bool broadcast_from(compiler *c, const graph_node *n, uint32_t first, dtype *dt, shape *s)
-{
-    *s = infer_in(n, first)->shape;
-    *dt = infer_in(n, first)->dt;
-    for (uint32_t i = first + 1; i < n->n_inputs; i++) {
-        const type *t = infer_in(n, i);
-        if (t->dt != *dt)
-            return infer_error(c, n, "operands are %s and %s", dtype_name(*dt), dtype_name(t->dt));
-        if (!shape_broadcast(c, *s, t->shape, s))
-            return infer_error(c, n, "shapes of the operands do not broadcast");
+    out[0] = *infer_in(n, of);
+    for (uint32_t k = 1; k < n->n_inputs; k++) {
+        uint32_t i = (of + k) % n->n_inputs;
+        const type *t = infer_in(n, i), so_far = out[0];
+        if (!shape_broadcast(c, so_far.shape, t->shape, &out[0].shape))
+            return infer_no_broadcast(c, n, i < of ? t : &so_far, i < of ? &so_far : t);
     }
     return true;
 }
 
 bool infer_broadcast(compiler *c, const graph_node *n, type *out)
 {
-    dtype dt;
-    shape s;
-    if (!broadcast_from(c, n, 0, &dt, &s))
-        return false;
-    out[0] = type_tensor(dt, s);
-    return true;
+    return broadcast(c, n, 0, out);
 }
 
 bool infer_compare(compiler *c, const graph_node *n, type *out)
@@ -68,35 +47,16 @@ bool infer_compare(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-/* The exponent may have a type of its own. */
-bool infer_power(compiler *c, const graph_node *n, type *out)
-{
-    shape s;
-    if (!shape_broadcast(c, infer_in(n, 0)->shape, infer_in(n, 1)->shape, &s))
-        return infer_error(c, n, "shapes of the operands do not broadcast");
-    out[0] = type_tensor(infer_in(n, 0)->dt, s);
-    return true;
-}
-
 /* slope broadcasts to x, never the other way round (ONNX PRelu). */
 bool infer_prelu(compiler *c, const graph_node *n, type *out)
 {
     if (!infer_broadcast(c, n, out))
         return false;
     return shape_equal(out[0].shape, infer_in(n, 0)->shape) ||
-           infer_error(c, n, "slope does not broadcast to the data");
+           infer_no_broadcast_to(c, n, infer_in(n, 1), infer_in(n, 0));
 }
 
 bool infer_where(compiler *c, const graph_node *n, type *out)
 {
-    dtype dt;
-    shape s;
-    if (infer_in(n, 0)->dt != DT_BOOL)
-        return infer_error(c, n, "condition is %s, not bool", dtype_name(infer_in(n, 0)->dt));
-    if (!broadcast_from(c, n, 1, &dt, &s))
-        return false;
-    if (!shape_broadcast(c, s, infer_in(n, 0)->shape, &s))
-        return infer_error(c, n, "the condition does not broadcast with the values");
-    out[0] = type_tensor(dt, s);
-    return true;
+    return broadcast(c, n, 1, out);
 }

@@ -7,8 +7,6 @@ bool infer_det(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0);
     int32_t r = x->shape.rank;
     int64_t rows = 0, columns = 0;
-    if (r < 2 || !dtype_is_float(x->dt))
-        return infer_error(c, n, "data of %s and rank %d; square matrices of floats are needed", dtype_name(x->dt), r);
     if (dim_is_const(x->shape.dims[r - 2], &rows) && dim_is_const(x->shape.dims[r - 1], &columns) && rows != columns)
         return infer_error(c, n, "a matrix of %lld x %lld is not square", (long long)rows, (long long)columns);
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)r - 2, x->shape.dims));

@@ -158,11 +158,9 @@ static bool channels_fit(compiler *c, const graph_node *n, const nn_weights *nw,
 
 bool infer_conv(compiler *c, const graph_node *n, type *out)
 {
-    const type *x = infer_in(n, 0), *w = infer_in(n, 1);
+    const type *x = infer_in(n, 0);
     nn_weights nw;
     nn_window win;
-    if (x->dt != w->dt)
-        return infer_error(c, n, "data is %s but weights are %s", dtype_name(x->dt), dtype_name(w->dt));
     if (!nn_weights_read(c, n, &nw) || !check_data_layout(c, n, "data_layout") ||
         !check_data_layout(c, n, "out_layout"))
         return false;
@@ -304,6 +302,17 @@ bool infer_pool_indices(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+/* An index for each element. */
+static bool same_extents(compiler *c, const graph_node *n, const type *x, const type *indices)
+{
+    bool same = indices->shape.rank == x->shape.rank;
+    for (int32_t i = 0; same && i < x->shape.rank; i++) {
+        int64_t a, b;
+        same = !dim_is_const(x->shape.dims[i], &a) || !dim_is_const(indices->shape.dims[i], &b) || a == b;
+    }
+    return same || infer_error(c, n, "indices must have the data's shape");
+}
+
 bool infer_max_unpool(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *dec = infer_declared(n, 0);
@@ -312,7 +321,13 @@ bool infer_max_unpool(compiler *c, const graph_node *n, type *out)
     uint32_t rank = (uint32_t)(x->shape.rank < 3 ? 0 : x->shape.rank), nw = 0;
     if (rank < 3)
         return infer_error(c, n, "data of rank %d; at least 3 is needed", x->shape.rank);
+    if (!nn_window_read(c, n, rank - 2, &w) || !read_ints(c, n, "pool_size", rank - 2, 1, 1, w.kernel) ||
+        !same_extents(c, n, x, infer_in(n, 1)))
+        return false;
     if (n->n_inputs > 2 && n->inputs[2]) {
+        int64_t len = 0;
+        if (dim_is_const(infer_in(n, 2)->shape.dims[0], &len) && len != rank)
+            return infer_error(c, n, "output_shape has %lld entries for rank %u", (long long)len, rank);
         if (graph_constant_ints(n->inputs[2], TYPE_MAX_RANK, want, &nw) && nw == rank)
             out[0] = type_static(c, x->dt, rank, want);
         else if (dec && dec->shape.rank == x->shape.rank)
@@ -321,8 +336,6 @@ bool infer_max_unpool(compiler *c, const graph_node *n, type *out)
             return infer_error(c, n, "output_shape is neither constant nor declared");
         return true;
     }
-    if (!nn_window_read(c, n, rank - 2, &w) || !read_ints(c, n, "pool_size", rank - 2, 1, 1, w.kernel))
-        return false;
     dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], x->shape.dims[1]};
     for (uint32_t i = 0; i < rank - 2; i++) { /* (in - 1) * stride + kernel - pads */
         dim sweep = dim_mul(c, dim_sub(c, x->shape.dims[2 + i], dim_const(c, 1)), dim_const(c, w.stride[i]));
@@ -342,8 +355,6 @@ bool infer_matmul(compiler *c, const graph_node *n, type *out)
     bool ta = graph_attr_int(n, "transpose_a") != 0, tb = graph_attr_int(n, "transpose_b") != 0;
     int64_t block = nn_layout_block(graph_attr_string(n, "weight_layout"));
     int32_t ra = a->shape.rank, rb = block ? 2 : b->shape.rank;
-    if (a->dt != b->dt)
-        return infer_error(c, n, "operands are %s and %s", dtype_name(a->dt), dtype_name(b->dt));
     if (ra < 1 || rb < 1)
         return infer_error(c, n, "operands must have rank 1 or more, not %d and %d", ra, rb);
     if (block && (b->shape.rank != 3 || !packed_fits(b, 0, 2, block, graph_attr_int(n, "units"))))
@@ -357,7 +368,7 @@ bool infer_matmul(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "inner extents differ: %lld and %lld", (long long)x, (long long)y);
     shape lead, la = {ra > 2 ? ra - 2 : 0, da}, lb = {rb > 2 ? rb - 2 : 0, db};
     if (!shape_broadcast(c, la, lb, &lead))
-        return infer_error(c, n, "leading axes do not broadcast");
+        return infer_no_broadcast(c, n, a, b);
     dim d[TYPE_MAX_RANK];
     uint32_t r = (uint32_t)lead.rank;
     memcpy(d, lead.dims, r * sizeof *d);
@@ -375,22 +386,14 @@ bool infer_matmul(compiler *c, const graph_node *n, type *out)
 /* --- normalisations
  * --------------------------------------------------------------------------------------------------- */
 
-bool infer_same_float(compiler *c, const graph_node *n, type *out)
-{
-    if (!dtype_is_float(infer_in(n, 0)->dt))
-        return infer_error(c, n, "needs a floating-point input, not %s", dtype_name(infer_in(n, 0)->dt));
-    return infer_same(c, n, out);
-}
-
-/* Operands 1 and on have rank 1 and the extent `channels`. */
+/* Operands 1 and on have the extent `channels`. */
 static bool per_channel(compiler *c, const graph_node *n, dim channels)
 {
     int64_t a = 0, b = 0;
     for (uint32_t i = 1; i < n->n_inputs; i++) {
         const type *t = infer_in(n, i);
-        if (!t || !dtype_is_float(t->dt) || t->shape.rank != 1 ||
-            (dim_is_const(channels, &a) && dim_is_const(t->shape.dims[0], &b) && a != b))
-            return infer_error(c, n, "operand %u must be one floating-point number for each channel", i);
+        if (dim_is_const(channels, &a) && dim_is_const(t->shape.dims[0], &b) && a != b)
+            return infer_error(c, n, "operand %u has %lld entries for %lld channels", i, (long long)b, (long long)a);
     }
     return true;
 }
@@ -398,23 +401,19 @@ static bool per_channel(compiler *c, const graph_node *n, dim channels)
 bool infer_batch_norm(compiler *c, const graph_node *n, type *out)
 {
     shape x = infer_in(n, 0)->shape;
-    if (!infer_same_float(c, n, out))
-        return false;
     if (x.rank < 1)
         return infer_error(c, n, "the input has no channels");
-    return per_channel(c, n, x.dims[x.rank > 1 ? 1 : 0]);
+    return per_channel(c, n, x.dims[x.rank > 1 ? 1 : 0]) && infer_same(c, n, out);
 }
 
 bool infer_group_norm(compiler *c, const graph_node *n, type *out)
 {
     shape x = infer_in(n, 0)->shape;
     int64_t groups = graph_attr_int(n, "num_groups"), channels = 0;
-    if (!infer_same_float(c, n, out))
-        return false;
     if (x.rank < 2 || groups < 1 || (dim_is_const(x.dims[1], &channels) && channels % groups != 0))
         return infer_error(c, n, "rank %d, %lld channels in %lld groups", x.rank, (long long)channels,
                            (long long)groups);
-    return per_channel(c, n, x.dims[1]);
+    return per_channel(c, n, x.dims[1]) && infer_same(c, n, out);
 }
 
 /* Operands 1 and on broadcast to the data, never the other way round. */
@@ -423,11 +422,11 @@ static bool scales_fit(compiler *c, const graph_node *n)
     shape x = infer_in(n, 0)->shape, s;
     for (uint32_t i = 1; i < n->n_inputs; i++) {
         const type *t = infer_in(n, i);
-        bool ok = !t || (dtype_is_float(t->dt) && t->shape.rank <= x.rank && shape_broadcast(c, x, t->shape, &s));
+        bool ok = !t || (t->shape.rank <= x.rank && shape_broadcast(c, x, t->shape, &s));
         for (int32_t k = 0; ok && t && k < t->shape.rank; k++)
             ok = !dim_is(x.dims[x.rank - t->shape.rank + k], 1) || dim_is(t->shape.dims[k], 1);
         if (!ok)
-            return infer_error(c, n, "operand %u does not broadcast to the data", i);
+            return infer_no_broadcast_to(c, n, t, infer_in(n, 0));
     }
     return true;
 }
@@ -435,15 +434,15 @@ static bool scales_fit(compiler *c, const graph_node *n)
 bool infer_rms_norm(compiler *c, const graph_node *n, type *out)
 {
     int32_t axis = 0;
-    return infer_same_float(c, n, out) &&
-           infer_axis(c, n, graph_attr_int(n, "axis"), infer_in(n, 0)->shape.rank, &axis) && scales_fit(c, n);
+    return infer_same(c, n, out) && infer_axis(c, n, graph_attr_int(n, "axis"), infer_in(n, 0)->shape.rank, &axis) &&
+           scales_fit(c, n);
 }
 
 bool infer_layer_norm(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     int32_t axis = 0;
-    if (!infer_same_float(c, n, out) || !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis) ||
+    if (!infer_same(c, n, out) || !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis) ||
         !scales_fit(c, n))
         return false;
     dim d[TYPE_MAX_RANK];

@@ -67,14 +67,9 @@ bool infer_axis_same(compiler *c, const graph_node *n, type *out)
 
 bool infer_cumulative(compiler *c, const graph_node *n, type *out)
 {
-    const type *axis = infer_in(n, 1);
-    if (axis->dt != DT_I64 && axis->dt != DT_I32)
-        return infer_error(c, n, "axis is %s; an i32 or i64 scalar is needed", dtype_name(axis->dt));
     int64_t given = 0;
     uint32_t len = 0;
     int32_t at = 0;
-    if (shape_count(axis->shape) != 1)
-        return infer_error(c, n, "axis must be one number");
     if (graph_constant_ints(n->inputs[1], 1, &given, &len) && len == 1 &&
         !infer_axis(c, n, given, infer_in(n, 0)->shape.rank, &at))
         return false;

@@ -5,33 +5,30 @@
 
 #include <string.h>
 
-/* Operand i, when given, has the data's dtype and these extents. */
-static bool operand_is(compiler *c, const graph_node *n, uint32_t i, dtype dt, int32_t rank, const dim *want)
+/* Operand i, when given, has these extents. */
+static bool operand_is(compiler *c, const graph_node *n, uint32_t i, const dim *want)
 {
     const type *t = infer_in(n, i);
     int64_t a = 0, b = 0;
     if (!t)
         return true;
-    bool ok = t->dt == dt && t->shape.rank == rank;
-    for (int32_t k = 0; ok && k < rank; k++)
+    bool ok = true;
+    for (int32_t k = 0; ok && k < t->shape.rank; k++)
         ok = !dim_is_const(want[k], &a) || !dim_is_const(t->shape.dims[k], &b) || a == b;
-    return ok || infer_error(c, n, "operand %u does not have the type that X and R ask for", i);
+    return ok || infer_error(c, n, "operand %u, %s, does not have the extents that x and r ask for", i,
+                             operand_of(n->op, i)->name);
 }
 
 /* W, R, bias, lengths, first states, peepholes. */
 static bool operands_fit(compiler *c, const graph_node *n, dim d, dim b, dim h, bool batch_first)
 {
-    const type *x = infer_in(n, 0), *len = infer_in(n, 4);
+    const type *x = infer_in(n, 0);
     int64_t gates = strcmp(n->op->name, "lstm") == 0 ? 4 : strcmp(n->op->name, "gru") == 0 ? 3 : 1;
     dim gh = dim_mul(c, dim_const(c, gates), h), state[3] = {batch_first ? b : d, batch_first ? d : b, h};
-    if (len && len->dt != DT_I32 && len->dt != DT_I64)
-        return infer_error(c, n, "lengths are %s; i32 or i64 is needed", dtype_name(len->dt));
-    return operand_is(c, n, 1, x->dt, 3, (dim[]){d, gh, x->shape.dims[2]}) &&
-           operand_is(c, n, 2, x->dt, 3, (dim[]){d, gh, h}) &&
-           operand_is(c, n, 3, x->dt, 2, (dim[]){d, dim_mul(c, dim_const(c, 2), gh)}) &&
-           (!len || operand_is(c, n, 4, len->dt, 1, &b)) && operand_is(c, n, 5, x->dt, 3, state) &&
-           operand_is(c, n, 6, x->dt, 3, state) &&
-           operand_is(c, n, 7, x->dt, 2, (dim[]){d, dim_mul(c, dim_const(c, 3), h)});
+    return operand_is(c, n, 1, (dim[]){d, gh, x->shape.dims[2]}) && operand_is(c, n, 2, (dim[]){d, gh, h}) &&
+           operand_is(c, n, 3, (dim[]){d, dim_mul(c, dim_const(c, 2), gh)}) && operand_is(c, n, 4, &b) &&
+           operand_is(c, n, 5, state) && operand_is(c, n, 6, state) &&
+           operand_is(c, n, 7, (dim[]){d, dim_mul(c, dim_const(c, 3), h)});
 }
 
 bool infer_rnn(compiler *c, const graph_node *n, type *out)
@@ -39,8 +36,6 @@ bool infer_rnn(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0), *r = infer_in(n, 2);
     const char *dir = graph_attr_string(n, "direction");
     bool batch_first = graph_attr_int(n, "layout") != 0, both = strcmp(dir, "bidirectional") == 0;
-    if (x->shape.rank != 3 || infer_in(n, 1)->shape.rank != 3 || r->shape.rank != 3)
-        return infer_error(c, n, "X, W and R must have rank 3");
     if (!both && strcmp(dir, "forward") != 0 && strcmp(dir, "reverse") != 0)
         return infer_error(c, n, "unknown direction '%s'", dir);
     if (!dim_is(r->shape.dims[0], both ? 2 : 1))

@@ -4,6 +4,7 @@
  * not, the result's declared shape is taken as a checked assertion. */
 #include "graph/op.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool ints_of(const graph_node *n, uint32_t i, int64_t *out, uint32_t *len)
@@ -30,6 +31,15 @@ static bool from_declared(compiler *c, const graph_node *n, dtype dt, int32_t ra
     return true;
 }
 
+/* Whether operand i has so many entries, as far as that is known. */
+static bool has_entries(compiler *c, const graph_node *n, uint32_t i, int64_t want)
+{
+    int64_t have = 0;
+    return !present(n, i) || !dim_is_const(infer_in(n, i)->shape.dims[0], &have) || have == want ||
+           infer_error(c, n, "operand %u, %s, has %lld entries; %lld are needed", i, operand_of(n->op, i)->name,
+                       (long long)have, (long long)want);
+}
+
 /* The declared shape where it must hold as many elements as the data. */
 static bool reshaped_as_declared(compiler *c, const graph_node *n, type *out)
 {
@@ -39,7 +49,7 @@ static bool reshaped_as_declared(compiler *c, const graph_node *n, type *out)
     int64_t a = shape_count(x->shape), b = shape_count(out->shape);
     if (a >= 0 && shape_is_static(out->shape) && a != b)
         return infer_error(c, n, "the declared result has %lld elements, the data %lld", (long long)b, (long long)a);
-    return true;
+    return has_entries(c, n, 1, out->shape.rank);
 }
 
 /* The declared shape where the data is broadcast to it. */
@@ -50,12 +60,16 @@ static bool broadcast_as_declared(compiler *c, const graph_node *n, type *out)
     if (!from_declared(c, n, x->dt, -1, "the shape operand", out))
         return false;
     int32_t rank = out->shape.rank;
+    int64_t len = 0;
+    if (dim_is_const(infer_in(n, 1)->shape.dims[0], &len) && (len > rank || rank > x->shape.rank) &&
+        !has_entries(c, n, 1, rank))
+        return false;
     bool ok = shape_broadcast(c, x->shape, out->shape, &s) && s.rank == rank;
     for (int32_t i = 0; ok && i < rank; i++) {
         int64_t a = 0, b = 0;
         ok = !dim_is_const(s.dims[i], &a) || !dim_is_const(out->shape.dims[i], &b) || a == b;
     }
-    return ok || infer_error(c, n, "the data does not broadcast to the declared shape");
+    return ok || infer_no_broadcast_to(c, n, x, out);
 }
 
 /* The declared shape of a result of the data's rank. `within`: no extent is above the data's (a slice). An axis without
@@ -106,6 +120,18 @@ bool infer_reshape(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+/* One row or more, each with as many entries as the value. */
+bool infer_expect(compiler *c, const graph_node *n, type *out)
+{
+    const type *v = infer_in(n, 1);
+    const tensor_data *rows = graph_attr(n, "rows")->u.tensor;
+    if (v->shape.rank > 1 || rows->dt != DT_I64 || rows->rank != 2 || rows->count == 0 ||
+        shape_count(v->shape) != rows->dims[1])
+        return infer_error(c, n,
+                           "the rows must be i64 with as many entries as the value, which is a vector or one number");
+    return infer_same(c, n, out);
+}
+
 bool infer_transpose(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
@@ -138,8 +164,9 @@ bool infer_broadcast_to(compiler *c, const graph_node *n, type *out)
     for (uint32_t i = 0; i < len; i++)
         if (want[i] < 0)
             return infer_error(c, n, "entry %u of the shape is %lld", i, (long long)want[i]);
-    if (!shape_broadcast(c, x->shape, shape_const(c, len, want), &s))
-        return infer_error(c, n, "the data does not broadcast to the shape");
+    type to = type_tensor(x->dt, shape_const(c, len, want));
+    if (!shape_broadcast(c, x->shape, to.shape, &s))
+        return infer_no_broadcast_to(c, n, x, &to);
     out[0] = type_tensor(x->dt, s);
     return true;
 }
@@ -170,12 +197,6 @@ bool infer_concatenate(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-static bool integer_indices(compiler *c, const graph_node *n, uint32_t i)
-{
-    dtype dt = infer_in(n, i)->dt;
-    return dt == DT_I64 || dt == DT_I32 || infer_error(c, n, "indices are %s; i32 or i64 is needed", dtype_name(dt));
-}
-
 /* Extent of part i of `whole` cut into parts of `chunk`: the last ones get what is left, which may be nothing. */
 static dim even_part(compiler *c, dim whole, dim chunk, uint32_t i)
 {
@@ -193,11 +214,9 @@ bool infer_split(compiler *c, const graph_node *n, type *out)
     dim d[TYPE_MAX_RANK], whole = x->shape.dims[axis], parts = dim_const(c, n->n_outputs);
     memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
     const tensor_data *given = present(n, 1) ? graph_constant(n->inputs[1]) : NULL;
-    if (present(n, 1) && !integer_indices(c, n, 1))
-        return false;
     bool counted = true; /* every extent is known */
-    if (given && given->count != (int64_t)n->n_outputs)
-        return infer_error(c, n, "%lld sizes for %u results", (long long)given->count, n->n_outputs);
+    if (!has_entries(c, n, 1, n->n_outputs))
+        return false;
     dim chunk = dim_ceildiv(c, whole, parts);
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         const type *dec = infer_declared(n, i);
@@ -236,6 +255,17 @@ static int64_t slice_extent(int64_t extent, int64_t start, int64_t end, int64_t 
     return reach <= 0 ? 0 : (reach - 1) / mag + 1;
 }
 
+static bool sliced_as_declared(compiler *c, const graph_node *n, type *out)
+{
+    int64_t len = 0, rank = infer_in(n, 0)->shape.rank;
+    bool known = dim_is_const(infer_in(n, 1)->shape.dims[0], &len);
+    if (known && (!has_entries(c, n, 2, len) || !has_entries(c, n, 3, len) || !has_entries(c, n, 4, len)))
+        return false;
+    if (known && len > rank)
+        return infer_error(c, n, "%lld starts for rank %lld", (long long)len, (long long)rank);
+    return moved_as_declared(c, n, true, "starts, ends, axes or steps", out);
+}
+
 bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
@@ -245,7 +275,7 @@ bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
     known =
         known && (!present(n, 3) || ints_of(n, 3, axes, &n_axes)) && (!present(n, 4) || ints_of(n, 4, steps, &n_steps));
     if (!known)
-        return moved_as_declared(c, n, true, "starts, ends, axes or steps", out);
+        return sliced_as_declared(c, n, out);
     if (n_ends != len || (present(n, 3) && n_axes != len) || (present(n, 4) && n_steps != len) ||
         (int32_t)len > x->shape.rank)
         return infer_error(c, n, "starts, ends, axes and steps have different lengths");
@@ -275,7 +305,7 @@ bool infer_take(compiler *c, const graph_node *n, type *out)
     int32_t axis = 0;
     uint32_t r = 0;
     dim d[2 * TYPE_MAX_RANK];
-    if (!integer_indices(c, n, 1) || !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
+    if (!infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
         return false;
     if (dim_is(x->shape.dims[axis], 0) && shape_count(idx->shape) != 0)
         return infer_error(c, n, "axis %d has no elements to take", axis);
@@ -295,7 +325,7 @@ bool infer_gather_elements(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *idx = infer_in(n, 1);
     int32_t axis = 0;
-    if (!integer_indices(c, n, 1) || !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
+    if (!infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
         return false;
     if (idx->shape.rank != x->shape.rank)
         return infer_error(c, n, "indices have rank %d, the data %d", idx->shape.rank, x->shape.rank);
@@ -314,10 +344,8 @@ bool infer_gather_nd(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *idx = infer_in(n, 1);
     int64_t batch = graph_attr_int(n, "batch_dims"), last = 0;
-    if (idx->shape.rank < 1 || !dim_is_const(idx->shape.dims[idx->shape.rank - 1], &last))
+    if (!dim_is_const(idx->shape.dims[idx->shape.rank - 1], &last))
         return infer_error(c, n, "the last extent of the indices must be a constant");
-    if (!integer_indices(c, n, 1))
-        return false;
     if (batch < 0 || batch >= idx->shape.rank || last < 1 || last > x->shape.rank || batch + last > x->shape.rank)
         return infer_error(c, n, "%lld indices after %lld batch axes into rank %d", (long long)last, (long long)batch,
                            x->shape.rank);
@@ -345,7 +373,7 @@ static bool updates_fit(const graph_node *n, bool elements, int32_t axis)
 {
     shape x = infer_in(n, 0)->shape, ix = infer_in(n, 1)->shape, u = infer_in(n, 2)->shape;
     int64_t depth = 0, a = 0, b = 0;
-    if (!elements && (ix.rank < 1 || !dim_is_const(ix.dims[ix.rank - 1], &depth) || depth < 0 || depth > x.rank))
+    if (!elements && (!dim_is_const(ix.dims[ix.rank - 1], &depth) || depth < 0 || depth > x.rank))
         return false;
     int32_t lead = elements ? ix.rank : ix.rank - 1;
     if (u.rank != (elements ? x.rank : lead + x.rank - (int32_t)depth) || (elements && ix.rank != x.rank))
@@ -366,35 +394,41 @@ bool infer_scatter(compiler *c, const graph_node *n, type *out)
 {
     bool elements = strcmp(n->op->name, "scatter_elements") == 0;
     int32_t axis = 0;
-    if (!integer_indices(c, n, 1) ||
-        (elements && !infer_axis(c, n, graph_attr_int(n, "axis"), infer_in(n, 0)->shape.rank, &axis)))
+    if (elements && !infer_axis(c, n, graph_attr_int(n, "axis"), infer_in(n, 0)->shape.rank, &axis))
         return false;
     if (!updates_fit(n, elements, axis))
         return infer_error(c, n, "the shapes of data, indices and updates do not fit together");
-    if (infer_in(n, 2)->dt != infer_in(n, 0)->dt)
-        return infer_error(c, n, "updates are %s, the data %s", dtype_name(infer_in(n, 2)->dt),
-                           dtype_name(infer_in(n, 0)->dt));
     return infer_same(c, n, out);
 }
 
 bool infer_tensor_scatter(compiler *c, const graph_node *n, type *out)
 {
-    const type *x = infer_in(n, 0), *u = infer_in(n, 1), *at = infer_in(n, 2);
+    const type *x = infer_in(n, 0), *u = infer_in(n, 1);
     int32_t axis = 0;
     if (!infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
         return false;
-    if (axis == 0 || u->dt != x->dt || u->shape.rank != x->shape.rank)
-        return infer_error(c, n, "an update of %s and rank %d for a cache of %s and rank %d on axis %d",
-                           dtype_name(u->dt), u->shape.rank, dtype_name(x->dt), x->shape.rank, axis);
+    if (axis == 0 || u->shape.rank != x->shape.rank)
+        return infer_error(c, n, "an update of rank %d for a cache of rank %d on axis %d", u->shape.rank, x->shape.rank,
+                           axis);
     for (int32_t i = 0; i < x->shape.rank; i++) {
         int64_t a = 0, b = 0;
         if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(u->shape.dims[i], &b) && (i == axis ? b > a : a != b))
             return infer_error(c, n, "the update has extent %lld on axis %d, the cache %lld", (long long)b, i,
                                (long long)a);
     }
-    if (at && (!integer_indices(c, n, 2) || at->shape.rank != 1))
-        return at->shape.rank == 1 ? false : infer_error(c, n, "write indices of rank %d, not 1", at->shape.rank);
     return infer_same(c, n, out);
+}
+
+/* The declared extents are multiples of the data's. */
+static bool tiled_as_declared(compiler *c, const graph_node *n, const type *out)
+{
+    const type *x = infer_in(n, 0);
+    int64_t a = 0, b = 0;
+    for (int32_t i = 0; i < x->shape.rank; i++)
+        if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(out->shape.dims[i], &b) && a > 0 && b % a != 0)
+            return infer_error(c, n, "the result is declared with extent %lld on axis %d, the data has %lld",
+                               (long long)b, i, (long long)a);
+    return has_entries(c, n, 1, x->shape.rank);
 }
 
 bool infer_tile(compiler *c, const graph_node *n, type *out)
@@ -404,7 +438,7 @@ bool infer_tile(compiler *c, const graph_node *n, type *out)
     uint32_t len = 0;
     dim d[TYPE_MAX_RANK];
     if (!ints_of(n, 1, rep, &len))
-        return moved_as_declared(c, n, false, "repeats", out);
+        return moved_as_declared(c, n, false, "repeats", out) && tiled_as_declared(c, n, out);
     if ((int32_t)len != x->shape.rank)
         return infer_error(c, n, "%u repeats for rank %d", len, x->shape.rank);
     for (uint32_t i = 0; i < len; i++) {
@@ -422,17 +456,16 @@ bool infer_pad(compiler *c, const graph_node *n, type *out)
     int64_t axes[TYPE_MAX_RANK];
     uint32_t n_axes = 0;
     const tensor_data *pads = graph_constant(n->inputs[1]);
-    if (!integer_indices(c, n, 1) || (present(n, 3) && !integer_indices(c, n, 3)))
+    int64_t entries = x->shape.rank;
+    if (present(n, 3) && dim_is_const(infer_in(n, 3)->shape.dims[0], &entries) && entries > x->shape.rank)
+        return infer_error(c, n, "%lld axes for rank %d", (long long)entries, x->shape.rank);
+    if (!has_entries(c, n, 1, 2 * entries))
         return false;
-    if (present(n, 2) && (infer_in(n, 2)->dt != x->dt || shape_count(infer_in(n, 2)->shape) != 1))
-        return infer_error(c, n, "the value must be one %s", dtype_name(x->dt));
     if (!pads || (present(n, 3) && !ints_of(n, 3, axes, &n_axes)))
         return from_declared(c, n, x->dt, x->shape.rank, "pads or axes", out) &&
                (strcmp(graph_attr_string(n, "mode"), "constant") == 0 ||
                 moved_as_declared(c, n, false, "pads or axes", out));
     uint32_t len = present(n, 3) ? n_axes : (uint32_t)x->shape.rank;
-    if (pads->count != 2 * (int64_t)len || !dtype_is_int(pads->dt))
-        return infer_error(c, n, "%lld pads for %u axes", (long long)pads->count, len);
     dim d[TYPE_MAX_RANK];
     memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
     for (uint32_t i = 0; i < len; i++) {
@@ -481,7 +514,7 @@ bool infer_full(compiler *c, const graph_node *n, type *out)
     int64_t want[TYPE_MAX_RANK];
     uint32_t len = 0;
     if (!ints_of(n, 0, want, &len))
-        return from_declared(c, n, dt, -1, "the shape operand", out);
+        return from_declared(c, n, dt, -1, "the shape operand", out) && has_entries(c, n, 0, out->shape.rank);
     for (uint32_t i = 0; i < len; i++)
         if (want[i] < 0)
             return infer_error(c, n, "extent %lld", (long long)want[i]);
@@ -494,11 +527,12 @@ bool infer_arange(compiler *c, const graph_node *n, type *out)
     const tensor_data *s = graph_constant(n->inputs[0]), *e = graph_constant(n->inputs[1]),
                       *d = graph_constant(n->inputs[2]);
     dtype dt = infer_in(n, 0)->dt;
-    if (!dtype_usable(dt) || dt == DT_BOOL || infer_in(n, 1)->dt != dt || infer_in(n, 2)->dt != dt)
-        return infer_error(c, n, "start, limit and delta must be numbers of one type");
-    if (!s || !e || !d || s->count != 1 || e->count != 1 || d->count != 1)
+    if (!s || !e || !d)
         return from_declared(c, n, dt, 1, "start, limit or delta", out);
-    double delta = tensor_get_f64(d, 0), reach = (tensor_get_f64(e, 0) - tensor_get_f64(s, 0)) / delta;
+    double delta = tensor_get_f64(d, 0), way = tensor_get_f64(e, 0) - tensor_get_f64(s, 0);
+    if (dtype_is_float(dt) && dt != DT_F64)
+        way = (float)tensor_get_f64(e, 0) - (float)tensor_get_f64(s, 0); /* as the kernel checks it */
+    double reach = way / delta;
     if (!(delta < 0 || delta > 0) || !(reach < 1e12))
         return infer_error(c, n, "range of %g steps with delta %g", reach, delta);
     int64_t len = reach <= 0 ? 0 : (int64_t)reach;
@@ -518,10 +552,9 @@ bool infer_one_hot(compiler *c, const graph_node *n, type *out)
         return false;
     if (idx->shape.rank >= (int32_t)TYPE_MAX_RANK)
         return infer_error(c, n, "result of rank %d; at most %u is supported", idx->shape.rank + 1, TYPE_MAX_RANK);
-    if (infer_in(n, 2)->shape.rank != 1 || !(dim_is(infer_in(n, 2)->shape.dims[0], 2)))
+    if (!dim_is(infer_in(n, 2)->shape.dims[0], 2))
         return infer_error(c, n, "values must be two numbers, off and on");
-    bool known =
-        depth && depth->count == 1 && (dtype_is_int(depth->dt) || dtype_is_float(depth->dt)) && dtype_usable(depth->dt);
+    bool known = depth && dtype_usable(depth->dt);
     if (!known && !from_declared(c, n, dt, idx->shape.rank + 1, "depth", out))
         return false;
     dim wide = known ? dim_const(c, tensor_get_i64(depth, 0)) : out[0].shape.dims[axis];
@@ -533,20 +566,10 @@ bool infer_one_hot(compiler *c, const graph_node *n, type *out)
 
 bool infer_eye_like(compiler *c, const graph_node *n, type *out)
 {
+    (void)c;
     dtype dt = graph_attr_dtype(n, "dtype");
-    if (infer_in(n, 0)->shape.rank != 2)
-        return infer_error(c, n, "the input has rank %d, not 2", infer_in(n, 0)->shape.rank);
     out[0] = type_tensor(dt == DT_NONE ? infer_in(n, 0)->dt : dt, infer_in(n, 0)->shape);
     return true;
-}
-
-bool infer_trilu(compiler *c, const graph_node *n, type *out)
-{
-    if (infer_in(n, 0)->shape.rank < 2)
-        return infer_error(c, n, "the input needs two axes at least");
-    if (present(n, 1) && (!integer_indices(c, n, 1) || shape_count(infer_in(n, 1)->shape) != 1))
-        return infer_error(c, n, "k must be one integer");
-    return infer_same(c, n, out);
 }
 
 #define MAX_BLOCK 32768 /* its square is an int */
@@ -558,8 +581,8 @@ bool infer_depth_to_space(compiler *c, const graph_node *n, type *out)
     const char *mode = graph_attr_string(n, "mode");
     if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0)
         return infer_error(c, n, "unknown mode '%s'; DCR and CRD are supported", mode);
-    if (x->shape.rank != 4 || b < 1 || b > MAX_BLOCK || (dim_is_const(x->shape.dims[1], &ch) && ch % (b * b) != 0))
-        return infer_error(c, n, "rank %d, %lld channels, block size %lld", x->shape.rank, (long long)ch, (long long)b);
+    if (b < 1 || b > MAX_BLOCK || (dim_is_const(x->shape.dims[1], &ch) && ch % (b * b) != 0))
+        return infer_error(c, n, "%lld channels, block size %lld", (long long)ch, (long long)b);
     dim k = dim_const(c, b), d[4] = {x->shape.dims[0], dim_floordiv(c, x->shape.dims[1], dim_mul(c, k, k)),
                                      dim_mul(c, x->shape.dims[2], k), dim_mul(c, x->shape.dims[3], k)};
     out[0] = type_tensor(x->dt, shape_make(c, 4, d));
@@ -570,9 +593,9 @@ bool infer_space_to_depth(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     int64_t b = graph_attr_int(n, "block_size"), h = 0, w = 0;
-    if (x->shape.rank != 4 || b < 1 || b > MAX_BLOCK || (dim_is_const(x->shape.dims[2], &h) && h % b) ||
+    if (b < 1 || b > MAX_BLOCK || (dim_is_const(x->shape.dims[2], &h) && h % b) ||
         (dim_is_const(x->shape.dims[3], &w) && w % b))
-        return infer_error(c, n, "rank %d, block size %lld", x->shape.rank, (long long)b);
+        return infer_error(c, n, "%lld x %lld elements, block size %lld", (long long)h, (long long)w, (long long)b);
     dim k = dim_const(c, b), d[4] = {x->shape.dims[0], dim_mul(c, x->shape.dims[1], dim_mul(c, k, k)),
                                      dim_floordiv(c, x->shape.dims[2], k), dim_floordiv(c, x->shape.dims[3], k)};
     out[0] = type_tensor(x->dt, shape_make(c, 4, d));
@@ -584,9 +607,7 @@ bool infer_same1(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *len = infer_in(n, 1);
     int64_t axis = graph_attr_int(n, "batch_axis"), a = 0, b = 0;
-    if (!integer_indices(c, n, 1))
-        return false;
-    if (axis < 0 || axis >= x->shape.rank || len->shape.rank != 1 ||
+    if (axis < 0 || axis >= x->shape.rank ||
         (dim_is_const(x->shape.dims[axis], &a) && dim_is_const(len->shape.dims[0], &b) && a != b))
         return infer_error(c, n, "lengths must be one for each entry of the batch axis");
     return infer_same(c, n, out);
@@ -597,12 +618,11 @@ bool infer_col2im(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0);
     int64_t image[TYPE_MAX_RANK], block[TYPE_MAX_RANK], k = 1;
     uint32_t len = 0, n_block = 0;
-    if (x->shape.rank != 3)
-        return infer_error(c, n, "data of rank %d, not 3", x->shape.rank);
     if (!ints_of(n, 1, image, &len) || !ints_of(n, 2, block, &n_block))
-        return from_declared(c, n, x->dt, -1, "image_shape or block_shape", out);
-    if (x->shape.rank != 3 || len != n_block || len + 2 > TYPE_MAX_RANK)
-        return infer_error(c, n, "data of rank %d, image of rank %u, block of rank %u", x->shape.rank, len, n_block);
+        return from_declared(c, n, x->dt, -1, "image_shape or block_shape", out) &&
+               has_entries(c, n, 1, out->shape.rank - 2) && has_entries(c, n, 2, out->shape.rank - 2);
+    if (len != n_block || len + 2 > TYPE_MAX_RANK)
+        return infer_error(c, n, "image of rank %u, block of rank %u", len, n_block);
     dim d[TYPE_MAX_RANK] = {x->shape.dims[0]};
     for (uint32_t i = 0; i < len; i++) {
         if (block[i] < 1 || !i64_mul(k, block[i], &k))
@@ -633,23 +653,40 @@ static bool resize_modes(compiler *c, const graph_node *n, uint32_t len)
         "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
         "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
     static const char *const rounds[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
+    static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};
     if (!one_of(c, n, "mode", modes) || !one_of(c, n, "coordinate_transformation_mode", transforms) ||
-        !one_of(c, n, "nearest_mode", rounds))
+        !one_of(c, n, "nearest_mode", rounds) || !one_of(c, n, "keep_aspect_ratio_policy", policies))
         return false;
     if (strcmp(graph_attr_string(n, "coordinate_transformation_mode"), "tf_crop_and_resize") == 0 &&
-        (!present(n, 1) || infer_in(n, 1)->shape.rank != 1 || !dim_is(infer_in(n, 1)->shape.dims[0], 2 * (int64_t)len)))
+        (!present(n, 1) || !dim_is(infer_in(n, 1)->shape.dims[0], 2 * (int64_t)len)))
         return infer_error(c, n, "tf_crop_and_resize needs a roi of %u numbers", 2 * len);
     for (uint32_t i = 2; i < 4; i++) {
         int64_t entries = 0;
-        if (present(n, i) && (infer_in(n, i)->shape.rank != 1 ||
-                              (dim_is_const(infer_in(n, i)->shape.dims[0], &entries) && entries && entries != len)))
+        if (present(n, i) && dim_is_const(infer_in(n, i)->shape.dims[0], &entries) && entries && entries != len)
             return infer_error(c, n, "operand %u must have one entry for each of %u axes", i, len);
     }
     return true;
 }
 
-/* sizes, or floor(extent * scale), on `axes` (empty: all); ONNX Resize-18. keep_aspect_ratio_policy is resolved by the
- * importer into plain sizes. */
+/* The scale of all axes by which constant sizes keep the proportions of x; 0: each axis has its own. */
+static double common_scale(const graph_node *n, const tensor_data *sizes, uint32_t n_axes, const int64_t *axes)
+{
+    const char *policy = graph_attr_string(n, "keep_aspect_ratio_policy");
+    const type *x = infer_in(n, 0);
+    float common = 0;
+    for (uint32_t i = 0; sizes && strcmp(policy, "stretch") != 0 && i < (uint32_t)sizes->count; i++) {
+        int64_t a = n_axes ? axes[i] : i, extent = 0;
+        a = a < 0 ? a + x->shape.rank : a;
+        if (a < 0 || a >= x->shape.rank || !dim_is_const(x->shape.dims[a], &extent) || extent == 0)
+            return 0;
+        float scale = (float)tensor_get_i64(sizes, i) / (float)extent;
+        bool first = i == 0, better = strcmp(policy, "not_larger") == 0 ? scale < common : scale > common;
+        common = first || better ? scale : common;
+    }
+    return (double)common;
+}
+
+/* sizes, or floor(extent * scale), on `axes` (empty: all); ONNX Resize-18. f32 throughout, as onnxruntime has it. */
 bool infer_resize(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
@@ -665,6 +702,7 @@ bool infer_resize(compiler *c, const graph_node *n, type *out)
     if (given->count != (int64_t)len)
         return infer_error(c, n, "%lld entries for %u axes", (long long)given->count, len);
     dim d[TYPE_MAX_RANK];
+    double common = common_scale(n, sizes, n_axes, axes);
     memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
     for (uint32_t i = 0; i < len; i++) {
         int32_t a = (int32_t)i;
@@ -673,7 +711,9 @@ bool infer_resize(compiler *c, const graph_node *n, type *out)
             return false;
         if (!dim_is_const(d[a], &extent))
             return moved_as_declared(c, n, false, "a resized axis", out);
-        double v = sizes ? tensor_get_f64(sizes, i) : (double)extent * tensor_get_f64(scales, i);
+        double v = sizes ? tensor_get_f64(sizes, i) : (double)((float)extent * (float)tensor_get_f64(scales, i));
+        if (common > 0)
+            v = floor((double)((float)extent * (float)common + 0.5f));
         if (!(v >= 0 && v < 2147483648.0))
             return infer_error(c, n, "extent %g on axis %d", v, a);
         d[a] = dim_const(c, (int64_t)v);

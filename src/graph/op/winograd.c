@@ -61,8 +61,8 @@ bool infer_winograd_weight_transform(compiler *c, const graph_node *n, type *out
     int64_t block = graph_attr_int(n, "block");
     if (!f)
         return false;
-    if (w->dt != DT_F32 || w->shape.rank != 4 || !dim_is(w->shape.dims[2], 3) || !dim_is(w->shape.dims[3], 3))
-        return infer_error(c, n, "the weights must be f32 and 3 x 3");
+    if (!dim_is(w->shape.dims[2], 3) || !dim_is(w->shape.dims[3], 3))
+        return infer_error(c, n, "the weights must be 3 x 3");
     if (block < 1 || block > 64)
         return infer_error(c, n, "block is %lld, not 1 to 64", (long long)block);
     dim d[4] = {dim_ceildiv(c, w->shape.dims[0], dim_const(c, block)), dim_const(c, f->side * f->side),
@@ -97,8 +97,6 @@ bool infer_conv2d_winograd(compiler *c, const graph_node *n, type *out)
     int64_t block = 0, blocks = 0, channels = 0;
     if (!f)
         return false;
-    if (x->dt != DT_F32 || w->dt != DT_F32 || x->shape.rank != 5 || w->shape.rank != 4)
-        return infer_error(c, n, "needs f32 data in blocks of channels (rank 5) and transformed weights (rank 4)");
     if (!dim_is_const(x->shape.dims[4], &block) || !dim_is(w->shape.dims[3], block) ||
         !dim_is(w->shape.dims[1], f->side * f->side))
         return infer_error(c, n, "the weights are not transformed for tile_size %lld and the data's blocks",

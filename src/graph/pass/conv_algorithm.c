@@ -7,7 +7,7 @@
 #include "graph/op/winograd.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
-#include "graph/ptr_map.h"
+#include "base/ptr_map.h"
 #include "type/target.h"
 
 #include <string.h>
@@ -197,16 +197,16 @@ static int64_t room_for(const liveness *l, uint32_t i)
 }
 
 /* What each part should keep to: the form must not depend on the width, as results would, but the cut may. */
-static int64_t share_of(const compiler *c, int64_t room, double least)
+static int64_t share_of(const target *t, int64_t room, double least)
 {
-    int64_t share = room / (c->target->workers > 1 ? c->target->workers : 1);
+    int64_t share = room / (t->workers > 1 ? t->workers : 1);
     return share > (int64_t)least ? share : (int64_t)least;
 }
 
 /* --- functions --- */
 
 /* Weights of more than the last cache come from memory in every run. */
-static double rate_of(const compiler *c, const graph_func *f)
+static double rate_of(const target *who, const graph_func *f)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < f->nodes.len; i++) {
@@ -215,13 +215,13 @@ static double rate_of(const compiler *c, const graph_func *f)
         if (t && t->kind == TENSOR_DENSE && t->count > 0)
             bytes += (uint64_t)t->count * dtype_bytes(t->dt);
     }
-    return bytes > c->target->l3_bytes ? MEMORY_BYTES : CACHE_BYTES;
+    return bytes > who->l3_bytes ? MEMORY_BYTES : CACHE_BYTES;
 }
 
-static bool run(compiler *c, graph_func *f)
+static bool run(compiler *c, graph_func *f, const target *t)
 {
-    chooser v = {.lanes = c->target->vector_bytes / 4, .bytes_per_cycle = rate_of(c, f)};
-    arena_init(&v.scratch);
+    chooser v = {.lanes = t->vector_bytes / 4, .bytes_per_cycle = rate_of(t, f)};
+    arena_init(&v.scratch, &c->mem);
     ptr_map_init(&v.transformed, &v.scratch);
     rewrite_begin(&v.r, c, f);
     liveness l = measure(&v.scratch, f);
@@ -230,7 +230,7 @@ static bool run(compiler *c, graph_func *f)
         conv_size z;
         rewrite_operands(n);
         int64_t room = room_for(&l, i), tile = can_change(&v, n, &z) ? best_tile(&v, &z, (double)room) : 0;
-        if (tile == 0 || !change(&v, n, tile, share_of(c, room, least_scratch(&v, &z, tile))))
+        if (tile == 0 || !change(&v, n, tile, share_of(t, room, least_scratch(&v, &z, tile))))
             rewrite_keep(&v.r, n);
     }
     rewrite_end(&v.r);
@@ -238,13 +238,13 @@ static bool run(compiler *c, graph_func *f)
     return !v.r.failed;
 }
 
-bool graph_pass_conv_algorithm(compiler *c, graph_module *m)
+bool graph_pass_conv_algorithm(compiler *c, graph_module *m, const pass_options *o)
 {
     bool ok = true;
-    if (!c->target || c->target->vector_bytes < 8 || c->no_winograd)
+    if (o->target->vector_bytes < 8 || o->no_winograd)
         return true;
     for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!graph_is_primitive(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i]);
+            ok &= run(c, m->funcs.data[i], o->target);
     return ok;
 }

@@ -103,7 +103,7 @@ static void merge(rewriter *r, graph_node *n, const graph_node *first)
 static void run(compiler *c, graph_func *f)
 {
     arena scratch;
-    arena_init(&scratch);
+    arena_init(&scratch, &c->mem);
     table t = {.mask = 15};
     while (t.mask < 2 * f->nodes.len)
         t.mask = t.mask * 2 + 1;
@@ -123,8 +123,9 @@ static void run(compiler *c, graph_func *f)
     arena_free(&scratch);
 }
 
-bool graph_pass_cse(compiler *c, graph_module *m)
+bool graph_pass_cse(compiler *c, graph_module *m, const pass_options *o)
 {
+    (void)o;
     for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!graph_is_primitive(m->funcs.data[i]))
             run(c, m->funcs.data[i]);

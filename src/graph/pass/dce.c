@@ -13,8 +13,9 @@ static void reach(graph_func *f)
                 reach(f->nodes.data[i]->attrs[k].u.func);
 }
 
-bool graph_pass_dce(compiler *c, graph_module *m)
+bool graph_pass_dce(compiler *c, graph_module *m, const pass_options *o)
 {
+    (void)o;
     (void)c;
     graph_func *entry = graph_module_find(m, "main");
     for (uint32_t i = 0; i < m->funcs.len; i++) {

@@ -62,7 +62,8 @@ static const tensor_data *fold_by_hand(compiler *c, const graph_node *n, const t
         return fold_reshape(c, n, x);
     if (strcmp(op, "full") == 0)
         return splat_like(c, t, graph_attr(n, "value")->u.tensor);
-    if ((n->op->flags & OPF_MOVES) && rewrite_is_uniform(x, NULL))
+    bool by_index = n->n_inputs > 1 && !(n->op->flags & OPF_SHAPE_ARGS); /* which may be out of range */
+    if ((n->op->flags & OPF_MOVES) && !by_index && rewrite_is_uniform(x, NULL))
         return splat_like(c, t, x);
     return NULL;
 }
@@ -108,7 +109,10 @@ static const tensor_data *fold_uniform(compiler *c, const graph_node *n)
         if (n->inputs[i])
             one.inputs[i] = detached_constant(c, one_of(c, graph_constant(n->inputs[i])), n->inputs[i]->name);
     const tensor_data *result = NULL;
-    if (!graph_infer_node(c, &one) || !c->evaluate(c, &one, &result) || !result || result->count != 1)
+    diags_mark mark = diags_get_mark(&c->diags);
+    bool typed = graph_infer_node(c, &one);
+    diags_reset(&c->diags, mark); /* nothing but this attempt has failed */
+    if (!typed || !c->evaluate(c, &one, &result) || !result || result->count != 1)
         return NULL;
     return splat_like(c, &n->outputs[0]->type, result);
 }
@@ -227,8 +231,9 @@ static void run(compiler *c, graph_func *f, bool *ok)
     rewrite_end(&r);
 }
 
-bool graph_pass_fold(compiler *c, graph_module *m)
+bool graph_pass_fold(compiler *c, graph_module *m, const pass_options *o)
 {
+    (void)o;
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!graph_is_primitive(m->funcs.data[i]))

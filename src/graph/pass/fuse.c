@@ -18,6 +18,7 @@ typedef VEC(uint32_t) index_list;
 typedef struct node_info {
     uint32_t post;  /* immediate post-dominator */
     uint32_t depth; /* in the tree of post-dominators */
+    uint32_t jump;  /* a post-dominator further on: from any node the way to any other takes few steps */
     uint32_t group; /* NONE: not in a group (yet) */
     uint32_t visit; /* number of the last search that came here */
     uint32_t first_user, n_users;
@@ -25,6 +26,7 @@ typedef struct node_info {
 
 typedef struct grouper {
     compiler *c;
+    bool fusing; /* level 0 leaves operators alone, and constants where the model has them */
     graph_func *f;
     arena scratch;
     node_info *info; /* one for each node of f, which has its position as mark */
@@ -40,15 +42,37 @@ static graph_node *node_at(const grouper *g, uint32_t i)
 
 /* --- post-dominators --- */
 
+static uint32_t depth_of(const grouper *g, uint32_t i)
+{
+    return i == NONE ? 0 : g->info[i].depth;
+}
+
+/* Jumps are as long as the two jumps behind them together, where these are equally long. */
+static void set_depth(grouper *g, uint32_t i)
+{
+    node_info *x = &g->info[i];
+    uint32_t p = x->post, j = p == NONE ? NONE : g->info[p].jump, k = j == NONE ? NONE : g->info[j].jump;
+    x->depth = depth_of(g, p) + 1;
+    x->jump = p != NONE && depth_of(g, p) - depth_of(g, j) == depth_of(g, j) - depth_of(g, k) ? k : p;
+}
+
+/* The post-dominator of i at a depth that it has or that is less. */
+static uint32_t at_depth(const grouper *g, uint32_t i, uint32_t depth)
+{
+    while (depth_of(g, i) > depth)
+        i = depth_of(g, g->info[i].jump) >= depth ? g->info[i].jump : g->info[i].post;
+    return i;
+}
+
 static uint32_t common(const grouper *g, uint32_t a, uint32_t b)
 {
-    while (a != b) {
-        if (a == NONE || b == NONE)
-            return NONE;
-        if (g->info[a].depth >= g->info[b].depth)
-            a = g->info[a].post;
-        else
-            b = g->info[b].post;
+    uint32_t least = depth_of(g, a) < depth_of(g, b) ? depth_of(g, a) : depth_of(g, b);
+    a = at_depth(g, a, least);
+    b = at_depth(g, b, least);
+    while (a != b) { /* at one depth, where jumps are equally long */
+        bool near = g->info[a].jump == g->info[b].jump;
+        a = near ? g->info[a].post : g->info[a].jump;
+        b = near ? g->info[b].post : g->info[b].jump;
     }
     return a;
 }
@@ -73,7 +97,7 @@ static void find_post_dominators(grouper *g)
         const graph_node *n = node_at(g, j);
         if (x->post == UNSET)
             x->post = NONE;
-        x->depth = x->post == NONE ? 1 : g->info[x->post].depth + 1;
+        set_depth(g, j);
         for (uint32_t k = 0; k < n->n_inputs; k++) {
             if (!n->inputs[k] || !n->inputs[k]->def || is_constant_node(n->inputs[k]->def))
                 continue;
@@ -116,7 +140,7 @@ static void find_users(grouper *g)
  * function. */
 static bool stays_view(const graph_node *n)
 {
-    if (!(n->op->flags & OPF_VIEW) || n->n_inputs == 0 || n->n_outputs != 1)
+    if (!graph_is_view(n))
         return false;
     const graph_value *x = n->inputs[0];
     return x->def && !is_constant_node(x->def) && !(n->outputs[0]->mark & IS_RESULT);
@@ -186,7 +210,7 @@ static bool fits(const grouper *g, const index_list *nodes)
         const graph_node *n = node_at(g, nodes->data[i]);
         for (uint32_t k = 0; k < n->n_inputs; k++) {
             const graph_value *v = n->inputs[k];
-            bool known = !v || fuse_takes_constant(g->c, n, k) || (v->def && contains(nodes, v->def->mark));
+            bool known = !v || fuse_takes_constant(g->fusing, n, k) || (v->def && contains(nodes, v->def->mark));
             for (uint32_t s = 0; s < len && !known; s++)
                 known = seen[s] == v;
             if (known)
@@ -353,8 +377,7 @@ static uint32_t new_group(grouper *g, uint32_t i)
 /* Anchors choose their consumers first; what is left over forms groups of its own or joins. */
 static void find_groups(grouper *g)
 {
-    bool fusing = g->c->opt_level > 0;
-    for (uint32_t i = 0; i < g->f->nodes.len && fusing; i++) {
+    for (uint32_t i = 0; i < g->f->nodes.len && g->fusing; i++) {
         if (g->info[i].group != NONE || !is_anchor(node_at(g, i)))
             continue;
         uint32_t group = new_group(g, i);
@@ -365,7 +388,7 @@ static void find_groups(grouper *g)
         if (g->info[i].group != NONE || !is_kernel(node_at(g, i)))
             continue;
         uint32_t group = new_group(g, i);
-        if (!fusing || !(is_elementwise(node_at(g, i)) || is_mover(node_at(g, i))))
+        if (!g->fusing || !(is_elementwise(node_at(g, i)) || is_mover(node_at(g, i))))
             continue;
         while (grow(g, group))
             ;
@@ -375,33 +398,6 @@ static void find_groups(grouper *g)
 
 /* --- functions --- */
 
-/* A result that is a parameter, a constant, or a result already needs storage of its own. Its name goes to the copy. */
-static bool separate_results(graph_func *f)
-{
-    for (uint32_t i = 0; i < f->params.len; i++)
-        f->params.data[i]->mark = 0;
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
-            f->nodes.data[i]->outputs[k]->mark = 0;
-    for (uint32_t i = 0; i < f->results.len; i++) {
-        graph_value *v = f->results.data[i];
-        if (v->mark || !v->def || is_constant_node(v->def)) {
-            graph_value *copy = graph_emit(f, NULL, "copy", 1, &v, 0, NULL, v->def ? v->def->loc : src_loc_none());
-            if (!copy)
-                return false;
-            if (v->def && !v->mark) {
-                const char *name = copy->name;
-                copy->name = v->name;
-                v->name = name;
-            }
-            f->results.data[i] = copy;
-        }
-        v->mark = 1;
-        f->results.data[i]->mark = 1;
-    }
-    return true;
-}
-
 /* Marks: uses of values, with the top bit for results; positions of nodes. */
 static void mark(graph_func *f)
 {
@@ -410,6 +406,8 @@ static void mark(graph_func *f)
         for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
             f->nodes.data[i]->outputs[k]->mark = 0;
     }
+    for (uint32_t i = 0; i < f->params.len; i++)
+        f->params.data[i]->mark = 0;
     for (uint32_t i = 0; i < f->nodes.len; i++)
         for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
             if (f->nodes.data[i]->inputs[k])
@@ -438,7 +436,7 @@ static void outline_groups(grouper *g)
         if (group == NONE)
             vec_push(&g->c->mem, &list, f->nodes.data[i]);
         else if (g->groups.data[group].tip == i)
-            vec_push(&g->c->mem, &list, fuse_outline(g->c, f, &g->groups.data[group]));
+            vec_push(&g->c->mem, &list, fuse_outline(g->c, f, &g->groups.data[group], g->fusing));
     }
     f->nodes.data = list.data;
     f->nodes.len = list.len;
@@ -446,12 +444,10 @@ static void outline_groups(grouper *g)
     drop_constants(f);
 }
 
-static bool fuse(compiler *c, graph_func *f)
+static void fuse(compiler *c, graph_func *f, bool fusing)
 {
-    if (!separate_results(f))
-        return false;
-    grouper g = {.c = c, .f = f};
-    arena_init(&g.scratch);
+    grouper g = {.c = c, .f = f, .fusing = fusing};
+    arena_init(&g.scratch, &c->mem);
     mark(f);
     g.info = arena_array(&g.scratch, node_info, f->nodes.len);
     find_post_dominators(&g);
@@ -459,14 +455,13 @@ static bool fuse(compiler *c, graph_func *f)
     find_groups(&g);
     outline_groups(&g);
     arena_free(&g.scratch);
-    return true;
 }
 
-bool graph_pass_fuse(compiler *c, graph_module *m)
+bool graph_pass_fuse(compiler *c, graph_module *m, const pass_options *o)
 {
     uint32_t count = m->funcs.len; /* those that fusion adds are primitive */
     for (uint32_t i = 0; i < count; i++)
-        if (!graph_is_primitive(m->funcs.data[i]) && !fuse(c, m->funcs.data[i]))
-            return false;
+        if (!graph_is_primitive(m->funcs.data[i]))
+            fuse(c, m->funcs.data[i], o->opt_level > 0);
     return true;
 }

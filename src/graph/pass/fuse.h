@@ -15,10 +15,10 @@ typedef struct fuse_group {
 } fuse_group;
 
 /* A constant that goes into a primitive with the node that reads it as operand i: as a literal, or for its compute
- * definition to read. Others are parameters. */
-bool fuse_takes_constant(const compiler *c, const graph_node *n, uint32_t i);
+ * definition to read. Others are parameters, and so are all numbers without `literals`. */
+bool fuse_takes_constant(bool literals, const graph_node *n, uint32_t i);
 
 /* Makes the group a primitive function of f's module and returns the call that stands for it; the call has taken over
  * the values that leave the group. Value marks hold the numbers of uses. */
-graph_node *fuse_outline(compiler *c, graph_func *f, const fuse_group *g);
+graph_node *fuse_outline(compiler *c, graph_func *f, const fuse_group *g, bool literals);
 #endif

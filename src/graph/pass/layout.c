@@ -8,7 +8,7 @@
 #include "graph/op/nn.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
-#include "graph/ptr_map.h"
+#include "base/ptr_map.h"
 #include "type/target.h"
 
 #include <string.h>
@@ -307,7 +307,7 @@ static bool walk(converter *v, graph_func *f)
 static bool run(compiler *c, graph_func *f, int64_t lanes)
 {
     converter v = {.lanes = lanes, .blocked = arena_printf(&c->mem, "NCHW%lldc", (long long)lanes)};
-    arena_init(&v.scratch);
+    arena_init(&v.scratch, &c->mem);
     ptr_map_init(&v.index, &v.scratch);
     rewrite_begin(&v.r, c, f);
     bool ok = walk(&v, f);
@@ -316,9 +316,9 @@ static bool run(compiler *c, graph_func *f, int64_t lanes)
     return ok && !v.r.failed;
 }
 
-bool graph_pass_layout(compiler *c, graph_module *m)
+bool graph_pass_layout(compiler *c, graph_module *m, const pass_options *o)
 {
-    int64_t lanes = c->target ? c->target->vector_bytes / 4 : 0;
+    int64_t lanes = o->target->vector_bytes / 4;
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len && lanes > 1; i++)
         if (!graph_is_primitive(m->funcs.data[i]))

@@ -2,7 +2,7 @@
 /* From a group of nodes to a primitive function and a call of it. The nodes are copied with their locations; values
  * keep their names inside the function, and what leaves the group stays the same value object outside. */
 #include "graph/pass/fuse.h"
-#include "graph/ptr_map.h"
+#include "base/ptr_map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +10,20 @@
 #define MAX_NAME      80u
 #define MAX_SHAPE_ARG 64
 
-bool fuse_takes_constant(const compiler *c, const graph_node *n, uint32_t i)
+bool fuse_takes_constant(bool literals, const graph_node *n, uint32_t i)
 {
     const tensor_data *t = graph_constant(n->inputs[i]);
     if (!t)
         return false;
     if (i > 0 && (n->op->flags & OPF_SHAPE_ARGS) && t->count <= MAX_SHAPE_ARG)
         return true;
-    return c->opt_level > 0 &&
+    return literals &&
            (t->count == 1 || t->kind == TENSOR_SPLAT); /* level 0 leaves constants where the model has them */
 }
 
 typedef struct outliner {
     compiler *c;
+    bool literals;
     graph_func *prim;
     arena scratch;
     ptr_map at; /* outer value -> position in inner */
@@ -44,7 +45,7 @@ static graph_value *operand(outliner *o, const graph_node *n, uint32_t i)
         return NULL;
     if (ptr_map_get(&o->at, v, &at))
         return o->inner.data[at];
-    if (fuse_takes_constant(o->c, n, i)) {
+    if (fuse_takes_constant(o->literals, n, i)) {
         inner = graph_add_constant(o->prim, graph_constant(v), v->name, v->def->loc);
     } else {
         inner = graph_add_param(o->prim, v->name, v->type);
@@ -132,10 +133,10 @@ static graph_node *make_call(outliner *o, graph_func *f, graph_node *tip, src_lo
     return call;
 }
 
-graph_node *fuse_outline(compiler *c, graph_func *f, const fuse_group *g)
+graph_node *fuse_outline(compiler *c, graph_func *f, const fuse_group *g, bool literals)
 {
-    outliner o = {.c = c};
-    arena_init(&o.scratch);
+    outliner o = {.c = c, .literals = literals};
+    arena_init(&o.scratch, &c->mem);
     ptr_map_init(&o.at, &o.scratch);
     qsort(g->nodes.data, g->nodes.len, sizeof *g->nodes.data, by_position);
     o.prim = graph_func_new(f->module, group_name(c, f, g));

@@ -6,7 +6,7 @@
 #include "graph/op/nn.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
-#include "graph/ptr_map.h"
+#include "base/ptr_map.h"
 #include "type/target.h"
 
 #include <string.h>
@@ -111,7 +111,7 @@ static void pack_matmul(packer *p, graph_node *n)
 static bool run(compiler *c, graph_func *f, uint32_t lanes)
 {
     packer p = {.lanes = lanes};
-    arena_init(&p.scratch);
+    arena_init(&p.scratch, &c->mem);
     ptr_map_init(&p.packed, &p.scratch);
     rewrite_begin(&p.r, c, f);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
@@ -127,9 +127,9 @@ static bool run(compiler *c, graph_func *f, uint32_t lanes)
     return !p.r.failed;
 }
 
-bool graph_pass_pack(compiler *c, graph_module *m)
+bool graph_pass_pack(compiler *c, graph_module *m, const pass_options *o)
 {
-    uint32_t lanes = c->target ? c->target->vector_bytes / 4 : 0;
+    uint32_t lanes = o->target->vector_bytes / 4;
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len && lanes > 1; i++)
         if (!graph_is_primitive(m->funcs.data[i]))

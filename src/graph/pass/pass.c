@@ -4,6 +4,7 @@
 #include "graph/pass.h"
 
 #include "base/file.h"
+#include "base/nearest.h"
 
 #include <string.h>
 #include <time.h>
@@ -87,7 +88,7 @@ static bool dump(run *r, const char *name, const char *text)
     if (!r->o->dump_dir)
         return true;
     const char *file = arena_printf(&c->mem, "%02u-%s.txt", r->step, name);
-    return file_write(&c->diags, path_join(&c->mem, r->o->dump_dir, file), text, strlen(text));
+    return compiler_write_file(c, path_join(&c->mem, r->o->dump_dir, file), text, strlen(text));
 }
 
 static bool dump_if_changed(run *r, const pass_row *p)
@@ -117,8 +118,10 @@ static bool run_pass(run *r, const pass_row *p)
         diag_hint(&c->diags, "run %s before it", p->needs & ~r->facts & FACT_TYPES ? "infer-types" : "fuse");
         return false;
     }
+    if (c->progress)
+        compiler_progress(c, arena_printf(&c->mem, "pass %s", p->name), 0, 0);
     (void)clock_gettime(CLOCK_MONOTONIC, &start);
-    bool ok = p->run(c, r->m);
+    bool ok = p->run(c, r->m, r->o);
     if (r->o->times)
         w_line(r->o->times, "%-16s %9.3f ms", p->name, 1e3 * seconds_since(&start));
     r->step++;
@@ -136,15 +139,28 @@ static bool unknown_pass(compiler *c, const char *name, size_t len)
     writer_init(&w, &c->mem);
     for (size_t i = 0; i < PASS_COUNT; i++)
         w_fmt(&w, "%s%s", i ? ", " : "", passes[i].name);
-    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown graph pass '%.*s'", (int)len, name);
-    diag_hint(&c->diags, "passes are: %s", w.data);
+    name = arena_strndup(&c->mem, name, len);
+    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown graph pass '%s'", name);
+    diag_hint(&c->diags, "%spasses are: %s", nearest_in(name, w.data, &c->mem), w.data);
     return false;
+}
+
+pass_options pass_options_default(void)
+{
+    return (pass_options){.target = target_default(), .opt_level = 3};
+}
+
+/* The row's function: types need no options. */
+bool graph_pass_infer(compiler *c, graph_module *m, const pass_options *o)
+{
+    (void)o;
+    return graph_infer(c, m);
 }
 
 bool graph_run_passes(compiler *c, graph_module *m, const char *names, const pass_options *o)
 {
-    static const pass_options none = {0};
-    run r = {.c = c, .m = m, .o = o ? o : &none};
+    const pass_options otherwise = pass_options_default();
+    run r = {.c = c, .m = m, .o = o ? o : &otherwise};
     r.facts = (all_typed(m) ? FACT_TYPES : 0) | (has_primitives(m) ? FACT_FUSED : 0);
     if (r.o->dump_dir || (r.o->print_after_all && r.o->dump))
         r.before = text_of(&r);
@@ -153,7 +169,7 @@ bool graph_run_passes(compiler *c, graph_module *m, const char *names, const pas
         const pass_row *p = find(at, len);
         if (!p && len)
             return unknown_pass(c, at, len);
-        if (p && (names || p->level <= c->opt_level) && !run_pass(&r, p))
+        if (p && (names || p->level <= r.o->opt_level) && !run_pass(&r, p))
             return false;
         at += len + (at[len] == ',');
     }

@@ -38,8 +38,9 @@ static bool run(compiler *c, graph_func *f)
     return !r.failed;
 }
 
-bool graph_pass_reciprocal(compiler *c, graph_module *m)
+bool graph_pass_reciprocal(compiler *c, graph_module *m, const pass_options *o)
 {
+    (void)o;
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!graph_is_primitive(m->funcs.data[i]))

@@ -12,6 +12,7 @@ typedef struct rewriter {
     compiler *c;
     graph_func *f;
     VEC(graph_node *) nodes; /* the list that is being made */
+    bool folds; /* constant folding follows: arithmetic on constants costs nothing */
     bool changed;
     bool failed;
 } rewriter;

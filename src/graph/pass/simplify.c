@@ -29,11 +29,26 @@ static graph_value *first_operand(rewriter *r, graph_node *n)
     return n->inputs[0];
 }
 
-/* Of broadcast_to and tile: when the shape stays, every element does. */
+/* Of broadcast_to and tile: when the shape stays, every element does. (No rule sees a node whose shape operands are
+ * still to be compared when the program runs.) */
 static graph_value *same_shape(rewriter *r, graph_node *n)
 {
     (void)r;
     return same_type(n) ? n->inputs[0] : NULL;
+}
+
+/* The value, which is a constant, is one of the rows. */
+static graph_value *expected(rewriter *r, graph_node *n)
+{
+    (void)r;
+    const tensor_data *rows = graph_attr(n, "rows")->u.tensor, *v = graph_constant(n->inputs[1]);
+    for (int64_t i = 0, k; i < rows->dims[0]; i++) {
+        for (k = 0; k < v->count && tensor_get_i64(v, k) == tensor_get_i64(rows, i * v->count + k); k++)
+            ;
+        if (k == v->count)
+            return n->inputs[0];
+    }
+    return NULL;
 }
 
 static graph_value *only_part(rewriter *r, graph_node *n)
@@ -145,7 +160,7 @@ static graph_value *simplify_reshape(rewriter *r, graph_node *n)
         return NULL;
     if (t && t->count == shape_count(to->shape))
         return rewrite_constant(r, tensor_reshape(r->c, t, (uint32_t)to->shape.rank, dims), x->name, n->loc);
-    return rewrite_is_op(x, "reshape") ? emit_reshape(r, x->def->inputs[0], to, n->loc) : NULL;
+    return rewrite_is_op(x, "reshape") && graph_is_view(x->def) ? emit_reshape(r, x->def->inputs[0], to, n->loc) : NULL;
 }
 
 static void read_perm(const graph_node *n, int64_t *out)
@@ -293,6 +308,7 @@ static const struct {
     {"cast", simplify_cast},
     {"broadcast_to", same_shape},
     {"tile", same_shape},
+    {"expect", expected},
     {"concatenate", only_part},
     {"split", only_part},
     {"strided_slice", simplify_slice},
@@ -327,7 +343,7 @@ static const struct {
 
 static simplify_rule rule_for(const graph_node *n)
 {
-    if (n->n_outputs != 1)
+    if (n->n_outputs != 1 || !graph_shape_args_known(n))
         return NULL;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (strcmp(rules[i].op, n->op->name) == 0)
@@ -360,10 +376,11 @@ static void visit(rewriter *r, graph_node *n)
         leave_copy(r, n, v);
 }
 
-static bool simplify_once(compiler *c, graph_func *f, bool *changed)
+static bool simplify_once(compiler *c, graph_func *f, bool folds, bool *changed)
 {
     rewriter r;
     rewrite_begin(&r, c, f);
+    r.folds = folds;
     for (uint32_t i = 0; i < f->nodes.len; i++)
         visit(&r, f->nodes.data[i]);
     rewrite_end(&r);
@@ -372,12 +389,12 @@ static bool simplify_once(compiler *c, graph_func *f, bool *changed)
     return !r.failed;
 }
 
-bool graph_pass_simplify(compiler *c, graph_module *m)
+bool graph_pass_simplify(compiler *c, graph_module *m, const pass_options *o)
 {
     for (uint32_t i = 0; i < m->funcs.len; i++) {
         bool changed = !graph_is_primitive(m->funcs.data[i]);
         for (int round = 0; changed && round < MAX_ROUNDS; round++)
-            if (!simplify_once(c, m->funcs.data[i], &changed))
+            if (!simplify_once(c, m->funcs.data[i], o->opt_level >= 2, &changed))
                 return false;
     }
     return true;

@@ -170,7 +170,7 @@ graph_value *simplify_batch_norm(rewriter *r, graph_node *n)
     graph_value *x = n->inputs[0];
     uint32_t rank = (uint32_t)x->type.shape.rank;
     /* without folding the product with the weights would be computed in every run */
-    graph_node *anchor = r->c->opt_level >= 2 ? find_anchor(r, &a, x) : NULL;
+    graph_node *anchor = r->folds ? find_anchor(r, &a, x) : NULL;
     graph_value *v = anchor ? into_weights(r, n, &a, anchor) : NULL;
     if (v || (anchor && !read_affine(r, n, &a)))
         return v;

@@ -3,6 +3,7 @@
  * Col2Im. Each writes every element of its results; duplicate indices are applied in order. */
 #include "graph/op/nn.h"
 
+#include "abi/package.h"
 #include "te/op/util.h"
 
 #include <string.h>
@@ -67,23 +68,6 @@ static tir_expr_ref wrapped(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
     return te_wrap_index(g, tir_cast(g->c, DT_I64, i), extent);
 }
 
-enum { INDEX_OUTSIDE = 1 }; /* status of a kernel that is told to write outside its result */
-
-/* body, once every at[i] that is not a loop variable lies within the extents. */
-static tir_stmt *checked_write(te_graph *g, uint32_t rank, tir_expr_ref const *at, tir_expr_ref const *extents,
-                               tir_stmt *body)
-{
-    compiler *c = g->c;
-    tir_expr_ref inside = NULL;
-    for (uint32_t i = 0; i < rank; i++)
-        if (at[i]->kind != TIR_VAR)
-            inside = tir_and(c, inside, te_in_bounds(g, at[i], extents[i]));
-    if (!inside)
-        return body;
-    tir_stmt *both[2] = {tir_assert(c, inside, INDEX_OUTSIDE, "an index is outside the result"), body};
-    return tir_seq(c, 2, both);
-}
-
 /* --- scans
  * ----------------------------------------------------------------------------------------------------------------- */
 
@@ -140,6 +124,7 @@ static bool scan(te_graph *g, const graph_node *n, te_tensor *const *in, te_tens
     uint32_t len = 0;
     if (rank == 0 || (graph_constant_ints(n->inputs[1], 1, &axis, &len) && (axis < -rank || axis >= rank)))
         return infer_error(g->c, n, "axis %lld for rank %lld", (long long)axis, (long long)rank);
+    te_check_axes(g, n, in, 1, (uint32_t)rank);
     return extern_like(g, n, in, 2, build, &(loops_ctx){0}, out);
 }
 
@@ -201,6 +186,8 @@ bool compute_topk(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     loops_ctx v = {0};
     if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
         return false;
+    tir_expr_ref taken = te_dim(g, te_out_type(n, 0)->shape.dims[v.axis]);
+    te_check_shape(g, n, tir_binary(g->c, TIR_EQ, te_operand(g, n, in, 1, 0), taken), "k");
     return extern_like(g, n, in, 1, build_topk, &v, out);
 }
 
@@ -245,8 +232,7 @@ static tir_stmt *build_scatter_elements(te_graph *g, void *ctx, const tir_buffer
     memcpy(at, idx, rank * sizeof *at);
     at[v->axis] = wrapped(g, tir_load(c, in[1], rank, idx), in[0]->shape[v->axis]);
     tir_stmt *update =
-        nest(c, rank, vars, in[2]->shape,
-             checked_write(g, rank, at, out[0]->shape, scatter_store(c, v, out[0], at, tir_load(c, in[2], rank, idx))));
+        nest(c, rank, vars, in[2]->shape, scatter_store(c, v, out[0], at, tir_load(c, in[2], rank, idx)));
     tir_stmt *both[2] = {fill(g, out[0], NULL, in[0]), update};
     return tir_seq(c, 2, both);
 }
@@ -259,6 +245,12 @@ bool compute_scatter_elements(te_graph *g, const graph_node *n, te_tensor *const
         return false;
     if (in[1]->rank != in[0]->rank || in[2]->rank != in[0]->rank)
         return infer_error(g->c, n, "data, indices and updates must have one rank");
+    te_axis *const *axes = te_data_axes(g, in[2]->rank, in[2]->shape);
+    tir_expr_ref at[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < in[2]->rank; i++)
+        at[i] = te_var(g, axes[i]);
+    tir_expr_ref index = tir_cast(g->c, DT_I64, te_read(g, in[1], at));
+    te_check_range(g, n, in[2]->rank, axes, te_names_element(g, index, in[0]->shape[v.axis]), "an index");
     return extern_like(g, n, in, 3, build_scatter_elements, &v, out);
 }
 
@@ -279,9 +271,8 @@ static tir_stmt *build_scatter_nd(te_graph *g, void *ctx, const tir_buffer *cons
     }
     for (uint32_t i = (uint32_t)depth; i < in[0]->rank; i++)
         at[i] = idx[lead + i - (uint32_t)depth];
-    tir_stmt *update = nest(c, rank, vars, in[2]->shape,
-                            checked_write(g, in[0]->rank, at, out[0]->shape,
-                                          scatter_store(c, ctx, out[0], at, tir_load(c, in[2], rank, idx))));
+    tir_stmt *update =
+        nest(c, rank, vars, in[2]->shape, scatter_store(c, ctx, out[0], at, tir_load(c, in[2], rank, idx)));
     tir_stmt *both[2] = {fill(g, out[0], NULL, in[0]), update};
     return tir_seq(c, 2, both);
 }
@@ -296,14 +287,29 @@ bool compute_scatter_nd(te_graph *g, const graph_node *n, te_tensor *const *in, 
         depth > (int64_t)in[0]->rank || (int64_t)in[2]->rank != (int64_t)in[1]->rank - 1 + (int64_t)in[0]->rank - depth)
         return infer_error(g->c, n, "indices of rank %u and updates of rank %u do not fit data of rank %u", in[1]->rank,
                            in[2]->rank, in[0]->rank);
+    te_check_tuples(g, n, in, 0);
     return extern_like(g, n, in, 3, build_scatter_nd, &(loops_ctx){0}, out);
 }
 
 /* --- the inverses of windows
  * ------------------------------------------------------------------------------------------------------ */
 
-/* Indices number the elements of the tensor that was pooled, whose extents are (in-1)*stride + kernel - pads; a larger
- * output_shape keeps its positions (ONNX MaxUnpool). */
+/* Extents of the tensor that was pooled: (in-1)*stride + kernel - pads. */
+static void pooled_extents(compiler *c, const graph_node *n, const te_tensor *x, tir_expr_ref *out)
+{
+    const int64_t *kernel = NULL;
+    nn_window w;
+    (void)graph_attr_ints(n, "pool_size", &kernel);
+    (void)nn_window_read(c, n, x->rank - 2, &w);
+    memcpy(out, x->shape, 2 * sizeof *out);
+    for (uint32_t i = 0; i < x->rank - 2; i++) {
+        tir_expr_ref sweep = tir_mul(c, tir_sub(c, x->shape[2 + i], tir_i64(c, 1)), tir_i64(c, w.stride[i]));
+        out[2 + i] = tir_add(c, sweep, tir_i64(c, kernel[i] - w.pad_begin[i] - w.pad_end[i]));
+    }
+}
+
+/* Indices number the elements of the tensor that was pooled; a larger output_shape keeps its positions (ONNX
+ * MaxUnpool). */
 static tir_stmt *build_max_unpool(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
 {
     const loops_ctx *v = ctx;
@@ -311,32 +317,53 @@ static tir_stmt *build_max_unpool(te_graph *g, void *ctx, const tir_buffer *cons
     const tir_var *vars[TYPE_MAX_RANK];
     tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK], pooled[TYPE_MAX_RANK];
     uint32_t rank = in[0]->rank;
-    const int64_t *kernel = NULL;
-    nn_window w;
-    (void)graph_attr_ints(v->n, "pool_size", &kernel);
-    (void)nn_window_read(c, v->n, rank - 2, &w);
-    memcpy(pooled, in[0]->shape, 2 * sizeof *pooled);
-    for (uint32_t i = 0; i < rank - 2; i++) {
-        tir_expr_ref sweep = tir_mul(c, tir_sub(c, in[0]->shape[2 + i], tir_i64(c, 1)), tir_i64(c, w.stride[i]));
-        pooled[2 + i] = tir_add(c, sweep, tir_i64(c, kernel[i] - w.pad_begin[i] - w.pad_end[i]));
-    }
+    pooled_extents(c, v->n, v->in[0], pooled);
     loop_vars(c, "i", rank, vars, idx);
     te_unflatten(g, tir_load(c, in[1], rank, idx), rank, pooled, at);
     tir_stmt *put = tir_store(c, out[0], rank, at, tir_load(c, in[0], rank, idx));
-    put = nest(c, rank, vars, in[0]->shape, checked_write(g, rank, at, out[0]->shape, put));
+    put = nest(c, rank, vars, in[0]->shape, put);
     tir_stmt *both[2] = {fill(g, out[0], tir_const(c, out[0]->dt, 0), NULL), put};
     return tir_seq(c, 2, both);
+}
+
+/* Each index numbers an element of the pooled tensor that the result has too. */
+static void check_unpool(te_graph *g, const graph_node *n, te_tensor *const *in)
+{
+    compiler *c = g->c;
+    uint32_t rank = in[0]->rank;
+    te_axis *const *axes = te_data_axes(g, rank, in[0]->shape);
+    tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK], pooled[TYPE_MAX_RANK], holds = NULL;
+    pooled_extents(c, n, in[0], pooled);
+    for (uint32_t i = 0; i < rank; i++)
+        idx[i] = te_var(g, axes[i]);
+    te_unflatten(g, te_read(g, in[1], idx), rank, pooled, at);
+    for (uint32_t i = 0; i < rank; i++)
+        holds = tir_and(c, holds, te_in_bounds(g, at[i], te_dim(g, te_out_type(n, 0)->shape.dims[i])));
+    te_check_range(g, n, rank, axes, holds, "an index");
+}
+
+/* Operand i gives the result's extents from axis `first` on. */
+static void check_extents(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t i, uint32_t first,
+                          const char *what)
+{
+    tir_expr_ref fits = NULL;
+    for (int64_t k = 0; k < te_operand_length(in, i); k++)
+        fits = tir_and(
+            g->c, fits,
+            tir_binary(g->c, TIR_EQ, te_operand(g, n, in, i, k), te_dim(g, te_out_type(n, 0)->shape.dims[first + k])));
+    te_check_shape(g, n, fits, what);
 }
 
 bool compute_max_unpool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_window w;
-    if (in[1]->dt != DT_I64 || in[1]->rank != in[0]->rank || !nn_window_read(g->c, n, in[0]->rank - 2, &w))
-        return infer_error(g->c, n, "indices must be i64 with the data's shape");
+    if (in[1]->rank != in[0]->rank || !nn_window_read(g->c, n, in[0]->rank - 2, &w))
+        return infer_error(g->c, n, "indices must have the data's shape");
+    if (te_has_operand(n, 2))
+        check_extents(g, n, in, 2, 0, "output_shape");
+    check_unpool(g, n, in);
     return extern_like(g, n, in, 2, build_max_unpool, &(loops_ctx){0}, out);
 }
-
-enum { COL2IM_MISFIT = 1 }; /* status of a kernel whose block_shape does not fit its data */
 
 /* Element i of col2im's block_shape: a literal when it is constant. */
 static tir_expr_ref block_extent(compiler *c, const graph_node *n, const tir_buffer *block, uint32_t i)
@@ -387,8 +414,9 @@ static tir_stmt *build_col2im(te_graph *g, void *ctx, const tir_buffer *const *i
     tir_stmt *body = nest(c, 2 + 2 * sp, vars, extent, tir_if(c, inside, tir_store(c, y, y->rank, at, sum), NULL));
     tir_expr_ref fits =
         tir_and(c, tir_binary(c, TIR_EQ, rows, in[0]->shape[1]), tir_binary(c, TIR_EQ, cols, in[0]->shape[2]));
-    tir_stmt *parts[3] = {tir_assert(c, fits, COL2IM_MISFIT, "block_shape does not fit the columns"),
-                          fill(g, y, tir_const(c, y->dt, 0), NULL), body};
+    tir_stmt *parts[3] = {
+        tir_assert(c, fits, PACKAGE_STATUS_SHAPE, "col2im: the data's shape does not follow from block_shape"),
+        fill(g, y, tir_const(c, y->dt, 0), NULL), body};
     return tir_seq(c, 3, parts);
 }
 
@@ -397,9 +425,9 @@ bool compute_col2im(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     int64_t blocks = 0;
     uint32_t rank = (uint32_t)te_out_type(n, 0)->shape.rank;
     nn_window w;
-    if (in[0]->rank != 3 || in[2]->rank != 1 || !tir_is_int(in[2]->shape[0], &blocks) || blocks < 1 ||
-        rank != blocks + 2)
+    if (!tir_is_int(in[2]->shape[0], &blocks) || blocks < 1 || rank != blocks + 2)
         return infer_error(g->c, n, "block_shape must have one entry for each of the %u spatial axes", rank - 2);
+    check_extents(g, n, in, 1, 2, "image_shape");
     return nn_window_read(g->c, n, (uint32_t)blocks, &w) &&
            extern_like(g, n, in, 3, build_col2im, &(loops_ctx){0}, out);
 }

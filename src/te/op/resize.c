@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compute definitions of Resize (ONNX Resize-19, Upsample) and GridSample-22. Resize is separable: one stage per axis
  * that changes, each a sum over taps of weight times sample. Coordinates are f32. When both scales and sizes are given,
- * sizes are the extents and scales the coordinate factors (keep_aspect_ratio_policy). */
+ * sizes are the extents and scales the coordinate factors. */
 #include "te/op/util.h"
 
 #include <math.h>
@@ -75,7 +75,8 @@ typedef struct axis_ctx {
     double least;                 /* a bound from below: the extents' ratio; 0: unknown */
     const char *mode, *transform, *nearest;
     bool exclude_outside, antialias;
-    bool by_scale; /* scales were given, not sizes */
+    bool by_scale;       /* scales were given, not sizes */
+    tir_expr_ref common; /* one scale of all axes, by which sizes keep the picture's proportions; NULL: none */
     double a;
     int64_t taps;
     te_axis *tap; /* antialias: a reduction axis */
@@ -85,6 +86,8 @@ typedef struct axis_ctx {
 static tir_expr_ref scale_of(te_graph *g, const axis_ctx *v)
 {
     tir_expr_ref at[1] = {te_i64(g, v->entry)};
+    if (v->common)
+        return v->common;
     if (v->scale > 0)
         return f32(g, v->scale);
     if (v->n->n_inputs > 2 && v->in[2] && !tir_is_const(v->in[2]->shape[0], 0))
@@ -240,6 +243,46 @@ static te_tensor *resize_axis(te_graph *g, axis_ctx *v, te_tensor *x)
     return te_reduce(g, name, DT_F32, x->rank, dims, 1, &v->tap, TE_SUM, antialias_body, v);
 }
 
+static bool gives_entries(const graph_node *n, te_tensor *const *in, uint32_t i)
+{
+    return te_has_operand(n, i) && !tir_is_const(in[i]->shape[0], 0);
+}
+
+/* The least (not_larger) or greatest (not_smaller) of the scales that sizes asks for; NULL when each axis has its own.
+ */
+static bool common_scale(te_graph *g, const graph_node *n, te_tensor *const *in, tir_expr_ref *out)
+{
+    const char *policy = graph_attr_string(n, "keep_aspect_ratio_policy");
+    const int64_t *axes = NULL;
+    uint32_t n_axes = graph_attr_ints(n, "axes", &axes), entries = n_axes ? n_axes : in[0]->rank;
+    bool least = strcmp(policy, "not_larger") == 0;
+    *out = NULL;
+    for (uint32_t k = 0; gives_entries(n, in, 3) && strcmp(policy, "stretch") != 0 && k < entries; k++) {
+        int32_t a = (int32_t)k;
+        if (n_axes && !infer_axis(g->c, n, axes[k], (int32_t)in[0]->rank, &a))
+            return false;
+        tir_expr_ref scale = over(g, as_f32(g, te_operand(g, n, in, 3, k)), as_f32(g, in[0]->shape[a]));
+        *out = !*out ? scale : least ? tir_min(g->c, *out, scale) : tir_max(g->c, *out, scale);
+    }
+    return true;
+}
+
+/* Entry k of sizes, or of scales, gives the extent of that axis: floor(extent * scale), which f32 rounds. */
+static tir_expr_ref extent_fits(te_graph *g, const graph_node *n, te_tensor *const *in, const axis_ctx *v)
+{
+    tir_expr_ref at[1] = {te_i64(g, v->entry)};
+    if (v->common) {
+        tir_expr_ref kept = fl(g, plus(g, times(g, v->common, as_f32(g, v->in_len)), f32(g, 0.5)));
+        return graph_constant(n->inputs[3]) ? NULL : op2(g, TIR_EQ, as_i64(g, kept), v->out_len);
+    }
+    if (gives_entries(n, in, 3))
+        return op2(g, TIR_EQ, te_operand(g, n, in, 3, v->entry), v->out_len);
+    if (!gives_entries(n, in, 2) || graph_constant(n->inputs[2]))
+        return NULL;
+    tir_expr_ref scale = as_f32(g, te_read(g, in[2], at)), extent = fl(g, times(g, as_f32(g, v->in_len), scale));
+    return tir_and(g->c, op2(g, TIR_GT, scale, f32(g, 0)), op2(g, TIR_EQ, as_i64(g, extent), v->out_len));
+}
+
 bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     const int64_t *axes = NULL;
@@ -248,6 +291,9 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     uint32_t n_axes = graph_attr_ints(n, "axes", &axes), entries = n_axes ? n_axes : in[0]->rank;
     const tensor_data *scales = n->n_inputs > 2 && n->inputs[2] ? graph_constant(n->inputs[2]) : NULL;
     te_tensor *x = in[0];
+    tir_expr_ref fits = NULL, common = NULL;
+    if (!common_scale(g, n, in, &common))
+        return false;
     for (uint32_t k = 0; k < entries; k++) {
         int32_t a = (int32_t)k;
         int64_t i = 0, o = 0;
@@ -266,6 +312,7 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         v.exclude_outside = graph_attr_int(n, "exclude_outside") != 0;
         v.antialias = graph_attr_int(n, "antialias") != 0;
         v.a = graph_attr_float(n, "cubic_coeff_a");
+        v.common = common;
         bool known = tir_is_int(v.in_len, &i) && tir_is_int(v.out_len, &o);
         v.by_scale = n->n_inputs > 2 && in[2] && !tir_is_const(in[2]->shape[0], 0) && !(n->n_inputs > 3 && in[3]);
         v.least = known && i > 0 ? (double)o / (double)i : 0;
@@ -276,14 +323,16 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         if (v.antialias && v.scale <= 0 && v.least <= 0)
             return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc,
                               "antialias needs static extents; fix them with --shape or --dim");
+        fits = tir_and(g->c, fits, extent_fits(g, n, in, &v));
         double shrink = v.scale > 0 ? v.scale : v.least; /* the taps of a filter are an int64 */
         if (v.antialias && !(shrink >= 1e-9))
             return infer_error(g->c, n, "antialias at scale %g on axis %d", shrink, a);
         bool crop = strcmp(v.transform, "tf_crop_and_resize") == 0;
-        if (known && i == o && fabs(v.scale - 1) < 1e-12 && !crop)
+        if (known && i == o && fabs(v.scale - 1) < 1e-12 && !crop && !common)
             continue;
         x = resize_axis(g, &v, x);
     }
+    te_check_shape(g, n, fits, "scales or sizes");
     out[0] = te_cast_to(g, "resize_cast", x, t->dt);
     if (out[0] == in[0]) /* nothing changes: a copy */
         return compute_copy(g, n, in, out);

@@ -298,9 +298,15 @@ static tir_stmt *save_state(const rnn_ctx *v, const tir_buffer *from, const tir_
     return loop(v, j, v->h, tir_store(v->c, to, 3, v->batch_first ? idx1 : idx, at1(v, from, jr)));
 }
 
+/* A GRU whose reset gate scales R h, which needs a place of its own for that. */
+static bool is_linear(const rnn_ctx *v)
+{
+    return v->kind == KIND_GRU && graph_attr_int(v->n, "linear_before_reset") != 0;
+}
+
 static tir_stmt *one_step(const rnn_ctx *v, tir_expr_ref step)
 {
-    bool linear = v->kind == KIND_GRU && graph_attr_int(v->n, "linear_before_reset") != 0;
+    bool linear = is_linear(v);
     int64_t direct = v->kind == KIND_GRU ? 2 : v->gates; /* gates whose recurrent part is plain R h */
     tir_stmt *s[5] = {start_sums(v, linear),
                       accumulate(v, v->sum, v->in[IN_W], v->i, 0, v->gates * v->h, step, NULL, NULL),
@@ -321,7 +327,7 @@ static tir_stmt *one_direction(rnn_ctx *v)
     v->sample = tir_varref(c, b);
     tir_expr_ref tr = tir_varref(c, t), len = tir_i64(c, v->t);
     if (v->in[IN_LEN])
-        len = tir_min(c, len, tir_cast(c, DT_I64, at1(v, v->in[IN_LEN], v->sample)));
+        len = tir_cast(c, DT_I64, at1(v, v->in[IN_LEN], v->sample));
     tir_expr_ref step = reverse ? tir_sub(c, tir_sub(c, len, tir_i64(c, 1)), tr) : tr;
     tir_stmt *body = one_step(v, step);
     if (v->in[IN_LEN])
@@ -344,12 +350,12 @@ static tir_stmt *build_rnn(te_graph *g, void *ctx, const tir_buffer *const *in, 
     v->state = tir_buffer_static(g->c, "h", v->dt, 1, hd, SCOPE_GLOBAL);
     v->cell = v->kind == KIND_LSTM ? tir_buffer_static(g->c, "cell", v->dt, 1, hd, SCOPE_GLOBAL) : NULL;
     v->sum = tir_buffer_static(g->c, "gates", v->dt, 1, gd, SCOPE_GLOBAL);
-    v->rec = tir_buffer_static(g->c, "recurrent", v->dt, 1, gd, SCOPE_GLOBAL);
+    v->rec = is_linear(v) ? tir_buffer_static(g->c, "recurrent", v->dt, 1, gd, SCOPE_GLOBAL) : NULL;
     tir_stmt *s[2] = {NULL, NULL};
     for (v->dir = 0; v->dir < v->dirs; v->dir++)
         s[v->dir] = one_direction(v);
     tir_stmt *body = tir_allocate(g->c, v->state, tir_allocate(g->c, v->sum, tir_seq(g->c, 2, s)));
-    body = v->kind == KIND_GRU ? tir_allocate(g->c, v->rec, body) : body;
+    body = v->rec ? tir_allocate(g->c, v->rec, body) : body;
     return v->cell ? tir_allocate(g->c, v->cell, body) : body;
 }
 
@@ -389,6 +395,8 @@ static bool recurrent(te_graph *g, const graph_node *n, te_tensor *const *in, te
         ranks[i] = (uint32_t)te_out_type(n, i)->shape.rank;
         shapes[i] = te_shape(g, te_out_type(n, i));
     }
+    if (te_has_operand(n, IN_LEN))
+        te_check_lengths(g, n, in[IN_LEN], te_i64(g, v.t));
     te_extern(g, n->op->name, n_given, given, n->n_outputs, dts, ranks, shapes, build_rnn, &v, out);
     g->macs += v.dirs * v.t * v.b * v.gates * v.h * (v.i + v.h);
     return true;

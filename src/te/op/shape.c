@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definitions of operators that change shapes and move data. Operands such as starts, pads and indices are read
- * by the kernel when they are not constants; indices from data wrap once when negative, as ONNX says. */
-#include "te/op/util.h"
+/* Compute definitions of operators that change shapes and move data. Operands such as starts and pads are read by the
+ * kernel when they are not constants; where they contradict the result's shape it ends with a status. */
+#include "te/op/move.h"
 
 #include <string.h>
 
-typedef struct move_ctx {
-    const graph_node *n;
-    te_tensor *const *in;
-    const type *out;
-    uint32_t rank; /* of the output */
-    int32_t axis;
-    uint32_t part; /* split: which result */
-    tir_expr_ref offset;
-} move_ctx;
-
-static bool injective(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t result, te_body_fn body,
-                      move_ctx *v, te_tensor **out)
+bool move_injective(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t result, te_body_fn body,
+                    move_ctx *v, te_tensor **out)
 {
     v->n = n;
     v->in = in;
@@ -32,23 +22,47 @@ static bool injective(te_graph *g, const graph_node *n, te_tensor *const *in, ui
 
 static bool has_input(const move_ctx *v, uint32_t i)
 {
-    return i < v->n->n_inputs && v->in[i];
+    return te_has_operand(v->n, i);
 }
 
-/* Element k of the integer operand i as i64: a literal when it is constant. */
 static tir_expr_ref operand(te_graph *g, const move_ctx *v, uint32_t i, int64_t k)
 {
-    const tensor_data *t = graph_constant(v->n->inputs[i]);
-    tir_expr_ref at[1] = {te_i64(g, k)};
-    if (t)
-        return te_i64(g, tensor_get_i64(t, k));
-    return tir_cast(g->c, DT_I64, te_read(g, v->in[i], v->in[i]->rank ? at : NULL));
+    return te_operand(g, v->n, v->in, i, k);
 }
 
 static int64_t operand_length(const move_ctx *v, uint32_t i)
 {
-    int64_t n = 0;
-    return v->in[i]->rank && tir_is_int(v->in[i]->shape[0], &n) ? n : 1;
+    return te_operand_length(v->in, i);
+}
+
+/* The one element of operand i. */
+static tir_expr_ref scalar(te_graph *g, const move_ctx *v, uint32_t i)
+{
+    tir_expr_ref zero[TYPE_MAX_RANK];
+    for (uint32_t a = 0; a < v->in[i]->rank; a++)
+        zero[a] = te_i64(g, 0);
+    return te_read(g, v->in[i], zero);
+}
+
+static tir_expr_ref out_extent(te_graph *g, const move_ctx *v, int64_t a)
+{
+    return te_dim(g, v->out->shape.dims[a]);
+}
+
+static tir_expr_ref same(te_graph *g, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(g->c, TIR_EQ, a, b);
+}
+
+static tir_expr_ref either(te_graph *g, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_binary(g->c, TIR_OR, a, b);
+}
+
+static move_ctx context(const graph_node *n, te_tensor *const *in)
+{
+    const type *out = te_out_type(n, 0);
+    return (move_ctx){.n = n, .in = in, .out = out, .rank = (uint32_t)out->shape.rank};
 }
 
 /* Row-major number of an index. */
@@ -71,9 +85,49 @@ static tir_expr_ref reshape_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     return te_read(g, v->in[0], at);
 }
 
+/* Each entry is the extent of the result, 0 for that of the data, or once -1: the element counts are equal. */
+static void check_reshape(te_graph *g, const move_ctx *v)
+{
+    compiler *c = g->c;
+    tir_expr_ref fits = NULL, open = te_i64(g, 0);
+    for (uint32_t i = 0; i < v->rank; i++) {
+        tir_expr_ref want = operand(g, v, 1, i), have = out_extent(g, v, i), left = same(g, want, te_i64(g, -1));
+        tir_expr_ref ok = either(g, same(g, want, have), left);
+        if (!graph_attr_int(v->n, "allowzero") && i < v->in[0]->rank)
+            ok = either(g, ok, tir_and(c, same(g, want, te_i64(g, 0)), same(g, v->in[0]->shape[i], have)));
+        open = tir_add(c, open, tir_select(c, left, te_i64(g, 1), te_i64(g, 0)));
+        fits = tir_and(c, fits, ok);
+    }
+    fits = tir_and(c, fits, tir_binary(c, TIR_LE, open, te_i64(g, 1)));
+    te_check_shape(g, v->n, fits, "shape");
+}
+
 bool compute_reshape(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, reshape_body, &(move_ctx){0}, out);
+    move_ctx v = context(n, in);
+    if (!graph_constant(n->inputs[1]))
+        check_reshape(g, &v);
+    return move_injective(g, n, in, 0, reshape_body, &(move_ctx){0}, out);
+}
+
+static tir_expr_ref expect_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    return te_read(g, ((const move_ctx *)ctx)->in[0], idx);
+}
+
+bool compute_expect(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    const tensor_data *rows = graph_attr(n, "rows")->u.tensor;
+    tir_expr_ref any = NULL;
+    for (int64_t r = 0; r < rows->dims[0]; r++) {
+        tir_expr_ref all = NULL;
+        for (int64_t k = 0; k < rows->dims[1]; k++)
+            all = tir_and(g->c, all,
+                          same(g, te_operand(g, n, in, 1, k), te_i64(g, tensor_get_i64(rows, r * rows->dims[1] + k))));
+        any = any && all ? either(g, any, all) : all;
+    }
+    te_check_shape(g, n, any, "the operand that says it");
+    return move_injective(g, n, in, 0, expect_body, &(move_ctx){0}, out);
 }
 
 static tir_expr_ref transpose_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -91,7 +145,7 @@ static tir_expr_ref transpose_body(te_graph *g, void *ctx, tir_expr_ref const *i
 
 bool compute_transpose(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, transpose_body, &(move_ctx){0}, out);
+    return move_injective(g, n, in, 0, transpose_body, &(move_ctx){0}, out);
 }
 
 static tir_expr_ref broadcast_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -100,9 +154,28 @@ static tir_expr_ref broadcast_body(te_graph *g, void *ctx, tir_expr_ref const *i
     return te_read_broadcast(g, v->in[0], v->rank, idx);
 }
 
+/* An entry is the extent of the result, or 1 where that is the data's; the data fits already. */
+static void check_broadcast(te_graph *g, const move_ctx *v)
+{
+    compiler *c = g->c;
+    tir_expr_ref fits = NULL;
+    int64_t len = operand_length(v, 1), rank = v->rank, x_rank = v->in[0]->rank;
+    for (int64_t k = 0; k < len; k++) {
+        int64_t a = rank - len + k, x_axis = a - (rank - x_rank);
+        tir_expr_ref want = operand(g, v, 1, k), have = out_extent(g, v, a),
+                     x = x_axis < 0 ? te_i64(g, 1) : v->in[0]->shape[x_axis];
+        tir_expr_ref one = tir_and(c, same(g, want, te_i64(g, 1)), same(g, x, have));
+        fits = tir_and(c, fits, either(g, same(g, want, have), one));
+    }
+    te_check_shape(g, v->n, fits, "shape");
+}
+
 bool compute_broadcast_to(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, broadcast_body, &(move_ctx){0}, out);
+    move_ctx v = context(n, in);
+    if (!graph_constant(n->inputs[1]))
+        check_broadcast(g, &v);
+    return move_injective(g, n, in, 0, broadcast_body, &(move_ctx){0}, out);
 }
 
 static tir_expr_ref concatenate_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -132,7 +205,7 @@ bool compute_concatenate(te_graph *g, const graph_node *n, te_tensor *const *in,
         return infer_error(g->c, n, "%u operands; at most 255 are supported", n->n_inputs);
     if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
         return false;
-    return injective(g, n, in, 0, concatenate_body, &v, out);
+    return move_injective(g, n, in, 0, concatenate_body, &v, out);
 }
 
 static tir_expr_ref split_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -146,12 +219,16 @@ static tir_expr_ref split_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 
 bool compute_split(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    move_ctx v = {0};
+    move_ctx v = {.n = n, .in = in};
+    tir_expr_ref fits = NULL;
     v.offset = te_i64(g, 0);
     if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
         return false;
+    for (uint32_t i = 0; i < n->n_outputs && has_input(&v, 1); i++)
+        fits = tir_and(g->c, fits, same(g, operand(g, &v, 1, i), te_dim(g, te_out_type(n, i)->shape.dims[v.axis])));
+    te_check_shape(g, n, fits, "sizes");
     for (uint32_t i = 0; i < n->n_outputs; i++) {
-        (void)injective(g, n, in, i, split_body, &v, out);
+        (void)move_injective(g, n, in, i, split_body, &v, out);
         v.offset = tir_add(g->c, v.offset, out[i]->shape[v.axis]);
     }
     return true;
@@ -166,23 +243,54 @@ static tir_expr_ref slice_start(te_graph *g, tir_expr_ref start, tir_expr_ref ex
     return tir_max(c, te_i64(g, 0), tir_min(c, te_wrap_index(g, start, extent), hi));
 }
 
-/* Whether the result's extent is what the operands give, so that no position can lie outside the data. */
-static bool slice_is_known(const move_ctx *v)
+/* Larger steps reach no second element, and their multiples would overflow. */
+static tir_expr_ref slice_step(te_graph *g, const move_ctx *v, int64_t k)
 {
-    for (uint32_t i = 1; i < v->n->n_inputs; i++)
-        if (has_input(v, i) && !graph_constant(v->n->inputs[i]))
-            return false;
-    return true;
+    if (!has_input(v, 4))
+        return te_i64(g, 1);
+    return tir_max(g->c, te_i64(g, -TE_MOST_EXTENT), tir_min(g->c, operand(g, v, 4, k), te_i64(g, TE_MOST_EXTENT)));
 }
 
-/* Position i of an axis of the data: where the result's extent was declared, not derived, it may lie outside. */
-static tir_expr_ref slice_position(te_graph *g, const move_ctx *v, int64_t a, tir_expr_ref i)
+/* Elements that entry k takes of an axis of `extent`. */
+static tir_expr_ref slice_count(te_graph *g, const move_ctx *v, int64_t k, tir_expr_ref extent)
 {
-    int64_t n = 0;
-    tir_expr_ref extent = v->in[0]->shape[a];
-    bool derived = slice_is_known(v) && tir_is_int(extent, &n);
-    bool whole = tir_expr_equal(extent, te_dim(g, v->out->shape.dims[a])) && i->kind == TIR_VAR;
-    return derived || whole ? i : te_clamp_index(g, i, extent);
+    compiler *c = g->c;
+    tir_expr_ref zero = te_i64(g, 0), one = te_i64(g, 1), step = slice_step(g, v, k), end = operand(g, v, 2, k);
+    tir_expr_ref back = tir_binary(c, TIR_LT, step, zero), start = slice_start(g, operand(g, v, 1, k), extent, step);
+    tir_expr_ref low = tir_select(c, back, te_i64(g, -1), zero);
+    tir_expr_ref before = tir_binary(c, TIR_LT, end, tir_sub(c, zero, extent));
+    tir_expr_ref wrapped = tir_select(c, before, low, tir_add(c, end, extent));
+    end = tir_max(c, low, tir_min(c, tir_select(c, tir_binary(c, TIR_LT, end, zero), wrapped, end), extent));
+    tir_expr_ref reach = tir_select(c, back, tir_sub(c, start, end), tir_sub(c, end, start));
+    tir_expr_ref length = tir_max(c, one, tir_select(c, back, tir_sub(c, zero, step), step));
+    tir_expr_ref count = tir_add(c, tir_floordiv(c, tir_sub(c, reach, one), length), one);
+    tir_expr_ref none = either(g, tir_binary(c, TIR_LE, reach, zero), same(g, extent, zero));
+    return tir_select(c, none, zero, count);
+}
+
+/* Every axis of the result has as many elements as the operands take, so that no position lies outside the data. */
+static void check_slice(te_graph *g, const move_ctx *v)
+{
+    compiler *c = g->c;
+    const tensor_data *axes = has_input(v, 3) ? graph_constant(v->n->inputs[3]) : NULL;
+    bool named = has_input(v, 3) && !axes;
+    tir_expr_ref fits = NULL, rank = te_i64(g, v->rank);
+    if (named)
+        te_check_axes(g, v->n, v->in, 3, v->rank);
+    for (uint32_t a = 0; a < v->rank; a++) {
+        tir_expr_ref extent = v->in[0]->shape[a], count = extent;
+        for (int64_t k = 0; k < operand_length(v, 1); k++) {
+            int64_t at = axes ? tensor_get_i64(axes, k) : k;
+            at = at < 0 ? at + v->rank : at;
+            tir_expr_ref here = named ? same(g, te_wrap_index(g, operand(g, v, 3, k), rank), te_i64(g, a))
+                                      : tir_int(c, DT_BOOL, at == (int64_t)a);
+            count = tir_select(c, here, slice_count(g, v, k, extent), count);
+        }
+        fits = tir_and(c, fits, same(g, count, out_extent(g, v, a)));
+    }
+    for (int64_t k = 0; has_input(v, 4) && k < operand_length(v, 4); k++)
+        fits = tir_and(c, fits, tir_binary(c, TIR_NE, operand(g, v, 4, k), te_i64(g, 0)));
+    te_check_shape(g, v->n, fits, "starts, ends and steps");
 }
 
 static tir_expr_ref slice_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -195,12 +303,9 @@ static tir_expr_ref slice_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     for (int64_t k = 0; k < operand_length(v, 1); k++) {
         int64_t a = axes ? tensor_get_i64(axes, k) : k;
         a = a < 0 ? a + v->rank : a;
-        tir_expr_ref step = has_input(v, 4) ? operand(g, v, 4, k) : te_i64(g, 1);
-        tir_expr_ref start = slice_start(g, operand(g, v, 1, k), v->in[0]->shape[a], step);
+        tir_expr_ref step = slice_step(g, v, k), start = slice_start(g, operand(g, v, 1, k), v->in[0]->shape[a], step);
         at[a] = tir_add(c, start, tir_mul(c, idx[a], step));
     }
-    for (uint32_t a = 0; a < v->rank; a++)
-        at[a] = slice_position(g, v, a, at[a]);
     return te_read(g, v->in[0], at);
 }
 
@@ -213,13 +318,12 @@ static tir_expr_ref slice_runtime_axes_body(te_graph *g, void *ctx, tir_expr_ref
     for (uint32_t a = 0; a < v->rank; a++) {
         at[a] = idx[a];
         for (int64_t k = 0; k < operand_length(v, 1); k++) {
-            tir_expr_ref step = has_input(v, 4) ? operand(g, v, 4, k) : te_i64(g, 1);
+            tir_expr_ref step = slice_step(g, v, k);
             tir_expr_ref start = slice_start(g, operand(g, v, 1, k), v->in[0]->shape[a], step);
             tir_expr_ref named = te_wrap_index(g, operand(g, v, 3, k), te_i64(g, v->rank));
             tir_expr_ref moved = tir_add(c, start, tir_mul(c, idx[a], step));
             at[a] = tir_select(c, tir_binary(c, TIR_EQ, named, te_i64(g, a)), moved, at[a]);
         }
-        at[a] = slice_position(g, v, a, at[a]);
     }
     return te_read(g, v->in[0], at);
 }
@@ -227,7 +331,9 @@ static tir_expr_ref slice_runtime_axes_body(te_graph *g, void *ctx, tir_expr_ref
 bool compute_strided_slice(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     bool runtime_axes = n->n_inputs > 3 && n->inputs[3] && !graph_constant(n->inputs[3]);
-    return injective(g, n, in, 0, runtime_axes ? slice_runtime_axes_body : slice_body, &(move_ctx){0}, out);
+    move_ctx v = context(n, in);
+    check_slice(g, &v);
+    return move_injective(g, n, in, 0, runtime_axes ? slice_runtime_axes_body : slice_body, &(move_ctx){0}, out);
 }
 
 static tir_expr_ref tile_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -239,27 +345,60 @@ static tir_expr_ref tile_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return te_read(g, v->in[0], at);
 }
 
+static void check_tile(te_graph *g, const move_ctx *v)
+{
+    tir_expr_ref fits = NULL, zero = te_i64(g, 0);
+    for (uint32_t i = 0; i < v->rank; i++) {
+        tir_expr_ref repeats = operand(g, v, 1, i), x = v->in[0]->shape[i], have = out_extent(g, v, i);
+        tir_expr_ref times = tir_floordiv(g->c, have, x); /* repeats * x might overflow */
+        tir_expr_ref some = tir_and(g->c, same(g, repeats, times), same(g, tir_mul(g->c, times, x), have));
+        tir_expr_ref none = tir_and(g->c, same(g, have, zero), tir_binary(g->c, TIR_GE, repeats, zero));
+        fits = tir_and(g->c, fits, tir_select(g->c, same(g, x, zero), none, some));
+    }
+    te_check_shape(g, v->n, fits, "repeats");
+}
+
 bool compute_tile(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, tile_body, &(move_ctx){0}, out);
+    move_ctx v = context(n, in);
+    check_tile(g, &v);
+    return move_injective(g, n, in, 0, tile_body, &(move_ctx){0}, out);
 }
 
 /* --- padding
  * ------------------------------------------------------------------------------------------------------------------ */
 
-/* Begin pad of data axis a: entry k of `pads` where axis k of `axes` is a; zero when no entry names it. */
-static tir_expr_ref pad_begin(te_graph *g, const move_ctx *v, uint32_t a)
+/* Pad of data axis a in front, or behind: entry k of that half of `pads` where axis k of `axes` is a; zero when no
+ * entry names it. */
+static tir_expr_ref pad_of(te_graph *g, const move_ctx *v, uint32_t a, bool behind)
 {
     compiler *c = g->c;
+    int64_t first = behind ? operand_length(v, 1) / 2 : 0;
     if (!has_input(v, 3))
-        return operand(g, v, 1, a);
-    tir_expr_ref begin = te_i64(g, 0);
+        return operand(g, v, 1, first + a);
+    tir_expr_ref pad = te_i64(g, 0);
     for (int64_t k = 0; k < operand_length(v, 3); k++) {
-        tir_expr_ref named =
-            tir_binary(c, TIR_EQ, te_wrap_index(g, operand(g, v, 3, k), te_i64(g, v->rank)), te_i64(g, a));
-        begin = tir_select(c, named, operand(g, v, 1, k), begin);
+        tir_expr_ref named = same(g, te_wrap_index(g, operand(g, v, 3, k), te_i64(g, v->rank)), te_i64(g, a));
+        pad = tir_select(c, named, operand(g, v, 1, first + k), pad);
     }
-    return begin;
+    return pad;
+}
+
+/* The extents of the result are the data's and what the pads add. */
+static void check_pad(te_graph *g, const move_ctx *v)
+{
+    compiler *c = g->c;
+    tir_expr_ref fits = NULL, most = te_i64(g, TE_MOST_EXTENT), least = te_i64(g, -TE_MOST_EXTENT);
+    if (has_input(v, 3))
+        te_check_axes(g, v->n, v->in, 3, v->rank);
+    for (uint32_t a = 0; a < v->rank; a++) {
+        tir_expr_ref begin = pad_of(g, v, a, false), end = pad_of(g, v, a, true), have = out_extent(g, v, a);
+        tir_expr_ref sane = tir_and(c, tir_binary(c, TIR_GE, begin, least), tir_binary(c, TIR_LE, begin, most));
+        tir_expr_ref near = tir_max(c, least, tir_min(c, begin, most)); /* differences of it do not overflow */
+        tir_expr_ref rest = tir_sub(c, tir_sub(c, have, v->in[0]->shape[a]), near);
+        fits = tir_and(c, fits, tir_and(c, sane, same(g, end, rest)));
+    }
+    te_check_shape(g, v->n, fits, "pads");
 }
 
 /* Position in the data of position i relative to its start, under the pad mode. */
@@ -284,7 +423,7 @@ static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     bool constant = strcmp(mode, "constant") == 0;
     tir_expr_ref at[TYPE_MAX_RANK], inside = NULL;
     for (uint32_t a = 0; a < v->rank; a++) {
-        tir_expr_ref begin = pad_begin(g, v, a), i = tir_sub(c, idx[a], begin), extent = v->in[0]->shape[a];
+        tir_expr_ref begin = pad_of(g, v, a, false), i = tir_sub(c, idx[a], begin), extent = v->in[0]->shape[a];
         if (constant && !(tir_is_const(begin, 0) && tir_expr_equal(extent, te_dim(g, v->out->shape.dims[a]))))
             inside = tir_and(c, inside, te_in_bounds(g, i, extent));
         at[a] = constant ? i : pad_source(g, mode, i, extent);
@@ -292,9 +431,7 @@ static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     tir_expr_ref value = te_read(g, v->in[0], at);
     if (!inside)
         return value;
-    tir_expr_ref zero_at[1] = {te_i64(g, 0)};
-    tir_expr_ref fill =
-        has_input(v, 2) ? te_read(g, v->in[2], v->in[2]->rank ? zero_at : NULL) : tir_const(c, v->out->dt, 0);
+    tir_expr_ref fill = has_input(v, 2) ? scalar(g, v, 2) : tir_const(c, v->out->dt, 0);
     return tir_select(c, inside, value, fill);
 }
 
@@ -302,176 +439,14 @@ bool compute_pad(te_graph *g, const graph_node *n, te_tensor *const *in, te_tens
 {
     static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
     const char *mode = graph_attr_string(n, "mode");
+    bool known = false;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        if (strcmp(mode, modes[i]) == 0)
-            return injective(g, n, in, 0, pad_body, &(move_ctx){0}, out);
-    return infer_error(g->c, n, "unknown pad mode '%s'", mode);
-}
-
-/* --- indices from data
- * ---------------------------------------------------------------------------------------------------------- */
-
-static tir_expr_ref index_at(te_graph *g, const te_tensor *t, tir_expr_ref const *at, tir_expr_ref extent)
-{
-    return te_wrap_index(g, tir_cast(g->c, DT_I64, te_read(g, t, at)), extent);
-}
-
-/* Whether every element of operand i is known to be an index of the axis, negative ones included. */
-static bool known_indices(const move_ctx *v, uint32_t i, tir_expr_ref extent)
-{
-    const tensor_data *t = graph_constant(v->n->inputs[i]);
-    int64_t n = 0;
-    if (!t || !tir_is_int(extent, &n))
-        return false;
-    int64_t count = t->kind == TENSOR_SPLAT && t->count > 0 ? 1 : t->count;
-    for (int64_t k = 0; k < count; k++) {
-        int64_t at = tensor_get_i64(t, k);
-        if (at < -n || at >= n)
-            return false;
-    }
-    return true;
-}
-
-/* The element of x's axis that operand 1 names at `at`; data that names none gets the nearest, never other memory. */
-static tir_expr_ref safe_index(te_graph *g, const move_ctx *v, tir_expr_ref const *at, tir_expr_ref extent)
-{
-    tir_expr_ref i = index_at(g, v->in[1], at, extent);
-    return known_indices(v, 1, extent) ? i : te_clamp_index(g, i, extent);
-}
-
-static tir_expr_ref take_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
-{
-    const move_ctx *v = ctx;
-    const te_tensor *x = v->in[0], *ix = v->in[1];
-    uint32_t a = (uint32_t)v->axis;
-    tir_expr_ref at[TYPE_MAX_RANK];
-    memcpy(at, idx, a * sizeof *at);
-    at[a] = safe_index(g, v, idx + a, x->shape[a]);
-    for (uint32_t i = a + 1; i < x->rank; i++)
-        at[i] = idx[i + ix->rank - 1];
-    return te_read(g, x, at);
-}
-
-bool compute_take(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
-{
-    move_ctx v = {0};
-    if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
-        return false;
-    return injective(g, n, in, 0, take_body, &v, out);
-}
-
-static tir_expr_ref gather_elements_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
-{
-    const move_ctx *v = ctx;
-    tir_expr_ref at[TYPE_MAX_RANK];
-    memcpy(at, idx, v->rank * sizeof *at);
-    at[v->axis] = safe_index(g, v, idx, v->in[0]->shape[v->axis]);
-    return te_read(g, v->in[0], at);
-}
-
-bool compute_gather_elements(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
-{
-    move_ctx v = {0};
-    if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
-        return false;
-    return injective(g, n, in, 0, gather_elements_body, &v, out);
-}
-
-static tir_expr_ref gather_nd_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
-{
-    const move_ctx *v = ctx;
-    const te_tensor *x = v->in[0], *ix = v->in[1];
-    uint32_t batch = (uint32_t)graph_attr_int(v->n, "batch_dims"), lead = ix->rank - 1;
-    int64_t depth = 0;
-    tir_expr_ref at[TYPE_MAX_RANK], ia[TYPE_MAX_RANK];
-    (void)tir_is_int(ix->shape[lead], &depth);
-    memcpy(ia, idx, lead * sizeof *ia);
-    memcpy(at, idx, batch * sizeof *at);
-    for (uint32_t k = 0; k < (uint32_t)depth; k++) {
-        ia[lead] = te_i64(g, k);
-        at[batch + k] = safe_index(g, v, ia, x->shape[batch + k]);
-    }
-    for (uint32_t i = batch + (uint32_t)depth; i < x->rank; i++)
-        at[i] = idx[lead + i - batch - (uint32_t)depth];
-    return te_read(g, x, at);
-}
-
-bool compute_gather_nd(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
-{
-    return injective(g, n, in, 0, gather_nd_body, &(move_ctx){0}, out);
-}
-
-/* The update covers [first, first + its extent) of the axis; `circular` goes on from the start at the end. */
-static tir_expr_ref tensor_scatter_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
-{
-    const move_ctx *v = ctx;
-    compiler *c = g->c;
-    const te_tensor *cache = v->in[0], *update = v->in[1];
-    tir_expr_ref at[TYPE_MAX_RANK], first = te_i64(g, 0);
-    if (has_input(v, 2))
-        first = tir_cast(c, DT_I64, te_read(g, v->in[2], idx));
-    memcpy(at, idx, v->rank * sizeof *at);
-    at[v->axis] = tir_sub(c, idx[v->axis], first);
-    if (strcmp(graph_attr_string(v->n, "mode"), "circular") == 0)
-        at[v->axis] = tir_floormod(c, at[v->axis], cache->shape[v->axis]);
-    tir_expr_ref written = te_in_bounds(g, at[v->axis], update->shape[v->axis]);
-    return tir_select(c, written, te_read(g, update, at), te_read(g, cache, idx));
-}
-
-bool compute_tensor_scatter(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
-{
-    const char *mode = graph_attr_string(n, "mode");
-    move_ctx v = {0};
-    if (strcmp(mode, "linear") != 0 && strcmp(mode, "circular") != 0)
-        return infer_error(g->c, n, "unknown mode '%s'", mode);
-    if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
-        return false;
-    return injective(g, n, in, 0, tensor_scatter_body, &v, out);
-}
-
-static tir_expr_ref one_hot_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
-{
-    const move_ctx *v = ctx;
-    compiler *c = g->c;
-    tir_expr_ref at[TYPE_MAX_RANK], off[1] = {te_i64(g, 0)}, on[1] = {te_i64(g, 1)};
-    for (uint32_t i = 0, o = 0; o < v->rank; o++)
-        if (o != (uint32_t)v->axis)
-            at[i++] = idx[o];
-    tir_expr_ref depth = te_dim(g, v->out->shape.dims[v->axis]);
-    tir_expr_ref hit = tir_binary(c, TIR_EQ, index_at(g, v->in[0], at, depth), idx[v->axis]);
-    return tir_select(c, hit, te_read(g, v->in[2], on), te_read(g, v->in[2], off));
-}
-
-bool compute_one_hot(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
-{
-    move_ctx v = {0};
-    if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank + 1, &v.axis))
-        return false;
-    return injective(g, n, in, 0, one_hot_body, &v, out);
-}
-
-/* The first lengths[batch] steps in reverse, the rest in place. */
-static tir_expr_ref reverse_sequence_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
-{
-    const move_ctx *v = ctx;
-    compiler *c = g->c;
-    int64_t batch = graph_attr_int(v->n, "batch_axis"), time = graph_attr_int(v->n, "time_axis");
-    tir_expr_ref at[TYPE_MAX_RANK];
-    memcpy(at, idx, v->rank * sizeof *at);
-    tir_expr_ref len = tir_cast(c, DT_I64, te_read(g, v->in[1], &idx[batch])), t = idx[time];
-    len = tir_min(c, len, v->in[0]->shape[time]);
-    tir_expr_ref mirrored = tir_sub(c, tir_sub(c, len, te_i64(g, 1)), t);
-    at[time] = tir_select(c, tir_binary(c, TIR_LT, t, len), mirrored, t);
-    return te_read(g, v->in[0], at);
-}
-
-bool compute_reverse_sequence(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
-{
-    int64_t b = graph_attr_int(n, "batch_axis"), t = graph_attr_int(n, "time_axis");
-    if (b < 0 || t < 0 || b > 1 || t > 1 || b == t || in[0]->rank < 2)
-        return infer_error(g->c, n, "batch_axis %lld and time_axis %lld must be 0 and 1 in some order", (long long)b,
-                           (long long)t);
-    return injective(g, n, in, 0, reverse_sequence_body, &(move_ctx){0}, out);
+        known |= strcmp(mode, modes[i]) == 0;
+    if (!known)
+        return infer_error(g->c, n, "unknown pad mode '%s'", mode);
+    move_ctx v = context(n, in);
+    check_pad(g, &v);
+    return move_injective(g, n, in, 0, pad_body, &(move_ctx){0}, out);
 }
 
 /* --- made from nothing
@@ -492,7 +467,7 @@ static tir_expr_ref shape_of_body(te_graph *g, void *ctx, tir_expr_ref const *id
 
 bool compute_shape_of(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, shape_of_body, &(move_ctx){0}, out);
+    return move_injective(g, n, in, 0, shape_of_body, &(move_ctx){0}, out);
 }
 
 static tir_expr_ref size_of_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -507,7 +482,7 @@ static tir_expr_ref size_of_body(te_graph *g, void *ctx, tir_expr_ref const *idx
 
 bool compute_size_of(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, size_of_body, &(move_ctx){0}, out);
+    return move_injective(g, n, in, 0, size_of_body, &(move_ctx){0}, out);
 }
 
 static tir_expr_ref full_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -521,13 +496,12 @@ static tir_expr_ref full_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 
 bool compute_full(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, full_body, &(move_ctx){0}, out);
-}
-
-static tir_expr_ref scalar(te_graph *g, const move_ctx *v, uint32_t i)
-{
-    tir_expr_ref zero[1] = {te_i64(g, 0)};
-    return te_read(g, v->in[i], v->in[i]->rank ? zero : NULL);
+    const move_ctx v = context(n, in);
+    tir_expr_ref fits = NULL;
+    for (uint32_t i = 0; i < v.rank; i++)
+        fits = tir_and(g->c, fits, same(g, operand(g, &v, 0, i), out_extent(g, &v, i)));
+    te_check_shape(g, n, fits, "shape");
+    return move_injective(g, n, in, 0, full_body, &(move_ctx){0}, out);
 }
 
 static tir_expr_ref arange_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -538,9 +512,29 @@ static tir_expr_ref arange_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_cast(g->c, v->out->dt, tir_add(g->c, tir_cast(g->c, acc, scalar(g, v, 0)), step));
 }
 
+/* The result has the least number of steps that reach the limit: steps - 1 < (limit - start) / delta <= steps, or none.
+ */
+static void check_arange(te_graph *g, const move_ctx *v)
+{
+    compiler *c = g->c;
+    dtype acc = dtype_is_float(v->out->dt) ? te_acc_dtype(v->out->dt) : DT_F64;
+    tir_expr_ref way = tir_sub(c, tir_cast(c, acc, scalar(g, v, 1)), tir_cast(c, acc, scalar(g, v, 0)));
+    tir_expr_ref reach = tir_binary(c, TIR_DIV, tir_cast(c, DT_F64, way), tir_cast(c, DT_F64, scalar(g, v, 2)));
+    tir_expr_ref steps = tir_cast(c, DT_F64, out_extent(g, v, 0)), none = tir_float(c, DT_F64, 0);
+    tir_expr_ref low = tir_binary(c, TIR_LT, tir_sub(c, steps, tir_float(c, DT_F64, 1)), reach);
+    tir_expr_ref empty = tir_and(c, same(g, steps, none), tir_binary(c, TIR_LE, reach, none));
+    tir_expr_ref moves = tir_not(c, same(g, scalar(g, v, 2), tir_const(c, v->out->dt, 0)));
+    tir_expr_ref some =
+        tir_and(c, tir_not(c, same(g, steps, none)), tir_and(c, low, tir_binary(c, TIR_LE, reach, steps)));
+    te_check_shape(g, v->n, tir_and(c, moves, either(g, empty, some)), "start, limit and delta");
+}
+
 bool compute_arange(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, arange_body, &(move_ctx){0}, out);
+    const move_ctx v = context(n, in);
+    if (!graph_constant(n->inputs[0]) || !graph_constant(n->inputs[1]) || !graph_constant(n->inputs[2]))
+        check_arange(g, &v);
+    return move_injective(g, n, in, 0, arange_body, &(move_ctx){0}, out);
 }
 
 static tir_expr_ref eye_like_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -553,7 +547,7 @@ static tir_expr_ref eye_like_body(te_graph *g, void *ctx, tir_expr_ref const *id
 
 bool compute_eye_like(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, eye_like_body, &(move_ctx){0}, out);
+    return move_injective(g, n, in, 0, eye_like_body, &(move_ctx){0}, out);
 }
 
 static tir_expr_ref trilu_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -568,7 +562,7 @@ static tir_expr_ref trilu_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 
 bool compute_trilu(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, trilu_body, &(move_ctx){0}, out);
+    return move_injective(g, n, in, 0, trilu_body, &(move_ctx){0}, out);
 }
 
 /* --- depth and space
@@ -591,7 +585,7 @@ static tir_expr_ref depth_to_space_body(te_graph *g, void *ctx, tir_expr_ref con
 
 bool compute_depth_to_space(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, depth_to_space_body, &(move_ctx){0}, out);
+    return move_injective(g, n, in, 0, depth_to_space_body, &(move_ctx){0}, out);
 }
 
 static tir_expr_ref space_to_depth_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -608,5 +602,5 @@ static tir_expr_ref space_to_depth_body(te_graph *g, void *ctx, tir_expr_ref con
 
 bool compute_space_to_depth(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return injective(g, n, in, 0, space_to_depth_body, &(move_ctx){0}, out);
+    return move_injective(g, n, in, 0, space_to_depth_body, &(move_ctx){0}, out);
 }

@@ -2,6 +2,8 @@
 /* Small helpers that several families of compute definitions share. */
 #include "te/op/util.h"
 
+#include "abi/package.h"
+
 #include <math.h>
 
 dtype te_acc_dtype(dtype dt)
@@ -72,4 +74,74 @@ void te_unflatten(te_graph *g, tir_expr_ref flat, uint32_t rank, tir_expr_ref co
         idx[i] = i == 0 ? flat : tir_floormod(g->c, flat, extents[i]);
         flat = tir_floordiv(g->c, flat, extents[i]);
     }
+}
+
+/* --- operands that are numbers, and what is checked of them --- */
+
+bool te_has_operand(const graph_node *n, uint32_t i)
+{
+    return i < n->n_inputs && n->inputs[i];
+}
+
+int64_t te_operand_length(te_tensor *const *in, uint32_t i)
+{
+    int64_t n = 0;
+    return in[i]->rank && tir_is_int(in[i]->shape[0], &n) ? n : 1;
+}
+
+tir_expr_ref te_operand(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t i, int64_t k)
+{
+    const tensor_data *t = graph_constant(n->inputs[i]);
+    tir_expr_ref at[TYPE_MAX_RANK];
+    if (t)
+        return te_i64(g, tensor_get_i64(t, k));
+    for (uint32_t a = 0; a < in[i]->rank; a++) /* a vector, or one number of any rank */
+        at[a] = te_i64(g, a == 0 ? k : 0);
+    return tir_cast(g->c, DT_I64, te_read(g, in[i], at));
+}
+
+void te_check_shape(te_graph *g, const graph_node *n, tir_expr_ref holds, const char *what)
+{
+    if (holds)
+        te_check(g, arena_printf(&g->c->mem, "%s_fits", n->op->name), 0, NULL, holds, PACKAGE_STATUS_SHAPE,
+                 arena_printf(&g->c->mem, "%s: the result's shape does not follow from %s", n->op->name, what));
+}
+
+void te_check_range(te_graph *g, const graph_node *n, uint32_t n_axes, te_axis *const *axes, tir_expr_ref holds,
+                    const char *what)
+{
+    te_check(g, arena_printf(&g->c->mem, "%s_in_range", n->op->name), n_axes, axes, holds, PACKAGE_STATUS_INDEX,
+             arena_printf(&g->c->mem, "%s: %s is out of range", n->op->name, what));
+}
+
+tir_expr_ref te_names_element(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
+{
+    compiler *c = g->c;
+    tir_expr_ref least = tir_sub(c, te_i64(g, 0), extent);
+    return tir_and(c, tir_binary(c, TIR_GE, i, least), tir_binary(c, TIR_LT, i, extent));
+}
+
+void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths, tir_expr_ref most)
+{
+    compiler *c = g->c;
+    te_axis *const *axes = te_data_axes(g, 1, lengths->shape);
+    tir_expr_ref at[1] = {te_var(g, axes[0])}, len = tir_cast(c, DT_I64, te_read(g, lengths, at));
+    te_check_range(g, n, 1, axes,
+                   tir_and(c, tir_binary(c, TIR_GE, len, te_i64(g, 0)), tir_binary(c, TIR_LE, len, most)), "a length");
+}
+
+void te_check_axes(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t i, uint32_t rank)
+{
+    compiler *c = g->c;
+    tir_expr_ref holds = NULL, all = te_i64(g, rank);
+    for (int64_t k = 0; k < te_operand_length(in, i); k++) {
+        tir_expr_ref a = te_operand(g, n, in, i, k);
+        holds = tir_and(c, holds, te_names_element(g, a, all));
+        for (int64_t j = 0; j < k; j++)
+            holds = tir_and(
+                c, holds,
+                tir_binary(c, TIR_NE, te_wrap_index(g, a, all), te_wrap_index(g, te_operand(g, n, in, i, j), all)));
+    }
+    if (holds)
+        te_check_range(g, n, 0, NULL, holds, "an axis");
 }

@@ -14,6 +14,25 @@ int64_t te_static_count(const te_tensor *t);                                  /*
 tir_expr_ref te_wrap_index(te_graph *g, tir_expr_ref i, tir_expr_ref extent); /* i, or i + extent when negative */
 tir_expr_ref te_clamp_index(te_graph *g, tir_expr_ref i,
                             tir_expr_ref extent); /* i, or the nearest position of an axis */
+/* Operands of n that are numbers. Whether it is there; how many it has; number k of it as i64, a literal when it is a
+ * constant. */
+bool te_has_operand(const graph_node *n, uint32_t i);
+int64_t te_operand_length(te_tensor *const *in, uint32_t i);
+tir_expr_ref te_operand(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t i, int64_t k);
+/* The kernel ends with PACKAGE_STATUS_SHAPE unless the condition holds: an operand that says a shape, and says what the
+ * result's type does not. `what` names the operands. NULL holds. */
+void te_check_shape(te_graph *g, const graph_node *n, tir_expr_ref holds, const char *what);
+/* The kernel ends with PACKAGE_STATUS_INDEX unless the condition holds for all values of the axes. */
+void te_check_range(te_graph *g, const graph_node *n, uint32_t n_axes, te_axis *const *axes, tir_expr_ref holds,
+                    const char *what);
+/* Whether i names an element of the axis, counted from the end when negative. */
+tir_expr_ref te_names_element(te_graph *g, tir_expr_ref i, tir_expr_ref extent);
+/* Checks that lengths[b] lies in 0..most for each b. */
+void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths, tir_expr_ref most);
+/* Checks that each tuple of operand 1, along its last axis, names an element of operand 0's axes from `first` on. */
+void te_check_tuples(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t first);
+/* Checks that the entries of operand i are different axes of a tensor of that rank. */
+void te_check_axes(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t i, uint32_t rank);
 /* The index whose row-major number is `flat`. */
 void te_unflatten(te_graph *g, tir_expr_ref flat, uint32_t rank, tir_expr_ref const *extents, tir_expr_ref *idx);
 /* A reduction axis called name0, name1, ...: the names of a stage's axes must differ. */

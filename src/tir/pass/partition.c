@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition-loops: a serial loop is cut where the guards in it change, so that its main part runs without them. For a
- * guard `c*v + rest >= 0` the main part is where it holds for every value that the inner loops give to `rest`; cuts may
- * contain symbols but no variables of enclosing loops. What is left before and after keeps its guards, which ranges
- * then decide where they can. Parallel loops stay whole: their extent is what the plan divides; a vectorized loop is
- * only cut short, never in two. */
+/* partition-loops: a serial or unrolled loop is cut where the guards in it change, so that its main part runs without
+ * them. For a guard `c*v + rest >= 0` the main part is where it holds for every value that the inner loops give to
+ * `rest`; cuts may contain symbols but no variables of enclosing loops. What is left before and after keeps its guards,
+ * which ranges then decide where they can. Parallel loops stay whole: their extent is what the plan divides; a
+ * vectorized loop is only cut short, never in two. Loops that only a limit kept whole are counted (tir_left). */
 #include "tir/clone.h"
 #include "tir/linear.h"
 #include "tir/node.h"
@@ -24,6 +24,7 @@ typedef struct partitioner {
     tir_bounds *bounds;
     tir_map places; /* variable -> address of its place's mark */
     uint32_t cuts_left;
+    tir_left *left;
 } partitioner;
 
 /* The interval of v in which a condition surely holds; NULL: not limited on that side. */
@@ -40,6 +41,7 @@ typedef struct search {
     tir_stmt *inner[MAX_DEPTH]; /* loops between v's and what is looked at */
     uint32_t depth;
     bool branch; /* looking at the condition of a branch, which may move out of loops */
+    bool full;   /* there were more conditions */
 } search;
 
 static tir_stmt *partition(partitioner *p, tir_stmt *s);
@@ -131,12 +133,14 @@ static void note_compare(search *s, tir_expr_ref e)
     tir_expr_ref x = tir_simplify(b, e->args[0]), y = tir_simplify(b, e->args[1]);
     bool swap = e->op == TIR_GT || e->op == TIR_GE, strict = e->op == TIR_LT || e->op == TIR_GT;
     linear d;
-    if (x->type.dt != s->v->type.dt || x->type.lanes > 1 || s->n == MAX_CONDS || !bounds_is_exact(b, x) ||
-        !bounds_is_exact(b, y))
+    if (x->type.dt != s->v->type.dt || x->type.lanes > 1 || !bounds_is_exact(b, x) || !bounds_is_exact(b, y))
         return;
     condition cond = {.expr = e};
-    if (linear_diff(b, swap ? x : y, swap ? y : x, &d) && i64_add(d.constant, strict ? -1 : 0, &d.constant) &&
-        solve(s, &d, &cond))
+    if (!linear_diff(b, swap ? x : y, swap ? y : x, &d) || !i64_add(d.constant, strict ? -1 : 0, &d.constant) ||
+        !solve(s, &d, &cond))
+        return;
+    s->full |= s->n == MAX_CONDS;
+    if (s->n < MAX_CONDS)
         s->conds[s->n++] = cond;
 }
 
@@ -286,26 +290,39 @@ static tir_stmt *cut_loop(partitioner *p, tir_stmt *loop, cut k, const condition
     return tir_seq(c, 3, parts);
 }
 
-/* All guards at once when they leave something, else the first that does. */
+/* What to cut: all guards at once when they leave something, else the first that does. False: nothing. */
+static bool find_cut(partitioner *p, tir_stmt *loop, const search *s, cut *out, const condition **conds, uint32_t *n)
+{
+    *conds = s->conds;
+    *n = s->n;
+    *out = limits(p, loop, *conds, *n);
+    if (!is_useless(p, loop, *out))
+        return true;
+    *n = 1;
+    for (uint32_t i = 0; s->n > 1 && i < s->n; i++) {
+        *conds = &s->conds[i];
+        *out = limits(p, loop, *conds, *n);
+        if (!is_useless(p, loop, *out))
+            return true;
+    }
+    return false;
+}
+
 static tir_stmt *try_cut(partitioner *p, tir_stmt *loop)
 {
     search s = {.p = p, .v = loop->var};
-    if ((loop->for_kind != FOR_SERIAL && loop->for_kind != FOR_VECTORIZED) || p->cuts_left == 0 ||
-        tir_count_stmts(loop->body) > MAX_BODY)
+    const condition *conds = NULL;
+    uint32_t n = 0;
+    cut k;
+    if (loop->for_kind != FOR_SERIAL && loop->for_kind != FOR_VECTORIZED && loop->for_kind != FOR_UNROLLED)
         return NULL;
     tir_bounds_push(p->bounds, loop->var, loop->min, loop->extent);
     look(&s, loop->body);
     tir_bounds_pop(p->bounds);
-    if (s.n == 0)
-        return NULL;
-    cut all = limits(p, loop, s.conds, s.n);
-    if (!is_useless(p, loop, all))
-        return cut_loop(p, loop, all, s.conds, s.n);
-    for (uint32_t i = 0; s.n > 1 && i < s.n; i++) {
-        cut one = limits(p, loop, &s.conds[i], 1);
-        if (!is_useless(p, loop, one))
-            return cut_loop(p, loop, one, &s.conds[i], 1);
-    }
+    bool found = s.n > 0 && find_cut(p, loop, &s, &k, &conds, &n);
+    if (found && p->cuts_left > 0 && tir_count_stmts(loop->body) <= MAX_BODY)
+        return cut_loop(p, loop, k, conds, n);
+    p->left->whole += found || s.full;
     return NULL;
 }
 
@@ -358,7 +375,7 @@ static tir_stmt *partition_inside(partitioner *p, tir_stmt *s)
 
 bool tir_pass_partition(compiler *c, tir_func *f)
 {
-    partitioner p = {.c = c, .bounds = tir_bounds_new(c), .cuts_left = MAX_CUTS};
+    partitioner p = {.c = c, .bounds = tir_bounds_new(c), .cuts_left = MAX_CUTS, .left = &f->left};
     tir_map_init(&p.places, &c->mem);
     f->body = tir_simplify_stmt(c, partition(&p, f->body));
     return true;

@@ -153,7 +153,7 @@ static tir_stmt *replace_stmt(tir_rewriter *r, tir_stmt *s)
 
 bool tir_pass_storage(compiler *c, tir_func *f)
 {
-    const target *t = c->target ? c->target : target_default();
+    const target *t = f->target ? f->target : target_default();
     storage st = {.c = c, .stack_left = (int64_t)t->stack_limit};
     tir_rewriter r = {.c = c, .ctx = &st, .expr = replace_access, .stmt = replace_stmt};
     tir_map_init(&st.uses, &c->mem);

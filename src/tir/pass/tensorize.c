@@ -4,6 +4,7 @@
  * per loop. Then loops are paired in every way that there is, and for each the stores are compared; the pairing gives
  * the intrinsic's symbols their numbers and its operands their buffers. When none fits, the one that got furthest
  * explains why. */
+#include "base/nearest.h"
 #include "tir/intrin.h"
 #include "tir/linear.h"
 #include "tir/names.h"
@@ -226,8 +227,8 @@ static bool bind(matcher *m, uint32_t i, const tir_buffer *b, tir_expr_ref base)
                mismatch(m, "operand %s is %s at %s in one place and %s at %s in another", p->name, o->buffer->name,
                         expr_text(m, o->base), b->name, expr_text(m, base));
     if (b->dt != p->dt)
-        return mismatch(m, "operand %s: %s holds %s, %s wants %s", p->name, b->name, tir_dtype_text(b->dt), m->row.name,
-                        tir_dtype_text(p->dt));
+        return mismatch(m, "operand %s: %s holds %s, %s wants %s", p->name, b->name, dtype_full_name(b->dt),
+                        m->row.name, dtype_full_name(p->dt));
     if (m->row.scopes[i] && strcmp(m->row.scopes[i], scope_of(b)) != 0)
         return mismatch(m, "operand %s: %s lives in %s, %s wants %s (set_scope)", p->name, b->name, scope_of(b),
                         m->row.name, m->row.scopes[i]);
@@ -537,7 +538,8 @@ static tir_stmt *tensorize(tir_rewriter *r, tir_stmt *s)
     const tir_intrin *row = tir_find_intrin(r->c, name);
     if (!row) {
         st->ok = diag_error(&r->c->diags, DIAG_VERIFY, st->loc, "tensorize: there is no intrinsic '%s'", name);
-        diag_hint(&r->c->diags, "intrinsics are: %s", tir_list_intrins(r->c));
+        diag_hint(&r->c->diags, "%sintrinsics are: %s", nearest_in(name, tir_list_intrins(r->c), &r->c->mem),
+                  tir_list_intrins(r->c));
         return s;
     }
     matcher m = {.c = r->c, .bounds = st->bounds, .node = s->node, .row = *row};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vectorize: the variable of a "vectorized" loop becomes a ramp and everything that depends on it gets its lanes. A
- * loop that cannot be one becomes serial: lanes that are not a power of two, indices that are no ramps, a guard or
- * inner bounds that differ between lanes, a store that all lanes share, calls of external functions, a buffer that is
- * read elsewhere than where it is written. */
+ * loop that cannot be one becomes serial, and is counted (tir_left): indices that are no ramps, a guard or inner bounds
+ * that differ between lanes, a store that all lanes share, calls of external functions, a buffer that is read elsewhere
+ * than where it is written. A number of lanes that is no power of two becomes several vectors. */
+#include "tir/clone.h"
 #include "tir/node.h"
 
 typedef struct vectorizer {
@@ -187,25 +188,52 @@ static tir_stmt *widen(vectorizer *v, tir_stmt *s)
     return s;
 }
 
+/* The iterations at..at+n as n lanes, a power of two; NULL: that cannot be. */
+static tir_stmt *as_lanes(compiler *c, tir_stmt *loop, tir_stmt *body, tir_expr_ref at, uint16_t n)
+{
+    if (n == 1)
+        return tir_clone_stmt(c, body, loop->var, at);
+    vectorizer v = {.c = c, .lanes = n, .vars = {loop->var}, .n = 1, .ok = true};
+    v.values[0] = tir_ramp(c, at, tir_int(c, loop->var->type.dt, 1), n);
+    tir_stmt *out = widen(&v, body);
+    return v.ok ? out : NULL;
+}
+
+/* All iterations; where their number is no power of two, as vectors that become shorter. */
+static tir_stmt *all_lanes(compiler *c, tir_stmt *loop, uint32_t n)
+{
+    tir_stmt *parts[16];
+    uint32_t n_parts = 0;
+    for (uint32_t at = 0, m; at < n; at += m) {
+        for (m = 1; 2 * m <= n - at; m *= 2)
+            continue;
+        tir_expr_ref from = tir_add(c, loop->min, tir_int(c, loop->var->type.dt, at));
+        tir_stmt *body = at > 0 ? tir_clone_stmt(c, loop->body, NULL, NULL) : loop->body;
+        parts[n_parts] = as_lanes(c, loop, body, from, (uint16_t)m);
+        if (!parts[n_parts++])
+            return NULL;
+    }
+    return n_parts == 1 ? parts[0] : tir_seq(c, n_parts, parts);
+}
+
 static tir_stmt *vectorize(tir_rewriter *r, tir_stmt *s)
 {
     int64_t n;
     if (s->kind != TIR_FOR || s->for_kind != FOR_VECTORIZED)
         return s;
-    bool lanes_ok = tir_is_int(s->extent, &n) && n > 1 && n <= (int64_t)TIR_MAX_LANES && (n & (n - 1)) == 0;
+    bool lanes_ok = tir_is_int(s->extent, &n) && n > 1 && n <= (int64_t)TIR_MAX_LANES;
     if (lanes_ok && !has_lanes(s->body) && lanes_are_independent(r->c, s->body)) {
-        vectorizer v = {.c = r->c, .lanes = (uint16_t)n, .vars = {s->var}, .n = 1, .ok = true};
-        v.values[0] = tir_ramp(r->c, s->min, tir_int(r->c, s->var->type.dt, 1), v.lanes);
-        tir_stmt *body = widen(&v, s->body);
-        if (v.ok)
-            return body;
+        tir_stmt *lanes = all_lanes(r->c, s, (uint32_t)n);
+        if (lanes)
+            return lanes;
     }
+    ((tir_func *)r->ctx)->left.serial++;
     return tir_for(r->c, s->var, s->min, s->extent, FOR_SERIAL, s->body);
 }
 
 bool tir_pass_vectorize(compiler *c, tir_func *f)
 {
-    tir_rewriter r = {.c = c, .stmt = vectorize};
+    tir_rewriter r = {.c = c, .ctx = f, .stmt = vectorize};
     f->body = tir_rewrite_stmt(&r, f->body);
     return true;
 }

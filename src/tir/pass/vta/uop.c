@@ -62,7 +62,7 @@ static tir_stmt *lower_stmt(tir_rewriter *r, tir_stmt *s)
         on_host(&k->p, s->buffer->name, m, "written");
         return s;
     }
-    const char *node = arena_printf(&r->c->mem, "%s: Pointer(%s)", s->buffer->name, tir_dtype_text(s->buffer->dt));
+    const char *node = arena_printf(&r->c->mem, "%s: Pointer(%s)", s->buffer->name, dtype_full_name(s->buffer->dt));
     if (k->allocated[m]++)
         (void)vta_error(&k->p, "'%s' is a second allocation in %s: run StorageRewrite first", s->buffer->name,
                         vta_scope_name(m));

@@ -17,6 +17,7 @@ extern "C" {
 #define TVMGEN_DEFAULT_WORKSPACE_SIZE  8u
 #define TVMGEN_DEFAULT_WORKSPACE_ALIGN 64u
 #define TVMGEN_DEFAULT_CONST_SIZE      20u
+#define TVMGEN_DEFAULT_CONST_ALIGN     64u
 #define TVMGEN_DEFAULT_INPUT_SIZE      4u /* input: float32 [1] */
 #define TVMGEN_DEFAULT_OUTPUT_SIZE     4u /* output: float32 [1] */
 
@@ -35,14 +36,10 @@ struct tvmgen_default_outputs {
 /* Runs the model once in the static workspace. One thread at a time. Returns 0 or a status (tvmrt_status_text). */
 int32_t tvmgen_default_run(struct tvmgen_default_inputs *inputs, struct tvmgen_default_outputs *outputs);
 
-/* The re-entrant way: tvmgen_default_instance.h defines the struct, so that it can be put anywhere. `engine` may be
- * NULL (the program's default engine). `workspace` has `workspace_size` >= TVMGEN_DEFAULT_WORKSPACE_SIZE bytes, aligned
- * to TVMGEN_DEFAULT_WORKSPACE_ALIGN; it belongs to the instance until the instance is no longer used. Call init once
- * per instance, then run any number of times; different instances may run at the same time on different threads. */
+/* The re-entrant way: tvmgen_default_instance.h defines the struct, so that it can be put anywhere, and its init
+ * function. Call init once per instance, then run any number of times; different instances may run at the same time on
+ * different threads. */
 struct tvmgen_default_instance;
-struct tvmrt_engine;
-int32_t tvmgen_default_instance_init(struct tvmgen_default_instance *instance, struct tvmrt_engine *engine,
-                                     void *workspace, size_t workspace_size);
 /* At most `max_workers` threads, the caller included, work on a run of this instance; 0: all of the engine's. */
 int32_t tvmgen_default_instance_set_workers(struct tvmgen_default_instance *instance, uint32_t max_workers);
 int32_t tvmgen_default_run_instance(struct tvmgen_default_instance *instance, struct tvmgen_default_inputs *inputs,

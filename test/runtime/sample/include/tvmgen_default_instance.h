@@ -1,5 +1,5 @@
-/* tvmgen_default_instance.h: the storage of one instance of model "default", for programs that run several. The compile
- * needs the folder of tvmrt.h on its include path. Members belong to the package.
+/* tvmgen_default_instance.h: the storage of one instance of model "default", for programs that run several. Members
+ * belong to the package.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TVMGEN_DEFAULT_INSTANCE_H
 #define TVMGEN_DEFAULT_INSTANCE_H
@@ -17,5 +17,25 @@ struct tvmgen_default_instance {
     tvmrt_op_exec_t op_execs[TVMGEN_DEFAULT_NUM_OPS];
     void *args[TVMGEN_DEFAULT_NUM_ARGS];
 };
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* `engine` may be NULL: the program's default engine. `workspace` has `workspace_size` >= TVMGEN_DEFAULT_WORKSPACE_SIZE
+ * bytes, aligned to TVMGEN_DEFAULT_WORKSPACE_ALIGN; it belongs to the instance until the instance is no longer used.
+ * An engine has the size that TVMRT_NUM_WORKERS gives it, so the caller states the size of its own:
+ * TVMRT_E_ABI when the runtime was compiled with another. After an error init can be called again. */
+int32_t tvmgen_default_instance_init_sized(struct tvmgen_default_instance *instance, tvmrt_engine_t *engine,
+                                           size_t engine_size, void *workspace, size_t workspace_size);
+static inline int32_t tvmgen_default_instance_init(struct tvmgen_default_instance *instance, tvmrt_engine_t *engine,
+                                                   void *workspace, size_t workspace_size)
+{
+    return tvmgen_default_instance_init_sized(instance, engine, sizeof(tvmrt_engine_t), workspace, workspace_size);
+}
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -8,15 +8,17 @@ static int32_t init_op_execs(struct tvmgen_default_instance *instance)
     return model_fill_args(instance);
 }
 
-static int32_t instance_setup(struct tvmgen_default_instance *instance, tvmrt_engine_t *engine, const void *const_ws,
-                              void *ws, size_t ws_size)
+static int32_t instance_setup(struct tvmgen_default_instance *instance, tvmrt_engine_t *engine, size_t engine_size,
+                              const void *const_ws, void *ws, size_t ws_size)
 {
     int32_t status = tvmrt_semantic_init(&instance->context, model_get_descriptor(), const_ws, ws, ws_size);
     if (status != TVMRT_OK)
         return status;
-    status = tvmrt_engine_init(engine);
-    if (status != TVMRT_OK)
+    status = tvmrt_engine_init_sized(engine, engine_size);
+    if (status != TVMRT_OK) {
+        instance->context.model = NULL; /* not initialised, as after any other error */
         return status;
+    }
     instance->context.engine = engine;
     instance->context.inputs = instance->inputs;
     instance->context.outputs = instance->outputs;
@@ -24,12 +26,13 @@ static int32_t instance_setup(struct tvmgen_default_instance *instance, tvmrt_en
     return TVMRT_OK;
 }
 
-int32_t tvmgen_default_instance_init(struct tvmgen_default_instance *instance, tvmrt_engine_t *engine, void *workspace,
-                                     size_t workspace_size)
+int32_t tvmgen_default_instance_init_sized(struct tvmgen_default_instance *instance, tvmrt_engine_t *engine,
+                                           size_t engine_size, void *workspace, size_t workspace_size)
 {
     if (instance == NULL)
         return TVMRT_E_NULL;
-    return instance_setup(instance, engine, tvmgen_default_get_const_workspace(), workspace, workspace_size);
+    return instance_setup(instance, engine, engine_size, tvmgen_default_get_const_workspace(), workspace,
+                          workspace_size);
 }
 
 int32_t tvmgen_default_instance_set_workers(struct tvmgen_default_instance *instance, uint32_t max_workers)
@@ -61,8 +64,9 @@ int32_t tvmgen_default___tvm_main__(struct tvmgen_default_inputs *input, struct 
 {
     static struct tvmgen_default_instance instance; /* of tvmgen_default_run, which is not re-entrant */
 
-    if (instance.context.workspace != ws || instance.context.model == NULL) {
-        int32_t status = instance_setup(&instance, NULL, const_ws, ws, TVMGEN_DEFAULT_WORKSPACE_SIZE);
+    if (instance.context.model == NULL || instance.context.workspace != ws ||
+        instance.context.const_workspace != const_ws) {
+        int32_t status = instance_setup(&instance, NULL, 0, const_ws, ws, TVMGEN_DEFAULT_WORKSPACE_SIZE);
         if (status != TVMRT_OK)
             return status;
     }

@@ -56,7 +56,7 @@ static const tvmrt_schedule_layer_t g_schedule_layers[] = {
 static const tvmrt_schedule_desc_t g_schedule = {g_schedule_layers, 4};
 
 static const tvmrt_model_desc_t g_model = {
-    TVMRT_ABI_VERSION,
+    2u, /* TVMRT_ABI_VERSION of these tables */
     "default",
     TVMGEN_DEFAULT_NUM_INPUTS,
     TVMGEN_DEFAULT_NUM_OUTPUTS,
@@ -67,6 +67,7 @@ static const tvmrt_model_desc_t g_model = {
     g_cpu_func_table,
     &g_schedule,
     TVMGEN_DEFAULT_CONST_SIZE,
+    TVMGEN_DEFAULT_CONST_ALIGN,
     TVMGEN_DEFAULT_WORKSPACE_SIZE,
     TVMGEN_DEFAULT_WORKSPACE_ALIGN,
 };

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of C for what a program calls by the model's names: inputs, outputs, constants. They become fields of structs
+ * and, in capitals, parts of macros. */
+#include "codegen/c/package.h"
+
+/* A name in capitals: macros are made of it, so two names that differ in letters' case only are the same. */
+static const char *capitals(compiler *c, const char *name)
+{
+    char *s = arena_strdup(&c->mem, name);
+    for (char *at = s; *at; at++)
+        *at = (char)(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
+    return intern(c->names, s);
+}
+
+/* A C identifier that is not in `used` yet; it is afterwards. */
+static const char *unique_name(compiler *c, const char *wanted, ptr_map *used)
+{
+    const char *base = codegen_c_identifier(&c->mem, wanted);
+    const char *name = base, *first = capitals(c, base), *key = first;
+    uint32_t k = 1, ignored;
+    bool again = ptr_map_get(used, first, &k);
+    while (again && ptr_map_get(used, key, &ignored)) {
+        name = arena_printf(&c->mem, "%s_%u", base, k++);
+        key = capitals(c, name);
+    }
+    ptr_map_set(used, first, k);
+    if (key != first)
+        ptr_map_set(used, key, 1);
+    return name;
+}
+
+static void bind_io(package *p)
+{
+    /* TVMGEN_M_WORKSPACE_SIZE and TVMGEN_M_CONST_SIZE have other meanings; `none` stands in for no field at all. */
+    static const char *const reserved[] = {"workspace", "const", "none"};
+    const prog_func *f = p->u->func;
+    arena *a = &p->c->mem;
+    ptr_map used;
+    ptr_map_init(&used, a);
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        ptr_map_set(&used, capitals(p->c, reserved[i]), 1);
+    package_io *in = arena_array(a, package_io, f->n_inputs + 1u),
+               *out = arena_array(a, package_io, f->results.len + 1u);
+    for (uint32_t i = 0; i < f->n_inputs; i++) {
+        const prog_value *v = &f->values.data[i];
+        in[i] = (package_io){v->name, unique_name(p->c, v->name, &used), v->type, i};
+    }
+    for (uint32_t i = 0; i < f->results.len; i++) {
+        const prog_result *r = &f->results.data[i];
+        uint64_t start;
+        out[i] = (package_io){r->name, unique_name(p->c, r->name, &used), f->values.data[r->value].type,
+                              prog_root(f, r->value, &start)};
+    }
+    p->inputs = in;
+    p->outputs = out;
+    p->n_inputs = f->n_inputs;
+    p->n_outputs = f->results.len;
+}
+
+static void bind_constants(package *p)
+{
+    const prog_func *f = p->u->func;
+    VEC(package_const) list = {0};
+    ptr_map used;
+    ptr_map_init(&used, &p->c->mem);
+    for (uint32_t i = 0; i < f->values.len; i++) {
+        const prog_value *v = &f->values.data[i];
+        if (!v->data)
+            continue;
+        const char *name = unique_name(p->c, arena_printf(&p->c->mem, "const_%.60s", v->name), &used);
+        vec_push(&p->c->mem, &list, ((package_const){name, v->data, i}));
+    }
+    p->constants = list.data;
+    p->n_constants = list.len;
+}
+
+static void find_first_ops(package *p)
+{
+    ptr_map_init(&p->first_ops, &p->c->mem);
+    p->next_ops = arena_array(&p->c->mem, uint32_t, p->pl->problem->ops.len);
+    for (uint32_t i = p->pl->problem->ops.len; i-- > 0;) {
+        if (!ptr_map_get(&p->first_ops, package_kernel(p, i), &p->next_ops[i]))
+            p->next_ops[i] = UINT32_MAX;
+        ptr_map_set(&p->first_ops, package_kernel(p, i), i);
+    }
+}
+
+void package_bind(package *p)
+{
+    bind_io(p);
+    bind_constants(p);
+    find_first_ops(p);
+}
+
+const prog_kernel *package_kernel(const package *p, uint32_t i)
+{
+    return p->pl->problem->ops.data[i].step->kernel;
+}
+
+bool package_is_first(const package *p, uint32_t i)
+{
+    uint32_t first;
+    return ptr_map_get(&p->first_ops, package_kernel(p, i), &first) && first == i;
+}

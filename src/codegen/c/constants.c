@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The constants of a package in one of three forms: numbers in C, which every compiler reads but slowly; a binary file
+ * that the assembler includes; a binary file that the program loads and hands over. */
+#include "codegen/c/emit.h"
+#include "codegen/c/package.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes from which the form is incbin unless another is asked for, and from which numbers are written for the compiler
+ * rather than for a reader. */
+enum { LARGE = 32768 };
+
+static bool is_large(const package *p)
+{
+    return p->pl->constant_bytes > LARGE;
+}
+
+const char *constants_form_name(constants_form f)
+{
+    static const char *const names[] = {"default",
+#define X(id, name) name,
+                                        CONSTANTS_FORMS(X)
+#undef X
+    };
+    return names[f];
+}
+
+constants_form constants_form_find(const char *name)
+{
+#define X(id, known)              \
+    if (strcmp(name, known) == 0) \
+        return id;
+    CONSTANTS_FORMS(X)
+#undef X
+    return CONSTANTS_DEFAULT;
+}
+
+constants_form constants_form_of(const codegen_unit *u)
+{
+    if (u->plan->constant_bytes == 0)
+        return CONSTANTS_C;
+    if (u->constants_form != CONSTANTS_DEFAULT)
+        return u->constants_form;
+    return u->plan->constant_bytes > LARGE ? CONSTANTS_INCBIN : CONSTANTS_C;
+}
+
+/* Constants by their place. */
+static int by_offset(const void *x, const void *y)
+{
+    const uint64_t *a = x, *b = y;
+    return a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : a[1] < b[1] ? -1 : a[1] > b[1];
+}
+
+static uint64_t (*sorted(const package *p))[2]
+{
+    uint64_t(*keys)[2] = arena_alloc_array(&p->c->mem, p->n_constants + 1u, sizeof *keys, 8);
+    for (uint32_t i = 0; i < p->n_constants; i++) {
+        keys[i][0] = p->pl->places[p->constants[i].value].offset;
+        keys[i][1] = i;
+    }
+    qsort(keys, p->n_constants, sizeof *keys, by_offset);
+    return keys;
+}
+
+void *constants_bytes(const package *p, size_t *out_len)
+{
+    *out_len = (size_t)p->pl->constant_bytes;
+    uint8_t *data = arena_try_alloc(&p->c->mem, *out_len, 64);
+    for (uint32_t i = 0; data && i < p->n_constants; i++) {
+        const tensor_data *t = p->constants[i].data;
+        uint8_t *to = data + p->pl->places[p->constants[i].value].offset;
+        if (t->kind == TENSOR_DENSE)
+            memcpy(to, t->data, tensor_size(t));
+        else
+            for (int64_t k = 0; k < t->count; k++)
+                memcpy(to + (size_t)k * dtype_bytes(t->dt), t->data, dtype_bytes(t->dt));
+    }
+    return data;
+}
+
+/* A whole number and a power of two: a compiler reads it two to three times as fast as decimals. */
+static void write_binary_float(writer *w, dtype dt, double v)
+{
+    int exponent, digits = dt == DT_F64 ? 53 : 24;
+    uint64_t whole = (uint64_t)ldexp(frexp(fabs(v), &exponent), digits);
+    for (exponent -= digits; whole != 0 && whole % 2 == 0; whole /= 2)
+        exponent++;
+    w_fmt(w, "%s0x%llxp%d%s", signbit(v) ? "-" : "", (unsigned long long)whole, whole == 0 ? 0 : exponent,
+          dt == DT_F64 ? "" : "f");
+}
+
+static void write_number(const package *p, writer *w, const tensor_data *t, int64_t i)
+{
+    const uint8_t *at = tensor_element(t, i);
+    uint16_t half;
+    if (t->dt == DT_F16 || t->dt == DT_BF16) {
+        memcpy(&half, at, sizeof half);
+        w_fmt(w, "%u", half);
+    } else if (dtype_is_float(t->dt) && is_large(p) && isfinite(tensor_get_f64(t, i))) {
+        write_binary_float(w, t->dt, tensor_get_f64(t, i));
+    } else if (dtype_is_float(t->dt)) {
+        w_str(w, scalar_float(&p->c->mem, t->dt, tensor_get_f64(t, i)).s);
+    } else {
+        w_str(w, scalar_int(&p->c->mem, t->dt, tensor_get_i64(t, i)).s);
+    }
+}
+
+static void write_initialiser(const package *p, writer *w, const tensor_data *t)
+{
+    w_str(w, "    {");
+    for (int64_t i = 0; i < t->count; i++) {
+        w_str(w, i == 0 ? "" : i % 12 == 0 ? ",\n     " : ", ");
+        write_number(p, w, t, i);
+    }
+    w_str(w, "},\n");
+}
+
+static void write_struct(const package *p, writer *w)
+{
+    uint64_t(*keys)[2] = sorted(p), at = 0;
+    package_template(p, w, "struct global_const_workspace {\n");
+    for (uint32_t i = 0; i < p->n_constants; i++) {
+        const package_const *k = &p->constants[keys[i][1]];
+        if (k->data->count == 0)
+            continue;
+        if (keys[i][0] > at)
+            w_fmt(w, "    uint8_t gap_%llu[%llu];\n", (unsigned long long)at, (unsigned long long)(keys[i][0] - at));
+        at = keys[i][0] + tensor_size(k->data);
+        w_fmt(w, "    %s %s[%lld]; /* offset %llu: %s */\n", dtype_c_name(k->data->dt), k->name,
+              (long long)k->data->count, (unsigned long long)keys[i][0], package_comment(&p->c->mem, k->name));
+    }
+    w_str(w, "}");
+}
+
+static void write_text(const package *p, writer *w)
+{
+    uint64_t(*keys)[2] = sorted(p), at = 0;
+    w_str(w, "TVMRT_ALIGNED(64) static const ");
+    write_struct(p, w);
+    w_str(w, " global_const_workspace = {\n");
+    for (uint32_t i = 0; i < p->n_constants; i++) {
+        const package_const *k = &p->constants[keys[i][1]];
+        if (k->data->count == 0)
+            continue;
+        if (keys[i][0] > at)
+            w_str(w, "    {0},\n");
+        at = keys[i][0] + tensor_size(k->data);
+        write_initialiser(p, w, k->data);
+    }
+    w_str(w, "};\n\n");
+}
+
+static const char little_endian[] =
+    "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
+    "#error \"@n_constants.bin is little-endian and this machine is not: compile the model with --constants c\"\n"
+    "#endif\n\n";
+
+/* The file's bytes under a symbol of the type that names the constants. */
+static void write_included(const package *p, writer *w)
+{
+    package_template(p, w, little_endian);
+    package_template(p, w, "#define global_const_workspace @p_global_const_workspace\n");
+    write_struct(p, w);
+    package_template(p, w,
+                     ";\nextern const struct global_const_workspace global_const_workspace;\n\n"
+                     "/* Looked for on the assembler's include path (-Wa,-Isrc). */\n"
+                     "#ifndef @M_CONST_FILE\n#define @M_CONST_FILE \"@n_constants.bin\"\n#endif\n"
+                     "__asm__(\".section .rodata\\n\"\n"
+                     "        \".balign 64\\n\"\n"
+                     "        \".globl @p_global_const_workspace\\n\"\n"
+                     "        \".hidden @p_global_const_workspace\\n\"\n"
+                     "        \"@p_global_const_workspace:\\n\"\n"
+                     "        \".incbin \\\"\" @M_CONST_FILE \"\\\"\\n\"\n"
+                     "        \".previous\\n\");\n\n");
+}
+
+/* What a file of constants is recognised by; handed_text computes the same. */
+static uint64_t identity(const uint8_t *data, size_t size)
+{
+    uint64_t sum = size;
+    for (size_t i = 0; i < size; i += 8) {
+        uint64_t word = 0;
+        for (size_t k = 0; k < 8 && i + k < size; k++)
+            word |= (uint64_t)data[i + k] << 8 * k;
+        sum = (sum ^ word) * 0x9E3779B97F4A7C15u;
+        sum ^= sum >> 32;
+    }
+    return sum;
+}
+
+static const char handed_text[] =
+    "/* src/@n_constants.bin, once the program has handed it over. */\n"
+    "static const void *global_const_workspace;\n\n"
+    "static uint64_t identity(const uint8_t *data, size_t size)\n{\n"
+    "    uint64_t sum = size;\n    size_t i, k;\n\n"
+    "    for (i = 0; i < size; i += 8) {\n        uint64_t word = 0;\n\n"
+    "        for (k = 0; k < 8 && i + k < size; k++)\n            word |= (uint64_t)data[i + k] << 8 * k;\n"
+    "        sum = (sum ^ word) * UINT64_C(0x9E3779B97F4A7C15);\n        sum ^= sum >> 32;\n    }\n"
+    "    return sum;\n}\n\n"
+    "/* False where numbers of more than a byte would be read wrong. */\n"
+    "static int is_little_endian(void)\n{\n    const uint16_t one = 1;\n\n"
+    "    return *(const uint8_t *)&one == 1;\n}\n\n"
+    "int32_t @p_set_constants(const void *data, size_t size)\n{\n"
+    "    if (data == NULL)\n        return TVMRT_E_NULL;\n"
+    "    if (((uintptr_t)data & (@M_CONST_ALIGN - 1)) != 0)\n        return TVMRT_E_ALIGNMENT;\n"
+    "    if (size != @M_CONST_SIZE || !is_little_endian() || identity((const uint8_t *)data, size) != CONST_IDENTITY)\n"
+    "        return TVMRT_E_CONSTANTS;\n"
+    "    global_const_workspace = data;\n    return TVMRT_OK;\n}\n\n";
+
+static void write_handed(const package *p, writer *w)
+{
+    uint64_t known = identity(p->constant_data, (size_t)p->pl->constant_bytes);
+    package_template(p, w, little_endian);
+    w_fmt(w, "#define CONST_IDENTITY UINT64_C(0x%016llx)\n\n", (unsigned long long)known);
+    package_template(p, w, handed_text);
+}
+
+/* Infinities and NaNs are written by the names that math.h gives them. */
+static bool has_non_finite(const package *p)
+{
+    for (uint32_t i = 0; i < p->n_constants; i++) {
+        const tensor_data *t = p->constants[i].data;
+        for (int64_t k = 0; (t->dt == DT_F32 || t->dt == DT_F64) && k < t->count; k++)
+            if (!isfinite(tensor_get_f64(t, k)))
+                return true;
+    }
+    return false;
+}
+
+void constants_write(const package *p, writer *w)
+{
+    const char *address = "(&global_const_workspace)";
+    switch (p->constants_form) {
+    case CONSTANTS_C:
+        if (p->pl->constant_bytes == 0) {
+            address = "NULL /* there are none */";
+            break;
+        }
+        w_str(w, has_non_finite(p) ? "#include <math.h>\n\n" : "");
+        write_text(p, w);
+        break;
+    case CONSTANTS_INCBIN: write_included(p, w); break;
+    case CONSTANTS_BIN:
+        write_handed(p, w);
+        address = "global_const_workspace";
+        break;
+    case CONSTANTS_DEFAULT: break; /* constants_form_of gives another */
+    }
+    w_fmt(w, "#define GLOBAL_CONSTANTS %s\n", address);
+}

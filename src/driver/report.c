@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.json read back: what a package folder says of itself. Somebody may have changed the file: everything is asked
+ * for by kind and range, and what is missing or odd makes the whole file broken. */
+#include "driver/run.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/file.h"
+
+enum { MOST_WORKERS = 127 };
+
+/* The full name, or ours. */
+static bool parse_dtype(const char *name, dtype *out)
+{
+    return name && (dtype_parse_full(name, strlen(name), out) || dtype_parse(name, out)) && dtype_usable(*out);
+}
+
+static bool text_field(compiler *c, const json_t *object, const char *key, const char **out)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+    *out = s ? arena_strdup(&c->mem, s) : "";
+    return s != NULL;
+}
+
+static bool count_field(const json_t *object, const char *key, int64_t *out)
+{
+    const json_t *n = json_object_get(object, key);
+    *out = json_integer_value(n);
+    return json_is_integer(n) && *out >= 0;
+}
+
+static bool read_tensor(compiler *c, const json_t *o, run_tensor *t)
+{
+    const json_t *dims = json_object_get(o, "shape");
+    *t = (run_tensor){.count = 1};
+    if (!json_is_array(dims) || json_array_size(dims) > TYPE_MAX_RANK || !text_field(c, o, "name", &t->name) ||
+        !parse_dtype(json_string_value(json_object_get(o, "dtype")), &t->dt))
+        return false;
+    t->rank = (uint32_t)json_array_size(dims);
+    for (uint32_t i = 0; i < t->rank; i++) {
+        const json_t *n = json_array_get(dims, i);
+        t->dims[i] = json_integer_value(n);
+        if (!json_is_integer(n) || t->dims[i] < 0)
+            return false;
+    }
+    int64_t bytes;
+    if (!tensor_count(t->rank, t->dims, &t->count) || !i64_mul(t->count, (int64_t)dtype_bytes(t->dt), &bytes))
+        return false;
+    t->bytes = (size_t)bytes;
+    return true;
+}
+
+static bool read_tensors(compiler *c, const json_t *list, run_tensor **out, uint32_t *n)
+{
+    *n = (uint32_t)json_array_size(list);
+    *out = arena_array(&c->mem, run_tensor, *n + 1u);
+    for (uint32_t i = 0; i < *n; i++)
+        if (!read_tensor(c, json_array_get(list, i), &(*out)[i]))
+            return false;
+    return json_is_array(list);
+}
+
+static bool read_operators(compiler *c, const json_t *list, run_report *r)
+{
+    r->n_operators = (uint32_t)json_array_size(list);
+    r->operators = arena_array(&c->mem, run_operator, r->n_operators + 1u);
+    for (uint32_t i = 0; i < r->n_operators; i++) {
+        const json_t *o = json_array_get(list, i);
+        run_operator *op = &r->operators[i];
+        if (!text_field(c, o, "kernel", &op->kernel) || !text_field(c, o, "kind", &op->kind) ||
+            !text_field(c, o, "source", &op->source) || !count_field(o, "layer", &op->layer) ||
+            !count_field(o, "tasks", &op->tasks))
+            return false;
+    }
+    return json_is_array(list);
+}
+
+static bool read_fields(compiler *c, const json_t *o, run_report *r)
+{
+    return text_field(c, o, "module_name", &r->module) && text_field(c, o, "target_cflags", &r->cflags) &&
+           text_field(c, o, "port", &r->port) && count_field(o, "workers", &r->workers) && r->workers <= MOST_WORKERS &&
+           count_field(o, "workspace_bytes", &r->workspace_bytes) &&
+           count_field(o, "workspace_lower_bound_bytes", &r->lower_bound_bytes) &&
+           count_field(o, "constant_bytes", &r->constant_bytes) &&
+           read_tensors(c, json_object_get(o, "inputs"), &r->inputs, &r->n_inputs) &&
+           read_tensors(c, json_object_get(o, "outputs"), &r->outputs, &r->n_outputs) &&
+           read_operators(c, json_object_get(o, "operators"), r);
+}
+
+bool run_read_report(compiler *c, const char *dir, run_report *out)
+{
+    json_error_t why;
+    span s;
+    *out = (run_report){0};
+    const char *path = path_join(&c->mem, dir, "report.json");
+    if (!compiler_read_file(c, path, &s)) {
+        diag_hint(&c->diags, "a package is what 'lathe compile' writes");
+        return false;
+    }
+    errno = 0;
+    json_t *report = json_loadb((const char *)s.data, s.len, 0, &why);
+    bool ok = report && read_fields(c, report, out);
+    if (!report && errno == ENOMEM) { /* the library takes some of its own refusals for errors of the text */
+        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for reading '%s'", path);
+    } else if (!ok) {
+        diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is broken%s%s", path, report ? "" : ": ",
+                   report ? "" : why.text);
+        diag_hint(&c->diags, "a package is what 'lathe compile' writes; write it again");
+    }
+    out->text = arena_strndup(&c->mem, s.data ? (const char *)s.data : "", s.len);
+    json_decref(report);
+    return ok;
+}

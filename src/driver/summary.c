@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counts over a finished compile. Only what is exact is called bytes: the size of the code is the C compiler's. */
+#include "driver/summary.h"
+
+#include "base/json_out.h"
+#include "codegen/c/package.h"
+
+#include <string.h>
+
+typedef struct facts {
+    uint32_t calls, kernels;
+    uint64_t macs, table_bytes, stack_bytes, caller_bytes;
+    const char *alone; /* kinds of the operators that one worker runs; "" */
+    uint32_t n_alone;
+    uint32_t n_left; /* loops that are slower than their schedule says */
+} facts;
+
+tir_left summary_left(const compile_result *r)
+{
+    tir_left left = {0};
+    for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
+#define X(member, key, help) left.member += r->plan.problem->ops.data[i].func->left.member;
+        TIR_LEFT(X)
+#undef X
+    }
+    return left;
+}
+
+/* C has no empty arrays. */
+static uint64_t at_least_one(uint64_t n)
+{
+    return n > 0 ? n : 1;
+}
+
+/* struct tvmgen_NAME_instance: a context of eight words, and pointers. */
+static uint64_t instance_bytes(const compile_result *r)
+{
+    const plan_problem *p = r->plan.problem;
+    uint64_t ins = r->unit.func->n_inputs, outs = r->unit.func->results.len, ops = p->ops.len, args = 0;
+    for (uint32_t i = 0; i < p->ops.len; i++)
+        args += p->ops.data[i].n_args + p->ops.data[i].n_scratch;
+    uint64_t words = 8u + at_least_one(ins) + at_least_one(outs) + 2u * at_least_one(ops) + at_least_one(args);
+    return words * (r->unit.target->address_bits == 32 ? 4 : 8);
+}
+
+/* Of inputs and outputs; what lies in another value does not count again. */
+static uint64_t caller_bytes(const plan_problem *p)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->values.len; i++) {
+        const plan_value *v = &p->values.data[i];
+        sum += v->parent < 0 && (v->storage == STORE_INPUT || v->storage == STORE_OUTPUT) ? v->bytes : 0;
+    }
+    return sum;
+}
+
+static bool is_listed(const facts *x, const char *kind)
+{
+    size_t n = strlen(kind);
+    for (const char *at = strstr(x->alone, kind); at; at = strstr(at + 1, kind))
+        if ((at == x->alone || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+static facts gather(arena *a, const compile_result *r)
+{
+    const plan_problem *p = r->plan.problem;
+    const tir_left left = summary_left(r);
+    facts x = {.n_left = left.serial + left.whole,
+               .calls = p->ops.len, .kernels = r->prog->kernels.len, .table_bytes = instance_bytes(r), .alone = ""};
+    for (uint32_t i = 0; i < p->ops.len; i++) {
+        uint64_t stack = package_stack_bytes(p->ops.data[i].func);
+        const char *kind = p->ops.data[i].step->kernel->kind;
+        x.macs += (uint64_t)p->ops.data[i].func->macs;
+        x.stack_bytes = stack > x.stack_bytes ? stack : x.stack_bytes;
+        if (!plan_is_alone(p, &p->ops.data[i]))
+            continue;
+        x.n_alone++;
+        if (!is_listed(&x, kind))
+            x.alone = arena_printf(a, "%s%s%s", x.alone, *x.alone ? ", " : "", kind);
+    }
+    x.caller_bytes = caller_bytes(p);
+    return x;
+}
+
+static void print_slow(writer *w, const compile_result *r, const facts *x)
+{
+    const char *gap = "";
+    w_str(w, "slow       ");
+    if (r->n_quantised > 0) {
+        w_fmt(w, "quantised operators that compute in float: %u", r->n_quantised);
+        gap = "; ";
+    }
+    if (x->n_alone > 0) {
+        w_fmt(w, "%soperators that run on one of %u workers: %u (%.200s)", gap, r->unit.workers, x->n_alone, x->alone);
+        gap = "; ";
+    }
+    if (x->n_left > 0) {
+        w_fmt(w, "%sloops left without vectors or with guards: %u (inspect says where)", gap, x->n_left);
+        gap = "; ";
+    }
+    w_line(w, "%s", *gap ? "" : "nothing");
+}
+
+void summary_print(writer *w, const compile_result *r, const char *place)
+{
+    const facts x = gather(w->a, r);
+    w_line(w, "operators  %u of the model; calls %u, kernels %u, layers %u, MACs %llu", r->n_nodes, x.calls,
+           x.kernels, r->plan.n_layers, (unsigned long long)x.macs);
+    w_line(w, "RAM        %llu bytes: workspace %llu, tables %llu; a kernel's stack %llu; the caller's tensors %llu",
+           (unsigned long long)(r->plan.workspace_bytes + x.table_bytes), (unsigned long long)r->plan.workspace_bytes,
+           (unsigned long long)x.table_bytes, (unsigned long long)x.stack_bytes, (unsigned long long)x.caller_bytes);
+    w_line(w, "flash      %llu bytes of constants, and the code, whose size the C build will tell",
+           (unsigned long long)r->plan.constant_bytes);
+    print_slow(w, r, &x);
+    w_fmt(w, "package    %s: %u files, target %s, port %s; next: ", place, r->artifact.files.len, r->unit.target->name,
+          r->unit.port);
+    if (strcmp(r->unit.port, "posix") == 0)
+        w_line(w, "make -C %s && %s/runner", place, place);
+    else
+        w_line(w, "compile %s/src/*.c into the firmware", place);
+}
+
+void summary_print_json(writer *w, const compile_result *r, const char *place)
+{
+    const facts x = gather(w->a, r);
+    json_out j = json_out_begin(w, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    json_out_text(&j, "package", place);
+    json_out_text(&j, "target", r->unit.target->name);
+    json_out_text(&j, "port", r->unit.port);
+    json_out_uint(&j, "files", r->artifact.files.len);
+    json_out_uint(&j, "operators", r->n_nodes);
+    json_out_uint(&j, "calls", x.calls);
+    json_out_uint(&j, "kernels", x.kernels);
+    json_out_uint(&j, "layers", r->plan.n_layers);
+    json_out_uint(&j, "macs", x.macs);
+    json_out_uint(&j, "workspace_bytes", r->plan.workspace_bytes);
+    json_out_uint(&j, "table_bytes", x.table_bytes);
+    json_out_uint(&j, "kernel_stack_bytes", x.stack_bytes);
+    json_out_uint(&j, "caller_bytes", x.caller_bytes);
+    json_out_uint(&j, "constant_bytes", r->plan.constant_bytes);
+    json_out_uint(&j, "quantised_in_float", r->n_quantised);
+    json_out_uint(&j, "on_one_worker", x.n_alone);
+    json_out_uint(&j, "loops_left", x.n_left);
+    json_out_end(&j);
+    w_str(w, "\n");
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a compile came to, in five lines or as one JSON object: operators, memory, what stayed slow, where it lies. */
+#ifndef LATHE_DRIVER_SUMMARY_H
+#define LATHE_DRIVER_SUMMARY_H
+#include "driver/pipeline.h"
+
+/* What passes did not do, over all operators. */
+tir_left summary_left(const compile_result *r);
+/* `place` is the folder of the package. */
+void summary_print(writer *w, const compile_result *r, const char *place);
+void summary_print_json(writer *w, const compile_result *r, const char *place);
+#endif

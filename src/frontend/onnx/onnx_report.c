@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a model needs before anything else makes sense: extents that are left open, operators and operator sets that are
+ * not there, files of its weights. Each is said once for the whole model, with the way out, in place of the messages
+ * that follow from it. */
+#include "frontend/onnx/onnx_import.h"
+
+#include <string.h>
+
+#define MOST_HINTS 20u /* missing operators beyond these get no way out of their own */
+
+/* Appends "a, b, c, ..." one at a time, each text once. */
+typedef struct list {
+    writer w;
+    onnx_map seen;
+    uint32_t len, most;
+} list;
+
+static list list_new(onnx_importer *im, uint32_t most)
+{
+    list l = {.most = most};
+    writer_init(&l.w, &im->c->mem);
+    return l;
+}
+
+static void list_add(onnx_importer *im, list *l, const char *separator, const char *text)
+{
+    text = intern(im->c->names, text);
+    if (onnx_map_get(&l->seen, text))
+        return;
+    onnx_map_set(&im->c->mem, &l->seen, text, text);
+    if (l->len++ < l->most)
+        w_fmt(&l->w, "%s%s", l->len > 1 ? separator : "", text);
+    else if (l->len == l->most + 1)
+        w_fmt(&l->w, "%s...", separator);
+}
+
+/* --- symbolic dimensions --- */
+
+static bool has_part(const char *name, const char *part)
+{
+    size_t n = strlen(part);
+    for (; *name; name++) {
+        size_t i = 0;
+        while (i < n && (name[i] | 32) == part[i])
+            i++;
+        if (i == n)
+            return true;
+    }
+    return false;
+}
+
+/* A value that people mostly mean by the name; else the letter for one. */
+static const char *usual_extent(const char *name, uint32_t axis)
+{
+    static const struct {
+        const char *part, *extent;
+    } usual[] = {{"batch", "1"}, {"seq", "128"}, {"len", "128"}, {"height", "224"}, {"width", "224"}};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (has_part(name, usual[i].part))
+            return usual[i].extent;
+    return axis == 0 ? "1" : "N";
+}
+
+bool onnx_is_symbolic(const graph_func *f)
+{
+    for (uint32_t i = 0; i < f->params.len; i++)
+        if (!shape_is_static(f->params.data[i]->type.shape))
+            return true;
+    return false;
+}
+
+static void report_symbols(onnx_importer *im, const graph_func *f)
+{
+    list symbols = list_new(im, 100), inputs = list_new(im, 8), options = list_new(im, 100);
+    for (uint32_t i = 0; i < f->params.len; i++) {
+        const graph_value *v = f->params.data[i];
+        for (int32_t k = 0; k < v->type.shape.rank; k++) {
+            const char *symbol = dim_symbol_name(v->type.shape.dims[k]);
+            if (!symbol)
+                continue;
+            list_add(im, &inputs, ", ", v->name);
+            list_add(im, &symbols, ", ", symbol);
+            list_add(im, &options, " ",
+                     arena_printf(&im->c->mem, "--dim %s=%s", symbol, usual_extent(symbol, (uint32_t)k)));
+        }
+    }
+    diag_error(&im->c->diags, DIAG_TYPE, onnx_loc(im), "symbolic dimensions: %s (input%s %s): give %s", symbols.w.data,
+               inputs.len > 1 ? "s" : "", inputs.w.data, options.w.data);
+}
+
+/* --- operators --- */
+
+/* Ways out by operator, or by the beginning of its name. */
+static const struct {
+    const char *op;
+    bool prefix;
+    const char *way;
+} ways[] = {
+    {"ZipMap", false, "export the classifier with zipmap=False (skl2onnx: options={'zipmap': False})"},
+    {"If", false,
+     "the branch is taken when its condition is constant; fix all dimensions and fold the model's constants, or export "
+     "it without the branch"},
+    {"Loop", false, "export the model with its loops unrolled"},
+    {"Scan", false, "export the model with its loops unrolled"},
+    {"NonZero", false, NULL},
+    {"Unique", false, NULL},
+    {"Compress", false, NULL},
+    {"NonMaxSuppression", false, NULL},
+    {"Sequence", true, "export the model with tensors in place of sequences and optionals"},
+    {"SplitToSequence", false, "export the model with tensors in place of sequences and optionals"},
+    {"ConcatFromSequence", false, "export the model with tensors in place of sequences and optionals"},
+    {"Optional", true, "export the model with tensors in place of sequences and optionals"},
+    {"String", true, "leave texts to the program, cut the model behind them"},
+    {"Regex", true, "leave texts to the program, cut the model behind them"},
+    {"Tokenizer", false, "leave texts to the program, cut the model behind them"},
+    {"LabelEncoder", false, "leave labels to the program, cut the model before them"},
+    {"Random", true, "make the random numbers an input of the model"},
+    {"Multinomial", false, "make the random numbers an input of the model"},
+    {"Bernoulli", false, "make the random numbers an input of the model"},
+};
+static const char depends_on_data[] =
+    "an extent that depends on data cannot be planned; cut the model before it and let the program do the rest";
+
+static const char *way_of(onnx_importer *im, const onnx_missing *m)
+{
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (ways[i].prefix ? strncmp(m->op, ways[i].op, strlen(ways[i].op)) == 0 : strcmp(m->op, ways[i].op) == 0)
+            return ways[i].way ? ways[i].way : depends_on_data;
+    int64_t since = onnx_ops_since(m->domain, m->op);
+    if (since)
+        return arena_printf(&im->c->mem, "convert the model to operator set %lld or later (onnx.version_converter)",
+                            (long long)since);
+    if (strcmp(m->domain, "com.microsoft") == 0)
+        return "optimise the model without onnxruntime's own operators, or give them by --load-ops (docs/add-an-op.md)";
+    if (*m->domain && strcmp(m->domain, "ai.onnx.ml") != 0)
+        return "give operators of other domains by --load-ops (docs/add-an-op.md)";
+    return NULL;
+}
+
+/* "A, B: what to do; C: ...": operators with one way out stand together. */
+static const char *hints(onnx_importer *im)
+{
+    list all = list_new(im, MOST_HINTS + 1);
+    uint32_t count = im->missing.len < MOST_HINTS ? im->missing.len : MOST_HINTS;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *way = im->missing.data[i]->version ? way_of(im, im->missing.data[i]) : NULL;
+        list ops = list_new(im, MOST_HINTS);
+        for (uint32_t k = 0; way && k < count; k++) {
+            const char *other = way_of(im, im->missing.data[k]);
+            if (other && strcmp(way, other) == 0)
+                list_add(im, &ops, ", ", im->missing.data[k]->op);
+        }
+        if (way)
+            list_add(im, &all, "; ", arena_printf(&im->c->mem, "%s: %s", ops.w.data, way));
+    }
+    list_add(im, &all, "; ", "docs/onnx-front-end.md lists what is supported");
+    return all.w.data;
+}
+
+static void report_missing(onnx_importer *im)
+{
+    list ops = list_new(im, UINT32_MAX);
+    for (uint32_t i = 0; i < im->missing.len; i++) {
+        const onnx_missing *m = im->missing.data[i];
+        if (m->version == 0)
+            continue;
+        list_add(im, &ops, "; ",
+                 arena_printf(&im->c->mem, "%s%s%s-%lld (%s%u node%s: %s%s)", m->domain, *m->domain ? "." : "", m->op,
+                              (long long)m->version, m->note, m->count, m->count > 1 ? "s" : "", m->nodes,
+                              m->count > 4 ? ", ..." : ""));
+    }
+    if (ops.len == 0)
+        return;
+    diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "operators that are not supported yet: %s", ops.w.data);
+    diag_hint(&im->c->diags, "%s", hints(im));
+}
+
+/* Version 0 in the list of what is missing: the set is not imported. */
+static void report_sets(onnx_importer *im)
+{
+    onnx_map told = {0};
+    for (uint32_t i = 0; i < im->missing.len; i++) {
+        const char *domain = im->missing.data[i]->domain;
+        if (im->missing.data[i]->version || onnx_map_get(&told, domain))
+            continue;
+        list ops = list_new(im, 8);
+        onnx_map_set(&im->c->mem, &told, domain, "");
+        for (uint32_t k = i; k < im->missing.len; k++)
+            if (im->missing.data[k]->domain == domain)
+                list_add(im, &ops, ", ", im->missing.data[k]->op);
+        const char *name = *domain ? domain : "ai.onnx";
+        diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "the model imports no operator set '%s', but uses %s",
+                   name, ops.w.data);
+        diag_hint(&im->c->diags, "add it: model.opset_import.append(onnx.helper.make_opsetid('%s', VERSION))", domain);
+    }
+}
+
+void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note)
+{
+    onnx_importer *im = n->im;
+    const char *node = *n->loc.node ? n->loc.node : arena_printf(&im->c->mem, "#%d", n->loc.node_index);
+    const char *key = arena_printf(&im->c->mem, "%s\n%s\n%lld\n%s", domain, op, (long long)n->version, note);
+    key = intern(im->c->names, key);
+    onnx_missing *m = (onnx_missing *)(uintptr_t)onnx_map_get(&im->missing_by_name, key);
+    if (!m) {
+        m = arena_new(&im->c->mem, onnx_missing);
+        *m = (onnx_missing){domain, op, n->version, 0, node, note};
+        onnx_map_set(&im->c->mem, &im->missing_by_name, key, m);
+        vec_push(&im->c->mem, &im->missing, m);
+    } else if (m->count < 4) {
+        m->nodes = arena_printf(&im->c->mem, "%s, %s", m->nodes, node);
+    }
+    m->count++;
+}
+
+/* --- files of the weights --- */
+
+static void report_lost(onnx_importer *im)
+{
+    list files = list_new(im, 4);
+    const char *dir = path_dir(&im->c->mem, im->path);
+    for (uint32_t i = 0; i < im->lost.len; i++)
+        list_add(im, &files, ", ", im->lost.data[i]);
+    if (files.len == 0)
+        return;
+    diag_error(&im->c->diags, DIAG_IO, onnx_loc(im), "%u file%s with the model's weights %s not in '%s': %s", files.len,
+               files.len > 1 ? "s" : "", files.len > 1 ? "are" : "is", dir, files.w.data);
+    diag_hint(&im->c->diags, "copy %s beside the model, under the name that it has there",
+              files.len > 1 ? "them" : "it");
+}
+
+bool onnx_report_lost(onnx_importer *im, diags_mark before)
+{
+    if (im->lost.len == 0)
+        return true;
+    diags_reset(&im->c->diags, before);
+    report_lost(im);
+    return false;
+}
+
+bool onnx_report_needs(onnx_importer *im, const graph_func *f, diags_mark before)
+{
+    if (!im->symbolic && im->missing.len == 0 && im->lost.len == 0)
+        return true;
+    diags_reset(&im->c->diags, before); /* the rest follows from these, or shows when they are settled */
+    if (im->symbolic)
+        report_symbols(im, f);
+    report_sets(im);
+    report_missing(im);
+    report_lost(im);
+    return false;
+}

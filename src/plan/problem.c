@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a program's function to what the planner works on: sizes, places in other values, operators with the facts that
+ * follow from their loops. */
+#include "plan/plan.h"
+
+/* --- values --- */
+
+static plan_storage storage_of(prog_space s)
+{
+    switch (s) {
+    case SPACE_INPUT: return STORE_INPUT;
+    case SPACE_OUTPUT: return STORE_OUTPUT;
+    case SPACE_CONSTANT: return STORE_CONSTANT;
+    case SPACE_WORKSPACE: return STORE_WORKSPACE;
+    }
+    return STORE_WORKSPACE;
+}
+
+static void add_values(compiler *c, const prog_func *f, plan_problem *p)
+{
+    uint32_t constants = 0;
+    for (uint32_t i = 0; i < f->values.len; i++) {
+        const prog_value *v = &f->values.data[i];
+        uint64_t bytes = prog_bytes(v);
+        plan_value x = {.name = v->name,
+                        .storage = storage_of(v->space),
+                        .index = v->data ? constants++ : v->index,
+                        .bytes = bytes,
+                        .align = plan_align(bytes),
+                        .parent = v->base == PROG_NONE ? -1 : (int32_t)v->base,
+                        .parent_offset = v->offset};
+        vec_push(&c->mem, &p->values, x);
+    }
+}
+
+/* --- operator properties --- */
+
+static void find_inplace(compiler *c, const plan_problem *p, plan_op *op)
+{
+    VEC(plan_pair) pairs = {0};
+    for (uint32_t o = op->n_inputs; o < op->n_args; o++)
+        for (uint32_t i = 0; i < op->n_inputs; i++) {
+            const plan_value *in = &p->values.data[op->args[i]], *out = &p->values.data[op->args[o]];
+            if (in->storage == STORE_WORKSPACE && out->storage == STORE_WORKSPACE && in->bytes == out->bytes &&
+                in->bytes > 0 && tir_can_alias(c, op->func, i, o))
+                vec_push(&c->mem, &pairs, ((plan_pair){o, i}));
+        }
+    op->inplace = pairs.data;
+    op->n_inplace = pairs.len;
+}
+
+static int64_t work_of(const plan_problem *p, const plan_op *op)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < op->n_args; i++) {
+        uint64_t bytes = p->values.data[op->args[i]].bytes;
+        most = bytes > most ? bytes : most;
+    }
+    int64_t moved = most > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)(most / 4);
+    return op->func->macs > moved ? op->func->macs : moved;
+}
+
+static void find_properties(compiler *c, const plan_problem *p, plan_op *op)
+{
+    op->extent = tir_parallel_extent(op->func);
+    op->work = work_of(p, op);
+    op->n_scratch = tir_find_scratch(c, op->func, &op->scratch);
+    find_inplace(c, p, op);
+}
+
+/* --- the problem --- */
+
+plan_problem *plan_problem_of(compiler *c, const prog_func *f)
+{
+    plan_problem *p = arena_new(&c->mem, plan_problem);
+    add_values(c, f, p);
+    for (uint32_t i = 0; i < f->steps.len; i++) {
+        const prog_step *s = &f->steps.data[i];
+        if (s->kind != STEP_KERNEL)
+            continue;
+        plan_op op = {.name = s->kernel->name,
+                      .step = s,
+                      .func = s->kernel->loops,
+                      .args = s->args,
+                      .n_args = s->n_args,
+                      .n_inputs = s->n_in};
+        find_properties(c, p, &op);
+        vec_push(&c->mem, &p->ops, op);
+    }
+    return p;
+}

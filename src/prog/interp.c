@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interpreter of programs: the plain loops of each kernel, one step after the other, every value in memory of its
+ * own. It knows no plan, no schedule and no layers: what a back end makes is compared with this. */
+#include "abi/package.h"
+#include "prog/prog.h"
+
+#include <string.h>
+
+typedef struct run {
+    compiler *c;
+    const prog_func *f;
+    uint8_t **bytes; /* of each value */
+    arena mem;
+} run;
+
+static bool no_memory(const run *r, const prog_value *v)
+{
+    return diag_error(&r->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for the %llu bytes of %%%s",
+                      (unsigned long long)prog_bytes(v), v->name);
+}
+
+static bool give_room(run *r, uint32_t i, void *const *in, void *const *out)
+{
+    const prog_value *v = &r->f->values.data[i];
+    switch (v->space) {
+    case SPACE_INPUT: r->bytes[i] = in[v->index]; return true;
+    case SPACE_OUTPUT: r->bytes[i] = out[v->index]; return true;
+    case SPACE_CONSTANT: /* only read */
+        r->bytes[i] = (uint8_t *)(uintptr_t)tensor_plain_bytes(&r->mem, v->data);
+        return r->bytes[i] || no_memory(r, v);
+    case SPACE_WORKSPACE:
+        r->bytes[i] = arena_try_alloc(&r->mem, (size_t)prog_bytes(v) + 1, 64);
+        return r->bytes[i] || no_memory(r, v);
+    }
+    return false;
+}
+
+static bool place(run *r, void *const *in, void *const *out)
+{
+    r->bytes = arena_array(&r->mem, uint8_t *, r->f->values.len + 1u);
+    for (uint32_t i = 0; i < r->f->values.len; i++)
+        if (r->f->values.data[i].base == PROG_NONE && !give_room(r, i, in, out))
+            return false;
+    for (uint32_t i = 0; i < r->f->values.len; i++) {
+        uint64_t start;
+        uint32_t root = prog_root(r->f, i, &start);
+        r->bytes[i] = r->bytes[root] ? r->bytes[root] + start : NULL;
+    }
+    return true;
+}
+
+static const char *status_text(int32_t status)
+{
+    switch (status) {
+#define X(name, value, text) \
+    case value: return text;
+        PACKAGE_STATUSES(X)
+#undef X
+    default: return "a status of its own";
+    }
+}
+
+bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status)
+{
+    if (!kernel)
+        return diag_error(&c->diags, DIAG_DATA, loc, "the run ended with status %d: %s", (int)status,
+                          status_text(status));
+    const char *nodes = !*source              ? ""
+                        : strchr(source, ',') ? arena_printf(&c->mem, " (nodes %s)", source)
+                                              : arena_printf(&c->mem, " (node %s)", source);
+    return diag_error(&c->diags, DIAG_DATA, loc, "operator %s%s ended with status %d: %s", kernel, nodes, (int)status,
+                      status_text(status));
+}
+
+static bool run_kernel(run *r, const prog_step *s)
+{
+    void **params = arena_array(&r->mem, void *, s->n_args + 1u);
+    int32_t status = 0;
+    const tir_func *f = prog_kernel_meaning(s->kernel);
+    for (uint32_t i = 0; i < s->n_args; i++)
+        params[i] = r->bytes[s->args[i]];
+    if (!f)
+        return diag_error(&r->c->diags, DIAG_UNSUPPORTED, s->loc, "kernel %s has no loops to interpret",
+                          s->kernel->name);
+    if (!tir_interpret(r->c, f, params, &status))
+        return false;
+    return status == 0 || prog_failed(r->c, s->loc, s->kernel->name, s->source, status);
+}
+
+bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *const *out)
+{
+    run r = {.c = c, .f = prog_find(m, "main")};
+    if (!r.f)
+        return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the program has no function @main");
+    arena_init(&r.mem, &c->mem);
+    bool ok = place(&r, in, out);
+    for (uint32_t i = 0; ok && i < r.f->steps.len; i++) {
+        const prog_step *s = &r.f->steps.data[i];
+        compiler_progress(c, "interpreting step", i + 1, r.f->steps.len);
+        ok = s->kind != STEP_KERNEL || run_kernel(&r, s);
+    }
+    arena_free(&r.mem);
+    return ok;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The border between graph and loops: a graph function becomes a program. Operators and fused groups become kernels
+ * with the plain loops of their compute definitions; what only gives another shape becomes a view. Nothing is shared
+ * or placed here: passes on programs do that. */
+#include "base/ptr_map.h"
+#include "graph/op.h"
+#include "prog/prog.h"
+#include "te/te_op.h"
+
+#include <string.h>
+
+typedef struct lowering {
+    compiler *c;
+    graph_func *f;
+    const target *t;
+    prog_module *m;
+    prog_func *to;
+} lowering;
+
+static uint32_t value_of(const graph_value *v)
+{
+    return v->mark - 1; /* marks: 0 for none, else the number and 1 */
+}
+
+/* --- what can be lowered --- */
+
+static const char *open_symbol(const type *t)
+{
+    for (int32_t i = 0; i < t->shape.rank; i++)
+        if (dim_symbol_name(t->shape.dims[i]))
+            return dim_symbol_name(t->shape.dims[i]);
+    return NULL;
+}
+
+static bool check_value(lowering *l, const graph_value *v, src_loc loc)
+{
+    diags *d = &l->c->diags;
+    if (v->type.kind != TYPE_TENSOR)
+        return diag_error(d, DIAG_UNSUPPORTED, loc,
+                          "value '%s' is no tensor; sequences and optionals are not built yet", v->name);
+    if (!dtype_usable(v->type.dt))
+        return diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not built yet", v->name,
+                          dtype_name(v->type.dt));
+    bool fixed = shape_is_static(v->type.shape);
+    int64_t bytes = fixed ? type_bytes(&v->type) : -1;
+    uint64_t most = prog_most_bytes(l->t);
+    if (bytes >= 0 && (uint64_t)bytes <= most)
+        return true;
+    writer w;
+    writer_init(&w, &l->c->mem);
+    type_print(&w, &v->type);
+    if (fixed)
+        return diag_error(d, DIAG_UNSUPPORTED, loc,
+                          "value '%s' of type %s is too large for the target %s: the most is 2^%d bytes", v->name,
+                          w.data, l->t->name, most >> 40 ? 40 : 31);
+    diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, a shape that is not known at compile time", v->name,
+               w.data);
+    const char *symbol = open_symbol(&v->type);
+    if (symbol && loc.op) /* of a model, which declares it; a graph's text states its shapes itself */
+        diag_hint(d, "if it is always the same, say --dim %s=N", symbol);
+    else if (symbol)
+        diag_hint(d, "write a number for %s in the text", symbol);
+    return false;
+}
+
+static bool check_values(lowering *l)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < l->f->params.len; i++)
+        ok &= check_value(l, l->f->params.data[i], src_loc_none());
+    for (uint32_t i = 0; ok && i < l->f->nodes.len; i++)
+        for (uint32_t k = 0; k < l->f->nodes.data[i]->n_outputs; k++)
+            ok &= check_value(l, l->f->nodes.data[i]->outputs[k], l->f->nodes.data[i]->loc);
+    return ok;
+}
+
+/* --- what a node is --- */
+
+static const graph_func *callee_of(const graph_node *n)
+{
+    const attr *a = strcmp(n->op->name, "call") == 0 ? graph_attr(n, "callee") : NULL;
+    return a ? a->u.func : NULL;
+}
+
+/* The only computing node of n, when n is a call of a primitive with one, or is no call. */
+static const graph_node *sole_node(const graph_node *n)
+{
+    const graph_func *f = callee_of(n);
+    const graph_node *found = NULL;
+    if (!f)
+        return n;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        if (strcmp(f->nodes.data[i]->op->name, "constant") == 0)
+            continue;
+        if (found)
+            return NULL;
+        found = f->nodes.data[i];
+    }
+    return found;
+}
+
+static graph_value *operand_outside(const graph_node *call, const graph_node *inner, uint32_t i)
+{
+    const graph_func *f = callee_of(call);
+    if (!f)
+        return inner->inputs[i];
+    const graph_value *v = inner->inputs[i];
+    return v && !v->def ? call->inputs[v->index] : NULL; /* a parameter, or made inside */
+}
+
+/* What n only gives another shape; NULL: n computes. */
+static graph_value *viewed(const graph_node *n)
+{
+    const graph_node *inner = n ? sole_node(n) : NULL;
+    if (!inner || !graph_is_view(inner))
+        return NULL;
+    return operand_outside(n, inner, 0);
+}
+
+static const graph_value *base_of(const graph_value *v)
+{
+    while (viewed(v->def))
+        v = viewed(v->def);
+    return v;
+}
+
+/* A concatenation whose operands lie one behind the other in the result, each of them an operand of n. */
+static bool joins(const graph_node *n)
+{
+    const graph_node *inner = sole_node(n);
+    int64_t dims[TYPE_MAX_RANK];
+    if (!inner || strcmp(inner->op->name, "concatenate") != 0 || n->n_outputs != 1 ||
+        !shape_get(inner->outputs[0]->type.shape, dims))
+        return false;
+    int64_t axis = graph_attr_int(inner, "axis");
+    axis = axis < 0 ? axis + inner->outputs[0]->type.shape.rank : axis;
+    for (int64_t i = 0; i < axis; i++)
+        if (dims[i] != 1)
+            return false;
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < n->n_inputs; i++) /* in this order, none twice */
+        if (n->inputs[i] && (k >= inner->n_inputs || operand_outside(n, inner, k++) != n->inputs[i]))
+            return false;
+    return k == inner->n_inputs;
+}
+
+/* --- names --- */
+
+static void append(writer *w, const char *text, const char *separator)
+{
+    if (w->len > 0)
+        w_str(w, separator);
+    w_str(w, text);
+}
+
+static void describe_node(const graph_node *n, writer *kind, writer *source)
+{
+    if (strcmp(n->op->name, "constant") == 0)
+        return;
+    append(kind, n->op->name, "+");
+    const char *from = n->loc.node && *n->loc.node ? n->loc.node : n->loc.op;
+    if (from && source->len < 300)
+        append(source, from, ", ");
+}
+
+static void describe(lowering *l, const graph_node *n, const char **out_kind, const char **out_source)
+{
+    writer kind, source;
+    writer_init(&kind, &l->c->mem);
+    writer_init(&source, &l->c->mem);
+    const graph_func *f = callee_of(n);
+    for (uint32_t i = 0; f && i < f->nodes.len; i++)
+        describe_node(f->nodes.data[i], &kind, &source);
+    if (!f)
+        describe_node(n, &kind, &source);
+    *out_kind = kind.data ? kind.data : "";
+    *out_source = source.data ? source.data : "";
+}
+
+/* --- values --- */
+
+static uint32_t add_value(lowering *l, graph_value *v, prog_space space, uint32_t index, const tensor_data *data)
+{
+    uint32_t id = prog_add_value(
+        l->m, l->to,
+        (prog_value){
+            .name = v->name, .type = v->type, .space = space, .index = index, .data = data, .base = PROG_NONE});
+    v->mark = id + 1;
+    return id;
+}
+
+/* Constants become values when something reads them. */
+static bool operand(lowering *l, graph_value *v, src_loc loc, uint32_t *out)
+{
+    if (v->mark == 0 && graph_constant(v))
+        (void)add_value(l, v, SPACE_CONSTANT, 0, graph_constant(v));
+    *out = v->mark ? value_of(v) : 0;
+    return v->mark || diag_error(&l->c->diags, DIAG_INTERNAL, loc, "value '%s' is read before it is made", v->name);
+}
+
+/* --- steps --- */
+
+static prog_step *add_step(lowering *l, prog_step_kind kind, const graph_node *n, uint32_t most)
+{
+    prog_step s = {.kind = kind, .loc = n->loc, .source = "", .args = arena_array(&l->c->mem, uint32_t, most + 1u)};
+    vec_push(&l->c->mem, &l->to->steps, s);
+    return &vec_last(&l->to->steps);
+}
+
+static bool add_view(lowering *l, graph_node *n)
+{
+    graph_value *from = viewed(n);
+    uint32_t base;
+    if (!operand(l, from, n->loc, &base))
+        return false;
+    if (type_bytes(&n->outputs[0]->type) > type_bytes(&from->type))
+        return diag_error(&l->c->diags, DIAG_TYPE, n->loc, "'%s' shows more elements than '%s' has",
+                          n->outputs[0]->name, from->name);
+    uint32_t v = add_value(l, n->outputs[0], l->to->values.data[base].space, 0, NULL);
+    l->to->values.data[v].base = base;
+    prog_step *s = add_step(l, STEP_VIEW, n, 2);
+    s->args[0] = base;
+    s->args[1] = v;
+    s->n_in = 1;
+    s->n_args = 2;
+    return true;
+}
+
+static bool has_compute(const graph_node *n)
+{
+    return strcmp(n->op->name, "constant") == 0 || (n->op->te && n->op->te->compute);
+}
+
+/* An operator without a compute definition may still have a target that knows it: prog_schedule finds out. */
+static bool plain_loops(compiler *c, prog_kernel *k)
+{
+    bool known = k->func || has_compute(k->node);
+    for (uint32_t i = 0; k->func && i < k->func->nodes.len; i++)
+        known &= has_compute(k->func->nodes.data[i]);
+    if (!known)
+        return true;
+    return k->func ? te_lower_func(c, k->func, k->name, NULL, &k->plain)
+                   : te_lower_node(c, k->node, k->name, NULL, &k->plain);
+}
+
+static bool add_kernel(lowering *l, graph_node *n)
+{
+    prog_kernel *k = arena_new(&l->c->mem, prog_kernel);
+    prog_step *s = add_step(l, STEP_KERNEL, n, n->n_inputs + n->n_outputs);
+    describe(l, n, &k->kind, &s->source);
+    k->name = arena_printf(&l->c->mem, "kernel_%u", l->m->kernels.len); /* until the names are given */
+    k->target = l->t;
+    k->func = callee_of(n);
+    k->node = k->func ? NULL : n;
+    k->joins = joins(n);
+    s->kernel = k;
+    vec_push(&l->c->mem, &l->m->kernels, k);
+    if (!plain_loops(l->c, k))
+        return false;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] && !operand(l, n->inputs[i], n->loc, &s->args[s->n_in++]))
+            return false;
+    s->n_args = s->n_in;
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        s->args[s->n_args++] = add_value(l, n->outputs[i], SPACE_WORKSPACE, 0, NULL);
+    return true;
+}
+
+static bool add_node(lowering *l, graph_node *n)
+{
+    if (strcmp(n->op->name, "constant") == 0)
+        return true;
+    return viewed(n) ? add_view(l, n) : add_kernel(l, n);
+}
+
+/* --- results --- */
+
+/* A result must be written by a step, and no two results share bytes: others get a copy. */
+static bool separate_results(lowering *l)
+{
+    ptr_map written;
+    ptr_map_init(&written, &l->c->mem);
+    for (uint32_t i = 0; i < l->f->results.len; i++) {
+        graph_value *v = l->f->results.data[i];
+        const graph_value *base = base_of(v);
+        uint32_t unused;
+        if (base->def && !graph_constant(base) && !ptr_map_get(&written, base, &unused)) {
+            ptr_map_set(&written, base, 1);
+            continue;
+        }
+        graph_value *made = graph_emit(l->f, NULL, "copy", 1, &v, 0, NULL, v->def ? v->def->loc : src_loc_none());
+        if (!made)
+            return false;
+        l->f->results.data[i] = made;
+    }
+    return true;
+}
+
+static void clear_marks(graph_func *f)
+{
+    for (uint32_t i = 0; i < f->params.len; i++)
+        f->params.data[i]->mark = 0;
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
+            f->nodes.data[i]->outputs[k]->mark = 0;
+}
+
+bool prog_from_graph(compiler *c, graph_module *g, const target *t, prog_module **out)
+{
+    lowering l = {.c = c, .f = graph_module_find(g, "main"), .t = t, .m = prog_module_new(c)};
+    *out = NULL;
+    if (!l.f)
+        return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the graph has no function @main");
+    l.to = arena_new(&c->mem, prog_func);
+    l.to->name = l.f->name;
+    vec_push(&c->mem, &l.m->funcs, l.to);
+    for (uint32_t i = 0; i < l.f->results.len; i++) /* the names are the model's, copies or not */
+        vec_push(&c->mem, &l.to->results, ((prog_result){l.f->results.data[i]->name, PROG_NONE}));
+    if (!check_values(&l) || !separate_results(&l))
+        return false;
+    clear_marks(l.f);
+    l.to->n_inputs = l.f->params.len;
+    for (uint32_t i = 0; i < l.f->params.len; i++)
+        (void)add_value(&l, l.f->params.data[i], SPACE_INPUT, i, NULL);
+    for (uint32_t i = 0; i < l.f->nodes.len; i++)
+        if (!add_node(&l, l.f->nodes.data[i]))
+            return false;
+    for (uint32_t i = 0; i < l.f->results.len; i++)
+        l.to->results.data[i].value = value_of(l.f->results.data[i]);
+    prog_place_results(l.to);
+    prog_name_kernels(l.m);
+    *out = l.m;
+    return true;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text to program, by the grammar of docs/program.md. Kernels stand behind the functions that run them, so their names
+ * are resolved at the end. What has been read is verified. */
+#include "base/ptr_map.h"
+#include "prog/prog.h"
+
+#include <string.h>
+
+typedef struct parser {
+    compiler *c;
+    lexer l;
+    prog_module *m;
+    prog_func *f;
+    ptr_map values;                      /* of the current function: name -> number */
+    VEC(const char *) wanted, results;   /* kernel name of each step of the module, NULL: none; values returned */
+    ptr_map kernels;                     /* name -> number */
+} parser;
+
+/* --- names --- */
+
+static bool new_value(parser *p, prog_space space, uint32_t *out)
+{
+    lexer *l = &p->l;
+    uint32_t ignored;
+    prog_value v = {.name = l->tok.text, .space = space, .base = PROG_NONE};
+    if (l->tok.kind != TOK_VAR || l->tok.len == 0 || strlen(l->tok.text) != l->tok.len)
+        return lexer_error(l, "expected a value such as %%x");
+    if (ptr_map_get(&p->values, v.name, &ignored))
+        return lexer_error(l, "%%%s is made already", v.name);
+    src_loc at = l->tok.loc;
+    lexer_next(l);
+    if (!lexer_expect(l, ":") || !type_parse(p->c, l, &v.type))
+        return false;
+    if (v.type.kind != TYPE_TENSOR || !shape_is_static(v.type.shape) || type_bytes(&v.type) < 0)
+        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s: the type of a value is a tensor of constant extents",
+                          v.name);
+    *out = prog_add_value(p->m, p->f, v);
+    ptr_map_set(&p->values, v.name, *out);
+    return true;
+}
+
+static bool use(parser *p, uint32_t *out)
+{
+    lexer *l = &p->l;
+    if (l->tok.kind != TOK_VAR)
+        return lexer_error(l, "expected a value such as %%x");
+    if (!ptr_map_get(&p->values, l->tok.text, out))
+        return lexer_error(l, "%%%s is not made before its use", l->tok.text);
+    lexer_next(l);
+    return true;
+}
+
+static bool text(parser *p, const char **out)
+{
+    if (p->l.tok.kind != TOK_STRING || strlen(p->l.tok.text) != p->l.tok.len)
+        return lexer_error(&p->l, "expected a string");
+    *out = p->l.tok.text;
+    lexer_next(&p->l);
+    return true;
+}
+
+static bool offset(parser *p, uint64_t *out)
+{
+    *out = 0;
+    if (!lexer_accept(&p->l, "at"))
+        return true;
+    if (p->l.tok.kind != TOK_INT)
+        return lexer_error(&p->l, "expected a number of bytes");
+    *out = (uint64_t)p->l.tok.i;
+    lexer_next(&p->l);
+    return true;
+}
+
+/* --- steps --- */
+
+static bool constant(parser *p)
+{
+    uint32_t v;
+    if (!new_value(p, SPACE_CONSTANT, &v) || !lexer_expect(&p->l, "="))
+        return false;
+    prog_value *made = &p->f->values.data[v];
+    return tensor_parse(p->c, &p->l, &made->type, &made->data);
+}
+
+static bool operands(parser *p, prog_step *s, arena *a)
+{
+    VEC(uint32_t) args = {0};
+    if (!lexer_expect(&p->l, "("))
+        return false;
+    while (!lexer_accept(&p->l, ")")) {
+        uint32_t v;
+        uint64_t at = 0;
+        if ((args.len && !lexer_expect(&p->l, ",")) || !use(p, &v))
+            return false;
+        if (s->kind == STEP_JOIN && !offset(p, &at))
+            return false;
+        if (s->kind == STEP_JOIN) {
+            if (p->f->values.data[v].base != PROG_NONE)
+                return lexer_error(&p->l, "%%%s lies in another value already", p->f->values.data[v].name);
+            p->f->values.data[v].base = p->f->values.len; /* the result, which comes next */
+            p->f->values.data[v].offset = at;
+        }
+        vec_push(a, &args, v);
+    }
+    s->n_in = args.len;
+    if (!lexer_expect(&p->l, "->") || !lexer_expect(&p->l, "("))
+        return false;
+    while (!lexer_accept(&p->l, ")")) {
+        uint32_t v;
+        if ((args.len > s->n_in && !lexer_expect(&p->l, ",")) || !new_value(p, SPACE_WORKSPACE, &v))
+            return false;
+        if (s->kind == STEP_VIEW) {
+            if (s->n_in != 1)
+                return lexer_error(&p->l, "a view has one operand");
+            p->f->values.data[v].base = args.data[0];
+            if (!offset(p, &p->f->values.data[v].offset))
+                return false;
+        }
+        vec_push(a, &args, v);
+    }
+    s->args = args.data;
+    s->n_args = args.len;
+    if (s->kind != STEP_KERNEL && s->n_args != s->n_in + 1)
+        return lexer_error(&p->l, "a %s has one result", prog_step_text(s->kind));
+    return true;
+}
+
+static bool step(parser *p)
+{
+    prog_step s = {.source = "", .loc = p->l.tok.loc};
+    const char *kernel = NULL;
+    if (lexer_accept(&p->l, "constant"))
+        return constant(p);
+    if (lexer_accept(&p->l, "kernel")) {
+        s.kind = STEP_KERNEL;
+        if (!lexer_name(&p->l, TOK_SYMBOL, &kernel))
+            return false;
+    } else if (lexer_accept(&p->l, "view")) {
+        s.kind = STEP_VIEW;
+    } else if (lexer_accept(&p->l, "join")) {
+        s.kind = STEP_JOIN;
+    } else {
+        return lexer_error(&p->l, "expected constant, kernel, view or join");
+    }
+    if (!operands(p, &s, &p->c->mem) || (lexer_accept(&p->l, "of") && !text(p, &s.source)))
+        return false;
+    vec_push(&p->c->mem, &p->f->steps, s);
+    vec_push(&p->c->mem, &p->wanted, kernel);
+    return true;
+}
+
+/* --- functions --- */
+
+static bool head(parser *p)
+{
+    lexer *l = &p->l;
+    if (!lexer_name(l, TOK_SYMBOL, &p->f->name) || !lexer_expect(l, "("))
+        return false;
+    while (!lexer_accept(l, ")")) {
+        uint32_t v;
+        if ((p->f->n_inputs && !lexer_expect(l, ",")) || !new_value(p, SPACE_INPUT, &v))
+            return false;
+        p->f->values.data[v].index = p->f->n_inputs++;
+    }
+    p->results.len = 0;
+    if (!lexer_expect(l, "->") || !lexer_expect(l, "("))
+        return false;
+    while (!lexer_accept(l, ")")) {
+        const char *name = NULL;
+        prog_result r = {NULL, PROG_NONE};
+        if ((p->results.len && !lexer_expect(l, ",")) || !lexer_name(l, TOK_VAR, &name))
+            return false;
+        r.name = name;
+        if (l->tok.kind == TOK_STRING && !text(p, &r.name))
+            return false;
+        vec_push(&p->c->mem, &p->results, name);
+        vec_push(&p->c->mem, &p->f->results, r);
+    }
+    return lexer_expect(l, "{");
+}
+
+static bool resolve_results(parser *p)
+{
+    for (uint32_t i = 0; i < p->results.len; i++)
+        if (!ptr_map_get(&p->values, p->results.data[i], &p->f->results.data[i].value))
+            return lexer_error(&p->l, "the result %%%s is not made", p->results.data[i]);
+    prog_place_results(p->f);
+    return true;
+}
+
+static bool function(parser *p)
+{
+    p->f = arena_new(&p->c->mem, prog_func);
+    ptr_map_init(&p->values, &p->c->mem);
+    if (!head(p))
+        return false;
+    if (prog_find(p->m, p->f->name))
+        return lexer_error(&p->l, "@%s is there already", p->f->name);
+    vec_push(&p->c->mem, &p->m->funcs, p->f);
+    while (!lexer_is(&p->l, "}"))
+        if (!step(p))
+            return false;
+    return resolve_results(p) && lexer_expect(&p->l, "}");
+}
+
+static bool kernel(parser *p)
+{
+    lexer *l = &p->l;
+    prog_kernel *k = arena_new(&p->c->mem, prog_kernel);
+    const char *who = NULL;
+    uint32_t ignored;
+    src_loc at = l->tok.loc;
+    if (!lexer_name(l, TOK_SYMBOL, &k->name) || !lexer_expect(l, "of") || !text(p, &k->kind) ||
+        !lexer_expect(l, "target") || !text(p, &who))
+        return false;
+    k->joins = lexer_accept(l, "joins");
+    k->target = target_lookup(p->c, who);
+    if (!k->target)
+        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "there is no target \"%s\"; known are %s", who,
+                          target_names(p->c));
+    if (ptr_map_get(&p->kernels, k->name, &ignored))
+        return lexer_error(l, "the kernel @%s is there already", k->name);
+    if (!tir_parse_func(p->c, l, &k->plain))
+        return false;
+    k->plain->name = k->name;
+    ptr_map_set(&p->kernels, k->name, p->m->kernels.len);
+    vec_push(&p->c->mem, &p->m->kernels, k);
+    return true;
+}
+
+static bool resolve_kernels(parser *p)
+{
+    uint32_t at = 0, n;
+    for (uint32_t i = 0; i < p->m->funcs.len; i++)
+        for (uint32_t s = 0; s < p->m->funcs.data[i]->steps.len; s++, at++) {
+            prog_step *step = &p->m->funcs.data[i]->steps.data[s];
+            if (!p->wanted.data[at])
+                continue;
+            if (!ptr_map_get(&p->kernels, p->wanted.data[at], &n))
+                return diag_error(&p->c->diags, DIAG_SYNTAX, step->loc, "there is no kernel @%s", p->wanted.data[at]);
+            step->kernel = p->m->kernels.data[n];
+        }
+    return true;
+}
+
+bool prog_parse(compiler *c, const char *file, const char *text, size_t len, prog_module **out)
+{
+    parser p = {.c = c, .m = prog_module_new(c)};
+    *out = NULL;
+    lexer_init(&p.l, &c->mem, c->names, &c->diags, file, text, len);
+    ptr_map_init(&p.kernels, &c->mem);
+    if (!lexer_expect(&p.l, "program"))
+        return false;
+    while (p.l.tok.kind != TOK_END)
+        if (lexer_accept(&p.l, "func") ? !function(&p)
+                                       : !lexer_expect(&p.l, "kernel") || !kernel(&p))
+            return false;
+    if (p.l.failed || !resolve_kernels(&p) || !prog_verify(c, p.m))
+        return false;
+    *out = p.m;
+    return true;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs as text (docs/program.md): functions in order, then kernels, each with its loops. */
+#include "prog/prog.h"
+
+#include <string.h>
+
+static void typed(writer *w, const prog_value *v)
+{
+    w_name(w, '%', v->name);
+    w_str(w, ": ");
+    type_print(w, &v->type);
+}
+
+/* Constants that were made before value `end` and are not printed yet. */
+static void constants(writer *w, const prog_func *f, uint32_t *next, uint32_t end)
+{
+    for (; *next < end; ++*next) {
+        const prog_value *v = &f->values.data[*next];
+        if (!v->data)
+            continue;
+        w_str(w, "constant ");
+        typed(w, v);
+        w_str(w, " = ");
+        tensor_print(w, v->data);
+        w_str(w, "\n");
+    }
+}
+
+static void at(writer *w, const prog_value *v)
+{
+    if (v->offset)
+        w_fmt(w, " at %llu", (unsigned long long)v->offset);
+}
+
+static void step(writer *w, const prog_func *f, const prog_step *s)
+{
+    w_fmt(w, "%s ", prog_step_text(s->kind));
+    if (s->kernel) {
+        w_name(w, '@', s->kernel->name);
+        w_str(w, " ");
+    }
+    w_str(w, "(");
+    for (uint32_t i = 0; i < s->n_in; i++) {
+        w_str(w, i ? ", " : "");
+        w_name(w, '%', f->values.data[s->args[i]].name);
+        if (s->kind == STEP_JOIN)
+            at(w, &f->values.data[s->args[i]]);
+    }
+    w_str(w, ") -> (");
+    for (uint32_t i = s->n_in; i < s->n_args; i++) {
+        w_str(w, i > s->n_in ? ", " : "");
+        typed(w, &f->values.data[s->args[i]]);
+        if (s->kind == STEP_VIEW)
+            at(w, &f->values.data[s->args[i]]);
+    }
+    w_str(w, ")");
+    if (s->source && *s->source) {
+        w_str(w, " of ");
+        w_quoted(w, s->source, strlen(s->source));
+    }
+    w_str(w, "\n");
+}
+
+static void print_func(writer *w, const prog_func *f)
+{
+    uint32_t next = f->n_inputs;
+    w_str(w, "func ");
+    w_name(w, '@', f->name);
+    w_str(w, "(");
+    for (uint32_t i = 0; i < f->n_inputs; i++) {
+        w_str(w, i ? ", " : "");
+        typed(w, &f->values.data[i]);
+    }
+    w_str(w, ") -> (");
+    for (uint32_t i = 0; i < f->results.len; i++) {
+        const char *name = f->values.data[f->results.data[i].value].name;
+        w_str(w, i ? ", " : "");
+        w_name(w, '%', name);
+        if (strcmp(name, f->results.data[i].name) != 0) {
+            w_str(w, " ");
+            w_quoted(w, f->results.data[i].name, strlen(f->results.data[i].name));
+        }
+    }
+    w_open(w, ")");
+    for (uint32_t i = 0; i < f->steps.len; i++) {
+        const prog_step *s = &f->steps.data[i];
+        constants(w, f, &next, s->n_args > s->n_in ? s->args[s->n_in] : next);
+        step(w, f, s);
+    }
+    constants(w, f, &next, f->values.len);
+    w_close(w, "");
+}
+
+static void print_kernel(writer *w, const prog_kernel *k)
+{
+    w_str(w, "\nkernel ");
+    w_name(w, '@', k->name);
+    w_str(w, " of ");
+    w_quoted(w, k->kind, strlen(k->kind));
+    w_str(w, " target ");
+    w_quoted(w, k->target->name, strlen(k->target->name));
+    w_str(w, k->joins ? " joins\n" : "\n");
+    if (prog_kernel_meaning(k))
+        tir_print_func(w, prog_kernel_meaning(k));
+}
+
+void prog_print(writer *w, const prog_module *m)
+{
+    w_str(w, "program\n");
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        print_func(w, m->funcs.data[i]);
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        print_kernel(w, m->kernels.data[i]);
+}

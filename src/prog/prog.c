@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs: making them and asking them simple questions. */
+#include "prog/prog.h"
+
+#include "base/ptr_map.h"
+
+#include <string.h>
+
+const char *prog_space_text(prog_space s)
+{
+    switch (s) {
+#define X(id, text) \
+    case id: return text;
+        PROG_SPACES(X)
+#undef X
+    }
+    return "?";
+}
+
+const char *prog_step_text(prog_step_kind k)
+{
+    switch (k) {
+#define X(id, text) \
+    case id: return text;
+        PROG_STEPS(X)
+#undef X
+    }
+    return "?";
+}
+
+prog_module *prog_module_new(compiler *c)
+{
+    prog_module *m = arena_new(&c->mem, prog_module);
+    m->c = c;
+    return m;
+}
+
+prog_func *prog_find(const prog_module *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        if (strcmp(m->funcs.data[i]->name, name) == 0)
+            return m->funcs.data[i];
+    return NULL;
+}
+
+const char *prog_kernel_base_name(arena *a, const char *kind)
+{
+    writer w;
+    writer_init(&w, a);
+    w_str(&w, "fused");
+    while (*kind) { /* long lists end where the name would become too long */
+        size_t n = strcspn(kind, "+");
+        n = n < 63 ? n : 63;
+        if (w.len + n < 90) {
+            char *part = arena_strndup(a, kind, n);
+            for (char *at = strchr(part, '.'); at; at = strchr(at, '.'))
+                *at = '_';
+            w_fmt(&w, "_%s", part);
+        }
+        kind += strcspn(kind, "+");
+        kind += *kind == '+';
+    }
+    return w.data;
+}
+
+void prog_name_kernels(prog_module *m)
+{
+    ptr_map counts;
+    ptr_map_init(&counts, &m->c->mem);
+    for (uint32_t i = 0; i < m->kernels.len; i++) {
+        prog_kernel *k = m->kernels.data[i];
+        const char *base = intern(m->c->names, prog_kernel_base_name(&m->c->mem, k->kind));
+        uint32_t same = 0, taken;
+        (void)ptr_map_get(&counts, base, &same);
+        k->name = base;
+        while (ptr_map_get(&counts, k->name, &taken)) { /* of an operator "foo_1" beside two "foo", too */
+            same = same > 0 ? same : 1;
+            k->name = intern(m->c->names, arena_printf(&m->c->mem, "%s_%u", base, same++));
+        }
+        ptr_map_set(&counts, base, same > 0 ? same : 1);
+        if (k->name != base)
+            ptr_map_set(&counts, k->name, 1);
+        if (k->plain)
+            k->plain->name = k->name;
+        if (k->loops)
+            k->loops->name = k->name;
+    }
+}
+
+const tir_func *prog_kernel_meaning(const prog_kernel *k)
+{
+    return k->plain ? k->plain : k->loops;
+}
+
+uint32_t prog_add_value(prog_module *m, prog_func *f, prog_value v)
+{
+    vec_push(&m->c->mem, &f->values, v);
+    return f->values.len - 1;
+}
+
+uint32_t prog_root(const prog_func *f, uint32_t v, uint64_t *out_offset)
+{
+    *out_offset = 0;
+    while (f->values.data[v].base != PROG_NONE) {
+        *out_offset += f->values.data[v].offset;
+        v = f->values.data[v].base;
+    }
+    return v;
+}
+
+void prog_place_results(prog_func *f)
+{
+    uint64_t start;
+    for (uint32_t i = 0; i < f->results.len; i++) {
+        prog_value *root = &f->values.data[prog_root(f, f->results.data[i].value, &start)];
+        if (root->space != SPACE_WORKSPACE) /* the verifier names it */
+            continue;
+        root->space = SPACE_OUTPUT;
+        root->index = i;
+    }
+    for (uint32_t v = 0; v < f->values.len; v++) {
+        const prog_value *root = &f->values.data[prog_root(f, v, &start)];
+        f->values.data[v].space = root->space;
+        f->values.data[v].index = root->index;
+    }
+}
+
+uint64_t prog_bytes(const prog_value *v)
+{
+    int64_t bytes = type_bytes(&v->type);
+    return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+uint64_t prog_most_bytes(const struct target *t)
+{
+    return (uint64_t)1 << (t->address_bits == 32 ? 31 : 40);
+}
+
+/* --- dropping --- */
+
+static void drop_from(prog_func *f, arena *a)
+{
+    uint32_t *number = arena_array(a, uint32_t, f->values.len), kept = 0;
+    bool *used = arena_array(a, bool, f->values.len);
+    for (uint32_t i = 0; i < f->values.len; i++) /* a constant that lies elsewhere is not one to keep */
+        used[i] = f->values.data[i].space != SPACE_CONSTANT;
+    for (uint32_t s = 0; s < f->steps.len; s++)
+        for (uint32_t k = 0; k < f->steps.data[s].n_args; k++)
+            used[f->steps.data[s].args[k]] = true;
+    for (uint32_t i = 0; i < f->values.len; i++) {
+        number[i] = kept;
+        if (used[i])
+            f->values.data[kept++] = f->values.data[i];
+    }
+    f->values.len = kept;
+    for (uint32_t i = 0; i < kept; i++)
+        if (f->values.data[i].base != PROG_NONE)
+            f->values.data[i].base = number[f->values.data[i].base];
+    for (uint32_t s = 0; s < f->steps.len; s++)
+        for (uint32_t k = 0; k < f->steps.data[s].n_args; k++)
+            f->steps.data[s].args[k] = number[f->steps.data[s].args[k]];
+    for (uint32_t i = 0; i < f->results.len; i++)
+        f->results.data[i].value = number[f->results.data[i].value];
+}
+
+static void drop_kernels(prog_module *m, arena *a)
+{
+    uint32_t kept = 0, ignored;
+    ptr_map used;
+    ptr_map_init(&used, a);
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        for (uint32_t s = 0; s < m->funcs.data[i]->steps.len; s++)
+            if (m->funcs.data[i]->steps.data[s].kernel)
+                ptr_map_set(&used, m->funcs.data[i]->steps.data[s].kernel, 1);
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        if (ptr_map_get(&used, m->kernels.data[i], &ignored))
+            m->kernels.data[kept++] = m->kernels.data[i];
+    m->kernels.len = kept;
+    prog_name_kernels(m);
+}
+
+void prog_drop_unused(prog_module *m)
+{
+    arena tmp;
+    arena_init(&tmp, &m->c->mem);
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        drop_from(m->funcs.data[i], &tmp);
+    drop_kernels(m, &tmp);
+    arena_free(&tmp);
+}

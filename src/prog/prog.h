@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs: what stands between the graph and every back end (docs/program.md). A program says what is computed by
+ * whom, on which values, in which memory; not when (layers), where (offsets) or in how many parts, which is the plan's,
+ * and not how, which is the loop IR of its kernels. It knows no operator of the graph and no name of C. Values are
+ * assigned once and are numbered by their function in the order of their making. */
+#ifndef LATHE_PROG_PROG_H
+#define LATHE_PROG_PROG_H
+#include "tir/tir.h"
+
+struct graph_func;
+struct graph_node;
+struct graph_module;
+
+#define PROG_NONE UINT32_MAX
+
+/* Where a value's bytes are. X(id, text) */
+#define PROG_SPACES(X)                                                          \
+    X(SPACE_INPUT, "input")         /* the caller's, only read */               \
+    X(SPACE_OUTPUT, "output")       /* the caller's */                          \
+    X(SPACE_CONSTANT, "constant")   /* of the module */                         \
+    X(SPACE_WORKSPACE, "workspace") /* given by the plan, shared over time */
+typedef enum prog_space {
+#define X(id, text) id,
+    PROG_SPACES(X)
+#undef X
+} prog_space;
+const char *prog_space_text(prog_space s);
+
+typedef struct prog_value {
+    const char *name; /* interned, unique in its function; printed %name */
+    struct type type; /* a tensor */
+    prog_space space;
+    uint32_t index;          /* number among the inputs, or the results */
+    const tensor_data *data; /* of a constant */
+    uint32_t base;           /* its bytes lie in that value, `offset` bytes from its start; PROG_NONE: nowhere else */
+    uint64_t offset;
+} prog_value;
+
+/* What a kernel computes, and the loops that do it. Kernels are shared by steps, also of several functions. */
+typedef struct prog_literal {
+    uint32_t param; /* of the function as it was when this one was taken out */
+    const tensor_data *data;
+} prog_literal;
+
+typedef struct prog_kernel {
+    const char *name;            /* unique in the module: "fused_nn_conv2d_nn_relu_1" */
+    const char *kind;            /* operators joined: "nn.conv2d+nn.relu" */
+    const struct target *target; /* who runs it */
+    tir_func *plain;             /* the loops without any schedule: the meaning, for the interpreter. NULL: only its
+                                  * target's hook knows the operator, and `loops` is all there is */
+    tir_func *loops;             /* as the target wants them; NULL until prog_schedule */
+    bool by_target;              /* `loops` came from the target's hook */
+    bool joins;                  /* the result is the operands' bytes one behind the other */
+    /* Where it was made from, for its schedule; NULL in a program that was read from text. */
+    const struct graph_func *func; /* the fused function; or */
+    const struct graph_node *node; /* the single operator */
+    VEC(prog_literal) literals;    /* operands that have become numbers in `plain` */
+} prog_kernel;
+
+/* X(id, text) */
+#define PROG_STEPS(X)                                                                              \
+    X(STEP_KERNEL, "kernel") /* runs a kernel */                                                   \
+    X(STEP_VIEW, "view")     /* the result is the operand's bytes under another type */            \
+    X(STEP_JOIN, "join")     /* the operands, which lie in the result, are all written: no work */
+typedef enum prog_step_kind {
+#define X(id, text) id,
+    PROG_STEPS(X)
+#undef X
+} prog_step_kind;
+const char *prog_step_text(prog_step_kind k);
+
+typedef struct prog_step {
+    prog_step_kind kind;
+    prog_kernel *kernel; /* STEP_KERNEL */
+    uint32_t *args;      /* values: operands, then results; of a kernel in the order of its parameters */
+    uint32_t n_args, n_in;
+    const char *source; /* nodes of the model behind it: "conv1, relu1"; may be empty */
+    src_loc loc;
+} prog_step;
+
+typedef struct prog_result {
+    const char *name; /* as in the model */
+    uint32_t value;
+} prog_result;
+
+typedef struct prog_func {
+    const char *name; /* printed @name */
+    VEC(prog_value) values;
+    uint32_t n_inputs; /* the first of values */
+    VEC(prog_result) results;
+    VEC(prog_step) steps;
+} prog_func;
+
+typedef struct prog_module {
+    compiler *c;
+    VEC(prog_func *) funcs; /* "main" is the entry */
+    VEC(prog_kernel *) kernels;
+} prog_module;
+
+/* --- building and reading --- */
+prog_module *prog_module_new(compiler *c);
+prog_func *prog_find(const prog_module *m, const char *name); /* NULL: none */
+/* Name of a kernel before numbering, of its operators: "fused_nn_conv2d_nn_relu". */
+const char *prog_kernel_base_name(arena *a, const char *kind);
+void prog_name_kernels(prog_module *m); /* base names, from the second one on with a number */
+const tir_func *prog_kernel_meaning(const prog_kernel *k); /* plain loops where there are some */
+uint32_t prog_add_value(prog_module *m, prog_func *f, prog_value v);
+/* The value that holds v's bytes, followed to the end, and where in it v begins. */
+uint32_t prog_root(const prog_func *f, uint32_t v, uint64_t *out_offset);
+/* Gives the roots of the results to the caller's memory, and every value the space of its root. */
+void prog_place_results(prog_func *f);
+uint64_t prog_bytes(const prog_value *v); /* of its type, which is static */
+
+/* --- the way through --- */
+/* The graph's main as a program: each fused function or operator a kernel with its plain loops, each view a view.
+ * Errors: shapes that are not known, types that kernels cannot use, operators without a compute definition; `t` is
+ * who runs it, and refuses values that are too large for it. Changes the graph only by copies in front of results. */
+bool prog_from_graph(compiler *c, struct graph_module *g, const struct target *t, prog_module **out);
+/* Parameter `param` of f always holds the one number of t: loads of it become that number, and it goes. */
+void prog_drop_param(compiler *c, tir_func *f, uint32_t param, const tensor_data *t);
+/* Gives every kernel the loops that its target wants: by the target's hook, else by the default schedule and the
+ * passes on loops. */
+bool prog_schedule(compiler *c, prog_module *m);
+/* The computation of every kernel and the schedule that it got, behind a line "// NAME": text for `lathe opt`. */
+bool prog_print_schedules(compiler *c, writer *w, const prog_module *m);
+/* Most bytes of a value or a workspace: 2^31 on 32-bit targets, else 2^40. */
+uint64_t prog_most_bytes(const struct target *t);
+
+/* --- passes, as rows: each runs alone through `lathe opt` --- */
+typedef bool (*prog_pass_fn)(compiler *c, prog_module *m);
+/* X(id, name, function, lowest opt_level, help) */
+#define PROG_PASSES(X)                                                                                              \
+    X(PROG_LITERALS, "literals", prog_pass_literals, 0, "constants of one element become numbers in their kernels") \
+    X(PROG_JOIN, "join-in-place", prog_pass_join, 1, "operands of a concatenation are written where it lies")       \
+    X(PROG_SHARE, "share", prog_pass_share, 1, "equal kernels, and equal constants, are one")
+#define X(id, name, fn, level, help) bool fn(compiler *c, prog_module *m);
+PROG_PASSES(X)
+#undef X
+/* The named passes ("a,b"), or with NULL those of the optimisation level. Verifies after each. */
+bool prog_run_passes(compiler *c, prog_module *m, const char *names, int opt_level, bool print_after_all, writer *dump);
+/* Drops constants and kernels that no step uses; values and kernels are numbered anew. */
+void prog_drop_unused(prog_module *m);
+
+/* --- text, checks, oracle --- */
+void prog_print(writer *w, const prog_module *m);
+bool prog_parse(compiler *c, const char *file, const char *text, size_t len, prog_module **out);
+/* Definition before use, each value written once, spaces, views inside their base, and operands that agree with the
+ * parameters of kernels. Reports every fault as DIAG_VERIFY. */
+bool prog_verify(compiler *c, const prog_module *m);
+/* A diagnostic that names the operator, whose name may be NULL, and the model's nodes behind it; false. */
+bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status);
+/* Runs main from the plain loops of its kernels: the oracle of all that comes behind. `in` and `out`: one address per
+ * input and result. false after a diagnostic that names the step. */
+bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *const *out);
+#endif

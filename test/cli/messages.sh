@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# What is said to one who mistypes: a line that names what is wrong, and a hint with the nearest word that is known.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+model=$top/demo/digits.onnx
+cd "$work" || exit 3
+cp "$model" model.onnx
+cp "$model" -- -model.onnx
+
+# hint STATUS PATTERN ARGS...: lathe ARGS ends with STATUS and one error, whose hint matches PATTERN; nothing is printed.
+hint() {
+    local status=$1 pattern=$2
+    shift 2
+    expect "$status" "^  hint: .*$pattern" "$@"
+    [ "$(grep -c '^error: ' "$work/stderr")" = 1 ] && [ ! -s "$work/stdout" ] && good ||
+        bad "lathe $*: not one error alone: $(cat "$work/stderr" "$work/stdout")"
+}
+
+# --- verbs
+hint 2 'did you mean compile\?' compil
+hint 2 'did you mean compile\?' help compil
+hint 2 'did you mean verify\?' verfiy model.onnx
+hint 2 'options follow the verb' --quiet compile model.onnx
+hint 2 'lathe compile model.onnx -o out' model.onnx
+hint 2 'see: lathe --help' zzzzzzzz
+expect 2 'first steps'
+[ ! -s stdout ] && good || bad "the overview that nobody asked for is no output"
+expect 0 'lathe inspect model.onnx' --help
+
+# --- options
+hint 2 'did you mean --module-name\?' compile model.onnx -o out --modul-name x
+hint 2 'did you mean --module-name\?' compile model.onnx -o out --modul-name=x
+hint 2 'did you mean --emit\?' compile model.onnx -emit graph
+hint 2 '--emit is an option of lathe compile$' run model.onnx --emit graph
+hint 2 '--rtol is an option of lathe verify$' bench model.onnx --rtol=1
+hint 2 'see: lathe compile --help' compile model.onnx --zzzzzzzz
+hint 2 '--output=-O2' compile model.onnx -o -O2
+hint 2 '--output=--emit' compile model.onnx -o --emit graph
+hint 2 'see: lathe run --help' run model.onnx --seed
+expect 2 '--interpret takes no value' run model.onnx --interpret=yes
+expect 0 '' compile model.onnx --emit=graph --output=a.txt
+expect 0 '' compile model.onnx --emit graph -o=b.txt
+expect 0 '' compile --emit graph -oc.txt -- -model.onnx
+expect 0 '' compile --emit graph --output --d.txt ./-model.onnx
+check "all ways to give a value" cmp a.txt b.txt
+check "names that begin with -" test -s c.txt -a -s ./--d.txt
+expect 0 "^warning: --emit is given again: 'graph' counts, 'tir' does not" compile model.onnx --emit tir --emit graph
+expect 0 '^func @main' compile model.onnx --emit graph --emit graph
+[ ! -s stderr ] && good || bad "the same value again is worth no word"
+
+# --- values
+hint 2 'did you mean graph\? it takes c, graph, ' compile model.onnx --emit grahp
+hint 2 'did you mean baremetal\?' compile model.onnx -o out --port bare-metal
+hint 2 'did you mean x86-64-v3\?' compile model.onnx -o out --target x86-64v3
+hint 2 'did you mean native\?' run model.onnx --target natve
+hint 2 'did you mean image\?' run model.onnx --input imgae=x.npy
+hint 2 'it takes onnxruntime' verify model.onnx --against ort
+expect 2 'is no number from 0 to 127' run model.onnx --workers 128
+expect 2 'is no number from 1 to 10000' bench model.onnx --repeat 0
+expect 2 'is no number from 0 to 3' compile model.onnx -o out -O4
+expect 2 "'1e-3x' is no number" verify model.onnx --rtol 1e-3x --against onnxruntime
+
+# --- names inside of texts
+"$lathe" compile model.onnx --emit graph -o graph.txt
+"$lathe" compile model.onnx --emit tir -o loops.txt
+hint 2 'did you mean simplify\?' opt graph.txt --passes simplfy
+hint 2 'did you mean vectorize\?' opt loops.txt --passes vectorise
+printf 'func @main(%%x: f32[1]) {\n  %%y = exb(%%x)\n  return %%y\n}\n' > slip.txt
+hint 1 'did you mean exp\?' compile slip.txt -o out
+printf 'symbol n\nplaceholder A: int32[8]\ncompute B: int32[i: 8] = max(A[i], 0)\nreturn B\n' > b.te
+printf 'vectorise B.i\n' > b.sched
+hint 1 'did you mean vectorize\?' opt b.te --schedule b.sched
+hint 2 'did you mean vta\?' opt b.te --lower vat
+hint 2 'did you mean pynq\?' opt b.te --lower vta --vta-config pynk
+hint 2 'did you mean trace\?' vta trce program.txt
+hint 2 'did you mean height\?' vta conv2d heigth=14
+hint 2 'lathe vta run program.txt' vta run
+printf 'config pynq\nfinish\n' > program.txt
+hint 2 'did you mean hls\?' vta trace program.txt --profile hsl -o t.json
+
+# --- the file of every verb
+mkdir folder
+: > empty
+printf '\001\002\003binary' > binary
+for verb in compile run verify bench inspect opt 'vta asm' 'vta disasm' 'vta run' 'vta trace'; do
+    more=
+    [ "$verb" = compile ] && more='-o out'
+    [ "$verb" = verify ] && more='--against onnxruntime'
+    hint 2 "" $verb $more
+    for file in missing folder empty binary; do
+        hint 1 "'lathe $verb' takes " $verb $file $more
+    done
+    hint 2 "" $verb $more --no-such-option
+    hint 2 "" $verb a b $more
+done
+[ ! -e out ] && good || bad "a refused command left 'out' behind"
+finish

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# verify --against onnxruntime on quantised models: onnxruntime runs them as they stand, and says so.
+. "$(dirname "$0")/lib.bash"
+python=${LATHE_PYTHON:-$top/build/venv/bin/python}
+"$python" -c 'import numpy, onnx, onnxruntime' 2> "$work/log" || { echo "no Python with onnxruntime"; exit 77; }
+export LATHE_PYTHON=$python
+cd "$work" || exit 1
+
+# A product of quantised values: integer kernels round it otherwise where it lies half-way between two steps.
+"$python" - << 'PY' || exit 1
+import numpy as np, onnx, onnxruntime as ort
+from onnx import helper as h
+def q(name, out, scale): return [h.make_node("QuantizeLinear", [name, scale, "z"], [out + "_q"]),
+                                 h.make_node("DequantizeLinear", [out + "_q", scale, "z"], [out])]
+nodes = q("a", "da", "s") + q("b", "db", "s") + [h.make_node("Mul", ["da", "db"], ["p"])] + q("p", "y", "t")
+scalar = lambda n, t, v: h.make_tensor(n, t, [], [v])
+info = lambda n: h.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [64, 256])
+graph = h.make_graph(nodes, "g", [info("a"), info("b")], [info("y")],
+    [scalar("s", 1, 0.0625), scalar("t", 1, 0.03125), scalar("z", onnx.TensorProto.UINT8, 127)])
+model = h.make_model(graph, opset_imports=[h.make_opsetid("", 13)], ir_version=8)
+onnx.checker.check_model(model)
+onnx.save(model, "product.onnx")
+rng = np.random.default_rng(1)
+feed = {n: rng.standard_normal((64, 256)).astype(np.float32) for n in "ab"}
+for n in feed: np.save(n + ".npy", feed[n])
+o = ort.SessionOptions(); o.log_severity_level = 3
+fast = ort.InferenceSession("product.onnx", o, providers=["CPUExecutionProvider"]).run(None, feed)[0]
+o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+plain = ort.InferenceSession("product.onnx", o, providers=["CPUExecutionProvider"]).run(None, feed)[0]
+assert (fast != plain).any(), "onnxruntime's optimiser changes nothing: this model tells nothing"
+PY
+inputs="--input a=a.npy --input b=b.npy"
+expect 0 '^y: max abs .* ok$' verify product.onnx --against onnxruntime $inputs
+expect 0 '^onnxruntime with .*optimizations off$' verify product.onnx --against onnxruntime $inputs --interpret
+expect 0 '"onnxruntime": "session.x64quantprecision=1, graph optimizations off"' \
+    verify product.onnx --against onnxruntime $inputs --json --interpret
+expect 0 '^onnxruntime with session.x64quantprecision=1$' verify "$top/demo/digits.onnx" --against onnxruntime --interpret
+
+tiny=${LATHE_ZOO:-$top/../shared}/models/mlperf-tiny
+if [ -f "$tiny/vww_qdq.onnx" ] && [ -f "$tiny/ad_qdq.onnx" ]; then
+    for seed in 2 4 11; do
+        expect 0 ' ok$' verify "$tiny/vww_qdq.onnx" --against onnxruntime --seed $seed --interpret
+    done
+    "$python" -c "
+import numpy as np, onnxruntime as ort
+i = ort.InferenceSession('$tiny/ad_qdq.onnx', providers=['CPUExecutionProvider']).get_inputs()[0]
+np.save('ad.npy', np.random.default_rng(3).standard_normal([1, 640]).astype(np.float32))
+print(i.name)" > name || exit 1
+    expect 0 ' ok$' verify "$tiny/ad_qdq.onnx" --against onnxruntime --input "$(cat name)=ad.npy" --interpret
+else
+    echo "(no MLPerf Tiny models beside the checkout: left out)"
+fi
+finish

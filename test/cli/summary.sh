@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# What compile says of a package, and the progress line of a terminal.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+model=$top/demo/digits.onnx
+cd "$work" || exit 3
+
+field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" "$2" | head -n 1; }
+
+# --- five lines
+expect 0 '' compile "$model" -o package
+[ "$(cut -d ' ' -f 1 stdout | tr '\n' ' ')" = 'operators RAM flash slow package ' ] && [ ! -s stderr ] && good ||
+    bad "not the five lines: $(cat stdout stderr)"
+check "no line is wider than a terminal" sh -c '! grep -E "^.{101}" stdout'
+workspace=$(field workspace_bytes package/report.json) constants=$(field constant_bytes package/report.json)
+check "RAM" grep -q "workspace $workspace, tables" stdout
+check "flash" grep -q "^flash *$constants bytes of constants" stdout
+check "where it lies, and what to do next" grep -q 'package: .*next: make -C package && package/runner$' stdout
+expect 0 '' compile "$model" -o package --quiet
+[ ! -s stdout ] && [ ! -s stderr ] && good || bad "--quiet says: $(cat stdout stderr)"
+expect 0 '' compile "$model" -o package -q --json
+[ "$(field workspace_bytes stdout)" = "$workspace" ] && [ "$(field constant_bytes stdout)" = "$constants" ] && good ||
+    bad "--json says: $(cat stdout)"
+tables=$(field table_bytes stdout)
+printf '#include "tvmgen_default_instance.h"\nint a[sizeof(struct tvmgen_default_instance) == %s ? 1 : -1];\n' "$tables" > size.c
+check "the tables have the size that is said" "${CC:-cc}" -Ipackage/include -Ipackage/src -c size.c -o size.o
+expect 0 '' compile "$model" --emit graph
+check "text has standard output for itself" sh -c 'head -n 1 stdout | grep -q "^func\|^//" && ! grep -q "^package" stdout'
+expect_error 2 '--emit graph makes none' compile "$model" --emit graph --json
+expect 0 'next: compile bare/src/\*.c into the firmware' compile "$model" -o bare --port baremetal
+
+# --- what stays in float, and on one worker
+cat > quantised.txt << 'TEXT'
+func @main(%x: i8[4]) {
+  %s = constant f32[] dense [0.5]
+  %z = constant i8[] dense [0]
+  %f = qnn.dequantize(%x, %s, %z) : f32[4]
+  %r = nn.relu(%f) : f32[4]
+  %y = qnn.quantize(%r, %s, %z) : i8[4]
+  return %y
+}
+TEXT
+expect 0 '^slow .*quantised operators that compute in float: 1$' compile quantised.txt -o quantised
+printf 'func @main(%%x: f32[200000]) {\n  %%a = constant i64[] dense [0]\n  %%y = cumsum(%%x, %%a) : f32[200000]\n  return %%y\n}\n' > alone.txt
+expect 0 '^slow .*operators that run on one of 4 workers: 1 \(cumsum\)' compile alone.txt -o alone
+expect 0 '^slow *nothing' compile alone.txt -o alone --workers 1
+
+# --- progress: on a terminal only, and gone at the end
+export LATHE_PROGRESS_AFTER=0 TERM=xterm
+expect 0 '' compile "$model" -o package
+[ ! -s stderr ] && good || bad "progress without a terminal: $(cat stderr)"
+if command -v script > /dev/null; then
+    script -qec "$lathe bench '$model' --repeat 2" typescript > /dev/null < /dev/null
+    tr '\r' '\n' < typescript > lines
+    for what in reading 'pass fuse' 'kernels 1 of' planning 'writing C' 'building the package' 'running round 2 of 2'; do
+        check "progress tells of: $what" grep -q "^$what" lines
+    done
+    check "the line is erased before results are printed" grep -q "^$(printf '\033')\[Klathe  *median" lines
+    TERM=dumb script -qec "$lathe compile '$model' -q -o package" typescript > /dev/null < /dev/null
+    check "nothing on a terminal that cannot erase" sh -c '! grep -q planning typescript'
+    LATHE_PROGRESS_AFTER=1000 script -qec "$lathe compile '$model' -q -o package" typescript > /dev/null < /dev/null
+    check "nothing before its time" sh -c '! grep -q planning typescript'
+fi
+finish

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Generated C under strict warnings at every level of optimisation, where it has had some: recurrent networks, halves that are
+# only read or only written, small dense layers. test/cli/package.sh does the same for a whole network.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+cd "$work" || exit 3
+
+# model NAME: its text comes from standard input.
+model() { cat > "$1.txt"; models="$models $1"; }
+models=
+for linear in 0 1; do
+    for hidden in 1 3; do
+        model gru$linear$hidden << TEXT
+func @main(%x: f32[2, 1, 4], %w: f32[1, $((3 * hidden)), 4], %r: f32[1, $((3 * hidden)), $hidden]) {
+  %y, %h = gru(%x, %w, %r) {hidden_size = $hidden, linear_before_reset = $linear}
+  return %y, %h
+}
+TEXT
+    done
+done
+for dt in f16 bf16; do
+    model read$dt <<< "func @main(%x: $dt[4]) { %y = cast(%x) {dtype = f32} return %y }"
+    model write$dt <<< "func @main(%x: f32[4]) { %y = cast(%x) {dtype = $dt} return %y }"
+    model both$dt <<< "func @main(%x: $dt[4]) { %y = exp(%x) return %y }"
+    model compare$dt <<< "func @main(%x: $dt[4], %z: $dt[4]) { %y = less(%x, %z) return %y }"
+done
+for shape in "1 1 1" "1 3 2" "1 8 10" "2 5 7" "3 4 33" "4 2 16" "8 10 5"; do
+    read -r m k n <<< "$shape"
+    model dense${m}_${k}_$n << TEXT
+func @main(%x: f32[$m, $k], %w: f32[$k, $n], %b: f32[$n]) {
+  %p = nn.matmul(%x, %w)
+  %s = add(%p, %b)
+  %y = nn.relu(%s)
+  return %y
+}
+TEXT
+done
+for name in $models; do
+    for target in generic x86-64-v3; do
+        expect 0 '' compile "$name.txt" -o "$name-$target" --target $target
+        march=; [ $target = generic ] || march=-march=$target
+        for c in gcc clang-19; do
+            command -v $c > /dev/null || continue
+            for level in 0 1 2 3; do
+                check "$name, $target, $c -O$level" $c -std=c99 -O$level $march -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror \
+                    -I"$name-$target/include" -I"$name-$target/src" -c "$name-$target/src/ops.c" -o o.o
+            done
+        done
+    done
+done
+finish

@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How the work of a compile grows with the model. Steps are counted, not seconds, so a busy machine changes nothing.
+
+    growth.py [--lathe FILE] [--filter GLOB] [--size N] [--most N] [-v]
+
+A model of N things and one of 2 N are compiled by a `lathe` that was configured with -DLATHE_STEPS=ON and counts how
+often each basic block runs (test/steps/count.c). No block may run more than 3 times as often for the larger model:
+a loop over N inside of a loop over N shows at once, where the sum of all steps would hide it. The stages are import,
+passes, kernels, planning and C. With --most the steps of everything together are printed for growing sizes."""
+import argparse
+import fnmatch
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+RATIO = 3.0
+SLACK = 40  # runs for each thing that need no explanation: tables grow by doubling, hashes collide
+F32, I64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def value(name, shape=(4,)):
+    return helper.make_tensor_value_info(name, F32, list(shape))
+
+
+def number(name, v, shape=(4,)):
+    """A constant unlike all others."""
+    return numpy_helper.from_array(np.arange(v, v + np.prod(shape), dtype=np.float32).reshape(shape), name)
+
+
+def model(nodes, inputs, outputs, constants=(), functions=(), opset=17):
+    opsets = [helper.make_opsetid("", opset)] + ([helper.make_opsetid("local", 1)] if functions else [])
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(constants))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8, functions=list(functions))
+
+
+node = helper.make_node
+
+
+def chain(n):
+    """Element-wise nodes one behind the other: the fuser cuts them into groups."""
+    nodes = [node("Sin" if i % 2 else "Cos", [f"v{i}"], [f"v{i + 1}"]) for i in range(n)]
+    return model(nodes, [value("v0")], [value(f"v{n}")])
+
+
+def kernels(n):
+    """A chain in which no two nodes fuse."""
+    nodes = [node("Softmax" if i % 2 else "Relu", [f"v{i}"], [f"v{i + 1}"], **({"axis": 0} if i % 2 else {}))
+             for i in range(n)]
+    return model(nodes, [value("v0")], [value(f"v{n}")])
+
+
+def fan_out(n):
+    """One value with n readers, each with a result of its own."""
+    nodes = [node("Exp", ["x"], ["e"])] + [node("Add", ["e", f"k{i}"], [f"y{i}"]) for i in range(n)]
+    return model(nodes, [value("x")], [value(f"y{i}") for i in range(n)], [number(f"k{i}", i) for i in range(n)])
+
+
+def fan_out_in(n):
+    """One value with n readers, whose results are joined again."""
+    nodes = [node("Exp", ["x"], ["e"])] + [node("Add", ["e", f"k{i}"], [f"y{i}"]) for i in range(n)]
+    nodes.append(node("Concat", [f"y{i}" for i in range(n)], ["y"], axis=0))
+    return model(nodes, [value("x")], [value("y", [4 * n])], [number(f"k{i}", i) for i in range(n)])
+
+
+def split(n):
+    """One node with n results."""
+    nodes = [node("Split", ["x"], [f"y{i}" for i in range(n)], axis=0)]
+    return model(nodes, [value("x", [n])], [value(f"y{i}", [1]) for i in range(n)], opset=11)
+
+
+def split_sum(n):
+    nodes = [node("Split", ["x"], [f"y{i}" for i in range(n)], axis=0), node("Sum", [f"y{i}" for i in range(n)], ["y"])]
+    return model(nodes, [value("x", [n])], [value("y", [1])], opset=11)
+
+
+def constants(n):
+    nodes = [node("Add", [f"v{i}", f"k{i}"], [f"v{i + 1}"]) for i in range(n)]
+    return model(nodes, [value("v0")], [value(f"v{n}")], [number(f"k{i}", i) for i in range(n)])
+
+
+def constant_nodes(n):
+    nodes = [node("Constant", [], [f"k{i}"], value=number("", i)) for i in range(n)]
+    nodes += [node("Add", [f"v{i}", f"k{i}"], [f"v{i + 1}"]) for i in range(n)]
+    return model(nodes, [value("v0")], [value(f"v{n}")])
+
+
+def unused_constants(n):
+    return model([node("Relu", ["x"], ["y"])], [value("x")], [value("y")], [number(f"k{i}", i) for i in range(n)])
+
+
+def results_of_constants(n):
+    nodes = [node("Relu", ["x"], ["y"])]
+    return model(nodes, [value("x")], [value("y")] + [value(f"k{i}") for i in range(n)],
+                 [number(f"k{i}", i) for i in range(n)])
+
+
+def inputs(n):
+    return model([node("Sum", [f"x{i}" for i in range(n)], ["y"])], [value(f"x{i}") for i in range(n)], [value("y")])
+
+
+def passed_through(n):
+    return model([node("Relu", ["x0"], ["y"])], [value(f"x{i}") for i in range(n)],
+                 [value("y")] + [value(f"x{i}") for i in range(n)])
+
+
+def concat(n):
+    nodes = [node("Concat", [f"x{i}" for i in range(n)], ["y"], axis=0)]
+    return model(nodes, [value(f"x{i}", [1]) for i in range(n)], [value("y", [n])])
+
+
+def dead(n):
+    """Nodes that nobody needs."""
+    nodes = [node("Add", ["x", f"k{i}"], [f"d{i}"]) for i in range(n)] + [node("Relu", ["x"], ["y"])]
+    return model(nodes, [value("x")], [value("y")], [number(f"k{i}", i) for i in range(n)])
+
+
+def equal(n):
+    """Nodes that are all the same."""
+    nodes = [node("Exp", ["x"], [f"e{i}"]) for i in range(n)]
+    nodes.append(node("Sum", [f"e{i}" for i in range(n)], ["y"]))
+    return model(nodes, [value("x")], [value("y")])
+
+
+def views(n):
+    """Reshapes there and back, with kernels between."""
+    shapes = [helper.make_tensor("s0", I64, [2], [2, 2]), helper.make_tensor("s1", I64, [1], [4])]
+    nodes = []
+    for i in range(n):
+        nodes.append(node("Reshape", [f"v{i}", f"s{i % 2}"], [f"r{i}"]))
+        nodes.append(node("Softmax", [f"r{i}"], [f"v{i + 1}"], axis=-1))
+    return model(nodes, [value("v0")], [value(f"v{n}", [2, 2] if n % 2 else [4])], shapes)
+
+
+def reshapes(n):
+    """A run of reshapes."""
+    shapes = [helper.make_tensor("s0", I64, [2], [2, 2]), helper.make_tensor("s1", I64, [1], [4])]
+    nodes = [node("Reshape", [f"v{i}", f"s{i % 2}"], [f"v{i + 1}"]) for i in range(n)]
+    return model(nodes, [value("v0")], [value(f"v{n}", [2, 2] if n % 2 else [4])], shapes)
+
+
+def backwards(n):
+    """Nodes in the wrong order."""
+    m = chain(n)
+    order = list(m.graph.node)[::-1]
+    del m.graph.node[:]
+    m.graph.node.extend(order)
+    return m
+
+
+def shapes(n):
+    """Integers computed from shapes, at import."""
+    nodes, last = [node("Shape", ["x"], ["i0"])], "i0"
+    for i in range(n):
+        nodes.append(node("Add", [last, "one"], [f"i{i + 1}"]))
+        last = f"i{i + 1}"
+    nodes += [node("Cast", [last], ["f"], to=F32), node("Mul", ["x", "f"], ["y"])]
+    return model(nodes, [value("x")], [value("y")], [helper.make_tensor("one", I64, [1], [1])])
+
+
+def folds(n):
+    """Weights that a model computes."""
+    nodes = [node("Exp", [f"k{i}"], [f"e{i}"]) for i in range(n)]
+    nodes += [node("Mul", [f"v{i}", f"e{i}"], [f"v{i + 1}"]) for i in range(n)]
+    return model(nodes, [value("v0")], [value(f"v{n}")], [number(f"k{i}", i % 7) for i in range(n)])
+
+
+def residual(n):
+    """A long-lived value at each step: y = f(y) + y."""
+    nodes = []
+    for i in range(n):
+        nodes += [node("Softmax", [f"v{i}"], [f"s{i}"], axis=0), node("Add", [f"s{i}", f"v{i}"], [f"v{i + 1}"])]
+    return model(nodes, [value("v0")], [value(f"v{n}")])
+
+
+def long_lives(n):
+    """All values live to the end."""
+    nodes = [node("Softmax", [f"v{i}"], [f"v{i + 1}"], axis=0) for i in range(n)]
+    nodes += [node("Add", [f"a{i + 1}" if i < n - 1 else f"v{n}", f"v{i}"], [f"a{i}"]) for i in range(n - 1, -1, -1)]
+    return model(nodes, [value("v0")], [value("a0")])
+
+
+def calls(n):
+    """A function that is called n times."""
+    body = [node("Sin", ["a"], ["t"]), node("Add", ["t", "a"], ["b"])]
+    f = helper.make_function("local", "f", ["a"], ["b"], body, [helper.make_opsetid("", 17)])
+    nodes = [node("f", [f"v{i}"], [f"v{i + 1}"], domain="local") for i in range(n)]
+    return model(nodes, [value("v0")], [value(f"v{n}")], functions=[f])
+
+
+def functions(n):
+    """n functions, each called once."""
+    fs = [helper.make_function("local", f"f{i}", ["a"], ["b"], [node("Sin", ["a"], ["b"])],
+                               [helper.make_opsetid("", 17)]) for i in range(n)]
+    nodes = [node(f"f{i}", [f"v{i}"], [f"v{i + 1}"], domain="local") for i in range(n)]
+    return model(nodes, [value("v0")], [value(f"v{n}")], functions=fs)
+
+
+def branches(n):
+    """An If that is decided, n times."""
+    nodes = []
+    for i in range(n):
+        bodies = [helper.make_graph([node(op, [f"v{i}"], ["r"])], op, [], [value("r")]) for op in ("Sin", "Cos")]
+        nodes.append(node("If", ["c"], [f"v{i + 1}"], then_branch=bodies[0], else_branch=bodies[1]))
+    return model(nodes, [value("v0")], [value(f"v{n}")], [helper.make_tensor("c", TensorProto.BOOL, [], [True])])
+
+
+def missing(n):
+    """Operators that are not there, all different."""
+    nodes = [node(f"Frob{i}", ["x"], [f"y{i}"]) for i in range(n)]
+    return model(nodes, [value("x")], [value(f"y{i}") for i in range(n)])
+
+
+def convolutions(n):
+    """Layers with weights of their own, in one shape."""
+    nodes = [node("Conv", [f"v{i}", f"w{i}"], [f"v{i + 1}"], pads=[1, 1, 1, 1]) for i in range(n)]
+    return model(nodes, [value("v0", [1, 4, 5, 5])], [value(f"v{n}", [1, 4, 5, 5])],
+                 [number(f"w{i}", i, (4, 4, 3, 3)) for i in range(n)])
+
+
+def products(n):
+    nodes = [node("MatMul", [f"v{i}", f"w{i}"], [f"v{i + 1}"]) for i in range(n)]
+    return model(nodes, [value("v0", [2, 8])], [value(f"v{n}", [2, 8])], [number(f"w{i}", i, (8, 8)) for i in range(n)])
+
+
+# The number of things for which a compile takes a moment under the counter.
+CASES = {chain: 400, kernels: 200, fan_out: 100, fan_out_in: 100, split: 200, split_sum: 200, constants: 400,
+         constant_nodes: 400, unused_constants: 1000, results_of_constants: 100, inputs: 200, passed_through: 100,
+         concat: 100, dead: 400, equal: 400, views: 100, reshapes: 400, backwards: 400, shapes: 100, folds: 100,
+         residual: 100, long_lives: 100, calls: 200, functions: 200, branches: 200, missing: 400, convolutions: 20,
+         products: 40}
+
+
+# The planner tries layerings, and weighs values that live at the same time, until a budget is spent (layer.c, place.c):
+# in these small models it never is, so the planner's own share grows faster.
+BUDGET = {split_sum, long_lives, fan_out_in, residual, views}
+PLANNER = ("live.c", "layer.c", "place.c", "facts.c", "arena.c")
+
+
+def count(lathe, make, n, folder):
+    """Steps by basic block. A model that is refused counts as well: what matters is that it ends."""
+    path, steps = os.path.join(folder, "model.onnx"), os.path.join(folder, "steps")
+    onnx.save(make(n), path)
+    run = subprocess.run([lathe, "compile", path, "-o", os.path.join(folder, f"{make.__name__}-{n}")],
+                         env={**os.environ, "LATHE_STEPS": steps}, capture_output=True, text=True)
+    if (run.returncode != 0) != (make is missing):
+        sys.exit(f"{make.__name__} of {n}: {run.stderr[-2000:]}")
+    with open(steps) as f:
+        return {place: int(c) for c, place in (line.split() for line in f)}
+
+
+def place_of(lathe, offset):
+    run = subprocess.run(["addr2line", "-f", "-s", "-e", lathe, offset], capture_output=True, text=True)
+    return " ".join(run.stdout.split())
+
+
+def check(lathe, make, size, folder, verbose):
+    small, large = count(lathe, make, size, folder), count(lathe, make, 2 * size, folder)
+    bad = [(b, small.get(b, 0), c) for b, c in large.items() if c > RATIO * small.get(b, 0) + SLACK * size]
+    bad = [(b, few, many, place_of(lathe, b)) for b, few, many in bad]
+    if make in BUDGET:
+        bad = [x for x in bad if not x[3].split()[-1].startswith(PLANNER)]
+    bad.sort(key=lambda x: -x[2])
+    each = (sum(large.values()) - sum(small.values())) / size
+    if verbose or bad:
+        print(f"{'FAILED' if bad else 'ok'} {make.__name__}: {each:.0f} steps for each of {size} more")
+    for _, few, many, place in bad[:12]:
+        print(f"    {few} runs became {many} at {place}")
+    return not bad
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lathe", default="build/clang/lathe")
+    parser.add_argument("--filter", default="*")
+    parser.add_argument("--size", type=int)
+    parser.add_argument("-v", action="store_true")
+    args = parser.parse_args()
+    cases = [c for c in CASES if fnmatch.fnmatch(c.__name__, args.filter)]
+    good = 0
+    for make in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            good += check(args.lathe, make, args.size or CASES[make], folder, args.v)
+    print(f"{good} passed, {len(cases) - good} failed")
+    return 0 if good == len(cases) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
