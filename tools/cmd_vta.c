@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "driver/format.h"
-#include "te/te_vta.h"
+#include "te/rule/vta.h"
 #include "type/vta_text.h"
 
 #include <stdio.h>

@@ -18,10 +18,21 @@ typedef bool (*te_compute_hook)(te_graph *g, const graph_node *n, te_tensor *con
 typedef bool (*te_schedule_hook)(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
                                  te_node *last);
 
+/* Adds what computes the extents that only operands' values tell: out[k], an i64[] tensor, is the value of the k-th
+ * symbol that n's own type relation made (graph_own_symbols). Their kernel runs before n's. */
+typedef bool (*te_extent_hook)(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out);
+
 typedef struct te_op {
     te_compute_hook compute;
     te_schedule_hook schedule; /* NULL: the empty schedule */
+    te_extent_hook extents;    /* NULL: operands' types tell all extents of the results */
 } te_op;
+
+/* X(operator, hook): the rows with such extents. */
+#define TE_EXTENTS(X)
+#define X(name, hook) bool hook(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out);
+TE_EXTENTS(X)
+#undef X
 
 /* Compute definitions live in te/op/<family>.c, beside graph/op/<family>.c with the type relations. */
 #define GRAPH_OP(id, name, operands, omin, omax, cls, effect, flags, infer, compute, schedule, schema) \

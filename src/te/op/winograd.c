@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compute definitions of the Winograd convolution: input tiles, their transform by rows and columns, one matrix product
  * for each of the side^2 positions in a tile, and the transform of the sums back. Every stage is tagged, so that the
- * schedule (te/te_schedule_winograd.c) finds it. A transform's row is chosen by its index: once loops are written out,
+ * schedule (te/rule/winograd.c) finds it. A transform's row is chosen by its index: once loops are written out,
  * a few additions remain. Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015. */
 #include "graph/op/winograd.h"
 

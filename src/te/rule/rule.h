@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the default schedules share, private to the te folder: questions about the tensor graph and a few moves. */
-#ifndef LATHE_TE_TE_SCHEDULE_H
-#define LATHE_TE_TE_SCHEDULE_H
+/* What the rules that choose default schedules share: questions about the tensor graph and a few moves. */
+#ifndef LATHE_TE_RULE_RULE_H
+#define LATHE_TE_RULE_RULE_H
 #include "te/te_op.h"
 
 /* The stage's computation will be part of its readers. */
@@ -19,7 +19,7 @@ uint32_t te_parallel_axes(const te_node *n);
 const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count);
 te_node *te_find_tag(const te_graph *g, const char *tag); /* first stage with the tag, or NULL */
 const char *te_axis_name(const te_node *n, uint32_t i);
-/* --- tiles of sums in registers (te_tile.c) --- */
+/* --- tiles of sums in registers (tile.c) --- */
 typedef struct te_tile {
     int64_t vectors, rows; /* vectors of lanes, elements that are broadcast against them */
 } te_tile;
@@ -31,9 +31,9 @@ te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width);
 te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t width, int64_t most); /* most vectors */
 /* The sums' stage under `last`: the anchor itself when an epilogue follows, else a cache of it. */
 const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope);
-/* A convolution whose result is in blocks of channels (te_schedule_blocked.c). */
+/* A convolution whose result is in blocks of channels (conv_blocked.c). */
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-/* --- rows in vector lanes (te_lanes.c); false, and nothing is changed, where the C compiler does as well --- */
+/* --- rows in vector lanes (lanes.c); false, and nothing is changed, where the C compiler does as well --- */
 /* The stage's innermost loop, which is its last axis. */
 bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop);
 /* Do `last` and what is inlined, but not `anchor` (may be NULL), call functions? */

@@ -6,7 +6,7 @@
  * cache: what it loads and computes would push sums out of their registers, in which the C compiler also keeps what it
  * could load again. */
 #include "graph/op/nn.h"
-#include "te/te_schedule.h"
+#include "te/rule/rule.h"
 #include "type/target.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * be kept whole when it can be computed piece by piece where it is read: along every axis of the result that all
  * stages have in common, read at the same index, nothing is computed twice. Those axes become one parallel loop
  * around all stages; the innermost axis of the result stays inside, so that there are rows to vectorize. */
-#include "te/te_schedule.h"
+#include "te/rule/rule.h"
 
 #define FREE_AGAIN 16 /* elements that may be computed again for every row */
 

@@ -2,7 +2,7 @@
 /* The blocked convolution of VTA's conv2d_packed (TVM, vta/top/vta_conv2d.py): output tiles of rows, columns and
  * channel blocks; input channels in steps; two virtual threads over output channels or rows; inputs and weights arrive
  * by DMA that pads; sums and everything after them stay in accumulators. */
-#include "te/te_vta.h"
+#include "te/rule/vta.h"
 
 #include "base/nearest.h"
 

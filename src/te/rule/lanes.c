@@ -2,7 +2,7 @@
 /* Rows in vector lanes: which computations are float arithmetic that vectors do well, and how a row and the sum of a
  * row are cut into lanes. A sum has PARTIAL sums side by side whatever the vector's width, so that its order, and with
  * it every bit of the result, is the same for vectors of 4, 8 and 16 lanes and for any number of workers. */
-#include "te/te_schedule.h"
+#include "te/rule/rule.h"
 #include "type/target.h"
 
 #include <string.h>

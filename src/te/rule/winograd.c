@@ -4,7 +4,7 @@
  * register tile's width at a time: products for all positions, then tile by tile back to pixels, through the epilogue
  * into the result. What lies between the steps is a part's own and stays in its cache. */
 #include "graph/op/winograd.h"
-#include "te/te_schedule.h"
+#include "te/rule/rule.h"
 #include "type/target.h"
 
 #include <string.h>

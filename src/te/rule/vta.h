@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions for the VTA accelerator: the computation of a quantised layer on packed tensors and the schedule that
  * blocks it, both as text that te_parse and te_sched_parse read (docs/vta.md "2-D convolution"). */
-#ifndef LATHE_TE_TE_VTA_H
-#define LATHE_TE_TE_VTA_H
+#ifndef LATHE_TE_RULE_VTA_H
+#define LATHE_TE_RULE_VTA_H
 #include "te/te.h"
 
 /* A layer: input height x width x in_channels (all in scalars) by a square kernel. Its tensors, with b rows and c lanes

@@ -4,7 +4,7 @@
  * The tile is chosen by counting cycles, remainders included. Other layouts get a row of sums that the C compiler can
  * vectorize. */
 #include "graph/op/nn.h"
-#include "te/te_schedule.h"
+#include "te/rule/rule.h"
 #include "type/target.h"
 
 #include <string.h>

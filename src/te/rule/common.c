@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Default schedules of element-wise operators, reductions and row-wise normalisations. They decide what runs in
  * parallel and how long intermediate results live. The innermost loop is cut into lanes where the C compiler would not
- * vectorize it: behind function calls, and along sums (te_lanes.c). */
-#include "te/te_schedule.h"
+ * vectorize it: behind function calls, and along sums (lanes.c). */
+#include "te/rule/rule.h"
 
 #include <string.h>
 

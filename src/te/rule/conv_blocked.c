@@ -4,7 +4,7 @@
  * reduction runs over blocks of input channels, the window, and the channels of a block, in which order the packed
  * weights are read one after the other. */
 #include "graph/op/nn.h"
-#include "te/te_schedule.h"
+#include "te/rule/rule.h"
 #include "type/target.h"
 
 #include <string.h>

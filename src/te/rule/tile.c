@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The register tile of convolutions and matrix products: a count of cycles for every tile that the registers hold. */
-#include "te/te_schedule.h"
+#include "te/rule/rule.h"
 #include "type/target.h"
 
 #define MOST_VECTORS 4

@@ -15,16 +15,33 @@ typedef struct te_row {
     te_op te;
 } te_row;
 
+typedef struct extent_row {
+    const char *name;
+    te_extent_hook hook;
+} extent_row;
+
 static const te_row rows[] = {
 #define GRAPH_OP(id, name, operands, omin, omax, cls, effect, flags, infer, compute, schedule, schema) \
-    {name, {compute, schedule}},
+    {name, {compute, schedule, NULL}},
 #include "graph/graph_ops.def"
 #undef GRAPH_OP
 };
+
+static const extent_row extents[] = {
+#define X(name, hook) {name, hook},
+    TE_EXTENTS(X)
+#undef X
+    {NULL, NULL}};
 
 void te_register_builtin_ops(compiler *c)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].te.compute != compute_none)
             graph_op_set_te(c, rows[i].name, &rows[i].te);
+    for (const extent_row *r = extents; r->name; r++) {
+        te_op *te = arena_new(&c->mem, te_op);
+        *te = *graph_find_op(c, r->name)->te;
+        te->extents = r->hook;
+        graph_op_set_te(c, r->name, te);
+    }
 }
