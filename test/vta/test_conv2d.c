@@ -1,4 +1,5 @@
-/* test_conv2d.c: 2-D convolutions lowered for VTA by te/rule/vta.h: every offloaded layer of ResNet-18 with its published
+/* test_conv2d.c: 2-D convolutions lowered for VTA by te/rule/vta.h: every offloaded layer of ResNet-18 with its
+ * published
  * blocking, run on the cycle model and compared with a plain convolution; blockings that are chosen; other devices.
  * With an argument it prints the table of docs/vta.md. SPDX-License-Identifier: Apache-2.0 */
 #include "lowered.h"
