@@ -64,6 +64,13 @@ bool graph_shape_args_known(const graph_node *n);
 /* Whether the result is the first operand's bytes under another shape, and nothing needs to run for it. */
 bool graph_is_view(const graph_node *n);
 
+/* The symbols whose values n's own computation tells: lone extents of its results, in order of results and then axes,
+ * each once, that no operand's type mentions. The extent hook of its row (te/te_op.h) computes one number for each. Who
+ * has a value for one of them already (it is a parameter's, or an earlier node made it too) keeps that one, and n's
+ * kernel compares: it checks all extents of its results against its operands. out NULL: only their number. */
+uint32_t graph_own_symbols(compiler *c, const graph_node *n, const dim **out);
+bool graph_makes_symbols(const graph_node *n); /* whether there are any */
+
 /* Registers a copy of the row (the name must be new: DIAG_USAGE otherwise) and returns it; NULL after an error. */
 const graph_op *graph_register_op(compiler *c, const graph_op *row);
 void graph_register_builtin_ops(compiler *c); /* rows of graph_ops.def */
@@ -81,6 +88,11 @@ bool infer_no_broadcast_to(compiler *c, const graph_node *n, const type *from, c
 const type *infer_in(const graph_node *n, uint32_t i); /* type of input i; NULL when left out */
 /* The declared type of output i when it is a tensor of known rank; else NULL. */
 const type *infer_declared(const graph_node *n, uint32_t i);
+/* For relations: the extent of an axis of result i, of that rank, where only the data decides it. It is the declared
+ * number or symbol, which the kernel then asserts; else a symbol "prefix_N", the same one each time that the relation
+ * is asked. bound: the most that it can be, whatever the data; -1: nothing is known. */
+dim infer_open(compiler *c, const graph_node *n, uint32_t i, int32_t rank, int32_t axis, const char *prefix,
+               int64_t bound);
 
 #define GRAPH_OP(id, name, operands, omin, omax, cls, effect, flags, infer, compute, schedule, schema) \
     bool infer(compiler *c, const graph_node *n, type *out);

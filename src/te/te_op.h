@@ -29,7 +29,7 @@ typedef struct te_op {
 } te_op;
 
 /* X(operator, hook): the rows with such extents. */
-#define TE_EXTENTS(X)
+#define TE_EXTENTS(X) X("nonzero", extents_nonzero)
 #define X(name, hook) bool hook(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out);
 TE_EXTENTS(X)
 #undef X

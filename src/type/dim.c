@@ -153,6 +153,16 @@ const char *dim_symbol_name(dim d)
     return d->kind == DIM_SYMBOL ? d->name : NULL;
 }
 
+bool dim_mentions(dim d, dim symbol)
+{
+    if (d == symbol)
+        return true;
+    for (uint32_t i = 0; i < d->n_ops; i++)
+        if (dim_mentions(d->ops[i], symbol))
+            return true;
+    return false;
+}
+
 dim_kind dim_get_kind(dim d)
 {
     return d->kind;

@@ -4,21 +4,14 @@
 #include "graph/op/nn.h"
 
 #include "abi/package.h"
-#include "te/op/util.h"
+#include "te/op/loops.h"
 
 #include <string.h>
-
-typedef struct loops_ctx {
-    const graph_node *n;
-    te_tensor *const *in;
-    int32_t axis;
-} loops_ctx;
 
 /* --- small vocabulary
  * --------------------------------------------------------------------------------------------------- */
 
-/* Fresh loop variables and their references for a nest over `extents`. */
-static void loop_vars(compiler *c, const char *prefix, uint32_t rank, const tir_var **vars, tir_expr_ref *idx)
+void loops_vars(compiler *c, const char *prefix, uint32_t rank, const tir_var **vars, tir_expr_ref *idx)
 {
     for (uint32_t i = 0; i < rank; i++) {
         vars[i] = tir_new_var(c, arena_printf(&c->mem, "%s%u", prefix, i), TIR_I64);
@@ -26,8 +19,8 @@ static void loop_vars(compiler *c, const char *prefix, uint32_t rank, const tir_
     }
 }
 
-static tir_stmt *nest(compiler *c, uint32_t rank, const tir_var *const *vars, tir_expr_ref const *extents,
-                      tir_stmt *body)
+tir_stmt *loops_nest(compiler *c, uint32_t rank, const tir_var *const *vars, tir_expr_ref const *extents,
+                     tir_stmt *body)
 {
     for (uint32_t i = rank; i-- > 0;)
         body = tir_for(c, vars[i], tir_i64(c, 0), extents[i], FOR_SERIAL, body);
@@ -39,13 +32,13 @@ static tir_stmt *fill(te_graph *g, const tir_buffer *to, tir_expr_ref value, con
     compiler *c = g->c;
     const tir_var *vars[TYPE_MAX_RANK];
     tir_expr_ref idx[TYPE_MAX_RANK];
-    loop_vars(c, "i", to->rank, vars, idx);
-    return nest(c, to->rank, vars, to->shape,
-                tir_store(c, to, to->rank, idx, from ? tir_load(c, from, to->rank, idx) : value));
+    loops_vars(c, "i", to->rank, vars, idx);
+    return loops_nest(c, to->rank, vars, to->shape,
+                      tir_store(c, to, to->rank, idx, from ? tir_load(c, from, to->rank, idx) : value));
 }
 
-static bool extern_like(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t n_in, te_build_fn build,
-                        loops_ctx *v, te_tensor **out)
+bool loops_extern(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t n_in, te_build_fn build,
+                  loops_ctx *v, te_tensor **out)
 {
     dtype dts[4];
     uint32_t ranks[4];
@@ -60,6 +53,28 @@ static bool extern_like(te_graph *g, const graph_node *n, te_tensor *const *in, 
     v->in = in;
     te_extern(g, n->op->name, n_in, in, n->n_outputs, dts, ranks, shapes, build, v, out);
     return true;
+}
+
+const tir_buffer *loops_number(compiler *c, const char *name, dtype dt)
+{
+    return tir_buffer_static(c, name, dt, 1, (int64_t[]){1}, SCOPE_LOCAL);
+}
+
+tir_expr_ref loops_get(compiler *c, const tir_buffer *number)
+{
+    tir_expr_ref zero[1] = {tir_i64(c, 0)};
+    return tir_load(c, number, 1, zero);
+}
+
+tir_stmt *loops_set(compiler *c, const tir_buffer *number, tir_expr_ref value)
+{
+    tir_expr_ref zero[1] = {tir_i64(c, 0)};
+    return tir_store(c, number, 1, zero, value);
+}
+
+tir_stmt *loops_count_up(compiler *c, const tir_buffer *number)
+{
+    return loops_set(c, number, tir_add(c, loops_get(c, number), tir_i64(c, 1)));
 }
 
 /* An index from data, as i64, negative ones counted from the end. */
@@ -78,7 +93,7 @@ static tir_stmt *scan_axis(te_graph *g, const loops_ctx *v, uint32_t axis, const
     bool exclusive = graph_attr_int(v->n, "exclusive") != 0, reverse = graph_attr_int(v->n, "reverse") != 0;
     const tir_var *vars[TYPE_MAX_RANK];
     tir_expr_ref idx[TYPE_MAX_RANK], prev[TYPE_MAX_RANK], one = tir_i64(c, 1);
-    loop_vars(c, "i", x->rank, vars, idx);
+    loops_vars(c, "i", x->rank, vars, idx);
     tir_expr_ref t = idx[axis], last = tir_sub(c, x->shape[axis], one);
     idx[axis] = reverse ? tir_sub(c, last, t) : t;
     memcpy(prev, idx, x->rank * sizeof *prev);
@@ -88,7 +103,7 @@ static tir_stmt *scan_axis(te_graph *g, const loops_ctx *v, uint32_t axis, const
     tir_expr_ref next =
         tir_binary(c, op, tir_load(c, y, y->rank, prev), tir_load(c, x, x->rank, exclusive ? prev : idx));
     tir_expr_ref value = tir_select(c, tir_binary(c, TIR_EQ, t, tir_i64(c, 0)), first, next);
-    return nest(c, x->rank, vars, x->shape, tir_store(c, y, y->rank, idx, value));
+    return loops_nest(c, x->rank, vars, x->shape, tir_store(c, y, y->rank, idx, value));
 }
 
 /* One nest for a constant axis; else one nest per axis, chosen at run time. */
@@ -125,7 +140,7 @@ static bool scan(te_graph *g, const graph_node *n, te_tensor *const *in, te_tens
     if (rank == 0 || (graph_constant_ints(n->inputs[1], 1, &axis, &len) && (axis < -rank || axis >= rank)))
         return infer_error(g->c, n, "axis %lld for rank %lld", (long long)axis, (long long)rank);
     te_check_axes(g, n, in, 1, (uint32_t)rank);
-    return extern_like(g, n, in, 2, build, &(loops_ctx){0}, out);
+    return loops_extern(g, n, in, 2, build, &(loops_ctx){0}, out);
 }
 
 bool compute_cumsum(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -152,7 +167,7 @@ static tir_stmt *build_topk(te_graph *g, void *ctx, const tir_buffer *const *in,
     const tir_buffer *best_at = tir_buffer_static(c, "best_at", DT_I64, 1, one_dim, SCOPE_LOCAL);
     const tir_var *vars[TYPE_MAX_RANK], *scan_var = tir_new_var(c, "s", TIR_I64);
     tir_expr_ref idx[TYPE_MAX_RANK], prev[TYPE_MAX_RANK], at[TYPE_MAX_RANK], zero[1] = {tir_i64(c, 0)};
-    loop_vars(c, "i", rank, vars, idx);
+    loops_vars(c, "i", rank, vars, idx);
     memcpy(prev, idx, rank * sizeof *prev);
     memcpy(at, idx, rank * sizeof *at);
     prev[a] = tir_sub(c, idx[a], tir_i64(c, 1));
@@ -188,7 +203,7 @@ bool compute_topk(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
         return false;
     tir_expr_ref taken = te_dim(g, te_out_type(n, 0)->shape.dims[v.axis]);
     te_check_shape(g, n, tir_binary(g->c, TIR_EQ, te_operand(g, n, in, 1, 0), taken), "k");
-    return extern_like(g, n, in, 1, build_topk, &v, out);
+    return loops_extern(g, n, in, 1, build_topk, &v, out);
 }
 
 /* --- scatters
@@ -228,11 +243,11 @@ static tir_stmt *build_scatter_elements(te_graph *g, void *ctx, const tir_buffer
     const tir_var *vars[TYPE_MAX_RANK];
     tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK];
     uint32_t rank = in[0]->rank;
-    loop_vars(c, "u", rank, vars, idx);
+    loops_vars(c, "u", rank, vars, idx);
     memcpy(at, idx, rank * sizeof *at);
     at[v->axis] = wrapped(g, tir_load(c, in[1], rank, idx), in[0]->shape[v->axis]);
     tir_stmt *update =
-        nest(c, rank, vars, in[2]->shape, scatter_store(c, v, out[0], at, tir_load(c, in[2], rank, idx)));
+        loops_nest(c, rank, vars, in[2]->shape, scatter_store(c, v, out[0], at, tir_load(c, in[2], rank, idx)));
     tir_stmt *both[2] = {fill(g, out[0], NULL, in[0]), update};
     return tir_seq(c, 2, both);
 }
@@ -251,7 +266,7 @@ bool compute_scatter_elements(te_graph *g, const graph_node *n, te_tensor *const
         at[i] = te_var(g, axes[i]);
     tir_expr_ref index = tir_cast(g->c, DT_I64, te_read(g, in[1], at));
     te_check_range(g, n, in[2]->rank, axes, te_names_element(g, index, in[0]->shape[v.axis]), "an index");
-    return extern_like(g, n, in, 3, build_scatter_elements, &v, out);
+    return loops_extern(g, n, in, 3, build_scatter_elements, &v, out);
 }
 
 /* indices [lead..., depth]; updates [lead..., data axes from depth on] */
@@ -263,7 +278,7 @@ static tir_stmt *build_scatter_nd(te_graph *g, void *ctx, const tir_buffer *cons
     uint32_t lead = in[1]->rank - 1, rank = in[2]->rank;
     int64_t depth = 0;
     (void)tir_is_int(in[1]->shape[lead], &depth);
-    loop_vars(c, "u", rank, vars, idx);
+    loops_vars(c, "u", rank, vars, idx);
     memcpy(ia, idx, lead * sizeof *ia);
     for (uint32_t k = 0; k < (uint32_t)depth; k++) {
         ia[lead] = tir_i64(c, k);
@@ -272,7 +287,7 @@ static tir_stmt *build_scatter_nd(te_graph *g, void *ctx, const tir_buffer *cons
     for (uint32_t i = (uint32_t)depth; i < in[0]->rank; i++)
         at[i] = idx[lead + i - (uint32_t)depth];
     tir_stmt *update =
-        nest(c, rank, vars, in[2]->shape, scatter_store(c, ctx, out[0], at, tir_load(c, in[2], rank, idx)));
+        loops_nest(c, rank, vars, in[2]->shape, scatter_store(c, ctx, out[0], at, tir_load(c, in[2], rank, idx)));
     tir_stmt *both[2] = {fill(g, out[0], NULL, in[0]), update};
     return tir_seq(c, 2, both);
 }
@@ -288,7 +303,7 @@ bool compute_scatter_nd(te_graph *g, const graph_node *n, te_tensor *const *in, 
         return infer_error(g->c, n, "indices of rank %u and updates of rank %u do not fit data of rank %u", in[1]->rank,
                            in[2]->rank, in[0]->rank);
     te_check_tuples(g, n, in, 0);
-    return extern_like(g, n, in, 3, build_scatter_nd, &(loops_ctx){0}, out);
+    return loops_extern(g, n, in, 3, build_scatter_nd, &(loops_ctx){0}, out);
 }
 
 /* --- the inverses of windows
@@ -318,10 +333,10 @@ static tir_stmt *build_max_unpool(te_graph *g, void *ctx, const tir_buffer *cons
     tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK], pooled[TYPE_MAX_RANK];
     uint32_t rank = in[0]->rank;
     pooled_extents(c, v->n, v->in[0], pooled);
-    loop_vars(c, "i", rank, vars, idx);
+    loops_vars(c, "i", rank, vars, idx);
     te_unflatten(g, tir_load(c, in[1], rank, idx), rank, pooled, at);
     tir_stmt *put = tir_store(c, out[0], rank, at, tir_load(c, in[0], rank, idx));
-    put = nest(c, rank, vars, in[0]->shape, put);
+    put = loops_nest(c, rank, vars, in[0]->shape, put);
     tir_stmt *both[2] = {fill(g, out[0], tir_const(c, out[0]->dt, 0), NULL), put};
     return tir_seq(c, 2, both);
 }
@@ -362,7 +377,7 @@ bool compute_max_unpool(te_graph *g, const graph_node *n, te_tensor *const *in, 
     if (te_has_operand(n, 2))
         check_extents(g, n, in, 2, 0, "output_shape");
     check_unpool(g, n, in);
-    return extern_like(g, n, in, 2, build_max_unpool, &(loops_ctx){0}, out);
+    return loops_extern(g, n, in, 2, build_max_unpool, &(loops_ctx){0}, out);
 }
 
 /* Element i of col2im's block_shape: a literal when it is constant. */
@@ -393,7 +408,7 @@ static tir_stmt *build_col2im(te_graph *g, void *ctx, const tir_buffer *const *i
     (void)nn_window_read(c, v->n, sp, &w);
     const tir_var *vars[2 + 2 * TYPE_MAX_RANK];
     tir_expr_ref idx[2 + 2 * TYPE_MAX_RANK], extent[2 + 2 * TYPE_MAX_RANK], at[TYPE_MAX_RANK], inside = NULL;
-    loop_vars(c, "i", 2 + 2 * sp, vars, idx);
+    loops_vars(c, "i", 2 + 2 * sp, vars, idx);
     tir_expr_ref row = idx[1], col = tir_i64(c, 0), rows = y->shape[1], cols = tir_i64(c, 1);
     memcpy(extent, y->shape, 2 * sizeof *extent);
     memcpy(at, idx, 2 * sizeof *at);
@@ -411,7 +426,8 @@ static tir_stmt *build_col2im(te_graph *g, void *ctx, const tir_buffer *const *i
     }
     tir_expr_ref from[3] = {idx[0], row, col};
     tir_expr_ref sum = tir_add(c, tir_load(c, y, y->rank, at), tir_load(c, in[0], 3, from));
-    tir_stmt *body = nest(c, 2 + 2 * sp, vars, extent, tir_if(c, inside, tir_store(c, y, y->rank, at, sum), NULL));
+    tir_stmt *body =
+        loops_nest(c, 2 + 2 * sp, vars, extent, tir_if(c, inside, tir_store(c, y, y->rank, at, sum), NULL));
     tir_expr_ref fits =
         tir_and(c, tir_binary(c, TIR_EQ, rows, in[0]->shape[1]), tir_binary(c, TIR_EQ, cols, in[0]->shape[2]));
     tir_stmt *parts[3] = {
@@ -429,5 +445,5 @@ bool compute_col2im(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         return infer_error(g->c, n, "block_shape must have one entry for each of the %u spatial axes", rank - 2);
     check_extents(g, n, in, 1, 2, "image_shape");
     return nn_window_read(g->c, n, (uint32_t)blocks, &w) &&
-           extern_like(g, n, in, 3, build_col2im, &(loops_ctx){0}, out);
+           loops_extern(g, n, in, 3, build_col2im, &(loops_ctx){0}, out);
 }
