@@ -5,7 +5,8 @@
 #   3. no mutable global in any object of the compiler, nor of runtime/vta, the default device in vta_runtime.c
 #      and the number of contexts made in context.c (it makes their handles differ) excepted
 #      (BUILD: where they were built);
-#   4. no allocator in any object of runtime/tvmrt.
+#   4. no allocator in any object of runtime/tvmrt;
+#   5. in no folder do files use each other in a circle (circles.sh).
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -115,7 +116,15 @@ allocators() {
     rm -rf "$work"
 }
 
+circles() {
+    local found
+    found=$(bash scripts/circles.sh "$build" $(find src tools runtime/vta -type d | LC_ALL=C sort))
+    if [ -z "$found" ]; then passed=$((passed + 1))
+    else fail "files that use each other in a circle (scripts/circles.sh --why $build FOLDER):"; echo "$found"; fi
+}
+
 includes
+circles
 globals core
 globals vta
 allocators

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts made of the tables: --help, the manual page, shell completion. */
+/* Texts made of the tables: --help and the manual page. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -139,31 +139,6 @@ void help_verb(cli_verb v)
 }
 
 /* --- text for programs -------------------------------------------------------------------------------------------- */
-
-bool cmd_completion(cli *x)
-{
-    const char *shell = x->args.len == 1 ? x->args.data[0] : "";
-    if (strcmp(shell, "bash") != 0)
-        return cli_usage_error(x, "lathe completion bash > /etc/bash_completion.d/lathe",
-                               "completion is there for bash, not for '%.100s'", shell);
-    printf("# bash completion for lathe\n_lathe()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} "
-           "words=\n"
-           "    if [ \"$COMP_CWORD\" = 1 ]; then\n        words=\"");
-    for (uint32_t v = 0; v < VERB_COUNT; v++)
-        printf("%s ", verbs[v].name);
-    printf("--help --version\"\n    else\n        case $verb in\n");
-    for (uint32_t v = 0; v < VERB_COUNT; v++) {
-        printf("        %s) words=\"", verbs[v].name);
-        for (uint32_t o = 0; o < OPT_COUNT; o++)
-            if (options[o].verbs >> v & 1u)
-                printf("--%s ", options[o].name);
-        printf("\" ;;\n");
-    }
-    printf("        esac\n    fi\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-           "    [ ${#COMPREPLY[@]} = 0 ] && COMPREPLY=($(compgen -f -- \"$word\"))\n}\ncomplete -o filenames -F _lathe "
-           "lathe\n");
-    return true;
-}
 
 /* Text with what troff would take for its own escaped. */
 static void troff(const char *s)

@@ -9,6 +9,29 @@
 #include <stdio.h>
 #include <string.h>
 
+bool vta_report(cli *x, const vta_error *e)
+{
+    diag_code code = DIAG_DATA;
+    switch (e->status) {
+    case VTA_BAD_TEXT:
+    case VTA_BAD_FIELD:
+    case VTA_BAD_CONFIG: code = DIAG_SYNTAX; break;
+    case VTA_UNSUPPORTED: code = DIAG_UNSUPPORTED; break;
+    case VTA_NO_MEMORY: code = DIAG_ENVIRONMENT; break;
+    case VTA_IO: code = DIAG_IO; break;
+    case VTA_OK:
+    case VTA_BAD_ARGUMENT:
+    case VTA_BAD_HANDLE:
+    case VTA_BAD_STATE:
+    case VTA_FAULT:
+    case VTA_DEADLOCK:
+    case VTA_TIMEOUT: break;
+    }
+    if (!*e->text)
+        return false; /* the program's end says that a reason is missing */
+    return diag_error(&x->c->diags, code, src_loc_none(), "%s", e->text);
+}
+
 /* A program on a simulator: bindings[0] is the micro-op image, then the buffers. */
 typedef struct loaded {
     const vta_program *program;

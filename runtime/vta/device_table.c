@@ -1,7 +1,19 @@
-/* device_table.c: the device as a table of memory functions, in the style of device_api.ext_dev.
+/* device_table.c: the device as a table of memory functions, in the style of device_api.ext_dev; buffers as pointers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "context.h"
 #include "vta_runtime.h"
+
+_Static_assert(sizeof(void *) >= sizeof(vta_buffer), "a buffer handle travels as a pointer: 64-bit hosts");
+
+void *vta_buffer_to_pointer(vta_buffer b)
+{
+    return (void *)(uintptr_t)b;
+}
+
+vta_buffer vta_buffer_from_pointer(const void *p)
+{
+    return (vta_buffer)(uintptr_t)p;
+}
 
 static vta_status api_alloc(vta_context *c, size_t bytes, size_t alignment, void **out)
 {

@@ -135,27 +135,6 @@ vta_status vta_kernel_remember(vta_context *c, const vta_kernel_head *head, cons
 
 /* --- where micro-ops lie ------------------------------------------------------------------------------------------ */
 
-static uint64_t round_up(uint64_t value, uint64_t to)
-{
-    return (value + to - 1) / to * to;
-}
-
-void vta_kernel_evict_all(vta_context *c)
-{
-    vta_kernels *k = &c->kernels;
-    k->sram_start = k->sram_next = round_up(k->sram_next, c->geometry->depth[VTA_MEM_UOP]);
-}
-
-void vta_kernel_clear_log(vta_context *c)
-{
-    c->kernels.log_start = c->kernels.log_next;
-}
-
-uint32_t vta_kernel_logged(const vta_context *c)
-{
-    return (uint32_t)(c->kernels.log_next - c->kernels.log_start);
-}
-
 static bool is_resident(const vta_context *c, const vta_kernel *k)
 {
     const vta_kernels *all = &c->kernels;
@@ -180,7 +159,7 @@ static vta_status load_uops(vta_context *c, vta_kernel *k, vta_error *e)
     uint32_t depth = c->geometry->depth[VTA_MEM_UOP], n = k->head.n_uops;
     append_to_log(c, k);
     if (all->sram_next % depth + n > depth)
-        all->sram_next = round_up(all->sram_next, depth);
+        all->sram_next = (all->sram_next + depth - 1) / depth * depth;
     vta_fields f = {0};
     f.opcode = VTA_LOAD;
     f.memory_type = VTA_MEM_UOP;

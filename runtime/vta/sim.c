@@ -1,10 +1,9 @@
-/* sim.c: the functional simulator as an object: creation, single instructions, scratchpads, profiles, and the simulator
+/* sim.c: the functional simulator as an object: creation, scratchpads, profiles, and the simulator
  * as a device.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim.h"
 #include "text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -176,79 +175,6 @@ void vta_sim_reset(vta_sim *s)
     s->least_distance = 0;
     s->uop_generation++;
     s->random = s->o.seed;
-}
-
-/* --- one instruction --- */
-
-bool vta_sim_decode(const vta_sim *s, const vta_insn *insn, vta_fields *f)
-{
-    const uint32_t op = (uint32_t)(insn->word[0] & 7u);
-    memset(f, 0, sizeof *f);
-    f->opcode = op;
-    if (op > VTA_ALU)
-        return false;
-    for (uint32_t i = 0; i < s->n_layout[op]; i++)
-        vta_field_get(&s->layout[op][i], insn->word, f);
-    return true;
-}
-
-const char *vta_sim_insn_name(const vta_fields *f)
-{
-    static const char *const ops[] = {
-#define X(id, code, text) [code] = text,
-        VTA_OPCODES(X)
-#undef X
-    };
-    static const char *const loads[] = {
-#define X(code, text) [code] = "load " text,
-        VTA_MEMORIES(X)
-#undef X
-    };
-    if (f->opcode == VTA_LOAD && f->memory_type < VTA_MEM_COUNT)
-        return loads[f->memory_type];
-    return f->opcode <= VTA_ALU ? ops[f->opcode] : "unknown";
-}
-
-vta_status vta_sim_fault(const sim_at *at, vta_status s, const char *fmt, ...)
-{
-    char text[320];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    return vta_fail(at->e, s, "instruction %u (%s): %s", at->index, vta_sim_insn_name(at->f), text);
-}
-
-/* Neighbours that a stage does not have. */
-static vta_status check_tokens(const sim_at *at)
-{
-    const vta_fields *f = at->f;
-    enum vta_stage stage = vta_stage_of(f);
-    if (stage == VTA_STAGE_LOAD && (f->pop_prev_dep || f->push_prev_dep))
-        return vta_sim_fault(at, VTA_FAULT, "the load stage has no previous stage");
-    if (stage == VTA_STAGE_STORE && (f->pop_next_dep || f->push_next_dep))
-        return vta_sim_fault(at, VTA_FAULT, "the store stage has no next stage");
-    return VTA_OK;
-}
-
-vta_status vta_sim_execute(vta_sim *s, const vta_insn *insn, uint32_t index, vta_error *e)
-{
-    vta_fields f;
-    sim_at at = {index, &f, e};
-    if (!vta_sim_decode(s, insn, &f))
-        return vta_sim_fault(&at, VTA_FAULT, "there is no operation code %d", (int)f.opcode);
-    vta_status status = check_tokens(&at);
-    if (status != VTA_OK)
-        return status;
-    s->counters.insn_counter++;
-    switch ((enum vta_opcode)f.opcode) {
-    case VTA_LOAD:
-    case VTA_STORE: return vta_sim_transfer(s, &at);
-    case VTA_GEMM:
-    case VTA_ALU: return vta_sim_compute(s, &at, insn);
-    case VTA_FINISH: return VTA_OK;
-    }
-    return VTA_OK;
 }
 
 /* --- state --- */

@@ -1,4 +1,4 @@
-/* sim_scalar.c: inner loops in plain C, and the choice among the levels.
+/* sim_scalar.c: inner loops in plain C.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim.h"
 
@@ -79,9 +79,3 @@ static void alu(const sim_alu *w)
 }
 
 const sim_kernels vta_sim_scalar = {VTA_SIM_SCALAR, gemm, alu, NULL};
-
-const sim_kernels *vta_sim_kernels(vta_sim_level level, const vta_geometry *g)
-{
-    const sim_kernels *vector = g->width[VTA_MEM_WGT] > 8 ? NULL : vta_sim_vector(level, g->block_out);
-    return vector || (level != VTA_SIM_AUTO && level != VTA_SIM_SCALAR) ? vector : &vta_sim_scalar;
-}

@@ -8,8 +8,6 @@
 
 #include "context.h"
 
-_Static_assert(sizeof(void *) >= sizeof(vta_buffer), "a buffer handle travels as a pointer: 64-bit hosts");
-
 /* --- the default device ------------------------------------------------------------------------------------------- */
 
 static struct {
@@ -221,16 +219,6 @@ vta_status vta_last_error(VTACommandHandle cmd, vta_error *out)
 }
 
 /* --- buffers ------------------------------------------------------------------------------------------------------ */
-
-void *vta_buffer_to_pointer(vta_buffer b)
-{
-    return (void *)(uintptr_t)b;
-}
-
-vta_buffer vta_buffer_from_pointer(const void *p)
-{
-    return (vta_buffer)(uintptr_t)p;
-}
 
 /* The context that has this buffer: the thread's, else the default one; the thread's when none has it. */
 static vta_context *owner(const void *buffer)

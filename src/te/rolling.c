@@ -4,7 +4,6 @@
  * length, and only the first iteration computes the whole box. */
 #include "te/stage.h"
 
-#include <string.h>
 
 static bool refuse(te_lowering *lw, const te_stage *st, const char *why)
 {
@@ -65,13 +64,4 @@ bool te_infer_roll(te_lowering *lw, te_stage *st)
 tir_expr_ref te_roll_slot(te_lowering *lw, const te_stage *st, tir_expr_ref row)
 {
     return tir_simplify(lw->bounds, tir_floormod(lw->c, row, tir_i64(lw->c, st->roll.length)));
-}
-
-tir_expr_ref te_roll_guard(te_lowering *lw, const te_stage *st)
-{
-    compiler *c = lw->c;
-    tir_expr_ref first = tir_binary(c, TIR_EQ, tir_varref(c, st->at_iter->var), tir_i64(c, 0));
-    tir_expr_ref at = tir_simplify(lw->bounds, te_iter_value(lw, st, st->roots.data[st->roll.axis]));
-    tir_expr_ref is_new = tir_binary(c, TIR_GE, at, tir_i64(c, st->roll.length - st->roll.step));
-    return tir_binary(c, TIR_OR, first, is_new);
 }

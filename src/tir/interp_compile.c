@@ -376,6 +376,11 @@ static bool even_index(ic *k, tir_expr_ref e, tir_expr_ref *out_base, int64_t *o
     return false;
 }
 
+slot *ic_slot(ic *k, const tir_buffer *b)
+{
+    return (slot *)(uintptr_t)tir_map_get(&k->slots, b);
+}
+
 mem_access *ic_access(ic *k, const tir_buffer *b, uint32_t n, tir_expr_ref const *idx, uint32_t lanes)
 {
     mem_access *x = arena_new(k->mem, mem_access);

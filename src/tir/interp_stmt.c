@@ -62,11 +62,6 @@ static ic_value *bind_var(ic *k, const tir_var *var, uint32_t reg, uint32_t lane
 
 /* --- buffers --- */
 
-slot *ic_slot(ic *k, const tir_buffer *b)
-{
-    return (slot *)(uintptr_t)tir_map_get(&k->slots, b);
-}
-
 static void bind_buffer(ic *k, const tir_buffer *b, int32_t param)
 {
     slot *s = arena_new(k->mem, slot);

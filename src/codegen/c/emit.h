@@ -81,6 +81,8 @@ typedef struct c_text {
 
 /* needs.c: `e` may be NULL where only the set matters. */
 void needs_add(c_needs *n, c_need need);
+/* The same with the scalar functions that its lanes call, found by writing one. */
+void needs_add_vector(c_needs *n, c_need need);
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);

@@ -45,7 +45,7 @@ static const char *vector_name(c_emit *e, dtype dt, uint32_t lanes)
 
 static c_text call(c_emit *e, c_need need, const char *fn, const char *args)
 {
-    needs_add(e->needs, need);
+    needs_add_vector(e->needs, need);
     return (c_text){arena_printf(e->tmp, "%s(%s)", fn, args), PREC_PRIMARY};
 }
 

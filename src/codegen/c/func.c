@@ -231,11 +231,11 @@ static void write_vector_store(c_emit *e, const tir_stmt *s, tir_expr_ref at, co
     const char *v = needs_vector_name(e->tmp, dt, lanes), *name = expr_name(e, s->buffer);
     needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = dt, .lanes = lanes});
     if (at->kind == TIR_RAMP && tir_is_const(at->args[1], 1)) {
-        needs_add(e->needs, (c_need){.kind = NEED_VSTORE, .dt = dt, .lanes = lanes});
+        needs_add_vector(e->needs, (c_need){.kind = NEED_VSTORE, .dt = dt, .lanes = lanes});
         w_line(e->w, "%s_store(%s + %s, %s);", v, name, expr_text(e, at->args[0]).s, value);
         return;
     }
-    needs_add(e->needs, (c_need){.kind = NEED_VSCATTER, .dt = dt, .lanes = lanes});
+    needs_add_vector(e->needs, (c_need){.kind = NEED_VSCATTER, .dt = dt, .lanes = lanes});
     if (at->kind == TIR_RAMP)
         w_line(e->w, "%s_scatter(%s + %s, %s, %s);", v, name, expr_text(e, at->args[0]).s, expr_text(e, at->args[1]).s,
                value);

@@ -4,75 +4,6 @@
 #include "codegen/c/emit.h"
 
 #include <stdio.h>
-#include <string.h>
-
-const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes)
-{
-    return arena_printf(a, "%sx%u", dtype_name(dt), lanes);
-}
-
-/* Elements are held in the ctype of arithmetic. */
-static uint32_t lane_bytes(dtype dt)
-{
-    return dt == DT_F16 || dt == DT_BF16 ? 4 : (uint32_t)dtype_bytes(dt);
-}
-uint32_t needs_vector_bytes(dtype dt, uint32_t lanes)
-{
-    return lane_bytes(dt) * lanes;
-}
-
-/* A word for a function's name: "add", "lt", "exp". */
-const char *needs_op_name(tir_op op)
-{
-    static const struct {
-        tir_op op;
-        const char *name;
-    } words[] = {
-        {TIR_ADD, "add"},  {TIR_SUB, "sub"},    {TIR_MUL, "mul"}, {TIR_DIV, "div"}, {TIR_MOD, "mod"},
-        {TIR_EQ, "eq"},    {TIR_NE, "ne"},      {TIR_LT, "lt"},   {TIR_LE, "le"},   {TIR_GT, "gt"},
-        {TIR_GE, "ge"},    {TIR_AND, "both"},   {TIR_OR, "any"},  {TIR_SHL, "shl"}, {TIR_BITAND, "and"},
-        {TIR_BITOR, "or"}, {TIR_BITXOR, "xor"}, {TIR_SHR, "shr"},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i].op == op)
-            return words[i].name;
-    return tir_op_text(op);
-}
-
-static bool same(const c_need *x, const c_need *y)
-{
-    return x->kind == y->kind && x->op == y->op && x->dt == y->dt && x->to == y->to && x->lanes == y->lanes;
-}
-
-/* Functions that the text of a helper calls, found by writing its lane or its body. */
-static void add_dependencies(c_needs *n, const c_need *need)
-{
-    c_text x = {"x", PREC_PRIMARY}, args[3] = {x, x, x};
-    if (need->kind == NEED_VOP && tir_op_is_binary(need->op))
-        scalar_binary(n->a, n, need->op, need->dt, x, x, true);
-    else if (need->kind == NEED_VOP)
-        scalar_call(n->a, n, need->op, need->dt, args);
-    else if (need->kind == NEED_VCAST)
-        scalar_cast(n->a, n, need->dt, need->to, x);
-    else if (need->kind == NEED_VLOAD || need->kind == NEED_VGATHER || need->kind == NEED_VINDEX)
-        scalar_load(n->a, n, need->dt, "x");
-    else if (need->kind == NEED_VSTORE || need->kind == NEED_VSCATTER)
-        scalar_store(n->a, n, need->dt, x);
-    else if (need->kind == NEED_HALF_ROUND)
-        scalar_load(n->a, n, need->dt, scalar_store(n->a, n, need->dt, x));
-}
-
-void needs_add(c_needs *n, c_need need)
-{
-    for (uint32_t i = 0; i < n->list.len; i++)
-        if (same(&n->list.data[i], &need))
-            return;
-    add_dependencies(n, &need);
-    vec_push(n->a, &n->list, need);
-}
-
-/* --- scalar helpers ------------------------------------------------------------------------------------------------
- */
 
 static const char cut_text[] = "/* First iteration of part `part`, of `parts` nearly equal ones. */\n"
                                "static int64_t lathe_cut(int64_t extent, uint32_t part, uint32_t parts)\n"
@@ -283,7 +214,7 @@ static void write_vector_type(writer *w, const c_need *n, const char *v)
     uint32_t bytes = needs_vector_bytes(n->dt, n->lanes);
     w_fmt(w, "#if LATHE_VECTORS\ntypedef %s %s __attribute__((vector_size(%u)));\n", ctype, v, bytes);
     w_fmt(w, "typedef %s %s_memory __attribute__((vector_size(%u), aligned(%u), may_alias));\n", ctype, v, bytes,
-          lane_bytes(n->dt));
+          needs_vector_bytes(n->dt, 1));
     w_fmt(w, "#else\ntypedef struct %s {\n    %s lane[%u];\n} %s;\n#endif\n\n", v, ctype, n->lanes, v);
 }
 
@@ -472,6 +403,22 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_OP:
     case NEED_SATURATE: return;
     }
+}
+
+void needs_add_vector(c_needs *n, c_need need)
+{
+    c_text x = {"x", PREC_PRIMARY}, args[3] = {x, x, x};
+    if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
+        scalar_binary(n->a, n, need.op, need.dt, x, x, true);
+    else if (need.kind == NEED_VOP)
+        scalar_call(n->a, n, need.op, need.dt, args);
+    else if (need.kind == NEED_VCAST)
+        scalar_cast(n->a, n, need.dt, need.to, x);
+    else if (need.kind == NEED_VLOAD || need.kind == NEED_VGATHER || need.kind == NEED_VINDEX)
+        scalar_load(n->a, n, need.dt, "x");
+    else if (need.kind == NEED_VSTORE || need.kind == NEED_VSCATTER)
+        scalar_store(n->a, n, need.dt, x);
+    needs_add(n, need);
 }
 
 void needs_write(arena *a, writer *w, const c_needs *n)

@@ -57,6 +57,7 @@ static c_text rounded(arena *a, c_needs *n, dtype dt, c_text x)
 {
     if (!is_half(dt))
         return x;
+    scalar_load(a, n, dt, scalar_store(a, n, dt, x)); /* its body calls both */
     needs_add(n, (c_need){.kind = NEED_HALF_ROUND, .dt = dt});
     return (c_text){arena_printf(a, "lathe_%s_round(%s)", dtype_name(dt), x.s), PREC_PRIMARY};
 }

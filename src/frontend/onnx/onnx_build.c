@@ -5,28 +5,11 @@
 #include "frontend/onnx/onnx_import.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define FOLD_MAX_ELEMENTS 1024
 #define FOLD_MAX_FLOATS   16 /* scales of Resize and the like; weights are left to the fold pass */
-
-bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...)
-{
-    char text[512];
-    va_list ap;
-    if (n->failed)
-        return false;
-    n->failed = true;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    const onnx_frame *frame = n->env->frame;
-    if (frame)
-        return diag_error(&n->c->diags, code, n->loc, "%s (in function %s)", text, onnx_name(n->im, frame->fn->name));
-    return diag_error(&n->c->diags, code, n->loc, "%s", text);
-}
 
 graph_value *onnx_in(const onnx_node *n, uint32_t i)
 {

@@ -84,6 +84,8 @@ typedef struct onnx_importer {
     span bytes; /* the whole file */
     const pb_model *model;
     graph_module *module;
+    /* The operator table, so that the walk needs to know no importer: onnx_ops_find. */
+    const struct onnx_op *(*find_op)(compiler *c, const char *domain, const char *name, int64_t version);
     onnx_opsets opsets;
     VEC(onnx_missing *) missing; /* version 0: the operator set is not imported */
     onnx_map missing_by_name;
@@ -145,34 +147,52 @@ typedef struct onnx_op {
     const char *attrs;
 } onnx_op;
 
-const onnx_op *onnx_ops_find(const char *domain, const char *name, int64_t version); /* NULL: missing */
+/* NULL: missing. In a domain of the user's own, the registered row "domain.name" with attributes by the same names. */
+const onnx_op *onnx_ops_find(compiler *c, const char *domain, const char *name, int64_t version);
 int64_t onnx_ops_since(const char *domain, const char *name); /* the first version that is read; 0: none */
-/* An operator of a domain of the user's own: the registered row "domain.name", attributes by the same names. */
-const onnx_op *onnx_ops_find_registered(compiler *c, const char *domain, const char *name);
-/* Attributes of the node by a row's list ("a b", "ir<onnx") as the IR operator declares them; out holds op->n_attrs. */
+/* Attributes of the node by a row's list ("a b", "ir<onnx") as the IR operator declares them; out holds op->n_attrs
+ * (onnx_op_direct.c). */
 uint32_t onnx_row_attrs(onnx_node *n, const char *list, const graph_op *op, attr *out);
 
-/* --- model and graphs (onnx_model.c, onnx_graph.c, onnx_type.c, onnx_tensor.c)
- * ---------------------------------------- */
+/* --- the walk (onnx_graph.c) --- */
 
-const char *onnx_name(onnx_importer *im, span s); /* interned */
-src_loc onnx_loc(const onnx_importer *im);        /* the file alone */
 bool onnx_import_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes);
+/* The body of If in place: its results become the node's. */
+bool onnx_inline_branch(onnx_node *n, const pb_graph *g);
+/* The operators that bodies of this node would need, for a node that is not imported itself. */
+void onnx_note_bodies(onnx_node *n);
+
+/* --- order (onnx_order.c) --- */
+
+typedef struct onnx_order {
+    const uint32_t *list; /* node indices */
+    const bool *again;    /* by node: a Constant whose name another constant has already */
+} onnx_order;
+
+/* Each node behind what it needs. Declared shapes spread to operands of nodes that keep them. */
+bool onnx_order_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes, onnx_order *out);
+/* Names that a body, with the bodies in it, uses and does not make; `visit` may see a name more than once. */
+typedef void (*onnx_visit)(void *ctx, const char *name);
+void onnx_visit_captures(onnx_importer *im, const pb_graph *g, onnx_visit visit, void *ctx);
+
+/* --- what is known around a node (onnx_scope.c, onnx_env.c) --- */
+
+const char *onnx_name(onnx_importer *im, span s);   /* interned */
+const char *onnx_domain(onnx_importer *im, span s); /* interned; "" for ai.onnx */
+src_loc onnx_loc(const onnx_importer *im);          /* the file alone */
+src_loc onnx_node_loc(const onnx_env *env, const pb_node *p, uint32_t index);
+/* A name from inside a body, changed where the main graph has it too. */
+const char *onnx_clear_of_main(const onnx_env *env, const char *name);
 /* Initializers and declared types of a graph become visible in env->scope. */
 bool onnx_import_names(onnx_env *env, const pb_graph *g);
 /* The value of a name: from the scope or its parents; initializers are made on demand. NULL: unknown. */
 graph_value *onnx_lookup(onnx_env *env, const char *name);
 void onnx_define(onnx_env *env, const char *name, graph_value *v);
-const char *onnx_domain(onnx_importer *im, span s);                  /* interned; "" for ai.onnx */
 int64_t onnx_opset_version(const onnx_env *env, const char *domain); /* 0: not imported */
-/* The body of If in place: its results become the node's. */
-bool onnx_inline_branch(onnx_node *n, const pb_graph *g);
-bool onnx_inline_call(onnx_node *n, const pb_function *fn);
-const pb_function *onnx_find_function(onnx_importer *im, const char *domain, const pb_node *node); /* NULL: none */
-/* Names that a body, with the bodies in it, uses and does not make; `visit` may see a name more than once. */
-typedef void (*onnx_visit)(void *ctx, const char *name);
-void onnx_visit_captures(onnx_importer *im, const pb_graph *g, onnx_visit visit, void *ctx);
 bool onnx_read_opsets(onnx_importer *im, uint32_t n, pb_opset *const *list, onnx_opsets *out);
+const pb_function *onnx_find_function(onnx_importer *im, const char *domain, const pb_node *node); /* NULL: none */
+
+/* --- types and tensors (onnx_type.c, onnx_tensor.c) --- */
 
 /* Fixes of options.fixes, checked against the inputs of the graph. */
 bool onnx_type_fix(onnx_importer *im, const pb_graph *g);
@@ -183,13 +203,11 @@ const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_l
 /* The file that external data names, read once; refuses paths that leave the model's folder. */
 bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, onnx_file *out);
 
-/* --- what a model needs (onnx_report.c)
- * ---------------------------------------------------------------------------- */
+/* --- errors of a node (onnx_error.c), what a model needs (onnx_report.c) --- */
 
-bool onnx_is_symbolic(const graph_func *f); /* an input of f has an open extent */
+bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note);
-/* The operators that bodies of this node would need, for a node that is not imported itself. */
-void onnx_note_bodies(onnx_node *n);
+bool onnx_is_symbolic(const graph_func *f); /* an input of f has an open extent */
 /* Reports open extents, missing operators and files in place of all errors since the mark. true: nothing is missing. */
 bool onnx_report_needs(onnx_importer *im, const graph_func *f, diags_mark before);
 bool onnx_report_lost(onnx_importer *im, diags_mark before);
@@ -213,7 +231,6 @@ void onnx_attr_warn_unused(onnx_node *n);
 /* --- building (onnx_build.c)
  * -------------------------------------------------------------------------------------------- */
 
-bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 graph_value *onnx_in(const onnx_node *n, uint32_t i); /* NULL when left out */
 
 typedef struct onnx_args {

@@ -149,7 +149,7 @@ static void drop_unused_constants(graph_func *f)
 
 bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *o, graph_module **out)
 {
-    onnx_importer im = {.c = c, .o = o, .path = path, .bytes = bytes};
+    onnx_importer im = {.c = c, .o = o, .path = path, .bytes = bytes, .find_op = onnx_ops_find};
     uint32_t errors = c->diags.errors;
     pb_model *model = NULL;
     *out = NULL;
@@ -181,4 +181,18 @@ bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *
         drop_unused_constants(im.module->funcs.data[i]);
     *out = im.module;
     return true;
+}
+
+bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **out_name, const tensor_data **out)
+{
+    onnx_importer im = {.c = c, .path = path, .bytes = bytes};
+    pb_tensor *t = NULL;
+    *out = NULL;
+    *out_name = "";
+    if (!onnx_wire_tensor(c, path, bytes, &t))
+        return false;
+    *out_name = onnx_name(&im, t->name);
+    diags_mark mark = diags_get_mark(&c->diags);
+    *out = onnx_tensor_read(&im, t, onnx_loc(&im));
+    return onnx_report_lost(&im, mark) && *out != NULL;
 }

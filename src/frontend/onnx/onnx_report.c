@@ -195,24 +195,6 @@ static void report_sets(onnx_importer *im)
     }
 }
 
-void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note)
-{
-    onnx_importer *im = n->im;
-    const char *node = *n->loc.node ? n->loc.node : arena_printf(&im->c->mem, "#%d", n->loc.node_index);
-    const char *key = arena_printf(&im->c->mem, "%s\n%s\n%lld\n%s", domain, op, (long long)n->version, note);
-    key = intern(im->c->names, key);
-    onnx_missing *m = (onnx_missing *)(uintptr_t)onnx_map_get(&im->missing_by_name, key);
-    if (!m) {
-        m = arena_new(&im->c->mem, onnx_missing);
-        *m = (onnx_missing){domain, op, n->version, 0, node, note};
-        onnx_map_set(&im->c->mem, &im->missing_by_name, key, m);
-        vec_push(&im->c->mem, &im->missing, m);
-    } else if (m->count < 4) {
-        m->nodes = arena_printf(&im->c->mem, "%s, %s", m->nodes, node);
-    }
-    m->count++;
-}
-
 /* --- files of the weights --- */
 
 static void report_lost(onnx_importer *im)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps from interned names, and the scopes made of them. Keys compare by pointer. */
+/* Maps from interned names, whose keys compare by pointer, and what names and places of a model are called. Every other
+ * file of the importer may stand on this one. */
 #include "frontend/onnx/onnx_import.h"
+
+#include <string.h>
 
 static uint32_t slot_of(const onnx_map *m, const char *key)
 {
@@ -41,4 +44,29 @@ void onnx_map_set(arena *a, onnx_map *m, const char *key, const void *value)
     m->len += m->keys[i] == NULL;
     m->keys[i] = key;
     m->values[i] = value;
+}
+
+const char *onnx_name(onnx_importer *im, span s)
+{
+    const uint8_t *nul = s.len ? memchr(s.data, 0, s.len) : NULL; /* IR names are C strings */
+    return s.len ? intern_n(im->c->names, (const char *)s.data, nul ? (size_t)(nul - s.data) : s.len)
+                 : intern(im->c->names, "");
+}
+
+const char *onnx_domain(onnx_importer *im, span s)
+{
+    const char *d = onnx_name(im, s);
+    return strcmp(d, "ai.onnx") == 0 ? intern(im->c->names, "") : d;
+}
+
+src_loc onnx_loc(const onnx_importer *im)
+{
+    src_loc l = src_loc_none();
+    l.file = im->path;
+    return l;
+}
+
+void onnx_define(onnx_env *env, const char *name, graph_value *v)
+{
+    onnx_map_set(&env->im->c->mem, &env->scope->values, name, v);
 }

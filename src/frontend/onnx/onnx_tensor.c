@@ -227,17 +227,3 @@ const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_l
         return fail(&r, DIAG_UNSUPPORTED, "tensors in segments are not supported");
     return t->data_location == 1 ? read_external(&r) : read_inside(&r, im->bytes);
 }
-
-bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **out_name, const tensor_data **out)
-{
-    onnx_importer im = {.c = c, .path = path, .bytes = bytes};
-    pb_tensor *t = NULL;
-    *out = NULL;
-    *out_name = "";
-    if (!onnx_wire_tensor(c, path, bytes, &t))
-        return false;
-    *out_name = onnx_name(&im, t->name);
-    diags_mark mark = diags_get_mark(&c->diags);
-    *out = onnx_tensor_read(&im, t, onnx_loc(&im));
-    return onnx_report_lost(&im, mark) && *out != NULL;
-}

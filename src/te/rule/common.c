@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Default schedules of element-wise operators, reductions and row-wise normalisations. They decide what runs in
- * parallel and how long intermediate results live. The innermost loop is cut into lanes where the C compiler would not
- * vectorize it: behind function calls, and along sums (lanes.c). */
+/* What rules share: questions about the tensor graph and a few moves. */
 #include "te/rule/rule.h"
 
 #include <string.h>
-
-#define PARALLEL_ENOUGH 32        /* iterations of the parallel loop from which workers are kept busy */
-#define PARALLEL_WORTH  16384     /* elements below which sharing costs more than it brings */
-#define CUT_TRIES       (1 << 20) /* divisors tried for an even cut */
-#define KERNEL_UNROLL   16        /* window taps that are written out */
 
 /* --- questions --- */
 
@@ -95,100 +88,13 @@ const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count)
     return name;
 }
 
-/* --- element-wise --- */
-
-/* A divisor of n near `want`, so that a long vector is cut without guards; 1: none worth it, or none that is near. */
-static int64_t even_cut(int64_t n, int64_t want)
+const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope)
 {
-    int64_t least = want - CUT_TRIES > 64 ? want - CUT_TRIES : 64;
-    for (int64_t f = want; f >= least; f--)
-        if (n % f == 0)
-            return f;
-    return 1;
-}
-
-/* The name of the innermost loop. */
-static const char *cut_vector(te_sched *s, const te_node *n)
-{
-    int64_t len = te_axis_extent(n, 0), f = len >= PARALLEL_WORTH ? even_cut(len, len / PARALLEL_ENOUGH) : 1;
-    if (f == 1)
-        return te_axis_name(n, 0);
-    te_sched_split(s, n->name, te_axis_name(n, 0), f, "block", "lane");
-    te_sched_annotate(s, TE_PARALLEL, n->name, "block");
-    return "lane";
-}
-
-bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
-{
-    (void)n;
-    (void)anchor;
-    const te_graph *g = s->g;
-    bool alone = true; /* a parallel loop must hold all stores of the function */
-    for (uint32_t i = 0; i < g->nodes.len; i++) {
-        const te_node *x = g->nodes.data[i];
-        alone &= x == last || x->kind == TE_PLACEHOLDER || te_is_inlined(s, x);
+    if (anchor != last) {
+        te_sched_set_scope(s, anchor->name, scope);
+        return anchor->name;
     }
-    if (!alone)
-        return te_schedule_rows(s, t, last);
-    if (last->kind != TE_COMPUTE || last->reducer)
-        return true;
-    if (last->n_axes == 0)
-        return true;
-    const char *inner = last->n_axes == 1 ? cut_vector(s, last) : te_axis_name(last, last->n_axes - 1);
-    uint32_t count = te_parallel_axes(last);
-    if (count > 0)
-        te_fuse_parallel(s, last, count);
-    if (te_calls_functions(s, NULL, last))
-        te_row_in_lanes(s, t, last, inner);
-    return true;
-}
-
-/* --- reductions --- */
-
-/* The accumulator of an output element lives in a register; the name of its stage. */
-static const char *accumulate_inside(te_sched *s, te_node *anchor, te_node *last)
-{
-    const char *acc = anchor->name;
-    if (anchor == last) {
-        acc = arena_printf(&s->c->mem, "%s_acc", anchor->name);
-        te_sched_cache_write(s, anchor->name, "local.reg", acc);
-    } else {
-        te_sched_set_scope(s, acc, "local.reg");
-    }
+    const char *acc = arena_printf(&s->c->mem, "%s_acc", anchor->name);
+    te_sched_cache_write(s, anchor->name, scope, acc);
     return acc;
-}
-
-bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
-{
-    if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_axes == 0 || anchor->n_outputs != 1)
-        return te_schedule_default(s, t, n, NULL, last);
-    te_node *pad = te_find_tag(s->g, "pad");
-    const char *acc = accumulate_inside(s, anchor, last), *inner = te_axis_name(last, last->n_axes - 1);
-    uint32_t count = te_parallel_axes(last);
-    if (pad && te_is_inlined(s, pad))
-        pad = NULL;
-    if (pad && count == 0 && last->n_axes > 2)
-        count = 2;
-    if (count > 0) {
-        const char *outer = te_fuse_parallel(s, last, count);
-        if (pad)
-            te_sched_compute_at(s, pad->name, last->name, outer);
-    }
-    te_sched_compute_at(s, acc, last->name, inner);
-    if (te_sum_in_lanes(s, t, anchor, acc, last->name, inner))
-        return true;
-    int64_t taps = te_reduce_extent(anchor);
-    for (uint32_t i = 0; pad && taps > 0 && taps <= KERNEL_UNROLL && i < anchor->n_reduce; i++)
-        te_sched_annotate(s, TE_UNROLL, acc, anchor->reduce_axes[i]->var->name);
-    return true;
-}
-
-/* --- rows --- */
-
-/* Rows run in parallel, and what lies between the stages is one row long. */
-bool te_schedule_softmax(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
-{
-    (void)n;
-    (void)anchor;
-    return te_schedule_rows(s, t, last);
 }

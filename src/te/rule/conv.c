@@ -7,25 +7,12 @@
 #include "te/rule/rule.h"
 #include "type/target.h"
 
-#include <string.h>
 
-#define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
 #define WEIGHTS_REREAD   1            /* padded inputs this many times the weights are not kept whole */
 #define ROW_LIMIT        4096         /* elements of a row of sums */
 #define DEPTHWISE_TAPS   25           /* window taps written out in a depthwise convolution */
 
 /* --- a tile of sums in registers --- */
-
-const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope)
-{
-    if (anchor != last) {
-        te_sched_set_scope(s, anchor->name, scope);
-        return anchor->name;
-    }
-    const char *acc = arena_printf(&s->c->mem, "%s_acc", anchor->name);
-    te_sched_cache_write(s, anchor->name, scope, acc);
-    return acc;
-}
 
 typedef VEC(const char *) name_list;
 

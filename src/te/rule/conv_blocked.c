@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
 #define WEIGHTS_AHEAD    (768 * 1024) /* bytes of weights of one tile, beside as many that are fetched ahead */
 #define LEAST_SHARE      0.8          /* of the time that workers are busy when they share groups of blocks */
 #define TAPS_WRITTEN_OUT 25           /* taps of a window over single channels */

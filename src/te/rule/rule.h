@@ -4,6 +4,10 @@
 #define LATHE_TE_RULE_RULE_H
 #include "te/te_op.h"
 
+#define PARALLEL_ENOUGH  32           /* iterations of the parallel loop from which workers are kept busy */
+#define PARALLEL_WORTH   16384        /* elements below which sharing costs more than it brings */
+#define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
+
 /* The stage's computation will be part of its readers. */
 bool te_is_inlined(const te_sched *s, const te_node *n);
 

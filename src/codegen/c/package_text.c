@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the writers of a package's files share: templates, and facts of the package that several of them state. */
+#include "codegen/c/package.h"
+
+#include <ctype.h>
+#include <string.h>
+
+void package_template(const package *p, writer *w, const char *text)
+{
+    const char *at;
+    for (; (at = strchr(text, '@')) != NULL; text = at + 2) {
+        w_fmt(w, "%.*s", (int)(at - text), text);
+        w_str(w, at[1] == 'n' ? p->u->module_name : at[1] == 'p' ? p->prefix : p->macro);
+    }
+    w_str(w, text);
+}
+
+const char *package_comment(arena *a, const char *s)
+{
+    char *out = text_line(arena_strdup(a, s ? s : ""));
+    for (char *p = out; *p; p++) {
+        if (*p == '?' || *p == '\\')
+            *p = '_';
+        if (*p == '/' && (p[1] == '*' || (p > out && p[-1] == '*')))
+            *p = '|';
+    }
+    return out;
+}
+
+void package_shape(writer *w, const type *t)
+{
+    w_str(w, "[");
+    for (int32_t i = 0; i < t->shape.rank; i++) {
+        w_str(w, i ? ", " : "");
+        dim_print(w, t->shape.dims[i]);
+    }
+    w_str(w, "]");
+}
+
+const char *package_upper(arena *a, const char *s)
+{
+    char *out = arena_strdup(a, s);
+    for (char *p = out; *p; p++)
+        *p = (char)toupper((unsigned char)*p);
+    return out;
+}
+
+static uint64_t stack_of(const tir_stmt *s)
+{
+    uint64_t most = 0, own = 0;
+    if (!s)
+        return 0;
+    for (uint32_t i = 0; s->kind == TIR_SEQ && i < s->n_stmts; i++) {
+        uint64_t one = stack_of(s->stmts[i]);
+        most = one > most ? one : most;
+    }
+    if (s->kind == TIR_ALLOCATE && s->buffer->scope == SCOPE_LOCAL) {
+        int64_t count = tir_buffer_count(s->buffer);
+        own = (uint64_t)(count > 0 ? count : 1) * dtype_bytes(s->buffer->dt);
+    }
+    if (s->kind != TIR_SEQ)
+        most = stack_of(s->body);
+    if (s->kind == TIR_IF) {
+        uint64_t other = stack_of(s->orelse);
+        most = other > most ? other : most;
+    }
+    return own + most;
+}
+
+uint64_t package_stack_bytes(const tir_func *f)
+{
+    return stack_of(f->body);
+}
+
+uint32_t package_scratch_sid(const package *p, uint32_t op, uint32_t k)
+{
+    uint32_t sid = p->pl->problem->values.len;
+    for (uint32_t i = 0; i < op; i++)
+        sid += p->pl->problem->ops.data[i].n_scratch;
+    return sid + k;
+}

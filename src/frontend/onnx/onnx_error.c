@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the importer say about a node: that it failed, which is told once, and that its operator is not
+ * there, which onnx_report.c tells for the whole model. */
+#include "frontend/onnx/onnx_import.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    if (n->failed)
+        return false;
+    n->failed = true;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    const onnx_frame *frame = n->env->frame;
+    if (frame)
+        return diag_error(&n->c->diags, code, n->loc, "%s (in function %s)", text, onnx_name(n->im, frame->fn->name));
+    return diag_error(&n->c->diags, code, n->loc, "%s", text);
+}
+
+void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note)
+{
+    onnx_importer *im = n->im;
+    const char *node = *n->loc.node ? n->loc.node : arena_printf(&im->c->mem, "#%d", n->loc.node_index);
+    const char *key = arena_printf(&im->c->mem, "%s\n%s\n%lld\n%s", domain, op, (long long)n->version, note);
+    key = intern(im->c->names, key);
+    onnx_missing *m = (onnx_missing *)(uintptr_t)onnx_map_get(&im->missing_by_name, key);
+    if (!m) {
+        m = arena_new(&im->c->mem, onnx_missing);
+        *m = (onnx_missing){domain, op, n->version, 0, node, note};
+        onnx_map_set(&im->c->mem, &im->missing_by_name, key, m);
+        vec_push(&im->c->mem, &im->missing, m);
+    } else if (m->count < 4) {
+        m->nodes = arena_printf(&im->c->mem, "%s, %s", m->nodes, node);
+    }
+    m->count++;
+}
