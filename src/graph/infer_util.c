@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 bool infer_error(compiler *c, const graph_node *n, const char *fmt, ...)
 {
@@ -60,4 +61,39 @@ const type *infer_declared(const graph_node *n, uint32_t i)
         return NULL;
     const type *t = &n->outputs[i]->declared;
     return t->kind == TYPE_TENSOR && t->shape.rank >= 0 ? t : NULL;
+}
+
+/* --- symbols --- */
+
+static bool mentions(const type *t, const char *symbol)
+{
+    for (int32_t i = 0; t && t->kind == TYPE_TENSOR && i < t->shape.rank; i++)
+        if (dim_mentions(t->shape.dims[i], symbol))
+            return true;
+    return false;
+}
+
+static bool is_known(const graph_node *n, const char *symbol, uint32_t found, const char *const *so_far)
+{
+    for (uint32_t i = 0; i < found; i++)
+        if (strcmp(so_far[i], symbol) == 0)
+            return true;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (mentions(infer_in(n, i), symbol))
+            return true;
+    return false;
+}
+
+uint32_t graph_own_symbols(const graph_node *n, uint32_t max, const char **out)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n->n_outputs; i++) {
+        const type *t = &n->outputs[i]->type;
+        for (int32_t k = 0; t->kind == TYPE_TENSOR && k < t->shape.rank; k++) {
+            const char *symbol = dim_symbol_name(t->shape.dims[k]);
+            if (symbol && found < max && !is_known(n, symbol, found, out))
+                out[found++] = symbol;
+        }
+    }
+    return found;
 }

@@ -64,12 +64,9 @@ bool graph_shape_args_known(const graph_node *n);
 /* Whether the result is the first operand's bytes under another shape, and nothing needs to run for it. */
 bool graph_is_view(const graph_node *n);
 
-/* The symbols whose values n's own computation tells: lone extents of its results, in order of results and then axes,
- * each once, that no operand's type mentions. The extent hook of its row (te/te_op.h) computes one number for each. Who
- * has a value for one of them already (it is a parameter's, or an earlier node made it too) keeps that one, and n's
- * kernel compares: it checks all extents of its results against its operands. out NULL: only their number. */
-uint32_t graph_own_symbols(compiler *c, const graph_node *n, const dim **out);
-bool graph_makes_symbols(const graph_node *n); /* whether there are any */
+/* The symbols that are dimensions of n's outputs, alone, and of none of its inputs: what n's operands' values decide,
+ * in the order of the outputs and their dimensions. At most `max`; returns how many. */
+uint32_t graph_own_symbols(const graph_node *n, uint32_t max, const char **out);
 
 /* Registers a copy of the row (the name must be new: DIAG_USAGE otherwise) and returns it; NULL after an error. */
 const graph_op *graph_register_op(compiler *c, const graph_op *row);

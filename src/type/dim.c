@@ -153,16 +153,6 @@ const char *dim_symbol_name(dim d)
     return d->kind == DIM_SYMBOL ? d->name : NULL;
 }
 
-bool dim_mentions(dim d, dim symbol)
-{
-    if (d == symbol)
-        return true;
-    for (uint32_t i = 0; i < d->n_ops; i++)
-        if (dim_mentions(d->ops[i], symbol))
-            return true;
-    return false;
-}
-
 dim_kind dim_get_kind(dim d)
 {
     return d->kind;
@@ -291,4 +281,16 @@ int64_t dim_bound(dim d)
     if (d->kind != DIM_CONST && hi == INT64_MAX)
         return -1;
     return hi < 0 ? 0 : hi;
+}
+
+bool dim_mentions(dim d, const char *symbol)
+{
+    const dim *parts = NULL;
+    uint32_t n = dim_operands(d, &parts);
+    if (n == 0)
+        return dim_symbol_name(d) && strcmp(dim_symbol_name(d), symbol) == 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (dim_mentions(parts[i], symbol))
+            return true;
+    return false;
 }

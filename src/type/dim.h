@@ -29,9 +29,9 @@ static inline bool dim_equal(dim a, dim b)
     return a == b;
 }
 bool dim_is(dim d, int64_t v);
-int64_t dim_bound(dim d);             /* largest possible value, 0 for negative ones, -1 when unknown */
-const char *dim_symbol_name(dim d);   /* NULL when d is not a lone symbol */
-bool dim_mentions(dim d, dim symbol); /* d is it, or is made of it */
+int64_t dim_bound(dim d);           /* largest possible value, 0 for negative ones, -1 when unknown */
+const char *dim_symbol_name(dim d); /* NULL when d is not a lone symbol */
+bool dim_mentions(dim d, const char *symbol);
 /* d with every symbol that `lookup` knows replaced (lookup returns NULL for others). */
 dim dim_substitute(compiler *c, dim d, dim (*lookup)(void *ctx, const char *symbol), void *ctx);
 /* "n", "2*n + 1", "floordiv(n, 2)", "\"batch size\" - 1": parsed back by dim_parse to the same pointer. Symbols come

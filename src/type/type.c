@@ -37,14 +37,6 @@ bool shape_get(shape s, int64_t *out)
     return true;
 }
 
-bool shape_mentions(shape s, dim symbol)
-{
-    for (int32_t i = 0; i < s.rank; i++)
-        if (dim_mentions(s.dims[i], symbol))
-            return true;
-    return false;
-}
-
 bool shape_is_static(shape s)
 {
     int64_t d[TYPE_MAX_RANK];

@@ -26,7 +26,6 @@ typedef struct type {
 shape shape_make(compiler *c, uint32_t rank, const dim *dims);      /* copies */
 shape shape_const(compiler *c, uint32_t rank, const int64_t *dims); /* copies */
 bool shape_equal(shape a, shape b);                                 /* known ranks, equal dims */
-bool shape_mentions(shape s, dim symbol);                           /* in one of its dims */
 bool shape_is_static(shape s);                                      /* rank known, all dims constant and >= 0 */
 /* dims[0..rank) as numbers; false when not static. `out` holds TYPE_MAX_RANK. */
 bool shape_get(shape s, int64_t *out);

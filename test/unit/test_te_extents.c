@@ -163,17 +163,17 @@ static int32_t run(fixture *f, te_compute_hook hook, uint32_t n_out, void *const
 
 static int32_t run_extents(fixture *f)
 {
-    const dim *own = NULL;
+    const char *own[MOST_VALUES];
     int64_t values[MOST_VALUES];
     void *to[MOST_VALUES] = {NULL};
-    uint32_t n = graph_own_symbols(&f->c, f->n, &own);
+    uint32_t n = graph_own_symbols(f->n, MOST_VALUES, own);
     assert_true(n > 0 && n <= MOST_VALUES);
     assert_non_null(f->n->op->te->extents);
     for (uint32_t i = 0; i < n; i++)
         to[i] = &values[i];
     int32_t status = run(f, f->n->op->te->extents, n, to);
     for (uint32_t i = 0; i < n && status == 0; i++)
-        set_symbol(f, own[i], values[i]);
+        set_symbol(f, dim_symbol(&f->c, own[i], -1), values[i]);
     return status;
 }
 
@@ -227,7 +227,8 @@ static void check_case(size_t i)
     assert_non_null(f);
     setup(f, cases[i].graph);
     read_operands(f, cases[i].operands);
-    int32_t status = graph_makes_symbols(f->n) ? run_extents(f) : 0;
+    const char *own[1];
+    int32_t status = graph_own_symbols(f->n, 1, own) ? run_extents(f) : 0;
     status = status ? status : run_data(f);
     writer_init(&w, &f->c.mem);
     if (status)
@@ -287,19 +288,20 @@ static void random_operands(fixture *f, uint32_t *state)
 static void check_chance(size_t i, uint32_t *state)
 {
     fixture *f = calloc(1, sizeof *f);
-    const dim *own = NULL;
+    const char *own[MOST_VALUES];
     assert_non_null(f);
     setup(f, cases[i].graph);
     read_operands(f, cases[i].operands);
     f->n_symbols = 0;
     random_operands(f, state);
-    uint32_t n = graph_own_symbols(&f->c, f->n, &own);
+    uint32_t n = graph_own_symbols(f->n, MOST_VALUES, own);
     bool computed = n > 0 && next_random(state) % 2;
     int32_t status = computed ? run_extents(f) : 0;
     for (uint32_t k = 0; k < n && !computed; k++)
-        set_symbol(f, own[k], next_random(state) % 6);
+        set_symbol(f, dim_symbol(&f->c, own[k], -1), next_random(state) % 6);
     for (uint32_t k = 0; k < n && status == 0; k++) { /* what every kernel checks of its cells */
-        int64_t v = value_of(f, own[k]), bound = dim_bound(own[k]);
+        dim d = dim_symbol(&f->c, own[k], -1);
+        int64_t v = value_of(f, d), bound = dim_bound(d);
         if (v < 0 || (bound >= 0 && v > bound))
             status = PACKAGE_STATUS_SHAPE;
     }

@@ -151,11 +151,12 @@ static bool is_kernel(const graph_node *n)
     return !is_constant_node(n) && !(n->op->flags & OPF_CALL) && !stays_view(n);
 }
 
-/* The extents of its own symbols are computed in front of its kernel, of operands that must exist by then. */
+/* Extents that n's own operands tell are computed in front of its kernel: the operands must exist by then. */
 static bool may_fuse(const graph_node *n)
 {
+    const char *own[1];
     return is_kernel(n) && n->op->effect == EFFECT_PURE && !(n->op->flags & (OPF_NO_FUSE | OPF_VIEW)) &&
-           !graph_makes_symbols(n);
+           graph_own_symbols(n, 1, own) == 0;
 }
 
 static bool is_anchor(const graph_node *n)
