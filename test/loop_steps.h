@@ -2,6 +2,7 @@
 /* How long loop IR would run: what tests ask before they interpret what they did not write. */
 #ifndef LATHE_TEST_LOOP_STEPS_H
 #define LATHE_TEST_LOOP_STEPS_H
+#include "tir/build.h"
 #include "tir/tir.h"
 
 /* Iterations in all; a loop whose extent is not constant counts as `unknown` of them. */

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli.h"
 #include "driver/summary.h"
+#include "tir/text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "driver/run.h"
 #include "driver/summary.h"
 #include "table.h"
+#include "tir/text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,13 @@
 #include "cli.h"
 #include "driver/format.h"
 #include "graph/pass.h"
+#include "te/lower.h"
 #include "te/te.h"
+#include "te/text.h"
+#include "tir/pass.h"
+#include "tir/text.h"
+#include "tir/verify.h"
+#include "tir/walk.h"
 #include "type/vta_text.h"
 
 #include <stdio.h>

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Public header for operators from outside the tree (docs/add-an-op.md): operator rows and type relations, tensor
- * expressions, schedules and tensor intrinsics. An operator library defines lathe_register_ops and is loaded with
- * `--load-ops FILE`. Compile it with -I for both `include` and `src`, or against an installed tree. */
+ * expressions, schedules and tensor intrinsics, and what walks and simplifies loops. An operator library defines
+ * lathe_register_ops and is loaded with `--load-ops FILE`. Compile it with -I for both `include` and `src`, or against
+ * an installed tree. */
 #ifndef LATHE_OP_H
 #define LATHE_OP_H
 #include "graph/op.h"
 #include "te/te_op.h"
 #include "tir/intrin.h"
+#include "tir/simplify.h"
+#include "tir/walk.h"
 
 /* Changes whenever a structure that operator libraries fill or read changes. */
 #define LATHE_OP_API 3

@@ -3,7 +3,9 @@
  * constant nodes, for which the loop-IR interpreter runs the operator's plain loops. */
 #include "driver/pipeline.h"
 #include "graph/op.h"
+#include "te/from_graph.h"
 #include "te/te_op.h"
+#include "tir/interpret.h"
 
 /* What is folded depends on the model alone, not on how much memory there is: constants that are not stored as plain
  * bytes are spelled out up to this many bytes a node (a splat of half a gigabyte is cheap only as long as nobody does

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts that follow from a problem: roots of alias classes, dependencies, in-place pairs. */
 #include "plan/facts.h"
+#include "tir/build.h"
 
 #include "abi/package.h"
 

@@ -4,6 +4,7 @@
 #ifndef LATHE_PLAN_PLAN_H
 #define LATHE_PLAN_PLAN_H
 #include "prog/prog.h"
+#include "tir/facts.h"
 
 typedef enum plan_storage { STORE_INPUT, STORE_OUTPUT, STORE_CONSTANT, STORE_WORKSPACE } plan_storage;
 

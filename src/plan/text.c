@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Problems and plans as text: for goldens, for `lathe opt`, for people. */
 #include "plan/plan.h"
+#include "tir/build.h"
 
 #include <string.h>
 

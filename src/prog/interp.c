@@ -3,6 +3,7 @@
  * own. It knows no plan, no schedule and no layers: what a back end makes is compared with this. */
 #include "abi/package.h"
 #include "prog/prog.h"
+#include "tir/interpret.h"
 
 #include <string.h>
 

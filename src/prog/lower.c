@@ -5,6 +5,7 @@
 #include "base/ptr_map.h"
 #include "graph/op.h"
 #include "prog/prog.h"
+#include "te/from_graph.h"
 #include "te/te_op.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  * are resolved at the end. What has been read is verified. */
 #include "base/ptr_map.h"
 #include "prog/prog.h"
+#include "tir/text.h"
 
 #include <string.h>
 

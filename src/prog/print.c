@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as text (docs/program.md): functions in order, then kernels, each with its loops. */
 #include "prog/prog.h"
+#include "tir/text.h"
 
 #include <string.h>
 

@@ -3,7 +3,11 @@
  * default schedule of the operators and the passes on loops. */
 #include "graph/graph.h"
 #include "prog/prog.h"
+#include "te/from_graph.h"
 #include "te/te_op.h"
+#include "tir/pass.h"
+#include "tir/verify.h"
+#include "tir/walk.h"
 
 typedef struct literal_use {
     const tir_buffer *buffer;

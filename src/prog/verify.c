@@ -2,6 +2,8 @@
 /* The verifier of programs: what every pass and back end relies on. */
 #include "base/ptr_map.h"
 #include "prog/prog.h"
+#include "tir/build.h"
+#include "tir/verify.h"
 
 #include <stdarg.h>
 #include <stdio.h>

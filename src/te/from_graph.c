@@ -2,8 +2,13 @@
 /* From a graph function to a loop-IR function: the compute definitions of all nodes in one tensor graph, cheap
  * producers inlined, the default schedule of the most rigid operator, loops, passes. Also the helpers that compute
  * definitions share. */
+#include "te/from_graph.h"
+#include "te/lower.h"
 #include "te/te_op.h"
+#include "te/text.h"
 #include "tir/map.h"
+#include "tir/pass.h"
+#include "tir/walk.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * stands at the top of its loop's body; a reduction is initialised at its outermost reduction loop, over the data axes
  * that lie inside that loop (loops `x.init`); a guard stands right inside the innermost loop that it depends on.
  * Accesses keep their dimensions: flattening is a pass. */
+#include "te/lower.h"
 #include "te/stage.h"
 
 #include <assert.h>

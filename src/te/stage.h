@@ -4,8 +4,11 @@
  */
 #ifndef LATHE_TE_STAGE_H
 #define LATHE_TE_STAGE_H
+#include "te/schedule.h"
 #include "te/te.h"
 #include "tir/map.h"
+#include "tir/simplify.h"
+#include "tir/walk.h"
 
 typedef struct te_note {
     const char *key;

@@ -4,6 +4,7 @@
  * from its buffer; te_tensor_of finds the way back. */
 #include "te/te.h"
 #include "tir/names.h"
+#include "tir/simplify.h"
 
 #include <assert.h>
 #include <math.h>

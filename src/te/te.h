@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensor expressions: what a kernel computes, apart from how. An operation is a placeholder, a compute (axes, reduction
  * axes, one body per result), an extern (a loop-IR statement for what an expression cannot say) or a check (what must
- * hold of the operands). A schedule is a
- * value: a list of primitives on stages, printable and parsable; lowering applies it, infers bounds and gives one
- * loop-IR function. The empty schedule gives the plain loops, one nest per stage, in order. */
+ * hold of the operands). Schedules are values of their own (schedule.h); lower.h makes loops of both. */
 #ifndef LATHE_TE_TE_H
 #define LATHE_TE_TE_H
 #include "base/ptr_map.h"
-#include "tir/tir.h"
+#include "tir/build.h"
 
 typedef struct te_op_node te_node;
 
@@ -121,104 +119,6 @@ void te_check(te_graph *g, const char *name, uint32_t n_axes, te_axis *const *ax
  * outputs never share storage with inputs or each other. */
 void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs);
 te_tensor *te_tensor_of(const te_graph *g, const tir_buffer *b); /* NULL: not a tensor of g */
-
-/* --- schedules as values (te/schedule.c) --- */
-/* Primitives and their fields are rows of te/primitives.def; docs/schedule.md describes each. te_prim_kind has one
- * value a row, te_NAME_args the row's fields. */
-typedef struct te_names {
-    const char *const *data;
-    uint32_t len;
-} te_names;
-typedef struct te_place {
-    const char *stage, *axis;
-} te_place;
-typedef struct te_factor {
-    int64_t n;
-    bool is_parts; /* n is the outer extent, else the inner one */
-} te_factor;
-
-#define STAGE
-#define AXIS(p, m)   const char *m;
-#define ORDER(p, m)  te_names m;
-#define PLACE(p, m)  te_place m;
-#define WORD(p, m)   const char *m;
-#define STRING(p, m) const char *m;
-#define NUMBER(p, m) int64_t m;
-#define FACTOR(p, m) te_factor m;
-#define NEW(p, m)    const char *m;
-typedef enum te_prim_kind {
-#define PRIMITIVE(id, name, fields) id,
-#include "te/primitives.def"
-#undef PRIMITIVE
-} te_prim_kind;
-#define PRIMITIVE(id, name, fields)   \
-    typedef struct te_##name##_args { \
-        const char *stage;            \
-        fields                        \
-    } te_##name##_args;
-#include "te/primitives.def"
-#undef PRIMITIVE
-#undef STAGE
-#undef AXIS
-#undef ORDER
-#undef PLACE
-#undef WORD
-#undef STRING
-#undef NUMBER
-#undef FACTOR
-#undef NEW
-
-/* One primitive. All names are interned; every member of the union starts with the stage. */
-typedef struct te_prim {
-    te_prim_kind kind;
-    src_loc loc;
-    union {
-        const char *stage;
-#define PRIMITIVE(id, name, fields) te_##name##_args name;
-#include "te/primitives.def"
-#undef PRIMITIVE
-    } u;
-} te_prim;
-
-typedef struct te_sched {
-    compiler *c;
-    te_graph *g;
-    VEC(te_prim) prims;
-} te_sched;
-
-te_sched *te_sched_new(te_graph *g);
-/* Convenience appenders: they only record; checks happen when the schedule is applied. Names given by the caller. */
-void te_sched_split(te_sched *s, const char *stage, const char *axis, int64_t factor, const char *outer,
-                    const char *inner);
-void te_sched_fuse(te_sched *s, const char *stage, const char *a, const char *b, const char *fused);
-void te_sched_reorder(te_sched *s, const char *stage, uint32_t n, const char *const *axes);
-void te_sched_compute_at(te_sched *s, const char *stage, const char *consumer, const char *axis);
-void te_sched_compute_inline(te_sched *s, const char *stage);
-void te_sched_cache_write(te_sched *s, const char *stage, const char *scope, const char *new_stage);
-void te_sched_rfactor(te_sched *s, const char *stage, const char *axis, const char *new_stage);
-void te_sched_cache_read(te_sched *s, const char *stage, const char *scope, const char *reader, const char *new_stage);
-void te_sched_set_scope(te_sched *s, const char *stage, const char *scope);
-void te_sched_annotate(te_sched *s, te_prim_kind kind, const char *stage,
-                       const char *axis); /* vectorize unroll parallel vthread */
-void te_sched_pragma(te_sched *s, const char *stage, const char *axis, const char *key, int64_t value);
-/* While one iteration of `consumer.place` runs, the iterations of loop `axis` inside it fetch what it will read next of
- * a parameter of the function. */
-void te_sched_prefetch(te_sched *s, const char *stage, const char *axis, const char *tensor, const char *consumer,
-                       const char *place);
-void te_sched_print(writer *w, const te_sched *s);
-bool te_sched_parse(te_graph *g, const char *file, const char *text, size_t len, te_sched **out);
-
 /* A symbolic dimension of that name: the same variable each time; max as in te_symbol. */
 const tir_var *te_add_symbol(te_graph *g, const char *name, int64_t max);
-
-/* Applies the schedule, infers bounds, makes loops: the function's parameters are one int64 cell for each symbol, which
- * holds its value, then the graph's params. Non-dividing
- * splits get a guard. Diagnostics name stage and axis. Loop names are the axes' names; initialisation of a reduction
- * stands at the outermost reduction loop (C.init loops when data axes lie inside it), which is where accelerators reset
- * theirs. */
-bool te_lower(te_graph *g, const te_sched *s, const char *name, tir_func **out);
-
-/* A computation as text, parsed back: docs/schedule.md. Externs are printed, but not read yet. */
-void te_print(writer *w, const te_graph *g);
-bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_graph **out);
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `te` part of an operator row: its compute definition, which is its only semantics, and its default schedule. And
- * the step from a graph function to a loop-IR function. */
+/* The `te` part of an operator row: its compute definition, which is its only semantics, and its default schedule. */
 #ifndef LATHE_TE_TE_OP_H
 #define LATHE_TE_TE_OP_H
 #include "graph/op.h"
-#include "te/te.h"
+#include "te/schedule.h"
 
 /* Adds the operator's stages to g: in[i] is the tensor of input i (NULL when left out; rank and shape by the value's
  * type), out[i] receives one tensor per output with exactly the output's type. Types are inferred; dimensions come from
@@ -48,16 +47,6 @@ bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, 
 bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 
 void te_register_builtin_ops(compiler *c); /* after graph_register_builtin_ops */
-
-/* Lowers one node, or one primitive function (a fused group; parameters become inputs, results outputs): compute
- * definitions of all nodes in one te_graph, injective producers inlined, the anchor's default schedule, loop IR.
- * t NULL: the empty schedule (what the oracle uses). The function's name is given. */
-bool te_lower_func(compiler *c, const graph_func *f, const char *name, const struct target *t, tir_func **out);
-bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, tir_func **out);
-
-/* The computation of a primitive function (or, where f is NULL, of a node) and, behind a line "--- schedule", its
- * default schedule: text that `lathe opt` reads. */
-bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t, writer *w);
 
 /* Helpers for compute definitions. */
 tir_expr_ref te_dim(te_graph *g, dim d);                  /* constant; symbols become i64 variables */

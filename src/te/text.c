@@ -2,8 +2,13 @@
 /* Computations as text, and back (docs/schedule.md). One operation a line, producers first; expressions
  * are the loop IR's. Axis variables get names that are unique in their operation and differ from every tensor's. */
 #include "te/te.h"
+#include "te/text.h"
 #include "tir/names.h"
 #include "tir/parse.h"
+#include "tir/simplify.h"
+#include "tir/text.h"
+#include "tir/verify.h"
+#include "tir/walk.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about a finished function that the plan builds on: what may share storage, how far it can be divided, what
  * scratch it needs, and whether two functions are the same. */
+#include "tir/build.h"
+#include "tir/facts.h"
 #include "tir/linear.h"
 #include "tir/node.h"
+#include "tir/walk.h"
 
 #include <stdlib.h>
 #include <string.h>

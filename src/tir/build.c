@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Construction of expressions. Constants fold and cheap identities apply here, so that no pass has to clean up after
  * another; what needs ranges is the simplifier's business. Statements: build_stmt.c. */
+#include "tir/build.h"
 #include "tir/eval.h"
 #include "tir/node.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Construction of statements. */
+#include "tir/build.h"
 #include "tir/node.h"
 
 #include <assert.h>

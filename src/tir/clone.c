@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies with fresh definitions. */
 #include "tir/clone.h"
+#include "tir/build.h"
+#include "tir/walk.h"
 
 #include "tir/map.h"
 #include "tir/node.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions as structures: a serial form in which variables and buffers are numbered in order of appearance, so that
  * names play no part. Two functions are equal when their serial forms are; the hash is that of the form. */
+#include "tir/facts.h"
 #include "tir/map.h"
 #include "tir/tir.h"
 

@@ -2,6 +2,8 @@
 /* The interpreter's run: walks the tree of blocks, binds buffers, executes instructions. Undefined contents are 0xA5,
  * so that a read of what was never written shows. */
 #include "tir/interp.h"
+#include "tir/interpret.h"
+#include "tir/verify.h"
 
 #include "tir/eval.h"
 

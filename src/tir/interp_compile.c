@@ -2,6 +2,7 @@
 /* From loop IR to the interpreter's program. An expression without loads is computed once, in the prologue of the
  * innermost loop that it depends on; loads are computed where they stand. Statements and loops: interp_stmt.c. */
 #include "tir/interp_compile.h"
+#include "tir/build.h"
 
 #include <string.h>
 

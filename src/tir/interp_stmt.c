@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interpreter's compiler: statements, and the choice of loops that run in strips. */
+#include "tir/build.h"
 #include "tir/eval.h"
 #include "tir/interp_compile.h"
+#include "tir/walk.h"
 
 static void compile(ic *k, tir_stmt *s);
 

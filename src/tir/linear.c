@@ -2,6 +2,7 @@
 /* Sums of products: arithmetic on them, and their one written form. Terms are ordered by number of factors, size of
  * coefficient, then nesting of the loops, so that an index reads from the outermost dimension to the innermost. */
 #include "tir/linear.h"
+#include "tir/build.h"
 
 #include "tir/eval.h"
 

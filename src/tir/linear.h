@@ -5,6 +5,7 @@
 #ifndef LATHE_TIR_LINEAR_H
 #define LATHE_TIR_LINEAR_H
 #include "tir/map.h"
+#include "tir/simplify.h"
 #include "tir/tir.h"
 
 #define LINEAR_MAX_TERMS 24u

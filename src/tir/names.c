@@ -2,6 +2,7 @@
 /* Names in the loop IR's text. A name that is printed once keeps its wish, so that a printed text prints again as it
  * is. */
 #include "tir/names.h"
+#include "tir/build.h"
 
 #include "tir/node.h"
 

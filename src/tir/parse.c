@@ -3,6 +3,8 @@
  * Nodes are made as written, nothing folds: print(parse(x)) == x. Any bytes are safe: depth, ranks and lanes are
  * bounded. */
 #include "tir/parse.h"
+#include "tir/build.h"
+#include "tir/text.h"
 
 #include "tir/names.h"
 #include "tir/node.h"

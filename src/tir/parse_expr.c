@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reader of the loop IR's expressions: types flow in from the place and out from the left operand. */
+#include "tir/build.h"
 #include "tir/eval.h"
 #include "tir/names.h"
 #include "tir/node.h"

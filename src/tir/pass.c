@@ -2,7 +2,12 @@
 /* The pass driver: passes are rows of TIR_PASSES; it runs the ones named, verifies after each, and prints when asked.
  */
 #include "base/nearest.h"
+#include "tir/facts.h"
+#include "tir/pass.h"
+#include "tir/simplify.h"
+#include "tir/text.h"
 #include "tir/tir.h"
+#include "tir/verify.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * does, so that a number is written bare where the parser will give it the right type. */
 #include "tir/names.h"
 #include "tir/node.h"
+#include "tir/text.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is known about variables, and the interval of values that an expression can take. Ends that overflow or depend
  * on something unknown are unknown; nothing here is ever too narrow. */
+#include "tir/build.h"
 #include "tir/eval.h"
 #include "tir/linear.h"
+#include "tir/walk.h"
 
 #include <assert.h>
 

@@ -3,9 +3,11 @@
  * apart by what divides exactly and by what stays below the divisor, which undoes splits and fusions of loops;
  * comparisons, minima and selections are decided where the ranges decide them. Float values only have their parts
  * simplified. */
+#include "tir/build.h"
 #include "tir/eval.h"
 #include "tir/linear.h"
 #include "tir/node.h"
+#include "tir/walk.h"
 
 static tir_expr_ref simplify(tir_bounds *b, tir_expr_ref e);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Simplification of statements: ranges of loop variables and the conditions around a statement are known while it is
  * walked; what cannot run or does nothing goes away. */
+#include "tir/build.h"
 #include "tir/linear.h"
 #include "tir/node.h"
+#include "tir/walk.h"
 
 static tir_stmt *simplify(tir_bounds *b, tir_stmt *s);
 

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of a function: types, definitions before uses, ranks, and indices that provably lie outside. Runs after every
  * pass; whatever it lets through, the printers and the interpreter accept. */
+#include "tir/build.h"
 #include "tir/names.h"
 #include "tir/node.h"
+#include "tir/simplify.h"
+#include "tir/text.h"
+#include "tir/verify.h"
+#include "tir/walk.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walking and rewriting. Expressions are trees whose parts are often shared (a value used twice after inlining), so
  * rewriting remembers what it has seen: the work is in the number of nodes, not of paths. */
+#include "tir/build.h"
 #include "tir/node.h"
+#include "tir/walk.h"
 
 #include "tir/map.h"
 

@@ -3,7 +3,14 @@
  * and read back to the same text. What also lowers must verify, before and after the passes of `--lower plain`, and,
  * when it is small and its sums are exact, give the numbers of the computation without a schedule. */
 #include "../loop_steps.h"
+#include "te/lower.h"
 #include "te/te.h"
+#include "te/text.h"
+#include "tir/interpret.h"
+#include "tir/pass.h"
+#include "tir/text.h"
+#include "tir/verify.h"
+#include "tir/walk.h"
 #include "type/target.h"
 
 #include <stdio.h>

@@ -2,7 +2,12 @@
 /* Fuzz target: any bytes as loop text. What is accepted must print and read back to the same text. What also verifies
  * goes through every pass, and, when it is small, runs before and after: the results must agree. */
 #include "../loop_steps.h"
+#include "tir/interpret.h"
+#include "tir/pass.h"
+#include "tir/text.h"
 #include "tir/tir.h"
+#include "tir/verify.h"
+#include "tir/walk.h"
 #include "type/target.h"
 
 #include <stdio.h>

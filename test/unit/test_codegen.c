@@ -18,6 +18,10 @@
 #include "base/file.h"
 #include "codegen/c/emit.h"
 #include "driver/run.h"
+#include "tir/build.h"
+#include "tir/interpret.h"
+#include "tir/pass.h"
+#include "tir/text.h"
 
 enum { N = 64 };
 

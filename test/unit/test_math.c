@@ -12,6 +12,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "tir/interpret.h"
+#include "tir/pass.h"
+#include "tir/text.h"
 #include "tir/tir.h"
 
 enum { N = 1 << 16 };

@@ -12,6 +12,7 @@
 
 #include "driver/pipeline.h"
 #include "plan/plan.h"
+#include "tir/build.h"
 
 static uint32_t rnd(uint32_t *state, uint32_t below)
 {

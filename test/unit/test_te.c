@@ -2,8 +2,14 @@
 /* Tests of tensor expressions: every case of test/golden/schedule gives the numbers of its computation without a
  * schedule, before and after the passes; the text forms of schedules and computations; every refusal, with stage and
  * axis. */
+#include "te/lower.h"
 #include "te/te.h"
+#include "te/text.h"
+#include "tir/interpret.h"
 #include "tir/intrin.h"
+#include "tir/pass.h"
+#include "tir/verify.h"
+#include "tir/walk.h"
 
 #include <dirent.h>
 #include <setjmp.h>

@@ -3,7 +3,10 @@
  * access outside of a buffer: first the kernel that computes the extents, then the one that fills results of them. Then
  * the second alone, with extents and operands by chance: it must fill its results or end with a status. */
 #include "abi/package.h"
+#include "te/lower.h"
 #include "te/te_op.h"
+#include "tir/interpret.h"
+#include "tir/verify.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,10 @@
 /* Every operator under its default schedule gives what its plain loops give, by the interpreter, on random numbers: the
  * functions of test/golden/te/operators.txt, and every element-wise row of the operator table, for several targets. */
 #include "abi/package.h"
+#include "te/from_graph.h"
 #include "te/te_op.h"
+#include "tir/interpret.h"
+#include "tir/verify.h"
 
 #include <math.h>
 #include <setjmp.h>

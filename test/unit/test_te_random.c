@@ -3,7 +3,12 @@
  * lowered, after the passes of `--lower plain` with virtual threads, and after all of a CPU's. All arithmetic is on
  * integers that wrap around, so sums do not depend on their order. LATHE_ROUNDS=N runs more cases, LATHE_SEED=N one. */
 #include "../loop_steps.h"
+#include "te/lower.h"
 #include "te/te.h"
+#include "te/text.h"
+#include "tir/interpret.h"
+#include "tir/pass.h"
+#include "tir/verify.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tir/build.h"
+#include "tir/facts.h"
+#include "tir/pass.h"
+#include "tir/text.h"
 #include "tir/tir.h"
+#include "tir/verify.h"
 
 static const char *print(compiler *c, const tir_module *m)
 {

@@ -10,6 +10,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "tir/facts.h"
+#include "tir/interpret.h"
+#include "tir/pass.h"
+#include "tir/text.h"
 #include "tir_reference.h"
 
 static tir_module *parse(compiler *c, const char *text)

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tir/simplify.h"
+#include "tir/text.h"
 #include "tir_reference.h"
 
 /* Variables of the table: i in [0, 16), j in [0, 16), k in [-8, 8), n and m unknown, f in [0, 256), p in [0, n). */

@@ -2,7 +2,10 @@
 /* Winograd convolutions against direct ones, by the interpreter, on random numbers: images smaller than a tile, extents
  * that no tile divides, uneven borders, channels that do not fill a block, several images. That the default schedule
  * computes the same is checked with all other operators, in test_te_ops.c. */
+#include "te/from_graph.h"
 #include "te/te_op.h"
+#include "tir/interpret.h"
+#include "tir/verify.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,6 +3,7 @@
  * row-major buffers of static shape only. What the interpreter and the passes do is compared with this. */
 #ifndef LATHE_TEST_TIR_REFERENCE_H
 #define LATHE_TEST_TIR_REFERENCE_H
+#include "tir/build.h"
 #include "tir/eval.h"
 #include "tir/tir.h"
 

@@ -3,7 +3,9 @@
 #include "lowered.h"
 
 #include "runtime_test.h"
+#include "te/lower.h"
 #include "tir/eval.h"
+#include "tir/pass.h"
 #include "type/vta_text.h"
 
 #define MOST_VARS   32

@@ -5,6 +5,7 @@
 #include "lowered.h"
 #include "runtime_test.h"
 #include "te/rule/vta.h"
+#include "te/text.h"
 #include "type/vta_text.h"
 #include "workloads.h"
 

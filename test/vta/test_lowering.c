@@ -6,6 +6,9 @@
 
 #include "lowered.h"
 #include "runtime_test.h"
+#include "te/text.h"
+#include "tir/interpret.h"
+#include "tir/pass.h"
 #include "type/vta_text.h"
 
 #define MOST_ELEMENTS 3000000 /* of all parameters together */

@@ -6,6 +6,7 @@
 #define LATHE_CODEGEN_C_EMIT_H
 #include "codegen/backend.h"
 #include "tir/map.h"
+#include "tir/simplify.h"
 
 typedef enum c_need_kind {
     NEED_PREFETCH, /* LATHE_PREFETCH */

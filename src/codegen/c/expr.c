@@ -2,6 +2,7 @@
 /* Expressions of the loop IR as C text. Scalars become plain C; vectors become calls of small helpers (f32x8_add),
  * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
 #include "codegen/c/emit.h"
+#include "tir/build.h"
 
 #include <math.h>
 

@@ -2,6 +2,8 @@
 /* One loop-IR function as a C function: its comment, its parameters, its statements. Parallel loops run over the share
  * of part `part` of `parts`. */
 #include "codegen/c/emit.h"
+#include "tir/build.h"
+#include "tir/walk.h"
 
 #include <string.h>
 

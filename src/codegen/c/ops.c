@@ -2,6 +2,7 @@
 /* ops.c of a package: the prelude, each kernel with its comment, and the wrappers that the engine calls. */
 #include "codegen/c/emit.h"
 #include "codegen/c/package.h"
+#include "tir/text.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the writers of a package's files share: templates, and facts of the package that several of them state. */
 #include "codegen/c/package.h"
+#include "tir/build.h"
 
 #include <ctype.h>
 #include <string.h>

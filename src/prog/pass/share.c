@@ -5,6 +5,7 @@
 #include "graph/graph.h"
 #include "base/ptr_map.h"
 #include "prog/prog.h"
+#include "tir/facts.h"
 
 #include <stdlib.h>
 #include <string.h>

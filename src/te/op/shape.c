@@ -2,6 +2,7 @@
 /* Compute definitions of operators that change shapes and move data. Operands such as starts and pads are read by the
  * kernel when they are not constants; where they contradict the result's shape it ends with a status. */
 #include "te/op/move.h"
+#include "tir/walk.h"
 
 #include <string.h>
 

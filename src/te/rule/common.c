@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rules share: questions about the tensor graph and a few moves. */
 #include "te/rule/rule.h"
+#include "tir/walk.h"
 
 #include <string.h>
 

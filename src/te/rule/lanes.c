@@ -3,6 +3,7 @@
  * row are cut into lanes. A sum has PARTIAL sums side by side whatever the vector's width, so that its order, and with
  * it every bit of the result, is the same for vectors of 4, 8 and 16 lanes and for any number of workers. */
 #include "te/rule/rule.h"
+#include "tir/walk.h"
 #include "type/target.h"
 
 #include <string.h>

@@ -7,6 +7,7 @@
  * could load again. */
 #include "graph/op/nn.h"
 #include "te/rule/rule.h"
+#include "tir/walk.h"
 #include "type/target.h"
 
 #include <string.h>

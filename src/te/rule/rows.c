@@ -4,6 +4,7 @@
  * stages have in common, read at the same index, nothing is computed twice. Those axes become one parallel loop
  * around all stages; the innermost axis of the result stays inside, so that there are rows to vectorize. */
 #include "te/rule/rule.h"
+#include "tir/walk.h"
 
 #define FREE_AGAIN 16 /* elements that may be computed again for every row */
 

@@ -5,6 +5,7 @@
  * into the result. What lies between the steps is a part's own and stays in its cache. */
 #include "graph/op/winograd.h"
 #include "te/rule/rule.h"
+#include "tir/walk.h"
 #include "type/target.h"
 
 #include <string.h>

@@ -2,8 +2,12 @@
 /* drop-dead-stores: a store into an element of a private array goes when nothing reads the element: what is left of a
  * tile where a loop was cut short. Only arrays whose accesses all have constant indices, so that elements can be told
  * apart; what one round drops may have been the last reader of something else. */
+#include "tir/build.h"
 #include "tir/map.h"
 #include "tir/node.h"
+#include "tir/pass.h"
+#include "tir/simplify.h"
+#include "tir/walk.h"
 
 #define MAX_ELEMENTS 4096
 #define MAX_ROUNDS   8

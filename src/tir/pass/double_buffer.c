@@ -3,9 +3,13 @@
  * makes it run one iteration ahead. The buffer becomes two halves; the first piece is filled in front of the loop, and
  * each iteration fills the other half for the next one while it reads its own. On hardware that copies while it
  * computes, the two overlap. */
+#include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/map.h"
 #include "tir/node.h"
+#include "tir/pass.h"
+#include "tir/simplify.h"
+#include "tir/walk.h"
 
 #include <string.h>
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flatten: an access of several dimensions, or of none, gets one index from the buffer's address, strides and offset
  * included. Buffers of one dimension keep their index. Allocations without strides become one-dimensional. */
+#include "tir/build.h"
 #include "tir/linear.h"
 #include "tir/node.h"
+#include "tir/pass.h"
+#include "tir/walk.h"
 
 /* Horner's form multiplied out, so that each dimension shows its stride. */
 static tir_expr_ref row_major(compiler *c, dtype dt, const tir_buffer *b, tir_expr_ref const *idx)

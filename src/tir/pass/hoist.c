@@ -2,8 +2,11 @@
 /* hoist: a guard that does not depend on a loop moves out of it, the part of a conjunction that does not depend on it
  * alone. Conditions with loads stay: the loop may change what they read. Common parts of indices are left to the C
  * compiler, which sees them as well as we do. */
+#include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/node.h"
+#include "tir/pass.h"
+#include "tir/walk.h"
 
 static void look_for_load(void *ctx, tir_expr_ref e)
 {

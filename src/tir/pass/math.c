@@ -7,8 +7,11 @@
  *
  * Every step is named by a let in front of the statement. A call behind a condition whose argument loads stays as it
  * is: the load must not happen when the condition does not hold. */
+#include "tir/build.h"
 #include "tir/map.h"
 #include "tir/node.h"
+#include "tir/pass.h"
+#include "tir/walk.h"
 
 typedef struct expander {
     compiler *c;

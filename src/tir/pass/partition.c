@@ -4,9 +4,12 @@
  * `rest`; cuts may contain symbols but no variables of enclosing loops. What is left before and after keeps its guards,
  * which ranges then decide where they can. Parallel loops stay whole: their extent is what the plan divides; a
  * vectorized loop is only cut short, never in two. Loops that only a limit kept whole are counted (tir_left). */
+#include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/linear.h"
 #include "tir/node.h"
+#include "tir/pass.h"
+#include "tir/walk.h"
 
 #include <string.h>
 

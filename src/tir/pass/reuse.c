@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reuse-in-place: a buffer that one loop nest computes element by element from another one, which nobody reads
  * afterwards, takes the other's place: same scope, type and size, every element read no later than it is written. */
+#include "tir/build.h"
+#include "tir/facts.h"
+#include "tir/pass.h"
 #include "tir/pass/vta/vta.h"
+#include "tir/walk.h"
 
 typedef struct reuse {
     compiler *c;

@@ -3,8 +3,11 @@
  * target's stack limit allows and no parallel loop stands between allocation and use (each worker would get its own
  * copy). Arrays whose indices are all constant become registers; those marked so whose indices are not become arrays
  * again. */
+#include "tir/build.h"
 #include "tir/map.h"
 #include "tir/node.h"
+#include "tir/pass.h"
+#include "tir/walk.h"
 
 #define MAX_REGISTER_ELEMENTS 1024
 

@@ -5,11 +5,15 @@
  * the intrinsic's symbols their numbers and its operands their buffers. When none fits, the one that got furthest
  * explains why. */
 #include "base/nearest.h"
+#include "tir/build.h"
 #include "tir/intrin.h"
 #include "tir/linear.h"
 #include "tir/names.h"
 #include "tir/node.h"
 #include "tir/parse.h"
+#include "tir/pass.h"
+#include "tir/text.h"
+#include "tir/walk.h"
 #include "type/vta_text.h"
 
 #include <inttypes.h>

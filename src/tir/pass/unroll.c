@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unroll: loops marked "unrolled" are written out. A loop whose extent is not constant, or whose copies would be too
  * many statements, becomes serial. */
+#include "tir/build.h"
 #include "tir/clone.h"
+#include "tir/pass.h"
+#include "tir/simplify.h"
+#include "tir/walk.h"
 
 #define MAX_STATEMENTS 16384
 

@@ -3,8 +3,11 @@
  * loop that cannot be one becomes serial, and is counted (tir_left): indices that are no ramps, a guard or inner bounds
  * that differ between lanes, a store that all lanes share, calls of external functions, a buffer that is read elsewhere
  * than where it is written. A number of lanes that is no power of two becomes several vectors. */
+#include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/node.h"
+#include "tir/pass.h"
+#include "tir/walk.h"
 
 typedef struct vectorizer {
     compiler *c;

@@ -2,9 +2,13 @@
 /* InjectVirtualThread: the iterations of a loop over virtual threads become neighbours, statement by statement, so that
  * work of one thread can run beside that of another. Each thread has its own copy of every buffer that is allocated in
  * the loop: the allocation grows, and accesses move by the thread's share. */
+#include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/map.h"
 #include "tir/node.h"
+#include "tir/pass.h"
+#include "tir/simplify.h"
+#include "tir/walk.h"
 
 #include <string.h>
 

@@ -2,7 +2,11 @@
 /* InjectALUIntrin: a loop nest under pragma_alu that updates accumulators becomes the recording of a kernel: at most
  * two hardware loops around one micro-op, more loops as micro-ops. The ALU computes dst = dst op src, or dst op
  * immediate: what is not of that form, operands included in the wrong order, is refused. */
+#include "tir/build.h"
+#include "tir/pass.h"
 #include "tir/pass/vta/vta.h"
+#include "tir/text.h"
+#include "tir/walk.h"
 
 #include <inttypes.h>
 

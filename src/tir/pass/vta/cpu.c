@@ -2,7 +2,10 @@
 /* CPUAccessRewrite: what a function's parameters and allocations point to is the run-time's handle of a buffer, which
  * the accelerator's calls take. Where the host itself reads or writes such a buffer it goes through the address that
  * VTABufferCPUPtr gives: a second buffer, in scope vta.cpu, that starts there and takes no memory. */
+#include "tir/build.h"
+#include "tir/pass.h"
 #include "tir/pass/vta/vta.h"
+#include "tir/walk.h"
 
 #define CPU_SCOPE "vta.cpu"
 #define CPU_DATA  "buffer_data" /* attr [b] "buffer_data" = handle: where b, allocated right inside, starts */

@@ -2,6 +2,8 @@
 /* InjectDMAIntrin: a loop nest under pragma_dma_copy that copies between memory and a scratchpad becomes one transfer
  * of rows (VTALoadBuffer2D, VTAStoreBuffer2D), in loops of its own when it has more dimensions than two. Nothing is
  * taken that does not fit: every refusal names the buffer. */
+#include "tir/build.h"
+#include "tir/pass.h"
 #include "tir/pass/vta/vta.h"
 
 #include <inttypes.h>

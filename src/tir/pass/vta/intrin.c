@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LowerIntrin: operations of the accelerator become calls of the run-time's C interface, the last step before code is
  * written. Until then they have names of their own, for which passes look. */
+#include "tir/build.h"
 #include "tir/names.h"
+#include "tir/pass.h"
 #include "tir/pass/vta/vta.h"
+#include "tir/walk.h"
 
 /* Waits as long as the device takes. */
 #define WAIT_CYCLES ((int64_t)1 << 31)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Annotations of the accelerator's work, and moving them and allocations outwards: AnnotateALUCoProcScope,
  * InjectSkipCopy, LiftAttrScope, LiftAllocToScopeBegin. */
+#include "tir/build.h"
+#include "tir/pass.h"
 #include "tir/pass/vta/vta.h"
+#include "tir/walk.h"
 
 static tir_stmt *nothing(compiler *c)
 {

@@ -2,7 +2,10 @@
 /* EarlyRewrite and StorageRewrite: buffers of one scratchpad become one allocation, each at an offset of its own, and
  * must fit the device, all virtual threads counted. EarlyRewrite first lets element-wise stages share a buffer, which
  * the accelerator's ALU asks for. */
+#include "tir/build.h"
+#include "tir/pass.h"
 #include "tir/pass/vta/vta.h"
+#include "tir/walk.h"
 
 #include <inttypes.h>
 

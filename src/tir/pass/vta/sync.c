@@ -3,6 +3,9 @@
  * meet unfinished work), and barriers make what one side wrote visible to the other. Second half, the tokens between
  * the accelerator's own queues: sync_token.c. */
 #include "tir/pass/vta/sync.h"
+#include "tir/build.h"
+#include "tir/pass.h"
+#include "tir/walk.h"
 
 typedef struct access {
     const tir_buffer *b;

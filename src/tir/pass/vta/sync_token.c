@@ -2,7 +2,9 @@
 /* InjectCoProcSync, second half: tokens between the accelerator's queues. A task is a coproc_scope; every task waits
  * for the one before it when that runs in another queue, over the back edges of loops too. On every path each push
  * meets exactly one pop, so that all counters are 0 at the end. */
+#include "tir/build.h"
 #include "tir/pass/vta/sync.h"
+#include "tir/walk.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,10 @@
 /* InjectConv2DTransposeSkip: the inner nest of a transposed convolution under pragma_conv2d_transpose_gemm becomes one
  * micro-op, guarded by the condition under which its input is data and no inserted zero. Where loops around it are
  * unrolled the condition is constant, and taps on zeros cost nothing. */
+#include "tir/build.h"
+#include "tir/pass.h"
 #include "tir/pass/vta/vta.h"
+#include "tir/walk.h"
 
 #define MAX_LOOPS 4u
 

@@ -2,8 +2,11 @@
 /* LowerDeviceStorageAccessInfo: addresses in scratchpads become element indices, their allocations go. FoldUopLoop: the
  * outer loops of a recorded GEMM kernel become hardware loops. What an instruction cannot say is refused here, where
  * all numbers are known. */
+#include "tir/build.h"
 #include "tir/names.h"
+#include "tir/pass.h"
 #include "tir/pass/vta/vta.h"
+#include "tir/walk.h"
 
 #include <inttypes.h>
 

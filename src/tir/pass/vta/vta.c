@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vocabulary of the VTA passes. */
 #include "tir/pass/vta/vta.h"
+#include "tir/build.h"
+#include "tir/walk.h"
 
 #include "type/vta_text.h"
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a function of the graph to a loop-IR function (from_graph.c). */
+#ifndef LATHE_TE_FROM_GRAPH_H
+#define LATHE_TE_FROM_GRAPH_H
+#include "graph/graph.h"
+#include "tir/tir.h"
+
+/* Lowers one node, or one primitive function (a fused group; parameters become inputs, results outputs): compute
+ * definitions of all nodes in one te_graph, injective producers inlined, the anchor's default schedule, loop IR.
+ * t NULL: the empty schedule (what the oracle uses). The function's name is given. */
+bool te_lower_func(compiler *c, const graph_func *f, const char *name, const struct target *t, tir_func **out);
+bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, tir_func **out);
+
+/* The computation of a primitive function (or, where f is NULL, of a node) and, behind a line "--- schedule", its
+ * default schedule: text that `lathe opt` reads. */
+bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t, writer *w);
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What plan, programs and reports ask of a function of the loop IR (analysis.c, compare.c). */
+#ifndef LATHE_TIR_FACTS_H
+#define LATHE_TIR_FACTS_H
+#include "tir/tir.h"
+
+/* May parameter `out` share storage with parameter `in`? True when every element is read (by any load of `in`) no later
+ * than the iteration that writes it, at the same flat index, in a single nest. Equal byte sizes are the caller's
+ * business. */
+bool tir_can_alias(compiler *c, const tir_func *f, uint32_t in, uint32_t out);
+/* Extent of the one parallel loop that encloses all stores to outputs and global allocations; 1 when there is none. */
+int64_t tir_parallel_extent(const tir_func *f);
+/* Allocations in SCOPE_GLOBAL, in order of appearance: the scratch the plan must provide. per_part: inside the parallel
+ * loop. */
+typedef struct tir_scratch {
+    const tir_buffer *buffer;
+    bool per_part;
+} tir_scratch;
+uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **out);
+uint32_t tir_count_guards(const tir_func *f); /* see TIR_LEFT */
+/* Of the structure: names of vars and buffers are left out. */
+uint64_t tir_hash(const compiler *c, const tir_func *f);
+bool tir_func_equal(const compiler *c, const tir_func *a, const tir_func *b);
+#endif

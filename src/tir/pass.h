@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Passes on loops, as rows (pass.c): each runs alone through `lathe opt`. */
+#ifndef LATHE_TIR_PASS_H
+#define LATHE_TIR_PASS_H
+#include "tir/tir.h"
+
+typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
+/* For the VTA accelerator, under the names that TVM gave them (src/tir/pass/vta, docs/vta.md). */
+#define TIR_VTA_PASSES(X)                                                                                             \
+    X(T_TRANSPOSE, "InjectConv2DTransposeSkip", tir_pass_inject_conv2d_transpose_skip, "taps on zeros cost nothing") \
+    X(T_DMA, "InjectDMAIntrin", tir_pass_inject_dma_intrin, "a dma_copy nest becomes a transfer of rows")             \
+    X(T_SKIP_COPY, "InjectSkipCopy", tir_pass_inject_skip_copy, "a skip_dma_copy nest goes away")                     \
+    X(T_ANNOTATE_ALU, "AnnotateALUCoProcScope", tir_pass_annotate_alu_coproc_scope, "an alu nest is a kernel")        \
+    X(T_LIFT_UOP, "LiftAttrScope(coproc_uop_scope)", tir_pass_lift_uop_scope, "kernels take in loops around them")    \
+    X(T_LIFT_ALLOC, "LiftAllocToScopeBegin", tir_pass_lift_alloc_to_scope_begin, "allocations open their loop")       \
+    X(T_LIFT_COPROC, "LiftAttrScope(coproc_scope)", tir_pass_lift_coproc_scope, "neighbours in one queue are a task") \
+    X(T_SYNC, "InjectCoProcSync", tir_pass_inject_coproc_sync,                                                        \
+      "tokens between queues, waits and barriers of the host")                                                        \
+    X(T_EARLY_REWRITE, "EarlyRewrite", tir_pass_early_rewrite, "in place, then one checked allocation a scratchpad")  \
+    X(T_VTA_STORAGE, "StorageRewrite", tir_pass_vta_storage_rewrite, "one checked allocation a scratchpad")           \
+    X(T_ALU, "InjectALUIntrin", tir_pass_inject_alu_intrin, "an alu nest becomes loops around a micro-op")            \
+    X(T_LOWER_DEVICE, "LowerDeviceStorageAccessInfo", tir_pass_lower_device_storage, "addresses become indices")      \
+    X(T_FOLD_UOP, "FoldUopLoop", tir_pass_fold_uop_loop, "loops around micro-ops become hardware loops")             \
+    X(T_CPU_ACCESS, "CPUAccessRewrite", tir_pass_cpu_access_rewrite, "the host goes through the run-time's pointers") \
+    X(T_LOWER_INTRIN, "LowerIntrin", tir_pass_lower_intrin, "operations become calls of the run-time")
+#define TIR_PASSES(X)                                                                                                \
+    X(T_SIMPLIFY, "simplify-loops", tir_pass_simplify, "ranges, dead branches, loops of one iteration")              \
+    X(T_PARTITION, "partition-loops", tir_pass_partition, "split loops where a guard changes, so that it goes away") \
+    X(T_DOUBLE_BUFFER, "double-buffer", tir_pass_double_buffer, "marked buffers are filled one iteration ahead")     \
+    X(T_TENSORIZE, "tensorize", tir_pass_tensorize, "marked regions become intrinsics")                              \
+    X(T_FLATTEN, "flatten", tir_pass_flatten, "multi-dimensional accesses become one index")                         \
+    X(T_VECTORIZE, "vectorize", tir_pass_vectorize, "vectorized loops become ramps and broadcasts")                  \
+    X(T_MATH, "expand-math", tir_pass_math, "exp, erf, tanh of float32 become arithmetic, the same for any lanes")   \
+    X(T_UNROLL, "unroll", tir_pass_unroll, "unrolled loops are written out")                                         \
+    X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards move out")                                            \
+    X(T_DEAD, "drop-dead-stores", tir_pass_dead_stores, "stores into private arrays that nothing reads go")          \
+    X(T_STORAGE, "rewrite-storage", tir_pass_storage,                                                                \
+      "small allocations become locals, constant-index ones registers")                                              \
+    X(T_REUSE, "reuse-in-place", tir_pass_reuse, "an element-wise result takes the place of what it is made from")   \
+    X(T_VTHREAD, "InjectVirtualThread", tir_pass_inject_virtual_thread, "virtual threads side by side")              \
+    TIR_VTA_PASSES(X)
+#define X(id, name, fn, help) bool fn(compiler *c, tir_func *f);
+TIR_PASSES(X)
+#undef X
+/* names NULL: all in order; "vta": tir_vta_passes. Verifies after each. */
+bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all, writer *dump);
+
+/* Loops as a schedule says them, with guards cut away, accesses flattened and nothing else decided. */
+extern const char *const tir_plain_passes;
+/* The passes of the VTA back end in order, on loops as a schedule leaves them. */
+extern const char *const tir_vta_passes;
+#endif
