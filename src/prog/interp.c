@@ -75,17 +75,47 @@ bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *sourc
 
 static bool run_kernel(run *r, const prog_step *s)
 {
-    void **params = arena_array(&r->mem, void *, s->n_args + 1u);
     int32_t status = 0;
     const tir_func *f = prog_kernel_meaning(s->kernel);
-    for (uint32_t i = 0; i < s->n_args; i++)
-        params[i] = r->bytes[s->args[i]];
     if (!f)
         return diag_error(&r->c->diags, DIAG_UNSUPPORTED, s->loc, "kernel %s has no loops to interpret",
                           s->kernel->name);
-    if (!tir_interpret(r->c, f, params, &status))
-        return false;
-    return status == 0 || prog_failed(r->c, s->loc, s->kernel->name, s->source, status);
+    arena_mark mark = arena_get_mark(&r->mem);
+    void **params = arena_array(&r->mem, void *, s->n_args + 1u);
+    for (uint32_t i = 0; i < s->n_args; i++)
+        params[i] = r->bytes[s->args[i]];
+    bool ok = tir_interpret(r->c, f, params, &status);
+    arena_reset(&r->mem, mark);
+    return ok && (status == 0 || prog_failed(r->c, s->loc, s->kernel->name, s->source, status));
+}
+
+static bool run_block(run *r, const prog_block *b, bool top);
+
+static bool run_step(run *r, const prog_step *s)
+{
+    switch (s->kind) {
+    case STEP_KERNEL: return run_kernel(r, s);
+    case STEP_VIEW:
+    case STEP_JOIN: return true;
+    case STEP_IF: return run_block(r, &s->blocks[*r->bytes[s->args[0]] ? 0 : 1], false);
+    case STEP_LOOP:
+        while (*r->bytes[s->args[0]])
+            if (!run_block(r, &s->blocks[0], false))
+                return false;
+        return true;
+    }
+    return false;
+}
+
+static bool run_block(run *r, const prog_block *b, bool top)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < b->len; i++) {
+        if (top)
+            compiler_progress(r->c, "interpreting step", i + 1, b->len);
+        ok = run_step(r, &b->data[i]);
+    }
+    return ok;
 }
 
 bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *const *out)
@@ -94,12 +124,7 @@ bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *co
     if (!r.f)
         return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the program has no function @main");
     arena_init(&r.mem, &c->mem);
-    bool ok = place(&r, in, out);
-    for (uint32_t i = 0; ok && i < r.f->steps.len; i++) {
-        const prog_step *s = &r.f->steps.data[i];
-        compiler_progress(c, "interpreting step", i + 1, r.f->steps.len);
-        ok = s->kind != STEP_KERNEL || run_kernel(&r, s);
-    }
+    bool ok = place(&r, in, out) && run_block(&r, &r.f->steps, true);
     arena_free(&r.mem);
     return ok;
 }

@@ -15,6 +15,7 @@ typedef struct parser {
     ptr_map values;                      /* of the current function: name -> number */
     VEC(const char *) wanted, results;   /* kernel name of each step of the module, NULL: none; values returned */
     ptr_map kernels;                     /* name -> number */
+    uint32_t depth;                      /* blocks around the step at hand */
 } parser;
 
 /* --- names --- */
@@ -49,6 +50,19 @@ static bool use(parser *p, uint32_t *out)
         return lexer_error(l, "%%%s is not made before its use", l->tok.text);
     lexer_next(l);
     return true;
+}
+
+/* A new value with its type, or, without one, a value of the block around it that is made here. */
+static bool result(parser *p, const prog_step *s, uint32_t *out)
+{
+    lexer *l = &p->l;
+    src_loc at = l->tok.loc;
+    if (s->kind == STEP_VIEW || s->kind == STEP_JOIN || l->tok.kind != TOK_VAR ||
+        !ptr_map_get(&p->values, l->tok.text, out))
+        return new_value(p, SPACE_WORKSPACE, out);
+    lexer_next(l);
+    return !lexer_is(l, ":") || diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s is made already",
+                                           p->f->values.data[*out].name);
 }
 
 static bool text(parser *p, const char **out)
@@ -86,12 +100,19 @@ static bool constant(parser *p)
 static bool operands(parser *p, prog_step *s, arena *a)
 {
     VEC(uint32_t) args = {0};
+    uint32_t first = 0;
+    if (s->n_blocks > 0) { /* the condition */
+        if (!use(p, &first))
+            return false;
+        vec_push(a, &args, first);
+        first = 1;
+    }
     if (!lexer_expect(&p->l, "("))
         return false;
     while (!lexer_accept(&p->l, ")")) {
         uint32_t v;
         uint64_t at = 0;
-        if ((args.len && !lexer_expect(&p->l, ",")) || !use(p, &v))
+        if ((args.len > first && !lexer_expect(&p->l, ",")) || !use(p, &v))
             return false;
         if (s->kind == STEP_JOIN && !offset(p, &at))
             return false;
@@ -108,7 +129,7 @@ static bool operands(parser *p, prog_step *s, arena *a)
         return false;
     while (!lexer_accept(&p->l, ")")) {
         uint32_t v;
-        if ((args.len > s->n_in && !lexer_expect(&p->l, ",")) || !new_value(p, SPACE_WORKSPACE, &v))
+        if ((args.len > s->n_in && !lexer_expect(&p->l, ",")) || !result(p, s, &v))
             return false;
         if (s->kind == STEP_VIEW) {
             if (s->n_in != 1)
@@ -121,32 +142,64 @@ static bool operands(parser *p, prog_step *s, arena *a)
     }
     s->args = args.data;
     s->n_args = args.len;
-    if (s->kind != STEP_KERNEL && s->n_args != s->n_in + 1)
+    if ((s->kind == STEP_VIEW || s->kind == STEP_JOIN) && s->n_args != s->n_in + 1)
         return lexer_error(&p->l, "a %s has one result", prog_step_text(s->kind));
     return true;
 }
 
-static bool step(parser *p)
+static bool block(parser *p, prog_block *to);
+
+static bool blocks(parser *p, prog_step *s)
+{
+    s->blocks = arena_array(&p->c->mem, prog_block, s->n_blocks);
+    if (p->depth == PROG_MAX_DEPTH)
+        return lexer_error(&p->l, "blocks are nested more than %u deep", PROG_MAX_DEPTH);
+    p->depth++;
+    for (uint32_t b = 0; b < s->n_blocks; b++)
+        if ((b && !lexer_expect(&p->l, "else")) || !lexer_expect(&p->l, "{") || !block(p, &s->blocks[b]))
+            return false;
+    p->depth--;
+    return true;
+}
+
+static bool step_kind(parser *p, prog_step *s)
+{
+    static const prog_step_kind kinds[] = {
+#define X(id, text) id,
+        PROG_STEPS(X)
+#undef X
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (lexer_accept(&p->l, prog_step_text(kinds[k]))) {
+            s->kind = kinds[k];
+            s->n_blocks = s->kind == STEP_IF ? 2 : s->kind == STEP_LOOP ? 1 : 0;
+            return true;
+        }
+    return lexer_error(&p->l, "expected constant, kernel, view, join, if or loop");
+}
+
+static bool step(parser *p, prog_block *to)
 {
     prog_step s = {.source = "", .loc = p->l.tok.loc};
     const char *kernel = NULL;
     if (lexer_accept(&p->l, "constant"))
         return constant(p);
-    if (lexer_accept(&p->l, "kernel")) {
-        s.kind = STEP_KERNEL;
-        if (!lexer_name(&p->l, TOK_SYMBOL, &kernel))
-            return false;
-    } else if (lexer_accept(&p->l, "view")) {
-        s.kind = STEP_VIEW;
-    } else if (lexer_accept(&p->l, "join")) {
-        s.kind = STEP_JOIN;
-    } else {
-        return lexer_error(&p->l, "expected constant, kernel, view or join");
-    }
+    if (!step_kind(p, &s) || (s.kind == STEP_KERNEL && !lexer_name(&p->l, TOK_SYMBOL, &kernel)))
+        return false;
     if (!operands(p, &s, &p->c->mem) || (lexer_accept(&p->l, "of") && !text(p, &s.source)))
         return false;
-    vec_push(&p->c->mem, &p->f->steps, s);
-    vec_push(&p->c->mem, &p->wanted, kernel);
+    vec_push(&p->c->mem, &p->wanted, kernel); /* before those of its blocks */
+    if (s.n_blocks > 0 && !blocks(p, &s))
+        return false;
+    vec_push(&p->c->mem, to, s);
+    return true;
+}
+
+static bool block(parser *p, prog_block *to)
+{
+    while (!lexer_accept(&p->l, "}"))
+        if (!step(p, to))
+            return false;
     return true;
 }
 
@@ -199,7 +252,7 @@ static bool function(parser *p)
         return lexer_error(&p->l, "@%s is there already", p->f->name);
     vec_push(&p->c->mem, &p->m->funcs, p->f);
     while (!lexer_is(&p->l, "}"))
-        if (!step(p))
+        if (!step(p, &p->f->steps))
             return false;
     return resolve_results(p) && lexer_expect(&p->l, "}");
 }
@@ -232,14 +285,14 @@ static bool kernel(parser *p)
 static bool resolve_kernels(parser *p)
 {
     uint32_t at = 0, n;
+    prog_walk w;
     for (uint32_t i = 0; i < p->m->funcs.len; i++)
-        for (uint32_t s = 0; s < p->m->funcs.data[i]->steps.len; s++, at++) {
-            prog_step *step = &p->m->funcs.data[i]->steps.data[s];
-            if (!p->wanted.data[at])
-                continue;
-            if (!ptr_map_get(&p->kernels, p->wanted.data[at], &n))
-                return diag_error(&p->c->diags, DIAG_SYNTAX, step->loc, "there is no kernel @%s", p->wanted.data[at]);
-            step->kernel = p->m->kernels.data[n];
+        for (prog_step *s = prog_first_step(p->m->funcs.data[i], &w); s; s = prog_next_step(&w)) {
+            const char *name = p->wanted.data[at++];
+            if (name && !ptr_map_get(&p->kernels, name, &n))
+                return diag_error(&p->c->diags, DIAG_SYNTAX, s->loc, "there is no kernel @%s", name);
+            if (name)
+                s->kernel = p->m->kernels.data[n];
         }
     return true;
 }

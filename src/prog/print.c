@@ -33,33 +33,79 @@ static void at(writer *w, const prog_value *v)
         w_fmt(w, " at %llu", (unsigned long long)v->offset);
 }
 
-static void step(writer *w, const prog_func *f, const prog_step *s)
+/* Constants that the step needs, and those made before its first result. */
+static void constants_of(writer *w, const prog_func *f, const prog_step *s, uint32_t *next)
 {
+    uint32_t end = *next;
+    for (uint32_t i = 0; i < s->n_in; i++)
+        if (s->args[i] >= end && f->values.data[s->args[i]].data)
+            end = s->args[i] + 1;
+    if (s->n_args > s->n_in && s->args[s->n_in] > end)
+        end = s->args[s->n_in];
+    constants(w, f, next, end);
+}
+
+/* Results with their types where they appear for the first time: they are numbered in that order. */
+static void results(writer *w, const prog_func *f, const prog_step *s, uint32_t *next)
+{
+    w_str(w, ") -> (");
+    for (uint32_t i = s->n_in; i < s->n_args; i++) {
+        const prog_value *v = &f->values.data[s->args[i]];
+        w_str(w, i > s->n_in ? ", " : "");
+        if (s->args[i] < *next)
+            w_name(w, '%', v->name);
+        else
+            typed(w, v);
+        *next = s->args[i] < *next ? *next : s->args[i] + 1;
+        if (s->kind == STEP_VIEW)
+            at(w, v);
+    }
+    w_str(w, ")");
+}
+
+static void operand_list(writer *w, const prog_func *f, const prog_step *s)
+{
+    uint32_t first = s->n_blocks > 0 ? 1 : 0; /* a condition stands in front of the list */
+    for (uint32_t i = first; i < s->n_in; i++) {
+        w_str(w, i > first ? ", " : "");
+        w_name(w, '%', f->values.data[s->args[i]].name);
+        if (s->kind == STEP_JOIN)
+            at(w, &f->values.data[s->args[i]]);
+    }
+}
+
+static void step(writer *w, const prog_func *f, const prog_step *s, uint32_t *next)
+{
+    constants_of(w, f, s, next);
     w_fmt(w, "%s ", prog_step_text(s->kind));
     if (s->kernel) {
         w_name(w, '@', s->kernel->name);
         w_str(w, " ");
     }
+    if (s->n_blocks > 0) {
+        w_name(w, '%', f->values.data[s->args[0]].name);
+        w_str(w, " ");
+    }
     w_str(w, "(");
-    for (uint32_t i = 0; i < s->n_in; i++) {
-        w_str(w, i ? ", " : "");
-        w_name(w, '%', f->values.data[s->args[i]].name);
-        if (s->kind == STEP_JOIN)
-            at(w, &f->values.data[s->args[i]]);
-    }
-    w_str(w, ") -> (");
-    for (uint32_t i = s->n_in; i < s->n_args; i++) {
-        w_str(w, i > s->n_in ? ", " : "");
-        typed(w, &f->values.data[s->args[i]]);
-        if (s->kind == STEP_VIEW)
-            at(w, &f->values.data[s->args[i]]);
-    }
-    w_str(w, ")");
+    operand_list(w, f, s);
+    results(w, f, s, next);
     if (s->source && *s->source) {
         w_str(w, " of ");
         w_quoted(w, s->source, strlen(s->source));
     }
-    w_str(w, "\n");
+    if (s->n_blocks == 0) {
+        w_str(w, "\n");
+        return;
+    }
+    w_str(w, " {\n");
+    w->indent++;
+    for (uint32_t b = 0; b < s->n_blocks; b++) {
+        for (uint32_t i = 0; i < s->blocks[b].len; i++)
+            step(w, f, &s->blocks[b].data[i], next);
+        bool more = b + 1 < s->n_blocks;
+        w_close(w, more ? " else {" : "");
+        w->indent += more;
+    }
 }
 
 static void print_func(writer *w, const prog_func *f)
@@ -83,11 +129,8 @@ static void print_func(writer *w, const prog_func *f)
         }
     }
     w_open(w, ")");
-    for (uint32_t i = 0; i < f->steps.len; i++) {
-        const prog_step *s = &f->steps.data[i];
-        constants(w, f, &next, s->n_args > s->n_in ? s->args[s->n_in] : next);
-        step(w, f, s);
-    }
+    for (uint32_t i = 0; i < f->steps.len; i++)
+        step(w, f, &f->steps.data[i], &next);
     constants(w, f, &next, f->values.len);
     w_close(w, "");
 }

@@ -125,6 +125,38 @@ void prog_place_results(prog_func *f)
     }
 }
 
+prog_step *prog_next_step(prog_walk *w)
+{
+    while (w->depth > 0) {
+        uint32_t top = w->depth - 1;
+        if (w->at[top].block == w->at[top].n) {
+            w->depth--;
+        } else if (w->at[top].next == w->at[top].blocks[w->at[top].block].len) {
+            w->at[top].block++;
+            w->at[top].next = 0;
+        } else {
+            prog_step *s = &w->at[top].blocks[w->at[top].block].data[w->at[top].next++];
+            if (s->n_blocks > 0 && w->depth <= PROG_MAX_DEPTH) { /* the verifier refuses what is deeper */
+                w->at[w->depth].blocks = s->blocks;
+                w->at[w->depth].n = s->n_blocks;
+                w->at[w->depth].block = w->at[w->depth].next = 0;
+                w->depth++;
+            }
+            return s;
+        }
+    }
+    return NULL;
+}
+
+prog_step *prog_first_step(const prog_func *f, prog_walk *w)
+{
+    w->at[0].blocks = &f->steps;
+    w->at[0].n = 1;
+    w->at[0].block = w->at[0].next = 0;
+    w->depth = 1;
+    return prog_next_step(w);
+}
+
 uint64_t prog_bytes(const prog_value *v)
 {
     int64_t bytes = type_bytes(&v->type);
@@ -144,9 +176,10 @@ static void drop_from(prog_func *f, arena *a)
     bool *used = arena_array(a, bool, f->values.len);
     for (uint32_t i = 0; i < f->values.len; i++) /* a constant that lies elsewhere is not one to keep */
         used[i] = f->values.data[i].space != SPACE_CONSTANT;
-    for (uint32_t s = 0; s < f->steps.len; s++)
-        for (uint32_t k = 0; k < f->steps.data[s].n_args; k++)
-            used[f->steps.data[s].args[k]] = true;
+    prog_walk w;
+    for (const prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w))
+        for (uint32_t k = 0; k < s->n_args; k++)
+            used[s->args[k]] = true;
     for (uint32_t i = 0; i < f->values.len; i++) {
         number[i] = kept;
         if (used[i])
@@ -156,9 +189,9 @@ static void drop_from(prog_func *f, arena *a)
     for (uint32_t i = 0; i < kept; i++)
         if (f->values.data[i].base != PROG_NONE)
             f->values.data[i].base = number[f->values.data[i].base];
-    for (uint32_t s = 0; s < f->steps.len; s++)
-        for (uint32_t k = 0; k < f->steps.data[s].n_args; k++)
-            f->steps.data[s].args[k] = number[f->steps.data[s].args[k]];
+    for (prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w))
+        for (uint32_t k = 0; k < s->n_args; k++)
+            s->args[k] = number[s->args[k]];
     for (uint32_t i = 0; i < f->results.len; i++)
         f->results.data[i].value = number[f->results.data[i].value];
 }
@@ -167,11 +200,12 @@ static void drop_kernels(prog_module *m, arena *a)
 {
     uint32_t kept = 0, ignored;
     ptr_map used;
+    prog_walk w;
     ptr_map_init(&used, a);
     for (uint32_t i = 0; i < m->funcs.len; i++)
-        for (uint32_t s = 0; s < m->funcs.data[i]->steps.len; s++)
-            if (m->funcs.data[i]->steps.data[s].kernel)
-                ptr_map_set(&used, m->funcs.data[i]->steps.data[s].kernel, 1);
+        for (const prog_step *s = prog_first_step(m->funcs.data[i], &w); s; s = prog_next_step(&w))
+            if (s->kernel)
+                ptr_map_set(&used, s->kernel, 1);
     for (uint32_t i = 0; i < m->kernels.len; i++)
         if (ptr_map_get(&used, m->kernels.data[i], &ignored))
             m->kernels.data[kept++] = m->kernels.data[i];

@@ -2,7 +2,8 @@
 /* Programs: what stands between the graph and every back end (docs/program.md). A program says what is computed by
  * whom, on which values, in which memory; not when (layers), where (offsets) or in how many parts, which is the plan's,
  * and not how, which is the loop IR of its kernels. It knows no operator of the graph and no name of C. Values are
- * assigned once and are numbered by their function in the order of their making. */
+ * assigned once on every path, those that a loop carries once more in its body; they are numbered by their function in
+ * the order in which they first appear. */
 #ifndef LATHE_PROG_PROG_H
 #define LATHE_PROG_PROG_H
 #include "tir/tir.h"
@@ -61,7 +62,9 @@ typedef struct prog_kernel {
 #define PROG_STEPS(X)                                                                              \
     X(STEP_KERNEL, "kernel") /* runs a kernel */                                                   \
     X(STEP_VIEW, "view")     /* the result is the operand's bytes under another type */            \
-    X(STEP_JOIN, "join")     /* the operands, which lie in the result, are all written: no work */
+    X(STEP_JOIN, "join")     /* the operands, which lie in the result, are all written: no work */ \
+    X(STEP_IF, "if")         /* one of two blocks, by the operand; each makes the results */       \
+    X(STEP_LOOP, "loop")     /* a block as long as the first operand is true; the operands are carried */
 typedef enum prog_step_kind {
 #define X(id, text) id,
     PROG_STEPS(X)
@@ -69,11 +72,21 @@ typedef enum prog_step_kind {
 } prog_step_kind;
 const char *prog_step_text(prog_step_kind k);
 
+/* Steps in order. */
+typedef struct prog_block {
+    struct prog_step *data;
+    uint32_t len, cap;
+} prog_block;
+
+#define PROG_MAX_DEPTH 64u /* blocks inside one another */
+
 typedef struct prog_step {
     prog_step_kind kind;
     prog_kernel *kernel; /* STEP_KERNEL */
     uint32_t *args;      /* values: operands, then results; of a kernel in the order of its parameters */
     uint32_t n_args, n_in;
+    prog_block *blocks; /* STEP_IF: what runs when the operand is true, and else; STEP_LOOP: the body */
+    uint32_t n_blocks;
     const char *source; /* nodes of the model behind it: "conv1, relu1"; may be empty */
     src_loc loc;
 } prog_step;
@@ -88,8 +101,21 @@ typedef struct prog_func {
     VEC(prog_value) values;
     uint32_t n_inputs; /* the first of values */
     VEC(prog_result) results;
-    VEC(prog_step) steps;
+    prog_block steps;
 } prog_func;
+
+/* All steps of a function with those inside of blocks, each before the ones in its own blocks:
+ *     prog_walk w;
+ *     for (prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w)) */
+typedef struct prog_walk {
+    struct {
+        const prog_block *blocks;
+        uint32_t n, block, next;
+    } at[PROG_MAX_DEPTH + 1];
+    uint32_t depth;
+} prog_walk;
+prog_step *prog_first_step(const prog_func *f, prog_walk *w);
+prog_step *prog_next_step(prog_walk *w);
 
 typedef struct prog_module {
     compiler *c;

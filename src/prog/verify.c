@@ -9,10 +9,23 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What may be done with a value at the step at hand. */
+typedef enum value_state {
+    VALUE_NEW,     /* not made yet */
+    VALUE_MADE,    /* may be read */
+    VALUE_GONE,    /* made in a block that has ended, or a view of what was carried over since */
+    VALUE_DUE,     /* a result of the branch at hand: must be made in it */
+    VALUE_CARRIED, /* of the loop at hand: holds what the round before left, and must be made again */
+    VALUE_ROWS,    /* a result of the loop at hand: must be made in it, and is read behind it only */
+    VALUE_FILLED   /* such a one that is made */
+} value_state;
+
 typedef struct checker {
     compiler *c;
     const prog_func *f;
-    bool *made; /* of each value */
+    value_state *state; /* of each value */
+    VEC(uint32_t) made; /* by the steps so far, for the end of their block */
+    uint32_t depth;
 } checker;
 
 static bool fault(const checker *k, src_loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -67,7 +80,7 @@ static bool check_values(checker *k)
             ok = fault(k, src_loc_none(), "two values have the name %%%s", value(k, i)->name);
         ptr_map_set(&names, value(k, i)->name, i);
         ok = check_value(k, i) && ok;
-        k->made[i] = i < k->f->n_inputs || value(k, i)->data;
+        k->state[i] = i < k->f->n_inputs || value(k, i)->data ? VALUE_MADE : VALUE_NEW;
     }
     return ok;
 }
@@ -127,41 +140,183 @@ static bool check_join(const checker *k, const prog_step *s)
                  value(k, s->args[s->n_in])->name, (unsigned long long)prog_bytes(value(k, s->args[s->n_in])));
 }
 
-static bool check_places(const checker *k, const prog_step *s)
+/* --- what is made where --- */
+
+static bool check_read(const checker *k, const prog_step *s, uint32_t v)
+{
+    const char *name = value(k, v)->name;
+    switch (k->state[v]) {
+    case VALUE_MADE:
+    case VALUE_CARRIED: return true;
+    case VALUE_GONE: return fault(k, s->loc, "%%%s is read where it is gone", name);
+    case VALUE_ROWS:
+    case VALUE_FILLED: return fault(k, s->loc, "%%%s is read in the loop that makes it", name);
+    case VALUE_NEW:
+    case VALUE_DUE: break;
+    }
+    return fault(k, s->loc, "%%%s is read before it is made", name);
+}
+
+/* Views of what is carried show the round before until the value is made again. */
+static void end_views(checker *k, uint32_t carried)
+{
+    uint64_t start;
+    for (uint32_t v = 0; v < k->f->values.len; v++)
+        if (v != carried && k->state[v] == VALUE_MADE && prog_root(k->f, v, &start) == carried)
+            k->state[v] = VALUE_GONE;
+}
+
+static void make_value(checker *k, uint32_t v, value_state before)
+{
+    if (before == VALUE_NEW)
+        vec_push(&k->c->mem, &k->made, v);
+    k->state[v] = before == VALUE_ROWS ? VALUE_FILLED : VALUE_MADE;
+}
+
+static bool check_written(const checker *k, const prog_step *s, uint32_t v)
+{
+    const prog_value *x = value(k, v);
+    value_state now = k->state[v];
+    if (now != VALUE_NEW && now != VALUE_DUE && now != VALUE_CARRIED && now != VALUE_ROWS)
+        return fault(k, s->loc, "%%%s is made twice", x->name);
+    if (s->kind != STEP_VIEW && (x->space == SPACE_INPUT || x->space == SPACE_CONSTANT))
+        return fault(k, s->loc, "%%%s lies where nothing may be written", x->name);
+    if (now != VALUE_NEW && x->base != PROG_NONE)
+        return fault(k, s->loc, "%%%s is made by several steps and lies in %%%s", x->name, value(k, x->base)->name);
+    return true;
+}
+
+static bool check_block(checker *k, const prog_step *s, uint32_t b);
+
+static bool check_condition(const checker *k, const prog_step *s)
+{
+    const prog_value *v = s->n_in > 0 ? value(k, s->args[0]) : NULL;
+    return (v && v->type.dt == DT_BOOL && prog_bytes(v) == 1) ||
+           fault(k, s->loc, "the condition of a step %s is one bool", prog_step_text(s->kind));
+}
+
+/* Both blocks make all results. */
+static bool check_if(checker *k, const prog_step *s)
+{
+    if (s->n_blocks != 2 || s->n_in != 1)
+        return fault(k, s->loc, "a step if has a condition and two blocks");
+    if (!check_condition(k, s))
+        return false;
+    for (uint32_t b = 0; b < 2; b++) {
+        for (uint32_t i = s->n_in; i < s->n_args; i++)
+            k->state[s->args[i]] = VALUE_DUE;
+        if (!check_block(k, s, b))
+            return false;
+        for (uint32_t i = s->n_in; i < s->n_args; i++)
+            if (k->state[s->args[i]] != VALUE_MADE)
+                return fault(k, s->loc, "a branch does not make %%%s", value(k, s->args[i])->name);
+    }
+    return true;
+}
+
+/* The body makes all operands once more and all results once. */
+static bool check_loop(checker *k, const prog_step *s)
+{
+    if (s->n_blocks != 1)
+        return fault(k, s->loc, "a step loop has one block");
+    if (!check_condition(k, s))
+        return false;
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        const prog_value *v = value(k, s->args[i]);
+        if (i < s->n_in && (k->state[s->args[i]] != VALUE_MADE || v->base != PROG_NONE || v->space == SPACE_INPUT ||
+                            v->space == SPACE_CONSTANT))
+            return fault(k, s->loc, "%%%s cannot be carried: it is %s", v->name,
+                         k->state[s->args[i]] != VALUE_MADE ? "carried twice" : "not written by steps alone");
+        k->state[s->args[i]] = i < s->n_in ? VALUE_CARRIED : VALUE_ROWS;
+    }
+    if (!check_block(k, s, 0))
+        return false;
+    for (uint32_t i = 0; i < s->n_args; i++)
+        if (k->state[s->args[i]] != (i < s->n_in ? VALUE_MADE : VALUE_FILLED))
+            return fault(k, s->loc, "the loop does not make %%%s", value(k, s->args[i])->name);
+    return true;
+}
+
+static bool check_inside(checker *k, const prog_step *s)
 {
     switch (s->kind) {
     case STEP_KERNEL: return check_kernel(k, s);
     case STEP_VIEW: return lies_in(k, s, s->args[1], s->args[0]);
     case STEP_JOIN: return check_join(k, s);
+    case STEP_IF: return check_if(k, s);
+    case STEP_LOOP: return check_loop(k, s);
     }
     return false;
+}
+
+/* Only views and joins have operands and results in the same bytes. */
+static bool check_apart(const checker *k, const prog_step *s)
+{
+    for (uint32_t i = 0; i < s->n_in && s->kind == STEP_KERNEL; i++)
+        for (uint32_t r = s->n_in; r < s->n_args; r++) {
+            uint64_t a, b, n = prog_bytes(value(k, s->args[i])), m = prog_bytes(value(k, s->args[r]));
+            if (prog_root(k->f, s->args[i], &a) == prog_root(k->f, s->args[r], &b) && a < b + m && b < a + n)
+                return fault(k, s->loc, "%%%s is read where %%%s is written", value(k, s->args[i])->name,
+                             value(k, s->args[r])->name);
+        }
+    return true;
 }
 
 static bool check_step(checker *k, const prog_step *s)
 {
     uint32_t n_values = k->f->values.len;
-    if (s->kind != STEP_KERNEL && (s->n_args != s->n_in + 1 || (s->kind == STEP_VIEW && s->n_in != 1)))
+    if ((s->kind == STEP_VIEW || s->kind == STEP_JOIN) &&
+        (s->n_args != s->n_in + 1 || (s->kind == STEP_VIEW && s->n_in != 1)))
         return fault(k, s->loc, "a %s with %u operands and %u results", prog_step_text(s->kind), s->n_in,
                      s->n_args - s->n_in);
+    value_state *before = arena_array(&k->c->mem, value_state, s->n_args + 1u);
     for (uint32_t i = 0; i < s->n_args; i++) {
         if (s->args[i] >= n_values)
             return fault(k, s->loc, "a %s of a value that is not there", prog_step_text(s->kind));
-        const prog_value *v = value(k, s->args[i]);
-        if (i < s->n_in ? !k->made[s->args[i]] : k->made[s->args[i]])
-            return fault(k, s->loc, "%%%s is %s", v->name, i < s->n_in ? "read before it is made" : "made twice");
-        if (i >= s->n_in && s->kind != STEP_VIEW && (v->space == SPACE_INPUT || v->space == SPACE_CONSTANT))
-            return fault(k, s->loc, "%%%s lies where nothing may be written", v->name);
+        if (i < s->n_in ? !check_read(k, s, s->args[i]) : !check_written(k, s, s->args[i]))
+            return false;
+        before[i] = k->state[s->args[i]];
+        for (uint32_t r = s->n_in; r < i; r++)
+            if (s->args[r] == s->args[i])
+                return fault(k, s->loc, "%%%s is made twice", value(k, s->args[i])->name);
+        if (i >= s->n_in && before[i] == VALUE_CARRIED)
+            end_views(k, s->args[i]);
     }
+    if (!check_apart(k, s) || !check_inside(k, s))
+        return false;
     for (uint32_t i = s->n_in; i < s->n_args; i++)
-        k->made[s->args[i]] = true;
-    return check_places(k, s);
+        make_value(k, s->args[i], before[i]);
+    return true;
+}
+
+static bool check_steps(checker *k, const prog_block *b)
+{
+    for (uint32_t i = 0; i < b->len; i++)
+        if (!check_step(k, &b->data[i]))
+            return false;
+    return true;
+}
+
+/* What a block makes is gone behind it. */
+static bool check_block(checker *k, const prog_step *s, uint32_t b)
+{
+    uint32_t first = k->made.len;
+    if (k->depth == PROG_MAX_DEPTH)
+        return fault(k, s->loc, "blocks are nested more than %u deep", PROG_MAX_DEPTH);
+    k->depth++;
+    bool ok = check_steps(k, &s->blocks[b]);
+    k->depth--;
+    for (uint32_t i = first; i < k->made.len; i++)
+        k->state[k->made.data[i]] = VALUE_GONE;
+    k->made.len = first;
+    return ok;
 }
 
 static bool check_result(const checker *k, uint32_t i)
 {
     uint64_t start;
     uint32_t v = k->f->results.data[i].value;
-    if (v >= k->f->values.len || !k->made[v])
+    if (v >= k->f->values.len || k->state[v] != VALUE_MADE)
         return fault(k, src_loc_none(), "result %u is not made", i);
     const prog_value *root = value(k, prog_root(k->f, v, &start));
     if (root->space != SPACE_OUTPUT || root->index != i || start != 0 || prog_bytes(root) != prog_bytes(value(k, v)))
@@ -171,14 +326,11 @@ static bool check_result(const checker *k, uint32_t i)
 
 static bool verify_func(compiler *c, const prog_func *f)
 {
-    checker k = {.c = c, .f = f, .made = arena_array(&c->mem, bool, f->values.len)};
-    if (!check_values(&k))
+    checker k = {.c = c, .f = f, .state = arena_array(&c->mem, value_state, f->values.len)};
+    if (!check_values(&k) || !check_steps(&k, &f->steps))
         return false;
-    for (uint32_t i = 0; i < f->steps.len; i++)
-        if (!check_step(&k, &f->steps.data[i]))
-            return false;
     for (uint32_t i = 0; i < f->values.len; i++)
-        if (!k.made[i])
+        if (k.state[i] == VALUE_NEW)
             return fault(&k, src_loc_none(), "%%%s is never made", f->values.data[i].name);
     for (uint32_t i = 0; i < f->results.len; i++)
         if (!check_result(&k, i))

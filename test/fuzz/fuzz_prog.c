@@ -22,8 +22,13 @@ static const char *text_of(compiler *c, const prog_module *m)
 static bool is_small(const prog_module *m)
 {
     const prog_func *f = prog_find(m, "main");
-    if (!f || f->steps.len > MOST_STEPS || f->values.len > MOST_VALUES)
+    prog_walk w;
+    uint32_t n = 0;
+    if (!f || f->values.len > MOST_VALUES)
         return false;
+    for (const prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w))
+        if (++n > MOST_STEPS || s->kind == STEP_LOOP) /* which may have no end */
+            return false;
     for (uint32_t i = 0; i < f->values.len; i++)
         if (prog_bytes(&f->values.data[i]) > MOST_BYTES)
             return false;

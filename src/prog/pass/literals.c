@@ -40,20 +40,19 @@ bool prog_pass_literals(compiler *c, prog_module *m)
 {
     ptr_map uses;
     arena tmp;
+    prog_walk w;
     arena_init(&tmp, &m->c->mem);
     ptr_map_init(&uses, &tmp);
     for (uint32_t i = 0; i < m->funcs.len; i++)
-        for (uint32_t k = 0; k < m->funcs.data[i]->steps.len; k++) {
+        for (const prog_step *s = prog_first_step(m->funcs.data[i], &w); s; s = prog_next_step(&w)) {
             uint32_t n = 0;
-            const prog_kernel *kernel = m->funcs.data[i]->steps.data[k].kernel;
-            if (kernel) {
-                (void)ptr_map_get(&uses, kernel, &n);
-                ptr_map_set(&uses, kernel, n + 1);
+            if (s->kernel) {
+                (void)ptr_map_get(&uses, s->kernel, &n);
+                ptr_map_set(&uses, s->kernel, n + 1);
             }
         }
     for (uint32_t i = 0; i < m->funcs.len; i++)
-        for (uint32_t k = 0; k < m->funcs.data[i]->steps.len; k++) {
-            prog_step *s = &m->funcs.data[i]->steps.data[k];
+        for (prog_step *s = prog_first_step(m->funcs.data[i], &w); s; s = prog_next_step(&w)) {
             uint32_t n = 0;
             if (s->kernel && ptr_map_get(&uses, s->kernel, &n) && n == 1)
                 in_step(c, m->funcs.data[i], s);

@@ -89,6 +89,7 @@ static void share_kernels(prog_module *m, arena *tmp)
 {
     sharing s = {.m = m, .tmp = tmp};
     ptr_map number;
+    prog_walk w;
     ptr_map_init(&number, tmp);
     for (uint32_t i = 0; i < m->kernels.len; i++) {
         const prog_kernel *k = m->kernels.data[i];
@@ -99,8 +100,7 @@ static void share_kernels(prog_module *m, arena *tmp)
     }
     find_first(&s, m->kernels.len, same_kernel);
     for (uint32_t i = 0; i < m->funcs.len; i++)
-        for (uint32_t k = 0; k < m->funcs.data[i]->steps.len; k++) {
-            prog_step *step = &m->funcs.data[i]->steps.data[k];
+        for (prog_step *step = prog_first_step(m->funcs.data[i], &w); step; step = prog_next_step(&w)) {
             uint32_t n;
             if (step->kernel && ptr_map_get(&number, step->kernel, &n))
                 step->kernel = m->kernels.data[s.first[n]];
@@ -117,6 +117,7 @@ static bool same_constant(const sharing *s, uint32_t a, uint32_t b)
 static void share_constants(prog_module *m, prog_func *f, arena *tmp)
 {
     sharing s = {.m = m, .f = f, .tmp = tmp};
+    prog_walk w;
     for (uint32_t i = 0; i < f->values.len; i++)
         if (f->values.data[i].data)
             vec_push(tmp, &s.keys, ((key){tensor_hash(f->values.data[i].data), i}));
@@ -124,9 +125,9 @@ static void share_constants(prog_module *m, prog_func *f, arena *tmp)
     for (uint32_t i = 0; i < f->values.len; i++)
         if (f->values.data[i].base != PROG_NONE)
             f->values.data[i].base = s.first[f->values.data[i].base];
-    for (uint32_t i = 0; i < f->steps.len; i++)
-        for (uint32_t k = 0; k < f->steps.data[i].n_args; k++)
-            f->steps.data[i].args[k] = s.first[f->steps.data[i].args[k]];
+    for (prog_step *step = prog_first_step(f, &w); step; step = prog_next_step(&w))
+        for (uint32_t k = 0; k < step->n_args; k++)
+            step->args[k] = s.first[step->args[k]];
 }
 
 bool prog_pass_share(compiler *c, prog_module *m)
