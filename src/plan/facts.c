@@ -52,10 +52,36 @@ static bool writes_overlapping(const plan_facts *f, uint32_t op, uint32_t value)
     return false;
 }
 
+static bool reads_overlapping(const plan_facts *f, uint32_t op, uint32_t value)
+{
+    const plan_op *o = &f->p->ops.data[op];
+    for (uint32_t i = 0; i < o->n_inputs; i++)
+        if (f->root[o->args[i]] == f->root[value] && (o->args[i] == value || overlap(f, o->args[i], value)))
+            return true;
+    return false;
+}
+
+/* What a loop carries is written again after it was read: the writer waits for those who read and wrote before. */
+static void collect_rewritten(plan_facts *f, uint32_t op, uint32_t value, uint32_t *seen)
+{
+    const u32s *lists[2] = {&f->readers[f->root[value]], &f->writers[f->root[value]]};
+    for (uint32_t l = 0; l < 2; l++)
+        for (uint32_t k = 0; k < lists[l]->len; k++) {
+            uint32_t w = lists[l]->data[k];
+            if (w == op || seen[w] == op + 1 ||
+                !(reads_overlapping(f, w, value) || writes_overlapping(f, w, value)))
+                continue;
+            seen[w] = op + 1;
+            vec_push(f->a, &f->before[op], w);
+        }
+}
+
 /* seen: of each operator, 1 and the last one that was found to depend on it. */
 static void collect_op(plan_facts *f, uint32_t op, uint32_t *seen)
 {
     const plan_op *o = &f->p->ops.data[op];
+    for (uint32_t i = o->n_inputs; i < o->n_args && f->p->steps.len > 1; i++)
+        collect_rewritten(f, op, o->args[i], seen);
     for (uint32_t i = 0; i < o->n_inputs; i++) {
         const u32s *writers = &f->writers[f->root[o->args[i]]];
         for (uint32_t k = 0; k < writers->len; k++) {
@@ -103,7 +129,85 @@ static bool is_pair(const plan_facts *f, uint32_t op, uint32_t pair, plan_inplac
     return facts_in_workspace(f, from) && facts_in_workspace(f, to) && from != to &&
            values[in].bytes == values[from].bytes && values[out].bytes == values[to].bytes &&
            values[from].bytes == values[to].bytes && f->start[in] == 0 && f->start[out] == 0 &&
-           f->writers[to].len == 1 && all_operands_allow(f, o, from, o->inplace[pair].out);
+           f->writers[to].len == 1 && all_operands_allow(f, o, from, o->inplace[pair].out) &&
+           f->keep_first[from] == UINT32_MAX && f->keep_first[to] == UINT32_MAX;
+}
+
+/* --- what lives through loops --- */
+
+static void keep(plan_facts *f, uint32_t root, uint32_t first, uint32_t last)
+{
+    if (f->keep_first[root] == UINT32_MAX) {
+        f->keep_first[root] = first;
+        f->keep_last[root] = last;
+    }
+    f->keep_first[root] = first < f->keep_first[root] ? first : f->keep_first[root];
+    f->keep_last[root] = last > f->keep_last[root] ? last : f->keep_last[root];
+}
+
+typedef struct span_of {
+    uint32_t *first, *last; /* segments in which a root is used; first > last: in none */
+    uint32_t *seen;         /* the last loop that was found to use it */
+} span_of;
+
+static void note_use(span_of *s, uint32_t root, uint32_t segment)
+{
+    s->first[root] = segment < s->first[root] ? segment : s->first[root];
+    s->last[root] = segment > s->last[root] ? segment : s->last[root];
+}
+
+/* A jump reads its condition between two segments. */
+static void note_jump(plan_facts *f, span_of *s, uint32_t step)
+{
+    uint32_t root = f->root[f->p->steps.data[step].value], next = flow_segment(f->p, step),
+             first = next > 0 ? next - 1 : 0, last = next < f->n_segments ? next : f->n_segments - 1;
+    if (f->n_segments == 0)
+        return;
+    keep(f, root, first, last);
+    note_use(s, root, first);
+    note_use(s, root, last);
+}
+
+/* What steps first to last use, and others too, or what they find again in the next round. */
+static void keep_through(plan_facts *f, span_of *s, uint32_t first, uint32_t last)
+{
+    uint32_t from = flow_segment(f->p, first), to = flow_segment(f->p, last);
+    if (to <= from) /* an empty loop */
+        return;
+    to--;
+    for (uint32_t op = 0; op < f->n_ops; op++) {
+        const plan_op *o = &f->p->ops.data[op];
+        for (uint32_t i = 0; i < o->n_args && o->segment >= from && o->segment <= to; i++)
+            s->seen[f->root[o->args[i]]] = first + 1;
+    }
+    for (uint32_t k = first; k <= last; k++)
+        if (f->p->steps.data[k].kind == PLAN_JUMP_IF_ZERO)
+            s->seen[f->root[f->p->steps.data[k].value]] = first + 1;
+    for (uint32_t r = 0; r < f->n_values; r++)
+        if (s->seen[r] == first + 1 && (s->first[r] < from || s->last[r] > to))
+            keep(f, r, from, to);
+}
+
+static void collect_kept(plan_facts *f)
+{
+    const plan_problem *p = f->p;
+    f->keep_first = arena_array(f->a, uint32_t, f->n_values);
+    f->keep_last = arena_array(f->a, uint32_t, f->n_values);
+    span_of s = {arena_array(f->a, uint32_t, f->n_values), arena_array(f->a, uint32_t, f->n_values),
+                 arena_array(f->a, uint32_t, f->n_values)};
+    for (uint32_t v = 0; v < f->n_values; v++)
+        s.first[v] = f->keep_first[v] = UINT32_MAX;
+    if (p->steps.len <= 1)
+        return;
+    for (uint32_t op = 0; op < f->n_ops; op++)
+        for (uint32_t i = 0; i < p->ops.data[op].n_args; i++)
+            note_use(&s, f->root[p->ops.data[op].args[i]], p->ops.data[op].segment);
+    for (uint32_t k = 0; k < p->steps.len; k++)
+        if (p->steps.data[k].kind == PLAN_JUMP_IF_ZERO)
+            note_jump(f, &s, k);
+    for (uint32_t k = 0; k < p->steps.len; k++)
+        if (p->steps.data[k].kind == PLAN_JUMP && p->steps.data[k].to <= k)
+            keep_through(f, &s, p->steps.data[k].to, k);
 }
 
 void facts_collect(plan_facts *f, arena *a, const plan_problem *p)
@@ -117,6 +221,8 @@ void facts_collect(plan_facts *f, arena *a, const plan_problem *p)
     f->writers = arena_array(a, u32s, f->n_values);
     for (uint32_t v = 0; v < f->n_values; v++)
         f->root[v] = plan_root(p, v, &f->start[v]);
+    f->n_segments = f->n_ops ? vec_last(&p->ops).segment + 1 : 0;
+    collect_kept(f);
     uint32_t *seen = arena_array(a, uint32_t, f->n_ops);
     for (uint32_t op = 0; op < f->n_ops; op++)
         collect_op(f, op, seen);

@@ -27,6 +27,9 @@ typedef struct plan_facts {
     u32s *readers;             /* of each root: operators, ascending */
     u32s *writers;             /* of each root */
     VEC(plan_inplace) inplace; /* by operator */
+    uint32_t n_segments;
+    /* Of each root: segments through which it lives whoever uses it there. UINT32_MAX: none */
+    uint32_t *keep_first, *keep_last;
 } plan_facts;
 
 void facts_collect(plan_facts *f, arena *a, const plan_problem *p);
@@ -46,7 +49,9 @@ typedef struct plan_blocks {
     uint64_t peak;        /* greatest sum of bytes in a layer */
 } plan_blocks;
 
-/* live.c; parts: of each operator, for its scratch; NULL: without scratch. */
+/* live.c: segments as layers; out has n_segments + 1 entries. */
+void segment_layers(const plan_facts *f, const uint32_t *layer, uint32_t *out);
+/* parts: of each operator, for its scratch; NULL: without scratch. */
 void blocks_make(const plan_facts *f, const uint32_t *layer, const uint32_t *parts, plan_blocks *out);
 
 /* order.c: row i of the table gives out[0..n_ops) as an order. */

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layerings: as soon as the dependencies allow, or along a sequential order with a bound on the live bytes. */
+/* Layerings: as soon as the dependencies allow, or along a sequential order with a bound on the live bytes. Segments
+ * follow each other and share no layer. */
 #include "plan/facts.h"
 
 #define LAYER_WORK 20000000u /* operators looked at in one layering: all tries of a model of 4000 */
 
 void layer_soonest(const plan_facts *f, uint32_t *out_layer)
 {
+    uint32_t start = 0, end = 0;
     for (uint32_t op = 0; op < f->n_ops; op++) { /* the given order is topological */
-        out_layer[op] = 0;
+        if (op > 0 && f->p->ops.data[op].segment != f->p->ops.data[op - 1].segment)
+            start = end;
+        out_layer[op] = start;
         for (uint32_t k = 0; k < f->before[op].len; k++) {
             uint32_t after = out_layer[f->before[op].data[k]] + 1;
             out_layer[op] = after > out_layer[op] ? after : out_layer[op];
         }
+        end = out_layer[op] + 1 > end ? out_layer[op] + 1 : end;
     }
 }
 
@@ -52,6 +57,8 @@ void layer_bounded(const plan_facts *f, const uint32_t *order, const uint32_t *p
     uint64_t now = peak(f, out_layer, parts), tries = LAYER_WORK / (f->n_ops + 1u);
     for (uint32_t i = 1; i < f->n_ops && tries > 0; i++) {
         uint32_t op = order[i], current = out_layer[order[i - 1]];
+        if (f->p->ops.data[op].segment != f->p->ops.data[order[i - 1]].segment)
+            continue;
         if (depends_on_layer(f, op, out_layer, current))
             continue;
         tries--;

@@ -14,6 +14,17 @@ static void extend(lifetimes *l, uint32_t root, uint32_t layer)
     l->last[root] = layer > l->last[root] || l->last[root] == UINT32_MAX ? layer : l->last[root];
 }
 
+void segment_layers(const plan_facts *f, const uint32_t *layer, uint32_t *out)
+{
+    uint32_t end = 0;
+    for (uint32_t op = 0, s = 0; op < f->n_ops; op++) { /* segments have operators, and follow each other */
+        while (s <= f->p->ops.data[op].segment)
+            out[s++] = end;
+        end = layer[op] + 1 > end ? layer[op] + 1 : end;
+    }
+    out[f->n_segments] = end;
+}
+
 static void find_lifetimes(const plan_facts *f, const uint32_t *layer, lifetimes *l)
 {
     l->first = arena_array(f->a, uint32_t, f->n_values);
@@ -23,9 +34,15 @@ static void find_lifetimes(const plan_facts *f, const uint32_t *layer, lifetimes
         l->first[v] = l->last[v] = UINT32_MAX;
         l->group[v] = v;
     }
+    uint32_t *start = arena_array(f->a, uint32_t, f->n_segments + 1u);
+    segment_layers(f, layer, start);
     for (uint32_t v = 0; v < f->n_values; v++) {
         if (f->root[v] != v || !facts_in_workspace(f, v))
             continue;
+        if (f->keep_first[v] != UINT32_MAX && f->readers[v].len + f->writers[v].len > 0) {
+            extend(l, v, start[f->keep_first[v]]);
+            extend(l, v, start[f->keep_last[v] + 1] - 1);
+        }
         for (uint32_t k = 0; k < f->writers[v].len; k++)
             extend(l, v, layer[f->writers[v].data[k]]);
         for (uint32_t k = 0; k < f->readers[v].len; k++)

@@ -233,7 +233,24 @@ const char *order_name(uint32_t i)
 {
     return orders[i].name;
 }
+
+/* Segments run in turn; within them the order stays. */
+static void sort_segments(const plan_facts *f, uint32_t *order)
+{
+    uint32_t *at = arena_array(f->a, uint32_t, f->n_segments + 1u), *was = arena_array(f->a, uint32_t, f->n_ops);
+    for (uint32_t i = 0; i < f->n_ops; i++) {
+        at[f->p->ops.data[order[i]].segment + 1]++;
+        was[i] = order[i];
+    }
+    for (uint32_t s = 0; s < f->n_segments; s++)
+        at[s + 1] += at[s];
+    for (uint32_t i = 0; i < f->n_ops; i++)
+        order[at[f->p->ops.data[was[i]].segment]++] = was[i];
+}
+
 void order_make(const plan_facts *f, uint32_t i, uint32_t *out)
 {
     orders[i].make(f, out);
+    if (f->n_segments > 1)
+        sort_segments(f, out);
 }

@@ -235,6 +235,9 @@ static void write_layers(compiler *c, const plan_facts *f, const uint32_t *layer
         *next[layer[op]]++ = op;
     out->layers = rows;
     out->layer_len = len;
+    uint32_t *segments = arena_array(&c->mem, uint32_t, f->n_segments + 1u);
+    segment_layers(f, layer, segments);
+    out->segment_layer = segments;
 }
 
 bool plan_memory(compiler *c, const plan_problem *p, plan *out)

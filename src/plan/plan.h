@@ -37,11 +37,21 @@ typedef struct plan_op {
     uint32_t n_inplace;
     const tir_scratch *scratch;
     uint32_t n_scratch;
+    uint32_t segment; /* operators between two jumps, or targets of jumps; counted from 0 in the given order */
 } plan_op;
+
+/* How a run goes on: in a problem without branches and loops there is one step, or none. */
+typedef enum plan_step_kind { PLAN_RUN, PLAN_JUMP, PLAN_JUMP_IF_ZERO } plan_step_kind;
+typedef struct plan_step {
+    plan_step_kind kind;
+    uint32_t to;    /* PLAN_RUN: the segment that runs; else the step that comes next, forwards or back */
+    uint32_t value; /* PLAN_JUMP_IF_ZERO: one bool */
+} plan_step;
 
 typedef struct plan_problem {
     VEC(plan_value) values;
     VEC(plan_op) ops; /* in a valid order */
+    VEC(plan_step) steps;
     uint32_t workers; /* width of the schedule; at least 1 */
     bool split_parts; /* false (-O0): one part per operator */
 } plan_problem;
@@ -66,6 +76,7 @@ typedef struct plan {
     uint32_t n_layers;
     const uint32_t *const *layers; /* operator numbers per layer, ascending */
     const uint32_t *layer_len;
+    const uint32_t *segment_layer; /* the first layer of each segment, and the end */
     uint64_t workspace_bytes;
     uint64_t lower_bound_bytes; /* least over the orders tried of the greatest sum of live bytes, in-place counted */
     uint64_t constant_bytes;
@@ -82,15 +93,30 @@ bool plan_is_alone(const plan_problem *p, const plan_op *op);
 uint64_t plan_align(uint64_t bytes); /* min(64, largest power of two not above bytes), at least 1 */
 /* The value that holds v's bytes, parents followed to the end, and where in it v begins. */
 uint32_t plan_root(const plan_problem *p, uint32_t v, uint64_t *out_offset);
-/* Checks a plan from scratch: no two values that are live in the same layer overlap, dependencies go to later layers.
- */
+/* Checks a plan from scratch: no two values that are live in the same layer overlap, dependencies and segments go to
+ * later layers, and what a loop finds again lives as long as it. */
 bool plan_verify(compiler *c, const plan *p);
+/* Making steps along with operators (flow.c). An operator goes into the segment at hand. */
+typedef struct plan_flow {
+    arena *a;
+    plan_problem *p;
+    bool open; /* the last step runs the segment at hand */
+} plan_flow;
+void flow_op(plan_flow *f, plan_op op);
+uint32_t flow_if(plan_flow *f, uint32_t condition); /* what the next two want */
+uint32_t flow_else(plan_flow *f, uint32_t jump);    /* and the end wants what this gives */
+void flow_end_if(plan_flow *f, uint32_t jump);
+uint32_t flow_loop(plan_flow *f, uint32_t condition);
+void flow_end_loop(plan_flow *f, uint32_t jump);
+/* The segment that runs next at step `step`, which may be behind the last one. */
+uint32_t flow_segment(const plan_problem *p, uint32_t step);
+
 /* The problem of a function: its values as they are numbered there, its kernel steps in order with their loops and the
  * facts that follow from them. */
 plan_problem *plan_problem_of(compiler *c, const prog_func *f);
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
 /* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "value x 64 workspace [in y at 16]" (or
- * input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4] [scratch 128 [perpart]]". Only for
- * reading: plan_print writes a plan. */
+ * input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4] [scratch 128 [perpart]]"; "if c" ...
+ * "else" ... "end"; "loop c" ... "end". Only for reading: plan_print writes a plan. */
 bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out);
 #endif

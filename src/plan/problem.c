@@ -70,22 +70,49 @@ static void find_properties(compiler *c, const plan_problem *p, plan_op *op)
 
 /* --- the problem --- */
 
+static void add_kernel(compiler *c, plan_flow *flow, const prog_step *s)
+{
+    plan_op op = {.name = s->kernel->name,
+                  .step = s,
+                  .func = s->kernel->loops,
+                  .args = s->args,
+                  .n_args = s->n_args,
+                  .n_inputs = s->n_in};
+    find_properties(c, flow->p, &op);
+    flow_op(flow, op);
+}
+
+/* Views and joins are places of values. The verifier of programs has bounded the depth. */
+static void add_block(compiler *c, plan_flow *flow, const prog_block *b)
+{
+    for (uint32_t i = 0; i < b->len; i++) {
+        const prog_step *s = &b->data[i];
+        uint32_t jump;
+        switch (s->kind) {
+        case STEP_KERNEL: add_kernel(c, flow, s); break;
+        case STEP_VIEW:
+        case STEP_JOIN: break;
+        case STEP_IF:
+            jump = flow_if(flow, s->args[0]);
+            add_block(c, flow, &s->blocks[0]);
+            jump = flow_else(flow, jump);
+            add_block(c, flow, &s->blocks[1]);
+            flow_end_if(flow, jump);
+            break;
+        case STEP_LOOP:
+            jump = flow_loop(flow, s->args[0]);
+            add_block(c, flow, &s->blocks[0]);
+            flow_end_loop(flow, jump);
+            break;
+        }
+    }
+}
+
 plan_problem *plan_problem_of(compiler *c, const prog_func *f)
 {
     plan_problem *p = arena_new(&c->mem, plan_problem);
+    plan_flow flow = {.a = &c->mem, .p = p};
     add_values(c, f, p);
-    for (uint32_t i = 0; i < f->steps.len; i++) {
-        const prog_step *s = &f->steps.data[i];
-        if (s->kind != STEP_KERNEL)
-            continue;
-        plan_op op = {.name = s->kernel->name,
-                      .step = s,
-                      .func = s->kernel->loops,
-                      .args = s->args,
-                      .n_args = s->n_args,
-                      .n_inputs = s->n_in};
-        find_properties(c, p, &op);
-        vec_push(&c->mem, &p->ops, op);
-    }
+    add_block(c, &flow, &f->steps);
     return p;
 }

@@ -32,6 +32,22 @@ static void print_op(writer *w, const plan_op *o, const plan_task *t)
     w_str(w, "\n");
 }
 
+static void print_steps(writer *w, const plan *pl)
+{
+    const plan_problem *p = pl->problem;
+    for (uint32_t i = 0; i < p->steps.len && p->steps.len > 1; i++) {
+        const plan_step *s = &p->steps.data[i];
+        w_fmt(w, "step %u ", i);
+        switch (s->kind) {
+        case PLAN_RUN:
+            w_fmt(w, "run layers %u to %u\n", pl->segment_layer[s->to], pl->segment_layer[s->to + 1] - 1);
+            break;
+        case PLAN_JUMP: w_fmt(w, "jump to %u\n", s->to); break;
+        case PLAN_JUMP_IF_ZERO: w_fmt(w, "jump to %u unless %s\n", s->to, p->values.data[s->value].name); break;
+        }
+    }
+}
+
 void plan_print(writer *w, const plan *pl)
 {
     const plan_problem *p = pl->problem;
@@ -44,6 +60,7 @@ void plan_print(writer *w, const plan *pl)
         for (uint32_t i = 0; i < pl->layer_len[l]; i++)
             print_op(w, &p->ops.data[pl->layers[l][i]], &pl->tasks[pl->layers[l][i]]);
     }
+    print_steps(w, pl);
 }
 
 /* --- in
@@ -51,10 +68,16 @@ void plan_print(writer *w, const plan *pl)
 
 typedef VEC(uint32_t) u32_list;
 
+#define MOST_DEPTH 64u
+
 typedef struct reader {
     compiler *c;
     lexer l;
     plan_problem *p;
+    plan_flow flow;
+    uint32_t jumps[MOST_DEPTH]; /* of the blocks around the statement at hand */
+    bool loops[MOST_DEPTH], elses[MOST_DEPTH];
+    uint32_t depth;
 } reader;
 
 static bool read_number(reader *r, uint64_t *out)
@@ -123,7 +146,8 @@ static bool statement_value(reader *r)
 static bool keyword(const reader *r)
 {
     static const char *const words[] = {"reads", "writes", "inplace", "parts",   "scratch",
-                                        "work",  "op",     "value",   "workers", "nosplit"};
+                                        "work",  "op",     "value",   "workers", "nosplit",
+                                        "if",    "else",   "loop",    "end"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (lexer_is(&r->l, words[i]))
             return true;
@@ -226,8 +250,28 @@ static bool read_before(const reader *r, uint32_t v)
     return false;
 }
 
+/* In a block a value may be written again: by the other branch, or for the next round. */
+static bool check_block_args(reader *r, const plan_op *op)
+{
+    uint64_t start, other;
+    for (uint32_t i = op->n_inputs; i < op->n_args; i++) {
+        uint32_t v = op->args[i], root = plan_root(r->p, v, &start);
+        if (r->p->values.data[v].storage == STORE_INPUT || r->p->values.data[v].storage == STORE_CONSTANT)
+            return lexer_error(&r->l, "op %s writes %s, which has a value already", op->name, r->p->values.data[v].name);
+        for (uint32_t k = 0; k < i; k++) {
+            uint32_t u = op->args[k];
+            if (plan_root(r->p, u, &other) == root && start < other + r->p->values.data[u].bytes &&
+                other < start + r->p->values.data[v].bytes)
+                return lexer_error(&r->l, "op %s writes %s, which it has already", op->name, r->p->values.data[v].name);
+        }
+    }
+    return true;
+}
+
 static bool check_args(reader *r, const plan_op *op)
 {
+    if (r->depth > 0)
+        return check_block_args(r, op);
     for (uint32_t i = 0; i < op->n_args; i++) {
         const plan_value *v = &r->p->values.data[op->args[i]];
         bool read = i < op->n_inputs, outside = v->storage == STORE_INPUT || v->storage == STORE_CONSTANT;
@@ -255,7 +299,40 @@ static bool statement_op(reader *r)
     op.n_args = args.len;
     if (!check_args(r, &op) || !read_options(r, &op, &args))
         return false;
-    vec_push(&r->c->mem, &r->p->ops, op);
+    flow_op(&r->flow, op);
+    return true;
+}
+
+static bool statement_block(reader *r, bool loop)
+{
+    uint32_t v = 0;
+    if (r->depth == MOST_DEPTH)
+        return lexer_error(&r->l, "blocks are nested more than %u deep", MOST_DEPTH);
+    if (!read_value(r, &v))
+        return false;
+    if (r->p->values.data[v].bytes != 1)
+        return lexer_error(&r->l, "a condition has one byte");
+    r->loops[r->depth] = loop;
+    r->elses[r->depth] = false;
+    r->jumps[r->depth++] = loop ? flow_loop(&r->flow, v) : flow_if(&r->flow, v);
+    return true;
+}
+
+static bool statement_else(reader *r)
+{
+    if (r->depth == 0 || r->loops[r->depth - 1] || r->elses[r->depth - 1])
+        return lexer_error(&r->l, "else without its if");
+    r->elses[r->depth - 1] = true;
+    r->jumps[r->depth - 1] = flow_else(&r->flow, r->jumps[r->depth - 1]);
+    return true;
+}
+
+static bool statement_end(reader *r)
+{
+    if (r->depth == 0)
+        return lexer_error(&r->l, "end of nothing");
+    r->depth--;
+    (r->loops[r->depth] ? flow_end_loop : flow_end_if)(&r->flow, r->jumps[r->depth]);
     return true;
 }
 
@@ -266,12 +343,20 @@ static bool statement(reader *r)
         return statement_value(r);
     if (lexer_accept(&r->l, "op"))
         return statement_op(r);
+    if (lexer_accept(&r->l, "if"))
+        return statement_block(r, false);
+    if (lexer_accept(&r->l, "loop"))
+        return statement_block(r, true);
+    if (lexer_accept(&r->l, "else"))
+        return statement_else(r);
+    if (lexer_accept(&r->l, "end"))
+        return statement_end(r);
     if (lexer_accept(&r->l, "nosplit")) {
         r->p->split_parts = false;
         return true;
     }
     if (!lexer_accept(&r->l, "workers"))
-        return lexer_error(&r->l, "expected value, op, workers or nosplit");
+        return lexer_error(&r->l, "expected value, op, if, else, loop, end, workers or nosplit");
     if (!read_number(r, &n) || n < 1 || n > 127)
         return lexer_error(&r->l, "workers: 1 to 127");
     r->p->workers = (uint32_t)n;
@@ -281,12 +366,15 @@ static bool statement(reader *r)
 bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out)
 {
     reader r = {.c = c, .p = arena_new(&c->mem, plan_problem)};
+    r.flow = (plan_flow){.a = &c->mem, .p = r.p};
     r.p->workers = 1;
     r.p->split_parts = true;
     lexer_init(&r.l, &c->mem, c->names, &c->diags, file, text, len);
     while (!r.l.failed && r.l.tok.kind != TOK_END)
         if (!statement(&r))
             return false;
+    if (r.depth > 0)
+        return lexer_error(&r.l, "a block has no end");
     *out = r.p;
     return !r.l.failed;
 }

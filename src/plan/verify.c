@@ -19,32 +19,34 @@ static bool fail(compiler *c, const char *what, const char *a, const char *b)
     return diag_error(&c->diags, DIAG_VERIFY, src_loc_none(), "plan: %s: '%s' and '%s'", what, a, b);
 }
 
+typedef struct verify_write {
+    uint32_t value, op;
+} verify_write;
+
 /* Values that operators write, and operators, by the root that they touch: those of root r follow each other from
  * first[r], to the one before first[r + 1]. */
 typedef struct verify_tree {
-    uint32_t *root, *first, *members, *first_op, *ops;
+    uint32_t *root, *first, *first_op, *ops;
+    verify_write *writes;
     uint64_t *start; /* of each value, in its root */
-    int64_t *writer; /* of each value: the operator that has it among its results; -1: comes from outside */
 } verify_tree;
 
 static void collect_writers(const plan_problem *p, arena *a, verify_tree *t)
 {
     uint32_t n = p->values.len;
-    for (uint32_t v = 0; v < n; v++) {
-        t->root[v] = plan_root(p, v, &t->start[v]);
-        t->writer[v] = -1;
-    }
-    for (uint32_t op = p->ops.len; op-- > 0;)
-        for (uint32_t i = p->ops.data[op].n_inputs; i < p->ops.data[op].n_args; i++)
-            t->writer[p->ops.data[op].args[i]] = op;
     for (uint32_t v = 0; v < n; v++)
-        t->first[t->root[v] + 2] += t->writer[v] >= 0;
+        t->root[v] = plan_root(p, v, &t->start[v]);
+    for (uint32_t op = 0; op < p->ops.len; op++)
+        for (uint32_t i = p->ops.data[op].n_inputs; i < p->ops.data[op].n_args; i++)
+            t->first[t->root[p->ops.data[op].args[i]] + 2]++;
     for (uint32_t r = 2; r <= n + 1; r++)
         t->first[r] += t->first[r - 1];
-    t->members = arena_array(a, uint32_t, n + 1);
-    for (uint32_t v = 0; v < n; v++)
-        if (t->writer[v] >= 0)
-            t->members[t->first[t->root[v] + 1]++] = v;
+    t->writes = arena_array(a, verify_write, t->first[n + 1] + 1);
+    for (uint32_t op = 0; op < p->ops.len; op++)
+        for (uint32_t i = p->ops.data[op].n_inputs; i < p->ops.data[op].n_args; i++) {
+            uint32_t v = p->ops.data[op].args[i];
+            t->writes[t->first[t->root[v] + 1]++] = (verify_write){v, op};
+        }
 }
 
 /* In two rounds: the first counts. */
@@ -77,24 +79,25 @@ static void collect_tree(const plan_problem *p, arena *a, verify_tree *t)
     *t = (verify_tree){.root = arena_array(a, uint32_t, n + 1),
                        .first = arena_array(a, uint32_t, n + 2),
                        .first_op = arena_array(a, uint32_t, n + 2),
-                       .start = arena_array(a, uint64_t, n + 1),
-                       .writer = arena_array(a, int64_t, n + 1)};
+                       .start = arena_array(a, uint64_t, n + 1)};
     collect_writers(p, a, t);
     collect_ops(p, a, t);
 }
 
+/* Who writes bytes that the operator reads, or writes too, does so in a layer before or behind it, as in the problem. */
 static bool check_operand(compiler *c, const plan *pl, const verify_tree *t, uint32_t op, uint32_t operand)
 {
     const plan_problem *p = pl->problem;
     uint32_t root = t->root[operand];
     for (uint32_t k = t->first[root]; k < t->first[root + 1]; k++) {
-        uint32_t v = t->members[k];
-        int64_t w = t->writer[v];
+        uint32_t v = t->writes[k].value, w = t->writes[k].op;
         bool overlap = t->start[operand] < t->start[v] + p->values.data[v].bytes &&
                        t->start[v] < t->start[operand] + p->values.data[operand].bytes;
-        if (w >= 0 && w != op && overlap && pl->tasks[w].layer >= pl->tasks[op].layer)
-            return fail(c, "an operator does not come after what it depends on", p->ops.data[op].name,
-                        p->ops.data[w].name);
+        if (w == op || !overlap)
+            continue;
+        if (w < op ? pl->tasks[w].layer >= pl->tasks[op].layer : pl->tasks[w].layer <= pl->tasks[op].layer)
+            return fail(c, "an operator does not come after what it depends on", p->ops.data[w < op ? op : w].name,
+                        p->ops.data[w < op ? w : op].name);
     }
     return true;
 }
@@ -102,11 +105,90 @@ static bool check_operand(compiler *c, const plan *pl, const verify_tree *t, uin
 static bool check_order(compiler *c, const plan *pl, const verify_tree *t)
 {
     const plan_problem *p = pl->problem;
-    for (uint32_t op = 0; op < p->ops.len; op++)
-        for (uint32_t i = 0; i < p->ops.data[op].n_inputs; i++)
-            if (!check_operand(c, pl, t, op, p->ops.data[op].args[i]))
+    uint32_t layers = 0, before = 0; /* those of the segments so far, and of the ones before the last of them */
+    for (uint32_t op = 0; op < p->ops.len; op++) {
+        const plan_op *o = &p->ops.data[op];
+        before = op > 0 && o->segment != p->ops.data[op - 1].segment ? layers : before;
+        layers = pl->tasks[op].layer + 1 > layers ? pl->tasks[op].layer + 1 : layers;
+        if (pl->tasks[op].layer < before)
+            return fail(c, "an operator runs with a segment before its own", o->name, "");
+        for (uint32_t i = 0; i < (p->steps.len > 1 ? o->n_args : o->n_inputs); i++)
+            if (!check_operand(c, pl, t, op, o->args[i]))
                 return false;
+    }
     return true;
+}
+
+/* --- what lives when --- */
+
+typedef struct verify_life {
+    uint32_t *first, *last; /* layers of each root; first > last: none */
+} verify_life;
+
+static void live_in(verify_life *x, uint32_t root, uint32_t layer)
+{
+    x->first[root] = layer < x->first[root] ? layer : x->first[root];
+    x->last[root] = layer > x->last[root] ? layer : x->last[root];
+}
+
+/* Layers that run from step `from` to step `to`; false: none. */
+static bool layers_of(const plan *pl, uint32_t from, uint32_t to, uint32_t *first, uint32_t *last)
+{
+    *first = UINT32_MAX;
+    *last = 0;
+    for (uint32_t k = from; k <= to; k++) {
+        const plan_step *s = &pl->problem->steps.data[k];
+        if (s->kind != PLAN_RUN)
+            continue;
+        *first = pl->segment_layer[s->to] < *first ? pl->segment_layer[s->to] : *first;
+        *last = pl->segment_layer[s->to + 1] - 1;
+    }
+    return *first <= *last;
+}
+
+/* A round finds what was made before the loop, or what the round before left, where it was; what is read behind the loop
+ * must not be disturbed by the rounds that follow. */
+static void live_through_loop(const plan *pl, const verify_tree *t, const verify_life *used, uint32_t from, uint32_t to,
+                              bool *inside, verify_life *out)
+{
+    const plan_problem *p = pl->problem;
+    uint32_t first, last;
+    if (!layers_of(pl, from, to, &first, &last))
+        return;
+    memset(inside, 0, p->values.len * sizeof *inside);
+    for (uint32_t op = 0; op < p->ops.len; op++)
+        for (uint32_t i = 0; i < p->ops.data[op].n_args; i++)
+            inside[t->root[p->ops.data[op].args[i]]] |= pl->tasks[op].layer >= first && pl->tasks[op].layer <= last;
+    for (uint32_t k = from; k <= to; k++)
+        if (p->steps.data[k].kind == PLAN_JUMP_IF_ZERO)
+            inside[t->root[p->steps.data[k].value]] = true;
+    for (uint32_t v = 0; v < p->values.len; v++)
+        if (inside[v] && used->first[v] <= used->last[v] && (used->first[v] < first || used->last[v] > last)) {
+            live_in(out, v, first);
+            live_in(out, v, last);
+        }
+}
+
+static void find_lives(const plan *pl, const verify_tree *t, arena *a, verify_life *out)
+{
+    const plan_problem *p = pl->problem;
+    uint32_t n = p->values.len + 1, first, last;
+    verify_life used = {arena_array(a, uint32_t, n), arena_array(a, uint32_t, n)};
+    *out = (verify_life){arena_array(a, uint32_t, n), arena_array(a, uint32_t, n)};
+    memset(used.first, 0xff, n * sizeof *used.first);
+    for (uint32_t op = 0; op < p->ops.len; op++)
+        for (uint32_t i = 0; i < p->ops.data[op].n_args; i++)
+            live_in(&used, t->root[p->ops.data[op].args[i]], pl->tasks[op].layer);
+    for (uint32_t k = 1; k < p->steps.len; k++) /* what a jump asks must still be there */
+        if (p->steps.data[k].kind == PLAN_JUMP_IF_ZERO && layers_of(pl, 0, k, &first, &last) &&
+            used.first[t->root[p->steps.data[k].value]] <= last)
+            live_in(&used, t->root[p->steps.data[k].value], last);
+    memcpy(out->first, used.first, n * sizeof *used.first);
+    memcpy(out->last, used.last, n * sizeof *used.last);
+    bool *inside = arena_array(a, bool, n);
+    for (uint32_t k = 0; k < p->steps.len; k++)
+        if (p->steps.data[k].kind == PLAN_JUMP && p->steps.data[k].to <= k)
+            live_through_loop(pl, t, &used, p->steps.data[k].to, k, inside, out);
 }
 
 static uint32_t count_scratch(const plan_problem *p)
@@ -120,21 +202,15 @@ static uint32_t count_scratch(const plan_problem *p)
 static void collect_values(const plan *pl, const verify_tree *t, arena *a, verify_piece **pieces, uint32_t *n)
 {
     const plan_problem *p = pl->problem;
-    uint32_t *first = arena_array(a, uint32_t, p->values.len + 1), *last = arena_array(a, uint32_t, p->values.len + 1);
-    memset(first, 0xff, p->values.len * sizeof *first);
-    for (uint32_t op = 0; op < p->ops.len; op++)
-        for (uint32_t i = 0; i < p->ops.data[op].n_args; i++) {
-            uint32_t r = t->root[p->ops.data[op].args[i]], layer = pl->tasks[op].layer;
-            first[r] = layer < first[r] ? layer : first[r];
-            last[r] = layer > last[r] ? layer : last[r];
-        }
+    verify_life life;
+    find_lives(pl, t, a, &life);
     *pieces = arena_array(a, verify_piece, p->values.len + count_scratch(p));
     *n = 0;
     for (uint32_t v = 0; v < p->values.len; v++) {
         const plan_value *x = &p->values.data[v];
-        if (x->parent < 0 && x->storage == STORE_WORKSPACE && x->bytes > 0 && first[v] != UINT32_MAX)
-            (*pieces)[(*n)++] =
-                (verify_piece){pl->places[v].offset, pl->places[v].offset + x->bytes, first[v], last[v], v, x->name};
+        if (x->parent < 0 && x->storage == STORE_WORKSPACE && x->bytes > 0 && life.first[v] != UINT32_MAX)
+            (*pieces)[(*n)++] = (verify_piece){
+                pl->places[v].offset, pl->places[v].offset + x->bytes, life.first[v], life.last[v], v, x->name};
     }
 }
 

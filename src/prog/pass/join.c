@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Concatenation without copying: where the operands of a joining kernel lie one behind the other in its result, they
  * are written there at once, and the kernel goes. An operand can be moved when its bytes are all of a workspace value
- * that lies nowhere else, is no result, and is written by one step: what a loop carries, or two branches make, stays. */
+ * that lies nowhere else, is no result, and is written by one step: what a loop carries or two branches make stays. */
 #include "base/ptr_map.h"
 #include "prog/prog.h"
 
