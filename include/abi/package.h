@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Version of the tables in model_data.c and of the kernels' signature (TVMRT_ABI_VERSION). */
-#define PACKAGE_ABI_VERSION 2u
+#define PACKAGE_ABI_VERSION 3u
 
 /* Largest alignment of a value, of the workspace and of the constants: min(64, largest power of two <= size). */
 #define PACKAGE_MAX_ALIGN 64u
@@ -28,6 +28,9 @@ enum package_storage {
     PACKAGE_STORAGE_CONSTANT = 2,
     PACKAGE_STORAGE_WORKSPACE = 3
 };
+
+/* Steps of a schedule: the values of tvmrt_step_kind_t. */
+enum package_step { PACKAGE_STEP_RUN = 0, PACKAGE_STEP_JUMP = 1, PACKAGE_STEP_JUMP_IF_ZERO = 2 };
 
 /* Who executes an operator: the values of tvmrt_backend_kind_t. */
 enum package_backend { PACKAGE_BACKEND_CPU = 0, PACKAGE_BACKEND_VTA = 1, PACKAGE_BACKEND_EXTERNAL = 2 };

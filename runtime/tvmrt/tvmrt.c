@@ -165,6 +165,34 @@ static int32_t check_memory(const tvmrt_model_desc_t *model, const void *constan
     return status == TVMRT_OK && size < model->workspace_bytes ? TVMRT_E_WORKSPACE : status;
 }
 
+/* Whether a step names layers, a step or a byte that are there. */
+static bool is_sound_step(const tvmrt_model_desc_t *model, const tvmrt_schedule_step_t *step)
+{
+    const tvmrt_schedule_desc_t *schedule = model->schedule;
+
+    switch (step->kind) {
+    case TVMRT_STEP_RUN: return step->at <= schedule->num_layers && step->count <= schedule->num_layers - step->at;
+    case TVMRT_STEP_JUMP: return step->at <= schedule->num_steps;
+    case TVMRT_STEP_JUMP_IF_ZERO:
+        return step->at <= schedule->num_steps && step->sid >= 0 && (uint32_t)step->sid < model->num_tensors &&
+               model->tensor_map[step->sid].size > 0;
+    }
+    return false;
+}
+
+static int32_t check_steps(const tvmrt_model_desc_t *model)
+{
+    const tvmrt_schedule_desc_t *schedule = model->schedule;
+    uint32_t i;
+
+    if (schedule == NULL || schedule->steps == NULL)
+        return TVMRT_OK;
+    for (i = 0; i < schedule->num_steps; i++)
+        if (!is_sound_step(model, &schedule->steps[i]))
+            return TVMRT_E_ABI;
+    return TVMRT_OK;
+}
+
 int32_t tvmrt_semantic_init(tvmrt_context_t *context, const tvmrt_model_desc_t *model, const void *const_workspace,
                             void *workspace, size_t workspace_size)
 {
@@ -176,6 +204,8 @@ int32_t tvmrt_semantic_init(tvmrt_context_t *context, const tvmrt_model_desc_t *
     if (model->abi_version != TVMRT_ABI_VERSION)
         return fail(TVMRT_E_ABI, -1);
     status = check_memory(model, const_workspace, workspace, workspace_size);
+    if (status == TVMRT_OK)
+        status = check_steps(model);
     if (status != TVMRT_OK)
         return fail(status, -1);
     context->engine = NULL;
@@ -334,23 +364,6 @@ static int32_t check_run(const tvmrt_context_t *context, const tvmrt_schedule_de
     if (context->model == NULL || (context->op_execs == NULL && context->model->num_ops != 0))
         return fail(TVMRT_E_STATE, -1);
     return TVMRT_OK;
-}
-
-static int32_t run_layers_single(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule)
-{
-    int32_t status = TVMRT_OK;
-    uint32_t i;
-
-    for (i = 0; i < schedule->num_layers && status == TVMRT_OK; i++)
-        status = run_layer_single(context, &schedule->layers[i]);
-    return status;
-}
-
-int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule)
-{
-    int32_t status = check_run(context, schedule);
-
-    return status == TVMRT_OK ? run_layers_single(context, schedule) : status;
 }
 
 /* `activity` as a state of this process. */
@@ -524,13 +537,11 @@ static int load_next_layer(tvmrt_engine_t *engine, const tvmrt_context_t *contex
     return TVMRT_OK;
 }
 
-static int32_t run_layer(tvmrt_engine_t *engine, const tvmrt_context_t *context, const tvmrt_schedule_layer_t *layer,
-                         uint32_t workers)
+static int32_t share_layer(tvmrt_engine_t *engine, const tvmrt_context_t *context, const tvmrt_schedule_layer_t *layer,
+                           uint32_t workers)
 {
     int32_t status;
 
-    if (layer->num_tasks <= 1) /* nothing to share: no queue, no barrier */
-        return run_layer_single(context, layer);
     engine->failed_status = TVMRT_OK;
     status = load_next_layer(engine, context, layer, workers);
     if (status != TVMRT_OK)
@@ -541,22 +552,94 @@ static int32_t run_layer(tvmrt_engine_t *engine, const tvmrt_context_t *context,
     return engine->failed_status;
 }
 
-static int32_t run_layers(tvmrt_engine_t *engine, const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule)
+#endif
+
+/* One layer: by this thread when there is nothing to share or nobody to share it with (no queue, no barrier). */
+static int32_t run_layer(tvmrt_engine_t *engine, const tvmrt_context_t *context, const tvmrt_schedule_layer_t *layer,
+                         uint32_t workers)
+{
+#if TVMRT_THREADED
+    if (workers > 1 && layer->num_tasks > 1)
+        return share_layer(engine, context, layer, workers);
+#else
+    (void)engine;
+    (void)workers;
+#endif
+    return run_layer_single(context, layer);
+}
+
+static int32_t run_layers(tvmrt_engine_t *engine, const tvmrt_context_t *context, const tvmrt_schedule_layer_t *layers,
+                          uint32_t count, uint32_t workers)
+{
+    int32_t status = TVMRT_OK;
+    uint32_t i;
+
+    for (i = 0; i < count && status == TVMRT_OK; i++)
+        status = run_layer(engine, context, &layers[i], workers);
+    return status;
+}
+
+/* Where the run goes on after the jump `steps[*step]`. */
+static int32_t jump(const tvmrt_context_t *context, const tvmrt_schedule_step_t *steps, uint32_t *step)
+{
+    const tvmrt_schedule_step_t *s = &steps[*step];
+    void *condition = NULL;
+    int32_t status = TVMRT_OK;
+    bool taken = true;
+
+    if (s->kind == TVMRT_STEP_JUMP_IF_ZERO) {
+        status = tvmrt_semantic_resolve_sid(context, s->sid, &condition);
+        taken = condition != NULL && *(const uint8_t *)condition == 0;
+    }
+    *step = taken ? s->at : *step + 1;
+    return status;
+}
+
+/* By the calling thread and, with workers > 1, by those of the engine. The calling thread alone walks the steps. */
+static int32_t run_schedule(tvmrt_engine_t *engine, const tvmrt_context_t *context,
+                            const tvmrt_schedule_desc_t *schedule, uint32_t workers)
+{
+    int32_t status = TVMRT_OK;
+    uint32_t i = 0;
+
+    if (schedule->steps == NULL)
+        return run_layers(engine, context, schedule->layers, schedule->num_layers, workers);
+    while (i < schedule->num_steps && status == TVMRT_OK) {
+        const tvmrt_schedule_step_t *step = &schedule->steps[i];
+
+        if (step->kind != TVMRT_STEP_RUN) {
+            status = jump(context, schedule->steps, &i);
+        } else {
+            status = run_layers(engine, context, schedule->layers + step->at, step->count, workers);
+            i++;
+        }
+    }
+    return status;
+}
+
+int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule)
+{
+    int32_t status = check_run(context, schedule);
+
+    return status == TVMRT_OK ? run_schedule(NULL, context, schedule, 1) : status;
+}
+
+#if TVMRT_THREADED
+
+/* Threads that may work on a run, which the engine prepares for. */
+static uint32_t admit_workers(tvmrt_engine_t *engine, const tvmrt_context_t *context)
 {
     uint32_t workers = context->max_workers != 0 ? context->max_workers : engine->processors;
-    int32_t status = TVMRT_OK;
-    uint32_t i, spin;
+    uint32_t spin;
 
     if (workers > engine->num_threads + 1)
         workers = engine->num_threads + 1;
     if (workers == 1)
-        return run_layers_single(context, schedule);
+        return 1;
     spin = workers <= engine->processors ? TVMRT_SPIN : 0;
     tvmrt_atomic_store(&engine->spin, spin);
     engine->layer_barrier.spin = spin;
-    for (i = 0; i < schedule->num_layers && status == TVMRT_OK; i++)
-        status = run_layer(engine, context, &schedule->layers[i], workers);
-    return status;
+    return workers;
 }
 
 int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule)
@@ -569,8 +652,8 @@ int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_de
         return status;
     engine = context->engine != NULL ? context->engine : &g_engine;
     if (!tvmrt_atomic_replace(&engine->state, idle, state_word(ENGINE_RUNNING)))
-        return run_layers_single(context, schedule);
-    status = run_layers(engine, context, schedule);
+        return run_schedule(NULL, context, schedule, 1);
+    status = run_schedule(engine, context, schedule, admit_workers(engine, context));
     tvmrt_atomic_store(&engine->state, idle);
     return status;
 }

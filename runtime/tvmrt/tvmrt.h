@@ -63,7 +63,7 @@ extern "C" {
 #endif
 
 /* Layout of the tables below and contract of the kernels; a package states the one that it was generated for. */
-#define TVMRT_ABI_VERSION 2u
+#define TVMRT_ABI_VERSION 3u
 
 /* Limits of the layer queue's packed word: 8 bits of workers, 24 bits of tasks. */
 #define TVMRT_MAX_WORKERS     127
@@ -236,10 +236,26 @@ typedef struct tvmrt_schedule_layer {
     uint32_t num_tasks; /* sum of parts over op_ids, at most TVMRT_MAX_LAYER_TASKS */
 } tvmrt_schedule_layer_t;
 
-/* The whole run: layers in order, a barrier after each. */
+typedef enum tvmrt_step_kind {
+    TVMRT_STEP_RUN = 0,         /* runs `count` layers from layer `at` on */
+    TVMRT_STEP_JUMP = 1,        /* step `at` comes next; the number of steps: the run ends */
+    TVMRT_STEP_JUMP_IF_ZERO = 2 /* the same when the first byte of storage id `sid` is 0 */
+} tvmrt_step_kind_t;
+
+/* How a run goes on where the model has branches or loops. */
+typedef struct tvmrt_schedule_step {
+    tvmrt_step_kind_t kind;
+    uint32_t at;
+    uint32_t count;
+    int32_t sid;
+} tvmrt_schedule_step_t;
+
+/* The whole run: layers in order, a barrier after each; or, with steps, one step after the other from the first on. */
 typedef struct tvmrt_schedule_desc {
     const tvmrt_schedule_layer_t *layers;
     uint32_t num_layers;
+    const tvmrt_schedule_step_t *steps; /* NULL: all layers in order */
+    uint32_t num_steps;
 } tvmrt_schedule_desc_t;
 
 /* Everything that the compiler knows about a model. */
@@ -421,8 +437,9 @@ static inline int32_t tvmrt_engine_shutdown(tvmrt_engine_t *engine)
     return tvmrt_engine_shutdown_sized(engine, sizeof(tvmrt_engine_t));
 }
 
-/* Runs all layers on context->engine and returns 0, or the status of the first failed task in schedule order of the
- * first layer that failed (the same for every number of workers). All tasks of that layer run, none of later ones.
+/* Runs all layers, or steps, on context->engine and returns 0, or the status of the first failed task in schedule order
+ * of the first layer that failed (the same for every number of workers). All tasks of that layer run, none of later
+ * ones.
  * When the engine is not started, was started before a fork that made this process, or runs something for another
  * thread at the moment, the calling thread does all the work itself: two runs never wait for each other. Results do not
  * depend on the number of workers. */
@@ -433,8 +450,8 @@ int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_sche
 
 /* ---- Semantic layer --- */
 
-/* Prepares `context` for `model`: checks ABI, workspace size and alignment of both areas, clears the rest; inputs,
- * outputs, op_execs and engine are set by the caller afterwards. `workspace` may be NULL when the model needs none,
+/* Prepares `context` for `model`: checks ABI, workspace size and alignment of both areas, that the schedule's steps
+ * name layers, steps and storage that are there (else TVMRT_E_ABI), clears the rest; inputs, outputs, op_execs and engine are set by the caller afterwards. `workspace` may be NULL when the model needs none,
  * so may `const_workspace`. Errors: TVMRT_E_NULL, TVMRT_E_ABI, TVMRT_E_WORKSPACE, TVMRT_E_ALIGNMENT, all logged. */
 int32_t tvmrt_semantic_init(tvmrt_context_t *context, const tvmrt_model_desc_t *model, const void *const_workspace,
                             void *workspace, size_t workspace_size);

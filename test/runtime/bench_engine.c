@@ -46,7 +46,7 @@ static void measure(uint32_t workers, uint32_t parts)
     static const tvmrt_op_exec_t exec = {kernel, NULL};
     const tvmrt_op_desc_t desc = {"kernel", TVMRT_BACKEND_CPU, NULL, NULL, 0, 0, parts};
     tvmrt_schedule_layer_t layers[BENCH_LAYERS];
-    const tvmrt_schedule_desc_t schedule = {layers, BENCH_LAYERS};
+    const tvmrt_schedule_desc_t schedule = {layers, BENCH_LAYERS, NULL, 0};
     tvmrt_model_desc_t model = {TVMRT_ABI_VERSION, "bench", 0, 0, 0, 1, NULL, NULL, NULL, NULL, 0, 1, 0, 1};
     tvmrt_context_t context = {NULL, NULL, NULL, NULL, NULL, NULL, &exec, 0};
     double times[RUNS];

@@ -23,6 +23,9 @@ static void constants_agree(void **state)
     assert_int_equal(PACKAGE_BACKEND_CPU, TVMRT_BACKEND_CPU);
     assert_int_equal(PACKAGE_BACKEND_VTA, TVMRT_BACKEND_VTA);
     assert_int_equal(PACKAGE_BACKEND_EXTERNAL, TVMRT_BACKEND_EXTERNAL);
+    assert_int_equal(PACKAGE_STEP_RUN, TVMRT_STEP_RUN);
+    assert_int_equal(PACKAGE_STEP_JUMP, TVMRT_STEP_JUMP);
+    assert_int_equal(PACKAGE_STEP_JUMP_IF_ZERO, TVMRT_STEP_JUMP_IF_ZERO);
     assert_int_equal(PACKAGE_STATUS_OK, TVMRT_OK);
     assert_int_equal(PACKAGE_STATUS_SHAPE, TVMRT_E_SHAPE);
     assert_int_equal(PACKAGE_STATUS_INDEX, TVMRT_E_INDEX);

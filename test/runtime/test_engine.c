@@ -160,7 +160,7 @@ static void null_arguments(void **state)
 static void empty_schedule_and_layers(void **state)
 {
     static const tvmrt_schedule_layer_t nothing[2] = {{NULL, 0, 0}, {NULL, 0, 0}};
-    static const tvmrt_schedule_desc_t none = {NULL, 0}, empty = {nothing, 2};
+    static const tvmrt_schedule_desc_t none = {NULL, 0, NULL, 0}, empty = {nothing, 2, NULL, 0};
 
     (void)state;
     assert_int_equal(tvmrt_engine_run(&instance.context, &none), 0);
@@ -258,7 +258,7 @@ static void every_worker_is_woken(void **state)
     tvmrt_model_desc_t meeting = model.model;
     tvmrt_context_t context = instance.context;
     const tvmrt_schedule_layer_t layer = {op_ids, 1, workers};
-    const tvmrt_schedule_desc_t schedule = {&layer, 1};
+    const tvmrt_schedule_desc_t schedule = {&layer, 1, NULL, 0};
     const struct timespec pause = {0, 3000000};
     int round;
 

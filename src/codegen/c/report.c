@@ -91,6 +91,31 @@ static void write_layers(json_out *j, const plan *pl)
     json_out_end(j);
 }
 
+/* How a run goes on where the model branches or loops; else there are no steps. */
+static void write_steps(json_out *j, const plan *pl)
+{
+    static const char *const kinds[] = {"run", "jump", "jump_if_zero"};
+    const plan_problem *p = pl->problem;
+    if (p->steps.len <= 1)
+        return;
+    json_out_array(j, "steps");
+    for (uint32_t i = 0; i < p->steps.len; i++) {
+        const plan_step *s = &p->steps.data[i];
+        json_out_object(j, NULL);
+        json_out_text(j, "kind", kinds[s->kind]);
+        if (s->kind == PLAN_RUN) {
+            json_out_uint(j, "first_layer", pl->segment_layer[s->to]);
+            json_out_uint(j, "layers", pl->segment_layer[s->to + 1] - pl->segment_layer[s->to]);
+        } else {
+            json_out_uint(j, "to", s->to);
+        }
+        if (s->kind == PLAN_JUMP_IF_ZERO)
+            json_out_uint(j, "value", s->value);
+        json_out_end(j);
+    }
+    json_out_end(j);
+}
+
 static uint64_t scratch_bytes(const plan_op *op, const plan_task *t)
 {
     uint64_t sum = 0;
@@ -151,6 +176,7 @@ void report_write(const package *p, writer *w)
     write_tensors(&j, "outputs", p, p->outputs, p->n_outputs);
     write_totals(&j, p);
     write_layers(&j, p->pl);
+    write_steps(&j, p->pl);
     write_operators(&j, p);
     write_values(&j, p);
     json_out_end(&j);

@@ -80,8 +80,27 @@ static uint32_t tasks_of(const plan *pl, uint32_t layer)
     return tasks;
 }
 
+/* Where the model branches or loops. */
+static void schedule_steps(const package *p, writer *w)
+{
+    const plan *pl = p->pl;
+    w_str(w, "};\n\nstatic const tvmrt_schedule_step_t g_schedule_steps[] = {\n    /* kind, layer or step, layers, sid */\n");
+    for (uint32_t i = 0; i < pl->problem->steps.len; i++) {
+        const plan_step *s = &pl->problem->steps.data[i];
+        switch (s->kind) {
+        case PLAN_RUN:
+            w_fmt(w, "    {TVMRT_STEP_RUN, %u, %u, 0},\n", pl->segment_layer[s->to],
+                  pl->segment_layer[s->to + 1] - pl->segment_layer[s->to]);
+            break;
+        case PLAN_JUMP: w_fmt(w, "    {TVMRT_STEP_JUMP, %u, 0, 0},\n", s->to); break;
+        case PLAN_JUMP_IF_ZERO: w_fmt(w, "    {TVMRT_STEP_JUMP_IF_ZERO, %u, 0, %u},\n", s->to, s->value); break;
+        }
+    }
+}
+
 static void schedule(const package *p, writer *w)
 {
+    uint32_t steps = p->pl->problem->steps.len;
     const plan *pl = p->pl;
     for (uint32_t l = 0; l < pl->n_layers; l++) {
         w_fmt(w, "static const uint16_t g_layer_%u_ops[] = {", l);
@@ -94,7 +113,10 @@ static void schedule(const package *p, writer *w)
         w_fmt(w, "    {g_layer_%u_ops, %u, %u},\n", l, pl->layer_len[l], tasks_of(pl, l));
     if (pl->n_layers == 0)
         w_str(w, "    {NULL, 0, 0},\n");
-    w_fmt(w, "};\n\nstatic const tvmrt_schedule_desc_t g_schedule = {g_schedule_layers, %u};\n\n", pl->n_layers);
+    if (steps > 1)
+        schedule_steps(p, w);
+    w_fmt(w, "};\n\nstatic const tvmrt_schedule_desc_t g_schedule = {g_schedule_layers, %u, ", pl->n_layers);
+    w_fmt(w, steps > 1 ? "g_schedule_steps, %u};\n\n" : "NULL, 0};\n\n", steps);
 }
 
 static const char accessors[] =

@@ -53,10 +53,10 @@ static const tvmrt_schedule_layer_t g_schedule_layers[] = {
     {g_layer_3_ops, 1, 1},
 };
 
-static const tvmrt_schedule_desc_t g_schedule = {g_schedule_layers, 4};
+static const tvmrt_schedule_desc_t g_schedule = {g_schedule_layers, 4, NULL, 0};
 
 static const tvmrt_model_desc_t g_model = {
-    2u, /* TVMRT_ABI_VERSION of these tables */
+    3u, /* TVMRT_ABI_VERSION of these tables */
     "default",
     TVMGEN_DEFAULT_NUM_INPUTS,
     TVMGEN_DEFAULT_NUM_OUTPUTS,
