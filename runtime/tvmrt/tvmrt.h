@@ -451,8 +451,9 @@ int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_sche
 /* ---- Semantic layer --- */
 
 /* Prepares `context` for `model`: checks ABI, workspace size and alignment of both areas, that the schedule's steps
- * name layers, steps and storage that are there (else TVMRT_E_ABI), clears the rest; inputs, outputs, op_execs and engine are set by the caller afterwards. `workspace` may be NULL when the model needs none,
- * so may `const_workspace`. Errors: TVMRT_E_NULL, TVMRT_E_ABI, TVMRT_E_WORKSPACE, TVMRT_E_ALIGNMENT, all logged. */
+ * name layers, steps and storage that are there (else TVMRT_E_ABI), clears the rest; inputs, outputs, op_execs and
+ * engine are set by the caller afterwards. `workspace` may be NULL when the model needs none, so may `const_workspace`.
+ * Errors: TVMRT_E_NULL, TVMRT_E_ABI, TVMRT_E_WORKSPACE, TVMRT_E_ALIGNMENT, all logged. */
 int32_t tvmrt_semantic_init(tvmrt_context_t *context, const tvmrt_model_desc_t *model, const void *const_workspace,
                             void *workspace, size_t workspace_size);
 

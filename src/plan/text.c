@@ -257,7 +257,8 @@ static bool check_block_args(reader *r, const plan_op *op)
     for (uint32_t i = op->n_inputs; i < op->n_args; i++) {
         uint32_t v = op->args[i], root = plan_root(r->p, v, &start);
         if (r->p->values.data[v].storage == STORE_INPUT || r->p->values.data[v].storage == STORE_CONSTANT)
-            return lexer_error(&r->l, "op %s writes %s, which has a value already", op->name, r->p->values.data[v].name);
+            return lexer_error(&r->l, "op %s writes %s, which has a value already", op->name,
+                               r->p->values.data[v].name);
         for (uint32_t k = 0; k < i; k++) {
             uint32_t u = op->args[k];
             if (plan_root(r->p, u, &other) == root && start < other + r->p->values.data[u].bytes &&

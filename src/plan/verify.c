@@ -84,7 +84,8 @@ static void collect_tree(const plan_problem *p, arena *a, verify_tree *t)
     collect_ops(p, a, t);
 }
 
-/* Who writes bytes that the operator reads, or writes too, does so in a layer before or behind it, as in the problem. */
+/* Who writes bytes that the operator reads, or writes too, does so in a layer before or behind it, as in the problem.
+ */
 static bool check_operand(compiler *c, const plan *pl, const verify_tree *t, uint32_t op, uint32_t operand)
 {
     const plan_problem *p = pl->problem;

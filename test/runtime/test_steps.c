@@ -116,8 +116,9 @@ static const tvmrt_op_desc_t descs[OPS] = {
 };
 static const tvmrt_op_func_t funcs[OPS] = {start, test, odd, add, add_twice, next, last};
 static const uint16_t ids[OPS] = {START, TEST, ODD, ADD, ADD_TWICE, NEXT, LAST};
-static const tvmrt_schedule_layer_t layers[OPS] = {{ids, 1, 1},         {ids + 1, 1, 1},     {ids + 2, 1, 1}, {ids + 3, 1, PARTS},
-                                                   {ids + 4, 1, PARTS}, {ids + 5, 1, 1},     {ids + 6, 1, 1}};
+static const tvmrt_schedule_layer_t layers[OPS] = {{ids, 1, 1},         {ids + 1, 1, 1},     {ids + 2, 1, 1},
+                                                   {ids + 3, 1, PARTS}, {ids + 4, 1, PARTS}, {ids + 5, 1, 1},
+                                                   {ids + 6, 1, 1}};
 static const tvmrt_schedule_step_t steps[] = {
     {TVMRT_STEP_RUN, 0, 2, 0},              /* start, test */
     {TVMRT_STEP_JUMP_IF_ZERO, 10, 0, S_GO}, /* the loop */

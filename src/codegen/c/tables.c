@@ -84,7 +84,8 @@ static uint32_t tasks_of(const plan *pl, uint32_t layer)
 static void schedule_steps(const package *p, writer *w)
 {
     const plan *pl = p->pl;
-    w_str(w, "};\n\nstatic const tvmrt_schedule_step_t g_schedule_steps[] = {\n    /* kind, layer or step, layers, sid */\n");
+    w_str(w, "};\n\nstatic const tvmrt_schedule_step_t g_schedule_steps[] = {\n"
+             "    /* kind, layer or step, layers, sid */\n");
     for (uint32_t i = 0; i < pl->problem->steps.len; i++) {
         const plan_step *s = &pl->problem->steps.data[i];
         switch (s->kind) {
