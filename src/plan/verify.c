@@ -147,8 +147,8 @@ static bool layers_of(const plan *pl, uint32_t from, uint32_t to, uint32_t *firs
     return *first <= *last;
 }
 
-/* A round finds what was made before the loop, or what the round before left, where it was; what is read behind the loop
- * must not be disturbed by the rounds that follow. */
+/* A round finds what was made before the loop, or what the round before left, where it was; what is read behind the
+ * loop must not be disturbed by the rounds that follow. */
 static void live_through_loop(const plan *pl, const verify_tree *t, const verify_life *used, uint32_t from, uint32_t to,
                               bool *inside, verify_life *out)
 {
