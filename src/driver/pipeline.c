@@ -8,6 +8,9 @@
  *   +--prog_schedule--> loops of each kernel --plan_memory--> plan --back end--> files in memory --artifact_write-->
  *      (te, tir)                               (plan)               (codegen)                      folder
  *
+ * prog_schedule, for each kernel and its own target: computation --rule--> schedule --te_lower--> loops
+ *                                                    --tir_run_passes--> loops that the back end writes
+ *
  * Every arrow is a function that can be called alone; `lathe opt` does so on text. */
 #include "driver/pipeline.h"
 

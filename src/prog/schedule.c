@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops of kernels for their targets: by the target's own hook when it has one and takes the function, else by the
- * default schedule of the operators and the passes on loops. */
+/* Loops of kernels for their targets: a kernel's computation gets the schedule that the rules choose (te), the schedule
+ * gives loops, and the passes on loops make of them what the back end writes (tir). A hook of the target, when it has
+ * one and takes the function, stands for all three. */
 #include "graph/graph.h"
 #include "prog/prog.h"
 #include "te/from_graph.h"
@@ -39,26 +40,40 @@ void prog_drop_param(compiler *c, tir_func *f, uint32_t param, const tensor_data
     f->n_inputs--;
 }
 
-static bool lower(compiler *c, prog_kernel *k)
+/* The target's hook gives loops that are done. */
+static bool lower_by_target(compiler *c, prog_kernel *k)
 {
-    if (k->func && k->target->lower && !k->target->lower(c, k->func, k->name, &k->loops))
+    if (!k->func || !k->target->lower)
+        return true;
+    if (!k->target->lower(c, k->func, k->name, &k->loops))
         return false;
     k->by_target = k->loops != NULL;
-    if (k->by_target)
-        return tir_verify(c, k->loops);
-    return k->func ? te_lower_func(c, k->func, k->name, k->target, &k->loops)
-                   : te_lower_node(c, k->node, k->name, k->target, &k->loops);
+    return !k->by_target || tir_verify(c, k->loops);
 }
 
-/* Of a program that was read from text: the loops as they stand, with what a target's passes make of them. */
-static bool lower_text(compiler *c, prog_kernel *k)
+/* By the schedule that the operators' rules choose; of a program that was read from text, the loops as they stand. */
+static bool lower_by_schedule(compiler *c, prog_kernel *k)
 {
-    tir_module m = {.c = c};
+    if (k->func)
+        return te_lower_func(c, k->func, k->name, k->target, &k->loops);
+    if (k->node)
+        return te_lower_node(c, k->node, k->name, k->target, &k->loops);
     k->loops = arena_new(&c->mem, tir_func);
     *k->loops = *k->plain;
     k->loops->target = k->target;
-    vec_push(&c->mem, &m.funcs, k->loops);
+    return true;
+}
+
+static bool run_loop_passes(compiler *c, tir_func *f)
+{
+    tir_module m = {.c = c};
+    vec_push(&c->mem, &m.funcs, f);
     return tir_run_passes(c, &m, NULL, false, NULL);
+}
+
+static bool lower(compiler *c, prog_kernel *k)
+{
+    return lower_by_target(c, k) && (k->by_target || (lower_by_schedule(c, k) && run_loop_passes(c, k->loops)));
 }
 
 bool prog_schedule(compiler *c, prog_module *m)
@@ -69,7 +84,7 @@ bool prog_schedule(compiler *c, prog_module *m)
         if (k->loops)
             continue;
         bool is_text = !k->func && !k->node; /* its plain loops have lost those operands already */
-        if (!(is_text ? lower_text(c, k) : lower(c, k)))
+        if (!lower(c, k))
             return false;
         for (uint32_t n = 0; n < k->literals.len && !is_text; n++)
             prog_drop_param(c, k->loops, k->literals.data[n].param, k->literals.data[n].data);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a graph function to a loop-IR function: the compute definitions of all nodes in one tensor graph, cheap
- * producers inlined, the default schedule of the most rigid operator, loops, passes. Also the helpers that compute
- * definitions share. */
+ * producers inlined, the default schedule of the most rigid operator, loops. Also the helpers that compute definitions
+ * share. */
 #include "te/from_graph.h"
 #include "te/lower.h"
 #include "te/te_op.h"
 #include "te/text.h"
 #include "tir/map.h"
-#include "tir/pass.h"
 #include "tir/walk.h"
 
 #include <string.h>
@@ -312,17 +311,12 @@ static bool default_schedule(builder *b, const struct target *t, src_loc loc, te
 
 static bool finish(builder *b, const char *name, const struct target *t, src_loc loc, tir_func **out)
 {
-    compiler *c = b->c;
     te_sched *s = NULL;
     if (!default_schedule(b, t, loc, &s) || !te_lower(b->g, s, name, out))
         return false;
     (*out)->loc = loc;
     (*out)->target = t;
-    if (!t)
-        return true;
-    tir_module m = {.c = c};
-    vec_push(&c->mem, &m.funcs, *out);
-    return tir_run_passes(c, &m, NULL, false, NULL);
+    return true;
 }
 
 static bool set_results(builder *b, uint32_t n, graph_value *const *values)
