@@ -223,20 +223,25 @@ static bool read_dim(const char **s, int64_t *out)
     return errno == 0;
 }
 
-/* "NAME=1x3x224x224"; the name may hold '=' itself. An empty right side is rank 0. */
+/* "NAME=1x3x224x224", "NAME=7", "NAME<=128"; the name may hold '=' itself. An empty right side is rank 0. */
 static bool read_binding(const cli *x, const char *text, const char *option, dim_binding *out)
 {
     const char *equals = strrchr(text, '='), *s;
-    const char *hint = strcmp(option, "dim") == 0 ? "as in --dim batch=1" : "as in --shape input=1x3x224x224";
+    const char *hint = strcmp(option, "dim") == 0     ? "as in --dim batch=1, or --dim 'seq<=128'"
+                       : strcmp(option, "bound") == 0 ? "as in --bound boxes=100"
+                                                      : "as in --shape input=1x3x224x224";
     if (!equals || equals == text)
         return cli_usage_error(x, hint, "--%s: '%.200s' has no name and value", option, text);
-    *out = (dim_binding){.name = intern_n(x->c->names, text, (size_t)(equals - text))};
+    bool is_bound = equals[-1] == '<';
+    *out = (dim_binding){.name = intern_n(x->c->names, text, (size_t)(equals - text) - is_bound), .is_bound = is_bound};
+    if (is_bound && strcmp(option, "shape") == 0)
+        return cli_usage_error(x, hint, "--shape: '%.200s' is no shape; a bound is given by --dim 'NAME<=N'", text);
     for (s = equals + 1; *s; s += *s == 'x' || *s == ',') {
         if (out->rank == TYPE_MAX_RANK || !read_dim(&s, &out->dims[out->rank++]) || (*s && *s != 'x' && *s != ','))
             return cli_usage_error(x, hint, "--%s: '%.200s' is not understood", option, text);
     }
-    if (strcmp(option, "dim") == 0 && out->rank != 1)
-        return cli_usage_error(x, hint, "--dim: '%.200s' needs one number", text);
+    if (strcmp(option, "shape") != 0 && out->rank != 1)
+        return cli_usage_error(x, hint, "--%s: '%.200s' needs one number", option, text);
     return true;
 }
 
@@ -308,7 +313,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->workers = workers < 0 ? 0 : workers == 0 ? 1 : (uint32_t)workers;
     out->verify = true;
     return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
-           read_bindings(x, OPT_DIM, &out->dims, &out->n_dims);
+           read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
+           read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds);
 }
 
 const char *cli_shown(const cli *x, const char *text)

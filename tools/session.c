@@ -54,7 +54,7 @@ static bool shapes_from_data(session *s)
             const graph_value *v = f->params.data[i];
             const char *file = input_file(s, v->name, i);
             dtype dt;
-            if (!file || fixed_by_user(s, v->name) || (v->type.kind == TYPE_TENSOR && shape_is_static(v->type.shape)))
+            if (!file || fixed_by_user(s, v->name) || type_most_bytes(&v->type) >= 0)
                 continue;
             dim_binding *b = &shapes[n];
             if (tensor_file_peek(c, file, &dt, &b->rank, b->dims)) {
@@ -78,12 +78,40 @@ static bool check_package_options(const session *s)
     static const struct {
         cli_option option;
         const char *name;
-    } late[] = {{OPT_SHAPE, "shape"},         {OPT_DIM, "dim"},   {OPT_TARGET, "target"},    {OPT_LEVEL, "opt-level"},
-                {OPT_INTERPRET, "interpret"}, {OPT_KEEP, "keep"}, {OPT_LOAD_OPS, "load-ops"}};
+    } late[] = {{OPT_SHAPE, "shape"},   {OPT_BOUND, "bound"},         {OPT_TARGET, "target"},
+                {OPT_LEVEL, "opt-level"}, {OPT_INTERPRET, "interpret"}, {OPT_KEEP, "keep"},
+                {OPT_LOAD_OPS, "load-ops"}};
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)
         if (cli_has(s->x, late[i].option))
             return cli_usage_error(s->x, "give it to 'lathe compile', or name the ONNX file instead",
                                    "'%s' is a package, compiled already: --%s has no effect", s->path, late[i].name);
+    return true;
+}
+
+/* --dim of a package: the extents of this run. */
+static bool state_extents(session *s)
+{
+    for (uint32_t i = 0; i < s->options.n_dims; i++) {
+        const dim_binding *d = &s->options.dims[i];
+        const char *names = "";
+        bool known = false;
+        for (uint32_t k = 0; k < s->model.n_extents; k++) {
+            run_extent *x = &s->model.extents[k];
+            names = arena_printf(&s->x->c->mem, "%s%s%s", names, k ? ", " : "", x->name);
+            if (strcmp(x->name, d->name) != 0)
+                continue;
+            known = true;
+            x->value = d->dims[0];
+            if (d->is_bound || d->dims[0] > x->most)
+                return cli_usage_error(s->x, "say --dim NAME=N", "--dim: %s is one number, at most %lld", x->name,
+                                       (long long)x->most);
+        }
+        const char *hint = s->model.n_extents ? arena_printf(&s->x->c->mem, "open extents are: %s", names)
+                                              : "give it to 'lathe compile', or name the ONNX file instead";
+        if (!known)
+            return cli_usage_error(s->x, hint, "'%s' is a package, compiled already, without an open extent '%s'", s->path,
+                                   d->name);
+    }
     return true;
 }
 
@@ -96,7 +124,7 @@ static bool open_model(session *s)
     if (file_is_dir(s->path)) {
         s->package = s->path;
         return format_folder(c, s->options.verb, s->path) && check_package_options(s) &&
-               run_open_package(c, s->path, s->scratch, workers, &s->model);
+               run_open_package(c, s->path, s->scratch, workers, &s->model) && state_extents(s);
     }
     if ((cli_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
         return false;
@@ -159,10 +187,29 @@ static bool check_names(session *s)
     return true;
 }
 
+/* The extents of this run, from the files that say their shape. */
+static bool sizes_from_files(session *s)
+{
+    for (uint32_t i = 0; i < s->model.n_inputs; i++) {
+        const run_tensor *t = &s->model.inputs[i];
+        const char *file = t->open ? input_file(s, t->name, i) : NULL;
+        int64_t dims[TYPE_MAX_RANK];
+        uint32_t rank;
+        dtype dt;
+        if (file && tensor_file_peek(s->x->c, file, &dt, &rank, dims) &&
+            !run_bind(s->x->c, &s->model, t, rank, dims))
+            return false;
+    }
+    run_size_inputs(s->x->c, &s->model);
+    return true;
+}
+
 bool session_fill(session *s)
 {
     long seed;
     if (!cli_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed) || !check_names(s))
+        return false;
+    if (!sizes_from_files(s))
         return false;
     const char *random = NULL, *first = NULL;
     uint64_t state = (uint64_t)seed;

@@ -32,7 +32,8 @@ void compile_options_init(compile_options *o)
 static void add_fixes(const dim_binding *from, uint32_t n, bool is_input, onnx_dim_fix *to)
 {
     for (uint32_t i = 0; i < n; i++) {
-        to[i] = (onnx_dim_fix){.name = from[i].name, .is_input = is_input, .rank = from[i].rank};
+        to[i] = (onnx_dim_fix){
+            .name = from[i].name, .is_input = is_input, .is_bound = from[i].is_bound, .rank = from[i].rank};
         memcpy(to[i].dims, from[i].dims, sizeof to[i].dims);
     }
 }
@@ -61,9 +62,28 @@ static bool load(compiler *c, const char *path, const compile_options *o, bool i
     return onnx_import(c, bytes, path, &options, out);
 }
 
+/* Bounds of extents that no input states. */
+static bool set_bounds(compiler *c, const graph_module *m, const compile_options *o)
+{
+    for (uint32_t i = 0; i < o->n_bounds; i++) {
+        bool found = false;
+        for (uint32_t f = 0; f < m->funcs.len; f++)
+            for (uint32_t n = 0; n < m->funcs.data[f]->nodes.len; n++) {
+                const graph_node *node = m->funcs.data[f]->nodes.data[n];
+                for (uint32_t v = 0; v < node->n_outputs; v++)
+                    found |= type_mentions(&node->outputs[v]->type, o->bounds[i].name);
+            }
+        if (!found)
+            return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--bound: no result has the extent '%s'",
+                              o->bounds[i].name);
+        (void)dim_symbol(c, o->bounds[i].name, o->bounds[i].dims[0]);
+    }
+    return true;
+}
+
 bool pipeline_load(compiler *c, const char *path, const compile_options *o, graph_module **out)
 {
-    return load(c, path, o, false, out);
+    return load(c, path, o, false, out) && set_bounds(c, *out, o);
 }
 
 bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out)

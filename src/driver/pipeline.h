@@ -7,6 +7,7 @@
 
 typedef struct dim_binding {
     const char *name; /* symbol (--dim) or input (--shape) */
+    bool is_bound; /* the symbol is at most that */
     uint32_t rank;
     int64_t dims[TYPE_MAX_RANK];
 } dim_binding;
@@ -21,8 +22,8 @@ typedef struct compile_options {
     bool no_winograd; /* see pass_options */
     enum constants_form constants_form;
     uint32_t workers;
-    const dim_binding *dims, *shapes;
-    uint32_t n_dims, n_shapes;
+    const dim_binding *dims, *shapes, *bounds; /* bounds: of extents that data decides */
+    uint32_t n_dims, n_shapes, n_bounds;
     bool print_after_all, verify;
     writer *dump;
 } compile_options;

@@ -48,8 +48,47 @@ static bool read_tensor(compiler *c, const json_t *o, run_tensor *t)
     int64_t bytes;
     if (!tensor_count(t->rank, t->dims, &t->count) || !i64_mul(t->count, (int64_t)dtype_bytes(t->dt), &bytes))
         return false;
-    t->bytes = (size_t)bytes;
+    t->bytes = t->most_bytes = (size_t)bytes;
     return true;
+}
+
+/* "open_shape": numbers, and dimensions as text. */
+static bool read_open(compiler *c, const json_t *o, run_tensor *t)
+{
+    const json_t *list = json_object_get(o, "open_shape");
+    if (!list)
+        return true;
+    dim *open = arena_array(&c->mem, dim, t->rank + 1u);
+    t->open = open;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        const json_t *d = json_array_get(list, i);
+        const char *text = json_string_value(d);
+        lexer l;
+        if (!text) {
+            open[i] = dim_const(c, json_integer_value(d));
+            if (!json_is_integer(d))
+                return false;
+            continue;
+        }
+        lexer_init(&l, &c->mem, c->names, &c->diags, "report.json", text, strlen(text));
+        if (!dim_parse(c, &l, &open[i]) || l.tok.kind != TOK_END)
+            return false;
+    }
+    return json_array_size(list) == t->rank;
+}
+
+static bool read_extents(compiler *c, const json_t *list, run_report *r)
+{
+    r->n_extents = (uint32_t)json_array_size(list);
+    r->extents = arena_array(&c->mem, run_extent, r->n_extents + 1u);
+    for (uint32_t i = 0; i < r->n_extents; i++) {
+        run_extent *x = &r->extents[i];
+        x->value = -1;
+        if (!text_field(c, json_array_get(list, i), "name", &x->name) ||
+            !count_field(json_array_get(list, i), "most", &x->most))
+            return false;
+    }
+    return !list || json_is_array(list);
 }
 
 static bool read_tensors(compiler *c, const json_t *list, run_tensor **out, uint32_t *n)
@@ -57,7 +96,8 @@ static bool read_tensors(compiler *c, const json_t *list, run_tensor **out, uint
     *n = (uint32_t)json_array_size(list);
     *out = arena_array(&c->mem, run_tensor, *n + 1u);
     for (uint32_t i = 0; i < *n; i++)
-        if (!read_tensor(c, json_array_get(list, i), &(*out)[i]))
+        if (!read_tensor(c, json_array_get(list, i), &(*out)[i]) ||
+            !read_open(c, json_array_get(list, i), &(*out)[i]))
             return false;
     return json_is_array(list);
 }
@@ -86,6 +126,7 @@ static bool read_fields(compiler *c, const json_t *o, run_report *r)
            count_field(o, "constant_bytes", &r->constant_bytes) &&
            read_tensors(c, json_object_get(o, "inputs"), &r->inputs, &r->n_inputs) &&
            read_tensors(c, json_object_get(o, "outputs"), &r->outputs, &r->n_outputs) &&
+           read_extents(c, json_object_get(o, "extents"), r) &&
            read_operators(c, json_object_get(o, "operators"), r);
 }
 

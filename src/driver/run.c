@@ -17,15 +17,15 @@
 
 static bool room(compiler *c, run_tensor *t)
 {
-    t->data = arena_try_alloc(&c->mem, t->bytes, 64);
+    t->data = arena_try_alloc(&c->mem, t->most_bytes, 64);
     return t->data || diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for the %zu bytes of '%s'",
-                                 t->bytes, t->name);
+                                 t->most_bytes, t->name);
 }
 
 static bool all_room(compiler *c, run_model *m)
 {
-    m->in = arena_array(&c->mem, void *, m->n_inputs + 1u);
-    m->out = arena_array(&c->mem, void *, m->n_outputs + 1u);
+    m->in = arena_array(&c->mem, void *, m->n_inputs + m->n_extents + 1u);
+    m->out = arena_array(&c->mem, void *, m->n_outputs * (TYPE_MAX_RANK + 1u) + 1u);
     for (uint32_t i = 0; i < m->n_inputs; i++) {
         if (!room(c, &m->inputs[i]))
             return false;
@@ -45,6 +45,79 @@ run_tensor *run_find_input(const run_model *m, const char *name)
         if (strcmp(m->inputs[i].name, name) == 0)
             return &m->inputs[i];
     return NULL;
+}
+
+/* --- extents
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static run_extent *find_extent(run_model *m, const char *name)
+{
+    for (uint32_t i = 0; name && i < m->n_extents; i++)
+        if (strcmp(m->extents[i].name, name) == 0)
+            return &m->extents[i];
+    return NULL;
+}
+
+bool run_bind(compiler *c, run_model *m, const run_tensor *input, uint32_t rank, const int64_t *dims)
+{
+    diags *d = &c->diags;
+    if (rank != input->rank)
+        return diag_error(d, DIAG_DATA, src_loc_none(), "input '%s' has %u dimensions, not %u", input->name,
+                          input->rank, rank);
+    for (uint32_t i = 0; i < rank; i++) {
+        run_extent *x = find_extent(m, dim_symbol_name(input->open[i]));
+        if (!x)
+            continue;
+        if (dims[i] < 0 || dims[i] > x->most)
+            return diag_error(d, DIAG_DATA, src_loc_none(),
+                              "input '%s' has extent %lld at axis %u; %s is at most %lld", input->name,
+                              (long long)dims[i], i, x->name, (long long)x->most);
+        if (x->value >= 0 && x->value != dims[i])
+            return diag_error(d, DIAG_DATA, src_loc_none(), "input '%s' has extent %lld at axis %u; %s is %lld already",
+                              input->name, (long long)dims[i], i, x->name, (long long)x->value);
+        x->value = dims[i];
+    }
+    return true;
+}
+
+typedef struct lookup {
+    compiler *c;
+    run_model *m;
+} lookup;
+
+static dim extent_of(void *ctx, const char *symbol)
+{
+    const lookup *l = ctx;
+    const run_extent *x = find_extent(l->m, symbol);
+    return x ? dim_const(l->c, x->value) : NULL;
+}
+
+static void set_dims(run_tensor *t, const int64_t *dims)
+{
+    t->count = 1;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        t->dims[i] = dims[i];
+        t->count *= dims[i];
+    }
+    t->bytes = (size_t)t->count * dtype_bytes(t->dt);
+}
+
+void run_size_inputs(compiler *c, run_model *m)
+{
+    lookup l = {c, m};
+    for (uint32_t i = 0; i < m->n_extents; i++)
+        if (m->extents[i].value < 0)
+            m->extents[i].value = m->extents[i].most;
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        run_tensor *t = &m->inputs[i];
+        int64_t dims[TYPE_MAX_RANK];
+        for (uint32_t k = 0; t->open && k < t->rank; k++) {
+            dims[k] = t->dims[k];
+            (void)dim_is_const(dim_substitute(c, t->open[k], extent_of, &l), &dims[k]);
+        }
+        if (t->open)
+            set_dims(t, dims);
+    }
 }
 
 /* --- packages
@@ -174,6 +247,8 @@ bool run_open_package(compiler *c, const char *dir, const char *scratch, int64_t
     out->n_inputs = r.n_inputs;
     out->outputs = r.outputs;
     out->n_outputs = r.n_outputs;
+    out->extents = r.extents;
+    out->n_extents = r.n_extents;
     out->operators = r.operators;
     out->n_operators = r.n_operators;
     const char *contract = strstr(r.cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
@@ -187,20 +262,30 @@ bool run_open_package(compiler *c, const char *dir, const char *scratch, int64_t
 
 static void take_io(run_tensor *t, const char *name, const type *of)
 {
-    *t = (run_tensor){.name = name, .dt = of->dt, .rank = (uint32_t)of->shape.rank, .count = shape_count(of->shape)};
-    shape_get(of->shape, t->dims);
-    t->bytes = (size_t)type_bytes(of);
+    int64_t dims[TYPE_MAX_RANK];
+    *t = (run_tensor){.name = name, .dt = of->dt, .rank = (uint32_t)of->shape.rank};
+    t->open = shape_is_static(of->shape) ? NULL : of->shape.dims;
+    for (uint32_t i = 0; i < t->rank; i++)
+        dims[i] = dim_bound(of->shape.dims[i]);
+    set_dims(t, dims);
+    t->most_bytes = t->bytes;
 }
 
 bool run_open_interpreter(compiler *c, const prog_module *m, run_model *out)
 {
     const prog_func *f = prog_find(m, "main");
-    *out = (run_model){.n_inputs = f->n_inputs, .n_outputs = f->results.len, .prog = m};
+    *out = (run_model){.prog = m};
     out->inputs = arena_array(&c->mem, run_tensor, f->n_inputs + 1u);
+    out->extents = arena_array(&c->mem, run_extent, f->n_inputs + 1u);
     out->outputs = arena_array(&c->mem, run_tensor, f->results.len + 1u);
-    for (uint32_t i = 0; i < f->n_inputs; i++)
-        take_io(&out->inputs[i], f->values.data[i].name, &f->values.data[i].type);
-    for (uint32_t i = 0; i < f->results.len; i++)
+    for (uint32_t i = 0; i < f->n_inputs; i++) {
+        const prog_value *v = &f->values.data[i];
+        if (v->extent)
+            out->extents[out->n_extents++] = (run_extent){dim_symbol_name(v->extent), dim_bound(v->extent), -1};
+        else
+            take_io(&out->inputs[out->n_inputs++], v->name, &v->type);
+    }
+    for (uint32_t i = 0; i < f->results.len && f->results.data[i].shape_of == PROG_NONE; i++, out->n_outputs++)
         take_io(&out->outputs[i], f->results.data[i].name, &f->values.data[f->results.data[i].value].type);
     return all_room(c, out);
 }
@@ -208,17 +293,63 @@ bool run_open_interpreter(compiler *c, const prog_module *m, run_model *out)
 /* --- both
  * ------------------------------------------------------------------------------------------------------------- */
 
+/* The shapes that a run wrote behind its outputs; false where one cannot be, which is a kernel's fault. */
+static bool size_outputs(compiler *c, run_model *m, const int64_t *shapes)
+{
+    for (uint32_t i = 0; i < m->n_outputs; i++) {
+        run_tensor *t = &m->outputs[i];
+        uint64_t bytes = dtype_bytes(t->dt);
+        if (!t->open)
+            continue;
+        for (uint32_t k = 0; k < t->rank; k++) {
+            if (shapes[k] < 0 || (uint64_t)shapes[k] > t->most_bytes)
+                return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "output '%s' has extent %lld at axis %u",
+                                  t->name, (long long)shapes[k], k);
+            bytes *= (uint64_t)shapes[k];
+        }
+        if (bytes > t->most_bytes)
+            return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "output '%s' is larger than its bound",
+                              t->name);
+        set_dims(t, shapes);
+        shapes += t->rank;
+    }
+    return true;
+}
+
+static bool interpret(compiler *c, run_model *m)
+{
+    void **in = arena_array(&c->mem, void *, m->n_inputs + m->n_extents + 1u),
+         **out = arena_array(&c->mem, void *, 2u * m->n_outputs + 1u);
+    int64_t *shapes = arena_array(&c->mem, int64_t, m->n_outputs * TYPE_MAX_RANK + 1u), *next = shapes;
+    uint32_t n = m->n_outputs;
+    memcpy(in, m->in, m->n_inputs * sizeof *in);
+    memcpy(out, m->out, m->n_outputs * sizeof *out);
+    for (uint32_t i = 0; i < m->n_extents; i++)
+        in[m->n_inputs + i] = &m->extents[i].value;
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        if (m->outputs[i].open) {
+            out[n++] = next;
+            next += m->outputs[i].rank;
+        }
+    return prog_interpret(c, m->prog, in, out) && size_outputs(c, m, shapes);
+}
+
 bool run_call(compiler *c, run_model *m)
 {
+    run_size_inputs(c, m);
     if (!m->call)
-        return prog_interpret(c, m->prog, m->in, m->out);
+        return interpret(c, m);
     const run_operator *op = NULL;
     struct package_log_record r;
     while (m->next_log && m->next_log(&r)) { /* what an earlier run left would speak for this one */
     }
+    if (m->n_extents > 0 && sizeof(void *) != sizeof(int64_t))
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "open extents need a 64-bit machine here");
+    for (uint32_t i = 0; i < m->n_extents; i++)
+        memcpy(&m->in[m->n_inputs + i], &m->extents[i].value, sizeof m->extents[i].value);
     int32_t status = m->call(m->in, m->out);
     if (status == 0)
-        return true;
+        return size_outputs(c, m, (const int64_t *)(const void *)&m->out[m->n_outputs]);
     while (!op && m->next_log && m->next_log(&r))
         if (r.code == status && r.op_id >= 0 && (uint32_t)r.op_id < m->n_operators)
             op = &m->operators[r.op_id];

@@ -9,17 +9,27 @@ typedef struct run_tensor {
     const char *name;
     dtype dt;
     uint32_t rank;
-    int64_t dims[TYPE_MAX_RANK];
+    int64_t dims[TYPE_MAX_RANK]; /* of this run; before one, the most that they can be */
     int64_t count;
     size_t bytes;
-    uint8_t *data; /* aligned to 64 */
+    const dim *open;             /* rank dimensions, some of which each run decides; NULL: all are constant */
+    size_t most_bytes; /* room in data */
+    uint8_t *data;     /* aligned to 64 */
     bool filled;
 } run_tensor;
+
+/* An extent of the inputs that each run states. */
+typedef struct run_extent {
+    const char *name;
+    int64_t most, value; /* value -1: not stated yet */
+} run_extent;
 
 typedef struct run_model {
     run_tensor *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
-    void **in, **out; /* the package's structs: one pointer a tensor, in order */
+    run_extent *extents;
+    uint32_t n_extents;
+    void **in, **out; /* the package's structs: one pointer a tensor, in order; then extents, or shapes of outputs */
     int32_t (*call)(void *inputs, void *outputs);
     void *library;
     const prog_module *prog;              /* interpreted: no library */
@@ -62,8 +72,9 @@ typedef struct run_report {
     const char *module, *cflags, *port;
     int64_t workers, workspace_bytes, lower_bound_bytes, constant_bytes;
     run_tensor *inputs, *outputs; /* without data */
+    run_extent *extents;
     run_operator *operators;
-    uint32_t n_inputs, n_outputs, n_operators;
+    uint32_t n_inputs, n_outputs, n_extents, n_operators;
     const char *text; /* all of the file */
 } run_report;
 bool run_read_report(compiler *c, const char *dir, run_report *out);
@@ -72,6 +83,11 @@ bool run_read_report(compiler *c, const char *dir, run_report *out);
 bool run_open_package(compiler *c, const char *dir, const char *scratch, int64_t workers, run_model *out);
 /* The program has a function main. */
 bool run_open_interpreter(compiler *c, const prog_module *m, run_model *out);
+/* The extents are what these dimensions of an input make them; an error where it contradicts another one or a
+ * bound. */
+bool run_bind(compiler *c, run_model *m, const run_tensor *input, uint32_t rank, const int64_t *dims);
+/* Extents that nothing stated are at their bounds; inputs get their dimensions. */
+void run_size_inputs(compiler *c, run_model *m);
 bool run_call(compiler *c, run_model *m); /* false after a diagnostic with the status */
 void run_close(run_model *m);
 run_tensor *run_find_input(const run_model *m, const char *name);

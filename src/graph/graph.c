@@ -94,6 +94,11 @@ static graph_value *new_value(graph_func *f, const char *name, graph_node *def, 
     return v;
 }
 
+const char *graph_new_name(graph_func *f, const char *want)
+{
+    return value_name(f, want);
+}
+
 graph_value *graph_add_param(graph_func *f, const char *name, type t)
 {
     graph_value *v = new_value(f, name, NULL, f->params.len);

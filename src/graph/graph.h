@@ -59,6 +59,7 @@ graph_func *graph_func_new(graph_module *m, const char *name); /* name is made u
 graph_func *graph_module_find(const graph_module *m, const char *name);
 void graph_module_remove(graph_module *m, graph_func *f);
 graph_value *graph_add_param(graph_func *f, const char *name, type t); /* name made unique; "" gives a fresh one */
+const char *graph_new_name(graph_func *f, const char *want); /* for a value: no other one has or gets it */
 void graph_add_result(graph_func *f, graph_value *v);
 /* Appends a node; attrs equal to their default are dropped, the rest are put in the row's order (copied). Outputs are
  * made with fresh names (or out_names[i] made unique) and TYPE_NONE. */

@@ -65,21 +65,13 @@ const type *infer_declared(const graph_node *n, uint32_t i)
 
 /* --- symbols --- */
 
-static bool mentions(const type *t, const char *symbol)
-{
-    for (int32_t i = 0; t && t->kind == TYPE_TENSOR && i < t->shape.rank; i++)
-        if (dim_mentions(t->shape.dims[i], symbol))
-            return true;
-    return false;
-}
-
 static bool is_known(const graph_node *n, const char *symbol, uint32_t found, const char *const *so_far)
 {
     for (uint32_t i = 0; i < found; i++)
         if (strcmp(so_far[i], symbol) == 0)
             return true;
     for (uint32_t i = 0; i < n->n_inputs; i++)
-        if (mentions(infer_in(n, i), symbol))
+        if (infer_in(n, i) && type_mentions(infer_in(n, i), symbol))
             return true;
     return false;
 }

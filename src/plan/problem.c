@@ -62,7 +62,7 @@ static int64_t work_of(const plan_problem *p, const plan_op *op)
 
 static void find_properties(compiler *c, const plan_problem *p, plan_op *op)
 {
-    op->extent = tir_parallel_extent(op->func);
+    op->extent = tir_parallel_extent(c, op->func);
     op->work = work_of(p, op);
     op->n_scratch = tir_find_scratch(c, op->func, &op->scratch);
     find_inplace(c, p, op);

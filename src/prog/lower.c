@@ -25,10 +25,11 @@ static uint32_t value_of(const graph_value *v)
 
 /* --- what can be lowered --- */
 
+/* A dimension without a bound. */
 static const char *open_symbol(const type *t)
 {
     for (int32_t i = 0; i < t->shape.rank; i++)
-        if (dim_symbol_name(t->shape.dims[i]))
+        if (dim_symbol_name(t->shape.dims[i]) && dim_bound(t->shape.dims[i]) < 0)
             return dim_symbol_name(t->shape.dims[i]);
     return NULL;
 }
@@ -42,25 +43,27 @@ static bool check_value(lowering *l, const graph_value *v, src_loc loc)
     if (!dtype_usable(v->type.dt))
         return diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not built yet", v->name,
                           dtype_name(v->type.dt));
-    bool fixed = shape_is_static(v->type.shape);
-    int64_t bytes = fixed ? type_bytes(&v->type) : -1;
+    bool bounded = v->type.shape.rank >= 0;
+    for (int32_t i = 0; i < v->type.shape.rank; i++)
+        bounded &= dim_bound(v->type.shape.dims[i]) >= 0;
+    int64_t bytes = type_most_bytes(&v->type);
     uint64_t most = prog_most_bytes(l->t);
     if (bytes >= 0 && (uint64_t)bytes <= most)
         return true;
     writer w;
     writer_init(&w, &l->c->mem);
     type_print(&w, &v->type);
-    if (fixed)
+    if (bounded)
         return diag_error(d, DIAG_UNSUPPORTED, loc,
                           "value '%s' of type %s is too large for the target %s: the most is 2^%d bytes", v->name,
                           w.data, l->t->name, most >> 40 ? 40 : 31);
-    diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, a shape that is not known at compile time", v->name,
-               w.data);
+    diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, whose size has no upper bound", v->name, w.data);
     const char *symbol = open_symbol(&v->type);
-    if (symbol && loc.op) /* of a model, which declares it; a graph's text states its shapes itself */
-        diag_hint(d, "if it is always the same, say --dim %s=N", symbol);
+    if (symbol && loc.op) /* of a model; a graph's text states its shapes itself */
+        diag_hint(d, "if it is always the same, say --dim %s=N; else --bound %s=N, the most that it can be", symbol,
+                  symbol);
     else if (symbol)
-        diag_hint(d, "write a number for %s in the text", symbol);
+        diag_hint(d, "write a number for %s in the text, or a bound: where %s <= N", symbol, symbol);
     return false;
 }
 
@@ -214,7 +217,7 @@ static bool add_view(lowering *l, graph_node *n)
     uint32_t base;
     if (!operand(l, from, n->loc, &base))
         return false;
-    if (type_bytes(&n->outputs[0]->type) > type_bytes(&from->type))
+    if (type_most_bytes(&n->outputs[0]->type) > type_most_bytes(&from->type))
         return diag_error(&l->c->diags, DIAG_TYPE, n->loc, "'%s' shows more elements than '%s' has",
                           n->outputs[0]->name, from->name);
     uint32_t v = add_value(l, n->outputs[0], l->to->values.data[base].space, 0, NULL);
@@ -244,26 +247,92 @@ static bool plain_loops(compiler *c, prog_kernel *k)
                    : te_lower_node(c, k->node, k->name, NULL, &k->plain);
 }
 
-static bool add_kernel(lowering *l, graph_node *n)
+static prog_kernel *new_kernel(lowering *l, const char *kind)
 {
     prog_kernel *k = arena_new(&l->c->mem, prog_kernel);
-    prog_step *s = add_step(l, STEP_KERNEL, n, n->n_inputs + n->n_outputs);
-    describe(l, n, &k->kind, &s->source);
     k->name = arena_printf(&l->c->mem, "kernel_%u", l->m->kernels.len); /* until the names are given */
+    k->kind = kind;
     k->target = l->t;
-    k->func = callee_of(n);
-    k->node = k->func ? NULL : n;
-    k->joins = joins(n);
-    s->kernel = k;
     vec_push(&l->c->mem, &l->m->kernels, k);
-    if (!plain_loops(l->c, k))
-        return false;
+    return k;
+}
+
+/* The cells of the extents that the kernel's loops ask for, then n's operands. */
+static bool add_operands(lowering *l, const graph_node *n, const prog_kernel *k, prog_step *s)
+{
+    for (uint32_t i = 0; k->plain && i < k->plain->n_symbols; i++) {
+        uint32_t cell = prog_find_extent(l->to, k->plain->symbols[i]);
+        if (cell == PROG_NONE)
+            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc,
+                              "operator %s needs the extent %s, which no input and no operator before it tells",
+                              k->kind, k->plain->symbols[i]);
+        s->args[s->n_in++] = cell;
+    }
     for (uint32_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i] && !operand(l, n->inputs[i], n->loc, &s->args[s->n_in++]))
             return false;
     s->n_args = s->n_in;
+    return true;
+}
+
+static uint32_t most_operands(const graph_node *n, const prog_kernel *k)
+{
+    return n->n_inputs + n->n_outputs + (k->plain ? k->plain->n_symbols : 0) + TYPE_MAX_RANK;
+}
+
+static uint32_t add_extent(lowering *l, const char *symbol, prog_space space, uint32_t index)
+{
+    bool again = prog_find_extent(l->to, symbol) != PROG_NONE; /* the kernel that uses it compares */
+    dim extent = dim_symbol(l->c, symbol, -1);
+    return prog_add_value(l->m, l->to,
+                          (prog_value){.name = graph_new_name(l->f, symbol),
+                                       .type = type_static(l->c, DT_I64, 0, NULL),
+                                       .extent = again ? NULL : extent,
+                                       .space = space,
+                                       .index = index,
+                                       .base = PROG_NONE});
+}
+
+/* A kernel of its own computes the extents that the values of n's operands decide. */
+static bool add_extents(lowering *l, const graph_node *n)
+{
+    const char *symbols[TYPE_MAX_RANK], *unused;
+    uint32_t count = n->op->te && n->op->te->extents ? graph_own_symbols(n, TYPE_MAX_RANK, symbols) : 0;
+    if (count == 0)
+        return true;
+    prog_kernel *k = new_kernel(l, arena_printf(&l->c->mem, "%s_extents", n->op->name));
+    prog_step s = {.kind = STEP_KERNEL, .kernel = k, .loc = n->loc};
+    describe(l, n, &unused, &s.source);
+    if (!te_lower_extents(l->c, n, k->name, &k->plain))
+        return false;
+    s.args = arena_array(&l->c->mem, uint32_t, most_operands(n, k));
+    if (!add_operands(l, n, k, &s))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        s.args[s.n_args++] = add_extent(l, symbols[i], SPACE_WORKSPACE, 0);
+    vec_push(&l->c->mem, &l->to->steps, s);
+    return true;
+}
+
+static bool add_kernel(lowering *l, graph_node *n)
+{
+    const char *kind;
+    prog_step s = {.kind = STEP_KERNEL, .loc = n->loc};
+    if (!add_extents(l, n))
+        return false;
+    describe(l, n, &kind, &s.source);
+    prog_kernel *k = s.kernel = new_kernel(l, kind);
+    k->func = callee_of(n);
+    k->node = k->func ? NULL : n;
+    k->joins = joins(n);
+    if (!plain_loops(l->c, k))
+        return false;
+    s.args = arena_array(&l->c->mem, uint32_t, most_operands(n, k));
+    if (!add_operands(l, n, k, &s))
+        return false;
     for (uint32_t i = 0; i < n->n_outputs; i++)
-        s->args[s->n_args++] = add_value(l, n->outputs[i], SPACE_WORKSPACE, 0, NULL);
+        s.args[s.n_args++] = add_value(l, n->outputs[i], SPACE_WORKSPACE, 0, NULL);
+    vec_push(&l->c->mem, &l->to->steps, s);
     return true;
 }
 
@@ -297,6 +366,41 @@ static bool separate_results(lowering *l)
     return true;
 }
 
+/* A result with open dimensions tells its shape in another one. */
+static bool add_shapes(lowering *l)
+{
+    uint32_t n = l->f->results.len;
+    for (uint32_t i = 0; i < n; i++) {
+        graph_value *v = l->f->results.data[i];
+        if (shape_is_static(v->type.shape))
+            continue;
+        graph_value *tells = graph_emit(l->f, NULL, "shape_of", 1, &v, 0, NULL, v->def ? v->def->loc : src_loc_none());
+        if (!tells)
+            return false;
+        graph_add_result(l->f, tells);
+        const char *name = arena_printf(&l->c->mem, "%s_shape", l->to->results.data[i].name);
+        vec_push(&l->c->mem, &l->to->results, ((prog_result){name, PROG_NONE, i}));
+    }
+    return true;
+}
+
+/* The parameters, then the extents that they have. */
+static void add_inputs(lowering *l)
+{
+    uint32_t n = l->f->params.len;
+    for (uint32_t i = 0; i < n; i++)
+        (void)add_value(l, l->f->params.data[i], SPACE_INPUT, i, NULL);
+    l->to->n_inputs = n;
+    for (uint32_t i = 0; i < n; i++) {
+        const type *t = &l->f->params.data[i]->type;
+        for (int32_t k = 0; k < t->shape.rank; k++) {
+            const char *symbol = dim_symbol_name(t->shape.dims[k]);
+            if (symbol && prog_find_extent(l->to, symbol) == PROG_NONE)
+                (void)add_extent(l, symbol, SPACE_INPUT, l->to->n_inputs++);
+        }
+    }
+}
+
 static void clear_marks(graph_func *f)
 {
     for (uint32_t i = 0; i < f->params.len; i++)
@@ -316,13 +420,11 @@ bool prog_from_graph(compiler *c, graph_module *g, const target *t, prog_module 
     l.to->name = l.f->name;
     vec_push(&c->mem, &l.m->funcs, l.to);
     for (uint32_t i = 0; i < l.f->results.len; i++) /* the names are the model's, copies or not */
-        vec_push(&c->mem, &l.to->results, ((prog_result){l.f->results.data[i]->name, PROG_NONE}));
-    if (!check_values(&l) || !separate_results(&l))
+        vec_push(&c->mem, &l.to->results, ((prog_result){l.f->results.data[i]->name, PROG_NONE, PROG_NONE}));
+    if (!check_values(&l) || !separate_results(&l) || !add_shapes(&l))
         return false;
     clear_marks(l.f);
-    l.to->n_inputs = l.f->params.len;
-    for (uint32_t i = 0; i < l.f->params.len; i++)
-        (void)add_value(&l, l.f->params.data[i], SPACE_INPUT, i, NULL);
+    add_inputs(&l);
     for (uint32_t i = 0; i < l.f->nodes.len; i++)
         if (!add_node(&l, l.f->nodes.data[i]))
             return false;

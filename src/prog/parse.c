@@ -20,6 +20,25 @@ typedef struct parser {
 
 /* --- names --- */
 
+/* "seq <= 128" */
+static bool extent(parser *p, prog_value *v)
+{
+    lexer *l = &p->l;
+    src_loc at = l->tok.loc;
+    v->type = type_static(p->c, DT_I64, 0, NULL);
+    if (!dim_parse(p->c, l, &v->extent))
+        return false;
+    if (!dim_symbol_name(v->extent))
+        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s: an extent is that of a symbol", v->name);
+    if (!lexer_accept(l, "<="))
+        return true;
+    if (l->tok.kind != TOK_INT || l->tok.i < 0)
+        return lexer_error(l, "expected a bound");
+    v->extent = dim_symbol(p->c, dim_symbol_name(v->extent), l->tok.i);
+    lexer_next(l);
+    return true;
+}
+
 static bool new_value(parser *p, prog_space space, uint32_t *out)
 {
     lexer *l = &p->l;
@@ -31,11 +50,10 @@ static bool new_value(parser *p, prog_space space, uint32_t *out)
         return lexer_error(l, "%%%s is made already", v.name);
     src_loc at = l->tok.loc;
     lexer_next(l);
-    if (!lexer_expect(l, ":") || !type_parse(p->c, l, &v.type))
+    if (!lexer_expect(l, ":") || !(lexer_accept(l, "extent") ? extent(p, &v) : type_parse(p->c, l, &v.type)))
         return false;
-    if (v.type.kind != TYPE_TENSOR || !shape_is_static(v.type.shape) || type_bytes(&v.type) < 0)
-        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s: the type of a value is a tensor of constant extents",
-                          v.name);
+    if (v.type.kind != TYPE_TENSOR || v.type.shape.rank < 0)
+        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s: the type of a value is a tensor", v.name);
     *out = prog_add_value(p->m, p->f, v);
     ptr_map_set(&p->values, v.name, *out);
     return true;
@@ -221,12 +239,20 @@ static bool head(parser *p)
         return false;
     while (!lexer_accept(l, ")")) {
         const char *name = NULL;
-        prog_result r = {NULL, PROG_NONE};
+        prog_result r = {NULL, PROG_NONE, PROG_NONE};
         if ((p->results.len && !lexer_expect(l, ",")) || !lexer_name(l, TOK_VAR, &name))
             return false;
         r.name = name;
         if (l->tok.kind == TOK_STRING && !text(p, &r.name))
             return false;
+        if (lexer_accept(l, "shape")) {
+            if (!lexer_expect(l, "of"))
+                return false;
+            if (l->tok.kind != TOK_INT || l->tok.i < 0 || l->tok.i >= p->f->results.len)
+                return lexer_error(l, "expected the number of a result before this one");
+            r.shape_of = (uint32_t)l->tok.i;
+            lexer_next(l);
+        }
         vec_push(&p->c->mem, &p->results, name);
         vec_push(&p->c->mem, &p->f->results, r);
     }

@@ -9,7 +9,14 @@ static void typed(writer *w, const prog_value *v)
 {
     w_name(w, '%', v->name);
     w_str(w, ": ");
-    type_print(w, &v->type);
+    if (!v->extent) {
+        type_print(w, &v->type);
+        return;
+    }
+    w_str(w, "extent ");
+    dim_print(w, v->extent);
+    if (dim_bound(v->extent) >= 0)
+        w_fmt(w, " <= %lld", (long long)dim_bound(v->extent));
 }
 
 /* Constants that were made before value `end` and are not printed yet. */
@@ -127,6 +134,8 @@ static void print_func(writer *w, const prog_func *f)
             w_str(w, " ");
             w_quoted(w, f->results.data[i].name, strlen(f->results.data[i].name));
         }
+        if (f->results.data[i].shape_of != PROG_NONE)
+            w_fmt(w, " shape of %u", f->results.data[i].shape_of);
     }
     w_open(w, ")");
     for (uint32_t i = 0; i < f->steps.len; i++)

@@ -159,8 +159,16 @@ prog_step *prog_first_step(const prog_func *f, prog_walk *w)
 
 uint64_t prog_bytes(const prog_value *v)
 {
-    int64_t bytes = type_bytes(&v->type);
+    int64_t bytes = type_most_bytes(&v->type);
     return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+uint32_t prog_find_extent(const prog_func *f, const char *symbol)
+{
+    for (uint32_t i = 0; i < f->values.len; i++)
+        if (f->values.data[i].extent && strcmp(dim_symbol_name(f->values.data[i].extent), symbol) == 0)
+            return i;
+    return PROG_NONE;
 }
 
 uint64_t prog_most_bytes(const struct target *t)

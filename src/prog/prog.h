@@ -29,7 +29,8 @@ const char *prog_space_text(prog_space s);
 
 typedef struct prog_value {
     const char *name; /* interned, unique in its function; printed %name */
-    struct type type; /* a tensor */
+    struct type type; /* a tensor; where a dimension is open, it has a bound, and storage is as large as the bounds */
+    dim extent; /* the value is one i64: the extent that this symbol stands for; NULL: data */
     prog_space space;
     uint32_t index;          /* number among the inputs, or the results */
     const tensor_data *data; /* of a constant */
@@ -94,6 +95,7 @@ typedef struct prog_step {
 typedef struct prog_result {
     const char *name; /* as in the model */
     uint32_t value;
+    uint32_t shape_of; /* the result whose shape it is, for the caller; PROG_NONE: a result of the model */
 } prog_result;
 
 typedef struct prog_func {
@@ -135,7 +137,8 @@ uint32_t prog_add_value(prog_module *m, prog_func *f, prog_value v);
 uint32_t prog_root(const prog_func *f, uint32_t v, uint64_t *out_offset);
 /* Gives the roots of the results to the caller's memory, and every value the space of its root. */
 void prog_place_results(prog_func *f);
-uint64_t prog_bytes(const prog_value *v); /* of its type, which is static */
+uint64_t prog_bytes(const prog_value *v); /* of its storage: open dimensions at their bounds */
+uint32_t prog_find_extent(const prog_func *f, const char *symbol); /* the value that is it; PROG_NONE: none */
 
 /* --- the way through --- */
 /* The graph's main as a program: each fused function or operator a kernel with its plain loops, each view a view.

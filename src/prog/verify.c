@@ -51,8 +51,11 @@ static bool check_value(checker *k, uint32_t i)
 {
     const prog_value *v = value(k, i);
     src_loc none = src_loc_none();
-    if (v->type.kind != TYPE_TENSOR || !shape_is_static(v->type.shape) || type_bytes(&v->type) < 0)
-        return fault(k, none, "%%%s has no constant size", v->name);
+    if (v->type.kind != TYPE_TENSOR || type_most_bytes(&v->type) < 0)
+        return fault(k, none, "%%%s has no size, and no bound for it", v->name);
+    if (v->extent && (v->type.dt != DT_I64 || v->type.shape.rank != 0 ||
+                      prog_find_extent(k->f, dim_symbol_name(v->extent)) != i))
+        return fault(k, none, "%%%s: an extent is one i64, and the only one of its symbol", v->name);
     if ((i < k->f->n_inputs) != (v->space == SPACE_INPUT && v->base == PROG_NONE))
         return fault(k, none, "%%%s: inputs come first, and nothing else is one", v->name);
     if ((v->data != NULL) != (v->space == SPACE_CONSTANT && v->base == PROG_NONE))
@@ -92,7 +95,12 @@ static bool check_operand(const checker *k, const prog_step *s, const tir_func *
     const prog_value *v = value(k, s->args[i]);
     const tir_buffer *b = f->params[i];
     int64_t count = tir_buffer_count(b);
-    if (v->type.dt != b->dt || count < 0 || (uint64_t)count * dtype_bytes(b->dt) != prog_bytes(v))
+    bool fits = count < 0 ? v->type.shape.rank == (int32_t)b->rank && !shape_is_static(v->type.shape)
+                          : shape_count(v->type.shape) == count;
+    if (i < f->n_symbols && (!v->extent || strcmp(dim_symbol_name(v->extent), f->symbols[i]) != 0))
+        return fault(k, s->loc, "kernel @%s wants the extent %s, and %%%s is something else", s->kernel->name,
+                     f->symbols[i], v->name);
+    if (v->type.dt != b->dt || !fits)
         return fault(k, s->loc, "kernel @%s wants %lld elements of %s as %s, and %%%s has %llu bytes of %s",
                      s->kernel->name, (long long)count, dtype_name(b->dt), b->name, v->name,
                      (unsigned long long)prog_bytes(v), dtype_name(v->type.dt));

@@ -294,17 +294,13 @@ static te_node *anchor_of(const builder *b)
 }
 
 /* t NULL: the empty schedule. */
-static bool default_schedule(builder *b, const struct target *t, src_loc loc, te_sched **out)
+static bool default_schedule(builder *b, const struct target *t, te_sched **out)
 {
-    compiler *c = b->c;
     te_sched *s = te_sched_new(b->g);
     te_schedule_hook hook = b->rigid && t ? b->rigid->op->te->schedule : NULL;
     inline_producers(s, !t);
     if (hook && !hook(s, t, b->rigid, anchor_of(b), vec_last(&b->g->params)->node))
         return false;
-    if (b->g->symbols.len > 0) /* the plan has no cells for them */
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, loc, "kernels with the symbolic dimension %s are not built yet",
-                          b->g->symbols.data[0].var->name);
     *out = s;
     return true;
 }
@@ -312,7 +308,7 @@ static bool default_schedule(builder *b, const struct target *t, src_loc loc, te
 static bool finish(builder *b, const char *name, const struct target *t, src_loc loc, tir_func **out)
 {
     te_sched *s = NULL;
-    if (!default_schedule(b, t, loc, &s) || !te_lower(b->g, s, name, out))
+    if (!default_schedule(b, t, &s) || !te_lower(b->g, s, name, out))
         return false;
     (*out)->loc = loc;
     (*out)->target = t;
@@ -347,6 +343,24 @@ static bool build_node(builder *b, const graph_node *n)
     return add_node(b, n) && set_results(b, n->n_outputs, n->outputs);
 }
 
+bool te_lower_extents(compiler *c, const graph_node *n, const char *name, tir_func **out)
+{
+    builder b = new_builder(c);
+    te_tensor *cells[TYPE_MAX_RANK] = {NULL}, **in = arena_array(&c->mem, te_tensor *, n->n_inputs);
+    const char *symbols[TYPE_MAX_RANK];
+    uint32_t count = graph_own_symbols(n, TYPE_MAX_RANK, symbols);
+    *out = NULL;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] && !add_input(&b, n->inputs[i], n->loc))
+            return false;
+        in[i] = lookup(&b, n->inputs[i]);
+    }
+    if (!n->op->te->extents(b.g, n, in, cells))
+        return false;
+    te_set_outputs(b.g, count, cells);
+    return finish(&b, name, NULL, n->loc, out);
+}
+
 static src_loc func_loc(const graph_func *f)
 {
     return f->nodes.len ? f->nodes.data[0]->loc : src_loc_none();
@@ -370,7 +384,7 @@ bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, c
 {
     builder b = new_builder(c);
     te_sched *s = NULL;
-    if (!(f ? build_func(&b, f) : build_node(&b, n)) || !default_schedule(&b, t, f ? func_loc(f) : n->loc, &s))
+    if (!(f ? build_func(&b, f) : build_node(&b, n)) || !default_schedule(&b, t, &s))
         return false;
     te_print(w, b.g);
     w_str(w, "--- schedule\n");

@@ -11,6 +11,8 @@
  * name is given. */
 bool te_lower_func(compiler *c, const graph_func *f, const char *name, const struct target *t, tir_func **out);
 bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, tir_func **out);
+/* The plain loops of n's te_extent_hook: n's inputs in, one i64[] for each of its own symbols out. */
+bool te_lower_extents(compiler *c, const graph_node *n, const char *name, tir_func **out);
 
 /* The computation of a primitive function (or, where f is NULL, of a node) and, behind a line "--- schedule", its
  * default schedule: text that `lathe opt` reads. */

@@ -329,14 +329,19 @@ static tir_func *make_func(te_lowering *lw, const char *name, tir_stmt *body)
     tir_func *f = arena_new(&c->mem, tir_func);
     uint32_t n_cells = g->symbols.len;
     const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, n_cells + g->params.len);
-    for (uint32_t i = 0; i < n_cells; i++)
+    const char **symbols = arena_array(&c->mem, const char *, n_cells);
+    for (uint32_t i = 0; i < n_cells; i++) {
         params[i] = lw->cells[i];
+        symbols[i] = g->symbols.data[i].var->name;
+    }
     for (uint32_t i = 0; i < g->params.len; i++)
         params[n_cells + i] = lw->params[i];
     *f = (tir_func){.name = intern(c->names, name),
                     .params = params,
                     .n_params = n_cells + g->params.len,
                     .n_inputs = n_cells + g->n_inputs,
+                    .symbols = symbols,
+                    .n_symbols = n_cells,
                     .body = body,
                     .index_type = DT_I64,
                     .loc = g->loc,

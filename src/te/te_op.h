@@ -17,8 +17,8 @@ typedef bool (*te_compute_hook)(te_graph *g, const graph_node *n, te_tensor *con
 typedef bool (*te_schedule_hook)(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
                                  te_node *last);
 
-/* Adds what computes the extents that only operands' values tell: out[k], an i64[] tensor, is the value of the k-th
- * symbol that n's own type relation made (graph_own_symbols). Their kernel runs before n's. */
+/* Adds what computes the extents that only operands' values tell: out[k], an i64[] tensor, is the k-th
+ * of graph_own_symbols(n). Their kernel runs before n's. */
 typedef bool (*te_extent_hook)(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out);
 
 typedef struct te_op {

@@ -196,6 +196,7 @@ bool tir_can_alias(compiler *c, const tir_func *f, uint32_t in, uint32_t out)
 
 typedef struct parallel_scan {
     const tir_func *f;
+    tir_bounds *bounds; /* what was asserted before the loop */
     tir_stmt *loop; /* the outermost parallel loop that encloses the stores seen so far */
     tir_stmt *inside;
     bool outside; /* a store that no parallel loop encloses, or another one */
@@ -217,6 +218,8 @@ static void scan_parallel(parallel_scan *p, tir_stmt *s)
         p->outside |= !p->inside || (p->loop && p->loop != p->inside);
         p->loop = p->inside;
     }
+    if (s->kind == TIR_ASSERT && !p->inside)
+        bounds_push_cond(p->bounds, s->cond, true);
     if (s->body)
         scan_parallel(p, s->body);
     if (s->orelse)
@@ -227,12 +230,14 @@ static void scan_parallel(parallel_scan *p, tir_stmt *s)
         p->inside = NULL;
 }
 
-int64_t tir_parallel_extent(const tir_func *f)
+int64_t tir_parallel_extent(compiler *c, const tir_func *f)
 {
-    parallel_scan p = {.f = f};
-    int64_t n;
+    parallel_scan p = {.f = f, .bounds = tir_bounds_new(c)};
     scan_parallel(&p, f->body);
-    return p.loop && !p.outside && tir_is_int(p.loop->extent, &n) && n > 0 ? n : 1;
+    if (!p.loop || p.outside)
+        return 1;
+    tir_range r = tir_range_of(p.bounds, p.loop->extent);
+    return r.known_max && r.max > 0 ? r.max : 1;
 }
 
 typedef struct scratch_scan {

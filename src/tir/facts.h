@@ -8,8 +8,9 @@
  * than the iteration that writes it, at the same flat index, in a single nest. Equal byte sizes are the caller's
  * business. */
 bool tir_can_alias(compiler *c, const tir_func *f, uint32_t in, uint32_t out);
-/* Extent of the one parallel loop that encloses all stores to outputs and global allocations; 1 when there is none. */
-int64_t tir_parallel_extent(const tir_func *f);
+/* Extent, at its bound, of the one parallel loop that encloses all stores to outputs and global allocations; 1: there
+ * is none. */
+int64_t tir_parallel_extent(compiler *c, const tir_func *f);
 /* Allocations in SCOPE_GLOBAL, in order of appearance: the scratch the plan must provide. per_part: inside the parallel
  * loop. */
 typedef struct tir_scratch {

@@ -205,6 +205,8 @@ typedef struct tir_func {
     const tir_buffer *const *params; /* inputs then outputs */
     uint32_t n_params;
     uint32_t n_inputs;
+    const char *const *symbols; /* the first parameters are cells that hold the values of these dimensions */
+    uint32_t n_symbols;
     tir_stmt *body;
     dtype index_type; /* DT_I64 or DT_I32 */
     src_loc loc;

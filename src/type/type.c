@@ -128,12 +128,38 @@ bool type_equal(const type *a, const type *b)
     return a->kind == TYPE_NONE || type_equal(a->elem, b->elem);
 }
 
-int64_t type_bytes(const type *t)
+static int64_t bytes_of(dtype dt, int64_t count)
 {
-    int64_t n = t->kind == TYPE_TENSOR && dtype_bits(t->dt) > 0 ? shape_count(t->shape) : -1, bits = 0;
-    if (n < 0 || !i64_mul(n, dtype_bits(t->dt), &bits))
+    int64_t bits = 0;
+    if (count < 0 || dtype_bits(dt) <= 0 || !i64_mul(count, dtype_bits(dt), &bits))
         return -1;
     return bits / 8 + (bits % 8 != 0);
+}
+
+int64_t type_bytes(const type *t)
+{
+    return t->kind == TYPE_TENSOR ? bytes_of(t->dt, shape_count(t->shape)) : -1;
+}
+
+int64_t type_most_bytes(const type *t)
+{
+    int64_t n = 1;
+    if (t->kind != TYPE_TENSOR || t->shape.rank < 0)
+        return -1;
+    for (int32_t i = 0; i < t->shape.rank; i++) {
+        int64_t most = dim_bound(t->shape.dims[i]);
+        if (most < 0 || !i64_mul(n, most, &n))
+            return -1;
+    }
+    return bytes_of(t->dt, n);
+}
+
+bool type_mentions(const type *t, const char *symbol)
+{
+    for (int32_t i = 0; t->kind == TYPE_TENSOR && i < t->shape.rank; i++)
+        if (dim_mentions(t->shape.dims[i], symbol))
+            return true;
+    return false;
 }
 
 void type_print(writer *w, const type *t)

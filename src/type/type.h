@@ -40,6 +40,9 @@ type type_tensor(dtype dt, shape s);
 type type_static(compiler *c, dtype dt, uint32_t rank, const int64_t *dims);
 bool type_equal(const type *a, const type *b); /* two unknown ranks are equal here */
 int64_t type_bytes(const type *t);             /* of a static tensor of numbers; -1 otherwise, and above INT64_MAX */
+/* The same with every dimension as large as its bound allows; -1 also where one has none. */
+int64_t type_most_bytes(const type *t);
+bool type_mentions(const type *t, const char *symbol); /* in a dimension */
 void type_print(writer *w, const type *t);
 bool type_parse(compiler *c, lexer *l, type *out);
 #endif

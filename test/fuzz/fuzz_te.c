@@ -11,7 +11,6 @@
 #include "tir/text.h"
 #include "tir/verify.h"
 #include "tir/walk.h"
-#include "type/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,7 +157,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at++;
     size_t len = at + n <= size ? at + 1 : size, rest = at + n <= size ? at + n : size;
     compiler_init(&c);
-    c.target = target_find("generic");
     bool ok = te_parse(&c, "computation", text, len, &g) && te_sched_parse(g, "schedule", text + rest, size - rest, &s);
     if (!ok && c.diags.errors == 0)
         give_up(&c, "refused without a word", "");

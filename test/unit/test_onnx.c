@@ -429,15 +429,16 @@ static void test_fixes(void **state)
         const char *text;
         bool ok;
     } cases[] = {
-        {{{"n", false, 1, {5}}}, 1, "%x: f32[5, 3]", true},
-        {{{"x", true, 2, {4, 3}}}, 1, "%x: f32[4, 3]", true},
-        {{{"n", false, 1, {5}}, {"x", true, 2, {5, 3}}}, 2, "%x: f32[5, 3]", true},
-        {{{"batch", false, 1, {5}}}, 1, "no dimension 'batch'; those that can be fixed are: n", false},
-        {{{"z", true, 1, {5}}}, 1, "no input 'z'; its inputs are: x", false},
-        {{{"x", true, 1, {5}}}, 1, "has 2 dimensions; the shape given has 1", false},
-        {{{"x", true, 2, {5, 4}}}, 1, "has extent 3 at axis 1; the shape given says 4", false},
-        {{{"n", false, 1, {5}}, {"x", true, 2, {6, 3}}}, 2, "cannot be both 5 (dimension n) and 6 (shape of x)", false},
-        {{{"n", false, 1, {-5}}}, 1, "cannot be negative", false},
+        {{{"n", false, false, 1, {5}}}, 1, "%x: f32[5, 3]", true},
+        {{{"x", true, false, 2, {4, 3}}}, 1, "%x: f32[4, 3]", true},
+        {{{"n", false, false, 1, {5}}, {"x", true, false, 2, {5, 3}}}, 2, "%x: f32[5, 3]", true},
+        {{{"batch", false, false, 1, {5}}}, 1, "no dimension 'batch'; those that can be fixed are: n", false},
+        {{{"z", true, false, false, 1, {5}}}, 1, "no input 'z'; its inputs are: x", false},
+        {{{"x", true, false, 1, {5}}}, 1, "has 2 dimensions; the shape given has 1", false},
+        {{{"x", true, false, 2, {5, 4}}}, 1, "has extent 3 at axis 1; the shape given says 4", false},
+        {{{"n", false, false, 1, {5}}, {"x", true, false, 2, {6, 3}}}, 2,
+         "cannot be both 5 (dimension n) and 6 (shape of x)", false},
+        {{{"n", false, false, 1, {-5}}}, 1, "cannot be negative", false},
     };
     accept(&m, NULL, "%x: f32[n, 3]");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

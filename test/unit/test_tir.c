@@ -320,8 +320,8 @@ static void facts_for_the_plan(void **state)
             per_part += scratch[k].per_part;
         if (tir_can_alias(&c, f, 0, 2) != facts[i].alias)
             fail_msg("may alias: %d: %s", !facts[i].alias, facts[i].body);
-        if (tir_parallel_extent(f) != facts[i].parallel || (int)(n * 10 + per_part) != facts[i].scratch)
-            fail_msg("parallel %d, scratch %u.%u: %s", (int)tir_parallel_extent(f), n, per_part, facts[i].body);
+        if (tir_parallel_extent(&c, f) != facts[i].parallel || (int)(n * 10 + per_part) != facts[i].scratch)
+            fail_msg("parallel %d, scratch %u.%u: %s", (int)tir_parallel_extent(&c, f), n, per_part, facts[i].body);
         compiler_free(&c);
     }
 }

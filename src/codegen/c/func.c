@@ -416,7 +416,7 @@ bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const cha
     writer_init(&body, &tmp);
     c_emit e = {.c = c, .tmp = &tmp, .w = &body, .needs = n, .f = f, .bounds = tir_bounds_new(c)};
     tir_map_init(&e.places, &tmp);
-    e.cut = tir_parallel_extent(f) > 1;
+    e.cut = tir_parallel_extent(c, f) > 1;
     tir_visit_stmt(f->body, check_stmt, NULL, &e);
     if (!e.failed) {
         find_registers(&e);

@@ -6,20 +6,39 @@
 static void sizes(const package *p, writer *w, const package_io *io, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
+        if (!package_is_data(&io[i]))
+            continue;
         w_fmt(w, "#define %s_%s_SIZE %lluu /* %s: %s ", p->macro, package_upper(&p->c->mem, io[i].c_name),
               (unsigned long long)p->pl->problem->values.data[io[i].value].bytes,
               package_comment(&p->c->mem, io[i].name), dtype_full_name(io[i].type.dt));
         package_shape(w, &io[i].type);
-        w_str(w, " */\n");
+        w_str(w, shape_is_static(io[i].type.shape) ? " */\n" : ", at most */\n");
     }
+}
+
+/* The extents that a caller states. */
+static void bounds(const package *p, writer *w)
+{
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        if (p->inputs[i].extent)
+            w_fmt(w, "#define %s_%s_MAX %lld /* the most that %s may be */\n", p->macro,
+                  package_upper(&p->c->mem, p->inputs[i].c_name), (long long)dim_bound(p->inputs[i].extent),
+                  package_comment(&p->c->mem, p->inputs[i].name));
 }
 
 static void fields(const package *p, writer *w, const char *kind, const package_io *io, uint32_t n)
 {
     bool is_input = io == p->inputs;
     w_fmt(w, "struct %s_%s {\n", p->prefix, kind);
-    for (uint32_t i = 0; i < n; i++)
-        w_fmt(w, "    %svoid *%s;\n", is_input ? "const " : "", io[i].c_name);
+    for (uint32_t i = 0; i < n; i++) {
+        if (io[i].extent)
+            w_fmt(w, "    int64_t %s; /* this extent of the other inputs, in this run */\n", io[i].c_name);
+        else if (io[i].shape_of != PROG_NONE)
+            w_fmt(w, "    int64_t %s[%d]; /* written by the run: the shape of %s */\n", io[i].c_name,
+                  p->outputs[io[i].shape_of].type.shape.rank, p->outputs[io[i].shape_of].c_name);
+        else
+            w_fmt(w, "    %svoid *%s;\n", is_input ? "const " : "", io[i].c_name);
+    }
     if (n == 0)
         w_fmt(w, "    void *none; /* the model has no %s */\n", kind);
     w_str(w, "};\n\n");
@@ -49,6 +68,7 @@ void header_write(const package *p, writer *w)
           p->macro, (unsigned long long)p->stack_bytes);
     sizes(p, w, p->inputs, p->n_inputs);
     sizes(p, w, p->outputs, p->n_outputs);
+    bounds(p, w);
     package_template(p, w,
                      "\n/* Define @M_WORKSPACE_SECTION as a section name to place the static workspace, and\n"
                      " * @M_NO_STATIC_WORKSPACE to leave it (and with it @p_run) out of the build. */\n\n"

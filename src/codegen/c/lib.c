@@ -92,7 +92,7 @@ void lib1_write(const package *p, writer *w)
 {
     package_template(p, w, lib1_setup);
     for (uint32_t i = 0; i < p->n_inputs; i++)
-        w_fmt(w, "    instance->inputs[%u] = inputs->%s;\n", i, p->inputs[i].c_name);
+        w_fmt(w, "    instance->inputs[%u] = %sinputs->%s;\n", i, p->inputs[i].extent ? "&" : "", p->inputs[i].c_name);
     for (uint32_t i = 0; i < p->n_outputs; i++)
         w_fmt(w, "    instance->outputs[%u] = outputs->%s;\n", i, p->outputs[i].c_name);
     package_template(p, w, lib1_run);

@@ -8,13 +8,16 @@
 static void io_rows(const package *p, writer *w, const char *kind, const package_io *io, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        w_fmt(
-            w,
-            "static union {\n    double align;\n    unsigned char bytes[%s_%s_SIZE > 0 ? %s_%s_SIZE : 1];\n} %s_%u;\n",
-            p->macro, package_upper(&p->c->mem, io[i].c_name), p->macro, package_upper(&p->c->mem, io[i].c_name), kind,
-            i);
-    w_fmt(w, "static const struct tensor %ss[] = {\n", kind);
+        if (package_is_data(&io[i]))
+            w_fmt(w,
+                  "static union {\n    double align;\n    unsigned char bytes[%s_%s_SIZE > 0 ? %s_%s_SIZE : 1];\n} "
+                  "%s_%u;\n",
+                  p->macro, package_upper(&p->c->mem, io[i].c_name), p->macro,
+                  package_upper(&p->c->mem, io[i].c_name), kind, i);
+    w_fmt(w, "static %sstruct tensor %ss[] = {\n", package_is_open(p) ? "" : "const ", kind);
     for (uint32_t i = 0; i < n; i++) {
+        if (!package_is_data(&io[i]))
+            continue;
         const char *shown = text_line(arena_strdup(&p->c->mem, io[i].name));
         w_str(w, "    {");
         w_quoted(w, io[i].name, strlen(io[i].name));
@@ -178,8 +181,141 @@ static const char placed_text[] =
     "#error \"define @M_CONST_ADDRESS as the address of the bytes of src/@n_constants.bin\"\n"
     "#endif\n\n";
 
+/* --- extents that are known when it runs --- */
+
+static const char extent_text[] =
+    "static inline int64_t floordiv(int64_t a, int64_t b)\n{\n"
+    "    return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));\n}\n\n"
+    "static inline int64_t mod(int64_t a, int64_t b)\n{\n    return b == 0 ? 0 : a - floordiv(a, b) * b;\n}\n\n"
+    "static inline int64_t min(int64_t a, int64_t b)\n{\n    return a < b ? a : b;\n}\n\n"
+    "static inline int64_t max(int64_t a, int64_t b)\n{\n    return a > b ? a : b;\n}\n\n";
+
+static const char set_extent_text[] =
+    "/* Sets the extent that `arg`, NAME=N, names: 1; it names none: 0; 2 after a message. */\n"
+    "static int set_extent(const char *arg)\n{\n    struct extent *x;\n"
+    "    for (x = extents; x->name != NULL; x++) {\n        const size_t n = strlen(x->name);\n"
+    "        long v = -1;\n        char rest;\n"
+    "        if (strncmp(arg, x->name, n) != 0 || arg[n] != '=')\n            continue;\n"
+    "        if (sscanf(arg + n + 1, \"%ld%c\", &v, &rest) != 1 || v < 0 || v > x->most) {\n"
+    "            fprintf(stderr, \"runner: %s must be a number from 0 to %ld\\n\", x->name, (long)x->most);\n"
+    "            return 2;\n        }\n        x->value = v;\n        return 1;\n    }\n    return 0;\n}\n\n";
+
+static void extent_expr(const package *p, writer *w, dim d)
+{
+    static const char *const words[] = {
+        [DIM_FLOORDIV] = "floordiv", [DIM_MOD] = "mod", [DIM_MIN] = "min", [DIM_MAX] = "max"};
+    const dim *parts = NULL;
+    uint32_t n = dim_operands(d, &parts), number = 0;
+    int64_t v;
+    dim_kind kind = dim_get_kind(d);
+    if (dim_is_const(d, &v)) {
+        w_fmt(w, "%lld", (long long)v);
+    } else if (n == 0) {
+        for (uint32_t i = 0; i < p->n_inputs; i++) {
+            if (p->inputs[i].extent == d)
+                w_fmt(w, "extents[%u].value", number);
+            number += p->inputs[i].extent != NULL;
+        }
+    } else {
+        bool sum = kind == DIM_ADD || kind == DIM_MUL;
+        w_str(w, sum ? "(" : words[kind]);
+        w_str(w, sum ? "" : "(");
+        for (uint32_t i = 0; i < n; i++) {
+            w_str(w, i == 0 ? "" : kind == DIM_ADD ? " + " : kind == DIM_MUL ? " * " : ", ");
+            extent_expr(p, w, parts[i]);
+        }
+        w_str(w, ")");
+    }
+}
+
+/* Sizes of the inputs, once the extents are set. */
+static void write_input_sizes(const package *p, writer *w)
+{
+    w_str(w, "static void size_inputs(void)\n{\n");
+    for (uint32_t i = 0, at = 0; i < p->n_inputs; i++) {
+        const shape *s = &p->inputs[i].type.shape;
+        if (!package_is_data(&p->inputs[i]))
+            continue;
+        w_fmt(w, "    inputs[%u].bytes = (size_t)(%u", at++, (unsigned)dtype_bytes(p->inputs[i].type.dt));
+        for (int32_t k = 0; k < s->rank; k++) {
+            w_str(w, " * ");
+            extent_expr(p, w, s->dims[k]);
+        }
+        w_str(w, ");\n");
+    }
+    w_str(w, "}\n\n");
+}
+
+/* What the run says of its outputs. */
+static void write_output_sizes(const package *p, writer *w)
+{
+    package_template(p, w, "static void size_outputs(const struct @p_outputs *out)\n{\n");
+    uint32_t written = 0;
+    for (uint32_t i = 0; i < p->n_outputs; i++) {
+        const package_io *io = &p->outputs[i];
+        if (io->shape_of == PROG_NONE)
+            continue;
+        w_fmt(w, "    outputs[%u].bytes = shape_bytes(out->%s, %d, element_bytes(outputs[%u].dtype), shape_%u);\n"
+                 "    outputs[%u].shape = shape_%u;\n",
+              io->shape_of, io->c_name, p->outputs[io->shape_of].type.shape.rank, io->shape_of, io->shape_of,
+              io->shape_of, io->shape_of);
+        written++;
+    }
+    w_str(w, written ? "}\n\n" : "    (void)out;\n}\n\n");
+}
+
+static const char shape_text[] =
+    "/* The bytes of a tensor of that shape, and the shape as text. */\n"
+    "static inline size_t shape_bytes(const int64_t *shape, int rank, size_t size, char *text)\n{\n    int k;\n"
+    "    text += sprintf(text, \"[\");\n"
+    "    for (k = 0; k < rank; k++) {\n        size *= (size_t)shape[k];\n"
+    "        text += sprintf(text, \"%s%ld\", k > 0 ? \", \" : \"\", (long)shape[k]);\n    }\n"
+    "    sprintf(text, \"]\");\n    return size;\n}\n\n";
+
+static void write_extents(const package *p, writer *w)
+{
+    w_str(w, extent_text);
+    w_str(w, "static struct extent {\n    const char *name;\n    int64_t most, value;\n} extents[] = {\n");
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        const package_io *io = &p->inputs[i];
+        const char *macro = package_upper(&p->c->mem, io->c_name);
+        if (!io->extent)
+            continue;
+        w_str(w, "    {");
+        w_quoted(w, io->name, strlen(io->name));
+        w_fmt(w, ", %s_%s_MAX, %s_%s_MAX},\n", p->macro, macro, p->macro, macro);
+    }
+    w_str(w, "    {NULL, 0, 0},\n};\n\n");
+    if (strcmp(p->u->port, "posix") == 0) { /* the others run at the bounds */
+        w_str(w, set_extent_text);
+        write_input_sizes(p, w);
+    }
+    w_str(w, shape_text);
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        if (p->outputs[i].shape_of != PROG_NONE)
+            w_fmt(w, "static char shape_%u[%d];\n", p->outputs[i].shape_of,
+                  3 + 22 * p->outputs[p->outputs[i].shape_of].type.shape.rank);
+    write_output_sizes(p, w);
+}
+
+/* --- the run --- */
+
+static void set_input(const package *p, writer *w, uint32_t i)
+{
+    uint32_t number = 0;
+    for (uint32_t k = 0; k < i; k++)
+        number += p->inputs[k].extent != NULL;
+    if (p->inputs[i].extent)
+        w_fmt(w, "    in.%s = extents[%u].value;\n", p->inputs[i].c_name, number);
+    else
+        w_fmt(w, "    in.%s = input_%u.bytes;\n", p->inputs[i].c_name, i);
+}
+
 static void run_body(const package *p, writer *w)
 {
+    bool open = package_is_open(p);
+    if (open)
+        write_extents(p, w);
     bool placed = p->constants_form == CONSTANTS_BIN && strcmp(p->u->port, "posix") != 0;
     if (placed)
         package_template(p, w, placed_text);
@@ -189,13 +325,18 @@ static void run_body(const package *p, writer *w)
             p, w,
             "    int32_t status = @p_set_constants((const void *)(uintptr_t)@M_CONST_ADDRESS, @M_CONST_SIZE);\n"
             "    if (status != 0)\n        return status;\n");
+    if (open)
+        w_str(w, "    int32_t run_status;\n");
     for (uint32_t i = 0; i < p->n_inputs; i++)
-        w_fmt(w, "    in.%s = input_%u.bytes;\n", p->inputs[i].c_name, i);
+        set_input(p, w, i);
     for (uint32_t i = 0; i < p->n_outputs; i++)
-        w_fmt(w, "    out.%s = output_%u.bytes;\n", p->outputs[i].c_name, i);
+        if (package_is_data(&p->outputs[i]))
+            w_fmt(w, "    out.%s = output_%u.bytes;\n", p->outputs[i].c_name, i);
     w_str(w, p->n_inputs ? "" : "    in.none = NULL;\n");
     w_str(w, p->n_outputs ? "" : "    out.none = NULL;\n");
-    package_template(p, w, "    return @p_run(&in, &out);\n}\n\n");
+    package_template(p, w, open ? "    run_status = @p_run(&in, &out);\n    if (run_status == 0)\n        "
+                                  "size_outputs(&out);\n    return run_status;\n}\n\n"
+                                : "    return @p_run(&in, &out);\n}\n\n");
 }
 
 /* Which operator it was. */
@@ -208,13 +349,21 @@ static const char failed_text[] =
 
 static const char posix_main[] =
     "int main(int argc, char **argv)\n{\n"
-    "    const char *folder = NULL;\n    const struct tensor *t;\n    int32_t status;\n    int i, failed = 0;\n"
+    "    const char *folder = NULL;\n    const struct tensor *t;\n    int32_t status;\n    int i, failed = 0;\n";
+
+static const char posix_extents[] =
+    "    for (i = 1; i < argc; i++) {\n        if (strcmp(argv[i], \"-o\") == 0)\n            i++;\n"
+    "        else if (set_extent(argv[i]) == 2)\n            return 2;\n    }\n    size_inputs();\n";
+
+static const char posix_arguments[] =
     "    for (t = inputs; t->name != NULL; t++)\n        fill(t);\n"
     "    for (i = 1; i < argc; i++) {\n"
     "        if (strcmp(argv[i], \"-o\") == 0 && i + 1 < argc)\n            folder = argv[++i];\n"
     "        else if (strcmp(argv[i], \"-h\") == 0 || strcmp(argv[i], \"--help\") == 0) {\n"
-    "            usage(stdout);\n            return 0;\n        } else if (read_input(argv[i]) != 0)\n            "
-    "return 2;\n    }\n"
+    "            usage(stdout);\n            return 0;\n        } else if (";
+
+static const char posix_inputs[] =
+    "read_input(argv[i]) != 0)\n            return 2;\n    }\n"
     "    if (folder != NULL)\n        (void)mkdir(folder, 0777); /* may exist */\n";
 
 static const char posix_run[] =
@@ -265,6 +414,12 @@ void main_write(const package *p, writer *w)
                          "/* Kernels, printf, the runtime. */\n"
                          "#define STACK_WORDS (@M_KERNEL_STACK_BYTES / sizeof(StackType_t) + 2048)\n\n");
     w_str(w, posix ? posix_main : freertos ? freertos_main : bare_main);
+    if (posix) {
+        w_str(w, package_is_open(p) ? posix_extents : "");
+        w_str(w, posix_arguments);
+        w_str(w, package_is_open(p) ? "set_extent(argv[i]) == 0 && " : "");
+        w_str(w, posix_inputs);
+    }
     if (posix && p->constants_form == CONSTANTS_BIN)
         w_str(w, "    if (load_constants(argv[0]) != 0)\n        return 1;\n");
     if (posix)

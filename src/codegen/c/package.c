@@ -2,7 +2,6 @@
 /* The C back end: collects the files of a package. The runtime's own sources are added by the driver. */
 #include "codegen/c/package.h"
 
-
 static void count(package *p)
 {
     const plan_problem *pp = p->pl->problem;

@@ -11,7 +11,9 @@ typedef struct package_io {
     const char *name;   /* as in the model */
     const char *c_name; /* the field in the package's struct: a C identifier, unique */
     struct type type;
-    uint32_t value; /* in the plan: where its bytes begin */
+    uint32_t value;    /* in the plan: where its bytes begin */
+    uint32_t shape_of; /* of an output that is the shape of that one: an array in the struct; else PROG_NONE */
+    dim extent;        /* of an input that is an extent: a number in the struct; else NULL */
 } package_io;
 
 typedef struct package_const {
@@ -48,6 +50,9 @@ void package_template(const package *p, writer *w, const char *text);
 /* A name that is safe inside a C comment. */
 const char *package_comment(arena *a, const char *s);
 void package_shape(writer *w, const type *t); /* "[1, 3, 224, 224]" */
+bool package_is_open(const package *p); /* the caller states extents, or learns them */
+/* The data of a caller, neither an extent nor a shape. */
+bool package_is_data(const package_io *io);
 const char *package_upper(arena *a, const char *s);
 /* Bytes of the arrays that a kernel has on the stack; scalars and register tiles not counted. */
 uint64_t package_stack_bytes(const tir_func *f);

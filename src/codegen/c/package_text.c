@@ -38,6 +38,22 @@ void package_shape(writer *w, const type *t)
     w_str(w, "]");
 }
 
+bool package_is_data(const package_io *io)
+{
+    return !io->extent && io->shape_of == PROG_NONE;
+}
+
+bool package_is_open(const package *p)
+{
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        if (p->inputs[i].extent)
+            return true;
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        if (p->outputs[i].shape_of != PROG_NONE)
+            return true;
+    return false;
+}
+
 const char *package_upper(arena *a, const char *s)
 {
     char *out = arena_strdup(a, s);

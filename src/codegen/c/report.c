@@ -17,20 +17,58 @@ static void write_head(json_out *j, const package *p)
     json_out_uint(j, "workers", p->u->workers);
 }
 
+/* "shape" has the bounds then; this one is "[1, \"seq\"]". */
+static void write_open_shape(json_out *j, const package *p, const shape *s)
+{
+    json_out_array(j, "open_shape");
+    for (int32_t k = 0; k < s->rank; k++) {
+        int64_t n;
+        writer text;
+        writer_init(&text, &p->c->mem);
+        dim_print(&text, s->dims[k]);
+        if (dim_is_const(s->dims[k], &n))
+            json_out_int(j, NULL, n);
+        else
+            json_out_text(j, NULL, text.data);
+    }
+    json_out_end(j);
+}
+
+/* What the caller states in the struct of the inputs, behind the tensors. */
+static void write_extents(json_out *j, const package *p)
+{
+    if (!package_is_open(p))
+        return;
+    json_out_array(j, "extents");
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        if (!p->inputs[i].extent)
+            continue;
+        json_out_object(j, NULL);
+        json_out_text(j, "name", dim_symbol_name(p->inputs[i].extent));
+        json_out_text(j, "c_name", p->inputs[i].c_name);
+        json_out_int(j, "most", dim_bound(p->inputs[i].extent));
+        json_out_end(j);
+    }
+    json_out_end(j);
+}
+
 static void write_tensors(json_out *j, const char *key, const package *p, const package_io *io, uint32_t n)
 {
     json_out_array(j, key);
     for (uint32_t i = 0; i < n; i++) {
-        int64_t d[TYPE_MAX_RANK] = {0};
-        shape_get(io[i].type.shape, d);
+        const shape *s = &io[i].type.shape;
+        if (!package_is_data(&io[i]))
+            continue;
         json_out_object(j, NULL);
         json_out_text(j, "name", io[i].name);
         json_out_text(j, "c_name", io[i].c_name);
         json_out_text(j, "dtype", dtype_full_name(io[i].type.dt));
         json_out_array(j, "shape");
-        for (int32_t k = 0; k < io[i].type.shape.rank; k++)
-            json_out_int(j, NULL, d[k]);
+        for (int32_t k = 0; k < s->rank; k++)
+            json_out_int(j, NULL, dim_bound(s->dims[k]));
         json_out_end(j);
+        if (!shape_is_static(*s))
+            write_open_shape(j, p, s);
         json_out_uint(j, "bytes", p->pl->problem->values.data[io[i].value].bytes);
         json_out_end(j);
     }
@@ -174,6 +212,7 @@ void report_write(const package *p, writer *w)
     write_head(&j, p);
     write_tensors(&j, "inputs", p, p->inputs, p->n_inputs);
     write_tensors(&j, "outputs", p, p->outputs, p->n_outputs);
+    write_extents(&j, p);
     write_totals(&j, p);
     write_layers(&j, p->pl);
     write_steps(&j, p->pl);

@@ -11,6 +11,7 @@
 typedef struct onnx_dim_fix {
     const char *name; /* symbol name (rank 1), or input name */
     bool is_input;
+    bool is_bound; /* the symbol stays one, of at most that extent */
     uint32_t rank;
     int64_t dims[TYPE_MAX_RANK];
 } onnx_dim_fix;

@@ -207,7 +207,7 @@ bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, on
 
 bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note);
-bool onnx_is_symbolic(const graph_func *f); /* an input of f has an open extent */
+bool onnx_is_symbolic(const graph_func *f); /* an input of f has an extent without a bound */
 /* Reports open extents, missing operators and files in place of all errors since the mark. true: nothing is missing. */
 bool onnx_report_needs(onnx_importer *im, const graph_func *f, diags_mark before);
 bool onnx_report_lost(onnx_importer *im, diags_mark before);

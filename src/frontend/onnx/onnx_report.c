@@ -63,9 +63,14 @@ static const char *usual_extent(const char *name, uint32_t axis)
 
 bool onnx_is_symbolic(const graph_func *f)
 {
-    for (uint32_t i = 0; i < f->params.len; i++)
-        if (!shape_is_static(f->params.data[i]->type.shape))
+    for (uint32_t i = 0; i < f->params.len; i++) {
+        const shape *s = &f->params.data[i]->type.shape;
+        for (int32_t k = 0; k < s->rank; k++)
+            if (dim_bound(s->dims[k]) < 0)
+                return true;
+        if (s->rank < 0)
             return true;
+    }
     return false;
 }
 
@@ -76,7 +81,7 @@ static void report_symbols(onnx_importer *im, const graph_func *f)
         const graph_value *v = f->params.data[i];
         for (int32_t k = 0; k < v->type.shape.rank; k++) {
             const char *symbol = dim_symbol_name(v->type.shape.dims[k]);
-            if (!symbol)
+            if (!symbol || dim_bound(v->type.shape.dims[k]) >= 0)
                 continue;
             list_add(im, &inputs, ", ", v->name);
             list_add(im, &symbols, ", ", symbol);

@@ -221,6 +221,10 @@ static bool fix_one(onnx_importer *im, const pb_graph *g, const onnx_dim_fix *f)
         return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
                           "the model has no dimension '%s'; those that can be fixed are: %s", f->name,
                           list_names(im, g, false));
+    if (f->is_bound) {
+        (void)dim_symbol(im->c, symbol, f->dims[0]);
+        return true;
+    }
     return fix_symbol(im, symbol, f->dims[0], arena_printf(&im->c->mem, "dimension %s", f->name));
 }
 
