@@ -109,8 +109,8 @@ static bool state_extents(session *s)
         const char *hint = s->model.n_extents ? arena_printf(&s->x->c->mem, "open extents are: %s", names)
                                               : "give it to 'lathe compile', or name the ONNX file instead";
         if (!known)
-            return cli_usage_error(s->x, hint, "'%s' is a package, compiled already, without an open extent '%s'", s->path,
-                                   d->name);
+            return cli_usage_error(s->x, hint, "'%s' is a package, compiled already, without an open extent '%s'",
+                                   s->path, d->name);
     }
     return true;
 }
