@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extents that only the data decides: the symbols that type relations make for them. Such a symbol is always an extent
- * by itself, so that a kernel can compute its value (graph_own_symbols). */
-#include "graph/op.h"
+/* Extents that operands say: from what is known of their values, from what the model declares, and where only the data
+ * decides, symbols. Such a symbol is always an extent by itself, so that a kernel can compute its value
+ * (graph_own_symbols). */
+#include "graph/op/shape.h"
 
 /* The extent of that axis in a type of that rank; NULL: the type says nothing about it. */
 static dim stated(const type *t, int32_t rank, int32_t axis)
@@ -19,4 +20,68 @@ dim infer_open(compiler *c, const graph_node *n, uint32_t i, int32_t rank, int32
     if (!d || (dim_symbol_name(d) == NULL && !dim_is_const(d, &(int64_t){0})))
         return dim_fresh(c, prefix, bound);
     return dim_symbol_name(d) ? dim_symbol(c, dim_symbol_name(d), bound) : d;
+}
+
+/* --- operands --- */
+
+bool infer_elements(compiler *c, const graph_node *n, uint32_t i, shape_value *out)
+{
+    int64_t count = infer_has(n, i) ? shape_count(infer_in(n, i)->shape) : -1;
+    if (count < 0 || count > (int64_t)SHAPE_VALUE_MOST)
+        return false;
+    if (!graph_shape_value(c, n->inputs[i], out))
+        *out = (shape_value){.n = (uint32_t)count};
+    return true;
+}
+
+bool infer_knows_any(const shape_value *s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->at[i])
+            return true;
+    return s->n == 0;
+}
+
+bool infer_ints(const graph_node *n, uint32_t i, int64_t *out, uint32_t *len)
+{
+    *len = 0;
+    return i < n->n_inputs && n->inputs[i] && graph_constant_ints(n->inputs[i], TYPE_MAX_RANK, out, len);
+}
+
+bool infer_has(const graph_node *n, uint32_t i)
+{
+    return i < n->n_inputs && n->inputs[i];
+}
+
+bool infer_as_declared(compiler *c, const graph_node *n, dtype dt, int32_t rank, const char *operand, type *out)
+{
+    const type *dec = infer_declared(n, 0);
+    if (!dec)
+        return infer_error(c, n, "%s is not a constant and the result's shape is not declared", operand);
+    if (rank >= 0 && dec->shape.rank != rank)
+        return infer_error(c, n, "the result is declared with rank %d, not %d", dec->shape.rank, rank);
+    out[0] = type_tensor(dt, dec->shape);
+    return true;
+}
+
+bool infer_entries(compiler *c, const graph_node *n, uint32_t i, int64_t want)
+{
+    int64_t have = 0;
+    return !infer_has(n, i) || !dim_is_const(infer_in(n, i)->shape.dims[0], &have) || have == want ||
+           infer_error(c, n, "operand %u, %s, has %lld entries; %lld are needed", i, operand_of(n->op, i)->name,
+                       (long long)have, (long long)want);
+}
+
+bool infer_moved_as_declared(compiler *c, const graph_node *n, bool within, const char *operand, type *out)
+{
+    const type *x = infer_in(n, 0);
+    if (!infer_as_declared(c, n, x->dt, x->shape.rank, operand, out))
+        return false;
+    for (int32_t i = 0; i < x->shape.rank; i++) {
+        int64_t a = 0, b = 0;
+        if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(out->shape.dims[i], &b) && b > a && (within || a == 0))
+            return infer_error(c, n, "the result is declared with extent %lld on axis %d, the data has %lld",
+                               (long long)b, i, (long long)a);
+    }
+    return true;
 }

@@ -3,9 +3,9 @@
  * and differ from their defaults, a value knows the node that makes it. */
 #include "graph/graph.h"
 
+#include "base/ptr_map.h"
 #include "graph/op.h"
 #include "graph/operand.h"
-#include "base/ptr_map.h"
 
 #include <assert.h>
 #include <string.h>
@@ -221,9 +221,50 @@ bool graph_shape_args_known(const graph_node *n)
     return true;
 }
 
+/* Takes the factors of the extents apart: the product of the numbers, and the others. false: too many of them. */
+#define MOST_FACTORS 64u
+static bool factors(shape s, int64_t *product, uint32_t *n, dim *others)
+{
+    int64_t v = 0;
+    for (int32_t i = 0; i < s.rank; i++) {
+        const dim *f = NULL;
+        uint32_t len = dim_get_kind(s.dims[i]) == DIM_MUL ? dim_operands(s.dims[i], &f) : 0;
+        for (uint32_t k = 0; k < (len ? len : 1); k++) {
+            dim d = len ? f[k] : s.dims[i];
+            if (dim_is_const(d, &v) ? !i64_mul(*product, v, product) : *n == MOST_FACTORS)
+                return false;
+            if (!dim_is_const(d, &v))
+                others[(*n)++] = d;
+        }
+    }
+    return true;
+}
+
+/* Whether both surely have as many elements. */
+static bool same_count(shape a, shape b)
+{
+    int64_t x = 1, y = 1;
+    dim p[MOST_FACTORS], q[MOST_FACTORS];
+    uint32_t np = 0, nq = 0;
+    if (!factors(a, &x, &np, p) || !factors(b, &y, &nq, q) || np != nq || x != y)
+        return false;
+    for (uint32_t i = 0; i < np; i++) { /* of q, what has found its equal goes */
+        uint32_t k = 0;
+        while (k < nq && q[k] != p[i])
+            k++;
+        if (k == nq)
+            return false;
+        q[k] = q[--nq];
+    }
+    return true;
+}
+
 bool graph_is_view(const graph_node *n)
 {
-    return (n->op->flags & OPF_VIEW) && n->n_inputs > 0 && n->n_outputs == 1 && graph_shape_args_known(n);
+    if (!(n->op->flags & OPF_VIEW) || n->n_inputs == 0 || n->n_outputs != 1 || !graph_shape_args_known(n))
+        return false;
+    const type *x = &n->inputs[0]->type, *y = &n->outputs[0]->type;
+    return x->kind != TYPE_TENSOR || y->kind != TYPE_TENSOR || same_count(x->shape, y->shape);
 }
 
 const attr *graph_attr(const graph_node *n, const char *name)

@@ -32,6 +32,10 @@ bool dim_is(dim d, int64_t v);
 int64_t dim_bound(dim d);           /* largest possible value, 0 for negative ones, -1 when unknown */
 const char *dim_symbol_name(dim d); /* NULL when d is not a lone symbol */
 bool dim_mentions(dim d, const char *symbol);
+/* Whether a <= b whatever the symbols are, within their upper bounds. */
+bool dim_never_above(compiler *c, dim a, dim b);
+/* Whether d is made of results that could not be expressed: of those no kernel finds the value. */
+bool dim_is_unknown(dim d);
 /* d with every symbol that `lookup` knows replaced (lookup returns NULL for others). */
 dim dim_substitute(compiler *c, dim d, dim (*lookup)(void *ctx, const char *symbol), void *ctx);
 /* "n", "2*n + 1", "floordiv(n, 2)", "\"batch size\" - 1": parsed back by dim_parse to the same pointer. Symbols come

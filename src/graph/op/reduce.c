@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Type relations of reductions along axes: sums and extrema, arg-reductions, softmax, scans, top-k. */
-#include "graph/op.h"
+#include "graph/op/shape.h"
 
 #include <string.h>
 
@@ -81,19 +81,17 @@ bool infer_topk(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0), *dec = infer_declared(n, 0);
     int32_t axis = 0;
     int64_t k = 0, extent = 0;
-    uint32_t len = 0;
+    shape_value taken;
     if (!infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
         return false;
     dim d[TYPE_MAX_RANK];
     memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
-    if (graph_constant_ints(n->inputs[1], 1, &k, &len) && len == 1)
-        d[axis] = dim_const(c, k);
+    if (infer_elements(c, n, 1, &taken) && taken.n == 1 && taken.at[0])
+        d[axis] = taken.at[0];
     else if (dec && dec->shape.rank != x->shape.rank)
         return infer_error(c, n, "the result is declared with rank %d, not %d", dec->shape.rank, x->shape.rank);
-    else if (dec)
-        d[axis] = dec->shape.dims[axis];
     else
-        return infer_error(c, n, "k is neither constant nor is the result's shape declared");
+        d[axis] = infer_open(c, n, 0, x->shape.rank, axis, "topk", dim_bound(x->shape.dims[axis]));
     if (dim_is_const(x->shape.dims[axis], &extent) && dim_is_const(d[axis], &k) && (k < 0 || k > extent))
         return infer_error(c, n, "k is %lld but the axis has %lld elements", (long long)k, (long long)extent);
     shape s = shape_make(c, (uint32_t)x->shape.rank, d);

@@ -86,6 +86,14 @@ static tir_expr_ref reshape_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     return te_read(g, v->in[0], at);
 }
 
+/* The result has as many elements as the data. */
+static void check_count(te_graph *g, const move_ctx *v)
+{
+    dim have = shape_elements(g->c, te_in_type(v->n, 0)->shape), want = shape_elements(g->c, v->out->shape);
+    if (!dim_equal(have, want))
+        te_check_shape(g, v->n, same(g, te_dim(g, have), te_dim(g, want)), "the number of elements");
+}
+
 /* Each entry is the extent of the result, 0 for that of the data, or once -1: the element counts are equal. */
 static void check_reshape(te_graph *g, const move_ctx *v)
 {
@@ -106,7 +114,8 @@ static void check_reshape(te_graph *g, const move_ctx *v)
 bool compute_reshape(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     move_ctx v = context(n, in);
-    if (!graph_constant(n->inputs[1]))
+    check_count(g, &v);
+    if (has_input(&v, 1) && !graph_constant(n->inputs[1]))
         check_reshape(g, &v);
     return move_injective(g, n, in, 0, reshape_body, &(move_ctx){0}, out);
 }
