@@ -295,25 +295,6 @@ bool dim_mentions(dim d, const char *symbol)
     return false;
 }
 
-/* a <= b for reasons that lie in a (a quotient of it is, one choice of a minimum is) or in b. */
-static bool below_by_parts(compiler *c, dim a, dim b)
-{
-    if (a->kind == DIM_FLOORDIV && dim_get_range(a->ops[0], true).lo >= 0 && dim_get_range(a->ops[1], true).lo >= 1)
-        return dim_never_above(c, a->ops[0], b);
-    if (a->kind == DIM_MIN)
-        return dim_never_above(c, a->ops[0], b) || dim_never_above(c, a->ops[1], b);
-    if (b->kind == DIM_MAX)
-        return dim_never_above(c, a, b->ops[0]) || dim_never_above(c, a, b->ops[1]);
-    return b->kind == DIM_MIN && dim_never_above(c, a, b->ops[0]) && dim_never_above(c, a, b->ops[1]);
-}
-
-bool dim_never_above(compiler *c, dim a, dim b)
-{
-    dim_range above = dim_get_range(a, true), below = dim_get_range(b, true);
-    return a == b || (above.hi != INT64_MAX && above.hi <= below.lo) || dim_get_range(dim_sub(c, b, a), true).lo >= 0 ||
-           below_by_parts(c, a, b);
-}
-
 bool dim_is_unknown(dim d)
 {
     bool unknown = d->kind == DIM_SYMBOL && d->any_sign;
