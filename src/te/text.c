@@ -138,6 +138,18 @@ static void print_tensor(op_text *p, const te_tensor *t)
     w_str(p->w, "]");
 }
 
+static void print_stmt(const op_text *p)
+{
+    const te_graph *g = p->g;
+    const tir_var **vars = arena_array(&g->c->mem, const tir_var *, g->symbols.len);
+    const tir_buffer **buffers = arena_array(&g->c->mem, const tir_buffer *, g->by_buffer.len);
+    for (uint32_t i = 0; i < g->symbols.len; i++)
+        vars[i] = g->symbols.data[i].var;
+    for (uint32_t i = 0; i < g->by_buffer.len; i++)
+        buffers[i] = g->by_buffer.data[i]->buffer;
+    tir_print_stmt_over(p->w, p->n->stmt, g->symbols.len, vars, g->by_buffer.len, buffers);
+}
+
 static void print_extern(op_text *p)
 {
     const te_node *n = p->n;
@@ -148,7 +160,7 @@ static void print_extern(op_text *p)
     }
     w_str(p->w, " {\n");
     p->w->indent++;
-    tir_print_stmt(p->w, n->stmt);
+    print_stmt(p);
     p->w->indent--;
     w_str(p->w, "}\n");
 }
@@ -280,22 +292,32 @@ static bool check_extent(te_reader *r, src_loc at, tir_expr_ref extent, int64_t 
     return true;
 }
 
-static bool read_placeholder(te_reader *r)
+/* float32[4, n]; dims holds TYPE_MAX_RANK. */
+static bool read_tensor(te_reader *r, dtype *out_dt, tir_expr_ref *dims, uint32_t *out_rank)
 {
     int64_t count = 1;
-    const char *name = NULL;
     tir_type t = {DT_NONE, 1};
-    tir_expr_ref dims[TYPE_MAX_RANK];
-    uint32_t rank = 0, mark = r->p.scope.len;
-    if (!ident(r, &name) || !lexer_expect(&r->p.l, ":") || !parse_type(&r->p, &t) || !lexer_expect(&r->p.l, "["))
+    if (!parse_type(&r->p, &t) || !lexer_expect(&r->p.l, "["))
         return false;
     src_loc at = r->p.l.tok.loc;
-    if (!parse_exprs(&r->p, "]", DT_I64, TYPE_MAX_RANK, dims, &rank))
+    if (!parse_exprs(&r->p, "]", DT_I64, TYPE_MAX_RANK, dims, out_rank))
         return false;
-    for (uint32_t i = 0; i < rank; i++)
+    for (uint32_t i = 0; i < *out_rank; i++)
         if (!check_extent(r, at, dims[i], &count))
             return false;
-    return declare_tensors(r, te_placeholder(r->g, name, t.dt, rank, dims)->node, name, mark);
+    *out_dt = t.dt;
+    return true;
+}
+
+static bool read_placeholder(te_reader *r)
+{
+    const char *name = NULL;
+    dtype dt = DT_NONE;
+    tir_expr_ref dims[TYPE_MAX_RANK];
+    uint32_t rank = 0, mark = r->p.scope.len;
+    if (!ident(r, &name) || !lexer_expect(&r->p.l, ":") || !read_tensor(r, &dt, dims, &rank))
+        return false;
+    return declare_tensors(r, te_placeholder(r->g, name, dt, rank, dims)->node, name, mark);
 }
 
 /* count: elements so far, times those of these axes afterwards. */
@@ -461,6 +483,96 @@ static bool read_check(te_reader *r)
     return true;
 }
 
+/* --- operations written as loops --- */
+
+/* What the loops of one do with tensors. */
+typedef struct extern_use {
+    te_reader *r;
+    const te_node *n;
+    VEC(te_tensor *) inputs; /* that they read, in order */
+    const tir_buffer *foreign; /* one that they write and that is not theirs */
+} extern_use;
+
+static void note_read(void *ctx, tir_expr_ref e)
+{
+    extern_use *u = ctx;
+    te_tensor *t = tir_is_access(e) ? te_tensor_of(u->r->g, e->u.buffer) : NULL;
+    bool known = !t || t->node == u->n;
+    for (uint32_t i = 0; i < u->inputs.len && !known; i++)
+        known = u->inputs.data[i] == t;
+    if (!known)
+        vec_push(&u->r->g->c->mem, &u->inputs, t);
+}
+
+static void note_write(void *ctx, tir_stmt *s)
+{
+    extern_use *u = ctx;
+    const te_tensor *t = s->kind == TIR_STORE ? te_tensor_of(u->r->g, s->buffer) : NULL;
+    if (t && t->node != u->n)
+        u->foreign = s->buffer;
+}
+
+/* The loops as a function over all tensors so far. With symbols, what is made of the whole computation is verified. */
+static bool verify_loops(const te_reader *r, src_loc at, const te_node *n, tir_stmt *body)
+{
+    const te_graph *g = r->g;
+    compiler *c = g->c;
+    if (g->symbols.len > 0)
+        return true;
+    const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, g->by_buffer.len);
+    for (uint32_t i = 0; i < g->by_buffer.len; i++)
+        params[i] = g->by_buffer.data[i]->buffer;
+    tir_func f = {.name = n->name, .params = params, .n_params = g->by_buffer.len, .body = body, .loc = at};
+    f.index_type = DT_I64;
+    return tir_verify(c, &f);
+}
+
+static bool read_loops(te_reader *r, te_node *n)
+{
+    extern_use u = {.r = r, .n = n};
+    src_loc at = r->p.l.tok.loc;
+    n->stmt = parse_block(&r->p);
+    if (!n->stmt)
+        return false;
+    tir_visit_stmt(n->stmt, note_write, note_read, &u);
+    if (u.foreign)
+        return parse_error_at(&r->p, at, "%s writes %s, which is not its own", n->name, u.foreign->name);
+    n->inputs = u.inputs.data;
+    n->n_inputs = u.inputs.len;
+    return verify_loops(r, at, n, n->stmt);
+}
+
+static tir_stmt *no_loops(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    (void)ctx;
+    (void)in;
+    (void)out;
+    return tir_seq(g->c, 0, NULL);
+}
+
+/* extern sorted: float32[4], int64[4] { loops } */
+static bool read_extern(te_reader *r)
+{
+    const char *name = NULL;
+    uint32_t n = 0, mark = r->p.scope.len, ranks[MAX_RESULTS];
+    tir_expr_ref dims[MAX_RESULTS][TYPE_MAX_RANK];
+    tir_expr_ref const *shapes[MAX_RESULTS];
+    dtype dts[MAX_RESULTS];
+    te_tensor *out[MAX_RESULTS];
+    if (!ident(r, &name) || !lexer_expect(&r->p.l, ":"))
+        return false;
+    do {
+        if (n == MAX_RESULTS)
+            return lexer_error(&r->p.l, "expected at most %u results", MAX_RESULTS);
+        if (!read_tensor(r, &dts[n], dims[n], &ranks[n]))
+            return false;
+        shapes[n] = dims[n];
+        n++;
+    } while (lexer_accept(&r->p.l, ","));
+    te_extern(r->g, name, 0, NULL, n, dts, ranks, shapes, no_loops, NULL, out);
+    return declare_tensors(r, out[0]->node, name, mark) && read_loops(r, out[0]->node);
+}
+
 static bool read_return(te_reader *r)
 {
     te_tensor *outs[MAX_RESULTS];
@@ -496,14 +608,14 @@ bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_gr
             ok = read_compute(&r);
         else if (lexer_accept(&r.p.l, "check"))
             ok = read_check(&r);
-        else if (lexer_is(&r.p.l, "extern"))
-            return lexer_error(&r.p.l, "operations written as loops cannot be read yet");
+        else if (lexer_accept(&r.p.l, "extern"))
+            ok = read_extern(&r);
         else if (r.p.l.tok.kind == TOK_PUNCT && r.g->nodes.len > 0)
             return lexer_error(&r.p.l,
                                "expected the end of the operation before '%s': operators stand in parentheses, (a + b)",
                                r.p.l.tok.text);
         else
-            return lexer_error(&r.p.l, "expected placeholder, compute, check or return");
+            return lexer_error(&r.p.l, "expected placeholder, compute, extern, check or return");
         if (!ok)
             return false;
     }

@@ -41,7 +41,7 @@ static const char *name_token(parser *p, const char *what)
 
 /* --- pieces shared by statements --- */
 
-static tir_stmt *block(parser *p)
+tir_stmt *parse_block(parser *p)
 {
     VEC(tir_stmt *) all = {0};
     if (!lexer_expect(&p->l, "{"))
@@ -265,7 +265,7 @@ static tir_stmt *scoped(parser *p)
         bool more = lexer_accept(&p->l, ";");
         if (more && is_scoped(p))
             continue;
-        body = more ? stmt(p) : block(p);
+        body = more ? stmt(p) : parse_block(p);
         if (!body)
             return NULL;
     }
@@ -315,7 +315,7 @@ static tir_stmt *for_stmt(parser *p)
     }
     s->for_kind = for_kind(p);
     s->var = tir_new_var(p->c, name, t);
-    if (!declare(p, name, s->var, NULL) || !(s->body = block(p)))
+    if (!declare(p, name, s->var, NULL) || !(s->body = parse_block(p)))
         return NULL;
     p->scope.len--;
     return s;
@@ -334,9 +334,9 @@ static tir_stmt *if_stmt(parser *p)
 {
     struct tir_stmt *s = tir_node_stmt(p->c, TIR_IF);
     s->cond = condition(p);
-    if (!s->cond || !(s->body = block(p)))
+    if (!s->cond || !(s->body = parse_block(p)))
         return NULL;
-    if (lexer_accept(&p->l, "else") && !(s->orelse = block(p)))
+    if (lexer_accept(&p->l, "else") && !(s->orelse = parse_block(p)))
         return NULL;
     return s;
 }
@@ -528,7 +528,7 @@ static tir_func *function(parser *p)
     if (!attributes(p, f))
         return NULL;
     p->index_type = f->index_type;
-    if (!buffers(p, f, &names) || !(f->body = block(p)))
+    if (!buffers(p, f, &names) || !(f->body = parse_block(p)))
         return NULL;
     return f;
 }

@@ -26,6 +26,7 @@ tir_stmt *parse_stmts_over(compiler *c, const char *file, const char *text, uint
 
 /* As lexer_error, at an earlier place than the current token; false. */
 bool parse_error_at(parser *p, src_loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+tir_stmt *parse_block(parser *p); /* "{" statements "}" */
 /* An expression; `want` is the type that its place asks for, DT_NONE when any will do. */
 tir_expr_ref parse_expr(parser *p, dtype want);
 tir_expr_ref parse_expr_or_string(parser *p);

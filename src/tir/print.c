@@ -384,6 +384,18 @@ void tir_print_stmt(writer *w, tir_stmt *s)
     stmt(&p, s);
 }
 
+void tir_print_stmt_over(writer *w, tir_stmt *s, uint32_t n_vars, const tir_var *const *vars, uint32_t n_buffers,
+                         const tir_buffer *const *buffers)
+{
+    printer p;
+    printer_init(&p, w, DT_I64);
+    for (uint32_t i = 0; i < n_vars; i++)
+        (void)var_name(&p, vars[i]);
+    for (uint32_t i = 0; i < n_buffers; i++)
+        (void)buffer_name(&p, buffers[i]);
+    stmt(&p, s);
+}
+
 static void attributes(printer *p, const tir_func *f)
 {
     w_str(p->w, "  attr = {\"global_symbol\": ");

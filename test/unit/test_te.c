@@ -371,8 +371,8 @@ static const char *const broken_computations[][2] = {
     {"placeholder A: int32[-3]\nreturn A", "the extent is negative: -3"},
     {"placeholder A: int32[1]\ncompute B: int32[i: 1000000000000, j: 1000000000000] = (int32*)A[0]\nreturn B",
      "there are too many elements with this one"},
-    {"jump", "expected placeholder, compute, check or return"},
-    {"placeholder A: int32[4]", "expected placeholder, compute, check or return"},
+    {"jump", "expected placeholder, compute, extern, check or return"},
+    {"placeholder A: int32[4]", "expected placeholder, compute, extern, check or return"},
 };
 
 static void broken_computations_are_refused(void **state)

@@ -4,6 +4,7 @@
 #include "abi/package.h"
 #include "te/from_graph.h"
 #include "te/te_op.h"
+#include "te/text.h"
 #include "tir/interpret.h"
 #include "tir/pass.h"
 #include "tir/verify.h"
@@ -75,8 +76,25 @@ static tir_func *lower_fast(compiler *c, const graph_func *gf)
     return f;
 }
 
+/* The computation prints, reads back and prints the same, loops of operators that are made of loops included. */
+static void check_text(compiler *c, const graph_func *gf)
+{
+    writer first, again;
+    te_graph *g = NULL;
+    writer_init(&first, &c->mem);
+    writer_init(&again, &c->mem);
+    require(c, te_print_scheduled(c, gf, NULL, target_of_test, &first), gf->name);
+    const char *end = strstr(first.data, "--- schedule");
+    size_t len = end ? (size_t)(end - first.data) : first.len;
+    require(c, te_parse(c, gf->name, first.data, len, &g), gf->name);
+    te_print(&again, g);
+    if (again.len != len || memcmp(again.data, first.data, len) != 0)
+        fail_msg("%s: read back, it prints otherwise:\n%s\n%s", gf->name, first.data, again.data);
+}
+
 static void check_function(compiler *c, const graph_func *gf)
 {
+    check_text(c, gf);
     tir_func *plain = NULL, *fast = lower_fast(c, gf);
     require(c, te_lower_func(c, gf, gf->name, NULL, &plain) && tir_verify(c, plain), gf->name);
     assert_int_equal(plain->n_params, fast->n_params);
