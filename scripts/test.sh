@@ -59,11 +59,12 @@ finish() {
     exit
 }
 
-# configure_and_build FOLDER COMPILER [CMake options]
+# configure_and_build FOLDER COMPILER [CMake options]: what `products` names, by default everything.
 configure_and_build() {
     local dir=$1 cc=$2
     shift 2
-    cmake -S . -B "$dir" -G Ninja -DCMAKE_C_COMPILER="$cc" "$@" && ninja -C "$dir" -j "$jobs"
+    # shellcheck disable=SC2086
+    cmake -S . -B "$dir" -G Ninja -DCMAKE_C_COMPILER="$cc" "$@" && ninja -C "$dir" -j "$jobs" ${products:-}
 }
 
 # labelled FOLDER LABELS: the CTest entries of some tiers (unit|cli), counted. One call a folder at a time.
@@ -87,7 +88,7 @@ fuzz_one() {
 }
 
 fuzz_targets() {
-    configure_and_build "$build/fuzz" clang-19 -DLATHE_FUZZ=ON -DLATHE_SANITIZE=address,undefined || return
+    products=fuzz configure_and_build "$build/fuzz" clang-19 -DLATHE_FUZZ=ON -DLATHE_SANITIZE=address,undefined || return
     local good=0 bad=0 target name
     export -f fuzz_one
     export build limit seconds

@@ -168,14 +168,15 @@ static bool build(compiler *c, const char *dir, const char *scratch, const char 
                   int64_t workers)
 {
     static const char *const sources[] = {"model_data.c", "ops.c", "tvmrt.c", "tvmrt_port_posix.c"};
-    const char *cc = getenv("CC");
+    const char *cc = getenv("CC"), *own = getenv("CFLAGS");
     arguments a = {0};
     if (!link_package(c, dir, scratch))
         return false;
     add_words(c, &a, cc && *cc ? cc : "cc");
     for (uint32_t i = 0; i < a.len; i++)
         a.data[i] = from_anywhere(c, a.data[i]);
-    add_words(c, &a, "-std=c99 -D_POSIX_C_SOURCE=200809L -fPIC -shared -O3 -w");
+    add_words(c, &a, "-std=c99 -D_POSIX_C_SOURCE=200809L -fPIC -shared -w");
+    add_words(c, &a, own && *own ? own : "-O3"); /* as in the package's Makefile */
     add_words(c, &a, cflags);
     vec_push(&c->mem, &a, arena_printf(&c->mem, "-DTVMRT_NUM_WORKERS=%lld", (long long)workers));
     add_words(c, &a, "-Ipackage/src -Ipackage/include -Wa,-Ipackage/src");

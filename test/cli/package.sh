@@ -72,7 +72,7 @@ done
 check "the scalar fall-back gives the same bytes" cmp vectors0/probabilities.bin vectors1/probabilities.bin
 
 # --- two packages in one program
-"$lathe" compile six.txt -O0 --module-name a -o pa && "$lathe" compile "$model" --module-name b -o pb
+"$lathe" compile six.txt -O0 --module-name a -o pa && "$lathe" compile "$model" --target generic --module-name b -o pb
 cat > both.c << 'C'
 #include <stdio.h>
 #include "tvmgen_a.h"

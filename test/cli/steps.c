@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded into lathe by test/cli/files.sh: counts the system calls that lathe makes from the moment when its
+/* Preloaded into lathe by test/cli/stop.sh: counts the system calls that lathe makes from the moment when its
  * temporary folder is made, and does something before the N-th of them, so that a test can stop a write at every point.
  *     STEPS_AT=N STEPS_SIGNAL=S   send S to itself before call N (0: never)
  *     STEPS_COUNT=FILE            write the number of calls there
@@ -59,19 +59,25 @@ static void report(void)
 
 #define before_step(...) step()
 #define before_write     before_step
-#define before_fsync     before_step
 #define before_close     before_step
 #define before_rename    before_step
 #define before_unlinkat  before_step
 #define before_chmod     before_step
 #define before_lstat     before_step
 CALL(ssize_t, write, (int fd, const void *p, size_t n), (fd, p, n))
-CALL(int, fsync, (int fd), (fd))
 CALL(int, close, (int fd), (fd))
 CALL(int, rename, (const char *from, const char *to), (from, to))
 CALL(int, unlinkat, (int fd, const char *name, int flags), (fd, name, flags))
 CALL(int, chmod, (const char *name, mode_t mode), (name, mode))
 CALL(int, lstat, (const char *name, struct stat *st), (name, st))
+
+/* A stopped process loses nothing that it wrote: without a real sync the sweep takes a third of the time. */
+int fsync(int fd)
+{
+    (void)fd;
+    step();
+    return 0;
+}
 
 static void before_mkdir(const char *name, mode_t mode)
 {

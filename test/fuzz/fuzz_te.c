@@ -129,6 +129,7 @@ static void lower(compiler *c, te_graph *g, const te_sched *s)
     if (!tir_verify(c, f))
         give_up(c, arena_printf(&c->mem, "a schedule breaks what verified:\n%s", schedule), print_func(c, f));
     compare(c, plain, f, schedule);
+    f->target = target_find("generic");
     vec_push(&c->mem, &m.funcs, f);
     if (tir_run_passes(c, &m, tir_plain_passes, false, NULL))
         compare(c, plain, f, schedule);

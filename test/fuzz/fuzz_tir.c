@@ -152,12 +152,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     compiler c;
     tir_module *m = NULL;
     compiler_init(&c);
-    c.target = target_find("generic");
     if (tir_parse(&c, "fuzz", (const char *)data, size, &m)) {
         bool ok = m->funcs.len > 0;
         round_trip(&c, m);
-        for (uint32_t i = 0; i < m->funcs.len; i++)
+        for (uint32_t i = 0; i < m->funcs.len; i++) {
+            m->funcs.data[i]->target = target_find("generic");
             ok = tir_verify(&c, m->funcs.data[i]) && ok;
+        }
         const char *text = ok ? print(&c, m) : "";
         if (strstr(text, "vta") || strstr(text, "pragma_") || strstr(text, "vthread"))
             device_passes(text);
