@@ -122,7 +122,7 @@ asan() {
     local dir=$build/asan
     stage "asan build" asan_build || return
     stage "asan golden" bash test/run.sh "$dir/lathe"
-    stage "asan tests" labelled "$dir" 'unit|vta|cli'
+    stage "asan tests" labelled "$dir" 'unit|vta|cli|long'
 }
 
 asan_and_mutants() {
@@ -167,7 +167,7 @@ fuzz-long)
     start mutants --seconds "$seconds" --first "$(date +%s)"
     ;;
 all)
-    daily 'unit|vta|cli|runtime|embedded'
+    daily 'unit|vta|cli|long|runtime|embedded'
     start asan_and_mutants
     start stage "failing calls" "$python" test/oom/oom.py --lathe "$build/lathe" -j "$jobs"
     start stage conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"

@@ -130,9 +130,9 @@ bool cmd_bench(cli *x)
 {
     session s = {.x = x};
     long rounds, workers;
-    if (!cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
+    if (!reference_check(x) || !cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
         return false;
-    bool ok = session_open(x, &s) && session_fill(&s);
+    bool ok = session_open(x, &s);
     if (ok && workers < 0)
         workers = s.result.unit.workers ? (long)s.result.unit.workers : 1;
     ok = ok && bench(&s, rounds, workers > 0 ? workers : 1);

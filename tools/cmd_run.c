@@ -97,7 +97,7 @@ bool cmd_run(cli *x)
 {
     session s;
     const char *dir = cli_get(x, OPT_OUTPUT_DIR, NULL);
-    bool ok = session_open(x, &s) && session_fill(&s) && session_call(&s);
+    bool ok = session_open(x, &s) && session_call(&s);
     if (ok && dir)
         ok = store(x, &s.model, dir);
     if (ok && cli_has(x, OPT_JSON))

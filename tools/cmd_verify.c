@@ -81,11 +81,11 @@ bool cmd_verify(cli *x)
     session s = {.x = x};
     double rtol, atol;
     bool against = cli_has(x, OPT_AGAINST);
-    if (!cli_real(x, OPT_RTOL, 1e-3, &rtol) || !cli_real(x, OPT_ATOL, 1e-5, &atol))
+    if (!reference_check(x) || !cli_real(x, OPT_RTOL, 1e-3, &rtol) || !cli_real(x, OPT_ATOL, 1e-5, &atol))
         return false;
     if (!against && !cli_has(x, OPT_DATA))
         return cli_usage_error(x, "give --data DIR or --against onnxruntime", "nothing to compare with");
-    bool ok = session_open(x, &s) && session_fill(&s) && session_call(&s);
+    bool ok = session_open(x, &s) && session_call(&s);
     ok = ok && (against ? with_reference(&s, rtol, atol) : with_data(&s, rtol, atol));
     session_close(&s);
     return ok;

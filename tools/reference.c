@@ -88,14 +88,20 @@ static const char *after(const char *line, const char *word)
     return strncmp(line, word, n) == 0 ? line + n : NULL;
 }
 
+bool reference_check(const cli *x)
+{
+    if (!cli_has(x, OPT_AGAINST))
+        return true;
+    if (cli_choice(x, OPT_AGAINST, NULL, "onnxruntime") < 0)
+        return false;
+    return x->args.len != 1 || !file_is_dir(x->args.data[0]) ||
+           cli_usage_error(x, "name the ONNX file instead of the package", "onnxruntime cannot run a package");
+}
+
 bool reference_start(session *s, const char *mode, long threads, process *out)
 {
     compiler *c = s->x->c;
     char line[512];
-    if (cli_choice(s->x, OPT_AGAINST, NULL, "onnxruntime") < 0)
-        return false;
-    if (file_is_dir(s->path))
-        return cli_usage_error(s->x, "name the ONNX file instead of the package", "onnxruntime cannot run a package");
     const char *argv[] = {process_python(),
                           path_join(&c->mem, s->scratch, "reference.py"),
                           s->path,

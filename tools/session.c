@@ -118,13 +118,10 @@ static bool state_extents(session *s)
 static bool open_model(session *s)
 {
     compiler *c = s->x->c;
-    long workers;
-    if (!cli_number(s->x, OPT_WORKERS, 0, 127, -1, &workers))
-        return false;
     if (file_is_dir(s->path)) {
         s->package = s->path;
         return format_folder(c, s->options.verb, s->path) && check_package_options(s) &&
-               run_open_package(c, s->path, s->scratch, workers, &s->model) && state_extents(s);
+               run_open_package(c, s->path, &s->model) && state_extents(s);
     }
     if ((cli_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
         return false;
@@ -137,20 +134,7 @@ static bool open_model(session *s)
         return run_open_interpreter(c, s->result.prog, &s->model);
     s->package = keep ? keep : path_join(&c->mem, s->scratch, "package");
     return artifact_write(c, &s->result.artifact, s->package, keep != NULL) &&
-           run_open_package(c, s->package, s->scratch, workers, &s->model);
-}
-
-bool session_open(cli *x, session *s)
-{
-    *s = (session){.x = x};
-    s->path = cli_model(x);
-    s->data = cli_get(x, OPT_DATA, NULL);
-    if (!s->path || !cli_compile_options(x, true, &s->options))
-        return false;
-    if (s->data && !file_is_dir(s->data))
-        return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
-    s->scratch = process_temp_dir(x->c);
-    return s->scratch && open_model(s);
+           run_open_package(c, s->package, &s->model);
 }
 
 /* --- inputs
@@ -204,7 +188,8 @@ static bool sizes_from_files(session *s)
     return true;
 }
 
-bool session_fill(session *s)
+/* Before the package is built: what is wrong with an input is said at once. */
+static bool fill(session *s)
 {
     long seed;
     if (!cli_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed) || !check_names(s))
@@ -229,6 +214,22 @@ bool session_fill(session *s)
         diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(),
                   "random numbers from seed %ld go into %s; --input %s=FILE gives others", seed, random, first);
     return true;
+}
+
+bool session_open(cli *x, session *s)
+{
+    long workers;
+    *s = (session){.x = x};
+    s->path = cli_model(x);
+    s->data = cli_get(x, OPT_DATA, NULL);
+    if (!s->path || !cli_compile_options(x, true, &s->options))
+        return false;
+    if (s->data && !file_is_dir(s->data))
+        return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
+    if (!cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
+        return false;
+    s->scratch = process_temp_dir(x->c);
+    return s->scratch && open_model(s) && fill(s) && run_build(x->c, s->scratch, workers, &s->model);
 }
 
 bool session_call(session *s)

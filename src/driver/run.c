@@ -234,28 +234,33 @@ static bool hand_over(compiler *c, const run_model *m, const char *dir, const ch
            diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' does not hold the constants of this package", file);
 }
 
-bool run_open_package(compiler *c, const char *dir, const char *scratch, int64_t workers, run_model *out)
+bool run_open_package(compiler *c, const char *dir, run_model *out)
 {
-    run_report r;
-    const char *library = path_join(&c->mem, scratch, LIBRARY);
-    *out = (run_model){0};
-    if (!run_read_report(c, dir, &r))
+    run_report *r = arena_new(&c->mem, run_report);
+    *out = (run_model){.dir = dir, .report = r};
+    if (!run_read_report(c, dir, r))
         return false;
-    if (strcmp(r.port, "posix") != 0)
+    if (strcmp(r->port, "posix") != 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                           "'%s' is a package for another system (--port); it cannot run here", dir);
-    out->inputs = r.inputs;
-    out->n_inputs = r.n_inputs;
-    out->outputs = r.outputs;
-    out->n_outputs = r.n_outputs;
-    out->extents = r.extents;
-    out->n_extents = r.n_extents;
-    out->operators = r.operators;
-    out->n_operators = r.n_operators;
-    const char *contract = strstr(r.cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
-    return build(c, dir, scratch, r.module, arena_printf(&c->mem, "%s%s", r.cflags, contract),
-                 workers < 0 ? r.workers : workers) &&
-           all_room(c, out) && load(c, library, r.module, out) && hand_over(c, out, dir, r.module);
+    out->inputs = r->inputs;
+    out->n_inputs = r->n_inputs;
+    out->outputs = r->outputs;
+    out->n_outputs = r->n_outputs;
+    out->extents = r->extents;
+    out->n_extents = r->n_extents;
+    return all_room(c, out);
+}
+
+bool run_build(compiler *c, const char *scratch, int64_t workers, run_model *m)
+{
+    const run_report *r = m->report;
+    if (!r)
+        return true;
+    const char *contract = strstr(r->cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
+    return build(c, m->dir, scratch, r->module, arena_printf(&c->mem, "%s%s", r->cflags, contract),
+                 workers < 0 ? r->workers : workers) &&
+           load(c, path_join(&c->mem, scratch, LIBRARY), r->module, m) && hand_over(c, m, m->dir, r->module);
 }
 
 /* --- interpreted
@@ -340,7 +345,7 @@ bool run_call(compiler *c, run_model *m)
     run_size_inputs(c, m);
     if (!m->call)
         return interpret(c, m);
-    const run_operator *op = NULL;
+    const run_operator *op = NULL; /* by its id */
     struct package_log_record r;
     while (m->next_log && m->next_log(&r)) { /* what an earlier run left would speak for this one */
     }
@@ -352,8 +357,8 @@ bool run_call(compiler *c, run_model *m)
     if (status == 0)
         return size_outputs(c, m, (const int64_t *)(const void *)&m->out[m->n_outputs]);
     while (!op && m->next_log && m->next_log(&r))
-        if (r.code == status && r.op_id >= 0 && (uint32_t)r.op_id < m->n_operators)
-            op = &m->operators[r.op_id];
+        if (r.code == status && r.op_id >= 0 && (uint32_t)r.op_id < m->report->n_operators)
+            op = &m->report->operators[r.op_id];
     return prog_failed(c, src_loc_none(), op ? op->kernel : NULL, op ? op->source : "", status);
 }
 

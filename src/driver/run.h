@@ -32,10 +32,10 @@ typedef struct run_model {
     void **in, **out; /* the package's structs: one pointer a tensor, in order; then extents, or shapes of outputs */
     int32_t (*call)(void *inputs, void *outputs);
     void *library;
-    const prog_module *prog;              /* interpreted: no library */
-    bool (*next_log)(void *record);       /* of a package; NULL: built without a log */
-    const struct run_operator *operators; /* of a package, by id */
-    uint32_t n_operators;
+    const prog_module *prog;         /* interpreted: no library */
+    bool (*next_log)(void *record);  /* of a package; NULL: built without a log */
+    const char *dir;                 /* of a package; NULL: interpreted */
+    const struct run_report *report; /* of a package; NULL: interpreted */
 } run_model;
 
 /* process.c: a program that is run to its end, without a shell. */
@@ -79,10 +79,12 @@ typedef struct run_report {
 } run_report;
 bool run_read_report(compiler *c, const char *dir, run_report *out);
 
-/* run.c */
-bool run_open_package(compiler *c, const char *dir, const char *scratch, int64_t workers, run_model *out);
+/* run.c: a model is opened, so that its inputs are known, and then, where it is a package, built: that takes long.
+ * workers: -1: those that the package was compiled for. */
+bool run_open_package(compiler *c, const char *dir, run_model *out);
 /* The program has a function main. */
 bool run_open_interpreter(compiler *c, const prog_module *m, run_model *out);
+bool run_build(compiler *c, const char *scratch, int64_t workers, run_model *m);
 /* The extents are what these dimensions of an input make them; an error where it contradicts another one or a
  * bound. */
 bool run_bind(compiler *c, run_model *m, const run_tensor *input, uint32_t rank, const int64_t *dims);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A big-endian machine (s390x in qemu): a package whose constants are C gives what it gives here, files included, but for the
 # last digits of that machine's exp; a package whose constants are a little-endian file does not compile and says what to do.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cc=${CC:-cc}

@@ -5,7 +5,9 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 lathe=${LATHE:-$top/build/lathe}
 work=$(mktemp -d) && trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 limit=$(< "$top/test/time_limit") # against hangs
-export CFLAGS=-O1 # of packages: nothing here is measured, and most of the time is the C compiler's
+# Of packages: nothing here is measured, and most of the time is the C compiler's.
+export CFLAGS=-O1
+[ -z "${LATHE_SANITIZE:-}" ] || CFLAGS=-O0
 passed=0 failed=0
 good() { passed=$((passed + 1)); }
 bad() { failed=$((failed + 1)); echo "FAILED $*"; }

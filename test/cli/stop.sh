@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs that are stopped: at every step of writing a package the old one or the new one is whole; signals leave neither
-# temporary folders nor children; a child that ends early or says too little is an error.
+# temporary folders nor children; a child that ends early or says too little is an error. Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 3

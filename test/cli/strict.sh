@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compilers without GNU extensions: a package with its constants in C, one thread, builds and gives what gcc's gives: with tcc;
 # with a clang that hides what it is, as C99 (no way to align) and as C11; for a target with vectors and for one without.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cc=${CC:-cc}

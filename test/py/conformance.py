@@ -10,7 +10,7 @@ pass stand in conformance_expected_failures.txt as "CASE REASON"; a case that fa
 fails the run. --update rewrites that list and docs/onnx-conformance.md: the reason is what the compiler says. For wrong
 numbers and the like it keeps a reason that somebody wrote into the list, and adds none: such a case fails the run.
 
-The batches load and compare by themselves, to be fast. Every case with a tensor of no elements, and every 30th of the
+The batches load and compare by themselves, and each package's files are compiled as one, to be fast. Every case with a tensor of no elements, and every 30th of the
 others, has to pass `lathe verify --data` as well, which reads, runs and compares as for a user.
 """
 import argparse
@@ -142,8 +142,7 @@ def build(folders, output, cc):
     for folder in folders:
         command += ["-I", os.path.join(folder, "include"), f"-Wa,-I,{folder}", f"-Wa,-I,{folder}/src"]
     command += ["-I", os.path.join(folders[0], "src")]
-    for folder in folders:
-        command += package.sources(folder)
+    command += [package.one_source(folder) for folder in folders]
     listing = output + ".args"
     with open(listing, "w") as f:
         f.write("\n".join(json.dumps(a) for a in command[1:] + runtime + ["-lm", "-lpthread"]))

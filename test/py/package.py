@@ -74,6 +74,14 @@ def sources(folder):
             if f.endswith(".c") and not f.startswith(("main", "tvmrt"))]
 
 
+def one_source(folder):
+    """One C file that includes all of `sources`: a compiler that starts once instead of four times takes half as long."""
+    path = os.path.join(folder, "all.c")
+    with open(path, "w") as f:
+        f.writelines(f'#include "{os.path.relpath(s, folder)}"\n' for s in sources(folder))
+    return path
+
+
 def fields(folder, name, struct):
     """Names of the pointers in `struct tvmgen_NAME_inputs` or `_outputs`, in the order of the header."""
     with open(os.path.join(folder, "include", f"tvmgen_{name}.h")) as f:

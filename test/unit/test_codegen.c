@@ -301,11 +301,16 @@ static void everything(void **state)
     static const struct {
         const char *name, *flag, *warnings, *level;
     } builds[] = {
-        {"vectors.so", "-DLATHE_VECTORS=1", "-Wall", "-O1"},
         {"lanes.so", "-DLATHE_VECTORS=0", "-Wall", "-O0"},
+        {"vectors.so", "-DLATHE_VECTORS=1", "-Wall", "-O1"},
         {"checked.so", "-fsanitize=undefined,float-cast-overflow", "-w", "-O0"}}; /* sanitizers make false warnings */
+#ifdef __SANITIZE_ADDRESS__
+    const size_t count = 1; /* the sanitizers of this program see the writer and the interpreter, not what is built */
+#else
+    const size_t count = sizeof builds / sizeof *builds;
+#endif
     write_file(s);
-    for (size_t k = 0; k < sizeof builds / sizeof *builds; k++) {
+    for (size_t k = 0; k < count; k++) {
         void *library = build(s, builds[k].name, builds[k].flag, builds[k].warnings, builds[k].level);
         for (uint32_t i = 0; i < s->list.len; i++) {
             compare(s, &s->list.data[i], s->list.data[i].scalar, library, builds[k].name);
