@@ -17,7 +17,7 @@ expect_error 1 'cut.onnx' compile cut.onnx -o out
 printf 'func @main(%%x: f32[1]) {\n  %%y = frobnicate(%%x)\n  return %%y\n}\n' > unknown.txt
 expect_error 1 'unknown.txt:2:.*frobnicate' compile unknown.txt -o out
 printf 'func @main(%%x: f32[n]) {\n  %%y = exp(%%x) : f32[n]\n  return %%y\n}\n' > symbol.txt
-expect_error 1 'not known at compile time' compile symbol.txt -o out
+expect_error 1 'no upper bound' compile symbol.txt -o out
 for n in 99999999999999 600000000; do
     printf 'func @main(%%x: f32[%s]) {\n  %%y = exp(%%x) : f32[%s]\n  return %%y\n}\n' $n $n > large.txt
     expect_error 1 'too large for the target cortex-m' compile large.txt --target cortex-m -o out
@@ -74,7 +74,7 @@ head -c 256 /dev/zero > zero.bin
 expect_error 2 'second time' run "$model" --input image=zero.bin --input image=zero.bin
 expect_error 2 'is graph text' compile symbol.txt --dim n=3 -o out
 "$lathe" compile "$model" -q -o package
-expect_error 2 'compiled already: --dim' run package --dim n=3
+expect_error 2 'compiled already, without an open extent' run package --dim n=3
 
 # --- the environment
 CC=/nowhere/cc expect_error 3 'no program' run "$model"
