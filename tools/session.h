@@ -22,8 +22,8 @@ bool session_call(session *s); /* once; false after a diagnostic */
 void session_close(session *s);
 const char *session_data_file(const session *s, const char *kind, uint32_t i); /* DIR/input_0.pb; NULL: not there */
 
-/* onnxruntime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a model is
- * opened. */
+/* onnxruntime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a model
+ * is opened. */
 bool reference_check(const cli *x);
 bool reference_start(session *s, const char *mode, long threads, process *out);
 const char *reference_options(const session *s); /* those of mode "once", in words */
