@@ -11,7 +11,8 @@ fails the run. --update rewrites that list and docs/onnx-conformance.md: the rea
 numbers and the like it keeps a reason that somebody wrote into the list, and adds none: such a case fails the run.
 
 The batches load and compare by themselves, and each package's files are compiled as one, to be fast. Every case with a
-tensor of no elements, and every 30th of the others, has to pass `lathe verify --data` as well, which reads, runs and compares as for a user.
+tensor of no elements, and every 30th of the others, has to pass `lathe verify --data` as well, which reads, runs and
+compares as for a user.
 """
 import argparse
 import collections
