@@ -42,6 +42,12 @@ typedef struct mem_access {
     bool acc_right; /* element = x op element */
 } mem_access;
 
+/* An argument of a call: an address, or a number in a register. */
+typedef struct call_arg {
+    const mem_access *access; /* NULL: a number */
+    uint32_t reg;
+} call_arg;
+
 typedef struct frame frame;
 typedef struct instr instr;
 typedef bool (*instr_fn)(frame *f, const instr *in, uint32_t n);
@@ -53,6 +59,7 @@ struct instr {
     uint32_t lanes;        /* outside strips */
     dtype dt;
     const mem_access *access;
+    const call_arg *args; /* of a call */
 };
 
 typedef struct code_list {
@@ -103,6 +110,11 @@ instr_fn interp_load(dtype dt, bool per_lane);
 instr_fn interp_store(dtype dt, bool per_lane);
 /* buffer[index] = buffer[index] op x[0] op x[1] ...; NULL: no such reduction. */
 instr_fn interp_reduce(dtype dt, tir_op op);
+
+/* First element of an access to one (interp_mem.c); false after a message. */
+bool interp_locate(frame *f, const mem_access *x, int64_t *out);
+/* The function of that name on numbers and addresses of buffers, as e has them (interp_call.c); NULL: unknown. */
+instr_fn interp_extern(tir_expr_ref e);
 
 /* Compiles f into a block (interp_compile.c); *out_regs: bytes of registers; constants are in the image at *out_image.
  */

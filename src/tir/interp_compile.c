@@ -56,9 +56,10 @@ static code_list *place(ic *k, uint32_t depth, bool stable)
 
 static const char yes = 1, no = 0;
 
+/* Or a call, which must happen where it stands, as often as it stands there. */
 static bool has_load(ic *k, tir_expr_ref e)
 {
-    if (e->kind == TIR_LOAD)
+    if (e->kind == TIR_LOAD || e->kind == TIR_EXTERN)
         return true;
     if (e->n_args == 0)
         return false;
@@ -262,9 +263,30 @@ static ic_value *load(ic *k, tir_expr_ref e)
     return v;
 }
 
+static ic_value *call_of(ic *k, tir_expr_ref e, instr_fn fn)
+{
+    call_arg *args = arena_array(k->mem, call_arg, e->n_args);
+    ic_value *v = new_value(k, 1, 0, false);
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        tir_expr_ref a = e->args[i];
+        if (a->kind == TIR_ADDRESS)
+            args[i].access = ic_access(k, a->u.buffer, a->n_args, a->args, 1);
+        else
+            args[i].reg = ic_scalar(k, a)->reg;
+    }
+    instr *in = ic_emit(k, k->here, fn, DT_I64, 1);
+    in->args = args;
+    in->dst = v->reg;
+    in->mask = k->mask->reg;
+    return v;
+}
+
 static ic_value *scalar_op(ic *k, tir_expr_ref e)
 {
     ic_value *args[3];
+    instr_fn known = e->kind == TIR_EXTERN ? interp_extern(e) : NULL;
+    if (known)
+        return call_of(k, e, known);
     uint32_t depth = 0, lanes = e->type.lanes;
     bool stable = !has_load(k, e);
     if (e->kind == TIR_EXTERN || e->kind == TIR_ADDRESS || e->n_args > 3) {

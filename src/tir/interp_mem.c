@@ -62,6 +62,12 @@ static bool locate_lane(frame *f, const instr *in, uint32_t lane, int64_t *out)
     return true;
 }
 
+bool interp_locate(frame *f, const mem_access *x, int64_t *out)
+{
+    const instr one = {.access = x, .mask = NO_REG};
+    return locate_lane(f, &one, 0, out);
+}
+
 static bool all_on(frame *f, const instr *in, uint32_t n)
 {
     const int64_t *mask = REG(const int64_t, in->mask);

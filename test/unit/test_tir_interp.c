@@ -175,6 +175,14 @@ static const struct {
     {"for (i: int64, 0, n) { assert((i < 5), 3, \"five\") }", NULL, 3},
     {"@tir.call_extern(\"f\", 1)", "cannot run 'f'", 0},
     {"@tir.call_extern(\"f\", &O[n])", "cannot run 'f'", 0},
+    {"@tir.call_extern(\"memcpy\", &O[0], &I[2], 8)", NULL, 0},
+    {"@tir.call_extern(\"memcpy\", &O, &I, 32)", NULL, 0},
+    {"@tir.call_extern(\"memcpy\", &O[1], &I, 32)", "memcpy of 32 bytes at 'O' lies outside", 0},
+    {"@tir.call_extern(\"memcpy\", &O, &I[1], 32)", "memcpy of 32 bytes at 'I' lies outside", 0},
+    {"@tir.call_extern(\"memset\", &O, 0, (0 - n))", "memset of -9 bytes at 'O' lies outside", 0},
+    {"@tir.call_extern(\"memset\", &O[n], 0, 4)", "index 9 of buffer 'O' lies outside", 0},
+    {"@tir.call_extern(\"memset\", &O, 0)", "cannot run 'memset'", 0},
+    {"@tir.call_extern(\"memset\", 5, 0, 4)", "cannot run 'memset'", 0},
     {"let p: handle = &O[n]; O[0] = 1", "cannot run '&O'", 0},
     {"for (i: int64, 0, n) { let p: handle = &O[i]; O[i] = 1 }", "cannot run '&O'", 0},
     {"allocate(t, int32, [(0 - n)]); O[0] = (int32*)t[0]", "no valid size", 0},
@@ -205,6 +213,28 @@ static void control_flow(void **state)
         assert_int_equal(status, control[i].status);
         compiler_free(&c);
     }
+}
+
+/* Functions of C's library, in the order in which they are called, each time that they are called. */
+static void calls_of_the_library(void **state)
+{
+    (void)state;
+    compiler c;
+    compiler_init(&c);
+    int32_t status, in[4] = {1, 2, 3, 4}, out[6];
+    void *params[] = {in, out};
+    const char *text = "primfn(I: handle, O: handle) -> ()\n  attr = {\"inputs\": 1}\n"
+                       "  buffers = {I: Buffer(int32, [4]), O: Buffer(int32, [6])} {\n"
+                       "  @tir.call_extern(\"memset\", &O, 0, 24)\n"
+                       "  for (i: int64, 0, 2) {\n"
+                       "    @tir.call_extern(\"memcpy\", &O[(i*2)], &I[i], 8)\n"
+                       "    @tir.call_extern(\"memmove\", &O[1], &O[0], 12)\n"
+                       "  }\n  O[5] = ((int32*)O[1] + 10)\n}\n";
+    if (!tir_interpret(&c, parse(&c, text)->funcs.data[0], params, &status))
+        fail_msg("%s", diags_print(&c.diags, &c.mem));
+    const int32_t want[6] = {1, 1, 1, 2, 0, 11};
+    assert_memory_equal(out, want, sizeof want);
+    compiler_free(&c);
 }
 
 static void undefined_contents_show(void **state)
@@ -486,7 +516,8 @@ static void random_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_values),    cmocka_unit_test(control_flow),   cmocka_unit_test(undefined_contents_show),
+        cmocka_unit_test(single_values),    cmocka_unit_test(control_flow),   cmocka_unit_test(calls_of_the_library),
+        cmocka_unit_test(undefined_contents_show),
         cmocka_unit_test(stores_that_meet), cmocka_unit_test(random_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of external functions that the interpreter knows: those of C's library that copy and fill memory. Their bytes
+ * are checked against the buffers. All others are the program's own, and nobody here can say what they do. */
+#include "tir/interp.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The address behind an argument, when `bytes` from there on lie inside the buffer. */
+static uint8_t *address(frame *f, const char *function, const call_arg *a, int64_t bytes)
+{
+    const slot *s = a->access->at;
+    int64_t first = 0, size = (int64_t)dtype_bytes(s->buffer->dt);
+    if (a->access->n > 0 && !interp_locate(f, a->access, &first))
+        return NULL;
+    if (bytes >= 0 && bytes <= (s->span - first) * size)
+        return s->base + first * size;
+    (void)diag_error(&f->c->diags, DIAG_INTERNAL, f->func->loc, "%s: %s of %" PRId64 " bytes at '%s' lies outside",
+                     f->func->name, function, bytes, s->buffer->name);
+    return NULL;
+}
+
+static int64_t number(const frame *f, const call_arg *a)
+{
+    int64_t v;
+    memcpy(&v, f->regs + a->reg, sizeof v);
+    return v;
+}
+
+/* Gives the call its value, which nobody needs; whether the mask leaves it out. */
+static bool is_off(const frame *f, const instr *in)
+{
+    int64_t on = 1, value = 0;
+    memcpy(f->regs + in->dst, &value, sizeof value);
+    if (in->mask != NO_REG)
+        memcpy(&on, f->regs + in->mask, sizeof on);
+    return on == 0;
+}
+
+/* A copy whose sides overlap is an error in the program; here it comes out right. */
+static bool copy(frame *f, const instr *in, const char *function)
+{
+    int64_t bytes = number(f, &in->args[2]);
+    if (is_off(f, in))
+        return true;
+    uint8_t *to = address(f, function, &in->args[0], bytes);
+    const uint8_t *from = to ? address(f, function, &in->args[1], bytes) : NULL;
+    if (from && bytes > 0)
+        memmove(to, from, (size_t)bytes);
+    return from != NULL;
+}
+
+static bool call_memcpy(frame *f, const instr *in, uint32_t n)
+{
+    (void)n;
+    return copy(f, in, "memcpy");
+}
+
+static bool call_memmove(frame *f, const instr *in, uint32_t n)
+{
+    (void)n;
+    return copy(f, in, "memmove");
+}
+
+static bool call_memset(frame *f, const instr *in, uint32_t n)
+{
+    (void)n;
+    int64_t bytes = number(f, &in->args[2]);
+    if (is_off(f, in))
+        return true;
+    uint8_t *to = address(f, "memset", &in->args[0], bytes);
+    if (to && bytes > 0)
+        memset(to, (int)number(f, &in->args[1]), (size_t)bytes);
+    return to != NULL;
+}
+
+instr_fn interp_extern(tir_expr_ref e)
+{
+    static const struct {
+        const char *name, *args; /* a: an address, i: an integer */
+        instr_fn fn;
+    } known[] = {{"memcpy", "aai", call_memcpy}, {"memmove", "aai", call_memmove}, {"memset", "aii", call_memset}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        bool fits = strcmp(known[i].name, e->u.name) == 0 && strlen(known[i].args) == e->n_args;
+        for (uint32_t k = 0; k < e->n_args && fits; k++)
+            fits = e->args[k]->kind == TIR_ADDRESS ? known[i].args[k] == 'a'
+                                                   : known[i].args[k] == 'i' && dtype_is_int(e->args[k]->type.dt);
+        if (fits)
+            return known[i].fn;
+    }
+    return NULL;
+}
