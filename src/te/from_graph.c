@@ -4,6 +4,7 @@
  * share. */
 #include "te/from_graph.h"
 #include "te/lower.h"
+#include "abi/package.h"
 #include "te/te_op.h"
 #include "te/text.h"
 #include "tir/map.h"
@@ -66,12 +67,43 @@ const type *te_out_type(const graph_node *n, uint32_t i)
     return i < n->n_outputs ? &n->outputs[i]->type : NULL;
 }
 
-tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t out_rank, tir_expr_ref const *idx)
+/* Whether axis i of `in` is stretched: NULL when types tell that it is not. Axes beyond the result's rank have extent 1. */
+static tir_expr_ref stretched(te_graph *g, const te_tensor *in, uint32_t rank, tir_expr_ref const *extents, uint32_t i)
 {
-    tir_expr_ref at[TYPE_MAX_RANK];
-    for (uint32_t i = 0; i < in->rank; i++) /* axes beyond the output's rank have extent 1 */
-        at[i] = tir_is_const(in->shape[i], 1) || out_rank + i < in->rank ? te_i64(g, 0) : idx[out_rank + i - in->rank];
+    int64_t v = 0;
+    if (rank + i < in->rank || tir_is_const(in->shape[i], 1))
+        return tir_int(g->c, DT_BOOL, 1);
+    if (tir_is_int(in->shape[i], &v) || tir_expr_equal(in->shape[i], extents[rank + i - in->rank]))
+        return NULL;
+    return tir_binary(g->c, TIR_EQ, in->shape[i], te_i64(g, 1));
+}
+
+tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t rank, tir_expr_ref const *extents,
+                               tir_expr_ref const *idx)
+{
+    tir_expr_ref at[TYPE_MAX_RANK], zero = te_i64(g, 0);
+    for (uint32_t i = 0; i < in->rank; i++) {
+        tir_expr_ref one = stretched(g, in, rank, extents, i);
+        at[i] = !one                     ? idx[rank + i - in->rank]
+                : tir_is_const(one, 1) ? zero
+                                         : tir_select(g->c, one, zero, idx[rank + i - in->rank]);
+    }
     return te_read(g, in, at);
+}
+
+void te_check_broadcast(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t rank,
+                        tir_expr_ref const *extents)
+{
+    compiler *c = g->c;
+    for (uint32_t i = rank < in->rank ? in->rank - rank : 0; i < in->rank; i++) {
+        tir_expr_ref have = in->shape[i], want = extents[rank + i - in->rank];
+        if (tir_is_const(have, 1) || tir_expr_equal(have, want))
+            continue;
+        tir_expr_ref fits = tir_binary(c, TIR_OR, tir_binary(c, TIR_EQ, have, te_i64(g, 1)),
+                                       tir_binary(c, TIR_EQ, have, want));
+        te_check(g, arena_printf(&c->mem, "%s_broadcasts", n->op->name), 0, NULL, fits, PACKAGE_STATUS_SHAPE,
+                 arena_printf(&c->mem, "%s: the operands' shapes do not broadcast", n->op->name));
+    }
 }
 
 /* --- a graph function as a tensor graph --- */
@@ -172,6 +204,20 @@ static void note_rigid(builder *b, const graph_node *n, uint32_t first)
     b->end = b->g->nodes.len;
 }
 
+/* What subtraction makes of an extent may lie below 0, and then products of it hold for nothing. */
+static void check_extents(builder *b, const graph_node *n)
+{
+    compiler *c = b->c;
+    for (uint32_t i = 0; i < n->n_outputs; i++) {
+        shape s = n->outputs[i]->type.shape;
+        for (int32_t a = 0; a < s.rank; a++)
+            if (!dim_never_above(c, dim_const(c, 0), s.dims[a]))
+                te_check(b->g, arena_printf(&c->mem, "%s_extent", n->op->name), 0, NULL,
+                         tir_binary(c, TIR_GE, te_dim(b->g, s.dims[a]), te_i64(b->g, 0)), PACKAGE_STATUS_SHAPE,
+                         arena_printf(&c->mem, "%s: an extent of the result is below 0", n->op->name));
+    }
+}
+
 static bool add_node(builder *b, const graph_node *n)
 {
     if (strcmp(n->op->name, "constant") == 0)
@@ -186,6 +232,7 @@ static bool add_node(builder *b, const graph_node *n)
         if (!check_type(b, n->outputs[i], n->loc))
             return false;
     uint32_t first = b->g->nodes.len;
+    check_extents(b, n);
     if (!n->op->te->compute(b->g, n, in, out))
         return false;
     for (uint32_t i = 0; i < n->n_outputs; i++)

@@ -146,17 +146,22 @@ static bool stays_view(const graph_node *n)
     return x->def && !is_constant_node(x->def) && !(n->outputs[0]->mark & IS_RESULT);
 }
 
-static bool is_kernel(const graph_node *n)
-{
-    return !is_constant_node(n) && !(n->op->flags & OPF_CALL) && !stays_view(n);
-}
-
-/* Extents that n's own operands tell are computed in front of its kernel: the operands must exist by then. */
-static bool may_fuse(const graph_node *n)
+/* Extents that n's own operands tell are computed by a kernel in front of its own, of the same operands: both must see
+ * the node. */
+static bool tells_extents(const graph_node *n)
 {
     const char *own[1];
-    return is_kernel(n) && n->op->effect == EFFECT_PURE && !(n->op->flags & (OPF_NO_FUSE | OPF_VIEW)) &&
-           graph_own_symbols(n, 1, own) == 0;
+    return graph_own_symbols(n, 1, own) > 0;
+}
+
+static bool is_kernel(const graph_node *n)
+{
+    return !is_constant_node(n) && !(n->op->flags & OPF_CALL) && !stays_view(n) && !tells_extents(n);
+}
+
+static bool may_fuse(const graph_node *n)
+{
+    return is_kernel(n) && n->op->effect == EFFECT_PURE && !(n->op->flags & (OPF_NO_FUSE | OPF_VIEW));
 }
 
 static bool is_anchor(const graph_node *n)

@@ -14,6 +14,7 @@ typedef struct ew {
     te_tensor *const *in;
     dtype dt; /* of arithmetic: input 0's, f16 and bf16 widened */
     const type *out;
+    tir_expr_ref const *extents; /* of the result */
     tir_expr_ref (*fn)(const struct ew *e, tir_expr_ref const *x);
 } ew;
 
@@ -24,7 +25,7 @@ static tir_expr_ref ew_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     for (uint32_t i = 0; i < e->n->n_inputs; i++) {
         if (!e->in[i])
             continue;
-        x[i] = te_read_broadcast(g, e->in[i], (uint32_t)e->out->shape.rank, idx);
+        x[i] = te_read_broadcast(g, e->in[i], (uint32_t)e->out->shape.rank, e->extents, idx);
         x[i] = tir_cast(e->c, te_acc_dtype(e->in[i]->dt), x[i]);
     }
     return tir_cast(e->c, e->out->dt, e->fn(e, x));
@@ -34,7 +35,12 @@ static bool elementwise(te_graph *g, const graph_node *n, te_tensor *const *in, 
                         tir_expr_ref (*fn)(const ew *, tir_expr_ref const *))
 {
     ew e = {.g = g, .c = g->c, .n = n, .in = in, .dt = te_acc_dtype(in[0]->dt), .out = te_out_type(n, 0), .fn = fn};
-    out[0] = te_compute(g, n->op->name, e.out->dt, (uint32_t)e.out->shape.rank, te_shape(g, e.out), ew_body, &e);
+    uint32_t rank = (uint32_t)e.out->shape.rank;
+    e.extents = te_shape(g, e.out);
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (in[i])
+            te_check_broadcast(g, n, in[i], rank, e.extents);
+    out[0] = te_compute(g, n->op->name, e.out->dt, rank, e.extents, ew_body, &e);
     out[0]->node->inline_hint = true;
     return true;
 }

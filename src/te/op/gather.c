@@ -188,6 +188,19 @@ static tir_expr_ref one_hot_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     return tir_select(c, hit, te_read(g, v->in[2], on), te_read(g, v->in[2], off));
 }
 
+static tir_expr_ref one_hot_extent(te_graph *g, void *ctx, uint32_t result, uint32_t axis)
+{
+    (void)result;
+    (void)axis;
+    return move_operand(g, ctx, 1, 0);
+}
+
+bool extents_one_hot(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    move_ctx v = move_context(n, in);
+    return te_own_extents(g, n, one_hot_extent, &v, out);
+}
+
 bool compute_one_hot(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     move_ctx v = {0};

@@ -196,13 +196,28 @@ static tir_stmt *build_topk(te_graph *g, void *ctx, const tir_buffer *const *in,
     return body;
 }
 
+static tir_expr_ref topk_extent(te_graph *g, void *ctx, uint32_t result, uint32_t axis)
+{
+    const loops_ctx *v = ctx;
+    (void)result;
+    (void)axis;
+    return te_operand(g, v->n, v->in, 1, 0);
+}
+
+bool extents_topk(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    loops_ctx v = {.n = n, .in = in};
+    return te_own_extents(g, n, topk_extent, &v, out);
+}
+
 bool compute_topk(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     loops_ctx v = {0};
     if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
         return false;
     tir_expr_ref taken = te_dim(g, te_out_type(n, 0)->shape.dims[v.axis]);
-    te_check_shape(g, n, tir_binary(g->c, TIR_EQ, te_operand(g, n, in, 1, 0), taken), "k");
+    tir_expr_ref there = tir_binary(g->c, TIR_LE, taken, in[0]->shape[v.axis]);
+    te_check_shape(g, n, tir_and(g->c, there, tir_binary(g->c, TIR_EQ, te_operand(g, n, in, 1, 0), taken)), "k");
     return loops_extern(g, n, in, 1, build_topk, &v, out);
 }
 

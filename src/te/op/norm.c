@@ -86,9 +86,9 @@ static tir_expr_ref layer_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     if (v->mean)
         x = tir_sub(c, x, te_read(g, v->mean, idx));
     x = tir_mul(c, x, te_read(g, v->second, idx)); /* second: the inverse deviation */
-    x = tir_mul(c, x, tir_cast(c, v->acc, te_read_broadcast(g, v->scale, v->x->rank, idx)));
+    x = tir_mul(c, x, tir_cast(c, v->acc, te_read_broadcast(g, v->scale, v->x->rank, v->x->shape, idx)));
     if (v->bias)
-        x = tir_add(c, x, tir_cast(c, v->acc, te_read_broadcast(g, v->bias, v->x->rank, idx)));
+        x = tir_add(c, x, tir_cast(c, v->acc, te_read_broadcast(g, v->bias, v->x->rank, v->x->shape, idx)));
     return tir_cast(c, v->out, x);
 }
 

@@ -3,8 +3,10 @@
 #include "te/op/util.h"
 
 #include "abi/package.h"
+#include "tir/walk.h"
 
 #include <math.h>
+#include <string.h>
 
 dtype te_acc_dtype(dtype dt)
 {
@@ -144,4 +146,59 @@ void te_check_axes(te_graph *g, const graph_node *n, te_tensor *const *in, uint3
     }
     if (holds)
         te_check_range(g, n, 0, NULL, holds, "an axis");
+}
+
+/* --- extents --- */
+
+tir_expr_ref te_sane(te_graph *g, tir_expr_ref number)
+{
+    return tir_max(g->c, te_i64(g, -TE_MOST_EXTENT), tir_min(g->c, number, te_i64(g, TE_MOST_EXTENT)));
+}
+
+void te_check_equal(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref b, const char *what)
+{
+    if (!tir_expr_equal(a, b))
+        te_check(g, arena_printf(&g->c->mem, "%s_agrees", n->op->name), 0, NULL, tir_binary(g->c, TIR_EQ, a, b),
+                 PACKAGE_STATUS_SHAPE,
+                 arena_printf(&g->c->mem, "%s: %s have extents that do not agree", n->op->name, what));
+}
+
+static tir_expr_ref extent_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    (void)g;
+    (void)idx;
+    return ctx;
+}
+
+/* Where the symbol is the extent of a result of n. */
+static bool find_symbol(const graph_node *n, const char *symbol, uint32_t *result, uint32_t *axis)
+{
+    for (*result = 0; *result < n->n_outputs; ++*result)
+        for (*axis = 0; *axis < (uint32_t)te_out_type(n, *result)->shape.rank; ++*axis) {
+            const char *name = dim_symbol_name(te_out_type(n, *result)->shape.dims[*axis]);
+            if (name && strcmp(name, symbol) == 0)
+                return true;
+        }
+    return false;
+}
+
+bool te_own_extents(te_graph *g, const graph_node *n, te_extent_fn extent, void *ctx, te_tensor **out)
+{
+    compiler *c = g->c;
+    const char *symbols[TYPE_MAX_RANK + 1];
+    uint32_t count = graph_own_symbols(n, TYPE_MAX_RANK + 1, symbols), result = 0, axis = 0;
+    if (count > TYPE_MAX_RANK)
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "%s: more than %u extents that only data tells",
+                          n->op->name, TYPE_MAX_RANK);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!find_symbol(n, symbols[i], &result, &axis))
+            return infer_error(c, n, "no result has the extent %s", symbols[i]);
+        tir_expr_ref v = te_sane(g, extent(g, ctx, result, axis));
+        int64_t bound = dim_bound(te_out_type(n, result)->shape.dims[axis]);
+        tir_expr_ref least = tir_binary(c, TIR_GE, v, te_i64(g, 0)),
+                     most = tir_binary(c, TIR_LE, v, te_i64(g, bound < 0 ? TE_MOST_EXTENT : bound));
+        te_check_shape(g, n, tir_and(c, least, most), "its operands");
+        out[i] = te_compute(g, symbols[i], DT_I64, 0, NULL, extent_body, (void *)(uintptr_t)v);
+    }
+    return true;
 }

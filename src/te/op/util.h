@@ -33,6 +33,14 @@ void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths
 void te_check_tuples(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t first);
 /* Checks that the entries of operand i are different axes of a tensor of that rank. */
 void te_check_axes(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t i, uint32_t rank);
+/* For extent hooks: out[k] is what `extent` says of the axis of that result where own symbol k of n is the extent. The
+ * kernel ends with PACKAGE_STATUS_SHAPE when that is negative or above the symbol's bound. */
+typedef tir_expr_ref (*te_extent_fn)(te_graph *g, void *ctx, uint32_t result, uint32_t axis);
+bool te_own_extents(te_graph *g, const graph_node *n, te_extent_fn extent, void *ctx, te_tensor **out);
+/* The number, or the nearest whose sums and differences with extents do not overflow. */
+tir_expr_ref te_sane(te_graph *g, tir_expr_ref number);
+/* Two extents that the types do not tell apart are equal: else the kernel ends with PACKAGE_STATUS_SHAPE. */
+void te_check_equal(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref b, const char *what);
 /* The index whose row-major number is `flat`. */
 void te_unflatten(te_graph *g, tir_expr_ref flat, uint32_t rank, tir_expr_ref const *extents, tir_expr_ref *idx);
 /* A reduction axis called name0, name1, ...: the names of a stage's axes must differ. */
