@@ -3,8 +3,8 @@
  * producers inlined, the default schedule of the most rigid operator, loops. Also the helpers that compute definitions
  * share. */
 #include "te/from_graph.h"
-#include "te/lower.h"
 #include "abi/package.h"
+#include "te/lower.h"
 #include "te/te_op.h"
 #include "te/text.h"
 #include "tir/map.h"
@@ -67,7 +67,9 @@ const type *te_out_type(const graph_node *n, uint32_t i)
     return i < n->n_outputs ? &n->outputs[i]->type : NULL;
 }
 
-/* Whether axis i of `in` is stretched: NULL when types tell that it is not. Axes beyond the result's rank have extent 1. */
+/* Whether axis i of `in` is stretched: NULL when types tell that it is not. Axes beyond the result's rank have
+ * extent 1.
+ */
 static tir_expr_ref stretched(te_graph *g, const te_tensor *in, uint32_t rank, tir_expr_ref const *extents, uint32_t i)
 {
     int64_t v = 0;
@@ -84,9 +86,9 @@ tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t rank, 
     tir_expr_ref at[TYPE_MAX_RANK], zero = te_i64(g, 0);
     for (uint32_t i = 0; i < in->rank; i++) {
         tir_expr_ref one = stretched(g, in, rank, extents, i);
-        at[i] = !one                     ? idx[rank + i - in->rank]
+        at[i] = !one                   ? idx[rank + i - in->rank]
                 : tir_is_const(one, 1) ? zero
-                                         : tir_select(g->c, one, zero, idx[rank + i - in->rank]);
+                                       : tir_select(g->c, one, zero, idx[rank + i - in->rank]);
     }
     return te_read(g, in, at);
 }
@@ -99,8 +101,8 @@ void te_check_broadcast(te_graph *g, const graph_node *n, const te_tensor *in, u
         tir_expr_ref have = in->shape[i], want = extents[rank + i - in->rank];
         if (tir_is_const(have, 1) || tir_expr_equal(have, want))
             continue;
-        tir_expr_ref fits = tir_binary(c, TIR_OR, tir_binary(c, TIR_EQ, have, te_i64(g, 1)),
-                                       tir_binary(c, TIR_EQ, have, want));
+        tir_expr_ref fits =
+            tir_binary(c, TIR_OR, tir_binary(c, TIR_EQ, have, te_i64(g, 1)), tir_binary(c, TIR_EQ, have, want));
         te_check(g, arena_printf(&c->mem, "%s_broadcasts", n->op->name), 0, NULL, fits, PACKAGE_STATUS_SHAPE,
                  arena_printf(&c->mem, "%s: the operands' shapes do not broadcast", n->op->name));
     }
@@ -243,9 +245,10 @@ static bool add_node(builder *b, const graph_node *n)
 
 /* --- inlining --- */
 
-#define CHEAP         6u   /* operations that may be repeated rather than stored */
-#define MOST_REPEATED 100u /* the same with all that is inlined in them: y = f(x) + x, again and again, would double \
-                            */
+#define CHEAP 6u /* operations that may be repeated rather than stored */
+#define MOST_REPEATED                                                                              \
+    100u /* the same with all that is inlined in them: y = f(x) + x, again and again, would double \
+          */
 
 typedef struct use_count {
     te_graph *g;

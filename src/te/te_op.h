@@ -28,17 +28,17 @@ typedef struct te_op {
 } te_op;
 
 /* X(operator, hook): the rows with such extents. */
-#define TE_EXTENTS(X)                                                                                                   \
-    X("arange", extents_arange)                                                                                        \
-    X("broadcast_to", extents_broadcast_to)                                                                            \
-    X("full", extents_full)                                                                                            \
-    X("nn.pad", extents_pad)                                                                                           \
-    X("nonzero", extents_nonzero)                                                                                      \
-    X("one_hot", extents_one_hot)                                                                                      \
-    X("reshape", extents_reshape)                                                                                      \
-    X("split", extents_split)                                                                                          \
-    X("strided_slice", extents_strided_slice)                                                                          \
-    X("tile", extents_tile)                                                                                            \
+#define TE_EXTENTS(X)                         \
+    X("arange", extents_arange)               \
+    X("broadcast_to", extents_broadcast_to)   \
+    X("full", extents_full)                   \
+    X("nn.pad", extents_pad)                  \
+    X("nonzero", extents_nonzero)             \
+    X("one_hot", extents_one_hot)             \
+    X("reshape", extents_reshape)             \
+    X("split", extents_split)                 \
+    X("strided_slice", extents_strided_slice) \
+    X("tile", extents_tile)                   \
     X("topk", extents_topk)
 #define X(name, hook) bool hook(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out);
 TE_EXTENTS(X)
@@ -65,8 +65,8 @@ tir_expr_ref const *te_shape(te_graph *g, const type *t); /* rank expressions */
 tir_expr_ref te_i64(te_graph *g, int64_t v);
 const type *te_in_type(const graph_node *n, uint32_t i);
 const type *te_out_type(const graph_node *n, uint32_t i);
-/* in read under broadcasting at index idx of a tensor of that rank and those extents. Where types do not tell whether an
- * extent of it is 1, the loops look; te_check_broadcast sees to it that it is, or is that of the result. */
+/* in read under broadcasting at index idx of a tensor of that rank and those extents. Where types do not tell whether
+ * an extent of it is 1, the loops look; te_check_broadcast sees to it that it is, or is that of the result. */
 tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t rank, tir_expr_ref const *extents,
                                tir_expr_ref const *idx);
 void te_check_broadcast(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t rank,
