@@ -63,9 +63,9 @@ static void schedule_sums(te_sched *s, const char *acc, const te_node *anchor, u
 
 /* --- convolution --- */
 
-static int64_t weight_bytes(const te_node *anchor)
+static int64_t weight_bytes(const te_graph *g, const te_node *anchor)
 {
-    return te_axis_extent(anchor, 1) * te_reduce_extent(anchor) * 4;
+    return te_axis_extent(anchor, 1) * te_reduce_most(g, anchor) * 4;
 }
 
 /* Fuses two neighbouring loops and makes the result parallel. */
@@ -89,7 +89,7 @@ static int64_t padded_bytes(const te_node *pad)
  * and only a few rows are kept. Not for weights that are too large to be read so often. */
 static bool rows_come_first(const te_sched *s, const te_node *anchor)
 {
-    int64_t weights = weight_bytes(anchor);
+    int64_t weights = weight_bytes(s->g, anchor);
     return weights <= WEIGHTS_IN_CACHE || padded_bytes(te_find_tag(s->g, "pad")) > WEIGHTS_REREAD * weights;
 }
 
@@ -193,7 +193,7 @@ bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, 
     int64_t v = nn_layout_block(graph_attr_string(n, "kernel_layout"));
     if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_axes < 3)
         return te_schedule_default(s, t, n, NULL, last);
-    int64_t taps = te_reduce_extent(anchor), row = te_axis_extent(anchor, anchor->n_axes - 1);
+    int64_t taps = te_reduce_most(s->g, anchor), row = te_axis_extent(anchor, anchor->n_axes - 1);
     bool depthwise = graph_attr_int(n, "groups") > 1 && taps > 0 && taps <= DEPTHWISE_TAPS;
     if (nn_data_block(n, "out_layout"))
         return te_schedule_blocked_conv(s, t, n, anchor, last);

@@ -37,7 +37,7 @@ static const char *axis(const blocked_conv *v, uint32_t i)
 /* Bytes of weights for one block of output channels. */
 static int64_t block_bytes(const blocked_conv *v)
 {
-    return te_axis_extent(v->anchor, v->lane) * te_reduce_extent(v->anchor) * 4;
+    return te_axis_extent(v->anchor, v->lane) * te_reduce_most(v->s->g, v->anchor) * 4;
 }
 
 /* Rows outside of the blocks: all weights are read for every row, which a cache holds; else all rows for some blocks.
@@ -107,7 +107,7 @@ static uint32_t order_reduction(blocked_conv *v, const char **order)
         order[n++] = a->reduce_axes[i]->var->name;
     if (ic)
         order[n++] = dense ? "ic_i" : ic;
-    for (uint32_t i = 0; v->single && te_reduce_extent(a) <= TAPS_WRITTEN_OUT && i < n; i++)
+    for (uint32_t i = 0; v->single && te_reduce_most(v->s->g, a) <= TAPS_WRITTEN_OUT && i < n; i++)
         te_sched_annotate(s, TE_UNROLL, v->acc, order[i]);
     if (!dense && !v->single)
         te_sched_annotate(s, TE_UNROLL, v->acc, ic);
@@ -145,7 +145,7 @@ static const char *find_parameter(const te_graph *g, const char *name)
 static bool has_tiles(const blocked_conv *v, const struct target *t)
 {
     const te_node *a = v->anchor;
-    return te_axis_extent(a, v->row) > 0 && te_axis_extent(a, BLOCK) > 0 && te_reduce_extent(a) > 0 &&
+    return te_axis_extent(a, v->row) > 0 && te_axis_extent(a, BLOCK) > 0 && te_reduce_most(v->s->g, a) > 0 &&
            te_axis_extent(a, v->lane) * 4 <= t->vector_bytes;
 }
 
@@ -165,7 +165,7 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
     v.row = last->n_axes - 2;
     if (!has_tiles(&v, t))
         return te_schedule_reduce(s, t, n, anchor, last);
-    v.single = graph_attr_int(n, "groups") > 1 && te_reduce_extent(anchor) <= TAPS_WRITTEN_OUT;
+    v.single = graph_attr_int(n, "groups") > 1 && te_reduce_most(s->g, anchor) <= TAPS_WRITTEN_OUT;
     choose_tile(&v, t);
     int64_t groups = te_axis_extent(last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
     if (!v.single && !rows_come_first(&v) && shares_are_even(groups))

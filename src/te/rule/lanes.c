@@ -71,7 +71,7 @@ static int64_t lanes_of(const struct target *t)
 bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop)
 {
     int64_t lanes = lanes_of(t);
-    if (lanes < 2 || n->n_axes == 0 || te_axis_extent(n, n->n_axes - 1) < lanes ||
+    if (lanes < 2 || n->n_axes == 0 || te_axis_most(s->g, n, n->n_axes - 1) < lanes ||
         !stage_fits(s, n, n->axes[n->n_axes - 1]))
         return false;
     te_sched_split(s, n->name, loop, lanes, "lane_o", "lane_v");
@@ -135,7 +135,7 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
                      const char *place)
 {
     if (lanes_of(t) < 2 || lanes_of(t) > PARTIAL || n->n_reduce != 1 || n->reducer->n != 1 || n->where ||
-        te_reduce_extent(n) < 2 * PARTIAL || !stage_fits(s, n, n->reduce_axes[0]))
+        te_reduce_most(s->g, n) < 2 * PARTIAL || !stage_fits(s, n, n->reduce_axes[0]))
         return false;
     read_check r = {n->reduce_axes[0]->var, true};
     tir_visit_expr(n->body[0], check_read, &r);

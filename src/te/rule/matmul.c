@@ -33,7 +33,7 @@ typedef struct matmul_plan {
  * not notice, and leaves all registers to the sums. */
 static bool is_apart(const matmul_plan *p)
 {
-    return te_reduce_extent(p->anchor) >= LONG_SUM || te_calls_functions(p->s, p->anchor, p->last);
+    return te_reduce_most(p->s->g, p->anchor) >= LONG_SUM || te_calls_functions(p->s, p->anchor, p->last);
 }
 
 /* Data axes of the stage but row and lane; how many there are. */

@@ -47,7 +47,7 @@ bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *
     if (last->n_axes == 0)
         return true;
     const char *inner = last->n_axes == 1 ? cut_vector(s, last) : te_axis_name(last, last->n_axes - 1);
-    uint32_t count = te_parallel_axes(last);
+    uint32_t count = te_parallel_axes(s->g, last);
     if (count > 0)
         te_fuse_parallel(s, last, count);
     if (te_calls_functions(s, NULL, last))
@@ -76,7 +76,7 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
         return te_schedule_default(s, t, n, NULL, last);
     te_node *pad = te_find_tag(s->g, "pad");
     const char *acc = accumulate_inside(s, anchor, last), *inner = te_axis_name(last, last->n_axes - 1);
-    uint32_t count = te_parallel_axes(last);
+    uint32_t count = te_parallel_axes(s->g, last);
     if (pad && te_is_inlined(s, pad))
         pad = NULL;
     if (pad && count == 0 && last->n_axes > 2)
@@ -89,7 +89,7 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
     te_sched_compute_at(s, acc, last->name, inner);
     if (te_sum_in_lanes(s, t, anchor, acc, last->name, inner))
         return true;
-    int64_t taps = te_reduce_extent(anchor);
+    int64_t taps = te_reduce_most(s->g, anchor);
     for (uint32_t i = 0; pad && taps > 0 && taps <= KERNEL_UNROLL && i < anchor->n_reduce; i++)
         te_sched_annotate(s, TE_UNROLL, acc, anchor->reduce_axes[i]->var->name);
     return true;

@@ -88,11 +88,11 @@ static bool has_axis(const row_search *x, uint32_t node, uint32_t axis)
 }
 
 /* So little work that every row may do it anew. */
-static bool is_tiny(const te_node *n)
+static bool is_tiny(const te_graph *g, const te_node *n)
 {
-    int64_t count = n->n_reduce ? te_reduce_extent(n) : 1;
+    int64_t count = n->n_reduce ? te_reduce_most(g, n) : 1;
     for (uint32_t i = 0; i < n->n_axes && count > 0 && count <= FREE_AGAIN; i++)
-        count *= te_axis_extent(n, i);
+        count *= te_axis_most(g, n, i);
     return count > 0 && count <= FREE_AGAIN;
 }
 
@@ -109,7 +109,7 @@ static uint32_t find_shared(const row_search *x, uint32_t *out_shared)
     for (uint32_t a = 0; a + 1 < n; a++) {
         bool all = true;
         for (uint32_t p = 0; p < x->g->nodes.len && all; p++)
-            all = !is_stage(x, p) || is_tiny(x->g->nodes.data[p]) || has_axis(x, p, a);
+            all = !is_stage(x, p) || is_tiny(x->g, x->g->nodes.data[p]) || has_axis(x, p, a);
         if (all)
             out_shared[count++] = a;
     }

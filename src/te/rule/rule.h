@@ -13,12 +13,14 @@ bool te_is_inlined(const te_sched *s, const te_node *n);
 
 /* Extent of data axis i when constant, else 0. */
 int64_t te_axis_extent(const te_node *n, uint32_t i);
-int64_t te_reduce_extent(const te_node *n); /* product of the reduction axes; 0: not constant */
+/* The most that it can be, for choices that only ask how large a thing is; 0: nobody knows. */
+int64_t te_axis_most(const te_graph *g, const te_node *n, uint32_t i);
+int64_t te_reduce_most(const te_graph *g, const te_node *n); /* product of the reduction axes */
 /* The function has one result, and apart from `anchor`, it and stages tagged `also` (may be NULL) all computations are
  * inlined: anchor and result can be scheduled as one nest. */
 bool te_is_one_nest(const te_sched *s, const te_node *anchor, const te_node *last, const char *also);
 /* Number of leading axes of n that become one parallel loop: enough iterations to share out, the innermost stays. */
-uint32_t te_parallel_axes(const te_node *n);
+uint32_t te_parallel_axes(const te_graph *g, const te_node *n);
 /* Fuses axes first..first+count of the stage (names i0, i1, ...) and makes the result parallel; its name. */
 const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count);
 te_node *te_find_tag(const te_graph *g, const char *tag); /* first stage with the tag, or NULL */
