@@ -24,6 +24,8 @@ typedef struct matmul_plan {
     uint32_t row, lane;  /* axes; row is n_axes when the left operand is a vector */
     bool rows_shared;    /* workers share tiles of rows, not panels alone */
     bool even;           /* columns are whole vectors */
+    bool open;           /* how many columns there are, each run says: panels of them are no parallel loop, which would
+                          * keep its guard, but one that is cut where the last whole panel ends */
     const char *weights; /* packed right operand; NULL: not packed */
 } matmul_plan;
 
@@ -105,6 +107,8 @@ static const char *cut_result(const matmul_plan *p, bool rows_written_out)
         te_sched_annotate(s, TE_UNROLL, o, "row_i");
     te_sched_annotate(s, TE_UNROLL, o, "lane_m");
     te_sched_annotate(s, p->even ? TE_VECTORIZE : TE_UNROLL, o, "lane_v");
+    if (p->open)
+        part = order[--batches];
     for (uint32_t i = batches; i-- > 0;) {
         const char *fused = arena_printf(&s->c->mem, "part%u", i);
         te_sched_fuse(s, o, order[i], part, fused);
@@ -188,8 +192,13 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
         p.row = rank > 1 ? rank - 2 : rank;
         p.even = units % lanes == 0;
         p.weights = packed ? right_parameter(s->g, anchor) : NULL;
-        p.tile = te_choose_tile(t, (units + lanes - 1) / lanes, p.row < rank ? te_axis_extent(anchor, p.row) : 1);
+        p.tile = te_choose_tile(t, (units + lanes - 1) / lanes, p.row < rank ? te_axis_most(s->g, anchor, p.row) : 1);
         share_rows(&p);
+        tiled_matmul(&p);
+    } else if (f32 && rows && lanes > 1 && units == 0 && rank > 2 && te_axis_most(s->g, anchor, p.lane) >= lanes) {
+        p.row = rank - 2;
+        p.even = p.open = true;
+        p.tile = te_choose_tile(t, te_axis_most(s->g, anchor, p.lane) / lanes, te_axis_most(s->g, anchor, p.row));
         tiled_matmul(&p);
     } else if (rows && anchor->n_axes > 1 && units > 0 && units <= ROW_LIMIT) {
         row_matmul(s, anchor, last);
