@@ -176,6 +176,7 @@ all)
     start stage models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
     start stage bindings bash bindings/test.sh "$build"
     start stage operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
+    start stage "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"
     start stage contract "$python" test/py/contract.py --lathe "$build/lathe"

@@ -3,6 +3,7 @@
 """Models whose extents are known at run time only, as exporters write them: dynamic_models.py NAME FILE.
 
 encoder   a BERT-like encoder; the sequence is open, and shapes are computed by Shape, Gather, Concat
+decoder   one step of a causal decoder: the cache of keys and values grows by the step's tokens
 """
 import sys
 
@@ -96,8 +97,43 @@ def encoder(layers=2, width=64, n_heads=4, inner=128, words=100, longest=128):
                    [value("hidden", TensorProto.FLOAT, 1, "seq", width)])
 
 
+def decoder(layers=2, width=32, n_heads=4, words=50, longest=64):
+    """ids [1, step], past keys and values [1, heads, past, size]; logits, and the caches with `past + step` entries."""
+    g = Graph()
+    size = width // n_heads
+    inputs, outputs = [value("ids", TensorProto.INT64, 1, "step")], []
+    past = extent(g, "past_k_0", 2)
+    total = g.op("Add", past, extent(g, "ids", 1))
+    scalar = [g.op("Squeeze", x, g.ints(0)) for x in (past, total)]
+    one = g.constant(np.int64(1))
+    rows = g.op("Range", scalar[0], scalar[1], one)
+    columns = g.op("Range", g.constant(np.int64(0)), scalar[1], one)
+    later = g.op("Less", g.op("Unsqueeze", rows, g.ints(1)), g.op("Unsqueeze", columns, g.ints(0)))
+    mask = g.op("Mul", g.op("Cast", later, to=TensorProto.FLOAT), g.constant(np.float32(-1e9)))
+    x = g.op("Add", g.op("Gather", g.weight(words, width, scale=1.0), "ids"),
+             g.op("Gather", g.weight(longest, width, scale=1.0), rows))
+    for i in range(layers):
+        y = norm(g, x, width)
+        q, k, v = (heads(g, g.op("MatMul", y, g.weight(width, width)), n_heads, size) for _ in range(3))
+        keep = []
+        for name, new in ((f"k_{i}", k), (f"v_{i}", v)):
+            inputs.append(value("past_" + name, TensorProto.FLOAT, 1, n_heads, "past", size))
+            outputs.append(value("now_" + name, TensorProto.FLOAT, 1, n_heads, "total", size))
+            keep.append(g.op("Concat", "past_" + name, new, axis=2, outputs=["now_" + name]))
+        scores = g.op("MatMul", q, g.op("Transpose", keep[0], perm=[0, 1, 3, 2]))
+        scores = g.op("Add", g.op("Mul", scores, g.constant(np.float32(1 / np.sqrt(size)))), mask)
+        mixed = g.op("Transpose", g.op("MatMul", g.op("Softmax", scores, axis=-1), keep[1]), perm=[0, 2, 1, 3])
+        mixed = g.op("Reshape", mixed, g.ints(1, -1, width))
+        x = g.op("Add", x, g.op("MatMul", mixed, g.weight(width, width)))
+        y = g.op("MatMul", norm(g, x, width), g.weight(width, 2 * width))
+        x = g.op("Add", x, g.op("MatMul", g.op("Relu", y), g.weight(2 * width, width)))
+    g.op("MatMul", norm(g, x, width), g.weight(width, words), outputs=["logits"])
+    return g.model(inputs, [value("logits", TensorProto.FLOAT, 1, "step", words)] + outputs)
+
+
 MODELS = {
     "encoder": encoder,
+    "decoder": decoder,
     "minilm": lambda: encoder(6, 384, 12, 1536, 30522),
 }
 

@@ -83,12 +83,13 @@ def one_source(folder):
 
 
 def fields(folder, name, struct):
-    """Names of the pointers in `struct tvmgen_NAME_inputs` or `_outputs`, in the order of the header."""
+    """The fields of `struct tvmgen_NAME_inputs` or `_outputs` with their words, in the order of the header."""
     with open(os.path.join(folder, "include", f"tvmgen_{name}.h")) as f:
         found = re.search(rf"struct tvmgen_{name}_{struct} \{{(.*?)\}};", f.read(), re.S)
     if not found:
         raise Failure(f"the header has no struct tvmgen_{name}_{struct}")
-    return re.findall(r"(\w+);", re.sub(r"/\*.*?\*/", "", found[1], flags=re.S))
+    members = re.findall(r"(\w+)(?:\[(\d+)\])?;", re.sub(r"/\*.*?\*/", "", found[1], flags=re.S))
+    return [(field, int(words or 1)) for field, words in members]
 
 
 def guarded(array):
@@ -103,12 +104,24 @@ def intact(buffer):
     return bool((buffer[:GUARD] == FILL).all() and (buffer[-GUARD:] == FILL).all())
 
 
+def extents_of(about, inputs):
+    """The open extents of a run by name: what the inputs' shapes say."""
+    found = {}
+    for entry in about["inputs"]:
+        for axis, dimension in enumerate(entry.get("open_shape", [])):
+            if isinstance(dimension, str):
+                found.setdefault(dimension, int(inputs[entry["name"]].shape[axis]))
+    return {x["name"]: found[x["name"]] for x in about.get("extents", [])}
+
+
 def check_input(entry, inputs):
     """The array for one input of the report, of exactly the stated type and shape."""
     value = inputs.get(entry["name"])
     if not isinstance(value, np.ndarray):
         raise Failure(f"input {entry['name']}: the case gives {type(value).__name__}")
-    if value.dtype != DTYPES.get(entry["dtype"]) or list(value.shape) != list(entry["shape"]):
+    shape = [have if isinstance(want, str) else want
+             for want, have in zip(entry.get("open_shape", entry["shape"]), value.shape)]
+    if value.dtype != DTYPES.get(entry["dtype"]) or list(value.shape) != shape:
         raise Failure(f"input {entry['name']}: {entry['dtype']}{entry['shape']} in the report, "
                       f"{value.dtype}{list(value.shape)} in the case")
     return value
@@ -123,6 +136,9 @@ def call(library, folder, name, inputs):
         buffer, view = guarded(check_input(entry, inputs))
         buffers.append((entry["name"], buffer))
         pointers["inputs"][entry["c_name"]] = view.ctypes.data
+    extents = extents_of(about, inputs)
+    for entry in about.get("extents", []):
+        pointers["inputs"][entry["c_name"]] = extents[entry["name"]]
     for entry in about["outputs"]:
         if entry["dtype"] not in DTYPES:
             raise Failure(f"output {entry['name']}: dtype {entry['dtype']} is not compared yet")
@@ -131,11 +147,14 @@ def call(library, folder, name, inputs):
         buffers.append((entry["name"], buffer))
         pointers["outputs"][entry["c_name"]] = view.ctypes.data
         results[entry["name"]] = (view, entry)
-    structs = {}
+    structs, places = {}, {}
     for kind in ("inputs", "outputs"):
-        order = fields(folder, name, kind)
-        structs[kind] = (ctypes.c_void_p * max(1, len(order)))(*[pointers[kind].get(f) for f in order])
-        lost = set(pointers[kind]) - set(order)
+        words = []
+        for field, count in fields(folder, name, kind):
+            places[kind, field] = len(words)
+            words += [pointers[kind].get(field, 0)] + [0] * (count - 1)
+        structs[kind] = (ctypes.c_int64 * max(1, len(words)))(*words)
+        lost = [f for f in pointers[kind] if (kind, f) not in places]
         if lost:
             raise Failure(f"the header lacks the field {sorted(lost)[0]} of the report")
     function = library[f"tvmgen_{name}_run"]
@@ -146,7 +165,16 @@ def call(library, folder, name, inputs):
     for label, buffer in buffers:
         if not intact(buffer):
             raise Failure(f"{label}: bytes outside of the tensor were written")
-    return {n: np.frombuffer(v.tobytes(), DTYPES[e["dtype"]]).reshape(e["shape"]) for n, (v, e) in results.items()}
+    arrays = {}
+    for label, (view, entry) in results.items():
+        shape, dtype = entry["shape"], np.dtype(DTYPES[entry["dtype"]])
+        if "shape_c_name" in entry:
+            at = places["outputs", entry["shape_c_name"]]
+            shape = structs["outputs"][at : at + len(shape)]
+        if any(have < 0 or have > most for have, most in zip(shape, entry["shape"])):
+            raise Failure(f"output {label}: shape {list(shape)}, which is at most {entry['shape']}")
+        arrays[label] = np.frombuffer(view.tobytes()[: int(np.prod(shape)) * dtype.itemsize], dtype).reshape(shape)
+    return arrays
 
 
 def first_error(text):

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Packages whose extents are known at run time only: one package of each model runs at several extents and gives what
+onnxruntime gives.
+
+    dynamic.py [--lathe FILE] [--filter GLOB] [--keep DIR]
+
+A model (dynamic_models.py) is compiled once and built twice: as users build it, with two workers, and with
+AddressSanitizer and UBSan, whose run must find nothing. Each run of it counts as a test; so does each run that must end
+with a status: extents above their bound, and below 0.
+"""
+import argparse
+import ctypes
+import fnmatch
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import dynamic_models
+import package
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+STATUS_SHAPE = -10
+
+
+def encoder_inputs(rng, seq):
+    mask = np.ones((1, seq), np.int64)
+    mask[0, max(1, seq - 2):] = 0
+    return {"ids": rng.integers(0, 100, (1, seq)), "mask": mask}
+
+
+def decoder_inputs(rng, step, past):
+    inputs = {"ids": rng.integers(0, 50, (1, step))}
+    for name in ("k_0", "v_0", "k_1", "v_1"):
+        inputs["past_" + name] = rng.standard_normal((1, 4, past, 8)).astype(np.float32)
+    return inputs
+
+
+# name, options, inputs, extents of each run
+CASES = [
+    ("encoder", ["--dim", "seq<=128"], encoder_inputs,
+     [{"seq": n} for n in (1, 2, 7, 15, 16, 17, 33, 64, 127, 128)]),
+    ("decoder", ["--dim", "step<=8", "--dim", "past<=56"], decoder_inputs,
+     [{"step": s, "past": p} for s, p in ((1, 1), (1, 7), (1, 55), (3, 5), (8, 56), (8, 0), (1, 31), (5, 0))]),
+]
+
+
+def build(folder, output, flags, workers):
+    src = os.path.join(folder, "src")
+    cflags = package.report(folder)["target_cflags"].split()
+    command = ["gcc", "-std=c99", "-D_POSIX_C_SOURCE=200809L", *flags, *cflags, "-ffp-contract=off", "-shared", "-fPIC",
+               "-w", f"-DTVMRT_NUM_WORKERS={workers}", "-I", src, "-I", os.path.join(folder, "include"),
+               f"-Wa,-I{src}", *package.sources(folder), os.path.join(src, "tvmrt.c"),
+               os.path.join(src, "tvmrt_port_posix.c"), "-lm", "-lpthread", "-o", output]
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if run.returncode != 0:
+        raise package.Failure("build: " + package.first_error(run.stderr))
+
+
+def close_enough(got, want):
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+    difference = np.abs(got.astype(np.float64) - want.astype(np.float64))
+    allowed = 1e-4 * np.abs(want) + 1e-5 * max(1.0, float(np.abs(want).max(initial=0)))
+    return None if (difference <= allowed).all() else f"differs by {difference.max():.3g}"
+
+
+def hostile(library, folder, name, bounds):
+    """Extents that no caller may state: a status, and no crash. Yields (label, None or what happened)."""
+    about = package.report(folder)
+    room = [np.zeros(max(e["bytes"], 8), np.uint8) for e in about["inputs"] + about["outputs"]]
+    pointers = [r.ctypes.data for r in room]
+    for i, (symbol, most) in enumerate(bounds):
+        for wrong in (most + 1, -1, 1 << 40, -(1 << 63)):
+            words = pointers[:len(about["inputs"])] + [most for _, most in bounds]
+            words[len(about["inputs"]) + i] = wrong
+            outputs = pointers[len(about["inputs"]):] + [0] * 16 * len(about["outputs"])
+            function = library[f"tvmgen_{name}_run"]
+            function.restype = ctypes.c_int32
+            status = function((ctypes.c_int64 * len(words))(*words), (ctypes.c_int64 * len(outputs))(*outputs))
+            yield f"{symbol}={wrong}", None if status == STATUS_SHAPE else f"status {status}"
+
+
+def run_case(case, folder, library_path, hostile_too):
+    """One line of JSON for each run; in a process of its own, which may die."""
+    name, _, make, runs = case
+    library = ctypes.CDLL(library_path)
+    session = onnxruntime.InferenceSession(os.path.join(folder, "model.onnx"), providers=["CPUExecutionProvider"])
+    for extents in runs:
+        inputs = make(np.random.default_rng(1), **extents)
+        label = " ".join(f"{k}={v}" for k, v in extents.items())
+        print(json.dumps({"start": label}), flush=True)
+        try:
+            got = package.call(library, os.path.join(folder, "package"), name, inputs)
+            wants = dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs)))
+            errors = [f"{k}: {e}" for k in wants if (e := close_enough(got[k], wants[k]))]
+            message = "; ".join(errors) or None
+        except package.Failure as failure:
+            message = str(failure)
+        print(json.dumps({"done": label, "message": message}), flush=True)
+    if hostile_too:
+        bounds = [(x["name"], x["most"]) for x in package.report(os.path.join(folder, "package")).get("extents", [])]
+        for label, message in hostile(library, os.path.join(folder, "package"), name, bounds):
+            print(json.dumps({"done": label, "message": message}), flush=True)
+
+
+def in_child(number, folder, library, kind):
+    environment = dict(os.environ)
+    if kind == "sanitized":
+        found = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+        environment.update(LD_PRELOAD=found.stdout.strip(), ASAN_OPTIONS="detect_leaks=0")
+    command = [sys.executable, os.path.abspath(__file__), "--child", str(number), folder, library, kind]
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+    events = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    results = [(e["done"], e["message"]) for e in events if "done" in e]
+    if run.returncode != 0:
+        last = events[-1].get("start", "after " + events[-1].get("done", "")) if events else "loading"
+        found = [s for s in run.stderr.splitlines() if "ERROR" in s or "runtime error" in s] or run.stderr.splitlines()
+        results.append((last, f"ended with {run.returncode}: {(found or ['no message'])[0][:200]}"))
+    return results
+
+
+def test(number, options, folder):
+    name, flags, _, _ = CASES[number]
+    model, made = os.path.join(folder, "model.onnx"), os.path.join(folder, "package")
+    onnx.save(dynamic_models.MODELS[name](), model)
+    error = package.compile_model(options.lathe, model, made, name, flags)
+    if error:
+        return [("compile", error)]
+    results = []
+    for kind, build_flags, workers in (("plain", ["-O2"], 2), ("sanitized", SANITIZE, 0)):
+        library = os.path.join(folder, kind + ".so")
+        build(made, library, build_flags, workers)
+        results += [(f"{kind} {label}", message) for label, message in in_child(number, folder, library, kind)]
+    return results
+
+
+def main():
+    if len(sys.argv) == 6 and sys.argv[1] == "--child":
+        run_case(CASES[int(sys.argv[2])], sys.argv[3], sys.argv[4], True)
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
+    parser.add_argument("--filter", default="*")
+    parser.add_argument("--keep", help="folder for what is made")
+    options = parser.parse_args()
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for number, case in enumerate(CASES):
+            if not fnmatch.fnmatch(case[0], options.filter):
+                continue
+            folder = os.path.join(options.keep or scratch, case[0])
+            os.makedirs(folder, exist_ok=True)
+            try:
+                results = test(number, options, folder)
+            except package.Failure as failure:
+                results = [("build", str(failure))]
+            for label, message in results:
+                passed, failed = passed + (message is None), failed + (message is not None)
+                if message is not None:
+                    print(f"FAILED {case[0]} {label}: {message}")
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
