@@ -130,7 +130,7 @@ bool cmd_bench(cli *x)
 {
     session s = {.x = x};
     long rounds, workers;
-    if (!reference_check(x) ||
+    if (!reference_check(x, "onnxruntime") ||
         !cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
         return false;
     bool ok = session_open(x, &s);

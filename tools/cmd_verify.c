@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe verify: outputs against stored ones or onnxruntime's, with the greatest errors of each. */
+/* lathe verify: outputs against stored ones, onnxruntime's or the interpreter's, with the greatest errors of each; or
+ * what every operator makes, up to the first that is wrong. */
 #include "session.h"
 
 #include <math.h>
@@ -8,85 +9,210 @@
 #include "base/file.h"
 #include "base/json_out.h"
 
-/* options: the reference's; NULL: stored outputs */
-static void show(cli *x, const run_tensor *got, const compare_result *r, const char *options)
+/* What is compared with, and how closely. */
+typedef struct judge {
+    session *s;
+    double rtol, atol;
+    const char *options; /* the reference's; NULL: it has none */
+    run_model oracle;    /* interpreted */
+    bool interprets;
+} judge;
+
+/* op: what makes it, of a comparison node by node; else NULL */
+static void show(const judge *j, const run_tensor *got, const compare_result *r, const char *op)
 {
+    cli *x = j->s->x;
     if (!cli_has(x, OPT_JSON)) {
-        w_fmt(&x->out, "%s: max abs %.3g, max rel %.3g, max ulp %.3g: %s\n", cli_shown(x, got->name), r->max_abs,
-              r->max_rel, r->max_ulp, r->wrong ? "WRONG" : "ok");
+        if (!op)
+            w_fmt(&x->out, "%s: max abs %.3g, max rel %.3g, max ulp %.3g: %s\n", cli_shown(x, got->name), r->max_abs,
+                  r->max_rel, r->max_ulp, r->wrong ? "WRONG" : "ok");
         return;
     }
-    json_out j = json_out_begin(&x->out, JSON_OUT_LINE);
-    json_out_object(&j, NULL);
-    json_out_text(&j, "output", got->name);
-    json_out_real(&j, "max_abs", fmin(r->max_abs, 1e300));
-    json_out_real(&j, "max_rel", fmin(r->max_rel, 1e300));
-    json_out_real(&j, "max_ulp", fmin(r->max_ulp, 1e300));
-    json_out_int(&j, "wrong", r->wrong);
-    json_out_int(&j, "count", got->count);
-    if (options)
-        json_out_text(&j, "onnxruntime", options);
-    json_out_end(&j);
+    json_out out = json_out_begin(&x->out, JSON_OUT_LINE);
+    json_out_object(&out, NULL);
+    json_out_text(&out, "output", got->name);
+    if (op)
+        json_out_text(&out, "operator", op);
+    json_out_real(&out, "max_abs", fmin(r->max_abs, 1e300));
+    json_out_real(&out, "max_rel", fmin(r->max_rel, 1e300));
+    json_out_real(&out, "max_ulp", fmin(r->max_ulp, 1e300));
+    json_out_int(&out, "wrong", r->wrong);
+    json_out_int(&out, "count", got->count);
+    if (j->options)
+        json_out_text(&out, "onnxruntime", j->options);
+    json_out_end(&out);
     w_str(&x->out, "\n");
 }
 
-static bool judge(session *s, const run_tensor *got, const char *file, const char *options, double rtol, double atol)
+static bool same_shape(const run_tensor *a, uint32_t rank, const int64_t *dims)
 {
-    compiler *c = s->x->c;
-    run_tensor want = *got;
-    want.data = arena_try_alloc(&c->mem, want.bytes, 64);
-    if (!want.data)
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for output '%s'", got->name);
-    if (!tensor_file_read(c, file, &want))
-        return false;
-    compare_result r = compare_tensors(got, want.data, rtol, atol);
-    show(s->x, got, &r, options);
-    if (r.wrong == 0)
-        return true;
-    return diag_error(
-        &c->diags, DIAG_MISMATCH, src_loc_none(),
-        "output '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is expected",
-        got->name, (long long)r.wrong, (long long)got->count, (long long)r.first, r.got, r.want);
+    return a->rank == rank && (rank == 0 || memcmp(a->dims, dims, rank * sizeof *dims) == 0);
 }
 
-static bool with_data(session *s, double rtol, double atol)
+/* The bytes that output i is to be; NULL after a diagnostic. */
+static const uint8_t *expected(judge *j, uint32_t i, const char *file)
 {
+    compiler *c = j->s->x->c;
+    const run_tensor *got = &j->s->model.outputs[i];
+    run_tensor want = *got;
+    if (j->interprets) {
+        const run_tensor *from = &j->oracle.outputs[i];
+        if (same_shape(got, from->rank, from->dims))
+            return from->data;
+        (void)diag_error(&c->diags, DIAG_MISMATCH, src_loc_none(), "output '%s' has another shape than expected",
+                         got->name);
+        return NULL;
+    }
+    want.data = arena_try_alloc(&c->mem, want.bytes + 1, 64);
+    if (!want.data)
+        (void)diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for output '%s'", got->name);
+    return want.data && tensor_file_read(c, file, &want) ? want.data : NULL;
+}
+
+static bool mismatch(const judge *j, const run_tensor *got, const compare_result *r, const char *what)
+{
+    return diag_error(&j->s->x->c->diags, DIAG_MISMATCH, src_loc_none(),
+                      "%s '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is "
+                      "expected",
+                      what, got->name, (long long)r->wrong, (long long)got->count, (long long)r->first, r->got,
+                      r->want);
+}
+
+/* --- outputs --- */
+
+static bool judge_output(judge *j, uint32_t i, const char *file)
+{
+    const run_tensor *got = &j->s->model.outputs[i];
+    const uint8_t *want = expected(j, i, file);
+    if (!want)
+        return false;
+    compare_result r = compare_tensors(got, want, j->rtol, j->atol);
+    show(j, got, &r, NULL);
+    return r.wrong == 0 || mismatch(j, got, &r, "output");
+}
+
+static bool judge_outputs(judge *j, bool from_data)
+{
+    session *s = j->s;
     bool ok = true;
+    if (j->options && !cli_has(s->x, OPT_JSON))
+        w_fmt(&s->x->out, "onnxruntime with %s\n", j->options);
     for (uint32_t i = 0; i < s->model.n_outputs; i++) {
-        const char *file = session_data_file(s, "output", i);
+        const char *file = from_data ? session_data_file(s, "output", i) : reference_output(s, i);
         if (!file)
             return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no output_%u.pb", s->data, i);
-        ok &= judge(s, &s->model.outputs[i], file, NULL, rtol, atol);
+        ok &= judge_output(j, i, file);
     }
     return ok;
 }
 
-static bool with_reference(session *s, double rtol, double atol)
+/* --- node by node --- */
+
+/* Whether the reference has the value: of the same type, and, from the interpreter, always. */
+static bool has_value(const judge *j, uint32_t i)
+{
+    const run_tensor *got = &j->s->model.outputs[i];
+    int64_t dims[TYPE_MAX_RANK];
+    uint32_t rank;
+    dtype dt;
+    const char *file = reference_output(j->s, i);
+    return j->interprets || (file_exists(file) && tensor_file_peek(j->s->x->c, file, &dt, &rank, dims) &&
+                             dt == got->dt && same_shape(got, rank, dims));
+}
+
+/* The output that is value v of the program, whole; PROG_NONE: none is. */
+static uint32_t output_of(const prog_func *f, uint32_t v)
+{
+    uint64_t start;
+    const prog_value *root = &f->values.data[prog_root(f, v, &start)];
+    bool whole = start == 0 && prog_bytes(root) == prog_bytes(&f->values.data[v]);
+    return root->space == SPACE_OUTPUT && whole ? root->index : PROG_NONE;
+}
+
+/* "operator fused_nn_relu (node relu1): its result" */
+static const char *name_step(compiler *c, const prog_step *s)
+{
+    const char *name = s->kernel ? s->kernel->name : prog_step_text(s->kind);
+    const char *nodes = strchr(s->source, ',') ? "nodes" : "node";
+    return *s->source ? arena_printf(&c->mem, "%s (%s %s)", name, nodes, s->source) : name;
+}
+
+static bool judge_nodes(judge *j)
+{
+    session *s = j->s;
+    compiler *c = s->x->c;
+    const prog_func *f = prog_find(s->result.prog, "main");
+    uint32_t compared = 0, unknown = 0;
+    for (uint32_t i = 0; i < f->steps.len; i++) {
+        const prog_step *step = &f->steps.data[i];
+        for (uint32_t k = step->n_in; k < step->n_args; k++) {
+            uint32_t at = step->kind == STEP_VIEW || step->kind == STEP_JOIN ? PROG_NONE : output_of(f, step->args[k]);
+            if (at == PROG_NONE || at >= s->model.n_outputs)
+                continue;
+            if (!has_value(j, at)) {
+                unknown++;
+                continue;
+            }
+            const run_tensor *got = &s->model.outputs[at];
+            const uint8_t *want = expected(j, at, reference_output(s, at));
+            if (!want)
+                return false;
+            compare_result r = compare_tensors(got, want, j->rtol, j->atol);
+            const char *op = name_step(c, step);
+            show(j, got, &r, op);
+            if (r.wrong)
+                return mismatch(j, got, &r,
+                                arena_printf(&c->mem, "operator %s is the first that is wrong, behind %u results that "
+                                                      "agree: result",
+                                             op, compared));
+            compared++;
+        }
+    }
+    if (!cli_has(s->x, OPT_JSON))
+        w_fmt(&s->x->out, "%u results of operators agree at -O%d", compared, s->options.opt_level);
+    if (!cli_has(s->x, OPT_JSON))
+        w_fmt(&s->x->out, unknown ? "; %u more are not the model's own\n" : "\n", unknown);
+    return compared > 0 || diag_error(&c->diags, DIAG_DATA, src_loc_none(), "no result of an operator can be compared");
+}
+
+/* --- the verb --- */
+
+static bool run_reference(judge *j)
 {
     process p;
-    bool ok = true;
-    if (!reference_start(s, "once", 1, &p))
+    if (!reference_start(j->s, j->s->options.show_values ? "nodes" : "once", 1, &p))
         return false;
     process_end(&p);
-    const char *options = reference_options(s);
-    if (!cli_has(s->x, OPT_JSON))
-        w_fmt(&s->x->out, "onnxruntime with %s\n", options);
-    for (uint32_t i = 0; i < s->model.n_outputs; i++)
-        ok &= judge(s, &s->model.outputs[i], reference_output(s, i), options, rtol, atol);
-    return ok;
+    j->options = reference_options(j->s);
+    return true;
+}
+
+static bool check_options(const cli *x)
+{
+    bool against = cli_has(x, OPT_AGAINST), interprets = against && !reference_is_onnxruntime(x);
+    if (!against && !cli_has(x, OPT_DATA))
+        return cli_usage_error(x, "give --data DIR, or --against onnxruntime or interpreter",
+                               "nothing to compare with");
+    if (!against && cli_has(x, OPT_PER_NODE))
+        return cli_usage_error(x, "give --against onnxruntime or interpreter",
+                               "--per-node: --data has no results of single operators");
+    return !(interprets && cli_has(x, OPT_INTERPRET)) ||
+           cli_usage_error(x, "leave --interpret out", "the interpreter would be compared with itself");
 }
 
 bool cmd_verify(cli *x)
 {
     session s = {.x = x};
-    double rtol, atol;
+    judge j = {.s = &s};
     bool against = cli_has(x, OPT_AGAINST);
-    if (!reference_check(x) || !cli_real(x, OPT_RTOL, 1e-3, &rtol) || !cli_real(x, OPT_ATOL, 1e-5, &atol))
+    if (!reference_check(x, "onnxruntime|interpreter") || !cli_real(x, OPT_RTOL, 1e-3, &j.rtol) ||
+        !cli_real(x, OPT_ATOL, 1e-5, &j.atol) || !check_options(x))
         return false;
-    if (!against && !cli_has(x, OPT_DATA))
-        return cli_usage_error(x, "give --data DIR or --against onnxruntime", "nothing to compare with");
+    j.interprets = against && !reference_is_onnxruntime(x);
     bool ok = session_open(x, &s) && session_call(&s);
-    ok = ok && (against ? with_reference(&s, rtol, atol) : with_data(&s, rtol, atol));
+    if (ok && against)
+        ok = j.interprets ? session_interpret(&s, &j.oracle) : run_reference(&j);
+    ok = ok && (s.options.show_values ? judge_nodes(&j) : judge_outputs(&j, !against));
     session_close(&s);
     return ok;
 }

@@ -6,7 +6,10 @@
  *
  * Where outputs are compared, its sums of 8-bit products are asked to be exact, which they are not on processors that
  * add pairs of them in 16 bits; and a quantised model runs as it stands, because its optimiser replaces the arithmetic
- * between dequantised values by integer kernels, which round otherwise. Where it is timed, it has its defaults. */
+ * between dequantised values by integer kernels, which round otherwise. Where it is timed, it has its defaults.
+ *
+ * Node by node, its optimiser is off, and the model's own values are added to its outputs: as text of the wire, a
+ * second piece of the graph behind the model, which readers merge with the first. */
 #include "session.h"
 
 #include <stdio.h>
@@ -15,27 +18,65 @@
 
 #include "base/file.h"
 
-static const char script[] = "import sys, time\n"
+static const char script[] = "import os, sys, time\n"
                              "try:\n"
                              "    import numpy as np, onnxruntime as ort\n"
                              "except ImportError as e:\n"
                              "    print('missing', e, flush=True); sys.exit(1)\n"
                              "model, folder, mode, threads, options = sys.argv[1:6]\n"
+                             "def lines(name):\n"
+                             "    return [l.rstrip('\\n') for l in open(folder + '/' + name)]\n"
+                             "def fields(b):\n" /* of a message: number and contents */
+                             "    i = 0\n"
+                             "    def number():\n"
+                             "        nonlocal i\n"
+                             "        v = shift = 0\n"
+                             "        while True:\n"
+                             "            x = b[i]; i += 1; v |= (x & 127) << shift; shift += 7\n"
+                             "            if x < 128: return v\n"
+                             "    while i < len(b):\n"
+                             "        tag = number(); kind = tag & 7\n"
+                             "        if kind == 2: n = number(); yield tag >> 3, b[i:i + n]; i += n\n"
+                             "        elif kind == 0: yield tag >> 3, number()\n"
+                             "        else: i += 8 if kind == 1 else 4\n"
+                             "def field(n, b):\n"
+                             "    out, size = bytes([n << 3 | 2]), len(b)\n"
+                             "    while size > 127: out += bytes([size & 127 | 128]); size >>= 7\n"
+                             "    return out + bytes([size]) + b\n"
+                             "def shown(path, wanted):\n" /* the model with those of its values as outputs, too */
+                             "    data = open(path, 'rb').read(); made = set(); given = set()\n"
+                             "    for graph in (g for n, g in fields(memoryview(data)) if n == 7):\n"
+                             "        for n, part in fields(graph):\n"
+                             "            if n == 1: made |= {bytes(o).decode() for k, o in fields(part) if k == 2}\n"
+                             "            if n == 12: given |= {bytes(o).decode() for k, o in fields(part) if k == 1}\n"
+                             "    more = [w for w in dict.fromkeys(wanted) if w in made and w not in given]\n"
+                             "    return data + field(7, b''.join(field(12, field(1, w.encode())) for w in more))\n"
                              "o = ort.SessionOptions()\n"
                              "o.intra_op_num_threads = max(1, int(threads)); o.log_severity_level = 3\n"
-                             "if mode == 'once':\n"
+                             "if mode != 'bench':\n"
                              "    o.add_session_config_entry('session.x64quantprecision', '1')\n"
+                             "if mode == 'nodes':\n"
+                             "    o.add_session_config_entry('session.model_external_initializers_file_folder_path',\n"
+                             "                               os.path.dirname(os.path.abspath(model)))\n"
                              "if options == 'plain':\n"
                              "    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL\n"
                              "try:\n"
-                             "    s = ort.InferenceSession(model, o, providers=['CPUExecutionProvider'])\n"
-                             "    names = [l.rstrip('\\n') for l in open(folder + '/names')]\n"
+                             "    wanted = lines('wanted') if mode == 'nodes' else []\n"
+                             "    s = ort.InferenceSession(shown(model, wanted) if wanted else model, o,\n"
+                             "                             providers=['CPUExecutionProvider'])\n"
+                             "    names = lines('names')\n"
                              "    feed = {n: np.load('%s/in_%d.npy' % (folder, i)) for i, n in enumerate(names)}\n"
                              "    known = {i.name for i in s.get_inputs()}\n"
                              "    feed = {n: v for n, v in feed.items() if n in known}\n"
                              "    results = s.run(None, feed)\n"
                              "except Exception as e:\n"
                              "    print('failed', str(e).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n"
+                             "if mode == 'nodes':\n"
+                             "    results = dict(zip([r.name for r in s.get_outputs()], results))\n"
+                             "    for i, w in enumerate(wanted):\n"
+                             "        if w in results:\n"
+                             "            np.save('%s/ref_%d.npy' % (folder, i), np.asarray(results[w], order='C'))\n"
+                             "    print('ready', flush=True); sys.exit(0)\n"
                              "if mode == 'once':\n"
                              "    for i, r in enumerate(results):\n"
                              "        np.save('%s/ref_%d.npy' % (folder, i), np.asarray(r, order='C'))\n"
@@ -57,27 +98,32 @@ const char *reference_output(const session *s, uint32_t i)
 
 static bool runs_plain(const session *s, const char *mode)
 {
-    return strcmp(mode, "once") == 0 && s->result.quantised;
+    return strcmp(mode, "nodes") == 0 || (strcmp(mode, "once") == 0 && s->result.quantised);
 }
 
 const char *reference_options(const session *s)
 {
-    return runs_plain(s, "once") ? "session.x64quantprecision=1, graph optimizations off"
-                                 : "session.x64quantprecision=1";
+    bool plain = runs_plain(s, s->options.show_values ? "nodes" : "once");
+    return plain ? "session.x64quantprecision=1, graph optimizations off" : "session.x64quantprecision=1";
 }
 
 static bool write_inputs(session *s)
 {
     compiler *c = s->x->c;
-    writer names;
+    writer names, wanted;
     writer_init(&names, &c->mem);
+    writer_init(&wanted, &c->mem);
+    for (uint32_t i = 0; i < s->model.n_outputs; i++)
+        w_fmt(&wanted, "%s\n", s->model.outputs[i].name);
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         const run_tensor *t = &s->model.inputs[i];
         w_fmt(&names, "%s\n", t->name);
         if (!tensor_file_write_npy(c, arena_printf(&c->mem, "%s/in_%u.npy", s->scratch, i), t))
             return false;
     }
-    return compiler_write_file(c, path_join(&c->mem, s->scratch, "names"), names.data ? names.data : "", names.len) &&
+    return compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",
+                               wanted.len) &&
+           compiler_write_file(c, path_join(&c->mem, s->scratch, "names"), names.data ? names.data : "", names.len) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "reference.py"), script, sizeof script - 1);
 }
 
@@ -88,14 +134,21 @@ static const char *after(const char *line, const char *word)
     return strncmp(line, word, n) == 0 ? line + n : NULL;
 }
 
-bool reference_check(const cli *x)
+bool reference_is_onnxruntime(const cli *x)
+{
+    return strcmp(cli_get(x, OPT_AGAINST, ""), "onnxruntime") == 0;
+}
+
+bool reference_check(const cli *x, const char *known)
 {
     if (!cli_has(x, OPT_AGAINST))
         return true;
-    if (cli_choice(x, OPT_AGAINST, NULL, "onnxruntime") < 0)
+    int which = cli_choice(x, OPT_AGAINST, known, "onnxruntime");
+    if (which < 0)
         return false;
     return x->args.len != 1 || !file_is_dir(x->args.data[0]) ||
-           cli_usage_error(x, "name the ONNX file instead of the package", "onnxruntime cannot run a package");
+           cli_usage_error(x, "name the ONNX file instead of the package", "%s cannot run a package",
+                           which == 0 ? "onnxruntime" : "the interpreter");
 }
 
 bool reference_start(session *s, const char *mode, long threads, process *out)

@@ -224,6 +224,9 @@ bool session_open(cli *x, session *s)
     s->data = cli_get(x, OPT_DATA, NULL);
     if (!s->path || !cli_compile_options(x, true, &s->options))
         return false;
+    s->options.show_values = cli_has(x, OPT_PER_NODE);
+    if (s->options.show_values && !cli_has(x, OPT_LEVEL) && reference_is_onnxruntime(x))
+        s->options.opt_level = 0; /* the graph as it stands, with the values that the model has */
     if (s->data && !file_is_dir(s->data))
         return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
     if (!cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
@@ -236,6 +239,16 @@ bool session_call(session *s)
 {
     compiler_progress(s->x->c, "running", 0, 0);
     return run_call(s->x->c, &s->model);
+}
+
+bool session_interpret(session *s, run_model *out)
+{
+    if (!run_open_interpreter(s->x->c, s->result.prog, out))
+        return false;
+    memcpy(out->in, s->model.in, s->model.n_inputs * sizeof *out->in);
+    for (uint32_t i = 0; i < s->model.n_extents; i++)
+        out->extents[i].value = s->model.extents[i].value;
+    return run_call(s->x->c, out);
 }
 
 void session_close(session *s)

@@ -22,9 +22,15 @@ bool session_call(session *s); /* once; false after a diagnostic */
 void session_close(session *s);
 const char *session_data_file(const session *s, const char *kind, uint32_t i); /* DIR/input_0.pb; NULL: not there */
 
+/* The interpreter on the program of s and the inputs of s, after session_call. */
+bool session_interpret(session *s, run_model *out);
+
 /* onnxruntime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a model
  * is opened. */
-bool reference_check(const cli *x);
+bool reference_check(const cli *x, const char *known); /* known: "onnxruntime", or more, separated by | */
+bool reference_is_onnxruntime(const cli *x); /* --against */
+/* mode: "once"; "nodes": the same for every result of s->model that the model knows by that name; "bench": it runs when
+ * told to, and answers with its time. */
 bool reference_start(session *s, const char *mode, long threads, process *out);
 const char *reference_options(const session *s); /* those of mode "once", in words */
 const char *reference_output(const session *s, uint32_t i); /* .npy that mode "once" wrote */

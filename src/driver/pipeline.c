@@ -196,6 +196,7 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
     if (strcmp(o->emit, "graph") == 0)
         return true;
     if (!prog_from_graph(c, out->graph, t, &out->prog) ||
+        (o->show_values && !prog_run_passes(c, out->prog, "show-values", 0, false, NULL)) ||
         !prog_run_passes(c, out->prog, NULL, o->opt_level, o->print_after_all, o->dump))
         return false;
     if (strcmp(o->emit, "prog") == 0)

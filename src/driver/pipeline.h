@@ -25,6 +25,7 @@ typedef struct compile_options {
     const dim_binding *dims, *shapes, *bounds; /* bounds: of extents that data decides */
     uint32_t n_dims, n_shapes, n_bounds;
     bool print_after_all, verify;
+    bool show_values; /* what every kernel makes is a result, too */
     writer *dump;
 } compile_options;
 

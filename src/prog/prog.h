@@ -158,7 +158,9 @@ uint64_t prog_most_bytes(const struct target *t);
 /* --- passes, as rows: each runs alone through `lathe opt` --- */
 typedef bool (*prog_pass_fn)(compiler *c, prog_module *m);
 /* X(id, name, function, lowest opt_level, help) */
+#define PROG_ASKED 9 /* above all levels: only where it is named */
 #define PROG_PASSES(X)                                                                                              \
+    X(PROG_SHOW, "show-values", prog_pass_show, PROG_ASKED, "what kernels make becomes results of the function")    \
     X(PROG_LITERALS, "literals", prog_pass_literals, 0, "constants of one element become numbers in their kernels") \
     X(PROG_JOIN, "join-in-place", prog_pass_join, 1, "operands of a concatenation are written where it lies")       \
     X(PROG_SHARE, "share", prog_pass_share, 1, "equal kernels, and equal constants, are one")

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# verify --against interpreter and --per-node: operators that are wrong on purpose, a back end's and a definition's, are
+# named, and those behind them are not.
+. "$(dirname "$0")/lib.bash"
+python=${LATHE_PYTHON:-$top/build/venv/bin/python}
+"$python" -c 'import numpy, onnx, onnxruntime' 2> "$work/log" || { echo "no Python with onnxruntime"; exit 77; }
+export LATHE_PYTHON=$python
+cd "$work" || exit 1
+
+# One operator behind the other; reshapes and softmax keep them apart.
+"$python" - << 'PY' || exit 1
+import onnx
+from onnx import helper as h
+info = lambda n, s: h.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s)
+nodes = [h.make_node("Softmax", ["x"], ["soft"], name="first"),
+         h.make_node("Reshape", ["soft", "flat"], ["row"], name="to_row"),
+         h.make_node("Relu", ["row"], ["kept"], name="second"),
+         h.make_node("Reshape", ["kept", "box"], ["square"], name="to_square"),
+         h.make_node("QuickGelu", ["square"], ["gelu"], name="third", domain="com.microsoft"),
+         h.make_node("Softmax", ["gelu"], ["y"], name="fourth")]
+ints = lambda n, v: h.make_tensor(n, onnx.TensorProto.INT64, [len(v)], v)
+graph = h.make_graph(nodes, "g", [info("x", [4, 4])], [info("y", [4, 4])], [ints("flat", [16]), ints("box", [4, 4])])
+sets = [h.make_opsetid("", 13), h.make_opsetid("com.microsoft", 1)]
+onnx.save(h.make_model(graph, opset_imports=sets, ir_version=8), "net.onnx")
+PY
+
+# The library: QuickGelu, x * sigmoid(1.702 x), by a definition; a target whose hook lowers relu of one dimension.
+cat > ops.c << 'END'
+#include "lathe/op.h"
+
+#include <string.h>
+
+static tir_expr_ref quick_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    compiler *c = g->c;
+    tir_expr_ref x = te_read(g, ctx, idx), one = tir_float(c, DT_F32, 1);
+    tir_expr_ref e = tir_call1(c, TIR_EXP, tir_mul(c, tir_float(c, DT_F32, -SLOPE), x));
+    return tir_binary(c, TIR_DIV, x, tir_add(c, one, e));
+}
+
+static bool compute_quick(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    (void)n;
+    out[0] = te_compute(g, "gelu", in[0]->dt, in[0]->rank, in[0]->shape, quick_body, in[0]);
+    return true;
+}
+
+static bool infer_quick(compiler *c, const graph_node *n, type *out) { return infer_same(c, n, out); }
+
+static bool lower(compiler *c, const graph_func *f, const char *name, tir_func **out)
+{
+    int64_t n[TYPE_MAX_RANK];
+    if (strcmp(f->name, "fused_nn_relu") != 0 || f->params.data[0]->type.shape.rank != 1 ||
+        !shape_get(f->params.data[0]->type.shape, n))
+        return true;
+    const tir_buffer **p = arena_array(&c->mem, const tir_buffer *, 2);
+    p[0] = tir_buffer_static(c, "x", DT_F32, 1, n, SCOPE_GLOBAL);
+    p[1] = tir_buffer_static(c, "y", DT_F32, 1, n, SCOPE_GLOBAL);
+    const tir_var *i = tir_new_var(c, "i", TIR_I64);
+    tir_expr_ref at[1] = {tir_varref(c, i)};
+    tir_stmt *store = tir_store(c, p[1], 1, at, tir_max(c, tir_load(c, p[0], 1, at), tir_float(c, DT_F32, LEAST)));
+    *out = arena_new(&c->mem, tir_func);
+    **out = (tir_func){.name = name, .params = p, .n_params = 2, .n_inputs = 1, .index_type = DT_I64, .loc = src_loc_none()};
+    (*out)->body = tir_for(c, i, tir_i64(c, 0), tir_i64(c, n[0]), FOR_SERIAL, store);
+    return true;
+}
+
+static const target demo = {.name = "demo", .cflags = "", .vector_regs = 16, .stack_limit = 4096, .workers = 1,
+                            .address_bits = 64, .lower = lower};
+static const te_op quick_te = {.compute = compute_quick, .schedule = te_schedule_default};
+
+bool lathe_register_ops(compiler *c, int api)
+{
+    static const graph_op row = {.name = "com.microsoft.QuickGelu", .operands = "x:float", .min_out = 1, .max_out = 1,
+                                 .cls = CLASS_REDUCTION, .effect = EFFECT_PURE, .infer = infer_quick, .schema = "",
+                                 .te = &quick_te};
+    return api == LATHE_OP_API && graph_register_op(c, &row) && target_register(c, &demo);
+}
+END
+library() { # NAME SLOPE LEAST
+    cc -std=c11 -shared -fPIC -I"$top/include" -I"$top/src" -DSLOPE="$2" -DLEAST="$3" ops.c -o "$1.so" || exit 1
+}
+library right 1.702 0
+library wrong_loops 1.702 0.25
+library wrong_meaning 1.5 0
+net() { # LIBRARY OPTIONS...
+    local library=$1
+    shift
+    echo "verify net.onnx --load-ops ./$library.so --target demo $*"
+}
+
+# all right
+# shellcheck disable=SC2046
+{
+    expect 0 '^y: max abs .* ok$' $(net right --against interpreter)
+    expect 0 '^y: max abs .* ok$' $(net right --against onnxruntime)
+    expect 0 '^4 results of operators agree at -O3$' $(net right --against interpreter --per-node)
+    expect 0 '^4 results of operators agree at -O0$' $(net right --against onnxruntime --per-node)
+    expect 0 '"output": "kept", "operator": "fused_nn_relu \(node second\)"' $(net right --against interpreter --per-node --json)
+}
+
+# loops that a target makes wrongly: the definition tells, and so does onnxruntime
+relu='operator fused_nn_relu \(node second\) is the first that is wrong, behind 1 results that agree: result .kept.: .* of 16'
+# shellcheck disable=SC2046
+{
+    expect 1 "output 'y': .* outside of the tolerance" $(net wrong_loops --against interpreter)
+    expect 1 "$relu" $(net wrong_loops --against interpreter --per-node)
+    expect 1 "$relu" $(net wrong_loops --against onnxruntime --per-node -O3)
+    expect 1 "$relu" $(net wrong_loops --against onnxruntime --per-node)
+}
+
+# an operator that is defined wrongly: its loops do what it says, so only onnxruntime tells
+gelu='operator fused_com_microsoft_QuickGelu \(node third\) is the first that is wrong, .*: result .gelu.'
+# shellcheck disable=SC2046
+{
+    expect 0 'agree at -O3' $(net wrong_meaning --against interpreter --per-node)
+    expect 1 "$gelu" $(net wrong_meaning --against onnxruntime --per-node)
+}
+
+# what does not go together
+expect 2 'nothing to compare with' verify net.onnx
+expect 2 'data has no results of single operators' verify net.onnx --data . --per-node
+expect 2 'compared with itself' verify net.onnx --against interpreter --interpret
+expect 2 'is unknown' verify net.onnx --against nobody
+expect 2 'is unknown' bench net.onnx --against interpreter
+expect 0 '' compile "$top/demo/digits.onnx" -o package
+expect 2 'the interpreter cannot run a package' verify package --against interpreter
+
+# the model's own names, and weights in files beside it
+"$python" - << 'PY' || exit 1
+import numpy as np, onnx
+from onnx import helper as h, numpy_helper
+info = lambda n, s: h.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s)
+w = numpy_helper.from_array(np.arange(64, dtype=np.float32).reshape(8, 8) / 64, "w")
+nodes = [h.make_node("MatMul", ["x", "w"], ["a"], name="mat"), h.make_node("Tanh", ["a"], ["b/c:0"], name="tanh"),
+         h.make_node("MatMul", ["b/c:0", "w"], ["y"], name="mat2")]
+m = h.make_model(h.make_graph(nodes, "g", [info("x", [2, 8])], [info("y", [2, 8])], [w]),
+                 opset_imports=[h.make_opsetid("", 13)], ir_version=8)
+onnx.save(m, "beside.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+PY
+expect 0 '^3 results of operators agree at -O0$' verify beside.onnx --against onnxruntime --per-node
+expect 0 '^[23] results of operators agree at -O3$' verify beside.onnx --against interpreter --per-node
+finish
