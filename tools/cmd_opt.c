@@ -13,6 +13,7 @@
 #include "tir/walk.h"
 #include "type/vta_text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,29 +59,90 @@ static bool opt_loops(cli *x, const char *file, span s, const compile_options *h
     return true;
 }
 
-/* Takes a schedule off the end of a computation: what stands behind a line "--- schedule", as `vta conv2d` prints it.
- */
-static span cut_schedule(span *s)
+/* --- computations: one, or what `compile --emit schedule` prints of a model, one behind the other --------------------- */
+
+typedef struct section {
+    const char *name; /* what a remark before it says; NULL: nothing */
+    span computation, schedule; /* schedule.data: NULL: it has none */
+} section;
+
+static size_t line_len(span s, size_t at)
 {
-    static const char line[] = "\n--- schedule\n";
-    const size_t n = sizeof line - 1;
-    for (size_t i = 0; i + n <= s->len; i++) {
-        if (memcmp(s->data + i, line, n) != 0)
-            continue;
-        span tail = {s->data + i + n, s->len - i - n};
-        s->len = i + 1;
-        return tail;
+    const uint8_t *end = memchr(s.data + at, '\n', s.len - at);
+    return end ? (size_t)(end - s.data) - at + 1 : s.len - at;
+}
+
+static bool has_first_word(span s, size_t at, const char *word)
+{
+    size_t n = strlen(word);
+    return s.len - at > n && memcmp(s.data + at, word, n) == 0 && s.data[at + n] == ' ';
+}
+
+static bool begins_computation(span s, size_t at)
+{
+    return has_first_word(s, at, "placeholder") || has_first_word(s, at, "compute") ||
+           has_first_word(s, at, "extern") || has_first_word(s, at, "symbol");
+}
+
+/* A part of a text, with as many lines before it as it has there, so that messages tell the right one. */
+static span in_place(compiler *c, span s, size_t from, size_t to)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < from; i++)
+        lines += s.data[i] == '\n';
+    uint8_t *out = arena_alloc(&c->mem, lines + (to - from) + 1, 1);
+    memset(out, '\n', lines);
+    memcpy(out + lines, s.data + from, to - from);
+    return (span){out, lines + (to - from)};
+}
+
+/* The word of a remark: "// fused_add" gives fused_add. */
+static const char *remark(compiler *c, span s, size_t at, size_t end)
+{
+    while (at < end && (s.data[at] == ' ' || s.data[at] == '/'))
+        at++;
+    size_t n = at;
+    while (n < end && (isalnum(s.data[n]) || s.data[n] == '_'))
+        n++;
+    return n > at ? arena_strndup(&c->mem, (const char *)s.data + at, n - at) : NULL;
+}
+
+/* The section at *at, which ends where the next computation begins behind its schedule, with the remarks before that.
+ * A schedule stands behind a line "--- schedule", as `vta conv2d` prints it. */
+static section take_section(compiler *c, span s, size_t *at)
+{
+    static const char mark[] = "--- schedule\n";
+    section x = {0};
+    size_t from = *at, behind = 0, end = from, i = from; /* behind: the schedule; end: of what certainly belongs to it */
+    for (size_t n; i < s.len; i += n) {
+        n = line_len(s, i);
+        bool is_remark = n > 2 && s.data[i] == '/' && s.data[i + 1] == '/';
+        if (behind && begins_computation(s, i))
+            break;
+        if (!behind && is_remark && !x.name)
+            x.name = remark(c, s, i, i + n);
+        if (!behind && n == sizeof mark - 1 && memcmp(s.data + i, mark, n) == 0) {
+            x.computation = in_place(c, s, from, i);
+            behind = i + n;
+        }
+        if (!behind || !(is_remark || s.data[i] == '\n'))
+            end = i + n;
     }
-    return (span){0};
+    if (behind)
+        x.schedule = in_place(c, s, behind, end);
+    else
+        x.computation = in_place(c, s, from, end);
+    *at = i < s.len ? end : s.len;
+    return x;
 }
 
 /* The schedule of --schedule, else the text that stood behind the computation. */
-static bool read_schedule(cli *x, te_graph *g, span s, te_sched **out)
+static bool read_schedule(cli *x, te_graph *g, const char *file, span s, te_sched **out)
 {
-    const char *file = cli_get(x, OPT_SCHEDULE, NULL);
-    if (file && !compiler_read_file(x->c, file, &s))
+    const char *other = cli_get(x, OPT_SCHEDULE, NULL);
+    if (other && !compiler_read_file(x->c, other, &s))
         return false;
-    return te_sched_parse(g, file ? file : "schedule", (const char *)s.data, s.len, out);
+    return te_sched_parse(g, other ? other : file, (const char *)s.data, s.len, out);
 }
 
 static void find_call(void *ctx, tir_expr_ref e)
@@ -102,39 +164,56 @@ static void warn_of_host(compiler *c, const tir_func *f)
 }
 
 /* The loops of a computation under the given schedule, and under no other: nothing is inlined or placed by itself. */
-static bool opt_computation(cli *x, const char *file, span s, const compile_options *o, writer *out)
+static bool lower_section(cli *x, const char *file, section *t, const char *name, tir_module *m)
 {
-    compiler *c = x->c;
     te_graph *g;
     te_sched *sched;
     tir_func *f;
+    if (!te_parse(x->c, file, (const char *)t->computation.data, t->computation.len, &g) ||
+        !read_schedule(x, g, file, t->schedule, &sched) || !te_lower(g, sched, name, &f) || !tir_verify(x->c, f))
+        return false;
+    f->schedule = NULL; /* the reader has it in a file */
+    vec_push(&x->c->mem, &m->funcs, f);
+    return true;
+}
+
+static bool print_section(cli *x, const char *file, section *t, writer *out)
+{
+    te_graph *g;
+    if (!te_parse(x->c, file, (const char *)t->computation.data, t->computation.len, &g))
+        return false;
+    te_print(out, g);
+    return true;
+}
+
+static bool opt_computations(cli *x, const char *file, span s, const compile_options *o, writer *out)
+{
+    compiler *c = x->c;
+    tir_module m = {.c = c};
     const char *how = cli_get(x, OPT_LOWER, NULL);
     bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL), vta = how && strcmp(how, "vta") == 0;
     const char *passes = cli_get(x, OPT_PASSES, vta ? tir_vta_passes : tir_plain_passes);
-    span schedule = cut_schedule(&s);
-    if (schedule.data && cli_has(x, OPT_SCHEDULE))
-        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s holds a schedule, and --schedule gives another",
-                          file);
     if (cli_choice(x, OPT_LOWER, NULL, "plain") < 0)
         return false;
-    if (!te_parse(c, file, (const char *)s.data, s.len, &g))
-        return false;
-    if (!how && !cli_has(x, OPT_SCHEDULE) && !schedule.data) {
-        te_print(out, g);
-        return true;
+    for (size_t at = 0; at < s.len;) {
+        section t = take_section(c, s, &at);
+        bool alone = m.funcs.len == 0 && at == s.len;
+        if (t.schedule.data && cli_has(x, OPT_SCHEDULE))
+            return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+                              "%s holds a schedule, and --schedule gives another", file);
+        if (!how && !cli_has(x, OPT_SCHEDULE) && !t.schedule.data && alone)
+            return print_section(x, file, &t, out);
+        const char *name = alone ? "main" : t.name ? t.name : arena_printf(&c->mem, "kernel_%u", m.funcs.len);
+        if (!lower_section(x, file, &t, name, &m))
+            return false;
+        m.funcs.data[m.funcs.len - 1]->target = o->target;
     }
-    if (!read_schedule(x, g, schedule, &sched) || !te_lower(g, sched, "main", &f) || !tir_verify(c, f))
-        return false;
-    f->schedule = NULL; /* the reader has it in a file */
-    tir_module m = {.c = c};
-    f->target = o->target;
-    vec_push(&c->mem, &m.funcs, f);
     if (after_all)
         tir_print(out, &m);
     if (!tir_run_passes(c, &m, passes, after_all, out))
         return false;
-    if (vta && !cli_has(x, OPT_PASSES))
-        warn_of_host(c, m.funcs.data[0]);
+    for (uint32_t i = 0; i < m.funcs.len && vta && !cli_has(x, OPT_PASSES); i++)
+        warn_of_host(c, m.funcs.data[i]);
     if (!after_all)
         tir_print(out, &m);
     return true;
@@ -186,7 +265,7 @@ bool cmd_opt(cli *x)
         return false;
     }
     bool ok = format == FORMAT_LOOPS         ? opt_loops(x, file, s, &o, &out)
-              : format == FORMAT_COMPUTATION ? opt_computation(x, file, s, &o, &out)
+              : format == FORMAT_COMPUTATION ? opt_computations(x, file, s, &o, &out)
               : format == FORMAT_PROGRAM     ? opt_program(x, file, s, &o, &out)
               : format == FORMAT_PLAN        ? opt_plan(x, file, s, &out)
                                              : opt_graph(x, file, s, &o, &out);

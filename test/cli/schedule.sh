@@ -13,7 +13,6 @@ for case in "$top"/test/golden/kernel/*.case; do
         awk '/^\/\/ / { n++ } { print > ("kernel." n) }' stdout
         for k in kernel.*; do
             kernels=$((kernels + 1))
-            if grep -q '^extern ' "$k"; then continue; fi # not read yet
             expect 0 '^primfn' opt "$k"
             sed -e '/^$/d' -e '/^--- schedule/,$d' -e '/^\/\//d' "$k" > computation.txt
             expect 0 '' opt computation.txt
@@ -22,6 +21,18 @@ for case in "$top"/test/golden/kernel/*.case; do
     done
 done
 [ $kernels -ge 200 ] || bad "only $kernels kernels"
+
+# the text of a whole model
+expect 0 '' compile "$top/demo/digits.onnx" --emit schedule -o all.txt
+expect 0 '' opt all.txt
+[ "$(sed -n 's/.*"global_symbol": "\([^"]*\)".*/\1/p' stdout)" = "$(sed -n 's/^\/\/ \([a-z0-9_]*\).*/\1/p' all.txt)" ] && good ||
+    bad "other kernels: $(grep global_symbol stdout)"
+cp stdout loops.txt && expect 0 '' opt loops.txt --passes ''
+check "they read back" cmp stdout loops.txt
+line=$(grep -n '^unroll' all.txt | sed -n '20s/:.*//p')
+sed "${line}s/unroll /unroll nosuch/" all.txt > broken.txt
+expect_error 1 "broken.txt:$line:.*nosuch" opt broken.txt
+expect_error 2 'holds a schedule' opt all.txt --schedule all.txt
 
 # more loops with guards than are cut in one function
 {
