@@ -15,8 +15,10 @@ help: ## print this list
 build: ## build/lathe and libvta (the default)
 	@sh scripts/setup.sh build
 	@mkdir -p $(BUILD)
+	@[ -e $(BUILD)/lathe ] || echo "building $(BUILD)/lathe and libvta; configuring: $(BUILD)/configure.log"
 	@$(CMAKE) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 	@ninja --quiet -C $(BUILD) -j$(JOBS) lathe vta_shared
+	@echo "built: $(BUILD)/lathe, $(BUILD)/runtime/vta/libvta.so"
 
 install: build ## lathe, libvta and its headers under PREFIX (/usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -2,6 +2,8 @@
 /* Parsing by the tables of options.def: --name VALUE, --name=VALUE, -o VALUE, -O3, -- ends the options. */
 #include "cli.h"
 
+#include "abi/package.h"
+#include "base/file.h"
 #include "base/nearest.h"
 #include "driver/plugin.h"
 
@@ -64,10 +66,25 @@ static const char *other_verbs(const cli *x, const char *name, size_t len)
     return NULL;
 }
 
+/* What other programs call an option, NULL: nothing that is known. */
+static const char *by_other_name(const char *name, size_t len)
+{
+    static const char *const names[][2] = {{"threads", "workers"}, {"jobs", "workers"}, {"optimize", "opt-level"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i][0]) == len && strncmp(names[i][0], name, len) == 0)
+            return names[i][1];
+    return NULL;
+}
+
 static bool unknown(const cli *x, const char *arg)
 {
     const char *verb = help_verb_name(x->verb), *name = arg + strspn(arg, "-");
     size_t len = strcspn(name, "=");
+    const char *known = by_other_name(name, len);
+    if (known) {
+        name = known;
+        len = strlen(known);
+    }
     nearest near = nearest_to(name, len);
     for (uint32_t o = 0; o < OPT_COUNT; o++)
         if (has_option(x, o))
@@ -182,6 +199,13 @@ bool cli_number(const cli *x, cli_option o, long least, long most, long otherwis
     if (errno == 0 && end != s && *end == '\0' && *out >= least && *out <= most)
         return true;
     return cli_usage_error(x, NULL, "--%s: '%.100s' is no number from %ld to %ld", options[o].name, s, least, most);
+}
+
+_Static_assert(PACKAGE_MAX_WORKERS == 127, "options.def says how many");
+
+bool cli_workers(const cli *x, long *out)
+{
+    return cli_number(x, OPT_WORKERS, 0, PACKAGE_MAX_WORKERS, -1, out);
 }
 
 bool cli_real(const cli *x, cli_option o, double otherwise, double *out)
@@ -301,8 +325,11 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
             "--target: '%.100s' is unknown", target_name);
     }
     if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||
-        !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
+        !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_workers(x, &workers))
         return false;
+    if (workers > 1 && strcmp(out->port, "baremetal") == 0)
+        return cli_usage_error(x, "leave --workers out, or choose --port freertos or posix",
+                               "--workers %ld: the port baremetal has no threads", workers);
     const char *form = cli_get(x, OPT_CONSTANTS, NULL);
     out->constants_form = form ? constants_form_find(form) : CONSTANTS_DEFAULT;
     if (form && out->constants_form == CONSTANTS_DEFAULT)
@@ -310,11 +337,26 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
                                "--constants: '%.100s' is unknown", form);
     out->opt_level = (int)level;
     out->no_winograd = cli_has(x, OPT_NO_WINOGRAD);
-    out->workers = workers < 0 ? 0 : workers == 0 ? 1 : (uint32_t)workers;
+    bool alone = workers == 0 || (workers < 0 && strcmp(out->port, "baremetal") == 0);
+    out->workers = alone ? 1 : workers < 0 ? 0 : (uint32_t)workers;
     out->verify = true;
     return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
            read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
            read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds);
+}
+
+bool cli_is_file(const cli *x, cli_option o)
+{
+    const char *file = cli_get(x, o, "-"), *folder = path_dir(&x->c->mem, file);
+    if (strcmp(file, "-") == 0)
+        return true;
+    if (file_is_dir(file))
+        return cli_usage_error(
+            x, arena_printf(&x->c->mem, "name a file, as in %s", path_join(&x->c->mem, file, "FILE")),
+            "--%s: '%.200s' is a folder, and what is written is one file", options[o].name, file);
+    return file_is_dir(folder) ||
+           cli_usage_error(x, arena_printf(&x->c->mem, "mkdir -p %s", folder), "--%s: there is no folder '%.200s'",
+                           options[o].name, folder);
 }
 
 const char *cli_shown(const cli *x, const char *text)

@@ -44,12 +44,15 @@ bool cli_parse(cli *x, int argc, char **argv);
 bool cli_has(const cli *x, cli_option o);
 const char *cli_get(const cli *x, cli_option o, const char *otherwise); /* the last one given */
 bool cli_number(const cli *x, cli_option o, long least, long most, long otherwise, long *out);
+bool cli_workers(const cli *x, long *out); /* -1: not said */
 bool cli_real(const cli *x, cli_option o, double otherwise, double *out);
 /* The options that steer a compile; `native`: the default target is this machine. */
 bool cli_compile_options(const cli *x, bool native, compile_options *out);
 /* The place of an option's value in a list such as "c|graph|tir" (NULL: the table has it); -1 after an error. */
 int cli_choice(const cli *x, cli_option o, const char *list, const char *otherwise);
 bool cli_usage_error(const cli *x, const char *hint, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The value of an option is a file that can be made: no folder, and in one that exists; false after a diagnostic. */
+bool cli_is_file(const cli *x, cli_option o);
 /* Text from a model, made safe to print on a terminal. */
 const char *cli_shown(const cli *x, const char *text);
 /* Registers the operators of all --load-ops libraries into a context. */

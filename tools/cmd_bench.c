@@ -93,7 +93,7 @@ static bool measure(session *s, long rounds, process *reference, series *ours, s
     long inner = once < TURN ? (long)(TURN / (once + 1e-9)) + 1 : 1;
     double deadline = now() + (reference ? 4.0 : 2.0);
     for (long r = 0; r < MOST_ROUNDS && (rounds > 0 ? r < rounds : r < LEAST_ROUNDS || now() < deadline); r++) {
-        compiler_progress(s->x->c, "running round", (uint32_t)r + 1, (uint32_t)(rounds > 0 ? rounds : r + 1));
+        compiler_progress(s->x->c, "running round", (uint32_t)r + 1, (uint32_t)rounds);
         if (!time_ours(s, inner, &once) || (reference && !time_theirs(s, reference, inner, &other)))
             return false;
         ours->seconds[ours->n++] = once;
@@ -102,14 +102,25 @@ static bool measure(session *s, long rounds, process *reference, series *ours, s
     return true;
 }
 
+/* Where no line of progress is drawn, a log tells what takes its time. */
+static void tell(const cli *x, const char *what)
+{
+    if (!x->progress)
+        fprintf(stderr, "bench: %s\n", what);
+}
+
 static bool bench(session *s, long rounds, long workers)
 {
     arena *a = &s->x->c->mem;
     series ours = {arena_array(a, double, MOST_ROUNDS), 0}, theirs = {arena_array(a, double, MOST_ROUNDS), 0};
     process p;
     bool against = cli_has(s->x, OPT_AGAINST);
+    if (against)
+        tell(s->x, "starting onnxruntime");
     if (against && !reference_start(s, "bench", workers, &p))
         return false;
+    if (against)
+        tell(s->x, rounds > 0 ? "running in turns" : "running in turns, 4 s or 10 rounds at least");
     bool ok = measure(s, rounds, against ? &p : NULL, &ours, &theirs);
     if (against)
         process_end(&p);
@@ -131,8 +142,10 @@ bool cmd_bench(cli *x)
     session s = {.x = x};
     long rounds, workers;
     if (!reference_check(x, "onnxruntime") ||
-        !cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
+        !cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_workers(x, &workers))
         return false;
+    if (cli_has(x, OPT_AGAINST))
+        tell(x, "compiling the model and building its package");
     bool ok = session_open(x, &s);
     if (ok && workers < 0)
         workers = s.result.unit.workers ? (long)s.result.unit.workers : 1;

@@ -71,6 +71,8 @@ bool cmd_compile(cli *x)
     if (strcmp(o.emit, "c") != 0 && cli_has(x, OPT_JSON))
         return cli_usage_error(x, "leave --json or --emit out", "--json tells of a package, and --emit %s makes none",
                                o.emit);
+    if ((strcmp(o.emit, "c") != 0 && !cli_is_file(x, OPT_OUT)) || !cli_is_file(x, OPT_REPORT))
+        return false;
     if (strcmp(o.emit, "c") == 0 && !artifact_check_place(x->c, cli_get(x, OPT_OUT, ""), model))
         return false;
     writer_init(&dump, &x->c->mem);

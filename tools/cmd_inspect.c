@@ -138,7 +138,7 @@ bool cmd_inspect(cli *x)
     const char *model = cli_model(x), *html = cli_get(x, OPT_HTML, NULL);
     compile_options o;
     compile_result r;
-    if (!model || !cli_compile_options(x, false, &o))
+    if (!model || !cli_compile_options(x, false, &o) || !cli_is_file(x, OPT_HTML))
         return false;
     if (file_is_dir(model))
         return format_folder(x->c, o.verb, model) && inspect_package(x, model);

@@ -59,7 +59,7 @@ static bool opt_loops(cli *x, const char *file, span s, const compile_options *h
     return true;
 }
 
-/* --- computations: one, or what `compile --emit schedule` prints of a model, one behind the other --------------------- */
+/* --- computations: one, or what `compile --emit schedule` prints of a model --- */
 
 typedef struct section {
     const char *name; /* what a remark before it says; NULL: nothing */
@@ -113,7 +113,7 @@ static section take_section(compiler *c, span s, size_t *at)
 {
     static const char mark[] = "--- schedule\n";
     section x = {0};
-    size_t from = *at, behind = 0, end = from, i = from; /* behind: the schedule; end: of what certainly belongs to it */
+    size_t from = *at, behind = 0, end = from, i = from; /* behind: the schedule; end: its own */
     for (size_t n; i < s.len; i += n) {
         n = line_len(s, i);
         bool is_remark = n > 2 && s.data[i] == '/' && s.data[i + 1] == '/';
@@ -250,7 +250,7 @@ bool cmd_opt(cli *x)
     span s;
     file_format format;
     writer out;
-    if (!file || !cli_compile_options(x, false, &o))
+    if (!file || !cli_compile_options(x, false, &o) || !cli_is_file(x, OPT_OUT))
         return false;
     if (cli_has(x, OPT_VTA_CONFIG) && !vta_text_parse(x->c, cli_get(x, OPT_VTA_CONFIG, ""), &x->c->vta))
         return false;

@@ -83,10 +83,12 @@ static int finish(const cli *x, bool ok)
 static bool refuse_verb(compiler *c, const char *word)
 {
     nearest near = nearest_to(word, strlen(word));
+    nearest_offer(&near, "--version");
+    nearest_offer(&near, "--help");
     for (int v = 0; v < VERB_COUNT; v++)
         nearest_offer(&near, verbs[v].name);
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "there is no verb '%s'", word);
-    if (word[0] == '-')
+    if (word[0] == '-' && !near.best)
         diag_hint(&c->diags, "options follow the verb: lathe VERB %s; see: lathe --help", word);
     else if (!near.best && file_exists(word))
         diag_hint(&c->diags, "to look into a file: lathe inspect %s; to compile it: lathe compile %s -o out", word,

@@ -53,6 +53,8 @@ static void step(void *context, const char *what, uint32_t done, uint32_t of)
     pthread_mutex_lock(&p->lock);
     if (of > 0)
         snprintf(p->text, sizeof p->text, "%s %u of %u", what, done, of);
+    else if (done > 0)
+        snprintf(p->text, sizeof p->text, "%s %u", what, done);
     else
         snprintf(p->text, sizeof p->text, "%s", what);
     if (p->after <= 0 || now() - p->drawn >= 0.1)

@@ -146,7 +146,7 @@ bool reference_check(const cli *x, const char *known)
     int which = cli_choice(x, OPT_AGAINST, known, "onnxruntime");
     if (which < 0)
         return false;
-    return x->args.len != 1 || !file_is_dir(x->args.data[0]) ||
+    return x->args.len != 1 || !file_exists(path_join(&x->c->mem, x->args.data[0], "report.json")) ||
            cli_usage_error(x, "name the ONNX file instead of the package", "%s cannot run a package",
                            which == 0 ? "onnxruntime" : "the interpreter");
 }

@@ -188,6 +188,16 @@ static bool sizes_from_files(session *s)
     return true;
 }
 
+static bool no_data(const session *s, uint32_t i, const char *name)
+{
+    compiler *c = s->x->c;
+    const char *below = path_join(&c->mem, s->data, "test_data_set_0");
+    diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has no input_%u.pb for input '%s'", s->data, i, name);
+    if (file_is_dir(below))
+        diag_hint(&c->diags, "it holds data sets: --data %s", below);
+    return false;
+}
+
 /* Before the package is built: what is wrong with an input is said at once. */
 static bool fill(session *s)
 {
@@ -202,8 +212,7 @@ static bool fill(session *s)
         run_tensor *t = &s->model.inputs[i];
         const char *file = input_file(s, t->name, i);
         if (!file && s->data)
-            return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no input_%u.pb for input '%s'",
-                              s->data, i, t->name);
+            return no_data(s, i, t->name);
         if (!file)
             random = arena_printf(&s->x->c->mem, "%s%s%s", random ? random : "", random ? ", " : "", t->name);
         first = first || file ? first : t->name;
@@ -229,7 +238,7 @@ bool session_open(cli *x, session *s)
         s->options.opt_level = 0; /* the graph as it stands, with the values that the model has */
     if (s->data && !file_is_dir(s->data))
         return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
-    if (!cli_number(x, OPT_WORKERS, 0, 127, -1, &workers))
+    if (!cli_workers(x, &workers))
         return false;
     s->scratch = process_temp_dir(x->c);
     return s->scratch && open_model(s) && fill(s) && run_build(x->c, s->scratch, workers, &s->model);

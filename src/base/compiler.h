@@ -30,7 +30,8 @@ typedef struct compiler {
     /* Evaluates one pure node whose inputs are all constants; `driver` sets it (loop-IR interpreter). `out` holds one
      * entry per node output. false: cannot (no error reported). */
     bool (*evaluate)(struct compiler *c, const struct graph_node *n, const struct tensor_data **out);
-    /* Told what begins now: step `done` of `of`, or one that is not counted (0). NULL: nobody watches. */
+    /* Told what begins now: step `done` of `of` (0: nobody knows of how many), or one that is not counted (both 0).
+     * NULL: nobody watches. */
     void (*progress)(void *context, const char *what, uint32_t done, uint32_t of);
     void *progress_context;
     uint32_t next_id;         /* fresh names */

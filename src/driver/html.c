@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "abi/package.h"
+
 enum { BOX_W = 170, BOX_H = 34, GAP_X = 16, GAP_Y = 30, TIME_W = 1100, MAP_W = 1100, MAP_H = 420, ROW_H = 22 };
 
 /* Text from a model, made safe. */
@@ -163,7 +165,7 @@ static void run_layer(writer *w, const compile_result *r, uint32_t layer, timeli
 
 static void draw_timeline(writer *w, const compile_result *r)
 {
-    timeline t = {.workers = r->unit.workers < 128 ? r->unit.workers : 127};
+    timeline t = {.workers = r->unit.workers < PACKAGE_MAX_WORKERS ? r->unit.workers : PACKAGE_MAX_WORKERS};
     double sum = 0;
     for (uint32_t l = 0; l < r->plan.n_layers; l++)
         run_layer(w, r, l, &t, 0);

@@ -7,9 +7,9 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "abi/package.h"
 #include "base/file.h"
 
-enum { MOST_WORKERS = 127 };
 
 /* The full name, or ours. */
 static bool parse_dtype(const char *name, dtype *out)
@@ -120,7 +120,8 @@ static bool read_operators(compiler *c, const json_t *list, run_report *r)
 static bool read_fields(compiler *c, const json_t *o, run_report *r)
 {
     return text_field(c, o, "module_name", &r->module) && text_field(c, o, "target_cflags", &r->cflags) &&
-           text_field(c, o, "port", &r->port) && count_field(o, "workers", &r->workers) && r->workers <= MOST_WORKERS &&
+           text_field(c, o, "port", &r->port) && count_field(o, "workers", &r->workers) &&
+           r->workers <= PACKAGE_MAX_WORKERS &&
            count_field(o, "workspace_bytes", &r->workspace_bytes) &&
            count_field(o, "workspace_lower_bound_bytes", &r->lower_bound_bytes) &&
            count_field(o, "constant_bytes", &r->constant_bytes) &&

@@ -103,12 +103,27 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
     w_line(w, "%s", *gap ? "" : "nothing");
 }
 
+/* The next command, with a compiler for a machine that is not this one. */
+static void print_next(writer *w, const compile_result *r, const char *place)
+{
+    const char *cc = target_cross_cc(r->unit.target);
+    const char *with = cc ? arena_printf(w->a, " CC=%s", cc) : "";
+    if (strcmp(r->unit.port, "baremetal") == 0)
+        w_line(w, "make -C %s lib%s (AR, CPU: see %s/Makefile)", place, with, place);
+    else if (strcmp(r->unit.port, "posix") != 0)
+        w_line(w, "compile %s/src/*.c into the firmware", place);
+    else if (cc)
+        w_line(w, "make -C %s%s, and %s/runner there", place, with, place);
+    else
+        w_line(w, "make -C %s && %s/runner", place, place);
+}
+
 void summary_print(writer *w, const compile_result *r, const char *place)
 {
     const facts x = gather(w->a, r);
     w_line(w, "operators  %u of the model; calls %u, kernels %u, layers %u, MACs %llu", r->n_nodes, x.calls,
            x.kernels, r->plan.n_layers, (unsigned long long)x.macs);
-    w_line(w, "RAM        %llu bytes: workspace %llu, tables %llu; a kernel's stack %llu; the caller's tensors %llu",
+    w_line(w, "RAM        %llu bytes: workspace %llu, tables %llu; apart: stack %llu, your tensors %llu, tvmrt's own",
            (unsigned long long)(r->plan.workspace_bytes + x.table_bytes), (unsigned long long)r->plan.workspace_bytes,
            (unsigned long long)x.table_bytes, (unsigned long long)x.stack_bytes, (unsigned long long)x.caller_bytes);
     w_line(w, "flash      %llu bytes of constants, and the code, whose size the C build will tell",
@@ -116,10 +131,7 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     print_slow(w, r, &x);
     w_fmt(w, "package    %s: %u files, target %s, port %s; next: ", place, r->artifact.files.len, r->unit.target->name,
           r->unit.port);
-    if (strcmp(r->unit.port, "posix") == 0)
-        w_line(w, "make -C %s && %s/runner", place, place);
-    else
-        w_line(w, "compile %s/src/*.c into the firmware", place);
+    print_next(w, r, place);
 }
 
 void summary_print_json(writer *w, const compile_result *r, const char *place)

@@ -5,20 +5,32 @@
 #include <string.h>
 
 #define CONTRACT " -ffp-contract=fast"
+#define X86      "x86_64-linux-gnu-gcc"
+#define ARM      "aarch64-linux-gnu-gcc"
+#if defined(__x86_64__)
+#define HERE X86
+#elif defined(__aarch64__)
+#define HERE ARM
+#else
+#define HERE ""
+#endif
 
 static const target table[] = {
     /* name, flags, vector bytes, registers, bytes of the second and the last cache, fma, stack bytes, workers,
-     * bits of an address, own lowering */
-    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, 64, NULL},
-    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, 64, NULL},
+     * bits of an address, own lowering, C compiler from elsewhere */
+    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, 64, NULL,
+     X86},
+    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, 64, NULL,
+     X86},
     {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, 1 << 20, 32 << 20, true, 16384, 4,
-     64, NULL},
-    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL},
+     64, NULL, X86},
+    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, ARM},
     /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
-    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL},
-    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, 64, NULL},
+    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL,
+     "'clang --target=riscv64-linux-gnu'"},
+    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, 64, NULL, NULL},
     /* The CPU's own flags come with the firmware's compiler. */
-    {"cortex-m", "-ffp-contract=fast", 0, 8, 0, 0, false, 1024, 1, 32, NULL},
+    {"cortex-m", "-ffp-contract=fast", 0, 8, 0, 0, false, 1024, 1, 32, NULL, "arm-none-eabi-gcc"},
 };
 
 static const target *find(const char *name)
@@ -50,6 +62,11 @@ static const target *native(void)
 const target *target_find(const char *name)
 {
     return strcmp(name, "native") == 0 ? native() : find(name);
+}
+
+const char *target_cross_cc(const target *t)
+{
+    return t->cc && strcmp(t->cc, HERE) != 0 ? t->cc : NULL;
 }
 
 const target *target_default(void)

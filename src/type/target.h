@@ -24,6 +24,7 @@ typedef struct target {
     uint32_t workers;      /* width of the static schedule */
     uint32_t address_bits; /* of a pointer: 32 or 64 */
     target_lower_fn lower; /* NULL: the default lowering for everything */
+    const char *cc;        /* a C compiler for it where this machine's own is none, for hints; NULL: none is known */
 } target;
 
 /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang), generic
@@ -33,6 +34,8 @@ const target *target_find(const char *name);
 /* A target of the user's own, for this context: t must live as long as c. The name must be new (DIAG_USAGE). */
 bool target_register(compiler *c, const target *t);
 const target *target_lookup(const compiler *c, const char *name); /* registered ones, then target_find */
+/* t->cc; NULL where `cc` makes code for it. */
+const char *target_cross_cc(const target *t);
 const target *target_default(void); /* x86-64-v3 on x86-64 hosts, aarch64 on its, generic elsewhere */
 const char *target_names(compiler *c); /* "x86-64-v2, ..." for messages, registered ones among them */
 #endif

@@ -68,6 +68,7 @@ expect 0 'probabilities' run "$model" --output-dir shapes
 expect_error 1 'holds f32\[1, 10\]' run "$model" --input image=shapes/probabilities.npy
 printf '\223NUMPY\001\000v\000{"broken": 1}' > bad.npy
 expect_error 1 'bad.npy' run "$model" --input image=bad.npy
+expect 0 '' compile "$model" -q -o bare --workers 1 --port baremetal
 expect_error 1 'no input_0.pb' run "$model" --data data
 expect_error 1 'no input_0.pb' verify "$model" --data data
 head -c 256 /dev/zero > zero.bin

@@ -21,7 +21,7 @@ check "above 32 KB the form is incbin" diff -r plain incbin -x build -x runner
 expect 0 'probabilities' run bin
 mv bin/src/default_constants.bin kept
 expect_error 1 'default_constants.bin' run bin
-check "bin: without the file" sh -c './bin/runner 2>&1 | grep -q "status -11"'
+check "bin: without the file" sh -c './bin/runner 2>&1 | grep -q "cannot read ./bin/src/default_constants.bin"'
 head -c 1000 kept > bin/src/default_constants.bin
 expect_error 1 'does not hold the constants' run bin
 

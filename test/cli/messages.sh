@@ -21,6 +21,7 @@ hint 2 'did you mean compile\?' compil
 hint 2 'did you mean compile\?' help compil
 hint 2 'did you mean verify\?' verfiy model.onnx
 hint 2 'options follow the verb' --quiet compile model.onnx
+hint 2 'did you mean --version\?' --verson
 hint 2 'lathe compile model.onnx -o out' model.onnx
 hint 2 'see: lathe --help' zzzzzzzz
 expect 2 'first steps'
@@ -28,6 +29,17 @@ expect 2 'first steps'
 expect 0 'lathe inspect model.onnx' --help
 
 # --- options
+hint 2 'did you mean --workers\?' run model.onnx --threads 4
+hint 2 'leave --workers out' compile model.onnx -o out --workers 4 --port baremetal
+mkdir -p sets/test_data_set_0
+hint 1 'data sets: --data sets/test_data_set_0' run model.onnx --data sets
+for option in --emit=graph --emit=tir; do
+    hint 2 'name a file, as in sets/FILE' compile model.onnx $option -o sets
+done
+"$lathe" compile model.onnx --emit graph -o graph.txt
+hint 2 'name a file' opt graph.txt -o sets
+hint 2 'mkdir -p no/such' inspect model.onnx --html no/such/page.html
+[ ! -e no ] && good || bad "folders were made for a page"
 hint 2 'did you mean --module-name\?' compile model.onnx -o out --modul-name x
 hint 2 'did you mean --module-name\?' compile model.onnx -o out --modul-name=x
 hint 2 'did you mean --emit\?' compile model.onnx -emit graph

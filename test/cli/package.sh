@@ -28,6 +28,17 @@ check "its constants" sh -c "test \$(grep -o '\"constant_bytes\":[0-9]*' flat.js
 check "it builds" make -s -C six CC="$cc"
 printf '\000\000\040\101' > ten.bin
 check "10 becomes 23" sh -c './six/runner x=ten.bin | grep -q "23 to 23: 23$"'
+remade() { make -C six CC="$cc" "$@" > made && grep -q ' -c -o build/ops.o ' made; }
+idle() { make -C six CC="$cc" "$@" > made && ! grep -q ' -o ' made; }
+check "nothing to do" idle
+check "other flags are another build" remade CFLAGS="-O0 -DNAME='\"a b\"'"
+check "the same flags are not" idle CFLAGS="-O0 -DNAME='\"a b\"'"
+check "other flags of the processor" remade CPU=-mtune=generic
+check "another compiler" remade CC="$cc -O1"
+check "another number of workers" remade WORKERS=1
+check "inputs that have a pattern are named" sh -c './six/runner 2>&1 > said | grep -q "^runner: x has a fixed pattern; x=FILE"'
+check "inputs that have numbers are not" sh -c '[ -z "$(./six/runner x=ten.bin 2>&1 > said)" ]'
+check "what is no input" sh -c './six/runner y=ten.bin 2>&1 | grep -q "y=ten.bin. is no NAME=FILE with the name of an input"'
 check "make run" make -s -C six run CC="$cc"
 check "make clean" sh -c 'make -s -C six clean && ! test -e six/runner && ! test -e six/build'
 expect 0 '' compile six.txt -o six

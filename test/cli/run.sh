@@ -119,6 +119,7 @@ PY
     expect 0 'probabilities: max abs .* ok' verify "$model" --against onnxruntime
     expect 0 '^y: max abs .* ok' verify rank0.onnx --against onnxruntime
     expect 0 'ratio [0-9.]+' bench "$model" --against onnxruntime --repeat 1 --workers 1
+    check "a log tells what takes its time" sh -c '[ "$(grep -c "^bench: " stderr)" = 3 ]'
 else
     echo "(no Python with onnxruntime: comparisons with it are left out)"
 fi

@@ -131,6 +131,7 @@ static const char files_text[] =
     "        for (k = 0; k < size / 2; k++) {\n            const unsigned char byte = t->data[i + k];\n"
     "            t->data[i + k] = t->data[i + size - 1 - k];\n"
     "            t->data[i + size - 1 - k] = byte;\n        }\n}\n\n"
+    "static int given[sizeof inputs / sizeof *inputs];\n\n"
     "/* Fills the input that `arg`, NAME=FILE, names; returns 0, or 2 after a message. */\n"
     "static int read_input(const char *arg)\n{\n"
     "    const struct tensor *t;\n"
@@ -146,8 +147,9 @@ static const char files_text[] =
     "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s)\\n\", arg + n + 1, (unsigned "
     "long)t->bytes, t->dtype,\n"
     "                    t->shape);\n            return 2;\n        }\n"
-    "        swap_bytes(t);\n        return 0;\n    }\n"
-    "    fprintf(stderr, \"runner: no input for '%s'\\n\", arg);\n    usage(stderr);\n    return 2;\n}\n\n"
+    "        swap_bytes(t);\n        given[t - inputs] = 1;\n        return 0;\n    }\n"
+    "    fprintf(stderr, \"runner: '%s' is no NAME=FILE with the name of an input\\n\", arg);\n    usage(stderr);\n"
+    "    return 2;\n}\n\n"
     "static int write_output(const char *folder, const struct tensor *t)\n{\n"
     "    static char path[4096];\n    char *s, suffix[16] = \"\";\n    FILE *file;\n    size_t put;\n"
     "    const size_t skip = strlen(folder) + 1;\n    const int same = same_before(t);\n"
@@ -169,9 +171,9 @@ static const char load_text[] =
     "    FILE *file;\n    size_t got = 0;\n    int32_t status;\n"
     "    if (snprintf(path, sizeof path, \"%.*ssrc/@n_constants.bin\", folder, program) >= (int)sizeof path)\n"
     "        path[0] = '\\0';\n"
-    "    file = fopen(path, \"rb\");\n    if (file != NULL) {\n"
-    "        got = fread(constants, 1, sizeof constants, file);\n        got += fgetc(file) != EOF;\n"
-    "        fclose(file);\n    }\n"
+    "    file = fopen(path, \"rb\");\n    if (file == NULL) {\n"
+    "        fprintf(stderr, \"runner: cannot read %s, the constants: src/ belongs beside the program\\n\", path);\n        return 1;\n    }\n"
+    "    got = fread(constants, 1, sizeof constants, file);\n    got += fgetc(file) != EOF;\n    fclose(file);\n"
     "    status = @p_set_constants(constants, got);\n    if (status != 0)\n"
     "        fprintf(stderr, \"runner: %s: status %ld: %s\\n\", path, (long)status, tvmrt_status_text(status));\n"
     "    return status != 0;\n}\n\n";
@@ -364,6 +366,8 @@ static const char posix_arguments[] =
 
 static const char posix_inputs[] =
     "read_input(argv[i]) != 0)\n            return 2;\n    }\n"
+    "    for (t = inputs; t->name != NULL; t++)\n        if (!given[t - inputs])\n"
+    "            fprintf(stderr, \"runner: %s has a fixed pattern; %s=FILE gives it numbers\\n\", t->shown, t->shown);\n"
     "    if (folder != NULL)\n        (void)mkdir(folder, 0777); /* may exist */\n";
 
 static const char posix_run[] =

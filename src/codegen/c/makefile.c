@@ -33,7 +33,7 @@ void makefile_products(const package *p, artifact *out)
         add_product(p, out, arena_printf(a, "build/%s.o", objects[i]));
     add_product(p, out, arena_printf(a, "build/tvmrt_port_%s.o", p->u->port));
     add_product(p, out, "build/main.o");
-    add_product(p, out, "build/workers-*");
+    add_product(p, out, "build/flags");
     add_product(p, out, "runner");
     add_product(p, out, "lib@p.a");
 }
@@ -81,10 +81,11 @@ void makefile_write(const package *p, writer *w)
                      "\t$(CC) $(CFLAGS) $(TARGET_FLAGS) $(CPU) $(LDFLAGS) -o runner build/main.o $(OBJECTS) "
                      "$(LDLIBS)\n\n"
                      "lib@p.a: $(OBJECTS)\n\trm -f lib@p.a\n\t$(AR) rcs lib@p.a $(OBJECTS)\n\n");
-    w_str(w, "build/%.o: src/%.c $(wildcard src/*.h include/*.h) Makefile build/workers-$(WORKERS)\n"
+    w_str(w, "build/%.o: src/%.c $(wildcard src/*.h include/*.h) Makefile build/flags\n"
              "\t$(CC) $(FLAGS) -c -o $@ $<\n\n"
-             "# Another number of workers is another build.\nbuild/workers-$(WORKERS):\n"
-             "\t@mkdir -p build && rm -f build/workers-* && touch $@\n\n");
+             "# Another compiler, another number of workers, other flags: another build.\n"
+             "SAID = '$(subst ','\\'',$(CC) $(FLAGS) $(LDFLAGS) $(LDLIBS))'\n.PHONY: look\nbuild/flags: look\n"
+             "\t@mkdir -p build && printf '%s\\n' $(SAID) | cmp -s - $@ || printf '%s\\n' $(SAID) > $@\n\n");
     if (p->constants_form == CONSTANTS_INCBIN)
         w_fmt(w, "build/%s_lib0.o: %s\n\n", p->u->module_name, p->constant_file);
     w_str(w, "run: runner\n\t./runner $(ARGS)\n\nclean:\n\trm -rf build runner ");
