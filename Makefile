@@ -73,7 +73,7 @@ bench: build ## time and memory of compile, C build and run; ARGS="--filter 'res
 sizes: ## lengths of functions and files
 	@bash scripts/check_sizes.sh --list
 
-layers: build ## folder law, globals, allocators
+layers: build ## folder law, circles of files, globals, allocators
 	@bash scripts/check_layers.sh $(BUILD)
 
 headers: ## every header compiles alone as C11 and as C++17

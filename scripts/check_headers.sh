@@ -8,6 +8,14 @@ export CFLAGS_HEADERS="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -D_XOPEN_S
 # Warnings of C++ about plain C idioms are off: {0}, and an array without length at the end of a struct.
 export CXXFLAGS_HEADERS="-Wno-missing-field-initializers -Wno-pedantic"
 
+# Bindings need the headers of tvm-ffi: those that they were built with, if they were.
+python=$(sed -n 's/^_\?Python3_EXECUTABLE:[A-Z]*=//p' "${BUILD:-build}/bindings/cmake/CMakeCache.txt" 2> /dev/null | head -n 1)
+folders="src include runtime"
+if [ -n "$python" ] && ffi=$("$python" -m tvm_ffi.config --includedir) && dl=$("$python" -m tvm_ffi.config --dlpack-includedir); then
+    CFLAGS_HEADERS="$CFLAGS_HEADERS -Ibindings/ffi -isystem $ffi -isystem $dl"
+    folders="$folders bindings"
+fi
+
 one() {
     local header=$1 text log
     text=$(printf '#include "%s"\n#include "%s"\ntypedef int not_empty;\n' "$PWD/$header" "$PWD/$header")
@@ -25,7 +33,8 @@ one() {
 }
 export -f one
 
-log=$(find src include runtime -name '*.h' 2>/dev/null | LC_ALL=C sort \
+# shellcheck disable=SC2086
+log=$(find $folders -name '*.h' 2>/dev/null | LC_ALL=C sort \
     | xargs -r -P "${JOBS:-2}" -I{} bash -c 'out=$(one {}); printf "%s\n" "$out"')
 failed=$(grep -c '^FAILED' <<< "$log")
 grep -v '^ok ' <<< "$log"
