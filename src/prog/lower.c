@@ -2,21 +2,12 @@
 /* The border between graph and loops: a graph function becomes a program. Operators and fused groups become kernels
  * with the plain loops of their compute definitions; what only gives another shape becomes a view. Nothing is shared
  * or placed here: passes on programs do that. */
-#include "base/ptr_map.h"
 #include "graph/op.h"
-#include "prog/prog.h"
+#include "prog/lower.h"
 #include "te/from_graph.h"
 #include "te/te_op.h"
 
 #include <string.h>
-
-typedef struct lowering {
-    compiler *c;
-    graph_func *f;
-    const target *t;
-    prog_module *m;
-    prog_func *to;
-} lowering;
 
 static uint32_t value_of(const graph_value *v)
 {
@@ -67,7 +58,7 @@ static bool check_value(lowering *l, const graph_value *v, src_loc loc)
     return false;
 }
 
-static bool check_values(lowering *l)
+bool lower_check(lowering *l)
 {
     bool ok = true;
     for (uint32_t i = 0; i < l->f->params.len; i++)
@@ -112,8 +103,7 @@ static graph_value *operand_outside(const graph_node *call, const graph_node *in
     return v && !v->def ? call->inputs[v->index] : NULL; /* a parameter, or made inside */
 }
 
-/* What n only gives another shape; NULL: n computes. */
-static graph_value *viewed(const graph_node *n)
+graph_value *lower_viewed(const graph_node *n)
 {
     const graph_node *inner = n ? sole_node(n) : NULL;
     if (!inner || !graph_is_view(inner))
@@ -121,10 +111,10 @@ static graph_value *viewed(const graph_node *n)
     return operand_outside(n, inner, 0);
 }
 
-static const graph_value *base_of(const graph_value *v)
+const graph_value *lower_base(const graph_value *v)
 {
-    while (viewed(v->def))
-        v = viewed(v->def);
+    while (lower_viewed(v->def))
+        v = lower_viewed(v->def);
     return v;
 }
 
@@ -167,7 +157,7 @@ static void describe_node(const graph_node *n, writer *kind, writer *source)
         append(source, from, ", ");
 }
 
-static void describe(lowering *l, const graph_node *n, const char **out_kind, const char **out_source)
+void lower_describe(lowering *l, const graph_node *n, const char **out_kind, const char **out_source)
 {
     writer kind, source;
     writer_init(&kind, &l->c->mem);
@@ -183,18 +173,34 @@ static void describe(lowering *l, const graph_node *n, const char **out_kind, co
 
 /* --- values --- */
 
+/* Names of main are its own; those of what is inside of it keep clear of them. */
+const char *lower_name(lowering *l, const char *want)
+{
+    return l->f == l->main ? want : graph_new_name(l->main, want);
+}
+
 static uint32_t add_value(lowering *l, graph_value *v, prog_space space, uint32_t index, const tensor_data *data)
 {
-    uint32_t id = prog_add_value(
-        l->m, l->to,
-        (prog_value){
-            .name = v->name, .type = v->type, .space = space, .index = index, .data = data, .base = PROG_NONE});
+    uint32_t id;
+    if (!ptr_map_get(&l->into, v, &id)) /* it has its place already */
+        id = prog_add_value(l->m, l->to,
+                            (prog_value){.name = lower_name(l, v->name),
+                                         .type = v->type,
+                                         .space = space,
+                                         .index = index,
+                                         .data = data,
+                                         .base = PROG_NONE});
     v->mark = id + 1;
     return id;
 }
 
+uint32_t lower_value(lowering *l, graph_value *v)
+{
+    return add_value(l, v, SPACE_WORKSPACE, 0, NULL);
+}
+
 /* Constants become values when something reads them. */
-static bool operand(lowering *l, graph_value *v, src_loc loc, uint32_t *out)
+bool lower_operand(lowering *l, graph_value *v, src_loc loc, uint32_t *out)
 {
     if (v->mark == 0 && graph_constant(v))
         (void)add_value(l, v, SPACE_CONSTANT, 0, graph_constant(v));
@@ -207,15 +213,15 @@ static bool operand(lowering *l, graph_value *v, src_loc loc, uint32_t *out)
 static prog_step *add_step(lowering *l, prog_step_kind kind, const graph_node *n, uint32_t most)
 {
     prog_step s = {.kind = kind, .loc = n->loc, .source = "", .args = arena_array(&l->c->mem, uint32_t, most + 1u)};
-    vec_push(&l->c->mem, &l->to->steps, s);
-    return &vec_last(&l->to->steps);
+    vec_push(&l->c->mem, l->block, s);
+    return &vec_last(l->block);
 }
 
 static bool add_view(lowering *l, graph_node *n)
 {
-    graph_value *from = viewed(n);
+    graph_value *from = lower_viewed(n);
     uint32_t base;
-    if (!operand(l, from, n->loc, &base))
+    if (!lower_operand(l, from, n->loc, &base))
         return false;
     if (type_most_bytes(&n->outputs[0]->type) > type_most_bytes(&from->type))
         return diag_error(&l->c->diags, DIAG_TYPE, n->loc, "'%s' shows more elements than '%s' has",
@@ -247,7 +253,7 @@ static bool plain_loops(compiler *c, prog_kernel *k)
                    : te_lower_node(c, k->node, k->name, NULL, &k->plain);
 }
 
-static prog_kernel *new_kernel(lowering *l, const char *kind)
+prog_kernel *lower_new_kernel(lowering *l, const char *kind)
 {
     prog_kernel *k = arena_new(&l->c->mem, prog_kernel);
     k->name = arena_printf(&l->c->mem, "kernel_%u", l->m->kernels.len); /* until the names are given */
@@ -269,7 +275,7 @@ static bool add_operands(lowering *l, const graph_node *n, const prog_kernel *k,
         s->args[s->n_in++] = cell;
     }
     for (uint32_t i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i] && !operand(l, n->inputs[i], n->loc, &s->args[s->n_in++]))
+        if (n->inputs[i] && !lower_operand(l, n->inputs[i], n->loc, &s->args[s->n_in++]))
             return false;
     s->n_args = s->n_in;
     return true;
@@ -285,7 +291,7 @@ static uint32_t add_extent(lowering *l, const char *symbol, prog_space space, ui
     bool again = prog_find_extent(l->to, symbol) != PROG_NONE; /* the kernel that uses it compares */
     dim extent = dim_symbol(l->c, symbol, -1);
     return prog_add_value(l->m, l->to,
-                          (prog_value){.name = graph_new_name(l->f, symbol),
+                          (prog_value){.name = graph_new_name(l->main, symbol),
                                        .type = type_static(l->c, DT_I64, 0, NULL),
                                        .extent = again ? NULL : extent,
                                        .space = space,
@@ -300,9 +306,9 @@ static bool add_extents(lowering *l, const graph_node *n)
     uint32_t count = n->op->te && n->op->te->extents ? graph_own_symbols(n, TYPE_MAX_RANK, symbols) : 0;
     if (count == 0)
         return true;
-    prog_kernel *k = new_kernel(l, arena_printf(&l->c->mem, "%s_extents", n->op->name));
+    prog_kernel *k = lower_new_kernel(l, arena_printf(&l->c->mem, "%s_extents", n->op->name));
     prog_step s = {.kind = STEP_KERNEL, .kernel = k, .loc = n->loc};
-    describe(l, n, &unused, &s.source);
+    lower_describe(l, n, &unused, &s.source);
     if (!te_lower_extents(l->c, n, k->name, &k->plain))
         return false;
     s.args = arena_array(&l->c->mem, uint32_t, most_operands(n, k));
@@ -310,7 +316,7 @@ static bool add_extents(lowering *l, const graph_node *n)
         return false;
     for (uint32_t i = 0; i < count; i++)
         s.args[s.n_args++] = add_extent(l, symbols[i], SPACE_WORKSPACE, 0);
-    vec_push(&l->c->mem, &l->to->steps, s);
+    vec_push(&l->c->mem, l->block, s);
     return true;
 }
 
@@ -320,8 +326,8 @@ static bool add_kernel(lowering *l, graph_node *n)
     prog_step s = {.kind = STEP_KERNEL, .loc = n->loc};
     if (!add_extents(l, n))
         return false;
-    describe(l, n, &kind, &s.source);
-    prog_kernel *k = s.kernel = new_kernel(l, kind);
+    lower_describe(l, n, &kind, &s.source);
+    prog_kernel *k = s.kernel = lower_new_kernel(l, kind);
     k->func = callee_of(n);
     k->node = k->func ? NULL : n;
     k->joins = joins(n);
@@ -332,15 +338,19 @@ static bool add_kernel(lowering *l, graph_node *n)
         return false;
     for (uint32_t i = 0; i < n->n_outputs; i++)
         s.args[s.n_args++] = add_value(l, n->outputs[i], SPACE_WORKSPACE, 0, NULL);
-    vec_push(&l->c->mem, &l->to->steps, s);
+    vec_push(&l->c->mem, l->block, s);
     return true;
 }
 
-static bool add_node(lowering *l, graph_node *n)
+bool lower_node(lowering *l, graph_node *n)
 {
     if (strcmp(n->op->name, "constant") == 0)
         return true;
-    return viewed(n) ? add_view(l, n) : add_kernel(l, n);
+    if (strcmp(n->op->name, "if") == 0)
+        return lower_if(l, n);
+    if (strcmp(n->op->name, "loop") == 0)
+        return lower_loop(l, n);
+    return lower_viewed(n) ? add_view(l, n) : add_kernel(l, n);
 }
 
 /* --- results --- */
@@ -352,7 +362,7 @@ static bool separate_results(lowering *l)
     ptr_map_init(&written, &l->c->mem);
     for (uint32_t i = 0; i < l->f->results.len; i++) {
         graph_value *v = l->f->results.data[i];
-        const graph_value *base = base_of(v);
+        const graph_value *base = lower_base(v);
         uint32_t unused;
         if (base->def && !graph_constant(base) && !ptr_map_get(&written, base, &unused)) {
             ptr_map_set(&written, base, 1);
@@ -401,7 +411,7 @@ static void add_inputs(lowering *l)
     }
 }
 
-static void clear_marks(graph_func *f)
+void lower_clear_marks(graph_func *f)
 {
     for (uint32_t i = 0; i < f->params.len; i++)
         f->params.data[i]->mark = 0;
@@ -416,17 +426,20 @@ bool prog_from_graph(compiler *c, graph_module *g, const target *t, prog_module 
     *out = NULL;
     if (!l.f)
         return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the graph has no function @main");
+    l.main = l.f;
     l.to = arena_new(&c->mem, prog_func);
     l.to->name = l.f->name;
+    l.block = &l.to->steps;
+    ptr_map_init(&l.into, &c->mem);
     vec_push(&c->mem, &l.m->funcs, l.to);
     for (uint32_t i = 0; i < l.f->results.len; i++) /* the names are the model's, copies or not */
         vec_push(&c->mem, &l.to->results, ((prog_result){l.f->results.data[i]->name, PROG_NONE, PROG_NONE}));
-    if (!check_values(&l) || !separate_results(&l) || !add_shapes(&l))
+    if (!lower_check(&l) || !separate_results(&l) || !add_shapes(&l))
         return false;
-    clear_marks(l.f);
+    lower_clear_marks(l.f);
     add_inputs(&l);
     for (uint32_t i = 0; i < l.f->nodes.len; i++)
-        if (!add_node(&l, l.f->nodes.data[i]))
+        if (!lower_node(&l, l.f->nodes.data[i]))
             return false;
     for (uint32_t i = 0; i < l.f->results.len; i++)
         l.to->results.data[i].value = value_of(l.f->results.data[i]);

@@ -29,25 +29,32 @@ static bool accepts(const type *param, const type *arg)
     return true;
 }
 
-/* Operands from `first` on go to the parameters of f. */
-static bool check_call(compiler *c, const graph_node *n, const graph_func *f, uint32_t first)
+/* Operands from `first` on go to the parameters of f from `param` on; results to those of f from `result` on. */
+static bool check_callee(compiler *c, const graph_node *n, const graph_func *f, uint32_t first, uint32_t param,
+                         uint32_t result)
 {
-    if (n->n_inputs - first != f->params.len)
-        return infer_error(c, n, "@%s has %u parameters, not %u", f->name, f->params.len, n->n_inputs - first);
-    if (n->n_outputs != f->results.len)
-        return infer_error(c, n, "@%s has %u results, not %u", f->name, f->results.len, n->n_outputs);
-    for (uint32_t i = 0; i < f->params.len; i++) {
+    uint32_t args = n->n_inputs > first ? n->n_inputs - first : 0;
+    if (args + param != f->params.len)
+        return infer_error(c, n, "@%s has %u parameters, not %u", f->name, f->params.len, args + param);
+    if (n->n_outputs + result != f->results.len)
+        return infer_error(c, n, "@%s has %u results, not %u", f->name, f->results.len, n->n_outputs + result);
+    for (uint32_t i = 0; i < args; i++) {
         const type *arg = infer_in(n, first + i);
         if (!arg)
             return infer_error(c, n, "operand %u of a call is left out", first + i);
-        if (!accepts(&f->params.data[i]->type, arg))
+        if (!accepts(&f->params.data[param + i]->type, arg))
             return infer_error(c, n, "operand %u does not have the type of @%s's parameter %%%s", first + i, f->name,
-                               f->params.data[i]->name);
+                               f->params.data[param + i]->name);
     }
     for (uint32_t i = 0; i < f->results.len; i++)
         if (f->results.data[i]->type.kind == TYPE_NONE)
             return infer_error(c, n, "the results of @%s have no types yet", f->name);
     return true;
+}
+
+static bool check_call(compiler *c, const graph_node *n, const graph_func *f, uint32_t first)
+{
+    return check_callee(c, n, f, first, 0, 0);
 }
 
 bool infer_call(compiler *c, const graph_node *n, type *out)
@@ -60,15 +67,11 @@ bool infer_call(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-/* Extent of a result that has the extent a or b: the same symbol when equal, else a new one bounded by both. */
-static dim either(compiler *c, dim a, dim b, const type *declared, int32_t i)
+/* Extent of a result that has the extent a or b: the same symbol when equal, else an open one bounded by both. */
+static dim either(compiler *c, const graph_node *n, uint32_t result, dim a, dim b, int32_t rank, int32_t i)
 {
-    int64_t known = 0, ba = dim_bound(a), bb = dim_bound(b);
-    if (dim_equal(a, b))
-        return a;
-    if (declared && dim_is_const(declared->shape.dims[i], &known))
-        return declared->shape.dims[i];
-    return dim_fresh(c, "if", ba < 0 || bb < 0 ? -1 : ba > bb ? ba : bb);
+    int64_t ba = dim_bound(a), bb = dim_bound(b);
+    return dim_equal(a, b) ? a : infer_open(c, n, result, rank, i, "if", ba < 0 || bb < 0 ? -1 : ba > bb ? ba : bb);
 }
 
 static bool join(compiler *c, const graph_node *n, uint32_t i, const type *a, const type *b, type *out)
@@ -83,11 +86,9 @@ static bool join(compiler *c, const graph_node *n, uint32_t i, const type *a, co
         out->shape = declared ? declared->shape : (shape){-1, NULL};
         return true;
     }
-    if (declared && declared->shape.rank != a->shape.rank)
-        declared = NULL;
     dim d[TYPE_MAX_RANK];
     for (int32_t k = 0; k < a->shape.rank; k++)
-        d[k] = either(c, a->shape.dims[k], b->shape.dims[k], declared, k);
+        d[k] = either(c, n, i, a->shape.dims[k], b->shape.dims[k], a->shape.rank, k);
     out->shape = shape_make(c, (uint32_t)a->shape.rank, d);
     return true;
 }
@@ -105,5 +106,70 @@ bool infer_if(compiler *c, const graph_node *n, type *out)
     for (uint32_t i = 0; i < n->n_outputs; i++)
         if (!join(c, n, i, &f->results.data[i]->type, &g->results.data[i]->type, &out[i]))
             return false;
+    return true;
+}
+
+/* --- loops --- */
+
+static bool is_one(const type *t, dtype dt)
+{
+    int64_t count = t->kind == TYPE_TENSOR ? shape_count(t->shape) : 0;
+    return t->kind == TYPE_TENSOR && t->dt == dt && (count < 0 || count == 1);
+}
+
+static bool check_loop(compiler *c, const graph_node *n, const graph_func *f, int64_t carried)
+{
+    const type *trips = infer_in(n, 0), *cond = infer_in(n, 1);
+    if ((trips && !is_one(trips, DT_I64)) || (cond && !is_one(cond, DT_BOOL)))
+        return infer_error(c, n, "the number of rounds must be one i64, the condition one bool");
+    if (!check_callee(c, n, f, 2, 1, 1))
+        return false;
+    if (!is_one(&f->params.data[0]->type, DT_I64) || !is_one(&f->results.data[0]->type, DT_BOOL))
+        return infer_error(c, n, "@%s must have the round, one i64, as first parameter, and a condition, one bool, as "
+                                 "first result", f->name);
+    if (carried < 0 || carried > n->n_outputs || carried >= f->params.len)
+        return infer_error(c, n, "%lld values cannot be carried", (long long)carried);
+    for (uint32_t i = 0; i < (uint32_t)carried; i++) {
+        const type *p = &f->params.data[1 + i]->type, *r = &f->results.data[1 + i]->type;
+        if (!accepts(p, r))
+            return infer_error(c, n, "carried value %u has another type behind a round of @%s than before", i, f->name);
+    }
+    return true;
+}
+
+/* The condition never ends the loop: rounds are counted by the first operand alone. */
+static bool always_goes_on(const graph_node *n, const graph_func *f)
+{
+    const tensor_data *first = n->n_inputs > 1 ? graph_constant(n->inputs[1]) : NULL,
+                      *next = graph_constant(f->results.data[0]);
+    bool starts = n->n_inputs < 2 || !n->inputs[1] || (first && tensor_get_i64(first, 0) != 0);
+    return starts && next && tensor_get_i64(next, 0) != 0;
+}
+
+/* Operands: the most rounds, the first condition, either of which may be left out; what is carried, what the body
+ * captures. Results: what was carried last, then rows, one for each round. */
+bool infer_loop(compiler *c, const graph_node *n, type *out)
+{
+    const graph_func *f = graph_attr(n, "body")->u.func;
+    int64_t carried = graph_attr_int(n, "carried"), trips = -1;
+    uint32_t len = 0;
+    if (!check_loop(c, n, f, carried))
+        return false;
+    bool counted = n->n_inputs > 0 && graph_constant_ints(n->inputs[0], 1, &trips, &len);
+    trips = counted && trips < 0 ? 0 : trips;
+    for (uint32_t i = 0; i < n->n_outputs; i++) {
+        out[i] = i < (uint32_t)carried ? f->params.data[1 + i]->type : f->results.data[1 + i]->type;
+        if (i < (uint32_t)carried)
+            continue;
+        dim d[TYPE_MAX_RANK];
+        if (out[i].kind != TYPE_TENSOR || out[i].shape.rank < 0 || out[i].shape.rank >= (int32_t)TYPE_MAX_RANK)
+            return infer_error(c, n, "rows of result %u must be tensors of known rank", i);
+        d[0] = counted && always_goes_on(n, f)
+                   ? dim_const(c, trips)
+                   : infer_open(c, n, i, out[i].shape.rank + 1, 0, "rounds", trips);
+        for (int32_t k = 0; k < out[i].shape.rank; k++)
+            d[k + 1] = out[i].shape.dims[k];
+        out[i].shape = shape_make(c, (uint32_t)out[i].shape.rank + 1, d);
+    }
     return true;
 }

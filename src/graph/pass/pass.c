@@ -27,7 +27,7 @@ static const pass_row passes[] = {
  * pack-weights leave for it: arithmetic on constants. */
 static const char default_pipeline[] =
     "infer-types,fold-constants,simplify,fold-constants,cse,dce,reciprocals,convert-layout,"
-    "choose-conv-algorithm,pack-weights,fold-constants,dce,fuse";
+    "choose-conv-algorithm,pack-weights,fold-constants,dce,close-loops,fuse";
 
 typedef struct run {
     compiler *c;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the step from graph to program: operators and results (lower.c), branches and loops (lower_flow.c). */
+#ifndef LATHE_PROG_LOWER_H
+#define LATHE_PROG_LOWER_H
+#include "base/ptr_map.h"
+#include "graph/graph.h"
+#include "prog/prog.h"
+
+typedef struct lowering {
+    compiler *c;
+    graph_func *main, *f; /* the entry, and the function at hand: the entry or a region */
+    const struct target *t;
+    prog_module *m;
+    prog_func *to;
+    prog_block *block; /* where steps go */
+    ptr_map into;      /* graph values that are made in a value that is there: its number */
+    uint32_t depth;
+} lowering;
+
+/* Whether the values of l->f can be kept: tensors, with bounds, of element types that kernels have. */
+bool lower_check(lowering *l);
+/* What n only gives another shape; NULL: n computes. */
+graph_value *lower_viewed(const graph_node *n);
+/* What v's bytes are made as, views followed to the end. */
+const graph_value *lower_base(const graph_value *v);
+void lower_describe(lowering *l, const graph_node *n, const char **out_kind, const char **out_source);
+const char *lower_name(lowering *l, const char *want);
+/* The value of the program for a new result, and for an operand. */
+uint32_t lower_value(lowering *l, graph_value *v);
+bool lower_operand(lowering *l, graph_value *v, src_loc loc, uint32_t *out);
+prog_kernel *lower_new_kernel(lowering *l, const char *kind);
+bool lower_node(lowering *l, graph_node *n);
+void lower_clear_marks(graph_func *f); /* before a function is lowered */
+
+/* lower_flow.c */
+bool lower_if(lowering *l, graph_node *n);
+bool lower_loop(lowering *l, graph_node *n);
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Branches and loops of the graph as steps with blocks. What a region makes as its result is made in the place of the
+ * result where nothing stands in the way, else copied there. A carried value is written at the end of a round; sooner
+ * when all that read it come before. */
+#include "abi/package.h"
+#include "graph/op.h"
+#include "prog/lower.h"
+#include "tir/build.h"
+
+#include <string.h>
+
+static const graph_func *region_of(const graph_node *n, const char *name)
+{
+    return graph_attr(n, name)->u.func;
+}
+
+/* A kernel in l->f that copies v into value `to` of the program. */
+static bool copy_into(lowering *l, graph_value *v, uint32_t to, src_loc loc)
+{
+    graph_node *n = graph_new_node(l->f, graph_find_op(l->c, "copy"), 1, &v, 0, NULL, 1, NULL, loc);
+    if (!graph_infer_node(l->c, n))
+        return false;
+    if (to != PROG_NONE)
+        ptr_map_set(&l->into, n->outputs[0], to);
+    return lower_node(l, n);
+}
+
+/* The same into a value of its own. */
+static graph_value *copy_apart(lowering *l, graph_value *v, src_loc loc)
+{
+    graph_node *n = graph_new_node(l->f, graph_find_op(l->c, "copy"), 1, &v, 0, NULL, 1, NULL, loc);
+    n->outputs[0]->mark = 0;
+    return graph_infer_node(l->c, n) && lower_node(l, n) ? n->outputs[0] : NULL;
+}
+
+/* Whether v is made by a step of its own in the function, so that it can be made elsewhere. */
+static bool can_be_made_in(lowering *l, const graph_value *v, const type *t)
+{
+    uint32_t other;
+    return v->def && !graph_constant(v) && !lower_viewed(v->def) && !ptr_map_get(&l->into, v, &other) &&
+           type_equal(&v->type, t);
+}
+
+typedef struct inner {
+    graph_func *f;
+    prog_block *block;
+} inner;
+
+/* From now on steps are those of f, and go to `to`. */
+static bool enter(lowering *l, const graph_node *n, const graph_func *f, prog_block *to, inner *was)
+{
+    *was = (inner){l->f, l->block};
+    if (l->depth == PROG_MAX_DEPTH)
+        return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc, "branches and loops are nested more than %u deep",
+                          PROG_MAX_DEPTH);
+    l->depth++;
+    l->f = (graph_func *)(uintptr_t)f;
+    l->block = to;
+    lower_clear_marks(l->f);
+    return lower_check(l);
+}
+
+static void leave(lowering *l, const inner *was)
+{
+    l->f = was->f;
+    l->block = was->block;
+    l->depth--;
+}
+
+static bool add_nodes(lowering *l)
+{
+    for (uint32_t i = 0; i < l->f->nodes.len; i++)
+        if (!lower_node(l, l->f->nodes.data[i]))
+            return false;
+    return true;
+}
+
+static prog_step new_step(lowering *l, prog_step_kind kind, const graph_node *n, uint32_t most, uint32_t blocks)
+{
+    prog_step s = {.kind = kind, .loc = n->loc, .n_blocks = blocks};
+    const char *unused;
+    lower_describe(l, n, &unused, &s.source);
+    s.args = arena_array(&l->c->mem, uint32_t, most + 1u);
+    s.blocks = arena_array(&l->c->mem, prog_block, blocks);
+    return s;
+}
+
+/* Values of n's operands from `first` on. They are made known here so that constants stand in front of the step. */
+static bool operands_of(lowering *l, const graph_node *n, uint32_t first, uint32_t *out)
+{
+    for (uint32_t i = first; i < n->n_inputs; i++)
+        if (!lower_operand(l, n->inputs[i], n->loc, &out[i]))
+            return false;
+    return true;
+}
+
+/* --- branches --- */
+
+static bool add_branch(lowering *l, const graph_node *n, const graph_func *f, const uint32_t *operands,
+                       const prog_step *s, prog_block *to)
+{
+    inner was;
+    if (!enter(l, n, f, to, &was))
+        return false;
+    for (uint32_t i = 0; i < f->params.len; i++)
+        f->params.data[i]->mark = operands[1 + i] + 1;
+    bool *direct = arena_array(&l->c->mem, bool, n->n_outputs + 1u);
+    for (uint32_t i = 0; i < n->n_outputs; i++) {
+        direct[i] = can_be_made_in(l, f->results.data[i], &n->outputs[i]->type);
+        if (direct[i])
+            ptr_map_set(&l->into, f->results.data[i], s->args[s->n_in + i]);
+    }
+    bool ok = add_nodes(l);
+    for (uint32_t i = 0; ok && i < n->n_outputs; i++)
+        ok = direct[i] || copy_into(l, f->results.data[i], s->args[s->n_in + i], n->loc);
+    leave(l, &was);
+    return ok;
+}
+
+bool lower_if(lowering *l, graph_node *n)
+{
+    prog_step s = new_step(l, STEP_IF, n, 1 + n->n_outputs, 2);
+    uint32_t *operands = arena_array(&l->c->mem, uint32_t, n->n_inputs);
+    if (!operands_of(l, n, 0, operands))
+        return false;
+    s.args[s.n_in++] = operands[0];
+    s.n_args = s.n_in;
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        s.args[s.n_args++] = lower_value(l, n->outputs[i]);
+    if (!add_branch(l, n, region_of(n, "then_branch"), operands, &s, &s.blocks[0]) ||
+        !add_branch(l, n, region_of(n, "else_branch"), operands, &s, &s.blocks[1]))
+        return false;
+    vec_push(&l->c->mem, l->block, s);
+    return true;
+}
+
+/* --- rows --- */
+
+/* rows[round, ...] = row[...]; more rounds than there are rows end the run. */
+static tir_func *row_loops(lowering *l, const prog_value *row, const prog_value *rows)
+{
+    compiler *c = l->c;
+    int64_t dims[TYPE_MAX_RANK];
+    uint32_t rank = (uint32_t)row->type.shape.rank;
+    (void)shape_get(rows->type.shape, dims);
+    const tir_buffer *params[3] = {tir_buffer_static(c, "row", row->type.dt, rank, dims + 1, SCOPE_GLOBAL),
+                                   tir_buffer_static(c, "round", DT_I64, 0, NULL, SCOPE_GLOBAL),
+                                   tir_buffer_static(c, "rows", row->type.dt, rank + 1, dims, SCOPE_GLOBAL)};
+    tir_expr_ref at[TYPE_MAX_RANK] = {tir_load(c, params[1], 0, NULL)};
+    const tir_var *vars[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++) {
+        vars[i] = tir_new_var(c, "i", TIR_I64);
+        at[i + 1] = tir_varref(c, vars[i]);
+    }
+    tir_stmt *stmts[3] = {
+        tir_assert(c, tir_binary(c, TIR_LE, tir_i64(c, 0), at[0]), PACKAGE_STATUS_SHAPE, "a round before the first"),
+        tir_assert(c, tir_binary(c, TIR_LT, at[0], tir_i64(c, dims[0])), PACKAGE_STATUS_SHAPE, "more rounds than rows"),
+        tir_store(c, params[2], rank + 1, at, tir_load(c, params[0], rank, at + 1))};
+    for (uint32_t i = rank; i-- > 0;)
+        stmts[2] = tir_for(c, vars[i], tir_i64(c, 0), tir_i64(c, dims[i + 1]), FOR_SERIAL, stmts[2]);
+    tir_func *f = arena_new(&c->mem, tir_func);
+    *f = (tir_func){.name = "stack_row",
+                    .params = arena_copy(&c->mem, params, sizeof params, _Alignof(const tir_buffer *)),
+                    .n_params = 3,
+                    .n_inputs = 2,
+                    .body = tir_seq(c, 3, stmts),
+                    .index_type = DT_I64,
+                    .loc = src_loc_none()};
+    return f;
+}
+
+static bool add_row(lowering *l, const graph_node *n, graph_value *row, uint32_t round, uint32_t rows)
+{
+    uint32_t from;
+    const char *unused;
+    prog_step s = {.kind = STEP_KERNEL, .loc = n->loc};
+    if (!lower_operand(l, row, n->loc, &from))
+        return false;
+    lower_describe(l, n, &unused, &s.source);
+    s.kernel = lower_new_kernel(l, "stack_row");
+    s.kernel->plain = row_loops(l, &l->to->values.data[from], &l->to->values.data[rows]);
+    s.args = arena_array(&l->c->mem, uint32_t, 3);
+    s.args[0] = from;
+    s.args[1] = round;
+    s.args[2] = rows;
+    s.n_in = 2;
+    s.n_args = 3;
+    vec_push(&l->c->mem, l->block, s);
+    return true;
+}
+
+/* --- loops --- */
+
+/* The condition comes last. */
+typedef struct carry {
+    graph_value *param; /* of the body; NULL: nothing in it reads this one */
+    graph_value *next;  /* what the body makes of it */
+    uint32_t value;
+    bool kept;   /* the body hands it on as it is */
+    bool direct; /* made in the value */
+} carry;
+
+/* The last node of the body that reads v or a view of it; what its results read counts as behind all of them. */
+static uint32_t last_reader(const graph_func *body, const graph_value *v)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < body->nodes.len; i++)
+        for (uint32_t k = 0; k < body->nodes.data[i]->n_inputs; k++)
+            if (body->nodes.data[i]->inputs[k] && lower_base(body->nodes.data[i]->inputs[k]) == v)
+                last = i;
+    for (uint32_t i = 0; i < body->results.len; i++)
+        if (lower_base(body->results.data[i]) == v)
+            last = UINT32_MAX;
+    return last;
+}
+
+static uint32_t position(const graph_func *f, const graph_node *n)
+{
+    uint32_t i = 0;
+    while (f->nodes.data[i] != n)
+        i++;
+    return i;
+}
+
+static void choose_direct(lowering *l, const graph_func *body, carry *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        carry *k = &list[i];
+        if (k->kept || !can_be_made_in(l, k->next, &l->to->values.data[k->value].type))
+            continue;
+        uint32_t made = position(body, k->next->def), read = k->param ? last_reader(body, k->param) : 0;
+        k->direct = !k->param || read < made;
+        if (k->direct)
+            ptr_map_set(&l->into, k->next, k->value);
+    }
+}
+
+/* What shows a carried value as it was is put aside before any of them is written. */
+static bool write_carried(lowering *l, const graph_node *n, carry *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const graph_value *base = lower_base(list[i].next);
+        if (list[i].kept || list[i].direct || base->def)
+            continue;
+        list[i].next = copy_apart(l, list[i].next, n->loc);
+        if (!list[i].next)
+            return false;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!list[i].kept && !list[i].direct && !copy_into(l, list[i].next, list[i].value, n->loc))
+            return false;
+    return true;
+}
+
+static bool add_body(lowering *l, const graph_node *n, const graph_func *f, const uint32_t *operands, carry *list,
+                     uint32_t carried, const prog_step *s)
+{
+    inner was;
+    if (!enter(l, n, f, &s->blocks[0], &was))
+        return false;
+    for (uint32_t i = 1; i < f->params.len; i++)
+        f->params.data[i]->mark = (i <= carried ? list[i - 1].value : operands[1 + i]) + 1;
+    choose_direct(l, f, list, carried + 1);
+    bool ok = add_nodes(l);
+    for (uint32_t i = carried; ok && i < n->n_outputs; i++)
+        ok = add_row(l, n, f->results.data[1 + i], list[0].value, s->args[s->n_in + i - carried]);
+    ok = ok && write_carried(l, n, list, carried + 1);
+    leave(l, &was);
+    return ok;
+}
+
+/* Carried values begin as copies, so that what they begin as stays what it is. */
+static bool begin_carried(lowering *l, graph_node *n, carry *list, uint32_t carried)
+{
+    for (uint32_t i = 0; i < carried; i++) {
+        list[i].value = lower_value(l, n->outputs[i]);
+        if (!copy_into(l, n->inputs[2 + i], list[i].value, n->loc))
+            return false;
+    }
+    list[carried].value =
+        prog_add_value(l->m, l->to,
+                       (prog_value){.name = graph_new_name(l->main, "go"),
+                                    .type = type_static(l->c, DT_BOOL, 0, NULL),
+                                    .space = SPACE_WORKSPACE,
+                                    .base = PROG_NONE});
+    return copy_into(l, n->inputs[1], list[carried].value, n->loc);
+}
+
+bool lower_loop(lowering *l, graph_node *n)
+{
+    const graph_func *body = region_of(n, "body");
+    uint32_t carried = (uint32_t)graph_attr_int(n, "carried"), *operands;
+    if (graph_attr_int(n, "closed") == 0)
+        return diag_error(&l->c->diags, DIAG_INTERNAL, n->loc, "a loop that the pass close-loops has not seen");
+    prog_step s = new_step(l, STEP_LOOP, n, 1 + n->n_outputs, 1);
+    carry *list = arena_array(&l->c->mem, carry, carried + 1u);
+    operands = arena_array(&l->c->mem, uint32_t, n->n_inputs);
+    if (!operands_of(l, n, 1, operands) || !begin_carried(l, n, list, carried))
+        return false;
+    s.args[s.n_in++] = list[carried].value;
+    list[carried].next = body->results.data[0];
+    for (uint32_t i = 0; i < carried; i++) {
+        list[i].param = body->params.data[1 + i];
+        list[i].next = body->results.data[1 + i];
+        list[i].kept = list[i].next == list[i].param;
+        if (!list[i].kept)
+            s.args[s.n_in++] = list[i].value;
+    }
+    s.n_args = s.n_in;
+    for (uint32_t i = carried; i < n->n_outputs; i++)
+        s.args[s.n_args++] = lower_value(l, n->outputs[i]);
+    if (!add_body(l, n, body, operands, list, carried, &s))
+        return false;
+    vec_push(&l->c->mem, l->block, s);
+    return true;
+}
