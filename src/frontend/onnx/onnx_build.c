@@ -54,7 +54,7 @@ static const char *op_tail(const char *op)
 
 /* --- declared types --- */
 
-static void set_declared(onnx_node *n, uint32_t i, graph_value *v)
+void onnx_set_declared(onnx_node *n, uint32_t i, graph_value *v)
 {
     const char *name = i < n->n_out ? onnx_name(n->im, n->pb->output.data[i]) : NULL;
     const pb_type *pb = name ? onnx_map_get(&n->env->scope->declared, name) : NULL;
@@ -72,7 +72,7 @@ static void set_declared(onnx_node *n, uint32_t i, graph_value *v)
 const type *onnx_declared(onnx_node *n, uint32_t i)
 {
     graph_value *v = arena_new(&n->c->mem, graph_value);
-    set_declared(n, i, v);
+    onnx_set_declared(n, i, v);
     return v->declared.kind == TYPE_TENSOR && shape_is_static(v->declared.shape) ? &v->declared : NULL;
 }
 
@@ -227,7 +227,7 @@ static graph_node *add_node(onnx_node *n, onnx_args a, uint32_t n_out, const cha
         return NULL;
     graph_node *g = graph_add_node(n->f, op, a.n_in, a.in, a.n_attrs, a.attrs, n_out, names, n->loc);
     for (uint32_t i = 0; first >= 0 && i < n_out; i++) {
-        set_declared(n, (uint32_t)first + i, g->outputs[i]);
+        onnx_set_declared(n, (uint32_t)first + i, g->outputs[i]);
         settle_hint(g->outputs[i], &a);
     }
     if (n->expect && first < 0)
@@ -301,7 +301,7 @@ bool onnx_settle_result(onnx_node *n, uint32_t i)
         return true;
     v->name = n->out_names[i];
     ptr_map_set(n->f->names, v->name, 1);
-    set_declared(n, i, v);
+    onnx_set_declared(n, i, v);
     if (v->declared.dt == DT_NONE)
         v->declared = (type){0};
     return check_declared(n, v);

@@ -194,6 +194,45 @@ const pb_function *onnx_find_function(onnx_importer *im, const char *domain, con
 
 /* --- types and tensors (onnx_type.c, onnx_tensor.c) --- */
 
+/* --- bodies that become functions of the module (onnx_op_control.c) ---------------------------------------------- */
+
+/* What bodies see of the graph around them. */
+typedef struct onnx_captures {
+    struct onnx_node *n;
+    onnx_map seen; /* names dealt with */
+    VEC(const char *) names;
+    VEC(graph_value *) values;
+} onnx_captures;
+
+typedef struct onnx_region {
+    struct onnx_node *n;
+    const pb_graph *g;
+    graph_func *f;
+    onnx_scope outer, scope; /* what is captured; the body's own names */
+    onnx_env env;
+    VEC(graph_value *) operands; /* captured values that are parameters of f; constants are made again inside */
+} onnx_region;
+
+void onnx_capture(onnx_captures *k, const pb_graph *g);
+void onnx_region_open(onnx_region *r, struct onnx_node *n, const pb_graph *g, const char *tail);
+void onnx_region_input(onnx_region *r, uint32_t i, graph_value *v); /* v, of the function, is input i of the body */
+graph_value *onnx_region_value(onnx_region *r, const char *name, graph_value *v); /* v of outside, inside */
+graph_value *onnx_region_emit(onnx_region *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attrs,
+                              const attr *attrs);
+void onnx_region_captures(onnx_region *r, const onnx_captures *k);
+bool onnx_region_import(onnx_region *r); /* the body's nodes; its results become the function's */
+
+typedef struct onnx_loop {
+    graph_value *trips, *condition; /* or NULL */
+    graph_value *const *carried;
+    uint32_t n_carried;
+    const char *const *names; /* of the results, in the IR; NULL: made up */
+    uint32_t n_names;
+    bool declared; /* they are the node's results, with the types that the model declares */
+} onnx_loop;
+/* A loop in f around a region whose results are the condition, what is carried, rows; NULL after an error. */
+graph_node *onnx_emit_loop(struct onnx_node *n, graph_func *f, const onnx_loop *l, const onnx_region *r);
+
 /* Fixes of options.fixes, checked against the inputs of the graph. */
 bool onnx_type_fix(onnx_importer *im, const pb_graph *g);
 /* owner: the value's name, for unnamed dimensions and messages. Unknown ranks are kept. */
@@ -255,6 +294,8 @@ bool onnx_alias(onnx_node *n, uint32_t i, graph_value *v); /* result i is v itse
 /* Result i, if it was made as an intermediate value of this node, takes the model's name and declared type. */
 bool onnx_settle_result(onnx_node *n, uint32_t i);
 bool onnx_result_constant(onnx_node *n, uint32_t i, const tensor_data *t);
+
+void onnx_set_declared(onnx_node *n, uint32_t i, graph_value *v); /* the type that the model declares for result i */
 
 graph_value *onnx_unary(onnx_node *n, const char *op, graph_value *x);
 graph_value *onnx_binary(onnx_node *n, const char *op, graph_value *a, graph_value *b);

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importer of If. A constant condition picks its branch at once. Otherwise both become functions of the module, closed:
- * what they see of the graph around them comes in as explicit operands, the same list for both. */
+/* Importers of If and Loop. A constant condition picks its branch at once. Else branches and bodies become functions of
+ * the module, closed: what they see of the graph around them comes in as explicit operands, the same list for both
+ * branches of an If. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>
 
-typedef struct captures {
-    onnx_node *n;
-    onnx_map seen; /* outer names dealt with */
-    VEC(const char *) names;
-    VEC(graph_value *) values; /* constants are not passed but made again inside */
-} captures;
-
 static void capture(void *ctx, const char *name)
 {
-    captures *k = ctx;
+    onnx_captures *k = ctx;
     arena *a = &k->n->c->mem;
     if (onnx_map_get(&k->seen, name))
         return;
     onnx_map_set(a, &k->seen, name, "");
     graph_value *v = onnx_lookup(k->n->env, name);
     if (!v || v == &k->n->im->absent) {
-        onnx_fail(k->n, DIAG_FORMAT, "the branch uses '%s', which nothing makes", name);
+        onnx_fail(k->n, DIAG_FORMAT, "the body uses '%s', which nothing makes", name);
         return;
     }
     k->n->failed |= v == &k->n->im->poison; /* told where it failed */
@@ -29,61 +23,104 @@ static void capture(void *ctx, const char *name)
     vec_push(a, &k->values, v);
 }
 
-static graph_func *import_region(onnx_node *n, const captures *k, const pb_graph *g, const char *tail)
+void onnx_capture(onnx_captures *k, const pb_graph *g)
 {
-    onnx_importer *im = n->im;
-    onnx_scope outer = {0}, scope = {.parent = &outer};
-    const char *stem = n->n_out && n->out_names[0] ? n->out_names[0] : "if";
-    graph_func *f = graph_func_new(im->module, intern(n->c->names, arena_printf(&n->c->mem, "%s.%s", stem, tail)));
-    onnx_env env = {.im = im, .f = f, .scope = &outer, .frame = n->env->frame};
-    for (uint32_t i = 0; i < k->names.len; i++) {
-        graph_value *v = k->values.data[i];
-        const tensor_data *t = graph_constant(v);
-        const char *name = k->names.data[i];
-        onnx_define(&env, name, t ? graph_add_constant(f, t, name, n->loc) : graph_add_param(f, name, v->type));
-    }
-    env.scope = &scope;
-    bool ok = onnx_import_names(&env, g) && onnx_import_nodes(&env, g->node.len, g->node.data);
-    for (uint32_t i = 0; ok && i < g->output.len; i++) {
-        graph_value *v = onnx_lookup(&env, onnx_name(im, g->output.data[i]->name));
-        ok = v && v != &im->poison && v != &im->absent;
-        if (ok)
-            graph_add_result(f, v);
-        else if (!v)
-            onnx_fail(n, DIAG_FORMAT, "nothing in the branch makes its result '%s'",
-                      onnx_name(im, g->output.data[i]->name));
-    }
-    return ok ? f : NULL;
+    onnx_visit_captures(k->n->im, g, capture, k);
 }
+
+void onnx_region_open(onnx_region *r, onnx_node *n, const pb_graph *g, const char *tail)
+{
+    const char *stem = n->n_out && n->out_names[0] ? n->out_names[0] : "body";
+    *r = (onnx_region){.n = n, .g = g, .scope = {.parent = &r->outer}};
+    r->f = graph_func_new(n->im->module, intern(n->c->names, arena_printf(&n->c->mem, "%s.%s", stem, tail)));
+    r->env = (onnx_env){.im = n->im, .f = r->f, .scope = &r->outer, .frame = n->env->frame};
+}
+
+graph_value *onnx_region_value(onnx_region *r, const char *name, graph_value *v)
+{
+    const tensor_data *t = graph_constant(v);
+    if (t)
+        return graph_add_constant(r->f, t, name, r->n->loc);
+    vec_push(&r->n->c->mem, &r->operands, v);
+    return graph_add_param(r->f, name, v->type);
+}
+
+graph_value *onnx_region_emit(onnx_region *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attrs,
+                              const attr *attrs)
+{
+    graph_value *v = NULL;
+    bool all = !r->n->failed;
+    for (uint32_t i = 0; i < n_in; i++)
+        all &= in[i] != NULL;
+    if (all)
+        v = graph_emit(r->f, NULL, op, n_in, in, n_attrs, attrs, r->n->loc);
+    r->n->failed |= !v;
+    return v;
+}
+
+void onnx_region_input(onnx_region *r, uint32_t i, graph_value *v)
+{
+    const char *name = onnx_name(r->n->im, r->g->input.data[i]->name);
+    type t = {0};
+    if (v && v->type.kind == TYPE_TENSOR && v->type.shape.rank == 0 && r->g->input.data[i]->type &&
+        onnx_type_read(r->n->im, r->g->input.data[i]->type, name, &t) && t.kind == TYPE_TENSOR && t.shape.rank == 1) {
+        const int64_t one = 1; /* some exporters declare one number as a vector */
+        graph_value *in[2] = {v, graph_add_constant(r->f, tensor_from_i64s(r->n->c, 1, &one), "", r->n->loc)};
+        v = onnx_region_emit(r, "reshape", 2, in, 0, NULL);
+    }
+    r->env.scope = &r->scope;
+    onnx_define(&r->env, name, v ? v : &r->n->im->poison);
+    r->env.scope = &r->outer;
+}
+
+void onnx_region_captures(onnx_region *r, const onnx_captures *k)
+{
+    for (uint32_t i = 0; i < k->names.len; i++)
+        onnx_define(&r->env, k->names.data[i], onnx_region_value(r, k->names.data[i], k->values.data[i]));
+}
+
+bool onnx_region_import(onnx_region *r)
+{
+    onnx_node *n = r->n;
+    r->env.scope = &r->scope;
+    bool ok = onnx_import_names(&r->env, r->g) && onnx_import_nodes(&r->env, r->g->node.len, r->g->node.data);
+    for (uint32_t i = 0; ok && i < r->g->output.len; i++) {
+        const char *name = onnx_name(n->im, r->g->output.data[i]->name);
+        graph_value *v = onnx_lookup(&r->env, name);
+        ok = v && v != &n->im->poison && v != &n->im->absent;
+        if (ok)
+            graph_add_result(r->f, v);
+        else if (!v)
+            onnx_fail(n, DIAG_FORMAT, "nothing in the body makes its result '%s'", name);
+    }
+    n->failed |= !ok;
+    return ok;
+}
+
+/* --- If --- */
 
 static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes, const pb_graph *no)
 {
-    captures k = {.n = n};
+    onnx_captures k = {.n = n};
+    onnx_region a, b;
     VEC(graph_value *) in = {0};
-    onnx_visit_captures(n->im, yes, capture, &k);
-    onnx_visit_captures(n->im, no, capture, &k);
+    onnx_capture(&k, yes);
+    onnx_capture(&k, no);
     if (n->failed)
         return false;
-    vec_push(&n->c->mem, &in, onnx_rank(cond) ? onnx_reshape_ints(n, cond, 0, NULL) : cond);
-    for (uint32_t i = 0; i < k.values.len; i++)
-        if (!graph_constant(k.values.data[i]))
-            vec_push(&n->c->mem, &in, k.values.data[i]);
-    graph_func *a = import_region(n, &k, yes, "then"), *b = import_region(n, &k, no, "else");
-    if (!a || !b || n->failed)
+    onnx_region_open(&a, n, yes, "then");
+    onnx_region_captures(&a, &k);
+    onnx_region_open(&b, n, no, "else");
+    onnx_region_captures(&b, &k);
+    bool good = onnx_region_import(&a);
+    good = onnx_region_import(&b) && good;
+    if (!good)
         return false;
-    attr at[2] = {attr_func(n->c, "then_branch", a), attr_func(n->c, "else_branch", b)};
+    vec_push(&n->c->mem, &in, onnx_rank(cond) ? onnx_reshape_ints(n, cond, 0, NULL) : cond);
+    for (uint32_t i = 0; i < a.operands.len; i++)
+        vec_push(&n->c->mem, &in, a.operands.data[i]);
+    attr at[2] = {attr_func(n->c, "then_branch", a.f), attr_func(n->c, "else_branch", b.f)};
     return onnx_results(n, (onnx_args){"if", in.len, in.data, 2, at}, n->n_out);
-}
-
-/* No kernel branches. While extents are open, the condition may still become constant. */
-static bool refuse(onnx_node *n)
-{
-    if (!n->im->symbolic) {
-        onnx_note_missing(n, n->row->domain, n->row->name, "its condition is known at run time only, ");
-        onnx_note_bodies(n);
-    }
-    n->failed = true; /* reported for the whole model */
-    return false;
 }
 
 bool onnx_op_if(onnx_node *n)
@@ -98,7 +135,99 @@ bool onnx_op_if(onnx_node *n)
     if (yes->output.len != no->output.len || yes->output.len != n->n_out)
         return onnx_fail(n, DIAG_FORMAT, "the branches have %u and %u results, the node %u", yes->output.len,
                          no->output.len, n->n_out);
-    if (onnx_float_of(cond, &c))
-        return onnx_inline_branch(n, c != 0 ? yes : no);
-    return n->im->o && n->im->o->fixed_shapes ? refuse(n) : import_regions(n, cond, yes, no);
+    return onnx_float_of(cond, &c) ? onnx_inline_branch(n, c != 0 ? yes : no) : import_regions(n, cond, yes, no);
+}
+
+/* --- Loop --- */
+
+graph_node *onnx_emit_loop(onnx_node *n, graph_func *f, const onnx_loop *l, const onnx_region *r)
+{
+    VEC(graph_value *) in = {0};
+    arena *a = &n->c->mem;
+    uint32_t n_out = r->f->results.len - 1;
+    const char **names = arena_array(a, const char *, n_out + 1u);
+    if (n->failed)
+        return NULL;
+    vec_push(a, &in, l->trips);
+    vec_push(a, &in, l->condition);
+    for (uint32_t i = 0; i < l->n_carried; i++)
+        vec_push(a, &in, l->carried[i]);
+    for (uint32_t i = 0; i < r->operands.len; i++)
+        vec_push(a, &in, r->operands.data[i]);
+    for (uint32_t i = 0; i < n_out; i++)
+        names[i] = i < l->n_names && l->names[i] ? l->names[i] : "";
+    attr at[2] = {attr_func(n->c, "body", r->f), attr_int(n->c, "carried", l->n_carried)};
+    graph_node *g = graph_add_node(f, graph_find_op(n->c, "loop"), in.len, in.data, 2, at, n_out, names, n->loc);
+    for (uint32_t i = 0; i < n_out; i++)
+        if (l->declared && i < n->n_out) {
+            onnx_set_declared(n, i, g->outputs[i]);
+            if (g->outputs[i]->declared.dt == DT_NONE) /* a hint: a shape alone */
+                g->outputs[i]->declared = (type){0};
+        }
+    n->failed |= !graph_infer_node(n->c, g);
+    return n->failed ? NULL : g;
+}
+
+/* What is carried must come out of a round as it went in. */
+static bool check_carried(onnx_node *n, const onnx_region *r, uint32_t carried)
+{
+    for (uint32_t i = 0; i < carried; i++) {
+        const type *before = &r->f->params.data[1 + i]->type, *after = &r->f->results.data[1 + i]->type;
+        writer w;
+        if (type_equal(before, after))
+            continue;
+        writer_init(&w, &n->c->mem);
+        type_print(&w, before);
+        w_str(&w, " before a round and ");
+        type_print(&w, after);
+        return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s' is %s behind it; shapes that change are not built yet",
+                         onnx_name(n->im, r->g->input.data[2 + i]->name), w.data);
+    }
+    return true;
+}
+
+static bool check_loop(onnx_node *n, const pb_graph *g, uint32_t carried)
+{
+    graph_value *trips = onnx_in(n, 0), *cond = onnx_in(n, 1);
+    if ((trips && (onnx_dtype(trips) != DT_I64 || shape_count(trips->type.shape) != 1)) ||
+        (cond && (onnx_dtype(cond) != DT_BOOL || shape_count(cond->type.shape) != 1)))
+        return onnx_fail(n, DIAG_TYPE, "the number of rounds must be one int64, the condition one bool");
+    if (g->input.len != 2 + carried || g->output.len < 1 + carried || n->n_out > g->output.len - 1)
+        return onnx_fail(n, DIAG_FORMAT, "a body with %u inputs and %u results does not fit %u values and %u results",
+                         g->input.len, g->output.len, carried, n->n_out);
+    for (uint32_t i = 0; i < carried; i++)
+        if (!onnx_in(n, 2 + i) || n->in[2 + i]->type.kind != TYPE_TENSOR || n->in[2 + i]->type.shape.rank < 0)
+            return onnx_fail(n, DIAG_UNSUPPORTED, "carried value %u is no tensor of known rank", i);
+    return true;
+}
+
+/* The condition that the body sees is true whenever it runs. */
+bool onnx_op_loop(onnx_node *n)
+{
+    const pb_graph *g = onnx_attr_graph(n, "body");
+    uint32_t carried = n->n_in > 2 ? n->n_in - 2 : 0;
+    onnx_captures k = {.n = n};
+    onnx_region r;
+    if (n->failed || !check_loop(n, g, carried))
+        return false;
+    onnx_capture(&k, g);
+    if (n->failed)
+        return false;
+    onnx_region_open(&r, n, g, "body");
+    onnx_region_input(&r, 0, graph_add_param(r.f, onnx_name(n->im, g->input.data[0]->name),
+                                             type_static(n->c, DT_I64, 0, NULL)));
+    onnx_region_input(&r, 1, graph_add_constant(r.f, tensor_scalar_i64(n->c, DT_BOOL, 1),
+                                                onnx_name(n->im, g->input.data[1]->name), n->loc));
+    for (uint32_t i = 0; i < carried; i++)
+        onnx_region_input(&r, 2 + i, graph_add_param(r.f, onnx_name(n->im, g->input.data[2 + i]->name),
+                                                     n->in[2 + i]->type));
+    onnx_region_captures(&r, &k);
+    if (n->failed || !onnx_region_import(&r) || !check_carried(n, &r, carried))
+        return false;
+    onnx_loop l = {.trips = onnx_in(n, 0), .condition = onnx_in(n, 1), .carried = carried ? n->in + 2 : NULL,
+                   .n_carried = carried, .names = n->out_names, .n_names = n->n_out, .declared = true};
+    graph_node *node = onnx_emit_loop(n, n->f, &l, &r);
+    for (uint32_t i = 0; node && i < n->n_out; i++)
+        n->out[i] = node->outputs[i];
+    return node != NULL;
 }

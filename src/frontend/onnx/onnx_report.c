@@ -102,11 +102,6 @@ static const struct {
     const char *way;
 } ways[] = {
     {"ZipMap", false, "export the classifier with zipmap=False (skl2onnx: options={'zipmap': False})"},
-    {"If", false,
-     "the branch is taken when its condition is constant; fix all dimensions and fold the model's constants, or export "
-     "it without the branch"},
-    {"Loop", false, "export the model with its loops unrolled"},
-    {"Scan", false, "export the model with its loops unrolled"},
     {"NonZero", false, NULL},
     {"Unique", false, NULL},
     {"Compress", false, NULL},
