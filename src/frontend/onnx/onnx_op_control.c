@@ -162,7 +162,7 @@ graph_node *onnx_emit_loop(onnx_node *n, graph_func *f, const onnx_loop *l, cons
         if (l->declared && i < n->n_out) {
             onnx_set_declared(n, i, g->outputs[i]);
             if (g->outputs[i]->declared.dt == DT_NONE) /* a hint: a shape alone */
-                g->outputs[i]->declared = (type){0};
+                g->outputs[i]->declared.dt = r->f->results.data[1 + i]->type.dt;
         }
     n->failed |= !graph_infer_node(n->c, g);
     return n->failed ? NULL : g;
@@ -180,7 +180,7 @@ static bool check_carried(onnx_node *n, const onnx_region *r, uint32_t carried)
         type_print(&w, before);
         w_str(&w, " before a round and ");
         type_print(&w, after);
-        return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s' is %s behind it; shapes that change are not built yet",
+        return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s' is %s behind it; shapes that change are not built",
                          onnx_name(n->im, r->g->input.data[2 + i]->name), w.data);
     }
     return true;

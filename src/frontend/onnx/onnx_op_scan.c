@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importer of Scan: a loop with as many rounds as its inputs have slices. A round takes slices by its number, or counted
- * from the end; rows that are wanted along another axis, or in reverse, are put in order behind the loop. Up to version
- * 8 there is a batch in front: a loop over it around that loop. */
+/* Importer of Scan: a loop with as many rounds as its inputs have slices. A round takes slices by its number, or from
+ * the end on; rows that are wanted along another axis, or in reverse, are put in order behind the loop. In version 8
+ * there is a batch in front: a loop over it around that loop. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>
