@@ -14,114 +14,12 @@ static uint32_t value_of(const graph_value *v)
     return v->mark - 1; /* marks: 0 for none, else the number and 1 */
 }
 
-/* --- what can be lowered --- */
-
-/* A dimension without a bound. */
-static const char *open_symbol(const type *t)
-{
-    for (int32_t i = 0; i < t->shape.rank; i++)
-        if (dim_symbol_name(t->shape.dims[i]) && dim_bound(t->shape.dims[i]) < 0)
-            return dim_symbol_name(t->shape.dims[i]);
-    return NULL;
-}
-
-static bool check_value(lowering *l, const graph_value *v, src_loc loc)
-{
-    diags *d = &l->c->diags;
-    if (v->type.kind != TYPE_TENSOR)
-        return diag_error(d, DIAG_UNSUPPORTED, loc,
-                          "value '%s' is no tensor; sequences and optionals are not built yet", v->name);
-    if (!dtype_usable(v->type.dt))
-        return diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not built yet", v->name,
-                          dtype_name(v->type.dt));
-    bool bounded = v->type.shape.rank >= 0;
-    for (int32_t i = 0; i < v->type.shape.rank; i++)
-        bounded &= dim_bound(v->type.shape.dims[i]) >= 0;
-    int64_t bytes = type_most_bytes(&v->type);
-    uint64_t most = prog_most_bytes(l->t);
-    if (bytes >= 0 && (uint64_t)bytes <= most)
-        return true;
-    writer w;
-    writer_init(&w, &l->c->mem);
-    type_print(&w, &v->type);
-    if (bounded)
-        return diag_error(d, DIAG_UNSUPPORTED, loc,
-                          "value '%s' of type %s is too large for the target %s: the most is 2^%d bytes", v->name,
-                          w.data, l->t->name, most >> 40 ? 40 : 31);
-    diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, whose size has no upper bound", v->name, w.data);
-    const char *symbol = open_symbol(&v->type);
-    if (symbol && loc.op) /* of a model; a graph's text states its shapes itself */
-        diag_hint(d, "if it is always the same, say --dim %s=N; else --bound %s=N, the most that it can be", symbol,
-                  symbol);
-    else if (symbol)
-        diag_hint(d, "write a number for %s in the text, or a bound: where %s <= N", symbol, symbol);
-    return false;
-}
-
-bool lower_check(lowering *l)
-{
-    bool ok = true;
-    for (uint32_t i = 0; i < l->f->params.len; i++)
-        ok &= check_value(l, l->f->params.data[i], src_loc_none());
-    for (uint32_t i = 0; ok && i < l->f->nodes.len; i++)
-        for (uint32_t k = 0; k < l->f->nodes.data[i]->n_outputs; k++)
-            ok &= check_value(l, l->f->nodes.data[i]->outputs[k], l->f->nodes.data[i]->loc);
-    return ok;
-}
-
 /* --- what a node is --- */
-
-static const graph_func *callee_of(const graph_node *n)
-{
-    const attr *a = strcmp(n->op->name, "call") == 0 ? graph_attr(n, "callee") : NULL;
-    return a ? a->u.func : NULL;
-}
-
-/* The only computing node of n, when n is a call of a primitive with one, or is no call. */
-static const graph_node *sole_node(const graph_node *n)
-{
-    const graph_func *f = callee_of(n);
-    const graph_node *found = NULL;
-    if (!f)
-        return n;
-    for (uint32_t i = 0; i < f->nodes.len; i++) {
-        if (strcmp(f->nodes.data[i]->op->name, "constant") == 0)
-            continue;
-        if (found)
-            return NULL;
-        found = f->nodes.data[i];
-    }
-    return found;
-}
-
-static graph_value *operand_outside(const graph_node *call, const graph_node *inner, uint32_t i)
-{
-    const graph_func *f = callee_of(call);
-    if (!f)
-        return inner->inputs[i];
-    const graph_value *v = inner->inputs[i];
-    return v && !v->def ? call->inputs[v->index] : NULL; /* a parameter, or made inside */
-}
-
-graph_value *lower_viewed(const graph_node *n)
-{
-    const graph_node *inner = n ? sole_node(n) : NULL;
-    if (!inner || !graph_is_view(inner))
-        return NULL;
-    return operand_outside(n, inner, 0);
-}
-
-const graph_value *lower_base(const graph_value *v)
-{
-    while (lower_viewed(v->def))
-        v = lower_viewed(v->def);
-    return v;
-}
 
 /* A concatenation whose operands lie one behind the other in the result, each of them an operand of n. */
 static bool joins(const graph_node *n)
 {
-    const graph_node *inner = sole_node(n);
+    const graph_node *inner = lower_sole_node(n);
     int64_t dims[TYPE_MAX_RANK];
     if (!inner || strcmp(inner->op->name, "concatenate") != 0 || n->n_outputs != 1 ||
         !shape_get(inner->outputs[0]->type.shape, dims))
@@ -133,79 +31,9 @@ static bool joins(const graph_node *n)
             return false;
     uint32_t k = 0;
     for (uint32_t i = 0; i < n->n_inputs; i++) /* in this order, none twice */
-        if (n->inputs[i] && (k >= inner->n_inputs || operand_outside(n, inner, k++) != n->inputs[i]))
+        if (n->inputs[i] && (k >= inner->n_inputs || lower_operand_outside(n, inner, k++) != n->inputs[i]))
             return false;
     return k == inner->n_inputs;
-}
-
-/* --- names --- */
-
-static void append(writer *w, const char *text, const char *separator)
-{
-    if (w->len > 0)
-        w_str(w, separator);
-    w_str(w, text);
-}
-
-static void describe_node(const graph_node *n, writer *kind, writer *source)
-{
-    if (strcmp(n->op->name, "constant") == 0)
-        return;
-    append(kind, n->op->name, "+");
-    const char *from = n->loc.node && *n->loc.node ? n->loc.node : n->loc.op;
-    if (from && source->len < 300)
-        append(source, from, ", ");
-}
-
-void lower_describe(lowering *l, const graph_node *n, const char **out_kind, const char **out_source)
-{
-    writer kind, source;
-    writer_init(&kind, &l->c->mem);
-    writer_init(&source, &l->c->mem);
-    const graph_func *f = callee_of(n);
-    for (uint32_t i = 0; f && i < f->nodes.len; i++)
-        describe_node(f->nodes.data[i], &kind, &source);
-    if (!f)
-        describe_node(n, &kind, &source);
-    *out_kind = kind.data ? kind.data : "";
-    *out_source = source.data ? source.data : "";
-}
-
-/* --- values --- */
-
-/* Names of main are its own; those of what is inside of it keep clear of them. */
-const char *lower_name(lowering *l, const char *want)
-{
-    return l->f == l->main ? want : graph_new_name(l->main, want);
-}
-
-static uint32_t add_value(lowering *l, graph_value *v, prog_space space, uint32_t index, const tensor_data *data)
-{
-    uint32_t id;
-    if (!ptr_map_get(&l->into, v, &id)) /* it has its place already */
-        id = prog_add_value(l->m, l->to,
-                            (prog_value){.name = lower_name(l, v->name),
-                                         .type = v->type,
-                                         .space = space,
-                                         .index = index,
-                                         .data = data,
-                                         .base = PROG_NONE});
-    v->mark = id + 1;
-    return id;
-}
-
-uint32_t lower_value(lowering *l, graph_value *v)
-{
-    return add_value(l, v, SPACE_WORKSPACE, 0, NULL);
-}
-
-/* Constants become values when something reads them. */
-bool lower_operand(lowering *l, graph_value *v, src_loc loc, uint32_t *out)
-{
-    if (v->mark == 0 && graph_constant(v))
-        (void)add_value(l, v, SPACE_CONSTANT, 0, graph_constant(v));
-    *out = v->mark ? value_of(v) : 0;
-    return v->mark || diag_error(&l->c->diags, DIAG_INTERNAL, loc, "value '%s' is read before it is made", v->name);
 }
 
 /* --- steps --- */
@@ -226,7 +54,7 @@ static bool add_view(lowering *l, graph_node *n)
     if (type_most_bytes(&n->outputs[0]->type) > type_most_bytes(&from->type))
         return diag_error(&l->c->diags, DIAG_TYPE, n->loc, "'%s' shows more elements than '%s' has",
                           n->outputs[0]->name, from->name);
-    uint32_t v = add_value(l, n->outputs[0], l->to->values.data[base].space, 0, NULL);
+    uint32_t v = lower_value_in(l, n->outputs[0], l->to->values.data[base].space, 0, NULL);
     l->to->values.data[v].base = base;
     prog_step *s = add_step(l, STEP_VIEW, n, 2);
     s->args[0] = base;
@@ -251,16 +79,6 @@ static bool plain_loops(compiler *c, prog_kernel *k)
         return true;
     return k->func ? te_lower_func(c, k->func, k->name, NULL, &k->plain)
                    : te_lower_node(c, k->node, k->name, NULL, &k->plain);
-}
-
-prog_kernel *lower_new_kernel(lowering *l, const char *kind)
-{
-    prog_kernel *k = arena_new(&l->c->mem, prog_kernel);
-    k->name = arena_printf(&l->c->mem, "kernel_%u", l->m->kernels.len); /* until the names are given */
-    k->kind = kind;
-    k->target = l->t;
-    vec_push(&l->c->mem, &l->m->kernels, k);
-    return k;
 }
 
 /* The cells of the extents that the kernel's loops ask for, then n's operands. */
@@ -328,7 +146,7 @@ static bool add_kernel(lowering *l, graph_node *n)
         return false;
     lower_describe(l, n, &kind, &s.source);
     prog_kernel *k = s.kernel = lower_new_kernel(l, kind);
-    k->func = callee_of(n);
+    k->func = lower_callee(n);
     k->node = k->func ? NULL : n;
     k->joins = joins(n);
     if (!plain_loops(l->c, k))
@@ -337,12 +155,12 @@ static bool add_kernel(lowering *l, graph_node *n)
     if (!add_operands(l, n, k, &s))
         return false;
     for (uint32_t i = 0; i < n->n_outputs; i++)
-        s.args[s.n_args++] = add_value(l, n->outputs[i], SPACE_WORKSPACE, 0, NULL);
+        s.args[s.n_args++] = lower_value_in(l, n->outputs[i], SPACE_WORKSPACE, 0, NULL);
     vec_push(&l->c->mem, l->block, s);
     return true;
 }
 
-bool lower_node(lowering *l, graph_node *n)
+static bool add_node(lowering *l, graph_node *n)
 {
     if (strcmp(n->op->name, "constant") == 0)
         return true;
@@ -399,7 +217,7 @@ static void add_inputs(lowering *l)
 {
     uint32_t n = l->f->params.len;
     for (uint32_t i = 0; i < n; i++)
-        (void)add_value(l, l->f->params.data[i], SPACE_INPUT, i, NULL);
+        (void)lower_value_in(l, l->f->params.data[i], SPACE_INPUT, i, NULL);
     l->to->n_inputs = n;
     for (uint32_t i = 0; i < n; i++) {
         const type *t = &l->f->params.data[i]->type;
@@ -411,15 +229,6 @@ static void add_inputs(lowering *l)
     }
 }
 
-void lower_clear_marks(graph_func *f)
-{
-    for (uint32_t i = 0; i < f->params.len; i++)
-        f->params.data[i]->mark = 0;
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
-            f->nodes.data[i]->outputs[k]->mark = 0;
-}
-
 bool prog_from_graph(compiler *c, graph_module *g, const target *t, prog_module **out)
 {
     lowering l = {.c = c, .f = graph_module_find(g, "main"), .t = t, .m = prog_module_new(c)};
@@ -427,6 +236,7 @@ bool prog_from_graph(compiler *c, graph_module *g, const target *t, prog_module 
     if (!l.f)
         return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the graph has no function @main");
     l.main = l.f;
+    l.add_node = add_node;
     l.to = arena_new(&c->mem, prog_func);
     l.to->name = l.f->name;
     l.block = &l.to->steps;
@@ -439,7 +249,7 @@ bool prog_from_graph(compiler *c, graph_module *g, const target *t, prog_module 
     lower_clear_marks(l.f);
     add_inputs(&l);
     for (uint32_t i = 0; i < l.f->nodes.len; i++)
-        if (!lower_node(&l, l.f->nodes.data[i]))
+        if (!add_node(&l, l.f->nodes.data[i]))
             return false;
     for (uint32_t i = 0; i < l.f->results.len; i++)
         l.to->results.data[i].value = value_of(l.f->results.data[i]);

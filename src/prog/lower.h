@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the step from graph to program: operators and results (lower.c), branches and loops (lower_flow.c). */
+/* The inside of the step from graph to program: the way through it, operators and results (lower.c), branches and loops
+ * (lower_flow.c), values and what both ask of the graph (lower_value.c). */
 #ifndef LATHE_PROG_LOWER_H
 #define LATHE_PROG_LOWER_H
 #include "base/ptr_map.h"
 #include "graph/graph.h"
 #include "prog/prog.h"
 
-typedef struct lowering {
+typedef struct lowering lowering;
+struct lowering {
     compiler *c;
+    bool (*add_node)(lowering *l, graph_node *n); /* lower.c's: what regions are made of */
     graph_func *main, *f; /* the entry, and the function at hand: the entry or a region */
     const struct target *t;
     prog_module *m;
@@ -15,10 +18,15 @@ typedef struct lowering {
     prog_block *block; /* where steps go */
     ptr_map into;      /* graph values that are made in a value that is there: its number */
     uint32_t depth;
-} lowering;
+};
 
 /* Whether the values of l->f can be kept: tensors, with bounds, of element types that kernels have. */
 bool lower_check(lowering *l);
+const graph_func *lower_callee(const graph_node *n); /* of a call; NULL: n is none */
+/* The only computing node of n, when n is a call of a primitive with one, or is no call. */
+const graph_node *lower_sole_node(const graph_node *n);
+/* Operand i of that node as an operand of n; NULL: it is made inside. */
+graph_value *lower_operand_outside(const graph_node *call, const graph_node *inner, uint32_t i);
 /* What n only gives another shape; NULL: n computes. */
 graph_value *lower_viewed(const graph_node *n);
 /* What v's bytes are made as, views followed to the end. */
@@ -27,9 +35,9 @@ void lower_describe(lowering *l, const graph_node *n, const char **out_kind, con
 const char *lower_name(lowering *l, const char *want);
 /* The value of the program for a new result, and for an operand. */
 uint32_t lower_value(lowering *l, graph_value *v);
+uint32_t lower_value_in(lowering *l, graph_value *v, prog_space space, uint32_t index, const tensor_data *data);
 bool lower_operand(lowering *l, graph_value *v, src_loc loc, uint32_t *out);
 prog_kernel *lower_new_kernel(lowering *l, const char *kind);
-bool lower_node(lowering *l, graph_node *n);
 void lower_clear_marks(graph_func *f); /* before a function is lowered */
 
 /* lower_flow.c */

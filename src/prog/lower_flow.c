@@ -22,7 +22,7 @@ static bool copy_into(lowering *l, graph_value *v, uint32_t to, src_loc loc)
         return false;
     if (to != PROG_NONE)
         ptr_map_set(&l->into, n->outputs[0], to);
-    return lower_node(l, n);
+    return l->add_node(l, n);
 }
 
 /* The same into a value of its own. */
@@ -30,7 +30,7 @@ static graph_value *copy_apart(lowering *l, graph_value *v, src_loc loc)
 {
     graph_node *n = graph_new_node(l->f, graph_find_op(l->c, "copy"), 1, &v, 0, NULL, 1, NULL, loc);
     n->outputs[0]->mark = 0;
-    return graph_infer_node(l->c, n) && lower_node(l, n) ? n->outputs[0] : NULL;
+    return graph_infer_node(l->c, n) && l->add_node(l, n) ? n->outputs[0] : NULL;
 }
 
 /* Whether v is made by a step of its own in the function, so that it can be made elsewhere. */
@@ -70,7 +70,7 @@ static void leave(lowering *l, const inner *was)
 static bool add_nodes(lowering *l)
 {
     for (uint32_t i = 0; i < l->f->nodes.len; i++)
-        if (!lower_node(l, l->f->nodes.data[i]))
+        if (!l->add_node(l, l->f->nodes.data[i]))
             return false;
     return true;
 }

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of the program for those of the graph, and what of a graph the step to programs asks: what can be kept, what is
+ * a view of what, what kernels are called. */
+#include "graph/op.h"
+#include "prog/lower.h"
+
+#include <string.h>
+
+static uint32_t value_of(const graph_value *v)
+{
+    return v->mark - 1; /* marks: 0 for none, else the number and 1 */
+}
+
+/* --- what can be lowered --- */
+
+/* A dimension without a bound. */
+static const char *open_symbol(const type *t)
+{
+    for (int32_t i = 0; i < t->shape.rank; i++)
+        if (dim_symbol_name(t->shape.dims[i]) && dim_bound(t->shape.dims[i]) < 0)
+            return dim_symbol_name(t->shape.dims[i]);
+    return NULL;
+}
+
+static bool check_value(lowering *l, const graph_value *v, src_loc loc)
+{
+    diags *d = &l->c->diags;
+    if (v->type.kind != TYPE_TENSOR)
+        return diag_error(d, DIAG_UNSUPPORTED, loc,
+                          "value '%s' is no tensor; sequences and optionals are not built yet", v->name);
+    if (!dtype_usable(v->type.dt))
+        return diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not built yet", v->name,
+                          dtype_name(v->type.dt));
+    bool bounded = v->type.shape.rank >= 0;
+    for (int32_t i = 0; i < v->type.shape.rank; i++)
+        bounded &= dim_bound(v->type.shape.dims[i]) >= 0;
+    int64_t bytes = type_most_bytes(&v->type);
+    uint64_t most = prog_most_bytes(l->t);
+    if (bytes >= 0 && (uint64_t)bytes <= most)
+        return true;
+    writer w;
+    writer_init(&w, &l->c->mem);
+    type_print(&w, &v->type);
+    if (bounded)
+        return diag_error(d, DIAG_UNSUPPORTED, loc,
+                          "value '%s' of type %s is too large for the target %s: the most is 2^%d bytes", v->name,
+                          w.data, l->t->name, most >> 40 ? 40 : 31);
+    diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, whose size has no upper bound", v->name, w.data);
+    const char *symbol = open_symbol(&v->type);
+    if (symbol && loc.op) /* of a model; a graph's text states its shapes itself */
+        diag_hint(d, "if it is always the same, say --dim %s=N; else --bound %s=N, the most that it can be", symbol,
+                  symbol);
+    else if (symbol)
+        diag_hint(d, "write a number for %s in the text, or a bound: where %s <= N", symbol, symbol);
+    return false;
+}
+
+bool lower_check(lowering *l)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < l->f->params.len; i++)
+        ok &= check_value(l, l->f->params.data[i], src_loc_none());
+    for (uint32_t i = 0; ok && i < l->f->nodes.len; i++)
+        for (uint32_t k = 0; k < l->f->nodes.data[i]->n_outputs; k++)
+            ok &= check_value(l, l->f->nodes.data[i]->outputs[k], l->f->nodes.data[i]->loc);
+    return ok;
+}
+
+/* --- what a node is --- */
+
+const graph_func *lower_callee(const graph_node *n)
+{
+    const attr *a = strcmp(n->op->name, "call") == 0 ? graph_attr(n, "callee") : NULL;
+    return a ? a->u.func : NULL;
+}
+
+const graph_node *lower_sole_node(const graph_node *n)
+{
+    const graph_func *f = lower_callee(n);
+    const graph_node *found = NULL;
+    if (!f)
+        return n;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        if (strcmp(f->nodes.data[i]->op->name, "constant") == 0)
+            continue;
+        if (found)
+            return NULL;
+        found = f->nodes.data[i];
+    }
+    return found;
+}
+
+graph_value *lower_operand_outside(const graph_node *call, const graph_node *inner, uint32_t i)
+{
+    const graph_func *f = lower_callee(call);
+    if (!f)
+        return inner->inputs[i];
+    const graph_value *v = inner->inputs[i];
+    return v && !v->def ? call->inputs[v->index] : NULL; /* a parameter, or made inside */
+}
+
+graph_value *lower_viewed(const graph_node *n)
+{
+    const graph_node *inner = n ? lower_sole_node(n) : NULL;
+    if (!inner || !graph_is_view(inner))
+        return NULL;
+    return lower_operand_outside(n, inner, 0);
+}
+
+const graph_value *lower_base(const graph_value *v)
+{
+    while (lower_viewed(v->def))
+        v = lower_viewed(v->def);
+    return v;
+}
+
+/* --- names --- */
+
+static void append(writer *w, const char *text, const char *separator)
+{
+    if (w->len > 0)
+        w_str(w, separator);
+    w_str(w, text);
+}
+
+static void describe_node(const graph_node *n, writer *kind, writer *source)
+{
+    if (strcmp(n->op->name, "constant") == 0)
+        return;
+    append(kind, n->op->name, "+");
+    const char *from = n->loc.node && *n->loc.node ? n->loc.node : n->loc.op;
+    if (from && source->len < 300)
+        append(source, from, ", ");
+}
+
+void lower_describe(lowering *l, const graph_node *n, const char **out_kind, const char **out_source)
+{
+    writer kind, source;
+    writer_init(&kind, &l->c->mem);
+    writer_init(&source, &l->c->mem);
+    const graph_func *f = lower_callee(n);
+    for (uint32_t i = 0; f && i < f->nodes.len; i++)
+        describe_node(f->nodes.data[i], &kind, &source);
+    if (!f)
+        describe_node(n, &kind, &source);
+    *out_kind = kind.data ? kind.data : "";
+    *out_source = source.data ? source.data : "";
+}
+
+/* --- values --- */
+
+/* Names of main are its own; those of what is inside of it keep clear of them. */
+const char *lower_name(lowering *l, const char *want)
+{
+    return l->f == l->main ? want : graph_new_name(l->main, want);
+}
+
+uint32_t lower_value_in(lowering *l, graph_value *v, prog_space space, uint32_t index, const tensor_data *data)
+{
+    uint32_t id;
+    if (!ptr_map_get(&l->into, v, &id)) /* it has its place already */
+        id = prog_add_value(l->m, l->to,
+                            (prog_value){.name = lower_name(l, v->name),
+                                         .type = v->type,
+                                         .space = space,
+                                         .index = index,
+                                         .data = data,
+                                         .base = PROG_NONE});
+    v->mark = id + 1;
+    return id;
+}
+
+uint32_t lower_value(lowering *l, graph_value *v)
+{
+    return lower_value_in(l, v, SPACE_WORKSPACE, 0, NULL);
+}
+
+/* Constants become values when something reads them. */
+bool lower_operand(lowering *l, graph_value *v, src_loc loc, uint32_t *out)
+{
+    if (v->mark == 0 && graph_constant(v))
+        (void)lower_value_in(l, v, SPACE_CONSTANT, 0, graph_constant(v));
+    *out = v->mark ? value_of(v) : 0;
+    return v->mark || diag_error(&l->c->diags, DIAG_INTERNAL, loc, "value '%s' is read before it is made", v->name);
+}
+
+void lower_clear_marks(graph_func *f)
+{
+    for (uint32_t i = 0; i < f->params.len; i++)
+        f->params.data[i]->mark = 0;
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
+            f->nodes.data[i]->outputs[k]->mark = 0;
+}
+
+prog_kernel *lower_new_kernel(lowering *l, const char *kind)
+{
+    prog_kernel *k = arena_new(&l->c->mem, prog_kernel);
+    k->name = arena_printf(&l->c->mem, "kernel_%u", l->m->kernels.len); /* until the names are given */
+    k->kind = kind;
+    k->target = l->t;
+    vec_push(&l->c->mem, &l->m->kernels, k);
+    return k;
+}
