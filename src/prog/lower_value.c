@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of the program for those of the graph, and what of a graph the step to programs asks: what can be kept, what is
- * a view of what, what kernels are called. */
+/* Values of the program for those of the graph, and what the step to programs asks of a graph: what can be kept, what
+ * is a view of what, what kernels are called. */
 #include "graph/op.h"
 #include "prog/lower.h"
 
