@@ -47,8 +47,8 @@ static extent slices_of(const scan *s, graph_func *f, graph_value *x)
                         graph_add_constant(f, tensor_scalar_i64(c, DT_I64, count - 1), "", n->loc)};
     attr at[2] = {attr_int(c, "start", s->axes[0]), attr_int(c, "end", s->axes[0] + 1)};
     graph_value *one = graph_emit(f, NULL, "shape_of", 1, &x, 2, at, n->loc),
-                *shape = graph_add_constant(f, tensor_from_i64s(c, 0, &none), "", n->loc),
-                *trips = emit_in(n, f, "reshape", one, shape),
+                *scalar = graph_add_constant(f, tensor_from_i64s(c, 0, &none), "", n->loc),
+                *trips = emit_in(n, f, "reshape", one, scalar),
                 *step = graph_add_constant(f, tensor_scalar_i64(c, DT_I64, 1), "", n->loc);
     return (extent){trips, emit_in(n, f, "subtract", trips, step)};
 }

@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Branches and loops at run time against onnxruntime: by hand what each rule is for, and nests of them by chance.
+
+    branches.py [--lathe FILE] [--filter GLOB] [--seed N] [--count N] [-j N]
+
+Each model runs in onnxruntime, in the interpreter, and as a package built with sanitizers, with one worker and with
+three, which must give the same bytes.
+"""
+import argparse
+import fnmatch
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import parser as onnx_parser
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HEAD = '<ir_version: 8, opset_import: ["": {}]>\n'
+
+F = np.float32
+I = np.int64
+
+
+def numbers(*shape):
+    return np.random.default_rng(sum(shape) + 7).standard_normal(shape).astype(F)
+
+
+# name -> (operator set, text, inputs of each run); tests of one rule each
+CASES = {
+    "if-both-ways": (17, """
+m (bool c, float[3] x, float[3] y) => (float[3] r, float[3] s, float[3] t) {
+  a = Add (x, y)
+  r, s = If (c) <then_branch = t () => (float[3] r1, float[3] s1) { r1 = Mul (a, x)  s1 = Identity (y) },
+                 else_branch = e () => (float[3] r2, float[3] s2) { r2 = Constant <value: tensor = float[3] {1, 2, 3}> ()
+                                                                  s2 = Sub (x, y) }>
+  t = Add (r, s)
+}""", [dict(c=np.bool_(b), x=numbers(3), y=numbers(3) + 1) for b in (True, False)]),
+    "if-result-twice": (17, """
+m (bool c, float[3] x) => (float[3] r, float[3] s) {
+  r, s = If (c) <then_branch = t () => (float[3] a, float[3] b) { a = Neg (x) b = Identity (a) },
+                 else_branch = e () => (float[3] p, float[3] q) { q = Exp (x) p = Abs (q) }>
+}""", [dict(c=np.bool_(b), x=numbers(3)) for b in (True, False)]),
+    "if-vector-condition": (17, """
+m (bool[1] c, float[2, 3] x) => (float[3, 2] r) {
+  r = If (c) <then_branch = t () => (float[3, 2] a) { s = Constant <value: tensor = int64[2] {3, 2}> () a = Reshape (x, s) },
+              else_branch = e () => (float[3, 2] b) { b = Transpose (x) }>
+}""", [dict(c=np.array([b]), x=numbers(2, 3)) for b in (True, False)]),
+    "swap": (17, """
+m (int64 n, float[3] a, float[3] b) => (float[3] x, float[3] y, int64 z) {
+  k = Constant <value: tensor = int64 {1}> ()
+  x, y, z = Loop (n, , a, b, k) <body = g (int64 i, bool c, float[3] p, float[3] q, int64 m) =>
+      (bool d, float[3] r, float[3] s, int64 o) { d = Identity (c)  r = Identity (q)  s = Identity (p)  o = Add (m, i) }>
+}""", [dict(n=I(n), a=numbers(3), b=numbers(3) * 2) for n in (0, 1, 2, 7)]),
+    "rotate-three": (17, """
+m (int64 n, float[3] a, float[3] b, float[3] c) => (float[3] x, float[3] y, float[3] z) {
+  x, y, z = Loop (n, , a, b, c) <body = g (int64 i, bool w, float[3] p, float[3] q, float[3] r) =>
+      (bool d, float[3] s, float[3] t, float[3] u) { d = Identity (w) s = Add (q, r) t = Identity (r) u = Identity (p) }>
+}""", [dict(n=I(n), a=numbers(3), b=numbers(3) * 2, c=numbers(3) - 1) for n in (0, 1, 2, 5)]),
+    "while": (17, """
+m (float[4] x, float limit) => (float[4] y, int64 rounds) {
+  t = Constant <value: tensor = bool {1}> ()
+  zero = Constant <value: tensor = int64 {0}> ()
+  y, rounds = Loop ( , t, x, zero) <body = g (int64 i, bool c, float[4] p, int64 k) => (bool d, float[4] q, int64 l) {
+      q = Add (p, p)  s = ReduceSum <keepdims = 0> (q)  a = Abs (s)  d = Less (a, limit)
+      one = Constant <value: tensor = int64 {1}> () l = Add (k, one) }>
+}""", [dict(x=np.array([1, 2, 3, 4], F), limit=F(v)) for v in (1, 100, 5000)]),
+    "while-first-false": (17, """
+m (bool go, float[4] x) => (float[4] y) {
+  n = Constant <value: tensor = int64 {5}> ()
+  y = Loop (n, go, x) <body = g (int64 i, bool c, float[4] p) => (bool d, float[4] q) {
+      q = Add (p, p)  s = ReduceMax <keepdims = 0> (q)  k = Constant <value: tensor = float {30.0}> () d = Less (s, k) }>
+}""", [dict(go=np.bool_(b), x=np.array([1, 2, 3, 4], F)) for b in (True, False)]),
+    "rows": (17, """
+m (float[2] x) => (float[2] y, float[6, 2] before, float[6, 2] after, int64[6] rounds, float[6, 2, 2] same) {
+  n = Constant <value: tensor = int64 {6}> ()
+  w = Constant <value: tensor = float[2] {0.5, 3}> ()
+  y, before, after, rounds, same = Loop (n, , x) <body = g (int64 i, bool c, float[2] p) =>
+      (bool d, float[2] q, float[2] r, float[2] s, int64 j, float[2, 2] k) {
+      d = Identity (c) r = Identity (p) q = Mul (p, w) s = Identity (q) j = Identity (i)
+      k = Constant <value: tensor = float[2, 2] {1, 2, 3, 4}> () }>
+}""", [dict(x=np.array([1, 2], F))]),
+    "rows-none": (17, """
+m (float[2] x) => (float[2] y, float[0, 2] r) {
+  n = Constant <value: tensor = int64 {0}> ()
+  y, r = Loop (n, , x) <body = g (int64 i, bool c, float[2] p) => (bool d, float[2] q, float[2] s) {
+      d = Identity (c) q = Add (p, p) s = Identity (q) }>
+}""", [dict(x=np.array([1, 2], F))]),
+    "rows-counted-at-run-time": (17, """
+m (int64 n, float[2] x) => (float[2] y, float[4, 2] r) {
+  y, r = Loop (n, , x) <body = g (int64 i, bool c, float[2] p) => (bool d, float[2] q, float[2] s) {
+      d = Identity (c) q = Add (p, x) s = Mul (q, q) }>
+}""", [dict(n=I(4), x=np.array([1, 2], F))]),
+    "nested": (17, """
+m (int64 n, float[3] x, float[2, 3] w) => (float[3] y, float[3] z) {
+  two = Constant <value: tensor = int64 {2}> ()
+  y, z = Loop (n, , x, x) <body = outer (int64 i, bool c, float[3] p, float[3] q) => (bool d, float[3] r, float[3] s) {
+      d = Identity (c)
+      zero = Constant <value: tensor = int64 {0}> ()
+      m = Mod (i, two)
+      even = Equal (m, zero)
+      r = If (even) <then_branch = t () => (float[3] a) {
+            a = Loop (two, , p) <body = inner (int64 j, bool e, float[3] u) => (bool f, float[3] v) {
+                  f = Identity (e) k = Gather <axis = 0> (w, j) l = Mul (k, q) v = Add (u, l) }> },
+          else_branch = e () => (float[3] b) { b = Sub (p, q) }>
+      h = Constant <value: tensor = float {0.5}> ()
+      s = Mul (q, h) }>
+}""", [dict(n=I(n), x=numbers(3), w=numbers(2, 3)) for n in (0, 1, 5)]),
+    "rows-of-rows": (17, """
+m (float[2] x) => (float[3, 4, 2] r, float[2] y) {
+  n = Constant <value: tensor = int64 {3}> ()
+  k = Constant <value: tensor = int64 {4}> ()
+  y, r = Loop (n, , x) <body = outer (int64 i, bool c, float[2] p) => (bool d, float[2] q, float[4, 2] s) {
+      d = Identity (c)
+      q, s = Loop (k, , p) <body = inner (int64 j, bool e, float[2] u) => (bool f, float[2] v, float[2] w) {
+            f = Identity (e) a = Cast <to = 1> (i) b = Add (u, a) v = Tanh (b) w = Add (v, u) }> }>
+}""", [dict(x=np.array([1, 2], F))]),
+    "views": (17, """
+m (int64 n, float[6] x) => (float[6] y, float[2, 3] z) {
+  s = Constant <value: tensor = int64[2] {2, 3}> ()
+  six = Constant <value: tensor = int64[1] {6}> ()
+  x2 = Reshape (x, s)
+  y, z = Loop (n, , x, x2) <body = g (int64 i, bool c, float[6] p, float[2, 3] q) => (bool d, float[6] r, float[2, 3] t) {
+      d = Identity (c)  t = Reshape (p, s)  q1 = Reshape (q, six)  r = Add (q1, p) }>
+}""", [dict(n=I(n), x=numbers(6)) for n in (0, 1, 4)]),
+    "kept": (17, """
+m (int64 n, float[3] x, float[3] w) => (float[3] y, float[3] v) {
+  y, v = Loop (n, , x, w) <body = g (int64 i, bool c, float[3] p, float[3] q) => (bool d, float[3] r, float[3] t) {
+      d = Identity (c)  t = Identity (q)  r = Add (p, q) }>
+}""", [dict(n=I(n), x=numbers(3), w=numbers(3) + 2) for n in (0, 3)]),
+    "joined": (17, """
+m (int64 n, float[1, 2] x) => (float[1, 4] z, float[1, 2] y) {
+  y0 = Neg (x)
+  y = Loop (n, , y0) <body = g (int64 i, bool c, float[1, 2] p) => (bool d, float[1, 2] r) {
+      d = Identity (c)  a = Concat <axis = 1> (p, x)  b = Exp (p)  e = Concat <axis = 1> (b, p)  f = Add (a, e)
+      r = ReduceMean <axes = [1], keepdims = 1> (f) one = Add (x, x) g0 = Mul (r, one)
+      r0 = Tanh (g0)  }>
+  z = Concat <axis = 1> (y, x)
+}""".replace("float[1, 2] r) {", "float[1, 2] r0) {"), [dict(n=I(n), x=numbers(1, 2)) for n in (0, 3)]),
+    "types": (17, """
+m (int64 n, bool[3] b, int32[2] k, double x) => (bool[3] b1, int32[2] k1, double x1) {
+  b1, k1, x1 = Loop (n, , b, k, x) <body = g (int64 i, bool c, bool[3] p, int32[2] q, double r) =>
+      (bool d, bool[3] s, int32[2] t, double u) {
+      d = Identity (c) s = Not (p) i32 = Cast <to = 6> (i) t = Add (q, i32) u = Mul (r, r) }>
+}""", [dict(n=I(n), b=np.array([True, False, True]), k=np.array([1, 2], np.int32), x=np.float64(1.5)) for n in (0, 3)]),
+    "lstm": (17, """
+m (float[12, 1, 8] x, float[8, 64] w, float[16, 64] r, float[64] b, float[1, 16] h0, float[1, 16] c0)
+    => (float[12, 1, 16] y, float[1, 16] h, float[1, 16] c) {
+  n = Constant <value: tensor = int64 {12}> ()
+  h, c, y = Loop (n, , h0, c0) <body = cell (int64 t, bool go, float[1, 16] hp, float[1, 16] cp) =>
+      (bool on, float[1, 16] hn, float[1, 16] cn, float[1, 16] row) {
+      on = Identity (go)
+      xt = Gather <axis = 0> (x, t)
+      a = MatMul (xt, w)  e = MatMul (hp, r)  s = Add (a, e)  g = Add (s, b)
+      i, o, f, u = Split <axis = 1> (g)
+      si = Sigmoid (i)  so = Sigmoid (o)  sf = Sigmoid (f)  tu = Tanh (u)
+      fc = Mul (sf, cp)  iu = Mul (si, tu)  cn = Add (fc, iu)  tc = Tanh (cn)  hn = Mul (so, tc)
+      row = Identity (hn) }>
+}""", [dict(x=numbers(12, 1, 8), w=numbers(8, 64) * F(0.3), r=numbers(16, 64) * F(0.3), b=numbers(64), h0=numbers(1, 16),
+            c0=numbers(1, 16))]),
+    "parts": (17, """
+m (int64 n, float[64, 512] x, float[512, 512] w) => (float[64, 512] y, float[64] z) {
+  y = Loop (n, , x) <body = g (int64 i, bool c, float[64, 512] p) => (bool d, float[64, 512] r) {
+      d = Identity (c)  a = MatMul (p, w)  b = Tanh (a)  e = Add (b, x)
+      zero = Constant <value: tensor = int64 {1}> ()
+      even = Equal (i, zero)
+      r = If (even) <then_branch = t () => (float[64, 512] u) { u = Sigmoid (e) },
+                     else_branch = f () => (float[64, 512] v) { v = Softmax <axis = 1> (e) }> }>
+  z = ReduceSum <keepdims = 0> (y, one)
+}""".replace("  y = Loop", "  one = Constant <value: tensor = int64[1] {1}> ()\n  y = Loop"),
+              [dict(n=I(n), x=numbers(64, 512), w=numbers(512, 512) * F(0.05)) for n in (0, 3)]),
+    "scan": (17, """
+m (float[3] s, float[5, 3] x, float[3, 5] w) => (float[3] t, float[5, 3] y, float[3, 5] z) {
+  t, y, z = Scan <num_scan_inputs = 2, scan_input_axes = [0, 1], scan_input_directions = [0, 1], scan_output_axes = [0, 1],
+                  scan_output_directions = [1, 0], body = g (float[3] a, float[3] b, float[3] c) =>
+      (float[3] d, float[3] e, float[3] f) { u = Mul (b, c)  d = Add (a, u)  e = Identity (d)  f = Sub (a, c) }> (s, x, w)
+}""", [dict(s=numbers(3), x=numbers(5, 3), w=numbers(3, 5))]),
+    "scan-two-states": (17, """
+m (float[3] s, float[3] r, float[2, 5, 3] x) => (float[3] t, float[3] v, float[2, 3, 5] y) {
+  t, v, y = Scan <num_scan_inputs = 1, scan_input_axes = [-2], scan_output_axes = [-1],
+                  body = g (float[3] a, float[3] b, float[2, 3] c) => (float[3] d, float[3] e, float[2, 3] f) {
+      d = Identity (b)  e = Add (a, b)  f = Add (c, a) }> (s, r, x)
+}""", [dict(s=numbers(3), r=numbers(3), x=numbers(2, 5, 3))]),
+    "scan-batch": (8, """
+m (float[2, 3] s, float[2, 4, 3] x, float[2, 4, 3] w) => (float[2, 3] t, float[2, 4, 3] y) {
+  t, y = Scan <num_scan_inputs = 2, directions = [0, 1], body = g (float[3] a, float[3] b, float[3] c) =>
+      (float[3] d, float[3] e) { u = Mul (b, c)  d = Add (a, u)  e = Mul (d, d) }> ( , s, x, w)
+}""", [dict(s=numbers(2, 3), x=numbers(2, 4, 3), w=numbers(2, 4, 3) + 1)]),
+}
+
+# --- by chance ---
+
+
+class Nest:
+    """Random bodies over float[6] values; `known` are the names that can be read."""
+
+    def __init__(self, seed):
+        self.rng, self.count = np.random.default_rng(seed), 0
+
+    def name(self, stem="v"):
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def pick(self, known):
+        return str(self.rng.choice(known[-8:]))
+
+    def plain(self, known):
+        v, kind = self.name(), self.rng.integers(0, 5)
+        a, b = self.pick(known), self.pick(known)
+        if kind == 4:
+            k = self.name()
+            return v, [f"{k} = Constant <value: tensor = float[6] {{1, 0.5, -1, 0.25, 2, -0.5}}> ()", f"{v} = Mul ({a}, {k})"]
+        return v, [[f"{v} = Tanh ({a})"], [f"{v} = Sub ({a}, {b})"], [f"{v} = Max ({a}, {b})"],
+                   [f"{v} = Identity ({a})"]][kind]
+
+    def condition(self, known):
+        c, s, z = self.name(), self.name(), self.name()
+        return c, [f"{s} = ReduceSum <keepdims = 0> ({self.pick(known)})",
+                   f"{z} = Constant <value: tensor = float {{{self.rng.choice([-0.5, 0.0, 0.75])}}}> ()",
+                   f"{c} = Less ({s}, {z})"]
+
+    def body(self, known, depth, results):
+        """Lines, and names made in them, of which there are as many as results."""
+        lines, mine = [], list(known)
+        for _ in range(int(self.rng.integers(1, 5))):
+            kind = self.rng.integers(0, 5) if depth < 3 else 4
+            made, more = self.branch(mine, depth) if kind == 0 else self.loop(mine, depth) if kind == 1 else self.one(mine)
+            lines += more
+            mine += made
+        while len(mine) - len(known) < results:
+            v, more = self.plain(mine)
+            lines += more
+            mine.append(v)
+        own = mine[len(known):]
+        return lines, [str(v) for v in self.rng.permutation(own)[:results]]
+
+    def one(self, known):
+        v, lines = self.plain(known)
+        return [v], lines
+
+    def branch(self, known, depth):
+        c, lines = self.condition(known)
+        n = int(self.rng.integers(1, 4))
+        made, sides = [self.name() for _ in range(n)], []
+        for side in ("then", "else"):
+            inner, results = self.body(known, depth + 1, n)
+            sides.append(f"{side}_branch = {self.name('g')} () => ({', '.join('float[6] ' + r for r in results)}) {{\n"
+                         + "\n".join(inner) + "\n}")
+        return made, lines + [f"{', '.join(made)} = If ({c}) <{', '.join(sides)}>"]
+
+    def loop(self, known, depth):
+        n, rows = int(self.rng.integers(1, 4)), int(self.rng.integers(0, 2))
+        trips, counted = self.name(), rows or self.rng.integers(0, 2)
+        inside = [self.name() for _ in range(n)]
+        inner, results = self.body([*known, *inside], depth + 1, n + rows)
+        for k in range(n): # some hand on what came in, in another place
+            if self.rng.integers(0, 4) == 0:
+                results[k] = inside[int(self.rng.integers(0, n))]
+        go, on, i = self.name(), self.name(), self.name("i")
+        if counted:
+            inner.append(f"{on} = Identity ({go})")
+        else:
+            c, more = self.condition([*known, *inside, *results])
+            inner += more
+            on = c
+        unique = []
+        for r in results: # a name may be a result once
+            v = r if r not in unique and r not in inside else self.name()
+            if v != r:
+                inner.append(f"{v} = Identity ({r})")
+            unique.append(v)
+        made, row = [self.name() for _ in range(n)], [self.name() for _ in range(rows)]
+        count = int(self.rng.integers(0, 4)) + rows
+        lines = [f"{trips} = Constant <value: tensor = int64 {{{count}}}> ()",
+                 f"{', '.join(made + row)} = Loop ({trips}, , {', '.join(self.pick(known) for _ in range(n))}) <body = "
+                 f"{self.name('g')} (int64 {i}, bool {go}, {', '.join('float[6] ' + v for v in inside)}) => "
+                 f"(bool {on}, {', '.join('float[6] ' + v for v in unique)}) {{\n" + "\n".join(inner) + "\n}>"]
+        for r in row:
+            v, k = self.name(), self.name()
+            lines += [f"{k} = Constant <value: tensor = int64[1] {{0}}> ()", f"{v} = ReduceSum <keepdims = 0> ({r}, {k})"]
+            made.append(v)
+        return made, lines
+
+
+def nest(seed):
+    n = Nest(seed)
+    lines, results = n.body(["x", "y"], 0, 3)
+    text = ("\nm (float[6] x, float[6] y) => (" + ", ".join("float[6] " + r for r in results) + ") {\n"
+            + "\n".join(lines) + "\n}")
+    return 17, text, [dict(x=numbers(6) * F(k), y=numbers(6) - F(k)) for k in (0.5, 2)]
+
+
+# --- running ---
+
+
+def lathe(options, model, folder, inputs, *more, env=None):
+    """Outputs by name, or the message."""
+    out = os.path.join(folder, "out")
+    command = [options.lathe, "run", model, "--output-dir", out, *more]
+    for name in inputs:
+        command += ["--input", f"{name}={os.path.join(folder, name + '.npy')}"]
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", env=env)
+    if run.returncode != 0:
+        return f"{' '.join(more)}: {run.stderr.strip()[:1500]}"
+    return {f[:-4]: np.load(os.path.join(out, f)) for f in os.listdir(out)}
+
+
+def compare(want, got, exact):
+    for name, a in want.items():
+        b = got.get(name)
+        if b is None or a.shape != b.shape or a.dtype != b.dtype:
+            return f"{name}: {a.dtype}{a.shape} became {'nothing' if b is None else f'{b.dtype}{b.shape}'}"
+        if a.tobytes() != b.tobytes() if exact else not np.allclose(a, b, rtol=2e-4, atol=2e-5, equal_nan=True):
+            return f"{name}: {a.ravel()[:6]} became {b.ravel()[:6]}"
+    return ""
+
+
+def check(options, name, case, folder):
+    version, text, runs = case
+    model = onnx_parser.parse_model(HEAD.format(version) + text)
+    path = os.path.join(folder, "model.onnx")
+    onnx.save(model, path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    flags = dict(os.environ, CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all",
+                 ASAN_OPTIONS="detect_leaks=0")
+    for k, inputs in enumerate(runs):
+        here = os.path.join(folder, str(k))
+        os.mkdir(here)
+        for key, value in inputs.items():
+            np.save(os.path.join(here, key + ".npy"), value)
+        want = dict(zip([o.name for o in session.get_outputs()], session.run(None, {k: np.asarray(v) for k, v in inputs.items()})))
+        one = None
+        for more in (["--interpret"], ["--workers", "1"], ["--workers", "3"]):
+            got = lathe(options, path, here, inputs, *more, env=flags)
+            if isinstance(got, str):
+                return f"{name}, run {k}: {got}"
+            fault = compare(want, got, False) or (one and compare(one, got, True))
+            if fault:
+                return f"{name}, run {k}, {' '.join(more)}: {fault}"
+            one = got if more[0] == "--workers" else None
+    return ""
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
+    arguments.add_argument("--filter", default="*")
+    arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--count", type=int, default=12)
+    arguments.add_argument("-j", type=int, default=os.cpu_count())
+    options = arguments.parse_args()
+    onnxruntime.set_default_logger_severity(4)
+    cases = dict(CASES)
+    cases.update((f"nest-{n}", nest(n)) for n in range(options.seed, options.seed + options.count))
+    names = [n for n in cases if fnmatch.fnmatch(n, options.filter)]
+    with tempfile.TemporaryDirectory() as top, ThreadPoolExecutor(options.j) as pool:
+        for n in names:
+            os.mkdir(os.path.join(top, n))
+        faults = [f for f in pool.map(lambda n: check(options, n, cases[n], os.path.join(top, n)), names) if f]
+    for fault in faults:
+        print(f"FAILED {fault}")
+    print(f"branches: {len(names) - len(faults)} passed, {len(faults)} failed")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
