@@ -10,6 +10,7 @@ three, which must give the same bytes.
 import argparse
 import fnmatch
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,8 +21,11 @@ import onnx
 import onnxruntime
 from onnx import parser as onnx_parser
 
+import package
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HEAD = '<ir_version: 8, opset_import: ["": {}]>\n'
+SANITIZED = "-std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -ffp-contract=off"
 
 F = np.float32
 I = np.int64
@@ -37,8 +41,8 @@ CASES = {
 m (bool c, float[3] x, float[3] y) => (float[3] r, float[3] s, float[3] t) {
   a = Add (x, y)
   r, s = If (c) <then_branch = t () => (float[3] r1, float[3] s1) { r1 = Mul (a, x)  s1 = Identity (y) },
-                 else_branch = e () => (float[3] r2, float[3] s2) { r2 = Constant <value: tensor = float[3] {1, 2, 3}> ()
-                                                                  s2 = Sub (x, y) }>
+                 else_branch = e () => (float[3] r2, float[3] s2) {
+                     r2 = Constant <value: tensor = float[3] {1, 2, 3}> ()  s2 = Sub (x, y) }>
   t = Add (r, s)
 }""", [dict(c=np.bool_(b), x=numbers(3), y=numbers(3) + 1) for b in (True, False)]),
     "if-result-twice": (17, """
@@ -48,7 +52,8 @@ m (bool c, float[3] x) => (float[3] r, float[3] s) {
 }""", [dict(c=np.bool_(b), x=numbers(3)) for b in (True, False)]),
     "if-vector-condition": (17, """
 m (bool[1] c, float[2, 3] x) => (float[3, 2] r) {
-  r = If (c) <then_branch = t () => (float[3, 2] a) { s = Constant <value: tensor = int64[2] {3, 2}> () a = Reshape (x, s) },
+  r = If (c) <then_branch = t () => (float[3, 2] a) {
+                  s = Constant <value: tensor = int64[2] {3, 2}> ()  a = Reshape (x, s) },
               else_branch = e () => (float[3, 2] b) { b = Transpose (x) }>
 }""", [dict(c=np.array([b]), x=numbers(2, 3)) for b in (True, False)]),
     "swap": (17, """
@@ -214,7 +219,8 @@ class Nest:
         a, b = self.pick(known), self.pick(known)
         if kind == 4:
             k = self.name()
-            return v, [f"{k} = Constant <value: tensor = float[6] {{1, 0.5, -1, 0.25, 2, -0.5}}> ()", f"{v} = Mul ({a}, {k})"]
+            return v, [f"{k} = Constant <value: tensor = float[6] {{1, 0.5, -1, 0.25, 2, -0.5}}> ()",
+                       f"{v} = Mul ({a}, {k})"]
         return v, [[f"{v} = Tanh ({a})"], [f"{v} = Sub ({a}, {b})"], [f"{v} = Max ({a}, {b})"],
                    [f"{v} = Identity ({a})"]][kind]
 
@@ -298,16 +304,31 @@ def nest(seed):
 # --- running ---
 
 
-def lathe(options, model, folder, inputs, *more, env=None):
-    """Outputs by name, or the message."""
+def interpreted(options, model, folder, inputs):
+    os.mkdir(folder)
     out = os.path.join(folder, "out")
-    command = [options.lathe, "run", model, "--output-dir", out, *more]
-    for name in inputs:
-        command += ["--input", f"{name}={os.path.join(folder, name + '.npy')}"]
-    run = subprocess.run(command, capture_output=True, text=True, errors="replace", env=env)
+    command = [options.lathe, "run", model, "--output-dir", out, "--interpret"]
+    for name, value in inputs.items():
+        path = os.path.join(folder, name + ".npy")
+        np.save(path, value)
+        command += ["--input", f"{name}={path}"]
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if run.returncode != 0:
-        return f"{' '.join(more)}: {run.stderr.strip()[:1500]}"
+        raise package.Failure(run.stderr.strip()[:1500])
     return {f[:-4]: np.load(os.path.join(out, f)) for f in os.listdir(out)}
+
+
+def built(options, model, folder):
+    """The package, made with sanitizers for one and for three workers; their folders."""
+    fault = package.compile_model(options.lathe, model, folder + "1", "m", ["--workers", "3"])
+    if fault:
+        raise package.Failure(fault)
+    shutil.copytree(folder + "1", folder + "3")
+    for workers in (1, 3):
+        fault = package.make(f"{folder}{workers}", workers, [f"CFLAGS={SANITIZED}"])
+        if fault:
+            raise package.Failure(fault)
+    return {workers: f"{folder}{workers}" for workers in (1, 3)}
 
 
 def compare(want, got, exact):
@@ -326,23 +347,19 @@ def check(options, name, case, folder):
     path = os.path.join(folder, "model.onnx")
     onnx.save(model, path)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    flags = dict(os.environ, CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all",
-                 ASAN_OPTIONS="detect_leaks=0")
-    for k, inputs in enumerate(runs):
-        here = os.path.join(folder, str(k))
-        os.mkdir(here)
-        for key, value in inputs.items():
-            np.save(os.path.join(here, key + ".npy"), value)
-        want = dict(zip([o.name for o in session.get_outputs()], session.run(None, {k: np.asarray(v) for k, v in inputs.items()})))
-        one = None
-        for more in (["--interpret"], ["--workers", "1"], ["--workers", "3"]):
-            got = lathe(options, path, here, inputs, *more, env=flags)
-            if isinstance(got, str):
-                return f"{name}, run {k}: {got}"
-            fault = compare(want, got, False) or (one and compare(one, got, True))
+    try:
+        packages = built(options, path, os.path.join(folder, "p"))
+        for k, inputs in enumerate(runs):
+            inputs = {key: np.asarray(value) for key, value in inputs.items()}
+            want = dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs)))
+            here = os.path.join(folder, str(k))
+            one = package.run_program(packages[1], inputs, here + "one")
+            fault = (compare(want, interpreted(options, path, here, inputs), False) or compare(want, one, False)
+                     or compare(one, package.run_program(packages[3], inputs, here + "three"), True))
             if fault:
-                return f"{name}, run {k}, {' '.join(more)}: {fault}"
-            one = got if more[0] == "--workers" else None
+                return f"{name}, run {k}: {fault}"
+    except package.Failure as fault:
+        return f"{name}: {fault}"
     return ""
 
 

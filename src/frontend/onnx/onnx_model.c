@@ -88,14 +88,22 @@ static bool is_result(const graph_func *f, const graph_value *v)
     return false;
 }
 
+static bool is_result_name(onnx_importer *im, const pb_graph *g, const char *name)
+{
+    for (uint32_t i = 0; i < g->output.len; i++)
+        if (onnx_name(im, g->output.data[i]->name) == name)
+            return true;
+    return false;
+}
+
 /* A result carries the model's name. A value that has another one (behind an Identity, say) is renamed; an input, a
- * constant, or a value that is another result already, is copied. */
-static graph_value *named_result(onnx_env *env, graph_value *v, const char *name)
+ * constant, or a value that is another result too, is copied. */
+static graph_value *named_result(onnx_env *env, const pb_graph *g, graph_value *v, const char *name)
 {
     onnx_importer *im = env->im;
     if (v->name == name)
         return v;
-    if (v->def && !graph_constant(v) && !is_result(env->f, v)) {
+    if (v->def && !graph_constant(v) && !is_result(env->f, v) && !is_result_name(im, g, v->name)) {
         v->name = name;
         ptr_map_set(env->f->names, name, 1);
         return v;
@@ -116,7 +124,7 @@ static bool add_results(onnx_env *env, const pb_graph *g)
             ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "nothing makes the model's output '%s'", name);
         if (!v || v == &im->poison)
             continue;
-        v = named_result(env, v, name);
+        v = named_result(env, g, v, name);
         if (v)
             graph_add_result(env->f, v);
         ok = ok && v;
