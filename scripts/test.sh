@@ -178,6 +178,7 @@ all)
     start stage operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
     start stage "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
+    start stage branches "$python" test/py/branches.py --lathe "$build/lathe" -j "$jobs"
     start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"
     start stage contract "$python" test/py/contract.py --lathe "$build/lathe"
     start stage "embedded packages" "$python" test/py/embedded.py --lathe "$build/lathe"

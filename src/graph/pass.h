@@ -30,6 +30,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
     X(SIMPLIFY, "simplify", graph_pass_simplify, FACT_TYPES, 0, 0, 1,                                   \
       "identities, transpose pairs, reshape chains, batch norm and pad into convolution")               \
     X(FOLD, "fold-constants", graph_pass_fold, FACT_TYPES, 0, 0, 2, "evaluate pure nodes of constants") \
+    X(BRANCHES, "take-branches", graph_pass_take_branches, FACT_TYPES, 0, 0, 2,                         \
+      "branches of constant conditions and loops of one round are done in place")                       \
     X(CSE, "cse", graph_pass_cse, FACT_TYPES, 0, 0, 1, "common subexpressions")                         \
     X(DCE, "dce", graph_pass_dce, 0, 0, 0, 1, "dead code")                                              \
     X(RECIPROCAL, "reciprocals", graph_pass_reciprocal, FACT_TYPES, 0, 0, 3,                            \

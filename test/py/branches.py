@@ -60,12 +60,14 @@ m (bool[1] c, float[2, 3] x) => (float[3, 2] r) {
 m (int64 n, float[3] a, float[3] b) => (float[3] x, float[3] y, int64 z) {
   k = Constant <value: tensor = int64 {1}> ()
   x, y, z = Loop (n, , a, b, k) <body = g (int64 i, bool c, float[3] p, float[3] q, int64 m) =>
-      (bool d, float[3] r, float[3] s, int64 o) { d = Identity (c)  r = Identity (q)  s = Identity (p)  o = Add (m, i) }>
+      (bool d, float[3] r, float[3] s, int64 o) { d = Identity (c)  
+      r = Identity (q)  s = Identity (p)  o = Add (m, i) }>
 }""", [dict(n=I(n), a=numbers(3), b=numbers(3) * 2) for n in (0, 1, 2, 7)]),
     "rotate-three": (17, """
 m (int64 n, float[3] a, float[3] b, float[3] c) => (float[3] x, float[3] y, float[3] z) {
   x, y, z = Loop (n, , a, b, c) <body = g (int64 i, bool w, float[3] p, float[3] q, float[3] r) =>
-      (bool d, float[3] s, float[3] t, float[3] u) { d = Identity (w) s = Add (q, r) t = Identity (r) u = Identity (p) }>
+      (bool d, float[3] s, float[3] t, float[3] u) {
+      d = Identity (w) s = Add (q, r) t = Identity (r) u = Identity (p) }>
 }""", [dict(n=I(n), a=numbers(3), b=numbers(3) * 2, c=numbers(3) - 1) for n in (0, 1, 2, 5)]),
     "while": (17, """
 m (float[4] x, float limit) => (float[4] y, int64 rounds) {
@@ -79,7 +81,8 @@ m (float[4] x, float limit) => (float[4] y, int64 rounds) {
 m (bool go, float[4] x) => (float[4] y) {
   n = Constant <value: tensor = int64 {5}> ()
   y = Loop (n, go, x) <body = g (int64 i, bool c, float[4] p) => (bool d, float[4] q) {
-      q = Add (p, p)  s = ReduceMax <keepdims = 0> (q)  k = Constant <value: tensor = float {30.0}> () d = Less (s, k) }>
+      q = Add (p, p)  s = ReduceMax <keepdims = 0> (q)
+      k = Constant <value: tensor = float {30.0}> () d = Less (s, k) }>
 }""", [dict(go=np.bool_(b), x=np.array([1, 2, 3, 4], F)) for b in (True, False)]),
     "rows": (17, """
 m (float[2] x) => (float[2] y, float[6, 2] before, float[6, 2] after, int64[6] rounds, float[6, 2, 2] same) {
@@ -130,7 +133,8 @@ m (int64 n, float[6] x) => (float[6] y, float[2, 3] z) {
   s = Constant <value: tensor = int64[2] {2, 3}> ()
   six = Constant <value: tensor = int64[1] {6}> ()
   x2 = Reshape (x, s)
-  y, z = Loop (n, , x, x2) <body = g (int64 i, bool c, float[6] p, float[2, 3] q) => (bool d, float[6] r, float[2, 3] t) {
+  y, z = Loop (n, , x, x2) <body = g (int64 i, bool c, float[6] p, float[2, 3] q) =>
+      (bool d, float[6] r, float[2, 3] t) {
       d = Identity (c)  t = Reshape (p, s)  q1 = Reshape (q, six)  r = Add (q1, p) }>
 }""", [dict(n=I(n), x=numbers(6)) for n in (0, 1, 4)]),
     "kept": (17, """
@@ -166,8 +170,8 @@ m (float[12, 1, 8] x, float[8, 64] w, float[16, 64] r, float[64] b, float[1, 16]
       si = Sigmoid (i)  so = Sigmoid (o)  sf = Sigmoid (f)  tu = Tanh (u)
       fc = Mul (sf, cp)  iu = Mul (si, tu)  cn = Add (fc, iu)  tc = Tanh (cn)  hn = Mul (so, tc)
       row = Identity (hn) }>
-}""", [dict(x=numbers(12, 1, 8), w=numbers(8, 64) * F(0.3), r=numbers(16, 64) * F(0.3), b=numbers(64), h0=numbers(1, 16),
-            c0=numbers(1, 16))]),
+}""", [dict(x=numbers(12, 1, 8), w=numbers(8, 64) * F(0.3), r=numbers(16, 64) * F(0.3), b=numbers(64),
+            h0=numbers(1, 16), c0=numbers(1, 16))]),
     "parts": (17, """
 m (int64 n, float[64, 512] x, float[512, 512] w) => (float[64, 512] y, float[64] z) {
   y = Loop (n, , x) <body = g (int64 i, bool c, float[64, 512] p) => (bool d, float[64, 512] r) {
@@ -181,9 +185,11 @@ m (int64 n, float[64, 512] x, float[512, 512] w) => (float[64, 512] y, float[64]
               [dict(n=I(n), x=numbers(64, 512), w=numbers(512, 512) * F(0.05)) for n in (0, 3)]),
     "scan": (17, """
 m (float[3] s, float[5, 3] x, float[3, 5] w) => (float[3] t, float[5, 3] y, float[3, 5] z) {
-  t, y, z = Scan <num_scan_inputs = 2, scan_input_axes = [0, 1], scan_input_directions = [0, 1], scan_output_axes = [0, 1],
-                  scan_output_directions = [1, 0], body = g (float[3] a, float[3] b, float[3] c) =>
-      (float[3] d, float[3] e, float[3] f) { u = Mul (b, c)  d = Add (a, u)  e = Identity (d)  f = Sub (a, c) }> (s, x, w)
+  t, y, z = Scan <num_scan_inputs = 2, scan_input_axes = [0, 1], scan_input_directions = [0, 1],
+                  scan_output_axes = [0, 1], scan_output_directions = [1, 0],
+                  body = g (float[3] a, float[3] b, float[3] c) =>
+      (float[3] d, float[3] e, float[3] f) {
+          u = Mul (b, c)  d = Add (a, u)  e = Identity (d)  f = Sub (a, c) }> (s, x, w)
 }""", [dict(s=numbers(3), x=numbers(5, 3), w=numbers(3, 5))]),
     "scan-two-states": (17, """
 m (float[3] s, float[3] r, float[2, 5, 3] x) => (float[3] t, float[3] v, float[2, 3, 5] y) {
@@ -235,7 +241,8 @@ class Nest:
         lines, mine = [], list(known)
         for _ in range(int(self.rng.integers(1, 5))):
             kind = self.rng.integers(0, 5) if depth < 3 else 4
-            made, more = self.branch(mine, depth) if kind == 0 else self.loop(mine, depth) if kind == 1 else self.one(mine)
+            made, more = (self.branch(mine, depth) if kind == 0 else self.loop(mine, depth) if kind == 1
+                          else self.one(mine))
             lines += more
             mine += made
         while len(mine) - len(known) < results:
@@ -288,7 +295,8 @@ class Nest:
                  f"(bool {on}, {', '.join('float[6] ' + v for v in unique)}) {{\n" + "\n".join(inner) + "\n}>"]
         for r in row:
             v, k = self.name(), self.name()
-            lines += [f"{k} = Constant <value: tensor = int64[1] {{0}}> ()", f"{v} = ReduceSum <keepdims = 0> ({r}, {k})"]
+            lines += [f"{k} = Constant <value: tensor = int64[1] {{0}}> ()",
+                      f"{v} = ReduceSum <keepdims = 0> ({r}, {k})"]
             made.append(v)
         return made, lines
 
