@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* take-branches: an `if` whose condition is a constant gives way to the branch that it takes, a loop of one round to its
- * body, a loop of none to what it begins with. What regions capture and has become a constant is made again inside, so
- * that folding goes on there. */
+/* take-branches: an `if` whose condition is a constant gives way to the branch that it takes, a loop of one round to
+ * its body, a loop of none to what it begins with. What regions capture and has become a constant is made again inside,
+ * so that folding goes on there. */
 #include "graph/op.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
