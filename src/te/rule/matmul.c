@@ -176,6 +176,16 @@ static const char *right_parameter(const te_graph *g, const te_node *anchor)
     return w.found;
 }
 
+/* For `blocks` vectors of columns and the rows of axis `row`, if the result has one. */
+static te_tile choose_tile(const struct target *t, const te_graph *g, const te_node *anchor, uint32_t row,
+                           int64_t blocks, bool blocks_open)
+{
+    int64_t most = row < anchor->n_axes ? te_axis_most(g, anchor, row) : 1;
+    bool rows_open = row < anchor->n_axes && te_axis_extent(anchor, row) == 0 && most > 1;
+    return blocks_open || rows_open ? te_choose_tile_open(t, blocks, blocks_open, most, rows_open)
+                                    : te_choose_tile(t, blocks, most > 0 ? most : 1);
+}
+
 bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     int64_t v = nn_layout_block(graph_attr_string(n, "weight_layout")), lanes = t->vector_bytes / 4;
@@ -192,13 +202,13 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
         p.row = rank > 1 ? rank - 2 : rank;
         p.even = units % lanes == 0;
         p.weights = packed ? right_parameter(s->g, anchor) : NULL;
-        p.tile = te_choose_tile(t, (units + lanes - 1) / lanes, p.row < rank ? te_axis_most(s->g, anchor, p.row) : 1);
+        p.tile = choose_tile(t, s->g, anchor, p.row, (units + lanes - 1) / lanes, false);
         share_rows(&p);
         tiled_matmul(&p);
     } else if (f32 && rows && lanes > 1 && units == 0 && rank > 2 && te_axis_most(s->g, anchor, p.lane) >= lanes) {
         p.row = rank - 2;
         p.even = p.open = true;
-        p.tile = te_choose_tile(t, te_axis_most(s->g, anchor, p.lane) / lanes, te_axis_most(s->g, anchor, p.row));
+        p.tile = choose_tile(t, s->g, anchor, p.row, te_axis_most(s->g, anchor, p.lane) / lanes, true);
         tiled_matmul(&p);
     } else if (rows && anchor->n_axes > 1 && units > 0 && units <= ROW_LIMIT) {
         row_matmul(s, anchor, last);

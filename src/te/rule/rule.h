@@ -35,6 +35,9 @@ double te_step_cost(int64_t vectors, int64_t rows);
  * the least number of cycles by count. */
 te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width);
 te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t width, int64_t most); /* most vectors */
+/* The same where blocks, or elements, are at most so many, and each run says how many: tiles are whole, the last one is
+ * moved back over the one before it. */
+te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_open, int64_t width, bool width_open);
 /* The sums' stage under `last`: the anchor itself when an epilogue follows, else a cache of it. */
 const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope);
 /* A convolution whose result is in blocks of channels (conv_blocked.c). */

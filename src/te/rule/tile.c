@@ -45,3 +45,37 @@ te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t wi
     }
     return best;
 }
+
+/* --- extents that each run says --- */
+
+#define BESIDE 0.75 /* cycles of a step for its loop and prefetch, which decide where tiles of several sizes are near */
+#define FEWEST 17 /* elements from where on a run should cost what one compiled for its extent does */
+
+/* Mean of what whole tiles of `size` cover for each element of an extent up to `most`. */
+static double covered(int64_t size, int64_t most)
+{
+    double sum = 0;
+    int64_t from = most < FEWEST ? 1 : FEWEST, step = (most - from) / 256 + 1, count = 0;
+    for (int64_t n = from; n <= most; n += step, count++)
+        sum += (double)((n + size - 1) / size * size) / (double)n;
+    return sum / (double)count;
+}
+
+te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_open, int64_t width, bool width_open)
+{
+    te_tile best = {1, 1};
+    int64_t regs = t->vector_regs > 2 ? t->vector_regs : 4;
+    double least = 0;
+    for (int64_t v = 1; v <= MOST_VECTORS; v++) {
+        for (int64_t r = 1; (blocks_open || blocks % v == 0) && v * r + v + 1 <= regs && r <= width; r++) {
+            double rows = width_open ? covered(r, width) * (te_step_cost(v, r) + BESIDE) / (double)r / (double)v
+                                     : tile_cost(v, r, width) / (double)width;
+            double c = rows * (blocks_open ? covered(v, blocks) : 1);
+            if (least == 0 || c < least) {
+                least = c;
+                best = (te_tile){v, r};
+            }
+        }
+    }
+    return best;
+}

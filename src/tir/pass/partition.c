@@ -9,6 +9,7 @@
 #include "tir/linear.h"
 #include "tir/node.h"
 #include "tir/pass.h"
+#include "tir/pass/overlap.h"
 #include "tir/walk.h"
 
 #include <string.h>
@@ -272,6 +273,18 @@ static bool is_nothing(tir_stmt *s)
     return s->kind == TIR_SEQ && s->n_stmts == 0;
 }
 
+/* What is left behind the main part: guarded; or, where there is a whole tile, moved back to it. */
+static tir_stmt *after(partitioner *p, tir_stmt *loop, cut k, tir_stmt *whole, bool again)
+{
+    tir_expr_ref enough = NULL;
+    tir_stmt *guarded = piece(p, loop, k.rest, k.end, loop->body, again);
+    tir_stmt *moved = k.before || again ? NULL : tir_overlap_end(p->bounds, loop, k.to, k.end, whole, &enough);
+    if (!moved)
+        return guarded;
+    moved = tir_simplify_stmt(p->c, moved);
+    return tir_if(p->c, enough, moved->kind == TIR_FOR ? partition_inside(p, moved) : partition(p, moved), guarded);
+}
+
 /* NULL: a loop of lanes that would fall apart. */
 static tir_stmt *cut_loop(partitioner *p, tir_stmt *loop, cut k, const condition *conds, uint32_t n)
 {
@@ -283,11 +296,12 @@ static tir_stmt *cut_loop(partitioner *p, tir_stmt *loop, cut k, const condition
     /* beside a cut at a symbol the same guard is as undecided as before */
     bool again = tir_is_int(k.from, &from) && tir_is_int(k.to, &to);
     p->cuts_left--;
+    tir_stmt *whole = tir_rewrite_stmt(&r, loop->body);
     if (k.before)
         parts[0] = piece(p, loop, loop->min, tir_min(c, k.from, k.end), loop->body, again);
-    parts[1] = piece(p, loop, k.from, k.to, tir_rewrite_stmt(&r, loop->body), again);
+    parts[1] = piece(p, loop, k.from, k.to, whole, again);
     if (k.after)
-        parts[2] = piece(p, loop, k.rest, k.end, loop->body, again);
+        parts[2] = after(p, loop, k, whole, again);
     if (loop->for_kind == FOR_VECTORIZED && !(is_nothing(parts[0]) && is_nothing(parts[2])))
         return NULL;
     return tir_seq(c, 3, parts);
