@@ -56,6 +56,18 @@ static bool sizes_use_var(tir_stmt *s, const tir_var *v)
     return search.found;
 }
 
+static bool writes(tir_stmt *s, const tir_buffer *buffer)
+{
+    if (!s)
+        return false;
+    if ((s->kind == TIR_STORE && s->buffer == buffer) || writes(s->body, buffer) || writes(s->orelse, buffer))
+        return true;
+    for (uint32_t i = 0; i < s->n_stmts; i++)
+        if (writes(s->stmts[i], buffer))
+            return true;
+    return false;
+}
+
 static tir_stmt *replace_var(tir_bounds *b, tir_stmt *body, const tir_var *v, tir_expr_ref value)
 {
     return simplify(b, tir_substitute_stmt(b->c, body, 1, &v, &value));
@@ -79,8 +91,30 @@ static tir_stmt *simplify_for(tir_bounds *b, tir_stmt *s)
     return tir_for(b->c, s->var, min, extent, s->for_kind, body);
 }
 
+typedef struct stale_search {
+    tir_stmt *s;
+    bool found;
+} stale_search;
+
+/* A load of a buffer that s writes. */
+static void find_stale(void *ctx, tir_expr_ref e)
+{
+    stale_search *f = ctx;
+    f->found |= e->kind == TIR_LOAD && writes(f->s, e->u.buffer);
+}
+
+/* Whether what the condition reads may be another when s has run. */
+static bool is_stale(tir_expr_ref cond, tir_stmt *s)
+{
+    stale_search f = {s, false};
+    tir_visit_expr(cond, find_stale, &f);
+    return f.found;
+}
+
 static tir_stmt *under(tir_bounds *b, tir_expr_ref cond, bool holds, tir_stmt *s)
 {
+    if (is_stale(cond, s))
+        return simplify(b, s);
     bounds_push_cond(b, cond, holds);
     tir_stmt *out = simplify(b, s);
     tir_bounds_pop(b);
@@ -138,7 +172,10 @@ static tir_stmt *simplify_seq(tir_bounds *b, tir_stmt *s)
     for (uint32_t i = 0; i < s->n_stmts; i++) {
         all[i] = simplify(b, s->stmts[i]);
         changed |= all[i] != s->stmts[i];
-        if (all[i]->kind != TIR_ASSERT)
+        bool stale = false;
+        for (uint32_t k = i + 1; all[i]->kind == TIR_ASSERT && k < s->n_stmts; k++)
+            stale |= is_stale(all[i]->cond, s->stmts[k]);
+        if (all[i]->kind != TIR_ASSERT || stale)
             continue;
         bounds_push_cond(b, all[i]->cond, true); /* what follows runs only when it holds */
         asserted++;
