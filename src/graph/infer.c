@@ -41,6 +41,17 @@ static bool contradicts(const type *declared, const type *t)
     return false;
 }
 
+/* Where nothing bounds an extent that data decides, the model's number does: it can only be too small when the model
+ * declares what it does not mean, and then a run says so. */
+static void bound_by(compiler *c, const type *declared, const type *t)
+{
+    int64_t most = 0;
+    for (int32_t i = 0; i < t->shape.rank && declared->shape.rank == t->shape.rank; i++)
+        if (dim_is_fresh(t->shape.dims[i]) && dim_bound(t->shape.dims[i]) < 0 &&
+            dim_is_const(declared->shape.dims[i], &most))
+            (void)dim_symbol(c, dim_symbol_name(t->shape.dims[i]), most);
+}
+
 /* Brings what was inferred and what the model declares together. Wrong shapes in a model's value_info are common, and
  * harmless since the inferred one is right: a warning. A wrong dtype means that the model is meant differently. */
 static bool settle(compiler *c, const graph_node *n, uint32_t i, type *t)
@@ -53,6 +64,7 @@ static bool settle(compiler *c, const graph_node *n, uint32_t i, type *t)
                            dtype_name(t->dt));
     if (t->shape.rank < 0 && declared->shape.rank >= 0)
         t->shape = declared->shape;
+    bound_by(c, declared, t);
     if (contradicts(declared, t)) {
         writer a, b;
         writer_init(&a, &c->mem);

@@ -125,7 +125,14 @@ dim dim_fresh(compiler *c, const char *prefix, int64_t bound)
         key.name = intern(c->names, name);
         key.hash = hash_of(&key);
     } while (*slot_of(table_of(c), &key)); /* the model may use such a name itself */
-    return dim_symbol(c, key.name, bound);
+    dim_expr *s = (dim_expr *)(uintptr_t)dim_symbol(c, key.name, bound);
+    s->fresh = true;
+    return s;
+}
+
+bool dim_is_fresh(dim d)
+{
+    return d->kind == DIM_SYMBOL && d->fresh;
 }
 
 dim dim_unknown(compiler *c, char op, dim a, dim b)

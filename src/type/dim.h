@@ -15,6 +15,7 @@ dim dim_const(compiler *c, int64_t v);
 /* The same name always gives the same symbol; bound < 0: none. A bound given once stays (the smaller one wins). */
 dim dim_symbol(compiler *c, const char *name, int64_t bound);
 dim dim_fresh(compiler *c, const char *prefix, int64_t bound); /* new symbol "prefix_N" */
+bool dim_is_fresh(dim d);                                      /* a symbol that dim_fresh made */
 dim dim_add(compiler *c, dim a, dim b);
 dim dim_sub(compiler *c, dim a, dim b);
 dim dim_mul(compiler *c, dim a, dim b);

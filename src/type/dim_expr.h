@@ -17,6 +17,7 @@ typedef struct dim_expr {
     const char *name; /* DIM_SYMBOL, interned */
     int64_t bound;    /* DIM_SYMBOL, -1: none */
     bool any_sign;    /* DIM_SYMBOL: not an extent, may be negative */
+    bool fresh;       /* DIM_SYMBOL: of dim_fresh */
     uint64_t hash;    /* of the structure: the same in every run */
     uint32_t size;    /* leaves and operations when written out as a tree */
     uint32_t depth;   /* of that tree */

@@ -265,9 +265,8 @@ CATEGORIES = (
     ("Strings and text", r"type string|TfIdfVectorizer|StringNormalizer"),
     ("Element types of two and four bits, 8-bit floats", r"element type [uif]\d"),
     ("Loops and branches at run time", r"Loop-|Scan-|operator if"),
-    ("Results whose extents depend on the data's values", r"NonZero|NonMaxSuppression|Unique|Compress-"),
     ("Random numbers", r"Bernoulli|Random|training_mode|dropout"),
-    ("Shapes computed from inputs", r"is not a constant|must be a constant|not constant"),
+    ("Shapes computed from inputs", r"is not a constant|must be a constant|not constant|upper bound|extent of axis"),
     ("Numbers that no exact computation gives", r"expected values"),
     ("Operators that are not read yet", r""),
 )

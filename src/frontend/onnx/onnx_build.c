@@ -230,7 +230,7 @@ static graph_node *add_node(onnx_node *n, onnx_args a, uint32_t n_out, const cha
         onnx_set_declared(n, (uint32_t)first + i, g->outputs[i]);
         settle_hint(g->outputs[i], &a);
     }
-    if (n->expect && first < 0)
+    if (n->expect && (first < 0 || a.n_in == 1)) /* of a reshape without a shape operand it is what is made */
         g->outputs[0]->declared = type_tensor(a.in[0]->type.dt, *n->expect);
     if (!graph_infer_node(n->c, g)) {
         n->failed = true;
@@ -388,22 +388,38 @@ graph_value *onnx_const_like(onnx_node *n, graph_value *x, double v)
     return n->failed || !x ? NULL : onnx_const_float(n, x->type.dt, v);
 }
 
-graph_value *onnx_shape_operand(onnx_node *n, uint32_t rank, const dim *dims)
+/* The shape operand of a reshape: symbols need none when there are several (NULL), for then the type says it all. */
+static graph_value *shape_operand(onnx_node *n, uint32_t rank, const dim *dims)
 {
     int64_t v[TYPE_MAX_RANK];
     uint32_t unknown = 0;
-    if (n->failed)
-        return NULL;
-    if (rank > TYPE_MAX_RANK)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "more than 16 dimensions"), NULL;
     for (uint32_t i = 0; i < rank; i++)
         if (!dim_is_const(dims[i], &v[i])) {
             v[i] = -1;
             unknown++;
         }
-    if (unknown > 1)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "several extents are unknown here; fix them with --dim or --shape"), NULL;
-    return onnx_const_ints(n, rank, v);
+    return unknown > 1 ? NULL : onnx_const_ints(n, rank, v);
+}
+
+graph_value *onnx_make_reshape(onnx_node *n, int32_t result, graph_value *x, uint32_t rank, const dim *dims)
+{
+    attr zero = attr_int(n->c, "allowzero", 1); /* a zero is an extent here, never "copy" */
+    bool zeros = false;
+    if (n->failed)
+        return NULL;
+    if (rank > TYPE_MAX_RANK)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "more than 16 dimensions"), NULL;
+    graph_value *s = shape_operand(n, rank, dims);
+    shape to = shape_make(n->c, rank, dims);
+    for (uint32_t i = 0; i < rank; i++)
+        zeros |= dim_is(dims[i], 0);
+    onnx_args a = ONNX_ARGS("reshape", zeros ? 1u : 0u, &zero, x, s);
+    const shape *before = n->expect;
+    if (!s)
+        n->expect = &to;
+    graph_value *y = result < 0 ? onnx_emit(n, a) : onnx_result(n, (uint32_t)result, a);
+    n->expect = before;
+    return y;
 }
 
 /* A constant takes its new shape at once: its bytes stay where they are. */
@@ -424,12 +440,7 @@ graph_value *onnx_reshape(onnx_node *n, graph_value *x, uint32_t rank, const dim
     graph_value *k = reshape_constant(n, x, rank, dims);
     if (k)
         return k;
-    graph_value *s = onnx_shape_operand(n, rank, dims);
-    attr zero = attr_int(n->c, "allowzero", 1); /* a zero is an extent here, never "copy" */
-    bool zeros = false;
-    for (uint32_t i = 0; !n->failed && i < rank; i++)
-        zeros |= dim_is(dims[i], 0);
-    return onnx_emit(n, ONNX_ARGS("reshape", zeros ? 1u : 0u, &zero, x, s));
+    return onnx_make_reshape(n, -1, x, rank, dims);
 }
 
 graph_value *onnx_reshape_ints(onnx_node *n, graph_value *x, uint32_t rank, const int64_t *dims)

@@ -313,12 +313,12 @@ graph_value *onnx_const_int(onnx_node *n, dtype dt, int64_t v);               /*
 graph_value *onnx_const_float(onnx_node *n, dtype dt, double v);              /* rank 0 */
 graph_value *onnx_const_like(onnx_node *n, graph_value *x, double v);         /* rank 0, dtype of x */
 
-/* To the given extents; at most one may be symbolic (it becomes -1). */
+/* To the given extents, which surely hold x's elements. */
 graph_value *onnx_reshape(onnx_node *n, graph_value *x, uint32_t rank, const dim *dims);
 graph_value *onnx_reshape_ints(onnx_node *n, graph_value *x, uint32_t rank, const int64_t *dims);
 graph_value *onnx_expand_dims(onnx_node *n, graph_value *x, uint32_t count, const int64_t *axes); /* sorted, >= 0 */
-/* The shape operand that onnx_reshape uses. */
-graph_value *onnx_shape_operand(onnx_node *n, uint32_t rank, const dim *dims);
+/* The same always as a node; result: which one of the model's it is, -1: none. */
+graph_value *onnx_make_reshape(onnx_node *n, int32_t result, graph_value *x, uint32_t rank, const dim *dims);
 
 /* --- reading values
  * ------------------------------------------------------------------------------------------------------- */

@@ -174,8 +174,8 @@ bool onnx_op_softmax_1(onnx_node *n)
         return !n->failed;
     }
     m = hard ? hardmax(n, m, -1, false) : onnx_emit(n, ONNX_ARGS(n->row->target, 1, &a, m));
-    onnx_result(n, 0,
-                ONNX_ARGS("reshape", 0, NULL, m, onnx_shape_operand(n, rank, n->failed ? NULL : x->type.shape.dims)));
+    if (!n->failed)
+        (void)onnx_make_reshape(n, 0, m, rank, x->type.shape.dims);
     return !n->failed;
 }
 

@@ -130,6 +130,6 @@ bool onnx_op_affine_grid(onnx_node *n)
     for (uint32_t i = 0; i < spatial; i++)
         d[1 + i] = dim_const(n->c, size[2 + i]);
     d[1 + spatial] = dim_const(n->c, spatial);
-    onnx_result(n, 0, ONNX_ARGS("reshape", 0, NULL, g, onnx_shape_operand(n, spatial + 2, d)));
+    (void)onnx_make_reshape(n, 0, g, spatial + 2, d);
     return !n->failed;
 }

@@ -12,12 +12,7 @@
 
 static bool finish_reshape(onnx_node *n, graph_value *x, uint32_t rank, const dim *d)
 {
-    graph_value *s = onnx_shape_operand(n, rank, d);
-    attr zero = attr_int(n->c, "allowzero", 1);
-    bool zeros = false;
-    for (uint32_t i = 0; !n->failed && i < rank; i++)
-        zeros |= dim_is(d[i], 0);
-    onnx_result(n, 0, ONNX_ARGS("reshape", zeros ? 1u : 0u, &zero, x, s));
+    (void)onnx_make_reshape(n, 0, x, rank, d);
     return !n->failed;
 }
 
@@ -81,9 +76,13 @@ static bool squeeze_ones(onnx_node *n, graph_value *x)
 {
     dim d[TYPE_MAX_RANK];
     uint32_t rank = 0;
-    for (uint32_t i = 0; i < onnx_rank(x) && !n->failed; i++)
-        if (onnx_static_dim(n, x, i) != 1)
-            d[rank++] = onnx_dim(n, x, i);
+    for (uint32_t i = 0; i < onnx_rank(x) && !n->failed; i++) {
+        dim e = onnx_dim(n, x, i);
+        if (!dim_is_const(e, &(int64_t){0}) && !dim_never_above(n->c, dim_const(n->c, 2), e))
+            (void)onnx_static_dim(n, x, i); /* whether it is 1 decides the rank */
+        if (!dim_is(e, 1))
+            d[rank++] = e;
+    }
     return finish_reshape(n, x, rank, d);
 }
 

@@ -102,10 +102,6 @@ static const struct {
     const char *way;
 } ways[] = {
     {"ZipMap", false, "export the classifier with zipmap=False (skl2onnx: options={'zipmap': False})"},
-    {"NonZero", false, NULL},
-    {"Unique", false, NULL},
-    {"Compress", false, NULL},
-    {"NonMaxSuppression", false, NULL},
     {"Sequence", true, "export the model with tensors in place of sequences and optionals"},
     {"SplitToSequence", false, "export the model with tensors in place of sequences and optionals"},
     {"ConcatFromSequence", false, "export the model with tensors in place of sequences and optionals"},
@@ -118,14 +114,12 @@ static const struct {
     {"Multinomial", false, "make the random numbers an input of the model"},
     {"Bernoulli", false, "make the random numbers an input of the model"},
 };
-static const char depends_on_data[] =
-    "an extent that depends on data cannot be planned; cut the model before it and let the program do the rest";
 
 static const char *way_of(onnx_importer *im, const onnx_missing *m)
 {
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (ways[i].prefix ? strncmp(m->op, ways[i].op, strlen(ways[i].op)) == 0 : strcmp(m->op, ways[i].op) == 0)
-            return ways[i].way ? ways[i].way : depends_on_data;
+            return ways[i].way;
     int64_t since = onnx_ops_since(m->domain, m->op);
     if (since)
         return arena_printf(&im->c->mem, "convert the model to operator set %lld or later (onnx.version_converter)",

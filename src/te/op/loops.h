@@ -22,4 +22,9 @@ const tir_buffer *loops_number(compiler *c, const char *name, dtype dt);
 tir_expr_ref loops_get(compiler *c, const tir_buffer *number);
 tir_stmt *loops_set(compiler *c, const tir_buffer *number, tir_expr_ref value);
 tir_stmt *loops_count_up(compiler *c, const tir_buffer *number);
+/* The loops, which count up, between setting the counter to 0 and comparing it: another number than `want` ends the
+ * kernel with PACKAGE_STATUS_SHAPE. */
+tir_stmt *loops_counted(compiler *c, const tir_buffer *count, tir_stmt *loops, tir_expr_ref want, const char *message);
+/* The number of elements of x that are not 0: i64[]. */
+te_tensor *loops_count(te_graph *g, const te_tensor *x);
 #endif

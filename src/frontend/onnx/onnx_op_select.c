@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Importers of operators that choose elements by their values: Compress, Unique, NonMaxSuppression. Without an axis
+ * the first two look at the flattened tensor. */
+#include "frontend/onnx/onnx_import.h"
+
+#include <string.h>
+
+static graph_value *flat(onnx_node *n, graph_value *x)
+{
+    if (n->failed || !x || onnx_rank(x) == 1)
+        return x;
+    dim all = shape_elements(n->c, x->type.shape);
+    return onnx_reshape(n, x, 1, &all);
+}
+
+/* Operand 0, and the axis of it that is meant. */
+static graph_value *along_axis(onnx_node *n, int64_t *axis)
+{
+    graph_value *x = onnx_in(n, 0);
+    *axis = onnx_attr_int(n, "axis", 0);
+    return onnx_has_attr(n, "axis") ? x : flat(n, x);
+}
+
+bool onnx_op_compress(onnx_node *n)
+{
+    int64_t axis = 0;
+    graph_value *x = along_axis(n, &axis);
+    attr a = attr_int(n->c, "axis", axis);
+    onnx_result(n, 0, ONNX_ARGS("compress", 1, &a, x, onnx_in(n, 1)));
+    return !n->failed;
+}
+
+bool onnx_op_unique(onnx_node *n)
+{
+    int64_t axis = 0;
+    graph_value *x = along_axis(n, &axis);
+    attr a[2] = {attr_int(n->c, "axis", axis), attr_int(n->c, "sorted", onnx_attr_int(n, "sorted", 1))};
+    return onnx_results(n, (onnx_args){"unique", 1, &x, 2, a}, 4);
+}
+
+/* The number of boxes of a class: 0 when it is left out. A constant bounds the number of rows. */
+bool onnx_op_non_max_suppression(onnx_node *n)
+{
+    graph_value *in[5] = {onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2), onnx_in(n, 3), onnx_in(n, 4)};
+    int64_t most[2 * TYPE_MAX_RANK] = {0};
+    uint32_t n_in = in[4] ? 5 : in[3] ? 4 : in[2] ? 3 : 2, len = 0;
+    bool known = !in[2] || (onnx_ints_of(in[2], most, &len) && len == 1);
+    attr center = attr_int(n->c, "center_point_box", onnx_attr_int(n, "center_point_box", 0));
+    attr bound = attr_int(n->c, "most", !known ? -1 : most[0] < 0 ? 0 : most[0]);
+    graph_value *ranks = onnx_emit(n, (onnx_args){"nn.nms", n_in, in, 1, &center});
+    onnx_result(n, 0, ONNX_ARGS("nn.nms_rows", 1, &bound, ranks));
+    return !n->failed;
+}
