@@ -104,19 +104,6 @@ static uint32_t most_operands(const graph_node *n, const prog_kernel *k)
     return n->n_inputs + n->n_outputs + (k->plain ? k->plain->n_symbols : 0) + TYPE_MAX_RANK;
 }
 
-static uint32_t add_extent(lowering *l, const char *symbol, prog_space space, uint32_t index)
-{
-    bool again = prog_find_extent(l->to, symbol) != PROG_NONE; /* the kernel that uses it compares */
-    dim extent = dim_symbol(l->c, symbol, -1);
-    return prog_add_value(l->m, l->to,
-                          (prog_value){.name = graph_new_name(l->main, symbol),
-                                       .type = type_static(l->c, DT_I64, 0, NULL),
-                                       .extent = again ? NULL : extent,
-                                       .space = space,
-                                       .index = index,
-                                       .base = PROG_NONE});
-}
-
 /* A kernel of its own computes the extents that the values of n's operands decide. */
 static bool add_extents(lowering *l, const graph_node *n)
 {
@@ -133,7 +120,7 @@ static bool add_extents(lowering *l, const graph_node *n)
     if (!add_operands(l, n, k, &s))
         return false;
     for (uint32_t i = 0; i < count; i++)
-        s.args[s.n_args++] = add_extent(l, symbols[i], SPACE_WORKSPACE, 0);
+        s.args[s.n_args++] = lower_extent(l, symbols[i], SPACE_WORKSPACE, 0);
     vec_push(&l->c->mem, l->block, s);
     return true;
 }
@@ -224,7 +211,7 @@ static void add_inputs(lowering *l)
         for (int32_t k = 0; k < t->shape.rank; k++) {
             const char *symbol = dim_symbol_name(t->shape.dims[k]);
             if (symbol && prog_find_extent(l->to, symbol) == PROG_NONE)
-                (void)add_extent(l, symbol, SPACE_INPUT, l->to->n_inputs++);
+                (void)lower_extent(l, symbol, SPACE_INPUT, l->to->n_inputs++);
         }
     }
 }

@@ -94,10 +94,50 @@ static bool operands_of(lowering *l, const graph_node *n, uint32_t first, uint32
     return true;
 }
 
+/* --- extents that are known behind the step only --- */
+
+typedef struct told {
+    const char *symbol;
+    uint32_t result, axis; /* where it is a dimension */
+    uint32_t cell;
+} told;
+
+/* Symbols of n's results that nothing tells yet. */
+static uint32_t find_told(lowering *l, const graph_node *n, told *out)
+{
+    const char *symbols[TYPE_MAX_RANK];
+    uint32_t all = graph_own_symbols(n, TYPE_MAX_RANK, symbols), found = 0;
+    for (uint32_t s = 0; s < all; s++) {
+        told t = {.symbol = symbols[s], .result = UINT32_MAX};
+        for (uint32_t i = n->n_outputs; i-- > 0;)
+            for (int32_t k = 0; k < n->outputs[i]->type.shape.rank; k++) {
+                const char *name = dim_symbol_name(n->outputs[i]->type.shape.dims[k]);
+                if (name && strcmp(name, t.symbol) == 0) {
+                    t.result = i;
+                    t.axis = (uint32_t)k;
+                }
+            }
+        if (t.result != UINT32_MAX && prog_find_extent(l->to, t.symbol) == PROG_NONE)
+            out[found++] = t;
+    }
+    return found;
+}
+
+/* A kernel in l->f that writes an extent of v. */
+static bool tell_extent(lowering *l, graph_value *v, uint32_t axis, uint32_t cell, src_loc loc)
+{
+    attr at[2] = {attr_int(l->c, "start", axis), attr_int(l->c, "end", (int64_t)axis + 1)};
+    graph_node *n = graph_new_node(l->f, graph_find_op(l->c, "shape_of"), 1, &v, 2, at, 1, NULL, loc);
+    if (!graph_infer_node(l->c, n))
+        return false;
+    ptr_map_set(&l->into, n->outputs[0], cell);
+    return l->add_node(l, n);
+}
+
 /* --- branches --- */
 
 static bool add_branch(lowering *l, const graph_node *n, const graph_func *f, const uint32_t *operands,
-                       const prog_step *s, prog_block *to)
+                       const prog_step *s, const told *tells, uint32_t n_tells, prog_block *to)
 {
     inner was;
     if (!enter(l, n, f, to, &was))
@@ -113,22 +153,28 @@ static bool add_branch(lowering *l, const graph_node *n, const graph_func *f, co
     bool ok = add_nodes(l);
     for (uint32_t i = 0; ok && i < n->n_outputs; i++)
         ok = direct[i] || copy_into(l, f->results.data[i], s->args[s->n_in + i], n->loc);
+    for (uint32_t i = 0; ok && i < n_tells; i++)
+        ok = tell_extent(l, f->results.data[tells[i].result], tells[i].axis, tells[i].cell, n->loc);
     leave(l, &was);
     return ok;
 }
 
 bool lower_if(lowering *l, graph_node *n)
 {
-    prog_step s = new_step(l, STEP_IF, n, 1 + n->n_outputs, 2);
+    prog_step s = new_step(l, STEP_IF, n, 1 + n->n_outputs + TYPE_MAX_RANK, 2);
     uint32_t *operands = arena_array(&l->c->mem, uint32_t, n->n_inputs);
+    told tells[TYPE_MAX_RANK];
     if (!operands_of(l, n, 0, operands))
         return false;
     s.args[s.n_in++] = operands[0];
     s.n_args = s.n_in;
     for (uint32_t i = 0; i < n->n_outputs; i++)
         s.args[s.n_args++] = lower_value(l, n->outputs[i]);
-    if (!add_branch(l, n, region_of(n, "then_branch"), operands, &s, &s.blocks[0]) ||
-        !add_branch(l, n, region_of(n, "else_branch"), operands, &s, &s.blocks[1]))
+    uint32_t n_tells = find_told(l, n, tells);
+    for (uint32_t i = 0; i < n_tells; i++)
+        s.args[s.n_args++] = tells[i].cell = lower_extent(l, tells[i].symbol, SPACE_WORKSPACE, 0);
+    if (!add_branch(l, n, region_of(n, "then_branch"), operands, &s, tells, n_tells, &s.blocks[0]) ||
+        !add_branch(l, n, region_of(n, "else_branch"), operands, &s, tells, n_tells, &s.blocks[1]))
         return false;
     vec_push(&l->c->mem, l->block, s);
     return true;
@@ -142,7 +188,8 @@ static tir_func *row_loops(lowering *l, const prog_value *row, const prog_value 
     compiler *c = l->c;
     int64_t dims[TYPE_MAX_RANK];
     uint32_t rank = (uint32_t)row->type.shape.rank;
-    (void)shape_get(rows->type.shape, dims);
+    for (uint32_t i = 0; i <= rank; i++)
+        dims[i] = dim_bound(rows->type.shape.dims[i]);
     const tir_buffer *params[3] = {tir_buffer_static(c, "row", row->type.dt, rank, dims + 1, SCOPE_GLOBAL),
                                    tir_buffer_static(c, "round", DT_I64, 0, NULL, SCOPE_GLOBAL),
                                    tir_buffer_static(c, "rows", row->type.dt, rank + 1, dims, SCOPE_GLOBAL)};
@@ -177,6 +224,9 @@ static bool add_row(lowering *l, const graph_node *n, graph_value *row, uint32_t
     if (!lower_operand(l, row, n->loc, &from))
         return false;
     lower_describe(l, n, &unused, &s.source);
+    if (!shape_is_static(row->type.shape))
+        return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc, "rows of open extents ('%s') are not stacked yet",
+                          row->name);
     s.kernel = lower_new_kernel(l, "stack_row");
     s.kernel->plain = row_loops(l, &l->to->values.data[from], &l->to->values.data[rows]);
     s.args = arena_array(&l->c->mem, uint32_t, 3);
@@ -286,6 +336,22 @@ static bool begin_carried(lowering *l, graph_node *n, carry *list, uint32_t carr
     return copy_into(l, n->inputs[1], list[carried].value, n->loc);
 }
 
+/* Where the number of rows is open it is the number of rounds, which is the first of what was carried. */
+static bool tell_rounds(lowering *l, graph_node *n, uint32_t carried)
+{
+    told tells[TYPE_MAX_RANK];
+    uint32_t n_tells = find_told(l, n, tells);
+    for (uint32_t i = 0; i < n_tells; i++) {
+        if (tells[i].result < carried || tells[i].axis != 0)
+            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc,
+                              "the extent %s of result %u changes from round to round", tells[i].symbol,
+                              tells[i].result);
+        if (!copy_into(l, n->outputs[0], lower_extent(l, tells[i].symbol, SPACE_WORKSPACE, 0), n->loc))
+            return false;
+    }
+    return true;
+}
+
 bool lower_loop(lowering *l, graph_node *n)
 {
     const graph_func *body = region_of(n, "body");
@@ -312,5 +378,5 @@ bool lower_loop(lowering *l, graph_node *n)
     if (!add_body(l, n, body, operands, list, carried, &s))
         return false;
     vec_push(&l->c->mem, l->block, s);
-    return true;
+    return tell_rounds(l, n, carried);
 }

@@ -202,3 +202,16 @@ prog_kernel *lower_new_kernel(lowering *l, const char *kind)
     vec_push(&l->c->mem, &l->m->kernels, k);
     return k;
 }
+
+uint32_t lower_extent(lowering *l, const char *symbol, prog_space space, uint32_t index)
+{
+    bool again = prog_find_extent(l->to, symbol) != PROG_NONE; /* the kernel that uses it compares */
+    dim extent = dim_symbol(l->c, symbol, -1);
+    return prog_add_value(l->m, l->to,
+                          (prog_value){.name = graph_new_name(l->main, symbol),
+                                       .type = type_static(l->c, DT_I64, 0, NULL),
+                                       .extent = again ? NULL : extent,
+                                       .space = space,
+                                       .index = index,
+                                       .base = PROG_NONE});
+}

@@ -90,13 +90,25 @@ static bool check_values(checker *k)
 
 /* --- steps --- */
 
+/* Whether what a kernel makes of b's shape has room in v, whose extents another step tells. */
+static bool has_room(const prog_value *v, const tir_buffer *b)
+{
+    int64_t n = 0;
+    if (shape_is_static(v->type.shape) || v->type.shape.rank != (int32_t)b->rank)
+        return false;
+    for (uint32_t i = 0; i < b->rank; i++)
+        if (tir_is_int(b->shape[i], &n) && n > dim_bound(v->type.shape.dims[i]))
+            return false;
+    return true;
+}
+
 static bool check_operand(const checker *k, const prog_step *s, const tir_func *f, uint32_t i)
 {
     const prog_value *v = value(k, s->args[i]);
     const tir_buffer *b = f->params[i];
     int64_t count = tir_buffer_count(b);
     bool fits = count < 0 ? v->type.shape.rank == (int32_t)b->rank && !shape_is_static(v->type.shape)
-                          : shape_count(v->type.shape) == count;
+                          : shape_count(v->type.shape) == count || (i >= s->n_in && has_room(v, b));
     if (i < f->n_symbols && (!v->extent || strcmp(dim_symbol_name(v->extent), f->symbols[i]) != 0))
         return fault(k, s->loc, "kernel @%s wants the extent %s, and %%%s is something else", s->kernel->name,
                      f->symbols[i], v->name);
