@@ -5,7 +5,9 @@
 #include "abi/package.h"
 #include "graph/op.h"
 #include "prog/lower.h"
+#include "te/from_graph.h"
 #include "tir/build.h"
+#include "tir/walk.h"
 
 #include <string.h>
 
@@ -182,59 +184,67 @@ bool lower_if(lowering *l, graph_node *n)
 
 /* --- rows --- */
 
-/* rows[round, ...] = row[...]; more rounds than there are rows end the run. */
-static tir_func *row_loops(lowering *l, const prog_value *row, const prog_value *rows)
+typedef struct row_store {
+    const tir_buffer *from, *rows;
+    tir_expr_ref round;
+} row_store;
+
+/* What is stored in the copy is stored in a row. */
+static tir_stmt *store_in_row(tir_rewriter *r, tir_stmt *s)
+{
+    const row_store *x = r->ctx;
+    tir_expr_ref at[TYPE_MAX_RANK + 1];
+    if (s->kind != TIR_STORE || s->buffer != x->from)
+        return s;
+    at[0] = x->round;
+    memcpy(at + 1, s->indices, s->n_indices * sizeof *at);
+    return tir_store(r->c, x->rows, s->n_indices + 1, at, s->value);
+}
+
+/* rows[round, ...] = row[...], from the loops of a copy; more rounds than there is room for end the run. */
+static void row_loops(lowering *l, tir_func *f, const prog_value *rows)
 {
     compiler *c = l->c;
-    int64_t dims[TYPE_MAX_RANK];
-    uint32_t rank = (uint32_t)row->type.shape.rank;
-    for (uint32_t i = 0; i <= rank; i++)
-        dims[i] = dim_bound(rows->type.shape.dims[i]);
-    const tir_buffer *params[3] = {tir_buffer_static(c, "row", row->type.dt, rank, dims + 1, SCOPE_GLOBAL),
-                                   tir_buffer_static(c, "round", DT_I64, 0, NULL, SCOPE_GLOBAL),
-                                   tir_buffer_static(c, "rows", row->type.dt, rank + 1, dims, SCOPE_GLOBAL)};
-    tir_expr_ref at[TYPE_MAX_RANK] = {tir_load(c, params[1], 0, NULL)};
-    const tir_var *vars[TYPE_MAX_RANK];
-    for (uint32_t i = 0; i < rank; i++) {
-        vars[i] = tir_new_var(c, "i", TIR_I64);
-        at[i + 1] = tir_varref(c, vars[i]);
-    }
+    const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, f->n_params + 1u), *round,
+                     *to = f->params[f->n_inputs];
+    tir_expr_ref dims[TYPE_MAX_RANK + 1] = {tir_i64(c, dim_bound(rows->type.shape.dims[0]))};
+    memcpy(dims + 1, to->shape, to->rank * sizeof *dims);
+    memcpy(params, f->params, f->n_inputs * sizeof *params);
+    params[f->n_inputs] = round = tir_buffer_static(c, "round", DT_I64, 0, NULL, SCOPE_GLOBAL);
+    params[f->n_inputs + 1] = tir_new_buffer(c, "rows", to->dt, to->rank + 1, dims, SCOPE_GLOBAL);
+    row_store x = {to, params[f->n_inputs + 1], tir_load(c, round, 0, NULL)};
+    tir_rewriter r = {.c = c, .ctx = &x, .stmt = store_in_row};
     tir_stmt *stmts[3] = {
-        tir_assert(c, tir_binary(c, TIR_LE, tir_i64(c, 0), at[0]), PACKAGE_STATUS_SHAPE, "a round before the first"),
-        tir_assert(c, tir_binary(c, TIR_LT, at[0], tir_i64(c, dims[0])), PACKAGE_STATUS_SHAPE, "more rounds than rows"),
-        tir_store(c, params[2], rank + 1, at, tir_load(c, params[0], rank, at + 1))};
-    for (uint32_t i = rank; i-- > 0;)
-        stmts[2] = tir_for(c, vars[i], tir_i64(c, 0), tir_i64(c, dims[i + 1]), FOR_SERIAL, stmts[2]);
-    tir_func *f = arena_new(&c->mem, tir_func);
-    *f = (tir_func){.name = "stack_row",
-                    .params = arena_copy(&c->mem, params, sizeof params, _Alignof(const tir_buffer *)),
-                    .n_params = 3,
-                    .n_inputs = 2,
-                    .body = tir_seq(c, 3, stmts),
-                    .index_type = DT_I64,
-                    .loc = src_loc_none()};
-    return f;
+        tir_assert(c, tir_binary(c, TIR_LE, tir_i64(c, 0), x.round), PACKAGE_STATUS_SHAPE, "a round before the first"),
+        tir_assert(c, tir_binary(c, TIR_LT, x.round, dims[0]), PACKAGE_STATUS_SHAPE, "more rounds than rows"),
+        tir_rewrite_stmt(&r, f->body)};
+    f->body = tir_seq(c, 3, stmts);
+    f->params = params;
+    f->n_params++;
+    f->n_inputs++;
 }
 
 static bool add_row(lowering *l, const graph_node *n, graph_value *row, uint32_t round, uint32_t rows)
 {
-    uint32_t from;
     const char *unused;
-    prog_step s = {.kind = STEP_KERNEL, .loc = n->loc};
-    if (!lower_operand(l, row, n->loc, &from))
-        return false;
+    graph_node *copy = graph_new_node(l->f, graph_find_op(l->c, "copy"), 1, &row, 0, NULL, 1, NULL, n->loc);
+    prog_step s = {.kind = STEP_KERNEL, .loc = n->loc, .args = arena_array(&l->c->mem, uint32_t, TYPE_MAX_RANK + 4u)};
     lower_describe(l, n, &unused, &s.source);
-    if (!shape_is_static(row->type.shape))
-        return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc, "rows of open extents ('%s') are not stacked yet",
-                          row->name);
     s.kernel = lower_new_kernel(l, "stack_row");
-    s.kernel->plain = row_loops(l, &l->to->values.data[from], &l->to->values.data[rows]);
-    s.args = arena_array(&l->c->mem, uint32_t, 3);
-    s.args[0] = from;
-    s.args[1] = round;
-    s.args[2] = rows;
-    s.n_in = 2;
-    s.n_args = 3;
+    if (!graph_infer_node(l->c, copy) || !te_lower_node(l->c, copy, s.kernel->name, NULL, &s.kernel->plain))
+        return false;
+    row_loops(l, s.kernel->plain, &l->to->values.data[rows]);
+    for (uint32_t i = 0; i < s.kernel->plain->n_symbols; i++) {
+        s.args[s.n_in] = prog_find_extent(l->to, s.kernel->plain->symbols[i]);
+        if (s.args[s.n_in++] == PROG_NONE)
+            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc, "rows are stacked whose extent %s nothing tells",
+                              s.kernel->plain->symbols[i]);
+    }
+    if (!lower_operand(l, row, n->loc, &s.args[s.n_in++]))
+        return false;
+    s.args[s.n_in++] = round;
+    s.args[s.n_in] = rows;
+    s.n_args = s.n_in + 1;
     vec_push(&l->c->mem, l->block, s);
     return true;
 }

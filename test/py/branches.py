@@ -35,7 +35,7 @@ def numbers(*shape):
     return np.random.default_rng(sum(shape) + 7).standard_normal(shape).astype(F)
 
 
-# name -> (operator set, text, inputs of each run); tests of one rule each
+# name -> (operator set, text, inputs of each run, options); tests of one rule each
 CASES = {
     "if-both-ways": (17, """
 m (bool c, float[3] x, float[3] y) => (float[3] r, float[3] s, float[3] t) {
@@ -202,6 +202,50 @@ m (float[2, 3] s, float[2, 4, 3] x, float[2, 4, 3] w) => (float[2, 3] t, float[2
   t, y = Scan <num_scan_inputs = 2, directions = [0, 1], body = g (float[3] a, float[3] b, float[3] c) =>
       (float[3] d, float[3] e) { u = Mul (b, c)  d = Add (a, u)  e = Mul (d, d) }> ( , s, x, w)
 }""", [dict(s=numbers(2, 3), x=numbers(2, 4, 3), w=numbers(2, 4, 3) + 1)]),
+    "if-shapes": (17, """
+m (bool c, float[2, 3] x) => (float[n, 3] r, float[n, 3] s) {
+  r = If (c) <then_branch = t () => (float[k, 3] a) { a = Concat <axis = 0> (x, x, x) },
+              else_branch = e () => (float[l, 3] b) { b = Neg (x) }>
+  s = Exp (r)
+}""", [dict(c=np.bool_(b), x=numbers(2, 3)) for b in (True, False)]),
+    "while-rows": (17, """
+m (float[2] x, float limit) => (float[2] y, float[n, 2] r, float[n, 2] s) {
+  most = Constant <value: tensor = int64 {9}> ()
+  y, r = Loop (most, , x) <body = g (int64 i, bool c, float[2] p) => (bool d, float[2] q, float[2] row) {
+      q = Add (p, p)  a = ReduceSum <keepdims = 0> (q)  d = Less (a, limit)  row = Identity (p) }>
+  s = Neg (r)
+}""", [dict(x=np.array([1, 2], F), limit=F(v)) for v in (1, 30, 1e9)]),
+    "nested-rows": (17, """
+m (float[2] x, float limit) => (float[2] y, float[3, 2] t) {
+  most = Constant <value: tensor = int64 {9}> ()
+  three = Constant <value: tensor = int64 {3}> ()
+  y, t = Loop (three, , x) <body = outer (int64 k, bool u, float[2] v) => (bool w, float[2] z, float[2] o) {
+      w = Identity (u)
+      f = Cast <to = 1> (k)  m = Sub (limit, f)
+      z0, r = Loop (most, , v) <body = g (int64 i, bool c, float[2] p) => (bool d, float[2] q, float[2] row) {
+          h = Constant <value: tensor = float {1.5}> ()
+          q = Mul (p, h)  a = ReduceSum <keepdims = 0> (q)  d = Less (a, m)  row = Add (p, q) }>
+      zero = Constant <value: tensor = int64[1] {0}> ()
+      o = ReduceSum <keepdims = 0> (r, zero)
+      z = Tanh (z0) }>
+}""", [dict(x=np.array([1, 2], F), limit=F(v)) for v in (1, 30, 1e9)]),
+    "scan-open": (17, """
+m (float[3] s, float[n, 3] x) => (float[3] t, float[n, 3] y, float[3, n] z) {
+  t, y, z = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_axes = [0, 1],
+                  body = g (float[3] a, float[3] c) => (float[3] d, float[3] e, float[3] f) {
+      d = Add (a, c)  e = Mul (a, c)  f = Tanh (d) }> (s, x)
+}""", [dict(s=numbers(3), x=numbers(n, 3)) for n in (1, 5, 7)], "--dim", "n<=7"),
+    "loop-over-open": (17, """
+m (float[n, 1, 4] x, float[1, 4] h, float[m, 4] w) => (float[1, 4] y, float[n, 1, 4] r, float[n, m, 4] q) {
+  zero = Constant <value: tensor = int64 {0}> ()
+  shape = Shape (x)
+  trips = Gather <axis = 0> (shape, zero)
+  y, r, q = Loop (trips, , h) <body = g (int64 i, bool c, float[1, 4] p) =>
+      (bool d, float[1, 4] s, float[1, 4] row, float[m, 4] wide) {
+      d = Identity (c)  a = Gather <axis = 0> (x, i)  b = Add (a, p)  s = Tanh (b)  row = Mul (s, a)
+      wide = Add (w, s) }>
+}""", [dict(x=numbers(n, 1, 4), h=numbers(1, 4), w=numbers(m, 4)) for n, m in ((1, 1), (5, 2), (6, 3))],
+                       "--dim", "n<=6", "--dim", "m<=3"),
 }
 
 # --- by chance ---
@@ -312,10 +356,10 @@ def nest(seed):
 # --- running ---
 
 
-def interpreted(options, model, folder, inputs):
+def interpreted(options, model, folder, inputs, flags):
     os.mkdir(folder)
     out = os.path.join(folder, "out")
-    command = [options.lathe, "run", model, "--output-dir", out, "--interpret"]
+    command = [options.lathe, "run", model, "--output-dir", out, "--interpret", *flags]
     for name, value in inputs.items():
         path = os.path.join(folder, name + ".npy")
         np.save(path, value)
@@ -326,9 +370,9 @@ def interpreted(options, model, folder, inputs):
     return {f[:-4]: np.load(os.path.join(out, f)) for f in os.listdir(out)}
 
 
-def built(options, model, folder):
+def built(options, model, folder, flags):
     """The package, made with sanitizers for one and for three workers; their folders."""
-    fault = package.compile_model(options.lathe, model, folder + "1", "m", ["--workers", "3"])
+    fault = package.compile_model(options.lathe, model, folder + "1", "m", ["--workers", "3", *flags])
     if fault:
         raise package.Failure(fault)
     shutil.copytree(folder + "1", folder + "3")
@@ -342,6 +386,8 @@ def built(options, model, folder):
 def compare(want, got, exact):
     for name, a in want.items():
         b = got.get(name)
+        if b is not None and b.ndim == 1 and b.size == a.size:
+            b = b.reshape(a.shape)
         if b is None or a.shape != b.shape or a.dtype != b.dtype:
             return f"{name}: {a.dtype}{a.shape} became {'nothing' if b is None else f'{b.dtype}{b.shape}'}"
         if a.tobytes() != b.tobytes() if exact else not np.allclose(a, b, rtol=2e-4, atol=2e-5, equal_nan=True):
@@ -350,19 +396,19 @@ def compare(want, got, exact):
 
 
 def check(options, name, case, folder):
-    version, text, runs = case
+    version, text, runs, *flags = case
     model = onnx_parser.parse_model(HEAD.format(version) + text)
     path = os.path.join(folder, "model.onnx")
     onnx.save(model, path)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     try:
-        packages = built(options, path, os.path.join(folder, "p"))
+        packages = built(options, path, os.path.join(folder, "p"), flags)
         for k, inputs in enumerate(runs):
             inputs = {key: np.asarray(value) for key, value in inputs.items()}
             want = dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs)))
             here = os.path.join(folder, str(k))
             one = package.run_program(packages[1], inputs, here + "one")
-            fault = (compare(want, interpreted(options, path, here, inputs), False) or compare(want, one, False)
+            fault = (compare(want, interpreted(options, path, here, inputs, flags), False) or compare(want, one, False)
                      or compare(one, package.run_program(packages[3], inputs, here + "three"), True))
             if fault:
                 return f"{name}, run {k}: {fault}"

@@ -213,5 +213,6 @@ def run_program(folder, inputs, scratch, emulator=()):
     results = {}
     for entry in about["outputs"]:
         path = os.path.join(out, re.sub(r"[^A-Za-z0-9_.-]", "_", entry["name"]) + ".bin")
-        results[entry["name"]] = np.fromfile(path, DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        numbers = np.fromfile(path, DTYPES[entry["dtype"]]) # of open extents only the numbers are in the file
+        results[entry["name"]] = numbers if "shape_c_name" in entry else numbers.reshape(entry["shape"])
     return results

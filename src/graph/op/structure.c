@@ -2,6 +2,7 @@
 /* Type relations of the operators that hold a graph together: constants, calls, branches. Functions are closed and
  * have one type each, so a call takes its result types from the callee. */
 #include "graph/op.h"
+#include "graph/shape_value.h"
 
 bool infer_constant(compiler *c, const graph_node *n, type *out)
 {
@@ -146,17 +147,25 @@ static bool always_goes_on(const graph_node *n, const graph_func *f)
     return starts && next && tensor_get_i64(next, 0) != 0;
 }
 
+/* NULL: not known. */
+static dim most_rounds(compiler *c, const graph_value *v)
+{
+    shape_value s;
+    int64_t n = 0;
+    if (!v || !graph_shape_value(c, v, &s) || s.n != 1 || !s.at[0])
+        return NULL;
+    return dim_is_const(s.at[0], &n) && n < 0 ? dim_const(c, 0) : s.at[0];
+}
+
 /* Operands: the most rounds, the first condition, either of which may be left out; what is carried, what the body
  * captures. Results: what was carried last, then rows, one for each round. */
 bool infer_loop(compiler *c, const graph_node *n, type *out)
 {
     const graph_func *f = graph_attr(n, "body")->u.func;
-    int64_t carried = graph_attr_int(n, "carried"), trips = -1;
-    uint32_t len = 0;
+    int64_t carried = graph_attr_int(n, "carried");
     if (!check_loop(c, n, f, carried))
         return false;
-    bool counted = n->n_inputs > 0 && graph_constant_ints(n->inputs[0], 1, &trips, &len);
-    trips = counted && trips < 0 ? 0 : trips;
+    dim trips = n->n_inputs > 0 ? most_rounds(c, n->inputs[0]) : NULL;
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         out[i] = i < (uint32_t)carried ? f->params.data[1 + i]->type : f->results.data[1 + i]->type;
         if (i < (uint32_t)carried)
@@ -164,9 +173,9 @@ bool infer_loop(compiler *c, const graph_node *n, type *out)
         dim d[TYPE_MAX_RANK];
         if (out[i].kind != TYPE_TENSOR || out[i].shape.rank < 0 || out[i].shape.rank >= (int32_t)TYPE_MAX_RANK)
             return infer_error(c, n, "rows of result %u must be tensors of known rank", i);
-        d[0] = counted && always_goes_on(n, f)
-                   ? dim_const(c, trips)
-                   : infer_open(c, n, i, out[i].shape.rank + 1, 0, "rounds", trips);
+        d[0] = trips && always_goes_on(n, f)
+                   ? trips
+                   : infer_open(c, n, i, out[i].shape.rank + 1, 0, "rounds", trips ? dim_bound(trips) : -1);
         for (int32_t k = 0; k < out[i].shape.rank; k++)
             d[k + 1] = out[i].shape.dims[k];
         out[i].shape = shape_make(c, (uint32_t)out[i].shape.rank + 1, d);

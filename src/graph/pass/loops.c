@@ -4,6 +4,7 @@
  * number of rounds how many rows there are; here those types are kept. */
 #include "graph/op.h"
 #include "graph/pass.h"
+#include "graph/shape_value.h"
 
 #include <string.h>
 
@@ -35,9 +36,9 @@ static graph_value *number(closing *k, graph_func *f, graph_node *before, int64_
     return constant(k, f, before, tensor_scalar_i64(k->c, DT_I64, n));
 }
 
-static graph_value *truth(closing *k, graph_func *f, graph_node *before)
+static graph_value *truth(closing *k, graph_func *f, graph_node *before, bool yes)
 {
-    return constant(k, f, before, tensor_scalar_i64(k->c, DT_BOOL, 1));
+    return constant(k, f, before, tensor_scalar_i64(k->c, DT_BOOL, yes));
 }
 
 /* As rank 0. */
@@ -136,7 +137,8 @@ static void close_loop(closing *k)
         k->failed = !diag_error(&k->c->diags, DIAG_UNSUPPORTED, n->loc, "the loop has no end");
         return;
     }
-    int64_t rows = stated_rows(n, carried, trips && graph_constant(trips) && endless);
+    shape_value known;
+    int64_t rows = stated_rows(n, carried, trips && endless && graph_shape_value(k->c, trips, &known) && known.at[0]);
     if (n->n_inputs < 2) {
         n->inputs = arena_array(&k->c->mem, graph_value *, 2);
         n->n_inputs = 2;
@@ -149,14 +151,16 @@ static void close_loop(closing *k)
                 *after = counts ? emit(k, k->body, NULL, "add", round, one) : NULL;
     if (trips) {
         trips = scalar(k, k->f, n, trips);
+        const tensor_data *t = graph_constant(trips);
         graph_value *more = emit(k, k->body, NULL, "less", after, inside(k, trips)),
-                    *some = emit(k, k->f, n, "less", number(k, k->f, n, 0), trips);
+                    *some = t ? truth(k, k->f, n, tensor_get_i64(t, 0) > 0)
+                              : emit(k, k->f, n, "less", number(k, k->f, n, 0), trips);
         next = is_true(next) ? more : emit(k, k->body, NULL, "logical_and", more, next);
         go = !go || is_true(go) ? some : emit(k, k->f, n, "logical_and", some, go);
     }
     k->body->results.data[0] = next;
     n->inputs[0] = NULL;
-    n->inputs[1] = go ? go : truth(k, k->f, n);
+    n->inputs[1] = go ? go : truth(k, k->f, n, true);
     graph_set_attr(k->f, n, attr_int(k->c, "closed", 1));
     if (k->failed || !counts)
         return;
