@@ -148,7 +148,7 @@ bool cmd_bench(cli *x)
         tell(x, "compiling the model and building its package");
     bool ok = session_open(x, &s);
     if (ok && workers < 0)
-        workers = s.result.unit.workers ? (long)s.result.unit.workers : 1;
+        workers = s.result.unit.target ? (long)s.result.unit.target->workers : 1;
     ok = ok && bench(&s, rounds, workers > 0 ? workers : 1);
     session_close(&s);
     return ok;

@@ -164,24 +164,34 @@ void file_free(span s)
 /* --- reading below a folder
  * ------------------------------------------------------------------------------------------------------------- */
 
+static bool is_link(int dir, const char *name)
+{
+    struct stat st;
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
 /* Before Linux 5.6: one part of the name after the other, and no part may be a symbolic link. */
 static int open_parts(int dir, const char *name)
 {
     int fd = dir;
+    if (*name == '/' || *name == '\0') {
+        errno = *name ? EXDEV : ENOENT;
+        return -1;
+    }
     for (const char *part = name; fd >= 0 && *part;) {
         char one[256];
         size_t n = strcspn(part, "/"), rest = n + strspn(part + n, "/");
         int parent = fd;
-        bool last = part[rest] == '\0';
+        bool last = part[n] == '\0'; /* a slash behind it asks for a folder */
         if (n >= sizeof one || (n == 2 && memcmp(part, "..", 2) == 0)) {
             fd = -1;
             errno = n == 2 ? EXDEV : ENAMETOOLONG;
         } else {
             memcpy(one, part, n);
             one[n] = '\0';
-            fd = openat(parent, n ? one : ".", O_NOFOLLOW | (last ? OPEN_FLAGS : O_PATH | O_DIRECTORY | O_CLOEXEC));
-            /* what a link in the middle gives */
-            errno = fd < 0 && errno == ENOTDIR ? ELOOP : errno;
+            fd = openat(parent, one, O_NOFOLLOW | (last ? OPEN_FLAGS : O_PATH | O_DIRECTORY | O_CLOEXEC));
+            if (fd < 0 && errno == ENOTDIR)
+                errno = is_link(parent, one) ? ELOOP : ENOTDIR;
         }
         if (parent != dir) {
             int why = errno;

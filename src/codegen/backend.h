@@ -24,12 +24,10 @@ typedef struct codegen_unit {
     const prog_module *prog;
     const prog_func *func; /* that the plan is of */
     const struct plan *plan;
-    const struct target *target;
-    const char *port; /* "posix" | "freertos" | "baremetal" */
-    const char *target_cflags;
+    const struct target *target; /* its workers are the width of the schedule */
+    const char *port;            /* "posix" | "freertos" | "baremetal" */
     enum constants_form constants_form;
     int opt_level;
-    uint32_t workers;
 } codegen_unit;
 
 typedef struct artifact_file {

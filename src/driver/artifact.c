@@ -161,10 +161,12 @@ static bool swap(const char *tmp, const char *dir, const char *aside)
         return true;
     if ((errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) || rename(dir, aside) != 0)
         return false;
-    if (rename(tmp, dir) == 0)
-        return rename(aside, tmp) == 0;
+    bool placed = rename(tmp, dir) == 0;
+    if (placed && rename(aside, tmp) == 0)
+        return true;
     int why = errno;
-    (void)rename(aside, dir);
+    if (!placed || rename(dir, tmp) == 0)
+        (void)rename(aside, dir);
     errno = why;
     return false;
 }
@@ -173,8 +175,12 @@ static bool swap(const char *tmp, const char *dir, const char *aside)
 static bool replace(compiler *c, const char *tmp, const char *dir, const char *shown)
 {
     const char *aside = arena_printf(&c->mem, "%s-old", tmp);
-    if (!swap(tmp, dir, aside))
-        return cannot(c, dir);
+    if (!swap(tmp, dir, aside)) {
+        (void)cannot(c, dir);
+        if (file_is_dir(aside))
+            diag_hint(&c->diags, "what it was before is in '%s'", aside);
+        return false;
+    }
     if (!check_entries(c, tmp, shown)) {
         if (!swap(tmp, dir, aside)) {
             temps_forget(&c->temps, tmp);
@@ -182,12 +188,9 @@ static bool replace(compiler *c, const char *tmp, const char *dir, const char *s
         }
         return false;
     }
-    diags ignored;
-    diags_init(&ignored, &c->mem);
-    if (!file_remove_tree(&ignored, &c->temps, tmp))
+    if (!temps_remove(&c->temps, tmp))
         diag_warning(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
                      "the package that '%s' was before is left in '%s': %s", shown, tmp, strerror(errno));
-    diags_free(&ignored);
     return true;
 }
 
@@ -212,10 +215,23 @@ static bool put_in_place(compiler *c, const char *tmp, const char *dir, const ch
     return ok;
 }
 
+/* The folder of a package, and those above it that had to be made. */
+static bool sync_upward(compiler *c, const char *folder, const char *first_there)
+{
+    bool ok = file_sync_dir(&c->diags, folder);
+    while (ok && strcmp(folder, first_there) != 0) {
+        folder = path_dir(&c->mem, folder);
+        ok = file_sync_dir(&c->diags, folder);
+    }
+    return ok;
+}
+
 bool artifact_write(compiler *c, const artifact *a, const char *path, bool lasting)
 {
     bool exists;
-    const char *dir = resolve(c, path, &exists), *parent = dir ? path_dir(&c->mem, dir) : NULL;
+    const char *dir = resolve(c, path, &exists), *parent = dir ? path_dir(&c->mem, dir) : NULL, *there = parent;
+    while (there && !file_is_dir(there) && strcmp(there, "/") != 0 && strcmp(there, ".") != 0)
+        there = path_dir(&c->mem, there);
     if (!dir || (exists && !artifact_check_place(c, path, NULL)) || !file_make_dirs(&c->diags, parent))
         return false;
     char *tmp = temps_make_dir(&c->temps, &c->mem, dir);
@@ -225,7 +241,7 @@ bool artifact_write(compiler *c, const artifact *a, const char *path, bool lasti
         return false;
     }
     if (write_files(c, a, tmp, lasting))
-        return put_in_place(c, tmp, dir, path) && (!lasting || file_sync_dir(&c->diags, parent));
+        return put_in_place(c, tmp, dir, path) && (!lasting || sync_upward(c, parent, there));
     (void)temps_remove(&c->temps, tmp);
     return false;
 }

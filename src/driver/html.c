@@ -165,7 +165,8 @@ static void run_layer(writer *w, const compile_result *r, uint32_t layer, timeli
 
 static void draw_timeline(writer *w, const compile_result *r)
 {
-    timeline t = {.workers = r->unit.workers < PACKAGE_MAX_WORKERS ? r->unit.workers : PACKAGE_MAX_WORKERS};
+    const uint32_t workers = r->unit.target->workers;
+    timeline t = {.workers = workers < PACKAGE_MAX_WORKERS ? workers : PACKAGE_MAX_WORKERS};
     double sum = 0;
     for (uint32_t l = 0; l < r->plan.n_layers; l++)
         run_layer(w, r, l, &t, 0);

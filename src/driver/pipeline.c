@@ -126,7 +126,7 @@ static bool plan_and_check(compiler *c, const compile_options *o, compile_result
 {
     plan_problem *p = plan_problem_of(c, r->unit.func);
     compiler_progress(c, "planning", 0, 0);
-    p->workers = r->unit.workers;
+    p->workers = r->unit.target->workers;
     p->split_parts = o->opt_level > 0;
     if (!plan_memory(c, p, &r->plan) || !plan_verify(c, &r->plan))
         return false;
@@ -213,9 +213,7 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
                                .plan = &out->plan,
                                .target = t,
                                .port = o->port,
-                               .target_cflags = t->cflags,
                                .constants_form = o->constants_form,
-                               .opt_level = o->opt_level,
-                               .workers = t->workers};
+                               .opt_level = o->opt_level};
     return plan_and_check(c, o, out) && generate(c, o, out);
 }

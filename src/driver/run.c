@@ -214,6 +214,8 @@ static bool load(compiler *c, const char *library, const char *module, run_model
     memcpy(&m->call, &symbol, sizeof symbol); /* C has no cast from object to function pointers */
     void *log = dlsym(m->library, "tvmrt_log_pop");
     memcpy(&m->next_log, &log, sizeof log);
+    void *text = dlsym(m->library, "tvmrt_status_text");
+    memcpy(&m->status_text, &text, sizeof text);
     return symbol ||
            diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the package has no function tvmgen_%s_run", module);
 }
@@ -359,7 +361,8 @@ bool run_call(compiler *c, run_model *m)
     while (!op && m->next_log && m->next_log(&r))
         if (r.code == status && r.op_id >= 0 && (uint32_t)r.op_id < m->report->n_operators)
             op = &m->report->operators[r.op_id];
-    return prog_failed(c, src_loc_none(), op ? op->kernel : NULL, op ? op->source : "", status);
+    return prog_failed(c, src_loc_none(), op ? op->kernel : NULL, op ? op->source : "", status,
+                       m->status_text ? m->status_text(status) : NULL);
 }
 
 /* The library stays mapped: its worker threads live in it. */

@@ -34,6 +34,7 @@ typedef struct run_model {
     void *library;
     const prog_module *prog;         /* interpreted: no library */
     bool (*next_log)(void *record);  /* of a package; NULL: built without a log */
+    const char *(*status_text)(int32_t status); /* of a package */
     const char *dir;                 /* of a package; NULL: interpreted */
     const struct run_report *report; /* of a package; NULL: interpreted */
 } run_model;

@@ -61,16 +61,16 @@ static const char *status_text(int32_t status)
     }
 }
 
-bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status)
+bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status, const char *text)
 {
+    text = text ? text : status_text(status);
     if (!kernel)
-        return diag_error(&c->diags, DIAG_DATA, loc, "the run ended with status %d: %s", (int)status,
-                          status_text(status));
+        return diag_error(&c->diags, DIAG_DATA, loc, "the run ended with status %d: %s", (int)status, text);
     const char *nodes = !*source              ? ""
                         : strchr(source, ',') ? arena_printf(&c->mem, " (nodes %s)", source)
                                               : arena_printf(&c->mem, " (node %s)", source);
     return diag_error(&c->diags, DIAG_DATA, loc, "operator %s%s ended with status %d: %s", kernel, nodes, (int)status,
-                      status_text(status));
+                      text);
 }
 
 static bool run_kernel(run *r, const prog_step *s)
@@ -86,7 +86,7 @@ static bool run_kernel(run *r, const prog_step *s)
         params[i] = r->bytes[s->args[i]];
     bool ok = tir_interpret(r->c, f, params, &status);
     arena_reset(&r->mem, mark);
-    return ok && (status == 0 || prog_failed(r->c, s->loc, s->kernel->name, s->source, status));
+    return ok && (status == 0 || prog_failed(r->c, s->loc, s->kernel->name, s->source, status, NULL));
 }
 
 static bool run_block(run *r, const prog_block *b, bool top);

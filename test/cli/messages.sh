@@ -90,6 +90,11 @@ hint 2 'lathe vta run program.txt' vta run
 printf 'config pynq\nfinish\n' > program.txt
 hint 2 'did you mean hls\?' vta trace program.txt --profile hsl -o t.json
 
+# --- a status that kernels do not end with
+"$lathe" compile model.onnx -q -o busy
+sed -i 's/return tvmgen_default___tvm_main__(.*/return TVMRT_E_BUSY;/' busy/src/default_lib0.c
+expect 1 'ended with status -6: engine is in use' run busy
+
 # --- the file of every verb
 mkdir folder
 : > empty

@@ -4,6 +4,7 @@
  *     STEPS_AT=N STEPS_SIGNAL=S   send S to itself before call N (0: never)
  *     STEPS_COUNT=FILE            write the number of calls there
  *     STEPS_OLD=1                 a kernel without openat2, a file system without exchange
+ *     STEPS_RENAME=N              the N-th rename fails
  *     STEPS_CUT=FILE              before the first read, cut FILE to half its size
  *     STEPS_PUT=FILE              before the exchange, make FILE */
 #define _GNU_SOURCE
@@ -60,13 +61,11 @@ static void report(void)
 #define before_step(...) step()
 #define before_write     before_step
 #define before_close     before_step
-#define before_rename    before_step
 #define before_unlinkat  before_step
 #define before_chmod     before_step
 #define before_lstat     before_step
 CALL(ssize_t, write, (int fd, const void *p, size_t n), (fd, p, n))
 CALL(int, close, (int fd), (fd))
-CALL(int, rename, (const char *from, const char *to), (from, to))
 CALL(int, unlinkat, (int fd, const char *name, int flags), (fd, name, flags))
 CALL(int, chmod, (const char *name, mode_t mode), (name, mode))
 CALL(int, lstat, (const char *name, struct stat *st), (name, st))
@@ -107,6 +106,18 @@ int open(const char *name, int flags, ...)
     va_end(ap);
     step();
     return (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+}
+
+int rename(const char *from, const char *to)
+{
+    static long renames;
+    const char *at = getenv("STEPS_RENAME");
+    step();
+    if (at && ++renames == atol(at)) {
+        errno = EIO;
+        return -1;
+    }
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
 }
 
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)

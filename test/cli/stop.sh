@@ -131,6 +131,15 @@ check "it is refused" grep -q 'left alone.*mine' said
 rm -f out/mine && check "the folder came back" is out old
 no_leftovers "a file that came meanwhile"
 
+# --- a file system without exchange, where a rename fails
+for at in 2 3 4; do
+    rm -rf out* && cp -r old out
+    (export STEPS_OLD=1 STEPS_RENAME=$at LD_PRELOAD=./steps.so && exec "$lathe" compile -q six.txt -o out) > said 2>&1
+    [ $? = 3 ] && grep -q '^error: cannot make .*: Input/output error' said && good || bad "rename $at: $(cat said)"
+    check "rename $at fails: the old package" is out old
+    no_leftovers "rename $at"
+done
+
 # --- a model that shrinks while it is read; an old kernel
 head -c 3000000 /dev/zero | tr '\0' ' ' > long.txt && cat six.txt >> long.txt
 (export STEPS_CUT=long.txt LD_PRELOAD=./steps.so && exec "$lathe" inspect long.txt) > said 2>&1
@@ -139,6 +148,13 @@ mkdir -p ext/sub && sed 's|\.\./secret\.bin|sub/w0123.bin|' "$top/test/golden/er
 export STEPS_OLD=1
 head -c 8 /dev/zero > ext/sub/w0123.bin
 check "external data without openat2" env LD_PRELOAD=./steps.so "$lathe" inspect ext/model.onnx
+: > ext/sub/f
+for name in /secrets1.bin sub/f/w01.bin sub/w0123.bi/ sub/w012//bin; do # what both ways say
+    sed "s|\.\./secret\.bin|$name|" "$top/test/golden/error/onnx/outside.onnx" > ext/odd.onnx
+    env -u STEPS_OLD "$lathe" inspect ext/odd.onnx > with 2>&1
+    LD_PRELOAD=./steps.so "$lathe" inspect ext/odd.onnx > without 2>&1
+    [ -s with ] && cmp with without && good || bad "external data in $name without openat2: $(cat with without)"
+done
 mv ext/sub ext/other && ln -s other ext/sub
 check "no links then" sh -c "! LD_PRELOAD=./steps.so '$lathe' inspect ext/model.onnx 2>&1 && LD_PRELOAD=./steps.so '$lathe' inspect ext/model.onnx 2>&1 | grep -q 'must be a file under'"
 rm ext/sub && mkdir ext/sub && ln -s ../other/w0123.bin ext/sub/w0123.bin

@@ -283,7 +283,7 @@ static int compile_model(const job *j, const char *path, uint64_t *state)
              !write_case(j, &c, &r, *state))
         status = say_diags(j, &c, "FAILED interpret:");
     else
-        status = say(j, "package", r.unit.target_cflags);
+        status = say(j, "package", r.unit.target->cflags);
     compiler_free(&c);
     return status;
 }

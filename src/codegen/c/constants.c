@@ -12,9 +12,9 @@
  * rather than for a reader. */
 enum { LARGE = 32768 };
 
-static bool is_large(const package *p)
+static bool is_large(const plan *pl)
 {
-    return p->pl->constant_bytes > LARGE;
+    return pl->constant_bytes > LARGE;
 }
 
 const char *constants_form_name(constants_form f)
@@ -43,7 +43,7 @@ constants_form constants_form_of(const codegen_unit *u)
         return CONSTANTS_C;
     if (u->constants_form != CONSTANTS_DEFAULT)
         return u->constants_form;
-    return u->plan->constant_bytes > LARGE ? CONSTANTS_INCBIN : CONSTANTS_C;
+    return is_large(u->plan) ? CONSTANTS_INCBIN : CONSTANTS_C;
 }
 
 /* Constants by their place. */
@@ -98,7 +98,7 @@ static void write_number(const package *p, writer *w, const tensor_data *t, int6
     if (t->dt == DT_F16 || t->dt == DT_BF16) {
         memcpy(&half, at, sizeof half);
         w_fmt(w, "%u", half);
-    } else if (dtype_is_float(t->dt) && is_large(p) && isfinite(tensor_get_f64(t, i))) {
+    } else if (dtype_is_float(t->dt) && is_large(p->pl) && isfinite(tensor_get_f64(t, i))) {
         write_binary_float(w, t->dt, tensor_get_f64(t, i));
     } else if (dtype_is_float(t->dt)) {
         w_str(w, scalar_float(&p->c->mem, t->dt, tensor_get_f64(t, i)).s);

@@ -11,7 +11,7 @@ static const char *port_file(const package *p)
 
 static const char *contract(const package *p)
 {
-    return strstr(p->u->target_cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
+    return strstr(p->u->target->cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
 }
 
 /* main.o apart: the library has no main. */
@@ -64,10 +64,10 @@ void makefile_write(const package *p, writer *w)
     if (bare)
         w_str(w, bare_comment);
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
-          bare ? 0 : p->u->workers);
+          bare ? 0 : p->u->target->workers);
     w_fmt(w, "# Target %s. The floating-point contract (-ffp-contract) is part of the results: keep it.\n",
           p->u->target->name);
-    w_fmt(w, "TARGET_FLAGS ?= %s%s\n", p->u->target_cflags, contract(p));
+    w_fmt(w, "TARGET_FLAGS ?= %s%s\n", p->u->target->cflags, contract(p));
     w_str(w, "# -O3 keeps the kernels' small tiles in registers: half the instructions of -O2 on a Cortex-M4.\n"
              "CFLAGS ?= -O3\n# Flags that choose a processor, where the compiler has to be told.\nCPU ?=\n"
              "FLAGS = -std=c99 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(TARGET_FLAGS) $(CPU) "
@@ -99,7 +99,7 @@ void makefile_write_cmake(const package *p, writer *w)
                      "# Model \"@n\" as a static library, and its program.\n# SPDX-License-Identifier: Apache-2.0\n"
                      "cmake_minimum_required(VERSION 3.16)\nproject(@p C)\n\n");
     w_fmt(w, "set(TVMRT_NUM_WORKERS %u CACHE STRING \"threads that work on one run; 0: single thread\")\n",
-          p->u->workers);
+          p->u->target->workers);
     w_str(w, "if(NOT CMAKE_BUILD_TYPE)\n    set(CMAKE_BUILD_TYPE Release)\nendif()\n\n");
     package_template(p, w, "add_library(@p STATIC src/@n_lib0.c src/@n_lib1.c src/model_data.c src/ops.c src/tvmrt.c");
     w_fmt(w, "\n    src/%s)\n", port_file(p));
@@ -108,7 +108,7 @@ void makefile_write_cmake(const package *p, writer *w)
         "target_include_directories(@p PUBLIC include src)\n"
         "target_compile_definitions(@p PUBLIC TVMRT_NUM_WORKERS=${TVMRT_NUM_WORKERS} _POSIX_C_SOURCE=200809L)\n");
     package_template(p, w, "target_compile_options(@p PUBLIC");
-    w_fmt(w, " %s%s)\n", p->u->target_cflags, contract(p));
+    w_fmt(w, " %s%s)\n", p->u->target->cflags, contract(p));
     if (p->constants_form == CONSTANTS_INCBIN) {
         package_template(p, w,
                          "set_source_files_properties(src/@n_lib0.c PROPERTIES\n"
