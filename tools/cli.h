@@ -51,7 +51,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out);
 /* The place of an option's value in a list such as "c|graph|tir" (NULL: the table has it); -1 after an error. */
 int cli_choice(const cli *x, cli_option o, const char *list, const char *otherwise);
 bool cli_usage_error(const cli *x, const char *hint, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* The value of an option is a file that can be made: no folder, and in one that exists; false after a diagnostic. */
+/* The value of an option is a file that can be made: no folder, and, but for -o, which makes them, in one that exists;
+ * false after a diagnostic. */
 bool cli_is_file(const cli *x, cli_option o);
 /* Text from a model, made safe to print on a terminal. */
 const char *cli_shown(const cli *x, const char *text);

@@ -93,7 +93,8 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
         gap = "; ";
     }
     if (x->n_alone > 0) {
-        w_fmt(w, "%soperators that run on one of %u workers: %u (%.200s)", gap, r->unit.target->workers, x->n_alone, x->alone);
+        w_fmt(w, "%soperators that run on one of %u workers: %u (%.200s)", gap, r->unit.target->workers, x->n_alone,
+              x->alone);
         gap = "; ";
     }
     if (x->n_left > 0) {

@@ -178,9 +178,10 @@ bool prog_parse(compiler *c, const char *file, const char *text, size_t len, pro
 /* Definition before use, each value written once, spaces, views inside their base, and operands that agree with the
  * parameters of kernels. Reports every fault as DIAG_VERIFY. */
 bool prog_verify(compiler *c, const prog_module *m);
-/* A diagnostic that names the operator, whose name may be NULL, and the model's nodes behind it; false. `text` says what
- * the status means; NULL: it is one of those that kernels end with. */
-bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status, const char *text);
+/* A diagnostic that names the operator, whose name may be NULL, and the model's nodes behind it; false. `text` says
+ * what the status means; NULL: it is one of those that kernels end with. */
+bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status,
+                 const char *text);
 /* Runs main from the plain loops of its kernels: the oracle of all that comes behind. `in` and `out`: one address per
  * input and result. false after a diagnostic that names the step. */
 bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *const *out);

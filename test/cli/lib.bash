@@ -1,6 +1,7 @@
 # Shared by the command-line tests: counts, scratch folder, expectations. Sourced, not run.
 # SPDX-License-Identifier: Apache-2.0
 set -u
+unset ARGS MAKEFLAGS MAKEOVERRIDES # of the make that runs the tests
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 lathe=${LATHE:-$top/build/lathe}
 work=$(mktemp -d) && trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
