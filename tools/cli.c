@@ -281,6 +281,22 @@ static bool read_bindings(const cli *x, cli_option o, const dim_binding **out, u
     return true;
 }
 
+/* --bind NAME=NUMBERS */
+static bool read_binds(const cli *x, compile_options *out)
+{
+    const cli_strings *v = &x->values[OPT_BIND];
+    input_binding *list = arena_array(&x->c->mem, input_binding, v->len + 1u);
+    for (uint32_t i = 0; i < v->len; i++) {
+        const char *equals = strrchr(v->data[i], '=');
+        if (!equals || equals == v->data[i] || !equals[1])
+            return cli_usage_error(x, "as in --bind sr=16000", "--bind: '%.200s' has no name and value", v->data[i]);
+        list[i] = (input_binding){intern_n(x->c->names, v->data[i], (size_t)(equals - v->data[i])), equals + 1};
+    }
+    out->binds = list;
+    out->n_binds = v->len;
+    return true;
+}
+
 int cli_choice(const cli *x, cli_option o, const char *list, const char *otherwise)
 {
     const char *value = cli_get(x, o, otherwise);
@@ -342,7 +358,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->verify = true;
     return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
            read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
-           read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds);
+           read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds) && read_binds(x, out);
 }
 
 bool cli_is_file(const cli *x, cli_option o)

@@ -78,7 +78,7 @@ static bool check_package_options(const session *s)
     static const struct {
         cli_option option;
         const char *name;
-    } late[] = {{OPT_SHAPE, "shape"},   {OPT_BOUND, "bound"},         {OPT_TARGET, "target"},
+    } late[] = {{OPT_SHAPE, "shape"},   {OPT_BOUND, "bound"}, {OPT_BIND, "bind"},         {OPT_TARGET, "target"},
                 {OPT_LEVEL, "opt-level"}, {OPT_INTERPRET, "interpret"}, {OPT_KEEP, "keep"},
                 {OPT_LOAD_OPS, "load-ops"}};
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)

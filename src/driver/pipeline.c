@@ -45,9 +45,9 @@ static bool load(compiler *c, const char *path, const compile_options *o, bool i
     compiler_progress(c, "reading", 0, 0);
     if (!format_read(c, o->verb, path, &bytes, &format))
         return false;
-    if (format == FORMAT_GRAPH && o->n_dims + o->n_shapes > 0)
+    if (format == FORMAT_GRAPH && o->n_dims + o->n_shapes + o->n_binds > 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                          "'%s' is graph text, which states its shapes itself: --shape and --dim are for ONNX", path);
+                          "'%s' is graph text, which says all itself: --shape, --dim and --bind are for ONNX", path);
     if (format == FORMAT_GRAPH)
         return graph_parse(c, path, (const char *)bytes.data, bytes.len, out) && graph_infer(c, *out) &&
                graph_verify(c, *out);
@@ -58,6 +58,11 @@ static bool load(compiler *c, const char *path, const compile_options *o, bool i
                             .n_fixes = o->n_dims + o->n_shapes,
                             .keeps_floats = o->opt_level == 0,
                             .inputs_only = inputs_only};
+    onnx_bind *binds = arena_array(&c->mem, onnx_bind, o->n_binds + 1u);
+    for (uint32_t i = 0; i < o->n_binds; i++)
+        binds[i] = (onnx_bind){o->binds[i].name, o->binds[i].numbers};
+    options.binds = binds;
+    options.n_binds = o->n_binds;
     options.fixed_shapes = strcmp(o->emit, "graph") != 0;
     return onnx_import(c, bytes, path, &options, out);
 }

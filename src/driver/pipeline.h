@@ -12,6 +12,11 @@ typedef struct dim_binding {
     int64_t dims[TYPE_MAX_RANK];
 } dim_binding;
 
+/* An input that is a constant: --bind. */
+typedef struct input_binding {
+    const char *name, *numbers;
+} input_binding;
+
 typedef struct compile_options {
     const char *verb; /* of the command line, for messages about files that it does not take */
     const char *emit; /* "c" | "graph" | "prog" | "schedule" | "tir" */
@@ -23,7 +28,8 @@ typedef struct compile_options {
     enum constants_form constants_form;
     uint32_t workers;
     const dim_binding *dims, *shapes, *bounds; /* bounds: of extents that data decides */
-    uint32_t n_dims, n_shapes, n_bounds;
+    const input_binding *binds;
+    uint32_t n_dims, n_shapes, n_bounds, n_binds;
     bool print_after_all, verify;
     bool show_values; /* what every kernel makes is a result, too */
     writer *dump;

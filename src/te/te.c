@@ -326,3 +326,16 @@ void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs)
         vec_push(&g->c->mem, &g->params, t);
     }
 }
+
+int64_t te_most(const te_graph *g, tir_expr_ref extent)
+{
+    int64_t v = 0;
+    if (tir_is_int(extent, &v))
+        return v;
+    tir_bounds *b = tir_bounds_new(g->c);
+    for (uint32_t i = 0; i < g->symbols.len; i++)
+        if (g->symbols.data[i].max >= 0)
+            tir_bounds_push(b, g->symbols.data[i].var, tir_i64(g->c, 0), tir_i64(g->c, g->symbols.data[i].max + 1));
+    tir_range r = tir_range_of(b, extent);
+    return r.known_max && r.max > 0 ? r.max : 0;
+}

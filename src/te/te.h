@@ -115,6 +115,8 @@ tir_expr_ref te_read(te_graph *g, const te_tensor *t, tir_expr_ref const *idx); 
  * holds always leaves nothing behind. */
 void te_check(te_graph *g, const char *name, uint32_t n_axes, te_axis *const *axes, tir_expr_ref holds, int32_t status,
               const char *message);
+/* The most that an extent of g can be, by the bounds of its symbols; 0: it has none. */
+int64_t te_most(const te_graph *g, tir_expr_ref extent);
 /* Declares the results of the function. A placeholder, or a tensor named twice, is copied by a stage of its own:
  * outputs never share storage with inputs or each other. */
 void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs);

@@ -2,6 +2,8 @@
 /* Constant tensors and their text. */
 #include "type/tensor.h"
 
+#include <stdlib.h>
+#include <errno.h>
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -359,5 +361,45 @@ bool tensor_parse(compiler *c, lexer *l, const type *t, const tensor_data **out)
     if (!(lexer_accept(l, "file") ? parse_file(c, l, r, (size_t)bytes) : parse_values(c, l, r, (size_t)bytes)))
         return false;
     *out = r;
+    return true;
+}
+
+/* --- numbers of a command line --- */
+
+static bool read_number(dtype dt, const char **text, uint8_t *out)
+{
+    char *end = NULL;
+    errno = 0;
+    if (dtype_is_float(dt)) {
+        dtype_store_f64(dt, out, strtod(*text, &end));
+    } else {
+        long long v = strtoll(*text, &end, 10);
+        dtype_store_i64(dt, out, v);
+        if (dtype_load_i64(dt, out) != v)
+            return false;
+    }
+    bool ok = end != *text && errno == 0 && (*end == '\0' || *end == ',');
+    *text = end + (*end == ',');
+    return ok;
+}
+
+bool tensor_from_numbers(compiler *c, const type *t, const char *name, const char *text, const tensor_data **out)
+{
+    int64_t dims[TYPE_MAX_RANK] = {0}, count = shape_count(t->shape), n = 0;
+    uint32_t rank = (uint32_t)t->shape.rank;
+    size_t size = dtype_bytes(t->dt), commas = 0;
+    for (const char *s = text; *s; s++)
+        commas += *s == ',';
+    if (count < 0 || !dtype_usable(t->dt) || !shape_get(t->shape, dims))
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' has no shape to fill with numbers yet", name);
+    uint8_t *bytes = arena_alloc(&c->mem, size * (commas + 1), 8);
+    for (const char *at = text; *at; n++)
+        if (!read_number(t->dt, &at, bytes + (size_t)n * size))
+            return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s': '%.100s' is no list of %s", name, text,
+                              dtype_name(t->dt));
+    if (n != count && n != 1)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' has %lld elements; %lld numbers are given", name,
+                          (long long)count, (long long)n);
+    *out = n == count ? tensor_dense(c, t->dt, rank, dims, bytes) : tensor_splat(c, t->dt, rank, dims, bytes);
     return true;
 }

@@ -26,6 +26,8 @@ const tensor_data *tensor_splat(compiler *c, dtype dt, uint32_t rank, const int6
 const tensor_data *tensor_scalar_f64(compiler *c, dtype dt, double v); /* rank 0 */
 const tensor_data *tensor_scalar_i64(compiler *c, dtype dt, int64_t v);
 const tensor_data *tensor_from_i64s(compiler *c, uint32_t n, const int64_t *v); /* i64[n] */
+/* "16000" everywhere, or "1,0.5,2", one number for each element of the static type t; `name` for messages. */
+bool tensor_from_numbers(compiler *c, const type *t, const char *name, const char *text, const tensor_data **out);
 /* The same values, of which there must be as many. */
 const tensor_data *tensor_reshape(compiler *c, const tensor_data *t, uint32_t rank, const int64_t *dims);
 const uint8_t *tensor_element(const tensor_data *t, int64_t i); /* address of element i, unaligned */

@@ -16,9 +16,15 @@ typedef struct onnx_dim_fix {
     int64_t dims[TYPE_MAX_RANK];
 } onnx_dim_fix;
 
+typedef struct onnx_bind {
+    const char *input, *numbers; /* tensor_from_numbers */
+} onnx_bind;
+
 typedef struct onnx_options {
     const onnx_dim_fix *fixes;
     uint32_t n_fixes;
+    const onnx_bind *binds; /* inputs that are constants */
+    uint32_t n_binds;
     bool keeps_floats; /* no arithmetic on floating-point constants while reading: the graph as it stands */
     bool inputs_only;  /* the module is its inputs, of any rank, and nothing else */
     bool fixed_shapes; /* for kernels: open extents of inputs, and an If that is decided at run time, are errors */

@@ -59,6 +59,36 @@ static bool check_input_type(onnx_importer *im, const char *name, const type *t)
 
 /* From IR 4 on an initializer that is also an input is the input's default, below it is the input's value: either way
  * it is bound as a constant, and the input is no longer one. */
+/* A parameter, or the constant that it is bound to. */
+static bool add_input(onnx_env *env, const char *name, type t, graph_value **out)
+{
+    const onnx_options *o = env->im->o;
+    const tensor_data *data;
+    for (uint32_t i = 0; o && i < o->n_binds; i++) {
+        if (strcmp(o->binds[i].input, name) != 0)
+            continue;
+        if (!tensor_from_numbers(env->im->c, &t, name, o->binds[i].numbers, &data))
+            return false;
+        *out = graph_add_constant(env->f, data, name, onnx_loc(env->im));
+        return true;
+    }
+    *out = graph_add_param(env->f, name, t);
+    return true;
+}
+
+static bool check_binds(onnx_importer *im, const pb_graph *g)
+{
+    for (uint32_t i = 0; im->o && i < im->o->n_binds; i++) {
+        bool found = false;
+        for (uint32_t k = 0; k < g->input.len; k++)
+            found |= strcmp(onnx_name(im, g->input.data[k]->name), im->o->binds[i].input) == 0;
+        if (!found)
+            return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "--bind: the model has no input '%s'",
+                              im->o->binds[i].input);
+    }
+    return true;
+}
+
 static bool add_inputs(onnx_env *env, const pb_graph *g)
 {
     onnx_importer *im = env->im;
@@ -73,11 +103,13 @@ static bool add_inputs(onnx_env *env, const pb_graph *g)
                             *name ? "two inputs are named '%s'" : "an input has no name%s", name);
             continue;
         }
-        bool good = onnx_type_read(im, g->input.data[i]->type, name, &t) && check_input_type(im, name, &t);
+        graph_value *v = NULL;
+        bool good = onnx_type_read(im, g->input.data[i]->type, name, &t) && check_input_type(im, name, &t) &&
+                    add_input(env, name, t, &v);
         ok = ok && good;
-        onnx_define(env, name, good ? graph_add_param(env->f, name, t) : &im->poison);
+        onnx_define(env, name, good ? v : &im->poison);
     }
-    return ok;
+    return ok && check_binds(im, g);
 }
 
 static bool is_result(const graph_func *f, const graph_value *v)

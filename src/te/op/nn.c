@@ -58,11 +58,12 @@ static te_tensor *padded(te_graph *g, te_tensor *x, const nn_window *w, const in
     return p;
 }
 
-static int64_t product(tir_expr_ref const *dims, uint32_t n)
+/* At most. */
+static int64_t product(const te_graph *g, tir_expr_ref const *dims, uint32_t n)
 {
-    int64_t r = 1, d = 0;
+    int64_t r = 1;
     for (uint32_t i = 0; i < n; i++)
-        if (!tir_is_int(dims[i], &d) || !i64_mul(r, d, &r))
+        if (!i64_mul(r, te_most(g, dims[i]), &r))
             return 0;
     return r;
 }
@@ -241,7 +242,7 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     y->node->tag = n->op->name;
     int64_t cpg = 0, co = 0;
     if (dim_is_const(nw.in_per_group, &cpg) && dim_is_const(nw.out_channels, &co))
-        g->macs += product(dims, 1) * co * product(dims + 2, win.n) * cpg * product(&in[1]->shape[2], win.n);
+        g->macs += product(g, dims, 1) * co * product(g, dims + 2, win.n) * cpg * product(g, &in[1]->shape[2], win.n);
     out[0] = te_cast_to(g, "conv_cast", y, t->dt);
     return true;
 }
@@ -289,7 +290,7 @@ bool compute_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *
     te_tensor *y =
         te_reduce(g, "conv_transpose", ctx.acc, t.w.n + 2, dims, t.w.n + 1, reduce, TE_SUM, conv_transpose_body, &ctx);
     y->node->tag = n->op->name;
-    g->macs += te_static_count(in[0]) * product(&in[1]->shape[1], t.w.n + 1);
+    g->macs += te_most_count(g, in[0]) * product(g, &in[1]->shape[1], t.w.n + 1);
     out[0] = te_cast_to(g, "conv_transpose_cast", y, ot->dt);
     return true;
 }
@@ -598,9 +599,7 @@ bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     ctx.k = te_reduce_axis(g, "k", k);
     te_tensor *y = te_reduce(g, "matmul", ctx.acc, ctx.out_rank, te_shape(g, t), 1, &ctx.k, TE_SUM, matmul_body, &ctx);
     y->node->tag = n->op->name;
-    int64_t kk = 0;
-    if (tir_is_int(k, &kk))
-        g->macs += te_static_count(y) * kk;
+    g->macs += te_most_count(g, y) * te_most(g, k);
     out[0] = te_cast_to(g, "matmul_cast", y, t->dt);
     return true;
 }

@@ -46,11 +46,11 @@ tir_expr_ref te_ceildiv(te_graph *g, tir_expr_ref a, int64_t d)
     return d == 1 ? a : tir_floordiv(g->c, tir_add(g->c, a, te_i64(g, d - 1)), te_i64(g, d));
 }
 
-int64_t te_static_count(const te_tensor *t)
+int64_t te_most_count(const te_graph *g, const te_tensor *t)
 {
-    int64_t n = 1, d = 0;
+    int64_t n = 1;
     for (uint32_t i = 0; i < t->rank; i++)
-        if (!tir_is_int(t->shape[i], &d) || !i64_mul(n, d, &n))
+        if (!i64_mul(n, te_most(g, t->shape[i]), &n))
             return 0;
     return n;
 }

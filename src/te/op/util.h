@@ -10,7 +10,7 @@ te_tensor *te_cast_to(te_graph *g, const char *name, te_tensor *t,
                       dtype dt); /* t itself when it has that type; inlined */
 tir_expr_ref te_in_bounds(te_graph *g, tir_expr_ref i, tir_expr_ref extent); /* 0 <= i && i < extent */
 tir_expr_ref te_ceildiv(te_graph *g, tir_expr_ref a, int64_t d);
-int64_t te_static_count(const te_tensor *t);                                  /* elements; 0 when not static */
+int64_t te_most_count(const te_graph *g, const te_tensor *t); /* elements, at most; 0: unknown */
 tir_expr_ref te_wrap_index(te_graph *g, tir_expr_ref i, tir_expr_ref extent); /* i, or i + extent when negative */
 tir_expr_ref te_clamp_index(te_graph *g, tir_expr_ref i,
                             tir_expr_ref extent); /* i, or the nearest position of an axis */

@@ -319,7 +319,7 @@ bool compute_conv2d_winograd(te_graph *g, const graph_node *n, te_tensor *const 
     stage(g, &v, "winograd_product", 6, product_axes, (tir_expr_ref[]){y[0], positions, y[1], th, tw, lanes}, v.ic,
           product_body);
     v.x->node->tag = n->op->name;
-    int64_t products = te_static_count(v.x);
+    int64_t products = te_most_count(g, v.x);
     stage(g, &v, "winograd_sums", 7, tile_axes, (tir_expr_ref[]){y[0], y[1], th, tw, step, s, lanes}, NULL, sums_body);
     stage(g, &v, "winograd", 5, image_axes, y, NULL, output_body);
     int64_t channels = 0;

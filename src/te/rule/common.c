@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rules share: questions about the tensor graph and a few moves. */
 #include "te/rule/rule.h"
-#include "tir/simplify.h"
 #include "tir/walk.h"
 
 #include <string.h>
@@ -22,29 +21,16 @@ int64_t te_axis_extent(const te_node *n, uint32_t i)
     return i < n->n_axes && tir_is_int(n->axes[i]->extent, &v) ? v : 0;
 }
 
-static int64_t most_of(const te_graph *g, tir_expr_ref extent)
-{
-    int64_t v = 0;
-    if (tir_is_int(extent, &v))
-        return v;
-    tir_bounds *b = tir_bounds_new(g->c);
-    for (uint32_t i = 0; i < g->symbols.len; i++)
-        if (g->symbols.data[i].max >= 0)
-            tir_bounds_push(b, g->symbols.data[i].var, tir_i64(g->c, 0), tir_i64(g->c, g->symbols.data[i].max + 1));
-    tir_range r = tir_range_of(b, extent);
-    return r.known_max && r.max > 0 ? r.max : 0;
-}
-
 int64_t te_axis_most(const te_graph *g, const te_node *n, uint32_t i)
 {
-    return i < n->n_axes ? most_of(g, n->axes[i]->extent) : 0;
+    return i < n->n_axes ? te_most(g, n->axes[i]->extent) : 0;
 }
 
 int64_t te_reduce_most(const te_graph *g, const te_node *n)
 {
     int64_t product = 1;
     for (uint32_t i = 0; i < n->n_reduce; i++)
-        if (!i64_mul(product, most_of(g, n->reduce_axes[i]->extent), &product))
+        if (!i64_mul(product, te_most(g, n->reduce_axes[i]->extent), &product))
             return 0;
     return product;
 }
