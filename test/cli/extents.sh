@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Open extents on the command line: bounds, the data's extents, those of a package's runs, inputs that are bound.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+python=${LATHE_PYTHON:-$top/build/venv/bin/python}
+cd "$work" || exit 3
+"$python" "$top/test/py/dynamic_models.py" encoder model.onnx || { echo "no models without $python"; exit 77; }
+"$python" - << 'E' || exit 3
+import numpy as np
+np.save("ids7.npy", np.arange(7).reshape(1, 7))
+np.save("ids9.npy", np.arange(9).reshape(1, 9))
+np.save("mask7.npy", np.ones((1, 7), np.int64))
+np.save("ids40.npy", np.zeros((1, 40), np.int64))
+E
+
+# --- options
+expect_error 1 "symbolic dimensions: seq .* --dim seq=" compile model.onnx -o p
+expect_error 2 "--dim: 'seq<=x' is not understood" compile model.onnx --dim 'seq<=x' -o p
+expect_error 2 "no dimension 'sec'" compile model.onnx --dim 'sec<=8' -o p
+expect_error 2 "no shape; a bound is given by --dim" compile model.onnx --shape 'ids<=1x8' -o p
+expect_error 2 "no result has the extent 'nothing'" compile model.onnx --dim 'seq<=8' --bound nothing=3 -o p
+expect_error 2 "no input 'mas'" compile model.onnx --dim seq=4 --bind mas=1 -o p
+expect_error 2 "'mask' has 4 elements; 3 numbers" compile model.onnx --dim seq=4 --bind mask=1,1,0 -o p
+expect_error 2 "'1.5' is no list of i64" compile model.onnx --dim seq=4 --bind mask=1.5 -o p
+expect_error 2 "no name and value" compile model.onnx --bind mask -o p
+
+# --- one package, several runs
+expect 0 '' compile model.onnx --dim 'seq<=32' -o p
+grep -q 'int64_t seq;' p/include/tvmgen_default.h && grep -q 'int64_t hidden_shape\[3\];' p/include/tvmgen_default.h &&
+    good || bad "the structs have no extents"
+expect 0 'hidden: f32\[1, 7, 64\]' run p --input ids=ids7.npy --input mask=mask7.npy
+mv stdout seven
+expect 0 'hidden: f32\[1, 7, 64\]' run model.onnx --dim 'seq<=32' --interpret --input ids=ids7.npy --input mask=mask7.npy
+expect 0 'hidden: f32\[1, 5, 64\]' run p --dim seq=5
+expect 0 'hidden: f32\[1, 32, 64\]' run p
+expect 0 'hidden: f32\[1, 0, 64\]' run p --dim seq=0
+expect_error 1 'seq is (9|7) already' run p --input ids=ids9.npy --input mask=mask7.npy
+expect_error 1 'extent 40 at axis 1; seq is at most 32' run p --input ids=ids40.npy
+expect_error 2 'seq is one number, at most 32' run p --dim seq=33
+expect_error 2 "without an open extent 'n'" run p --dim n=3
+
+# --- an input that is a constant is none
+expect 0 'hidden: f32\[1, 7, 64\]' run model.onnx --dim seq=7 --bind mask=1 --input ids=ids7.npy
+grep -q 'random numbers' stderr && bad "an input is left: $(cat stderr)" || good
+[ "$(cut -c1-40 stdout)" = "$(cut -c1-40 seven)" ] && good || bad "bound to ones, it differs: $(cat stdout seven)"
+
+# --- the package's own program
+check 'the package does not build' make -s -C p runner CFLAGS=-O1
+p/runner seq=6 > out 2> err && grep -q 'hidden: float32 \[1, 6, 64\]' out && good || bad "runner seq=6: $(cat out err)"
+p/runner seq=33 > out 2> err
+[ $? = 2 ] && grep -q 'seq must be a number from 0 to 32' err && good || bad "runner seq=33: $(cat out err)"
+finish
