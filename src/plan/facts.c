@@ -3,13 +3,6 @@
 #include "plan/facts.h"
 #include "tir/build.h"
 
-#include "abi/package.h"
-
-uint64_t plan_align(uint64_t bytes)
-{
-    return package_value_align(bytes);
-}
-
 uint64_t plan_scratch_bytes(const plan_op *op, uint32_t k, uint32_t parts)
 {
     const tir_buffer *b = op->scratch[k].buffer;

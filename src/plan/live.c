@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a layering to blocks of memory: lifetimes of roots, in-place groups, scratch. Operators of a layer run at the
  * same time, so a value lives from the layer of its first writer to the layer of its last reader, both included. */
+#include "abi/package.h"
 #include "plan/facts.h"
 
 typedef struct lifetimes {
@@ -116,7 +117,8 @@ static void add_scratch(const plan_facts *f, const uint32_t *layer, const uint32
             uint64_t bytes = plan_scratch_bytes(o, k, parts[op]);
             add_block(
                 b, (plan_block){
-                       .bytes = bytes, .align = plan_align(bytes), .first = layer[op], .last = layer[op], .id = id++});
+                       .bytes = bytes, .align = package_value_align(bytes), .first = layer[op], .last = layer[op],
+                       .id = id++});
         }
     }
 }

@@ -90,7 +90,6 @@ bool plan_memory(compiler *c, const plan_problem *p, plan *out);
 uint64_t plan_scratch_bytes(const plan_op *op, uint32_t k, uint32_t parts);
 /* One worker runs the operator, although it has work for more of them: no loop of it can be cut into parts. */
 bool plan_is_alone(const plan_problem *p, const plan_op *op);
-uint64_t plan_align(uint64_t bytes); /* min(64, largest power of two not above bytes), at least 1 */
 /* The value that holds v's bytes, parents followed to the end, and where in it v begins. */
 uint32_t plan_root(const plan_problem *p, uint32_t v, uint64_t *out_offset);
 /* Checks a plan from scratch: no two values that are live in the same layer overlap, dependencies and segments go to

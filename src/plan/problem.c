@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a program's function to what the planner works on: sizes, places in other values, operators with the facts that
  * follow from their loops. */
+#include "abi/package.h"
 #include "plan/plan.h"
 
 /* --- values --- */
@@ -26,7 +27,7 @@ static void add_values(compiler *c, const prog_func *f, plan_problem *p)
                         .storage = storage_of(v->space),
                         .index = v->data ? constants++ : v->index,
                         .bytes = bytes,
-                        .align = plan_align(bytes),
+                        .align = package_value_align(bytes),
                         .parent = v->base == PROG_NONE ? -1 : (int32_t)v->base,
                         .parent_offset = v->offset};
         vec_push(&c->mem, &p->values, x);

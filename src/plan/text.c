@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Problems and plans as text: for goldens, for `lathe opt`, for people. */
+#include "abi/package.h"
 #include "plan/plan.h"
 #include "tir/build.h"
 
@@ -138,7 +139,7 @@ static bool statement_value(reader *r)
         v.storage = holder->storage;
         v.index = holder->index;
     }
-    v.align = plan_align(v.bytes);
+    v.align = package_value_align(v.bytes);
     vec_push(&r->c->mem, &r->p->values, v);
     return true;
 }

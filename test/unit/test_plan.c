@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "abi/package.h"
 #include "driver/pipeline.h"
 #include "plan/plan.h"
 #include "tir/build.h"
@@ -25,7 +26,7 @@ static uint32_t add_value(compiler *c, plan_problem *p, plan_storage storage, ui
     plan_value v = {.name = arena_printf(&c->mem, "v%u", p->values.len),
                     .storage = storage,
                     .bytes = bytes,
-                    .align = plan_align(bytes),
+                    .align = package_value_align(bytes),
                     .parent = -1};
     v.index = p->values.len; /* unique is enough */
     vec_push(&c->mem, &p->values, v);
@@ -95,7 +96,7 @@ static void concatenate(compiler *c, plan_problem *p, uint32_t seed)
         at += p->values.data[chosen.data[i]].bytes;
     }
     p->values.data[whole].bytes = at;
-    p->values.data[whole].align = plan_align(at);
+    p->values.data[whole].align = package_value_align(at);
     uint32_t *args = arena_array(&c->mem, uint32_t, 2);
     args[0] = whole;
     args[1] = add_value(c, p, STORE_OUTPUT, 8);
@@ -196,7 +197,7 @@ static void alignment(void **state)
         uint64_t bytes, align;
     } rows[] = {{0, 1}, {1, 1}, {2, 2}, {3, 2}, {4, 4}, {7, 4}, {63, 32}, {64, 64}, {65, 64}, {1u << 30, 64}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(plan_align(rows[i].bytes), rows[i].align);
+        assert_int_equal(package_value_align(rows[i].bytes), rows[i].align);
 }
 
 int main(void)

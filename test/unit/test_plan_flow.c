@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "abi/package.h"
 #include "driver/pipeline.h"
 #include "plan/plan.h"
 
@@ -37,7 +38,7 @@ static uint32_t add_value(maker *m, uint64_t bytes)
     plan_value v = {.name = arena_printf(&m->c->mem, "v%u", p->values.len),
                     .storage = STORE_WORKSPACE,
                     .bytes = bytes,
-                    .align = plan_align(bytes),
+                    .align = package_value_align(bytes),
                     .parent = -1};
     vec_push(&m->c->mem, &p->values, v);
     return p->values.len - 1;
