@@ -408,6 +408,32 @@ static bool read_reducer(te_reader *r, uint32_t n, const dtype *dts, const te_re
            read_list(r, n, dts, e) && lexer_expect(&r->p.l, "from") && read_list(r, n, dts, e + n);
 }
 
+/* A tensor is read by all of its dimensions: one index in all, as in flattened loops, means nothing to schedules. */
+typedef struct flat_scan {
+    const te_graph *g;
+    const tir_buffer *flat;
+} flat_scan;
+
+static void scan_flat(void *ctx, tir_expr_ref e)
+{
+    flat_scan *s = ctx;
+    if (tir_is_access(e) && e->n_args > 0 && e->n_args != e->u.buffer->rank && te_tensor_of(s->g, e->u.buffer))
+        s->flat = e->u.buffer;
+}
+
+static void scan_flat_store(void *ctx, tir_stmt *t)
+{
+    flat_scan *s = ctx;
+    if (t->kind == TIR_STORE && t->n_indices != t->buffer->rank && te_tensor_of(s->g, t->buffer))
+        s->flat = t->buffer;
+}
+
+static bool refuse_flat(te_reader *r, src_loc at, const flat_scan *s)
+{
+    return !s->flat || parse_error_at(&r->p, at, "'%s' has %u dimensions and is read or written by another number",
+                                      s->flat->name, s->flat->rank);
+}
+
 /* Every element reads what is there: a schedule may hide afterwards that it does not. */
 static bool check_reads(te_reader *r, src_loc at, const char *name, uint32_t n_axes, te_axis *const *axes,
                         tir_expr_ref where, uint32_t n, tir_expr_ref const *bodies)
@@ -419,6 +445,13 @@ static bool check_reads(te_reader *r, src_loc at, const char *name, uint32_t n_a
         vars[i] = axes[i]->var;
         extents[i] = axes[i]->extent;
     }
+    flat_scan flat = {.g = r->g};
+    if (where)
+        tir_visit_expr(where, scan_flat, &flat);
+    for (uint32_t i = 0; i < n; i++)
+        tir_visit_expr(bodies[i], scan_flat, &flat);
+    if (!refuse_flat(r, at, &flat))
+        return false;
     for (uint32_t i = 0; i < n; i++)
         if (!tir_verify_expr(c, at, name, n_axes, vars, extents, where, bodies[i]))
             return false;
@@ -534,9 +567,13 @@ static bool read_loops(te_reader *r, te_node *n)
     n->stmt = parse_block(&r->p);
     if (!n->stmt)
         return false;
+    flat_scan flat = {.g = r->g};
     tir_visit_stmt(n->stmt, note_write, note_read, &u);
+    tir_visit_stmt(n->stmt, scan_flat_store, scan_flat, &flat);
     if (u.foreign)
         return parse_error_at(&r->p, at, "%s writes %s, which is not its own", n->name, u.foreign->name);
+    if (!refuse_flat(r, at, &flat))
+        return false;
     n->inputs = u.inputs.data;
     n->n_inputs = u.inputs.len;
     return verify_loops(r, at, n, n->stmt);
