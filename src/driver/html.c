@@ -118,6 +118,28 @@ static void draw_graph(writer *w, const compile_result *r)
     w_str(w, "</svg></div>\n");
 }
 
+/* How a run goes on where the model branches or loops. */
+static void draw_steps(writer *w, const plan *pl)
+{
+    const plan_problem *p = pl->problem;
+    if (p->steps.len <= 1)
+        return;
+    w_str(w, "<h2>Steps</h2>\n<p>A run walks these; the pictures show each layer once.</p>\n<ol start='0'>\n");
+    for (uint32_t i = 0; i < p->steps.len; i++) {
+        const plan_step *s = &p->steps.data[i];
+        if (s->kind == PLAN_RUN)
+            w_fmt(w, "<li>layers %u to %u", pl->segment_layer[s->to], pl->segment_layer[s->to + 1] - 1);
+        else
+            w_fmt(w, "<li>%s step %u", s->to <= i ? "back to" : "on to", s->to);
+        if (s->kind == PLAN_JUMP_IF_ZERO) {
+            w_str(w, " unless ");
+            escaped(w, p->values.data[s->value].name);
+        }
+        w_str(w, "</li>\n");
+    }
+    w_str(w, "</ol>\n");
+}
+
 /* --- timeline: parts go to whichever worker is free first
  * -------------------------------------------------------------------- */
 
@@ -282,6 +304,7 @@ void html_write(writer *w, const compile_result *r)
     w_fmt(w, "</h1>\n<p>target %s, %u operators in %u layers, constants %llu bytes</p>\n", r->unit.target->name,
           r->plan.problem->ops.len, r->plan.n_layers, (unsigned long long)r->plan.constant_bytes);
     draw_graph(w, r);
+    draw_steps(w, &r->plan);
     draw_timeline(w, r);
     draw_map(w, r);
     draw_table(w, r);
