@@ -579,40 +579,35 @@ static int32_t run_layers(tvmrt_engine_t *engine, const tvmrt_context_t *context
     return status;
 }
 
-/* Where the run goes on after the jump `steps[*step]`. */
-static int32_t jump(const tvmrt_context_t *context, const tvmrt_schedule_step_t *steps, uint32_t *step)
+/* The byte that a jump asks; NULL after an error. */
+static const uint8_t *condition_of(const tvmrt_context_t *context, int32_t sid)
 {
-    const tvmrt_schedule_step_t *s = &steps[*step];
-    void *condition = NULL;
-    int32_t status = TVMRT_OK;
-    bool taken = true;
+    void *byte = NULL;
 
-    if (s->kind == TVMRT_STEP_JUMP_IF_ZERO) {
-        status = tvmrt_semantic_resolve_sid(context, s->sid, &condition);
-        taken = condition != NULL && *(const uint8_t *)condition == 0;
-    }
-    *step = taken ? s->at : *step + 1;
-    return status;
+    (void)tvmrt_semantic_resolve_sid(context, sid, &byte);
+    return (const uint8_t *)byte;
 }
 
 /* By the calling thread and, with workers > 1, by those of the engine. The calling thread alone walks the steps. */
 static int32_t run_schedule(tvmrt_engine_t *engine, const tvmrt_context_t *context,
                             const tvmrt_schedule_desc_t *schedule, uint32_t workers)
 {
+    const tvmrt_schedule_step_t *step = schedule->steps;
     int32_t status = TVMRT_OK;
-    uint32_t i = 0;
 
-    if (schedule->steps == NULL)
+    if (step == NULL)
         return run_layers(engine, context, schedule->layers, schedule->num_layers, workers);
-    while (i < schedule->num_steps && status == TVMRT_OK) {
-        const tvmrt_schedule_step_t *step = &schedule->steps[i];
+    while (step < schedule->steps + schedule->num_steps && status == TVMRT_OK) {
+        const uint8_t *condition = NULL;
 
-        if (step->kind != TVMRT_STEP_RUN) {
-            status = jump(context, schedule->steps, &i);
-        } else {
+        if (step->kind == TVMRT_STEP_JUMP_IF_ZERO && (condition = condition_of(context, step->sid)) == NULL)
+            return TVMRT_E_NULL;
+        if (step->kind == TVMRT_STEP_RUN)
             status = run_layers(engine, context, schedule->layers + step->at, step->count, workers);
-            i++;
-        }
+        if (step->kind == TVMRT_STEP_RUN || (condition != NULL && *condition != 0))
+            step++;
+        else
+            step = schedule->steps + step->at;
     }
     return status;
 }
