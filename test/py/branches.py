@@ -50,6 +50,13 @@ m (bool c, float[3] x) => (float[3] r, float[3] s) {
   r, s = If (c) <then_branch = t () => (float[3] a, float[3] b) { a = Neg (x) b = Identity (a) },
                  else_branch = e () => (float[3] p, float[3] q) { q = Exp (x) p = Abs (q) }>
 }""", [dict(c=np.bool_(b), x=numbers(3)) for b in (True, False)]),
+    "if-condition-of-weights": (17, """
+m (float[3] x, float[4] y) => (float[3] r) {
+  k = Constant <value: tensor = float[20] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}> ()
+  e = Exp (k)  s = ReduceSum <keepdims = 0> (e)  z = Constant <value: tensor = float {5}> ()  c = Greater (s, z)
+  r = If (c) <then_branch = t () => (float[3] a) { a = Neg (x) },
+              else_branch = e () => (float[3] b) { b0 = Cast <to = 1> (y)  b = Identity (b0) }>
+}""", [dict(x=numbers(3), y=numbers(4))]),
     "if-vector-condition": (17, """
 m (bool[1] c, float[2, 3] x) => (float[3, 2] r) {
   r = If (c) <then_branch = t () => (float[3, 2] a) {

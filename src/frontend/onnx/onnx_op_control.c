@@ -99,6 +99,55 @@ bool onnx_region_import(onnx_region *r)
 
 /* --- If --- */
 
+#define MOST_FOLDED   200u /* nodes on the way to a condition */
+#define MOST_ELEMENTS (1 << 22)
+
+static graph_value *detached(compiler *c, const tensor_data *t)
+{
+    attr value = attr_tensor(c, "value", t);
+    graph_value *v = arena_new(&c->mem, graph_value);
+    graph_node *n = arena_new(&c->mem, graph_node);
+    *n = (graph_node){.op = graph_find_op(c, "constant"), .n_outputs = 1, .n_attrs = 1, .loc = src_loc_none()};
+    n->attrs = arena_copy(&c->mem, &value, sizeof value, _Alignof(attr));
+    n->outputs = arena_copy(&c->mem, &v, sizeof v, _Alignof(graph_value *));
+    *v = (graph_value){.name = intern(c->names, "k"), .def = n, .type = tensor_type(c, t)};
+    return v;
+}
+
+/* What v is when all that it is made of is constant; NULL: it is not, or too much of it. */
+static const tensor_data *folded(compiler *c, const graph_value *v, uint32_t *left)
+{
+    const tensor_data *t = graph_constant(v), *few[8] = {NULL};
+    const graph_node *n = v->def;
+    if (t || !n || !c->evaluate || *left == 0)
+        return t;
+    --*left;
+    if (n->op->effect != EFFECT_PURE || (n->op->flags & OPF_CALL) || n->n_outputs > 8 ||
+        shape_count(v->type.shape) < 0 || shape_count(v->type.shape) > MOST_ELEMENTS)
+        return NULL;
+    graph_node one = *n;
+    one.inputs = arena_array(&c->mem, graph_value *, n->n_inputs);
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const tensor_data *in = n->inputs[i] ? folded(c, n->inputs[i], left) : NULL;
+        if (n->inputs[i] && !in)
+            return NULL;
+        one.inputs[i] = in ? detached(c, in) : NULL;
+    }
+    return c->evaluate(c, &one, few) ? few[v->index] : NULL;
+}
+
+/* The importer leaves arithmetic on weights to the passes; what decides a branch it must know before it looks at the
+ * other one, which need not even be sound. */
+static bool is_known(onnx_node *n, const graph_value *condition, double *out)
+{
+    uint32_t left = MOST_FOLDED;
+    const tensor_data *t = folded(n->c, condition, &left);
+    if (!t || t->count != 1)
+        return false;
+    *out = tensor_get_f64(t, 0);
+    return true;
+}
+
 static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes, const pb_graph *no)
 {
     onnx_captures k = {.n = n};
@@ -135,7 +184,7 @@ bool onnx_op_if(onnx_node *n)
     if (yes->output.len != no->output.len || yes->output.len != n->n_out)
         return onnx_fail(n, DIAG_FORMAT, "the branches have %u and %u results, the node %u", yes->output.len,
                          no->output.len, n->n_out);
-    return onnx_float_of(cond, &c) ? onnx_inline_branch(n, c != 0 ? yes : no) : import_regions(n, cond, yes, no);
+    return is_known(n, cond, &c) ? onnx_inline_branch(n, c != 0 ? yes : no) : import_regions(n, cond, yes, no);
 }
 
 /* --- Loop --- */

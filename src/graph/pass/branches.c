@@ -197,6 +197,26 @@ static void bind_captures(rewriter *r, graph_node *n, uint32_t first, uint32_t p
     }
 }
 
+/* What is known of an operand by now is known inside, too. */
+static bool sharpen_captures(rewriter *r, const graph_node *n, uint32_t first, uint32_t param)
+{
+    bool ok = true;
+    for (uint32_t a = 0; a < n->n_attrs; a++) {
+        graph_func *f = n->attrs[a].kind == ATTR_FUNC ? (graph_func *)(uintptr_t)n->attrs[a].u.func : NULL;
+        bool changed = false;
+        if (!f || users_of(r->f->module, f) != 1)
+            continue;
+        for (uint32_t i = first; i < n->n_inputs; i++) {
+            type *t = &f->params.data[param + i - first]->type;
+            changed |= !type_equal(t, &n->inputs[i]->type);
+            *t = n->inputs[i]->type;
+        }
+        for (uint32_t k = 0; changed && k < f->nodes.len; k++)
+            ok = graph_infer_node(r->c, f->nodes.data[k]) && ok;
+    }
+    return ok;
+}
+
 /* --- the walk --- */
 
 static bool visit_if(rewriter *r, graph_node *n)
@@ -206,7 +226,7 @@ static bool visit_if(rewriter *r, graph_node *n)
         return take_branch(r, n, condition != 0);
     bind_captures(r, n, 1, 0);
     rewrite_keep(r, n);
-    return true;
+    return sharpen_captures(r, n, 1, 0);
 }
 
 static bool visit_loop(rewriter *r, graph_node *n)
@@ -217,7 +237,7 @@ static bool visit_loop(rewriter *r, graph_node *n)
         return rounds == 0 ? take_nothing(r, n, carried) : take_round(r, n, carried);
     bind_captures(r, n, 2 + carried, 1 + carried);
     rewrite_keep(r, n);
-    return true;
+    return sharpen_captures(r, n, 2 + carried, 1 + carried);
 }
 
 static bool is_static(const graph_node *n)
