@@ -4,6 +4,8 @@
 
 encoder   a BERT-like encoder; the sequence is open, and shapes are computed by Shape, Gather, Concat
 decoder   one step of a causal decoder: the cache of keys and values grows by the step's tokens
+detector  a convolutional detector: the boxes that NonMaxSuppression leaves, with their scores and classes
+voice     a recurrent voice-activity network with state; the sampling rate picks a branch, constant or at run time
 """
 import sys
 
@@ -131,9 +133,70 @@ def decoder(layers=2, width=32, n_heads=4, words=50, longest=64):
     return g.model(inputs, [value("logits", TensorProto.FLOAT, 1, "step", words)] + outputs)
 
 
+def conv(g, x, channels, outs, stride):
+    w = g.weight(outs, channels, 3, 3, scale=np.sqrt(2 / (9 * channels)))
+    return g.op("Relu", g.op("Conv", x, w, g.weight(outs, scale=0.1), strides=[stride, stride], pads=[1, 1, 1, 1]))
+
+
+def detector(size=32, classes=3):
+    """image [1, 3, 32, 32]; boxes [found, 4], scores [found], classes [found]: all that NonMaxSuppression leaves."""
+    g = Graph(3)
+    x = conv(g, conv(g, "image", 3, 8, 2), 8, 16, 2)
+    cells = (size // 4) ** 2
+    raw = g.op("Conv", x, g.weight(4 + classes, 16, 1, 1, scale=0.5))
+    raw = g.op("Transpose", g.op("Reshape", raw, g.ints(1, 4 + classes, cells)), perm=[0, 2, 1])
+    at, span = (g.op("Sigmoid", g.op("Slice", raw, g.ints(i), g.ints(i + 2), g.ints(2))) for i in (0, 2))
+    half = g.op("Mul", span, g.constant(np.float32(0.2)))
+    boxes = g.op("Concat", g.op("Sub", at, half), g.op("Add", at, half), axis=2)
+    scores = g.op("Sigmoid", g.op("Slice", raw, g.ints(4), g.ints(4 + classes), g.ints(2)))
+    scores = g.op("Transpose", scores, perm=[0, 2, 1])
+    kept = g.op("NonMaxSuppression", boxes, scores, g.ints(10), g.constant(np.array([0.3], np.float32)),
+                g.constant(np.array([0.55], np.float32)))
+    which = g.op("Squeeze", g.op("Slice", kept, g.ints(2), g.ints(3), g.ints(1)), g.ints(1))
+    g.op("Gather", g.op("Squeeze", boxes, g.ints(0)), which, axis=0, outputs=["boxes"])
+    g.op("GatherND", scores, kept, outputs=["scores"])
+    g.op("Squeeze", g.op("Slice", kept, g.ints(1), g.ints(2), g.ints(1)), g.ints(1), outputs=["classes"])
+    return g.model([value("image", TensorProto.FLOAT, 1, 3, size, size)],
+                   [value("boxes", TensorProto.FLOAT, "found", 4), value("scores", TensorProto.FLOAT, "found"),
+                    value("classes", TensorProto.INT64, "found")])
+
+
+def branch(seed, width):
+    """A front end for one sampling rate, as a branch of If: it reads `frame` of the graph around it."""
+    g = Graph(seed)
+    w = g.weight(16, 1, width, scale=0.2)
+    y = g.op("Relu", g.op("Conv", "frame", w, strides=[width]))
+    y = g.op("Conv", y, g.weight(16, 16, 1, scale=0.3))
+    out = g.op("Transpose", y, perm=[2, 0, 1])
+    shape = [None if seed is None else "steps", 1, 16]
+    return helper.make_graph(g.nodes, f"front_{width}", [], [value(out, TensorProto.FLOAT, *shape)], g.constants)
+
+
+def voice(samples=512, width=16):
+    """frame [1, 1, 512], state [2, 1, 16], sr; the probability of voice and the next state."""
+    g = Graph(5)
+    wide = g.op("Equal", "sr", g.constant(np.int64(16000)))
+    x = g.name("front")
+    g.nodes.append(helper.make_node("If", [wide], [x], name="rate", then_branch=branch(6, 64),
+                                    else_branch=branch(7, 32)))
+    h, c = (g.op("Gather", "state", g.ints(i), axis=0) for i in (0, 1))
+    g.nodes.append(helper.make_node(
+        "LSTM", [x, g.constant(g.random.standard_normal((1, 4 * width, width)).astype(np.float32) * np.float32(0.3)),
+                 g.constant(g.random.standard_normal((1, 4 * width, width)).astype(np.float32) * np.float32(0.3)), "",
+                 "", h, c], ["all", "last_h", "last_c"], hidden_size=width, name="lstm"))
+    g.op("Concat", "last_h", "last_c", axis=0, outputs=["next_state"])
+    y = g.op("MatMul", g.op("Relu", g.op("Squeeze", "last_h", g.ints(0))), g.weight(width, 1))
+    g.op("Sigmoid", y, outputs=["voice"])
+    return g.model([value("frame", TensorProto.FLOAT, 1, 1, samples), value("state", TensorProto.FLOAT, 2, 1, width),
+                    value("sr", TensorProto.INT64)],
+                   [value("voice", TensorProto.FLOAT, 1, 1), value("next_state", TensorProto.FLOAT, 2, 1, width)])
+
+
 MODELS = {
     "encoder": encoder,
     "decoder": decoder,
+    "detector": detector,
+    "voice": voice,
     "minilm": lambda: encoder(6, 384, 12, 1536, 30522),
 }
 

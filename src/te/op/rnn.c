@@ -15,7 +15,8 @@ typedef struct rnn_ctx {
     rnn_kind kind;
     const tir_buffer *in[IN_COUNT]; /* NULL: left out */
     const tir_buffer *const *out;
-    int64_t t, b, i, h, dirs;
+    tir_expr_ref t, b; /* steps and samples */
+    int64_t i, h, dirs;
     bool batch_first;
     int64_t gates;
     dtype dt;
@@ -49,9 +50,13 @@ static tir_expr_ref offset(const rnn_ctx *v, tir_expr_ref i, int64_t by)
 {
     return tir_add(v->c, i, tir_i64(v->c, by));
 }
+static tir_stmt *loop_to(const rnn_ctx *v, const tir_var *var, tir_expr_ref extent, tir_stmt *body)
+{
+    return tir_for(v->c, var, tir_i64(v->c, 0), extent, FOR_SERIAL, body);
+}
 static tir_stmt *loop(const rnn_ctx *v, const tir_var *var, int64_t extent, tir_stmt *body)
 {
-    return tir_for(v->c, var, tir_i64(v->c, 0), tir_i64(v->c, extent), FOR_SERIAL, body);
+    return loop_to(v, var, tir_i64(v->c, extent), body);
 }
 
 /* --- activations
@@ -325,7 +330,7 @@ static tir_stmt *one_direction(rnn_ctx *v)
     bool reverse = v->dir == 1 || strcmp(dir, "reverse") == 0;
     const tir_var *b = tir_new_var(c, "b", TIR_I64), *t = tir_new_var(c, "t", TIR_I64);
     v->sample = tir_varref(c, b);
-    tir_expr_ref tr = tir_varref(c, t), len = tir_i64(c, v->t);
+    tir_expr_ref tr = tir_varref(c, t), len = v->t;
     if (v->in[IN_LEN])
         len = tir_cast(c, DT_I64, at1(v, v->in[IN_LEN], v->sample));
     tir_expr_ref step = reverse ? tir_sub(c, tir_sub(c, len, tir_i64(c, 1)), tr) : tr;
@@ -333,9 +338,9 @@ static tir_stmt *one_direction(rnn_ctx *v)
     if (v->in[IN_LEN])
         body = tir_if(c, tir_binary(c, TIR_LT, tr, len), body, store_y(v, tr, NULL));
     tir_stmt *s[5] = {set_state(v, v->state, v->in[IN_H]), v->cell ? set_state(v, v->cell, v->in[IN_C]) : NULL,
-                      loop(v, t, v->t, body), v->n->n_outputs > 1 ? save_state(v, v->state, v->out[1]) : NULL,
+                      loop_to(v, t, v->t, body), v->n->n_outputs > 1 ? save_state(v, v->state, v->out[1]) : NULL,
                       v->n->n_outputs > 2 ? save_state(v, v->cell, v->out[2]) : NULL};
-    return loop(v, b, v->b, tir_seq(c, 5, s));
+    return loop_to(v, b, v->b, tir_seq(c, 5, s));
 }
 
 static tir_stmt *build_rnn(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
@@ -372,15 +377,16 @@ static bool check_activations(te_graph *g, rnn_ctx *v)
 static bool recurrent(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out, rnn_kind kind)
 {
     static const int64_t gates[] = {1, 3, 4};
-    int64_t x[TYPE_MAX_RANK], r[TYPE_MAX_RANK];
-    if (!shape_get(te_in_type(n, 0)->shape, x) || !shape_get(te_in_type(n, 2)->shape, r) ||
+    int64_t width, r[TYPE_MAX_RANK];
+    if (!dim_is_const(te_in_type(n, 0)->shape.dims[2], &width) || !shape_get(te_in_type(n, 2)->shape, r) ||
         dtype_bits(te_in_type(n, 0)->dt) < 32)
-        return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "%s needs static shapes and f32 or f64", n->op->name);
+        return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "%s needs weights of constant shape, and f32 or f64",
+                          n->op->name);
     rnn_ctx v = {
-        .n = n, .kind = kind, .gates = gates[kind], .dirs = r[0], .h = r[2], .i = x[2], .dt = te_in_type(n, 0)->dt};
+        .n = n, .kind = kind, .gates = gates[kind], .dirs = r[0], .h = r[2], .i = width, .dt = te_in_type(n, 0)->dt};
     v.batch_first = graph_attr_int(n, "layout") != 0;
-    v.t = x[v.batch_first ? 1 : 0];
-    v.b = x[v.batch_first ? 0 : 1];
+    v.t = in[0]->shape[v.batch_first ? 1 : 0];
+    v.b = in[0]->shape[v.batch_first ? 0 : 1];
     if (!check_activations(g, &v))
         return false;
     te_tensor *given[IN_COUNT];
@@ -396,9 +402,9 @@ static bool recurrent(te_graph *g, const graph_node *n, te_tensor *const *in, te
         shapes[i] = te_shape(g, te_out_type(n, i));
     }
     if (te_has_operand(n, IN_LEN))
-        te_check_lengths(g, n, in[IN_LEN], te_i64(g, v.t));
+        te_check_lengths(g, n, in[IN_LEN], v.t);
     te_extern(g, n->op->name, n_given, given, n->n_outputs, dts, ranks, shapes, build_rnn, &v, out);
-    g->macs += v.dirs * v.t * v.b * v.gates * v.h * (v.i + v.h);
+    g->macs += v.dirs * te_most(g, v.t) * te_most(g, v.b) * v.gates * v.h * (v.i + v.h);
     return true;
 }
 
