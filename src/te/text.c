@@ -452,9 +452,14 @@ static bool check_reads(te_reader *r, src_loc at, const char *name, uint32_t n_a
         tir_visit_expr(bodies[i], scan_flat, &flat);
     if (!refuse_flat(r, at, &flat))
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (!tir_verify_expr(c, at, name, n_axes, vars, extents, where, bodies[i]))
+    tir_expr_ref values[2 * TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < n_axes; i++)
+        values[i] = tir_varref(c, vars[i]);
+    for (uint32_t i = 0; i < n; i++) { /* made anew, as it is when it prints: more can be proven of what is folded */
+        tir_expr_ref body = tir_substitute(c, bodies[i], n_axes, vars, values);
+        if (!tir_verify_expr(c, at, name, n_axes, vars, extents, where, body))
             return false;
+    }
     return true;
 }
 
