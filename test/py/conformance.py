@@ -40,6 +40,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 LIST = os.path.join(HERE, "conformance_expected_failures.txt")
 TABLE = os.path.join(TOP, "docs", "onnx-conformance.md")
 BATCH = 50
+BOUND = 64  # of extents that only the data of a case tells
 STRIDE = 30
 LEAST_VERIFIED = 100
 WORKERS = 2
@@ -169,13 +170,27 @@ def build_and_run(todo, folder, options):
     return results
 
 
+def compile_case(case, out, options):
+    """The case's package; where an extent has no bound, with the one that the message asks for."""
+    arguments = options.compile_args.split()
+    while True:
+        message = package.compile_model(options.lathe, case.model, out, module_name(case), arguments)
+        unbounded = re.search(r"has type \w+\[(.*)\], whose size has no upper bound", message or "")
+        names = [n for n in re.findall(r"[A-Za-z_]\w*", unbounded[1] if unbounded else "")
+                 if f"{n}={BOUND}" not in arguments]
+        if not names:
+            return message
+        for name in names:
+            arguments += ["--bound", f"{name}={BOUND}"]
+
+
 def run_batch(batch, folder, options):
     """{case name: None when it passed, else one line of reason}."""
     results, todo = {}, []
     os.makedirs(folder)
     for case in batch:
         out = os.path.join(folder, module_name(case))
-        message = package.compile_model(options.lathe, case.model, out, module_name(case), options.compile_args.split())
+        message = compile_case(case, out, options)
         if message is None:
             todo.append((case, out))
         else:
