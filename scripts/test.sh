@@ -177,6 +177,7 @@ all)
     start stage bindings bash bindings/test.sh "$build"
     start stage operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
     start stage "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
+    start stage "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     start stage branches "$python" test/py/branches.py --lathe "$build/lathe" -j "$jobs"
     start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"

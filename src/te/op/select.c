@@ -84,10 +84,21 @@ bool compute_nonzero(te_graph *g, const graph_node *n, te_tensor *const *in, te_
 
 /* --- Compress --- */
 
+/* A condition that is longer than the axis counts as far as that goes, which is what onnxruntime makes of it. */
+static tir_expr_ref compress_length(te_graph *g, tir_expr_ref condition, tir_expr_ref extent)
+{
+    return tir_min(g->c, condition, extent);
+}
+
 bool extents_compress(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    (void)n;
-    out[0] = loops_count(g, in[1]);
+    count_ctx v = {.x = in[1]};
+    int32_t axis = 0;
+    if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &axis))
+        return false;
+    te_axis *r = te_reduce_axis(g, "r", compress_length(g, in[1]->shape[0], in[0]->shape[axis]));
+    v.at[0] = te_var(g, r);
+    out[0] = te_reduce(g, "count", DT_I64, 0, NULL, 1, &r, TE_SUM, count_body, &v);
     return true;
 }
 
@@ -107,25 +118,19 @@ static tir_stmt *build_compress(te_graph *g, void *ctx, const tir_buffer *const 
     extents[v->axis] = te_i64(g, 1);
     tir_stmt *copy =
         loops_nest(c, x->rank, vars, extents, tir_store(c, y, y->rank, idx, tir_load(c, x, x->rank, from)));
-    tir_expr_ref room =
-        tir_and(c, tir_binary(c, TIR_LT, so_far, y->shape[v->axis]), tir_binary(c, TIR_LT, at, x->shape[v->axis]));
+    tir_expr_ref room = tir_binary(c, TIR_LT, so_far, y->shape[v->axis]);
+    tir_expr_ref length = compress_length(g, in[1]->shape[0], x->shape[v->axis]);
     tir_stmt *found[2] = {tir_if(c, room, copy, NULL), loops_count_up(c, count)};
     tir_stmt *look = tir_if(c, tir_load(c, in[1], 1, &at), tir_seq(c, 2, found), NULL);
-    return loops_counted(c, count, tir_for(c, row, te_i64(g, 0), in[1]->shape[0], FOR_SERIAL, look), y->shape[v->axis],
+    return loops_counted(c, count, tir_for(c, row, te_i64(g, 0), length, FOR_SERIAL, look), y->shape[v->axis],
                          "compress: the condition holds for another number of elements");
 }
 
 bool compute_compress(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     loops_ctx v = {0};
-    compiler *c = g->c;
-    if (!infer_axis(c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
-        return false;
-    te_axis *const *axes = te_data_axes(g, 1, in[1]->shape);
-    tir_expr_ref at = te_var(g, axes[0]), inside = tir_binary(c, TIR_LT, at, in[0]->shape[v.axis]);
-    te_check_range(g, n, 1, axes, tir_binary(c, TIR_OR, tir_not(c, te_read(g, in[1], &at)), inside),
-                   "a selected element");
-    return loops_extern(g, n, in, 2, build_compress, &v, out);
+    return infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis) &&
+           loops_extern(g, n, in, 2, build_compress, &v, out);
 }
 
 /* --- Unique --- */
