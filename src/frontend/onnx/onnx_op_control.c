@@ -217,10 +217,43 @@ graph_node *onnx_emit_loop(onnx_node *n, graph_func *f, const onnx_loop *l, cons
     return n->failed ? NULL : g;
 }
 
+/* Result i of the body, whose shape is known at run time only, must have the one of `want`: the program compares. */
+static void settle_result(onnx_region *r, uint32_t i, const type *want)
+{
+    compiler *c = r->n->c;
+    graph_value *v = r->f->results.data[i];
+    int64_t dims[TYPE_MAX_RANK], rank = want->shape.rank;
+    if (want->kind != TYPE_TENSOR || v->type.kind != TYPE_TENSOR || v->type.dt != want->dt || rank <= 0 ||
+        v->type.shape.rank != rank || shape_is_static(v->type.shape) || !shape_get(want->shape, dims))
+        return;
+    const int64_t rows[2] = {1, rank};
+    attr a = attr_tensor(c, "rows",
+                         tensor_dense(c, DT_I64, 2, rows,
+                                      arena_copy(&c->mem, dims, (size_t)rank * sizeof *dims, _Alignof(int64_t))));
+    graph_value *in[2] = {v, onnx_region_emit(r, "shape_of", 1, &v, 0, NULL)};
+    in[0] = onnx_region_emit(r, "expect", 2, in, 1, &a);
+    in[1] = graph_add_constant(r->f, tensor_from_i64s(c, (uint32_t)rank, dims), "", r->n->loc);
+    v = onnx_region_emit(r, "reshape", 2, in, 0, NULL);
+    if (v)
+        r->f->results.data[i] = v;
+}
+
+/* What the body declares of its rows. */
+static void settle_rows(onnx_region *r, uint32_t carried)
+{
+    for (uint32_t i = 1 + carried; i < r->g->output.len; i++) {
+        type t = {0};
+        const char *name = onnx_name(r->n->im, r->g->output.data[i]->name);
+        if (r->g->output.data[i]->type && onnx_type_read(r->n->im, r->g->output.data[i]->type, name, &t))
+            settle_result(r, i, &t);
+    }
+}
+
 /* What is carried must come out of a round as it went in. */
-static bool check_carried(onnx_node *n, const onnx_region *r, uint32_t carried)
+static bool check_carried(onnx_node *n, onnx_region *r, uint32_t carried)
 {
     for (uint32_t i = 0; i < carried; i++) {
+        settle_result(r, 1 + i, &r->f->params.data[1 + i]->type);
         const type *before = &r->f->params.data[1 + i]->type, *after = &r->f->results.data[1 + i]->type;
         writer w;
         if (type_equal(before, after))
@@ -273,6 +306,7 @@ bool onnx_op_loop(onnx_node *n)
     onnx_region_captures(&r, &k);
     if (n->failed || !onnx_region_import(&r) || !check_carried(n, &r, carried))
         return false;
+    settle_rows(&r, carried);
     onnx_loop l = {.trips = onnx_in(n, 0), .condition = onnx_in(n, 1), .carried = carried ? n->in + 2 : NULL,
                    .n_carried = carried, .names = n->out_names, .n_names = n->n_out, .declared = true};
     graph_node *node = onnx_emit_loop(n, n->f, &l, &r);
