@@ -47,6 +47,10 @@ def detector_inputs(rng, seed):
     return {"image": np.random.default_rng(seed).standard_normal((1, 3, 32, 32)).astype(np.float32) * seed}
 
 
+def images_inputs(rng, n):
+    return {"images": rng.standard_normal((n, 3, 32, 32)).astype(np.float32)}
+
+
 def voice_inputs(rng, sr):
     return {"frame": rng.standard_normal((1, 1, 512)).astype(np.float32), "sr": np.array(sr, np.int64),
             "state": rng.standard_normal((2, 1, 16)).astype(np.float32)}
@@ -59,6 +63,7 @@ CASES = [
     ("decoder", ["--dim", "step<=8", "--dim", "past<=56"], decoder_inputs,
      [{"step": s, "past": p} for s, p in ((1, 1), (1, 7), (1, 55), (3, 5), (8, 56), (8, 0), (1, 31), (5, 0))]),
     ("detector", [], detector_inputs, [{"seed": s} for s in (0, 1, 2, 3, 4)]),
+    ("images", ["--dim", "n<=5"], images_inputs, [{"n": n} for n in (1, 2, 5)]),
     ("voice", [], voice_inputs, [{"sr": sr} for sr in (16000, 8000, 0)]),
 ]
 

@@ -5,6 +5,7 @@
 encoder   a BERT-like encoder; the sequence is open, and shapes are computed by Shape, Gather, Concat
 decoder   one step of a causal decoder: the cache of keys and values grows by the step's tokens
 detector  a convolutional detector: the boxes that NonMaxSuppression leaves, with their scores and classes
+images    a small residual network over any number of images
 voice     a recurrent voice-activity network with state; the sampling rate picks a branch, constant or at run time
 """
 import sys
@@ -161,6 +162,16 @@ def detector(size=32, classes=3):
                     value("classes", TensorProto.INT64, "found")])
 
 
+def images(channels=32):
+    g = Graph(9)
+    x = conv(g, "images", 3, channels, 2)
+    y = conv(g, conv(g, x, channels, channels, 1), channels, channels, 1)
+    x = g.op("MaxPool", g.op("Add", x, y), kernel_shape=[2, 2], strides=[2, 2])
+    x = g.op("Flatten", g.op("GlobalAveragePool", conv(g, x, channels, 20, 1)))
+    g.op("Gemm", x, g.weight(20, 10), g.weight(10), outputs=["classes"])
+    return g.model([value("images", TensorProto.FLOAT, "n", 3, 32, 32)], [value("classes", TensorProto.FLOAT, "n", 10)])
+
+
 def branch(seed, width):
     """A front end for one sampling rate, as a branch of If: it reads `frame` of the graph around it."""
     g = Graph(seed)
@@ -196,6 +207,7 @@ MODELS = {
     "encoder": encoder,
     "decoder": decoder,
     "detector": detector,
+    "images": images,
     "voice": voice,
     "minilm": lambda: encoder(6, 384, 12, 1536, 30522),
 }

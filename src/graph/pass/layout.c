@@ -49,16 +49,17 @@ static bool is_packed(converter *v, graph_value *x)
     return x && twin_of(v, x)->packed;
 }
 
-static bool is_image(const graph_value *x)
-{
-    return x && x->type.kind == TYPE_TENSOR && x->type.dt == DT_F32 && x->type.shape.rank == 4 &&
-           shape_is_static(x->type.shape) && shape_count(x->type.shape) > 0;
-}
-
 static int64_t extent(const graph_value *x, uint32_t axis)
 {
     int64_t n = 0;
     return dim_is_const(x->type.shape.dims[axis], &n) ? n : 0;
+}
+
+/* Channels, rows and columns are known; how many images there are, a run may say. */
+static bool is_image(const graph_value *x)
+{
+    return x && x->type.kind == TYPE_TENSOR && x->type.dt == DT_F32 && x->type.shape.rank == 4 &&
+           !dim_is(x->type.shape.dims[0], 0) && extent(x, 1) > 0 && extent(x, 2) > 0 && extent(x, 3) > 0;
 }
 
 static graph_value *transform(converter *v, graph_value *x, const char *src, const char *dst, int64_t channels,
@@ -86,8 +87,9 @@ static graph_value *packed(converter *v, graph_value *x, src_loc loc)
 static graph_value *show_plain(converter *v, const graph_value *x, graph_value *p, src_loc loc)
 {
     compiler *c = v->r.c;
-    int64_t dims[TYPE_MAX_RANK];
-    (void)shape_get(x->type.shape, dims);
+    int64_t images = 0, dims[4] = {0, extent(x, 1), extent(x, 2), extent(x, 3)}; /* 0: as many as there are */
+    if (dim_is_const(x->type.shape.dims[0], &images))
+        dims[0] = images;
     graph_value *in[2] = {p, rewrite_constant(&v->r, tensor_from_i64s(c, 4, dims), "shape", loc)};
     return rewrite_emit(&v->r, "reshape", 2, in, 0, NULL, loc);
 }
@@ -224,11 +226,10 @@ static bool convert_concat(converter *v, graph_node *n, bool *done)
 static const char *operand_layout(const graph_value *x, int64_t channels)
 {
     int32_t rank = x->type.kind == TYPE_TENSOR ? x->type.shape.rank : -1;
-    if (rank < 0 || !shape_is_static(x->type.shape))
-        return NULL;
     if (shape_count(x->type.shape) == 1)
         return "";
-    if (rank < 3 || rank > 4 || extent(x, (uint32_t)rank - 3) != channels)
+    if (rank < 3 || rank > 4 || extent(x, (uint32_t)rank - 3) != channels ||
+        (!shape_is_static(x->type.shape) && !is_image(x)))
         return NULL;
     return rank == 3 ? "CHW" : "NCHW";
 }

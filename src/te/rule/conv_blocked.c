@@ -167,7 +167,7 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
         return te_schedule_reduce(s, t, n, anchor, last);
     v.single = graph_attr_int(n, "groups") > 1 && te_reduce_most(s->g, anchor) <= TAPS_WRITTEN_OUT;
     choose_tile(&v, t);
-    int64_t groups = te_axis_extent(last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
+    int64_t groups = te_axis_most(s->g, last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
     if (!v.single && !rows_come_first(&v) && shares_are_even(groups))
         v.weights = find_parameter(s->g, n->inputs[1]->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
