@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Inputs and outputs whose names mean something in C: the package builds without warnings all the same.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cc=${CC:-cc}

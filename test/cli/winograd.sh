@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Winograd convolutions in a package: near the direct form, off when asked, the same bytes for any number of workers,
 # strict warnings.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cc=${CC:-cc}
