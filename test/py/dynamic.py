@@ -51,6 +51,10 @@ def images_inputs(rng, n):
     return {"images": rng.standard_normal((n, 3, 32, 32)).astype(np.float32)}
 
 
+def photo_inputs(rng, h, w):
+    return {"photo": rng.standard_normal((1, 3, h, w)).astype(np.float32)}
+
+
 def voice_inputs(rng, sr):
     return {"frame": rng.standard_normal((1, 1, 512)).astype(np.float32), "sr": np.array(sr, np.int64),
             "state": rng.standard_normal((2, 1, 16)).astype(np.float32)}
@@ -64,6 +68,8 @@ CASES = [
      [{"step": s, "past": p} for s, p in ((1, 1), (1, 7), (1, 55), (3, 5), (8, 56), (8, 0), (1, 31), (5, 0))]),
     ("detector", [], detector_inputs, [{"seed": s} for s in (0, 1, 2, 3, 4)]),
     ("images", ["--dim", "n<=5"], images_inputs, [{"n": n} for n in (1, 2, 5)]),
+    ("photo", ["--dim", "h<=48", "--dim", "w<=40"], photo_inputs,
+     [{"h": h, "w": w} for h, w in ((48, 40), (1, 1), (2, 7), (17, 33), (33, 16), (47, 3), (5, 40))]),
     ("voice", [], voice_inputs, [{"sr": sr} for sr in (16000, 8000, 0)]),
 ]
 

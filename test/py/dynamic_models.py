@@ -6,6 +6,7 @@ encoder   a BERT-like encoder; the sequence is open, and shapes are computed by 
 decoder   one step of a causal decoder: the cache of keys and values grows by the step's tokens
 detector  a convolutional detector: the boxes that NonMaxSuppression leaves, with their scores and classes
 images    a small residual network over any number of images
+photo     the same over one image of any size, with depthwise layers
 voice     a recurrent voice-activity network with state; the sampling rate picks a branch, constant or at run time
 """
 import sys
@@ -172,6 +173,17 @@ def images(channels=32):
     return g.model([value("images", TensorProto.FLOAT, "n", 3, 32, 32)], [value("classes", TensorProto.FLOAT, "n", 10)])
 
 
+def photo(channels=16):
+    g = Graph(10)
+    x = conv(g, "photo", 3, channels, 2)
+    y = g.op("Conv", x, g.weight(channels, 1, 3, 3, scale=0.4), group=channels, pads=[1, 1, 1, 1])
+    x = g.op("Add", x, conv(g, y, channels, channels, 1))
+    x = conv(g, g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]), channels, 21, 1)
+    x = g.op("Flatten", g.op("GlobalAveragePool", x))
+    g.op("Gemm", x, g.weight(21, 10), g.weight(10), outputs=["classes"])
+    return g.model([value("photo", TensorProto.FLOAT, 1, 3, "h", "w")], [value("classes", TensorProto.FLOAT, 1, 10)])
+
+
 def branch(seed, width):
     """A front end for one sampling rate, as a branch of If: it reads `frame` of the graph around it."""
     g = Graph(seed)
@@ -208,6 +220,7 @@ MODELS = {
     "decoder": decoder,
     "detector": detector,
     "images": images,
+    "photo": photo,
     "voice": voice,
     "minilm": lambda: encoder(6, 384, 12, 1536, 30522),
 }

@@ -76,11 +76,11 @@ static const char *fuse_outer(te_sched *s, const char *stage, const char *a, con
     return "part";
 }
 
-static int64_t padded_bytes(const te_node *pad)
+static int64_t padded_bytes(const te_graph *g, const te_node *pad)
 {
     int64_t product = 4;
     for (uint32_t i = 0; pad && i < pad->n_axes; i++)
-        if (!i64_mul(product, te_axis_extent(pad, i), &product))
+        if (!i64_mul(product, te_axis_most(g, pad, i), &product))
             return INT64_MAX;
     return pad ? product : 0;
 }
@@ -90,7 +90,7 @@ static int64_t padded_bytes(const te_node *pad)
 static bool rows_come_first(const te_sched *s, const te_node *anchor)
 {
     int64_t weights = weight_bytes(s->g, anchor);
-    return weights <= WEIGHTS_IN_CACHE || padded_bytes(te_find_tag(s->g, "pad")) > WEIGHTS_REREAD * weights;
+    return weights <= WEIGHTS_IN_CACHE || padded_bytes(s->g, te_find_tag(s->g, "pad")) > WEIGHTS_REREAD * weights;
 }
 
 /* The loops of a packed convolution's result, from the outside in; a line of pixels is cut into tiles, which take the
@@ -118,8 +118,10 @@ static void packed_conv(te_sched *s, const struct target *t, te_node *anchor, te
     uint32_t row = last->n_axes - 1;
     int64_t channels = te_axis_extent(anchor, 1);
     const te_node *pad = te_find_tag(s->g, "pad");
-    bool rows_outside = rows_come_first(s, anchor) && (row > 2 || pad);
-    te_tile tl = te_choose_tile(t, (channels + v - 1) / v, te_axis_extent(anchor, row));
+    int64_t width = te_axis_extent(anchor, row), blocks = (channels + v - 1) / v;
+    bool rows_outside = rows_come_first(s, anchor) && (row > 2 || (pad && width > 0));
+    te_tile tl = width > 0 ? te_choose_tile(t, blocks, width)
+                           : te_choose_tile_open(t, blocks, false, te_axis_most(s->g, anchor, row), true);
     bool even = channels % v == 0;
     const char *acc = te_sums_stage(s, anchor, last, even ? "local.reg" : "local"), *o = last->name, *outer = "lane_o";
     split_lanes(s, o, te_axis_name(last, 1), tl, v);
@@ -193,7 +195,7 @@ bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, 
     int64_t v = nn_layout_block(graph_attr_string(n, "kernel_layout"));
     if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_axes < 3)
         return te_schedule_default(s, t, n, NULL, last);
-    int64_t taps = te_reduce_most(s->g, anchor), row = te_axis_extent(anchor, anchor->n_axes - 1);
+    int64_t taps = te_reduce_most(s->g, anchor), row = te_axis_most(s->g, anchor, anchor->n_axes - 1);
     bool depthwise = graph_attr_int(n, "groups") > 1 && taps > 0 && taps <= DEPTHWISE_TAPS;
     if (nn_data_block(n, "out_layout"))
         return te_schedule_blocked_conv(s, t, n, anchor, last);
