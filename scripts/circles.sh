@@ -13,7 +13,7 @@ shift
 
 # "FILE SYMBOL KIND" of every object of the folder whose source is still there.
 symbols() {
-    local source object
+    local source object objects=()
     for source in "$1"/*.c; do
         # The static library's objects, not those of the tests and fuzzers that build a source once more.
         for object in "$build"/CMakeFiles/lathe*.dir/"$source.o" \
@@ -23,9 +23,10 @@ symbols() {
             */vta_objects.dir/*) [ "$1" = runtime/vta ] || continue ;;
             */vta_ffi.dir/*) [ "$1" = bindings/ffi ] || continue ;;
             esac
-            [ ! -f "$object" ] || nm -P "$object" | sed "s/^/${source##*/} /"
+            [ ! -f "$object" ] || objects+=("$object")
         done
     done
+    [ ${#objects[@]} = 0 ] || nm -A -P "${objects[@]}" | sed -E 's#^.*/([^/]*)\.o: #\1 #'
 }
 
 for folder in "$@"; do
