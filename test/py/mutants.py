@@ -7,7 +7,8 @@ compiled, built with sanitizers and run on hostile operands; what comes out must
 
 --mutants is the program built with sanitizers (build/asan/test/mutants). Numbers from --first on are tried, --count of
 them or as many as --seconds allow; a number always gives the same model. A number counts as passed when its package ran
-as it must or the model was refused with a message; those that would run for too long are skipped. The run fails as well
+as it must or the model was refused with a message; those that would run for too long, or whose results have open
+extents, are skipped. The run fails as well
 when less than a quarter ran. What failed lies in --found: the model as text, its package, and inputs with what they
 must give.
 """

@@ -43,13 +43,15 @@ static void bind_io(package *p)
                *out = arena_array(a, package_io, f->results.len + 1u);
     for (uint32_t i = 0; i < f->n_inputs; i++) {
         const prog_value *v = &f->values.data[i];
-        in[i] = (package_io){v->name, unique_name(p->c, v->name, &used), v->type, i, PROG_NONE, v->extent};
+        in[i] = (package_io){v->name, unique_name(p->c, v->name, &used), v->type, i, PROG_NONE, PROG_NONE, v->extent};
     }
     for (uint32_t i = 0; i < f->results.len; i++) {
         const prog_result *r = &f->results.data[i];
         uint64_t start;
         out[i] = (package_io){r->name, unique_name(p->c, r->name, &used), f->values.data[r->value].type,
-                              prog_root(f, r->value, &start), r->shape_of, NULL};
+                              prog_root(f, r->value, &start), r->shape_of, PROG_NONE, NULL};
+        if (r->shape_of != PROG_NONE)
+            out[r->shape_of].shape = i;
     }
     p->inputs = in;
     p->outputs = out;

@@ -303,11 +303,9 @@ static void write_extents(const package *p, writer *w)
 
 /* --- the run --- */
 
-static void set_input(const package *p, writer *w, uint32_t i)
+/* number: of the extents before input i. */
+static void set_input(const package *p, writer *w, uint32_t i, uint32_t number)
 {
-    uint32_t number = 0;
-    for (uint32_t k = 0; k < i; k++)
-        number += p->inputs[k].extent != NULL;
     if (p->inputs[i].extent)
         w_fmt(w, "    in.%s = extents[%u].value;\n", p->inputs[i].c_name, number);
     else
@@ -330,8 +328,10 @@ static void run_body(const package *p, writer *w)
             "    if (status != 0)\n        return status;\n");
     if (open)
         w_str(w, "    int32_t run_status;\n");
-    for (uint32_t i = 0; i < p->n_inputs; i++)
-        set_input(p, w, i);
+    for (uint32_t i = 0, extents = 0; i < p->n_inputs; i++) {
+        set_input(p, w, i, extents);
+        extents += p->inputs[i].extent != NULL;
+    }
     for (uint32_t i = 0; i < p->n_outputs; i++)
         if (package_is_data(&p->outputs[i]))
             w_fmt(w, "    out.%s = output_%u.bytes;\n", p->outputs[i].c_name, i);

@@ -13,6 +13,7 @@ typedef struct package_io {
     struct type type;
     uint32_t value;    /* in the plan: where its bytes begin */
     uint32_t shape_of; /* of an output that is the shape of that one: an array in the struct; else PROG_NONE */
+    uint32_t shape;    /* of an output with open dimensions: the one that is its shape; else PROG_NONE */
     dim extent;        /* of an input that is an extent: a number in the struct; else NULL */
 } package_io;
 

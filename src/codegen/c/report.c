@@ -69,9 +69,8 @@ static void write_tensors(json_out *j, const char *key, const package *p, const 
         json_out_end(j);
         if (!shape_is_static(*s))
             write_open_shape(j, p, s);
-        for (uint32_t k = 0; io == p->outputs && k < n; k++)
-            if (io[k].shape_of == i)
-                json_out_text(j, "shape_c_name", io[k].c_name);
+        if (io[i].shape != PROG_NONE)
+            json_out_text(j, "shape_c_name", io[io[i].shape].c_name);
         json_out_uint(j, "bytes", p->pl->problem->values.data[io[i].value].bytes);
         json_out_end(j);
     }
