@@ -184,8 +184,7 @@ static bool sizes_from_files(session *s)
             !run_bind(s->x->c, &s->model, t, rank, dims))
             return false;
     }
-    run_size_inputs(s->x->c, &s->model);
-    return true;
+    return run_size_inputs(s->x->c, &s->model);
 }
 
 static bool no_data(const session *s, uint32_t i, const char *name)

@@ -11,8 +11,7 @@ void ptr_map_init(ptr_map *m, arena *a)
 
 static uint32_t slot_of(const ptr_map *m, const void *key)
 {
-    uint64_t h = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u;
-    uint32_t i = (uint32_t)(h >> 32) & (m->cap - 1);
+    uint32_t i = ptr_hash(key) & (m->cap - 1);
     while (m->keys[i] && m->keys[i] != key)
         i = (i + 1) & (m->cap - 1);
     return i;

@@ -12,6 +12,16 @@ typedef struct ptr_map {
     uint32_t len, cap; /* cap: zero or a power of two */
 } ptr_map;
 
+/* Addresses of one arena are nearly an arithmetic progression, which one multiplication leaves in heaps (the finalizer
+ * of MurmurHash3). */
+static inline uint32_t ptr_hash(const void *key)
+{
+    uint64_t h = (uint64_t)(uintptr_t)key;
+    h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
+    h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+    return (uint32_t)(h ^ h >> 33);
+}
+
 void ptr_map_init(ptr_map *m, arena *a);
 bool ptr_map_get(const ptr_map *m, const void *key, uint32_t *out_value);
 void ptr_map_set(ptr_map *m, const void *key, uint32_t value); /* adds or replaces; key is not NULL */

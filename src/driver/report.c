@@ -49,6 +49,7 @@ static bool read_tensor(compiler *c, const json_t *o, run_tensor *t)
     if (!tensor_count(t->rank, t->dims, &t->count) || !i64_mul(t->count, (int64_t)dtype_bytes(t->dt), &bytes))
         return false;
     t->bytes = t->most_bytes = (size_t)bytes;
+    memcpy(t->most, t->dims, sizeof t->most);
     return true;
 }
 

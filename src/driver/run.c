@@ -102,7 +102,7 @@ static void set_dims(run_tensor *t, const int64_t *dims)
     t->bytes = (size_t)t->count * dtype_bytes(t->dt);
 }
 
-void run_size_inputs(compiler *c, run_model *m)
+bool run_size_inputs(compiler *c, run_model *m)
 {
     lookup l = {c, m};
     for (uint32_t i = 0; i < m->n_extents; i++)
@@ -112,12 +112,16 @@ void run_size_inputs(compiler *c, run_model *m)
         run_tensor *t = &m->inputs[i];
         int64_t dims[TYPE_MAX_RANK];
         for (uint32_t k = 0; t->open && k < t->rank; k++) {
-            dims[k] = t->dims[k];
-            (void)dim_is_const(dim_substitute(c, t->open[k], extent_of, &l), &dims[k]);
+            if (!dim_is_const(dim_substitute(c, t->open[k], extent_of, &l), &dims[k]) || dims[k] < 0 ||
+                dims[k] > t->most[k])
+                return diag_error(&c->diags, DIAG_DATA, src_loc_none(),
+                                  "input '%s': axis %u is not within its bound, %lld",
+                                  t->name, k, (long long)t->most[k]);
         }
         if (t->open)
             set_dims(t, dims);
     }
+    return true;
 }
 
 /* --- packages
@@ -276,6 +280,7 @@ static void take_io(run_tensor *t, const char *name, const type *of)
     for (uint32_t i = 0; i < t->rank; i++)
         dims[i] = dim_bound(of->shape.dims[i]);
     set_dims(t, dims);
+    memcpy(t->most, t->dims, sizeof t->most);
     t->most_bytes = t->bytes;
 }
 
@@ -306,18 +311,12 @@ static bool size_outputs(compiler *c, run_model *m, const int64_t *shapes)
 {
     for (uint32_t i = 0; i < m->n_outputs; i++) {
         run_tensor *t = &m->outputs[i];
-        uint64_t bytes = dtype_bytes(t->dt);
         if (!t->open)
             continue;
-        for (uint32_t k = 0; k < t->rank; k++) {
-            if (shapes[k] < 0 || (uint64_t)shapes[k] > t->most_bytes)
+        for (uint32_t k = 0; k < t->rank; k++)
+            if (shapes[k] < 0 || shapes[k] > t->most[k])
                 return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "output '%s' has extent %lld at axis %u",
                                   t->name, (long long)shapes[k], k);
-            bytes *= (uint64_t)shapes[k];
-        }
-        if (bytes > t->most_bytes)
-            return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "output '%s' is larger than its bound",
-                              t->name);
         set_dims(t, shapes);
         shapes += t->rank;
     }
@@ -344,7 +343,8 @@ static bool interpret(compiler *c, run_model *m)
 
 bool run_call(compiler *c, run_model *m)
 {
-    run_size_inputs(c, m);
+    if (!run_size_inputs(c, m))
+        return false;
     if (!m->call)
         return interpret(c, m);
     const run_operator *op = NULL; /* by its id */

@@ -12,6 +12,7 @@ typedef struct run_tensor {
     int64_t dims[TYPE_MAX_RANK]; /* of this run; before one, the most that they can be */
     int64_t count;
     size_t bytes;
+    int64_t most[TYPE_MAX_RANK]; /* of each dimension */
     const dim *open;             /* rank dimensions, some of which each run decides; NULL: all are constant */
     size_t most_bytes; /* room in data */
     uint8_t *data;     /* aligned to 64 */
@@ -89,8 +90,9 @@ bool run_build(compiler *c, const char *scratch, int64_t workers, run_model *m);
 /* The extents are what these dimensions of an input make them; an error where it contradicts another one or a
  * bound. */
 bool run_bind(compiler *c, run_model *m, const run_tensor *input, uint32_t rank, const int64_t *dims);
-/* Extents that nothing stated are at their bounds; inputs get their dimensions. */
-void run_size_inputs(compiler *c, run_model *m);
+/* Extents that nothing stated are at their bounds; inputs get their dimensions: false after a diagnostic
+ * where one is above its bound, as in a report that was changed. */
+bool run_size_inputs(compiler *c, run_model *m);
 bool run_call(compiler *c, run_model *m); /* false after a diagnostic with the status */
 void run_close(run_model *m);
 run_tensor *run_find_input(const run_model *m, const char *name);

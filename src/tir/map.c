@@ -2,6 +2,8 @@
 /* Address maps: linear while small, open addressing with linear probing after that. */
 #include "tir/map.h"
 
+#include "base/ptr_map.h"
+
 #include <string.h>
 
 void tir_map_init(tir_map *m, arena *a)
@@ -13,8 +15,7 @@ void tir_map_init(tir_map *m, arena *a)
 
 static uint32_t slot_of(const void *key, uint32_t cap)
 {
-    uint64_t h = (uint64_t)(uintptr_t)key >> 3;
-    return (uint32_t)((h * 0x9E3779B97F4A7C15u) >> 32) & (cap - 1);
+    return ptr_hash(key) & (cap - 1);
 }
 
 static tir_map_entry *find(tir_map_entry *table, uint32_t cap, const void *key)

@@ -39,6 +39,14 @@ expect_error 1 'extent 40 at axis 1; seq is at most 32' run p --input ids=ids40.
 expect_error 2 'seq is one number, at most 32' run p --dim seq=33
 expect_error 2 "without an open extent 'n'" run p --dim n=3
 
+# --- a report that was changed
+for change in 's/"most": 32/"most": 1000000000/' 's/"open_shape": \[1, "seq"\]/"open_shape": [1, 100000000]/' \
+    's/"open_shape": \[1, "seq"\]/"open_shape": [1, -1]/'; do
+    rm -rf q && cp -r p q && tr -d '\n' < p/report.json | sed -E 's/ +/ /g; s/\[ /[/g; s/ \]/]/g' | sed "$change" > q/report.json
+    cmp -s <(tr -d ' \n' < p/report.json) <(tr -d ' \n' < q/report.json) && bad "nothing changed by $change"
+    expect_error 1 'not within its bound' run q
+done
+
 # --- an input that is a constant is none
 expect 0 'hidden: f32\[1, 7, 64\]' run model.onnx --dim seq=7 --bind mask=1 --input ids=ids7.npy
 grep -q 'random numbers' stderr && bad "an input is left: $(cat stderr)" || good

@@ -129,9 +129,11 @@ static void look_for_var(void *ctx, tir_expr_ref e)
 /* --- the end of the loop --- */
 
 /* to = n / F and end = (n + F - 1) / F, rounded down: at most one iteration is left. */
-static bool is_one_tile(tir_bounds *b, tir_expr_ref to, tir_expr_ref end, int64_t *factor, tir_expr_ref *n)
+bool tir_is_one_tile(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_expr_ref end, int64_t *factor, tir_expr_ref *n)
 {
     compiler *c = b->c;
+    if (loop->for_kind != FOR_SERIAL || !tir_is_const(loop->min, 0))
+        return false;
     if (to->kind != TIR_BINOP || to->op != TIR_FLOORDIV || !tir_is_int(to->args[1], factor) || *factor < 2)
         return false;
     *n = to->args[0];
@@ -146,7 +148,7 @@ tir_stmt *tir_overlap_end(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_ex
     compiler *c = b->c;
     shift s = {.bounds = b, .v = loop->var, .ok = true};
     tir_expr_ref n;
-    if (loop->for_kind != FOR_SERIAL || !is_one_tile(b, to, end, &s.factor, &n) || !may_repeat(c, whole))
+    if (!tir_is_one_tile(b, loop, to, end, &s.factor, &n) || !may_repeat(c, whole))
         return NULL;
     s.start = tir_sub(c, n, tir_int(c, n->type.dt, s.factor));
     tir_bounds_push(b, loop->var, loop->min, loop->extent);

@@ -35,6 +35,8 @@ typedef struct partitioner {
 typedef struct condition {
     tir_expr_ref expr;
     tir_expr_ref first, last;
+    int64_t factor;    /* c, and the least of rest */
+    tir_expr_ref rest;
 } condition;
 
 typedef struct search {
@@ -112,6 +114,8 @@ static bool solve(search *s, const linear *d, condition *out)
     compiler *c = s->p->c;
     dtype dt = s->v->type.dt;
     tir_expr_ref r = linear_build(s->p->bounds, dt, &rest);
+    out->factor = coeff;
+    out->rest = r;
     if (coeff > 0)
         out->first = tir_sub(c, tir_int(c, dt, 0), tir_floordiv(c, r, tir_int(c, dt, coeff)));
     else
@@ -273,12 +277,33 @@ static bool is_nothing(tir_stmt *s)
     return s->kind == TIR_SEQ && s->n_stmts == 0;
 }
 
+/* Whether all that was cut away holds for the last tile of F, too, when it begins at n - F: -F*v + rest >= 0 becomes
+ * rest - (n - F) >= 0. */
+static bool hold_when_moved(partitioner *p, tir_stmt *loop, cut k, const condition *conds, uint32_t n_conds)
+{
+    compiler *c = p->c;
+    int64_t factor;
+    tir_expr_ref n;
+    if (!tir_is_one_tile(p->bounds, loop, k.to, k.end, &factor, &n))
+        return false;
+    for (uint32_t i = 0; i < n_conds; i++) {
+        tir_expr_ref left = tir_sub(c, conds[i].rest, tir_sub(c, n, tir_int(c, n->type.dt, factor)));
+        if (conds[i].factor != -factor ||
+            !tir_prove(p->bounds, tir_binary(c, TIR_GE, left, tir_int(c, left->type.dt, 0))))
+            return false;
+    }
+    return true;
+}
+
 /* What is left behind the main part: guarded; or, where there is a whole tile, moved back to it. */
-static tir_stmt *after(partitioner *p, tir_stmt *loop, cut k, tir_stmt *whole, bool again)
+static tir_stmt *after(partitioner *p, tir_stmt *loop, cut k, tir_stmt *whole, bool again, const condition *conds,
+                       uint32_t n_conds)
 {
     tir_expr_ref enough = NULL;
     tir_stmt *guarded = piece(p, loop, k.rest, k.end, loop->body, again);
-    tir_stmt *moved = k.before || again ? NULL : tir_overlap_end(p->bounds, loop, k.to, k.end, whole, &enough);
+    tir_stmt *moved = NULL;
+    if (!k.before && !again && hold_when_moved(p, loop, k, conds, n_conds))
+        moved = tir_overlap_end(p->bounds, loop, k.to, k.end, whole, &enough);
     if (!moved)
         return guarded;
     moved = tir_simplify_stmt(p->c, moved);
@@ -301,7 +326,7 @@ static tir_stmt *cut_loop(partitioner *p, tir_stmt *loop, cut k, const condition
         parts[0] = piece(p, loop, loop->min, tir_min(c, k.from, k.end), loop->body, again);
     parts[1] = piece(p, loop, k.from, k.to, whole, again);
     if (k.after)
-        parts[2] = after(p, loop, k, whole, again);
+        parts[2] = after(p, loop, k, whole, again, conds, n);
     if (loop->for_kind == FOR_VECTORIZED && !(is_nothing(parts[0]) && is_nothing(parts[2])))
         return NULL;
     return tir_seq(c, 3, parts);
