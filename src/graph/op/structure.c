@@ -151,10 +151,10 @@ static bool always_goes_on(const graph_node *n, const graph_func *f)
 static dim most_rounds(compiler *c, const graph_value *v)
 {
     shape_value s;
-    int64_t n = 0;
+    dim none = dim_const(c, 0);
     if (!v || !graph_shape_value(c, v, &s) || s.n != 1 || !s.at[0])
         return NULL;
-    return dim_is_const(s.at[0], &n) && n < 0 ? dim_const(c, 0) : s.at[0];
+    return dim_never_above(c, none, s.at[0]) ? s.at[0] : dim_max(c, none, s.at[0]);
 }
 
 /* Operands: the most rounds, the first condition, either of which may be left out; what is carried, what the body

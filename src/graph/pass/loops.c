@@ -118,12 +118,15 @@ static void check_rows(closing *k, int64_t rows)
     k->failed |= !graph_emit(k->f, behind, "expect", 2, in, 1, &a, k->n->loc);
 }
 
-/* Rows whose number is stated, although the loop may end sooner; -1: none. */
-static int64_t stated_rows(const graph_node *n, uint32_t carried, bool counted)
+/* Rows whose number is stated, although the loop may end sooner: each number is compared with the rounds. */
+static void check_stated_rows(closing *k, uint32_t carried)
 {
-    int64_t rows = -1;
-    return !counted && n->n_outputs > carried && dim_is_const(n->outputs[carried]->type.shape.dims[0], &rows) ? rows
-                                                                                                          : -1;
+    int64_t last = -1, rows = -1;
+    for (uint32_t i = carried; i < k->n->n_outputs; i++)
+        if (dim_is_const(k->n->outputs[i]->type.shape.dims[0], &rows) && rows != last) {
+            check_rows(k, rows);
+            last = rows;
+        }
 }
 
 static void close_loop(closing *k)
@@ -138,7 +141,7 @@ static void close_loop(closing *k)
         return;
     }
     shape_value known;
-    int64_t rows = stated_rows(n, carried, trips && endless && graph_shape_value(k->c, trips, &known) && known.at[0]);
+    bool counted = trips && endless && graph_shape_value(k->c, trips, &known) && known.at[0];
     if (n->n_inputs < 2) {
         n->inputs = arena_array(&k->c->mem, graph_value *, 2);
         n->n_inputs = 2;
@@ -165,8 +168,8 @@ static void close_loop(closing *k)
     if (k->failed || !counts)
         return;
     carry_round(k, after);
-    if (rows >= 0)
-        check_rows(k, rows);
+    if (!counted)
+        check_stated_rows(k, carried + 1); /* the round is carried, too, by now */
 }
 
 bool graph_pass_close_loops(compiler *c, graph_module *m, const pass_options *o)
