@@ -66,8 +66,17 @@ static const char script[] = "import os, sys, time\n"
                              "                             providers=['CPUExecutionProvider'])\n"
                              "    names = lines('names')\n"
                              "    feed = {n: np.load('%s/in_%d.npy' % (folder, i)) for i, n in enumerate(names)}\n"
-                             "    known = {i.name for i in s.get_inputs()}\n"
+                             "    known = {i.name: i for i in s.get_inputs()}\n"
                              "    feed = {n: v for n, v in feed.items() if n in known}\n"
+                             "    sizes = {d: e for n in feed for d, e in zip(known[n].shape, feed[n].shape)}\n"
+                             "    types = {'float': 'f4', 'double': 'f8', 'float16': 'f2', 'bool': '?'}\n"
+                             "    for line in lines('binds'):\n" /* inputs that are constants of ours */
+                             "        n, values = line.rsplit('=', 1); kind = known[n].type[7:-1]\n"
+                             "        read = int if 'int' in kind else float\n"
+                             "        values = np.array([read(v) for v in values.split(',')])\n"
+                             "        values = values.astype(types.get(kind, kind))\n"
+                             "        shape = [sizes.get(d, d) for d in known[n].shape]\n"
+                             "        feed[n] = np.resize(values, shape) if shape else values.reshape(())\n"
                              "    results = s.run(None, feed)\n"
                              "except Exception as e:\n"
                              "    print('failed', str(e).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n"
@@ -110,8 +119,11 @@ const char *reference_options(const session *s)
 static bool write_inputs(session *s)
 {
     compiler *c = s->x->c;
-    writer names, wanted;
+    writer names, wanted, binds;
     writer_init(&names, &c->mem);
+    writer_init(&binds, &c->mem);
+    for (uint32_t i = 0; i < s->options.n_binds; i++)
+        w_fmt(&binds, "%s=%s\n", s->options.binds[i].name, s->options.binds[i].numbers);
     writer_init(&wanted, &c->mem);
     for (uint32_t i = 0; i < s->model.n_outputs; i++)
         w_fmt(&wanted, "%s\n", s->model.outputs[i].name);
@@ -123,6 +135,7 @@ static bool write_inputs(session *s)
     }
     return compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",
                                wanted.len) &&
+           compiler_write_file(c, path_join(&c->mem, s->scratch, "binds"), binds.data ? binds.data : "", binds.len) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "names"), names.data ? names.data : "", names.len) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "reference.py"), script, sizeof script - 1);
 }

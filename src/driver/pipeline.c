@@ -14,6 +14,9 @@
  * Every arrow is a function that can be called alone; `lathe opt` does so on text. */
 #include "driver/pipeline.h"
 
+#include "base/nearest.h"
+#include "base/ptr_map.h"
+#include "graph/op.h"
 #include "driver/format.h"
 #include "frontend/onnx/onnx.h"
 #include "graph/pass.h"
@@ -67,6 +70,29 @@ static bool load(compiler *c, const char *path, const compile_options *o, bool i
     return onnx_import(c, bytes, path, &options, out);
 }
 
+static bool no_such_extent(compiler *c, const graph_module *m, const char *name)
+{
+    writer w;
+    ptr_map seen;
+    uint32_t again;
+    writer_init(&w, &c->mem);
+    ptr_map_init(&seen, &c->mem);
+    for (uint32_t f = 0; f < m->funcs.len; f++)
+        for (uint32_t n = 0; n < m->funcs.data[f]->nodes.len; n++) {
+            const char *symbols[TYPE_MAX_RANK];
+            uint32_t count = graph_own_symbols(m->funcs.data[f]->nodes.data[n], TYPE_MAX_RANK, symbols);
+            for (uint32_t i = 0; i < count; i++)
+                if (!ptr_map_get(&seen, symbols[i], &again) && w.len < 300) {
+                    ptr_map_set(&seen, symbols[i], 1);
+                    w_fmt(&w, "%s%s", w.len ? ", " : "", symbols[i]);
+                }
+        }
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--bound: no result has the extent '%s'", name);
+    if (w.len)
+        diag_hint(&c->diags, "%sextents that the data decides are: %s", nearest_in(name, w.data, &c->mem), w.data);
+    return false;
+}
+
 /* Bounds of extents that no input states. */
 static bool set_bounds(compiler *c, const graph_module *m, const compile_options *o)
 {
@@ -79,8 +105,7 @@ static bool set_bounds(compiler *c, const graph_module *m, const compile_options
                     found |= type_mentions(&node->outputs[v]->type, o->bounds[i].name);
             }
         if (!found)
-            return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--bound: no result has the extent '%s'",
-                              o->bounds[i].name);
+            return no_such_extent(c, m, o->bounds[i].name);
         (void)dim_symbol(c, o->bounds[i].name, o->bounds[i].dims[0]);
     }
     return true;

@@ -52,6 +52,8 @@ expect 0 'hidden: f32\[1, 7, 64\]' run model.onnx --dim seq=7 --bind mask=1 --in
 grep -q 'random numbers' stderr && bad "an input is left: $(cat stderr)" || good
 [ "$(cut -c1-40 stdout)" = "$(cut -c1-40 seven)" ] && good || bad "bound to ones, it differs: $(cat stdout seven)"
 
+LATHE_PYTHON=$python expect 0 'hidden: .*ok' verify model.onnx --dim seq=7 --bind mask=1 --against onnxruntime
+
 # --- the package's own program
 check 'the package does not build' make -s -C p runner CFLAGS=-O1
 p/runner seq=6 > out 2> err && grep -q 'hidden: float32 \[1, 6, 64\]' out && good || bad "runner seq=6: $(cat out err)"

@@ -91,6 +91,7 @@ static void report_symbols(onnx_importer *im, const graph_func *f)
     }
     diag_error(&im->c->diags, DIAG_TYPE, onnx_loc(im), "symbolic dimensions: %s (input%s %s): give %s", symbols.w.data,
                inputs.len > 1 ? "s" : "", inputs.w.data, options.w.data);
+    diag_hint(&im->c->diags, "--dim 'NAME<=N' leaves one open: each run says how large it is, up to N");
 }
 
 /* --- operators --- */
