@@ -16,23 +16,16 @@ static const graph_func *region_of(const graph_node *n, const char *name)
     return graph_attr(n, name)->u.func;
 }
 
-/* A kernel in l->f that copies v into value `to` of the program. */
-static bool copy_into(lowering *l, graph_value *v, uint32_t to, src_loc loc)
+/* A kernel in l->f that copies v into value `to` of the program, or with PROG_NONE into one of its own. NULL after an
+ * error. */
+static graph_value *copy_into(lowering *l, graph_value *v, uint32_t to, src_loc loc)
 {
     graph_node *n = graph_new_node(l->f, graph_find_op(l->c, "copy"), 1, &v, 0, NULL, 1, NULL, loc);
     if (!graph_infer_node(l->c, n))
-        return false;
+        return NULL;
     if (to != PROG_NONE)
         ptr_map_set(&l->into, n->outputs[0], to);
-    return l->add_node(l, n);
-}
-
-/* The same into a value of its own. */
-static graph_value *copy_apart(lowering *l, graph_value *v, src_loc loc)
-{
-    graph_node *n = graph_new_node(l->f, graph_find_op(l->c, "copy"), 1, &v, 0, NULL, 1, NULL, loc);
-    n->outputs[0]->mark = 0;
-    return graph_infer_node(l->c, n) && l->add_node(l, n) ? n->outputs[0] : NULL;
+    return l->add_node(l, n) ? n->outputs[0] : NULL;
 }
 
 /* Whether v is made by a step of its own in the function, so that it can be made elsewhere. */
@@ -302,7 +295,7 @@ static bool write_carried(lowering *l, const graph_node *n, carry *list, uint32_
         const graph_value *base = lower_base(list[i].next);
         if (list[i].kept || list[i].direct || base->def)
             continue;
-        list[i].next = copy_apart(l, list[i].next, n->loc);
+        list[i].next = copy_into(l, list[i].next, PROG_NONE, n->loc);
         if (!list[i].next)
             return false;
     }
@@ -343,7 +336,7 @@ static bool begin_carried(lowering *l, graph_node *n, carry *list, uint32_t carr
                                     .type = type_static(l->c, DT_BOOL, 0, NULL),
                                     .space = SPACE_WORKSPACE,
                                     .base = PROG_NONE});
-    return copy_into(l, n->inputs[1], list[carried].value, n->loc);
+    return copy_into(l, n->inputs[1], list[carried].value, n->loc) != NULL;
 }
 
 /* Where the number of rows is open it is the number of rounds, which is the first of what was carried. */

@@ -8,15 +8,12 @@ UBSan, gives what onnxruntime gives, and ends with a status where onnxruntime re
 Operands are small numbers by chance, where a run's shapes and numbers are compared, and hostile ones (the ends of
 int64, NaN), where it must end with 0, -10 or -12 and the sanitizers must find nothing.
 """
-import argparse
 import ctypes
-import fnmatch
 import json
 import os
 import pickle
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
 import onnx
@@ -184,28 +181,7 @@ def main():
     if len(sys.argv) == 4 and sys.argv[1] == "--child":
         child(int(sys.argv[2]), sys.argv[3])
         return 0
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lathe", default=os.path.join(dynamic.TOP, "build", "lathe"))
-    parser.add_argument("--filter", default="*")
-    parser.add_argument("--keep", help="folder for what is made")
-    options = parser.parse_args()
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as scratch:
-        for number, case in enumerate(CASES):
-            if not fnmatch.fnmatch(case.name, options.filter):
-                continue
-            folder = os.path.join(options.keep or scratch, case.name)
-            os.makedirs(folder, exist_ok=True)
-            try:
-                results = test(number, options, folder)
-            except package.Failure as failure:
-                results = [("build", str(failure))]
-            for label, message in results:
-                passed, failed = passed + (message is None), failed + (message is not None)
-                if message is not None:
-                    print(f"FAILED {case.name} {label[:150]}: {message}")
-    print(f"{passed} passed, {failed} failed")
-    return failed != 0
+    return dynamic.run_cases(__doc__, {case.name: number for number, case in enumerate(CASES)}, test)
 
 
 if __name__ == "__main__":

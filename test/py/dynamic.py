@@ -164,32 +164,37 @@ def test(number, options, folder):
     return results
 
 
-def main():
-    if len(sys.argv) == 6 and sys.argv[1] == "--child":
-        run_case(CASES[int(sys.argv[2])], sys.argv[3], sys.argv[4], True)
-        return 0
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run_cases(about, cases, run):
+    """The options of a script of cases, name -> number, and all that they ask for; the status of the script."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--filter", default="*")
     parser.add_argument("--keep", help="folder for what is made")
     options = parser.parse_args()
     passed = failed = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for number, case in enumerate(CASES):
-            if not fnmatch.fnmatch(case[0], options.filter):
+        for name, number in cases.items():
+            if not fnmatch.fnmatch(name, options.filter):
                 continue
-            folder = os.path.join(options.keep or scratch, case[0])
+            folder = os.path.join(options.keep or scratch, name)
             os.makedirs(folder, exist_ok=True)
             try:
-                results = test(number, options, folder)
+                results = run(number, options, folder)
             except package.Failure as failure:
                 results = [("build", str(failure))]
             for label, message in results:
                 passed, failed = passed + (message is None), failed + (message is not None)
                 if message is not None:
-                    print(f"FAILED {case[0]} {label}: {message}")
+                    print(f"FAILED {name} {label[:150]}: {message}")
     print(f"{passed} passed, {failed} failed")
     return failed != 0
+
+
+def main():
+    if len(sys.argv) == 6 and sys.argv[1] == "--child":
+        run_case(CASES[int(sys.argv[2])], sys.argv[3], sys.argv[4], True)
+        return 0
+    return run_cases(__doc__, {case[0]: number for number, case in enumerate(CASES)}, test)
 
 
 if __name__ == "__main__":

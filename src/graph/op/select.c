@@ -18,14 +18,21 @@ static int64_t least(int64_t a, int64_t b)
     return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
+/* The data's dimensions, of which the axis gets another one. */
+static bool data_dims(compiler *c, const graph_node *n, dim *out, int32_t *out_axis)
+{
+    shape x = infer_in(n, 0)->shape;
+    memcpy(out, x.dims, (size_t)x.rank * sizeof *out);
+    return infer_axis(c, n, graph_attr_int(n, "axis"), x.rank, out_axis);
+}
+
 bool infer_compress(compiler *c, const graph_node *n, type *out)
 {
     shape x = infer_in(n, 0)->shape;
     int32_t axis = 0;
     dim d[TYPE_MAX_RANK];
-    if (!infer_axis(c, n, graph_attr_int(n, "axis"), x.rank, &axis))
+    if (!data_dims(c, n, d, &axis))
         return false;
-    memcpy(d, x.dims, (size_t)x.rank * sizeof *d);
     d[axis] = infer_open(c, n, 0, x.rank, axis, "compress",
                          least(dim_bound(x.dims[axis]), dim_bound(infer_in(n, 1)->shape.dims[0])));
     out[0] = type_tensor(infer_in(n, 0)->dt, shape_make(c, (uint32_t)x.rank, d));
@@ -37,9 +44,8 @@ bool infer_unique(compiler *c, const graph_node *n, type *out)
     shape x = infer_in(n, 0)->shape;
     int32_t axis = 0;
     dim d[TYPE_MAX_RANK];
-    if (!infer_axis(c, n, graph_attr_int(n, "axis"), x.rank, &axis))
+    if (!data_dims(c, n, d, &axis))
         return false;
-    memcpy(d, x.dims, (size_t)x.rank * sizeof *d);
     dim found = infer_open(c, n, 0, x.rank, axis, "unique", dim_bound(x.dims[axis])), all = x.dims[axis];
     d[axis] = found;
     out[0] = type_tensor(infer_in(n, 0)->dt, shape_make(c, (uint32_t)x.rank, d));

@@ -142,15 +142,14 @@ bool tir_is_one_tile(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_expr_re
     return tir_expr_equal(tir_simplify(b, up), tir_simplify(b, end));
 }
 
-tir_stmt *tir_overlap_end(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_expr_ref end, tir_stmt *whole,
-                          tir_expr_ref *out_enough)
+tir_stmt *tir_overlap_end(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_expr_ref end, int64_t factor,
+                          tir_expr_ref n, tir_stmt *whole)
 {
     compiler *c = b->c;
-    shift s = {.bounds = b, .v = loop->var, .ok = true};
-    tir_expr_ref n;
-    if (!tir_is_one_tile(b, loop, to, end, &s.factor, &n) || !may_repeat(c, whole))
+    shift s = {.bounds = b, .v = loop->var, .factor = factor, .ok = true};
+    if (!may_repeat(c, whole))
         return NULL;
-    s.start = tir_sub(c, n, tir_int(c, n->type.dt, s.factor));
+    s.start = tir_sub(c, n, tir_int(c, n->type.dt, factor));
     tir_bounds_push(b, loop->var, loop->min, loop->extent);
     tir_rewriter r = {.c = c, .ctx = &s, .expr = shift_expr, .stmt = shift_stmt};
     tir_stmt *body = tir_rewrite_stmt(&r, whole);
@@ -158,7 +157,6 @@ tir_stmt *tir_overlap_end(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_ex
     tir_visit_stmt(body, NULL, look_for_var, &s);
     if (!s.ok)
         return NULL;
-    *out_enough = tir_binary(c, TIR_GE, n, tir_int(c, n->type.dt, s.factor));
     const tir_var *v = tir_new_var(c, loop->var->name, loop->var->type);
     return tir_for(c, v, to, tir_simplify(b, tir_sub(c, end, to)), FOR_SERIAL, tir_clone_stmt(c, body, NULL, NULL));
 }

@@ -9,9 +9,8 @@
  * (n + F - 1) / F. */
 bool tir_is_one_tile(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_expr_ref end, int64_t *factor,
                      tir_expr_ref *n);
-/* What is left of the loop from iteration `to` on, when that is one tile that may be moved back to where it is whole;
- * `whole` is the body without its guards. *out_enough: the condition under which there is a whole tile. NULL: the loop
- * is not like that. */
-tir_stmt *tir_overlap_end(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_expr_ref end, tir_stmt *whole,
-                          tir_expr_ref *out_enough);
+/* That iteration of a loop for which tir_is_one_tile holds, moved back to where its tile is whole, from n - F on;
+ * `whole` is the body without its guards. It is meant for n >= F. NULL: the body is not one that may run again. */
+tir_stmt *tir_overlap_end(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_expr_ref end, int64_t factor,
+                          tir_expr_ref n, tir_stmt *whole);
 #endif

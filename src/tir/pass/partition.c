@@ -279,13 +279,9 @@ static bool is_nothing(tir_stmt *s)
 
 /* Whether all that was cut away holds for the last tile of F, too, when it begins at n - F: -F*v + rest >= 0 becomes
  * rest - (n - F) >= 0. */
-static bool hold_when_moved(partitioner *p, tir_stmt *loop, cut k, const condition *conds, uint32_t n_conds)
+static bool hold_when_moved(partitioner *p, tir_expr_ref n, int64_t factor, const condition *conds, uint32_t n_conds)
 {
     compiler *c = p->c;
-    int64_t factor;
-    tir_expr_ref n;
-    if (!tir_is_one_tile(p->bounds, loop, k.to, k.end, &factor, &n))
-        return false;
     for (uint32_t i = 0; i < n_conds; i++) {
         tir_expr_ref left = tir_sub(c, conds[i].rest, tir_sub(c, n, tir_int(c, n->type.dt, factor)));
         if (conds[i].factor != -factor ||
@@ -299,15 +295,17 @@ static bool hold_when_moved(partitioner *p, tir_stmt *loop, cut k, const conditi
 static tir_stmt *after(partitioner *p, tir_stmt *loop, cut k, tir_stmt *whole, bool again, const condition *conds,
                        uint32_t n_conds)
 {
-    tir_expr_ref enough = NULL;
-    tir_stmt *guarded = piece(p, loop, k.rest, k.end, loop->body, again);
-    tir_stmt *moved = NULL;
-    if (!k.before && !again && hold_when_moved(p, loop, k, conds, n_conds))
-        moved = tir_overlap_end(p->bounds, loop, k.to, k.end, whole, &enough);
+    int64_t factor;
+    tir_expr_ref n;
+    tir_stmt *guarded = piece(p, loop, k.rest, k.end, loop->body, again), *moved = NULL;
+    if (!k.before && !again && tir_is_one_tile(p->bounds, loop, k.to, k.end, &factor, &n) &&
+        hold_when_moved(p, n, factor, conds, n_conds))
+        moved = tir_overlap_end(p->bounds, loop, k.to, k.end, factor, n, whole);
     if (!moved)
         return guarded;
     moved = tir_simplify_stmt(p->c, moved);
-    return tir_if(p->c, enough, moved->kind == TIR_FOR ? partition_inside(p, moved) : partition(p, moved), guarded);
+    return tir_if(p->c, tir_binary(p->c, TIR_GE, n, tir_int(p->c, n->type.dt, factor)),
+                  moved->kind == TIR_FOR ? partition_inside(p, moved) : partition(p, moved), guarded);
 }
 
 /* NULL: a loop of lanes that would fall apart. */
