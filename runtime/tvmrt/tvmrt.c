@@ -579,13 +579,18 @@ static int32_t run_layers(tvmrt_engine_t *engine, const tvmrt_context_t *context
     return status;
 }
 
-/* The byte that a jump asks; NULL after an error. */
-static const uint8_t *condition_of(const tvmrt_context_t *context, int32_t sid)
+/* Whether the byte that a jump asks is zero; a value without bytes has none. */
+static int32_t is_zero(const tvmrt_context_t *context, int32_t sid, bool *out)
 {
     void *byte = NULL;
+    int32_t status = tvmrt_semantic_resolve_sid(context, sid, &byte);
 
-    (void)tvmrt_semantic_resolve_sid(context, sid, &byte);
-    return (const uint8_t *)byte;
+    if (status != TVMRT_OK)
+        return status;
+    if (byte == NULL)
+        return fail(TVMRT_E_NULL, sid);
+    *out = *(const uint8_t *)byte == 0;
+    return TVMRT_OK;
 }
 
 /* By the calling thread and, with workers > 1, by those of the engine. The calling thread alone walks the steps. */
@@ -598,16 +603,13 @@ static int32_t run_schedule(tvmrt_engine_t *engine, const tvmrt_context_t *conte
     if (step == NULL)
         return run_layers(engine, context, schedule->layers, schedule->num_layers, workers);
     while (step < schedule->steps + schedule->num_steps && status == TVMRT_OK) {
-        const uint8_t *condition = NULL;
+        bool jumps = step->kind != TVMRT_STEP_RUN;
 
-        if (step->kind == TVMRT_STEP_JUMP_IF_ZERO && (condition = condition_of(context, step->sid)) == NULL)
-            return TVMRT_E_NULL;
+        if (step->kind == TVMRT_STEP_JUMP_IF_ZERO)
+            status = is_zero(context, step->sid, &jumps);
         if (step->kind == TVMRT_STEP_RUN)
             status = run_layers(engine, context, schedule->layers + step->at, step->count, workers);
-        if (step->kind == TVMRT_STEP_RUN || (condition != NULL && *condition != 0))
-            step++;
-        else
-            step = schedule->steps + step->at;
+        step = jumps ? schedule->steps + step->at : step + 1;
     }
     return status;
 }

@@ -225,12 +225,61 @@ static void reduce(walk *w, const graph_node *n, shape_value *out)
 static void convert(walk *w, const graph_node *n, shape_value *out)
 {
     const shape_value *x = value_of(w, n->inputs[0]);
+    dtype to = n->outputs[0]->type.dt;
+    bool saturates = dtype_is_float(n->inputs[0]->type.dt) && dtype_is_int(to);
     int64_t v = 0;
     for (uint32_t i = 0; i < out->n && i < x->n; i++) {
         out->at[i] = x->at[i];
-        if (x->at[i] && n->outputs[0]->type.dt == DT_BOOL)
-            out->at[i] = dim_is_const(x->at[i], &v) ? dim_const(w->c, v != 0) : NULL;
+        if (!x->at[i] || !dim_is_const(x->at[i], &v))
+            continue;
+        if (to == DT_BOOL)
+            out->at[i] = dim_const(w->c, v != 0);
+        else if (saturates)
+            out->at[i] = dim_min(w->c, dim_max(w->c, x->at[i], dim_const(w->c, dtype_min_int(to))),
+                                 dim_const(w->c, dtype_max_int(to)));
     }
+}
+
+/* --- what an element type holds --- */
+
+/* Integers up to this one, and down to its negative, are values of the type, and so are all between. */
+static int64_t most_exact(dtype dt)
+{
+    switch (dt) {
+    case DT_BF16: return (int64_t)1 << 8;
+    case DT_F16: return (int64_t)1 << 11;
+    case DT_F32: return (int64_t)1 << 24;
+    default: return (int64_t)1 << 53;
+    }
+}
+
+/* A number as an element of the type: integers wrap, floats would be rounded. */
+static dim held_const(compiler *c, dtype dt, int64_t v)
+{
+    uint64_t element = 0;
+    bool whole_range = dt == DT_I64 || (v >= dtype_min_int(dt) && v <= dtype_max_int(dt));
+    if (dtype_is_float(dt)) {
+        dtype_store_f64(dt, &element, (double)v);
+        whole_range = dtype_load_f64(dt, &element) == (double)v && v <= most_exact(DT_F64) && v >= -most_exact(DT_F64);
+    } else if (dtype_is_int(dt) && dt != DT_U64 && !whole_range) {
+        dtype_store_i64(dt, &element, v);
+        return dim_const(c, dtype_load_i64(dt, &element));
+    }
+    return whole_range ? dim_const(c, v) : NULL;
+}
+
+/* d where the type holds it whatever the symbols are; else NULL. A symbol without a bound counts as one that 32 bits
+ * hold: before a run it gets a bound, and all this is asked again. */
+static dim held(compiler *c, dtype dt, dim d)
+{
+    int64_t v = 0, most = dtype_is_float(dt) ? most_exact(dt) : dtype_max_int(dt);
+    int64_t least = dtype_is_float(dt) ? -most : dtype_min_int(dt);
+    if (!d || dt == DT_I64)
+        return d;
+    if (dim_is_const(d, &v))
+        return held_const(c, dt, v);
+    bool below = dim_never_above(c, d, dim_const(c, most)) || (dim_bound(d) < 0 && dtype_bits(dt) >= 32);
+    return below && dim_never_above(c, dim_const(c, least), d) ? d : NULL;
 }
 
 /* --- sources --- */
@@ -472,7 +521,7 @@ static const shape_value *value_of(walk *w, const graph_value *v)
     define(w, v, s);
     w->depth--;
     for (uint32_t i = 0; i < s->n; i++)
-        s->at[i] = known_dim(s->at[i]);
+        s->at[i] = held(w->c, v->type.dt, known_dim(s->at[i]));
     return s;
 }
 

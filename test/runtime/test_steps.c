@@ -232,6 +232,31 @@ static void steps_name_what_is_there(void **state)
     tvmrt_log_clear();
 }
 
+/* A condition without bytes ends the run with a record that names the value. */
+static void a_condition_without_bytes(void **state)
+{
+    static const tvmrt_schedule_step_t one[] = {{TVMRT_STEP_JUMP_IF_ZERO, 1, 0, S_LIMIT}};
+    tvmrt_schedule_desc_t jump = {layers, OPS, one, 1};
+    tvmrt_tensor_map_entry_t empty[SIDS];
+    tvmrt_model_desc_t hollow = model;
+    tvmrt_log_record_t record;
+
+    (void)state;
+    bind();
+    memcpy(empty, map, sizeof empty);
+    empty[S_LIMIT].size = 0;
+    hollow.tensor_map = empty;
+    context.model = &hollow;
+    context.inputs = NULL;
+    tvmrt_log_clear();
+    assert_int_equal(tvmrt_engine_run(&context, &jump), TVMRT_E_NULL);
+    assert_true(tvmrt_log_pop(&record));
+    assert_int_equal(record.code, TVMRT_E_NULL);
+    assert_int_equal(record.op_id, S_LIMIT);
+    assert_false(tvmrt_log_pop(&record));
+    bind();
+}
+
 static int open_engine(void **state)
 {
     (void)state;
@@ -247,6 +272,7 @@ static int close_engine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(loops_and_branches), cmocka_unit_test(a_failure_ends_the_loop),
+                                       cmocka_unit_test(a_condition_without_bytes),
                                        cmocka_unit_test(steps_name_what_is_there)};
 
     return cmocka_run_group_tests(tests, open_engine, close_engine);

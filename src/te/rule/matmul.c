@@ -75,7 +75,7 @@ static void share_rows(matmul_plan *p)
 {
     int64_t parts = te_axis_extent(p->last, p->lane) / (p->tile.vectors * p->lanes), rows = p->tile.rows;
     for (uint32_t i = 0; i < p->last->n_axes; i++)
-        if (i != p->row && i != p->lane && !i64_mul(parts, te_axis_extent(p->last, i), &parts))
+        if (i != p->row && i != p->lane && !i64_mul(parts, te_axis_most(p->s->g, p->last, i), &parts))
             return;
     int64_t height = p->row < p->last->n_axes ? te_axis_extent(p->last, p->row) : 1;
     while (rows > 1 && height % rows != 0)
