@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lathe_vm.h: the virtual machine of portable modules: load a module, initialise it for a device, call its functions.
+ * Kernels are compiled from their C source where the module runs (docs/module.md).
+ *
+ *     lathe_LoadFromFile(runtime, "mobilenet.so", &library, &error);
+ *     lathe_GetFunction(&library, "vm_load_executable", &load, &error);
+ *     lathe_call(&load, NULL, 0, &vm, &error);
+ *     lathe_GetFunction(&vm, "vm_initialization", &init, &error);
+ *     lathe_call(&init, devices, 6, &none, &error);     // my_device, 0, 2, cpu, 0, 2
+ *     lathe_GetFunction(&vm, "main", &run, &error);
+ *     lathe_call(&run, inputs, n, &result, &error);
+ *
+ * Every function that can fail returns LATHE_OK or another row of LATHE_STATUSES, and explains itself in *error, which
+ * may be NULL. There is no global state: runtimes, modules and machines exist side by side. A runtime and what
+ * was loaded may be used by several threads at once; one machine runs one call at a time, and others wait.
+ * Loading a module and calling it runs its code: load what you trust, or with no_jit only what is compiled. */
+#ifndef LATHE_VM_H
+#define LATHE_VM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LATHE_VM_VERSION 1
+
+/* X(name, value, text) */
+#define LATHE_STATUSES(X)                                                                 \
+    X(LATHE_OK, 0, "no error")                                                            \
+    X(LATHE_E_ARGUMENT, -1, "a call with the wrong number or kind of arguments")          \
+    X(LATHE_E_MEMORY, -2, "no memory")                                                    \
+    X(LATHE_E_FILE, -3, "a file cannot be read or written")                               \
+    X(LATHE_E_FORMAT, -4, "not a module, or a damaged one")                               \
+    X(LATHE_E_UNSUPPORTED, -5, "a module for another version, or of a kind that is not known") \
+    X(LATHE_E_NAME, -6, "nothing has that name")                                          \
+    X(LATHE_E_SHAPE, -7, "a tensor's shape, type or device is not what the function takes") \
+    X(LATHE_E_KERNEL, -8, "a kernel ended with an error")                                 \
+    X(LATHE_E_COMPILER, -9, "the kernels could not be compiled")                          \
+    X(LATHE_E_REFUSED, -10, "the options forbid it")
+enum lathe_status {
+#define LATHE_STATUS_ROW(name, value, text) name = value,
+    LATHE_STATUSES(LATHE_STATUS_ROW)
+#undef LATHE_STATUS_ROW
+        LATHE_STATUS_END
+};
+
+typedef struct lathe_error {
+    int32_t code; /* enum lathe_status */
+    char message[1020];
+} lathe_error;
+
+/* --- values: the layout and the numbers of TVMFFIAny (Apache tvm-ffi, C ABI 0.1), so that kernels of either make take
+ * them --- */
+enum lathe_type {
+    LATHE_NONE = 0,
+    LATHE_INT = 1,
+    LATHE_BOOL = 2,
+    LATHE_FLOAT = 3,
+    LATHE_POINTER = 4,
+    LATHE_DTYPE = 5,
+    LATHE_DEVICE = 6,
+    LATHE_DLTENSOR = 7,   /* borrowed: of a caller, during a call */
+    LATHE_RAW_STRING = 8, /* borrowed */
+    LATHE_SMALL_STRING = 11, /* up to 7 bytes */
+    /* from here on reference-counted objects */
+    LATHE_OBJECT = 64,
+    LATHE_STRING = 65,
+    LATHE_FUNCTION = 68,
+    LATHE_SHAPE = 69,
+    LATHE_TENSOR = 70,
+    LATHE_ARRAY = 71, /* what a function with several results returns */
+    LATHE_MODULE = 73
+};
+
+typedef struct lathe_dtype { /* of DLPack: int 0, uint 1, float 2, handle 3, bfloat 4, bool 6 */
+    uint8_t code, bits;
+    uint16_t lanes;
+} lathe_dtype;
+
+typedef struct lathe_device {
+    int32_t type, id;
+} lathe_device;
+
+/* DLTensor of DLPack 1.x. */
+typedef struct lathe_dltensor {
+    void *data;
+    lathe_device device;
+    int32_t ndim;
+    lathe_dtype dtype;
+    int64_t *shape;
+    int64_t *strides; /* elements; NULL: without gaps */
+    uint64_t byte_offset;
+} lathe_dltensor;
+
+typedef struct lathe_value {
+    int32_t type; /* enum lathe_type */
+    uint32_t small_length;
+    union {
+        int64_t v_int;
+        double v_float;
+        void *v_pointer;
+        const char *v_string;
+        struct lathe_object *v_object;
+        lathe_dtype v_dtype;
+        lathe_device v_device;
+        lathe_dltensor *v_tensor;
+        char v_bytes[8];
+    } u;
+} lathe_value;
+
+/* Gives back what a value holds, and makes it None. Values that functions below store are the caller's to release. */
+void lathe_release(lathe_value *v);
+/* Another reference to it. */
+lathe_value lathe_retain(const lathe_value *v);
+/* The tensor in a value of type LATHE_DLTENSOR or LATHE_TENSOR, valid as long as the value; else NULL. */
+const lathe_dltensor *lathe_tensor_of(const lathe_value *v);
+/* Elements of an array (LATHE_ARRAY); *out is borrowed. 0 for other values. */
+size_t lathe_array_size(const lathe_value *v);
+int32_t lathe_array_get(const lathe_value *v, size_t i, lathe_value *out, lathe_error *error);
+
+/* --- the runtime: options, devices, worker threads, the cache of compiled kernels --- */
+typedef struct lathe_runtime lathe_runtime;
+
+typedef struct lathe_options {
+    size_t size;              /* sizeof(lathe_options): more may follow in later versions */
+    uint32_t workers;         /* threads that work on a kernel, the caller among them; 0: as many as the machine has */
+    int32_t no_jit;           /* not 0: source modules are refused */
+    int32_t trace;            /* not 0: what is compiled and called is said to `log` */
+    const char *cache_dir;    /* NULL: $XDG_CACHE_HOME/lathe, else $HOME/.cache/lathe; "": none is kept */
+    uint64_t cache_bytes;     /* the oldest entries go when it is larger; 0: 1 GiB */
+    const char *keep_sources; /* a folder that gets the C source and the shared object; NULL: none */
+    const char *compiler;     /* NULL: $TVM_RVV_COMPILER, else $CC, else cc; split at spaces, no shell */
+    uint32_t compile_seconds; /* a compiler that takes longer is stopped; 0: 600 */
+    void (*log)(void *user, const char *line); /* NULL: standard error */
+    void *user;
+} lathe_options;
+
+/* options may be NULL. */
+int32_t lathe_runtime_create(const lathe_options *options, lathe_runtime **out, lathe_error *error);
+/* After all values that came from it were released. */
+void lathe_runtime_destroy(lathe_runtime *rt);
+/* Threads that work on a kernel from the next call on. */
+int32_t lathe_set_workers(lathe_runtime *rt, uint32_t workers, lathe_error *error);
+
+/* Device types of DLPack, and one of ours. Rows of the device table: X(name, number) */
+#define LATHE_DEVICES(X)        \
+    X(LATHE_CPU, 1)             \
+    X(LATHE_EXT_DEV, 12)        \
+    X(LATHE_MY_DEVICE, 101) /* kernels from source on this machine's processor; its memory is the CPU's */
+enum lathe_device_type {
+#define LATHE_DEVICE_ROW(name, number) name = number,
+    LATHE_DEVICES(LATHE_DEVICE_ROW)
+#undef LATHE_DEVICE_ROW
+        LATHE_DEVICE_END
+};
+
+/* A device's memory. Functions return 0, or an enum lathe_status. `user` is handed to each of them. */
+typedef struct lathe_device_api {
+    const char *name;
+    int32_t type;
+    void *user;
+    int32_t (*alloc)(void *user, int32_t id, size_t bytes, size_t align, void **out);
+    void (*free)(void *user, int32_t id, void *p);
+    /* Between the device and the CPU, or within either. */
+    int32_t (*copy)(void *user, const void *from, size_t from_offset, lathe_device from_device, void *to,
+                    size_t to_offset, lathe_device to_device, size_t bytes);
+    int32_t (*sync)(void *user, int32_t id); /* NULL: nothing to wait for */
+} lathe_device_api;
+/* A row of the device table, copied; another of the same type is replaced. Before modules are initialised. */
+int32_t lathe_device_register(lathe_runtime *rt, const lathe_device_api *device, lathe_error *error);
+/* The type of a device by name; LATHE_E_NAME. */
+int32_t lathe_device_find(const lathe_runtime *rt, const char *name, int32_t *out_type);
+
+/* --- modules and functions --- */
+/* A module file: of Lathe (any machine's file), or of Apache TVM 0.22 and later (this machine's, when it holds machine
+ * code). *out is of type LATHE_MODULE. */
+int32_t lathe_LoadFromFile(lathe_runtime *rt, const char *path, lathe_value *out, lathe_error *error);
+/* The same from memory, which is copied. `name` is for messages. No machine code. */
+int32_t lathe_LoadFromBytes(lathe_runtime *rt, const char *name, const void *bytes, size_t size, lathe_value *out,
+                            lathe_error *error);
+/* A function of a module or, where it has none of that name, of its imports; LATHE_E_NAME. The function keeps the
+ * module alive. A library has "vm_load_executable"; what that returns has "vm_initialization", which takes triples of
+ * ints (device type, device id, allocator: 1 naive, 2 pooled) with the CPU's last, and after that the functions of the
+ * model, "main" first of all; also "set_input", "invoke_stateful", "get_output", "get_output_arity",
+ * "get_function_arity", "get_function_param_name". Source modules have their kernels. */
+int32_t lathe_GetFunction(const lathe_value *module, const char *name, lathe_value *out, lathe_error *error);
+/* args: n borrowed values. *result is the caller's to release. */
+int32_t lathe_call(const lathe_value *function, const lathe_value *args, int32_t n, lathe_value *result,
+                   lathe_error *error);
+
+/* What a function of an initialised machine takes, for programs that run modules they do not know: its number of
+ * arguments, their names, and what it checks of each of them: type and shape, a dimension that it does not fix as -1.
+ * LATHE_E_NAME: no such function. A dtype of {0, 0, 0} and ndim -1 mean that it does not say. */
+int32_t lathe_function_arity(const lathe_value *vm, const char *function, int32_t *out, lathe_error *error);
+int32_t lathe_function_parameter(const lathe_value *vm, const char *function, int32_t i, const char **out_name,
+                                 lathe_dtype *out_dtype, int32_t *out_ndim, int64_t *out_shape, int32_t max_ndim,
+                                 lathe_error *error);
+/* The C source of a source module, or of the first one among the imports; NULL: none. Lives as long as the module. */
+const char *lathe_source(const lathe_value *module);
+
+const char *lathe_status_text(int32_t status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
