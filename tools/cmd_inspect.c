@@ -7,21 +7,19 @@
 #include "driver/run.h"
 #include "driver/summary.h"
 #include "table.h"
-#include "tir/text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static char *shape_text(arena *a, const tir_buffer *b)
+/* "extent n <= 4" of an extent, else the type. */
+static const char *type_text(arena *a, const prog_value *v)
 {
     writer w;
     writer_init(&w, a);
-    w_fmt(&w, "%s[", dtype_name(b->dt));
-    for (uint32_t i = 0; i < b->rank; i++) {
-        w_str(&w, i ? "," : "");
-        tir_print_expr(&w, b->shape[i]);
-    }
-    w_str(&w, "]");
+    if (v->extent)
+        w_fmt(&w, "extent %s <= %lld", dim_symbol_name(v->extent), (long long)dim_bound(v->extent));
+    else
+        type_print(&w, &v->type);
     return w.data;
 }
 
@@ -46,23 +44,21 @@ static void show_left(writer *w, const compile_result *r)
 
 static void add_tensor(table *t, const char *what, const prog_func *f, uint32_t value, const char *name)
 {
-    writer w;
-    writer_init(&w, t->a);
-    type_print(&w, &f->values.data[value].type);
     table_add(t, "%s", what);
-    table_add(t, "%s", w.data);
+    table_add(t, "%s", type_text(t->a, &f->values.data[value]));
     table_add(t, "%s", name);
 }
 
 static void add_operator(table *t, const compile_result *r, uint32_t i)
 {
     const plan_op *op = &r->plan.problem->ops.data[i];
+    const prog_step *s = op->step;
     table_add(t, "%u", i);
     table_add(t, "%u", r->plan.tasks[i].layer);
     table_add(t, "%u", r->plan.tasks[i].parts);
     table_add(t, "%lld", (long long)op->func->macs);
     table_add(t, "%llu", (unsigned long long)bytes_of(r, op));
-    table_add(t, "%s", op->n_args > op->n_inputs ? shape_text(t->a, op->func->params[op->n_inputs]) : "");
+    table_add(t, "%s", s->n_args > s->n_in ? type_text(t->a, &r->unit.func->values.data[s->args[s->n_in]]) : "");
     table_add(t, "%s", op->step->kernel->kind);
     table_add(t, "%s", op->step->source);
 }

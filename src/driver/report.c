@@ -114,6 +114,8 @@ static bool read_operators(compiler *c, const json_t *list, run_report *r)
             !text_field(c, o, "source", &op->source) || !count_field(o, "layer", &op->layer) ||
             !count_field(o, "tasks", &op->tasks))
             return false;
+        if (json_object_get(o, "extents") && !text_field(c, o, "extents", &op->extents))
+            return false;
     }
     return json_is_array(list);
 }

@@ -361,8 +361,11 @@ bool run_call(compiler *c, run_model *m)
     while (!op && m->next_log && m->next_log(&r))
         if (r.code == status && r.op_id >= 0 && (uint32_t)r.op_id < m->report->n_operators)
             op = &m->report->operators[r.op_id];
+    const char *more = op && op->extents && status == PACKAGE_STATUS_SHAPE
+                           ? arena_printf(&c->mem, "; its data must give %s", op->extents)
+                           : "";
     return prog_failed(c, src_loc_none(), op ? op->kernel : NULL, op ? op->source : "", status,
-                       m->status_text ? m->status_text(status) : NULL);
+                       m->status_text ? m->status_text(status) : NULL, more);
 }
 
 /* The library stays mapped: its worker threads live in it. */

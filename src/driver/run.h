@@ -68,6 +68,7 @@ const char *process_python(void);          /* LATHE_PYTHON or python3 */
 /* report.c: what report.json says of a package; false after a diagnostic when it is not what the compiler writes. */
 typedef struct run_operator {
     const char *kernel, *kind, *source; /* source: the model's nodes; "" when they have no names */
+    const char *extents; /* those that its data decides, with their bounds; NULL: none */
     int64_t layer, tasks;
 } run_operator;
 typedef struct run_report {

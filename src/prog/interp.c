@@ -61,7 +61,8 @@ static const char *status_text(int32_t status)
     }
 }
 
-bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status, const char *text)
+bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status, const char *text,
+                 const char *more)
 {
     text = text ? text : status_text(status);
     if (!kernel)
@@ -69,8 +70,22 @@ bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *sourc
     const char *nodes = !*source              ? ""
                         : strchr(source, ',') ? arena_printf(&c->mem, " (nodes %s)", source)
                                               : arena_printf(&c->mem, " (node %s)", source);
-    return diag_error(&c->diags, DIAG_DATA, loc, "operator %s%s ended with status %d: %s", kernel, nodes, (int)status,
-                      text);
+    return diag_error(&c->diags, DIAG_DATA, loc, "operator %s%s ended with status %d: %s%s", kernel, nodes, (int)status,
+                      text, more);
+}
+
+/* "; found is 13, at most 12": the extents of the step that are past their bounds. */
+static const char *past_bounds(const run *r, const prog_step *s, const tir_func *f)
+{
+    const char *all = "";
+    for (uint32_t i = 0; i < f->n_symbols && i < s->n_in; i++) {
+        int64_t most = dim_bound(dim_symbol(r->c, f->symbols[i], -1)), v;
+        memcpy(&v, r->bytes[s->args[i]], sizeof v);
+        if (v < 0 || v > most)
+            all = arena_printf(&r->c->mem, "%s; %s is %lld, at most %lld", all, f->symbols[i], (long long)v,
+                               (long long)most);
+    }
+    return all;
 }
 
 static bool run_kernel(run *r, const prog_step *s)
@@ -86,7 +101,8 @@ static bool run_kernel(run *r, const prog_step *s)
         params[i] = r->bytes[s->args[i]];
     bool ok = tir_interpret(r->c, f, params, &status);
     arena_reset(&r->mem, mark);
-    return ok && (status == 0 || prog_failed(r->c, s->loc, s->kernel->name, s->source, status, NULL));
+    const char *past = status == PACKAGE_STATUS_SHAPE ? past_bounds(r, s, f) : "";
+    return ok && (status == 0 || prog_failed(r->c, s->loc, s->kernel->name, s->source, status, NULL, past));
 }
 
 static bool run_block(run *r, const prog_block *b, bool top);

@@ -179,9 +179,9 @@ bool prog_parse(compiler *c, const char *file, const char *text, size_t len, pro
  * parameters of kernels. Reports every fault as DIAG_VERIFY. */
 bool prog_verify(compiler *c, const prog_module *m);
 /* A diagnostic that names the operator, whose name may be NULL, and the model's nodes behind it; false. `text` says
- * what the status means; NULL: it is one of those that kernels end with. */
-bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status,
-                 const char *text);
+ * what the status means; NULL: it is one of those that kernels end with. `more` follows it; "": nothing. */
+bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status, const char *text,
+                 const char *more);
 /* Runs main from the plain loops of its kernels: the oracle of all that comes behind. `in` and `out`: one address per
  * input and result. false after a diagnostic that names the step. */
 bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *const *out);

@@ -57,6 +57,44 @@ LATHE_PYTHON=$python expect 0 'hidden: .*ok' verify model.onnx --dim seq=7 --bin
 # --- the package's own program
 check 'the package does not build' make -s -C p runner CFLAGS=-O1
 p/runner seq=6 > out 2> err && grep -q 'hidden: float32 \[1, 6, 64\]' out && good || bad "runner seq=6: $(cat out err)"
+p/runner seq=33 -h > out 2> err && grep -q '^usage' out && good || bad "runner seq=33 -h: $(cat out err)"
 p/runner seq=33 > out 2> err
 [ $? = 2 ] && grep -q 'seq must be a number from 0 to 32' err && good || bad "runner seq=33: $(cat out err)"
+p/runner -h > out 2> err && grep -q 'EXTENT=N' out && grep -q '  seq, 0 to 32' out && good || bad "runner -h: $(cat out err)"
+p/runner seq=6 ids=ids.bin > out 2> err
+[ $? = 2 ] && grep -q 'cannot read ids.bin' err && good || bad "runner ids=ids.bin: $(cat out err)"
+head -c 56 /dev/zero > ids.bin
+p/runner seq=6 ids=ids.bin > out 2> err
+[ $? = 2 ] && grep -q 'exactly 48 bytes (int64 \[1, seq\]) at seq=6' err && good || bad "runner, 56 bytes: $(cat out err)"
+for order in 'sec=6 ids=none' 'ids=none sec=6' 'sec=6 seq=99' 'seq=3 sec=6'; do
+    # shellcheck disable=SC2086
+    p/runner $order > out 2> err
+    [ $? = 2 ] && grep -q "'sec=6' is neither NAME=FILE with the name of an input nor NAME=N" err && good ||
+        bad "runner $order: $(cat out err)"
+done
+
+# --- extents that the data decides: macros of their bounds, and the one that was exceeded
+cat > found.txt << 'E'
+func @main(%x: f32[n, 3], %w: f32[2]) where n <= 4, found <= 5 {
+  %a = nonzero(%x) : ? declared i64[2, found]
+  %t = transpose(%a)
+  %b = nn.relu(%w)
+  return %t, %b
+}
+E
+expect 0 '' compile found.txt -o q2 --target generic
+for line in 'NUM_INPUTS 3' 'NUM_OUTPUTS 3' 'NUM_INPUT_TENSORS 2' 'NUM_EXTENTS 1' 'NUM_OUTPUT_TENSORS 2' 'N_MAX 4 ' 'FOUND_MAX 5 '; do
+    grep -q "^#define TVMGEN_DEFAULT_$line" q2/include/tvmgen_default.h && good || bad "the header has no '$line'"
+done
+grep -q 'exact, or with all extents at their bounds' q2/include/tvmgen_default.h &&
+    grep -q 'set every one before each run' q2/include/tvmgen_default.h && good || bad "the header does not say what its numbers are"
+"$python" -c 'import numpy; numpy.save("ones.npy", numpy.ones((4, 3), "f4")); numpy.ones((4, 3), "f4").tofile("ones.bin")'
+expect_error 1 'fused_nonzero.* ended with status -10: .*; its data must give found <= 5' run q2 --input x=ones.npy
+expect_error 1 'fused_nonzero.* ended with status -10: .*; found is 12, at most 5' run found.txt --interpret --input x=ones.npy
+check 'the package does not build' make -s -C q2 runner CFLAGS=-O1
+q2/runner x=ones.bin > out 2> err
+[ $? = 1 ] && grep -q 'fused_nonzero; its data must give found <= 5' err && good || bad "runner x=ones.bin: $(cat out err)"
+expect 0 'extent n <= 4 ' inspect found.txt
+expect 0 'i64\[2, found\] +nonzero' inspect found.txt
+grep -q cell stdout && bad "inspect prints what is the compiler's own: $(cat stdout)" || good
 finish

@@ -3,6 +3,8 @@
  * and, in capitals, parts of macros. */
 #include "codegen/c/package.h"
 
+#include <string.h>
+
 /* A name in capitals: macros are made of it, so two names that differ in letters' case only are the same. */
 static const char *capitals(compiler *c, const char *name)
 {
@@ -27,6 +29,27 @@ static const char *unique_name(compiler *c, const char *wanted, ptr_map *used)
     if (key != first)
         ptr_map_set(used, key, 1);
     return name;
+}
+
+typedef struct bound_list {
+    VEC(package_bound) all;
+    ptr_map *used;
+} bound_list;
+
+/* The symbols of d that no input states, each once. */
+static void bind_bounds(package *p, dim d, bound_list *list)
+{
+    const dim *parts = NULL;
+    uint32_t n = dim_operands(d, &parts);
+    const char *name = dim_symbol_name(d);
+    bool there = !name || package_extent(p, d) != UINT32_MAX;
+    for (uint32_t i = 0; i < list->all.len && !there; i++)
+        there = strcmp(list->all.data[i].name, name) == 0;
+    if (!there)
+        vec_push(&p->c->mem, &list->all,
+                 ((package_bound){name, unique_name(p->c, name, list->used), dim_bound(d)}));
+    for (uint32_t i = 0; i < n; i++)
+        bind_bounds(p, parts[i], list);
 }
 
 static void bind_io(package *p)
@@ -57,6 +80,12 @@ static void bind_io(package *p)
     p->outputs = out;
     p->n_inputs = f->n_inputs;
     p->n_outputs = f->results.len;
+    bound_list bounds = {.used = &used};
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        for (int32_t k = 0; k < out[i].type.shape.rank; k++)
+            bind_bounds(p, out[i].type.shape.dims[k], &bounds);
+    p->bounds = bounds.all.data;
+    p->n_bounds = bounds.all.len;
 }
 
 static void bind_constants(package *p)

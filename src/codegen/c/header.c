@@ -16,7 +16,23 @@ static void sizes(const package *p, writer *w, const package_io *io, uint32_t n)
     }
 }
 
-/* The extents that a caller states. */
+/* Those that the caller has to know: of tensors, and of extents, which it states. */
+static void counts(const package *p, writer *w)
+{
+    uint32_t tensors = 0, extents = 0, results = 0;
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        tensors += package_is_data(&p->inputs[i]);
+        extents += p->inputs[i].extent != NULL;
+    }
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        results += package_is_data(&p->outputs[i]);
+    w_fmt(w, "#define %s_NUM_INPUTS %u\n#define %s_NUM_OUTPUTS %u\n", p->macro, p->n_inputs, p->macro, p->n_outputs);
+    w_fmt(w, "/* Of these, tensors, and extents that the caller states; other outputs are shapes. */\n"
+             "#define %s_NUM_INPUT_TENSORS %u\n#define %s_NUM_EXTENTS %u\n#define %s_NUM_OUTPUT_TENSORS %u\n",
+          p->macro, tensors, p->macro, extents, p->macro, results);
+}
+
+/* The extents that a caller states, and those of outputs that the data decides. */
 static void bounds(const package *p, writer *w)
 {
     for (uint32_t i = 0; i < p->n_inputs; i++)
@@ -24,6 +40,10 @@ static void bounds(const package *p, writer *w)
             w_fmt(w, "#define %s_%s_MAX %lld /* the most that %s may be */\n", p->macro,
                   package_upper(&p->c->mem, p->inputs[i].c_name), (long long)dim_bound(p->inputs[i].extent),
                   package_comment(&p->c->mem, p->inputs[i].name));
+    for (uint32_t i = 0; i < p->n_bounds; i++)
+        w_fmt(w, "#define %s_%s_MAX %lld /* the most that %s, which the data decides, can be */\n", p->macro,
+              package_upper(&p->c->mem, p->bounds[i].c_name), (long long)p->bounds[i].most,
+              package_comment(&p->c->mem, p->bounds[i].name));
 }
 
 static void fields(const package *p, writer *w, const char *kind, const package_io *io, uint32_t n)
@@ -32,7 +52,7 @@ static void fields(const package *p, writer *w, const char *kind, const package_
     w_fmt(w, "struct %s_%s {\n", p->prefix, kind);
     for (uint32_t i = 0; i < n; i++) {
         if (io[i].extent)
-            w_fmt(w, "    int64_t %s; /* this extent of the other inputs, in this run */\n", io[i].c_name);
+            w_fmt(w, "    int64_t %s; /* set it: this extent of the other inputs, in this run */\n", io[i].c_name);
         else if (io[i].shape_of != PROG_NONE)
             w_fmt(w, "    int64_t %s[%d]; /* written by the run: the shape of %s */\n", io[i].c_name,
                   p->outputs[io[i].shape_of].type.shape.rank, p->outputs[io[i].shape_of].c_name);
@@ -49,6 +69,11 @@ static uint32_t area_align(uint64_t bytes)
     return bytes > 0 ? PACKAGE_MAX_ALIGN : 1;
 }
 
+static const char extents_comment[] =
+    "/* Numbers among the inputs are extents: set every one before each run, from 0 to its ..._MAX. One that is\n"
+    " * forgotten in a cleared struct is 0, which is a legal extent: that run succeeds with empty tensors. Tensors\n"
+    " * have no gaps at the extents of the run; shapes of outputs tell theirs. */\n";
+
 void header_write(const package *p, writer *w)
 {
     package_template(p, w,
@@ -56,16 +81,17 @@ void header_write(const package *p, writer *w)
                      " * SPDX-License-Identifier: Apache-2.0 */\n"
                      "#ifndef @M_H\n#define @M_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
                      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    w_fmt(w, "#define %s_NUM_INPUTS %u\n#define %s_NUM_OUTPUTS %u\n\n/* Bytes; exact. */\n", p->macro, p->n_inputs,
-          p->macro, p->n_outputs);
+    counts(p, w);
+    w_str(w, "\n/* Bytes; exact. */\n");
     w_fmt(w, "#define %s_WORKSPACE_SIZE %lluu\n#define %s_WORKSPACE_ALIGN %uu\n", p->macro,
           (unsigned long long)p->pl->workspace_bytes, p->macro, area_align(p->pl->workspace_bytes));
     w_fmt(w, "#define %s_CONST_SIZE %lluu\n#define %s_CONST_ALIGN %uu\n", p->macro,
           (unsigned long long)p->pl->constant_bytes, p->macro, area_align(p->pl->constant_bytes));
     w_fmt(w,
           "/* Arrays on the stack of the thread that runs a kernel, at most; the frame itself comes on top. */\n"
-          "#define %s_KERNEL_STACK_BYTES %lluu\n\n/* Bytes of each input and output; exact. */\n",
-          p->macro, (unsigned long long)p->stack_bytes);
+          "#define %s_KERNEL_STACK_BYTES %lluu\n\n/* Bytes of each input and output; %s. */\n",
+          p->macro, (unsigned long long)p->stack_bytes,
+          package_is_open(p) ? "exact, or with all extents at their bounds" : "exact");
     sizes(p, w, p->inputs, p->n_inputs);
     sizes(p, w, p->outputs, p->n_outputs);
     bounds(p, w);
@@ -75,6 +101,7 @@ void header_write(const package *p, writer *w)
                      "/* Tensors are dense, row-major, in the byte order of the machine and aligned to their element. "
                      "Inputs are only\n"
                      " * read; inputs and outputs must not overlap. */\n");
+    w_str(w, package_is_open(p) ? extents_comment : "");
     fields(p, w, "inputs", p->inputs, p->n_inputs);
     fields(p, w, "outputs", p->outputs, p->n_outputs);
     if (p->constants_form == CONSTANTS_BIN)

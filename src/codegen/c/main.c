@@ -34,7 +34,12 @@ static const char head_text[] =
     "/* main.c: runs model \"@n\" once and prints its outputs.\n"
     " *     runner [-o DIR] [NAME=FILE]...    FILE: raw little-endian data; an input that "
     "is not given gets a fixed pattern;\n"
-    " *                                       -o DIR writes each output as DIR/NAME.bin\n"
+    " *                                       -o DIR writes each output as DIR/NAME.bin\n";
+
+static const char head_extents[] =
+    " *     runner ... NAME=N ...              an extent of this run; one that is not given is at its bound\n";
+
+static const char head_includes[] =
     " * SPDX-License-Identifier: Apache-2.0 */\n"
     "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include "
     "<string.h>\n#include <sys/stat.h>\n\n#include \"@n_names.h\"\n#include \"@p.h\"\n#include "
@@ -112,7 +117,19 @@ static const char usage_text[] =
     "static void usage(FILE *to)\n{\n    const struct tensor *t;\n"
     "    fprintf(to, \"usage: runner [-o DIR] [NAME=FILE]...\\ninputs:\\n\");\n"
     "    for (t = inputs; t->name != NULL; t++)\n"
-    "        fprintf(to, \"  %s %s %s, %lu bytes\\n\", t->shown, t->dtype, t->shape, (unsigned long)t->bytes);\n}\n\n"
+    "        fprintf(to, \"  %s %s %s, %lu bytes\\n\", t->shown, t->dtype, t->shape, (unsigned long)t->bytes);\n}\n\n";
+
+static const char usage_extents[] =
+    "static void usage(FILE *to)\n{\n    const struct tensor *t;\n    const struct extent *x;\n"
+    "    fprintf(to, \"usage: runner [-o DIR] [NAME=FILE]... [EXTENT=N]...\\n\"\n"
+    "                \"inputs (bytes with all extents at their bounds):\\n\");\n"
+    "    for (t = inputs; t->name != NULL; t++)\n"
+    "        fprintf(to, \"  %s %s %s, %lu bytes\\n\", t->shown, t->dtype, t->shape, (unsigned long)t->bytes);\n"
+    "    if (extents->name != NULL)\n        fprintf(to, \"extents (at the bound when not given):\\n\");\n"
+    "    for (x = extents; x->name != NULL; x++)\n"
+    "        fprintf(to, \"  %s, 0 to %ld\\n\", x->name, (long)x->most);\n}\n\n";
+
+static const char names_text[] =
     "/* The name of a file: what is no letter, digit, '_', '.' or '-' becomes '_'. */\n"
     "static int file_char(int ch)\n{\n"
     "    return strchr(\"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-\", ch) != NULL ? ch : '_';\n"
@@ -144,9 +161,17 @@ static const char files_text[] =
     "        got = t->bytes > 0 ? fread(t->data, 1, t->bytes, file) : 0;\n        more = fgetc(file);\n        "
     "fclose(file);\n"
     "        if (got != t->bytes || more != EOF) {\n"
-    "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s)\\n\", arg + n + 1, (unsigned "
-    "long)t->bytes, t->dtype,\n"
-    "                    t->shape);\n            return 2;\n        }\n"
+    "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s)";
+
+static const char size_known[] =
+    "\\n\", arg + n + 1, (unsigned long)t->bytes, t->dtype,\n                    t->shape);\n";
+
+static const char size_open[] =
+    "\", arg + n + 1, (unsigned long)t->bytes, t->dtype,\n                    t->shape);\n"
+    "            print_extents(stderr);\n";
+
+static const char read_text[] =
+    "            return 2;\n        }\n"
     "        swap_bytes(t);\n        given[t - inputs] = 1;\n        return 0;\n    }\n"
     "    fprintf(stderr, \"runner: '%s' is no NAME=FILE with the name of an input\\n\", arg);\n    usage(stderr);\n"
     "    return 2;\n}\n\n"
@@ -201,24 +226,29 @@ static const char set_extent_text[] =
     "        if (strncmp(arg, x->name, n) != 0 || arg[n] != '=')\n            continue;\n"
     "        if (sscanf(arg + n + 1, \"%ld%c\", &v, &rest) != 1 || v < 0 || v > x->most) {\n"
     "            fprintf(stderr, \"runner: %s must be a number from 0 to %ld\\n\", x->name, (long)x->most);\n"
-    "            return 2;\n        }\n        x->value = v;\n        return 1;\n    }\n    return 0;\n}\n\n";
+    "            return 2;\n        }\n        x->value = v;\n        return 1;\n    }\n    return 0;\n}\n\n"
+    "static int names_input(const char *arg)\n{\n    const struct tensor *t;\n"
+    "    for (t = inputs; t->name != NULL; t++)\n"
+    "        if (strncmp(arg, t->name, strlen(t->name)) == 0 && arg[strlen(t->name)] == '=')\n"
+    "            return 1;\n    return 0;\n}\n\n"
+    "/* Ends a line about sizes with the extents that they come from. */\n"
+    "static void print_extents(FILE *to)\n{\n    const struct extent *x;\n"
+    "    for (x = extents; x->name != NULL; x++)\n"
+    "        fprintf(to, \"%s%s=%ld\", x == extents ? \" at \" : \" \", x->name, (long)x->value);\n"
+    "    fprintf(to, \"\\n\");\n}\n\n";
 
 static void extent_expr(const package *p, writer *w, dim d)
 {
     static const char *const words[] = {
         [DIM_FLOORDIV] = "floordiv", [DIM_MOD] = "mod", [DIM_MIN] = "min", [DIM_MAX] = "max"};
     const dim *parts = NULL;
-    uint32_t n = dim_operands(d, &parts), number = 0;
+    uint32_t n = dim_operands(d, &parts);
     int64_t v;
     dim_kind kind = dim_get_kind(d);
     if (dim_is_const(d, &v)) {
         w_fmt(w, "%lld", (long long)v);
     } else if (n == 0) {
-        for (uint32_t i = 0; i < p->n_inputs; i++) {
-            if (p->inputs[i].extent == d)
-                w_fmt(w, "extents[%u].value", number);
-            number += p->inputs[i].extent != NULL;
-        }
+        w_fmt(w, "extents[%u].value", package_extent(p, d));
     } else {
         bool sum = kind == DIM_ADD || kind == DIM_MUL;
         w_str(w, sum ? "(" : words[kind]);
@@ -303,21 +333,17 @@ static void write_extents(const package *p, writer *w)
 
 /* --- the run --- */
 
-/* number: of the extents before input i. */
-static void set_input(const package *p, writer *w, uint32_t i, uint32_t number)
+static void set_input(const package *p, writer *w, uint32_t i)
 {
     if (p->inputs[i].extent)
-        w_fmt(w, "    in.%s = extents[%u].value;\n", p->inputs[i].c_name, number);
+        w_fmt(w, "    in.%s = extents[%u].value;\n", p->inputs[i].c_name, package_extent(p, p->inputs[i].extent));
     else
         w_fmt(w, "    in.%s = input_%u.bytes;\n", p->inputs[i].c_name, i);
 }
 
 static void run_body(const package *p, writer *w)
 {
-    bool open = package_is_open(p);
-    if (open)
-        write_extents(p, w);
-    bool placed = p->constants_form == CONSTANTS_BIN && strcmp(p->u->port, "posix") != 0;
+    bool open = package_is_open(p), placed = p->constants_form == CONSTANTS_BIN && strcmp(p->u->port, "posix") != 0;
     if (placed)
         package_template(p, w, placed_text);
     package_template(p, w, "static int32_t run(void)\n{\n    struct @p_inputs in;\n    struct @p_outputs out;\n");
@@ -328,10 +354,8 @@ static void run_body(const package *p, writer *w)
             "    if (status != 0)\n        return status;\n");
     if (open)
         w_str(w, "    int32_t run_status;\n");
-    for (uint32_t i = 0, extents = 0; i < p->n_inputs; i++) {
-        set_input(p, w, i, extents);
-        extents += p->inputs[i].extent != NULL;
-    }
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        set_input(p, w, i);
     for (uint32_t i = 0; i < p->n_outputs; i++)
         if (package_is_data(&p->outputs[i]))
             w_fmt(w, "    out.%s = output_%u.bytes;\n", p->outputs[i].c_name, i);
@@ -350,13 +374,45 @@ static const char failed_text[] =
     "            fprintf(stderr, \"runner: operator %ld, %s\\n\", (long)record.op_id,\n"
     "                    model_get_op_descs()[record.op_id].name);\n}\n\n";
 
+/* The same, with the extents that may be what is wrong. */
+static const char failed_open[] =
+    "static void print_failure(int32_t status)\n{\n    tvmrt_log_record_t record;\n\n"
+    "    fprintf(stderr, \"runner: status %ld: %s\\n\", (long)status, tvmrt_status_text(status));\n"
+    "    while (tvmrt_log_pop(&record))\n        if (record.code == status && record.op_id >= 0)\n"
+    "            fprintf(stderr, \"runner: operator %ld, %s%s%s\\n\", (long)record.op_id,\n"
+    "                    model_get_op_descs()[record.op_id].name,\n"
+    "                    status == TVMRT_E_SHAPE && op_extents[record.op_id][0] != '\\0' ? \"; its data must give \" "
+    ": \"\",\n"
+    "                    status == TVMRT_E_SHAPE ? op_extents[record.op_id] : \"\");\n}\n\n";
+
+static void write_op_extents(const package *p, writer *w)
+{
+    w_str(w, "/* Of each operator, extents that the data decides. */\nstatic const char *const op_extents[] = {\n");
+    for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
+        const char *text = package_op_extents(p, i);
+        w_str(w, "    ");
+        w_quoted(w, text, strlen(text));
+        w_str(w, ",\n");
+    }
+    w_str(w, "    \"\",\n};\n\n");
+}
+
 static const char posix_main[] =
     "int main(int argc, char **argv)\n{\n"
     "    const char *folder = NULL;\n    const struct tensor *t;\n    int32_t status;\n    int i, failed = 0;\n";
 
 static const char posix_extents[] =
-    "    for (i = 1; i < argc; i++) {\n        if (strcmp(argv[i], \"-o\") == 0)\n            i++;\n"
-    "        else if (set_extent(argv[i]) == 2)\n            return 2;\n    }\n    size_inputs();\n";
+    "    for (i = 1; i < argc; i++)\n"
+    "        if (strcmp(argv[i], \"-h\") == 0 || strcmp(argv[i], \"--help\") == 0) {\n"
+    "            usage(stdout);\n            return 0;\n        }\n"
+    "    for (i = 1; i < argc; i++) {\n"
+    "        const int is_folder = strcmp(argv[i], \"-o\") == 0 && i + 1 < argc;\n"
+    "        const int set = is_folder ? 1 : set_extent(argv[i]);\n\n"
+    "        if (set == 0 && !names_input(argv[i])) {\n"
+    "            fprintf(stderr, \"runner: '%s' is neither NAME=FILE with the name of an input nor NAME=N with that of "
+    "an \"\n                            \"extent\\n\", argv[i]);\n"
+    "            usage(stderr);\n            return 2;\n        }\n"
+    "        if (set == 2)\n            return 2;\n        i += is_folder;\n    }\n    size_inputs();\n";
 
 static const char posix_arguments[] =
     "    for (t = inputs; t->name != NULL; t++)\n        fill(t);\n"
@@ -398,18 +454,29 @@ static const char freertos_main[] =
 void main_write(const package *p, writer *w)
 {
     bool posix = strcmp(p->u->port, "posix") == 0, freertos = strcmp(p->u->port, "freertos") == 0;
+    bool open = package_is_open(p);
     package_template(p, w, posix ? head_text : bare_head);
+    w_str(w, posix && open ? head_extents : "");
+    package_template(p, w, posix ? head_includes : "");
     w_str(w, tensor_text);
     io_rows(p, w, "input", p->inputs, p->n_inputs);
     io_rows(p, w, "output", p->outputs, p->n_outputs);
     w_str(w, values_text);
     w_str(w, order_text);
     w_str(w, print_text);
+    if (open)
+        write_extents(p, w);
     if (posix) {
-        w_str(w, usage_text);
+        w_str(w, open ? usage_extents : usage_text);
+        w_str(w, names_text);
         w_str(w, files_text);
-        w_str(w, failed_text);
+        w_str(w, open ? size_open : size_known);
+        w_str(w, read_text);
     }
+    if (posix && open)
+        write_op_extents(p, w);
+    if (posix)
+        w_str(w, open ? failed_open : failed_text);
     if (posix && p->constants_form == CONSTANTS_BIN)
         package_template(p, w, load_text);
     run_body(p, w);
@@ -421,9 +488,9 @@ void main_write(const package *p, writer *w)
                          "#define STACK_WORDS (@M_KERNEL_STACK_BYTES / sizeof(StackType_t) + 2048)\n\n");
     w_str(w, posix ? posix_main : freertos ? freertos_main : bare_main);
     if (posix) {
-        w_str(w, package_is_open(p) ? posix_extents : "");
+        w_str(w, open ? posix_extents : "");
         w_str(w, posix_arguments);
-        w_str(w, package_is_open(p) ? "set_extent(argv[i]) == 0 && " : "");
+        w_str(w, open ? "set_extent(argv[i]) == 0 && " : "");
         w_str(w, posix_inputs);
     }
     if (posix && p->constants_form == CONSTANTS_BIN)

@@ -17,6 +17,12 @@ typedef struct package_io {
     dim extent;        /* of an input that is an extent: a number in the struct; else NULL */
 } package_io;
 
+/* An extent that the data decides, of outputs. */
+typedef struct package_bound {
+    const char *name, *c_name;
+    int64_t most;
+} package_bound;
+
 typedef struct package_const {
     const char *name; /* C identifier, unique */
     const tensor_data *data;
@@ -29,6 +35,8 @@ typedef struct package {
     const plan *pl;
     const package_io *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
+    const package_bound *bounds;
+    uint32_t n_bounds;
     const package_const *constants;
     uint32_t n_constants;
     const char *prefix, *macro;
@@ -54,6 +62,11 @@ void package_shape(writer *w, const type *t); /* "[1, 3, 224, 224]" */
 bool package_is_open(const package *p); /* the caller states extents, or learns them */
 /* The data of a caller, neither an extent nor a shape. */
 bool package_is_data(const package_io *io);
+/* Which of the caller's extents that symbol is, counted among them; UINT32_MAX: the caller states none of that name. */
+uint32_t package_extent(const package *p, dim symbol);
+/* Extents that data decides among those that operator i of the plan compares with their bounds: "found <= 12, ..."; ""
+ * when there is none. */
+const char *package_op_extents(const package *p, uint32_t i);
 const char *package_upper(arena *a, const char *s);
 /* Bytes of the arrays that a kernel has on the stack; scalars and register tiles not counted. */
 uint64_t package_stack_bytes(const tir_func *f);

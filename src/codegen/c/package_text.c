@@ -43,6 +43,30 @@ bool package_is_data(const package_io *io)
     return !io->extent && io->shape_of == PROG_NONE;
 }
 
+uint32_t package_extent(const package *p, dim symbol)
+{
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        if (p->inputs[i].extent == symbol)
+            return number;
+        number += p->inputs[i].extent != NULL;
+    }
+    return UINT32_MAX;
+}
+
+const char *package_op_extents(const package *p, uint32_t i)
+{
+    const tir_func *f = p->pl->problem->ops.data[i].func;
+    const char *all = "";
+    for (uint32_t k = 0; k < f->n_symbols; k++) {
+        dim d = dim_symbol(p->c, f->symbols[k], -1);
+        if (package_extent(p, d) == UINT32_MAX)
+            all = arena_printf(&p->c->mem, "%s%s%s <= %lld", all, *all ? ", " : "", f->symbols[k],
+                               (long long)dim_bound(d));
+    }
+    return all;
+}
+
 bool package_is_open(const package *p)
 {
     for (uint32_t i = 0; i < p->n_inputs; i++)

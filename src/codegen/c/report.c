@@ -176,6 +176,8 @@ static void write_operators(json_out *j, const package *p)
         json_out_text(j, "kernel", k->name);
         json_out_text(j, "kind", k->kind);
         json_out_text(j, "source", op->step->source);
+        if (*package_op_extents(p, i))
+            json_out_text(j, "extents", package_op_extents(p, i));
         json_out_int(j, "macs", op->func->macs);
         write_left(j, op->func->left);
         json_out_uint(j, "tasks", t->parts);
