@@ -320,6 +320,21 @@ int cli_choice(const cli *x, cli_option o, const char *list, const char *otherwi
     return -1;
 }
 
+/* --widths 64,32 */
+static bool read_widths(const cli *x, compile_options *out)
+{
+    const char *text = cli_get(x, OPT_WIDTHS, NULL);
+    for (const char *s = text; s && *s; s += *s == ',') {
+        char *end;
+        unsigned long bytes = strtoul(s, &end, 10);
+        if (end == s || (*end && *end != ',') || bytes > 64 || out->n_widths == COMPILE_MAX_WIDTHS)
+            return cli_usage_error(x, "as in --widths 64,32", "--widths: '%.100s' is no list of widths", text);
+        out->widths[out->n_widths++] = (uint32_t)bytes;
+        s = end;
+    }
+    return true;
+}
+
 bool cli_compile_options(const cli *x, bool native, compile_options *out)
 {
     long level, workers;
@@ -330,7 +345,9 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->module_name = cli_get(x, OPT_MODULE_NAME, "default");
     const char *target_name = cli_get(x, OPT_TARGET, NULL);
     bool small = strcmp(out->port, "posix") != 0;
+    bool module = strcmp(out->emit, "module") == 0;
     out->target = target_name ? target_lookup(x->c, target_name)
+                  : module    ? target_find("my_device")
                   : small     ? target_find("cortex-m")
                   : native    ? target_find("native")
                               : target_default();
@@ -340,7 +357,9 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
             x, arena_printf(&x->c->mem, "%sit takes %s", nearest_in(target_name, names, &x->c->mem), names),
             "--target: '%.100s' is unknown", target_name);
     }
+    out->host = cli_get(x, OPT_HOST, "x86_64");
     if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||
+        cli_choice(x, OPT_HOST, NULL, "x86_64") < 0 || !read_widths(x, out) ||
         !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_workers(x, &workers))
         return false;
     if (workers > 1 && strcmp(out->port, "baremetal") == 0)

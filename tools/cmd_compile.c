@@ -26,6 +26,16 @@ static bool put_report(cli *x, const artifact *a)
     return true;
 }
 
+static bool put_module(cli *x, const compile_result *r, const char *place)
+{
+    const artifact_file *f = &r->artifact.files.data[0];
+    if (!compiler_write_file(x->c, place, f->data, f->len))
+        return false;
+    if (!cli_has(x, OPT_QUIET))
+        summary_print_module(&x->out, r, place);
+    return true;
+}
+
 static bool put_result(cli *x, const compile_options *o, const compile_result *r)
 {
     writer w;
@@ -48,6 +58,8 @@ static bool put_result(cli *x, const compile_options *o, const compile_result *r
     if (strcmp(o->emit, "schedule") == 0)
         return prog_print_schedules(x->c, &w, r->prog) && put_text(x, &w);
     const char *place = cli_get(x, OPT_OUT, NULL), *report = cli_get(x, OPT_REPORT, NULL);
+    if (r->artifact.is_file)
+        return put_module(x, r, place);
     if ((report && !compiler_may_write(x->c, report)) || !artifact_write(x->c, &r->artifact, place, true) ||
         !put_report(x, &r->artifact))
         return false;
@@ -66,14 +78,21 @@ bool cmd_compile(cli *x)
     writer dump;
     if (!model || !cli_compile_options(x, false, &o))
         return false;
-    if (strcmp(o.emit, "c") == 0 && !cli_has(x, OPT_OUT))
+    bool package = strcmp(o.emit, "c") == 0, module = strcmp(o.emit, "module") == 0;
+    if (package && !cli_has(x, OPT_OUT))
         return cli_usage_error(x, "as in: lathe compile model.onnx -o out", "no folder for the package is given");
-    if (strcmp(o.emit, "c") != 0 && cli_has(x, OPT_JSON))
+    if (module && strcmp(cli_get(x, OPT_OUT, "-"), "-") == 0)
+        return cli_usage_error(x, "as in: lathe compile model.onnx --emit module -o model.so",
+                               "no file for the module is given");
+    if (!package && cli_has(x, OPT_JSON))
         return cli_usage_error(x, "leave --json or --emit out", "--json tells of a package, and --emit %s makes none",
                                o.emit);
-    if ((strcmp(o.emit, "c") != 0 && !cli_is_file(x, OPT_OUT)) || !cli_is_file(x, OPT_REPORT))
+    if (!package && cli_has(x, OPT_REPORT))
+        return cli_usage_error(x, "leave --report or --emit out", "--report is for packages, and --emit %s makes none",
+                               o.emit);
+    if ((!package && !cli_is_file(x, OPT_OUT)) || !cli_is_file(x, OPT_REPORT))
         return false;
-    if (strcmp(o.emit, "c") == 0 && !artifact_check_place(x->c, cli_get(x, OPT_OUT, ""), model))
+    if (package && !artifact_check_place(x->c, cli_get(x, OPT_OUT, ""), model))
         return false;
     writer_init(&dump, &x->c->mem);
     o.print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL);

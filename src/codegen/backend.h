@@ -26,6 +26,7 @@ typedef struct codegen_unit {
     const struct plan *plan;
     const struct target *target; /* its workers are the width of the schedule */
     const char *port;            /* "posix" | "freertos" | "baremetal" */
+    const char *host;            /* of a module's file: "x86_64" | "aarch64" | "riscv64" */
     enum constants_form constants_form;
     int opt_level;
 } codegen_unit;
@@ -39,14 +40,19 @@ typedef struct artifact_file {
 
 typedef struct artifact {
     VEC(artifact_file) files;
+    uint64_t source_bytes;  /* of C in it, where it is one file */
+    bool is_file;           /* one file, not a folder: files[0], whose path is the caller's */
     VEC(const char *) made; /* what the Makefile makes of them, relative; a '*' at the end stands for any rest */
 } artifact;
 
 /* X(id, "--emit name", function, help) */
-#define BACKENDS(X) X(BACKEND_C, "c", codegen_c, "static C package")
+#define BACKENDS(X)                                        \
+    X(BACKEND_C, "c", codegen_c, "static C package")       \
+    X(BACKEND_MODULE, "module", codegen_module, "portable module: bytecode and the C source of its kernels")
 
-typedef bool (*backend_fn)(compiler *c, const codegen_unit *u, artifact *out);
-#define X(id, name, fn, help) bool fn(compiler *c, const codegen_unit *u, artifact *out);
+/* The same program for n targets, n >= 1; not every back end takes more than one. */
+typedef bool (*backend_fn)(compiler *c, const codegen_unit *units, uint32_t n, artifact *out);
+#define X(id, name, fn, help) bool fn(compiler *c, const codegen_unit *units, uint32_t n, artifact *out);
 BACKENDS(X)
 #undef X
 

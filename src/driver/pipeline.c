@@ -26,7 +26,8 @@
 
 void compile_options_init(compile_options *o)
 {
-    *o = (compile_options){.verb = "compile", .emit = "c", .module_name = "default", .port = "posix", .opt_level = 3};
+    *o = (compile_options){
+        .verb = "compile", .emit = "c", .module_name = "default", .port = "posix", .host = "x86_64", .opt_level = 3};
 }
 
 /* --- reading
@@ -148,7 +149,7 @@ static bool generate(compiler *c, const compile_options *o, compile_result *r)
     compiler_progress(c, "writing C", 0, 0);
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
         if (strcmp(backends[i].name, o->emit) == 0)
-            return backends[i].run(c, &r->unit, &r->artifact);
+            return backends[i].run(c, r->units, r->n_units, &r->artifact);
     return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "nothing is called '%s' that could be emitted", o->emit);
 }
 
@@ -214,11 +215,10 @@ static void count_nodes(compile_result *r)
     }
 }
 
-bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out)
+/* From the model to a plan, for one target; an earlier stage when that is what is asked for. */
+static bool compile_for(compiler *c, const char *path, const compile_options *o, const target *t, compile_result *out)
 {
-    *out = (compile_result){0};
-    const target *t = target_of(c, o);
-    if (!check_module_name(c, o->module_name) || !pipeline_load(c, path, o, &out->graph))
+    if (!pipeline_load(c, path, o, &out->graph))
         return false;
     count_nodes(out);
     if (!run_graph_passes(c, out->graph, o, t))
@@ -243,7 +243,71 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
                                .plan = &out->plan,
                                .target = t,
                                .port = o->port,
+                               .host = o->host,
                                .constants_form = o->constants_form,
                                .opt_level = o->opt_level};
-    return plan_and_check(c, o, out) && generate(c, o, out);
+    return plan_and_check(c, o, out);
+}
+
+static bool is_wanted(const compile_options *o, const target *t)
+{
+    bool wanted = o->n_widths == 0;
+    for (uint32_t i = 0; i < o->n_widths; i++)
+        wanted |= o->widths[i] == t->vector_bytes;
+    return wanted;
+}
+
+/* Those that stand for t in a module, with t's width of the schedule; none after a diagnostic. */
+static uint32_t find_variants(compiler *c, const compile_options *o, const target *t, target *list)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; t->variants[i]; i++) {
+        list[n] = *target_lookup(c, t->variants[i]);
+        list[n].workers = t->workers;
+        n += is_wanted(o, &list[n]);
+    }
+    if (n < (o->n_widths ? o->n_widths : 1)) {
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--widths: the target %s does not have all of them", t->name);
+        diag_hint(&c->diags, "it has 64, 32 and 16, each of them once");
+        return 0;
+    }
+    return n;
+}
+
+/* What has to be compiled: one target, or those that stand for it in a module. */
+static uint32_t targets_of(compiler *c, const compile_options *o, const target *t, const target **out)
+{
+    target *list = arena_array(&c->mem, target, COMPILE_MAX_WIDTHS);
+    bool module = strcmp(o->emit, "module") == 0;
+    list[0] = *t;
+    *out = list;
+    if (t->variants && module)
+        return find_variants(c, o, t, list);
+    if (!t->variants && o->n_widths == 0)
+        return 1;
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+               t->variants ? "the target %s is for modules" : "--widths: the target %s has one width", t->name);
+    diag_hint(&c->diags, t->variants ? "add --emit module" : "leave --widths out, or take --target my_device");
+    return 0;
+}
+
+bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out)
+{
+    *out = (compile_result){0};
+    const target *t = target_of(c, o), *targets;
+    if (!check_module_name(c, o->module_name))
+        return false;
+    const uint32_t n = targets_of(c, o, t, &targets);
+    if (n == 0)
+        return false;
+    codegen_unit *units = arena_array(&c->mem, codegen_unit, n);
+    for (uint32_t i = 0; i < n; i++) {
+        compile_result *r = i == 0 ? out : arena_new(&c->mem, compile_result);
+        if (!compile_for(c, path, o, &targets[i], r))
+            return false;
+        units[i] = r->unit;
+    }
+    out->units = units;
+    out->n_units = n;
+    return !out->unit.func || generate(c, o, out);
 }

@@ -17,11 +17,15 @@ typedef struct input_binding {
     const char *name, *numbers;
 } input_binding;
 
+enum { COMPILE_MAX_WIDTHS = 8 };
+
 typedef struct compile_options {
     const char *verb; /* of the command line, for messages about files that it does not take */
-    const char *emit; /* "c" | "graph" | "prog" | "schedule" | "tir" */
+    const char *emit; /* "c" | "module" | "graph" | "prog" | "schedule" | "tir" */
     const char *module_name;
     const char *port;
+    const char *host; /* of a module's file */
+    uint32_t widths[COMPILE_MAX_WIDTHS], n_widths; /* bytes of vectors that it has kernels for; none: all of the target's */
     const struct target *target; /* NULL: default */
     int opt_level;
     bool no_winograd; /* see pass_options */
@@ -41,7 +45,9 @@ typedef struct compile_result {
                                     * go into */
     graph_module *graph;
     prog_module *prog;
-    codegen_unit unit;
+    codegen_unit unit; /* the first one */
+    const codegen_unit *units; /* one for each target */
+    uint32_t n_units;
     struct plan plan;
     struct artifact artifact;
 } compile_result;

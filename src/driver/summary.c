@@ -135,6 +135,22 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     print_next(w, r, place);
 }
 
+void summary_print_module(writer *w, const compile_result *r, const char *place)
+{
+    const facts x = gather(w->a, r);
+    w_line(w, "operators  %u of the model; calls %u, kernels %u, MACs %llu", r->n_nodes, x.calls, x.kernels,
+           (unsigned long long)x.macs);
+    for (uint32_t i = 0; i < r->n_units; i++) {
+        const codegen_unit *u = &r->units[i];
+        w_line(w, "vectors    %u bytes, as for %s: workspace %llu bytes, constants %llu", u->target->vector_bytes,
+               u->target->name, (unsigned long long)u->plan->workspace_bytes,
+               (unsigned long long)u->plan->constant_bytes);
+    }
+    print_slow(w, r, &x);
+    w_line(w, "module     %s: %zu bytes, of which C source %llu; next: lathe run %s", place,
+           r->artifact.files.data[0].len, (unsigned long long)r->artifact.source_bytes, place);
+}
+
 void summary_print_json(writer *w, const compile_result *r, const char *place)
 {
     const facts x = gather(w->a, r);

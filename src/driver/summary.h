@@ -8,5 +8,7 @@
 tir_left summary_left(const compile_result *r);
 /* `place` is the folder of the package. */
 void summary_print(writer *w, const compile_result *r, const char *place);
+/* Of a module, whose file is `place`. */
+void summary_print_module(writer *w, const compile_result *r, const char *place);
 void summary_print_json(writer *w, const compile_result *r, const char *place);
 #endif

@@ -15,22 +15,25 @@
 #define HERE ""
 #endif
 
+/* One for each width of vectors, with the registers that machines of that width have. */
+static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL};
+
 static const target table[] = {
     /* name, flags, vector bytes, registers, bytes of the second and the last cache, fma, stack bytes, workers,
-     * bits of an address, own lowering, C compiler from elsewhere */
-    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, 64, NULL,
-     X86},
-    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, 64, NULL,
-     X86},
+     * bits of an address, own lowering, variants, C compiler from elsewhere */
+    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, 64, NULL, NULL, X86},
+    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, 64, NULL, NULL, X86},
     {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, 1 << 20, 32 << 20, true, 16384, 4,
-     64, NULL, X86},
-    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, ARM},
+     64, NULL, NULL, X86},
+    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL, ARM},
     /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
-    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL,
+    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL,
      "'clang --target=riscv64-linux-gnu'"},
-    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, 64, NULL, NULL},
+    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, 64, NULL, NULL, NULL},
+    /* The machine that a module runs on compiles it. */
+    {"my_device", "", 64, 32, 1 << 20, 32 << 20, true, 16384, 4, 64, NULL, by_width, NULL},
     /* The CPU's own flags come with the firmware's compiler. */
-    {"cortex-m", "-ffp-contract=fast", 0, 8, 0, 0, false, 1024, 1, 32, NULL, "arm-none-eabi-gcc"},
+    {"cortex-m", "-ffp-contract=fast", 0, 8, 0, 0, false, 1024, 1, 32, NULL, NULL, "arm-none-eabi-gcc"},
 };
 
 static const target *find(const char *name)

@@ -24,10 +24,11 @@ typedef struct target {
     uint32_t workers;      /* width of the static schedule */
     uint32_t address_bits; /* of a pointer: 32 or 64 */
     target_lower_fn lower; /* NULL: the default lowering for everything */
+    const char *const *variants; /* names of the targets that stand for it in a module, NULL at the end; NULL: itself */
     const char *cc;        /* a C compiler for it where this machine's own is none, for hints; NULL: none is known */
 } target;
 
-/* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang), generic
+/* my_device: whatever machine a module runs on, by the width of its vectors. x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang), generic
  * (scalar, any CPU), cortex-m (scalar, small stack), native (resolved on this machine to one of the former). NULL:
  * unknown name. */
 const target *target_find(const char *name);

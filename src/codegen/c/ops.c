@@ -79,18 +79,30 @@ static void write_comment(const package *p, writer *w, uint32_t i)
     w_str(w, " */\n");
 }
 
-static void write_wrapper(const package *p, writer *w, uint32_t i)
+void ops_write_call(const package *p, writer *w, uint32_t i)
 {
     const plan_op *op = &p->pl->problem->ops.data[i];
-    const char *kernel = package_kernel(p, i)->name;
-    w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts)\n{\n", kernel);
-    w_str(w, "    void *const *a = (void *const *)args;\n");
-    w_fmt(w, "    return %s_%s(", p->prefix, kernel);
+    w_fmt(w, "return %s_%s(", p->prefix, package_kernel(p, i)->name);
     for (uint32_t k = 0; k < op->n_args + op->n_scratch; k++) {
         dtype dt = k < op->n_args ? op->func->params[k]->dt : op->scratch[k - op->n_args].buffer->dt;
         w_fmt(w, "(%s%s *)a[%u], ", k < op->n_inputs ? "const " : "", dtype_c_name(dt), k);
     }
-    w_str(w, "part, parts);\n}\n\n");
+    w_str(w, "part, parts);\n");
+}
+
+static void write_wrapper(const package *p, writer *w, uint32_t i)
+{
+    w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts)\n{\n", package_kernel(p, i)->name);
+    w_str(w, "    void *const *a = (void *const *)args;\n    ");
+    ops_write_call(p, w, i);
+    w_str(w, "}\n\n");
+}
+
+bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i)
+{
+    const char *name = arena_printf(&p->c->mem, "%s_%s", p->prefix, package_kernel(p, i)->name);
+    write_comment(p, w, i);
+    return func_write(p->c, w, needs, p->pl->problem->ops.data[i].func, name, aliases(p, i));
 }
 
 bool ops_write(const package *p, writer *w)
@@ -102,9 +114,7 @@ bool ops_write(const package *p, writer *w)
     for (uint32_t i = 0; i < pp->ops.len; i++) {
         if (!package_is_first(p, i))
             continue;
-        write_comment(p, &kernels, i);
-        const char *name = arena_printf(&p->c->mem, "%s_%s", p->prefix, package_kernel(p, i)->name);
-        if (!func_write(p->c, &kernels, &needs, pp->ops.data[i].func, name, aliases(p, i)))
+        if (!ops_write_kernel(p, &needs, &kernels, i))
             return false;
         w_str(&kernels, "\n");
     }

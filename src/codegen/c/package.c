@@ -49,15 +49,22 @@ static bool add_constants(package *p, artifact *out)
     return true;
 }
 
-bool codegen_c(compiler *c, const codegen_unit *u, artifact *out)
+package package_of(compiler *c, const codegen_unit *u, const char *prefix)
 {
-    arena *a = &c->mem;
-    package p = {.c = c, .u = u, .pl = u->plan};
-    p.prefix = arena_printf(a, "tvmgen_%s", u->module_name);
-    p.macro = package_upper(a, p.prefix);
+    package p = {.c = c, .u = u, .pl = u->plan, .prefix = prefix};
+    p.macro = package_upper(&c->mem, prefix);
     p.constants_form = constants_form_of(u);
     package_bind(&p);
     count(&p);
+    return p;
+}
+
+bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
+{
+    arena *a = &c->mem;
+    package p = package_of(c, u, arena_printf(a, "tvmgen_%s", u->module_name));
+    if (n > 1)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "a package is made for one target, not for %u", n);
     if (u->plan->problem->ops.len > UINT16_MAX)
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                           "the model has %u operators; a package holds 65535", u->plan->problem->ops.len);

@@ -4,7 +4,7 @@
 #ifndef LATHE_CODEGEN_C_PACKAGE_H
 #define LATHE_CODEGEN_C_PACKAGE_H
 #include "base/ptr_map.h"
-#include "codegen/backend.h"
+#include "codegen/c/emit.h"
 
 /* An input or output; names[0..) of the model and of C. */
 typedef struct package_io {
@@ -50,6 +50,8 @@ typedef struct package {
     uint32_t *next_ops;            /* of each operator: the next one with its kernel; UINT32_MAX: none */
 } package;
 
+/* A unit's names and numbers; `prefix` begins the names of its kernels. */
+package package_of(compiler *c, const codegen_unit *u, const char *prefix);
 /* Gives what the caller sees and the constants their names in C (bind.c). */
 void package_bind(package *p);
 /* Kernel of operator i of the plan, and whether operator i is the first one that runs it. */
@@ -82,6 +84,10 @@ void *constants_bytes(const package *p, size_t *out_len);
 void constants_write(const package *p, writer *w); /* in src/default_lib0.c */
 void tables_write(const package *p, writer *w);    /* src/model_data.c */
 bool ops_write(const package *p, writer *w);       /* src/ops.c */
+/* The kernel of operator i with its comment, PREFIX_KERNEL in C; what its text uses goes to `needs`. */
+bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i);
+/* The call of it, "return PREFIX_KERNEL(...);", with the addresses of operands, results and scratch in `a`. */
+void ops_write_call(const package *p, writer *w, uint32_t i);
 void main_write(const package *p, writer *w);      /* src/main.c */
 void makefile_write(const package *p, writer *w);
 void makefile_products(const package *p, artifact *out);

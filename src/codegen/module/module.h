@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writer of portable modules (abi/module.h, docs/module.md): bytecode of the plan's steps, the C source of all
+ * kernels, both in a container, that in an ELF file. A module is written for one target or for several that differ in
+ * the width of their vectors; each of them is a variant, with functions and kernels of its own, and shares constants
+ * that are equal. The kernels are those of the C back end. */
+#ifndef LATHE_CODEGEN_MODULE_H
+#define LATHE_CODEGEN_MODULE_H
+#include "abi/module.h"
+#include "base/ptr_map.h"
+#include "codegen/c/package.h"
+
+/* --- bytes.c: numbers and strings as they lie in a file. Without memory it only counts. --- */
+typedef struct module_bytes {
+    uint8_t *data; /* NULL: count */
+    size_t len;
+} module_bytes;
+void bytes_put(module_bytes *b, const void *data, size_t n);
+void bytes_u16(module_bytes *b, uint32_t v);
+void bytes_u32(module_bytes *b, uint32_t v);
+void bytes_u64(module_bytes *b, uint64_t v);
+void bytes_str(module_bytes *b, const char *s); /* u64 length, bytes */
+void bytes_zero_to(module_bytes *b, size_t len);
+
+/* --- code.c: the executable while it is made --- */
+typedef struct module_func {
+    enum module_function_kind kind;
+    const char *name;
+    uint32_t start, end; /* instructions */
+    uint32_t n_args, n_registers;
+    const char *const *params; /* names of the arguments */
+} module_func;
+
+typedef struct module_const {
+    enum module_constant_tag tag;
+    const tensor_data *tensor;
+    const char *text;
+    dtype dt;
+    const int64_t *dims;
+    uint32_t n_dims;
+} module_const;
+
+typedef struct module_code {
+    compiler *c;
+    VEC(module_func) funcs;
+    VEC(uint64_t) offsets; /* of instructions, in words */
+    VEC(int64_t) words;
+    VEC(module_const) consts;
+    ptr_map known;   /* interned text of a constant or name of a function -> its number */
+    ptr_map tensors; /* tensor -> its number */
+} module_code;
+
+typedef int64_t module_arg;
+void code_init(module_code *m, compiler *c);
+module_arg code_reg(uint32_t r);
+module_arg code_int(int64_t v);
+module_arg code_none(void);
+module_arg code_machine(void);
+module_arg code_text(module_code *m, const char *s);
+module_arg code_dtype(module_code *m, dtype dt);
+module_arg code_shape(module_code *m, uint32_t n, const int64_t *dims);
+module_arg code_tensor(module_code *m, const tensor_data *t);
+/* A function of the machine; instructions follow until code_end. */
+uint32_t code_begin(module_code *m, const char *name, uint32_t n_args, const char *const *params);
+void code_end(module_code *m, uint32_t func, uint32_t n_registers);
+/* dst NULL: no result. Names are those of builtins, kernels, or functions of the machine. */
+void code_call(module_code *m, const uint32_t *dst, const char *func, uint32_t n, const module_arg *args);
+void code_ret(module_code *m, uint32_t r);
+uint32_t code_jump(module_code *m);                  /* the instruction, for code_land */
+uint32_t code_if(module_code *m, uint32_t r);        /* jumps where r is 0 */
+void code_land(module_code *m, uint32_t at, uint32_t to); /* both are numbers of instructions */
+uint32_t code_next(const module_code *m);            /* number of the next instruction */
+void code_write(const module_code *m, module_bytes *b);
+uint64_t code_constant_bytes(const module_code *m);
+
+/* --- body.c: the functions of a variant --- */
+typedef struct module_variant {
+    package p;          /* its unit, with the prefix that its kernels have */
+    const char *report; /* report.json's text */
+} module_variant;
+/* main: what it takes is checked, then the variant that fits the machine runs. Likewise lathe_report, which gives its
+ * report.json. With several variants each has functions of its own under its prefix. */
+bool body_write_entries(module_code *m, const module_variant *variants, uint32_t n);
+
+/* --- source.c --- */
+bool source_write(compiler *c, writer *w, const module_variant *variants, uint32_t n);
+/* "v32_fused_add": a kernel in bytecode and in C. */
+const char *source_kernel_name(const package *p, uint32_t op);
+
+/* --- elf.c: a shared object for `host` ("x86_64") whose only symbol is MODULE_SYMBOL; b counts or fills --- */
+bool elf_known_host(const char *host);
+/* `blob`: writes the symbol's bytes. */
+typedef void (*elf_blob_fn)(const void *ctx, module_bytes *b);
+void elf_write(module_bytes *b, const char *host, elf_blob_fn blob, const void *ctx);
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C source of a module's kernels. One text holds the variants one behind the other, of which the preprocessor keeps
+ * the one for the machine's vectors; each kernel stands in a piece that can be compiled alone. Beside a kernel stand its
+ * packed form, which the virtual machine calls, and a form for hosts that know only tvm-ffi. */
+#include "abi/package.h"
+#include "codegen/module/module.h"
+
+#include <string.h>
+
+const char *source_kernel_name(const package *p, uint32_t op)
+{
+    return arena_printf(&p->c->mem, "%s_%s", p->prefix, package_kernel(p, op)->name);
+}
+
+/* What the compiler says of the machine that it works for. Where nothing is told from outside, as in TVM's runtime. */
+static const char head_text[] =
+    "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n\n"
+    "/* The machine: bytes of a vector register, and how many there are. */\n"
+    "#ifndef " MODULE_MACRO_VECTOR_BYTES "\n"
+    "#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)\n"
+    "#define " MODULE_MACRO_VECTOR_BYTES " 64\n#define " MODULE_MACRO_VECTOR_REGS " 32\n"
+    "#elif defined(__AVX2__) && defined(__FMA__)\n"
+    "#define " MODULE_MACRO_VECTOR_BYTES " 32\n#define " MODULE_MACRO_VECTOR_REGS " 16\n"
+    "#elif defined(__riscv_v_min_vlen) && __riscv_v_min_vlen >= 512\n"
+    "#define " MODULE_MACRO_VECTOR_BYTES " 64\n#define " MODULE_MACRO_VECTOR_REGS " 32\n"
+    "#elif defined(__riscv_v_min_vlen)\n"
+    "#define " MODULE_MACRO_VECTOR_BYTES " (__riscv_v_min_vlen / 8)\n#define " MODULE_MACRO_VECTOR_REGS " 32\n"
+    "#elif defined(__aarch64__)\n"
+    "#define " MODULE_MACRO_VECTOR_BYTES " 16\n#define " MODULE_MACRO_VECTOR_REGS " 32\n"
+    "#elif defined(__SSE2__)\n"
+    "#define " MODULE_MACRO_VECTOR_BYTES " 16\n#define " MODULE_MACRO_VECTOR_REGS " 16\n"
+    "#else\n"
+    "#define " MODULE_MACRO_VECTOR_BYTES " 0\n#define " MODULE_MACRO_VECTOR_REGS " 0\n"
+    "#endif\n#endif\n\n"
+    "/* Pieces: compiled one by one, linked together. */\n"
+    "#ifndef " MODULE_MACRO_SHARDS "\n#define " MODULE_MACRO_SHARDS " 1\n#define " MODULE_MACRO_SHARD " 0\n#endif\n"
+    "#define LATHE_HAS_PIECE(n) ((n) % " MODULE_MACRO_SHARDS " == " MODULE_MACRO_SHARD ")\n"
+    "#if defined(__GNUC__)\n#define LATHE_EXPORT __attribute__((visibility(\"default\")))\n"
+    "#define LATHE_WEAK __attribute__((weak))\n#else\n#define LATHE_EXPORT\n#define LATHE_WEAK\n#endif\n\n";
+
+/* The host's functions are weak, so that the virtual machine needs none of them. */
+static const char ffi_text[] =
+    "/* --- hosts that know only tvm-ffi: TVMFFIAny, DLTensor, and two functions of theirs --- */\n"
+    "typedef struct lathe_any {\n    int32_t type;\n    uint32_t small;\n    union {\n        int64_t i;\n"
+    "        char *p;\n    } u;\n} lathe_any;\n"
+    "typedef struct lathe_tensor {\n    char *data;\n    int32_t device[2], ndim;\n    uint8_t dtype[4];\n"
+    "    int64_t *shape, *strides;\n    uint64_t byte_offset;\n} lathe_tensor;\n"
+    "typedef int32_t (*lathe_packed)(void *const *data, uint32_t part, uint32_t parts);\n"
+    "LATHE_WEAK void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);\n"
+    "LATHE_WEAK int TVMBackendParallelLaunch(int (*f)(int, const void *, void *), void *data, int tasks);\n\n"
+    "static int lathe_raise(const char *kind, const char *message)\n{\n"
+    "    if (TVMFFIErrorSetRaisedFromCStr)\n        TVMFFIErrorSetRaisedFromCStr(kind, message);\n"
+    "    return -1;\n}\n\n"
+    "typedef struct lathe_job {\n    lathe_packed f;\n    void *const *data;\n    int32_t status;\n} lathe_job;\n\n"
+    "static int lathe_task(int task, const void *group, void *job)\n{\n"
+    "    /* group: a handle, then the number of tasks */\n"
+    "    const int32_t tasks = *(const int32_t *)(const void *)((const char *)group + sizeof(void *));\n"
+    "    lathe_job *j = job;\n"
+    "    const int32_t status = j->f(j->data, (uint32_t)task, (uint32_t)tasks);\n"
+    "    if (status != 0)\n        j->status = status;\n    return status;\n}\n\n"
+    "static int lathe_call(lathe_packed f, const lathe_any *args, int32_t n, void **data, int32_t n_data)\n{\n"
+    "    int32_t i, parts = 1;\n    lathe_job job = {f, data, 0};\n"
+    "    if (n < n_data)\n        return lathe_raise(\"TypeError\", \"too few arguments for a kernel\");\n"
+    "    for (i = 0; i < n_data; i++) {\n"
+    "        lathe_tensor *t = (lathe_tensor *)(void *)(args[i].type == 70 ? args[i].u.p + 24 : args[i].u.p);\n"
+    "        if (args[i].type != 70 && args[i].type != 7)\n"
+    "            return lathe_raise(\"TypeError\", \"a kernel's argument is no tensor\");\n"
+    "        data[i] = t->data + t->byte_offset;\n    }\n"
+    "    if (n > n_data && args[n_data].type == 1)\n        parts = (int32_t)args[n_data].u.i;\n"
+    "    if (parts > 1 && TVMBackendParallelLaunch)\n"
+    "        (void)TVMBackendParallelLaunch(lathe_task, &job, parts);\n"
+    "    else\n        for (i = 0; i < parts && job.status == 0; i++)\n"
+    "            job.status = f(data, (uint32_t)i, (uint32_t)parts);\n";
+
+static void write_status(writer *w)
+{
+    w_str(w, ffi_text);
+    w_str(w, "    switch (job.status) {\n    case 0: return 0;\n");
+#define ROW(name, value, text) \
+    w_fmt(w, "    case %d: return lathe_raise(\"ValueError\", \"%s\");\n", value, text);
+    PACKAGE_STATUSES(ROW)
+#undef ROW
+    w_str(w, "    }\n    return lathe_raise(\"RuntimeError\", \"a kernel failed\");\n}\n\n");
+}
+
+static void write_has_vectors(writer *w)
+{
+    w_str(w, "#if LATHE_HAS_PIECE(0)\n"
+             "LATHE_EXPORT int __tvm_ffi_" MODULE_HAS_VECTORS
+             "(void *self, const lathe_any *args, int32_t n, lathe_any *result)\n{\n    (void)self;\n"
+             "    if (n != 2)\n        return lathe_raise(\"TypeError\", \"" MODULE_HAS_VECTORS
+             " takes bytes and registers\");\n    result->type = 1;\n    result->small = 0;\n"
+             "    result->u.i = args[0].u.i <= " MODULE_MACRO_VECTOR_BYTES " && args[1].u.i <= " MODULE_MACRO_VECTOR_REGS
+             ";\n    return 0;\n}\n#endif\n\n");
+}
+
+/* --- kernels --- */
+
+static void write_packed(const package *p, writer *w, uint32_t i)
+{
+    const plan_op *op = &p->pl->problem->ops.data[i];
+    const char *name = source_kernel_name(p, i);
+    const uint32_t n = op->n_args + op->n_scratch;
+    w_fmt(w, "LATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n", name);
+    w_str(w, "    ");
+    ops_write_call(p, w, i);
+    w_fmt(w, "}\n\nLATHE_EXPORT int __tvm_ffi_%s(void *self, const lathe_any *args, int32_t n, lathe_any *result)\n{\n",
+          name);
+    w_fmt(w, "    void *data[%u];\n    (void)self;\n    (void)result;\n", n > 0 ? n : 1);
+    w_fmt(w, "    return lathe_call(%s" MODULE_PACKED_SUFFIX ", args, n, data, %u);\n}\n", name, n);
+}
+
+/* The piece with the least text so far gets the kernel: pieces take about the same time to compile. */
+static uint32_t next_piece(size_t *sizes, size_t size)
+{
+    uint32_t least = 0;
+    for (uint32_t i = 1; i < MODULE_SHARDS; i++)
+        least = sizes[i] < sizes[least] ? i : least;
+    sizes[least] += size;
+    return least;
+}
+
+static bool write_variant(writer *w, const module_variant *v)
+{
+    const package *p = &v->p;
+    const plan_problem *pp = p->pl->problem;
+    c_needs needs = {.a = &p->c->mem};
+    size_t sizes[MODULE_SHARDS] = {0};
+    writer kernels;
+    writer_init(&kernels, &p->c->mem);
+    for (uint32_t i = 0; i < pp->ops.len; i++) {
+        writer one;
+        if (!package_is_first(p, i))
+            continue;
+        writer_init(&one, &p->c->mem);
+        if (!ops_write_kernel(p, &needs, &one, i))
+            return false;
+        w_str(&one, "\n");
+        write_packed(p, &one, i);
+        w_fmt(&kernels, "#if LATHE_HAS_PIECE(%u)\n", next_piece(sizes, one.len));
+        w_str(&kernels, one.data);
+        w_str(&kernels, "#endif\n\n");
+    }
+    needs_write(&p->c->mem, w, &needs);
+    w_str(w, kernels.data ? kernels.data : "");
+    return true;
+}
+
+/* A host that knows only tvm-ffi looks for every name of the bytecode before it runs any of it. */
+static void write_absent(writer *w, const module_variant *v)
+{
+    w_fmt(w, "#if LATHE_VARIANT != %u && LATHE_HAS_PIECE(0)\n", v->p.u->target->vector_bytes);
+    for (uint32_t i = 0; i < v->p.pl->problem->ops.len; i++)
+        if (package_is_first(&v->p, i))
+            w_fmt(w, "LATHE_ABSENT(%s)\n", source_kernel_name(&v->p, i));
+    w_str(w, "#endif\n\n");
+}
+
+static const char absent_text[] =
+    "/* Kernels for other vectors than this machine's. */\n"
+    "#define LATHE_ABSENT(name) \\\n"
+    "    LATHE_EXPORT int __tvm_ffi_##name(void *self, const lathe_any *args, int32_t n, lathe_any *result) \\\n"
+    "    { \\\n        (void)self, (void)args, (void)n, (void)result; \\\n"
+    "        return lathe_raise(\"RuntimeError\", #name \" is for another machine\"); \\\n    }\n\n";
+
+bool source_write(compiler *c, writer *w, const module_variant *variants, uint32_t n)
+{
+    w_fmt(w, "/* The kernels of module \"%s\", of %s. */\n", variants[0].p.u->module_name,
+          package_comment(&c->mem, variants[0].p.u->model_file));
+    w_str(w, head_text);
+    write_status(w);
+    write_has_vectors(w);
+    for (uint32_t i = 0; i < n; i++) {
+        const target *t = variants[i].p.u->target;
+        if (n > 1 && i + 1 < n)
+            w_fmt(w,
+                  "#%s " MODULE_MACRO_VECTOR_BYTES " >= %u && " MODULE_MACRO_VECTOR_REGS
+                  " >= %u /* as for %s */\n\n",
+                  i == 0 ? "if" : "elif", t->vector_bytes, t->vector_regs, t->name);
+        else if (n > 1)
+            w_fmt(w, "#else /* as for %s */\n\n", t->name);
+        w_fmt(w, n > 1 ? "#define LATHE_VARIANT %u\n\n" : "", t->vector_bytes);
+        if (!write_variant(w, &variants[i]))
+            return false;
+    }
+    w_str(w, n > 1 ? "#endif\n\n" : "");
+    w_str(w, n > 1 ? absent_text : "");
+    for (uint32_t i = 0; n > 1 && i < n; i++)
+        write_absent(w, &variants[i]);
+    return true;
+}
