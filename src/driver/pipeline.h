@@ -25,7 +25,7 @@ typedef struct compile_options {
     const char *module_name;
     const char *port;
     const char *host; /* of a module's file */
-    uint32_t widths[COMPILE_MAX_WIDTHS], n_widths; /* bytes of vectors that it has kernels for; none: all of the target's */
+    uint32_t widths[COMPILE_MAX_WIDTHS], n_widths; /* bytes of vectors that it is for; none: all of the target's */
     const struct target *target; /* NULL: default */
     int opt_level;
     bool no_winograd; /* see pass_options */

@@ -28,9 +28,9 @@ typedef struct target {
     const char *cc;        /* a C compiler for it where this machine's own is none, for hints; NULL: none is known */
 } target;
 
-/* my_device: whatever machine a module runs on, by the width of its vectors. x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang), generic
- * (scalar, any CPU), cortex-m (scalar, small stack), native (resolved on this machine to one of the former). NULL:
- * unknown name. */
+/* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang), generic
+ * (scalar, any CPU), my_device (whatever machine a module runs on), cortex-m (scalar, small stack), native (resolved on
+ * this machine to one of them). NULL: unknown name. */
 const target *target_find(const char *name);
 /* A target of the user's own, for this context: t must live as long as c. The name must be new (DIAG_USAGE). */
 bool target_register(compiler *c, const target *t);

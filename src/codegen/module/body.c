@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan of a variant as bytecode. All of the workspace is one storage, with a tensor in it for every value at the
- * offset that the plan gave it; kernels run in the order of the layers; branches and loops are jumps. An extent that the
- * caller's tensors state lies in a shape heap of one cell, which is an i64 tensor, so kernels take it as it is. */
+ * offset that the plan gave it; kernels run in the order of the layers; branches and loops are jumps. An extent that
+ * the caller's tensors state lies in a shape heap of one cell, which is an i64 tensor, so kernels take it as it is. */
 #include "codegen/module/module.h"
 
 typedef struct body {

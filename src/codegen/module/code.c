@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Relax VM executable while it is made: functions, instructions, the pool of constants, in which equal ones are one. */
+/* The Relax VM executable while it is made: functions, instructions, the pool of constants, in which equal ones are
+ * one. */
 #include "codegen/module/module.h"
 
 #include <string.h>

@@ -127,7 +127,8 @@ static void symbols(module_bytes *b, const layout *l)
 
 static void dynamic(module_bytes *b, const layout *l)
 {
-    const uint64_t entries[N_DYN][2] = {{4, l->hash}, {5, l->str}, {6, l->sym}, {10, sizeof strings}, {11, SYM}, {0, 0}};
+    const uint64_t entries[N_DYN][2] = {{4 /* DT_HASH */, l->hash}, {5, l->str},  {6, l->sym},
+                                        {10, sizeof strings},       {11, SYM},    {0, 0}};
     bytes_zero_to(b, l->dyn);
     for (size_t i = 0; i < N_DYN; i++) {
         bytes_u64(b, entries[i][0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The C source of a module's kernels. One text holds the variants one behind the other, of which the preprocessor keeps
- * the one for the machine's vectors; each kernel stands in a piece that can be compiled alone. Beside a kernel stand its
- * packed form, which the virtual machine calls, and a form for hosts that know only tvm-ffi. */
+ * the one for the machine's vectors; each kernel stands in a piece that can be compiled alone. Beside a kernel stand
+ * its packed form, which the virtual machine calls, and a form for hosts that know only tvm-ffi. */
 #include "abi/package.h"
 #include "codegen/module/module.h"
 
