@@ -81,7 +81,7 @@ module_arg code_tensor(module_code *m, const tensor_data *t)
     uint32_t n;
     if (ptr_map_get(&m->tensors, t, &n))
         return arg(MODULE_ARG_CONSTANT, n);
-    /* Of equal ones the pool has one: hash first, then all bytes. A second one of the same hash gets a key of its own. */
+    /* Of equal ones the pool has one: hash first, then all bytes; others of the same hash get keys of their own. */
     for (uint32_t again = 0;; again++) {
         const char *key = arena_printf(&m->c->mem, "constant tensor %llx %u", (unsigned long long)tensor_hash(t), again);
         bool found = ptr_map_get(&m->known, intern(m->c->names, key), &n);

@@ -101,7 +101,8 @@ static void write_packed(const package *p, writer *w, uint32_t i)
     const plan_op *op = &p->pl->problem->ops.data[i];
     const char *name = source_kernel_name(p, i);
     const uint32_t n = op->n_args + op->n_scratch;
-    w_fmt(w, "LATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n", name);
+    w_fmt(w, "LATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n",
+          name);
     w_str(w, "    ");
     ops_write_call(p, w, i);
     w_fmt(w, "}\n\nLATHE_EXPORT int __tvm_ffi_%s(void *self, const lathe_any *args, int32_t n, lathe_any *result)\n{\n",
