@@ -83,7 +83,8 @@ module_arg code_tensor(module_code *m, const tensor_data *t)
         return arg(MODULE_ARG_CONSTANT, n);
     /* Of equal ones the pool has one: hash first, then all bytes; others of the same hash get keys of their own. */
     for (uint32_t again = 0;; again++) {
-        const char *key = arena_printf(&m->c->mem, "constant tensor %llx %u", (unsigned long long)tensor_hash(t), again);
+        const char *key =
+            arena_printf(&m->c->mem, "constant tensor %llx %u", (unsigned long long)tensor_hash(t), again);
         bool found = ptr_map_get(&m->known, intern(m->c->names, key), &n);
         if (found && !tensor_equal(m->consts.data[n].tensor, t))
             continue;

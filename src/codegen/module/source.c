@@ -90,8 +90,8 @@ static void write_has_vectors(writer *w)
              "(void *self, const lathe_any *args, int32_t n, lathe_any *result)\n{\n    (void)self;\n"
              "    if (n != 2)\n        return lathe_raise(\"TypeError\", \"" MODULE_HAS_VECTORS
              " takes bytes and registers\");\n    result->type = 1;\n    result->small = 0;\n"
-             "    result->u.i = args[0].u.i <= " MODULE_MACRO_VECTOR_BYTES " && args[1].u.i <= " MODULE_MACRO_VECTOR_REGS
-             ";\n    return 0;\n}\n#endif\n\n");
+             "    result->u.i = args[0].u.i <= " MODULE_MACRO_VECTOR_BYTES
+             " && args[1].u.i <= " MODULE_MACRO_VECTOR_REGS ";\n    return 0;\n}\n#endif\n\n");
 }
 
 /* --- kernels --- */
