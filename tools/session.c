@@ -224,6 +224,20 @@ static bool fill(session *s)
     return true;
 }
 
+static bool check_emulator(const session *s)
+{
+    const cli *x = s->x;
+    const char *command = cli_get(x, OPT_EMULATOR, NULL);
+    if (!command)
+        return true;
+    if (command[strspn(command, " \t")] == '\0')
+        return cli_usage_error(x, "as in --emulator qemu-aarch64", "--emulator: no command");
+    if (cli_has(x, OPT_INTERPRET))
+        return cli_usage_error(x, "leave one of them out", "--interpret needs no --emulator: it runs here");
+    return cli_has(x, OPT_TARGET) || file_is_dir(s->path) ||
+           cli_usage_error(x, "as in --target aarch64", "--emulator: say --target, which the package is for");
+}
+
 bool session_open(cli *x, session *s)
 {
     long workers;
@@ -239,8 +253,12 @@ bool session_open(cli *x, session *s)
         return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
     if (!cli_workers(x, &workers))
         return false;
+    if (!check_emulator(s))
+        return false;
     s->scratch = process_temp_dir(x->c);
-    return s->scratch && open_model(s) && fill(s) && run_build(x->c, s->scratch, workers, &s->model);
+    bool ok = s->scratch && open_model(s);
+    s->model.emulator = cli_get(x, OPT_EMULATOR, NULL);
+    return ok && fill(s) && run_build(x->c, s->scratch, workers, &s->model);
 }
 
 bool session_call(session *s)

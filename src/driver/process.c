@@ -35,6 +35,16 @@ const char *process_temp_dir(compiler *c)
     return NULL;
 }
 
+void process_add_words(compiler *c, process_words *a, const char *words)
+{
+    while (*words) {
+        size_t n = strcspn(words, " \t");
+        if (n > 0)
+            vec_push(&c->mem, a, arena_strndup(&c->mem, words, n));
+        words += n + (words[n] != '\0');
+    }
+}
+
 /* How much a line of a C compiler's output says about why it failed. Echoed commands and "In file included from" say
  * nothing, and the options of the former have words such as -Werror. */
 static int weight(const char *line)

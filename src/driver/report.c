@@ -122,6 +122,8 @@ static bool read_operators(compiler *c, const json_t *list, run_report *r)
 
 static bool read_fields(compiler *c, const json_t *o, run_report *r)
 {
+    const char *form = json_string_value(json_object_get(o, "constants"));
+    r->hands_over = form && strcmp(form, constants_form_name(CONSTANTS_BIN)) == 0;
     return text_field(c, o, "module_name", &r->module) && text_field(c, o, "target_cflags", &r->cflags) &&
            text_field(c, o, "port", &r->port) && count_field(o, "workers", &r->workers) &&
            r->workers <= PACKAGE_MAX_WORKERS &&

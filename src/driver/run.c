@@ -11,6 +11,7 @@
 
 #include "abi/package.h"
 #include "base/file.h"
+#include "driver/emulate.h"
 
 /* --- tensors
  * ---------------------------------------------------------------------------------------------------------- */
@@ -127,21 +128,6 @@ bool run_size_inputs(compiler *c, run_model *m)
 /* --- packages
  * --------------------------------------------------------------------------------------------------------- */
 
-typedef struct arguments {
-    const char **data;
-    uint32_t len, cap;
-} arguments;
-
-static void add_words(compiler *c, arguments *a, const char *words)
-{
-    while (*words) {
-        size_t n = strcspn(words, " \t");
-        if (n > 0)
-            vec_push(&c->mem, a, arena_strndup(&c->mem, words, n));
-        words += n + (words[n] != '\0');
-    }
-}
-
 #define LIBRARY "package.so"
 
 /* The compiler runs in the scratch folder and knows the package by the name `package`: there are characters in the
@@ -168,27 +154,41 @@ static const char *from_anywhere(compiler *c, const char *word)
     return out;
 }
 
-static bool build(compiler *c, const char *dir, const char *scratch, const char *module, const char *cflags,
-                  int64_t workers)
+/* A library that is loaded here, or a program for an emulator. */
+static void add_kind(compiler *c, process_words *a, const run_model *m, const char *module)
 {
+    if (!m->emulator) {
+        process_add_words(c, a, "-fPIC -shared -o " LIBRARY);
+        return;
+    }
+    vec_push(&c->mem, a, arena_printf(&c->mem, "-DCALLED=tvmgen_%s_run", module));
+    if (m->constants)
+        vec_push(&c->mem, a, arena_printf(&c->mem, "-DCONSTANTS=tvmgen_%s_set_constants", module));
+    process_add_words(c, a, EMULATE_CALLER ".c -o " EMULATE_CALLER);
+}
+
+static bool build(compiler *c, const run_model *m, const char *scratch, const char *cflags, int64_t workers)
+{
+    const char *dir = m->dir, *module = m->report->module;
     static const char *const sources[] = {"model_data.c", "ops.c", "tvmrt.c", "tvmrt_port_posix.c"};
     const char *cc = getenv("CC"), *own = getenv("CFLAGS");
-    arguments a = {0};
+    process_words a = {0};
     if (!link_package(c, dir, scratch))
         return false;
-    add_words(c, &a, cc && *cc ? cc : "cc");
+    process_add_words(c, &a, cc && *cc ? cc : "cc");
     for (uint32_t i = 0; i < a.len; i++)
         a.data[i] = from_anywhere(c, a.data[i]);
-    add_words(c, &a, "-std=c99 -D_POSIX_C_SOURCE=200809L -fPIC -shared -w");
-    add_words(c, &a, own && *own ? own : "-O3"); /* as in the package's Makefile */
-    add_words(c, &a, cflags);
+    process_add_words(c, &a, "-std=c99 -D_POSIX_C_SOURCE=200809L -w");
+    process_add_words(c, &a, own && *own ? own : "-O3"); /* as in the package's Makefile */
+    process_add_words(c, &a, cflags);
     vec_push(&c->mem, &a, arena_printf(&c->mem, "-DTVMRT_NUM_WORKERS=%lld", (long long)workers));
-    add_words(c, &a, "-Ipackage/src -Ipackage/include -Wa,-Ipackage/src");
+    process_add_words(c, &a, "-Ipackage/src -Ipackage/include -Wa,-Ipackage/src");
     for (int i = 0; i < 2; i++)
         vec_push(&c->mem, &a, arena_printf(&c->mem, "package/src/%s_lib%d.c", module, i));
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
         vec_push(&c->mem, &a, path_join(&c->mem, "package/src", sources[i]));
-    add_words(c, &a, "-o " LIBRARY " -lm -lpthread");
+    add_kind(c, &a, m, module);
+    process_add_words(c, &a, "-lm -lpthread");
     vec_push(&c->mem, &a, NULL);
     compiler_progress(c, arena_printf(&c->mem, "building the package with %s", a.data[0]), 0, 0);
     const char *kept = strncmp(dir, scratch, strlen(scratch)) == 0 ? "DIR" : dir;
@@ -264,9 +264,16 @@ bool run_build(compiler *c, const char *scratch, int64_t workers, run_model *m)
     if (!r)
         return true;
     const char *contract = strstr(r->cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
-    return build(c, m->dir, scratch, r->module, arena_printf(&c->mem, "%s%s", r->cflags, contract),
+    const char *file = arena_printf(&c->mem, "package/src/%s_constants.bin", r->module);
+    m->scratch = scratch;
+    if (m->emulator && !emulate_write_caller(c, scratch))
+        return false;
+    if (m->emulator && r->hands_over)
+        m->constants = file;
+    return build(c, m, scratch, arena_printf(&c->mem, "%s%s", r->cflags, contract),
                  workers < 0 ? r->workers : workers) &&
-           load(c, path_join(&c->mem, scratch, LIBRARY), r->module, m) && hand_over(c, m, m->dir, r->module);
+           (m->emulator || (load(c, path_join(&c->mem, scratch, LIBRARY), r->module, m) &&
+                            hand_over(c, m, m->dir, r->module)));
 }
 
 /* --- interpreted
@@ -341,13 +348,35 @@ static bool interpret(compiler *c, run_model *m)
     return prog_interpret(c, m->prog, in, out) && size_outputs(c, m, shapes);
 }
 
+/* op: which ended it; NULL: none is known. */
+static bool failed(compiler *c, const run_operator *op, int32_t status, const char *text)
+{
+    const char *more = op && op->extents && status == PACKAGE_STATUS_SHAPE
+                           ? arena_printf(&c->mem, "; its data must give %s", op->extents)
+                           : "";
+    return prog_failed(c, src_loc_none(), op ? op->kernel : NULL, op ? op->source : "", status, text, more);
+}
+
+static bool call_emulated(compiler *c, run_model *m)
+{
+    emulate_answer a;
+    if (!emulate_call(c, m, &a))
+        return false;
+    if (a.status == 0)
+        return size_outputs(c, m, (const int64_t *)(const void *)&m->out[m->n_outputs]);
+    bool known = a.op >= 0 && (uint32_t)a.op < m->report->n_operators;
+    return failed(c, known ? &m->report->operators[a.op] : NULL, a.status, NULL);
+}
+
 bool run_call(compiler *c, run_model *m)
 {
     if (!run_size_inputs(c, m))
         return false;
-    if (!m->call)
+    if (m->prog)
         return interpret(c, m);
-    const run_operator *op = NULL; /* by its id */
+    if (m->emulator)
+        return call_emulated(c, m);
+    const run_operator *op = NULL;
     struct package_log_record r;
     while (m->next_log && m->next_log(&r)) { /* what an earlier run left would speak for this one */
     }
@@ -361,11 +390,7 @@ bool run_call(compiler *c, run_model *m)
     while (!op && m->next_log && m->next_log(&r))
         if (r.code == status && r.op_id >= 0 && (uint32_t)r.op_id < m->report->n_operators)
             op = &m->report->operators[r.op_id];
-    const char *more = op && op->extents && status == PACKAGE_STATUS_SHAPE
-                           ? arena_printf(&c->mem, "; its data must give %s", op->extents)
-                           : "";
-    return prog_failed(c, src_loc_none(), op ? op->kernel : NULL, op ? op->source : "", status,
-                       m->status_text ? m->status_text(status) : NULL, more);
+    return failed(c, op, status, m->status_text ? m->status_text(status) : NULL);
 }
 
 /* The library stays mapped: its worker threads live in it. */

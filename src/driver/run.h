@@ -37,6 +37,9 @@ typedef struct run_model {
     bool (*next_log)(void *record);  /* of a package; NULL: built without a log */
     const char *(*status_text)(int32_t status); /* of a package */
     const char *dir;                 /* of a package; NULL: interpreted */
+    const char *emulator;            /* the command that runs the package, for another machine; NULL: it is loaded here */
+    const char *scratch;             /* run_build's */
+    const char *constants;           /* the file that the package is given in an emulator, there; NULL: it holds them */
     const struct run_report *report; /* of a package; NULL: interpreted */
 } run_model;
 
@@ -51,6 +54,12 @@ typedef struct process_task {
 } process_task;
 /* false after a diagnostic that shows the first error in what it said. */
 bool process_run(compiler *c, const process_task *t);
+/* Arguments, and words between spaces as more of them. */
+typedef struct process_words {
+    const char **data;
+    uint32_t len, cap;
+} process_words;
+void process_add_words(compiler *c, process_words *a, const char *words);
 /* A child that is spoken to by its standard input and output; one at a time. `dir` is where its temporary files go. */
 typedef struct process {
     compiler *c;
@@ -77,6 +86,7 @@ typedef struct run_report {
     run_tensor *inputs, *outputs; /* without data */
     run_extent *extents;
     run_operator *operators;
+    bool hands_over; /* the program hands its constants over */
     uint32_t n_inputs, n_outputs, n_extents, n_operators;
     const char *text; /* all of the file */
 } run_report;

@@ -176,4 +176,33 @@ left='; not compared: [0-9]+ are made and carried by branches and loops, 1 are e
     expect 1 "operator fused_com_microsoft_QuickGelu \(node third\) is the first that is wrong, behind 2 .*: result 'gelu': .* of 12" \
         $(open wrong_meaning --against onnxruntime --per-node)
 }
+
+# a package for another machine, in an emulator
+expect 2 'say --target' verify net.onnx --against interpreter --emulator qemu-aarch64
+expect 2 'it runs here' run net.onnx --interpret --target generic --emulator qemu-aarch64
+expect 2 'no command' run net.onnx --target generic --emulator ' '
+expect 3 "there is no program 'no-such-emulator'" run "$top/demo/digits.onnx" --target generic --emulator no-such-emulator
+if command -v qemu-aarch64 > log && command -v aarch64-linux-gnu-gcc > log; then
+    export CC="aarch64-linux-gnu-gcc -static"
+    emulated="--emulator qemu-aarch64"
+    # shellcheck disable=SC2046,SC2086
+    {
+        expect 0 '^4 results of operators agree at -O3$' $(net right --against interpreter --per-node) $emulated
+        expect 1 "$relu" $(net wrong_loops --against interpreter --per-node) $emulated
+        expect 1 "$relu" $(net wrong_loops --against onnxruntime --per-node) $emulated
+        expect 0 "^[45] results of operators agree at -O3$left\$" \
+            $(open right --against interpreter --per-node) --target aarch64 $emulated
+        expect 0 "^5 results of operators agree at -O0$left\$" \
+            $(open right --against onnxruntime --per-node) --target aarch64 $emulated
+        expect 0 'y: f32\[2, 12\]' run open.onnx --load-ops ./right.so --dim 'n<=5' --input x=x3.npy --target aarch64 $emulated
+        expect 1 'fused_nonzero.* status -10: .*; its data must give nonzero_0 <= 7' run open.onnx --load-ops ./right.so \
+            --dim 'n<=5' --bound nonzero_0=7 --input x=x3.npy --target aarch64 $emulated
+    }
+    expect 0 '' compile "$top/demo/digits.onnx" --target aarch64 --constants bin -o handed
+    expect 0 '^probabilities: f32\[1, 10\]' run handed --emulator qemu-aarch64
+    unset CC
+    expect 3 'No such file|failed|bad value' run handed --emulator qemu-aarch64
+else
+    echo "verify.sh: aarch64-linux-gnu-gcc and qemu-aarch64 are not here: nothing runs in an emulator"
+fi
 finish
