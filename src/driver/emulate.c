@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A package for another machine, run by an emulator: a small program calls it once, with tensors, extents and the answer
- * in files. The structs of inputs and outputs are as in run.h: an address for each tensor, then numbers. */
+/* A package for another machine, run by an emulator: a small program calls it once, with tensors, extents and the
+ * answer in files. The structs of inputs and outputs are as in run.h: an address for each tensor, then numbers. */
 #include "driver/emulate.h"
 
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #define DATA   "call.bin"
 #define ANSWER "answer.bin"
 
-/* The call file: how many inputs, extents, outputs and numbers behind outputs; bytes of each input; the extents; bytes of
- * each output. The answer: status, operator, the numbers, the outputs; both in the order of bytes of the machine. */
+/* The call file: how many inputs, extents, outputs and numbers behind outputs; bytes of each input; the extents; bytes
+ * of each output. The answer: status, operator, the numbers, the outputs; both in the order of bytes of the machine. */
 static const char caller_text[] =
     "#include <inttypes.h>\n#include <stdbool.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
     "int32_t CALLED(void *inputs, void *outputs);\n"
@@ -78,7 +78,7 @@ static bool write_data(compiler *c, const run_model *m)
         all += m->inputs[i].bytes;
     uint8_t *data = arena_try_alloc(&c->mem, all + 1, 1);
     if (!data)
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for the %zu bytes of all inputs", all);
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for %zu bytes of inputs", all);
     for (uint32_t i = 0; i < m->n_inputs; at += m->inputs[i++].bytes)
         if (m->inputs[i].bytes > 0)
             memcpy(data + at, m->inputs[i].data, m->inputs[i].bytes);

@@ -11,8 +11,8 @@ typedef struct emulate_answer {
     int32_t status, op;
 } emulate_answer;
 
-/* EMULATE_CALLER.c in `scratch`: a program that is linked with the package; macros CALLED and, for a package that does not
- * hold its constants, CONSTANTS name the package's functions. */
+/* EMULATE_CALLER.c in `scratch`: a program that is linked with the package; macros CALLED and, for a package that does
+ * not hold its constants, CONSTANTS name the package's functions. */
 bool emulate_write_caller(compiler *c, const char *scratch);
 /* One run of m; its outputs and their shapes are those of the run when the status is 0. false after a diagnostic. */
 bool emulate_call(compiler *c, const run_model *m, emulate_answer *out);

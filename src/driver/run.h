@@ -37,7 +37,7 @@ typedef struct run_model {
     bool (*next_log)(void *record);  /* of a package; NULL: built without a log */
     const char *(*status_text)(int32_t status); /* of a package */
     const char *dir;                 /* of a package; NULL: interpreted */
-    const char *emulator;            /* the command that runs the package, for another machine; NULL: it is loaded here */
+    const char *emulator;            /* the command that runs the package; NULL: it is loaded here */
     const char *scratch;             /* run_build's */
     const char *constants;           /* the file that the package is given in an emulator, there; NULL: it holds them */
     const struct run_report *report; /* of a package; NULL: interpreted */

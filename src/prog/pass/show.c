@@ -79,7 +79,8 @@ static bool tell_shape(showing *s, uint32_t of, const struct target *t)
     step.n_args = step.n_in + 1;
     step.args[step.n_in] = prog_add_value(
         s->m, s->f,
-        (prog_value){.name = new_value_name(s, name), .type = tells->type, .space = SPACE_WORKSPACE, .base = PROG_NONE});
+        (prog_value){
+            .name = new_value_name(s, name), .type = tells->type, .space = SPACE_WORKSPACE, .base = PROG_NONE});
     vec_push(a, &s->f->steps, step);
     vec_push(a, &s->f->results, ((prog_result){name, step.args[step.n_in], of}));
     return true;
