@@ -2,7 +2,7 @@
 # The law of the folders, and what goes with it: check_layers.sh [BUILD]
 #   1. a folder of src includes only what stands to its left;
 #   2. compiler and runtime meet only in include/abi, and runtime/vta knows only itself and that; tools may use it;
-#   3. no mutable global in any object of the compiler, nor of runtime/vta, the default device in vta_runtime.c
+#   3. no mutable global in any object of the compiler, nor of runtime/vm, nor of runtime/vta, the default device in vta_runtime.c
 #      and the number of contexts made in context.c (it makes their handles differ) excepted, nor of bindings, the
 #      table of sessions, the host's functions and what belongs to one thread excepted
 #      (BUILD: where they were built; bindings: where bindings/test.sh has built them, else left out);
@@ -86,10 +86,11 @@ includes() {
         | sed -E 's/:[^"]*"/:/; s/"$//')
 }
 
-# globals core|vta|ffi: symbols that live in a writable section. Tables of pointers lie in .data.rel.ro, which the loader makes read-only.
+# globals core|vta|vm|ffi: symbols that live in a writable section. Tables of pointers lie in .data.rel.ro, which the loader makes read-only.
 globals() {
     local dir=$build/CMakeFiles/lathe_core.dir/src objects bad
     [ "$1" != vta ] || dir=$build/runtime/vta/CMakeFiles/vta_objects.dir
+    [ "$1" != vm ] || dir=$build/runtime/vm/CMakeFiles/vm_objects.dir
     [ "$1" != ffi ] || dir=$build/bindings/cmake/bindings/ffi/CMakeFiles/vta_ffi.dir
     if [ "$1" = ffi ] && [ ! -d "$dir" ]; then
         echo "note: bindings are not built (bindings/test.sh $build): their globals are not looked at"
@@ -126,7 +127,7 @@ allocators() {
 
 circles() {
     local found
-    found=$(bash scripts/circles.sh "$build" $(find src tools runtime/vta bindings/ffi -type d | LC_ALL=C sort))
+    found=$(bash scripts/circles.sh "$build" $(find src tools runtime/vta runtime/vm bindings/ffi -type d | LC_ALL=C sort))
     if [ -z "$found" ]; then passed=$((passed + 1))
     else fail "files that use each other in a circle (scripts/circles.sh --why $build FOLDER):"; echo "$found"; fi
 }
@@ -135,6 +136,7 @@ includes
 circles
 globals core
 globals vta
+globals vm
 globals ffi
 allocators
 echo "layers: $passed passed, $failed failed"

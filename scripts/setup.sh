@@ -14,6 +14,7 @@ command -v cmake | cmake
 command -v ninja | ninja-build
 command -v pkg-config | pkg-config
 test -e /usr/include/jansson.h | libjansson-dev
+pkg-config --exists libffi | libffi-dev
 ROWS
 }
 

@@ -122,7 +122,7 @@ asan() {
     local dir=$build/asan
     stage "asan build" asan_build || return
     stage "asan golden" bash test/run.sh "$dir/lathe"
-    stage "asan tests" labelled "$dir" 'unit|vta|cli|long'
+    stage "asan tests" labelled "$dir" 'unit|vta|vm|cli|long'
 }
 
 asan_and_mutants() {
@@ -137,7 +137,7 @@ clang_and_growth() {
 
 tsan() {
     stage "tsan build" configure_and_build "$build/tsan" clang-19 -DLATHE_SANITIZE=thread || return
-    stage "tsan tests" labelled "$build/tsan" 'runtime|vta'
+    stage "tsan tests" labelled "$build/tsan" 'runtime|vta|vm'
 }
 
 # daily LABELS: what needs nothing but the build, these CTest entries among it.
@@ -156,7 +156,7 @@ golden_update() {
 }
 
 case "${1:-}" in
-check) daily 'unit|vta|cli' ;;
+check) daily 'unit|vta|vm|cli' ;;
 golden-update) stage golden golden_update; grep '^updated' "$logs/golden.log" ;;
 asan) asan ;;
 tsan) tsan ;;
@@ -167,7 +167,7 @@ fuzz-long)
     start mutants --seconds "$seconds" --first "$(date +%s)"
     ;;
 all)
-    daily 'unit|vta|cli|long|runtime|embedded'
+    daily 'unit|vta|vm|cli|long|runtime|embedded'
     start asan_and_mutants
     start stage "failing calls" "$python" test/oom/oom.py --lathe "$build/lathe" -j "$jobs"
     start stage conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"

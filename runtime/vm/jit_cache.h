@@ -1,0 +1,36 @@
+/* jit_cache.h: compiled objects by what they were made from. An entry is one file, KEY.so: the object, and behind it
+ * what it was made for and the hash of all that.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LATHE_VM_JIT_CACHE_H
+#define LATHE_VM_JIT_CACHE_H
+#include "jit_command.h"
+#include "jit_file.h"
+#include "jit_sha256.h"
+
+#define JIT_KEY_SIZE (2 * JIT_SHA256_BYTES + 1)
+
+typedef struct jit_cache {
+    const lathe_options *options;
+    char *path; /* of the folder; NULL: no cache is kept */
+    int dir;
+    char key[JIT_KEY_SIZE];
+    uint32_t width; /* what objects for this machine are made for */
+    int lock;       /* held; -1: not */
+} jit_cache;
+
+/* Opens the folder, and makes it when it is not there. Without a cache, because the options want none or nothing says
+ * where it could be, `path` is NULL. LATHE_E_REFUSED: a folder that others could write, LATHE_E_FILE. To be closed. */
+int32_t jit_cache_open(const lathe_options *options, const jit_command *c, const char *source, size_t size,
+                       jit_cache *out, lathe_error *error);
+void jit_cache_close(jit_cache *cache);
+
+/* Waits until nobody else makes this entry, but no longer than a compiler may take. */
+void jit_cache_lock(jit_cache *cache);
+void jit_cache_unlock(jit_cache *cache);
+
+/* The object, in memory and checked; `hold` keeps its entry from being cleared away until it is closed. False: there is
+ * none that can be used. */
+bool jit_cache_get(const jit_cache *cache, jit_bytes *object, int *hold);
+/* Stores it, and clears old entries away. What fails is only said: the object is there without it. */
+void jit_cache_put(const jit_cache *cache, const jit_bytes *object, int *hold);
+#endif

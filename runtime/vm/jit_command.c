@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The compiler of the kernels: its name from the options or the environment, split at blanks and found as a shell
+ * would; its target from what it says of itself; flags for that target, and for this machine when it is the same. */
+#include "jit_command.h"
+
+#include "jit_file.h"
+#include "jit_machine.h"
+#include "jit_process.h"
+
+#include "module.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What is compiled for machines that are not this one: vectors that all of them have. */
+static const struct row {
+    const char *name, *flags;
+    uint32_t vector_bytes, vector_regs;
+} others[] = {
+    {"x86_64", "-march=x86-64-v2", 16, 16},
+    {"aarch64", "-march=armv8-a", 16, 32},
+    {"riscv64", "-march=rv64gcv -mabi=lp64d", 16, 32},
+};
+
+uint32_t jit_command_seconds(const lathe_options *options)
+{
+    return options->compile_seconds ? options->compile_seconds : 600;
+}
+
+static const char *named(const lathe_options *options)
+{
+    const char *const names[] = {options->compiler, getenv("TVM_RVV_COMPILER"), getenv("CC"), "cc"};
+    size_t i = 0;
+    while (!names[i] || !names[i][strspn(names[i], " \t\r\n")])
+        i++;
+    return names[i];
+}
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* In new memory; NULL: there is none, or no memory. */
+static char *find_program(const char *name)
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/'))
+        return is_program(name) ? jit_printf("%s", name) : NULL;
+    path = path ? path : "/usr/local/bin:/usr/bin:/bin";
+    while (*path) {
+        size_t n = strcspn(path, ":");
+        char *full = jit_printf("%.*s/%s", (int)(n ? n : 1), n ? path : ".", name);
+        if (full && is_program(full))
+            return full;
+        free(full);
+        path += n + (path[n] == ':');
+    }
+    return NULL;
+}
+
+/* `-v` and not `--version`: both say the version, this one of gcc says the target as well. What a compiler exits with
+ * here does not matter: one that cannot compile says so later. */
+static int32_t ask_version(const lathe_options *options, const char *folder, jit_command *c, lathe_error *error)
+{
+    jit_words ask = {0};
+    jit_bytes said = {0};
+    char *log = jit_printf("%s/version", folder);
+    jit_words_all(&ask, &c->words);
+    jit_words_copy(&ask, "-v");
+    int32_t status = ask.failed || !log ? jit_no_memory(error) : LATHE_OK;
+    if (!status) {
+        jit_process p = {.path = c->path, .argv = ask.at, .log = log};
+        (void)jit_processes_run(&p, 1, 1, jit_command_seconds(options), folder);
+        if (p.how == JIT_NOT_STARTED)
+            status = jit_fail(error, LATHE_E_COMPILER, "the compiler '%s' cannot be started: %s", c->path,
+                              strerror(p.number));
+        else if (p.how == JIT_TOO_LONG)
+            status = jit_fail(error, LATHE_E_COMPILER, "the compiler '%s' took longer than %u s to say its version and "
+                              "was stopped", c->path, (unsigned)jit_command_seconds(options));
+        else if (!jit_file_take(log, &said))
+            status = jit_fail(error, LATHE_E_FILE, "cannot read '%s': %s", log, strerror(errno));
+        (void)unlink(log);
+    }
+    c->version = (char *)said.at;
+    free(log);
+    jit_words_free(&ask);
+    return status;
+}
+
+/* The machine that it compiles for: "x86_64" of "Target: x86_64-linux-gnu"; the seed's rule for names comes first. */
+static void find_target(const jit_command *c, char out[32])
+{
+    const char *line = strstr(c->version, "Target: ");
+    (void)snprintf(out, 32, "%s", jit_machine_name());
+    if (line) {
+        line += strlen("Target: ");
+        (void)snprintf(out, 32, "%.*s", (int)strcspn(line, "- \r\n"), line);
+    }
+    for (size_t i = 0; i < c->words.n; i++)
+        if (strstr(c->words.at[i], "riscv64"))
+            (void)snprintf(out, 32, "riscv64");
+}
+
+/* clang lays vectors of fixed size out for the width that it is told; gcc takes none as given. */
+static void add_riscv(jit_command *c)
+{
+    uint32_t vlen = jit_machine_vlen();
+    c->width = vlen;
+    if (vlen && strstr(c->version, "clang"))
+        jit_words_add(&c->flags, jit_printf("-march=rv64gcv_zvl%ub", (unsigned)vlen));
+    else
+        jit_words_copy(&c->flags, vlen ? "-march=rv64gcv" : "-march=rv64gc");
+    jit_words_copy(&c->flags, "-mabi=lp64d");
+}
+
+static void add_own(jit_command *c, jit_machine m)
+{
+    c->width = 8 * m.vector_bytes;
+    if (strcmp(jit_machine_name(), "riscv64") == 0)
+        add_riscv(c);
+    else if (strcmp(jit_machine_name(), "aarch64") == 0)
+        jit_words_copy(&c->flags, "-march=armv8-a");
+    else if (strcmp(jit_machine_name(), "x86_64") == 0)
+        jit_words_split(&c->flags, m.vector_bytes == 64   ? "-march=x86-64-v4 -mprefer-vector-width=512"
+                                   : m.vector_bytes == 32 ? "-march=x86-64-v3"
+                                   : m.vector_bytes == 16 ? "-march=x86-64-v2"
+                                                          : "");
+}
+
+static void add_flags(jit_command *c)
+{
+    char target[32];
+    jit_machine m = jit_this_machine();
+    find_target(c, target);
+    if (strcmp(target, jit_machine_name()) == 0) {
+        add_own(c, m);
+    } else {
+        m = (jit_machine){0, 16};
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            if (strcmp(others[i].name, target) == 0) {
+                m = (jit_machine){others[i].vector_bytes, others[i].vector_regs};
+                jit_words_split(&c->flags, others[i].flags);
+            }
+        c->width = 8 * m.vector_bytes;
+    }
+    jit_words_copy(&c->flags, "-ffp-contract=fast");
+    jit_words_add(&c->flags, jit_printf("-D" MODULE_MACRO_VECTOR_BYTES "=%u", (unsigned)m.vector_bytes));
+    jit_words_add(&c->flags, jit_printf("-D" MODULE_MACRO_VECTOR_REGS "=%u", (unsigned)m.vector_regs));
+}
+
+int32_t jit_command_find(const lathe_options *options, const char *folder, jit_command *out, lathe_error *error)
+{
+    *out = (jit_command){0};
+    jit_words_split(&out->words, named(options));
+    if (out->words.failed)
+        return jit_no_memory(error);
+    out->path = find_program(out->words.at[0]);
+    if (!out->path)
+        return jit_fail(error, LATHE_E_COMPILER, "there is no compiler '%s': install one, or name it by the option "
+                        "`compiler`, TVM_RVV_COMPILER or CC", out->words.at[0]);
+    int32_t status = ask_version(options, folder, out, error);
+    if (status)
+        return status;
+    add_flags(out);
+    return out->flags.failed ? jit_no_memory(error) : LATHE_OK;
+}
+
+void jit_command_free(jit_command *c)
+{
+    jit_words_free(&c->words);
+    jit_words_free(&c->flags);
+    free(c->path);
+    free(c->version);
+    *c = (jit_command){0};
+}
+
+static void begin(const jit_command *c, const char *form, jit_words *out)
+{
+    jit_words_all(out, &c->words);
+    jit_words_split(out, form);
+    jit_words_all(out, &c->flags);
+}
+
+static void add_output(jit_words *out, const char *object)
+{
+    jit_words_copy(out, "-o");
+    jit_words_copy(out, object);
+}
+
+/* -Bsymbolic: kernels call each other, not what the program may have of the same names. -lm stands behind what needs
+ * it, which some linkers want. */
+#define SHARED "-O3 -fPIC -shared -Wl,-Bsymbolic"
+
+void jit_command_whole(const jit_command *c, const char *source, const char *object, jit_words *out)
+{
+    begin(c, SHARED, out);
+    add_output(out, object);
+    jit_words_copy(out, source);
+    jit_words_copy(out, "-lm");
+}
+
+void jit_command_piece(const jit_command *c, const char *source, uint32_t k, uint32_t n, const char *object,
+                       jit_words *out)
+{
+    begin(c, "-O3 -fPIC -c", out);
+    jit_words_add(out, jit_printf("-D" MODULE_MACRO_SHARD "=%u", (unsigned)k));
+    jit_words_add(out, jit_printf("-D" MODULE_MACRO_SHARDS "=%u", (unsigned)n));
+    add_output(out, object);
+    jit_words_copy(out, source);
+}
+
+void jit_command_link(const jit_command *c, const jit_words *pieces, const char *object, jit_words *out)
+{
+    begin(c, SHARED, out);
+    add_output(out, object);
+    jit_words_all(out, pieces);
+    jit_words_copy(out, "-lm");
+}

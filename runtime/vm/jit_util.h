@@ -1,0 +1,41 @@
+/* jit_util.h: what the files of the run-time compiler share: errors, lines for the log, text and lists of words that
+ * grow.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LATHE_VM_JIT_UTIL_H
+#define LATHE_VM_JIT_UTIL_H
+#include "lathe_vm.h"
+
+#include <stdbool.h>
+
+#if defined(__GNUC__)
+#define JIT_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define JIT_PRINTF(text, first)
+#endif
+
+/* Fills *error, which may be NULL, and returns `code`. */
+int32_t jit_fail(lathe_error *error, int32_t code, const char *format, ...) JIT_PRINTF(3, 4);
+int32_t jit_no_memory(lathe_error *error);
+
+/* A line for options->log, when options->trace asks for it. */
+void jit_say(const lathe_options *options, const char *format, ...) JIT_PRINTF(2, 3);
+
+/* printf into new memory; NULL: no memory. */
+char *jit_printf(const char *format, ...) JIT_PRINTF(1, 2);
+
+/* Words of a command, each in memory of its own, NULL behind the last one. `failed` stays when memory was lacking. */
+typedef struct jit_words {
+    char **at;
+    size_t n, room;
+    bool failed;
+} jit_words;
+/* Takes over `word`, which may be NULL: then there was no memory for it. */
+void jit_words_add(jit_words *w, char *word);
+void jit_words_copy(jit_words *w, const char *word);
+/* The parts of `text` between blanks. */
+void jit_words_split(jit_words *w, const char *text);
+void jit_words_all(jit_words *w, const jit_words *from);
+/* All of them with one space in between, in new memory; NULL: no memory. */
+char *jit_words_join(const jit_words *w);
+void jit_words_free(jit_words *w);
+#endif
