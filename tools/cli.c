@@ -269,12 +269,28 @@ static bool read_binding(const cli *x, const char *text, const char *option, dim
     return true;
 }
 
+static bool same_binding(const dim_binding *a, const dim_binding *b)
+{
+    return a->is_bound == b->is_bound && a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
+
+/* What is said of one name twice is the same. */
+static bool check_again(const cli *x, cli_option o, const dim_binding *list, uint32_t last)
+{
+    const cli_strings *v = &x->values[o];
+    for (uint32_t i = 0; i < last; i++)
+        if (list[i].name == list[last].name && !same_binding(&list[i], &list[last]))
+            return cli_usage_error(x, "say it once", "--%s: '%.200s' and '%.200s' contradict each other",
+                                   options[o].name, v->data[i], v->data[last]);
+    return true;
+}
+
 static bool read_bindings(const cli *x, cli_option o, const dim_binding **out, uint32_t *n)
 {
     const cli_strings *v = &x->values[o];
     dim_binding *list = arena_array(&x->c->mem, dim_binding, v->len + 1u);
     for (uint32_t i = 0; i < v->len; i++)
-        if (!read_binding(x, v->data[i], options[o].name, &list[i]))
+        if (!read_binding(x, v->data[i], options[o].name, &list[i]) || !check_again(x, o, list, i))
             return false;
     *out = list;
     *n = v->len;
@@ -291,6 +307,10 @@ static bool read_binds(const cli *x, compile_options *out)
         if (!equals || equals == v->data[i] || !equals[1])
             return cli_usage_error(x, "as in --bind sr=16000", "--bind: '%.200s' has no name and value", v->data[i]);
         list[i] = (input_binding){intern_n(x->c->names, v->data[i], (size_t)(equals - v->data[i])), equals + 1};
+        for (uint32_t k = 0; k < i; k++)
+            if (list[k].name == list[i].name && strcmp(list[k].numbers, list[i].numbers) != 0)
+                return cli_usage_error(x, "say it once", "--bind: '%.200s' and '%.200s' contradict each other",
+                                       v->data[k], v->data[i]);
     }
     out->binds = list;
     out->n_binds = v->len;

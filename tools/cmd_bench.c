@@ -41,12 +41,22 @@ static double milliseconds(double seconds)
     return round(1e9 * seconds) / 1e6;
 }
 
-static void show(cli *x, const char *who, series *s)
+/* " at seq=8, past=3": the extents of the runs. */
+static const char *extents_text(cli *x, const run_model *m)
+{
+    const char *all = "";
+    for (uint32_t i = 0; i < m->n_extents; i++)
+        all = arena_printf(&x->c->mem, "%s%s%s=%lld", all, i ? ", " : " at ", cli_shown(x, m->extents[i].name),
+                           (long long)m->extents[i].value);
+    return all;
+}
+
+static void show(cli *x, const run_model *m, const char *who, series *s)
 {
     qsort(s->seconds, (size_t)s->n, sizeof *s->seconds, rising);
     if (!cli_has(x, OPT_JSON)) {
-        w_fmt(&x->out, "%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)\n", who, 1e3 * at(s, 0.5),
-              1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n);
+        w_fmt(&x->out, "%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)%s\n", who, 1e3 * at(s, 0.5),
+              1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n, extents_text(x, m));
         return;
     }
     json_out j = json_out_begin(&x->out, JSON_OUT_LINE);
@@ -56,6 +66,12 @@ static void show(cli *x, const char *who, series *s)
     json_out_real(&j, "p10_ms", milliseconds(at(s, 0.1)));
     json_out_real(&j, "min_ms", milliseconds(at(s, 0)));
     json_out_int(&j, "rounds", s->n);
+    if (m->n_extents > 0) {
+        json_out_object(&j, "extents");
+        for (uint32_t i = 0; i < m->n_extents; i++)
+            json_out_int(&j, m->extents[i].name, m->extents[i].value);
+        json_out_end(&j);
+    }
     json_out_end(&j);
     w_str(&x->out, "\n");
 }
@@ -126,9 +142,9 @@ static bool bench(session *s, long rounds, long workers)
         process_end(&p);
     if (!ok)
         return false;
-    show(s->x, "lathe", &ours);
+    show(s->x, &s->model, "lathe", &ours);
     if (against) {
-        show(s->x, "onnxruntime", &theirs);
+        show(s->x, &s->model, "onnxruntime", &theirs);
         if (cli_has(s->x, OPT_JSON))
             w_fmt(&s->x->out, "{\"ratio\": %.4f}\n", at(&theirs, 0.5) / at(&ours, 0.5));
         else

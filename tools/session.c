@@ -197,6 +197,25 @@ static bool no_data(const session *s, uint32_t i, const char *name)
     return false;
 }
 
+enum { MOST_ROUNDS = 4 };
+
+/* The greatest random integer of each input: those that steer branches and loops get more than a bit, so that loops are
+ * run several times; they are single numbers. */
+static const int64_t *random_integers(const session *s)
+{
+    compiler *c = s->x->c;
+    const prog_func *f = s->result.prog ? prog_find(s->result.prog, "main") : NULL;
+    int64_t *most = arena_array(&c->mem, int64_t, s->model.n_inputs + 1u);
+    bool *steers = arena_array(&c->mem, bool, f ? f->n_inputs + 1u : 1);
+    if (f)
+        prog_find_steering(c, f, steers);
+    for (uint32_t i = 0; i < s->model.n_inputs; i++) {
+        const run_tensor *t = &s->model.inputs[i];
+        most[i] = f && i < f->n_inputs && steers[i] && t->count == 1 && t->dt != DT_BOOL ? MOST_ROUNDS : 1;
+    }
+    return most;
+}
+
 /* Before the package is built: what is wrong with an input is said at once. */
 static bool fill(session *s)
 {
@@ -207,6 +226,7 @@ static bool fill(session *s)
         return false;
     const char *random = NULL, *first = NULL;
     uint64_t state = (uint64_t)seed;
+    const int64_t *most = random_integers(s);
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         run_tensor *t = &s->model.inputs[i];
         const char *file = input_file(s, t->name, i);
@@ -215,7 +235,7 @@ static bool fill(session *s)
         if (!file)
             random = arena_printf(&s->x->c->mem, "%s%s%s", random ? random : "", random ? ", " : "", t->name);
         first = first || file ? first : t->name;
-        if (file ? !tensor_file_read(s->x->c, file, t) : (tensor_file_random(t, &state), false))
+        if (file ? !tensor_file_read(s->x->c, file, t) : (tensor_file_random(t, &state, most[i]), false))
             return false;
     }
     if (random)

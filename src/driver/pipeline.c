@@ -94,20 +94,70 @@ static bool no_such_extent(compiler *c, const graph_module *m, const char *name)
     return false;
 }
 
+static bool is_mentioned(const graph_module *m, const char *symbol)
+{
+    for (uint32_t f = 0; f < m->funcs.len; f++)
+        for (uint32_t n = 0; n < m->funcs.data[f]->nodes.len; n++) {
+            const graph_node *node = m->funcs.data[f]->nodes.data[n];
+            for (uint32_t v = 0; v < node->n_outputs; v++)
+                if (type_mentions(&node->outputs[v]->type, symbol))
+                    return true;
+        }
+    return false;
+}
+
+/* Where the model declares that name for an extent of a value that is a symbol by itself, that symbol gets the bound;
+ * false: nowhere. */
+static bool bound_declared(compiler *c, const graph_module *m, const dim_binding *b)
+{
+    bool found = false;
+    for (uint32_t f = 0; f < m->funcs.len; f++)
+        for (uint32_t n = 0; n < m->funcs.data[f]->nodes.len; n++) {
+            const graph_node *node = m->funcs.data[f]->nodes.data[n];
+            for (uint32_t v = 0; v < node->n_outputs; v++) {
+                const type *t = &node->outputs[v]->type, *declared = &node->outputs[v]->declared;
+                bool fits = declared->kind == TYPE_TENSOR && t->kind == TYPE_TENSOR &&
+                            declared->shape.rank == t->shape.rank;
+                for (int32_t k = 0; fits && k < t->shape.rank; k++) {
+                    const char *alias = dim_symbol_name(declared->shape.dims[k]);
+                    const char *own = dim_symbol_name(t->shape.dims[k]);
+                    if (!alias || !own || strcmp(alias, b->name) != 0)
+                        continue;
+                    (void)dim_symbol(c, own, b->dims[0]);
+                    found = true;
+                }
+            }
+        }
+    return found;
+}
+
+/* An extent that a caller states is bounded where it is opened; a second bound would narrow it without a word. */
+static bool check_no_input(compiler *c, const graph_module *m, const char *name)
+{
+    const graph_func *f = graph_module_find(m, "main");
+    for (uint32_t i = 0; f && i < f->params.len; i++) {
+        const char *input = f->params.data[i]->name;
+        if (!type_mentions(&f->params.data[i]->type, name))
+            continue;
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+                   "--bound: '%s' is an extent of input '%s', which a run states", name, input);
+        diag_hint(&c->diags, "its bound is given by --dim '%s<=N', or in a graph's text by: where %s <= N", name, name);
+        return false;
+    }
+    return true;
+}
+
 /* Bounds of extents that no input states. */
 static bool set_bounds(compiler *c, const graph_module *m, const compile_options *o)
 {
     for (uint32_t i = 0; i < o->n_bounds; i++) {
-        bool found = false;
-        for (uint32_t f = 0; f < m->funcs.len; f++)
-            for (uint32_t n = 0; n < m->funcs.data[f]->nodes.len; n++) {
-                const graph_node *node = m->funcs.data[f]->nodes.data[n];
-                for (uint32_t v = 0; v < node->n_outputs; v++)
-                    found |= type_mentions(&node->outputs[v]->type, o->bounds[i].name);
-            }
-        if (!found)
-            return no_such_extent(c, m, o->bounds[i].name);
-        (void)dim_symbol(c, o->bounds[i].name, o->bounds[i].dims[0]);
+        const dim_binding *b = &o->bounds[i];
+        if (!check_no_input(c, m, b->name))
+            return false;
+        if (is_mentioned(m, b->name))
+            (void)dim_symbol(c, b->name, b->dims[0]);
+        else if (!bound_declared(c, m, b))
+            return no_such_extent(c, m, b->name);
     }
     return true;
 }

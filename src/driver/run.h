@@ -114,7 +114,8 @@ bool tensor_file_read(compiler *c, const char *path, run_tensor *t);
 bool tensor_file_peek(compiler *c, const char *path, dtype *out_dt, uint32_t *out_rank, int64_t *out_dims);
 bool tensor_file_write_npy(compiler *c, const char *path, const run_tensor *t);
 const char *tensor_file_name(arena *a, const char *name); /* characters outside A-Za-z0-9_.- as _ */
-void tensor_file_random(run_tensor *t, uint64_t *state);
+/* Floats normal, integers from 0 to most. */
+void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most);
 
 /* compare.c */
 typedef struct compare_result {

@@ -260,8 +260,7 @@ static double uniform(uint64_t *state)
     return ((double)(next(state) >> 11) + 0.5) / 9007199254740992.0;
 }
 
-/* Floats normal, integers 0 or 1. */
-void tensor_file_random(run_tensor *t, uint64_t *state)
+void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most)
 {
     size_t size = dtype_bytes(t->dt);
     for (int64_t i = 0; i < t->count; i++) {
@@ -270,7 +269,8 @@ void tensor_file_random(run_tensor *t, uint64_t *state)
             double r = sqrt(-2.0 * log(uniform(state)));
             dtype_store_f64(t->dt, at, r * cos(6.283185307179586 * uniform(state)));
         } else {
-            dtype_store_i64(t->dt, at, (int64_t)(next(state) >> 63));
+            uint64_t bits = next(state);
+            dtype_store_i64(t->dt, at, (int64_t)(most == 1 ? bits >> 63 : bits % (uint64_t)(most + 1)));
         }
     }
     t->filled = true;

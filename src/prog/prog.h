@@ -139,6 +139,8 @@ uint32_t prog_root(const prog_func *f, uint32_t v, uint64_t *out_offset);
 void prog_place_results(prog_func *f);
 uint64_t prog_bytes(const prog_value *v); /* of its storage: open dimensions at their bounds */
 uint32_t prog_find_extent(const prog_func *f, const char *symbol); /* the value that is it; PROG_NONE: none */
+/* out[i]: whether input i goes into the condition of a branch or of a loop. steering.c */
+void prog_find_steering(compiler *c, const prog_func *f, bool *out);
 
 /* --- the way through --- */
 /* The graph's main as a program: each fused function or operator a kernel with its plain loops, each view a view.

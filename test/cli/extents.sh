@@ -97,4 +97,50 @@ q2/runner x=ones.bin > out 2> err
 expect 0 'extent n <= 4 ' inspect found.txt
 expect 0 'i64\[2, found\] +nonzero' inspect found.txt
 grep -q cell stdout && bad "inspect prints what is the compiler's own: $(cat stdout)" || good
+
+# --- an input that is a constant and has open extents is filled in each run
+expect 0 '' compile model.onnx --dim 'seq<=16' --bind mask=1 -o q3 --target generic
+expect 0 'hidden: f32\[1, 7, 64\]' run q3 --input ids=ids7.npy
+[ "$(cut -c1-40 stdout)" = "$(cut -c1-40 seven)" ] && good || bad "filled with ones, it differs: $(cat stdout seven)"
+LATHE_PYTHON=$python expect 0 'hidden: .*ok' verify model.onnx --dim 'seq<=16' --bind mask=1 --against onnxruntime --input ids=ids7.npy
+expect_error 2 "'mask' has open extents; one number fills them" compile model.onnx --dim 'seq<=16' --bind mask=1,1 -o q4
+expect_error 2 "no other input has the extent seq of 'ids'" compile model.onnx --dim 'seq<=16' --bind mask=1 --bind ids=1 -o q4
+grep -q -- '--dim seq=N' stderr && good || bad "no way out: $(cat stderr)"
+
+# --- bounds: contradictions, extents of inputs, names that the model declares
+expect_error 2 "'seq<=8' and 'seq=4' contradict each other" compile model.onnx --dim 'seq<=8' --dim seq=4 -o q4
+expect_error 2 "'seq<=8' and 'seq<=9' contradict each other" compile model.onnx --dim 'seq<=8' --dim 'seq<=9' -o q4
+expect_error 2 "'a=8' and 'a=9' contradict each other" compile model.onnx --bound a=8 --bound a=9 -o q4
+expect_error 2 "'mask=1' and 'mask=0' contradict each other" compile model.onnx --bind mask=1 --bind mask=0 -o q4
+expect_error 2 "'seq' is an extent of input 'ids'" compile model.onnx --dim 'seq<=8' --bound seq=4 -o q4
+expect_error 2 "'n' is an extent of input 'x'" compile found.txt --bound n=2 -o q4
+"$python" - << 'PY' || exit 3
+import onnx
+from onnx import helper as h
+F, I, B = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
+info = h.make_tensor_value_info
+nodes = [h.make_node("NonZero", ["x"], ["where"]), h.make_node("Transpose", ["where"], ["rows"]),
+         h.make_node("Cast", ["rows"], ["y"], to=F)]
+m = h.make_graph(nodes, "g", [info("x", F, [4, 3])], [info("y", F, ["boxes", 2])])
+onnx.save(h.make_model(m, opset_imports=[h.make_opsetid("", 13)], ir_version=8), "boxes.onnx")
+body = h.make_graph([h.make_node("Add", ["s", "one"], ["t"]), h.make_node("Identity", ["go"], ["on"])], "body",
+                    [info("i", I, []), info("go", B, []), info("s", I, [])], [info("on", B, []), info("t", I, [])])
+m = h.make_graph([h.make_node("Loop", ["m", "yes", "zero"], ["n"], body=body), h.make_node("Add", ["v", "v"], ["w"])], "g",
+                 [info("m", I, []), info("v", I, [])], [info("n", I, []), info("w", I, [])],
+                 [h.make_tensor("one", I, [], [1]), h.make_tensor("zero", I, [], [0]), h.make_tensor("yes", B, [], [1])])
+onnx.save(h.make_model(m, opset_imports=[h.make_opsetid("", 13)], ir_version=8), "rounds.onnx")
+PY
+expect 0 '' compile boxes.onnx --bound boxes=5 -o q5 --target generic
+grep -q 'Y_SIZE 40u' q5/include/tvmgen_default.h && good || bad "boxes has no bound: $(cat q5/include/tvmgen_default.h)"
+expect_error 2 "no result has the extent 'boxen'" compile boxes.onnx --bound boxen=5 -o q6
+
+# --- bench says at which extents it ran
+expect 0 '\(1 rounds\) at seq=5$' bench q3 --dim seq=5 --repeat 1
+expect 0 '"extents": \{"seq": 16\}' bench q3 --repeat 1 --json
+
+# --- random numbers try loops out: the trip count goes beyond a bit, another number does not
+for seed in 0 1 2 3 4 5 6 7; do
+    "$lathe" run rounds.onnx --interpret --seed $seed 2> stderr | sed 's/.* //' | paste -s
+done | sort -u > rounds
+awk '$1 > 1 { more = 1 } $1 > 4 || $2 > 2 { wrong = 1 } END { exit !more || wrong }' rounds && good || bad "rounds by chance: $(cat rounds)"
 finish

@@ -57,22 +57,90 @@ static bool check_input_type(onnx_importer *im, const char *name, const type *t)
     return true;
 }
 
-/* From IR 4 on an initializer that is also an input is the input's default, below it is the input's value: either way
- * it is bound as a constant, and the input is no longer one. */
-/* A parameter, or the constant that it is bound to. */
+/* --- inputs that are constants --- */
+
+/* The numbers that --bind gives an input; NULL: none. */
+static const char *bound_numbers(const onnx_importer *im, const char *name)
+{
+    for (uint32_t i = 0; im->o && i < im->o->n_binds; i++)
+        if (strcmp(im->o->binds[i].input, name) == 0)
+            return im->o->binds[i].numbers;
+    return NULL;
+}
+
+/* Axis `axis` of a type as i64[1]: a constant, or what another input has; NULL: no other one has it. */
+static graph_value *extent_value(onnx_env *env, const type *t, int32_t axis)
+{
+    compiler *c = env->im->c;
+    const graph_func *f = env->f;
+    int64_t *n = arena_new(&c->mem, int64_t), one = 1;
+    if (dim_is_const(t->shape.dims[axis], n))
+        return graph_add_constant(env->f, tensor_dense(c, DT_I64, 1, &one, n), "", onnx_loc(env->im));
+    for (uint32_t i = 0; i < f->params.len; i++)
+        for (int32_t k = 0; k < f->params.data[i]->type.shape.rank; k++) {
+            if (f->params.data[i]->type.shape.dims[k] != t->shape.dims[axis])
+                continue;
+            graph_value *x = f->params.data[i];
+            const attr part[2] = {attr_int(c, "start", k), attr_int(c, "end", k + 1)};
+            return graph_emit(env->f, NULL, "shape_of", 1, &x, 2, part, onnx_loc(env->im));
+        }
+    return NULL;
+}
+
+/* An input with open extents is filled in each run, where other inputs have them. */
+static graph_value *fill_open(onnx_env *env, const char *name, const type *t, const char *numbers)
+{
+    compiler *c = env->im->c;
+    graph_value *extents[TYPE_MAX_RANK];
+    const tensor_data *data;
+    int64_t one = 1;
+    type element = type_static(c, t->dt, 1, &one);
+    for (int32_t i = 0; i < t->shape.rank; i++) {
+        const char *symbol = dim_symbol_name(t->shape.dims[i]);
+        extents[i] = extent_value(env, t, i);
+        if (extents[i])
+            continue;
+        diag_error(&c->diags, DIAG_USAGE, onnx_loc(env->im), "--bind: no other input has the extent %s of '%s'",
+                   symbol ? symbol : "?", name);
+        diag_hint(&c->diags, "fix it: --dim %s=N", symbol ? symbol : "NAME");
+        return NULL;
+    }
+    if (strchr(numbers, ',')) {
+        diag_error(&c->diags, DIAG_USAGE, onnx_loc(env->im), "--bind: '%s' has open extents; one number fills them",
+                   name);
+        diag_hint(&c->diags, "give one number, or fix the extents: --dim NAME=N");
+        return NULL;
+    }
+    if (!tensor_from_numbers(c, &element, name, numbers, &data))
+        return NULL;
+    const attr axis = attr_int(c, "axis", 0), value = attr_tensor(c, "value", data);
+    graph_value *to = graph_emit(env->f, NULL, "concatenate", (uint32_t)t->shape.rank, extents, 1, &axis,
+                                 onnx_loc(env->im));
+    graph_value *v = to ? graph_emit(env->f, NULL, "full", 1, &to, 1, &value, onnx_loc(env->im)) : NULL;
+    if (v) {
+        v->name = name;
+        ptr_map_set(env->f->names, name, 1);
+    }
+    return v;
+}
+
+/* --- inputs --- */
+
+/* A parameter, or the constant that it is bound to. From IR 4 on an initializer that is also an input is the input's
+ * default, below it is the input's value: either way it is bound as a constant, and the input is no longer one. */
 static bool add_input(onnx_env *env, const char *name, type t, graph_value **out)
 {
-    const onnx_options *o = env->im->o;
+    const char *numbers = bound_numbers(env->im, name);
     const tensor_data *data;
-    for (uint32_t i = 0; o && i < o->n_binds; i++) {
-        if (strcmp(o->binds[i].input, name) != 0)
-            continue;
-        if (!tensor_from_numbers(env->im->c, &t, name, o->binds[i].numbers, &data))
-            return false;
-        *out = graph_add_constant(env->f, data, name, onnx_loc(env->im));
+    if (!numbers) {
+        *out = graph_add_param(env->f, name, t);
         return true;
     }
-    *out = graph_add_param(env->f, name, t);
+    if (!shape_is_static(t.shape))
+        return (*out = fill_open(env, name, &t, numbers)) != NULL;
+    if (!tensor_from_numbers(env->im->c, &t, name, numbers, &data))
+        return false;
+    *out = graph_add_constant(env->f, data, name, onnx_loc(env->im));
     return true;
 }
 
@@ -89,25 +157,51 @@ static bool check_binds(onnx_importer *im, const pb_graph *g)
     return true;
 }
 
+/* Reads input i's type; one that is there already or has none of its own makes poison. */
+static bool read_input(onnx_env *env, const pb_value_info *from, type *out)
+{
+    onnx_importer *im = env->im;
+    const char *name = onnx_name(im, from->name);
+    if (!*name || onnx_map_get(&env->scope->values, name))
+        return diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im),
+                          *name ? "two inputs are named '%s'" : "an input has no name%s", name);
+    if (onnx_type_read(im, from->type, name, out) && check_input_type(im, name, out))
+        return true;
+    onnx_define(env, name, &im->poison);
+    return false;
+}
+
+/* Bound inputs with open extents come behind the others, which tell them. */
 static bool add_inputs(onnx_env *env, const pb_graph *g)
 {
     onnx_importer *im = env->im;
+    struct late {
+        const char *name;
+        type t;
+    } *late = arena_array(&im->c->mem, struct late, g->input.len + 1u);
+    uint32_t n_late = 0;
     bool ok = true;
     for (uint32_t i = 0; i < g->input.len; i++) {
         const char *name = onnx_name(im, g->input.data[i]->name);
-        type t;
+        graph_value *v = NULL;
+        type t = {0};
         if (onnx_map_get(&env->scope->initializers, name))
             continue;
-        if (!*name || onnx_map_get(&env->scope->values, name)) {
-            ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im),
-                            *name ? "two inputs are named '%s'" : "an input has no name%s", name);
+        if (!read_input(env, g->input.data[i], &t)) {
+            ok = false;
             continue;
         }
-        graph_value *v = NULL;
-        bool good = onnx_type_read(im, g->input.data[i]->type, name, &t) && check_input_type(im, name, &t) &&
-                    add_input(env, name, t, &v);
+        bool waits = bound_numbers(im, name) && !shape_is_static(t.shape);
+        if (waits)
+            late[n_late++] = (struct late){name, t};
+        bool good = waits || add_input(env, name, t, &v);
         ok = ok && good;
-        onnx_define(env, name, good ? v : &im->poison);
+        onnx_define(env, name, good && !waits ? v : &im->poison);
+    }
+    for (uint32_t i = 0; ok && i < n_late; i++) {
+        graph_value *v = NULL;
+        ok = add_input(env, late[i].name, late[i].t, &v);
+        onnx_define(env, late[i].name, ok ? v : &im->poison);
     }
     return ok && check_binds(im, g);
 }
