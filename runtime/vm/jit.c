@@ -11,7 +11,7 @@
 #include "jit_process.h"
 #include "jit_util.h"
 
-#include "module.h"
+#include "abi/module.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,7 +128,7 @@ static int32_t explain_exit(const job *j, const jit_process *p)
     jit_bytes log = {0};
     bool said = jit_file_take(p->log, &log), kept = false;
     if (said && j->keep >= 0)
-        kept = keep(j, "log", log.at, log.n) == LATHE_OK;
+        kept = keep(j, "log", log.at, strlen((char *)log.at)) == LATHE_OK;
     if (said)
         drop_folder((char *)log.at, j->folder);
     const char *line = said ? telling_line((char *)log.at) : "what it said cannot be read";
@@ -158,7 +158,6 @@ static int32_t explain(const job *j, const jit_process *p)
                         "the option `compile_seconds` gives it more", program,
                         (unsigned)jit_command_seconds(j->options), j->name);
     case JIT_ENDED:
-    case JIT_ENDED_SOMEHOW:
     case JIT_WAITING:
     case JIT_RUNNING:
     case JIT_GIVEN_UP: break;
@@ -190,15 +189,15 @@ static int32_t run_with(const job *j, const jit_words *commands, jit_process *li
     return good ? LATHE_OK : explain(j, culprit(list, n));
 }
 
-/* Runs n commands; `what` tells their logs from others. */
-static int32_t run(const job *j, const char *what, const jit_words *commands, size_t n)
+/* Runs n commands that make `products`; `what` tells their logs from others. */
+static int32_t run(const job *j, const char *what, const jit_words *commands, char *const *products, size_t n)
 {
     jit_process *list = calloc(n, sizeof *list);
     int32_t status = list ? LATHE_OK : jit_no_memory(j->error);
     for (size_t i = 0; i < n && list; i++) {
         if (commands[i].failed)
             status = jit_no_memory(j->error);
-        list[i] = (jit_process){.path = j->command.path, .argv = commands[i].at,
+        list[i] = (jit_process){.path = j->command.path, .argv = commands[i].at, .product = products[i],
                                 .log = jit_printf("%s/%s%zu.log", j->folder, what, i)};
     }
     if (!status)
@@ -213,7 +212,7 @@ static int32_t compile_whole(const job *j)
 {
     jit_words command = {0};
     jit_command_whole(&j->command, j->source_path, j->object_path, &command);
-    int32_t status = run(j, "whole", &command, 1);
+    int32_t status = run(j, "whole", &command, &j->object_path, 1);
     jit_words_free(&command);
     return status;
 }
@@ -229,10 +228,10 @@ static int32_t compile_pieces(const job *j, uint32_t n)
     for (uint32_t k = 0; k < n && !status; k++)
         jit_command_piece(&j->command, j->source_path, k, n, objects.at[k], &commands[k]);
     if (!status)
-        status = run(j, "piece", commands, n);
+        status = run(j, "piece", commands, objects.at, n);
     if (!status) {
         jit_command_link(&j->command, &objects, j->object_path, &link);
-        status = run(j, "link", &link, 1);
+        status = run(j, "link", &link, &j->object_path, 1);
     }
     for (uint32_t k = 0; k < n; k++)
         jit_words_free(&commands[k]);

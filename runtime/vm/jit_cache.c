@@ -5,8 +5,8 @@
 
 #include "jit_machine.h"
 
-#include "module.h"
-#include "package.h"
+#include "abi/module.h"
+#include "abi/package.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "jit_machine.h"
 #include "jit_process.h"
 
-#include "module.h"
+#include "abi/module.h"
 
 #include <errno.h>
 #include <limits.h>

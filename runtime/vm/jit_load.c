@@ -6,7 +6,7 @@
 #include "jit_machine.h"
 #include "jit_util.h"
 
-#include "module.h"
+#include "abi/module.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -43,15 +43,14 @@ static void make_environment(jit_words *env, const char *folder)
     jit_words_copy(env, "LC_ALL=C");
 }
 
-static int spawn_with(jit_process *p, posix_spawn_file_actions_t *files, posix_spawnattr_t *attr, char **env)
+static int spawn_with(jit_process *p, int log, posix_spawn_file_actions_t *files, posix_spawnattr_t *attr, char **env)
 {
     sigset_t none, all;
     (void)sigemptyset(&none);
     (void)sigfillset(&all);
-    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-    int why = posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDONLY, 0);
-    why = why ? why : posix_spawn_file_actions_addopen(files, 1, p->log, flags, 0600);
+    int why = posix_spawn_file_actions_adddup2(files, log, 1);
     why = why ? why : posix_spawn_file_actions_adddup2(files, 1, 2);
+    why = why ? why : posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDONLY, 0);
     why = why ? why
               : posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     why = why ? why : posix_spawnattr_setpgroup(attr, 0);
@@ -60,19 +59,41 @@ static int spawn_with(jit_process *p, posix_spawn_file_actions_t *files, posix_s
     return why ? why : posix_spawn(&p->pid, p->path, files, attr, p->argv, env);
 }
 
-static bool start(jit_process *p, char **env)
+static int spawn(jit_process *p, int log, char **env)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     int why = posix_spawn_file_actions_init(&files);
+    if (why)
+        return why;
+    why = posix_spawnattr_init(&attr);
     if (why == 0) {
-        why = posix_spawnattr_init(&attr);
-        if (why == 0) {
-            why = spawn_with(p, &files, &attr, env);
-            (void)posix_spawnattr_destroy(&attr);
-        }
-        (void)posix_spawn_file_actions_destroy(&files);
+        why = spawn_with(p, log, &files, &attr, env);
+        (void)posix_spawnattr_destroy(&attr);
     }
+    (void)posix_spawn_file_actions_destroy(&files);
+    return why;
+}
+
+/* Room is taken for the first lines of the log: a compiler that fails because the disk is full must be able to say
+ * so. */
+static int open_log(const char *path, int *out)
+{
+    enum { ROOM = 4096 };
+    *out = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (*out < 0)
+        return errno;
+    int why = posix_fallocate(*out, 0, ROOM);
+    return why == ENOSPC || why == EFBIG || why == EDQUOT ? why : 0;
+}
+
+static bool start(jit_process *p, char **env)
+{
+    int log = -1, why = open_log(p->log, &log);
+    if (why == 0)
+        why = spawn(p, log, env);
+    if (log >= 0)
+        (void)close(log);
     p->how = why ? JIT_NOT_STARTED : JIT_RUNNING;
     p->number = why;
     return why == 0;
@@ -85,8 +106,11 @@ static void look(jit_process *p, int flags)
     pid_t got = waitpid(p->pid, &status, flags);
     if (got == 0 || (got < 0 && errno == EINTR))
         return;
-    p->how = got < 0 ? JIT_ENDED_SOMEHOW : WIFSIGNALED(status) ? JIT_KILLED : JIT_ENDED;
-    p->number = got < 0 ? 0 : WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    p->how = got > 0 && WIFSIGNALED(status) ? JIT_KILLED : JIT_ENDED;
+    if (got < 0)
+        p->number = p->product && access(p->product, F_OK) != 0;
+    else
+        p->number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 static void kill_all(jit_process *list, size_t n, enum jit_ended why)

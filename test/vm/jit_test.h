@@ -24,6 +24,7 @@ typedef struct place {
     char top[80], cache[100], compiler[140], temporary[100];
     lathe_options options;
     char said[65536];
+    int files; /* that were open when the test began */
 } place;
 
 static inline place *place_of(void **state)
@@ -37,6 +38,8 @@ static inline void place_log(void *user, const char *line)
     size_t n = strlen(p->said);
     (void)snprintf(p->said + n, sizeof p->said - n, "%s\n", line);
 }
+
+static inline int place_count(const char *folder, const char *end);
 
 /* Temporary folders of the compiler lie in a folder that nothing else uses. */
 static inline int place_setup(void **state)
@@ -52,6 +55,7 @@ static inline int place_setup(void **state)
     (void)snprintf(p->temporary, sizeof p->temporary, "%s/tmp", p->top);
     p->options = (lathe_options){.size = sizeof p->options, .trace = 1, .cache_dir = p->cache, .log = place_log,
                                  .user = p, .compiler = "cc"};
+    p->files = place_count("/proc/self/fd", "");
     *state = p;
     return mkdir(p->temporary, 0700) || setenv("TMPDIR", p->temporary, 1) || unsetenv("LATHE_VECTOR_BYTES");
 }
@@ -59,11 +63,14 @@ static inline int place_setup(void **state)
 static inline int place_remove(void **state)
 {
     place *p = place_of(state);
-    char command[200];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", p->top);
+    char command[400];
+    (void)snprintf(command, sizeof command, "umount '%s' 2> /dev/null; rm -rf '%s'", p->cache, p->top);
+    bool leak = place_count("/proc/self/fd", "") != p->files;
+    if (leak)
+        print_error("files stay open\n");
     int status = system(command);
     free(p);
-    return status;
+    return leak || status;
 }
 
 #define place_test(f) cmocka_unit_test_setup_teardown(f, place_setup, place_remove)

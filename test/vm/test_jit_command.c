@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which compiler is called how: its name, flags for this machine and for another one, pieces; and calls of functions of
+ * any number of arguments. */
+#include "jit_test.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+static const char width_text[] = "int width(void) { return LATHE_VECTOR_BYTES * 1000 + LATHE_VECTOR_REGS; }\n";
+
+static jit_library *compile_text(place *p, const char *text)
+{
+    lathe_error e = {0};
+    jit_library *l = NULL;
+    p->said[0] = '\0';
+    if (jit_compile(&p->options, "text", text, strlen(text), &l, &e) != LATHE_OK)
+        fail_msg("%s", e.message);
+    place_no_temporaries(p);
+    return l;
+}
+
+static int call_int(const jit_library *l, const char *name)
+{
+    int (*f)(void);
+    *(void **)&f = jit_symbol(l, name);
+    assert_non_null(f);
+    return f();
+}
+
+/* Calls the compiler `name`, which is a script that writes its own name. */
+static void expect_compiler(place *p, const char *name)
+{
+    char want[300];
+    jit_unload(compile_text(p, width_text));
+    (void)snprintf(want, sizeof want, "RVV compile command: %s/%s -O3 -fPIC -shared ", p->top, name);
+    place_said(p, want);
+}
+
+static void test_which(void **state)
+{
+    place *p = place_of(state);
+    char one[140], two[140], three[140];
+    p->options.cache_dir = "";
+    place_compiler(p, "one", "exec cc \"$@\"\n");
+    memcpy(one, p->compiler, sizeof one);
+    place_compiler(p, "two", "exec cc \"$@\"\n");
+    memcpy(two, p->compiler, sizeof two);
+    place_compiler(p, "three", "exec cc \"$@\"\n");
+    memcpy(three, p->compiler, sizeof three);
+    assert_int_equal(setenv("TVM_RVV_COMPILER", two, 1), 0);
+    assert_int_equal(setenv("CC", one, 1), 0);
+    expect_compiler(p, "three"); /* of the options */
+    p->options.compiler = NULL;
+    expect_compiler(p, "two");
+    assert_int_equal(setenv("TVM_RVV_COMPILER", " ", 1), 0);
+    expect_compiler(p, "one");
+    assert_int_equal(unsetenv("TVM_RVV_COMPILER"), 0);
+    expect_compiler(p, "one");
+    assert_int_equal(unsetenv("CC"), 0);
+    jit_unload(compile_text(p, width_text));
+    place_said(p, "RVV compile command: cc -O3 ");
+}
+
+/* No shell: what a shell would take apart is one word, or none. */
+static void test_split(void **state)
+{
+    place *p = place_of(state);
+    char path[200];
+    p->options.compiler = " cc \t -DTEXT=$(touch${IFS}x);\"  -g0 ";
+    jit_unload(compile_text(p, width_text));
+    place_said(p, "command: cc -DTEXT=$(touch${IFS}x);\" -g0 -O3 ");
+    place_compiler(p, "arguments", "[ \"$1\" = -v ] || for a in \"$@\"; do echo \"$a\"; done >> $W/words\n"
+                                   "exec cc \"$@\"\n");
+    jit_unload(compile_text(p, width_text));
+    FILE *f = fopen(place_file(p, "words", path), "r");
+    char line[400];
+    assert_non_null(f);
+    assert_non_null(fgets(line, sizeof line, f));
+    assert_string_equal(line, "-O3\n");
+    (void)fclose(f);
+}
+
+/* The environment lowers the width, and nothing else; flags and macros follow. */
+static void test_width(void **state)
+{
+    place *p = place_of(state);
+    static const struct {
+        const char *text;
+        uint32_t most;
+    } cases[] = {{"64", 64}, {"63", 32}, {"32", 32}, {"31", 16}, {"16", 16}, {"15", 0}, {"0", 0}, {"4096", 4096},
+                 {"", 4096}, {"x", 4096}, {"16x", 4096}, {"-16", 4096}};
+    uint32_t widest = jit_this_machine().vector_bytes;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(setenv("LATHE_VECTOR_BYTES", cases[i].text, 1), 0);
+        jit_machine m = jit_this_machine();
+        assert_int_equal(m.vector_bytes, cases[i].most < widest ? cases[i].most : widest);
+        jit_library *l = compile_text(p, width_text);
+        assert_int_equal(call_int(l, "width"), m.vector_bytes * 1000 + m.vector_regs);
+        jit_unload(l);
+    }
+#if defined(__x86_64__)
+    const char *const flags[] = {" -fPIC -shared -Wl,-Bsymbolic -ffp-contract=fast ", " -march=x86-64-v2 ",
+                                 " -march=x86-64-v3 ", " -march=x86-64-v4 -mprefer-vector-width=512 "};
+    p->options.cache_dir = "";
+    for (uint32_t i = 0, bytes = 0; i < 4 && bytes <= widest; i++, bytes = bytes ? 2 * bytes : 16) {
+        char text[16];
+        (void)snprintf(text, sizeof text, "%u", (unsigned)bytes);
+        assert_int_equal(setenv("LATHE_VECTOR_BYTES", text, 1), 0);
+        assert_int_equal(jit_this_machine().vector_regs, bytes == 64 ? 32 : 16);
+        jit_unload(compile_text(p, width_text));
+        place_said(p, flags[i]);
+    }
+#endif
+    assert_int_equal(unsetenv("LATHE_VECTOR_BYTES"), 0);
+}
+
+/* A name with riscv64 in it gets the flags of the seed, a source for vectors of 16 bytes; its object is kept and not
+ * loaded here. */
+static void test_cross(void **state)
+{
+#if defined(__riscv)
+    (void)state;
+    skip();
+#else
+    place *p = place_of(state);
+    char keep[200], path[200];
+    lathe_error e = {0};
+    jit_library *l = NULL;
+    p->options.compiler = "riscv64-linux-gnu-gcc";
+    p->options.keep_sources = place_file(p, "kept", keep);
+    assert_int_equal(jit_compile(&p->options, "text", width_text, strlen(width_text), &l, &e), LATHE_E_COMPILER);
+    place_said(p, "RVV compile command: riscv64-linux-gnu-gcc -O3 -fPIC -shared -Wl,-Bsymbolic -march=rv64gcv "
+                  "-mabi=lp64d -ffp-contract=fast -DLATHE_VECTOR_BYTES=16 -DLATHE_VECTOR_REGS=32 -o ");
+    if (!strstr(e.message, "made 'text' for riscv64 (ELF machine 243), and this machine is "))
+        fail_msg("%s", e.message);
+    FILE *f = fopen(place_file(p, "kept/text.so", path), "rb");
+    unsigned char head[20];
+    assert_non_null(f);
+    assert_int_equal(fread(head, 1, sizeof head, f), sizeof head);
+    (void)fclose(f);
+    assert_int_equal(head[18], 243);
+    assert_int_equal(access(place_file(p, "kept/text.c", path), F_OK), 0);
+    assert_int_equal(place_count(p->cache, ""), 0);
+    assert_int_equal(place_count(p->temporary, ""), 0);
+#endif
+}
+
+/* Only what the compiler says of itself tells that it is for another machine. */
+static void test_target(void **state)
+{
+#if defined(__s390x__)
+    (void)state;
+    skip();
+#else
+    place *p = place_of(state);
+    lathe_error e = {0};
+    jit_library *l = NULL;
+    p->options.compiler = "s390x-linux-gnu-gcc";
+    assert_int_equal(jit_compile(&p->options, "text", width_text, strlen(width_text), &l, &e), LATHE_E_COMPILER);
+    place_said(p, " -fPIC -shared -Wl,-Bsymbolic -ffp-contract=fast -DLATHE_VECTOR_BYTES=0 ");
+    if (!strstr(e.message, "is no whole 64-bit")) /* big endian */
+        fail_msg("%s", e.message);
+#endif
+}
+
+/* The name of a module becomes that of a file, and only that. */
+static void test_name(void **state)
+{
+    place *p = place_of(state);
+    char keep[200], path[200];
+    static const char *const names[][2] = {{"../../etc/x", "_._.._etc_x"}, {"-o", "_o"}, {"", "module"},
+                                           {"a b;c", "a_b_c"}, {".hidden", "_hidden"}, {"net-50.v1", "net-50.v1"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        jit_library *l = NULL;
+        char name[60];
+        p->options.keep_sources = place_file(p, "kept", keep);
+        assert_int_equal(jit_compile(&p->options, names[i][0], width_text, strlen(width_text), &l, NULL), LATHE_OK);
+        jit_unload(l);
+        (void)snprintf(name, sizeof name, "kept/%s.so", names[i][1]);
+        if (access(place_file(p, name, path), F_OK) != 0)
+            fail_msg("no %s", path);
+    }
+    assert_int_equal(place_count(keep, ""), 2 * (int)(sizeof names / sizeof *names));
+}
+
+/* --- pieces --- */
+
+enum { KERNELS = 8 };
+
+/* A source of `kernels` functions that can be cut, long enough for that. */
+static char *cuttable(const char *wrong)
+{
+    enum { ROOM = 300000 };
+    char *text = malloc(ROOM);
+    assert_non_null(text);
+    size_t n = (size_t)snprintf(text, ROOM,
+                                "#ifndef LATHE_SHARDS\n#define LATHE_SHARDS 1\n#define LATHE_SHARD 0\n#endif\n");
+    for (int i = 0; i < KERNELS; i++)
+        n += (size_t)snprintf(text + n, ROOM - n,
+                              "#if %d %% LATHE_SHARDS == LATHE_SHARD\n"
+                              "int k%d(void) { return %d * 10 + LATHE_SHARDS %s; }\n#endif\n"
+                              "/*%20000s*/\n", i, i, i, i == KERNELS - 1 ? wrong : "", "");
+    return text;
+}
+
+static int count_said(const place *p, const char *words)
+{
+    int n = 0;
+    for (const char *at = strstr(p->said, words); at; at = strstr(at + 1, words))
+        n++;
+    return n;
+}
+
+static void test_pieces(void **state)
+{
+    place *p = place_of(state);
+    char *text = cuttable(""), name[8];
+    jit_library *l = compile_text(p, text);
+    int pieces = call_int(l, "k0");
+    assert_true(pieces >= 1 && pieces <= KERNELS);
+    for (int i = 0; i < KERNELS; i++) {
+        (void)snprintf(name, sizeof name, "k%d", i);
+        assert_int_equal(call_int(l, name), 10 * i + pieces);
+    }
+    assert_int_equal(count_said(p, "compile command"), pieces > 1 ? pieces + 1 : 1); /* and a link */
+    assert_int_equal(count_said(p, " -c "), pieces > 1 ? pieces : 0);
+    jit_unload(l);
+    free(text);
+}
+
+/* Of the pieces one fails: one error, which is that of the compiler. */
+static void test_piece_fails(void **state)
+{
+    place *p = place_of(state);
+    char *text = cuttable("+ nothing");
+    lathe_error e = {0};
+    jit_library *l = NULL;
+    assert_int_equal(jit_compile(&p->options, "text", text, strlen(text), &l, &e), LATHE_E_COMPILER);
+    if (!strstr(e.message, "error: ") || !strstr(e.message, "nothing"))
+        fail_msg("%s", e.message);
+    place_no_temporaries(p);
+    free(text);
+}
+
+/* A source that cannot be cut is compiled by one command, however long it is. */
+static void test_not_cut(void **state)
+{
+    place *p = place_of(state);
+    char *text = malloc(300000);
+    assert_non_null(text);
+    (void)snprintf(text, 300000, "/*%200000s*/ int one(void) { return 1; }\n", "");
+    jit_library *l = compile_text(p, text);
+    assert_int_equal(call_int(l, "one"), 1);
+    assert_int_equal(count_said(p, "compile command"), 1);
+    jit_unload(l);
+    free(text);
+}
+
+/* --- loading and calling --- */
+
+/* A library that stays when it is unloaded must not be taken for the next one. */
+static void test_stays(void **state)
+{
+    place *p = place_of(state);
+    p->options.compiler = "cc -Wl,-z,nodelete";
+    for (int i = 0; i < 4; i++) {
+        char text[100];
+        (void)snprintf(text, sizeof text, "int number(void) { return %d; }\n", i);
+        jit_library *l = compile_text(p, text);
+        assert_int_equal(call_int(l, "number"), i);
+        jit_unload(l);
+    }
+}
+
+/* Two modules with kernels of one name, of which one calls the other. */
+static void test_same_names(void **state)
+{
+    place *p = place_of(state);
+    jit_library *a = compile_text(p, "int inner(void) { return 1; }\nint outer(void) { return inner(); }\n");
+    jit_library *b = compile_text(p, "int inner(void) { return 2; }\nint outer(void) { return inner(); }\n");
+    assert_int_equal(call_int(a, "outer"), 1);
+    assert_int_equal(call_int(b, "outer"), 2);
+    jit_unload(a);
+    assert_int_equal(call_int(b, "outer"), 2);
+    jit_unload(b);
+}
+
+/* A program that does not care for its children learns nothing of the exit codes of compilers; the object decides. */
+static void test_children_ignored(void **state)
+{
+    place *p = place_of(state);
+    lathe_error e = {0};
+    jit_library *l = NULL;
+    (void)signal(SIGCHLD, SIG_IGN);
+    jit_unload(compile_text(p, width_text));
+    const char bad[] = "int f(void) { return nothing; }\n";
+    int32_t status = jit_compile(&p->options, "bad", bad, strlen(bad), &l, &e);
+    (void)signal(SIGCHLD, SIG_DFL);
+    assert_int_equal(status, LATHE_E_COMPILER);
+    if (!strstr(e.message, "bad.c:1:22: error: "))
+        fail_msg("%s", e.message);
+}
+
+static void test_calls(void **state)
+{
+    place *p = place_of(state);
+    static const uint32_t counts[] = {0, 1, 2, 6, 7, 20, 32, 33, 60};
+    enum { MOST = 60 };
+    static char text[20000];
+    int64_t numbers[MOST];
+    void *addresses[MOST];
+    for (int i = 0; i < MOST; i++)
+        addresses[i] = &numbers[i];
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        size_t n = (size_t)snprintf(text, sizeof text, "long ran;\nvoid k(");
+        for (uint32_t i = 0; i < counts[c]; i++)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%svoid *a%u", i ? ", " : "", i);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s) {\n    ran++;\n", counts[c] ? "" : "void");
+        for (uint32_t i = 0; i < counts[c]; i++)
+            n += (size_t)snprintf(text + n, sizeof text - n, "    *(long long *)a%u = %u + 100;\n", i, i);
+        (void)snprintf(text + n, sizeof text - n, "}\n");
+        jit_library *l = compile_text(p, text);
+        memset(numbers, 0, sizeof numbers);
+        assert_int_equal(jit_call_bare(jit_symbol(l, "k"), addresses, counts[c], NULL), LATHE_OK);
+        assert_int_equal(*(long *)jit_symbol(l, "ran"), 1);
+        for (uint32_t i = 0; i < MOST; i++)
+            assert_int_equal(numbers[i], i < counts[c] ? i + 100 : 0);
+        jit_unload(l);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        place_test(test_which),  place_test(test_split),       place_test(test_width),
+        place_test(test_cross),  place_test(test_target),      place_test(test_name),
+        place_test(test_pieces), place_test(test_piece_fails), place_test(test_not_cut),
+        place_test(test_stays),  place_test(test_same_names),  place_test(test_children_ignored),
+        place_test(test_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
