@@ -130,6 +130,28 @@ dim dim_fresh(compiler *c, const char *prefix, int64_t bound)
     return s;
 }
 
+dim_mark dim_get_mark(compiler *c)
+{
+    const struct dim_table *t = table_of(c);
+    dim_mark b = {arena_array(&c->mem, dim, t->n), arena_array(&c->mem, int64_t, t->n), 0};
+    for (size_t i = 0; i < t->n_slots; i++)
+        if (t->slots[i] && t->slots[i]->kind == DIM_SYMBOL && t->slots[i]->bound >= 0) {
+            b.symbols[b.n] = t->slots[i];
+            b.bounds[b.n++] = t->slots[i]->bound;
+        }
+    return b;
+}
+
+void dim_reset(compiler *c, const dim_mark *b)
+{
+    struct dim_table *t = table_of(c);
+    for (size_t i = 0; i < t->n_slots; i++)
+        if (t->slots[i] && t->slots[i]->kind == DIM_SYMBOL)
+            t->slots[i]->bound = -1;
+    for (uint32_t i = 0; i < b->n; i++)
+        ((dim_expr *)(uintptr_t)b->symbols[i])->bound = b->bounds[i];
+}
+
 bool dim_is_fresh(dim d)
 {
     return d->kind == DIM_SYMBOL && d->fresh;

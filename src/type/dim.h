@@ -15,6 +15,14 @@ dim dim_const(compiler *c, int64_t v);
 /* The same name always gives the same symbol; bound < 0: none. A bound given once stays (the smaller one wins). */
 dim dim_symbol(compiler *c, const char *name, int64_t bound);
 dim dim_fresh(compiler *c, const char *prefix, int64_t bound); /* new symbol "prefix_N" */
+/* For work that is done once more: the bounds that symbols have, and back to them. Symbols made since have none. */
+typedef struct dim_mark {
+    const struct dim_expr **symbols;
+    int64_t *bounds;
+    uint32_t n;
+} dim_mark;
+dim_mark dim_get_mark(compiler *c);
+void dim_reset(compiler *c, const dim_mark *b);
 bool dim_is_fresh(dim d);                                      /* a symbol that dim_fresh made */
 dim dim_add(compiler *c, dim a, dim b);
 dim dim_sub(compiler *c, dim a, dim b);
