@@ -430,6 +430,82 @@ bool te_lower_node(compiler *c, const graph_node *n, const char *name, const str
     return build_node(&b, n) && finish(&b, name, t, n->loc, out);
 }
 
+/* --- copies that compare --- */
+
+static tir_expr_ref copied(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    return te_read(g, ctx, idx);
+}
+
+/* `text` says what the extent is of. */
+static void check_extent(te_graph *g, tir_expr_ref have, const char *text, dim want, bool grows)
+{
+    compiler *c = g->c;
+    int64_t most = dim_bound(want);
+    writer w;
+    writer_init(&w, &c->mem);
+    w_fmt(&w, "%s is ", text);
+    if (!grows)
+        w_str(&w, "not ");
+    else
+        w_fmt(&w, "above %lld, the bound of ", (long long)most);
+    dim_print(&w, want);
+    tir_expr_ref holds = grows ? tir_binary(c, TIR_LE, have, te_i64(g, most))
+                               : tir_binary(c, TIR_EQ, have, te_dim(g, want));
+    te_check(g, arena_printf(&c->mem, "extent_%u", g->nodes.len), 0, NULL, holds, PACKAGE_STATUS_SHAPE, w.data);
+}
+
+static tir_expr_ref nothing(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    (void)idx;
+    return tir_const(g->c, ((const te_tensor *)ctx)->dt, 0);
+}
+
+/* to: what there is room for where x never has it, so that a check ends the kernel; else NULL. */
+static bool finish_copy(builder *b, te_tensor *x, const type *to, const char *name, src_loc loc, tir_func **out)
+{
+    tir_expr_ref const *dims = to ? te_shape(b->g, to) : x->shape;
+    te_tensor *y = te_compute(b->g, "copy", x->dt, x->rank, dims, to ? nothing : copied, x);
+    te_set_outputs(b->g, 1, &y);
+    return finish(b, name, NULL, loc, out);
+}
+
+bool te_lower_fitted(compiler *c, const graph_value *v, const type *to, bool grows, const char *name, src_loc loc,
+                     tir_func **out)
+{
+    builder b = new_builder(c);
+    *out = NULL;
+    if (!add_input(&b, v, loc))
+        return false;
+    bool never = false;
+    for (int32_t i = 0; i < v->type.shape.rank; i++) {
+        dim have = v->type.shape.dims[i], want = to->shape.dims[i];
+        int64_t n = 0;
+        never |= dim_is_const(have, &n) && dim_bound(want) >= 0 && n > dim_bound(want);
+        writer w;
+        writer_init(&w, &c->mem);
+        w_fmt(&w, "%s: extent ", v->name);
+        dim_print(&w, have);
+        if (!dim_equal(have, want))
+            check_extent(b.g, te_dim(b.g, have), w.data, want, grows && dim_symbol_name(want));
+    }
+    return finish_copy(&b, lookup(&b, v), never ? to : NULL, name, loc, out);
+}
+
+bool te_lower_told(compiler *c, const graph_value *v, dim extent, bool grows, const char *name, src_loc loc,
+                   tir_func **out)
+{
+    builder b = new_builder(c);
+    *out = NULL;
+    if (!add_input(&b, v, loc))
+        return false;
+    tir_expr_ref first[TYPE_MAX_RANK];
+    for (int32_t i = 0; i < v->type.shape.rank; i++)
+        first[i] = te_i64(b.g, 0);
+    check_extent(b.g, te_read(b.g, lookup(&b, v), first), v->name, extent, grows);
+    return finish_copy(&b, lookup(&b, v), NULL, name, loc, out);
+}
+
 bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t, writer *w)
 {
     builder b = new_builder(c);

@@ -14,6 +14,14 @@ bool te_lower_node(compiler *c, const graph_node *n, const char *name, const str
 /* The plain loops of n's te_extent_hook: n's inputs in, one i64[] for each of its own symbols out. */
 bool te_lower_extents(compiler *c, const graph_node *n, const char *name, tir_func **out);
 
+/* A copy of v for a place of the type `to`. Extents of it that types do not say to be those of v are compared, and the
+ * kernel ends with PACKAGE_STATUS_SHAPE where they differ; with `grows`, where an extent of v is above the bound. */
+bool te_lower_fitted(compiler *c, const graph_value *v, const type *to, bool grows, const char *name, src_loc loc,
+                     tir_func **out);
+/* The same for v, one i64, and an extent: the kernel ends unless v is `extent`; with `grows`, within its bound. */
+bool te_lower_told(compiler *c, const graph_value *v, dim extent, bool grows, const char *name, src_loc loc,
+                   tir_func **out);
+
 /* The computation of a primitive function (or, where f is NULL, of a node) and, behind a line "--- schedule", its
  * default schedule: text that `lathe opt` reads. */
 bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t, writer *w);
