@@ -19,6 +19,8 @@ dim infer_open(compiler *c, const graph_node *n, uint32_t i, int32_t rank, int32
         d = stated(&v->type, rank, axis);
     if (!d || (dim_symbol_name(d) == NULL && !dim_is_const(d, &(int64_t){0})))
         return dim_fresh(c, prefix, bound);
+    if (dim_symbol_name(d) && dim_bound(d) >= 0 && !dim_is_fresh(d))
+        return d; /* others have that extent too, and what they may be stays as it was stated */
     return dim_symbol_name(d) ? dim_symbol(c, dim_symbol_name(d), bound) : d;
 }
 

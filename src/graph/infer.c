@@ -100,8 +100,32 @@ bool graph_relate(compiler *c, const graph_node *n, type *out)
     return operands_check(c, n) && n->op->infer(c, n, out);
 }
 
+static uint32_t count_unbounded(const graph_node *n)
+{
+    uint32_t found = 0;
+    for (uint32_t a = 0; a < n->n_attrs && (n->op->flags & OPF_CALL); a++) {
+        const graph_func *f = n->attrs[a].kind == ATTR_FUNC ? n->attrs[a].u.func : NULL;
+        for (uint32_t i = 0; f && i < f->params.len; i++)
+            if (f->params.data[i]->type.kind == TYPE_TENSOR)
+                for (int32_t k = 0; k < f->params.data[i]->type.shape.rank; k++)
+                    found += dim_bound(f->params.data[i]->type.shape.dims[k]) < 0;
+    }
+    return found;
+}
+
+/* A loop's relation may have found a bound for what the body takes: with it, bounds follow inside. */
+static bool infer_bodies(compiler *c, const graph_node *n)
+{
+    bool ok = true;
+    for (uint32_t a = 0; a < n->n_attrs; a++)
+        for (uint32_t i = 0; n->attrs[a].kind == ATTR_FUNC && i < n->attrs[a].u.func->nodes.len; i++)
+            ok = graph_infer_node(c, n->attrs[a].u.func->nodes.data[i]) && ok;
+    return ok;
+}
+
 bool graph_infer_node(compiler *c, graph_node *n)
 {
+    uint32_t unbounded = count_unbounded(n);
     bool ok = true;
     for (uint32_t i = 0; i < n->n_inputs && ok; i++)
         ok = check_operand(c, n, i);
@@ -113,6 +137,8 @@ bool graph_infer_node(compiler *c, graph_node *n)
         ok = settle(c, n, i, &out[i]) && storable(c, &out[i], n->outputs[i]->name, n->loc);
     for (uint32_t i = 0; i < n->n_outputs; i++)
         n->outputs[i]->type = ok ? out[i] : (type){0};
+    if (ok && unbounded > 0 && count_unbounded(n) < unbounded)
+        ok = infer_bodies(c, n);
     return ok;
 }
 

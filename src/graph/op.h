@@ -69,6 +69,17 @@ bool graph_is_view(const graph_node *n);
  * in the order of the outputs and their dimensions. At most `max`; returns how many. */
 uint32_t graph_own_symbols(const graph_node *n, uint32_t max, const char **out);
 
+/* The symbol of that axis of what the loop n carries as value i, where it stands for another extent in every round:
+ * when none of n's operands has it. NULL: the extent stays. */
+const char *graph_carried_symbol(const graph_node *n, uint32_t i, int32_t axis);
+
+/* Rounds that a loop makes at most, by its first operand, which may be left out. NULL: not known. */
+dim graph_most_rounds(compiler *c, const graph_value *trips);
+/* The most that an extent d which a loop carries can be: it begins as `first` and is `next` behind a round, of which
+ * there are `trips` at most (NULL: not known); `stated` is what the model says that it is in the end, or NULL. -1: not
+ * known. */
+int64_t graph_carried_bound(compiler *c, dim d, dim first, dim next, dim trips, dim stated);
+
 /* Registers a copy of the row (the name must be new: DIAG_USAGE otherwise) and returns it; NULL after an error. */
 const graph_op *graph_register_op(compiler *c, const graph_op *row);
 void graph_register_builtin_ops(compiler *c); /* rows of graph_ops.def */

@@ -38,7 +38,8 @@ uint32_t lower_value(lowering *l, graph_value *v);
 uint32_t lower_value_in(lowering *l, graph_value *v, prog_space space, uint32_t index, const tensor_data *data);
 bool lower_operand(lowering *l, graph_value *v, src_loc loc, uint32_t *out);
 prog_kernel *lower_new_kernel(lowering *l, const char *kind);
-/* The value for the extent that a symbol stands for. */
+/* A value for the extent that a symbol stands for. Of a symbol that has one already it is data: whoever writes it
+ * compares it with the first one. */
 uint32_t lower_extent(lowering *l, const char *symbol, prog_space space, uint32_t index);
 void lower_clear_marks(graph_func *f); /* before a function is lowered */
 

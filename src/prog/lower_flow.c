@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Branches and loops of the graph as steps with blocks. What a region makes as its result is made in the place of the
  * result where nothing stands in the way, else copied there. A carried value is written at the end of a round; sooner
- * when all that read it come before. */
+ * when all that read it come before. Where its shape changes its extents are carried beside it, in cells. What types do
+ * not say of extents is compared by the copies. */
 #include "abi/package.h"
 #include "graph/op.h"
 #include "prog/lower.h"
@@ -9,6 +10,7 @@
 #include "tir/build.h"
 #include "tir/walk.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const graph_func *region_of(const graph_node *n, const char *name)
@@ -26,6 +28,64 @@ static graph_value *copy_into(lowering *l, graph_value *v, uint32_t to, src_loc 
     if (to != PROG_NONE)
         ptr_map_set(&l->into, n->outputs[0], to);
     return l->add_node(l, n) ? n->outputs[0] : NULL;
+}
+
+/* Puts a step for kernel k at the end of the block: the cells that its loops ask for, then `in`, and the result. */
+static bool add_plain_step(lowering *l, const graph_node *n, prog_kernel *k, uint32_t n_in, const uint32_t *in,
+                           uint32_t out)
+{
+    const char *unused;
+    prog_step s = {.kind = STEP_KERNEL, .kernel = k, .loc = n->loc};
+    s.args = arena_array(&l->c->mem, uint32_t, k->plain->n_symbols + n_in + 1u);
+    lower_describe(l, n, &unused, &s.source);
+    for (uint32_t i = 0; i < k->plain->n_symbols; i++) {
+        s.args[s.n_in] = prog_find_extent(l->to, k->plain->symbols[i]);
+        if (s.args[s.n_in++] == PROG_NONE)
+            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc, "%s needs the extent %s, which nothing tells",
+                              n->op->name, k->plain->symbols[i]);
+    }
+    memcpy(s.args + s.n_in, in, n_in * sizeof *in);
+    s.n_in += n_in;
+    s.args[s.n_in] = out;
+    s.n_args = s.n_in + 1;
+    vec_push(&l->c->mem, l->block, s);
+    return true;
+}
+
+/* The kind of a kernel that compares extents has their names, for the record of a run that ends there. */
+static const char *comparing(lowering *l, const graph_node *n, uint32_t count, const dim *have, const dim *want)
+{
+    writer w;
+    writer_init(&w, &l->c->mem);
+    w_fmt(&w, "%s_extent", n->op->name);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *symbol = have && dim_equal(have[i], want[i]) ? NULL : dim_symbol_name(want[i]);
+        w_str(&w, symbol ? "_" : "");
+        for (; symbol && *symbol; symbol++)
+            w_fmt(&w, "%c", isalnum((unsigned char)*symbol) ? *symbol : '_');
+    }
+    return w.data;
+}
+
+/* v, whose shape types do not say to be `want`, copied into value `to` of that type: see te_lower_fitted. */
+static bool fit_into(lowering *l, const graph_node *n, graph_value *v, uint32_t to, const type *want, bool grows)
+{
+    uint32_t in;
+    if (type_equal(&v->type, want))
+        return copy_into(l, v, to, n->loc) != NULL;
+    prog_kernel *k = lower_new_kernel(l, comparing(l, n, (uint32_t)want->shape.rank, v->type.shape.dims,
+                                                   want->shape.dims));
+    return te_lower_fitted(l->c, v, want, grows, k->name, n->loc, &k->plain) && lower_operand(l, v, n->loc, &in) &&
+           add_plain_step(l, n, k, 1, &in, to);
+}
+
+/* The number v, copied into `to`: see te_lower_told. */
+static bool tell_number(lowering *l, const graph_node *n, graph_value *v, uint32_t to, dim extent, bool grows)
+{
+    uint32_t in;
+    prog_kernel *k = lower_new_kernel(l, comparing(l, n, 1, NULL, &extent));
+    return te_lower_told(l->c, v, extent, grows, k->name, n->loc, &k->plain) && lower_operand(l, v, n->loc, &in) &&
+           add_plain_step(l, n, k, 1, &in, to);
 }
 
 /* Whether v is made by a step of its own in the function, so that it can be made elsewhere. */
@@ -93,46 +153,41 @@ static bool operands_of(lowering *l, const graph_node *n, uint32_t first, uint32
 
 typedef struct told {
     const char *symbol;
-    uint32_t result, axis; /* where it is a dimension */
+    uint32_t result, axis; /* where it is a dimension first */
     uint32_t cell;
 } told;
+typedef VEC(told) told_list;
 
-/* Symbols of n's results that nothing tells yet. */
-static uint32_t find_told(lowering *l, const graph_node *n, told *out)
+/* Symbols of n's results that nothing tells yet, each with a cell from now on. */
+static void find_told(lowering *l, const graph_node *n, told_list *out)
 {
-    const char *symbols[TYPE_MAX_RANK];
-    uint32_t all = graph_own_symbols(n, TYPE_MAX_RANK, symbols), found = 0;
-    for (uint32_t s = 0; s < all; s++) {
-        told t = {.symbol = symbols[s], .result = UINT32_MAX};
-        for (uint32_t i = n->n_outputs; i-- > 0;)
-            for (int32_t k = 0; k < n->outputs[i]->type.shape.rank; k++) {
-                const char *name = dim_symbol_name(n->outputs[i]->type.shape.dims[k]);
-                if (name && strcmp(name, t.symbol) == 0) {
-                    t.result = i;
-                    t.axis = (uint32_t)k;
-                }
-            }
-        if (t.result != UINT32_MAX && prog_find_extent(l->to, t.symbol) == PROG_NONE)
-            out[found++] = t;
-    }
-    return found;
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        for (int32_t k = 0; k < n->outputs[i]->type.shape.rank; k++) {
+            const char *symbol = dim_symbol_name(n->outputs[i]->type.shape.dims[k]);
+            if (!symbol || prog_find_extent(l->to, symbol) != PROG_NONE)
+                continue;
+            told t = {symbol, i, (uint32_t)k, lower_extent(l, symbol, SPACE_WORKSPACE, 0)};
+            vec_push(&l->c->mem, out, t);
+        }
 }
 
-/* A kernel in l->f that writes an extent of v. */
-static bool tell_extent(lowering *l, graph_value *v, uint32_t axis, uint32_t cell, src_loc loc)
+/* A kernel in l->f that writes an extent of v into a cell, or with PROG_NONE into one of its own: what it made. NULL
+ * after an error. */
+static graph_value *tell_extent(lowering *l, graph_value *v, uint32_t axis, uint32_t cell, src_loc loc)
 {
     attr at[2] = {attr_int(l->c, "start", axis), attr_int(l->c, "end", (int64_t)axis + 1)};
     graph_node *n = graph_new_node(l->f, graph_find_op(l->c, "shape_of"), 1, &v, 2, at, 1, NULL, loc);
     if (!graph_infer_node(l->c, n))
-        return false;
-    ptr_map_set(&l->into, n->outputs[0], cell);
-    return l->add_node(l, n);
+        return NULL;
+    if (cell != PROG_NONE)
+        ptr_map_set(&l->into, n->outputs[0], cell);
+    return l->add_node(l, n) ? n->outputs[0] : NULL;
 }
 
 /* --- branches --- */
 
 static bool add_branch(lowering *l, const graph_node *n, const graph_func *f, const uint32_t *operands,
-                       const prog_step *s, const told *tells, uint32_t n_tells, prog_block *to)
+                       const prog_step *s, const told_list *tells, prog_block *to)
 {
     inner was;
     if (!enter(l, n, f, to, &was))
@@ -146,30 +201,35 @@ static bool add_branch(lowering *l, const graph_node *n, const graph_func *f, co
             ptr_map_set(&l->into, f->results.data[i], s->args[s->n_in + i]);
     }
     bool ok = add_nodes(l);
+    for (uint32_t i = 0; ok && i < tells->len; i++) {
+        const told *t = &tells->data[i];
+        ok = tell_extent(l, f->results.data[t->result], t->axis, t->cell, n->loc) != NULL;
+    }
     for (uint32_t i = 0; ok && i < n->n_outputs; i++)
-        ok = direct[i] || copy_into(l, f->results.data[i], s->args[s->n_in + i], n->loc);
-    for (uint32_t i = 0; ok && i < n_tells; i++)
-        ok = tell_extent(l, f->results.data[tells[i].result], tells[i].axis, tells[i].cell, n->loc);
+        ok = direct[i] ||
+             fit_into(l, n, f->results.data[i], s->args[s->n_in + i], &n->outputs[i]->type, false);
     leave(l, &was);
     return ok;
 }
 
 bool lower_if(lowering *l, graph_node *n)
 {
-    prog_step s = new_step(l, STEP_IF, n, 1 + n->n_outputs + TYPE_MAX_RANK, 2);
     uint32_t *operands = arena_array(&l->c->mem, uint32_t, n->n_inputs);
-    told tells[TYPE_MAX_RANK];
+    told_list tells = {0};
     if (!operands_of(l, n, 0, operands))
         return false;
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        (void)lower_value(l, n->outputs[i]);
+    find_told(l, n, &tells);
+    prog_step s = new_step(l, STEP_IF, n, 1 + n->n_outputs + tells.len, 2);
     s.args[s.n_in++] = operands[0];
     s.n_args = s.n_in;
     for (uint32_t i = 0; i < n->n_outputs; i++)
-        s.args[s.n_args++] = lower_value(l, n->outputs[i]);
-    uint32_t n_tells = find_told(l, n, tells);
-    for (uint32_t i = 0; i < n_tells; i++)
-        s.args[s.n_args++] = tells[i].cell = lower_extent(l, tells[i].symbol, SPACE_WORKSPACE, 0);
-    if (!add_branch(l, n, region_of(n, "then_branch"), operands, &s, tells, n_tells, &s.blocks[0]) ||
-        !add_branch(l, n, region_of(n, "else_branch"), operands, &s, tells, n_tells, &s.blocks[1]))
+        s.args[s.n_args++] = n->outputs[i]->mark - 1;
+    for (uint32_t i = 0; i < tells.len; i++)
+        s.args[s.n_args++] = tells.data[i].cell;
+    if (!add_branch(l, n, region_of(n, "then_branch"), operands, &s, &tells, &s.blocks[0]) ||
+        !add_branch(l, n, region_of(n, "else_branch"), operands, &s, &tells, &s.blocks[1]))
         return false;
     vec_push(&l->c->mem, l->block, s);
     return true;
@@ -217,29 +277,27 @@ static void row_loops(lowering *l, tir_func *f, const prog_value *rows)
     f->n_inputs++;
 }
 
-static bool add_row(lowering *l, const graph_node *n, graph_value *row, uint32_t round, uint32_t rows)
+/* known: values in front of the loop. Rows are of one shape, which those must tell. */
+static bool add_row(lowering *l, const graph_node *n, graph_value *row, uint32_t round, uint32_t rows, uint32_t known)
 {
-    const char *unused;
+    uint32_t in[2] = {0, round};
     graph_node *copy = graph_new_node(l->f, graph_find_op(l->c, "copy"), 1, &row, 0, NULL, 1, NULL, n->loc);
-    prog_step s = {.kind = STEP_KERNEL, .loc = n->loc, .args = arena_array(&l->c->mem, uint32_t, TYPE_MAX_RANK + 4u)};
-    lower_describe(l, n, &unused, &s.source);
-    s.kernel = lower_new_kernel(l, "stack_row");
-    if (!graph_infer_node(l->c, copy) || !te_lower_node(l->c, copy, s.kernel->name, NULL, &s.kernel->plain))
+    prog_kernel *k = lower_new_kernel(l, "stack_row");
+    if (!graph_infer_node(l->c, copy) || !te_lower_node(l->c, copy, k->name, NULL, &k->plain))
         return false;
-    row_loops(l, s.kernel->plain, &l->to->values.data[rows]);
-    for (uint32_t i = 0; i < s.kernel->plain->n_symbols; i++) {
-        s.args[s.n_in] = prog_find_extent(l->to, s.kernel->plain->symbols[i]);
-        if (s.args[s.n_in++] == PROG_NONE)
-            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc, "rows are stacked whose extent %s nothing tells",
-                              s.kernel->plain->symbols[i]);
+    for (uint32_t i = 0; i < k->plain->n_symbols; i++) {
+        uint32_t cell = prog_find_extent(l->to, k->plain->symbols[i]);
+        if (cell != PROG_NONE && cell < known)
+            continue;
+        diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc,
+                   "rows of '%s' have the extent %s, which only a round tells; all rows must have one shape", row->name,
+                   k->plain->symbols[i]);
+        diag_hint(&l->c->diags, "declare that extent of the body's result '%s' as a number, or pad the rows",
+                  row->name);
+        return false;
     }
-    if (!lower_operand(l, row, n->loc, &s.args[s.n_in++]))
-        return false;
-    s.args[s.n_in++] = round;
-    s.args[s.n_in] = rows;
-    s.n_args = s.n_in + 1;
-    vec_push(&l->c->mem, l->block, s);
-    return true;
+    row_loops(l, k->plain, &l->to->values.data[rows]);
+    return lower_operand(l, row, n->loc, &in[0]) && add_plain_step(l, n, k, 2, in, rows);
 }
 
 /* --- loops --- */
@@ -252,6 +310,25 @@ typedef struct carry {
     bool kept;   /* the body hands it on as it is */
     bool direct; /* made in the value */
 } carry;
+
+/* An extent that is carried: that of an axis of a carried value, in a cell of its own. */
+typedef struct carried_extent {
+    const char *symbol;
+    uint32_t value, axis; /* where it is a dimension first */
+    uint32_t cell;
+    graph_value *next; /* what it is behind the round */
+    dim last;          /* of a result: told, or compared */
+} carried_extent;
+
+typedef struct loop {
+    const graph_node *n;
+    const graph_func *body;
+    const uint32_t *operands; /* of n */
+    carry *list;
+    uint32_t carried; /* without the condition */
+    uint32_t known;   /* values in front of the loop */
+    VEC(carried_extent) extents;
+} loop;
 
 /* The last node of the body that reads v or a view of it; what its results read counts as behind all of them. */
 static uint32_t last_reader(const graph_func *body, const graph_value *v)
@@ -275,81 +352,207 @@ static uint32_t position(const graph_func *f, const graph_node *n)
     return i;
 }
 
-static void choose_direct(lowering *l, const graph_func *body, carry *list, uint32_t n)
+/* Rows go where the first carried value says, the round: it stays until they are written. */
+static bool counts_rows(const loop *p, uint32_t i)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        carry *k = &list[i];
-        if (k->kept || !can_be_made_in(l, k->next, &l->to->values.data[k->value].type))
+    return i == 0 && p->n->n_outputs > p->carried;
+}
+
+static void choose_direct(lowering *l, loop *p)
+{
+    for (uint32_t i = 0; i <= p->carried; i++) {
+        carry *k = &p->list[i];
+        if (k->kept || counts_rows(p, i) || !can_be_made_in(l, k->next, &l->to->values.data[k->value].type))
             continue;
-        uint32_t made = position(body, k->next->def), read = k->param ? last_reader(body, k->param) : 0;
+        uint32_t made = position(p->body, k->next->def), read = k->param ? last_reader(p->body, k->param) : 0;
         k->direct = !k->param || read < made;
         if (k->direct)
             ptr_map_set(&l->into, k->next, k->value);
     }
 }
 
-/* What shows a carried value as it was is put aside before any of them is written. */
-static bool write_carried(lowering *l, const graph_node *n, carry *list, uint32_t count)
+/* What shows a carried value as it was is put aside before any of them is written. Data first, in the extents of this
+ * round; the cells of the next one last. */
+static bool write_carried(lowering *l, loop *p)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        const graph_value *base = lower_base(list[i].next);
-        if (list[i].kept || list[i].direct || base->def)
-            continue;
-        list[i].next = copy_into(l, list[i].next, PROG_NONE, n->loc);
-        if (!list[i].next)
-            return false;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < p->extents.len; i++) {
+        carried_extent *e = &p->extents.data[i];
+        e->next = p->list[e->value].kept ? NULL
+                                         : tell_extent(l, p->list[e->value].next, e->axis, PROG_NONE, p->n->loc);
+        ok = e->next || p->list[e->value].kept;
     }
-    for (uint32_t i = 0; i < count; i++)
-        if (!list[i].kept && !list[i].direct && !copy_into(l, list[i].next, list[i].value, n->loc))
-            return false;
-    return true;
+    for (uint32_t i = 0; ok && i <= p->carried; i++) {
+        carry *k = &p->list[i];
+        const graph_value *base = lower_base(k->next);
+        if (k->kept || k->direct || base->def)
+            continue;
+        k->next = copy_into(l, k->next, PROG_NONE, p->n->loc);
+        ok = k->next != NULL;
+    }
+    for (uint32_t i = 0; ok && i <= p->carried; i++) {
+        const carry *k = &p->list[i];
+        if (!k->kept && !k->direct)
+            ok = k->param ? fit_into(l, p->n, k->next, k->value, &k->param->type, true)
+                          : copy_into(l, k->next, k->value, p->n->loc) != NULL;
+    }
+    for (uint32_t i = 0; ok && i < p->extents.len; i++)
+        if (p->extents.data[i].next)
+            ok = copy_into(l, p->extents.data[i].next, p->extents.data[i].cell, p->n->loc) != NULL;
+    return ok;
 }
 
-static bool add_body(lowering *l, const graph_node *n, const graph_func *f, const uint32_t *operands, carry *list,
-                     uint32_t carried, const prog_step *s)
+static bool add_body(lowering *l, loop *p, const prog_step *s)
 {
     inner was;
-    if (!enter(l, n, f, &s->blocks[0], &was))
+    graph_func *f = (graph_func *)(uintptr_t)p->body;
+    if (!enter(l, p->n, f, &s->blocks[0], &was))
         return false;
     for (uint32_t i = 1; i < f->params.len; i++)
-        f->params.data[i]->mark = (i <= carried ? list[i - 1].value : operands[1 + i]) + 1;
-    choose_direct(l, f, list, carried + 1);
+        f->params.data[i]->mark = (i <= p->carried ? p->list[i - 1].value : p->operands[1 + i]) + 1;
+    choose_direct(l, p);
     bool ok = add_nodes(l);
-    for (uint32_t i = carried; ok && i < n->n_outputs; i++)
-        ok = add_row(l, n, f->results.data[1 + i], list[0].value, s->args[s->n_in + i - carried]);
-    ok = ok && write_carried(l, n, list, carried + 1);
+    for (uint32_t i = p->carried; ok && i < p->n->n_outputs; i++)
+        ok = add_row(l, p->n, f->results.data[1 + i], p->list[0].value, s->args[s->n_in + i - p->carried], p->known);
+    ok = ok && write_carried(l, p);
     leave(l, &was);
     return ok;
 }
 
-/* Carried values begin as copies, so that what they begin as stays what it is. */
-static bool begin_carried(lowering *l, graph_node *n, carry *list, uint32_t carried)
+/* --- what is carried, before and behind --- */
+
+static carried_extent *extent_of(const loop *p, const char *symbol)
 {
-    for (uint32_t i = 0; i < carried; i++) {
-        list[i].value = lower_value(l, n->outputs[i]);
-        if (!copy_into(l, n->inputs[2 + i], list[i].value, n->loc))
-            return false;
-    }
-    list[carried].value =
-        prog_add_value(l->m, l->to,
-                       (prog_value){.name = graph_new_name(l->main, "go"),
-                                    .type = type_static(l->c, DT_BOOL, 0, NULL),
-                                    .space = SPACE_WORKSPACE,
-                                    .base = PROG_NONE});
-    return copy_into(l, n->inputs[1], list[carried].value, n->loc) != NULL;
+    for (uint32_t i = 0; symbol && i < p->extents.len; i++)
+        if (strcmp(p->extents.data[i].symbol, symbol) == 0)
+            return &p->extents.data[i];
+    return NULL;
 }
 
-/* Where the number of rows is open it is the number of rounds, which is the first of what was carried. */
-static bool tell_rounds(lowering *l, graph_node *n, uint32_t carried)
+/* The cells of the extents of value i that change from round to round, with those before the first one. */
+static bool begin_extents(lowering *l, loop *p, uint32_t i)
 {
-    told tells[TYPE_MAX_RANK];
-    uint32_t n_tells = find_told(l, n, tells);
-    for (uint32_t i = 0; i < n_tells; i++) {
-        if (tells[i].result < carried || tells[i].axis != 0)
-            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc,
-                              "the extent %s of result %u changes from round to round", tells[i].symbol,
-                              tells[i].result);
-        if (!copy_into(l, n->outputs[0], lower_extent(l, tells[i].symbol, SPACE_WORKSPACE, 0), n->loc))
+    for (int32_t k = 0; k < p->body->params.data[1 + i]->type.shape.rank; k++) {
+        carried_extent e = {.symbol = graph_carried_symbol(p->n, i, k), .value = i, .axis = (uint32_t)k};
+        uint32_t cell = e.symbol ? prog_find_extent(l->to, e.symbol) : PROG_NONE;
+        if (!e.symbol || extent_of(p, e.symbol))
+            continue;
+        if (cell != PROG_NONE)
+            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, p->n->loc,
+                              "@%s carries the extent %s, which something else tells already", p->body->name,
+                              e.symbol);
+        e.cell = lower_extent(l, e.symbol, SPACE_WORKSPACE, 0);
+        vec_push(&l->c->mem, &p->extents, e);
+        if (!tell_extent(l, p->n->inputs[2 + i], e.axis, e.cell, p->n->loc))
+            return false;
+    }
+    return true;
+}
+
+static bool changes(const loop *p, uint32_t i)
+{
+    for (int32_t k = 0; k < p->body->params.data[1 + i]->type.shape.rank; k++)
+        if (graph_carried_symbol(p->n, i, k))
+            return true;
+    return false;
+}
+
+/* Where the shape changes the value is none of the results: those have the shape of the last round. */
+static uint32_t carried_value(lowering *l, const loop *p, uint32_t i)
+{
+    const graph_value *param = p->body->params.data[1 + i];
+    if (!changes(p, i))
+        return lower_value(l, p->n->outputs[i]);
+    return prog_add_value(l->m, l->to,
+                          (prog_value){.name = graph_new_name(l->main, param->name),
+                                       .type = param->type,
+                                       .space = SPACE_WORKSPACE,
+                                       .base = PROG_NONE});
+}
+
+/* Carried values begin as copies, so that what they begin as stays what it is. */
+static bool begin_carried(lowering *l, loop *p)
+{
+    for (uint32_t i = 0; i < p->carried; i++) {
+        carry *k = &p->list[i];
+        *k = (carry){.param = p->body->params.data[1 + i], .next = p->body->results.data[1 + i]};
+        k->kept = k->next == k->param;
+        if (!begin_extents(l, p, i))
+            return false;
+        k->value = carried_value(l, p, i);
+        if (!fit_into(l, p->n, p->n->inputs[2 + i], k->value, &k->param->type, true))
+            return false;
+    }
+    carry *go = &p->list[p->carried];
+    go->next = p->body->results.data[0];
+    go->value = prog_add_value(l->m, l->to,
+                               (prog_value){.name = graph_new_name(l->main, "go"),
+                                            .type = type_static(l->c, DT_BOOL, 0, NULL),
+                                            .space = SPACE_WORKSPACE,
+                                            .base = PROG_NONE});
+    return copy_into(l, p->n->inputs[1], go->value, p->n->loc) != NULL;
+}
+
+/* The number v, which the loop leaves, is the extent d of a result: told where d is a symbol that nothing tells, else
+ * compared with it. */
+static bool settle_extent(lowering *l, const loop *p, graph_value *v, dim d)
+{
+    const char *symbol = dim_symbol_name(d);
+    bool open = symbol && prog_find_extent(l->to, symbol) == PROG_NONE;
+    uint32_t cell = lower_extent(l, symbol ? symbol : "extent", SPACE_WORKSPACE, 0);
+    if (!symbol)
+        l->to->values.data[cell].extent = NULL;
+    return tell_number(l, p->n, v, cell, d, open);
+}
+
+/* The carried cell as a value of the graph, which kernels can be made for. */
+static graph_value *cell_value(lowering *l, const carried_extent *e)
+{
+    graph_value *v = arena_new(&l->c->mem, graph_value);
+    *v = (graph_value){.name = e->symbol, .type = type_static(l->c, DT_I64, 0, NULL), .mark = e->cell + 1};
+    return v;
+}
+
+/* Result i is what was carried last: the same bytes where there are as many at most, else a copy. */
+static bool end_carried(lowering *l, const loop *p, uint32_t i)
+{
+    graph_value *y = p->n->outputs[i];
+    const prog_value *from = &l->to->values.data[p->list[i].value];
+    uint32_t v;
+    bool same = prog_bytes(from) == (uint64_t)type_most_bytes(&y->type) && !ptr_map_get(&l->into, y, &v);
+    for (int32_t k = 0; k < y->type.shape.rank; k++) {
+        carried_extent *e = extent_of(p, graph_carried_symbol(p->n, i, k));
+        if (!e || e->last == y->type.shape.dims[k])
+            continue;
+        e->last = y->type.shape.dims[k];
+        if (!settle_extent(l, p, cell_value(l, e), e->last))
+            return false;
+    }
+    v = lower_value(l, y);
+    if (!same)
+        return fit_into(l, p->n, p->list[i].param, v, &y->type, false);
+    l->to->values.data[v].base = p->list[i].value;
+    prog_step s = {.kind = STEP_VIEW, .loc = p->n->loc, .source = "", .n_in = 1, .n_args = 2};
+    s.args = arena_array(&l->c->mem, uint32_t, 2);
+    s.args[0] = p->list[i].value;
+    s.args[1] = v;
+    vec_push(&l->c->mem, l->block, s);
+    return true;
+}
+
+/* Rows are as many as there were rounds, which the first carried value says. */
+static bool end_rows(lowering *l, const loop *p)
+{
+    bool counted = graph_attr_int(p->n, "closed") == 1;
+    dim last = NULL;
+    for (uint32_t i = p->carried; i < p->n->n_outputs; i++) {
+        dim d = p->n->outputs[i]->type.shape.dims[0];
+        const char *symbol = dim_symbol_name(d);
+        bool open = symbol && prog_find_extent(l->to, symbol) == PROG_NONE;
+        if (dim_is_const(d, &(int64_t){0}) || (!open && counted) || d == last)
+            continue;
+        last = d;
+        if (!settle_extent(l, p, p->n->outputs[0], d))
             return false;
     }
     return true;
@@ -357,29 +560,33 @@ static bool tell_rounds(lowering *l, graph_node *n, uint32_t carried)
 
 bool lower_loop(lowering *l, graph_node *n)
 {
-    const graph_func *body = region_of(n, "body");
-    uint32_t carried = (uint32_t)graph_attr_int(n, "carried"), *operands;
+    loop p = {.n = n, .body = region_of(n, "body"), .carried = (uint32_t)graph_attr_int(n, "carried")};
+    uint32_t *operands = arena_array(&l->c->mem, uint32_t, n->n_inputs);
+    bool ok = true;
     if (graph_attr_int(n, "closed") == 0)
         return diag_error(&l->c->diags, DIAG_INTERNAL, n->loc, "a loop that the pass close-loops has not seen");
-    prog_step s = new_step(l, STEP_LOOP, n, 1 + n->n_outputs, 1);
-    carry *list = arena_array(&l->c->mem, carry, carried + 1u);
-    operands = arena_array(&l->c->mem, uint32_t, n->n_inputs);
-    if (!operands_of(l, n, 1, operands) || !begin_carried(l, n, list, carried))
+    p.list = arena_array(&l->c->mem, carry, p.carried + 1u);
+    p.operands = operands;
+    if (!operands_of(l, n, 1, operands))
         return false;
-    s.args[s.n_in++] = list[carried].value;
-    list[carried].next = body->results.data[0];
-    for (uint32_t i = 0; i < carried; i++) {
-        list[i].param = body->params.data[1 + i];
-        list[i].next = body->results.data[1 + i];
-        list[i].kept = list[i].next == list[i].param;
-        if (!list[i].kept)
-            s.args[s.n_in++] = list[i].value;
-    }
+    p.known = l->to->values.len;
+    if (!begin_carried(l, &p))
+        return false;
+    prog_step s = new_step(l, STEP_LOOP, n, 1 + n->n_outputs + p.extents.len, 1);
+    s.args[s.n_in++] = p.list[p.carried].value;
+    for (uint32_t i = 0; i < p.carried; i++)
+        if (!p.list[i].kept)
+            s.args[s.n_in++] = p.list[i].value;
+    for (uint32_t i = 0; i < p.extents.len; i++)
+        if (!p.list[p.extents.data[i].value].kept)
+            s.args[s.n_in++] = p.extents.data[i].cell;
     s.n_args = s.n_in;
-    for (uint32_t i = carried; i < n->n_outputs; i++)
+    for (uint32_t i = p.carried; i < n->n_outputs; i++)
         s.args[s.n_args++] = lower_value(l, n->outputs[i]);
-    if (!add_body(l, n, body, operands, list, carried, &s))
+    if (!add_body(l, &p, &s))
         return false;
     vec_push(&l->c->mem, l->block, s);
-    return tell_rounds(l, n, carried);
+    for (uint32_t i = 0; ok && i < p.carried; i++)
+        ok = !changes(&p, i) || end_carried(l, &p, i);
+    return ok && end_rows(l, &p);
 }

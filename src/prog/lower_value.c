@@ -205,7 +205,7 @@ prog_kernel *lower_new_kernel(lowering *l, const char *kind)
 
 uint32_t lower_extent(lowering *l, const char *symbol, prog_space space, uint32_t index)
 {
-    bool again = prog_find_extent(l->to, symbol) != PROG_NONE; /* the kernel that uses it compares */
+    bool again = prog_find_extent(l->to, symbol) != PROG_NONE;
     dim extent = dim_symbol(l->c, symbol, -1);
     return prog_add_value(l->m, l->to,
                           (prog_value){.name = graph_new_name(l->main, symbol),

@@ -5,7 +5,8 @@
     branches.py [--lathe FILE] [--filter GLOB] [--seed N] [--count N] [-j N]
 
 Each model runs in onnxruntime, in the interpreter, and as a package with one worker and with three, which must give
-the same bytes; it is built with sanitizers, but for models with open extents (dynamic.py does those).
+the same bytes; it is built with sanitizers, by `lathe run` where inputs have open extents. A run with a REFUSED must
+end with the status for shapes and a message with these words, in the interpreter and the packages.
 """
 import argparse
 import fnmatch
@@ -27,12 +28,30 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 HEAD = '<ir_version: 8, opset_import: ["": {}]>\n'
 SANITIZED = "-std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -ffp-contract=off"
 
+SHAPE = "status -10"
+REFUSED = "what must stand in the message"
 F = np.float32
 I = np.int64
 
 
 def numbers(*shape):
     return np.random.default_rng(sum(shape) + 7).standard_normal(shape).astype(F)
+
+
+def grow(first, inputs="float[2] x", results="float[k, 2] y"):
+    """A row more in each round; `first` makes n, the number of rounds, or more."""
+    return f"""
+m ({inputs}) => ({results}) {{
+  {first}
+  e = Constant <value: tensor = float[1, 2] {{0, 0}}> ()
+  z = Constant <value: tensor = int64[1] {{0}}> ()
+  y = Loop (n, , e) <body = g (int64 i, bool c, float[a, 2] p) => (bool d, float[b, 2] q) {{
+      d = Identity (c) l = ReduceSum <keepdims = 1> (p, z) row = Add (l, x) q = Concat <axis = 0> (p, row) }}>
+}}"""
+
+
+def rounds(n):
+    return f"n = Constant <value: tensor = int64 {{{n}}}> ()"
 
 
 # name -> (operator set, text, inputs of each run, options); tests of one rule each
@@ -253,6 +272,148 @@ m (float[n, 1, 4] x, float[1, 4] h, float[m, 4] w) => (float[1, 4] y, float[n, 1
       wide = Add (w, s) }>
 }""", [dict(x=numbers(n, 1, 4), h=numbers(1, 4), w=numbers(m, 4)) for n, m in ((1, 1), (5, 2), (6, 3))],
                        "--dim", "n<=6", "--dim", "m<=3"),
+    "if-stated-twice": (17, """
+m (bool c, float[m] x) => (float[m] r, float[m] s) {
+  r = If (c) <then_branch = t () => (float[3] a) { a = Constant <value: tensor = float[3] {1, 2, 3}> () },
+              else_branch = e () => (float[5] b) { b = Constant <value: tensor = float[5] {1, 2, 3, 4, 5}> () }>
+  s = Neg (x)
+}""", [dict(c=np.bool_(b), x=numbers(n), **({} if n == (3 if b else 5) else {REFUSED: "if_extent_m"}))
+       for b in (True, False) for n in (0, 3, 5, 6)], "--dim", "m<=6"),
+    "if-stated-below": (17, """
+m (bool c, float[m] x) => (float[m] r, float[m] s) {
+  r = If (c) <then_branch = t () => (float[3] a) { a = Constant <value: tensor = float[3] {1, 2, 3}> () },
+              else_branch = e () => (float[5] b) { b = Constant <value: tensor = float[5] {1, 2, 3, 4, 5}> () }>
+  s = Neg (x)
+}""", [dict(c=np.bool_(True), x=numbers(3)), {"c": np.bool_(False), "x": numbers(3), REFUSED: "if_extent_m"}],
+                        "--dim", "m<=4"),
+    "if-stated-square": (17, """
+m (bool c, float[2, 3] x) => (float[n, n] r) {
+  y = Transpose (x)
+  r = If (c) <then_branch = t () => (float[k, l] a) { a = MatMul (x, y) },
+              else_branch = e () => (float[k, l] b) { b = Concat <axis = 1> (y, y) }>
+}""", [dict(c=np.bool_(True), x=numbers(2, 3)), {"c": np.bool_(False), "x": numbers(2, 3), REFUSED: "if_extent_n"}]),
+    "if-stated-number": (17, """
+m (bool c) => (float[3] r) {
+  r = If (c) <then_branch = t () => (float[3] a) { a = Constant <value: tensor = float[3] {1, 2, 3}> () },
+              else_branch = e () => (float[5] b) { b = Constant <value: tensor = float[5] {1, 2, 3, 4, 5}> () }>
+}""", [dict(c=np.bool_(b)) for b in (True, False)]),
+    "rows-stated-twice": (17, """
+m (int64 n, float[2] x, float[m] w) => (float[2] y, float[m, 2] r, float[m] v) {
+  y, r = Loop (n, , x) <body = g (int64 i, bool c, float[2] p) => (bool d, float[2] q, float[2] s) {
+      d = Identity (c) q = Add (p, x) s = Mul (q, q) }>
+  v = Neg (w)
+}""", [dict(n=I(n), x=numbers(2), w=numbers(m), **({} if n == m else {REFUSED: "loop_extent_m" if n < 7 else SHAPE}))
+       for n, m in ((3, 6), (6, 6), (1, 0), (2, 2), (7, 6))], "--dim", "m<=6"),
+    "grow-counted": (17, grow(rounds(5)), [dict(x=numbers(2))]),
+    "grow-none": (17, grow(rounds(0)), [dict(x=numbers(2))]),
+    "grow-once": (17, grow(rounds(1)), [dict(x=numbers(2))]),
+    "grow-bounded": (17, grow("", "int64 n, float[2] x"),
+                     [dict(n=I(n), x=numbers(2)) for n in (0, 1, 4, 7)] +
+                     [{"n": I(n), "x": numbers(2), REFUSED: "loop_extent_p_0"} for n in (8, 100)], "--bound", "k=8"),
+    "grow-declared": (17, grow("", "int64 n, float[2] x", "float[8, 2] y"),
+                      [dict(n=I(7), x=numbers(2))] +
+                      [{"n": I(n), "x": numbers(2), REFUSED: "loop_extent"} for n in (0, 6, 8)]),
+    "grow-as-an-input": (17, grow("v = Neg (w)", "int64 n, float[k] w, float[2] x", "float[k, 2] y, float[k] v"),
+                         [dict(n=I(n), x=numbers(2), w=numbers(n + 1)) for n in (0, 1, 5)] +
+                         [{"n": I(n), "x": numbers(2), "w": numbers(m), REFUSED: "loop_extent"}
+                          for n, m in ((3, 3), (6, 6), (0, 6))], "--dim", "k<=6"),
+    "grow-from-open": (17, """
+m (float[n, 2] x) => (float[k, 2] y, float[n, 2] z) {
+  four = Constant <value: tensor = int64 {4}> ()
+  y = Loop (four, , x) <body = g (int64 i, bool c, float[a, 2] p) => (bool d, float[b, 2] q) {
+      d = Identity (c) h = Tanh (p) q = Concat <axis = 0> (x, h) }>
+  z = Neg (x)
+}""", [dict(x=numbers(n, 2)) for n in (1, 2, 5)], "--dim", "n<=5", "--bound", "k=25"),
+    "grow-both-ways": (17, """
+m (float[1, 2] x) => (float[k, l] y, float[3, 4] r) {
+  n = Constant <value: tensor = int64 {3}> ()
+  w = Constant <value: tensor = float[1, 4] {1, 2, 3, 4}> ()
+  axes = Constant <value: tensor = int64[2] {0, 1}> ()
+  y, r = Loop (n, , x) <body = g (int64 i, bool c, float[a, e] p) => (bool d, float[b, f] q, float[4] s) {
+      d = Identity (c) pads = Constant <value: tensor = int64[4] {0, 1, 1, 0}> () fi = Cast <to = 1> (i)
+      q = Pad (p, pads, fi) m = ReduceSum <keepdims = 0> (p, axes) t = Mul (w, m)
+      one = Constant <value: tensor = int64[1] {0}> () s = Squeeze (t, one) }>
+}""", [dict(x=numbers(1, 2))]),
+    "cache": (17, """
+m (int64 n, float[1, 4] x, float[4, 4] wk, float[4, 4] wv) => (float[k, 4] keys, float[k, 4] values, float[1, 4] last) {
+  none = Constant <value: tensor = float[0, 4] {}> ()
+  keys, values, last = Loop (n, , none, none, x) <body = g
+      (int64 i, bool c, float[a, 4] ks, float[b, 4] vs, float[1, 4] h) =>
+      (bool d, float[e, 4] kn, float[f, 4] vn, float[1, 4] hn) {
+      d = Identity (c)
+      nk = MatMul (h, wk)  nv = MatMul (h, wv)
+      kn = Concat <axis = 0> (ks, nk)  vn = Concat <axis = 0> (vs, nv)
+      kt = Transpose (kn)  s = MatMul (h, kt)  p = Softmax <axis = 1> (s)  o = MatMul (p, vn)
+      sum = Add (o, h)  hn = Tanh (sum) }>
+}""", [dict(n=I(n), x=numbers(1, 4), wk=numbers(4, 4), wv=numbers(4, 4) * F(0.5)) for n in (0, 1, 2, 9)] +
+              [{"n": I(10), "x": numbers(1, 4), "wk": numbers(4, 4), "wv": numbers(4, 4), REFUSED: "loop_extent_ks_0"}],
+              "--bound", "k=9"),
+    "tokens-until": (17, """
+m (int64[2] start, float[8, 8] w, int64 stop) => (int64[k] tokens, int64[r] made) {
+  most = Constant <value: tensor = int64 {6}> ()
+  tokens, made = Loop (most, , start) <body = g (int64 i, bool c, int64[a] t) => (bool d, int64[b] u, int64 v) {
+      end = Constant <value: tensor = int64 {-1}> () one = Constant <value: tensor = int64[1] {1}> ()
+      z = Constant <value: tensor = int64[1] {0}> ()
+      last = Gather <axis = 0> (t, end) row = Gather <axis = 0> (w, last) s = ReduceSum <keepdims = 0> (t, z)
+      v0 = ArgMax <axis = 0, keepdims = 0> (row) k = Add (v0, s) eight = Constant <value: tensor = int64 {8}> ()
+      v = Mod (k, eight) v1 = Unsqueeze (v, z) u = Concat <axis = 0> (t, v1)
+      same = Equal (v, stop) d = Not (same) }>
+}""", [dict(start=np.array([1, 2]), w=numbers(8, 8), stop=I(s)) for s in range(9)]),
+    "drop": (17, """
+m (float[6] x, float limit) => (float[k] y) {
+  five = Constant <value: tensor = int64 {5}> ()
+  y = Loop (five, , x) <body = g (int64 i, bool c, float[a] p) => (bool d, float[b] q) {
+      d = Identity (c) f = Cast <to = 1> (i) l = Add (f, limit) k0 = Greater (p, l) q = Compress <axis = 0> (p, k0) }>
+}""", [dict(x=np.arange(6, dtype=F), limit=F(v)) for v in (-9, -2.5, 0.5, 7)]),
+    "drop-first": (17, """
+m (int64 n, float[6, 2] x) => (float[k, 2] y, float[2] s) {
+  zero = Constant <value: tensor = float[2] {0, 0}> ()
+  y, s = Loop (n, , x, zero) <body = g (int64 i, bool c, float[a, 2] p, float[2] t) =>
+      (bool d, float[b, 2] q, float[2] u) {
+      d = Identity (c) one = Constant <value: tensor = int64[1] {1}> () z = Constant <value: tensor = int64[1] {0}> ()
+      many = Constant <value: tensor = int64[1] {1000}> ()
+      q = Slice (p, one, many, z) v = ReduceSum <keepdims = 0> (p, z) u = Add (t, v) }>
+}""", [dict(n=I(n), x=numbers(6, 2)) for n in (0, 1, 5, 6, 8)]),
+    "take-turns": (17, """
+m (float[1, 2] x, float[1, 2] y) => (float[k, 2] a, float[l, 2] b) {
+  n = Constant <value: tensor = int64 {4}> ()
+  a, b = Loop (n, , x, y) <body = g (int64 i, bool c, float[e, 2] p, float[f, 2] q) =>
+      (bool d, float[g, 2] r, float[h, 2] s) {
+      d = Identity (c) r = Concat <axis = 0> (q, x) s = Identity (p) }>
+}""", [dict(x=numbers(1, 2), y=numbers(1, 2) + 2)], "--bound", "k=5", "--bound", "l=5"),
+    "append-or-not": (17, """
+m (float[5] x, float limit) => (float[k] y) {
+  n = Constant <value: tensor = int64 {5}> ()
+  none = Constant <value: tensor = float[0] {}> ()
+  y = Loop (n, , none) <body = g (int64 i, bool c, float[a] p) => (bool d, float[b] q) {
+      d = Identity (c) z = Constant <value: tensor = int64[1] {0}> () v0 = Gather <axis = 0> (x, i)
+      v = Unsqueeze (v0, z) good = Greater (v0, limit)
+      q = If (good) <then_branch = t () => (float[e] u) { u = Concat <axis = 0> (p, v) },
+                     else_branch = f () => (float[g] w) { w = Identity (p) }> }>
+}""", [dict(x=numbers(5), limit=F(v)) for v in (-9, 0, 9)], "--bound", "k=5"),
+    "grow-in-a-branch": (17, """
+m (bool c, float[1, 2] x) => (float[k, 2] y) {
+  y = If (c) <then_branch = t () => (float[a, 2] u) {
+          n = Constant <value: tensor = int64 {3}> ()
+          u = Loop (n, , x) <body = g (int64 i, bool b, float[e, 2] p) => (bool d, float[f, 2] q) {
+              d = Identity (b) q = Concat <axis = 0> (p, x) }> },
+      else_branch = e () => (float[h, 2] w) { w = Concat <axis = 0> (x, x) }>
+}""", [dict(c=np.bool_(b), x=numbers(1, 2)) for b in (True, False)]),
+    "grow-in-a-loop": (17, """
+m (float[1, 2] x) => (float[k, 2] y, float[4, 2] r) {
+  n = Constant <value: tensor = int64 {4}> ()
+  y, r = Loop (n, , x) <body = outer (int64 i, bool c, float[a, 2] p) => (bool d, float[b, 2] q, float[2] s)
+      <float[v_rows, 2] w> {
+      d = Identity (c) z = Constant <value: tensor = int64[1] {0}> ()
+      w = Loop (i, , x) <body = inner (int64 j, bool e, float[f, 2] u) => (bool g, float[h, 2] v) {
+              g = Identity (e) t = Neg (x) v = Concat <axis = 0> (u, t) }>
+      s = ReduceSum <keepdims = 0> (w, z)  q = Concat <axis = 0> (p, w) }>
+}""", [dict(x=numbers(1, 2))], "--bound", "v_rows=4", "--bound", "k=11"),
+    "grow-large": (17, """
+m (int64 n, float[1, 512] x) => (float[k, 512] y) {
+  y = Loop (n, , x) <body = g (int64 i, bool c, float[a, 512] p) => (bool d, float[b, 512] q) {
+      d = Identity (c) h = Tanh (p) q = Concat <axis = 0> (h, x) }>
+}""", [dict(n=I(n), x=numbers(1, 512)) for n in (0, 63)], "--bound", "k=64"),
 }
 
 # --- by chance ---
@@ -363,6 +524,11 @@ def nest(seed):
 # --- running ---
 
 
+def sanitizer():
+    """What a program that loads a sanitized library must have loaded first."""
+    return subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def ran(options, model, folder, inputs, *flags):
     """By `lathe run`."""
     os.mkdir(folder)
@@ -372,7 +538,9 @@ def ran(options, model, folder, inputs, *flags):
         path = os.path.join(folder, name + ".npy")
         np.save(path, value)
         command += ["--input", f"{name}={path}"]
-    run = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    environment = dict(os.environ, CFLAGS=SANITIZED, LD_PRELOAD=sanitizer(), ASAN_OPTIONS="detect_leaks=0")
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace",
+                         env=None if "--interpret" in flags else environment)
     if run.returncode != 0:
         raise package.Failure(run.stderr.strip()[:1500])
     return {f[:-4]: np.load(os.path.join(out, f)) for f in os.listdir(out)}
@@ -403,6 +571,22 @@ def compare(want, got, exact):
     return ""
 
 
+def refused(options, path, packages, inputs, folder, words, flags):
+    """Runs that must end with the status for shapes, in words that name the extent."""
+    runs = [lambda w=w: package.run_program(packages[w], inputs, f"{folder}by{w}") for w in packages]
+    runs += [lambda: ran(options, path, folder, inputs, "--interpret", *flags)]
+    if not packages:
+        runs += [lambda: ran(options, path, f"{folder}built", inputs, *flags)]
+    for run in runs:
+        try:
+            run()
+            return f"a run gives numbers and not '{words}'"
+        except package.Failure as fault:
+            if SHAPE not in str(fault) or words not in str(fault):
+                return f"a run ends with {fault}, and not with '{words}'"
+    return ""
+
+
 def check(options, name, case, folder):
     version, text, runs, *flags = case
     model = onnx_parser.parse_model(HEAD.format(version) + text)
@@ -410,9 +594,15 @@ def check(options, name, case, folder):
     onnx.save(model, path)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     try:
-        packages = {} if flags else built(options, path, os.path.join(folder, "p"), flags)
+        packages = {} if "--dim" in flags else built(options, path, os.path.join(folder, "p"), flags)
         for k, inputs in enumerate(runs):
-            inputs = {key: np.asarray(value) for key, value in inputs.items()}
+            words = inputs.get(REFUSED)
+            inputs = {key: np.asarray(value) for key, value in inputs.items() if key != REFUSED}
+            if words:
+                fault = refused(options, path, packages, inputs, os.path.join(folder, str(k)), words, flags)
+                if fault:
+                    return f"{name}, run {k}: {fault}"
+                continue
             want = dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs)))
             here = os.path.join(folder, str(k))
             one, three = ([package.run_program(packages[w], inputs, f"{here}by{w}") for w in packages]

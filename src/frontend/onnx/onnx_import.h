@@ -235,6 +235,7 @@ graph_node *onnx_emit_loop(struct onnx_node *n, graph_func *f, const onnx_loop *
 
 /* Fixes of options.fixes, checked against the inputs of the graph. */
 bool onnx_type_fix(onnx_importer *im, const pb_graph *g);
+const char *onnx_symbol(onnx_importer *im, const char *name); /* interned; an identifier */
 /* owner: the value's name, for unnamed dimensions and messages. Unknown ranks are kept. */
 bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type *out);
 

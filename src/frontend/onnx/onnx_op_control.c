@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of If and Loop. A constant condition picks its branch at once. Else branches and bodies become functions of
- * the module, closed: what they see of the graph around them comes in as explicit operands, the same list for both
- * branches of an If. */
+/* Importers of If and Loop. A condition that constants decide picks its branch at once. Else branches and bodies become
+ * functions of the module, closed: what they see of the graph around them comes in as explicit operands, the same list
+ * for both branches of an If. A body is read again, with open extents, where a carried value comes out of it with
+ * another shape than it went in. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>
@@ -249,22 +250,176 @@ static void settle_rows(onnx_region *r, uint32_t carried)
     }
 }
 
-/* What is carried must come out of a round as it went in. */
-static bool check_carried(onnx_node *n, onnx_region *r, uint32_t carried)
+/* --- carried values whose shape changes --- */
+
+/* An extent of a carried value that is another one behind a round. */
+typedef struct changing {
+    uint32_t value, axis;
+    dim d;           /* what it is in the body: a symbol, or where it is compared what it begins with */
+    dim first, next; /* before the loop, and behind a round when it was seen first */
+    enum { CHANGES_OPEN, CHANGES_WITHIN, CHANGES_UNBOUNDED, CHANGES_NEVER } kind;
+} changing;
+
+typedef struct carrying {
+    onnx_node *n;
+    const pb_graph *g;
+    uint32_t carried;
+    dim trips; /* NULL: not known */
+    VEC(changing) list;
+} carrying;
+
+static changing *find_changing(const carrying *k, uint32_t value, uint32_t axis)
 {
-    for (uint32_t i = 0; i < carried; i++) {
-        settle_result(r, 1 + i, &r->f->params.data[1 + i]->type);
-        const type *before = &r->f->params.data[1 + i]->type, *after = &r->f->results.data[1 + i]->type;
-        writer w;
-        if (type_equal(before, after))
+    for (uint32_t i = 0; i < k->list.len; i++)
+        if (k->list.data[i].value == value && k->list.data[i].axis == axis)
+            return &k->list.data[i];
+    return NULL;
+}
+
+static type type_carried(const carrying *k, uint32_t value)
+{
+    type t = k->n->in[2 + value]->type;
+    dim d[TYPE_MAX_RANK];
+    for (int32_t i = 0; i < t.shape.rank; i++) {
+        const changing *x = find_changing(k, value, (uint32_t)i);
+        d[i] = x ? x->d : t.shape.dims[i];
+    }
+    t.shape = shape_make(k->n->c, (uint32_t)t.shape.rank, d);
+    return t;
+}
+
+static const char *name_carried(const carrying *k, uint32_t value)
+{
+    return onnx_name(k->n->im, k->g->input.data[2 + value]->name);
+}
+
+static dim fresh_extent(const carrying *k, uint32_t value, uint32_t axis)
+{
+    arena *a = &k->n->c->mem;
+    return dim_fresh(k->n->c, onnx_symbol(k->n->im, arena_printf(a, "%s_%u", name_carried(k, value), axis)), -1);
+}
+
+/* The extent of that result of the loop that the model declares; NULL: none. */
+static dim declared_last(const carrying *k, uint32_t value, uint32_t axis)
+{
+    graph_value *v = arena_new(&k->n->c->mem, graph_value);
+    int32_t rank = k->n->in[2 + value]->type.shape.rank;
+    onnx_set_declared(k->n, value, v);
+    return v->declared.kind == TYPE_TENSOR && v->declared.shape.rank == rank ? v->declared.shape.dims[axis] : NULL;
+}
+
+/* Values that grow in step, as keys and values of a cache do, share their extent: their shapes must agree inside. */
+static bool add_changing(carrying *k, uint32_t value, uint32_t axis, dim first, dim next)
+{
+    changing x = {.value = value, .axis = axis, .first = first, .next = next};
+    for (uint32_t i = 0; i < k->list.len && !x.d; i++)
+        if (dim_equal(k->list.data[i].first, first) && dim_equal(k->list.data[i].next, next)) {
+            x.d = k->list.data[i].d;
+            x.kind = k->list.data[i].kind;
+        }
+    if (!x.d)
+        x.d = fresh_extent(k, value, axis);
+    vec_push(&k->n->c->mem, &k->list, x);
+    return true;
+}
+
+static dim next_extent(const onnx_region *r, const changing *x)
+{
+    return r->f->results.data[1 + x->value]->type.shape.dims[x->axis];
+}
+
+/* Values with one symbol that come out of the round with several extents are not in step. */
+static bool part(carrying *k, const onnx_region *r)
+{
+    for (uint32_t i = 0; i < k->list.len; i++) {
+        const changing *a = &k->list.data[i];
+        dim own = NULL;
+        for (uint32_t j = i + 1; j < k->list.len && dim_symbol_name(a->d); j++) {
+            changing *b = &k->list.data[j];
+            if (b->d != a->d || dim_equal(next_extent(r, a), next_extent(r, b)))
+                continue;
+            own = own ? own : fresh_extent(k, b->value, b->axis);
+            b->d = own;
+            b->kind = CHANGES_OPEN;
+        }
+        if (own)
+            return true;
+    }
+    return false;
+}
+
+/* A symbol that nothing bounds by now: whether it stays below what it begins with is seen with that bound. Where it
+ * does not, and where the model does not say that it changes, the program compares. */
+static bool bound_changing(carrying *k, const onnx_region *r)
+{
+    bool again = false;
+    for (uint32_t i = 0; i < k->list.len; i++) {
+        changing *x = &k->list.data[i];
+        dim next = next_extent(r, x), last = declared_last(k, x->value, x->axis);
+        int64_t first = dim_bound(x->first), v = 0;
+        if (x->d != r->f->params.data[1 + x->value]->type.shape.dims[x->axis] ||
+            dim_is_const(dim_sub(k->n->c, next, x->d), &v))
+            continue; /* seen to with another one; of a steady growth no bound can be seen */
+        if (x->kind == CHANGES_OPEN && graph_carried_bound(k->n->c, x->d, x->first, next, k->trips, last) < 0 &&
+            first >= 0)
+            x->kind = CHANGES_WITHIN;
+        else if (x->kind == CHANGES_WITHIN && (dim_bound(next) < 0 || dim_bound(next) > first))
+            x->kind = dim_bound(next) < 0 && dim_is_const(x->first, &v) && (!last || dim_is_const(last, &v))
+                          ? CHANGES_NEVER
+                          : CHANGES_UNBOUNDED;
+        else
             continue;
+        dim was = x->d, now = x->kind == CHANGES_NEVER ? x->first : fresh_extent(k, x->value, x->axis);
+        for (uint32_t m = 0; m < k->list.len; m++)
+            if (k->list.data[m].d == was) {
+                k->list.data[m].kind = x->kind;
+                k->list.data[m].d = now;
+            }
+        again = true;
+    }
+    return again;
+}
+
+/* The shape that the body declares for a result, all of it numbers: what only a run knows is compared with it. */
+static bool is_declared(const carrying *k, uint32_t value, const type *t)
+{
+    const pb_value_info *v = k->g->output.data[1 + value];
+    type declared = {0};
+    return v->type && onnx_type_read(k->n->im, v->type, onnx_name(k->n->im, v->name), &declared) &&
+           declared.kind == TYPE_TENSOR && declared.shape.rank >= 0 && shape_is_static(declared.shape) &&
+           type_equal(&declared, t);
+}
+
+/* What is carried must come out of a round as it went in, or with extents that are open. *again: the body is to be read
+ * with other extents. */
+static bool check_carried(carrying *k, onnx_region *r, bool *again)
+{
+    onnx_node *n = k->n;
+    for (uint32_t i = 0; i < k->carried; i++) {
+        const type *before = &r->f->params.data[1 + i]->type, *after = &r->f->results.data[1 + i]->type;
+        bool same_rank = after->kind == TYPE_TENSOR && after->dt == before->dt &&
+                         after->shape.rank == before->shape.rank, never = is_declared(k, i, before);
+        for (int32_t a = 0; same_rank && a < before->shape.rank; a++) {
+            const changing *x = find_changing(k, i, (uint32_t)a);
+            never |= x && x->kind == CHANGES_NEVER;
+        }
+        if (never)
+            settle_result(r, 1 + i, before);
+        after = &r->f->results.data[1 + i]->type;
+        for (int32_t a = 0; same_rank && a < before->shape.rank; a++)
+            if (!dim_equal(before->shape.dims[a], after->shape.dims[a]) && !find_changing(k, i, (uint32_t)a))
+                *again = add_changing(k, i, (uint32_t)a, before->shape.dims[a], after->shape.dims[a]);
+        if (same_rank)
+            continue;
+        writer w;
         writer_init(&w, &n->c->mem);
         type_print(&w, before);
         w_str(&w, " before a round and ");
         type_print(&w, after);
-        return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s' is %s behind it; shapes that change are not built",
-                         onnx_name(n->im, r->g->input.data[2 + i]->name), w.data);
+        return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s' is %s behind it; only extents may change",
+                         name_carried(k, i), w.data);
     }
+    *again = *again || part(k, r) || bound_changing(k, r);
     return true;
 }
 
@@ -284,31 +439,59 @@ static bool check_loop(onnx_node *n, const pb_graph *g, uint32_t carried)
 }
 
 /* The condition that the body sees is true whenever it runs. */
+static bool import_body(carrying *k, const onnx_captures *captures, onnx_region *r)
+{
+    onnx_node *n = k->n;
+    const pb_graph *g = k->g;
+    onnx_region_open(r, n, g, "body");
+    onnx_region_input(r, 0, graph_add_param(r->f, onnx_name(n->im, g->input.data[0]->name),
+                                            type_static(n->c, DT_I64, 0, NULL)));
+    onnx_region_input(r, 1, graph_add_constant(r->f, tensor_scalar_i64(n->c, DT_BOOL, 1),
+                                               onnx_name(n->im, g->input.data[1]->name), n->loc));
+    for (uint32_t i = 0; i < k->carried; i++)
+        onnx_region_input(r, 2 + i, graph_add_param(r->f, name_carried(k, i), type_carried(k, i)));
+    onnx_region_captures(r, captures);
+    return !n->failed && onnx_region_import(r);
+}
+
+/* The body with the types that its carried values have in all rounds. What an earlier reading has said and bounded is
+ * taken back. */
+static bool import_rounds(carrying *k, const onnx_captures *captures, onnx_region *r)
+{
+    graph_module *m = k->n->im->module;
+    for (bool again = true; again;) {
+        diags_mark mark = diags_get_mark(&k->n->c->diags);
+        dim_mark bounds = dim_get_mark(k->n->c);
+        uint32_t funcs = m->funcs.len;
+        again = false;
+        if (!import_body(k, captures, r) || !check_carried(k, r, &again))
+            return false;
+        if (!again)
+            break;
+        diags_reset(&k->n->c->diags, mark);
+        m->funcs.len = funcs;
+        dim_reset(k->n->c, &bounds);
+        for (uint32_t i = 0; i < k->list.len; i++)
+            if (k->list.data[i].kind == CHANGES_WITHIN)
+                (void)dim_symbol(k->n->c, dim_symbol_name(k->list.data[i].d), dim_bound(k->list.data[i].first));
+    }
+    settle_rows(r, k->carried);
+    return !k->n->failed;
+}
+
 bool onnx_op_loop(onnx_node *n)
 {
-    const pb_graph *g = onnx_attr_graph(n, "body");
-    uint32_t carried = n->n_in > 2 ? n->n_in - 2 : 0;
-    onnx_captures k = {.n = n};
+    carrying k = {.n = n, .g = onnx_attr_graph(n, "body"), .carried = n->n_in > 2 ? n->n_in - 2 : 0};
+    onnx_captures captures = {.n = n};
     onnx_region r;
-    if (n->failed || !check_loop(n, g, carried))
+    if (n->failed || !check_loop(n, k.g, k.carried))
         return false;
-    onnx_capture(&k, g);
-    if (n->failed)
+    onnx_capture(&captures, k.g);
+    k.trips = graph_most_rounds(n->c, onnx_in(n, 0));
+    if (n->failed || !import_rounds(&k, &captures, &r))
         return false;
-    onnx_region_open(&r, n, g, "body");
-    onnx_region_input(&r, 0, graph_add_param(r.f, onnx_name(n->im, g->input.data[0]->name),
-                                             type_static(n->c, DT_I64, 0, NULL)));
-    onnx_region_input(&r, 1, graph_add_constant(r.f, tensor_scalar_i64(n->c, DT_BOOL, 1),
-                                                onnx_name(n->im, g->input.data[1]->name), n->loc));
-    for (uint32_t i = 0; i < carried; i++)
-        onnx_region_input(&r, 2 + i, graph_add_param(r.f, onnx_name(n->im, g->input.data[2 + i]->name),
-                                                     n->in[2 + i]->type));
-    onnx_region_captures(&r, &k);
-    if (n->failed || !onnx_region_import(&r) || !check_carried(n, &r, carried))
-        return false;
-    settle_rows(&r, carried);
-    onnx_loop l = {.trips = onnx_in(n, 0), .condition = onnx_in(n, 1), .carried = carried ? n->in + 2 : NULL,
-                   .n_carried = carried, .names = n->out_names, .n_names = n->n_out, .declared = true};
+    onnx_loop l = {.trips = onnx_in(n, 0), .condition = onnx_in(n, 1), .carried = k.carried ? n->in + 2 : NULL,
+                   .n_carried = k.carried, .names = n->out_names, .n_names = n->n_out, .declared = true};
     graph_node *node = onnx_emit_loop(n, n->f, &l, &r);
     for (uint32_t i = 0; node && i < n->n_out; i++)
         n->out[i] = node->outputs[i];

@@ -22,6 +22,11 @@ static const char *symbol_name(onnx_importer *im, span s)
     return intern_n(im->c->names, w.data ? w.data : "", w.len);
 }
 
+const char *onnx_symbol(onnx_importer *im, const char *name)
+{
+    return symbol_name(im, (span){(const uint8_t *)name, strlen(name)});
+}
+
 static const onnx_fixed *find_fixed(const onnx_importer *im, const char *symbol)
 {
     for (uint32_t i = 0; i < im->fixed.len; i++)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Type relations of the operators that hold a graph together: constants, calls, branches. Functions are closed and
- * have one type each, so a call takes its result types from the callee. */
+/* Type relations of the operators that hold a graph together: constants, calls, branches, loops. Functions are closed
+ * and have one type each, so a call takes its result types from the callee. Where branches differ, or what a loop
+ * carries changes its shape, the extent of the result is an open one, which the program tells when it runs. */
 #include "graph/op.h"
 #include "graph/shape_value.h"
+
+#include <string.h>
 
 bool infer_constant(compiler *c, const graph_node *n, type *out)
 {
@@ -68,6 +71,35 @@ bool infer_call(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+static bool differs(dim d, int64_t stated)
+{
+    int64_t v = stated;
+    return dim_is_const(d, &v) && v != stated;
+}
+
+/* A number that the model states for an extent of result i and that a branch contradicts is dropped, with all else that
+ * is stated of the result: the other branch may never be taken. */
+static void drop_stated(compiler *c, const graph_node *n, uint32_t i, const type *a, const type *b)
+{
+    const type *t = infer_declared(n, i);
+    int64_t stated = 0;
+    for (int32_t k = 0; t && t->shape.rank == a->shape.rank && k < a->shape.rank; k++) {
+        dim x = a->shape.dims[k], y = b->shape.dims[k];
+        if (dim_equal(x, y) || !dim_is_const(t->shape.dims[k], &stated) || !(differs(x, stated) || differs(y, stated)))
+            continue;
+        writer w;
+        writer_init(&w, &c->mem);
+        type_print(&w, a);
+        w_str(&w, " and ");
+        type_print(&w, b);
+        (void)diag_warning(&c->diags, DIAG_TYPE, n->loc,
+                           "%%%s is declared with extent %lld on axis %d, but the branches give %s; those are taken",
+                           n->outputs[i]->name, (long long)stated, k, w.data);
+        n->outputs[i]->declared = (type){0};
+        return;
+    }
+}
+
 /* Extent of a result that has the extent a or b: the same symbol when equal, else an open one bounded by both. */
 static dim either(compiler *c, const graph_node *n, uint32_t result, dim a, dim b, int32_t rank, int32_t i)
 {
@@ -88,6 +120,7 @@ static bool join(compiler *c, const graph_node *n, uint32_t i, const type *a, co
         return true;
     }
     dim d[TYPE_MAX_RANK];
+    drop_stated(c, n, i, a, b);
     for (int32_t k = 0; k < a->shape.rank; k++)
         d[k] = either(c, n, i, a->shape.dims[k], b->shape.dims[k], a->shape.rank, k);
     out->shape = shape_make(c, (uint32_t)a->shape.rank, d);
@@ -147,14 +180,121 @@ static bool always_goes_on(const graph_node *n, const graph_func *f)
     return starts && next && tensor_get_i64(next, 0) != 0;
 }
 
-/* NULL: not known. */
-static dim most_rounds(compiler *c, const graph_value *v)
+dim graph_most_rounds(compiler *c, const graph_value *v)
 {
     shape_value s;
     dim none = dim_const(c, 0);
     if (!v || !graph_shape_value(c, v, &s) || s.n != 1 || !s.at[0])
         return NULL;
     return dim_never_above(c, none, s.at[0]) ? s.at[0] : dim_max(c, none, s.at[0]);
+}
+
+/* --- carried values whose shape changes --- */
+
+const char *graph_carried_symbol(const graph_node *n, uint32_t i, int32_t axis)
+{
+    const type *t = &graph_attr(n, "body")->u.func->params.data[1 + i]->type;
+    const char *symbol = t->kind == TYPE_TENSOR && axis < t->shape.rank ? dim_symbol_name(t->shape.dims[axis]) : NULL;
+    for (uint32_t k = 0; symbol && k < n->n_inputs; k++)
+        if (infer_in(n, k) && type_mentions(infer_in(n, k), symbol))
+            symbol = NULL;
+    return symbol;
+}
+
+int64_t graph_carried_bound(compiler *c, dim d, dim first, dim next, dim trips, dim stated)
+{
+    int64_t from = dim_bound(first), growth = 0, most = -1, last = stated ? dim_bound(stated) : -1;
+    bool regular = dim_is_const(dim_sub(c, next, d), &growth);
+    if (stated && dim_is_const(stated, &last) && last < 0)
+        last = -1;
+    if (from < 0)
+        return -1;
+    if ((regular && growth <= 0) || dim_never_above(c, next, d))
+        return from;
+    if (regular && trips && dim_bound(trips) >= 0 &&
+        (!i64_mul(growth, dim_bound(trips), &most) || !i64_add(from, most, &most)))
+        most = -1;
+    if (!regular && dim_bound(next) >= 0)
+        most = dim_bound(next) > from ? dim_bound(next) : from;
+    if (last >= 0 && (most < 0 || (regular && last < most)))
+        most = last > from ? last : from;
+    return most;
+}
+
+/* An extent that several carried values share must stay the same for all of them. */
+static bool check_shared(compiler *c, const graph_node *n, const graph_func *f, uint32_t i, int32_t k, uint32_t carried)
+{
+    const char *symbol = graph_carried_symbol(n, i, k);
+    for (uint32_t j = 0; j < carried; j++)
+        for (int32_t m = 0; m < f->params.data[1 + j]->type.shape.rank; m++) {
+            const char *other = graph_carried_symbol(n, j, m);
+            const type *first = infer_in(n, 2 + j), *next = &f->results.data[1 + j]->type;
+            if (other && strcmp(symbol, other) == 0 &&
+                !(dim_equal(first->shape.dims[m], infer_in(n, 2 + i)->shape.dims[k]) &&
+                  dim_equal(next->shape.dims[m], f->results.data[1 + i]->type.shape.dims[k])))
+                return infer_error(c, n, "carried values %u and %u have the extent %s both, but not before or behind a "
+                                         "round of @%s", i, j, symbol, f->name);
+        }
+    return true;
+}
+
+/* The extent of a result in out[0..i] that is carried in the same symbol; NULL: there is none. */
+static dim same_extent(const graph_node *n, uint32_t i, int32_t axis, const type *out, const dim *d)
+{
+    const char *symbol = graph_carried_symbol(n, i, axis);
+    for (uint32_t j = 0; j <= i; j++)
+        for (int32_t m = 0; m < (j < i ? out[j].shape.rank : axis); m++) {
+            const char *other = graph_carried_symbol(n, j, m);
+            if (other && strcmp(symbol, other) == 0)
+                return j < i ? out[j].shape.dims[m] : d[m];
+        }
+    return NULL;
+}
+
+/* Result i is carried, and has the extents of the last round. */
+static bool infer_carried(compiler *c, const graph_node *n, const graph_func *f, uint32_t i, dim trips, type *all)
+{
+    type *out = &all[i];
+    const type *p = &f->params.data[1 + i]->type, *first = infer_in(n, 2 + i), *next = &f->results.data[1 + i]->type;
+    dim d[TYPE_MAX_RANK];
+    bool changes = false;
+    *out = *p;
+    for (int32_t k = 0; p->kind == TYPE_TENSOR && k < p->shape.rank && k < (int32_t)TYPE_MAX_RANK; k++) {
+        d[k] = p->shape.dims[k];
+        if (!graph_carried_symbol(n, i, k))
+            continue;
+        if (first->shape.rank != p->shape.rank || next->shape.rank != p->shape.rank)
+            return infer_error(c, n, "carried value %u has another rank behind a round of @%s", i, f->name);
+        if (!check_shared(c, n, f, i, k, (uint32_t)graph_attr_int(n, "carried")))
+            return false;
+        const type *stated = infer_declared(n, i);
+        dim last = stated && stated->shape.rank == p->shape.rank ? stated->shape.dims[k] : NULL,
+            same = last ? NULL : same_extent(n, i, k, all, d);
+        if (!last && n->outputs[i]->type.kind == TYPE_TENSOR && n->outputs[i]->type.shape.rank == p->shape.rank)
+            last = n->outputs[i]->type.shape.dims[k];
+        if (dim_bound(d[k]) < 0)
+            (void)dim_symbol(c, dim_symbol_name(d[k]),
+                             graph_carried_bound(c, d[k], first->shape.dims[k], next->shape.dims[k], trips, last));
+        d[k] = same ? same : infer_open(c, n, i, p->shape.rank, k, "last", dim_bound(d[k]));
+        changes = true;
+    }
+    if (changes)
+        out->shape = shape_make(c, (uint32_t)p->shape.rank, d);
+    return true;
+}
+
+/* Rows are of one shape: it cannot change from round to round. */
+static bool check_row(compiler *c, const graph_node *n, const graph_func *f, uint32_t row, uint32_t carried)
+{
+    for (uint32_t i = 0; i < carried; i++)
+        for (int32_t k = 0; k < f->params.data[1 + i]->type.shape.rank; k++) {
+            const char *symbol = graph_carried_symbol(n, i, k);
+            if (symbol && type_mentions(&f->results.data[1 + row]->type, symbol))
+                return infer_error(c, n, "rows of result %u, %%%s, have the extent %s, which changes from round to "
+                                         "round: all rows must have one shape", row, f->results.data[1 + row]->name,
+                                   symbol);
+        }
+    return true;
 }
 
 /* Operands: the most rounds, the first condition, either of which may be left out; what is carried, what the body
@@ -165,14 +305,17 @@ bool infer_loop(compiler *c, const graph_node *n, type *out)
     int64_t carried = graph_attr_int(n, "carried");
     if (!check_loop(c, n, f, carried))
         return false;
-    dim trips = n->n_inputs > 0 ? most_rounds(c, n->inputs[0]) : NULL;
-    for (uint32_t i = 0; i < n->n_outputs; i++) {
-        out[i] = i < (uint32_t)carried ? f->params.data[1 + i]->type : f->results.data[1 + i]->type;
-        if (i < (uint32_t)carried)
-            continue;
+    dim trips = n->n_inputs > 0 ? graph_most_rounds(c, n->inputs[0]) : NULL;
+    for (uint32_t i = 0; i < (uint32_t)carried; i++)
+        if (!infer_carried(c, n, f, i, trips, out))
+            return false;
+    for (uint32_t i = (uint32_t)carried; i < n->n_outputs; i++) {
         dim d[TYPE_MAX_RANK];
+        out[i] = f->results.data[1 + i]->type;
         if (out[i].kind != TYPE_TENSOR || out[i].shape.rank < 0 || out[i].shape.rank >= (int32_t)TYPE_MAX_RANK)
             return infer_error(c, n, "rows of result %u must be tensors of known rank", i);
+        if (!check_row(c, n, f, i, (uint32_t)carried))
+            return false;
         d[0] = trips && always_goes_on(n, f)
                    ? trips
                    : infer_open(c, n, i, out[i].shape.rank + 1, 0, "rounds", trips ? dim_bound(trips) : -1);

@@ -129,42 +129,54 @@ static void check_stated_rows(closing *k, uint32_t carried)
         }
 }
 
+/* What makes a loop of `trips` rounds at most go on: `next` behind a round, `go` before the first one. */
+static void count_rounds(closing *k, graph_value *trips, graph_value *after, graph_value **next, graph_value **go)
+{
+    graph_node *n = k->n;
+    trips = scalar(k, k->f, n, trips);
+    const tensor_data *t = graph_constant(trips);
+    graph_value *more = emit(k, k->body, NULL, "less", after, inside(k, trips)),
+                *some = t ? truth(k, k->f, n, tensor_get_i64(t, 0) > 0)
+                          : emit(k, k->f, n, "less", number(k, k->f, n, 0), trips);
+    *next = is_true(*next) ? more : emit(k, k->body, NULL, "logical_and", more, *next);
+    *go = !*go || is_true(*go) ? some : emit(k, k->f, n, "logical_and", some, *go);
+}
+
+/* Both conditions may be left out. */
+static void make_room(closing *k)
+{
+    if (k->n->n_inputs >= 2)
+        return;
+    k->n->inputs = arena_array(&k->c->mem, graph_value *, 2);
+    k->n->n_inputs = 2;
+}
+
 static void close_loop(closing *k)
 {
     graph_node *n = k->n;
     graph_value *trips = n->n_inputs > 0 ? n->inputs[0] : NULL, *go = n->n_inputs > 1 ? n->inputs[1] : NULL,
-                *next = k->body->results.data[0];
+                *next = k->body->results.data[0], *round = k->body->params.data[0], *after = NULL;
     uint32_t carried = (uint32_t)graph_attr_int(n, "carried");
-    bool endless = is_true(next) && (!go || is_true(go));
+    bool endless = is_true(next) && (!go || is_true(go)), rows = n->n_outputs > carried;
     if (!trips && endless) {
         k->failed = !diag_error(&k->c->diags, DIAG_UNSUPPORTED, n->loc, "the loop has no end");
         return;
     }
     shape_value known;
-    bool counted = trips && endless && graph_shape_value(k->c, trips, &known) && known.at[0];
-    if (n->n_inputs < 2) {
-        n->inputs = arena_array(&k->c->mem, graph_value *, 2);
-        n->n_inputs = 2;
-    }
+    bool counted = trips && endless && graph_shape_value(k->c, trips, &known) && known.at[0],
+         counts = trips || rows || graph_count_uses(k->body, round) > 0;
+    make_room(k);
     next = scalar(k, k->body, NULL, next);
     if (go)
         go = scalar(k, k->f, n, go);
-    bool counts = trips || n->n_outputs > carried || graph_count_uses(k->body, k->body->params.data[0]) > 0;
-    graph_value *round = k->body->params.data[0], *one = counts ? number(k, k->body, NULL, 1) : NULL,
-                *after = counts ? emit(k, k->body, NULL, "add", round, one) : NULL;
-    if (trips) {
-        trips = scalar(k, k->f, n, trips);
-        const tensor_data *t = graph_constant(trips);
-        graph_value *more = emit(k, k->body, NULL, "less", after, inside(k, trips)),
-                    *some = t ? truth(k, k->f, n, tensor_get_i64(t, 0) > 0)
-                              : emit(k, k->f, n, "less", number(k, k->f, n, 0), trips);
-        next = is_true(next) ? more : emit(k, k->body, NULL, "logical_and", more, next);
-        go = !go || is_true(go) ? some : emit(k, k->f, n, "logical_and", some, go);
-    }
+    if (counts)
+        after = emit(k, k->body, NULL, "add", round, number(k, k->body, NULL, 1));
+    if (trips)
+        count_rounds(k, trips, after, &next, &go);
     k->body->results.data[0] = next;
     n->inputs[0] = NULL;
     n->inputs[1] = go ? go : truth(k, k->f, n, true);
-    graph_set_attr(k->f, n, attr_int(k->c, "closed", 1));
+    graph_set_attr(k->f, n, attr_int(k->c, "closed", rows && !counted ? 2 : 1));
     if (k->failed || !counts)
         return;
     carry_round(k, after);
