@@ -526,7 +526,8 @@ def nest(seed):
 
 def sanitizer():
     """What a program that loads a sanitized library must have loaded first."""
-    return subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+    command = ["gcc", "-print-file-name=libasan.so"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def ran(options, model, folder, inputs, *flags):
