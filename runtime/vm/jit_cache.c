@@ -319,9 +319,15 @@ static bool remove_free(const jit_cache *k, const char *name)
     return gone;
 }
 
-static bool is_entry(const char *name)
+static bool is_file(const char *name, const char *end)
 {
-    return strspn(name, "0123456789abcdef") == JIT_KEY_SIZE - 1 && strcmp(name + JIT_KEY_SIZE - 1, ".so") == 0;
+    return strspn(name, "0123456789abcdef") == JIT_KEY_SIZE - 1 && strcmp(name + JIT_KEY_SIZE - 1, end) == 0;
+}
+
+/* What is there only while somebody holds it. */
+static bool is_passing(const char *name)
+{
+    return strncmp(name, JIT_FILE_TEMPORARY, strlen(JIT_FILE_TEMPORARY)) == 0 || is_file(name, ".lock");
 }
 
 static void add_old(const jit_cache *k, old_list *list, const char *name)
@@ -355,9 +361,9 @@ static void list_old(const jit_cache *k, old_list *list)
         return;
     }
     for (struct dirent *e = readdir(dir); e; e = readdir(dir)) {
-        if (strncmp(e->d_name, JIT_FILE_TEMPORARY, strlen(JIT_FILE_TEMPORARY)) == 0)
+        if (is_passing(e->d_name))
             (void)remove_free(k, e->d_name);
-        else if (is_entry(e->d_name))
+        else if (is_file(e->d_name, ".so"))
             add_old(k, list, e->d_name);
     }
     (void)closedir(dir);

@@ -108,11 +108,15 @@ static void find_target(const jit_command *c, char out[32])
             (void)snprintf(out, 32, "riscv64");
 }
 
-/* clang lays vectors of fixed size out for the width that it is told; gcc takes none as given. */
-static void add_riscv(jit_command *c)
+/* clang lays vectors of fixed size out for the width that it is told; gcc takes none as given, and has no vector code
+ * for this machine before its version 14. */
+static void add_riscv(const lathe_options *options, jit_command *c)
 {
+    const char *gcc = strstr(c->version, "gcc version ");
     uint32_t vlen = jit_machine_vlen();
     c->width = vlen;
+    if (vlen && gcc && atoi(gcc + strlen("gcc version ")) < 14)
+        jit_say(options, "this gcc makes no vector code: gcc 14 or clang would");
     if (vlen && strstr(c->version, "clang"))
         jit_words_add(&c->flags, jit_printf("-march=rv64gcv_zvl%ub", (unsigned)vlen));
     else
@@ -120,11 +124,11 @@ static void add_riscv(jit_command *c)
     jit_words_copy(&c->flags, "-mabi=lp64d");
 }
 
-static void add_own(jit_command *c, jit_machine m)
+static void add_own(const lathe_options *options, jit_command *c, jit_machine m)
 {
     c->width = 8 * m.vector_bytes;
     if (strcmp(jit_machine_name(), "riscv64") == 0)
-        add_riscv(c);
+        add_riscv(options, c);
     else if (strcmp(jit_machine_name(), "aarch64") == 0)
         jit_words_copy(&c->flags, "-march=armv8-a");
     else if (strcmp(jit_machine_name(), "x86_64") == 0)
@@ -134,13 +138,13 @@ static void add_own(jit_command *c, jit_machine m)
                                                           : "");
 }
 
-static void add_flags(jit_command *c)
+static void add_flags(const lathe_options *options, jit_command *c)
 {
     char target[32];
     jit_machine m = jit_this_machine();
     find_target(c, target);
     if (strcmp(target, jit_machine_name()) == 0) {
-        add_own(c, m);
+        add_own(options, c, m);
     } else {
         m = (jit_machine){0, 16};
         for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -168,7 +172,7 @@ int32_t jit_command_find(const lathe_options *options, const char *folder, jit_c
     int32_t status = ask_version(options, folder, out, error);
     if (status)
         return status;
-    add_flags(out);
+    add_flags(options, out);
     return out->flags.failed ? jit_no_memory(error) : LATHE_OK;
 }
 

@@ -165,10 +165,13 @@ static void empty_folder(int fd, int depth)
     (void)closedir(dir);
 }
 
+/* More than once: for a moment there may be no memory, or no free file descriptor. */
 void jit_folder_remove(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0)
-        empty_folder(fd, 0);
+    for (int i = 0; i < 3 && rmdir(path) != 0 && errno != ENOENT; i++) {
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0)
+            empty_folder(fd, 0);
+    }
     (void)rmdir(path);
 }

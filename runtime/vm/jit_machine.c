@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #if defined(__riscv) && defined(__linux__)
+#include <errno.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -87,11 +88,15 @@ uint32_t jit_machine_vlen(void)
     if (pid == 0)
         read_vlenb(ends[1]);
     (void)close(ends[1]);
-    if (pid > 0 && read(ends[0], &vlenb, sizeof vlenb) != (ssize_t)sizeof vlenb)
+    ssize_t got = 0;
+    do {
+        got = pid > 0 ? read(ends[0], &vlenb, sizeof vlenb) : 0;
+    } while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof vlenb)
         vlenb = 0;
     (void)close(ends[0]);
-    if (pid > 0)
-        (void)waitpid(pid, &status, 0);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
     bool sound = vlenb >= 16 && vlenb <= 8192 && (vlenb & (vlenb - 1)) == 0;
     return sound ? (uint32_t)vlenb * 8 : 0;
 }

@@ -192,8 +192,8 @@ static void test_left_over(void **state)
     char path[400], text[1400];
     expect_answer(p);
     entry_path(p, 0, path);
-    (void)snprintf(text, sizeof text, "echo half > %s/tmp.1.2.3; rm %s; : > %.*s.lock", p->cache, path,
-                   (int)strlen(path) - 3, path);
+    (void)snprintf(text, sizeof text, "cd %s; echo half > tmp.1.2.3; rm %s; : > %.*s.lock; : > %064d.lock", p->cache,
+                   path, (int)strlen(path) - 3, path, 7);
     assert_int_equal(system(text), 0);
     expect_answer(p); /* it looks for what is left as well */
     place_said(p, "cache miss");

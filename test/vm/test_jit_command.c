@@ -215,7 +215,7 @@ static int count_said(const place *p, const char *words)
 static void test_pieces(void **state)
 {
     place *p = place_of(state);
-    char *text = cuttable(""), name[8];
+    char *text = cuttable(""), name[16];
     jit_library *l = compile_text(p, text);
     int pieces = call_int(l, "k0");
     assert_true(pieces >= 1 && pieces <= KERNELS);

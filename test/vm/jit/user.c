@@ -2,6 +2,7 @@
 /* A program that compiles a source file through jit.h and runs its function `fma3`, for test/vm/jit_riscv.sh, which
  * runs it on machines of several widths: user SOURCE CACHE. */
 #include "jit.h"
+#include "jit_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +11,7 @@
 static void say(void *user, const char *line)
 {
     (void)user;
-    (void)printf("%s\n", line);
-}
-
-static size_t read_file(const char *path, char *text, size_t room)
-{
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, room, f) : 0;
-    if (f)
-        (void)fclose(f);
-    return n;
+    (void)fprintf(stderr, "%s\n", line);
 }
 
 /* Whole numbers, so that every way to round gives the same. */
@@ -39,22 +31,33 @@ static int check(void (*run)(const float *, const float *, float *, int))
     return wrong;
 }
 
-int main(int argc, char **argv)
+static int32_t compile_and_run(const jit_bytes *text, const char *cache, lathe_error *error)
 {
-    static char text[1 << 20];
-    size_t n = argc > 2 ? read_file(argv[1], text, sizeof text) : 0;
-    lathe_options options = {.size = sizeof options, .trace = 1, .log = say, .cache_dir = argc > 2 ? argv[2] : ""};
-    lathe_error e = {0};
+    lathe_options options = {.size = sizeof options, .trace = 1, .log = say, .cache_dir = cache};
     jit_library *l = NULL;
     void (*run)(const float *, const float *, float *, int);
+    int32_t status = jit_compile(&options, "fma3", (const char *)text->at, text->n, &l, error);
+    if (status)
+        return status;
+    *(void **)&run = jit_symbol(l, "fma3");
+    (void)fprintf(stderr, "wrong: %d\n", run ? check(run) : -1);
+    jit_unload(l);
+    return LATHE_OK;
+}
+
+int main(int argc, char **argv)
+{
+    lathe_error e = {0};
+    jit_bytes text = {0};
     jit_machine m = jit_this_machine();
-    (void)printf("machine: %u bytes, %u registers\n", (unsigned)m.vector_bytes, (unsigned)m.vector_regs);
-    if (n == 0 || jit_compile(&options, "fma3", text, n, &l, &e) != LATHE_OK) {
-        (void)printf("error: %s\n", e.message);
+    (void)fprintf(stderr, "machine: %u bytes, %u registers\n", (unsigned)m.vector_bytes, (unsigned)m.vector_regs);
+    if (argc != 3 || !jit_file_take(argv[1], &text)) {
+        (void)fprintf(stderr, "error: no source\n");
         return 1;
     }
-    *(void **)&run = jit_symbol(l, "fma3");
-    (void)printf("wrong: %d\n", run ? check(run) : -1);
-    jit_unload(l);
-    return 0;
+    int32_t status = compile_and_run(&text, argv[2], &e);
+    if (status)
+        (void)fprintf(stderr, "error: %s\n", e.message);
+    free(text.at);
+    return status != LATHE_OK;
 }
