@@ -18,8 +18,10 @@ symbols() {
         # The static library's objects, not those of the tests and fuzzers that build a source once more.
         for object in "$build"/CMakeFiles/lathe*.dir/"$source.o" \
             "$build/runtime/vta/CMakeFiles/vta_objects.dir/${source##*/}.o" \
+            "$build/runtime/vm/CMakeFiles/vm_objects.dir/${source##*/}.o" \
             "$build/bindings/cmake/bindings/ffi/CMakeFiles/vta_ffi.dir/${source##*/}.o"; do
             case $object in
+            */vm_objects.dir/*) [ "$1" = runtime/vm ] || continue ;;
             */vta_objects.dir/*) [ "$1" = runtime/vta ] || continue ;;
             */vta_ffi.dir/*) [ "$1" = bindings/ffi ] || continue ;;
             esac

@@ -1,0 +1,142 @@
+/* initialise.c: gives a machine its devices, and finds who answers each call: an import of the executable, else one of
+ * the machine's own functions.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "initialise.h"
+
+#include "builtin.h"
+#include "error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t add_target(vm_machine *m, const lathe_value *args, int32_t at, lathe_error *error)
+{
+    int64_t v[3];
+    lathe_device_api api;
+    for (int32_t i = 0; i < 3; i++) {
+        int32_t status = vm_want_int(args, at + i, &v[i], error);
+        if (status != LATHE_OK)
+            return status;
+        if (v[i] < 0 || v[i] > INT32_MAX)
+            return vm_fail(error, LATHE_E_ARGUMENT, "argument %d is %" PRId64, at + i, v[i]);
+    }
+    if (v[2] != VM_ALLOCATE_NAIVE && v[2] != VM_ALLOCATE_POOLED)
+        return vm_fail(error, LATHE_E_ARGUMENT, "allocator %" PRId64 "; 1 is naive, 2 pooled", v[2]);
+    int32_t status = vm_devices_get(&m->module.rt->devices, (int32_t)v[0], &api, error);
+    if (status != LATHE_OK)
+        return status;
+    vm_target *t = &m->targets[m->target_count];
+    t->device = (lathe_device){(int32_t)v[0], (int32_t)v[1]};
+    t->allocator = vm_allocator_new(&api, t->device, (enum vm_allocator_kind)v[2], &m->module.rt->head);
+    if (!t->allocator)
+        return vm_no_memory(error, sizeof *t);
+    m->target_count++;
+    return LATHE_OK;
+}
+
+static int32_t add_targets(vm_machine *m, const lathe_value *args, int32_t n, lathe_error *error)
+{
+    int64_t last;
+    if (n < 3 || n % 3 != 0)
+        return vm_fail(error, LATHE_E_ARGUMENT, "devices are given as triples of device type, device id, allocator; "
+                       "%d arguments are given", n);
+    if (!vm_value_to_int(&args[n - 3], &last) || last != LATHE_CPU)
+        return vm_fail(error, LATHE_E_ARGUMENT, "the last device is not the CPU (%d)", LATHE_CPU);
+    m->targets = calloc((size_t)n / 3, sizeof *m->targets);
+    if (!m->targets)
+        return vm_no_memory(error, (size_t)n / 3 * sizeof *m->targets);
+    int32_t status = LATHE_OK;
+    for (int32_t i = 0; i < n && status == LATHE_OK; i += 3)
+        status = add_target(m, args, i, error);
+    return status;
+}
+
+static int32_t find_callee(vm_machine *m, const vm_func *f, vm_callee *out, lathe_error *error)
+{
+    switch (f->kind) {
+    case MODULE_FUNC_VM: out->func = f; return LATHE_OK;
+    case MODULE_FUNC_PACKED: break;
+    case MODULE_FUNC_VMTIR:
+        return vm_fail(error, LATHE_E_UNSUPPORTED, "function %s was compiled without bytecode "
+                       "(exec_mode=\"compiled\"); only bytecode is supported", f->name);
+    }
+    int32_t status = vm_module_find_imported(m->source, f->name, &out->function, error);
+    if (status == LATHE_OK && out->function.type == LATHE_NONE)
+        out->builtin = vm_builtin_find(f->name);
+    return status;
+}
+
+static bool is_found(const vm_callee *c)
+{
+    return c->func || c->builtin || c->function.type != LATHE_NONE;
+}
+
+/* One message for all that are missing. */
+static int32_t missing(const vm_machine *m, lathe_error *error)
+{
+    char names[600] = "";
+    size_t at = 0, count = 0;
+    for (uint32_t i = 0; i < m->x->function_count; i++)
+        if (!is_found(&m->callees[i])) {
+            if (at + 100 < sizeof names)
+                at += (size_t)snprintf(names + at, sizeof names - at, "%s%.80s", count ? ", " : "",
+                                       m->x->functions[i].name);
+            count++;
+        }
+    if (count == 0)
+        return LATHE_OK;
+    return vm_fail(error, LATHE_E_NAME, "%zu function%s that the module calls %s neither in it nor in the machine: %s",
+                   count, count == 1 ? "" : "s", count == 1 ? "is" : "are", names);
+}
+
+static int32_t find_callees(vm_machine *m, lathe_error *error)
+{
+    const vm_executable *x = m->x;
+    m->callees = calloc((size_t)x->function_count + 1, sizeof *m->callees);
+    m->states = calloc((size_t)x->function_count + 1, sizeof *m->states);
+    m->constants = calloc((size_t)x->constant_count + 1, sizeof *m->constants);
+    if (!m->callees || !m->states || !m->constants)
+        return vm_no_memory(error, ((size_t)x->function_count + x->constant_count) * sizeof *m->callees);
+    for (uint32_t i = 0; i < x->function_count; i++) {
+        int32_t status = find_callee(m, &x->functions[i], &m->callees[i], error);
+        if (status != LATHE_OK)
+            return status;
+    }
+    return missing(m, error);
+}
+
+void vm_initialise_undo(vm_machine *m)
+{
+    for (uint32_t i = 0; m->callees && i < m->x->function_count; i++)
+        lathe_release(&m->callees[i].function);
+    for (uint32_t i = 0; m->states && i < m->x->function_count; i++) {
+        lathe_release(&m->states[i].inputs);
+        lathe_release(&m->states[i].output);
+    }
+    for (uint32_t i = 0; m->constants && i < m->x->constant_count; i++)
+        lathe_release(&m->constants[i]);
+    for (uint32_t i = 0; i < m->target_count; i++) {
+        vm_allocator_close(m->targets[i].allocator);
+        vm_object_release((lathe_object *)(void *)m->targets[i].allocator);
+    }
+    free(m->callees);
+    free(m->states);
+    free(m->constants);
+    free(m->targets);
+    m->callees = NULL, m->states = NULL, m->constants = NULL, m->targets = NULL;
+    m->target_count = 0;
+}
+
+int32_t vm_initialise(vm_machine *m, const lathe_value *args, int32_t n, lathe_error *error)
+{
+    if (m->targets)
+        return vm_fail(error, LATHE_E_ARGUMENT, "the machine is initialised already");
+    int32_t status = add_targets(m, args, n, error);
+    if (status == LATHE_OK)
+        status = find_callees(m, error);
+    if (status != LATHE_OK)
+        vm_initialise_undo(m);
+    return status;
+}

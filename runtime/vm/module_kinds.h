@@ -1,0 +1,18 @@
+/* module_kinds.h: the kinds of modules that a file may hold, made from its bytes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LATHE_VM_MODULE_KINDS_H
+#define LATHE_VM_MODULE_KINDS_H
+#include "modules.h"
+
+/* Each makes a module without imports from `content`, which lies in `file`. */
+int32_t vm_executable_module(lathe_runtime *rt, vm_file *file, vm_bytes content, vm_module **out, lathe_error *error);
+int32_t vm_source_module(lathe_runtime *rt, vm_file *file, vm_bytes content, vm_module **out, lathe_error *error);
+/* The machine code of the file itself; `content` is empty. */
+int32_t vm_library_module(lathe_runtime *rt, vm_file *file, vm_bytes content, vm_module **out, lathe_error *error);
+/* Constants of other modules: before a function of theirs runs for the first time, they are handed to the module. */
+int32_t vm_constants_module(lathe_runtime *rt, vm_file *file, vm_bytes content, vm_module **out, lathe_error *error);
+
+/* The C source of a source module with a zero behind it; NULL: `m` is of another kind, or there is no memory. */
+const char *vm_source_text(vm_module *m);
+extern const vm_module_kind vm_source_kind;
+#endif

@@ -1,0 +1,262 @@
+/* module_machine.c: machines as modules: initialisation, the executable's functions, and calls whose arguments and
+ * results stay in the machine.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "module_machine.h"
+
+#include "boundary.h"
+#include "error.h"
+#include "initialise.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int32_t (*machine_method)(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result,
+                                  lathe_error *error);
+
+static int32_t initialised(const vm_machine *m, lathe_error *error)
+{
+    if (m->targets)
+        return LATHE_OK;
+    return vm_fail(error, LATHE_E_ARGUMENT, "the machine is not initialised: call vm_initialization first");
+}
+
+static bool find_function(const vm_machine *m, const char *name, uint32_t *out)
+{
+    const vm_func *f = vm_executable_find(m->x, name);
+    *out = f ? (uint32_t)(f - m->x->functions) : 0;
+    return f && f->kind == MODULE_FUNC_VM;
+}
+
+/* The function that argument 0 names. */
+static int32_t want_function(vm_machine *m, const lathe_value *args, int32_t n, int32_t most, uint32_t *out,
+                             lathe_error *error)
+{
+    vm_bytes text;
+    int32_t status = initialised(m, error);
+    if (status == LATHE_OK)
+        status = vm_want_count(n, 1, most, error);
+    if (status == LATHE_OK)
+        status = vm_want_text(args, 0, &text, error);
+    for (*out = 0; status == LATHE_OK && *out < m->x->function_count; ++*out)
+        if (m->x->functions[*out].kind == MODULE_FUNC_VM && vm_text_is(text, m->x->functions[*out].name))
+            return LATHE_OK;
+    return status != LATHE_OK ? status
+                              : vm_fail(error, LATHE_E_NAME, "the module has no function %.*s", vm_text_shown(text),
+                                        (const char *)text.data);
+}
+
+static int32_t initialise(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result, lathe_error *error)
+{
+    (void)result;
+    return vm_initialise(m, args, n, error);
+}
+
+static int32_t set_input(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result, lathe_error *error)
+{
+    uint32_t f;
+    lathe_value inputs = {0};
+    (void)result;
+    int32_t status = want_function(m, args, n, INT32_MAX, &f, error);
+    if (status != LATHE_OK)
+        return status;
+    if (n - 1 != (int32_t)m->x->functions[f].params)
+        return vm_fail(error, LATHE_E_ARGUMENT, "%s takes %u arguments, %d are given", m->x->functions[f].name,
+                       m->x->functions[f].params, n - 1);
+    lathe_value *own = calloc((size_t)n, sizeof *own);
+    if (!own)
+        return vm_no_memory(error, (size_t)n * sizeof *own);
+    for (int32_t i = 1; i < n && status == LATHE_OK; i++)
+        status = vm_boundary_keep(m, &args[i], &own[i - 1], error);
+    if (status == LATHE_OK)
+        status = vm_array_new(own, (size_t)n - 1, &inputs, error);
+    for (int32_t i = 0; i < n; i++)
+        lathe_release(&own[i]);
+    free(own);
+    if (status == LATHE_OK)
+        vm_value_set(&m->states[f].inputs, inputs);
+    return status;
+}
+
+static int32_t invoke_stateful(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result,
+                               lathe_error *error)
+{
+    uint32_t f;
+    lathe_value output = {0}, function = {0}, inputs;
+    (void)result;
+    int32_t status = want_function(m, args, n, 1, &f, error);
+    if (status == LATHE_OK && m->states[f].inputs.type == LATHE_NONE && m->x->functions[f].params > 0)
+        return vm_fail(error, LATHE_E_ARGUMENT, "%s has no inputs yet: call set_input first", m->x->functions[f].name);
+    if (status == LATHE_OK)
+        status = vm_machine_function(m, f, &function, error);
+    if (status != LATHE_OK)
+        return status;
+    inputs = lathe_retain(&m->states[f].inputs);
+    const vm_array *a = inputs.type == LATHE_ARRAY ? (const vm_array *)(const void *)inputs.u.v_object : NULL;
+    status = vm_call(&function, a ? a->data : NULL, a ? (int32_t)a->size : 0, &output, error);
+    lathe_release(&inputs);
+    lathe_release(&function);
+    if (status == LATHE_OK)
+        vm_value_set(&m->states[f].output, output);
+    return status;
+}
+
+/* The part of an output that indices behind the name choose; borrowed. */
+static int32_t choose_output(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *out, lathe_error *error)
+{
+    uint32_t f;
+    int32_t status = want_function(m, args, n, INT32_MAX, &f, error);
+    if (status != LATHE_OK)
+        return status;
+    *out = m->states[f].output;
+    for (int32_t i = 1; i < n && status == LATHE_OK; i++) {
+        int64_t index;
+        lathe_value whole = *out;
+        status = vm_want_int(args, i, &index, error);
+        if (status == LATHE_OK)
+            status = lathe_array_get(&whole, index < 0 ? SIZE_MAX : (size_t)index, out, error);
+    }
+    return status;
+}
+
+static int32_t get_output(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result, lathe_error *error)
+{
+    lathe_value chosen;
+    int32_t status = choose_output(m, args, n, &chosen, error);
+    if (status == LATHE_OK)
+        *result = lathe_retain(&chosen);
+    return status;
+}
+
+/* -1: it is not a tuple. */
+static int32_t get_output_arity(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result,
+                                lathe_error *error)
+{
+    lathe_value chosen;
+    int32_t status = choose_output(m, args, n, &chosen, error);
+    if (status == LATHE_OK)
+        *result = vm_value_int(chosen.type == LATHE_ARRAY ? (int64_t)lathe_array_size(&chosen) : -1);
+    return status;
+}
+
+static int32_t get_function_arity(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result,
+                                  lathe_error *error)
+{
+    uint32_t f;
+    int32_t status = want_function(m, args, n, 1, &f, error);
+    if (status == LATHE_OK)
+        *result = vm_value_int(m->x->functions[f].params);
+    return status;
+}
+
+static int32_t get_function_param_name(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result,
+                                       lathe_error *error)
+{
+    uint32_t f;
+    int64_t i;
+    int32_t status = want_function(m, args, n, 2, &f, error);
+    if (status == LATHE_OK)
+        status = vm_want_count(n, 2, 2, error);
+    if (status == LATHE_OK)
+        status = vm_want_int(args, 1, &i, error);
+    if (status != LATHE_OK)
+        return status;
+    const vm_func *func = &m->x->functions[f];
+    if (i < 0 || i >= func->params)
+        return vm_fail(error, LATHE_E_ARGUMENT, "parameter %" PRId64 " of %s, which has %u", i, func->name,
+                       func->params);
+    const char *name = func->param_names ? func->param_names[i] : "";
+    return vm_string_new((vm_bytes){(const uint8_t *)name, strlen(name)}, result, error);
+}
+
+struct method {
+    vm_function f;
+    machine_method method;
+};
+
+static int32_t call_method(vm_function *self, const lathe_value *args, int32_t n, lathe_value *result,
+                           lathe_error *error)
+{
+    const struct method *call = (struct method *)(void *)self;
+    vm_machine *m = (vm_machine *)(void *)self->owner;
+    pthread_mutex_lock(&m->lock);
+    int32_t status = m->depth == 0
+                         ? call->method(m, args, n, result, error)
+                         : vm_fail(error, LATHE_E_ARGUMENT, "the machine is called from within one of its own calls");
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+static int32_t find_in_machine(vm_module *module, const char *name, lathe_value *out, lathe_error *error)
+{
+    static const struct {
+        const char *name;
+        machine_method method;
+    } rows[] = {{"vm_initialization", initialise},
+                {"set_input", set_input},
+                {"invoke_stateful", invoke_stateful},
+                {"get_output", get_output},
+                {"get_output_arity", get_output_arity},
+                {"get_function_arity", get_function_arity},
+                {"get_function_param_name", get_function_param_name}};
+    vm_machine *m = (vm_machine *)(void *)module;
+    uint32_t index;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].name, name) != 0)
+            continue;
+        struct method *f = vm_function_new(sizeof *f, call_method, &module->head, NULL);
+        if (!f)
+            return vm_no_memory(error, sizeof *f);
+        f->method = rows[i].method;
+        *out = vm_value_of(f);
+        return LATHE_OK;
+    }
+    if (!find_function(m, name, &index))
+        return LATHE_OK;
+    pthread_mutex_lock(&m->lock);
+    int32_t status = initialised(m, error);
+    if (status == LATHE_OK)
+        status = vm_machine_function(m, index, out, error);
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+static void destroy_machine(vm_module *module)
+{
+    vm_machine *m = (vm_machine *)(void *)module;
+    vm_initialise_undo(m);
+    for (uint32_t i = 0; i < m->frame_count; i++)
+        free(m->frames[i].slots);
+    free(m->frames);
+    pthread_mutex_destroy(&m->lock);
+    vm_object_release(&m->source->head);
+}
+
+static const vm_module_kind machine_kind = {"machine", find_in_machine, destroy_machine};
+
+int32_t vm_machine_new(vm_module *source, const vm_executable *x, lathe_value *out, lathe_error *error)
+{
+    pthread_mutexattr_t attributes;
+    vm_machine *m = vm_module_new(sizeof *m, &machine_kind, source->rt, source->file, error);
+    if (!m)
+        return LATHE_E_MEMORY;
+    m->source = source;
+    vm_object_retain(&source->head);
+    m->x = x;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&m->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    *out = vm_value_of(m);
+    return LATHE_OK;
+}
+
+vm_machine *vm_machine_of(const lathe_value *v, lathe_error *error)
+{
+    vm_module *m = vm_module_of(v, error);
+    if (m && m->kind == &machine_kind)
+        return (vm_machine *)(void *)m;
+    if (m)
+        (void)vm_fail(error, LATHE_E_ARGUMENT, "the module is no machine: call its function vm_load_executable");
+    return NULL;
+}

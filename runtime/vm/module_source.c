@@ -1,0 +1,339 @@
+/* module_source.c: kernels in C source. The first call of any of them has the whole source compiled; a call hands the
+ * addresses of its tensors to the kernel, part by part on the runtime's threads.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "abi/module.h"
+#include "abi/package.h"
+#include "error.h"
+#include "jit.h"
+#include "module_kinds.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ADDRESSES = 65535, MOST_PARTS = 1 << 20, FEW_ADDRESSES = 32 };
+
+struct kernel_info {
+    vm_bytes key; /* its name in bytecode */
+    char *symbol; /* in C */
+    uint32_t addresses;
+};
+
+struct source_module {
+    vm_module module;
+    vm_bytes source;
+    struct kernel_info *kernels; /* by key */
+    size_t count;
+    pthread_mutex_t lock; /* of what follows */
+    jit_library *library; /* NULL: not compiled yet */
+    char *text;           /* the source with a zero behind it; NULL: nobody has asked */
+};
+
+typedef int32_t (*packed_kernel)(void *const *data, uint32_t part, uint32_t parts);
+
+/* A kernel as a function. */
+struct kernel {
+    vm_function f;
+    const struct kernel_info *info;
+    /* Found by the first call: packed, or else bare. */
+    _Atomic(void *) packed, bare;
+};
+
+/* --- compiling --- */
+
+static const char *file_name(const vm_module *m)
+{
+    const char *name = m->file && m->file->name ? m->file->name : "module", *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+static void log_source(struct source_module *s)
+{
+    const lathe_runtime *rt = s->module.rt;
+    if (rt->options.trace < 1)
+        return;
+    vm_log(rt, "Data: %s: %zu bytes of C with %zu kernels", file_name(&s->module), s->source.size, s->count);
+    if (rt->options.trace < 2)
+        return;
+    char *text = vm_text_copy(s->source);
+    if (text)
+        vm_log_text(rt, text);
+    free(text);
+}
+
+static int32_t compile(struct source_module *s, jit_library **out, lathe_error *error)
+{
+    int32_t status = LATHE_OK;
+    pthread_mutex_lock(&s->lock);
+    if (!s->library) {
+        log_source(s);
+        status = jit_compile(&s->module.rt->options, file_name(&s->module), (const char *)s->source.data,
+                             s->source.size, &s->library, error);
+    }
+    *out = s->library;
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static int32_t resolve(struct kernel *k, lathe_error *error)
+{
+    struct source_module *s = (struct source_module *)(void *)k->f.owner;
+    jit_library *library;
+    char name[512];
+    if (atomic_load_explicit(&k->packed, memory_order_acquire) || atomic_load_explicit(&k->bare, memory_order_acquire))
+        return LATHE_OK;
+    int32_t status = compile(s, &library, error);
+    if (status != LATHE_OK)
+        return status;
+    (void)snprintf(name, sizeof name, "%s" MODULE_PACKED_SUFFIX, k->info->symbol);
+    void *packed = jit_symbol(library, name), *bare = packed ? NULL : jit_symbol(library, k->info->symbol);
+    if (!packed && !bare)
+        return vm_fail(error, LATHE_E_FORMAT, "the source defines neither %s nor %s", name, k->info->symbol);
+    atomic_store_explicit(&k->packed, packed, memory_order_release);
+    atomic_store_explicit(&k->bare, bare, memory_order_release);
+    return LATHE_OK;
+}
+
+/* --- calling --- */
+
+struct job {
+    packed_kernel kernel;
+    void *const *addresses;
+    uint32_t parts;
+    atomic_uint_least64_t failed; /* part + 1 and status of the first part that failed; 0: none */
+};
+
+static void run_part(void *context, uint32_t part)
+{
+    struct job *j = context;
+    int32_t status = j->kernel(j->addresses, part, j->parts);
+    if (status == 0)
+        return;
+    uint64_t mine = (uint64_t)(part + 1) << 32 | (uint32_t)status, before = j->failed;
+    while ((before == 0 || mine < before) && !atomic_compare_exchange_weak(&j->failed, &before, mine))
+        continue;
+}
+
+static const char *status_text(int32_t status)
+{
+    switch (status) {
+#define ROW(name, value, text)                                        \
+    case name: return text;
+        PACKAGE_STATUSES(ROW)
+#undef ROW
+    default: return "a status that is not known";
+    }
+}
+
+static int32_t run_packed(struct kernel *k, void *const *addresses, const lathe_value *args, int32_t n,
+                          lathe_error *error)
+{
+    uint32_t count = k->info->addresses;
+    vm_bytes nodes = {0};
+    int64_t parts = 1;
+    int32_t status = LATHE_OK;
+    if (n > (int32_t)count)
+        status = vm_want_int(args, (int32_t)count, &parts, error);
+    if (status == LATHE_OK && n > (int32_t)count + 1)
+        status = vm_want_text(args, (int32_t)count + 1, &nodes, error);
+    if (status == LATHE_OK && (parts < 1 || parts > MOST_PARTS))
+        return vm_fail(error, LATHE_E_ARGUMENT, "%" PRId64 " parts; 1 to %d are possible", parts, MOST_PARTS);
+    if (status != LATHE_OK)
+        return status;
+    struct job j = {.addresses = addresses, .parts = (uint32_t)parts};
+    const lathe_runtime *rt = ((struct source_module *)(void *)k->f.owner)->module.rt;
+    void *function = atomic_load_explicit(&k->packed, memory_order_acquire);
+    memcpy(&j.kernel, &function, sizeof j.kernel);
+    vm_pool_run(rt->pool, run_part, &j, j.parts);
+    if (j.failed == 0)
+        return LATHE_OK;
+    status = (int32_t)(uint32_t)j.failed;
+    return vm_fail(error, LATHE_E_KERNEL, "kernel %s (%.*s) ended with status %d: %s", k->info->symbol,
+                   nodes.size < 400 ? (int)nodes.size : 400, nodes.data ? (const char *)nodes.data : "", status,
+                   status_text(status));
+}
+
+static int32_t address_of(const lathe_value *args, int32_t i, void **out, lathe_error *error)
+{
+    const lathe_dltensor *t;
+    int32_t status = vm_want_tensor(args, i, &t, error);
+    if (status != LATHE_OK)
+        return status;
+    if (!vm_device_is_host(t->device.type))
+        return vm_fail(error, LATHE_E_SHAPE, "argument %d lies on %s; kernels from source take memory of the CPU", i,
+                       vm_device_name(t->device).text);
+    if (!vm_tensor_is_dense(t))
+        return vm_fail(error, LATHE_E_SHAPE, "the elements of argument %d do not lie without gaps", i);
+    *out = vm_tensor_data(t);
+    return LATHE_OK;
+}
+
+static int32_t call_kernel(vm_function *self, const lathe_value *args, int32_t n, lathe_value *result,
+                           lathe_error *error)
+{
+    struct kernel *k = (struct kernel *)(void *)self;
+    int32_t count = (int32_t)k->info->addresses;
+    void *few[FEW_ADDRESSES], **addresses = few, *bare;
+    const lathe_runtime *rt = ((struct source_module *)(void *)self->owner)->module.rt;
+    (void)result;
+    int32_t status = resolve(k, error);
+    if (status != LATHE_OK)
+        return status;
+    bare = atomic_load_explicit(&k->bare, memory_order_acquire);
+    status = vm_want_count(n, count, bare ? count : count + 2, error);
+    if (status != LATHE_OK)
+        return status;
+    if (count > FEW_ADDRESSES && !(addresses = malloc((size_t)count * sizeof *addresses)))
+        return vm_no_memory(error, (size_t)count * sizeof *addresses);
+    for (int32_t i = 0; i < count && status == LATHE_OK; i++)
+        status = address_of(args, i, &addresses[i], error);
+    if (status == LATHE_OK && rt->options.trace > 0)
+        vm_log(rt, "call: %s", k->info->symbol);
+    if (status == LATHE_OK)
+        status = bare ? jit_call_bare(bare, addresses, (uint32_t)count, error)
+                      : run_packed(k, addresses, args, n, error);
+    if (addresses != few)
+        free(addresses);
+    return status;
+}
+
+/* --- the module --- */
+
+static int compare_kernels(const void *a, const void *b)
+{
+    const struct kernel_info *x = a, *y = b;
+    size_t n = x->key.size < y->key.size ? x->key.size : y->key.size;
+    int c = n > 0 ? memcmp(x->key.data, y->key.data, n) : 0;
+    return c != 0 ? c : (x->key.size > y->key.size) - (x->key.size < y->key.size);
+}
+
+static int32_t find_in_source(vm_module *m, const char *name, lathe_value *out, lathe_error *error)
+{
+    struct source_module *s = (struct source_module *)(void *)m;
+    struct kernel_info wanted = {.key = {(const uint8_t *)name, strlen(name)}}, *found;
+    found = bsearch(&wanted, s->kernels, s->count, sizeof *s->kernels, compare_kernels);
+    if (!found)
+        return LATHE_OK;
+    struct kernel *k = vm_function_new(sizeof *k, call_kernel, &m->head, NULL);
+    if (!k)
+        return vm_no_memory(error, sizeof *k);
+    k->info = found;
+    *out = vm_value_of(k);
+    return LATHE_OK;
+}
+
+static void destroy_source(vm_module *m)
+{
+    struct source_module *s = (struct source_module *)(void *)m;
+    if (s->library)
+        jit_unload(s->library);
+    for (size_t i = 0; i < s->count; i++)
+        free(s->kernels[i].symbol);
+    free(s->kernels);
+    free(s->text);
+    pthread_mutex_destroy(&s->lock);
+}
+
+const vm_module_kind vm_source_kind = {"source module", find_in_source, destroy_source};
+
+static int32_t damaged(lathe_error *error)
+{
+    return vm_fail(error, LATHE_E_FORMAT, "the source module is damaged: it ends in its kernels");
+}
+
+static bool is_identifier(vm_bytes text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t c = text.data[i];
+        if (!(c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (i > 0 && c >= '0' && c <= '9')))
+            return false;
+    }
+    return text.size > 0 && text.size < 400;
+}
+
+static int32_t read_kernel(vm_reader *r, struct kernel_info *k, lathe_error *error)
+{
+    k->key = vm_read_text(r);
+    vm_bytes symbol = vm_read_text(r);
+    uint64_t n = vm_read_count(r, 4);
+    if (!r->ok)
+        return damaged(error);
+    if (!is_identifier(symbol))
+        return vm_fail(error, LATHE_E_FORMAT, "%.*s cannot be the name of a kernel in C", vm_text_shown(symbol),
+                       (const char *)symbol.data);
+    if (n > MOST_ADDRESSES)
+        return vm_fail(error, LATHE_E_FORMAT, "kernel %.*s has %" PRIu64 " arguments; at most %d are possible",
+                       vm_text_shown(symbol), (const char *)symbol.data, n, MOST_ADDRESSES);
+    for (uint64_t i = 0; i < n; i++)
+        if (vm_read_dtype(r).code != 3)
+            return vm_fail(error, LATHE_E_UNSUPPORTED, "argument %" PRIu64 " of kernel %.*s is no tensor; only tensors "
+                           "are supported", i, vm_text_shown(symbol), (const char *)symbol.data);
+    k->addresses = (uint32_t)n;
+    for (uint64_t tags = vm_read_count(r, 8); tags > 0 && r->ok; tags--)
+        (void)vm_read_text(r);
+    (void)vm_read_bytes(r, vm_read_count(r, 4) * 4);
+    if (!r->ok)
+        return damaged(error);
+    k->symbol = vm_text_copy(symbol);
+    return k->symbol ? LATHE_OK : vm_no_memory(error, symbol.size);
+}
+
+static int32_t read_source(vm_reader *r, struct source_module *s, lathe_error *error)
+{
+    vm_bytes format = vm_read_text(r);
+    if (r->ok && !vm_text_is(format, "c"))
+        return vm_fail(error, LATHE_E_UNSUPPORTED, "a source module in the format %.*s; only c is supported",
+                       vm_text_shown(format), (const char *)format.data);
+    uint64_t n = vm_read_count(r, 40);
+    if (!r->ok)
+        return damaged(error);
+    s->kernels = calloc(n ? (size_t)n : 1, sizeof *s->kernels);
+    if (!s->kernels)
+        return vm_no_memory(error, (size_t)n * sizeof *s->kernels);
+    while (s->count < n) {
+        int32_t status = read_kernel(r, &s->kernels[s->count++], error);
+        if (status != LATHE_OK)
+            return status;
+    }
+    s->source = vm_read_text(r);
+    if (!r->ok || vm_reader_left(r) != 0)
+        return r->ok ? vm_fail(error, LATHE_E_FORMAT, "the source module is damaged: bytes follow its source")
+                     : damaged(error);
+    qsort(s->kernels, s->count, sizeof *s->kernels, compare_kernels);
+    for (size_t i = 1; i < s->count; i++)
+        if (compare_kernels(&s->kernels[i - 1], &s->kernels[i]) == 0)
+            return vm_fail(error, LATHE_E_FORMAT, "the source module has the kernel %s twice", s->kernels[i].symbol);
+    return LATHE_OK;
+}
+
+int32_t vm_source_module(lathe_runtime *rt, vm_file *file, vm_bytes content, vm_module **out, lathe_error *error)
+{
+    vm_reader r = vm_reader_of(content);
+    if (rt->options.no_jit)
+        return vm_fail(error, LATHE_E_REFUSED, "the module has kernels in C source, and the options forbid to compile");
+    struct source_module *s = vm_module_new(sizeof *s, &vm_source_kind, rt, file, error);
+    if (!s)
+        return LATHE_E_MEMORY;
+    pthread_mutex_init(&s->lock, NULL);
+    int32_t status = read_source(&r, s, error);
+    if (status != LATHE_OK)
+        vm_object_release(&s->module.head);
+    else
+        *out = &s->module;
+    return status;
+}
+
+const char *vm_source_text(vm_module *m)
+{
+    if (m->kind != &vm_source_kind)
+        return NULL;
+    struct source_module *s = (struct source_module *)(void *)m;
+    pthread_mutex_lock(&s->lock);
+    if (!s->text)
+        s->text = vm_text_copy(s->source);
+    pthread_mutex_unlock(&s->lock);
+    return s->text;
+}
