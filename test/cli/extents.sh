@@ -143,4 +143,23 @@ for seed in 0 1 2 3 4 5 6 7; do
     "$lathe" run rounds.onnx --interpret --seed $seed 2> stderr | sed 's/.* //' | paste -s
 done | sort -u > rounds
 awk '$1 > 1 { more = 1 } $1 > 4 || $2 > 2 { wrong = 1 } END { exit !more || wrong }' rounds && good || bad "rounds by chance: $(cat rounds)"
+
+# --- operators in the place of their operands, at several extents
+cat > place.txt << 'E'
+func @main(%x: f32[3, n], %w: f32[n, 7]) where n <= 40 {
+  %a = exp(%x)
+  %b = nn.relu(%a)
+  %c = negative(%b)
+  %y = tanh(%c)
+  %e = exp(%w)
+  %f = nn.relu(%e)
+  %z = exp(%f)
+  return %y, %z
+}
+E
+"$python" -c "import numpy as n; r = n.random.default_rng(0)
+for k in (0, 1, 7, 8, 9, 40): n.save(f'x{k}.npy', r.standard_normal((3, k), 'f4')); n.save(f'w{k}.npy', r.standard_normal((k, 7), 'f4'))"
+for k in 0 1 7 8 9 40; do
+    expect 0 'z: .*ok' verify place.txt -O0 --against interpreter --input x=x$k.npy --input w=w$k.npy
+done
 finish
