@@ -240,17 +240,6 @@ static int32_t compile_pieces(const job *j, uint32_t n)
     return status;
 }
 
-static bool contains(const char *text, size_t n, const char *word)
-{
-    size_t len = strlen(word);
-    for (const char *p = text; n >= len && p && p <= text + n - len; p++) {
-        p = memchr(p, word[0], (size_t)(text + n - len - p) + 1);
-        if (!p || memcmp(p, word, len) == 0)
-            return p != NULL;
-    }
-    return false;
-}
-
 /* In how many pieces: each compiler reads the whole source, so a short one is not cut; and only a source that says so
  * can be. */
 static uint32_t count_pieces(const job *j)
@@ -259,7 +248,7 @@ static uint32_t count_pieces(const job *j)
     uint32_t n = jit_machine_cores();
     n = n < MODULE_SHARDS ? n : MODULE_SHARDS;
     n = j->size / WORTH + 1 < n ? (uint32_t)(j->size / WORTH) + 1 : n;
-    return n > 1 && contains(j->source, j->size, MODULE_MACRO_SHARDS) ? n : 1;
+    return n > 1 && jit_contains(j->source, j->size, MODULE_MACRO_SHARDS) ? n : 1;
 }
 
 static int32_t write_source(const job *j)
@@ -319,7 +308,7 @@ static int32_t prepare(job *j)
         return jit_no_memory(j->error);
     int32_t status = open_keep(j);
     if (!status)
-        status = jit_command_find(j->options, j->folder, &j->command, j->error);
+        status = jit_command_find(j->options, j->folder, j->source, j->size, &j->command, j->error);
     if (!status)
         status = jit_cache_open(j->options, &j->command, j->source, j->size, &j->cache, j->error);
     return status;

@@ -159,7 +159,17 @@ static void add_flags(const lathe_options *options, jit_command *c)
     jit_words_add(&c->flags, jit_printf("-D" MODULE_MACRO_VECTOR_REGS "=%u", (unsigned)m.vector_regs));
 }
 
-int32_t jit_command_find(const lathe_options *options, const char *folder, jit_command *out, lathe_error *error)
+/* g++ and the like, and a source that does not say that it is for C++. */
+static bool takes_for_cxx(const jit_command *c, const char *source, size_t size)
+{
+    for (size_t i = 0; i < c->words.n; i++)
+        if (c->words.at[i][0] != '-' && strstr(c->words.at[i], "++"))
+            return !jit_contains(source, size, "extern \"C\"");
+    return false;
+}
+
+int32_t jit_command_find(const lathe_options *options, const char *folder, const char *source, size_t size,
+                         jit_command *out, lathe_error *error)
 {
     *out = (jit_command){0};
     jit_words_split(&out->words, named(options));
@@ -173,6 +183,7 @@ int32_t jit_command_find(const lathe_options *options, const char *folder, jit_c
     if (status)
         return status;
     add_flags(options, out);
+    out->say_c = takes_for_cxx(out, source, size);
     return out->flags.failed ? jit_no_memory(error) : LATHE_OK;
 }
 
@@ -198,6 +209,13 @@ static void add_output(jit_words *out, const char *object)
     jit_words_copy(out, object);
 }
 
+static void add_source(const jit_command *c, jit_words *out, const char *source)
+{
+    if (c->say_c)
+        jit_words_split(out, "-x c");
+    jit_words_copy(out, source);
+}
+
 /* -Bsymbolic: kernels call each other, not what the program may have of the same names. -lm stands behind what needs
  * it, which some linkers want. */
 #define SHARED "-O3 -fPIC -shared -Wl,-Bsymbolic"
@@ -206,7 +224,7 @@ void jit_command_whole(const jit_command *c, const char *source, const char *obj
 {
     begin(c, SHARED, out);
     add_output(out, object);
-    jit_words_copy(out, source);
+    add_source(c, out, source);
     jit_words_copy(out, "-lm");
 }
 
@@ -217,7 +235,7 @@ void jit_command_piece(const jit_command *c, const char *source, uint32_t k, uin
     jit_words_add(out, jit_printf("-D" MODULE_MACRO_SHARD "=%u", (unsigned)k));
     jit_words_add(out, jit_printf("-D" MODULE_MACRO_SHARDS "=%u", (unsigned)n));
     add_output(out, object);
-    jit_words_copy(out, source);
+    add_source(c, out, source);
 }
 
 void jit_command_link(const jit_command *c, const jit_words *pieces, const char *object, jit_words *out)

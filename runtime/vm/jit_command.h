@@ -10,12 +10,14 @@ typedef struct jit_command {
     char *path;          /* its program */
     char *version;       /* what it says of itself */
     jit_words flags;     /* those that choose processor and width */
+    bool say_c;          /* it takes C for C++ when it is not told */
     uint32_t width;      /* bits of a vector that the code relies on: it must not run on a machine with others */
 } jit_command;
 
-/* Finds the compiler, and asks it for its version and target. `folder`: for temporary files. The command is to be
- * freed in any case. */
-int32_t jit_command_find(const lathe_options *options, const char *folder, jit_command *out, lathe_error *error);
+/* Finds the compiler for a source, and asks it for its version and target. `folder`: for temporary files. The command
+ * is to be freed in any case. */
+int32_t jit_command_find(const lathe_options *options, const char *folder, const char *source, size_t size,
+                         jit_command *out, lathe_error *error);
 void jit_command_free(jit_command *c);
 /* Seconds that a compiler gets. */
 uint32_t jit_command_seconds(const lathe_options *options);

@@ -60,6 +60,17 @@ char *jit_printf(const char *format, ...)
     return text;
 }
 
+bool jit_contains(const char *text, size_t n, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *p = text; n >= len && p && p <= text + n - len; p++) {
+        p = memchr(p, word[0], (size_t)(text + n - len - p) + 1);
+        if (!p || memcmp(p, word, len) == 0)
+            return p != NULL;
+    }
+    return false;
+}
+
 void jit_words_add(jit_words *w, char *word)
 {
     if (word && w->n + 2 > w->room) {

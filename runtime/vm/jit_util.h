@@ -23,6 +23,9 @@ void jit_say(const lathe_options *options, const char *format, ...) JIT_PRINTF(2
 /* printf into new memory; NULL: no memory. */
 char *jit_printf(const char *format, ...) JIT_PRINTF(1, 2);
 
+/* Does a text of n bytes hold the word? */
+bool jit_contains(const char *text, size_t n, const char *word);
+
 /* Words of a command, each in memory of its own, NULL behind the last one. `failed` stays when memory was lacking. */
 typedef struct jit_words {
     char **at;

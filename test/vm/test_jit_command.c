@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which compiler is called how: its name, flags for this machine and for another one, pieces; and calls of functions of
  * any number of arguments. */
+#define _GNU_SOURCE /* sched_setaffinity */
 #include "jit_test.h"
 
 #include <pthread.h>
@@ -79,6 +80,49 @@ static void test_split(void **state)
     assert_non_null(fgets(line, sizeof line, f));
     assert_string_equal(line, "-O3\n");
     (void)fclose(f);
+}
+
+enum { KERNELS = 8 };
+
+/* A source of `kernels` functions that can be cut, long enough for that. */
+static char *cuttable(const char *wrong)
+{
+    enum { ROOM = 300000 };
+    char *text = malloc(ROOM);
+    assert_non_null(text);
+    size_t n = (size_t)snprintf(text, ROOM,
+                                "#ifndef LATHE_SHARDS\n#define LATHE_SHARDS 1\n#define LATHE_SHARD 0\n#endif\n");
+    for (int i = 0; i < KERNELS; i++)
+        n += (size_t)snprintf(text + n, ROOM - n,
+                              "#if %d %% LATHE_SHARDS == LATHE_SHARD\n"
+                              "int k%d(void) { return %d * 10 + LATHE_SHARDS %s; }\n#endif\n"
+                              "/*%20000s*/\n", i, i, i, i == KERNELS - 1 ? wrong : "", "");
+    return text;
+}
+
+/* The seed's own compilers are for C++: they are told what is C, and what says that it is both is left as it is. */
+static void test_cxx(void **state)
+{
+    place *p = place_of(state);
+    const char *const compilers[] = {"g++", "g++ -g0"};
+    const char c_only[] = "int *restrict_is_c(int *restrict p) { return p; }\nint class(void) { return 5; }\n";
+    const char both[] = "#ifdef __cplusplus\nextern \"C\" int one(void);\n#endif\nint one(void) { return 1; }\n";
+    for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
+        p->options.compiler = compilers[i];
+        jit_library *l = compile_text(p, c_only);
+        assert_int_equal(call_int(l, "class"), 5);
+        place_said(p, " -x c ");
+        jit_unload(l);
+        l = compile_text(p, both);
+        assert_int_equal(call_int(l, "one"), 1);
+        assert_null(strstr(p->said, " -x c "));
+        jit_unload(l);
+        char *text = cuttable("");
+        l = compile_text(p, text);
+        assert_int_equal(call_int(l, "k3"), call_int(l, "k0") + 30);
+        jit_unload(l);
+        free(text);
+    }
 }
 
 /* The environment lowers the width, and nothing else; flags and macros follow. */
@@ -186,24 +230,6 @@ static void test_name(void **state)
 
 /* --- pieces --- */
 
-enum { KERNELS = 8 };
-
-/* A source of `kernels` functions that can be cut, long enough for that. */
-static char *cuttable(const char *wrong)
-{
-    enum { ROOM = 300000 };
-    char *text = malloc(ROOM);
-    assert_non_null(text);
-    size_t n = (size_t)snprintf(text, ROOM,
-                                "#ifndef LATHE_SHARDS\n#define LATHE_SHARDS 1\n#define LATHE_SHARD 0\n#endif\n");
-    for (int i = 0; i < KERNELS; i++)
-        n += (size_t)snprintf(text + n, ROOM - n,
-                              "#if %d %% LATHE_SHARDS == LATHE_SHARD\n"
-                              "int k%d(void) { return %d * 10 + LATHE_SHARDS %s; }\n#endif\n"
-                              "/*%20000s*/\n", i, i, i, i == KERNELS - 1 ? wrong : "", "");
-    return text;
-}
-
 static int count_said(const place *p, const char *words)
 {
     int n = 0;
@@ -225,6 +251,31 @@ static void test_pieces(void **state)
     }
     assert_int_equal(count_said(p, "compile command"), pieces > 1 ? pieces + 1 : 1); /* and a link */
     assert_int_equal(count_said(p, " -c "), pieces > 1 ? pieces : 0);
+    jit_unload(l);
+    free(text);
+}
+
+/* A program that may use one processor compiles in one piece. */
+static void test_one_processor(void **state)
+{
+    place *p = place_of(state);
+    cpu_set_t all, one;
+    char *text = cuttable("");
+    p->options.cache_dir = "";
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    jit_library *l = compile_text(p, text);
+    assert_int_equal(call_int(l, "k0"), 1);
+    assert_int_equal(count_said(p, "compile command"), 1);
+    jit_unload(l);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    l = compile_text(p, text);
+    int processors = CPU_COUNT(&all), most = (int)(strlen(text) / 32768) + 1;
+    assert_int_equal(call_int(l, "k0"), processors < most ? processors : most);
     jit_unload(l);
     free(text);
 }
@@ -334,6 +385,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         place_test(test_which),  place_test(test_split),       place_test(test_width),
+        place_test(test_cxx),    place_test(test_one_processor),
         place_test(test_cross),  place_test(test_target),      place_test(test_name),
         place_test(test_pieces), place_test(test_piece_fails), place_test(test_not_cut),
         place_test(test_stays),  place_test(test_same_names),  place_test(test_children_ignored),
