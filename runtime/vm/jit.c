@@ -95,7 +95,7 @@ static int32_t keep(const job *j, const char *end, const void *data, size_t n)
     int why = name ? errno : ENOMEM;
     free(name);
     return good ? LATHE_OK
-                : jit_fail(j->error, LATHE_E_FILE, "cannot write '%s/%s.%s': %s", j->options->keep_sources, j->file,
+                : vm_fail(j->error, LATHE_E_FILE, "cannot write '%s/%s.%s': %s", j->options->keep_sources, j->file,
                            end, strerror(why));
 }
 
@@ -108,6 +108,22 @@ static void drop_log(const job *j)
     free(name);
 }
 
+/* A module is named as what is kept of it: in its own folder it would be overwritten. */
+static int32_t check_no_module(const job *j)
+{
+    jit_bytes there = {0};
+    char *path = jit_printf("%s/%s.so", j->options->keep_sources, j->file);
+    if (!path)
+        return jit_no_memory(j->error);
+    bool module = jit_file_take(path, &there) && jit_contains((const char *)there.at, there.n, MODULE_SYMBOL);
+    int32_t status = module ? vm_fail(j->error, LATHE_E_REFUSED, "the option `keep_sources` would overwrite the module "
+                                      "'%s': name another folder", path)
+                            : LATHE_OK;
+    free(there.at);
+    free(path);
+    return status;
+}
+
 static int32_t open_keep(job *j)
 {
     const char *path = j->options->keep_sources;
@@ -116,7 +132,10 @@ static int32_t open_keep(job *j)
     if (jit_folder_make(path, 0777))
         j->keep = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (j->keep < 0)
-        return jit_fail(j->error, LATHE_E_FILE, "cannot use the folder '%s' for sources: %s", path, strerror(errno));
+        return vm_fail(j->error, LATHE_E_FILE, "cannot use the folder '%s' for sources: %s", path, strerror(errno));
+    int32_t status = check_no_module(j);
+    if (status)
+        return status;
     drop_log(j);
     return keep(j, "c", j->source, j->size);
 }
@@ -133,10 +152,10 @@ static int32_t explain_exit(const job *j, const jit_process *p)
         drop_folder((char *)log.at, j->folder);
     const char *line = said ? telling_line((char *)log.at) : "what it said cannot be read";
     if (kept)
-        (void)jit_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' failed on '%s': %.600s; all it said: %s/%s.log",
+        (void)vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' failed on '%s': %.600s; all it said: %s/%s.log",
                        j->command.words.at[0], j->name, line, j->options->keep_sources, j->file);
     else
-        (void)jit_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' failed on '%s': %.600s; the option "
+        (void)vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' failed on '%s': %.600s; the option "
                        "`keep_sources` names a folder for the source and all it said", j->command.words.at[0], j->name,
                        line);
     free(log.at);
@@ -148,13 +167,13 @@ static int32_t explain(const job *j, const jit_process *p)
     const char *program = j->command.words.at[0];
     switch (p->how) {
     case JIT_NOT_STARTED:
-        return jit_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' cannot be started: %s", program,
+        return vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' cannot be started: %s", program,
                         strerror(p->number));
     case JIT_KILLED:
-        return jit_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' was killed by signal %d on '%s'", program,
+        return vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' was killed by signal %d on '%s'", program,
                         p->number, j->name);
     case JIT_TOO_LONG:
-        return jit_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' took longer than %u s on '%s' and was stopped: "
+        return vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' took longer than %u s on '%s' and was stopped: "
                         "the option `compile_seconds` gives it more", program,
                         (unsigned)jit_command_seconds(j->options), j->name);
     case JIT_ENDED:
@@ -261,7 +280,7 @@ static int32_t write_source(const job *j)
         why = errno;
     }
     return good ? LATHE_OK
-                : jit_fail(j->error, LATHE_E_FILE, "cannot write '%s': %s", j->source_path, strerror(why));
+                : vm_fail(j->error, LATHE_E_FILE, "cannot write '%s': %s", j->source_path, strerror(why));
 }
 
 static int32_t compile(job *j)
@@ -273,20 +292,23 @@ static int32_t compile(job *j)
     if (status)
         return status;
     if (!jit_file_take(j->object_path, &j->object) && errno != ENOENT)
-        return jit_fail(j->error, LATHE_E_FILE, "cannot read what the compiler '%s' wrote: %s",
+        return vm_fail(j->error, LATHE_E_FILE, "cannot read what the compiler '%s' wrote: %s",
                         j->command.words.at[0], strerror(errno));
     if (j->object.n == 0)
-        return jit_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' ended without an error on '%s' but wrote "
+        return vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' ended without an error on '%s' but wrote "
                         "nothing", j->command.words.at[0], j->name);
     return LATHE_OK;
 }
 
 /* --- the whole way --- */
 
-/* Letters, digits and ".-_" stay, and none of ".-" in front: the name of a file in a folder, and no option. */
+/* Without ".so" at the end. Letters, digits and ".-_" stay, and none of ".-" in front: the name of a file in a folder,
+ * and no option. */
 static char *file_name(const char *name)
 {
-    char *file = jit_printf("%.100s", *name ? name : "module");
+    size_t n = strlen(name);
+    n = n > 3 && strcmp(name + n - 3, ".so") == 0 ? n - 3 : n;
+    char *file = n ? jit_printf("%.*s", (int)(n < 100 ? n : 100), name) : jit_printf("module");
     for (char *p = file; p && *p; p++) {
         bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9');
         if (!plain && *p != '_' && (p == file || (*p != '.' && *p != '-')))
@@ -299,7 +321,7 @@ static int32_t prepare(job *j)
 {
     j->folder = jit_folder_temporary();
     if (!j->folder)
-        return jit_fail(j->error, LATHE_E_FILE, "cannot make a temporary folder to compile in (TMPDIR): %s",
+        return vm_fail(j->error, LATHE_E_FILE, "cannot make a temporary folder to compile in (TMPDIR): %s",
                         strerror(errno));
     j->file = file_name(j->name);
     j->source_path = j->file ? jit_printf("%s/%s.c", j->folder, j->file) : NULL;
@@ -368,7 +390,7 @@ int32_t jit_compile(const lathe_options *options, const char *name, const char *
 {
     *out = NULL;
     if (options->no_jit)
-        return jit_fail(error, LATHE_E_REFUSED, "'%s' holds source code, and the option `no_jit` forbids to compile it",
+        return vm_fail(error, LATHE_E_REFUSED, "'%s' holds source code, and the option `no_jit` forbids to compile it",
                         name);
     job j = {.options = options, .error = error, .name = name, .source = source, .size = size, .keep = -1, .hold = -1,
              .cache = {.dir = -1, .lock = -1}};

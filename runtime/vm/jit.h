@@ -16,8 +16,9 @@ jit_machine jit_this_machine(void);
 /* A compiled source: a loaded shared object. */
 typedef struct jit_library jit_library;
 
-/* Compiles `source` (size bytes) as a whole, or takes it from the cache, and loads it. `name` is for messages and for
- * the names of kept files. Two threads or two processes that ask for the same source at once compile it once. */
+/* Compiles `source` (size bytes) as a whole, or takes it from the cache, and loads it. `name` is for messages and,
+ * without ".so", for the names of kept files. Two threads or two processes that ask for the same source at once compile
+ * it once. */
 int32_t jit_compile(const lathe_options *options, const char *name, const char *source, size_t size,
                     jit_library **out, lathe_error *error);
 /* The address of a symbol; NULL: there is none. */

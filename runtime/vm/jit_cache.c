@@ -98,12 +98,12 @@ static int32_t check_folder(const jit_cache *k, lathe_error *error)
 {
     struct stat st;
     if (fstat(k->dir, &st) != 0)
-        return jit_fail(error, LATHE_E_FILE, "cannot look at the cache folder '%s': %s", k->path, strerror(errno));
+        return vm_fail(error, LATHE_E_FILE, "cannot look at the cache folder '%s': %s", k->path, strerror(errno));
     if (st.st_uid != geteuid())
-        return jit_fail(error, LATHE_E_REFUSED, "the cache folder '%s' belongs to another user: name another one by "
+        return vm_fail(error, LATHE_E_REFUSED, "the cache folder '%s' belongs to another user: name another one by "
                         "the option `cache_dir`, or none", k->path);
     if (st.st_mode & 077)
-        return jit_fail(error, LATHE_E_REFUSED, "the cache folder '%s' is open to other users: chmod 700 '%s'", k->path,
+        return vm_fail(error, LATHE_E_REFUSED, "the cache folder '%s' is open to other users: chmod 700 '%s'", k->path,
                         k->path);
     return LATHE_OK;
 }
@@ -133,9 +133,9 @@ int32_t jit_cache_open(const lathe_options *options, const jit_command *c, const
         return check_folder(out, error);
     }
     if (errno == ELOOP || errno == ENOTDIR)
-        return jit_fail(error, LATHE_E_REFUSED, "the cache folder '%s' is a link or a file", out->path);
+        return vm_fail(error, LATHE_E_REFUSED, "the cache folder '%s' is a link or a file", out->path);
     if (given)
-        return jit_fail(error, LATHE_E_FILE, "cannot use the cache folder '%s': %s", out->path, strerror(errno));
+        return vm_fail(error, LATHE_E_FILE, "cannot use the cache folder '%s': %s", out->path, strerror(errno));
     jit_say(options, "no cache: '%s': %s", out->path, strerror(errno));
     forget(out);
     return LATHE_OK;

@@ -11,7 +11,7 @@
 int32_t jit_call_bare(void *function, void *const *addresses, uint32_t n, lathe_error *error)
 {
     (void)function, (void)addresses, (void)n;
-    return jit_fail(error, LATHE_E_UNSUPPORTED, "kernels without '_packed' need libffi, and this library was built "
+    return vm_fail(error, LATHE_E_UNSUPPORTED, "kernels without '_packed' need libffi, and this library was built "
                     "without it");
 }
 
@@ -44,7 +44,7 @@ int32_t jit_call_bare(void *function, void *const *addresses, uint32_t n, lathe_
     if (ffi_prep_cif(&cif, FFI_DEFAULT_ABI, n, &ffi_type_void, types) == FFI_OK)
         ffi_call(&cif, entry, NULL, values);
     else
-        status = jit_fail(error, LATHE_E_ARGUMENT, "libffi takes no call with %u arguments", (unsigned)n);
+        status = vm_fail(error, LATHE_E_ARGUMENT, "libffi takes no call with %u arguments", (unsigned)n);
     free(memory);
     return status;
 }

@@ -79,13 +79,13 @@ static int32_t ask_version(const lathe_options *options, const char *folder, jit
         jit_process p = {.path = c->path, .argv = ask.at, .log = log};
         (void)jit_processes_run(&p, 1, 1, jit_command_seconds(options), folder);
         if (p.how == JIT_NOT_STARTED)
-            status = jit_fail(error, LATHE_E_COMPILER, "the compiler '%s' cannot be started: %s", c->path,
+            status = vm_fail(error, LATHE_E_COMPILER, "the compiler '%s' cannot be started: %s", c->path,
                               strerror(p.number));
         else if (p.how == JIT_TOO_LONG)
-            status = jit_fail(error, LATHE_E_COMPILER, "the compiler '%s' took longer than %u s to say its version and "
+            status = vm_fail(error, LATHE_E_COMPILER, "the compiler '%s' took longer than %u s to say its version and "
                               "was stopped", c->path, (unsigned)jit_command_seconds(options));
         else if (!jit_file_take(log, &said))
-            status = jit_fail(error, LATHE_E_FILE, "cannot read '%s': %s", log, strerror(errno));
+            status = vm_fail(error, LATHE_E_FILE, "cannot read '%s': %s", log, strerror(errno));
         (void)unlink(log);
     }
     c->version = (char *)said.at;
@@ -177,7 +177,7 @@ int32_t jit_command_find(const lathe_options *options, const char *folder, const
         return jit_no_memory(error);
     out->path = find_program(out->words.at[0]);
     if (!out->path)
-        return jit_fail(error, LATHE_E_COMPILER, "there is no compiler '%s': install one, or name it by the option "
+        return vm_fail(error, LATHE_E_COMPILER, "there is no compiler '%s': install one, or name it by the option "
                         "`compiler`, TVM_RVV_COMPILER or CC", out->words.at[0]);
     int32_t status = ask_version(options, folder, out, error);
     if (status)

@@ -80,11 +80,11 @@ static int32_t check_machine(const jit_bytes *o, const char *program, const char
     uint32_t made_for = elf_machine(o);
     const char *other = machine_name(made_for);
     if (made_for == 0)
-        return jit_fail(error, LATHE_E_COMPILER, "the compiler '%s' wrote something for '%s' that is no whole 64-bit "
+        return vm_fail(error, LATHE_E_COMPILER, "the compiler '%s' wrote something for '%s' that is no whole 64-bit "
                         "shared object", program, name);
     if (made_for == jit_machine_elf())
         return LATHE_OK;
-    return jit_fail(error, LATHE_E_COMPILER, "the compiler '%s' made '%s' for %s (ELF machine %u), and this machine is "
+    return vm_fail(error, LATHE_E_COMPILER, "the compiler '%s' made '%s' for %s (ELF machine %u), and this machine is "
                     "%s: run the module there, or take a compiler for this one", program, name,
                     other ? other : "another machine", (unsigned)made_for, jit_machine_name());
 }
@@ -144,7 +144,7 @@ static int32_t open_library(jit_library *l, const char *name, lathe_error *error
     if (l->handle)
         return LATHE_OK;
     const char *why = dlerror();
-    return jit_fail(error, LATHE_E_COMPILER, "the compiled kernels of '%s' cannot be loaded: %s", name,
+    return vm_fail(error, LATHE_E_COMPILER, "the compiled kernels of '%s' cannot be loaded: %s", name,
                     why ? why : "no reason is given");
 }
 
@@ -161,7 +161,7 @@ int32_t jit_load(const jit_bytes *object, const char *folder, const char *progra
     l->hold = -1;
     l->fd = open_copy(object, folder, &l->path);
     if (l->fd < 0)
-        status = jit_fail(error, LATHE_E_FILE, "cannot make a copy of the compiled kernels of '%s': %s", name,
+        status = vm_fail(error, LATHE_E_FILE, "cannot make a copy of the compiled kernels of '%s': %s", name,
                           strerror(errno));
     else
         status = open_library(l, name, error);

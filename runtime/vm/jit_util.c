@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors, lines for the log, text and words of the run-time compiler. */
+/* Lines for the log, text and words of the run-time compiler. */
 #include "jit_util.h"
 
 #include <stdarg.h>
@@ -19,21 +19,9 @@ static char *print_new(const char *format, va_list args)
     return text;
 }
 
-int32_t jit_fail(lathe_error *error, int32_t code, const char *format, ...)
-{
-    if (error) {
-        va_list args;
-        va_start(args, format);
-        error->code = code;
-        (void)vsnprintf(error->message, sizeof error->message, format, args);
-        va_end(args);
-    }
-    return code;
-}
-
 int32_t jit_no_memory(lathe_error *error)
 {
-    return jit_fail(error, LATHE_E_MEMORY, "no memory to compile the kernels");
+    return vm_fail(error, LATHE_E_MEMORY, "no memory to compile the kernels");
 }
 
 void jit_say(const lathe_options *options, const char *format, ...)

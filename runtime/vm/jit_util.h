@@ -1,27 +1,18 @@
-/* jit_util.h: what the files of the run-time compiler share: errors, lines for the log, text and lists of words that
- * grow.
+/* jit_util.h: what the files of the run-time compiler share: lines for the log, text and lists of words that grow.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LATHE_VM_JIT_UTIL_H
 #define LATHE_VM_JIT_UTIL_H
-#include "lathe_vm.h"
+#include "error.h"
 
 #include <stdbool.h>
 
-#if defined(__GNUC__)
-#define JIT_PRINTF(text, first) __attribute__((format(printf, text, first)))
-#else
-#define JIT_PRINTF(text, first)
-#endif
-
-/* Fills *error, which may be NULL, and returns `code`. */
-int32_t jit_fail(lathe_error *error, int32_t code, const char *format, ...) JIT_PRINTF(3, 4);
 int32_t jit_no_memory(lathe_error *error);
 
 /* A line for options->log, when options->trace asks for it. */
-void jit_say(const lathe_options *options, const char *format, ...) JIT_PRINTF(2, 3);
+void jit_say(const lathe_options *options, const char *format, ...) VM_FORMAT(2, 3);
 
 /* printf into new memory; NULL: no memory. */
-char *jit_printf(const char *format, ...) JIT_PRINTF(1, 2);
+char *jit_printf(const char *format, ...) VM_FORMAT(1, 2);
 
 /* Does a text of n bytes hold the word? */
 bool jit_contains(const char *text, size_t n, const char *word);

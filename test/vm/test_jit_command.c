@@ -214,7 +214,8 @@ static void test_name(void **state)
     place *p = place_of(state);
     char keep[200], path[200];
     static const char *const names[][2] = {{"../../etc/x", "_._.._etc_x"}, {"-o", "_o"}, {"", "module"},
-                                           {"a b;c", "a_b_c"}, {".hidden", "_hidden"}, {"net-50.v1", "net-50.v1"}};
+                                           {"a b;c", "a_b_c"}, {".hidden", "_hidden"}, {"net-50.v1", "net-50.v1"},
+                                           {"net.so", "net"}, {".so", "_so"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         jit_library *l = NULL;
         char name[60];
@@ -226,6 +227,25 @@ static void test_name(void **state)
             fail_msg("no %s", path);
     }
     assert_int_equal(place_count(keep, ""), 2 * (int)(sizeof names / sizeof *names));
+}
+
+/* Kept in the folder of its module a shared object would take its place. */
+static void test_module_stays(void **state)
+{
+    place *p = place_of(state);
+    char path[200];
+    lathe_error e = {0};
+    jit_library *l = NULL;
+    FILE *f = fopen(place_file(p, "net.so", path), "w");
+    assert_non_null(f);
+    (void)fprintf(f, "a module has %s", "__tvm_ffi__library_bin");
+    assert_int_equal(fclose(f), 0);
+    p->options.keep_sources = p->top;
+    assert_int_equal(jit_compile(&p->options, "net.so", width_text, strlen(width_text), &l, &e), LATHE_E_REFUSED);
+    assert_non_null(strstr(e.message, "would overwrite the module"));
+    assert_int_equal(access(place_file(p, "net.c", path), F_OK), -1);
+    assert_int_equal(jit_compile(&p->options, "other.so", width_text, strlen(width_text), &l, &e), LATHE_OK);
+    jit_unload(l);
 }
 
 /* --- pieces --- */
@@ -387,7 +407,7 @@ int main(void)
         place_test(test_which),  place_test(test_split),       place_test(test_width),
         place_test(test_cxx),    place_test(test_one_processor),
         place_test(test_cross),  place_test(test_target),      place_test(test_name),
-        place_test(test_pieces), place_test(test_piece_fails), place_test(test_not_cut),
+        place_test(test_module_stays), place_test(test_pieces), place_test(test_piece_fails), place_test(test_not_cut),
         place_test(test_stays),  place_test(test_same_names),  place_test(test_children_ignored),
         place_test(test_calls),
     };
