@@ -71,6 +71,23 @@ expect "exchanged" "is made again: its hash is another" "cache miss" "wrong: 0"
 on rv64,v=false
 expect "no V" "machine: 0 bytes" "-march=rv64gc -mabi=lp64d" "-DLATHE_VECTOR_BYTES=0 " "wrong: 0"
 
+# A system that says V is there and does not let the process use it: the instruction that asks for the width is illegal.
+cat > "$work/lie.c" << 'END'
+long write(int fd, const void *p, unsigned long n);
+unsigned long getauxval(unsigned long what)
+{
+    (void)write(2, "asked\n", 6);
+    return what == 16 ? 1UL << ('V' - 'A') : 0; /* AT_HWCAP */
+}
+long syscall(long number, ...)
+{
+    return number == 258 ? -1 : 0; /* no hwprobe */
+}
+END
+riscv64-linux-gnu-gcc -shared -fPIC -o "$work/lie.so" "$work/lie.c" || exit 1
+QEMU_SET_ENV=LD_PRELOAD=$work/lie.so on rv64,v=false
+expect "V is said to be there" "asked" "machine: 0 bytes" "-march=rv64gc " "wrong: 0"
+
 TVM_RVV_COMPILER=riscv64-linux-gnu-gcc on "$(vlen 256)"
 expect "gcc" "this gcc makes no vector code" "-march=rv64gcv -mabi=lp64d" "-DLATHE_VECTOR_BYTES=32 " "wrong: 0"
 TVM_RVV_COMPILER=gcc on "$(vlen 256)"
