@@ -42,6 +42,12 @@ static void add_fixes(const dim_binding *from, uint32_t n, bool is_input, onnx_d
     }
 }
 
+/* Modules take what has no bound. */
+static bool is_for_module(const compile_options *o)
+{
+    return strcmp(o->emit, "module") == 0 || (o->target && o->target->variants);
+}
+
 static bool load(compiler *c, const char *path, const compile_options *o, bool inputs_only, graph_module **out)
 {
     span bytes;
@@ -67,7 +73,7 @@ static bool load(compiler *c, const char *path, const compile_options *o, bool i
         binds[i] = (onnx_bind){o->binds[i].name, o->binds[i].numbers};
     options.binds = binds;
     options.n_binds = o->n_binds;
-    options.fixed_shapes = strcmp(o->emit, "graph") != 0;
+    options.fixed_shapes = strcmp(o->emit, "graph") != 0 && !is_for_module(o);
     return onnx_import(c, bytes, path, &options, out);
 }
 
@@ -275,7 +281,7 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
         return false;
     if (strcmp(o->emit, "graph") == 0)
         return true;
-    if (!prog_from_graph(c, out->graph, t, &out->prog) ||
+    if (!prog_from_graph(c, out->graph, t, is_for_module(o), &out->prog) ||
         (o->show_values && !prog_run_passes(c, out->prog, "show-values", 0, false, NULL)) ||
         !prog_run_passes(c, out->prog, NULL, o->opt_level, o->print_after_all, o->dump))
         return false;
@@ -333,7 +339,9 @@ static uint32_t targets_of(compiler *c, const compile_options *o, const target *
     *out = list;
     if (t->variants && module)
         return find_variants(c, o, t, list);
-    if (!t->variants && o->n_widths == 0)
+    if (t->variants && strcmp(o->emit, "c") != 0) /* the text of a stage: for the first of them */
+        list[0] = *target_lookup(c, t->variants[0]);
+    if ((!t->variants && o->n_widths == 0) || list[0].variants != t->variants)
         return 1;
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                t->variants ? "the target %s is for modules" : "--widths: the target %s has one width", t->name);

@@ -51,7 +51,8 @@ static bool add_view(lowering *l, graph_node *n)
     uint32_t base;
     if (!lower_operand(l, from, n->loc, &base))
         return false;
-    if (type_most_bytes(&n->outputs[0]->type) > type_most_bytes(&from->type))
+    int64_t bytes = type_most_bytes(&from->type);
+    if (bytes >= 0 && type_most_bytes(&n->outputs[0]->type) > bytes)
         return diag_error(&l->c->diags, DIAG_TYPE, n->loc, "'%s' shows more elements than '%s' has",
                           n->outputs[0]->name, from->name);
     uint32_t v = lower_value_in(l, n->outputs[0], l->to->values.data[base].space, 0, NULL);
@@ -216,9 +217,10 @@ static void add_inputs(lowering *l)
     }
 }
 
-bool prog_from_graph(compiler *c, graph_module *g, const target *t, prog_module **out)
+bool prog_from_graph(compiler *c, graph_module *g, const target *t, bool unbounded, prog_module **out)
 {
-    lowering l = {.c = c, .f = graph_module_find(g, "main"), .t = t, .m = prog_module_new(c)};
+    lowering l = {
+        .c = c, .f = graph_module_find(g, "main"), .t = t, .m = prog_module_new(c), .unbounded = unbounded};
     *out = NULL;
     if (!l.f)
         return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the graph has no function @main");

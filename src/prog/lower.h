@@ -18,6 +18,7 @@ struct lowering {
     prog_block *block; /* where steps go */
     ptr_map into;      /* graph values that are made in a value that is there: its number */
     uint32_t depth;
+    bool unbounded; /* values may have dimensions without a bound */
 };
 
 /* Whether the values of l->f can be kept: tensors, with bounds, of element types that kernels have. */

@@ -36,7 +36,7 @@ static bool check_value(lowering *l, const graph_value *v, src_loc loc)
         bounded &= dim_bound(v->type.shape.dims[i]) >= 0;
     int64_t bytes = type_most_bytes(&v->type);
     uint64_t most = prog_most_bytes(l->t);
-    if (bytes >= 0 && (uint64_t)bytes <= most)
+    if ((bytes >= 0 && (uint64_t)bytes <= most) || (l->unbounded && v->type.shape.rank >= 0 && !bounded))
         return true;
     writer w;
     writer_init(&w, &l->c->mem);

@@ -163,6 +163,11 @@ uint64_t prog_bytes(const prog_value *v)
     return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
+bool prog_is_unbounded(const prog_value *v)
+{
+    return type_most_bytes(&v->type) < 0;
+}
+
 uint32_t prog_find_extent(const prog_func *f, const char *symbol)
 {
     for (uint32_t i = 0; i < f->values.len; i++)

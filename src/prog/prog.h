@@ -137,16 +137,18 @@ uint32_t prog_add_value(prog_module *m, prog_func *f, prog_value v);
 uint32_t prog_root(const prog_func *f, uint32_t v, uint64_t *out_offset);
 /* Gives the roots of the results to the caller's memory, and every value the space of its root. */
 void prog_place_results(prog_func *f);
-uint64_t prog_bytes(const prog_value *v); /* of its storage: open dimensions at their bounds */
+uint64_t prog_bytes(const prog_value *v); /* of its storage: open dimensions at their bounds; 0 where one has none */
+/* Nothing bounds its size: it gets memory of its own when a kernel is to write it, as large as it is then. */
+bool prog_is_unbounded(const prog_value *v);
 uint32_t prog_find_extent(const prog_func *f, const char *symbol); /* the value that is it; PROG_NONE: none */
 /* out[i]: whether input i goes into the condition of a branch or of a loop. steering.c */
 void prog_find_steering(compiler *c, const prog_func *f, bool *out);
 
 /* --- the way through --- */
 /* The graph's main as a program: each fused function or operator a kernel with its plain loops, each view a view.
- * Errors: shapes that are not known, types that kernels cannot use, operators without a compute definition; `t` is
+ * `unbounded`: who runs it has memory for values whose dimensions have no bound. Errors: shapes that are not known, types that kernels cannot use, operators without a compute definition; `t` is
  * who runs it, and refuses values that are too large for it. Changes the graph only by copies in front of results. */
-bool prog_from_graph(compiler *c, struct graph_module *g, const struct target *t, prog_module **out);
+bool prog_from_graph(compiler *c, struct graph_module *g, const struct target *t, bool unbounded, prog_module **out);
 /* Parameter `param` of f always holds the one number of t: loads of it become that number, and it goes. */
 void prog_drop_param(compiler *c, tir_func *f, uint32_t param, const tensor_data *t);
 /* Gives every kernel the loops that its target wants: by the target's hook, else by the default schedule and the

@@ -51,8 +51,8 @@ static bool check_value(checker *k, uint32_t i)
 {
     const prog_value *v = value(k, i);
     src_loc none = src_loc_none();
-    if (v->type.kind != TYPE_TENSOR || type_most_bytes(&v->type) < 0)
-        return fault(k, none, "%%%s has no size, and no bound for it", v->name);
+    if (v->type.kind != TYPE_TENSOR || v->type.shape.rank < 0)
+        return fault(k, none, "%%%s has no size", v->name);
     if (v->extent && (v->type.dt != DT_I64 || v->type.shape.rank != 0 ||
                       prog_find_extent(k->f, dim_symbol_name(v->extent)) != i))
         return fault(k, none, "%%%s: an extent is one i64, and the only one of its symbol", v->name);
@@ -65,6 +65,8 @@ static bool check_value(checker *k, uint32_t i)
     if (v->base >= k->f->values.len)
         return fault(k, none, "%%%s lies in a value that is not there", v->name);
     const prog_value *base = value(k, v->base);
+    if (prog_is_unbounded(base) && v->offset == 0)
+        return true;
     if (v->offset > prog_bytes(base) || prog_bytes(v) > prog_bytes(base) - v->offset)
         return fault(k, none, "%%%s: %llu bytes at %llu leave %%%s, which has %llu", v->name,
                      (unsigned long long)prog_bytes(v), (unsigned long long)v->offset, base->name,
@@ -97,7 +99,7 @@ static bool has_room(const prog_value *v, const tir_buffer *b)
     if (shape_is_static(v->type.shape) || v->type.shape.rank != (int32_t)b->rank)
         return false;
     for (uint32_t i = 0; i < b->rank; i++)
-        if (tir_is_int(b->shape[i], &n) && n > dim_bound(v->type.shape.dims[i]))
+        if (tir_is_int(b->shape[i], &n) && (uint64_t)n > (uint64_t)dim_bound(v->type.shape.dims[i])) /* none: -1 */
             return false;
     return true;
 }

@@ -121,6 +121,7 @@ typedef struct builder {
 static builder new_builder(compiler *c)
 {
     builder b = {.c = c, .g = te_graph_new(c)};
+    b.g->unbounded = true; /* what has to have bounds is told before */
     tir_map_init(&b.bound, &c->mem);
     return b;
 }

@@ -7,6 +7,9 @@
 
 #include <inttypes.h>
 
+/* Where symbols may have no bound, a size that can be as large has none either: it is made of TE_MOST_EXTENT. */
+#define UNBOUNDED_FROM ((int64_t)1 << 32)
+
 static tir_expr_ref cell_value(te_lowering *lw, uint32_t i)
 {
     return tir_load(lw->c, lw->cells[i], 0, NULL);
@@ -67,8 +70,10 @@ tir_expr_ref te_static_extent(te_lowering *lw, const te_stage *st, tir_expr_ref 
     if (e->kind == TIR_INT)
         return e;
     tir_range r = tir_range_of(lw->bounds, e);
-    if (r.known_max && r.max < TE_MOST_EXTENT)
+    if (r.known_max && r.max < (lw->g->unbounded ? UNBOUNDED_FROM : TE_MOST_EXTENT))
         return tir_i64(lw->c, r.max > 0 ? r.max : 0);
+    if (lw->g->unbounded)
+        return e;
     const char *name = "?";
     for (uint32_t i = 0; i < lw->g->symbols.len; i++)
         if (lw->g->symbols.data[i].max < 0 && tir_uses_var(e, lw->g->symbols.data[i].var))

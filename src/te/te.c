@@ -333,9 +333,10 @@ int64_t te_most(const te_graph *g, tir_expr_ref extent)
     if (tir_is_int(extent, &v))
         return v;
     tir_bounds *b = tir_bounds_new(g->c);
-    for (uint32_t i = 0; i < g->symbols.len; i++)
-        if (g->symbols.data[i].max >= 0)
-            tir_bounds_push(b, g->symbols.data[i].var, tir_i64(g->c, 0), tir_i64(g->c, g->symbols.data[i].max + 1));
+    for (uint32_t i = 0; i < g->symbols.len; i++) {
+        const te_symbol *s = &g->symbols.data[i];
+        tir_bounds_push(b, s->var, tir_i64(g->c, 0), tir_i64(g->c, (s->max < 0 ? TE_USUAL_EXTENT : s->max) + 1));
+    }
     tir_range r = tir_range_of(b, extent);
     return r.known_max && r.max > 0 ? r.max : 0;
 }

@@ -78,6 +78,7 @@ typedef struct te_graph {
     VEC(te_tensor *) params; /* inputs then outputs of the function to be */
     uint32_t n_inputs;
     int64_t macs;
+    bool unbounded; /* buffers without a bound are as large as a run says; else an error */
     VEC(te_symbol) symbols;     /* symbolic dimensions met so far, by name */
     VEC(te_tensor *) by_buffer; /* all tensors in order of creation: from a load back to what it reads */
     ptr_map tensor_names, axis_names; /* in use -> number to try behind it next */
@@ -115,7 +116,9 @@ tir_expr_ref te_read(te_graph *g, const te_tensor *t, tir_expr_ref const *idx); 
  * holds always leaves nothing behind. */
 void te_check(te_graph *g, const char *name, uint32_t n_axes, te_axis *const *axes, tir_expr_ref holds, int32_t status,
               const char *message);
-/* The most that an extent of g can be, by the bounds of its symbols; 0: it has none. */
+/* The most that an extent of g can be, by the bounds of its symbols, for rules: one without a bound counts as
+ * TE_USUAL_EXTENT. 0: nothing is known. */
+#define TE_USUAL_EXTENT ((int64_t)1024)
 int64_t te_most(const te_graph *g, tir_expr_ref extent);
 /* Declares the results of the function. A placeholder, or a tensor named twice, is copied by a stage of its own:
  * outputs never share storage with inputs or each other. */

@@ -12,6 +12,8 @@
 
 /* --- parallelism and scratch --- */
 
+enum { PARALLEL_UNKNOWN = 1 << 20 }; /* of a loop whose extent nothing bounds */
+
 typedef struct parallel_scan {
     const tir_func *f;
     tir_bounds *bounds; /* what was asserted before the loop */
@@ -55,7 +57,7 @@ int64_t tir_parallel_extent(compiler *c, const tir_func *f)
     if (!p.loop || p.outside)
         return 1;
     tir_range r = tir_range_of(p.bounds, p.loop->extent);
-    return r.known_max && r.max > 0 ? r.max : 1;
+    return !r.known_max ? PARALLEL_UNKNOWN : r.max > 0 ? r.max : 1;
 }
 
 typedef struct scratch_scan {

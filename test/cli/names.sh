@@ -136,4 +136,20 @@ TEXT
 expect 0 '' compile same.txt -o same
 check "an output that is an input keeps its name" make -s -C same CC="$cc"
 check "and so does one that is a constant" sh -c './same/runner -o kept && cd kept && test -s x.bin && test -s k.bin'
+# Registers of a tile, conv_0 and up, and the end of a share, part_end, are names too: values of the model that are
+# called so keep their own.
+numbers() { seq "$1" | awk '{ printf "%s%.3f", (NR > 1 ? ", " : ""), sin($1) + 0.0001 }'; }
+cat > registers.graph << END
+func @main(%x: f32[1, 16, 8, 8], %part_end: f32[64, 64], %part: f32[64, 64]) {
+  %a = constant f32[16, 16, 3, 3] dense [$(numbers 2304)]
+  %b = constant f32[32, 16, 3, 3] dense [$(numbers 4608)]
+  %conv_1 = nn.conv2d(%x, %a) {pads = [1, 1, 1, 1]}
+  %c = nn.conv2d(%conv_1, %b) {pads = [1, 1, 1, 1]}
+  %y = nn.relu(%c)
+  %s = add(%part_end, %part)
+  %t = nn.softmax(%s)
+  return %y, %t
+}
+END
+expect 0 '^y: .*: ok$' verify registers.graph --against interpreter --no-winograd --atol 1e-3
 finish

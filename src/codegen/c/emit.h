@@ -69,6 +69,7 @@ typedef struct c_emit {
     VEC(c_registers) registers;
     bool alone;            /* the statement to come is all that its block holds */
     bool cut;              /* parallel loops run from part / parts */
+    bool in_parallel;      /* what is written is inside of one */
     bool failed;           /* something has no C form; reported */
     uint32_t vector_bytes; /* widest vector used */
 } c_emit;
@@ -112,6 +113,10 @@ const char *expr_condition(c_emit *e, tir_expr_ref x);
 /* names.c */
 const c_scope_name *names_find(const c_emit *e, const void *key); /* NULL: not in scope */
 const char *names_push(c_emit *e, const void *key, const char *wanted, bool is_index);
+/* The same for a buffer in registers: NAME_0, NAME_1, ... of those that are used belong to it too. */
+const char *names_push_registers(c_emit *e, const c_registers *r);
+/* The same for a loop that is cut into parts: NAME_end belongs to it. */
+const char *names_push_cut(c_emit *e, const void *key, const char *wanted);
 
 /* func.c: `may_alias[i]`: parameter i may share storage with another one (NULL: none does); text goes to w, needs to n.
  */

@@ -162,12 +162,16 @@ static void write_for(c_emit *e, const tir_stmt *s)
     const char *end = scalar_at(e->tmp, expr_text(e, last), PREC_ADD);
     uint32_t depth = e->names.len;
     bool block = e->cut && s->for_kind == FOR_PARALLEL, opened = false;
-    const char *var = names_push(e, s->var, s->var->name, true);
+    const char *var =
+        block ? names_push_cut(e, s->var, s->var->name) : names_push(e, s->var, s->var->name, true);
     if (block) /* the end of the share is a variable of its own */
         opened = open_block(e);
     write_for_head(e, s, min, end, var);
     tir_bounds_push(e->bounds, s->var, s->min, s->extent);
+    const bool before = e->in_parallel;
+    e->in_parallel |= s->for_kind == FOR_PARALLEL;
     write_inner(e, s->body);
+    e->in_parallel = before;
     tir_bounds_pop(e->bounds);
     w_close(e->w, "");
     close_block(e, opened);
@@ -279,17 +283,34 @@ static void declare_registers(c_emit *e, const c_registers *r, const char *name)
             w_line(e->w, "%s %s_%lld;", ctype, name, (long long)i);
 }
 
+/* This part's share of scratch whose size a run decides. */
+static void write_share(c_emit *e, const tir_stmt *s)
+{
+    const tir_buffer *b = s->buffer;
+    const uint32_t depth = e->names.len;
+    const char *whole = expr_name(e, b), *size = scalar_at(e->tmp, expr_text(e, b->shape[0]), PREC_MUL);
+    const bool opened = open_block(e);
+    const char *name = names_push(e, b, b->name, false);
+    w_line(e->w, "%s *const %s = %s + (size_t)part * (size_t)%s;", dtype_c_name(b->dt), name, whole, size);
+    write_inner(e, s->body);
+    close_block(e, opened);
+    e->names.len = depth;
+}
+
 static void write_allocate(c_emit *e, const tir_stmt *s)
 {
     const tir_buffer *b = s->buffer;
+    uint32_t depth = e->names.len;
     if (b->scope == SCOPE_GLOBAL) { /* a parameter: the plan provides it */
-        write_inner(e, s->body);
+        if (tir_buffer_count(b) < 0 && e->in_parallel)
+            write_share(e, s);
+        else
+            write_inner(e, s->body);
         return;
     }
-    uint32_t depth = e->names.len;
     const c_registers *registers = registers_of(e, b);
     int64_t count = tir_buffer_count(b);
-    const char *name = names_push(e, b, b->name, false);
+    const char *name = registers ? names_push_registers(e, registers) : names_push(e, b, b->name, false);
     bool opened = open_block(e);
     if (registers)
         declare_registers(e, registers, name);
@@ -382,7 +403,7 @@ static void write_params(c_emit *e, const bool *may_alias, const tir_scratch *sc
         const tir_buffer *b = scratch[i].buffer;
         const char *name = names_push(e, b, b->name, false);
         w_fmt(w, "%s *restrict %s, ", dtype_c_name(b->dt), name);
-        if (scratch[i].per_part)
+        if (scratch[i].per_part && tir_buffer_count(b) >= 0) /* else where it is allocated, when its size is known */
             w_line(unused, "%s += (%s)part * %lld;", name, "size_t", (long long)tir_buffer_count(b));
     }
     w_str(w, "uint32_t part, uint32_t parts)\n");

@@ -2,6 +2,7 @@
 /* C identifiers made from names of a model: never a keyword, a macro, a type or a function of the headers that a
  * package includes, nor a name that the generated code itself uses; unique among the names in scope. */
 #include "codegen/c/emit.h"
+#include "tir/build.h"
 
 #include <string.h>
 
@@ -141,14 +142,61 @@ static bool in_scope(const c_emit *e, const char *name)
     return n && n->text == name;
 }
 
-const char *names_push(c_emit *e, const void *key, const char *wanted, bool is_index)
+static void push(c_emit *e, const void *key, const char *name, bool is_index)
 {
-    interner *texts = e->c->names;
-    const char *base = intern(texts, codegen_c_identifier(e->tmp, wanted ? wanted : "v")), *name = base;
-    for (uint32_t k = 1; in_scope(e, name); k++)
-        name = intern(texts, arena_printf(e->tmp, "%s_%u", base, k));
     vec_push(e->tmp, &e->names, ((c_scope_name){key, name, is_index}));
     tir_map_put(&e->places, key, (const void *)(uintptr_t)e->names.len);
     tir_map_put(&e->places, name, (const void *)(uintptr_t)e->names.len);
+}
+
+/* A name, and behind each of the endings, that nothing in scope has. */
+static const char *free_name(c_emit *e, const char *wanted, uint32_t n, const char *const *endings)
+{
+    interner *texts = e->c->names;
+    const char *base = intern(texts, codegen_c_identifier(e->tmp, wanted ? wanted : "v")), *name = base;
+    for (uint32_t k = 1;; k++) {
+        bool taken = in_scope(e, name);
+        for (uint32_t i = 0; i < n && !taken; i++)
+            taken = in_scope(e, intern(texts, arena_printf(e->tmp, "%s%s", name, endings[i])));
+        if (!taken)
+            return name;
+        name = intern(texts, arena_printf(e->tmp, "%s_%u", base, k));
+    }
+}
+
+const char *names_push(c_emit *e, const void *key, const char *wanted, bool is_index)
+{
+    const char *name = free_name(e, wanted, 0, NULL);
+    push(e, key, name, is_index);
     return name;
+}
+
+/* Names that stand beside another one have themselves as a key. */
+static const char *push_all(c_emit *e, const void *key, const char *wanted, bool is_index, uint32_t n,
+                            const char *const *endings)
+{
+    const char *name = free_name(e, wanted, n, endings);
+    push(e, key, name, is_index);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *beside = intern(e->c->names, arena_printf(e->tmp, "%s%s", name, endings[i]));
+        push(e, beside, beside, false);
+    }
+    return name;
+}
+
+const char *names_push_registers(c_emit *e, const c_registers *r)
+{
+    const int64_t count = tir_buffer_count(r->buffer) / r->lanes;
+    const char **endings = arena_array(e->tmp, const char *, (size_t)count + 1u);
+    uint32_t n = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (r->used[i])
+            endings[n++] = arena_printf(e->tmp, "_%lld", (long long)i);
+    return push_all(e, r->buffer, r->buffer->name, false, n, endings);
+}
+
+const char *names_push_cut(c_emit *e, const void *key, const char *wanted)
+{
+    static const char *const end[] = {"_end"};
+    return push_all(e, key, wanted, true, 1, end);
 }

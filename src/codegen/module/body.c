@@ -11,7 +11,8 @@ typedef struct body {
     uint32_t *regs; /* of each value of the plan; UINT32_MAX: none yet */
     uint32_t n_regs;
     uint32_t workspace; /* registers of storages */
-    uint32_t *outputs;  /* of each result */
+    uint32_t *outputs;  /* of each result: its storage */
+    uint32_t size;      /* a tensor with one number of bytes */
     uint32_t *scratch;  /* of each operator: register of its first scratch */
 } body;
 
@@ -71,6 +72,10 @@ static bool place_value(body *b, uint32_t value)
         return true;
     if (at->storage == STORE_CONSTANT || at->storage == STORE_INPUT) {
         b->regs[value] = b->regs[root];
+        return start == 0 || cannot_place(b, value);
+    }
+    if (prog_is_unbounded(&b->v->p.u->func->values.data[root])) { /* made when it is written */
+        b->regs[value] = b->regs[root] = b->regs[root] == UINT32_MAX ? new_register(b) : b->regs[root];
         return start == 0 || cannot_place(b, value);
     }
     const bool inside = at->storage == STORE_WORKSPACE;
@@ -172,15 +177,67 @@ static bool place_operands(body *b)
         b->scratch[i] = b->n_regs;
         for (uint32_t k = 0; k < op->n_scratch; k++) {
             const int64_t bytes = (int64_t)plan_scratch_bytes(op, k, pl->tasks[i].parts);
-            (void)tensor_at(b, b->workspace, pl->tasks[i].scratch_offset[k], code_shape(b->m, 1, &bytes), DT_U8);
+            if (source_scratch_is_open(op, k))
+                (void)new_register(b);
+            else
+                (void)tensor_at(b, b->workspace, pl->tasks[i].scratch_offset[k], code_shape(b->m, 1, &bytes), DT_U8);
         }
     }
     return true;
 }
 
+/* Memory as large as the kernel `size` says, which gets the cells of n symbols; returns the register of its storage, and
+ * its bytes go to the register `to`. */
+static uint32_t allocate(body *b, const char *size, uint32_t n, const char *const *symbols, uint32_t to)
+{
+    const prog_func *f = b->v->p.u->func;
+    module_arg *args = arena_array(&b->m->c->mem, module_arg, n + 3u);
+    const uint32_t extents = new_register(b), in = new_register(b);
+    for (uint32_t i = 0; i < n; i++)
+        args[i] = code_reg(b->regs[prog_find_extent(f, symbols[i])]);
+    args[n] = code_reg(b->size);
+    args[n + 1] = code_int(1);
+    args[n + 2] = code_text(b->m, "");
+    code_call(b->m, NULL, size, n + 3, args);
+    const module_arg told = code_reg(b->size);
+    code_call(b->m, &extents, "vm.builtin.tensor_to_shape", 1, &told);
+    const module_arg alloc[] = {code_machine(), code_reg(extents), code_int(0), code_dtype(b->m, DT_U8),
+                                code_text(b->m, "global")};
+    code_call(b->m, &in, "vm.builtin.alloc_storage", 5, alloc);
+    const module_arg whole[] = {code_reg(in), code_int(0), code_reg(extents), code_dtype(b->m, DT_U8)};
+    code_call(b->m, &to, "vm.builtin.alloc_tensor", 4, whole);
+    return in;
+}
+
+/* What the operator writes, where nothing bounds it. */
+static void allocate_results(body *b, const plan_op *op)
+{
+    for (uint32_t k = op->n_inputs; k < op->n_args; k++) {
+        const prog_value *v = &b->v->p.u->func->values.data[op->args[k]];
+        const char *symbols[SOURCE_MAX_CELLS];
+        if (!source_has_size(&b->v->p, op->args[k]))
+            continue;
+        const uint32_t in = allocate(b, source_size_name(&b->v->p, op->args[k]), source_size_cells(&v->type, symbols),
+                                     symbols, b->regs[op->args[k]]);
+        if (v->space == SPACE_OUTPUT)
+            b->outputs[v->index] = in;
+    }
+}
+
+static void allocate_scratch(body *b, uint32_t i)
+{
+    const plan_op *op = &b->pp->ops.data[i];
+    for (uint32_t k = 0; k < op->n_scratch; k++)
+        if (source_scratch_is_open(op, k))
+            (void)allocate(b, source_scratch_name(&b->v->p, i, k), op->func->n_symbols, op->func->symbols,
+                           b->scratch[i] + k);
+}
+
 static void run_op(body *b, uint32_t i)
 {
     const plan_op *op = &b->pp->ops.data[i];
+    allocate_results(b, op);
+    allocate_scratch(b, i);
     module_arg *args = arena_array(&b->m->c->mem, module_arg, op->n_args + op->n_scratch + 2u);
     uint32_t n = 0;
     for (uint32_t k = 0; k < op->n_args; k++)
@@ -253,7 +310,8 @@ static void make_outputs(body *b)
     for (uint32_t i = 0; i < f->results.len; i++) {
         uint64_t start;
         const uint32_t root = prog_root(f, f->results.data[i].value, &start);
-        b->outputs[i] = storage(b, prog_bytes(&f->values.data[root]));
+        if (!prog_is_unbounded(&f->values.data[root]))
+            b->outputs[i] = storage(b, prog_bytes(&f->values.data[root]));
     }
 }
 
@@ -320,11 +378,13 @@ static void check_inputs(module_code *m, const package *p)
 
 static bool write_steps(body *b)
 {
+    const int64_t one = 1;
     read_extents(b);
     if (!match_inputs(b))
         return false;
     b->workspace = storage(b, b->v->p.pl->workspace_bytes);
     make_outputs(b);
+    b->size = tensor_at(b, storage(b, 8), 0, code_shape(b->m, 1, &one), DT_I64);
     if (!place_operands(b) || !place_results(b) || !run_steps(b))
         return false;
     give_results(b);

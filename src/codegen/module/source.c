@@ -4,6 +4,7 @@
  * its packed form, which the virtual machine calls, and a form for hosts that know only tvm-ffi. */
 #include "abi/package.h"
 #include "codegen/module/module.h"
+#include "tir/build.h"
 
 #include <string.h>
 
@@ -51,26 +52,28 @@ static const char ffi_text[] =
     "static int lathe_raise(const char *kind, const char *message)\n{\n"
     "    if (TVMFFIErrorSetRaisedFromCStr)\n        TVMFFIErrorSetRaisedFromCStr(kind, message);\n"
     "    return -1;\n}\n\n"
-    "typedef struct lathe_job {\n    lathe_packed f;\n    void *const *data;\n    int32_t status;\n} lathe_job;\n\n"
+    "typedef struct lathe_job {\n    lathe_packed f;\n    void *const *data;\n    int32_t parts, status;\n} lathe_job;\n\n"
+    "/* group: a handle, then the number of tasks, which the host chose */\n"
     "static int lathe_task(int task, const void *group, void *job)\n{\n"
-    "    /* group: a handle, then the number of tasks */\n"
     "    const int32_t tasks = *(const int32_t *)(const void *)((const char *)group + sizeof(void *));\n"
-    "    lathe_job *j = job;\n"
-    "    const int32_t status = j->f(j->data, (uint32_t)task, (uint32_t)tasks);\n"
-    "    if (status != 0)\n        j->status = status;\n    return status;\n}\n\n"
+    "    lathe_job *j = job;\n    int32_t part;\n"
+    "    for (part = task; part < j->parts; part += tasks) {\n"
+    "        const int32_t status = j->f(j->data, (uint32_t)part, (uint32_t)j->parts);\n"
+    "        if (status != 0)\n            j->status = status;\n    }\n    return 0;\n}\n\n"
     "static int lathe_call(lathe_packed f, const lathe_any *args, int32_t n, void **data, int32_t n_data)\n{\n"
-    "    int32_t i, parts = 1;\n    lathe_job job = {f, data, 0};\n"
+    "    const int32_t alone[] = {0, 0, 1, 0}; /* a group of one */\n"
+    "    int32_t i;\n    lathe_job job = {f, data, 1, 0};\n"
     "    if (n < n_data)\n        return lathe_raise(\"TypeError\", \"too few arguments for a kernel\");\n"
     "    for (i = 0; i < n_data; i++) {\n"
     "        lathe_tensor *t = (lathe_tensor *)(void *)(args[i].type == 70 ? args[i].u.p + 24 : args[i].u.p);\n"
     "        if (args[i].type != 70 && args[i].type != 7)\n"
     "            return lathe_raise(\"TypeError\", \"a kernel's argument is no tensor\");\n"
     "        data[i] = t->data + t->byte_offset;\n    }\n"
-    "    if (n > n_data && args[n_data].type == 1)\n        parts = (int32_t)args[n_data].u.i;\n"
-    "    if (parts > 1 && TVMBackendParallelLaunch)\n"
-    "        (void)TVMBackendParallelLaunch(lathe_task, &job, parts);\n"
-    "    else\n        for (i = 0; i < parts && job.status == 0; i++)\n"
-    "            job.status = f(data, (uint32_t)i, (uint32_t)parts);\n";
+    "    if (n > n_data && args[n_data].type == 1)\n        job.parts = (int32_t)args[n_data].u.i;\n"
+    "    if (job.parts == 1 || !TVMBackendParallelLaunch)\n"
+    "        (void)lathe_task(0, alone, &job);\n"
+    "    else if (TVMBackendParallelLaunch(lathe_task, &job, 0) != 0)\n"
+    "        return -1; /* the host has said why */\n";
 
 static void write_status(writer *w)
 {
@@ -96,6 +99,14 @@ static void write_has_vectors(writer *w)
 
 /* --- kernels --- */
 
+/* For hosts that know only tvm-ffi. */
+static void write_host_form(writer *w, const char *name, uint32_t n)
+{
+    w_fmt(w, "LATHE_EXPORT int __tvm_ffi_%s(void *self, const lathe_any *args, int32_t n, lathe_any *result)\n{\n", name);
+    w_fmt(w, "    void *data[%u];\n    (void)self;\n    (void)result;\n", n > 0 ? n : 1);
+    w_fmt(w, "    return lathe_call(%s" MODULE_PACKED_SUFFIX ", args, n, data, %u);\n}\n", name, n);
+}
+
 static void write_packed(const package *p, writer *w, uint32_t i)
 {
     const plan_op *op = &p->pl->problem->ops.data[i];
@@ -105,10 +116,192 @@ static void write_packed(const package *p, writer *w, uint32_t i)
           name);
     w_str(w, "    ");
     ops_write_call(p, w, i);
-    w_fmt(w, "}\n\nLATHE_EXPORT int __tvm_ffi_%s(void *self, const lathe_any *args, int32_t n, lathe_any *result)\n{\n",
-          name);
-    w_fmt(w, "    void *data[%u];\n    (void)self;\n    (void)result;\n", n > 0 ? n : 1);
-    w_fmt(w, "    return lathe_call(%s" MODULE_PACKED_SUFFIX ", args, n, data, %u);\n}\n", name, n);
+    w_str(w, "}\n\n");
+    write_host_form(w, name, n);
+}
+
+/* --- sizes --- */
+
+const char *source_size_name(const package *p, uint32_t value)
+{
+    return arena_printf(&p->c->mem, "%s_bytes_%u", p->prefix, value);
+}
+
+static uint32_t add_symbols(dim d, const char **out, uint32_t n)
+{
+    const dim *parts = NULL;
+    const uint32_t count = dim_operands(d, &parts);
+    bool known = !dim_symbol_name(d) || n == SOURCE_MAX_CELLS;
+    for (uint32_t i = 0; i < n && !known; i++)
+        known = strcmp(out[i], dim_symbol_name(d)) == 0;
+    if (!known)
+        out[n++] = dim_symbol_name(d);
+    for (uint32_t i = 0; i < count; i++)
+        n = add_symbols(parts[i], out, n);
+    return n;
+}
+
+uint32_t source_size_cells(const type *t, const char **out)
+{
+    uint32_t n = 0;
+    for (int32_t i = 0; i < t->shape.rank; i++)
+        n = add_symbols(t->shape.dims[i], out, n);
+    return n;
+}
+
+bool source_has_size(const package *p, uint32_t value)
+{
+    const prog_value *v = &p->u->func->values.data[value];
+    return prog_is_unbounded(v) && v->base == PROG_NONE && value >= p->n_inputs;
+}
+
+/* A dimension in C, from the cells; products that overflow are too large in any case. */
+static void write_dim(writer *w, dim d, const char *const *cells)
+{
+    static const char *const words[] = {[DIM_ADD] = "lathe_add",  [DIM_MUL] = "lathe_mul", [DIM_FLOORDIV] = "lathe_div",
+                                        [DIM_MOD] = "lathe_mod", [DIM_MIN] = "lathe_min", [DIM_MAX] = "lathe_max"};
+    const dim *parts = NULL;
+    const uint32_t n = dim_operands(d, &parts);
+    int64_t v;
+    if (dim_is_const(d, &v)) {
+        w_fmt(w, "INT64_C(%lld)", (long long)v);
+        return;
+    }
+    for (uint32_t i = 0; n == 0; i++)
+        if (strcmp(cells[i], dim_symbol_name(d)) == 0) {
+            w_fmt(w, "*(const int64_t *)a[%u]", i);
+            return;
+        }
+    for (uint32_t i = 1; i < n; i++)
+        w_fmt(w, "%s(", words[dim_get_kind(d)]);
+    for (uint32_t i = 0; i < n; i++) {
+        w_str(w, i ? ", " : "");
+        write_dim(w, parts[i], cells);
+        w_str(w, i ? ")" : "");
+    }
+}
+
+static const char size_text[] =
+    "/* Extents: 0 and more, at most 2^62. */\n"
+    "#define LATHE_MOST (INT64_C(1) << 62)\n"
+    "static inline int64_t lathe_add(int64_t x, int64_t y)\n{\n    return x > LATHE_MOST - y ? LATHE_MOST : x + y;\n}\n"
+    "static inline int64_t lathe_mul(int64_t x, int64_t y)\n{\n"
+    "    return x > 0 && y > LATHE_MOST / x ? LATHE_MOST : x * y;\n}\n"
+    "static inline int64_t lathe_div(int64_t x, int64_t y)\n{\n    return y ? x / y - (x % y < 0) : 0;\n}\n"
+    "static inline int64_t lathe_mod(int64_t x, int64_t y)\n{\n    return x - lathe_div(x, y) * y;\n}\n"
+    "static inline int64_t lathe_min(int64_t x, int64_t y)\n{\n    return x < y ? x : y;\n}\n"
+    "static inline int64_t lathe_max(int64_t x, int64_t y)\n{\n    return x > y ? x : y;\n}\n\n";
+
+static void write_size(const package *p, writer *w, uint32_t value)
+{
+    const prog_value *v = &p->u->func->values.data[value];
+    const char *cells[SOURCE_MAX_CELLS];
+    const uint32_t n = source_size_cells(&v->type, cells);
+    w_fmt(w, "/* Bytes of %s. */\nLATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX
+             "(void *const *a, uint32_t part, uint32_t parts)\n{\n    (void)part;\n    (void)parts;\n"
+             "    int64_t bytes = %u;\n",
+          package_comment(&p->c->mem, v->name), source_size_name(p, value), (unsigned)dtype_bytes(v->type.dt));
+    for (int32_t i = 0; i < v->type.shape.rank; i++) {
+        w_str(w, "    bytes = lathe_mul(bytes, lathe_max(0, ");
+        write_dim(w, v->type.shape.dims[i], cells);
+        w_str(w, "));\n");
+    }
+    w_fmt(w, "    *(int64_t *)a[%u] = bytes;\n    return bytes >= LATHE_MOST / 2 ? %d : 0;\n}\n", n,
+          PACKAGE_STATUS_SHAPE);
+    write_host_form(w, source_size_name(p, value), n + 1);
+}
+
+static void write_sizes(const package *p, writer *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->pl->problem->values.len; i++)
+        if (source_has_size(p, i)) {
+            w_str(w, any ? "" : "#if LATHE_HAS_PIECE(0)\n");
+            w_str(w, any ? "" : size_text);
+            write_size(p, w, i);
+            any = true;
+        }
+    w_str(w, any ? "#endif\n\n" : "");
+}
+
+bool source_scratch_is_open(const plan_op *op, uint32_t k)
+{
+    return tir_buffer_count(op->scratch[k].buffer) < 0;
+}
+
+const char *source_scratch_name(const package *p, uint32_t op, uint32_t k)
+{
+    return arena_printf(&p->c->mem, "%s_scratch_%u_%u", p->prefix, op, k);
+}
+
+/* The variables that hold the symbols, around a store of the size. */
+static tir_stmt *with_symbols(compiler *c, const tir_func *f, const tir_stmt *at, tir_stmt *body)
+{
+    for (; at && at->kind == TIR_LET; at = at->body)
+        if (at->value->kind == TIR_LOAD)
+            body = tir_let(c, at->var, at->value, body);
+    (void)f;
+    return body;
+}
+
+/* A kernel of the loop IR that computes the bytes of scratch from the expression of its size. */
+static bool write_scratch_size(const package *p, c_needs *needs, writer *w, uint32_t op, uint32_t k)
+{
+    compiler *c = p->c;
+    const plan_op *o = &p->pl->problem->ops.data[op];
+    const tir_buffer *b = o->scratch[k].buffer;
+    const char *name = source_scratch_name(p, op, k);
+    const uint32_t n = o->func->n_symbols, parts = o->scratch[k].per_part ? p->pl->tasks[op].parts : 1;
+    tir_expr_ref one = tir_i64(c, 1), zero = tir_i64(c, 0), size = tir_i64(c, (int64_t)dtype_bytes(b->dt) * parts);
+    for (uint32_t i = 0; i < b->rank; i++)
+        size = tir_mul(c, size, tir_max(c, zero, tir_cast(c, DT_I64, b->shape[i])));
+    const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, n + 1u);
+    memcpy(params, o->func->params, n * sizeof *params);
+    params[n] = tir_new_buffer(c, "bytes", DT_I64, 1, &one, SCOPE_GLOBAL);
+    const tir_func f = {.name = name,
+                        .params = params,
+                        .n_params = n + 1,
+                        .n_inputs = n,
+                        .body = with_symbols(c, o->func, o->func->body, tir_store(c, params[n], 1, &zero, size)),
+                        .index_type = DT_I64};
+    if (!func_write(c, w, needs, &f, name, NULL))
+        return false;
+    w_fmt(w, "\nLATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n"
+             "    return %s(", name, name);
+    for (uint32_t i = 0; i < n; i++)
+        w_fmt(w, "(const int64_t *)a[%u], ", i);
+    w_fmt(w, "(int64_t *)a[%u], part, parts);\n}\n\n", n);
+    write_host_form(w, name, n + 1);
+    return true;
+}
+
+static bool write_scratch_sizes(const package *p, c_needs *needs, writer *w)
+{
+    writer all;
+    writer_init(&all, &p->c->mem);
+    for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
+        for (uint32_t k = 0; k < p->pl->problem->ops.data[i].n_scratch; k++)
+            if (source_scratch_is_open(&p->pl->problem->ops.data[i], k) && !write_scratch_size(p, needs, &all, i, k))
+                return false;
+    if (all.len > 0)
+        w_fmt(w, "#if LATHE_HAS_PIECE(0)\n%s#endif\n\n", all.data);
+    return true;
+}
+
+void source_each(const package *p, source_kernel_fn fn, void *ctx)
+{
+    const char *cells[SOURCE_MAX_CELLS];
+    for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
+        const plan_op *op = &p->pl->problem->ops.data[i];
+        if (package_is_first(p, i))
+            fn(ctx, source_kernel_name(p, i), op->n_args + op->n_scratch);
+        for (uint32_t k = 0; k < op->n_scratch; k++)
+            if (source_scratch_is_open(op, k))
+                fn(ctx, source_scratch_name(p, i, k), op->func->n_symbols + 1);
+    }
+    for (uint32_t i = 0; i < p->pl->problem->values.len; i++)
+        if (source_has_size(p, i))
+            fn(ctx, source_size_name(p, i), source_size_cells(&p->u->func->values.data[i].type, cells) + 1);
 }
 
 /* The piece with the least text so far gets the kernel: pieces take about the same time to compile. */
@@ -142,19 +335,19 @@ static bool write_variant(writer *w, const module_variant *v)
         w_str(&kernels, one.data);
         w_str(&kernels, "#endif\n\n");
     }
+    if (!write_scratch_sizes(p, &needs, &kernels))
+        return false;
     needs_write(&p->c->mem, w, &needs);
     w_str(w, kernels.data ? kernels.data : "");
+    write_sizes(p, w);
     return true;
 }
 
 /* A host that knows only tvm-ffi looks for every name of the bytecode before it runs any of it. */
-static void write_absent(writer *w, const module_variant *v)
+static void write_absent(void *ctx, const char *name, uint32_t n_args)
 {
-    w_fmt(w, "#if LATHE_VARIANT != %u && LATHE_HAS_PIECE(0)\n", v->p.u->target->vector_bytes);
-    for (uint32_t i = 0; i < v->p.pl->problem->ops.len; i++)
-        if (package_is_first(&v->p, i))
-            w_fmt(w, "LATHE_ABSENT(%s)\n", source_kernel_name(&v->p, i));
-    w_str(w, "#endif\n\n");
+    (void)n_args;
+    w_fmt(ctx, "LATHE_ABSENT(%s)\n", name);
 }
 
 static const char absent_text[] =
@@ -186,7 +379,10 @@ bool source_write(compiler *c, writer *w, const module_variant *variants, uint32
     }
     w_str(w, n > 1 ? "#endif\n\n" : "");
     w_str(w, n > 1 ? absent_text : "");
-    for (uint32_t i = 0; n > 1 && i < n; i++)
-        write_absent(w, &variants[i]);
+    for (uint32_t i = 0; n > 1 && i < n; i++) {
+        w_fmt(w, "#if LATHE_VARIANT != %u && LATHE_HAS_PIECE(0)\n", variants[i].p.u->target->vector_bytes);
+        source_each(&variants[i].p, write_absent, w);
+        w_str(w, "#endif\n\n");
+    }
     return true;
 }

@@ -12,37 +12,40 @@ typedef struct module_parts {
     uint32_t n_variants;
 } module_parts;
 
-/* fmap: what every kernel takes. */
-static void put_kernels(const module_parts *m, module_bytes *b, uint32_t *count)
+typedef struct kernel_rows {
+    module_bytes *b; /* NULL: count */
+    uint64_t n;
+} kernel_rows;
+
+/* A row of fmap: what a kernel takes. */
+static void put_kernel(void *ctx, const char *name, uint32_t n_args)
 {
-    for (uint32_t v = 0; v < m->n_variants; v++) {
-        const package *p = &m->variants[v].p;
-        for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
-            const plan_op *op = &p->pl->problem->ops.data[i];
-            const char *name = source_kernel_name(p, i);
-            if (!package_is_first(p, i))
-                continue;
-            (*count)++;
-            if (!b)
-                continue;
-            bytes_str(b, name);
-            bytes_str(b, name);
-            bytes_u64(b, op->n_args + op->n_scratch);
-            for (uint32_t k = 0; k < op->n_args + op->n_scratch; k++)
-                bytes_u32(b, 3u | 64u << 8 | 1u << 16); /* a handle */
-            bytes_u64(b, 0);
-            bytes_u64(b, 0);
-        }
-    }
+    kernel_rows *rows = ctx;
+    rows->n++;
+    if (!rows->b)
+        return;
+    bytes_str(rows->b, name);
+    bytes_str(rows->b, name);
+    bytes_u64(rows->b, n_args);
+    for (uint32_t k = 0; k < n_args; k++)
+        bytes_u32(rows->b, 3u | 64u << 8 | 1u << 16); /* a handle */
+    bytes_u64(rows->b, 0);
+    bytes_u64(rows->b, 0);
+}
+
+static uint64_t put_kernels(const module_parts *m, module_bytes *b)
+{
+    kernel_rows rows = {.b = b};
+    for (uint32_t v = 0; v < m->n_variants; v++)
+        source_each(&m->variants[v].p, put_kernel, &rows);
+    return rows.n;
 }
 
 static void put_source(const module_parts *m, module_bytes *b)
 {
-    uint32_t n = 0, again = 0;
-    put_kernels(m, NULL, &n);
     bytes_str(b, "c");
-    bytes_u64(b, n);
-    put_kernels(m, b, &again);
+    bytes_u64(b, put_kernels(m, NULL));
+    (void)put_kernels(m, b);
     bytes_str(b, m->source);
 }
 
