@@ -110,7 +110,7 @@ static tir_scope choose(storage *st, const use *u)
                           !b->strides && !b->offset;
     if (fits_registers && (local || bytes <= st->stack_left))
         return SCOPE_REG;
-    if (!local && (bytes < 0 || bytes > st->stack_left))
+    if (bytes < 0 || (!local && bytes > st->stack_left)) /* no stack for what only a run can size */
         return SCOPE_GLOBAL;
     return SCOPE_LOCAL;
 }
