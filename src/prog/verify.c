@@ -47,12 +47,38 @@ static const prog_value *value(const checker *k, uint32_t v)
 
 /* --- values --- */
 
+/* A symbol of d that no value of the function tells; NULL: none. */
+static const char *untold(const prog_func *f, dim d)
+{
+    const dim *parts = NULL;
+    const uint32_t n = dim_operands(d, &parts);
+    const char *found = dim_symbol_name(d);
+    if (found)
+        return prog_find_extent(f, found) == PROG_NONE ? found : NULL;
+    for (uint32_t i = 0; i < n && !found; i++)
+        found = untold(f, parts[i]);
+    return found;
+}
+
+/* What nothing bounds is as large as the extents say when it is made. */
+static bool check_unbounded(const checker *k, const prog_value *v)
+{
+    for (int32_t i = 0; i < v->type.shape.rank; i++) {
+        const char *symbol = untold(k->f, v->type.shape.dims[i]);
+        if (symbol)
+            return fault(k, src_loc_none(), "%%%s has no size: %s has no bound, and no value tells it", v->name, symbol);
+    }
+    return true;
+}
+
 static bool check_value(checker *k, uint32_t i)
 {
     const prog_value *v = value(k, i);
     src_loc none = src_loc_none();
     if (v->type.kind != TYPE_TENSOR || v->type.shape.rank < 0)
         return fault(k, none, "%%%s has no size", v->name);
+    if (prog_is_unbounded(v) && !check_unbounded(k, v))
+        return false;
     if (v->extent && (v->type.dt != DT_I64 || v->type.shape.rank != 0 ||
                       prog_find_extent(k->f, dim_symbol_name(v->extent)) != i))
         return fault(k, none, "%%%s: an extent is one i64, and the only one of its symbol", v->name);
