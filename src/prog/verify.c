@@ -66,7 +66,8 @@ static bool check_unbounded(const checker *k, const prog_value *v)
     for (int32_t i = 0; i < v->type.shape.rank; i++) {
         const char *symbol = untold(k->f, v->type.shape.dims[i]);
         if (symbol)
-            return fault(k, src_loc_none(), "%%%s has no size: %s has no bound, and no value tells it", v->name, symbol);
+            return fault(k, src_loc_none(), "%%%s has no size: %s has no bound, and no value tells it", v->name,
+                         symbol);
     }
     return true;
 }

@@ -186,8 +186,8 @@ static bool place_operands(body *b)
     return true;
 }
 
-/* Memory as large as the kernel `size` says, which gets the cells of n symbols; returns the register of its storage, and
- * its bytes go to the register `to`. */
+/* Memory as large as the kernel `size` says, which gets the cells of n symbols; returns the register of its storage,
+ * and a tensor of it goes to the register `to`. */
 static uint32_t allocate(body *b, const char *size, uint32_t n, const char *const *symbols, uint32_t to)
 {
     const prog_func *f = b->v->p.u->func;

@@ -85,8 +85,8 @@ bool body_write_entries(module_code *m, const module_variant *variants, uint32_t
 bool source_write(compiler *c, writer *w, const module_variant *variants, uint32_t n);
 /* "v32_fused_add": a kernel in bytecode and in C. */
 const char *source_kernel_name(const package *p, uint32_t op);
-/* A kernel that tells the bytes of an unbounded value: its operands are the cells of the symbols in the type, its result
- * one i64. */
+/* A kernel that tells the bytes of an unbounded value: its operands are the cells of the symbols in the type, its
+ * result one i64. */
 enum { SOURCE_MAX_CELLS = 64 };
 const char *source_size_name(const package *p, uint32_t value);
 uint32_t source_size_cells(const type *t, const char **out); /* symbols of a type, in the order of the operands */

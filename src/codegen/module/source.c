@@ -52,7 +52,8 @@ static const char ffi_text[] =
     "static int lathe_raise(const char *kind, const char *message)\n{\n"
     "    if (TVMFFIErrorSetRaisedFromCStr)\n        TVMFFIErrorSetRaisedFromCStr(kind, message);\n"
     "    return -1;\n}\n\n"
-    "typedef struct lathe_job {\n    lathe_packed f;\n    void *const *data;\n    int32_t parts, status;\n} lathe_job;\n\n"
+    "typedef struct lathe_job {\n    lathe_packed f;\n    void *const *data;\n    int32_t parts, status;\n"
+    "} lathe_job;\n\n"
     "/* group: a handle, then the number of tasks, which the host chose */\n"
     "static int lathe_task(int task, const void *group, void *job)\n{\n"
     "    const int32_t tasks = *(const int32_t *)(const void *)((const char *)group + sizeof(void *));\n"
@@ -102,7 +103,8 @@ static void write_has_vectors(writer *w)
 /* For hosts that know only tvm-ffi. */
 static void write_host_form(writer *w, const char *name, uint32_t n)
 {
-    w_fmt(w, "LATHE_EXPORT int __tvm_ffi_%s(void *self, const lathe_any *args, int32_t n, lathe_any *result)\n{\n", name);
+    w_fmt(w, "LATHE_EXPORT int __tvm_ffi_%s(void *self, const lathe_any *args, int32_t n, lathe_any *result)\n{\n",
+          name);
     w_fmt(w, "    void *data[%u];\n    (void)self;\n    (void)result;\n", n > 0 ? n : 1);
     w_fmt(w, "    return lathe_call(%s" MODULE_PACKED_SUFFIX ", args, n, data, %u);\n}\n", name, n);
 }
