@@ -28,13 +28,12 @@ typedef struct te_op {
 } te_op;
 
 /* X(operator, hook): the rows with such extents. */
-#define TE_EXTENTS(X)                                                                                         \
-    X("arange", extents_arange)                                                                               \
-    X("broadcast_to", extents_broadcast_to)                                                                   \
-    X("compress", extents_compress) X("full", extents_full) X("nn.pad", extents_pad)                          \
-        X("nn.nms_rows", extents_nms_rows) X("nonzero", extents_nonzero) X("one_hot", extents_one_hot)        \
-            X("reshape", extents_reshape) X("split", extents_split) X("strided_slice", extents_strided_slice) \
-                X("tile", extents_tile) X("topk", extents_topk) X("unique", extents_unique)
+#define TE_EXTENTS(X)                                                                                   \
+    X("arange", extents_arange) X("broadcast_to", extents_broadcast_to) X("compress", extents_compress) \
+    X("full", extents_full) X("nn.pad", extents_pad) X("nn.nms_rows", extents_nms_rows)                 \
+    X("nonzero", extents_nonzero) X("one_hot", extents_one_hot) X("reshape", extents_reshape)           \
+    X("resize", extents_resize) X("split", extents_split) X("strided_slice", extents_strided_slice)     \
+    X("tile", extents_tile) X("topk", extents_topk) X("unique", extents_unique)
 #define X(name, hook) bool hook(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out);
 TE_EXTENTS(X)
 #undef X

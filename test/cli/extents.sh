@@ -162,4 +162,26 @@ for k in (0, 1, 7, 8, 9, 40): n.save(f'x{k}.npy', r.standard_normal((3, k), 'f4'
 for k in 0 1 7 8 9 40; do
     expect 0 'z: .*ok' verify place.txt -O0 --against interpreter --input x=x$k.npy --input w=w$k.npy
 done
+
+# --- a resize to the extents of another image, which no bound needs to be given for
+"$python" - << 'PY' || exit 3
+import numpy as np, onnx
+from onnx import helper as h
+F = onnx.TensorProto.FLOAT
+info = h.make_tensor_value_info
+nodes = [h.make_node("Shape", ["x"], ["outer"], end=2), h.make_node("Shape", ["y"], ["inner"], start=2),
+         h.make_node("Concat", ["outer", "inner"], ["to"], axis=0),
+         h.make_node("Resize", ["x", "", "", "to"], ["r"], mode="nearest"), h.make_node("Add", ["r", "y"], ["z"])]
+m = h.make_graph(nodes, "g", [info("x", F, ["b", 3, "h", "w"]), info("y", F, ["b", 3, "p", "q"])],
+                 [info("z", F, ["b", 3, "p", "q"])])
+onnx.save(h.make_model(m, opset_imports=[h.make_opsetid("", 18)], ir_version=9), "pyramid.onnx")
+r = np.random.default_rng(0)
+for k, (b, hh, w, p, q) in enumerate([(2, 3, 4, 6, 8), (1, 5, 7, 11, 3)]):
+    np.save(f"px{k}.npy", r.standard_normal((b, 3, hh, w), "f4"))
+    np.save(f"py{k}.npy", r.standard_normal((b, 3, p, q), "f4"))
+PY
+open=(--dim 'b<=2' --dim 'h<=8' --dim 'w<=8' --dim 'p<=16' --dim 'q<=16')
+for k in 0 1; do
+    LATHE_PYTHON=$python expect 0 'z: .*ok' verify pyramid.onnx "${open[@]}" --input x=px$k.npy --input y=py$k.npy --against onnxruntime
+done
 finish

@@ -30,18 +30,18 @@ STATUSES = ("run: status -10", "run: status -12")
 
 
 class Case:
-    """An operator between inputs "x:f n 3" (name, type, extents), with options of the compiler. low, high: the small
-    numbers of int64 operands; most: of open extents."""
+    """An operator between inputs "x:f n 3" (name, type, extents; "": none), with options of the compiler. low, high:
+    the small numbers of int64 operands; most: of open extents."""
 
     def __init__(self, name, op, inputs, n_outputs=1, options=(), low=-3, high=5, most=4, constants=None,
                  **attributes):
         self.name, self.options, self.low, self.high, self.most = name, list(options), low, high, most
-        self.inputs = [(n.split(":")[0], n.split(":")[1].split()) for n in inputs]
+        self.inputs = [(n.split(":")[0], n.split(":")[1].split()) for n in inputs if n]
         outputs = [f"y{k}" for k in range(n_outputs)]
         types = {"Compress": [0], "NonZero": ["i"], "Unique": [0, "i", "i", "i"], "NonMaxSuppression": ["i"],
                  "TopK": [0, "i"], "ConstantOfShape": ["f"], "OneHot": [2]}.get(op, [0] * n_outputs)
         codes = [TYPES[t if isinstance(t, str) else self.inputs[t][1][0]][0] for t in types]
-        node = helper.make_node(op, [n for n, _ in self.inputs] + list(constants or {}), outputs, **attributes)
+        node = helper.make_node(op, [n.split(":")[0] for n in inputs] + list(constants or {}), outputs, **attributes)
         graph = helper.make_graph(
             [node], "g",
             [helper.make_tensor_value_info(n, TYPES[t[0]][0], [int(d) if d.isdigit() else d for d in t[1:]])
@@ -97,6 +97,17 @@ CASES = [
     Case("pad_edge", "Pad", ["x:f 2 3", "p:i 4"], options=bounds("pad", 2, 12), low=0, high=3, mode="edge"),
     Case("split", "Split", ["x:f 6 2", "s:i 3"], 3, low=0, high=4),
     Case("topk", "TopK", ["x:f n", "k:i 1"], 2, options=dims(n=4), low=0, high=4),
+    Case("resize_sizes", "Resize", ["x:f 1 2 3 n", "", "", "s:i 4"], options=dims(n=4) + bounds("resize", 4, 12),
+         low=1, high=6),
+    Case("resize_axes", "Resize", ["x:f n 3 5", "", "", "s:i 2"], options=dims(n=4) + bounds("resize", 2, 9),
+         low=1, high=9, mode="linear", axes=[2, 1]),
+    Case("resize_kept", "Resize", ["x:f 2 4 5", "", "", "s:i 2"], options=bounds("resize", 2, 16), low=1, high=9,
+         mode="linear", axes=[1, 2], keep_aspect_ratio_policy="not_larger"),
+    Case("resize_scales", "Resize", ["x:f 1 n 4", "", "s:f 3"], options=dims(n=4) + bounds("resize", 3, 12)),
+    Case("resize_thirds", "Resize", ["x:f n m", ""], options=dims(n=9, m=9), most=9, mode="linear",
+         constants={"s": np.array([2, 1 / 3], "f4")}),
+    Case("resize_halves", "Resize", ["x:f 1 2 n m", ""], options=dims(n=9, m=9), most=9, mode="cubic",
+         constants={"s": np.array([1, 1, 0.5, 3], "f4")}),
     Case("one_hot", "OneHot", ["i:i 3", "d:i", "v:f 2"], options=bounds("depth", 1, 9), low=1, high=9),
 ]
 

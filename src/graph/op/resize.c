@@ -55,37 +55,90 @@ static double common_scale(const graph_node *n, const tensor_data *sizes, uint32
     return (double)common;
 }
 
+/* Numbers of f32 that are whole and their products with such: exact up to here. */
+#define MOST_EXACT 16777216.0
+
+dim infer_scaled(compiler *c, dim extent, double scale)
+{
+    int64_t n = 0, most = dim_bound(extent);
+    int exponent = 0;
+    if (dim_is_const(extent, &n)) {
+        double v = (double)((float)n * (float)scale);
+        return v >= 0 && v < 2147483648.0 ? dim_const(c, (int64_t)v) : NULL;
+    }
+    bool small = most < 0 || ((double)most < MOST_EXACT && (double)most * scale < MOST_EXACT);
+    if (small && scale >= 1 && scale == floor(scale) && scale < MOST_EXACT)
+        return dim_mul(c, extent, dim_const(c, (int64_t)scale));
+    if (small && scale > 0 && frexp(scale, &exponent) == 0.5 && exponent > -30 && exponent < 1)
+        return dim_floordiv(c, extent, dim_const(c, (int64_t)1 << (1 - exponent)));
+    return NULL;
+}
+
+/* What the operands of a resize are known to say. */
+typedef struct resize_say {
+    shape_value sizes;        /* entries; none where scales decide */
+    const tensor_data *scales; /* NULL: not constant */
+    bool by_size, keeps;      /* keeps: one scale of all axes, which sizes decide together */
+    double common;            /* that scale; 0: not known */
+} resize_say;
+
+/* The extent of axis a that entry i says, where x has d; NULL after an error. */
+static dim resized_extent(compiler *c, const graph_node *n, const resize_say *r, uint32_t i, int32_t a, dim d)
+{
+    int32_t rank = infer_in(n, 0)->shape.rank;
+    int64_t extent = 0, most = -1, size = 0;
+    bool fixed = dim_is_const(d, &extent);
+    dim out = NULL;
+    if (r->keeps) {
+        double v = fixed && r->common > 0 ? floor((double)((float)extent * (float)r->common + 0.5f)) : -1;
+        out = v >= 0 && v < 2147483648.0 ? dim_const(c, (int64_t)v) : NULL;
+        bool within = strcmp(graph_attr_string(n, "keep_aspect_ratio_policy"), "not_larger") == 0;
+        most = within && r->sizes.at[i] ? dim_bound(r->sizes.at[i]) : -1;
+    } else if (r->by_size) {
+        out = r->sizes.at[i];
+    } else if (r->scales) {
+        double scale = tensor_get_f64(r->scales, i);
+        double far = (double)((float)dim_bound(d) * (float)scale);
+        out = infer_scaled(c, d, scale);
+        most = dim_bound(d) >= 0 && far >= 0 && far < 2147483648.0 ? (int64_t)far : -1;
+        if (!out && !(scale >= 0 && (far < 2147483648.0 || dim_bound(d) < 0)))
+            out = dim_const(c, -1);
+    }
+    if (out && dim_is_const(out, &size) && (size < 0 || size >= 2147483648)) {
+        (void)infer_error(c, n, "the extent on axis %d is out of range", a);
+        return NULL;
+    }
+    return out ? out : infer_open(c, n, 0, rank, a, "resize", most);
+}
+
 /* sizes, or floor(extent * scale), on `axes` (empty: all); ONNX Resize-18. f32 throughout, as onnxruntime has it. */
 bool infer_resize(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     const int64_t *axes = NULL;
     uint32_t n_axes = graph_attr_ints(n, "axes", &axes), len = n_axes ? n_axes : (uint32_t)x->shape.rank;
-    const tensor_data *scales = infer_has(n, 2) ? graph_constant(n->inputs[2]) : NULL,
-                      *sizes = infer_has(n, 3) ? graph_constant(n->inputs[3]) : NULL;
-    const tensor_data *given = sizes ? sizes : scales;
+    resize_say r = {.scales = infer_has(n, 2) ? graph_constant(n->inputs[2]) : NULL};
     if (!resize_modes(c, n, len))
         return false;
-    if (!given || given->count == 0)
+    r.by_size = infer_elements(c, n, 3, &r.sizes) && r.sizes.n > 0;
+    r.scales = r.scales && r.scales->count > 0 ? r.scales : NULL;
+    r.keeps = r.by_size && strcmp(graph_attr_string(n, "keep_aspect_ratio_policy"), "stretch") != 0;
+    r.common = r.by_size ? common_scale(n, graph_constant(n->inputs[3]), n_axes, axes) : 0;
+    bool told = r.by_size ? infer_knows_any(&r.sizes) : r.scales != NULL;
+    if (!told && infer_declared(n, 0))
         return infer_moved_as_declared(c, n, false, "scales or sizes", out);
-    if (given->count != (int64_t)len)
-        return infer_error(c, n, "%lld entries for %u axes", (long long)given->count, len);
+    int64_t entries = r.by_size ? r.sizes.n : r.scales ? r.scales->count : (int64_t)len;
+    if (entries != (int64_t)len)
+        return infer_error(c, n, "%lld entries for %u axes", (long long)entries, len);
     dim d[TYPE_MAX_RANK];
-    double common = common_scale(n, sizes, n_axes, axes);
     memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
     for (uint32_t i = 0; i < len; i++) {
         int32_t a = (int32_t)i;
-        int64_t extent = 0;
         if (n_axes && !infer_axis(c, n, axes[i], x->shape.rank, &a))
             return false;
-        if (!dim_is_const(d[a], &extent))
-            return infer_moved_as_declared(c, n, false, "a resized axis", out);
-        double v = sizes ? tensor_get_f64(sizes, i) : (double)((float)extent * (float)tensor_get_f64(scales, i));
-        if (common > 0)
-            v = floor((double)((float)extent * (float)common + 0.5f));
-        if (!(v >= 0 && v < 2147483648.0))
-            return infer_error(c, n, "extent %g on axis %d", v, a);
-        d[a] = dim_const(c, (int64_t)v);
+        d[a] = resized_extent(c, n, &r, i, a, d[a]);
+        if (!d[a])
+            return false;
     }
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
     return true;

@@ -9,6 +9,8 @@ bool infer_has(const graph_node *n, uint32_t i); /* operand i is there */
 /* The elements of operand i as far as they are known, NULL for others. false: not even how many there are. */
 bool infer_elements(compiler *c, const graph_node *n, uint32_t i, shape_value *out);
 bool infer_knows_any(const shape_value *s);
+/* floor(extent * scale) as f32 has it, where that is a number or an expression; NULL: only a run can tell. */
+dim infer_scaled(compiler *c, dim extent, double scale);
 /* The operand as constant integers, TYPE_MAX_RANK at most. */
 bool infer_ints(const graph_node *n, uint32_t i, int64_t *out, uint32_t *len);
 /* The declared shape, which must have that rank (-1: any), or an error that says which operand should have been

@@ -2,6 +2,7 @@
 /* Compute definitions of Resize (ONNX Resize-19, Upsample) and GridSample-22. Resize is separable: one stage per axis
  * that changes, each a sum over taps of weight times sample. Coordinates are f32. When both scales and sizes are given,
  * sizes are the extents and scales the coordinate factors. */
+#include "graph/op/shape.h"
 #include "te/op/util.h"
 
 #include <math.h>
@@ -267,20 +268,63 @@ static bool common_scale(te_graph *g, const graph_node *n, te_tensor *const *in,
     return true;
 }
 
-/* Entry k of sizes, or of scales, gives the extent of that axis: floor(extent * scale), which f32 rounds. */
+/* Entry `entry` of sizes, or of scales, as the extent of an axis of in_len: floor(extent * scale), which f32 rounds. */
+static tir_expr_ref said_extent(te_graph *g, const graph_node *n, te_tensor *const *in, tir_expr_ref common,
+                                uint32_t entry, tir_expr_ref in_len)
+{
+    tir_expr_ref at[1] = {te_i64(g, entry)};
+    if (common)
+        return as_i64(g, fl(g, plus(g, times(g, common, as_f32(g, in_len)), f32(g, 0.5))));
+    if (gives_entries(n, in, 3))
+        return te_operand(g, n, in, 3, entry);
+    const tensor_data *scales = graph_constant(n->inputs[2]);
+    tir_expr_ref scale = scales ? f32(g, tensor_get_f64(scales, entry)) : as_f32(g, te_read(g, in[2], at));
+    return as_i64(g, fl(g, times(g, as_f32(g, in_len), scale)));
+}
+
+/* Whether the type's extent is what the entry says; NULL: it is. */
 static tir_expr_ref extent_fits(te_graph *g, const graph_node *n, te_tensor *const *in, const axis_ctx *v)
 {
-    tir_expr_ref at[1] = {te_i64(g, v->entry)};
-    if (v->common) {
-        tir_expr_ref kept = fl(g, plus(g, times(g, v->common, as_f32(g, v->in_len)), f32(g, 0.5)));
-        return graph_constant(n->inputs[3]) ? NULL : op2(g, TIR_EQ, as_i64(g, kept), v->out_len);
-    }
-    if (gives_entries(n, in, 3))
-        return op2(g, TIR_EQ, te_operand(g, n, in, 3, v->entry), v->out_len);
-    if (!gives_entries(n, in, 2) || graph_constant(n->inputs[2]))
+    bool by_size = gives_entries(n, in, 3), fixed = tir_is_int(v->in_len, &(int64_t){0}) &&
+                                                   tir_is_int(v->out_len, &(int64_t){0});
+    const graph_value *teller = by_size ? n->inputs[3] : gives_entries(n, in, 2) ? n->inputs[2] : NULL;
+    if (!teller || (graph_constant(teller) && (fixed || (by_size && !v->common))))
         return NULL;
-    tir_expr_ref scale = as_f32(g, te_read(g, in[2], at)), extent = fl(g, times(g, as_f32(g, v->in_len), scale));
-    return tir_and(g->c, op2(g, TIR_GT, scale, f32(g, 0)), op2(g, TIR_EQ, as_i64(g, extent), v->out_len));
+    if (!by_size && graph_constant(teller)) {
+        double scale = tensor_get_f64(graph_constant(teller), v->entry);
+        dim scaled = infer_scaled(g->c, te_in_type(n, 0)->shape.dims[v->axis], scale);
+        if (scaled && dim_equal(scaled, te_out_type(n, 0)->shape.dims[v->axis]))
+            return NULL;
+    }
+    tir_expr_ref said = said_extent(g, n, in, v->common, v->entry, v->in_len);
+    tir_expr_ref same = op2(g, TIR_EQ, said, v->out_len), at[1] = {te_i64(g, v->entry)};
+    if (by_size || graph_constant(teller))
+        return same;
+    return tir_and(g->c, op2(g, TIR_GT, as_f32(g, te_read(g, in[2], at)), f32(g, 0)), same);
+}
+
+typedef struct extents_ctx {
+    const graph_node *n;
+    te_tensor *const *in;
+    tir_expr_ref common;
+} extents_ctx;
+
+static tir_expr_ref resize_extent(te_graph *g, void *ctx, uint32_t result, uint32_t axis)
+{
+    const extents_ctx *v = ctx;
+    const int64_t *axes = NULL;
+    uint32_t n_axes = graph_attr_ints(v->n, "axes", &axes), entry = axis;
+    (void)result;
+    for (uint32_t k = 0; k < n_axes; k++)
+        if ((axes[k] < 0 ? axes[k] + v->in[0]->rank : axes[k]) == axis)
+            entry = k;
+    return said_extent(g, v->n, v->in, v->common, entry, v->in[0]->shape[axis]);
+}
+
+bool extents_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    extents_ctx v = {.n = n, .in = in};
+    return common_scale(g, n, in, &v.common) && te_own_extents(g, n, resize_extent, &v, out);
 }
 
 bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -292,6 +336,7 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     const tensor_data *scales = n->n_inputs > 2 && n->inputs[2] ? graph_constant(n->inputs[2]) : NULL;
     te_tensor *x = in[0];
     tir_expr_ref fits = NULL, common = NULL;
+    bool in_scales = gives_entries(n, in, 2); /* factors of coordinates, beside sizes or alone */
     if (!common_scale(g, n, in, &common))
         return false;
     for (uint32_t k = 0; k < entries; k++) {
@@ -328,7 +373,10 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         if (v.antialias && !(shrink >= 1e-9))
             return infer_error(g->c, n, "antialias at scale %g on axis %d", shrink, a);
         bool crop = strcmp(v.transform, "tf_crop_and_resize") == 0;
-        if (known && i == o && fabs(v.scale - 1) < 1e-12 && !crop && !common)
+        bool stays = known ? i == o && fabs(v.scale - 1) < 1e-12
+                           : dim_equal(te_in_type(n, 0)->shape.dims[a], t->shape.dims[a]) &&
+                                 (scales && scales->count ? tensor_get_f64(scales, k) == 1 : !v.by_scale && !in_scales);
+        if (stays && !crop && !common)
             continue;
         x = resize_axis(g, &v, x);
     }
