@@ -12,15 +12,15 @@ export BUILD JOBS
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
 
-build: ## build/lathe and libvta (the default)
+build: ## build/lathe, libvta, liblathe_vm and build/exec.out (the default)
 	@sh scripts/setup.sh build
 	@mkdir -p $(BUILD)
 	@[ -e $(BUILD)/lathe ] || echo "building $(BUILD)/lathe and libvta; configuring: $(BUILD)/configure.log"
 	@$(CMAKE) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
-	@ninja --quiet -C $(BUILD) -j$(JOBS) lathe vta_shared
-	@echo "built: $(BUILD)/lathe, $(BUILD)/runtime/vta/libvta.so"
+	@ninja --quiet -C $(BUILD) -j$(JOBS) lathe vta_shared lathe_vm_shared exec.out
+	@echo "built: $(BUILD)/lathe, $(BUILD)/exec.out, $(BUILD)/runtime/vta/libvta.so, $(BUILD)/runtime/vm/liblathe_vm.so"
 
-install: build ## lathe, libvta and its headers under PREFIX (/usr/local)
+install: build ## lathe, libvta, liblathe_vm and their headers under PREFIX (/usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 demo: build ## compile the bundled model to C, build it, run it on bundled inputs

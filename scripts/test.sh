@@ -122,6 +122,7 @@ asan() {
     local dir=$build/asan
     stage "asan build" asan_build || return
     stage "asan golden" bash test/run.sh "$dir/lathe"
+    stage "asan modules" "$python" test/py/vm.py --vmrun "$dir/test/vmrun"
     stage "asan tests" labelled "$dir" 'unit|vta|vm|cli|long'
 }
 
@@ -144,6 +145,7 @@ tsan() {
 daily() {
     stage "gcc build" configure_and_build "$build" gcc || finish
     start stage tests labelled "$build" "$1"
+    start stage modules "$python" test/py/vm.py --vmrun "$build/test/vmrun"
     start stage golden bash test/run.sh "$build/lathe"
     start stage headers bash scripts/check_headers.sh
     start stage layers bash scripts/check_layers.sh "$build"

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MOST_CALLS = 8 };
+enum { MOST_CALLS = 8, MOST_INSTRUCTIONS = 100000 };
 
 struct parameter {
     lathe_dtype dtype;
@@ -15,6 +15,7 @@ struct parameter {
     int64_t *shape;
     int32_t most;
     bool has_dtype;
+    uint32_t seen; /* instructions: functions may call each other in many ways */
 };
 
 const char *lathe_source(const lathe_value *module)
@@ -99,7 +100,7 @@ static void see_match(const int64_t *words, struct parameter *p)
  * it is handed to as it is. */
 static void see_function(const vm_executable *x, const vm_func *f, int64_t reg, uint32_t depth, struct parameter *p)
 {
-    for (uint32_t pc = f->start; pc < f->end; pc++) {
+    for (uint32_t pc = f->start; pc < f->end && p->seen++ < MOST_INSTRUCTIONS; pc++) {
         const int64_t *words = x->code[pc];
         if (words[0] != MODULE_CALL)
             continue;

@@ -3,13 +3,13 @@
 #include "executable.h"
 
 #include "error.h"
-#include "value.h"
+#include "stored.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PARAMS = 65535, MOST_REGISTERS = 1 << 22, FUNCTION_BYTES = 52, MOST_RANK = 64 };
+enum { MOST_PARAMS = 65535, MOST_REGISTERS = 1 << 22, FUNCTION_BYTES = 52 };
 
 static int32_t damaged(lathe_error *error, const char *what)
 {
@@ -122,39 +122,33 @@ static int32_t read_scopes(vm_reader *r, lathe_error *error)
     return r->ok ? LATHE_OK : damaged(error, "it ends in its memory scopes");
 }
 
-/* Dimensions are copied to memory that is aligned for them: x->dims has room for all words of the file. */
-static void read_dims(vm_reader *r, vm_executable *x, size_t *used, vm_constant *c, uint64_t n)
+/* x->dims has room for the dimensions of all constants. */
+static void keep_dims(vm_executable *x, size_t *used, vm_constant *c, const int64_t *dims, size_t n)
 {
     c->u.shaped.dims = x->dims + *used;
-    c->u.shaped.rank = (size_t)n;
+    c->u.shaped.rank = n;
+    if (dims && n > 0)
+        memcpy(x->dims + *used, dims, n * sizeof *dims);
+    *used += n;
+}
+
+static void read_shape(vm_reader *r, vm_executable *x, size_t *used, vm_constant *c)
+{
+    uint64_t n = vm_read_count(r, 8);
     vm_read_words(r, x->dims + *used, (size_t)n);
-    *used += (size_t)n;
+    keep_dims(x, used, c, NULL, (size_t)n);
 }
 
 static int32_t read_tensor(vm_reader *r, vm_executable *x, size_t *used, uint32_t i, lathe_error *error)
 {
     vm_constant *c = &x->constants[i];
-    size_t bytes;
-    uint64_t magic = vm_read_u64(r);
-    (void)vm_read_u64(r);
-    (void)vm_read_u64(r); /* the device, which stock writers leave at the CPU */
-    int32_t rank = vm_read_i32(r);
-    lathe_dtype dtype = vm_read_dtype(r);
-    if (r->ok && magic != MODULE_TENSOR_MAGIC)
-        return vm_fail(error, LATHE_E_FORMAT, "constant %u does not begin as a tensor does", i);
-    if (r->ok && (rank < 0 || rank > MOST_RANK))
-        return vm_fail(error, LATHE_E_FORMAT, "constant %u has %d dimensions; 0 to %d are possible", i, rank,
-                       MOST_RANK);
-    if (!r->ok || vm_reader_left(r) / 8 < (size_t)rank)
-        return damaged(error, "it ends in its constants");
-    read_dims(r, x, used, c, (uint64_t)rank);
-    c->u.shaped.dtype = dtype;
-    int64_t said = vm_read_i64(r);
-    if (dtype.code == 3 || !vm_bytes_of(dtype, c->u.shaped.dims, c->u.shaped.rank, &bytes) || said < 0 ||
-        (uint64_t)said != bytes)
-        return vm_fail(error, LATHE_E_FORMAT, "constant %u, %s%s, has %" PRId64 " bytes", i, vm_dtype_name(dtype).text,
-                       vm_dims_name(c->u.shaped.dims, c->u.shaped.rank).text, said);
-    c->u.shaped.data = vm_read_bytes(r, bytes);
+    vm_stored t;
+    int32_t status = vm_stored_read(r, &t, error);
+    if (status != LATHE_OK)
+        return vm_at(error, status, "constant %u", i);
+    keep_dims(x, used, c, t.dims, t.rank);
+    c->u.shaped.dtype = t.dtype;
+    c->u.shaped.data = t.data;
     return LATHE_OK;
 }
 
@@ -168,7 +162,7 @@ static int32_t read_constant(vm_reader *r, vm_executable *x, size_t *used, uint3
     case MODULE_CONST_FLOAT: c->u.v_float = vm_read_f64(r); break;
     case MODULE_CONST_DTYPE: c->u.v_dtype = vm_read_dtype(r); break;
     case MODULE_CONST_STRING: c->u.text = vm_read_text(r); break;
-    case MODULE_CONST_SHAPE: read_dims(r, x, used, c, vm_read_count(r, 8)); break;
+    case MODULE_CONST_SHAPE: read_shape(r, x, used, c); break;
     case MODULE_CONST_TENSOR: status = read_tensor(r, x, used, i, error); break;
     default:
         return r->ok ? vm_fail(error, LATHE_E_UNSUPPORTED, "constant %u has the tag %d, which is not known", i, tag)
@@ -194,7 +188,7 @@ static size_t count_dims(vm_reader r, uint64_t n)
             (void)vm_read_bytes(&r, 24);
             rank = vm_read_u32(&r);
             (void)vm_read_dtype(&r);
-            if (rank > MOST_RANK)
+            if (rank > VM_STORED_RANK)
                 break;
             (void)vm_read_bytes(&r, rank * 8);
             (void)vm_read_bytes(&r, vm_read_u64(&r));
@@ -215,7 +209,7 @@ static int32_t read_constants(vm_reader *r, vm_executable *x, lathe_error *error
     if (!r->ok || n > INT32_MAX)
         return damaged(error, "it ends in its constants");
     x->constants = calloc(n ? (size_t)n : 1, sizeof *x->constants);
-    x->dims = calloc(dims + MOST_RANK, sizeof *x->dims);
+    x->dims = calloc(dims + 1, sizeof *x->dims);
     if (!x->constants || !x->dims)
         return vm_no_memory(error, (size_t)n * sizeof *x->constants + dims * sizeof *x->dims);
     for (; x->constant_count < n; x->constant_count++) {

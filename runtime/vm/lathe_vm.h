@@ -200,6 +200,11 @@ int32_t lathe_function_parameter(const lathe_value *vm, const char *function, in
 /* The C source of a source module, or of the first one among the imports; NULL: none. Lives as long as the module. */
 const char *lathe_source(const lathe_value *module);
 
+/* Compares a metadata file, {"inputs": [{"name", "shape", "dtype", "device"}, ...]}, with what "main" takes: number,
+ * names, types and shapes, as far as the module says; devices must be of the runtime's table ("device" may be left
+ * out). LATHE_E_FORMAT, LATHE_E_NAME, LATHE_E_SHAPE. */
+int32_t lathe_check_metadata(lathe_runtime *rt, const lathe_value *vm, const char *path, lathe_error *error);
+
 const char *lathe_status_text(int32_t status);
 
 #ifdef __cplusplus

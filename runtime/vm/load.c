@@ -98,7 +98,8 @@ static make_module maker(vm_bytes kind)
         make_module make;
     } rows[] = {{MODULE_KIND_LIBRARY, vm_library_module},
                 {MODULE_KIND_EXECUTABLE, vm_executable_module},
-                {MODULE_KIND_SOURCE, vm_source_module}};
+                {MODULE_KIND_SOURCE, vm_source_module},
+                {MODULE_KIND_CONSTANTS, vm_constants_module}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (vm_text_is(kind, rows[i].kind))
             return rows[i].make;

@@ -115,7 +115,8 @@ vm_name vm_device_name(lathe_device device)
 typedef struct vm_storage {
     lathe_object head;
     void *data;
-    size_t bytes; /* that can be used */
+    size_t bytes; /* that were asked for */
+    size_t held;
     struct vm_allocator *allocator;
 } vm_storage;
 
@@ -249,8 +250,8 @@ static void destroy_storage(void *self)
     vm_storage *s = self;
     vm_allocator *a = s->allocator;
     pthread_mutex_lock(&a->lock);
-    a->used_bytes -= s->bytes;
-    if (!keep_block(a, (struct block){s->data, s->bytes}))
+    a->used_bytes -= s->held;
+    if (!keep_block(a, (struct block){s->data, s->held}))
         a->api.free(a->api.user, a->device.id, s->data);
     pthread_mutex_unlock(&a->lock);
     vm_object_release(&a->head);
@@ -287,7 +288,8 @@ int32_t vm_storage_new(vm_allocator *a, size_t bytes, lathe_value *out, lathe_er
                        bytes);
     }
     s->data = b.data;
-    s->bytes = b.bytes;
+    s->bytes = bytes;
+    s->held = b.bytes;
     s->allocator = a;
     vm_object_retain(&a->head);
     *out = vm_value_of(s);

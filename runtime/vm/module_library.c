@@ -42,12 +42,21 @@ static int32_t call_library(vm_function *self, const lathe_value *args, int32_t 
     return status == LATHE_OK ? status : vm_at(error, status, "kernel %s", f->name);
 }
 
-/* Names with one more underscore are no functions. */
+/* Symbols that are reserved: they are no functions, or none of the module's. */
+static bool is_reserved(const char *name)
+{
+    static const char *const prefixes[] = {"_library_", "_metadata_", "_doc_"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
 static int32_t find_in_library(vm_module *m, const char *name, lathe_value *out, lathe_error *error)
 {
     struct library_module *l = (struct library_module *)(void *)m;
     char symbol[512];
-    if (name[0] == '_' || strlen(name) + 16 > sizeof symbol)
+    if (is_reserved(name) || strlen(name) + 16 > sizeof symbol)
         return LATHE_OK;
     (void)snprintf(symbol, sizeof symbol, "__tvm_ffi_%s", name);
     void *address = dlsym(l->handle, symbol);

@@ -113,8 +113,10 @@ static int32_t choose_output(vm_machine *m, const lathe_value *args, int32_t n, 
         int64_t index;
         lathe_value whole = *out;
         status = vm_want_int(args, i, &index, error);
+        if (status == LATHE_OK && index < 0)
+            status = vm_fail(error, LATHE_E_ARGUMENT, "element %" PRId64 " of an output", index);
         if (status == LATHE_OK)
-            status = lathe_array_get(&whole, index < 0 ? SIZE_MAX : (size_t)index, out, error);
+            status = lathe_array_get(&whole, (size_t)index, out, error);
     }
     return status;
 }

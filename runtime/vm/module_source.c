@@ -205,9 +205,7 @@ static int32_t call_kernel(vm_function *self, const lathe_value *args, int32_t n
 static int compare_kernels(const void *a, const void *b)
 {
     const struct kernel_info *x = a, *y = b;
-    size_t n = x->key.size < y->key.size ? x->key.size : y->key.size;
-    int c = n > 0 ? memcmp(x->key.data, y->key.data, n) : 0;
-    return c != 0 ? c : (x->key.size > y->key.size) - (x->key.size < y->key.size);
+    return vm_text_compare(x->key, y->key);
 }
 
 static int32_t find_in_source(vm_module *m, const char *name, lathe_value *out, lathe_error *error)

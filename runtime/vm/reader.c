@@ -114,6 +114,13 @@ bool vm_text_is(vm_bytes text, const char *expected)
     return text.size == strlen(expected) && (text.size == 0 || memcmp(text.data, expected, text.size) == 0);
 }
 
+int vm_text_compare(vm_bytes a, vm_bytes b)
+{
+    size_t n = a.size < b.size ? a.size : b.size;
+    int c = n > 0 ? memcmp(a.data, b.data, n) : 0;
+    return c != 0 ? c : (a.size > b.size) - (a.size < b.size);
+}
+
 char *vm_text_copy(vm_bytes text)
 {
     char *s = malloc(text.size + 1);

@@ -39,6 +39,8 @@ vm_bytes vm_read_text(vm_reader *r);
 void vm_read_words(vm_reader *r, int64_t *out, size_t n);
 
 bool vm_text_is(vm_bytes text, const char *expected);
+/* As memcmp; of two of which one begins the other, the shorter comes first. */
+int vm_text_compare(vm_bytes a, vm_bytes b);
 /* The text with a zero behind it; NULL: no memory. Zeros within it are the caller's to refuse (vm_text_plain). */
 char *vm_text_copy(vm_bytes text);
 bool vm_text_plain(vm_bytes text);
