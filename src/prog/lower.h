@@ -7,6 +7,11 @@
 #include "graph/graph.h"
 #include "prog/prog.h"
 
+/* The cell of an extent that a branch must tell: the first step in it that knows the extent writes the cell. */
+typedef struct lower_due {
+    uint32_t cell, depth;
+} lower_due;
+
 typedef struct lowering lowering;
 struct lowering {
     compiler *c;
@@ -19,6 +24,7 @@ struct lowering {
     ptr_map into;      /* graph values that are made in a value that is there: its number */
     uint32_t depth;
     bool unbounded; /* values may have dimensions without a bound */
+    VEC(lower_due) due;
 };
 
 /* Whether the values of l->f can be kept: tensors, with bounds, of element types that kernels have. */
@@ -39,9 +45,13 @@ uint32_t lower_value(lowering *l, graph_value *v);
 uint32_t lower_value_in(lowering *l, graph_value *v, prog_space space, uint32_t index, const tensor_data *data);
 bool lower_operand(lowering *l, graph_value *v, src_loc loc, uint32_t *out);
 prog_kernel *lower_new_kernel(lowering *l, const char *kind);
-/* A value for the extent that a symbol stands for. Of a symbol that has one already it is data: whoever writes it
- * compares it with the first one. */
+/* A value for the extent that a symbol stands for: the one that is due here, else a new one. Of a symbol that has been
+ * told already it is data: whoever writes it compares it with the first one. */
 uint32_t lower_extent(lowering *l, const char *symbol, prog_space space, uint32_t index);
+bool lower_is_told(const lowering *l, const char *symbol); /* its value is made, or another block makes it */
+/* The cell must be told by the steps of this block from now on; no longer, and whether it was still to be told. */
+void lower_expect_extent(lowering *l, uint32_t cell);
+bool lower_take_extent(lowering *l, uint32_t cell);
 void lower_clear_marks(graph_func *f); /* before a function is lowered */
 
 /* lower_flow.c */

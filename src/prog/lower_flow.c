@@ -164,7 +164,7 @@ static void find_told(lowering *l, const graph_node *n, told_list *out)
     for (uint32_t i = 0; i < n->n_outputs; i++)
         for (int32_t k = 0; k < n->outputs[i]->type.shape.rank; k++) {
             const char *symbol = dim_symbol_name(n->outputs[i]->type.shape.dims[k]);
-            if (!symbol || prog_find_extent(l->to, symbol) != PROG_NONE)
+            if (!symbol || lower_is_told(l, symbol))
                 continue;
             told t = {symbol, i, (uint32_t)k, lower_extent(l, symbol, SPACE_WORKSPACE, 0)};
             vec_push(&l->c->mem, out, t);
@@ -200,10 +200,13 @@ static bool add_branch(lowering *l, const graph_node *n, const graph_func *f, co
         if (direct[i])
             ptr_map_set(&l->into, f->results.data[i], s->args[s->n_in + i]);
     }
+    for (uint32_t i = 0; i < tells->len; i++)
+        lower_expect_extent(l, tells->data[i].cell);
     bool ok = add_nodes(l);
     for (uint32_t i = 0; ok && i < tells->len; i++) {
         const told *t = &tells->data[i];
-        ok = tell_extent(l, f->results.data[t->result], t->axis, t->cell, n->loc) != NULL;
+        ok = !lower_take_extent(l, t->cell) ||
+             tell_extent(l, f->results.data[t->result], t->axis, t->cell, n->loc) != NULL;
     }
     for (uint32_t i = 0; ok && i < n->n_outputs; i++)
         ok = direct[i] ||
@@ -498,7 +501,7 @@ static bool begin_carried(lowering *l, loop *p)
 static bool settle_extent(lowering *l, const loop *p, graph_value *v, dim d)
 {
     const char *symbol = dim_symbol_name(d);
-    bool open = symbol && prog_find_extent(l->to, symbol) == PROG_NONE;
+    bool open = symbol && !lower_is_told(l, symbol);
     uint32_t cell = lower_extent(l, symbol ? symbol : "extent", SPACE_WORKSPACE, 0);
     if (!symbol)
         l->to->values.data[cell].extent = NULL;
@@ -548,7 +551,7 @@ static bool end_rows(lowering *l, const loop *p)
     for (uint32_t i = p->carried; i < p->n->n_outputs; i++) {
         dim d = p->n->outputs[i]->type.shape.dims[0];
         const char *symbol = dim_symbol_name(d);
-        bool open = symbol && prog_find_extent(l->to, symbol) == PROG_NONE;
+        bool open = symbol && !lower_is_told(l, symbol);
         if (dim_is_const(d, &(int64_t){0}) || (!open && counted) || d == last)
             continue;
         last = d;

@@ -203,9 +203,39 @@ prog_kernel *lower_new_kernel(lowering *l, const char *kind)
     return k;
 }
 
+static uint32_t find_due(const lowering *l, uint32_t cell)
+{
+    for (uint32_t i = 0; i < l->due.len; i++)
+        if (l->due.data[i].cell == cell && l->due.data[i].depth == l->depth)
+            return i;
+    return PROG_NONE;
+}
+
+bool lower_is_told(const lowering *l, const char *symbol)
+{
+    uint32_t cell = prog_find_extent(l->to, symbol);
+    return cell != PROG_NONE && find_due(l, cell) == PROG_NONE;
+}
+
+void lower_expect_extent(lowering *l, uint32_t cell)
+{
+    vec_push(&l->c->mem, &l->due, ((lower_due){cell, l->depth}));
+}
+
+bool lower_take_extent(lowering *l, uint32_t cell)
+{
+    uint32_t at = find_due(l, cell);
+    if (at != PROG_NONE)
+        l->due.data[at] = l->due.data[--l->due.len];
+    return at != PROG_NONE;
+}
+
 uint32_t lower_extent(lowering *l, const char *symbol, prog_space space, uint32_t index)
 {
-    bool again = prog_find_extent(l->to, symbol) != PROG_NONE;
+    uint32_t there = prog_find_extent(l->to, symbol);
+    bool again = there != PROG_NONE;
+    if (again && lower_take_extent(l, there))
+        return there;
     dim extent = dim_symbol(l->c, symbol, -1);
     return prog_add_value(l->m, l->to,
                           (prog_value){.name = graph_new_name(l->main, symbol),

@@ -297,6 +297,27 @@ m (bool c) => (float[3] r) {
   r = If (c) <then_branch = t () => (float[3] a) { a = Constant <value: tensor = float[3] {1, 2, 3}> () },
               else_branch = e () => (float[5] b) { b = Constant <value: tensor = float[5] {1, 2, 3, 4, 5}> () }>
 }""", [dict(c=np.bool_(b)) for b in (True, False)]),
+    "if-stated-inside": (17, """
+m (bool c, bool e, float[6] x, bool[6] w) => (float[k] y) {
+  y = If (c) <then_branch = t () => (float[k] a) {
+        a = If (e) <then_branch = tt () => (float[k] u) {
+                        z = Constant <value: tensor = int64[1] {0}> ()  o = Constant <value: tensor = int64[1] {2}> ()
+                        u = Slice (x, z, o) },
+                    else_branch = te () => (float[k] v) { v = Neg (x) }> },
+      else_branch = ee () => (float[k] b) { b = Compress (x, w) }>
+}""", [dict(c=np.bool_(c), e=np.bool_(e), x=numbers(6), w=numbers(6) > 0)
+       for c in (True, False) for e in (True, False)]),
+    "if-told-by-a-loop": (17, """
+m (bool c, int64 n, float[1] x) => (float[k] y) {
+  y = If (c) <then_branch = t () => (float[k] a) {
+        a = Loop (n, , x) <body = g (int64 i, bool b, float[e] p) => (bool d, float[f] q) {
+                d = Identity (b) q = Concat <axis = 0> (p, x) }> },
+      else_branch = ee () => (float[k] h) {
+        l, h = Loop (n, , x) <body = o (int64 i, bool b, float[1] p) => (bool d, float[1] q, float s) {
+                d = Identity (b) q = Add (p, x) z = Constant <value: tensor = int64[1] {0}> () s = Squeeze (q, z) }> }>
+}""", [dict(c=np.bool_(c), n=I(n), x=numbers(1)) for c in (True, False) for n in (0, 1, 4)] +
+                          [{"c": np.bool_(c), "n": I(6), "x": numbers(1), REFUSED: SHAPE} for c in (True, False)],
+                          "--bound", "k=5"),
     "rows-stated-twice": (17, """
 m (int64 n, float[2] x, float[m] w) => (float[2] y, float[m, 2] r, float[m] v) {
   y, r = Loop (n, , x) <body = g (int64 i, bool c, float[2] p) => (bool d, float[2] q, float[2] s) {
