@@ -68,7 +68,7 @@ static const char *comparing(lowering *l, const graph_node *n, uint32_t count, c
 }
 
 /* v, whose shape types do not say to be `want`, copied into value `to` of that type: see te_lower_fitted. */
-static bool fit_into(lowering *l, const graph_node *n, graph_value *v, uint32_t to, const type *want, bool grows)
+static bool fit_into(lowering *l, const graph_node *n, graph_value *v, uint32_t to, const type *want, uint32_t grows)
 {
     uint32_t in;
     if (type_equal(&v->type, want))
@@ -210,7 +210,7 @@ static bool add_branch(lowering *l, const graph_node *n, const graph_func *f, co
     }
     for (uint32_t i = 0; ok && i < n->n_outputs; i++)
         ok = direct[i] ||
-             fit_into(l, n, f->results.data[i], s->args[s->n_in + i], &n->outputs[i]->type, false);
+             fit_into(l, n, f->results.data[i], s->args[s->n_in + i], &n->outputs[i]->type, 0);
     leave(l, &was);
     return ok;
 }
@@ -374,6 +374,15 @@ static void choose_direct(lowering *l, loop *p)
     }
 }
 
+/* The axes of carried value i, as bits, whose extents change from round to round. */
+static uint32_t changing_axes(const loop *p, uint32_t i)
+{
+    uint32_t axes = 0;
+    for (int32_t k = 0; k < p->body->params.data[1 + i]->type.shape.rank; k++)
+        axes |= graph_carried_symbol(p->n, i, k) ? 1u << k : 0;
+    return axes;
+}
+
 /* What shows a carried value as it was is put aside before any of them is written. Data first, in the extents of this
  * round; the cells of the next one last. */
 static bool write_carried(lowering *l, loop *p)
@@ -396,7 +405,7 @@ static bool write_carried(lowering *l, loop *p)
     for (uint32_t i = 0; ok && i <= p->carried; i++) {
         const carry *k = &p->list[i];
         if (!k->kept && !k->direct)
-            ok = k->param ? fit_into(l, p->n, k->next, k->value, &k->param->type, true)
+            ok = k->param ? fit_into(l, p->n, k->next, k->value, &k->param->type, changing_axes(p, i))
                           : copy_into(l, k->next, k->value, p->n->loc) != NULL;
     }
     for (uint32_t i = 0; ok && i < p->extents.len; i++)
@@ -452,19 +461,11 @@ static bool begin_extents(lowering *l, loop *p, uint32_t i)
     return true;
 }
 
-static bool changes(const loop *p, uint32_t i)
-{
-    for (int32_t k = 0; k < p->body->params.data[1 + i]->type.shape.rank; k++)
-        if (graph_carried_symbol(p->n, i, k))
-            return true;
-    return false;
-}
-
 /* Where the shape changes the value is none of the results: those have the shape of the last round. */
 static uint32_t carried_value(lowering *l, const loop *p, uint32_t i)
 {
     const graph_value *param = p->body->params.data[1 + i];
-    if (!changes(p, i))
+    if (changing_axes(p, i) == 0)
         return lower_value(l, p->n->outputs[i]);
     return prog_add_value(l->m, l->to,
                           (prog_value){.name = graph_new_name(l->main, param->name),
@@ -483,7 +484,7 @@ static bool begin_carried(lowering *l, loop *p)
         if (!begin_extents(l, p, i))
             return false;
         k->value = carried_value(l, p, i);
-        if (!fit_into(l, p->n, p->n->inputs[2 + i], k->value, &k->param->type, true))
+        if (!fit_into(l, p->n, p->n->inputs[2 + i], k->value, &k->param->type, changing_axes(p, i)))
             return false;
     }
     carry *go = &p->list[p->carried];
@@ -533,7 +534,7 @@ static bool end_carried(lowering *l, const loop *p, uint32_t i)
     }
     v = lower_value(l, y);
     if (!same)
-        return fit_into(l, p->n, p->list[i].param, v, &y->type, false);
+        return fit_into(l, p->n, p->list[i].param, v, &y->type, 0);
     l->to->values.data[v].base = p->list[i].value;
     prog_step s = {.kind = STEP_VIEW, .loc = p->n->loc, .source = "", .n_in = 1, .n_args = 2};
     s.args = arena_array(&l->c->mem, uint32_t, 2);
@@ -590,6 +591,6 @@ bool lower_loop(lowering *l, graph_node *n)
         return false;
     vec_push(&l->c->mem, l->block, s);
     for (uint32_t i = 0; ok && i < p.carried; i++)
-        ok = !changes(&p, i) || end_carried(l, &p, i);
+        ok = changing_axes(&p, i) == 0 || end_carried(l, &p, i);
     return ok && end_rows(l, &p);
 }

@@ -471,7 +471,7 @@ static bool finish_copy(builder *b, te_tensor *x, const type *to, const char *na
     return finish(b, name, NULL, loc, out);
 }
 
-bool te_lower_fitted(compiler *c, const graph_value *v, const type *to, bool grows, const char *name, src_loc loc,
+bool te_lower_fitted(compiler *c, const graph_value *v, const type *to, uint32_t grows, const char *name, src_loc loc,
                      tir_func **out)
 {
     builder b = new_builder(c);
@@ -488,7 +488,7 @@ bool te_lower_fitted(compiler *c, const graph_value *v, const type *to, bool gro
         w_fmt(&w, "%s: extent ", v->name);
         dim_print(&w, have);
         if (!dim_equal(have, want))
-            check_extent(b.g, te_dim(b.g, have), w.data, want, grows && dim_symbol_name(want));
+            check_extent(b.g, te_dim(b.g, have), w.data, want, grows >> i & 1);
     }
     return finish_copy(&b, lookup(&b, v), never ? to : NULL, name, loc, out);
 }

@@ -15,8 +15,9 @@ bool te_lower_node(compiler *c, const graph_node *n, const char *name, const str
 bool te_lower_extents(compiler *c, const graph_node *n, const char *name, tir_func **out);
 
 /* A copy of v for a place of the type `to`. Extents of it that types do not say to be those of v are compared, and the
- * kernel ends with PACKAGE_STATUS_SHAPE where they differ; with `grows`, where an extent of v is above the bound. */
-bool te_lower_fitted(compiler *c, const graph_value *v, const type *to, bool grows, const char *name, src_loc loc,
+ * kernel ends with PACKAGE_STATUS_SHAPE where they differ; on axes of the set `grows` (bits), where v's is above the
+ * bound. */
+bool te_lower_fitted(compiler *c, const graph_value *v, const type *to, uint32_t grows, const char *name, src_loc loc,
                      tir_func **out);
 /* The same for v, one i64, and an extent: the kernel ends unless v is `extent`; with `grows`, within its bound. */
 bool te_lower_told(compiler *c, const graph_value *v, dim extent, bool grows, const char *name, src_loc loc,

@@ -90,6 +90,7 @@ typedef struct onnx_importer {
     VEC(onnx_missing *) missing; /* version 0: the operator set is not imported */
     onnx_map missing_by_name;
     onnx_map scanned;       /* functions whose operators have been looked at without importing them */
+    onnx_map bodies;        /* of loops, by pb_graph: what the importer of Loop knows of them */
     VEC(const char *) lost; /* files of external data that are not there, once for each tensor */
     bool symbolic;          /* extents are open that must not be */
     VEC(onnx_fixed) fixed;

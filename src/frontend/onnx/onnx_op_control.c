@@ -260,6 +260,8 @@ typedef struct changing {
     enum { CHANGES_OPEN, CHANGES_WITHIN, CHANGES_UNBOUNDED, CHANGES_NEVER } kind;
 } changing;
 
+/* Kept for each body: where a loop around it is read again, what changes in it is known from the start, else nests of
+ * loops would be read more often with each level. */
 typedef struct carrying {
     onnx_node *n;
     const pb_graph *g;
@@ -306,6 +308,30 @@ static dim declared_last(const carrying *k, uint32_t value, uint32_t axis)
     int32_t rank = k->n->in[2 + value]->type.shape.rank;
     onnx_set_declared(k->n, value, v);
     return v->declared.kind == TYPE_TENSOR && v->declared.shape.rank == rank ? v->declared.shape.dims[axis] : NULL;
+}
+
+/* The node that the body is read for now. What is known to change begins with the extents of this one. */
+static void open_carrying(carrying *k, onnx_node *n, uint32_t carried)
+{
+    *k = (carrying){n, k->g, carried, graph_most_rounds(n->c, onnx_in(n, 0)), k->list};
+    changing *was = arena_copy(&n->c->mem, k->list.data, k->list.len * sizeof *was, _Alignof(changing));
+    for (uint32_t i = 0; i < k->list.len; i++) {
+        changing *x = &k->list.data[i];
+        int64_t v = 0;
+        if (x->value >= carried || x->axis >= onnx_rank(n->in[2 + x->value])) {
+            k->list.len = 0; /* a function that is called with other ranks */
+            return;
+        }
+        x->first = onnx_dim(n, n->in[2 + x->value], x->axis);
+        if (x->kind == CHANGES_NEVER && !dim_is_const(x->first, &v))
+            x->kind = CHANGES_OPEN;
+        x->d = x->kind == CHANGES_NEVER ? x->first : NULL;
+        for (uint32_t j = 0; j < i && !x->d; j++)
+            if (was[j].d == was[i].d && k->list.data[j].kind == x->kind && dim_equal(k->list.data[j].first, x->first))
+                x->d = k->list.data[j].d;
+        if (!x->d)
+            x->d = fresh_extent(k, x->value, x->axis);
+    }
 }
 
 /* Values that grow in step, as keys and values of a cache do, share their extent: their shapes must agree inside. */
@@ -464,6 +490,9 @@ static bool import_rounds(carrying *k, const onnx_captures *captures, onnx_regio
         dim_mark bounds = dim_get_mark(k->n->c);
         uint32_t funcs = m->funcs.len;
         again = false;
+        for (uint32_t i = 0; i < k->list.len; i++)
+            if (k->list.data[i].kind == CHANGES_WITHIN)
+                (void)dim_symbol(k->n->c, dim_symbol_name(k->list.data[i].d), dim_bound(k->list.data[i].first));
         if (!import_body(k, captures, r) || !check_carried(k, r, &again))
             return false;
         if (!again)
@@ -471,9 +500,6 @@ static bool import_rounds(carrying *k, const onnx_captures *captures, onnx_regio
         diags_reset(&k->n->c->diags, mark);
         m->funcs.len = funcs;
         dim_reset(k->n->c, &bounds);
-        for (uint32_t i = 0; i < k->list.len; i++)
-            if (k->list.data[i].kind == CHANGES_WITHIN)
-                (void)dim_symbol(k->n->c, dim_symbol_name(k->list.data[i].d), dim_bound(k->list.data[i].first));
     }
     settle_rows(r, k->carried);
     return !k->n->failed;
@@ -481,17 +507,24 @@ static bool import_rounds(carrying *k, const onnx_captures *captures, onnx_regio
 
 bool onnx_op_loop(onnx_node *n)
 {
-    carrying k = {.n = n, .g = onnx_attr_graph(n, "body"), .carried = n->n_in > 2 ? n->n_in - 2 : 0};
+    const pb_graph *g = onnx_attr_graph(n, "body");
+    uint32_t carried = n->n_in > 2 ? n->n_in - 2 : 0;
     onnx_captures captures = {.n = n};
     onnx_region r;
-    if (n->failed || !check_loop(n, k.g, k.carried))
+    if (n->failed || !check_loop(n, g, carried))
         return false;
-    onnx_capture(&captures, k.g);
-    k.trips = graph_most_rounds(n->c, onnx_in(n, 0));
-    if (n->failed || !import_rounds(&k, &captures, &r))
+    onnx_capture(&captures, g);
+    carrying *k = (carrying *)(uintptr_t)onnx_map_get(&n->im->bodies, (const char *)g);
+    if (!k) {
+        k = arena_new(&n->c->mem, carrying);
+        k->g = g;
+        onnx_map_set(&n->c->mem, &n->im->bodies, (const char *)g, k);
+    }
+    open_carrying(k, n, carried);
+    if (n->failed || !import_rounds(k, &captures, &r))
         return false;
-    onnx_loop l = {.trips = onnx_in(n, 0), .condition = onnx_in(n, 1), .carried = k.carried ? n->in + 2 : NULL,
-                   .n_carried = k.carried, .names = n->out_names, .n_names = n->n_out, .declared = true};
+    onnx_loop l = {.trips = onnx_in(n, 0), .condition = onnx_in(n, 1), .carried = carried ? n->in + 2 : NULL,
+                   .n_carried = carried, .names = n->out_names, .n_names = n->n_out, .declared = true};
     graph_node *node = onnx_emit_loop(n, n->f, &l, &r);
     for (uint32_t i = 0; node && i < n->n_out; i++)
         n->out[i] = node->outputs[i];
