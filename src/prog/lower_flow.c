@@ -481,6 +481,9 @@ static bool begin_carried(lowering *l, loop *p)
         carry *k = &p->list[i];
         *k = (carry){.param = p->body->params.data[1 + i], .next = p->body->results.data[1 + i]};
         k->kept = k->next == k->param;
+        if (changing_axes(p, i) != 0 && !(lower_check_bounded(l, p->n->outputs[i], p->n->loc) &&
+                                          lower_check_bounded(l, k->param, p->n->loc)))
+            return false;
         if (!begin_extents(l, p, i))
             return false;
         k->value = carried_value(l, p, i);
@@ -571,7 +574,9 @@ bool lower_loop(lowering *l, graph_node *n)
         return diag_error(&l->c->diags, DIAG_INTERNAL, n->loc, "a loop that the pass close-loops has not seen");
     p.list = arena_array(&l->c->mem, carry, p.carried + 1u);
     p.operands = operands;
-    if (!operands_of(l, n, 1, operands))
+    for (uint32_t i = p.carried; i < n->n_outputs; i++)
+        ok = ok && lower_check_bounded(l, n->outputs[i], n->loc);
+    if (!ok || !operands_of(l, n, 1, operands))
         return false;
     p.known = l->to->values.len;
     if (!begin_carried(l, &p))

@@ -443,6 +443,8 @@ static void check_extent(te_graph *g, tir_expr_ref have, const char *text, dim w
 {
     compiler *c = g->c;
     int64_t most = dim_bound(want);
+    if (grows && most < 0) /* memory is made for it when it is known */
+        return;
     writer w;
     writer_init(&w, &c->mem);
     w_fmt(&w, "%s is ", text);
