@@ -166,8 +166,8 @@ static bool check_loop(compiler *c, const graph_node *n, const graph_func *f, in
     bool rows = carried < n->n_outputs;
     if (graph_attr_int(n, "closed") != 0 &&
         (trips || !cond || (rows && (carried == 0 || !is_one(&f->params.data[1]->type, DT_I64)))))
-        return infer_error(c, n, "a closed loop has a condition and no number of rounds, and where it has rows it carries "
-                                 "the round, one i64, first");
+        return infer_error(c, n, "a closed loop has a condition and no number of rounds, and where it has rows it "
+                                 "carries the round, one i64, first");
     for (uint32_t i = 0; i < (uint32_t)carried; i++) {
         const type *p = &f->params.data[1 + i]->type, *r = &f->results.data[1 + i]->type;
         if (!accepts(p, r))
