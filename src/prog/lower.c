@@ -105,11 +105,20 @@ static uint32_t most_operands(const graph_node *n, const prog_kernel *k)
     return n->n_inputs + n->n_outputs + (k->plain ? k->plain->n_symbols : 0) + TYPE_MAX_RANK;
 }
 
+/* Whether operands are left that may say extents: those that are proven to say what the type says are gone. */
+static bool says_extents(const graph_node *n)
+{
+    bool any = !(n->op->flags & OPF_SHAPE_ARGS);
+    for (uint32_t i = 1; i < n->n_inputs; i++)
+        any |= n->inputs[i] != NULL;
+    return any && n->op->te && n->op->te->extents;
+}
+
 /* A kernel of its own computes the extents that the values of n's operands decide. */
 static bool add_extents(lowering *l, const graph_node *n)
 {
     const char *symbols[TYPE_MAX_RANK], *unused;
-    uint32_t count = n->op->te && n->op->te->extents ? graph_own_symbols(n, TYPE_MAX_RANK, symbols) : 0;
+    uint32_t count = says_extents(n) ? graph_own_symbols(n, TYPE_MAX_RANK, symbols) : 0;
     if (count == 0)
         return true;
     prog_kernel *k = lower_new_kernel(l, arena_printf(&l->c->mem, "%s_extents", n->op->name));

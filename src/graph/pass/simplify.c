@@ -4,7 +4,6 @@
 #include "graph/pass/simplify.h"
 
 #include "graph/pass.h"
-#include "graph/shape_value.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -162,48 +161,6 @@ static graph_value *simplify_reshape(rewriter *r, graph_node *n)
     if (t && t->count == shape_count(to->shape))
         return rewrite_constant(r, tensor_reshape(r->c, t, (uint32_t)to->shape.rank, dims), x->name, n->loc);
     return rewrite_is_op(x, "reshape") && graph_is_view(x->def) ? emit_reshape(r, x->def->inputs[0], to, n->loc) : NULL;
-}
-
-static bool type_names(const type *t, const char *symbol)
-{
-    for (int32_t i = 0; i < t->shape.rank; i++)
-        if (dim_mentions(t->shape.dims[i], symbol))
-            return true;
-    return false;
-}
-
-/* Whether the type's symbols are those of the function's parameters, or of the value: then they have values before the
- * node runs, even when a shape operand is left out. */
-static bool symbols_known(const rewriter *r, dim d, const graph_value *v)
-{
-    const dim *parts = NULL;
-    uint32_t n = dim_operands(d, &parts);
-    const char *symbol = dim_symbol_name(d);
-    bool known = !symbol || type_names(type_of(v), symbol);
-    for (uint32_t i = 0; i < r->f->params.len && !known; i++)
-        known = type_names(type_of(r->f->params.data[i]), symbol);
-    for (uint32_t i = 0; i < n && known; i++)
-        known = symbols_known(r, parts[i], v);
-    return known;
-}
-
-/* A shape operand that is computed from shapes, and of which the result's type says all: it goes, and with it what
- * computes it. */
-static void leave_out_shape(rewriter *r, graph_node *n)
-{
-    shape_value want;
-    if (strcmp(n->op->name, "reshape") != 0 || n->n_inputs < 2 || graph_constant(n->inputs[1]) ||
-        !graph_shape_value(r->c, n->inputs[1], &want) || !shape_value_is_known(&want))
-        return;
-    const type *x = type_of(n->inputs[0]), *y = type_of(n->outputs[0]);
-    bool sure = dim_equal(shape_elements(r->c, x->shape), shape_elements(r->c, y->shape));
-    for (int32_t i = 0; i < y->shape.rank && sure; i++)
-        sure = symbols_known(r, y->shape.dims[i], n->inputs[0]);
-    if (!sure)
-        return;
-    n->n_inputs = 1;
-    n->outputs[0]->declared = *y;
-    r->changed = true;
 }
 
 static void read_perm(const graph_node *n, int64_t *out)
@@ -411,7 +368,7 @@ static void leave_copy(rewriter *r, graph_node *n, graph_value *v)
 static void visit(rewriter *r, graph_node *n)
 {
     rewrite_operands(n);
-    leave_out_shape(r, n);
+    simplify_leave_out_shape(r, n);
     simplify_rule rule = rule_for(n);
     graph_value *v = rule ? rule(r, n) : NULL;
     if (!v || !type_equal(&v->type, &n->outputs[0]->type))

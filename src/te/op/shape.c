@@ -229,7 +229,7 @@ bool extents_broadcast_to(te_graph *g, const graph_node *n, te_tensor *const *in
 bool compute_broadcast_to(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     move_ctx v = move_context(n, in);
-    if (!graph_constant(n->inputs[1]))
+    if (move_has(&v, 1) && !graph_constant(n->inputs[1]))
         check_broadcast(g, &v);
     te_check_broadcast(g, n, in[0], v.rank, te_shape(g, v.out));
     return move_injective(g, n, in, 0, broadcast_body, &(move_ctx){0}, out);

@@ -224,7 +224,8 @@ bool extents_tile(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
 bool compute_tile(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     move_ctx v = move_context(n, in);
-    check_tile(g, &v);
+    if (move_has(&v, 1))
+        check_tile(g, &v);
     return move_injective(g, n, in, 0, tile_body, &(move_ctx){0}, out);
 }
 
