@@ -367,7 +367,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     bool small = strcmp(out->port, "posix") != 0;
     bool module = strcmp(out->emit, "module") == 0;
     out->target = target_name ? target_lookup(x->c, target_name)
-                  : module    ? target_find("my_device")
+                  : module && !native ? target_find("my_device")
                   : small     ? target_find("cortex-m")
                   : native    ? target_find("native")
                               : target_default();

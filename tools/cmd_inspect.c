@@ -4,7 +4,7 @@
 #include "cli.h"
 #include "driver/format.h"
 #include "driver/html.h"
-#include "driver/run.h"
+#include "driver/run_module.h"
 #include "driver/summary.h"
 #include "table.h"
 
@@ -102,31 +102,40 @@ static void show_json(writer *w, const compile_result *r)
             w_fmt(w, "%.*s", (int)r->artifact.files.data[i].len, (const char *)r->artifact.files.data[i].data);
 }
 
-/* A package: what its report says. */
-static bool inspect_package(cli *x, const char *dir)
+/* A package or a module: what its report says. */
+static bool inspect_report(cli *x, const run_report *r)
 {
     static const char *const heads[] = {"op", "layer", "tasks", "operators"};
-    run_report r;
-    if (!run_read_report(x->c, dir, &r))
-        return false;
     if (cli_has(x, OPT_HTML))
-        return cli_usage_error(x, "name the model instead of the package", "pictures are made from a model");
+        return cli_usage_error(x, "name the model instead", "pictures are made from a model");
     if (cli_has(x, OPT_JSON)) {
-        w_str(&x->out, r.text);
+        w_str(&x->out, r->text);
         return true;
     }
     table t = table_begin(&x->c->mem, "rrrl");
     add_heads(&t, heads, sizeof heads / sizeof *heads);
-    for (uint32_t i = 0; i < r.n_operators; i++) {
+    for (uint32_t i = 0; i < r->n_operators; i++) {
         table_add(&t, "%u", i);
-        table_add(&t, "%lld", (long long)r.operators[i].layer);
-        table_add(&t, "%lld", (long long)r.operators[i].tasks);
-        table_add(&t, "%s", r.operators[i].kind);
+        table_add(&t, "%lld", (long long)r->operators[i].layer);
+        table_add(&t, "%lld", (long long)r->operators[i].tasks);
+        table_add(&t, "%s", r->operators[i].kind);
     }
     table_print(&t, &x->out);
-    w_fmt(&x->out, "\nworkspace %lld bytes (lower bound %lld), constants %lld bytes\n", (long long)r.workspace_bytes,
-          (long long)r.lower_bound_bytes, (long long)r.constant_bytes);
+    w_fmt(&x->out, "\nworkspace %lld bytes (lower bound %lld), constants %lld bytes\n", (long long)r->workspace_bytes,
+          (long long)r->lower_bound_bytes, (long long)r->constant_bytes);
     return true;
+}
+
+static bool inspect_module(cli *x, const char *path)
+{
+    run_model m;
+    const run_module_options o = {.workers = 1};
+    bool ok = run_open_module(x->c, path, &o, &m);
+    if (ok && !m.report)
+        ok = diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "'%s' says nothing of its operators", path);
+    ok = ok && inspect_report(x, m.report);
+    run_close(&m);
+    return ok;
 }
 
 bool cmd_inspect(cli *x)
@@ -134,10 +143,14 @@ bool cmd_inspect(cli *x)
     const char *model = cli_model(x), *html = cli_get(x, OPT_HTML, NULL);
     compile_options o;
     compile_result r;
+    run_report report;
     if (!model || !cli_compile_options(x, false, &o) || !cli_is_file(x, OPT_HTML))
         return false;
     if (file_is_dir(model))
-        return format_folder(x->c, o.verb, model) && inspect_package(x, model);
+        return format_folder(x->c, o.verb, model) && run_read_report(x->c, model, &report) &&
+               inspect_report(x, &report);
+    if (format_is_object(model))
+        return inspect_module(x, model);
     if (!pipeline_compile(x->c, model, &o, &r))
         return false;
     if (cli_has(x, OPT_JSON))

@@ -11,6 +11,7 @@
  * Node by node, its optimiser is off, and the model's own values are added to its outputs: as text of the wire, a
  * second piece of the graph behind the model, which readers merge with the first. */
 #include "session.h"
+#include "driver/format.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,6 +153,11 @@ bool reference_is_onnxruntime(const cli *x)
     return strcmp(cli_get(x, OPT_AGAINST, ""), "onnxruntime") == 0;
 }
 
+static bool is_package(const cli *x, const char *path)
+{
+    return file_exists(path_join(&x->c->mem, path, "report.json"));
+}
+
 bool reference_check(const cli *x, const char *known)
 {
     if (!cli_has(x, OPT_AGAINST))
@@ -159,9 +165,13 @@ bool reference_check(const cli *x, const char *known)
     int which = cli_choice(x, OPT_AGAINST, known, "onnxruntime");
     if (which < 0)
         return false;
-    return x->args.len != 1 || !file_exists(path_join(&x->c->mem, x->args.data[0], "report.json")) ||
-           cli_usage_error(x, "name the ONNX file instead of the package", "%s cannot run a package",
-                           which == 0 ? "onnxruntime" : "the interpreter");
+    const bool onnx = which == 0, package = x->args.len == 1 && is_package(x, x->args.data[0]),
+               module = x->args.len == 1 && format_is_object(x->args.data[0]);
+    if ((!package && !module) || (onnx && cli_has(x, OPT_MODEL)))
+        return true;
+    return cli_usage_error(x, onnx ? "name the ONNX file too, with --model, or instead" : "name the ONNX file instead",
+                           "%s cannot run a %s", onnx ? "onnxruntime" : "the interpreter",
+                           module ? "module" : "package");
 }
 
 bool reference_start(session *s, const char *mode, long threads, process *out)
@@ -170,7 +180,7 @@ bool reference_start(session *s, const char *mode, long threads, process *out)
     char line[512];
     const char *argv[] = {process_python(),
                           path_join(&c->mem, s->scratch, "reference.py"),
-                          s->path,
+                          cli_get(s->x, OPT_MODEL, s->path),
                           s->scratch,
                           mode,
                           arena_printf(&c->mem, "%ld", threads),

@@ -2,6 +2,8 @@
 /* Opening a model for running: a package folder is built, a model file is compiled first (for this machine), dynamic
  * dimensions come from the data that is given. */
 #include "session.h"
+#include "driver/format.h"
+#include "driver/run_module.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,19 +74,19 @@ static bool shapes_from_data(session *s)
 /* --- opening
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* A package is compiled already: options of the compiler would be without effect. */
-static bool check_package_options(const session *s)
+/* A package or a module is compiled already: options of the compiler would be without effect. */
+static bool check_late_options(const session *s, const char *kind)
 {
     static const struct {
         cli_option option;
         const char *name;
     } late[] = {{OPT_SHAPE, "shape"},   {OPT_BOUND, "bound"}, {OPT_BIND, "bind"},         {OPT_TARGET, "target"},
                 {OPT_LEVEL, "opt-level"}, {OPT_INTERPRET, "interpret"}, {OPT_KEEP, "keep"},
-                {OPT_LOAD_OPS, "load-ops"}};
+                {OPT_LOAD_OPS, "load-ops"}, {OPT_EMIT, "emit"}};
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)
         if (cli_has(s->x, late[i].option))
             return cli_usage_error(s->x, "give it to 'lathe compile', or name the ONNX file instead",
-                                   "'%s' is a package, compiled already: --%s has no effect", s->path, late[i].name);
+                                   "'%s' is a %s, compiled already: --%s has no effect", s->path, kind, late[i].name);
     return true;
 }
 
@@ -102,9 +104,10 @@ static bool state_extents(session *s)
                 continue;
             known = true;
             x->value = d->dims[0];
-            if (d->is_bound || d->dims[0] > x->most)
-                return cli_usage_error(s->x, "say --dim NAME=N", "--dim: %s is one number, at most %lld", x->name,
-                                       (long long)x->most);
+            if (d->is_bound || (x->most >= 0 && d->dims[0] > x->most))
+                return cli_usage_error(s->x, "say --dim NAME=N", "--dim: %s is one number%s", x->name,
+                                       x->most < 0 ? "" : arena_printf(&s->x->c->mem, ", at most %lld",
+                                                                       (long long)x->most));
         }
         const char *hint = s->model.n_extents ? arena_printf(&s->x->c->mem, "open extents are: %s", names)
                                               : "give it to 'lathe compile', or name the ONNX file instead";
@@ -115,14 +118,45 @@ static bool state_extents(session *s)
     return true;
 }
 
+/* Options that steer only the machine of modules. */
+static bool check_module_options(const session *s)
+{
+    static const struct {
+        cli_option option;
+        const char *name;
+    } only[] = {{OPT_META, "meta"}, {OPT_NO_JIT, "no-jit"}, {OPT_KEEP_SOURCES, "keep-sources"}, {OPT_TRACE, "trace"}};
+    bool module = strcmp(s->options.emit, "module") == 0 || format_is_object(s->path);
+    if (strcmp(s->options.emit, "c") != 0 && !module)
+        return cli_usage_error(s->x, "it takes c and module here", "--emit %s: that cannot be run", s->options.emit);
+    for (size_t i = 0; i < sizeof only / sizeof *only && !module; i++)
+        if (cli_has(s->x, only[i].option))
+            return cli_usage_error(s->x, "name a module, or add --emit module", "--%s is for modules", only[i].name);
+    return true;
+}
+
+static bool open_module(session *s, const char *path)
+{
+    long workers;
+    if (!cli_workers(s->x, &workers))
+        return false;
+    const run_module_options o = {.workers = workers < 0 ? 0 : workers == 0 ? 1 : (uint32_t)workers,
+                                  .no_jit = cli_has(s->x, OPT_NO_JIT),
+                                  .trace = cli_has(s->x, OPT_TRACE),
+                                  .keep_sources = cli_get(s->x, OPT_KEEP_SOURCES, NULL),
+                                  .meta = cli_get(s->x, OPT_META, NULL)};
+    return run_open_module(s->x->c, path, &o, &s->model);
+}
+
 static bool open_model(session *s)
 {
     compiler *c = s->x->c;
     if (file_is_dir(s->path)) {
         s->package = s->path;
-        return format_folder(c, s->options.verb, s->path) && check_package_options(s) &&
+        return format_folder(c, s->options.verb, s->path) && check_late_options(s, "package") &&
                run_open_package(c, s->path, &s->model) && state_extents(s);
     }
+    if (format_is_object(s->path))
+        return check_late_options(s, "module") && open_module(s, s->path) && state_extents(s);
     if ((cli_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
         return false;
     const char *keep = cli_get(s->x, OPT_KEEP, NULL);
@@ -132,6 +166,11 @@ static bool open_model(session *s)
         return false;
     if (cli_has(s->x, OPT_INTERPRET))
         return run_open_interpreter(c, s->result.prog, &s->model);
+    if (s->result.artifact.is_file) {
+        const artifact_file *f = &s->result.artifact.files.data[0];
+        const char *file = path_join(&c->mem, s->scratch, "module.so");
+        return compiler_write_file(c, file, f->data, f->len) && open_module(s, file);
+    }
     s->package = keep ? keep : path_join(&c->mem, s->scratch, "package");
     return artifact_write(c, &s->result.artifact, s->package, keep != NULL) &&
            run_open_package(c, s->package, &s->model);
@@ -273,7 +312,7 @@ bool session_open(cli *x, session *s)
         return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
     if (!cli_workers(x, &workers))
         return false;
-    if (!check_emulator(s))
+    if (!check_emulator(s) || !check_module_options(s))
         return false;
     s->scratch = process_temp_dir(x->c);
     bool ok = s->scratch && open_model(s);

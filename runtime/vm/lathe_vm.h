@@ -116,6 +116,8 @@ void lathe_release(lathe_value *v);
 lathe_value lathe_retain(const lathe_value *v);
 /* The tensor in a value of type LATHE_DLTENSOR or LATHE_TENSOR, valid as long as the value; else NULL. */
 const lathe_dltensor *lathe_tensor_of(const lathe_value *v);
+/* The text of a string of any kind, valid as long as the value; else NULL. */
+const char *lathe_string_of(const lathe_value *v);
 /* Elements of an array (LATHE_ARRAY); *out is borrowed. 0 for other values. */
 size_t lathe_array_size(const lathe_value *v);
 int32_t lathe_array_get(const lathe_value *v, size_t i, lathe_value *out, lathe_error *error);

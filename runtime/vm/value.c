@@ -119,6 +119,11 @@ void vm_value_set(lathe_value *at, lathe_value v)
     lathe_release(&old);
 }
 
+const char *lathe_string_of(const lathe_value *v)
+{
+    return (const char *)vm_value_text(v).data;
+}
+
 vm_bytes vm_value_text(const lathe_value *v)
 {
     switch (v->type) {

@@ -214,6 +214,16 @@ static bool refuse(compiler *c, const char *verb, const char *path, span s, file
     return false;
 }
 
+bool format_is_object(const char *path)
+{
+    char magic[4] = {0};
+    FILE *f = file_is_dir(path) ? NULL : fopen(path, "rb");
+    const size_t n = f ? fread(magic, 1, sizeof magic, f) : 0;
+    if (f)
+        (void)fclose(f);
+    return n == sizeof magic && memcmp(magic, "\x7f" "ELF", sizeof magic) == 0;
+}
+
 bool format_folder(compiler *c, const char *verb, const char *path)
 {
     bool package = file_exists(path_join(&c->mem, path, "report.json")), taken = takes(verb, FORMAT_PACKAGE);

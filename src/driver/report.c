@@ -42,14 +42,16 @@ static bool read_tensor(compiler *c, const json_t *o, run_tensor *t)
     for (uint32_t i = 0; i < t->rank; i++) {
         const json_t *n = json_array_get(dims, i);
         t->dims[i] = json_integer_value(n);
-        if (!json_is_integer(n) || t->dims[i] < 0)
+        const bool unbounded = t->dims[i] == -1 && json_object_get(o, "open_shape");
+        if (!json_is_integer(n) || (t->dims[i] < 0 && !unbounded))
             return false;
+        t->most[i] = t->dims[i];
+        t->dims[i] = unbounded ? 0 : t->dims[i];
     }
     int64_t bytes;
     if (!tensor_count(t->rank, t->dims, &t->count) || !i64_mul(t->count, (int64_t)dtype_bytes(t->dt), &bytes))
         return false;
     t->bytes = t->most_bytes = (size_t)bytes;
-    memcpy(t->most, t->dims, sizeof t->most);
     return true;
 }
 
@@ -86,7 +88,7 @@ static bool read_extents(compiler *c, const json_t *list, run_report *r)
         run_extent *x = &r->extents[i];
         x->value = -1;
         if (!text_field(c, json_array_get(list, i), "name", &x->name) ||
-            !count_field(json_array_get(list, i), "most", &x->most))
+            (!count_field(json_array_get(list, i), "most", &x->most) && x->most != -1))
             return false;
     }
     return !list || json_is_array(list);
@@ -136,27 +138,32 @@ static bool read_fields(compiler *c, const json_t *o, run_report *r)
            read_operators(c, json_object_get(o, "operators"), r);
 }
 
-bool run_read_report(compiler *c, const char *dir, run_report *out)
+bool run_parse_report(compiler *c, const char *path, const char *text, size_t len, run_report *out)
 {
     json_error_t why;
-    span s;
     *out = (run_report){0};
-    const char *path = path_join(&c->mem, dir, "report.json");
-    if (!compiler_read_file(c, path, &s)) {
-        diag_hint(&c->diags, "a package is what 'lathe compile' writes");
-        return false;
-    }
     errno = 0;
-    json_t *report = json_loadb((const char *)s.data, s.len, 0, &why);
+    json_t *report = json_loadb(text, len, 0, &why);
     bool ok = report && read_fields(c, report, out);
     if (!report && errno == ENOMEM) { /* the library takes some of its own refusals for errors of the text */
         diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for reading '%s'", path);
     } else if (!ok) {
         diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is broken%s%s", path, report ? "" : ": ",
                    report ? "" : why.text);
-        diag_hint(&c->diags, "a package is what 'lathe compile' writes; write it again");
+        diag_hint(&c->diags, "packages and modules are what 'lathe compile' writes; write it again");
     }
-    out->text = arena_strndup(&c->mem, s.data ? (const char *)s.data : "", s.len);
+    out->text = arena_strndup(&c->mem, text, len);
     json_decref(report);
     return ok;
+}
+
+bool run_read_report(compiler *c, const char *dir, run_report *out)
+{
+    span s;
+    const char *path = path_join(&c->mem, dir, "report.json");
+    *out = (run_report){0};
+    if (compiler_read_file(c, path, &s))
+        return run_parse_report(c, path, s.data ? (const char *)s.data : "", s.len, out);
+    diag_hint(&c->diags, "a package is what 'lathe compile' writes");
+    return false;
 }

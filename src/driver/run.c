@@ -12,6 +12,7 @@
 #include "abi/package.h"
 #include "base/file.h"
 #include "driver/emulate.h"
+#include "driver/run_module.h"
 
 /* --- tensors
  * ---------------------------------------------------------------------------------------------------------- */
@@ -21,6 +22,15 @@ static bool room(compiler *c, run_tensor *t)
     t->data = arena_try_alloc(&c->mem, t->most_bytes, 64);
     return t->data || diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for the %zu bytes of '%s'",
                                  t->most_bytes, t->name);
+}
+
+/* Of a module, whose inputs may have no bound. */
+static bool room_for_run(compiler *c, run_tensor *t)
+{
+    if (t->data && t->bytes <= t->most_bytes)
+        return true;
+    t->most_bytes = t->bytes;
+    return room(c, t);
 }
 
 static bool all_room(compiler *c, run_model *m)
@@ -69,7 +79,7 @@ bool run_bind(compiler *c, run_model *m, const run_tensor *input, uint32_t rank,
         run_extent *x = find_extent(m, dim_symbol_name(input->open[i]));
         if (!x)
             continue;
-        if (dims[i] < 0 || dims[i] > x->most)
+        if (dims[i] < 0 || (x->most >= 0 && dims[i] > x->most))
             return diag_error(d, DIAG_DATA, src_loc_none(),
                               "input '%s' has extent %lld at axis %u; %s is at most %lld", input->name,
                               (long long)dims[i], i, x->name, (long long)x->most);
@@ -93,7 +103,7 @@ static dim extent_of(void *ctx, const char *symbol)
     return x ? dim_const(l->c, x->value) : NULL;
 }
 
-static void set_dims(run_tensor *t, const int64_t *dims)
+void run_set_dims(run_tensor *t, const int64_t *dims)
 {
     t->count = 1;
     for (uint32_t i = 0; i < t->rank; i++) {
@@ -108,19 +118,21 @@ bool run_size_inputs(compiler *c, run_model *m)
     lookup l = {c, m};
     for (uint32_t i = 0; i < m->n_extents; i++)
         if (m->extents[i].value < 0)
-            m->extents[i].value = m->extents[i].most;
+            m->extents[i].value = m->extents[i].most < 0 ? 1 : m->extents[i].most;
     for (uint32_t i = 0; i < m->n_inputs; i++) {
         run_tensor *t = &m->inputs[i];
         int64_t dims[TYPE_MAX_RANK];
         for (uint32_t k = 0; t->open && k < t->rank; k++) {
             if (!dim_is_const(dim_substitute(c, t->open[k], extent_of, &l), &dims[k]) || dims[k] < 0 ||
-                dims[k] > t->most[k])
+                (t->most[k] >= 0 && dims[k] > t->most[k]))
                 return diag_error(&c->diags, DIAG_DATA, src_loc_none(),
                                   "input '%s': axis %u is not within its bound, %lld",
                                   t->name, k, (long long)t->most[k]);
         }
         if (t->open)
-            set_dims(t, dims);
+            run_set_dims(t, dims);
+        if (m->module && !room_for_run(c, t))
+            return false;
     }
     return true;
 }
@@ -240,6 +252,16 @@ static bool hand_over(compiler *c, const run_model *m, const char *dir, const ch
            diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' does not hold the constants of this package", file);
 }
 
+void run_take_report(const run_report *r, run_model *out)
+{
+    out->inputs = r->inputs;
+    out->n_inputs = r->n_inputs;
+    out->outputs = r->outputs;
+    out->n_outputs = r->n_outputs;
+    out->extents = r->extents;
+    out->n_extents = r->n_extents;
+}
+
 bool run_open_package(compiler *c, const char *dir, run_model *out)
 {
     run_report *r = arena_new(&c->mem, run_report);
@@ -249,19 +271,14 @@ bool run_open_package(compiler *c, const char *dir, run_model *out)
     if (strcmp(r->port, "posix") != 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                           "'%s' is a package for another system (--port); it cannot run here", dir);
-    out->inputs = r->inputs;
-    out->n_inputs = r->n_inputs;
-    out->outputs = r->outputs;
-    out->n_outputs = r->n_outputs;
-    out->extents = r->extents;
-    out->n_extents = r->n_extents;
+    run_take_report(r, out);
     return all_room(c, out);
 }
 
 bool run_build(compiler *c, const char *scratch, int64_t workers, run_model *m)
 {
     const run_report *r = m->report;
-    if (!r)
+    if (!r || m->module)
         return true;
     const char *contract = strstr(r->cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
     const char *file = arena_printf(&c->mem, "package/src/%s_constants.bin", r->module);
@@ -286,7 +303,7 @@ static void take_io(run_tensor *t, const char *name, const type *of)
     t->open = shape_is_static(of->shape) ? NULL : of->shape.dims;
     for (uint32_t i = 0; i < t->rank; i++)
         dims[i] = dim_bound(of->shape.dims[i]);
-    set_dims(t, dims);
+    run_set_dims(t, dims);
     memcpy(t->most, t->dims, sizeof t->most);
     t->most_bytes = t->bytes;
 }
@@ -324,7 +341,7 @@ static bool size_outputs(compiler *c, run_model *m, const int64_t *shapes)
             if (shapes[k] < 0 || shapes[k] > t->most[k])
                 return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "output '%s' has extent %lld at axis %u",
                                   t->name, (long long)shapes[k], k);
-        set_dims(t, shapes);
+        run_set_dims(t, shapes);
         shapes += t->rank;
     }
     return true;
@@ -374,6 +391,8 @@ bool run_call(compiler *c, run_model *m)
         return false;
     if (m->prog)
         return interpret(c, m);
+    if (m->module)
+        return run_call_module(c, m);
     if (m->emulator)
         return call_emulated(c, m);
     const run_operator *op = NULL;
@@ -396,5 +415,7 @@ bool run_call(compiler *c, run_model *m)
 /* The library stays mapped: its worker threads live in it. */
 void run_close(run_model *m)
 {
+    if (m->module)
+        run_close_module(m);
     m->call = NULL;
 }

@@ -12,7 +12,7 @@ typedef struct run_tensor {
     int64_t dims[TYPE_MAX_RANK]; /* of this run; before one, the most that they can be */
     int64_t count;
     size_t bytes;
-    int64_t most[TYPE_MAX_RANK]; /* of each dimension */
+    int64_t most[TYPE_MAX_RANK]; /* of each dimension; -1: nothing bounds it */
     const dim *open;             /* rank dimensions, some of which each run decides; NULL: all are constant */
     size_t most_bytes; /* room in data */
     uint8_t *data;     /* aligned to 64 */
@@ -22,7 +22,7 @@ typedef struct run_tensor {
 /* An extent of the inputs that each run states. */
 typedef struct run_extent {
     const char *name;
-    int64_t most, value; /* value -1: not stated yet */
+    int64_t most, value; /* most -1: no bound; value -1: not stated yet */
 } run_extent;
 
 typedef struct run_model {
@@ -34,6 +34,7 @@ typedef struct run_model {
     int32_t (*call)(void *inputs, void *outputs);
     void *library;
     const prog_module *prog;         /* interpreted: no library */
+    struct run_module *module;       /* a module: no library; run_module.c */
     bool (*next_log)(void *record);  /* of a package; NULL: built without a log */
     const char *(*status_text)(int32_t status); /* of a package */
     const char *dir;                 /* of a package; NULL: interpreted */
@@ -91,6 +92,9 @@ typedef struct run_report {
     const char *text; /* all of the file */
 } run_report;
 bool run_read_report(compiler *c, const char *dir, run_report *out);
+/* The same of its text; `path` is for messages. */
+bool run_parse_report(compiler *c, const char *path, const char *text, size_t len, run_report *out);
+void run_take_report(const run_report *r, run_model *out); /* inputs, outputs and extents */
 
 /* run.c: a model is opened, so that its inputs are known, and then, where it is a package, built: that takes long.
  * workers: -1: those that the package was compiled for. */
@@ -106,6 +110,7 @@ bool run_bind(compiler *c, run_model *m, const run_tensor *input, uint32_t rank,
 bool run_size_inputs(compiler *c, run_model *m);
 bool run_call(compiler *c, run_model *m); /* false after a diagnostic with the status */
 void run_close(run_model *m);
+void run_set_dims(run_tensor *t, const int64_t *dims); /* of this run */
 run_tensor *run_find_input(const run_model *m, const char *name);
 
 /* tensor_file.c: .npy, .npz with one stored array, .pb (TensorProto), anything else raw. Shape and dtype must agree. */

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A module that can be called: the virtual machine, with the caller's tensors as arguments. What a module of ours says
+ * of itself is its report; of others, what their functions check and what they return. */
+#include "driver/run_module.h"
+
+#include "lathe_vm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct run_module {
+    lathe_runtime *rt;
+    lathe_value library, vm, main, result;
+    lathe_value *args;
+    lathe_dltensor *tensors;
+    bool described; /* it has a report: the number of its outputs is known before a run */
+};
+
+/* --- types: DLPack's numbers --- */
+
+static lathe_dtype to_dlpack(dtype dt)
+{
+    const uint8_t bits = (uint8_t)dtype_bits(dt);
+    uint8_t code = 0;
+    switch (dtype_get_class(dt)) {
+    case DTC_FLOAT: code = dt == DT_BF16 ? 4 : 2; break;
+    case DTC_UINT: code = 1; break;
+    case DTC_BOOL: code = 6; break;
+    case DTC_NONE:
+    case DTC_INT:
+    case DTC_STRING: break;
+    }
+    return (lathe_dtype){code, bits, 1};
+}
+
+static bool from_dlpack(lathe_dtype d, dtype *out)
+{
+    for (int dt = 0; dt < DT_COUNT; dt++) {
+        const lathe_dtype k = to_dlpack((dtype)dt);
+        *out = (dtype)dt;
+        if (dtype_usable(*out) && k.code == d.code && k.bits == d.bits && d.lanes == 1)
+            return true;
+    }
+    return false;
+}
+
+/* --- errors --- */
+
+/* The machine's sentence under the code that the command line has for it. */
+static bool failed(compiler *c, const lathe_error *e)
+{
+    diag_code code = DIAG_DATA;
+    switch ((enum lathe_status)e->code) {
+    case LATHE_E_MEMORY:
+    case LATHE_E_COMPILER:
+    case LATHE_E_FILE: code = DIAG_ENVIRONMENT; break;
+    case LATHE_E_FORMAT: code = DIAG_FORMAT; break;
+    case LATHE_E_UNSUPPORTED: code = DIAG_UNSUPPORTED; break;
+    case LATHE_E_REFUSED: code = DIAG_USAGE; break;
+    case LATHE_OK:
+    case LATHE_E_ARGUMENT:
+    case LATHE_E_NAME:
+    case LATHE_E_SHAPE:
+    case LATHE_E_KERNEL:
+    case LATHE_STATUS_END: break;
+    }
+    return diag_error(&c->diags, code, src_loc_none(), "%s", e->message);
+}
+
+/* --- opening --- */
+
+static bool call_by_name(struct run_module *m, const lathe_value *in, const char *name, const lathe_value *args, int32_t n,
+                         lathe_value *out, lathe_error *e)
+{
+    lathe_value f = {0};
+    bool ok = lathe_GetFunction(in, name, &f, e) == LATHE_OK && lathe_call(&f, args, n, out, e) == LATHE_OK;
+    (void)m;
+    lathe_release(&f);
+    return ok;
+}
+
+static bool start(compiler *c, struct run_module *m, const char *path)
+{
+    const int64_t devices[] = {LATHE_MY_DEVICE, 0, 2, LATHE_CPU, 0, 2};
+    lathe_value args[6] = {{0}}, none = {0};
+    lathe_error e = {0};
+    for (size_t i = 0; i < 6; i++) {
+        args[i].type = LATHE_INT;
+        args[i].u.v_int = devices[i];
+    }
+    bool ok = lathe_LoadFromFile(m->rt, path, &m->library, &e) == LATHE_OK &&
+              call_by_name(m, &m->library, "vm_load_executable", NULL, 0, &m->vm, &e) &&
+              call_by_name(m, &m->vm, "vm_initialization", args, 6, &none, &e) &&
+              lathe_GetFunction(&m->vm, "main", &m->main, &e) == LATHE_OK;
+    lathe_release(&none);
+    return ok || failed(c, &e);
+}
+
+/* report.json's text, for as long as c lives; NULL: the module has none. */
+static const char *report_of(compiler *c, struct run_module *m)
+{
+    lathe_value text = {0};
+    lathe_error e = {0};
+    const char *out = NULL;
+    if (call_by_name(m, &m->vm, "lathe_report", NULL, 0, &text, &e) && lathe_string_of(&text))
+        out = arena_strdup(&c->mem, lathe_string_of(&text));
+    lathe_release(&text);
+    return out;
+}
+
+/* An argument of a function that has no report, by what the function checks. */
+static bool describe_input(compiler *c, const struct run_module *m, int32_t i, run_model *out)
+{
+    lathe_error e = {0};
+    lathe_dtype dt;
+    int32_t rank;
+    int64_t dims[TYPE_MAX_RANK];
+    const char *name = "";
+    run_tensor *t = &out->inputs[i];
+    if (lathe_function_parameter(&m->vm, "main", i, &name, &dt, &rank, dims, TYPE_MAX_RANK, &e) != LATHE_OK)
+        return failed(c, &e);
+    *t = (run_tensor){.name = arena_strdup(&c->mem, name), .rank = (uint32_t)(rank < 0 ? 0 : rank), .count = 1};
+    if (rank < 0 || !from_dlpack(dt, &t->dt))
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                          "argument %d of main ('%s') is no tensor of a known type: call the module from a program", i,
+                          name);
+    dim *open = arena_array(&c->mem, dim, t->rank + 1u);
+    for (uint32_t k = 0; k < t->rank; k++) {
+        const char *symbol = arena_printf(&c->mem, "%s_%u", t->name, k);
+        open[k] = dims[k] < 0 ? dim_symbol(c, symbol, -1) : dim_const(c, dims[k]);
+        t->most[k] = t->dims[k] = dims[k];
+        if (dims[k] >= 0)
+            continue;
+        t->open = open;
+        out->extents[out->n_extents++] = (run_extent){symbol, -1, -1};
+    }
+    return true;
+}
+
+static bool describe(compiler *c, const struct run_module *m, run_model *out)
+{
+    lathe_error e = {0};
+    int32_t n = 0;
+    if (lathe_function_arity(&m->vm, "main", &n, &e) != LATHE_OK)
+        return failed(c, &e);
+    out->inputs = arena_array(&c->mem, run_tensor, (size_t)n + 1u);
+    out->extents = arena_array(&c->mem, run_extent, (size_t)n * TYPE_MAX_RANK + 1u);
+    out->n_inputs = (uint32_t)n;
+    for (int32_t i = 0; i < n; i++)
+        if (!describe_input(c, m, i, out))
+            return false;
+    return true;
+}
+
+bool run_open_module(compiler *c, const char *path, const run_module_options *o, run_model *out)
+{
+    struct run_module *m = arena_new(&c->mem, struct run_module);
+    const lathe_options options = {.size = sizeof options,
+                                   .workers = o->workers,
+                                   .no_jit = o->no_jit,
+                                   .trace = o->trace,
+                                   .keep_sources = o->keep_sources};
+    lathe_error e = {0};
+    *out = (run_model){.module = m};
+    if (lathe_runtime_create(&options, &m->rt, &e) != LATHE_OK)
+        return failed(c, &e);
+    if (!start(c, m, path))
+        return false;
+    const char *text = report_of(c, m);
+    m->described = text != NULL;
+    if (text) {
+        run_report *r = arena_new(&c->mem, run_report);
+        if (!run_parse_report(c, path, text, strlen(text), r))
+            return false;
+        run_take_report(r, out);
+        out->report = r;
+    } else if (!describe(c, m, out)) {
+        return false;
+    }
+    if (o->meta && lathe_check_metadata(m->rt, &m->vm, o->meta, &e) != LATHE_OK)
+        return failed(c, &e);
+    m->args = arena_array(&c->mem, lathe_value, out->n_inputs + 1u);
+    m->tensors = arena_array(&c->mem, lathe_dltensor, out->n_inputs + 1u);
+    return true;
+}
+
+/* --- calling --- */
+
+static void fill_args(run_model *m)
+{
+    struct run_module *v = m->module;
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        run_tensor *t = &m->inputs[i];
+        v->tensors[i] = (lathe_dltensor){.data = t->data,
+                                         .device = {LATHE_CPU, 0},
+                                         .ndim = (int32_t)t->rank,
+                                         .dtype = to_dlpack(t->dt),
+                                         .shape = t->dims};
+        v->args[i] = (lathe_value){.type = LATHE_DLTENSOR};
+        v->args[i].u.v_tensor = &v->tensors[i];
+    }
+}
+
+/* A result as a tensor of ours; the bytes are the machine's, until the next call. */
+static bool take_output(compiler *c, run_model *m, uint32_t i, const lathe_value *value)
+{
+    const lathe_dltensor *t = lathe_tensor_of(value);
+    run_tensor *out = &m->outputs[i];
+    if (!t || t->ndim > TYPE_MAX_RANK || !from_dlpack(t->dtype, &out->dt))
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                          "result %u of main is no tensor of a known type: call the module from a program", i);
+    out->rank = (uint32_t)t->ndim;
+    run_set_dims(out, t->shape);
+    out->data = (uint8_t *)t->data + t->byte_offset;
+    return true;
+}
+
+static bool take_outputs(compiler *c, run_model *m)
+{
+    struct run_module *v = m->module;
+    const bool several = v->result.type == LATHE_ARRAY;
+    const size_t n = several ? lathe_array_size(&v->result) : 1;
+    if (v->described && n != m->n_outputs)
+        return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "main gave %zu results, and the report has %u", n,
+                          m->n_outputs);
+    if (!v->described && !m->outputs) {
+        m->outputs = arena_array(&c->mem, run_tensor, n + 1);
+        m->n_outputs = (uint32_t)n;
+        for (size_t i = 0; i < n; i++)
+            m->outputs[i].name = arena_printf(&c->mem, "output%zu", i);
+    }
+    for (uint32_t i = 0; i < m->n_outputs; i++) {
+        lathe_value one = v->result;
+        lathe_error e = {0};
+        if (several && lathe_array_get(&v->result, i, &one, &e) != LATHE_OK)
+            return failed(c, &e);
+        if (!take_output(c, m, i, &one))
+            return false;
+    }
+    return true;
+}
+
+bool run_call_module(compiler *c, run_model *m)
+{
+    struct run_module *v = m->module;
+    lathe_error e = {0};
+    lathe_release(&v->result);
+    fill_args(m);
+    if (lathe_call(&v->main, v->args, (int32_t)m->n_inputs, &v->result, &e) != LATHE_OK)
+        return failed(c, &e);
+    return take_outputs(c, m);
+}
+
+bool run_set_module_workers(compiler *c, run_model *m, uint32_t workers)
+{
+    lathe_error e = {0};
+    return lathe_set_workers(m->module->rt, workers, &e) == LATHE_OK || failed(c, &e);
+}
+
+void run_close_module(run_model *m)
+{
+    struct run_module *v = m->module;
+    lathe_value *const held[] = {&v->result, &v->main, &v->vm, &v->library};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        lathe_release(held[i]);
+    lathe_runtime_destroy(v->rt);
+    v->rt = NULL;
+}
