@@ -50,19 +50,14 @@ static bool from_dlpack(lathe_dtype d, dtype *out)
 static bool failed(compiler *c, const lathe_error *e)
 {
     diag_code code = DIAG_DATA;
-    switch ((enum lathe_status)e->code) {
+    switch (e->code) {
     case LATHE_E_MEMORY:
-    case LATHE_E_COMPILER:
-    case LATHE_E_FILE: code = DIAG_ENVIRONMENT; break;
+    case LATHE_E_COMPILER: code = DIAG_ENVIRONMENT; break;
+    case LATHE_E_FILE: code = DIAG_IO; break;
     case LATHE_E_FORMAT: code = DIAG_FORMAT; break;
     case LATHE_E_UNSUPPORTED: code = DIAG_UNSUPPORTED; break;
     case LATHE_E_REFUSED: code = DIAG_USAGE; break;
-    case LATHE_OK:
-    case LATHE_E_ARGUMENT:
-    case LATHE_E_NAME:
-    case LATHE_E_SHAPE:
-    case LATHE_E_KERNEL:
-    case LATHE_STATUS_END: break;
+    default: break; /* what is wrong with the call, or its data */
     }
     return diag_error(&c->diags, code, src_loc_none(), "%s", e->message);
 }
@@ -206,7 +201,7 @@ static bool take_output(compiler *c, run_model *m, uint32_t i, const lathe_value
 {
     const lathe_dltensor *t = lathe_tensor_of(value);
     run_tensor *out = &m->outputs[i];
-    if (!t || t->ndim > TYPE_MAX_RANK || !from_dlpack(t->dtype, &out->dt))
+    if (!t || t->ndim > (int32_t)TYPE_MAX_RANK || !from_dlpack(t->dtype, &out->dt))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                           "result %u of main is no tensor of a known type: call the module from a program", i);
     out->rank = (uint32_t)t->ndim;

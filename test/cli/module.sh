@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Portable modules on the command line: compiled, run, inspected, traced, refused. Kernels are compiled where they run,
+# with a cache that belongs to this test.
+. "$(dirname "$0")/lib.bash"
+cd "$work" || exit 1
+export XDG_CACHE_HOME=$work/cache
+digits=$top/demo/digits.onnx
+check() {
+    local what=$1
+    shift
+    if "$@" > "$work/log" 2>&1; then good; else bad "$what: $(head -n 2 "$work/log")"; fi
+}
+
+# --- one file, without a compiler; the same numbers as a package for this machine
+CC=/nonexistent expect 0 '^module     m.so: [0-9]+ bytes' compile "$digits" --emit module --target my_device -o m.so
+expect 0 '^vectors    32 bytes, as for x86-64-v3' compile "$digits" --emit module -o again.so
+check "the same bytes again" cmp m.so again.so
+expect 0 '^probabilities: f32' run m.so --output-dir from_module
+CFLAGS='' expect 0 '^probabilities: f32' run "$digits" --output-dir from_package
+check "the package's numbers" cmp from_module/probabilities.npy from_package/probabilities.npy
+expect 0 '^probabilities: f32' run "$digits" --emit module --output-dir from_model
+check "and those of a model run as a module" cmp from_module/probabilities.npy from_model/probabilities.npy
+for bytes in 16 32; do
+    LATHE_VECTOR_BYTES=$bytes expect 0 "^call: v${bytes}_fused_multiply" run m.so --trace
+done
+for host in x86_64 aarch64 riscv64; do
+    expect 0 '' compile "$digits" --emit module --host $host --widths 16 -o $host.so
+    expect 0 '^probabilities' run $host.so
+done
+check "an ELF file of the host asked for" sh -c 'readelf -h riscv64.so | grep -q "Machine: *RISC-V"'
+expect 0 'cache hit' run m.so --trace
+expect 0 '^ [0-9 ]+ nn.softmax' inspect m.so
+expect 0 '"generator": "lathe"' inspect m.so --json
+expect 0 '^lathe        median' bench m.so --repeat 1
+
+# --- what the module is checked against, and what is left to look at
+cat > meta.json << 'END'
+{"inputs": [{"name": "image", "shape": [1, 1, 8, 8], "dtype": "float32", "device": "my_device"}]}
+END
+expect 0 '^probabilities' run m.so --meta meta.json
+sed 's/8, 8/8, 9/' meta.json > wrong.json
+expect 1 'image' run m.so --meta wrong.json
+expect 1 'nothing.json' run m.so --meta nothing.json
+expect 0 '^probabilities' run m.so --keep-sources kept
+check "the source stays" sh -c 'ls kept/*.c && ls kept/*.so'
+expect 2 'compile' run m.so --no-jit
+CC=/nonexistent XDG_CACHE_HOME=$work/empty expect 3 '/nonexistent' run m.so
+
+# --- extents that nothing bounds
+cat > open.txt << 'END'
+func @main(%x: f32[n, m]) {
+  %y = nn.softmax(%x)
+  %i = nonzero(%y)
+  return %y, %i
+}
+END
+expect 1 "symbol|bound" compile open.txt -o package
+expect 0 '' compile open.txt --emit module -o open.so
+expect 0 '^y: f32\[3, 5\]' run open.so --dim n=3 --dim m=5
+expect 0 '^i: i64\[2, 700\]' run open.so --dim n=100 --dim m=7
+expect 2 "open extents are: n, m" run open.so --dim k=3
+expect 0 '^y: f32\[1, 1\]' run open.so
+
+# --- what is refused
+expect 2 'no file for the module' compile "$digits" --emit module
+expect 2 'widths' compile "$digits" --emit module --widths 64,24 -o no.so
+expect 2 'widths' compile "$digits" --emit module --target generic --widths 16 -o no.so
+expect 2 'is for modules' compile "$digits" --target my_device -o no
+expect 2 'host' compile "$digits" --emit module --host vax -o no.so
+expect 2 'compiled already: --target' run m.so --target generic
+expect 2 'trace is for modules' run "$digits" --trace
+expect 2 'cannot run a module' verify m.so --against onnxruntime
+expect 1 'true' run /bin/true
+head -c 5000 m.so > short.so
+expect 1 'short.so' run short.so
+check "no file was begun" sh -c '! ls no.so no 2> /dev/null'
+finish
