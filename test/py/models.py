@@ -265,6 +265,32 @@ def verify(lathe, path):
         raise package.Failure(f"verify: status {run.returncode} {lines[0][:160]}")
 
 
+def check_module(lathe, path, folder, inputs, got, settings, work):
+    """The model as a portable module for the package's target: its numbers are the package's, bit for bit, where both
+    are compiled with the same flags."""
+    about = package.report(folder)
+    module = os.path.join(work, "model.so")
+    environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(work, "cache"), LATHE_VECTOR_BYTES="32")
+    command = [lathe, "compile", path, "--emit", "module", "--target", about["target"], "-q", "-o", module]
+    commands = [command, [lathe, "run", module, "--output-dir", os.path.join(work, "of_module")]]
+    for i, entry in enumerate(about["inputs"]):
+        file = os.path.join(work, f"module_in{i}.bin")
+        package.check_input(entry, inputs).tofile(file)
+        commands[1] += ["--input", f"{entry['name']}={file}"]
+    for command in commands:
+        run = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+        if run.returncode != 0:
+            raise package.Failure(f"module: {' '.join(command[1:3])}: {run.stderr.strip().splitlines()[0][:200]}")
+    for entry in about["outputs"]:
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", entry["name"])
+        numbers = np.load(os.path.join(work, "of_module", name + ".npy"))
+        wanted = got[entry["name"]]
+        if settings:
+            np.testing.assert_allclose(numbers, wanted, rtol=1e-3, atol=1e-4, err_msg="module")
+        elif numbers.tobytes() != wanted.tobytes():
+            raise package.Failure(f"module: output {entry['name']} is not the package's, bit for bit")
+
+
 def check_model(spec, lathe, work):
     """Returns a line about the model; raises package.Failure."""
     path = spec.write(work)
@@ -282,6 +308,7 @@ def check_model(spec, lathe, work):
         check_differ(*got, spec.quantised)
     about = check_workspace(folder)
     check_nothing_left(lathe, path)
+    check_module(lathe, path, folder, inputs[0], got[0], spec.settings, work)
     if os.path.getsize(path) < VERIFY_BELOW and not spec.quantised and spec.varies:
         verify(lathe, path)
         about += ", verify agrees"
