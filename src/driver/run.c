@@ -12,7 +12,6 @@
 #include "abi/package.h"
 #include "base/file.h"
 #include "driver/emulate.h"
-#include "driver/run_module.h"
 
 /* --- tensors
  * ---------------------------------------------------------------------------------------------------------- */
@@ -392,7 +391,7 @@ bool run_call(compiler *c, run_model *m)
     if (m->prog)
         return interpret(c, m);
     if (m->module)
-        return run_call_module(c, m);
+        return m->call_module(c, m);
     if (m->emulator)
         return call_emulated(c, m);
     const run_operator *op = NULL;
@@ -416,6 +415,6 @@ bool run_call(compiler *c, run_model *m)
 void run_close(run_model *m)
 {
     if (m->module)
-        run_close_module(m);
+        m->close_module(m);
     m->call = NULL;
 }

@@ -25,7 +25,8 @@ typedef struct run_extent {
     int64_t most, value; /* most -1: no bound; value -1: not stated yet */
 } run_extent;
 
-typedef struct run_model {
+typedef struct run_model run_model;
+struct run_model {
     run_tensor *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
     run_extent *extents;
@@ -34,7 +35,9 @@ typedef struct run_model {
     int32_t (*call)(void *inputs, void *outputs);
     void *library;
     const prog_module *prog;         /* interpreted: no library */
-    struct run_module *module;       /* a module: no library; run_module.c */
+    struct run_module *module;       /* a module: no library; these two are run_module.c's */
+    bool (*call_module)(compiler *c, run_model *m);
+    void (*close_module)(run_model *m);
     bool (*next_log)(void *record);  /* of a package; NULL: built without a log */
     const char *(*status_text)(int32_t status); /* of a package */
     const char *dir;                 /* of a package; NULL: interpreted */
@@ -42,7 +45,7 @@ typedef struct run_model {
     const char *scratch;             /* run_build's */
     const char *constants;           /* the file that the package is given in an emulator, there; NULL: it holds them */
     const struct run_report *report; /* of a package; NULL: interpreted */
-} run_model;
+};
 
 /* process.c: a program that is run to its end, without a shell. */
 typedef struct process_task {

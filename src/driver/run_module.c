@@ -147,38 +147,6 @@ static bool describe(compiler *c, const struct run_module *m, run_model *out)
     return true;
 }
 
-bool run_open_module(compiler *c, const char *path, const run_module_options *o, run_model *out)
-{
-    struct run_module *m = arena_new(&c->mem, struct run_module);
-    const lathe_options options = {.size = sizeof options,
-                                   .workers = o->workers,
-                                   .no_jit = o->no_jit,
-                                   .trace = o->trace,
-                                   .keep_sources = o->keep_sources};
-    lathe_error e = {0};
-    *out = (run_model){.module = m};
-    if (lathe_runtime_create(&options, &m->rt, &e) != LATHE_OK)
-        return failed(c, &e);
-    if (!start(c, m, path))
-        return false;
-    const char *text = report_of(c, m);
-    m->described = text != NULL;
-    if (text) {
-        run_report *r = arena_new(&c->mem, run_report);
-        if (!run_parse_report(c, path, text, strlen(text), r))
-            return false;
-        run_take_report(r, out);
-        out->report = r;
-    } else if (!describe(c, m, out)) {
-        return false;
-    }
-    if (o->meta && lathe_check_metadata(m->rt, &m->vm, o->meta, &e) != LATHE_OK)
-        return failed(c, &e);
-    m->args = arena_array(&c->mem, lathe_value, out->n_inputs + 1u);
-    m->tensors = arena_array(&c->mem, lathe_dltensor, out->n_inputs + 1u);
-    return true;
-}
-
 /* --- calling --- */
 
 static void fill_args(run_model *m)
@@ -235,7 +203,7 @@ static bool take_outputs(compiler *c, run_model *m)
     return true;
 }
 
-bool run_call_module(compiler *c, run_model *m)
+static bool call_module(compiler *c, run_model *m)
 {
     struct run_module *v = m->module;
     lathe_error e = {0};
@@ -246,13 +214,7 @@ bool run_call_module(compiler *c, run_model *m)
     return take_outputs(c, m);
 }
 
-bool run_set_module_workers(compiler *c, run_model *m, uint32_t workers)
-{
-    lathe_error e = {0};
-    return lathe_set_workers(m->module->rt, workers, &e) == LATHE_OK || failed(c, &e);
-}
-
-void run_close_module(run_model *m)
+static void close_module(run_model *m)
 {
     struct run_module *v = m->module;
     lathe_value *const held[] = {&v->result, &v->main, &v->vm, &v->library};
@@ -260,4 +222,36 @@ void run_close_module(run_model *m)
         lathe_release(held[i]);
     lathe_runtime_destroy(v->rt);
     v->rt = NULL;
+}
+
+bool run_open_module(compiler *c, const char *path, const run_module_options *o, run_model *out)
+{
+    struct run_module *m = arena_new(&c->mem, struct run_module);
+    const lathe_options options = {.size = sizeof options,
+                                   .workers = o->workers,
+                                   .no_jit = o->no_jit,
+                                   .trace = o->trace,
+                                   .keep_sources = o->keep_sources};
+    lathe_error e = {0};
+    *out = (run_model){.module = m, .call_module = call_module, .close_module = close_module};
+    if (lathe_runtime_create(&options, &m->rt, &e) != LATHE_OK)
+        return failed(c, &e);
+    if (!start(c, m, path))
+        return false;
+    const char *text = report_of(c, m);
+    m->described = text != NULL;
+    if (text) {
+        run_report *r = arena_new(&c->mem, run_report);
+        if (!run_parse_report(c, path, text, strlen(text), r))
+            return false;
+        run_take_report(r, out);
+        out->report = r;
+    } else if (!describe(c, m, out)) {
+        return false;
+    }
+    if (o->meta && lathe_check_metadata(m->rt, &m->vm, o->meta, &e) != LATHE_OK)
+        return failed(c, &e);
+    m->args = arena_array(&c->mem, lathe_value, out->n_inputs + 1u);
+    m->tensors = arena_array(&c->mem, lathe_dltensor, out->n_inputs + 1u);
+    return true;
 }
