@@ -64,12 +64,11 @@ static bool failed(compiler *c, const lathe_error *e)
 
 /* --- opening --- */
 
-static bool call_by_name(struct run_module *m, const lathe_value *in, const char *name, const lathe_value *args, int32_t n,
-                         lathe_value *out, lathe_error *e)
+static bool call_by_name(const lathe_value *in, const char *name, const lathe_value *args, int32_t n, lathe_value *out,
+                         lathe_error *e)
 {
     lathe_value f = {0};
     bool ok = lathe_GetFunction(in, name, &f, e) == LATHE_OK && lathe_call(&f, args, n, out, e) == LATHE_OK;
-    (void)m;
     lathe_release(&f);
     return ok;
 }
@@ -84,8 +83,8 @@ static bool start(compiler *c, struct run_module *m, const char *path)
         args[i].u.v_int = devices[i];
     }
     bool ok = lathe_LoadFromFile(m->rt, path, &m->library, &e) == LATHE_OK &&
-              call_by_name(m, &m->library, "vm_load_executable", NULL, 0, &m->vm, &e) &&
-              call_by_name(m, &m->vm, "vm_initialization", args, 6, &none, &e) &&
+              call_by_name(&m->library, "vm_load_executable", NULL, 0, &m->vm, &e) &&
+              call_by_name(&m->vm, "vm_initialization", args, 6, &none, &e) &&
               lathe_GetFunction(&m->vm, "main", &m->main, &e) == LATHE_OK;
     lathe_release(&none);
     return ok || failed(c, &e);
@@ -97,7 +96,7 @@ static const char *report_of(compiler *c, struct run_module *m)
     lathe_value text = {0};
     lathe_error e = {0};
     const char *out = NULL;
-    if (call_by_name(m, &m->vm, "lathe_report", NULL, 0, &text, &e) && lathe_string_of(&text))
+    if (call_by_name(&m->vm, "lathe_report", NULL, 0, &text, &e) && lathe_string_of(&text))
         out = arena_strdup(&c->mem, lathe_string_of(&text));
     lathe_release(&text);
     return out;
