@@ -138,7 +138,8 @@ clang_and_growth() {
 
 tsan() {
     stage "tsan build" configure_and_build "$build/tsan" clang-19 -DLATHE_SANITIZE=thread || return
-    stage "tsan tests" labelled "$build/tsan" 'runtime|vta|vm'
+    # test_fork.c starts threads in a child, which the sanitizer ends by default
+    TSAN_OPTIONS="die_after_fork=0 ${TSAN_OPTIONS:-}" stage "tsan tests" labelled "$build/tsan" 'runtime|vta|vm'
 }
 
 # daily LABELS: what needs nothing but the build, these CTest entries among it.

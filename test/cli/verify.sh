@@ -27,9 +27,7 @@ PY
 
 # The library: QuickGelu, x * sigmoid(1.702 x), by a definition; a target whose hook lowers relu of one dimension.
 cat > ops.c << 'END'
-#include "lathe/op.h"
-
-#include <string.h>
+#include "relu_hook.h"
 
 static tir_expr_ref quick_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
@@ -48,26 +46,6 @@ static bool compute_quick(te_graph *g, const graph_node *n, te_tensor *const *in
 
 static bool infer_quick(compiler *c, const graph_node *n, type *out) { return infer_same(c, n, out); }
 
-static bool lower(compiler *c, const graph_func *f, const char *name, tir_func **out)
-{
-    int64_t n[TYPE_MAX_RANK];
-    if (strcmp(f->name, "fused_nn_relu") != 0 || f->params.data[0]->type.shape.rank != 1 ||
-        !shape_get(f->params.data[0]->type.shape, n))
-        return true;
-    const tir_buffer **p = arena_array(&c->mem, const tir_buffer *, 2);
-    p[0] = tir_buffer_static(c, "x", DT_F32, 1, n, SCOPE_GLOBAL);
-    p[1] = tir_buffer_static(c, "y", DT_F32, 1, n, SCOPE_GLOBAL);
-    const tir_var *i = tir_new_var(c, "i", TIR_I64);
-    tir_expr_ref at[1] = {tir_varref(c, i)};
-    tir_stmt *store = tir_store(c, p[1], 1, at, tir_max(c, tir_load(c, p[0], 1, at), tir_float(c, DT_F32, LEAST)));
-    *out = arena_new(&c->mem, tir_func);
-    **out = (tir_func){.name = name, .params = p, .n_params = 2, .n_inputs = 1, .index_type = DT_I64, .loc = src_loc_none()};
-    (*out)->body = tir_for(c, i, tir_i64(c, 0), tir_i64(c, n[0]), FOR_SERIAL, store);
-    return true;
-}
-
-static const target demo = {.name = "demo", .cflags = "", .vector_regs = 16, .stack_limit = 4096, .workers = 1,
-                            .address_bits = 64, .lower = lower};
 static const te_op quick_te = {.compute = compute_quick, .schedule = te_schedule_default};
 
 bool lathe_register_ops(compiler *c, int api)
@@ -79,7 +57,7 @@ bool lathe_register_ops(compiler *c, int api)
 }
 END
 library() { # NAME SLOPE LEAST
-    cc -std=c11 -shared -fPIC -I"$top/include" -I"$top/src" -DSLOPE="$2" -DLEAST="$3" ops.c -o "$1.so" || exit 1
+    cc -std=c11 -shared -fPIC -I"$top/include" -I"$top/src" -I"$top/test/cli" -DSLOPE="$2" -DLEAST="$3" ops.c -o "$1.so" || exit 1
 }
 library right 1.702 0
 library wrong_loops 1.702 0.25
