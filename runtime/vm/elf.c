@@ -38,7 +38,7 @@ struct table {
 
 static vm_bytes part(vm_bytes b, uint64_t offset, uint64_t size)
 {
-    if (offset > b.size || size > b.size - offset)
+    if (!b.data || offset > b.size || size > b.size - offset)
         return (vm_bytes){0};
     return (vm_bytes){b.data + offset, (size_t)size};
 }

@@ -20,7 +20,7 @@ struct vm_pool {
     pthread_mutex_t lock; /* of all below that is not atomic */
     pthread_cond_t work, done;
     pthread_t threads[VM_POOL_MAX];
-    uint32_t wanted;  /* threads besides the caller */
+    atomic_uint wanted; /* threads besides the caller */
     uint32_t started;
     bool tried, quit, busy;
     pid_t process; /* that the threads are in */
@@ -96,7 +96,7 @@ static void *thread_main(void *pool)
         if (atomic_fetch_sub(&p->inside, 1) != 1)
             continue;
         pthread_mutex_lock(&p->lock);
-        pthread_cond_signal(&p->done);
+        pthread_cond_broadcast(&p->done); /* who waits to change the pool waits here too */
         pthread_mutex_unlock(&p->lock);
     }
     return NULL;
@@ -177,10 +177,7 @@ uint32_t vm_pool_workers(vm_pool *p)
 {
     if (p->process != getpid())
         return 1;
-    pthread_mutex_lock(&p->lock);
-    uint32_t n = p->wanted + 1;
-    pthread_mutex_unlock(&p->lock);
-    return n;
+    return p->wanted + 1;
 }
 
 /* Publishes the job, works on it, and waits until no thread can see it any more. */

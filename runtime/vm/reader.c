@@ -21,6 +21,8 @@ vm_bytes vm_read_bytes(vm_reader *r, uint64_t n)
         r->ok = false;
         return (vm_bytes){0};
     }
+    if (n == 0)
+        return (vm_bytes){(const uint8_t *)"", 0};
     vm_bytes b = {r->bytes.data + r->at, (size_t)n};
     r->at += (size_t)n;
     return b;

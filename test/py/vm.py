@@ -2,21 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Portable modules, made by an assembler of their own (vm_asm.py), loaded and run by test/vm/vmrun.c.
 
-    vm.py [--vmrun FILE] [--emulator COMMAND] [--cc COMPILER] [--filter GLOB] [--update] [-v]
+    vm.py [--vmrun FILE | --for MACHINE...] [--filter GLOB] [--update] [-v]
 
 Cases are text in, text out: test/vm/cases/*.case has a module, the C source of its kernels with their numbers of
 addresses, commands of vmrun, and what it prints; --update rewrites the last part. Beside them: every error of the
 verifier, from a table; every file cut off at every length; files of other machines, found by sections and by the
-dynamic segment; trees of modules that are wrong.
+dynamic segment; trees of modules that are wrong; machine code as stock modules have it. --for aarch64 riscv64 builds
+the virtual machine for these machines, without libffi and jansson, and runs all that under qemu's user mode.
 """
 import argparse
 import fnmatch
+import glob
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 
 import vm_asm as asm
 
@@ -30,13 +34,25 @@ class Failure(Exception):
     pass
 
 
+@dataclass
+class Machine:
+    """Where vmrun runs: how it is started, and what makes machine code for it."""
+    vmrun: str
+    emulator: tuple = ()
+    cc: str = "cc"
+    libffi: bool = True
+
+
 class Runner:
-    def __init__(self, options, work):
-        self.command = options.emulator.split() + [os.path.abspath(options.vmrun)]
+    def __init__(self, machine, work):
+        self.machine = machine
+        self.command = [*machine.emulator, os.path.abspath(machine.vmrun)]
         self.work = work
         # Sources are compiled once for all runs of the tests; memory that nobody has is refused, not a finding.
-        cache = os.path.join(os.path.dirname(os.path.abspath(options.vmrun)), "vm-cache")
-        self.environment = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=1", XDG_CACHE_HOME=cache)
+        cache = os.path.join(os.path.dirname(os.path.abspath(machine.vmrun)), "vm-cache")
+        self.environment = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=1", XDG_CACHE_HOME=cache,
+                                CC=machine.cc)
+        self.environment.pop("TVM_RVV_COMPILER", None)
 
     def run(self, data, script="", arguments=()):
         path = os.path.join(self.work, "module.so")
@@ -333,7 +349,7 @@ def constants(tensors, symbols):
                                                                for names in symbols.values()]))
 
 
-def stock_library(runner, options):
+def stock_library(runner):
     """A shared object with machine code and a container, as stock modules are: constants in front of the code."""
     tree = asm.container(
         [("relax.VMExecutable", asm.executable(STOCK)),
@@ -343,7 +359,7 @@ def stock_library(runner, options):
     blob, library = os.path.join(runner.work, "tree.bin"), os.path.join(runner.work, "stock.so")
     with open(blob, "wb") as f:
         f.write(tree)
-    command = options.cc.split() + ["-shared", "-fPIC", "-O1", "-w", f'-DCONTAINER="{blob}"', "-o", library,
+    command = runner.machine.cc.split() + ["-shared", "-fPIC", "-O1", "-w", f'-DCONTAINER="{blob}"', "-o", library,
                                     os.path.join(TOP, "test", "vm", "stock.c")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -352,8 +368,8 @@ def stock_library(runner, options):
         return f.read()
 
 
-def library_tests(runner, options):
-    yield "library/calls", lambda: expect(runner, stock_library(runner, options), STOCK_SCRIPT, STOCK_EXPECT)
+def library_tests(runner):
+    yield "library/calls", lambda: expect(runner, stock_library(runner), STOCK_SCRIPT, STOCK_EXPECT)
     good = constants({"a": asm.tensor("float32", [4], [5])}, {"s": ["a"]})
     table = {
         "names": (asm.vec([]) + good[17:], "there are not as many constants as names"),
@@ -406,8 +422,44 @@ def cut_tests(runner):
             runner, d, "", f"{len(d)} bytes: {s} lengths accepted\n", ["--truncate"])
 
 
+def corpus():
+    """What the fuzz targets begin with, and what the unit tests load: file -> bytes."""
+    def case(name):
+        with open(os.path.join(CASES, name + ".case")) as f:
+            return split_case(f.read())
+    files = {f"vm_executable/{n}": asm.executable(case(n)["module"])
+             for n in ("straight", "flow", "shapes", "memory", "tuples", "checks", "describe", "stateful")}
+    files["vm_executable/constants"] = asm.executable(
+        'func main(x)\n %1 = vm.builtin.make_tuple([1], 1, i64(2), f64(0.5), :int8, "text", int8[2]{1, 2})\n ret %1\n')
+    for name in ("straight", "describe", "memory", "tuples"):
+        c = case(name)
+        files[f"vm_module/{name}"] = asm.elf(asm.module(c["module"], c["source"], c["kernels"]))
+    same = asm.module("func main(x)\n ret %0\n")
+    files["vm_module/dynamic"] = asm.elf(same, sections=False)
+    files["vm_module/gnu_hash"] = asm.elf(same, sections=False, gnu_hash=True)
+    source = asm.source_module("void k(void *p) {}", {"k": 1, "l": 3})
+    files["vm_tree/tree"] = b"\0" + asm.container(
+        [("relax.VMExecutable", b"x"), ("my_device", source), ("_lib", b"")], [[1, 2], [2], []])
+    files["vm_tree/source"] = b"\1" + source
+    files["vm_tree/constants"] = b"\2" + constants(
+        {"a": asm.tensor("float32", [4], [1]), "b": asm.tensor("int8", [1], [5])}, {"s": ["a", "b"], "t": []})
+    return files
+
+
+def check_corpus(name, data, update):
+    path = os.path.join(TOP, "test", "fuzz", "corpus", name)
+    if update:
+        with open(path, "wb") as f:
+            f.write(data)
+    with open(path, "rb") as f:
+        if f.read() != data:
+            raise Failure("the file is not what the assembler makes; vm.py --update rewrites it")
+
+
 def all_tests(runner, options):
     for name in sorted(os.listdir(CASES)):
+        if name == "bare.case" and not runner.machine.libffi:
+            continue # refused there, by a test of the run-time compiler
         yield f"cases/{name[:-5]}", lambda n=name: run_case(runner, os.path.join(CASES, n), options.update)
     for name, (bad, wanted) in VERIFIER.items():
         yield (f"verifier/{name}", lambda b=bad, w=wanted:
@@ -416,34 +468,71 @@ def all_tests(runner, options):
         yield f"verifier/{name}", lambda b=bad, w=wanted: refused(runner, asm.elf(asm.module(b)), w)
     yield from executable_tests(runner)
     yield from container_tests(runner)
-    yield from library_tests(runner, options)
+    yield from library_tests(runner)
     yield from elf_tests(runner)
     yield from cut_tests(runner)
+    for name, data in corpus().items() if runner.machine.libffi else ():
+        yield f"corpus/{name}", lambda n=name, d=data: check_corpus(n, d, options.update)
+
+
+def build_for(name, work):
+    """vmrun for another machine; None where the tools are not here."""
+    cc, emulator = f"{name}-linux-gnu-gcc", f"qemu-{name}"
+    missing = [t for t in (cc, emulator) if not shutil.which(t)]
+    if missing:
+        print(f"skipped {name}: not here: {', '.join(missing)} (scripts/setup.sh test installs them)")
+        return None
+    machine = Machine(os.path.join(work, f"vmrun-{name}"), (emulator, "-L", f"/usr/{name}-linux-gnu"), cc, False)
+    command = [cc, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", "-D_XOPEN_SOURCE=700",
+               "-DLATHE_NO_LIBFFI", "-DLATHE_NO_JANSSON", "-I", os.path.join(TOP, "runtime", "vm"),
+               "-I", os.path.join(TOP, "include"), os.path.join(TOP, "test", "vm", "vmrun.c"),
+               *sorted(glob.glob(os.path.join(TOP, "runtime", "vm", "*.c"))), "-o", machine.vmrun, "-lpthread", "-ldl"]
+    if name == "riscv64": # the machine has the vectors that the compiler's flags ask for
+        machine.emulator = (emulator, "-cpu", "rv64,v=true,vlen=128,elen=64,vext_spec=v1.0", *machine.emulator[1:])
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Failure(f"the virtual machine cannot be built for {name}:\n{done.stderr[-3000:]}")
+    return machine
+
+
+def run_all(machine, work, options, counts):
+    for name, test in all_tests(Runner(machine, work), options):
+        if not fnmatch.fnmatch(name, options.filter):
+            continue
+        try:
+            test()
+            result, why = "ok", ""
+        except Failure as failure:
+            result, why = "FAILED", f": {failure}"
+        counts[result] += 1
+        if options.verbose or result == "FAILED":
+            print(f"{result} {' '.join(machine.emulator[:1])} {name}{why}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vmrun", default=os.path.join(TOP, "build", "test", "vmrun"))
-    parser.add_argument("--emulator", default="", help="a command in front of vmrun")
-    parser.add_argument("--cc", default="cc", help="makes machine code for the machine that vmrun is for")
+    parser.add_argument("--for", nargs="+", default=[], dest="machines", metavar="MACHINE", help="aarch64, riscv64")
     parser.add_argument("--filter", default="*")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("-v", action="store_true", dest="verbose")
     options = parser.parse_args()
-    counts = {"ok": 0, "FAILED": 0}
+    counts = {"ok": 0, "FAILED": 0, "skipped": 0}
     with tempfile.TemporaryDirectory(prefix="vm-") as work:
-        for name, test in all_tests(Runner(options, work), options):
-            if not fnmatch.fnmatch(name, options.filter):
-                continue
+        if not options.machines:
+            run_all(Machine(options.vmrun), work, options, counts)
+        for name in options.machines:
             try:
-                test()
-                result, why = "ok", ""
+                machine = build_for(name, work)
             except Failure as failure:
-                result, why = "FAILED", f": {failure}"
-            counts[result] += 1
-            if options.verbose or result == "FAILED":
-                print(f"{result} {name}{why}")
-    print(f"{counts['ok']} passed, {counts['FAILED']} failed, 0 skipped")
+                print(f"FAILED {failure}")
+                counts["FAILED"] += 1
+                continue
+            if machine:
+                run_all(machine, work, options, counts)
+            else:
+                counts["skipped"] += 1
+    print(f"{counts['ok']} passed, {counts['FAILED']} failed, {counts['skipped']} skipped")
     return 1 if counts["FAILED"] else 0
 
 
