@@ -47,17 +47,25 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* In new memory; NULL: there is none, or no memory. */
-static char *find_program(const char *name)
+/* In new memory; NULL: there is none, or *out_lacking: no memory. */
+static char *find_program(const char *name, bool *out_lacking)
 {
+    *out_lacking = false;
     const char *path = getenv("PATH");
-    if (strchr(name, '/'))
-        return is_program(name) ? jit_printf("%s", name) : NULL;
+    if (strchr(name, '/')) {
+        char *copy = jit_printf("%s", name);
+        *out_lacking = !copy;
+        if (copy && is_program(copy))
+            return copy;
+        free(copy);
+        return NULL;
+    }
     path = path ? path : "/usr/local/bin:/usr/bin:/bin";
     while (*path) {
         size_t n = strcspn(path, ":");
         char *full = jit_printf("%.*s/%s", (int)(n ? n : 1), n ? path : ".", name);
-        if (full && is_program(full))
+        *out_lacking = !full;
+        if (!full || is_program(full))
             return full;
         free(full);
         path += n + (path[n] == ':');
@@ -175,7 +183,10 @@ int32_t jit_command_find(const lathe_options *options, const char *folder, const
     jit_words_split(&out->words, named(options));
     if (out->words.failed)
         return jit_no_memory(error);
-    out->path = find_program(out->words.at[0]);
+    bool lacking;
+    out->path = find_program(out->words.at[0], &lacking);
+    if (lacking)
+        return jit_no_memory(error);
     if (!out->path)
         return vm_fail(error, LATHE_E_COMPILER, "there is no compiler '%s': install one, or name it by the option "
                         "`compiler`, TVM_RVV_COMPILER or CC", out->words.at[0]);

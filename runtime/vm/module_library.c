@@ -141,8 +141,9 @@ static int32_t open_library(struct library_module *l, lathe_error *error)
                        machine, vm_elf_this_machine());
     show_own_symbols();
     l->handle = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
+    const char *why = l->handle ? NULL : dlerror();
     if (!l->handle)
-        return vm_fail(error, LATHE_E_FILE, "the module's machine code cannot be loaded: %s", dlerror());
+        return vm_fail(error, LATHE_E_FILE, "the machine code cannot be loaded: %s", why ? why : "no reason given");
     fill_variables(l);
     return LATHE_OK;
 }

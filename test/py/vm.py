@@ -54,13 +54,16 @@ class Runner:
                                 CC=machine.cc)
         self.environment.pop("TVM_RVV_COMPILER", None)
 
-    def run(self, data, script="", arguments=()):
+    def run(self, data, script="", arguments=(), log=False):
+        """What vmrun prints; with `log`, what it says on standard error instead, which else must be nothing."""
         path = os.path.join(self.work, "module.so")
         with open(path, "wb") as f:
             f.write(data)
         done = subprocess.run(self.command + list(arguments) + [path], input=script, capture_output=True, text=True,
                               timeout=TIME_LIMIT, env=self.environment, check=False)
         said = re.sub(r"==\d+==WARNING: AddressSanitizer failed to allocate.*\n", "", done.stderr)
+        if log:
+            return said
         if done.returncode != 0 or said:
             raise Failure(f"status {done.returncode}: {said[-2000:]}\n{done.stdout}")
         return done.stdout.replace(path, "MODULE")
@@ -368,7 +371,25 @@ def stock_library(runner):
         return f.read()
 
 
+def trace(runner, level):
+    """The seed's lines: the source, the command that compiled it, or the object that was kept, and the calls."""
+    code = TRIPLE + "/* the last line */\n"
+    data = asm.elf(asm.module("func main(x)\n triple(%0, %0, 1, \"node\")\n ret %0\n", code, {"triple": 2}))
+    said = runner.run(data, "init 1 0 1\nrepeat 2 call main float32[4]{1}\n", ["--trace", str(level)], log=True)
+    lines = said.splitlines()
+    wanted = [f"Data: module.so: {len(code)} bytes of C with 1 kernels", "call: triple"]
+    calls = 2 if level > 0 else 0
+    if (level == 0 and said) or not all(w in lines for w in wanted[:calls]) or lines.count(wanted[1]) != calls:
+        raise Failure(f"said at level {level}: {said}")
+    if level > 0 and not any(line.startswith(("RVV compile command:", "cache hit:")) for line in lines):
+        raise Failure(f"nothing of the compiler at level {level}: {said}")
+    if ("/* the last line */" in lines) != (level > 1):
+        raise Failure(f"the source at level {level}: {said}")
+
+
 def library_tests(runner):
+    for level in range(3):
+        yield f"trace/{level}", lambda n=level: trace(runner, n)
     yield "library/calls", lambda: expect(runner, stock_library(runner), STOCK_SCRIPT, STOCK_EXPECT)
     good = constants({"a": asm.tensor("float32", [4], [5])}, {"s": ["a"]})
     table = {
