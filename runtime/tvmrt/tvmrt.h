@@ -100,20 +100,21 @@ extern "C" {
 
 /* Every status of the runtime: name, value, what to do. 0 is success. Kernels may return any other non-zero value of
  * their own; it reaches the caller unchanged. */
-#define TVMRT_STATUS_TABLE(X)                                                                     \
-    X(TVMRT_OK, 0, "success")                                                                     \
-    X(TVMRT_E_NULL, -1, "a required pointer is null")                                             \
-    X(TVMRT_E_SID, -2, "storage id is not in the tensor map")                                     \
-    X(TVMRT_E_ABI, -3, "program, package and runtime differ in version or TVMRT_ macros")         \
-    X(TVMRT_E_WORKSPACE, -4, "workspace is smaller than the package's WORKSPACE_SIZE")            \
-    X(TVMRT_E_ALIGNMENT, -5, "workspace or constants are not aligned as the header demands")      \
-    X(TVMRT_E_BUSY, -6, "engine is in use: wait for the runs in progress")                        \
-    X(TVMRT_E_PORT, -7, "the operating system refused a mutex, condition, thread or barrier")     \
-    X(TVMRT_E_UNSUPPORTED, -8, "this port has no threads")                                        \
-    X(TVMRT_E_STATE, -9, "instance is not initialised: call its init function first")             \
-    X(TVMRT_E_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model") \
-    X(TVMRT_E_CONSTANTS, -11, "the constants handed over are not this package's file")            \
-    X(TVMRT_E_INDEX, -12, "an index, a length or the number of an axis in the data is out of range")
+#define TVMRT_STATUS_TABLE(X)                                                                        \
+    X(TVMRT_OK, 0, "success")                                                                        \
+    X(TVMRT_E_NULL, -1, "a required pointer is null")                                                \
+    X(TVMRT_E_SID, -2, "storage id is not in the tensor map")                                        \
+    X(TVMRT_E_ABI, -3, "program, package and runtime differ in version or TVMRT_ macros")            \
+    X(TVMRT_E_WORKSPACE, -4, "workspace is smaller than the package's WORKSPACE_SIZE")               \
+    X(TVMRT_E_ALIGNMENT, -5, "workspace or constants are not aligned as the header demands")         \
+    X(TVMRT_E_BUSY, -6, "engine is in use: wait for the runs in progress")                           \
+    X(TVMRT_E_PORT, -7, "the operating system refused a mutex, condition, thread or barrier")        \
+    X(TVMRT_E_UNSUPPORTED, -8, "this port has no threads")                                           \
+    X(TVMRT_E_STATE, -9, "instance is not initialised: call its init function first")                \
+    X(TVMRT_E_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model")    \
+    X(TVMRT_E_CONSTANTS, -11, "the constants handed over are not this package's file")               \
+    X(TVMRT_E_INDEX, -12, "an index, a length or the number of an axis in the data is out of range") \
+    X(TVMRT_E_VECTORS, -13, "this machine's vectors are narrower than those the package is for")
 
 typedef enum tvmrt_status {
 #define TVMRT_STATUS_ROW(name, value, text) name = value,

@@ -7,6 +7,8 @@
 #define CONTRACT " -ffp-contract=fast"
 #define X86      "x86_64-linux-gnu-gcc"
 #define ARM      "aarch64-linux-gnu-gcc"
+/* gcc makes code for vectors from its version 14 on. */
+#define CLANG_RISCV "'clang --target=riscv64-linux-gnu'"
 #if defined(__x86_64__)
 #define HERE X86
 #elif defined(__aarch64__)
@@ -20,20 +22,24 @@ static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL
 
 static const target table[] = {
     /* name, flags, vector bytes, registers, bytes of the second and the last cache, fma, stack bytes, workers,
-     * bits of an address, own lowering, variants, C compiler from elsewhere */
-    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, 64, NULL, NULL, X86},
-    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, 64, NULL, NULL, X86},
+     * bits of an address, own lowering, variants, VLEN, C compiler from elsewhere */
+    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, 64, NULL, NULL, 0, X86},
+    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, 64, NULL, NULL, 0, X86},
     {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, 1 << 20, 32 << 20, true, 16384, 4,
-     64, NULL, NULL, X86},
-    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL, ARM},
+     64, NULL, NULL, 0, X86},
+    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL, 0, ARM},
     /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
-    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL,
-     "'clang --target=riscv64-linux-gnu'"},
-    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, 64, NULL, NULL, NULL},
+    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL, 128,
+     CLANG_RISCV},
+    {"rv64gcv_zvl256b", "-march=rv64gcv_zvl256b -mabi=lp64d" CONTRACT, 32, 32, 512 << 10, 2 << 20, true, 16384, 4, 64,
+     NULL, NULL, 256, CLANG_RISCV},
+    {"rv64gcv_zvl512b", "-march=rv64gcv_zvl512b -mabi=lp64d" CONTRACT, 64, 32, 512 << 10, 2 << 20, true, 16384, 4, 64,
+     NULL, NULL, 512, CLANG_RISCV},
+    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, 64, NULL, NULL, 0, NULL},
     /* The machine that a module runs on compiles it. */
-    {"my_device", "", 64, 32, 1 << 20, 32 << 20, true, 16384, 4, 64, NULL, by_width, NULL},
+    {"my_device", "", 64, 32, 1 << 20, 32 << 20, true, 16384, 4, 64, NULL, by_width, 0, NULL},
     /* The CPU's own flags come with the firmware's compiler. */
-    {"cortex-m", "-ffp-contract=fast", 0, 8, 0, 0, false, 1024, 1, 32, NULL, NULL, "arm-none-eabi-gcc"},
+    {"cortex-m", "-ffp-contract=fast", 0, 8, 0, 0, false, 1024, 1, 32, NULL, NULL, 0, "arm-none-eabi-gcc"},
 };
 
 static const target *find(const char *name)

@@ -25,10 +25,12 @@ typedef struct target {
     uint32_t address_bits; /* of a pointer: 32 or 64 */
     target_lower_fn lower; /* NULL: the default lowering for everything */
     const char *const *variants; /* names of the targets that stand for it in a module, NULL at the end; NULL: itself */
+    uint32_t vlen;         /* RISC-V: bits of a vector register that the code needs; 0: another processor */
     const char *cc;        /* a C compiler for it where this machine's own is none, for hints; NULL: none is known */
 } target;
 
-/* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang), generic
+/* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang),
+ * rv64gcv_zvl256b, rv64gcv_zvl512b (VLEN 256, 512 or more: their packages refuse to run with less), generic
  * (scalar, any CPU), my_device (whatever machine a module runs on), cortex-m (scalar, small stack), native (resolved on
  * this machine to one of them). NULL: unknown name. */
 const target *target_find(const char *name);

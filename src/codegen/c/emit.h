@@ -42,6 +42,7 @@ typedef struct c_need {
 typedef struct c_needs {
     arena *a;
     VEC(c_need) list; /* without repetitions, in order of first use, dependencies first */
+    bool riscv;       /* compilers for RISC-V may get the text, whatever the width of its vectors */
 } c_needs;
 
 typedef struct c_scope_name {

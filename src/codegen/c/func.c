@@ -457,8 +457,7 @@ bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const cha
 
 bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)
 {
-    (void)t;
-    c_needs needs = {.a = &c->mem};
+    c_needs needs = {.a = &c->mem, .riscv = t && t->vlen > 0};
     writer body;
     writer_init(&body, &c->mem);
     if (!func_write(c, &body, &needs, f, c_name, NULL))

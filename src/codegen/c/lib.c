@@ -36,10 +36,30 @@ static const char lib1_setup[] =
     "typedef char worker_stack_is_enough[TVMRT_WORKER_STACK_BYTES >= @M_KERNEL_STACK_BYTES + 1024 ? 1 : -1];\n"
     "#endif\n\n"
     "/* Functions and arguments of all operators, for the inputs and outputs of this run. */\n"
-    "static int32_t init_op_execs(struct @p_instance *instance)\n{\n    return model_fill_args(instance);\n}\n\n"
+    "static int32_t init_op_execs(struct @p_instance *instance)\n{\n    return model_fill_args(instance);\n}\n\n";
+
+/* Code for wider registers than the machine's gives wrong numbers, and no fault. Without V there is an illegal
+ * instruction. */
+static const char lib1_vectors[] =
+    "/* What is compiled for vectors of %u bytes gives wrong numbers in narrower registers. */\n"
+    "static int32_t check_vectors(void)\n{\n"
+    "#if defined(__riscv_vector)\n"
+    "    unsigned long bytes;\n\n"
+    "    __asm__ volatile(\"csrr %%0, vlenb\" : \"=r\"(bytes));\n"
+    "    if (bytes < %u) {\n"
+    "        tvmrt_log_push(TVMRT_LOG_ERROR, TVMRT_E_VECTORS, -1);\n"
+    "        return TVMRT_E_VECTORS;\n    }\n"
+    "#endif\n    return TVMRT_OK;\n}\n\n";
+
+static const char lib1_instance[] =
     "static int32_t instance_setup(struct @p_instance *instance, tvmrt_engine_t *engine, size_t engine_size,\n"
-    "                              const void *const_ws, void *ws, size_t ws_size)\n{\n"
-    "    int32_t status = tvmrt_semantic_init(&instance->context, model_get_descriptor(), const_ws, ws, ws_size);\n"
+    "                              const void *const_ws, void *ws, size_t ws_size)\n{\n";
+
+static const char lib1_check_vectors[] =
+    "    int32_t status = check_vectors();\n    if (status != TVMRT_OK)\n        return status;\n    status = ";
+
+static const char lib1_semantic[] =
+    "tvmrt_semantic_init(&instance->context, model_get_descriptor(), const_ws, ws, ws_size);\n"
     "    if (status != TVMRT_OK)\n        return status;\n"
     "    status = tvmrt_engine_init_sized(engine, engine_size);\n"
     "    if (status != TVMRT_OK) {\n"
@@ -90,7 +110,14 @@ static const char lib1_end[] =
 
 void lib1_write(const package *p, writer *w)
 {
+    const target *t = p->u->target;
+    bool checked = t->vlen > 128; /* which is the least of V */
     package_template(p, w, lib1_setup);
+    if (checked)
+        w_fmt(w, lib1_vectors, t->vlen / 8, t->vlen / 8);
+    package_template(p, w, lib1_instance);
+    w_str(w, checked ? lib1_check_vectors : "    int32_t status = ");
+    package_template(p, w, lib1_semantic);
     for (uint32_t i = 0; i < p->n_inputs; i++)
         w_fmt(w, "    instance->inputs[%u] = %sinputs->%s;\n", i, p->inputs[i].extent ? "&" : "", p->inputs[i].c_name);
     for (uint32_t i = 0; i < p->n_outputs; i++)

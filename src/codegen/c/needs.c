@@ -184,7 +184,7 @@ static uint32_t widest(const c_needs *n)
     return most;
 }
 
-static void write_vector_setup(writer *w, uint32_t bytes)
+static void write_vector_setup(writer *w, uint32_t bytes, bool riscv)
 {
     const char *have = bytes > 32   ? "defined(__AVX512F__)"
                        : bytes > 16 ? "defined(__AVX__)"
@@ -192,7 +192,8 @@ static void write_vector_setup(writer *w, uint32_t bytes)
     w_str(
         w,
         "/* 1: GNU vector types; 0: the same operations lane by lane, in the same order. */\n#ifndef LATHE_VECTORS\n");
-    w_fmt(w, "#if defined(__GNUC__) && (%s)\n#define LATHE_VECTORS 1\n#else\n", have);
+    w_fmt(w, "#if defined(__GNUC__) && (%s%s)\n#define LATHE_VECTORS 1\n#else\n", have,
+          riscv && bytes > 16 ? " || defined(__riscv_vector)" : "");
     w_str(w, "#define LATHE_VECTORS 0\n#endif\n#endif\n");
     w_str(
         w,
@@ -425,7 +426,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
 {
     uint32_t bytes = widest(n);
     if (bytes > 0)
-        write_vector_setup(w, bytes);
+        write_vector_setup(w, bytes, n->riscv);
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
         switch (need->kind) {

@@ -108,7 +108,7 @@ bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i)
 bool ops_write(const package *p, writer *w)
 {
     const plan_problem *pp = p->pl->problem;
-    c_needs needs = {.a = &p->c->mem};
+    c_needs needs = {.a = &p->c->mem, .riscv = p->u->target->vlen > 0};
     writer kernels;
     writer_init(&kernels, &p->c->mem);
     for (uint32_t i = 0; i < pp->ops.len; i++) {
