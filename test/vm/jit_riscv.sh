@@ -47,7 +47,7 @@ export TVM_RVV_COMPILER=$clang
 for bits in 128 256 512 1024; do
     bytes=$((bits / 8 > 64 ? 64 : bits / 8))
     on "$(vlen $bits)"
-    expect "VLEN $bits" "machine: $bytes bytes, 32 registers" "cache miss" "-march=rv64gcv_zvl${bits}b -mabi=lp64d" \
+    expect "VLEN $bits" "machine: $bytes bytes, 32 registers" "cache miss" "-mrvv-vector-bits=zvl -march=rv64gcv_zvl${bits}b -mabi=lp64d" \
         "-DLATHE_VECTOR_BYTES=$bytes " "wrong: 0"
     on "$(vlen $bits)"
     expect "VLEN $bits again" "cache hit" "wrong: 0"
