@@ -133,7 +133,8 @@ int main(int argc, char **argv)
             options.keep_sources = argv[i + 1];
     }
     if (argc - i < 2) {
-        fprintf(stderr, "usage: runfile [--workers N] [--cache FOLDER] [--keep FOLDER] MODULE OUT INPUT=FILE[:DIM,...]...\n");
+        fprintf(stderr, "usage: runfile [--workers N] [--cache FOLDER] [--keep FOLDER] MODULE OUT "
+                        "INPUT=FILE[:DIM,...]...\n");
         return 2;
     }
     must(lathe_runtime_create(&options, &rt, &error), "the runtime");
