@@ -43,7 +43,7 @@ hint 2 'mkdir -p no/such' inspect model.onnx --html no/such/page.html
 hint 2 'did you mean --module-name\?' compile model.onnx -o out --modul-name x
 hint 2 'did you mean --module-name\?' compile model.onnx -o out --modul-name=x
 hint 2 'did you mean --emit\?' compile model.onnx -emit graph
-hint 2 '--emit is an option of lathe compile$' run model.onnx --emit graph
+hint 2 'it takes c and module here' run model.onnx --emit graph
 hint 2 '--rtol is an option of lathe verify$' bench model.onnx --rtol=1
 hint 2 'see: lathe compile --help' compile model.onnx --zzzzzzzz
 hint 2 '--output=-O2' compile model.onnx -o -O2
@@ -61,7 +61,7 @@ expect 0 '^func @main' compile model.onnx --emit graph --emit graph
 [ ! -s stderr ] && good || bad "the same value again is worth no word"
 
 # --- values
-hint 2 'did you mean graph\? it takes c, graph, ' compile model.onnx --emit grahp
+hint 2 'did you mean graph\? it takes c, module, graph, ' compile model.onnx --emit grahp
 hint 2 'did you mean baremetal\?' compile model.onnx -o out --port bare-metal
 hint 2 'did you mean x86-64-v3\?' compile model.onnx -o out --target x86-64v3
 hint 2 'did you mean native\?' run model.onnx --target natve

@@ -632,6 +632,8 @@ static void targets_are_found_by_name(void **state)
         const target *t = target_find(name);
         assert_non_null(t);
         assert_ptr_equal(target_find(t->name), t); /* native is one of the others */
+        if (t->variants) /* the machine that a module runs on says how */
+            continue;
         /* cortex-m contracts where the firmware's own flags name a processor that can */
         assert_int_equal(strstr(t->cflags, "-ffp-contract=fast") != NULL, t->fma || t->address_bits == 32);
         assert_true(t->workers >= 1 && t->stack_limit > 0);
