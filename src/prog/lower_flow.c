@@ -7,6 +7,7 @@
 #include "graph/op.h"
 #include "prog/lower.h"
 #include "te/from_graph.h"
+#include "te/te.h"
 #include "tir/build.h"
 #include "tir/walk.h"
 
@@ -263,7 +264,8 @@ static void row_loops(lowering *l, tir_func *f, const prog_value *rows)
     compiler *c = l->c;
     const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, f->n_params + 1u), *round,
                      *to = f->params[f->n_inputs];
-    tir_expr_ref dims[TYPE_MAX_RANK + 1] = {tir_i64(c, dim_bound(rows->type.shape.dims[0]))};
+    const int64_t most = dim_bound(rows->type.shape.dims[0]);
+    tir_expr_ref dims[TYPE_MAX_RANK + 1] = {tir_i64(c, most < 0 ? TE_MOST_EXTENT : most)};
     memcpy(dims + 1, to->shape, to->rank * sizeof *dims);
     memcpy(params, f->params, f->n_inputs * sizeof *params);
     params[f->n_inputs] = round = tir_buffer_static(c, "round", DT_I64, 0, NULL, SCOPE_GLOBAL);
@@ -286,6 +288,7 @@ static bool add_row(lowering *l, const graph_node *n, graph_value *row, uint32_t
     uint32_t in[2] = {0, round};
     graph_node *copy = graph_new_node(l->f, graph_find_op(l->c, "copy"), 1, &row, 0, NULL, 1, NULL, n->loc);
     prog_kernel *k = lower_new_kernel(l, "stack_row");
+    k->stacks = true;
     if (!graph_infer_node(l->c, copy) || !te_lower_node(l->c, copy, k->name, NULL, &k->plain))
         return false;
     for (uint32_t i = 0; i < k->plain->n_symbols; i++) {
@@ -481,9 +484,6 @@ static bool begin_carried(lowering *l, loop *p)
         carry *k = &p->list[i];
         *k = (carry){.param = p->body->params.data[1 + i], .next = p->body->results.data[1 + i]};
         k->kept = k->next == k->param;
-        if (changing_axes(p, i) != 0 && !(lower_check_bounded(l, p->n->outputs[i], p->n->loc) &&
-                                          lower_check_bounded(l, k->param, p->n->loc)))
-            return false;
         if (!begin_extents(l, p, i))
             return false;
         k->value = carried_value(l, p, i);
@@ -526,7 +526,7 @@ static bool end_carried(lowering *l, const loop *p, uint32_t i)
     graph_value *y = p->n->outputs[i];
     const prog_value *from = &l->to->values.data[p->list[i].value];
     uint32_t v;
-    bool same = prog_bytes(from) == (uint64_t)type_most_bytes(&y->type) && !ptr_map_get(&l->into, y, &v);
+    bool same = !prog_is_unbounded(from) && prog_bytes(from) == (uint64_t)type_most_bytes(&y->type) && !ptr_map_get(&l->into, y, &v);
     for (int32_t k = 0; k < y->type.shape.rank; k++) {
         carried_extent *e = extent_of(p, graph_carried_symbol(p->n, i, k));
         if (!e || e->last == y->type.shape.dims[k])
@@ -569,14 +569,11 @@ bool lower_loop(lowering *l, graph_node *n)
 {
     loop p = {.n = n, .body = region_of(n, "body"), .carried = (uint32_t)graph_attr_int(n, "carried")};
     uint32_t *operands = arena_array(&l->c->mem, uint32_t, n->n_inputs);
-    bool ok = true;
     if (graph_attr_int(n, "closed") == 0)
         return diag_error(&l->c->diags, DIAG_INTERNAL, n->loc, "a loop that the pass close-loops has not seen");
     p.list = arena_array(&l->c->mem, carry, p.carried + 1u);
     p.operands = operands;
-    for (uint32_t i = p.carried; i < n->n_outputs; i++)
-        ok = ok && lower_check_bounded(l, n->outputs[i], n->loc);
-    if (!ok || !operands_of(l, n, 1, operands))
+    if (!operands_of(l, n, 1, operands))
         return false;
     p.known = l->to->values.len;
     if (!begin_carried(l, &p))
@@ -595,6 +592,7 @@ bool lower_loop(lowering *l, graph_node *n)
     if (!add_body(l, &p, &s))
         return false;
     vec_push(&l->c->mem, l->block, s);
+    bool ok = true;
     for (uint32_t i = 0; ok && i < p.carried; i++)
         ok = changing_axes(&p, i) == 0 || end_carried(l, &p, i);
     return ok && end_rows(l, &p);

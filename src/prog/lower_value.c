@@ -22,7 +22,7 @@ static const char *open_symbol(const type *t)
     return NULL;
 }
 
-static bool check_value(lowering *l, const graph_value *v, src_loc loc, bool unbounded)
+static bool check_value(lowering *l, const graph_value *v, src_loc loc)
 {
     diags *d = &l->c->diags;
     if (v->type.kind != TYPE_TENSOR)
@@ -36,7 +36,7 @@ static bool check_value(lowering *l, const graph_value *v, src_loc loc, bool unb
         bounded &= dim_bound(v->type.shape.dims[i]) >= 0;
     int64_t bytes = type_most_bytes(&v->type);
     uint64_t most = prog_most_bytes(l->t);
-    if ((bytes >= 0 && (uint64_t)bytes <= most) || (unbounded && v->type.shape.rank >= 0 && !bounded))
+    if ((bytes >= 0 && (uint64_t)bytes <= most) || (l->unbounded && v->type.shape.rank >= 0 && !bounded))
         return true;
     writer w;
     writer_init(&w, &l->c->mem);
@@ -59,16 +59,11 @@ bool lower_check(lowering *l)
 {
     bool ok = true;
     for (uint32_t i = 0; i < l->f->params.len; i++)
-        ok &= check_value(l, l->f->params.data[i], src_loc_none(), l->unbounded);
+        ok &= check_value(l, l->f->params.data[i], src_loc_none());
     for (uint32_t i = 0; ok && i < l->f->nodes.len; i++)
         for (uint32_t k = 0; k < l->f->nodes.data[i]->n_outputs; k++)
-            ok &= check_value(l, l->f->nodes.data[i]->outputs[k], l->f->nodes.data[i]->loc, l->unbounded);
+            ok &= check_value(l, l->f->nodes.data[i]->outputs[k], l->f->nodes.data[i]->loc);
     return ok;
-}
-
-bool lower_check_bounded(lowering *l, const graph_value *v, src_loc loc)
-{
-    return check_value(l, v, loc, false);
 }
 
 /* --- what a node is --- */

@@ -294,6 +294,7 @@ static bool kernel(parser *p)
         !lexer_expect(l, "target") || !text(p, &who))
         return false;
     k->joins = lexer_accept(l, "joins");
+    k->stacks = !k->joins && lexer_accept(l, "stacks");
     k->target = target_lookup(p->c, who);
     if (!k->target)
         return diag_error(&p->c->diags, DIAG_SYNTAX, at, "there is no target \"%s\"; known are %s", who,

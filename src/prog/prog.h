@@ -53,6 +53,7 @@ typedef struct prog_kernel {
     tir_func *loops;             /* as the target wants them; NULL until prog_schedule */
     bool by_target;              /* `loops` came from the target's hook */
     bool joins;                  /* the result is the operands' bytes one behind the other */
+    bool stacks;                 /* writes one row of its result, by the last operand, an i64 */
     /* Where it was made from, for its schedule; NULL in a program that was read from text. */
     const struct graph_func *func; /* the fused function; or */
     const struct graph_node *node; /* the single operator */

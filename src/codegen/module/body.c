@@ -12,7 +12,9 @@ typedef struct body {
     uint32_t n_regs;
     uint32_t workspace; /* registers of storages */
     uint32_t *outputs;  /* of each result: its storage */
-    uint32_t size;      /* a tensor with one number of bytes */
+    uint32_t *room;     /* of each operator that stacks rows without a bound: a cell */
+    uint32_t size, flag_cell;             /* tensors: a number of bytes, a bool */
+    uint32_t extents, storage, flag, moved; /* for the moment */
     uint32_t *scratch;  /* of each operator: register of its first scratch */
 } body;
 
@@ -177,7 +179,7 @@ static bool place_operands(body *b)
         b->scratch[i] = b->n_regs;
         for (uint32_t k = 0; k < op->n_scratch; k++) {
             const int64_t bytes = (int64_t)plan_scratch_bytes(op, k, pl->tasks[i].parts);
-            if (source_scratch_is_open(op, k))
+            if (source_is_open(&b->v->p, i, op->n_args + k))
                 (void)new_register(b);
             else
                 (void)tensor_at(b, b->workspace, pl->tasks[i].scratch_offset[k], code_shape(b->m, 1, &bytes), DT_U8);
@@ -186,58 +188,95 @@ static bool place_operands(body *b)
     return true;
 }
 
-/* Memory as large as the kernel `size` says, which gets the cells of n symbols; returns the register of its storage,
- * and a tensor of it goes to the register `to`. */
-static uint32_t allocate(body *b, const char *size, uint32_t n, const char *const *symbols, uint32_t to)
+/* The cells of the operator's symbols, which are its first operands. */
+static uint32_t cell_args(body *b, const plan_op *op, module_arg *args)
 {
-    const prog_func *f = b->v->p.u->func;
-    module_arg *args = arena_array(&b->m->c->mem, module_arg, n + 3u);
-    const uint32_t extents = new_register(b), in = new_register(b);
-    for (uint32_t i = 0; i < n; i++)
-        args[i] = code_reg(b->regs[prog_find_extent(f, symbols[i])]);
-    args[n] = code_reg(b->size);
-    args[n + 1] = code_int(1);
-    args[n + 2] = code_text(b->m, "");
-    code_call(b->m, NULL, size, n + 3, args);
-    const module_arg told = code_reg(b->size);
-    code_call(b->m, &extents, "vm.builtin.tensor_to_shape", 1, &told);
-    const module_arg alloc[] = {code_machine(), code_reg(extents), code_int(0), code_dtype(b->m, DT_U8),
-                                code_text(b->m, "global")};
-    code_call(b->m, &in, "vm.builtin.alloc_storage", 5, alloc);
-    const module_arg whole[] = {code_reg(in), code_int(0), code_reg(extents), code_dtype(b->m, DT_U8)};
-    code_call(b->m, &to, "vm.builtin.alloc_tensor", 4, whole);
-    return in;
+    for (uint32_t i = 0; i < op->func->n_symbols; i++)
+        args[i] = value_arg(b, op->args[i]);
+    return op->func->n_symbols;
 }
 
-/* What the operator writes, where nothing bounds it. */
-static void allocate_results(body *b, const plan_op *op)
+static void call_kernel(body *b, const char *name, uint32_t n, module_arg *args)
 {
-    for (uint32_t k = op->n_inputs; k < op->n_args; k++) {
-        const prog_value *v = &b->v->p.u->func->values.data[op->args[k]];
-        const char *symbols[SOURCE_MAX_CELLS];
-        if (!source_has_size(&b->v->p, op->args[k]))
+    args[n] = code_int(1); /* one part, of no node of the model */
+    args[n + 1] = code_text(b->m, "");
+    code_call(b->m, NULL, name, n + 2, args);
+}
+
+/* A storage of as many bytes as b->size says, and a tensor of it. */
+static void allocate(body *b, uint32_t storage_to, uint32_t tensor_to)
+{
+    const module_arg told = code_reg(b->size);
+    code_call(b->m, &b->extents, "vm.builtin.tensor_to_shape", 1, &told);
+    const module_arg alloc[] = {code_machine(), code_reg(b->extents), code_int(0), code_dtype(b->m, DT_U8),
+                                code_text(b->m, "global")};
+    code_call(b->m, &storage_to, "vm.builtin.alloc_storage", 5, alloc);
+    const module_arg whole[] = {code_reg(storage_to), code_int(0), code_reg(b->extents), code_dtype(b->m, DT_U8)};
+    code_call(b->m, &tensor_to, "vm.builtin.alloc_tensor", 4, whole);
+}
+
+/* The register of address k of operator i, and that of the storage it lies in. */
+static uint32_t open_registers(body *b, uint32_t i, uint32_t k, uint32_t *out_storage)
+{
+    const plan_op *op = &b->pp->ops.data[i];
+    *out_storage = b->storage;
+    if (k >= op->n_args)
+        return b->scratch[i] + (k - op->n_args);
+    const prog_value *v = &b->v->p.u->func->values.data[op->args[k]];
+    if (v->space == SPACE_OUTPUT)
+        *out_storage = b->outputs[v->index];
+    return b->regs[op->args[k]];
+}
+
+/* What the operator writes, where nothing bounds it, and its scratch. */
+static void allocate_open(body *b, uint32_t i)
+{
+    const plan_op *op = &b->pp->ops.data[i];
+    module_arg *args = arena_array(&b->m->c->mem, module_arg, op->func->n_symbols + 3u);
+    for (uint32_t k = op->n_inputs; k < op->n_args + op->n_scratch; k++) {
+        uint32_t in;
+        if (!source_is_open(&b->v->p, i, k))
             continue;
-        const uint32_t in = allocate(b, source_size_name(&b->v->p, op->args[k]), source_size_cells(&v->type, symbols),
-                                     symbols, b->regs[op->args[k]]);
-        if (v->space == SPACE_OUTPUT)
-            b->outputs[v->index] = in;
+        uint32_t n = cell_args(b, op, args);
+        args[n++] = code_reg(b->size);
+        call_kernel(b, source_size_name(&b->v->p, i, k), n, args);
+        const uint32_t to = open_registers(b, i, k, &in);
+        allocate(b, in, to);
     }
 }
 
-static void allocate_scratch(body *b, uint32_t i)
+/* Room for one more row; rows that are there move. */
+static void grow_rows(body *b, uint32_t i)
 {
     const plan_op *op = &b->pp->ops.data[i];
-    for (uint32_t k = 0; k < op->n_scratch; k++)
-        if (source_scratch_is_open(op, k))
-            (void)allocate(b, source_scratch_name(&b->v->p, i, k), op->func->n_symbols, op->func->symbols,
-                           b->scratch[i] + k);
+    module_arg *args = arena_array(&b->m->c->mem, module_arg, op->func->n_symbols + 6u);
+    const uint32_t cells = cell_args(b, op, args);
+    uint32_t n = cells, in;
+    const uint32_t rows = open_registers(b, i, op->n_inputs, &in);
+    args[n++] = value_arg(b, op->args[op->n_inputs - 1]);
+    args[n++] = code_reg(b->room[i]);
+    args[n++] = code_reg(b->size);
+    args[n++] = code_reg(b->flag_cell);
+    call_kernel(b, source_grow_name(&b->v->p, i), n, args);
+    const module_arg flag = code_reg(b->flag_cell);
+    code_call(b->m, &b->flag, "vm.builtin.read_if_cond", 1, &flag);
+    const uint32_t enough = code_if(b->m, b->flag);
+    allocate(b, in, b->moved);
+    n = cells + 1;
+    args[n++] = code_reg(rows);
+    args[n++] = code_reg(b->moved);
+    call_kernel(b, source_move_name(&b->v->p, i), n, args);
+    const module_arg moved = code_reg(b->moved);
+    code_call(b->m, &rows, "vm.builtin.copy", 1, &moved);
+    code_land(b->m, enough, code_next(b->m));
 }
 
 static void run_op(body *b, uint32_t i)
 {
     const plan_op *op = &b->pp->ops.data[i];
-    allocate_results(b, op);
-    allocate_scratch(b, i);
+    allocate_open(b, i);
+    if (source_grows(&b->v->p, i))
+        grow_rows(b, i);
     module_arg *args = arena_array(&b->m->c->mem, module_arg, op->n_args + op->n_scratch + 2u);
     uint32_t n = 0;
     for (uint32_t k = 0; k < op->n_args; k++)
@@ -273,8 +312,10 @@ static bool run_steps(body *b)
         case PLAN_JUMP_IF_ZERO: {
             if (!is_constant(b, s->value) && !place_value(b, s->value))
                 return false;
-            const module_arg condition = value_arg(b, s->value);
-            code_call(b->m, &flag, "vm.builtin.read_if_cond", 1, &condition);
+            /* TVM's runtime reads a condition where the storage of its tensor begins */
+            const module_arg condition = value_arg(b, s->value), first = code_reg(flag);
+            code_call(b->m, &flag, "vm.builtin.ensure_zero_offset", 1, &condition);
+            code_call(b->m, &flag, "vm.builtin.read_if_cond", 1, &first);
             jumps[i] = code_if(b->m, flag);
             break;
         }
@@ -310,8 +351,7 @@ static void make_outputs(body *b)
     for (uint32_t i = 0; i < f->results.len; i++) {
         uint64_t start;
         const uint32_t root = prog_root(f, f->results.data[i].value, &start);
-        if (!prog_is_unbounded(&f->values.data[root]))
-            b->outputs[i] = storage(b, prog_bytes(&f->values.data[root]));
+        b->outputs[i] = storage(b, prog_bytes(&f->values.data[root])); /* another one where nothing bounds it */
     }
 }
 
@@ -376,16 +416,53 @@ static void check_inputs(module_code *m, const package *p)
     }
 }
 
-static bool write_steps(body *b)
+/* Registers and cells for what nothing bounds. Rows are there before the first round. */
+static void make_cells(body *b)
 {
     const int64_t one = 1;
+    bool any = false;
+    for (uint32_t i = 0; i < b->pp->values.len; i++)
+        any |= prog_is_unbounded(&b->v->p.u->func->values.data[i]);
+    for (uint32_t i = 0; i < b->pp->ops.len; i++)
+        for (uint32_t k = 0; k < b->pp->ops.data[i].n_scratch; k++)
+            any |= source_is_open(&b->v->p, i, b->pp->ops.data[i].n_args + k);
+    if (!any)
+        return;
+    b->size = tensor_at(b, storage(b, 8), 0, code_shape(b->m, 1, &one), DT_I64);
+    b->flag_cell = tensor_at(b, storage(b, 1), 0, code_shape(b->m, 0, NULL), DT_BOOL);
+    b->extents = new_register(b);
+    b->storage = new_register(b);
+    b->flag = new_register(b);
+    b->moved = new_register(b);
+}
+
+static void make_rows(body *b)
+{
+    const int64_t one = 1;
+    for (uint32_t i = 0; i < b->pp->ops.len; i++) {
+        uint32_t in;
+        if (!source_grows(&b->v->p, i))
+            continue;
+        const uint32_t rows = open_registers(b, i, b->pp->ops.data[i].n_inputs, &in);
+        const module_arg args[] = {code_reg(storage(b, 1)), code_int(0), code_shape(b->m, 1, &one),
+                                   code_dtype(b->m, DT_U8)};
+        code_call(b->m, &rows, "vm.builtin.alloc_tensor", 4, args);
+        b->room[i] = tensor_at(b, storage(b, 8), 0, code_shape(b->m, 1, &one), DT_I64);
+    }
+}
+
+static bool write_steps(body *b)
+{
     read_extents(b);
     if (!match_inputs(b))
         return false;
     b->workspace = storage(b, b->v->p.pl->workspace_bytes);
     make_outputs(b);
-    b->size = tensor_at(b, storage(b, 8), 0, code_shape(b->m, 1, &one), DT_I64);
-    if (!place_operands(b) || !place_results(b) || !run_steps(b))
+    make_cells(b);
+    if (!place_operands(b) || !place_results(b))
+        return false;
+    make_rows(b);
+    if (!run_steps(b))
         return false;
     give_results(b);
     return true;
@@ -402,6 +479,7 @@ static bool write_main(module_code *m, const module_variant *v, const char *name
         b.regs[i] = UINT32_MAX;
     b.outputs = arena_array(a, uint32_t, v->p.n_outputs + 1u);
     b.scratch = arena_array(a, uint32_t, pp->ops.len + 1u);
+    b.room = arena_array(a, uint32_t, pp->ops.len + 1u);
     const char *const *names = parameter_names(a, &v->p, &n_args);
     const uint32_t func = code_begin(m, name, n_args, names);
     b.n_regs = n_args;

@@ -85,15 +85,17 @@ bool body_write_entries(module_code *m, const module_variant *variants, uint32_t
 bool source_write(compiler *c, writer *w, const module_variant *variants, uint32_t n);
 /* "v32_fused_add": a kernel in bytecode and in C. */
 const char *source_kernel_name(const package *p, uint32_t op);
-/* A kernel that tells the bytes of an unbounded value: its operands are the cells of the symbols in the type, its
- * result one i64. */
-enum { SOURCE_MAX_CELLS = 64 };
-const char *source_size_name(const package *p, uint32_t value);
-uint32_t source_size_cells(const type *t, const char **out); /* symbols of a type, in the order of the operands */
-bool source_has_size(const package *p, uint32_t value); /* a kernel writes it, and nothing bounds it */
-/* The same for scratch k of an operator, with the operator's own symbols. */
-const char *source_scratch_name(const package *p, uint32_t op, uint32_t k);
-bool source_scratch_is_open(const plan_op *op, uint32_t k);
+/* What nothing bounds gets memory in front of the operator that writes it: as much as a kernel says that gets the cells
+ * of the operator's symbols, and tells one i64. Address k of the operator, counted as in its call: operands, results,
+ * scratch. */
+bool source_is_open(const package *p, uint32_t op, uint32_t k);
+const char *source_size_name(const package *p, uint32_t op, uint32_t k);
+/* The result of a kernel that stacks, where nothing bounds the rows, grows: one kernel gets the cells, the round, and
+ * the rows that there is room for (one i64, ignored in round 0), and tells a new number of rows, the bytes of them, and
+ * whether (a bool) they are needed. Another one copies the rows of earlier rounds: cells, round, from, to. */
+bool source_grows(const package *p, uint32_t op);
+const char *source_grow_name(const package *p, uint32_t op);
+const char *source_move_name(const package *p, uint32_t op);
 /* Every kernel of a module by its name in C, with the number of its addresses. */
 typedef void (*source_kernel_fn)(void *ctx, const char *name, uint32_t n_args);
 void source_each(const package *p, source_kernel_fn fn, void *ctx);

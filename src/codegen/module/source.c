@@ -15,7 +15,7 @@ const char *source_kernel_name(const package *p, uint32_t op)
 
 /* What the compiler says of the machine that it works for. Where nothing is told from outside, as in TVM's runtime. */
 static const char head_text[] =
-    "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n\n"
+    "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
     "/* The machine: bytes of a vector register, and how many there are. */\n"
     "#ifndef " MODULE_MACRO_VECTOR_BYTES "\n"
     "#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)\n"
@@ -124,138 +124,61 @@ static void write_packed(const package *p, writer *w, uint32_t i)
 
 /* --- sizes --- */
 
-const char *source_size_name(const package *p, uint32_t value)
+/* What the operator has at address k, as its loops know it. */
+static const tir_buffer *buffer_at(const plan_op *op, uint32_t k)
 {
-    return arena_printf(&p->c->mem, "%s_bytes_%u", p->prefix, value);
+    return k < op->n_args ? op->func->params[k] : op->scratch[k - op->n_args].buffer;
 }
 
-static uint32_t add_symbols(dim d, const char **out, uint32_t n)
+bool source_grows(const package *p, uint32_t op)
 {
-    const dim *parts = NULL;
-    const uint32_t count = dim_operands(d, &parts);
-    bool known = !dim_symbol_name(d) || n == SOURCE_MAX_CELLS;
-    for (uint32_t i = 0; i < n && !known; i++)
-        known = strcmp(out[i], dim_symbol_name(d)) == 0;
-    if (!known)
-        out[n++] = dim_symbol_name(d);
-    for (uint32_t i = 0; i < count; i++)
-        n = add_symbols(parts[i], out, n);
-    return n;
+    const plan_op *o = &p->pl->problem->ops.data[op];
+    return package_kernel(p, op)->stacks &&
+           prog_is_unbounded(&p->u->func->values.data[prog_root(p->u->func, o->args[o->n_inputs], &(uint64_t){0})]);
 }
 
-uint32_t source_size_cells(const type *t, const char **out)
+bool source_is_open(const package *p, uint32_t op, uint32_t k)
 {
-    uint32_t n = 0;
-    for (int32_t i = 0; i < t->shape.rank; i++)
-        n = add_symbols(t->shape.dims[i], out, n);
-    return n;
+    const plan_op *o = &p->pl->problem->ops.data[op];
+    if (k >= o->n_args)
+        return tir_buffer_count(buffer_at(o, k)) < 0;
+    const prog_value *v = &p->u->func->values.data[o->args[k]];
+    return k >= o->n_inputs && v->base == PROG_NONE && prog_is_unbounded(v) && !source_grows(p, op);
 }
 
-bool source_has_size(const package *p, uint32_t value)
+/* Kernels are shared by operators, and scratch has as many parts as each of them. */
+const char *source_size_name(const package *p, uint32_t op, uint32_t k)
 {
-    const prog_value *v = &p->u->func->values.data[value];
-    return prog_is_unbounded(v) && v->base == PROG_NONE && value >= p->n_inputs;
+    return arena_printf(&p->c->mem, "%s_bytes_%u_%u", p->prefix, op, k);
 }
 
-/* A dimension in C, from the cells; products that overflow are too large in any case. */
-static void write_dim(writer *w, dim d, const char *const *cells)
+const char *source_grow_name(const package *p, uint32_t op)
 {
-    static const char *const words[] = {[DIM_ADD] = "lathe_add",  [DIM_MUL] = "lathe_mul", [DIM_FLOORDIV] = "lathe_div",
-                                        [DIM_MOD] = "lathe_mod", [DIM_MIN] = "lathe_min", [DIM_MAX] = "lathe_max"};
-    const dim *parts = NULL;
-    const uint32_t n = dim_operands(d, &parts);
-    int64_t v;
-    if (dim_is_const(d, &v)) {
-        w_fmt(w, "INT64_C(%lld)", (long long)v);
-        return;
-    }
-    for (uint32_t i = 0; n == 0; i++)
-        if (strcmp(cells[i], dim_symbol_name(d)) == 0) {
-            w_fmt(w, "*(const int64_t *)a[%u]", i);
-            return;
-        }
-    for (uint32_t i = 1; i < n; i++)
-        w_fmt(w, "%s(", words[dim_get_kind(d)]);
-    for (uint32_t i = 0; i < n; i++) {
-        w_str(w, i ? ", " : "");
-        write_dim(w, parts[i], cells);
-        w_str(w, i ? ")" : "");
-    }
+    return arena_printf(&p->c->mem, "%s_grow_%u", p->prefix, op);
 }
 
-static const char size_text[] =
-    "/* Extents: 0 and more, at most 2^62. */\n"
-    "#define LATHE_MOST (INT64_C(1) << 62)\n"
-    "static inline int64_t lathe_add(int64_t x, int64_t y)\n{\n    return x > LATHE_MOST - y ? LATHE_MOST : x + y;\n}\n"
-    "static inline int64_t lathe_mul(int64_t x, int64_t y)\n{\n"
-    "    return x > 0 && y > LATHE_MOST / x ? LATHE_MOST : x * y;\n}\n"
-    "static inline int64_t lathe_div(int64_t x, int64_t y)\n{\n    return y ? x / y - (x % y < 0) : 0;\n}\n"
-    "static inline int64_t lathe_mod(int64_t x, int64_t y)\n{\n    return x - lathe_div(x, y) * y;\n}\n"
-    "static inline int64_t lathe_min(int64_t x, int64_t y)\n{\n    return x < y ? x : y;\n}\n"
-    "static inline int64_t lathe_max(int64_t x, int64_t y)\n{\n    return x > y ? x : y;\n}\n\n";
-
-static void write_size(const package *p, writer *w, uint32_t value)
+const char *source_move_name(const package *p, uint32_t op)
 {
-    const prog_value *v = &p->u->func->values.data[value];
-    const char *cells[SOURCE_MAX_CELLS];
-    const uint32_t n = source_size_cells(&v->type, cells);
-    w_fmt(w, "/* Bytes of %s. */\nLATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX
-             "(void *const *a, uint32_t part, uint32_t parts)\n{\n    (void)part;\n    (void)parts;\n"
-             "    int64_t bytes = %u;\n",
-          package_comment(&p->c->mem, v->name), source_size_name(p, value), (unsigned)dtype_bytes(v->type.dt));
-    for (int32_t i = 0; i < v->type.shape.rank; i++) {
-        w_str(w, "    bytes = lathe_mul(bytes, lathe_max(0, ");
-        write_dim(w, v->type.shape.dims[i], cells);
-        w_str(w, "));\n");
-    }
-    w_fmt(w, "    *(int64_t *)a[%u] = bytes;\n    return bytes >= LATHE_MOST / 2 ? %d : 0;\n}\n", n,
-          PACKAGE_STATUS_SHAPE);
-    write_host_form(w, source_size_name(p, value), n + 1);
-}
-
-static void write_sizes(const package *p, writer *w)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < p->pl->problem->values.len; i++)
-        if (source_has_size(p, i)) {
-            w_str(w, any ? "" : "#if LATHE_HAS_PIECE(0)\n");
-            w_str(w, any ? "" : size_text);
-            write_size(p, w, i);
-            any = true;
-        }
-    w_str(w, any ? "#endif\n\n" : "");
-}
-
-bool source_scratch_is_open(const plan_op *op, uint32_t k)
-{
-    return tir_buffer_count(op->scratch[k].buffer) < 0;
-}
-
-const char *source_scratch_name(const package *p, uint32_t op, uint32_t k)
-{
-    return arena_printf(&p->c->mem, "%s_scratch_%u_%u", p->prefix, op, k);
+    return arena_printf(&p->c->mem, "%s_move_%u", p->prefix, op);
 }
 
 /* The variables that hold the symbols, around a store of the size. */
-static tir_stmt *with_symbols(compiler *c, const tir_func *f, const tir_stmt *at, tir_stmt *body)
+static tir_stmt *with_symbols(compiler *c, const tir_stmt *at, tir_stmt *body)
 {
     for (; at && at->kind == TIR_LET; at = at->body)
         if (at->value->kind == TIR_LOAD)
             body = tir_let(c, at->var, at->value, body);
-    (void)f;
     return body;
 }
 
-/* A kernel of the loop IR that computes the bytes of scratch from the expression of its size. */
-static bool write_scratch_size(const package *p, c_needs *needs, writer *w, uint32_t op, uint32_t k)
+/* A function of the loop IR that computes bytes from the expressions of a buffer's extents, from axis `first` on. */
+static bool write_bytes(const package *p, c_needs *needs, writer *w, const char *name, const plan_op *o,
+                        const tir_buffer *b, uint32_t first, uint32_t times)
 {
     compiler *c = p->c;
-    const plan_op *o = &p->pl->problem->ops.data[op];
-    const tir_buffer *b = o->scratch[k].buffer;
-    const char *name = source_scratch_name(p, op, k);
-    const uint32_t n = o->func->n_symbols, parts = o->scratch[k].per_part ? p->pl->tasks[op].parts : 1;
-    tir_expr_ref one = tir_i64(c, 1), zero = tir_i64(c, 0), size = tir_i64(c, (int64_t)dtype_bytes(b->dt) * parts);
-    for (uint32_t i = 0; i < b->rank; i++)
+    const uint32_t n = o->func->n_symbols;
+    tir_expr_ref one = tir_i64(c, 1), zero = tir_i64(c, 0), size = tir_i64(c, (int64_t)dtype_bytes(b->dt) * times);
+    for (uint32_t i = first; i < b->rank; i++)
         size = tir_mul(c, size, tir_max(c, zero, tir_cast(c, DT_I64, b->shape[i])));
     const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, n + 1u);
     memcpy(params, o->func->params, n * sizeof *params);
@@ -264,27 +187,84 @@ static bool write_scratch_size(const package *p, c_needs *needs, writer *w, uint
                         .params = params,
                         .n_params = n + 1,
                         .n_inputs = n,
-                        .body = with_symbols(c, o->func, o->func->body, tir_store(c, params[n], 1, &zero, size)),
+                        .body = with_symbols(c, o->func->body, tir_store(c, params[n], 1, &zero, size)),
                         .index_type = DT_I64};
-    if (!func_write(c, w, needs, &f, name, NULL))
-        return false;
-    w_fmt(w, "\nLATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n"
-             "    return %s(", name, name);
-    for (uint32_t i = 0; i < n; i++)
+    return func_write(c, w, needs, &f, name, NULL);
+}
+
+/* Its call, with the cells first among the addresses. */
+static void write_bytes_call(writer *w, const char *name, uint32_t n_cells, const char *to)
+{
+    w_fmt(w, "%s(", name);
+    for (uint32_t i = 0; i < n_cells; i++)
         w_fmt(w, "(const int64_t *)a[%u], ", i);
-    w_fmt(w, "(int64_t *)a[%u], part, parts);\n}\n\n", n);
+    w_fmt(w, "%s, part, parts)", to);
+}
+
+static void open_packed(writer *w, const char *name)
+{
+    w_fmt(w, "\nLATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n",
+          name);
+}
+
+static bool write_size(const package *p, c_needs *needs, writer *w, uint32_t op, uint32_t k)
+{
+    const plan_op *o = &p->pl->problem->ops.data[op];
+    const char *name = source_size_name(p, op, k);
+    const uint32_t n = o->func->n_symbols;
+    const bool shared = k < o->n_args || !o->scratch[k - o->n_args].per_part;
+    if (!write_bytes(p, needs, w, name, o, buffer_at(o, k), 0, shared ? 1 : p->pl->tasks[op].parts))
+        return false;
+    open_packed(w, name);
+    w_str(w, "    return ");
+    write_bytes_call(w, name, n, arena_printf(&p->c->mem, "(int64_t *)a[%u]", n));
+    w_str(w, ";\n}\n\n");
     write_host_form(w, name, n + 1);
+    w_str(w, "\n");
     return true;
 }
 
-static bool write_scratch_sizes(const package *p, c_needs *needs, writer *w)
+/* Twice as many rows whenever there is no room for one more. */
+static bool write_growth(const package *p, c_needs *needs, writer *w, uint32_t op)
+{
+    const plan_op *o = &p->pl->problem->ops.data[op];
+    const char *grow = source_grow_name(p, op), *move = source_move_name(p, op);
+    const char *row = arena_printf(&p->c->mem, "%s_row_%u", p->prefix, op);
+    const uint32_t n = o->func->n_symbols;
+    if (!write_bytes(p, needs, w, row, o, buffer_at(o, o->n_inputs), 1, 1))
+        return false;
+    open_packed(w, grow);
+    w_str(w, "    int64_t row[1];\n    const int32_t status = ");
+    write_bytes_call(w, row, n, "row");
+    w_fmt(w,
+          ";\n    const int64_t round = *(const int64_t *)a[%u];\n    int64_t *room = a[%u], *bytes = a[%u];\n"
+          "    const int64_t rows = round == 0 ? 0 : *room;\n    uint8_t *needed = a[%u];\n"
+          "    *needed = round >= rows;\n    *bytes = 0;\n    if (!*needed)\n        return status;\n"
+          "    *room = round < 2 ? 4 : 2 * round;\n    *bytes = *room * row[0];\n    return status;\n}\n\n",
+          n, n + 1, n + 2, n + 3);
+    write_host_form(w, grow, n + 4);
+    open_packed(w, move);
+    w_str(w, "    int64_t row[1];\n    const int32_t status = ");
+    write_bytes_call(w, row, n, "row");
+    w_fmt(w, ";\n    memcpy(a[%u], a[%u], (size_t)(*(const int64_t *)a[%u] * row[0]));\n    return status;\n}\n\n", n + 2,
+          n + 1, n);
+    write_host_form(w, move, n + 3);
+    w_str(w, "\n");
+    return true;
+}
+
+static bool write_sizes(const package *p, c_needs *needs, writer *w)
 {
     writer all;
     writer_init(&all, &p->c->mem);
-    for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
-        for (uint32_t k = 0; k < p->pl->problem->ops.data[i].n_scratch; k++)
-            if (source_scratch_is_open(&p->pl->problem->ops.data[i], k) && !write_scratch_size(p, needs, &all, i, k))
+    for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
+        const plan_op *op = &p->pl->problem->ops.data[i];
+        for (uint32_t k = op->n_inputs; k < op->n_args + op->n_scratch; k++)
+            if (source_is_open(p, i, k) && !write_size(p, needs, &all, i, k))
                 return false;
+        if (source_grows(p, i) && !write_growth(p, needs, &all, i))
+            return false;
+    }
     if (all.len > 0)
         w_fmt(w, "#if LATHE_HAS_PIECE(0)\n%s#endif\n\n", all.data);
     return true;
@@ -292,18 +272,19 @@ static bool write_scratch_sizes(const package *p, c_needs *needs, writer *w)
 
 void source_each(const package *p, source_kernel_fn fn, void *ctx)
 {
-    const char *cells[SOURCE_MAX_CELLS];
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
         const plan_op *op = &p->pl->problem->ops.data[i];
+        const uint32_t n = op->func->n_symbols;
         if (package_is_first(p, i))
             fn(ctx, source_kernel_name(p, i), op->n_args + op->n_scratch);
-        for (uint32_t k = 0; k < op->n_scratch; k++)
-            if (source_scratch_is_open(op, k))
-                fn(ctx, source_scratch_name(p, i, k), op->func->n_symbols + 1);
+        for (uint32_t k = op->n_inputs; k < op->n_args + op->n_scratch; k++)
+            if (source_is_open(p, i, k))
+                fn(ctx, source_size_name(p, i, k), n + 1);
+        if (!source_grows(p, i))
+            continue;
+        fn(ctx, source_grow_name(p, i), n + 4);
+        fn(ctx, source_move_name(p, i), n + 3);
     }
-    for (uint32_t i = 0; i < p->pl->problem->values.len; i++)
-        if (source_has_size(p, i))
-            fn(ctx, source_size_name(p, i), source_size_cells(&p->u->func->values.data[i].type, cells) + 1);
 }
 
 /* The piece with the least text so far gets the kernel: pieces take about the same time to compile. */
@@ -337,11 +318,10 @@ static bool write_variant(writer *w, const module_variant *v)
         w_str(&kernels, one.data);
         w_str(&kernels, "#endif\n\n");
     }
-    if (!write_scratch_sizes(p, &needs, &kernels))
+    if (!write_sizes(p, &needs, &kernels))
         return false;
     needs_write(&p->c->mem, w, &needs);
     w_str(w, kernels.data ? kernels.data : "");
-    write_sizes(p, w);
     return true;
 }
 
@@ -375,7 +355,8 @@ bool source_write(compiler *c, writer *w, const module_variant *variants, uint32
                   i == 0 ? "if" : "elif", t->vector_bytes, t->vector_regs, t->name);
         else if (n > 1)
             w_fmt(w, "#else /* as for %s */\n\n", t->name);
-        w_fmt(w, n > 1 ? "#define LATHE_VARIANT %u\n\n" : "", t->vector_bytes);
+        if (n > 1)
+            w_fmt(w, "#define LATHE_VARIANT %u\n\n", t->vector_bytes);
         if (!write_variant(w, &variants[i]))
             return false;
     }
