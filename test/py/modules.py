@@ -195,7 +195,7 @@ def main():
             passed, failed = passed + good, failed + len(failures)
             for line in failures:
                 print("FAILED", line)
-    print(f"unbounded: {passed} passed, {failed} failed")
+    print(f"unbounded modules: {passed} passed, {failed} failed")
     return failed > 0
 
 
