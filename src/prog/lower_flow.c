@@ -526,7 +526,8 @@ static bool end_carried(lowering *l, const loop *p, uint32_t i)
     graph_value *y = p->n->outputs[i];
     const prog_value *from = &l->to->values.data[p->list[i].value];
     uint32_t v;
-    bool same = !prog_is_unbounded(from) && prog_bytes(from) == (uint64_t)type_most_bytes(&y->type) && !ptr_map_get(&l->into, y, &v);
+    bool same = !prog_is_unbounded(from) && prog_bytes(from) == (uint64_t)type_most_bytes(&y->type) &&
+                !ptr_map_get(&l->into, y, &v);
     for (int32_t k = 0; k < y->type.shape.rank; k++) {
         carried_extent *e = extent_of(p, graph_carried_symbol(p->n, i, k));
         if (!e || e->last == y->type.shape.dims[k])

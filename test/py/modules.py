@@ -51,7 +51,8 @@ def growing():
 def shrinking():
     """A loop that drops what is below 0, and takes 1 from the rest, until nothing is left."""
     body = helper.make_graph(
-        [helper.make_node("Sub", ["v", "one"], ["less"]), helper.make_node("GreaterOrEqual", ["less", "zero"], ["keep"]),
+        [helper.make_node("Sub", ["v", "one"], ["less"]),
+         helper.make_node("GreaterOrEqual", ["less", "zero"], ["keep"]),
          helper.make_node("Compress", ["less", "keep"], ["w"], axis=0), helper.make_node("Size", ["w"], ["count"]),
          helper.make_node("Greater", ["count", "none"], ["go"])], "body",
         [info("i", [], INT64), info("c", [], BOOL), info("v", ["k"])], [info("go", [], BOOL), info("w", ["left"])])
@@ -113,7 +114,8 @@ MODELS = {
     "photo": known(dynamic_models.photo, dynamic.photo_inputs, (32, 32), (17, 64), (100, 9)),
     "voice": known(dynamic_models.voice, dynamic.voice_inputs, (16000,), (8000,)),
     "growing": (growing, lambda rng: ({"rounds": np.array(m, np.int64), "p0": numbers(rng, n, 2),
-                                       "r0": numbers(rng, 1, 2)} for m, n in ((0, 0), (0, 3), (1, 0), (5, 2), (300, 7)))),
+                                       "r0": numbers(rng, 1, 2)}
+                                      for m, n in ((0, 0), (0, 3), (1, 0), (5, 2), (300, 7)))),
     "shrinking": (shrinking, lambda rng: ({"rounds": np.array(m, np.int64), "v0": numbers(rng, n) * 8}
                                           for m, n in ((0, 4), (1, 9), (100, 50), (100, 0)))),
     "stacking": (stacking, lambda rng: ({"s0": np.zeros(n, np.float32), "limit": np.array(limit, np.float32)}

@@ -246,8 +246,8 @@ static bool write_growth(const package *p, c_needs *needs, writer *w, uint32_t o
     open_packed(w, move);
     w_str(w, "    int64_t row[1];\n    const int32_t status = ");
     write_bytes_call(w, row, n, "row");
-    w_fmt(w, ";\n    memcpy(a[%u], a[%u], (size_t)(*(const int64_t *)a[%u] * row[0]));\n    return status;\n}\n\n", n + 2,
-          n + 1, n);
+    w_fmt(w, ";\n    memcpy(a[%u], a[%u], (size_t)(*(const int64_t *)a[%u] * row[0]));\n    return status;\n}\n\n",
+          n + 2, n + 1, n);
     write_host_form(w, move, n + 3);
     w_str(w, "\n");
     return true;
