@@ -92,6 +92,28 @@ static int32_t read_function(vm_reader *r, vm_executable *x, vm_func *f, lathe_e
     return status == LATHE_OK ? read_params(r, x, f, error) : status;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Functions are called by name from outside. */
+static int32_t check_names(const vm_executable *x, lathe_error *error)
+{
+    int32_t status = LATHE_OK;
+    char **names = malloc(((size_t)x->function_count + 1) * sizeof *names);
+    if (!names)
+        return vm_no_memory(error, x->function_count * sizeof *names);
+    for (uint32_t i = 0; i < x->function_count; i++)
+        names[i] = x->functions[i].name;
+    qsort(names, x->function_count, sizeof *names, compare_names);
+    for (uint32_t i = 1; i < x->function_count && status == LATHE_OK; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            status = vm_fail(error, LATHE_E_FORMAT, "there are two functions %s", names[i]);
+    free(names);
+    return status;
+}
+
 static int32_t read_functions(vm_reader *r, vm_executable *x, lathe_error *error)
 {
     uint64_t n = vm_read_count(r, FUNCTION_BYTES);
@@ -105,7 +127,7 @@ static int32_t read_functions(vm_reader *r, vm_executable *x, lathe_error *error
         if (status != LATHE_OK)
             return status;
     }
-    return LATHE_OK;
+    return check_names(x, error);
 }
 
 /* V2: (constant, memory scope) pairs; only the memory that every device has is known here. */

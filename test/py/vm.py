@@ -193,6 +193,7 @@ def executable_tests(runner):
         "tensor extent below 0": (patched(with_bytes - 8, struct.pack("<q", -2)), "cannot have 2 bytes"),
         "tensor of handles": (patched(with_rank + 4, b"\3"), "cannot have 2 bytes"),
         "bytes behind": (plain + b"\0", "bytes follow its instructions"),
+        "two functions of one name": (plain.replace(asm.text("f"), asm.text("main")), "there are two functions main"),
         "name with a zero": (plain.replace(b"main", b"ma\0n"), "a name holds a zero"),
         "kind of function": (patched(8 + 12 + 8, b"\7"), "is of kind 7, which is not known"),
         "offset of an instruction": (patched(len(plain) - 8 * 15, struct.pack("<q", 99)), "begins at word 99 of"),
