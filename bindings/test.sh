@@ -5,6 +5,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 3
 top=$PWD build=$(realpath -m "${1:-build}")/bindings
+LATHE=$(realpath -m "${1:-build}")/lathe
+export LATHE XDG_CACHE_HOME=$build/cache
 allowed='apache-tvm-ffi>=0.1.9,<0.2,!=0.1.13,!=0.1.14'
 passed=0 failed=0 skipped=0
 mkdir -p "$build"
@@ -22,13 +24,16 @@ check() {
     fi
 }
 
-# The library and its header under a prefix, by CMake alone.
+# The libraries and the header under a prefix, by CMake alone.
 installed() {
     local python=$1 prefix=$build/prefix
     rm -rf "$prefix"
     cmake -S . -B "$build/cmake" -DLATHE_BINDINGS=ON -DLATHE_TESTS=OFF -DPython3_EXECUTABLE="$python" &&
-        cmake --build "$build/cmake" --target vta_ffi && cmake --install "$build/cmake" --component vta_ffi --prefix "$prefix" &&
-        find "$prefix" -name vta_ffi.h | grep -q lathe/vta && "$build/newest/caller_c" "$(find "$prefix" -name libvta_ffi.so)"
+        cmake --build "$build/cmake" --target vta_ffi --target lathe_ffi &&
+        cmake --install "$build/cmake" --component vta_ffi --prefix "$prefix" &&
+        cmake --install "$build/cmake" --component lathe_ffi --prefix "$prefix" &&
+        find "$prefix" -name liblathe_ffi.so | grep -q . && find "$prefix" -name vta_ffi.h | grep -q lathe/vta &&
+        "$build/newest/caller_c" "$(find "$prefix" -name libvta_ffi.so)"
 }
 
 environment() {

@@ -73,7 +73,7 @@ check_include() {
     include/*)
         case $target in include/*|src/base/*|src/type/*|src/graph/*|src/te/*|src/tir/*) return 0 ;; esac
         return 1 ;;
-    bindings/*) case $target in bindings/*|runtime/vta/*|include/abi/*) return 0 ;; esac; return 1 ;;
+    bindings/*) case $target in bindings/*|runtime/vta/*|runtime/vm/*|include/abi/*) return 0 ;; esac; return 1 ;;
     tools/*) case $target in runtime/vta/*|runtime/vm/*) return 0 ;; runtime/*) return 1 ;; esac; return 0 ;;
     esac
 }

@@ -163,9 +163,13 @@ static int convert(const ffi_row *row, const param *p, uint32_t at, const TVMFFI
     } else if (strcmp(t, "key") == 0) {
         ok = as_int(v, &out->i) || as_text(v, true, out);
         want = "int or bytes";
-    } else if (strcmp(t, "str") == 0) {
-        ok = as_text(v, false, out);
-        want = "str";
+    } else if (strcmp(t, "str") == 0 || strcmp(t, "bytes") == 0) {
+        ok = as_text(v, *t == 'b', out);
+        want = t;
+    } else if (strcmp(t, "module") == 0) { /* of which type, the function asks */
+        ok = v->type_index >= kTVMFFIStaticObjectBegin;
+        out->object = ok ? v->v_obj : NULL;
+        want = "a module";
     } else {
         ok = as_int(v, &out->i);
         want = strcmp(t, "handle") == 0 ? "a command queue's handle (int)" : "int";
@@ -242,6 +246,10 @@ static const char *schema_of(const char *type)
         {"Tensor", "{\"type\":\"ffi.Tensor\"}"},
         {"dram", "{\"type\":\"Union\",\"args\":[{\"type\":\"ffi.Tensor\"},{\"type\":\"int\"}]}"},
         {"recorder", "{\"type\":\"ffi.Function\"}"},
+        {"Function", "{\"type\":\"ffi.Function\"}"},
+        {"bytes", "{\"type\":\"ffi.Bytes\"}"},
+        {"Module", "{\"type\":\"ffi.Module\"}"},
+        {"module", "{\"type\":\"lathe.Module\"}"},
         {"key", "{\"type\":\"Union\",\"args\":[{\"type\":\"int\"},{\"type\":\"ffi.Bytes\"}]}"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -277,4 +285,43 @@ size_t ffi_metadata(const ffi_row *row, char *out, size_t size)
     put_escaped(&whole, row->doc, strlen(row->doc));
     puts_text(&whole, "\"}");
     return whole.len;
+}
+
+int ffi_return_metadata(const ffi_row *row, TVMFFIAny *result)
+{
+    char json[4096];
+    size_t n = ffi_metadata(row, json, sizeof json);
+    return ffi_return_str(row, result, json, n < sizeof json ? n : sizeof json);
+}
+
+/* --- global functions --- */
+
+/* A global function's closure is its row. */
+static int call_row(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)
+{
+    return ffi_call(self, args, n, result);
+}
+
+static TVMFFIByteArray byte_array(const char *s)
+{
+    return (TVMFFIByteArray){s, strlen(s)};
+}
+
+int ffi_register(const char *prefix, const ffi_row *row)
+{
+    char name[96], json[4096];
+    TVMFFIObjectHandle f = NULL;
+    TVMFFIMethodInfo info = {0};
+    snprintf(name, sizeof name, "%s%s", prefix, row->name);
+    if (tvm_ffi()->TVMFFIFunctionCreate((void *)(uintptr_t)row, call_row, NULL, &f) != 0)
+        return -1;
+    info.name = byte_array(name);
+    info.doc = byte_array(row->doc);
+    info.metadata = (TVMFFIByteArray){json, ffi_metadata(row, json, sizeof json)};
+    info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
+    info.method.type_index = kTVMFFIFunction;
+    info.method.v_obj = f;
+    int rc = tvm_ffi()->TVMFFIFunctionSetGlobalFromMethodInfo(&info, 1);
+    tvm_ffi()->TVMFFIObjectDecRef(f);
+    return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments and results of exported functions: checked against the row's text (vta_functions.def), so that every wrong
+/* Arguments and results of exported functions: checked against the row's text (*_functions.def), so that every wrong
  * call gets one sentence that names function, argument and what was expected. */
 #ifndef LATHE_FFI_ARGS_H
 #define LATHE_FFI_ARGS_H
@@ -12,8 +12,8 @@ typedef struct ffi_arg {
     bool given;             /* false: left out or None */
     int64_t i;              /* integers and handles */
     const DLTensor *tensor; /* dram: not a handle */
-    TVMFFIObject *object;   /* owner of the tensor (NULL: a borrowed view), or the recorder */
-    const char *bytes;      /* str, key as bytes: `size` bytes, terminated */
+    TVMFFIObject *object;   /* owner of the tensor (NULL: a borrowed view), or the recorder, or the module */
+    const char *bytes;      /* str, bytes, key as bytes: `size` bytes, terminated */
     size_t size;
 } ffi_arg;
 
@@ -28,6 +28,9 @@ typedef struct ffi_row {
 int ffi_call(const ffi_row *row, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);
 /* {"type_schema": "...", "doc": "..."} of a row; returns the length, writes at most `size` bytes. */
 size_t ffi_metadata(const ffi_row *row, char *out, size_t size);
+int ffi_return_metadata(const ffi_row *row, TVMFFIAny *result);
+/* Makes the row a global function of libtvm_ffi under the prefix and its name. */
+int ffi_register(const char *prefix, const ffi_row *row);
 
 /* Raises: the message starts with the row's name. Returns -1. Without libtvm_ffi the message is kept for
  * vta_ffi_last_error. */

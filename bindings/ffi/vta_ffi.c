@@ -596,13 +596,6 @@ enum row_index {
 #undef X
 };
 
-static int export_metadata(const ffi_row *row, TVMFFIAny *result)
-{
-    char text[4096];
-    size_t n = ffi_metadata(row, text, sizeof text);
-    return ffi_return_str(row, result, text, n < sizeof text ? n : sizeof text);
-}
-
 #define X(id, result_, args_, doc_)                                                                       \
     EXPORT int __tvm_ffi_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);           \
     int __tvm_ffi_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)                   \
@@ -614,7 +607,7 @@ static int export_metadata(const ffi_row *row, TVMFFIAny *result)
     int __tvm_ffi__metadata_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)         \
     {                                                                                                     \
         (void)self, (void)args, (void)n;                                                                  \
-        return export_metadata(&rows[ROW_##id], result);                                                  \
+        return ffi_return_metadata(&rows[ROW_##id], result);                                                  \
     }                                                                                                     \
     EXPORT int __tvm_ffi__doc_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);      \
     int __tvm_ffi__doc_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)              \
@@ -625,45 +618,15 @@ static int export_metadata(const ffi_row *row, TVMFFIAny *result)
 VTA_FUNCTIONS(X)
 #undef X
 
-/* A global function's closure is its row. */
-static int call_row(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)
-{
-    return ffi_call(self, args, n, result);
-}
-
-static TVMFFIByteArray byte_array(const char *s)
-{
-    return (TVMFFIByteArray){s, strlen(s)};
-}
-
-static int register_row(const char *prefix, const ffi_row *row)
-{
-    char name[96], text[4096];
-    TVMFFIObjectHandle f = NULL;
-    TVMFFIMethodInfo info = {0};
-    snprintf(name, sizeof name, "%s%s", prefix, row->name);
-    if (tvm_ffi()->TVMFFIFunctionCreate((void *)(uintptr_t)row, call_row, NULL, &f) != 0)
-        return -1;
-    info.name = byte_array(name);
-    info.doc = byte_array(row->doc);
-    info.metadata = (TVMFFIByteArray){text, ffi_metadata(row, text, sizeof text)};
-    info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
-    info.method.type_index = kTVMFFIFunction;
-    info.method.v_obj = f;
-    int rc = tvm_ffi()->TVMFFIFunctionSetGlobalFromMethodInfo(&info, 1);
-    tvm_ffi()->TVMFFIObjectDecRef(f);
-    return rc;
-}
-
 EXPORT int vta_ffi_register(void)
 {
     int rc = tvm_ffi() ? 0 : -1;
     for (size_t i = 0; rc == 0 && i < sizeof rows / sizeof *rows; i++) {
-        rc = register_row("", &rows[i]);
-        rc = rc ? rc : register_row("vta.", &rows[i]);
+        rc = ffi_register("", &rows[i]);
+        rc = rc ? rc : ffi_register("vta.", &rows[i]);
     }
     for (size_t i = 0; rc == 0 && i < sizeof simulator_rows / sizeof *simulator_rows; i++)
-        rc = register_row("vta.simulator.", &simulator_rows[i]);
+        rc = ffi_register("vta.simulator.", &simulator_rows[i]);
     return rc;
 }
 

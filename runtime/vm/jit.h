@@ -23,6 +23,8 @@ int32_t jit_compile(const lathe_options *options, const char *name, const char *
                     jit_library **out, lathe_error *error);
 /* The address of a symbol; NULL: there is none. */
 void *jit_symbol(const jit_library *library, const char *name);
+/* What it was opened by: who opens that gets the same library, as long as it is loaded. */
+const char *jit_path(const jit_library *library);
 void jit_unload(jit_library *library);
 
 /* Calls function(addresses[0], ..., addresses[n - 1]), n pointers, no result (libffi). */

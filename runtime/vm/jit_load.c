@@ -182,6 +182,11 @@ void *jit_symbol(const jit_library *library, const char *name)
     return dlsym(library->handle, name);
 }
 
+const char *jit_path(const jit_library *library)
+{
+    return library->path;
+}
+
 void jit_unload(jit_library *library)
 {
     if (!library)

@@ -14,5 +14,7 @@ int32_t vm_constants_module(lathe_runtime *rt, vm_file *file, vm_bytes content, 
 
 /* The C source of a source module with a zero behind it; NULL: `m` is of another kind, or there is no memory. */
 const char *vm_source_text(vm_module *m);
+/* Compiles the source, unless that was done; a path by which the code can be opened once more while `m` lives. */
+int32_t vm_source_path(vm_module *m, const char **out, lathe_error *error);
 extern const vm_module_kind vm_source_kind;
 #endif

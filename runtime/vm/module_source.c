@@ -335,3 +335,11 @@ const char *vm_source_text(vm_module *m)
     pthread_mutex_unlock(&s->lock);
     return s->text;
 }
+
+int32_t vm_source_path(vm_module *m, const char **out, lathe_error *error)
+{
+    jit_library *library = NULL;
+    int32_t status = compile((struct source_module *)(void *)m, &library, error);
+    *out = status == LATHE_OK ? jit_path(library) : NULL;
+    return status;
+}
