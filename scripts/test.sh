@@ -186,6 +186,7 @@ all)
     start stage branches "$python" test/py/branches.py --lathe "$build/lathe" -j "$jobs"
     start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"
     start stage "modules elsewhere" "$python" test/py/vm.py --for aarch64 riscv64
+    start stage "one module file" "$python" test/py/portable.py --lathe "$build/lathe"
     start stage contract "$python" test/py/contract.py --lathe "$build/lathe"
     start stage "embedded packages" "$python" test/py/embedded.py --lathe "$build/lathe"
     start stage demo sh demo/run.sh "$build/lathe" "$build/demo"

@@ -5,11 +5,12 @@
     cross.py [--lathe FILE] [--filter GLOB] [--long]
 
 The demo's network and the light squeezenet with random weights; with --long also minilm, when it is beside the checkout
-(see models.py), which takes minutes. Targets: aarch64 (gcc-aarch64-linux-gnu) and rv64gcv (clang-19 with
-gcc-riscv64-linux-gnu's libraries; qemu with VLEN 128, the least that the target asks for, and 256). A pair of model and
-target counts as one test, which holds when two inputs give the reference's outputs within the bounds of models.py, one
-and two workers give the same bytes, the kernels hold vector instructions, and the program is built without a warning. A
-target whose tools are not here is skipped; scripts/setup.sh test installs them.
+(see models.py), which takes minutes. Targets: aarch64 (gcc-aarch64-linux-gnu), rv64gcv, rv64gcv_zvl256b and
+rv64gcv_zvl512b (clang-19 with gcc-riscv64-linux-gnu's libraries; qemu with the least VLEN that the target asks for, and
+with twice that). A pair of model and target counts as one test, which holds when two inputs give the reference's outputs
+within the bounds of models.py, one and two workers give the same bytes, the kernels hold vector instructions, and the
+program is built without a warning; and when it refuses a machine whose registers are too narrow, with a status and a log
+record. A target whose tools are not here is skipped; scripts/setup.sh test installs them.
 """
 import argparse
 import fnmatch
@@ -36,19 +37,28 @@ class Processor:
     objdump: str
     instruction: str  # that multiplies and adds vectors
     emulators: list   # commands in front of the program; all must give the same bytes
+    narrow: str = ""  # the command for a machine whose vectors are too narrow
 
     def missing(self):
         tools = {self.cc.split()[0], self.objdump, *(e.split()[0] for e in self.emulators)}
-        if self.target == "rv64gcv":
+        if self.target.startswith("rv64gcv"):
             tools.add("riscv64-linux-gnu-gcc")
         return sorted(t for t in tools if not shutil.which(t))
 
 
 RISCV = "qemu-riscv64 -cpu rv64,v=true,vlen={},elen=64,vext_spec=v1.0"
+
+
+def riscv(target, vlen, narrow=""):
+    return Processor(target, "clang-19 --target=riscv64-linux-gnu", "riscv64-linux-gnu-objdump", "vfmacc",
+                     [RISCV.format(vlen), RISCV.format(2 * vlen)], narrow)
+
+
 PROCESSORS = (
     Processor("aarch64", "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-objdump", "fmla", ["qemu-aarch64"]),
-    Processor("rv64gcv", "clang-19 --target=riscv64-linux-gnu", "riscv64-linux-gnu-objdump", "vfmacc",
-              [RISCV.format(128), RISCV.format(256)]),
+    riscv("rv64gcv", 128),
+    riscv("rv64gcv_zvl256b", 256, RISCV.format(128)),
+    riscv("rv64gcv_zvl512b", 512, RISCV.format(256)),
 )
 
 
@@ -81,6 +91,44 @@ def run_everywhere(processor, folder, inputs, work):
     return outputs
 
 
+REFUSED = """
+#include <stdio.h>
+#include "tvmgen_default.h"
+#include "tvmrt.h"
+int main(void)
+{
+    struct tvmgen_default_inputs in = {0};
+    struct tvmgen_default_outputs out = {0};
+    tvmrt_log_record_t record = {TVMRT_LOG_DEBUG, 0, 0};
+    const int32_t status = tvmgen_default_run(&in, &out);
+    const int logged = tvmrt_log_pop(&record);
+    printf("%ld %d %d %ld %ld\\n", (long)status, logged, (int)record.level, (long)record.code, (long)record.op_id);
+    return 0;
+}
+"""
+
+
+def check_refused(processor, folder, work):
+    """Code for wider registers would give wrong numbers without a fault."""
+    def output(program, *arguments):
+        run = subprocess.run([*processor.narrow.split(), program, *arguments], capture_output=True, text=True,
+                             errors="replace", timeout=package.TIME_LIMIT)
+        return run.returncode, run.stdout + run.stderr
+
+    status, said = output(os.path.join(folder, "runner"), "-o", os.path.join(work, "refused"))
+    if status != 1 or "status -13: this machine's vectors are narrower" not in said:
+        raise package.Failure(f"under '{processor.narrow}': status {status}, {said.strip()[-200:]}")
+    source, program = os.path.join(work, "refused.c"), os.path.join(work, "refused.exe")
+    with open(source, "w") as f:
+        f.write(REFUSED)
+    subprocess.run(["make", "-C", folder, "lib", f"CC={processor.cc}"], capture_output=True, check=True)
+    subprocess.run([*processor.cc.split(), "-static", "-I", os.path.join(folder, "include"), source,
+                    os.path.join(folder, "libtvmgen_default.a"), "-lpthread", "-lm", "-o", program], check=True)
+    if output(program) != (0, "-13 1 3 -13 -1\n"):
+        raise package.Failure(f"under '{processor.narrow}': status and log record are {output(program)}")
+    return ", refuses a narrower machine"
+
+
 def check(processor, spec, lathe, work):
     path = spec.write(work)
     model = onnx.load(path)
@@ -92,7 +140,8 @@ def check(processor, spec, lathe, work):
     got = run_everywhere(processor, folder, inputs, work)
     for a, b in zip(got, models.reference(path, model, inputs, spec.quantised)):
         models.check_close(a, b, spec.quantised)
-    return f"{check_vectors(processor, folder)} times {processor.instruction}"
+    refused = check_refused(processor, folder, work) if processor.narrow else ""
+    return f"{check_vectors(processor, folder)} times {processor.instruction}{refused}"
 
 
 def run_one(processor, spec, options):

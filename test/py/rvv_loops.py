@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Inner loops of RISC-V vector code, from the disassembly of a shared object: rvv_loops.py OBJECT VLEN.
+
+The loops that matter multiply scalars by vectors (vfmacc.vf) into a tile of accumulators: of matrix products and of
+convolutions over channels. A tile of v vectors and r rows needs, in each step, v * r multiply-adds, v loads of vectors, as
+many additions for their addresses, because these loads have no displacement, and r loads of scalars; and the loop
+a counter and a branch. Whatever else it holds is overhead: other addresses, registers kept in memory.
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+OBJCOPY, OBJDUMP = "riscv64-linux-gnu-objcopy", "riscv64-linux-gnu-objdump"
+FMA = re.compile(r"vfn?m(acc|sac|add|sub)\.v[fv]$")
+BRANCH = re.compile(r"(b|beq|bne|blt|bge|bltu|bgeu|beqz|bnez|blez|bgez|bltz|bgtz|j)$")
+
+
+@dataclass
+class Instruction:
+    at: int
+    name: str
+    operands: str
+    vtype: str  # what the vset* before it says: "8,e32,m1"; "" where none is seen
+
+
+@dataclass
+class Loop:
+    function: str
+    body: list
+    vlen: int
+
+    def count(self, pattern):
+        return sum(bool(re.match(pattern, i.name)) for i in self.body)
+
+    def multiply_adds(self):
+        return [i for i in self.body if FMA.match(i.name)]
+
+    def is_full(self):
+        """Every multiply-add works on one whole register of 32-bit elements."""
+        return all(i.vtype in (f"{self.vlen // 32},e32,m1", "all,e32,m1") for i in self.multiply_adds())
+
+    def tile(self):
+        """(vectors, rows, steps) where the loop is a product: each vector times each scalar; else None."""
+        products = self.multiply_adds()
+        vectors, scalars = self.count(r"vl(e32|1re32)\.v"), self.count("flw")
+        if not products or not all(i.name.endswith(".vf") for i in products):
+            return None
+        steps = vectors * scalars // len(products)
+        if steps == 0 or vectors % steps or scalars % steps or vectors * scalars != steps * len(products):
+            return None
+        return vectors // steps, scalars // steps, steps
+
+    def ratio(self):
+        """Instructions against what the tile needs."""
+        v, r, steps = self.tile()
+        return len(self.body) / (steps * (v * r + 2 * v + r) + 2)
+
+
+def setting(operands):
+    words = operands.replace(" ", "").split(",")
+    length = words[1] if not words[1].startswith("zero") else "all"
+    return ",".join([length, *words[2:4]])
+
+
+def functions(path):
+    """Name and instructions of each function. The C library's start-up code is in the object too, and its symbols say
+    that there are no vectors, which the disassembler would believe."""
+    with tempfile.NamedTemporaryFile(suffix=".so") as plain:
+        subprocess.run([OBJCOPY, "-w", "--strip-symbol=$x*", path, plain.name], check=True)
+        text = subprocess.run([OBJDUMP, "-d", "--no-show-raw-insn", plain.name], capture_output=True, text=True,
+                              check=True).stdout
+    found, code, vtype = {}, [], ""
+    for line in text.splitlines():
+        start = re.match(r"[0-9a-f]+ <(.+)>:$", line)
+        at = re.match(r"\s*([0-9a-f]+):\s+(\S+)\s*(.*)$", line)
+        if start:
+            code, vtype = found.setdefault(start[1], []), ""
+        elif at:
+            if at[2].startswith("vset"):
+                vtype = setting(at[3])
+            code.append(Instruction(int(at[1], 16), at[2], at[3], vtype))
+    return found
+
+
+def inner_loops(function, code, vlen):
+    spans = []
+    for i in code:
+        to = re.search(r"([0-9a-f]+) <", i.operands) if BRANCH.match(i.name) else None
+        if to and int(to[1], 16) <= i.at:
+            spans.append((int(to[1], 16), i.at))
+    for a, b in spans:
+        if not any((c, d) != (a, b) and a <= c and d <= b for c, d in spans):
+            yield Loop(function, [i for i in code if a <= i.at <= b], vlen)
+
+
+def main_loops(path, vlen):
+    """Of each function with such loops the one with the largest tile."""
+    result = {}
+    for name, code in functions(path).items():
+        loops = [x for x in inner_loops(name, code, vlen) if x.tile() and len(x.multiply_adds()) >= 4]
+        if loops:
+            result[name] = max(loops, key=lambda x: x.tile()[0] * x.tile()[1])
+    return result
+
+
+def describe(loop):
+    v, r, steps = loop.tile()
+    n = len(loop.body)
+    return (f"{loop.function}: tile {v} x {r}, {n} instructions for {len(loop.multiply_adds())} multiply-adds: "
+            f"{n / len(loop.multiply_adds()):.2f} each, {loop.ratio():.2f} times what the tile needs")
+
+
+if __name__ == "__main__":
+    for one in main_loops(sys.argv[1], int(sys.argv[2])).values():
+        print(describe(one), "" if one.is_full() else f"NOT FULL {one.multiply_adds()[0].vtype}")
