@@ -4,13 +4,13 @@
 
     cross.py [--lathe FILE] [--filter GLOB] [--long]
 
-The demo's network and the light squeezenet with random weights; with --long also minilm, when it is beside the checkout
-(see models.py), which takes minutes. Targets: aarch64 (gcc-aarch64-linux-gnu), rv64gcv, rv64gcv_zvl256b and
-rv64gcv_zvl512b (clang-19 with gcc-riscv64-linux-gnu's libraries; qemu with the least VLEN that the target asks for, and
-with twice that). A pair of model and target counts as one test, which holds when two inputs give the reference's outputs
-within the bounds of models.py, one and two workers give the same bytes, the kernels hold vector instructions, and the
-program is built without a warning; and when it refuses a machine whose registers are too narrow, with a status and a log
-record. A target whose tools are not here is skipped; scripts/setup.sh test installs them.
+The demo's network and the light squeezenet with random weights; with --long also minilm, when it is beside the
+checkout (see models.py), which takes minutes. Targets: aarch64 (gcc-aarch64-linux-gnu), rv64gcv, rv64gcv_zvl256b and
+rv64gcv_zvl512b (clang-19 with gcc-riscv64-linux-gnu's libraries; qemu with the least VLEN that the target asks for,
+and with twice that). A pair of model and target counts as one test, which holds when two inputs give the reference's
+outputs within the bounds of models.py, one and two workers give the same bytes, the kernels hold vector instructions,
+and the program is built without a warning; and when it refuses a machine whose registers are too narrow, with a
+status and a log record. A target whose tools are not here is skipped; scripts/setup.sh test installs them.
 """
 import argparse
 import fnmatch

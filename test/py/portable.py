@@ -5,14 +5,15 @@ without any, under qemu's user mode; its kernels are compiled where it runs.
 
     portable.py [--lathe FILE] [--filter GLOB] [--long] [--keep DIR]
 
-The virtual machine is built for each machine as a static library, by gcc and by clang without a warning, and linked with
-test/vm/runfile.c. Models: the demo's, an inverted residual block and an encoder with open extents; with --long also
-mobilenetv2 and minilm, when they are beside the checkout (see models.py), which take minutes. A pair of model and machine
-counts as one test, which holds when the numbers are onnxruntime's within the bounds of models.py, two workers give the
-bytes that one gives, and the kernels that were called are those for the machine's width. On riscv64 the object that the
-compiler made is kept and disassembled: the inner loops of convolutions over channels and of matrix products multiply and
-add whole registers of 32-bit elements, keep none of them in memory, and take at most 1.5 times the instructions that
-their tile needs (rvv_loops.py). What is not here is skipped; scripts/setup.sh test installs it.
+The virtual machine is built for each machine as a static library, by gcc and by clang without a warning, and linked
+with test/vm/runfile.c. Models: the demo's, an inverted residual block and an encoder with open extents; with --long
+also mobilenetv2 and minilm, when they are beside the checkout (see models.py), which take minutes. A pair of model
+and machine counts as one test, which holds when the numbers are onnxruntime's within the bounds of models.py, two
+workers give the bytes that one gives, and the kernels that were called are those for the machine's width. On riscv64
+the object that the compiler made is kept and disassembled: the inner loops of convolutions over channels and of
+matrix products multiply and add whole registers of 32-bit elements, keep none of them in memory, and take at most 1.5
+times the instructions that their tile needs (rvv_loops.py). What is not here is skipped; scripts/setup.sh test
+installs it.
 """
 import argparse
 import fnmatch
@@ -60,7 +61,8 @@ def gcc_of(processor):
 
 def riscv(vlen):
     cpu = f"rv64,v=true,vlen={vlen},elen=64,vext_spec=v1.0" if vlen else "rv64,v=false"
-    return Machine(f"riscv64-{vlen or 'scalar'}", "riscv64", ("qemu-riscv64", "-cpu", cpu, "-L", "/usr/riscv64-linux-gnu"),
+    return Machine(f"riscv64-{vlen or 'scalar'}", "riscv64",
+                   ("qemu-riscv64", "-cpu", cpu, "-L", "/usr/riscv64-linux-gnu"),
                    "clang-19 --target=riscv64-linux-gnu", f"v{vlen // 8 or 16}", vlen)
 
 
@@ -75,7 +77,8 @@ MACHINES = (
 
 
 def must(command, **settings):
-    run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=package.TIME_LIMIT, **settings)
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=package.TIME_LIMIT,
+                         **settings)
     if run.returncode != 0:
         raise package.Failure(f"{' '.join(command)[:60]}: status {run.returncode}: {run.stderr.strip()[-600:]}")
     return run
@@ -224,7 +227,7 @@ def check_loops(machine, module, folder):
         if loop.ratio() > MOST:
             raise package.Failure(f"more than {MOST}: {line}")
     each = [len(x.body) / len(x.multiply_adds()) for x in loops.values()]
-    return f", {len(loops)} loops with {min(each):.2f} to {max(each):.2f} instructions per multiply-add" if loops else ""
+    return f", {len(loops)} loops of {min(each):.2f} to {max(each):.2f} instructions per multiply-add" if loops else ""
 
 
 def check(machine, runner, module, work):

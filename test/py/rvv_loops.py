@@ -3,9 +3,9 @@
 """Inner loops of RISC-V vector code, from the disassembly of a shared object: rvv_loops.py OBJECT VLEN.
 
 The loops that matter multiply scalars by vectors (vfmacc.vf) into a tile of accumulators: of matrix products and of
-convolutions over channels. A tile of v vectors and r rows needs, in each step, v * r multiply-adds, v loads of vectors, as
-many additions for their addresses, because these loads have no displacement, and r loads of scalars; and the loop
-a counter and a branch. Whatever else it holds is overhead: other addresses, registers kept in memory.
+convolutions over channels. A tile of v vectors and r rows needs, in each step, v * r multiply-adds, v loads of
+vectors, as many additions for their addresses, because these loads have no displacement, and r loads of scalars; and
+the loop a counter and a branch. Whatever else it holds is overhead: other addresses, registers kept in memory.
 """
 import re
 import subprocess
