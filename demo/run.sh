@@ -1,5 +1,5 @@
 #!/bin/sh
-# The demo: demo/digits.onnx -> C package -> program -> predictions. run.sh LATHE FOLDER [RECORDS]
+# The demo: demo/digits.onnx -> C package -> program -> predictions; and the same model as a portable module. run.sh LATHE FOLDER [RECORDS]
 # FOLDER receives the package (FOLDER/package) and the program (FOLDER/digits).
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -23,3 +23,7 @@ done
 say "$cc" -std=c99 -D_POSIX_C_SOURCE=199309L -O2 -DDEMO_WORKERS=$workers -I"$out/package/include" \
     "$demo/main.c" "$@" -o "$out/digits" -lm -lpthread
 "$out/digits" "$records"
+echo
+echo "The same model as one file for any machine; its kernels are compiled here, now:"
+say "$lathe" compile "$demo/digits.onnx" --emit module --target my_device -o "$out/digits.so"
+CC=$cc say "$lathe" run "$out/digits.so" --seed 1
