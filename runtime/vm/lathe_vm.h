@@ -191,6 +191,9 @@ int32_t lathe_GetFunction(const lathe_value *module, const char *name, lathe_val
 /* args: n borrowed values. *result is the caller's to release. */
 int32_t lathe_call(const lathe_value *function, const lathe_value *args, int32_t n, lathe_value *result,
                    lathe_error *error);
+/* Both: the function of that name is called, and given back. *result is None after an error. */
+int32_t lathe_call_named(const lathe_value *module, const char *name, const lathe_value *args, int32_t n,
+                         lathe_value *result, lathe_error *error);
 
 /* What a function of an initialised machine takes, for programs that run modules they do not know: its number of
  * arguments, their names, and what it checks of each of them: type and shape, a dimension that it does not fix as -1.
@@ -206,6 +209,20 @@ const char *lathe_source(const lathe_value *module);
  * names, types and shapes, as far as the module says; devices must be of the runtime's table ("device" may be left
  * out). LATHE_E_FORMAT, LATHE_E_NAME, LATHE_E_SHAPE. */
 int32_t lathe_check_metadata(lathe_runtime *rt, const lathe_value *vm, const char *path, lathe_error *error);
+
+/* --- for programs that run modules they do not know --- */
+/* What main takes, made up: tensors without gaps on the device that the machine was initialised for first. Types are
+ * the module's, shapes too; an extent that it leaves open is what the metadata file says (NULL or "": it is 1). What the
+ * module does not say of an input at all, the file must say. Floats are -1, -0.875 ... 1 and again, other types 0, 1, 0,
+ * 1. At most `max` values go to `out`, *out_n of them, the caller's to release; the others are None, and all are after
+ * an error. LATHE_E_UNSUPPORTED: a type that is no number, or an input of which nobody says what it is; and the errors
+ * of lathe_check_metadata. */
+int32_t lathe_sample_inputs(lathe_runtime *rt, const lathe_value *vm, const char *metadata, lathe_value *out,
+                            int32_t max, int32_t *out_n, lathe_error *error);
+/* A value as text, a line for each element of an array: of a tensor the type, the shape, the range without NaN, and the
+ * first 8 values ("float32[1, 10], 0.01 to 0.9: 0.1 0.2 ..."); values in memory of other devices are not read. The text
+ * is cut to `size` with its zero, as snprintf does, and the length that it would have is returned. */
+size_t lathe_describe(const lathe_value *value, char *text, size_t size);
 
 const char *lathe_status_text(int32_t status);
 

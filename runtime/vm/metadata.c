@@ -1,14 +1,16 @@
 /* metadata.c: the file that says what a module's inputs are, {"inputs": [{"name", "shape", "dtype", "device"}]}: read,
  * and compared with what the module's main takes.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "metadata.h"
+
 #include "error.h"
-#include "lathe_vm.h"
 
 #if defined(LATHE_NO_JANSSON)
 
-int32_t lathe_check_metadata(lathe_runtime *rt, const lathe_value *vm, const char *path, lathe_error *error)
+int32_t vm_metadata_read(lathe_runtime *rt, const lathe_value *vm, const char *path, vm_metadata_take take, void *user,
+                         lathe_error *error)
 {
-    (void)rt, (void)vm;
+    (void)rt, (void)vm, (void)take, (void)user;
     return vm_fail(error, LATHE_E_UNSUPPORTED, "%s: this library was built without jansson, which reads it", path);
 }
 
@@ -27,6 +29,12 @@ enum { MOST_RANK = 64 };
 struct input {
     const char *name, *dtype;
     json_t *shape;
+};
+
+/* Who gets the inputs. */
+struct reading {
+    vm_metadata_take take;
+    void *user;
 };
 
 static int32_t bad(lathe_error *error, size_t i, const char *what)
@@ -68,8 +76,22 @@ static int32_t read_input(const lathe_runtime *rt, json_t *from, size_t i, struc
     return check_device(rt, json_object_get(from, "device"), i, error);
 }
 
+/* The type of that name; false: there is none. */
+static bool find_dtype(const char *name, lathe_dtype *out)
+{
+    static const lathe_dtype all[] = {{0, 8, 1},  {0, 16, 1}, {0, 32, 1}, {0, 64, 1}, {1, 8, 1},
+                                      {1, 16, 1}, {1, 32, 1}, {1, 64, 1}, {2, 16, 1}, {2, 32, 1},
+                                      {2, 64, 1}, {4, 16, 1}, {6, 8, 1}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(vm_dtype_name(all[i]).text, name) == 0) {
+            *out = all[i];
+            return true;
+        }
+    return false;
+}
+
 /* What the module takes is -1 where any extent is possible. */
-static int32_t compare(const lathe_value *vm, const struct input *in, size_t i, lathe_error *error)
+static int32_t compare(const lathe_value *vm, const struct input *in, size_t i, struct reading *r, lathe_error *error)
 {
     const char *name;
     lathe_dtype dtype;
@@ -84,20 +106,21 @@ static int32_t compare(const lathe_value *vm, const struct input *in, size_t i, 
     if (dtype.bits != 0 && strcmp(vm_dtype_name(dtype).text, in->dtype) != 0)
         return vm_fail(error, LATHE_E_SHAPE, "input %.80s is of %.40s, in the module of %s", in->name, in->dtype,
                        vm_dtype_name(dtype).text);
-    if (rank < 0)
-        return LATHE_OK;
-    bool same = (size_t)rank == n;
+    if (dtype.bits == 0 && !find_dtype(in->dtype, &dtype))
+        return vm_fail(error, LATHE_E_FORMAT, "input %.80s: there is no type %.40s", in->name, in->dtype);
+    bool same = rank < 0 || (size_t)rank == n;
     for (size_t k = 0; k < n; k++) {
         given[k] = json_integer_value(json_array_get(in->shape, k));
-        same = same && (wanted[k] == -1 || wanted[k] == given[k]);
+        same = same && (rank < 0 || wanted[k] == -1 || wanted[k] == given[k]);
     }
     if (same)
-        return LATHE_OK;
+        return r->take ? r->take(r->user, (int32_t)i, dtype, given, n, error) : LATHE_OK;
     return vm_fail(error, LATHE_E_SHAPE, "input %.80s has the shape %s, in the module %s (-1: any)", in->name,
                    vm_dims_name(given, n).text, vm_dims_name(wanted, rank < MOST_RANK ? (size_t)rank : MOST_RANK).text);
 }
 
-static int32_t check_inputs(const lathe_runtime *rt, const lathe_value *vm, const json_t *root, lathe_error *error)
+static int32_t check_inputs(const lathe_runtime *rt, const lathe_value *vm, const json_t *root, struct reading *r,
+                            lathe_error *error)
 {
     const json_t *inputs = json_object_get(root, "inputs");
     int32_t arity;
@@ -110,7 +133,7 @@ static int32_t check_inputs(const lathe_runtime *rt, const lathe_value *vm, cons
     for (size_t i = 0; i < json_array_size(inputs) && status == LATHE_OK; i++) {
         status = read_input(rt, json_array_get(inputs, i), i, &in, error);
         if (status == LATHE_OK)
-            status = compare(vm, &in, i, error);
+            status = compare(vm, &in, i, r, error);
     }
     return status;
 }
@@ -133,14 +156,20 @@ static int32_t read_json(const char *path, json_t **out, lathe_error *error)
     return vm_fail(error, LATHE_E_FORMAT, "line %d, column %d: %s", e.line, e.column, e.text);
 }
 
-int32_t lathe_check_metadata(lathe_runtime *rt, const lathe_value *vm, const char *path, lathe_error *error)
+int32_t vm_metadata_read(lathe_runtime *rt, const lathe_value *vm, const char *path, vm_metadata_take take, void *user,
+                         lathe_error *error)
 {
     json_t *root = NULL;
     int32_t status = read_json(path, &root, error);
     if (status == LATHE_OK)
-        status = check_inputs(rt, vm, root, error);
+        status = check_inputs(rt, vm, root, &(struct reading){take, user}, error);
     json_decref(root);
     return status == LATHE_OK ? status : vm_at(error, status, "%s", path);
 }
 
 #endif
+
+int32_t lathe_check_metadata(lathe_runtime *rt, const lathe_value *vm, const char *path, lathe_error *error)
+{
+    return vm_metadata_read(rt, vm, path, NULL, NULL, error);
+}

@@ -127,3 +127,15 @@ int32_t lathe_call(const lathe_value *function, const lathe_value *args, int32_t
         return vm_fail(error, LATHE_E_ARGUMENT, "%d arguments without their values", n);
     return vm_call(function, args, n, result, error);
 }
+
+int32_t lathe_call_named(const lathe_value *module, const char *name, const lathe_value *args, int32_t n,
+                         lathe_value *result, lathe_error *error)
+{
+    lathe_value function;
+    *result = (lathe_value){0};
+    int32_t status = lathe_GetFunction(module, name, &function, error);
+    if (status == LATHE_OK)
+        status = lathe_call(&function, args, n, result, error);
+    lathe_release(&function);
+    return status;
+}

@@ -43,28 +43,15 @@ static inline lathe_value integer(int64_t i)
     return (lathe_value){.type = LATHE_INT, .u.v_int = i};
 }
 
-/* Calls a function of a module; the result is the caller's. */
-static inline int32_t call_named(const lathe_value *module, const char *name, const lathe_value *args, int32_t n,
-                                 lathe_value *result, lathe_error *error)
-{
-    lathe_value function;
-    *result = (lathe_value){0};
-    int32_t status = lathe_GetFunction(module, name, &function, error);
-    if (status == LATHE_OK)
-        status = lathe_call(&function, args, n, result, error);
-    lathe_release(&function);
-    return status;
-}
-
 /* A machine on `device` and the CPU. */
 static inline int32_t make_machine(const lathe_value *library, int32_t device, int64_t allocator, lathe_value *vm,
                                    lathe_error *error)
 {
     lathe_value none, args[6] = {integer(device), integer(0), integer(allocator), integer(1), integer(0),
                                  integer(allocator)};
-    int32_t status = call_named(library, "vm_load_executable", NULL, 0, vm, error);
+    int32_t status = lathe_call_named(library, "vm_load_executable", NULL, 0, vm, error);
     if (status == LATHE_OK)
-        status = call_named(vm, "vm_initialization", args, 6, &none, error);
+        status = lathe_call_named(vm, "vm_initialization", args, 6, &none, error);
     return status;
 }
 

@@ -24,10 +24,8 @@ static void must(int32_t status, const char *what)
 
 static lathe_value call(const lathe_value *module, const char *name, const lathe_value *args, int32_t n)
 {
-    lathe_value function, result;
-    must(lathe_GetFunction(module, name, &function, &error), name);
-    must(lathe_call(&function, args, n, &result, &error), name);
-    lathe_release(&function);
+    lathe_value result;
+    must(lathe_call_named(module, name, args, n, &result, &error), name);
     return result;
 }
 

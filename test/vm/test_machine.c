@@ -23,7 +23,7 @@ static int32_t run_straight(const lathe_value *vm, float first)
     four_set(&x, first);
     four_set(&y, 2 * first);
     args[0] = x.value, args[1] = y.value;
-    int32_t status = call_named(vm, "main", args, 2, &result, NULL);
+    int32_t status = lathe_call_named(vm, "main", args, 2, &result, NULL);
     if (status == LATHE_OK) {
         status = lathe_array_get(&result, 0, &sum, NULL);
         for (size_t i = 0; i < 4 && status == LATHE_OK; i++)
@@ -185,27 +185,27 @@ static void test_arguments(void **state)
     memcpy(odd.data, x.at, sizeof x.at);
     args[0] = x.value;
     args[1] = (lathe_value){.type = LATHE_DLTENSOR, .u.v_tensor = &odd};
-    must(call_named(&vm, "main", args, 2, &result, &e));
+    must(lathe_call_named(&vm, "main", args, 2, &result, &e));
     lathe_release(&result);
     odd.strides = gaps;
-    assert_int_equal(call_named(&vm, "main", args, 2, &result, &e), LATHE_E_SHAPE);
+    assert_int_equal(lathe_call_named(&vm, "main", args, 2, &result, &e), LATHE_E_SHAPE);
     assert_string_equal(e.message, "argument 1 of main: a tensor whose elements do not lie without gaps");
     odd.strides = NULL;
     odd.shape = negative;
-    assert_int_equal(call_named(&vm, "main", args, 2, &result, &e), LATHE_E_SHAPE);
+    assert_int_equal(lathe_call_named(&vm, "main", args, 2, &result, &e), LATHE_E_SHAPE);
     odd.shape = NULL;
-    assert_int_equal(call_named(&vm, "main", args, 2, &result, &e), LATHE_E_ARGUMENT);
+    assert_int_equal(lathe_call_named(&vm, "main", args, 2, &result, &e), LATHE_E_ARGUMENT);
     odd.shape = x.dims;
     odd.data = NULL;
-    assert_int_equal(call_named(&vm, "main", args, 2, &result, &e), LATHE_E_ARGUMENT);
+    assert_int_equal(lathe_call_named(&vm, "main", args, 2, &result, &e), LATHE_E_ARGUMENT);
     odd.data = memory;
     odd.device.type = 2;
-    assert_int_equal(call_named(&vm, "main", args, 2, &result, &e), LATHE_E_UNSUPPORTED);
+    assert_int_equal(lathe_call_named(&vm, "main", args, 2, &result, &e), LATHE_E_UNSUPPORTED);
     assert_string_equal(e.message, "argument 1 of main: no device of type 2 is registered");
     args[1] = (lathe_value){.type = 9};
-    assert_int_equal(call_named(&vm, "main", args, 2, &result, &e), LATHE_E_ARGUMENT);
+    assert_int_equal(lathe_call_named(&vm, "main", args, 2, &result, &e), LATHE_E_ARGUMENT);
     args[1].type = -1;
-    assert_int_equal(call_named(&vm, "main", args, 2, &result, &e), LATHE_E_ARGUMENT);
+    assert_int_equal(lathe_call_named(&vm, "main", args, 2, &result, &e), LATHE_E_ARGUMENT);
     assert_int_equal(lathe_call(&library, NULL, 0, &result, &e), LATHE_E_ARGUMENT);
     assert_string_equal(e.message, "a module is called, which is not a function");
     assert_int_equal(lathe_call(&vm, NULL, 1, &result, &e), LATHE_E_ARGUMENT);
@@ -279,7 +279,7 @@ static void test_allocators(void **state)
         must(lathe_device_register(rt, &api, &e));
         must(make_machine(&library, LATHE_EXT_DEV, kind, &vm, &e));
         for (int i = 0; i < RUNS; i++) {
-            must(call_named(&vm, "device", &zero, 1, &result, &e));
+            must(lathe_call_named(&vm, "device", &zero, 1, &result, &e));
             lathe_release(&result);
         }
         assert_int_equal(c.allocs, kind == 1 ? RUNS : 1);
@@ -315,28 +315,28 @@ static void test_devices(void **state)
     /* There and back. */
     four_set(&x, 5);
     args[0] = x.value, args[1] = integer(LATHE_EXT_DEV), args[2] = zero;
-    must(call_named(&vm, "move", args, 3, &result, &e));
+    must(lathe_call_named(&vm, "move", args, 3, &result, &e));
     assert_int_equal(lathe_tensor_of(&result)->device.type, LATHE_EXT_DEV);
     assert_int_equal(c.copies, 1);
     assert_int_equal(c.syncs, 1);
     lathe_value there = result;
     args[0] = there, args[1] = integer(LATHE_CPU);
-    must(call_named(&vm, "move", args, 3, &result, &e));
+    must(lathe_call_named(&vm, "move", args, 3, &result, &e));
     assert_true(element(&result, 3) == 8);
     lathe_release(&result);
     lathe_release(&there);
     /* No memory, and copies that fail. */
     c.limit = 1;
-    must(call_named(&vm, "device", &zero, 1, &result, &e));
+    must(lathe_call_named(&vm, "device", &zero, 1, &result, &e));
     lathe_release(&result);
     c.limit = 0;
     c.status = LATHE_E_MEMORY;
     args[0] = x.value, args[1] = integer(LATHE_EXT_DEV);
-    assert_int_equal(call_named(&vm, "move", args, 3, &result, &e), LATHE_E_MEMORY);
+    assert_int_equal(lathe_call_named(&vm, "move", args, 3, &result, &e), LATHE_E_MEMORY);
     assert_int_equal(result.type, LATHE_NONE);
     /* Kernels from source take memory of this process only. */
     c.status = LATHE_OK;
-    assert_int_equal(call_named(&vm, "fits", &(lathe_value){.type = LATHE_INT, .u.v_int = 4}, 1, &result, &e),
+    assert_int_equal(lathe_call_named(&vm, "fits", &(lathe_value){.type = LATHE_INT, .u.v_int = 4}, 1, &result, &e),
                      LATHE_E_SHAPE);
     assert_non_null(strstr(e.message, "argument 0 lies on ext_dev:0"));
     lathe_release(&vm);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 static long count, fail_at; /* of allocations while `counting` */
 static bool counting;
@@ -51,6 +52,7 @@ typedef struct story {
     const char *module, *function;
     lathe_value args[2];
     int32_t n;
+    const char *metadata; /* of samples that are made, too */
 } story;
 
 static int32_t tell(const story *s, lathe_error *e)
@@ -58,13 +60,18 @@ static int32_t tell(const story *s, lathe_error *e)
     char path[400], cache[400];
     lathe_options options = test_options(1, cache);
     lathe_runtime *rt = NULL;
-    lathe_value library = {0}, vm = {0}, result = {0}, function = {0};
+    lathe_value library = {0}, vm = {0}, result = {0}, function = {0}, samples[2];
+    int32_t n = 0;
     options.keep_sources = NULL;
     int32_t status = lathe_runtime_create(&options, &rt, e);
     if (status == LATHE_OK)
         status = lathe_LoadFromFile(rt, module_path(s->module, path), &library, e);
     if (status == LATHE_OK)
         status = make_machine(&library, LATHE_MY_DEVICE, 2, &vm, e);
+    if (status == LATHE_OK && s->metadata)
+        status = lathe_sample_inputs(rt, &vm, s->metadata, samples, 2, &n, e);
+    for (int32_t i = 0; i < n; i++)
+        lathe_release(&samples[i]);
     if (status == LATHE_OK)
         status = lathe_GetFunction(&vm, s->function, &function, e);
     for (int i = 0; i < 2 && status == LATHE_OK; i++) {
@@ -119,15 +126,15 @@ static void test_kernels(void **state)
     (void)state;
     four_set(&x, 1);
     four_set(&y, 2);
-    fail_each(&(story){"straight", "main", {x.value, y.value}, 2});
+    fail_each(&(story){"straight", "main", {x.value, y.value}, 2, NULL});
 }
 
 static void test_values(void **state)
 {
     (void)state;
-    fail_each(&(story){"tuples", "closure", {integer(7)}, 1});
-    fail_each(&(story){"tuples", "dyn", {integer(7)}, 1});
-    fail_each(&(story){"tuples", "item", {integer(2)}, 1});
+    fail_each(&(story){"tuples", "closure", {integer(7)}, 1, NULL});
+    fail_each(&(story){"tuples", "dyn", {integer(7)}, 1, NULL});
+    fail_each(&(story){"tuples", "item", {integer(2)}, 1, NULL});
 }
 
 static void test_tensors(void **state)
@@ -135,9 +142,22 @@ static void test_tensors(void **state)
     four x;
     (void)state;
     four_set(&x, 1);
-    fail_each(&(story){"memory", "zero", {x.value}, 1});
-    fail_each(&(story){"memory", "fits", {integer(4)}, 1});
-    fail_each(&(story){"straight", "same", {{.type = LATHE_RAW_STRING, .u.v_string = "a text that is long"}}, 1});
+    fail_each(&(story){"memory", "zero", {x.value}, 1, NULL});
+    fail_each(&(story){"memory", "fits", {integer(4)}, 1, NULL});
+    fail_each(&(story){"straight", "same", {{.type = LATHE_RAW_STRING, .u.v_string = "a text that is long"}}, 1, NULL});
+}
+
+static void test_samples(void **state)
+{
+    static const char text[] = "{\"inputs\": [{\"name\": \"x\", \"shape\": [4], \"dtype\": \"float32\"},"
+                               " {\"name\": \"y\", \"shape\": [4], \"dtype\": \"float32\"}]}";
+    char path[] = "/tmp/lathe-metadata-XXXXXX";
+    (void)state;
+    int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
+    (void)close(file);
+    fail_each(&(story){"straight", "nothing", {{0}}, 0, path});
+    (void)remove(path);
 }
 
 int main(void)
@@ -146,6 +166,7 @@ int main(void)
         cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  *     call FUNCTION ARGUMENT...      and print the result
  *     set FUNCTION ARGUMENT..., invoke FUNCTION, get FUNCTION INDEX..., outputs FUNCTION INDEX...
  *     kernel NAME ARGUMENT...        a function of the library; prints its tensors afterwards
+ *     sample [METADATA]              main on inputs that are made up, which are printed, too; METADATA is JSON
  *     arity FUNCTION, param FUNCTION I, name FUNCTION I, source, repeat N COMMAND
  * Arguments: 5, 1.5, "text", none, float32[2,3]{1,2,...} (one value: all are that).
  * SPDX-License-Identifier: Apache-2.0 */
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_ARGS = 64, MOST_RANK = 8 };
 
@@ -306,6 +308,46 @@ static void describe(const struct session *s, const char *command, char *line)
         put_error(status, &e);
 }
 
+static void put_text(const lathe_value *v)
+{
+    char text[2000], cut[12];
+    const size_t n = lathe_describe(v, text, sizeof text);
+    if (lathe_describe(v, cut, sizeof cut) != n || strncmp(cut, text, sizeof cut - 1) != 0)
+        printf("cut, it is another text: ");
+    printf("%s%s\n", text, n < sizeof text ? "" : "...");
+}
+
+static void sample(const struct session *s, const char *metadata)
+{
+    enum { MOST = 12 };
+    static char path[] = "/tmp/vmrun-XXXXXX";
+    lathe_value inputs[MOST], result = {0};
+    lathe_error e = {0};
+    int32_t n = 0;
+    int file = *metadata ? mkstemp(path) : -1;
+    if (file >= 0 && write(file, metadata, strlen(metadata)) < 0)
+        exit(3);
+    int32_t status = lathe_sample_inputs(s->rt, &s->machine, file >= 0 ? path : NULL, inputs, MOST, &n, &e);
+    for (int32_t i = 0; i < n; i++)
+        put_text(&inputs[i]);
+    if (status == LATHE_OK)
+        status = lathe_call_named(&s->machine, "main", inputs, n, &result, &e);
+    if (status == LATHE_OK)
+        put_text(&result);
+    else if (strncmp(e.message, path, strlen(path)) == 0)
+        memmove(e.message, e.message + strlen(path) + 2, strlen(e.message + strlen(path) + 2) + 1); /* ": " */
+    if (status != LATHE_OK)
+        put_error(status, &e);
+    for (int32_t i = 0; i < n; i++)
+        lathe_release(&inputs[i]);
+    lathe_release(&result);
+    if (file >= 0) {
+        (void)close(file);
+        (void)remove(path);
+        memcpy(path + strlen(path) - 6, "XXXXXX", 6);
+    }
+}
+
 static void run(struct session *s, char *line)
 {
     static const char *const methods[][2] = {{"set", "set_input"},
@@ -333,6 +375,8 @@ static void run(struct session *s, char *line)
     } else if (strcmp(command, "source") == 0) {
         const char *source = lathe_source(&s->library), *of_machine = lathe_source(&s->machine);
         printf("%zu bytes%s\n", source ? strlen(source) : 0, source == of_machine ? "" : ", not the machine's");
+    } else if (strcmp(command, "sample") == 0) {
+        sample(s, line + strspn(line, " \t\n"));
     } else if (strcmp(command, "arity") == 0 || strcmp(command, "param") == 0) {
         describe(s, command, line);
     } else {
