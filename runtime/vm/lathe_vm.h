@@ -132,7 +132,7 @@ typedef struct lathe_options {
     int32_t trace;            /* not 0: what is compiled and called is said to `log` */
     const char *cache_dir;    /* NULL: $XDG_CACHE_HOME/lathe, else $HOME/.cache/lathe; "": none is kept */
     uint64_t cache_bytes;     /* the oldest entries go when it is larger; 0: 1 GiB */
-    const char *keep_sources; /* a folder that gets the C source and the shared object; NULL: none */
+    const char *keep_sources; /* a folder that gets the C source and the object; NULL: $LATHE_KEEP_SOURCES; "": none */
     const char *compiler;     /* NULL: $TVM_RVV_COMPILER, else $CC, else cc; split at spaces, no shell */
     uint32_t compile_seconds; /* a compiler that takes longer is stopped; 0: 600 */
     void (*log)(void *user, const char *line); /* NULL: standard error */
@@ -211,12 +211,12 @@ const char *lathe_source(const lathe_value *module);
 int32_t lathe_check_metadata(lathe_runtime *rt, const lathe_value *vm, const char *path, lathe_error *error);
 
 /* --- for programs that run modules they do not know --- */
-/* What main takes, made up: tensors without gaps on the device that the machine was initialised for first. Types are
- * the module's, shapes too; an extent that it leaves open is what the metadata file says (NULL or "": it is 1). What the
- * module does not say of an input at all, the file must say. Floats are -1, -0.875 ... 1 and again, other types 0, 1, 0,
- * 1. At most `max` values go to `out`, *out_n of them, the caller's to release; the others are None, and all are after
- * an error. LATHE_E_UNSUPPORTED: a type that is no number, or an input of which nobody says what it is; and the errors
- * of lathe_check_metadata. */
+/* What main takes, made up: tensors without gaps on the device that the machine was initialised for first. Types
+ * are the module's, shapes too; an extent that it leaves open is what the metadata file says (NULL or "": it is
+ * 1). What the module does not say of an input at all, the file must say. Floats are -1, -0.875 ... 1 and again,
+ * other types 0, 1, 0, 1. At most `max` values go to `out`, *out_n of them, the caller's to release; the others
+ * are None, and all are after an error. LATHE_E_UNSUPPORTED: a type that is no number, or an input of which nobody
+ * says what it is; and the errors of lathe_check_metadata. */
 int32_t lathe_sample_inputs(lathe_runtime *rt, const lathe_value *vm, const char *metadata, lathe_value *out,
                             int32_t max, int32_t *out_n, lathe_error *error);
 /* A value as text, a line for each element of an array: of a tensor the type, the shape, the range without NaN, and the

@@ -20,12 +20,13 @@ static void destroy_runtime(void *self)
 static int32_t copy_options(const lathe_options *options, lathe_options *out, lathe_error *error)
 {
     *out = (lathe_options){.size = sizeof *out};
-    if (!options)
-        return LATHE_OK;
-    if (options->size == 0)
+    if (options && options->size == 0)
         return vm_fail(error, LATHE_E_ARGUMENT, "lathe_options.size must be sizeof(lathe_options)");
-    memcpy(out, options, options->size < sizeof *out ? options->size : sizeof *out);
+    if (options)
+        memcpy(out, options, options->size < sizeof *out ? options->size : sizeof *out);
     out->size = sizeof *out;
+    if (!out->keep_sources)
+        out->keep_sources = getenv("LATHE_KEEP_SOURCES");
     if (out->workers > VM_POOL_MAX)
         return vm_fail(error, LATHE_E_ARGUMENT, "%u workers; at most %d", out->workers, VM_POOL_MAX);
     return LATHE_OK;
