@@ -62,11 +62,13 @@ expect 0 '^i: i64\[2, 700\]' run open.so --dim n=100 --dim m=7
 expect 2 "open extents are: n, m" run open.so --dim k=3
 expect 0 '^y: f32\[1, 1\]' run open.so
 
+printf 'func @main(%%x: f32[n], %%y: f32[2*n]) {\n  %%z = nn.relu(%%y)\n  return %%z\n}\n' > computed.txt
 # --- what is refused
 expect 2 'no file for the module' compile "$digits" --emit module
 expect 2 'widths' compile "$digits" --emit module --widths 64,24 -o no.so
 expect 2 'widths' compile "$digits" --emit module --target generic --widths 16 -o no.so
 expect 2 'is for modules' compile "$digits" --target my_device -o no
+expect 1 'axis 0 of input .y. is computed' compile computed.txt --emit module -o no.so
 expect 2 'host' compile "$digits" --emit module --host vax -o no.so
 expect 2 'compiled already: --target' run m.so --target generic
 expect 2 'trace is for modules' run "$digits" --trace

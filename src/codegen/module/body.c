@@ -8,14 +8,14 @@ typedef struct body {
     module_code *m;
     const module_variant *v;
     const plan_problem *pp;
-    uint32_t *regs; /* of each value of the plan; UINT32_MAX: none yet */
     uint32_t n_regs;
-    uint32_t workspace; /* registers of storages */
-    uint32_t *outputs;  /* of each result: its storage */
-    uint32_t *room;     /* of each operator that stacks rows without a bound: a cell */
-    uint32_t size, flag_cell;             /* tensors: a number of bytes, a bool */
-    uint32_t extents, storage, flag, moved; /* for the moment */
-    uint32_t *scratch;  /* of each operator: register of its first scratch */
+    /* Registers: of storages, of each value of the plan (UINT32_MAX: none yet), of each operator's first scratch. */
+    uint32_t workspace, *outputs;
+    uint32_t *regs, *scratch;
+    /* For what nothing bounds: a number of bytes, a bool, what stands for a moment; of each operator that stacks rows the
+     * number of those that there is room for. */
+    uint32_t size, flag_cell, extents, storage, flag, moved;
+    uint32_t *room;
 } body;
 
 /* "v64_main", or "main" where there is one variant. */
@@ -114,11 +114,9 @@ static void read_extents(body *b)
             const module_arg args[] = {code_machine(), code_int(1)};
             code_call(b->m, &r, "vm.builtin.alloc_shape_heap", 2, args);
         }
-    for (uint32_t i = 0; i < p->n_inputs; i++) {
-        if (p->inputs[i].extent)
-            continue;
-        b->regs[i] = arg++;
-    }
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        if (!p->inputs[i].extent)
+            b->regs[i] = arg++;
 }
 
 static void match(body *b, uint32_t input, uint32_t cell, enum module_match_code code, uint32_t axis,
@@ -138,10 +136,16 @@ static void match(body *b, uint32_t input, uint32_t cell, enum module_match_code
     code_call(b->m, NULL, "vm.builtin.match_shape", n, args);
 }
 
-static void match_input(body *b, uint32_t input, bool *seen)
+static bool match_input(body *b, uint32_t input, bool *seen)
 {
     const package *p = &b->v->p;
     const shape *s = &p->inputs[input].type.shape;
+    int64_t fixed;
+    for (int32_t k = 0; k < s->rank; k++)
+        if (!dim_symbol_name(s->dims[k]) && !dim_is_const(s->dims[k], &fixed))
+            return diag_error(&b->m->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                              "axis %d of input '%s' is computed from other extents: a module takes numbers and names",
+                              (int)k, p->inputs[input].name);
     for (int32_t k = 0; k < s->rank; k++)
         for (uint32_t e = 0; e < p->n_inputs; e++)
             if (p->inputs[e].extent && p->inputs[e].extent == s->dims[k]) {
@@ -149,6 +153,7 @@ static void match_input(body *b, uint32_t input, bool *seen)
                       (uint32_t)s->rank);
                 seen[e] = true;
             }
+    return true;
 }
 
 static bool match_inputs(body *b)
@@ -156,8 +161,8 @@ static bool match_inputs(body *b)
     const package *p = &b->v->p;
     bool *seen = arena_array(&b->m->c->mem, bool, p->n_inputs + 1u);
     for (uint32_t i = 0; i < p->n_inputs; i++)
-        if (!p->inputs[i].extent)
-            match_input(b, i, seen);
+        if (!p->inputs[i].extent && !match_input(b, i, seen))
+            return false;
     for (uint32_t i = 0; i < p->n_inputs; i++)
         if (p->inputs[i].extent && !seen[i])
             return diag_error(&b->m->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
