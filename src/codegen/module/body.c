@@ -12,8 +12,8 @@ typedef struct body {
     /* Registers: of storages, of each value of the plan (UINT32_MAX: none yet), of each operator's first scratch. */
     uint32_t workspace, *outputs;
     uint32_t *regs, *scratch;
-    /* For what nothing bounds: a number of bytes, a bool, what stands for a moment; of each operator that stacks rows the
-     * number of those that there is room for. */
+    /* For what nothing bounds: a number of bytes, a bool, what stands for a moment; of each operator that stacks rows
+     * the number of those that there is room for. */
     uint32_t size, flag_cell, extents, storage, flag, moved;
     uint32_t *room;
 } body;
