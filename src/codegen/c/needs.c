@@ -189,7 +189,7 @@ static void write_vector_setup(writer *w, uint32_t bytes, bool riscv)
     const char *have = bytes > 32   ? "defined(__AVX512F__)"
                        : bytes > 16 ? "defined(__AVX__)"
                                     : "defined(__SSE2__) || defined(__ARM_NEON) || defined(__riscv_vector)";
-    /* Compilers for RISC-V without V take the types apart, in a tenth of the time that they need for lanes. */
+    /* Compilers for RISC-V without V take the types apart, in less than half of the time that they need for lanes. */
     w_str(
         w,
         "/* 1: GNU vector types; 0: the same operations lane by lane, in the same order. */\n#ifndef LATHE_VECTORS\n");
