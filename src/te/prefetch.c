@@ -33,47 +33,66 @@ static tir_expr_ref flat(te_lowering *lw, const te_tensor *t, tir_expr_ref const
     return tir_simplify(lw->bounds, e);
 }
 
-/* Loops first..end of the stage take their places behind those that `done` counts already; the iterations of all. */
-static bool count_loops(te_lowering *lw, const te_stage *st, uint32_t first, uint32_t end, tir_expr_ref *done,
-                        int64_t *total)
+/* Iterations of a nest so far. Where only a run knows the extent of a loop, those of the loops up to it count apart. */
+typedef struct fetch_count {
+    tir_expr_ref around; /* of the loops up to the last open one; NULL: none is open */
+    tir_expr_ref done;   /* of the loops inside of it */
+    int64_t total;       /* of which there are so many */
+} fetch_count;
+
+/* Loops first..end of the stage take their places behind those that are counted already. */
+static bool count_loops(te_lowering *lw, const te_stage *st, uint32_t first, uint32_t end, fetch_count *count)
 {
     compiler *c = lw->c;
     for (uint32_t i = first; i < end; i++) {
         const te_iter *it = st->leaves.data[i];
         int64_t n = 0;
-        if (!tir_is_int(it->extent, &n) || !i64_mul(*total, n, total))
+        if (!tir_is_int(it->extent, &n)) {
+            tir_expr_ref so_far = count->done;
+            if (count->around)
+                so_far = tir_add(c, tir_mul(c, count->around, tir_i64(c, count->total)), so_far);
+            so_far = tir_add(c, tir_mul(c, so_far, it->extent), tir_varref(c, it->var));
+            *count = (fetch_count){so_far, tir_i64(c, 0), 1};
+            continue;
+        }
+        if (!i64_mul(count->total, n, &count->total))
             return false;
         if (n > 1)
-            *done = tir_add(c, tir_mul(c, *done, it->extent), tir_varref(c, it->var));
+            count->done = tir_add(c, tir_mul(c, count->done, it->extent), tir_varref(c, it->var));
     }
-    return *total > 0;
+    return count->total > 0;
 }
 
 /* Which element to fetch; NULL: the region is not known, too small to be worth it, or too large for a line each time.
- */
+ * Inside of an open loop a line each time is enough: its first iterations share the region, the later ones find it. */
 static tir_expr_ref element_ahead(te_lowering *lw, te_stage *st, const te_iter *it)
 {
     compiler *c = lw->c;
     const te_ahead *a = it->ahead;
     const te_tensor *t = a->source->op.outputs[0];
-    tir_expr_ref lo[TIR_MAX_RANK], hi[TIR_MAX_RANK], done = tir_i64(c, 0);
-    int64_t total = 1, size = 0, count = tir_buffer_count(t->buffer);
+    tir_expr_ref lo[TIR_MAX_RANK], hi[TIR_MAX_RANK];
+    fetch_count n = {NULL, tir_i64(c, 0), 1};
+    int64_t size = 0, count = tir_buffer_count(t->buffer), line = LINE_BYTES / (int64_t)dtype_bytes(t->dt);
     if (st->attach != ATTACH_AT || st->at != a->at || !te_region_read(lw, st, a->source, a->at, a->at_iter, lo, hi))
         return NULL;
     uint32_t outside = te_leaf_position(a->at, a->at_iter), place = te_leaf_position(a->at, st->at_iter);
-    if (!count_loops(lw, a->at, outside + 1, place + 1, &done, &total) ||
-        !count_loops(lw, st, 0, te_leaf_position(st, it) + 1, &done, &total))
+    if (!count_loops(lw, a->at, outside + 1, place + 1, &n) ||
+        !count_loops(lw, st, 0, te_leaf_position(st, it) + 1, &n))
         return NULL;
     tir_expr_ref first = flat(lw, t, lo), last = flat(lw, t, hi);
     if (!tir_is_int(tir_simplify(lw->bounds, tir_sub(c, last, first)), &size))
         return NULL;
-    int64_t step = (size + total) / total, reach = total * step;
-    if (step * (int64_t)dtype_bytes(t->dt) > LINE_BYTES || reach > count)
+    int64_t step = (size + n.total) / n.total;
+    step = n.around && step > line ? line : step;
+    int64_t share = n.total * step, rest = n.around && size + 1 > share ? size + 1 - share : 0, reach = rest + share;
+    if (step > line || reach > count)
         return NULL;
     tir_expr_ref after = tir_add(c, tir_varref(c, a->at_iter->var), tir_i64(c, 1));
     tir_expr_ref next = tir_substitute(c, first, 1, &a->at_iter->var, &after);
     next = tir_min(c, tir_simplify(lw->bounds, next), tir_i64(c, count - reach)); /* what is fetched exists */
-    return tir_add(c, next, tir_simplify(lw->bounds, tir_mul(c, done, tir_i64(c, step))));
+    if (rest > 0)
+        next = tir_add(c, next, tir_min(c, tir_mul(c, n.around, tir_i64(c, share)), tir_i64(c, rest)));
+    return tir_add(c, next, tir_simplify(lw->bounds, tir_mul(c, n.done, tir_i64(c, step))));
 }
 
 tir_stmt *te_with_prefetch(te_lowering *lw, te_stage *st, const te_iter *it, tir_stmt *body)
