@@ -274,6 +274,12 @@ bool file_is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+bool file_is_regular(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 char *path_join(arena *a, const char *dir, const char *name)
 {
     size_t n = strlen(dir);

@@ -43,6 +43,7 @@ bool file_remove_tree(diags *d, temps *t, const char *path);
 
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
+bool file_is_regular(const char *path); /* no folder, pipe or device, where a read may wait or have no end */
 file_id file_identify(const char *path); /* links are followed; nothing there: none */
 file_id file_identify_fd(int fd);
 bool file_same(file_id a, file_id b); /* and not none */

@@ -217,7 +217,7 @@ static bool refuse(compiler *c, const char *verb, const char *path, span s, file
 bool format_is_object(const char *path)
 {
     char magic[4] = {0};
-    FILE *f = file_is_dir(path) ? NULL : fopen(path, "rb");
+    FILE *f = file_is_regular(path) ? fopen(path, "rb") : NULL;
     const size_t n = f ? fread(magic, 1, sizeof magic, f) : 0;
     if (f)
         (void)fclose(f);
