@@ -640,7 +640,7 @@ static void targets_are_found_by_name(void **state)
         found++;
     }
     compiler_free(&c);
-    assert_int_equal(found, 8);
+    assert_int_equal(found, 10);
     assert_null(target_find("z80"));
     assert_ptr_equal(target_find(target_default()->name), target_default());
     assert_int_equal(target_find("generic")->vector_bytes, 0);
