@@ -6,7 +6,9 @@
  *   +---------------------------------------------------------------------------------------------------- program'+
  *   |
  *   +--prog_schedule--> loops of each kernel --plan_memory--> plan --back end--> files in memory --artifact_write-->
- *      (te, tir)                               (plan)               (codegen)                      folder
+ *      (te, tir)                               (plan)               (codegen)                      folder or file
+ *
+ * A module for any machine goes this way once for each width of vectors; its back end gets all the plans.
  *
  * prog_schedule, for each kernel and its own target: computation --rule--> schedule --te_lower--> loops
  *                                                    --tir_run_passes--> loops that the back end writes
