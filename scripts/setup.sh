@@ -97,6 +97,20 @@ make_venv() {
     cp "$list" "$venv/installed.txt"
 }
 
+# Apache TVM with its packages, about 500 MB, for the tests that exchange modules with it; they are skipped without.
+make_tvm_venv() {
+    venv=$top/build/tvm
+    list=$top/test/py/requirements_tvm.txt
+    cmp -s "$list" "$venv/installed.txt" && "$venv/bin/python" -c '' 2> /dev/null && return
+    echo "setup: making the Python environment build/tvm"
+    rm -rf "$venv"
+    if python3 -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check -r "$list"; then
+        cp "$list" "$venv/installed.txt"
+    else
+        echo "setup: no Apache TVM for this machine: the tests that need it are skipped" >&2
+    fi
+}
+
 case "${1:-}" in
 build|test|coverage|fmt) ;;
 *) echo "usage: setup.sh build|test|coverage|fmt" >&2; exit 2 ;;
@@ -108,4 +122,4 @@ if [ -n "$lacking" ]; then
     echo "setup: still missing after installation:$lacking" >&2
     exit 3
 fi
-case $1 in test | coverage) make_venv ;; esac
+case $1 in test | coverage) make_venv; make_tvm_venv ;; esac

@@ -178,6 +178,7 @@ all)
     start stage fuzz fuzz_targets
     start stage models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
     start stage bindings bash bindings/test.sh "$build"
+    start stage "modules of TVM" bash test/stock.sh "$build"
     start stage operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
     start stage "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
     start stage "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"

@@ -1,10 +1,14 @@
 /* tvm_abi.c: the functions that machine code of stock modules calls by name, exported under their names.
  * SPDX-License-Identifier: Apache-2.0 */
+#if defined(__linux__)
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#endif
 #include "tvm_abi.h"
 
 #include "error.h"
 #include "value.h"
 
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +59,28 @@ int vm_abi_raise(const lathe_error *error)
     return -1;
 }
 
+/* Where libtvm_ffi is in the process too, machine code may raise there: its error, in our text. */
+static void take_foreign(void)
+{
+    static const char name[] = "TVMFFIErrorMoveFromRaised";
+    void (*move)(lathe_object **out);
+    void *address = dlsym(RTLD_DEFAULT, name);
+    lathe_object *error = NULL;
+    if (!address)
+        return;
+    memcpy(&move, &address, sizeof move);
+    move(&error);
+    if (!error)
+        return;
+    /* The error's cell: kind, message, each data and size. */
+    const struct { lathe_object head; const char *kind; size_t kind_size; const char *text; size_t size; } *e =
+        (const void *)error;
+    (void)snprintf(thread.text, sizeof thread.text, "%.*s: %.*s", (int)(e->kind_size < 100 ? e->kind_size : 100),
+                   e->kind, (int)(e->size < sizeof thread.text ? e->size : sizeof thread.text), e->text);
+    thread.raised = true;
+    vm_object_release(error);
+}
+
 int32_t vm_abi_call(vm_safe_call function, void *self, vm_pool *pool, const lathe_value *args, int32_t n,
                     lathe_value *result, lathe_error *error)
 {
@@ -67,6 +93,8 @@ int32_t vm_abi_call(vm_safe_call function, void *self, vm_pool *pool, const lath
     if (code == 0)
         return LATHE_OK;
     lathe_release(result);
+    if (!thread.raised)
+        take_foreign();
     if (!thread.raised)
         return vm_fail(error, LATHE_E_KERNEL, "ended with code %d and said nothing", code);
     thread.raised = false;
