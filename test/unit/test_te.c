@@ -193,7 +193,7 @@ static void find_extern(void *ctx, tir_expr_ref e)
 }
 
 /* Memory of a parameter whose size the symbols say. */
-#define SYMBOLIC_BYTES 65536
+#define SYMBOLIC_BYTES (1 << 21)
 
 static size_t param_bytes(const tir_buffer *b)
 {
