@@ -116,8 +116,8 @@ static int32_t check_no_module(const job *j)
     if (!path)
         return jit_no_memory(j->error);
     bool module = jit_file_take(path, &there) && jit_contains((const char *)there.at, there.n, MODULE_SYMBOL);
-    int32_t status = module ? vm_fail(j->error, LATHE_E_REFUSED, "the option `keep_sources` would overwrite the module "
-                                      "'%s': name another folder", path)
+    int32_t status = module ? vm_fail(j->error, LATHE_E_REFUSED, "the sources that are kept would overwrite the "
+                                      "module '%s': name another folder", path)
                             : LATHE_OK;
     free(there.at);
     free(path);
@@ -155,9 +155,9 @@ static int32_t explain_exit(const job *j, const jit_process *p)
         (void)vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' failed on '%s': %.600s; all it said: %s/%s.log",
                        j->command.words.at[0], j->name, line, j->options->keep_sources, j->file);
     else
-        (void)vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' failed on '%s': %.600s; the option "
-                       "`keep_sources` names a folder for the source and all it said", j->command.words.at[0], j->name,
-                       line);
+        (void)vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' failed on '%s': %.600s; "
+                       "LATHE_KEEP_SOURCES names a folder for the source and all it said",
+                       j->command.words.at[0], j->name, line);
     free(log.at);
     return LATHE_E_COMPILER;
 }
@@ -174,7 +174,7 @@ static int32_t explain(const job *j, const jit_process *p)
                         p->number, j->name);
     case JIT_TOO_LONG:
         return vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' took longer than %u s on '%s' and was stopped: "
-                        "the option `compile_seconds` gives it more", program,
+                        "LATHE_COMPILE_SECONDS, or the option `compile_seconds`, gives it more", program,
                         (unsigned)jit_command_seconds(j->options), j->name);
     case JIT_ENDED:
     case JIT_WAITING:
@@ -204,7 +204,8 @@ static int32_t run_with(const job *j, const jit_words *commands, jit_process *li
         jit_say(j->options, "RVV compile command: %s", line);
         free(line);
     }
-    bool good = jit_processes_run(list, n, jit_machine_cores(), jit_command_seconds(j->options), j->folder);
+    bool good = jit_processes_run(j->options, list, n, jit_machine_cores(), jit_command_seconds(j->options),
+                                  j->folder);
     return good ? LATHE_OK : explain(j, culprit(list, n));
 }
 
@@ -319,7 +320,12 @@ static char *file_name(const char *name)
 
 static int32_t prepare(job *j)
 {
+    jit_held held;
+    jit_hold(&held);
     j->folder = jit_folder_temporary();
+    if (j->folder)
+        jit_tell(j->options, j->folder, 0, true);
+    jit_release(&held);
     if (!j->folder)
         return vm_fail(j->error, LATHE_E_FILE, "cannot make a temporary folder to compile in (TMPDIR): %s",
                         strerror(errno));
@@ -376,8 +382,10 @@ static void finish(job *j)
     jit_command_free(&j->command);
     if (j->keep >= 0)
         (void)close(j->keep);
-    if (j->folder)
+    if (j->folder) {
         jit_folder_remove(j->folder);
+        jit_tell(j->options, j->folder, 0, false);
+    }
     free(j->object.at);
     free(j->object_path);
     free(j->source_path);

@@ -100,10 +100,10 @@ static int32_t check_folder(const jit_cache *k, lathe_error *error)
     if (fstat(k->dir, &st) != 0)
         return vm_fail(error, LATHE_E_FILE, "cannot look at the cache folder '%s': %s", k->path, strerror(errno));
     if (st.st_uid != geteuid())
-        return vm_fail(error, LATHE_E_REFUSED, "the cache folder '%s' belongs to another user: name another one by "
-                        "the option `cache_dir`, or none", k->path);
+        return vm_fail(error, LATHE_E_FILE, "the cache folder '%s' belongs to another user: name another one by "
+                       "XDG_CACHE_HOME or the option `cache_dir`", k->path);
     if (st.st_mode & 077)
-        return vm_fail(error, LATHE_E_REFUSED, "the cache folder '%s' is open to other users: chmod 700 '%s'", k->path,
+        return vm_fail(error, LATHE_E_FILE, "the cache folder '%s' is open to other users: chmod 700 '%s'", k->path,
                         k->path);
     return LATHE_OK;
 }
@@ -133,7 +133,7 @@ int32_t jit_cache_open(const lathe_options *options, const jit_command *c, const
         return check_folder(out, error);
     }
     if (errno == ELOOP || errno == ENOTDIR)
-        return vm_fail(error, LATHE_E_REFUSED, "the cache folder '%s' is a link or a file", out->path);
+        return vm_fail(error, LATHE_E_FILE, "the cache folder '%s' is a link or a file", out->path);
     if (given)
         return vm_fail(error, LATHE_E_FILE, "cannot use the cache folder '%s': %s", out->path, strerror(errno));
     jit_say(options, "no cache: '%s': %s", out->path, strerror(errno));

@@ -29,7 +29,9 @@ static const struct row {
 
 uint32_t jit_command_seconds(const lathe_options *options)
 {
-    return options->compile_seconds ? options->compile_seconds : 600;
+    const char *said = getenv("LATHE_COMPILE_SECONDS");
+    const long n = said ? strtol(said, NULL, 10) : 0;
+    return options->compile_seconds ? options->compile_seconds : n > 0 && n <= INT32_MAX ? (uint32_t)n : 600;
 }
 
 static const char *named(const lathe_options *options)
@@ -85,7 +87,7 @@ static int32_t ask_version(const lathe_options *options, const char *folder, jit
     int32_t status = ask.failed || !log ? jit_no_memory(error) : LATHE_OK;
     if (!status) {
         jit_process p = {.path = c->path, .argv = ask.at, .log = log};
-        (void)jit_processes_run(&p, 1, 1, jit_command_seconds(options), folder);
+        (void)jit_processes_run(options, &p, 1, 1, jit_command_seconds(options), folder);
         if (p.how == JIT_NOT_STARTED)
             status = vm_fail(error, LATHE_E_COMPILER, "the compiler '%s' cannot be started: %s", c->path,
                               strerror(p.number));

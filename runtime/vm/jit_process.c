@@ -87,11 +87,16 @@ static int open_log(const char *path, int *out)
     return why == ENOSPC || why == EFBIG || why == EDQUOT ? why : 0;
 }
 
-static bool start(jit_process *p, char **env)
+static bool start(const lathe_options *options, jit_process *p, char **env)
 {
+    jit_held held;
     int log = -1, why = open_log(p->log, &log);
+    jit_hold(&held);
     if (why == 0)
         why = spawn(p, log, env);
+    if (why == 0)
+        jit_tell(options, NULL, p->pid, true);
+    jit_release(&held);
     if (log >= 0)
         (void)close(log);
     p->how = why ? JIT_NOT_STARTED : JIT_RUNNING;
@@ -99,11 +104,26 @@ static bool start(jit_process *p, char **env)
     return why == 0;
 }
 
-/* Looks whether it has ended; `flags`: WNOHANG, or 0 to wait. */
-static void look(jit_process *p, int flags)
+/* waitpid; the number is free for others as soon as it is waited for. */
+static pid_t reap(const lathe_options *options, pid_t pid, int *out_status, int flags)
+{
+    jit_held held;
+    jit_hold(&held);
+    pid_t got = waitpid(pid, out_status, flags);
+    if (got > 0 || (got < 0 && errno != EINTR)) {
+        int why = errno;
+        jit_tell(options, NULL, pid, false);
+        errno = why;
+    }
+    jit_release(&held);
+    return got;
+}
+
+/* Looks whether it has ended; `flags`: WNOHANG, or 0 to wait, which is for those that were killed. */
+static void look(const lathe_options *options, jit_process *p, int flags)
 {
     int status = 0;
-    pid_t got = waitpid(p->pid, &status, flags);
+    pid_t got = reap(options, p->pid, &status, flags);
     if (got == 0 || (got < 0 && errno == EINTR))
         return;
     p->how = got > 0 && WIFSIGNALED(status) ? JIT_KILLED : JIT_ENDED;
@@ -113,14 +133,14 @@ static void look(jit_process *p, int flags)
         p->number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void kill_all(jit_process *list, size_t n, enum jit_ended why)
+static void kill_all(const lathe_options *options, jit_process *list, size_t n, enum jit_ended why)
 {
     for (size_t i = 0; i < n; i++) {
         jit_process *p = &list[i];
         if (p->how == JIT_RUNNING) {
             (void)kill(-p->pid, SIGKILL);
             while (p->how == JIT_RUNNING)
-                look(p, 0);
+                look(options, p, 0);
         } else if (p->how != JIT_WAITING) {
             continue;
         }
@@ -144,7 +164,8 @@ static void sleep_some(double passed)
 }
 
 /* Starts what may start, looks at what runs. False: one failed. */
-static bool advance(jit_process *list, size_t n, size_t at_once, char **env, size_t *out_left)
+static bool advance(const lathe_options *options, jit_process *list, size_t n, size_t at_once, char **env,
+                    size_t *out_left)
 {
     size_t running = 0;
     *out_left = 0;
@@ -153,12 +174,12 @@ static bool advance(jit_process *list, size_t n, size_t at_once, char **env, siz
     for (size_t i = 0; i < n; i++) {
         jit_process *p = &list[i];
         if (p->how == JIT_WAITING && running < at_once) {
-            if (!start(p, env))
+            if (!start(options, p, env))
                 return false;
             running++;
         }
         if (p->how == JIT_RUNNING)
-            look(p, WNOHANG);
+            look(options, p, WNOHANG);
         if (p->how == JIT_KILLED || (p->how == JIT_ENDED && p->number != 0))
             return false;
         *out_left += p->how == JIT_WAITING || p->how == JIT_RUNNING;
@@ -166,7 +187,8 @@ static bool advance(jit_process *list, size_t n, size_t at_once, char **env, siz
     return true;
 }
 
-bool jit_processes_run(jit_process *list, size_t n, size_t at_once, uint32_t seconds, const char *folder)
+bool jit_processes_run(const lathe_options *options, jit_process *list, size_t n, size_t at_once, uint32_t seconds,
+                       const char *folder)
 {
     jit_words env = {0};
     make_environment(&env, folder);
@@ -176,16 +198,16 @@ bool jit_processes_run(jit_process *list, size_t n, size_t at_once, uint32_t sec
     size_t left = n;
     bool good = !env.failed;
     while (good && left > 0) {
-        good = advance(list, n, at_once, env.at, &left);
+        good = advance(options, list, n, at_once, env.at, &left);
         double passed = seconds_now() - began;
         if (good && left > 0 && passed > seconds) {
-            kill_all(list, n, JIT_TOO_LONG);
+            kill_all(options, list, n, JIT_TOO_LONG);
             good = false;
         } else if (good && left > 0) {
             sleep_some(passed);
         }
     }
-    kill_all(list, n, JIT_GIVEN_UP);
+    kill_all(options, list, n, JIT_GIVEN_UP);
     jit_words_free(&env);
     return good;
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LATHE_VM_JIT_PROCESS_H
 #define LATHE_VM_JIT_PROCESS_H
+#include "lathe_vm.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +30,9 @@ typedef struct jit_process {
     pid_t pid;
 } jit_process;
 
-/* Runs n processes, `at_once` of them at a time, for `seconds` in all, with `folder` for their temporary files. True:
- * all ended with 0. Processes that run when one fails or the time is over are killed with their groups. */
-bool jit_processes_run(jit_process *list, size_t n, size_t at_once, uint32_t seconds, const char *folder);
+/* Runs n processes, `at_once` of them at a time, for `seconds` in all; `folder` is for their temporary files.
+ * True: all ended with 0. Processes that run when one fails or the time is over are killed with their groups.
+ * options->outside is told of each of them. */
+bool jit_processes_run(const lathe_options *options, jit_process *list, size_t n, size_t at_once, uint32_t seconds,
+                       const char *folder);
 #endif

@@ -2,6 +2,7 @@
 /* Lines for the log, text and words of the run-time compiler. */
 #include "jit_util.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,24 @@ void jit_say(const lathe_options *options, const char *format, ...)
     else if (line)
         (void)fprintf(stderr, "%s\n", line);
     free(line);
+}
+
+void jit_hold(jit_held *h)
+{
+    sigset_t all;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &h->before);
+}
+
+void jit_release(const jit_held *h)
+{
+    (void)pthread_sigmask(SIG_SETMASK, &h->before, NULL); /* leaves errno alone */
+}
+
+void jit_tell(const lathe_options *options, const char *path, pid_t pid, bool there)
+{
+    if (options->outside)
+        options->outside(options->user, path, (int32_t)pid, there);
 }
 
 char *jit_printf(const char *format, ...)

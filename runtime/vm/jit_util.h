@@ -4,12 +4,23 @@
 #define LATHE_VM_JIT_UTIL_H
 #include "error.h"
 
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 int32_t jit_no_memory(lathe_error *error);
 
 /* A line for options->log, when options->trace asks for it. */
 void jit_say(const lathe_options *options, const char *format, ...) VM_FORMAT(2, 3);
+
+/* Between the two, signals of this thread wait: what exists and what options->outside was told of are the same. */
+typedef struct jit_held {
+    sigset_t before;
+} jit_held;
+void jit_hold(jit_held *h);
+void jit_release(const jit_held *h); /* keeps errno */
+/* options->outside, where there is one. */
+void jit_tell(const lathe_options *options, const char *path, pid_t pid, bool there);
 
 /* printf into new memory; NULL: no memory. */
 char *jit_printf(const char *format, ...) VM_FORMAT(1, 2);

@@ -134,9 +134,13 @@ typedef struct lathe_options {
     uint64_t cache_bytes;     /* the oldest entries go when it is larger; 0: 1 GiB */
     const char *keep_sources; /* a folder that gets the C source and the object; NULL: $LATHE_KEEP_SOURCES; "": none */
     const char *compiler;     /* NULL: $TVM_RVV_COMPILER, else $CC, else cc; split at spaces, no shell */
-    uint32_t compile_seconds; /* a compiler that takes longer is stopped; 0: 600 */
+    uint32_t compile_seconds; /* a compiler that takes longer is stopped; 0: $LATHE_COMPILE_SECONDS, else 600 */
     void (*log)(void *user, const char *line); /* NULL: standard error */
     void *user;
+    /* What compiling has outside of the process while it lasts, for a program that clears away when a signal ends it: a
+     * folder (`path`, pid 0), or a process that leads a group of its own (pid, path NULL). there: 1 from now on, 0 no
+     * longer. Signals of the calling thread wait meanwhile. NULL: nobody is told. */
+    void (*outside)(void *user, const char *path, int32_t pid, int32_t there);
 } lathe_options;
 
 /* options may be NULL. */

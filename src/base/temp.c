@@ -19,7 +19,7 @@
 
 _Static_assert(sizeof(sigset_t) <= sizeof(temps_held), "a signal mask fits");
 
-static const int endings[] = {SIGHUP, SIGINT, SIGTERM};
+static const int endings[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 enum { N_ENDINGS = sizeof endings / sizeof *endings };
 
 static void fill_mask(sigset_t *set)
@@ -65,13 +65,29 @@ void temps_release_child(const temps_held *h)
     temps_release(h);
 }
 
-static void note(temps *t, const char *path)
+void temps_note(temps *t, const char *path)
 {
     int i = 0;
     while (i < TEMPS_MOST && t->paths[i])
         i++;
     assert(i < TEMPS_MOST); /* nothing needs as many at once */
     t->paths[i] = path;
+}
+
+void temps_note_child(temps *t, int pid)
+{
+    int i = 0;
+    while (i < TEMPS_CHILDREN && t->children[i])
+        i++;
+    assert(i < TEMPS_CHILDREN); /* nothing starts as many at once */
+    t->children[i] = pid;
+}
+
+void temps_forget_child(temps *t, int pid)
+{
+    for (int i = 0; i < TEMPS_CHILDREN; i++)
+        if (t->children[i] == pid)
+            t->children[i] = 0;
 }
 
 void temps_forget(temps *t, const char *path)
@@ -100,7 +116,7 @@ static int make_first(temps *t, arena *a, const char *path, int (*make)(const ch
         temps_hold(&held);
         made = make(name);
         if (made >= 0)
-            note(t, name);
+            temps_note(t, name);
         temps_release(&held);
         *out_name = made >= 0 ? name : NULL;
     }
@@ -136,7 +152,7 @@ bool temps_make_private(temps *t, char *name)
     temps_hold(&held);
     bool ok = mkdtemp(name) != NULL;
     if (ok)
-        note(t, name);
+        temps_note(t, name);
     temps_release(&held);
     return ok;
 }
@@ -196,14 +212,14 @@ bool temps_remove(temps *t, const char *path)
 
 void temps_clear(temps *t)
 {
-    int child = t->child;
-    if (child > 0) {
-        (void)kill(-child, SIGKILL);
-        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+    for (int i = 0; i < TEMPS_CHILDREN; i++)
+        if (t->children[i])
+            (void)kill(-t->children[i], SIGKILL);
+    for (int i = 0; i < TEMPS_CHILDREN; i++)
+        while (t->children[i] && waitpid(t->children[i], NULL, 0) < 0 && errno == EINTR)
             ;
-    }
     for (int i = 0; i < TEMPS_MOST; i++)
         if (t->paths[i])
             (void)remove_at(AT_FDCWD, t->paths[i]);
-    *t = (temps){{NULL}, 0};
+    *t = (temps){{NULL}, {0}};
 }

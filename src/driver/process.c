@@ -104,7 +104,7 @@ static int start(compiler *c, const char *const *argv, const char *dir, bool ins
     }
     if (pid > 0) {
         (void)setpgid(pid, pid); /* the child does so too: whoever comes first */
-        c->temps.child = pid;
+        temps_note_child(&c->temps, pid);
     }
     int why = errno;
     temps_release(&held);
@@ -124,7 +124,7 @@ static int wait_for(compiler *c, int pid)
     temps_hold(&held); /* the number is free for others as soon as it is waited for */
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    c->temps.child = 0;
+    temps_forget_child(&c->temps, pid);
     temps_release(&held);
     return status;
 }

@@ -208,8 +208,11 @@ static bool call_module(compiler *c, run_model *m)
     lathe_error e = {0};
     lathe_release(&v->result);
     fill_args(m);
-    if (lathe_call(&v->main, v->args, (int32_t)m->n_inputs, &v->result, &e) != LATHE_OK)
+    if (lathe_call(&v->main, v->args, (int32_t)m->n_inputs, &v->result, &e) != LATHE_OK) {
+        if (e.code == LATHE_E_FILE)
+            e.code = LATHE_E_COMPILER; /* the run-time compiler's files are no input */
         return failed(c, &e);
+    }
     return take_outputs(c, m);
 }
 
@@ -223,6 +226,20 @@ static void close_module(run_model *m)
     v->rt = NULL;
 }
 
+/* What the run-time compiler has in $TMPDIR, and its compilers, go when a signal ends the program. */
+static void note_outside(void *temporary, const char *path, int32_t pid, int32_t there)
+{
+    temps *t = temporary;
+    if (path && there)
+        temps_note(t, path);
+    else if (path)
+        temps_forget(t, path);
+    else if (there)
+        temps_note_child(t, pid);
+    else
+        temps_forget_child(t, pid);
+}
+
 bool run_open_module(compiler *c, const char *path, const run_module_options *o, run_model *out)
 {
     struct run_module *m = arena_new(&c->mem, struct run_module);
@@ -230,7 +247,9 @@ bool run_open_module(compiler *c, const char *path, const run_module_options *o,
                                    .workers = o->workers,
                                    .no_jit = o->no_jit,
                                    .trace = o->trace,
-                                   .keep_sources = o->keep_sources};
+                                   .keep_sources = o->keep_sources,
+                                   .outside = note_outside,
+                                   .user = &c->temps};
     lathe_error e = {0};
     *out = (run_model){.module = m, .call_module = call_module, .close_module = close_module};
     if (lathe_runtime_create(&options, &m->rt, &e) != LATHE_OK)

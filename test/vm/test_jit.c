@@ -82,7 +82,7 @@ static void test_fails(void **state)
 {
     place *p = place_of(state);
     place_compiler(p, "failing", VERSION "echo 'some talk'\necho \"$TMPDIR/two.c:1:2: error: bad weather\"\nexit 1\n");
-    expect_error(p, LATHE_E_COMPILER, "failed on 'two': two.c:1:2: error: bad weather; the option `keep_sources`");
+    expect_error(p, LATHE_E_COMPILER, "failed on 'two': two.c:1:2: error: bad weather; LATHE_KEEP_SOURCES names");
     char keep[200], log[200];
     p->options.keep_sources = place_file(p, "kept/deep", keep);
     expect_error(p, LATHE_E_COMPILER, "/kept/deep/two.log");

@@ -208,7 +208,7 @@ static void test_folder_of_others(void **state)
         skip();
     assert_int_equal(mkdir(p->cache, 0700), 0);
     assert_int_equal(chown(p->cache, 12345, 12345), 0);
-    expect_refused(p, LATHE_E_REFUSED, "belongs to another user");
+    expect_refused(p, LATHE_E_FILE, "belongs to another user");
     assert_int_equal(place_count(p->cache, ""), 0);
 }
 
@@ -219,7 +219,7 @@ static void test_open_folder(void **state)
     assert_int_equal(mkdir(p->cache, 0700), 0);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         assert_int_equal(chmod(p->cache, modes[i]), 0);
-        expect_refused(p, LATHE_E_REFUSED, "is open to other users: chmod 700");
+        expect_refused(p, LATHE_E_FILE, "is open to other users: chmod 700");
         assert_int_equal(place_count(p->cache, ""), 0);
     }
 }
@@ -230,12 +230,12 @@ static void test_folder_is_link(void **state)
     char real[200];
     assert_int_equal(mkdir(place_file(p, "real", real), 0700), 0);
     assert_int_equal(symlink(real, p->cache), 0);
-    expect_refused(p, LATHE_E_REFUSED, "is a link or a file");
+    expect_refused(p, LATHE_E_FILE, "is a link or a file");
     assert_int_equal(unlink(p->cache), 0);
     FILE *f = fopen(p->cache, "w");
     assert_non_null(f);
     (void)fclose(f);
-    expect_refused(p, LATHE_E_REFUSED, "is a link or a file");
+    expect_refused(p, LATHE_E_FILE, "is a link or a file");
 }
 
 static void test_usual_folder(void **state)
