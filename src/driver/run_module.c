@@ -75,14 +75,17 @@ static bool call_by_name(const lathe_value *in, const char *name, const lathe_va
 
 static bool start(compiler *c, struct run_module *m, const char *path)
 {
-    const int64_t devices[] = {LATHE_MY_DEVICE, 0, 2, LATHE_CPU, 0, 2};
+    int64_t devices[] = {LATHE_MY_DEVICE, 0, 2, LATHE_CPU, 0, 2};
     lathe_value args[6] = {{0}}, none = {0};
     lathe_error e = {0};
+    bool loaded = lathe_LoadFromFile(m->rt, path, &m->library, &e) == LATHE_OK;
+    if (loaded && !lathe_source(&m->library)) /* machine code of TVM's, which asks for the CPU */
+        devices[0] = LATHE_CPU;
     for (size_t i = 0; i < 6; i++) {
         args[i].type = LATHE_INT;
         args[i].u.v_int = devices[i];
     }
-    bool ok = lathe_LoadFromFile(m->rt, path, &m->library, &e) == LATHE_OK &&
+    bool ok = loaded &&
               call_by_name(&m->library, "vm_load_executable", NULL, 0, &m->vm, &e) &&
               call_by_name(&m->vm, "vm_initialization", args, 6, &none, &e) &&
               lathe_GetFunction(&m->vm, "main", &m->main, &e) == LATHE_OK;
@@ -128,6 +131,8 @@ static bool describe_input(compiler *c, const struct run_module *m, int32_t i, r
         t->open = open;
         out->extents[out->n_extents++] = (run_extent){symbol, -1, -1};
     }
+    if (!t->open)
+        run_set_dims(t, dims);
     return true;
 }
 

@@ -404,6 +404,18 @@ def in_all(options, case):
         raise Failure(f"beside TVM: {fault}")
 
 
+def run_by_command(options, path, module, args, folder, want):
+    """The program `lathe` on the same file."""
+    command = [options.lathe, "run", path, "--output-dir", os.path.join(folder, "out")]
+    for i, (param, value) in enumerate(zip(module["main"].params, args)):
+        np.save(os.path.join(folder, f"arg{i}.npy"), value)
+        command += ["--input", f"{param.name}={folder}/arg{i}.npy"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
+    if run.returncode:
+        raise Failure(f"lathe run: status {run.returncode}: {run.stderr[:200]}")
+    compare([np.load(f"{folder}/out/output{i}.npy") for i in range(len(want))], want)
+
+
 def test_stock(options, target, module, runs, bad, folder):
     import tvm
     path = os.path.join(folder, "model.so")
@@ -414,6 +426,7 @@ def test_stock(options, target, module, runs, bad, folder):
     for args in runs:
         want = flat(stock["main"](*[tvm.runtime.tensor(a) for a in args]))
         stored.append(store_run(folder, len(stored), args, want))
+    run_by_command(options, path, module, runs[0], folder, flat(stock["main"](*map(tvm.runtime.tensor, runs[0]))))
     for args in bad:
         stored.append(store_run(folder, len(stored), args, [], refused="param="))
     in_all(options, {"path": path, "runs": stored})
