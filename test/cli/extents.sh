@@ -11,6 +11,11 @@ np.save("ids7.npy", np.arange(7).reshape(1, 7))
 np.save("ids9.npy", np.arange(9).reshape(1, 9))
 np.save("mask7.npy", np.ones((1, 7), np.int64))
 np.save("ids40.npy", np.zeros((1, 40), np.int64))
+import onnx.parser
+onnx.save(onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+m (float[1, 3] x, int64[1] n) => (float[k, 3] y) {
+    three = Constant <value_ints = [3]> ()  shape = Concat <axis = 0> (n, three)  e = Expand (x, shape)  y = Squeeze (e)
+}"""), "squeeze.onnx")
 E
 
 # --- options
@@ -21,6 +26,8 @@ expect_error 2 "no shape; a bound is given by --dim" compile model.onnx --shape 
 expect_error 2 "no result has the extent 'nothing'" compile model.onnx --dim 'seq<=8' --bound nothing=3 -o p
 expect_error 2 "no input 'mas'" compile model.onnx --dim seq=4 --bind mas=1 -o p
 expect_error 2 "'mask' has 4 elements; 3 numbers" compile model.onnx --dim seq=4 --bind mask=1,1,0 -o p
+expect_error 1 'axis 0 must be known.* the input that says it with --bind' compile squeeze.onnx -o p
+expect 0 'y: f32\[2, 3\]' run squeeze.onnx --bind n=2
 expect_error 2 "'1.5' is no list of i64" compile model.onnx --dim seq=4 --bind mask=1.5 -o p
 expect_error 2 "no name and value" compile model.onnx --bind mask -o p
 

@@ -488,7 +488,10 @@ int64_t onnx_static_dim(onnx_node *n, const graph_value *v, uint32_t axis)
 {
     int64_t d = 1;
     if (!n->failed && v && !dim_is_const(onnx_dim(n, v, axis), &d))
-        onnx_fail(n, DIAG_UNSUPPORTED, "the extent of axis %u must be known; fix it with --dim or --shape", axis);
+        onnx_fail(n, DIAG_UNSUPPORTED,
+                  "the extent of axis %u must be known; fix it with --dim or --shape, or the input that says it with "
+                  "--bind",
+                  axis);
     return d;
 }
 
