@@ -171,15 +171,36 @@ static tir_stmt *with_symbols(compiler *c, const tir_stmt *at, tir_stmt *body)
     return body;
 }
 
+/* The store of bytes[n] * b->shape[first..]. What has no number is the largest one: no allocator gives as much. */
+static tir_stmt *store_size(compiler *c, const tir_buffer *bytes, const tir_buffer *b, uint32_t first, int64_t size)
+{
+    tir_expr_ref zero = tir_i64(c, 0), one = tir_i64(c, 1), most = tir_i64(c, INT64_MAX), sum = tir_i64(c, size);
+    const tir_var *extents[TYPE_MAX_RANK], *sums[TYPE_MAX_RANK];
+    tir_expr_ref products[TYPE_MAX_RANK];
+    for (uint32_t i = first; i < b->rank; i++) {
+        extents[i] = tir_new_var(c, "extent", TIR_I64);
+        sums[i] = tir_new_var(c, "size", TIR_I64);
+        const tir_expr_ref extent = tir_varref(c, extents[i]);
+        const tir_expr_ref fits = tir_binary(c, TIR_LE, sum, tir_floordiv(c, most, tir_max(c, one, extent)));
+        products[i] = tir_select(c, fits, tir_mul(c, sum, extent), most);
+        sum = tir_varref(c, sums[i]);
+    }
+    tir_stmt *body = tir_store(c, bytes, 1, &zero, sum);
+    for (uint32_t i = b->rank; i-- > first;) {
+        body = tir_let(c, sums[i], products[i], body);
+        body = tir_let(c, extents[i], tir_max(c, zero, tir_cast(c, DT_I64, b->shape[i])), body);
+    }
+    return body;
+}
+
 /* A function of the loop IR that computes bytes from the expressions of a buffer's extents, from axis `first` on. */
 static bool write_bytes(const package *p, c_needs *needs, writer *w, const char *name, const plan_op *o,
                         const tir_buffer *b, uint32_t first, uint32_t times)
 {
     compiler *c = p->c;
     const uint32_t n = o->func->n_symbols;
-    tir_expr_ref one = tir_i64(c, 1), zero = tir_i64(c, 0), size = tir_i64(c, (int64_t)dtype_bytes(b->dt) * times);
-    for (uint32_t i = first; i < b->rank; i++)
-        size = tir_mul(c, size, tir_max(c, zero, tir_cast(c, DT_I64, b->shape[i])));
+    const int64_t size = (int64_t)dtype_bytes(b->dt) * times;
+    tir_expr_ref one = tir_i64(c, 1);
     const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, n + 1u);
     memcpy(params, o->func->params, n * sizeof *params);
     params[n] = tir_new_buffer(c, "bytes", DT_I64, 1, &one, SCOPE_GLOBAL);
@@ -187,7 +208,7 @@ static bool write_bytes(const package *p, c_needs *needs, writer *w, const char 
                         .params = params,
                         .n_params = n + 1,
                         .n_inputs = n,
-                        .body = with_symbols(c, o->func->body, tir_store(c, params[n], 1, &zero, size)),
+                        .body = with_symbols(c, o->func->body, store_size(c, params[n], b, first, size)),
                         .index_type = DT_I64};
     return func_write(c, w, needs, &f, name, NULL);
 }
@@ -240,7 +261,8 @@ static bool write_growth(const package *p, c_needs *needs, writer *w, uint32_t o
           ";\n    const int64_t round = *(const int64_t *)a[%u];\n    int64_t *room = a[%u], *bytes = a[%u];\n"
           "    const int64_t rows = round == 0 ? 0 : *room;\n    uint8_t *needed = a[%u];\n"
           "    *needed = round >= rows;\n    *bytes = 0;\n    if (!*needed)\n        return status;\n"
-          "    *room = round < 2 ? 4 : 2 * round;\n    *bytes = *room * row[0];\n    return status;\n}\n\n",
+          "    *room = round < 2 ? 4 : 2 * round;\n"
+          "    *bytes = row[0] > INT64_MAX / *room ? INT64_MAX : *room * row[0];\n    return status;\n}\n\n",
           n, n + 1, n + 2, n + 3);
     write_host_form(w, grow, n + 4);
     open_packed(w, move);
