@@ -117,7 +117,7 @@ static bool describe_input(compiler *c, const struct run_module *m, int32_t i, r
     if (lathe_function_parameter(&m->vm, "main", i, &name, &dt, &rank, dims, TYPE_MAX_RANK, &e) != LATHE_OK)
         return failed(c, &e);
     *t = (run_tensor){.name = arena_strdup(&c->mem, name), .rank = (uint32_t)(rank < 0 ? 0 : rank), .count = 1};
-    if (rank < 0 || !from_dlpack(dt, &t->dt))
+    if (rank < 0 || rank > (int32_t)TYPE_MAX_RANK || !from_dlpack(dt, &t->dt))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                           "argument %d of main ('%s') is no tensor of a known type: call the module from a program", i,
                           name);

@@ -63,6 +63,18 @@ expect 2 "open extents are: n, m" run open.so --dim k=3
 expect 0 '^y: f32\[1, 1\]' run open.so
 
 printf 'func @main(%%x: f32[n], %%y: f32[2*n]) {\n  %%z = nn.relu(%%y)\n  return %%z\n}\n' > computed.txt
+
+# --- a module that is not ours, whose function takes a tensor of more dimensions than there can be here
+for rank in 17 2000000000; do
+    PYTHONPATH=$top/test/py python3 - "$rank" << 'PY' || bad "no module from the assembler"
+import sys
+import vm_asm as asm
+text = f'func main(x)\n vm.builtin.check_tensor_info(%0, {sys.argv[1]}, :float32, "x")\n ret %0\n'
+open("ranks.so", "wb").write(asm.elf(asm.module(text, None, {})))
+PY
+    expect 1 "argument 0 of main .'x'. is no tensor of" run ranks.so
+done
+
 # --- what is refused
 expect 2 'no file for the module' compile "$digits" --emit module
 expect 2 'widths' compile "$digits" --emit module --widths 64,24 -o no.so
