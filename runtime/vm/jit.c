@@ -38,7 +38,7 @@ typedef struct job {
 /* --- what a compiler says --- */
 
 /* How much a line of its output says about why it failed. */
-static int weight(const char *line, size_t n)
+static int weight(const char *line)
 {
     static const struct {
         const char *text;
@@ -46,11 +46,10 @@ static int weight(const char *line, size_t n)
     } signs[] = {{": error: ", 4},           {": fatal error: ", 4},     {": Error: ", 4}, {"undefined reference", 3},
                  {"multiple definition", 3}, {"undefined symbol", 3}, {"error: ", 2},   {"Error: ", 2}};
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
-        const char *at = strstr(line, signs[i].text);
-        if (at && at < line + n)
+        if (strstr(line, signs[i].text))
             return signs[i].weight;
     }
-    return strspn(line, " \t\r") < n ? 1 : 0;
+    return line[strspn(line, " \t\r")] ? 1 : 0;
 }
 
 /* The line that says most: the first of its kind, or the last one where there is nothing but talk. In `log`. */
@@ -60,7 +59,10 @@ static const char *telling_line(char *log)
     int most = 0;
     for (char *line = log; *line; line = *end ? end + 1 : end) {
         end = line + strcspn(line, "\n");
-        int w = weight(line, (size_t)(end - line));
+        char ends = *end;
+        *end = '\0';
+        int w = weight(line);
+        *end = ends;
         if (w > most || (w == 1 && most == 1))
             best = line;
         most = w > most ? w : most;
@@ -74,13 +76,14 @@ static const char *telling_line(char *log)
 /* Takes every "FOLDER/" out: the files there are gone when the message is read. */
 static void drop_folder(char *text, const char *folder)
 {
-    size_t n = strlen(folder) + 1;
-    for (char *p = strstr(text, folder); p; p = strstr(p, folder)) {
-        if (p[n - 1] == '/')
-            memmove(p, p + n, strlen(p + n) + 1);
+    size_t n = strlen(folder);
+    char *to = text;
+    for (const char *p = text; *p;)
+        if (strncmp(p, folder, n) == 0 && p[n] == '/')
+            p += n + 1;
         else
-            p++;
-    }
+            *to++ = *p++;
+    *to = '\0';
 }
 
 /* --- files that the user wants to see --- */

@@ -95,6 +95,16 @@ static void test_fails(void **state)
     assert_int_equal(place_count(keep, ""), 2);
 }
 
+/* What a compiler says is read once, however long it is. */
+static void test_long_talk(void **state)
+{
+    place *p = place_of(state);
+    place_compiler(p, "talking", VERSION "awk -v f=\"$TMPDIR/two.c\" 'BEGIN { for (i = 0; i < 200000; i++) "
+                                         "print f \":\" i \": warning: it rains\" }'\n"
+                                         "echo \"$TMPDIR/two.c:1:2: error: bad weather\"\nexit 1\n");
+    expect_error(p, LATHE_E_COMPILER, "failed on 'two': two.c:1:2: error: bad weather; the option `keep_sources`");
+}
+
 static void test_real_error(void **state)
 {
     place *p = place_of(state);
@@ -191,6 +201,7 @@ int main(void)
         place_test(test_compiles),
         place_test(test_cache_hit),
         place_test(test_fails),
+        place_test(test_long_talk),
         place_test(test_real_error),
         place_test(test_missing),
         place_test(test_killed),
