@@ -22,7 +22,8 @@ static int32_t heap_of(const lathe_value *args, int32_t i, struct heap *out, lat
     *out = (struct heap){0};
     if (args[i].type == LATHE_NONE)
         return LATHE_OK;
-    if (!t || t->ndim != 1 || !vm_dtype_is(t->dtype, int64) || !vm_device_is_host(t->device.type))
+    if (!t || t->ndim != 1 || !vm_dtype_is(t->dtype, int64) || !vm_device_is_host(t->device.type) ||
+        (uintptr_t)vm_tensor_data(t) % sizeof(int64_t) != 0)
         return vm_fail(error, LATHE_E_ARGUMENT, "argument %d is not a shape heap, an int64 tensor of the CPU", i);
     *out = (struct heap){(int64_t *)(void *)vm_tensor_data(t), t->shape[0]};
     return LATHE_OK;
@@ -96,7 +97,7 @@ int32_t vm_builtin_match_shape(vm_machine *m, const lathe_value *args, int32_t n
         status = vm_want_int(args, 2, &wanted, error);
     if (status != LATHE_OK)
         return status;
-    if (wanted < 0 || n != wanted * 2 + 4)
+    if (wanted < 0 || wanted > n || n != wanted * 2 + 4)
         return vm_fail(error, LATHE_E_FORMAT, "%d arguments cannot match %" PRId64 " dimensions", n, wanted);
     if ((int64_t)rank != wanted) {
         (void)vm_fail(error, LATHE_E_SHAPE, "the shape %s has %zu dimensions, not %" PRId64,
@@ -158,7 +159,7 @@ int32_t vm_builtin_make_shape(vm_machine *m, const lathe_value *args, int32_t n,
         status = heap_of(args, 0, &h, error);
     if (status == LATHE_OK)
         status = vm_want_int(args, 1, &rank, error);
-    if (status == LATHE_OK && (rank < 0 || n != rank * 2 + 2))
+    if (status == LATHE_OK && (rank < 0 || rank > n || n != rank * 2 + 2))
         return vm_fail(error, LATHE_E_FORMAT, "%d arguments cannot make %" PRId64 " dimensions", n, rank);
     if (status == LATHE_OK)
         status = vm_shape_new((size_t)rank, &dims, result, error);
