@@ -54,19 +54,6 @@ uint16_t vm_elf_machine(vm_bytes file)
     return file.size >= 64 && memcmp(file.data, "\177ELF", 4) == 0 ? vm_read_u16(&r) : 0;
 }
 
-uint16_t vm_elf_this_machine(void)
-{
-#if defined(__x86_64__)
-    return 62;
-#elif defined(__aarch64__)
-    return 183;
-#elif defined(__riscv) && __riscv_xlen == 64
-    return 243;
-#else
-    return 0;
-#endif
-}
-
 static int32_t read_header(vm_bytes file, struct elf *e, lathe_error *error)
 {
     *e = (struct elf){.file = file};

@@ -9,6 +9,4 @@
 int32_t vm_elf_symbol(vm_bytes file, const char *name, vm_bytes *out, lathe_error *error);
 /* The e_machine of the file; 0: not an ELF file. */
 uint16_t vm_elf_machine(vm_bytes file);
-/* That of this program. */
-uint16_t vm_elf_this_machine(void);
 #endif

@@ -5,6 +5,7 @@
 #endif
 #include "elf.h"
 #include "error.h"
+#include "jit_machine.h"
 #include "module_kinds.h"
 
 #include <dlfcn.h>
@@ -136,9 +137,9 @@ static int32_t open_library(struct library_module *l, lathe_error *error)
     uint16_t machine = vm_elf_machine(file->bytes);
     if (!file->path)
         return vm_fail(error, LATHE_E_UNSUPPORTED, "the module holds machine code, which is loaded only from a file");
-    if (machine != vm_elf_this_machine())
+    if (machine != jit_machine_elf())
         return vm_fail(error, LATHE_E_UNSUPPORTED, "the module holds machine code for ELF machine %u; this is %u",
-                       machine, vm_elf_this_machine());
+                       machine, (unsigned)jit_machine_elf());
     show_own_symbols();
     l->handle = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
     const char *why = l->handle ? NULL : dlerror();

@@ -1,12 +1,10 @@
 /* pool.c: threads that share the parts of a kernel.
  * SPDX-License-Identifier: Apache-2.0 */
-#if defined(__linux__)
-#define _GNU_SOURCE /* sched_getaffinity */
-#endif
 #include "pool.h"
 
+#include "jit_machine.h"
+
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,20 +31,9 @@ struct vm_pool {
     atomic_uint inside; /* threads that may still look at the job */
 };
 
-static uint32_t processors(void)
-{
-#if defined(__linux__)
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return (uint32_t)CPU_COUNT(&set);
-#endif
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (uint32_t)n : 1;
-}
-
 static uint32_t others(uint32_t workers)
 {
-    uint32_t n = workers ? workers : processors();
+    uint32_t n = workers ? workers : jit_machine_cores();
     return (n < VM_POOL_MAX ? n : VM_POOL_MAX) - 1;
 }
 
