@@ -36,7 +36,6 @@ static int32_t read_name(vm_reader *r, vm_executable *x, char **out, lathe_error
     return LATHE_OK;
 }
 
-/* The names of a function's parameters lie one behind the other in a block of their own, ended by the names' owner. */
 static int32_t read_params(vm_reader *r, vm_executable *x, vm_func *f, lathe_error *error)
 {
     uint64_t n = vm_read_count(r, 8);

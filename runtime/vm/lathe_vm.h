@@ -150,7 +150,8 @@ void lathe_runtime_destroy(lathe_runtime *rt);
 /* Threads that work on a kernel from the next call on. */
 int32_t lathe_set_workers(lathe_runtime *rt, uint32_t workers, lathe_error *error);
 
-/* Device types of DLPack, and one of ours. Rows of the device table: X(name, number) */
+/* Device types of DLPack, and one of ours: X(name, number). The CPU and my_device have a row in the device table from
+ * the beginning; ext_dev has one when a program registers it. */
 #define LATHE_DEVICES(X)        \
     X(LATHE_CPU, 1)             \
     X(LATHE_EXT_DEV, 12)        \
