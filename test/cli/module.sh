@@ -60,6 +60,10 @@ expect 0 '' compile open.txt --emit module -o open.so
 expect 0 '^y: f32\[3, 5\]' run open.so --dim n=3 --dim m=5
 expect 0 '^i: i64\[2, 700\]' run open.so --dim n=100 --dim m=7
 expect 2 "open extents are: n, m" run open.so --dim k=3
+for extents in "2147483648 2147483648" "8589934592 2147483648" "4611686018427387904 8"; do
+    read -r n m <<< "$extents"
+    expect 1 "input 'x' is larger than memory can be" run open.so --dim "n=$n" --dim "m=$m"
+done
 expect 0 '^y: f32\[1, 1\]' run open.so
 
 printf 'func @main(%%x: f32[n], %%y: f32[2*n]) {\n  %%z = nn.relu(%%y)\n  return %%z\n}\n' > computed.txt
