@@ -46,7 +46,7 @@ typedef struct vm_executable {
     size_t name_count;
 } vm_executable;
 
-/* `name` is for messages; the bytes must stay as long as the executable. */
+/* The bytes must stay as long as the executable. */
 int32_t vm_executable_read(vm_bytes bytes, vm_executable *out, lathe_error *error);
 void vm_executable_free(vm_executable *x);
 /* NULL: none. */
