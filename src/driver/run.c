@@ -112,7 +112,7 @@ void run_set_dims(run_tensor *t, const int64_t *dims)
     t->bytes = (size_t)t->count * dtype_bytes(t->dt);
 }
 
-/* Extents that nothing bounds are the user's: their product may be no number. */
+/* Extents that nothing bounds are the user's, others those of a module's function: their product may be no number. */
 static bool tensor_fits(const run_tensor *t, const int64_t *dims)
 {
     int64_t count, bytes;
@@ -135,10 +135,11 @@ bool run_size_inputs(compiler *c, run_model *m)
                                   "input '%s': axis %u is not within its bound, %lld",
                                   t->name, k, (long long)t->most[k]);
         }
-        if (t->open && !tensor_fits(t, dims))
+        if (!t->open)
+            memcpy(dims, t->dims, sizeof dims);
+        if (!tensor_fits(t, dims))
             return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' is larger than memory can be", t->name);
-        if (t->open)
-            run_set_dims(t, dims);
+        run_set_dims(t, dims);
         if (m->module && !room_for_run(c, t))
             return false;
     }

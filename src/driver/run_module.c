@@ -131,8 +131,6 @@ static bool describe_input(compiler *c, const struct run_module *m, int32_t i, r
         t->open = open;
         out->extents[out->n_extents++] = (run_extent){symbol, -1, -1};
     }
-    if (!t->open)
-        run_set_dims(t, dims);
     return true;
 }
 

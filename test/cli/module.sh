@@ -78,6 +78,16 @@ open("ranks.so", "wb").write(asm.elf(asm.module(text, None, {})))
 PY
     expect 1 "argument 0 of main .'x'. is no tensor of" run ranks.so
 done
+PYTHONPATH=$top/test/py python3 - << 'PY' || bad "no module from the assembler"
+import vm_asm as asm
+text = """func main(x)
+ vm.builtin.check_tensor_info(%0, 2, :float32, "x")
+ vm.builtin.match_shape(%0, void, 2, 0, 2147483648, 0, 2147483648, "x")
+ ret %0
+"""
+open("large.so", "wb").write(asm.elf(asm.module(text, None, {})))
+PY
+expect 1 "input 'x' is larger than memory can be" run large.so
 
 # --- what is refused
 expect 2 'no file for the module' compile "$digits" --emit module
