@@ -19,7 +19,8 @@ typedef struct jit_cache {
 } jit_cache;
 
 /* Opens the folder, and makes it when it is not there. Without a cache, because the options want none or nothing says
- * where it could be, `path` is NULL. LATHE_E_REFUSED: a folder that others could write, LATHE_E_FILE. To be closed. */
+ * where it could be, `path` is NULL. LATHE_E_FILE: a folder that others could write, or that cannot be used. To be
+ * closed. */
 int32_t jit_cache_open(const lathe_options *options, const jit_command *c, const char *source, size_t size,
                        jit_cache *out, lathe_error *error);
 void jit_cache_close(jit_cache *cache);

@@ -202,8 +202,8 @@ int32_t lathe_call_named(const lathe_value *module, const char *name, const lath
 
 /* What a function of an initialised machine takes, for programs that run modules they do not know: its number of
  * arguments, their names, and what it checks of each of them: type and shape, a dimension that it does not fix as -1.
- * LATHE_E_NAME: no such function. A dtype of {0, 0, 0} and ndim -1 mean that it does not say. *out_ndim may be more than
- * max_ndim: then out_shape has the first ones. */
+ * LATHE_E_NAME: no such function. A dtype of {0, 0, 0} and ndim -1 mean that it does not say. *out_ndim may be more
+ * than max_ndim: then out_shape has the first ones. */
 int32_t lathe_function_arity(const lathe_value *vm, const char *function, int32_t *out, lathe_error *error);
 int32_t lathe_function_parameter(const lathe_value *vm, const char *function, int32_t i, const char **out_name,
                                  lathe_dtype *out_dtype, int32_t *out_ndim, int64_t *out_shape, int32_t max_ndim,

@@ -102,7 +102,7 @@ static void test_long_talk(void **state)
     place_compiler(p, "talking", VERSION "awk -v f=\"$TMPDIR/two.c\" 'BEGIN { for (i = 0; i < 200000; i++) "
                                          "print f \":\" i \": warning: it rains\" }'\n"
                                          "echo \"$TMPDIR/two.c:1:2: error: bad weather\"\nexit 1\n");
-    expect_error(p, LATHE_E_COMPILER, "failed on 'two': two.c:1:2: error: bad weather; the option `keep_sources`");
+    expect_error(p, LATHE_E_COMPILER, "failed on 'two': two.c:1:2: error: bad weather; LATHE_KEEP_SOURCES names");
 }
 
 static void test_real_error(void **state)
