@@ -89,7 +89,7 @@ static int32_t own(vm_machine *m, lathe_value *v, uint32_t depth, lathe_error *e
         return vm_fail(error, LATHE_E_UNSUPPORTED, "a result of tuples in tuples more than 64 deep");
     if (v->type == LATHE_ARRAY)
         return own_elements(m, (vm_array *)(void *)v->u.v_object, depth, error);
-    if (v->type != LATHE_TENSOR || !((vm_tensor *)(void *)v->u.v_object)->borrowed)
+    if (!vm_tensor_is_borrowed(v))
         return LATHE_OK;
     const lathe_dltensor *t = lathe_tensor_of(v);
     vm_allocator *a = vm_machine_allocator(m, t->device);

@@ -129,7 +129,7 @@ int32_t vm_builtin_reshape(vm_machine *m, const lathe_value *args, int32_t n, la
     if (status != LATHE_OK)
         return status;
     view->t.byte_offset = t->t.byte_offset;
-    view->borrowed = t->borrowed;
+    view->borrowed = vm_tensor_is_borrowed(&args[0]);
     *result = vm_value_of(view);
     return LATHE_OK;
 }

@@ -264,6 +264,12 @@ int32_t vm_tensor_new(void *data, lathe_device device, lathe_dtype dtype, const 
     return LATHE_OK;
 }
 
+bool vm_tensor_is_borrowed(const lathe_value *v)
+{
+    return v->type == LATHE_TENSOR && vm_object_is(v->u.v_object, destroy_tensor) &&
+           ((const vm_tensor *)(const void *)v->u.v_object)->borrowed;
+}
+
 const lathe_dltensor *lathe_tensor_of(const lathe_value *v)
 {
     if (v->type == LATHE_DLTENSOR)

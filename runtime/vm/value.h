@@ -35,6 +35,7 @@ typedef struct vm_array {
     void (*data_deleter)(void *data);
 } vm_array;
 
+/* What is behind t only tensors of ours have: a value of type LATHE_TENSOR may be of another make. */
 typedef struct vm_tensor {
     lathe_object head;
     lathe_dltensor t; /* strides are never NULL where there are dimensions */
@@ -73,6 +74,8 @@ int32_t vm_array_new(const lathe_value *values, size_t n, lathe_value *out, lath
 int32_t vm_tensor_new(void *data, lathe_device device, lathe_dtype dtype, const int64_t *dims, size_t n,
                       lathe_object *keeps, vm_tensor **out, lathe_error *error);
 
+/* A tensor of ours whose data is a caller's. */
+bool vm_tensor_is_borrowed(const lathe_value *v);
 /* The dimensions of a shape, or those of a tensor. */
 bool vm_value_dims(const lathe_value *v, const int64_t **dims, size_t *n);
 /* Bytes of a tensor without gaps; false: more than memory can have, or a dimension below 0. */
