@@ -89,6 +89,22 @@ open("large.so", "wb").write(asm.elf(asm.module(text, None, {})))
 PY
 expect 1 "input 'x' is larger than memory can be" run large.so
 
+# --- a module whose report is not that of its function
+"$lathe" inspect m.so --json > report.json
+PYTHONPATH=$top/test/py python3 - << 'PY' || bad "no module from the assembler"
+import vm_asm as asm
+text = """func main(x)
+ %1 = vm.builtin.make_tuple(%0, %0)
+ ret %1
+func lathe_report()
+ %0 = vm.builtin.copy("REPORT")
+ ret %0
+"""
+executable = asm.executable(text).replace(asm.text("REPORT"), asm.text(open("report.json").read()))
+open("lies.so", "wb").write(asm.elf(asm.container([("relax.VMExecutable", executable)], [[]])))
+PY
+expect 1 "main gave 2 results, and the module's report has 1" run lies.so
+
 # --- what is refused
 expect 2 'no file for the module' compile "$digits" --emit module
 expect 2 'widths' compile "$digits" --emit module --widths 64,24 -o no.so
