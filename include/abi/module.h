@@ -24,11 +24,22 @@
 /* A function: i32 kind, str name, i64 start, end, arguments, registers, vec<str> names of parameters. */
 enum module_function_kind { MODULE_FUNC_PACKED = 0, MODULE_FUNC_VM = 1, MODULE_FUNC_VMTIR = 2 };
 
+/* Types of elements: u8 code, u8 bits, u16 lanes. The codes are DLPack's. A handle of 64 bits is an address, one of no
+ * bits any type. */
+enum module_dtype_code {
+    MODULE_DTYPE_INT = 0,
+    MODULE_DTYPE_UINT = 1,
+    MODULE_DTYPE_FLOAT = 2,
+    MODULE_DTYPE_HANDLE = 3,
+    MODULE_DTYPE_BFLOAT = 4,
+    MODULE_DTYPE_BOOL = 6
+};
+
 /* Constants: i32 tag, then the payload. The tags are type indices of tvm-ffi. */
 enum module_constant_tag {
     MODULE_CONST_INT = 1,    /* i64 */
     MODULE_CONST_FLOAT = 3,  /* f64 */
-    MODULE_CONST_DTYPE = 5,  /* u8 code, u8 bits, u16 lanes */
+    MODULE_CONST_DTYPE = 5,
     MODULE_CONST_STRING = 65, /* str */
     MODULE_CONST_SHAPE = 69, /* vec<i64> */
     MODULE_CONST_TENSOR = 70 /* as TVM stores a tensor, below */
@@ -61,7 +72,7 @@ enum module_match_code {
 enum module_make_code { MODULE_MAKE_IMMEDIATE = 0, MODULE_MAKE_LOADED = 1 };
 
 /* --- source modules: str format ("c"), u64 n, n times (str key, function info), str source --- Function info: str
- * name, vec<dtype> argument types (a handle is code 3, 64 bits), vec<str> launch parameters, vec<i32> extra tags.
+ * name, vec<dtype> argument types (handles), vec<str> launch parameters, vec<i32> extra tags.
  *
  * For a kernel K of ours the source defines, beside K itself,
  *     int32_t K_packed(void *const *data, uint32_t part, uint32_t parts);

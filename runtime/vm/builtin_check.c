@@ -34,12 +34,6 @@ static int32_t check_rank(size_t rank, int64_t wanted, const int64_t *dims, cons
     return vm_builtin_wrong(context, error);
 }
 
-/* A handle of no bits stands for any type. */
-static bool is_any(lathe_dtype t)
-{
-    return t.code == 3 && t.bits == 0;
-}
-
 int32_t vm_builtin_check_tensor_info(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result,
                                      lathe_error *error)
 {
@@ -56,7 +50,7 @@ int32_t vm_builtin_check_tensor_info(vm_machine *m, const lathe_value *args, int
     if (!t)
         return wrong_type(&args[0], "a tensor", &args[n - 1], error);
     status = check_rank((size_t)t->ndim, rank, t->shape, &args[n - 1], error);
-    if (status != LATHE_OK || n == 3 || is_any(args[2].u.v_dtype) || vm_dtype_is(t->dtype, args[2].u.v_dtype))
+    if (status != LATHE_OK || n == 3 || vm_dtype_is_any(args[2].u.v_dtype) || vm_dtype_is(t->dtype, args[2].u.v_dtype))
         return status;
     (void)vm_fail(error, LATHE_E_SHAPE, "the tensor has elements of %s, not %s", vm_dtype_name(t->dtype).text,
                   vm_dtype_name(args[2].u.v_dtype).text);
@@ -93,10 +87,11 @@ int32_t vm_builtin_check_prim_value_info(vm_machine *m, const lathe_value *args,
     lathe_dtype wanted = args[1].u.v_dtype;
     bool good;
     switch (wanted.code) {
-    case 0:
-    case 1:
-    case 6: good = args[0].type == LATHE_INT || args[0].type == LATHE_BOOL; break;
-    case 3: good = args[0].type == LATHE_POINTER || args[0].type == LATHE_NONE || wanted.bits == 0; break;
+    case MODULE_DTYPE_INT:
+    case MODULE_DTYPE_UINT:
+    case MODULE_DTYPE_BOOL: good = args[0].type == LATHE_INT || args[0].type == LATHE_BOOL; break;
+    case MODULE_DTYPE_HANDLE: good = args[0].type == LATHE_POINTER ||
+                                   args[0].type == LATHE_NONE || wanted.bits == 0; break;
     default: good = args[0].type == LATHE_FLOAT || args[0].type == LATHE_INT; break;
     }
     return good ? LATHE_OK : wrong_type(&args[0], vm_dtype_name(wanted).text, &args[2], error);

@@ -177,7 +177,8 @@ int32_t vm_builtin_read_if_cond(vm_machine *m, const lathe_value *args, int32_t 
         status = vm_want_tensor(args, 0, &t, error);
     if (status != LATHE_OK)
         return status;
-    bool whole = t->dtype.code == 0 || t->dtype.code == 1 || t->dtype.code == 6;
+    const uint8_t code = t->dtype.code;
+    bool whole = code == MODULE_DTYPE_INT || code == MODULE_DTYPE_UINT || code == MODULE_DTYPE_BOOL;
     if (!whole || !vm_bytes_of(t->dtype, t->shape, (size_t)t->ndim, &size) || size == 0 || size > 8 ||
         size != (t->dtype.bits + 7u) / 8)
         return vm_fail(error, LATHE_E_SHAPE, "a condition of %s%s; it must be one bool or integer",

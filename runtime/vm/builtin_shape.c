@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const lathe_dtype int64 = {0, 64, 1};
+static const lathe_dtype int64 = {MODULE_DTYPE_INT, 64, 1};
 
 /* The slots of a shape heap; `at` is None where a function needs none. */
 struct heap {
@@ -209,7 +209,8 @@ int32_t vm_builtin_tensor_to_shape(vm_machine *m, const lathe_value *args, int32
         status = vm_want_tensor(args, 0, &t, error);
     if (status != LATHE_OK)
         return status;
-    if (t->ndim != 1 || t->dtype.code != 0 || t->dtype.lanes != 1 || (t->dtype.bits != 64 && t->dtype.bits != 32))
+    if (t->ndim != 1 || t->dtype.code != MODULE_DTYPE_INT || t->dtype.lanes != 1 ||
+        (t->dtype.bits != 64 && t->dtype.bits != 32))
         return vm_fail(error, LATHE_E_SHAPE, "a shape comes from a vector of int64 or int32, not %s%s",
                        vm_dtype_name(t->dtype).text, vm_dims_name(t->shape, (size_t)t->ndim).text);
     size_t rank = (size_t)t->shape[0], each = t->dtype.bits / 8;

@@ -73,7 +73,7 @@ static void see_check(const vm_executable *x, const int64_t *words, struct param
     if (n < 4 || p->has_dtype || vm_arg_kind(words[6]) != MODULE_ARG_CONSTANT)
         return;
     const vm_constant *c = &x->constants[vm_arg_value(words[6])];
-    if (c->tag != MODULE_CONST_DTYPE || (c->u.v_dtype.code == 3 && c->u.v_dtype.bits == 0))
+    if (c->tag != MODULE_CONST_DTYPE || vm_dtype_is_any(c->u.v_dtype))
         return;
     p->dtype = c->u.v_dtype;
     p->has_dtype = true;

@@ -18,6 +18,8 @@ int32_t vm_metadata_read(lathe_runtime *rt, const lathe_value *vm, const char *p
 
 #include "value.h"
 
+#include "abi/module.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -79,9 +81,11 @@ static int32_t read_input(const lathe_runtime *rt, json_t *from, size_t i, struc
 /* The type of that name; false: there is none. */
 static bool find_dtype(const char *name, lathe_dtype *out)
 {
-    static const lathe_dtype all[] = {{0, 8, 1},  {0, 16, 1}, {0, 32, 1}, {0, 64, 1}, {1, 8, 1},
-                                      {1, 16, 1}, {1, 32, 1}, {1, 64, 1}, {2, 16, 1}, {2, 32, 1},
-                                      {2, 64, 1}, {4, 16, 1}, {6, 8, 1}};
+    enum { INT = MODULE_DTYPE_INT, UINT = MODULE_DTYPE_UINT, FLOAT = MODULE_DTYPE_FLOAT };
+    static const lathe_dtype all[] = {
+        {INT, 8, 1},   {INT, 16, 1},   {INT, 32, 1},   {INT, 64, 1},   {UINT, 8, 1},
+        {UINT, 16, 1}, {UINT, 32, 1},  {UINT, 64, 1},  {FLOAT, 16, 1}, {FLOAT, 32, 1},
+        {FLOAT, 64, 1}, {MODULE_DTYPE_BFLOAT, 16, 1}, {MODULE_DTYPE_BOOL, 8, 1}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(vm_dtype_name(all[i]).text, name) == 0) {
             *out = all[i];

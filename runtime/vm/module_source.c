@@ -266,7 +266,7 @@ static int32_t read_kernel(vm_reader *r, struct kernel_info *k, lathe_error *err
         return vm_fail(error, LATHE_E_FORMAT, "kernel %.*s has %" PRIu64 " arguments; at most %d are possible",
                        vm_text_shown(symbol), (const char *)symbol.data, n, MOST_ADDRESSES);
     for (uint64_t i = 0; i < n; i++)
-        if (vm_read_dtype(r).code != 3)
+        if (vm_read_dtype(r).code != MODULE_DTYPE_HANDLE)
             return vm_fail(error, LATHE_E_UNSUPPORTED, "argument %" PRIu64 " of kernel %.*s is no tensor; only tensors "
                            "are supported", i, vm_text_shown(symbol), (const char *)symbol.data);
     k->addresses = (uint32_t)n;

@@ -12,19 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DT_INT = 0, DT_UINT = 1, DT_FLOAT = 2, DT_BFLOAT = 4, DT_BOOL = 6 }; /* DLPack's */
-
 static bool is_known(lathe_dtype t)
 {
     const bool whole = t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
     if (t.lanes != 1)
         return false;
     switch (t.code) {
-    case DT_INT:
-    case DT_UINT: return whole;
-    case DT_FLOAT: return whole && t.bits > 8;
-    case DT_BFLOAT: return t.bits == 16;
-    case DT_BOOL: return t.bits == 8;
+    case MODULE_DTYPE_INT:
+    case MODULE_DTYPE_UINT: return whole;
+    case MODULE_DTYPE_FLOAT: return whole && t.bits > 8;
+    case MODULE_DTYPE_BFLOAT: return t.bits == 16;
+    case MODULE_DTYPE_BOOL: return t.bits == 8;
     default: return false;
     }
 }
@@ -60,13 +58,13 @@ static void put(uint8_t *at, lathe_dtype t, size_t i)
 {
     const double d = pattern(i);
     const float f = (float)d;
-    const uint16_t h = short_float(d, t.code == DT_BFLOAT ? 8 : 5);
+    const uint16_t h = short_float(d, t.code == MODULE_DTYPE_BFLOAT ? 8 : 5);
     const uint64_t u = i % 2;
-    if (t.code == DT_BFLOAT || (t.code == DT_FLOAT && t.bits == 16))
+    if (t.code == MODULE_DTYPE_BFLOAT || (t.code == MODULE_DTYPE_FLOAT && t.bits == 16))
         memcpy(at, &h, sizeof h);
-    else if (t.code == DT_FLOAT && t.bits == 32)
+    else if (t.code == MODULE_DTYPE_FLOAT && t.bits == 32)
         memcpy(at, &f, sizeof f);
-    else if (t.code == DT_FLOAT)
+    else if (t.code == MODULE_DTYPE_FLOAT)
         memcpy(at, &d, sizeof d);
     else if (t.bits == 8)
         *at = (uint8_t)u;
@@ -191,11 +189,11 @@ static long double number(const char *at, lathe_dtype t)
         float f32;
         double f64;
     } v;
-    const bool sign = t.code == DT_INT;
+    const bool sign = t.code == MODULE_DTYPE_INT;
     memcpy(v.bytes, at, t.bits / 8U);
-    if (t.code == DT_BFLOAT)
+    if (t.code == MODULE_DTYPE_BFLOAT)
         return short_number(v.u16, 8);
-    if (t.code == DT_FLOAT)
+    if (t.code == MODULE_DTYPE_FLOAT)
         return t.bits == 16 ? short_number(v.u16, 5) : t.bits == 32 ? (long double)v.f32 : (long double)v.f64;
     switch (t.bits) {
     case 8: return sign ? v.i8 : v.u8;
@@ -207,10 +205,10 @@ static long double number(const char *at, lathe_dtype t)
 
 static void say_number(struct text *text, long double v, lathe_dtype t)
 {
-    if (t.code == DT_BOOL)
+    if (t.code == MODULE_DTYPE_BOOL)
         say(text, v != 0 ? "true" : "false");
     else
-        say(text, t.code == DT_FLOAT || t.code == DT_BFLOAT ? "%.6Lg" : "%.0Lf", v);
+        say(text, t.code == MODULE_DTYPE_FLOAT || t.code == MODULE_DTYPE_BFLOAT ? "%.6Lg" : "%.0Lf", v);
 }
 
 /* Range and first values of n elements. */

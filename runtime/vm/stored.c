@@ -32,7 +32,7 @@ int32_t vm_stored_read(vm_reader *r, vm_stored *out, lathe_error *error)
     int64_t said = vm_read_i64(r);
     if (!r->ok)
         return ends(error);
-    if (out->dtype.code == 3 || !vm_bytes_of(out->dtype, out->dims, out->rank, &bytes) || said < 0 ||
+    if (out->dtype.code == MODULE_DTYPE_HANDLE || !vm_bytes_of(out->dtype, out->dims, out->rank, &bytes) || said < 0 ||
         (uint64_t)said != bytes)
         return vm_fail(error, LATHE_E_FORMAT, "a tensor of %s%s cannot have %" PRId64 " bytes",
                        vm_dtype_name(out->dtype).text, vm_dims_name(out->dims, out->rank).text, said);

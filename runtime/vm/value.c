@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "value.h"
 
+#include "abi/module.h"
 #include "error.h"
 
 #include <inttypes.h>
@@ -339,6 +340,11 @@ bool vm_dtype_is(lathe_dtype a, lathe_dtype b)
     return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
 
+bool vm_dtype_is_any(lathe_dtype t)
+{
+    return t.code == MODULE_DTYPE_HANDLE && t.bits == 0;
+}
+
 vm_name vm_dtype_name(lathe_dtype t)
 {
     static const char *const codes[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
@@ -346,7 +352,7 @@ vm_name vm_dtype_name(lathe_dtype t)
     char lanes[16] = "";
     if (t.lanes != 1)
         (void)snprintf(lanes, sizeof lanes, "x%d", t.lanes);
-    if (t.code == 6 && t.bits == 8)
+    if (t.code == MODULE_DTYPE_BOOL && t.bits == 8)
         (void)snprintf(name.text, sizeof name.text, "bool%s", lanes);
     else if (t.code < sizeof codes / sizeof *codes)
         (void)snprintf(name.text, sizeof name.text, "%s%d%s", codes[t.code], t.bits, lanes);

@@ -83,6 +83,8 @@ bool vm_bytes_of(lathe_dtype dtype, const int64_t *dims, size_t n, size_t *out);
 bool vm_tensor_is_dense(const lathe_dltensor *t);
 char *vm_tensor_data(const lathe_dltensor *t); /* with its byte offset */
 bool vm_dtype_is(lathe_dtype a, lathe_dtype b);
+/* Does it stand for any type? */
+bool vm_dtype_is_any(lathe_dtype t);
 /* "float32", "int8x4"; for messages. */
 typedef struct vm_name {
     char text[160];

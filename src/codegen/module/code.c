@@ -189,8 +189,10 @@ static void put_dtype(module_bytes *b, dtype dt)
     static const struct {
         dtype dt;
         uint8_t code;
-    } special[] = {{DT_BOOL, 6}, {DT_BF16, 4}, {DT_HANDLE, 3}};
-    uint8_t code = dtype_is_float(dt) ? 2 : dtype_get_class(dt) == DTC_UINT ? 1 : 0;
+    } special[] = {{DT_BOOL, MODULE_DTYPE_BOOL}, {DT_BF16, MODULE_DTYPE_BFLOAT}, {DT_HANDLE, MODULE_DTYPE_HANDLE}};
+    uint8_t code = dtype_is_float(dt)                ? MODULE_DTYPE_FLOAT
+                   : dtype_get_class(dt) == DTC_UINT ? MODULE_DTYPE_UINT
+                                                     : MODULE_DTYPE_INT;
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
         code = special[i].dt == dt ? special[i].code : code;
     const uint8_t both[2] = {code, (uint8_t)dtype_bits(dt)};

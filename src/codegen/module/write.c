@@ -28,7 +28,7 @@ static void put_kernel(void *ctx, const char *name, uint32_t n_args)
     bytes_str(rows->b, name);
     bytes_u64(rows->b, n_args);
     for (uint32_t k = 0; k < n_args; k++)
-        bytes_u32(rows->b, 3u | 64u << 8 | 1u << 16); /* a handle */
+        bytes_u32(rows->b, (uint32_t)MODULE_DTYPE_HANDLE | 64u << 8 | 1u << 16);
     bytes_u64(rows->b, 0);
     bytes_u64(rows->b, 0);
 }
