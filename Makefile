@@ -17,10 +17,10 @@ build: ## build/lathe, libvta, liblathe_vm and build/exec.out (the default)
 	@mkdir -p $(BUILD)
 	@[ -e $(BUILD)/lathe ] || echo "building $(BUILD)/lathe and libvta; configuring: $(BUILD)/configure.log"
 	@$(CMAKE) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
-	@ninja --quiet -C $(BUILD) -j$(JOBS) lathe vta_shared lathe_vm_shared exec.out
+	@ninja --quiet -C $(BUILD) -j$(JOBS) lathe vta_shared lathe_vm_shared lathe_loops exec.out
 	@echo "built: $(BUILD)/lathe, $(BUILD)/exec.out, $(BUILD)/runtime/vta/libvta.so, $(BUILD)/runtime/vm/liblathe_vm.so"
 
-install: build ## lathe, libvta, liblathe_vm and their headers under PREFIX (/usr/local)
+install: build ## lathe, libvta, liblathe_vm, liblathe_loops and their headers under PREFIX (/usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 demo: build ## compile the bundled model to C, build it, run it on bundled inputs

@@ -378,6 +378,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
             "--target: '%.100s' is unknown", target_name);
     }
     out->host = cli_get(x, OPT_HOST, "x86_64");
+    out->with_interpreter = cli_has(x, OPT_WITH_INTERPRETER);
     if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||
         cli_choice(x, OPT_HOST, NULL, "x86_64") < 0 || !read_widths(x, out) ||
         !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_workers(x, &workers))

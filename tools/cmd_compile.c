@@ -84,6 +84,8 @@ bool cmd_compile(cli *x)
     if (module && strcmp(cli_get(x, OPT_OUT, "-"), "-") == 0)
         return cli_usage_error(x, "as in: lathe compile model.onnx --emit module -o model.so",
                                "no file for the module is given");
+    if (!module && cli_has(x, OPT_WITH_INTERPRETER))
+        return cli_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");
     if (!package && cli_has(x, OPT_JSON))
         return cli_usage_error(x, "leave --json or --emit out", "--json tells of a package, and --emit %s makes none",
                                o.emit);

@@ -144,12 +144,15 @@ bool cmd_inspect(cli *x)
     compile_options o;
     compile_result r;
     run_report report;
+    bool module;
     if (!model || !cli_compile_options(x, false, &o) || !cli_is_file(x, OPT_HTML))
         return false;
     if (file_is_dir(model))
         return format_folder(x->c, o.verb, model) && run_read_report(x->c, model, &report) &&
                inspect_report(x, &report);
-    if (format_is_object(model))
+    if (!format_is_object(x->c, model, &module))
+        return false;
+    if (module)
         return inspect_module(x, model);
     if (!pipeline_compile(x->c, model, &o, &r))
         return false;

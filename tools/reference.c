@@ -165,8 +165,10 @@ bool reference_check(const cli *x, const char *known)
     int which = cli_choice(x, OPT_AGAINST, known, "onnxruntime");
     if (which < 0)
         return false;
-    const bool onnx = which == 0, package = x->args.len == 1 && is_package(x, x->args.data[0]),
-               module = x->args.len == 1 && format_is_object(x->args.data[0]);
+    const bool onnx = which == 0, package = x->args.len == 1 && is_package(x, x->args.data[0]);
+    bool module = false;
+    if (x->args.len == 1 && !format_is_object(x->c, x->args.data[0], &module))
+        return false;
     if ((!package && !module) || (onnx && cli_has(x, OPT_MODEL)))
         return true;
     return cli_usage_error(x, onnx ? "name the ONNX file too, with --model, or instead" : "name the ONNX file instead",

@@ -125,7 +125,10 @@ static bool check_module_options(const session *s)
         cli_option option;
         const char *name;
     } only[] = {{OPT_META, "meta"}, {OPT_NO_JIT, "no-jit"}, {OPT_KEEP_SOURCES, "keep-sources"}, {OPT_TRACE, "trace"}};
-    bool module = strcmp(s->options.emit, "module") == 0 || format_is_object(s->path);
+    bool object;
+    if (!format_is_object(s->x->c, s->path, &object))
+        return false;
+    const bool module = strcmp(s->options.emit, "module") == 0 || object;
     if (strcmp(s->options.emit, "c") != 0 && !module)
         return cli_usage_error(s->x, "it takes c and module here", "--emit %s: that cannot be run", s->options.emit);
     for (size_t i = 0; i < sizeof only / sizeof *only && !module; i++)
@@ -155,7 +158,10 @@ static bool open_model(session *s)
         return format_folder(c, s->options.verb, s->path) && check_late_options(s, "package") &&
                run_open_package(c, s->path, &s->model) && state_extents(s);
     }
-    if (format_is_object(s->path))
+    bool object;
+    if (!format_is_object(c, s->path, &object))
+        return false;
+    if (object)
         return check_late_options(s, "module") && open_module(s, s->path) && state_extents(s);
     if ((cli_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
         return false;

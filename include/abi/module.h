@@ -100,6 +100,10 @@ enum module_make_code { MODULE_MAKE_IMMEDIATE = 0, MODULE_MAKE_LOADED = 1 };
  * has them. `main` asks it from the widest on; the preprocessor chooses in the same order. */
 #define MODULE_HAS_VECTORS "lathe_has_vectors"
 
+/* A function of an executable that can be interpreted: () -> string, the loop IR of its kernels (docs/loop-ir.md), each
+ * under its name in bytecode. A kernel takes as many of its addresses as its loops have parameters. */
+#define MODULE_LOOPS "lathe_loops"
+
 /* The ELF file: machines that a module is written for; its data does not depend on them. X(name, e_machine, e_flags) */
 #define MODULE_HOSTS(X)       \
     X("x86_64", 62, 0)        \

@@ -5,6 +5,7 @@
 
 #include "builtin.h"
 #include "error.h"
+#include "module_kinds.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -129,6 +130,34 @@ void vm_initialise_undo(vm_machine *m)
     m->target_count = 0;
 }
 
+/* The executable's loops are its function's: only a machine can ask for them. */
+static int32_t ask_loops(vm_machine *m, vm_module *source, lathe_error *error)
+{
+    const vm_func *f = vm_executable_find(m->x, MODULE_LOOPS);
+    lathe_value text = {0};
+    if (!f || f->kind != MODULE_FUNC_VM || f->params != 0)
+        return LATHE_OK;
+    int32_t status = vm_machine_call(m, (uint32_t)(f - m->x->functions), NULL, 0, &text, error);
+    if (status == LATHE_OK && !lathe_string_of(&text))
+        status = vm_fail(error, LATHE_E_FORMAT, "%s gives no string", MODULE_LOOPS);
+    if (status == LATHE_OK)
+        vm_source_set_loops(source, &text);
+    lathe_release(&text);
+    return status;
+}
+
+static int32_t give_loops(vm_machine *m, lathe_error *error)
+{
+    const lathe_options *o = &m->module.rt->options;
+    vm_module *source = o->interpret ? vm_module_of_kind(m->source, &vm_source_kind) : NULL;
+    if (!source)
+        return LATHE_OK;
+    int32_t status = vm_source_has_loops(source) ? LATHE_OK : ask_loops(m, source, error);
+    if (status != LATHE_OK || !o->no_jit || vm_source_has_loops(source))
+        return status;
+    return vm_fail(error, LATHE_E_REFUSED, VM_FORBIDDEN);
+}
+
 int32_t vm_initialise(vm_machine *m, const lathe_value *args, int32_t n, lathe_error *error)
 {
     if (m->targets)
@@ -136,6 +165,8 @@ int32_t vm_initialise(vm_machine *m, const lathe_value *args, int32_t n, lathe_e
     int32_t status = add_targets(m, args, n, error);
     if (status == LATHE_OK)
         status = find_callees(m, error);
+    if (status == LATHE_OK)
+        status = give_loops(m, error);
     if (status != LATHE_OK)
         vm_initialise_undo(m);
     return status;

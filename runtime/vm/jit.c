@@ -396,6 +396,11 @@ static void finish(job *j)
     free(j->folder);
 }
 
+bool jit_has_compiler(const lathe_options *options)
+{
+    return jit_command_exists(options);
+}
+
 int32_t jit_compile(const lathe_options *options, const char *name, const char *source, size_t size,
                     jit_library **out, lathe_error *error)
 {

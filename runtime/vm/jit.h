@@ -21,6 +21,8 @@ typedef struct jit_library jit_library;
  * it once. */
 int32_t jit_compile(const lathe_options *options, const char *name, const char *source, size_t size,
                     jit_library **out, lathe_error *error);
+/* Is there a compiler to compile with? true also where that cannot be told. */
+bool jit_has_compiler(const lathe_options *options);
 /* The address of a symbol; NULL: there is none. */
 void *jit_symbol(const jit_library *library, const char *name);
 /* What it was opened by: who opens that gets the same library, as long as it is loaded. */

@@ -203,6 +203,18 @@ int32_t jit_command_find(const lathe_options *options, const char *folder, const
     return out->flags.failed ? jit_no_memory(error) : LATHE_OK;
 }
 
+bool jit_command_exists(const lathe_options *options)
+{
+    jit_words words = {0};
+    bool lacking = true;
+    jit_words_split(&words, named(options));
+    char *path = words.failed ? NULL : find_program(words.at[0], &lacking);
+    bool exists = path || lacking;
+    jit_words_free(&words);
+    free(path);
+    return exists;
+}
+
 void jit_command_free(jit_command *c)
 {
     jit_words_free(&c->words);

@@ -18,6 +18,8 @@ typedef struct jit_command {
  * is to be freed in any case. */
 int32_t jit_command_find(const lathe_options *options, const char *folder, const char *source, size_t size,
                          jit_command *out, lathe_error *error);
+/* Is there a compiler at all? true also where that cannot be told. */
+bool jit_command_exists(const lathe_options *options);
 void jit_command_free(jit_command *c);
 /* Seconds that a compiler gets. */
 uint32_t jit_command_seconds(const lathe_options *options);

@@ -128,7 +128,7 @@ typedef struct lathe_runtime lathe_runtime;
 typedef struct lathe_options {
     size_t size;              /* sizeof(lathe_options): more may follow in later versions */
     uint32_t workers;         /* threads that work on a kernel, the caller among them; 0: as many as the machine has */
-    int32_t no_jit;           /* not 0: source modules are refused */
+    int32_t no_jit;           /* not 0: source modules are refused, or interpreted where they can be */
     int32_t trace;            /* not 0: what is compiled and called is said to `log` */
     const char *cache_dir;    /* NULL: $XDG_CACHE_HOME/lathe, else $HOME/.cache/lathe; "": none is kept */
     uint64_t cache_bytes;     /* the oldest entries go when it is larger; 0: 1 GiB */
@@ -141,6 +141,12 @@ typedef struct lathe_options {
      * folder (`path`, pid 0), or a process that leads a group of its own (pid, path NULL). there: 1 from now on, 0 no
      * longer. Signals of the calling thread wait meanwhile. NULL: nobody is told. */
     void (*outside)(void *user, const char *path, int32_t pid, int32_t there);
+    /* Runs a kernel from the text of the module's loops (docs/module.md), where there is no compiler, or where no_jit
+     * forbids one: bytes[i] may be touched at data[i]. *out_status is what the kernel ends with, 0 when all is well. Is
+     * called by several threads at once where machines are. NULL: modules need a compiler. <lathe/loops.h> has one. */
+    int32_t (*interpret)(void *interpret_user, const char *loops, size_t size, const char *kernel, void *const *data,
+                         const size_t *bytes, uint32_t n, int32_t *out_status, lathe_error *error);
+    void *interpret_user;
 } lathe_options;
 
 /* options may be NULL. */

@@ -54,9 +54,11 @@ static char *path_of(const char *name)
     return path;
 }
 
+/* A lack of files is a lack of memory: another run may have them. */
 static int32_t system_error(lathe_error *error)
 {
-    return vm_fail(error, LATHE_E_FILE, "%s", strerror(errno));
+    const bool lack = errno == ENOMEM || errno == EMFILE || errno == ENFILE;
+    return vm_fail(error, lack ? LATHE_E_MEMORY : LATHE_E_FILE, "%s", strerror(errno));
 }
 
 static int32_t map(vm_file *f, int fd, lathe_error *error)

@@ -4,6 +4,8 @@
 #define LATHE_VM_MODULE_KINDS_H
 #include "modules.h"
 
+#define VM_FORBIDDEN "the module has kernels in C source, and the options forbid to compile"
+
 /* Each makes a module without imports from `content`, which lies in `file`. */
 int32_t vm_executable_module(lathe_runtime *rt, vm_file *file, vm_bytes content, vm_module **out, lathe_error *error);
 int32_t vm_source_module(lathe_runtime *rt, vm_file *file, vm_bytes content, vm_module **out, lathe_error *error);
@@ -16,5 +18,9 @@ int32_t vm_constants_module(lathe_runtime *rt, vm_file *file, vm_bytes content, 
 const char *vm_source_text(vm_module *m);
 /* Compiles the source, unless that was done; a path by which the code can be opened once more while `m` lives. */
 int32_t vm_source_path(vm_module *m, const char **out, lathe_error *error);
+/* Loops to interpret where the source cannot be compiled: a string, which is retained. Those of the first machine
+ * stay. */
+void vm_source_set_loops(vm_module *m, const lathe_value *text);
+bool vm_source_has_loops(vm_module *m);
 extern const vm_module_kind vm_source_kind;
 #endif

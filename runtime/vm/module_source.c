@@ -1,5 +1,6 @@
 /* module_source.c: kernels in C source. The first call of any of them has the whole source compiled; a call hands the
- * addresses of its tensors to the kernel, part by part on the runtime's threads.
+ * addresses of its tensors to the kernel, part by part on the runtime's threads. Where there is no compiler, and the
+ * executable has given loops, those are interpreted.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "abi/module.h"
 #include "abi/package.h"
@@ -29,6 +30,8 @@ struct source_module {
     size_t count;
     pthread_mutex_t lock; /* of what follows */
     jit_library *library; /* NULL: not compiled yet */
+    lathe_value loops;    /* a string, or None; set once */
+    bool interpreted;
     char *text;           /* the source with a zero behind it; NULL: nobody has asked */
 };
 
@@ -64,15 +67,39 @@ static void log_source(struct source_module *s)
     free(text);
 }
 
+/* Said once, with or without a trace: nobody should wonder why it is slow. */
+static void interpret(struct source_module *s, const char *why)
+{
+    s->interpreted = true;
+    vm_log(s->module.rt, "%s: %s: the kernels are interpreted, which is slow", file_name(&s->module), why);
+}
+
+static int32_t compile_or_interpret(struct source_module *s, lathe_error *error)
+{
+    const lathe_options *o = &s->module.rt->options;
+    const bool can = o->interpret && s->loops.type != LATHE_NONE;
+    if (s->library || s->interpreted)
+        return LATHE_OK;
+    log_source(s);
+    if (can && o->no_jit) {
+        interpret(s, "the options forbid to compile");
+        return LATHE_OK;
+    }
+    int32_t status = jit_compile(o, file_name(&s->module), (const char *)s->source.data, s->source.size, &s->library,
+                                 error);
+    if (status != LATHE_E_COMPILER || !can || jit_has_compiler(o))
+        return status;
+    if (error)
+        *error = (lathe_error){0};
+    interpret(s, "no C compiler");
+    return LATHE_OK;
+}
+
+/* *out NULL: the kernels are interpreted. */
 static int32_t compile(struct source_module *s, jit_library **out, lathe_error *error)
 {
-    int32_t status = LATHE_OK;
     pthread_mutex_lock(&s->lock);
-    if (!s->library) {
-        log_source(s);
-        status = jit_compile(&s->module.rt->options, file_name(&s->module), (const char *)s->source.data,
-                             s->source.size, &s->library, error);
-    }
+    int32_t status = compile_or_interpret(s, error);
     *out = s->library;
     pthread_mutex_unlock(&s->lock);
     return status;
@@ -86,7 +113,7 @@ static int32_t resolve(struct kernel *k, lathe_error *error)
     if (atomic_load_explicit(&k->packed, memory_order_acquire) || atomic_load_explicit(&k->bare, memory_order_acquire))
         return LATHE_OK;
     int32_t status = compile(s, &library, error);
-    if (status != LATHE_OK)
+    if (status != LATHE_OK || !library)
         return status;
     (void)snprintf(name, sizeof name, "%s" MODULE_PACKED_SUFFIX, k->info->symbol);
     void *packed = jit_symbol(library, name), *bare = packed ? NULL : jit_symbol(library, k->info->symbol);
@@ -128,32 +155,72 @@ static const char *status_text(int32_t status)
     }
 }
 
-static int32_t run_packed(struct kernel *k, void *const *addresses, const lathe_value *args, int32_t n,
-                          lathe_error *error)
+/* What stands behind the addresses: in how many parts, and of which nodes of the model. */
+static int32_t take_rest(const struct kernel *k, const lathe_value *args, int32_t n, int64_t *parts, vm_bytes *nodes,
+                         lathe_error *error)
 {
     uint32_t count = k->info->addresses;
-    vm_bytes nodes = {0};
-    int64_t parts = 1;
     int32_t status = LATHE_OK;
+    *parts = 1;
+    *nodes = (vm_bytes){0};
     if (n > (int32_t)count)
-        status = vm_want_int(args, (int32_t)count, &parts, error);
+        status = vm_want_int(args, (int32_t)count, parts, error);
     if (status == LATHE_OK && n > (int32_t)count + 1)
-        status = vm_want_text(args, (int32_t)count + 1, &nodes, error);
-    if (status == LATHE_OK && (parts < 1 || parts > MOST_PARTS))
-        return vm_fail(error, LATHE_E_ARGUMENT, "%" PRId64 " parts; 1 to %d are possible", parts, MOST_PARTS);
-    if (status != LATHE_OK)
-        return status;
+        status = vm_want_text(args, (int32_t)count + 1, nodes, error);
+    if (status == LATHE_OK && (*parts < 1 || *parts > MOST_PARTS))
+        return vm_fail(error, LATHE_E_ARGUMENT, "%" PRId64 " parts; 1 to %d are possible", *parts, MOST_PARTS);
+    return status;
+}
+
+/* What the kernel ended with. */
+static int32_t run_packed(struct kernel *k, void *const *addresses, int64_t parts)
+{
     struct job j = {.addresses = addresses, .parts = (uint32_t)parts};
     const lathe_runtime *rt = ((struct source_module *)(void *)k->f.owner)->module.rt;
     void *function = atomic_load_explicit(&k->packed, memory_order_acquire);
     memcpy(&j.kernel, &function, sizeof j.kernel);
     vm_pool_run(rt->pool, run_part, &j, j.parts);
-    if (j.failed == 0)
-        return LATHE_OK;
-    status = (int32_t)(uint32_t)j.failed;
+    return (int32_t)(uint32_t)j.failed;
+}
+
+/* All parts at once, without scratch: the loops have what they need. */
+static int32_t run_interpreted(const struct kernel *k, void *const *addresses, const lathe_value *args, int32_t *ended,
+                               lathe_error *error)
+{
+    const struct source_module *s = (const struct source_module *)(const void *)k->f.owner;
+    const lathe_options *o = &s->module.rt->options;
+    const vm_bytes text = vm_value_text(&s->loops);
+    size_t few[FEW_ADDRESSES], *bytes = few;
+    if (k->info->addresses > FEW_ADDRESSES && !(bytes = malloc(k->info->addresses * sizeof *bytes)))
+        return vm_no_memory(error, k->info->addresses * sizeof *bytes);
+    for (uint32_t i = 0; i < k->info->addresses; i++) {
+        const lathe_dltensor *t = lathe_tensor_of(&args[i]);
+        if (!vm_bytes_of(t->dtype, t->shape, (size_t)t->ndim, &bytes[i]))
+            bytes[i] = 0;
+    }
+    int32_t status = o->interpret(o->interpret_user, (const char *)text.data, text.size, k->info->symbol, addresses,
+                                  bytes, k->info->addresses, ended, error);
+    if (bytes != few)
+        free(bytes);
+    return status;
+}
+
+static int32_t run(struct kernel *k, void *const *addresses, const lathe_value *args, int32_t n, lathe_error *error)
+{
+    vm_bytes nodes;
+    int64_t parts;
+    int32_t ended = 0, status = take_rest(k, args, n, &parts, &nodes, error);
+    if (status != LATHE_OK)
+        return status;
+    if (atomic_load_explicit(&k->packed, memory_order_acquire))
+        ended = run_packed(k, addresses, parts);
+    else
+        status = run_interpreted(k, addresses, args, &ended, error);
+    if (status != LATHE_OK || ended == 0)
+        return status;
     return vm_fail(error, LATHE_E_KERNEL, "kernel %s (%.*s) ended with status %d: %s", k->info->symbol,
-                   nodes.size < 400 ? (int)nodes.size : 400, nodes.data ? (const char *)nodes.data : "", status,
-                   status_text(status));
+                   nodes.size < 400 ? (int)nodes.size : 400, nodes.data ? (const char *)nodes.data : "", ended,
+                   status_text(ended));
 }
 
 static int32_t address_of(const lathe_value *args, int32_t i, void **out, lathe_error *error)
@@ -194,7 +261,7 @@ static int32_t call_kernel(vm_function *self, const lathe_value *args, int32_t n
         vm_log(rt, "call: %s", k->info->symbol);
     if (status == LATHE_OK)
         status = bare ? jit_call_bare(bare, addresses, (uint32_t)count, error)
-                      : run_packed(k, addresses, args, n, error);
+                      : run(k, addresses, args, n, error);
     if (addresses != few)
         free(addresses);
     return status;
@@ -228,6 +295,7 @@ static void destroy_source(vm_module *m)
     struct source_module *s = (struct source_module *)(void *)m;
     if (s->library)
         jit_unload(s->library);
+    lathe_release(&s->loops);
     for (size_t i = 0; i < s->count; i++)
         free(s->kernels[i].symbol);
     free(s->kernels);
@@ -310,8 +378,8 @@ static int32_t read_source(vm_reader *r, struct source_module *s, lathe_error *e
 int32_t vm_source_module(lathe_runtime *rt, vm_file *file, vm_bytes content, vm_module **out, lathe_error *error)
 {
     vm_reader r = vm_reader_of(content);
-    if (rt->options.no_jit)
-        return vm_fail(error, LATHE_E_REFUSED, "the module has kernels in C source, and the options forbid to compile");
+    if (rt->options.no_jit && !rt->options.interpret) /* else the executable may have loops */
+        return vm_fail(error, LATHE_E_REFUSED, VM_FORBIDDEN);
     struct source_module *s = vm_module_new(sizeof *s, &vm_source_kind, rt, file, error);
     if (!s)
         return LATHE_E_MEMORY;
@@ -340,6 +408,25 @@ int32_t vm_source_path(vm_module *m, const char **out, lathe_error *error)
 {
     jit_library *library = NULL;
     int32_t status = compile((struct source_module *)(void *)m, &library, error);
-    *out = status == LATHE_OK ? jit_path(library) : NULL;
-    return status;
+    *out = status == LATHE_OK && library ? jit_path(library) : NULL;
+    return status != LATHE_OK || library ? status
+                                         : vm_fail(error, LATHE_E_COMPILER, "the kernels are interpreted");
+}
+
+void vm_source_set_loops(vm_module *m, const lathe_value *text)
+{
+    struct source_module *s = (struct source_module *)(void *)m;
+    pthread_mutex_lock(&s->lock);
+    if (s->loops.type == LATHE_NONE)
+        s->loops = lathe_retain(text);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool vm_source_has_loops(vm_module *m)
+{
+    struct source_module *s = (struct source_module *)(void *)m;
+    pthread_mutex_lock(&s->lock);
+    bool has = s->loops.type != LATHE_NONE;
+    pthread_mutex_unlock(&s->lock);
+    return has;
 }

@@ -5,8 +5,10 @@
 #include "base/nearest.h"
 
 #include <ctype.h>
-#include <stdio.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PRIMITIVE(id, name, fields) #name " "
 static const char primitives[] =
@@ -214,14 +216,27 @@ static bool refuse(compiler *c, const char *verb, const char *path, span s, file
     return false;
 }
 
-bool format_is_object(const char *path)
+/* What cannot be opened is none: who reads it says why. But for want of memory, or of files, it may be one. */
+bool format_is_object(compiler *c, const char *path, bool *out)
 {
     char magic[4] = {0};
-    FILE *f = file_is_regular(path) ? fopen(path, "rb") : NULL;
-    const size_t n = f ? fread(magic, 1, sizeof magic, f) : 0;
-    if (f)
-        (void)fclose(f);
-    return n == sizeof magic && memcmp(magic, "\x7f" "ELF", sizeof magic) == 0;
+    size_t n = 0;
+    ssize_t got = 1;
+    const int fd = file_is_regular(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    *out = false;
+    if (fd < 0)
+        return file_code_of(errno) != DIAG_ENVIRONMENT || !file_is_regular(path) ||
+               diag_error(&c->diags, DIAG_ENVIRONMENT, at_file(path), "%s", strerror(errno));
+    while (n < sizeof magic && (got > 0 || (got < 0 && errno == EINTR))) {
+        got = read(fd, magic + n, sizeof magic - n);
+        n += got > 0 ? (size_t)got : 0;
+    }
+    const int why = errno;
+    (void)close(fd);
+    if (got < 0)
+        return diag_error(&c->diags, file_code_of(why), at_file(path), "%s", strerror(why));
+    *out = n == sizeof magic && memcmp(magic, "\x7f" "ELF", sizeof magic) == 0;
+    return true;
 }
 
 bool format_folder(compiler *c, const char *verb, const char *path)

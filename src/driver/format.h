@@ -17,8 +17,8 @@ file_format format_of(const char *path, span bytes);
 /* The bytes of a file that a verb ("compile", "vta run") takes, and what it is; a package is a folder and has no bytes.
  * Else an error that says what the file is, what to do with it, and what the verb takes. */
 bool format_read(compiler *c, const char *verb, const char *path, span *out_bytes, file_format *out);
-/* A file that begins as shared objects do, which modules are. */
-bool format_is_object(const char *path);
+/* Whether a file begins as shared objects do, which modules are; false after a diagnostic: it cannot be told. */
+bool format_is_object(compiler *c, const char *path, bool *out);
 /* Whether a folder is a package, and the verb takes packages; else an error as format_read's. */
 bool format_folder(compiler *c, const char *verb, const char *path);
 #endif

@@ -302,6 +302,7 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
                                .target = t,
                                .port = o->port,
                                .host = o->host,
+                               .with_interpreter = o->with_interpreter,
                                .constants_form = o->constants_form,
                                .opt_level = o->opt_level};
     return plan_and_check(c, o, out);

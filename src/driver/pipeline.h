@@ -25,6 +25,7 @@ typedef struct compile_options {
     const char *module_name;
     const char *port;
     const char *host; /* of a module's file */
+    bool with_interpreter; /* a module holds its loops as text, too */
     uint32_t widths[COMPILE_MAX_WIDTHS], n_widths; /* bytes of vectors that it is for; none: all of the target's */
     const struct target *target; /* NULL: default */
     int opt_level;

@@ -4,6 +4,7 @@
 #include "driver/run_module.h"
 
 #include "abi/module.h"
+#include "lathe/loops.h"
 #include "lathe_vm.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 struct run_module {
     lathe_runtime *rt;
+    lathe_loops *loops; /* where there is no compiler */
     lathe_value library, vm, main, result;
     lathe_value *args;
     lathe_dltensor *tensors;
@@ -95,15 +97,17 @@ static bool start(compiler *c, struct run_module *m, const char *path)
 }
 
 /* report.json's text, for as long as c lives; NULL: the module has none. */
-static const char *report_of(compiler *c, struct run_module *m)
+static bool read_report(compiler *c, struct run_module *m, const char **out)
 {
     lathe_value text = {0};
     lathe_error e = {0};
-    const char *out = NULL;
-    if (call_by_name(&m->vm, "lathe_report", NULL, 0, &text, &e) && lathe_string_of(&text))
-        out = arena_strdup(&c->mem, lathe_string_of(&text));
+    *out = NULL;
+    if (!call_by_name(&m->vm, "lathe_report", NULL, 0, &text, &e))
+        return e.code == LATHE_E_NAME || failed(c, &e);
+    if (lathe_string_of(&text))
+        *out = arena_strdup(&c->mem, lathe_string_of(&text));
     lathe_release(&text);
-    return out;
+    return true;
 }
 
 /* An argument of a function that has no report, by what the function checks. */
@@ -227,13 +231,22 @@ static void close_module(run_model *m)
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         lathe_release(held[i]);
     lathe_runtime_destroy(v->rt);
+    lathe_loops_destroy(v->loops);
     v->rt = NULL;
+    v->loops = NULL;
+}
+
+/* Without a trace there is one thing to say: that the kernels are interpreted. */
+static void note(void *user, const char *line)
+{
+    compiler *c = user;
+    (void)diag_note(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s", line);
 }
 
 /* What the run-time compiler has in $TMPDIR, and its compilers, go when a signal ends the program. */
-static void note_outside(void *temporary, const char *path, int32_t pid, int32_t there)
+static void note_outside(void *user, const char *path, int32_t pid, int32_t there)
 {
-    temps *t = temporary;
+    temps *t = &((compiler *)user)->temps;
     if (path && there)
         temps_note(t, path);
     else if (path)
@@ -247,20 +260,27 @@ static void note_outside(void *temporary, const char *path, int32_t pid, int32_t
 bool run_open_module(compiler *c, const char *path, const run_module_options *o, run_model *out)
 {
     struct run_module *m = arena_new(&c->mem, struct run_module);
+    lathe_error e = {0};
+    *out = (run_model){.module = m, .call_module = call_module, .close_module = close_module};
+    if (lathe_loops_create(c->mem.out_of_memory, c->mem.context, &m->loops, &e) != LATHE_OK)
+        return failed(c, &e);
     const lathe_options options = {.size = sizeof options,
                                    .workers = o->workers,
                                    .no_jit = o->no_jit,
                                    .trace = o->trace,
                                    .keep_sources = o->keep_sources,
                                    .outside = note_outside,
-                                   .user = &c->temps};
-    lathe_error e = {0};
-    *out = (run_model){.module = m, .call_module = call_module, .close_module = close_module};
+                                   .log = o->trace ? NULL : note,
+                                   .user = c,
+                                   .interpret = lathe_loops_interpret,
+                                   .interpret_user = m->loops};
     if (lathe_runtime_create(&options, &m->rt, &e) != LATHE_OK)
         return failed(c, &e);
     if (!start(c, m, path))
         return false;
-    const char *text = report_of(c, m);
+    const char *text;
+    if (!read_report(c, m, &text))
+        return false;
     m->described = text != NULL;
     if (text) {
         run_report *r = arena_new(&c->mem, run_report);

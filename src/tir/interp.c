@@ -78,6 +78,22 @@ static bool allocate(frame *f, slot *s)
     return true;
 }
 
+/* Memory of the caller's that holds less than the buffer: the accesses that lie in it are good. An extent may be past
+ * its bound, of which an assertion says more, and rows that grow are declared as many as there could ever be. */
+static bool cut(frame *f, slot *s)
+{
+    const int64_t room = (int64_t)(f->bytes[s->param] / dtype_bytes(s->buffer->dt));
+    if (s->span <= room)
+        return true;
+    if (s->buffer->rank == 0)
+        return diag_error(&f->c->diags, DIAG_DATA, f->func->loc, "%s: no memory is given for '%s'", f->func->name,
+                          s->buffer->name);
+    const bool rows = !s->buffer->strides && !s->buffer->offset;
+    s->dims[0] = rows ? room / s->strides[0] : 0;
+    s->span = rows ? room : 0;
+    return true;
+}
+
 static bool bind(frame *f, slot *s)
 {
     for (uint32_t i = 0; i < s->buffer->rank; i++) {
@@ -92,7 +108,7 @@ static bool bind(frame *f, slot *s)
     if (s->param < 0)
         return allocate(f, s);
     s->base = f->params[s->param];
-    return true;
+    return !f->bytes || cut(f, s);
 }
 
 /* --- control --- */
@@ -160,6 +176,26 @@ static bool run_block(frame *f, const code_block *b)
 
 bool tir_interpret(compiler *c, const tir_func *func, void *const *params, int32_t *out_status)
 {
+    return tir_interpret_within(c, func, params, NULL, out_status);
+}
+
+bool tir_can_interpret(compiler *c, const tir_func *func)
+{
+    arena mem;
+    code_block *program;
+    size_t bytes;
+    uint8_t *image;
+    if (!tir_verify(c, func))
+        return false;
+    arena_init(&mem, &c->mem);
+    bool ok = interp_compile(c, &mem, func, &program, &bytes, &image);
+    arena_free(&mem);
+    return ok;
+}
+
+bool tir_interpret_within(compiler *c, const tir_func *func, void *const *params, const size_t *param_bytes,
+                          int32_t *out_status)
+{
     arena mem;
     code_block *program;
     size_t bytes;
@@ -170,7 +206,7 @@ bool tir_interpret(compiler *c, const tir_func *func, void *const *params, int32
     arena_init(&mem, &c->mem);
     bool ok = interp_compile(c, &mem, func, &program, &bytes, &image);
     if (ok) {
-        frame f = {.c = c, .func = func, .mem = &mem, .regs = image, .params = params};
+        frame f = {.c = c, .func = func, .mem = &mem, .regs = image, .params = params, .bytes = param_bytes};
         ok = run_block(&f, program) || f.stopped;
         *out_status = f.status;
     }

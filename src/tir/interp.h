@@ -72,6 +72,7 @@ struct frame {
     arena *mem; /* of this run */
     uint8_t *regs;
     void *const *params;
+    const size_t *bytes; /* of each parameter; NULL: as many as it says */
     int32_t status;
     bool stopped; /* by an assertion */
 };

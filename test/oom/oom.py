@@ -96,6 +96,8 @@ SCENARIOS = (
     Scenario("compile-over", ["compile", MODEL, "-o", "old"], ("old",), ("old",)),
     Scenario("compile-graph", ["compile", MODEL, "--emit", "graph", "-o", "made/graph.txt"]),
     Scenario("compile-tir", ["compile", MODEL, "--emit", "tir"]),
+    Scenario("compile-module", ["compile", MODEL, "--emit", "module", "--with-interpreter", "--widths", "16", "-o",
+                                "made.so"]),
     Scenario("inspect", ["inspect", MODEL]),
     Scenario("inspect-html", ["inspect", MODEL, "--html", "page.html"]),
     Scenario("inspect-package", ["inspect", "old"], ("old",), ("old",)),
@@ -107,6 +109,7 @@ SCENARIOS = (
              ("kept",)),
     Scenario("run-interpret", ["run", MODEL, "--data", "data", "--interpret"], ("data",)),
     Scenario("run-package", ["run", "old", "--workers", "2"], ("old",), ("old",)),
+    Scenario("run-loops", ["run", "model.so", "--no-jit", "--input", "image=image.bin"], ("model.so", "image.bin")),
     Scenario("verify", ["verify", MODEL, "--data", "data"], ("data",)),
     Scenario("verify-reference", ["verify", MODEL, "--against", "onnxruntime", "--atol", "2"]),
 )
@@ -164,6 +167,7 @@ class Bench:
         self.lathe_ok("compile", MODEL, "-O1", "-o", "old")
         self.lathe_ok("compile", MODEL, "--emit", "graph", "-o", "stage.txt")
         self.lathe_ok("compile", MODEL, "--emit", "tir", "-o", "loops.txt")
+        self.lathe_ok("compile", MODEL, "--emit", "module", "--with-interpreter", "--widths", "16", "-o", "model.so")
         image = [float(i % 16) for i in range(64)]
         os.makedirs(os.path.join(self.start, "data"))
         furniture = {"product.te": COMPUTATION.encode(), "product.sched": b"split C.j 4 -> j0 j1\n",

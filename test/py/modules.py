@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Portable modules of models whose extents nothing bounds: one module of each runs at many sizes and gives what
-onnxruntime gives, with the same bytes for one worker and for three; extents that the data decides and no memory has
-end in an error.
+onnxruntime gives, with the same bytes for one worker and for three, and again with its kernels interpreted; extents
+that the data decides and no memory has end in an error.
 
     modules.py [--lathe FILE] [--filter GLOB] [-j N] [--keep DIR]
 
@@ -161,20 +161,22 @@ def given(module, feed):
         yield from ("--input", f"{name}={file}")
 
 
-def outputs(lathe, module, feed, folder, workers):
-    call(lathe, "run", module, "--workers", str(workers), "--output-dir", folder, *given(module, feed))
+def outputs(lathe, module, feed, folder, *more):
+    call(lathe, "run", module, "--output-dir", folder, *more, *given(module, feed))
     return {f[:-4]: np.load(os.path.join(folder, f)) for f in os.listdir(folder)}
 
 
 def run_at(lathe, module, session, feed, folder):
-    ours = outputs(lathe, module, feed, os.path.join(folder, "one"), 1)
-    three = outputs(lathe, module, feed, os.path.join(folder, "three"), 3)
+    ours = outputs(lathe, module, feed, os.path.join(folder, "one"), "--workers", "1")
+    three = outputs(lathe, module, feed, os.path.join(folder, "three"), "--workers", "3")
+    slow = outputs(lathe, module, feed, os.path.join(folder, "interpreted"), "--no-jit")
     wanted = session.run(None, feed)
     for result, want in zip(session.get_outputs(), wanted):
         got = ours[result.name]
         if got.shape != want.shape or got.tobytes() != three[result.name].tobytes():
             raise Failure(f"{result.name}: shape {got.shape} instead of {want.shape}, or three workers differ")
         np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4, err_msg=result.name)
+        np.testing.assert_allclose(slow[result.name], want, rtol=1e-3, atol=1e-4, err_msg="interpreted " + result.name)
 
 
 def compiled(build, lathe, work):
@@ -182,7 +184,8 @@ def compiled(build, lathe, work):
     os.makedirs(work)
     path, module = os.path.join(work, "model.onnx"), os.path.join(work, "model.so")
     onnx.save(build(), path)
-    call(lathe, "compile", path, "--emit", "module", "--target", "native", "-q", "-o", module)
+    call(lathe, "compile", path, "--emit", "module", "--target", "native", "--with-interpreter", "-q", "-o",
+         module)
     return path, module
 
 

@@ -453,7 +453,7 @@ def corpus():
              for n in ("straight", "flow", "shapes", "memory", "tuples", "checks", "describe", "stateful")}
     files["vm_executable/constants"] = asm.executable(
         'func main(x)\n %1 = vm.builtin.make_tuple([1], 1, i64(2), f64(0.5), :int8, "text", int8[2]{1, 2})\n ret %1\n')
-    for name in ("straight", "describe", "memory", "tuples"):
+    for name in ("straight", "describe", "memory", "tuples", "loops"):
         c = case(name)
         files[f"vm_module/{name}"] = asm.elf(asm.module(c["module"], c["source"], c["kernels"]))
     same = asm.module("func main(x)\n ret %0\n")

@@ -184,7 +184,7 @@ static bool place_operands(body *b)
         b->scratch[i] = b->n_regs;
         for (uint32_t k = 0; k < op->n_scratch; k++) {
             const int64_t bytes = (int64_t)plan_scratch_bytes(op, k, pl->tasks[i].parts);
-            if (source_is_open(&b->v->p, i, op->n_args + k))
+            if (loops_is_open(&b->v->p, i, op->n_args + k))
                 (void)new_register(b);
             else
                 (void)tensor_at(b, b->workspace, pl->tasks[i].scratch_offset[k], code_shape(b->m, 1, &bytes), DT_U8);
@@ -240,11 +240,11 @@ static void allocate_open(body *b, uint32_t i)
     module_arg *args = arena_array(&b->m->c->mem, module_arg, op->func->n_symbols + 3u);
     for (uint32_t k = op->n_inputs; k < op->n_args + op->n_scratch; k++) {
         uint32_t in;
-        if (!source_is_open(&b->v->p, i, k))
+        if (!loops_is_open(&b->v->p, i, k))
             continue;
         uint32_t n = cell_args(b, op, args);
         args[n++] = code_reg(b->size);
-        call_kernel(b, source_size_name(&b->v->p, i, k), n, args);
+        call_kernel(b, loops_size_name(&b->v->p, i, k), n, args);
         const uint32_t to = open_registers(b, i, k, &in);
         allocate(b, in, to);
     }
@@ -262,7 +262,7 @@ static void grow_rows(body *b, uint32_t i)
     args[n++] = code_reg(b->room[i]);
     args[n++] = code_reg(b->size);
     args[n++] = code_reg(b->flag_cell);
-    call_kernel(b, source_grow_name(&b->v->p, i), n, args);
+    call_kernel(b, loops_grow_name(&b->v->p, i), n, args);
     const module_arg flag = code_reg(b->flag_cell);
     code_call(b->m, &b->flag, "vm.builtin.read_if_cond", 1, &flag);
     const uint32_t enough = code_if(b->m, b->flag);
@@ -270,7 +270,7 @@ static void grow_rows(body *b, uint32_t i)
     n = cells + 1;
     args[n++] = code_reg(rows);
     args[n++] = code_reg(b->moved);
-    call_kernel(b, source_move_name(&b->v->p, i), n, args);
+    call_kernel(b, loops_move_name(&b->v->p, i), n, args);
     const module_arg moved = code_reg(b->moved);
     code_call(b->m, &rows, "vm.builtin.copy", 1, &moved);
     code_land(b->m, enough, code_next(b->m));
@@ -280,7 +280,7 @@ static void run_op(body *b, uint32_t i)
 {
     const plan_op *op = &b->pp->ops.data[i];
     allocate_open(b, i);
-    if (source_grows(&b->v->p, i))
+    if (loops_grows(&b->v->p, i))
         grow_rows(b, i);
     module_arg *args = arena_array(&b->m->c->mem, module_arg, op->n_args + op->n_scratch + 2u);
     uint32_t n = 0;
@@ -290,7 +290,7 @@ static void run_op(body *b, uint32_t i)
         args[n++] = code_reg(b->scratch[i] + k);
     args[n++] = code_int(b->v->p.pl->tasks[i].parts);
     args[n++] = code_text(b->m, op->step->source);
-    code_call(b->m, NULL, source_kernel_name(&b->v->p, i), n, args);
+    code_call(b->m, NULL, loops_kernel_name(&b->v->p, i), n, args);
 }
 
 static void run_layers(body *b, uint32_t from, uint32_t to)
@@ -430,7 +430,7 @@ static void make_cells(body *b)
         any |= prog_is_unbounded(&b->v->p.u->func->values.data[i]);
     for (uint32_t i = 0; i < b->pp->ops.len; i++)
         for (uint32_t k = 0; k < b->pp->ops.data[i].n_scratch; k++)
-            any |= source_is_open(&b->v->p, i, b->pp->ops.data[i].n_args + k);
+            any |= loops_is_open(&b->v->p, i, b->pp->ops.data[i].n_args + k);
     if (!any)
         return;
     b->size = tensor_at(b, storage(b, 8), 0, code_shape(b->m, 1, &one), DT_I64);
@@ -446,7 +446,7 @@ static void make_rows(body *b)
     const int64_t one = 1;
     for (uint32_t i = 0; i < b->pp->ops.len; i++) {
         uint32_t in;
-        if (!source_grows(&b->v->p, i))
+        if (!loops_grows(&b->v->p, i))
             continue;
         const uint32_t rows = open_registers(b, i, b->pp->ops.data[i].n_inputs, &in);
         const module_arg args[] = {code_reg(storage(b, 1)), code_int(0), code_shape(b->m, 1, &one),
@@ -530,10 +530,11 @@ static void write_choice(module_code *m, const module_variant *variants, uint32_
     code_end(m, func, n_args + 1);
 }
 
-static void write_report(module_code *m, const module_variant *v, const char *name)
+/* A function that gives a text. */
+static void write_text(module_code *m, const char *name, const char *s)
 {
     const uint32_t func = code_begin(m, name, 0, NULL), r = 0;
-    const module_arg text = code_text(m, v->report);
+    const module_arg text = code_text(m, s);
     code_call(m, &r, "vm.builtin.copy", 1, &text);
     code_ret(m, r);
     code_end(m, func, 1);
@@ -547,11 +548,15 @@ bool body_write_entries(module_code *m, const module_variant *variants, uint32_t
     for (uint32_t i = 0; i < n; i++) {
         if (!write_main(m, &variants[i], function_name(a, &variants[i], n, "main"), n == 1))
             return false;
-        write_report(m, &variants[i], function_name(a, &variants[i], n, "lathe_report"));
+        write_text(m, function_name(a, &variants[i], n, "lathe_report"), variants[i].report);
+        if (variants[i].loops)
+            write_text(m, function_name(a, &variants[i], n, MODULE_LOOPS), variants[i].loops);
     }
     if (n == 1)
         return true;
     write_choice(m, variants, n, "main", n_args, names);
     write_choice(m, variants, n, "lathe_report", 0, NULL);
+    if (variants[0].loops)
+        write_choice(m, variants, n, MODULE_LOOPS, 0, NULL);
     return true;
 }

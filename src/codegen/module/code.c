@@ -69,11 +69,11 @@ module_arg code_shape(module_code *m, uint32_t n, const int64_t *dims)
     writer key;
     writer_init(&key, &m->c->mem);
     w_str(&key, "constant shape");
-    for (uint32_t i = 0; i < n; i++)
-        w_fmt(&key, " %lld", (long long)dims[i]);
     int64_t *copy = arena_array(&m->c->mem, int64_t, n + 1u);
-    if (n > 0)
-        memcpy(copy, dims, n * sizeof *dims);
+    for (uint32_t i = 0; i < n; i++) {
+        w_fmt(&key, " %lld", (long long)dims[i]);
+        copy[i] = dims[i];
+    }
     return pool(m, key.data, (module_const){.tag = MODULE_CONST_SHAPE, .dims = copy, .n_dims = n});
 }
 

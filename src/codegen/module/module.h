@@ -76,26 +76,40 @@ uint64_t code_constant_bytes(const module_code *m);
 typedef struct module_variant {
     package p;          /* its unit, with the prefix that its kernels have */
     const char *report; /* report.json's text */
+    const char *loops;  /* the text of all loops; NULL: nobody asked for it */
 } module_variant;
 /* main: what it takes is checked, then the variant that fits the machine runs. Likewise lathe_report, which gives its
- * report.json. With several variants each has functions of its own under its prefix. */
+ * report.json, and MODULE_LOOPS, which gives its loops. With several variants each has functions of its own under its
+ * prefix. */
 bool body_write_entries(module_code *m, const module_variant *variants, uint32_t n);
 
-/* --- source.c --- */
-bool source_write(compiler *c, writer *w, const module_variant *variants, uint32_t n);
+/* --- loops.c --- */
 /* "v32_fused_add": a kernel in bytecode and in C. */
-const char *source_kernel_name(const package *p, uint32_t op);
+const char *loops_kernel_name(const package *p, uint32_t op);
 /* What nothing bounds gets memory in front of the operator that writes it: as much as a kernel says that gets the cells
  * of the operator's symbols, and tells one i64. Address k of the operator, counted as in its call: operands, results,
  * scratch. */
-bool source_is_open(const package *p, uint32_t op, uint32_t k);
-const char *source_size_name(const package *p, uint32_t op, uint32_t k);
+bool loops_is_open(const package *p, uint32_t op, uint32_t k);
+const char *loops_size_name(const package *p, uint32_t op, uint32_t k);
 /* The result of a kernel that stacks, where nothing bounds the rows, grows: one kernel gets the cells, the round, and
  * the rows that there is room for (one i64, ignored in round 0), and tells a new number of rows, the bytes of them, and
  * whether (a bool) they are needed. Another one copies the rows of earlier rounds: cells, round, from, to. */
-bool source_grows(const package *p, uint32_t op);
-const char *source_grow_name(const package *p, uint32_t op);
-const char *source_move_name(const package *p, uint32_t op);
+bool loops_grows(const package *p, uint32_t op);
+const char *loops_grow_name(const package *p, uint32_t op);
+const char *loops_move_name(const package *p, uint32_t op);
+/* Address k of an operator, as its loops know it. */
+const tir_buffer *loops_buffer(const plan_op *op, uint32_t k);
+/* What loops_size_name, loops_grow_name and loops_move_name are names of. */
+const tir_func *loops_size(const package *p, uint32_t op, uint32_t k);
+const tir_func *loops_grow(const package *p, uint32_t op);
+const tir_func *loops_move(const package *p, uint32_t op);
+/* All loops of a variant as text (docs/loop-ir.md), each under its name in bytecode: those that say what a kernel
+ * means, not its target's. They take operands and results, and no scratch. false after a diagnostic: some have none, or
+ * call what cannot be interpreted. */
+bool loops_write(const package *p, writer *w);
+
+/* --- source.c --- */
+bool source_write(compiler *c, writer *w, const module_variant *variants, uint32_t n);
 /* Every kernel of a module by its name in C, with the number of its addresses. */
 typedef void (*source_kernel_fn)(void *ctx, const char *name, uint32_t n_args);
 void source_each(const package *p, source_kernel_fn fn, void *ctx);

@@ -6,13 +6,6 @@
 #include "codegen/module/module.h"
 #include "tir/build.h"
 
-#include <string.h>
-
-const char *source_kernel_name(const package *p, uint32_t op)
-{
-    return arena_printf(&p->c->mem, "%s_%s", p->prefix, package_kernel(p, op)->name);
-}
-
 /* What the compiler says of the machine that it works for. Where nothing is told from outside, as in TVM's runtime. */
 static const char head_text[] =
     "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
@@ -112,7 +105,7 @@ static void write_host_form(writer *w, const char *name, uint32_t n)
 static void write_packed(const package *p, writer *w, uint32_t i)
 {
     const plan_op *op = &p->pl->problem->ops.data[i];
-    const char *name = source_kernel_name(p, i);
+    const char *name = loops_kernel_name(p, i);
     const uint32_t n = op->n_args + op->n_scratch;
     w_fmt(w, "LATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n",
           name);
@@ -124,153 +117,18 @@ static void write_packed(const package *p, writer *w, uint32_t i)
 
 /* --- sizes --- */
 
-/* What the operator has at address k, as its loops know it. */
-static const tir_buffer *buffer_at(const plan_op *op, uint32_t k)
+/* Loops that are no operator's, with both forms of their call. */
+static bool write_own(c_needs *needs, writer *w, compiler *c, const tir_func *f)
 {
-    return k < op->n_args ? op->func->params[k] : op->scratch[k - op->n_args].buffer;
-}
-
-bool source_grows(const package *p, uint32_t op)
-{
-    const plan_op *o = &p->pl->problem->ops.data[op];
-    return package_kernel(p, op)->stacks &&
-           prog_is_unbounded(&p->u->func->values.data[prog_root(p->u->func, o->args[o->n_inputs], &(uint64_t){0})]);
-}
-
-bool source_is_open(const package *p, uint32_t op, uint32_t k)
-{
-    const plan_op *o = &p->pl->problem->ops.data[op];
-    if (k >= o->n_args)
-        return tir_buffer_count(buffer_at(o, k)) < 0;
-    const prog_value *v = &p->u->func->values.data[o->args[k]];
-    return k >= o->n_inputs && v->base == PROG_NONE && prog_is_unbounded(v) && !source_grows(p, op);
-}
-
-/* Kernels are shared by operators, and scratch has as many parts as each of them. */
-const char *source_size_name(const package *p, uint32_t op, uint32_t k)
-{
-    return arena_printf(&p->c->mem, "%s_bytes_%u_%u", p->prefix, op, k);
-}
-
-const char *source_grow_name(const package *p, uint32_t op)
-{
-    return arena_printf(&p->c->mem, "%s_grow_%u", p->prefix, op);
-}
-
-const char *source_move_name(const package *p, uint32_t op)
-{
-    return arena_printf(&p->c->mem, "%s_move_%u", p->prefix, op);
-}
-
-/* The variables that hold the symbols, around a store of the size. */
-static tir_stmt *with_symbols(compiler *c, const tir_stmt *at, tir_stmt *body)
-{
-    for (; at && at->kind == TIR_LET; at = at->body)
-        if (at->value->kind == TIR_LOAD)
-            body = tir_let(c, at->var, at->value, body);
-    return body;
-}
-
-/* The store of bytes[n] * b->shape[first..]. What has no number is the largest one: no allocator gives as much. */
-static tir_stmt *store_size(compiler *c, const tir_buffer *bytes, const tir_buffer *b, uint32_t first, int64_t size)
-{
-    tir_expr_ref zero = tir_i64(c, 0), one = tir_i64(c, 1), most = tir_i64(c, INT64_MAX), sum = tir_i64(c, size);
-    const tir_var *extents[TYPE_MAX_RANK], *sums[TYPE_MAX_RANK];
-    tir_expr_ref products[TYPE_MAX_RANK];
-    for (uint32_t i = first; i < b->rank; i++) {
-        extents[i] = tir_new_var(c, "extent", TIR_I64);
-        sums[i] = tir_new_var(c, "size", TIR_I64);
-        const tir_expr_ref extent = tir_varref(c, extents[i]);
-        const tir_expr_ref fits = tir_binary(c, TIR_LE, sum, tir_floordiv(c, most, tir_max(c, one, extent)));
-        products[i] = tir_select(c, fits, tir_mul(c, sum, extent), most);
-        sum = tir_varref(c, sums[i]);
-    }
-    tir_stmt *body = tir_store(c, bytes, 1, &zero, sum);
-    for (uint32_t i = b->rank; i-- > first;) {
-        body = tir_let(c, sums[i], products[i], body);
-        body = tir_let(c, extents[i], tir_max(c, zero, tir_cast(c, DT_I64, b->shape[i])), body);
-    }
-    return body;
-}
-
-/* A function of the loop IR that computes bytes from the expressions of a buffer's extents, from axis `first` on. */
-static bool write_bytes(const package *p, c_needs *needs, writer *w, const char *name, const plan_op *o,
-                        const tir_buffer *b, uint32_t first, uint32_t times)
-{
-    compiler *c = p->c;
-    const uint32_t n = o->func->n_symbols;
-    const int64_t size = (int64_t)dtype_bytes(b->dt) * times;
-    tir_expr_ref one = tir_i64(c, 1);
-    const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, n + 1u);
-    memcpy(params, o->func->params, n * sizeof *params);
-    params[n] = tir_new_buffer(c, "bytes", DT_I64, 1, &one, SCOPE_GLOBAL);
-    const tir_func f = {.name = name,
-                        .params = params,
-                        .n_params = n + 1,
-                        .n_inputs = n,
-                        .body = with_symbols(c, o->func->body, store_size(c, params[n], b, first, size)),
-                        .index_type = DT_I64};
-    return func_write(c, w, needs, &f, name, NULL);
-}
-
-/* Its call, with the cells first among the addresses. */
-static void write_bytes_call(writer *w, const char *name, uint32_t n_cells, const char *to)
-{
-    w_fmt(w, "%s(", name);
-    for (uint32_t i = 0; i < n_cells; i++)
-        w_fmt(w, "(const int64_t *)a[%u], ", i);
-    w_fmt(w, "%s, part, parts)", to);
-}
-
-static void open_packed(writer *w, const char *name)
-{
+    if (!func_write(c, w, needs, f, f->name, NULL))
+        return false;
     w_fmt(w, "\nLATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n",
-          name);
-}
-
-static bool write_size(const package *p, c_needs *needs, writer *w, uint32_t op, uint32_t k)
-{
-    const plan_op *o = &p->pl->problem->ops.data[op];
-    const char *name = source_size_name(p, op, k);
-    const uint32_t n = o->func->n_symbols;
-    const bool shared = k < o->n_args || !o->scratch[k - o->n_args].per_part;
-    if (!write_bytes(p, needs, w, name, o, buffer_at(o, k), 0, shared ? 1 : p->pl->tasks[op].parts))
-        return false;
-    open_packed(w, name);
-    w_str(w, "    return ");
-    write_bytes_call(w, name, n, arena_printf(&p->c->mem, "(int64_t *)a[%u]", n));
-    w_str(w, ";\n}\n\n");
-    write_host_form(w, name, n + 1);
-    w_str(w, "\n");
-    return true;
-}
-
-/* Twice as many rows whenever there is no room for one more. */
-static bool write_growth(const package *p, c_needs *needs, writer *w, uint32_t op)
-{
-    const plan_op *o = &p->pl->problem->ops.data[op];
-    const char *grow = source_grow_name(p, op), *move = source_move_name(p, op);
-    const char *row = arena_printf(&p->c->mem, "%s_row_%u", p->prefix, op);
-    const uint32_t n = o->func->n_symbols;
-    if (!write_bytes(p, needs, w, row, o, buffer_at(o, o->n_inputs), 1, 1))
-        return false;
-    open_packed(w, grow);
-    w_str(w, "    int64_t row[1];\n    const int32_t status = ");
-    write_bytes_call(w, row, n, "row");
-    w_fmt(w,
-          ";\n    const int64_t round = *(const int64_t *)a[%u];\n    int64_t *room = a[%u], *bytes = a[%u];\n"
-          "    const int64_t rows = round == 0 ? 0 : *room;\n    uint8_t *needed = a[%u];\n"
-          "    *needed = round >= rows;\n    *bytes = 0;\n    if (!*needed)\n        return status;\n"
-          "    *room = round < 2 ? 4 : 2 * round;\n"
-          "    *bytes = row[0] > INT64_MAX / *room ? INT64_MAX : *room * row[0];\n    return status;\n}\n\n",
-          n, n + 1, n + 2, n + 3);
-    write_host_form(w, grow, n + 4);
-    open_packed(w, move);
-    w_str(w, "    int64_t row[1];\n    const int32_t status = ");
-    write_bytes_call(w, row, n, "row");
-    w_fmt(w, ";\n    memcpy(a[%u], a[%u], (size_t)(*(const int64_t *)a[%u] * row[0]));\n    return status;\n}\n\n",
-          n + 2, n + 1, n);
-    write_host_form(w, move, n + 3);
+          f->name);
+    w_fmt(w, "    return %s(", f->name);
+    for (uint32_t i = 0; i < f->n_params; i++)
+        w_fmt(w, "(%s%s *)a[%u], ", i < f->n_inputs ? "const " : "", dtype_c_name(f->params[i]->dt), i);
+    w_str(w, "part, parts);\n}\n\n");
+    write_host_form(w, f->name, f->n_params);
     w_str(w, "\n");
     return true;
 }
@@ -282,9 +140,10 @@ static bool write_sizes(const package *p, c_needs *needs, writer *w)
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
         const plan_op *op = &p->pl->problem->ops.data[i];
         for (uint32_t k = op->n_inputs; k < op->n_args + op->n_scratch; k++)
-            if (source_is_open(p, i, k) && !write_size(p, needs, &all, i, k))
+            if (loops_is_open(p, i, k) && !write_own(needs, &all, p->c, loops_size(p, i, k)))
                 return false;
-        if (source_grows(p, i) && !write_growth(p, needs, &all, i))
+        if (loops_grows(p, i) && (!write_own(needs, &all, p->c, loops_grow(p, i)) ||
+                                   !write_own(needs, &all, p->c, loops_move(p, i))))
             return false;
     }
     if (all.len > 0)
@@ -298,14 +157,14 @@ void source_each(const package *p, source_kernel_fn fn, void *ctx)
         const plan_op *op = &p->pl->problem->ops.data[i];
         const uint32_t n = op->func->n_symbols;
         if (package_is_first(p, i))
-            fn(ctx, source_kernel_name(p, i), op->n_args + op->n_scratch);
+            fn(ctx, loops_kernel_name(p, i), op->n_args + op->n_scratch);
         for (uint32_t k = op->n_inputs; k < op->n_args + op->n_scratch; k++)
-            if (source_is_open(p, i, k))
-                fn(ctx, source_size_name(p, i, k), n + 1);
-        if (!source_grows(p, i))
+            if (loops_is_open(p, i, k))
+                fn(ctx, loops_size_name(p, i, k), n + 1);
+        if (!loops_grows(p, i))
             continue;
-        fn(ctx, source_grow_name(p, i), n + 4);
-        fn(ctx, source_move_name(p, i), n + 3);
+        fn(ctx, loops_grow_name(p, i), n + 4);
+        fn(ctx, loops_move_name(p, i), n + 3);
     }
 }
 

@@ -94,6 +94,14 @@ static const char *report_text(compiler *c, const package *p)
     return w.data;
 }
 
+/* NULL after a diagnostic. */
+static const char *loops_text(compiler *c, const package *p)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    return loops_write(p, &w) ? w.data : NULL;
+}
+
 /* The widest vectors first; of the same width, more registers. */
 static int wider_first(const void *x, const void *y)
 {
@@ -117,6 +125,14 @@ static module_variant *make_variants(compiler *c, const codegen_unit *units, uin
     return v;
 }
 
+static bool add_loops(compiler *c, module_variant *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i].p.u->with_interpreter && !(v[i].loops = loops_text(c, &v[i].p)))
+            return false;
+    return true;
+}
+
 static bool check_widths(compiler *c, const module_variant *v, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++)
@@ -129,12 +145,13 @@ static bool check_widths(compiler *c, const module_variant *v, uint32_t n)
 
 bool codegen_module(compiler *c, const codegen_unit *units, uint32_t n, artifact *out)
 {
-    module_parts m = {.variants = make_variants(c, units, n), .n_variants = n};
+    module_variant *variants = make_variants(c, units, n);
+    module_parts m = {.variants = variants, .n_variants = n};
     module_bytes b = {0};
     writer source;
     writer_init(&source, &c->mem);
     code_init(&m.code, c);
-    if (!check_widths(c, m.variants, n) || !source_write(c, &source, m.variants, n) ||
+    if (!check_widths(c, m.variants, n) || !add_loops(c, variants, n) || !source_write(c, &source, m.variants, n) ||
         !body_write_entries(&m.code, m.variants, n))
         return false;
     m.source = source.data;
