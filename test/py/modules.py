@@ -86,7 +86,7 @@ def numbers(rng, *shape):
 
 
 def images(rng):
-    for h, w in ((1, 1), (8, 8), (15, 7), (64, 33)):
+    for h, w in ((1, 2), (8, 8), (15, 7), (64, 33)): # of one number onnxruntime's variance may be below 0
         yield {"x": numbers(rng, 1, 3, h, w)}
 
 
