@@ -171,6 +171,22 @@ if [ -z "${LATHE_SANITIZE:-}" ]; then # a sanitizer wants to be loaded first
     done
     check "writes of a run failed ($n)" test $n -gt 3
 fi
+# Stopped at every step of the writing, the old module or the new one is whole; a signal that can be caught leaves nothing.
+if [ -z "${LATHE_SANITIZE:-}" ]; then
+    check "the step counter builds" "$cc" -std=gnu11 -shared -fPIC -o steps.so "$top/test/cli/steps.c" -ldl
+    STEPS_COUNT=count LD_PRELOAD=./steps.so "$lathe" compile -q "$digits" --emit module --widths 16 -o out.so
+    check "there are steps ($(cat count))" test "$(cat count)" -ge 3
+    for ((n = 1; n <= $(cat count); n++)); do
+        for signal in 9 15; do
+            rm -f out.so* && cp old.so out.so
+            (STEPS_AT=$n STEPS_SIGNAL=$signal LD_PRELOAD=./steps.so "$lathe" compile -q "$digits" --emit module --widths 16 -o out.so
+                exit $?) > said 2>&1
+            check "step $n is reached" test $? = $((128 + signal))
+            cmp -s out.so old.so || cmp -s out.so m.so && good || bad "signal $signal at step $n: neither module is whole"
+            [ $signal = 9 ] || check "signal $signal at step $n leaves nothing" test -z "$(ls out.so?* 2> /dev/null)"
+        done
+    done
+fi
 one_error 3 '/dev/full: cannot write: No space left' compile "$digits" --emit module -o /dev/full
 one_error 3 '/proc/m.so: cannot write' compile "$digits" --emit module -o /proc/m.so
 mkdir folder

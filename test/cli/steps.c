@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded into lathe by test/cli/stop.sh: counts the system calls that lathe makes from the moment when its
- * temporary folder is made, and does something before the N-th of them, so that a test can stop a write at every point.
+/* Preloaded into lathe by test/cli/stop.sh and module_days.sh: counts the system calls that lathe makes from the
+ * moment when its temporary folder or file is made, and does something before the N-th of them, so that a test can
+ * stop a write at every point.
  *     STEPS_AT=N STEPS_SIGNAL=S   send S to itself before call N (0: never)
  *     STEPS_COUNT=FILE            write the number of calls there
  *     STEPS_OLD=1                 a kernel without openat2, a file system without exchange
  *     STEPS_RENAME=N              the N-th rename fails
- *     STEPS_CUT=FILE              before the first read, cut FILE to half its size
+ *     STEPS_CUT=FILE              before the first read of 64 KB or more, cut FILE to half its size
  *     STEPS_PUT=FILE              before the exchange, make FILE */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -91,8 +92,8 @@ static void before_read(int fd, void *p, size_t n)
     static int done;
     const char *cut = getenv("STEPS_CUT");
     struct stat st;
-    (void)fd, (void)p, (void)n;
-    if (cut && !done++ && stat(cut, &st) == 0 && truncate(cut, st.st_size / 2) != 0)
+    (void)fd, (void)p;
+    if (cut && n >= 65536 && !done++ && stat(cut, &st) == 0 && truncate(cut, st.st_size / 2) != 0)
         abort();
     step();
 }
@@ -104,6 +105,7 @@ int open(const char *name, int flags, ...)
     va_start(ap, flags);
     mode_t mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
     va_end(ap);
+    counting |= (flags & O_CREAT) && strstr(name, ".tmp-lathe-") != NULL;
     step();
     return (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
 }
