@@ -67,15 +67,6 @@ static bool failed(compiler *c, const lathe_error *e)
 
 /* --- opening --- */
 
-static bool call_by_name(const lathe_value *in, const char *name, const lathe_value *args, int32_t n, lathe_value *out,
-                         lathe_error *e)
-{
-    lathe_value f = {0};
-    bool ok = lathe_GetFunction(in, name, &f, e) == LATHE_OK && lathe_call(&f, args, n, out, e) == LATHE_OK;
-    lathe_release(&f);
-    return ok;
-}
-
 static bool start(compiler *c, struct run_module *m, const char *path)
 {
     int64_t devices[] = {LATHE_MY_DEVICE, 0, 2, LATHE_CPU, 0, 2};
@@ -89,8 +80,8 @@ static bool start(compiler *c, struct run_module *m, const char *path)
         args[i].u.v_int = devices[i];
     }
     bool ok = loaded &&
-              call_by_name(&m->library, "vm_load_executable", NULL, 0, &m->vm, &e) &&
-              call_by_name(&m->vm, "vm_initialization", args, 6, &none, &e) &&
+              lathe_call_named(&m->library, "vm_load_executable", NULL, 0, &m->vm, &e) == LATHE_OK &&
+              lathe_call_named(&m->vm, "vm_initialization", args, 6, &none, &e) == LATHE_OK &&
               lathe_GetFunction(&m->vm, "main", &m->main, &e) == LATHE_OK;
     lathe_release(&none);
     return ok || failed(c, &e);
@@ -102,7 +93,7 @@ static bool read_report(compiler *c, struct run_module *m, const char **out)
     lathe_value text = {0};
     lathe_error e = {0};
     *out = NULL;
-    if (!call_by_name(&m->vm, "lathe_report", NULL, 0, &text, &e))
+    if (lathe_call_named(&m->vm, "lathe_report", NULL, 0, &text, &e) != LATHE_OK)
         return e.code == LATHE_E_NAME || failed(c, &e);
     if (lathe_string_of(&text))
         *out = arena_strdup(&c->mem, lathe_string_of(&text));
