@@ -82,7 +82,8 @@ static bool check_late_options(const session *s, const char *kind)
         const char *name;
     } late[] = {{OPT_SHAPE, "shape"},   {OPT_BOUND, "bound"}, {OPT_BIND, "bind"},         {OPT_TARGET, "target"},
                 {OPT_LEVEL, "opt-level"}, {OPT_INTERPRET, "interpret"}, {OPT_KEEP, "keep"},
-                {OPT_LOAD_OPS, "load-ops"}, {OPT_EMIT, "emit"}};
+                {OPT_LOAD_OPS, "load-ops"}, {OPT_EMIT, "emit"},
+                {OPT_PER_NODE, "per-node"}};
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)
         if (cli_has(s->x, late[i].option))
             return cli_usage_error(s->x, "give it to 'lathe compile', or name the ONNX file instead",
@@ -129,6 +130,8 @@ static bool check_module_options(const session *s)
     if (!format_is_object(s->x->c, s->path, &object))
         return false;
     const bool module = strcmp(s->options.emit, "module") == 0 || object;
+    if (module && cli_has(s->x, OPT_PER_NODE))
+        return cli_usage_error(s->x, "name the ONNX file, without --emit", "--per-node is for packages");
     if (strcmp(s->options.emit, "c") != 0 && !module)
         return cli_usage_error(s->x, "it takes c and module here", "--emit %s: that cannot be run", s->options.emit);
     for (size_t i = 0; i < sizeof only / sizeof *only && !module; i++)

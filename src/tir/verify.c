@@ -62,6 +62,14 @@ static bool is_attained(tir_expr_ref e)
     return (e->op == TIR_ADD || e->op == TIR_SUB) && is_attained(e->args[0]) && is_attained(e->args[1]);
 }
 
+/* And so are those of its quotient by a number, which grows with it; in a sum it may share a variable with others. */
+static bool is_attained_whole(tir_expr_ref e)
+{
+    int64_t k;
+    bool quotient = e->kind == TIR_BINOP && e->op == TIR_FLOORDIV && tir_is_int(e->args[1], &k) && k > 0;
+    return is_attained(quotient ? e->args[0] : e);
+}
+
 static void check_bound(verifier *v, const tir_buffer *b, tir_expr_ref e, uint32_t d, bool is_flat)
 {
     int64_t extent = is_flat ? tir_buffer_count(b) : -1;
@@ -72,7 +80,7 @@ static void check_bound(verifier *v, const tir_buffer *b, tir_expr_ref e, uint32
     if (is_flat && extent < 0)
         return;
     tir_range r = tir_range_of(v->bounds, e);
-    bool attained = is_attained(e); /* repeated variables are cancelled by the range's own normal form */
+    bool attained = is_attained_whole(e); /* repeated variables are cancelled by the range's own normal form */
     bool low = attained ? r.known_min && r.min < 0 : r.known_max && r.max < 0;
     bool high = attained ? r.known_max && r.max >= extent : r.known_min && r.min >= extent;
     if (low || high)

@@ -115,6 +115,8 @@ expect 2 'host' compile "$digits" --emit module --host vax -o no.so
 expect 2 'compiled already: --target' run m.so --target generic
 expect 2 'trace is for modules' run "$digits" --trace
 expect 2 'cannot run a module' verify m.so --against onnxruntime
+expect 2 'per-node is for packages' verify "$digits" --emit module --per-node --against interpreter
+expect 2 'per-node' verify m.so --per-node --against onnxruntime --model "$digits"
 expect 1 'true' run /bin/true
 head -c 5000 m.so > short.so
 expect 1 'short.so' run short.so
