@@ -86,6 +86,9 @@ bool cmd_compile(cli *x)
                                "no file for the module is given");
     if (!module && cli_has(x, OPT_WITH_INTERPRETER))
         return cli_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");
+    if (module && (cli_has(x, OPT_PORT) || cli_has(x, OPT_CONSTANTS)))
+        return cli_usage_error(x, "leave it out, or --emit module", "--%s is for packages, and a module is none",
+                               cli_has(x, OPT_PORT) ? "port" : "constants");
     if (!package && cli_has(x, OPT_JSON))
         return cli_usage_error(x, "leave --json or --emit out", "--json tells of a package, and --emit %s makes none",
                                o.emit);

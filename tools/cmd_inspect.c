@@ -102,6 +102,22 @@ static void show_json(writer *w, const compile_result *r)
             w_fmt(w, "%.*s", (int)r->artifact.files.data[i].len, (const char *)r->artifact.files.data[i].data);
 }
 
+/* "input  image: f32[1, 1, 8, 8]" for each of them; extents that a run decides by their names. */
+static void list_tensors(cli *x, const char *kind, const run_tensor *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        w_fmt(&x->out, "%s %s: %s[", kind, cli_shown(x, list[i].name), dtype_name(list[i].dt));
+        for (uint32_t k = 0; k < list[i].rank; k++) {
+            w_str(&x->out, k ? ", " : "");
+            if (list[i].open)
+                dim_print(&x->out, list[i].open[k]);
+            else
+                w_fmt(&x->out, "%lld", (long long)list[i].dims[k]);
+        }
+        w_str(&x->out, "]\n");
+    }
+}
+
 /* A package or a module: what its report says. */
 static bool inspect_report(cli *x, const run_report *r)
 {
@@ -121,7 +137,13 @@ static bool inspect_report(cli *x, const run_report *r)
         table_add(&t, "%s", r->operators[i].kind);
     }
     table_print(&t, &x->out);
-    w_fmt(&x->out, "\nworkspace %lld bytes (lower bound %lld), constants %lld bytes\n", (long long)r->workspace_bytes,
+    w_str(&x->out, "\n");
+    list_tensors(x, "input ", r->inputs, r->n_inputs);
+    list_tensors(x, "output", r->outputs, r->n_outputs);
+    for (uint32_t i = 0; i < r->n_extents; i++)
+        if (r->extents[i].most >= 0)
+            w_fmt(&x->out, "extent %s <= %lld\n", cli_shown(x, r->extents[i].name), (long long)r->extents[i].most);
+    w_fmt(&x->out, "workspace %lld bytes (lower bound %lld), constants %lld bytes\n", (long long)r->workspace_bytes,
           (long long)r->lower_bound_bytes, (long long)r->constant_bytes);
     return true;
 }

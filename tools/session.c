@@ -113,8 +113,8 @@ static bool state_extents(session *s)
         const char *hint = s->model.n_extents ? arena_printf(&s->x->c->mem, "open extents are: %s", names)
                                               : "give it to 'lathe compile', or name the ONNX file instead";
         if (!known)
-            return cli_usage_error(s->x, hint, "'%s' is a package, compiled already, without an open extent '%s'",
-                                   s->path, d->name);
+            return cli_usage_error(s->x, hint, "'%s' is a %s, compiled already, without an open extent '%s'",
+                                   s->path, s->model.module ? "module" : "package", d->name);
     }
     return true;
 }

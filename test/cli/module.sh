@@ -31,6 +31,9 @@ done
 check "an ELF file of the host asked for" sh -c 'readelf -h riscv64.so | grep -q "Machine: *RISC-V"'
 expect 0 'cache hit' run m.so --trace
 expect 0 '^ [0-9 ]+ nn.softmax' inspect m.so
+expect 0 '^input  image: f32.1, 1, 8, 8.$' inspect m.so
+expect 2 'port is for packages' compile "\$digits" --emit module --port baremetal -o no.so
+expect 2 'constants is for packages' compile "\$digits" --emit module --constants bin -o no.so
 expect 0 '"generator": "lathe"' inspect m.so --json
 expect 0 '^lathe        median' bench m.so --repeat 1
 
@@ -60,6 +63,8 @@ expect 0 '' compile open.txt --emit module -o open.so
 expect 0 '^y: f32\[3, 5\]' run open.so --dim n=3 --dim m=5
 expect 0 '^i: i64\[2, 700\]' run open.so --dim n=100 --dim m=7
 expect 2 "open extents are: n, m" run open.so --dim k=3
+expect 2 "is a module, compiled already" run open.so --dim k=3
+expect 0 '^output y: f32.n, m.$' inspect open.so
 for extents in "2147483648 2147483648" "8589934592 2147483648" "4611686018427387904 8"; do
     read -r n m <<< "$extents"
     expect 1 "input 'x' is larger than memory can be" run open.so --dim "n=$n" --dim "m=$m"
