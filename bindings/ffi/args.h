@@ -39,4 +39,27 @@ const char *ffi_last_error(void); /* of this thread; "" when none */
 
 int ffi_return_int(TVMFFIAny *result, int64_t v);
 int ffi_return_str(const ffi_row *row, TVMFFIAny *result, const char *s, size_t n);
+
+#define FFI_EXPORT __attribute__((visibility("default")))
+/* What a library module has for a function: the call, its metadata and its text, by the names that tvm-ffi looks for.
+ * `row` is the address of an ffi_row. */
+#define FFI_DEFINE(id, row)                                                                                   \
+    FFI_EXPORT int __tvm_ffi_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);           \
+    int __tvm_ffi_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)                       \
+    {                                                                                                         \
+        (void)self;                                                                                           \
+        return ffi_call(row, args, n, result);                                                                \
+    }                                                                                                         \
+    FFI_EXPORT int __tvm_ffi__metadata_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result); \
+    int __tvm_ffi__metadata_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)             \
+    {                                                                                                         \
+        (void)self, (void)args, (void)n;                                                                      \
+        return ffi_return_metadata(row, result);                                                              \
+    }                                                                                                         \
+    FFI_EXPORT int __tvm_ffi__doc_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);      \
+    int __tvm_ffi__doc_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)                  \
+    {                                                                                                         \
+        (void)self, (void)args, (void)n;                                                                      \
+        return ffi_return_str(row, result, (row)->doc, strlen((row)->doc));                                   \
+    }
 #endif

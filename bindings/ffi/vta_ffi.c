@@ -10,7 +10,6 @@
 #include "vta_ffi.h"
 #include "vta_functions.def"
 
-#define EXPORT __attribute__((visibility("default")))
 
 /* Raises when st is an error. */
 static int outcome(const ffi_row *row, session *s, vta_status st)
@@ -596,29 +595,11 @@ enum row_index {
 #undef X
 };
 
-#define X(id, result_, args_, doc_)                                                                       \
-    EXPORT int __tvm_ffi_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);           \
-    int __tvm_ffi_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)                   \
-    {                                                                                                     \
-        (void)self;                                                                                       \
-        return ffi_call(&rows[ROW_##id], args, n, result);                                                \
-    }                                                                                                     \
-    EXPORT int __tvm_ffi__metadata_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result); \
-    int __tvm_ffi__metadata_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)         \
-    {                                                                                                     \
-        (void)self, (void)args, (void)n;                                                                  \
-        return ffi_return_metadata(&rows[ROW_##id], result);                                                  \
-    }                                                                                                     \
-    EXPORT int __tvm_ffi__doc_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);      \
-    int __tvm_ffi__doc_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)              \
-    {                                                                                                     \
-        (void)self, (void)args, (void)n;                                                                  \
-        return ffi_return_str(&rows[ROW_##id], result, doc_, strlen(doc_));                               \
-    }
+#define X(id, result_, args_, doc_) FFI_DEFINE(id, &rows[ROW_##id])
 VTA_FUNCTIONS(X)
 #undef X
 
-EXPORT int vta_ffi_register(void)
+FFI_EXPORT int vta_ffi_register(void)
 {
     int rc = tvm_ffi() ? 0 : -1;
     for (size_t i = 0; rc == 0 && i < sizeof rows / sizeof *rows; i++) {
@@ -630,7 +611,7 @@ EXPORT int vta_ffi_register(void)
     return rc;
 }
 
-EXPORT const char *vta_ffi_last_error(void)
+FFI_EXPORT const char *vta_ffi_last_error(void)
 {
     return ffi_last_error();
 }

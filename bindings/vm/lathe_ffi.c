@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
 
 /* --- the runtime of this process: made by `configure`, or by the first function that needs it --- */
 
@@ -117,25 +116,7 @@ enum row_index {
 #undef X
 };
 
-#define X(id, result_, args_, doc_)                                                                       \
-    EXPORT int __tvm_ffi_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);           \
-    int __tvm_ffi_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)                   \
-    {                                                                                                     \
-        (void)self;                                                                                       \
-        return ffi_call(&rows[ROW_##id], args, n, result);                                                \
-    }                                                                                                     \
-    EXPORT int __tvm_ffi__metadata_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result); \
-    int __tvm_ffi__metadata_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)         \
-    {                                                                                                     \
-        (void)self, (void)args, (void)n;                                                                  \
-        return ffi_return_metadata(&rows[ROW_##id], result);                                              \
-    }                                                                                                     \
-    EXPORT int __tvm_ffi__doc_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);      \
-    int __tvm_ffi__doc_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)              \
-    {                                                                                                     \
-        (void)self, (void)args, (void)n;                                                                  \
-        return ffi_return_str(&rows[ROW_##id], result, doc_, strlen(doc_));                               \
-    }
+#define X(id, result_, args_, doc_) FFI_DEFINE(id, &rows[ROW_##id])
 LATHE_FUNCTIONS(X)
 #undef X
 

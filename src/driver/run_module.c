@@ -3,7 +3,6 @@
  * of itself is its report; of others, what their functions check and what they return. */
 #include "driver/run_module.h"
 
-#include "abi/module.h"
 #include "lathe/loops.h"
 #include "lathe_vm.h"
 
@@ -23,17 +22,7 @@ struct run_module {
 
 static lathe_dtype to_dlpack(dtype dt)
 {
-    const uint8_t bits = (uint8_t)dtype_bits(dt);
-    uint8_t code = MODULE_DTYPE_INT;
-    switch (dtype_get_class(dt)) {
-    case DTC_FLOAT: code = dt == DT_BF16 ? MODULE_DTYPE_BFLOAT : MODULE_DTYPE_FLOAT; break;
-    case DTC_UINT: code = MODULE_DTYPE_UINT; break;
-    case DTC_BOOL: code = MODULE_DTYPE_BOOL; break;
-    case DTC_NONE:
-    case DTC_INT:
-    case DTC_STRING: break;
-    }
-    return (lathe_dtype){code, bits, 1};
+    return (lathe_dtype){dtype_dlpack_code(dt), (uint8_t)dtype_bits(dt), 1};
 }
 
 static bool from_dlpack(lathe_dtype d, dtype *out)

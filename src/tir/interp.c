@@ -179,7 +179,8 @@ bool tir_interpret(compiler *c, const tir_func *func, void *const *params, int32
     return tir_interpret_within(c, func, params, NULL, out_status);
 }
 
-bool tir_can_interpret(compiler *c, const tir_func *func)
+/* Verified and compiled, and run where `f` is not NULL. */
+static bool compile_and(compiler *c, const tir_func *func, frame *f)
 {
     arena mem;
     code_block *program;
@@ -189,27 +190,25 @@ bool tir_can_interpret(compiler *c, const tir_func *func)
         return false;
     arena_init(&mem, &c->mem);
     bool ok = interp_compile(c, &mem, func, &program, &bytes, &image);
+    if (ok && f) {
+        f->mem = &mem;
+        f->regs = image;
+        ok = run_block(f, program) || f->stopped;
+    }
     arena_free(&mem);
     return ok;
+}
+
+bool tir_can_interpret(compiler *c, const tir_func *func)
+{
+    return compile_and(c, func, NULL);
 }
 
 bool tir_interpret_within(compiler *c, const tir_func *func, void *const *params, const size_t *param_bytes,
                           int32_t *out_status)
 {
-    arena mem;
-    code_block *program;
-    size_t bytes;
-    uint8_t *image;
-    *out_status = 0;
-    if (!tir_verify(c, func))
-        return false;
-    arena_init(&mem, &c->mem);
-    bool ok = interp_compile(c, &mem, func, &program, &bytes, &image);
-    if (ok) {
-        frame f = {.c = c, .func = func, .mem = &mem, .regs = image, .params = params, .bytes = param_bytes};
-        ok = run_block(&f, program) || f.stopped;
-        *out_status = f.status;
-    }
-    arena_free(&mem);
+    frame f = {.c = c, .func = func, .params = params, .bytes = param_bytes};
+    bool ok = compile_and(c, func, &f);
+    *out_status = f.status;
     return ok;
 }

@@ -3,6 +3,8 @@
  * host gives the same result; doubles and wide integers reach them in one rounding. */
 #include "type/dtype.h"
 
+#include "abi/module.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -59,6 +61,23 @@ size_t dtype_bytes(dtype t)
 int32_t dtype_onnx_code(dtype t)
 {
     return table[t].onnx;
+}
+
+uint8_t dtype_dlpack_code(dtype t)
+{
+    if (t == DT_BF16)
+        return MODULE_DTYPE_BFLOAT;
+    if (t == DT_HANDLE)
+        return MODULE_DTYPE_HANDLE;
+    switch (dtype_get_class(t)) {
+    case DTC_FLOAT: return MODULE_DTYPE_FLOAT;
+    case DTC_UINT: return MODULE_DTYPE_UINT;
+    case DTC_BOOL: return MODULE_DTYPE_BOOL;
+    case DTC_NONE:
+    case DTC_INT:
+    case DTC_STRING: break;
+    }
+    return MODULE_DTYPE_INT;
 }
 
 bool dtype_usable(dtype t)

@@ -55,6 +55,7 @@ dtype_class dtype_get_class(dtype t);
 uint32_t dtype_bits(dtype t);
 size_t dtype_bytes(dtype t); /* of one element; 0 for types below a byte or without size */
 int32_t dtype_onnx_code(dtype t);
+uint8_t dtype_dlpack_code(dtype t); /* of DLPack's DLDataTypeCode (abi/module.h) */
 bool dtype_usable(dtype t); /* kernels can be generated for it */
 bool dtype_parse(const char *name, dtype *out);
 bool dtype_parse_full(const char *name, size_t len, dtype *out); /* of a full name */

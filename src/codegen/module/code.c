@@ -186,16 +186,7 @@ void code_land(module_code *m, uint32_t at, uint32_t to)
 
 static void put_dtype(module_bytes *b, dtype dt)
 {
-    static const struct {
-        dtype dt;
-        uint8_t code;
-    } special[] = {{DT_BOOL, MODULE_DTYPE_BOOL}, {DT_BF16, MODULE_DTYPE_BFLOAT}, {DT_HANDLE, MODULE_DTYPE_HANDLE}};
-    uint8_t code = dtype_is_float(dt)                ? MODULE_DTYPE_FLOAT
-                   : dtype_get_class(dt) == DTC_UINT ? MODULE_DTYPE_UINT
-                                                     : MODULE_DTYPE_INT;
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
-        code = special[i].dt == dt ? special[i].code : code;
-    const uint8_t both[2] = {code, (uint8_t)dtype_bits(dt)};
+    const uint8_t both[2] = {dtype_dlpack_code(dt), (uint8_t)dtype_bits(dt)};
     bytes_put(b, both, 2);
     bytes_u16(b, 1);
 }
