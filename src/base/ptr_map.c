@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open addressing with linear probing, at most two thirds full. */
+/* Open addressing with linear probing, at most half full. */
 #include "base/ptr_map.h"
 
 #include <assert.h>
@@ -46,7 +46,7 @@ static void grow(ptr_map *m)
 void ptr_map_set(ptr_map *m, const void *key, uint32_t value)
 {
     assert(key);
-    if ((m->len + 1) * 3 > m->cap * 2)
+    if ((m->len + 1) * 2 > m->cap)
         grow(m);
     uint32_t i = slot_of(m, key);
     m->len += !m->keys[i];
