@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the work of a compile grows with the model. Steps are counted, not seconds, so a busy machine changes nothing.
 
-    growth.py [--lathe FILE] [--filter GLOB] [--size N] [--most N] [-v]
+    growth.py [--lathe FILE] [--filter GLOB] [--size N] [-v]
 
 A model of N things and one of 2 N are compiled by a `lathe` that was configured with -DLATHE_STEPS=ON and counts how
 often each basic block runs (test/steps/count.c). No block may run more than 3 times as often for the larger model: a
 loop over N inside of a loop over N shows at once, where the sum of all steps would hide it. Tables of addresses collide
 by chance, which differs from run to run; growth does not: what runs too often must do so in each of three compiles. The
-stages are import, passes, kernels, planning and C. With --most the steps of everything together are printed for growing
-sizes."""
+stages are import, passes, kernels, planning and C."""
 import argparse
 import fnmatch
 import os
