@@ -343,6 +343,17 @@ bool graph_is_primitive(const graph_func *f)
     return a && a->kind == ATTR_INT && a->u.i != 0;
 }
 
+const char *graph_func_text(const graph_func *f, const char *name)
+{
+    const attr *a = graph_func_attr(f, name);
+    return a && a->kind == ATTR_STRING ? a->u.s : NULL;
+}
+
+bool graph_is_fixed(const graph_func *f)
+{
+    return graph_is_primitive(f) || graph_func_text(f, "compiler") || graph_func_text(f, "composite");
+}
+
 static graph_effect func_effect(const graph_func *f, ptr_map *seen);
 
 static graph_effect worse(graph_effect a, graph_effect b)

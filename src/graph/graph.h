@@ -40,7 +40,8 @@ struct graph_func {
     VEC(graph_value *) params;
     VEC(graph_value *) results;
     VEC(graph_node *) nodes;
-    VEC(attr) attrs; /* "primitive" = 1: a fused group, lowered as one kernel; "target" = "vta": whose business it is */
+    VEC(attr) attrs; /* "primitive" = 1: a fused group, lowered as one kernel; "compiler" = "vta": a region, which that
+                      * target takes as one kernel; "composite" = "vta.conv2d": what a pattern of it has found */
     struct graph_module *module;
     struct ptr_map *names; /* taken value names, each with the next suffix to try */
     uint32_t next_value;   /* fresh value names */
@@ -87,7 +88,10 @@ const tensor_data *graph_constant(const graph_value *v); /* NULL when v is NULL 
 /* The constant as at most `max` int64 numbers; false when not a constant integer tensor or too long. */
 bool graph_constant_ints(const graph_value *v, uint32_t max, int64_t *out, uint32_t *out_n);
 const attr *graph_func_attr(const graph_func *f, const char *name);
+const char *graph_func_text(const graph_func *f, const char *name); /* of a text attribute; NULL: there is none */
 bool graph_is_primitive(const graph_func *f);
+/* Passes leave its nodes as they are: it is a primitive, or another code generator's ("compiler", "composite"). */
+bool graph_is_fixed(const graph_func *f);
 /* By its row, and for a node that calls functions by these. */
 bool graph_is_pure(const graph_node *n);
 

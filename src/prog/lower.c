@@ -70,13 +70,20 @@ static bool has_compute(const graph_node *n)
     return strcmp(n->op->name, "constant") == 0 || (n->op->te && n->op->te->compute);
 }
 
+static bool is_known(const graph_func *f)
+{
+    bool known = true;
+    for (uint32_t i = 0; known && i < f->nodes.len; i++) {
+        const graph_func *inner = lower_callee(f->nodes.data[i]);
+        known = inner ? is_known(inner) : has_compute(f->nodes.data[i]);
+    }
+    return known;
+}
+
 /* An operator without a compute definition may still have a target that knows it: prog_schedule finds out. */
 static bool plain_loops(compiler *c, prog_kernel *k)
 {
-    bool known = k->func || has_compute(k->node);
-    for (uint32_t i = 0; k->func && i < k->func->nodes.len; i++)
-        known &= has_compute(k->func->nodes.data[i]);
-    if (!known)
+    if (k->func ? !is_known(k->func) : !has_compute(k->node))
         return true;
     return k->func ? te_lower_func(c, k->func, k->name, NULL, &k->plain)
                    : te_lower_node(c, k->node, k->name, NULL, &k->plain);
@@ -146,7 +153,7 @@ static bool add_kernel(lowering *l, graph_node *n)
     k->func = lower_callee(n);
     k->node = k->func ? NULL : n;
     k->joins = joins(n);
-    if (!plain_loops(l->c, k))
+    if (!lower_region(l, n, k) || !plain_loops(l->c, k))
         return false;
     s.args = arena_array(&l->c->mem, uint32_t, most_operands(n, k));
     if (!add_operands(l, n, k, &s))

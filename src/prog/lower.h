@@ -38,6 +38,8 @@ graph_value *lower_operand_outside(const graph_node *call, const graph_node *inn
 graph_value *lower_viewed(const graph_node *n);
 /* What v's bytes are made as, views followed to the end. */
 const graph_value *lower_base(const graph_value *v);
+/* When n calls a region: k is its target's kernel, under the region's name. */
+bool lower_region(lowering *l, const graph_node *n, prog_kernel *k);
 void lower_describe(lowering *l, const graph_node *n, const char **out_kind, const char **out_source);
 const char *lower_name(lowering *l, const char *want);
 /* The value of the program for a new result, and for an operand. */

@@ -4,6 +4,7 @@
 #include "graph/op.h"
 #include "prog/lower.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static uint32_t value_of(const graph_value *v)
@@ -80,6 +81,8 @@ const graph_node *lower_sole_node(const graph_node *n)
     const graph_node *found = NULL;
     if (!f)
         return n;
+    if (graph_func_text(f, "compiler")) /* a whole, whatever is in it */
+        return NULL;
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         if (strcmp(f->nodes.data[i]->op->name, "constant") == 0)
             continue;
@@ -125,7 +128,10 @@ static void append(writer *w, const char *text, const char *separator)
 
 static void describe_node(const graph_node *n, writer *kind, writer *source)
 {
-    if (strcmp(n->op->name, "constant") == 0)
+    const graph_func *f = lower_callee(n);
+    for (uint32_t i = 0; f && i < f->nodes.len; i++)
+        describe_node(f->nodes.data[i], kind, source);
+    if (f || strcmp(n->op->name, "constant") == 0)
         return;
     append(kind, n->op->name, "+");
     const char *from = n->loc.node && *n->loc.node ? n->loc.node : n->loc.op;
@@ -138,11 +144,7 @@ void lower_describe(lowering *l, const graph_node *n, const char **out_kind, con
     writer kind, source;
     writer_init(&kind, &l->c->mem);
     writer_init(&source, &l->c->mem);
-    const graph_func *f = lower_callee(n);
-    for (uint32_t i = 0; f && i < f->nodes.len; i++)
-        describe_node(f->nodes.data[i], &kind, &source);
-    if (!f)
-        describe_node(n, &kind, &source);
+    describe_node(n, &kind, &source);
     *out_kind = kind.data ? kind.data : "";
     *out_source = source.data ? source.data : "";
 }
@@ -201,6 +203,39 @@ prog_kernel *lower_new_kernel(lowering *l, const char *kind)
     k->target = l->t;
     vec_push(&l->c->mem, &l->m->kernels, k);
     return k;
+}
+
+/* Names of kernels are parts of names in C. */
+static const char *region_name(compiler *c, const char *wanted)
+{
+    char *name = arena_printf(&c->mem, "%.80s", wanted);
+    for (char *s = name; *s; s++)
+        if (!isalnum((unsigned char)*s) || (unsigned char)*s > 127)
+            *s = '_';
+    return intern(c->names, name);
+}
+
+bool lower_region(lowering *l, const graph_node *n, prog_kernel *k)
+{
+    compiler *c = l->c;
+    const char *who = k->func ? graph_func_text(k->func, "compiler") : NULL;
+    if (!who)
+        return true;
+    k->host = k->target;
+    k->target = target_lookup(c, who);
+    if (!k->target) {
+        diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "the function @%s is for '%s', which is no target",
+                   k->func->name, who);
+        diag_hint(&c->diags, "known are %s; others are given by --load-codegen", target_names(c));
+        return false;
+    }
+    const char *name = graph_func_text(k->func, "global_symbol");
+    k->region = region_name(c, name ? name : k->func->name);
+    const tensor_data **constants = arena_array(&c->mem, const tensor_data *, n->n_inputs + 1u);
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        constants[i] = graph_constant(n->inputs[i]);
+    k->constants = constants;
+    return true;
 }
 
 static uint32_t find_due(const lowering *l, uint32_t cell)

@@ -295,6 +295,7 @@ static bool kernel(parser *p)
         return false;
     k->joins = lexer_accept(l, "joins");
     k->stacks = !k->joins && lexer_accept(l, "stacks");
+    k->region = !k->joins && !k->stacks && lexer_accept(l, "region") ? k->name : NULL;
     k->target = target_lookup(p->c, who);
     if (!k->target)
         return diag_error(&p->c->diags, DIAG_SYNTAX, at, "there is no target \"%s\"; known are %s", who,

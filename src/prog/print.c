@@ -152,7 +152,7 @@ static void print_kernel(writer *w, const prog_kernel *k)
     w_quoted(w, k->kind, strlen(k->kind));
     w_str(w, " target ");
     w_quoted(w, k->target->name, strlen(k->target->name));
-    w_str(w, k->joins ? " joins\n" : k->stacks ? " stacks\n" : "\n");
+    w_str(w, k->joins ? " joins\n" : k->stacks ? " stacks\n" : k->region ? " region\n" : "\n");
     if (prog_kernel_meaning(k))
         tir_print_func(w, prog_kernel_meaning(k));
 }

@@ -69,7 +69,8 @@ void prog_name_kernels(prog_module *m)
     ptr_map_init(&counts, &m->c->mem);
     for (uint32_t i = 0; i < m->kernels.len; i++) {
         prog_kernel *k = m->kernels.data[i];
-        const char *base = intern(m->c->names, prog_kernel_base_name(&m->c->mem, k->kind));
+        const char *base =
+            k->region ? k->region : intern(m->c->names, prog_kernel_base_name(&m->c->mem, k->kind));
         uint32_t same = 0, taken;
         (void)ptr_map_get(&counts, base, &same);
         k->name = base;

@@ -52,6 +52,9 @@ typedef struct prog_kernel {
                                   * target's hook knows the operator, and `loops` is all there is */
     tir_func *loops;             /* as the target wants them; NULL until prog_schedule */
     bool by_target;              /* `loops` came from the target's hook */
+    const char *region;          /* function of the graph that its target takes as a whole; NULL: no such one */
+    const struct target *host;   /* of a region: who runs it when its target declines */
+    const tensor_data *const *constants; /* of a region: of each parameter of `func`, NULL where it is no constant */
     bool joins;                  /* the result is the operands' bytes one behind the other */
     bool stacks;                 /* writes one row of its result, by the last operand, an i64 */
     /* Where it was made from, for its schedule; NULL in a program that was read from text. */

@@ -51,9 +51,12 @@ static bool lower_by_target(compiler *c, prog_kernel *k)
     return !k->by_target || tir_verify(c, k->loops);
 }
 
-/* By the schedule that the operators' rules choose; of a program that was read from text, the loops as they stand. */
+/* By the schedule that the operators' rules choose; of a program that was read from text, the loops as they stand. A
+ * region that its target declines is the CPU's. */
 static bool lower_by_schedule(compiler *c, prog_kernel *k)
 {
+    if (k->host)
+        k->target = k->host;
     if (k->func)
         return te_lower_func(c, k->func, k->name, k->target, &k->loops);
     if (k->node)

@@ -116,6 +116,8 @@ typedef struct builder {
     tir_map bound;           /* value -> its tensor */
     const graph_node *rigid; /* the most rigid operator and the range of its stages */
     uint32_t first, end;
+    bool region;             /* a function that passes have not made groups of */
+    bool several;            /* a region: more operators than one that rules are for, which know of one */
 } builder;
 
 static builder new_builder(compiler *c)
@@ -200,6 +202,7 @@ static bool add_constant(builder *b, const graph_node *n)
 
 static void note_rigid(builder *b, const graph_node *n, uint32_t first)
 {
+    b->several |= b->region && b->rigid && b->rigid->op->cls >= CLASS_REDUCTION && n->op->cls >= CLASS_REDUCTION;
     if (b->rigid && n->op->cls <= b->rigid->op->cls)
         return;
     b->rigid = n;
@@ -221,10 +224,28 @@ static void check_extents(builder *b, const graph_node *n)
     }
 }
 
+static bool add_node(builder *b, const graph_node *n);
+
+/* The nodes of the function that n calls, in its place: a part of a region. */
+static bool add_call(builder *b, const graph_node *n)
+{
+    const graph_func *f = graph_attr(n, "callee")->u.func;
+    for (uint32_t i = 0; i < f->params.len; i++)
+        bind(b, f->params.data[i], lookup(b, n->inputs[i]));
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        if (!add_node(b, f->nodes.data[i]))
+            return false;
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        bind(b, n->outputs[i], lookup(b, f->results.data[i]));
+    return true;
+}
+
 static bool add_node(builder *b, const graph_node *n)
 {
     if (strcmp(n->op->name, "constant") == 0)
         return add_constant(b, n);
+    if (strcmp(n->op->name, "call") == 0)
+        return add_call(b, n);
     if (!n->op->te || !n->op->te->compute)
         return diag_error(&b->c->diags, DIAG_UNSUPPORTED, n->loc, "operator %s cannot be compiled yet", n->op->name);
     te_tensor **in = arena_array(&b->c->mem, te_tensor *, n->n_inputs),
@@ -348,7 +369,7 @@ static te_node *anchor_of(const builder *b)
 static bool default_schedule(builder *b, const struct target *t, te_sched **out)
 {
     te_sched *s = te_sched_new(b->g);
-    te_schedule_hook hook = b->rigid && t ? b->rigid->op->te->schedule : NULL;
+    te_schedule_hook hook = b->rigid && t && !b->several ? b->rigid->op->te->schedule : NULL;
     inline_producers(s, !t);
     if (hook && !hook(s, t, b->rigid, anchor_of(b), vec_last(&b->g->params)->node))
         return false;
@@ -377,6 +398,7 @@ static bool set_results(builder *b, uint32_t n, graph_value *const *values)
 
 static bool build_func(builder *b, const graph_func *f)
 {
+    b->region = graph_func_text(f, "compiler") != NULL;
     for (uint32_t i = 0; i < f->params.len; i++)
         if (!add_input(b, f->params.data[i], src_loc_none()))
             return false;

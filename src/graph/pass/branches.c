@@ -275,7 +275,7 @@ bool graph_pass_take_branches(compiler *c, graph_module *m, const pass_options *
 {
     (void)o;
     for (uint32_t i = 0; i < m->funcs.len; i++)
-        for (bool again = !graph_is_primitive(m->funcs.data[i]); again;) /* what comes in may branch, too */
+        for (bool again = !graph_is_fixed(m->funcs.data[i]); again;) /* what comes in may branch, too */
             if (!walk(c, m->funcs.data[i], &again))
                 return false;
     return true;

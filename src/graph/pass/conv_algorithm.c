@@ -244,7 +244,7 @@ bool graph_pass_conv_algorithm(compiler *c, graph_module *m, const pass_options 
     if (o->target->vector_bytes < 8 || o->no_winograd)
         return true;
     for (uint32_t i = 0; i < m->funcs.len; i++)
-        if (!graph_is_primitive(m->funcs.data[i]))
+        if (!graph_is_fixed(m->funcs.data[i]))
             ok &= run(c, m->funcs.data[i], o->target);
     return ok;
 }

@@ -236,7 +236,7 @@ bool graph_pass_fold(compiler *c, graph_module *m, const pass_options *o)
     (void)o;
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len; i++)
-        if (!graph_is_primitive(m->funcs.data[i]))
+        if (!graph_is_fixed(m->funcs.data[i]))
             run(c, m->funcs.data[i], &ok);
     return ok;
 }

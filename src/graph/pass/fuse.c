@@ -469,7 +469,7 @@ bool graph_pass_fuse(compiler *c, graph_module *m, const pass_options *o)
 {
     uint32_t count = m->funcs.len; /* those that fusion adds are primitive */
     for (uint32_t i = 0; i < count; i++)
-        if (!graph_is_primitive(m->funcs.data[i]))
+        if (!graph_is_fixed(m->funcs.data[i]))
             fuse(c, m->funcs.data[i], o->opt_level > 0);
     return true;
 }

@@ -322,7 +322,7 @@ bool graph_pass_layout(compiler *c, graph_module *m, const pass_options *o)
     int64_t lanes = o->target->vector_bytes / 4;
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len && lanes > 1; i++)
-        if (!graph_is_primitive(m->funcs.data[i]))
+        if (!graph_is_fixed(m->funcs.data[i]))
             ok &= run(c, m->funcs.data[i], lanes);
     return ok;
 }

@@ -393,7 +393,7 @@ static bool simplify_once(compiler *c, graph_func *f, bool folds, bool *changed)
 bool graph_pass_simplify(compiler *c, graph_module *m, const pass_options *o)
 {
     for (uint32_t i = 0; i < m->funcs.len; i++) {
-        bool changed = !graph_is_primitive(m->funcs.data[i]);
+        bool changed = !graph_is_fixed(m->funcs.data[i]);
         for (int round = 0; changed && round < MAX_ROUNDS; round++)
             if (!simplify_once(c, m->funcs.data[i], o->opt_level >= 2, &changed))
                 return false;

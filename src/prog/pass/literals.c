@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Constants with one number in all places become that number in the kernels that read them. Kernels that several steps
- * share keep their operands: what is a number for one step is an array for another. So this comes before sharing. */
+ * share keep their operands: what is a number for one step is an array for another. So this comes before sharing.
+ * Regions keep theirs, too: their targets know the function as it is. */
 #include "base/ptr_map.h"
 #include "prog/prog.h"
 
@@ -54,7 +55,7 @@ bool prog_pass_literals(compiler *c, prog_module *m)
     for (uint32_t i = 0; i < m->funcs.len; i++)
         for (prog_step *s = prog_first_step(m->funcs.data[i], &w); s; s = prog_next_step(&w)) {
             uint32_t n = 0;
-            if (s->kernel && ptr_map_get(&uses, s->kernel, &n) && n == 1)
+            if (s->kernel && !s->kernel->region && ptr_map_get(&uses, s->kernel, &n) && n == 1)
                 in_step(c, m->funcs.data[i], s);
         }
     arena_free(&tmp);

@@ -78,7 +78,8 @@ static bool same_operators(const prog_kernel *a, const prog_kernel *b)
 static bool same_kernel(const sharing *s, uint32_t a, uint32_t b)
 {
     const prog_kernel *x = s->m->kernels.data[a], *y = s->m->kernels.data[b];
-    return x->target == y->target && x->joins == y->joins && x->stacks == y->stacks &&
+    return !x->region && !y->region && /* each has a state of its own */
+           x->target == y->target && x->joins == y->joins && x->stacks == y->stacks &&
            strcmp(prog_kernel_base_name(s->tmp, x->kind), prog_kernel_base_name(s->tmp, y->kind)) == 0 &&
            !x->loops == !y->loops && /* scheduled or not, both alike */
            (x->loops ? tir_func_equal(s->m->c, x->loops, y->loops)
