@@ -156,7 +156,7 @@ static bool channels_fit(compiler *c, const graph_node *n, const nn_weights *nw,
     return true;
 }
 
-bool infer_conv(compiler *c, const graph_node *n, type *out)
+static bool conv_type(compiler *c, const graph_node *n, dtype dt, type *out)
 {
     const type *x = infer_in(n, 0);
     nn_weights nw;
@@ -182,8 +182,44 @@ bool infer_conv(compiler *c, const graph_node *n, type *out)
             return false;
     }
     d[2 + nw.spatial] = dim_const(c, block);
-    out[0] = type_tensor(x->dt, shape_make(c, 2 + nw.spatial + (block != 0), d));
+    out[0] = type_tensor(dt, shape_make(c, 2 + nw.spatial + (block != 0), d));
     return true;
+}
+
+bool infer_conv(compiler *c, const graph_node *n, type *out)
+{
+    return conv_type(c, n, infer_in(n, 0)->dt, out);
+}
+
+/* Products of numbers of up to 16 bits, summed in i32. */
+static bool are_narrow(compiler *c, const graph_node *n)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        if (dtype_bits(infer_in(n, i)->dt) > 16)
+            return infer_error(c, n, "operand %u is %s; quantised numbers have 16 bits or less", i,
+                               dtype_name(infer_in(n, i)->dt));
+    return true;
+}
+
+static bool is_one(const type *t)
+{
+    return shape_count(t->shape) == 1;
+}
+
+/* Operand i, a zero point: one number, or one for each of `extent`. */
+static bool zeros_fit(compiler *c, const graph_node *n, uint32_t i, dim extent)
+{
+    const type *t = infer_in(n, i);
+    if (!t || is_one(t) || (t->shape.rank == 1 && dim_equal(t->shape.dims[0], extent)))
+        return true;
+    return infer_error(c, n, "operand %u is neither one number nor one for each channel or line", i);
+}
+
+bool infer_qnn_conv(compiler *c, const graph_node *n, type *out)
+{
+    nn_weights nw;
+    return are_narrow(c, n) && conv_type(c, n, DT_I32, out) && nn_weights_read(c, n, &nw) &&
+           zeros_fit(c, n, 3, nw.out_channels);
 }
 
 static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window *t, uint32_t i, int64_t in,
@@ -349,7 +385,7 @@ bool infer_max_unpool(compiler *c, const graph_node *n, type *out)
  * -------------------------------------------------------------------------------------------------- */
 
 /* numpy.matmul: rank-1 operands gain an axis that the result loses; leading axes broadcast. */
-bool infer_matmul(compiler *c, const graph_node *n, type *out)
+static bool matmul_type(compiler *c, const graph_node *n, dtype dt, type *out)
 {
     const type *a = infer_in(n, 0), *b = infer_in(n, 1);
     bool ta = graph_attr_int(n, "transpose_a") != 0, tb = graph_attr_int(n, "transpose_b") != 0;
@@ -378,9 +414,41 @@ bool infer_matmul(compiler *c, const graph_node *n, type *out)
         d[r++] = dim_const(c, graph_attr_int(n, "units"));
     else if (rb > 1)
         d[r++] = db[tb ? rb - 2 : rb - 1];
-    dtype od = graph_attr_dtype(n, "out_dtype");
-    out[0] = type_tensor(od == DT_NONE ? a->dt : od, shape_make(c, r, d));
+    out[0] = type_tensor(dt, shape_make(c, r, d));
     return true;
+}
+
+bool infer_matmul(compiler *c, const graph_node *n, type *out)
+{
+    dtype od = graph_attr_dtype(n, "out_dtype");
+    return matmul_type(c, n, od == DT_NONE ? infer_in(n, 0)->dt : od, out);
+}
+
+/* Zero points of operand i: one, one for each of `lines`, or with the operand's rank. */
+static bool product_zeros_fit(compiler *c, const graph_node *n, uint32_t i, dim lines)
+{
+    const type *x = infer_in(n, i), *zero = infer_in(n, 2 + i);
+    if (!zero || zero->shape.rank < 2 || is_one(zero))
+        return zeros_fit(c, n, 2 + i, lines);
+    bool fits = zero->shape.rank == x->shape.rank;
+    for (int32_t k = 0; fits && k < x->shape.rank; k++)
+        fits = dim_is(zero->shape.dims[k], 1) || dim_equal(zero->shape.dims[k], x->shape.dims[k]);
+    return fits || infer_no_broadcast_to(c, n, zero, x);
+}
+
+bool infer_qnn_matmul(compiler *c, const graph_node *n, type *out)
+{
+    const type *a = infer_in(n, 0), *b = infer_in(n, 1);
+    if (!are_narrow(c, n) || !matmul_type(c, n, DT_I32, out))
+        return false;
+    int32_t ra = a->shape.rank, rb = b->shape.rank;
+    bool ta = graph_attr_int(n, "transpose_a") != 0, tb = graph_attr_int(n, "transpose_b") != 0;
+    bool packed = nn_layout_block(graph_attr_string(n, "weight_layout")) != 0;
+    dim one = dim_const(c, 1), rows = ra < 2 ? one : a->shape.dims[ta ? ra - 1 : ra - 2];
+    dim columns = packed   ? dim_const(c, graph_attr_int(n, "units"))
+                  : rb < 2 ? one
+                           : b->shape.dims[tb ? rb - 2 : rb - 1];
+    return product_zeros_fit(c, n, 0, rows) && product_zeros_fit(c, n, 1, columns);
 }
 
 /* --- normalisations

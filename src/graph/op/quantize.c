@@ -2,6 +2,7 @@
 /* Type relations of quantisation. */
 #include "graph/op/nn.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Scale and zero point: one number, one for each entry of the axis, or one for each block of it. */
@@ -31,16 +32,29 @@ static bool parameters_fit(compiler *c, const graph_node *n)
     return true;
 }
 
-/* Output type: out_dtype, else the zero point's, else u8 (ONNX QuantizeLinear). */
-bool infer_quantize(compiler *c, const graph_node *n, type *out)
+/* The result's element type: out_dtype, else that of zero point `zp`, else u8 (ONNX QuantizeLinear). */
+static bool quantized_dtype(compiler *c, const graph_node *n, const type *zp, dtype *out)
 {
-    const type *x = infer_in(n, 0), *zp = infer_in(n, 2);
     dtype dt = graph_attr_dtype(n, "out_dtype");
     if (zp && dt != DT_NONE && zp->dt != dt)
         return infer_error(c, n, "out_dtype %s differs from the zero point's %s", dtype_name(dt), dtype_name(zp->dt));
-    if (dt == DT_NONE)
-        dt = zp ? zp->dt : DT_U8;
-    out[0] = type_tensor(dt, x->shape);
+    *out = dt != DT_NONE ? dt : zp ? zp->dt : DT_U8;
+    return true;
+}
+
+static bool rounding_fits(compiler *c, const graph_node *n)
+{
+    const char *r = graph_attr_string(n, "rounding");
+    return strcmp(r, "nearest_even") == 0 || strcmp(r, "half_up") == 0 ||
+           infer_error(c, n, "rounding \"%s\" is neither \"nearest_even\" nor \"half_up\"", r);
+}
+
+bool infer_quantize(compiler *c, const graph_node *n, type *out)
+{
+    dtype dt;
+    if (!rounding_fits(c, n) || !quantized_dtype(c, n, infer_in(n, 2), &dt))
+        return false;
+    out[0] = type_tensor(dt, infer_in(n, 0)->shape);
     return parameters_fit(c, n);
 }
 
@@ -50,4 +64,92 @@ bool infer_dequantize(compiler *c, const graph_node *n, type *out)
     dtype dt = graph_attr_dtype(n, "out_dtype");
     out[0] = type_tensor(dt == DT_NONE ? infer_in(n, 1)->dt : dt, infer_in(n, 0)->shape);
     return parameters_fit(c, n);
+}
+
+/* Half up there are shifts alone: scales that are known are powers of two. */
+static bool scales_fit(compiler *c, const graph_node *n, uint32_t count, const uint32_t *operands)
+{
+    if (!rounding_fits(c, n))
+        return false;
+    if (strcmp(graph_attr_string(n, "rounding"), "half_up") != 0)
+        return true;
+    for (uint32_t i = 0; i < count; i++) {
+        const tensor_data *t = graph_constant(n->inputs[operands[i]]);
+        for (int64_t k = 0; t && k < t->count; k++) {
+            int exponent;
+            double s = tensor_get_f64(t, k);
+            if (!(s > 0) || frexp(s, &exponent) != 0.5 || s < 0x1p-126)
+                return infer_error(c, n, "operand %u has the scale %g, which is no power of two, as half_up asks for",
+                                   operands[i], s);
+        }
+    }
+    return true;
+}
+
+/* Types of 8 or 16 bits: what is in between lies in i32 or f32, exactly. */
+static bool is_narrow(compiler *c, const graph_node *n, dtype dt)
+{
+    return (dtype_is_int(dt) && (dtype_bits(dt) == 8 || dtype_bits(dt) == 16)) ||
+           infer_error(c, n, "the result is %s; an integer of 8 or 16 bits is needed", dtype_name(dt));
+}
+
+bool infer_requantize(compiler *c, const graph_node *n, type *out)
+{
+    shape x = infer_in(n, 0)->shape, s = infer_in(n, 1)->shape;
+    int32_t axis = 0;
+    dtype dt;
+    if (!quantized_dtype(c, n, infer_in(n, 3), &dt) || !is_narrow(c, n, dt) ||
+        !scales_fit(c, n, 2, (const uint32_t[]){1, 2}))
+        return false;
+    if (shape_count(s) != 1) {
+        if (!infer_axis(c, n, graph_attr_int(n, "axis"), x.rank, &axis))
+            return false;
+        if (s.rank != 1 || !dim_equal(s.dims[0], x.dims[axis]))
+            return infer_error(c, n, "x_scale is neither one number nor one for each index of axis %d", axis);
+    }
+    out[0] = type_tensor(dt, x);
+    return true;
+}
+
+bool infer_qnn_add(compiler *c, const graph_node *n, type *out)
+{
+    const type *a = infer_in(n, 0), *b = infer_in(n, 2);
+    shape s;
+    if (dtype_bits(a->dt) != 8)
+        return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(a->dt));
+    if (!shape_broadcast(c, a->shape, b->shape, &s))
+        return infer_no_broadcast(c, n, a, b);
+    out[0] = type_tensor(a->dt, s);
+    return scales_fit(c, n, 3, (const uint32_t[]){1, 3, 4});
+}
+
+bool infer_qnn_pool(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    if (dtype_bits(x->dt) != 8)
+        return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
+    return scales_fit(c, n, 2, (const uint32_t[]){1, 2}) && infer_pool(c, n, out);
+}
+
+/* A sum of 8 bits each, and in f32 what follows, is exact. */
+#define MOST_POOLED ((int64_t)1 << 22)
+
+bool infer_qnn_global_pool(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    dim d[TYPE_MAX_RANK];
+    int64_t extent = 0, count = 1;
+    if (dtype_bits(x->dt) != 8)
+        return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
+    if (x->shape.rank > (int32_t)(2 + NN_MAX_SPATIAL))
+        return infer_error(c, n, "data of rank %d; at most %u are supported", x->shape.rank, 2 + NN_MAX_SPATIAL);
+    for (int32_t i = 0; i < x->shape.rank; i++) {
+        d[i] = i < 2 ? x->shape.dims[i] : dim_const(c, 1);
+        if (i >= 2 && (!dim_is_const(x->shape.dims[i], &extent) || extent < 1 || !i64_mul(count, extent, &count)))
+            return infer_error(c, n, "spatial extents must be constants above 0; fix them with --shape or --dim");
+    }
+    if (count > MOST_POOLED)
+        return infer_error(c, n, "the sum of %lld elements does not fit into 32 bits", (long long)count);
+    out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
+    return scales_fit(c, n, 2, (const uint32_t[]){1, 2});
 }

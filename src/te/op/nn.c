@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compute definitions of convolutions, pools and matrix products (ONNX Conv, ConvTranspose, MaxPool, AveragePool,
  * LpPool, MatMul). Padding is a stage of its own ("pad"), so that schedules decide where it is computed. Sums of f16
- * and bf16 are kept in f32. */
+ * and bf16 are kept in f32. Convolutions and products of quantised numbers are the same ones with zero points as
+ * operands 2 and 3; their pools are in te/op/qnn.c. */
 #include "graph/op/nn.h"
 
+#include "te/op/nn.h"
 #include "te/op/util.h"
 
 #include <string.h>
@@ -81,6 +83,7 @@ static te_axis *kernel_axis(te_graph *g, const nn_window *w, uint32_t i)
 
 typedef struct conv_ctx {
     const te_tensor *x, *w;
+    const te_tensor *x_zero, *w_zero; /* what stands for 0; NULL: 0 */
     const nn_window *win;
     te_axis *const *reduce;      /* input channel, then kernel axes */
     int64_t x_block, y_block;    /* blocks of channels of data and result; 0: plain */
@@ -176,6 +179,17 @@ static tir_expr_ref guard_lanes(te_graph *g, const conv_ctx *v, const split_inde
     return tir_select(g->c, tir_binary(g->c, TIR_LT, oc->whole, channels), term, tir_const(g->c, v->acc, 0));
 }
 
+/* The zero point of output channel oc; lanes behind the last channel get that of the last. */
+static tir_expr_ref channel_zero(te_graph *g, const conv_ctx *v, tir_expr_ref oc)
+{
+    tir_expr_ref at[1] = {oc};
+    if (!v->w_zero || te_is_one(v->w_zero))
+        return te_read_one(g, v->w_zero);
+    if (v->y_block)
+        at[0] = te_clamp_index(g, oc, v->w_zero->shape[0]);
+    return te_read(g, v->w_zero, at);
+}
+
 static tir_expr_ref conv_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const conv_ctx *v = ctx;
@@ -198,8 +212,8 @@ static tir_expr_ref conv_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         wi[last++] = wc.inner;
     if (v->w_block)
         wi[last] = wo.inner;
-    tir_expr_ref term =
-        tir_mul(c, tir_cast(c, v->acc, te_read(g, v->x, xi)), tir_cast(c, v->acc, te_read(g, v->w, wi)));
+    tir_expr_ref term = tir_mul(c, te_centred(g, v->acc, te_read(g, v->x, xi), te_read_one(g, v->x_zero)),
+                                te_centred(g, v->acc, te_read(g, v->w, wi), channel_zero(g, v, oc.whole)));
     return guard_lanes(g, v, &oc, term);
 }
 
@@ -217,7 +231,11 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     for (uint32_t i = 0; i < win.n; i++)
         reduce[1 + i] = kernel_axis(g, &win, i);
     bool skips = nn_data_block(n, "out_layout") != 0; /* a tile at the border runs over fewer taps, nothing is copied */
-    conv_ctx ctx = {.x = skips ? in[0] : padded(g, in[0], &win, NULL, tir_const(g->c, t->dt, 0)),
+    const te_tensor *x_zero = n->n_inputs > 2 ? in[2] : NULL;
+    tir_expr_ref nothing = x_zero ? te_read_one(g, x_zero) : tir_const(g->c, in[0]->dt, 0);
+    conv_ctx ctx = {.x = skips ? in[0] : padded(g, in[0], &win, NULL, nothing),
+                    .x_zero = x_zero,
+                    .w_zero = n->n_inputs > 3 ? in[3] : NULL,
                     .skips_border = skips,
                     .w = in[1],
                     .win = &win,
@@ -298,20 +316,7 @@ bool compute_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *
 /* --- pools
  * ---------------------------------------------------------------------------------------------------------------- */
 
-typedef struct pool_ctx {
-    const te_tensor *x; /* padded, except for max_pool_indices and in blocks of channels */
-    const nn_window *w;
-    te_axis *const *reduce;
-    dtype acc;
-    double p;
-    bool include_pad;
-    bool skips[NN_MAX_SPATIAL]; /* on these axes what the window reaches beside the image is left out */
-    bool unpadded;
-    tir_expr_ref const *extent; /* of the unpadded input */
-    const te_tensor *sum;
-} pool_ctx;
-
-static void pool_at(te_graph *g, const pool_ctx *p, tir_expr_ref const *idx, bool minus_pad, tir_expr_ref *at)
+static void pool_at(te_graph *g, const te_pool *p, tir_expr_ref const *idx, bool minus_pad, tir_expr_ref *at)
 {
     compiler *c = g->c;
     at[0] = idx[0];
@@ -326,17 +331,15 @@ static void pool_at(te_graph *g, const pool_ctx *p, tir_expr_ref const *idx, boo
     }
 }
 
-/* What the window reads at idx. */
-static tir_expr_ref pool_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+tir_expr_ref te_pool_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
-    const pool_ctx *p = ctx;
+    const te_pool *p = ctx;
     tir_expr_ref at[MAX_IDX];
     pool_at(g, p, idx, p->unpadded, at);
     return tir_cast(g->c, p->acc, te_read(g, p->x, at));
 }
 
-/* A reduction of `body` over the windows, of type p->acc. */
-static te_tensor *over_windows(te_graph *g, const graph_node *n, const char *name, pool_ctx *p, te_reduce_kind kind,
+te_tensor *te_pool_reduce(te_graph *g, const graph_node *n, const char *name, te_pool *p, te_reduce_kind kind,
                                te_body_fn body)
 {
     tir_expr_ref const *dims = te_shape(g, te_out_type(n, 0));
@@ -358,24 +361,35 @@ static te_tensor *over_windows(te_graph *g, const graph_node *n, const char *nam
 
 static tir_expr_ref lp_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
-    const pool_ctx *p = ctx;
-    tir_expr_ref x = pool_body(g, ctx, idx);
+    const te_pool *p = ctx;
+    tir_expr_ref x = te_pool_body(g, ctx, idx);
     if (p->p == 2.0)
         return tir_mul(g->c, x, x);
     tir_expr_ref mag = tir_call1(g->c, TIR_FABS, x);
     return p->p == 1.0 ? mag : tir_call(g->c, TIR_POW, 2, (tir_expr_ref[]){mag, tir_float(g->c, p->acc, p->p)});
 }
 
-/* Reads the window, pads with `fill` (reach beyond the end padding in ceil mode included) and makes the kernel axes. */
-static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_ref fill, nn_window *w,
-                       te_axis **reduce, pool_ctx *p)
+/* That of a global pool. */
+static void whole_window(const te_tensor *x, nn_window *w)
+{
+    *w = (nn_window){.n = x->rank - 2};
+    for (uint32_t i = 0; i < w->n; i++) {
+        (void)tir_is_int(x->shape[2 + i], &w->kernel[i]); /* the type relation sees to it */
+        w->stride[i] = w->dilation[i] = 1;
+    }
+}
+
+bool te_pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_ref fill, nn_window *w,
+                       te_axis **reduce, te_pool *p)
 {
     const int64_t *k = NULL;
     int64_t extra[NN_MAX_SPATIAL], in = 0, o = 0;
-    if (!nn_window_read(g->c, n, x->rank - (nn_data_block(n, "data_layout") ? 3 : 2), w))
+    if (!graph_attr(n, "pool_size"))
+        whole_window(x, w);
+    else if (!nn_window_read(g->c, n, x->rank - (nn_data_block(n, "data_layout") ? 3 : 2), w))
         return false;
-    (void)graph_attr_ints(n, "pool_size", &k);
-    memcpy(w->kernel, k, w->n * sizeof *k);
+    else if (graph_attr_ints(n, "pool_size", &k))
+        memcpy(w->kernel, k, w->n * sizeof *k);
     tir_expr_ref const *os = te_shape(g, te_out_type(n, 0));
     for (uint32_t i = 0; i < w->n; i++) {
         extra[i] = 0;
@@ -387,7 +401,7 @@ static bool pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_
         reduce[i] = kernel_axis(g, w, i);
     }
     bool blocks = nn_data_block(n, "data_layout") != 0;
-    *p = (pool_ctx){.x = fill && !blocks ? padded(g, x, w, extra, fill) : x,
+    *p = (te_pool){.x = fill && !blocks ? padded(g, x, w, extra, fill) : x,
                     .w = w,
                     .reduce = reduce,
                     .acc = x->dt,
@@ -402,15 +416,15 @@ bool compute_max_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te
 {
     nn_window w;
     te_axis *reduce[NN_MAX_SPATIAL];
-    pool_ctx p;
-    if (!pool_setup(g, n, in[0], te_lowest(g->c, in[0]->dt), &w, reduce, &p))
+    te_pool p;
+    if (!te_pool_setup(g, n, in[0], te_lowest(g->c, in[0]->dt), &w, reduce, &p))
         return false;
-    out[0] = over_windows(g, n, "max_pool", &p, TE_MAX, pool_body);
+    out[0] = te_pool_reduce(g, n, "max_pool", &p, TE_MAX, te_pool_body);
     return true;
 }
 
 /* Taps of one axis whose position lies in [lo, hi): positions are o*stride - pad + k*dilation. */
-static tir_expr_ref taps(te_graph *g, const pool_ctx *p, uint32_t i, tir_expr_ref o)
+static tir_expr_ref taps(te_graph *g, const te_pool *p, uint32_t i, tir_expr_ref o)
 {
     compiler *c = g->c;
     int64_t d = p->w->dilation[i], lo = p->include_pad ? -p->w->pad_begin[i] : 0;
@@ -421,24 +435,29 @@ static tir_expr_ref taps(te_graph *g, const pool_ctx *p, uint32_t i, tir_expr_re
     return tir_sub(c, end, first);
 }
 
-static tir_expr_ref avg_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+tir_expr_ref te_pool_count(te_graph *g, const te_pool *p, tir_expr_ref const *idx)
 {
-    const pool_ctx *p = ctx;
-    compiler *c = g->c;
     tir_expr_ref count = te_i64(g, 1);
     for (uint32_t i = 0; i < p->w->n; i++)
-        count = tir_mul(c, count, taps(g, p, i, idx[2 + i]));
-    return tir_binary(c, TIR_DIV, te_read(g, p->sum, idx), tir_cast(c, p->acc, count));
+        count = tir_mul(g->c, count, taps(g, p, i, idx[2 + i]));
+    return count;
+}
+
+static tir_expr_ref avg_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const te_pool *p = ctx;
+    tir_expr_ref count = te_pool_count(g, p, idx);
+    return tir_binary(g->c, TIR_DIV, te_read(g, p->sum, idx), tir_cast(g->c, p->acc, count));
 }
 
 /* The sum of `body` over each window, then `finish` of it, both named after the pool. */
-static void summed_pool(te_graph *g, const graph_node *n, const char *name, pool_ctx *p, te_body_fn body,
+static void summed_pool(te_graph *g, const graph_node *n, const char *name, te_pool *p, te_body_fn body,
                         te_body_fn finish, te_tensor **out)
 {
     const type *t = te_out_type(n, 0);
     tir_expr_ref const *dims = te_shape(g, t);
     const char *sum_name = arena_printf(&g->c->mem, "%s_sum", name);
-    p->sum = over_windows(g, n, sum_name, p, TE_SUM, body);
+    p->sum = te_pool_reduce(g, n, sum_name, p, TE_SUM, body);
     te_tensor *y = te_compute(g, name, p->acc, p->x->rank, dims, finish, p);
     out[0] = te_cast_to(g, arena_printf(&g->c->mem, "%s_cast", name), y, t->dt);
 }
@@ -447,18 +466,18 @@ bool compute_avg_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te
 {
     nn_window w;
     te_axis *reduce[NN_MAX_SPATIAL];
-    pool_ctx p;
-    if (!pool_setup(g, n, in[0], tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
+    te_pool p;
+    if (!te_pool_setup(g, n, in[0], tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
         return false;
     p.acc = te_acc_dtype(in[0]->dt);
     p.include_pad = graph_attr_int(n, "count_include_pad") != 0;
-    summed_pool(g, n, "avg_pool", &p, pool_body, avg_body, out);
+    summed_pool(g, n, "avg_pool", &p, te_pool_body, avg_body, out);
     return true;
 }
 
 static tir_expr_ref lp_root_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
-    const pool_ctx *p = ctx;
+    const te_pool *p = ctx;
     tir_expr_ref s = te_read(g, p->sum, idx);
     if (p->p == 1.0)
         return s;
@@ -471,8 +490,8 @@ bool compute_lp_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_
 {
     nn_window w;
     te_axis *reduce[NN_MAX_SPATIAL];
-    pool_ctx p;
-    if (!pool_setup(g, n, in[0], tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
+    te_pool p;
+    if (!te_pool_setup(g, n, in[0], tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
         return false;
     p.acc = te_acc_dtype(in[0]->dt);
     p.p = (double)graph_attr_int(n, "p");
@@ -510,10 +529,10 @@ bool compute_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const
 {
     nn_window w;
     te_axis *reduce[NN_MAX_SPATIAL];
-    pool_ctx p;
+    te_pool p;
     compiler *c = g->c;
     tir_expr_ref const *dims = te_shape(g, te_out_type(n, 0));
-    if (!pool_setup(g, n, in[0], NULL, &w, reduce, &p))
+    if (!te_pool_setup(g, n, in[0], NULL, &w, reduce, &p))
         return false;
     te_axis *const *axes = te_data_axes(g, w.n + 2, dims);
     tir_expr_ref idx[MAX_IDX], at[MAX_IDX], inside = NULL;
@@ -544,6 +563,7 @@ bool compute_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const
 
 typedef struct matmul_ctx {
     const te_tensor *a, *b;
+    const te_tensor *a_zero, *b_zero; /* what stands for 0; NULL: 0 */
     bool ta, tb;
     int64_t block;
     uint32_t out_rank;
@@ -558,6 +578,17 @@ static uint32_t batch_index(te_graph *g, const te_tensor *t, uint32_t lead, uint
     for (uint32_t i = 0; i < lead; i++)
         at[i] = tir_is_const(t->shape[i], 1) ? te_i64(g, 0) : idx[out_lead - lead + i];
     return lead;
+}
+
+/* A zero point is one number, one for each row of a or column of b, or broadcasts to its operand t. */
+static tir_expr_ref product_zero(te_graph *g, const te_tensor *zero, const te_tensor *t, tir_expr_ref line,
+                                 tir_expr_ref const *at)
+{
+    if (!zero || te_is_one(zero))
+        return te_read_one(g, zero);
+    if (zero->rank == 1)
+        return te_read(g, zero, &line); /* a line there is: the type relation sees to it */
+    return te_read_broadcast(g, zero, t->rank, t->shape, at);
 }
 
 static tir_expr_ref matmul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -582,7 +613,8 @@ static tir_expr_ref matmul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         if (col)
             bt[p + 1] = v->tb ? k : col;
     }
-    return tir_mul(c, tir_cast(c, v->acc, te_read(g, v->a, at)), tir_cast(c, v->acc, te_read(g, v->b, bt)));
+    return tir_mul(c, te_centred(g, v->acc, te_read(g, v->a, at), product_zero(g, v->a_zero, v->a, m, at)),
+                   te_centred(g, v->acc, te_read(g, v->b, bt), product_zero(g, v->b_zero, v->b, col, bt)));
 }
 
 bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -590,6 +622,8 @@ bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     const type *t = te_out_type(n, 0);
     matmul_ctx ctx = {.a = in[0],
                       .b = in[1],
+                      .a_zero = n->n_inputs > 2 ? in[2] : NULL,
+                      .b_zero = n->n_inputs > 3 ? in[3] : NULL,
                       .ta = graph_attr_int(n, "transpose_a") != 0,
                       .tb = graph_attr_int(n, "transpose_b") != 0};
     ctx.block = nn_layout_block(graph_attr_string(n, "weight_layout"));

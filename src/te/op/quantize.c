@@ -12,6 +12,7 @@ typedef struct quant_ctx {
     uint32_t axis;
     int64_t block;
     dtype out;
+    bool half_up;
 } quant_ctx;
 
 /* scale or zero point for element idx */
@@ -45,13 +46,22 @@ static bool quant_setup(te_graph *g, const graph_node *n, te_tensor *const *in, 
     return true;
 }
 
+/* q rounded to an integer, halves up; nothing here is rounded itself. */
+static tir_expr_ref half_up(compiler *c, tir_expr_ref q)
+{
+    tir_expr_ref below = tir_call1(c, TIR_FLOOR, q);
+    tir_expr_ref up = tir_binary(c, TIR_GE, tir_sub(c, q, below), tir_float(c, DT_F32, 0.5));
+    return tir_add(c, below, tir_select(c, up, tir_float(c, DT_F32, 1.0), tir_float(c, DT_F32, 0.0)));
+}
+
 static tir_expr_ref quantize_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const quant_ctx *v = ctx;
     compiler *c = g->c;
     tir_expr_ref x = tir_cast(c, DT_F32, te_read(g, v->x, idx));
     tir_expr_ref s = tir_cast(c, DT_F32, param_at(g, v, v->scale, idx));
-    tir_expr_ref q = tir_call1(c, TIR_RINT, tir_binary(c, TIR_DIV, x, s));
+    tir_expr_ref q = tir_binary(c, TIR_DIV, x, s);
+    q = v->half_up ? half_up(c, q) : tir_call1(c, TIR_RINT, q);
     if (v->zero)
         q = tir_add(c, q, tir_cast(c, DT_F32, param_at(g, v, v->zero, idx)));
     if (dtype_is_float(v->out))
@@ -66,6 +76,7 @@ bool compute_quantize(te_graph *g, const graph_node *n, te_tensor *const *in, te
     quant_ctx v;
     if (!quant_setup(g, n, in, &v))
         return false;
+    v.half_up = strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
     out[0] = te_compute(g, "quantize", v.out, in[0]->rank, in[0]->shape, quantize_body, &v);
     return true;
 }

@@ -35,6 +35,28 @@ te_tensor *te_cast_to(te_graph *g, const char *name, te_tensor *t, dtype dt)
     return out;
 }
 
+bool te_is_one(const te_tensor *t)
+{
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (!tir_is_const(t->shape[i], 1))
+            return false;
+    return true;
+}
+
+tir_expr_ref te_read_one(te_graph *g, const te_tensor *t)
+{
+    tir_expr_ref at[TYPE_MAX_RANK];
+    for (uint32_t i = 0; t && i < t->rank; i++)
+        at[i] = te_i64(g, 0);
+    return t ? te_read(g, t, at) : NULL;
+}
+
+tir_expr_ref te_centred(te_graph *g, dtype dt, tir_expr_ref x, tir_expr_ref zero)
+{
+    x = tir_cast(g->c, dt, x);
+    return zero ? tir_sub(g->c, x, tir_cast(g->c, dt, zero)) : x;
+}
+
 tir_expr_ref te_in_bounds(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
 {
     compiler *c = g->c;

@@ -8,6 +8,11 @@ dtype te_acc_dtype(dtype dt);                  /* what sums of dt are kept in: f
 tir_expr_ref te_lowest(compiler *c, dtype dt); /* -inf, or the smallest integer */
 te_tensor *te_cast_to(te_graph *g, const char *name, te_tensor *t,
                       dtype dt); /* t itself when it has that type; inlined */
+/* Operands that have one element, or may be left out: whether t has one, and what it is (NULL of NULL). */
+bool te_is_one(const te_tensor *t);
+tir_expr_ref te_read_one(te_graph *g, const te_tensor *t);
+/* x - zero as dt; zero NULL: 0. */
+tir_expr_ref te_centred(te_graph *g, dtype dt, tir_expr_ref x, tir_expr_ref zero);
 tir_expr_ref te_in_bounds(te_graph *g, tir_expr_ref i, tir_expr_ref extent); /* 0 <= i && i < extent */
 tir_expr_ref te_ceildiv(te_graph *g, tir_expr_ref a, int64_t d);
 int64_t te_most_count(const te_graph *g, const te_tensor *t); /* elements, at most; 0: unknown */
