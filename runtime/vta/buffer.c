@@ -97,7 +97,10 @@ vta_status vta_buffer_map(vta_context *c, void *host, size_t bytes, vta_buffer *
         return vta_context_leave(c, VTA_UNSUPPORTED);
     if (!host || bytes == 0)
         return vta_context_leave(c, vta_fail(&c->error, VTA_BAD_ARGUMENT, "buffer_map: there is no memory to map"));
-    return vta_context_leave(c, create(c, host, bytes, out));
+    s = create(c, host, bytes, out);
+    if (s == VTA_UNSUPPORTED)
+        c->error.status = VTA_OK;
+    return vta_context_leave(c, s);
 }
 
 static void release(vta_context *c, vta_buffer_slot *slot)

@@ -202,7 +202,7 @@ size_t vta_capture_print_c(const vta_capture *p, const char *name, char *out, si
     vta_put(&to,
             "/* %s: a captured stream of %u VTA instructions and %u micro-ops over %u buffers, for vta_replay. */\n",
             name, p->n_insns, p->n_uops, p->n_bindings);
-    vta_put(&to, "#include \"vta.h\"\n\n");
+    vta_put(&to, "#include \"vta_replay.h\"\n\n");
     put_arrays(&to, p, name);
     vta_put(&to, "\nconst vta_capture %s = {\n", name);
     put_config(&to, &p->config);

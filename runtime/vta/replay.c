@@ -1,6 +1,6 @@
 /* replay.c: running captured streams: copies the stream to device memory, fills the addresses in and runs it, one run
  * per FINISH. Needs no context, no allocator, no threads and no other file of the library but status.c, so that a
- * program without a heap can have it.
+ * program without a heap can have it (vta_replay.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "replay.h"
 
@@ -45,7 +45,7 @@ static vta_status check_replay(const vta_device *d, const vta_capture *p, const 
     for (uint32_t i = 0; i < p->n_bindings; i++)
         if (bindings[i].bytes < p->binding_bytes[i])
             return vta_fail(e, VTA_BAD_ARGUMENT, "replay: the stream reaches %llu bytes of binding %u, which has %zu",
-                            (unsigned long long)p->binding_bytes[i], i + 1, bindings[i].bytes);
+                            (unsigned long long)p->binding_bytes[i], (unsigned)i + 1, bindings[i].bytes);
     return VTA_OK;
 }
 
@@ -60,8 +60,8 @@ static vta_status bind(const vta_device *d, const vta_capture *p, const vta_memo
         const vta_relocation *r = &p->relocations[i];
         vta_fields f;
         if (r->insn >= p->n_insns || r->binding > p->n_bindings)
-            return vta_fail(e, VTA_BAD_ARGUMENT, "replay: relocation %u names instruction %u and binding %u", i,
-                            r->insn, r->binding);
+            return vta_fail(e, VTA_BAD_ARGUMENT, "replay: relocation %u names instruction %u and binding %u",
+                            (unsigned)i, (unsigned)r->insn, (unsigned)r->binding);
         vta_field_get(&memory, insns[r->insn].word, &f);
         uint64_t phys = r->binding ? bindings[r->binding - 1].phys : scratch->phys + uops_at(p);
         uint64_t elem = f.memory_type < VTA_MEM_COUNT ? d->geometry.elem_bytes[f.memory_type] : 1;
@@ -69,7 +69,7 @@ static vta_status bind(const vta_device *d, const vta_capture *p, const vta_memo
             return vta_fail(e, VTA_BAD_FIELD,
                             "replay: device address 0x%llx of binding %u is not aligned to elements of "
                             "%llu bytes, or too high",
-                            (unsigned long long)phys, r->binding, (unsigned long long)elem);
+                            (unsigned long long)phys, (unsigned)r->binding, (unsigned long long)elem);
     }
     return VTA_OK;
 }
@@ -84,8 +84,8 @@ vta_status vta_replay(vta_device *d, const vta_capture *p, const vta_memory *scr
     if (p->n_uops > 0)
         memcpy((char *)scratch->host + uops_at(p), p->uops, (size_t)p->n_uops * VTA_UOP_BYTES);
     s = bind(d, p, scratch, bindings, e);
-    if (s == VTA_OK && d->driver->flush)
-        d->driver->flush(d->self, scratch, 0, vta_replay_bytes(p));
+    if (s == VTA_OK)
+        vta_device_flush(d, scratch, 0, vta_replay_bytes(p));
     for (uint32_t i = 0, start = 0; i < p->n_insns && s == VTA_OK; i++) {
         if ((p->insns[i].word[0] & 7u) != VTA_FINISH)
             continue;

@@ -1,9 +1,9 @@
 /* replay.h: what capture.c needs of replay.c.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef VTA_REPLAY_H
-#define VTA_REPLAY_H
+#ifndef VTA_REPLAY_FIELDS_H
+#define VTA_REPLAY_FIELDS_H
 
-#include "vta.h"
+#include "vta_replay.h"
 
 /* The field of transfers that fills this member of vta_fields. */
 vta_field vta_replay_field(const vta_geometry *g, size_t member);

@@ -16,46 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vta_config.h"
-#include "vta_isa.h"
+#include "vta_replay.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* X(id, text) */
-#define VTA_STATUSES(X)                                                  \
-    X(VTA_OK, "done")                                                    \
-    X(VTA_BAD_CONFIG, "the configuration breaks a rule")                 \
-    X(VTA_BAD_TEXT, "text that cannot be read")                          \
-    X(VTA_BAD_FIELD, "a value does not fit its field")                   \
-    X(VTA_BAD_ARGUMENT, "an argument is out of range")                   \
-    X(VTA_BAD_HANDLE, "a handle is freed, foreign or of another device") \
-    X(VTA_BAD_STATE, "a call in the wrong order")                        \
-    X(VTA_NO_MEMORY, "no memory of the kind asked for")                  \
-    X(VTA_FAULT, "an instruction did what the device does not allow")    \
-    X(VTA_DEADLOCK, "every stage waits for a token")                     \
-    X(VTA_TIMEOUT, "the device did not finish in time")                  \
-    X(VTA_UNSUPPORTED, "this device or profile lacks it")                \
-    X(VTA_IO, "a file cannot be read or written")
-typedef enum vta_status {
-#define X(id, text) id,
-    VTA_STATUSES(X)
-#undef X
-} vta_status;
-
-typedef struct vta_error {
-    vta_status status;
-    char text[400];
-} vta_error;
-
-const char *vta_status_text(vta_status s);
-/* Fills *e (when not NULL) and returns s. For the library's own files and for drivers outside it. */
-vta_status vta_fail(vta_error *e, vta_status s, const char *fmt, ...)
-#if defined(__GNUC__)
-    __attribute__((format(printf, 3, 4)))
-#endif
-    ;
 
 /* --- configuration as text (config.c) ----------------------------------------------------------------------------- */
 
@@ -65,54 +30,9 @@ vta_status vta_config_parse(const char *name, const char *json, size_t len, vta_
 /* A preset: a target's name ("pynq"), or a bit-stream string ("1x16_i8w8a32_15_15_18_17", "4x8_i8w8a32_15_16_16_18"),
  * or both ("pynq_1x16_i8w8a32_15_15_18_17"). */
 vta_status vta_config_preset(const char *name, vta_config *c, vta_error *e);
-/* Checks and derives; the message names the rule. */
-vta_status vta_config_check(const vta_config *c, vta_geometry *g, vta_error *e);
 /* JSON with the keys of vta_config.json, and the bit-stream string. Return the length; write at most `size` bytes. */
 size_t vta_config_print(const vta_config *c, char *out, size_t size);
 size_t vta_config_bitstream(const vta_config *c, char *out, size_t size);
-
-/* --- the device behind a table (driver) --------------------------------------------------------------------------- */
-
-/* Memory that the device can reach: page-aligned, contiguous for the device. */
-typedef struct vta_memory {
-    void *host;    /* address for the CPU */
-    uint64_t phys; /* address for the device; never 0 */
-    size_t bytes;
-} vta_memory;
-
-typedef struct vta_driver {
-    const char *name;
-    /* Contiguous memory of at least `bytes` (> 0), zeroed. */
-    vta_status (*alloc)(void *self, size_t bytes, bool cached, vta_memory *out, vta_error *e);
-    void (*free)(void *self, const vta_memory *m);
-    /* Makes `bytes` of host memory visible to the device in place; out->phys is page-aligned. NULL where that is
-     * impossible: the caller stages copies. `unmap` forgets it. */
-    vta_status (*map)(void *self, void *host, size_t bytes, vta_memory *out, vta_error *e);
-    void (*unmap)(void *self, const vta_memory *m);
-    /* Cache maintenance before the device reads and before the host reads; NULL: coherent. */
-    void (*flush)(void *self, const vta_memory *m, size_t offset, size_t bytes);
-    void (*invalidate)(void *self, const vta_memory *m, size_t offset, size_t bytes);
-    /* Runs `count` instructions at `phys` to FINISH. wait_cycles: as much patience, in polls or simulated cycles. */
-    vta_status (*run)(void *self, uint64_t phys, uint32_t count, uint32_t wait_cycles, vta_error *e);
-    /* After a run that failed: nothing in flight, dependency tokens 0. NULL: such a run leaves none behind. */
-    void (*reset)(void *self);
-    /* Elements [index, index + count) of a scratchpad, as stored; NULL where it cannot be read. */
-    vta_status (*scratchpad)(void *self, enum vta_mem m, uint32_t index, uint32_t count, void *out, vta_error *e);
-    /* Counters as JSON, the seven published keys first (vta_counters_print); NULL: none. Returns the length. */
-    size_t (*counters)(void *self, char *out, size_t size);
-    void (*clear_counters)(void *self);
-    void (*skip_exec)(void *self, bool on); /* count and load micro-ops, compute nothing; NULL: cannot */
-    void (*destroy)(void *self);
-} vta_driver;
-
-typedef struct vta_device {
-    const vta_driver *driver;
-    void *self;
-    vta_config config;
-    vta_geometry geometry;
-} vta_device;
-
-void vta_device_destroy(vta_device *d); /* calls driver->destroy; d itself is the caller's */
 
 /* --- DRAM of simulated devices (dram.c) --------------------------------------------------------------------------- */
 
@@ -276,12 +196,6 @@ typedef struct vta_program_buffer {
     uint64_t bytes;
 } vta_program_buffer;
 
-/* An address to be filled in: instruction `insn` reads or writes binding `binding` at `offset` elements. Binding 0 is
- * the micro-op image; binding i + 1 is buffer i. */
-typedef struct vta_relocation {
-    uint32_t insn, binding, offset;
-} vta_relocation;
-
 typedef struct vta_program {
     vta_config config;
     vta_insn *insns; /* dram_base 0 where relocated */
@@ -404,21 +318,8 @@ uint32_t vta_queued(const vta_context *c, const vta_insn **out);
  */
 vta_status vta_check_tokens(const vta_geometry *g, const vta_insn *insns, uint32_t count, vta_tokens *t, vta_error *e);
 
-/* --- capture and replay (capture.c, replay.c) --------------------------------------------------------------------- */
+/* --- capture (capture.c); vta_replay.h runs them ------------------------------------------------------------------ */
 
-/* A captured stream. Its relocations are those of a program: binding 0 is the micro-op image; others are the buffers in
- * order of first use. */
-typedef struct vta_capture {
-    vta_config config;     /* of the device that it was captured for; no other runs it */
-    const vta_insn *insns; /* dram_base 0 where relocated */
-    uint32_t n_insns;
-    const uint32_t *uops;
-    uint32_t n_uops;
-    const vta_relocation *relocations;
-    uint32_t n_relocations;
-    const uint64_t *binding_bytes; /* [n_bindings]: what the stream reaches of binding i + 1 */
-    uint32_t n_bindings;           /* besides the micro-op image */
-} vta_capture;
 /* From begin (nothing queued) to end, synchronize closes a run but runs nothing; several runs make one capture. The
  * queue and the micro-op log must hold all of it. `end` writes the arrays into the caller's `memory` (8-byte aligned,
  * of vta_capture_bytes(c), asked before `end`) and leaves the queue empty. */
@@ -427,26 +328,11 @@ size_t vta_capture_bytes(vta_context *c);
 vta_status vta_capture_end(vta_context *c, void *memory, size_t bytes, vta_capture *out);
 /* C text of the capture: constant arrays and `const vta_capture NAME`. Returns the length; writes at most `size`. */
 size_t vta_capture_print_c(const vta_capture *p, const char *name, char *out, size_t size);
-/* Runs a captured stream on a device without a context: `scratch` is device memory for stream and micro-ops
- * (vta_replay_bytes), bindings[i] the device memory of binding i + 1. No allocation, no recording. */
-size_t vta_replay_bytes(const vta_capture *p);
-vta_status vta_replay(vta_device *d, const vta_capture *p, const vta_memory *scratch, const vta_memory *bindings,
-                      uint32_t wait_cycles, vta_error *e);
 
-/* --- memory-mapped hardware (mmio.c) ------------------------------------------------------------------------------ */
+/* --- memory-mapped hardware (mmio_device.c) ----------------------------------------------------------------------- */
 
-/* What the board support gives: registers and contiguous memory. */
-typedef struct vta_mmio {
-    void *user;
-    void (*write)(void *user, uint32_t address, uint32_t value);
-    uint32_t (*read)(void *user, uint32_t address);
-    void (*sleep)(void *user, uint32_t microseconds);
-    vta_status (*alloc)(void *user, size_t bytes, bool cached, vta_memory *out, vta_error *e);
-    void (*free)(void *user, const vta_memory *m);
-    void (*flush)(void *user, const vta_memory *m, size_t offset, size_t bytes); /* NULL: coherent */
-    void (*invalidate)(void *user, const vta_memory *m, size_t offset, size_t bytes);
-} vta_mmio;
-/* `io` is copied; its functions must stay. VTA_NO_MEMORY, VTA_BAD_CONFIG. */
+/* vta_mmio_init with a state of its own, which the device's destroy frees; alloc and free must be given.
+ * VTA_NO_MEMORY. */
 vta_status vta_mmio_device(const vta_config *c, const vta_mmio *io, vta_device *out, vta_error *e);
 
 #ifdef __cplusplus

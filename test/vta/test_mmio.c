@@ -99,7 +99,8 @@ static void chip_invalidate(void *user, const vta_memory *m, size_t offset, size
 
 static void open_chip(chip *c, board *b, const char *target)
 {
-    const vta_mmio io = {c, chip_write, chip_read, chip_sleep, chip_alloc, chip_free, chip_flush, chip_invalidate};
+    const vta_mmio io = {c, chip_write, chip_read, chip_sleep, chip_alloc, chip_free, chip_flush,
+                         chip_invalidate, NULL};
     const vta_sim_options so = {.seed = 1};
     vta_config config;
     vta_target t = {0};
@@ -246,9 +247,68 @@ static void refuses_bad_memory(void **state)
     vta_config config = b.device.config;
     const vta_mmio nothing = {0};
     assert_int_equal(vta_mmio_device(&config, &nothing, &other, &e), VTA_BAD_ARGUMENT);
+    const vta_mmio without_memory = {.write = chip_write, .read = chip_read, .sleep = chip_sleep};
+    assert_int_equal(vta_mmio_device(&config, &without_memory, &other, &e), VTA_BAD_ARGUMENT);
+    assert_null(other.driver);
     strcpy(config.target, "mars");
     assert_int_equal(vta_mmio_device(&config, &nothing, &other, &e), VTA_BAD_CONFIG);
     close_chip(&c, &b);
+}
+
+/* Memory that this program has for itself and that the device sees at `shift`. */
+static char own[3 * VTA_PAGE_BYTES];
+
+static bool chip_reach(void *user, const void *address, size_t bytes, uint64_t *phys)
+{
+    const char *at = (const char *)address;
+    *phys = ((chip *)user)->phys_shift + (uint64_t)(at - own);
+    return at >= own && bytes <= sizeof own && (size_t)(at - own) <= sizeof own - bytes;
+}
+
+static void maps_what_the_device_reaches(void **state)
+{
+    chip c = {.phys_shift = 0x10000};
+    const vta_mmio io = {.user = &c, .write = chip_write, .read = chip_read, .sleep = chip_sleep, .reach = chip_reach};
+    vta_config config;
+    vta_mmio_state own_state;
+    vta_device d;
+    vta_memory m;
+    vta_error e;
+    (void)state;
+    assert_int_equal(vta_config_preset("pynq", &config, &e), VTA_OK);
+    assert_int_equal(vta_mmio_init(&own_state, &config, &io, &d, &e), VTA_OK);
+    assert_int_equal(d.driver->map(d.self, own + 512, 100, &m, &e), VTA_OK);
+    assert_true(m.host == own + 512 && m.phys == 0x10200 && m.bytes == 100);
+    d.driver->unmap(d.self, &m);
+    assert_int_equal(d.driver->map(d.self, own + 513, 100, &m, &e), VTA_UNSUPPORTED);
+    assert_non_null(strstr(e.text, "at 0x10201 for the device, at no multiple of 256"));
+    assert_int_equal(d.driver->map(d.self, own, sizeof own + 1, &m, &e), VTA_UNSUPPORTED);
+    assert_int_equal(d.driver->alloc(d.self, 100, true, &m, &e), VTA_UNSUPPORTED);
+    vta_device_flush(&d, &m, 0, 1); /* a device with coherent caches */
+    vta_device_destroy(&d);
+}
+
+/* Messages are formatted without the C library; they are what it would make of them. */
+static void formats_as_printf_does(void **state)
+{
+    vta_error e;
+    char wanted[sizeof e.text];
+    (void)state;
+#define SAME(...)                                                   \
+    assert_int_equal(vta_fail(&e, VTA_IO, __VA_ARGS__), VTA_IO);    \
+    snprintf(wanted, sizeof wanted, __VA_ARGS__);                   \
+    assert_string_equal(e.text, wanted)
+    SAME("100%% of %s", "it");
+    SAME("%d %d %d %5d|%05d|%05d", 0, -1, INT32_MIN, -42, -42, 42);
+    SAME("%u %x %08x %3u", 4000000000u, 0xabcdefu, 0xabcu, 7u);
+    SAME("%ld %lu %lld %llu %llx", -5L, 6UL, (long long)INT64_MIN, (unsigned long long)UINT64_MAX, 0x123456789abcULL);
+    SAME("%zu %016llx|%c|%8s|%.3s|%.*s", sizeof e, 0x12ULL, 'x', "right", "abcdef", 2, "xyz");
+    SAME("%p", (void *)&e);
+    memset(wanted, 'a', sizeof wanted);
+    vta_fail(&e, VTA_IO, "%.*s and more", (int)sizeof wanted, wanted);
+    assert_true(strlen(e.text) == sizeof e.text - 1 && e.text[sizeof e.text - 2] == 'a');
+    assert_int_equal(vta_fail(NULL, VTA_FAULT, "%s", "nobody asks"), VTA_FAULT);
+#undef SAME
 }
 
 int main(void)
@@ -256,7 +316,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drives_the_hls_registers), cmocka_unit_test(drives_the_control_block),
         cmocka_unit_test(gives_up_in_time),         cmocka_unit_test(maintains_caches),
-        cmocka_unit_test(refuses_bad_memory),
+        cmocka_unit_test(refuses_bad_memory),       cmocka_unit_test(maps_what_the_device_reaches),
+        cmocka_unit_test(formats_as_printf_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

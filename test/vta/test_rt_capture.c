@@ -208,7 +208,7 @@ static void prints_as_c(void **state)
     good(&b, vta_capture_end(b.c, memory, sizeof memory, &k));
     static const char wanted[] =
         "/* net: a captured stream of 7 VTA instructions and 1 micro-ops over 1 buffers, for vta_replay. */\n"
-        "#include \"vta.h\"\n"
+        "#include \"vta_replay.h\"\n"
         "\n"
         "static const vta_insn net_insns[] = {\n"
         "    {{0x0000000000001500u, 0x0000000100010001u}},\n"

@@ -1,4 +1,5 @@
-/* make.c: captures a program and prints it as C. Replayed by run.c: out = low bytes of (in + 5), 4 tiles.
+/* make.c: captures a program and prints it as C: make NAME NUMBER: out = low bytes of (in + NUMBER), 4 tiles.
+ * Replayed by run.c and board.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,17 +15,19 @@ static int record(void *closure)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static char text[65536];
     static uint64_t arrays[4096];
-    vta_config config = vta_config_default();
+    vta_config config;
     const vta_sim_options so = {.seed = 1};
     vta_sim *sim;
     vta_context *c;
     vta_capture k;
     vta_buffer in, out;
-    int five = 5;
+    if (argc != 3 || vta_config_preset("pynq", &config, NULL) != VTA_OK)
+        return 1;
+    int number = atoi(argv[2]);
     if (vta_sim_create(&config, &so, &sim, NULL) != VTA_OK)
         return 1;
     vta_device device = vta_sim_device(sim);
@@ -37,7 +40,7 @@ int main(void)
     vta_capture_begin(c);
     vta_transfer all = {.memory = VTA_MEM_ACC, .x_size = 4, .y_size = 1, .x_stride = 4};
     vta_load(c, in, &all);
-    vta_push(c, VTA_MODE_ALU, NULL, record, &five, sizeof five);
+    vta_push(c, VTA_MODE_ALU, NULL, record, &number, sizeof number);
     vta_dep_push(c, VTA_STAGE_COMPUTE, VTA_STAGE_STORE);
     vta_dep_pop(c, VTA_STAGE_COMPUTE, VTA_STAGE_STORE);
     all.memory = VTA_MEM_OUT;
@@ -47,7 +50,7 @@ int main(void)
     vta_error e;
     if (vta_context_last_error(c, &e) != VTA_OK)
         return fputs(e.text, stderr), 1;
-    size_t length = vta_capture_print_c(&k, "add_five", text, sizeof text);
+    size_t length = vta_capture_print_c(&k, argv[1], text, sizeof text);
     fwrite(text, 1, length, stdout);
     vta_context_destroy(c);
     free(memory);
