@@ -2,6 +2,7 @@
 /* lathe opt: passes on text. The first word tells what the text is: driver/format.def. */
 #include "base/file.h"
 #include "cli.h"
+#include "codegen/vta/vta_code.h"
 #include "driver/format.h"
 #include "graph/pass.h"
 #include "te/lower.h"
@@ -145,18 +146,10 @@ static bool read_schedule(cli *x, te_graph *g, const char *file, span s, te_sche
     return te_sched_parse(g, other ? other : file, (const char *)s.data, s.len, out);
 }
 
-static void find_call(void *ctx, tir_expr_ref e)
-{
-    *(bool *)ctx |= e->kind == TIR_EXTERN && e->type.dt != DT_STRING &&
-                    (strncmp(e->u.name, "tir.vta.", 8) == 0 || strncmp(e->u.name, "VTA", 3) == 0);
-}
-
 /* Without marks the passes leave everything to the host, which is valid, and seldom meant. */
 static void warn_of_host(compiler *c, const tir_func *f)
 {
-    bool found = false;
-    tir_visit_stmt(f->body, NULL, find_call, &found);
-    if (found)
+    if (vta_code_on_device(f))
         return;
     (void)diag_warning(&c->diags, DIAG_USAGE, f->loc, "%s: nothing here runs on the accelerator", f->name);
     diag_hint(&c->diags, "the schedule marks what does: set_scope, pragma \"dma_copy\" and \"alu\", tensorize "

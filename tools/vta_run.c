@@ -5,31 +5,14 @@
 
 #include "base/file.h"
 #include "base/json_out.h"
+#include "driver/run_vta.h"
 
 #include <stdio.h>
 #include <string.h>
 
 bool vta_report(cli *x, const vta_error *e)
 {
-    diag_code code = DIAG_DATA;
-    switch (e->status) {
-    case VTA_BAD_TEXT:
-    case VTA_BAD_FIELD:
-    case VTA_BAD_CONFIG: code = DIAG_SYNTAX; break;
-    case VTA_UNSUPPORTED: code = DIAG_UNSUPPORTED; break;
-    case VTA_NO_MEMORY: code = DIAG_ENVIRONMENT; break;
-    case VTA_IO: code = DIAG_IO; break;
-    case VTA_OK:
-    case VTA_BAD_ARGUMENT:
-    case VTA_BAD_HANDLE:
-    case VTA_BAD_STATE:
-    case VTA_FAULT:
-    case VTA_DEADLOCK:
-    case VTA_TIMEOUT: break;
-    }
-    if (!*e->text)
-        return false; /* the program's end says that a reason is missing */
-    return diag_error(&x->c->diags, code, src_loc_none(), "%s", e->text);
+    return vta_code_report(x->c, e);
 }
 
 /* A program on a simulator: bindings[0] is the micro-op image, then the buffers. */
@@ -239,27 +222,6 @@ static void print_report(writer *w, const vta_cycle_report *r)
     w_str(w, "\n");
 }
 
-/* -o FILE: the timeline, as a picture when the name ends in .svg, else as Chrome trace events. */
-static bool write_timeline(cli *x, const vta_program *p, const vta_cycle_report *r)
-{
-    const char *out = cli_get(x, OPT_OUT, NULL);
-    vta_geometry g;
-    vta_error e;
-    if (!out)
-        return true;
-    if (vta_config_check(&p->config, &g, &e) != VTA_OK)
-        return vta_report(x, &e);
-    size_t end = strlen(out);
-    bool svg = end >= 4 && strcmp(out + end - 4, ".svg") == 0;
-    size_t n = svg ? vta_cycle_svg(&g, r, p->insns, NULL, 0) : vta_cycle_chrome_trace(&g, r, p->insns, NULL, 0);
-    char *text = arena_array(&x->c->mem, char, n + 1);
-    if (svg)
-        vta_cycle_svg(&g, r, p->insns, text, n + 1);
-    else
-        vta_cycle_chrome_trace(&g, r, p->insns, text, n + 1);
-    return compiler_write_file(x->c, out, text, n);
-}
-
 bool vta_trace(cli *x, const vta_program *p)
 {
     int profile = cli_choice(x, OPT_PROFILE, "chisel|hls", "chisel");
@@ -271,7 +233,8 @@ bool vta_trace(cli *x, const vta_program *p)
     o.profile = profile == 0 ? VTA_CYCLE_CHISEL : VTA_CYCLE_HLS;
     if (vta_cycle_time(&p->config, &o, p->insns, p->n_insns, &r, &e) != VTA_OK)
         return vta_report(x, &e);
-    bool ok = write_timeline(x, p, &r);
+    const char *out = cli_get(x, OPT_OUT, NULL);
+    bool ok = !out || run_vta_write_timeline(x->c, &p->config, &r, p->insns, out);
     if (ok)
         print_report(&x->out, &r);
     vta_cycle_release(&r);

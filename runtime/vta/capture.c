@@ -148,6 +148,17 @@ vta_status vta_capture_end(vta_context *c, void *memory, size_t bytes, vta_captu
     return vta_context_leave(c, VTA_OK);
 }
 
+uint32_t vta_capture_binding(vta_context *c, vta_buffer b)
+{
+    if (!c)
+        return 0;
+    pthread_mutex_lock(&c->lock);
+    const vta_buffer_slot *slot = vta_buffer_find(c, b, NULL);
+    const uint32_t binding = slot ? slot->binding : 0;
+    pthread_mutex_unlock(&c->lock);
+    return binding;
+}
+
 /* --- as C text ---------------------------------------------------------------------------------------------------- */
 
 /* The members of an array; one without elements is none in C, and NULL stands for it. */

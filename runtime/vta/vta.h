@@ -326,6 +326,8 @@ vta_status vta_check_tokens(const vta_geometry *g, const vta_insn *insns, uint32
 vta_status vta_capture_begin(vta_context *c);
 size_t vta_capture_bytes(vta_context *c);
 vta_status vta_capture_end(vta_context *c, void *memory, size_t bytes, vta_capture *out);
+/* Which binding of the capture that ended last buffer b is; 0: none. Until the next capture begins. */
+uint32_t vta_capture_binding(vta_context *c, vta_buffer b);
 /* C text of the capture: constant arrays and `const vta_capture NAME`. Returns the length; writes at most `size`. */
 size_t vta_capture_print_c(const vta_capture *p, const char *name, char *out, size_t size);
 

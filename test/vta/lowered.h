@@ -1,13 +1,9 @@
-/* lowered.h: what the compiler's VTA passes make, run on a simulated device through the run-time, call by call.
+/* lowered.h: what the compiler's VTA passes make, run on a simulated device.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef VTA_TEST_LOWERED_H
 #define VTA_TEST_LOWERED_H
+#include "driver/run_vta.h"
 #include "te/te.h"
-
-typedef struct lowered_report {
-    uint64_t cycles;     /* of the last synchronisation, by the cycle model */
-    char counters[1024]; /* JSON */
-} lowered_report;
 
 /* Applies the schedule (text) and runs passes ("vta", or tir_plain_passes). false after a diagnostic. */
 bool lowered_make(te_graph *g, const char *schedule, const char *passes, tir_func **out);
@@ -16,5 +12,5 @@ void **lowered_params(compiler *c, const tir_func *f);
 size_t lowered_bytes(const tir_buffer *b);
 /* Runs f on a device of c's configuration: inputs from params, outputs into them. With a report the cycle model runs
  * as well. Fails the test when a call is refused. */
-void lowered_run(compiler *c, const tir_func *f, void *const *params, lowered_report *report);
+void lowered_run(compiler *c, const tir_func *f, void *const *params, run_vta_report *report);
 #endif

@@ -77,7 +77,7 @@ static void narrow(const te_vta_conv *l, const tir_func *f, void *const *params)
 }
 
 /* Plans, prints, parses, lowers, runs and compares; fills *l with what was chosen. */
-static void run_layer(const char *config, te_vta_conv *l, int64_t step, lowered_report *report)
+static void run_layer(const char *config, te_vta_conv *l, int64_t step, run_vta_report *report)
 {
     compiler c;
     te_graph *g = NULL;
@@ -135,7 +135,7 @@ static uint64_t gemm_operations(const conv_layer *l)
     return out * out * (l->in_channels / 16) * (l->out_channels / 16) * l->kernel * l->kernel;
 }
 
-static uint64_t counter(const lowered_report *r, const char *key)
+static uint64_t counter(const run_vta_report *r, const char *key)
 {
     const char *at = strstr(r->counters, key);
     assert_non_null(at);
@@ -148,7 +148,7 @@ static void resnet18_layers_with_published_blockings(void **state)
 {
     (void)state;
     for (int i = 0; i < RESNET18_LAYERS; i++) {
-        lowered_report r;
+        run_vta_report r;
         te_vta_conv l = layer_of(&resnet18_layers[i]);
         take_published(&l, &resnet18_layers[i]);
         run_layer(NULL, &l, 37, &r);
@@ -199,19 +199,20 @@ static void print_table(void)
            "cycles |\n|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < RESNET18_LAYERS; i++) {
         const conv_layer *p = &resnet18_layers[i];
-        lowered_report r, q;
+        run_vta_report r, q;
         te_vta_conv l = layer_of(p), own = layer_of(p);
         take_published(&l, p);
         run_layer(NULL, &l, 1009, &r);
         run_layer(NULL, &own, 1009, &q);
         printf("| %s | %d, %d, %d, %d | %s | %llu | %llu | %.2f | %.2f | %d, %d, %d, %d %s | %llu |\n", p->name,
                (int)l.tile_h, (int)l.tile_w, (int)l.tile_ci, (int)l.tile_co, l.oc_threads > 1 ? "oc" : "h",
-               (unsigned long long)gemm_operations(p), (unsigned long long)r.cycles, (double)r.cycles / 1e5,
+               (unsigned long long)gemm_operations(p), (unsigned long long)r.cycles.cycles,
+               (double)r.cycles.cycles / 1e5,
                p->milliseconds, (int)own.tile_h, (int)own.tile_w, (int)own.tile_ci, (int)own.tile_co,
                own.oc_threads > 1  ? "oc"
                : own.h_threads > 1 ? "h"
                                    : "-",
-               (unsigned long long)q.cycles);
+               (unsigned long long)q.cycles.cycles);
     }
 }
 

@@ -58,6 +58,16 @@ typedef struct c_registers {
     bool *used;     /* of each variable, by its number */
 } c_registers;
 
+struct c_emit;
+/* A back end that builds on this one: functions over handles of buffers, `void *`, in one part, with statements of its
+ * own. */
+typedef struct c_extension {
+    void *ctx;
+    void (*open)(void *ctx, struct c_emit *e);                     /* in front of the body */
+    bool (*stmt)(void *ctx, struct c_emit *e, const tir_stmt *s); /* true: written */
+    const char *linkage;                                           /* "static ", "" */
+} c_extension;
+
 typedef struct c_emit {
     compiler *c;
     arena *tmp; /* texts, freed after the function */
@@ -73,6 +83,7 @@ typedef struct c_emit {
     bool in_parallel;      /* what is written is inside of one */
     bool failed;           /* something has no C form; reported */
     uint32_t vector_bytes; /* widest vector used */
+    const c_extension *extension; /* NULL: none */
 } c_emit;
 
 /* A piece of expression and how tightly it binds. */
@@ -122,4 +133,8 @@ const char *names_push_cut(c_emit *e, const void *key, const char *wanted);
 /* func.c: `may_alias[i]`: parameter i may share storage with another one (NULL: none does); text goes to w, needs to n.
  */
 bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name, const bool *may_alias);
+bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name,
+                         const c_extension *extension);
+void func_stmt(c_emit *e, const tir_stmt *s);       /* a statement that is all that its block holds */
+void func_refuse(c_emit *e, const char *what);      /* "the C back end does not write ..." */
 #endif

@@ -92,7 +92,7 @@ static const c_registers *registers_of(const c_emit *e, const tir_buffer *b)
 
 /* --- what has no C form --- */
 
-static void refuse(c_emit *e, const char *what)
+void func_refuse(c_emit *e, const char *what)
 {
     if (!e->failed)
         diag_error(&e->c->diags, DIAG_UNSUPPORTED, e->f->loc, "function '%s': the C back end does not write %s",
@@ -104,9 +104,9 @@ static void check_stmt(void *ctx, tir_stmt *s)
 {
     c_emit *e = ctx;
     if (s->kind == TIR_FOR && s->for_kind == FOR_VTHREAD)
-        refuse(e, "virtual threads");
-    if (s->kind == TIR_ALLOCATE && s->buffer->scope == SCOPE_CUSTOM)
-        refuse(e, "buffers in a device's own memory");
+        func_refuse(e, "virtual threads");
+    if (s->kind == TIR_ALLOCATE && s->buffer->scope == SCOPE_CUSTOM && !e->extension)
+        func_refuse(e, "buffers in a device's own memory");
 }
 
 /* --- statements --- */
@@ -246,7 +246,7 @@ static void write_vector_store(c_emit *e, const tir_stmt *s, tir_expr_ref at, co
         w_line(e->w, "%s_scatter(%s + %s, %s, %s);", v, name, expr_text(e, at->args[0]).s, expr_text(e, at->args[1]).s,
                value);
     else
-        refuse(e, "vector stores at indices without a constant step");
+        func_refuse(e, "vector stores at indices without a constant step");
 }
 
 static void write_store(c_emit *e, const tir_stmt *s)
@@ -341,7 +341,7 @@ static void write_assert(c_emit *e, const tir_stmt *s)
 
 static void write_stmt(c_emit *e, const tir_stmt *s)
 {
-    if (!s)
+    if (!s || (e->extension && e->extension->stmt(e->extension->ctx, e, s)))
         return;
     switch (s->kind) {
     case TIR_FOR: write_for(e, s); return;
@@ -359,6 +359,11 @@ static void write_stmt(c_emit *e, const tir_stmt *s)
         }
         return;
     }
+}
+
+void func_stmt(c_emit *e, const tir_stmt *s)
+{
+    write_inner(e, s);
 }
 
 /* --- the function --- */
@@ -409,6 +414,37 @@ static void write_params(c_emit *e, const bool *may_alias, const tir_scratch *sc
     w_str(w, "uint32_t part, uint32_t parts)\n");
 }
 
+/* Handles of buffers: parameters, then scratch. */
+static void write_handles(c_emit *e, const tir_scratch *scratch, uint32_t n_scratch, writer *unused)
+{
+    for (uint32_t i = 0; i < e->f->n_params + n_scratch; i++) {
+        const tir_buffer *b = i < e->f->n_params ? e->f->params[i] : scratch[i - e->f->n_params].buffer;
+        const char *name = names_push(e, b, b->name, false);
+        w_fmt(e->w, "%svoid *%s", i ? ", " : "", name);
+        w_line(unused, "(void)%s;", name);
+    }
+    w_str(e->w, e->f->n_params + n_scratch ? ")\n" : "void)\n");
+}
+
+static void write_extended(c_emit *e, const char *c_name)
+{
+    const tir_scratch *scratch = NULL;
+    uint32_t n_scratch = tir_find_scratch(e->c, e->f, &scratch);
+    writer opening;
+    writer_init(&opening, e->tmp);
+    e->w->step = 4;
+    w_fmt(e->w, "%sint32_t %s(", e->extension->linkage, c_name);
+    write_handles(e, scratch, n_scratch, &opening);
+    w_str(e->w, "{\n");
+    e->w->indent++;
+    w_str(e->w, opening.data ? opening.data : "");
+    e->extension->open(e->extension->ctx, e);
+    e->alone = false;
+    write_stmt(e, e->f->body);
+    w_str(e->w, "return 0;\n");
+    w_close(e->w, "");
+}
+
 static void write_body(c_emit *e, const char *c_name, const bool *may_alias)
 {
     const tir_scratch *scratch = NULL;
@@ -429,19 +465,24 @@ static void write_body(c_emit *e, const char *c_name, const bool *may_alias)
     w_str(e->w, "}\n");
 }
 
-bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name, const bool *may_alias)
+static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name,
+                       const bool *may_alias, const c_extension *extension)
 {
     arena tmp;
     arena_init(&tmp, &c->mem);
     writer body;
     writer_init(&body, &tmp);
-    c_emit e = {.c = c, .tmp = &tmp, .w = &body, .needs = n, .f = f, .bounds = tir_bounds_new(c)};
+    c_emit e = {.c = c, .tmp = &tmp, .w = &body, .needs = n, .f = f, .bounds = tir_bounds_new(c),
+                .extension = extension};
     tir_map_init(&e.places, &tmp);
-    e.cut = tir_parallel_extent(c, f) > 1;
+    e.cut = !extension && tir_parallel_extent(c, f) > 1;
     tir_visit_stmt(f->body, check_stmt, NULL, &e);
     if (!e.failed) {
         find_registers(&e);
-        write_body(&e, c_name, may_alias);
+        if (extension)
+            write_extended(&e, c_name);
+        else
+            write_body(&e, c_name, may_alias);
     }
     if (e.vector_bytes >= 64)
         w_str(w, "LATHE_WIDE ");
@@ -453,6 +494,17 @@ bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const cha
         w_str(w, body.data);
     arena_free(&tmp);
     return !e.failed;
+}
+
+bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name, const bool *may_alias)
+{
+    return write_func(c, w, n, f, c_name, may_alias, NULL);
+}
+
+bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name,
+                         const c_extension *extension)
+{
+    return write_func(c, w, n, f, c_name, NULL, extension);
 }
 
 bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)

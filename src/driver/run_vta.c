@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lowered functions on simulated devices. Between the run-time and the device stands a driver that keeps each stream
+ * with its timing, so that a call with several synchronisations has one timeline. */
+#include "driver/run_vta.h"
+
+#include "base/file.h"
+#include "type/vta_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- a device that remembers --- */
+
+typedef struct recorder {
+    compiler *c;
+    vta_device inner, device;
+    uint32_t runs;
+    VEC(vta_memory) memories;
+    VEC(vta_insn) insns;
+    VEC(vta_span) spans;
+    vta_cycle_report total;
+} recorder;
+
+static void add_stages(vta_cycle_report *to, const vta_cycle_report *r)
+{
+    for (int i = 0; i < VTA_STAGE_COUNT; i++) {
+        to->stage[i].busy += r->stage[i].busy;
+        to->stage[i].wait_token += r->stage[i].wait_token;
+        to->stage[i].wait_dram += r->stage[i].wait_dram;
+        to->stage[i].wait_fetch += r->stage[i].wait_fetch;
+        to->stage[i].idle += r->stage[i].idle;
+    }
+    to->dram_beats += r->dram_beats;
+    to->lost_tokens += r->lost_tokens;
+}
+
+/* The stream that ran last goes behind those before it, in instructions and in time. */
+static void keep(recorder *k, const vta_insn *insns, uint32_t count)
+{
+    const vta_cycle_report *r = vta_cycle_last(&k->inner);
+    const uint32_t before = k->insns.len;
+    const uint64_t start = k->total.cycles;
+    if (!r)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        vec_push(&k->c->mem, &k->insns, insns[i]);
+    for (uint32_t i = 0; i < r->n_spans; i++) {
+        vta_span s = r->spans[i];
+        s.insn += before;
+        s.ready += start;
+        s.start += start;
+        s.end += start;
+        vec_push(&k->c->mem, &k->spans, s);
+    }
+    add_stages(&k->total, r);
+    k->total.cycles += r->cycles;
+}
+
+static vta_status recorder_alloc(void *self, size_t bytes, bool cached, vta_memory *out, vta_error *e)
+{
+    recorder *k = self;
+    vta_status s = k->inner.driver->alloc(k->inner.self, bytes, cached, out, e);
+    if (s == VTA_OK)
+        vec_push(&k->c->mem, &k->memories, *out);
+    return s;
+}
+
+static void recorder_free(void *self, const vta_memory *m)
+{
+    recorder *k = self;
+    for (uint32_t i = 0; i < k->memories.len; i++)
+        if (k->memories.data[i].phys == m->phys) {
+            k->memories.data[i] = vec_last(&k->memories);
+            k->memories.len--;
+            break;
+        }
+    k->inner.driver->free(k->inner.self, m);
+}
+
+static void recorder_reset(void *self)
+{
+    recorder *k = self;
+    if (k->inner.driver->reset)
+        k->inner.driver->reset(k->inner.self);
+}
+
+static vta_status recorder_run(void *self, uint64_t phys, uint32_t count, uint32_t wait_cycles, vta_error *e)
+{
+    recorder *k = self;
+    vta_status s = k->inner.driver->run(k->inner.self, phys, count, wait_cycles, e);
+    if (s != VTA_OK)
+        return s;
+    k->runs++;
+    for (uint32_t i = 0; i < k->memories.len; i++) {
+        const vta_memory *m = &k->memories.data[i];
+        if (phys >= m->phys && phys - m->phys < m->bytes)
+            keep(k, (const vta_insn *)(const void *)((const char *)m->host + (phys - m->phys)), count);
+    }
+    return VTA_OK;
+}
+
+static const vta_driver recorder_driver = {
+    .name = "recorder", .alloc = recorder_alloc, .free = recorder_free, .run = recorder_run, .reset = recorder_reset};
+
+static bool open_device(recorder *k, const run_vta_options *o)
+{
+    vta_error e = {VTA_OK, ""};
+    vta_sim *sim = NULL;
+    const vta_config *config = vta_text_config(k->c);
+    vta_sim_options so = o->sim;
+    if (so.dram_bytes == 0)
+        so.dram_bytes = (uint64_t)1 << 32;
+    vta_status s =
+        o->cycle ? vta_cycle_device(config, &so, &o->model, &k->inner, &e) : vta_sim_create(config, &so, &sim, &e);
+    if (s != VTA_OK)
+        return vta_code_report(k->c, &e);
+    if (!o->cycle)
+        k->inner = vta_sim_device(sim);
+    k->device = k->inner;
+    k->device.driver = &recorder_driver;
+    k->device.self = k;
+    return true;
+}
+
+/* --- a call --- */
+
+typedef struct vta_call {
+    compiler *c;
+    const tir_func *f;
+    vta_context *x;
+    vta_buffer *handles;
+} vta_call;
+
+static bool check(vta_call *r, vta_status s)
+{
+    vta_error e = {VTA_OK, ""};
+    if (s == VTA_OK)
+        return true;
+    vta_context_last_error(r->x, &e);
+    return vta_code_report(r->c, &e);
+}
+
+static bool run_function(vta_call *r, void *const *params)
+{
+    const tir_buffer *const *list;
+    const uint32_t n = vta_code_buffers(r->c, r->f, &list);
+    bool ok = true;
+    r->handles = arena_array(&r->c->mem, vta_buffer, n + 1u);
+    for (uint32_t i = 0; i < n && ok; i++) {
+        const size_t bytes = vta_code_bytes(list[i]);
+        ok = check(r, vta_buffer_alloc(r->x, bytes ? bytes : 1, &r->handles[i]));
+        if (ok && i < r->f->n_params && bytes > 0) /* results too: what is not written stays as it is */
+            ok = check(r, vta_buffer_write(r->x, r->handles[i], 0, params[i], bytes));
+    }
+    ok = ok && vta_code_execute(r->c, r->f, r->x, r->handles);
+    for (uint32_t i = r->f->n_inputs; i < r->f->n_params && ok; i++)
+        ok = vta_code_bytes(list[i]) == 0 ||
+             check(r, vta_buffer_read(r->x, r->handles[i], 0, params[i], vta_code_bytes(list[i])));
+    return ok;
+}
+
+static bool run_context(recorder *k, const tir_func *f, void *const *params)
+{
+    vta_call r = {.c = k->c, .f = f};
+    vta_error e = {VTA_OK, ""};
+    const size_t bytes = vta_context_bytes(&k->device, NULL);
+    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (!memory)
+        return diag_error(&k->c->diags, DIAG_ENVIRONMENT, f->loc, "%s: no memory for the accelerator's queue", f->name);
+    bool ok = vta_context_init(memory, bytes, &k->device, NULL, &r.x, &e) == VTA_OK || vta_code_report(k->c, &e);
+    ok = ok && run_function(&r, params);
+    if (r.x)
+        vta_context_destroy(r.x);
+    free(memory);
+    return ok;
+}
+
+static void take_report(recorder *k, run_vta_report *out)
+{
+    k->inner.driver->counters(k->inner.self, out->counters, sizeof out->counters);
+    out->runs = k->runs;
+    out->insns = k->insns.data;
+    out->n_insns = k->insns.len;
+    out->cycles = k->total;
+    out->cycles.spans = k->spans.data;
+    out->cycles.n_spans = k->spans.len;
+}
+
+bool run_vta_call(compiler *c, const tir_func *f, void *const *params, const run_vta_options *o, run_vta_report *out)
+{
+    recorder k = {.c = c};
+    if (out)
+        *out = (run_vta_report){0};
+    if (!open_device(&k, o))
+        return false;
+    bool ok = run_context(&k, f, params);
+    if (ok && out)
+        take_report(&k, out);
+    vta_device_destroy(&k.inner);
+    return ok;
+}
+
+/* --- the timeline --- */
+
+bool run_vta_write_timeline(compiler *c, const vta_config *config, const vta_cycle_report *r, const vta_insn *insns,
+                            const char *path)
+{
+    vta_geometry g;
+    vta_error e = {VTA_OK, ""};
+    if (vta_config_check(config, &g, &e) != VTA_OK)
+        return vta_code_report(c, &e);
+    const size_t end = strlen(path);
+    const bool svg = end >= 4 && strcmp(path + end - 4, ".svg") == 0;
+    size_t (*const print)(const vta_geometry *, const vta_cycle_report *, const vta_insn *, char *, size_t) =
+        svg ? vta_cycle_svg : vta_cycle_chrome_trace;
+    const size_t n = print(&g, r, insns, NULL, 0);
+    char *text = arena_array(&c->mem, char, n + 1);
+    print(&g, r, insns, text, n + 1);
+    return compiler_write_file(c, path, text, n);
+}
+
+bool run_vta_timeline(compiler *c, const run_vta_report *r, const char *path)
+{
+    return run_vta_write_timeline(c, vta_text_config(c), &r->cycles, r->insns, path);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A lowered function (codegen/vta/vta_code.h) on a simulated accelerator of its own: data in, data out, what it took.
+ */
+#ifndef LATHE_DRIVER_RUN_VTA_H
+#define LATHE_DRIVER_RUN_VTA_H
+#include "codegen/vta/vta_code.h"
+
+typedef struct run_vta_options {
+    bool cycle; /* on the cycle model, too */
+    vta_sim_options sim;
+    vta_cycle_options model;
+} run_vta_options;
+
+/* Of all synchronisations of a call, one behind the other. */
+typedef struct run_vta_report {
+    char counters[1024]; /* JSON, the published keys first */
+    uint32_t runs;       /* synchronisations that ran something */
+    uint32_t n_insns;
+    vta_insn *insns;         /* with `cycle`: what ran; in the compiler's memory, as the spans */
+    vta_cycle_report cycles; /* with `cycle`; not to be released */
+} run_vta_report;
+
+/* params[i]: bytes of parameter i of f; inputs are read, the others are written. `out` may be NULL. */
+bool run_vta_call(compiler *c, const tir_func *f, void *const *params, const run_vta_options *o, run_vta_report *out);
+/* The timeline of a report with cycles: a picture where the name ends in .svg, else Chrome trace events. */
+bool run_vta_timeline(compiler *c, const run_vta_report *r, const char *path);
+/* The same of any stream's report. */
+bool run_vta_write_timeline(compiler *c, const vta_config *config, const vta_cycle_report *r, const vta_insn *insns,
+                            const char *path);
+#endif
