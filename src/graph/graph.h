@@ -33,6 +33,8 @@ struct graph_node {
     uint32_t n_attrs;
     src_loc loc;
     uint32_t mark; /* scratch of one pass */
+    const char *compiler; /* interned: the target that takes the node, between the passes of a partition; else NULL */
+    uint32_t region;      /* nodes with one number are one function there; 0: the node is one alone */
 };
 
 struct graph_func {

@@ -70,6 +70,8 @@ typedef struct node_text {
     VEC(fixup) funcs; /* `at` is found again when the node exists */
     VEC(type) types;
     VEC(type) declared;
+    const char *compiler;
+    uint32_t region;
 } node_text;
 
 static bool parse_outputs(parser *p, node_text *t)
@@ -202,6 +204,23 @@ static bool parse_string(lexer *l, const char **out)
     return true;
 }
 
+/* on "acme" region 2 */
+static bool parse_annotation(parser *p, node_text *t)
+{
+    lexer *l = &p->l;
+    if (!lexer_accept(l, "on"))
+        return true;
+    if (!parse_string(l, &t->compiler))
+        return false;
+    if (!lexer_accept(l, "region"))
+        return true;
+    if (l->tok.kind != TOK_INT || l->tok.i < 1 || l->tok.i > INT32_MAX)
+        return lexer_error(l, "expected the number of a region, 1 or more");
+    t->region = (uint32_t)l->tok.i;
+    lexer_next(l);
+    return true;
+}
+
 static bool parse_loc(parser *p, node_text *t)
 {
     lexer *l = &p->l;
@@ -228,6 +247,8 @@ static void add_node(parser *p, node_text *t)
 {
     graph_node *n = graph_add_node(p->f, t->op, t->ins.len, t->ins.data, t->attrs.len, t->attrs.data, t->outs.len,
                                    t->outs.data, t->loc);
+    n->compiler = t->compiler;
+    n->region = t->region;
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         if (t->types.len) {
             n->outputs[i]->type = t->types.data[i];
@@ -272,7 +293,7 @@ static bool parse_node(parser *p)
     lexer_next(l);
     bool sugar = t.op->infer == infer_constant && !lexer_is(l, "(");
     bool ok = sugar ? parse_constant(p, &t) : parse_operands(p, &t) && parse_attrs(p, &t) && parse_result_types(p, &t);
-    if (!ok || !parse_loc(p, &t))
+    if (!ok || !parse_annotation(p, &t) || !parse_loc(p, &t))
         return false;
     add_node(p, &t);
     return true;

@@ -91,6 +91,16 @@ static void print_result_types(writer *w, const graph_node *n)
     }
 }
 
+static void print_annotation(writer *w, const graph_node *n)
+{
+    if (!n->compiler)
+        return;
+    w_str(w, " on ");
+    w_quoted(w, n->compiler, strlen(n->compiler));
+    if (n->region)
+        w_fmt(w, " region %u", n->region);
+}
+
 /* Positions in a text are not printed: they would differ with each printing. */
 static void print_loc(writer *w, const src_loc *loc)
 {
@@ -124,6 +134,7 @@ static void print_node(writer *w, const graph_node *n)
         print_attrs(w, n);
         print_result_types(w, n);
     }
+    print_annotation(w, n);
     print_loc(w, &n->loc);
     w_str(w, "\n");
 }

@@ -1,30 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a group of nodes to a primitive function and a call of it. The nodes are copied with their locations; values
- * keep their names inside the function, and what leaves the group stays the same value object outside. */
-#include "graph/pass/fuse.h"
+/* From nodes to a function and a call of it. The nodes are copied with their locations; values keep their names inside
+ * the function, and what leaves stays the same value object outside. */
+#include "graph/pass/outline.h"
 #include "base/ptr_map.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#define MAX_NAME      80u
 #define MAX_SHAPE_ARG 64
-
-bool fuse_takes_constant(bool literals, const graph_node *n, uint32_t i)
-{
-    const tensor_data *t = graph_constant(n->inputs[i]);
-    if (!t)
-        return false;
-    if (i > 0 && (n->op->flags & OPF_SHAPE_ARGS) && t->count <= MAX_SHAPE_ARG)
-        return true;
-    return literals &&
-           (t->count == 1 || t->kind == TENSOR_SPLAT); /* level 0 leaves constants where the model has them */
-}
 
 typedef struct outliner {
     compiler *c;
-    bool literals;
-    graph_func *prim;
+    const outline_spec *s;
+    graph_func *inner_func;
     arena scratch;
     ptr_map at; /* outer value -> position in inner */
     VEC(graph_value *) inner;
@@ -45,10 +30,10 @@ static graph_value *operand(outliner *o, const graph_node *n, uint32_t i)
         return NULL;
     if (ptr_map_get(&o->at, v, &at))
         return o->inner.data[at];
-    if (fuse_takes_constant(o->literals, n, i)) {
-        inner = graph_add_constant(o->prim, graph_constant(v), v->name, v->def->loc);
+    if (graph_constant(v) && o->s->takes(o->s->context, n, i)) {
+        inner = graph_add_constant(o->inner_func, graph_constant(v), v->name, v->def->loc);
     } else {
-        inner = graph_add_param(o->prim, v->name, v->type);
+        inner = graph_add_param(o->inner_func, v->name, v->type);
         vec_push(&o->scratch, &o->operands, v);
     }
     map(o, v, inner);
@@ -64,7 +49,8 @@ static void copy_node(outliner *o, const graph_node *n)
         in[i] = operand(o, n, i);
     for (uint32_t i = 0; i < n->n_outputs; i++)
         names[i] = n->outputs[i]->name;
-    graph_node *k = graph_add_node(o->prim, n->op, n->n_inputs, in, n->n_attrs, n->attrs, n->n_outputs, names, n->loc);
+    graph_node *k =
+        graph_add_node(o->inner_func, n->op, n->n_inputs, in, n->n_attrs, n->attrs, n->n_outputs, names, n->loc);
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         k->outputs[i]->type = n->outputs[i]->type;
         k->outputs[i]->declared =
@@ -73,78 +59,49 @@ static void copy_node(outliner *o, const graph_node *n)
     }
 }
 
-/* --- names --- */
-
-/* fused_nn_conv2d_add_nn_relu; long ones are cut and get a hash of the whole. */
-static const char *group_name(compiler *c, const graph_func *f, const fuse_group *g)
-{
-    writer w;
-    writer_init(&w, &c->mem);
-    w_str(&w, "fused");
-    for (uint32_t i = 0; i < g->nodes.len; i++)
-        w_fmt(&w, "_%s", f->nodes.data[g->nodes.data[i]]->op->name);
-    for (size_t i = 0; i < w.len; i++)
-        if (w.data[i] == '.')
-            w.data[i] = '_';
-    if (w.len <= MAX_NAME)
-        return w.data;
-    uint64_t h = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < w.len; i++)
-        h = (h ^ (unsigned char)w.data[i]) * 1099511628211u;
-    return arena_printf(&c->mem, "%.*s_%016llx", (int)MAX_NAME, w.data, (unsigned long long)h);
-}
-
-/* --- functions --- */
-
-static int by_position(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Results that nobody uses are left out, unless the kernel makes them all anyway, or none is used. */
-static bool leaves(const graph_node *tip, const graph_value *v)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < tip->n_outputs; i++)
-        any |= tip->outputs[i]->mark != 0;
-    return v->mark != 0 || !any || tip->op->cls == CLASS_OPAQUE;
-}
-
-static graph_node *make_call(outliner *o, graph_func *f, graph_node *tip, src_loc loc)
+static graph_node *make_call(outliner *o, graph_func *f)
 {
     compiler *c = o->c;
-    attr callee = attr_func(c, "callee", o->prim);
+    const outline_spec *s = o->s;
+    attr callee = attr_func(c, "callee", o->inner_func);
     graph_node *call =
-        graph_new_node(f, graph_find_op(c, "call"), o->operands.len, o->operands.data, 1, &callee, 0, NULL, loc);
-    call->outputs = arena_array(&c->mem, graph_value *, tip->n_outputs);
-    for (uint32_t i = 0; i < tip->n_outputs; i++) {
-        graph_value *v = tip->outputs[i];
+        graph_new_node(f, graph_find_op(c, "call"), o->operands.len, o->operands.data, 1, &callee, 0, NULL, s->loc);
+    call->outputs = arena_array(&c->mem, graph_value *, s->n_results);
+    call->n_outputs = s->n_results;
+    for (uint32_t i = 0; i < s->n_results; i++) {
         uint32_t at = 0;
-        if (!leaves(tip, v) || !ptr_map_get(&o->at, v, &at))
-            continue;
-        graph_add_result(o->prim, o->inner.data[at]);
-        call->outputs[call->n_outputs++] = v;
-    }
-    for (uint32_t i = 0; i < call->n_outputs; i++) {
+        (void)ptr_map_get(&o->at, s->results[i], &at);
+        graph_add_result(o->inner_func, o->inner.data[at]);
+        call->outputs[i] = s->results[i];
         call->outputs[i]->def = call;
         call->outputs[i]->index = i;
     }
     return call;
 }
 
-graph_node *fuse_outline(compiler *c, graph_func *f, const fuse_group *g, bool literals)
+graph_node *graph_outline(compiler *c, graph_func *f, const outline_spec *s)
 {
-    outliner o = {.c = c, .literals = literals};
+    outliner o = {.c = c, .s = s};
     arena_init(&o.scratch, &c->mem);
     ptr_map_init(&o.at, &o.scratch);
-    qsort(g->nodes.data, g->nodes.len, sizeof *g->nodes.data, by_position);
-    o.prim = graph_func_new(f->module, group_name(c, f, g));
-    vec_push(&c->mem, &o.prim->attrs, attr_int(c, "primitive", 1));
-    for (uint32_t i = 0; i < g->nodes.len; i++)
-        copy_node(&o, f->nodes.data[g->nodes.data[i]]);
-    graph_node *tip = f->nodes.data[g->tip];
-    graph_node *call = make_call(&o, f, tip, g->anchor ? g->anchor->loc : tip->loc);
+    o.inner_func = graph_func_new(f->module, s->name);
+    for (uint32_t i = 0; i < s->n_attrs; i++)
+        vec_push(&c->mem, &o.inner_func->attrs, s->attrs[i]);
+    for (uint32_t i = 0; i < s->n_nodes; i++)
+        copy_node(&o, s->nodes[i]);
+    graph_node *call = make_call(&o, f);
     arena_free(&o.scratch);
     return call;
+}
+
+bool graph_is_shape_arg(const graph_node *n, uint32_t i)
+{
+    const tensor_data *t = graph_constant(n->inputs[i]);
+    return t && i > 0 && (n->op->flags & OPF_SHAPE_ARGS) && t->count <= MAX_SHAPE_ARG;
+}
+
+bool graph_is_literal(const graph_node *n, uint32_t i)
+{
+    const tensor_data *t = graph_constant(n->inputs[i]);
+    return t && (t->count == 1 || t->kind == TENSOR_SPLAT || graph_is_shape_arg(n, i));
 }
