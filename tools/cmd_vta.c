@@ -86,18 +86,19 @@ static bool vta_disasm(cli *x, const vta_program *p)
     return true;
 }
 
-/* A convolution layer as the computation and schedule that `lathe opt` lowers. */
-static bool vta_conv2d(cli *x, const char *layer)
+/* A layer as the computation and schedule that `lathe opt` lowers. */
+static bool vta_layer(cli *x, te_vta_kind kind, const char *layer)
 {
     compiler *c = x->c;
-    te_vta_conv l;
+    te_vta_layer l;
     writer computation, schedule;
     const char *config = cli_get(x, OPT_VTA_CONFIG, NULL), *out = cli_get(x, OPT_OUT, NULL);
-    if ((config && !vta_text_parse(c, config, &c->vta)) || !te_vta_conv_parse(c, layer, &l) || !te_vta_conv_plan(c, &l))
+    if ((config && !vta_text_parse(c, config, &c->vta)) || !te_vta_layer_parse(c, kind, layer, &l) ||
+        !te_vta_layer_check(c, &l))
         return false;
     writer_init(&computation, &c->mem);
     writer_init(&schedule, &c->mem);
-    te_vta_conv_print(c, &l, &computation, &schedule);
+    te_vta_layer_print(c, &l, &computation, &schedule);
     if (!out) {
         w_fmt(&x->out, "%s--- schedule\n%s", computation.data, schedule.data);
         return true;
@@ -115,8 +116,10 @@ static const struct {
     {"disasm", vta_disasm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
     {"run", vta_run, {OPT_CONFIG, OPT_PROFILE, OPT_SEED, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS, OPT_HELP}},
     {"trace", vta_trace, {OPT_CONFIG, OPT_PROFILE, OPT_OUT, OPT_HELP}},
-    {"bench", NULL, {OPT_HELP}}, /* these two take no program */
-    {"conv2d", NULL, {OPT_VTA_CONFIG, OPT_OUT, OPT_HELP}},
+    {"bench", NULL, {OPT_HELP}}, /* this one and layers take no program */
+#define X(id, name, help) {name, NULL, {OPT_VTA_CONFIG, OPT_OUT, OPT_HELP}},
+    TE_VTA_KINDS(X)
+#undef X
 };
 
 enum { N_SUBVERBS = sizeof subverbs / sizeof *subverbs };
@@ -178,6 +181,7 @@ static bool read_program(cli *x, const char *file, vta_program *p)
 bool cmd_vta(cli *x)
 {
     const char *verb = x->args.len > 0 ? x->args.data[0] : "";
+    te_vta_kind kind;
     int v = 0;
     while (v < N_SUBVERBS && strcmp(subverbs[v].name, verb) != 0)
         v++;
@@ -192,8 +196,8 @@ bool cmd_vta(cli *x)
     }
     if (!check_options(x, v))
         return false;
-    if (strcmp(verb, "conv2d") == 0)
-        return vta_conv2d(x, x->args.len > 1 ? x->args.data[1] : "");
+    if (te_vta_kind_find(verb, &kind))
+        return vta_layer(x, kind, x->args.len > 1 ? x->args.data[1] : "");
     if (!subverbs[v].run) {
         vta_error e = {VTA_OK, ""};
         return vta_bench(&e) || vta_report(x, &e);

@@ -117,7 +117,7 @@ check "opt -o" grep -q VTALoadBuffer2D lowered.txt
 # The example of the document.
 awk '/^```text/ { n++; on = 1; next } /^```/ { on = 0 } on { print > ("doc" n) }' "$LATHE_SOURCE/docs/vta.md"
 expect 0 'VTAUopLoopBegin' opt doc1 --schedule doc2 --lower vta
-expect_error 2 'says nothing about a convolution' vta conv2d hight=14
+expect_error 2 'says nothing about a layer' vta conv2d hight=14
 expect_error 2 'multiples of 1 and 16' vta conv2d in_channels=3
 expect 0 'split res' vta conv2d in_channels=24 --vta-config 4x8_i8w8a32_15_16_16_18
 

@@ -18,7 +18,7 @@ static size_t packed(int64_t n, int64_t c, int64_t y, int64_t x, int64_t channel
     return (size_t)((((((n / b) * (channels / l) + c / l) * h + y) * w + x) * b + n % b) * l + c % l);
 }
 
-static int32_t sum_at(const te_vta_conv *l, const int8_t *data, const int8_t *kernel, int64_t lanes, int64_t rows,
+static int32_t sum_at(const te_vta_layer *l, const int8_t *data, const int8_t *kernel, int64_t lanes, int64_t rows,
                       const int64_t at[4])
 {
     int32_t sum = 0;
@@ -35,7 +35,7 @@ static int32_t sum_at(const te_vta_conv *l, const int8_t *data, const int8_t *ke
     return sum;
 }
 
-static int8_t finish(const te_vta_conv *l, int32_t sum, int32_t bias)
+static int8_t finish(const te_vta_layer *l, int32_t sum, int32_t bias)
 {
     int64_t v = (int64_t)sum + (l->bias ? bias : 0);
     if (l->shift > 0)
@@ -45,11 +45,11 @@ static int8_t finish(const te_vta_conv *l, int32_t sum, int32_t bias)
 }
 
 /* Outputs `step` apart are checked; coprime to every extent, so that all lanes, rows and columns come. */
-static void compare(const te_vta_conv *l, const vta_geometry *g, void *const *params, int64_t step)
+static void compare(const te_vta_layer *l, const vta_geometry *g, void *const *params, int64_t step)
 {
     const int8_t *data = params[0], *kernel = params[1], *got = params[l->bias ? 3 : 2];
     const int32_t *bias = params[2];
-    int64_t h = te_vta_conv_rows(l), w = te_vta_conv_columns(l), rows = g->batch, lanes = g->block_in;
+    int64_t h = te_vta_layer_rows(l), w = te_vta_layer_columns(l), rows = g->batch, lanes = g->block_in;
     for (int64_t i = 0; i < l->batch * l->out_channels * h * w; i += step) {
         int64_t at[4] = {i / w / h / l->out_channels, i / w / h % l->out_channels, i / w % h, i % w};
         int64_t b = l->bias ? bias[(at[1] / lanes * rows + at[0] % rows) * lanes + at[1] % lanes] : 0;
@@ -64,7 +64,7 @@ static void compare(const te_vta_conv *l, const vta_geometry *g, void *const *pa
 /* --- one layer --- */
 
 /* Numbers small enough that most outputs are not limited: inputs and weights of 4 bits, biases of 9. */
-static void narrow(const te_vta_conv *l, const tir_func *f, void *const *params)
+static void narrow(const te_vta_layer *l, const tir_func *f, void *const *params)
 {
     int8_t *data = params[0], *kernel = params[1];
     int32_t *bias = params[2];
@@ -77,7 +77,7 @@ static void narrow(const te_vta_conv *l, const tir_func *f, void *const *params)
 }
 
 /* Plans, prints, parses, lowers, runs and compares; fills *l with what was chosen. */
-static void run_layer(const char *config, te_vta_conv *l, int64_t step, run_vta_report *report)
+static void run_layer(const char *config, te_vta_layer *l, int64_t step, run_vta_report *report)
 {
     compiler c;
     te_graph *g = NULL;
@@ -88,9 +88,9 @@ static void run_layer(const char *config, te_vta_conv *l, int64_t step, run_vta_
     compiler_init(&c);
     writer_init(&computation, &c.mem);
     writer_init(&schedule, &c.mem);
-    bool ok = (!config || vta_text_parse(&c, config, &c.vta)) && te_vta_conv_plan(&c, l);
+    bool ok = (!config || vta_text_parse(&c, config, &c.vta)) && te_vta_layer_check(&c, l);
     if (ok) {
-        te_vta_conv_print(&c, l, &computation, &schedule);
+        te_vta_layer_print(&c, l, &computation, &schedule);
         ok = te_parse(&c, "layer", computation.data, computation.len, &g) && lowered_make(g, schedule.data, "vta", &f);
     }
     if (!ok)
@@ -103,23 +103,21 @@ static void run_layer(const char *config, te_vta_conv *l, int64_t step, run_vta_
     compiler_free(&c);
 }
 
-static te_vta_conv layer_of(const conv_layer *from)
+static te_vta_layer layer_of(const conv_layer *from)
 {
-    te_vta_conv l = {.height = from->size,
-                     .width = from->size,
-                     .in_channels = from->in_channels,
-                     .out_channels = from->out_channels,
-                     .kernel = from->kernel,
-                     .stride = from->stride,
-                     .pad = from->pad,
-                     .bias = 1,
-                     .shift = 3,
-                     .low = 0,
-                     .high = 127};
+    te_vta_layer l = te_vta_layer_new(TE_VTA_CONV);
+    l.height = l.width = from->size;
+    l.in_channels = from->in_channels;
+    l.out_channels = from->out_channels;
+    l.kernel = from->kernel;
+    l.stride = from->stride;
+    l.pad = from->pad;
+    l.shift = 3;
+    l.low = 0;
     return l;
 }
 
-static void take_published(te_vta_conv *l, const conv_layer *from)
+static void take_published(te_vta_layer *l, const conv_layer *from)
 {
     l->tile_h = from->tile_h[1];
     l->tile_w = from->tile_w[1];
@@ -149,12 +147,12 @@ static void resnet18_layers_with_published_blockings(void **state)
     (void)state;
     for (int i = 0; i < RESNET18_LAYERS; i++) {
         run_vta_report r;
-        te_vta_conv l = layer_of(&resnet18_layers[i]);
+        te_vta_layer l = layer_of(&resnet18_layers[i]);
         take_published(&l, &resnet18_layers[i]);
         run_layer(NULL, &l, 37, &r);
         assert_int_equal(counter(&r, "\"gemm_counter\""), gemm_operations(&resnet18_layers[i]));
         assert_int_equal(counter(&r, "\"out_store_nbytes\""),
-                         te_vta_conv_rows(&l) * te_vta_conv_columns(&l) * l.out_channels);
+                         te_vta_layer_rows(&l) * te_vta_layer_columns(&l) * l.out_channels);
     }
 }
 
@@ -162,7 +160,7 @@ static void resnet18_layers_with_chosen_blockings(void **state)
 {
     (void)state;
     for (int i = 0; i < RESNET18_LAYERS; i++) {
-        te_vta_conv l = layer_of(&resnet18_layers[i]);
+        te_vta_layer l = layer_of(&resnet18_layers[i]);
         run_layer(NULL, &l, 101, NULL);
         assert_true(l.tile_h > 0 && l.oc_threads * l.h_threads >= 1);
     }
@@ -185,9 +183,9 @@ static void small_layers_on_other_devices(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         compiler c;
-        te_vta_conv l;
+        te_vta_layer l;
         compiler_init(&c);
-        assert_true(te_vta_conv_parse(&c, cases[i].layer, &l));
+        assert_true(te_vta_layer_parse(&c, TE_VTA_CONV, cases[i].layer, &l));
         compiler_free(&c);
         run_layer(cases[i].config, &l, 1, NULL);
     }
@@ -200,7 +198,7 @@ static void print_table(void)
     for (int i = 0; i < RESNET18_LAYERS; i++) {
         const conv_layer *p = &resnet18_layers[i];
         run_vta_report r, q;
-        te_vta_conv l = layer_of(p), own = layer_of(p);
+        te_vta_layer l = layer_of(p), own = layer_of(p);
         take_published(&l, p);
         run_layer(NULL, &l, 1009, &r);
         run_layer(NULL, &own, 1009, &q);
