@@ -76,27 +76,27 @@ static inline uint32_t vta_insn_layout(const vta_geometry *g, int64_t opcode, vt
     uint32_t n = 0, at = 0, word = 0;
     vta_field f;
 #define X(name_, bits_, signed_)            \
+    if (at + (uint32_t)(bits_) > 64) {      \
+        word++;                             \
+        at = 0;                             \
+    }                                       \
     f.name = #name_;                        \
     f.member = offsetof(vta_fields, name_); \
     f.word = (uint8_t)word;                 \
-    f.bit = (uint8_t)at;                    \
+    f.bit = (uint8_t)(at % 64);             \
     f.bits = (uint8_t)(bits_);              \
     f.is_signed = (signed_);                \
     out[n++] = f;                           \
     at += (uint32_t)(bits_);
     VTA_HEAD_FIELDS(X)
     if (opcode == VTA_LOAD || opcode == VTA_STORE) {
-        VTA_MEM_WORD0(X)
-        word = 1, at = 0;
-        VTA_MEM_WORD1(X)
-    } else if (opcode == VTA_GEMM || opcode == VTA_ALU) {
-        VTA_LOOP_WORD0(X)
-        word = 1, at = 0;
-        if (opcode == VTA_GEMM) {
-            VTA_GEMM_WORD1(X)
-        } else {
-            VTA_ALU_WORD1(X)
-        }
+        VTA_MEM_FIELDS(X)
+    } else if (opcode == VTA_GEMM) {
+        VTA_LOOP_FIELDS(X)
+        VTA_GEMM_FIELDS(X)
+    } else if (opcode == VTA_ALU) {
+        VTA_LOOP_FIELDS(X)
+        VTA_ALU_FIELDS(X)
     } else if (opcode != VTA_FINISH) {
         return 0;
     }

@@ -33,7 +33,7 @@ typedef struct sim_alu {
     uint32_t lanes, width; /* accumulators in a row; their bits */
     enum vta_alu_opcode op;
     bool use_imm;
-    int32_t imm;
+    int32_t imm; /* of 16 bits, whatever the width: only the result is wrapped */
 } sim_alu;
 
 /* Inner loops of one level. `unpack_wgt` takes `n` tiles of bytes [block][block] to quads, block a multiple of 16;

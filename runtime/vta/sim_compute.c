@@ -86,7 +86,7 @@ static void run_alu(vta_sim *s, const sim_at *at, const compute *c, const operat
                        .width = s->g.width[VTA_MEM_ACC],
                        .op = (enum vta_alu_opcode)at->f->alu_opcode,
                        .use_imm = at->f->use_imm != 0,
-                       .imm = vta_sim_wrap(at->f->imm, s->g.width[VTA_MEM_ACC])};
+                       .imm = (int32_t)at->f->imm};
     s->kernels->alu(&w);
 }
 
@@ -283,6 +283,9 @@ static vta_status check_caps(const vta_sim *s, const sim_at *at, const compute *
         return vta_sim_fault(at, VTA_FAULT, "this hardware does not multiply in its ALU");
     if (!c->gemm && s->g.batch > 1 && !p->alu_batch)
         return vta_sim_fault(at, VTA_FAULT, "this hardware's ALU works on the first of %u rows alone", s->g.batch);
+    if (!c->gemm && f->use_imm && vta_sim_wrap(f->imm, s->g.width[VTA_MEM_ACC]) != f->imm)
+        return vta_sim_fault(at, VTA_FAULT, "the immediate %d does not fit accumulators of %u bits: hardware wraps it",
+                             (int)f->imm, s->g.width[VTA_MEM_ACC]);
     if (!c->gemm && f->alu_opcode == VTA_ALU_SHR && f->use_imm && (f->imm < p->shift_least || f->imm > p->shift_most))
         return vta_sim_fault(at, VTA_FAULT, "this hardware cannot shift by %d, only by %d to %d", (int)f->imm,
                              p->shift_least, p->shift_most);

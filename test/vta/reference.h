@@ -61,11 +61,28 @@ static inline void reference_put(uint8_t *p, uint64_t at, unsigned n, uint64_t v
     }
 }
 
-/* Takes the next `n` bits of an instruction's word. */
+/* Takes the next `n` bits of a word. */
 static inline uint64_t reference_take(uint64_t *word, unsigned n)
 {
     uint64_t v = *word & (((uint64_t)1 << n) - 1);
     *word >>= n;
+    return v;
+}
+
+/* The fields of an instruction: one that does not fit in what is left of a word begins the next. */
+typedef struct reference_cursor {
+    const uint64_t *word;
+    unsigned at;
+} reference_cursor;
+
+static inline uint64_t reference_next(reference_cursor *c, unsigned n)
+{
+    if (c->at + n > 64) {
+        c->word++;
+        c->at = 0;
+    }
+    uint64_t v = n ? *c->word >> c->at & (((uint64_t)1 << n) - 1) : 0;
+    c->at += n;
     return v;
 }
 
@@ -152,24 +169,24 @@ static inline bool reference_compute(reference *r, const uint64_t insn[2])
     const vta_geometry *g = r->g;
     unsigned A = (unsigned)g->log_depth[VTA_MEM_ACC], I = (unsigned)g->log_depth[VTA_MEM_INP],
              W = (unsigned)g->log_depth[VTA_MEM_WGT], U = (unsigned)g->log_depth[VTA_MEM_UOP];
-    uint64_t w0 = insn[0], w1 = insn[1];
-    bool gemm = reference_take(&w0, 3) == 2;
-    reference_take(&w0, 4);
-    bool reset = reference_take(&w0, 1);
-    uint64_t begin = reference_take(&w0, U), end = reference_take(&w0, U + 1), ny = reference_take(&w0, 14),
-             nx = reference_take(&w0, 14);
-    uint64_t dy = reference_take(&w1, A), dx = reference_take(&w1, A), sy = reference_take(&w1, gemm ? I : A),
-             sx = reference_take(&w1, gemm ? I : A), wy = 0, wx = 0;
+    reference_cursor c = {insn, 0};
+    bool gemm = reference_next(&c, 3) == 2;
+    reference_next(&c, 4);
+    bool reset = reference_next(&c, 1);
+    uint64_t begin = reference_next(&c, U), end = reference_next(&c, U + 1), ny = reference_next(&c, 14),
+             nx = reference_next(&c, 14);
+    uint64_t dy = reference_next(&c, A), dx = reference_next(&c, A), sy = reference_next(&c, gemm ? I : A),
+             sx = reference_next(&c, gemm ? I : A), wy = 0, wx = 0;
     unsigned op = 0, lanes = g->lanes[VTA_MEM_ACC], width = g->width[VTA_MEM_ACC];
     bool use_imm = false;
     int64_t imm = 0;
     if (gemm) {
-        wy = reference_take(&w1, W);
-        wx = reference_take(&w1, W);
+        wy = reference_next(&c, W);
+        wx = reference_next(&c, W);
     } else {
-        op = (unsigned)reference_take(&w1, 3);
-        use_imm = reference_take(&w1, 1);
-        imm = reference_signed((uint64_t)reference_signed(reference_take(&w1, 16), 16), width);
+        op = (unsigned)reference_next(&c, 3);
+        use_imm = reference_next(&c, 1);
+        imm = reference_signed(reference_next(&c, 16), 16); /* whatever the accumulators' width */
         if (op > 4)
             return false;
     }
@@ -203,20 +220,20 @@ static inline bool reference_compute(reference *r, const uint64_t insn[2])
 static inline bool reference_execute(reference *r, const uint64_t insn[2])
 {
     const vta_geometry *g = r->g;
-    uint64_t w0 = insn[0], w1 = insn[1];
-    unsigned opcode = (unsigned)reference_take(&w0, 3);
+    reference_cursor c = {insn, 0};
+    unsigned opcode = (unsigned)reference_next(&c, 3);
     if (opcode == 3)
         return true;
     if (opcode == 2 || opcode == 4)
         return reference_compute(r, insn);
     if (opcode > 4)
         return false;
-    reference_take(&w0, 4);
-    unsigned type = (unsigned)reference_take(&w0, 3);
-    uint64_t sram = reference_take(&w0, 16), dram = reference_take(&w0, 32);
-    uint64_t ys = reference_take(&w1, 16), xs = reference_take(&w1, 16), stride = reference_take(&w1, 16);
-    uint64_t yp0 = reference_take(&w1, 4), yp1 = reference_take(&w1, 4), xp0 = reference_take(&w1, 4),
-             xp1 = reference_take(&w1, 4);
+    reference_next(&c, 4);
+    unsigned type = (unsigned)reference_next(&c, 3);
+    uint64_t sram = reference_next(&c, 16), dram = reference_next(&c, 32);
+    uint64_t ys = reference_next(&c, 16), xs = reference_next(&c, 16), stride = reference_next(&c, 16);
+    uint64_t yp0 = reference_next(&c, 4), yp1 = reference_next(&c, 4), xp0 = reference_next(&c, 4),
+             xp1 = reference_next(&c, 4);
     if (opcode == 1) {
         if (type != VTA_MEM_OUT || yp0 || yp1 || xp0 || xp1)
             return false;

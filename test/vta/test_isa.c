@@ -112,6 +112,73 @@ typedef struct position {
     int low, high;
 } position;
 
+/* --- the published C structures ----------------------------------------------------------------------------------- */
+
+/* X(name, preset, U, A, I, W): the default; factors of dst in the first word, one, two, and of ALU three. */
+#define LAYOUTS(X)                                        \
+    X(plain, "1x16_i8w8a32_15_15_18_17", 13, 11, 11, 10)  \
+    X(one, "8x1_i8w16a32_10_10_10_12", 8, 7, 7, 9)        \
+    X(tiny, "4x4_i4w2a16_12_12_12_12", 10, 7, 9, 10)      \
+    X(two, "1x16_i8w8a32_7_15_18_13", 5, 7, 11, 10)       \
+    X(three, "1x16_i8w8a32_4_15_18_13", 2, 7, 11, 10)
+
+#define BITS(name, bits, sign) uint64_t name : (bits);
+#define SET(name, bits, sign)  s.name = (uint64_t)fields->name & (((uint64_t)1 << (bits)) - 1);
+
+/* An instruction as the C compiler packs bit-fields of 64 bits. */
+#define PACK(OWN)                                                       \
+    struct {                                                            \
+        VTA_HEAD_FIELDS(BITS) VTA_LOOP_FIELDS(BITS) OWN(BITS)           \
+    } s = {0};                                                          \
+    VTA_HEAD_FIELDS(SET) VTA_LOOP_FIELDS(SET) OWN(SET)                  \
+    _Static_assert(sizeof s == 16, "an instruction is two words");      \
+    memcpy(words, &s, sizeof s);
+#define X(name, preset, U_, A_, I_, W_)                             \
+    static void pack_##name(const vta_fields *fields, uint64_t words[2]) \
+    {                                                               \
+        enum { U = (U_), A = (A_), I = (I_), W = (W_) };            \
+        if (fields->opcode == VTA_GEMM) {                           \
+            PACK(VTA_GEMM_FIELDS)                                   \
+        } else {                                                    \
+            PACK(VTA_ALU_FIELDS)                                    \
+        }                                                           \
+    }
+LAYOUTS(X)
+#undef X
+
+static void fields_are_packed_as_bit_fields_are(void **state)
+{
+    static const struct {
+        const char *preset;
+        int32_t depths[4];
+        void (*pack)(const vta_fields *f, uint64_t out[2]);
+    } all[] = {
+#define X(name, preset, U, A, I, W) {preset, {U, A, I, W}, pack_##name},
+        LAYOUTS(X)
+#undef X
+    };
+    uint64_t random = 4;
+    (void)state;
+    for (size_t k = 0; k < N(all); k++) {
+        const vta_config c = test_config(all[k].preset);
+        vta_geometry g;
+        assert_int_equal(vta_config_check(&c, &g, NULL), VTA_OK);
+        const int32_t depths[4] = {g.log_depth[VTA_MEM_UOP], g.log_depth[VTA_MEM_ACC], g.log_depth[VTA_MEM_INP],
+                                   g.log_depth[VTA_MEM_WGT]};
+        assert_memory_equal(depths, all[k].depths, sizeof depths);
+        for (uint32_t round = 0; round < 200; round++) {
+            vta_fields f = random_fields(&g, round % 2 ? VTA_GEMM : VTA_ALU, &random);
+            const vta_insn insn = test_encode(&g, f);
+            uint64_t words[2];
+            all[k].pack(&f, words);
+            if (words[0] != insn.word[0] || words[1] != insn.word[1])
+                fail_msg("%s, opcode %d: 0x%016llx 0x%016llx, in C 0x%016llx 0x%016llx", all[k].preset, (int)f.opcode,
+                         (unsigned long long)insn.word[0], (unsigned long long)insn.word[1],
+                         (unsigned long long)words[0], (unsigned long long)words[1]);
+        }
+    }
+}
+
 /* Bit positions as they are published for the default configuration. */
 static void check_positions(int64_t opcode, const position *at, size_t n)
 {
@@ -177,6 +244,7 @@ int main(void)
         cmocka_unit_test(what_is_decoded_is_encoded),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(fields_lie_where_published),
+        cmocka_unit_test(fields_are_packed_as_bit_fields_are),
     };
     return cmocka_run_group_tests_name("isa", tests, NULL, NULL);
 }

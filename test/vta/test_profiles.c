@@ -215,12 +215,46 @@ static void distances_follow_the_micro_ops(void **state)
     bench_close(&b);
 }
 
+/* Narrow accumulators: an operation takes the 16 bits of the immediate and wraps its result. */
+static void immediates_are_wider_than_accumulators(void **state)
+{
+    static const struct {
+        enum vta_alu_opcode op;
+        int64_t imm;
+        int8_t result; /* of -5 */
+    } all[] = {{VTA_ALU_MIN, 300, -5}, {VTA_ALU_MAX, 300, 44},    {VTA_ALU_MIN, -300, -44}, {VTA_ALU_ADD, 300, 39},
+               {VTA_ALU_SHR, 300, -1}, {VTA_ALU_SHR, 256, -1},    {VTA_ALU_SHR, -256, 0},   {VTA_ALU_MUL, 300, 36},
+               {VTA_ALU_MAX, 127, 127}, {VTA_ALU_MIN, -128, -128}};
+    (void)state;
+    for (size_t i = 0; i < N(all); i++)
+        for (int p = VTA_COMPATIBLE; p <= VTA_CHISEL; p++) {
+            bench b;
+            int8_t got[16];
+            const vta_fields f = alu(all[i].op, 1, true, all[i].imm);
+            bench_open(&b, "1x16_i8w8a8_13_13_13_13", (vta_profile)p);
+            put_uop(&b, 0, 0, 1, 0);
+            memset(words(&b, IN), -5, 16);
+            good(&b, load(&b, VTA_MEM_UOP, 0, 0, 1, 1));
+            good(&b, load(&b, VTA_MEM_ACC, 0, IN, 1, 1));
+            if (p == VTA_COMPATIBLE) {
+                good(&b, f);
+                assert_int_equal(vta_sim_scratchpad(b.sim, VTA_MEM_ACC, 0, 1, got, NULL), VTA_OK);
+                assert_int_equal(got[0], all[i].result);
+                assert_int_equal(got[15], all[i].result);
+            } else if (all[i].op != VTA_ALU_MUL && (all[i].imm > 127 || all[i].imm < -128)) {
+                fault(&b, f, "does not fit accumulators of 8 bits");
+            }
+            bench_close(&b);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(profiles_refuse_what_hardware_does_otherwise),
         cmocka_unit_test(hardware_stores_what_the_last_operation_wrote),
         cmocka_unit_test(profiles_refuse_configurations),
+        cmocka_unit_test(immediates_are_wider_than_accumulators),
         cmocka_unit_test(accumulators_written_again),
         cmocka_unit_test(distances_follow_the_micro_ops),
     };
