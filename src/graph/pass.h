@@ -29,6 +29,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
     X(INFER, "infer-types", graph_pass_infer, 0, FACT_TYPES, 0, 0, "types of all values")                    \
     X(SIMPLIFY, "simplify", graph_pass_simplify, FACT_TYPES, 0, 0, 1,                                   \
       "identities, transpose pairs, reshape chains, batch norm and pad into convolution")               \
+    X(VTA_PACK, "vta-pack", graph_pass_vta_pack, FACT_TYPES, 0, 0, 0,                                   \
+      "regions of VTA take and give tensors in the tiles of the device")                                \
     X(FOLD, "fold-constants", graph_pass_fold, FACT_TYPES, 0, 0, 2, "evaluate pure nodes of constants") \
     X(BRANCHES, "take-branches", graph_pass_take_branches, FACT_TYPES, 0, 0, 2,                         \
       "branches of constant conditions and loops of one round are done in place")                       \

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading of layers for VTA: from a result backwards over limits and requantisation to the operator that computes. */
+#include "graph/vta_layer.h"
+
+#include "graph/op.h"
+#include "graph/op/nn.h"
+#include "type/vta_text.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct reader {
+    compiler *c;
+    vta_layer *out;
+    const char *why;
+} reader;
+
+static bool no(reader *r, const char *why)
+{
+    r->why = r->why ? r->why : why;
+    return false;
+}
+
+const char *vta_layer_text(vta_layer_kind k)
+{
+    static const char *const texts[] = {
+#define X(id, text) text,
+        VTA_LAYERS(X)
+#undef X
+    };
+    return texts[k];
+}
+
+vta_geometry vta_layer_device(compiler *c)
+{
+    vta_geometry g;
+    const char *why;
+    (void)vta_config_derive(vta_text_config(c), &g, &why); /* was checked when it was read */
+    return g;
+}
+
+bool vta_layer_image(const graph_value *v, int64_t out[4])
+{
+    int64_t dims[TYPE_MAX_RANK];
+    if (v->type.kind != TYPE_TENSOR || (v->type.shape.rank != 4 && v->type.shape.rank != 2) ||
+        !shape_get(v->type.shape, dims))
+        return false;
+    for (int32_t i = 0; i < 4; i++)
+        out[i] = i < v->type.shape.rank ? dims[i] : 1;
+    return true;
+}
+
+static bool is_op(const graph_node *n, const char *name)
+{
+    return n && strcmp(n->op->name, name) == 0;
+}
+
+static graph_value *operand(const graph_node *n, uint32_t i)
+{
+    return i < n->n_inputs ? n->inputs[i] : NULL;
+}
+
+/* --- numbers --- */
+
+/* The exponent of operand i, a scale: one number, or many that are equal. */
+static bool exponent(reader *r, const graph_node *n, uint32_t i, int64_t *out)
+{
+    const tensor_data *t = graph_constant(operand(n, i));
+    int e = 0;
+    if (!t || t->count < 1)
+        return no(r, "a scale is no constant");
+    double s = tensor_get_f64(t, 0);
+    for (int64_t k = 1; t->kind == TENSOR_DENSE && k < t->count; k++)
+        if (tensor_get_f64(t, k) != s)
+            return no(r, "its channels have different scales");
+    if (!(s > 0) || frexp(s, &e) != 0.5)
+        return no(r, "a scale is no power of two");
+    *out = e - 1;
+    return true;
+}
+
+static bool zero_point(reader *r, const graph_node *n, uint32_t i)
+{
+    const graph_value *v = operand(n, i);
+    const tensor_data *t = graph_constant(v);
+    if (!v)
+        return true;
+    for (int64_t k = 0; t && k < (t->kind == TENSOR_DENSE ? t->count : 1); k++)
+        if (tensor_get_i64(t, k) != 0)
+            return no(r, "a zero point is not 0");
+    return t || no(r, "a zero point is no constant");
+}
+
+static bool zero_points(reader *r, const graph_node *n, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i <= to; i++)
+        if (!zero_point(r, n, i))
+            return false;
+    return true;
+}
+
+static bool half_up(reader *r, const graph_node *n)
+{
+    return strcmp(graph_attr_string(n, "rounding"), "half_up") == 0 || no(r, "it rounds half to even, not half up");
+}
+
+static bool is_i8(const graph_value *v)
+{
+    return v && v->type.kind == TYPE_TENSOR && v->type.dt == DT_I8;
+}
+
+/* (x + half) >> n as the operators define it: counts are cut at 30. */
+static int64_t cut(int64_t n)
+{
+    return n > 30 ? 30 : n < -30 ? -30 : n;
+}
+
+/* --- what follows the operator, from behind --- */
+
+/* Limits that stand in front of a requantisation hold, requantised, behind it: that is monotone. */
+static int64_t requantized(int64_t v, int64_t n)
+{
+    int64_t y = n > 0 ? (v + ((int64_t)1 << (n - 1))) >> n : v * ((int64_t)1 << -n);
+    return y < INT8_MIN ? INT8_MIN : y > INT8_MAX ? INT8_MAX : y;
+}
+
+static bool limit(reader *r, const graph_value *v, int64_t *out)
+{
+    const tensor_data *t = graph_constant(v);
+    if (v && (!t || t->count != 1))
+        return no(r, "a limit is no constant");
+    if (t)
+        *out = tensor_get_i64(t, 0);
+    return true;
+}
+
+/* The limits of n, a ReLU or a clip; in units of its operand. */
+static bool limits_of(reader *r, const graph_node *n, int64_t *low, int64_t *high)
+{
+    *low = INT32_MIN, *high = INT32_MAX;
+    if (is_op(n, "nn.relu")) {
+        *low = 0;
+        return true;
+    }
+    return limit(r, operand(n, 1), low) && limit(r, operand(n, 2), high);
+}
+
+static bool is_limit(const graph_node *n)
+{
+    return is_op(n, "nn.relu") || is_op(n, "clip");
+}
+
+static void narrow(vta_layer *l, int64_t low, int64_t high)
+{
+    l->high = high < l->high ? high : l->high;
+    l->low = low > l->low ? low : l->low;
+    l->low = l->low > l->high ? l->high : l->low; /* as min(max(x, low), high) has it */
+}
+
+/* Limits behind the requantisation; the value in front of them. */
+static bool read_limits(reader *r, graph_value **v)
+{
+    int64_t low, high;
+    while (is_limit((*v)->def)) {
+        if (!limits_of(r, (*v)->def, &low, &high))
+            return false;
+        narrow(r->out, low, high);
+        *v = (*v)->def->inputs[0];
+    }
+    return true;
+}
+
+/* What makes 8 bits of sums; *v becomes the sums. */
+static bool read_requantize(reader *r, graph_value **v)
+{
+    const graph_node *n = (*v)->def;
+    int64_t from, to, low, high;
+    if (!is_op(n, "qnn.requantize"))
+        return no(r, "its sums are not requantised");
+    if (!half_up(r, n) || !exponent(r, n, 1, &from) || !exponent(r, n, 2, &to) || !zero_point(r, n, 3))
+        return false;
+    r->out->shift = cut(to - from);
+    *v = n->inputs[0];
+    while (is_limit((*v)->def)) {
+        if (!limits_of(r, (*v)->def, &low, &high))
+            return false;
+        narrow(r->out, requantized(low, r->out->shift), requantized(high, r->out->shift));
+        *v = (*v)->def->inputs[0];
+    }
+    return true;
+}
+
+/* --- operators --- */
+
+/* Whether v, an operand of a sum with `channels` on axis `axis` of rank `rank`, is one number for each of them. */
+static bool is_bias(const graph_value *v, const graph_value *sum, int32_t axis)
+{
+    int64_t dims[TYPE_MAX_RANK], all[TYPE_MAX_RANK];
+    if (!v || v->type.kind != TYPE_TENSOR || !shape_get(v->type.shape, dims) || !shape_get(sum->type.shape, all))
+        return false;
+    int32_t lead = sum->type.shape.rank - v->type.shape.rank;
+    bool fits = lead >= 0;
+    for (int32_t i = 0; fits && i < v->type.shape.rank; i++)
+        fits = dims[i] == (i + lead == axis ? all[axis] : 1);
+    return fits && axis >= lead;
+}
+
+/* A sum with one number for each channel; *v becomes the other operand. */
+static bool read_bias(reader *r, graph_value **v, int32_t axis)
+{
+    graph_node *n = (*v)->def;
+    if (!is_op(n, "add"))
+        return true;
+    for (uint32_t i = 0; i < 2; i++) {
+        graph_node *other = n->inputs[1 - i]->def;
+        if ((!is_op(other, "qnn.conv2d") && !is_op(other, "qnn.matmul")) || !is_bias(n->inputs[i], *v, axis))
+            continue;
+        r->out->bias = n->inputs[i];
+        *v = n->inputs[1 - i];
+        return true;
+    }
+    return no(r, "what is added to its sums is not one number for each channel");
+}
+
+/* Kernel extents are in out->kernel. */
+static bool read_window(reader *r, const graph_node *n)
+{
+    nn_window w = {0};
+    diags_mark mark = diags_get_mark(&r->c->diags);
+    memcpy(w.kernel, r->out->kernel, sizeof r->out->kernel);
+    bool ok = nn_window_read(r->c, n, 2, &w);
+    diags_reset(&r->c->diags, mark);
+    for (uint32_t i = 0; ok && i < 2; i++) {
+        if (w.dilation[i] != 1)
+            return no(r, "its kernel is dilated");
+        r->out->stride[i] = w.stride[i];
+        r->out->pads[i] = w.pad_begin[i];
+        r->out->pads[2 + i] = w.pad_end[i];
+    }
+    return ok || no(r, "its window is not known");
+}
+
+static bool read_conv(reader *r, graph_node *n)
+{
+    vta_layer *l = r->out;
+    int64_t w[TYPE_MAX_RANK];
+    l->kind = VTA_LAYER_CONV;
+    l->data[0] = n->inputs[0];
+    l->weights = n->inputs[1];
+    l->groups = graph_attr_int(n, "groups");
+    if (!shape_get(l->weights->type.shape, w) || l->weights->type.shape.rank != 4 ||
+        strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || nn_data_block(n, "data_layout"))
+        return no(r, "its weights are not O, I, rows, columns");
+    l->kernel[0] = w[2];
+    l->kernel[1] = w[3];
+    vta_geometry g = vta_layer_device(r->c);
+    if (l->groups != 1 && (w[1] % (int64_t)g.block_in || w[0] / l->groups % (int64_t)g.block_out))
+        return no(r, "its groups are no whole blocks of channels");
+    return zero_points(r, n, 2, 3) && read_window(r, n);
+}
+
+static bool read_dense(reader *r, graph_node *n)
+{
+    vta_layer *l = r->out;
+    l->kind = VTA_LAYER_DENSE;
+    l->data[0] = n->inputs[0];
+    l->weights = n->inputs[1];
+    l->transposed = graph_attr_int(n, "transpose_b") != 0;
+    if (graph_attr_int(n, "transpose_a") || l->data[0]->type.shape.rank != 2 || l->weights->type.shape.rank != 2 ||
+        strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0)
+        return no(r, "it is no product of a matrix and weights");
+    return zero_points(r, n, 2, 3);
+}
+
+/* Sums, and what follows them. */
+static bool read_sums(reader *r, graph_value *v)
+{
+    int32_t axis = 1;
+    if (!read_requantize(r, &v) || !read_bias(r, &v, axis))
+        return false;
+    graph_node *n = v->def;
+    r->out->anchor = n;
+    if (is_op(n, "qnn.conv2d"))
+        return read_conv(r, n);
+    return is_op(n, "qnn.matmul") ? read_dense(r, n) : no(r, "its sums are neither a convolution's nor a product's");
+}
+
+static bool read_add(reader *r, graph_node *n)
+{
+    int64_t a, b, y, same[TYPE_MAX_RANK], other[TYPE_MAX_RANK];
+    vta_layer *l = r->out;
+    l->kind = VTA_LAYER_ADD;
+    l->data[0] = n->inputs[0];
+    l->data[1] = n->inputs[2];
+    if (!half_up(r, n) || !exponent(r, n, 1, &a) || !exponent(r, n, 3, &b) || !exponent(r, n, 4, &y) ||
+        !zero_points(r, n, 5, 7))
+        return false;
+    if (!shape_get(l->data[0]->type.shape, same) || !shape_get(l->data[1]->type.shape, other) ||
+        l->data[0]->type.shape.rank != l->data[1]->type.shape.rank ||
+        memcmp(same, other, (size_t)l->data[0]->type.shape.rank * sizeof *same) != 0)
+        return no(r, "its operands have different shapes");
+    int64_t least = a < b ? a : b;
+    l->left[0] = cut(a - least);
+    l->left[1] = cut(b - least);
+    l->shift = cut(y - least);
+    return (l->left[0] <= 15 && l->left[1] <= 15) || no(r, "the scales of its operands are too far apart");
+}
+
+/* Whether no element of v is below 0, as far as the nodes say: then zeros around it are no greater than any. */
+static bool is_positive(const graph_value *v, uint32_t depth)
+{
+    int64_t low = -1;
+    const graph_node *n = v->def;
+    if (!n || depth == 0)
+        return false;
+    if (is_op(n, "nn.relu"))
+        return true;
+    if (is_op(n, "clip") && graph_constant(operand(n, 1)))
+        low = tensor_get_i64(graph_constant(n->inputs[1]), 0);
+    bool keeps = is_op(n, "clip") || is_op(n, "nn.max_pool2d") || is_op(n, "qnn.requantize") || is_op(n, "reshape") ||
+                 is_op(n, "resize") || is_op(n, "qnn.avg_pool2d") || is_op(n, "qnn.global_avg_pool2d");
+    return low >= 0 || (keeps && is_positive(n->inputs[0], depth - 1));
+}
+
+static bool read_pool_window(reader *r, const graph_node *n)
+{
+    const int64_t *k = NULL;
+    vta_layer *l = r->out;
+    if (graph_attr_ints(n, "pool_size", &k) != 2)
+        return no(r, "its window is not known");
+    memcpy(l->kernel, k, sizeof l->kernel);
+    return read_window(r, n);
+}
+
+static bool is_padded(const vta_layer *l)
+{
+    return l->pads[0] || l->pads[1] || l->pads[2] || l->pads[3];
+}
+
+/* With ceil_mode, or pads found by auto_pad, the last windows may reach beyond the pads: these cover what they read. */
+static bool cover_windows(reader *r, const graph_value *x, const graph_value *y)
+{
+    int64_t in[4], out[4];
+    vta_layer *l = r->out;
+    if (!vta_layer_image(x, in) || !vta_layer_image(y, out))
+        return no(r, "its shapes are not known");
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t need = (out[2 + i] - 1) * l->stride[i] + l->kernel[i] - in[2 + i] - l->pads[i];
+        if (need > l->pads[2 + i])
+            l->pads[2 + i] = need;
+    }
+    return true;
+}
+
+static bool read_max_pool(reader *r, graph_node *n)
+{
+    vta_layer *l = r->out;
+    l->kind = VTA_LAYER_MAX_POOL;
+    l->data[0] = n->inputs[0];
+    if (!read_pool_window(r, n) || !cover_windows(r, n->inputs[0], n->outputs[0]))
+        return false;
+    return !is_padded(l) || is_positive(l->data[0], 8) ||
+           no(r, "its padding is less than any number, and the device pads with zeros");
+}
+
+/* The factor and its bits: te/op/qnn.c. */
+static void set_average(vta_layer *l, int64_t count, int64_t from, int64_t to)
+{
+    int64_t k = 14;
+    while (((int64_t)1 << (k - 14)) < count && k < 23)
+        k++;
+    l->factor = (((int64_t)1 << k) + count / 2) / count;
+    l->shift = cut(to - from + k);
+}
+
+static bool read_avg_pool(reader *r, graph_node *n)
+{
+    vta_layer *l = r->out;
+    int64_t from, to, image[4];
+    l->kind = VTA_LAYER_AVG_POOL;
+    l->data[0] = n->inputs[0];
+    if (!half_up(r, n) || !exponent(r, n, 1, &from) || !exponent(r, n, 2, &to) || !zero_points(r, n, 3, 4))
+        return false;
+    if (!vta_layer_image(l->data[0], image))
+        return no(r, "its shapes are not known");
+    if (is_op(n, "qnn.global_avg_pool2d"))
+        l->kernel[0] = image[2], l->kernel[1] = image[3];
+    else if (!read_pool_window(r, n) || !cover_windows(r, n->inputs[0], n->outputs[0]))
+        return false;
+    if (is_padded(l) && !graph_attr_int(n, "count_include_pad"))
+        return no(r, "its windows at the border have fewer elements than those inside");
+    set_average(l, l->kernel[0] * l->kernel[1], from, to);
+    return l->factor <= INT16_MAX || no(r, "its factor has more than 15 bits");
+}
+
+static bool read_upsample(reader *r, graph_node *n)
+{
+    vta_layer *l = r->out;
+    int64_t in[4], out[4];
+    l->kind = VTA_LAYER_UPSAMPLE;
+    l->data[0] = n->inputs[0];
+    const char *how = graph_attr_string(n, "coordinate_transformation_mode"),
+               *nearest = graph_attr_string(n, "nearest_mode");
+    bool floors = strcmp(how, "asymmetric") == 0 && strcmp(nearest, "floor") == 0;
+    bool centred = strcmp(how, "half_pixel") == 0 && strncmp(nearest, "round_prefer", 12) == 0;
+    if (strcmp(graph_attr_string(n, "mode"), "nearest") != 0 || (!floors && !centred))
+        return no(r, "it does not repeat the nearest pixel");
+    if (!vta_layer_image(l->data[0], in) || !vta_layer_image(n->outputs[0], out) || in[0] != out[0] ||
+        in[1] != out[1] || in[2] < 1 || in[3] < 1 || out[2] % in[2] || out[3] % in[3])
+        return no(r, "its scale is no whole number");
+    l->scale[0] = out[2] / in[2];
+    l->scale[1] = out[3] / in[3];
+    return true;
+}
+
+/* [N, C] beside [N, C, 1, 1]. */
+static bool read_view(reader *r, graph_node *n)
+{
+    int64_t in[4], out[4];
+    r->out->kind = VTA_LAYER_VIEW;
+    r->out->data[0] = n->inputs[0];
+    bool same = vta_layer_image(n->inputs[0], in) && vta_layer_image(n->outputs[0], out);
+    for (uint32_t i = 0; same && i < 4; i++)
+        same = in[i] == out[i];
+    return same || no(r, "it moves more than extents of 1");
+}
+
+static bool read_operator(reader *r, graph_value *v)
+{
+    graph_node *n = v->def;
+    r->out->anchor = n;
+    if (!n)
+        return no(r, "it computes nothing");
+    if (is_op(n, "qnn.add"))
+        return read_add(r, n);
+    if (is_op(n, "nn.max_pool2d"))
+        return read_max_pool(r, n);
+    if (is_op(n, "qnn.avg_pool2d") || is_op(n, "qnn.global_avg_pool2d"))
+        return read_avg_pool(r, n);
+    if (is_op(n, "resize"))
+        return read_upsample(r, n);
+    if (is_op(n, "reshape"))
+        return read_view(r, n);
+    return read_sums(r, v);
+}
+
+/* Sizes that are known, numbers of 8 bits. */
+static bool check_values(reader *r)
+{
+    const vta_layer *l = r->out;
+    vta_geometry g = vta_layer_device(r->c);
+    int64_t image[4], least = -((int64_t)1 << (g.width[VTA_MEM_WGT] - 1));
+    if (g.width[VTA_MEM_INP] != 8 || g.width[VTA_MEM_ACC] != 32)
+        return no(r, "the device's numbers are not 8 bits and its sums 32");
+    for (uint32_t i = 0; i < 2; i++)
+        if (l->data[i] && (!is_i8(l->data[i]) || !vta_layer_image(l->data[i], image) || image[0] < 1))
+            return no(r, "its data are not i8 of a known shape with 4 or 2 axes");
+    if (!is_i8(l->result) || !vta_layer_image(l->result, image))
+        return no(r, "its result is not i8 of a known shape with 4 or 2 axes");
+    if (l->weights && !is_i8(l->weights))
+        return no(r, "its weights are not i8");
+    const tensor_data *t = graph_constant(l->weights);
+    for (int64_t i = 0; t && g.width[VTA_MEM_WGT] < 8 && i < t->count; i++)
+        if (tensor_get_i64(t, i) < least || tensor_get_i64(t, i) >= -least)
+            return no(r, "its weights have more bits than the device's");
+    return true;
+}
+
+static void start(vta_layer *out, graph_value *result)
+{
+    *out = (vta_layer){.result = result, .groups = 1, .factor = 1, .low = INT8_MIN, .high = INT8_MAX};
+    for (uint32_t i = 0; i < 2; i++)
+        out->kernel[i] = out->stride[i] = out->scale[i] = 1;
+}
+
+static bool set_clip(reader *r, graph_value *v)
+{
+    r->out->kind = VTA_LAYER_CLIP;
+    r->out->data[0] = v;
+    return true;
+}
+
+bool vta_layer_read(compiler *c, graph_value *result, vta_layer *out, const char **why)
+{
+    reader r = {.c = c, .out = out};
+    graph_value *v = result;
+    start(out, result);
+    bool ok = read_limits(&r, &v);
+    if (ok && v->def)
+        ok = read_operator(&r, v);
+    else if (ok)
+        ok = v != result ? set_clip(&r, v) : no(&r, "it computes nothing");
+    ok = ok && check_values(&r);
+    *why = r.why;
+    return ok;
+}
+
+bool vta_layer_limits(compiler *c, graph_value *result, vta_layer *out, const char **why)
+{
+    reader r = {.c = c, .out = out};
+    int64_t low, high;
+    start(out, result);
+    out->anchor = result->def;
+    bool ok = limits_of(&r, result->def, &low, &high);
+    if (ok)
+        narrow(out, low, high);
+    ok = ok && set_clip(&r, result->def->inputs[0]) && check_values(&r);
+    *why = r.why;
+    return ok;
+}
+
+bool vta_layer_of(compiler *c, const graph_func *composite, vta_layer *out, const char **why)
+{
+    *why = "a layer has one result";
+    return composite->results.len == 1 && vta_layer_read(c, composite->results.data[0], out, why);
+}
