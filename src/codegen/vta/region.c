@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a region to calls of VTA's run-time: each layer goes alone through its rule, the loops and the passes for VTA,
+ * which leave its tokens in balance; then the layers stand one behind the other. */
+#include "codegen/vta/region.h"
+
+#include "graph/op.h"
+#include "tir/build.h"
+#include "tir/map.h"
+#include "tir/node.h"
+#include "tir/pass/vta/vta.h"
+#include "tir/walk.h"
+
+#include <string.h>
+
+/* Where a value of the region is: a parameter of the function, or from one layer to another one. */
+typedef struct place {
+    const tir_buffer *buffer; /* NULL until it is known */
+    int64_t bytes;
+    uint32_t first, last; /* layers that write it, that read it last */
+} place;
+
+typedef struct step {
+    vta_layer layer; /* its values are those of the pattern's function */
+    uint32_t operands[4], n_operands, result; /* places; operands in the order of the rule's parameters */
+    const char *name;
+    src_loc loc;
+} step;
+
+typedef struct slot {
+    int64_t bytes;
+    uint32_t free_after; /* the layer that reads it last */
+    const tir_buffer *buffer;
+} slot;
+
+typedef struct lowering {
+    compiler *c;
+    const graph_func *f;
+    const char *name;
+    tir_map at; /* value of the region -> number of its place, and 1 */
+    VEC(place) places;
+    VEC(step) steps;
+    VEC(slot) slots;
+    const tir_buffer **params;
+} lowering;
+
+/* --- numbers --- */
+
+static int64_t whole(int64_t n, int64_t tile)
+{
+    return (n + tile - 1) / tile * tile;
+}
+
+static te_vta_kind kind_of(vta_layer_kind k)
+{
+    switch (k) {
+    case VTA_LAYER_CONV:
+    case VTA_LAYER_DENSE: return TE_VTA_CONV;
+    case VTA_LAYER_ADD: return TE_VTA_ADD;
+    case VTA_LAYER_MAX_POOL: return TE_VTA_MAX_POOL;
+    case VTA_LAYER_AVG_POOL: return TE_VTA_SUM_POOL;
+    case VTA_LAYER_UPSAMPLE: return TE_VTA_UPSAMPLING;
+    case VTA_LAYER_CLIP:
+    case VTA_LAYER_VIEW: break;
+    }
+    return TE_VTA_ELEMENTWISE;
+}
+
+static void set_window(const vta_layer *l, te_vta_layer *out)
+{
+    const int64_t *stride = l->kind == VTA_LAYER_UPSAMPLE ? l->scale : l->stride;
+    out->kernel = l->kernel[0];
+    out->kernel_w = l->kernel[1];
+    out->stride = stride[0];
+    out->stride_w = stride[1];
+    out->pad = l->pads[0];
+    out->pad_left = l->pads[1];
+    out->pad_bottom = l->pads[2];
+    out->pad_right = l->pads[3];
+}
+
+const char *vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *out)
+{
+    vta_geometry g = vta_layer_device(c);
+    int64_t x[4], y[4];
+    if (!vta_layer_image(l->data[0], x) || !vta_layer_image(l->result, y))
+        return "its shapes are not known";
+    *out = te_vta_layer_new(kind_of(l->kind));
+    out->batch = whole(x[0], g.batch);
+    out->height = x[2];
+    out->width = x[3];
+    out->in_channels = whole(x[1], g.block_in);
+    out->out_channels = whole(y[1], g.block_out);
+    out->groups = l->groups;
+    set_window(l, out);
+    out->bias = l->bias != NULL;
+    out->mul = l->factor == 1 ? 0 : l->factor;
+    out->shift = l->shift;
+    out->low = l->low;
+    out->high = l->high;
+    out->shift_a = l->left[0];
+    out->shift_b = l->left[1];
+    return l->kind == VTA_LAYER_VIEW ? NULL : te_vta_layer_plan(c, out);
+}
+
+/* --- values and places --- */
+
+static uint32_t place_of(lowering *l, const graph_value *v)
+{
+    return (uint32_t)(uintptr_t)tir_map_get(&l->at, v) - 1;
+}
+
+static void put(lowering *l, const graph_value *v, uint32_t at)
+{
+    tir_map_put(&l->at, v, (const void *)(uintptr_t)(at + 1));
+}
+
+static uint32_t add_place(lowering *l, const graph_value *v, const tir_buffer *b)
+{
+    place p = {.buffer = b, .bytes = type_bytes(&v->type)};
+    vec_push(&l->c->mem, &l->places, p);
+    put(l, v, l->places.len - 1);
+    return l->places.len - 1;
+}
+
+static const graph_func *callee_of(const graph_node *n)
+{
+    return strcmp(n->op->name, "call") == 0 ? graph_attr(n, "callee")->u.func : NULL;
+}
+
+static bool refuse(lowering *l, const graph_node *n, const char *kind, const char *why)
+{
+    diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc, "@%s: the %s cannot run on VTA: %s", l->f->name, kind, why);
+    diag_hint(&l->c->diags, "leave the operator to the CPU, or choose another device with --vta-config");
+    return false;
+}
+
+/* Operands in the order that the rule has: data, weights, bias, the other data. */
+static bool add_operands(lowering *l, const graph_node *n, const graph_func *f, step *s)
+{
+    graph_value *const wanted[4] = {s->layer.data[0], s->layer.weights, s->layer.bias, s->layer.data[1]};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (!wanted[i])
+            continue;
+        if (wanted[i]->def)
+            return refuse(l, n, vta_layer_text(s->layer.kind), "an operand of it is a constant inside of the pattern");
+        uint32_t at = place_of(l, n->inputs[wanted[i]->index]);
+        s->operands[s->n_operands++] = at;
+        l->places.data[at].last = l->steps.len;
+    }
+    (void)f;
+    return true;
+}
+
+/* The bytes of the result in tiles. */
+static int64_t tiled_bytes(lowering *l, const graph_value *v)
+{
+    vta_geometry g = vta_layer_device(l->c);
+    int64_t d[4] = {0};
+    (void)vta_layer_image(v, d);
+    return whole(d[0], g.batch) * whole(d[1], g.block_out) * d[2] * d[3];
+}
+
+static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
+{
+    step s = {.loc = n->loc, .name = n->loc.node && *n->loc.node ? n->loc.node : n->outputs[0]->name};
+    const char *why = NULL;
+    te_vta_layer plan;
+    if (!vta_layer_of(l->c, f, &s.layer, &why))
+        return refuse(l, n, "pattern", why);
+    if (s.layer.kind == VTA_LAYER_VIEW) {
+        put(l, n->outputs[0], place_of(l, n->inputs[s.layer.data[0]->index]));
+        return true;
+    }
+    why = vta_region_plan(l->c, &s.layer, &plan);
+    if (why)
+        return refuse(l, n, vta_layer_text(s.layer.kind), why);
+    if (!add_operands(l, n, f, &s))
+        return false;
+    s.result = add_place(l, n->outputs[0], NULL);
+    l->places.data[s.result].bytes = tiled_bytes(l, s.layer.result);
+    l->places.data[s.result].first = l->places.data[s.result].last = l->steps.len;
+    vec_push(&l->c->mem, &l->steps, s);
+    return true;
+}
+
+/* What goes from tiles to the plain layout and back is the device's own tensor all the way. */
+static bool add_node(lowering *l, graph_node *n)
+{
+    const graph_func *f = callee_of(n);
+    if (f)
+        return add_layer(l, n, f);
+    if (strcmp(n->op->name, "constant") != 0)
+        put(l, n->outputs[0], place_of(l, n->inputs[0]));
+    return true;
+}
+
+/* --- memory --- */
+
+static const tir_buffer *bytes_buffer(lowering *l, const char *name, dtype dt, int64_t count)
+{
+    return tir_buffer_static(l->c, name, dt, 1, &count, SCOPE_GLOBAL);
+}
+
+/* The smallest slot that is free and has room, else the largest free one, which grows, else a new one. */
+static uint32_t find_slot(lowering *l, uint32_t layer, int64_t bytes)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < l->slots.len; i++) {
+        const slot *s = &l->slots.data[i], *b = best == UINT32_MAX ? NULL : &l->slots.data[best];
+        if (s->free_after >= layer)
+            continue;
+        bool fits = s->bytes >= bytes, best_fits = b && b->bytes >= bytes;
+        if (!b || (fits && (!best_fits || s->bytes < b->bytes)) || (!fits && !best_fits && s->bytes > b->bytes))
+            best = i;
+    }
+    if (best == UINT32_MAX) {
+        best = l->slots.len;
+        vec_push(&l->c->mem, &l->slots, ((slot){0}));
+    }
+    return best;
+}
+
+static void place_intermediates(lowering *l)
+{
+    uint32_t *of = arena_array(&l->c->mem, uint32_t, l->steps.len + 1u);
+    for (uint32_t i = 0; i < l->steps.len; i++) {
+        const place *p = &l->places.data[l->steps.data[i].result];
+        if (p->buffer)
+            continue;
+        of[i] = find_slot(l, i, p->bytes);
+        slot *s = &l->slots.data[of[i]];
+        s->bytes = p->bytes > s->bytes ? p->bytes : s->bytes;
+        s->free_after = p->last;
+    }
+    for (uint32_t i = 0; i < l->slots.len; i++)
+        l->slots.data[i].buffer =
+            bytes_buffer(l, arena_printf(&l->c->mem, "between_%u", i), DT_I8, l->slots.data[i].bytes);
+    for (uint32_t i = 0; i < l->steps.len; i++) {
+        place *p = &l->places.data[l->steps.data[i].result];
+        if (!p->buffer)
+            p->buffer = l->slots.data[of[i]].buffer;
+    }
+}
+
+/* A result is written by a layer, which writes no other one. */
+static bool place_results(lowering *l)
+{
+    for (uint32_t i = 0; i < l->f->results.len; i++) {
+        graph_value *v = l->f->results.data[i];
+        place *p = &l->places.data[place_of(l, v)];
+        if (p->buffer)
+            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                              "@%s: result %u is not a layer's own; the region gives it twice, or has it as an operand",
+                              l->f->name, i);
+        p->buffer = l->params[l->f->params.len + i] =
+            bytes_buffer(l, arena_printf(&l->c->mem, "out_%u", i), v->type.dt, shape_count(v->type.shape));
+    }
+    return true;
+}
+
+/* --- statements --- */
+
+typedef struct substitution {
+    uint32_t n;
+    const tir_buffer *const *from;
+    const tir_buffer **to;
+} substitution;
+
+static tir_expr_ref substitute(tir_rewriter *r, tir_expr_ref e)
+{
+    const substitution *s = r->ctx;
+    for (uint32_t i = 0; tir_is_access(e) && i < s->n; i++)
+        if (e->u.buffer == s->from[i])
+            return tir_node_access(r->c, e, s->to[i], e->n_args, e->args);
+    return e;
+}
+
+/* The last synchronisation of a layer goes: the function has one. */
+static tir_stmt *drop_sync(tir_rewriter *r, tir_stmt *s)
+{
+    bool sync = s->kind == TIR_EVALUATE && vta_is_call(s->value, "tir.vta.coproc_sync");
+    return sync ? tir_seq(r->c, 0, NULL) : s;
+}
+
+static tir_stmt *call(compiler *c, const char *name, uint32_t n, const int64_t *numbers)
+{
+    tir_expr_ref args[2];
+    for (uint32_t i = 0; i < n; i++)
+        args[i] = tir_i64(c, numbers[i]);
+    return tir_evaluate(c, tir_extern(c, name, tir_scalar(DT_I32), n, args));
+}
+
+/* What the layer behind it loads has been stored, and the scratchpads are free. */
+static tir_stmt *fence(compiler *c)
+{
+    static const int64_t back[2] = {VTA_QUEUE_STORE, VTA_QUEUE_COMPUTE}, on[2] = {VTA_QUEUE_COMPUTE, VTA_QUEUE_LOAD};
+    tir_stmt *const all[4] = {
+        call(c, "tir.vta.coproc_dep_push", 2, back), call(c, "tir.vta.coproc_dep_pop", 2, back),
+        call(c, "tir.vta.coproc_dep_push", 2, on), call(c, "tir.vta.coproc_dep_pop", 2, on)};
+    return tir_seq(c, 4, all);
+}
+
+static bool lower_layer(lowering *l, uint32_t number, tir_stmt **out)
+{
+    compiler *c = l->c;
+    const step *s = &l->steps.data[number];
+    const tir_buffer *to[5];
+    te_vta_layer plan;
+    tir_func *f = NULL;
+    (void)vta_region_plan(c, &s->layer, &plan);
+    if (!te_vta_layer_lower(c, &plan, arena_printf(&c->mem, "%s_%u", l->name, number), &f))
+        return diag_hint(&c->diags, "layer %u of @%s, '%s'", number, l->f->name, s->name), false;
+    for (uint32_t i = 0; i < s->n_operands; i++)
+        to[i] = l->places.data[s->operands[i]].buffer;
+    to[s->n_operands] = l->places.data[s->result].buffer;
+    if (f->n_params != s->n_operands + 1)
+        return diag_error(&c->diags, DIAG_INTERNAL, s->loc, "the rule for a %s has %u operands, not %u",
+                          vta_layer_text(s->layer.kind), f->n_params - 1, s->n_operands);
+    substitution sub = {f->n_params, f->params, to};
+    tir_rewriter r = {.c = c, .ctx = &sub, .expr = substitute, .stmt = drop_sync};
+    *out = tir_attr(c, s->name, "vta_layer", tir_i64(c, number), tir_rewrite_stmt(&r, f->body));
+    return true;
+}
+
+static bool join_layers(lowering *l, tir_stmt **out)
+{
+    compiler *c = l->c;
+    tir_stmt **all = arena_array(&c->mem, tir_stmt *, 2 * l->steps.len + 2u);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->steps.len; i++) {
+        if (i > 0)
+            all[n++] = fence(c);
+        if (!lower_layer(l, i, &all[n++]))
+            return false;
+    }
+    all[n++] = call(c, "tir.vta.coproc_sync", 0, NULL);
+    *out = tir_seq(c, n, all);
+    for (uint32_t i = l->slots.len; i-- > 0;)
+        *out = tir_allocate(c, l->slots.data[i].buffer, *out);
+    return true;
+}
+
+static void add_params(lowering *l)
+{
+    for (uint32_t i = 0; i < l->f->params.len; i++) {
+        const graph_value *v = l->f->params.data[i];
+        l->params[i] = bytes_buffer(l, v->name, v->type.dt, shape_count(v->type.shape));
+        (void)add_place(l, v, l->params[i]);
+    }
+}
+
+bool vta_region_lower(compiler *c, const graph_func *f, const char *name, tir_func **out)
+{
+    lowering l = {.c = c, .f = f, .name = name};
+    tir_stmt *body = NULL;
+    *out = NULL;
+    if (!graph_func_attr(f, "tiles"))
+        return diag_error(&c->diags, DIAG_VERIFY, src_loc_none(), "@%s is not in the tiles of VTA", f->name),
+               diag_hint(&c->diags, "the pass vta-pack comes before it"), false;
+    tir_map_init(&l.at, &c->mem);
+    l.params = arena_array(&c->mem, const tir_buffer *, f->params.len + f->results.len + 1u);
+    add_params(&l);
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        if (!add_node(&l, f->nodes.data[i]))
+            return false;
+    if (!place_results(&l))
+        return false;
+    place_intermediates(&l);
+    if (!join_layers(&l, &body))
+        return false;
+    tir_func *made = arena_new(&c->mem, tir_func);
+    *made = (tir_func){.name = name,
+                       .n_params = f->params.len + f->results.len,
+                       .n_inputs = f->params.len,
+                       .params = l.params,
+                       .body = body,
+                       .index_type = DT_I64,
+                       .loc = src_loc_none(),
+                       .target = target_lookup(c, "vta")};
+    *out = made;
+    return true;
+}
+
+/* --- the target --- */
+
+static const target vta_target = {.name = "vta", .cflags = "", .workers = 1, .address_bits = 64,
+                                  .lower = vta_region_lower};
+
+bool vta_region_register(compiler *c)
+{
+    return target_register(c, &vta_target);
+}
