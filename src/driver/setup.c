@@ -4,6 +4,7 @@
 #include "driver/pipeline.h"
 #include "graph/op.h"
 #include "te/from_graph.h"
+#include "te/rule/vta_region.h"
 #include "te/te_op.h"
 #include "tir/interpret.h"
 
@@ -86,6 +87,7 @@ void compiler_setup_under(compiler *c, const arena *parent)
     compiler_init_under(c, parent);
     graph_register_builtin_ops(c);
     te_register_builtin_ops(c);
+    (void)te_vta_region_register(c); /* its name is new */
     c->evaluate = evaluate;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a region to calls of VTA's run-time: each layer goes alone through its rule, the loops and the passes for VTA,
  * which leave its tokens in balance; then the layers stand one behind the other. */
-#include "codegen/vta/region.h"
+#include "te/rule/vta_region.h"
 
 #include "graph/op.h"
 #include "tir/build.h"
@@ -78,7 +78,7 @@ static void set_window(const vta_layer *l, te_vta_layer *out)
     out->pad_right = l->pads[3];
 }
 
-const char *vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *out)
+const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *out)
 {
     vta_geometry g = vta_layer_device(c);
     int64_t x[4], y[4];
@@ -171,7 +171,7 @@ static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
         put(l, n->outputs[0], place_of(l, n->inputs[s.layer.data[0]->index]));
         return true;
     }
-    why = vta_region_plan(l->c, &s.layer, &plan);
+    why = te_vta_region_plan(l->c, &s.layer, &plan);
     if (why)
         return refuse(l, n, vta_layer_text(s.layer.kind), why);
     if (!add_operands(l, n, f, &s))
@@ -307,7 +307,7 @@ static bool lower_layer(lowering *l, uint32_t number, tir_stmt **out)
     const tir_buffer *to[5];
     te_vta_layer plan;
     tir_func *f = NULL;
-    (void)vta_region_plan(c, &s->layer, &plan);
+    (void)te_vta_region_plan(c, &s->layer, &plan);
     if (!te_vta_layer_lower(c, &plan, arena_printf(&c->mem, "%s_%u", l->name, number), &f))
         return diag_hint(&c->diags, "layer %u of @%s, '%s'", number, l->f->name, s->name), false;
     for (uint32_t i = 0; i < s->n_operands; i++)
@@ -349,7 +349,7 @@ static void add_params(lowering *l)
     }
 }
 
-bool vta_region_lower(compiler *c, const graph_func *f, const char *name, tir_func **out)
+bool te_vta_region_lower(compiler *c, const graph_func *f, const char *name, tir_func **out)
 {
     lowering l = {.c = c, .f = f, .name = name};
     tir_stmt *body = NULL;
@@ -383,10 +383,10 @@ bool vta_region_lower(compiler *c, const graph_func *f, const char *name, tir_fu
 
 /* --- the target --- */
 
-static const target vta_target = {.name = "vta", .cflags = "", .workers = 1, .address_bits = 64,
-                                  .lower = vta_region_lower};
+static const target row = {.name = "vta", .cflags = "", .workers = 1, .address_bits = 64,
+                                  .lower = te_vta_region_lower};
 
-bool vta_region_register(compiler *c)
+bool te_vta_region_register(compiler *c)
 {
-    return target_register(c, &vta_target);
+    return target_register(c, &row);
 }
