@@ -26,8 +26,8 @@ static const pass_row passes[] = {
 /* Folding comes first, so that simplify sees weights that a model computes, and again after what simplify and
  * pack-weights leave for it: arithmetic on constants. */
 static const char default_pipeline[] =
-    "infer-types,fold-constants,take-branches,simplify,fold-constants,take-branches,cse,dce,vta-pack,reciprocals,convert-layout,"
-    "choose-conv-algorithm,pack-weights,fold-constants,dce,close-loops,fuse";
+    "infer-types,fold-constants,take-branches,simplify,fold-constants,take-branches,cse,dce,vta-pack,"
+    "reciprocals,convert-layout,choose-conv-algorithm,pack-weights,fold-constants,dce,close-loops,fuse";
 
 typedef struct run {
     compiler *c;

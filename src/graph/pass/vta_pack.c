@@ -403,7 +403,7 @@ static bool is_plain_region(const graph_func *f)
     return who && strcmp(who, "vta") == 0 && !graph_func_attr(f, "tiles");
 }
 
-static bool pack_regions(packer *p, graph_module *m, const border **of_funcs)
+static bool pack_regions(packer *p, graph_module *m, const border **of_funcs, bool *out_any)
 {
     compiler *c = p->r.c;
     for (uint32_t i = 0; i < m->funcs.len; i++) {
@@ -417,6 +417,7 @@ static bool pack_regions(packer *p, graph_module *m, const border **of_funcs)
         if (!pack_inside(p, f, all))
             return false;
         of_funcs[i] = all;
+        *out_any = true;
         vec_push(&c->mem, &f->attrs, attr_int(c, "tiles", 1)); /* once is enough */
     }
     return true;
@@ -429,8 +430,8 @@ bool graph_pass_vta_pack(compiler *c, graph_module *m, const pass_options *o)
     packer p = {.r = {.c = c}, .g = vta_layer_device(c), .scratch = &scratch};
     const border **of_funcs = arena_array(&c->mem, const border *, m->funcs.len + 1u);
     arena_init(&scratch, &c->mem);
-    bool ok = pack_regions(&p, m, of_funcs);
-    for (uint32_t i = 0; ok && i < m->funcs.len; i++)
+    bool any = false, ok = pack_regions(&p, m, of_funcs, &any);
+    for (uint32_t i = 0; ok && any && i < m->funcs.len; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
             ok = pack_outside(&p, m->funcs.data[i], of_funcs);
     arena_free(&scratch);
