@@ -377,6 +377,9 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
             x, arena_printf(&x->c->mem, "%sit takes %s", nearest_in(target_name, names, &x->c->mem), names),
             "--target: '%.100s' is unknown", target_name);
     }
+    if (out->target->regions_only)
+        return cli_usage_error(x, arena_printf(&x->c->mem, "--offload %s gives it what it can", out->target->name),
+                               "--target: %s takes parts of a model, not whole ones", out->target->name);
     out->host = cli_get(x, OPT_HOST, "x86_64");
     out->with_interpreter = cli_has(x, OPT_WITH_INTERPRETER);
     if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||
@@ -424,6 +427,9 @@ bool cli_load_ops(const cli *x, compiler *c)
 {
     for (uint32_t i = 0; i < x->values[OPT_LOAD_OPS].len; i++)
         if (!plugin_load_ops(c, x->values[OPT_LOAD_OPS].data[i]))
+            return false;
+    for (uint32_t i = 0; i < x->values[OPT_LOAD_CODEGEN].len; i++)
+        if (!plugin_load_codegen(c, x->values[OPT_LOAD_CODEGEN].data[i]))
             return false;
     return true;
 }

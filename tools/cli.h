@@ -56,7 +56,7 @@ bool cli_usage_error(const cli *x, const char *hint, const char *fmt, ...) __att
 bool cli_is_file(const cli *x, cli_option o);
 /* Text from a model, made safe to print on a terminal. */
 const char *cli_shown(const cli *x, const char *text);
-/* Registers the operators of all --load-ops libraries into a context. */
+/* Registers what all --load-ops and --load-codegen libraries have into a context. */
 bool cli_load_ops(const cli *x, compiler *c);
 /* Exactly one argument, or an error that says what is expected. */
 const char *cli_model(const cli *x);

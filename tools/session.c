@@ -82,7 +82,7 @@ static bool check_late_options(const session *s, const char *kind)
         const char *name;
     } late[] = {{OPT_SHAPE, "shape"},   {OPT_BOUND, "bound"}, {OPT_BIND, "bind"},         {OPT_TARGET, "target"},
                 {OPT_LEVEL, "opt-level"}, {OPT_INTERPRET, "interpret"}, {OPT_KEEP, "keep"},
-                {OPT_LOAD_OPS, "load-ops"}, {OPT_EMIT, "emit"},
+                {OPT_LOAD_OPS, "load-ops"}, {OPT_LOAD_CODEGEN, "load-codegen"}, {OPT_EMIT, "emit"},
                 {OPT_PER_NODE, "per-node"}};
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)
         if (cli_has(s->x, late[i].option))

@@ -96,6 +96,10 @@ enum module_make_code { MODULE_MAKE_IMMEDIATE = 0, MODULE_MAKE_LOADED = 1 };
 #define MODULE_MACRO_SHARDS       "LATHE_SHARDS"
 #define MODULE_SHARDS             64
 
+/* The second line of a source that calls libraries: this, words of the form -lNAME, the end of the comment. The linker
+ * gets them. */
+#define MODULE_LIBRARIES "/* lathe libraries:"
+
 /* A function of every source module, in bytecode: (vector bytes, registers) -> int, whether the machine that runs it
  * has them. `main` asks it from the widest on; the preprocessor chooses in the same order. */
 #define MODULE_HAS_VECTORS "lathe_has_vectors"

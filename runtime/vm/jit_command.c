@@ -181,6 +181,38 @@ static bool takes_for_cxx(const jit_command *c, const char *source, size_t size)
     return false;
 }
 
+/* A name, not a path, and no option that begins like one. */
+static bool is_library(const char *word)
+{
+    if (strncmp(word, "-l", 2) != 0 || !word[2])
+        return false;
+    for (const char *s = word + 2; *s; s++)
+        if (!(*s >= 'a' && *s <= 'z') && !(*s >= 'A' && *s <= 'Z') && !(*s >= '0' && *s <= '9') && !strchr("_+.-", *s))
+            return false;
+    return true;
+}
+
+/* MODULE_LIBRARIES in the second line. */
+static int32_t find_libraries(const char *source, size_t size, jit_command *c, lathe_error *error)
+{
+    const size_t mark = strlen(MODULE_LIBRARIES);
+    const char *line = memchr(source, '\n', size), *end;
+    if (!line || (size_t)(source + size - ++line) <= mark || memcmp(line, MODULE_LIBRARIES, mark) != 0)
+        return LATHE_OK;
+    line += mark;
+    end = memchr(line, '*', (size_t)(source + size - line));
+    char *words = end ? jit_printf("%.*s", (int)(end - line < 4096 ? end - line : 4096), line) : NULL;
+    if (!words)
+        return end ? jit_no_memory(error) : vm_fail(error, LATHE_E_FORMAT, "the list of libraries has no end");
+    jit_words_split(&c->libraries, words);
+    free(words);
+    for (size_t i = 0; i < c->libraries.n && !c->libraries.failed; i++)
+        if (!is_library(c->libraries.at[i]))
+            return vm_fail(error, LATHE_E_FORMAT, "the module wants '%.100s' from the linker: only -lNAME is known",
+                           c->libraries.at[i]);
+    return c->libraries.failed ? jit_no_memory(error) : LATHE_OK;
+}
+
 int32_t jit_command_find(const lathe_options *options, const char *folder, const char *source, size_t size,
                          jit_command *out, lathe_error *error)
 {
@@ -200,7 +232,8 @@ int32_t jit_command_find(const lathe_options *options, const char *folder, const
         return status;
     add_flags(options, out);
     out->say_c = takes_for_cxx(out, source, size);
-    return out->flags.failed ? jit_no_memory(error) : LATHE_OK;
+    status = find_libraries(source, size, out, error);
+    return status ? status : out->flags.failed ? jit_no_memory(error) : LATHE_OK;
 }
 
 bool jit_command_exists(const lathe_options *options)
@@ -219,6 +252,7 @@ void jit_command_free(jit_command *c)
 {
     jit_words_free(&c->words);
     jit_words_free(&c->flags);
+    jit_words_free(&c->libraries);
     free(c->path);
     free(c->version);
     *c = (jit_command){0};
@@ -253,6 +287,7 @@ void jit_command_whole(const jit_command *c, const char *source, const char *obj
     begin(c, SHARED, out);
     add_output(out, object);
     add_source(c, out, source);
+    jit_words_all(out, &c->libraries);
     jit_words_copy(out, "-lm");
 }
 
@@ -271,5 +306,6 @@ void jit_command_link(const jit_command *c, const jit_words *pieces, const char 
     begin(c, SHARED, out);
     add_output(out, object);
     jit_words_all(out, pieces);
+    jit_words_all(out, &c->libraries);
     jit_words_copy(out, "-lm");
 }

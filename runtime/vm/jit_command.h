@@ -10,6 +10,7 @@ typedef struct jit_command {
     char *path;          /* its program */
     char *version;       /* what it says of itself */
     jit_words flags;     /* those that choose processor and width */
+    jit_words libraries; /* -lNAME: what the source calls */
     bool say_c;          /* it takes C for C++ when it is not told */
     uint32_t width;      /* bits of a vector that the code relies on: it must not run on a machine with others */
 } jit_command;

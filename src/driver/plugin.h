@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operator libraries: shared objects that register rows from outside the tree (include/lathe/op.h). */
+/* Libraries from outside the tree: shared objects that register operators (include/lathe/op.h) or code generators
+ * (include/lathe/codegen.h). */
 #ifndef LATHE_DRIVER_PLUGIN_H
 #define LATHE_DRIVER_PLUGIN_H
 #include "base/compiler.h"
@@ -8,4 +9,5 @@
  * the rows point into it. Errors: DIAG_ENVIRONMENT when it cannot be loaded, DIAG_USAGE when it is not an operator
  * library of this API version. */
 bool plugin_load_ops(compiler *c, const char *path);
+bool plugin_load_codegen(compiler *c, const char *path); /* likewise, of code generators */
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A compiler context that is ready for use: built-in operators with their compute definitions, and the evaluation of
  * constant nodes, for which the loop-IR interpreter runs the operator's plain loops. */
+#include "codegen/byoc/byoc.h"
 #include "driver/pipeline.h"
 #include "graph/op.h"
 #include "te/from_graph.h"
@@ -89,6 +90,7 @@ void compiler_setup_under(compiler *c, const arena *parent)
     te_register_builtin_ops(c);
     (void)te_vta_region_register(c); /* its name is new */
     c->evaluate = evaluate;
+    (void)byoc_register_builtin(c); /* names of our own, each once */
 }
 
 void compiler_setup(compiler *c)

@@ -226,7 +226,7 @@ bool lower_region(lowering *l, const graph_node *n, prog_kernel *k)
     if (!k->target) {
         diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "the function @%s is for '%s', which is no target",
                    k->func->name, who);
-        diag_hint(&c->diags, "known are %s; others are given by --load-codegen", target_names(c));
+        diag_hint(&c->diags, "known are %s; others are given by --load-codegen", target_region_names(c));
         return false;
     }
     const char *name = graph_func_text(k->func, "global_symbol");

@@ -53,6 +53,7 @@ typedef struct prog_kernel {
     tir_func *loops;             /* as the target wants them; NULL until prog_schedule */
     bool by_target;              /* `loops` came from the target's hook */
     const char *region;          /* function of the graph that its target takes as a whole; NULL: no such one */
+    const char *symbol;          /* of a region: the C function that its target has written; NULL: none */
     const struct target *host;   /* of a region: who runs it when its target declines */
     const tensor_data *const *constants; /* of a region: of each parameter of `func`, NULL where it is no constant */
     bool joins;                  /* the result is the operands' bytes one behind the other */
@@ -125,6 +126,8 @@ prog_step *prog_next_step(prog_walk *w);
 
 typedef struct prog_module {
     compiler *c;
+    const char *prefix;           /* of the C functions that code generators write: "tvmgen_default"; NULL: none */
+    VEC(struct prog_source) sources; /* what they have written, one for each target (prog/source.h) */
     VEC(prog_func *) funcs; /* "main" is the entry */
     VEC(prog_kernel *) kernels;
 } prog_module;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops of kernels for their targets: a kernel's computation gets the schedule that the rules choose (te), the schedule
  * gives loops, and the passes on loops make of them what the back end writes (tir). A hook of the target, when it has
- * one and takes the function, stands for all three. */
+ * one and takes the function, stands for all three; of a region, what the target's code generator writes does, and the
+ * loops are a call of that. */
 #include "graph/graph.h"
-#include "prog/prog.h"
+#include "prog/source.h"
 #include "te/from_graph.h"
 #include "te/te_op.h"
+#include "tir/build.h"
 #include "tir/pass.h"
 #include "tir/verify.h"
 #include "tir/walk.h"
@@ -76,11 +78,97 @@ static bool run_loop_passes(compiler *c, tir_func *f)
 
 static bool lower(compiler *c, prog_kernel *k)
 {
-    return lower_by_target(c, k) && (k->by_target || (lower_by_schedule(c, k) && run_loop_passes(c, k->loops)));
+    return (k->region || lower_by_target(c, k)) && /* of regions all targets were asked before */
+           (k->by_target || (lower_by_schedule(c, k) && run_loop_passes(c, k->loops)));
+}
+
+/* --- regions whose targets write C --- */
+
+/* The call of the C function, with the kernel's parameters and its scratch. */
+static tir_func *call_of(compiler *c, const prog_kernel *k, const prog_region *r)
+{
+    const graph_func *f = k->func;
+    const uint32_t n = f->params.len + f->results.len;
+    const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, n + 1u);
+    tir_expr_ref *args = arena_array(&c->mem, tir_expr_ref, n + 1u);
+    tir_func *loops = arena_new(&c->mem, tir_func);
+    int64_t dims[TYPE_MAX_RANK], bytes = (int64_t)r->scratch;
+    for (uint32_t i = 0; i < n; i++) {
+        const graph_value *v = i < f->params.len ? f->params.data[i] : f->results.data[i - f->params.len];
+        (void)shape_get(v->type.shape, dims);
+        params[i] = tir_buffer_static(c, v->name, v->type.dt, (uint32_t)v->type.shape.rank, dims, SCOPE_GLOBAL);
+        args[i] = tir_address(c, params[i], 0, NULL);
+    }
+    const tir_buffer *scratch = tir_buffer_static(c, "scratch", DT_U8, 1, &bytes, SCOPE_GLOBAL);
+    args[n] = tir_address(c, scratch, 0, NULL);
+    tir_expr_ref call = tir_extern(c, r->symbol, tir_scalar(DT_I32), n + (r->scratch > 0), args);
+    tir_stmt *body = tir_attr(c, k->target->name, TIR_STATUS, tir_i64(c, 1), tir_evaluate(c, call));
+    *loops = (tir_func){.name = k->name, .params = params, .n_params = n, .n_inputs = f->params.len};
+    loops->index_type = DT_I64;
+    loops->target = k->target;
+    loops->loc = f->nodes.len ? f->nodes.data[0]->loc : src_loc_none();
+    loops->macs = k->plain ? k->plain->macs : 0;
+    loops->body = r->scratch > 0 ? tir_allocate(c, scratch, body) : body;
+    return loops;
+}
+
+static bool has_source(const prog_kernel *k)
+{
+    return k->region && k->func && !k->loops && k->target->codegen;
+}
+
+static const char *symbol_of(const prog_module *m, const prog_kernel *k)
+{
+    return arena_printf(&m->c->mem, "%s_%s_region", m->prefix ? m->prefix : "lathe", k->name);
+}
+
+/* All regions of k's target together: one source. */
+static bool generate(compiler *c, prog_module *m, uint32_t first)
+{
+    prog_source s = {.target = m->kernels.data[first]->target};
+    s.regions = arena_array(&c->mem, prog_region, m->kernels.len);
+    for (uint32_t i = first; i < m->kernels.len; i++) {
+        const prog_kernel *k = m->kernels.data[i];
+        if (has_source(k) && k->target == s.target)
+            s.regions[s.n_regions++] = (prog_region){.kernel = k, .symbol = symbol_of(m, k)};
+    }
+    if (!s.target->codegen(c, s.target, &s))
+        return false;
+    for (uint32_t i = first, r = 0; i < m->kernels.len && r < s.n_regions; i++) {
+        prog_kernel *k = m->kernels.data[i];
+        if (k != s.regions[r].kernel)
+            continue;
+        const prog_region *region = &s.regions[r++];
+        if (region->declined) {
+            k->target = k->host;
+            continue;
+        }
+        k->symbol = region->symbol;
+        k->by_target = true;
+        k->loops = call_of(c, k, region);
+        if (!tir_verify(c, k->loops))
+            return false;
+    }
+    if (s.text)
+        vec_push(&c->mem, &m->sources, s);
+    return true;
+}
+
+static bool generate_sources(compiler *c, prog_module *m)
+{
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        if (m->kernels.data[i]->region && !m->kernels.data[i]->loops && !lower_by_target(c, m->kernels.data[i]))
+            return false;
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        if (has_source(m->kernels.data[i]) && !generate(c, m, i))
+            return false;
+    return true;
 }
 
 bool prog_schedule(compiler *c, prog_module *m)
 {
+    if (!generate_sources(c, m))
+        return false;
     for (uint32_t i = 0; i < m->kernels.len; i++) {
         prog_kernel *k = m->kernels.data[i];
         compiler_progress(c, "kernels", i + 1, m->kernels.len);

@@ -20,26 +20,30 @@
 /* One for each width of vectors, with the registers that machines of that width have. */
 static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL};
 
+/* What only targets of parts of models have. */
+#define WHOLE NULL, NULL, false
+
 static const target table[] = {
     /* name, flags, vector bytes, registers, bytes of the second and the last cache, fma, stack bytes, workers,
-     * bits of an address, own lowering, variants, VLEN, C compiler from elsewhere */
-    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, 64, NULL, NULL, 0, X86},
-    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, 64, NULL, NULL, 0, X86},
+     * bits of an address, own lowering, variants, VLEN, C compiler from elsewhere, the rest */
+    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, 64, NULL, NULL, 0, X86, WHOLE},
+    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, 64, NULL, NULL, 0, X86,
+     WHOLE},
     {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, 1 << 20, 32 << 20, true, 16384, 4,
-     64, NULL, NULL, 0, X86},
-    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL, 0, ARM},
+     64, NULL, NULL, 0, X86, WHOLE},
+    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL, 0, ARM, WHOLE},
     /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
     {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL, 128,
-     CLANG_RISCV},
+     CLANG_RISCV, WHOLE},
     {"rv64gcv_zvl256b", "-march=rv64gcv_zvl256b -mabi=lp64d" CONTRACT, 32, 32, 512 << 10, 2 << 20, true, 16384, 4, 64,
-     NULL, NULL, 256, CLANG_RISCV},
+     NULL, NULL, 256, CLANG_RISCV, WHOLE},
     {"rv64gcv_zvl512b", "-march=rv64gcv_zvl512b -mabi=lp64d" CONTRACT, 64, 32, 512 << 10, 2 << 20, true, 16384, 4, 64,
-     NULL, NULL, 512, CLANG_RISCV},
-    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, 64, NULL, NULL, 0, NULL},
+     NULL, NULL, 512, CLANG_RISCV, WHOLE},
+    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, 64, NULL, NULL, 0, NULL, WHOLE},
     /* The machine that a module runs on compiles it. */
-    {"my_device", "", 64, 32, 1 << 20, 32 << 20, true, 16384, 4, 64, NULL, by_width, 0, NULL},
+    {"my_device", "", 64, 32, 1 << 20, 32 << 20, true, 16384, 4, 64, NULL, by_width, 0, NULL, WHOLE},
     /* The CPU's own flags come with the firmware's compiler. */
-    {"cortex-m", "-ffp-contract=fast", 0, 8, 0, 0, false, 1024, 1, 32, NULL, NULL, 0, "arm-none-eabi-gcc"},
+    {"cortex-m", "-ffp-contract=fast", 0, 8, 0, 0, false, 1024, 1, 32, NULL, NULL, 0, "arm-none-eabi-gcc", WHOLE},
 };
 
 static const target *find(const char *name)
@@ -109,9 +113,20 @@ const char *target_names(compiler *c)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         w_fmt(&w, "%s, ", table[i].name);
     for (const target_list *l = c->targets; l; l = l->next)
-        w_fmt(&w, "%s, ", l->t->name);
+        if (!l->t->regions_only)
+            w_fmt(&w, "%s, ", l->t->name);
     w_str(&w, "native");
     return w.data;
+}
+
+const char *target_region_names(compiler *c)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    for (const target_list *l = c->targets; l; l = l->next)
+        if (l->t->regions_only)
+            w_fmt(&w, "%s%s", w.len ? ", " : "", l->t->name);
+    return w.data ? w.data : "";
 }
 
 bool target_register(compiler *c, const target *t)

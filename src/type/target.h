@@ -12,6 +12,12 @@ struct tir_func;
  * after a diagnostic. */
 typedef bool (*target_lower_fn)(compiler *c, const struct graph_func *f, const char *name, struct tir_func **out);
 
+/* A code generator writes the C source of all regions that its target has got (prog/source.h; docs/add-a-back-end.md).
+ * False after a diagnostic. */
+struct target;
+struct prog_source;
+typedef bool (*target_codegen_fn)(compiler *c, const struct target *t, struct prog_source *out);
+
 typedef struct target {
     const char *name;      /* "x86-64-v3" */
     const char *cflags;    /* flags for the package's Makefile: "-march=x86-64-v3 -ffp-contract=fast" */
@@ -27,6 +33,9 @@ typedef struct target {
     const char *const *variants; /* names of the targets that stand for it in a module, NULL at the end; NULL: itself */
     uint32_t vlen;         /* RISC-V: bits of a vector register that the code needs; 0: another processor */
     const char *cc;        /* a C compiler for it where this machine's own is none, for hints; NULL: none is known */
+    target_codegen_fn codegen; /* of regions that `lower` declines; NULL: none */
+    const void *generator;     /* for codegen */
+    bool regions_only;         /* takes parts of a model, not whole ones: a library, an accelerator */
 } target;
 
 /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang),
@@ -41,4 +50,5 @@ const target *target_lookup(const compiler *c, const char *name); /* registered 
 const char *target_cross_cc(const target *t);
 const target *target_default(void); /* x86-64-v3 on x86-64 hosts, aarch64 on its, generic elsewhere */
 const char *target_names(compiler *c); /* "x86-64-v2, ..." for messages, registered ones among them */
+const char *target_region_names(compiler *c); /* those that take only regions; "" when there is none */
 #endif

@@ -321,9 +321,27 @@ static void write_allocate(c_emit *e, const tir_stmt *s)
     e->names.len = depth;
 }
 
-/* Annotations say nothing in C but one: memory that is needed later. */
+/* The status of a call is the kernel's where it is not 0. */
+static void write_status(c_emit *e, const tir_stmt *call)
+{
+    const bool opened = open_block(e);
+    const char *name = names_push(e, call, "status", false);
+    const uint32_t depth = e->names.len - 1;
+    w_line(e->w, "const int32_t %s = %s;", name, expr_text(e, call->value).s);
+    w_open(e->w, "if (%s != 0)", name);
+    w_line(e->w, "return %s;", name);
+    w_close(e->w, "");
+    close_block(e, opened);
+    e->names.len = depth;
+}
+
+/* Annotations say nothing in C but two: memory that is needed later, and calls that may fail. */
 static void write_attr(c_emit *e, const tir_stmt *s)
 {
+    if (strcmp(s->key, TIR_STATUS) == 0 && s->body->kind == TIR_EVALUATE) {
+        write_status(e, s->body);
+        return;
+    }
     if (strcmp(s->key, "prefetch") == 0 && s->value->kind == TIR_LOAD) {
         tir_expr_ref at = expr_flat(e, s->value->u.buffer, s->value->n_args, s->value->args);
         needs_add(e->needs, (c_need){.kind = NEED_PREFETCH});

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a package is built: a Makefile (objects in build/, the program `runner` beside it) and a CMakeLists.txt. */
 #include "codegen/c/package.h"
+#include "prog/source.h"
 
 #include <string.h>
 
@@ -43,7 +44,29 @@ static void write_objects(const package *p, writer *w)
     w_str(w, "OBJECTS =");
     for (int i = 0; i < N_OBJECTS; i++)
         package_template(p, w, arena_printf(&p->c->mem, " build/%s.o", objects[i]));
-    w_fmt(w, " \\\n          build/tvmrt_port_%s.o\n\n", p->u->port);
+    w_fmt(w, " \\\n          build/tvmrt_port_%s.o", p->u->port);
+    for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
+        w_fmt(w, " build/%s.o", p->u->prog->sources.data[i].target->name);
+    w_str(w, "\n\n");
+}
+
+/* What code generators have written has flags of its own, and may want another compiler. */
+static void write_sources(const package *p, writer *w)
+{
+    const prog_module *m = p->u->prog;
+    bool cuda = false;
+    for (uint32_t i = 0; i < m->sources.len; i++) {
+        const prog_source *s = &m->sources.data[i];
+        bool is_c = strcmp(s->suffix, "c") == 0;
+        if (*s->cflags)
+            w_fmt(w, "build/%s.o: %s += %s\n", s->target->name, is_c ? "FLAGS" : "NVCCFLAGS", s->cflags);
+        cuda |= !is_c;
+    }
+    if (cuda)
+        w_str(w, "# CUDA: nvcc, or NVCC='clang++ --cuda-gpu-arch=sm_80'.\nNVCC ?= nvcc\nNVCCFLAGS ?= -O3\n"
+                 "build/%.o: src/%.cu $(wildcard src/*.h include/*.h) Makefile build/flags\n"
+                 "\t$(NVCC) $(NVCCFLAGS) -Isrc -Iinclude -c -o $@ $<\n");
+    w_str(w, m->sources.len ? "\n" : "");
 }
 
 static const char bare_comment[] =
@@ -74,22 +97,40 @@ void makefile_write(const package *p, writer *w)
              "-DTVMRT_NUM_WORKERS=$(WORKERS) -Isrc -Iinclude");
     w_fmt(w, "%s\n", p->constants_form == CONSTANTS_INCBIN ? " -Wa,-Isrc" : "");
     w_fmt(w, "LDLIBS ?= -lm%s\n", posix ? " -pthread" : "");
+    const char *libraries = package_libraries(p);
+    if (*libraries)
+        w_fmt(w, "# Of the code generators: whoever links the library gives them, too.\nLIBS = %s\n", libraries);
     write_objects(p, w);
     package_template(p, w,
                      ".PHONY: all lib run clean\nall: runner\n\nlib: lib@p.a\n\n"
                      "runner: build/main.o $(OBJECTS)\n"
-                     "\t$(CC) $(CFLAGS) $(TARGET_FLAGS) $(CPU) $(LDFLAGS) -o runner build/main.o $(OBJECTS) "
-                     "$(LDLIBS)\n\n"
+                     "\t$(CC) $(CFLAGS) $(TARGET_FLAGS) $(CPU) $(LDFLAGS) -o runner build/main.o $(OBJECTS) ");
+    package_template(p, w, *libraries ? "$(LIBS) $(LDLIBS)\n\n" : "$(LDLIBS)\n\n");
+    package_template(p, w,
                      "lib@p.a: $(OBJECTS)\n\trm -f lib@p.a\n\t$(AR) rcs lib@p.a $(OBJECTS)\n\n");
     w_str(w, "build/%.o: src/%.c $(wildcard src/*.h include/*.h) Makefile build/flags\n"
              "\t$(CC) $(FLAGS) -c -o $@ $<\n\n"
              "# Another compiler, another number of workers, other flags: another build.\n"
              "SAID = '$(subst ','\\'',$(CC) $(FLAGS) $(LDFLAGS) $(LDLIBS))'\n.PHONY: look\nbuild/flags: look\n"
              "\t@mkdir -p build && printf '%s\\n' $(SAID) | cmp -s - $@ || printf '%s\\n' $(SAID) > $@\n\n");
+    write_sources(p, w);
     if (p->constants_form == CONSTANTS_INCBIN)
         w_fmt(w, "build/%s_lib0.o: %s\n\n", p->u->module_name, p->constant_file);
     w_str(w, "run: runner\n\t./runner $(ARGS)\n\nclean:\n\trm -rf build runner ");
     package_template(p, w, "lib@p.a\n");
+}
+
+static void write_cmake_sources(const package *p, writer *w)
+{
+    const prog_module *m = p->u->prog;
+    for (uint32_t i = 0; i < m->sources.len; i++)
+        if (*m->sources.data[i].cflags)
+            w_fmt(w, "set_source_files_properties(%s PROPERTIES COMPILE_FLAGS \"%s\")\n",
+                  package_source_file(p, &m->sources.data[i]), m->sources.data[i].cflags);
+    if (*package_libraries(p)) {
+        package_template(p, w, "target_link_libraries(@p PUBLIC ");
+        w_fmt(w, "%s)\n", package_libraries(p));
+    }
 }
 
 void makefile_write_cmake(const package *p, writer *w)
@@ -97,12 +138,18 @@ void makefile_write_cmake(const package *p, writer *w)
     bool posix = strcmp(p->u->port, "posix") == 0;
     package_template(p, w,
                      "# Model \"@n\" as a static library, and its program.\n# SPDX-License-Identifier: Apache-2.0\n"
-                     "cmake_minimum_required(VERSION 3.16)\nproject(@p C)\n\n");
+                     "cmake_minimum_required(VERSION 3.16)\nproject(@p C");
+    for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
+        w_str(w, strcmp(p->u->prog->sources.data[i].suffix, "cu") == 0 ? " CXX CUDA" : "");
+    w_str(w, ")\n\n");
     w_fmt(w, "set(TVMRT_NUM_WORKERS %u CACHE STRING \"threads that work on one run; 0: single thread\")\n",
           p->u->target->workers);
     w_str(w, "if(NOT CMAKE_BUILD_TYPE)\n    set(CMAKE_BUILD_TYPE Release)\nendif()\n\n");
     package_template(p, w, "add_library(@p STATIC src/@n_lib0.c src/@n_lib1.c src/model_data.c src/ops.c src/tvmrt.c");
-    w_fmt(w, "\n    src/%s)\n", port_file(p));
+    w_fmt(w, "\n    src/%s", port_file(p));
+    for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
+        w_fmt(w, " %s", package_source_file(p, &p->u->prog->sources.data[i]));
+    w_str(w, ")\n");
     package_template(
         p, w,
         "target_include_directories(@p PUBLIC include src)\n"
@@ -119,6 +166,7 @@ void makefile_write_cmake(const package *p, writer *w)
         package_template(p, w, "find_package(Threads REQUIRED)\ntarget_link_libraries(@p PUBLIC m Threads::Threads)\n");
     else
         package_template(p, w, "target_link_libraries(@p PUBLIC m)\n");
+    write_cmake_sources(p, w);
     package_template(p, w,
                      "set_target_properties(@p PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)\n\n"
                      "add_executable(@p_runner src/main.c)\ntarget_link_libraries(@p_runner PRIVATE @p)\n"

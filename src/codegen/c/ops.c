@@ -98,10 +98,21 @@ static void write_wrapper(const package *p, writer *w, uint32_t i)
     w_str(w, "}\n\n");
 }
 
+/* What a code generator has written for the kernel stands in a file of its own, or elsewhere in this one. */
+static void write_declaration(writer *w, const plan_op *op, const char *symbol)
+{
+    w_fmt(w, "int32_t %s(", symbol);
+    for (uint32_t i = 0; i < op->n_args; i++)
+        w_fmt(w, "%s%s%s *", i ? ", " : "", i < op->n_inputs ? "const " : "", dtype_c_name(op->func->params[i]->dt));
+    w_fmt(w, "%s);\n", op->n_scratch > 0 ? ", uint8_t *" : "");
+}
+
 bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i)
 {
     const char *name = arena_printf(&p->c->mem, "%s_%s", p->prefix, package_kernel(p, i)->name);
     write_comment(p, w, i);
+    if (package_kernel(p, i)->symbol)
+        write_declaration(w, &p->pl->problem->ops.data[i], package_kernel(p, i)->symbol);
     return func_write(p->c, w, needs, p->pl->problem->ops.data[i].func, name, aliases(p, i));
 }
 

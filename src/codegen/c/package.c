@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The C back end: collects the files of a package. The runtime's own sources are added by the driver. */
 #include "codegen/c/package.h"
+#include "prog/source.h"
+
+#include <string.h>
 
 static void count(package *p)
 {
@@ -59,6 +62,28 @@ package package_of(compiler *c, const codegen_unit *u, const char *prefix)
     return p;
 }
 
+/* What code generators have written, a file for each. */
+static bool add_sources(const package *p, artifact *out)
+{
+    const prog_module *m = p->u->prog;
+    for (uint32_t i = 0; i < m->sources.len; i++) {
+        const prog_source *s = &m->sources.data[i];
+        const char *object = arena_printf(&p->c->mem, "build/%s.o", s->target->name);
+        for (uint32_t k = 0; k < out->made.len; k++)
+            if (strcmp(out->made.data[k], object) == 0)
+                return diag_error(&p->c->diags, DIAG_USAGE, src_loc_none(),
+                                  "the code generator '%s' has the name of a file of packages", s->target->name);
+        writer w;
+        writer_init(&w, &p->c->mem);
+        w_fmt(&w, "/* %s.%s: ", s->target->name, s->suffix);
+        package_template(p, &w, "operators of model \"@n\" by the code generator ");
+        w_fmt(&w, "%s.\n * SPDX-License-Identifier: Apache-2.0 */\n%s", s->target->name, s->text);
+        add(p, out, package_source_file(p, s), w.data, w.len, false);
+        vec_push(&p->c->mem, &out->made, object);
+    }
+    return true;
+}
+
 bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
 {
     arena *a = &c->mem;
@@ -83,5 +108,5 @@ bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
     add_text(&p, out, "CMakeLists.txt", makefile_write_cmake);
     add_text(&p, out, "report.json", report_write);
     makefile_products(&p, out);
-    return runtime_add(&p, out);
+    return add_sources(&p, out) && runtime_add(&p, out);
 }

@@ -74,6 +74,11 @@ const char *package_upper(arena *a, const char *s);
 uint64_t package_stack_bytes(const tir_func *f);
 uint32_t package_scratch_sid(const package *p, uint32_t op, uint32_t k);
 
+/* "src/xnnpack.c": the file of a code generator's source. */
+const char *package_source_file(const package *p, const struct prog_source *s);
+/* What the linker is told for all of them: "-lXNNPACK -lfoo"; "": nothing. */
+const char *package_libraries(const package *p);
+
 void header_write(const package *p, writer *w);   /* include/tvmgen_default.h */
 void instance_write(const package *p, writer *w); /* include/tvmgen_default_instance.h */
 void names_write(const package *p, writer *w);    /* src/default_names.h */

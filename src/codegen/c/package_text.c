@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the writers of a package's files share: templates, and facts of the package that several of them state. */
 #include "codegen/c/package.h"
+#include "prog/source.h"
 #include "tir/build.h"
 
 #include <ctype.h>
@@ -14,6 +15,21 @@ void package_template(const package *p, writer *w, const char *text)
         w_str(w, at[1] == 'n' ? p->u->module_name : at[1] == 'p' ? p->prefix : p->macro);
     }
     w_str(w, text);
+}
+
+const char *package_source_file(const package *p, const prog_source *s)
+{
+    return arena_printf(&p->c->mem, "src/%s.%s", s->target->name, s->suffix);
+}
+
+const char *package_libraries(const package *p)
+{
+    const prog_module *m = p->u->prog;
+    const char *all = "";
+    for (uint32_t i = 0; i < m->sources.len; i++)
+        if (*m->sources.data[i].ldflags)
+            all = arena_printf(&p->c->mem, "%s%s%s", all, *all ? " " : "", m->sources.data[i].ldflags);
+    return all;
 }
 
 const char *package_comment(arena *a, const char *s)

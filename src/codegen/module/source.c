@@ -4,7 +4,11 @@
  * its packed form, which the virtual machine calls, and a form for hosts that know only tvm-ffi. */
 #include "abi/package.h"
 #include "codegen/module/module.h"
+#include "prog/source.h"
 #include "tir/build.h"
+
+#include <ctype.h>
+#include <string.h>
 
 /* What the compiler says of the machine that it works for. Where nothing is told from outside, as in TVM's runtime. */
 static const char head_text[] =
@@ -178,6 +182,67 @@ static uint32_t next_piece(size_t *sizes, size_t size)
     return least;
 }
 
+/* --- what code generators have written --- */
+
+static bool check_library(compiler *c, const prog_source *s, const char *word, size_t n)
+{
+    bool good = n > 2 && strncmp(word, "-l", 2) == 0;
+    for (size_t i = 2; i < n; i++)
+        good &= (isalnum((unsigned char)word[i]) && (unsigned char)word[i] < 128) || strchr("_+.-", word[i]);
+    if (good)
+        return true;
+    diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+               "the code generator %s wants '%.*s' from the linker: a module names libraries by -lNAME alone",
+               s->target->name, (int)(n < 100 ? n : 100), word);
+    diag_hint(&c->diags, "--emit c takes any flags");
+    return false;
+}
+
+static bool check_source(compiler *c, const prog_source *s)
+{
+    bool is_c = strcmp(s->suffix, "c") == 0;
+    for (const char *word = s->ldflags; *word; word += strspn(word, " ")) {
+        const size_t n = strcspn(word, " ");
+        if (n > 0 && !check_library(c, s, word, n))
+            return false;
+        word += n;
+    }
+    if (is_c && !*s->cflags)
+        return true;
+    diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+               "the code generator %s writes %s, which a module cannot hold", s->target->name,
+               is_c ? "C that wants compiler flags" : "something else than C");
+    diag_hint(&c->diags, "--emit c makes a package");
+    return false;
+}
+
+static bool check_sources(compiler *c, const module_variant *variants, uint32_t n)
+{
+    for (uint32_t v = 0; v < n; v++)
+        for (uint32_t i = 0; i < variants[v].p.u->prog->sources.len; i++)
+            if (!check_source(c, &variants[v].p.u->prog->sources.data[i]))
+                return false;
+    return true;
+}
+
+/* The same of all variants: they call the same libraries. */
+static void write_libraries(writer *w, const package *p)
+{
+    const char *all = package_libraries(p);
+    if (*all)
+        w_fmt(w, MODULE_LIBRARIES " %s */\n", all);
+}
+
+static void write_sources(const package *p, writer *w, size_t *sizes)
+{
+    for (uint32_t i = 0; i < p->u->prog->sources.len; i++) {
+        const prog_source *s = &p->u->prog->sources.data[i];
+        w_fmt(w, "#if LATHE_HAS_PIECE(%u)\n/* %s */\n", next_piece(sizes, strlen(s->text)), s->target->name);
+        w_str(w, s->text);
+        w_str(w, "#endif\n\n");
+    }
+}
+
 static bool write_variant(writer *w, const module_variant *v)
 {
     const package *p = &v->p;
@@ -201,6 +266,7 @@ static bool write_variant(writer *w, const module_variant *v)
     }
     if (!write_sizes(p, &needs, &kernels))
         return false;
+    write_sources(p, &kernels, sizes);
     needs_write(&p->c->mem, w, &needs);
     w_str(w, kernels.data ? kernels.data : "");
     return true;
@@ -222,8 +288,11 @@ static const char absent_text[] =
 
 bool source_write(compiler *c, writer *w, const module_variant *variants, uint32_t n)
 {
+    if (!check_sources(c, variants, n))
+        return false;
     w_fmt(w, "/* The kernels of module \"%s\", of %s. */\n", variants[0].p.u->module_name,
           package_comment(&c->mem, variants[0].p.u->model_file));
+    write_libraries(w, &variants[0].p);
     w_str(w, head_text);
     write_status(w);
     write_has_vectors(w);

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The code generators that come with the compiler, in one table. */
+#include "codegen/byoc/byoc.h"
+
+const lathe_codegen *const byoc_generators[] = {
+    NULL,
+};
