@@ -383,7 +383,7 @@ bool te_vta_region_lower(compiler *c, const graph_func *f, const char *name, tir
 
 /* --- the target --- */
 
-static const target row = {.name = "vta", .cflags = "", .workers = 1, .address_bits = 64,
+static const target row = {.name = "vta", .cflags = "", .regions_only = true, .workers = 1, .address_bits = 64,
                                   .lower = te_vta_region_lower};
 
 bool te_vta_region_register(compiler *c)
