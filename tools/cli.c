@@ -5,6 +5,7 @@
 #include "abi/package.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "type/vta_text.h"
 #include "driver/plugin.h"
 
 #include <ctype.h>
@@ -364,6 +365,9 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->port = cli_get(x, OPT_PORT, "posix");
     out->module_name = cli_get(x, OPT_MODULE_NAME, "default");
     const char *target_name = cli_get(x, OPT_TARGET, NULL);
+    out->vta = target_name && strcmp(target_name, "vta") == 0;
+    target_name = out->vta ? NULL : target_name; /* the host's part is for its usual target */
+    out->schedule = cli_get(x, OPT_SCHEDULE, NULL);
     bool small = strcmp(out->port, "posix") != 0;
     bool module = strcmp(out->emit, "module") == 0;
     out->target = target_name ? target_lookup(x->c, target_name)
@@ -380,6 +384,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     if (out->target->regions_only)
         return cli_usage_error(x, arena_printf(&x->c->mem, "--offload %s gives it what it can", out->target->name),
                                "--target: %s takes parts of a model, not whole ones", out->target->name);
+    if (cli_has(x, OPT_VTA_CONFIG) && !vta_text_parse(x->c, cli_get(x, OPT_VTA_CONFIG, ""), &x->c->vta))
+        return false;
     out->host = cli_get(x, OPT_HOST, "x86_64");
     out->with_interpreter = cli_has(x, OPT_WITH_INTERPRETER);
     if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||

@@ -2,6 +2,8 @@
 /* lathe compile: a model to a package, or to the text of a stage. */
 #include "base/file.h"
 #include "cli.h"
+#include "codegen/vta/vta_code.h"
+#include "driver/computation.h"
 #include "driver/summary.h"
 #include "tir/text.h"
 
@@ -70,6 +72,82 @@ static bool put_result(cli *x, const compile_options *o, const compile_result *r
     return true;
 }
 
+/* --- computations for the accelerator --- */
+
+/* NAME of --module-name, of the remark before the computation, or of the file; as a name of C. */
+static const char *accelerated_name(cli *x, const computation *t, const char *file)
+{
+    const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
+    const char *stem = arena_strndup(&x->c->mem, base, strcspn(base, "."));
+    const char *name = cli_get(x, OPT_MODULE_NAME, t->name ? t->name : *stem && *stem != '-' ? stem : "computation");
+    return codegen_c_identifier(&x->c->mem, name);
+}
+
+/* A header with the declaration, as a folder holds it. */
+static const char *accelerated_header(cli *x, const tir_func *f, const char *name, bool capture)
+{
+    writer w;
+    writer_init(&w, &x->c->mem);
+    w_fmt(&w, "/* %s.h: see %s.c. */\n#ifndef VTA_KERNEL_%s\n#define VTA_KERNEL_%s\n", name, name, name, name);
+    w_str(&w, "#include <stdint.h>\n");
+    if (capture)
+        w_str(&w, "#include \"vta.h\"\n");
+    w_str(&w, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    if (capture)
+        w_fmt(&w, "extern const vta_capture %s_capture;\n", name);
+    vta_code_print_prototype(&w, f, name, capture);
+    w_str(&w, ";\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    return w.data;
+}
+
+/* One file of C, or a folder with it and its header. */
+static bool compile_accelerated(cli *x, const char *file, const compile_options *o)
+{
+    compiler *c = x->c;
+    computation t;
+    tir_func *f;
+    span bytes;
+    writer w;
+    const char *place = cli_get(x, OPT_OUT, "-");
+    const bool capture = cli_has(x, OPT_CAPTURE);
+    const size_t n = strlen(place);
+    writer_init(&w, &c->mem);
+    if (strcmp(o->emit, "c") != 0 && strcmp(o->emit, "tir") != 0)
+        return cli_usage_error(x, "it takes c and tir here", "--target vta --emit %s: that cannot be made", o->emit);
+    if (!compiler_read_file(c, file, &bytes) || !computation_read(c, file, bytes, o->schedule, &t))
+        return false;
+    const char *name = accelerated_name(x, &t, file);
+    if (!computation_lower_vta(c, &t, name, &f))
+        return false;
+    if (strcmp(o->emit, "tir") == 0) {
+        tir_print_func(&w, f);
+        return put_text(x, &w);
+    }
+    if (!(capture ? vta_code_print_capture : vta_code_print_jit)(c, &w, f, name))
+        return false;
+    if (strcmp(place, "-") == 0 || (n > 2 && strcmp(place + n - 2, ".c") == 0))
+        return cli_is_file(x, OPT_OUT) && put_text(x, &w);
+    const char *header = accelerated_header(x, f, name, capture);
+    artifact a = {0};
+    vec_push(&c->mem, &a.files, ((artifact_file){arena_printf(&c->mem, "%s.c", name), w.data, w.len, false}));
+    vec_push(&c->mem, &a.files, ((artifact_file){arena_printf(&c->mem, "%s.h", name), header, strlen(header), false}));
+    return artifact_check_place(c, place, file) && artifact_write(c, &a, place, true);
+}
+
+/* Options of packages have no meaning here. */
+static bool check_accelerated(cli *x)
+{
+    static const struct {
+        cli_option option;
+        const char *name;
+    } none[] = {{OPT_PORT, "port"}, {OPT_CONSTANTS, "constants"}, {OPT_REPORT, "report"}, {OPT_JSON, "json"},
+                {OPT_WITH_INTERPRETER, "with-interpreter"}, {OPT_WORKERS, "workers"}};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (cli_has(x, none[i].option))
+            return cli_usage_error(x, "leave it out", "--%s has no effect on C for the accelerator", none[i].name);
+    return true;
+}
+
 bool cmd_compile(cli *x)
 {
     const char *model = cli_model(x);
@@ -78,6 +156,13 @@ bool cmd_compile(cli *x)
     writer dump;
     if (!model || !cli_compile_options(x, false, &o))
         return false;
+    bool is_computation = false;
+    if (o.vta && !pipeline_is_computation(x->c, model, &o, &is_computation))
+        return false;
+    if (is_computation)
+        return check_accelerated(x) && compile_accelerated(x, model, &o);
+    if (!o.vta && cli_has(x, OPT_CAPTURE))
+        return cli_usage_error(x, "add --target vta, or leave it out", "--capture is for the accelerator");
     bool package = strcmp(o.emit, "c") == 0, module = strcmp(o.emit, "module") == 0;
     if (package && !cli_has(x, OPT_OUT))
         return cli_usage_error(x, "as in: lathe compile model.onnx -o out", "no folder for the package is given");

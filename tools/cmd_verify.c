@@ -291,7 +291,7 @@ bool cmd_verify(cli *x)
     bool ok = session_open(x, &s) && session_call(&s);
     if (ok && against)
         ok = j.interprets ? session_interpret(&s, &j.oracle) : run_reference(&j);
-    ok = ok && (s.options.show_values ? judge_nodes(&j) : judge_outputs(&j, !against));
+    ok = ok && session_show_vta(&s) && (s.options.show_values ? judge_nodes(&j) : judge_outputs(&j, !against));
     session_close(&s);
     return ok;
 }

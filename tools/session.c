@@ -83,6 +83,7 @@ static bool check_late_options(const session *s, const char *kind)
     } late[] = {{OPT_SHAPE, "shape"},   {OPT_BOUND, "bound"}, {OPT_BIND, "bind"},         {OPT_TARGET, "target"},
                 {OPT_LEVEL, "opt-level"}, {OPT_INTERPRET, "interpret"}, {OPT_KEEP, "keep"},
                 {OPT_LOAD_OPS, "load-ops"}, {OPT_LOAD_CODEGEN, "load-codegen"}, {OPT_EMIT, "emit"},
+                {OPT_SCHEDULE, "schedule"}, {OPT_VTA_CONFIG, "vta-config"},
                 {OPT_PER_NODE, "per-node"}};
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)
         if (cli_has(s->x, late[i].option))
@@ -166,7 +167,11 @@ static bool open_model(session *s)
         return false;
     if (object)
         return check_late_options(s, "module") && open_module(s, s->path) && state_extents(s);
-    if ((cli_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
+    if (!pipeline_is_computation(c, s->path, &s->options, &s->is_computation))
+        return false;
+    if (s->is_computation && s->options.vta)
+        return session_open_vta(s);
+    if (!s->is_computation && (cli_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
         return false;
     const char *keep = cli_get(s->x, OPT_KEEP, NULL);
     if (cli_has(s->x, OPT_INTERPRET))
@@ -259,7 +264,8 @@ static const int64_t *random_integers(const session *s)
         prog_find_steering(c, f, steers);
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         const run_tensor *t = &s->model.inputs[i];
-        most[i] = f && i < f->n_inputs && steers[i] && t->count == 1 && t->dt != DT_BOOL ? MOST_ROUNDS : 1;
+        most[i] = s->is_computation ? -1
+                  : f && i < f->n_inputs && steers[i] && t->count == 1 && t->dt != DT_BOOL ? MOST_ROUNDS : 1;
     }
     return most;
 }
@@ -321,7 +327,7 @@ bool session_open(cli *x, session *s)
         return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
     if (!cli_workers(x, &workers))
         return false;
-    if (!check_emulator(s) || !check_module_options(s))
+    if (!check_emulator(s) || !check_module_options(s) || !session_check_vta(s))
         return false;
     s->scratch = process_temp_dir(x->c);
     bool ok = s->scratch && open_model(s);

@@ -4,6 +4,7 @@
 #define LATHE_TOOLS_SESSION_H
 #include "cli.h"
 #include "driver/run.h"
+#include "driver/run_vta.h"
 
 typedef struct session {
     cli *x;
@@ -14,6 +15,9 @@ typedef struct session {
     compile_options options;
     compile_result result;
     run_model model;
+    bool is_computation;     /* the file is one, no model */
+    run_vta_options device;  /* with --target vta */
+    run_vta_report ran;
 } session;
 
 /* Ready to be called; false after a diagnostic; session_close is due either way. */
@@ -24,6 +28,14 @@ const char *session_data_file(const session *s, const char *kind, uint32_t i); /
 
 /* The interpreter on the program of s and the inputs of s, after session_call. */
 bool session_interpret(session *s, run_model *out);
+
+/* session_vta.c: --target vta. What its options ask for, before anything is opened; the computation on a simulated
+ * device; what that took, and its timeline. */
+bool session_check_vta(session *s);
+bool session_open_vta(session *s);
+bool session_show_vta(session *s);
+/* against.c: run --against: the outputs of s compared with those of another way; after session_call. */
+bool session_compare(session *s);
 
 /* onnxruntime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a model
  * is opened. */

@@ -19,6 +19,7 @@
 #include "base/nearest.h"
 #include "base/ptr_map.h"
 #include "graph/op.h"
+#include "driver/computation.h"
 #include "driver/format.h"
 #include "frontend/onnx/onnx.h"
 #include "graph/pass.h"
@@ -273,18 +274,69 @@ static void count_nodes(compile_result *r)
     }
 }
 
-/* From the model to a plan, for one target; an earlier stage when that is what is asked for. */
-static bool compile_for(compiler *c, const char *path, const compile_options *o, const target *t, compile_result *out)
+bool pipeline_is_computation(compiler *c, const char *path, const compile_options *o, bool *out)
 {
+    span bytes;
+    file_format format;
+    *out = false;
+    if (!format_read(c, o->verb, path, &bytes, &format))
+        return false;
+    *out = format == FORMAT_COMPUTATION;
+    return true;
+}
+
+/* A computation is a program of one kernel. */
+static bool load_computation(compiler *c, const char *path, const compile_options *o, const target *t,
+                             prog_module **out)
+{
+    span bytes;
+    computation from;
+    if (o->n_dims + o->n_shapes + o->n_binds + o->n_bounds > 0)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+                          "'%s' is a computation, which says all itself: --shape, --dim, --bind and --bound are for "
+                          "ONNX", path);
+    if (strcmp(o->emit, "graph") == 0 || strcmp(o->emit, "schedule") == 0)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' is a computation and has no %s of a model", path,
+                          o->emit);
+    if (!compiler_read_file(c, path, &bytes) || !computation_read(c, path, bytes, o->schedule, &from))
+        return false;
+    if (o->opt_level == 0 || strcmp(o->emit, "prog") == 0) /* as it stands; a program holds no schedules */
+        from.schedule = (span){NULL, 0};
+    return computation_program(c, &from, t, out);
+}
+
+static bool load_program(compiler *c, const char *path, const compile_options *o, const target *t, compile_result *out)
+{
+    bool is_computation;
+    if (!pipeline_is_computation(c, path, o, &is_computation))
+        return false;
+    if (is_computation)
+        return load_computation(c, path, o, t, &out->prog);
+    if (o->vta) {
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+                   "--target vta is for computations, and '%s' is a model", path);
+        diag_hint(&c->diags, "the accelerator takes regions of a model, beside a CPU: --offload vta");
+        return false;
+    }
+    if (o->schedule)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--schedule is for computations, and '%s' is a model",
+                          path);
     if (!pipeline_load(c, path, o, &out->graph))
         return false;
     count_nodes(out);
     if (!run_graph_passes(c, out->graph, o, t))
         return false;
+    return strcmp(o->emit, "graph") == 0 || prog_from_graph(c, out->graph, t, is_for_module(o), &out->prog);
+}
+
+/* From the model to a plan, for one target; an earlier stage when that is what is asked for. */
+static bool compile_for(compiler *c, const char *path, const compile_options *o, const target *t, compile_result *out)
+{
+    if (!load_program(c, path, o, t, out))
+        return false;
     if (strcmp(o->emit, "graph") == 0)
         return true;
-    if (!prog_from_graph(c, out->graph, t, is_for_module(o), &out->prog) ||
-        (o->show_values && !prog_run_passes(c, out->prog, "show-values", 0, false, NULL)) ||
+    if ((o->show_values && !prog_run_passes(c, out->prog, "show-values", 0, false, NULL)) ||
         !prog_run_passes(c, out->prog, NULL, o->opt_level, o->print_after_all, o->dump))
         return false;
     if (strcmp(o->emit, "prog") == 0)

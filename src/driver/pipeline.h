@@ -37,6 +37,8 @@ typedef struct compile_options {
     uint32_t n_dims, n_shapes, n_bounds, n_binds;
     bool print_after_all, verify;
     bool show_values; /* what every kernel makes is a result, too */
+    bool vta; /* of a computation: the accelerator that the compiler context names runs it */
+    const char *schedule; /* file with the schedule of a computation; NULL: that behind it, or none */
     writer *dump;
 } compile_options;
 
@@ -63,6 +65,8 @@ bool pipeline_load(compiler *c, const char *path, const compile_options *o, grap
 /* The same, but all that counts is the parameters of @main: what the model's inputs are. */
 bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out);
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out);
+/* Whether the file is a computation (driver/computation.h): it has no graph. False after a diagnostic. */
+bool pipeline_is_computation(compiler *c, const char *path, const compile_options *o, bool *out);
 /* Writes the artifact as the folder `dir`, all or not at all. An existing folder is replaced only when all that it
  * holds is on its manifest; never the current folder, one of an input of this run, or one that holds such a folder.
  * `lasting`: it is on the disk on return. */

@@ -38,6 +38,8 @@ struct run_model {
     struct run_module *module;       /* a module: no library; these two are run_module.c's */
     bool (*call_module)(compiler *c, run_model *m);
     void (*close_module)(run_model *m);
+    struct run_vta *vta;             /* on the accelerator: no library; this is run_vta.c's */
+    bool (*call_vta)(compiler *c, run_model *m);
     bool (*next_log)(void *record);  /* of a package; NULL: built without a log */
     const char *(*status_text)(int32_t status); /* of a package */
     const char *dir;                 /* of a package; NULL: interpreted */
@@ -122,7 +124,7 @@ bool tensor_file_read(compiler *c, const char *path, run_tensor *t);
 bool tensor_file_peek(compiler *c, const char *path, dtype *out_dt, uint32_t *out_rank, int64_t *out_dims);
 bool tensor_file_write_npy(compiler *c, const char *path, const run_tensor *t);
 const char *tensor_file_name(arena *a, const char *name); /* characters outside A-Za-z0-9_.- as _ */
-/* Floats normal, integers from 0 to most. */
+/* Floats normal, integers from 0 to most; most < 0: up to 16 bits of any sign. */
 void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most);
 
 /* compare.c */

@@ -200,6 +200,35 @@ bool run_vta_call(compiler *c, const tir_func *f, void *const *params, const run
     return ok;
 }
 
+/* --- as a model --- */
+
+struct run_vta {
+    const tir_func *f;
+    const run_vta_options *options;
+    run_vta_report *report;
+};
+
+static bool call_model(compiler *c, run_model *m)
+{
+    const tir_func *f = m->vta->f;
+    void **params = arena_array(&c->mem, void *, f->n_params + 1u);
+    for (uint32_t i = 0; i < f->n_params; i++)
+        params[i] = i < m->n_inputs ? m->in[i] : m->out[i - m->n_inputs];
+    return run_vta_call(c, f, params, m->vta->options, m->vta->report);
+}
+
+bool run_open_vta(compiler *c, const prog_module *p, const tir_func *f, const run_vta_options *o,
+                  run_vta_report *report, run_model *out)
+{
+    if (!run_open_interpreter(c, p, out))
+        return false;
+    out->prog = NULL;
+    out->call_vta = call_model;
+    out->vta = arena_new(&c->mem, struct run_vta);
+    *out->vta = (struct run_vta){f, o, report};
+    return true;
+}
+
 /* --- the timeline --- */
 
 bool run_vta_write_timeline(compiler *c, const vta_config *config, const vta_cycle_report *r, const vta_insn *insns,

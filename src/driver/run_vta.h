@@ -4,6 +4,7 @@
 #ifndef LATHE_DRIVER_RUN_VTA_H
 #define LATHE_DRIVER_RUN_VTA_H
 #include "codegen/vta/vta_code.h"
+#include "driver/run.h"
 
 typedef struct run_vta_options {
     bool cycle; /* on the cycle model, too */
@@ -22,6 +23,10 @@ typedef struct run_vta_report {
 
 /* params[i]: bytes of parameter i of f; inputs are read, the others are written. `out` may be NULL. */
 bool run_vta_call(compiler *c, const tir_func *f, void *const *params, const run_vta_options *o, run_vta_report *out);
+/* f, whose parameters are the inputs and results of p's main, as what run and verify call; the report is of the last
+ * call. */
+bool run_open_vta(compiler *c, const prog_module *p, const tir_func *f, const run_vta_options *o,
+                  run_vta_report *report, run_model *out);
 /* The timeline of a report with cycles: a picture where the name ends in .svg, else Chrome trace events. */
 bool run_vta_timeline(compiler *c, const run_vta_report *r, const char *path);
 /* The same of any stream's report. */

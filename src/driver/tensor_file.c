@@ -260,6 +260,14 @@ static double uniform(uint64_t *state)
     return ((double)(next(state) >> 11) + 0.5) / 9007199254740992.0;
 }
 
+/* From -2^15 to 2^15 - 1, or all that fewer bits hold. */
+static int64_t wide_integer(dtype dt, uint64_t bits)
+{
+    const uint32_t wanted = dt == DT_BOOL ? 1 : dtype_bits(dt) < 16 ? dtype_bits(dt) : 16;
+    const int64_t v = (int64_t)(bits >> (64 - wanted));
+    return dtype_is_signed(dt) ? v - ((int64_t)1 << (wanted - 1)) : v;
+}
+
 void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most)
 {
     size_t size = dtype_bytes(t->dt);
@@ -270,7 +278,10 @@ void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most)
             dtype_store_f64(t->dt, at, r * cos(6.283185307179586 * uniform(state)));
         } else {
             uint64_t bits = next(state);
-            dtype_store_i64(t->dt, at, (int64_t)(most == 1 ? bits >> 63 : bits % (uint64_t)(most + 1)));
+            dtype_store_i64(t->dt, at,
+                            most < 0    ? wide_integer(t->dt, bits)
+                            : most == 1 ? (int64_t)(bits >> 63)
+                                        : (int64_t)(bits % (uint64_t)(most + 1)));
         }
     }
     t->filled = true;

@@ -435,11 +435,15 @@ static void write_params(c_emit *e, const bool *may_alias, const tir_scratch *sc
 /* Handles of buffers: parameters, then scratch. */
 static void write_handles(c_emit *e, const tir_scratch *scratch, uint32_t n_scratch, writer *unused)
 {
+    used_set u;
+    tir_map_init(&u.loaded, e->tmp);
+    tir_visit_stmt(e->f->body, NULL, mark_load, &u);
     for (uint32_t i = 0; i < e->f->n_params + n_scratch; i++) {
         const tir_buffer *b = i < e->f->n_params ? e->f->params[i] : scratch[i - e->f->n_params].buffer;
         const char *name = names_push(e, b, b->name, false);
         w_fmt(e->w, "%svoid *%s", i ? ", " : "", name);
-        w_line(unused, "(void)%s;", name);
+        if (!tir_map_get(&u.loaded, b))
+            w_line(unused, "(void)%s;", name);
     }
     w_str(e->w, e->f->n_params + n_scratch ? ")\n" : "void)\n");
 }

@@ -115,12 +115,11 @@ bool vta_code_print_capture(compiler *c, writer *w, const tir_func *f, const cha
               i < f->n_inputs   ? ""
               : i < f->n_params ? ", written"
                                 : ", its own");
-    w_fmt(w,
-          " */\nint32_t %s(vta_device *device, const vta_memory *scratch, const vta_memory *buffers,\n"
-          "    vta_error *error);\n"
-          "int32_t %s(vta_device *device, const vta_memory *scratch, const vta_memory *buffers,\n"
-          "    vta_error *error)\n{\n    vta_memory bindings[%u];\n",
-          name, name, k.capture.n_bindings ? k.capture.n_bindings : 1);
+    w_str(w, " */\n");
+    vta_code_print_prototype(w, f, name, true);
+    w_str(w, ";\n");
+    vta_code_print_prototype(w, f, name, true);
+    w_fmt(w, "\n{\n    vta_memory bindings[%u];\n", k.capture.n_bindings ? k.capture.n_bindings : 1);
     for (uint32_t i = 0; i < k.capture.n_bindings; i++)
         w_fmt(w, "    bindings[%u] = buffers[%u];\n", i, k.binding[i]);
     w_fmt(w, "    return (int32_t)vta_replay(device, &%s, scratch, bindings, UINT32_MAX, error);\n}\n", constant);

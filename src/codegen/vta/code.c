@@ -72,3 +72,13 @@ bool vta_code_report(compiler *c, const vta_error *e)
         return false; /* the program's end says that a reason is missing */
     return diag_error(&c->diags, code_of(e->status), src_loc_none(), "%s", e->text);
 }
+
+void vta_code_print_prototype(writer *w, const tir_func *f, const char *name, bool capture)
+{
+    w_fmt(w, "int32_t %s(", name);
+    if (capture)
+        w_str(w, "vta_device *device, const vta_memory *scratch, const vta_memory *buffers,\n    vta_error *error");
+    for (uint32_t i = 0; i < f->n_params && !capture; i++)
+        w_fmt(w, "%svoid *b%u", i ? ", " : "", i);
+    w_str(w, f->n_params == 0 && !capture ? "void)" : ")");
+}

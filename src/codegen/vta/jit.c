@@ -51,6 +51,7 @@ typedef struct jit {
     const char *data; /* expression for the address of the view that is allocated next */
     writer recorders;
     uint32_t n_kernels;
+    bool has_cmd; /* some call takes it */
     bool used[N_FUNCTIONS];
 } jit;
 
@@ -106,7 +107,13 @@ static const char *field_type(const c_emit *e, const tir_var *v)
 static void write_recorder(jit *j, c_emit *outer, const tir_stmt *s, const free_vars *v)
 {
     writer *w = &j->recorders;
-    c_emit e = {.c = j->c, .tmp = outer->tmp, .w = w, .needs = outer->needs, .f = outer->f, .bounds = outer->bounds};
+    c_emit e = {.c = j->c,
+                .tmp = outer->tmp,
+                .w = w,
+                .needs = outer->needs,
+                .f = outer->f,
+                .bounds = outer->bounds,
+                .extension = outer->extension};
     tir_map_init(&e.places, outer->tmp);
     if (v->used.len > 0) {
         w_open(w, "struct %s_closure_%u", j->name, j->n_kernels);
@@ -184,6 +191,10 @@ static bool write_own(void *ctx, c_emit *e, const tir_stmt *s)
         write_kernel(j, e, s);
         return true;
     }
+    if (s->kind == TIR_EVALUATE && s->value->kind == TIR_EXTERN) {
+        w_line(e->w, "%s;", expr_text(e, s->value).s);
+        return true;
+    }
     if (s->kind == TIR_ATTR && strcmp(s->key, "buffer_data") == 0) {
         j->data = expr_text(e, s->value).s;
         func_stmt(e, s->body);
@@ -202,17 +213,19 @@ static void write_opening(void *ctx, c_emit *e)
 {
     jit *j = ctx;
     const char *name = names_push(e, j->cmd, "cmd", false);
-    w_line(e->w, "void *const %s = VTATLSCommandHandle();", name);
-    w_line(e->w, "(void)%s;", name);
+    if (j->has_cmd)
+        w_line(e->w, "void *const %s = VTATLSCommandHandle();", name);
 }
 
 /* --- the text --- */
 
 static tir_expr_ref take_handle(tir_rewriter *r, tir_expr_ref e)
 {
-    const jit *j = r->ctx;
-    const bool handle = e->kind == TIR_EXTERN && strcmp(e->u.name, "VTATLSCommandHandle") == 0;
-    return handle ? tir_varref(r->c, j->cmd) : e;
+    jit *j = r->ctx;
+    if (e->kind != TIR_EXTERN || strcmp(e->u.name, "VTATLSCommandHandle") != 0)
+        return e;
+    j->has_cmd = true;
+    return tir_varref(r->c, j->cmd);
 }
 
 /* Calls of the run-time by their names, over one handle of the queue. */
@@ -225,7 +238,8 @@ static tir_func *prepare(jit *j, const tir_func *f)
     tir_rewriter r = {.c = j->c, .ctx = j, .expr = take_handle};
     copy->body = tir_rewrite_stmt(&r, copy->body);
     tir_visit_stmt(copy->body, NULL, find_use, j);
-    use(j, "VTATLSCommandHandle");
+    if (j->has_cmd)
+        use(j, "VTATLSCommandHandle");
     return copy;
 }
 
@@ -234,10 +248,9 @@ static void write_outer(jit *j, writer *w, const tir_func *f)
 {
     const tir_buffer *const *all;
     uint32_t n = vta_code_buffers(j->c, f, &all);
-    w_fmt(w, "\nint32_t %s(", j->name);
-    for (uint32_t i = 0; i < f->n_params; i++)
-        w_fmt(w, "%svoid *b%u", i ? ", " : "", i);
-    w_fmt(w, "%s)\n{\n    int32_t status = %d;\n", f->n_params ? "" : "void", (int)VTA_NO_MEMORY);
+    w_str(w, "\n");
+    vta_code_print_prototype(w, f, j->name, false);
+    w_fmt(w, "\n{\n    int32_t status = %d;\n", (int)VTA_NO_MEMORY);
     for (uint32_t i = f->n_params; i < n; i++)
         w_fmt(w, "    void *const b%u = VTABufferAlloc(%zu);\n", i, vta_code_bytes(all[i]));
     w_str(w, "    if (");
@@ -262,7 +275,8 @@ static void write_head(jit *j, writer *w, const tir_func *f)
           j->name);
     for (uint32_t i = 0; i < f->n_params; i++)
         w_fmt(w, "\n *   %s %zu%s", all[i]->name, vta_code_bytes(all[i]), i < f->n_inputs ? "" : ", written");
-    w_str(w, "\n * Link it with libvta, or load it where libvta is. */\n#include <stddef.h>\n#include <stdint.h>\n\n");
+    w_str(w, "\n * Link it with libvta, or load it where libvta is.\n"
+             " * SPDX-License-Identifier: Apache-2.0 */\n#include <stddef.h>\n#include <stdint.h>\n\n");
     for (uint32_t i = 0; i < N_FUNCTIONS; i++)
         if (j->used[i])
             w_fmt(w, "%s\n", functions[i].prototype);
@@ -296,10 +310,8 @@ bool vta_code_print_jit(compiler *c, writer *w, const tir_func *f, const char *n
     write_head(&j, w, ready);
     needs_write(&c->mem, w, &needs);
     w_str(w, j.recorders.data ? j.recorders.data : "");
-    w_fmt(w, "int32_t %s(", name);
-    for (uint32_t i = 0; i < f->n_params; i++)
-        w_fmt(w, "%svoid *b%u", i ? ", " : "", i);
-    w_fmt(w, "%s);\n", f->n_params ? "" : "void");
+    vta_code_print_prototype(w, f, name, false);
+    w_str(w, ";\n\n");
     w_str(w, body.data);
     if (own)
         write_outer(&j, w, ready);

@@ -43,4 +43,7 @@ bool vta_code_print_capture(compiler *c, writer *w, const tir_func *f, const cha
  * of what failed. Kernels are recorded by static functions over a closure of loop variables. The text includes no
  * header of the library: its undefined symbols are those of the published run-time that it calls. */
 bool vta_code_print_jit(compiler *c, writer *w, const tir_func *f, const char *name);
+
+/* "int32_t NAME(...)", of the captured form or of the one with recorders. */
+void vta_code_print_prototype(writer *w, const tir_func *f, const char *name, bool capture);
 #endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Computations of files: cut into sections, lowered, made into programs. */
+#include "driver/computation.h"
+
+#include "codegen/vta/vta_code.h"
+#include "te/lower.h"
+#include "te/text.h"
+#include "tir/pass.h"
+#include "tir/verify.h"
+#include "tir/walk.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* --- sections --- */
+
+static size_t line_len(span s, size_t at)
+{
+    const uint8_t *end = memchr(s.data + at, '\n', s.len - at);
+    return end ? (size_t)(end - s.data) - at + 1 : s.len - at;
+}
+
+static bool has_first_word(span s, size_t at, const char *word)
+{
+    size_t n = strlen(word);
+    return s.len - at > n && memcmp(s.data + at, word, n) == 0 && s.data[at + n] == ' ';
+}
+
+static bool begins_computation(span s, size_t at)
+{
+    return has_first_word(s, at, "placeholder") || has_first_word(s, at, "compute") ||
+           has_first_word(s, at, "extern") || has_first_word(s, at, "symbol");
+}
+
+/* A part of a text, with as many lines before it as it has there, so that messages tell the right one. */
+static span in_place(compiler *c, span s, size_t from, size_t to)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < from; i++)
+        lines += s.data[i] == '\n';
+    uint8_t *out = arena_alloc(&c->mem, lines + (to - from) + 1, 1);
+    memset(out, '\n', lines);
+    memcpy(out + lines, s.data + from, to - from);
+    return (span){out, lines + (to - from)};
+}
+
+/* The word of a remark: "// fused_add" gives fused_add. */
+static const char *remark(compiler *c, span s, size_t at, size_t end)
+{
+    while (at < end && (s.data[at] == ' ' || s.data[at] == '/'))
+        at++;
+    size_t n = at;
+    while (n < end && (isalnum(s.data[n]) || s.data[n] == '_'))
+        n++;
+    return n > at ? arena_strndup(&c->mem, (const char *)s.data + at, n - at) : NULL;
+}
+
+/* It ends where the next computation begins behind its schedule, with the remarks before that. A schedule stands behind
+ * a line "--- schedule", as `vta conv2d` prints it. */
+computation computation_take(compiler *c, const char *file, span s, size_t *at)
+{
+    static const char mark[] = "--- schedule\n";
+    computation x = {.file = file, .schedule_file = file};
+    size_t from = *at, behind = 0, end = from, i = from; /* behind: the schedule; end: its own */
+    for (size_t n; i < s.len; i += n) {
+        n = line_len(s, i);
+        bool is_remark = n > 2 && s.data[i] == '/' && s.data[i + 1] == '/';
+        if (behind && begins_computation(s, i))
+            break;
+        if (!behind && is_remark && !x.name)
+            x.name = remark(c, s, i, i + n);
+        if (!behind && n == sizeof mark - 1 && memcmp(s.data + i, mark, n) == 0) {
+            x.text = in_place(c, s, from, i);
+            behind = i + n;
+        }
+        if (!behind || !(is_remark || s.data[i] == '\n'))
+            end = i + n;
+    }
+    if (behind)
+        x.schedule = in_place(c, s, behind, end);
+    else
+        x.text = in_place(c, s, from, end);
+    *at = i < s.len ? end : s.len;
+    return x;
+}
+
+bool computation_read(compiler *c, const char *file, span s, const char *schedule_file, computation *out)
+{
+    size_t at = 0;
+    *out = computation_take(c, file, s, &at);
+    if (at < s.len) {
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' holds several computations, and one is taken here",
+                   file);
+        diag_hint(&c->diags, "'lathe opt' takes them all; give the one that is meant in a file of its own");
+        return false;
+    }
+    if (!schedule_file)
+        return true;
+    if (out->schedule.data)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s holds a schedule, and --schedule gives another",
+                          file);
+    out->schedule_file = schedule_file;
+    return compiler_read_file(c, schedule_file, &out->schedule);
+}
+
+/* --- loops --- */
+
+bool computation_lower(compiler *c, const computation *t, bool plain, const char *name, tir_func **out)
+{
+    te_graph *g;
+    te_sched *s;
+    const char *schedule = plain || !t->schedule.data ? "" : (const char *)t->schedule.data;
+    const size_t n = plain ? 0 : t->schedule.len;
+    if (!te_parse(c, t->file, (const char *)t->text.data, t->text.len, &g) ||
+        !te_sched_parse(g, t->schedule_file, schedule, n, &s) || !te_lower(g, s, name, out) || !tir_verify(c, *out))
+        return false;
+    (*out)->schedule = NULL; /* the reader has it in a file */
+    return true;
+}
+
+static bool run_passes(compiler *c, tir_func *f, const char *passes)
+{
+    tir_module m = {.c = c};
+    vec_push(&c->mem, &m.funcs, f);
+    return tir_run_passes(c, &m, passes, false, NULL);
+}
+
+void computation_warn_of_host(compiler *c, const tir_func *f)
+{
+    if (vta_code_on_device(f))
+        return;
+    (void)diag_warning(&c->diags, DIAG_USAGE, f->loc, "%s: nothing here runs on the accelerator", f->name);
+    diag_hint(&c->diags, "the schedule marks what does: set_scope, pragma \"dma_copy\" and \"alu\", tensorize "
+                         "(docs/vta.md)");
+}
+
+static bool has_numbers(compiler *c, const tir_func *f)
+{
+    if (f->n_symbols == 0)
+        return true;
+    diag_error(&c->diags, DIAG_UNSUPPORTED, f->loc, "the extent %s is known only when the computation runs",
+               f->symbols[0]);
+    diag_hint(&c->diags, "write a number in its place; 'lathe opt' lowers it as it stands");
+    return false;
+}
+
+bool computation_lower_vta(compiler *c, const computation *t, const char *name, tir_func **out)
+{
+    if (!computation_lower(c, t, false, name, out) || !has_numbers(c, *out) || !run_passes(c, *out, "vta"))
+        return false;
+    computation_warn_of_host(c, *out);
+    return true;
+}
+
+/* --- a program --- */
+
+static type type_of(compiler *c, const tir_buffer *b)
+{
+    int64_t dims[TYPE_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < b->rank && i < TYPE_MAX_RANK; i++)
+        (void)tir_is_int(b->shape[i], &dims[i]);
+    return type_static(c, b->dt, b->rank, dims);
+}
+
+static bool has_ranks(compiler *c, const tir_func *f)
+{
+    for (uint32_t i = 0; i < f->n_params; i++)
+        if (f->params[i]->rank > TYPE_MAX_RANK)
+            return diag_error(&c->diags, DIAG_UNSUPPORTED, f->loc, "'%s' has %u dimensions; a tensor has at most %u",
+                              f->params[i]->name, f->params[i]->rank, TYPE_MAX_RANK);
+    return true;
+}
+
+static void find_scratchpad(void *ctx, tir_stmt *s)
+{
+    if (s->kind == TIR_ALLOCATE && s->buffer->scope == SCOPE_CUSTOM)
+        *(const tir_buffer **)ctx = s->buffer;
+}
+
+/* The loops of a schedule that this machine can run. */
+static bool has_memory(compiler *c, const tir_func *f)
+{
+    const tir_buffer *b = NULL;
+    tir_visit_stmt(f->body, find_scratchpad, NULL, &b);
+    if (!b)
+        return true;
+    diag_error(&c->diags, DIAG_UNSUPPORTED, f->loc, "the schedule places '%s' in %s, a memory of an accelerator's",
+               b->name, b->scope_name);
+    diag_hint(&c->diags, "--target vta runs it there; --interpret and -O0 leave the schedule out");
+    return false;
+}
+
+static void add_main(prog_module *m, prog_kernel *k)
+{
+    compiler *c = m->c;
+    const tir_func *f = k->plain;
+    prog_func *main = arena_new(&c->mem, prog_func);
+    prog_step s = {.kind = STEP_KERNEL, .kernel = k, .source = "", .loc = f->loc};
+    *main = (prog_func){.name = "main", .n_inputs = f->n_inputs};
+    s.args = arena_array(&c->mem, uint32_t, f->n_params + 1u);
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        const bool in = i < f->n_inputs;
+        const prog_value v = {.name = intern(c->names, f->params[i]->name),
+                              .type = type_of(c, f->params[i]),
+                              .space = in ? SPACE_INPUT : SPACE_OUTPUT,
+                              .index = in ? i : i - f->n_inputs,
+                              .base = PROG_NONE};
+        s.args[s.n_args++] = prog_add_value(m, main, v);
+        if (!in)
+            vec_push(&c->mem, &main->results, ((prog_result){v.name, s.args[i], PROG_NONE}));
+    }
+    s.n_in = f->n_inputs;
+    vec_push(&c->mem, &main->steps, s);
+    vec_push(&c->mem, &m->funcs, main);
+}
+
+bool computation_program(compiler *c, const computation *t, const struct target *runs, prog_module **out)
+{
+    prog_module *m = *out = prog_module_new(c);
+    prog_kernel *k = arena_new(&c->mem, prog_kernel);
+    const char *name = intern(c->names, t->name ? t->name : "computation");
+    *k = (prog_kernel){.name = name, .kind = name, .target = runs};
+    if (!computation_lower(c, t, true, name, &k->plain) || !has_numbers(c, k->plain) || !has_ranks(c, k->plain))
+        return false;
+    if (t->schedule.data) {
+        if (!computation_lower(c, t, false, name, &k->loops) || !has_memory(c, k->loops))
+            return false;
+        k->loops->target = runs;
+        if (!run_passes(c, k->loops, NULL))
+            return false;
+    }
+    vec_push(&c->mem, &m->kernels, k);
+    add_main(m, k);
+    return prog_verify(c, m);
+}

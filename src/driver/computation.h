@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Computations as files (docs/schedule.md): text with one computation or several, each with a schedule behind a line
+ * "--- schedule" or without; and one of them as a program, which goes the way of every other one. */
+#ifndef LATHE_DRIVER_COMPUTATION_H
+#define LATHE_DRIVER_COMPUTATION_H
+#include "base/file.h"
+#include "prog/prog.h"
+
+/* Text that is read from a file; the lines before it are empty, so that messages tell the right one. */
+typedef struct computation {
+    const char *file, *schedule_file;
+    const char *name;    /* what a remark before it says; NULL: nothing */
+    span text, schedule; /* schedule.data NULL: it has none */
+} computation;
+
+/* The computation at *at of the file's bytes, and *at behind it. */
+computation computation_take(compiler *c, const char *file, span s, size_t *at);
+/* The one computation of a file, with the schedule of another file where one is named. Errors: several computations,
+ * two schedules. */
+bool computation_read(compiler *c, const char *file, span s, const char *schedule_file, computation *out);
+/* Its loops under its schedule and under no other: nothing is inlined or placed by itself. `plain`: without it. */
+bool computation_lower(compiler *c, const computation *t, bool plain, const char *name, tir_func **out);
+/* A function main of one kernel. Errors: extents that are no numbers. */
+bool computation_program(compiler *c, const computation *t, const struct target *runs, prog_module **out);
+/* Lowered for the VTA accelerator that c compiles for; what runs on it is said when nothing does. */
+bool computation_lower_vta(compiler *c, const computation *t, const char *name, tir_func **out);
+/* Warns where nothing of a function that was lowered for VTA runs there. */
+void computation_warn_of_host(compiler *c, const tir_func *f);
+#endif
