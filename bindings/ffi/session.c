@@ -263,6 +263,7 @@ session *session_of_buffer(const ffi_row *row, int64_t buffer)
 typedef struct choice {
     bool cycle;
     vta_sim_options sim;
+    vta_context_options context;
 } choice;
 
 static int read_profile(const ffi_row *row, const char *name, vta_profile *out)
@@ -281,22 +282,59 @@ static int read_profile(const ffi_row *row, const char *name, vta_profile *out)
     return ffi_raise(row, "ValueError", "there is no profile '%s': use compatible, hls, chisel or intelfocl", name);
 }
 
+static int read_left_tokens(const ffi_row *row, const char *name, vta_left *out)
+{
+    static const char *const names[] = {
+#define X(id, text) text,
+        VTA_LEFT_TOKENS(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *out = (vta_left)i;
+            return 0;
+        }
+    }
+    return ffi_raise(row, "ValueError", "left_tokens '%s': use warn, error or ignore", name);
+}
+
+/* The option of this name that is a number. NULL: there is none. */
+static uint32_t *number_option(choice *c, const char *key)
+{
+    const struct {
+        const char *name;
+        uint32_t *value;
+    } all[] = {{"seed", &c->sim.seed},
+               {"max_insns", &c->context.max_insns},
+               {"max_uops", &c->context.max_uops},
+               {"max_kernels", &c->context.max_kernels},
+               {"max_buffers", &c->context.max_buffers}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(key, all[i].name) == 0)
+            return all[i].value;
+    return NULL;
+}
+
 static int read_option(const ffi_row *row, const char *key, const json_t *v, choice *out)
 {
     const char *text = json_string_value(v);
+    uint32_t *number = number_option(out, key);
     if (strcmp(key, "simulator") == 0 && text && (strcmp(text, "fsim") == 0 || strcmp(text, "cycle") == 0)) {
         out->cycle = *text == 'c';
         return 0;
     }
     if (strcmp(key, "profile") == 0 && text)
         return read_profile(row, text, &out->sim.profile);
-    if (strcmp(key, "seed") == 0 && json_is_integer(v) && json_integer_value(v) >= 0 &&
-        json_integer_value(v) <= UINT32_MAX) {
-        out->sim.seed = (uint32_t)json_integer_value(v);
+    if (strcmp(key, "left_tokens") == 0 && text)
+        return read_left_tokens(row, text, &out->context.left_tokens);
+    if (number && json_is_integer(v) && json_integer_value(v) >= 0 && json_integer_value(v) <= UINT32_MAX) {
+        *number = (uint32_t)json_integer_value(v);
         return 0;
     }
     return ffi_raise(row, "ValueError",
-                     "option '%s': known are \"simulator\" (\"fsim\", \"cycle\"), \"profile\" and \"seed\" (a number)",
+                     "option '%s': known are \"simulator\" (\"fsim\", \"cycle\"), \"profile\", \"left_tokens\" "
+                     "(\"warn\", \"error\", \"ignore\"), and the numbers \"seed\", \"max_insns\", \"max_uops\", "
+                     "\"max_kernels\", \"max_buffers\"",
                      key);
 }
 
@@ -350,9 +388,10 @@ int session_create(const ffi_row *row, const ffi_arg *config, const ffi_arg *opt
         destroy(s);
         return session_raise(row, NULL, &e);
     }
-    size_t bytes = (vta_context_bytes(&s->device, NULL) + 63) / 64 * 64;
+    /* Of capacities out of range the context needs nothing, and says what is wrong with them. */
+    size_t bytes = (vta_context_bytes(&s->device, &o.context) + 64) / 64 * 64;
     s->memory = aligned_alloc(64, bytes);
-    if (!s->memory || vta_context_init(s->memory, bytes, &s->device, NULL, &s->context, &e) != VTA_OK) {
+    if (!s->memory || vta_context_init(s->memory, bytes, &s->device, &o.context, &s->context, &e) != VTA_OK) {
         int rc = s->memory ? session_raise(row, NULL, &e) : ffi_raise(row, "MemoryError", "no memory for a queue");
         vta_device_destroy(&s->device);
         free(s->memory);

@@ -205,8 +205,8 @@ static int push(const ffi_row *row, const ffi_arg *a, vta_mode mode, TVMFFIAny *
     recorder = outer;
     free(closure);
     int rc = e.status == VTA_OK ? ffi_return_int(result, 0) : -1;
-    if (rc != 0)
-        (void)vta_context_last_error(session_context(s), &e);
+    if (rc != 0 && vta_context_last_error(session_context(s), &e) == VTA_OK)
+        (void)vta_record_error(&e); /* pushed by a recorder: the kernel that it records is at fault */
     if (rc != 0 && !recorder_raised) /* else the recorder's own error is already raised */
         session_raise(row, NULL, &e);
     session_put(s);
@@ -452,9 +452,14 @@ static int give_counters(const ffi_row *row, session *s, TVMFFIAny *result)
     char text[1024];
     const vta_device *d = session_device(s);
     size_t n = d->driver->counters ? d->driver->counters(d->self, text, sizeof text) : 0;
+    vta_tokens left;
+    vta_left_tokens(session_context(s), &left);
     session_leave(s);
-    if (n == 0 || n >= sizeof text)
+    if (n == 0 || n + 32 >= sizeof text)
         return ffi_raise(row, "RuntimeError", "the device has no counters");
+    n--; /* one more member before the closing brace */
+    n += (size_t)snprintf(text + n, sizeof text - n, ", \"left_tokens\": %d}",
+                          left.l2g + left.g2l + left.s2g + left.g2s);
     return ffi_return_str(row, result, text, n);
 }
 

@@ -31,7 +31,8 @@ static vta_context_options resolve(const vta_context_options *given)
 static bool in_range(const vta_context_options *o)
 {
     return o->max_insns >= LEAST_INSNS && o->max_insns <= MOST_INSNS && o->max_uops <= MOST_UOPS &&
-           o->max_kernels <= MOST_KERNELS && o->max_buffers <= MOST_BUFFERS;
+           o->max_kernels <= MOST_KERNELS && o->max_buffers <= MOST_BUFFERS &&
+           (unsigned)o->left_tokens <= VTA_LEFT_IGNORE;
 }
 
 static void *take(char *memory, size_t *used, size_t count, size_t bytes)
@@ -90,7 +91,7 @@ vta_status vta_context_init(void *memory, size_t bytes, vta_device *d, const vta
     if (!in_range(&resolved))
         return vta_fail(e, VTA_BAD_ARGUMENT,
                         "context: max_insns must lie between %d and %d, max_uops be at most %d, max_kernels %d, "
-                        "max_buffers %d",
+                        "max_buffers %d; left_tokens be one of its values",
                         LEAST_INSNS, MOST_INSNS, MOST_UOPS, MOST_KERNELS, MOST_BUFFERS);
     size_t needed = vta_context_bytes(d, o);
     if (!memory || (uintptr_t)memory % ALIGN || bytes < needed)

@@ -35,7 +35,9 @@ typedef struct vta_queue {
     uint32_t run_start;                /* where the run being built starts; > 0 only in a capture of several runs */
     uint32_t serial;                   /* of the stream being built: buffers remember it */
     uint32_t pending[VTA_STAGE_COUNT]; /* pops that the stage's next instruction takes */
-    int32_t open[VTA_STAGE_COUNT];     /* tokens that load and store have given and compute has not taken */
+    vta_tokens open;                   /* given and not yet taken, in the run being built */
+    vta_tokens held;                   /* the same of the runs before: on the device */
+    vta_tokens left;                   /* at the last vta_synchronize, as it was told */
     enum vta_stage last;               /* stage of the last instruction, where a push may be merged into it */
     vta_field fields[VTA_ALU + 1][VTA_MAX_FIELDS]; /* of each opcode, laid out once */
     uint32_t n_fields[VTA_ALU + 1];
@@ -171,6 +173,9 @@ vta_buffer_slot *vta_buffer_find(vta_context *c, vta_buffer b, vta_error *e);
 void vta_buffer_release_all(vta_context *c);
 
 /* --- tokens.c, dump.c --- */
+
+/* Tokens that nobody takes at the end of a program: kept for vta_left_tokens, and told as the options say. */
+vta_status vta_tokens_tell_left(vta_context *c, const vta_tokens *left, vta_error *e);
 
 /* Takes and gives the tokens of one instruction. NULL, or the queue that it takes from though it is empty. */
 const char *vta_tokens_step(const vta_geometry *g, const vta_insn *insn, vta_tokens *t);

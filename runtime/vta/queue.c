@@ -44,7 +44,7 @@ vta_status vta_queue_encode(const vta_context *c, const vta_fields *f, vta_insn 
 vta_status vta_queue_append(vta_context *c, const vta_fields *f, vta_error *e)
 {
     vta_queue *q = &c->queue;
-    uint32_t stage = (uint32_t)vta_stage_of(f);
+    enum vta_stage stage = vta_stage_of(f);
     vta_insn insn;
     vta_status s = vta_queue_encode(c, f, &insn, e);
     if (s != VTA_OK)
@@ -52,13 +52,13 @@ vta_status vta_queue_append(vta_context *c, const vta_fields *f, vta_error *e)
     if (q->count >= q->most)
         return vta_fail(e, VTA_NO_MEMORY, "the instruction queue of %u is full", q->most);
     insn.word[0] |= q->pending[stage];
-    if (stage == VTA_STAGE_COMPUTE) {
-        q->open[VTA_STAGE_LOAD] -= (q->pending[stage] & VTA_POP_PREV) != 0;
-        q->open[VTA_STAGE_STORE] -= (q->pending[stage] & VTA_POP_NEXT) != 0;
-    }
+    if (q->pending[stage] & VTA_POP_PREV)
+        --*(stage == VTA_STAGE_COMPUTE ? &q->open.l2g : &q->open.g2s);
+    if (q->pending[stage] & VTA_POP_NEXT)
+        --*(stage == VTA_STAGE_COMPUTE ? &q->open.s2g : &q->open.g2l);
     q->pending[stage] = 0;
     q->insns[q->count++] = insn;
-    q->last = f->opcode == VTA_LOAD && f->x_size == 0 ? VTA_STAGE_NONE : (enum vta_stage)stage;
+    q->last = f->opcode == VTA_LOAD && f->x_size == 0 ? VTA_STAGE_NONE : stage;
     return VTA_OK;
 }
 
@@ -89,7 +89,10 @@ static vta_status push_token(vta_context *c, enum vta_stage from, enum vta_stage
     if (s != VTA_OK)
         return s;
     q->insns[q->count - 1].word[0] |= flag;
-    q->open[from]++;
+    if (from == VTA_STAGE_COMPUTE)
+        ++*(to == VTA_STAGE_LOAD ? &q->open.g2l : &q->open.g2s);
+    else
+        ++*(from == VTA_STAGE_LOAD ? &q->open.l2g : &q->open.s2g);
     return VTA_OK;
 }
 
@@ -281,8 +284,8 @@ static vta_status check_transfer(const vta_context *c, int64_t opcode, const vta
     if (pads > 0 && (opcode == VTA_STORE || t->x_size == 0 || t->y_size == 0))
         return vta_fail(e, VTA_BAD_ARGUMENT, "%s %s: padding %s", verb, name,
                         opcode == VTA_STORE ? "belongs to loads" : "needs at least one element beside it");
-    if (t->memory == VTA_MEM_UOP && (pads > 0 || t->y_size > 1))
-        return vta_fail(e, VTA_BAD_ARGUMENT, "%s uop: micro-ops are loaded as one row without padding", verb);
+    if (t->memory == VTA_MEM_UOP && pads > 0)
+        return vta_fail(e, VTA_BAD_ARGUMENT, "%s uop: micro-ops are loaded without padding", verb);
     if (t->x_size == 0 || t->y_size == 0)
         return VTA_OK;
     uint64_t width = (uint64_t)t->x_pad_before + t->x_size + t->x_pad_after;
@@ -303,6 +306,20 @@ static vta_status check_transfer(const vta_context *c, int64_t opcode, const vta
     return VTA_OK;
 }
 
+/* Hardware loads micro-ops as one row: rows that lie one behind the other are one, others are loads of their own. */
+static vta_status append_transfer(vta_context *c, int64_t opcode, const vta_transfer *t, uint64_t base, vta_error *e)
+{
+    vta_transfer row = *t;
+    if (t->memory == VTA_MEM_UOP && t->y_size > 1 && t->x_size > 0) {
+        if (t->x_stride != t->x_size)
+            return append_rows(c, opcode, t, base, e);
+        row.x_stride = row.x_size = t->x_size * t->y_size;
+        row.y_size = 1;
+    }
+    return fits(&row) ? append_part(c, opcode, &row, base, t->sram_index, t->dram_offset, e)
+                      : append_rows(c, opcode, t, base, e);
+}
+
 static vta_status transfer(vta_context *c, int64_t opcode, vta_buffer b, const vta_transfer *t)
 {
     vta_status s = vta_context_enter(c);
@@ -315,8 +332,7 @@ static vta_status transfer(vta_context *c, int64_t opcode, vta_buffer b, const v
     if (s != VTA_OK)
         return vta_context_leave(c, s);
     uint64_t base = slot->memory.phys / c->geometry->elem_bytes[t->memory];
-    s = fits(t) ? append_part(c, opcode, t, base, t->sram_index, t->dram_offset, &c->error)
-                : append_rows(c, opcode, t, base, &c->error);
+    s = append_transfer(c, opcode, t, base, &c->error);
     if (t->memory == VTA_MEM_UOP)
         vta_kernel_evict_all(c);
     slot->used = c->queue.serial;
@@ -342,7 +358,7 @@ static void start_run(vta_queue *q)
     q->run_start = q->count;
     q->last = VTA_STAGE_NONE;
     memset(q->pending, 0, sizeof q->pending);
-    memset(q->open, 0, sizeof q->open);
+    memset(&q->open, 0, sizeof q->open);
 }
 
 void vta_queue_clear(vta_context *c)
@@ -383,8 +399,8 @@ static vta_status append_tail(vta_context *c, vta_error *e)
  * append_left gives them again at the start of the next run. */
 static vta_status append_drain(vta_context *c, vta_tokens *left, vta_error *e)
 {
-    left->l2g = c->queue.open[VTA_STAGE_LOAD];
-    left->s2g = c->queue.open[VTA_STAGE_STORE];
+    left->l2g = c->queue.open.l2g;
+    left->s2g = c->queue.open.s2g;
     if (left->l2g > VTA_MOST_LEFT_TOKENS || left->s2g > VTA_MOST_LEFT_TOKENS)
         return vta_fail(e, VTA_BAD_STATE,
                         "%d tokens from load and %d from store were pushed and not popped; at most %d", left->l2g,
@@ -441,6 +457,7 @@ static vta_status append_serial_tail(vta_context *c, vta_error *e)
 {
     vta_queue *q = &c->queue;
     serialise(c);
+    memset(&q->open, 0, sizeof q->open);
     vta_fields f = {0};
     if (q->count > q->run_start)
         vta_decode(c->geometry, &q->insns[q->count - 1], &f);
@@ -477,8 +494,16 @@ static vta_status run(vta_context *c, uint32_t wait_cycles, vta_error *e)
     return s;
 }
 
-/* Closes the run that is being built: tail, drain, FINISH. */
-static vta_status close_run(vta_context *c, vta_tokens *left, vta_error *e)
+/* What is left where the caller says that its program ends; a capture is checked as a whole. */
+static vta_status tell_left(vta_context *c, const vta_tokens *drained, vta_error *e)
+{
+    const vta_tokens *o = &c->queue.open, *h = &c->queue.held;
+    const vta_tokens left = {drained->l2g, o->g2l + h->g2l, drained->s2g, o->g2s + h->g2s};
+    return c->capturing ? VTA_OK : vta_tokens_tell_left(c, &left, e);
+}
+
+/* Closes the run that is being built: tail, drain, FINISH. `ends`: the caller asked for it. */
+static vta_status close_run(vta_context *c, bool ends, vta_tokens *left, vta_error *e)
 {
     memset(left, 0, sizeof *left);
     vta_status s;
@@ -488,16 +513,29 @@ static vta_status close_run(vta_context *c, vta_tokens *left, vta_error *e)
         s = append_tail(c, e);
         if (s == VTA_OK)
             s = append_drain(c, left, e);
+        if (s == VTA_OK && ends)
+            s = tell_left(c, left, e);
     }
     vta_fields finish = {.opcode = VTA_FINISH};
     return s == VTA_OK ? vta_queue_append(c, &finish, e) : s;
 }
 
-vta_status vta_queue_synchronize(vta_context *c, uint32_t wait_cycles, vta_error *e)
+/* Tokens for load and store stay on the device from run to run; a run that failed leaves none. */
+static void keep_held(vta_queue *q, vta_status s)
+{
+    if (s == VTA_OK) {
+        q->held.g2l += q->open.g2l;
+        q->held.g2s += q->open.g2s;
+    } else {
+        memset(&q->held, 0, sizeof q->held);
+    }
+}
+
+static vta_status synchronize(vta_context *c, uint32_t wait_cycles, bool ends, vta_error *e)
 {
     vta_queue *q = &c->queue;
     vta_tokens left;
-    vta_status s = close_run(c, &left, e);
+    vta_status s = close_run(c, ends, &left, e);
     if (s == VTA_OK && c->debug & VTA_DEBUG_DUMP_UOP)
         vta_dump_uops(c);
     if (s == VTA_OK && c->debug & VTA_DEBUG_DUMP_INSN)
@@ -506,11 +544,18 @@ vta_status vta_queue_synchronize(vta_context *c, uint32_t wait_cycles, vta_error
         start_run(q);
         vta_kernel_evict_all(c);
     } else {
-        if (s == VTA_OK)
+        if (s == VTA_OK) {
             s = run(c, wait_cycles, e);
+            keep_held(q, s);
+        }
         vta_queue_clear(c);
     }
     return s == VTA_OK ? append_left(c, &left, e) : s;
+}
+
+vta_status vta_queue_synchronize(vta_context *c, uint32_t wait_cycles, vta_error *e)
+{
+    return synchronize(c, wait_cycles, false, e);
 }
 
 vta_status vta_synchronize(vta_context *c, uint32_t wait_cycles)
@@ -520,7 +565,7 @@ vta_status vta_synchronize(vta_context *c, uint32_t wait_cycles)
         return s;
     if (c->capturing && c->queue.count + VTA_TAIL_INSNS > c->queue.most)
         return vta_context_leave(c, vta_queue_room(c, 0, &c->error));
-    return vta_context_leave(c, vta_queue_synchronize(c, wait_cycles, &c->error));
+    return vta_context_leave(c, synchronize(c, wait_cycles, true, &c->error));
 }
 
 uint32_t vta_queued(const vta_context *c, const vta_insn **out)

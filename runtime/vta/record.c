@@ -34,6 +34,15 @@ static vta_status find_recording(const char *what, recording **out, vta_error *e
     return current->error.status;
 }
 
+vta_status vta_record_error(vta_error *out)
+{
+    if (!current)
+        return VTA_OK;
+    if (out)
+        *out = current->error;
+    return current->error.status;
+}
+
 /* Hands the recording's error, because of which it will be dropped, to the caller as well. */
 static vta_status drop(recording *r, vta_error *e)
 {
@@ -225,7 +234,9 @@ vta_status vta_push(vta_context *c, vta_mode mode, const void *site, vta_record_
 {
     if (current) { /* the push that is going on reports it */
         if (current->error.status == VTA_OK)
-            vta_fail(&current->error, VTA_BAD_STATE, "push: within the recording of another kernel");
+            vta_fail(&current->error, VTA_BAD_STATE,
+                     "push: this thread records another kernel; its recording function may only call uop_push, "
+                     "uop_loop_begin and uop_loop_end");
         return VTA_BAD_STATE;
     }
     vta_status s = vta_context_enter(c);

@@ -130,6 +130,7 @@ vta_status vta_sim_create(const vta_config *c, const vta_sim_options *o, vta_sim
     s->caps = vta_sim_caps(o->profile);
     s->kernels = kernels;
     s->random = o->seed;
+    s->most_work = UINT64_MAX;
     set_shape(s);
     if (!allocate(s)) {
         vta_sim_destroy(s);
@@ -248,16 +249,15 @@ static vta_status device_map(void *self, void *host, size_t bytes, vta_memory *o
     return vta_dram_map(((vta_sim *)self)->dram, host, bytes, out, e);
 }
 
-/* A functional simulator knows no cycles: wait_cycles means nothing to it, options.most_operations bounds its work. */
+/* A functional simulator knows no cycles, but what a stage does takes some number of them on any hardware. */
 static vta_status device_run(void *self, uint64_t phys, uint32_t count, uint32_t wait_cycles, vta_error *e)
 {
     vta_sim *s = self;
-    (void)wait_cycles;
     const vta_insn *insns = vta_dram_at(s->dram, phys, (size_t)count * VTA_INSN_BYTES);
     if (!insns)
         return vta_fail(e, VTA_FAULT, "%u instructions at 0x%llx lie in no one allocation", count,
                         (unsigned long long)phys);
-    return vta_sim_run(s, insns, count, e);
+    return vta_sim_run_within(s, insns, count, wait_cycles, e);
 }
 
 static vta_status device_scratchpad(void *self, enum vta_mem m, uint32_t index, uint32_t count, void *out, vta_error *e)

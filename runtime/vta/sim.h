@@ -117,6 +117,7 @@ struct vta_sim {
     sim_distance distances[SIM_DISTANCES];
 
     uint32_t tokens[SIM_TOKENS];
+    uint64_t work[VTA_STAGE_COUNT], most_work; /* cycles that each stage needs at least, of this run; what is allowed */
     uint32_t random;
     sim_queue queue[VTA_STAGE_COUNT];
 };
@@ -137,6 +138,9 @@ vta_status vta_sim_fault(const sim_at *at, vta_status s, const char *fmt, ...)
 bool vta_sim_decode(const vta_sim *s, const vta_insn *insn, vta_fields *f);
 /* "load wgt", "gemm", "alu shr" */
 const char *vta_sim_insn_name(const vta_fields *f);
+
+/* vta_sim_run that gives up (VTA_TIMEOUT) before a stage has more work than `most_work`. */
+vta_status vta_sim_run_within(vta_sim *s, const vta_insn *insns, uint32_t count, uint64_t most_work, vta_error *e);
 
 vta_status vta_sim_transfer(vta_sim *s, const sim_at *at); /* sim_mem.c: LOAD and STORE */
 void vta_sim_pack(const vta_sim *s, enum vta_mem m, uint32_t index, uint32_t count, uint8_t *out);

@@ -190,7 +190,7 @@ static vta_status take_turns(vta_sim *s, const vta_insn *insns, vta_error *e)
     }
 }
 
-vta_status vta_sim_run(vta_sim *s, const vta_insn *insns, uint32_t count, vta_error *e)
+static vta_status run_stream(vta_sim *s, const vta_insn *insns, uint32_t count, vta_error *e)
 {
     vta_status status = dispatch(s, insns, count, e);
     const sim_queue *q = s->queue;
@@ -204,6 +204,20 @@ vta_status vta_sim_run(vta_sim *s, const vta_insn *insns, uint32_t count, vta_er
         opcode(head) != VTA_FINISH || !has_tokens(s, VTA_STAGE_COMPUTE, head))
         return deadlock(s, insns, e);
     return after_finish(s, insns, e);
+}
+
+vta_status vta_sim_run_within(vta_sim *s, const vta_insn *insns, uint32_t count, uint64_t most_work, vta_error *e)
+{
+    memset(s->work, 0, sizeof s->work);
+    s->most_work = most_work;
+    vta_status status = run_stream(s, insns, count, e);
+    s->most_work = UINT64_MAX;
+    return status;
+}
+
+vta_status vta_sim_run(vta_sim *s, const vta_insn *insns, uint32_t count, vta_error *e)
+{
+    return vta_sim_run_within(s, insns, count, UINT64_MAX, e);
 }
 
 void vta_sim_tokens(const vta_sim *s, vta_tokens *out)

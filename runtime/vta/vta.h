@@ -240,14 +240,26 @@ enum {
 #undef X
 };
 
+/* What vta_synchronize does about tokens that were given and that nobody has taken: X(id, text) */
+#define VTA_LEFT_TOKENS(X)                                                                  \
+    X(VTA_LEFT_WARN, "warn")    /* told through `log` when their numbers change; they stay */ \
+    X(VTA_LEFT_ERROR, "error")  /* VTA_BAD_STATE; nothing runs, and what is queued is gone */  \
+    X(VTA_LEFT_IGNORE, "ignore") /* they stay */
+typedef enum vta_left {
+#define X(id, text) id,
+    VTA_LEFT_TOKENS(X)
+#undef X
+} vta_left;
+
 typedef struct vta_context_options {
     uint32_t max_insns;   /* capacity of the instruction queue, at least 256; 0: 65536. When full, what it has runs */
     uint32_t max_uops;    /* capacity of the micro-op log between synchronisations; 0: 65536 */
     uint32_t max_kernels; /* micro-op kernels remembered; 0: 4096. When full, all are forgotten and recorded again */
     uint32_t max_buffers; /* 0: 4096 */
-    void (*log)(void *user, const char *text); /* dumps of the debug flags; NULL: standard error */
+    void (*log)(void *user, const char *text); /* dumps of the debug flags, warnings; NULL: standard error */
     void *log_user;
     uint32_t wait_cycles; /* patience of a run that a full queue causes; 0: 2^31 */
+    vta_left left_tokens;
 } vta_context_options;
 
 /* Bytes of caller's memory that a context of these capacities needs (64-byte aligned). Device memory for the queues is
@@ -306,10 +318,15 @@ vta_status vta_uop_push(const vta_uop *u, vta_error *e);
 vta_status vta_uop_loop_begin(uint32_t extent, uint32_t dst_factor, uint32_t src_factor, uint32_t wgt_factor,
                               vta_error *e);
 vta_status vta_uop_loop_end(vta_error *e);
+/* Why the kernel that this thread is recording will be dropped; VTA_OK: nothing is wrong, or nothing is recorded. */
+vta_status vta_record_error(vta_error *out);
 
 vta_status vta_dep_push(vta_context *c, enum vta_stage from, enum vta_stage to);
 vta_status vta_dep_pop(vta_context *c, enum vta_stage from, enum vta_stage to);
 vta_status vta_synchronize(vta_context *c, uint32_t wait_cycles);
+/* Tokens that were left at the last vta_synchronize. Runs that a full queue causes do not count: theirs are for what
+ * is queued next. */
+void vta_left_tokens(vta_context *c, vta_tokens *out);
 /* Instructions queued and not yet run; *out is valid until the next call. Takes no lock. */
 uint32_t vta_queued(const vta_context *c, const vta_insn **out);
 

@@ -82,7 +82,8 @@ typedef struct vta_driver {
     /* Cache maintenance before the device reads and before the host reads; NULL: coherent. */
     void (*flush)(void *self, const vta_memory *m, size_t offset, size_t bytes);
     void (*invalidate)(void *self, const vta_memory *m, size_t offset, size_t bytes);
-    /* Runs `count` instructions at `phys` to FINISH. wait_cycles: as much patience, in polls or simulated cycles. */
+    /* Runs `count` instructions at `phys` to FINISH. wait_cycles: as much patience, in polls or simulated cycles; for
+     * the functional simulator the cycles that the busiest stage needs at least: one an operation, one for 64 bytes. */
     vta_status (*run)(void *self, uint64_t phys, uint32_t count, uint32_t wait_cycles, vta_error *e);
     /* After a run that failed: nothing in flight, dependency tokens 0. NULL: such a run leaves none behind. */
     void (*reset)(void *self);

@@ -218,7 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     vta_device d = {.driver = &driver, .self = &j};
     player p = {.d = &d, .in = {data, data + size}};
     size_t logged = 0;
-    const vta_context_options o = {256, 300, 4, 4, no_log, &logged, 0};
+    const vta_context_options o = {256, 300, 4, 4, no_log, &logged, 0, (vta_left)(size % 3)};
     REQUIRE(vta_config_preset(presets[byte(&p.in) % 4], &d.config, NULL) == VTA_OK);
     REQUIRE(vta_config_check(&d.config, &d.geometry, NULL) == VTA_OK);
     j.g = d.geometry;

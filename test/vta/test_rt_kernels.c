@@ -87,7 +87,7 @@ static void enforces_the_recording_rules(void **state)
         {VTA_BAD_ARGUMENT, "reach dst_index 2048", {BEGIN(1025, 1, 0, 0), GEMM(.dst = 1024), END}},
         {VTA_BAD_ARGUMENT, "reach src_index 2050", {BEGIN(3, 0, 5, 0), BEGIN(2, 0, 3, 0), GEMM(.src = 2037), END, END}},
         {VTA_BAD_ARGUMENT, "reach wgt_index 1029", {BEGIN(2, 0, 0, 6), GEMM(.wgt = 1023), END}},
-        {VTA_BAD_STATE, "within the recording of another", {OTHER('s'), GEMM(.dst = 0)}},
+        {VTA_BAD_STATE, "this thread records another kernel", {OTHER('s'), GEMM(.dst = 0)}},
         {VTA_BAD_STATE, "returned 7", {GEMM(.dst = 0), OTHER('r')}},
         {VTA_BAD_FIELD, "dst_factor_out is 5000", {BEGIN(1, 5000, 0, 0), GEMM(.dst = 0), END}},
         {VTA_BAD_FIELD,
@@ -375,8 +375,7 @@ static void refuses_transfers_that_do_not_fit(void **state)
         {{.memory = VTA_MEM_INP, .sram_index = 2047, .x_size = 2, .y_size = 1}, "the scratchpad holds 2048"},
         {{.memory = VTA_MEM_INP, .x_size = 1, .y_size = 1, .x_pad_after = 4000000000u}, "the scratchpad holds 2048"},
         {{.memory = VTA_MEM_INP, .x_size = 0, .y_size = 1, .y_pad_before = 1}, "needs at least one element"},
-        {{.memory = VTA_MEM_UOP, .x_size = 1, .y_size = 2}, "as one row without padding"},
-        {{.memory = VTA_MEM_UOP, .x_size = 1, .y_size = 1, .x_pad_after = 1}, "as one row without padding"},
+        {{.memory = VTA_MEM_UOP, .x_size = 1, .y_size = 1, .x_pad_after = 1}, "loaded without padding"},
         {{.memory = VTA_MEM_INP, .dram_offset = 4, .x_size = 1, .y_size = 1},
          "reaches element 4 (16 bytes each); the buffer has 4"},
         {{.memory = VTA_MEM_INP, .x_size = 2, .y_size = 2, .x_stride = 3}, "reaches element 4"},
@@ -600,9 +599,35 @@ static void survives_every_failed_allocation(void **state)
     board_close(&b);
 }
 
+/* Micro-ops by hand, in rows: hardware loads one row at a time. */
+static void micro_ops_in_rows(void **state)
+{
+    static const struct {
+        uint32_t x_stride, loads;
+    } all[] = {{4, 1}, {5, 4}, {0, 4}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        board b;
+        uint32_t got[16];
+        (void)state;
+        board_open(&b, "sim", NULL);
+        spy *s = board_spy(&b);
+        vta_buffer in = buffer(&b, 64 * 4);
+        for (uint32_t i = 0; i < 64; i++)
+            ((uint32_t *)host(&b, in))[i] = 100 + i;
+        load(&b, VTA_MEM_UOP, in, 0, 3, 4, 4, all[k].x_stride);
+        good(&b, vta_synchronize(b.c, 1000));
+        assert_int_equal(s->count - 4, all[k].loads); /* the tail: three for tokens, FINISH */
+        assert_int_equal(vta_sim_scratchpad(b.sim, VTA_MEM_UOP, 0, 16, got, NULL), VTA_OK);
+        for (uint32_t i = 0; i < 16; i++)
+            assert_int_equal(got[i], 103 + i / 4 * all[k].x_stride + i % 4);
+        board_close(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(micro_ops_in_rows),
         cmocka_unit_test(enforces_the_recording_rules),
         cmocka_unit_test(uops_belong_into_a_recorder),
         cmocka_unit_test(a_kernel_fits_its_memory),

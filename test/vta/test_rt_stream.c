@@ -289,6 +289,138 @@ static void too_many_open_tokens_are_refused(void **state)
     board_close(&b);
 }
 
+/* What was logged, and how often. */
+typedef struct heard {
+    int lines;
+    char last[400];
+} heard;
+
+static void hear(void *user, const char *text)
+{
+    heard *h = (heard *)user;
+    h->lines++;
+    snprintf(h->last, sizeof h->last, "%s", text);
+}
+
+static void expect_left(board *b, int32_t l2g, int32_t g2l, int32_t s2g, int32_t g2s)
+{
+    vta_tokens t = {-1, -1, -1, -1};
+    vta_left_tokens(b->c, &t);
+    if (t.l2g != l2g || t.g2l != g2l || t.s2g != s2g || t.g2s != g2s)
+        fail_msg("left: %d %d %d %d", t.l2g, t.g2l, t.s2g, t.g2s);
+}
+
+static void left_tokens_are_told(void **state)
+{
+    board b;
+    heard h = {0, ""};
+    const vta_context_options o = {.log = hear, .log_user = &h};
+    (void)state;
+    board_open(&b, "sim", &o);
+    push(&b, L, C);
+    pop(&b, L, C);
+    good(&b, vta_synchronize(b.c, 1000));
+    expect_left(&b, 0, 0, 0, 0);
+    assert_int_equal(h.lines, 0);
+    for (int i = 0; i < 2; i++)
+        push(&b, L, C);
+    push(&b, C, L);
+    push(&b, C, S);
+    good(&b, vta_synchronize(b.c, 1000));
+    expect_left(&b, 2, 1, 0, 1);
+    assert_int_equal(h.lines, 1);
+    assert_string_equal(h.last, "vta: warning: synchronize: tokens were pushed and not popped: 2 from load to compute, "
+                                "1 from compute to load, 1 from compute to store; they stay\n");
+    good(&b, vta_synchronize(b.c, 1000)); /* they are there, as they were */
+    expect_left(&b, 2, 1, 0, 1);
+    assert_int_equal(h.lines, 1);
+    for (int i = 0; i < 2; i++)
+        pop(&b, L, C);
+    pop(&b, C, L);
+    pop(&b, C, S);
+    good(&b, vta_synchronize(b.c, 1000));
+    expect_left(&b, 0, 0, 0, 0);
+    push(&b, S, C);
+    good(&b, vta_synchronize(b.c, 1000));
+    expect_left(&b, 0, 0, 1, 0);
+    assert_int_equal(h.lines, 2);
+    vta_context_debug(b.c, VTA_DEBUG_FORCE_SERIAL); /* flags are rewritten: nothing is left */
+    push(&b, S, C);
+    good(&b, vta_synchronize(b.c, 1000));
+    board_close(&b);
+}
+
+static void left_tokens_are_refused_when_asked_for(void **state)
+{
+    board b;
+    heard h = {0, ""};
+    vta_context_options o = {.log = hear, .log_user = &h, .left_tokens = VTA_LEFT_ERROR};
+    (void)state;
+    board_open(&b, "sim", &o);
+    spy *s = board_spy(&b);
+    push(&b, C, L);
+    refused(&b, vta_synchronize(b.c, 1000), VTA_BAD_STATE, "pushed and not popped: 1 from compute to load");
+    assert_int_equal(s->runs, 0);
+    good(&b, vta_synchronize(b.c, 1000)); /* it is gone with the stream */
+    assert_int_equal(h.lines, 0);
+    board_close(&b);
+    o.left_tokens = VTA_LEFT_IGNORE;
+    board_open(&b, "sim", &o);
+    push(&b, C, L);
+    good(&b, vta_synchronize(b.c, 1000));
+    expect_left(&b, 0, 1, 0, 0);
+    assert_int_equal(h.lines, 0);
+    board_close(&b);
+}
+
+/* Runs that a full queue causes leave tokens for what comes: nobody is warned. */
+static void tokens_between_runs_are_not_left(void **state)
+{
+    board b;
+    heard h = {0, ""};
+    const vta_context_options o = {
+        .max_insns = 256, .log = hear, .log_user = &h, .left_tokens = VTA_LEFT_ERROR};
+    (void)state;
+    board_open(&b, "sim", &o);
+    spy *s = board_spy(&b);
+    vta_buffer in = buffer(&b, 16);
+    for (int i = 0; i < 400; i++) {
+        push(&b, C, L); /* given before a run, taken after it */
+        push(&b, L, C);
+        load(&b, VTA_MEM_INP, in, 0, 0, 1, 1, 1);
+        pop(&b, C, L);
+        load(&b, VTA_MEM_INP, in, 0, 0, 1, 1, 1);
+        pop(&b, L, C);
+        alu(&b, VTA_ALU_ADD, 1, 0, 0, true, 1);
+    }
+    good(&b, vta_synchronize(b.c, 100000));
+    assert_true(s->runs > 4);
+    expect_left(&b, 0, 0, 0, 0);
+    assert_int_equal(h.lines, 0);
+    board_close(&b);
+}
+
+/* The functional simulator counts work: what no hardware could do in so many cycles is not begun. */
+static void patience_is_counted_in_work(void **state)
+{
+    static const vta_uop one = {.mode = VTA_MODE_ALU, .alu_opcode = VTA_ALU_ADD, .use_imm = 1, .imm = 1};
+    board b;
+    vta_uop gemm = {.mode = VTA_MODE_GEMM};
+    (void)state;
+    board_open(&b, "sim", NULL);
+    kernel_text small = {{{100, 1, 1, 0}}, 1, {one}};
+    good(&b, push_text(&b, VTA_MODE_ALU, &small));
+    good(&b, vta_synchronize(b.c, 106)); /* micro-ops, ALU, three for tokens, FINISH */
+    good(&b, push_text(&b, VTA_MODE_ALU, &small));
+    refused(&b, vta_synchronize(b.c, 100), VTA_TIMEOUT, "(alu): its stage has come to 102 cycles at least, 100 were");
+    good(&b, vta_synchronize(b.c, 100)); /* the queue is empty again */
+    kernel_text huge = {{{16383, 0, 0, 0}, {16383, 0, 0, 0}}, 1, {gemm}};
+    for (int i = 0; i < 1000; i++)
+        good(&b, push_text(&b, VTA_MODE_GEMM, &huge));
+    refused(&b, vta_synchronize(b.c, 1u << 20), VTA_TIMEOUT, "(gemm): its stage has come to 2684026");
+    board_close(&b);
+}
+
 static void a_deadlock_is_reported_and_leaves_nothing(void **state)
 {
     board b;
@@ -426,6 +558,10 @@ int main(void)
         cmocka_unit_test(a_full_queue_runs_what_it_has),
         cmocka_unit_test(tokens_outlive_a_full_queue),
         cmocka_unit_test(too_many_open_tokens_are_refused),
+        cmocka_unit_test(left_tokens_are_told),
+        cmocka_unit_test(left_tokens_are_refused_when_asked_for),
+        cmocka_unit_test(tokens_between_runs_are_not_left),
+        cmocka_unit_test(patience_is_counted_in_work),
         cmocka_unit_test(a_deadlock_is_reported_and_leaves_nothing),
         cmocka_unit_test(checks_tokens_statically),
         cmocka_unit_test(dumps_in_the_published_form),

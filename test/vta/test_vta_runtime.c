@@ -172,7 +172,7 @@ static void tells_its_handler_once(void **state)
     expect_told(&t, 4, VTA_BAD_FIELD, "dst_index is 99999");
     vta_last_error(NULL, NULL);
     assert_int_equal(VTAPushGEMMOp(&slot, record_nested, &slot2, 0), VTA_BAD_STATE);
-    expect_told(&t, 5, VTA_BAD_STATE, "within the recording");
+    expect_told(&t, 5, VTA_BAD_STATE, "this thread records another kernel");
     vta_last_error(NULL, NULL);
     assert_int_equal(VTAPushALUOp(&slot, record_nothing, NULL, -1), VTA_BAD_ARGUMENT);
     assert_int_equal(VTAPushALUOp(NULL, record_nothing, NULL, 0), VTA_BAD_ARGUMENT);

@@ -544,8 +544,18 @@ def test_nested_push_and_wrong_mode(cmd):
     def nested():
         vta_ffi.push_alu_op(cmd, inner)
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="push_alu_op: push: this thread records another kernel"):
         vta_ffi.push_alu_op(cmd, nested)
+
+    def swallowed():
+        with pytest.raises(RuntimeError, match="this thread records another kernel"):
+            vta_ffi.push_gemm_op(cmd, inner)
+        inner()
+
+    with pytest.raises(RuntimeError, match="this thread records another kernel"):
+        vta_ffi.push_alu_op(cmd, swallowed)
+    alu(cmd, ADD, 1, 1)
+    vta_ffi.synchronize(cmd, WAIT)
     with pytest.raises(RuntimeError):
         vta_ffi.push_gemm_op(cmd, inner)
 
@@ -557,6 +567,82 @@ def test_missing_token_is_reported_not_waited_for(cmd):
         vta_ffi.synchronize(cmd, WAIT)
     with pytest.raises(ValueError):
         vta_ffi.dep_push(cmd, LOAD, STORE)
+
+
+@pytest.mark.parametrize("simulator", ["fsim", "cycle"])
+def test_patience_ends(simulator):
+    cmd = vta_ffi.device_create("{}", json.dumps({"simulator": simulator}))
+
+    def huge():
+        vta_ffi.uop_loop_begin(16383, 0, 0, 0)
+        vta_ffi.uop_loop_begin(16383, 0, 0, 0)
+        for i in range(1000):
+            vta_ffi.uop_push(0, 0, i, 0, 0, 0, 0, 0)
+        vta_ffi.uop_loop_end()
+        vta_ffi.uop_loop_end()
+
+    vta_ffi.push_gemm_op(cmd, huge)
+    with pytest.raises(RuntimeError, match="26840268"):
+        vta_ffi.synchronize(cmd, 1 << 31)
+    alu(cmd, ADD, 100, 1)
+    with pytest.raises(RuntimeError, match="cycles"):
+        vta_ffi.synchronize(cmd, 50)
+    alu(cmd, ADD, 100, 1)
+    vta_ffi.synchronize(cmd, 1000)
+    vta_ffi.shutdown(cmd)
+
+
+def test_left_tokens_are_counted_and_refused(cmd, capfd):
+    vta_ffi.dep_push(cmd, LOAD, COMPUTE)
+    vta_ffi.dep_push(cmd, COMPUTE, STORE)
+    vta_ffi.synchronize(cmd, WAIT)
+    assert vta_ffi.counters(cmd)["left_tokens"] == 2
+    assert "not popped: 1 from load to compute, 1 from compute to store" in capfd.readouterr().err
+    vta_ffi.dep_pop(cmd, LOAD, COMPUTE)
+    vta_ffi.dep_pop(cmd, COMPUTE, STORE)
+    vta_ffi.synchronize(cmd, WAIT)
+    assert vta_ffi.counters(cmd)["left_tokens"] == 0
+    assert capfd.readouterr().err == ""
+    strict = vta_ffi.device_create("{}", json.dumps({"left_tokens": "error"}))
+    vta_ffi.dep_push(strict, COMPUTE, LOAD)
+    with pytest.raises(RuntimeError, match="not popped: 1 from compute to load"):
+        vta_ffi.synchronize(strict, WAIT)
+    vta_ffi.synchronize(strict, WAIT)
+    vta_ffi.shutdown(strict)
+    with pytest.raises(ValueError, match="warn, error or ignore"):
+        vta_ffi.device_create("{}", json.dumps({"left_tokens": "cry"}))
+
+
+def test_capacities(cmd):
+    options = {"max_buffers": 2, "max_insns": 256, "max_uops": 64, "max_kernels": 4}
+    small = vta_ffi.device_create("{}", json.dumps(options))
+    vta_ffi.make_current(small)
+    a, b = vta_ffi.buffer_alloc(64), vta_ffi.buffer_alloc(64)
+    with pytest.raises(MemoryError, match="all 2 buffers are in use; raise max_buffers"):
+        vta_ffi.buffer_alloc(64)
+    vta_ffi.buffer_free(a)
+    a = vta_ffi.buffer_alloc(64)
+    for i in range(300):
+        alu(small, ADD, 1, i % 7)
+    vta_ffi.synchronize(small, WAIT)
+    vta_ffi.make_current(cmd)
+    vta_ffi.shutdown(small)
+    with pytest.raises(ValueError, match="max_insns must lie between 256"):
+        vta_ffi.device_create("{}", json.dumps({"max_insns": 255}))
+    with pytest.raises(ValueError, match="max_buffers"):
+        vta_ffi.device_create("{}", json.dumps({"max_buffers": "many"}))
+
+
+def test_micro_ops_in_rows(cmd):
+    """The guide's call: a 4x4 tensor of int32 as 16 micro-ops."""
+    x = tvm_ffi.from_dlpack(np.arange(16, dtype=np.int32).reshape(4, 4))
+    vta_ffi.load_2d(cmd, x, 0, 4, 4, 4, 0, 0, 0, 0, 0, UOP)
+    vta_ffi.load_2d(cmd, x, 1, 2, 3, 4, 0, 0, 0, 0, 16, UOP)
+    vta_ffi.synchronize(cmd, WAIT)
+    assert scratchpad(cmd, UOP, 0, 22).ravel().tolist() == [*range(16), 1, 2, 5, 6, 9, 10]
+    assert vta_ffi.counters(cmd)["uop_load_nbytes"] == 4 * 22
+    with pytest.raises(ValueError, match="micro-ops are loaded without padding"):
+        vta_ffi.load_2d(cmd, x, 0, 4, 4, 4, 1, 0, 0, 0, 0, UOP)
 
 
 def test_store_into_a_buffer_and_bad_configuration(cmd):
