@@ -7,9 +7,11 @@
 #include "base/nearest.h"
 #include "type/vta_text.h"
 #include "driver/plugin.h"
+#include "graph/pass/offload.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -356,6 +358,34 @@ static bool read_widths(const cli *x, compile_options *out)
     return true;
 }
 
+/* --offload and what goes with it. */
+static bool read_offload(const cli *x, const struct offload **out)
+{
+    static const cli_option others[] = {OPT_PATTERNS, OPT_OFFLOAD_LEAST, OPT_BIND_CONSTANTS};
+    const cli_strings *files = &x->values[OPT_PATTERNS];
+    offload_spec s = {.targets = cli_get(x, OPT_OFFLOAD, NULL), .bind_constants = cli_has(x, OPT_BIND_CONSTANTS)};
+    offload_text *texts = arena_array(&x->c->mem, offload_text, files->len + 1u);
+    long least;
+    for (size_t i = 0; i < sizeof others / sizeof *others && !s.targets; i++)
+        if (cli_has(x, others[i]))
+            return cli_usage_error(x, "as in --offload xnnpack", "--%s: no target is named that takes a part",
+                                   options[others[i]].name);
+    if (!s.targets)
+        return true;
+    if (!cli_number(x, OPT_OFFLOAD_LEAST, 0, LONG_MAX, -1, &least))
+        return false;
+    for (uint32_t i = 0; i < files->len; i++) {
+        span bytes;
+        if (!compiler_read_file(x->c, files->data[i], &bytes))
+            return false;
+        texts[i] = (offload_text){files->data[i], (const char *)bytes.data, bytes.len};
+    }
+    s.least_work = least;
+    s.texts = texts;
+    s.n_texts = files->len;
+    return offload_open(x->c, &s, out);
+}
+
 bool cli_compile_options(const cli *x, bool native, compile_options *out)
 {
     long level, workers;
@@ -407,7 +437,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->verify = true;
     return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
            read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
-           read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds) && read_binds(x, out);
+           read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds) && read_binds(x, out) &&
+           read_offload(x, &out->offload);
 }
 
 bool cli_is_file(const cli *x, cli_option o)

@@ -24,6 +24,7 @@ static bool opt_graph(cli *x, const char *file, span s, const compile_options *h
     pass_options o = {.target = how->target ? how->target : target_default(),
                       .opt_level = how->opt_level,
                       .no_winograd = how->no_winograd,
+                      .offload = how->offload,
                       .print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL),
                       .verify = true,
                       .dump = out};

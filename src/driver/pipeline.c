@@ -189,6 +189,7 @@ static bool run_graph_passes(compiler *c, graph_module *m, const compile_options
     pass_options options = {.target = t,
                             .opt_level = o->opt_level,
                             .no_winograd = o->no_winograd,
+                            .offload = o->offload,
                             .print_after_all = o->print_after_all,
                             .verify = o->verify,
                             .dump = o->dump};

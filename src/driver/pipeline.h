@@ -30,6 +30,7 @@ typedef struct compile_options {
     const struct target *target; /* NULL: default */
     int opt_level;
     bool no_winograd; /* see pass_options */
+    const struct offload *offload; /* who takes parts of the model, graph/pass/offload.h; NULL: nobody */
     enum constants_form constants_form;
     uint32_t workers;
     const dim_binding *dims, *shapes, *bounds; /* bounds: of extents that data decides */

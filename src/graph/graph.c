@@ -337,6 +337,11 @@ const attr *graph_func_attr(const graph_func *f, const char *name)
     return find_attr(f->attrs.len, f->attrs.data, name);
 }
 
+graph_func *graph_callee(const graph_node *n)
+{
+    return n->op->infer == infer_call ? graph_attr(n, "callee")->u.func : NULL;
+}
+
 bool graph_is_primitive(const graph_func *f)
 {
     const attr *a = graph_func_attr(f, "primitive");

@@ -91,6 +91,7 @@ const tensor_data *graph_constant(const graph_value *v); /* NULL when v is NULL 
 bool graph_constant_ints(const graph_value *v, uint32_t max, int64_t *out, uint32_t *out_n);
 const attr *graph_func_attr(const graph_func *f, const char *name);
 const char *graph_func_text(const graph_func *f, const char *name); /* of a text attribute; NULL: there is none */
+graph_func *graph_callee(const graph_node *n); /* the function that a node `call` calls; NULL: it is none */
 bool graph_is_primitive(const graph_func *f);
 /* Passes leave its nodes as they are: it is a primitive, or another code generator's ("compiler", "composite"). */
 bool graph_is_fixed(const graph_func *f);

@@ -7,10 +7,12 @@
 #include "type/target.h"
 
 /* What steers passes on graphs. */
+struct offload;
 typedef struct pass_options {
     const struct target *target; /* who will run what comes out */
     int opt_level;               /* 0..3 */
     bool no_winograd;            /* convolutions keep the direct form, whose error is smaller */
+    const struct offload *offload; /* targets that take a part of the graph, graph/pass/offload.h; NULL: none */
     const char *dump_dir;        /* NULL: none */
     bool print_after_all;        /* into `dump`, when the text changed */
     bool verify;                 /* after each pass */
@@ -36,6 +38,18 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
       "branches of constant conditions and loops of one round are done in place")                       \
     X(CSE, "cse", graph_pass_cse, FACT_TYPES, 0, 0, 1, "common subexpressions")                         \
     X(DCE, "dce", graph_pass_dce, 0, 0, 0, 1, "dead code")                                              \
+    X(COMPOSITE, "MergeComposite", graph_pass_merge_composite, FACT_TYPES, 0, 0, 0,                     \
+      "what a target's patterns find becomes functions of those names")                                 \
+    X(ANNOTATE, "AnnotateTarget", graph_pass_annotate_target, FACT_TYPES, 0, 0, 0,                      \
+      "nodes say which target takes them")                                                              \
+    X(REGIONS, "MergeCompilerRegions", graph_pass_merge_regions, FACT_TYPES, 0, 0, 0,                   \
+      "nodes of one target that hang together get one number, without cycles")                          \
+    X(PARTITION, "PartitionGraph", graph_pass_partition, FACT_TYPES, 0, 0, 0,                           \
+      "each region becomes a function that its target makes")                                           \
+    X(TARGET_HOOK, "RelayToTIRTargetHook", graph_pass_target_hook, FACT_TYPES, 0, 0, 0,                 \
+      "a target's own hand on its regions; types again")                                                \
+    X(EXTRACT, "ExtractPrimFuncConstants", graph_pass_extract_constants, FACT_TYPES, 0, 0, 0,           \
+      "constants of regions become parameters")                                                         \
     X(RECIPROCAL, "reciprocals", graph_pass_reciprocal, FACT_TYPES, 0, 0, 3,                            \
       "division by a constant becomes multiplication, one more rounding")                               \
     X(LAYOUT, "convert-layout", graph_pass_layout, FACT_TYPES, 0, 0, 3,                                 \

@@ -74,7 +74,7 @@ static bool is_known(const graph_func *f)
 {
     bool known = true;
     for (uint32_t i = 0; known && i < f->nodes.len; i++) {
-        const graph_func *inner = lower_callee(f->nodes.data[i]);
+        const graph_func *inner = graph_callee(f->nodes.data[i]);
         known = inner ? is_known(inner) : has_compute(f->nodes.data[i]);
     }
     return known;
@@ -150,7 +150,7 @@ static bool add_kernel(lowering *l, graph_node *n)
         return false;
     lower_describe(l, n, &kind, &s.source);
     prog_kernel *k = s.kernel = lower_new_kernel(l, kind);
-    k->func = lower_callee(n);
+    k->func = graph_callee(n);
     k->node = k->func ? NULL : n;
     k->joins = joins(n);
     if (!lower_region(l, n, k) || !plain_loops(l->c, k))

@@ -29,7 +29,6 @@ struct lowering {
 
 /* Whether the values of l->f can be kept: tensors, with bounds, of element types that kernels have. */
 bool lower_check(lowering *l);
-const graph_func *lower_callee(const graph_node *n); /* of a call; NULL: n is none */
 /* The only computing node of n, when n is a call of a primitive with one, or is no call. */
 const graph_node *lower_sole_node(const graph_node *n);
 /* Operand i of that node as an operand of n; NULL: it is made inside. */

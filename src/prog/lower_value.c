@@ -69,15 +69,9 @@ bool lower_check(lowering *l)
 
 /* --- what a node is --- */
 
-const graph_func *lower_callee(const graph_node *n)
-{
-    const attr *a = strcmp(n->op->name, "call") == 0 ? graph_attr(n, "callee") : NULL;
-    return a ? a->u.func : NULL;
-}
-
 const graph_node *lower_sole_node(const graph_node *n)
 {
-    const graph_func *f = lower_callee(n);
+    const graph_func *f = graph_callee(n);
     const graph_node *found = NULL;
     if (!f)
         return n;
@@ -95,7 +89,7 @@ const graph_node *lower_sole_node(const graph_node *n)
 
 graph_value *lower_operand_outside(const graph_node *call, const graph_node *inner, uint32_t i)
 {
-    const graph_func *f = lower_callee(call);
+    const graph_func *f = graph_callee(call);
     if (!f)
         return inner->inputs[i];
     const graph_value *v = inner->inputs[i];
@@ -128,7 +122,7 @@ static void append(writer *w, const char *text, const char *separator)
 
 static void describe_node(const graph_node *n, writer *kind, writer *source)
 {
-    const graph_func *f = lower_callee(n);
+    const graph_func *f = graph_callee(n);
     for (uint32_t i = 0; f && i < f->nodes.len; i++)
         describe_node(f->nodes.data[i], kind, source);
     if (f || strcmp(n->op->name, "constant") == 0)

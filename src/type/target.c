@@ -21,7 +21,7 @@
 static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL};
 
 /* What only targets of parts of models have. */
-#define WHOLE NULL, NULL, false
+#define WHOLE NULL, NULL, false, NULL
 
 static const target table[] = {
     /* name, flags, vector bytes, registers, bytes of the second and the last cache, fma, stack bytes, workers,

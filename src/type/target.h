@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 
 struct graph_func;
+struct graph_value;
 struct tir_func;
 
 /* A target may lower a primitive function on its own (what TVM calls RelayToTIRTargetHook): *out is a verified loop-IR
@@ -17,6 +18,27 @@ typedef bool (*target_lower_fn)(compiler *c, const struct graph_func *f, const c
 struct target;
 struct prog_source;
 typedef bool (*target_codegen_fn)(compiler *c, const struct target *t, struct prog_source *out);
+
+/* What a target asks of a match where the text of a pattern does not suffice: NULL, or why it does not take it, a
+ * sentence without an end. A value that the match left out is NULL. */
+typedef const char *(*target_check_fn)(compiler *c, uint32_t n, struct graph_value *const *values);
+typedef struct target_check {
+    const char *name; /* as patterns have it; NULL at the end of a list */
+    target_check_fn fn;
+} target_check;
+
+/* A target's own hand on a region, before kernels are made: other nodes with the same parameters and results. Constants
+ * that it adds become parameters. False after a diagnostic. */
+typedef bool (*target_rewrite_fn)(compiler *c, struct graph_func *region);
+
+/* What a target that takes parts of a model says of them: docs/partition.md. */
+typedef struct target_offload {
+    const char *patterns;       /* text; NULL: those of patterns.def alone */
+    const target_check *checks; /* those that its patterns name; NULL: only built-in ones */
+    target_rewrite_fn rewrite;  /* NULL: none */
+    uint64_t least_work;        /* multiply-adds below which a region is not worth the way there */
+    bool binds_constants;       /* constants stay inside of regions, and are no parameters */
+} target_offload;
 
 typedef struct target {
     const char *name;      /* "x86-64-v3" */
@@ -36,6 +58,7 @@ typedef struct target {
     target_codegen_fn codegen; /* of regions that `lower` declines; NULL: none */
     const void *generator;     /* for codegen */
     bool regions_only;         /* takes parts of a model, not whole ones: a library, an accelerator */
+    const target_offload *offload; /* it takes parts of a model (docs/partition.md); NULL: what patterns.def says */
 } target;
 
 /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang),

@@ -202,7 +202,10 @@ bool lathe_register(lathe_compiler *c, const lathe_codegen *own)
                           "'%s' is no name for a code generator: letters, digits and _, at most 40, not first a digit",
                           own->name ? own->name : "");
     target *t = arena_new(&c->mem, target);
+    target_offload *takes = arena_new(&c->mem, target_offload);
+    takes->patterns = own->patterns;
     *t = (target){.name = own->name, .cflags = "", .vector_regs = 16, .stack_limit = 4096, .workers = 1,
-                  .address_bits = 64, .codegen = generate, .generator = own, .regions_only = true};
+                  .address_bits = 64, .codegen = generate, .generator = own, .regions_only = true,
+                  .offload = takes};
     return target_register(c, t);
 }

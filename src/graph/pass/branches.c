@@ -9,59 +9,6 @@
 
 #include <string.h>
 
-/* --- in place of the call --- */
-
-/* Copies the nodes of f into the function at hand; args: a value for each parameter, NULL where nothing reads it. */
-static bool copy_nodes(rewriter *r, const graph_func *f, graph_value *const *args, graph_value **out_results)
-{
-    arena *a = &r->c->mem;
-    ptr_map at;
-    VEC(graph_value *) values = {0};
-    uint32_t i = 0;
-    ptr_map_init(&at, a);
-    for (uint32_t p = 0; p < f->params.len; p++) {
-        ptr_map_set(&at, f->params.data[p], values.len);
-        vec_push(a, &values, args[p]);
-    }
-    for (uint32_t n = 0; n < f->nodes.len; n++) {
-        const graph_node *from = f->nodes.data[n];
-        graph_value **in = arena_array(a, graph_value *, from->n_inputs);
-        const char **names = arena_array(a, const char *, from->n_outputs);
-        for (uint32_t k = 0; k < from->n_inputs; k++) {
-            if (from->inputs[k] && ptr_map_get(&at, from->inputs[k], &i))
-                in[k] = values.data[i];
-            if (in[k])
-                in[k]->mark++;
-        }
-        for (uint32_t k = 0; k < from->n_outputs; k++)
-            names[k] = from->outputs[k]->name;
-        graph_node *to = graph_new_node(r->f, from->op, from->n_inputs, in, from->n_attrs, from->attrs,
-                                        from->n_outputs, names, from->loc);
-        for (uint32_t k = 0; k < from->n_outputs; k++) {
-            to->outputs[k]->type = from->outputs[k]->type;
-            to->outputs[k]->declared = from->outputs[k]->declared;
-            to->outputs[k]->mark = 0;
-            ptr_map_set(&at, from->outputs[k], values.len);
-            vec_push(a, &values, to->outputs[k]);
-        }
-        rewrite_keep(r, to);
-    }
-    for (uint32_t k = 0; k < f->results.len; k++)
-        out_results[k] = ptr_map_get(&at, f->results.data[k], &i) ? values.data[i] : NULL;
-    return true;
-}
-
-static bool stand_for(rewriter *r, graph_value *from, graph_value *to, src_loc loc)
-{
-    if (!to)
-        return false;
-    r->changed = true;
-    if (rewrite_replace(r, from, to))
-        return true;
-    to = rewrite_emit(r, "copy", 1, &to, 0, NULL, loc);
-    return to && rewrite_replace(r, from, to);
-}
-
 /* 1, 0, or -1: not known. */
 static int truth_of(const graph_value *v)
 {
@@ -73,9 +20,10 @@ static bool take_branch(rewriter *r, const graph_node *n, bool yes)
 {
     const graph_func *f = graph_attr(n, yes ? "then_branch" : "else_branch")->u.func;
     graph_value **results = arena_array(&r->c->mem, graph_value *, f->results.len + 1u);
-    bool ok = copy_nodes(r, f, n->inputs + 1, results);
+    bool ok = true;
+    rewrite_inline(r, f, n->inputs + 1, results);
     for (uint32_t i = 0; ok && i < n->n_outputs; i++)
-        ok = stand_for(r, n->outputs[i], results[i], n->loc);
+        ok = rewrite_stand_for(r, n->outputs[i], results[i], n->loc);
     return ok;
 }
 
@@ -114,7 +62,7 @@ static bool take_nothing(rewriter *r, const graph_node *n, uint32_t carried)
             v = rewrite_constant(r, tensor_dense(r->c, row->dt, (uint32_t)row->shape.rank + 1, dims, ""),
                                  n->outputs[i]->name, n->loc);
         }
-        if (!stand_for(r, n->outputs[i], v, n->loc))
+        if (!rewrite_stand_for(r, n->outputs[i], v, n->loc))
             return false;
     }
     return true;
@@ -128,7 +76,8 @@ static bool take_round(rewriter *r, const graph_node *n, uint32_t carried)
     args[0] = rewrite_constant(r, tensor_scalar_i64(r->c, DT_I64, 0), "round", n->loc);
     for (uint32_t i = 1; i < f->params.len; i++)
         args[i] = n->inputs[1 + i];
-    bool ok = copy_nodes(r, f, args, results);
+    bool ok = true;
+    rewrite_inline(r, f, args, results);
     for (uint32_t i = 0; ok && i < n->n_outputs; i++) {
         graph_value *v = results[1 + i];
         if (v && i >= carried) {
@@ -139,7 +88,7 @@ static bool take_round(rewriter *r, const graph_node *n, uint32_t carried)
             attr zero = attr_int(r->c, "allowzero", 1);
             v = rewrite_emit(r, "reshape", 2, in, 1, &zero, n->loc);
         }
-        ok = stand_for(r, n->outputs[i], v, n->loc);
+        ok = rewrite_stand_for(r, n->outputs[i], v, n->loc);
     }
     return ok;
 }

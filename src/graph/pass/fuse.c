@@ -6,6 +6,7 @@
 #include "graph/pass/fuse.h"
 
 #include "graph/pass.h"
+#include "graph/pass/outline.h"
 
 #include <string.h>
 
@@ -424,17 +425,6 @@ static void mark(graph_func *f)
         f->results.data[i]->mark |= IS_RESULT;
 }
 
-/* Constants that went into the primitives have no use left. */
-static void drop_constants(graph_func *f)
-{
-    mark(f);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        if (!is_constant_node(f->nodes.data[i]) || f->nodes.data[i]->outputs[0]->mark)
-            f->nodes.data[kept++] = f->nodes.data[i];
-    f->nodes.len = kept;
-}
-
 static void outline_groups(grouper *g)
 {
     VEC(graph_node *) list = {0};
@@ -449,7 +439,7 @@ static void outline_groups(grouper *g)
     f->nodes.data = list.data;
     f->nodes.len = list.len;
     f->nodes.cap = list.cap;
-    drop_constants(f);
+    graph_drop_constants(f); /* those that went into the primitives */
 }
 
 static void fuse(compiler *c, graph_func *f, bool fusing)

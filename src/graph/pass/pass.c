@@ -25,9 +25,15 @@ static const pass_row passes[] = {
 
 /* Folding comes first, so that simplify sees weights that a model computes, and again after what simplify and
  * pack-weights leave for it: arithmetic on constants. */
-static const char default_pipeline[] =
-    "infer-types,fold-constants,take-branches,simplify,fold-constants,take-branches,cse,dce,vta-pack,"
-    "reciprocals,convert-layout,choose-conv-algorithm,pack-weights,fold-constants,dce,close-loops,fuse";
+#define CLEAN "infer-types,fold-constants,take-branches,simplify,fold-constants,take-branches,cse,dce"
+/* Other targets see the graph before the CPU's layouts. */
+#define OFFLOAD                                                                                      \
+    "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,RelayToTIRTargetHook,"        \
+    "ExtractPrimFuncConstants"
+#define CPU \
+    "vta-pack,reciprocals,convert-layout,choose-conv-algorithm,pack-weights,fold-constants,dce,close-loops,fuse"
+static const char default_pipeline[] = CLEAN "," CPU;
+static const char offload_pipeline[] = CLEAN "," OFFLOAD "," CPU;
 
 typedef struct run {
     compiler *c;
@@ -164,7 +170,7 @@ bool graph_run_passes(compiler *c, graph_module *m, const char *names, const pas
     r.facts = (all_typed(m) ? FACT_TYPES : 0) | (has_primitives(m) ? FACT_FUSED : 0);
     if (r.o->dump_dir || (r.o->print_after_all && r.o->dump))
         r.before = text_of(&r);
-    for (const char *at = names ? names : default_pipeline; *at;) {
+    for (const char *at = names ? names : r.o->offload ? offload_pipeline : default_pipeline; *at;) {
         size_t len = strcspn(at, ",");
         const pass_row *p = find(at, len);
         if (!p && len)

@@ -2,6 +2,8 @@
 /* Forwarding of values and rebuilding of node lists. */
 #include "graph/pass/rewrite.h"
 
+#include "base/ptr_map.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -154,4 +156,53 @@ bool rewrite_is_uniform(const tensor_data *t, double *out)
 bool rewrite_is_op(const graph_value *v, const char *op)
 {
     return v && v->def && strcmp(v->def->op->name, op) == 0;
+}
+
+void rewrite_inline(rewriter *r, const graph_func *f, graph_value *const *args, graph_value **out_results)
+{
+    arena *a = &r->c->mem;
+    ptr_map at;
+    VEC(graph_value *) values = {0};
+    uint32_t i = 0;
+    ptr_map_init(&at, a);
+    for (uint32_t p = 0; p < f->params.len; p++) {
+        ptr_map_set(&at, f->params.data[p], values.len);
+        vec_push(a, &values, args[p]);
+    }
+    for (uint32_t n = 0; n < f->nodes.len; n++) {
+        const graph_node *from = f->nodes.data[n];
+        graph_value **in = arena_array(a, graph_value *, from->n_inputs);
+        const char **names = arena_array(a, const char *, from->n_outputs);
+        for (uint32_t k = 0; k < from->n_inputs; k++) {
+            if (from->inputs[k] && ptr_map_get(&at, from->inputs[k], &i))
+                in[k] = values.data[i];
+            if (in[k])
+                in[k]->mark++;
+        }
+        for (uint32_t k = 0; k < from->n_outputs; k++)
+            names[k] = from->outputs[k]->name;
+        graph_node *to = graph_new_node(r->f, from->op, from->n_inputs, in, from->n_attrs, from->attrs,
+                                        from->n_outputs, names, from->loc);
+        for (uint32_t k = 0; k < from->n_outputs; k++) {
+            to->outputs[k]->type = from->outputs[k]->type;
+            to->outputs[k]->declared = from->outputs[k]->declared;
+            to->outputs[k]->mark = 0;
+            ptr_map_set(&at, from->outputs[k], values.len);
+            vec_push(a, &values, to->outputs[k]);
+        }
+        rewrite_keep(r, to);
+    }
+    for (uint32_t k = 0; k < f->results.len; k++)
+        out_results[k] = ptr_map_get(&at, f->results.data[k], &i) ? values.data[i] : NULL;
+}
+
+bool rewrite_stand_for(rewriter *r, graph_value *from, graph_value *to, src_loc loc)
+{
+    if (!to)
+        return false;
+    r->changed = true;
+    if (rewrite_replace(r, from, to))
+        return true;
+    to = rewrite_emit(r, "copy", 1, &to, 0, NULL, loc);
+    return to && rewrite_replace(r, from, to);
 }

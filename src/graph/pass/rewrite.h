@@ -34,6 +34,12 @@ graph_value *rewrite_constant(rewriter *r, const tensor_data *t, const char *nam
 /* Makes n a constant node that makes the same value. */
 void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t);
 
+/* Copies the nodes of f into the function at hand; args: a value for each parameter, NULL where nothing reads it;
+ * out_results: what stands for f's results. */
+void rewrite_inline(rewriter *r, const graph_func *f, graph_value *const *args, graph_value **out_results);
+/* As rewrite_replace, by a copy where nothing else does; `to` NULL: false. */
+bool rewrite_stand_for(rewriter *r, graph_value *from, graph_value *to, src_loc loc);
+
 /* Every element equal: splats, single elements, short tensors. out may be NULL. */
 bool rewrite_is_uniform(const tensor_data *t, double *out);
 bool rewrite_is_op(const graph_value *v, const char *op); /* made by an operator of this name */
