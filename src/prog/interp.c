@@ -11,6 +11,7 @@ typedef struct run {
     compiler *c;
     const prog_func *f;
     uint8_t **bytes; /* of each value */
+    const prog_runner *runner; /* NULL: none */
     arena mem;
 } run;
 
@@ -88,21 +89,30 @@ static const char *past_bounds(const run *r, const prog_step *s, const tir_func 
     return all;
 }
 
-static bool run_kernel(run *r, const prog_step *s)
+static bool interpret_kernel(run *r, const prog_step *s, void *const *params)
 {
     int32_t status = 0;
     const tir_func *f = prog_kernel_meaning(s->kernel);
     if (!f)
         return diag_error(&r->c->diags, DIAG_UNSUPPORTED, s->loc, "kernel %s has no loops to interpret",
                           s->kernel->name);
+    bool ok = tir_interpret(r->c, f, params, &status);
+    const char *past = status == PACKAGE_STATUS_SHAPE ? past_bounds(r, s, f) : "";
+    return ok && (status == 0 || prog_failed(r->c, s->loc, s->kernel->name, s->source, status, NULL, past));
+}
+
+static bool run_kernel(run *r, const prog_step *s)
+{
+    bool done = false, ok = true;
     arena_mark mark = arena_get_mark(&r->mem);
     void **params = arena_array(&r->mem, void *, s->n_args + 1u);
     for (uint32_t i = 0; i < s->n_args; i++)
         params[i] = r->bytes[s->args[i]];
-    bool ok = tir_interpret(r->c, f, params, &status);
+    if (r->runner)
+        ok = r->runner->run(r->runner->ctx, s, params, &done);
+    ok = ok && (done || interpret_kernel(r, s, params));
     arena_reset(&r->mem, mark);
-    const char *past = status == PACKAGE_STATUS_SHAPE ? past_bounds(r, s, f) : "";
-    return ok && (status == 0 || prog_failed(r->c, s->loc, s->kernel->name, s->source, status, NULL, past));
+    return ok;
 }
 
 static bool run_block(run *r, const prog_block *b, bool top);
@@ -136,7 +146,12 @@ static bool run_block(run *r, const prog_block *b, bool top)
 
 bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *const *out)
 {
-    run r = {.c = c, .f = prog_find(m, "main")};
+    return prog_interpret_by(c, m, in, out, NULL);
+}
+
+bool prog_interpret_by(compiler *c, const prog_module *m, void *const *in, void *const *out, const prog_runner *runner)
+{
+    run r = {.c = c, .f = prog_find(m, "main"), .runner = runner};
     if (!r.f)
         return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the program has no function @main");
     arena_init(&r.mem, &c->mem);

@@ -197,4 +197,11 @@ bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *sourc
 /* Runs main from the plain loops of its kernels: the oracle of all that comes behind. `in` and `out`: one address per
  * input and result. false after a diagnostic that names the step. */
 bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *const *out);
+/* The same, but `run` is asked first for each kernel's step, params[i] being where value i of its args is; it sets
+ * *out_done when it has run it. */
+typedef struct prog_runner {
+    void *ctx;
+    bool (*run)(void *ctx, const prog_step *s, void *const *params, bool *out_done);
+} prog_runner;
+bool prog_interpret_by(compiler *c, const prog_module *m, void *const *in, void *const *out, const prog_runner *r);
 #endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lathe vta model: quantised models on the simulated accelerator, the CPU's part interpreted, compared bit for bit with
+ * the interpreter, and what their layers take. */
+#include "cmd_vta.h"
+
+#include "driver/vta_model.h"
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Integers of all values, floats near 0. */
+static void fill(run_tensor *t, uint64_t *state)
+{
+    tensor_file_random(t, state, 255);
+    for (int64_t i = 0; dtype_is_float(t->dt) && i < t->count; i++)
+        dtype_store_f64(t->dt, t->data + (size_t)i * dtype_bytes(t->dt),
+                        dtype_load_f64(t->dt, t->data + (size_t)i * dtype_bytes(t->dt)) * 2);
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+    return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+static void print_layers(cli *x, const vta_model_report *r)
+{
+    uint64_t cycles = 0, gemm = 0;
+    w_str(&x->out, "| layer | cycles | GEMM operations | load % | compute % | store % | two at once % |\n"
+                   "|---|---|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < r->layers.len; i++) {
+        const vta_model_layer *l = &r->layers.data[i];
+        w_fmt(&x->out, "| %s | %llu | %llu | %.1f | %.1f | %.1f | %.1f |\n", l->name, (unsigned long long)l->cycles,
+              (unsigned long long)l->gemm, percent(l->busy[0], l->cycles), percent(l->busy[1], l->cycles),
+              percent(l->busy[2], l->cycles), percent(l->overlapped, l->cycles));
+        cycles += l->cycles;
+        gemm += l->gemm;
+    }
+    w_fmt(&x->out, "| sum of the layers alone | %llu | %llu | | | | |\n", (unsigned long long)cycles,
+          (unsigned long long)gemm);
+    w_fmt(&x->out, "| the model | %llu | | %.1f | %.1f | %.1f | %.1f |\n", (unsigned long long)r->cycles,
+          percent(r->busy[0], r->cycles), percent(r->busy[1], r->cycles), percent(r->busy[2], r->cycles),
+          percent(r->overlapped, r->cycles));
+}
+
+/* What the accelerator gave beside what the interpreter gives, bit for bit. */
+static bool compare(cli *x, const char *file, const run_model *m, uint8_t *const *got, const vta_model_report *r)
+{
+    for (uint32_t i = 0; i < m->n_outputs; i++) {
+        const run_tensor *t = &m->outputs[i];
+        size_t size = dtype_bytes(t->dt);
+        for (int64_t k = 0; k < t->count; k++) {
+            const uint8_t *want = t->data + (size_t)k * size;
+            if (memcmp(want, got[i] + (size_t)k * size, size) == 0)
+                continue;
+            return diag_error(&x->c->diags, DIAG_DATA, src_loc_none(),
+                              "%s: element %lld of '%s' is %g on the accelerator and %g by the interpreter", file,
+                              (long long)k, t->name, dtype_load_f64(t->dt, got[i] + (size_t)k * size),
+                              dtype_load_f64(t->dt, want));
+        }
+    }
+    w_fmt(&x->out, "%s: %u region%s on VTA, all outputs equal", file, r->regions, r->regions == 1 ? "" : "s");
+    w_fmt(&x->out, r->cycles ? ", %llu cycles\n" : "\n", (unsigned long long)r->cycles);
+    return true;
+}
+
+static bool run_model_on(cli *x, const char *file, run_model *m, const prog_module *p, uint64_t *state)
+{
+    compiler *c = x->c;
+    run_vta_options o = {.cycle = cli_has(x, OPT_CYCLE) || cli_has(x, OPT_TIMELINE)};
+    vta_model_report report;
+    void **in = arena_array(&c->mem, void *, m->n_inputs + 1u), **out = arena_array(&c->mem, void *, m->n_outputs + 1u);
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        fill(&m->inputs[i], state);
+        in[i] = m->inputs[i].data;
+    }
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        out[i] = arena_alloc(&c->mem, m->outputs[i].bytes + 1, 64);
+    if (!vta_model_run(c, p, in, out, &o, cli_get(x, OPT_TIMELINE, NULL), &report) || !run_call(c, m) ||
+        !compare(x, file, m, (uint8_t *const *)(void *)out, &report))
+        return false;
+    if (cli_has(x, OPT_CYCLE))
+        print_layers(x, &report);
+    return true;
+}
+
+static bool on_file(cli *x, const char *file, uint64_t *state)
+{
+    compile_options o;
+    compile_result r;
+    run_model m = {0};
+    if (!cli_compile_options(x, &o))
+        return false;
+    o.verb = "vta model";
+    o.emit = "tir";
+    if (!pipeline_compile(x->c, file, &o, &r))
+        return false;
+    bool ok = run_open_interpreter(x->c, r.prog, &m) && run_size_inputs(x->c, &m);
+    if (ok && m.n_extents > 0)
+        ok = diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "%s has extents that a run states; fix them "
+                        "with --shape or --dim", file);
+    ok = ok && run_model_on(x, file, &m, r.prog, state);
+    run_close(&m);
+    return ok;
+}
+
+bool vta_model(cli *x)
+{
+    long long seed = 0;
+    bool ok = true;
+    if (x->args.len < 2)
+        return cli_usage_error(x, "as in: lathe vta model q.onnx --offload vta", "'lathe vta model' needs a model");
+    if (!cli_number(x, OPT_SEED, 0, 2147483647, 0, &seed))
+        return false;
+    for (uint32_t i = 1; i < x->args.len; i++) {
+        uint64_t state = (uint64_t)seed + 1;
+        ok = on_file(x, x->args.data[i], &state) && ok;
+    }
+    return ok;
+}
