@@ -110,13 +110,14 @@ static bool vta_layer(cli *x, te_vta_kind kind, const char *layer)
 static const struct {
     const char *name;
     bool (*run)(cli *x, const vta_program *p); /* NULL: takes no program */
-    cli_option options[7];                    /* those that mean something to it; OPT_HELP ends the list */
+    cli_option options[9];                    /* those that mean something to it; OPT_HELP ends the list */
 } subverbs[] = {
     {"asm", vta_asm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
     {"disasm", vta_disasm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
     {"run", vta_run, {OPT_CONFIG, OPT_PROFILE, OPT_SEED, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS, OPT_HELP}},
     {"trace", vta_trace, {OPT_CONFIG, OPT_PROFILE, OPT_OUT, OPT_HELP}},
-    {"bench", NULL, {OPT_HELP}}, /* this one and layers take no program */
+    {"model", NULL, {OPT_VTA_CONFIG, OPT_SEED, OPT_CYCLE, OPT_TIMELINE, OPT_SHAPE, OPT_DIM, OPT_HELP}},
+    {"bench", NULL, {OPT_HELP}}, /* these two and layers take no program */
 #define X(id, name, help) {name, NULL, {OPT_VTA_CONFIG, OPT_OUT, OPT_HELP}},
     TE_VTA_KINDS(X)
 #undef X
@@ -198,6 +199,8 @@ bool cmd_vta(cli *x)
         return false;
     if (te_vta_kind_find(verb, &kind))
         return vta_layer(x, kind, x->args.len > 1 ? x->args.data[1] : "");
+    if (strcmp(verb, "model") == 0)
+        return vta_model(x);
     if (!subverbs[v].run) {
         vta_error e = {VTA_OK, ""};
         return vta_bench(&e) || vta_report(x, &e);

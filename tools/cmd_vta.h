@@ -10,6 +10,7 @@ bool vta_bench(vta_error *e);
 /* lathe vta run and trace: the program is loaded, its micro-ops and buffers are made. */
 bool vta_run(cli *x, const vta_program *p);
 bool vta_trace(cli *x, const vta_program *p);
+bool vta_model(cli *x);
 /* A VTA error as a diagnostic; false. */
 bool vta_report(cli *x, const vta_error *e);
 #endif

@@ -89,7 +89,7 @@ static bool on_file(cli *x, const char *file, uint64_t *state)
     compile_options o;
     compile_result r;
     run_model m = {0};
-    if (!cli_compile_options(x, &o))
+    if (!cli_compile_options(x, true, &o))
         return false;
     o.verb = "vta model";
     o.emit = "tir";
@@ -106,7 +106,7 @@ static bool on_file(cli *x, const char *file, uint64_t *state)
 
 bool vta_model(cli *x)
 {
-    long long seed = 0;
+    long seed = 0;
     bool ok = true;
     if (x->args.len < 2)
         return cli_usage_error(x, "as in: lathe vta model q.onnx --offload vta", "'lathe vta model' needs a model");

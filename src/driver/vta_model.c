@@ -4,7 +4,6 @@
 
 #include "tir/build.h"
 #include "tir/facts.h"
-#include "tir/pass/vta/vta.h"
 #include "tir/walk.h"
 
 #include <stdlib.h>
@@ -29,7 +28,8 @@ static int by_time(const void *a, const void *b)
 /* Cycles in which two units at least are at work: their spans as beginnings and ends in order. */
 static uint64_t overlap_of(compiler *c, const vta_cycle_report *r)
 {
-    int64_t(*events)[2] = (int64_t(*)[2])arena_array(&c->mem, int64_t, 4 * (size_t)r->n_spans + 2), depth = 0, since = 0;
+    int64_t depth = 0, since = 0;
+    int64_t(*events)[2] = (int64_t(*)[2])arena_array(&c->mem, int64_t, 4 * (size_t)r->n_spans + 2);
     size_t n = 0;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < r->n_spans; i++) {
@@ -70,7 +70,7 @@ typedef struct layer_search {
 static void find_layer(void *ctx, tir_stmt *s)
 {
     layer_search *l = ctx;
-    if (vta_is_attr(s, "vta_layer"))
+    if (s->kind == TIR_ATTR && strcmp(s->key, "vta_layer") == 0)
         vec_push(&l->c->mem, &l->found, s);
 }
 
