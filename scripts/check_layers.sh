@@ -5,9 +5,9 @@
 #      use them, the driver what is public of them, and src/codegen/vta vta.h;
 #   3. no mutable global in any object of the compiler, nor of runtime/vm, nor of runtime/vta, the default device in vta_runtime.c
 #      and the number of contexts made in context.c (it makes their handles differ) excepted, nor of bindings, the
-#      table of sessions, the host's functions and what belongs to one thread excepted
+#      table of sessions, the machine and its modules, the host's functions and what belongs to one thread excepted
 #      (BUILD: where they were built; bindings: where bindings/test.sh has built them, else left out);
-#   4. no allocator in any object of runtime/tvmrt;
+#   4. no allocator in any object of runtime/tvmrt, nor of what libvta_replay is made of;
 #   5. in no folder do files use each other in a circle (circles.sh).
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -93,16 +93,19 @@ includes() {
         | sed -E 's/:[^"]*"/:/; s/"$//')
 }
 
-# globals core|vta|vm|ffi: symbols that live in a writable section. Tables of pointers lie in .data.rel.ro, which the loader makes read-only.
+# globals core|vta|vm|vta_ffi|lathe_ffi: symbols that live in a writable section. Tables of pointers lie in .data.rel.ro, which the loader makes read-only.
 globals() {
     local dir=$build/CMakeFiles/lathe_core.dir/src objects bad
     [ "$1" != vta ] || dir=$build/runtime/vta/CMakeFiles/vta_objects.dir
     [ "$1" != vm ] || dir=$build/runtime/vm/CMakeFiles/vm_objects.dir
-    [ "$1" != ffi ] || dir=$build/bindings/cmake/bindings/ffi/CMakeFiles/vta_ffi.dir
-    if [ "$1" = ffi ] && [ ! -d "$dir" ]; then
-        echo "note: bindings are not built (bindings/test.sh $build): their globals are not looked at"
-        return
-    fi
+    [ "$1" != vta_ffi ] || dir=$build/bindings/cmake/bindings/ffi/CMakeFiles/vta_ffi.dir
+    [ "$1" != lathe_ffi ] || dir=$build/bindings/cmake/bindings/vm/CMakeFiles/lathe_ffi.dir
+    case $1 in *_ffi)
+        if [ ! -d "$dir" ]; then
+            echo "note: $1 is not built (bindings/test.sh $build): its globals and circles are not looked at"
+            return
+        fi ;;
+    esac
     [ -d "$dir" ] || { fail "no objects below $dir: build first"; return; }
     mapfile -t objects < <(find "$dir" -name '*.o' ! -name 'vta_runtime.c.o' ! -path '*/__/*' | LC_ALL=C sort)
     bad=$(for o in "${objects[@]}"; do
@@ -110,7 +113,8 @@ globals() {
             /[ \t](\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ && / [gluU!]+ *O / {
                 print o ": " $NF }'
     done | grep -vxE -e 'context.c.o: made' -e 'tvm_abi.c.o: thread' \
-        -e '(args.c.o: last_error|session.c.o: (table|table_lock|default_lock|last_handle|current)|tvm_ffi_api.c.o: (lock|api|found)|vta_ffi.c.o: (recorder|recorder_raised))(\.[0-9]+)?')
+        -e '(args.c.o: last_error|session.c.o: (table|table_lock|default_lock|last_handle|current)|tvm_ffi_api.c.o: (lock|api|found)|vta_ffi.c.o: (recorder|recorder_raised))(\.[0-9]+)?' \
+        -e 'lathe_ffi.c.o: (lock|runtime)' -e 'loader.c.o: (lock|all)' -e 'values.c.o: module_type')
     if [ -z "$bad" ]; then passed=$((passed + 1)); else fail "mutable globals in $1:"; echo "$bad"; fi
 }
 
@@ -118,12 +122,12 @@ allocators() {
     local work source undefined port
     local banned='malloc|calloc|realloc|free|aligned_alloc|posix_memalign|memalign|valloc|sbrk|mmap|strdup|alloca'
     work=$(mktemp -d)
-    for source in runtime/tvmrt/*.c; do
+    for source in runtime/tvmrt/*.c runtime/vta/{replay,status,config_check,mmio}.c; do
         [ -f "$source" ] || continue
         port=()
         [ "$source" != runtime/tvmrt/tvmrt_port_freertos.c ] || port=(-DTVMRT_PORT_FREERTOS -DTVMRT_MUTEX_BYTES=160
             -DTVMRT_COND_BYTES=160 -DTVMRT_THREAD_BYTES=4864) # the stand-in's objects are larger than the real ones
-        cc -std=c99 -O2 -D_POSIX_C_SOURCE=200809L "${port[@]}" -Iruntime/tvmrt -Iinclude/abi -Itest/runtime/freertos_stub -Iinclude \
+        cc -std=c99 -O2 -D_POSIX_C_SOURCE=200809L "${port[@]}" -Iruntime/tvmrt -Iruntime/vta -Iinclude/abi -Itest/runtime/freertos_stub -Iinclude \
             -c "$source" -o "$work/o.o" 2> "$work/log" \
             || { fail "$source does not compile: $(head -n 1 "$work/log")"; continue; }
         undefined=$(nm -u "$work/o.o" | grep -Ew "$banned")
@@ -134,7 +138,7 @@ allocators() {
 
 circles() {
     local found
-    found=$(bash scripts/circles.sh "$build" $(find src tools runtime/vta runtime/vm bindings/ffi -type d | LC_ALL=C sort))
+    found=$(bash scripts/circles.sh "$build" $(find src tools runtime/vta runtime/vm bindings/ffi bindings/vm -type d | LC_ALL=C sort))
     if [ -z "$found" ]; then passed=$((passed + 1))
     else fail "files that use each other in a circle (scripts/circles.sh --why $build FOLDER):"; echo "$found"; fi
 }
@@ -144,7 +148,8 @@ circles
 globals core
 globals vta
 globals vm
-globals ffi
+globals vta_ffi
+globals lathe_ffi
 allocators
 echo "layers: $passed passed, $failed failed"
 [ $failed = 0 ]

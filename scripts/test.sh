@@ -136,6 +136,11 @@ clang_and_growth() {
         stage growth "$python" test/py/growth.py --lathe "$build/clang/lathe"
 }
 
+# Their globals and circles are looked at where they are built.
+bindings_and_layers() {
+    stage bindings bash bindings/test.sh "$build" && stage "layers of bindings" bash scripts/check_layers.sh "$build"
+}
+
 tsan() {
     stage "tsan build" configure_and_build "$build/tsan" clang-19 -DLATHE_SANITIZE=thread || return
     # test_fork.c starts threads in a child, which the sanitizer ends by default
@@ -177,7 +182,7 @@ all)
     start clang_and_growth
     start stage fuzz fuzz_targets
     start stage models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
-    start stage bindings bash bindings/test.sh "$build"
+    start bindings_and_layers
     start stage "modules of TVM" bash test/stock.sh "$build"
     start stage operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
     start stage "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
