@@ -57,16 +57,18 @@ static void add_shift(text *t, int64_t shift, int64_t low, int64_t high)
         add_number(t, "rounded", "+", (int64_t)1 << (shift - 1));
         add_number(t, "shifted", ">>", shift);
     }
-    if (shift < 0)
-        add_number(t, "raised", "<<", -shift);
+    for (; shift < 0; shift += shift < -15 ? 15 : -shift)
+        add_number(t, "raised", "<<", shift < -15 ? 15 : -shift);
+    if (t->l->kind == TE_VTA_MAX_POOL && t->n == 0 && low <= -128 && high >= 127)
+        return; /* the largest of some inputs is one of them */
     add_step(t, "least", "max(", arena_printf(&t->c->mem, ", %" PRId64 ")", low));
     add_step(t, "most", "min(", arena_printf(&t->c->mem, ", %" PRId64 ")", high));
 }
 
 static void add_other(text *t)
 {
-    if (t->l->shift_a)
-        add_number(t, "raised", "<<", t->l->shift_a);
+    for (int64_t a = t->l->shift_a; a > 0; a -= a > 15 ? 15 : a)
+        add_number(t, "raised", "<<", a > 15 ? 15 : a);
     add_step(t, "summed", "(",
              arena_printf(&t->c->mem, " + (%s*)%s[i0, i1, i2, i3, i4, i5])", t->acc,
                           t->l->shift_b ? "other_raised" : "other_buf"));

@@ -16,6 +16,7 @@ typedef struct copy_dim {
     int64_t extent, dram, sram; /* iterations; distance in memory and in the scratchpad */
     tir_expr_ref least, most;   /* iterations that copy, the others give zero; NULL: all from there on */
     tir_expr_ref before, after; /* how many give zero at each end; NULL: none */
+    bool single;                /* one iteration copies: the copy starts there, and `dram` means nothing */
 } copy_dim;
 
 typedef struct copy {
@@ -108,72 +109,39 @@ static bool read_indices(vta_pass *p, copy *k, tir_stmt *store, tir_expr_ref loa
 
 /* --- padding --- */
 
-static copy_dim *dim_of(copy *k, const linear *l, int64_t *out_coeff)
+/* The condition under which the copy copies, as ranges of its loops. */
+static bool add_condition(vta_pass *p, copy *k, tir_expr_ref cond)
 {
-    copy_dim *found = NULL;
+    vta_range ranges[MAX_DIMS];
+    for (uint32_t i = 0; i < k->n; i++)
+        ranges[i] = (vta_range){k->dims[i].var, NULL, NULL};
+    if (!vta_add_condition(p, ranges, k->n, cond, NULL))
+        return false;
     for (uint32_t i = 0; i < k->n; i++) {
-        linear rest = *l;
-        int64_t coeff;
-        if (!vta_take_var(&rest, k->dims[i].var, &coeff) || (coeff && found))
-            return NULL;
-        if (coeff) {
-            found = &k->dims[i];
-            *out_coeff = coeff;
-        }
+        k->dims[i].least = ranges[i].least;
+        k->dims[i].most = ranges[i].most;
     }
-    return found;
-}
-
-/* low <= high, where both differ by one loop with factor 1 or -1: a bound of that loop. */
-static bool add_bound(vta_pass *p, copy *k, tir_expr_ref low, tir_expr_ref high, int64_t slack)
-{
-    linear l;
-    int64_t coeff = 0;
-    if (!linear_diff(p->bounds, tir_simplify(p->bounds, high), tir_simplify(p->bounds, low), &l))
-        return false;
-    l.constant -= slack; /* l >= 0 now */
-    copy_dim *d = dim_of(k, &l, &coeff);
-    if (!d || (coeff != 1 && coeff != -1) || !vta_take_var(&l, d->var, &coeff))
-        return false;
-    dtype dt = d->var->type.dt;
-    if (coeff < 0) { /* v <= l */
-        tir_expr_ref most = linear_build(p->bounds, dt, &l);
-        d->most = d->most ? tir_min(p->c, d->most, most) : most;
-        return true;
-    }
-    linear negative = {0}; /* v >= -l */
-    if (!linear_add(p->bounds, &negative, &l, -1))
-        return false;
-    tir_expr_ref least = linear_build(p->bounds, dt, &negative);
-    d->least = d->least ? tir_max(p->c, d->least, least) : least;
     return true;
 }
 
-static bool add_condition(vta_pass *p, copy *k, tir_expr_ref cond)
+/* Whether e is never below least or above most: by ranges, or in all iterations of the loops around. */
+static bool lies_within(vta_pass *p, tir_expr_ref e, int64_t least, int64_t most)
 {
-    if (cond->kind != TIR_BINOP)
-        return false;
-    tir_expr_ref a = cond->args[0], b = cond->args[1];
-    switch ((int)cond->op) {
-    case TIR_AND: return add_condition(p, k, a) && add_condition(p, k, b);
-    case TIR_LT: return add_bound(p, k, a, b, 1);
-    case TIR_LE: return add_bound(p, k, a, b, 0);
-    case TIR_GT: return add_bound(p, k, b, a, 1);
-    case TIR_GE: return add_bound(p, k, b, a, 0);
-    case TIR_EQ: return add_bound(p, k, a, b, 0) && add_bound(p, k, b, a, 0);
-    }
-    return false;
+    tir_range r = tir_range_of(p->bounds, e);
+    int64_t min, max;
+    if (r.known_min && r.min >= least && r.known_max && r.max <= most)
+        return true;
+    return vta_exact_range(p, e, &min, &max) && min >= least && max <= most;
 }
 
 /* A number of zeros: never negative, at most what the instruction can say. */
 static bool pad_of(vta_pass *p, const copy *k, tir_expr_ref e, tir_expr_ref *out)
 {
     e = tir_simplify(p->bounds, tir_max(p->c, e, tir_int(p->c, e->type.dt, 0)));
-    tir_range r = tir_range_of(p->bounds, e);
     if (tir_is_const(e, 0))
         return true;
     *out = e;
-    return (r.known_max && r.max <= (int64_t)VTA_MAX_PAD) ||
+    return lies_within(p, e, 0, VTA_MAX_PAD) ||
            vta_error(p, "the copy to '%s' pads with more than %u zeros on a side, or nobody knows how many",
                      k->sram->name, VTA_MAX_PAD);
 }
@@ -192,6 +160,30 @@ static bool find_pads(vta_pass *p, copy *k)
 }
 
 /* --- rows and columns --- */
+
+static tir_expr_ref as_argument(vta_pass *p, tir_expr_ref e)
+{
+    return tir_cast(p->c, p->f->index_type, e);
+}
+
+static tir_expr_ref plus(vta_pass *p, tir_expr_ref at, tir_expr_ref v, int64_t stride)
+{
+    tir_expr_ref step = tir_mul(p->c, as_argument(p, v), vta_int(p, stride));
+    return tir_simplify(p->bounds, tir_add(p->c, at, step));
+}
+
+/* Iterations of d that copy. */
+static bool size_of(vta_pass *p, const copy *k, const copy_dim *d, tir_expr_ref *out)
+{
+    tir_expr_ref e = vta_int(p, d->extent);
+    if (d->before)
+        e = tir_sub(p->c, e, as_argument(p, d->before));
+    if (d->after)
+        e = tir_sub(p->c, e, as_argument(p, d->after));
+    *out = tir_simplify(p->bounds, e);
+    return lies_within(p, *out, 1, INT32_MAX) ||
+           vta_error(p, "the copy to '%s' may consist of padding alone, which no instruction can say", k->sram->name);
+}
 
 static bool is_padded(const copy_dim *d)
 {
@@ -264,9 +256,23 @@ static void merge_dims(copy *k)
     }
 }
 
+/* Of a padded loop one iteration may be left, whose place in memory then does not depend on the loop any more. */
+static void find_single(vta_pass *p, copy *k)
+{
+    for (uint32_t i = 0; i < k->n; i++) {
+        copy_dim *d = &k->dims[i];
+        tir_expr_ref size = NULL;
+        if (d->dram || !is_padded(d) || !size_of(p, k, d, &size) || !tir_is_const(size, 1))
+            continue;
+        d->single = true;
+        d->dram = d->sram;
+    }
+}
+
 /* Leaves the last two dimensions as rows and columns; a column is one element when elements do not lie side by side. */
 static bool make_rows(vta_pass *p, copy *k)
 {
+    find_single(p, k);
     merge_dims(k);
     bool apart = k->n == 0 || k->dims[k->n - 1].dram != 1;
     if (apart && k->n == MAX_DIMS)
@@ -285,31 +291,6 @@ static bool make_rows(vta_pass *p, copy *k)
 
 /* --- writing the transfer --- */
 
-static tir_expr_ref as_argument(vta_pass *p, tir_expr_ref e)
-{
-    return tir_cast(p->c, p->f->index_type, e);
-}
-
-static tir_expr_ref plus(vta_pass *p, tir_expr_ref at, tir_expr_ref v, int64_t stride)
-{
-    tir_expr_ref step = tir_mul(p->c, as_argument(p, v), vta_int(p, stride));
-    return tir_simplify(p->bounds, tir_add(p->c, at, step));
-}
-
-/* Iterations of d that copy. */
-static bool size_of(vta_pass *p, const copy *k, const copy_dim *d, tir_expr_ref *out)
-{
-    tir_expr_ref e = vta_int(p, d->extent);
-    if (d->before)
-        e = tir_sub(p->c, e, as_argument(p, d->before));
-    if (d->after)
-        e = tir_sub(p->c, e, as_argument(p, d->after));
-    *out = tir_simplify(p->bounds, e);
-    tir_range r = tir_range_of(p->bounds, *out);
-    return (r.known_min && r.min > 0) ||
-           vta_error(p, "the copy to '%s' may consist of padding alone, which no instruction can say", k->sram->name);
-}
-
 static tir_expr_ref or_zero(vta_pass *p, tir_expr_ref pad)
 {
     return pad ? as_argument(p, pad) : vta_int(p, 0);
@@ -322,9 +303,9 @@ static bool transfer(vta_pass *p, const copy *k, tir_expr_ref dram_at, tir_expr_
     tir_expr_ref columns, rows, stride = vta_int(p, k->n > 1 ? y->dram : x->extent);
     if (!size_of(p, k, x, &columns) || !size_of(p, k, y, &rows))
         return false;
-    if (x->before)
+    if (x->before && !x->single)
         dram_at = plus(p, dram_at, x->before, x->dram);
-    if (y->before)
+    if (y->before && !y->single)
         dram_at = plus(p, dram_at, y->before, y->dram);
     int64_t lanes = p->g.lanes[k->to_dram ? VTA_MEM_ACC : k->memory];
     tir_expr_ref first = tir_simplify(p->bounds, tir_mul(p->c, sram_at, vta_int(p, lanes)));
@@ -381,6 +362,12 @@ static tir_stmt *inject(vta_pass *p, tir_stmt *s)
     if (!take_loops(p, &k, &s))
         return NULL;
     tir_expr_ref load = s->kind == TIR_STORE ? copied(s->value, &cond, &cast) : NULL;
+    if (s->kind == TIR_IF) {
+        (void)vta_error(p, "a 'dma_copy' nest of '%s' copies under a condition, as a split makes that does not divide",
+                        vta_stage_name(s));
+        diag_hint(&p->c->diags, "split by a divisor of the extent");
+        return NULL;
+    }
     if (!load) {
         (void)vta_error(p, "a 'dma_copy' nest (%s) is more than one store of one load, perhaps cast or padded with 0",
                         s->buffer ? s->buffer->name : "no store");

@@ -22,12 +22,33 @@ static tir_stmt *annotate_alu(vta_pass *p, tir_stmt *s)
         (void)vta_error(p, "an 'alu' pragma is annotated already: AnnotateALUCoProcScope runs once");
     if (!vta_is_attr(s, "pragma_alu"))
         return s;
+    s = tir_attr(p->c, s->node, s->key, tir_string(p->c, vta_stage_name(s)), s->body); /* stages will share buffers */
     return vta_coproc_scope(p, VTA_QUEUE_COMPUTE, vta_uop_scope(p, VTA_PUSH_ALU, s));
+}
+
+/* A nest on a scratchpad that no mark makes the accelerator's; with its own name now, buffers are shared later. */
+static void find_unmarked(vta_pass *p, tir_stmt *s)
+{
+    enum vta_mem m;
+    if (!p->ok || vta_is_attr(s, "pragma_alu"))
+        return;
+    if (s->kind == TIR_STORE && vta_scratchpad(s->buffer, &m))
+        vta_unmarked(p, s->buffer->name, m, "written");
+    if (s->body)
+        find_unmarked(p, s->body);
+    if (s->orelse)
+        find_unmarked(p, s->orelse);
+    for (uint32_t i = 0; i < s->n_stmts; i++)
+        find_unmarked(p, s->stmts[i]);
 }
 
 bool tir_pass_annotate_alu_coproc_scope(compiler *c, tir_func *f)
 {
-    return vta_pass_run(c, f, annotate_alu);
+    vta_pass p;
+    if (!vta_pass_run(c, f, annotate_alu) || !vta_pass_begin(c, f, &p))
+        return false;
+    find_unmarked(&p, f->body);
+    return p.ok;
 }
 
 static tir_stmt *skip_copy(tir_rewriter *r, tir_stmt *s)
@@ -152,7 +173,10 @@ static lifted lift(lifter *l, tir_stmt *s)
     if (!s->body)
         return (lifted){s, NULL};
     inner = lift(l, s->body);
-    bool stays = s->kind == TIR_ALLOCATE || (strcmp(l->key, VTA_UOP_SCOPE) == 0 && may_skip(s)) ||
+    /* a nest of the ALU is one kernel in each iteration */
+    bool alu = inner.attr && tir_expr_equal(inner.attr->value, tir_string(l->c, VTA_PUSH_ALU));
+    bool stays = s->kind == TIR_ALLOCATE || (alu && s->kind == TIR_FOR) ||
+                 (strcmp(l->key, VTA_UOP_SCOPE) == 0 && may_skip(s)) ||
                  (s->var && inner.attr && tir_uses_var(inner.attr->value, s->var));
     if (stays)
         return (lifted){with_body(l, s, wrapped(l, inner)), NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LowerDeviceStorageAccessInfo: addresses in scratchpads become element indices, their allocations go. FoldUopLoop: the
- * outer loops of a recorded GEMM kernel become hardware loops. What an instruction cannot say is refused here, where
- * all numbers are known. */
+ * outer loops of a recorded GEMM kernel become hardware loops. What an instruction cannot say, and micro-ops that come
+ * too soon after another one on their accumulator, are refused here, where all numbers are known. */
 #include "tir/build.h"
 #include "tir/names.h"
 #include "tir/pass.h"
@@ -20,17 +20,6 @@ typedef struct lowering {
     uint32_t allocated[VTA_MEM_COUNT];
 } lowering;
 
-/* One nest without a mark touches several buffers: the first error says enough. */
-static void on_host(vta_pass *p, const char *name, enum vta_mem m, const char *how)
-{
-    if (!p->ok)
-        return;
-    (void)vta_error(p, "'%s' in %s is %s by the host: a nest that touches it is not marked", name, vta_scope_name(m),
-                    how);
-    diag_hint(&p->c->diags, "tensorize a product (vta_gemm), give a copy the pragma \"dma_copy\", an operation on "
-                            "accumulators the pragma \"alu\"");
-}
-
 static tir_expr_ref lower_address(tir_rewriter *r, tir_expr_ref e)
 {
     lowering *k = r->ctx;
@@ -41,7 +30,7 @@ static tir_expr_ref lower_address(tir_rewriter *r, tir_expr_ref e)
         return e;
     const char *name = e->u.buffer->name;
     if (e->kind == TIR_LOAD) {
-        on_host(p, name, m, "read");
+        vta_unmarked(p, name, m, "read");
         return e;
     }
     if (e->n_args == 0)
@@ -62,7 +51,7 @@ static tir_stmt *lower_stmt(tir_rewriter *r, tir_stmt *s)
     if (!s->buffer || !vta_scratchpad(s->buffer, &m))
         return s;
     if (s->kind == TIR_STORE) {
-        on_host(&k->p, s->buffer->name, m, "written");
+        vta_unmarked(&k->p, s->buffer->name, m, "written");
         return s;
     }
     const char *node = arena_printf(&r->c->mem, "%s: Pointer(%s)", s->buffer->name, dtype_full_name(s->buffer->dt));
@@ -176,11 +165,99 @@ static tir_stmt *fold_loops(vta_pass *p, tir_stmt *s, uint32_t left)
     return tir_seq(p->c, 3, (tir_stmt *[]){begin, fold_loops(p, body, left - 1), end});
 }
 
+/* --- micro-ops one behind the other --- */
+
+enum { MOST_DEPTH = 8, DISTANCE = 2, MOST_UOPS = 1 << 20 };
+
+/* A kernel as it will be recorded, with the variables of its own loops. */
+typedef struct recording {
+    vta_pass *p;
+    const tir_var *vars[MOST_DEPTH];
+    int64_t values[MOST_DEPTH];
+    uint32_t depth;
+    int64_t uops, last[DISTANCE]; /* accumulators of the last ones, the latest first */
+    bool known, close;
+} recording;
+
+/* The accumulator of a push, apart from what the loops around the kernel add to all of them. */
+static bool accumulator(recording *r, tir_expr_ref e, int64_t *out)
+{
+    linear l;
+    *out = 0;
+    if (!vta_linear(r->p, e, &l))
+        return false;
+    for (uint32_t i = 0; i < r->depth; i++) {
+        int64_t step;
+        if (!vta_take_var(&l, r->vars[i], &step))
+            return false;
+        *out += step * r->values[i];
+    }
+    *out += l.constant;
+    return true;
+}
+
+static void record_push(recording *r, tir_expr_ref e)
+{
+    int64_t at;
+    if (!vta_is_call(e, "tir.vta.uop_push"))
+        return;
+    if (++r->uops > MOST_UOPS || !accumulator(r, e->args[VTA_UOP_DST], &at)) {
+        r->known = false;
+        return;
+    }
+    for (int i = 0; i < DISTANCE && i + 1 < r->uops; i++)
+        r->close |= r->last[i] == at;
+    r->last[1] = r->last[0];
+    r->last[0] = at;
+}
+
+static void record(recording *r, tir_stmt *s)
+{
+    int64_t first, n;
+    if (!r->known)
+        return;
+    if (s->kind == TIR_EVALUATE)
+        record_push(r, s->value);
+    else if (s->kind == TIR_SEQ)
+        for (uint32_t i = 0; i < s->n_stmts; i++)
+            record(r, s->stmts[i]);
+    else if (s->kind == TIR_FOR && r->depth < MOST_DEPTH && tir_is_int(s->min, &first) && tir_is_int(s->extent, &n)) {
+        uint32_t at = r->depth++;
+        r->vars[at] = s->var;
+        for (int64_t i = 0; i < n && r->known; i++) {
+            r->values[at] = first + i;
+            record(r, s->body);
+        }
+        r->depth--;
+    } else {
+        r->known = false;
+    }
+}
+
+/* What the run-time refuses when it records the kernel. */
+static void check_kernel(vta_pass *p, tir_stmt *s)
+{
+    recording r = {.p = p, .known = true};
+    record(&r, s);
+    if (r.known && r.uops > (int64_t)p->g.depth[VTA_MEM_UOP]) {
+        (void)vta_error(p, "a kernel has %" PRId64 " micro-ops; the device has room for %u", r.uops,
+                        p->g.depth[VTA_MEM_UOP]);
+        diag_hint(&p->c->diags, "smaller tiles, or other loops outside: two become the hardware's");
+    } else if (r.known && r.close) {
+        (void)vta_error(p, "a kernel writes an accumulator again within %d micro-ops, which the hardware loses",
+                        DISTANCE);
+        diag_hint(&p->c->diags, "reorder: loops over outputs inside those over taps and channels, with three "
+                                "iterations or more between them");
+    }
+}
+
 static tir_stmt *fold_kernel(vta_pass *p, tir_stmt *s)
 {
-    if (!vta_is_attr(s, VTA_UOP_SCOPE) || !tir_expr_equal(s->value, tir_string(p->c, VTA_PUSH_GEMM)))
+    if (!vta_is_attr(s, VTA_UOP_SCOPE))
         return s;
-    tir_stmt *body = fold_loops(p, s->body, 2);
+    bool gemm = tir_expr_equal(s->value, tir_string(p->c, VTA_PUSH_GEMM));
+    tir_stmt *body = gemm ? fold_loops(p, s->body, 2) : s->body;
+    check_kernel(p, body);
     return body == s->body ? s : tir_attr(p->c, s->node, s->key, s->value, body);
 }
 

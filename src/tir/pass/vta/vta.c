@@ -66,8 +66,20 @@ bool vta_error(vta_pass *p, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    bool again = !p->ok && strcmp(p->last_error, text) == 0; /* of a nest that was written out twice */
     p->ok = false;
-    return diag_error(&p->c->diags, DIAG_UNSUPPORTED, p->f->loc, "%s: %s", p->f->name, text);
+    p->last_error = arena_printf(&p->c->mem, "%s", text);
+    return !again && diag_error(&p->c->diags, DIAG_UNSUPPORTED, p->f->loc, "%s: %s", p->f->name, text);
+}
+
+void vta_unmarked(vta_pass *p, const char *name, enum vta_mem m, const char *how)
+{
+    if (!p->ok)
+        return;
+    (void)vta_error(p, "'%s' in %s is %s by the host: a nest that touches it is not marked", name, vta_scope_name(m),
+                    how);
+    diag_hint(&p->c->diags, "tensorize a product (vta_gemm), give a copy the pragma \"dma_copy\", an operation on "
+                            "accumulators the pragma \"alu\"");
 }
 
 bool vta_scratchpad(const tir_buffer *b, enum vta_mem *out)
@@ -114,6 +126,15 @@ bool vta_is_call(tir_expr_ref e, const char *name)
 bool vta_is_attr(tir_stmt *s, const char *key)
 {
     return s->kind == TIR_ATTR && strcmp(s->key, key) == 0;
+}
+
+const char *vta_stage_name(tir_stmt *s)
+{
+    if (s->kind == TIR_ATTR && s->value->kind == TIR_EXTERN && s->value->type.dt == DT_STRING)
+        return s->value->u.name;
+    while (s->kind != TIR_STORE && (s->body || s->n_stmts))
+        s = s->body ? s->body : s->stmts[0];
+    return s->buffer ? s->buffer->name : "no store";
 }
 
 tir_stmt *vta_coproc_scope(vta_pass *p, enum vta_queue q, tir_stmt *body)

@@ -64,6 +64,7 @@ typedef struct vta_pass {
     vta_geometry g;
     tir_bounds *bounds; /* of the loops around the statement at hand */
     bool ok;            /* no error yet */
+    const char *last_error; /* unless ok */
 } vta_pass;
 
 /* The device of c (c->vta, else the default configuration); false after a diagnostic: its configuration breaks a rule.
@@ -74,6 +75,8 @@ bool vta_pass_begin(compiler *c, const tir_func *f, vta_pass *out);
 bool vta_pass_run(compiler *c, tir_func *f, tir_stmt *(*fn)(vta_pass *p, tir_stmt *s));
 /* Reports with the function's name in front; p->ok is false after it. Returns false. */
 bool vta_error(vta_pass *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Reports that the host touches a scratchpad. Of several nests without a mark the first error says enough. */
+void vta_unmarked(vta_pass *p, const char *name, enum vta_mem m, const char *how);
 /* Whether b lies in a scratchpad: INP, WGT or ACC. */
 bool vta_scratchpad(const tir_buffer *b, enum vta_mem *out);
 /* Whether the values of that scratchpad are dt. */
@@ -84,6 +87,8 @@ tir_expr_ref vta_int(vta_pass *p, int64_t v);
 tir_expr_ref vta_command_handle(vta_pass *p);
 bool vta_is_call(tir_expr_ref e, const char *name); /* of an external function or an operation tir.vta.* */
 bool vta_is_attr(tir_stmt *s, const char *key);
+/* Of a pragma, or a nest: the buffer that it writes, as it was called before buffers were shared. */
+const char *vta_stage_name(tir_stmt *s);
 /* attr [vta] "coproc_scope" = queue */
 tir_stmt *vta_coproc_scope(vta_pass *p, enum vta_queue q, tir_stmt *body);
 /* attr [vta] "coproc_uop_scope" = push */
@@ -97,4 +102,18 @@ bool vta_take_var(linear *l, const tir_var *v, int64_t *out_coeff);
 tir_expr_ref vta_build(vta_pass *p, linear *l);
 /* l / n when every coefficient divides. */
 bool vta_divide(linear *l, int64_t n);
+
+/* Iterations of a loop in which a condition holds; NULL: from the first, to the last. */
+typedef struct vta_range {
+    const tir_var *var;
+    tir_expr_ref least, most;
+} vta_range;
+
+/* Narrows the loops to where cond holds; false: it is no range of each. What depends on none of them goes to *out_rest,
+ * joined to what is there; where that is NULL it is no range either. */
+bool vta_add_condition(vta_pass *p, vta_range *ranges, uint32_t n, tir_expr_ref cond, tir_expr_ref *out_rest);
+/* An integer expression over n variables; false: there are others in it, or it reads memory. */
+bool vta_value(tir_expr_ref e, uint32_t n, const tir_var *const *vars, const int64_t *values, int64_t *out);
+/* The least and the largest value over all iterations of the loops around; false: too many, or unknown ones. */
+bool vta_exact_range(vta_pass *p, tir_expr_ref e, int64_t *out_min, int64_t *out_max);
 #endif
