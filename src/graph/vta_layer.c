@@ -62,17 +62,16 @@ static graph_value *operand(const graph_node *n, uint32_t i)
 
 /* --- numbers --- */
 
-/* The exponent of operand i, a scale: one number, or many that are equal. */
+/* The exponent of operand i, a scale: one number. */
 static bool exponent(reader *r, const graph_node *n, uint32_t i, int64_t *out)
 {
     const tensor_data *t = graph_constant(operand(n, i));
     int e = 0;
     if (!t || t->count < 1)
         return no(r, "a scale is no constant");
+    if (t->count > 1 && t->kind != TENSOR_SPLAT)
+        return no(r, "its channels have scales of their own");
     double s = tensor_get_f64(t, 0);
-    for (int64_t k = 1; t->kind == TENSOR_DENSE && k < t->count; k++)
-        if (tensor_get_f64(t, k) != s)
-            return no(r, "its channels have different scales");
     if (!(s > 0) || frexp(s, &e) != 0.5)
         return no(r, "a scale is no power of two");
     *out = e - 1;

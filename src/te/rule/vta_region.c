@@ -22,6 +22,7 @@ typedef struct place {
 typedef struct step {
     vta_layer layer; /* its values are those of the pattern's function */
     uint32_t operands[4], n_operands, result; /* places; operands in the order of the rule's parameters */
+    int64_t copied; /* bytes that are copied, and there is no layer; else 0 */
     const char *name;
     src_loc loc;
 } step;
@@ -242,20 +243,29 @@ static void place_intermediates(lowering *l)
     }
 }
 
-/* A result is written by a layer, which writes no other one. */
-static bool place_results(lowering *l)
+/* What is an operand of the region, or a result of it already, is copied: by limits that change nothing. */
+static uint32_t copy_place(lowering *l, uint32_t from)
+{
+    uint32_t at = l->places.len;
+    vec_push(&l->c->mem, &l->places, l->places.data[from]);
+    l->places.data[at].buffer = NULL;
+    l->places.data[from].last = l->steps.len;
+    step s = {.operands = {from}, .n_operands = 1, .result = at, .name = "copy", .copied = l->places.data[from].bytes};
+    vec_push(&l->c->mem, &l->steps, s);
+    return at;
+}
+
+/* Each result is written by a layer, which writes no other one. */
+static void place_results(lowering *l)
 {
     for (uint32_t i = 0; i < l->f->results.len; i++) {
         graph_value *v = l->f->results.data[i];
-        place *p = &l->places.data[place_of(l, v)];
-        if (p->buffer)
-            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                              "@%s: result %u is not a layer's own; the region gives it twice, or has it as an operand",
-                              l->f->name, i);
-        p->buffer = l->params[l->f->params.len + i] =
+        uint32_t at = place_of(l, v);
+        if (l->places.data[at].buffer)
+            at = copy_place(l, at);
+        l->places.data[at].buffer = l->params[l->f->params.len + i] =
             bytes_buffer(l, arena_printf(&l->c->mem, "out_%u", i), v->type.dt, shape_count(v->type.shape));
     }
-    return true;
 }
 
 /* --- statements --- */
@@ -300,6 +310,19 @@ static tir_stmt *fence(compiler *c)
     return tir_seq(c, 4, all);
 }
 
+/* Limits that change nothing, of so many numbers as rows of tiles. */
+static te_vta_layer copy_layer(compiler *c, int64_t bytes)
+{
+    vta_geometry g = vta_layer_device(c);
+    te_vta_layer l = te_vta_layer_new(TE_VTA_ELEMENTWISE);
+    l.batch = g.batch;
+    l.height = bytes / (int64_t)(g.batch * g.block_out);
+    l.width = 1;
+    l.in_channels = l.out_channels = g.block_out;
+    l.bias = l.shift = 0;
+    return l;
+}
+
 static bool lower_layer(lowering *l, uint32_t number, tir_stmt **out)
 {
     compiler *c = l->c;
@@ -307,7 +330,10 @@ static bool lower_layer(lowering *l, uint32_t number, tir_stmt **out)
     const tir_buffer *to[5];
     te_vta_layer plan;
     tir_func *f = NULL;
-    (void)te_vta_region_plan(c, &s->layer, &plan);
+    if (s->copied)
+        plan = copy_layer(c, s->copied);
+    else
+        (void)te_vta_region_plan(c, &s->layer, &plan);
     if (!te_vta_layer_lower(c, &plan, arena_printf(&c->mem, "%s_%u", l->name, number), &f))
         return diag_hint(&c->diags, "layer %u of @%s, '%s'", number, l->f->name, s->name), false;
     for (uint32_t i = 0; i < s->n_operands; i++)
@@ -363,8 +389,7 @@ bool te_vta_region_lower(compiler *c, const graph_func *f, const char *name, tir
     for (uint32_t i = 0; i < f->nodes.len; i++)
         if (!add_node(&l, f->nodes.data[i]))
             return false;
-    if (!place_results(&l))
-        return false;
+    place_results(&l);
     place_intermediates(&l);
     if (!join_layers(&l, &body))
         return false;
