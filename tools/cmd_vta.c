@@ -116,7 +116,7 @@ static const struct {
     {"disasm", vta_disasm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
     {"run", vta_run, {OPT_CONFIG, OPT_PROFILE, OPT_SEED, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS, OPT_HELP}},
     {"trace", vta_trace, {OPT_CONFIG, OPT_PROFILE, OPT_OUT, OPT_HELP}},
-    {"model", NULL, {OPT_VTA_CONFIG, OPT_SEED, OPT_CYCLE, OPT_TIMELINE, OPT_SHAPE, OPT_DIM, OPT_HELP}},
+    {"model", NULL, {OPT_OFFLOAD, OPT_VTA_CONFIG, OPT_SEED, OPT_CYCLE, OPT_TIMELINE, OPT_SHAPE, OPT_DIM, OPT_HELP}},
     {"bench", NULL, {OPT_HELP}}, /* these two and layers take no program */
 #define X(id, name, help) {name, NULL, {OPT_VTA_CONFIG, OPT_OUT, OPT_HELP}},
     TE_VTA_KINDS(X)

@@ -565,12 +565,12 @@ static const struct {
 #undef PATTERN
 };
 
-bool graph_patterns_builtin(compiler *c, const char *owner, graph_patterns *out)
+bool graph_patterns_builtin(compiler *c, const char *owner, const target_check *checks, graph_patterns *out)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *text = rows[i].text;
         if (strcmp(rows[i].owner, owner) == 0 &&
-            !graph_patterns_parse(c, rows[i].name, text, strlen(text), owner, NULL, out))
+            !graph_patterns_parse(c, rows[i].name, text, strlen(text), owner, checks, out))
             return false;
     }
     return true;

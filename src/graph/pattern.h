@@ -101,8 +101,8 @@ typedef struct graph_patterns {
  * ones. `owner` not NULL: all of them must be of that target. Errors: DIAG_SYNTAX at line and column. */
 bool graph_patterns_parse(compiler *c, const char *file, const char *text, size_t len, const char *owner,
                           const target_check *checks, graph_patterns *out);
-/* Appends the built-in patterns of a target. */
-bool graph_patterns_builtin(compiler *c, const char *owner, graph_patterns *out);
+/* Appends the built-in patterns of a target; checks as above. */
+bool graph_patterns_builtin(compiler *c, const char *owner, const target_check *checks, graph_patterns *out);
 const target_check *graph_pattern_checks(void); /* built-in checks; name NULL at the end */
 
 /* --- matching --- */

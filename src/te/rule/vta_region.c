@@ -408,8 +408,35 @@ bool te_vta_region_lower(compiler *c, const graph_func *f, const char *name, tir
 
 /* --- the target --- */
 
+static const char *planned(compiler *c, bool ok, const vta_layer *l, const char *why)
+{
+    te_vta_layer plan;
+    return ok ? te_vta_region_plan(c, l, &plan) : why;
+}
+
+/* vta_layer(%y): the nodes up to %y are a layer of the device */
+static const char *check_layer(compiler *c, uint32_t n, graph_value *const *v)
+{
+    vta_layer l;
+    const char *why = "vta_layer takes one value";
+    bool ok = n == 1 && v[0] && vta_layer_read(c, v[0], &l, &why);
+    return planned(c, ok, &l, why);
+}
+
+/* vta_limits(%y): the same of one ReLU or clip */
+static const char *check_limits(compiler *c, uint32_t n, graph_value *const *v)
+{
+    vta_layer l;
+    const char *why = "vta_limits takes one value";
+    bool ok = n == 1 && v[0] && vta_layer_limits(c, v[0], &l, &why);
+    return planned(c, ok, &l, why);
+}
+
+static const target_check checks[] = {{"vta_layer", check_layer}, {"vta_limits", check_limits}, {NULL, NULL}};
+static const target_offload offload = {.checks = checks};
 static const target row = {.name = "vta", .cflags = "", .regions_only = true, .workers = 1, .address_bits = 64,
-                                  .lower = te_vta_region_lower};
+                            .lower = te_vta_region_lower,
+                            .offload = &offload};
 
 bool te_vta_region_register(compiler *c)
 {
