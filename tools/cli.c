@@ -432,6 +432,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
                                "--constants: '%.100s' is unknown", form);
     out->opt_level = (int)level;
     out->no_winograd = cli_has(x, OPT_NO_WINOGRAD);
+    out->integers = cli_has(x, OPT_INTEGERS);
     bool alone = workers == 0 || (workers < 0 && strcmp(out->port, "baremetal") == 0);
     out->workers = alone ? 1 : workers < 0 ? 0 : (uint32_t)workers;
     out->verify = true;

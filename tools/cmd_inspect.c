@@ -42,6 +42,26 @@ static void show_left(writer *w, const compile_result *r)
 #undef X
 }
 
+/* Equal remarks count once. */
+static bool same_remark(const codegen_remark *a, const codegen_remark *b)
+{
+    return strcmp(a->pass, b->pass) == 0 && strcmp(a->op, b->op) == 0 && strcmp(a->text, b->text) == 0;
+}
+
+static void show_remarks(writer *w, const compile_result *r)
+{
+    for (uint32_t i = 0; i < r->n_remarks; i++) {
+        const codegen_remark *x = &r->remarks[i];
+        uint32_t before = 0, count = 0;
+        for (uint32_t k = 0; k < r->n_remarks; k++) {
+            count += same_remark(x, &r->remarks[k]);
+            before += k < i && same_remark(x, &r->remarks[k]);
+        }
+        if (before == 0)
+            w_line(w, "%s: %u %s, first %%%s: %s", x->pass, count, x->op, x->value, x->text);
+    }
+}
+
 static void add_tensor(table *t, const char *what, const prog_func *f, uint32_t value, const char *name)
 {
     table_add(t, "%s", what);
@@ -93,6 +113,7 @@ static void show_table(writer *w, const compile_result *r)
            (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,
            r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
     show_left(w, r);
+    show_remarks(w, r);
 }
 
 static void show_json(writer *w, const compile_result *r)

@@ -21,14 +21,15 @@
 static bool opt_graph(cli *x, const char *file, span s, const compile_options *how, writer *out)
 {
     graph_module *m;
+    const char *passes = cli_get(x, OPT_PASSES, NULL);
     pass_options o = {.target = how->target ? how->target : target_default(),
                       .opt_level = how->opt_level,
                       .no_winograd = how->no_winograd,
                       .offload = how->offload,
+                      .no_integers = !how->integers && !passes,
                       .print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL),
                       .verify = true,
                       .dump = out};
-    const char *passes = cli_get(x, OPT_PASSES, NULL);
     if (!graph_parse(x->c, file, (const char *)s.data, s.len, &m))
         return false;
     if (passes && !*passes) { /* --passes "": parse, check and print */

@@ -18,6 +18,11 @@ typedef enum constants_form {
 #undef X
 } constants_form;
 
+/* What a pass had to tell of an operator of the model: why it stays as it is. */
+typedef struct codegen_remark {
+    const char *pass, *op, *value, *text; /* value: its first result */
+} codegen_remark;
+
 typedef struct codegen_unit {
     const char *module_name; /* "default" */
     const char *model_file;  /* base name only */
@@ -29,6 +34,8 @@ typedef struct codegen_unit {
     const char *host;            /* of a module's file: "x86_64" | "aarch64" | "riscv64" */
     bool with_interpreter;       /* a module holds its loops as text, too */
     enum constants_form constants_form;
+    const codegen_remark *remarks; /* for the report */
+    uint32_t n_remarks;
     int opt_level;
 } codegen_unit;
 

@@ -190,6 +190,7 @@ static bool run_graph_passes(compiler *c, graph_module *m, const compile_options
                             .opt_level = o->opt_level,
                             .no_winograd = o->no_winograd,
                             .offload = o->offload,
+                            .no_integers = !o->integers,
                             .print_after_all = o->print_after_all,
                             .verify = o->verify,
                             .dump = o->dump};
@@ -263,6 +264,21 @@ static bool is_dequantized(const graph_node *n)
     return false;
 }
 
+/* What passes have to tell, for the report; what stayed in float is counted again where a pass could tell. */
+static void take_remarks(compiler *c, const compile_options *o, compile_result *r)
+{
+    const graph_module *m = r->graph;
+    codegen_remark *list = arena_array(&c->mem, codegen_remark, m->notes.len + 1u);
+    r->n_quantised = o->opt_level > 0 ? 0 : r->n_quantised;
+    for (uint32_t i = 0; i < m->notes.len; i++) {
+        const graph_note *n = &m->notes.data[i];
+        list[i] = (codegen_remark){n->pass, n->op, n->value, n->text};
+        r->n_quantised += o->opt_level > 0 && strcmp(n->pass, "use-integers") == 0;
+    }
+    r->remarks = list;
+    r->n_remarks = m->notes.len;
+}
+
 /* Before passes change the graph. */
 static void count_nodes(compile_result *r)
 {
@@ -327,6 +343,7 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
     count_nodes(out);
     if (!run_graph_passes(c, out->graph, o, t))
         return false;
+    take_remarks(c, o, out);
     return strcmp(o->emit, "graph") == 0 || prog_from_graph(c, out->graph, t, is_for_module(o), &out->prog);
 }
 
@@ -358,6 +375,8 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
                                .host = o->host,
                                .with_interpreter = o->with_interpreter,
                                .constants_form = o->constants_form,
+                               .remarks = out->remarks,
+                               .n_remarks = out->n_remarks,
                                .opt_level = o->opt_level};
     return plan_and_check(c, o, out);
 }

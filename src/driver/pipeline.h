@@ -31,6 +31,7 @@ typedef struct compile_options {
     int opt_level;
     bool no_winograd; /* see pass_options */
     const struct offload *offload; /* who takes parts of the model, graph/pass/offload.h; NULL: nobody */
+    bool integers;    /* quantised values that round to the nearest even, too; see pass_options */
     enum constants_form constants_form;
     uint32_t workers;
     const dim_binding *dims, *shapes, *bounds; /* bounds: of extents that data decides */
@@ -45,8 +46,10 @@ typedef struct compile_options {
 
 typedef struct compile_result {
     bool quantised; /* some operator of the model quantises or dequantises */
-    uint32_t n_nodes, n_quantised; /* of the model as read, without constants: all, and those that dequantised values
-                                    * go into */
+    uint32_t n_nodes, n_quantised; /* without constants: of the model as read, and those that compute in float between
+                                    * quantised values */
+    const codegen_remark *remarks; /* of passes on the graph */
+    uint32_t n_remarks;
     graph_module *graph;
     prog_module *prog;
     codegen_unit unit; /* the first one */

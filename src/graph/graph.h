@@ -50,8 +50,15 @@ struct graph_func {
     uint32_t mark;         /* scratch of one pass */
 };
 
+/* What a pass has to tell of a node: why it stays as it is. */
+typedef struct graph_note {
+    const char *pass, *op, *value, *text; /* value: the node's first result */
+    src_loc loc;
+} graph_note;
+
 typedef struct graph_module {
     VEC(graph_func *) funcs; /* in creation order; "main" is the entry */
+    VEC(graph_note) notes;
     struct ptr_map *names;   /* taken function names */
     compiler *c;
 } graph_module;

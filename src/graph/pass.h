@@ -13,6 +13,7 @@ typedef struct pass_options {
     int opt_level;               /* 0..3 */
     bool no_winograd;            /* convolutions keep the direct form, whose error is smaller */
     const struct offload *offload; /* targets that take a part of the graph, graph/pass/offload.h; NULL: none */
+    bool no_integers;            /* of quantised values only those that round half up are integers */
     const char *dump_dir;        /* NULL: none */
     bool print_after_all;        /* into `dump`, when the text changed */
     bool verify;                 /* after each pass */
@@ -29,6 +30,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
 /* X(id, name, function, needs, gives, breaks, lowest opt_level, one-line help) */
 #define GRAPH_PASSES(X)                                                                                 \
     X(INFER, "infer-types", graph_pass_infer, 0, FACT_TYPES, 0, 0, "types of all values")                    \
+    X(USE_INTEGERS, "use-integers", graph_pass_use_integers, FACT_TYPES, 0, 0, 1,                       \
+      "arithmetic between dequantised values becomes integer arithmetic")                               \
     X(SIMPLIFY, "simplify", graph_pass_simplify, FACT_TYPES, 0, 0, 1,                                   \
       "identities, transpose pairs, reshape chains, batch norm and pad into convolution")               \
     X(VTA_PACK, "vta-pack", graph_pass_vta_pack, FACT_TYPES, 0, 0, 0,                                   \

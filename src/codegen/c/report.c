@@ -92,6 +92,23 @@ static void write_left(json_out *j, tir_left left)
 #undef X
 }
 
+/* What passes on the graph had to tell, where there is something. */
+static void write_remarks(json_out *j, const codegen_unit *u)
+{
+    if (u->n_remarks == 0)
+        return;
+    json_out_array(j, "remarks");
+    for (uint32_t i = 0; i < u->n_remarks; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "pass", u->remarks[i].pass);
+        json_out_text(j, "operator", u->remarks[i].op);
+        json_out_text(j, "value", u->remarks[i].value);
+        json_out_text(j, "remark", u->remarks[i].text);
+        json_out_end(j);
+    }
+    json_out_end(j);
+}
+
 static void write_totals(json_out *j, const package *p)
 {
     uint64_t macs = 0, tasks = 0;
@@ -121,6 +138,7 @@ static void write_totals(json_out *j, const package *p)
     json_out_text(j, "order", p->pl->order);
     json_out_text(j, "placement", p->pl->heuristic);
     json_out_end(j);
+    write_remarks(j, p->u);
 }
 
 static void write_layers(json_out *j, const plan *pl)

@@ -350,8 +350,9 @@ bool onnx_need_ints(onnx_node *n, graph_value *v, const char *what, int64_t *out
 /* Marks axes[0..count) (negative from the end, no repeats) in set[0..rank). */
 bool onnx_axis_set(onnx_node *n, uint32_t count, const int64_t *axes, uint32_t rank, bool *set);
 
-/* Convolution by the node's window attributes (onnx_op_nn.c); bias may be NULL. */
-graph_value *onnx_conv(onnx_node *n, graph_value *x, graph_value *w, graph_value *bias);
+/* Convolution by the node's window attributes (onnx_op_nn.c): the operator stem, "nn.conv" or "qnn.conv", with its
+ * operands, of which data and weights are the first two; bias may be NULL. */
+graph_value *onnx_conv(onnx_node *n, const char *stem, uint32_t n_in, graph_value *const *in, graph_value *bias);
 
 /* Importers, one each for a row of onnx_ops.def. */
 #define ONNX_OP(domain, name, since, until, import, target, attrs) bool import(onnx_node *n);

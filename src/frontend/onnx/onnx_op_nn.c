@@ -97,21 +97,22 @@ static bool conv_kernel(onnx_node *n, graph_value *w, window *win)
     return !n->failed;
 }
 
-graph_value *onnx_conv(onnx_node *n, graph_value *x, graph_value *w, graph_value *bias)
+graph_value *onnx_conv(onnx_node *n, const char *stem, uint32_t n_in, graph_value *const *in, graph_value *bias)
 {
     window win = {0};
-    if (!conv_kernel(n, w, &win) || !read_window(n, x, true, &win))
+    if (!conv_kernel(n, in[1], &win) || !read_window(n, in[0], true, &win))
         return NULL;
     compiler *c = n->c;
     attr a[4] = {attr_ints(c, "strides", win.n, win.stride), attr_ints(c, "pads", 2 * win.n, win.pads),
                  attr_ints(c, "dilations", win.n, win.dilation), attr_int(c, "groups", onnx_attr_int(n, "group", 1))};
-    graph_value *y = onnx_emit(n, ONNX_ARGS(with_rank(n, "nn.conv", win.n, ""), 4, a, x, w));
+    graph_value *y = onnx_emit(n, (onnx_args){with_rank(n, stem, win.n, ""), n_in, in, 4, a});
     return bias ? onnx_binary(n, "add", y, per_channel(n, bias, win.n)) : y;
 }
 
 bool onnx_op_conv(onnx_node *n)
 {
-    return onnx_alias(n, 0, onnx_conv(n, onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2)));
+    graph_value *in[2] = {onnx_in(n, 0), onnx_in(n, 1)};
+    return onnx_alias(n, 0, onnx_conv(n, "nn.conv", 2, in, onnx_in(n, 2)));
 }
 
 bool onnx_op_conv_transpose(onnx_node *n)

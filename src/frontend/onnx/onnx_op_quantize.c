@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of quantised operators, as integer arithmetic in i32: operands are cast, their zero points subtracted, the
- * product is scaled as f32 and quantised again. Padding happens after the subtraction, so it pads with the zero point.
- */
+/* Importers of quantised operators: rows of qnn.*, i32 sums that are requantised. A model states its rounding as metadata
+ * (lathe.rounding, written by `lathe quantize`); ONNX's own is to the nearest even. */
 #include "frontend/onnx/onnx_import.h"
 
-/* i32 of v minus its zero point, which is one number or one per index of `axis`. */
-static graph_value *centred(onnx_node *n, graph_value *v, graph_value *zero, uint32_t axis)
+#include <string.h>
+
+/* The model's rounding; fails the node when it is none that is known. */
+static const char *rounding_of(onnx_node *n)
 {
-    graph_value *wide = onnx_cast(n, v, DT_I32);
-    int64_t ones[TYPE_MAX_RANK];
-    uint32_t tail = onnx_rank(zero) == 1 && axis < onnx_rank(v) ? onnx_rank(v) - axis - 1 : 0;
-    if (!zero)
-        return wide;
-    for (uint32_t i = 0; i < tail; i++)
-        ones[i] = 1 + i;
-    zero = onnx_expand_dims(n, onnx_cast(n, zero, DT_I32), tail, ones);
-    return onnx_binary(n, "subtract", wide, zero);
+    const pb_model *m = n->im->model;
+    for (uint32_t i = 0; m && i < m->metadata_props.len; i++) {
+        const pb_entry *e = m->metadata_props.data[i];
+        if (strcmp(onnx_name(n->im, e->key), "lathe.rounding") != 0)
+            continue;
+        const char *value = onnx_name(n->im, e->value);
+        if (strcmp(value, "half_up") != 0 && strcmp(value, "nearest_even") != 0)
+            onnx_fail(n, DIAG_FORMAT, "the model's metadata has lathe.rounding '%.40s', neither half_up nor nearest_even",
+                      value);
+        return value;
+    }
+    return "nearest_even";
+}
+
+bool onnx_op_quantize_linear(onnx_node *n)
+{
+    const graph_op *op = graph_find_op(n->c, "qnn.quantize");
+    attr attrs[8] = {attr_string(n->c, "rounding", rounding_of(n))};
+    uint32_t count = n->failed ? 1 : 1 + onnx_row_attrs(n, n->row->attrs, op, attrs + 1);
+    onnx_result(n, 0, (onnx_args){op->name, n->n_in, n->in, count, attrs});
+    return !n->failed;
 }
 
 /* A scale of one number per index of `axis` in a value of `rank` dimensions, for broadcasting. */
@@ -28,12 +41,13 @@ static graph_value *laid_out(onnx_node *n, graph_value *scale, uint32_t axis, ui
     return onnx_expand_dims(n, onnx_cast(n, scale, DT_F32), tail, ones);
 }
 
-static bool requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, graph_value *sy,
-                       graph_value *zy)
+/* The sums acc, whose scale is the product of two that broadcast to them, or lie on `axis`. */
+static bool requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, int64_t axis)
 {
-    graph_value *real = onnx_cast(n, acc, DT_F32), *scale = onnx_binary(n, "multiply", sa, sb);
-    graph_value *y = onnx_binary(n, "multiply", real, scale);
-    onnx_result(n, 0, ONNX_ARGS("qnn.quantize", 0, NULL, y, onnx_cast(n, sy, DT_F32), zy));
+    compiler *c = n->c;
+    attr attrs[2] = {attr_int(c, "axis", axis), attr_string(c, "rounding", rounding_of(n))};
+    onnx_result(n, 0, ONNX_ARGS("qnn.requantize", 2, attrs, acc, onnx_binary(n, "multiply", sa, sb),
+                                onnx_cast(n, onnx_in(n, 6), DT_F32), onnx_in(n, 7)));
     return !n->failed;
 }
 
@@ -45,47 +59,37 @@ static bool has_inputs(onnx_node *n, uint32_t count)
     return true;
 }
 
-/* Rows of A and columns of B may have zero points of their own. */
-static graph_value *product(onnx_node *n, graph_value *a, graph_value *za, graph_value *b, graph_value *zb)
-{
-    graph_value *x = centred(n, a, za, onnx_rank(a) < 2 ? 0 : onnx_rank(a) - 2);
-    graph_value *y = centred(n, b, zb, onnx_rank(b) ? onnx_rank(b) - 1 : 0);
-    return onnx_matmul(n, x, y, false, false, DT_NONE);
-}
-
 bool onnx_op_matmul_integer(onnx_node *n)
 {
-    return has_inputs(n, 2) && onnx_alias(n, 0, product(n, onnx_in(n, 0), onnx_in(n, 2), onnx_in(n, 1), onnx_in(n, 3)));
+    return has_inputs(n, 2) &&
+           onnx_alias(n, 0, onnx_emit(n, ONNX_ARGS("qnn.matmul", 0, NULL, onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2),
+                                                   onnx_in(n, 3))));
 }
 
 bool onnx_op_conv_integer(onnx_node *n)
 {
-    if (!has_inputs(n, 2))
-        return false;
-    graph_value *x = centred(n, onnx_in(n, 0), onnx_in(n, 2), 0), *w = centred(n, onnx_in(n, 1), onnx_in(n, 3), 0);
-    return onnx_alias(n, 0, onnx_conv(n, x, w, NULL));
+    graph_value *in[4] = {onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2), onnx_in(n, 3)};
+    return has_inputs(n, 2) && onnx_alias(n, 0, onnx_conv(n, "qnn.conv", 4, in, NULL));
 }
 
 bool onnx_op_qlinear_matmul(onnx_node *n)
 {
     if (!has_inputs(n, 8))
         return false;
-    graph_value *a = onnx_in(n, 0), *b = onnx_in(n, 3);
-    graph_value *acc = product(n, a, onnx_in(n, 2), b, onnx_in(n, 5));
+    graph_value *acc = onnx_emit(n, ONNX_ARGS("qnn.matmul", 0, NULL, onnx_in(n, 0), onnx_in(n, 3), onnx_in(n, 2),
+                                              onnx_in(n, 5)));
     uint32_t rank = onnx_rank(acc);
     graph_value *sa = laid_out(n, onnx_in(n, 1), rank < 2 ? 0 : rank - 2, rank);
-    graph_value *sb = laid_out(n, onnx_in(n, 4), rank ? rank - 1 : 0, rank);
-    return requantize(n, acc, sa, sb, onnx_in(n, 6), onnx_in(n, 7));
+    return requantize(n, acc, sa, onnx_cast(n, onnx_in(n, 4), DT_F32), rank == 0 ? 1 : -1);
 }
 
 bool onnx_op_qlinear_conv(onnx_node *n)
 {
     if (!has_inputs(n, 8))
         return false;
-    graph_value *x = centred(n, onnx_in(n, 0), onnx_in(n, 2), 0), *w = centred(n, onnx_in(n, 3), onnx_in(n, 5), 0);
-    graph_value *acc = onnx_conv(n, x, w, onnx_in(n, 8));
-    graph_value *sx = onnx_cast(n, onnx_in(n, 1), DT_F32), *sw = laid_out(n, onnx_in(n, 4), 1, onnx_rank(acc));
-    return requantize(n, acc, sx, sw, onnx_in(n, 6), onnx_in(n, 7));
+    graph_value *in[4] = {onnx_in(n, 0), onnx_in(n, 3), onnx_in(n, 2), onnx_in(n, 5)};
+    graph_value *acc = onnx_conv(n, "qnn.conv", 4, in, onnx_in(n, 8));
+    return requantize(n, acc, onnx_cast(n, onnx_in(n, 1), DT_F32), onnx_cast(n, onnx_in(n, 4), DT_F32), 1);
 }
 
 /* The specification's function body: the range is widened to hold zero, 255 steps of u8. */

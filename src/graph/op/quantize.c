@@ -95,16 +95,18 @@ static bool is_narrow(compiler *c, const graph_node *n, dtype dt)
 
 bool infer_requantize(compiler *c, const graph_node *n, type *out)
 {
-    shape x = infer_in(n, 0)->shape, s = infer_in(n, 1)->shape;
+    shape x = infer_in(n, 0)->shape, s = infer_in(n, 1)->shape, both;
     int32_t axis = 0;
     dtype dt;
     if (!quantized_dtype(c, n, infer_in(n, 3), &dt) || !is_narrow(c, n, dt) ||
         !scales_fit(c, n, 2, (const uint32_t[]){1, 2}))
         return false;
-    if (shape_count(s) != 1) {
+    if (s.rank > 1 && (!shape_broadcast(c, x, s, &both) || !shape_equal(both, x)))
+        return infer_no_broadcast_to(c, n, infer_in(n, 1), infer_in(n, 0));
+    if (s.rank == 1 && shape_count(s) != 1) {
         if (!infer_axis(c, n, graph_attr_int(n, "axis"), x.rank, &axis))
             return false;
-        if (s.rank != 1 || !dim_equal(s.dims[0], x.dims[axis]))
+        if (!dim_equal(s.dims[0], x.dims[axis]))
             return infer_error(c, n, "x_scale is neither one number nor one for each index of axis %d", axis);
     }
     out[0] = type_tensor(dt, x);

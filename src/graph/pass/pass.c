@@ -23,9 +23,11 @@ static const pass_row passes[] = {
 };
 #define PASS_COUNT (sizeof passes / sizeof *passes)
 
-/* Folding comes first, so that simplify sees weights that a model computes, and again after what simplify and
- * pack-weights leave for it: arithmetic on constants. */
-#define CLEAN "infer-types,fold-constants,take-branches,simplify,fold-constants,take-branches,cse,dce"
+/* Quantised weights find their integer operators before folding makes floats of them. Folding comes before the
+ * rewrites, so that simplify sees weights that a model computes, and again after what simplify and pack-weights leave
+ * for it: arithmetic on constants. */
+#define CLEAN \
+    "infer-types,use-integers,fold-constants,take-branches,simplify,fold-constants,take-branches,cse,dce"
 /* Other targets see the graph before the CPU's layouts. */
 #define OFFLOAD                                                                                      \
     "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,RelayToTIRTargetHook,"        \

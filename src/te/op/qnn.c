@@ -98,7 +98,9 @@ static tir_expr_ref requantize_body(te_graph *g, void *ctx, tir_expr_ref const *
     const requantize_ctx *v = ctx;
     compiler *c = g->c;
     tir_expr_ref x = te_read(g, v->x, idx), zero = te_read_one(g, v->y_zero), ys = te_read_one(g, v->y_scale);
-    tir_expr_ref xs = te_is_one(v->x_scale) ? te_read_one(g, v->x_scale) : te_read(g, v->x_scale, &idx[v->axis]);
+    tir_expr_ref xs = te_is_one(v->x_scale)   ? te_read_one(g, v->x_scale)
+                      : v->x_scale->rank == 1 ? te_read(g, v->x_scale, &idx[v->axis])
+                                              : te_read_broadcast(g, v->x_scale, v->x->rank, v->x->shape, idx);
     if (v->half_up) {
         tir_expr_ref y = shifted(g, x, tir_sub(c, log2_of(g, v->n, 2, ys), log2_of(g, v->n, 1, xs)));
         return saturated(g, moved(g, DT_I32, y, zero), DT_I32, v->out);
@@ -111,7 +113,7 @@ bool compute_requantize(te_graph *g, const graph_node *n, te_tensor *const *in, 
 {
     requantize_ctx v = {.n = n, .x = in[0], .x_scale = in[1], .y_scale = in[2], .y_zero = operand(n, in, 3)};
     int32_t axis = 0;
-    if (!te_is_one(in[1]) && !infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &axis))
+    if (in[1]->rank == 1 && !te_is_one(in[1]) && !infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &axis))
         return false;
     v.axis = (uint32_t)axis;
     v.half_up = is_half_up(n);

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* use-integers: arithmetic between dequantised values becomes arithmetic on quantised numbers, the only place where that
+ * happens. Rooted at each quantize: a convolution or product with bias and clips, a sum, an average pool of dequantised
+ * operands become rows of qnn.*; what moves elements or chooses among them does so with the numbers as they are.
+ * Convolutions and products whose result nobody quantises are summed in integers and dequantised. Weights stay at their
+ * stored type. What stays in float is noted in the module, with the reason. docs/quantize.md has the table. */
+#include "graph/pass/qnn.h"
+
+#include "base/ptr_map.h"
+#include "graph/pass.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BIAS_SCALE_OFF 0.01 /* a bias has the product's scale, to 1 %, as onnxruntime asks */
+
+typedef struct converter {
+    rewriter r;
+    bool always;     /* also where rounding to nearest even asks for exact integers that are slower here */
+    ptr_map why;     /* node -> number of the reason why it stays, as far as one was looked for */
+    ptr_map readers; /* value with one use -> position of the node that reads it, in f->nodes as it was */
+    VEC(const char *) reasons;
+} converter;
+
+/* What a quantize makes of a value: clips before it, on the way to the operator that made the value. */
+typedef struct tail {
+    const graph_node *q;
+    qnn_params y;
+    bool half_up;
+    int64_t lo, hi; /* clips, in quantised numbers */
+    graph_value *x; /* what is quantised, behind the clips */
+} tail;
+
+/* A convolution or product with dequantised operands. */
+typedef struct anchor {
+    graph_node *n;
+    bool is_conv;
+    qnn_params x, w;
+    int64_t channels;
+    uint32_t behind; /* axes behind that of the channels */
+} anchor;
+
+static graph_value *stays(converter *v, const graph_node *n, const char *why)
+{
+    vec_push(&v->r.c->mem, &v->reasons, why);
+    ptr_map_set(&v->why, n, v->reasons.len - 1);
+    return NULL;
+}
+
+/* --- small pieces --- */
+
+static graph_value *emit(converter *v, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attrs,
+                         const attr *attrs, src_loc loc)
+{
+    for (uint32_t i = 0; i < n_in; i++)
+        if (v->r.failed)
+            return NULL;
+    while (n_in > 0 && !in[n_in - 1])
+        n_in--;
+    return rewrite_emit(&v->r, op, n_in, in, n_attrs, attrs, loc);
+}
+
+static graph_value *scalar_f32(converter *v, float x, const char *name, src_loc loc)
+{
+    return rewrite_constant(&v->r, tensor_scalar_f64(v->r.c, DT_F32, (double)x), name, loc);
+}
+
+static graph_value *scalar_int(converter *v, dtype dt, int64_t x, const char *name, src_loc loc)
+{
+    return rewrite_constant(&v->r, tensor_scalar_i64(v->r.c, dt, x), name, loc);
+}
+
+/* The zero point as an operand; NULL for 0. */
+static graph_value *zero_of(converter *v, const qnn_params *p, src_loc loc)
+{
+    bool any = false;
+    for (int64_t i = 0; p->zero && i < p->zero->count; i++)
+        any |= qnn_zero(p, i) != 0;
+    if (!any)
+        return NULL;
+    const tensor_data *t = p->zero->count == 1 ? tensor_scalar_i64(v->r.c, p->dt, qnn_zero(p, 0)) : p->zero;
+    return rewrite_constant(&v->r, t, "zero_point", loc);
+}
+
+static attr rounding_of(converter *v, const tail *t)
+{
+    return attr_string(v->r.c, "rounding", t->half_up ? "half_up" : "nearest_even");
+}
+
+/* The quantised numbers of a value that qnn_is_quantised: operators on the way are made again on them. */
+static graph_value *numbers_of(converter *v, graph_value *x)
+{
+    graph_value *in[QNN_MAX_PARTS + 8];
+    qnn_params p;
+    if (qnn_dequantized(x, false, &p))
+        return x->def->inputs[0];
+    graph_node *n = x->def;
+    uint32_t moved = qnn_moved_operands(n);
+    if (n->n_inputs > QNN_MAX_PARTS + 8 || !qnn_is_quantised(x, &p))
+        return NULL;
+    memcpy(in, n->inputs, n->n_inputs * sizeof *in);
+    for (uint32_t i = 0; i < moved; i++)
+        in[i] = numbers_of(v, n->inputs[i]);
+    if (strcmp(n->op->name, "nn.pad") == 0 && strcmp(graph_attr_string(n, "mode"), "constant") == 0) {
+        double fill = 0;
+        if (n->n_inputs > 2 && n->inputs[2])
+            (void)rewrite_is_uniform(graph_constant(n->inputs[2]), &fill);
+        in[2] = scalar_int(v, p.dt, qnn_quantized(&p, fill, false), "fill", n->loc);
+        return emit(v, n->op->name, n->n_inputs > 3 ? n->n_inputs : 3, in, n->n_attrs, n->attrs, n->loc);
+    }
+    return emit(v, n->op->name, n->n_inputs, in, n->n_attrs, n->attrs, n->loc);
+}
+
+/* The clips of the tail, where the type's range is not enough. */
+static graph_value *clipped(converter *v, const tail *t, graph_value *y)
+{
+    dtype dt = t->y.dt;
+    bool low = t->lo > dtype_min_int(dt), high = t->hi < dtype_max_int(dt);
+    if (!y || (!low && !high))
+        return y;
+    if (!high && t->lo == 0)
+        return emit(v, "nn.relu", 1, &y, 0, NULL, t->q->loc);
+    graph_value *in[3] = {y, low ? scalar_int(v, dt, t->lo, "low", t->q->loc) : NULL,
+                          high ? scalar_int(v, dt, t->hi, "high", t->q->loc) : NULL};
+    return emit(v, "clip", 3, in, 0, NULL, t->q->loc);
+}
+
+/* --- convolutions and products --- */
+
+static bool is_anchor_op(const graph_value *y)
+{
+    const char *op = y->def ? y->def->op->name : "";
+    return strcmp(op, "nn.matmul") == 0 || (strncmp(op, "nn.conv", 7) == 0 && strlen(op) == strlen("nn.conv2d"));
+}
+
+/* NULL, or why it stays. */
+static const char *read_anchor(graph_value *y, anchor *out)
+{
+    graph_node *n = y->def;
+    const char *op = n ? n->op->name : "";
+    *out = (anchor){.n = n, .is_conv = strncmp(op, "nn.conv", 7) == 0};
+    if (!is_anchor_op(y))
+        return "it has no integer form";
+    if (!qnn_is_quantised(n->inputs[0], &out->x) || !qnn_is_single(&out->x))
+        return "its data is not quantised to 8 bits with one scale";
+    if (!qnn_dequantized(n->inputs[1], false, &out->w) &&
+        !(qnn_is_quantised(n->inputs[1], &out->w) && qnn_is_single(&out->w)))
+        return "its weights are not quantised to 8 bits";
+    const type *w = &n->inputs[1]->type, *t = &n->outputs[0]->type;
+    int32_t rank = w->shape.rank, line;
+    int64_t products = 1, dims[TYPE_MAX_RANK];
+    if (!shape_get(w->shape, dims) || rank < 2 || (out->is_conv && t->shape.rank != rank))
+        return "its weights have no static shape";
+    bool plain = out->is_conv ? strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") == 0
+                              : strcmp(graph_attr_string(n, "weight_layout"), "KN") == 0 &&
+                                    graph_attr_dtype(n, "out_dtype") == DT_NONE;
+    if (!plain)
+        return "its weights are packed";
+    line = out->is_conv ? 0 : graph_attr_int(n, "transpose_b") ? rank - 2 : rank - 1;
+    if (!qnn_is_single(&out->w) && (out->w.axis != line || (!out->is_conv && rank != 2)))
+        return "its weights have a scale for each entry of another axis than the output's channels";
+    out->channels = dims[line];
+    out->behind = out->is_conv ? (uint32_t)rank - 2 : 0;
+    for (int32_t i = 0; i < rank; i++)
+        if (i != line && (out->is_conv || i == 2 * rank - 3 - line) && !i64_mul(products, dims[i], &products))
+            return "its sums have too many products";
+    return products <= INT32_MAX / (255 * 255) ? NULL : "its sums of products do not fit into 32 bits";
+}
+
+/* f32(sx * sw[c]), one or one for each channel. */
+static const tensor_data *product_scale(converter *v, const anchor *a)
+{
+    compiler *c = v->r.c;
+    int64_t n = a->w.scale->count;
+    if (n == 1)
+        return tensor_scalar_f64(c, DT_F32, (double)(qnn_scale(&a->x, 0) * qnn_scale(&a->w, 0)));
+    float *k = arena_array(&c->mem, float, (size_t)n);
+    for (int64_t i = 0; i < n; i++)
+        k[i] = qnn_scale(&a->x, 0) * qnn_scale(&a->w, i);
+    return tensor_dense(c, DT_F32, 1, &n, k);
+}
+
+/* The bias in the product's scale, as i32 with an axis for each of those behind the channels; NULL, and why. */
+static const tensor_data *integer_bias(converter *v, const anchor *a, const qnn_bias *b, const char **why)
+{
+    compiler *c = v->r.c;
+    const tensor_data *scale = product_scale(v, a);
+    int64_t count = scale->count > b->numbers->count ? scale->count : b->numbers->count;
+    int64_t dims[TYPE_MAX_RANK] = {count};
+    int32_t *out = arena_array(&c->mem, int32_t, (size_t)count);
+    for (int64_t i = 0; i < count; i++) {
+        double s = tensor_get_f64(scale, scale->count == 1 ? 0 : i);
+        double x = tensor_get_f64(b->numbers, b->numbers->count == 1 ? 0 : i);
+        if (b->is_integer && fabs((double)qnn_scale(&b->params, i) - s) > BIAS_SCALE_OFF * s + 1e-6) {
+            *why = "its bias has another scale than the product";
+            return NULL;
+        }
+        double q = b->is_integer ? x : rint((double)((float)x / (float)s));
+        if (!(fabs(q) <= 2147483520.0)) { /* the largest f32 below 2^31 */
+            *why = "its bias does not fit into 32 bits";
+            return NULL;
+        }
+        out[i] = (int32_t)q;
+    }
+    for (uint32_t i = 1; i <= a->behind; i++)
+        dims[i] = 1;
+    return tensor_dense(c, DT_I32, count == 1 ? 0 : a->behind + 1, dims, out);
+}
+
+/* The sums, with the bias (NULL: none), in i32. */
+static graph_value *sums(converter *v, const anchor *a, const tensor_data *bias)
+{
+    const graph_node *n = a->n;
+    graph_value *in[4] = {numbers_of(v, n->inputs[0]), NULL, zero_of(v, &a->x, n->loc), zero_of(v, &a->w, n->loc)};
+    in[1] = numbers_of(v, n->inputs[1]);
+    if (!in[0] || !in[1])
+        return NULL;
+    const char *op = arena_printf(&v->r.c->mem, "qnn.%s", n->op->name + 3);
+    graph_value *acc = emit(v, op, 4, in, n->n_attrs, n->attrs, n->loc);
+    if (!acc || !bias)
+        return acc;
+    graph_value *pair[2] = {acc, rewrite_constant(&v->r, bias, "bias", n->loc)};
+    return emit(v, "add", 2, pair, 0, NULL, n->loc);
+}
+
+/* Rounded and saturated. To the nearest even with a scale for each channel, the quotient of the scales is the operand:
+ * it is divided once. */
+static graph_value *requantized(converter *v, const anchor *a, const tail *t, graph_value *acc)
+{
+    compiler *c = v->r.c;
+    const tensor_data *scale = product_scale(v, a);
+    float ys = qnn_scale(&t->y, 0);
+    if (scale->count > 1 && !t->half_up) {
+        float *k = arena_array(&c->mem, float, (size_t)scale->count);
+        for (int64_t i = 0; i < scale->count; i++)
+            k[i] = (float)tensor_get_f64(scale, i) / ys;
+        scale = tensor_dense(c, DT_F32, 1, scale->dims, k);
+        ys = 1.0f;
+    }
+    src_loc loc = t->q->loc;
+    graph_value *in[4] = {acc, rewrite_constant(&v->r, scale, "scale", loc), scalar_f32(v, ys, "y_scale", loc),
+                          zero_of(v, &t->y, loc)};
+    attr attrs[3] = {attr_int(c, "axis", a->is_conv ? 1 : -1), attr_dtype(c, "out_dtype", t->y.dt), rounding_of(v, t)};
+    return acc ? emit(v, "qnn.requantize", 4, in, 3, attrs, loc) : NULL;
+}
+
+static bool powers_fit(const tail *t, const qnn_params *a, const qnn_params *b)
+{
+    return !t->half_up || (qnn_powers_of_two(a) && qnn_powers_of_two(b) && qnn_powers_of_two(&t->y));
+}
+
+#define NO_POWERS "its scales are no powers of two, as rounding half up asks for"
+#define READ_TWICE "its result is read as a float, too"
+
+/* Convolution or product y, with the bias (NULL: none). */
+static graph_value *convert_anchor(converter *v, const tail *t, graph_value *y, const graph_value *bias)
+{
+    anchor a;
+    qnn_bias b;
+    const tensor_data *numbers = NULL;
+    const char *why = read_anchor(y, &a);
+    if (why)
+        return stays(v, y->def, why);
+    if (rewrite_uses(y) != 1)
+        return stays(v, y->def, READ_TWICE);
+    if (!powers_fit(t, &a.x, &a.w))
+        return stays(v, y->def, NO_POWERS);
+    if (bias && !qnn_read_bias(bias, a.channels, a.behind, &b))
+        return stays(v, y->def, "its bias is no constant of one number for each channel");
+    if (bias && !(numbers = integer_bias(v, &a, &b, &why)))
+        return stays(v, y->def, why);
+    return requantized(v, &a, t, sums(v, &a, numbers));
+}
+
+/* --- other arithmetic --- */
+
+static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
+{
+    qnn_params a, b;
+    if (!qnn_is_quantised(n->inputs[0], &a) || !qnn_is_quantised(n->inputs[1], &b) || !qnn_is_single(&a) ||
+        !qnn_is_single(&b))
+        return stays(v, n, "its operands are not both quantised to 8 bits with one scale");
+    if (a.dt != t->y.dt || b.dt != t->y.dt)
+        return stays(v, n, "its operands and its result are of different types");
+    if (!powers_fit(t, &a, &b))
+        return stays(v, n, NO_POWERS);
+    attr rounding = rounding_of(v, t);
+    graph_value *in[8] = {numbers_of(v, n->inputs[0]),
+                          scalar_f32(v, qnn_scale(&a, 0), "a_scale", n->loc),
+                          numbers_of(v, n->inputs[1]),
+                          scalar_f32(v, qnn_scale(&b, 0), "b_scale", n->loc),
+                          scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc),
+                          zero_of(v, &a, n->loc),
+                          zero_of(v, &b, n->loc),
+                          zero_of(v, &t->y, n->loc)};
+    return in[0] && in[2] ? emit(v, "qnn.add", 8, in, 1, &rounding, n->loc) : NULL;
+}
+
+/* The mean over all spatial axes, which stay. */
+static bool is_global_mean(const graph_node *n)
+{
+    const int64_t *axes = NULL;
+    int32_t rank = n->inputs[0]->type.shape.rank;
+    uint32_t len = graph_attr_ints(n, "axes", &axes);
+    int64_t dims[TYPE_MAX_RANK];
+    bool all = rank >= 3 && len == (uint32_t)rank - 2 && graph_attr_int(n, "keepdims") != 0 &&
+               shape_get(n->inputs[0]->type.shape, dims);
+    for (uint32_t i = 0; all && i < len; i++)
+        all = (axes[i] < 0 ? axes[i] + rank : axes[i]) == 2 + (int64_t)i && dims[2 + i] > 0;
+    return all;
+}
+
+static graph_value *convert_average(converter *v, const tail *t, graph_node *n, bool global)
+{
+    qnn_params x;
+    if (!qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt)
+        return stays(v, n, "its data is not quantised to the 8 bits of its result");
+    if (!powers_fit(t, &x, &x))
+        return stays(v, n, NO_POWERS);
+    attr *attrs = arena_array(&v->r.c->mem, attr, n->n_attrs + 1u);
+    uint32_t count = 0;
+    attrs[count++] = rounding_of(v, t);
+    for (uint32_t i = 0; !global && i < n->n_attrs; i++)
+        attrs[count++] = n->attrs[i];
+    graph_value *in[5] = {numbers_of(v, n->inputs[0]), scalar_f32(v, qnn_scale(&x, 0), "x_scale", n->loc),
+                          scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc), zero_of(v, &x, n->loc),
+                          zero_of(v, &t->y, n->loc)};
+    return in[0] ? emit(v, global ? "qnn.global_avg_pool2d" : "qnn.avg_pool2d", 5, in, count, attrs, n->loc) : NULL;
+}
+
+/* What moves elements, or nothing but clips: the numbers as they are. */
+static graph_value *convert_moved(converter *v, const tail *t)
+{
+    qnn_params x;
+    const graph_node *n = t->x->def;
+    if (!qnn_is_quantised(t->x, &x))
+        return stays(v, n, "its operands are not quantised to 8 bits with one scale");
+    if (!qnn_same_params(&x, &t->y))
+        return stays(v, n, "its operands and its result have different scales or zero points");
+    return numbers_of(v, t->x);
+}
+
+static graph_value *convert_tail(converter *v, const tail *t)
+{
+    graph_node *n = t->x->def;
+    if (!n || strcmp(n->op->name, "constant") == 0)
+        return NULL;
+    const char *op = n->op->name;
+    if (strcmp(op, "qnn.dequantize") == 0 || qnn_moved_operands(n) > 0)
+        return convert_moved(v, t);
+    if (rewrite_uses(t->x) != 1)
+        return stays(v, n, READ_TWICE);
+    if (strcmp(op, "add") == 0)
+        for (uint32_t i = 0; i < 2; i++)
+            if (is_anchor_op(n->inputs[i]) && type_equal(&n->inputs[i]->type, &t->x->type))
+                return convert_anchor(v, t, n->inputs[i], n->inputs[1 - i]);
+    if (strcmp(op, "add") == 0)
+        return convert_sum(v, t, n);
+    if (strcmp(op, "nn.avg_pool2d") == 0 || is_global_mean(n))
+        return convert_average(v, t, n, strcmp(op, "nn.avg_pool2d") != 0);
+    if (is_anchor_op(t->x))
+        return convert_anchor(v, t, t->x, NULL);
+    return stays(v, n, "it has no integer form");
+}
+
+/* Goes up through clips, whose bounds count in y's numbers: rounding never changes an order. */
+static bool read_clips(tail *t)
+{
+    for (;;) {
+        graph_node *n = t->x->def;
+        bool relu = n && strcmp(n->op->name, "nn.relu") == 0;
+        if (!n || (!relu && strcmp(n->op->name, "clip") != 0) || rewrite_uses(t->x) != 1)
+            return true;
+        double bound[2] = {0, 0};
+        for (uint32_t i = 0; i < 2 && !relu; i++)
+            if (i + 1 < n->n_inputs && n->inputs[i + 1] &&
+                (!rewrite_is_uniform(graph_constant(n->inputs[i + 1]), &bound[i]) || isnan(bound[i])))
+                return false;
+        if (relu || (n->n_inputs > 1 && n->inputs[1])) {
+            int64_t lo = qnn_quantized(&t->y, bound[0], t->half_up);
+            t->lo = lo > t->lo ? lo : t->lo;
+            t->hi = lo > t->hi ? lo : t->hi;
+        }
+        if (!relu && n->n_inputs > 2 && n->inputs[2]) {
+            int64_t hi = qnn_quantized(&t->y, bound[1], t->half_up);
+            t->hi = hi < t->hi ? hi : t->hi;
+            t->lo = hi < t->lo ? hi : t->lo;
+        }
+        t->x = n->inputs[0];
+    }
+}
+
+static graph_value *convert_quantize(converter *v, graph_node *n)
+{
+    tail t = {.q = n, .x = n->inputs[0], .half_up = strcmp(graph_attr_string(n, "rounding"), "half_up") == 0};
+    if ((!v->always && !t.half_up) || !qnn_read_params(n, false, &t.y) || !qnn_is_single(&t.y))
+        return NULL;
+    t.lo = dtype_min_int(t.y.dt);
+    t.hi = dtype_max_int(t.y.dt);
+    return read_clips(&t) ? clipped(v, &t, convert_tail(v, &t)) : NULL;
+}
+
+/* --- results that nobody quantises --- */
+
+/* Sums in integers, dequantised. */
+static graph_value *dequantized(converter *v, const anchor *a, const tensor_data *bias)
+{
+    graph_value *in[2] = {sums(v, a, bias), rewrite_constant(&v->r, product_scale(v, a), "scale", a->n->loc)};
+    attr axis = attr_int(v->r.c, "axis", a->is_conv ? 1 : -1);
+    return in[0] ? emit(v, "qnn.dequantize", 2, in, 1, &axis, a->n->loc) : NULL;
+}
+
+/* Whether the one reader of y, a convolution or product, adds its bias. */
+static bool bias_follows(const converter *v, const graph_value *y)
+{
+    uint32_t at = 0;
+    if (rewrite_uses(y) != 1 || !ptr_map_get(&v->readers, y, &at))
+        return false;
+    const graph_node *n = v->r.f->nodes.data[at];
+    anchor a;
+    qnn_bias b;
+    if (strcmp(n->op->name, "add") != 0 || read_anchor(n->inputs[0] == y ? n->inputs[0] : n->inputs[1], &a) != NULL)
+        return false;
+    return qnn_read_bias(n->inputs[n->inputs[0] == y], a.channels, a.behind, &b) && b.is_integer;
+}
+
+static graph_value *convert_unquantized(converter *v, graph_node *n)
+{
+    anchor a;
+    qnn_bias b;
+    const char *why = NULL;
+    if (strcmp(n->op->name, "add") == 0) {
+        for (uint32_t i = 0; i < 2; i++) {
+            graph_value *y = n->inputs[i];
+            if (rewrite_uses(y) != 1 || read_anchor(y, &a) || !type_equal(&y->type, &n->outputs[0]->type) ||
+                !qnn_read_bias(n->inputs[1 - i], a.channels, a.behind, &b) || !b.is_integer)
+                continue;
+            const tensor_data *bias = integer_bias(v, &a, &b, &why);
+            return bias ? dequantized(v, &a, bias) : stays(v, a.n, why);
+        }
+        return NULL;
+    }
+    if (n->n_outputs != 1 || !is_anchor_op(n->outputs[0]) || read_anchor(n->outputs[0], &a) ||
+        bias_follows(v, n->outputs[0]))
+        return NULL;
+    return dequantized(v, &a, NULL);
+}
+
+/* --- the walk --- */
+
+static void find_readers(converter *v)
+{
+    const graph_func *f = v->r.f;
+    ptr_map_init(&v->readers, &v->r.c->mem);
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
+            if (f->nodes.data[i]->inputs[k])
+                ptr_map_set(&v->readers, f->nodes.data[i]->inputs[k], i);
+}
+
+static bool walk(converter *v, compiler *c, graph_func *f, const char *root)
+{
+    rewrite_begin(&v->r, c, f);
+    find_readers(v);
+    for (uint32_t i = 0; i < f->nodes.len && !v->r.failed; i++) {
+        graph_node *n = f->nodes.data[i];
+        rewrite_operands(n);
+        bool is_root = root ? strcmp(n->op->name, root) == 0 : v->always;
+        graph_value *y = !is_root ? NULL : root ? convert_quantize(v, n) : convert_unquantized(v, n);
+        if (y && type_equal(&y->type, &n->outputs[0]->type) && rewrite_replace(&v->r, n->outputs[0], y))
+            continue;
+        rewrite_keep(&v->r, n);
+    }
+    rewrite_end(&v->r);
+    graph_remove_dead(f);
+    return !v->r.failed;
+}
+
+static bool reads_dequantised(const graph_node *n)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (rewrite_is_op(n->inputs[i], "qnn.dequantize") && n->inputs[i]->def->inputs[0]->type.dt != DT_I32)
+            return true;
+    return false;
+}
+
+static void note_float(converter *v, graph_module *m, const graph_func *f)
+{
+    compiler *c = v->r.c;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        uint32_t at = 0;
+        if (!reads_dequantised(n))
+            continue;
+        const char *why = strcmp(n->op->name, "qnn.quantize") == 0 ? "its scale, zero point or type changes"
+                          : v->always                              ? "its result is not quantised, or it has no integer form"
+                                                                   : "rounding to nearest even: --integers asks for integers";
+        if (ptr_map_get(&v->why, n, &at))
+            why = v->reasons.data[at];
+        graph_note note = {"use-integers", n->op->name, n->n_outputs ? n->outputs[0]->name : "", why, n->loc};
+        vec_push(&c->mem, &m->notes, note);
+    }
+}
+
+bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o)
+{
+    converter v = {.always = !o->no_integers};
+    ptr_map_init(&v.why, &c->mem);
+    for (uint32_t i = 0; i < m->funcs.len; i++) {
+        graph_func *f = m->funcs.data[i];
+        if (graph_is_fixed(f))
+            continue;
+        if (!walk(&v, c, f, "qnn.quantize") || !walk(&v, c, f, NULL))
+            return false;
+        note_float(&v, m, f);
+    }
+    return true;
+}

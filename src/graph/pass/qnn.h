@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the pass use-integers asks of a graph of dequantised values (QDQ): which of them are quantised numbers, with
+ * which parameters, and which are biases. Nothing is changed here. */
+#ifndef LATHE_GRAPH_PASS_QNN_H
+#define LATHE_GRAPH_PASS_QNN_H
+#include "graph/pass/rewrite.h"
+
+#define QNN_MAX_PARTS 64u /* operands of a concatenation */
+
+/* Scale and zero point that are constants. */
+typedef struct qnn_params {
+    const tensor_data *scale, *zero; /* f32; zero NULL: 0 */
+    int32_t axis;                    /* of the value, where there is more than one scale */
+    dtype dt;                        /* of the quantised numbers */
+} qnn_params;
+
+bool qnn_is_single(const qnn_params *p); /* one scale and one zero point for all */
+float qnn_scale(const qnn_params *p, int64_t i);
+int64_t qnn_zero(const qnn_params *p, int64_t i);
+bool qnn_same_params(const qnn_params *a, const qnn_params *b);
+bool qnn_powers_of_two(const qnn_params *p);
+int64_t qnn_quantized(const qnn_params *p, double x, bool half_up); /* of one number: rounded, saturated */
+
+/* The parameters of n, a dequantize or a quantize; false: they are no constants, blocks, or of another type than 8
+ * bits (`wide`: or i32). */
+bool qnn_read_params(const graph_node *n, bool wide, qnn_params *out);
+/* v is made by a dequantize of numbers with these parameters. */
+bool qnn_dequantized(const graph_value *v, bool wide, qnn_params *out);
+/* The same through operators that only move elements, or choose among them: these work on quantised numbers as well. */
+bool qnn_is_quantised(const graph_value *v, qnn_params *out);
+/* The operand of n that such an operator moves, or all of them; 0: n is another operator. */
+uint32_t qnn_moved_operands(const graph_node *n);
+
+/* A constant number, or vector of numbers for each entry of the axis of extent `channels` (0: of one entry), which is
+ * the last axis but `behind` of what v is added to. Looked for through reshapes. */
+typedef struct qnn_bias {
+    const tensor_data *numbers; /* f32, or i32 of a dequantize */
+    bool is_integer;
+    qnn_params params; /* then */
+} qnn_bias;
+bool qnn_read_bias(const graph_value *v, int64_t channels, uint32_t behind, qnn_bias *out);
+#endif
