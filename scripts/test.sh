@@ -188,6 +188,7 @@ all)
     start stage "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
     start stage "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
+    start stage "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 3
     start stage "unbounded modules" "$python" test/py/modules.py --lathe "$build/lathe" -j "$jobs"
     start stage branches "$python" test/py/branches.py --lathe "$build/lathe" -j "$jobs"
     start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"

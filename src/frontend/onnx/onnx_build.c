@@ -119,6 +119,8 @@ static bool may_compute(const onnx_node *n, const graph_node *g)
     int64_t count = shape_count(t->shape);
     if (g->op->effect != EFFECT_PURE || (g->op->flags & (OPF_CALL | OPF_NO_FOLD)) || !n->c->evaluate)
         return false;
+    if (strcmp(g->op->name, "qnn.dequantize") == 0)
+        return false; /* what it belongs to may compute with the quantised numbers */
     if (count < 0 || count > (floats ? FOLD_MAX_FLOATS : FOLD_MAX_ELEMENTS) || (floats && n->im->o->keeps_floats))
         return false;
     for (uint32_t i = 0; i < g->n_inputs; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of quantised operators: rows of qnn.*, i32 sums that are requantised. A model states its rounding as metadata
- * (lathe.rounding, written by `lathe quantize`); ONNX's own is to the nearest even. */
+/* Importers of quantised operators: rows of qnn.*, i32 sums that are requantised. A model states its rounding as
+ * metadata (lathe.rounding, written by `lathe quantize`); ONNX's own is to the nearest even. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>
@@ -15,8 +15,7 @@ static const char *rounding_of(onnx_node *n)
             continue;
         const char *value = onnx_name(n->im, e->value);
         if (strcmp(value, "half_up") != 0 && strcmp(value, "nearest_even") != 0)
-            onnx_fail(n, DIAG_FORMAT, "the model's metadata has lathe.rounding '%.40s', neither half_up nor nearest_even",
-                      value);
+            onnx_fail(n, DIAG_FORMAT, "lathe.rounding is '%.40s', neither half_up nor nearest_even", value);
         return value;
     }
     return "nearest_even";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* use-integers: arithmetic between dequantised values becomes arithmetic on quantised numbers, the only place where that
- * happens. Rooted at each quantize: a convolution or product with bias and clips, a sum, an average pool of dequantised
- * operands become rows of qnn.*; what moves elements or chooses among them does so with the numbers as they are.
- * Convolutions and products whose result nobody quantises are summed in integers and dequantised. Weights stay at their
- * stored type. What stays in float is noted in the module, with the reason. docs/quantize.md has the table. */
+/* use-integers: arithmetic between dequantised values becomes arithmetic on quantised numbers; there is no other place
+ * where that happens. Rooted at each quantize: a convolution or product with bias and clips, a sum, an average pool of
+ * dequantised operands become rows of qnn.*; what moves elements or chooses among them does so with the numbers as they
+ * are. Convolutions and products whose result nobody quantises are summed in integers and dequantised. Weights stay at
+ * their stored type. What stays in float is noted in the module, with the reason: docs/quantize.md has the table. */
 #include "graph/pass/qnn.h"
 
 #include "base/ptr_map.h"
@@ -300,6 +300,8 @@ static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
 static bool is_global_mean(const graph_node *n)
 {
     const int64_t *axes = NULL;
+    if (strcmp(n->op->name, "mean") != 0)
+        return false;
     int32_t rank = n->inputs[0]->type.shape.rank;
     uint32_t len = graph_attr_ints(n, "axes", &axes);
     int64_t dims[TYPE_MAX_RANK];
@@ -492,9 +494,11 @@ static void note_float(converter *v, graph_module *m, const graph_func *f)
         uint32_t at = 0;
         if (!reads_dequantised(n))
             continue;
-        const char *why = strcmp(n->op->name, "qnn.quantize") == 0 ? "its scale, zero point or type changes"
-                          : v->always                              ? "its result is not quantised, or it has no integer form"
-                                                                   : "rounding to nearest even: --integers asks for integers";
+        const char *why = "rounding to nearest even: --integers asks for integers";
+        if (strcmp(n->op->name, "qnn.quantize") == 0)
+            why = "its scale, zero point or type changes";
+        else if (v->always)
+            why = "its result is not quantised, or it has no integer form";
         if (ptr_map_get(&v->why, n, &at))
             why = v->reasons.data[at];
         graph_note note = {"use-integers", n->op->name, n->n_outputs ? n->outputs[0]->name : "", why, n->loc};

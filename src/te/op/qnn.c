@@ -113,7 +113,8 @@ bool compute_requantize(te_graph *g, const graph_node *n, te_tensor *const *in, 
 {
     requantize_ctx v = {.n = n, .x = in[0], .x_scale = in[1], .y_scale = in[2], .y_zero = operand(n, in, 3)};
     int32_t axis = 0;
-    if (in[1]->rank == 1 && !te_is_one(in[1]) && !infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &axis))
+    if (in[1]->rank == 1 && !te_is_one(in[1]) &&
+        !infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &axis))
         return false;
     v.axis = (uint32_t)axis;
     v.half_up = is_half_up(n);

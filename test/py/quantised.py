@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Quantised (QDQ) layers compute in integers, bit for bit as onnxruntime's integer kernels do.
+
+    quantised.py [--lathe FILE] [--seed N] [--count N] [--interpret]
+
+Each model has a number of seeded random layers side by side: convolutions (groups, strides, dilations, borders, biases,
+scales for each channel, weights of i8 and u8), products, sums, average and global pools, movements, clips. onnxruntime
+runs it with exact integer sums (session.x64quantprecision), `lathe run --integers` as it is.
+Every element has to be equal, and no layer may have stayed in float. A second model of each seed has scales that are
+powers of two and the metadata lathe.rounding = half_up: what is quantised comes from onnxruntime in float, which is
+exact then, and is rounded here.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TYPES = {"u8": (np.uint8, 0, 255), "i8": (np.int8, -128, 127)}
+
+
+def power(scale):
+    """The powers of two nearest to scales."""
+    return np.exp2(np.rint(np.log2(scale))).astype(np.float32)
+
+
+class Model:
+    def __init__(self, rng, half_up=False):
+        self.rng, self.half_up, self.raw = rng, half_up, {}
+        self.nodes, self.weights, self.inputs, self.outputs, self.feed = [], [], [], [], {}
+        self.fused = 0
+
+    def constant(self, array, name=None):
+        name = name or f"c{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def node(self, operator, inputs, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
+        return name
+
+    def params(self, kind, span):
+        """Constants of a scale and a zero point so that about `span` is covered."""
+        dt, lo, hi = TYPES[kind]
+        scale = np.float32(span / 255 * self.rng.uniform(0.5, 1.5))
+        scale = power(scale) if self.half_up else scale
+        zero = dt(self.rng.integers(lo, hi + 1) if self.rng.integers(0, 2) else (128 if kind == "u8" else 0))
+        return [self.constant(scale), self.constant(zero)]
+
+    def quantize(self, value, params):
+        return self.node("QuantizeLinear", [value] + params)
+
+    def dequantize(self, value, params):
+        return self.node("DequantizeLinear", [value] + params)
+
+    def input(self, shape, params):
+        """A graph input that is quantised and back again."""
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        self.feed[name] = (self.rng.standard_normal(shape) * 2).astype(np.float32)
+        return self.dequantize(self.quantize(name, params), params)
+
+    def output(self, value, params):
+        name = self.dequantize(self.quantize(value, params), params)
+        self.raw[name] = value, params
+        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+
+    def array(self, name):
+        return next(numpy_helper.to_array(w) for w in self.weights if w.name == name)
+
+    def rounded(self, name, x):
+        """What output `name` is when x is quantised half up."""
+        scale, zero = (self.array(p) for p in self.raw[name][1])
+        limits = np.iinfo(zero.dtype)
+        q = np.floor(x.astype(np.float64) / scale + 0.5) + zero
+        return ((np.clip(q, limits.min, limits.max) - zero) * scale).astype(np.float32)
+
+    def weight(self, shape, axis, kind, scale):
+        """Dequantised weights, with a scale for each index of the axis in half of the cases."""
+        dt, lo, hi = TYPES[kind]
+        q = np.clip(np.rint(self.rng.standard_normal(shape) * 45 + (lo + hi) / 2), lo, hi).astype(dt)
+        if self.rng.integers(0, 2):
+            scales = (scale * self.rng.uniform(0.3, 1.7, shape[axis])).astype(np.float32)
+            scales = power(scales) if self.half_up else scales
+            zeros = np.full(shape[axis], 0 if kind == "i8" else 128, dt)
+            return self.node("DequantizeLinear", [self.constant(q), self.constant(scales), self.constant(zeros)],
+                             axis=axis), scales
+        scales = power(scale) if self.half_up else np.float32(scale)
+        zero = dt(self.rng.integers(-5, 6) if kind == "i8" else 120)
+        return self.node("DequantizeLinear", [self.constant(q), self.constant(scales), self.constant(zero)]), scales
+
+    def bias(self, count, x_scale, w_scale):
+        scale = (np.float32(x_scale) * w_scale).astype(np.float32)
+        b = self.rng.integers(-3000, 3000, count).astype(np.int32)
+        if self.rng.integers(0, 2):
+            scale = np.broadcast_to(scale, count).copy()
+            return self.node("DequantizeLinear", [self.constant(b), self.constant(scale),
+                                                  self.constant(np.zeros(count, np.int32))], axis=0)
+        return self.constant((b * scale * np.float32(1 if self.half_up else 1.01)).astype(np.float32))
+
+    def scale_of(self, params):
+        return self.array(params[0])
+
+    # --- layers
+
+    def conv(self, kind):
+        rng = self.rng
+        channels, groups = int(rng.choice([1, 3, 5, 8, 16, 33])), 1
+        outs = int(rng.choice([1, 4, 7, 16, 24]))
+        if rng.integers(0, 3) == 0:
+            groups, outs = channels, channels * int(rng.integers(1, 3))
+        kernel = [int(k) for k in rng.integers(1, 5, 2)]
+        strides = [int(s) for s in rng.choice([1, 1, 2, 3], 2)]
+        dilations = [int(d) for d in rng.choice([1, 1, 2], 2)]
+        pads = [int(p) for p in rng.integers(0, 3, 4)]
+        x, y = self.params(kind, 12), self.params(kind, 12)
+        w, ws = self.weight([outs, channels // groups] + kernel, 0, kind if rng.integers(0, 2) else "i8", 0.01)
+        operands = [self.input([1, channels, 12, 11], x), w]
+        if rng.integers(0, 2):
+            operands.append(self.bias(outs, self.scale_of(x), ws))
+        v = self.node("Conv", operands, strides=strides, dilations=dilations, pads=pads, group=groups,
+                      kernel_shape=kernel)
+        self.output(v, y)
+
+    def conv_relu(self, kind):
+        x = self.params(kind, 12)
+        dt, lo, _ = TYPES[kind]
+        y = [self.constant(np.float32(0.03125)), self.constant(dt(lo))]
+        w, ws = self.weight([8, 6, 3, 3], 0, "i8", 0.01)
+        v = self.node("Conv", [self.input([1, 6, 9, 9], x), w, self.bias(8, self.scale_of(x), ws)])
+        self.output(self.node("Relu", [v]), y)
+
+    def matmul(self, kind):
+        rng = self.rng
+        k, n = int(rng.integers(1, 70)), int(rng.integers(1, 40))
+        x, y = self.params(kind, 12), self.params(kind, 30)
+        w, _ = self.weight([k, n], 1, "i8", 0.01)
+        self.output(self.node("MatMul", [self.input([int(rng.integers(1, 4)), 5, k], x), w]), y)
+
+    def gemm(self, kind):
+        rng = self.rng
+        k, n = int(rng.integers(1, 70)), int(rng.integers(1, 40))
+        x, y = self.params(kind, 12), self.params(kind, 30)
+        w, ws = self.weight([n, k], 0, "i8", 0.01)
+        self.output(self.node("Gemm", [self.input([7, k], x), w, self.bias(n, self.scale_of(x), ws)], transB=1), y)
+
+    def sum(self, kind):
+        a, b, y = self.params(kind, 12), self.params(kind, 7), self.params(kind, 15)
+        shape = [1, int(self.rng.integers(1, 9)), 33, 40]
+        self.output(self.node("Add", [self.input(shape, a), self.input(shape, b)]), y)
+
+    def average(self, kind):
+        rng = self.rng
+        kernel = [int(k) for k in rng.integers(1, 4, 2)]
+        pads = [int(rng.integers(0, kernel[i % 2])) for i in range(4)]
+        x, y = self.params(kind, 12), self.params(kind, 9)
+        v = self.node("AveragePool", [self.input([1, 5, 12, 13], x)], kernel_shape=kernel, pads=pads,
+                      strides=[int(s) for s in rng.integers(1, 3, 2)], count_include_pad=int(rng.integers(0, 2)))
+        self.output(v, y)
+
+    def global_average(self, kind):
+        x, y = self.params(kind, 12), self.params(kind, 4)
+        size = [int(s) for s in self.rng.integers(1, 20, 2)]
+        self.output(self.node("GlobalAveragePool", [self.input([2, 7] + size, x)]), y)
+
+    def moved(self, kind):
+        x = self.params(kind, 12)
+        v = self.node("MaxPool", [self.input([1, 5, 12, 12], x)], kernel_shape=[3, 3], strides=[2, 2],
+                      pads=[1, 1, 1, 1])
+        v = self.dequantize(self.quantize(v, x), x)
+        v = self.dequantize(self.quantize(self.node("Transpose", [v], perm=[0, 2, 3, 1]), x), x)
+        self.output(self.node("Concat", [v, v], axis=3), x)
+
+    def save(self, path, raw=False):
+        """The model; raw: its results are what it quantises at the end."""
+        outputs = self.outputs
+        if raw:
+            outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
+                       for name in dict.fromkeys(value for value, _ in self.raw.values())]
+        graph = helper.make_graph(self.nodes, "quantised", self.inputs, outputs, self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        if self.half_up:
+            helper.set_model_props(model, {"lathe.rounding": "half_up"})
+        model = onnx.shape_inference.infer_shapes(model)
+        onnx.checker.check_model(model)
+        onnx.save(model, path)
+
+
+EXACT = [Model.conv] * 8 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
+LAYERS = [Model.conv] * 8 + [Model.conv_relu, Model.matmul, Model.gemm, Model.gemm, Model.sum, Model.average,
+                             Model.global_average, Model.moved]
+
+
+def reference(path, feed, plain=False):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    if plain:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, feed)))
+
+
+def expected(model, folder, path):
+    if not model.half_up:
+        return reference(path, model.feed)
+    model.save(os.path.join(folder, "raw.onnx"), raw=True)
+    raw = reference(os.path.join(folder, "raw.onnx"), model.feed, plain=True)
+    return {name: model.rounded(name, raw[value]) for name, (value, _) in model.raw.items()}
+
+
+def lathe_says(args, command, **more):
+    done = subprocess.run([args.lathe] + command, capture_output=True, text=True, timeout=600, **more)
+    if done.returncode != 0:
+        sys.exit(f"quantised.py: lathe {' '.join(command)}: {done.stderr.strip()[:500]}")
+    return done.stdout
+
+
+def check(args, seed, half_up, folder):
+    rng = np.random.default_rng(seed)
+    model = Model(rng, half_up)
+    for layer in EXACT if half_up else LAYERS:
+        layer(model, "u8" if rng.integers(0, 3) else "i8")
+    path = os.path.join(folder, "model.onnx")
+    model.save(path)
+    want = expected(model, folder, path)
+    inputs = []
+    for name, value in model.feed.items():
+        np.save(os.path.join(folder, name + ".npy"), value)
+        inputs += ["--input", f"{name}={folder}/{name}.npy"]
+    report = os.path.join(folder, "report.json")
+    lathe_says(args, ["compile", path, "--integers", "-q", "-o", os.path.join(folder, "out"), "--report", report])
+    stayed = [r for r in json.load(open(report)).get("remarks", []) if r["pass"] == "use-integers"]
+    env = dict(os.environ, CFLAGS="-O1 -ffp-contract=fast")
+    lathe_says(args, ["run", path, "--integers", "--output-dir", folder] + inputs +
+               (["--interpret"] if args.interpret else []), env=env)
+    elements, wrong = 0, []
+    for name, value in want.items():
+        got = np.load(os.path.join(folder, name + ".npy"))
+        elements += value.size
+        if got.shape != value.shape or not np.array_equal(got, value):
+            wrong.append(f"{name}: {np.count_nonzero(got != value)} of {value.size} elements")
+    for r in stayed:
+        wrong.append(f"{r['operator']} of {r['value']} stays in float: {r['remark']}")
+    return elements, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=8)
+    parser.add_argument("--interpret", action="store_true", help="by the interpreter, without a C compiler")
+    args = parser.parse_args()
+    total, failed = 0, 0
+    for i in range(2 * args.count):
+        seed, half_up = args.seed + i // 2, i % 2 == 1
+        with tempfile.TemporaryDirectory() as folder:
+            elements, wrong = check(args, seed, half_up, folder)
+        total += elements
+        failed += bool(wrong)
+        for line in wrong:
+            print(f"seed {seed}{', half up' if half_up else ''}: {line}")
+    print(f"quantised: {2 * args.count - failed} passed, {failed} failed, 0 skipped; {total} elements")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
