@@ -6,7 +6,10 @@
 
 static const char *const presets[] = {"1x16_i8w8a32_15_15_18_17", "2x16_i8w8a32_15_15_18_17",
                                       "4x16_i8w8a32_15_15_18_17", "4x8_i8w8a32_15_16_16_18",
-                                      "1x16_i8w4a32_15_15_17_17"};
+                                      "1x16_i8w4a32_15_15_17_17", "1x8_i8w8a32_15_14_16_16",
+                                      "2x8_i8w8a32_15_15_16_17",  "1x32_i8w8a32_15_15_18_17",
+                                      "2x32_i8w8a32_15_15_18_17", "2x16_i8w4a32_15_15_17_17",
+                                      "1x64_i8w8a32_15_15_18_17"};
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 
 /* Runs a test on a fresh device of every shape. */
@@ -171,7 +174,7 @@ static void make_gemm(board *b, gemm_data *d)
 {
     const vta_geometry *g = &b->device.geometry;
     const uint32_t rows = g->batch, n = g->block_in, ww = g->width[VTA_MEM_WGT];
-    static int32_t A[O][64], B[M][256];
+    static int32_t A[O][64], B[M][64 * 64];
     uint32_t seed = 11;
     d->A = buffer(b, O * g->elem_bytes[VTA_MEM_INP]);
     d->B = buffer(b, M * g->elem_bytes[VTA_MEM_WGT]);

@@ -16,11 +16,13 @@
 #define N(array) (sizeof(array) / sizeof *(array))
 
 /* The default, two rows, four rows, a smaller block, weights of four bits, narrow accumulators with a tiny block,
- * blocks of 1 and 32, accumulators of eight bits. In 4x4 and 8x1 factors lie in the first word of GEMM and ALU. */
+ * blocks of 1 and 32, accumulators of eight bits; then blocks of 8 and 32, two rows with four bits.
+ * In 4x4 and 8x1 factors lie in the first word of GEMM and ALU. */
 static const char *const test_configs[] = {
     "1x16_i8w8a32_15_15_18_17", "2x16_i8w8a32_15_15_18_17", "4x16_i8w8a32_15_15_18_17", "4x8_i8w8a32_15_16_16_18",
     "1x16_i8w4a32_15_15_17_17", "4x4_i4w2a16_12_12_12_12",  "8x1_i8w16a32_10_10_10_12", "1x32_i16w8a32_13_13_15_14",
-    "2x4_i8w8a8_13_13_13_13",
+    "2x4_i8w8a8_13_13_13_13",   "1x8_i8w8a32_15_14_16_16",  "2x8_i8w8a32_15_15_16_17",  "2x32_i8w8a32_15_15_18_17",
+    "2x16_i8w4a32_15_15_17_17",
 };
 
 static inline vta_config test_config(const char *name)
