@@ -15,9 +15,10 @@ struct tir_intrin_list {
 
 /* --- VTA's GEMM core --- */
 
+/* Loops have values of less than a byte in a byte each; only memory has them packed. */
 static const char *vta_type(const vta_geometry *g, enum vta_mem m)
 {
-    return g->width[m] == 8 ? "int8" : g->width[m] == 16 ? "int16" : g->width[m] == 32 ? "int32" : NULL;
+    return g->width[m] <= 8 ? "int8" : g->width[m] == 16 ? "int16" : g->width[m] == 32 ? "int32" : NULL;
 }
 
 /* One input tile times one weight tile into one accumulator tile: the shapes are those of the device. */
@@ -29,8 +30,7 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "VTA configuration: %s: %s", rule, why);
     const char *inp = vta_type(&g, VTA_MEM_INP), *wgt = vta_type(&g, VTA_MEM_WGT), *acc = vta_type(&g, VTA_MEM_ACC);
     if (!inp || !wgt || !acc)
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                          "vta_gemm: kernels on elements of less than 8 bits are not built yet");
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "vta_gemm: no type has the device's widths");
     row->nest =
         arena_printf(&c->mem,
                      "primfn(inp: handle, wgt: handle, out: handle) -> ()\n"

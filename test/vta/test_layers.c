@@ -14,6 +14,7 @@
 static const char *const configs[] = {
     "1x16_i8w8a32_15_15_18_17", "2x16_i8w8a32_15_15_18_17", "1x8_i8w8a32_15_13_14_16", "1x32_i8w8a32_15_15_18_17",
     "4x8_i8w8a32_15_16_16_18",  "1x16_i8w8a32_12_12_15_13", "1x16_i16w8a32_15_15_18_17", "1x16_i8w8a16_15_15_18_16",
+    "1x16_i8w4a32_15_15_17_17", "1x32_i8w2a32_15_15_16_17", "2x8_i16w16a32_15_15_15_16",
 };
 enum { N_CONFIGS = sizeof configs / sizeof *configs };
 
@@ -36,6 +37,142 @@ static int64_t work_of(const te_vta_layer *l)
     int64_t outputs = l->batch * te_vta_layer_rows(l) * te_vta_layer_columns(l) * l->out_channels;
     bool sums = l->kind == TE_VTA_CONV || l->kind == TE_VTA_CONV_TRANSPOSE;
     return outputs * l->kernel * l->kernel_w * (sums ? l->in_channels / l->groups : 1);
+}
+
+/* --- the layer from its definition --- */
+
+typedef struct reference {
+    const te_vta_layer *l;
+    const tir_func *f;
+    void *const *params;
+    vta_geometry g;
+    int64_t rows, columns;
+} reference;
+
+static int64_t value_at(const reference *r, uint32_t param, int64_t at)
+{
+    dtype dt = r->f->params[param]->dt;
+    return dtype_load_i64(dt, (const uint8_t *)r->params[param] + (size_t)at * dtype_bytes(dt));
+}
+
+/* Index of image n, channel c, at (y, x) in a packed tensor of that many channels, rows and columns. */
+static int64_t packed(const reference *r, int64_t n, int64_t c, int64_t y, int64_t x, const int64_t size[3])
+{
+    int64_t b = r->g.batch, l = r->g.block_in;
+    return ((((n / b * (size[0] / l) + c / l) * size[1] + y) * size[2] + x) * b + n % b) * l + c % l;
+}
+
+/* false: outside of the image. */
+static bool data_at(const reference *r, int64_t n, int64_t c, int64_t y, int64_t x, int64_t *out)
+{
+    const int64_t size[3] = {r->l->in_channels, r->l->height, r->l->width};
+    bool inside = y >= 0 && y < size[1] && x >= 0 && x < size[2];
+    *out = inside ? value_at(r, 0, packed(r, n, c, y, x, size)) : 0;
+    return inside;
+}
+
+static int64_t weight_at(const reference *r, int64_t o, int64_t c, int64_t y, int64_t x)
+{
+    int64_t lanes = r->g.block_in, in = r->l->in_channels / r->l->groups / lanes, bits = r->g.width[VTA_MEM_WGT];
+    int64_t tile = ((o / lanes * in + c / lanes) * r->l->kernel + y) * r->l->kernel_w + x;
+    int64_t at = (tile * lanes + o % lanes) * lanes + c % lanes, n = bits < 8 ? 8 / bits : 1;
+    if (n == 1)
+        return value_at(r, 1, at);
+    int64_t v = value_at(r, 1, at / n) >> at % n * bits & ((1 << bits) - 1);
+    return v >= 1 << (bits - 1) ? v - (1 << bits) : v;
+}
+
+/* What a tap at (dy, dx) of output (y, x) reads; false: nothing. Of a transposed convolution the kernel is reversed. */
+static bool tap(const reference *r, const int64_t at[4], int64_t c, int64_t dy, int64_t dx, int64_t *out)
+{
+    const te_vta_layer *l = r->l;
+    int64_t y = at[2] * l->stride + dy - l->pad, x = at[3] * l->stride_w + dx - l->pad_left;
+    if (l->kind == TE_VTA_CONV_TRANSPOSE) {
+        y = at[2] + l->pad - (l->kernel - 1 - dy);
+        x = at[3] + l->pad_left - (l->kernel_w - 1 - dx);
+        *out = 0;
+        if (y % l->stride || x % l->stride_w)
+            return false;
+        y /= l->stride;
+        x /= l->stride_w;
+    }
+    return data_at(r, at[0], c, y, x, out);
+}
+
+static int64_t source_at(const reference *r, const int64_t at[4])
+{
+    const te_vta_layer *l = r->l;
+    int64_t sum = 0, most = INT32_MIN, v, in = l->in_channels / l->groups;
+    int64_t group = at[1] / (l->out_channels / l->groups);
+    bool sums = l->kind == TE_VTA_CONV || l->kind == TE_VTA_CONV_TRANSPOSE;
+    if (l->kind == TE_VTA_UPSAMPLING || l->kind == TE_VTA_ELEMENTWISE || l->kind == TE_VTA_ADD) {
+        (void)data_at(r, at[0], at[1], at[2] / l->stride, at[3] / l->stride_w, &v);
+        return v;
+    }
+    for (int64_t dy = 0; dy < l->kernel; dy++)
+        for (int64_t dx = 0; dx < l->kernel_w; dx++)
+            for (int64_t c = 0; c < (sums ? in : 1); c++) {
+                if (!tap(r, at, sums ? group * in + c : at[1], dy, dx, &v))
+                    continue;
+                sum += sums ? v * weight_at(r, at[1], c, dy, dx) : v;
+                most = v > most ? v : most;
+            }
+    return l->kind == TE_VTA_MAX_POOL ? most : sum;
+}
+
+/* To an accumulator and back. */
+static int64_t wrap(const reference *r, int64_t v)
+{
+    return r->g.width[VTA_MEM_ACC] == 16 ? (int16_t)(uint16_t)v : (int32_t)(uint32_t)v;
+}
+
+static int64_t requantised(const reference *r, int64_t v, int64_t shift, int64_t low, int64_t high)
+{
+    for (; shift > 15; shift--) /* floors nest */
+        v = v >> 1;
+    if (shift > 0)
+        v = wrap(r, v + (1 << (shift - 1))) >> shift;
+    if (shift < 0)
+        v = wrap(r, (int64_t)((uint64_t)v << -shift));
+    v = v < low ? low : v;
+    return v > high ? high : v;
+}
+
+static int64_t expected(const reference *r, const int64_t at[4])
+{
+    const te_vta_layer *l = r->l;
+    const int64_t size[3] = {l->out_channels, r->rows, r->columns};
+    int64_t v = wrap(r, source_at(r, at)), b = r->g.batch, lanes = r->g.block_out;
+    uint32_t next = l->kind == TE_VTA_CONV || l->kind == TE_VTA_CONV_TRANSPOSE ? 2 : 1;
+    if (l->bias)
+        v = wrap(r, v + value_at(r, next++, (at[1] / lanes * b + at[0] % b) * lanes + at[1] % lanes));
+    int64_t other = l->residual || l->kind == TE_VTA_ADD
+                        ? value_at(r, next, packed(r, at[0], at[1], at[2], at[3], size)) << l->shift_b
+                        : 0;
+    if (l->kind == TE_VTA_ADD)
+        v = wrap(r, wrap(r, v << l->shift_a) + other);
+    v = l->mul ? wrap(r, v * l->mul) : v;
+    v = requantised(r, v, l->shift, l->low, l->high);
+    if (l->residual)
+        v = requantised(r, wrap(r, wrap(r, v << l->shift_a) + other), l->sum_shift, l->sum_low, l->sum_high);
+    return v;
+}
+
+static void check_definition(compiler *c, const te_vta_layer *l, const tir_func *f, void *const *params,
+                             const char *words)
+{
+    reference r = {l, f, params, .rows = te_vta_layer_rows(l), .columns = te_vta_layer_columns(l)};
+    vta_error e = {VTA_OK, ""};
+    assert_int_equal(vta_config_check(vta_text_config(c), &r.g, &e), VTA_OK);
+    const int64_t size[3] = {l->out_channels, r.rows, r.columns};
+    for (int64_t i = 0; i < l->batch * size[0] * size[1] * size[2]; i++) {
+        const int64_t at[4] = {i / size[2] / size[1] / size[0], i / size[2] / size[1] % size[0],
+                               i / size[2] % size[1], i % size[2]};
+        int64_t got = value_at(&r, f->n_inputs, packed(&r, at[0], at[1], at[2], at[3], size)), want = expected(&r, at);
+        if (got != want)
+            fail_msg("%s: output [%d, %d, %d, %d] is %d, by definition %d", words, (int)at[0], (int)at[1], (int)at[2],
+                     (int)at[3], (int)got, (int)want);
+    }
 }
 
 /* Inputs and weights of few bits: sums are not all beyond the limits. */
@@ -68,6 +205,7 @@ static void compare(compiler *c, te_vta_layer *l, const tir_func *lowered, const
     uint32_t out = plain->n_inputs;
     if (memcmp(want[out], got[out], lowered_bytes(plain->params[out])) != 0)
         fail_msg("%s: the device computes something else", words);
+    check_definition(c, l, lowered, got, words);
 }
 
 static void try_layer(const char *config, te_vta_layer *l, bool compute, tally *t)

@@ -26,9 +26,15 @@ typedef struct text {
     uint32_t n;
 } text;
 
+/* Values of less than a byte stand in one each, in memory several. */
 static const char *type_of(compiler *c, uint32_t bits)
 {
-    return arena_printf(&c->mem, "int%u", bits);
+    return arena_printf(&c->mem, "int%u", bits < 8 ? 8 : bits);
+}
+
+static int64_t in_a_byte(const vta_geometry *g, enum vta_mem m)
+{
+    return g->width[m] < 8 ? 8 / (int64_t)g->width[m] : 1;
 }
 
 /* --- what follows the sums --- */
@@ -191,13 +197,26 @@ static void print_inputs(const text *t, writer *w)
     w_fmt(w, "placeholder data: %s[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %u, %u]\n", t->inp, t->s.batches,
           t->s.in * t->l->groups, r->size, c->size, g->batch, g->block_in);
     if (t->s.sums)
-        w_fmt(w, "placeholder kernel: %s[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %u, %u]\n", t->wgt,
-              t->s.out, t->s.in, r->kernel, c->kernel, g->block_out, g->block_in);
+        w_fmt(w, "placeholder kernel: %s[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %u, %" PRId64 "]\n",
+              t->wgt, t->s.out, t->s.in, r->kernel, c->kernel, g->block_out,
+              g->block_in / in_a_byte(g, VTA_MEM_WGT));
     if (t->l->bias)
         w_fmt(w, "placeholder bias: %s[%" PRId64 ", %u, %u]\n", t->acc, t->s.out, g->batch, g->block_out);
     if (t->other)
         w_fmt(w, "placeholder other: %s[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %u, %u]\n", t->inp,
               t->s.batches, t->s.out, r->outputs, c->outputs, g->batch, g->block_out);
+}
+
+/* A weight in memory: of less than a byte, the first in the low bits, its sign made by shifts. */
+static const char *weight_of(const text *t)
+{
+    int64_t width = t->s.g.width[VTA_MEM_WGT], n = in_a_byte(&t->s.g, VTA_MEM_WGT);
+    if (n == 1)
+        return arena_printf(&t->c->mem, "(%s*)kernel[o, c, y, x, k, l]", t->wgt);
+    return arena_printf(&t->c->mem,
+                        "(((%s*)kernel[o, c, y, x, k, floordiv(l, %" PRId64 ")] << cast(%s, (%" PRId64
+                        " - (floormod(l, %" PRId64 ")*%" PRId64 ")))) >> %" PRId64 ")",
+                        t->wgt, n, t->wgt, 8 - width, n, width, 8 - width);
 }
 
 static void print_loads(const text *t, writer *w)
@@ -210,8 +229,8 @@ static void print_loads(const text *t, writer *w)
     if (t->s.sums)
         w_fmt(w,
               "compute kernel_buf: %s[o: %" PRId64 ", c: %" PRId64 ", y: %" PRId64 ", x: %" PRId64
-              ", k: %u, l: %u] = (%s*)kernel[o, c, y, x, k, l]\n",
-              t->wgt, t->s.out, t->s.in, r->kernel, c->kernel, g->block_out, g->block_in, t->wgt);
+              ", k: %u, l: %u] = %s\n",
+              t->wgt, t->s.out, t->s.in, r->kernel, c->kernel, g->block_out, g->block_in, weight_of(t));
     if (t->l->bias)
         w_fmt(w, "compute bias_buf: %s[o: %" PRId64 ", b: %u, l: %u] = (%s*)bias[o, b, l]\n", t->acc, t->s.out,
               g->batch, g->block_out, t->acc);

@@ -154,6 +154,10 @@ static const char *check_steps(const vta_geometry *g, const te_vta_layer *l)
 {
     int64_t bits = g->width[VTA_MEM_ACC];
     bool other = l->residual || l->kind == TE_VTA_ADD;
+    if (g->width[VTA_MEM_INP] < 8 || g->width[VTA_MEM_ACC] < 8)
+        return "inputs and sums of less than 8 bits are not built: only weights can be narrower";
+    if (g->width[VTA_MEM_INP] > 16 || g->width[VTA_MEM_WGT] > 16)
+        return "inputs and weights of more than 16 bits are not built";
     if (l->shift <= -bits || l->shift >= bits || l->sum_shift <= -bits || l->sum_shift >= bits || l->shift_a < 0 ||
         l->shift_a >= bits || l->shift_b < 0 || l->shift_b >= bits)
         return "shifts must be smaller than an accumulator";

@@ -27,6 +27,8 @@ typedef struct copy {
     linear dram_at, sram_at; /* of the first iteration */
     enum vta_mem memory;     /* as the instruction names it */
     enum vta_queue queue;
+    uint32_t width;         /* bits of a scalar in memory */
+    tir_expr_ref dram_from; /* index of the scalar that is read */
 } copy;
 
 /* --- reading the loop nest --- */
@@ -63,6 +65,34 @@ static tir_expr_ref copied(tir_expr_ref value, tir_expr_ref *out_cond, bool *out
     return e->kind == TIR_LOAD ? e : NULL;
 }
 
+/* Scalars of less than a byte lie several in one, the first in the low bits:
+ * (bytes[at + l/n] << cast(8 - width - (l mod n)*width)) >> (8 - width), n = 8/width. Finds the load, the width, and
+ * the index that the scalar would have alone. */
+static tir_expr_ref unpacked(vta_pass *p, tir_expr_ref e, copy *k)
+{
+    int64_t drop, step = 0;
+    linear l;
+    if (e->kind != TIR_BINOP || e->op != TIR_SHR || !tir_is_int(e->args[1], &drop) || drop < 4 || drop > 7)
+        return NULL;
+    tir_expr_ref up = e->args[0], lane = NULL;
+    int64_t width = 8 - drop, n = 8 / width;
+    if (up->kind != TIR_BINOP || up->op != TIR_SHL || up->args[0]->kind != TIR_LOAD || up->args[0]->n_args != 1)
+        return NULL;
+    tir_expr_ref load = up->args[0], by = up->args[1];
+    while (by->kind == TIR_CAST)
+        by = by->args[0];
+    if (8 % width || dtype_bits(load->u.buffer->dt) != 8 || !vta_linear(p, by, &l) || l.len != 1 || l.constant != drop)
+        return NULL;
+    if (l.terms[0].n == 1 && l.terms[0].coeff == -width)
+        lane = l.terms[0].atoms[0];
+    if (!lane || lane->kind != TIR_BINOP || lane->op != TIR_FLOORMOD || !tir_is_int(lane->args[1], &step) || step != n)
+        return NULL;
+    dtype dt = load->args[0]->type.dt;
+    k->width = (uint32_t)width;
+    k->dram_from = tir_add(p->c, tir_mul(p->c, load->args[0], tir_int(p->c, dt, n)), tir_cast(p->c, dt, lane));
+    return load;
+}
+
 /* What memory the transfer names, and who makes it. */
 static bool find_direction(vta_pass *p, copy *k, tir_stmt *store, tir_expr_ref load, bool cast)
 {
@@ -85,7 +115,8 @@ static bool find_direction(vta_pass *p, copy *k, tir_stmt *store, tir_expr_ref l
         return vta_error(p, "the copy from '%s' to '%s' converts: only int8 is widened, into accumulators of int32",
                          src->name, dst->name);
     k->queue = k->to_dram ? VTA_QUEUE_STORE : m == VTA_MEM_ACC ? VTA_QUEUE_COMPUTE : VTA_QUEUE_LOAD;
-    if (dtype_bits(k->dram->dt) != p->g.width[k->memory] || dtype_is_float(k->dram->dt) ||
+    k->width = k->width ? k->width : dtype_bits(k->dram->dt);
+    if (k->width != p->g.width[k->memory] || dtype_is_float(k->dram->dt) ||
         !vta_holds(p, m, k->sram->dt))
         return vta_error(p, "the copy from '%s' (%s) to '%s' (%s) does not have the device's widths, %u and %u bits",
                          src->name, dtype_name(src->dt), dst->name, dtype_name(dst->dt),
@@ -95,7 +126,7 @@ static bool find_direction(vta_pass *p, copy *k, tir_stmt *store, tir_expr_ref l
 
 static bool read_indices(vta_pass *p, copy *k, tir_stmt *store, tir_expr_ref load)
 {
-    tir_expr_ref to = store->indices[0], from = load->args[0];
+    tir_expr_ref to = store->indices[0], from = k->dram_from ? k->dram_from : load->args[0];
     if (store->n_indices != 1 || load->n_args != 1)
         return vta_error(p, "the copy to '%s' has several dimensions: run flatten before InjectDMAIntrin",
                          store->buffer->name);
@@ -362,6 +393,8 @@ static tir_stmt *inject(vta_pass *p, tir_stmt *s)
     if (!take_loops(p, &k, &s))
         return NULL;
     tir_expr_ref load = s->kind == TIR_STORE ? copied(s->value, &cond, &cast) : NULL;
+    if (!load && s->kind == TIR_STORE)
+        load = unpacked(p, s->value, &k);
     if (s->kind == TIR_IF) {
         (void)vta_error(p, "a 'dma_copy' nest of '%s' copies under a condition, as a split makes that does not divide",
                         vta_stage_name(s));

@@ -97,7 +97,8 @@ bool vta_scratchpad(const tir_buffer *b, enum vta_mem *out)
 
 bool vta_holds(const vta_pass *p, enum vta_mem m, dtype dt)
 {
-    return dtype_is_int(dt) && dtype_is_signed(dt) && dtype_bits(dt) == p->g.width[m];
+    uint32_t width = p->g.width[m] < 8 ? 8 : p->g.width[m]; /* narrower values stand in a byte each in loops */
+    return dtype_is_int(dt) && dtype_is_signed(dt) && dtype_bits(dt) == width;
 }
 
 const char *vta_scope_name(enum vta_mem m)
