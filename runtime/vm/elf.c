@@ -217,6 +217,24 @@ static bool find(const struct table *t, const char *name, uint64_t *address)
     return false;
 }
 
+bool vm_elf_has_prefix(vm_bytes file, const char *prefix)
+{
+    struct elf e;
+    struct table t;
+    const size_t n = strlen(prefix);
+    if (read_header(file, &e, NULL) != LATHE_OK || (!by_sections(&e, &t) && !by_dynamic(&e, &t)))
+        return false;
+    for (size_t at = 0; at + SYMBOL_BYTES <= t.symbols.size; at += SYMBOL_BYTES) {
+        vm_reader r = reader_at(t.symbols, at);
+        uint32_t text = vm_read_u32(&r);
+        (void)vm_read_u16(&r);
+        if (vm_read_u16(&r) != 0 && text <= t.strings.size && n <= t.strings.size - text &&
+            memcmp(t.strings.data + text, prefix, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* What older versions called the symbol, so that the message can say so. */
 static const char *older(const struct table *t)
 {

@@ -188,7 +188,8 @@ int32_t lathe_device_find(const lathe_runtime *rt, const char *name, int32_t *ou
 
 /* --- modules and functions --- */
 /* A module file: of Lathe (any machine's file), or of Apache TVM 0.22 and later (this machine's, when it holds machine
- * code). *out is of type LATHE_MODULE. */
+ * code), or a shared object of this machine with functions of tvm-ffi's C ABI (__tvm_ffi_NAME).
+ * *out is of type LATHE_MODULE. */
 int32_t lathe_LoadFromFile(lathe_runtime *rt, const char *path, lathe_value *out, lathe_error *error);
 /* The same from memory, which is copied. `name` is for messages. No machine code. */
 int32_t lathe_LoadFromBytes(lathe_runtime *rt, const char *name, const void *bytes, size_t size, lathe_value *out,
@@ -197,7 +198,7 @@ int32_t lathe_LoadFromBytes(lathe_runtime *rt, const char *name, const void *byt
  * module alive. A library has "vm_load_executable"; what that returns has "vm_initialization", which takes triples of
  * ints (device type, device id, allocator: 1 naive, 2 pooled) with the CPU's last, and after that the functions of the
  * model, "main" first of all; also "set_input", "invoke_stateful", "get_output", "get_output_arity",
- * "get_function_arity", "get_function_param_name". Source modules have their kernels. */
+ * "get_function_arity", "get_function_param_name", "save_function". Source modules have their kernels. */
 int32_t lathe_GetFunction(const lathe_value *module, const char *name, lathe_value *out, lathe_error *error);
 /* args: n borrowed values. *result is the caller's to release. */
 int32_t lathe_call(const lathe_value *function, const lathe_value *args, int32_t n, lathe_value *result,

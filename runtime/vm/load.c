@@ -154,11 +154,23 @@ static int32_t make_all(lathe_runtime *rt, vm_file *file, const vm_container *c,
     return status;
 }
 
+/* A shared object without a tree of modules, but with functions: it is a module of machine code alone. */
+static int32_t load_library(lathe_runtime *rt, vm_file *file, lathe_value *out, lathe_error *error)
+{
+    vm_module *m = NULL;
+    int32_t status = vm_library_module(rt, file, (vm_bytes){0}, &m, error);
+    if (status == LATHE_OK)
+        *out = vm_value_of(m);
+    return status;
+}
+
 static int32_t load(lathe_runtime *rt, vm_file *file, lathe_value *out, lathe_error *error)
 {
     vm_bytes content;
     vm_container c;
     int32_t status = vm_elf_symbol(file->bytes, MODULE_SYMBOL, &content, error);
+    if (status == LATHE_E_FORMAT && file->path && vm_elf_has_prefix(file->bytes, "__tvm_ffi_"))
+        return load_library(rt, file, out, error);
     if (status == LATHE_OK)
         status = vm_container_read(content, &c, error);
     if (status != LATHE_OK)

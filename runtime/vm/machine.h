@@ -34,6 +34,15 @@ typedef struct vm_state {
     lathe_value inputs, output; /* inputs: an array, or None */
 } vm_state;
 
+/* A function with its arguments, which save_function gave a name. */
+typedef struct vm_saved {
+    struct vm_saved *next;
+    lathe_value inputs; /* an array */
+    uint32_t function;
+    bool returns;
+    char name[];
+} vm_saved;
+
 typedef struct vm_target {
     lathe_device device;
     vm_allocator *allocator;
@@ -49,6 +58,7 @@ struct vm_machine {
     vm_callee *callees;
     lathe_value *constants; /* None until they are wanted */
     vm_state *states;
+    vm_saved *saved;
     vm_frame *frames;
     uint32_t frame_count, depth;
     bool placed; /* the error says where it was */

@@ -1,0 +1,224 @@
+/* files.c: one flat folder a session.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_name(const uint8_t *name, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (name[i] == '/' || name[i] < ' ' || name[i] == 127)
+            return false;
+    return size > 0 && size <= 200 && !(name[0] == '.' && (size == 1 || (size == 2 && name[1] == '.')));
+}
+
+int32_t rpc_files_path(const rpc_files *f, const uint8_t *name, size_t size, char out[RPC_PATH_MAX],
+                       lathe_error *error)
+{
+    out[0] = '\0';
+    if (!is_name(name, size))
+        return rpc_fail(error, LATHE_E_ARGUMENT,
+                        "'%.*s' names no file of the session: one name of 1 to 200 characters, without folders",
+                        (int)(size < 100 ? size : 100), size ? (const char *)name : "");
+    int n = snprintf(out, RPC_PATH_MAX, "%s/%.*s", f->folder, (int)size, (const char *)name);
+    return n < RPC_PATH_MAX ? LATHE_OK
+                            : rpc_fail(error, LATHE_E_ARGUMENT, "the name is too long below %s", f->folder);
+}
+
+/* --- walking a folder --- */
+
+typedef bool (*visit)(void *user, int folder, const char *name);
+
+static bool walk(int fd, visit each, void *user)
+{
+    bool ok = true;
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!d) {
+        if (fd >= 0)
+            (void)close(fd);
+        return false;
+    }
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            ok &= each(user, dirfd(d), e->d_name);
+    (void)closedir(d);
+    return ok;
+}
+
+static int open_folder(int at, const char *name)
+{
+    return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool add_size(void *user, int folder, const char *name)
+{
+    uint64_t *sum = user;
+    struct stat s;
+    if (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(s.st_mode))
+        *sum += (uint64_t)s.st_size;
+    return true;
+}
+
+enum { DEPTH_MAX = 32 };
+struct removal {
+    int depth;
+};
+
+static bool remove_one(void *user, int folder, const char *name)
+{
+    struct removal *r = user;
+    if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
+        return true;
+    if (r->depth >= DEPTH_MAX)
+        return false;
+    r->depth++;
+    bool ok = walk(open_folder(folder, name), remove_one, r);
+    r->depth--;
+    return unlinkat(folder, name, AT_REMOVEDIR) == 0 && ok;
+}
+
+bool rpc_files_remove_tree(const char *path)
+{
+    struct removal r = {0};
+    (void)walk(open_folder(AT_FDCWD, path), remove_one, &r);
+    return rmdir(path) == 0 || errno == ENOENT;
+}
+
+/* --- files --- */
+
+static int32_t failed(const char *path, lathe_error *error)
+{
+    const char *name = strrchr(path, '/');
+    return rpc_fail(error, LATHE_E_FILE, "%s: %s", name ? name + 1 : path, strerror(errno));
+}
+
+static bool put_all(int fd, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t put = write(fd, at, size);
+        if (put < 0 && errno != EINTR)
+            return false;
+        if (put > 0) {
+            at += put;
+            size -= (size_t)put;
+        }
+    }
+    return true;
+}
+
+int32_t rpc_files_write(const rpc_files *f, const char *path, const void *bytes, size_t size, lathe_error *error)
+{
+    uint64_t there = 0;
+    (void)walk(open_folder(AT_FDCWD, f->folder), add_size, &there);
+    if (there > f->limit || size > f->limit - there)
+        return rpc_fail(error, LATHE_E_REFUSED, "%zu bytes more than %llu: a session's files may have %llu", size,
+                        (unsigned long long)there, (unsigned long long)f->limit);
+    (void)unlink(path); /* one that is loaded keeps what it has */
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return failed(path, error);
+    bool ok = put_all(fd, bytes, size);
+    int why = errno;
+    ok &= close(fd) == 0;
+    if (ok)
+        return LATHE_OK;
+    (void)unlink(path);
+    errno = why;
+    return failed(path, error);
+}
+
+static int32_t read_open(int fd, const char *path, size_t size, uint8_t **out, size_t *out_size, lathe_error *error)
+{
+    uint8_t *data = malloc(size + 1);
+    if (!data)
+        return rpc_fail(error, LATHE_E_MEMORY, "no memory for the %zu bytes of a file", size);
+    size_t at = 0;
+    for (ssize_t got = 1; got != 0 && at < size;) {
+        got = read(fd, data + at, size - at);
+        if (got < 0 && errno != EINTR) {
+            free(data);
+            return failed(path, error);
+        }
+        at += got > 0 ? (size_t)got : 0;
+    }
+    *out = data;
+    *out_size = at;
+    return LATHE_OK;
+}
+
+int32_t rpc_files_read(const char *path, uint64_t most, uint8_t **out, size_t *out_size, lathe_error *error)
+{
+    struct stat s;
+    *out = NULL;
+    *out_size = 0;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return failed(path, error);
+    int32_t status;
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
+        status = rpc_fail(error, LATHE_E_FILE, "%s is no file", strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+    else if ((uint64_t)s.st_size > most)
+        status = rpc_fail(error, LATHE_E_REFUSED, "a file of %lld bytes; a packet may have %llu", (long long)s.st_size,
+                          (unsigned long long)most);
+    else
+        status = read_open(fd, path, (size_t)s.st_size, out, out_size, error);
+    (void)close(fd);
+    return status;
+}
+
+int32_t rpc_files_remove(const char *path, lathe_error *error)
+{
+    struct removal r = {0};
+    return remove_one(&r, AT_FDCWD, path) ? LATHE_OK : failed(path, error);
+}
+
+/* --- the list --- */
+
+struct names {
+    char **data;
+    size_t count, capacity;
+};
+
+static bool add_name(void *user, int folder, const char *name)
+{
+    struct names *n = user;
+    (void)folder;
+    if (n->count == n->capacity) {
+        size_t capacity = n->capacity ? n->capacity * 2 : 16;
+        char **data = realloc(n->data, capacity * sizeof *data);
+        if (!data)
+            return false;
+        n->data = data;
+        n->capacity = capacity;
+    }
+    n->data[n->count] = strdup(name);
+    return n->data[n->count] != NULL && ++n->count > 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int32_t rpc_files_list(const rpc_files *f, rpc_buffer *out, lathe_error *error)
+{
+    struct names n = {NULL, 0, 0};
+    bool ok = walk(open_folder(AT_FDCWD, f->folder), add_name, &n);
+    if (n.count > 0)
+        qsort(n.data, n.count, sizeof *n.data, by_name);
+    for (size_t i = 0; i < n.count; i++) {
+        rpc_put_bytes(out, ",", i > 0);
+        rpc_put_bytes(out, n.data[i], strlen(n.data[i]));
+        free(n.data[i]);
+    }
+    free(n.data);
+    return ok && !out->full ? LATHE_OK : rpc_fail(error, LATHE_E_FILE, "the session's folder cannot be listed");
+}

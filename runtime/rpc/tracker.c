@@ -1,0 +1,427 @@
+/* tracker.c: servers offer places under a key, clients ask for one of a key; the highest priority comes first, then who
+ * asked first. One process, one thread; nobody is waited for.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "json_link.h"
+#include "stop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOOK_MS = 200, OUT_MAX = 4 << 20, OFFERS_MAX = 65536 };
+
+typedef struct peer {
+    int fd;
+    bool greeted, trusted, over;
+    int64_t since; /* a message has begun then; 0: none */
+    char address[64];
+    json_t *info; /* what a server says of itself */
+    rpc_buffer in, out;
+    uint64_t number;
+} peer;
+
+/* A place that a server offers, or a client's request for one. */
+typedef struct entry {
+    struct entry *next;
+    peer *from;
+    bool request;
+    json_t *value; /* of a place: [address, port, match key] */
+    int64_t priority;
+    char key[];
+} entry;
+
+typedef struct tracker {
+    const lathe_rpc_tracker_options *o;
+    int fd;
+    uint32_t most, count, entries;
+    int64_t stall_ms;
+    uint64_t numbers;
+    peer **peers;
+    struct pollfd *polled;
+    entry *first; /* in the order in which they came */
+    json_t *keys; /* every key that there was */
+} tracker;
+
+static void say(const tracker *t, const char *format, ...) RPC_FORMAT(2, 3);
+static void say(const tracker *t, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    if (!t->o->log)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    t->o->log(t->o->user, line);
+}
+
+/* --- answers --- */
+
+static void reply(peer *p, json_t *message)
+{
+    if (!message || !rpc_json_put(&p->out, message) || p->out.size > OUT_MAX)
+        p->over = true;
+}
+
+static void reply_code(peer *p, int code)
+{
+    reply(p, json_integer(code));
+}
+
+static void flush(peer *p)
+{
+    while (p->out.size > 0 && !p->over) {
+        ssize_t put = send(p->fd, p->out.data, p->out.size, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (put < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+            return;
+        if (put <= 0) {
+            p->over = true;
+            return;
+        }
+        p->out.size -= (size_t)put;
+        memmove(p->out.data, p->out.data + put, p->out.size);
+    }
+}
+
+/* --- places and requests --- */
+
+static void drop_entry(tracker *t, entry **at)
+{
+    entry *e = *at;
+    *at = e->next;
+    json_decref(e->value);
+    free(e);
+    t->entries--;
+}
+
+static void drop_entries_of(tracker *t, const peer *p)
+{
+    for (entry **at = &t->first; *at;)
+        if ((*at)->from == p)
+            drop_entry(t, at);
+        else
+            at = &(*at)->next;
+}
+
+/* The place that came first, or the request with the highest priority that came first; NULL: none. */
+static entry **best(tracker *t, const char *key, bool request)
+{
+    entry **found = NULL;
+    for (entry **at = &t->first; *at; at = &(*at)->next)
+        if ((*at)->request == request && strcmp((*at)->key, key) == 0 &&
+            (!found || (request && (*at)->priority > (*found)->priority)))
+            found = at;
+    return found;
+}
+
+static void match(tracker *t, const char *key)
+{
+    for (;;) {
+        entry **place = best(t, key, false), **request = best(t, key, true);
+        if (!place || !request)
+            return;
+        peer *client = (*request)->from;
+        reply(client, json_pack("[i, O]", RPC_TRACKER_SUCCESS, (*place)->value));
+        flush(client);
+        entry *served = *request;
+        if (client->over)
+            say(t, "%s asked for %s and went away", client->address, key);
+        else
+            drop_entry(t, place);
+        for (entry **at = &t->first; *at; at = &(*at)->next)
+            if (*at == served) {
+                drop_entry(t, at);
+                break;
+            }
+    }
+}
+
+static bool add_entry(tracker *t, peer *p, const char *key, size_t size, bool request, json_t *value, int64_t priority)
+{
+    entry *e = t->entries < OFFERS_MAX ? calloc(1, sizeof *e + size + 1) : NULL;
+    entry **at = &t->first;
+    if (!e) {
+        json_decref(value);
+        return false;
+    }
+    *e = (entry){.from = p, .request = request, .value = value, .priority = priority};
+    memcpy(e->key, key, size);
+    while (*at)
+        at = &(*at)->next;
+    *at = e;
+    t->entries++;
+    if (!json_object_get(t->keys, e->key) && json_object_size(t->keys) < OFFERS_MAX)
+        (void)json_object_set_new(t->keys, e->key, json_null());
+    match(t, e->key);
+    return true;
+}
+
+/* Is the token behind the key the one that is asked for? *out_size is the length of the key alone. */
+static bool trust(const tracker *t, peer *p, const char *key, size_t *out_size)
+{
+    const char *token = rpc_split_token(key, out_size);
+    p->trusted |= !t->o->token || (token && rpc_same_secret(token, t->o->token));
+    if (!p->trusted)
+        say(t, "%s has another token", p->address);
+    return p->trusted;
+}
+
+/* --- messages --- */
+
+/* [3, key, [port, match key], address or null] */
+static bool put(tracker *t, peer *p, json_t *m)
+{
+    const char *key, *matching, *address = NULL;
+    int code, port;
+    size_t size;
+    json_t *own = json_array_get(m, 3);
+    if (json_unpack(m, "[i, s, [i, s]*]", &code, &key, &port, &matching) != 0)
+        return false;
+    address = json_is_string(own) ? json_string_value(own) : p->address;
+    if (!trust(t, p, key, &size)) {
+        reply_code(p, RPC_TRACKER_FAIL);
+        return true;
+    }
+    reply_code(p, RPC_TRACKER_SUCCESS);
+    return add_entry(t, p, key, size, false, json_pack("[s, i, s]", address, port, matching), 0);
+}
+
+/* [4, key, user, priority] */
+static bool request(tracker *t, peer *p, json_t *m)
+{
+    const char *key;
+    int code;
+    size_t size;
+    json_t *priority = json_array_get(m, 3);
+    if (json_unpack(m, "[i, s*]", &code, &key) != 0)
+        return false;
+    if (!trust(t, p, key, &size)) {
+        reply(p, json_pack("[i, s]", RPC_TRACKER_FAIL, "the tracker asks for another token"));
+        return true;
+    }
+    return add_entry(t, p, key, size, true, NULL, (int64_t)json_number_value(priority));
+}
+
+/* [5, {"key": "server:KEY", "addr": [host or null, port]}] */
+static bool update(tracker *t, peer *p, json_t *m)
+{
+    json_t *info = json_array_get(m, 1), *address = json_object_get(info, "addr");
+    const char *key = json_string_value(json_object_get(info, "key"));
+    size_t size;
+    if (!json_is_object(info) || !json_is_array(address) || !key)
+        return false;
+    if (!trust(t, p, key, &size)) {
+        reply_code(p, RPC_TRACKER_FAIL);
+        return true;
+    }
+    if (json_is_null(json_array_get(address, 0)))
+        (void)json_array_set_new(address, 0, json_string(p->address));
+    json_decref(p->info);
+    p->info = json_pack("{s: s#, s: O}", "key", key, (int)size, "addr", address);
+    reply_code(p, RPC_TRACKER_SUCCESS);
+    return p->info != NULL;
+}
+
+static json_t *queues(const tracker *t)
+{
+    json_t *all = json_object(), *v;
+    const char *key;
+    json_object_foreach(t->keys, key, v)
+    {
+        int places = 0, requests = 0;
+        for (const entry *e = t->first; e; e = e->next)
+            if (strcmp(e->key, key) == 0)
+                *(e->request ? &requests : &places) += 1;
+        (void)json_object_set_new(all, key, json_pack("{s: i, s: i}", "free", places, "pending", requests));
+    }
+    return all;
+}
+
+static void summary(const tracker *t, peer *p)
+{
+    json_t *servers = json_array();
+    for (uint32_t i = 0; i < t->count; i++)
+        if (t->peers[i]->info)
+            (void)json_array_append(servers, t->peers[i]->info);
+    reply(p, json_pack("[i, {s: o, s: o}]", RPC_TRACKER_SUCCESS, "queue_info", queues(t), "server_info", servers));
+}
+
+static void pending(const tracker *t, peer *p)
+{
+    json_t *keys = json_array();
+    for (const entry *e = t->first; e; e = e->next)
+        if (e->from == p && !e->request)
+            (void)json_array_append(keys, json_array_get(e->value, 2));
+    reply(p, keys);
+}
+
+/* false: the message means nothing; the connection ends. */
+static bool hear(tracker *t, peer *p, json_t *m)
+{
+    const json_t *code = json_array_get(m, 0);
+    if (!json_is_integer(code))
+        return false;
+    switch (json_integer_value(code)) {
+    case RPC_TRACKER_PING: reply_code(p, RPC_TRACKER_SUCCESS); return true;
+    case RPC_TRACKER_STOP: reply_code(p, RPC_TRACKER_FAIL); return true; /* a signal stops it, not a client */
+    case RPC_TRACKER_PUT: return put(t, p, m);
+    case RPC_TRACKER_REQUEST: return request(t, p, m);
+    case RPC_TRACKER_UPDATE_INFO: return update(t, p, m);
+    case RPC_TRACKER_SUMMARY: summary(t, p); return true;
+    case RPC_TRACKER_PENDING_KEYS: pending(t, p); return true;
+    default: return false;
+    }
+}
+
+/* --- bytes --- */
+
+static bool greet(peer *p)
+{
+    rpc_reader r = {p->in.data, p->in.size, 0};
+    uint32_t magic;
+    if (!rpc_read_u32(&r, &magic) || magic != RPC_TRACKER_MAGIC)
+        return false;
+    rpc_put_u32(&p->out, RPC_TRACKER_MAGIC);
+    p->greeted = true;
+    return true;
+}
+
+/* The next message of the bytes that have come; *out_used 0: it is not all there yet. */
+static bool take(tracker *t, peer *p, size_t at, size_t *out_used)
+{
+    rpc_reader r = {p->in.data, p->in.size, at};
+    const uint8_t *text;
+    uint32_t n;
+    *out_used = 0;
+    if (p->in.size - at < 4)
+        return true;
+    if (!p->greeted) {
+        *out_used = 4;
+        return greet(p);
+    }
+    (void)rpc_read_u32(&r, &n);
+    if (n == 0 || n > RPC_MESSAGE_MAX)
+        return false;
+    if (!rpc_read_bytes(&r, n, &text))
+        return true;
+    *out_used = n + 4;
+    json_t *m = json_loadb((const char *)text, n, 0, NULL);
+    bool ok = m && hear(t, p, m);
+    json_decref(m);
+    return ok;
+}
+
+static void receive(tracker *t, peer *p)
+{
+    uint8_t *room = rpc_put_room(&p->in, 4096);
+    ssize_t got = room ? recv(p->fd, room, 4096, MSG_DONTWAIT) : 0;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return;
+    if (got <= 0) {
+        p->over = true;
+        return;
+    }
+    p->in.size += (size_t)got;
+    size_t at = 0, used = 1;
+    while (used > 0 && !p->over) {
+        if (!take(t, p, at, &used)) {
+            say(t, "%s does not speak a tracker's language", p->address);
+            p->over = true;
+        }
+        at += used;
+    }
+    memmove(p->in.data, p->in.data + at, p->in.size - at);
+    p->in.size -= at;
+    p->since = p->in.size > 0 || !p->greeted ? (p->since && at == 0 ? p->since : rpc_now()) : 0;
+}
+
+/* --- connections --- */
+
+static void accept_peer(tracker *t)
+{
+    int fd = accept(t->fd, NULL, NULL);
+    if (fd < 0)
+        return;
+    peer *p = calloc(1, sizeof *p);
+    if (!p) {
+        (void)close(fd);
+        return;
+    }
+    rpc_set_options(fd);
+    *p = (peer){.fd = fd, .since = rpc_now(), .number = t->numbers++};
+    rpc_peer_name(fd, p->address, sizeof p->address);
+    t->peers[t->count++] = p;
+}
+
+static void close_peer(tracker *t, uint32_t i)
+{
+    peer *p = t->peers[i];
+    drop_entries_of(t, p);
+    (void)close(p->fd);
+    json_decref(p->info);
+    rpc_buffer_free(&p->in);
+    rpc_buffer_free(&p->out);
+    free(p);
+    t->count--;
+    memmove(&t->peers[i], &t->peers[i + 1], (t->count - i) * sizeof *t->peers);
+}
+
+static void look(tracker *t)
+{
+    const uint32_t n = t->count;
+    t->polled[0] = (struct pollfd){.fd = n < t->most ? t->fd : -1, .events = POLLIN};
+    for (uint32_t i = 0; i < n; i++)
+        t->polled[i + 1] = (struct pollfd){.fd = t->peers[i]->fd,
+                                           .events = (short)(POLLIN | (t->peers[i]->out.size > 0 ? POLLOUT : 0))};
+    bool some = poll(t->polled, n + 1, LOOK_MS) > 0;
+    for (uint32_t i = 0; i < n && some; i++)
+        if (t->polled[i + 1].revents & (POLLIN | POLLHUP | POLLERR))
+            receive(t, t->peers[i]);
+    if (some && t->polled[0].revents)
+        accept_peer(t);
+    for (uint32_t i = t->count; i-- > 0;) {
+        peer *p = t->peers[i];
+        flush(p);
+        if (p->since && rpc_now() - p->since > t->stall_ms)
+            p->over = true;
+        if (p->over)
+            close_peer(t, i);
+    }
+}
+
+int32_t lathe_rpc_track(const lathe_rpc_tracker_options *o, lathe_error *error)
+{
+    tracker t = {.o = o, .fd = -1, .most = o->connections ? o->connections : 1024};
+    uint16_t port;
+    rpc_stop stop;
+    const char *host = o->host ? o->host : "127.0.0.1";
+    t.stall_ms = 1000 * (int64_t)(o->stall_seconds ? o->stall_seconds : 10);
+    t.peers = calloc(t.most, sizeof *t.peers);
+    t.polled = calloc(t.most + 1u, sizeof *t.polled);
+    t.keys = json_object();
+    int32_t status = t.peers && t.polled && t.keys ? LATHE_OK
+                                                   : rpc_fail(error, LATHE_E_MEMORY, "no memory for a tracker");
+    if (status == LATHE_OK)
+        status = rpc_listen(host, o->port, o->port_end, &t.fd, &port, error);
+    if (status == LATHE_OK) {
+        (void)rpc_set_blocking(t.fd, false);
+        rpc_stop_begin(&stop);
+        if (o->ready)
+            o->ready(o->user, host, port);
+        while (!rpc_stop_asked(&stop))
+            look(&t);
+        while (t.count > 0)
+            close_peer(&t, t.count - 1);
+        rpc_stop_end(&stop);
+        (void)close(t.fd);
+    }
+    json_decref(t.keys);
+    free(t.peers);
+    free(t.polled);
+    return status;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses and tokens of remote devices, as the command line has them. */
+#ifndef LATHE_TOOLS_REMOTE_H
+#define LATHE_TOOLS_REMOTE_H
+#include "cli.h"
+
+/* "HOST:PORT", of the option that is named. */
+bool remote_address(const cli *x, const char *option, const char *text, const char **out_host, uint16_t *out_port);
+/* The first line of a file: one word. */
+bool remote_token(compiler *c, const char *path, const char **out);
+#endif
