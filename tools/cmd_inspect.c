@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "driver/format.h"
 #include "driver/html.h"
+#include "driver/offload_report.h"
 #include "driver/run_module.h"
 #include "driver/summary.h"
 #include "table.h"
@@ -79,6 +80,7 @@ static void add_operator(table *t, const compile_result *r, uint32_t i)
     table_add(t, "%lld", (long long)op->func->macs);
     table_add(t, "%llu", (unsigned long long)bytes_of(r, op));
     table_add(t, "%s", s->n_args > s->n_in ? type_text(t->a, &r->unit.func->values.data[s->args[s->n_in]]) : "");
+    table_add(t, "%s", op->step->kernel->target->name);
     table_add(t, "%s", op->step->kernel->kind);
     table_add(t, "%s", op->step->source);
 }
@@ -91,10 +93,11 @@ static void add_heads(table *t, const char *const *heads, size_t n)
 
 static void show_table(writer *w, const compile_result *r)
 {
-    static const char *const heads[] = {"op", "layer", "parts", "MACs", "bytes", "result", "operators", "of the model"};
+    static const char *const heads[] = {"op", "layer", "parts", "MACs", "bytes", "result",
+                                        "on", "operators", "of the model"};
     const prog_func *f = r->unit.func;
     int64_t macs = 0;
-    table io = table_begin(w->a, "lll"), t = table_begin(w->a, "rrrrrlll");
+    table io = table_begin(w->a, "lll"), t = table_begin(w->a, "rrrrrllll");
     for (uint32_t i = 0; i < f->n_inputs; i++)
         add_tensor(&io, "input", f, i, f->values.data[i].name);
     for (uint32_t i = 0; i < f->results.len; i++)
@@ -114,6 +117,8 @@ static void show_table(writer *w, const compile_result *r)
            r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
     show_left(w, r);
     show_remarks(w, r);
+    if (r->unit.offload)
+        offload_show(r->prog->c, w, r->unit.offload);
 }
 
 static void show_json(writer *w, const compile_result *r)
@@ -142,19 +147,20 @@ static void list_tensors(cli *x, const char *kind, const run_tensor *list, uint3
 /* A package or a module: what its report says. */
 static bool inspect_report(cli *x, const run_report *r)
 {
-    static const char *const heads[] = {"op", "layer", "tasks", "operators"};
+    static const char *const heads[] = {"op", "layer", "tasks", "on", "operators"};
     if (cli_has(x, OPT_HTML))
         return cli_usage_error(x, "name the model instead", "pictures are made from a model");
     if (cli_has(x, OPT_JSON)) {
         w_str(&x->out, r->text);
         return true;
     }
-    table t = table_begin(&x->c->mem, "rrrl");
+    table t = table_begin(&x->c->mem, "rrrll");
     add_heads(&t, heads, sizeof heads / sizeof *heads);
     for (uint32_t i = 0; i < r->n_operators; i++) {
         table_add(&t, "%u", i);
         table_add(&t, "%lld", (long long)r->operators[i].layer);
         table_add(&t, "%lld", (long long)r->operators[i].tasks);
+        table_add(&t, "%s", cli_shown(x, r->operators[i].on ? r->operators[i].on : r->target));
         table_add(&t, "%s", r->operators[i].kind);
     }
     table_print(&t, &x->out);

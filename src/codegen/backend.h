@@ -4,6 +4,7 @@
 #ifndef LATHE_CODEGEN_BACKEND_H
 #define LATHE_CODEGEN_BACKEND_H
 #include "plan/plan.h"
+#include "type/offload.h"
 
 /* How a package holds its constants: X(id, "--constants name") */
 #define CONSTANTS_FORMS(X)          \
@@ -37,6 +38,7 @@ typedef struct codegen_unit {
     const codegen_remark *remarks; /* for the report */
     uint32_t n_remarks;
     int opt_level;
+    const offload_log *offload; /* for the report; NULL: no other target was asked for */
 } codegen_unit;
 
 typedef struct artifact_file {

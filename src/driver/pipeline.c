@@ -21,8 +21,9 @@
 #include "graph/op.h"
 #include "driver/computation.h"
 #include "driver/format.h"
+#include "driver/offload_report.h"
 #include "frontend/onnx/onnx.h"
-#include "graph/pass.h"
+#include "graph/pass/offload.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -377,7 +378,10 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
                                .constants_form = o->constants_form,
                                .remarks = out->remarks,
                                .n_remarks = out->n_remarks,
-                               .opt_level = o->opt_level};
+                               .opt_level = o->opt_level,
+                               .offload = o->offload ? o->offload->log : NULL};
+    if (o->offload)
+        offload_note_runners(c, o->offload->log, out->prog);
     return plan_and_check(c, o, out);
 }
 

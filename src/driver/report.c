@@ -116,6 +116,8 @@ static bool read_operators(compiler *c, const json_t *list, run_report *r)
             !text_field(c, o, "source", &op->source) || !count_field(o, "layer", &op->layer) ||
             !count_field(o, "tasks", &op->tasks))
             return false;
+        if (json_object_get(o, "on") && !text_field(c, o, "on", &op->on))
+            return false;
         if (json_object_get(o, "extents") && !text_field(c, o, "extents", &op->extents))
             return false;
     }
@@ -127,6 +129,7 @@ static bool read_fields(compiler *c, const json_t *o, run_report *r)
     const char *form = json_string_value(json_object_get(o, "constants"));
     r->hands_over = form && strcmp(form, constants_form_name(CONSTANTS_BIN)) == 0;
     return text_field(c, o, "module_name", &r->module) && text_field(c, o, "target_cflags", &r->cflags) &&
+           text_field(c, o, "target", &r->target) &&
            text_field(c, o, "port", &r->port) && count_field(o, "workers", &r->workers) &&
            r->workers <= PACKAGE_MAX_WORKERS &&
            count_field(o, "workspace_bytes", &r->workspace_bytes) &&

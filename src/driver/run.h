@@ -84,10 +84,11 @@ const char *process_python(void);          /* LATHE_PYTHON or python3 */
 typedef struct run_operator {
     const char *kernel, *kind, *source; /* source: the model's nodes; "" when they have no names */
     const char *extents; /* those that its data decides, with their bounds; NULL: none */
+    const char *on;      /* another target that runs it; NULL: that of the report */
     int64_t layer, tasks;
 } run_operator;
 typedef struct run_report {
-    const char *module, *cflags, *port;
+    const char *module, *target, *cflags, *port;
     int64_t workers, workspace_bytes, lower_bound_bytes, constant_bytes;
     run_tensor *inputs, *outputs; /* without data */
     run_extent *extents;

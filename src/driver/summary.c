@@ -4,6 +4,7 @@
 
 #include "base/json_out.h"
 #include "codegen/c/package.h"
+#include "driver/offload_report.h"
 
 #include <string.h>
 
@@ -130,6 +131,8 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     w_line(w, "flash      %llu bytes of constants, and the code, whose size the C build will tell",
            (unsigned long long)r->plan.constant_bytes);
     print_slow(w, r, &x);
+    if (r->unit.offload)
+        offload_show_short(w, r->unit.offload);
     w_fmt(w, "package    %s: %u files, target %s, port %s; next: ", place, r->artifact.files.len, r->unit.target->name,
           r->unit.port);
     print_next(w, r, place);
@@ -147,6 +150,8 @@ void summary_print_module(writer *w, const compile_result *r, const char *place)
                (unsigned long long)u->plan->constant_bytes);
     }
     print_slow(w, r, &x);
+    if (r->unit.offload)
+        offload_show_short(w, r->unit.offload);
     w_line(w, "module     %s: %zu bytes, of which C source %llu; next: lathe run %s", place,
            r->artifact.files.data[0].len, (unsigned long long)r->artifact.source_bytes, place);
 }

@@ -194,6 +194,8 @@ static void write_operators(json_out *j, const package *p)
         json_out_text(j, "kernel", k->name);
         json_out_text(j, "kind", k->kind);
         json_out_text(j, "source", op->step->source);
+        if (k->region)
+            json_out_text(j, "on", k->target->name);
         if (*package_op_extents(p, i))
             json_out_text(j, "extents", package_op_extents(p, i));
         json_out_int(j, "macs", op->func->macs);
@@ -206,6 +208,37 @@ static void write_operators(json_out *j, const package *p)
         json_out_uint(j, "stack_bytes", package_stack_bytes(op->func));
         json_out_end(j);
     }
+    json_out_end(j);
+}
+
+/* Who runs which part, and why the rest stayed. */
+static void write_offload(json_out *j, const offload_log *log)
+{
+    if (!log)
+        return;
+    json_out_object(j, "offload");
+    json_out_array(j, "regions");
+    for (uint32_t i = 0; i < log->regions.len; i++) {
+        const offload_region *r = &log->regions.data[i];
+        json_out_object(j, NULL);
+        json_out_text(j, "name", r->name);
+        json_out_text(j, "target", r->target);
+        json_out_text(j, "on", r->on ? r->on : r->target);
+        json_out_text(j, "operations", r->operations);
+        json_out_uint(j, "nodes", r->n_nodes);
+        json_out_uint(j, "work", r->work);
+        json_out_end(j);
+    }
+    json_out_end(j);
+    json_out_array(j, "stayed");
+    for (uint32_t i = 0; i < log->stayed.len; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "node", log->stayed.data[i].node);
+        json_out_text(j, "operator", log->stayed.data[i].op);
+        json_out_text(j, "why", log->stayed.data[i].why);
+        json_out_end(j);
+    }
+    json_out_end(j);
     json_out_end(j);
 }
 
@@ -239,6 +272,7 @@ void report_write(const package *p, writer *w)
     write_layers(&j, p->pl);
     write_steps(&j, p->pl);
     write_operators(&j, p);
+    write_offload(&j, p->u->offload);
     write_values(&j, p);
     json_out_end(&j);
     w_str(w, "\n");

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log of a partition as text. Nodes that stayed for one reason stand together. */
+#include "driver/offload_report.h"
+
+#include <string.h>
+
+#define MOST_NAMES 8u /* of nodes behind one reason */
+
+void offload_note_runners(compiler *c, offload_log *log, const prog_module *m)
+{
+    ptr_map by_name;
+    ptr_map_init(&by_name, &c->mem);
+    for (uint32_t i = 0; i < log->regions.len; i++)
+        ptr_map_set(&by_name, intern(c->names, log->regions.data[i].name), i);
+    for (uint32_t i = 0; i < m->kernels.len; i++) {
+        const prog_kernel *k = m->kernels.data[i];
+        uint32_t at = 0;
+        if (k->region && ptr_map_get(&by_name, intern(c->names, k->region), &at))
+            log->regions.data[at].on = k->target->name;
+    }
+}
+
+static bool declined(const offload_region *r)
+{
+    return r->on && strcmp(r->on, r->target) != 0;
+}
+
+static void show_region(writer *w, const offload_region *r)
+{
+    w_fmt(w, "  %s on %s: %s; %u nodes, ", r->name, r->on ? r->on : r->target, r->operations, r->n_nodes);
+    if (r->work == UINT64_MAX)
+        w_fmt(w, "work not bounded");
+    else
+        w_fmt(w, "work %llu", (unsigned long long)r->work);
+    w_line(w, "%s%s%s", declined(r) ? "; " : "", declined(r) ? r->target : "", declined(r) ? " declines it" : "");
+}
+
+/* Names are the model's. */
+static const char *shown(compiler *c, const char *text)
+{
+    return text_line(arena_strdup(&c->mem, text));
+}
+
+/* Nodes of one operator that stayed for one reason. */
+typedef struct stay_group {
+    const offload_stay *first;
+    writer names;
+    uint32_t n;
+} stay_group;
+
+/* "  exp (e1, e2): no pattern of acme takes it" */
+static void show_stays(compiler *c, writer *w, const offload_log *log)
+{
+    VEC(stay_group) groups = {0};
+    ptr_map by_reason;
+    ptr_map_init(&by_reason, &c->mem);
+    for (uint32_t i = 0; i < log->stayed.len; i++) {
+        const offload_stay *s = &log->stayed.data[i];
+        const char *key = intern(c->names, arena_printf(&c->mem, "%s: %s", s->op, s->why));
+        uint32_t at = groups.len;
+        if (!ptr_map_get(&by_reason, key, &at)) {
+            ptr_map_set(&by_reason, key, at);
+            vec_push(&c->mem, &groups, (stay_group){.first = s});
+            writer_init(&groups.data[at].names, &c->mem);
+        }
+        stay_group *g = &groups.data[at];
+        if (g->n++ < MOST_NAMES)
+            w_fmt(&g->names, "%s%s", g->n > 1 ? ", " : "", shown(c, s->node));
+    }
+    w_str(w, groups.len ? "stayed:\n" : "");
+    for (uint32_t i = 0; i < groups.len; i++) {
+        const stay_group *g = &groups.data[i];
+        w_fmt(w, "  %s (%s", g->first->op, g->names.data);
+        if (g->n > MOST_NAMES)
+            w_fmt(w, " and %u more", g->n - MOST_NAMES);
+        w_line(w, "): %s", shown(c, g->first->why));
+    }
+}
+
+void offload_show(compiler *c, writer *w, const offload_log *log)
+{
+    w_line(w, log->regions.len ? "regions:" : "regions: none");
+    for (uint32_t i = 0; i < log->regions.len; i++)
+        show_region(w, &log->regions.data[i]);
+    show_stays(c, w, log);
+}
+
+void offload_show_short(writer *w, const offload_log *log)
+{
+    uint32_t nodes = 0, n_declined = 0;
+    for (uint32_t i = 0; i < log->regions.len; i++) {
+        nodes += declined(&log->regions.data[i]) ? 0 : log->regions.data[i].n_nodes;
+        n_declined += declined(&log->regions.data[i]);
+    }
+    w_line(w, "offload    regions %u, nodes %u, declined regions %u, nodes that stayed %u (inspect says why)",
+           log->regions.len - n_declined, nodes, n_declined, log->stayed.len);
+}

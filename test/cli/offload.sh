@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Parts of a model on targets from outside the tree: who runs what, why the rest stayed, a target's own hand on its
+# regions, and the same numbers as without.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+cd "$work" || exit 3
+cat > targets.c << 'END'
+#include "offload_target.h"
+
+bool lathe_register_ops(compiler *c, int api)
+{
+    return api == LATHE_OP_API && target_register(c, &acme) && target_register(c, &brand);
+}
+END
+library() { # NAME FLAGS...
+    local name=$1
+    shift
+    "${CC:-cc}" -std=c11 -shared -fPIC -I"$top/include" -I"$top/src" -I"$top/test/cli" "$@" targets.c -o "$name.so"
+}
+check "a library of targets is built" library targets
+cat > net.txt << 'TEXT'
+func @main(%x: f32[8], %z: f32[100]) {
+  %three = constant f32[] dense [3.0]
+  %a = multiply(%x, %three) loc("net.onnx", 0, "scaled", "Mul")
+  %b = sin(%a) loc("net.onnx", 1, "wave", "Sin")
+  %c = add(%a, %b) loc("net.onnx", 2, "sum", "Add")
+  %d = multiply(%z, %three) loc("net.onnx", 3, "long", "Mul")
+  %e = exp(%c) loc("net.onnx", 4, "growth", "Exp")
+  %r = nn.relu(%e) loc("net.onnx", 5, "positive", "Relu")
+  %l = log(%x) loc("net.onnx", 6, "small", "Log")
+  return %r, %d, %e, %l
+}
+TEXT
+both="--load-ops ./targets.so --offload acme,brand"
+
+# --- who runs what, and why not
+expect 0 '' inspect net.txt $both
+said=$(tr -s ' ' < stdout)
+says() { if grep -Fq -- "$1" <<< "$said"; then good; else bad "inspect does not say '$1': $said"; fi; }
+says 'acme_0 on acme: acme.scale; 1 nodes, work 8'
+says 'acme multiply scaled'
+says '; acme declines it'
+says 'sin (wave): no pattern of acme or brand takes it'
+says 'multiply (long): acme.scale: 100 elements are more than 64'
+says 'exp (growth): brand.exp_relu: %e is used outside of the pattern, too'
+says 'nn.relu (positive): brand.exp_relu: %e is used outside of the pattern, too'
+says 'log (small): brand: the region is below the cost threshold: work 8 of 10'
+echo 'pattern acme.log(%x) { %y = log(%x) return %y }' > log.pat
+expect 0 'log \(small\): acme: the region' inspect net.txt --load-ops ./targets.so --offload acme --offload-least 9 \
+    --patterns log.pat
+expect 0 'brand_[0-9] on .*: brand.log' inspect net.txt $both --offload-least 0
+expect 0 '"why": "acme.scale: 100 elements are more than 64"' inspect net.txt $both --json
+"$lathe" inspect net.txt $both --json > report.json
+check "the report is JSON, and names the runner" python3 - << 'END'
+import json
+r = json.load(open("report.json"))
+assert [x["on"] for x in r["operators"] if "on" in x].count("acme") == 1, r["operators"]
+assert r["offload"]["regions"][0] == {"name": "acme_0", "target": "acme", "on": "acme", "operations": "acme.scale",
+                                      "nodes": 1, "work": 8}, r["offload"]
+assert {x["node"] for x in r["offload"]["stayed"]} == {"wave", "long", "growth", "positive", "small"}
+END
+expect 0 'offload    regions 1, nodes 1, declined regions 1, nodes that stayed 5' compile net.txt $both -o out
+
+# --- a target's own hand: the table that its hook makes becomes a parameter, types are known again
+"$lathe" compile net.txt $both --emit graph > graph.txt
+check "the table is a constant of the caller" grep -q '^  %table = constant f32\[8\] splat 3.0\|^  %table = constant f32\[8\] dense' graph.txt
+check "the region takes it" grep -q '^func @acme_0(%x: f32\[8\], %table: f32\[8\]) \[compiler = "acme"' graph.txt
+check "its result has a type" grep -q '^  %product = multiply(%x, %table) : f32\[8\]' graph.txt
+"$lathe" compile net.txt $both --emit tir > loops.txt
+check "the loops are the target's" [ "$(grep -c lowered_by_acme loops.txt)" = 1 ]
+"$lathe" compile net.txt --load-ops ./targets.so --offload acme --bind-constants --emit graph > bound.txt
+check "bound, it stays inside" grep -q '^func @acme_0(%x: f32\[8\]) \[compiler = "acme"' bound.txt
+
+# --- the same numbers as by the operators' definitions, as package and as module
+expect 0 'equal|pass|ok' verify net.txt $both --against interpreter
+expect 0 '' run net.txt $both --output-dir with
+expect 0 '' run net.txt --output-dir without
+for o in r d e l; do check "output $o is the same" cmp with/$o.npy without/$o.npy; done
+expect 0 '' run net.txt $both --emit module --output-dir module
+for o in r d e l; do check "output $o of the module is the same" cmp module/$o.npy without/$o.npy; done
+expect 0 'acme' inspect out
+
+# --- what is not known is said
+expect_error 2 "'acme' is unknown" compile net.txt --offload acme -o none
+expect_error 2 'takes no part of a model' compile net.txt --offload generic -o none
+expect_error 2 'given twice' compile net.txt --load-ops ./targets.so --offload acme,acme -o none
+expect_error 2 'names no target' compile net.txt --offload '' -o none
+expect_error 2 'no target is named' compile net.txt --patterns x.pat -o none
+expect_error 1 'x.pat' compile net.txt $both --patterns x.pat -o none
+echo 'pattern acme.exp(%x) { %y = expp(%x) return %y }' > bad.pat
+expect_error 1 "bad.pat:1:29: unknown operator 'expp'" compile net.txt $both --patterns bad.pat -o none
+echo 'pattern acme.exp(%x) { %y = exp(%x) return %y } where shirt(%x)' > bad.pat
+expect_error 1 "did you mean short" compile net.txt $both --patterns bad.pat -o none
+check "nothing is left behind" [ ! -e none ]
+library broken -DBROKEN
+expect_error 1 'acme: no room for @acme_0' compile net.txt --load-ops ./broken.so --offload acme -o none
+finish
