@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* EarlyRewrite and StorageRewrite: buffers of one scratchpad become one allocation, each at an offset of its own, and
- * must fit the device, all virtual threads counted. EarlyRewrite first lets element-wise stages share a buffer, which
- * the accelerator's ALU asks for. */
+/* EarlyRewrite and StorageRewrite: buffers of one scratchpad become one allocation and must fit the device, all virtual
+ * threads counted; those that are not in use at one time share their place. Tokens let every task wait for the one
+ * before it in another queue, so that what the program does last with a buffer is over before it does something with
+ * the next one there. EarlyRewrite first lets element-wise stages share a buffer, which the accelerator's ALU asks for.
+ */
 #include "tir/build.h"
 #include "tir/pass.h"
 #include "tir/pass/vta/vta.h"
@@ -12,7 +14,8 @@
 typedef struct placed {
     const tir_buffer *b, *home; /* home: what holds it afterwards */
     enum vta_mem memory;
-    int64_t at, size; /* in elements of the scratchpad */
+    int64_t at, size;    /* in elements of the scratchpad */
+    int64_t first, last; /* statements between which it is in use, by number; none: first > last */
 } placed;
 
 /* What is allocated outside loops over virtual threads, or inside one. */
@@ -20,13 +23,62 @@ typedef struct region {
     struct region *outer;
     int64_t threads; /* copies that there will be of each buffer */
     VEC(placed *) all;
-    int64_t used[VTA_MEM_COUNT], most[VTA_MEM_COUNT];
+    int64_t most[VTA_MEM_COUNT]; /* elements in use at once */
 } region;
 
 typedef struct storage {
     vta_pass p;
     tir_map homes; /* buffer -> placed */
 } storage;
+
+/* --- how long a buffer is in use --- */
+
+typedef struct life {
+    const tir_buffer *b;
+    int64_t now, first, last;
+    bool inside; /* its allocation */
+} life;
+
+static void note_use(void *ctx, tir_expr_ref e)
+{
+    life *k = ctx;
+    if (!tir_is_access(e) || e->u.buffer != k->b)
+        return;
+    k->first = k->now < k->first ? k->now : k->first;
+    k->last = k->now > k->last ? k->now : k->last;
+}
+
+static void note_uses(void *ctx, tir_expr_ref e)
+{
+    tir_visit_expr(e, note_use, ctx);
+}
+
+/* Statements are numbered in order. What is used in a loop around which it is allocated is in use in all of it: one
+ * iteration may leave it to the next. */
+static void live(life *k, tir_stmt *s)
+{
+    life outside = *k;
+    bool inside = k->inside;
+    tir_stmt_exprs(s, note_uses, k);
+    if (s->kind == TIR_STORE && s->buffer == k->b) {
+        k->first = k->now < k->first ? k->now : k->first;
+        k->last = k->now;
+    }
+    k->inside |= s->kind == TIR_ALLOCATE && s->buffer == k->b;
+    if (s->body)
+        live(k, s->body);
+    if (s->orelse)
+        live(k, s->orelse);
+    for (uint32_t i = 0; i < s->n_stmts; i++)
+        live(k, s->stmts[i]);
+    if (!s->body && s->n_stmts == 0)
+        k->now++;
+    if (s->kind == TIR_FOR && inside && (k->first < outside.first || k->last > outside.last)) {
+        k->first = outside.now < k->first ? outside.now : k->first;
+        k->last = k->now - 1;
+    }
+    k->inside = inside;
+}
 
 /* --- placing --- */
 
@@ -135,11 +187,34 @@ static int64_t taken_outside(const region *r, enum vta_mem m)
     return n;
 }
 
+static bool in_the_way(const placed *a, const placed *b)
+{
+    return a->memory == b->memory && a->first <= b->last && b->first <= a->last;
+}
+
+/* The lowest place in which nothing lies that is in use with x. */
+static int64_t find_place(const region *r, const placed *x)
+{
+    int64_t at = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t i = 0; i < r->all.len; i++) {
+            const placed *o = r->all.data[i];
+            if (!in_the_way(x, o) || at >= o->at + o->size || o->at >= at + x->size)
+                continue;
+            at = o->at + o->size;
+            moved = true;
+        }
+    }
+    return at;
+}
+
 static bool place(storage *st, region *r, tir_stmt *s, placed **out)
 {
     vta_pass *p = &st->p;
     enum vta_mem m;
     int64_t count = tir_buffer_count(s->buffer), total;
+    life l = {.b = s->buffer, .first = INT64_MAX, .last = -1};
     *out = NULL;
     if (!vta_scratchpad(s->buffer, &m))
         return true;
@@ -151,12 +226,15 @@ static bool place(storage *st, region *r, tir_stmt *s, placed **out)
         return vta_error(p, "buffer '%s' holds %s; %s holds signed values of %u bits", s->buffer->name,
                          dtype_name(s->buffer->dt), vta_scope_name(m), p->g.width[m]);
     int64_t lanes = p->g.lanes[m];
+    live(&l, p->f->body);
     placed *x = arena_new(&p->c->mem, placed);
-    *x = (placed){.b = s->buffer, .memory = m, .at = r->used[m], .size = count / lanes + (count % lanes != 0)};
+    *x = (placed){.b = s->buffer, .memory = m, .size = count / lanes + (count % lanes != 0)};
+    x->first = l.first;
+    x->last = l.last;
+    x->at = find_place(r, x);
     tir_map_put(&st->homes, s->buffer, x);
     vec_push(&p->c->mem, &r->all, x);
-    r->used[m] += x->size;
-    r->most[m] = r->used[m] > r->most[m] ? r->used[m] : r->most[m];
+    r->most[m] = x->at + x->size > r->most[m] ? x->at + x->size : r->most[m];
     int64_t others = x->at + taken_outside(r, m) / r->threads;
     if (!i64_mul(x->at + x->size, r->threads, &total) || total + taken_outside(r, m) > (int64_t)p->g.depth[m])
         return too_large(st, r, x, others);
@@ -207,7 +285,7 @@ static tir_stmt *collect_threads(storage *st, region *r, tir_stmt *s)
     return copy;
 }
 
-/* s without its allocations, which are placed; a buffer gives its place back where its allocation ends. */
+/* s without its allocations, which are placed. */
 static tir_stmt *collect(storage *st, region *r, tir_stmt *s)
 {
     compiler *c = st->p.c;
@@ -216,12 +294,8 @@ static tir_stmt *collect(storage *st, region *r, tir_stmt *s)
         return s;
     if (s->kind == TIR_FOR && s->for_kind == FOR_VTHREAD)
         return collect_threads(st, r, s);
-    if (s->kind == TIR_ALLOCATE && (!place(st, r, s, &x) || x)) {
-        tir_stmt *body = collect(st, r, s->body);
-        if (x)
-            r->used[x->memory] = x->at;
-        return body;
-    }
+    if (s->kind == TIR_ALLOCATE && (!place(st, r, s, &x) || x))
+        return collect(st, r, s->body);
     if (s->kind == TIR_SEQ) {
         tir_stmt **all = arena_array(&c->mem, tir_stmt *, s->n_stmts);
         for (uint32_t i = 0; i < s->n_stmts; i++)
