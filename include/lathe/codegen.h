@@ -76,6 +76,9 @@ bool lathe_create_c_source_module(lathe_gen *g);
 /* Writes function f: its head, its nodes by `node`, `return 0;`. */
 bool lathe_gen_c_func(lathe_gen *g, const lathe_func *f);
 
+/* For `func`: writes the head of f, the lines so far and `return 0;`, as lathe_gen_c_func does in the end. */
+bool lathe_gen_finish(lathe_gen *g, const lathe_func *f);
+
 uint32_t lathe_gen_funcs(const lathe_gen *g); /* how many functions the target has got */
 const lathe_func *lathe_gen_func(const lathe_gen *g, uint32_t i);
 void *lathe_gen_user(const lathe_gen *g);

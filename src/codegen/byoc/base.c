@@ -96,25 +96,28 @@ static void write_head(lathe_gen *g, const graph_func *f, const char *const *res
         w_fmt(w, "    (void)%s;\n", lathe_gen_name(g, f->params.data[i]));
 }
 
-bool lathe_gen_c_func(lathe_gen *g, const lathe_func *f)
+bool lathe_gen_finish(lathe_gen *g, const lathe_func *f)
 {
-    prog_region *r = region_of(g, f);
-    if (!r)
-        return lathe_gen_error(g, NULL, "the generator %s writes @%s, which is no function of its own", g->own->name,
-                               f->name);
-    if (g->region != r)
-        gen_begin_func(g, r);
-    if (!g->own->node)
-        return lathe_gen_error(g, NULL, "the generator %s has neither `func` nor `node`", g->own->name);
     const char *const *results = result_names(g, f);
-    if (!write_nodes(g, f))
-        return false;
     write_copies(g, f, results);
     writer w;
     writer_init(&w, &g->c->mem);
     write_head(g, f, results, &w);
     lathe_gen_declare(g, "%s%s    return 0;\n}\n", w.data, g->body.data ? g->body.data : "");
     return true;
+}
+
+bool lathe_gen_c_func(lathe_gen *g, const lathe_func *f)
+{
+    prog_region *r = region_of(g, f);
+    if (!r)
+        return lathe_gen_error(g, NULL, "the generator %s writes @%s, which is no function of its own", g->own->name,
+                               f->name);
+    if (g->region != r) /* a `module` of the generator's own calls this */
+        gen_begin_func(g, r);
+    if (!g->own->node)
+        return lathe_gen_error(g, NULL, "the generator %s has neither `func` nor `node`", g->own->name);
+    return write_nodes(g, f) && lathe_gen_finish(g, f);
 }
 
 /* One function by the generator's own callback. What a declined one has left at file scope goes. */

@@ -41,6 +41,9 @@ void gen_begin_func(lathe_gen *g, prog_region *r);
 /* What was noted of the values whose last reader was node `at` is gone. */
 void gen_end_node(lathe_gen *g);
 
+/* --- xnnpack.c --- */
+extern const lathe_codegen byoc_xnnpack;
+
 /* --- generators.c --- */
 extern const lathe_codegen *const byoc_generators[]; /* NULL at the end */
 

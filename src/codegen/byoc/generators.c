@@ -3,5 +3,6 @@
 #include "codegen/byoc/byoc.h"
 
 const lathe_codegen *const byoc_generators[] = {
+    &byoc_xnnpack,
     NULL,
 };
