@@ -43,10 +43,18 @@ typedef struct lathe_gen lathe_gen;      /* the source of one target while it is
 
 /* --- the generator --- */
 
+/* What a pattern asks of its match beyond its text: NULL, or why not, a sentence without an end. */
+typedef struct lathe_check {
+    const char *name; /* as the pattern's `where` has it; NULL ends a list */
+    const char *(*fn)(lathe_compiler *c, uint32_t n, lathe_graph_value *const *values);
+} lathe_check;
+
 typedef struct lathe_codegen {
     int api;              /* LATHE_CODEGEN_API */
     const char *name;     /* of the target: letters, digits and _; --offload NAME, [compiler = "NAME"] */
     const char *patterns; /* what it takes, text (docs/partition.md); NULL: only what a graph's text gives to it */
+    const lathe_check *checks; /* that its patterns name; NULL: built-in ones alone */
+    uint64_t least_work;  /* multiply-adds below which a region stays on the CPU */
     const char *suffix;   /* of the file that is written: NULL for "c"; "cu": compiled by nvcc, not for modules */
     const char *cflags;   /* for that file: "-I/opt/lib/include"; NULL: none. Modules take none */
     const char *ldflags;  /* for the program: "-lfoo -lbar"; NULL: none. Modules take words of the form -lNAME */

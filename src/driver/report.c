@@ -124,6 +124,28 @@ static bool read_operators(compiler *c, const json_t *list, run_report *r)
     return json_is_array(list);
 }
 
+/* Names that stay in the package's folder. */
+static bool is_source_file(const char *file)
+{
+    size_t n = strlen(file);
+    return strncmp(file, "src/", 4) == 0 && !strchr(file + 4, '/') && n > 6 &&
+           (strcmp(file + n - 2, ".c") == 0 || strcmp(file + n - 3, ".cu") == 0);
+}
+
+static bool read_sources(compiler *c, const json_t *list, run_report *r)
+{
+    r->n_sources = (uint32_t)json_array_size(list);
+    r->sources = arena_array(&c->mem, run_source, r->n_sources + 1u);
+    for (uint32_t i = 0; i < r->n_sources; i++) {
+        const json_t *o = json_array_get(list, i);
+        run_source *s = &r->sources[i];
+        if (!text_field(c, o, "file", &s->file) || !is_source_file(s->file) ||
+            !text_field(c, o, "cflags", &s->cflags) || !text_field(c, o, "ldflags", &s->ldflags))
+            return false;
+    }
+    return !list || json_is_array(list);
+}
+
 static bool read_fields(compiler *c, const json_t *o, run_report *r)
 {
     const char *form = json_string_value(json_object_get(o, "constants"));
@@ -138,6 +160,7 @@ static bool read_fields(compiler *c, const json_t *o, run_report *r)
            read_tensors(c, json_object_get(o, "inputs"), &r->inputs, &r->n_inputs) &&
            read_tensors(c, json_object_get(o, "outputs"), &r->outputs, &r->n_outputs) &&
            read_extents(c, json_object_get(o, "extents"), r) &&
+           read_sources(c, json_object_get(o, "sources"), r) &&
            read_operators(c, json_object_get(o, "operators"), r);
 }
 

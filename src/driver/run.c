@@ -188,6 +188,49 @@ static void add_kind(compiler *c, process_words *a, const run_model *m, const ch
     process_add_words(c, a, EMULATE_CALLER ".c -o " EMULATE_CALLER);
 }
 
+static bool is_cuda(const run_source *s)
+{
+    return strcmp(s->file + strlen(s->file) - 2, ".c") != 0;
+}
+
+/* CUDA has a compiler of its own. */
+static bool build_cuda(compiler *c, const run_source *s, const char *scratch, const char *object, const char *path)
+{
+    const char *nvcc = getenv("NVCC");
+    process_words a = {0};
+    process_add_words(c, &a, nvcc && *nvcc ? nvcc : "nvcc");
+    for (uint32_t i = 0; i < a.len; i++)
+        a.data[i] = from_anywhere(c, a.data[i]);
+    process_add_words(c, &a, nvcc && strstr(nvcc, "clang") ? "-O3 -fPIC" : "-O3 -Xcompiler -fPIC");
+    process_add_words(c, &a, s->cflags);
+    process_add_words(c, &a, "-Ipackage/src -Ipackage/include -c -o");
+    vec_push(&c->mem, &a, object);
+    vec_push(&c->mem, &a, path_join(&c->mem, "package", s->file));
+    vec_push(&c->mem, &a, NULL);
+    return process_run(c, &(process_task){.argv = a.data,
+                                          .dir = scratch,
+                                          .what = "building the package's CUDA",
+                                          .hint = "install CUDA, or name nvcc in the environment variable NVCC",
+                                          .whole_log = "",
+                                          .name = "package",
+                                          .path = path});
+}
+
+/* What code generators have written: all in one command with the rest, so their flags are for all. */
+static bool add_sources(compiler *c, process_words *a, const run_model *m, const char *scratch)
+{
+    for (uint32_t i = 0; i < m->report->n_sources; i++) {
+        const run_source *s = &m->report->sources[i];
+        const char *object = arena_printf(&c->mem, "cuda_%u.o", i);
+        if (is_cuda(s) && !build_cuda(c, s, scratch, object, m->dir))
+            return false;
+        if (!is_cuda(s))
+            process_add_words(c, a, s->cflags);
+        vec_push(&c->mem, a, is_cuda(s) ? object : path_join(&c->mem, "package", s->file));
+    }
+    return true;
+}
+
 static bool build(compiler *c, const run_model *m, const char *scratch, const char *cflags, int64_t workers)
 {
     const char *dir = m->dir, *module = m->report->module;
@@ -208,7 +251,11 @@ static bool build(compiler *c, const run_model *m, const char *scratch, const ch
         vec_push(&c->mem, &a, arena_printf(&c->mem, "package/src/%s_lib%d.c", module, i));
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
         vec_push(&c->mem, &a, path_join(&c->mem, "package/src", sources[i]));
+    if (!add_sources(c, &a, m, scratch))
+        return false;
     add_kind(c, &a, m, module);
+    for (uint32_t i = 0; i < m->report->n_sources; i++)
+        process_add_words(c, &a, m->report->sources[i].ldflags);
     process_add_words(c, &a, "-lm -lpthread");
     vec_push(&c->mem, &a, NULL);
     compiler_progress(c, arena_printf(&c->mem, "building the package with %s", a.data[0]), 0, 0);

@@ -87,12 +87,19 @@ typedef struct run_operator {
     const char *on;      /* another target that runs it; NULL: that of the report */
     int64_t layer, tasks;
 } run_operator;
+/* What a code generator has written: C, or CUDA. */
+typedef struct run_source {
+    const char *file, *cflags, *ldflags;
+} run_source;
+
 typedef struct run_report {
     const char *module, *target, *cflags, *port;
     int64_t workers, workspace_bytes, lower_bound_bytes, constant_bytes;
     run_tensor *inputs, *outputs; /* without data */
     run_extent *extents;
     run_operator *operators;
+    run_source *sources;
+    uint32_t n_sources;
     bool hands_over; /* the program hands its constants over */
     uint32_t n_inputs, n_outputs, n_extents, n_operators;
     const char *text; /* all of the file */

@@ -204,11 +204,16 @@ bool lathe_register(lathe_compiler *c, const lathe_codegen *own)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                           "'%s' is no name for a code generator: letters, digits and _, at most 40, not first a digit",
                           own->name ? own->name : "");
+    uint32_t n = 0;
+    while (own->checks && own->checks[n].name)
+        n++;
+    target_check *checks = arena_array(&c->mem, target_check, n + 1u);
+    for (uint32_t i = 0; i < n; i++)
+        checks[i] = (target_check){own->checks[i].name, own->checks[i].fn};
+    target_offload *offload = arena_new(&c->mem, target_offload);
+    *offload = (target_offload){.patterns = own->patterns, .checks = checks, .least_work = own->least_work};
     target *t = arena_new(&c->mem, target);
-    target_offload *takes = arena_new(&c->mem, target_offload);
-    takes->patterns = own->patterns;
     *t = (target){.name = own->name, .cflags = "", .vector_regs = 16, .stack_limit = 4096, .workers = 1,
-                  .address_bits = 64, .codegen = generate, .generator = own, .regions_only = true,
-                  .offload = takes};
+                  .address_bits = 64, .codegen = generate, .generator = own, .regions_only = true, .offload = offload};
     return target_register(c, t);
 }

@@ -529,9 +529,56 @@ static bool func(lathe_gen *g, const lathe_func *f)
     return write_body(&x, n_inputs);
 }
 
+/* --- what it takes --- */
+
+#define IMAGE   "f32[_, _, _, _]"
+#define PLAIN   "data_layout = \"NCHW\""
+#define CONV    "{" PLAIN ", out_layout = \"NCHW\", kernel_layout = \"OIHW\"}"
+#define PRODUCT "{transpose_a = 0, weight_layout = \"KN\"}"
+#define ALONE(name, asks) \
+    "operator xnnpack." name "(%x: " IMAGE ") { %y = " name "(%x, *) " asks " return %y } where static(%x)"
+
+static const char patterns[] =
+    "pattern xnnpack.conv2d_bias(%x: " IMAGE ", %w: constant " IMAGE ", %b: constant f32) {\n"
+    "  %c = nn.conv2d(%x, %w) " CONV " %a = add(%c, %b) %y = optional nn.relu|clip(%a, *) return %y\n"
+    "} where static(%x), per_channel(%b, %c), xnnpack_window(%c)\n"
+    "pattern xnnpack.conv2d(%x: " IMAGE ", %w: constant " IMAGE ") {\n"
+    "  %c = nn.conv2d(%x, %w) " CONV " %y = optional nn.relu|clip(%c, *) return %y\n"
+    "} where static(%x), xnnpack_window(%c)\n"
+    "pattern xnnpack.dense_bias(%a: f32[_, _], %w: constant f32[_, _], %b: constant f32[_]) {\n"
+    "  %m = nn.matmul(%a, %w) " PRODUCT " %s = add(%m, %b) %y = optional nn.relu|clip(%s, *) return %y\n"
+    "} where static(%a)\n"
+    "pattern xnnpack.dense(%a: f32[_, _], %w: constant f32[_, _]) {\n"
+    "  %m = nn.matmul(%a, %w) " PRODUCT " %y = optional nn.relu|clip(%m, *) return %y\n"
+    "} where static(%a)\n"
+    ALONE("nn.max_pool2d", "{" PLAIN "}") ", xnnpack_window(%y)\n"
+    ALONE("nn.avg_pool2d", "{" PLAIN ", count_include_pad = 0, dilations = 1}") ", xnnpack_window(%y)\n"
+    ALONE("mean", "{axes = [2, 3], keepdims = 1}") "\n"
+    ALONE("nn.relu", "") "\n" ALONE("clip", "") "\n" ALONE("sigmoid", "") "\n" ALONE("hard_swish", "") "\n"
+    "operator xnnpack.binary(%a: " IMAGE ", %b: " IMAGE ") { %y = add|subtract|multiply|divide(%a, %b) return %y }"
+    " where static(%a), static(%b)\n";
+
+/* The window of the operator that makes values[0]. */
+static const char *check_window(lathe_compiler *c, uint32_t n, lathe_graph_value *const *values)
+{
+    const graph_node *op = n > 0 && values[0] ? values[0]->def : NULL;
+    int64_t taps = 1;
+    bool fits = op != NULL;
+    (void)c;
+    for (uint32_t i = 0; op && i < 4; i++)
+        fits &= at(op, "pads", i, 0) >= 0;
+    for (uint32_t i = 0; op && i < 2; i++)
+        taps *= at(op, "pool_size", i, 2);
+    return !fits ? "XNNPACK takes no negative padding" : taps < 2 ? "XNNPACK takes no pool of one element" : NULL;
+}
+
+static const lathe_check checks[] = {{"xnnpack_window", check_window}, {NULL, NULL}};
+
 const lathe_codegen byoc_xnnpack = {
     .api = LATHE_CODEGEN_API,
     .name = "xnnpack",
+    .patterns = patterns,
+    .checks = checks,
     .ldflags = "-lXNNPACK -lpthreadpool -lpthread",
     .begin = begin,
     .func = func,

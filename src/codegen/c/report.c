@@ -3,6 +3,7 @@
 #include "codegen/c/package.h"
 
 #include "base/json_out.h"
+#include "prog/source.h"
 
 static void write_head(json_out *j, const package *p)
 {
@@ -15,6 +16,24 @@ static void write_head(json_out *j, const package *p)
     json_out_text(j, "port", p->u->port);
     json_out_int(j, "opt_level", p->u->opt_level);
     json_out_uint(j, "workers", p->u->target->workers);
+}
+
+/* What code generators have written, and what it wants of compiler and linker. */
+static void write_sources(json_out *j, const package *p)
+{
+    const prog_module *m = p->u->prog;
+    if (m->sources.len == 0)
+        return;
+    json_out_array(j, "sources");
+    for (uint32_t i = 0; i < m->sources.len; i++) {
+        const prog_source *s = &m->sources.data[i];
+        json_out_object(j, NULL);
+        json_out_text(j, "file", package_source_file(p, s));
+        json_out_text(j, "cflags", s->cflags);
+        json_out_text(j, "ldflags", s->ldflags);
+        json_out_end(j);
+    }
+    json_out_end(j);
 }
 
 /* "shape" has the bounds then; this one is "[1, \"seq\"]". */
@@ -265,6 +284,7 @@ void report_write(const package *p, writer *w)
     json_out j = json_out_begin(w, JSON_OUT_LINES);
     json_out_object(&j, NULL);
     write_head(&j, p);
+    write_sources(&j, p);
     write_tensors(&j, "inputs", p, p->inputs, p->n_inputs);
     write_tensors(&j, "outputs", p, p->outputs, p->n_outputs);
     write_extents(&j, p);
