@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe bench: median, tenth percentile and minimum of the time of a run; in turns with onnxruntime when asked to. */
+/* lathe bench: median, tenth percentile and minimum of the time of a run; in turns with onnxruntime when asked to, or,
+ * where targets of --offload take parts of the model, with the same model without them. */
 #include "session.h"
 
+#include "base/file.h"
 #include "base/json_out.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { MOST_ROUNDS = 10000, LEAST_ROUNDS = 10 };
@@ -76,13 +79,19 @@ static void show(cli *x, const run_model *m, const char *who, series *s)
     w_str(&x->out, "\n");
 }
 
-static bool time_ours(session *s, long inner, double *out)
+/* Who runs in turns with us: one of these. */
+typedef struct rival {
+    process *process; /* onnxruntime */
+    run_model *model; /* the same without --offload */
+} rival;
+
+static bool time_model(session *s, run_model *m, long inner, double *out)
 {
-    if (!run_call(s->x->c, &s->model))
+    if (!run_call(s->x->c, m))
         return false;
     double start = now();
     for (long i = 0; i < inner; i++)
-        if (!run_call(s->x->c, &s->model))
+        if (!run_call(s->x->c, m))
             return false;
     *out = (now() - start) / (double)inner;
     return true;
@@ -101,16 +110,21 @@ static bool time_theirs(session *s, process *p, long inner, double *out)
 
 /* Turns by rounds. A round is one call that is not timed, which brings caches, clock and threads back from the other
  * side's turn, and then calls for TURN seconds, of which the mean counts. */
-static bool measure(session *s, long rounds, process *reference, series *ours, series *theirs)
+static bool time_rival(session *s, const rival *r, long inner, double *out)
+{
+    return r->process ? time_theirs(s, r->process, inner, out) : !r->model || time_model(s, r->model, inner, out);
+}
+
+static bool measure(session *s, long rounds, const rival *other_one, series *ours, series *theirs)
 {
     double once, other = 0;
-    if (!time_ours(s, 1, &once) || !time_ours(s, 1, &once))
+    if (!time_model(s, &s->model, 1, &once) || !time_model(s, &s->model, 1, &once))
         return false;
     long inner = once < TURN ? (long)(TURN / (once + 1e-9)) + 1 : 1;
-    double deadline = now() + (reference ? 4.0 : 2.0);
+    double deadline = now() + (other_one->process || other_one->model ? 4.0 : 2.0);
     for (long r = 0; r < MOST_ROUNDS && (rounds > 0 ? r < rounds : r < LEAST_ROUNDS || now() < deadline); r++) {
         compiler_progress(s->x->c, "running round", (uint32_t)r + 1, (uint32_t)rounds);
-        if (!time_ours(s, inner, &once) || (reference && !time_theirs(s, reference, inner, &other)))
+        if (!time_model(s, &s->model, inner, &once) || !time_rival(s, other_one, inner, &other))
             return false;
         ours->seconds[ours->n++] = once;
         theirs->seconds[theirs->n++] = other;
@@ -125,39 +139,83 @@ static void tell(const cli *x, const char *what)
         fprintf(stderr, "bench: %s\n", what);
 }
 
+/* The model again, without --offload, built beside the first. */
+static bool open_plain(session *s, long workers, run_model *out)
+{
+    compiler *c = s->x->c;
+    compile_options o = s->options;
+    compile_result r;
+    const char *dir = path_join(&c->mem, s->scratch, "against"), *package = path_join(&c->mem, dir, "package");
+    o.offload = NULL;
+    o.emit = "c";
+    if (!pipeline_compile(c, s->path, &o, &r) || !file_make_dirs(&c->diags, dir) ||
+        !artifact_write(c, &r.artifact, package, false) || !run_open_package(c, package, out))
+        return false;
+    memcpy(out->in, s->model.in, s->model.n_inputs * sizeof *out->in);
+    return run_build(c, dir, workers, out);
+}
+
+static bool open_rival(session *s, long workers, rival *out, process *p)
+{
+    *out = (rival){0};
+    if (!cli_has(s->x, OPT_AGAINST))
+        return true;
+    if (reference_is_onnxruntime(s->x)) {
+        tell(s->x, "starting onnxruntime");
+        out->process = p;
+        return reference_start(s, "bench", workers, p);
+    }
+    out->model = arena_new(&s->x->c->mem, run_model);
+    return open_plain(s, workers, out->model);
+}
+
 static bool bench(session *s, long rounds, long workers)
 {
     arena *a = &s->x->c->mem;
     series ours = {arena_array(a, double, MOST_ROUNDS), 0}, theirs = {arena_array(a, double, MOST_ROUNDS), 0};
     process p;
+    rival r;
     bool against = cli_has(s->x, OPT_AGAINST);
-    if (against)
-        tell(s->x, "starting onnxruntime");
-    if (against && !reference_start(s, "bench", workers, &p))
+    if (!open_rival(s, workers, &r, &p))
         return false;
+    const char *first = r.model ? arena_printf(a, "lathe+%s", cli_get(s->x, OPT_OFFLOAD, "")) : "lathe";
+    const char *second = r.model ? "lathe" : "onnxruntime";
     if (against)
         tell(s->x, rounds > 0 ? "running in turns" : "running in turns, 4 s or 10 rounds at least");
-    bool ok = measure(s, rounds, against ? &p : NULL, &ours, &theirs);
-    if (against)
+    bool ok = measure(s, rounds, &r, &ours, &theirs);
+    if (r.process)
         process_end(&p);
     if (!ok)
         return false;
-    show(s->x, &s->model, "lathe", &ours);
-    if (against) {
-        show(s->x, &s->model, "onnxruntime", &theirs);
-        if (cli_has(s->x, OPT_JSON))
-            w_fmt(&s->x->out, "{\"ratio\": %.4f}\n", at(&theirs, 0.5) / at(&ours, 0.5));
-        else
-            w_fmt(&s->x->out, "ratio %.3f (onnxruntime / lathe, medians)\n", at(&theirs, 0.5) / at(&ours, 0.5));
-    }
+    show(s->x, &s->model, first, &ours);
+    if (!against)
+        return true;
+    show(s->x, &s->model, second, &theirs);
+    const double ratio = at(&theirs, 0.5) / at(&ours, 0.5);
+    if (cli_has(s->x, OPT_JSON))
+        w_fmt(&s->x->out, "{\"ratio\": %.4f}\n", ratio);
+    else
+        w_fmt(&s->x->out, "ratio %.3f (%s / %s, medians)\n", ratio, second, first);
     return true;
+}
+
+/* What runs in turns can be had. */
+static bool check_rival(const cli *x)
+{
+    if (!reference_check(x, "onnxruntime|lathe"))
+        return false;
+    if (!cli_has(x, OPT_AGAINST) || reference_is_onnxruntime(x))
+        return true;
+    return cli_has(x, OPT_OFFLOAD) ||
+           cli_usage_error(x, "as in --offload xnnpack --against lathe",
+                           "--against lathe compares with the same model without --offload");
 }
 
 bool cmd_bench(cli *x)
 {
     session s = {.x = x};
     long rounds, workers;
-    if (!reference_check(x, "onnxruntime") ||
+    if (!check_rival(x) ||
         !cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_workers(x, &workers))
         return false;
     if (cli_has(x, OPT_AGAINST))

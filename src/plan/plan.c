@@ -10,7 +10,9 @@
 
 bool plan_is_alone(const plan_problem *p, const plan_op *op)
 {
-    return p->workers > 1 && op->extent <= 1 && op->work >= 2 * WORK_PER_PART;
+    /* The target of a region has threads of its own. */
+    const bool region = op->step && op->step->kernel && op->step->kernel->symbol;
+    return !region && p->workers > 1 && op->extent <= 1 && op->work >= 2 * WORK_PER_PART;
 }
 
 static uint32_t choose_parts(const plan_problem *p, const plan_op *op)

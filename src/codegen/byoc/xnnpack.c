@@ -148,13 +148,14 @@ static bool is_plain(const graph_node *n)
     return strcmp(data, "NCHW") == 0 && (!out || strcmp(out, "NCHW") == 0);
 }
 
-/* "top, right, bottom, left, kernel h, w": what a window needs so that the result has its extents, which may be more than
- * the model's padding (ceil_mode) or less (what is left over). false: padding below 0, or a window out of reach. */
+/* "top, right, bottom, left, kernel h, w": what a window needs so that the result has its extents, which may be more
+ * than the model's padding (ceil_mode). false: padding below 0, or a window out of reach. */
 static bool window_text(xnn *x, const flat_op *op, const int64_t kernel[2], const char **out)
 {
     int64_t before[2], after[2];
     for (uint32_t i = 0; i < 2; i++) {
-        const int64_t in = lathe_value_extent(op->in[0], 2 + (int32_t)i), n = lathe_value_extent(op->out, 2 + (int32_t)i);
+        const int32_t axis = 2 + (int32_t)i;
+        const int64_t in = lathe_value_extent(op->in[0], axis), n = lathe_value_extent(op->out, axis);
         const int64_t stride = at(op->node, "strides", i, 1), reach = (kernel[i] - 1) * at(op->node, "dilations", i, 1);
         const int64_t pad = at(op->node, "pads", i, 0), stated = at(op->node, "pads", 2 + i, 0);
         const int64_t needed = (n - 1) * stride + reach + 1 - in - pad;
@@ -214,7 +215,8 @@ static bool conv(xnn *x, flat_op *op)
     uint32_t in;
     if (!is_constant(x, w) || !is_image(op->in[0]) || !is_plain(op->node))
         return lathe_gen_decline(x->g, "XNNPACK takes convolutions of images with constant weights");
-    const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1), groups = lathe_node_int(op->node, "groups");
+    const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1);
+    const int64_t groups = lathe_node_int(op->node, "groups");
     const int64_t kernel[2] = {lathe_value_extent(w, 2), lathe_value_extent(w, 3)}, taps = kernel[0] * kernel[1];
     const bool alone = i == 1 && groups > 1;
     const char *window, *dims = lathe_gen_text(x->g, "4, (const size_t[]){%lld, %lld, %lld, %lld}",
@@ -523,8 +525,8 @@ static bool func(lathe_gen *g, const lathe_func *f)
         if (!x.list.ops.data[i].done && !write_op(&x, &x.list.ops.data[i]))
             return false;
     lathe_gen_declare(g, "%s", fill(&x, xnnpack_state));
-    lathe_gen_declare(g, "static void %s_define(lathe_xnn *x, const float *const *constants)\n{\n    (void)constants;\n%s}\n",
-                      lathe_gen_symbol(g), x.w.data);
+    lathe_gen_declare(g, "static void %s_define(lathe_xnn *x, const float *const *constants)\n{\n"
+                      "    (void)constants;\n%s}\n", lathe_gen_symbol(g), x.w.data);
     lathe_gen_declare(g, "%s", fill(&x, xnnpack_make));
     return write_body(&x, n_inputs);
 }
