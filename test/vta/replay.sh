@@ -14,7 +14,7 @@ $cc $sanitize test/vta/replay/make.c $libs -o "$work/make"
 "$work/make" add_five 5 > "$work/add_five.c"
 "$work/make" add_nine 9 > "$work/add_nine.c"
 # shellcheck disable=SC2086
-$cc $sanitize test/vta/replay/run.c "$work/add_five.c" $libs -o "$work/run"
+$cc $sanitize test/vta/replay/run.c "$work"/add_{five,nine}.c $libs -o "$work/run"
 [ "$("$work/run")" = right ]
 
 # Programs without a heap take replay alone: one device, streams one after the other, all memory their own.
