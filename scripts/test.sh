@@ -189,6 +189,7 @@ all)
     start stage "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     start stage "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 3
+    start stage "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe"
     start stage "unbounded modules" "$python" test/py/modules.py --lathe "$build/lathe" -j "$jobs"
     start stage branches "$python" test/py/branches.py --lathe "$build/lathe" -j "$jobs"
     start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"

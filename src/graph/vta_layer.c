@@ -12,6 +12,7 @@
 typedef struct reader {
     compiler *c;
     vta_layer *out;
+    bool inside; /* of a pattern's function: what its operands are was asked when it was made */
     const char *why;
 } reader;
 
@@ -358,7 +359,8 @@ static bool read_max_pool(reader *r, graph_node *n)
     l->data[0] = n->inputs[0];
     if (!read_pool_window(r, n) || !cover_windows(r, n->inputs[0], n->outputs[0]))
         return false;
-    return !is_padded(l) || is_positive(l->data[0], 8) ||
+    l->wants_positive = is_padded(l);
+    return !l->wants_positive || r->inside || is_positive(l->data[0], 8) ||
            no(r, "its padding is less than any number, and the device pads with zeros");
 }
 
@@ -479,9 +481,9 @@ static bool set_clip(reader *r, graph_value *v)
     return true;
 }
 
-bool vta_layer_read(compiler *c, graph_value *result, vta_layer *out, const char **why)
+static bool read_layer(compiler *c, graph_value *result, bool inside, vta_layer *out, const char **why)
 {
-    reader r = {.c = c, .out = out};
+    reader r = {.c = c, .out = out, .inside = inside};
     graph_value *v = result;
     start(out, result);
     bool ok = read_limits(&r, &v);
@@ -492,6 +494,11 @@ bool vta_layer_read(compiler *c, graph_value *result, vta_layer *out, const char
     ok = ok && check_values(&r);
     *why = r.why;
     return ok;
+}
+
+bool vta_layer_read(compiler *c, graph_value *result, vta_layer *out, const char **why)
+{
+    return read_layer(c, result, false, out, why);
 }
 
 bool vta_layer_limits(compiler *c, graph_value *result, vta_layer *out, const char **why)
@@ -511,5 +518,5 @@ bool vta_layer_limits(compiler *c, graph_value *result, vta_layer *out, const ch
 bool vta_layer_of(compiler *c, const graph_func *composite, vta_layer *out, const char **why)
 {
     *why = "a layer has one result";
-    return composite->results.len == 1 && vta_layer_read(c, composite->results.data[0], out, why);
+    return composite->results.len == 1 && read_layer(c, composite->results.data[0], true, out, why);
 }

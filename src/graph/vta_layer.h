@@ -41,6 +41,8 @@ typedef struct vta_layer {
     int64_t factor;      /* AVG_POOL: what the sum is multiplied by; else 1 */
     int64_t shift;       /* then (x + 2^(shift-1)) >> shift; below 0: to the left; 0: nothing */
     int64_t low, high;   /* then between these */
+    bool wants_positive; /* MAX_POOL: it pads, with zeros, which are the least of what it reads only where that is not
+                          * negative */
 } vta_layer;
 
 /* The layer that makes `result`, found from there backwards, up to its anchor. false: it is none that the accelerator

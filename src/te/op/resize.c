@@ -382,8 +382,11 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     }
     te_check_shape(g, n, fits, "scales or sizes");
     out[0] = te_cast_to(g, "resize_cast", x, t->dt);
-    if (out[0] == in[0]) /* nothing changes: a copy */
-        return compute_copy(g, n, in, out);
+    if (out[0] == in[0]) { /* nothing changes: a copy, of the data alone */
+        graph_node copy = *n;
+        copy.n_inputs = 1;
+        return compute_copy(g, &copy, in, out);
+    }
     return true;
 }
 

@@ -17,6 +17,7 @@ typedef struct place {
     const tir_buffer *buffer; /* NULL until it is known */
     int64_t bytes;
     uint32_t first, last; /* layers that write it, that read it last */
+    bool negative;        /* a layer makes it, and some of its numbers may be below 0 */
 } place;
 
 typedef struct step {
@@ -161,6 +162,12 @@ static int64_t tiled_bytes(lowering *l, const graph_value *v)
     return whole(d[0], g.batch) * whole(d[1], g.block_out) * d[2] * d[3];
 }
 
+/* What it makes is not negative where its data is not. */
+static bool keeps_sign(vta_layer_kind k)
+{
+    return k == VTA_LAYER_MAX_POOL || k == VTA_LAYER_AVG_POOL || k == VTA_LAYER_UPSAMPLE || k == VTA_LAYER_CLIP;
+}
+
 static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
 {
     step s = {.loc = n->loc, .name = n->loc.node && *n->loc.node ? n->loc.node : n->outputs[0]->name};
@@ -177,7 +184,11 @@ static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
         return refuse(l, n, vta_layer_text(s.layer.kind), why);
     if (!add_operands(l, n, f, &s))
         return false;
+    bool negative = l->places.data[s.operands[0]].negative;
+    if (s.layer.wants_positive && negative)
+        return refuse(l, n, vta_layer_text(s.layer.kind), "it pads with zeros what may be less");
     s.result = add_place(l, n->outputs[0], NULL);
+    l->places.data[s.result].negative = s.layer.low < 0 && (negative || !keeps_sign(s.layer.kind));
     l->places.data[s.result].bytes = tiled_bytes(l, s.layer.result);
     l->places.data[s.result].first = l->places.data[s.result].last = l->steps.len;
     vec_push(&l->c->mem, &l->steps, s);
