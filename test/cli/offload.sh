@@ -80,6 +80,23 @@ expect 0 '' run net.txt $both --emit module --output-dir module
 for o in r d e l; do check "output $o of the module is the same" cmp module/$o.npy without/$o.npy; done
 expect 0 'acme' inspect out
 
+# --- docs/partition.md, to the letter
+block() { # INFO: the contents of the fenced block whose info string is INFO
+    awk -v want="\`\`\`$1" '$0 == want {on = 1; next} $0 == "```" {on = 0} on' "$top/docs/partition.md"
+}
+mkdir doc && cd doc || exit 3
+lathe() { "$lathe" "$@"; }
+block 'text file=acme.pat' > acme.pat
+block 'text file=net.txt' > net.txt
+eval "$(block 'sh step=composite')"
+check "the page shows composites" diff <(block 'text step=composite') composite.txt
+eval "$(block 'sh step=regions')" > said.txt
+check "the page shows regions" diff <(block 'text step=regions') said.txt
+eval "$(block 'sh step=parts')" > said.txt
+check "the page shows what becomes of them" diff <(block 'text step=parts') said.txt
+check "with something in it" [ -s said.txt ]
+cd .. || exit 3
+
 # --- what is not known is said
 expect_error 2 "'acme' is unknown" compile net.txt --offload acme -o none
 expect_error 2 'takes no part of a model' compile net.txt --offload generic -o none

@@ -229,12 +229,55 @@ def products(n):
     return model(nodes, [value("v0", [2, 8])], [value(f"v{n}", [2, 8])], [number(f"w{i}", i, (8, 8)) for i in range(n)])
 
 
+ACME = """
+pattern acme.exp(%x) { %y = exp(%x) return %y }
+pattern acme.add(%x, %y) { %z = add(%x, %y) return %z }
+pattern acme.mul_add(%x, %a, %b) { %m = multiply(%x, %a) %s = add(%m, %b) return %m, %s }
+operator acme.tanh(%x) { %y = tanh(%x) return %y }
+pattern brand.sin(%x) { %y = optional sin(%x) %z = cos(%y) return %z }
+"""
+
+
+def parts_chain(n):
+    """Two targets and the CPU in turns."""
+    ops = ["Exp", "Tanh", "Sin", "Cos", "Log", "Exp"]
+    nodes = [node(ops[i % len(ops)], [f"v{i}"], [f"v{i + 1}"]) for i in range(n)]
+    return model(nodes, [value("v0")], [value(f"v{n}")])
+
+
+def parts_one(n):
+    """One region that takes all."""
+    nodes = [node("Exp", [f"v{i}"], [f"v{i + 1}"]) for i in range(n)]
+    return model(nodes, [value("v0")], [value(f"v{n}")])
+
+
+def parts_back(n):
+    """Ways through the CPU and back."""
+    nodes = []
+    for i in range(n):
+        nodes += [node("Exp", [f"v{i}"], [f"e{i}"]), node("Log", [f"e{i}"], [f"l{i}"]),
+                  node("Add", [f"e{i}", f"l{i}"], [f"v{i + 1}"])]
+    return model(nodes, [value("v0")], [value(f"v{n}")])
+
+
+def parts_wide(n):
+    """Regions that all read one value, joined by another target."""
+    nodes = []
+    for i in range(n):
+        nodes += [node("Exp", ["x"], [f"e{i}"]), node("Mul", [f"e{i}", f"k{i}"], [f"m{i}"]),
+                  node("Add", [f"m{i}", f"k{i}"], [f"s{i}"]), node("Log", [f"m{i}"], [f"l{i}"])]
+    nodes.append(node("Concat", [f"s{i}" for i in range(n)] + [f"l{i}" for i in range(n)], ["y"], axis=0))
+    return model(nodes, [value("x")], [value("y", [8 * n])], [number(f"k{i}", i) for i in range(n)])
+
+
+# Partitions, without code for what targets get.
+PARTS = {parts_chain: 200, parts_one: 200, parts_back: 100, parts_wide: 50}
 # The number of things for which a compile takes a moment under the counter.
 CASES = {chain: 400, kernels: 200, fan_out: 100, fan_out_in: 100, split: 200, split_sum: 200, constants: 400,
          constant_nodes: 400, unused_constants: 1000, results_of_constants: 100, inputs: 200, passed_through: 100,
          concat: 100, dead: 400, equal: 400, views: 100, reshapes: 400, backwards: 400, shapes: 100, folds: 100,
          residual: 100, long_lives: 100, calls: 200, functions: 200, branches: 200, missing: 400, convolutions: 20,
-         products: 40}
+         products: 40, **PARTS}
 
 
 # The planner tries layerings, and weighs values that live at the same time, until a budget is spent (layer.c, place.c):
@@ -247,7 +290,12 @@ def count(lathe, make, n, folder):
     """Steps by basic block. A model that is refused counts as well: what matters is that it ends."""
     path, steps = os.path.join(folder, "model.onnx"), os.path.join(folder, "steps")
     onnx.save(make(n), path)
-    run = subprocess.run([lathe, "compile", path, "-o", os.path.join(folder, f"{make.__name__}-{n}")],
+    more = []
+    if make in PARTS:
+        with open(os.path.join(folder, "acme.pat"), "w") as f:
+            f.write(ACME)
+        more = ["--offload", "acme,brand", "--patterns", f.name, "--emit", "graph", "-O1"]
+    run = subprocess.run([lathe, "compile", path, "-o", os.path.join(folder, f"{make.__name__}-{n}"), *more],
                          env={**os.environ, "LATHE_STEPS": steps}, capture_output=True, text=True)
     if (run.returncode != 0) != (make is missing):
         sys.exit(f"{make.__name__} of {n}: {run.stderr[-2000:]}")

@@ -5,8 +5,9 @@
  * Every node has a level: that of its operands at least, and above those of another target or of the CPU. Levels never
  * fall along the graph and rise where the target changes, so neighbours of one target on one level can be one
  * function: a way out of it and back would have to stay on that level. First levels are as low as they can be; then,
- * from the end, whole regions rise to a region of the same target that reads them, where nothing else that reads them
- * forbids it, and what is between rises as far as it can. Everything is looked at a fixed number of times. */
+ * from the end, everything rises as far as what reads it allows, regions as a whole, and a region that comes to the
+ * level of one of its target that reads it is one with it; then, from the beginning, everything sinks likewise. All is
+ * looked at a fixed number of times. */
 #include "graph/pass/offload.h"
 
 #define NONE UINT32_MAX
@@ -16,7 +17,8 @@ typedef struct merger {
     uint32_t *level;  /* of each node, by position; of a region at its root */
     uint32_t *parent; /* regions as trees of nodes; a node of the CPU is one alone */
     uint32_t *next, *last; /* members of a region from its root: a list, and its end */
-    uint32_t *user, *first_user; /* users of node i: user[first_user[i]..first_user[i + 1]) */
+    /* Users of node i, or those that make its operands: near[first_near[i]..first_near[i + 1]). */
+    uint32_t *near, *first_near;
     uint32_t top;
 } merger;
 
@@ -75,28 +77,29 @@ static void find_levels(merger *g)
     }
 }
 
-static void find_users(merger *g, arena *scratch)
+/* Users of nodes, or those that make their operands. */
+static void find_near(merger *g, arena *scratch, bool users)
 {
     uint32_t n = g->f->nodes.len, total = 0;
     uint32_t *count = arena_array(scratch, uint32_t, n + 1u);
-    g->first_user = arena_array(scratch, uint32_t, n + 1u);
+    g->first_near = arena_array(scratch, uint32_t, n + 1u);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < node_at(g, i)->n_inputs; k++) {
             const graph_node *m = maker(node_at(g, i), k);
-            count[m ? m->mark : n]++;
+            count[!m ? n : users ? m->mark : i]++;
         }
     for (uint32_t i = 0; i < n; i++) {
-        g->first_user[i] = total;
+        g->first_near[i] = total;
         total += count[i];
-        count[i] = g->first_user[i];
+        count[i] = g->first_near[i];
     }
-    g->first_user[n] = total;
-    g->user = arena_array(scratch, uint32_t, total);
+    g->first_near[n] = total;
+    g->near = arena_array(scratch, uint32_t, total);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < node_at(g, i)->n_inputs; k++) {
             const graph_node *m = maker(node_at(g, i), k);
             if (m)
-                g->user[count[m->mark]++] = i;
+                g->near[count[users ? m->mark : i]++] = users ? i : m->mark;
         }
 }
 
@@ -117,8 +120,8 @@ static uint32_t highest(merger *g, uint32_t region)
 {
     uint32_t cap = NONE;
     for (uint32_t i = region; i != NONE; i = g->next[i])
-        for (uint32_t u = g->first_user[i]; u < g->first_user[i + 1]; u++) {
-            uint32_t r = root(g, g->user[u]);
+        for (uint32_t u = g->first_near[i]; u < g->first_near[i + 1]; u++) {
+            uint32_t r = root(g, g->near[u]);
             if (r == region)
                 continue;
             uint32_t level = g->level[r] - (node_at(g, r)->compiler != node_at(g, region)->compiler);
@@ -127,28 +130,19 @@ static uint32_t highest(merger *g, uint32_t region)
     return cap;
 }
 
-/* A region rises only to one of its own target that reads it; then they are one. It cannot rise above a reader, so
- * the lowest reader of its target is the one. */
+/* As high as all that read it allow; then it is one with readers of its target on that level, if there are any. What
+ * nobody reads stays where it is, and a node of the CPU goes out of everybody's way. */
 static void raise_region(merger *g, uint32_t region)
 {
-    uint32_t cap = highest(g, region), members = 0;
-    bool found = false;
-    if (cap == NONE || (node_at(g, region)->compiler == NULL)) {
-        g->level[region] = cap == NONE ? g->level[region] : cap;
-        return;
-    }
-    for (uint32_t i = region; i != NONE; i = g->next[i])
-        for (uint32_t u = g->first_user[i]; u < g->first_user[i + 1]; u++) {
-            uint32_t r = root(g, g->user[u]);
-            found |= r != region && node_at(g, r)->compiler == node_at(g, region)->compiler && g->level[r] == cap;
-        }
-    if (!found)
+    uint32_t cap = highest(g, region), end = g->last[region]; /* the list grows behind it */
+    if (cap == NONE && !node_at(g, region)->compiler)
+        cap = g->top;
+    if (cap == NONE)
         return;
     g->level[region] = cap;
-    uint32_t end = g->last[region]; /* the list grows behind it */
-    for (uint32_t i = region;; i = g->next[i], members++) {
-        for (uint32_t u = g->first_user[i]; u < g->first_user[i + 1]; u++) {
-            uint32_t r = root(g, g->user[u]);
+    for (uint32_t i = region; node_at(g, region)->compiler; i = g->next[i]) {
+        for (uint32_t u = g->first_near[i]; u < g->first_near[i + 1]; u++) {
+            uint32_t r = root(g, g->near[u]);
             if (node_at(g, r)->compiler == node_at(g, region)->compiler && g->level[r] == cap)
                 unite(g, i, r);
         }
@@ -159,7 +153,7 @@ static void raise_region(merger *g, uint32_t region)
 
 /* Regions and nodes of the CPU from the highest level to the lowest, on one level from the end: all that reads one is
  * settled before it. */
-static void raise_all(merger *g, arena *scratch)
+static void raise_all(merger *g, arena *scratch, bool from_end)
 {
     uint32_t n = g->f->nodes.len;
     uint32_t *start = arena_array(scratch, uint32_t, g->top + 2u), *order = arena_array(scratch, uint32_t, n);
@@ -167,11 +161,21 @@ static void raise_all(merger *g, arena *scratch)
         start[g->top - g->level[root(g, i)] + 1]++;
     for (uint32_t l = 0; l <= g->top; l++)
         start[l + 1] += start[l];
-    for (uint32_t i = n; i-- > 0;)
-        order[start[g->top - g->level[root(g, i)]]++] = i;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = from_end ? n - 1 - i : i;
+        order[start[g->top - g->level[root(g, at)]]++] = at;
+    }
     for (uint32_t i = 0; i < n; i++)
         if (g->parent[order[i]] == order[i] && !is_constant_node(node_at(g, order[i])))
             raise_region(g, order[i]);
+}
+
+/* The same from the other side: with levels counted from the end, what a region reads is what reads it. */
+static void turn(merger *g)
+{
+    for (uint32_t i = 0; i < g->f->nodes.len; i++)
+        if (g->parent[i] == i)
+            g->level[i] = g->top - g->level[i];
 }
 
 static void merge(compiler *c, graph_func *f)
@@ -189,9 +193,13 @@ static void merge(compiler *c, graph_func *f)
         g.next[i] = NONE;
     }
     find_levels(&g);
-    find_users(&g, &scratch);
+    g.top++; /* and one above */
     join_levels(&g);
-    raise_all(&g, &scratch);
+    find_near(&g, &scratch, true);
+    raise_all(&g, &scratch, true);
+    turn(&g);
+    find_near(&g, &scratch, false);
+    raise_all(&g, &scratch, false);
     for (uint32_t i = 0; i < n; i++) {
         graph_node *at = f->nodes.data[i], *first = f->nodes.data[root(&g, i)];
         if (at->compiler)
