@@ -89,6 +89,8 @@ static bool time_model(session *s, run_model *m, long inner, double *out)
 {
     if (!run_call(s->x->c, m))
         return false;
+    if (s->model.time_module)
+        return s->model.time_module(s->x->c, &s->model, inner, out);
     double start = now();
     for (long i = 0; i < inner; i++)
         if (!run_call(s->x->c, m))

@@ -32,3 +32,31 @@ bool remote_token(compiler *c, const char *path, const char **out)
     return (n > 0 && strcspn(*out, " \t") == n) ||
            diag_error(&c->diags, DIAG_DATA, src_loc_none(), "%s: its first line is no token, which is one word", path);
 }
+
+bool remote_asked(const cli *x)
+{
+    return cli_has(x, OPT_REMOTE) || cli_has(x, OPT_TRACKER);
+}
+
+bool remote_options(const cli *x, run_remote_options *out)
+{
+    static const struct {
+        cli_option option;
+        const char *name;
+    } others[] = {{OPT_META, "meta"},         {OPT_NO_JIT, "no-jit"},   {OPT_KEEP_SOURCES, "keep-sources"},
+                  {OPT_TRACE, "trace"},       {OPT_KEEP, "keep"},       {OPT_INTERPRET, "interpret"},
+                  {OPT_EMULATOR, "emulator"}, {OPT_AGAINST, "against"}, {OPT_WORKERS, "workers"}};
+    const char *remote = cli_get(x, OPT_REMOTE, NULL), *tracker = cli_get(x, OPT_TRACKER, NULL);
+    const char *emit = cli_get(x, OPT_EMIT, "module"), *secret = cli_get(x, OPT_TOKEN_FILE, NULL);
+    *out = (run_remote_options){.key = cli_get(x, OPT_KEY, NULL), .by_tracker = !remote};
+    if (remote && tracker)
+        return cli_usage_error(x, "leave one of them out", "--remote is a server, --tracker one who knows some");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (cli_has(x, others[i].option))
+            return cli_usage_error(x, "leave one of them out", "--%s is for runs on this machine, --%s for another",
+                                   others[i].name, remote ? "remote" : "tracker");
+    if (strcmp(emit, "module") != 0)
+        return cli_usage_error(x, "leave --emit out", "--emit %s: a remote device runs modules", emit);
+    return (!secret || remote_token(x->c, secret, &out->token)) &&
+           remote_address(x, remote ? "remote" : "tracker", remote ? remote : tracker, &out->host, &out->port);
+}

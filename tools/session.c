@@ -2,6 +2,8 @@
 /* Opening a model for running: a package folder is built, a model file is compiled first (for this machine), dynamic
  * dimensions come from the data that is given. */
 #include "session.h"
+
+#include "remote.h"
 #include "driver/format.h"
 #include "driver/run_module.h"
 
@@ -144,6 +146,8 @@ static bool check_module_options(const session *s)
 static bool open_module(session *s, const char *path)
 {
     long workers;
+    if (s->remote)
+        return run_open_remote(s->x->c, path, &s->where, &s->model);
     if (!cli_workers(s->x, &workers))
         return false;
     const run_module_options o = {.workers = workers < 0 ? 0 : workers == 0 ? 1 : (uint32_t)workers,
@@ -157,6 +161,9 @@ static bool open_module(session *s, const char *path)
 static bool open_model(session *s)
 {
     compiler *c = s->x->c;
+    if (file_is_dir(s->path) && s->remote)
+        return cli_usage_error(s->x, "name the ONNX file, or a module",
+                               "'%s' is a package; a remote device runs modules", s->path);
     if (file_is_dir(s->path)) {
         s->package = s->path;
         return format_folder(c, s->options.verb, s->path) && check_late_options(s, "package") &&
@@ -312,13 +319,27 @@ static bool check_emulator(const session *s)
            cli_usage_error(x, "as in --target aarch64", "--emulator: say --target, which the package is for");
 }
 
+/* What runs elsewhere is a module, for the vectors of that machine. */
+static bool check_remote(session *s)
+{
+    if (!s->remote && (cli_has(s->x, OPT_KEY) || cli_has(s->x, OPT_TOKEN_FILE)))
+        return cli_usage_error(s->x, "as in --remote 127.0.0.1:9090", "--key and --token-file are for a remote device");
+    if (!s->remote)
+        return true;
+    s->options.emit = "module";
+    if (!cli_has(s->x, OPT_TARGET))
+        s->options.target = target_find("my_device");
+    return remote_options(s->x, &s->where);
+}
+
 bool session_open(cli *x, session *s)
 {
     long workers;
     *s = (session){.x = x};
     s->path = cli_model(x);
     s->data = cli_get(x, OPT_DATA, NULL);
-    if (!s->path || !cli_compile_options(x, true, &s->options))
+    s->remote = remote_asked(x);
+    if (!s->path || !cli_compile_options(x, true, &s->options) || !check_remote(s))
         return false;
     s->options.show_values = cli_has(x, OPT_PER_NODE);
     if (s->options.show_values && !cli_has(x, OPT_LEVEL) && reference_is_onnxruntime(x))

@@ -4,6 +4,7 @@
 #define LATHE_TOOLS_SESSION_H
 #include "cli.h"
 #include "driver/run.h"
+#include "driver/run_remote.h"
 #include "driver/run_vta.h"
 
 typedef struct session {
@@ -12,6 +13,8 @@ typedef struct session {
     const char *package; /* folder of the package, when there is one */
     const char *scratch; /* removed by session_close */
     const char *data;    /* --data */
+    bool remote; /* the model runs elsewhere */
+    run_remote_options where;
     compile_options options;
     compile_result result;
     run_model model;

@@ -35,9 +35,11 @@ struct run_model {
     int32_t (*call)(void *inputs, void *outputs);
     void *library;
     const prog_module *prog;         /* interpreted: no library */
-    struct run_module *module;       /* a module: no library; these two are run_module.c's */
+    void *module;                    /* a module: no library; these are run_module.c's, or run_remote.c's */
     bool (*call_module)(compiler *c, run_model *m);
     void (*close_module)(run_model *m);
+    /* Mean seconds of calls with the inputs of the last one, where they run; NULL: who calls takes the time. */
+    bool (*time_module)(compiler *c, run_model *m, long calls, double *out_seconds);
     struct run_vta *vta;             /* on the accelerator: no library; this is run_vta.c's */
     bool (*call_vta)(compiler *c, run_model *m);
     bool (*next_log)(void *record);  /* of a package; NULL: built without a log */

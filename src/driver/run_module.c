@@ -20,15 +20,15 @@ struct run_module {
 
 /* --- types: DLPack's numbers --- */
 
-static lathe_dtype to_dlpack(dtype dt)
+lathe_dtype run_module_to_dlpack(dtype dt)
 {
     return (lathe_dtype){dtype_dlpack_code(dt), (uint8_t)dtype_bits(dt), 1};
 }
 
-static bool from_dlpack(lathe_dtype d, dtype *out)
+bool run_module_from_dlpack(lathe_dtype d, dtype *out)
 {
     for (int dt = 0; dt < DT_COUNT; dt++) {
-        const lathe_dtype k = to_dlpack((dtype)dt);
+        const lathe_dtype k = run_module_to_dlpack((dtype)dt);
         *out = (dtype)dt;
         if (dtype_usable(*out) && k.code == d.code && k.bits == d.bits && d.lanes == 1)
             return true;
@@ -102,7 +102,7 @@ static bool describe_input(compiler *c, const struct run_module *m, int32_t i, r
     if (lathe_function_parameter(&m->vm, "main", i, &name, &dt, &rank, dims, TYPE_MAX_RANK, &e) != LATHE_OK)
         return failed(c, &e);
     *t = (run_tensor){.name = arena_strdup(&c->mem, name), .rank = (uint32_t)(rank < 0 ? 0 : rank), .count = 1};
-    if (rank < 0 || rank > (int32_t)TYPE_MAX_RANK || !from_dlpack(dt, &t->dt))
+    if (rank < 0 || rank > (int32_t)TYPE_MAX_RANK || !run_module_from_dlpack(dt, &t->dt))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                           "argument %d of main ('%s') is no tensor of a known type: call the module from a program", i,
                           name);
@@ -144,7 +144,7 @@ static void fill_args(run_model *m)
         v->tensors[i] = (lathe_dltensor){.data = t->data,
                                          .device = {LATHE_CPU, 0},
                                          .ndim = (int32_t)t->rank,
-                                         .dtype = to_dlpack(t->dt),
+                                         .dtype = run_module_to_dlpack(t->dt),
                                          .shape = t->dims};
         v->args[i] = (lathe_value){.type = LATHE_DLTENSOR};
         v->args[i].u.v_tensor = &v->tensors[i];
@@ -156,7 +156,7 @@ static bool take_output(compiler *c, run_model *m, uint32_t i, const lathe_value
 {
     const lathe_dltensor *t = lathe_tensor_of(value);
     run_tensor *out = &m->outputs[i];
-    if (!t || t->ndim > (int32_t)TYPE_MAX_RANK || !from_dlpack(t->dtype, &out->dt))
+    if (!t || t->ndim > (int32_t)TYPE_MAX_RANK || !run_module_from_dlpack(t->dtype, &out->dt))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                           "result %u of main is no tensor of a known type: call the module from a program", i);
     out->rank = (uint32_t)t->ndim;
