@@ -53,7 +53,8 @@ static bool put_result(cli *x, const compile_options *o, const compile_result *r
     if (strcmp(o->emit, "tir") == 0) {
         for (uint32_t i = 0; i < r->prog->kernels.len; i++) {
             w_str(&w, i ? "\n" : "");
-            tir_print_func(&w, r->prog->kernels.data[i]->loops);
+            const prog_kernel *k = r->prog->kernels.data[i];
+            tir_print_func(&w, k->device ? k->device : k->loops);
         }
         return put_text(x, &w);
     }

@@ -148,6 +148,15 @@ size_t vta_replay_bytes(const vta_capture *p);
 vta_status vta_replay(vta_device *d, const vta_capture *p, const vta_memory *scratch, const vta_memory *bindings,
                       uint32_t wait_cycles, vta_error *e);
 
+/* --- the program's device ----------------------------------------------------------------------------------------- */
+
+/* What generated code asks for before it replays, and gives back behind it. Whoever links the program defines both: a
+ * board, over a device of its own (vta_mmio_init); on a host libvta does, with a simulator (vta_host.c). From acquire
+ * to release the device is the caller's alone, whatever thread it runs on. NULL: there is none, *e says why. `e` of
+ * release: how the work ended, for a log. */
+vta_device *vta_host_acquire(const vta_config *c, vta_error *e);
+void vta_host_release(vta_device *d, const vta_error *e);
+
 /* --- memory-mapped hardware (mmio.c) ------------------------------------------------------------------------------ */
 
 /* What the board support gives: registers and contiguous memory. */

@@ -360,6 +360,7 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
         return false;
     if (strcmp(o->emit, "prog") == 0)
         return true;
+    out->prog->for_module = strcmp(o->emit, "module") == 0;
     out->prog->prefix = arena_printf(&c->mem, "tvmgen_%s", o->module_name);
     if (!prog_schedule(c, out->prog) || /* schedules of different operators may come out equal */
         (o->opt_level > 0 && !prog_run_passes(c, out->prog, "share", o->opt_level, false, NULL)))

@@ -124,11 +124,14 @@ static bool read_operators(compiler *c, const json_t *list, run_report *r)
     return json_is_array(list);
 }
 
-/* Names that stay in the package's folder. */
+/* Names of a folder in the package's; with nothing in them that leads out, or that a compiler takes for an option. */
 static bool is_source_file(const char *file)
 {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+    const char *slash = strchr(file, '/');
     size_t n = strlen(file);
-    return strncmp(file, "src/", 4) == 0 && !strchr(file + 4, '/') && n > 6 &&
+    return slash && slash > file && !strchr(slash + 1, '/') && *file != '-' && !strstr(file, "..") &&
+           file[strspn(file, letters)] == '\0' && n > 6 &&
            (strcmp(file + n - 2, ".c") == 0 || strcmp(file + n - 3, ".cu") == 0);
 }
 

@@ -226,6 +226,8 @@ static bool add_sources(compiler *c, process_words *a, const run_model *m, const
             return false;
         if (!is_cuda(s))
             process_add_words(c, a, s->cflags);
+        if (!is_cuda(s) && strncmp(s->file, "src/", 4) != 0) /* files that its text needs, with headers of their own */
+            vec_push(&c->mem, a, arena_printf(&c->mem, "-Ipackage/%.*s", (int)strcspn(s->file, "/"), s->file));
         vec_push(&c->mem, a, is_cuda(s) ? object : path_join(&c->mem, "package", s->file));
     }
     return true;

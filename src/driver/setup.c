@@ -2,6 +2,7 @@
 /* A compiler context that is ready for use: built-in operators with their compute definitions, and the evaluation of
  * constant nodes, for which the loop-IR interpreter runs the operator's plain loops. */
 #include "codegen/byoc/byoc.h"
+#include "codegen/vta/vta_package.h"
 #include "driver/pipeline.h"
 #include "graph/op.h"
 #include "te/from_graph.h"
@@ -88,7 +89,7 @@ void compiler_setup_under(compiler *c, const arena *parent)
     compiler_init_under(c, parent);
     graph_register_builtin_ops(c);
     te_register_builtin_ops(c);
-    (void)te_vta_region_register(c); /* its name is new */
+    (void)te_vta_region_register(c, vta_package_codegen); /* its name is new */
     c->evaluate = evaluate;
     (void)byoc_register_builtin(c); /* names of our own, each once */
 }

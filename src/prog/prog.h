@@ -54,6 +54,8 @@ typedef struct prog_kernel {
     bool by_target;              /* `loops` came from the target's hook */
     const char *region;          /* function of the graph that its target takes as a whole; NULL: no such one */
     const char *symbol;          /* of a region: the C function that its target has written; NULL: none */
+    tir_func *device;            /* what that function has a device run; NULL: none */
+    int32_t backend;             /* who executes it: enum package_backend */
     const struct target *host;   /* of a region: who runs it when its target declines */
     const tensor_data *const *constants; /* of a region: of each parameter of `func`, NULL where it is no constant */
     bool joins;                  /* the result is the operands' bytes one behind the other */
@@ -126,6 +128,7 @@ prog_step *prog_next_step(prog_walk *w);
 
 typedef struct prog_module {
     compiler *c;
+    bool for_module;              /* for a module, else a package: what code generators write differs */
     const char *prefix;           /* of the C functions that code generators write: "tvmgen_default"; NULL: none */
     VEC(struct prog_source) sources; /* what they have written, one for each target (prog/source.h) */
     VEC(prog_func *) funcs; /* "main" is the entry */

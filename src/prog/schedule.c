@@ -125,7 +125,7 @@ static const char *symbol_of(const prog_module *m, const prog_kernel *k)
 /* All regions of k's target together: one source. */
 static bool generate(compiler *c, prog_module *m, uint32_t first)
 {
-    prog_source s = {.target = m->kernels.data[first]->target};
+    prog_source s = {.target = m->kernels.data[first]->target, .for_module = m->for_module};
     s.regions = arena_array(&c->mem, prog_region, m->kernels.len);
     for (uint32_t i = first; i < m->kernels.len; i++) {
         const prog_kernel *k = m->kernels.data[i];
@@ -144,6 +144,8 @@ static bool generate(compiler *c, prog_module *m, uint32_t first)
             continue;
         }
         k->symbol = region->symbol;
+        k->device = region->device;
+        k->backend = s.backend ? (int32_t)s.backend : PACKAGE_BACKEND_EXTERNAL;
         k->by_target = true;
         k->loops = call_of(c, k, region);
         if (!tir_verify(c, k->loops))
@@ -157,7 +159,8 @@ static bool generate(compiler *c, prog_module *m, uint32_t first)
 static bool generate_sources(compiler *c, prog_module *m)
 {
     for (uint32_t i = 0; i < m->kernels.len; i++)
-        if (m->kernels.data[i]->region && !m->kernels.data[i]->loops && !lower_by_target(c, m->kernels.data[i]))
+        if (m->kernels.data[i]->region && !has_source(m->kernels.data[i]) && !m->kernels.data[i]->loops &&
+            !lower_by_target(c, m->kernels.data[i]))
             return false;
     for (uint32_t i = 0; i < m->kernels.len; i++)
         if (has_source(m->kernels.data[i]) && !generate(c, m, i))

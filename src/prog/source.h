@@ -3,6 +3,7 @@
  * and the C source that it writes for them. */
 #ifndef LATHE_PROG_SOURCE_H
 #define LATHE_PROG_SOURCE_H
+#include "abi/package.h"
 #include "prog/prog.h"
 
 typedef struct prog_region {
@@ -10,16 +11,28 @@ typedef struct prog_region {
     const char *symbol;        /* the C function that is to be written: operands, results, and scratch if it has any */
     bool declined;             /* nothing was written for it: out */
     uint64_t scratch;          /* bytes that it wants, aligned to 64; 0: no such parameter: out */
+    tir_func *device;          /* the loops of a device that it runs, for reports; NULL: none: out */
 } prog_region;
+
+/* A file of ours that the text needs, by its name among the embedded ones (codegen/c/embedded.h): packages hold it in a
+ * folder of the target's name, and compile it when it is C. */
+typedef struct prog_file {
+    const char *name;
+    bool hosted; /* only of programs under an operating system: a simulator */
+} prog_file;
 
 typedef struct prog_source {
     const target *target;
+    bool for_module; /* it is compiled alone, where the module runs; else in a package */
     prog_region *regions;
     uint32_t n_regions;
     const char *text;    /* of the file; NULL: all were declined: out, as what follows */
     const char *suffix;  /* of the file's name: "c" */
     const char *cflags;  /* "": none */
     const char *ldflags;
+    const prog_file *files; /* more of them */
+    uint32_t n_files;
+    enum package_backend backend; /* who executes them, for the package's table; 0: PACKAGE_BACKEND_EXTERNAL */
 } prog_source;
 
 #endif

@@ -39,6 +39,26 @@ void makefile_products(const package *p, artifact *out)
     add_product(p, out, "lib@p.a");
 }
 
+/* Of the files that code generators ask for. */
+static void write_file_objects(const package *p, writer *w, bool hosted)
+{
+    for (uint32_t i = 0; i < p->u->prog->sources.len; i++) {
+        const prog_source *s = &p->u->prog->sources.data[i];
+        for (uint32_t k = 0; k < s->n_files; k++)
+            if (s->files[k].hosted == hosted && package_file_object(p, s, k))
+                w_fmt(w, " \\\n          %s", package_file_object(p, s, k));
+    }
+}
+
+static bool has_hosted(const package *p)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
+        for (uint32_t k = 0; k < p->u->prog->sources.data[i].n_files; k++)
+            found |= p->u->prog->sources.data[i].files[k].hosted;
+    return found;
+}
+
 static void write_objects(const package *p, writer *w)
 {
     w_str(w, "OBJECTS =");
@@ -47,7 +67,15 @@ static void write_objects(const package *p, writer *w)
     w_fmt(w, " \\\n          build/tvmrt_port_%s.o", p->u->port);
     for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
         w_fmt(w, " build/%s.o", p->u->prog->sources.data[i].target->name);
-    w_str(w, "\n\n");
+    write_file_objects(p, w, false);
+    w_str(w, "\n");
+    if (has_hosted(p)) {
+        w_fmt(w, "# Stands for the device where there is none; on a board: HOSTED= leaves it out.\nHOSTED ?=%s\n"
+                 "OBJECTS += $(if $(HOSTED),", strcmp(p->u->port, "posix") == 0 ? " yes" : "");
+        write_file_objects(p, w, true);
+        w_str(w, ")\n");
+    }
+    w_str(w, "\n");
 }
 
 /* What code generators have written has flags of its own, and may want another compiler. */
@@ -61,6 +89,10 @@ static void write_sources(const package *p, writer *w)
         if (*s->cflags)
             w_fmt(w, "build/%s.o: %s += %s\n", s->target->name, is_c ? "FLAGS" : "NVCCFLAGS", s->cflags);
         cuda |= !is_c;
+        if (s->n_files > 0)
+            w_fmt(w, "FLAGS += -I%s\nbuild/%s_%%.o: %s/%%.c $(wildcard %s/*.h %s/*.def) Makefile build/flags\n"
+                     "\t$(CC) $(FLAGS) -c -o $@ $<\n\n",
+                  s->target->name, s->target->name, s->target->name, s->target->name, s->target->name);
     }
     if (cuda)
         w_str(w, "# CUDA: nvcc, or NVCC='clang++ --cuda-gpu-arch=sm_80'.\nNVCC ?= nvcc\nNVCCFLAGS ?= -O3\n"
@@ -120,9 +152,35 @@ void makefile_write(const package *p, writer *w)
     package_template(p, w, "lib@p.a\n");
 }
 
+static void write_cmake_files(const package *p, writer *w, bool hosted)
+{
+    for (uint32_t i = 0; i < p->u->prog->sources.len; i++) {
+        const prog_source *s = &p->u->prog->sources.data[i];
+        for (uint32_t k = 0; k < s->n_files; k++)
+            if (s->files[k].hosted == hosted && package_file_object(p, s, k))
+                w_fmt(w, "\n    %s", package_file(p, s, k));
+    }
+}
+
+static void write_cmake_hosted(const package *p, writer *w)
+{
+    if (!has_hosted(p))
+        return;
+    w_fmt(w, "option(HOSTED \"a simulator stands for the device\" %s)\nif(HOSTED)\n",
+          strcmp(p->u->port, "posix") == 0 ? "ON" : "OFF");
+    package_template(p, w, "    target_sources(@p PRIVATE");
+    write_cmake_files(p, w, true);
+    w_str(w, ")\nendif()\n");
+}
+
 static void write_cmake_sources(const package *p, writer *w)
 {
     const prog_module *m = p->u->prog;
+    write_cmake_hosted(p, w);
+    for (uint32_t i = 0; i < m->sources.len; i++)
+        if (m->sources.data[i].n_files > 0)
+            package_template(p, w, arena_printf(&p->c->mem, "target_include_directories(@p PUBLIC %s)\n",
+                                                m->sources.data[i].target->name));
     for (uint32_t i = 0; i < m->sources.len; i++)
         if (*m->sources.data[i].cflags)
             w_fmt(w, "set_source_files_properties(%s PROPERTIES COMPILE_FLAGS \"%s\")\n",
@@ -149,6 +207,7 @@ void makefile_write_cmake(const package *p, writer *w)
     w_fmt(w, "\n    src/%s", port_file(p));
     for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
         w_fmt(w, " %s", package_source_file(p, &p->u->prog->sources.data[i]));
+    write_cmake_files(p, w, false);
     w_str(w, ")\n");
     package_template(
         p, w,

@@ -80,6 +80,8 @@ static bool add_sources(const package *p, artifact *out)
         w_fmt(&w, "%s.\n * SPDX-License-Identifier: Apache-2.0 */\n%s", s->target->name, s->text);
         add(p, out, package_source_file(p, s), w.data, w.len, false);
         vec_push(&p->c->mem, &out->made, object);
+        if (!runtime_add_files(p, s, out))
+            return false;
     }
     return true;
 }

@@ -99,5 +99,10 @@ void makefile_products(const package *p, artifact *out);
 void makefile_write_cmake(const package *p, writer *w);
 /* tvmrt.h, tvmrt.c and the file of the port. */
 bool runtime_add(const package *p, artifact *out);
+/* The embedded files that a code generator's source asks for, and what is made of them. */
+bool runtime_add_files(const package *p, const struct prog_source *s, artifact *out);
+/* "vta/sim.c": such a file in the package; "build/vta_sim.o": what it becomes, NULL: nothing. */
+const char *package_file(const package *p, const struct prog_source *s, uint32_t i);
+const char *package_file_object(const package *p, const struct prog_source *s, uint32_t i);
 void report_write(const package *p, writer *w); /* report.json */
 #endif

@@ -22,6 +22,21 @@ const char *package_source_file(const package *p, const prog_source *s)
     return arena_printf(&p->c->mem, "src/%s.%s", s->target->name, s->suffix);
 }
 
+const char *package_file(const package *p, const prog_source *s, uint32_t i)
+{
+    const char *slash = strrchr(s->files[i].name, '/');
+    return arena_printf(&p->c->mem, "%s/%s", s->target->name, slash ? slash + 1 : s->files[i].name);
+}
+
+const char *package_file_object(const package *p, const prog_source *s, uint32_t i)
+{
+    const char *file = package_file(p, s, i) + strlen(s->target->name) + 1;
+    const size_t n = strlen(file);
+    if (n < 3 || strcmp(file + n - 2, ".c") != 0)
+        return NULL;
+    return arena_printf(&p->c->mem, "build/%s_%.*s.o", s->target->name, (int)n - 2, file);
+}
+
 const char *package_libraries(const package *p)
 {
     const prog_module *m = p->u->prog;

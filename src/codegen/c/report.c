@@ -18,6 +18,15 @@ static void write_head(json_out *j, const package *p)
     json_out_uint(j, "workers", p->u->target->workers);
 }
 
+static void write_source(json_out *j, const char *file, const char *cflags, const char *ldflags)
+{
+    json_out_object(j, NULL);
+    json_out_text(j, "file", file);
+    json_out_text(j, "cflags", cflags);
+    json_out_text(j, "ldflags", ldflags);
+    json_out_end(j);
+}
+
 /* What code generators have written, and what it wants of compiler and linker. */
 static void write_sources(json_out *j, const package *p)
 {
@@ -27,11 +36,10 @@ static void write_sources(json_out *j, const package *p)
     json_out_array(j, "sources");
     for (uint32_t i = 0; i < m->sources.len; i++) {
         const prog_source *s = &m->sources.data[i];
-        json_out_object(j, NULL);
-        json_out_text(j, "file", package_source_file(p, s));
-        json_out_text(j, "cflags", s->cflags);
-        json_out_text(j, "ldflags", s->ldflags);
-        json_out_end(j);
+        write_source(j, package_source_file(p, s), s->cflags, s->ldflags);
+        for (uint32_t k = 0; k < s->n_files; k++)
+            if (package_file_object(p, s, k))
+                write_source(j, package_file(p, s, k), "", "");
     }
     json_out_end(j);
 }

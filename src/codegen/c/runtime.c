@@ -3,6 +3,7 @@
  * found from src/ as well. */
 #include "codegen/c/embedded.h"
 #include "codegen/c/package.h"
+#include "prog/source.h"
 
 #include <string.h>
 
@@ -27,4 +28,21 @@ bool runtime_add(const package *p, artifact *out)
     add(p, out, "src/tvmrt.h", forward, sizeof forward - 1);
     return found == 3 ||
            diag_error(&p->c->diags, DIAG_USAGE, src_loc_none(), "there is no runtime port '%s'", p->u->port);
+}
+
+bool runtime_add_files(const package *p, const prog_source *s, artifact *out)
+{
+    for (uint32_t i = 0; i < s->n_files; i++) {
+        const struct embedded_file *f = lathe_embedded_files;
+        const char *object = package_file_object(p, s, i);
+        while (f->name && strcmp(f->name, s->files[i].name) != 0)
+            f++;
+        if (!f->name)
+            return diag_error(&p->c->diags, DIAG_INTERNAL, src_loc_none(), "'%s' is not among the embedded files",
+                              s->files[i].name);
+        add(p, out, package_file(p, s, i), f->data, f->size);
+        if (object)
+            vec_push(&p->c->mem, &out->made, object);
+    }
+    return true;
 }

@@ -44,6 +44,10 @@ static void sid_list(writer *w, uint32_t op, const char *what, const uint32_t *s
     w_str(w, n ? "};\n" : "0};\n");
 }
 
+static const char *const backends[] = {[PACKAGE_BACKEND_CPU] = "TVMRT_BACKEND_CPU",
+                                       [PACKAGE_BACKEND_VTA] = "TVMRT_BACKEND_VTA",
+                                       [PACKAGE_BACKEND_EXTERNAL] = "TVMRT_BACKEND_EXTERNAL"};
+
 static void op_descs(const package *p, writer *w)
 {
     const plan_problem *pp = p->pl->problem;
@@ -61,8 +65,9 @@ static void op_descs(const package *p, writer *w)
              "    /* name, backend, input sids, output sids (scratch last), inputs, outputs, parts */\n");
     for (uint32_t i = 0; i < pp->ops.len; i++) {
         const plan_op *op = &pp->ops.data[i];
-        w_fmt(w, "    {\"%s_%s\", TVMRT_BACKEND_CPU, g_op_%u_inputs, g_op_%u_outputs, %u, %u, %u},\n", p->prefix,
-              package_kernel(p, i)->name, i, i, op->n_inputs, op->n_args - op->n_inputs + op->n_scratch,
+        w_fmt(w, "    {\"%s_%s\", %s, g_op_%u_inputs, g_op_%u_outputs, %u, %u, %u},\n", p->prefix,
+              package_kernel(p, i)->name, backends[package_kernel(p, i)->backend], i, i, op->n_inputs,
+              op->n_args - op->n_inputs + op->n_scratch,
               p->pl->tasks[i].parts);
     }
     w_str(w, pp->ops.len ? "};\n\n" : "    {\"none\", TVMRT_BACKEND_CPU, NULL, NULL, 0, 0, 1},\n};\n\n");

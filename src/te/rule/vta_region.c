@@ -449,7 +449,10 @@ static const target row = {.name = "vta", .cflags = "", .regions_only = true, .w
                             .lower = te_vta_region_lower,
                             .offload = &offload};
 
-bool te_vta_region_register(compiler *c)
+bool te_vta_region_register(compiler *c, target_codegen_fn codegen)
 {
-    return target_register(c, &row);
+    target *t = arena_new(&c->mem, target);
+    *t = row;
+    t->codegen = codegen;
+    return target_register(c, t);
 }

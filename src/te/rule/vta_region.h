@@ -16,6 +16,6 @@ const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *ou
  * the end. Layers are annotated: attr [NAME] "vta_layer" = number around their statements. */
 bool te_vta_region_lower(compiler *c, const graph_func *f, const char *name, tir_func **out);
 
-/* Registers the target `vta` in c. */
-bool te_vta_region_register(compiler *c);
+/* Registers the target `vta` in c; `codegen` writes its regions as C. */
+bool te_vta_region_register(compiler *c, target_codegen_fn codegen);
 #endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regions of a model as C for packages: the code generator of the target `vta`. */
+#ifndef LATHE_CODEGEN_VTA_VTA_PACKAGE_H
+#define LATHE_CODEGEN_VTA_VTA_PACKAGE_H
+#include "prog/source.h"
+
+/* target_codegen_fn: each region lowered by the target's hook, captured, and a C function over pointers of the host
+ * that copies its operands to the device's memory, replays and copies the results back. That memory is one static array
+ * of the file: first what every call needs, shared by all regions, then the constants of each, which are copied once.
+ * No heap, no recording. The device is vta_host_acquire's. */
+bool vta_package_codegen(compiler *c, const struct target *t, struct prog_source *out);
+#endif
