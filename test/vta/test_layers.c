@@ -1,6 +1,7 @@
 /* test_layers.c: layers by rule for VTA (te/rule/vta.h), of every kind, on several devices: what a plan accepts is
- * lowered, and gives the numbers of the computation without a schedule. Layers by chance; with arguments COUNT SEED as
- * many of them as wanted. SPDX-License-Identifier: Apache-2.0 */
+ * lowered, and gives the numbers of the definition and, where small, of the interpreter. Layers by chance, and those of
+ * whole networks. Arguments COUNT SEED: as many by chance as wanted; `table`: that of docs/vta.md.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "lowered.h"
 #include "runtime_test.h"
 #include "te/lower.h"
@@ -12,7 +13,7 @@
 #define MOST_WORK 400000 /* multiplications of a layer that is computed, by the interpreter, too */
 
 static const char *const configs[] = {
-    "1x16_i8w8a32_15_15_18_17", "2x16_i8w8a32_15_15_18_17", "1x8_i8w8a32_15_13_14_16", "1x32_i8w8a32_15_15_18_17",
+    "1x16_i8w8a32_15_15_18_17", "2x16_i8w8a32_15_15_18_17", "1x8_i8w8a32_15_13_14_16",   "1x32_i8w8a32_15_15_18_17",
     "4x8_i8w8a32_15_16_16_18",  "1x16_i8w8a32_12_12_15_13", "1x16_i16w8a32_15_15_18_17", "1x16_i8w8a16_15_15_18_16",
     "1x16_i8w4a32_15_15_17_17", "1x32_i8w2a32_15_15_16_17", "2x8_i16w16a32_15_15_15_16",
 };
@@ -126,12 +127,12 @@ static int64_t wrap(const reference *r, int64_t v)
     return r->g.width[VTA_MEM_ACC] == 16 ? (int16_t)(uint16_t)v : (int32_t)(uint32_t)v;
 }
 
-static int64_t requantised(const reference *r, int64_t v, int64_t shift, int64_t low, int64_t high)
+static int64_t requantised(const reference *r, int64_t v, int64_t shift, bool half, int64_t low, int64_t high)
 {
     for (; shift > 15; shift--) /* floors nest */
         v = v >> 1;
     if (shift > 0)
-        v = wrap(r, v + (1 << (shift - 1))) >> shift;
+        v = wrap(r, v + (half ? 1 << (shift - 1) : 0)) >> shift;
     if (shift < 0)
         v = wrap(r, (int64_t)((uint64_t)v << -shift));
     v = v < low ? low : v;
@@ -152,22 +153,23 @@ static int64_t expected(const reference *r, const int64_t at[4])
     if (l->kind == TE_VTA_ADD)
         v = wrap(r, wrap(r, v << l->shift_a) + other);
     v = l->mul ? wrap(r, v * l->mul) : v;
-    v = requantised(r, v, l->shift, l->low, l->high);
+    v = requantised(r, v, l->shift, l->half, l->low, l->high);
     if (l->residual)
-        v = requantised(r, wrap(r, wrap(r, v << l->shift_a) + other), l->sum_shift, l->sum_low, l->sum_high);
+        v = requantised(r, wrap(r, wrap(r, v << l->shift_a) + other), l->sum_shift, true, l->sum_low, l->sum_high);
     return v;
 }
 
-static void check_definition(compiler *c, const te_vta_layer *l, const tir_func *f, void *const *params,
+/* Outputs `step` apart. */
+static void check_definition(compiler *c, const te_vta_layer *l, const tir_func *f, void *const *params, int64_t step,
                              const char *words)
 {
     reference r = {l, f, params, .rows = te_vta_layer_rows(l), .columns = te_vta_layer_columns(l)};
     vta_error e = {VTA_OK, ""};
     assert_int_equal(vta_config_check(vta_text_config(c), &r.g, &e), VTA_OK);
     const int64_t size[3] = {l->out_channels, r.rows, r.columns};
-    for (int64_t i = 0; i < l->batch * size[0] * size[1] * size[2]; i++) {
-        const int64_t at[4] = {i / size[2] / size[1] / size[0], i / size[2] / size[1] % size[0],
-                               i / size[2] % size[1], i % size[2]};
+    for (int64_t i = 0; i < l->batch * size[0] * size[1] * size[2]; i += step) {
+        const int64_t at[4] = {i / size[2] / size[1] / size[0], i / size[2] / size[1] % size[0], i / size[2] % size[1],
+                               i % size[2]};
         int64_t got = value_at(&r, f->n_inputs, packed(&r, at[0], at[1], at[2], at[3], size)), want = expected(&r, at);
         if (got != want)
             fail_msg("%s: output [%d, %d, %d, %d] is %d, by definition %d", words, (int)at[0], (int)at[1], (int)at[2],
@@ -205,7 +207,7 @@ static void compare(compiler *c, te_vta_layer *l, const tir_func *lowered, const
     uint32_t out = plain->n_inputs;
     if (memcmp(want[out], got[out], lowered_bytes(plain->params[out])) != 0)
         fail_msg("%s: the device computes something else", words);
-    check_definition(c, l, lowered, got, words);
+    check_definition(c, l, lowered, got, 1, words);
 }
 
 static void try_layer(const char *config, te_vta_layer *l, bool compute, tally *t)
@@ -274,6 +276,7 @@ static te_vta_layer random_layer(uint32_t *r, int64_t lanes, int64_t rows)
     l.bias = pick(r, 0, 1);
     l.mul = pick(r, 0, 3) ? 0 : pick(r, -300, 300);
     l.shift = pick(r, -2, 20);
+    l.half = !l.bias || l.mul || l.shift > 15 || pick(r, 0, 2);
     l.low = pick(r, -128, 0);
     l.high = pick(r, 1, 127);
     if (kind != TE_VTA_UPSAMPLING && kind != TE_VTA_ADD)
@@ -303,11 +306,165 @@ static void layers_by_chance(void **state)
     assert_true(t.lowered > 200 && t.computed > 100);
 }
 
+/* --- whole networks --- */
+
+/* Of one kind of layer: its shape, and which networks have it; dense layers are convolutions of one pixel. */
+typedef struct network_layer {
+    const char *name;
+    te_vta_kind kind;
+    const char *keys; /* channels as in the model: they are padded to whole blocks */
+} network_layer;
+
+#define CONV TE_VTA_CONV
+#define ADD  TE_VTA_ADD
+static const network_layer networks[] = {
+    {"resnet conv1", CONV, "height=224,in_channels=3,out_channels=64,kernel=7,stride=2,low=0"},
+    {"resnet max pool", TE_VTA_MAX_POOL, "height=112,in_channels=64,kernel=3,stride=2"},
+    {"resnet18 C2", CONV, "height=56,in_channels=64,out_channels=64,low=0"},
+    {"resnet18 C3", CONV, "height=56,in_channels=64,out_channels=128,stride=2,low=0"},
+    {"resnet18 C4", CONV, "height=56,in_channels=64,out_channels=128,kernel=1,stride=2"},
+    {"resnet18 C5", CONV, "height=28,in_channels=128,out_channels=128,low=0"},
+    {"resnet18 C6", CONV, "height=28,in_channels=128,out_channels=256,stride=2,low=0"},
+    {"resnet18 C7", CONV, "height=28,in_channels=128,out_channels=256,kernel=1,stride=2"},
+    {"resnet18 C8", CONV, "height=14,in_channels=256,out_channels=256,low=0"},
+    {"resnet18 C9", CONV, "height=14,in_channels=256,out_channels=512,stride=2,low=0"},
+    {"resnet18 C10", CONV, "height=14,in_channels=256,out_channels=512,kernel=1,stride=2"},
+    {"resnet18 C11", CONV, "height=7,in_channels=512,out_channels=512,low=0"},
+    {"resnet18 add 56", ADD, "height=56,in_channels=64,shift_a=1,shift=1,low=0"},
+    {"resnet18 add 7", ADD, "height=7,in_channels=512,shift_b=1,shift=1,low=0"},
+    {"resnet average", TE_VTA_SUM_POOL, "height=7,in_channels=512,kernel=7,pad=0,mul=669,shift=15"},
+    {"resnet18 dense", CONV, "height=1,in_channels=512,out_channels=1000,kernel=1"},
+    {"resnet50 64-64", CONV, "height=56,in_channels=64,out_channels=64,kernel=1,low=0"},
+    {"resnet50 64-256", CONV, "height=56,in_channels=64,out_channels=256,kernel=1"},
+    {"resnet50 256-64", CONV, "height=56,in_channels=256,out_channels=64,kernel=1,low=0"},
+    {"resnet50 256-128", CONV, "height=56,in_channels=256,out_channels=128,kernel=1,low=0"},
+    {"resnet50 128 /2", CONV, "height=56,in_channels=128,out_channels=128,stride=2,low=0"},
+    {"resnet50 128-512", CONV, "height=28,in_channels=128,out_channels=512,kernel=1,residual=1,sum_low=0"},
+    {"resnet50 256-512 /2", CONV, "height=56,in_channels=256,out_channels=512,kernel=1,stride=2"},
+    {"resnet50 512-128", CONV, "height=28,in_channels=512,out_channels=128,kernel=1,low=0"},
+    {"resnet50 512-256", CONV, "height=28,in_channels=512,out_channels=256,kernel=1,low=0"},
+    {"resnet50 256 /2", CONV, "height=28,in_channels=256,out_channels=256,stride=2,low=0"},
+    {"resnet50 256-1024", CONV, "height=14,in_channels=256,out_channels=1024,kernel=1,residual=1,sum_low=0"},
+    {"resnet50 512-1024 /2", CONV, "height=28,in_channels=512,out_channels=1024,kernel=1,stride=2"},
+    {"resnet50 1024-256", CONV, "height=14,in_channels=1024,out_channels=256,kernel=1,low=0"},
+    {"resnet50 1024-512", CONV, "height=14,in_channels=1024,out_channels=512,kernel=1,low=0"},
+    {"resnet50 512 /2", CONV, "height=14,in_channels=512,out_channels=512,stride=2,low=0"},
+    {"resnet50 512-2048", CONV, "height=7,in_channels=512,out_channels=2048,kernel=1,residual=1,sum_low=0"},
+    {"resnet50 1024-2048 /2", CONV, "height=14,in_channels=1024,out_channels=2048,kernel=1,stride=2"},
+    {"resnet50 2048-512", CONV, "height=7,in_channels=2048,out_channels=512,kernel=1,low=0"},
+    {"resnet50 dense", CONV, "height=1,in_channels=2048,out_channels=1000,kernel=1"},
+    {"mobilenet-G conv1", CONV, "height=224,in_channels=3,out_channels=32,stride=2,low=0"},
+    {"mobilenet-G D1", CONV, "height=112,in_channels=32,out_channels=32,groups=2,low=0"},
+    {"mobilenet-G D2", CONV, "height=112,in_channels=64,out_channels=64,groups=4,stride=2,low=0"},
+    {"mobilenet-G D3", CONV, "height=56,in_channels=128,out_channels=128,groups=8,low=0"},
+    {"mobilenet-G D4", CONV, "height=56,in_channels=128,out_channels=128,groups=8,stride=2,low=0"},
+    {"mobilenet-G D5", CONV, "height=28,in_channels=256,out_channels=256,groups=16,low=0"},
+    {"mobilenet-G D6", CONV, "height=28,in_channels=256,out_channels=256,groups=16,stride=2,low=0"},
+    {"mobilenet-G D7", CONV, "height=14,in_channels=512,out_channels=512,groups=32,low=0"},
+    {"mobilenet-G D8", CONV, "height=14,in_channels=512,out_channels=512,groups=32,stride=2,low=0"},
+    {"mobilenet-G D9", CONV, "height=7,in_channels=1024,out_channels=1024,groups=64,low=0"},
+    {"mobilenet-G 32-64", CONV, "height=112,in_channels=32,out_channels=64,kernel=1,low=0"},
+    {"mobilenet-G 64-128", CONV, "height=56,in_channels=64,out_channels=128,kernel=1,low=0"},
+    {"mobilenet-G 128-256", CONV, "height=28,in_channels=128,out_channels=256,kernel=1,low=0"},
+    {"mobilenet-G 256-512", CONV, "height=14,in_channels=256,out_channels=512,kernel=1,low=0"},
+    {"mobilenet-G 512-512", CONV, "height=14,in_channels=512,out_channels=512,kernel=1,low=0"},
+    {"mobilenet-G 1024-1024", CONV, "height=7,in_channels=1024,out_channels=1024,kernel=1,low=0"},
+    {"dcgan dense", CONV, "height=1,in_channels=100,out_channels=16384,kernel=1,low=0"},
+    {"dcgan CT1", TE_VTA_CONV_TRANSPOSE, "height=4,in_channels=1024,out_channels=512,kernel=4,stride=2,pad=1,low=0"},
+    {"dcgan CT2", TE_VTA_CONV_TRANSPOSE, "height=8,in_channels=512,out_channels=256,kernel=4,stride=2,pad=1,low=0"},
+    {"dcgan CT3", TE_VTA_CONV_TRANSPOSE, "height=16,in_channels=256,out_channels=128,kernel=4,stride=2,pad=1,low=0"},
+    {"dcgan CT4", TE_VTA_CONV_TRANSPOSE, "height=32,in_channels=128,out_channels=3,kernel=4,stride=2,pad=1"},
+    {"digits conv1", CONV, "height=8,in_channels=1,out_channels=16,low=0"},
+    {"digits conv2", CONV, "height=8,in_channels=16,out_channels=32,low=0"},
+    {"digits max pool", TE_VTA_MAX_POOL, "height=8,in_channels=32,kernel=2,stride=2,pad=0"},
+    {"digits dense", CONV, "height=1,in_channels=512,out_channels=10,kernel=1"},
+};
+enum { N_NETWORK_LAYERS = sizeof networks / sizeof *networks, N_DEVICES = 5 };
+static const char *const devices[N_DEVICES] = {
+    "1x16_i8w8a32_15_15_18_17", "2x16_i8w8a32_15_15_18_17", "1x8_i8w8a32_15_13_14_16",
+    "1x32_i8w8a32_15_15_18_17", "1x16_i8w4a32_15_15_17_17",
+};
+
+static int64_t whole(int64_t n, int64_t lanes)
+{
+    return (n + lanes - 1) / lanes * lanes;
+}
+
+static te_vta_layer network_layer_of(compiler *c, const network_layer *from)
+{
+    te_vta_layer l;
+    vta_geometry g;
+    vta_error e = {VTA_OK, ""};
+    assert_int_equal(vta_config_check(vta_text_config(c), &g, &e), VTA_OK);
+    assert_true(te_vta_layer_parse(c, from->kind, from->keys, &l));
+    bool sums = l.kind == TE_VTA_CONV || l.kind == TE_VTA_CONV_TRANSPOSE;
+    l.in_channels = whole(l.in_channels, g.block_in);
+    l.out_channels = sums ? whole(l.out_channels, g.block_out) : l.in_channels;
+    l.groups = te_vta_groups(c, l.in_channels, l.out_channels, l.groups);
+    return l;
+}
+
+/* Cycles of the layer on the device's cycle model; 0: it does not fit, with *why. */
+static uint64_t run_network_layer(const char *device, const network_layer *from, bool cycles, char *why)
+{
+    compiler c;
+    tir_func *f;
+    run_vta_report r = {.n_insns = 0};
+    compiler_init(&c);
+    assert_true(vta_text_parse(&c, device, &c.vta));
+    te_vta_layer l = network_layer_of(&c, from);
+    const char *reason = te_vta_layer_plan(&c, &l), *words = words_of(&l, device);
+    snprintf(why, 300, "%s", reason ? reason : "");
+    if (!reason && !te_vta_layer_lower(&c, &l, "layer", &f))
+        fail_msg("%s: %s", words, diags_print(&c.diags, &c.mem));
+    if (!reason) {
+        void **params = lowered_params(&c, f);
+        narrow(f, params);
+        lowered_run(&c, f, params, cycles ? &r : NULL);
+        int64_t outputs = l.batch * te_vta_layer_rows(&l) * te_vta_layer_columns(&l) * l.out_channels;
+        check_definition(&c, &l, f, params, outputs / 300 + 1, words);
+    }
+    compiler_free(&c);
+    return reason ? 0 : cycles ? r.cycles.cycles : 1;
+}
+
+static void layers_of_networks_on_all_devices(void **state)
+{
+    char why[300];
+    (void)state;
+    for (int d = 0; d < N_DEVICES; d++)
+        for (int i = 0; i < N_NETWORK_LAYERS; i++)
+            if (!run_network_layer(devices[d], &networks[i], false, why))
+                fail_msg("%s on %s: %s", networks[i].name, devices[d], why);
+}
+
+static void print_table(void)
+{
+    char why[300];
+    printf("| layer |");
+    for (int d = 0; d < N_DEVICES; d++)
+        printf(" %s |", devices[d]);
+    printf("\n|---|---|---|---|---|---|\n");
+    for (int i = 0; i < N_NETWORK_LAYERS; i++) {
+        printf("| %s |", networks[i].name);
+        for (int d = 0; d < N_DEVICES; d++) {
+            uint64_t n = run_network_layer(devices[d], &networks[i], true, why);
+            printf(" %llu%s |", (unsigned long long)n, why);
+        }
+        printf("\n");
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_by_chance),
+        cmocka_unit_test(layers_of_networks_on_all_devices),
     };
+    if (argc > 1 && strcmp(argv[1], "table") == 0) {
+        print_table();
+        return 0;
+    }
     if (argc > 2) {
         tally t = random_layers(atoi(argv[1]), (uint32_t)atoi(argv[2]));
         printf("%d lowered, %d of them computed, %d refused\n", t.lowered, t.computed, t.refused);

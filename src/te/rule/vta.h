@@ -17,12 +17,12 @@
  *   elementwise       data, bias, other
  *   add               data, other: (data << shift_a) + (other << shift_b), then shift, low and high
  * bias: [out/c, b, c] of the accumulator's type; other: as the result, present with `residual` and in add. */
-#define TE_VTA_KINDS(X)                                                                    \
-    X(TE_VTA_CONV, "conv2d", "a convolution, in groups or not")                            \
-    X(TE_VTA_CONV_TRANSPOSE, "conv2d_transpose", "a transposed convolution")               \
-    X(TE_VTA_MAX_POOL, "max_pool2d", "largest values of windows")                          \
-    X(TE_VTA_SUM_POOL, "sum_pool2d", "sums of windows: averages by mul and shift")         \
-    X(TE_VTA_UPSAMPLING, "upsampling", "each pixel several times")                         \
+#define TE_VTA_KINDS(X)                                                                     \
+    X(TE_VTA_CONV, "conv2d", "a convolution, in groups or not")                             \
+    X(TE_VTA_CONV_TRANSPOSE, "conv2d_transpose", "a transposed convolution")                \
+    X(TE_VTA_MAX_POOL, "max_pool2d", "largest values of windows")                           \
+    X(TE_VTA_SUM_POOL, "sum_pool2d", "sums of windows: averages by mul and shift")          \
+    X(TE_VTA_UPSAMPLING, "upsampling", "each pixel several times")                          \
     X(TE_VTA_ELEMENTWISE, "elementwise", "bias, factor, shift and limits of every element") \
     X(TE_VTA_ADD, "add", "the sum of two tensors")
 
@@ -48,6 +48,7 @@
     X(bias, 1, "1: a bias is added")                                            \
     X(mul, 0, "factor of 16 bits; 0: none")                                     \
     X(shift, 8, "bits dropped, rounded half up; 0: none; below 0: to the left") \
+    X(half, 1, "0: bias holds half of what shift drops")                        \
     X(low, -128, "least output")                                                \
     X(high, 127, "greatest output")                                             \
     X(residual, 0, "1: another tensor is added then")                           \

@@ -55,12 +55,13 @@ static void add_number(text *t, const char *name, const char *op, int64_t v)
 }
 
 /* Half of what is dropped is a constant of 16 bits: of larger shifts a part comes first, which changes no result. */
-static void add_shift(text *t, int64_t shift, int64_t low, int64_t high)
+static void add_shift(text *t, int64_t shift, bool half, int64_t low, int64_t high)
 {
     for (; shift > 15; shift -= shift > 30 ? 15 : shift - 15)
         add_number(t, "shifted", ">>", shift > 30 ? 15 : shift - 15);
     if (shift > 0) {
-        add_number(t, "rounded", "+", (int64_t)1 << (shift - 1));
+        if (half)
+            add_number(t, "rounded", "+", (int64_t)1 << (shift - 1));
         add_number(t, "shifted", ">>", shift);
     }
     for (; shift < 0; shift += shift < -15 ? 15 : -shift)
@@ -89,10 +90,10 @@ static void find_steps(text *t)
         add_other(t);
     if (l->mul)
         add_step(t, "scaled", "(", arena_printf(&t->c->mem, "*%" PRId64 ")", l->mul));
-    add_shift(t, l->shift, l->low, l->high);
+    add_shift(t, l->shift, l->half, l->low, l->high);
     if (l->residual) {
         add_other(t);
-        add_shift(t, l->sum_shift, l->sum_low, l->sum_high);
+        add_shift(t, l->sum_shift, true, l->sum_low, l->sum_high);
     }
 }
 
@@ -124,8 +125,7 @@ static void print_data(const text *t, writer *w)
     if (!t->s.sums)
         value = arena_printf(&t->c->mem, "cast(%s, %s)", t->acc, value);
     w_fmt(w, "compute data_buf: %s[n: %" PRId64 ", c: %" PRId64 ", y: %" PRId64 ", x: %" PRId64 ", b: %u, l: %u] = ",
-          t->s.sums ? t->inp : t->acc, t->s.batches, t->s.in * t->l->groups, high, wide, t->s.g.batch,
-          t->s.g.block_in);
+          t->s.sums ? t->inp : t->acc, t->s.batches, t->s.in * t->l->groups, high, wide, t->s.g.batch, t->s.g.block_in);
     if (high > r->size || wide > c->size)
         w_fmt(w,
               "select((((y >= %" PRId64 ") && (y < %" PRId64 ")) && ((x >= %" PRId64 ") && (x < %" PRId64 "))), %s, "
@@ -180,13 +180,11 @@ static void print_pool(const text *t, writer *w)
     const vta_dim *r = &t->s.rows, *c = &t->s.columns;
     bool max = t->l->kind == TE_VTA_MAX_POOL;
     const char *y = index_of(t, "i2", r->stride, "di", 0), *x = index_of(t, "i3", c->stride, "dj", 0);
-    w_fmt(w,
-          "compute pool: %s%s reduce[di: %" PRId64 ", dj: %" PRId64 "] %s = (%s*)data_buf[i0, i1, %s, %s, i4, i5]",
+    w_fmt(w, "compute pool: %s%s reduce[di: %" PRId64 ", dj: %" PRId64 "] %s = (%s*)data_buf[i0, i1, %s, %s, i4, i5]",
           t->acc, axes(t, t->s.out, r->outputs, c->outputs), r->kernel, c->kernel, max ? "max" : "sum", t->acc, y, x);
     if (max && r->before + r->after + c->before + c->after > 0) /* zeros around the image are no values of it */
-        w_fmt(w,
-              " where (((%s >= %" PRId64 ") && (%s < %" PRId64 ")) && ((%s >= %" PRId64 ") && (%s < %" PRId64 ")))", y,
-              r->before, y, r->before + r->size, x, c->before, x, c->before + c->size);
+        w_fmt(w, " where (((%s >= %" PRId64 ") && (%s < %" PRId64 ")) && ((%s >= %" PRId64 ") && (%s < %" PRId64 ")))",
+              y, r->before, y, r->before + r->size, x, c->before, x, c->before + c->size);
     w_str(w, "\n");
 }
 
@@ -198,8 +196,7 @@ static void print_inputs(const text *t, writer *w)
           t->s.in * t->l->groups, r->size, c->size, g->batch, g->block_in);
     if (t->s.sums)
         w_fmt(w, "placeholder kernel: %s[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %u, %" PRId64 "]\n",
-              t->wgt, t->s.out, t->s.in, r->kernel, c->kernel, g->block_out,
-              g->block_in / in_a_byte(g, VTA_MEM_WGT));
+              t->wgt, t->s.out, t->s.in, r->kernel, c->kernel, g->block_out, g->block_in / in_a_byte(g, VTA_MEM_WGT));
     if (t->l->bias)
         w_fmt(w, "placeholder bias: %s[%" PRId64 ", %u, %u]\n", t->acc, t->s.out, g->batch, g->block_out);
     if (t->other)

@@ -166,6 +166,8 @@ static const char *check_steps(const vta_geometry *g, const te_vta_layer *l)
         return "factor and limits must lie within 16 bits, low below high";
     if ((!vta_is_sum(l->kind) || other) && (g->width[VTA_MEM_INP] != 8 || g->width[VTA_MEM_ACC] != 32))
         return "inputs of 8 bits go into accumulators of 32 bits, and no others";
+    if (!l->half && (!l->bias || l->mul || l->shift > 15))
+        return "half=0 wants a bias, no factor, and a shift of at most 15 bits";
     if (l->residual && (l->kind == TE_VTA_UPSAMPLING || l->kind == TE_VTA_ADD))
         return "this layer adds no other tensor behind its result";
     return NULL;
@@ -196,8 +198,8 @@ const char *vta_shape_check(compiler *c, te_vta_layer *l)
 {
     vta_geometry g = geometry_of(c);
     fill_in(&g, l);
-    const int64_t sizes[] = {l->batch,  l->height,   l->width,  l->in_channels, l->out_channels,
-                             l->groups, l->kernel,   l->kernel_w, l->stride,    l->stride_w};
+    const int64_t sizes[] = {l->batch,  l->height, l->width,    l->in_channels, l->out_channels,
+                             l->groups, l->kernel, l->kernel_w, l->stride,      l->stride_w};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i] < 1 || sizes[i] > 1 << 20)
             return "sizes must be positive";

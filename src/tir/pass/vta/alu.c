@@ -15,7 +15,7 @@
 
 typedef struct alu_loop {
     const tir_var *var;
-    int64_t extent, dst, src; /* steps of the two operands: scalars, then accumulator elements */
+    int64_t extent, dst, src;  /* steps of the two operands: scalars, then accumulator elements */
     tir_expr_ref first, count; /* iterations that compute, where a condition says so; NULL: all */
 } alu_loop;
 
@@ -54,8 +54,7 @@ static bool too_much(vta_pass *p, const alu *k, tir_stmt *s)
     writer w;
     writer_init(&w, &p->c->mem);
     tir_print_expr(&w, s->value);
-    (void)vta_error(p, "an 'alu' nest has one operation, what is stored to '%s' has more: %.200s", k->stage,
-                    w.data);
+    (void)vta_error(p, "an 'alu' nest has one operation, what is stored to '%s' has more: %.200s", k->stage, w.data);
     diag_hint(&p->c->diags, "write a stage for each operation, every one with its pragma \"alu\"");
     return false;
 }
@@ -221,8 +220,8 @@ static bool take_lanes(vta_pass *p, alu *k)
         k->loops[i].dst /= lanes;
         k->loops[i].src /= lanes;
     }
-    return ok || vta_error(p, "an 'alu' nest over '%s' does not cover whole elements of %" PRId64 " values", k->stage,
-                           lanes);
+    return ok ||
+           vta_error(p, "an 'alu' nest over '%s' does not cover whole elements of %" PRId64 " values", k->stage, lanes);
 }
 
 static void merge_loops(alu *k)

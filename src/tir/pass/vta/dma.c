@@ -116,8 +116,7 @@ static bool find_direction(vta_pass *p, copy *k, tir_stmt *store, tir_expr_ref l
                          src->name, dst->name);
     k->queue = k->to_dram ? VTA_QUEUE_STORE : m == VTA_MEM_ACC ? VTA_QUEUE_COMPUTE : VTA_QUEUE_LOAD;
     k->width = k->width ? k->width : dtype_bits(k->dram->dt);
-    if (k->width != p->g.width[k->memory] || dtype_is_float(k->dram->dt) ||
-        !vta_holds(p, m, k->sram->dt))
+    if (k->width != p->g.width[k->memory] || dtype_is_float(k->dram->dt) || !vta_holds(p, m, k->sram->dt))
         return vta_error(p, "the copy from '%s' (%s) to '%s' (%s) does not have the device's widths, %u and %u bits",
                          src->name, dtype_name(src->dt), dst->name, dtype_name(dst->dt),
                          p->g.width[k->to_dram ? m : k->memory], p->g.width[k->to_dram ? k->memory : m]);

@@ -72,8 +72,7 @@ bool vta_add_condition(vta_pass *p, vta_range *ranges, uint32_t n, tir_expr_ref 
         return false;
     tir_expr_ref a = cond->args[0], b = cond->args[1];
     switch ((int)cond->op) {
-    case TIR_AND:
-        return vta_add_condition(p, ranges, n, a, out_rest) && vta_add_condition(p, ranges, n, b, out_rest);
+    case TIR_AND: return vta_add_condition(p, ranges, n, a, out_rest) && vta_add_condition(p, ranges, n, b, out_rest);
     case TIR_LT: return add_bound(p, ranges, n, a, b, 1);
     case TIR_LE: return add_bound(p, ranges, n, a, b, 0);
     case TIR_GT: return add_bound(p, ranges, n, b, a, 1);

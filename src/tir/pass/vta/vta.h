@@ -62,8 +62,8 @@ typedef struct vta_pass {
     compiler *c;
     const tir_func *f;
     vta_geometry g;
-    tir_bounds *bounds; /* of the loops around the statement at hand */
-    bool ok;            /* no error yet */
+    tir_bounds *bounds;     /* of the loops around the statement at hand */
+    bool ok;                /* no error yet */
     const char *last_error; /* unless ok */
 } vta_pass;
 
