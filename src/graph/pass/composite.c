@@ -94,6 +94,16 @@ static const char *check_node(const composer *k, const graph_node *n)
     return NULL;
 }
 
+/* An input of the pattern stands for a parameter: code that a target writes counts on it. */
+static const char *check_inputs(const composer *k, const group *g)
+{
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (g->inputs[i]->def && has_node(g, g->inputs[i]->def))
+            return arena_printf(&k->c->mem, "%%%.100s is an operand from outside, and is made inside",
+                                g->inputs[i]->name);
+    return NULL;
+}
+
 static const char *check_exits(const composer *k, const group *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -156,7 +166,8 @@ static void take_values(composer *k, group *g)
     g->inputs = arena_array(&k->scratch, graph_value *, p->n_vars + 1u);
     for (uint32_t i = 0; i < p->n_vars; i++) {
         graph_value *v = m->values[i];
-        if (p->vars[i].leaves && v && !has_result(g, v))
+        bool inside = v && v->def && has_node(g, v->def); /* of an optional node that is missing perhaps not */
+        if (p->vars[i].leaves && inside && !has_result(g, v))
             g->results[g->n_results++] = v;
         if (p->vars[i].node == PATTERN_NONE && v)
             g->inputs[g->n_inputs++] = v;
@@ -197,7 +208,8 @@ static bool take_nodes(composer *k, group *g)
 
 static bool accept(composer *k, const group *g)
 {
-    const char *why = check_exits(k, g);
+    const char *why = check_inputs(k, g);
+    why = why ? why : check_exits(k, g);
     for (uint32_t i = 0; i < g->n_nodes && !why; i++)
         why = check_node(k, g->nodes[i]);
     why = why ? why : check_cycle(k, g);

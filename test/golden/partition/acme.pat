@@ -50,3 +50,9 @@ pattern pair.exp_add(%x: f32, %y: f32) {
   %s = add(%e, %y)
   return %e, %s
 }
+
+pattern pair.sqrt(%x: f32) {
+  %t = optional tan(%x)
+  %s = sqrt(%t)
+  return %t, %s
+}
