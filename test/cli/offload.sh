@@ -71,6 +71,62 @@ check "the loops are the target's" [ "$(grep -c lowered_by_acme loops.txt)" = 1 
 "$lathe" compile net.txt --load-ops ./targets.so --offload acme --bind-constants --emit graph > bound.txt
 check "bound, it stays inside" grep -q '^func @acme_0(%x: f32\[8\]) \[compiler = "acme"' bound.txt
 
+# The same as text, a pass at a time.
+cat > scale.txt << 'TEXT'
+func @main(%x: f32[4]) {
+  %two = constant f32[] dense [2.0]
+  %y = multiply(%x, %two) : f32[4]
+  %z = sin(%y) : f32[4]
+  return %z
+}
+TEXT
+cat > want << 'TEXT'
+func @main(%x: f32[4]) {
+  %y = call(%x) {callee = @acme_0} : f32[4]
+  %z = sin(%y) : f32[4]
+  return %z
+}
+
+func @acme_0(%x: f32[4]) [compiler = "acme", global_symbol = "acme_0"] {
+  %table = constant f32[4] dense [2.0, 2.0, 2.0, 2.0]
+  %product = multiply(%x, %table) : f32[4]
+  return %product
+}
+TEXT
+cat > want2 << 'TEXT'
+func @main(%x: f32[4]) {
+  %table = constant f32[4] dense [2.0, 2.0, 2.0, 2.0]
+  %y = call(%x, %table) {callee = @acme_0} : f32[4]
+  %z = sin(%y) : f32[4]
+  return %z
+}
+
+func @acme_0(%x: f32[4], %table: f32[4]) [compiler = "acme", global_symbol = "acme_0"] {
+  %product = multiply(%x, %table) : f32[4]
+  return %product
+}
+TEXT
+cat > want3 << 'TEXT'
+primfn(x: handle, table: handle, product: handle) -> ()
+  attr = {"global_symbol": "acme_0", "inputs": 2}
+  buffers = {x: Buffer(float32, [4]),
+             table: Buffer(float32, [4]),
+             product: Buffer(float32, [4])} {
+  attr [acme] "lowered_by_acme" = 1;
+  for (i: int64, 0, 4) {
+    product[i] = ((float32*)x[i]*(float32*)table[i])
+  }
+}
+
+TEXT
+acme="--load-ops ./targets.so --offload acme"
+"$lathe" opt scale.txt $acme --passes MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph > part1.txt
+"$lathe" opt part1.txt $acme --passes RelayToTIRTargetHook > part2.txt
+check "the hook's text" diff want part2.txt
+"$lathe" opt part2.txt $acme --passes ExtractPrimFuncConstants > part3.txt
+check "the extracted constant" diff want2 part3.txt
+check "the hook's loops" diff want3 <("$lathe" compile part3.txt $acme --emit tir | head -n 11)
+
 # --- the same numbers as by the operators' definitions, as package and as module
 expect 0 'equal|pass|ok' verify net.txt $both --against interpreter
 expect 0 '' run net.txt $both --output-dir with

@@ -95,8 +95,8 @@ SCENARIOS = (
     Scenario("compile", ["compile", MODEL, "-o", "new", "--report", "report.json"], packages=("new",)),
     Scenario("compile-over", ["compile", MODEL, "-o", "old"], ("old",), ("old",)),
     Scenario("compile-graph", ["compile", MODEL, "--emit", "graph", "-o", "made/graph.txt"]),
-    Scenario("compile-parts", ["compile", MODEL, "--offload", "acme,cutlass", "--patterns", "acme.pat", "--emit", "graph"],
-             ("acme.pat",)),
+    Scenario("compile-parts", ["compile", MODEL, "--offload", "acme,cutlass", "--patterns", "acme.pat", "--emit",
+                               "graph"], ("acme.pat",)),
     Scenario("compile-tir", ["compile", MODEL, "--emit", "tir"]),
     Scenario("compile-module", ["compile", MODEL, "--emit", "module", "--with-interpreter", "--widths", "16", "-o",
                                 "made.so"]),
@@ -172,7 +172,8 @@ class Bench:
         self.lathe_ok("compile", MODEL, "--emit", "module", "--with-interpreter", "--widths", "16", "-o", "model.so")
         image = [float(i % 16) for i in range(64)]
         os.makedirs(os.path.join(self.start, "data"))
-        furniture = {"acme.pat": b"operator acme.pool(%x) { %y = nn.max_pool2d(%x) return %y }\n", "product.te": COMPUTATION.encode(), "product.sched": b"split C.j 4 -> j0 j1\n",
+        furniture = {"acme.pat": b"operator acme.pool(%x) { %y = nn.max_pool2d(%x) return %y }\n",
+                     "product.te": COMPUTATION.encode(), "product.sched": b"split C.j 4 -> j0 j1\n",
                      "image.bin": struct.pack("<64f", *image), "data/input_0.pb": tensor([1, 1, 8, 8], image)}
         for name, data in furniture.items():
             with open(os.path.join(self.start, name), "wb") as f:

@@ -112,6 +112,23 @@ const char *offload_c_name(compiler *c, const char *name)
     return s;
 }
 
+void offload_drop_composites(graph_module *m)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        m->funcs.data[i]->mark = 0;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        for (uint32_t k = 0; k < m->funcs.data[i]->nodes.len; k++) {
+            graph_func *callee = graph_callee(m->funcs.data[i]->nodes.data[k]);
+            if (callee)
+                callee->mark = 1;
+        }
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        if (m->funcs.data[i]->mark || !graph_func_text(m->funcs.data[i], "composite"))
+            m->funcs.data[kept++] = m->funcs.data[i];
+    m->funcs.len = kept;
+}
+
 /* --- the log --- */
 
 void offload_refuse(compiler *c, offload_log *log, const graph_node *n, const char *why, uint32_t fitted)

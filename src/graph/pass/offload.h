@@ -48,6 +48,7 @@ void offload_refuse(compiler *c, offload_log *log, const graph_node *n, const ch
 /* A constant that goes into a target's function with the node that reads it as operand i: a single number, or what the
  * operator reads as a shape. Others are operands of the call, also where all their elements are equal. */
 bool offload_is_literal(const graph_node *n, uint32_t i);
+void offload_drop_composites(graph_module *m); /* those that nobody calls any more go */
 /* Regions and what stayed, from the graph as it is now. */
 void offload_tell(compiler *c, const graph_module *m, const struct offload *o);
 const char *offload_c_name(compiler *c, const char *name); /* letters, digits and _ */

@@ -224,31 +224,13 @@ static bool partition(compiler *c, graph_func *f, const struct offload *o, uint3
     return ok;
 }
 
-/* Composites that nobody calls any more. */
-static void drop_composites(graph_module *m)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < m->funcs.len; i++)
-        m->funcs.data[i]->mark = 0;
-    for (uint32_t i = 0; i < m->funcs.len; i++)
-        for (uint32_t k = 0; k < m->funcs.data[i]->nodes.len; k++) {
-            graph_func *callee = graph_callee(m->funcs.data[i]->nodes.data[k]);
-            if (callee)
-                callee->mark = 1;
-        }
-    for (uint32_t i = 0; i < m->funcs.len; i++)
-        if (m->funcs.data[i]->mark || !graph_func_text(m->funcs.data[i], "composite"))
-            m->funcs.data[kept++] = m->funcs.data[i];
-    m->funcs.len = kept;
-}
-
 bool graph_pass_partition(compiler *c, graph_module *m, const pass_options *o)
 {
     uint32_t count = m->funcs.len, made = 0; /* those that are added are regions */
     for (uint32_t i = 0; i < count; i++)
         if (!graph_is_fixed(m->funcs.data[i]) && !partition(c, m->funcs.data[i], o->offload, &made))
             return false;
-    drop_composites(m);
+    offload_drop_composites(m);
     if (o->offload)
         offload_tell(c, m, o->offload);
     return true;

@@ -30,6 +30,7 @@ bool graph_pass_target_hook(compiler *c, graph_module *m, const pass_options *o)
     for (uint32_t i = 0; i < count; i++)
         if (graph_func_text(m->funcs.data[i], "compiler") && !rewrite(c, m->funcs.data[i]))
             return false;
+    offload_drop_composites(m);
     return graph_verify(c, m) && graph_infer(c, m);
 }
 
