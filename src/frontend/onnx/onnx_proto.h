@@ -35,11 +35,19 @@ typedef VEC(void *) pb_messages;
 #define PB_TYPE_STRS(sub)    pb_spans
 #define PB_TYPE_MSGS(sub)    VEC(pb_##sub *)
 
-/* Every message starts with where it stands in the file and which of its fields were present (bit = field number). */
+/* Every message starts with where it stands in the file, which of its fields were present (bit = field number), and the
+ * fields that are not listed, each as it stands in the file. */
+typedef struct pb_head {
+    uint64_t at;
+    uint64_t has;
+    pb_spans unknown;
+} pb_head;
+
 #define ONNX_MESSAGE(id, proto) \
     struct pb_##id {            \
         uint64_t at;            \
-        uint64_t has;
+        uint64_t has;           \
+        pb_spans unknown;
 #define ONNX_FIELD(msg, kind, sub, number, name) PB_TYPE_##kind(sub) name;
 #define ONNX_END(id) \
     }                \
@@ -65,6 +73,9 @@ static inline float pb_float(pb_numbers v, size_t i)
 /* Reads a whole model, or a lone tensor, from bytes. Errors are DIAG_FORMAT with the offset in the file. */
 bool onnx_wire_model(compiler *c, const char *path, span bytes, pb_model **out);
 bool onnx_wire_tensor(compiler *c, const char *path, span bytes, pb_tensor **out);
+/* The model as bytes: what was read, with what has been changed; fields that are not listed stay. read(write(x)) is x.
+ * false after a diagnostic: 2 GiB or more, protobuf's limit. */
+bool onnx_wire_write(compiler *c, const pb_model *m, span *out);
 /* The table as text, "MESSAGE NUMBER NAME KIND SUBMESSAGE" a line, for the test against onnx.proto. */
 void onnx_wire_print_fields(writer *w);
 #endif

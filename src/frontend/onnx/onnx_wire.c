@@ -2,64 +2,10 @@
 /* Protobuf wire reader: fills the structs of onnx_proto.h by the table onnx_fields.def. It trusts nothing: lengths are
  * checked against the enclosing message, nesting against PB_MAX_DEPTH. Tensor data stays where it is in the file.
  * Wire format: https://protobuf.dev/programming-guides/encoding/ */
-#include "frontend/onnx/onnx_proto.h"
+#include "frontend/onnx/onnx_table.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-typedef enum pb_kind { PB_INT, PB_FLOAT, PB_STR, PB_MSG, PB_INTS, PB_FLOATS, PB_DOUBLES, PB_STRS, PB_MSGS } pb_kind;
-
-typedef struct pb_field {
-    uint32_t number;
-    pb_kind kind;
-    const struct pb_message *sub;
-    size_t offset;
-    const char *name;
-} pb_field;
-
-typedef struct pb_message {
-    const char *name;
-    size_t size;
-    const pb_field *fields;
-    uint32_t n_fields;
-} pb_message;
-
-#define ONNX_MESSAGE(id, proto) static const pb_message message_##id;
-#define ONNX_FIELD(msg, kind, sub, number, name)
-#define ONNX_END(id)
-#include "frontend/onnx/onnx_fields.def"
-#undef ONNX_MESSAGE
-#undef ONNX_FIELD
-#undef ONNX_END
-
-#define SUB_INT(sub)     NULL
-#define SUB_FLOAT(sub)   NULL
-#define SUB_STR(sub)     NULL
-#define SUB_MSG(sub)     &message_##sub
-#define SUB_INTS(sub)    NULL
-#define SUB_FLOATS(sub)  NULL
-#define SUB_DOUBLES(sub) NULL
-#define SUB_STRS(sub)    NULL
-#define SUB_MSGS(sub)    &message_##sub
-
-#define ONNX_MESSAGE(id, proto)                  static const pb_field fields_##id[] = {
-#define ONNX_FIELD(msg, kind, sub, number, name) {number, PB_##kind, SUB_##kind(sub), offsetof(pb_##msg, name), #name},
-#define ONNX_END(id) \
-    }                \
-    ;
-#include "frontend/onnx/onnx_fields.def"
-#undef ONNX_MESSAGE
-#undef ONNX_FIELD
-#undef ONNX_END
-
-#define ONNX_MESSAGE(id, proto) \
-    static const pb_message message_##id = {proto, sizeof(pb_##id), fields_##id, sizeof fields_##id / sizeof(pb_field)};
-#define ONNX_FIELD(msg, kind, sub, number, name)
-#define ONNX_END(id)
-#include "frontend/onnx/onnx_fields.def"
-#undef ONNX_MESSAGE
-#undef ONNX_FIELD
-#undef ONNX_END
 
 typedef struct reader {
     compiler *c;
@@ -274,9 +220,10 @@ static const pb_field *find_field(const pb_message *m, uint64_t number)
 
 static bool read_message(reader *r, const pb_message *m, void *out)
 {
-    uint64_t *head = out; /* at, has */
-    head[0] = (uint64_t)(r->pos - r->start);
+    pb_head *head = out;
+    head->at = (uint64_t)(r->pos - r->start);
     while (r->pos < r->end) {
+        const uint8_t *from = r->pos;
         uint64_t key = 0;
         if (!read_varint(r, m->name, &key))
             return false;
@@ -287,13 +234,14 @@ static bool read_message(reader *r, const pb_message *m, void *out)
         if (!f) {
             if (!skip_field(r, wire, m->name))
                 return false;
+            vec_push(&r->c->mem, &head->unknown, ((span){from, (size_t)(r->pos - from)}));
             continue;
         }
         if (!wire_fits(f, wire))
             return fail(r, "a field of the wrong wire type", f->name);
         if (!read_value(r, f, wire, (uint8_t *)out + f->offset))
             return false;
-        head[1] |= (uint64_t)1 << f->number;
+        head->has |= (uint64_t)1 << f->number;
     }
     return true;
 }
@@ -313,7 +261,7 @@ bool onnx_wire_model(compiler *c, const char *path, span bytes, pb_model **out)
     if (bytes.len == 0)
         (void)diag_error(&c->diags, DIAG_FORMAT, loc, "the file is empty");
     else
-        *out = read_whole(c, path, bytes, &message_model);
+        *out = read_whole(c, path, bytes, onnx_message_model());
     if (!*out)
         diag_hint(&c->diags, "is it an ONNX model, and was it copied as a whole?");
     return *out != NULL;
@@ -321,25 +269,6 @@ bool onnx_wire_model(compiler *c, const char *path, span bytes, pb_model **out)
 
 bool onnx_wire_tensor(compiler *c, const char *path, span bytes, pb_tensor **out)
 {
-    *out = read_whole(c, path, bytes, &message_tensor);
+    *out = read_whole(c, path, bytes, onnx_message_tensor());
     return *out != NULL;
-}
-
-void onnx_wire_print_fields(writer *w)
-{
-    static const char *const kinds[] = {"INT", "FLOAT", "STR", "MSG", "INTS", "FLOATS", "DOUBLES", "STRS", "MSGS"};
-    static const pb_message *const all[] = {
-#define ONNX_MESSAGE(id, proto) &message_##id,
-#define ONNX_FIELD(msg, kind, sub, number, name)
-#define ONNX_END(id)
-#include "frontend/onnx/onnx_fields.def"
-#undef ONNX_MESSAGE
-#undef ONNX_FIELD
-#undef ONNX_END
-    };
-    for (size_t m = 0; m < sizeof all / sizeof all[0]; m++)
-        for (uint32_t i = 0; i < all[m]->n_fields; i++) {
-            const pb_field *f = &all[m]->fields[i];
-            w_line(w, "%s %u %s %s %s", all[m]->name, f->number, f->name, kinds[f->kind], f->sub ? f->sub->name : "-");
-        }
 }
