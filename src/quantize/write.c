@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The quantised model: QuantizeLinear and DequantizeLinear behind each value that has a scale, weights as 8 bits and
+ * biases as 32 behind a DequantizeLinear. */
+#include "quantize/quantize.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LEAST_EXPONENT (-60) /* of scales that are powers of two: their products stay normal numbers of f32 */
+
+/* The least power of two so that `most` is at most 127 of it. */
+static int power_for(double most)
+{
+    int e = 0;
+    double m = frexp(most / 127, &e);
+    e -= m == 0.5; /* most / 127 is 2^(e - 1) itself */
+    return most > 0 && e > LEAST_EXPONENT ? e : LEAST_EXPONENT;
+}
+
+/* A range that numbers are cut to may be better one power of two smaller. */
+static int best_power(const quantizer *q, const histogram *h, double most)
+{
+    int e = power_for(most);
+    if (q->o.method != HISTOGRAM_MSE)
+        return e;
+    int best = e;
+    double least = INFINITY;
+    for (int k = e; k > e - 4 && k > LEAST_EXPONENT; k--) {
+        double reach = ldexp(127.0, k), error = histogram_error(h, -reach, reach, 254);
+        best = error < least ? k : best;
+        least = error < least ? error : least;
+    }
+    return best;
+}
+
+static void choose_scale(const quantizer *q, quantize_value *v)
+{
+    const histogram *h = &v->seen;
+    histogram_range(h, q->o.method, q->o.percentile, q->o.shifts, q->o.shifts ? 255 : 256, &v->lo, &v->hi);
+    if (q->o.shifts) {
+        int e = q->o.method == HISTOGRAM_MSE ? best_power(q, h, fmax(h->greatest, -h->least)) : power_for(v->hi);
+        v->scale = (float)ldexp(1.0, e);
+        v->hi = ldexp(127.0, e);
+        v->lo = -v->hi;
+        return;
+    }
+    v->scale = (float)((v->hi - v->lo) / 255);
+    if (!(v->scale > 0))
+        v->scale = 1;
+    v->zero = (int64_t)rint(-v->lo / (double)v->scale);
+}
+
+/* --- weights and biases --- */
+
+static const char *scalar(quantizer *q, const char *want, dtype dt, double x)
+{
+    const tensor_data *t = dt == DT_F32 ? tensor_scalar_f64(q->c, dt, x) : tensor_scalar_i64(q->c, dt, (int64_t)x);
+    return onnx_edit_add_constant(&q->e, want, t);
+}
+
+/* Scales of the weights: one, a power of two, or one for each channel. */
+static void weight_scales(const quantizer *q, const quantize_layer *l, int64_t inner, float *scale)
+{
+    const tensor_data *w = l->weights;
+    double all = 0;
+    for (int64_t i = 0; i < l->channels; i++)
+        scale[i] = 0;
+    for (int64_t i = 0; i < w->count; i++) {
+        int64_t channel = i / inner % l->channels;
+        double x = fabs(tensor_get_f64(w, i));
+        all = x > all ? x : all;
+        scale[channel] = x > (double)scale[channel] ? (float)x : scale[channel];
+    }
+    float one = (float)ldexp(1.0, power_for(all));
+    for (int64_t i = 0; i < l->channels; i++)
+        scale[i] = q->o.shifts ? one : scale[i] > 0 ? scale[i] / 127 : 1;
+}
+
+static const char *dequantize(quantizer *q, const char *want, const tensor_data *t, const tensor_data *scale,
+                              int64_t axis, pb_node **out)
+{
+    arena *a = &q->c->mem;
+    const char *in[3] = {onnx_edit_add_constant(&q->e, arena_printf(a, "%s_quantized", want), t),
+                         onnx_edit_add_constant(&q->e, arena_printf(a, "%s_scale", want), scale), NULL};
+    const tensor_data *zero =
+        scale->rank ? tensor_splat(q->c, t->dt, 1, scale->dims, (uint8_t[8]){0}) : tensor_scalar_i64(q->c, t->dt, 0);
+    const int64_t *dims = scale->dims;
+    if (scale->rank) {
+        uint8_t *zeros = arena_alloc(a, (size_t)dims[0] * dtype_bytes(t->dt), 8);
+        memset(zeros, 0, (size_t)dims[0] * dtype_bytes(t->dt));
+        zero = tensor_dense(q->c, t->dt, 1, dims, zeros);
+    }
+    in[2] = onnx_edit_add_constant(&q->e, arena_printf(a, "%s_zero_point", want), zero);
+    const char *result = onnx_edit_fresh(&q->e, arena_printf(a, "%s_dequantized", want));
+    *out = onnx_edit_node(&q->e, "DequantizeLinear", 3, in, result);
+    if (scale->rank)
+        onnx_edit_set_int(&q->e, *out, "axis", axis);
+    return result;
+}
+
+typedef VEC(pb_node *) node_list;
+
+static void quantize_weights(quantizer *q, quantize_layer *l, float x_scale, node_list *before)
+{
+    compiler *c = q->c;
+    const tensor_data *w = l->weights, *b = *l->bias ? onnx_edit_constant(&q->e, l->bias) : NULL;
+    int64_t inner = 1, n = q->o.shifts ? 1 : l->channels;
+    for (uint32_t i = (uint32_t)l->axis + 1; i < w->rank; i++)
+        inner *= w->dims[i];
+    float *scale = arena_array(&c->mem, float, (size_t)l->channels), *sums = arena_array(&c->mem, float, (size_t)n);
+    int8_t *numbers = arena_array(&c->mem, int8_t, (size_t)w->count);
+    double error = 0, power = 0;
+    weight_scales(q, l, inner, scale);
+    for (int64_t i = 0; i < w->count; i++) {
+        double x = tensor_get_f64(w, i), s = (double)scale[i / inner % l->channels], v = rint(x / s);
+        numbers[i] = (int8_t)(v > 127 ? 127 : v < -127 ? -127 : v);
+        error += (x - numbers[i] * s) * (x - numbers[i] * s);
+        power += x * x;
+    }
+    l->weight_error = power > 0 ? sqrt(error / power) : 0;
+    pb_node *node;
+    const tensor_data *scales = q->o.shifts ? tensor_scalar_f64(c, DT_F32, (double)scale[0])
+                                            : tensor_dense(c, DT_F32, 1, &n, scale);
+    const char *name = onnx_edit_input(&q->e, l->node, 1);
+    onnx_edit_set_input(&q->e, l->node, 1,
+                        dequantize(q, name, tensor_dense(c, DT_I8, w->rank, w->dims, numbers), scales, l->axis, &node));
+    vec_push(&c->mem, before, node);
+    if (!b)
+        return;
+    int32_t *biases = arena_array(&c->mem, int32_t, (size_t)l->channels);
+    for (int64_t i = 0; i < n; i++)
+        sums[i] = x_scale * scale[i];
+    for (int64_t i = 0; i < l->channels; i++) {
+        double v = rint(tensor_get_f64(b, i) / (double)sums[n == 1 ? 0 : i]);
+        biases[i] = (int32_t)(v > 2147483520.0 ? 2147483520.0 : v < -2147483520.0 ? -2147483520.0 : v);
+    }
+    scales = q->o.shifts ? tensor_scalar_f64(c, DT_F32, (double)sums[0]) : tensor_dense(c, DT_F32, 1, &n, sums);
+    onnx_edit_set_input(&q->e, l->node, 2,
+                        dequantize(q, l->bias, tensor_dense(c, DT_I32, b->rank, b->dims, biases), scales, 0, &node));
+    vec_push(&c->mem, before, node);
+}
+
+/* --- values --- */
+
+/* Behind what makes it; readers get the dequantised one. */
+static void quantize_one(quantizer *q, quantize_value *v, node_list *behind)
+{
+    arena *a = &q->c->mem;
+    const quantize_value *group = &q->values.data[v->group];
+    dtype dt = q->o.shifts ? DT_I8 : DT_U8;
+    v->scale = group->scale;
+    v->zero = group->zero;
+    v->lo = group->lo;
+    v->hi = group->hi;
+    const char *in[3] = {v->name, scalar(q, arena_printf(a, "%s_scale", v->name), DT_F32, (double)v->scale),
+                         scalar(q, arena_printf(a, "%s_zero_point", v->name), dt, (double)v->zero)};
+    const char *numbers = onnx_edit_fresh(&q->e, arena_printf(a, "%s_quantized", v->name));
+    v->dequantized = onnx_edit_fresh(&q->e, arena_printf(a, "%s_dequantized", v->name));
+    vec_push(a, behind, onnx_edit_node(&q->e, "QuantizeLinear", 3, in, numbers));
+    in[0] = numbers;
+    vec_push(a, behind, onnx_edit_node(&q->e, "DequantizeLinear", 3, in, v->dequantized));
+}
+
+static const quantize_value *value_of(const quantizer *q, const char *name)
+{
+    uint32_t at = 0;
+    return *name && ptr_map_get(&q->by_name, name, &at) ? &q->values.data[at] : NULL;
+}
+
+static void insert(quantizer *q)
+{
+    arena *a = &q->c->mem;
+    pb_graph *g = q->e.graph;
+    node_list all = {0};
+    ptr_map layers;
+    uint32_t at = 0;
+    ptr_map_init(&layers, a);
+    for (uint32_t i = 0; i < q->n_layers; i++)
+        ptr_map_set(&layers, q->layers[i].node, i);
+    for (uint32_t i = 0; i < q->values.len; i++)
+        if (!*q->values.data[i].op)
+            quantize_one(q, &q->values.data[i], &all);
+    for (uint32_t i = 0; i < g->node.len; i++) {
+        pb_node *n = g->node.data[i];
+        const quantize_value *x = value_of(q, onnx_edit_input(&q->e, n, 0));
+        if (x && ptr_map_get(&layers, n, &at))
+            quantize_weights(q, &q->layers[at], x->scale, &all);
+        for (uint32_t k = 0; k < n->input.len; k++) {
+            const quantize_value *v = value_of(q, onnx_edit_input(&q->e, n, k));
+            if (v)
+                onnx_edit_set_input(&q->e, n, k, v->dequantized);
+        }
+        vec_push(a, &all, n);
+        for (uint32_t k = 0; k < n->output.len; k++) {
+            const quantize_value *v = value_of(q, onnx_edit_output(&q->e, n, k));
+            if (v)
+                quantize_one(q, &q->values.data[v - q->values.data], &all);
+        }
+    }
+    g->node.data = all.data;
+    g->node.len = all.len;
+    g->node.cap = all.cap;
+}
+
+/* Initializers that nobody reads any more: the weights as they were. */
+static void drop_unread(quantizer *q)
+{
+    pb_graph *g = q->e.graph;
+    ptr_map read;
+    uint32_t kept = 0, unused;
+    ptr_map_init(&read, &q->c->mem);
+    for (uint32_t i = 0; i < g->node.len; i++) {
+        const pb_node *n = g->node.data[i];
+        for (uint32_t k = 0; k < n->input.len; k++)
+            ptr_map_set(&read, onnx_edit_input(&q->e, n, k), 1);
+        for (uint32_t k = 0; k < n->attribute.len; k++)
+            if (n->attribute.data[k]->g || n->attribute.data[k]->graphs.len)
+                return; /* bodies read what they like */
+    }
+    for (uint32_t i = 0; i < g->output.len; i++)
+        ptr_map_set(&read, onnx_edit_name(&q->e, g->output.data[i]->name), 1);
+    for (uint32_t i = 0; i < g->input.len; i++)
+        ptr_map_set(&read, onnx_edit_name(&q->e, g->input.data[i]->name), 1);
+    for (uint32_t i = 0; i < g->initializer.len; i++)
+        if (ptr_map_get(&read, onnx_edit_name(&q->e, g->initializer.data[i]->name), &unused))
+            g->initializer.data[kept++] = g->initializer.data[i];
+    g->initializer.len = kept;
+}
+
+static bool all_seen(const quantizer *q)
+{
+    for (uint32_t i = 0; i < q->values.len; i++) {
+        const quantize_value *v = &q->values.data[i];
+        if (v->group != i)
+            continue;
+        if (v->seen.not_finite)
+            return diag_error(&q->c->diags, DIAG_DATA, src_loc_none(), "value '%s' is infinite or no number in %llu "
+                              "elements", v->name, (unsigned long long)v->seen.not_finite);
+        if (v->seen.seen == 0)
+            return diag_error(&q->c->diags, DIAG_DATA, src_loc_none(), "value '%s' was never seen: no data", v->name);
+    }
+    return true;
+}
+
+bool quantize_write(quantizer *q, span *out, span *shown)
+{
+    pb_graph *g = q->e.graph;
+    if (!all_seen(q))
+        return false;
+    for (uint32_t i = 0; i < q->values.len; i++)
+        if (q->values.data[i].group == i)
+            choose_scale(q, &q->values.data[i]);
+    insert(q);
+    drop_unread(q);
+    q->e.model->ir_version = q->e.model->ir_version < 4 ? 4 : q->e.model->ir_version;
+    onnx_edit_set_metadata(&q->e, "lathe.rounding", q->o.shifts ? "half_up" : "nearest_even");
+    if (!onnx_edit_bytes(&q->e, out))
+        return false;
+    const uint32_t own = g->output.len;
+    for (uint32_t i = 0; i < q->values.len; i++) {
+        pb_value_info *v = arena_new(&q->c->mem, pb_value_info);
+        v->name = (span){(const uint8_t *)q->values.data[i].dequantized, strlen(q->values.data[i].dequantized)};
+        vec_push(&q->c->mem, &g->output, v);
+    }
+    bool ok = onnx_edit_bytes(&q->e, shown);
+    g->output.len = own;
+    return ok;
+}
