@@ -130,12 +130,14 @@ static double divergence(const double *magnitude, uint32_t used, double total, d
 static void entropy_range(const histogram *h, double *lo, double *hi)
 {
     double magnitude[HALF], total = 0, beyond = 0, best = INFINITY;
-    uint32_t last = 0, used = 0;
+    uint32_t last = 0, used;
     for (uint32_t i = 0; i < HALF; i++) {
         magnitude[i] = (double)h->bins[HALF + i] + (double)h->bins[HALF - 1 - i];
-        total += magnitude[i];
         last = magnitude[i] > 0 ? i + 1 : last;
     }
+    magnitude[0] = magnitude[1]; /* zeros, of which clips make many, are exact in any range */
+    for (uint32_t i = 0; i < HALF; i++)
+        total += magnitude[i];
     used = last;
     for (uint32_t n = last; n >= KL_LEVELS; n -= n > 512 ? 16 : 4) {
         beyond = 0;

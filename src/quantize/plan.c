@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which values of a model are quantised. Convolutions, products, sums and average pools take and give quantised values;
- * what only moves elements, or chooses among them, hands its operand's scale on. A clip behind arithmetic is part of it:
- * the value between them has no scale. Results of the model stay as they are. */
+/* Which values of a model are quantised. Convolutions, products, sums and average pools take and give quantised
+ * values; what only moves elements, or chooses among them, hands its operand's scale on. A clip behind arithmetic is
+ * part of it: the value between them has no scale. Results of the model stay as they are. */
 #include "quantize/quantize.h"
 
 #include <string.h>

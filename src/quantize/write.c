@@ -82,14 +82,8 @@ static const char *dequantize(quantizer *q, const char *want, const tensor_data 
     arena *a = &q->c->mem;
     const char *in[3] = {onnx_edit_add_constant(&q->e, arena_printf(a, "%s_quantized", want), t),
                          onnx_edit_add_constant(&q->e, arena_printf(a, "%s_scale", want), scale), NULL};
-    const tensor_data *zero =
-        scale->rank ? tensor_splat(q->c, t->dt, 1, scale->dims, (uint8_t[8]){0}) : tensor_scalar_i64(q->c, t->dt, 0);
-    const int64_t *dims = scale->dims;
-    if (scale->rank) {
-        uint8_t *zeros = arena_alloc(a, (size_t)dims[0] * dtype_bytes(t->dt), 8);
-        memset(zeros, 0, (size_t)dims[0] * dtype_bytes(t->dt));
-        zero = tensor_dense(q->c, t->dt, 1, dims, zeros);
-    }
+    static const uint8_t nothing[8] = {0};
+    const tensor_data *zero = tensor_splat(q->c, t->dt, scale->rank, scale->dims, nothing);
     in[2] = onnx_edit_add_constant(&q->e, arena_printf(a, "%s_zero_point", want), zero);
     const char *result = onnx_edit_fresh(&q->e, arena_printf(a, "%s_dequantized", want));
     *out = onnx_edit_node(&q->e, "DequantizeLinear", 3, in, result);

@@ -395,7 +395,7 @@ static bool read_clips(tail *t)
 static graph_value *convert_quantize(converter *v, graph_node *n)
 {
     tail t = {.q = n, .x = n->inputs[0], .half_up = strcmp(graph_attr_string(n, "rounding"), "half_up") == 0};
-    if ((!v->always && !t.half_up) || !qnn_read_params(n, false, &t.y) || !qnn_is_single(&t.y))
+    if (!v->always || !qnn_read_params(n, false, &t.y) || !qnn_is_single(&t.y))
         return NULL;
     t.lo = dtype_min_int(t.y.dt);
     t.hi = dtype_max_int(t.y.dt);
@@ -506,9 +506,21 @@ static void note_float(converter *v, graph_module *m, const graph_func *f)
     }
 }
 
+/* A model that rounds half up is for integers as a whole. */
+static bool rounds_half_up(const graph_module *m)
+{
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        for (uint32_t k = 0; k < m->funcs.data[i]->nodes.len; k++) {
+            const graph_node *n = m->funcs.data[i]->nodes.data[k];
+            if (strcmp(n->op->name, "qnn.quantize") == 0 && strcmp(graph_attr_string(n, "rounding"), "half_up") == 0)
+                return true;
+        }
+    return false;
+}
+
 bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o)
 {
-    converter v = {.always = !o->no_integers};
+    converter v = {.always = !o->no_integers || rounds_half_up(m)};
     ptr_map_init(&v.why, &c->mem);
     for (uint32_t i = 0; i < m->funcs.len; i++) {
         graph_func *f = m->funcs.data[i];

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lathe quantize: the float model runs on samples, compiled as for users; ranges become scales; the quantised model is
+ * written, runs on the same samples, and what it loses is told for each value and, with labels, in right answers. */
+#include "cli.h"
+#include "driver/format.h"
+#include "quantize/quantize.h"
+#include "samples.h"
+#include "table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json_out.h"
+
+/* A model that is compiled and can be called. */
+typedef struct runner {
+    run_model m;
+    uint32_t own; /* results of the model itself; values follow */
+} runner;
+
+/* What a quantised value has lost, over all samples. */
+typedef struct loss {
+    double error, power;
+} loss;
+
+typedef struct quantize_run {
+    cli *x;
+    compiler *c;
+    compile_options options;
+    const char *scratch;
+    long workers;
+    quantizer q;
+    runner plain, quantized;
+    loss *losses; /* of values */
+    int64_t seen, samples, right, right_quantized, same;
+    run_tensor labels;
+    bool has_labels;
+} quantize_run;
+
+static bool open_runner(quantize_run *r, const char *name, span bytes, runner *out)
+{
+    compiler *c = r->c;
+    compile_result result;
+    const char *dir = path_join(&c->mem, r->scratch, name), *model = path_join(&c->mem, dir, "model.onnx"),
+               *package = path_join(&c->mem, dir, "package");
+    return file_make_dirs(&c->diags, dir) && compiler_write_file(c, model, bytes.data, bytes.len) &&
+           pipeline_compile(c, model, &r->options, &result) && artifact_write(c, &result.artifact, package, false) &&
+           run_open_package(c, package, &out->m) && run_size_inputs(c, &out->m) &&
+           run_build(c, dir, r->workers, &out->m);
+}
+
+static bool is_f32(quantize_run *r, const run_tensor *t)
+{
+    return t->dt == DT_F32 || diag_error(&r->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                                         "value '%s' is %s; models of f32 are quantised", t->name, dtype_name(t->dt));
+}
+
+/* --- calibration --- */
+
+static bool calibrate(quantize_run *r, samples *from)
+{
+    bool more = true;
+    compiler_progress(r->c, "calibrating", 0, 0);
+    while (more) {
+        if (!samples_next(from, &r->plain.m, &more) || (more && !run_call(r->c, &r->plain.m)))
+            return false;
+        for (uint32_t i = 0; more && i < r->q.values.len; i++) {
+            const run_tensor *t = &r->plain.m.outputs[r->plain.own + i];
+            if (!is_f32(r, t))
+                return false;
+            quantize_observe(&r->q, i, (const float *)(const void *)t->data, t->count);
+        }
+    }
+    r->seen = from->counted;
+    return true;
+}
+
+/* --- evaluation --- */
+
+/* The greatest of `classes` numbers. */
+static int64_t answer(const run_tensor *t, int64_t row, int64_t classes)
+{
+    const float *x = (const float *)(const void *)t->data + row * classes;
+    int64_t best = 0;
+    for (int64_t i = 1; i < classes; i++)
+        best = x[i] > x[best] ? i : best;
+    return best;
+}
+
+static bool count_answers(quantize_run *r)
+{
+    const run_tensor *a = &r->plain.m.outputs[0], *b = &r->quantized.m.outputs[0];
+    int64_t rows = a->rank ? a->dims[0] : 1, classes = rows > 0 ? a->count / rows : 0;
+    if (a->dt != DT_F32 || classes < 2) {
+        r->samples += rows;
+        return !r->has_labels || diag_error(&r->c->diags, DIAG_USAGE, src_loc_none(),
+                                            "--labels: output '%s' has no classes to choose from", a->name);
+    }
+    for (int64_t i = 0; i < rows; i++, r->samples++) {
+        int64_t x = answer(a, i, classes), y = answer(b, i, classes);
+        r->same += x == y;
+        if (!r->has_labels)
+            continue;
+        if (r->samples >= r->labels.count)
+            return diag_error(&r->c->diags, DIAG_DATA, src_loc_none(), "--labels has %lld entries, fewer than samples",
+                              (long long)r->labels.count);
+        int64_t want = dtype_load_i64(r->labels.dt, r->labels.data + (size_t)r->samples * dtype_bytes(r->labels.dt));
+        r->right += x == want;
+        r->right_quantized += y == want;
+    }
+    return true;
+}
+
+static void add_losses(quantize_run *r)
+{
+    for (uint32_t i = 0; i < r->q.values.len; i++) {
+        const run_tensor *a = &r->plain.m.outputs[r->plain.own + i], *b = &r->quantized.m.outputs[r->plain.own + i];
+        const float *x = (const float *)(const void *)a->data, *y = (const float *)(const void *)b->data;
+        for (int64_t k = 0; k < a->count; k++) {
+            r->losses[i].error += ((double)x[k] - (double)y[k]) * ((double)x[k] - (double)y[k]);
+            r->losses[i].power += (double)x[k] * (double)x[k];
+        }
+    }
+}
+
+static bool evaluate(quantize_run *r, samples *from)
+{
+    bool more = true;
+    compiler_progress(r->c, "comparing", 0, 0);
+    r->losses = arena_array(&r->c->mem, loss, r->q.values.len + 1u);
+    memset(r->losses, 0, (r->q.values.len + 1u) * sizeof *r->losses);
+    for (;;) {
+        if (!samples_next(from, &r->plain.m, &more))
+            return false;
+        if (!more)
+            break;
+        for (uint32_t i = 0; i < r->plain.m.n_inputs; i++)
+            memcpy(r->quantized.m.inputs[i].data, r->plain.m.inputs[i].data, r->plain.m.inputs[i].bytes);
+        if (!run_call(r->c, &r->plain.m) || !run_call(r->c, &r->quantized.m) || !count_answers(r))
+            return false;
+        add_losses(r);
+    }
+    return !r->has_labels || r->samples == r->labels.count ||
+           diag_error(&r->c->diags, DIAG_DATA, src_loc_none(), "--labels has %lld entries for %lld samples",
+                      (long long)r->labels.count, (long long)r->samples);
+}
+
+/* --- the report --- */
+
+static double loss_of(const quantize_run *r, uint32_t i)
+{
+    return r->losses[i].power > 0 ? sqrt(r->losses[i].error / r->losses[i].power) : 0;
+}
+
+static double saturated(const quantize_run *r, uint32_t i)
+{
+    const quantize_value *v = &r->q.values.data[i], *group = &r->q.values.data[v->group];
+    double half = (double)v->scale / 2;
+    return histogram_outside(&group->seen, v->lo - half, v->hi + half);
+}
+
+static void show_text(quantize_run *r)
+{
+    writer *w = &r->x->out;
+    table layers = table_begin(&r->c->mem, "lrr"), values = table_begin(&r->c->mem, "llrrrr");
+    static const char *const heads[] = {"value", "made by", "scale", "zero", "saturated %", "error %"};
+    table_add(&layers, "weights of");
+    table_add(&layers, "channels");
+    table_add(&layers, "error %%");
+    for (uint32_t i = 0; i < r->q.n_layers; i++) {
+        table_add(&layers, "%s", r->q.layers[i].name);
+        table_add(&layers, "%lld", (long long)r->q.layers[i].channels);
+        table_add(&layers, "%.3f", 100 * r->q.layers[i].weight_error);
+    }
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        table_add(&values, "%s", heads[i]);
+    for (uint32_t i = 0; i < r->q.values.len; i++) {
+        const quantize_value *v = &r->q.values.data[i];
+        table_add(&values, "%s", v->name);
+        table_add(&values, "%s", *v->op ? v->op : "(input)");
+        table_add(&values, "%.6g", (double)v->scale);
+        table_add(&values, "%lld", (long long)v->zero);
+        table_add(&values, "%.3f", 100 * saturated(r, i));
+        table_add(&values, "%.2f", 100 * loss_of(r, i));
+    }
+    table_print(&layers, w);
+    w_str(w, "\n");
+    table_print(&values, w);
+    w_line(w, "\nquantised: %u of %u nodes, %u batch norms folded, %lld samples seen", r->q.n_quantized, r->q.n_nodes,
+           r->q.n_folded, (long long)r->seen);
+    double all = r->samples > 0 ? (double)r->samples : 1;
+    if (r->has_labels) {
+        w_line(w, "float:     %lld of %lld right, %.2f %%", (long long)r->right, (long long)r->samples,
+               100 * (double)r->right / all);
+        w_line(w, "quantised: %lld of %lld right, %.2f %%", (long long)r->right_quantized, (long long)r->samples,
+               100 * (double)r->right_quantized / all);
+    }
+    if (r->same > 0)
+        w_line(w, "the same answer for %lld of %lld", (long long)r->same, (long long)r->samples);
+}
+
+static void show_json(quantize_run *r)
+{
+    json_out j = json_out_begin(&r->x->out, JSON_OUT_LINES);
+    json_out_object(&j, NULL);
+    json_out_uint(&j, "nodes", r->q.n_nodes);
+    json_out_uint(&j, "quantised", r->q.n_quantized);
+    json_out_uint(&j, "batch_norms_folded", r->q.n_folded);
+    json_out_int(&j, "calibrated_on", r->seen);
+    json_out_int(&j, "samples", r->samples);
+    json_out_int(&j, "same_answer", r->same);
+    if (r->has_labels) {
+        json_out_int(&j, "right_float", r->right);
+        json_out_int(&j, "right_quantised", r->right_quantized);
+    }
+    json_out_array(&j, "layers");
+    for (uint32_t i = 0; i < r->q.n_layers; i++) {
+        json_out_object(&j, NULL);
+        json_out_text(&j, "name", r->q.layers[i].name);
+        json_out_int(&j, "channels", r->q.layers[i].channels);
+        json_out_real(&j, "weight_error", r->q.layers[i].weight_error);
+        json_out_end(&j);
+    }
+    json_out_end(&j);
+    json_out_array(&j, "values");
+    for (uint32_t i = 0; i < r->q.values.len; i++) {
+        const quantize_value *v = &r->q.values.data[i];
+        json_out_object(&j, NULL);
+        json_out_text(&j, "name", v->name);
+        json_out_text(&j, "operator", v->op);
+        json_out_real(&j, "scale", (double)v->scale);
+        json_out_int(&j, "zero_point", v->zero);
+        json_out_real(&j, "saturated", saturated(r, i));
+        json_out_real(&j, "error", loss_of(r, i));
+        json_out_end(&j);
+    }
+    json_out_end(&j);
+    json_out_end(&j);
+    w_str(&r->x->out, "\n");
+}
+
+/* --- the verb --- */
+
+static bool read_labels(quantize_run *r)
+{
+    const char *path = cli_get(r->x, OPT_LABELS, NULL);
+    run_tensor *t = &r->labels;
+    r->has_labels = path != NULL;
+    if (!path)
+        return true;
+    *t = (run_tensor){.name = "labels"};
+    if (!tensor_file_peek(r->c, path, &t->dt, &t->rank, t->dims) || !dtype_is_int(t->dt))
+        return r->c->diags.errors > 0 ? false : diag_error(&r->c->diags, DIAG_DATA, src_loc_none(),
+                                                           "'%s': labels are integers in a .npy file", path);
+    run_set_dims(t, t->dims);
+    t->most_bytes = t->bytes;
+    t->data = arena_try_alloc(&r->c->mem, t->bytes + 1, 64);
+    return t->data ? tensor_file_read(r->c, path, t)
+                   : diag_error(&r->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for '%s'", path);
+}
+
+static bool read_options(quantize_run *r, quantize_options *o)
+{
+    cli *x = r->x;
+    int scheme = cli_choice(x, OPT_FOR, NULL, "cpu"), method = cli_choice(x, OPT_METHOD, NULL, "minmax");
+    *o = (quantize_options){.shifts = scheme == 1, .method = (histogram_method)method};
+    o->skips = x->values[OPT_SKIP].data;
+    o->n_skips = x->values[OPT_SKIP].len;
+    if (scheme < 0 || method < 0 || !cli_real(x, OPT_PERCENTILE, 99.99, &o->percentile) ||
+        !cli_workers(x, &r->workers) || !cli_compile_options(x, true, &r->options))
+        return false;
+    if (!(o->percentile > 50 && o->percentile <= 100))
+        return cli_usage_error(x, "as in --percentile 99.9", "--percentile: a number above 50, at most 100");
+    if (!cli_get(x, OPT_OUT, NULL))
+        return cli_usage_error(x, "as in -o q.onnx", "quantize needs -o OUT");
+    if (!cli_has(x, OPT_DATA) && !cli_has(x, OPT_CALIBRATE))
+        return cli_usage_error(x, "as in --data samples.npy", "quantize needs data: --calibrate or --data");
+    if (cli_has(x, OPT_LABELS) && !cli_has(x, OPT_DATA))
+        return cli_usage_error(x, "give the samples that they are of", "--labels needs --data");
+    return cli_is_file(x, OPT_OUT);
+}
+
+static bool quantize(quantize_run *r, const char *path, const char *out)
+{
+    compiler *c = r->c;
+    const char *data = cli_get(r->x, OPT_DATA, NULL), *from = cli_get(r->x, OPT_CALIBRATE, data);
+    quantize_options o;
+    samples calibration, evaluation;
+    file_format format;
+    span bytes, plain, quantized, shown;
+    if (!read_options(r, &o) || !read_labels(r) || !samples_open(c, from, &calibration) ||
+        !samples_open(c, data ? data : from, &evaluation) || !format_read(c, "quantize", path, &bytes, &format) ||
+        !quantize_open(c, bytes, path, &o, &r->q) || !quantize_calibration(&r->q, &plain, &r->plain.own) ||
+        !open_runner(r, "float", plain, &r->plain) || !calibrate(r, &calibration) ||
+        !quantize_write(&r->q, &quantized, &shown) || !open_runner(r, "quantised", shown, &r->quantized) ||
+        !evaluate(r, &evaluation) || !compiler_write_file(c, out, quantized.data, quantized.len))
+        return false;
+    if (cli_has(r->x, OPT_JSON))
+        show_json(r);
+    else
+        show_text(r);
+    return true;
+}
+
+bool cmd_quantize(cli *x)
+{
+    quantize_run *r = arena_new(&x->c->mem, quantize_run);
+    *r = (quantize_run){.x = x, .c = x->c};
+    const char *path = cli_model(x);
+    if (!path)
+        return false;
+    r->scratch = process_temp_dir(x->c);
+    bool ok = r->scratch && quantize(r, path, cli_get(x, OPT_OUT, NULL));
+    run_close(&r->plain.m);
+    run_close(&r->quantized.m);
+    if (r->scratch)
+        compiler_remove_temp_dir(x->c, r->scratch);
+    return ok;
+}

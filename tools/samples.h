@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples for a model's inputs, one after the other: rows of files, or folders with a file for each input. */
+#ifndef LATHE_TOOLS_SAMPLES_H
+#define LATHE_TOOLS_SAMPLES_H
+#include "cli.h"
+#include "driver/run.h"
+
+typedef struct samples {
+    compiler *c;
+    const char *path;        /* as the user named it */
+    VEC(const char *) files; /* of samples, or test_data_set_* folders */
+    bool folders;
+    run_tensor loaded; /* of the file at hand: batches one behind the other */
+    int64_t batches, at;
+    uint32_t next;   /* file */
+    int64_t counted; /* samples so far: entries of the first axis of the first input */
+} samples;
+
+bool samples_open(compiler *c, const char *path, samples *out);
+void samples_rewind(samples *s);
+/* Fills m's inputs with what comes next; *out_more false: there was nothing left. false after a diagnostic. */
+bool samples_next(samples *s, const run_model *m, bool *out_more);
+#endif
