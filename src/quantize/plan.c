@@ -21,6 +21,13 @@ static const struct {
     {"Concat", KIND_JOIN},
 };
 
+static src_loc at_file(const char *path)
+{
+    src_loc loc = src_loc_none();
+    loc.file = path;
+    return loc;
+}
+
 /* A name of the model: who makes it, and who reads it. */
 typedef struct use {
     int32_t maker;  /* node; -1: an input */
@@ -259,11 +266,11 @@ static bool check_model(const quantizer *q)
     int64_t opset = onnx_edit_opset(&q->e);
     for (uint32_t i = 0; i < q->e.graph->node.len; i++)
         if (strcmp(onnx_edit_op(&q->e, q->e.graph->node.data[i]), "QuantizeLinear") == 0)
-            return diag_error(&q->c->diags, DIAG_UNSUPPORTED, (src_loc){.file = q->e.path},
+            return diag_error(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
                               "the model is quantised already: it has a QuantizeLinear");
     if (opset >= 13)
         return true;
-    diag_error(&q->c->diags, DIAG_UNSUPPORTED, (src_loc){.file = q->e.path},
+    diag_error(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
                "the model is of operator set %lld; scales for each channel need 13", (long long)opset);
     diag_hint(&q->c->diags, "onnx.version_converter makes it newer");
     return false;
@@ -294,7 +301,7 @@ bool quantize_open(compiler *c, span bytes, const char *path, const quantize_opt
     out->n_nodes = n;
     out->layers = p.layers.data;
     out->n_layers = p.layers.len;
-    return out->values.len > 0 || diag_error(&c->diags, DIAG_UNSUPPORTED, (src_loc){.file = path},
+    return out->values.len > 0 || diag_error(&c->diags, DIAG_UNSUPPORTED, at_file(path),
                                              "nothing in the model can be quantised");
 }
 

@@ -94,8 +94,10 @@ bool onnx_edit_open(compiler *c, span bytes, const char *path, onnx_edit *out)
     if (!onnx_wire_model(c, path, bytes, &out->model))
         return false;
     out->graph = out->model->graph;
+    src_loc loc = src_loc_none();
+    loc.file = path;
     if (!out->graph)
-        return diag_error(&c->diags, DIAG_FORMAT, (src_loc){.file = path}, "not an ONNX model: it holds no graph");
+        return diag_error(&c->diags, DIAG_FORMAT, loc, "not an ONNX model: it holds no graph");
     read_names(out);
     for (uint32_t i = 0; i < out->graph->initializer.len; i++) {
         pb_tensor *t = out->graph->initializer.data[i];

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Not in `make check`.
+# lathe quantize: what it writes runs in onnxruntime and in integers here, what it says is what others count, and what it
+# does not take is told.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+python=${LATHE_PYTHON:-$top/build/venv/bin/python}
+"$python" -c 'import numpy, onnx, onnxruntime, sklearn' 2> "$work/log" || { echo "no Python with onnxruntime"; exit 77; }
+export LATHE_PYTHON=$python
+cd "$work" || exit 3
+model=$top/demo/residual.onnx
+
+"$python" - "$top" << 'PY' || exit 1
+import os, sys
+import numpy as np, onnx
+from onnx import helper as h, numpy_helper as nh, TensorProto as T
+sys.path.insert(0, os.path.join(sys.argv[1], "demo"))
+import train
+pictures, test, _, labels = train.split()
+np.save("train.npy", pictures[:200]); np.save("test.npy", test); np.save("labels.npy", labels.astype(np.int64))
+np.save("few.npy", labels[:5].astype(np.int32)); np.save("wrong.npy", np.zeros((3, 1, 8, 9), np.float32))
+np.save("nan.npy", np.full((1, 1, 8, 8), np.nan, np.float32)); np.save("real.npy", labels.astype(np.float32))
+os.makedirs("sets/test_data_set_0"); os.makedirs("empty"); os.makedirs("files")
+with open("sets/test_data_set_0/input_0.pb", "wb") as f: f.write(nh.from_array(pictures[:1]).SerializeToString())
+np.save("files/a.npy", pictures[:3]); np.save("files/b.npy", pictures[3:5])
+
+# Batch norm, weights in a file beside the model, fields that no reader of ours knows, a branch that stays in float.
+rng = np.random.default_rng(1)
+a = lambda *s: rng.standard_normal(s).astype(np.float32)
+c = dict(w=a(5, 3, 3, 3), b=a(5), g=a(5), beta=a(5), mean=a(5), var=np.abs(a(5)) + 0.5, v=a(7, 5, 1, 1), m=a(7, 4), k=a(4))
+nodes = [h.make_node("Conv", ["x", "w", "b"], ["c"], name="first", pads=[1, 1, 1, 1]),
+         h.make_node("BatchNormalization", ["c", "g", "beta", "mean", "var"], ["n"]),
+         h.make_node("Clip", ["n", "lo", "hi"], ["r"]), h.make_node("Conv", ["r", "v"], ["d"], name="second"),
+         h.make_node("Sigmoid", ["d"], ["s"]), h.make_node("Mul", ["d", "s"], ["e"]),
+         h.make_node("AveragePool", ["e"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+         h.make_node("Concat", ["p", "p"], ["q"], axis=1), h.make_node("Slice", ["q", "from", "to", "axis"], ["t"]),
+         h.make_node("GlobalAveragePool", ["t"], ["u"]), h.make_node("Flatten", ["u"], ["f"]),
+         h.make_node("MatMul", ["f", "m"], ["l"]), h.make_node("Add", ["l", "k"], ["y"])]
+inits = [nh.from_array(v, k) for k, v in c.items()] + [nh.from_array(np.float32(0), "lo"), nh.from_array(np.float32(6), "hi")]
+inits += [nh.from_array(np.array([n], np.int64), k) for k, n in (("from", 0), ("to", 7), ("axis", 1))]
+info = h.make_tensor_value_info
+graph = h.make_graph(nodes, "g", [info("x", T.FLOAT, [1, 3, 8, 8])], [info("y", T.FLOAT, [1, 4])], inits, doc_string="kept")
+m = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8, producer_version="4.2", doc_string="kept, too")
+h.set_model_props(m, {"author": "somebody"})
+onnx.save(m, "norm.onnx", save_as_external_data=True, location="norm.bin", size_threshold=0)
+np.save("x.npy", a(16, 3, 8, 8))
+old = h.make_model(graph, opset_imports=[h.make_opsetid("", 12)], ir_version=7); onnx.save(old, "old.onnx")
+PY
+
+cat > check.py << 'PY'
+import json, sys
+import numpy as np, onnx, onnxruntime as ort
+path, report, slack = sys.argv[1], json.load(open(sys.argv[2])), int(sys.argv[3])
+onnx.checker.check_model(onnx.load(path), full_check=True)
+o = ort.SessionOptions(); o.add_session_config_entry("session.x64quantprecision", "1"); o.log_severity_level = 3
+s = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+x, labels = np.load("test.npy"), np.load("labels.npy")
+right = sum(int(s.run(None, {"image": x[i:i + 1]})[0].argmax() == labels[i]) for i in range(len(x)))
+assert abs(right - report["right_quantised"]) <= slack, (right, report["right_quantised"])
+assert report["samples"] == len(x) and report["quantised"] == report["nodes"] == 13
+assert all(0 <= v["error"] < 0.2 for v in report["values"]), report["values"]
+limit = float(sys.argv[4])
+assert report["right_quantised"] >= limit * report["right_float"], (report["right_quantised"], report["right_float"])
+PY
+
+# --- both schemes, all methods: the accuracy that is told is that of the file
+stated=$(sed 's/ .*//' "$top/demo/residual.txt")
+for method in minmax percentile mse entropy; do
+    expect 0 '' quantize "$model" --calibrate train.npy --data test.npy --labels labels.npy --method $method -o cpu.onnx --json
+    cp stdout cpu.json
+    check "cpu, $method" "$python" check.py cpu.onnx cpu.json 0 0.98
+    expect 0 '' quantize "$model" --calibrate train.npy --data test.npy --labels labels.npy --method $method --for vta -o vta.onnx --json
+    cp stdout vta.json # onnxruntime rounds halves to the even number
+    check "vta, $method" "$python" check.py vta.onnx vta.json 3 0.98
+done
+check "the accuracy that is stated" grep -q "\"right_float\": $stated" cpu.json
+expect 0 "^float: .*$stated of 360 right" quantize "$model" --calibrate train.npy --data test.npy --labels labels.npy -o text.onnx
+expect 0 '^(value|weights of) ' quantize "$model" --data train.npy -o text.onnx
+expect 0 'all_equal|ok$' verify cpu.onnx --integers --against onnxruntime --seed 3
+
+# --- all of it in integers, half up without being asked
+expect 0 '' compile vta.onnx -q -o package --report report.json
+check "nothing of a model for VTA stays in float" sh -c '! grep -q use-integers report.json'
+check "shifts alone" sh -c '! grep -E "rint|[^_a-z](float|double)[^_a-z]" package/src/*lib*.c | grep -i requantize'
+expect 0 '' inspect cpu.onnx
+check "float, and the way out" grep -q 'use-integers: 4 nn.conv2d, first %c1.conv2d: rounding to nearest even: --integers' stdout
+expect 0 '' inspect cpu.onnx --integers
+check "integers" sh -c '! grep -q use-integers stdout'
+
+# --- what is left as it was, what goes
+expect 0 '1 batch norms folded' quantize norm.onnx --data x.npy -o norm_q.onnx
+check "names, documentation, metadata, no file beside it" "$python" -c '
+import onnx
+m = onnx.load("norm_q.onnx", load_external_data=False)
+onnx.checker.check_model(m, full_check=True)
+assert m.doc_string == "kept, too" and m.graph.doc_string == "kept" and m.producer_version == "4.2"
+assert {p.key: p.value for p in m.metadata_props} == {"author": "somebody", "lathe.rounding": "nearest_even"}
+assert not any(t.external_data for t in m.graph.initializer)
+ops = [n.op_type for n in m.graph.node]
+assert "BatchNormalization" not in ops and ops.count("QuantizeLinear") == 9, ops'
+expect 0 '' quantize norm.onnx --data x.npy --skip second --skip first -o skipped.onnx
+check "what is skipped stays as it is" "$python" -c '
+import onnx
+m = onnx.load("skipped.onnx")
+convs = [n for n in m.graph.node if n.op_type == "Conv"]
+assert convs[0].input[1].startswith("w_folded") and "quantized" not in convs[0].input[1], convs[0].input
+assert convs[1].input[1] == "v", convs[1].input'
+expect 0 '^quantised: .* 1 samples seen' quantize "$model" --calibrate sets -o sets.onnx
+expect 0 '^quantised: .* 5 samples seen' quantize "$model" --calibrate files -o files.onnx
+expect 0 '^quantised: .* 1 samples seen' quantize "$model" --calibrate sets/test_data_set_0 -o sets.onnx
+
+# --- what it does not take
+expect_error 2 'quantize needs data' quantize "$model" -o out.onnx
+expect_error 2 'quantize needs -o' quantize "$model" --data train.npy
+expect_error 2 -- '--labels needs --data' quantize "$model" --calibrate train.npy --labels labels.npy -o out.onnx
+expect_error 2 "the model has no node 'nobody'" quantize "$model" --data train.npy --skip nobody -o out.onnx
+expect_error 2 'is unknown|takes' quantize "$model" --data train.npy --method magic -o out.onnx
+expect_error 2 'above 50' quantize "$model" --data train.npy --percentile 5 -o out.onnx
+expect_error 1 'there is no file' quantize "$model" --data nothing.npy -o out.onnx
+expect_error 1 'neither .npy files nor folders' quantize "$model" --data empty -o out.onnx
+expect_error 1 "not that of input 'image'" quantize "$model" --data wrong.npy -o out.onnx
+expect_error 1 'infinite or no number' quantize "$model" --data nan.npy -o out.onnx
+expect_error 1 'fewer than samples' quantize "$model" --data test.npy --labels few.npy -o out.onnx
+expect_error 1 'labels are integers' quantize "$model" --data test.npy --labels real.npy -o out.onnx
+expect_error 1 'quantised already' quantize cpu.onnx --data train.npy -o out.onnx
+expect_error 1 'operator set 12' quantize old.onnx --data x.npy -o out.onnx
+cp "$model" same.onnx
+expect_error 2 'same.onnx' quantize same.onnx --data train.npy -o same.onnx
+check "the input is as it was" cmp -s "$model" same.onnx
+[ ! -e out.onnx ] && good || bad "a file was left behind"
+finish
