@@ -108,7 +108,8 @@ const char *reference_output(const session *s, uint32_t i)
 
 static bool runs_plain(const session *s, const char *mode)
 {
-    return strcmp(mode, "nodes") == 0 || (strcmp(mode, "once") == 0 && s->result.quantised);
+    const bool floats = s->result.quantised && !s->options.integers;
+    return strcmp(mode, "nodes") == 0 || (strcmp(mode, "once") == 0 && floats);
 }
 
 const char *reference_options(const session *s)

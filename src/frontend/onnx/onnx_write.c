@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Protobuf wire writer: the structs of onnx_proto.h as bytes, by the same table that the reader has. Repeated numbers
- * are packed; a field that is neither said to be there nor anything but 0 is left out; fields that the table does not list
- * follow as they were read. Lengths are computed before anything is written, so that bytes are copied once. */
+ * are packed; a field that is neither said to be there nor anything but 0 is left out; fields that the table does not
+ * list follow as they were read. Lengths are computed before anything is written, so that bytes are copied once. */
 #include "frontend/onnx/onnx_table.h"
 
 #include <string.h>
