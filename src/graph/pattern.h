@@ -121,6 +121,11 @@ typedef struct graph_match {
     const graph_node *refused;
     const char *why;
     uint32_t why_matched; /* nodes that fitted until then */
+    uint32_t n_trail;     /* what was bound, in order, to be taken back; no longer than all there is to bind */
+    struct pattern_step {
+        enum { BOUND_VAR, BOUND_NODE, BOUND_SKIP, BOUND_SYMBOL } kind;
+        uint32_t i;
+    } trail[2 * PATTERN_MAX_VARS + 2 * PATTERN_MAX_NODES];
 } graph_match;
 
 /* Whether the pattern's last node can be n. Only operators, attributes, types and named checks are asked; what else

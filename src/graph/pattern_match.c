@@ -6,23 +6,17 @@
 #include "graph/text.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MAX_STEPS 4096u /* nodes tried from one node of the graph: swaps nest */
-
-typedef enum trail_kind { TRAIL_VAR, TRAIL_NODE, TRAIL_SKIP, TRAIL_SYMBOL } trail_kind;
 
 typedef struct matcher {
     compiler *c;
     arena *scratch;
     const graph_pattern *p;
     graph_match *m;
-    struct {
-        trail_kind kind;
-        uint32_t i;
-    } trail[2 * PATTERN_MAX_VARS + 2 * PATTERN_MAX_NODES];
-    uint32_t n_trail;
 } matcher;
 
 static bool refuse(matcher *k, const graph_node *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -42,28 +36,28 @@ static bool refuse(matcher *k, const graph_node *at, const char *fmt, ...)
     return false;
 }
 
-static void note(matcher *k, trail_kind kind, uint32_t i)
+static void note(matcher *k, int kind, uint32_t i)
 {
-    k->trail[k->n_trail].kind = kind;
-    k->trail[k->n_trail++].i = i;
+    k->m->trail[k->m->n_trail].kind = kind;
+    k->m->trail[k->m->n_trail++].i = i;
 }
 
 static void undo(matcher *k, uint32_t to)
 {
     graph_match *m = k->m;
-    while (k->n_trail > to) {
-        uint32_t i = k->trail[--k->n_trail].i;
-        switch (k->trail[k->n_trail].kind) {
-        case TRAIL_VAR:
-            m->bound[i] = false;
-            m->values[i] = NULL;
+    while (m->n_trail > to) {
+        const struct pattern_step *s = &m->trail[--m->n_trail];
+        switch (s->kind) {
+        case BOUND_VAR:
+            m->bound[s->i] = false;
+            m->values[s->i] = NULL;
             break;
-        case TRAIL_NODE:
-            m->nodes[i] = NULL;
+        case BOUND_NODE:
+            m->nodes[s->i] = NULL;
             m->n_matched--;
             break;
-        case TRAIL_SKIP: m->skipped[i] = false; break;
-        case TRAIL_SYMBOL: m->symbols[i] = NULL; break;
+        case BOUND_SKIP: m->skipped[s->i] = false; break;
+        case BOUND_SYMBOL: m->symbols[s->i] = NULL; break;
         }
     }
 }
@@ -113,7 +107,7 @@ static bool has_extent(matcher *k, const pattern_extent *e, dim d)
         if (k->m->symbols[e->number])
             return dim_equal(k->m->symbols[e->number], d);
         k->m->symbols[e->number] = d;
-        note(k, TRAIL_SYMBOL, (uint32_t)e->number);
+        note(k, BOUND_SYMBOL, (uint32_t)e->number);
         return true;
     }
     return false;
@@ -153,7 +147,7 @@ static void set_var(matcher *k, uint32_t var, graph_value *value)
 {
     k->m->bound[var] = true;
     k->m->values[var] = value;
-    note(k, TRAIL_VAR, var);
+    note(k, BOUND_VAR, var);
 }
 
 /* `at`: the node whose operand or result it is. */
@@ -251,7 +245,7 @@ static bool match_value(matcher *k, const graph_node *at, uint32_t var, graph_va
     const pattern_node *pn = &k->p->nodes[v->node];
     if (m->skipped[v->node])
         return match_value(k, at, pn->operands[0].var, value);
-    uint32_t mark = k->n_trail;
+    uint32_t mark = k->m->n_trail;
     graph_node *def = value->def;
     if (def && value->index == v->result && match_node(k, v->node, def))
         return true;
@@ -259,7 +253,7 @@ static bool match_value(matcher *k, const graph_node *at, uint32_t var, graph_va
     if (!pn->optional)
         return false;
     m->skipped[v->node] = true;
-    note(k, TRAIL_SKIP, v->node);
+    note(k, BOUND_SKIP, v->node);
     set_var(k, var, value);
     return match_value(k, at, pn->operands[0].var, value);
 }
@@ -312,13 +306,13 @@ static bool match_node(matcher *k, uint32_t i, graph_node *n)
         return refuse(k, n, "too many ways to match");
     m->nodes[i] = n;
     m->n_matched++;
-    note(k, TRAIL_NODE, i);
+    note(k, BOUND_NODE, i);
     if (!match_attrs(k, pn, n))
         return false;
     for (uint32_t r = 0; r < pn->n_results; r++)
         if (!bind(k, n, pn->first_var + r, n->outputs[r]))
             return false;
-    uint32_t mark = k->n_trail;
+    uint32_t mark = k->m->n_trail;
     if (match_operands(k, pn, n, false))
         return true;
     if (!(n->op->flags & OPF_COMMUTATIVE) || n->n_inputs != 2 || pn->n_operands != 2)
@@ -355,7 +349,7 @@ static bool match_root(matcher *k, graph_node *n)
     if (below == PATTERN_NONE || result >= n->n_outputs)
         return false;
     k->m->skipped[k->p->root] = true;
-    note(k, TRAIL_SKIP, k->p->root);
+    note(k, BOUND_SKIP, k->p->root);
     set_var(k, root->first_var, n->outputs[result]);
     return match_value(k, n, root->operands[0].var, n->outputs[result]);
 }
@@ -380,8 +374,8 @@ bool graph_pattern_match(compiler *c, arena *scratch, const graph_pattern *p, gr
     out->refused = NULL;
     if (!may_be_root(p, n->op))
         return false;
-    *out = (graph_match){.pattern = p};
-    matcher *k = arena_new(scratch, matcher);
-    *k = (matcher){.c = c, .scratch = scratch, .p = p, .m = out};
-    return match_root(k, n) && out->n_matched > 0 && run_checks(k, n);
+    memset(out, 0, offsetof(graph_match, trail));
+    out->pattern = p;
+    matcher k = {.c = c, .scratch = scratch, .p = p, .m = out};
+    return match_root(&k, n) && out->n_matched > 0 && run_checks(&k, n);
 }

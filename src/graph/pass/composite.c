@@ -218,21 +218,29 @@ static bool accept(composer *k, const group *g)
     return !why;
 }
 
-static void try_at(composer *k, const graph_pattern *p, uint32_t position)
+/* The match at a node, if there is one that holds. */
+static bool find(composer *k, const graph_pattern *p, graph_node *n, group *g)
 {
-    graph_node *n = k->f->nodes.data[position];
-    group g = {.pattern = p};
-    if (k->group_of[position] != FREE)
-        return;
     if (!graph_pattern_match(k->c, &k->scratch, p, n, &k->match)) {
         refuse_match(k, n);
+        return false;
+    }
+    if (!take_nodes(k, g))
+        return false;
+    take_values(k, g);
+    return accept(k, g);
+}
+
+static void try_at(composer *k, const graph_pattern *p, uint32_t position)
+{
+    group g = {.pattern = p};
+    arena_mark before = arena_get_mark(&k->scratch);
+    if (k->group_of[position] != FREE)
+        return;
+    if (!find(k, p, k->f->nodes.data[position], &g)) {
+        arena_reset(&k->scratch, before);
         return;
     }
-    if (!take_nodes(k, &g))
-        return;
-    take_values(k, &g);
-    if (!accept(k, &g))
-        return;
     for (uint32_t i = 0; i < g.n_nodes; i++)
         k->group_of[g.nodes[i]->mark] = k->groups.len;
     for (uint32_t i = g.nodes[0]->mark; g.n_results > 1 && i <= g.last; i++)

@@ -56,3 +56,26 @@ pattern pair.sqrt(%x: f32) {
   %s = sqrt(%t)
   return %t, %s
 }
+
+// A value that is read twice, inside.
+pattern swish.conv2d(%x: f32, %w: constant) {
+  %c = nn.conv2d(%x, %w)
+  %s = sigmoid(%c)
+  %y = multiply(%s, %c)
+  return %y
+}
+
+pattern open.relu(%x: f32[_, n]) {
+  %y = nn.relu(%x)
+  return %y
+}
+
+pattern open.static(%x: f32) {
+  %y = exp(%x)
+  return %y
+} where static(%x)
+
+pattern open.nonzero(%x) {
+  %y = nonzero(%x)
+  return %y
+}
