@@ -363,6 +363,7 @@ static int32_t receive_tensor(session *s, const rpc_block *to, uint64_t offset, 
 static int32_t receive_head(session *s, uint64_t *left, lathe_error *error)
 {
     uint64_t n = 24;
+    s->body.size = 0; /* what an earlier packet left there is not this one's */
     if (*left < n)
         return LATHE_OK;
     int32_t status = receive_body(s, n, error);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Remote devices: the client of Apache TVM against the server and the tracker of lathe, and clients that mean harm.
 
-    rpc.py --lathe FILE [--ffi FILE] [--filter GLOB] [-v]
+    rpc.py --lathe FILE [--ffi FILE] [--filter GLOB] [--chances N] [-v]
+    rpc.py --corpus test/fuzz/corpus
 
 Needs a Python with apache-tvm, onnx and numpy. Waiting has the limit of test/time_limit, which is against hangs.
 """
@@ -557,6 +558,443 @@ def test_stock_tracker(options, folder):
         tracker.close()
 
 
+# --- clients that mean harm, or have bad luck: they speak bytes ---
+
+
+def u64(v):
+    return struct.pack("<Q", v % (1 << 64))
+
+
+def i32(v):
+    return struct.pack("<i", v)
+
+
+def integer(v):
+    return i32(1) + u64(v)
+
+
+def pointer(v):
+    return i32(4) + u64(v)
+
+
+def text(s):
+    return i32(8) + u64(len(s)) + s.encode()
+
+
+def raw(b):
+    return i32(66) + i32(66) + u64(len(b)) + b
+
+
+def device(kind=1, number=0):
+    return i32(6) + i32(kind) + i32(number)
+
+
+NONE = i32(0)
+
+
+def tensor(data, shape, kind=1, code=2, bits=32, offset=0):
+    return (u64(data) + i32(kind) + i32(0) + i32(len(shape)) + bytes([code, bits, 1, 0]) + b"".join(map(u64, shape)) +
+            u64(offset))
+
+
+def values(*items):
+    return i32(len(items)) + b"".join(items)
+
+
+def packet(code, body=b""):
+    return u64(len(body) + 4) + i32(code) + body
+
+
+class Raw:
+    """A client without a library."""
+
+    def __init__(self, port, key="", greet=True):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=TIME_LIMIT)
+        if greet:
+            key = f"client:{key}".encode()
+            self.socket.sendall(i32(MAGIC) + i32(len(key)) + key)
+            check(self.number() == MAGIC, "the server does not greet")
+            self.take(self.number())
+            self.ask(2, u64(5) + b"0.8.0" + values())
+
+    def take(self, n):
+        got = b""
+        while len(got) < n:
+            part = self.socket.recv(n - len(got))
+            if not part:
+                raise EOFError
+            got += part
+        return got
+
+    def number(self):
+        return struct.unpack("<i", self.take(4))[0]
+
+    def answer(self):
+        size, code = struct.unpack("<Qi", self.take(12))
+        return code, self.take(size - 4)
+
+    def ask(self, code, body=b""):
+        self.socket.sendall(packet(code, body))
+        return self.answer()
+
+    def handle(self, code, body):
+        code, got = self.ask(code, body)
+        check(code == 4 and got[4:8] == i32(4), f"no handle: {got}")
+        return struct.unpack("<Q", got[8:16])[0]
+
+    def function(self, name):
+        return self.handle(9, values(text(name)))
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.socket.sendall(packet(1))
+        self.socket.close()
+
+
+def good_session(port):
+    """What any client may expect, whatever others do."""
+    client = Raw(port)
+    upload, download = client.function("tvm.rpc.server.upload"), client.function("tvm.rpc.server.download")
+    check(client.ask(3, u64(upload) + values(text("a"), raw(b"abc")))[0] == 4, "upload")
+    code, got = client.ask(3, u64(download) + values(text("a")))
+    check(code == 4 and got.endswith(b"abc"), "download")
+    data = client.handle(17, values(i32(7) + tensor(0, [25]), NONE))
+    content = bytes(range(100))
+    check(client.ask(7, tensor(data, [25]) + u64(100) + content)[0] == 4, "a tensor is not taken")
+    check(client.ask(6, tensor(data, [25]) + u64(100)) == (8, content), "a tensor comes back as another one")
+    client.close()
+
+
+def packets():
+    """(name, bytes behind the greeting): sessions that keep to the rules, for changes by chance."""
+    begin = packet(2, u64(5) + b"0.8.0" + values())
+    # The first block lies at 2^32, the first handle is 1 << 24 | 1: the server counts.
+    first, handle = 1 << 32, 1 << 24 | 1
+    yield "tensor", begin + b"".join((
+        packet(17, values(i32(7) + tensor(0, [2, 8]), NONE)), packet(7, tensor(first, [2, 8]) + u64(64) + bytes(64)),
+        packet(6, tensor(first, [2, 8]) + u64(64)), packet(15, values(device(), pointer(0))),
+        packet(14, values(device(), pointer(first)))))
+    yield "vta", begin + b"".join((
+        packet(13, values(device(12), integer(64), integer(64), i32(5) + bytes([0, 8, 1, 0]) + bytes(4))),
+        packet(7, tensor(first, [64], 12, 0, 8) + u64(64) + bytes(64)),
+        packet(13, values(device(), integer(64), integer(64), i32(5) + bytes([0, 8, 1, 0]) + bytes(4))),
+        packet(16, values(i32(7) + tensor(first, [64], 12, 0, 8), i32(7) + tensor(first + 8192, [64], 1, 0, 8),
+                          pointer(0)))))
+    yield "files", begin + b"".join((
+        packet(9, values(text("tvm.rpc.server.upload"))), packet(3, u64(handle) + values(text("f"), raw(b"content"))),
+        packet(9, values(text("tvm.rpc.server.download"))), packet(3, u64(2 << 24 | 2) + values(text("f"))),
+        packet(10, values(pointer(handle)))))
+    yield "module", begin + b"".join((
+        packet(9, values(text("tvm.rpc.server.upload"))),
+        packet(3, u64(handle) + values(text("m.so"), raw(b"\x7fELF"))),
+        packet(9, values(text("tvm.rpc.server.load_module"))), packet(3, u64(2 << 24 | 2) + values(text("m.so")))))
+    numbers = [integer(v) for v in (1, 0, 3, 2, 0, 1, 0, 1, 0)]
+    yield "timer", begin + b"".join((
+        packet(9, values(text("runtime.RPCTimeEvaluator"))),
+        packet(3, u64(handle) + values(NONE, text("lathe.rpc.version"), *numbers, text(""))),
+        packet(3, u64(2 << 24 | 2) + values())))
+    yield "configuration", begin + b"".join((
+        packet(9, values(text("tvm.contrib.vta.reconfig_runtime"))),
+        packet(3, u64(handle) + values(text('{"LOG_BLOCK": 5}'))), packet(12, values(device(12), integer(0))),
+        packet(18, values(device())), packet(11, values(device()))))
+
+
+def test_bad_packets(options, folder):
+    """Each is answered by an exception, after which the session goes on, or ends the session; never the server."""
+    def requests(client):
+        data = client.handle(17, values(i32(7) + tensor(0, [25]), NONE))
+        upload = client.function("tvm.rpc.server.upload")
+        for words, code, body in (
+                ("is not known", 99, values()), ("is not known", -1, values()), ("ends within", 9, b""),
+                ("values in a packet", 9, i32(-1)), ("values in a packet", 9, i32(1 << 30)),
+                ("unknown type", 9, values(i32(-5))), ("ends within", 9, values(i32(8) + u64(1 << 62))),
+                ("unknown tag", 9, values(i32(65) + i32(3) + u64(0))), ("takes one string", 9, values(integer(3))),
+                ("0.22 and later", 9, values()), ("no handle", 10, values(pointer(12345))),
+                ("no handle", 10, values(pointer(0))), ("takes a handle", 10, values(text("x"))),
+                ("no function", 3, u64(77) + values()), ("wrong arguments", 3, b"abc"),
+                ("are taken", 3, u64(upload) + values()), ("wrong arguments", 13, values(integer(1))),
+                ("may hold", 13, values(device(), integer(1 << 62), integer(64))),
+                ("may hold", 13, values(device(), integer(-1), integer(64))),
+                ("alignment", 13, values(device(), integer(64), integer(3))),
+                ("no device", 13, values(device(7), integer(64), integer(64))),
+                ("no device", 13, values(device(1, 1), integer(64), integer(64))),
+                ("more elements", 17, values(i32(7) + tensor(0, [1 << 40, 1 << 40]), NONE)),
+                ("below none", 17, values(i32(7) + tensor(0, [-1]), NONE)),
+                ("dimensions", 17, values(i32(7) + u64(0) + i32(1) + i32(0) + i32(1 << 20) + bytes(64), NONE)),
+                ("dimensions", 17, values(i32(7) + u64(0) + i32(1) + i32(0) + i32(-1) + bytes(64), NONE)),
+                ("scope", 17, values(i32(7) + tensor(0, [4]), text("shared"))),
+                ("no tensor", 14, values(device(), pointer(data + 4))), ("no tensor", 14, values(device(), pointer(0))),
+                ("in no tensor", 6, tensor(0, [4]) + u64(16)), ("in no tensor", 6, tensor(data - 1, [4]) + u64(16)),
+                ("in no tensor", 6, tensor(data + 4096, [4]) + u64(16)), ("that has", 6, tensor(data, [25]) + u64(101)),
+                ("that has", 6, tensor(data, [25], offset=1) + u64(100)),
+                ("that has", 6, tensor(data, [25], offset=1 << 63) + u64(1)),
+                ("that has", 6, tensor(data, [25], offset=-4) + u64(8)),
+                ("that has", 6, tensor(data, [25]) + u64(1 << 63)),
+                ("follow", 7, tensor(data, [25]) + u64(100) + bytes(99)), ("follow", 7, tensor(data, [25]) + u64(8)),
+                ("ends within", 7, b""), ("ends within", 7, u64(data)), ("follow", 7, u64(data) * 5),
+                ("in no tensor", 7, tensor(data + 101, [25]) + u64(100) + bytes(100)),
+                ("dimensions", 7, u64(data) + i32(1) + i32(0) + i32(33) + bytes(300)),
+                ("different sizes", 16, values(i32(7) + tensor(data, [4]), i32(7) + tensor(data, [5]))),
+                ("wrong arguments", 16, values(NONE, NONE)), ("wrong arguments", 15, values()),
+                ("protocol is 9.9.9", 2, u64(5) + b"9.9.9" + values()), ("wrong arguments", 2, u64(1 << 60)),
+                ("constructors", 2, u64(5) + b"0.8.0" + values(text("rpc.Connect")))):
+            got = client.ask(code, body)
+            check(got[0] == 5 and words in got[1].decode("latin1"), f"{code}, '{words}': {got}")
+        client.socket.sendall(u64(0))  # says nothing
+        check(client.ask(14, values(device(), pointer(data)))[0] == 4, "the session has not gone on")
+        got = client.ask(14, values(device(), pointer(data)))
+        check(got[0] == 5, "memory is given back twice")
+
+    def body(s):
+        client = Raw(s.port)
+        requests(client)
+        client.close()
+        for last in (u64(1), u64(3) + b"abc", u64(1 << 63) + i32(3), u64(5000) + i32(3), u64(5000) + i32(7)):
+            client = Raw(s.port)
+            client.socket.sendall(last)
+            with contextlib.suppress(EOFError, ConnectionError):
+                while True:
+                    check(client.answer()[0] == 5, "an answer to nothing")
+            client.close()
+        for greeting in (b"", b"GET / HTTP/1.0\r\n\r\n", i32(MAGIC) + i32(-1), i32(MAGIC) + i32(1 << 30),
+                         i32(MAGIC) + i32(3) + b"abc", i32(MAGIC) + i32(8) + b"client:\0", i32(0x2F271) + bytes(8)):
+            client = Raw(s.port, greet=False)
+            client.socket.sendall(greeting)
+            client.socket.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(EOFError, ConnectionError):
+                check(client.number() == MISMATCH, f"{greeting} is greeted")
+            client.close()
+        good_session(s.port)
+
+    serving(options, body, "--max-packet", "4096")
+
+
+def test_handles(options, folder):
+    """Functions that are asked for again and again have an end, and free handles are used again."""
+    def body(s):
+        client, held = Raw(s.port), []
+        name = values(text("tvm.rpc.server.upload"))
+        for _ in range(65536):
+            client.socket.sendall(packet(9, name) * 64)
+            answers = [client.answer() for _ in range(64)]
+            held += [struct.unpack("<Q", got[8:16])[0] for code, got in answers if code == 4]
+            if answers[-1][0] == 5:
+                break
+        check(len(held) == 65536 and len(set(held)) == 65536 and 0 not in held, f"{len(held)} handles")
+        check(client.ask(10, values(pointer(held[0])))[0] == 4, "free")
+        again = client.handle(9, name)
+        check(again not in held, "a number is used twice")
+        check(client.ask(3, u64(held[0]) + values())[0] == 5, "a handle that was given back")
+        client.close()
+
+    serving(options, body)
+
+
+def test_crowd(options, folder):
+    """A hundred that say nothing, a hundred at once that work, and what is left of them."""
+    import threading
+
+    def body(s):
+        before = s.descriptors()
+        silent = [Raw(s.port, greet=False) for _ in range(100)]
+        for i, client in enumerate(silent):
+            client.socket.sendall((i32(MAGIC) + i32(7) + b"client:")[:i % 15])
+        faults = []
+
+        def work():
+            try:
+                good_session(s.port)
+            except BaseException as fault:
+                faults.append(fault)
+
+        threads = [threading.Thread(target=work) for _ in range(100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(TIME_LIMIT)
+        check(not faults, f"{len(faults)} of 100: {faults[:1]!r}")
+        for client in silent:
+            client.socket.close()
+        until(lambda: not s.children(), f"processes stay: {s.children()}")
+        until(lambda: s.descriptors() == before, f"{before} descriptors were open, {s.descriptors()} are")
+        check(not s.folders(), f"folders stay: {s.folders()}")
+
+    serving(options, body, "--sessions", "8")
+
+
+def test_silence(options, folder):
+    """Who says nothing is sent away in the end."""
+    def body(s):
+        client = Raw(s.port, greet=False)
+        client.socket.sendall(i32(MAGIC))
+        with contextlib.suppress(ConnectionError):
+            check(client.socket.recv(4) == b"", "an answer to half a greeting")
+        client.socket.close()
+
+    serving(options, body)
+
+
+def test_kill(options, folder):
+    """A session that is killed, with the compiler that it has started; clients that go in the middle."""
+    import threading
+
+    import tvm
+    from tvm import rpc
+    started = os.path.join(folder, "started")
+    compiler = os.path.join(folder, "cc")
+    with open(compiler, "w") as f:
+        f.write(f"#!/bin/sh\necho $$ >> {started}\nexec sleep 100000\n")
+    os.chmod(compiler, 0o755)
+    path = module_of(options, folder)
+
+    def alive(pid):
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+        except OSError:
+            return False
+
+    def body(s):
+        def call():
+            with contextlib.suppress(Exception):
+                remote = rpc.connect("127.0.0.1", s.port)
+                remote.upload(path)
+                vm = remote.load_module("digits.so")["vm_load_executable"]()
+                vm["vm_initialization"](101, 0, 2, 1, 0, 2)
+                vm["main"](tvm.runtime.tensor(np.zeros((1, 1, 8, 8), "float32"), remote.cpu()))
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        until(lambda: os.path.exists(started) and os.path.getsize(started) > 0, "no compiler is started")
+        with open(started) as f:
+            compilers = [int(line) for line in f]
+        check(any(alive(pid) for pid in compilers), "the compiler does not run")
+        sessions = s.children()
+        check(len(sessions) == 1 and len(s.folders()) == 1, f"sessions: {sessions}, {s.folders()}")
+        os.kill(sessions[0], signal.SIGKILL)
+        thread.join(TIME_LIMIT)
+        until(lambda: not s.children() and not s.folders(), "a killed session leaves something")
+        with open(started) as f:
+            compilers = [int(line) for line in f]
+        until(lambda: not any(alive(pid) for pid in compilers), "a compiler outlives its session")
+        good_session(s.port)
+        for cut in (1, 11, 12, 40, 1000):
+            client = Raw(s.port)
+            client.socket.sendall((packet(3, u64(1) + values(text("x"), raw(bytes(4000)))))[:cut])
+            client.socket.close()
+        client = Raw(s.port)
+        data = client.handle(13, values(device(), integer(1 << 26), integer(64)))
+        client.socket.sendall(packet(6, tensor(data, [1 << 24]) + u64(1 << 26)))  # and nobody reads
+        client.socket.close()
+        until(lambda: not s.children(), "sessions of clients that have gone")
+        good_session(s.port)
+
+    was = os.environ.get("CC")
+    os.environ["CC"], os.environ["XDG_CACHE_HOME"] = compiler, os.path.join(folder, "cache")
+    try:
+        serving(options, body)
+    finally:
+        os.environ.pop("CC") if was is None else os.environ.__setitem__("CC", was)
+
+
+def changed(rng, data):
+    """Bytes changed by chance: single ones, numbers, pieces taken away or doubled."""
+    data = bytearray(data)
+    for _ in range(rng.integers(1, 5)):
+        at = int(rng.integers(25, len(data)))
+        how = rng.integers(5)
+        if how == 0:
+            data[at] = int(rng.integers(256))
+        elif how == 1:
+            data[at:at + 8] = u64(int(rng.choice([0, 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, 4097])))
+        elif how == 2:
+            del data[at:at + int(rng.integers(1, 16))]
+        elif how == 3:
+            data[at:at] = data[at:at + int(rng.integers(1, 64))]
+        else:
+            del data[at:]
+        if len(data) < 30:
+            break
+    return bytes(data)
+
+
+def test_chance(options, folder):
+    """Sessions changed by chance, at the socket: the server goes on, and nothing of them is left."""
+    rng = np.random.default_rng(12)
+    known = list(packets())
+
+    def body(s):
+        before = s.descriptors()
+        for name, data in known:
+            client = Raw(s.port)
+            client.socket.sendall(data)
+            for i, _ in enumerate(split(data)):
+                code, got = client.answer()
+                check(code != 5 or name == "module", f"{name}: packet {i} is answered by {got}")
+            client.close()
+        for i in range(options.chances):
+            client = Raw(s.port)
+            with contextlib.suppress(OSError):
+                client.socket.sendall(changed(rng, known[i % len(known)][1]))
+                client.socket.shutdown(socket.SHUT_WR)
+                while client.socket.recv(65536):
+                    pass
+            client.socket.close()
+            if i % 50 == 49:
+                good_session(s.port)
+        until(lambda: not s.children(), "sessions stay")
+        until(lambda: s.descriptors() == before, f"{before} descriptors were open, {s.descriptors()} are")
+
+    serving(options, body, "--max-packet", "1000000", "--max-memory", "10000000")
+
+
+def split(data):
+    while data:
+        size = struct.unpack("<Q", data[:8])[0]
+        yield data[:8 + size]
+        data = data[8 + size:]
+
+
+def test_bad_trackers(options, folder):
+    """Messages to the tracker that mean nothing; clients that go while they wait."""
+    tracker = Tracker(options)
+    try:
+        before = tracker.descriptors()
+        for message in (b"", b"\1\2\3", i32(1), i32(0x2F271) + i32(-1), i32(0x2F271) + i32(0),
+                        i32(0x2F271) + i32(1 << 30), i32(0x2F271) + i32(3) + b"abc", i32(0x2F271) + i32(2) + b"[]",
+                        i32(0x2F271) + i32(4) + b"[99]", i32(0x2F271) + i32(3) + b"[3]",
+                        i32(0x2F271) + i32(6) + b'["a"]x', i32(0x2F271) + i32(9) + b"[4, 5, 6]",
+                        i32(0x2F271) + i32(21) + b'[5, {"key": "server"}]'[:21], i32(0x2F271) + i32(1000) + b"[",
+                        i32(0x2F271) + i32(19) + b'[4, "board", "", 1]', i32(0x2F271) + i32(7) + b"[2, \"\"]"):
+            client = socket.create_connection(("127.0.0.1", tracker.port), timeout=TIME_LIMIT)
+            client.sendall(message)
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(1000):
+                pass
+            client.close()
+        until(lambda: tracker.descriptors() == before, "connections stay open")
+
+        def body(s):
+            from tvm import rpc
+            session = rpc.connect_tracker("127.0.0.1", tracker.port)
+            remote = session.request("board")
+            check(remote.listdir(".") == "", "a session")
+
+        serving(options, body, "--key", "board", "--tracker", f"127.0.0.1:{tracker.port}")
+    finally:
+        tracker.close()
+
+
+def write_corpora(folder):
+    for name, data in packets():
+        for kind, parts in (("rpc_session", [data]), ("rpc_packet", [part[12:] for part in split(data)][1:])):
+            os.makedirs(os.path.join(folder, kind), exist_ok=True)
+            for i, part in enumerate(parts):
+                with open(os.path.join(folder, kind, f"{name}{i or ''}"), "wb") as f:
+                    f.write(part)
+    return 0
+
+
 def all_tests():
     return [(name[5:].replace("_", " "), test) for name, test in globals().items() if name.startswith("test_")]
 
@@ -566,10 +1004,14 @@ def main():
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--ffi", help="liblathe_ffi.so, for TVM's server")
     parser.add_argument("--filter", default="*")
+    parser.add_argument("--chances", type=int, default=300, help="sessions changed by chance")
+    parser.add_argument("--corpus", metavar="DIR", help="only write what the fuzz targets begin with")
     parser.add_argument("-v", action="store_true")
     options = parser.parse_args()
     options.lathe = os.path.abspath(options.lathe)
     options.ffi = options.ffi and os.path.abspath(options.ffi)
+    if options.corpus:
+        return write_corpora(options.corpus)
     try:
         import tvm  # noqa: F401
     except ImportError:
