@@ -5,7 +5,7 @@
 #endif
 #include "guest.h"
 
-#include "json_link.h"
+#include "files.h"
 #include "session.h"
 
 #include <errno.h>
@@ -156,6 +156,7 @@ static int session(const rpc_guest *g, const rpc_link *l)
         return 3;
     }
     int32_t status = rpc_session_run(l, files, &g->limits, &vm, &why);
+    (void)rpc_files_remove_tree(g->folder); /* the server does it, too, unless it is no more */
     if (status == LATHE_OK)
         return 0;
     say(g, why.message);

@@ -45,7 +45,8 @@ typedef struct lathe_rpc_server_options {
 int32_t lathe_rpc_serve(const lathe_rpc_server_options *options, lathe_error *error);
 
 /* One session on a connected socket behind the handshake, in this process, until the client ends it; `folder` is its
- * own. The socket stays open. For programs that make connections themselves, and for tests. */
+ * own. The socket stays open. For programs that make connections themselves, and for tests. One at a time in a process:
+ * the VTA's default device is the process's. */
 int32_t lathe_rpc_session(int fd, const char *folder, const lathe_rpc_limits *limits, const lathe_options *vm,
                           lathe_error *error);
 

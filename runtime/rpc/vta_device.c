@@ -114,8 +114,13 @@ lathe_device_api rpc_vta_begin(rpc_vta *v)
 
 void rpc_vta_end(rpc_vta *v)
 {
-    (void)v;
     VTARuntimeShutdown();
+    if (v->configured && v->before)
+        (void)setenv("VTA_CONFIG", v->before, 1);
+    else if (v->configured)
+        (void)unsetenv("VTA_CONFIG");
+    free(v->before);
+    v->before = NULL;
     vta_set_error_handler(NULL, NULL);
 }
 
@@ -147,6 +152,10 @@ static int32_t use(rpc_vta *v, const char *path, const vta_config *c, lathe_erro
     bool ok = f && fwrite(text, 1, n, f) == n;
     if (f)
         ok &= fclose(f) == 0;
+    const char *before = getenv("VTA_CONFIG");
+    if (!v->configured && before)
+        v->before = strdup(before);
+    v->configured = true;
     if (!ok || setenv("VTA_CONFIG", path, 1) != 0)
         return rpc_fail(error, LATHE_E_FILE, "the VTA's configuration cannot be written");
     VTARuntimeShutdown();

@@ -11,6 +11,8 @@ typedef struct rpc_vta {
     bool failed; /* since rpc_vta_check was asked last */
     vta_error error;
     uint32_t buffers; /* that the client holds */
+    bool configured;  /* VTA_CONFIG was set here; before, it was: */
+    char *before;     /* NULL: not there */
 } rpc_vta;
 
 /* `v` stays where it is; errors of VTA* functions go there instead of ending the process. */

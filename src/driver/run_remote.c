@@ -113,6 +113,15 @@ static bool describe(compiler *c, run_remote *r, const char *path, run_model *ou
 
 /* --- calling --- */
 
+/* Has a result of these dimensions a size that memory can have? */
+static bool fits(const lathe_rpc_tensor *t)
+{
+    enum { MOST_BYTES = 16 }; /* of an element */
+    int64_t count, bytes;
+    return t->ndim >= 0 && t->ndim <= (int32_t)TYPE_MAX_RANK && tensor_count((uint32_t)t->ndim, t->shape, &count) &&
+           i64_mul(count, MOST_BYTES, &bytes);
+}
+
 /* Input i lies there in memory that is as large as this run needs. */
 static bool send_input(compiler *c, run_remote *r, const run_tensor *t, uint32_t i)
 {
@@ -150,13 +159,9 @@ static bool send_inputs(compiler *c, run_model *m)
 static bool take_output(compiler *c, run_remote *r, run_tensor *out, uint32_t i, const lathe_rpc_value *v)
 {
     lathe_error e = {0};
-    if (v->type != LATHE_TENSOR || v->tensor.ndim < 0 || v->tensor.ndim > (int32_t)TYPE_MAX_RANK ||
-        !run_module_from_dlpack(v->tensor.dtype, &out->dt))
+    if (v->type != LATHE_TENSOR || !fits(&v->tensor) || !run_module_from_dlpack(v->tensor.dtype, &out->dt))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                           "result %u of main is no tensor of a known type: call the module from a program", i);
-    for (int32_t k = 0; k < v->tensor.ndim; k++)
-        if (v->tensor.shape[k] < 0 || v->tensor.shape[k] > INT32_MAX)
-            return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "result %u of main has no shape", i);
     out->rank = (uint32_t)v->tensor.ndim;
     run_set_dims(out, v->tensor.shape);
     uint8_t *room = realloc(r->out[i], out->bytes ? out->bytes : 1);
@@ -186,8 +191,7 @@ static bool take_outputs(compiler *c, run_model *m)
         if (lathe_rpc_call(r->rpc, r->get_output, args, several ? 2 : 1, &v, &e) != LATHE_OK)
             return failed(c, &e);
         int64_t dims[TYPE_MAX_RANK]; /* what the answer has goes with the next one */
-        const bool fits = v.type == LATHE_TENSOR && v.tensor.ndim >= 0 && v.tensor.ndim <= (int32_t)TYPE_MAX_RANK;
-        for (int32_t k = 0; fits && k < v.tensor.ndim; k++)
+        for (int32_t k = 0; v.type == LATHE_TENSOR && k < v.tensor.ndim && k < (int32_t)TYPE_MAX_RANK; k++)
             dims[k] = v.tensor.shape[k];
         v.tensor.shape = dims;
         if (!take_output(c, r, &m->outputs[i], i, &v))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Remote devices: the client of Apache TVM against the server and the tracker of lathe, and clients that mean harm.
 
-    rpc.py --lathe FILE [--ffi FILE] [--filter GLOB] [--chances N] [-v]
+    rpc.py --lathe FILE [--ffi FILE] [--ext-dev FILE] [--filter GLOB] [--chances N] [-v]
     rpc.py --corpus test/fuzz/corpus
 
 Needs a Python with apache-tvm, onnx and numpy. Waiting has the limit of test/time_limit, which is against hangs.
@@ -98,10 +98,14 @@ class Server:
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(TIME_LIMIT)
         left = os.listdir(self.temporary)
+        self.log.seek(0)
+        faults = [line.strip() for line in self.log if "by a signal" in line or "Sanitizer" in line
+                  or "runtime error" in line]
         self.log.close()
         subprocess.run(["rm", "-rf", self.folder], check=True)
         check(code == 0, f"the server ended with {code}")
         check(not left, f"the server left {left}")
+        check(not faults, f"sessions ended badly: {faults[:3]}")
 
 
 def serving(options, body, *flags):
@@ -246,6 +250,42 @@ def test_machine_code(options, folder):
     serving(options, body)
 
 
+def parts(result):
+    """Arrays of a result, which may be a tuple of them."""
+    return [result.numpy()] if hasattr(result, "numpy") else [a for element in result for a in parts(element)]
+
+
+def test_relax(options, folder):
+    """Models that TVM compiled, on our machine elsewhere: the same numbers as its own machine gives here."""
+    import tvm
+    from tvm import relax, rpc
+
+    import stock
+    if not tvm.runtime.enabled("llvm"):
+        raise Skipped("this TVM has no LLVM")
+    made = []
+    for name, module, runs, _ in stock.stock_models():
+        if name not in ("cnn", "mlp"):
+            continue
+        path = os.path.join(folder, f"{name}.so")
+        built = tvm.compile(module, target="llvm")
+        built.export_library(path)
+        here = relax.VirtualMachine(tvm.runtime.load_module(path), tvm.cpu())
+        made.append((path, runs, [parts(here["main"](*map(tvm.runtime.tensor, run))) for run in runs]))
+
+    def body(s):
+        remote = rpc.connect("127.0.0.1", s.port)
+        for path, runs, wanted in made:
+            remote.upload(path)
+            vm = relax.VirtualMachine(remote.load_module(os.path.basename(path)), remote.cpu())
+            for run, want in zip(runs, wanted):
+                vm.set_input("main", *(tvm.runtime.tensor(x, remote.cpu()) for x in run))
+                vm.invoke_stateful("main")
+                stock.compare(parts(vm.get_outputs("main")), want)
+
+    serving(options, body)
+
+
 def save(folder, array):
     path = os.path.join(folder, "input.npy")
     np.save(path, array)
@@ -335,6 +375,44 @@ def test_vta(options, folder):
         check((C.numpy() == want).all(), "the product on the VTA that was programmed anew is another one")
 
     serving(options, body)
+
+
+def stock_gemm(session, where, device, want, a, b):
+    """my_gemm on TVM's own device table: `where` loads it."""
+    import tvm
+    check(device.exist, "TVM does not know the device")
+    f = where("gemm.so")["my_gemm"]
+    A, B, C = (tvm.runtime.tensor(x, device) for x in (a, b, np.zeros((16, 16), "int8")))
+    f(A, B, C)
+    check((C.numpy() == want).all(), "the product on the VTA is another one")
+    raises(lambda: tvm.runtime.empty((1 << 40,), "int8", device), "VTA")
+    check((A.numpy() == a).all(), "after an error the device does not go on")
+
+
+def test_stock_device(options, folder):
+    """device_api.ext_dev: libvta's device table in TVM's own run-time, in this process and in TVM's server."""
+    import ctypes
+
+    import tvm
+    from tvm import rpc
+    if not options.ext_dev:
+        raise Skipped("no --ext-dev")
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(-8, 8, shape, "int8") for shape in ((4, 16), (16, 4, 16, 16)))
+    want = np.einsum("ki,okji->oj", a.astype("int64"), b.astype("int64")).astype("int8")
+    path = os.path.join(folder, "gemm.so")
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", gemm_object(folder), "-o", path], check=True,
+                   timeout=TIME_LIMIT)
+    ctypes.CDLL(options.ext_dev, ctypes.RTLD_GLOBAL)
+    stock_gemm(None, lambda name: tvm.runtime.load_module(path), tvm.ext_dev(0), want, a, b)
+    needs("cloudpickle")
+    stock = Stock("rpc_server", "--key", "board", "--load-library", options.ext_dev)
+    try:
+        remote = rpc.connect("127.0.0.1", stock.port, "board")
+        remote.upload(path)
+        stock_gemm(remote, remote.load_module, remote.ext_dev(0), want, a, b)
+    finally:
+        stock.close()
 
 
 # --- the tracker ---
@@ -1003,6 +1081,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--ffi", help="liblathe_ffi.so, for TVM's server")
+    parser.add_argument("--ext-dev", help="bindings/tvm/ext_dev.cc, compiled")
     parser.add_argument("--filter", default="*")
     parser.add_argument("--chances", type=int, default=300, help="sessions changed by chance")
     parser.add_argument("--corpus", metavar="DIR", help="only write what the fuzz targets begin with")
@@ -1010,6 +1089,7 @@ def main():
     options = parser.parse_args()
     options.lathe = os.path.abspath(options.lathe)
     options.ffi = options.ffi and os.path.abspath(options.ffi)
+    options.ext_dev = options.ext_dev and os.path.abspath(options.ext_dev)
     if options.corpus:
         return write_corpora(options.corpus)
     try:

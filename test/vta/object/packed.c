@@ -5,6 +5,16 @@
 
 #include "lathe_vm.h"
 
+/* The tensor of an argument: borrowed, or behind the header of an object. */
+static const lathe_dltensor *tensor_of(const lathe_value *v)
+{
+    enum { OBJECT_HEADER = 24 };
+    if (v->type == LATHE_DLTENSOR)
+        return v->u.v_tensor;
+    return v->type == LATHE_TENSOR ? (const lathe_dltensor *)(const void *)((const char *)v->u.v_object + OBJECT_HEADER)
+                                   : 0;
+}
+
 int __tvm_ffi_my_gemm(void *self, const lathe_value *args, int32_t n, lathe_value *result);
 int __tvm_ffi_my_gemm(void *self, const lathe_value *args, int32_t n, lathe_value *result)
 {
@@ -14,9 +24,10 @@ int __tvm_ffi_my_gemm(void *self, const lathe_value *args, int32_t n, lathe_valu
     if (n != 3)
         return -1;
     for (int i = 0; i < 3; i++) {
-        if (args[i].type != LATHE_DLTENSOR || args[i].u.v_tensor->device.type != LATHE_EXT_DEV)
+        const lathe_dltensor *t = tensor_of(&args[i]);
+        if (!t || t->device.type != LATHE_EXT_DEV)
             return -1;
-        data[i] = args[i].u.v_tensor->data;
+        data[i] = t->data;
     }
     return my_gemm(data[0], data[1], data[2]);
 }
