@@ -1,6 +1,9 @@
 /* server.c: the server's process: it listens, starts a process for each client, grants places, ends leases, clears
  * away, and keeps the tracker informed. It never reads what a client sends: its processes may end in any way.
  * SPDX-License-Identifier: Apache-2.0 */
+#if defined(__linux__)
+#define _GNU_SOURCE /* POLLRDHUP */
+#endif
 #include "announce.h"
 #include "files.h"
 #include "guest.h"
@@ -19,7 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GROUPS_MAX = 16, LOOK_MS = 200 };
+enum { GROUPS_MAX = 16, LOOK_MS = 200, GONE_MS = 5000 };
+#if !defined(POLLRDHUP)
+#define POLLRDHUP 0 /* there, a session notices when it answers */
+#endif
 
 typedef struct child {
     pid_t pid;
@@ -28,6 +34,7 @@ typedef struct child {
     bool matched, granted;
     int32_t place, lease_ms;
     int64_t deadline; /* of the lease; 0: none */
+    int64_t gone;     /* when its client closed the connection; 0: it has not */
     pid_t groups[GROUPS_MAX];
     char peer[64];
 } child;
@@ -253,6 +260,10 @@ static void end_leases(server *s)
     char text[160];
     for (uint32_t i = s->count; i-- > 0;) {
         const child *c = &s->children[i];
+        if (c->gone != 0 && rpc_now() - c->gone > GONE_MS) {
+            end_child(s, i, NULL); /* it works on what nobody will take */
+            continue;
+        }
         if (c->deadline == 0 || rpc_now() < c->deadline)
             continue;
         (void)snprintf(text, sizeof text,
@@ -267,13 +278,19 @@ static void look(server *s)
 {
     const uint32_t n = s->count;
     s->polled[0] = (struct pollfd){.fd = s->count < s->waiting ? s->fd : -1, .events = POLLIN};
-    for (uint32_t i = 0; i < n; i++)
-        s->polled[i + 1] = (struct pollfd){.fd = s->children[i].control, .events = POLLIN};
-    if (poll(s->polled, n + 1, LOOK_MS) <= 0)
+    for (uint32_t i = 0; i < n; i++) {
+        const child *c = &s->children[i];
+        s->polled[2 * i + 1] = (struct pollfd){.fd = c->control, .events = POLLIN};
+        s->polled[2 * i + 2] = (struct pollfd){.fd = c->gone ? -1 : c->conn, .events = POLLRDHUP};
+    }
+    if (poll(s->polled, 2 * n + 1, LOOK_MS) <= 0)
         return;
-    for (uint32_t i = n; i-- > 0;) /* from the end: the last one takes the place of one that goes */
-        if (s->polled[i + 1].revents && !hear(s, &s->children[i]))
+    for (uint32_t i = n; i-- > 0;) { /* from the end: the last one takes the place of one that goes */
+        if (s->polled[2 * i + 2].revents)
+            s->children[i].gone = rpc_now();
+        if (s->polled[2 * i + 1].revents && !hear(s, &s->children[i]))
             end_child(s, i, NULL);
+    }
     if (s->polled[0].revents)
         accept_client(s);
 }
@@ -290,7 +307,7 @@ static void announce(server *s)
 static int32_t make_room(server *s, lathe_error *error)
 {
     s->children = calloc(s->waiting, sizeof *s->children);
-    s->polled = calloc(s->waiting + 1u, sizeof *s->polled);
+    s->polled = calloc(2 * s->waiting + 1u, sizeof *s->polled);
     s->places = calloc(s->sessions, sizeof *s->places);
     return s->children && s->polled && s->places ? LATHE_OK
                                                  : rpc_fail(error, LATHE_E_MEMORY, "no memory for a server");

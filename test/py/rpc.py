@@ -723,6 +723,26 @@ class Raw:
     def function(self, name):
         return self.handle(9, values(text(name)))
 
+    def call(self, function, *arguments):
+        """A handle that the function gives."""
+        code, got = self.ask(3, u64(function) + values(*arguments))
+        check(code == 4, f"no result: {got}")
+        return struct.unpack("<Q", got[-8:])[0]
+
+    def method(self, module, name):
+        return self.call(self.function("tvm.rpc.server.ModuleGetFunction"), i32(73) + u64(module), text(name),
+                         i32(2) + u64(1))
+
+    def machine(self, path):
+        """main of a module, and a tensor for it."""
+        with open(path, "rb") as f:
+            self.ask(3, u64(self.function("tvm.rpc.server.upload")) + values(text("m.so"), raw(f.read())))
+        module = self.call(self.function("tvm.rpc.server.load_module"), text("m.so"))
+        vm = self.call(self.method(module, "vm_load_executable"))
+        self.ask(3, u64(self.method(vm, "vm_initialization")) + values(*map(integer, (101, 0, 2, 1, 0, 2))))
+        data = self.handle(17, values(i32(7) + tensor(0, [1, 1, 8, 8]), NONE))
+        return self.method(vm, "main"), i32(7) + tensor(data, [1, 1, 8, 8])
+
     def close(self):
         with contextlib.suppress(OSError):
             self.socket.sendall(packet(1))
@@ -913,11 +933,7 @@ def test_silence(options, folder):
 
 
 def test_kill(options, folder):
-    """A session that is killed, with the compiler that it has started; clients that go in the middle."""
-    import threading
-
-    import tvm
-    from tvm import rpc
+    """A session that is killed, or whose client goes, with the compiler that it has started; halves of packets."""
     started = os.path.join(folder, "started")
     compiler = os.path.join(folder, "cc")
     with open(compiler, "w") as f:
@@ -932,47 +948,52 @@ def test_kill(options, folder):
         except OSError:
             return False
 
-    def body(s):
-        def call():
-            with contextlib.suppress(Exception):
-                remote = rpc.connect("127.0.0.1", s.port)
-                remote.upload(path)
-                vm = remote.load_module("digits.so")["vm_load_executable"]()
-                vm["vm_initialization"](101, 0, 2, 1, 0, 2)
-                vm["main"](tvm.runtime.tensor(np.zeros((1, 1, 8, 8), "float32"), remote.cpu()))
+    def compilers():
+        with open(started) as f:
+            return [int(line) for line in f]
 
-        thread = threading.Thread(target=call)
-        thread.start()
-        until(lambda: os.path.exists(started) and os.path.getsize(started) > 0, "no compiler is started")
-        with open(started) as f:
-            compilers = [int(line) for line in f]
-        check(any(alive(pid) for pid in compilers), "the compiler does not run")
-        sessions = s.children()
-        check(len(sessions) == 1 and len(s.folders()) == 1, f"sessions: {sessions}, {s.folders()}")
-        os.kill(sessions[0], signal.SIGKILL)
-        thread.join(TIME_LIMIT)
-        until(lambda: not s.children() and not s.folders(), "a killed session leaves something")
-        with open(started) as f:
-            compilers = [int(line) for line in f]
-        until(lambda: not any(alive(pid) for pid in compilers), "a compiler outlives its session")
+    def compiling(s):
+        """A client whose call waits for a compiler that does not end."""
+        open(started, "w").close()
+        client = Raw(s.port)
+        main, argument = client.machine(path)
+        client.socket.sendall(packet(3, u64(main) + values(argument)))
+        until(lambda: any(map(alive, compilers())), "no compiler is started")
+        check(len(s.children()) == 1 and len(s.folders()) == 1, f"sessions: {s.children()}, {s.folders()}")
+        return client
+
+    def all_gone(s):
+        until(lambda: not s.children() and not s.folders(), "a session leaves something")
+        until(lambda: not any(map(alive, compilers())), "a compiler outlives its session")
         good_session(s.port)
+        until(lambda: not s.children(), "sessions of clients that have gone")
+
+    def body(s):
+        client = compiling(s)
+        os.kill(s.children()[0], signal.SIGKILL)
+        raises(client.answer, "")
+        all_gone(s)
+        client.close()
+        compiling(s).socket.close()
+        all_gone(s)
         for cut in (1, 11, 12, 40, 1000):
             client = Raw(s.port)
             client.socket.sendall((packet(3, u64(1) + values(text("x"), raw(bytes(4000)))))[:cut])
             client.socket.close()
         client = Raw(s.port)
-        data = client.handle(13, values(device(), integer(1 << 26), integer(64)))
+        data = client.handle(17, values(i32(7) + tensor(0, [1 << 24]), NONE))
         client.socket.sendall(packet(6, tensor(data, [1 << 24]) + u64(1 << 26)))  # and nobody reads
         client.socket.close()
         until(lambda: not s.children(), "sessions of clients that have gone")
         good_session(s.port)
 
-    was = os.environ.get("CC")
-    os.environ["CC"], os.environ["XDG_CACHE_HOME"] = compiler, os.path.join(folder, "cache")
+    was = dict(os.environ)
+    os.environ.update(CC=compiler, XDG_CACHE_HOME=os.path.join(folder, "cache"))
     try:
         serving(options, body)
     finally:
-        os.environ.pop("CC") if was is None else os.environ.__setitem__("CC", was)
+        os.environ.clear()
+        os.environ.update(was)
 
 
 def changed(rng, data):
