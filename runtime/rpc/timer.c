@@ -1,5 +1,8 @@
 /* timer.c: rounds of calls. A client that went away ends them.
  * SPDX-License-Identifier: Apache-2.0 */
+#if defined(__linux__)
+#define _GNU_SOURCE /* POLLRDHUP */
+#endif
 #include "timer.h"
 
 #include <errno.h>
@@ -8,6 +11,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+
+#if !defined(POLLRDHUP)
+#define POLLRDHUP 0 /* there, requests that wait behind this one hide that the client has gone */
+#endif
 
 struct rpc_timer {
     rpc_timer_plan plan;
@@ -75,7 +82,8 @@ static double seconds(void)
 static bool client_is_there(struct run *r)
 {
     char byte;
-    struct pollfd p[2] = {{.fd = r->s->link.fd, .events = POLLIN}, {.fd = r->s->link.control, .events = POLLIN}};
+    struct pollfd p[2] = {{.fd = r->s->link.fd, .events = POLLIN | POLLRDHUP},
+                          {.fd = r->s->link.control, .events = POLLIN}};
     if (rpc_now() < r->look)
         return true;
     r->look = rpc_now() + LOOK_MS;
@@ -85,6 +93,8 @@ static bool client_is_there(struct run *r)
         return false;
     if (!p[0].revents)
         return true;
+    if (p[0].revents & POLLRDHUP)
+        return false;
     ssize_t got = recv(r->s->link.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
 }
