@@ -996,6 +996,37 @@ def test_kill(options, folder):
         os.environ.update(was)
 
 
+def test_server_killed(options, folder):
+    """Sessions end with their server, and take their folders with them, when nobody is left to do it."""
+    s = Server(options.lathe, "rpc-server")
+    client = Raw(s.port)
+    until(s.folders, "no session")
+    sessions = s.children()
+    s.process.kill()
+    s.process.wait(TIME_LIMIT)
+    raises(lambda: client.take(1), "")
+    until(lambda: not s.folders(), "folders stay")
+    until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in sessions), "sessions stay")
+    client.socket.close()
+    s.log.close()
+    subprocess.run(["rm", "-rf", s.folder], check=True)
+
+
+def test_cores(options, folder):
+    """Each session is pinned to cores of its own."""
+    if len(os.sched_getaffinity(0)) < 2:
+        raise Skipped("one core")
+
+    def body(s):
+        clients = [Raw(s.port), Raw(s.port)]
+        pinned = [os.sched_getaffinity(pid) for pid in s.children()]
+        check(sorted(map(len, pinned)) == [1, 1] and pinned[0] != pinned[1], f"pinned to {pinned}")
+        for client in clients:
+            client.close()
+
+    serving(options, body, "--cores", "1", "--sessions", "2")
+
+
 def changed(rng, data):
     """Bytes changed by chance: single ones, numbers, pieces taken away or doubled."""
     data = bytearray(data)
