@@ -26,9 +26,8 @@ static bool list(samples *s)
     arena *a = &s->c->mem;
     DIR *d = opendir(s->path);
     VEC(const char *) files = {0}, folders = {0};
-    if (!d)
-        return diag_error(&s->c->diags, DIAG_IO, src_loc_none(), "'%s': %s", s->path, strerror(errno));
-    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
+    errno = d ? 0 : errno;
+    for (const struct dirent *e = d ? readdir(d) : NULL; e; errno = 0, e = readdir(d)) {
         const char *path = path_join(a, s->path, e->d_name);
         if (e->d_name[0] == '.')
             continue;
@@ -37,7 +36,12 @@ static bool list(samples *s)
         else if (file_exists(path_join(a, path, "input_0.pb")))
             vec_push(a, &folders, path);
     }
-    (void)closedir(d);
+    const int why = errno;
+    if (d)
+        (void)closedir(d);
+    if (why)
+        return diag_error(&s->c->diags, file_code_of(why), src_loc_none(), "cannot look into '%s': %s", s->path,
+                          strerror(why));
     if (file_exists(path_join(a, s->path, "input_0.pb")))
         vec_push(a, &folders, s->path);
     s->folders = files.len == 0;
@@ -78,6 +82,7 @@ static bool load(samples *s, const char *path, const run_tensor *like)
     dtype dt;
     uint32_t rank;
     int64_t dims[TYPE_MAX_RANK];
+    const uint32_t errors = c->diags.errors;
     if (tensor_file_peek(c, path, &dt, &rank, dims)) {
         bool fits = rank == like->rank && rank > 0 && dims[0] % (like->dims[0] > 0 ? like->dims[0] : 1) == 0;
         for (uint32_t i = 1; fits && i < rank; i++)
@@ -88,6 +93,8 @@ static bool load(samples *s, const char *path, const run_tensor *like)
                               "first axis", path, like->name, (long long)(like->rank ? like->dims[0] : 1));
         if (rank > 0)
             t->dims[0] = dims[0];
+    } else if (c->diags.errors != errors) {
+        return false;
     }
     run_set_dims(t, t->dims);
     t->most_bytes = t->bytes;

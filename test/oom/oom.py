@@ -112,6 +112,8 @@ SCENARIOS = (
     Scenario("run-interpret", ["run", MODEL, "--data", "data", "--interpret"], ("data",)),
     Scenario("run-package", ["run", "old", "--workers", "2"], ("old",), ("old",)),
     Scenario("run-loops", ["run", "model.so", "--no-jit", "--input", "image=image.bin"], ("model.so", "image.bin")),
+    Scenario("quantize", ["quantize", MODEL, "--calibrate", "data", "--for", "vta", "-o", "q.onnx", "--json"],
+             ("data",)),
     Scenario("verify", ["verify", MODEL, "--data", "data"], ("data",)),
     Scenario("verify-reference", ["verify", MODEL, "--against", "onnxruntime", "--atol", "2"]),
 )
