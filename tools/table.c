@@ -2,6 +2,7 @@
 /* Columns on a screen: a character of East Asian scripts takes two, one that is drawn on its predecessor none. */
 #include "table.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static size_t measure(const char *s, size_t most, size_t *out_fit)
 
 table table_begin(arena *a, const char *align)
 {
+    assert(strlen(align) <= TABLE_COLUMNS);
     return (table){.a = a, .align = align};
 }
 

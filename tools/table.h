@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "base/vec.h"
 
-enum { TABLE_COLUMNS = 8, TABLE_WIDEST = 40 }; /* columns on the screen; what is longer ends in ".." */
+enum { TABLE_COLUMNS = 9, TABLE_WIDEST = 40 }; /* columns on the screen; what is longer ends in ".." */
 
 typedef struct table {
     arena *a;
