@@ -43,12 +43,26 @@ static bool opt_graph(cli *x, const char *file, span s, const compile_options *h
     return true;
 }
 
+/* Loop passes by name, those that are disabled left out, with the debug flag. */
+static bool loop_passes(cli *x, const char *usual, const char **out)
+{
+    long flag;
+    tir_build_config b = {.passes = cli_get(x, OPT_PASSES, usual), .disabled = cli_get(x, OPT_DISABLE_PASS, NULL)};
+    *out = b.passes;
+    if (!cli_has(x, OPT_DISABLE_PASS) && !cli_has(x, OPT_DEBUG_FLAG))
+        return true;
+    if (!cli_number(x, OPT_DEBUG_FLAG, 0, 62, 0, &flag))
+        return false;
+    b.debug_flag = flag;
+    return tir_build_config_passes(x->c, &b, out);
+}
+
 static bool opt_loops(cli *x, const char *file, span s, const compile_options *how, writer *out)
 {
     tir_module *m;
     bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL);
-    const char *passes = cli_get(x, OPT_PASSES, NULL);
-    if (!tir_parse(x->c, file, (const char *)s.data, s.len, &m))
+    const char *passes;
+    if (!loop_passes(x, NULL, &passes) || !tir_parse(x->c, file, (const char *)s.data, s.len, &m))
         return false;
     for (uint32_t i = 0; i < m->funcs.len; i++) {
         m->funcs.data[i]->target = how->target;
@@ -79,8 +93,9 @@ static bool opt_computations(cli *x, const char *file, span s, const compile_opt
     tir_module m = {.c = c};
     const char *how = cli_get(x, OPT_LOWER, NULL), *other = cli_get(x, OPT_SCHEDULE, NULL);
     bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL), vta = how && strcmp(how, "vta") == 0;
-    const char *passes = cli_get(x, OPT_PASSES, vta ? tir_vta_passes : tir_plain_passes);
-    if (cli_choice(x, OPT_LOWER, NULL, "plain") < 0)
+    const char *passes;
+    const char *usual = vta ? tir_vta_passes : tir_plain_passes;
+    if (cli_choice(x, OPT_LOWER, NULL, "plain") < 0 || !loop_passes(x, usual, &passes))
         return false;
     for (size_t at = 0; at < s.len;) {
         computation t = computation_take(c, file, s, &at);
@@ -153,6 +168,10 @@ bool cmd_opt(cli *x)
         diag_hint(&x->c->diags, "lathe opt COMPUTATION --schedule SCHEDULE");
         return false;
     }
+    bool loops = format == FORMAT_COMPUTATION || format == FORMAT_LOOPS;
+    if (!loops && (cli_has(x, OPT_DISABLE_PASS) || cli_has(x, OPT_DEBUG_FLAG)))
+        return diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(),
+                          "--disable-pass and --debug-flag are for passes on loops, and %s holds none", file);
     bool ok = format == FORMAT_LOOPS         ? opt_loops(x, file, s, &o, &out)
               : format == FORMAT_COMPUTATION ? opt_computations(x, file, s, &o, &out)
               : format == FORMAT_PROGRAM     ? opt_program(x, file, s, &o, &out)

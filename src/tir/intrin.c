@@ -85,6 +85,22 @@ static const tir_intrin built_in[] = {
      .reset = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" { out[i, j] = 0.0 } }",
      .update = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" {\n"
                "  out[i, j] = fma((float32*)a[i], (float32*)b[j], (float32*)out[i, j]) } }"},
+    /* A call: the length of RISC-V's vectors is known only where the code runs. */
+    {.name = "rvv_vwmacc",
+     .help = "RISC-V's vectors: out[j] += a[0] * b[j], int8 widened into int32, as many lanes at a time as there are",
+     .nest = "primfn(a: handle, b: handle, out: handle) -> ()\n"
+             "  attr = {\"global_symbol\": \"rvv_vwmacc\", \"inputs\": 2}\n"
+             "  buffers = {a: Buffer(int8, [1]), b: Buffer(int8, [n], strides=[1]),\n"
+             "             out: Buffer(int32, [n], strides=[1])} {\n"
+             "  for (j: int64, 0, n) {\n"
+             "    out[j] = 0\n"
+             "    out[j] = ((int32*)out[j] + (cast(int32, (int8*)a[0])*cast(int32, (int8*)b[j])))\n"
+             "  }\n"
+             "}\n",
+     .n_symbols = 1,
+     .symbols = {{"n", 1, 1 << 20, 1}},
+     .reset = "for (j: int64, 0, n) { out[j] = 0 }",
+     .update = "@tir.call_extern(\"lathe_rvv_vwmacc\", &out[0], (int8*)a[0], &b[0], n)"},
 };
 
 /* NULL: there are no more. */

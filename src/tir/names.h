@@ -16,6 +16,8 @@
     /* from queue, to queue: 1 load, 2 compute, 3 store */                                           \
     X("tir.vta.coproc_dep_push", 2, "VTADepPush", true, false)                                       \
     X("tir.vta.coproc_dep_pop", 2, "VTADepPop", true, false)                                         \
+    /* debug flags of the run-time */                                                                \
+    X("tir.vta.set_debug_mode", 1, "VTASetDebugMode", true, false)                                   \
     /* the host waits for the accelerator */                                                         \
     X("tir.vta.coproc_sync", 0, "VTASynchronize", true, true)                                        \
     /* buffer, bits of an element, start, extent: what the host wrote; what the accelerator wrote */ \

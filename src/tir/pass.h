@@ -39,11 +39,27 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_REUSE, "reuse-in-place", tir_pass_reuse, "an element-wise result takes the place of what it is made from")   \
     X(T_VTHREAD, "InjectVirtualThread", tir_pass_inject_virtual_thread, "virtual threads side by side")              \
     TIR_VTA_PASSES(X)
+/* Passes with a number behind their names, "NAME(N)". */
+#define TIR_NUMBERED_PASSES(X) \
+    X("SetDebugMode", tir_pass_set_debug_mode, "the function begins with the debug flags of VTA's run-time")
 #define X(id, name, fn, help) bool fn(compiler *c, tir_func *f);
 TIR_PASSES(X)
 #undef X
+#define X(name, fn, help) bool fn(compiler *c, tir_func *f, int64_t n);
+TIR_NUMBERED_PASSES(X)
+#undef X
 /* names NULL: all in order; "vta": tir_vta_passes. Verifies after each. */
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all, writer *dump);
+
+/* What a run of passes is made of: names in order (NULL or "vta" as above), of which `disabled` are left out, and, when
+ * debug_flag is not 0, the pass "SetDebugMode(FLAG)" behind EarlyRewrite, or last: the function then begins with the
+ * run-time's VTASetDebugMode (dump_insn 2, dump_uop 4, skip_read_barrier 8, skip_write_barrier 16, force_serial 32). */
+typedef struct tir_build_config {
+    const char *passes, *disabled; /* disabled NULL: none */
+    int64_t debug_flag;
+} tir_build_config;
+/* The names that tir_run_passes takes; false after DIAG_USAGE: a name that is no pass, or that is not among them. */
+bool tir_build_config_passes(compiler *c, const tir_build_config *b, const char **out);
 
 /* Loops as a schedule says them, with guards cut away, accesses flattened and nothing else decided. */
 extern const char *const tir_plain_passes;

@@ -10,6 +10,7 @@
 
 typedef enum c_need_kind {
     NEED_PREFETCH, /* LATHE_PREFETCH */
+    NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */
     NEED_CUT,      /* bounds of a part of a parallel loop */
     NEED_HALF_LOAD, /* conversions of f16 or bf16 (dt) */
     NEED_HALF_STORE,
@@ -31,6 +32,8 @@ typedef enum c_need_kind {
     NEED_VCHOOSE, /* a comparison op and the choice by it: all of dt */
     NEED_VBOUND   /* minimum or maximum with a number: one comparison keeps a NaN */
 } c_need_kind;
+
+#define RVV_VWMACC "lathe_rvv_vwmacc" /* what the row rvv_vwmacc of tir/intrin.c calls */
 
 typedef struct c_need {
     c_need_kind kind;

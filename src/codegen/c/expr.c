@@ -2,6 +2,8 @@
 /* Expressions of the loop IR as C text. Scalars become plain C; vectors become calls of small helpers (f32x8_add),
  * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
 #include "codegen/c/emit.h"
+
+#include <string.h>
 #include "tir/build.h"
 
 #include <math.h>
@@ -258,6 +260,8 @@ static c_text choice(c_emit *e, tir_expr_ref x)
 static c_text external(c_emit *e, tir_expr_ref x)
 {
     const char *args = "";
+    if (strcmp(x->u.name, RVV_VWMACC) == 0)
+        needs_add(e->needs, (c_need){.kind = NEED_RVV_VWMACC});
     for (uint32_t i = 0; i < x->n_args; i++)
         args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
     return (c_text){arena_printf(e->tmp, "%s(%s)", x->u.name, args), PREC_PRIMARY};

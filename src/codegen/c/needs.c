@@ -16,6 +16,27 @@ static const char prefetch_text[] = "/* A line that is needed later comes as far
                                     "#define LATHE_PREFETCH(p) __builtin_prefetch((p), 0, 2)\n"
                                     "#else\n#define LATHE_PREFETCH(p) ((void)(p))\n#endif\n\n";
 
+static const char rvv_vwmacc_text[] =
+    "#if defined(__riscv_v_intrinsic)\n#include <riscv_vector.h>\n#endif\n"
+    "/* out[j] += a * b[j]: with RISC-V's vectors as many at a time as the machine has. */\n"
+    "static void lathe_rvv_vwmacc(int32_t *out, int8_t a, const int8_t *b, int64_t n)\n"
+    "{\n"
+    "#if defined(__riscv_v_intrinsic)\n"
+    "    while (n > 0) {\n"
+    "        const size_t vl = __riscv_vsetvl_e8m2((size_t)n);\n"
+    "        const vint16m4_t products = __riscv_vwmul_vx_i16m4(__riscv_vle8_v_i8m2(b, vl), a, vl);\n"
+    "        __riscv_vse32_v_i32m8(out, __riscv_vwadd_wv_i32m8(__riscv_vle32_v_i32m8(out, vl), products, vl), vl);\n"
+    "        out += vl;\n"
+    "        b += vl;\n"
+    "        n -= (int64_t)vl;\n"
+    "    }\n"
+    "#else\n"
+    "    int64_t j;\n"
+    "    for (j = 0; j < n; j++)\n"
+    "        out[j] = (int32_t)((uint32_t)out[j] + (uint32_t)((int32_t)a * b[j]));\n"
+    "#endif\n"
+    "}\n\n";
+
 static const char f16_load_text[] = "static float lathe_f16_load(uint16_t h)\n"
                                "{\n"
                                "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
@@ -398,6 +419,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_VCHOOSE: write_vchoose(a, w, n, v); return;
     case NEED_VBOUND: write_vbound(a, w, n, v); return;
     case NEED_PREFETCH:
+    case NEED_RVV_VWMACC:
     case NEED_CUT:
     case NEED_HALF_LOAD:
     case NEED_HALF_STORE:
@@ -432,6 +454,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
         case NEED_PREFETCH: w_str(w, prefetch_text); break;
+        case NEED_RVV_VWMACC: w_str(w, rvv_vwmacc_text); break;
         case NEED_CUT: w_str(w, cut_text); break;
         case NEED_HALF_LOAD: w_str(w, need->dt == DT_F16 ? f16_load_text : bf16_load_text); break;
         case NEED_HALF_STORE: w_str(w, need->dt == DT_F16 ? f16_store_text : bf16_store_text); break;

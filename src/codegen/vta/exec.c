@@ -226,6 +226,12 @@ static vta_status call_sync(machine *m, tir_expr_ref e)
     return vta_synchronize(m->x, UINT32_MAX);
 }
 
+static vta_status call_debug(machine *m, tir_expr_ref e)
+{
+    (void)vta_context_debug(m->x, arg(m, e, 0));
+    return VTA_OK;
+}
+
 static vta_status call_read_barrier(machine *m, tir_expr_ref e)
 {
     vta_buffer b = buffer_of(m, e->args[0]);
@@ -253,6 +259,7 @@ static const struct {
     {"tir.vta.coproc_dep_push", 2, call_dep_push},
     {"tir.vta.coproc_dep_pop", 2, call_dep_pop},
     {"tir.vta.coproc_sync", 0, call_sync},
+    {"tir.vta.set_debug_mode", 1, call_debug},
     {"tir.vta.coproc_read_barrier", 4, call_read_barrier},
     {"tir.vta.coproc_write_barrier", 4, call_write_barrier},
 };

@@ -41,6 +41,7 @@ static const struct {
     {"VTADepPush", "int VTADepPush(void *cmd, int from_qid, int to_qid);"},
     {"VTADepPop", "int VTADepPop(void *cmd, int from_qid, int to_qid);"},
     {"VTASynchronize", "void VTASynchronize(void *cmd, uint32_t wait_cycles);"},
+    {"VTASetDebugMode", "void VTASetDebugMode(void *cmd, int debug_flag);"},
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LowerIntrin: operations of the accelerator become calls of the run-time's C interface, the last step before code is
- * written. Until then they have names of their own, for which passes look. */
+ * written. Until then they have names of their own, for which passes look. SetDebugMode puts one in front. */
 #include "tir/build.h"
 #include "tir/names.h"
 #include "tir/pass.h"
@@ -43,5 +43,13 @@ bool tir_pass_lower_intrin(compiler *c, tir_func *f)
 {
     tir_rewriter r = {.c = c, .expr = lower};
     f->body = tir_rewrite_stmt(&r, f->body);
+    return true;
+}
+
+bool tir_pass_set_debug_mode(compiler *c, tir_func *f, int64_t flags)
+{
+    tir_expr_ref flag = tir_int(c, f->index_type, flags);
+    tir_expr_ref call = tir_extern(c, "tir.vta.set_debug_mode", tir_scalar(DT_I32), 1, &flag);
+    f->body = tir_seq(c, 2, (tir_stmt *[]){tir_evaluate(c, call), f->body});
     return true;
 }
