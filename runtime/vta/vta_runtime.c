@@ -60,14 +60,11 @@ static vta_status read_config(vta_config *c, vta_error *e)
     return s == VTA_OK ? s : vta_fail(e, s, "VTA_CONFIG=%.100s is no file that can be read, and no preset", name);
 }
 
-static vta_status make_default(vta_error *e)
+static vta_status make_default(const vta_config *config, vta_error *e)
 {
-    vta_config config;
     vta_sim *sim;
     const vta_sim_options options = {.seed = 1};
-    vta_status s = read_config(&config, e);
-    if (s == VTA_OK)
-        s = vta_sim_create(&config, &options, &sim, e);
+    vta_status s = vta_sim_create(config, &options, &sim, e);
     if (s != VTA_OK)
         return s;
     vta_device made = vta_sim_device(sim), *device = (vta_device *)malloc(sizeof *device);
@@ -169,10 +166,18 @@ static void report_text(const vta_error *e)
     handle(e);
 }
 
+/* With the lock held. */
+static vta_status find_default(vta_error *e)
+{
+    vta_config config;
+    vta_status s = process.context ? VTA_OK : read_config(&config, e);
+    return s != VTA_OK || process.context ? s : make_default(&config, e);
+}
+
 vta_status vta_default_context(vta_context **out, vta_error *e)
 {
     pthread_mutex_lock(&process.lock);
-    vta_status s = process.context ? VTA_OK : make_default(e);
+    vta_status s = find_default(e);
     *out = process.context;
     pthread_mutex_unlock(&process.lock);
     return s;
@@ -196,6 +201,35 @@ static vta_context *get_current(void)
     if (vta_default_context(&c, &e) != VTA_OK)
         report_text(&e);
     return c;
+}
+
+/* The current context, or the default one, made for `want` where nothing else is asked for. */
+static vta_status wanted(const vta_config *want, vta_context **out, vta_error *e)
+{
+    pthread_mutex_lock(&process.lock);
+    bool open = !current && !process.context && !getenv("VTA_CONFIG");
+    vta_status s = open ? make_default(want, e) : current ? VTA_OK : find_default(e);
+    *out = current ? current : process.context;
+    pthread_mutex_unlock(&process.lock);
+    return s;
+}
+
+int vta_want_config(const char *name)
+{
+    vta_config want = vta_config_default();
+    vta_error e = {VTA_OK, ""};
+    vta_context *c = NULL;
+    char have[80];
+    vta_status s = vta_config_preset(name, &want, &e);
+    if (s == VTA_OK)
+        s = wanted(&want, &c, &e);
+    if (s == VTA_OK && !vta_config_equal(&vta_context_device(c)->config, &want)) {
+        vta_config_bitstream(&vta_context_device(c)->config, have, sizeof have);
+        s = vta_fail(&e, VTA_BAD_CONFIG, "the program is for a device %.80s; this one is %.80s", name, have);
+    }
+    if (s != VTA_OK)
+        fprintf(stderr, "VTA: %s\n", e.text);
+    return (int)s;
 }
 
 vta_status vta_last_error(VTACommandHandle cmd, vta_error *out)

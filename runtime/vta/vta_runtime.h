@@ -70,6 +70,10 @@ void vta_make_current(vta_context *c);
 
 /* The default context, made when there is none. VTA_BAD_CONFIG and others: VTA_CONFIG does not give a device. */
 vta_status vta_default_context(vta_context **out, vta_error *e);
+/* For programs that are compiled for one configuration, by its name: "1x16_i8w8a32_15_15_18_17". A device of that
+ * configuration is the current one: VTA_OK. Where there is no default context yet, and VTA_CONFIG names none, it
+ * becomes one of that configuration. Else what is wrong goes to stderr, and its status is returned. */
+int vta_want_config(const char *name);
 /* `c`, whatever it points to, is the default context as it stands. */
 bool vta_is_default_context(const vta_context *c);
 /* Takes the default context away from the process when `c` is it (else false): nobody finds it any more, and who uses

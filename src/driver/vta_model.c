@@ -118,12 +118,13 @@ static bool run_region(void *ctx, const prog_step *step, void *const *params, bo
 {
     session *s = ctx;
     const prog_kernel *k = step->kernel;
-    if (strcmp(k->target->name, "vta") != 0 || !k->loops || !vta_code_on_device(k->loops))
+    const tir_func *f = k->device ? k->device : k->loops;
+    if (strcmp(k->target->name, "vta") != 0 || !f || !vta_code_on_device(f))
         return true;
     run_vta_report *r = arena_new(&s->c->mem, run_vta_report);
     *out_done = true;
     s->report->regions++;
-    if (!run_vta_call(s->c, k->loops, params, s->o, r))
+    if (!run_vta_call(s->c, f, params, s->o, r))
         return false;
     if (!s->o->cycle)
         return true;
@@ -135,7 +136,7 @@ static bool run_region(void *ctx, const prog_step *step, void *const *params, bo
         if (!run_vta_timeline(s->c, r, s->timeline))
             return false;
     }
-    return measure_layers(s, k->loops, params);
+    return measure_layers(s, f, params);
 }
 
 bool vta_model_run(compiler *c, const prog_module *m, void *const *in, void *const *out, const run_vta_options *o,

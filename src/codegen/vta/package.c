@@ -196,11 +196,8 @@ bool vta_package_codegen(compiler *c, const struct target *t, struct prog_source
     generator g = {.c = c, .out = out};
     writer w;
     (void)t;
-    if (out->for_module) {
-        diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "a module holds no regions of the accelerator");
-        diag_hint(&c->diags, "--emit c makes a package of them");
-        return false;
-    }
+    if (out->for_module)
+        return vta_module_codegen(c, out);
     writer_init(&w, &c->mem);
     g.regions = arena_array(&c->mem, region, out->n_regions + 1u);
     if (!capture_regions(&g))

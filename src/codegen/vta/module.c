@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of a module that runs its regions on the accelerator: C with recorders over buffers of the published
+ * run-time, which is where the module is loaded, and around it functions over pointers of the host. */
+#include "codegen/vta/vta_code.h"
+#include "codegen/vta/vta_package.h"
+#include "type/vta_text.h"
+
+enum { STATUS_LIBRARY = -14 }; /* TVMRT_E_LIBRARY: what a library did has failed */
+
+static const char head_text[] =
+    "\n/* Of libvta: the device is of this configuration, or becomes it when there is none yet; 0, else why not. */\n"
+    "int vta_want_config(const char *name);\n"
+    "void *VTABufferAlloc(size_t size);\nvoid VTABufferFree(void *buffer);\n"
+    "void VTABufferCopy(const void *from, size_t from_offset, void *to, size_t to_offset, size_t size, int kind_mask);\n";
+
+static bool is_constant(const prog_region *r, const tir_func *f, uint32_t i)
+{
+    return i < f->n_inputs && r->kernel->constants && r->kernel->constants[i];
+}
+
+static void write_signature(writer *w, const char *symbol, const tir_func *f)
+{
+    w_fmt(w, "int32_t %s(", symbol);
+    for (uint32_t i = 0; i < f->n_params; i++)
+        w_fmt(w, "%s%s%s *p%u", i ? ", " : "", i < f->n_inputs ? "const " : "", dtype_c_name(f->params[i]->dt), i);
+    w_str(w, f->n_params ? ")" : "void)");
+}
+
+static void write_copies(writer *w, const prog_region *r, const tir_func *f, bool constants)
+{
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        if (is_constant(r, f, i) == constants)
+            w_fmt(w, "%sVTABufferCopy(p%u, 0, b[%u], 0, %zu, 1);\n", constants ? "        " : "    ", i, i,
+                  vta_code_bytes(f->params[i]));
+}
+
+/* Operands and results in the device's memory, for as long as the module is loaded; constants go there once. */
+static void write_outer(compiler *c, writer *w, const prog_region *r, const tir_func *f)
+{
+    w_str(w, "\n");
+    write_signature(w, r->symbol, f);
+    w_str(w, ";\n");
+    write_signature(w, r->symbol, f);
+    w_fmt(w, "\n{\n    static void *b[%u];\n    static int ready;\n    int status;\n", f->n_params);
+    w_fmt(w, "    if (vta_want_config(\"%s\") != 0)\n        return %d;\n", vta_text_name(c), STATUS_LIBRARY);
+    for (uint32_t i = 0; i < f->n_params; i++)
+        w_fmt(w, "    if (!b[%u] && !(b[%u] = VTABufferAlloc(%zu)))\n        return %d;\n", i, i,
+              vta_code_bytes(f->params[i]) + 1, STATUS_LIBRARY);
+    w_str(w, "    if (!ready) {\n");
+    write_copies(w, r, f, true);
+    w_str(w, "        ready = 1;\n    }\n");
+    write_copies(w, r, f, false);
+    w_fmt(w, "    status = %s_jit(", r->symbol);
+    for (uint32_t i = 0; i < f->n_params; i++)
+        w_fmt(w, "%sb[%u]", i ? ", " : "", i);
+    w_str(w, ");\n");
+    for (uint32_t i = f->n_inputs; i < f->n_params; i++)
+        w_fmt(w, "    VTABufferCopy(b[%u], 0, p%u, 0, %zu, 2);\n", i, i, vta_code_bytes(f->params[i]));
+    w_fmt(w, "    return status == 0 ? 0 : %d;\n}\n", STATUS_LIBRARY);
+}
+
+bool vta_module_codegen(compiler *c, prog_source *out)
+{
+    writer w;
+    bool any = false;
+    writer_init(&w, &c->mem);
+    w_str(&w, head_text);
+    for (uint32_t i = 0; i < out->n_regions; i++) {
+        prog_region *r = &out->regions[i];
+        tir_func *f = NULL;
+        if (!out->target->lower(c, r->kernel->func, r->kernel->name, &f))
+            return false;
+        r->declined = f == NULL;
+        r->device = f;
+        if (!f)
+            continue;
+        any = true;
+        w_str(&w, "\n");
+        if (!vta_code_print_jit(c, &w, f, arena_printf(&c->mem, "%s_jit", r->symbol)))
+            return false;
+        write_outer(c, &w, r, f);
+    }
+    out->suffix = "c";
+    out->cflags = out->ldflags = "";
+    out->text = any ? w.data : NULL;
+    out->backend = PACKAGE_BACKEND_VTA;
+    return true;
+}

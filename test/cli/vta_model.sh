@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Quantised models with --offload vta: simulated, in packages, in modules: the CPU's bits each time; devices of another
+# configuration are refused.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+cd "$work" || exit 3
+export LATHE_CACHE="$work/cache"
+net=net.txt
+
+# A residual network with a first layer of 3 channels, pools and a product; the slice between is the CPU's.
+numbers() {
+    awk -v n="$1" -v m="$2" \
+        'BEGIN { for (i = 0; i < n; i++) printf "%s%d", i ? ", " : "", i * 37 % m - int(m / 2) }'
+}
+cat > $net << END
+func @main(%x: i8[1, 3, 9, 9]) {
+  %w = constant i8[20, 3, 3, 3] dense [$(numbers 540 101)]
+  %b = constant i32[20, 1, 1] dense [$(numbers 20 900)]
+  %v = constant i8[20, 20, 3, 3] dense [$(numbers 3600 61)]
+  %k = constant i8[20, 5] dense [$(numbers 100 99)]
+  %one = constant f32[] dense [1.0]
+  %half = constant f32[] dense [0.5]
+  %fine = constant f32[] dense [0.0009765625]
+  %c = qnn.conv2d(%x, %w) {pads = [1, 1, 1, 1]}
+  %a = add(%c, %b)
+  %q = qnn.requantize(%a, %fine, %half) {rounding = "half_up", out_dtype = i8}
+  %r = nn.relu(%q)
+  %p = nn.max_pool2d(%r) {pool_size = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]}
+  %d = qnn.conv2d(%p, %v) {pads = [1, 1, 1, 1]}
+  %e = qnn.requantize(%d, %fine, %one) {rounding = "half_up", out_dtype = i8}
+  %s = qnn.add(%e, %one, %p, %half, %one) {rounding = "half_up"}
+  %from = constant i64[2] dense [0, 1]
+  %to = constant i64[2] dense [5, 5]
+  %axes = constant i64[2] dense [2, 3]
+  %cut = strided_slice(%s, %from, %to, %axes)
+  %g = qnn.global_avg_pool2d(%cut, %one, %half) {rounding = "half_up"}
+  %shape = constant i64[2] dense [1, 20]
+  %f = reshape(%g, %shape)
+  %m = qnn.matmul(%f, %k)
+  %y = qnn.requantize(%m, %fine, %half) {rounding = "half_up", out_dtype = i8}
+  return %y, %s
+}
+END
+
+expect 0 '' run "$net" --output-dir cpu
+for config in 1x16_i8w8a32_15_15_18_17 2x16_i8w8a32_15_15_18_17 4x8_i8w8a32_15_16_16_18; do
+    expect 0 '2 regions on VTA, all outputs equal' vta model "$net" --offload vta --vta-config $config
+    expect 0 '' run "$net" --offload vta --vta-config $config --output-dir package
+    check "package on $config: the CPU's bits" diff -r cpu package
+    expect 0 '' compile "$net" --offload vta --vta-config $config --emit module --target native -o $config.so
+    expect 0 '' run $config.so --output-dir module
+    check "module on $config: the CPU's bits" diff -r cpu module
+    rm -rf package module
+done
+expect 0 ': ok' verify "$net" --offload vta --against interpreter --rtol 0 --atol 0
+
+# --- what a layer takes
+expect 0 '^\| the model \| [1-9]' vta model "$net" --offload vta --cycle --timeline time.svg
+check "a picture" grep -q '<svg' time.svg
+cycles() { awk -F'|' -v what="$1" 'index($2, what) { print $3 + 0 }' "$work/stdout"; }
+check "the model takes no more than its layers alone" test "$(cycles 'the model')" -le "$(cycles 'sum of')"
+check "and within 10 % of them" test $((10 * $(cycles 'the model'))) -ge $((9 * $(cycles 'sum of')))
+
+# --- another device
+VTA_CONFIG=2x16_i8w8a32_15_15_18_17 expect_error 1 'is for a device 1x16.*this one is 2x16' \
+    run 1x16_i8w8a32_15_15_18_17.so
+expect_error 2 "'lathe vta model' needs a model" vta model
+finish
