@@ -42,13 +42,15 @@ func @main(%x: i8[1, 3, 9, 9]) {
 }
 END
 
-expect 0 '' run "$net" --output-dir cpu
+for i in $(seq 0 242); do printf "\\x$(printf %02x $((i * 67 % 256)))"; done > x.bin
+expect 0 '' run "$net" --input x=x.bin --output-dir cpu
+check "the data are numbers of all kinds" test "$(od -An -tx1 -v cpu/s.npy | tr ' ' '\n' | sort -u | wc -l)" -gt 40
 for config in 1x16_i8w8a32_15_15_18_17 2x16_i8w8a32_15_15_18_17 4x8_i8w8a32_15_16_16_18; do
     expect 0 '2 regions on VTA, all outputs equal' vta model "$net" --offload vta --vta-config $config
-    expect 0 '' run "$net" --offload vta --vta-config $config --output-dir package
+    expect 0 '' run "$net" --input x=x.bin --offload vta --vta-config $config --output-dir package
     check "package on $config: the CPU's bits" diff -r cpu package
     expect 0 '' compile "$net" --offload vta --vta-config $config --emit module --target native -o $config.so
-    expect 0 '' run $config.so --output-dir module
+    expect 0 '' run $config.so --input x=x.bin --output-dir module
     check "module on $config: the CPU's bits" diff -r cpu module
     rm -rf package module
 done
