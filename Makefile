@@ -7,7 +7,7 @@ JOBS  := $(shell nproc 2>/dev/null || echo 2)
 CMAKE := cmake -S . -G Ninja -B $(BUILD) -DCMAKE_C_COMPILER=cc
 export BUILD JOBS
 
-.PHONY: help build install demo check test golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers fmt clean
+.PHONY: help build install demo demo-vta check test golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers fmt clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
@@ -25,6 +25,9 @@ install: build ## lathe, libvta, liblathe_vm, liblathe_loops and their headers u
 
 demo: build ## compile the bundled model to C, build it, run it on bundled inputs
 	@sh demo/run.sh $(BUILD)/lathe $(BUILD)/demo
+
+demo-vta: build ## the same for a quantised model on the simulated VTA accelerator, with a timeline
+	@sh demo/vta.sh $(BUILD)/lathe $(BUILD)/demo-vta
 
 check: ## unit, golden, command line and source checks: for daily work, under a minute
 	@sh scripts/setup.sh test

@@ -3,6 +3,7 @@
  *     digits FILE           FILE: records of one byte label and 64 bytes of pixels (0..16)
  */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
@@ -38,15 +39,33 @@ static int best_class(const float *probabilities)
     return best;
 }
 
+#ifdef DEMO_LOGITS
+#define RESULT    logits
+#define IS_LOGITS 1
+#else
+#define RESULT    probabilities
+#define IS_LOGITS 0
+#endif
+
 /* Runs the network once on `picture`; returns the package's status. */
-static int32_t classify(const struct record *picture, float *out_probabilities)
+static int32_t classify(const struct record *picture, float *out_result)
 {
     float image[PIXELS];
     for (int i = 0; i < PIXELS; i++)
         image[i] = (float)picture->pixels[i];
     struct tvmgen_default_inputs inputs = {.image = image};
-    struct tvmgen_default_outputs outputs = {.probabilities = out_probabilities};
+    struct tvmgen_default_outputs outputs = {.RESULT = out_result};
     return tvmgen_default_run(&inputs, &outputs);
+}
+
+/* Of a network that ends without a softmax. */
+static void normalise(float *logits)
+{
+    float most = logits[best_class(logits)], sum = 0;
+    for (int i = 0; i < CLASSES; i++)
+        sum += logits[i] = expf(logits[i] - most);
+    for (int i = 0; i < CLASSES; i++)
+        logits[i] /= sum;
 }
 
 static int32_t classify_timed(const struct record *picture, float *out_probabilities, double *out_seconds)
@@ -92,6 +111,8 @@ static int32_t run_all(FILE *file, struct tally *out_tally)
         int32_t status = classify_timed(&picture, probabilities, &seconds);
         if (status != 0)
             return status;
+        if (IS_LOGITS)
+            normalise(probabilities);
         int predicted = best_class(probabilities);
         if (out_tally->pictures < DRAWN)
             draw(&picture);

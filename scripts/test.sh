@@ -199,6 +199,7 @@ all)
     start stage "embedded packages" "$python" test/py/embedded.py --lathe "$build/lathe"
     start stage demo sh demo/run.sh "$build/lathe" "$build/demo"
     start stage "demo accuracy" "$python" test/py/accuracy.py --lathe "$build/lathe"
+    start stage "demo on VTA" "$python" test/py/vta_accuracy.py --lathe "$build/lathe"
     ;;
 *) echo "usage: test.sh check|all|asan|tsan|fuzz|fuzz-long|golden-update" >&2; exit 2 ;;
 esac

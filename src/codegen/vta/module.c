@@ -11,7 +11,8 @@ static const char head_text[] =
     "\n/* Of libvta: the device is of this configuration, or becomes it when there is none yet; 0, else why not. */\n"
     "int vta_want_config(const char *name);\n"
     "void *VTABufferAlloc(size_t size);\nvoid VTABufferFree(void *buffer);\n"
-    "void VTABufferCopy(const void *from, size_t from_offset, void *to, size_t to_offset, size_t size, int kind_mask);\n";
+    "void VTABufferCopy(const void *from, size_t from_offset, void *to, size_t to_offset, size_t size,\n"
+    "    int kind_mask);\n";
 
 static bool is_constant(const prog_region *r, const tir_func *f, uint32_t i)
 {

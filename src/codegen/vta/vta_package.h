@@ -9,7 +9,7 @@
  * of the file: first what every call needs, shared by all regions, then the constants of each, which are copied once.
  * No heap, no recording. The device is vta_host_acquire's. */
 bool vta_package_codegen(compiler *c, const struct target *t, struct prog_source *out);
-/* module.c: the same for modules, by recorders: buffers of the published run-time, which must be loaded where the module
- * is: the process links libvta, or has opened it with its symbols for all. */
+/* module.c: the same for modules, by recorders: buffers of the published run-time, which must be loaded where the
+ * module is: the process links libvta, or has opened it with its symbols for all. */
 bool vta_module_codegen(compiler *c, struct prog_source *out);
 #endif
