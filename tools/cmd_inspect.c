@@ -70,7 +70,7 @@ static void add_tensor(table *t, const char *what, const prog_func *f, uint32_t 
     table_add(t, "%s", name);
 }
 
-static void add_operator(table *t, const compile_result *r, uint32_t i)
+static void add_operator(table *t, const compile_result *r, uint32_t i, bool shared)
 {
     const plan_op *op = &r->plan.problem->ops.data[i];
     const prog_step *s = op->step;
@@ -80,15 +80,27 @@ static void add_operator(table *t, const compile_result *r, uint32_t i)
     table_add(t, "%lld", (long long)op->func->macs);
     table_add(t, "%llu", (unsigned long long)bytes_of(r, op));
     table_add(t, "%s", s->n_args > s->n_in ? type_text(t->a, &r->unit.func->values.data[s->args[s->n_in]]) : "");
-    table_add(t, "%s", op->step->kernel->target->name);
+    if (shared)
+        table_add(t, "%s", op->step->kernel->target->name);
     table_add(t, "%s", op->step->kernel->kind);
     table_add(t, "%s", op->step->source);
 }
 
-static void add_heads(table *t, const char *const *heads, size_t n)
+/* Heads in order; without the one of who runs an operator where all run on one target. */
+static void add_heads(table *t, const char *const *heads, size_t n, bool shared)
 {
     for (size_t i = 0; i < n; i++)
-        table_add(t, "%s", heads[i]);
+        if (shared || strcmp(heads[i], "on") != 0)
+            table_add(t, "%s", heads[i]);
+}
+
+/* Not all operators run on the target of the compile. */
+static bool is_shared(const compile_result *r)
+{
+    bool shared = false;
+    for (uint32_t i = 0; i < r->plan.problem->ops.len; i++)
+        shared |= r->plan.problem->ops.data[i].step->kernel->target != r->unit.target;
+    return shared;
 }
 
 static void show_table(writer *w, const compile_result *r)
@@ -97,14 +109,16 @@ static void show_table(writer *w, const compile_result *r)
                                         "on", "operators", "of the model"};
     const prog_func *f = r->unit.func;
     int64_t macs = 0;
-    table io = table_begin(w->a, "lll"), t = table_begin(w->a, "rrrrrllll");
+    table io = table_begin(w->a, "lll"), t;
+    bool shared = is_shared(r);
+    t = table_begin(w->a, shared ? "rrrrrllll" : "rrrrrlll");
     for (uint32_t i = 0; i < f->n_inputs; i++)
         add_tensor(&io, "input", f, i, f->values.data[i].name);
     for (uint32_t i = 0; i < f->results.len; i++)
         add_tensor(&io, "output", f, f->results.data[i].value, f->results.data[i].name);
-    add_heads(&t, heads, sizeof heads / sizeof *heads);
+    add_heads(&t, heads, sizeof heads / sizeof *heads, shared);
     for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
-        add_operator(&t, r, i);
+        add_operator(&t, r, i, shared);
         macs += r->plan.problem->ops.data[i].func->macs;
     }
     table_print(&io, w);
@@ -154,13 +168,17 @@ static bool inspect_report(cli *x, const run_report *r)
         w_str(&x->out, r->text);
         return true;
     }
-    table t = table_begin(&x->c->mem, "rrrll");
-    add_heads(&t, heads, sizeof heads / sizeof *heads);
+    bool shared = false;
+    for (uint32_t i = 0; i < r->n_operators; i++)
+        shared |= r->operators[i].on && strcmp(r->operators[i].on, r->target) != 0;
+    table t = table_begin(&x->c->mem, shared ? "rrrll" : "rrrl");
+    add_heads(&t, heads, sizeof heads / sizeof *heads, shared);
     for (uint32_t i = 0; i < r->n_operators; i++) {
         table_add(&t, "%u", i);
         table_add(&t, "%lld", (long long)r->operators[i].layer);
         table_add(&t, "%lld", (long long)r->operators[i].tasks);
-        table_add(&t, "%s", cli_shown(x, r->operators[i].on ? r->operators[i].on : r->target));
+        if (shared)
+            table_add(&t, "%s", cli_shown(x, r->operators[i].on ? r->operators[i].on : r->target));
         table_add(&t, "%s", r->operators[i].kind);
     }
     table_print(&t, &x->out);

@@ -22,7 +22,7 @@ typedef struct prog_file {
 } prog_file;
 
 typedef struct prog_source {
-    const target *target;
+    const struct target *target;
     bool for_module; /* it is compiled alone, where the module runs; else in a package */
     prog_region *regions;
     uint32_t n_regions;
