@@ -201,7 +201,7 @@ static bool build_cuda(compiler *c, const run_source *s, const char *scratch, co
     process_add_words(c, &a, nvcc && *nvcc ? nvcc : "nvcc");
     for (uint32_t i = 0; i < a.len; i++)
         a.data[i] = from_anywhere(c, a.data[i]);
-    process_add_words(c, &a, nvcc && strstr(nvcc, "clang") ? "-O3 -fPIC" : "-O3 -Xcompiler -fPIC");
+    process_add_words(c, &a, !nvcc || !*nvcc || strstr(nvcc, "nvcc") ? "-O3 -Xcompiler -fPIC" : "-O3 -fPIC");
     process_add_words(c, &a, s->cflags);
     process_add_words(c, &a, "-Ipackage/src -Ipackage/include -c -o");
     vec_push(&c->mem, &a, object);

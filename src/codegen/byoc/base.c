@@ -85,7 +85,8 @@ static const char *const *result_names(lathe_gen *g, const graph_func *f)
 static void write_head(lathe_gen *g, const graph_func *f, const char *const *results, writer *w)
 {
     w_fmt(w, "/* %s", g->region->kernel->kind);
-    w_fmt(w, " */\nint32_t %s(", g->region->symbol);
+    const bool is_c = !g->own->suffix || strcmp(g->own->suffix, "c") == 0;
+    w_fmt(w, " */\n%sint32_t %s(", is_c ? "" : "extern \"C\" ", g->region->symbol);
     for (uint32_t i = 0; i < f->params.len; i++)
         w_fmt(w, "%sconst %s *%s", i ? ", " : "", dtype_c_name(f->params.data[i]->type.dt),
               lathe_gen_name(g, f->params.data[i]));

@@ -43,6 +43,8 @@ void gen_end_node(lathe_gen *g);
 
 /* --- xnnpack.c --- */
 extern const lathe_codegen byoc_xnnpack;
+/* --- cutlass.c --- */
+extern const lathe_codegen byoc_cutlass;
 
 /* --- generators.c --- */
 extern const lathe_codegen *const byoc_generators[]; /* NULL at the end */

@@ -4,5 +4,6 @@
 
 const lathe_codegen *const byoc_generators[] = {
     &byoc_xnnpack,
+    &byoc_cutlass,
     NULL,
 };

@@ -451,8 +451,8 @@ static const char *write_place(xnn *x, uint32_t i, bool is_input)
     if (!is_input && !turned && !is_read_inside(x, v))
         return lathe_gen_name(x->g, v);
     const char *room = lathe_gen_scratch(x->g, (size_t)lathe_value_count(v) * sizeof(float) + 64);
-    lathe_gen_line(x->g, "float *const at_%u = %s;", i, room);
-    return lathe_gen_text(x->g, "at_%u", i);
+    lathe_gen_line(x->g, "float *const lathe_at_%u = %s;", i, room);
+    return lathe_gen_text(x->g, "lathe_at_%u", i);
 }
 
 static void write_turn(xnn *x, uint32_t i, bool is_input)
@@ -464,9 +464,9 @@ static void write_turn(xnn *x, uint32_t i, bool is_input)
         nhwc(v, d);
     const long long n = (long long)d[0], channels = (long long)d[3], pixels = (long long)(d[1] * d[2]);
     if (is_input)
-        lathe_gen_line(x->g, "lathe_xnn_turn(at_%u, %s, %lld, %lld, %lld);", i, name, n, channels, pixels);
+        lathe_gen_line(x->g, "lathe_xnn_turn(lathe_at_%u, %s, %lld, %lld, %lld);", i, name, n, channels, pixels);
     else
-        lathe_gen_line(x->g, "lathe_xnn_turn(%s, at_%u, %lld, %lld, %lld);", name, i, n, pixels, channels);
+        lathe_gen_line(x->g, "lathe_xnn_turn(%s, lathe_at_%u, %lld, %lld, %lld);", name, i, n, pixels, channels);
 }
 
 static void write_list(xnn *x, const char *element, const char *name, uint32_t n, const char *const *texts)
@@ -483,17 +483,17 @@ static bool write_body(xnn *x, uint32_t n_inputs)
     const char **places = arena_array(&x->c->mem, const char *, x->outside.len + 1u);
     for (uint32_t i = 0; i < x->outside.len; i++)
         places[i] = write_place(x, i, i < n_inputs);
-    write_list(x, "const float *", "constants", x->constants.len, x->constants.data);
-    write_list(x, "void *", "places", x->outside.len, places);
-    lathe_gen_line(x->g, "enum xnn_status status;");
+    write_list(x, "const float *", "lathe_constants", x->constants.len, x->constants.data);
+    write_list(x, "void *", "lathe_places", x->outside.len, places);
+    lathe_gen_line(x->g, "enum xnn_status lathe_status;");
     for (uint32_t i = 0; i < n_inputs; i++)
         write_turn(x, i, true);
     lathe_gen_line(x->g, "(void)pthread_mutex_lock(&lathe_xnn_lock);");
-    lathe_gen_line(x->g, "status = %s_run(constants, places);", lathe_gen_symbol(x->g));
+    lathe_gen_line(x->g, "lathe_status = %s_run(lathe_constants, lathe_places);", lathe_gen_symbol(x->g));
     lathe_gen_line(x->g, "(void)pthread_mutex_unlock(&lathe_xnn_lock);");
-    lathe_gen_line(x->g, "if (status != xnn_status_success)\n    return (int32_t)status;");
+    lathe_gen_line(x->g, "if (lathe_status != xnn_status_success)\n    return (int32_t)lathe_status;");
     for (uint32_t i = n_inputs; i < x->outside.len; i++)
-        if (strncmp(places[i], "at_", 3) == 0)
+        if (strncmp(places[i], "lathe_at_", 9) == 0)
             write_turn(x, i, false);
     return lathe_gen_finish(x->g, x->f);
 }
