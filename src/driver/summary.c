@@ -178,6 +178,10 @@ void summary_print_json(writer *w, const compile_result *r, const char *place)
     json_out_uint(&j, "quantised_in_float", r->n_quantised);
     json_out_uint(&j, "on_one_worker", x.n_alone);
     json_out_uint(&j, "loops_left", x.n_left);
+    if (r->unit.offload) {
+        json_out_uint(&j, "regions", r->unit.offload->regions.len);
+        json_out_uint(&j, "nodes_that_stayed", r->unit.offload->stayed.len);
+    }
     json_out_end(&j);
     w_str(w, "\n");
 }

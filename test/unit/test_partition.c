@@ -25,7 +25,7 @@ static uint32_t next(uint64_t *state, uint32_t below)
 }
 
 /* Nodes of one or two operands, each of them some value before it; the last few are results. */
-static graph_module *make(compiler *c, uint64_t *state)
+static graph_module *make(compiler *c, uint64_t *state, bool annotated)
 {
     static const char *const unary[] = {"exp", "sin", "nn.relu"}, *const binary[] = {"add", "multiply"};
     const int64_t dims[] = {4};
@@ -43,7 +43,7 @@ static graph_module *make(compiler *c, uint64_t *state)
         const char *op = count == 1 ? unary[next(state, 3)] : binary[next(state, 2)];
         values[i] = graph_emit(f, NULL, op, count, in, 0, NULL, src_loc_none());
         assert_non_null(values[i]);
-        const char *owner = targets[next(state, 4)];
+        const char *owner = annotated ? targets[next(state, 4)] : NULL;
         values[i]->def->compiler = owner ? intern(c->names, owner) : NULL;
     }
     for (uint32_t i = 0; i < 3 && i < n; i++)
@@ -140,7 +140,7 @@ static uint32_t partition(uint64_t seed, const char *passes)
     pass_options o = pass_options_default();
     compiler_init(&c);
     graph_register_builtin_ops(&c);
-    graph_module *m = make(&c, &state);
+    graph_module *m = make(&c, &state, true);
     uint64_t before = meaning(&c, m);
     o.verify = true;
     if (!graph_run_passes(&c, m, passes, &o))
@@ -160,6 +160,49 @@ static void test_by_chance(void **state)
         alone += partition(seed, "PartitionGraph");
     }
     assert_true(merged < alone); /* without numbers every node is one alone */
+}
+
+/* Results of several nodes, nodes that may be missing, operands that may be swapped, values that are read twice. */
+static const char patterns[] = "pattern acme.chain(%x) { %e = exp(%x) %s = sin(%e) return %s }\n"
+                               "pattern acme.two(%x, %y) { %e = exp(%x) %s = add(%e, %y) return %e, %s }\n"
+                               "pattern acme.mul(%x, %y) { %m = multiply(%x, %y) %r = optional nn.relu(%m) return %r }\n"
+                               "pattern brand.diamond(%x) { %r = nn.relu(%x) %s = sin(%r) %m = add(%r, %s) return %m }\n"
+                               "pattern brand.twice(%x, %y) {\n"
+                               "  %a = add(%x, %y) %b = optional nn.relu|exp(%a) %c = multiply(%b, %a) return %a, %c\n"
+                               "}\n"
+                               "operator brand.sin(%x) { %y = sin(%x) return %y }\n";
+
+static uint32_t take(uint64_t seed)
+{
+    static const char *const orders[] = {"acme,brand", "brand,acme", "brand"};
+    compiler c;
+    uint64_t state = seed;
+    pass_options o = pass_options_default();
+    compiler_init(&c);
+    graph_register_builtin_ops(&c);
+    graph_module *m = make(&c, &state, false);
+    const offload_text text = {"patterns", patterns, sizeof patterns - 1};
+    const offload_spec spec = {.targets = orders[next(&state, 3)], .texts = &text, .n_texts = 1,
+                               .least_work = next(&state, 3) * 8};
+    uint64_t before = meaning(&c, m);
+    assert_true(offload_open(&c, &spec, &o.offload));
+    o.verify = true;
+    if (!graph_run_passes(&c, m, "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph", &o))
+        fail_msg("graph %llu: %s", (unsigned long long)seed, diags_print(&c.diags, &c.mem));
+    assert_true(meaning(&c, m) == before);
+    uint32_t n = count_regions(m);
+    assert_int_equal(o.offload->log->regions.len, n);
+    compiler_free(&c);
+    return n;
+}
+
+static void test_patterns_by_chance(void **state)
+{
+    uint32_t regions = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= GRAPHS; seed++)
+        regions += take(seed);
+    assert_true(regions > GRAPHS);
 }
 
 /* Whether the CPU and both targets get something of a built-in row is a golden's business; here they are read. */
@@ -193,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_chance),
+        cmocka_unit_test(test_patterns_by_chance),
         cmocka_unit_test(test_builtin_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
