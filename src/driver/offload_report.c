@@ -2,9 +2,20 @@
 /* The log of a partition as text. Nodes that stayed for one reason stand together. */
 #include "driver/offload_report.h"
 
+#include "type/target.h"
+
 #include <string.h>
 
 #define MOST_NAMES 8u /* of nodes behind one reason */
+
+static const char *why_declined(const compiler *c, const char *name, const prog_kernel *k)
+{
+    const target *t = target_lookup(c, name);
+    if (k->declined)
+        return k->declined;
+    const bool able = t && (t->lower || t->codegen);
+    return able ? "it makes nothing of these nodes" : "it has neither loops nor a code generator";
+}
 
 void offload_note_runners(compiler *c, offload_log *log, const prog_module *m)
 {
@@ -15,14 +26,12 @@ void offload_note_runners(compiler *c, offload_log *log, const prog_module *m)
     for (uint32_t i = 0; i < m->kernels.len; i++) {
         const prog_kernel *k = m->kernels.data[i];
         uint32_t at = 0;
-        if (k->region && ptr_map_get(&by_name, intern(c->names, k->region), &at))
-            log->regions.data[at].on = k->target->name;
+        if (!k->region || !ptr_map_get(&by_name, intern(c->names, k->region), &at))
+            continue;
+        offload_region *r = &log->regions.data[at];
+        r->on = k->target->name;
+        r->why = strcmp(r->on, r->target) == 0 ? NULL : why_declined(c, r->target, k);
     }
-}
-
-static bool declined(const offload_region *r)
-{
-    return r->on && strcmp(r->on, r->target) != 0;
 }
 
 static void show_region(writer *w, const offload_region *r)
@@ -32,7 +41,9 @@ static void show_region(writer *w, const offload_region *r)
         w_fmt(w, "work not bounded");
     else
         w_fmt(w, "work %llu", (unsigned long long)r->work);
-    w_line(w, "%s%s%s", declined(r) ? "; " : "", declined(r) ? r->target : "", declined(r) ? " declines it" : "");
+    if (r->why)
+        w_fmt(w, "; %s declines it: %s", r->target, r->why);
+    w_str(w, "\n");
 }
 
 /* Names are the model's. */
@@ -89,8 +100,8 @@ void offload_show_short(writer *w, const offload_log *log)
 {
     uint32_t nodes = 0, n_declined = 0;
     for (uint32_t i = 0; i < log->regions.len; i++) {
-        nodes += declined(&log->regions.data[i]) ? 0 : log->regions.data[i].n_nodes;
-        n_declined += declined(&log->regions.data[i]);
+        nodes += log->regions.data[i].why ? 0 : log->regions.data[i].n_nodes;
+        n_declined += log->regions.data[i].why != NULL;
     }
     w_line(w, "offload    regions %u, nodes %u, declined regions %u, nodes that stayed %u (inspect says why)",
            log->regions.len - n_declined, nodes, n_declined, log->stayed.len);

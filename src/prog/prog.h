@@ -57,6 +57,7 @@ typedef struct prog_kernel {
     tir_func *device;            /* what that function has a device run; NULL: none */
     int32_t backend;             /* who executes it: enum package_backend */
     const struct target *host;   /* of a region: who runs it when its target declines */
+    const char *declined;        /* of a region: why its target did; NULL: it did not, or nobody says */
     const tensor_data *const *constants; /* of a region: of each parameter of `func`, NULL where it is no constant */
     bool joins;                  /* the result is the operands' bytes one behind the other */
     bool stacks;                 /* writes one row of its result, by the last operand, an i64 */

@@ -141,6 +141,7 @@ static bool generate(compiler *c, prog_module *m, uint32_t first)
         const prog_region *region = &s.regions[r++];
         if (region->declined) {
             k->target = k->host;
+            k->declined = region->why;
             continue;
         }
         k->symbol = region->symbol;

@@ -10,6 +10,7 @@ typedef struct prog_region {
     const prog_kernel *kernel; /* its `func`, `constants` */
     const char *symbol;        /* the C function that is to be written: operands, results, and scratch if it has any */
     bool declined;             /* nothing was written for it: out */
+    const char *why;           /* it was declined; NULL: nobody says: out */
     uint64_t scratch;          /* bytes that it wants, aligned to 64; 0: no such parameter: out */
     tir_func *device;          /* the loops of a device that it runs, for reports; NULL: none: out */
 } prog_region;

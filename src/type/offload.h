@@ -9,6 +9,7 @@
 typedef struct offload_region {
     const char *name, *target;
     const char *on; /* who runs it in the end: another one where the target declined its code; NULL: not known yet */
+    const char *why;        /* the target declined; NULL: it did not */
     const char *operations; /* its patterns and operators: "acme.conv2d_relu, acme.add" */
     uint32_t n_nodes;       /* of the graph */
     uint64_t work;          /* multiply-adds, or elements where nothing is multiplied; UINT64_MAX: nobody knows */

@@ -39,7 +39,7 @@ said=$(tr -s ' ' < stdout)
 says() { if grep -Fq -- "$1" <<< "$said"; then good; else bad "inspect does not say '$1': $said"; fi; }
 says 'acme_0 on acme: acme.scale; 1 nodes, work 8'
 says 'acme multiply scaled'
-says '; acme declines it'
+says '; acme declines it: it makes nothing of these nodes'
 says 'sin (wave): no pattern of acme or brand takes it'
 says 'multiply (long): acme.scale: 100 elements are more than 64'
 says 'exp (growth): brand.exp_relu: %e is used outside of the pattern, too'

@@ -163,14 +163,15 @@ static void test_by_chance(void **state)
 }
 
 /* Results of several nodes, nodes that may be missing, operands that may be swapped, values that are read twice. */
-static const char patterns[] = "pattern acme.chain(%x) { %e = exp(%x) %s = sin(%e) return %s }\n"
-                               "pattern acme.two(%x, %y) { %e = exp(%x) %s = add(%e, %y) return %e, %s }\n"
-                               "pattern acme.mul(%x, %y) { %m = multiply(%x, %y) %r = optional nn.relu(%m) return %r }\n"
-                               "pattern brand.diamond(%x) { %r = nn.relu(%x) %s = sin(%r) %m = add(%r, %s) return %m }\n"
-                               "pattern brand.twice(%x, %y) {\n"
-                               "  %a = add(%x, %y) %b = optional nn.relu|exp(%a) %c = multiply(%b, %a) return %a, %c\n"
-                               "}\n"
-                               "operator brand.sin(%x) { %y = sin(%x) return %y }\n";
+static const char patterns[] =
+    "pattern acme.chain(%x) { %e = exp(%x) %s = sin(%e) return %s }\n"
+    "pattern acme.two(%x, %y) { %e = exp(%x) %s = add(%e, %y) return %e, %s }\n"
+    "pattern acme.mul(%x, %y) { %m = multiply(%x, %y) %r = optional nn.relu(%m) return %r }\n"
+    "pattern brand.diamond(%x) { %r = nn.relu(%x) %s = sin(%r) %m = add(%r, %s) return %m }\n"
+    "pattern brand.twice(%x, %y) {\n"
+    "  %a = add(%x, %y) %b = optional nn.relu|exp(%a) %c = multiply(%b, %a) return %a, %c\n"
+    "}\n"
+    "operator brand.sin(%x) { %y = sin(%x) return %y }\n";
 
 static uint32_t take(uint64_t seed)
 {

@@ -52,6 +52,7 @@ bool lathe_gen_decline(lathe_gen *g, const char *format, ...)
     if (!g->region)
         return lathe_gen_error(g, NULL, "the generator %s declines no function: %s", g->own->name, why);
     g->region->declined = true;
+    g->region->why = arena_strdup(&g->c->mem, why);
     const src_loc at = g->node ? g->node->loc : src_loc_none();
     diag_note(&g->c->diags, DIAG_UNSUPPORTED, at, "@%s runs on the CPU, not on %s: %s", g->region->kernel->func->name,
               g->own->name, why);

@@ -251,6 +251,8 @@ static void write_offload(json_out *j, const offload_log *log)
         json_out_text(j, "name", r->name);
         json_out_text(j, "target", r->target);
         json_out_text(j, "on", r->on ? r->on : r->target);
+        if (r->why)
+            json_out_text(j, "declined", r->why);
         json_out_text(j, "operations", r->operations);
         json_out_uint(j, "nodes", r->n_nodes);
         json_out_uint(j, "work", r->work);
