@@ -34,22 +34,22 @@ void offload_note_runners(compiler *c, offload_log *log, const prog_module *m)
     }
 }
 
-static void show_region(writer *w, const offload_region *r)
+/* Names are the model's, and those of its patterns. */
+static const char *shown(compiler *c, const char *text)
 {
-    w_fmt(w, "  %s on %s: %s; %u nodes, ", r->name, r->on ? r->on : r->target, r->operations, r->n_nodes);
+    return text_line(arena_strdup(&c->mem, text));
+}
+
+static void show_region(compiler *c, writer *w, const offload_region *r)
+{
+    w_fmt(w, "  %s on %s: %s; %u nodes, ", r->name, r->on ? r->on : r->target, shown(c, r->operations), r->n_nodes);
     if (r->work == UINT64_MAX)
         w_fmt(w, "work not bounded");
     else
         w_fmt(w, "work %llu", (unsigned long long)r->work);
     if (r->why)
-        w_fmt(w, "; %s declines it: %s", r->target, r->why);
+        w_fmt(w, "; %s declines it: %s", r->target, shown(c, r->why));
     w_str(w, "\n");
-}
-
-/* Names are the model's. */
-static const char *shown(compiler *c, const char *text)
-{
-    return text_line(arena_strdup(&c->mem, text));
 }
 
 /* Nodes of one operator that stayed for one reason. */
@@ -92,7 +92,7 @@ void offload_show(compiler *c, writer *w, const offload_log *log)
 {
     w_line(w, log->regions.len ? "regions:" : "regions: none");
     for (uint32_t i = 0; i < log->regions.len; i++)
-        show_region(w, &log->regions.data[i]);
+        show_region(c, w, &log->regions.data[i]);
     show_stays(c, w, log);
 }
 
