@@ -125,13 +125,16 @@ static bool run_passes(compiler *c, tir_func *f, const char *passes)
     return tir_run_passes(c, &m, passes, false, NULL);
 }
 
+static const char host_text[] = "%s: nothing here runs on the accelerator";
+static const char host_hint[] =
+    "the schedule marks what does: set_scope, pragma \"dma_copy\" and \"alu\", tensorize (docs/vta.md)";
+
 void computation_warn_of_host(compiler *c, const tir_func *f)
 {
     if (vta_code_on_device(f))
         return;
-    (void)diag_warning(&c->diags, DIAG_USAGE, f->loc, "%s: nothing here runs on the accelerator", f->name);
-    diag_hint(&c->diags, "the schedule marks what does: set_scope, pragma \"dma_copy\" and \"alu\", tensorize "
-                         "(docs/vta.md)");
+    (void)diag_warning(&c->diags, DIAG_USAGE, f->loc, host_text, f->name);
+    diag_hint(&c->diags, "%s", host_hint);
 }
 
 static bool has_numbers(compiler *c, const tir_func *f)
@@ -148,8 +151,11 @@ bool computation_lower_vta(compiler *c, const computation *t, const char *name, 
 {
     if (!computation_lower(c, t, false, name, out) || !has_numbers(c, *out) || !run_passes(c, *out, "vta"))
         return false;
-    computation_warn_of_host(c, *out);
-    return true;
+    if (vta_code_on_device(*out))
+        return true;
+    diag_error(&c->diags, DIAG_UNSUPPORTED, (*out)->loc, host_text, (*out)->name);
+    diag_hint(&c->diags, "%s", host_hint);
+    return false;
 }
 
 /* --- a program --- */

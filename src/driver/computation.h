@@ -22,7 +22,7 @@ bool computation_read(compiler *c, const char *file, span s, const char *schedul
 bool computation_lower(compiler *c, const computation *t, bool plain, const char *name, tir_func **out);
 /* A function main of one kernel. Errors: extents that are no numbers. */
 bool computation_program(compiler *c, const computation *t, const struct target *runs, prog_module **out);
-/* Lowered for the VTA accelerator that c compiles for; what runs on it is said when nothing does. */
+/* Lowered for the VTA accelerator that c compiles for. Errors: nothing of it runs there. */
 bool computation_lower_vta(compiler *c, const computation *t, const char *name, tir_func **out);
 /* Warns where nothing of a function that was lowered for VTA runs there. */
 void computation_warn_of_host(compiler *c, const tir_func *f);

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Computations on the command line: run, verified, compiled; on the accelerator, with its timeline; what is asked for
+# wrongly. The page's commands run as they stand.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+cd "$work" || exit 1
+
+# docs/vta.md: the product of its beginning, and the commands of its section
+block() { awk -v n="$1" '/^```text$/ { k++; on = k == n; next } /^```$/ { on = 0 } on' "$top/docs/vta.md"; }
+block 1 > gemm.txt
+block 2 > gemm.sched
+commands=0
+while read -r command; do
+    commands=$((commands + 1))
+    # shellcheck disable=SC2086
+    expect 0 '' ${command#lathe }
+done < <(awk '/^```sh computation$/ { on = 1; next } /^```$/ { on = 0 } on { sub(/ +# .*/, ""); print }' "$top/docs/vta.md")
+[ $commands = 9 ] || bad "$commands commands in docs/vta.md"
+check "a picture" grep -q '</svg>' gemm.svg
+check "a folder" test -s kernel/gemm.c -a -s kernel/gemm.h
+check "two forms" bash -c 'grep -q VTAPushGEMMOp gemm.c && ! grep -q VTAPushGEMMOp stream.c && grep -q vta_replay stream.c'
+
+# outputs
+awk 'BEGIN { for (i = 0; i < 256; i++) printf "%c", 1 + i % 100 }' > A.bin
+head -c 65536 "$lathe" > B.bin
+inputs=(--input A=A.bin --input B=B.bin)
+cat gemm.txt <(echo '--- schedule') gemm.sched > both.te
+expect 0 '^counters: .*"gemm_counter": 256' run both.te --target vta "${inputs[@]}" --output-dir vta
+expect 0 '' run both.te --interpret "${inputs[@]}" --output-dir interpreted
+expect 0 '' run both.te -O0 "${inputs[@]}" --output-dir c
+check "vta" cmp vta/C.npy interpreted/C.npy
+check "c" cmp c/C.npy interpreted/C.npy
+expect 0 '^cycles: [0-9]+, load busy [0-9]+, compute busy' run both.te --target vta --cycle
+expect 0 'C: equal to what the interpreter gives' run both.te --target vta --against interpreter
+expect 0 'equal to what C without the schedule gives' run both.te --target vta --against c
+expect 0 'ok' verify both.te --target vta --against interpreter
+expect 0 '"C":' run both.te --target vta --json
+check "one object" "${LATHE_PYTHON:-python3}" -c 'import json, sys; json.load(open("stdout"))'
+
+# the same time and picture every time
+expect 0 '' run both.te --target vta --timeline one.svg --seed 3
+expect 0 '' run both.te --target vta --timeline two.svg --seed 3
+check "the same picture" cmp one.svg two.svg
+expect 0 '' run both.te --target vta --timeline trace.json
+check "events" grep -q '"traceEvents"' trace.json
+expect 0 '^cycles' run both.te --target vta --cycle --profile hls
+
+# as any program: package, module
+expect 0 '' compile gemm.txt -o package
+expect 0 'C: i8' run package
+expect 0 '' compile gemm.txt --emit module -o gemm.so
+expect 0 'C: i8' run gemm.so
+printf 'split C.i1 4 -> o p\n' > host.sched
+expect 0 'C: near|C: equal' run gemm.txt --schedule host.sched --against interpreter
+
+# bad input
+expect_error 1 "'B_buf' in local.wgt_buffer, a memory of an accelerator" run both.te
+expect 1 'target vta runs it there' run both.te
+expect_error 2 'holds a schedule, and --schedule gives another' run both.te --target vta --schedule gemm.sched
+expect_error 2 'schedule is for computations' run "$top/demo/digits.onnx" --schedule gemm.sched
+expect_error 2 'target vta is for computations' run "$top/demo/digits.onnx" --target vta
+expect_error 2 'cycle is for the accelerator' run gemm.txt --cycle
+expect_error 2 'timeline is for the accelerator' run gemm.txt --timeline o.svg
+expect_error 2 'neither .svg nor .json' run both.te --target vta --timeline o.png
+expect_error 2 'timeline: there is no folder' run both.te --target vta --timeline no/o.svg
+expect_error 2 'target vta and --interpret' run both.te --target vta --interpret
+expect_error 2 'profile is for the cycle model' run both.te --target vta --profile hls
+expect_error 2 'takes chisel or hls' run both.te --target vta --cycle --profile compatible
+expect_error 2 'the time of a simulator says nothing' bench both.te --target vta
+expect_error 2 'compared with itself' run gemm.txt --interpret --against interpreter
+expect_error 2 'run --against is for computations' run "$top/demo/digits.onnx" --against interpreter
+expect_error 2 'capture is for the accelerator' compile gemm.txt --capture -o x.c
+expect_error 2 'port has no effect' compile both.te --target vta --port posix -o x.c
+expect_error 2 'emit module: that cannot be made' compile both.te --target vta --emit module -o x.so
+expect_error 2 'has no graph of a model' compile gemm.txt --emit graph
+expect_error 2 'says all itself' run gemm.txt --dim n=3
+cat both.te > two.te && cat gemm.txt >> two.te
+expect_error 2 'several computations, and one is taken here' run two.te
+sed 's/^pragma C.i0/pragma C.nosuch/' both.te > broken.te
+expect_error 1 'broken.te:[0-9]*:.*nosuch' run broken.te --target vta
+expect_error 2 "VTA configuration 'nosuch'" run both.te --target vta --vta-config nosuch
+printf 'symbol n <= 64\nplaceholder A: float32[n]\ncompute B: float32[i: n] = (A[i] + 1.0)\nreturn B\n' > symbol.te
+expect_error 1 'the extent n is known only when' run symbol.te
+sed -e '/^--- schedule/,$d' both.te > plain.te
+expect_error 1 'nothing here runs on the accelerator' run plain.te --target vta
+awk '/^#/ { next } /^---$/ { exit } { print }' "$top/test/golden/vta/host-and-device.case" > host.te
+expect 0 'C: equal to' run host.te --target vta --against c
+expect_error 1 'the host computes something itself' compile host.te --target vta --capture -o x.c
+check "nothing is written" test ! -e x.c
+finish
