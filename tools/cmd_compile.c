@@ -92,7 +92,7 @@ static const char *accelerated_header(cli *x, const tir_func *f, const char *nam
     w_fmt(&w, "/* %s.h: see %s.c. */\n#ifndef VTA_KERNEL_%s\n#define VTA_KERNEL_%s\n", name, name, name, name);
     w_str(&w, "#include <stdint.h>\n");
     if (capture)
-        w_str(&w, "#include \"vta.h\"\n");
+        w_str(&w, "#include \"vta_replay.h\"\n");
     w_str(&w, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     if (capture)
         w_fmt(&w, "extern const vta_capture %s_capture;\n", name);
