@@ -87,4 +87,22 @@ awk '/^#/ { next } /^---$/ { exit } { print }' "$top/test/golden/vta/host-and-de
 expect 0 'C: equal to' run host.te --target vta --against c
 expect_error 1 'the host computes something itself' compile host.te --target vta --capture -o x.c
 check "nothing is written" test ! -e x.c
+
+# calls that no pass makes: one error, in every form
+foreign() { # foreign PATTERN STATEMENTS
+    printf 'placeholder A: int8[16]\nextern B: int8[16] {\n  %s\n}\nreturn B\n' "$2" > foreign.te
+    expect_error 1 "$1" run foreign.te --target vta
+    expect_error 1 "$1" compile foreign.te --target vta -o x.c
+    expect_error 1 "$1" compile foreign.te --target vta --capture -o x.c
+}
+foreign 'neither for GEMM nor for ALU' 'attr [vta] "coproc_uop_scope" = 5 { @tir.call_extern("VTAUopLoopEnd") }'
+foreign 'neither for GEMM nor for ALU' 'attr [vta] "coproc_uop_scope" = "f" { @tir.call_extern("VTAUopLoopEnd") }'
+foreign "'VTALoadBuffer2D' with 2 arguments" '@tir.call_extern("VTALoadBuffer2D", 1, 2)'
+foreign "'VTAFly' with 0 arguments" '@tir.call_extern("VTAFly")'
+foreign 'is what VTABufferCPUPtr gives' 'attr [q] "buffer_data" = 7 { @tir.vta.coproc_sync() }'
+one='@tir.vta.command_handle(dtype=handle), &B, 0, 1, 1, 1, 0, 0, 0, 0, 0'
+printf 'placeholder A: int8[16]\nextern B: int8[16] {\n  @tir.call_extern("VTALoadBuffer2D", %s, 99)\n}\nreturn B\n' "$one" > m.te
+expect_error 1 'memory type 99' run m.te --target vta
+expect_error 1 'memory type 99' compile m.te --target vta --capture -o x.c
+check "nothing is written" test ! -e x.c
 finish

@@ -7,10 +7,15 @@
 
 #include <string.h>
 
+bool vta_code_is_call_itself(tir_expr_ref e)
+{
+    return e->kind == TIR_EXTERN && e->type.dt != DT_STRING &&
+           (strncmp(e->u.name, "tir.vta.", 8) == 0 || strncmp(e->u.name, "VTA", 3) == 0);
+}
+
 static void find_call(void *ctx, tir_expr_ref e)
 {
-    *(bool *)ctx |= e->kind == TIR_EXTERN && e->type.dt != DT_STRING &&
-                    (strncmp(e->u.name, "tir.vta.", 8) == 0 || strncmp(e->u.name, "VTA", 3) == 0);
+    *(bool *)ctx |= vta_code_is_call_itself(e);
 }
 
 bool vta_code_is_call(tir_expr_ref e)

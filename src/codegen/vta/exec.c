@@ -264,6 +264,58 @@ static const struct {
     {"tir.vta.coproc_write_barrier", 4, call_write_barrier},
 };
 
+/* --- what no pass of ours makes: a computation may hold calls of its own --- */
+
+typedef struct checker {
+    compiler *c;
+    const tir_func *f;
+    bool ok;
+} checker;
+
+static void refuse(checker *k, const char *what)
+{
+    if (k->ok)
+        diag_error(&k->c->diags, DIAG_UNSUPPORTED, k->f->loc, "%s: %s", k->f->name, what);
+    k->ok = false;
+}
+
+static void check_call(void *ctx, tir_expr_ref e)
+{
+    checker *k = ctx;
+    if (e->kind != TIR_EXTERN || e->type.dt == DT_STRING || !vta_code_is_call_itself(e))
+        return;
+    bool known = (strcmp(e->u.name, "tir.vta.command_handle") == 0 && e->n_args == 0) ||
+                 (strcmp(e->u.name, "VTABufferCPUPtr") == 0 && e->n_args == 2);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        known |= strcmp(e->u.name, calls[i].name) == 0 && e->n_args == calls[i].n_args;
+    if (!known)
+        refuse(k, arena_printf(&k->c->mem, "a call of '%s' with %u arguments is none of the accelerator's run-time",
+                               e->u.name, e->n_args));
+}
+
+static void check_attr(void *ctx, tir_stmt *s)
+{
+    checker *k = ctx;
+    if (s->kind != TIR_ATTR)
+        return;
+    const char *text = s->value->kind == TIR_EXTERN ? s->value->u.name : "";
+    if (strcmp(s->key, "coproc_uop_scope") == 0 && strcmp(text, "VTAPushGEMMOp") != 0 &&
+        strcmp(text, "VTAPushALUOp") != 0)
+        refuse(k, "a kernel is neither for GEMM nor for ALU: coproc_uop_scope is \"VTAPushGEMMOp\" or "
+                  "\"VTAPushALUOp\"");
+    if (strcmp(s->key, "buffer_data") == 0 && strcmp(text, "VTABufferCPUPtr") != 0)
+        refuse(k, "buffer_data is what VTABufferCPUPtr gives");
+}
+
+bool vta_code_check(compiler *c, const tir_func *f)
+{
+    checker k = {c, f, true};
+    if (f->n_symbols > 0)
+        refuse(&k, "the accelerator runs computations whose extents are numbers");
+    tir_visit_stmt(f->body, check_attr, check_call, &k);
+    return k.ok;
+}
+
 static void call(machine *m, tir_expr_ref e)
 {
     for (size_t i = 0; e->kind == TIR_EXTERN && i < sizeof calls / sizeof *calls; i++)
@@ -271,9 +323,7 @@ static void call(machine *m, tir_expr_ref e)
             check(m, calls[i].fn(m, e));
             return;
         }
-    fail(m, DIAG_UNSUPPORTED,
-         arena_printf(&m->c->mem, "a call of '%s' with %u arguments is none of the accelerator's run-time",
-                      e->kind == TIR_EXTERN ? e->u.name : "?", e->n_args));
+    fail(m, DIAG_UNSUPPORTED, "a statement is no call of the accelerator's run-time");
 }
 
 /* --- statements --- */
@@ -413,8 +463,8 @@ static void execute(machine *m, tir_stmt *s)
 
 static bool run(machine *m)
 {
-    if (m->f->n_symbols > 0)
-        return fail(m, DIAG_UNSUPPORTED, "the accelerator runs computations whose extents are numbers");
+    if (!vta_code_check(m->c, m->f))
+        return false;
     m->n_buffers = vta_code_buffers(m->c, m->f, &m->list);
     tir_map_init(&m->device, &m->c->mem);
     mark_device(m, m->f->body);

@@ -293,9 +293,8 @@ bool vta_code_print_jit(compiler *c, writer *w, const tir_func *f, const char *n
     writer_init(&j.recorders, &c->mem);
     j.recorders.step = 4;
     j.cmd = tir_new_var(c, "cmd", tir_scalar(DT_HANDLE));
-    if (f->n_symbols > 0)
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, f->loc,
-                          "%s: the accelerator runs computations whose extents are numbers", f->name);
+    if (!vta_code_check(c, f))
+        return false;
     const tir_func *ready = prepare(&j, f);
     const tir_scratch *scratch;
     const bool own = ready && tir_find_scratch(c, ready, &scratch) > 0;

@@ -207,10 +207,11 @@ bool vta_package_codegen(compiler *c, const struct target *t, struct prog_source
     if (g.n == 0)
         return true;
     place(&g);
-    if (g.bytes > (uint64_t)1 << 31)
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                          "the regions on the accelerator want %llu bytes of its memory; a package gives at most 2^31",
-                          (unsigned long long)g.bytes);
+    if (g.bytes >= (uint64_t)1 << 31)
+        return diag_error(
+            &c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+            "the regions on the accelerator want %llu bytes of its memory; a package gives less than 2^31",
+            (unsigned long long)g.bytes);
     write_head(&g, &w);
     for (uint32_t i = 0; i < g.n; i++)
         write_region(&g, &w, &g.regions[i]);

@@ -13,8 +13,13 @@
 /* The device buffers of f: parameters, then allocations in order of appearance. Returns how many. */
 uint32_t vta_code_buffers(compiler *c, const tir_func *f, const tir_buffer *const **out);
 size_t vta_code_bytes(const tir_buffer *b);
-bool vta_code_is_call(tir_expr_ref e);      /* a call of the accelerator's run-time is in it */
-bool vta_code_on_device(const tir_func *f); /* one is in f */
+bool vta_code_is_call_itself(tir_expr_ref e); /* e calls the accelerator's run-time */
+bool vta_code_is_call(tir_expr_ref e);        /* a call of the accelerator's run-time is in it */
+bool vta_code_on_device(const tir_func *f);   /* one is in f */
+
+/* exec.c: whether all calls of f are such as the run-time has, and all kernels are for GEMM or ALU. False after a
+ * diagnostic. What follows checks it. */
+bool vta_code_check(compiler *c, const tir_func *f);
 
 /* An error of the VTA library as a diagnostic; false. */
 bool vta_code_report(compiler *c, const vta_error *e);
