@@ -62,6 +62,19 @@ compute C: float32[i: 8, j: 8] reduce[k: 8] sum = ((float32*)A[i, k]*(float32*)B
 return C
 """
 
+ACCELERATED = """placeholder A: int32[8, 1, 16]
+compute a: int32[i: 8, b: 1, l: 16] = (int32*)A[i, b, l]
+compute sum: int32[i: 8, b: 1, l: 16] = ((int32*)a[i, b, l] + 100)
+compute C: int8[i: 8, b: 1, l: 16] = cast(int8, (int32*)sum[i, b, l])
+return C
+--- schedule
+set_scope a local.acc_buffer
+set_scope sum local.acc_buffer
+pragma a.i "dma_copy" 1
+pragma sum.i "alu" 1
+pragma C.i "dma_copy" 1
+"""
+
 # Compiles once for each command line, and then gives the same library again: what is tested is the caller.
 COMPILER = """#!/bin/sh
 for out do :; done
@@ -114,6 +127,9 @@ SCENARIOS = (
     Scenario("run-loops", ["run", "model.so", "--no-jit", "--input", "image=image.bin"], ("model.so", "image.bin")),
     Scenario("quantize", ["quantize", MODEL, "--calibrate", "data", "--for", "vta", "-o", "q.onnx", "--json"],
              ("data",)),
+    Scenario("run-vta", ["run", "add.te", "--target", "vta", "--timeline", "time.svg"], ("add.te",)),
+    Scenario("compile-vta", ["compile", "add.te", "--target", "vta", "-o", "made.c"], ("add.te",)),
+    Scenario("compile-stream", ["compile", "add.te", "--target", "vta", "--capture", "-o", "made.c"], ("add.te",)),
     Scenario("verify", ["verify", MODEL, "--data", "data"], ("data",)),
     Scenario("verify-reference", ["verify", MODEL, "--against", "onnxruntime", "--atol", "2"]),
 )
@@ -175,6 +191,7 @@ class Bench:
         image = [float(i % 16) for i in range(64)]
         os.makedirs(os.path.join(self.start, "data"))
         furniture = {"acme.pat": b"operator acme.pool(%x) { %y = nn.max_pool2d(%x) return %y }\n",
+                     "add.te": ACCELERATED.encode(),
                      "product.te": COMPUTATION.encode(), "product.sched": b"split C.j 4 -> j0 j1\n",
                      "image.bin": struct.pack("<64f", *image), "data/input_0.pb": tensor([1, 1, 8, 8], image)}
         for name, data in furniture.items():
