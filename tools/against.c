@@ -21,7 +21,8 @@ static bool run_as_c(session *s, run_model *out)
     if (!pipeline_compile(c, s->path, &o, &r) || !file_make_dirs(&c->diags, dir) ||
         !artifact_write(c, &r.artifact, package, false) || !run_open_package(c, package, out))
         return false;
-    memcpy(out->in, s->model.in, s->model.n_inputs * sizeof *out->in);
+    for (uint32_t i = 0; i < s->model.n_inputs; i++)
+        out->in[i] = s->model.inputs[i].data;
     return run_build(c, dir, 1, out) && run_call(c, out);
 }
 

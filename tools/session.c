@@ -366,7 +366,8 @@ bool session_interpret(session *s, run_model *out)
 {
     if (!run_open_interpreter(s->x->c, s->result.prog, out))
         return false;
-    memcpy(out->in, s->model.in, s->model.n_inputs * sizeof *out->in);
+    for (uint32_t i = 0; i < s->model.n_inputs; i++)
+        out->in[i] = s->model.inputs[i].data;
     for (uint32_t i = 0; i < s->model.n_extents; i++)
         out->extents[i].value = s->model.extents[i].value;
     return run_call(s->x->c, out);
