@@ -37,6 +37,13 @@ typedef struct quantize_run {
     bool has_labels;
 } quantize_run;
 
+/* What is wrong with the model, with its own name: copies that are compiled have others. */
+static bool check_model(quantize_run *r, const char *path)
+{
+    graph_module *m;
+    return pipeline_load(r->c, path, &r->options, &m);
+}
+
 static bool open_runner(quantize_run *r, const char *name, span bytes, runner *out)
 {
     compiler *c = r->c;
@@ -290,7 +297,8 @@ static bool quantize(quantize_run *r, const char *path, const char *out)
     span bytes, plain, quantized, shown;
     if (!read_options(r, &o) || !read_labels(r) || !samples_open(c, from, &calibration) ||
         !samples_open(c, data ? data : from, &evaluation) || !format_read(c, "quantize", path, &bytes, &format) ||
-        !quantize_open(c, bytes, path, &o, &r->q) || !quantize_calibration(&r->q, &plain, &r->plain.own) ||
+        !check_model(r, path) || !quantize_open(c, bytes, path, &o, &r->q) ||
+        !quantize_calibration(&r->q, &plain, &r->plain.own) ||
         !open_runner(r, "float", plain, &r->plain) || !calibrate(r, &calibration) ||
         !quantize_write(&r->q, &quantized, &shown) || !open_runner(r, "quantised", shown, &r->quantized) ||
         !evaluate(r, &evaluation) || !compiler_write_file(c, out, quantized.data, quantized.len))

@@ -44,6 +44,12 @@ m = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8, pr
 h.set_model_props(m, {"author": "somebody"})
 onnx.save(m, "norm.onnx", save_as_external_data=True, location="norm.bin", size_threshold=0)
 np.save("x.npy", a(16, 3, 8, 8))
+two = h.make_graph([h.make_node("Add", ["x", "y"], ["s"]), h.make_node("Conv", ["s", "w"], ["z"])], "two",
+    [info(n, T.FLOAT, ["N", 3, 8, 8]) for n in "xy"], [info("z", T.FLOAT, ["N", 5, 6, 6])], [nh.from_array(c["w"], "w")])
+onnx.save(h.make_model(two, opset_imports=[h.make_opsetid("", 17)], ir_version=8), "two.onnx")
+os.makedirs("pairs/test_data_set_7")
+for i in range(2):
+    with open(f"pairs/test_data_set_7/input_{i}.pb", "wb") as f: f.write(nh.from_array(a(1, 3, 8, 8)).SerializeToString())
 old = h.make_model(graph, opset_imports=[h.make_opsetid("", 12)], ir_version=7); onnx.save(old, "old.onnx")
 PY
 
@@ -109,7 +115,13 @@ expect 0 '^quantised: .* 1 samples seen' quantize "$model" --calibrate sets -o s
 expect 0 '^quantised: .* 5 samples seen' quantize "$model" --calibrate files -o files.onnx
 expect 0 '^quantised: .* 1 samples seen' quantize "$model" --calibrate sets/test_data_set_0 -o sets.onnx
 
+expect 0 '^quantised: 2 of 2 nodes' quantize two.onnx --calibrate pairs --dim N=1 -o two_q.onnx
+check "an open extent stays open" "$python" -c '
+import onnx; assert onnx.load("two_q.onnx").graph.input[1].type.tensor_type.shape.dim[0].dim_param == "N"'
+
 # --- what it does not take
+expect_error 1 '^error: two.onnx: symbolic dimensions: N' quantize two.onnx --calibrate pairs -o out.onnx
+expect_error 2 'has to be a folder of test_data_set' quantize two.onnx --data x.npy --dim N=1 -o out.onnx
 expect_error 2 'quantize needs data' quantize "$model" -o out.onnx
 expect_error 2 'quantize needs -o' quantize "$model" --data train.npy
 expect_error 2 -- '--labels needs --data' quantize "$model" --calibrate train.npy --labels labels.npy -o out.onnx

@@ -155,7 +155,7 @@ class Model:
 
     def sum(self, kind):
         a, b, y = self.params(kind, 12), self.params(kind, 7), self.params(kind, 15)
-        shape = [1, int(self.rng.integers(1, 9)), 33, 40]
+        shape = [1, int(self.rng.integers(1, 9)), 64, 101]
         self.output(self.node("Add", [self.input(shape, a), self.input(shape, b)]), y)
 
     def average(self, kind):

@@ -161,9 +161,8 @@ static tir_expr_ref add_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         return add_half_up(g, v, a, b);
     tir_expr_ref ra = tir_binary(c, TIR_DIV, v->a_scale, v->y_scale),
                  rb = tir_binary(c, TIR_DIV, v->b_scale, v->y_scale);
-    tir_expr_ref offset = tir_add(c, product_f32(g, ra, zero_or(g, v->a_zero)),
-                                  product_f32(g, rb, zero_or(g, v->b_zero)));
-    offset = tir_sub(c, zero_or(g, v->y_zero), offset);
+    tir_expr_ref zeros = fma_f32(g, zero_or(g, v->a_zero), ra, product_f32(g, rb, zero_or(g, v->b_zero)));
+    tir_expr_ref offset = tir_sub(c, zero_or(g, v->y_zero), zeros); /* onnxruntime's compiler contracts this, too */
     tir_expr_ref y = fma_f32(g, a, ra, fma_f32(g, b, rb, offset));
     return saturated(g, tir_call1(c, TIR_RINT, y), DT_F32, v->a->dt);
 }
