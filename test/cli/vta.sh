@@ -121,6 +121,39 @@ expect_error 2 'says nothing about a layer' vta conv2d hight=14
 expect_error 2 'multiples of 1 and 16' vta conv2d in_channels=3
 expect 0 'split res' vta conv2d in_channels=24 --vta-config 4x8_i8w8a32_15_16_16_18
 
+# Every kind of layer, awkward windows, other widths: what is accepted runs on the simulator and gives the interpreter's
+# numbers.
+layers=0
+while read -r config kind keys; do
+    expect 0 '' vta "$kind" "$keys" -o one --vta-config "$config"
+    expect 0 '^res: ' run one.te --interpret --seed 5 --output-dir plain
+    expect 0 '^res: ' run one.te --schedule one.sched --target vta --vta-config "$config" --seed 5 --output-dir device
+    check "$kind $keys on $config" cmp plain/res.npy device/res.npy
+    layers=$((layers + 1))
+done << 'END'
+pynq conv2d height=17,kernel=1,stride=3,pad=1,in_channels=16,out_channels=16
+pynq conv2d height=2,kernel=2,stride=3,in_channels=16,out_channels=16
+pynq conv2d height=12,width=27,kernel=11,stride=2,pad=10,in_channels=16,out_channels=16
+pynq conv2d height=1,kernel=3,in_channels=16,out_channels=16
+pynq conv2d height=6,in_channels=32,out_channels=32,groups=2,residual=1
+pynq conv2d height=1,kernel=1,in_channels=64,out_channels=32
+pynq conv2d_transpose height=4,kernel=4,stride=2,pad=1,in_channels=16,out_channels=32
+pynq max_pool2d height=9,stride=2,in_channels=32
+pynq sum_pool2d height=7,kernel=7,pad=0,in_channels=32,mul=669,shift=15
+pynq upsampling height=5,in_channels=16
+pynq elementwise height=4,in_channels=16,bias=1,mul=3,shift=-2,low=0
+pynq add height=4,in_channels=16,shift_b=2,shift=1
+1x16_i16w8a32_15_15_18_17 conv2d height=6,in_channels=16,out_channels=16
+1x16_i8w8a16_15_15_18_16 conv2d height=6,in_channels=16,out_channels=16
+1x16_i8w4a32_15_15_17_17 conv2d height=6,in_channels=16,out_channels=16
+2x8_i8w2a32_15_13_13_15 conv2d height=6,in_channels=16,out_channels=16,batch=4
+END
+[ $layers -eq 16 ] && good || bad "$layers layers"
+expect_error 1 'needs 602176 bytes of inp memory' vta conv2d height=192,tile_h=192,tile_w=192,tile_co=1
+expect_error 1 'padding alone' vta conv2d height=3,kernel=1,pad=9,tile_h=1
+expect_error 2 'whole blocks of 16' vta conv2d groups=8
+expect_error 2 'only weights can be narrower' vta conv2d --vta-config 1x16_i4w4a32_15_14_17_17
+
 # --- what goes wrong
 printf 'finish\n  frob\n' > bad.txt
 expect_error 1 'bad.txt:2:3: .frob. is no instruction' vta asm bad.txt -o x.bin

@@ -121,6 +121,11 @@ static int64_t source_at(const reference *r, const int64_t at[4])
     return l->kind == TE_VTA_MAX_POOL ? most : sum;
 }
 
+static int64_t raised(int64_t v, int64_t bits)
+{
+    return v * ((int64_t)1 << bits);
+}
+
 /* To an accumulator and back. */
 static int64_t wrap(const reference *r, int64_t v)
 {
@@ -134,7 +139,7 @@ static int64_t requantised(const reference *r, int64_t v, int64_t shift, bool ha
     if (shift > 0)
         v = wrap(r, v + (half ? 1 << (shift - 1) : 0)) >> shift;
     if (shift < 0)
-        v = wrap(r, (int64_t)((uint64_t)v << -shift));
+        v = wrap(r, raised(v, -shift));
     v = v < low ? low : v;
     return v > high ? high : v;
 }
@@ -148,14 +153,14 @@ static int64_t expected(const reference *r, const int64_t at[4])
     if (l->bias)
         v = wrap(r, v + value_at(r, next++, (at[1] / lanes * b + at[0] % b) * lanes + at[1] % lanes));
     int64_t other = l->residual || l->kind == TE_VTA_ADD
-                        ? value_at(r, next, packed(r, at[0], at[1], at[2], at[3], size)) << l->shift_b
+                        ? raised(value_at(r, next, packed(r, at[0], at[1], at[2], at[3], size)), l->shift_b)
                         : 0;
     if (l->kind == TE_VTA_ADD)
-        v = wrap(r, wrap(r, v << l->shift_a) + other);
+        v = wrap(r, wrap(r, raised(v, l->shift_a)) + other);
     v = l->mul ? wrap(r, v * l->mul) : v;
     v = requantised(r, v, l->shift, l->half, l->low, l->high);
     if (l->residual)
-        v = requantised(r, wrap(r, wrap(r, v << l->shift_a) + other), l->sum_shift, true, l->sum_low, l->sum_high);
+        v = requantised(r, wrap(r, wrap(r, raised(v, l->shift_a)) + other), l->sum_shift, true, l->sum_low, l->sum_high);
     return v;
 }
 

@@ -38,7 +38,7 @@ te_vta_layer te_vta_layer_new(te_vta_kind kind)
     if (kind == TE_VTA_UPSAMPLING)
         l.stride = 2;
     if (!vta_is_sum(kind))
-        l.bias = l.shift = 0;
+        l.bias = l.shift = l.out_channels = 0;
     return l;
 }
 

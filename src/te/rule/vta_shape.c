@@ -55,6 +55,7 @@ static void fill_in(const vta_geometry *g, te_vta_layer *l)
 {
     l->batch = l->batch ? l->batch : g->batch;
     l->width = l->width ? l->width : l->height;
+    l->out_channels = l->out_channels ? l->out_channels : l->in_channels;
     l->kernel_w = l->kernel_w ? l->kernel_w : l->kernel;
     l->stride_w = l->stride_w ? l->stride_w : l->stride;
     l->pad = l->pad == -1 ? l->kernel / 2 : l->pad;
