@@ -160,7 +160,8 @@ static int64_t expected(const reference *r, const int64_t at[4])
     v = l->mul ? wrap(r, v * l->mul) : v;
     v = requantised(r, v, l->shift, l->half, l->low, l->high);
     if (l->residual)
-        v = requantised(r, wrap(r, wrap(r, raised(v, l->shift_a)) + other), l->sum_shift, true, l->sum_low, l->sum_high);
+        v = requantised(r, wrap(r, wrap(r, raised(v, l->shift_a)) + other), l->sum_shift, true, l->sum_low,
+                        l->sum_high);
     return v;
 }
 

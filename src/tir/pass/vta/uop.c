@@ -201,7 +201,11 @@ static void record_push(recording *r, tir_expr_ref e)
     int64_t at;
     if (!vta_is_call(e, "tir.vta.uop_push"))
         return;
-    if (++r->uops > MOST_UOPS || !accumulator(r, e->args[VTA_UOP_DST], &at)) {
+    if (++r->uops > (int64_t)r->p->g.depth[VTA_MEM_UOP]) { /* too many: only their number is of interest */
+        r->known = r->uops < MOST_UOPS;
+        return;
+    }
+    if (!accumulator(r, e->args[VTA_UOP_DST], &at)) {
         r->known = false;
         return;
     }
@@ -239,9 +243,9 @@ static void check_kernel(vta_pass *p, tir_stmt *s)
 {
     recording r = {.p = p, .known = true};
     record(&r, s);
-    if (r.known && r.uops > (int64_t)p->g.depth[VTA_MEM_UOP]) {
-        (void)vta_error(p, "a kernel has %" PRId64 " micro-ops; the device has room for %u", r.uops,
-                        p->g.depth[VTA_MEM_UOP]);
+    if (r.uops > (int64_t)p->g.depth[VTA_MEM_UOP]) {
+        (void)vta_error(p, "a kernel has %s%" PRId64 " micro-ops; the device has room for %u",
+                        r.known ? "" : "at least ", r.uops, p->g.depth[VTA_MEM_UOP]);
         diag_hint(&p->c->diags, "smaller tiles, or other loops outside: two become the hardware's");
     } else if (r.known && r.close) {
         (void)vta_error(p, "a kernel writes an accumulator again within %d micro-ops, which the hardware loses",
