@@ -107,6 +107,8 @@ const target_check *graph_pattern_checks(void); /* built-in checks; name NULL at
 
 /* --- matching --- */
 
+typedef enum pattern_bound { BOUND_VAR, BOUND_NODE, BOUND_SKIP, BOUND_SYMBOL } pattern_bound;
+
 typedef struct graph_match {
     const graph_pattern *pattern;
     graph_value *values[PATTERN_MAX_VARS]; /* of each variable; NULL: left out, or not matched yet */
@@ -123,7 +125,7 @@ typedef struct graph_match {
     uint32_t why_matched; /* nodes that fitted until then */
     uint32_t n_trail;     /* what was bound, in order, to be taken back; no longer than all there is to bind */
     struct pattern_step {
-        enum { BOUND_VAR, BOUND_NODE, BOUND_SKIP, BOUND_SYMBOL } kind;
+        pattern_bound kind;
         uint32_t i;
     } trail[2 * PATTERN_MAX_VARS + 2 * PATTERN_MAX_NODES];
 } graph_match;

@@ -36,7 +36,7 @@ static bool refuse(matcher *k, const graph_node *at, const char *fmt, ...)
     return false;
 }
 
-static void note(matcher *k, int kind, uint32_t i)
+static void note(matcher *k, pattern_bound kind, uint32_t i)
 {
     k->m->trail[k->m->n_trail].kind = kind;
     k->m->trail[k->m->n_trail++].i = i;
