@@ -55,6 +55,14 @@ expect 0 'C: equal to' run gemm.txt --emit module --against c
 printf 'split C.i1 4 -> o p\n' > host.sched
 expect 0 'C: near|C: equal' run gemm.txt --schedule host.sched --against interpreter
 
+# each kernel of a model, alone, under the schedule that it got
+expect 0 '' compile "$top/demo/digits.onnx" --emit schedule -o all.txt
+awk '/^\/\/ / { n++ } { print > ("kernel." n) }' all.txt
+for kernel in kernel.*; do
+    expect 0 ': (near|equal to) what the interpreter gives' run "$kernel" --against interpreter
+done
+check "kernels" test "$(ls kernel.* | wc -l)" -ge 5
+
 # bad input
 expect_error 1 "'B_buf' in local.wgt_buffer, a memory of an accelerator" run both.te
 expect 1 'target vta runs it there' run both.te
