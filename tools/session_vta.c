@@ -17,8 +17,9 @@ static bool check_without(const session *s)
     } only[] = {{OPT_CYCLE, "cycle"}, {OPT_TIMELINE, "timeline"}, {OPT_PROFILE, "profile"}};
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
         if (cli_has(s->x, only[i].option))
-            return cli_usage_error(s->x, "add --target vta, or leave it out", "--%s is for the accelerator",
-                                   only[i].name);
+            return cli_usage_error(s->x,
+                                   "add --target vta to a computation; 'lathe vta model' is for a model's regions",
+                                   "--%s is for the accelerator", only[i].name);
     return true;
 }
 
