@@ -522,6 +522,8 @@ bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o
 {
     converter v = {.always = !o->no_integers || rounds_half_up(m)};
     ptr_map_init(&v.why, &c->mem);
+    if (v.always && !graph_pass_cse(c, m, o)) /* exporters quantise a value again for each of its readers */
+        return false;
     for (uint32_t i = 0; i < m->funcs.len; i++) {
         graph_func *f = m->funcs.data[i];
         if (graph_is_fixed(f))
