@@ -149,6 +149,7 @@ static bool generate(compiler *c, prog_module *m, uint32_t first)
         k->backend = s.backend ? (int32_t)s.backend : PACKAGE_BACKEND_EXTERNAL;
         k->by_target = true;
         k->loops = call_of(c, k, region);
+        prog_move_constants(c, m, k, region);
         if (!tir_verify(c, k->loops))
             return false;
     }

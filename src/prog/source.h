@@ -6,11 +6,20 @@
 #include "abi/package.h"
 #include "prog/prog.h"
 
+/* A constant operand that the generator wants in another order: the same elements, the one at index i, j, ... lies at
+ * i * strides[0] + j * strides[1] + ... of `data`. */
+typedef struct prog_moved {
+    uint32_t param;
+    const tensor_data *data; /* of the type that the operand has */
+    const int64_t *strides;
+} prog_moved;
+
 typedef struct prog_region {
     const prog_kernel *kernel; /* its `func`, `constants` */
     const char *symbol;        /* the C function that is to be written: operands, results, and scratch if it has any */
     bool declined;             /* nothing was written for it: out */
     const char *why;           /* it was declined; NULL: nobody says: out */
+    VEC(prog_moved) moved;     /* out */
     uint64_t scratch;          /* bytes that it wants, aligned to 64; 0: no such parameter: out */
     tir_func *device;          /* the loops of a device that it runs, for reports; NULL: none: out */
 } prog_region;
@@ -35,5 +44,8 @@ typedef struct prog_source {
     uint32_t n_files;
     enum package_backend backend; /* who executes them, for the package's table; 0: PACKAGE_BACKEND_EXTERNAL */
 } prog_source;
+
+/* The steps of r's kernel get the constants in their new order, and its plain loops read them so. */
+void prog_move_constants(compiler *c, prog_module *m, prog_kernel *k, const prog_region *r);
 
 #endif

@@ -46,6 +46,9 @@ extern const lathe_codegen byoc_xnnpack;
 /* --- cutlass.c --- */
 extern const lathe_codegen byoc_cutlass;
 
+/* --- cmsis_nn.c --- */
+extern const lathe_codegen byoc_cmsis_nn;
+
 /* --- generators.c --- */
 extern const lathe_codegen *const byoc_generators[]; /* NULL at the end */
 

@@ -5,5 +5,6 @@
 const lathe_codegen *const byoc_generators[] = {
     &byoc_xnnpack,
     &byoc_cutlass,
+    &byoc_cmsis_nn,
     NULL,
 };
