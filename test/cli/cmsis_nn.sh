@@ -78,6 +78,11 @@ plain=$("$lathe" compile net.txt -O0 --json -o plain 2> /dev/null > /dev/null; g
 ours=$(grep constant_bytes out/report.json | tr -dc 0-9)
 check "constants are not doubled: $ours beside $plain" [ "$ours" -le $((plain + 512)) ]
 
+# real networks: steps that differ add up
+for model in vww_qdq kws_qdq; do
+    file=$(find "${LATHE_ZOO:-$top/../shared}" -name "$model.onnx" 2> /dev/null | head -n 1)
+    [ -z "$file" ] || expect 0 ': ok' verify "$file" --integers --offload cmsis_nn --against interpreter --atol 0.02
+done
 if command -v arm-none-eabi-gcc > /dev/null; then
     expect 0 '' compile net.txt --offload cmsis_nn --target cortex-m --port baremetal -o m4
     check "for Cortex-M4" make -s -C m4 lib CC=arm-none-eabi-gcc AR=arm-none-eabi-ar \

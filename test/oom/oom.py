@@ -110,6 +110,8 @@ SCENARIOS = (
     Scenario("compile-graph", ["compile", MODEL, "--emit", "graph", "-o", "made/graph.txt"]),
     Scenario("compile-parts", ["compile", MODEL, "--offload", "acme,cutlass", "--patterns", "acme.pat", "--emit",
                                "graph"], ("acme.pat",)),
+    Scenario("compile-offload", ["compile", MODEL, "--offload", "xnnpack", "-o", "new"], packages=("new",)),
+    Scenario("compile-offload-module", ["compile", MODEL, "--offload", "xnnpack", "--emit", "module", "-o", "made.so"]),
     Scenario("compile-tir", ["compile", MODEL, "--emit", "tir"]),
     Scenario("compile-module", ["compile", MODEL, "--emit", "module", "--with-interpreter", "--widths", "16", "-o",
                                 "made.so"]),
