@@ -38,6 +38,9 @@ struct lathe_gen {
 /* A C identifier for a name, which no other value or parameter of the function has. */
 const char *gen_identifier(lathe_gen *g, const char *wanted);
 void gen_begin_func(lathe_gen *g, prog_region *r);
+/* A piece of the scratch, and the end of its use. */
+uint64_t gen_take(lathe_gen *g, uint64_t bytes);
+void gen_release(lathe_gen *g, uint64_t at);
 /* What was noted of the values whose last reader was node `at` is gone. */
 void gen_end_node(lathe_gen *g);
 

@@ -8,32 +8,26 @@
 #include <math.h>
 #include <string.h>
 
+/* A value in NHWC. */
+typedef struct image {
+    const graph_value *value;
+    uint64_t at; /* in the scratch */
+} image;
+
 typedef struct arm {
     lathe_gen *g;
     const graph_func *f;
     flat_list list;
-    VEC(gen_name) places; /* of values in NHWC */
-    uint32_t n;           /* calls so far */
+    VEC(image) images; /* that are still read */
+    uint32_t n;        /* calls so far */
 } arm;
-
-static bool is_image(const graph_value *v)
-{
-    return lathe_value_rank(v) == 4;
-}
 
 /* An extent by its letter in NCHW; of a matrix N and C. */
 static long long extent(const graph_value *v, char which)
 {
-    if (!is_image(v))
+    if (!flat_is_image(v))
         return which == 'N' ? lathe_value_extent(v, 0) : which == 'C' ? lathe_value_extent(v, 1) : 1;
     return lathe_value_extent(v, which == 'N' ? 0 : which == 'C' ? 1 : which == 'H' ? 2 : 3);
-}
-
-static int64_t at(const graph_node *n, const char *name, uint32_t i, int64_t otherwise)
-{
-    uint32_t count;
-    const int64_t *list = lathe_node_ints(n, name, &count);
-    return i < count ? list[i] : otherwise;
 }
 
 static const void *known(const arm *a, const graph_value *v)
@@ -45,12 +39,36 @@ static const void *known(const arm *a, const graph_value *v)
 
 static const char *place(arm *a, const graph_value *v)
 {
-    for (uint32_t i = 0; i < a->places.len; i++)
-        if (a->places.data[i].value == v)
-            return a->places.data[i].text;
-    const char *text = lathe_gen_text(a->g, "(int8_t *)%s", lathe_gen_scratch(a->g, (size_t)lathe_value_count(v)));
-    vec_push(&a->g->c->mem, &a->places, ((gen_name){v, text}));
-    return text;
+    uint32_t i = 0;
+    while (i < a->images.len && a->images.data[i].value != v)
+        i++;
+    if (i == a->images.len)
+        vec_push(&a->g->c->mem, &a->images, ((image){v, gen_take(a->g, (uint64_t)lathe_value_count(v))}));
+    return lathe_gen_text(a->g, "(int8_t *)(scratch + %llu)", (unsigned long long)a->images.data[i].at);
+}
+
+/* Whether v is a result, or an operator from number i on reads it. */
+static bool is_needed(const arm *a, uint32_t i, const graph_value *v)
+{
+    for (uint32_t k = 0; k < a->f->results.len; k++)
+        if (flat_value(&a->list, a->f->results.data[k]) == v)
+            return true;
+    for (; i < a->list.ops.len; i++)
+        if (!a->list.ops.data[i].done && a->list.ops.data[i].in[0] == v)
+            return true;
+    return false;
+}
+
+/* Operators from number i on get the room of images that none of them reads. */
+static void release(arm *a, uint32_t i)
+{
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < a->images.len; k++)
+        if (is_needed(a, i, a->images.data[k].value))
+            a->images.data[kept++] = a->images.data[k];
+        else
+            gen_release(a->g, a->images.data[k].at);
+    a->images.len = kept;
 }
 
 static void border(arm *a, const graph_value *v, bool in)
@@ -119,7 +137,7 @@ static bool find_ending(arm *a, flat_op *op, int64_t channels, ending *out)
     if (next && strcmp(lathe_node_op(next->node), "add") == 0) {
         out->bias = next->in[0] == op->out ? next->in[1] : next->in[0];
         if (!known(a, out->bias) || lathe_value_count(out->bias) != channels ||
-            lathe_value_extent(out->bias, is_image(op->out) ? -3 : -1) != channels)
+            lathe_value_extent(out->bias, flat_is_image(op->out) ? -3 : -1) != channels)
             return lathe_gen_decline(a->g, "what is added is no bias of each channel");
         next->done = true;
         next = flat_reader(&a->list, a->f, next->out);
@@ -179,8 +197,10 @@ static bool check_weights(const arm *a, const flat_op *op)
 /* The scratch of a call: as much as any version's kernel asks for; the call is not made if it is too little. */
 static void context(arm *a, const char *size, uint64_t bytes)
 {
-    lathe_gen_line(a->g, "cmsis_nn_context lathe_context_%u = {%s, %llu};", a->n, lathe_gen_scratch(a->g, bytes),
-                   (unsigned long long)bytes);
+    const uint64_t from = gen_take(a->g, bytes);
+    lathe_gen_line(a->g, "const cmsis_nn_context lathe_context_%u = {scratch + %llu, %llu};", a->n,
+                   (unsigned long long)from, (unsigned long long)bytes);
+    gen_release(a->g, from); /* the values of the call have their places by now */
     lathe_gen_check(a->g, lathe_gen_text(a->g, "%s <= lathe_context_%u.size", size, a->n), -1);
 }
 
@@ -190,7 +210,7 @@ static bool conv(arm *a, flat_op *op)
     const graph_node *n = op->node;
     long long zero;
     ending e;
-    if (!is_image(x) || !check_weights(a, op) || !zero_point(a, op, 2, &zero) ||
+    if (!flat_is_image(x) || !check_weights(a, op) || !zero_point(a, op, 2, &zero) ||
         strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0)
         return lathe_gen_decline(a->g, "convolutions are of i8, weights known and without a zero point");
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1), groups = lathe_node_int(n, "groups");
@@ -208,9 +228,10 @@ static bool conv(arm *a, flat_op *op)
     lathe_gen_line(a->g, "const cmsis_nn_%s_params lathe_params_%u = {%lld, %lld, %s{%lld, %lld}, {%lld, %lld}, "
                    "{%lld, %lld}, {-128, 127}};", alone ? "dw_conv" : "conv", a->n, -zero, e.offset,
                    alone ? lathe_gen_text(a->g, "%lld, ", (long long)(o / groups)) : "",
-                   (long long)at(n, "strides", 1, 1), (long long)at(n, "strides", 0, 1), (long long)at(n, "pads", 1, 0),
-                   (long long)at(n, "pads", 0, 0), (long long)at(n, "dilations", 1, 1),
-                   (long long)at(n, "dilations", 0, 1));
+                   (long long)flat_number(n, "strides", 1, 1), (long long)flat_number(n, "strides", 0, 1),
+                   (long long)flat_number(n, "pads", 1, 0),
+                   (long long)flat_number(n, "pads", 0, 0), (long long)flat_number(n, "dilations", 1, 1),
+                   (long long)flat_number(n, "dilations", 0, 1));
     lathe_gen_line(a->g, "const cmsis_nn_per_channel_quant_params lathe_scales_%u = {(int32_t *)(uintptr_t)%s, "
                    "(int32_t *)(uintptr_t)%s};", a->n, multipliers, shifts);
     context(a, lathe_gen_text(a->g, "arm_%s_wrapper_s8_get_buffer_size(&lathe_params_%u, &%s, &%s, &%s)", what, a->n,
@@ -225,16 +246,16 @@ static bool conv(arm *a, flat_op *op)
 static bool pool(arm *a, flat_op *op)
 {
     const graph_node *n = op->node;
-    if (!is_image(op->in[0]) || op->in[0]->type.dt != DT_I8 || at(n, "dilations", 0, 1) != 1 ||
-        at(n, "dilations", 1, 1) != 1 || strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0)
+    if (!flat_is_image(op->in[0]) || op->in[0]->type.dt != DT_I8 || flat_number(n, "dilations", 0, 1) != 1 ||
+        flat_number(n, "dilations", 1, 1) != 1 || strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0)
         return lathe_gen_decline(a->g, "pools are of i8 images");
     const char *from = place(a, op->in[0]), *to = place(a, op->out), *in = dims_of(a, "in", op->in[0]);
     const char *out = dims_of(a, "out", op->out);
-    const char *filter = dims(a, "filter", 1, at(n, "pool_size", 0, 1), at(n, "pool_size", 1, 1), 1);
+    const char *filter = dims(a, "filter", 1, flat_number(n, "pool_size", 0, 1), flat_number(n, "pool_size", 1, 1), 1);
     lathe_gen_line(a->g, "const cmsis_nn_context lathe_context_%u = {NULL, 0};", a->n);
     lathe_gen_line(a->g, "const cmsis_nn_pool_params lathe_params_%u = {{%lld, %lld}, {%lld, %lld}, {-128, 127}};",
-                   a->n, (long long)at(n, "strides", 1, 1), (long long)at(n, "strides", 0, 1),
-                   (long long)at(n, "pads", 1, 0), (long long)at(n, "pads", 0, 0));
+                   a->n, (long long)flat_number(n, "strides", 1, 1), (long long)flat_number(n, "strides", 0, 1),
+                   (long long)flat_number(n, "pads", 1, 0), (long long)flat_number(n, "pads", 0, 0));
     lathe_gen_check(a->g, lathe_gen_text(a->g, "arm_max_pool_s8(&lathe_context_%u, &lathe_params_%u, &%s, %s, &%s, "
                     "&%s, %s) == ARM_CMSIS_NN_SUCCESS", a->n, a->n, in, from, filter, out, to), -1);
     return true;
@@ -273,8 +294,11 @@ static bool func(lathe_gen *g, const lathe_func *f)
         if (is_read(&a, f->params.data[i]) && !known(&a, f->params.data[i]))
             border(&a, f->params.data[i], true);
     for (uint32_t i = 0; i < a.list.ops.len; i++)
-        if (!a.list.ops.data[i].done && !write_op(&a, &a.list.ops.data[i]))
-            return false;
+        if (!a.list.ops.data[i].done) {
+            if (!write_op(&a, &a.list.ops.data[i]))
+                return false;
+            release(&a, i + 1);
+        }
     for (uint32_t i = 0; i < f->results.len; i++)
         if (f->results.data[i]->def && !graph_constant(f->results.data[i]))
             border(&a, f->results.data[i], false);

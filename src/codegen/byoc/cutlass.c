@@ -35,11 +35,6 @@ typedef struct step {
     const graph_value *out;
 } step;
 
-static bool is_image(const graph_value *v)
-{
-    return lathe_value_rank(v) == 4;
-}
-
 /* --- memory on the device --- */
 
 static uint64_t take(cuda *k, uint64_t bytes)
@@ -114,8 +109,8 @@ static const char *constant(cuda *k, const graph_value *v, int64_t n, int64_t ro
 static void border(cuda *k, const graph_value *v, bool in)
 {
     const char *name = lathe_gen_name(k->g, v), *there = place(k, v), *raw = there;
-    const int64_t n = lathe_value_extent(v, 0), channels = is_image(v) ? lathe_value_extent(v, 1) : 1;
-    const int64_t pixels = is_image(v) ? lathe_value_extent(v, 2) * lathe_value_extent(v, 3) : 1;
+    const int64_t n = lathe_value_extent(v, 0), channels = flat_is_image(v) ? lathe_value_extent(v, 1) : 1;
+    const int64_t pixels = flat_is_image(v) ? lathe_value_extent(v, 2) * lathe_value_extent(v, 3) : 1;
     const bool turned = channels > 1 && pixels > 1;
     if (turned)
         raw = at_text(k, take(k, size_of(v)));
@@ -134,18 +129,11 @@ static bool is_constant(const cuda *k, const graph_value *v)
     return v && lathe_gen_constant(k->g, v) != NULL;
 }
 
-static int64_t at(const graph_node *n, const char *name, uint32_t i, int64_t otherwise)
-{
-    uint32_t count;
-    const int64_t *list = lathe_node_ints(n, name, &count);
-    return i < count ? list[i] : otherwise;
-}
-
 /* The bias and the activation that are all that reads what s has so far. */
 static void find_epilogue(cuda *k, step *s, int64_t channels)
 {
     flat_op *next = flat_reader(&k->list, k->f, s->out);
-    const int32_t axis = is_image(s->out) ? -3 : -1;
+    const int32_t axis = flat_is_image(s->out) ? -3 : -1;
     if (next && strcmp(lathe_node_op(next->node), "add") == 0) {
         const graph_value *bias = next->in[0] == s->out ? next->in[1] : next->in[0];
         if (is_constant(k, bias) && lathe_value_count(bias) == channels &&
@@ -196,16 +184,16 @@ static const char *window_text(cuda *k, const step *s, const graph_value *x, con
                           (long long)lathe_value_extent(x, 3), (long long)lathe_value_extent(x, 1),
                           (long long)lathe_value_extent(out, 2), (long long)lathe_value_extent(out, 3),
                           (long long)lathe_value_extent(w, 2), (long long)lathe_value_extent(w, 3),
-                          (long long)at(n, "strides", 0, 1), (long long)at(n, "strides", 1, 1),
-                          (long long)at(n, "dilations", 0, 1), (long long)at(n, "dilations", 1, 1),
-                          (long long)at(n, "pads", 0, 0), (long long)at(n, "pads", 1, 0));
+                          (long long)flat_number(n, "strides", 0, 1), (long long)flat_number(n, "strides", 1, 1),
+                          (long long)flat_number(n, "dilations", 0, 1), (long long)flat_number(n, "dilations", 1, 1),
+                          (long long)flat_number(n, "pads", 0, 0), (long long)flat_number(n, "pads", 1, 0));
 }
 
 static bool conv(cuda *k, step *s)
 {
     const graph_value *x = s->op->in[0], *w = s->op->in[1], *sums = s->out;
     const graph_node *n = s->op->node;
-    if (!is_image(x) || !is_constant(k, w) || lathe_node_int(n, "groups") != 1 ||
+    if (!flat_is_image(x) || !is_constant(k, w) || lathe_node_int(n, "groups") != 1 ||
         strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0 || strcmp(lathe_node_text(n, "out_layout"), "NCHW") != 0)
         return lathe_gen_decline(k->g, "convolutions are of images, in one group, with constant weights");
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1);
@@ -213,7 +201,7 @@ static bool conv(cuda *k, step *s)
     const int64_t mnk[3] = {lathe_value_count(sums) / (o > 0 ? o : 1), o, i * taps};
     bool plain = taps == 1;
     for (uint32_t a = 0; a < 4; a++)
-        plain &= at(n, "pads", a, 0) == 0 && (a > 1 || at(n, "strides", a, 1) == 1);
+        plain &= flat_number(n, "pads", a, 0) == 0 && (a > 1 || flat_number(n, "strides", a, 1) == 1);
     const char *from = place(k, x), *rows = from;
     if (!plain) {
         rows = at_text(k, take(k, (uint64_t)mnk[0] * (uint64_t)mnk[2] * sizeof(float)));

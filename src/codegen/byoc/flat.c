@@ -56,6 +56,18 @@ bool flat_make(arena *a, const graph_func *f, flat_list *out, const graph_node *
     return add_nodes(out, f, out_bad);
 }
 
+int64_t flat_number(const graph_node *n, const char *attribute, uint32_t i, int64_t otherwise)
+{
+    uint32_t count;
+    const int64_t *list = lathe_node_ints(n, attribute, &count);
+    return i < count ? list[i] : otherwise;
+}
+
+bool flat_is_image(const graph_value *v)
+{
+    return lathe_value_rank(v) == 4;
+}
+
 flat_op *flat_reader(flat_list *l, const graph_func *f, const graph_value *v)
 {
     flat_op *found = NULL;

@@ -25,6 +25,9 @@ typedef struct flat_list {
 bool flat_make(arena *a, const graph_func *f, flat_list *out, const graph_node **out_bad);
 /* What v stands for outside of composites. */
 const graph_value *flat_value(const flat_list *l, const graph_value *v);
+/* Element i of a list that is an attribute: strides, pads; `otherwise` where the list is shorter. */
+int64_t flat_number(const graph_node *n, const char *attribute, uint32_t i, int64_t otherwise);
+bool flat_is_image(const graph_value *v); /* of rank 4 */
 /* The only operator that reads v, where v is no result of f; NULL: there are several, or none. */
 flat_op *flat_reader(flat_list *l, const graph_func *f, const graph_value *v);
 #endif

@@ -252,6 +252,20 @@ static uint64_t take(lathe_gen *g, uint64_t bytes, const graph_value *v)
     return at;
 }
 
+uint64_t gen_take(lathe_gen *g, uint64_t bytes)
+{
+    return take(g, bytes, NULL);
+}
+
+void gen_release(lathe_gen *g, uint64_t at)
+{
+    for (uint32_t i = 0; i < g->blocks.len; i++)
+        if (g->blocks.data[i].offset == at) {
+            g->blocks.data[i] = g->blocks.data[--g->blocks.len];
+            return;
+        }
+}
+
 const char *lathe_gen_scratch(lathe_gen *g, size_t bytes)
 {
     return lathe_gen_text(g, "(void *)(scratch + %llu)", (unsigned long long)take(g, bytes, NULL));

@@ -35,11 +35,6 @@ static void nhwc(const graph_value *v, int64_t out[4])
     out[3] = nchw[1];
 }
 
-static bool is_image(const graph_value *v)
-{
-    return lathe_value_rank(v) == 4;
-}
-
 /* "4, (const size_t[]){1, 7, 7, 32}": rank and extents as XNNPACK gets them. */
 static const char *dims_text(xnn *x, const graph_value *v, bool image)
 {
@@ -85,7 +80,7 @@ static uint32_t define(xnn *x, const graph_value *v, const char *flags)
     if (has_id(x, v, &id))
         return id;
     id = new_id(x, v);
-    w_fmt(&x->w, "    const uint32_t v%u = lathe_xnn_value(x, %s, NULL, ", id, dims_text(x, v, is_image(v)));
+    w_fmt(&x->w, "    const uint32_t v%u = lathe_xnn_value(x, %s, NULL, ", id, dims_text(x, v, flat_is_image(v)));
     if (place == UINT32_MAX)
         w_str(&x->w, "XNN_INVALID_VALUE_ID, 0);\n");
     else
@@ -114,7 +109,7 @@ static bool use(xnn *x, const graph_value *v, bool image, uint32_t *out)
 {
     int64_t d[4];
     if (has_id(x, v, out))
-        return is_image(v) == image || lathe_gen_decline(x->g, "'%s' is broadcast to more dimensions", v->name);
+        return flat_is_image(v) == image || lathe_gen_decline(x->g, "'%s' is broadcast to more dimensions", v->name);
     if (!is_constant(x, v))
         return lathe_gen_decline(x->g, "'%s' is no operand that XNNPACK can have", v->name);
     nhwc(v, d);
@@ -135,13 +130,6 @@ static void call(xnn *x, const char *text)
     w_fmt(&x->w, "    LATHE_XNN(x, %s);\n", text);
 }
 
-static int64_t at(const graph_node *n, const char *name, uint32_t i, int64_t otherwise)
-{
-    uint32_t count;
-    const int64_t *list = lathe_node_ints(n, name, &count);
-    return i < count ? list[i] : otherwise;
-}
-
 static bool is_plain(const graph_node *n)
 {
     const char *data = lathe_node_text(n, "data_layout"), *out = lathe_node_text(n, "out_layout");
@@ -156,8 +144,9 @@ static bool window_text(xnn *x, const flat_op *op, const int64_t kernel[2], cons
     for (uint32_t i = 0; i < 2; i++) {
         const int32_t axis = 2 + (int32_t)i;
         const int64_t in = lathe_value_extent(op->in[0], axis), n = lathe_value_extent(op->out, axis);
-        const int64_t stride = at(op->node, "strides", i, 1), reach = (kernel[i] - 1) * at(op->node, "dilations", i, 1);
-        const int64_t pad = at(op->node, "pads", i, 0), stated = at(op->node, "pads", 2 + i, 0);
+        const int64_t stride = flat_number(op->node, "strides", i, 1);
+        const int64_t reach = (kernel[i] - 1) * flat_number(op->node, "dilations", i, 1);
+        const int64_t pad = flat_number(op->node, "pads", i, 0), stated = flat_number(op->node, "pads", 2 + i, 0);
         const int64_t needed = (n - 1) * stride + reach + 1 - in - pad;
         before[i] = pad;
         after[i] = needed > stated ? needed : stated;
@@ -171,11 +160,11 @@ static bool window_text(xnn *x, const flat_op *op, const int64_t kernel[2], cons
 
 static const char *strides_text(xnn *x, const graph_node *n, bool dilated)
 {
-    const char *text = lathe_gen_text(x->g, "%lld, %lld", (long long)at(n, "strides", 0, 1),
-                                      (long long)at(n, "strides", 1, 1));
+    const char *text = lathe_gen_text(x->g, "%lld, %lld", (long long)flat_number(n, "strides", 0, 1),
+                                      (long long)flat_number(n, "strides", 1, 1));
     return !dilated ? text
-                    : lathe_gen_text(x->g, "%s, %lld, %lld", text, (long long)at(n, "dilations", 0, 1),
-                                     (long long)at(n, "dilations", 1, 1));
+                    : lathe_gen_text(x->g, "%s, %lld, %lld", text, (long long)flat_number(n, "dilations", 0, 1),
+                                     (long long)flat_number(n, "dilations", 1, 1));
 }
 
 /* The bias of each channel, when an add of it is all that reads the sums; the add is done then. `axis` counts from the
@@ -213,7 +202,7 @@ static bool conv(xnn *x, flat_op *op)
 {
     const graph_value *w = op->in[1];
     uint32_t in;
-    if (!is_constant(x, w) || !is_image(op->in[0]) || !is_plain(op->node))
+    if (!is_constant(x, w) || !flat_is_image(op->in[0]) || !is_plain(op->node))
         return lathe_gen_decline(x->g, "XNNPACK takes convolutions of images with constant weights");
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1);
     const int64_t groups = lathe_node_int(op->node, "groups");
@@ -261,11 +250,11 @@ static bool product(xnn *x, flat_op *op)
 static bool pool(xnn *x, flat_op *op)
 {
     const bool max = strcmp(lathe_node_op(op->node), "nn.max_pool2d") == 0;
-    const int64_t kernel[2] = {at(op->node, "pool_size", 0, 1), at(op->node, "pool_size", 1, 1)};
-    const bool dilated = at(op->node, "dilations", 0, 1) != 1 || at(op->node, "dilations", 1, 1) != 1;
+    const int64_t kernel[2] = {flat_number(op->node, "pool_size", 0, 1), flat_number(op->node, "pool_size", 1, 1)};
+    const bool dilated = flat_number(op->node, "dilations", 0, 1) != 1 || flat_number(op->node, "dilations", 1, 1) != 1;
     const char *window;
     uint32_t in;
-    if (!is_image(op->in[0]) || !is_plain(op->node) || kernel[0] * kernel[1] < 2 || (!max && dilated) ||
+    if (!flat_is_image(op->in[0]) || !is_plain(op->node) || kernel[0] * kernel[1] < 2 || (!max && dilated) ||
         (!max && lathe_node_int(op->node, "count_include_pad")))
         return lathe_gen_decline(x->g, "XNNPACK has no such pool: %s", lathe_node_op(op->node));
     if (!use(x, op->in[0], true, &in) || !window_text(x, op, kernel, &window))
@@ -280,9 +269,9 @@ static bool pool(xnn *x, flat_op *op)
 static bool mean(xnn *x, flat_op *op)
 {
     uint32_t in;
-    const int64_t a = at(op->node, "axes", 0, 0), b = at(op->node, "axes", 1, 0);
-    const bool spatial = (a == 2 || a == -2) && (b == 3 || b == -1) && at(op->node, "axes", 2, 99) == 99;
-    if (!is_image(op->in[0]) || !is_image(op->out) || !spatial)
+    const int64_t a = flat_number(op->node, "axes", 0, 0), b = flat_number(op->node, "axes", 1, 0);
+    const bool spatial = (a == 2 || a == -2) && (b == 3 || b == -1) && flat_number(op->node, "axes", 2, 99) == 99;
+    if (!flat_is_image(op->in[0]) || !flat_is_image(op->out) || !spatial)
         return lathe_gen_decline(x->g, "XNNPACK takes means of images over rows and columns");
     if (!use(x, op->in[0], true, &in))
         return false;
@@ -299,7 +288,7 @@ static bool binary(xnn *x, flat_op *op)
     uint32_t a, b, k = 0;
     while (strcmp(names[k][0], lathe_node_op(op->node)) != 0)
         k++;
-    if (!use(x, op->in[0], is_image(op->out), &a) || !use(x, op->in[1], is_image(op->out), &b))
+    if (!use(x, op->in[0], flat_is_image(op->out), &a) || !use(x, op->in[1], flat_is_image(op->out), &b))
         return false;
     const uint32_t out = result(x, op);
     call(x, lathe_gen_text(x->g, "xnn_define_%s(x->graph, -INFINITY, INFINITY, v%u, v%u, v%u, 0)", names[k][1], a, b,
@@ -317,7 +306,7 @@ static bool unary(xnn *x, flat_op *op)
     const int64_t axis = lathe_node_int(op->node, "axis"), rank = lathe_value_rank(op->out);
     if (k == 4 && (axis + rank) % rank != (rank == 4 ? 1 : rank - 1))
         return lathe_gen_decline(x->g, "XNNPACK's softmax goes along the channels");
-    if (!use(x, op->in[0], is_image(op->out), &in))
+    if (!use(x, op->in[0], flat_is_image(op->out), &in))
         return false;
     const uint32_t out = result(x, op);
     call(x, lathe_gen_text(x->g, "xnn_define_%s(x->graph, v%u, v%u, 0)", names[k][1], in, out));
@@ -347,7 +336,7 @@ static bool clamp(xnn *x, flat_op *op)
     const char *high = relu ? "INFINITY" : bound_text(x, op->n_in > 2 ? op->in[2] : NULL, "INFINITY");
     if (!low || !high)
         return lathe_gen_decline(x->g, "the bounds of clip are not known");
-    if (!use(x, op->in[0], is_image(op->out), &in))
+    if (!use(x, op->in[0], flat_is_image(op->out), &in))
         return false;
     const uint32_t out = result(x, op);
     call(x, lathe_gen_text(x->g, "xnn_define_clamp(x->graph, %s, %s, v%u, v%u, 0)", low, high, in, out));
@@ -358,19 +347,19 @@ static bool clamp(xnn *x, flat_op *op)
 static bool reshape(xnn *x, flat_op *op)
 {
     int64_t d[4] = {1, 1, 1, 1};
-    const graph_value *v = is_image(op->out) ? op->out : op->in[0];
+    const graph_value *v = flat_is_image(op->out) ? op->out : op->in[0];
     uint32_t in;
-    if (is_image(v))
+    if (flat_is_image(v))
         nhwc(v, d);
-    if (is_image(op->in[0]) && is_image(op->out))
+    if (flat_is_image(op->in[0]) && flat_is_image(op->out))
         return lathe_gen_decline(x->g, "XNNPACK reshapes no images");
     if (d[1] * d[2] != 1)
         return lathe_gen_decline(x->g, "XNNPACK keeps the channels of '%s' last", v->name);
-    if (!use(x, op->in[0], is_image(op->in[0]), &in))
+    if (!use(x, op->in[0], flat_is_image(op->in[0]), &in))
         return false;
     const uint32_t out = result(x, op);
     call(x, lathe_gen_text(x->g, "xnn_define_static_reshape(x->graph, %s, v%u, v%u, 0)",
-                           dims_text(x, op->out, is_image(op->out)), in, out));
+                           dims_text(x, op->out, flat_is_image(op->out)), in, out));
     return true;
 }
 
@@ -445,7 +434,7 @@ static const char *write_place(xnn *x, uint32_t i, bool is_input)
 {
     const graph_value *v = x->outside.data[i];
     int64_t d[4] = {1, 1, 1, lathe_value_count(v)};
-    if (is_image(v))
+    if (flat_is_image(v))
         nhwc(v, d);
     const bool turned = d[3] > 1 && d[1] * d[2] > 1;
     if (!is_input && !turned && !is_read_inside(x, v))
@@ -460,7 +449,7 @@ static void write_turn(xnn *x, uint32_t i, bool is_input)
     const graph_value *v = x->outside.data[i];
     const char *name = lathe_gen_name(x->g, v);
     int64_t d[4] = {1, 1, 1, lathe_value_count(v)};
-    if (is_image(v))
+    if (flat_is_image(v))
         nhwc(v, d);
     const long long n = (long long)d[0], channels = (long long)d[3], pixels = (long long)(d[1] * d[2]);
     if (is_input)
@@ -568,9 +557,9 @@ static const char *check_window(lathe_compiler *c, uint32_t n, lathe_graph_value
     bool fits = op != NULL;
     (void)c;
     for (uint32_t i = 0; op && i < 4; i++)
-        fits &= at(op, "pads", i, 0) >= 0;
+        fits &= flat_number(op, "pads", i, 0) >= 0;
     for (uint32_t i = 0; op && i < 2; i++)
-        taps *= at(op, "pool_size", i, 2);
+        taps *= flat_number(op, "pool_size", i, 2);
     return !fits ? "XNNPACK takes no negative padding" : taps < 2 ? "XNNPACK takes no pool of one element" : NULL;
 }
 
