@@ -46,6 +46,10 @@ bool session_check_vta(session *s)
     const char *timeline = cli_get(s->x, OPT_TIMELINE, NULL);
     if (!s->options.vta)
         return check_without(s);
+    long seed;
+    if (!cli_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed))
+        return false;
+    s->device.sim.seed = (uint32_t)seed; /* the order of the stages, too: results do not depend on it */
     const int profile = cli_choice(s->x, OPT_PROFILE, "chisel|hls", "chisel");
     if (profile < 0 || !check_with(s) || !cli_is_file(s->x, OPT_TIMELINE))
         return false;

@@ -102,6 +102,10 @@ static void replays_what_it_captured(void **state)
     assert_int_equal(k.n_uops, 2 + 4 * BIG + 2);
     assert_int_equal(k.binding_bytes[0], sizes[2]);
     assert_int_equal(k.binding_bytes[3], sizes[3]);
+    assert_int_equal(vta_capture_binding(b.c, p.bias), 1); /* by first use */
+    assert_int_equal(vta_capture_binding(b.c, p.out), 4);
+    assert_int_equal(vta_capture_binding(b.c, buffer(&b, 64)), 0);
+    assert_int_equal(vta_capture_binding(b.c, 0), 0);
     queue_program(&b, p.in, p.wgt, p.bias, p.out);
     /* on a device that has other things at these addresses */
     board_open(&other, "sim", NULL);
