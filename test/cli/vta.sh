@@ -146,9 +146,10 @@ pynq add height=4,in_channels=16,shift_b=2,shift=1
 1x16_i16w8a32_15_15_18_17 conv2d height=6,in_channels=16,out_channels=16
 1x16_i8w8a16_15_15_18_16 conv2d height=6,in_channels=16,out_channels=16
 1x16_i8w4a32_15_15_17_17 conv2d height=6,in_channels=16,out_channels=16
+1x32_i8w2a32_15_15_16_17 conv2d height=7,width=29,in_channels=192,out_channels=96,groups=3,kernel_w=2,stride=2
 2x8_i8w2a32_15_13_13_15 conv2d height=6,in_channels=16,out_channels=16,batch=4
 END
-[ $layers -eq 16 ] && good || bad "$layers layers"
+[ $layers -eq 17 ] && good || bad "$layers layers"
 expect_error 1 'needs 602176 bytes of inp memory' vta conv2d height=192,tile_h=192,tile_w=192,tile_co=1
 expect_error 1 'padding alone' vta conv2d height=3,kernel=1,pad=9,tile_h=1
 expect_error 2 'whole blocks of 16' vta conv2d groups=8

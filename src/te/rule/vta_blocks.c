@@ -154,11 +154,14 @@ static blocking measure(const vta_shape *s, const te_vta_layer *l)
     int64_t high = vta_dim_reads(s, l, &s->rows, l->tile_h), wide = vta_dim_reads(s, l, &s->columns, l->tile_w);
     int64_t areas = s->rows.outputs / l->tile_h * (s->columns.outputs / l->tile_w);
     int64_t tiles = s->batches * areas * (s->out / l->tile_co);
-    int64_t area = l->tile_co * l->tile_h * l->tile_w, blocks = s->group_out == 1 ? l->tile_co : 1;
+    int64_t area = l->tile_co * l->tile_h * l->tile_w;
+    int64_t channels = l->tile_ci; /* of several groups all that lie between the first and the last */
+    if (s->group_out == 1 && l->groups > 1)
+        channels += (l->tile_co - 1) * s->in;
     blocking b = {.threads = l->oc_threads * l->h_threads};
     int64_t bias = l->bias ? l->tile_co : 0, other = l->residual || l->kind == TE_VTA_ADD ? area : 0;
     if (s->sums) {
-        b.inp = blocks * l->tile_ci * high * wide;
+        b.inp = channels * high * wide;
         b.wgt = l->tile_co * l->tile_ci * s->rows.kernel * s->columns.kernel;
         b.acc = area;
         b.bytes = tiles * (s->in / l->tile_ci) * (b.inp * size[VTA_MEM_INP] + b.wgt * size[VTA_MEM_WGT]);
@@ -199,7 +202,7 @@ static bool divides(int64_t tile, int64_t all)
 static bool is_even(const vta_shape *s, const te_vta_layer *l)
 {
     return divides(l->oc_threads, s->out / l->tile_co) && divides(l->h_threads, s->rows.outputs / l->tile_h) &&
-           (s->group_out == 1 || s->group_out % l->tile_co == 0);
+           (l->groups == 1 || s->group_out == 1 || s->group_out % l->tile_co == 0);
 }
 
 /* Steps one knob through the divisors of `all`: a given one has a single value. */
