@@ -319,11 +319,42 @@ def test_leases(options, folder):
 # --- the VTA ---
 
 
-def gemm_object(folder):
-    path = os.path.join(folder, "gemm.o")
+def gemm_object(folder, name="gemm.o", *defines):
+    path = os.path.join(folder, name)
     subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O2", "-fPIC", "-c", "-I", os.path.join(TOP, "runtime/vm"),
-                    os.path.join(TOP, "test/vta/object/packed.c"), "-o", path], check=True, timeout=TIME_LIMIT)
+                    *defines, os.path.join(TOP, "test/vta/object/packed.c"), "-o", path], check=True,
+                   timeout=TIME_LIMIT)
     return path
+
+
+def test_vta_compiled(options, folder):
+    """A layer that lathe compiled for the VTA, as an object on a remote one: the bits of the interpreter."""
+    import tvm
+    from tvm import rpc
+    rng = np.random.default_rng(7)
+    inputs = {"data": rng.integers(-100, 100, (1, 2, 8, 8, 1, 16), "int8"),
+              "kernel": rng.integers(-100, 100, (2, 2, 3, 3, 16, 16), "int8"),
+              "bias": rng.integers(-1000, 1000, (2, 1, 16), "int32")}
+    layer, flags = os.path.join(folder, "layer"), []
+    for name, array in inputs.items():
+        np.save(os.path.join(folder, f"{name}.npy"), array)
+        flags += ["--input", f"{name}={folder}/{name}.npy"]
+    run_lathe(options, folder, "vta", "conv2d", "height=8,width=8,in_channels=32,out_channels=32", "-o", layer)
+    lowered = [f"{layer}.te", "--schedule", f"{layer}.sched"]
+    run_lathe(options, folder, "run", *lowered, "--interpret", *flags)
+    want = np.load(os.path.join(folder, "out", "res.npy"))
+    run_lathe(options, folder, "compile", *lowered, "--target", "vta", "--module-name", "layer", "-o", f"{layer}.c")
+    gemm_object(folder, "layer.o", f'-DSOURCE="{layer}.c"', "-DNAME=layer", "-DCOUNT=4")
+
+    def body(s):
+        remote = rpc.connect("127.0.0.1", s.port)
+        remote.upload(f"{layer}.o")
+        device = remote.ext_dev(0)
+        args = [tvm.runtime.tensor(x, device) for x in (*inputs.values(), np.zeros_like(want))]
+        remote.load_module("layer.o")["layer"](*args)
+        check((args[3].numpy() == want).all(), "the layer on the VTA gives other bits")
+
+    serving(options, body)
 
 
 def test_vta(options, folder):
@@ -497,6 +528,12 @@ def test_tracker_token(options, folder):
 # --- our client, and TVM's server and tracker ---
 
 
+def listens(port):
+    with open("/proc/net/tcp") as f:
+        rows = [line.split() for line in f]
+    return any(row[1].endswith(f":{port:04X}") and row[3] == "0A" for row in rows)
+
+
 class Stock:
     """A server or a tracker of TVM's."""
 
@@ -510,6 +547,7 @@ class Stock:
             check(line, f"TVM's {module} does not start: {self.said}")
             self.said += line
         self.port = int(self.said.rsplit(":", 1)[1])
+        until(lambda: listens(self.port), f"TVM's {module} does not listen")
         import threading
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
 
