@@ -98,7 +98,8 @@ static int32_t wait_for_place(const rpc_guest *g)
             return -1;
         if (p[0].revents)
             return read(g->control, &n, sizeof n) == (ssize_t)sizeof n && n.kind == RPC_NOTE_GRANTED ? n.value : -1;
-        if (p[1].revents && recv(g->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+        ssize_t got = p[1].revents ? recv(g->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) : 1;
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
             return -1;
         if (p[1].revents) /* a client that cannot wait for the answer */
             (void)poll(p, 1, 50);

@@ -28,10 +28,10 @@ static enum rpc_io wait_for(const rpc_link *l, short events, int ms)
 {
     struct pollfd p[2] = {{.fd = l->fd, .events = events}, {.fd = l->control, .events = POLLIN}};
     const nfds_t n = l->control >= 0 ? 2 : 1;
-    const int64_t deadline = ms < 0 ? -1 : rpc_now() + ms;
+    const int64_t deadline = rpc_now() + (ms < 0 ? 0 : ms);
     for (;;) {
-        int64_t left = ms < 0 ? -1 : deadline - rpc_now();
-        int got = poll(p, n, left > INT32_MAX ? INT32_MAX : left < -1 ? 0 : (int)left);
+        int64_t left = deadline - rpc_now();
+        int got = poll(p, n, ms < 0 ? -1 : left > INT32_MAX ? INT32_MAX : left < 0 ? 0 : (int)left);
         if (got < 0 && errno != EINTR)
             return RPC_IO_FAILED;
         if (got > 0 && p[1].revents && n == 2)

@@ -539,6 +539,8 @@ int32_t rpc_session_run(const rpc_link *link, const char *folder, const lathe_rp
 {
     session s = {.state = {.limits = rpc_limits_of(limits), .link = *link}};
     rpc_state *state = &s.state;
+    lathe_error unheard;
+    error = error ? error : &unheard; /* its sentence goes to the client as well */
     rpc_handles_init(&state->handles, state->limits.handles);
     rpc_memory_init(&state->memory, state->limits.memory_bytes, state->limits.handles);
     state->files = (rpc_files){folder, state->limits.file_bytes};
