@@ -249,7 +249,7 @@ uint8_t *rpc_put_room(rpc_buffer *b, size_t n)
 {
     if (n > SIZE_MAX / 2 - b->size)
         b->full = true;
-    if (!b->full && n > b->capacity - b->size) {
+    if (!b->full && (!b->data || n > b->capacity - b->size)) {
         size_t capacity = b->capacity < 256 ? 256 : b->capacity;
         while (capacity < b->size + n)
             capacity *= 2;
