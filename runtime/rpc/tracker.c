@@ -143,7 +143,8 @@ static void match(tracker *t, const char *key)
 
 static bool add_entry(tracker *t, peer *p, const char *key, size_t size, bool request, json_t *value, int64_t priority)
 {
-    entry *e = t->entries < OFFERS_MAX ? calloc(1, sizeof *e + size + 1) : NULL;
+    char name[RPC_KEY_MAX + 1]; /* the entry may be gone before it is looked for again */
+    entry *e = t->entries < OFFERS_MAX && size <= RPC_KEY_MAX ? calloc(1, sizeof *e + size + 1) : NULL;
     entry **at = &t->first;
     if (!e) {
         json_decref(value);
@@ -151,13 +152,14 @@ static bool add_entry(tracker *t, peer *p, const char *key, size_t size, bool re
     }
     *e = (entry){.from = p, .request = request, .value = value, .priority = priority};
     memcpy(e->key, key, size);
+    memcpy(name, e->key, size + 1);
     while (*at)
         at = &(*at)->next;
     *at = e;
     t->entries++;
-    if (!json_object_get(t->keys, e->key) && json_object_size(t->keys) < OFFERS_MAX)
-        (void)json_object_set_new(t->keys, e->key, json_null());
-    match(t, e->key);
+    if (!json_object_get(t->keys, name) && json_object_size(t->keys) < OFFERS_MAX)
+        (void)json_object_set_new(t->keys, name, json_null());
+    match(t, name);
     return true;
 }
 

@@ -99,11 +99,12 @@ class Server:
         code = self.process.wait(TIME_LIMIT)
         left = os.listdir(self.temporary)
         self.log.seek(0)
-        faults = [line.strip() for line in self.log if "by a signal" in line or "Sanitizer" in line
+        said = self.log.read()
+        faults = [line.strip() for line in said.split("\n") if "by a signal" in line or "Sanitizer" in line
                   or "runtime error" in line]
         self.log.close()
         subprocess.run(["rm", "-rf", self.folder], check=True)
-        check(code == 0, f"the server ended with {code}")
+        check(code == 0, f"the server ended with {code}: {said[-2000:]}")
         check(not left, f"the server left {left}")
         check(not faults, f"sessions ended badly: {faults[:3]}")
 
