@@ -149,11 +149,13 @@ static void flush(struct run *r)
         r->flush[i] = (uint8_t)(r->flush[i] + 1);
 }
 
-static void rest(int64_t ms)
+static void rest(struct run *r, int64_t ms)
 {
-    struct timespec t = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
-    while (nanosleep(&t, &t) != 0 && errno == EINTR)
-        continue;
+    const int64_t end = rpc_now() + ms;
+    for (int64_t left = ms; left > 0 && client_is_there(r); left = end - rpc_now()) {
+        const long step = left < LOOK_MS ? (long)left : LOOK_MS;
+        (void)nanosleep(&(struct timespec){.tv_nsec = step * 1000000}, NULL);
+    }
 }
 
 /* Seconds of `number` calls. */
@@ -205,7 +207,7 @@ static int32_t time_rounds(struct run *r, rpc_result *out, lathe_error *error)
     for (int64_t i = 0; i < p->repeat && status == LATHE_OK; i++) {
         double mean = 0;
         if (p->cooldown_ms > 0 && i > 0 && i % p->repeats_to_cooldown == 0)
-            rest(p->cooldown_ms);
+            rest(r, p->cooldown_ms);
         status = time_round(r, &number, &mean, error);
         rpc_put_bytes(&out->bytes, &mean, sizeof mean);
     }
