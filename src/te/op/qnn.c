@@ -146,9 +146,28 @@ static tir_expr_ref add_half_up(te_graph *g, const add_ctx *v, tir_expr_ref a, t
     return saturated(g, moved(g, DT_I32, y, v->y_zero), DT_I32, v->a->dt);
 }
 
-static tir_expr_ref zero_or(te_graph *g, tir_expr_ref zero)
+/* onnxruntime makes u8 of i8 first on x86-64, with zero points that are 128 more. Where a zero point is added before
+ * the rounding, sums lie where f32 is coarser, and that shows. */
+static int64_t code_offset(dtype dt)
 {
-    return zero ? tir_cast(g->c, DT_F32, zero) : tir_float(g->c, DT_F32, 0.0);
+    return dt == DT_I8 ? 128 : 0;
+}
+
+/* A code or a zero point (NULL: 0) of dt as onnxruntime has it, in i32. */
+static tir_expr_ref offset_code(te_graph *g, dtype dt, tir_expr_ref code)
+{
+    tir_expr_ref x = code ? tir_cast(g->c, DT_I32, code) : i32(g, 0);
+    return code_offset(dt) ? tir_add(g->c, x, i32(g, code_offset(dt))) : x;
+}
+
+/* y, which has such a zero point, rounded and back as dt. */
+static tir_expr_ref rounded_code(te_graph *g, dtype dt, tir_expr_ref y)
+{
+    compiler *c = g->c;
+    y = tir_call1(c, TIR_RINT, y);
+    if (code_offset(dt))
+        y = tir_sub(c, y, tir_float(c, DT_F32, (double)code_offset(dt)));
+    return saturated(g, y, DT_F32, dt);
 }
 
 static tir_expr_ref add_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -161,10 +180,13 @@ static tir_expr_ref add_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         return add_half_up(g, v, a, b);
     tir_expr_ref ra = tir_binary(c, TIR_DIV, v->a_scale, v->y_scale),
                  rb = tir_binary(c, TIR_DIV, v->b_scale, v->y_scale);
-    tir_expr_ref zeros = fma_f32(g, zero_or(g, v->a_zero), ra, product_f32(g, rb, zero_or(g, v->b_zero)));
-    tir_expr_ref offset = tir_sub(c, zero_or(g, v->y_zero), zeros); /* onnxruntime's compiler contracts this, too */
-    tir_expr_ref y = fma_f32(g, a, ra, fma_f32(g, b, rb, offset));
-    return saturated(g, tir_call1(c, TIR_RINT, y), DT_F32, v->a->dt);
+    dtype dt = v->a->dt;
+    tir_expr_ref zeros = product_f32(g, rb, offset_code(g, dt, v->b_zero));
+    zeros = fma_f32(g, offset_code(g, dt, v->a_zero), ra, zeros);
+    tir_expr_ref offset = /* onnxruntime's compiler contracts the sum of the products, too */
+        tir_sub(c, tir_cast(c, DT_F32, offset_code(g, dt, v->y_zero)), zeros);
+    tir_expr_ref y = fma_f32(g, offset_code(g, dt, a), ra, fma_f32(g, offset_code(g, dt, b), rb, offset));
+    return rounded_code(g, dt, y);
 }
 
 bool compute_qnn_add(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -244,7 +266,8 @@ static tir_expr_ref average_body(te_graph *g, void *ctx, tir_expr_ref const *idx
         return saturated(g, moved(g, DT_F32, y, v->y_zero), DT_F32, p->x->dt);
     }
     tir_expr_ref y = tir_binary(c, TIR_DIV, tir_binary(c, TIR_DIV, sum, count), v->y_scale);
-    return saturated(g, tir_call1(c, TIR_RINT, moved(g, DT_F32, y, v->y_zero)), DT_F32, p->x->dt);
+    y = tir_add(c, y, tir_cast(c, DT_F32, offset_code(g, p->x->dt, v->y_zero)));
+    return rounded_code(g, p->x->dt, y);
 }
 
 static bool average_pool(te_graph *g, const graph_node *n, te_tensor *const *in, bool global, te_tensor **out)
