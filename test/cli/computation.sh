@@ -45,6 +45,14 @@ expect 0 '' run both.te --target vta --timeline trace.json
 check "events" grep -q '"traceEvents"' trace.json
 expect 0 '^cycles' run both.te --target vta --cycle --profile hls
 
+# two synchronisations, one behind the other
+awk '/^#/ { next } /^---$/ { exit } { print }' "$top/test/golden/vta/two-waits.case" > two.te
+expect 0 '^cycles: 384,' run two.te --target vta --cycle --timeline two.json
+check "to the end" "${LATHE_PYTHON:-python3}" -c 'if 1:
+    import json
+    events = json.load(open("two.json"))["traceEvents"]
+    assert max(e.get("ts", 0) + e.get("dur", 0) for e in events) == 384'
+
 # as any program: package, module
 expect 0 '' compile gemm.txt -o package
 expect 0 'C: i8' run package
