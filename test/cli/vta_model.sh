@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Not in `make check`.
 # Quantised models with --offload vta: simulated, in packages, in modules: the CPU's bits each time; devices of another
 # configuration are refused.
 # SPDX-License-Identifier: Apache-2.0
@@ -63,8 +64,33 @@ cycles() { awk -F'|' -v what="$1" 'index($2, what) { print $3 + 0 }' "$work/stdo
 check "the model takes no more than its layers alone" test "$(cycles 'the model')" -le "$(cycles 'sum of')"
 check "and within 10 % of them" test $((10 * $(cycles 'the model'))) -ge $((9 * $(cycles 'sum of')))
 
+# --- one matrix for two products, in one of them the other way round
+cat > tied.txt << END
+func @main(%x: i8[1, 20]) {
+  %w = constant i8[20, 20] dense [$(numbers 400 61)]
+  %1 = constant f32[] dense [0.0625]
+  %2 = constant f32[] dense [1.0]
+  %m = qnn.matmul(%x, %w)
+  %y = qnn.requantize(%m, %1, %2) {rounding = "half_up", out_dtype = i8}
+  %n = qnn.matmul(%y, %w) {transpose_b = 1}
+  %z = qnn.requantize(%n, %1, %2) {rounding = "half_up", out_dtype = i8}
+  return %z
+}
+END
+expect 0 '1 region on VTA, all outputs equal' vta model tied.txt --offload vta
+
 # --- another device
 VTA_CONFIG=2x16_i8w8a32_15_15_18_17 expect_error 1 'is for a device 1x16.*this one is 2x16' \
     run 1x16_i8w8a32_15_15_18_17.so
 expect_error 2 "'lathe vta model' needs a model" vta model
+
+# --- docs/vta.md, "Whole models": its commands
+mkdir bin
+ln -s "$lathe" bin/lathe
+ln -s "$top/demo" demo
+awk '/^## / { on = /Whole models/ } /^```/ { code = on && /sh$/; next } code' "$top/docs/vta.md" > commands
+while read -r line; do
+    check "docs: $line" env PATH="$work/bin:$PATH" sh -c "$line"
+done < commands
+check "there were commands" test "$(grep -c '^lathe' commands)" -ge 8
 finish

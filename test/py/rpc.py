@@ -421,6 +421,31 @@ def stock_gemm(session, where, device, want, a, b):
     check((A.numpy() == a).all(), "after an error the device does not go on")
 
 
+def test_vta_model(options, folder):
+    """A quantised model whose layers run on the server's VTA: the bits of the CPU here."""
+    import tvm
+    from tvm import rpc
+    model, path = os.path.join(TOP, "demo", "residual_vta.onnx"), os.path.join(folder, "residual.so")
+    image = np.random.default_rng(4).integers(0, 17, (1, 1, 8, 8)).astype("float32")
+    for words in (["compile", model, "--offload", "vta", "--emit", "module", "--target", "native", "-o", path],
+                  ["run", model, "--input", f"image={save(folder, image)}", "--output-dir", folder]):
+        subprocess.run([options.lathe, *words], check=True, timeout=TIME_LIMIT, capture_output=True)
+    want = np.load(os.path.join(folder, "logits.npy"))
+
+    def body(s):
+        remote = rpc.connect("127.0.0.1", s.port)
+        remote.upload(path)
+        vm = remote.load_module("residual.so")["vm_load_executable"]()
+        vm["vm_initialization"](1, 0, 2, 1, 0, 2)
+        remote.get_function("vta.simulator.profiler_clear")()
+        result = vm["main"](tvm.runtime.tensor(image, remote.cpu()))
+        check((result.numpy() == want).all(), "the layers on the VTA give other numbers")
+        status = remote.get_function("vta.simulator.profiler_status")()
+        check('"gemm_counter": 0' not in status and "gemm_counter" in status, f"nothing ran on the VTA: {status}")
+
+    serving(options, body)
+
+
 def test_stock_device(options, folder):
     """device_api.ext_dev: libvta's device table in TVM's own run-time, in this process and in TVM's server."""
     import ctypes

@@ -463,6 +463,24 @@ def test_missing(options, folder):
     in_all(options, {"path": path, "runs": [], "refused": ["neither in it nor in the machine: scale"]})
 
 
+def test_offload(options, folder):
+    """Layers of a quantised model on the VTA, in this process: the module's symbols VTA* are those of libvta, which is
+    opened for all."""
+    import ctypes
+
+    import tvm_ffi
+    model, path = os.path.join(TOP, "demo", "residual_vta.onnx"), os.path.join(folder, "residual.so")
+    image = np.random.default_rng(4).integers(0, 17, (1, 1, 8, 8)).astype("float32")
+    np.save(os.path.join(folder, "image.npy"), image)
+    for words in (["compile", model, "--offload", "vta", "--emit", "module", "--target", "native", "-o", path],
+                  ["run", model, "--input", f"image={folder}/image.npy", "--output-dir", folder]):
+        subprocess.run([options.lathe, *words], check=True, timeout=TIME_LIMIT, capture_output=True)
+    ctypes.CDLL(os.path.join(os.path.dirname(options.vm), "..", "vta", "libvta.so"), ctypes.RTLD_GLOBAL)
+    got = ByFfi(options.ffi, path).call("main", [tvm_ffi.from_dlpack(image)])
+    if len(got) != 1 or (got[0] != np.load(os.path.join(folder, "logits.npy"))).any():
+        raise Failure("the layers on the VTA give other numbers than the CPU")
+
+
 def alone(options, name):
     """A test in a process of its own: many modules in one process of TVM were seen to wait for ever."""
     done = subprocess.run([sys.executable, __file__, "--lathe", options.lathe, "--vm", options.vm, "--ffi", options.ffi,
@@ -484,6 +502,7 @@ def all_tests(options):
         yield f"kernel errors/{target}", lambda folder, t=target: test_kernel_errors(options, t, folder)
     yield "compiled", lambda folder: test_compiled(options, folder)
     yield "missing", lambda folder: test_missing(options, folder)
+    yield "offload", lambda folder: test_offload(options, folder)
 
 
 def main():

@@ -212,8 +212,10 @@ static void add_operand(compiler *c, graph_node *n, graph_value *v)
     n->inputs = in;
 }
 
-/* The constant becomes an operand of all calls of the region. */
-static graph_value *lift_to_callers(compiler *c, graph_func *region, const graph_value *inner)
+/* A parameter of the region and, in all calls of it, the operand: the one of parameter `like`, or where that is
+ * PARAM_NONE the constant. */
+#define PARAM_NONE UINT32_MAX
+static graph_value *lift_to_callers(compiler *c, graph_func *region, const graph_value *inner, uint32_t like)
 {
     graph_module *m = region->module;
     for (uint32_t f = 0; f < m->funcs.len; f++)
@@ -222,6 +224,10 @@ static graph_value *lift_to_callers(compiler *c, graph_func *region, const graph
             graph_node *call = caller->nodes.data[k];
             if (callee_of(call) != region)
                 continue;
+            if (like != PARAM_NONE) {
+                add_operand(c, call, call->inputs[like]);
+                continue;
+            }
             add_operand(c, call, graph_add_constant(caller, graph_constant(inner), inner->name, call->loc));
             graph_node *made = caller->nodes.data[--caller->nodes.len];
             graph_insert_before(caller, call, made);
@@ -243,30 +249,68 @@ static void lift_constants(compiler *c, graph_func *region, graph_node *call)
     for (uint32_t i = 0; i < 2; i++) {
         if (!wanted[i] || !graph_constant(wanted[i]))
             continue;
-        add_operand(c, call, lift_to_callers(c, region, wanted[i]));
+        add_operand(c, call, lift_to_callers(c, region, wanted[i], PARAM_NONE));
         graph_replace_uses(f, wanted[i], graph_add_param(f, wanted[i]->name, wanted[i]->type));
     }
     graph_remove_dead(f);
 }
 
-/* One border for each parameter, then for each result. */
-static border *borders_of(compiler *c, const graph_func *region)
+static bool same_border(const border *a, const border *b)
 {
-    border *all = arena_array(&c->mem, border, region->params.len + region->results.len + 1u);
-    for (uint32_t i = 0; i < region->nodes.len; i++) {
-        const graph_node *n = region->nodes.data[i];
-        const graph_func *f = callee_of(n);
-        vta_layer l;
-        const char *why;
-        if (!f || !vta_layer_of(c, f, &l, &why))
+    return a->kind == b->kind && a->transposed == b->transposed;
+}
+
+/* The borders of parameters as `n` has them; a parameter that another node has otherwise becomes two. */
+static void note_borders(compiler *c, graph_func *region, graph_node *n, border *all, uint32_t most)
+{
+    const graph_func *f = callee_of(n);
+    vta_layer l;
+    const char *why;
+    if (!f || !vta_layer_of(c, f, &l, &why))
+        return;
+    for (uint32_t k = 0; k < n->n_inputs; k++) {
+        graph_value *v = n->inputs[k];
+        if (!v || v->def)
             continue;
-        for (uint32_t k = 0; k < n->n_inputs; k++)
-            if (n->inputs[k] && !n->inputs[k]->def && all[n->inputs[k]->index].kind == BORDER_NONE)
-                all[n->inputs[k]->index] = border_of(&l, f->params.data[k]);
+        border b = border_of(&l, f->params.data[k]);
+        if (all[v->index].kind == BORDER_NONE)
+            all[v->index] = b;
+        if (same_border(&all[v->index], &b) || b.kind == BORDER_NONE || region->params.len == most)
+            continue;
+        n->inputs[k] = lift_to_callers(c, region, v, v->index);
+        all[n->inputs[k]->index] = b;
     }
+}
+
+/* One border for each parameter, then for each result. */
+static border *borders_of(compiler *c, graph_func *region)
+{
+    uint32_t most = region->params.len;
+    for (uint32_t i = 0; i < region->nodes.len; i++)
+        most += region->nodes.data[i]->n_inputs;
+    border *all = arena_array(&c->mem, border, most + region->results.len + 1u);
+    for (uint32_t i = 0; i < region->nodes.len; i++)
+        note_borders(c, region, region->nodes.data[i], all, most);
     for (uint32_t i = 0; i < region->results.len; i++)
         all[region->params.len + i] = (border){.kind = BORDER_DATA, .plain = region->results.data[i]->type};
     return all;
+}
+
+/* A region is calls of patterns' functions, constants aside: other nodes would be taken for ways between
+ * layouts. */
+static bool check_region(compiler *c, const graph_func *region)
+{
+    for (uint32_t i = 0; i < region->nodes.len; i++) {
+        const graph_node *n = region->nodes.data[i];
+        const graph_func *f = callee_of(n);
+        if ((f && graph_func_text(f, "composite")) || strcmp(n->op->name, "constant") == 0)
+            continue;
+        diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "@%s: the region has a %s that no pattern of VTA has found",
+                   region->name, n->op->name);
+        diag_hint(&c->diags, "a region is calls of functions with the attribute composite (docs/partition.md)");
+        return false;
+    }
+    return true;
 }
 
 /* --- inside of regions --- */
@@ -411,6 +455,8 @@ static bool pack_regions(packer *p, graph_module *m, const border **of_funcs, bo
         f->mark = i;
         if (!is_plain_region(f))
             continue;
+        if (!check_region(c, f))
+            return false;
         for (uint32_t k = 0; k < f->nodes.len; k++)
             lift_constants(c, f, f->nodes.data[k]);
         border *all = borders_of(c, f);

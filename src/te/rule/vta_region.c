@@ -106,9 +106,12 @@ const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *ou
 
 /* --- values and places --- */
 
+enum { NOWHERE = UINT32_MAX };
+
+/* NOWHERE: a constant, or what nothing of the device makes. */
 static uint32_t place_of(lowering *l, const graph_value *v)
 {
-    return (uint32_t)(uintptr_t)tir_map_get(&l->at, v) - 1;
+    return v ? (uint32_t)(uintptr_t)tir_map_get(&l->at, v) - 1 : NOWHERE;
 }
 
 static void put(lowering *l, const graph_value *v, uint32_t at)
@@ -146,6 +149,8 @@ static bool add_operands(lowering *l, const graph_node *n, const graph_func *f, 
         if (wanted[i]->def)
             return refuse(l, n, vta_layer_text(s->layer.kind), "an operand of it is a constant inside of the pattern");
         uint32_t at = place_of(l, n->inputs[wanted[i]->index]);
+        if (at == NOWHERE)
+            return refuse(l, n, vta_layer_text(s->layer.kind), "an operand of it is a constant of the region");
         s->operands[s->n_operands++] = at;
         l->places.data[at].last = l->steps.len;
     }
@@ -175,8 +180,11 @@ static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
     te_vta_layer plan;
     if (!vta_layer_of(l->c, f, &s.layer, &why))
         return refuse(l, n, "pattern", why);
-    if (s.layer.kind == VTA_LAYER_VIEW) {
-        put(l, n->outputs[0], place_of(l, n->inputs[s.layer.data[0]->index]));
+    if (s.layer.kind == VTA_LAYER_VIEW && !s.layer.data[0]->def) {
+        uint32_t at = place_of(l, n->inputs[s.layer.data[0]->index]);
+        if (at == NOWHERE)
+            return refuse(l, n, "view", "its operand is a constant of the region");
+        put(l, n->outputs[0], at);
         return true;
     }
     why = te_vta_region_plan(l->c, &s.layer, &plan);
@@ -201,8 +209,9 @@ static bool add_node(lowering *l, graph_node *n)
     const graph_func *f = callee_of(n);
     if (f)
         return add_layer(l, n, f);
-    if (strcmp(n->op->name, "constant") != 0)
-        put(l, n->outputs[0], place_of(l, n->inputs[0]));
+    uint32_t at = n->n_inputs > 0 ? place_of(l, n->inputs[0]) : NOWHERE;
+    if (at != NOWHERE)
+        put(l, n->outputs[0], at);
     return true;
 }
 
@@ -267,16 +276,20 @@ static uint32_t copy_place(lowering *l, uint32_t from)
 }
 
 /* Each result is written by a layer, which writes no other one. */
-static void place_results(lowering *l)
+static bool place_results(lowering *l)
 {
     for (uint32_t i = 0; i < l->f->results.len; i++) {
         graph_value *v = l->f->results.data[i];
         uint32_t at = place_of(l, v);
+        if (at == NOWHERE)
+            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                              "@%s: result %u is nothing that the device makes", l->f->name, i);
         if (l->places.data[at].buffer)
             at = copy_place(l, at);
         l->places.data[at].buffer = l->params[l->f->params.len + i] =
             bytes_buffer(l, arena_printf(&l->c->mem, "out_%u", i), v->type.dt, shape_count(v->type.shape));
     }
+    return true;
 }
 
 /* --- statements --- */
@@ -377,6 +390,16 @@ static bool join_layers(lowering *l, tir_stmt **out)
     return true;
 }
 
+static bool is_static(const graph_func *f)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < f->params.len; i++)
+        all &= f->params.data[i]->type.kind == TYPE_TENSOR && shape_is_static(f->params.data[i]->type.shape);
+    for (uint32_t i = 0; i < f->results.len; i++)
+        all &= f->results.data[i]->type.kind == TYPE_TENSOR && shape_is_static(f->results.data[i]->type.shape);
+    return all;
+}
+
 static void add_params(lowering *l)
 {
     for (uint32_t i = 0; i < l->f->params.len; i++) {
@@ -394,13 +417,17 @@ bool te_vta_region_lower(compiler *c, const graph_func *f, const char *name, tir
     if (!graph_func_attr(f, "tiles"))
         return diag_error(&c->diags, DIAG_VERIFY, src_loc_none(), "@%s is not in the tiles of VTA", f->name),
                diag_hint(&c->diags, "the pass vta-pack comes before it"), false;
+    if (!is_static(f))
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "@%s: VTA needs extents that are numbers",
+                          f->name);
     tir_map_init(&l.at, &c->mem);
     l.params = arena_array(&c->mem, const tir_buffer *, f->params.len + f->results.len + 1u);
     add_params(&l);
     for (uint32_t i = 0; i < f->nodes.len; i++)
         if (!add_node(&l, f->nodes.data[i]))
             return false;
-    place_results(&l);
+    if (!place_results(&l))
+        return false;
     place_intermediates(&l);
     if (!join_layers(&l, &body))
         return false;
