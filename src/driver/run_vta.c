@@ -159,16 +159,31 @@ static bool run_function(vta_call *r, void *const *params)
     return ok;
 }
 
+/* Tokens may cross a wait of the host's in the middle; at the end somebody forgot them. */
+static void warn_of_tokens(vta_call *r)
+{
+    vta_tokens t;
+    vta_left_tokens(r->x, &t);
+    if (t.l2g || t.g2l || t.s2g || t.g2s)
+        (void)diag_warning(&r->c->diags, DIAG_DATA, r->f->loc,
+                           "%s: tokens are left at the end: %d from load and %d from store to compute, %d from compute "
+                           "to load, %d to store",
+                           r->f->name, (int)t.l2g, (int)t.s2g, (int)t.g2l, (int)t.g2s);
+}
+
 static bool run_context(recorder *k, const tir_func *f, void *const *params)
 {
+    const vta_context_options o = {.left_tokens = VTA_LEFT_IGNORE};
     vta_call r = {.c = k->c, .f = f};
     vta_error e = {VTA_OK, ""};
-    const size_t bytes = vta_context_bytes(&k->device, NULL);
+    const size_t bytes = vta_context_bytes(&k->device, &o);
     void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (!memory)
         return diag_error(&k->c->diags, DIAG_ENVIRONMENT, f->loc, "%s: no memory for the accelerator's queue", f->name);
-    bool ok = vta_context_init(memory, bytes, &k->device, NULL, &r.x, &e) == VTA_OK || vta_code_report(k->c, &e);
+    bool ok = vta_context_init(memory, bytes, &k->device, &o, &r.x, &e) == VTA_OK || vta_code_report(k->c, &e);
     ok = ok && run_function(&r, params);
+    if (ok)
+        warn_of_tokens(&r);
     if (r.x)
         vta_context_destroy(r.x);
     free(memory);

@@ -48,6 +48,7 @@ expect 0 '^cycles' run both.te --target vta --cycle --profile hls
 # two synchronisations, one behind the other
 awk '/^#/ { next } /^---$/ { exit } { print }' "$top/test/golden/vta/two-waits.case" > two.te
 expect 0 '^cycles: 384,' run two.te --target vta --cycle --timeline two.json
+check "a token that crosses the wait is taken" bash -c '! grep -q token stderr'
 check "to the end" "${LATHE_PYTHON:-python3}" -c 'if 1:
     import json
     events = json.load(open("two.json"))["traceEvents"]
@@ -118,6 +119,9 @@ foreign 'neither for GEMM nor for ALU' 'attr [vta] "coproc_uop_scope" = "f" { @t
 foreign "'VTALoadBuffer2D' with 2 arguments" '@tir.call_extern("VTALoadBuffer2D", 1, 2)'
 foreign "'VTAFly' with 0 arguments" '@tir.call_extern("VTAFly")'
 foreign 'is what VTABufferCPUPtr gives' 'attr [q] "buffer_data" = 7 { @tir.vta.coproc_sync() }'
+printf 'placeholder A: int8[16]\nextern B: int8[16] {\n  %s\n  %s\n}\nreturn B\n' '@tir.vta.coproc_dep_push(1, 2)' \
+    '@tir.vta.coproc_sync()' > left.te
+expect 0 'main: tokens are left at the end: 1 from load' run left.te --target vta
 one='@tir.vta.command_handle(dtype=handle), &B, 0, 1, 1, 1, 0, 0, 0, 0, 0'
 printf 'placeholder A: int8[16]\nextern B: int8[16] {\n  @tir.call_extern("VTALoadBuffer2D", %s, 99)\n}\nreturn B\n' "$one" > m.te
 expect_error 1 'memory type 99' run m.te --target vta

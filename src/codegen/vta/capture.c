@@ -29,7 +29,7 @@ static bool check(session *s, vta_status status)
 static bool open_session(session *s, uint32_t most)
 {
     const vta_sim_options so = {.skip_exec = true, .dram_bytes = (uint64_t)1 << 32};
-    const vta_context_options o = {.max_insns = most, .max_uops = most};
+    const vta_context_options o = {.max_insns = most, .max_uops = most, .left_tokens = VTA_LEFT_IGNORE};
     vta_error e = {VTA_OK, ""};
     vta_sim *sim = NULL;
     if (vta_sim_create(vta_text_config(s->c), &so, &sim, &e) != VTA_OK)
