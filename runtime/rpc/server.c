@@ -10,6 +10,7 @@
 #include "session.h"
 #include "stop.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -83,6 +84,7 @@ static void run_child(const server *s, const child *c, int control)
         (void)close(s->children[i].conn);
     }
     rpc_stop_reset();
+    (void)setsid(); /* its processes are told by that, and a terminal's signals are the server's */
     if (!folder_of(s, c->number, folder))
         _exit(3);
     (void)snprintf(shown, sizeof shown, "%s", key);
@@ -130,6 +132,23 @@ static void start_child(server *s, int conn)
     s->children[s->count++] = c;
 }
 
+/* What a session that is dead, and not waited for yet, has started and not told of. */
+static void kill_descendants(pid_t session)
+{
+#if defined(__linux__)
+    DIR *d = opendir("/proc");
+    for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        const pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+        if (pid > 1 && pid != session && getsid(pid) == session)
+            (void)kill(pid, SIGKILL);
+    }
+    if (d)
+        (void)closedir(d);
+#else
+    (void)session;
+#endif
+}
+
 static void kill_groups(child *c)
 {
     for (int i = 0; i < GROUPS_MAX; i++)
@@ -145,6 +164,11 @@ static void end_child(server *s, uint32_t i, const char *exception)
     int how = 0;
     (void)kill(c->pid, SIGKILL); /* one that has ended is not hurt; one that closed its wire alone must end, too */
     kill_groups(c);
+    siginfo_t dead;
+    while (waitid(P_PID, (id_t)c->pid, &dead, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        continue;
+    if (c->granted)
+        kill_descendants(c->pid); /* their number is kept for them as long as it is not waited for */
     while (waitpid(c->pid, &how, 0) < 0 && errno == EINTR)
         continue;
     if (exception) {
