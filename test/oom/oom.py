@@ -27,6 +27,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 with open(os.path.join(TOP, "test", "time_limit")) as limit:
     TIME_LIMIT = int(limit.read())
 MODEL = os.path.join(TOP, "demo", "digits.onnx")
+QUANTISED = os.path.join(TOP, "demo", "residual_vta.onnx")
 
 # Class of calls, what happens to the call, does the run have to go on as if nothing had happened.
 FAILURES = (
@@ -113,6 +114,8 @@ SCENARIOS = (
     Scenario("compile-offload", ["compile", MODEL, "--offload", "xnnpack", "-o", "new"], packages=("new",)),
     Scenario("compile-offload-module", ["compile", MODEL, "--offload", "xnnpack", "--emit", "module", "-o", "made.so"]),
     Scenario("compile-tir", ["compile", MODEL, "--emit", "tir"]),
+    Scenario("compile-vta", ["compile", QUANTISED, "--offload", "vta", "-o", "new"], packages=("new",)),
+    Scenario("vta-model", ["vta", "model", QUANTISED, "--offload", "vta", "--cycle"]),
     Scenario("compile-module", ["compile", MODEL, "--emit", "module", "--with-interpreter", "--widths", "16", "-o",
                                 "made.so"]),
     Scenario("inspect", ["inspect", MODEL]),
