@@ -89,6 +89,19 @@ both all all.txt
 expect 0 '' compile all.txt -o all --workers 2
 check "the region is one function" [ "$(grep -c '^int32_t' all/src/xnnpack.c)" = 1 ]
 check "nothing is declined" [ ! -s stderr ]
+cat > pool.c << 'END'
+#include <stdlib.h>
+void *__wrap_pthreadpool_create(size_t n);
+void *__wrap_pthreadpool_create(size_t n) { exit(40 + (int)n); }
+END
+cc -c pool.c -o pool.o
+for threads in '' 3; do
+    cp -r all "threads$threads"
+    check "built for '$threads' threads" make -s -C "threads$threads" CPU="${threads:+-DLATHE_XNNPACK_THREADS=$threads}" \
+        LDFLAGS="-Wl,--wrap=pthreadpool_create $work/pool.o"
+    "threads$threads/runner" > /dev/null 2>&1
+    check "a pool of '$threads' threads is made only where it is asked for" [ $? = $((threads ? 40 + threads : 0)) ]
+done
 if command -v cmake > /dev/null; then
     check "CMake configures it" cmake -S all -B all.cmake
     check "CMake builds it" cmake --build all.cmake

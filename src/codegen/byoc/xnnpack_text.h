@@ -4,10 +4,11 @@
 #define LATHE_CODEGEN_BYOC_XNNPACK_TEXT_H
 
 static const char xnnpack_helpers[] =
-    "/* Threads of XNNPACK's own pool, which all regions share. */\n"
-    "#if !defined(LATHE_XNNPACK_THREADS) && defined(TVMRT_NUM_WORKERS)\n"
-    "#define LATHE_XNNPACK_THREADS TVMRT_NUM_WORKERS\n#elif !defined(LATHE_XNNPACK_THREADS)\n"
-    "#define LATHE_XNNPACK_THREADS 1\n#endif\n\n"
+    "/* A region runs in the worker that calls it. More threads are a pool of XNNPACK's own, which all regions share:\n"
+    " * between two operators they wait busily, which costs milliseconds where they and the workers are more than the\n"
+    " * processors. They sleep after each run. */\n"
+    "#ifndef LATHE_XNNPACK_THREADS\n#define LATHE_XNNPACK_THREADS 1\n#endif\n"
+    "#ifndef XNN_FLAG_YIELD_WORKERS\n#define XNN_FLAG_YIELD_WORKERS 0\n#endif\n\n"
     "/* One run at a time: a region has one state, and all share the pool. */\n"
     "static pthread_mutex_t lathe_xnn_lock = PTHREAD_MUTEX_INITIALIZER;\n"
     "static pthreadpool_t lathe_xnn_pool;\n\n"
@@ -63,7 +64,8 @@ static const char xnnpack_make[] =
     "        lathe_xnn_pool = pthreadpool_create(LATHE_XNNPACK_THREADS);\n"
     "    LATHE_XNN(&x, xnn_create_subgraph(@v, 0, &x.graph));\n"
     "    if (x.status == xnn_status_success)\n        @s_define(&x, constants);\n"
-    "    LATHE_XNN(&x, xnn_create_runtime_v2(x.graph, lathe_xnn_pool, 0, &@s_state.runtime));\n"
+    "    LATHE_XNN(&x, xnn_create_runtime_v2(x.graph, lathe_xnn_pool, XNN_FLAG_YIELD_WORKERS,\n"
+    "                                        &@s_state.runtime));\n"
     "    if (x.graph != NULL)\n        (void)xnn_delete_subgraph(x.graph);\n"
     "    if (x.status == xnn_status_success)\n"
     "        memcpy(@s_state.made_of, constants, @c * sizeof *constants);\n"
