@@ -199,7 +199,7 @@ static void compare(compiler *c, te_vta_layer *l, const tir_func *lowered, const
 {
     te_graph *g;
     te_sched *s;
-    tir_func *plain;
+    tir_func *plain = NULL;
     tir_module m = {.c = c};
     int32_t status = 0;
     assert_true(te_vta_layer_make(c, l, &g, &s) && te_lower(g, te_sched_new(g), "plain", &plain));

@@ -106,7 +106,7 @@ const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *ou
 
 /* --- values and places --- */
 
-enum { NOWHERE = UINT32_MAX };
+#define NOWHERE UINT32_MAX
 
 /* NOWHERE: a constant, or what nothing of the device makes. */
 static uint32_t place_of(lowering *l, const graph_value *v)
