@@ -451,7 +451,7 @@ bool cli_is_file(const cli *x, cli_option o)
         return cli_usage_error(
             x, arena_printf(&x->c->mem, "name a file, as in %s", path_join(&x->c->mem, file, "FILE")),
             "--%s: '%.200s' is a folder, and what is written is one file", options[o].name, file);
-    return o == OPT_OUT || file_is_dir(folder) ||
+    return (o == OPT_OUT && x->verb != VERB_QUANTIZE) || file_is_dir(folder) ||
            cli_usage_error(x, arena_printf(&x->c->mem, "mkdir -p %s", folder), "--%s: there is no folder '%.200s'",
                            options[o].name, folder);
 }

@@ -33,6 +33,7 @@ typedef struct quantize_run {
     runner plain, quantized;
     loss *losses; /* of values */
     int64_t seen, samples, right, right_quantized, same;
+    int64_t classes, strangers; /* strangers: labels that are no class */
     run_tensor labels;
     bool has_labels;
 } quantize_run;
@@ -112,6 +113,8 @@ static bool count_answers(quantize_run *r)
             return diag_error(&r->c->diags, DIAG_DATA, src_loc_none(), "--labels has %lld entries, fewer than samples",
                               (long long)r->labels.count);
         int64_t want = dtype_load_i64(r->labels.dt, r->labels.data + (size_t)r->samples * dtype_bytes(r->labels.dt));
+        r->classes = classes;
+        r->strangers += want < 0 || want >= classes;
         r->right += x == want;
         r->right_quantized += y == want;
     }
@@ -128,6 +131,17 @@ static void add_losses(quantize_run *r)
             r->losses[i].power += (double)x[k] * (double)x[k];
         }
     }
+}
+
+/* Such labels count as wrong answers, and may be those of a model whose classes begin elsewhere. */
+static void warn_of_strangers(quantize_run *r)
+{
+    if (r->strangers == 0)
+        return;
+    (void)diag_warning(&r->c->diags, DIAG_DATA, src_loc_none(),
+                       "--labels: %lld of %lld are outside of the model's classes, 0 to %lld",
+                       (long long)r->strangers, (long long)r->samples, (long long)r->classes - 1);
+    diag_hint(&r->c->diags, "classes are counted from 0, in the order of the output");
 }
 
 static bool evaluate(quantize_run *r, samples *from)
@@ -147,6 +161,7 @@ static bool evaluate(quantize_run *r, samples *from)
             return false;
         add_losses(r);
     }
+    warn_of_strangers(r);
     return !r->has_labels || r->samples == r->labels.count ||
            diag_error(&r->c->diags, DIAG_DATA, src_loc_none(), "--labels has %lld entries for %lld samples",
                       (long long)r->labels.count, (long long)r->samples);
@@ -278,6 +293,9 @@ static bool read_options(quantize_run *r, quantize_options *o)
         return false;
     if (!(o->percentile > 50 && o->percentile <= 100))
         return cli_usage_error(x, "as in --percentile 99.9", "--percentile: a number above 50, at most 100");
+    if (cli_has(x, OPT_PERCENTILE) && o->method != HISTOGRAM_PERCENTILE)
+        return cli_usage_error(x, "add --method percentile, or leave it out",
+                               "--percentile is for --method percentile");
     if (!cli_get(x, OPT_OUT, NULL))
         return cli_usage_error(x, "as in -o q.onnx", "quantize needs -o OUT");
     if (!cli_has(x, OPT_DATA) && !cli_has(x, OPT_CALIBRATE))
@@ -297,7 +315,7 @@ static bool quantize(quantize_run *r, const char *path, const char *out)
     span bytes, plain, quantized, shown;
     if (!read_options(r, &o) || !read_labels(r) || !samples_open(c, from, &calibration) ||
         !samples_open(c, data ? data : from, &evaluation) || !format_read(c, "quantize", path, &bytes, &format) ||
-        !check_model(r, path) || !quantize_open(c, bytes, path, &o, &r->q) ||
+        !compiler_may_write(c, out) || !check_model(r, path) || !quantize_open(c, bytes, path, &o, &r->q) ||
         !quantize_calibration(&r->q, &plain, &r->plain.own) ||
         !open_runner(r, "float", plain, &r->plain) || !calibrate(r, &calibration) ||
         !quantize_write(&r->q, &quantized, &shown) || !open_runner(r, "quantised", shown, &r->quantized) ||

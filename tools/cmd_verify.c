@@ -49,14 +49,6 @@ static bool same_shape(const run_tensor *a, uint32_t rank, const int64_t *dims)
     return a->rank == rank && (rank == 0 || memcmp(a->dims, dims, rank * sizeof *dims) == 0);
 }
 
-static const char *dims_text(compiler *c, uint32_t rank, const int64_t *dims)
-{
-    const char *all = "[";
-    for (uint32_t i = 0; i < rank; i++)
-        all = arena_printf(&c->mem, "%s%s%lld", all, i ? ", " : "", (long long)dims[i]);
-    return arena_printf(&c->mem, "%s]", all);
-}
-
 /* The bytes that output i is to be; NULL after a diagnostic, which begins with `what`. */
 static const uint8_t *expected(judge *j, uint32_t i, const char *file, const char *what)
 {
@@ -68,7 +60,8 @@ static const uint8_t *expected(judge *j, uint32_t i, const char *file, const cha
         if (same_shape(got, from->rank, from->dims))
             return from->data;
         (void)diag_error(&c->diags, DIAG_MISMATCH, src_loc_none(), "%s '%s': its shape is %s, %s is expected", what,
-                         got->name, dims_text(c, got->rank, got->dims), dims_text(c, from->rank, from->dims));
+                         got->name, tensor_file_dims(&c->mem, got->rank, got->dims),
+                         tensor_file_dims(&c->mem, from->rank, from->dims));
         return NULL;
     }
     want.data = arena_try_alloc(&c->mem, want.bytes + 1, 64);
@@ -214,7 +207,7 @@ static bool judge_result(judge *j, const prog_step *step, uint32_t at, tally *t)
     }
     if (other_shape)
         return diag_error(&s->x->c->diags, DIAG_MISMATCH, src_loc_none(), "%s '%s': its shape, %s, is not the expected",
-                          first, got->name, dims_text(s->x->c, got->rank, got->dims));
+                          first, got->name, tensor_file_dims(&s->x->c->mem, got->rank, got->dims));
     const uint8_t *want = expected(j, at, reference_output(s, at), first);
     if (!want)
         return false;

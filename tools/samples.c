@@ -89,8 +89,10 @@ static bool load(samples *s, const char *path, const run_tensor *like)
             fits = dims[i] == like->dims[i];
         if (rank > 0 && !fits)
             return diag_error(&c->diags, DIAG_DATA, src_loc_none(),
-                              "'%s': its shape is not that of input '%s' with any multiple of %lld samples on the "
-                              "first axis", path, like->name, (long long)(like->rank ? like->dims[0] : 1));
+                              "'%s': its shape, %s, is not that of input '%s', %s, with any multiple of %lld samples "
+                              "on the first axis", path, tensor_file_dims(&c->mem, rank, dims), like->name,
+                              tensor_file_dims(&c->mem, like->rank, like->dims),
+                              (long long)(like->rank ? like->dims[0] : 1));
         if (rank > 0)
             t->dims[0] = dims[0];
     } else if (c->diags.errors != errors) {

@@ -286,3 +286,11 @@ void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most)
     }
     t->filled = true;
 }
+
+const char *tensor_file_dims(arena *a, uint32_t rank, const int64_t *dims)
+{
+    const char *all = "[";
+    for (uint32_t i = 0; i < rank; i++)
+        all = arena_printf(a, "%s%s%lld", all, i ? ", " : "", (long long)dims[i]);
+    return arena_printf(a, "%s]", all);
+}

@@ -19,6 +19,7 @@ import train
 pictures, test, _, labels = train.split()
 np.save("train.npy", pictures[:200]); np.save("test.npy", test); np.save("labels.npy", labels.astype(np.int64))
 np.save("few.npy", labels[:5].astype(np.int32)); np.save("wrong.npy", np.zeros((3, 1, 8, 9), np.float32))
+np.save("strange.npy", np.where(np.arange(200) < 4, [10, -1] * 100, 0))
 np.save("nan.npy", np.full((1, 1, 8, 8), np.nan, np.float32)); np.save("real.npy", labels.astype(np.float32))
 os.makedirs("sets/test_data_set_0"); os.makedirs("empty"); os.makedirs("files")
 with open("sets/test_data_set_0/input_0.pb", "wb") as f: f.write(nh.from_array(pictures[:1]).SerializeToString())
@@ -130,14 +131,19 @@ expect_error 2 'is unknown|takes' quantize "$model" --data train.npy --method ma
 expect_error 2 'above 50' quantize "$model" --data train.npy --percentile 5 -o out.onnx
 expect_error 1 'there is no file' quantize "$model" --data nothing.npy -o out.onnx
 expect_error 1 'neither .npy files nor folders' quantize "$model" --data empty -o out.onnx
-expect_error 1 "not that of input 'image'" quantize "$model" --data wrong.npy -o out.onnx
+expect_error 1 "its shape, \[3, 1, 8, 9\], is not that of input 'image', \[1, 1, 8, 8\]" quantize "$model" --data wrong.npy -o out.onnx
 expect_error 1 'infinite or no number' quantize "$model" --data nan.npy -o out.onnx
 expect_error 1 'fewer than samples' quantize "$model" --data test.npy --labels few.npy -o out.onnx
 expect_error 1 'labels are integers' quantize "$model" --data test.npy --labels real.npy -o out.onnx
 expect_error 1 'quantised already' quantize cpu.onnx --data train.npy -o out.onnx
 expect_error 1 'operator set 12' quantize old.onnx --data x.npy -o out.onnx
+expect_error 2 'percentile is for --method percentile' quantize "$model" --data train.npy --percentile 99 -o out.onnx
+expect_error 2 "there is no folder 'no/where'" quantize "$model" --data train.npy -o no/where/out.onnx
+check "no folder is made" test ! -e no
+expect 0 'warning: --labels: 4 of 200 are outside of the model.s classes, 0 to 9' \
+    quantize "$model" --data train.npy --labels strange.npy -o strange.onnx
 cp "$model" same.onnx
-expect_error 2 'same.onnx' quantize same.onnx --data train.npy -o same.onnx
+expect_error 2 'same.onnx' quantize same.onnx --data nan.npy -o same.onnx # before the work, which would fail
 check "the input is as it was" cmp -s "$model" same.onnx
 [ ! -e out.onnx ] && good || bad "a file was left behind"
 finish
