@@ -406,9 +406,11 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
                   : native    ? target_find("native")
                               : target_default();
     if (!out->target) {
-        const char *names = target_names(x->c);
+        const char *names = target_names(x->c), *parts = target_region_names(x->c);
+        const char *all = arena_printf(&x->c->mem, "%s, %s", names, parts);
         return cli_usage_error(
-            x, arena_printf(&x->c->mem, "%sit takes %s", nearest_in(target_name, names, &x->c->mem), names),
+            x, arena_printf(&x->c->mem, "%sit takes %s; for computations vta; --offload takes %s",
+                            nearest_in(target_name, all, &x->c->mem), names, parts),
             "--target: '%.100s' is unknown", target_name);
     }
     if (out->target->regions_only)

@@ -2,6 +2,7 @@
 /* The targets of a partition with their patterns, what a node costs, and what is kept for the report. */
 #include "graph/pass/offload.h"
 
+#include "base/nearest.h"
 #include "graph/pass/outline.h"
 
 #include <ctype.h>
@@ -23,8 +24,10 @@ static bool no_patterns(compiler *c, const char *name, const struct target *row)
         return false;
     }
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--offload: '%.100s' is unknown", name);
-    diag_hint(&c->diags, "a target comes with --load-ops or --load-codegen, its patterns, too; or --patterns FILE has "
-                         "them (docs/partition.md)");
+    const char *known = target_region_names(c);
+    diag_hint(&c->diags, "%sit takes %s%sa target comes with --load-ops or --load-codegen, its patterns, too; or "
+                         "--patterns FILE has them (docs/partition.md)",
+              nearest_in(name, known, &c->mem), known, *known ? "; " : "what is loaded: ");
     return false;
 }
 
