@@ -43,6 +43,22 @@ static void print_layers(cli *x, const vta_model_report *r)
           percent(r->overlapped, r->cycles));
 }
 
+/* Where nothing ran on the accelerator, nothing was compared. */
+static bool has_regions(cli *x, const char *file, const vta_model_report *r)
+{
+    bool offered = cli_has(x, OPT_OFFLOAD);
+    if (r->regions > 0)
+        return true;
+    diag_error(&x->c->diags, offered ? DIAG_UNSUPPORTED : DIAG_USAGE, src_loc_none(), "%s: no part of it runs on VTA",
+               file);
+    if (offered)
+        diag_hint(&x->c->diags, "it takes quantised layers with scales that are powers of two: lathe quantize %s "
+                                "--for vta; lathe inspect with the same options says why the rest stayed", file);
+    else
+        diag_hint(&x->c->diags, "--offload vta gives it what it can take");
+    return false;
+}
+
 /* What the accelerator gave beside what the interpreter gives, bit for bit. */
 static bool compare(cli *x, const char *file, const run_model *m, uint8_t *const *got, const vta_model_report *r)
 {
@@ -77,7 +93,7 @@ static bool run_model_on(cli *x, const char *file, run_model *m, const prog_modu
     for (uint32_t i = 0; i < m->n_outputs; i++)
         out[i] = arena_alloc(&c->mem, m->outputs[i].bytes + 1, 64);
     if (!vta_model_run(c, p, in, out, &o, cli_get(x, OPT_TIMELINE, NULL), &report) || !run_call(c, m) ||
-        !compare(x, file, m, (uint8_t *const *)(void *)out, &report))
+        !has_regions(x, file, &report) || !compare(x, file, m, (uint8_t *const *)(void *)out, &report))
         return false;
     if (cli_has(x, OPT_CYCLE))
         print_layers(x, &report);

@@ -83,6 +83,10 @@ expect 0 '1 region on VTA, all outputs equal' vta model tied.txt --offload vta
 VTA_CONFIG=2x16_i8w8a32_15_15_18_17 expect_error 1 'is for a device 1x16.*this one is 2x16' \
     run 1x16_i8w8a32_15_15_18_17.so
 expect_error 2 "'lathe vta model' needs a model" vta model
+expect_error 2 'no part of it runs on VTA.*' vta model "$net"
+check "and what to do" grep -q -e '--offload vta gives' stderr
+expect_error 1 'no part of it runs on VTA' vta model "$top/demo/residual.onnx" --offload vta
+check "and what model it takes" grep -q -e '--for vta; lathe inspect' stderr
 
 # --- docs/vta.md, "Whole models": its commands
 mkdir bin
