@@ -43,6 +43,17 @@ static enum rpc_io wait_for(const rpc_link *l, short events, int ms)
     }
 }
 
+bool rpc_link_ready(const rpc_link *l, int ms)
+{
+    return wait_for(l, POLLIN, ms) != RPC_IO_LATE;
+}
+
+bool rpc_link_over(const rpc_link *l)
+{
+    struct pollfd p = {.fd = l->control, .events = POLLIN};
+    return l->control >= 0 && poll(&p, 1, 0) > 0;
+}
+
 static bool try_again(void)
 {
     return errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK;

@@ -28,6 +28,10 @@ enum rpc_io rpc_link_read(const rpc_link *l, void *to, size_t n, int first_ms);
 enum rpc_io rpc_link_write(const rpc_link *l, const void *from, size_t n);
 /* The same within a time in all, in milliseconds of rpc_now. */
 enum rpc_io rpc_link_read_by(const rpc_link *l, void *to, size_t n, int64_t deadline);
+/* Does something come, or the end, within ms? */
+bool rpc_link_ready(const rpc_link *l, int ms);
+/* Has who started this process ended? */
+bool rpc_link_over(const rpc_link *l);
 /* Milliseconds of a clock that only goes on. */
 int64_t rpc_now(void);
 

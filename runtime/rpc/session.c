@@ -52,6 +52,8 @@ static int32_t answer(session *s, lathe_error *error)
         rpc_buffer_free(&s->reply);
         rpc_put_exception(&s->reply, "no memory for the answer");
     }
+    if (rpc_link_over(&s->state.link)) /* a call that was stopped by that is no answer: the connection ends */
+        return LATHE_OK;
     return ended(rpc_link_write(&s->state.link, s->reply.data, s->reply.size), error);
 }
 

@@ -1086,6 +1086,30 @@ def test_server_killed(options, folder):
     subprocess.run(["rm", "-rf", s.folder], check=True)
 
 
+def test_server_killed_in_a_call(options, folder):
+    """A client whose server is killed while it measures is told of the server, not of itself."""
+    s = Server(options.lathe, "rpc-server")
+    bench = subprocess.Popen([options.lathe, "bench", module_of(options, folder), "--remote", f"127.0.0.1:{s.port}",
+                              "--repeat", "10000"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def works():
+        check(bench.poll() is None, "the measurement is over")
+        for pid in s.children():
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as f:
+                if int(f.read().rsplit(")", 1)[1].split()[11]) > 50:  # ticks of its own work
+                    return True
+        return False
+
+    until(works, "no session works")
+    s.process.kill()
+    s.process.wait(TIME_LIMIT)
+    said = bench.communicate(timeout=TIME_LIMIT)[0]
+    check(bench.returncode == 3 and "the server closed the connection" in said, f"{bench.returncode}: {said}")
+    until(lambda: not s.folders(), "folders stay")
+    s.log.close()
+    subprocess.run(["rm", "-rf", s.folder], check=True)
+
+
 def test_cores(options, folder):
     """Each session is pinned to cores of its own."""
     if len(os.sched_getaffinity(0)) < 2:
