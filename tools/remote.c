@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,13 @@ bool remote_token(compiler *c, const char *path, const char **out)
            diag_error(&c->diags, DIAG_DATA, src_loc_none(), "%s: its first line is no token, which is one word", path);
 }
 
+/* At once, since what is waited for may never come. */
+static void waiting(void *user, const char *line)
+{
+    (void)user;
+    fprintf(stderr, "%s\n", line);
+}
+
 bool remote_asked(const cli *x)
 {
     return cli_has(x, OPT_REMOTE) || cli_has(x, OPT_TRACKER);
@@ -48,7 +56,7 @@ bool remote_options(const cli *x, run_remote_options *out)
                   {OPT_EMULATOR, "emulator"}, {OPT_AGAINST, "against"}, {OPT_WORKERS, "workers"}};
     const char *remote = cli_get(x, OPT_REMOTE, NULL), *tracker = cli_get(x, OPT_TRACKER, NULL);
     const char *emit = cli_get(x, OPT_EMIT, "module"), *secret = cli_get(x, OPT_TOKEN_FILE, NULL);
-    *out = (run_remote_options){.key = cli_get(x, OPT_KEY, NULL), .by_tracker = !remote};
+    *out = (run_remote_options){.key = cli_get(x, OPT_KEY, NULL), .by_tracker = !remote, .waiting = waiting};
     if (remote && tracker)
         return cli_usage_error(x, "leave one of them out", "--remote is a server, --tracker one who knows some");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

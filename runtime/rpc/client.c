@@ -119,9 +119,28 @@ static int left(int64_t deadline)
     return ms < 0 ? 0 : ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
+static int32_t other_key(const char *key, lathe_error *error)
+{
+    if (!*key)
+        return rpc_fail(error, LATHE_E_REFUSED, "the server asks for another key or token; no key was given");
+    return rpc_fail(error, LATHE_E_REFUSED, "the server has another key than '%s', or asks for another token", key);
+}
+
+/* What does not come at once is waited for aloud. */
+static void wait_aloud(const rpc_link *l, const lathe_rpc_client_options *o, const char *what, const char *host,
+                       uint16_t port)
+{
+    enum { AT_ONCE_MS = 200 };
+    char line[RPC_KEY_MAX + 512];
+    if (!o->waiting || rpc_link_ready(l, AT_ONCE_MS))
+        return;
+    (void)snprintf(line, sizeof line, "waiting for %s at %s:%u", what, host, (unsigned)port);
+    o->waiting(o->user, line);
+}
+
 /* "client:KEY -token=T -timeout=S" */
-static int32_t greet(lathe_rpc *r, const char *key, const lathe_rpc_client_options *o, int64_t deadline,
-                     lathe_error *error)
+static int32_t greet(lathe_rpc *r, const char *host, uint16_t port, const char *key,
+                     const lathe_rpc_client_options *o, int64_t deadline, lathe_error *error)
 {
     char text[RPC_KEY_MAX], lease[32] = "";
     uint8_t head[4];
@@ -138,17 +157,18 @@ static int32_t greet(lathe_rpc *r, const char *key, const lathe_rpc_client_optio
     rpc_put_bytes(&r->out, text, (size_t)size);
     if (r->out.full || rpc_link_write(&r->link, r->out.data, r->out.size) != RPC_IO_DONE)
         return rpc_fail(error, LATHE_E_FILE, "the server closed the connection");
+    wait_aloud(&r->link, o, "a place or the greeting of the server", host, port);
     enum rpc_io io = rpc_link_read_by(&r->link, head, sizeof head, deadline);
     if (io != RPC_IO_DONE)
         return io_error(io, error);
     (void)rpc_read_u32(&(rpc_reader){head, sizeof head, 0}, &code);
     if (code == RPC_MISMATCH)
-        return rpc_fail(error, LATHE_E_REFUSED, "the server has another key or asks for another token than '%s'", key);
+        return other_key(key, error);
     if (code != RPC_MAGIC || rpc_link_read_by(&r->link, head, sizeof head, deadline) != RPC_IO_DONE)
-        return rpc_fail(error, LATHE_E_FORMAT, "what answers there is no RPC server");
+        return rpc_fail(error, LATHE_E_REFUSED, "what answers at %s:%u is no RPC server", host, (unsigned)port);
     (void)rpc_read_u32(&(rpc_reader){head, sizeof head, 0}, &n);
     if (n > RPC_KEY_MAX || rpc_link_read_by(&r->link, r->key, n, deadline) != RPC_IO_DONE)
-        return rpc_fail(error, LATHE_E_FORMAT, "what answers there is no RPC server");
+        return rpc_fail(error, LATHE_E_REFUSED, "what answers at %s:%u is no RPC server", host, (unsigned)port);
     r->key[n] = '\0';
     return LATHE_OK;
 }
@@ -167,6 +187,7 @@ static int32_t request(const rpc_link *l, const lathe_rpc_client_options *o, int
                        uint16_t *out_port, char key[RPC_KEY_MAX], lathe_error *error)
 {
     json_t *answer = NULL;
+    char what[RPC_KEY_MAX];
     const char *where, *match;
     int code, port;
     json_t *wanted = o->token ? json_sprintf("%s -token=%s", o->key ? o->key : "", o->token)
@@ -175,6 +196,9 @@ static int32_t request(const rpc_link *l, const lathe_rpc_client_options *o, int
     if (status == LATHE_OK)
         status = rpc_json_send(l, json_pack("[i, O, s, i]", RPC_TRACKER_REQUEST, wanted, "", (int)o->priority), error);
     json_decref(wanted);
+    (void)snprintf(what, sizeof what, "a server with key '%s'", o->key ? o->key : "");
+    if (status == LATHE_OK)
+        wait_aloud(l, o, what, o->host, o->port);
     if (status == LATHE_OK)
         status = rpc_json_receive(l, left(deadline), &answer, error);
     if (status == LATHE_OK && json_unpack(answer, "[i, [s, i, s]]", &code, &where, &port, &match) != 0)
@@ -210,7 +234,7 @@ static int32_t connect_once(lathe_rpc *r, const lathe_rpc_client_options *o, int
     if (status == LATHE_OK)
         status = rpc_dial(host, port, deadline, &r->link.fd, error);
     if (status == LATHE_OK)
-        status = greet(r, key, o, deadline, error);
+        status = greet(r, host, port, key, o, deadline, error);
     return status == LATHE_OK ? init_server(r, error) : status;
 }
 

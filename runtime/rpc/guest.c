@@ -66,16 +66,17 @@ static bool check_key(const rpc_guest *g, char *text, int32_t *out_lease_ms)
 
 static bool greet(const rpc_guest *g, const rpc_link *l, int32_t *out_lease_ms)
 {
-    uint8_t head[8];
+    uint8_t head[4];
     uint32_t magic = 0, n = 0;
     char key[RPC_KEY_MAX + 1];
     const int64_t deadline = rpc_now() + (int64_t)g->limits.handshake_seconds * 1000;
     if (rpc_link_read_by(l, head, sizeof head, deadline) != RPC_IO_DONE)
         return false;
-    rpc_reader r = {head, sizeof head, 0};
-    (void)rpc_read_u32(&r, &magic);
-    (void)rpc_read_u32(&r, &n);
-    if (magic != RPC_MAGIC || n > RPC_KEY_MAX || rpc_link_read_by(l, key, n, deadline) != RPC_IO_DONE)
+    (void)rpc_read_u32(&(rpc_reader){head, sizeof head, 0}, &magic);
+    if (magic != RPC_MAGIC || rpc_link_read_by(l, head, sizeof head, deadline) != RPC_IO_DONE)
+        return false; /* at once: who speaks otherwise may wait for an answer to these bytes */
+    (void)rpc_read_u32(&(rpc_reader){head, sizeof head, 0}, &n);
+    if (n > RPC_KEY_MAX || rpc_link_read_by(l, key, n, deadline) != RPC_IO_DONE)
         return false;
     key[n] = '\0';
     if (strlen(key) == n && check_key(g, key, out_lease_ms))

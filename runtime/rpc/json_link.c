@@ -23,7 +23,8 @@ int32_t rpc_tracker_greet(const rpc_link *l, int64_t deadline, lathe_error *erro
     bool ok = !b.full && rpc_link_write(l, b.data, b.size) == RPC_IO_DONE &&
               rpc_link_read_by(l, magic, sizeof magic, deadline) == RPC_IO_DONE && rpc_read_u32(&r, &v);
     rpc_buffer_free(&b);
-    return ok && v == RPC_TRACKER_MAGIC ? LATHE_OK : rpc_fail(error, LATHE_E_FILE, "what answers there is no tracker");
+    return ok && v == RPC_TRACKER_MAGIC ? LATHE_OK
+                                        : rpc_fail(error, LATHE_E_REFUSED, "what answers there is no tracker");
 }
 
 bool rpc_json_put(rpc_buffer *out, json_t *message)

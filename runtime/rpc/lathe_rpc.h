@@ -78,6 +78,8 @@ typedef struct lathe_rpc_client_options {
     int32_t priority;         /* of the request at the tracker; higher ones come first */
     uint32_t connect_seconds; /* 0: 60; of a tracker: also until a server is free */
     uint32_t session_seconds; /* the lease that is asked for; 0: none */
+    void (*waiting)(void *user, const char *line); /* says what is waited for, where it is not there; NULL: nobody */
+    void *user;
 } lathe_rpc_client_options;
 
 int32_t lathe_rpc_connect(const lathe_rpc_client_options *options, lathe_rpc **out, lathe_error *error);

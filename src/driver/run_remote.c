@@ -23,7 +23,10 @@ static const lathe_device cpu = {LATHE_CPU, 0};
 static bool failed(compiler *c, const lathe_error *e)
 {
     diag_code code = e->code == LATHE_E_FORMAT ? DIAG_FORMAT : e->code == LATHE_E_KERNEL ? DIAG_DATA : DIAG_ENVIRONMENT;
-    return diag_error(&c->diags, code, src_loc_none(), "remote device: %s", e->message);
+    (void)diag_error(&c->diags, code, src_loc_none(), "remote device: %s", e->message);
+    if (e->code == LATHE_E_REFUSED)
+        diag_hint(&c->diags, "HOST:PORT, --key and --token-file are to be those of the server or the tracker");
+    return false;
 }
 
 /* --- opening --- */
@@ -240,7 +243,8 @@ bool run_open_remote(compiler *c, const char *path, const run_remote_options *o,
                                              .port = o->port,
                                              .by_tracker = o->by_tracker,
                                              .key = o->key,
-                                             .token = o->token};
+                                             .token = o->token,
+                                             .waiting = o->waiting};
     lathe_error e = {0};
     uint64_t module = 0;
     *r = (run_remote){.rpc = NULL};

@@ -15,7 +15,7 @@ start() {
     "$lathe" "$@" > "$work/$name" 2> "$work/$name.log" &
     pid=$!
     servers+=("$pid")
-    until line=$(grep 'listens on' "$work/$name"); do
+    until line=$(grep -s 'listens on' "$work/$name"); do
         kill -0 "$pid" 2> /dev/null || { bad "$*: $(cat "$work/$name.log")"; return 1; }
         sleep 0.05
     done
@@ -65,7 +65,11 @@ same "$lathe" run "$work/model.so" --remote "127.0.0.1:$server" --key board
 same "$lathe" run "$work/model.onnx" --tracker "127.0.0.1:$tracker" --key board
 
 # What is refused, and says how it goes.
-expect 3 'another key' run "$work/model.onnx" --remote "127.0.0.1:$server"
+expect 3 'another key or token; no key was given' run "$work/model.onnx" --remote "127.0.0.1:$server"
+expect 3 "another key than 'desk'" run "$work/model.onnx" --remote "127.0.0.1:$server" --key desk
+expect 3 'hint: .*--key and --token-file' run "$work/model.onnx" --remote "127.0.0.1:$server" --key desk
+expect 3 'is no tracker' run "$work/model.onnx" --tracker "127.0.0.1:$server" --key board
+expect 3 'closed the connection' run "$work/model.onnx" --remote "127.0.0.1:$tracker" --key board
 expect 3 'Connection refused' run "$work/model.onnx" --remote 127.0.0.1:1
 expect 2 'is no HOST:PORT' run "$work/model.onnx" --remote 9090
 expect 2 'is no HOST:PORT' run "$work/model.onnx" --remote 127.0.0.1:70000
@@ -82,6 +86,16 @@ expect 2 'sessions of' rpc-server --port 0 --cores 1024
 expect 3 'in use' rpc-server --port "$server"
 : > "$work/empty"
 expect 1 'no token' rpc-server --port 0 --token-file "$work/empty"
+
+# A server that nobody offers is waited for aloud.
+"$lathe" run "$work/model.onnx" --tracker "127.0.0.1:$tracker" --key nosuch > "$work/out" 2> "$work/waits" &
+pid=$!
+until grep -qs "^waiting for a server with key 'nosuch' at 127.0.0.1:$tracker\$" "$work/waits"; do
+    kill -0 "$pid" 2> /dev/null || { bad "nothing says that it waits: $(cat "$work/waits")"; break; }
+    sleep 0.05
+done
+kill "$pid" 2> /dev/null && good
+wait "$pid"
 
 # A token, for a server and for a tracker.
 echo 's3cret' > "$work/token"

@@ -644,7 +644,7 @@ def test_client(options, folder):
         where = ["--remote", f"127.0.0.1:{s.port}", "--key", "board"]
         same_as_here(options, folder, *where)
         digits = os.path.join(TOP, "demo", "digits.onnx")
-        run_lathe(options, folder, "run", digits, *where[:2], fails="another key")
+        run_lathe(options, folder, "run", digits, *where[:2], fails="no key was given")
         run_lathe(options, folder, "run", digits, *where, "--no-jit", fails="--no-jit is for runs on this machine")
         run_lathe(options, folder, "run", digits, *where, "--emit", "c", fails="a remote device runs modules")
         run_lathe(options, folder, "run", digits, "--remote", "nowhere", fails="HOST:PORT")
