@@ -12,6 +12,10 @@ static const char xnnpack_helpers[] =
     "/* One run at a time: a region has one state, and all share the pool. */\n"
     "static pthread_mutex_t lathe_xnn_lock = PTHREAD_MUTEX_INITIALIZER;\n"
     "static pthreadpool_t lathe_xnn_pool;\n\n"
+    "#if defined(__GNUC__)\n#define LATHE_XNN_AT_END __attribute__((destructor))\n"
+    "LATHE_XNN_AT_END static void lathe_xnn_end(void)\n{\n    if (lathe_xnn_pool != NULL)\n"
+    "        pthreadpool_destroy(lathe_xnn_pool);\n    lathe_xnn_pool = NULL;\n}\n"
+    "#else\n#define LATHE_XNN_AT_END\n#endif\n\n"
     "/* A region while it is made: the first status that is no success stays. */\n"
     "typedef struct lathe_xnn {\n    xnn_subgraph_t graph;\n    enum xnn_status status;\n    void **owned;\n"
     "} lathe_xnn;\n\n"
@@ -50,7 +54,9 @@ static const char xnnpack_state[] =
     "static void @s_drop(void)\n{\n    size_t i;\n    if (@s_state.runtime != NULL)\n"
     "        (void)xnn_delete_runtime(@s_state.runtime);\n"
     "    for (i = 0; i < @o; i++)\n        free(@s_state.owned[i]);\n"
-    "    memset(&@s_state, 0, sizeof @s_state);\n}\n\n";
+    "    memset(&@s_state, 0, sizeof @s_state);\n}\n\n"
+    "/* A module that is unloaded takes its states along. */\n"
+    "LATHE_XNN_AT_END static void @s_end(void)\n{\n    @s_drop();\n}\n\n";
 
 static const char xnnpack_make[] =
     "/* The state for these constants, unless it is there: made once, and again for another instance's constants. */\n"
