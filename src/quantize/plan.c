@@ -261,19 +261,27 @@ static bool check_skips(const planner *p)
     return true;
 }
 
-static bool check_model(const quantizer *q)
+/* DequantizeLinear is of operator set 10, with an axis of 13: an older model keeps its operator set, since operators
+ * that it has may mean something else in a newer one, and its layers get one scale each. */
+static bool check_model(quantizer *q)
 {
     int64_t opset = onnx_edit_opset(&q->e);
     for (uint32_t i = 0; i < q->e.graph->node.len; i++)
         if (strcmp(onnx_edit_op(&q->e, q->e.graph->node.data[i]), "QuantizeLinear") == 0)
             return diag_error(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
                               "the model is quantised already: it has a QuantizeLinear");
-    if (opset >= 13)
+    q->one_scale = q->o.shifts || opset < 13;
+    if (opset >= 10 && (q->o.shifts || opset >= 13))
         return true;
-    diag_error(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
-               "the model is of operator set %lld; scales for each channel need 13", (long long)opset);
+    if (opset >= 10)
+        (void)diag_note(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
+                        "the model is of operator set %lld, and scales for each channel need 13: each layer's weights "
+                        "get one scale", (long long)opset);
+    else
+        (void)diag_error(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
+                         "the model is of operator set %lld; QuantizeLinear needs 10", (long long)opset);
     diag_hint(&q->c->diags, "onnx.version_converter makes it newer");
-    return false;
+    return opset >= 10;
 }
 
 bool quantize_open(compiler *c, span bytes, const char *path, const quantize_options *o, quantizer *out)

@@ -30,6 +30,7 @@ typedef struct quantizer {
     compiler *c;
     quantize_options o;
     onnx_edit e;
+    bool one_scale; /* for the weights of a layer, not one for each output channel */
     VEC(quantize_value) values;
     ptr_map by_name; /* name -> number of the value */
     struct quantize_layer *layers; /* plan.c's: nodes with weights */

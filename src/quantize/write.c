@@ -58,7 +58,13 @@ static const char *scalar(quantizer *q, const char *want, dtype dt, double x)
     return onnx_edit_add_constant(&q->e, want, t);
 }
 
-/* Scales of the weights: one, a power of two, or one for each channel. */
+/* Weights that are all 0 have a scale, too. */
+static float least_one(float scale)
+{
+    return scale > 0 ? scale : 1;
+}
+
+/* Scales of the weights: one, a power of two, one of any size, or one for each channel. */
 static void weight_scales(const quantizer *q, const quantize_layer *l, int64_t inner, float *scale)
 {
     const tensor_data *w = l->weights;
@@ -73,7 +79,7 @@ static void weight_scales(const quantizer *q, const quantize_layer *l, int64_t i
     }
     float one = (float)ldexp(1.0, power_for(all));
     for (int64_t i = 0; i < l->channels; i++)
-        scale[i] = q->o.shifts ? one : scale[i] > 0 ? scale[i] / 127 : 1;
+        scale[i] = q->o.shifts ? one : q->one_scale ? least_one((float)all / 127) : least_one(scale[i] / 127);
 }
 
 static const char *dequantize(quantizer *q, const char *want, const tensor_data *t, const tensor_data *scale,
@@ -98,7 +104,7 @@ static void quantize_weights(quantizer *q, quantize_layer *l, float x_scale, nod
 {
     compiler *c = q->c;
     const tensor_data *w = l->weights, *b = *l->bias ? onnx_edit_constant(&q->e, l->bias) : NULL;
-    int64_t inner = 1, n = q->o.shifts ? 1 : l->channels;
+    int64_t inner = 1, n = q->one_scale ? 1 : l->channels;
     for (uint32_t i = (uint32_t)l->axis + 1; i < w->rank; i++)
         inner *= w->dims[i];
     float *scale = arena_array(&c->mem, float, (size_t)l->channels), *sums = arena_array(&c->mem, float, (size_t)n);
@@ -113,8 +119,8 @@ static void quantize_weights(quantizer *q, quantize_layer *l, float x_scale, nod
     }
     l->weight_error = power > 0 ? sqrt(error / power) : 0;
     pb_node *node;
-    const tensor_data *scales = q->o.shifts ? tensor_scalar_f64(c, DT_F32, (double)scale[0])
-                                            : tensor_dense(c, DT_F32, 1, &n, scale);
+    const tensor_data *scales = q->one_scale ? tensor_scalar_f64(c, DT_F32, (double)scale[0])
+                                             : tensor_dense(c, DT_F32, 1, &n, scale);
     const char *name = onnx_edit_input(&q->e, l->node, 1);
     onnx_edit_set_input(&q->e, l->node, 1,
                         dequantize(q, name, tensor_dense(c, DT_I8, w->rank, w->dims, numbers), scales, l->axis, &node));
@@ -128,7 +134,7 @@ static void quantize_weights(quantizer *q, quantize_layer *l, float x_scale, nod
         double v = rint(tensor_get_f64(b, i) / (double)sums[n == 1 ? 0 : i]);
         biases[i] = (int32_t)(v > 2147483520.0 ? 2147483520.0 : v < -2147483520.0 ? -2147483520.0 : v);
     }
-    scales = q->o.shifts ? tensor_scalar_f64(c, DT_F32, (double)sums[0]) : tensor_dense(c, DT_F32, 1, &n, sums);
+    scales = q->one_scale ? tensor_scalar_f64(c, DT_F32, (double)sums[0]) : tensor_dense(c, DT_F32, 1, &n, sums);
     onnx_edit_set_input(&q->e, l->node, 2,
                         dequantize(q, l->bias, tensor_dense(c, DT_I32, b->rank, b->dims, biases), scales, 0, &node));
     vec_push(&c->mem, before, node);

@@ -51,7 +51,8 @@ onnx.save(h.make_model(two, opset_imports=[h.make_opsetid("", 17)], ir_version=8
 os.makedirs("pairs/test_data_set_7")
 for i in range(2):
     with open(f"pairs/test_data_set_7/input_{i}.pb", "wb") as f: f.write(nh.from_array(a(1, 3, 8, 8)).SerializeToString())
-old = h.make_model(graph, opset_imports=[h.make_opsetid("", 12)], ir_version=7); onnx.save(old, "old.onnx")
+for n, g, name in ((12, graph, "old.onnx"), (9, two, "ancient.onnx")):
+    onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("", n)], ir_version=7), name)
 PY
 
 cat > check.py << 'PY'
@@ -120,6 +121,23 @@ expect 0 '^quantised: 2 of 2 nodes' quantize two.onnx --calibrate pairs --dim N=
 check "an open extent stays open" "$python" -c '
 import onnx; assert onnx.load("two_q.onnx").graph.input[1].type.tensor_type.shape.dim[0].dim_param == "N"'
 
+# --- an older operator set: one scale for the weights of a layer
+expect 0 'note: old.onnx: the model is of operator set 12, .* one scale' quantize old.onnx --data x.npy -o old_cpu.onnx
+expect 0 '^quantised' quantize old.onnx --data x.npy --for vta -o old_vta.onnx
+check "nothing to say of scales that VTA does not have" sh -c '! grep -q "operator set" stderr'
+for scheme in cpu vta; do
+    check "operator set 12, $scheme" "$python" -c '
+import onnx, sys
+from onnx import numpy_helper as nh
+m = onnx.load(sys.argv[1])
+onnx.checker.check_model(m, full_check=True)
+assert [(o.domain, o.version) for o in m.opset_import] == [("", 12)], m.opset_import
+scales = {i.name: nh.to_array(i) for i in m.graph.initializer if i.name.endswith("_scale")}
+assert len(scales) > 6 and all(s.ndim == 0 for s in scales.values()), scales
+assert not any(n.attribute for n in m.graph.node if n.op_type == "DequantizeLinear")' old_$scheme.onnx
+done
+expect 0 'ok$' verify old_cpu.onnx --integers --against onnxruntime --seed 3 --atol 0.05
+
 # --- what it does not take
 expect_error 1 '^error: two.onnx: symbolic dimensions: N' quantize two.onnx --calibrate pairs -o out.onnx
 expect_error 2 'has to be a folder of test_data_set' quantize two.onnx --data x.npy --dim N=1 -o out.onnx
@@ -136,7 +154,7 @@ expect_error 1 'infinite or no number' quantize "$model" --data nan.npy -o out.o
 expect_error 1 'fewer than samples' quantize "$model" --data test.npy --labels few.npy -o out.onnx
 expect_error 1 'labels are integers' quantize "$model" --data test.npy --labels real.npy -o out.onnx
 expect_error 1 'quantised already' quantize cpu.onnx --data train.npy -o out.onnx
-expect_error 1 'operator set 12' quantize old.onnx --data x.npy -o out.onnx
+expect_error 1 'operator set 9; QuantizeLinear needs 10' quantize ancient.onnx --calibrate pairs --dim N=1 -o out.onnx
 expect_error 2 'percentile is for --method percentile' quantize "$model" --data train.npy --percentile 99 -o out.onnx
 expect_error 2 "there is no folder 'no/where'" quantize "$model" --data train.npy -o no/where/out.onnx
 check "no folder is made" test ! -e no
