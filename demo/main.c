@@ -10,6 +10,10 @@
 
 #include "tvmgen_default.h"
 
+#ifndef DEMO_HEAP
+#define DEMO_HEAP "none"
+#endif
+
 enum { PIXELS = 64, CLASSES = 10, DRAWN = 2, SHOWN = 20, ROUNDS = 20 };
 
 struct record {
@@ -141,7 +145,7 @@ int main(int argc, char **argv)
     }
     printf("\ncorrect: %d of %d\n", tally.correct, tally.pictures);
     printf("time per picture: %.1f us (%d workers)\n", 1e6 * tally.seconds / tally.pictures, DEMO_WORKERS);
-    printf("workspace: %lu bytes, constants: %lu bytes, heap: none\n", (unsigned long)TVMGEN_DEFAULT_WORKSPACE_SIZE,
-           (unsigned long)TVMGEN_DEFAULT_CONST_SIZE);
+    printf("workspace: %lu bytes, constants: %lu bytes, heap: %s\n", (unsigned long)TVMGEN_DEFAULT_WORKSPACE_SIZE,
+           (unsigned long)TVMGEN_DEFAULT_CONST_SIZE, DEMO_HEAP);
     return 0;
 }

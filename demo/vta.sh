@@ -11,12 +11,14 @@ cc=${CC:-cc}
 mkdir -p "$out"
 say() { echo "\$ $*"; "$@"; }
 
+heap=none
+[ "$offload" != vta ] || heap="none but the simulator's; none with a board's own device"
 set --
 [ -z "$offload" ] || set -- --offload "$offload"
 say "$lathe" compile "$demo/residual_vta.onnx" "$@" -o "$out/package" --workers 1
 echo
 say make -s -j2 -C "$out/package" CC="$cc" lib
-say "$cc" -std=c99 -D_POSIX_C_SOURCE=199309L -O2 -DDEMO_WORKERS=1 -DDEMO_LOGITS -I"$out/package/include" \
+say "$cc" -std=c99 -D_POSIX_C_SOURCE=199309L -O2 -DDEMO_WORKERS=1 -DDEMO_LOGITS "-DDEMO_HEAP=\"$heap\"" -I"$out/package/include" \
     "$demo/main.c" "$out/package/libtvmgen_default.a" -o "$out/digits" -lm -lpthread
 "$out/digits" "$records"
 [ -n "$offload" ] || exit 0

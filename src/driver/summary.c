@@ -5,6 +5,7 @@
 #include "base/json_out.h"
 #include "codegen/c/package.h"
 #include "driver/offload_report.h"
+#include "prog/source.h"
 
 #include <string.h>
 
@@ -85,6 +86,20 @@ static facts gather(arena *a, const compile_result *r)
     return x;
 }
 
+/* The package itself has no heap; what it calls for parts of the model may have one. */
+static void print_heap(writer *w, const compile_result *r)
+{
+    const char *who = "";
+    for (uint32_t i = 0; i < r->prog->sources.len; i++) {
+        const prog_source *s = &r->prog->sources.data[i];
+        if (s->text)
+            who = arena_printf(w->a, "%s%s%s", who, *who ? ", " : "", s->target->name);
+    }
+    if (*who)
+        w_line(w, "heap       none of the package's own; apart: what the library or simulator behind %s takes",
+               who);
+}
+
 static void print_slow(writer *w, const compile_result *r, const facts *x)
 {
     const char *gap = "";
@@ -128,6 +143,7 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     w_line(w, "RAM        %llu bytes: workspace %llu, tables %llu; apart: stack %llu, your tensors %llu, tvmrt's own",
            (unsigned long long)(r->plan.workspace_bytes + x.table_bytes), (unsigned long long)r->plan.workspace_bytes,
            (unsigned long long)x.table_bytes, (unsigned long long)x.stack_bytes, (unsigned long long)x.caller_bytes);
+    print_heap(w, r);
     w_line(w, "flash      %llu bytes of constants, and the code, whose size the C build will tell",
            (unsigned long long)r->plan.constant_bytes);
     print_slow(w, r, &x);

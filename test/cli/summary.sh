@@ -48,6 +48,11 @@ printf 'func @main(%%x: f32[200000]) {\n  %%a = constant i64[] dense [0]\n  %%y 
 expect 0 '^slow .*operators that run on one of 4 workers: 1 \(cumsum\)' compile alone.txt -o alone
 expect 0 '^slow *nothing' compile alone.txt -o alone --workers 1
 
+# --- the heap: the package has none, and who may have one is named
+check "no word of a heap without such parts" sh -c '! grep -q ^heap stdout'
+expect 0 "^heap  *none of the package's own; .* behind xnnpack " compile "$top/demo/residual.onnx" --offload xnnpack -o parts
+expect 0 "^heap  *none of the package's own; .* behind vta " compile "$top/demo/residual_vta.onnx" --offload vta -o parts
+
 # --- progress: on a terminal only, and gone at the end
 export LATHE_PROGRESS_AFTER=0 TERM=xterm
 expect 0 '' compile "$model" -o package
