@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STALL_MS = 60000, ATTEMPTS = 3, TIMER_ARGUMENTS = 12 };
+enum { STALL_MS = 60000, GREETING_MS = 10000, ATTEMPTS = 3, TIMER_ARGUMENTS = 12 };
 static const uint64_t most_answer = UINT64_C(1) << 36;
 
 struct lathe_rpc {
@@ -192,7 +192,8 @@ static int32_t request(const rpc_link *l, const lathe_rpc_client_options *o, int
     int code, port;
     json_t *wanted = o->token ? json_sprintf("%s -token=%s", o->key ? o->key : "", o->token)
                               : json_sprintf("%s", o->key ? o->key : "");
-    int32_t status = rpc_tracker_greet(l, deadline, error);
+    const int64_t soon = rpc_now() + GREETING_MS; /* a tracker greets before it has a server */
+    int32_t status = rpc_tracker_greet(l, soon < deadline ? soon : deadline, error);
     if (status == LATHE_OK)
         status = rpc_json_send(l, json_pack("[i, O, s, i]", RPC_TRACKER_REQUEST, wanted, "", (int)o->priority), error);
     json_decref(wanted);

@@ -1110,6 +1110,25 @@ def test_server_killed_in_a_call(options, folder):
     subprocess.run(["rm", "-rf", s.folder], check=True)
 
 
+def test_strangers(options, folder):
+    """What answers otherwise is told at once from a server and from a tracker."""
+    import threading
+    path = module_of(options, folder)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        def answer():
+            for _ in range(2):
+                connection = listening.accept()[0]
+                with connection, contextlib.suppress(OSError):
+                    connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+                    while connection.recv(1000):
+                        pass
+
+        threading.Thread(target=answer, daemon=True).start()
+        where = f"127.0.0.1:{listening.getsockname()[1]}"
+        run_lathe(options, folder, "run", path, "--remote", where, fails="is no RPC server")
+        run_lathe(options, folder, "run", path, "--tracker", where, "--key", "board", fails="is no tracker")
+
+
 def test_cores(options, folder):
     """Each session is pinned to cores of its own."""
     if len(os.sched_getaffinity(0)) < 2:
