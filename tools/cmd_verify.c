@@ -72,11 +72,14 @@ static const uint8_t *expected(judge *j, uint32_t i, const char *file, const cha
 
 static bool mismatch(const judge *j, const run_tensor *got, const compare_result *r, const char *what)
 {
-    return diag_error(&j->s->x->c->diags, DIAG_MISMATCH, src_loc_none(),
-                      "%s '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is "
-                      "expected",
-                      what, got->name, (long long)r->wrong, (long long)got->count, (long long)r->first, r->got,
-                      r->want);
+    diags *d = &j->s->x->c->diags;
+    diag_error(d, DIAG_MISMATCH, src_loc_none(),
+               "%s '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is expected",
+               what, got->name, (long long)r->wrong, (long long)got->count, (long long)r->first, r->got, r->want);
+    if (j->s->result.half_up && reference_is_onnxruntime(j->s->x))
+        diag_hint(d, "the model rounds halves up, onnxruntime to even numbers: steps may differ by one; "
+                     "--against interpreter rounds as the model says");
+    return false;
 }
 
 /* --- outputs --- */
@@ -263,7 +266,7 @@ static bool check_options(const cli *x)
 {
     bool against = cli_has(x, OPT_AGAINST), interprets = against && !reference_is_onnxruntime(x);
     if (!against && !cli_has(x, OPT_DATA))
-        return cli_usage_error(x, "give --data DIR, or --against onnxruntime or interpreter",
+        return cli_usage_error(x, "give --data DIR, or --against onnxruntime or interpreter (a computation: that)",
                                "nothing to compare with");
     if (!against && cli_has(x, OPT_PER_NODE))
         return cli_usage_error(x, "give --against onnxruntime or interpreter",

@@ -265,6 +265,11 @@ static bool is_dequantized(const graph_node *n)
     return false;
 }
 
+static bool rounds_half_up(const graph_node *n)
+{
+    return graph_attr(n, "rounding") && strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
+}
+
 /* What passes have to tell, for the report; what stayed in float is counted again where a pass could tell. */
 static void take_remarks(compiler *c, const compile_options *o, compile_result *r)
 {
@@ -289,6 +294,7 @@ static void count_nodes(compile_result *r)
         r->n_nodes += n->n_outputs == 0 || !graph_constant(n->outputs[0]);
         r->n_quantised += is_dequantized(n);
         r->quantised |= strncmp(n->op->name, "qnn.", 4) == 0;
+        r->half_up |= rounds_half_up(n);
     }
 }
 
