@@ -94,7 +94,10 @@ static int32_t list(rpc_state *s, const rpc_item *args, uint32_t n, rpc_result *
     *out = (rpc_result){.type = LATHE_STRING};
     rpc_put_bytes(&out->bytes, "", 0);
     (void)rpc_put_room(&out->bytes, 1);
-    return rpc_files_list(&s->files, &out->bytes, error);
+    status = rpc_files_list(&s->files, &out->bytes, error);
+    if (status != LATHE_OK)
+        rpc_buffer_free(&out->bytes);
+    return status;
 }
 
 static int32_t workpath(rpc_state *s, const rpc_item *args, uint32_t n, rpc_result *out, lathe_error *error)

@@ -52,8 +52,9 @@ int32_t rpc_json_receive(const rpc_link *l, int ms, json_t **out, lathe_error *e
     uint8_t head[4];
     uint32_t n = 0;
     rpc_reader r = {head, sizeof head, 0};
+    int64_t deadline = ms < 0 ? INT64_MAX : rpc_now() + ms;
     *out = NULL;
-    enum rpc_io io = rpc_link_read(l, head, sizeof head, ms);
+    enum rpc_io io = rpc_link_read_by(l, head, sizeof head, deadline);
     if (io != RPC_IO_DONE)
         return rpc_fail(error, LATHE_E_FILE, io == RPC_IO_LATE ? "the tracker gave nothing in time"
                                                                : "the tracker closed the connection");
@@ -63,7 +64,9 @@ int32_t rpc_json_receive(const rpc_link *l, int ms, json_t **out, lathe_error *e
     char *text = malloc(n);
     if (!text)
         return rpc_fail(error, LATHE_E_MEMORY, "no memory for the tracker's message");
-    io = rpc_link_read(l, text, n, l->stall_ms);
+    if (ms < 0 && l->stall_ms >= 0)
+        deadline = rpc_now() + l->stall_ms;
+    io = rpc_link_read_by(l, text, n, deadline);
     *out = io == RPC_IO_DONE ? json_loadb(text, n, JSON_DECODE_ANY, NULL) : NULL;
     free(text);
     return *out ? LATHE_OK : rpc_fail(error, LATHE_E_FORMAT, "the tracker's message is no JSON");

@@ -31,6 +31,6 @@ int32_t rpc_tracker_greet(const rpc_link *l, int64_t deadline, lathe_error *erro
 /* `message` is released. false: no memory. */
 bool rpc_json_put(rpc_buffer *out, json_t *message);
 int32_t rpc_json_send(const rpc_link *l, json_t *message, lathe_error *error);
-/* *out is the caller's. Within `ms`, -1: for ever. */
+/* *out is the caller's. Within `ms` in all; -1: waits for ever for it to begin. */
 int32_t rpc_json_receive(const rpc_link *l, int ms, json_t **out, lathe_error *error);
 #endif

@@ -59,24 +59,29 @@ static bool try_again(void)
     return errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK;
 }
 
+/* What comes within `ms`, at most *n bytes; it may be nothing yet. */
+static enum rpc_io read_some(const rpc_link *l, char **at, size_t *n, int ms)
+{
+    enum rpc_io io = wait_for(l, POLLIN, ms);
+    if (io != RPC_IO_DONE)
+        return io;
+    ssize_t got = recv(l->fd, *at, *n, MSG_DONTWAIT);
+    if (got == 0)
+        return RPC_IO_ENDED;
+    if (got < 0)
+        return try_again() ? RPC_IO_DONE : errno == ECONNRESET ? RPC_IO_ENDED : RPC_IO_FAILED;
+    *at += got;
+    *n -= (size_t)got;
+    return RPC_IO_DONE;
+}
+
 enum rpc_io rpc_link_read(const rpc_link *l, void *to, size_t n, int first_ms)
 {
     char *at = to;
-    int ms = first_ms;
     while (n > 0) {
-        enum rpc_io io = wait_for(l, POLLIN, ms);
+        enum rpc_io io = read_some(l, &at, &n, at == (char *)to ? first_ms : l->stall_ms);
         if (io != RPC_IO_DONE)
             return io;
-        ssize_t got = recv(l->fd, at, n, MSG_DONTWAIT);
-        if (got == 0)
-            return RPC_IO_ENDED;
-        if (got < 0 && !try_again())
-            return errno == ECONNRESET ? RPC_IO_ENDED : RPC_IO_FAILED;
-        if (got > 0) {
-            at += got;
-            n -= (size_t)got;
-            ms = l->stall_ms;
-        }
     }
     return RPC_IO_DONE;
 }
@@ -84,9 +89,9 @@ enum rpc_io rpc_link_read(const rpc_link *l, void *to, size_t n, int first_ms)
 enum rpc_io rpc_link_read_by(const rpc_link *l, void *to, size_t n, int64_t deadline)
 {
     char *at = to;
-    for (; n > 0; n--, at++) { /* a few bytes: the greeting */
-        int64_t left = deadline - rpc_now();
-        enum rpc_io io = rpc_link_read(l, at, 1, left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left);
+    while (n > 0) {
+        const int64_t left = deadline - rpc_now();
+        enum rpc_io io = read_some(l, &at, &n, left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left);
         if (io != RPC_IO_DONE)
             return io;
     }

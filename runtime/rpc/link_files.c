@@ -82,21 +82,29 @@ static int32_t link_folder(const char *folder, const char *out, lathe_error *err
 {
     char *objects[OBJECTS_MAX];
     size_t n = 0;
+    int32_t status = LATHE_OK;
     DIR *d = opendir(folder);
     if (!d)
         return rpc_fail(error, LATHE_E_FILE, "the archive gave no files");
-    for (const struct dirent *e; n < OBJECTS_MAX && (e = readdir(d)) != NULL;) {
+    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
         if (!ends_with(e->d_name, ".o"))
             continue;
+        if (n == OBJECTS_MAX) {
+            status = rpc_fail(error, LATHE_E_UNSUPPORTED, "the archive has more than %d object files", OBJECTS_MAX);
+            break;
+        }
         size_t size = strlen(folder) + strlen(e->d_name) + 2;
         objects[n] = malloc(size);
-        if (!objects[n])
+        if (!objects[n]) {
+            status = rpc_fail(error, LATHE_E_MEMORY, "no memory for the names of object files");
             break;
+        }
         (void)snprintf(objects[n++], size, "%s/%s", folder, e->d_name);
     }
     (void)closedir(d);
-    int32_t status = n > 0 ? link_objects((const char *const *)objects, n, out, error)
-                           : rpc_fail(error, LATHE_E_FORMAT, "the archive has no object file");
+    if (status == LATHE_OK)
+        status = n > 0 ? link_objects((const char *const *)objects, n, out, error)
+                       : rpc_fail(error, LATHE_E_FORMAT, "the archive has no object file");
     for (size_t i = 0; i < n; i++)
         free(objects[i]);
     return status;

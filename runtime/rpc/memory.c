@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE = 4096, ALIGN = 64, ALIGN_MOST = 1 << 20 };
+enum { PAGE = 4096, ALIGN = 64, ALIGN_MOST = PAGE };
 
 /* --- the CPU --- */
 
@@ -119,7 +119,7 @@ static uint64_t add_block(rpc_memory *m, lathe_device device, void *real, uint64
 {
     const uint64_t base = m->next;
     m->next += (size + PAGE - 1) / PAGE * PAGE + PAGE;
-    m->blocks[m->count++] = (rpc_block){base, size, real, device, owned};
+    m->blocks[m->count++] = (rpc_block){base, size, real, device, owned, 0};
     return base;
 }
 
@@ -134,17 +134,20 @@ int32_t rpc_memory_alloc(rpc_memory *m, lathe_device device, uint64_t size, uint
         return status;
     if (align > ALIGN_MOST || (align & (align - 1)) != 0)
         return rpc_fail(error, LATHE_E_ARGUMENT, "an alignment of %llu bytes", (unsigned long long)align);
-    if (size > m->limit - m->used)
+    const uint64_t step = align < ALIGN ? ALIGN : align; /* as much as is taken for it: at least one step */
+    const uint64_t charged = size > UINT64_MAX - step ? size : (size / step + (size % step != 0 || size == 0)) * step;
+    if (charged > m->limit - m->used)
         return rpc_fail(error, LATHE_E_REFUSED,
                         "%llu bytes more than %llu: a session may hold %llu (--max-memory); free some",
-                        (unsigned long long)size, (unsigned long long)m->used, (unsigned long long)m->limit);
+                        (unsigned long long)charged, (unsigned long long)m->used, (unsigned long long)m->limit);
     status = room_for_block(m, error);
     if (status != LATHE_OK)
         return status;
     if (size > SIZE_MAX / 2 || api->alloc(api->user, device.id, (size_t)size, (size_t)align, &real) != LATHE_OK)
         return rpc_fail(error, LATHE_E_MEMORY, "no %llu bytes of memory on %s", (unsigned long long)size, api->name);
-    m->used += size;
+    m->used += charged;
     *out = add_block(m, device, real, size, true);
+    m->blocks[m->count - 1].charged = charged;
     return LATHE_OK;
 }
 
@@ -160,7 +163,7 @@ int32_t rpc_memory_release(rpc_memory *m, uint64_t base, lathe_error *error)
     if (i == m->count || m->blocks[i].base != base || !m->blocks[i].owned)
         return rpc_fail(error, LATHE_E_NAME, "no tensor's memory begins at 0x%llx", (unsigned long long)base);
     free_block(m, &m->blocks[i]);
-    m->used -= m->blocks[i].size;
+    m->used -= m->blocks[i].charged;
     remove_block(m, i);
     return LATHE_OK;
 }

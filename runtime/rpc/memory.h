@@ -12,6 +12,7 @@ typedef struct rpc_block {
     void *real;          /* what the device's functions take */
     lathe_device device;
     bool owned; /* allocated here; else of a result that a handle holds */
+    uint64_t charged; /* what of the limit it takes: the size in whole steps of its alignment */
 } rpc_block;
 
 typedef struct rpc_memory {

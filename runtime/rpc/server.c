@@ -33,7 +33,8 @@ typedef struct child {
     int control, conn;
     uint32_t number, generation; /* of the key that it compares with */
     bool matched, granted;
-    int32_t place, lease_ms;
+    int32_t place;
+    int64_t lease_ms; /* what it asks for, then what it has; 0: no limit */
     int64_t deadline; /* of the lease; 0: none */
     int64_t gone;     /* when its client closed the connection; 0: it has not */
     pid_t groups[GROUPS_MAX];
@@ -210,6 +211,7 @@ static void grant(server *s, child *c)
     c->place = place;
     int64_t most = (int64_t)s->o->session_seconds * 1000, asked = c->lease_ms;
     int64_t lease = most == 0 || (asked > 0 && asked < most) ? asked : most;
+    c->lease_ms = lease;
     c->deadline = lease > 0 ? rpc_now() + lease : 0;
     say(s, "session %u: %s", c->number, c->peer);
     tell(c, RPC_NOTE_GRANTED, place);
@@ -293,7 +295,7 @@ static void end_leases(server *s)
         (void)snprintf(text, sizeof text,
                        "RPCSessionTimeoutError: Your %gs session has expired, try to increase the \"session_timeout\" "
                        "value.",
-                       c->lease_ms > 0 ? c->lease_ms / 1e3 : (double)s->o->session_seconds);
+                       (double)c->lease_ms / 1e3);
         end_child(s, i, text);
     }
 }
@@ -360,7 +362,7 @@ int32_t lathe_rpc_serve(const lathe_rpc_server_options *o, lathe_error *error)
     server s = {.o = o, .fd = -1};
     rpc_stop stop;
     s.sessions = o->sessions ? o->sessions : o->tracker_host ? 1 : 16;
-    s.waiting = o->waiting ? o->waiting : 256;
+    s.waiting = o->waiting ? o->waiting : s.sessions > 128 ? 2 * s.sessions : 256; /* all that may run, and as many */
     const char *host = o->host ? o->host : "127.0.0.1";
     int32_t status = check(&s, error);
     if (status == LATHE_OK)

@@ -345,7 +345,7 @@ static int32_t request(session *s, int32_t code, lathe_error *error)
 static int32_t receive_tensor(session *s, const rpc_block *to, uint64_t offset, uint64_t *left, lathe_error *error)
 {
     while (*left > 0) {
-        lathe_error why;
+        lathe_error why = {0};
         size_t step = *left < CHUNK ? (size_t)*left : CHUNK;
         int32_t status = receive(s, s->chunk, step, error);
         if (status != LATHE_OK)
@@ -405,7 +405,7 @@ static int32_t copy_to(session *s, uint64_t left, lathe_error *error)
 {
     rpc_block to;
     uint64_t offset;
-    lathe_error why;
+    lathe_error why = {0};
     int32_t status = receive_head(s, &left, error);
     if (status != LATHE_OK)
         return status;
@@ -475,7 +475,7 @@ static int32_t serve(session *s, uint64_t n, bool *out_over, lathe_error *error)
 {
     uint8_t head[4];
     uint32_t code;
-    lathe_error why;
+    lathe_error why = {0};
     if (n < sizeof head)
         return rpc_fail(error, LATHE_E_FORMAT, "a packet of %llu bytes", (unsigned long long)n);
     int32_t status = receive(s, head, sizeof head, error);

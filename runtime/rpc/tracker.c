@@ -13,12 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 200, OUT_MAX = 4 << 20, OFFERS_MAX = 65536 };
+enum { LOOK_MS = 200, OUT_MAX = 4 << 20, OFFERS_MAX = 65536, HOST_MAX = 255 };
 
 typedef struct peer {
     int fd;
     bool greeted, trusted, over;
     int64_t since; /* a message has begun then; 0: none */
+    int64_t heard; /* the last bytes came then */
     char address[64];
     json_t *info; /* what a server says of itself */
     rpc_buffer in, out;
@@ -175,6 +176,17 @@ static bool trust(const tracker *t, peer *p, const char *key, size_t *out_size)
 
 /* --- messages --- */
 
+/* What others are told is a place to connect to. */
+static bool is_host(const json_t *v)
+{
+    return json_is_string(v) && json_string_length(v) <= HOST_MAX;
+}
+
+static bool is_port(const json_t *v)
+{
+    return json_is_integer(v) && json_integer_value(v) > 0 && json_integer_value(v) <= 65535;
+}
+
 /* [3, key, [port, match key], address or null] */
 static bool put(tracker *t, peer *p, json_t *m)
 {
@@ -182,7 +194,8 @@ static bool put(tracker *t, peer *p, json_t *m)
     int code, port;
     size_t size;
     json_t *own = json_array_get(m, 3);
-    if (json_unpack(m, "[i, s, [i, s]*]", &code, &key, &port, &matching) != 0)
+    if (json_unpack(m, "[i, s, [i, s]*]", &code, &key, &port, &matching) != 0 ||
+        !is_port(json_array_get(json_array_get(m, 2), 0)) || (json_is_string(own) && !is_host(own)))
         return false;
     address = json_is_string(own) ? json_string_value(own) : p->address;
     if (!trust(t, p, key, &size)) {
@@ -200,13 +213,13 @@ static bool request(tracker *t, peer *p, json_t *m)
     int code;
     size_t size;
     json_t *priority = json_array_get(m, 3);
-    if (json_unpack(m, "[i, s*]", &code, &key) != 0)
+    if (json_unpack(m, "[i, s*]", &code, &key) != 0 || (priority && !json_is_integer(priority)))
         return false;
     if (!trust(t, p, key, &size)) {
         reply(p, json_pack("[i, s]", RPC_TRACKER_FAIL, "the tracker asks for another token"));
         return true;
     }
-    return add_entry(t, p, key, size, true, NULL, (int64_t)json_number_value(priority));
+    return add_entry(t, p, key, size, true, NULL, json_integer_value(priority));
 }
 
 /* [5, {"key": "server:KEY", "addr": [host or null, port]}] */
@@ -215,13 +228,15 @@ static bool update(tracker *t, peer *p, json_t *m)
     json_t *info = json_array_get(m, 1), *address = json_object_get(info, "addr");
     const char *key = json_string_value(json_object_get(info, "key"));
     size_t size;
-    if (!json_is_object(info) || !json_is_array(address) || !key)
+    const json_t *host = json_array_get(address, 0);
+    if (!json_is_object(info) || json_array_size(address) != 2 || !is_port(json_array_get(address, 1)) ||
+        (!json_is_null(host) && !is_host(host)) || !key || strlen(key) > 2 * RPC_KEY_MAX)
         return false;
     if (!trust(t, p, key, &size)) {
         reply_code(p, RPC_TRACKER_FAIL);
         return true;
     }
-    if (json_is_null(json_array_get(address, 0)))
+    if (json_is_null(host))
         (void)json_array_set_new(address, 0, json_string(p->address));
     json_decref(p->info);
     p->info = json_pack("{s: s#, s: O}", "key", key, (int)size, "addr", address);
@@ -329,6 +344,7 @@ static void receive(tracker *t, peer *p)
         return;
     }
     p->in.size += (size_t)got;
+    p->heard = rpc_now();
     size_t at = 0, used = 1;
     while (used > 0 && !p->over) {
         if (!take(t, p, at, &used)) {
@@ -347,15 +363,18 @@ static void receive(tracker *t, peer *p)
 static void accept_peer(tracker *t)
 {
     int fd = accept(t->fd, NULL, NULL);
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+            (void)poll(NULL, 0, LOOK_MS); /* nothing to be had now: who comes waits in the queue of the system */
         return;
+    }
     peer *p = calloc(1, sizeof *p);
     if (!p) {
         (void)close(fd);
         return;
     }
     rpc_set_options(fd);
-    *p = (peer){.fd = fd, .since = rpc_now(), .number = t->numbers++};
+    *p = (peer){.fd = fd, .since = rpc_now(), .heard = rpc_now(), .number = t->numbers++};
     rpc_peer_name(fd, p->address, sizeof p->address);
     t->peers[t->count++] = p;
 }
@@ -371,6 +390,17 @@ static void close_peer(tracker *t, uint32_t i)
     free(p);
     t->count--;
     memmove(&t->peers[i], &t->peers[i + 1], (t->count - i) * sizeof *t->peers);
+}
+
+/* Who offers nothing and waits for nothing, and has been silent for long, makes room where there is none. */
+static bool is_in_the_way(const tracker *t, const peer *p)
+{
+    if (t->count < t->most || p->info || rpc_now() - p->heard <= t->stall_ms)
+        return false;
+    for (const entry *e = t->first; e; e = e->next)
+        if (e->from == p)
+            return false;
+    return true;
 }
 
 static void look(tracker *t)
@@ -389,7 +419,7 @@ static void look(tracker *t)
     for (uint32_t i = t->count; i-- > 0;) {
         peer *p = t->peers[i];
         flush(p);
-        if (p->since && rpc_now() - p->since > t->stall_ms)
+        if ((p->since && rpc_now() - p->since > t->stall_ms) || is_in_the_way(t, p))
             p->over = true;
         if (p->over)
             close_peer(t, i);

@@ -889,6 +889,7 @@ def test_bad_packets(options, folder):
                 ("may hold", 13, values(device(), integer(1 << 62), integer(64))),
                 ("may hold", 13, values(device(), integer(-1), integer(64))),
                 ("alignment", 13, values(device(), integer(64), integer(3))),
+                ("alignment", 13, values(device(), integer(1), integer(1 << 20))),
                 ("no device", 13, values(device(7), integer(64), integer(64))),
                 ("no device", 13, values(device(1, 1), integer(64), integer(64))),
                 ("more elements", 17, values(i32(7) + tensor(0, [1 << 40, 1 << 40]), NONE)),
@@ -1212,6 +1213,8 @@ def test_bad_trackers(options, folder):
                         i32(0x2F271) + i32(4) + b"[99]", i32(0x2F271) + i32(3) + b"[3]",
                         i32(0x2F271) + i32(6) + b'["a"]x', i32(0x2F271) + i32(9) + b"[4, 5, 6]",
                         i32(0x2F271) + i32(21) + b'[5, {"key": "server"}]'[:21], i32(0x2F271) + i32(1000) + b"[",
+                        i32(0x2F271) + i32(37) + b'[5, {"key": "x", "addr": [{}, 9090]}]',
+                        i32(0x2F271) + i32(21) + b'[4, "board", "", 1.5]',
                         i32(0x2F271) + i32(19) + b'[4, "board", "", 1]', i32(0x2F271) + i32(7) + b"[2, \"\"]"):
             client = socket.create_connection(("127.0.0.1", tracker.port), timeout=TIME_LIMIT)
             last_words(client, message)
@@ -1220,6 +1223,15 @@ def test_bad_trackers(options, folder):
                     pass
             client.close()
         until(lambda: tracker.descriptors() == before, "connections stay open")
+        client = socket.create_connection(("127.0.0.1", tracker.port), timeout=TIME_LIMIT)
+        info = b'[5, {"key": "server:x", "addr": [["not a host"], 9090]}]'
+        client.sendall(i32(0x2F271) + i32(len(info)) + info)
+        said = b""
+        with contextlib.suppress(ConnectionError):
+            while part := client.recv(1000):
+                said += part
+        check(len(said) <= 4, f"an address that is none is answered by {said}")
+        client.close()
 
         def body(s):
             from tvm import rpc
