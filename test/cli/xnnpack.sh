@@ -129,13 +129,27 @@ func @ints(%x: i32[4]) [compiler = "xnnpack"] {
   %y = add(%x, %x)
   return %y
 }
+func @empty(%x: f32[1, 4]) [compiler = "xnnpack"] {
+  %low = constant f32[] splat 0.5
+  %y = clip(%x, %low, %low)
+  return %y
+}
+func @deep(%x: f32[1, 1, 1, 1, 1, 1, 1, 1, 2], %k: f32[1, 1, 1, 1, 1, 1, 1, 1, 2]) [compiler = "xnnpack"] {
+  %y = add(%x, %k)
+  return %y
+}
 func @main(%x: f32[1, 4], %i: i32[4]) {
   %y = call(%x) {callee = @odd}
   %j = call(%i) {callee = @ints}
-  return %y, %j
+  %k = constant f32[1, 1, 1, 1, 1, 1, 1, 1, 2] splat 0.5
+  %d = call(%k, %k) {callee = @deep}
+  %e = call(%x) {callee = @empty}
+  return %y, %j, %d, %e
 }
 END
 expect 0 '@odd runs on the CPU, not on xnnpack: XNNPACK has no tan' compile other.txt -o other
+check "nor a clip to one number" grep -q "@empty runs on the CPU.*lower bound" stderr
+check "nor of many dimensions" grep -q "@deep runs on the CPU.*more dimensions" stderr
 expect 0 '@ints runs on the CPU.*works on f32' verify other.txt --against interpreter
 check "no source is left of it" [ ! -e other/src/xnnpack.c ]
 expect_error 2 '--offload xnnpack' compile all.txt --target xnnpack -o never

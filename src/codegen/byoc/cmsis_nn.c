@@ -210,9 +210,9 @@ static bool conv(arm *a, flat_op *op)
     const graph_node *n = op->node;
     long long zero;
     ending e;
-    if (!flat_is_image(x) || !check_weights(a, op) || !zero_point(a, op, 2, &zero) ||
+    if (!flat_is_image(x) || known(a, x) || !check_weights(a, op) || !zero_point(a, op, 2, &zero) ||
         strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0)
-        return lathe_gen_decline(a->g, "convolutions are of i8, weights known and without a zero point");
+        return lathe_gen_decline(a->g, "convolutions are of i8, weights alone known and without a zero point");
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1), groups = lathe_node_int(n, "groups");
     const long long h = lathe_value_extent(w, 2), k = lathe_value_extent(w, 3);
     const bool alone = i == 1 && groups == extent(x, 'C') && groups > 1;
@@ -246,9 +246,9 @@ static bool conv(arm *a, flat_op *op)
 static bool pool(arm *a, flat_op *op)
 {
     const graph_node *n = op->node;
-    if (!flat_is_image(op->in[0]) || op->in[0]->type.dt != DT_I8 || flat_number(n, "dilations", 0, 1) != 1 ||
+    if (!flat_is_image(op->in[0]) || known(a, op->in[0]) || op->in[0]->type.dt != DT_I8 || flat_number(n, "dilations", 0, 1) != 1 ||
         flat_number(n, "dilations", 1, 1) != 1 || strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0)
-        return lathe_gen_decline(a->g, "pools are of i8 images");
+        return lathe_gen_decline(a->g, "pools are of i8 images that are not constant");
     const char *from = place(a, op->in[0]), *to = place(a, op->out), *in = dims_of(a, "in", op->in[0]);
     const char *out = dims_of(a, "out", op->out);
     const char *filter = dims(a, "filter", 1, flat_number(n, "pool_size", 0, 1), flat_number(n, "pool_size", 1, 1), 1);

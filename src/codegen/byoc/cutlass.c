@@ -162,14 +162,24 @@ static void product(cuda *k, const step *s, bool turned, const int64_t mnk[3], c
                                   (long long)mnk[2], a, b, bias, place(k, s->out)));
 }
 
+/* Extents are ints there, and a grid has 65535 blocks of 64 columns at most. */
+static bool is_in_reach(cuda *k, const int64_t mnk[3])
+{
+    return (mnk[0] <= INT32_MAX - 64 && mnk[1] <= INT64_C(64) * 65535 && mnk[2] <= INT32_MAX) ||
+           lathe_gen_decline(k->g, "a product of %lld x %lld x %lld is out of the kernels' reach", (long long)mnk[0],
+                             (long long)mnk[1], (long long)mnk[2]);
+}
+
 static bool dense(cuda *k, step *s)
 {
     const graph_value *a = s->op->in[0], *b = s->op->in[1];
     const bool turned = lathe_node_int(s->op->node, "transpose_b") != 0;
-    if (lathe_value_rank(a) != 2 || lathe_value_rank(b) != 2 || !is_constant(k, b) ||
+    if (lathe_value_rank(a) != 2 || lathe_value_rank(b) != 2 || is_constant(k, a) || !is_constant(k, b) ||
         lathe_node_int(s->op->node, "transpose_a") || strcmp(lathe_node_text(s->op->node, "weight_layout"), "KN") != 0)
-        return lathe_gen_decline(k->g, "products are of matrices, the second one constant");
+        return lathe_gen_decline(k->g, "products are of matrices, the second one alone constant");
     const int64_t mnk[3] = {lathe_value_extent(a, 0), lathe_value_extent(b, turned ? 0 : 1), lathe_value_extent(a, 1)};
+    if (!is_in_reach(k, mnk))
+        return false;
     find_epilogue(k, s, mnk[1]);
     product(k, s, turned, mnk, place(k, a), constant(k, b, 1, 1, lathe_value_count(b)));
     return true;
@@ -193,13 +203,15 @@ static bool conv(cuda *k, step *s)
 {
     const graph_value *x = s->op->in[0], *w = s->op->in[1], *sums = s->out;
     const graph_node *n = s->op->node;
-    if (!flat_is_image(x) || !is_constant(k, w) || lathe_node_int(n, "groups") != 1 ||
+    if (!flat_is_image(x) || is_constant(k, x) || !is_constant(k, w) || lathe_node_int(n, "groups") != 1 ||
         strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0 || strcmp(lathe_node_text(n, "out_layout"), "NCHW") != 0)
-        return lathe_gen_decline(k->g, "convolutions are of images, in one group, with constant weights");
+        return lathe_gen_decline(k->g, "convolutions are of images, in one group, and their weights alone are constant");
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1);
     const int64_t taps = lathe_value_extent(w, 2) * lathe_value_extent(w, 3);
     const int64_t mnk[3] = {lathe_value_count(sums) / (o > 0 ? o : 1), o, i * taps};
     bool plain = taps == 1;
+    if (!is_in_reach(k, mnk))
+        return false;
     for (uint32_t a = 0; a < 4; a++)
         plain &= flat_number(n, "pads", a, 0) == 0 && (a > 1 || flat_number(n, "strides", a, 1) == 1);
     const char *from = place(k, x), *rows = from;

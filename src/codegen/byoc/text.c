@@ -125,6 +125,11 @@ static const char *number(lathe_gen *g, dtype dt, const void *at)
     return w.data;
 }
 
+static void add_name(lathe_gen *g, const graph_value *v, const char *text)
+{
+    vec_push(&g->c->mem, &g->names, ((gen_name){v, text}));
+}
+
 const char *lathe_gen_table(lathe_gen *g, const char *name, const char *dtype_text, const void *data, int64_t count)
 {
     dtype dt = DT_U8;
@@ -132,6 +137,7 @@ const char *lathe_gen_table(lathe_gen *g, const char *name, const char *dtype_te
     writer_init(&w, &g->c->mem);
     (void)dtype_parse(dtype_text, &dt);
     const char *c_name = gen_identifier(g, lathe_gen_text(g, "%s_%s", lathe_gen_symbol(g), name));
+    add_name(g, NULL, c_name); /* of no value: only taken */
     w_fmt(&w, "static const %s %s[%lld] = {", dtype_c_name(dt), c_name, (long long)(count > 0 ? count : 1));
     for (int64_t i = 0; i < count; i++)
         w_fmt(&w, "%s%s", i == 0 ? "" : i % 12 ? ", " : ",\n    ",
@@ -159,11 +165,6 @@ const char *gen_identifier(lathe_gen *g, const char *wanted)
     for (uint32_t i = 1; is_taken(g, name); i++)
         name = intern(g->c->names, arena_printf(&g->c->mem, "%s_%u", base, i));
     return name;
-}
-
-static void add_name(lathe_gen *g, const graph_value *v, const char *text)
-{
-    vec_push(&g->c->mem, &g->names, ((gen_name){v, text}));
 }
 
 static const char *find_name(const lathe_gen *g, const graph_value *v)

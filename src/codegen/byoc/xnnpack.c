@@ -107,12 +107,15 @@ static bool is_constant(const xnn *x, const graph_value *v)
 /* Operand v of an elementwise operator, whose result is an image or not. */
 static bool use(xnn *x, const graph_value *v, bool image, uint32_t *out)
 {
-    int64_t d[4];
+    int64_t d[4] = {0};
     if (has_id(x, v, out))
         return flat_is_image(v) == image || lathe_gen_decline(x->g, "'%s' is broadcast to more dimensions", v->name);
     if (!is_constant(x, v))
         return lathe_gen_decline(x->g, "'%s' is no operand that XNNPACK can have", v->name);
-    nhwc(v, d);
+    if (lathe_value_rank(v) > 4)
+        return lathe_gen_decline(x->g, "'%s' has more dimensions than XNNPACK is given here", v->name);
+    if (image)
+        nhwc(v, d);
     *out = image ? define_constant(x, v, dims_text(x, v, true), d[0], d[3], d[1] * d[2])
                  : define_constant(x, v, dims_text(x, v, false), 1, 1, lathe_value_count(v));
     return true;
@@ -319,9 +322,9 @@ static const char *bound_text(xnn *x, const graph_value *v, const char *otherwis
     const float *number = v ? lathe_gen_constant(x->g, v) : NULL;
     writer w;
     writer_init(&w, &x->c->mem);
-    if (!v || (number && isinf(*number)))
+    if (!v || (number && isinf(*number) && (*number < 0) == (*otherwise == '-')))
         return otherwise;
-    if (!number || isnan(*number))
+    if (!number || !isfinite(*number))
         return NULL;
     w_float(&w, (double)*number, 32);
     w_str(&w, "F");
@@ -335,7 +338,11 @@ static bool clamp(xnn *x, flat_op *op)
     const char *low = relu ? "0.0F" : bound_text(x, op->n_in > 1 ? op->in[1] : NULL, "-INFINITY");
     const char *high = relu ? "INFINITY" : bound_text(x, op->n_in > 2 ? op->in[2] : NULL, "INFINITY");
     if (!low || !high)
-        return lathe_gen_decline(x->g, "the bounds of clip are not known");
+        return lathe_gen_decline(x->g, "the bounds of clip are not known, or leave no number");
+    const float *least = op->n_in > 2 && op->in[1] ? lathe_gen_constant(x->g, op->in[1]) : NULL;
+    const float *most = least && op->in[2] ? lathe_gen_constant(x->g, op->in[2]) : NULL;
+    if (most && !(*least < *most))
+        return lathe_gen_decline(x->g, "XNNPACK's clip wants a lower bound below the upper one");
     if (!use(x, op->in[0], flat_is_image(op->out), &in))
         return false;
     const uint32_t out = result(x, op);
