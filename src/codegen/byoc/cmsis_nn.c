@@ -246,7 +246,8 @@ static bool conv(arm *a, flat_op *op)
 static bool pool(arm *a, flat_op *op)
 {
     const graph_node *n = op->node;
-    if (!flat_is_image(op->in[0]) || known(a, op->in[0]) || op->in[0]->type.dt != DT_I8 || flat_number(n, "dilations", 0, 1) != 1 ||
+    if (!flat_is_image(op->in[0]) || known(a, op->in[0]) || op->in[0]->type.dt != DT_I8 ||
+        flat_number(n, "dilations", 0, 1) != 1 ||
         flat_number(n, "dilations", 1, 1) != 1 || strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0)
         return lathe_gen_decline(a->g, "pools are of i8 images that are not constant");
     const char *from = place(a, op->in[0]), *to = place(a, op->out), *in = dims_of(a, "in", op->in[0]);

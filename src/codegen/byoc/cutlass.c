@@ -175,7 +175,8 @@ static bool dense(cuda *k, step *s)
     const graph_value *a = s->op->in[0], *b = s->op->in[1];
     const bool turned = lathe_node_int(s->op->node, "transpose_b") != 0;
     if (lathe_value_rank(a) != 2 || lathe_value_rank(b) != 2 || is_constant(k, a) || !is_constant(k, b) ||
-        lathe_node_int(s->op->node, "transpose_a") || strcmp(lathe_node_text(s->op->node, "weight_layout"), "KN") != 0)
+        lathe_node_int(s->op->node, "transpose_a") ||
+        strcmp(lathe_node_text(s->op->node, "weight_layout"), "KN") != 0)
         return lathe_gen_decline(k->g, "products are of matrices, the second one alone constant");
     const int64_t mnk[3] = {lathe_value_extent(a, 0), lathe_value_extent(b, turned ? 0 : 1), lathe_value_extent(a, 1)};
     if (!is_in_reach(k, mnk))
