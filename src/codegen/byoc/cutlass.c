@@ -206,7 +206,7 @@ static bool conv(cuda *k, step *s)
     const graph_node *n = s->op->node;
     if (!flat_is_image(x) || is_constant(k, x) || !is_constant(k, w) || lathe_node_int(n, "groups") != 1 ||
         strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0 || strcmp(lathe_node_text(n, "out_layout"), "NCHW") != 0)
-        return lathe_gen_decline(k->g, "convolutions are of images, in one group, and their weights alone are constant");
+        return lathe_gen_decline(k->g, "convolutions are of images, in one group, the weights alone constant");
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1);
     const int64_t taps = lathe_value_extent(w, 2) * lathe_value_extent(w, 3);
     const int64_t mnk[3] = {lathe_value_count(sums) / (o > 0 ? o : 1), o, i * taps};
