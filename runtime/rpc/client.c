@@ -202,7 +202,8 @@ static int32_t request(const rpc_link *l, const lathe_rpc_client_options *o, int
         wait_aloud(l, o, what, o->host, o->port);
     if (status == LATHE_OK)
         status = rpc_json_receive(l, left(deadline), &answer, error);
-    if (status == LATHE_OK && json_unpack(answer, "[i, [s, i, s]]", &code, &where, &port, &match) != 0)
+    if (status == LATHE_OK && (json_unpack(answer, "[i, [s, i, s]]", &code, &where, &port, &match) != 0 ||
+                                port < 1 || port > 65535))
         status = rpc_fail(error, LATHE_E_REFUSED, "the tracker gives no server for '%s'", o->key ? o->key : "");
     if (status == LATHE_OK) {
         (void)snprintf(host, size, "%s", where);
