@@ -45,6 +45,9 @@ check "on the board" ${CC:-cc} -D_XOPEN_SOURCE=700 -Ipackage/include -I"$top/run
 ./staged text.bin five.bin text.bin > staged.bin 2> staged.log
 check "numbers of the board" cmp staged.bin want.bin
 check "its memory: $(cat staged.log)" grep -qx '1 allocated, flushed, invalidated' staged.log
+BOARD_MAPS=2 ./staged text.bin five.bin > mapped.bin 2> mapped.log
+check "a device that reaches it no more ends the run" [ $? = 1 ]
+check "the first was right" cmp mapped.bin <(bytes want_text/z.npy)
 
 # A network of floats, quantised, given to devices of several shapes.
 printf 'func @main(%%x: f32[8, 1, 8, 8]) {\n  %%y = nn.relu(%%x)\n  return %%y\n}\n' > data.txt

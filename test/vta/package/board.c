@@ -1,5 +1,6 @@
-/* board.c: a board's device, which reaches none of the program's memory: the simulator without `map`, and with caches
- * that it checks: what the device reads was flushed, what the CPU reads was invalidated. Stands for vta_host.c.
+/* board.c: a board's device, which reaches none of the program's memory: the simulator without `map` (BOARD_MAPS=N: it
+ * succeeds N times), and with caches that it checks: what the device reads was flushed, what the CPU reads was
+ * invalidated. Stands for vta_host.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,17 @@ static vta_status count_alloc(void *self, size_t bytes, bool cached, vta_memory 
     return give(self, bytes, cached, out, e);
 }
 
+static vta_status (*map)(void *self, void *host, size_t bytes, vta_memory *out, vta_error *e);
+static long maps; /* so many succeed */
+
+static vta_status count_map(void *self, void *host, size_t bytes, vta_memory *out, vta_error *e)
+{
+    if (maps-- > 0)
+        return map(self, host, bytes, out, e);
+    e->status = VTA_UNSUPPORTED;
+    return e->status;
+}
+
 static void report(void)
 {
     fprintf(stderr, "%u allocated, %s, %s\n", allocated, flushed >= 8 ? "flushed" : "NOT FLUSHED",
@@ -48,7 +60,9 @@ vta_device *vta_host_acquire(const vta_config *c, vta_error *e)
     device = vta_sim_device(sim);
     driver = *device.driver;
     give = driver.alloc;
-    driver.map = NULL;
+    maps = getenv("BOARD_MAPS") ? strtol(getenv("BOARD_MAPS"), NULL, 10) : 0;
+    map = driver.map;
+    driver.map = maps > 0 ? count_map : NULL;
     driver.alloc = count_alloc;
     driver.flush = note_flush;
     driver.invalidate = note_invalidate;
