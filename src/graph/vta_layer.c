@@ -150,13 +150,6 @@ static bool is_limit(const graph_node *n)
     return is_op(n, "nn.relu") || is_op(n, "clip");
 }
 
-static void narrow(vta_layer *l, int64_t low, int64_t high)
-{
-    l->high = high < l->high ? high : l->high;
-    l->low = low > l->low ? low : l->low;
-    l->low = l->low > l->high ? l->high : l->low; /* as min(max(x, low), high) has it */
-}
-
 /* Limits behind the requantisation; the value in front of them. */
 static bool read_limits(reader *r, graph_value **v)
 {
@@ -164,7 +157,7 @@ static bool read_limits(reader *r, graph_value **v)
     while (is_limit((*v)->def)) {
         if (!limits_of(r, (*v)->def, &low, &high))
             return false;
-        narrow(r->out, low, high);
+        nn_clip_behind(low, high, &r->out->low, &r->out->high);
         *v = (*v)->def->inputs[0];
     }
     return true;
@@ -184,7 +177,7 @@ static bool read_requantize(reader *r, graph_value **v)
     while (is_limit((*v)->def)) {
         if (!limits_of(r, (*v)->def, &low, &high))
             return false;
-        narrow(r->out, requantized(low, r->out->shift), requantized(high, r->out->shift));
+        nn_clip_behind(requantized(low, r->out->shift), requantized(high, r->out->shift), &r->out->low, &r->out->high);
         *v = (*v)->def->inputs[0];
     }
     return true;
@@ -306,6 +299,19 @@ static bool read_add(reader *r, graph_node *n)
     return (l->left[0] <= 15 && l->left[1] <= 15) || no(r, "the scales of its operands are too far apart");
 }
 
+static bool has_no_zero(const graph_node *n, uint32_t from, uint32_t to)
+{
+    reader unheard = {0};
+    return zero_points(&unheard, n, from, to);
+}
+
+/* A resize whose results are elements of its operand: no sums with weights below 0, no number for what is outside. */
+static bool takes_elements(const graph_node *n)
+{
+    return is_op(n, "resize") && strcmp(graph_attr_string(n, "mode"), "nearest") == 0 &&
+           strcmp(graph_attr_string(n, "coordinate_transformation_mode"), "tf_crop_and_resize") != 0;
+}
+
 /* Whether no element of v is below 0, as far as the nodes say: then zeros around it are no greater than any. */
 static bool is_positive(const graph_value *v, uint32_t depth)
 {
@@ -317,8 +323,9 @@ static bool is_positive(const graph_value *v, uint32_t depth)
         return true;
     if (is_op(n, "clip") && graph_constant(operand(n, 1)))
         low = tensor_get_i64(graph_constant(n->inputs[1]), 0);
-    bool keeps = is_op(n, "clip") || is_op(n, "nn.max_pool2d") || is_op(n, "qnn.requantize") || is_op(n, "reshape") ||
-                 is_op(n, "resize") || is_op(n, "qnn.avg_pool2d") || is_op(n, "qnn.global_avg_pool2d");
+    bool keeps = is_op(n, "clip") || is_op(n, "nn.max_pool2d") || is_op(n, "reshape") || takes_elements(n) ||
+                 (is_op(n, "qnn.requantize") && has_no_zero(n, 3, 3)) ||
+                 ((is_op(n, "qnn.avg_pool2d") || is_op(n, "qnn.global_avg_pool2d")) && has_no_zero(n, 3, 4));
     return low >= 0 || (keeps && is_positive(n->inputs[0], depth - 1));
 }
 
@@ -509,7 +516,7 @@ bool vta_layer_limits(compiler *c, graph_value *result, vta_layer *out, const ch
     out->anchor = result->def;
     bool ok = limits_of(&r, result->def, &low, &high);
     if (ok)
-        narrow(out, low, high);
+        nn_clip_behind(low, high, &out->low, &out->high);
     ok = ok && set_clip(&r, result->def->inputs[0]) && check_values(&r);
     *why = r.why;
     return ok;

@@ -4,6 +4,7 @@
  * part of it: the value between them has no scale. Results of the model stay as they are. */
 #include "quantize/quantize.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef enum node_kind { KIND_OTHER, KIND_WEIGHTS, KIND_SUM, KIND_AVERAGE, KIND_SAME, KIND_JOIN } node_kind;
@@ -177,6 +178,20 @@ static void add_tail(planner *p, uint32_t node, bool with_bias)
         add_value(p, y);
 }
 
+static bool all_finite(const tensor_data *t)
+{
+    for (int64_t i = 0; i < t->count; i++)
+        if (!isfinite(tensor_get_f64(t, i)))
+            return false;
+    return true;
+}
+
+/* One number for each entry of the last axis, whatever stands in front of it: a Gemm's may be [1, N]. */
+static bool is_for_channels(const tensor_data *t, int64_t channels)
+{
+    return t->count == channels && (t->rank == 0 || t->dims[t->rank - 1] == channels);
+}
+
 /* A convolution or product whose weights are a constant of f32; the axis of its output channels. */
 static bool read_layer(planner *p, pb_node *n, quantize_layer *out)
 {
@@ -199,7 +214,8 @@ static bool read_layer(planner *p, pb_node *n, quantize_layer *out)
         out->axis = strcmp(op, "MatMul") == 0 ? (int64_t)out->weights->rank - 1 : 0;
     }
     out->channels = out->weights->dims[out->axis];
-    return !*bias || (b && b->dt == DT_F32 && b->count == out->channels);
+    return all_finite(out->weights) &&
+           (!*bias || (b && b->dt == DT_F32 && is_for_channels(b, out->channels) && all_finite(b)));
 }
 
 static void plan_arithmetic(planner *p, uint32_t i)

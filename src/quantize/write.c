@@ -3,9 +3,11 @@
  * biases as 32 behind a DequantizeLinear. */
 #include "quantize/quantize.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
+#define MOST_BIAS 2147483520.0 /* the largest f32 below 2^31 */
 #define LEAST_EXPONENT (-60) /* of scales that are powers of two: their products stay normal numbers of f32 */
 
 /* The least power of two so that `most` is at most 127 of it. */
@@ -45,8 +47,7 @@ static void choose_scale(const quantizer *q, quantize_value *v)
         return;
     }
     v->scale = (float)((v->hi - v->lo) / 255);
-    if (!(v->scale > 0))
-        v->scale = 1;
+    v->scale = v->scale > 0 ? fmaxf(v->scale, FLT_MIN) : 1.0f;
     v->zero = (int64_t)rint(-v->lo / (double)v->scale);
 }
 
@@ -58,14 +59,21 @@ static const char *scalar(quantizer *q, const char *want, dtype dt, double x)
     return onnx_edit_add_constant(&q->e, want, t);
 }
 
-/* Weights that are all 0 have a scale, too. */
-static float least_one(float scale)
+/* The least scale of weights with which a bias fits into 32 bits, and the product of the scales is a normal number. */
+static double least_scale(double bias, float x_scale)
 {
-    return scale > 0 ? scale : 1;
+    return fmax(fabs(bias) / MOST_BIAS, (double)FLT_MIN) / (double)x_scale;
 }
 
-/* Scales of the weights: one, a power of two, one of any size, or one for each channel. */
-static void weight_scales(const quantizer *q, const quantize_layer *l, int64_t inner, float *scale)
+static float at_least(double scale, double least)
+{
+    return (float)fmin(scale < least ? least * 1.000001 : scale, (double)FLT_MAX); /* behind the rounding, too */
+}
+
+/* Scales of the weights: one, a power of two, one of any size, or one for each
+ * channel. `b`: the bias; NULL: none. */
+static void weight_scales(const quantizer *q, const quantize_layer *l, const tensor_data *b, int64_t inner,
+                          float x_scale, float *scale)
 {
     const tensor_data *w = l->weights;
     double all = 0;
@@ -77,9 +85,15 @@ static void weight_scales(const quantizer *q, const quantize_layer *l, int64_t i
         all = x > all ? x : all;
         scale[channel] = x > (double)scale[channel] ? (float)x : scale[channel];
     }
-    float one = (float)ldexp(1.0, power_for(all));
-    for (int64_t i = 0; i < l->channels; i++)
-        scale[i] = q->o.shifts ? one : q->one_scale ? least_one((float)all / 127) : least_one(scale[i] / 127);
+    double most_least = 0, same = all > 0 ? all / 127 : 1; /* same: of a channel of zeros, which has a bias still */
+    for (int64_t i = 0; i < l->channels; i++) {
+        double least = fmax(least_scale(b ? tensor_get_f64(b, i) : 0, x_scale), (double)FLT_MIN);
+        most_least = fmax(most_least, least);
+        scale[i] = at_least(scale[i] > 0 ? (double)(scale[i] / 127) : same, least);
+    }
+    float power = (float)ldexp(1.0, power_for(fmax(all, most_least * 127)));
+    for (int64_t i = 0; i < l->channels && q->one_scale; i++)
+        scale[i] = q->o.shifts ? power : at_least(same, most_least);
 }
 
 static const char *dequantize(quantizer *q, const char *want, const tensor_data *t, const tensor_data *scale,
@@ -110,7 +124,7 @@ static void quantize_weights(quantizer *q, quantize_layer *l, float x_scale, nod
     float *scale = arena_array(&c->mem, float, (size_t)l->channels), *sums = arena_array(&c->mem, float, (size_t)n);
     int8_t *numbers = arena_array(&c->mem, int8_t, (size_t)w->count);
     double error = 0, power = 0;
-    weight_scales(q, l, inner, scale);
+    weight_scales(q, l, b, inner, x_scale, scale);
     for (int64_t i = 0; i < w->count; i++) {
         double x = tensor_get_f64(w, i), s = (double)scale[i / inner % l->channels], v = rint(x / s);
         numbers[i] = (int8_t)(v > 127 ? 127 : v < -127 ? -127 : v);
@@ -132,11 +146,11 @@ static void quantize_weights(quantizer *q, quantize_layer *l, float x_scale, nod
         sums[i] = x_scale * scale[i];
     for (int64_t i = 0; i < l->channels; i++) {
         double v = rint(tensor_get_f64(b, i) / (double)sums[n == 1 ? 0 : i]);
-        biases[i] = (int32_t)(v > 2147483520.0 ? 2147483520.0 : v < -2147483520.0 ? -2147483520.0 : v);
+        biases[i] = (int32_t)(v > MOST_BIAS ? MOST_BIAS : v < -MOST_BIAS ? -MOST_BIAS : v);
     }
     scales = q->one_scale ? tensor_scalar_f64(c, DT_F32, (double)sums[0]) : tensor_dense(c, DT_F32, 1, &n, sums);
     onnx_edit_set_input(&q->e, l->node, 2,
-                        dequantize(q, l->bias, tensor_dense(c, DT_I32, b->rank, b->dims, biases), scales, 0, &node));
+                        dequantize(q, l->bias, tensor_dense(c, DT_I32, 1, &l->channels, biases), scales, 0, &node));
     vec_push(&c->mem, before, node);
 }
 

@@ -53,6 +53,17 @@ for i in range(2):
     with open(f"pairs/test_data_set_7/input_{i}.pb", "wb") as f: f.write(nh.from_array(a(1, 3, 8, 8)).SerializeToString())
 for n, g, name in ((12, graph, "old.onnx"), (9, two, "ancient.onnx")):
     onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("", n)], ir_version=7), name)
+# A channel of zeros with a bias, a bias too large for 32 bits of its scale, one of [1, N]; weights that are no number.
+x, w = a(8, 4), a(6, 4)
+w[1] = 0; w[2] *= 1e-9
+bias = np.array([[1, 2, 300, 0, -5, 6]], np.float32)
+gemm = lambda last, path: onnx.save(h.make_model(h.make_graph(
+    [h.make_node("Gemm", ["x", "w", "b"], ["g"], transB=1), h.make_node("Relu", ["g"], ["r"]),
+     h.make_node("MatMul", ["r", "v"], ["y"])], "gemm", [info("x", T.FLOAT, [1, 4])], [info("y", T.FLOAT, [1, 2])],
+    [nh.from_array(w, "w"), nh.from_array(bias, "b"), nh.from_array(np.full((6, 2), last, np.float32), "v")]),
+    opset_imports=[h.make_opsetid("", 17)], ir_version=8), path)
+gemm(1, "gemm.onnx"); gemm(np.nan, "number.onnx")
+np.save("rows.npy", x)
 PY
 
 cat > check.py << 'PY'
@@ -138,6 +149,23 @@ assert len(scales) > 6 and all(s.ndim == 0 for s in scales.values()), scales
 assert not any(n.attribute for n in m.graph.node if n.op_type == "DequantizeLinear")' old_$scheme.onnx
 done
 expect 0 'ok$' verify old_cpu.onnx --integers --against onnxruntime --seed 3 --atol 0.05
+
+cat > bias.py << 'PY'
+import sys, numpy as np, onnx, onnxruntime as ort
+from onnx import numpy_helper as nh
+m = onnx.load(sys.argv[1]); onnx.checker.check_model(m, full_check=True)
+t = {i.name: nh.to_array(i) for i in m.graph.initializer}
+made = {n.output[0]: n for n in m.graph.node}
+gemm = next(n for n in m.graph.node if n.op_type == "Gemm")
+numbers, scale = (t[i] for i in made[gemm.input[2]].input[:2])
+assert numbers.shape == (6,) and np.allclose(numbers * scale.astype(float), [1, 2, 300, 0, -5, 6], rtol=1e-6, atol=1e-2), numbers * scale
+ort.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"]).run(None, {"x": np.load("rows.npy")[:1]})
+PY
+for how in cpu vta; do
+    expect 0 '^quantised: 3 of 3 nodes' quantize gemm.onnx --data rows.npy --for $how -o gemm_q.onnx
+    check "biases of [1, N], of channels of zeros, and large ones, $how" "$python" bias.py gemm_q.onnx
+done
+expect 0 '^quantised: 2 of 3 nodes' quantize number.onnx --data rows.npy -o out_number.onnx # its weights are none
 
 # --- what it does not take
 expect_error 1 '^error: two.onnx: symbolic dimensions: N' quantize two.onnx --calibrate pairs -o out.onnx

@@ -24,6 +24,19 @@ static bool read_ints(compiler *c, const graph_node *n, const char *name, uint32
     return true;
 }
 
+static int64_t cut_to(int64_t x, int64_t low, int64_t high)
+{
+    x = x > low ? x : low;
+    return x < high ? x : high;
+}
+
+void nn_clip_behind(int64_t first_low, int64_t first_high, int64_t *low, int64_t *high)
+{
+    int64_t least = cut_to(first_low < first_high ? first_low : first_high, *low, *high);
+    *high = cut_to(first_high, *low, *high);
+    *low = least;
+}
+
 bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_window *out)
 {
     int64_t pads[2 * NN_MAX_SPATIAL];

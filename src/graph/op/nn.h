@@ -33,6 +33,9 @@ bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out);
  * contents nobody may read. */
 int64_t nn_data_block(const graph_node *n, const char *name);
 
+/* Two clips as one, each min(max(x, low), high): *low and *high, of the one behind, become those of both. */
+void nn_clip_behind(int64_t first_low, int64_t first_high, int64_t *low, int64_t *high);
+
 /* Extent of the last block in a layout of weights such as "OIHW16o" or "NK8n"; 0: none. */
 int64_t nn_layout_block(const char *layout);
 

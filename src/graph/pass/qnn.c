@@ -7,15 +7,18 @@
 #include "graph/pass/qnn.h"
 
 #include "base/ptr_map.h"
+#include "graph/op/nn.h"
 #include "graph/pass.h"
 
 #include <math.h>
 #include <string.h>
 
-#define BIAS_SCALE_OFF 0.01 /* a bias has the product's scale, to 1 %, as onnxruntime asks */
+#define BIAS_SCALE_OFF 0.01 /* a bias has the product's scale, to 1 %, as onnxruntime asks; where
+                               * shifts round, it is that scale */
 
 typedef struct converter {
     rewriter r;
+    bool half_up;    /* the model rounds so */
     bool always;     /* also where rounding to nearest even asks for exact integers that are slower here */
     ptr_map why;     /* node -> number of the reason why it stays, as far as one was looked for */
     ptr_map readers; /* value with one use -> position of the node that reads it, in f->nodes as it was */
@@ -96,15 +99,13 @@ static graph_value *numbers_of(converter *v, graph_value *x)
         return x->def->inputs[0];
     graph_node *n = x->def;
     uint32_t moved = qnn_moved_operands(n);
-    if (n->n_inputs > QNN_MAX_PARTS + 8 || !qnn_is_quantised(x, &p))
+    if (n->n_inputs > QNN_MAX_PARTS + 8 || !qnn_source(x, &p))
         return NULL;
     memcpy(in, n->inputs, n->n_inputs * sizeof *in);
     for (uint32_t i = 0; i < moved; i++)
         in[i] = numbers_of(v, n->inputs[i]);
-    if (strcmp(n->op->name, "nn.pad") == 0 && strcmp(graph_attr_string(n, "mode"), "constant") == 0) {
-        double fill = 0;
-        if (n->n_inputs > 2 && n->inputs[2])
-            (void)rewrite_is_uniform(graph_constant(n->inputs[2]), &fill);
+    double fill;
+    if (qnn_pads_by_constant(n, &fill)) {
         in[2] = scalar_int(v, p.dt, qnn_quantized(&p, fill, false), "fill", n->loc);
         return emit(v, n->op->name, n->n_inputs > 3 ? n->n_inputs : 3, in, n->n_attrs, n->attrs, n->loc);
     }
@@ -184,6 +185,7 @@ static const tensor_data *product_scale(converter *v, const anchor *a)
 static const tensor_data *integer_bias(converter *v, const anchor *a, const qnn_bias *b, const char **why)
 {
     compiler *c = v->r.c;
+    const double off = v->half_up ? 0 : BIAS_SCALE_OFF;
     const tensor_data *scale = product_scale(v, a);
     int64_t count = scale->count > b->numbers->count ? scale->count : b->numbers->count;
     int64_t dims[TYPE_MAX_RANK] = {count};
@@ -191,7 +193,7 @@ static const tensor_data *integer_bias(converter *v, const anchor *a, const qnn_
     for (int64_t i = 0; i < count; i++) {
         double s = tensor_get_f64(scale, scale->count == 1 ? 0 : i);
         double x = tensor_get_f64(b->numbers, b->numbers->count == 1 ? 0 : i);
-        if (b->is_integer && fabs((double)qnn_scale(&b->params, i) - s) > BIAS_SCALE_OFF * s + 1e-6) {
+        if (b->is_integer && fabs((double)qnn_scale(&b->params, i) - s) > off * s) {
             *why = "its bias has another scale than the product";
             return NULL;
         }
@@ -378,16 +380,12 @@ static bool read_clips(tail *t)
             if (i + 1 < n->n_inputs && n->inputs[i + 1] &&
                 (!rewrite_is_uniform(graph_constant(n->inputs[i + 1]), &bound[i]) || isnan(bound[i])))
                 return false;
-        if (relu || (n->n_inputs > 1 && n->inputs[1])) {
-            int64_t lo = qnn_quantized(&t->y, bound[0], t->half_up);
-            t->lo = lo > t->lo ? lo : t->lo;
-            t->hi = lo > t->hi ? lo : t->hi;
-        }
-        if (!relu && n->n_inputs > 2 && n->inputs[2]) {
-            int64_t hi = qnn_quantized(&t->y, bound[1], t->half_up);
-            t->hi = hi < t->hi ? hi : t->hi;
-            t->lo = hi < t->lo ? hi : t->lo;
-        }
+        int64_t low = dtype_min_int(t->y.dt), high = dtype_max_int(t->y.dt);
+        if (relu || (n->n_inputs > 1 && n->inputs[1]))
+            low = qnn_quantized(&t->y, bound[0], t->half_up);
+        if (!relu && n->n_inputs > 2 && n->inputs[2])
+            high = qnn_quantized(&t->y, bound[1], t->half_up);
+        nn_clip_behind(low, high, &t->lo, &t->hi);
         t->x = n->inputs[0];
     }
 }
@@ -520,7 +518,8 @@ static bool rounds_half_up(const graph_module *m)
 
 bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o)
 {
-    converter v = {.always = !o->no_integers || rounds_half_up(m)};
+    converter v = {.half_up = rounds_half_up(m)};
+    v.always = !o->no_integers || v.half_up;
     ptr_map_init(&v.why, &c->mem);
     if (v.always && !graph_pass_cse(c, m, o)) /* exporters quantise a value again for each of its readers */
         return false;

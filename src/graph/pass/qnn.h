@@ -26,8 +26,13 @@ int64_t qnn_quantized(const qnn_params *p, double x, bool half_up); /* of one nu
 bool qnn_read_params(const graph_node *n, bool wide, qnn_params *out);
 /* v is made by a dequantize of numbers with these parameters. */
 bool qnn_dequantized(const graph_value *v, bool wide, qnn_params *out);
-/* The same through operators that only move elements, or choose among them: these work on quantised numbers as well. */
+/* The same through operators that only move elements, or choose among them: these work on quantised numbers as well,
+ * where the numbers that pads put in are among them. */
 bool qnn_is_quantised(const graph_value *v, qnn_params *out);
+/* The same, whatever pads put in: of a value inside one that was asked for. */
+bool qnn_source(const graph_value *v, qnn_params *out);
+/* n is a pad with one number, `fill`. */
+bool qnn_pads_by_constant(const graph_node *n, double *fill);
 /* The operand of n that such an operator moves, or all of them; 0: n is another operator. */
 uint32_t qnn_moved_operands(const graph_node *n);
 

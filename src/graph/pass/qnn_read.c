@@ -47,6 +47,12 @@ int64_t qnn_quantized(const qnn_params *p, double x, bool half_up)
     return v >= most ? dtype_max_int(p->dt) : v >= least ? (int64_t)v : dtype_min_int(p->dt);
 }
 
+/* What the quantised number q stands for. */
+static double number_of(const qnn_params *p, int64_t q)
+{
+    return (double)((float)(q - qnn_zero(p, 0)) * qnn_scale(p, 0));
+}
+
 static bool is_positive(const tensor_data *scale)
 {
     for (int64_t i = 0; i < scale->count; i++)
@@ -105,7 +111,7 @@ uint32_t qnn_moved_operands(const graph_node *n)
     return (n->op->flags & OPF_MOVES) || strcmp(op, "nn.pad") == 0 || is_any(op, choosing) ? 1 : 0;
 }
 
-bool qnn_is_quantised(const graph_value *v, qnn_params *out)
+bool qnn_source(const graph_value *v, qnn_params *out)
 {
     qnn_params other;
     for (uint32_t step = 0; v && step < MAX_STEPS; step++) {
@@ -121,6 +127,33 @@ bool qnn_is_quantised(const graph_value *v, qnn_params *out)
         v = v->def->inputs[0];
     }
     return false;
+}
+
+bool qnn_pads_by_constant(const graph_node *n, double *fill)
+{
+    *fill = 0;
+    return strcmp(n->op->name, "nn.pad") == 0 && strcmp(graph_attr_string(n, "mode"), "constant") == 0 &&
+           (n->n_inputs < 3 || !n->inputs[2] || rewrite_is_uniform(graph_constant(n->inputs[2]), fill));
+}
+
+/* Whether a quantised number says what the pad says. In front of a max pool what is below all numbers may be the least
+ * of them. */
+static bool fill_fits(const qnn_params *p, double fill, bool is_pooled)
+{
+    return qnn_is_single(p) && (number_of(p, qnn_quantized(p, fill, false)) == fill ||
+                                (is_pooled && fill < number_of(p, dtype_min_int(p->dt))));
+}
+
+bool qnn_is_quantised(const graph_value *v, qnn_params *out)
+{
+    double fill;
+    const char *reader = "";
+    if (!qnn_source(v, out))
+        return false;
+    for (; v->def && qnn_moved_operands(v->def) == 1; reader = v->def->op->name, v = v->def->inputs[0])
+        if (qnn_pads_by_constant(v->def, &fill) && !fill_fits(out, fill, strncmp(reader, "nn.max_pool", 11) == 0))
+            return false;
+    return true;
 }
 
 /* --- biases --- */
