@@ -110,6 +110,7 @@ void graph_set_attr(graph_func *f, graph_node *n, attr a); /* by the row's order
 void graph_replace_uses(graph_func *f, graph_value *from, graph_value *to); /* node inputs and results */
 uint32_t graph_count_uses(const graph_func *f, const graph_value *v);
 void graph_remove_dead(graph_func *f); /* nodes without effect on state whose outputs nobody uses */
+void graph_drop_constants(graph_func *f); /* those that nobody reads; other nodes stay, dead ones too */
 void graph_insert_before(graph_func *f, graph_node *at, graph_node *n);
 bool graph_sort(graph_func *f); /* stable topological order; false: a cycle */
 

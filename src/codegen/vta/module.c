@@ -14,23 +14,10 @@ static const char head_text[] =
     "void VTABufferCopy(const void *from, size_t from_offset, void *to, size_t to_offset, size_t size,\n"
     "    int kind_mask);\n";
 
-static bool is_constant(const prog_region *r, const tir_func *f, uint32_t i)
-{
-    return i < f->n_inputs && r->kernel->constants && r->kernel->constants[i];
-}
-
-static void write_signature(writer *w, const char *symbol, const tir_func *f)
-{
-    w_fmt(w, "int32_t %s(", symbol);
-    for (uint32_t i = 0; i < f->n_params; i++)
-        w_fmt(w, "%s%s%s *p%u", i ? ", " : "", i < f->n_inputs ? "const " : "", dtype_c_name(f->params[i]->dt), i);
-    w_str(w, f->n_params ? ")" : "void)");
-}
-
 static void write_copies(writer *w, const prog_region *r, const tir_func *f, bool constants)
 {
     for (uint32_t i = 0; i < f->n_inputs; i++)
-        if (is_constant(r, f, i) == constants)
+        if (vta_region_is_constant(r, f, i) == constants)
             w_fmt(w, "%sVTABufferCopy(p%u, 0, b[%u], 0, %zu, 1);\n", constants ? "        " : "    ", i, i,
                   vta_code_bytes(f->params[i]));
 }
@@ -39,9 +26,9 @@ static void write_copies(writer *w, const prog_region *r, const tir_func *f, boo
 static void write_outer(compiler *c, writer *w, const prog_region *r, const tir_func *f)
 {
     w_str(w, "\n");
-    write_signature(w, r->symbol, f);
+    vta_region_print_prototype(w, r, f);
     w_str(w, ";\n");
-    write_signature(w, r->symbol, f);
+    vta_region_print_prototype(w, r, f);
     w_fmt(w, "\n{\n    static void *b[%u];\n    static int ready;\n    int status;\n", f->n_params);
     w_fmt(w, "    if (vta_want_config(\"%s\") != 0)\n        return %d;\n", vta_text_name(c), STATUS_LIBRARY);
     for (uint32_t i = 0; i < f->n_params; i++)

@@ -27,12 +27,6 @@ typedef struct generator {
     uint64_t bytes; /* of the device's memory */
 } generator;
 
-/* A parameter that is a constant of the program: written once. */
-static bool is_constant(const region *g, uint32_t i)
-{
-    return i < g->f->n_inputs && g->r->kernel->constants && g->r->kernel->constants[i];
-}
-
 static bool capture_regions(generator *g)
 {
     for (uint32_t i = 0; i < g->out->n_regions; i++) {
@@ -65,7 +59,7 @@ static void place(generator *g)
         region *to = &g->regions[i];
         uint64_t at = stream;
         for (uint32_t b = 0; b < to->k.n_buffers; b++) {
-            if (is_constant(to, b))
+            if (vta_region_is_constant(to->r, to->f, b))
                 continue;
             to->offset[b] = at;
             at += page_up(vta_code_bytes(to->k.buffers[b]) + 1);
@@ -76,7 +70,7 @@ static void place(generator *g)
     for (uint32_t i = 0; i < g->n; i++) {
         region *to = &g->regions[i];
         for (uint32_t b = 0; b < to->k.n_buffers; b++)
-            if (is_constant(to, b)) {
+            if (vta_region_is_constant(to->r, to->f, b)) {
                 to->offset[b] = g->bytes;
                 g->bytes += page_up(vta_code_bytes(to->k.buffers[b]) + 1);
             }
@@ -135,19 +129,10 @@ static void write_head(const generator *g, writer *w)
     w_fmt(w, "%.*s%llu%s", (int)(hole - head_text), head_text, (unsigned long long)g->bytes, hole + 1);
 }
 
-static void write_signature(writer *w, const region *to)
-{
-    w_fmt(w, "int32_t %s(", to->r->symbol);
-    for (uint32_t i = 0; i < to->f->n_params; i++)
-        w_fmt(w, "%s%s%s *p%u", i ? ", " : "", i < to->f->n_inputs ? "const " : "", dtype_c_name(to->f->params[i]->dt),
-              i);
-    w_str(w, to->f->n_params ? ")" : "void)");
-}
-
 static void write_copies(writer *w, const region *to, bool constants)
 {
     for (uint32_t i = 0; i < to->f->n_inputs; i++)
-        if (is_constant(to, i) == constants)
+        if (vta_region_is_constant(to->r, to->f, i) == constants)
             w_fmt(w, "%sput(&r, %lluu, p%u, %zuu);\n", constants ? "            " : "        ",
                   (unsigned long long)to->offset[i], i, vta_code_bytes(to->f->params[i]));
 }
@@ -159,9 +144,9 @@ static void write_region(generator *g, writer *w, region *to)
     char *text = arena_array(&g->c->mem, char, n + 1);
     vta_capture_print_c(&to->k.capture, name, text, n + 1);
     w_fmt(w, "\n%s\n", text);
-    write_signature(w, to);
+    vta_region_print_prototype(w, to->r, to->f);
     w_str(w, ";\n");
-    write_signature(w, to);
+    vta_region_print_prototype(w, to->r, to->f);
     w_fmt(w,
           "\n{\n    static bool ready; /* the constants are in their places */\n    run r;\n"
           "    vta_memory scratch, bindings[%u];\n    if (open_run(&r, &%s.config)) {\n",

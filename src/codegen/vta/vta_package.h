@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions of a model as C for packages: the code generator of the target `vta`. */
+/* Regions of a model as C for packages and modules: the code generator of the target `vta`. */
 #ifndef LATHE_CODEGEN_VTA_VTA_PACKAGE_H
 #define LATHE_CODEGEN_VTA_VTA_PACKAGE_H
 #include "prog/source.h"
@@ -12,4 +12,9 @@ bool vta_package_codegen(compiler *c, const struct target *t, struct prog_source
 /* module.c: the same for modules, by recorders: buffers of the published run-time, which must be loaded where the
  * module is: the process links libvta, or has opened it with its symbols for all. */
 bool vta_module_codegen(compiler *c, struct prog_source *out);
+
+/* region.c, of both. f: the region as it was lowered. Parameter i is a constant of the program: it is copied once. */
+bool vta_region_is_constant(const prog_region *r, const tir_func *f, uint32_t i);
+/* "int32_t SYMBOL(const T *p0, ..., T *p2)": the function over pointers of the host. */
+void vta_region_print_prototype(writer *w, const prog_region *r, const tir_func *f);
 #endif

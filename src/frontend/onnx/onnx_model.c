@@ -260,27 +260,6 @@ static bool add_results(onnx_env *env, const pb_graph *g)
     return ok;
 }
 
-/* Initializers and shapes that were read at import and that no node needs. The model's own dead nodes stay. */
-static void drop_unused_constants(graph_func *f)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
-            f->nodes.data[i]->outputs[k]->mark = 0;
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
-            if (f->nodes.data[i]->inputs[k])
-                f->nodes.data[i]->inputs[k]->mark = 1;
-    for (uint32_t i = 0; i < f->results.len; i++)
-        f->results.data[i]->mark = 1;
-    for (uint32_t i = 0; i < f->nodes.len; i++) {
-        graph_node *n = f->nodes.data[i];
-        if (n->n_outputs != 1 || n->outputs[0]->mark || !graph_constant(n->outputs[0]))
-            f->nodes.data[kept++] = n;
-    }
-    f->nodes.len = kept;
-}
-
 bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *o, graph_module **out)
 {
     onnx_importer im = {.c = c, .o = o, .path = path, .bytes = bytes, .find_op = onnx_ops_find};
@@ -311,8 +290,9 @@ bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *
         ok = false;
     if (!onnx_report_needs(&im, env.f, mark) || !ok || c->diags.errors != errors)
         return false;
+    /* Initializers and shapes that were read at import and that no node needs. The model's own dead nodes stay. */
     for (uint32_t i = 0; i < im.module->funcs.len; i++)
-        drop_unused_constants(im.module->funcs.data[i]);
+        graph_drop_constants(im.module->funcs.data[i]);
     *out = im.module;
     return true;
 }

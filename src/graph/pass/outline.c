@@ -94,24 +94,6 @@ graph_node *graph_outline(compiler *c, graph_func *f, const outline_spec *s)
     return call;
 }
 
-void graph_drop_constants(graph_func *f)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++)
-            f->nodes.data[i]->outputs[k]->mark = 0;
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
-            if (f->nodes.data[i]->inputs[k])
-                f->nodes.data[i]->inputs[k]->mark = 1;
-    for (uint32_t i = 0; i < f->results.len; i++)
-        f->results.data[i]->mark = 1;
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        if (f->nodes.data[i]->op->infer != infer_constant || f->nodes.data[i]->outputs[0]->mark)
-            f->nodes.data[kept++] = f->nodes.data[i];
-    f->nodes.len = kept;
-}
-
 bool graph_is_shape_arg(const graph_node *n, uint32_t i)
 {
     const tensor_data *t = graph_constant(n->inputs[i]);

@@ -21,8 +21,6 @@ typedef struct outline_spec {
 /* Copies the nodes into a new function of f's module and returns a call of it, which is not in f's list yet and has
  * taken over the results: the same value objects. The nodes are to be taken out of the list. */
 graph_node *graph_outline(compiler *c, graph_func *f, const outline_spec *s);
-/* Constants that nobody reads go. */
-void graph_drop_constants(graph_func *f);
 bool graph_is_shape_arg(const graph_node *n, uint32_t i); /* a short constant that the operator reads as a shape */
 /* Those, and constants of one element and splats. */
 bool graph_is_literal(const graph_node *n, uint32_t i);

@@ -55,9 +55,8 @@ static graph_value *stays(converter *v, const graph_node *n, const char *why)
 static graph_value *emit(converter *v, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attrs,
                          const attr *attrs, src_loc loc)
 {
-    for (uint32_t i = 0; i < n_in; i++)
-        if (v->r.failed)
-            return NULL;
+    if (n_in > 0 && v->r.failed)
+        return NULL;
     while (n_in > 0 && !in[n_in - 1])
         n_in--;
     return rewrite_emit(&v->r, op, n_in, in, n_attrs, attrs, loc);

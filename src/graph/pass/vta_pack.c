@@ -186,11 +186,6 @@ static graph_value *unpack(packer *p, graph_value *x, const border *b)
 
 /* --- what the values of a region are --- */
 
-static graph_func *callee_of(const graph_node *n)
-{
-    return strcmp(n->op->name, "call") == 0 ? graph_attr(n, "callee")->u.func : NULL;
-}
-
 static border border_of(const vta_layer *l, const graph_value *inner)
 {
     border b = {.plain = inner->type};
@@ -222,7 +217,7 @@ static graph_value *lift_to_callers(compiler *c, graph_func *region, const graph
         for (uint32_t k = 0; k < m->funcs.data[f]->nodes.len; k++) {
             graph_func *caller = m->funcs.data[f];
             graph_node *call = caller->nodes.data[k];
-            if (callee_of(call) != region)
+            if (graph_callee(call) != region)
                 continue;
             if (like != PARAM_NONE) {
                 add_operand(c, call, call->inputs[like]);
@@ -240,7 +235,7 @@ static graph_value *lift_to_callers(compiler *c, graph_func *region, const graph
  * from memory. */
 static void lift_constants(compiler *c, graph_func *region, graph_node *call)
 {
-    graph_func *f = callee_of(call);
+    graph_func *f = graph_callee(call);
     vta_layer l;
     const char *why;
     if (!f || !vta_layer_of(c, f, &l, &why))
@@ -263,7 +258,7 @@ static bool same_border(const border *a, const border *b)
 /* The borders of parameters as `n` has them; a parameter that another node has otherwise becomes two. */
 static void note_borders(compiler *c, graph_func *region, graph_node *n, border *all, uint32_t most)
 {
-    const graph_func *f = callee_of(n);
+    const graph_func *f = graph_callee(n);
     vta_layer l;
     const char *why;
     if (!f || !vta_layer_of(c, f, &l, &why))
@@ -302,7 +297,7 @@ static bool check_region(compiler *c, const graph_func *region)
 {
     for (uint32_t i = 0; i < region->nodes.len; i++) {
         const graph_node *n = region->nodes.data[i];
-        const graph_func *f = callee_of(n);
+        const graph_func *f = graph_callee(n);
         if ((f && graph_func_text(f, "composite")) || strcmp(n->op->name, "constant") == 0)
             continue;
         diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "@%s: the region has a %s that no pattern of VTA has found",
@@ -392,7 +387,7 @@ static graph_value *packed_operand(packer *p, graph_value *x, const border *b)
 
 static bool pack_call(packer *p, graph_node *call, const border *all)
 {
-    const graph_func *region = callee_of(call);
+    const graph_func *region = graph_callee(call);
     p->loc = call->loc;
     for (uint32_t i = 0; i < call->n_inputs; i++)
         if (!(call->inputs[i] = packed_operand(p, call->inputs[i], &all[i])))
@@ -426,7 +421,7 @@ static bool pack_outside(packer *p, graph_func *f, const border *const *of_funcs
     rewrite_begin(&p->r, p->r.c, f);
     for (uint32_t i = 0; ok && i < f->nodes.len; i++) {
         graph_node *n = f->nodes.data[i];
-        const border *all = borders_in(callee_of(n), of_funcs);
+        const border *all = borders_in(graph_callee(n), of_funcs);
         rewrite_operands(n);
         if (all)
             ok = pack_call(p, n, all);

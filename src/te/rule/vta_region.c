@@ -127,11 +127,6 @@ static uint32_t add_place(lowering *l, const graph_value *v, const tir_buffer *b
     return l->places.len - 1;
 }
 
-static const graph_func *callee_of(const graph_node *n)
-{
-    return strcmp(n->op->name, "call") == 0 ? graph_attr(n, "callee")->u.func : NULL;
-}
-
 static bool refuse(lowering *l, const graph_node *n, const char *kind, const char *why)
 {
     diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc, "@%s: the %s cannot run on VTA: %s", l->f->name, kind, why);
@@ -140,7 +135,7 @@ static bool refuse(lowering *l, const graph_node *n, const char *kind, const cha
 }
 
 /* Operands in the order that the rule has: data, weights, bias, the other data. */
-static bool add_operands(lowering *l, const graph_node *n, const graph_func *f, step *s)
+static bool add_operands(lowering *l, const graph_node *n, step *s)
 {
     graph_value *const wanted[4] = {s->layer.data[0], s->layer.weights, s->layer.bias, s->layer.data[1]};
     for (uint32_t i = 0; i < 4; i++) {
@@ -154,7 +149,6 @@ static bool add_operands(lowering *l, const graph_node *n, const graph_func *f, 
         s->operands[s->n_operands++] = at;
         l->places.data[at].last = l->steps.len;
     }
-    (void)f;
     return true;
 }
 
@@ -190,7 +184,7 @@ static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
     why = te_vta_region_plan(l->c, &s.layer, &plan);
     if (why)
         return refuse(l, n, vta_layer_text(s.layer.kind), why);
-    if (!add_operands(l, n, f, &s))
+    if (!add_operands(l, n, &s))
         return false;
     bool negative = l->places.data[s.operands[0]].negative;
     if (s.layer.wants_positive && negative)
@@ -206,7 +200,7 @@ static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
 /* What goes from tiles to the plain layout and back is the device's own tensor all the way. */
 static bool add_node(lowering *l, graph_node *n)
 {
-    const graph_func *f = callee_of(n);
+    const graph_func *f = graph_callee(n);
     if (f)
         return add_layer(l, n, f);
     uint32_t at = n->n_inputs > 0 ? place_of(l, n->inputs[0]) : NOWHERE;
