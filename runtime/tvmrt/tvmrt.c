@@ -331,11 +331,8 @@ tvmrt_engine_t *tvmrt_engine_default(void)
 static int32_t execute(const tvmrt_context_t *context, uint32_t op_id, uint32_t part)
 {
     const tvmrt_op_exec_t *exec = &context->op_execs[op_id];
-    int32_t status = exec->func(exec->args, part, context->model->op_descs[op_id].parts);
 
-    if (status != TVMRT_OK)
-        tvmrt_log_push(TVMRT_LOG_ERROR, status, (int32_t)op_id);
-    return status;
+    return exec->func(exec->args, part, context->model->op_descs[op_id].parts);
 }
 
 /* All tasks of a layer in order; the first status that is not 0. */
@@ -350,8 +347,8 @@ static int32_t run_layer_single(const tvmrt_context_t *context, const tvmrt_sche
         for (part = 0; part < context->model->op_descs[op_id].parts; part++) {
             int32_t status = execute(context, op_id, part);
 
-            if (first == TVMRT_OK)
-                first = status;
+            if (first == TVMRT_OK && status != TVMRT_OK)
+                first = fail(status, (int32_t)op_id);
         }
     }
     return first;
@@ -540,6 +537,7 @@ static int load_next_layer(tvmrt_engine_t *engine, const tvmrt_context_t *contex
 static int32_t share_layer(tvmrt_engine_t *engine, const tvmrt_context_t *context, const tvmrt_schedule_layer_t *layer,
                            uint32_t workers)
 {
+    uint32_t op_id, part;
     int32_t status;
 
     engine->failed_status = TVMRT_OK;
@@ -549,7 +547,10 @@ static int32_t share_layer(tvmrt_engine_t *engine, const tvmrt_context_t *contex
     work(engine, 0);
     if (tvmrt_barrier_sync(&engine->layer_barrier) != 0)
         return fail(TVMRT_E_PORT, -1);
-    return engine->failed_status;
+    if (engine->failed_status == TVMRT_OK)
+        return TVMRT_OK;
+    queue_entry(&engine->task_queue, engine->failed_task, &op_id, &part);
+    return fail(engine->failed_status, (int32_t)op_id);
 }
 
 #endif

@@ -439,8 +439,8 @@ static inline int32_t tvmrt_engine_shutdown(tvmrt_engine_t *engine)
 }
 
 /* Runs all layers, or steps, on context->engine and returns 0, or the status of the first failed task in schedule order
- * of the first layer that failed (the same for every number of workers). All tasks of that layer run, none of later
- * ones.
+ * of the first layer that failed, and logs it with its operator (both the same for every number of workers). All tasks
+ * of that layer run, none of later ones.
  * When the engine is not started, was started before a fork that made this process, or runs something for another
  * thread at the moment, the calling thread does all the work itself: two runs never wait for each other. Results do not
  * depend on the number of workers. */

@@ -20,30 +20,55 @@
 /* One for each width of vectors, with the registers that machines of that width have. */
 static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL};
 
-/* What only targets of parts of models have. */
-#define WHOLE NULL, NULL, false, NULL
+#define V4_FLAGS "-march=x86-64-v4 -mprefer-vector-width=512"
+#define CORTEX(cpu, more) "-mcpu=cortex-" cpu " -mthumb" more CONTRACT
+#define SP                " -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+
+/* Everything that whole-model targets of 64 bits share. */
+#define HOST .stack_limit = 16384, .workers = 4, .address_bits = 64
+#define V2   .vector_bytes = 16, .vector_regs = 16, .l2_bytes = 256 << 10, .l3_bytes = 8 << 20, .cc = X86, HOST
+#define V3                                                                                                             \
+    .vector_bytes = 32, .vector_regs = 16, .l2_bytes = 512 << 10, .l3_bytes = 16 << 20, .fma = true, .cc = X86, HOST
+#define V4                                                                                                             \
+    .vector_bytes = 64, .vector_regs = 32, .l2_bytes = 1 << 20, .l3_bytes = 32 << 20, .fma = true, .cc = X86, HOST
+#define A64                                                                                                            \
+    .vector_bytes = 16, .vector_regs = 32, .l2_bytes = 512 << 10, .l3_bytes = 2 << 20, .fma = true, .cc = ARM, HOST
+#define RVV                                                                                                            \
+    .vector_regs = 32, .l2_bytes = 512 << 10, .l3_bytes = 2 << 20, .fma = true, .cc = CLANG_RISCV, HOST
+#define MICRO                                                                                                          \
+    .vector_regs = 8, .stack_limit = 1024, .workers = 1, .address_bits = 32, .cc = "arm-none-eabi-gcc"
 
 static const target table[] = {
-    /* name, flags, vector bytes, registers, bytes of the second and the last cache, fma, stack bytes, workers,
-     * bits of an address, own lowering, variants, VLEN, C compiler from elsewhere, the rest */
-    {"x86-64-v2", "-march=x86-64-v2", 16, 16, 256 << 10, 8 << 20, false, 16384, 4, 64, NULL, NULL, 0, X86, WHOLE},
-    {"x86-64-v3", "-march=x86-64-v3" CONTRACT, 32, 16, 512 << 10, 16 << 20, true, 16384, 4, 64, NULL, NULL, 0, X86,
-     WHOLE},
-    {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512" CONTRACT, 64, 32, 1 << 20, 32 << 20, true, 16384, 4,
-     64, NULL, NULL, 0, X86, WHOLE},
-    {"aarch64", "-march=armv8-a" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL, 0, ARM, WHOLE},
+    {.name = "x86-64-v2", .cflags = "-march=x86-64-v2", V2},
+    {.name = "x86-64-v3", .cflags = "-march=x86-64-v3" CONTRACT, V3},
+    {.name = "x86-64-v3-vnni", .cflags = "-march=x86-64-v3 -mavxvnni" CONTRACT, V3, .features = TARGET_AVX_VNNI},
+    {.name = "x86-64-v4", .cflags = V4_FLAGS CONTRACT, V4},
+    {.name = "x86-64-v4-vnni", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .features = TARGET_AVX512_VNNI},
+    {.name = "aarch64", .cflags = "-march=armv8-a" CONTRACT, A64},
+    {.name = "aarch64-dotprod", .cflags = "-march=armv8.2-a+dotprod" CONTRACT, A64, .features = TARGET_DOTPROD},
+    {.name = "aarch64-i8mm", .cflags = "-march=armv8.2-a+dotprod+i8mm" CONTRACT, A64,
+     .features = TARGET_DOTPROD | TARGET_I8MM},
     /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
-    {"rv64gcv", "-march=rv64gcv -mabi=lp64d" CONTRACT, 16, 32, 512 << 10, 2 << 20, true, 16384, 4, 64, NULL, NULL, 128,
-     CLANG_RISCV, WHOLE},
-    {"rv64gcv_zvl256b", "-march=rv64gcv_zvl256b -mabi=lp64d" CONTRACT, 32, 32, 512 << 10, 2 << 20, true, 16384, 4, 64,
-     NULL, NULL, 256, CLANG_RISCV, WHOLE},
-    {"rv64gcv_zvl512b", "-march=rv64gcv_zvl512b -mabi=lp64d" CONTRACT, 64, 32, 512 << 10, 2 << 20, true, 16384, 4, 64,
-     NULL, NULL, 512, CLANG_RISCV, WHOLE},
-    {"generic", "", 0, 16, 256 << 10, 2 << 20, false, 16384, 4, 64, NULL, NULL, 0, NULL, WHOLE},
+    {.name = "rv64gcv", .cflags = "-march=rv64gcv -mabi=lp64d" CONTRACT, RVV, .vector_bytes = 16, .vlen = 128},
+    {.name = "rv64gcv_zvl256b", .cflags = "-march=rv64gcv_zvl256b -mabi=lp64d" CONTRACT, RVV, .vector_bytes = 32,
+     .vlen = 256},
+    {.name = "rv64gcv_zvl512b", .cflags = "-march=rv64gcv_zvl512b -mabi=lp64d" CONTRACT, RVV, .vector_bytes = 64,
+     .vlen = 512},
+    {.name = "generic", .cflags = "", .vector_regs = 16, .l2_bytes = 256 << 10, .l3_bytes = 2 << 20, HOST},
     /* The machine that a module runs on compiles it. */
-    {"my_device", "", 64, 32, 1 << 20, 32 << 20, true, 16384, 4, 64, NULL, by_width, 0, NULL, WHOLE},
+    {.name = "my_device", .cflags = "", .vector_bytes = 64, .vector_regs = 32, .l2_bytes = 1 << 20,
+     .l3_bytes = 32 << 20, .fma = true, .variants = by_width, HOST},
     /* The CPU's own flags come with the firmware's compiler. */
-    {"cortex-m", "-ffp-contract=fast", 0, 8, 0, 0, false, 1024, 1, 32, NULL, NULL, 0, "arm-none-eabi-gcc", WHOLE},
+    {.name = "cortex-m", .cflags = "-ffp-contract=fast", MICRO},
+    {.name = "cortex-m0plus", .cflags = CORTEX("m0plus", ""), MICRO},
+    {.name = "cortex-m3", .cflags = CORTEX("m3", ""), MICRO},
+    {.name = "cortex-m4", .cflags = CORTEX("m4", SP), MICRO, .features = TARGET_DSP | TARGET_FPU},
+    {.name = "cortex-m7", .cflags = CORTEX("m7", " -mfpu=fpv5-d16 -mfloat-abi=hard"), MICRO,
+     .features = TARGET_DSP | TARGET_FPU},
+    {.name = "cortex-m33", .cflags = CORTEX("m33", " -mfpu=fpv5-sp-d16 -mfloat-abi=hard"), MICRO,
+     .features = TARGET_DSP | TARGET_FPU},
+    {.name = "cortex-m55", .cflags = CORTEX("m55", " -mfloat-abi=hard"), MICRO,
+     .features = TARGET_DSP | TARGET_FPU | TARGET_MVE},
 };
 
 static const target *find(const char *name)

@@ -40,6 +40,17 @@ typedef struct target_offload {
     bool binds_constants;       /* constants stay inside of regions, and are no parameters */
 } target_offload;
 
+/* What a processor's integer units can do beyond its vectors; the flags of the target switch it on. */
+typedef enum target_feature {
+    TARGET_AVX_VNNI = 1u << 0,    /* vpdpbusd on 256 bits */
+    TARGET_AVX512_VNNI = 1u << 1, /* vpdpbusd on 512 bits */
+    TARGET_DOTPROD = 1u << 2,     /* AArch64 SDOT and UDOT */
+    TARGET_I8MM = 1u << 3,        /* AArch64 SMMLA and USDOT */
+    TARGET_DSP = 1u << 4,         /* Cortex-M SMLAD, SXTB16 */
+    TARGET_MVE = 1u << 5,         /* Helium, integers: VMLADAVA */
+    TARGET_FPU = 1u << 6,         /* Cortex-M: binary32 in hardware */
+} target_feature;
+
 typedef struct target {
     const char *name;      /* "x86-64-v3" */
     const char *cflags;    /* flags for the package's Makefile: "-march=x86-64-v3 -ffp-contract=fast" */
@@ -48,6 +59,7 @@ typedef struct target {
     uint32_t l2_bytes;     /* of the second-level cache that one worker has to itself; 0: none */
     uint32_t l3_bytes;     /* of the last cache, which all workers share; 0: none */
     bool fma;
+    uint32_t features;     /* of target_feature */
     uint32_t stack_limit;  /* bytes of locals that one kernel may use */
     uint32_t workers;      /* width of the static schedule */
     uint32_t address_bits; /* of a pointer: 32 or 64 */
@@ -63,8 +75,9 @@ typedef struct target {
 
 /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang),
  * rv64gcv_zvl256b, rv64gcv_zvl512b (VLEN 256, 512 or more: their packages refuse to run with less), generic
- * (scalar, any CPU), my_device (whatever machine a module runs on), cortex-m (scalar, small stack), native (resolved on
- * this machine to one of them). NULL: unknown name. */
+ * (scalar, any CPU), my_device (whatever machine a module runs on), native (resolved on this machine to one of them);
+ * x86-64-v3-vnni, x86-64-v4-vnni, aarch64-dotprod, aarch64-i8mm (the same with products of bytes); cortex-m (scalar,
+ * small stack, flags of the caller), cortex-m0plus, -m3, -m4, -m7, -m33, -m55. NULL: unknown name. */
 const target *target_find(const char *name);
 /* A target of the user's own, for this context: t must live as long as c. The name must be new (DIAG_USAGE). */
 bool target_register(compiler *c, const target *t);
