@@ -215,6 +215,9 @@ int32_t tvmrt_semantic_init(tvmrt_context_t *context, const tvmrt_model_desc_t *
     context->workspace = workspace;
     context->op_execs = NULL;
     context->max_workers = 0;
+#if TVMRT_HOOKS
+    context->cancelled = 0;
+#endif
     context->model = model;
     return TVMRT_OK;
 }
@@ -328,11 +331,35 @@ tvmrt_engine_t *tvmrt_engine_default(void)
     return &g_engine;
 }
 
+#if TVMRT_HOOKS && defined(TVMRT_WEAK)
+TVMRT_WEAK int32_t tvmrt_hook_before(const tvmrt_context_t *context, uint32_t op_id, uint32_t part)
+{
+    (void)context, (void)op_id, (void)part;
+    return TVMRT_OK;
+}
+
+TVMRT_WEAK void tvmrt_hook_after(const tvmrt_context_t *context, uint32_t op, uint32_t part, int32_t status, uint32_t n)
+{
+    (void)context, (void)op, (void)part, (void)status, (void)n;
+}
+#endif
+
 static int32_t execute(const tvmrt_context_t *context, uint32_t op_id, uint32_t part)
 {
     const tvmrt_op_exec_t *exec = &context->op_execs[op_id];
-
-    return exec->func(exec->args, part, context->model->op_descs[op_id].parts);
+    int32_t status;
+#if TVMRT_HOOKS
+    uint32_t start;
+    status = tvmrt_atomic_load(&context->cancelled) ? TVMRT_E_CANCELLED : tvmrt_hook_before(context, op_id, part);
+    if (status != TVMRT_OK)
+        return status;
+    start = tvmrt_port_cycles();
+#endif
+    status = exec->func(exec->args, part, context->model->op_descs[op_id].parts);
+#if TVMRT_HOOKS
+    tvmrt_hook_after(context, op_id, part, status, tvmrt_port_cycles() - start);
+#endif
+    return status;
 }
 
 /* All tasks of a layer in order; the first status that is not 0. */

@@ -31,6 +31,12 @@ extern "C" {
 #define TVMRT_LOG_CAPACITY 32
 #endif
 
+/* 1: what is called before and after every task, tvmrt_cancel, and a counter of cycles; all files of a program alike.
+ * 0: none of it is compiled. */
+#ifndef TVMRT_HOOKS
+#define TVMRT_HOOKS 0
+#endif
+
 /* Bytes of a worker's stack where the port allots it (FreeRTOS); a port of a hosted system uses the system's default
  * unless this is defined. docs/tvmrt.md says how large it must be. */
 #if defined(TVMRT_PORT_FREERTOS) && !defined(TVMRT_WORKER_STACK_BYTES)
@@ -95,6 +101,10 @@ extern "C" {
 #if !defined(TVMRT_SECTION) && defined(__GNUC__)
 #define TVMRT_SECTION(name) __attribute__((section(name)))
 #endif
+/* A function that the program may define itself; with a compiler that has no such thing, it has to. */
+#if !defined(TVMRT_WEAK) && defined(__GNUC__)
+#define TVMRT_WEAK __attribute__((weak))
+#endif
 
 /* ---- Status --- */
 
@@ -114,7 +124,14 @@ extern "C" {
     X(TVMRT_E_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model")    \
     X(TVMRT_E_CONSTANTS, -11, "the constants handed over are not this package's file")               \
     X(TVMRT_E_INDEX, -12, "an index, a length or the number of an axis in the data is out of range") \
-    X(TVMRT_E_VECTORS, -13, "this machine's vectors are narrower than those the package is for")
+    X(TVMRT_E_VECTORS, -13, "this machine's vectors are narrower than those the package is for") \
+    TVMRT_STATUS_OF_HOOKS(X)
+
+#if TVMRT_HOOKS
+#define TVMRT_STATUS_OF_HOOKS(X) X(TVMRT_E_CANCELLED, -14, "the run was cancelled")
+#else
+#define TVMRT_STATUS_OF_HOOKS(X)
+#endif
 
 typedef enum tvmrt_status {
 #define TVMRT_STATUS_ROW(name, value, text) name = value,
@@ -415,6 +432,9 @@ typedef struct tvmrt_context {
     void *workspace;                 /* model->workspace_bytes */
     const tvmrt_op_exec_t *op_execs; /* model->num_ops entries */
     uint32_t max_workers;            /* threads that a run may use, the caller included; 0: one per processor */
+#if TVMRT_HOOKS
+    uint32_t cancelled;              /* atomic; of tvmrt_cancel */
+#endif
 } tvmrt_context_t;
 
 /* The engine of a program that does not bring its own; one object in static storage. */
@@ -533,6 +553,34 @@ static inline void tvmrt_cpu_relax(void)
     __asm__ __volatile__("yield");
 #endif
 }
+
+/* ---- Hooks: with TVMRT_HOOKS --- */
+
+#if TVMRT_HOOKS
+/* Before and after each task, on the thread that runs it, several at the same time where there are workers: for a
+ * watchdog, a yield, a table of times, the end of a run. They are weak: a program defines what it needs. Before: 0, or
+ * the status that ends the run as if the kernel had returned it; the kernel and the hook after it are not called then.
+ * After: the kernel's status, and what tvmrt_port_cycles counted meanwhile. */
+int32_t tvmrt_hook_before(const tvmrt_context_t *context, uint32_t op_id, uint32_t part);
+void tvmrt_hook_after(const tvmrt_context_t *context, uint32_t op_id, uint32_t part, int32_t status, uint32_t cycles);
+
+/* A counter that runs up and begins again behind 2^32 - 1; differences count. Of the port, and weak there: a board with
+ * another counter has its own. POSIX: nanoseconds; bare metal and FreeRTOS: cycles of Cortex-M's DWT, which the board
+ * has to switch on, or of RISC-V; 0 on others. */
+uint32_t tvmrt_port_cycles(void);
+
+/* Ends the run in progress with TVMRT_E_CANCELLED as soon as the kernels that are at work return, and each later one at
+ * once, until tvmrt_resume. Any thread, an interrupt, a hook. The workspace is fit for a next run. */
+static inline void tvmrt_cancel(tvmrt_context_t *context)
+{
+    tvmrt_atomic_store(&context->cancelled, 1);
+}
+
+static inline void tvmrt_resume(tvmrt_context_t *context)
+{
+    tvmrt_atomic_store(&context->cancelled, 0);
+}
+#endif
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 #include "tvmrt.h"
 
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A negative array size here means: raise the macro named in it. */
@@ -223,3 +224,16 @@ uint32_t tvmrt_port_forks(void)
 {
     return tvmrt_atomic_load(&g_forks);
 }
+
+#if TVMRT_HOOKS
+#ifdef TVMRT_WEAK
+TVMRT_WEAK
+#endif
+uint32_t tvmrt_port_cycles(void)
+{
+    struct timespec now = {0, 0};
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t)((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+}
+#endif

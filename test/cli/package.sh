@@ -39,6 +39,8 @@ check "another number of workers" remade WORKERS=1
 check "inputs that have a pattern are named" sh -c './six/runner 2>&1 > said | grep -q "^runner: x has a fixed pattern; x=FILE"'
 check "inputs that have numbers are not" sh -c '[ -z "$(./six/runner x=ten.bin 2>&1 > said)" ]'
 check "what is no input" sh -c './six/runner y=ten.bin 2>&1 | grep -q "y=ten.bin. is no NAME=FILE with the name of an input"'
+check "make run with hooks" make -s -C six run CC="$cc" HOOKS=1 CFLAGS="-O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror"
+check "its table of times" test "$(grep -Ec '^ *[0-9]+ tvmgen_default_fused_(add(_[123])?|subtract(_1)?)$' log)" = 6
 check "make run" make -s -C six run CC="$cc"
 check "make clean" sh -c 'make -s -C six clean && ! test -e six/runner && ! test -e six/build'
 expect 0 '' compile six.txt -o six

@@ -21,7 +21,7 @@ for cc in gcc clang-19; do
         for log in 0 1; do
             for file in tvmrt tvmrt_port_posix tvmrt_port_baremetal; do
                 try $cc -std=c99 -O2 "${strict[@]}" -DTVMRT_NUM_WORKERS=$workers -DTVMRT_LOG_ENABLE=$log \
-                    -c $rt/$file.c -o "$work/o"
+                    -DTVMRT_HOOKS=$((log ^ (workers == 1))) -c $rt/$file.c -o "$work/o"
             done
         done
         try $cc -std=c99 -O2 -ffreestanding "${strict[@]}" -DTVMRT_NUM_WORKERS=$workers -c $rt/tvmrt.c -o "$work/o"

@@ -48,7 +48,7 @@ static const char head_includes[] =
 static const char bare_head[] = "/* main.c: runs model \"@n\" once on a fixed pattern and prints its outputs.\n"
                                 " * SPDX-License-Identifier: Apache-2.0 */\n"
                                 "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include "
-                                "<string.h>\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
+                                "<string.h>\n\n#include \"@n_names.h\"\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
 
 static const char tensor_text[] =
     "struct tensor {\n    const char *name, *shown, *dtype, *shape;\n    unsigned char *data;\n    size_t bytes;\n"
@@ -428,18 +428,32 @@ static const char posix_inputs[] =
     "                    t->shown, t->shown);\n"
     "    if (folder != NULL)\n        (void)mkdir(folder, 0777); /* may exist */\n";
 
+/* The table of times; with workers, parts of an operator run on several threads. */
+static const char hooks_text[] =
+    "#if TVMRT_HOOKS\n/* What the parts of each operator took together, as tvmrt_port_cycles counts. */\n"
+    "static uint32_t op_cycles[@M_NUM_OPS + 1];\n\n"
+    "void tvmrt_hook_after(const tvmrt_context_t *context, uint32_t op_id, uint32_t part, int32_t status,\n"
+    "                      uint32_t cycles)\n{\n"
+    "    (void)context, (void)part, (void)status;\n    tvmrt_atomic_add(&op_cycles[op_id], cycles);\n}\n\n"
+    "static void print_cycles(void)\n{\n    size_t op;\n"
+    "    for (op = 0; op + 1 < sizeof op_cycles / sizeof *op_cycles; op++)\n"
+    "        printf(\"%10lu %s\\n\", (unsigned long)op_cycles[op], model_get_op_descs()[op].name);\n}\n#endif\n\n";
+
 static const char posix_run[] =
     "    status = run();\n"
     "    if (status != 0) {\n        print_failure(status);\n        return 1;\n    }\n"
     "    for (t = outputs; t->name != NULL; t++) {\n        print(t);\n"
     "        failed |= folder != NULL ? write_output(folder, t) : 0;\n    }\n"
+    "#if TVMRT_HOOKS\n    print_cycles();\n#endif\n"
     "    (void)tvmrt_engine_shutdown(NULL);\n    return failed;\n}\n";
 
 static const char bare_run[] =
     "static int run_and_print(void)\n{\n    const struct tensor *t;\n    int32_t status;\n"
     "    for (t = inputs; t->name != NULL; t++)\n        fill(t);\n"
     "    status = run();\n    printf(\"status %ld\\n\", (long)status);\n"
-    "    for (t = outputs; status == 0 && t->name != NULL; t++)\n        print(t);\n    return status != 0;\n}\n\n";
+    "    for (t = outputs; status == 0 && t->name != NULL; t++)\n        print(t);\n"
+    "#if TVMRT_HOOKS\n    print_cycles();\n#endif\n"
+    "    return status != 0;\n}\n\n";
 
 static const char bare_main[] = "int main(void)\n{\n    return run_and_print();\n}\n";
 
@@ -479,6 +493,7 @@ void main_write(const package *p, writer *w)
         w_str(w, open ? failed_open : failed_text);
     if (posix && p->constants_form == CONSTANTS_BIN)
         package_template(p, w, load_text);
+    package_template(p, w, hooks_text);
     run_body(p, w);
     if (!posix)
         w_str(w, bare_run);

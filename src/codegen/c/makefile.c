@@ -120,13 +120,14 @@ void makefile_write(const package *p, writer *w)
         w_str(w, bare_comment);
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
           bare ? 0 : p->u->target->workers);
+    w_str(w, "# 1: hooks before and after every operator, tvmrt_cancel, and a table of times in main.c.\nHOOKS ?= 0\n");
     w_fmt(w, "# Target %s. The floating-point contract (-ffp-contract) is part of the results: keep it.\n",
           p->u->target->name);
     w_fmt(w, "TARGET_FLAGS ?= %s%s\n", p->u->target->cflags, contract(p));
     w_str(w, "# -O3 keeps the kernels' small tiles in registers: half the instructions of -O2 on a Cortex-M4.\n"
              "CFLAGS ?= -O3\n# Flags that choose a processor, where the compiler has to be told.\nCPU ?=\n"
              "FLAGS = -std=c99 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(TARGET_FLAGS) $(CPU) "
-             "-DTVMRT_NUM_WORKERS=$(WORKERS) -Isrc -Iinclude");
+             "-DTVMRT_NUM_WORKERS=$(WORKERS) -DTVMRT_HOOKS=$(HOOKS) -Isrc -Iinclude");
     w_fmt(w, "%s\n", p->constants_form == CONSTANTS_INCBIN ? " -Wa,-Isrc" : "");
     w_fmt(w, "LDLIBS ?= -lm%s\n", posix ? " -pthread" : "");
     const char *libraries = package_libraries(p);
@@ -202,6 +203,7 @@ void makefile_write_cmake(const package *p, writer *w)
     w_str(w, ")\n\n");
     w_fmt(w, "set(TVMRT_NUM_WORKERS %u CACHE STRING \"threads that work on one run; 0: single thread\")\n",
           p->u->target->workers);
+    w_str(w, "set(TVMRT_HOOKS 0 CACHE STRING \"1: hooks before and after every operator, tvmrt_cancel\")\n");
     w_str(w, "if(NOT CMAKE_BUILD_TYPE)\n    set(CMAKE_BUILD_TYPE Release)\nendif()\n\n");
     package_template(p, w, "add_library(@p STATIC src/@n_lib0.c src/@n_lib1.c src/model_data.c src/ops.c src/tvmrt.c");
     w_fmt(w, "\n    src/%s", port_file(p));
@@ -212,7 +214,8 @@ void makefile_write_cmake(const package *p, writer *w)
     package_template(
         p, w,
         "target_include_directories(@p PUBLIC include src)\n"
-        "target_compile_definitions(@p PUBLIC TVMRT_NUM_WORKERS=${TVMRT_NUM_WORKERS} _POSIX_C_SOURCE=200809L)\n");
+        "target_compile_definitions(@p PUBLIC TVMRT_NUM_WORKERS=${TVMRT_NUM_WORKERS} TVMRT_HOOKS=${TVMRT_HOOKS}\n"
+        "    _POSIX_C_SOURCE=200809L)\n");
     package_template(p, w, "target_compile_options(@p PUBLIC");
     w_fmt(w, " %s%s)\n", p->u->target->cflags, contract(p));
     if (p->constants_form == CONSTANTS_INCBIN) {
