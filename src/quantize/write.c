@@ -59,10 +59,17 @@ static const char *scalar(quantizer *q, const char *want, dtype dt, double x)
     return onnx_edit_add_constant(&q->e, want, t);
 }
 
-/* The least scale of weights with which a bias fits into 32 bits, and the product of the scales is a normal number. */
-static double least_scale(double bias, float x_scale)
+/* The largest number that a bias may be: with the sums of products it has to fit into 32 bits. */
+static double most_bias(const quantizer *q, const quantize_layer *l)
 {
-    return fmax(fabs(bias) / MOST_BIAS, (double)FLT_MIN) / (double)x_scale;
+    double products = (double)(l->weights->count / l->channels);
+    return fmax(MOST_BIAS - products * (q->o.shifts ? 128 : 255) * 128, MOST_BIAS / 2);
+}
+
+/* The least scale of weights with which a bias is at most `most`, and the product of the scales a normal number. */
+static double least_scale(double bias, double most, float x_scale)
+{
+    return fmax(fabs(bias) / most, (double)FLT_MIN) / (double)x_scale;
 }
 
 static float at_least(double scale, double least)
@@ -76,7 +83,7 @@ static void weight_scales(const quantizer *q, const quantize_layer *l, const ten
                           float x_scale, float *scale)
 {
     const tensor_data *w = l->weights;
-    double all = 0;
+    double all = 0, most = most_bias(q, l);
     for (int64_t i = 0; i < l->channels; i++)
         scale[i] = 0;
     for (int64_t i = 0; i < w->count; i++) {
@@ -87,7 +94,7 @@ static void weight_scales(const quantizer *q, const quantize_layer *l, const ten
     }
     double most_least = 0, same = all > 0 ? all / 127 : 1; /* same: of a channel of zeros, which has a bias still */
     for (int64_t i = 0; i < l->channels; i++) {
-        double least = fmax(least_scale(b ? tensor_get_f64(b, i) : 0, x_scale), (double)FLT_MIN);
+        double least = fmax(least_scale(b ? tensor_get_f64(b, i) : 0, most, x_scale), (double)FLT_MIN);
         most_least = fmax(most_least, least);
         scale[i] = at_least(scale[i] > 0 ? (double)(scale[i] / 127) : same, least);
     }
@@ -141,12 +148,13 @@ static void quantize_weights(quantizer *q, quantize_layer *l, float x_scale, nod
     vec_push(&c->mem, before, node);
     if (!b)
         return;
+    const double most = most_bias(q, l);
     int32_t *biases = arena_array(&c->mem, int32_t, (size_t)l->channels);
     for (int64_t i = 0; i < n; i++)
         sums[i] = x_scale * scale[i];
     for (int64_t i = 0; i < l->channels; i++) {
         double v = rint(tensor_get_f64(b, i) / (double)sums[n == 1 ? 0 : i]);
-        biases[i] = (int32_t)(v > MOST_BIAS ? MOST_BIAS : v < -MOST_BIAS ? -MOST_BIAS : v);
+        biases[i] = (int32_t)(v > most ? most : v < -most ? -most : v);
     }
     scales = q->one_scale ? tensor_scalar_f64(c, DT_F32, (double)sums[0]) : tensor_dense(c, DT_F32, 1, &n, sums);
     onnx_edit_set_input(&q->e, l->node, 2,

@@ -40,6 +40,7 @@ typedef struct anchor {
     bool is_conv;
     qnn_params x, w;
     int64_t channels;
+    int64_t most;    /* a sum of its products is at most this */
     uint32_t behind; /* axes behind that of the channels */
 } anchor;
 
@@ -133,6 +134,18 @@ static bool is_anchor_op(const graph_value *y)
     return strcmp(op, "nn.matmul") == 0 || (strncmp(op, "nn.conv", 7) == 0 && strlen(op) == strlen("nn.conv2d"));
 }
 
+/* The greatest distance of a number from its zero point. */
+static int64_t reach(const qnn_params *p)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < (p->zero ? p->zero->count : 1); i++) {
+        int64_t z = qnn_zero(p, i), up = dtype_max_int(p->dt) - z, down = z - dtype_min_int(p->dt);
+        most = up > most ? up : most;
+        most = down > most ? down : most;
+    }
+    return most;
+}
+
 /* NULL, or why it stays. */
 static const char *read_anchor(graph_value *y, anchor *out)
 {
@@ -164,7 +177,10 @@ static const char *read_anchor(graph_value *y, anchor *out)
     for (int32_t i = 0; i < rank; i++)
         if (i != line && (out->is_conv || i == 2 * rank - 3 - line) && !i64_mul(products, dims[i], &products))
             return "its sums have too many products";
-    return products <= INT32_MAX / (255 * 255) ? NULL : "its sums of products do not fit into 32 bits";
+    if (products > INT32_MAX / (255 * 255))
+        return "its sums of products do not fit into 32 bits";
+    out->most = products * reach(&out->x) * reach(&out->w);
+    return NULL;
 }
 
 /* f32(sx * sw[c]), one or one for each channel. */
@@ -199,6 +215,10 @@ static const tensor_data *integer_bias(converter *v, const anchor *a, const qnn_
         double q = b->is_integer ? x : rint((double)((float)x / (float)s));
         if (!(fabs(q) <= 2147483520.0)) { /* the largest f32 below 2^31 */
             *why = "its bias does not fit into 32 bits";
+            return NULL;
+        }
+        if (fabs(q) + (double)a->most > INT32_MAX) {
+            *why = "its bias and its sums of products together do not fit into 32 bits";
             return NULL;
         }
         out[i] = (int32_t)q;
