@@ -13,7 +13,7 @@ typedef struct parser {
     compiler *c;
     lexer l;
     const char *target; /* NULL: any */
-    const target_check *checks;
+    const target_check *checks; /* of the pattern's target; NULL: only built-in ones */
     ptr_map names;
     VEC(pattern_var) vars;
     VEC(pattern_node) nodes;
@@ -275,12 +275,12 @@ static bool parse_attr(parser *p, const pattern_node *n, pattern_attr *a)
     lexer_next(l);
     if (!parse_test(p, kind, a))
         return false;
-    a->each = kind == ATTR_INTS && !lexer_is(l, "[");
-    if (kind == ATTR_INTS && !a->each && a->test >= TEST_MOST)
-        return lexer_error(l, "<= and >= compare each number of a list with one: '%s <= 2'", a->name);
     do {
         attr v;
-        if (!graph_parse_attr(p->c, l, a->name, a->each ? ATTR_INT : kind, &v))
+        bool each = kind == ATTR_INTS && !lexer_is(l, "[");
+        if (kind == ATTR_INTS && !each && a->test >= TEST_MOST)
+            return lexer_error(l, "<= and >= compare each number of a list with one: '%s <= 2'", a->name);
+        if (!graph_parse_attr(p->c, l, a->name, each ? ATTR_INT : kind, &v))
             return false;
         vec_push(p->mem, &values, v);
     } while (lexer_accept(l, "|"));
@@ -505,8 +505,11 @@ static bool parse_pattern_name(parser *p, graph_pattern *out)
         return lexer_error(l, "expected the name of a pattern: TARGET.NAME");
     out->name = l->tok.text;
     out->target = intern_n(p->c->names, l->tok.text, (size_t)(dot - l->tok.text));
+    out->loc = l->tok.loc;
     if (p->target && strcmp(p->target, out->target) != 0)
         return lexer_error(l, "'%s' is no pattern of the target %s", out->name, p->target);
+    const struct target *row = target_lookup(p->c, out->target);
+    p->checks = row && row->offload ? row->offload->checks : NULL;
     lexer_next(l);
     return true;
 }
@@ -540,16 +543,17 @@ static bool parse_pattern(parser *p, graph_patterns *to)
     out->root = p->nodes.len - 1;
     out->checks = p->calls.data;
     out->n_checks = p->calls.len;
+    out->symbols = p->symbols.data;
     out->n_symbols = p->symbols.len;
     vec_push(p->mem, &to->list, out);
     return true;
 }
 
 bool graph_patterns_parse(compiler *c, const char *file, const char *text, size_t len, const char *owner,
-                          const target_check *checks, graph_patterns *out)
+                          graph_patterns *out)
 {
     parser *p = arena_new(&c->mem, parser);
-    *p = (parser){.c = c, .target = owner, .checks = checks, .mem = &c->mem};
+    *p = (parser){.c = c, .target = owner, .mem = &c->mem};
     lexer_init(&p->l, &c->mem, c->names, &c->diags, file, text, len);
     bool ok = true;
     while (ok && p->l.tok.kind != TOK_END)
@@ -565,12 +569,12 @@ static const struct {
 #undef PATTERN
 };
 
-bool graph_patterns_builtin(compiler *c, const char *owner, const target_check *checks, graph_patterns *out)
+bool graph_patterns_builtin(compiler *c, const char *owner, graph_patterns *out)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *text = rows[i].text;
         if (strcmp(rows[i].owner, owner) == 0 &&
-            !graph_patterns_parse(c, rows[i].name, text, strlen(text), owner, checks, out))
+            !graph_patterns_parse(c, rows[i].name, text, strlen(text), owner, out))
             return false;
     }
     return true;

@@ -56,8 +56,7 @@ typedef enum pattern_test {
 typedef struct pattern_attr {
     const char *name; /* interned */
     pattern_test test;
-    bool each;          /* one number for every element of a list */
-    const attr *values; /* one of them; ATTR_INT where `each` */
+    const attr *values; /* one of them; of a list also ATTR_INT: a number for every element of it */
     uint32_t n_values;
 } pattern_attr;
 
@@ -82,6 +81,7 @@ typedef struct pattern_check {
 
 typedef struct graph_pattern {
     const char *target, *name; /* interned: "acme", "acme.conv2d_relu" */
+    src_loc loc;               /* of the name */
     bool is_operator;          /* a single node that the target takes as it is, without a function around it */
     const pattern_var *vars;
     uint32_t n_vars;
@@ -90,6 +90,7 @@ typedef struct graph_pattern {
     uint32_t root; /* the last node: all others are found from it */
     const pattern_check *checks;
     uint32_t n_checks;
+    const char *const *symbols; /* names of extents */
     uint32_t n_symbols, n_leaving;
 } graph_pattern;
 
@@ -97,12 +98,13 @@ typedef struct graph_patterns {
     VEC(const graph_pattern *) list;
 } graph_patterns;
 
-/* Appends the patterns of a text. Named checks are looked for among `checks` (may be NULL), then among the built-in
- * ones. `owner` not NULL: all of them must be of that target. Errors: DIAG_SYNTAX at line and column. */
+/* Appends the patterns of a text. The checks that a pattern names are looked for among those of its target's row, then
+ * among the built-in ones. `owner` not NULL: all of them must be of that target. Errors: DIAG_SYNTAX at line and
+ * column. */
 bool graph_patterns_parse(compiler *c, const char *file, const char *text, size_t len, const char *owner,
-                          const target_check *checks, graph_patterns *out);
-/* Appends the built-in patterns of a target; checks as above. */
-bool graph_patterns_builtin(compiler *c, const char *owner, const target_check *checks, graph_patterns *out);
+                          graph_patterns *out);
+/* Appends the built-in patterns of a target. */
+bool graph_patterns_builtin(compiler *c, const char *owner, graph_patterns *out);
 const target_check *graph_pattern_checks(void); /* built-in checks; name NULL at the end */
 
 /* --- matching --- */

@@ -64,7 +64,7 @@ static void undo(matcher *k, uint32_t to)
 
 /* --- values --- */
 
-static void print_asked(writer *w, const pattern_type *t)
+static void print_asked(writer *w, const graph_pattern *p, const pattern_type *t)
 {
     w_str(w, t->constant ? "constant " : "");
     for (uint32_t i = 0; i < t->n_dtypes; i++)
@@ -77,7 +77,7 @@ static void print_asked(writer *w, const pattern_type *t)
         if (t->extents[i].kind == EXTENT_NUMBER)
             w_fmt(w, "%lld", (long long)t->extents[i].number);
         else
-            w_str(w, "_");
+            w_str(w, t->extents[i].kind == EXTENT_SYMBOL ? p->symbols[t->extents[i].number] : "_");
     }
     if (t->rank >= 0)
         w_str(w, !t->more ? "]" : t->rank ? ", *]" : "*]");
@@ -93,7 +93,7 @@ static bool refuse_type(matcher *k, const graph_node *at, const pattern_var *v, 
     writer_init(&is, k->scratch);
     writer_init(&asked, k->scratch);
     type_print(&is, &value->type);
-    print_asked(&asked, &v->type);
+    print_asked(&asked, k->p, &v->type);
     return refuse(k, at, "%%%s is %s%.100s; %.150s is asked for", v->name, graph_constant(value) ? "constant " : "",
                   is.data, asked.data);
 }
@@ -177,11 +177,6 @@ static bool compares(pattern_test test, double a, double b)
 
 static bool fits_value(const pattern_attr *a, const attr *have, const attr *asked)
 {
-    bool ok = true;
-    for (uint32_t i = 0; a->each && i < have->n; i++)
-        ok &= compares(a->test, (double)have->u.ints[i], (double)asked->u.i);
-    if (a->each)
-        return ok;
     if (a->test >= TEST_MOST && have->kind == ATTR_INT)
         return compares(a->test, (double)have->u.i, (double)asked->u.i);
     if (a->test >= TEST_MOST)
@@ -189,10 +184,33 @@ static bool fits_value(const pattern_attr *a, const attr *have, const attr *aske
     return attr_equal(have, asked) == (a->test == TEST_EQUAL);
 }
 
+/* The list is one of the lists, or each of its elements one of the numbers; of != neither it nor any element. */
+static bool fits_list(const pattern_attr *a, const attr *have)
+{
+    bool listed = false, numbers = false, each = true;
+    for (uint32_t v = 0; v < a->n_values; v++) {
+        numbers |= a->values[v].kind == ATTR_INT;
+        listed |= a->values[v].kind == ATTR_INTS && attr_equal(have, &a->values[v]);
+    }
+    for (uint32_t i = 0; i < have->n; i++) {
+        bool all = true, any = false;
+        for (uint32_t v = 0; v < a->n_values; v++) {
+            bool ok = a->values[v].kind == ATTR_INT &&
+                      compares(a->test, (double)have->u.ints[i], (double)a->values[v].u.i);
+            all &= ok || a->values[v].kind == ATTR_INTS;
+            any |= ok;
+        }
+        each &= a->test == TEST_OTHER ? all : any;
+    }
+    return a->test == TEST_OTHER ? !listed && each : listed || (numbers && each);
+}
+
 /* One of the values; of != none of them. */
 static bool fits(const pattern_attr *a, const attr *have)
 {
     bool all = true, any = false;
+    if (have->kind == ATTR_INTS)
+        return fits_list(a, have);
     for (uint32_t i = 0; i < a->n_values; i++) {
         bool ok = fits_value(a, have, &a->values[i]);
         all &= ok;

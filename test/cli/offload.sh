@@ -136,6 +136,9 @@ expect 0 '' run net.txt $both --emit module --output-dir module
 for o in r d e l; do check "output $o of the module is the same" cmp module/$o.npy without/$o.npy; done
 expect 0 'acme' inspect out
 
+echo 'pattern acme.square(%x: f32[n, 3, n, *]) { %y = sin(%x) return %y }' > square.pat
+expect 0 'acme.square: %x is f32\[8\]; f32\[n, 3, n, \*\] is asked for' inspect net.txt $both --patterns square.pat
+
 # --- docs/partition.md, to the letter
 block() { # INFO: the contents of the fenced block whose info string is INFO
     awk -v want="\`\`\`$1" '$0 == want {on = 1; next} $0 == "```" {on = 0} on' "$top/docs/partition.md"
@@ -161,13 +164,27 @@ expect_error 2 "did you mean vta\? it takes .*native; .* vta" compile net.txt --
 expect_error 2 'takes no part of a model' compile net.txt --offload generic -o none
 expect_error 2 'given twice' compile net.txt --load-ops ./targets.so --offload acme,acme -o none
 expect_error 2 'names no target' compile net.txt --offload '' -o none
+expect_error 2 "a name is missing in 'acme,,brand'" compile net.txt --load-ops ./targets.so --offload acme,,brand -o none
+expect_error 2 "a name is missing in 'acme,'" compile net.txt --load-ops ./targets.so --offload acme, -o none
+expect_error 2 "a name is missing in ',acme'" compile net.txt --load-ops ./targets.so --offload ,acme -o none
 expect_error 2 'no target is named' compile net.txt --patterns x.pat -o none
 expect_error 1 'x.pat' compile net.txt $both --patterns x.pat -o none
 echo 'pattern acme.exp(%x) { %y = expp(%x) return %y }' > bad.pat
 expect_error 1 "bad.pat:1:29: unknown operator 'expp'" compile net.txt $both --patterns bad.pat -o none
 echo 'pattern acme.exp(%x) { %y = exp(%x) return %y } where shirt(%x)' > bad.pat
 expect_error 1 "did you mean short" compile net.txt $both --patterns bad.pat -o none
+echo 'pattern acme.exp(%x) { %y = exp(%x) return %y } where tiny(%x)' > bad.pat # another target's
+expect_error 1 "there is no check 'tiny'" compile net.txt $both --patterns bad.pat -o none
 check "nothing is left behind" [ ! -e none ]
+cat > two.pat << 'END'
+pattern acme.exp(%x) { %y = exp(%x) return %y } where short(%x)
+pattern brand.sin(%x) { %y = sin(%x) return %y } where tiny(%x)
+pattern nobody.sin(%x) { %y = sin(%x) return %y } pattern nobody.log(%x) { %y = log(%x) return %y }
+END
+expect 0 "warning: two.pat:3:9: --patterns: 'nobody.sin' is of target nobody, which --offload does not name" \
+    inspect net.txt $both --patterns two.pat --offload-least 0
+check "once" [ "$(grep -c nobody stderr)" = 1 ]
+check "each target has its own checks" sh -c 'grep -q "acme.exp" stdout && grep -q "brand.sin" stdout'
 library broken -DBROKEN
 expect_error 1 'acme: no room for @acme_0' compile net.txt --load-ops ./broken.so --offload acme -o none
 finish

@@ -100,6 +100,12 @@ static const char brand_patterns[] =
     "  %y = log(%x)\n"
     "  return %y\n"
     "}\n";
-static const target_offload brand_takes = {.patterns = brand_patterns, .least_work = 10};
+static const char *check_tiny(compiler *c, uint32_t n, struct graph_value *const *v)
+{
+    (void)n;
+    return shape_count(v[0]->type.shape) <= 8 ? NULL : arena_printf(&c->mem, "it is not tiny");
+}
+static const target_check brand_checks[] = {{"tiny", check_tiny}, {NULL, NULL}};
+static const target_offload brand_takes = {.patterns = brand_patterns, .checks = brand_checks, .least_work = 10};
 static const target brand = {.name = "brand", .cflags = "", .vector_regs = 16, .stack_limit = 4096, .workers = 1,
                              .address_bits = 64, .regions_only = true, .offload = &brand_takes};

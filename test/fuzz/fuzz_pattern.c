@@ -36,7 +36,7 @@ static const char *names_of(compiler *c, const char *text, size_t len)
     graph_patterns list = {0};
     writer w;
     writer_init(&w, &c->mem);
-    if (!graph_patterns_parse(c, "fuzz", text, len, NULL, NULL, &list))
+    if (!graph_patterns_parse(c, "fuzz", text, len, NULL, &list))
         return "";
     for (uint32_t i = 0; i < list.list.len && i < 4; i++) {
         const char *name = list.list.data[i]->target;

@@ -234,6 +234,8 @@ pattern acme.exp(%x) { %y = exp(%x) return %y }
 pattern acme.add(%x, %y) { %z = add(%x, %y) return %z }
 pattern acme.mul_add(%x, %a, %b) { %m = multiply(%x, %a) %s = add(%m, %b) return %m, %s }
 operator acme.tanh(%x) { %y = tanh(%x) return %y }
+pattern acme.join(%x) { %t = tan(%x) %y = concatenate(%t, *) return %y }
+pattern acme.sum(%x) { %t, %u = split(%x) %y = add(%t, %u) return %y }
 pattern brand.sin(%x) { %y = optional sin(%x) %z = cos(%y) return %z }
 """
 
@@ -270,8 +272,25 @@ def parts_wide(n):
     return model(nodes, [value("x")], [value("y", [8 * n])], [number(f"k{i}", i) for i in range(n)])
 
 
+def parts_operands(n):
+    """A match of one node with n operands, and one of a node with n results."""
+    nodes = [node("Tan", ["x0"], ["t"]), node("Concat", ["t"] + [f"x{i}" for i in range(1, n)], ["c"], axis=0),
+             node("Split", ["c"], [f"s{i}" for i in range(n)], axis=0), node("Add", ["s0", "s1"], ["y"])]
+    return model(nodes, [value(f"x{i}", [1]) for i in range(n)], [value("y", [1])], opset=11)
+
+
+def norms(n):
+    """Batch norms behind convolutions."""
+    nodes = []
+    for i in range(n):
+        nodes += [node("Conv", [f"v{i}", "w"], [f"c{i}"]), node("Relu", [f"c{i}"], [f"r{i}"]),
+                  node("BatchNormalization", [f"r{i}", "s", "s", "s", "s"], [f"v{i + 1}"])]
+    return model(nodes, [value("v0", [1, 1, 1, 1])], [value(f"v{n}", [1, 1, 1, 1])],
+                 [number("w", 1, (1, 1, 1, 1)), number("s", 1, (1,))])
+
+
 # Partitions, without code for what targets get.
-PARTS = {parts_chain: 200, parts_one: 200, parts_back: 100, parts_wide: 50}
+PARTS = {parts_chain: 200, parts_one: 200, parts_back: 100, parts_wide: 50, parts_operands: 200}
 # The number of things for which a compile takes a moment under the counter.
 CASES = {chain: 400, kernels: 200, fan_out: 100, fan_out_in: 100, split: 200, split_sum: 200, constants: 400,
          constant_nodes: 400, unused_constants: 1000, results_of_constants: 100, inputs: 200, passed_through: 100,

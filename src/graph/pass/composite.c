@@ -3,6 +3,7 @@
  * Targets in order of preference, patterns in the order of their table, nodes from the last to the first, so that the
  * longest way through a chain is seen first; what is taken is taken. Nodes that are left know why (offload_log). */
 #include "graph/pass/offload.h"
+#include "base/ptr_map.h"
 #include "graph/pass/outline.h"
 
 #include <stdlib.h>
@@ -74,13 +75,13 @@ static bool has_result(const group *g, const graph_value *v)
     return false;
 }
 
-static uint32_t uses_inside(const group *g, const graph_value *v)
+/* Takes the uses of values inside of the group from their marks (1: adds them again). */
+static void count_inside(const group *g, uint32_t by)
 {
-    uint32_t uses = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (uint32_t k = 0; k < g->nodes[i]->n_inputs; k++)
-            uses += g->nodes[i]->inputs[k] == v;
-    return uses;
+            if (g->nodes[i]->inputs[k])
+                g->nodes[i]->inputs[k]->mark += by;
 }
 
 /* NULL, or why the node cannot be in any group. */
@@ -106,13 +107,15 @@ static const char *check_inputs(const composer *k, const group *g)
 
 static const char *check_exits(const composer *k, const group *g)
 {
+    const graph_value *leaves = NULL;
+    count_inside(g, UINT32_MAX);
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        for (uint32_t r = 0; r < g->nodes[i]->n_outputs; r++) {
+        for (uint32_t r = 0; r < g->nodes[i]->n_outputs && !leaves; r++) {
             const graph_value *v = g->nodes[i]->outputs[r];
-            if (!has_result(g, v) && v->mark != uses_inside(g, v))
-                return arena_printf(&k->c->mem, "%%%.100s is used outside of the pattern, too", v->name);
+            leaves = v->mark != 0 && !has_result(g, v) ? v : NULL;
         }
-    return NULL;
+    count_inside(g, 1);
+    return leaves ? arena_printf(&k->c->mem, "%%%.100s is used outside of the pattern, too", leaves->name) : NULL;
 }
 
 /* Whether an operand of the group is made of one of its results: seen from its operands backwards, as far as its first
@@ -263,15 +266,18 @@ static void order_params(composer *k, const group *g, graph_node *call, graph_fu
     graph_value **operands = arena_array(&k->scratch, graph_value *, n);
     graph_value **params = arena_array(&k->scratch, graph_value *, n);
     bool *done = arena_array(&k->scratch, bool, n);
-    for (uint32_t i = 0; i < g->n_inputs + n; i++)
-        for (uint32_t j = 0; j < n; j++) {
-            bool here = i < g->n_inputs ? call->inputs[j] == g->inputs[i] : j == i - g->n_inputs;
-            if (!here || done[j])
-                continue;
-            done[j] = true;
-            operands[at] = call->inputs[j];
-            params[at++] = callee->params.data[j];
-        }
+    ptr_map places; /* an operand is there once */
+    ptr_map_init(&places, &k->scratch);
+    for (uint32_t j = 0; j < n; j++)
+        ptr_map_set(&places, call->inputs[j], j);
+    for (uint32_t i = 0; i < g->n_inputs + n; i++) {
+        uint32_t j = i - g->n_inputs;
+        if ((i < g->n_inputs && !ptr_map_get(&places, g->inputs[i], &j)) || done[j])
+            continue;
+        done[j] = true;
+        operands[at] = call->inputs[j];
+        params[at++] = callee->params.data[j];
+    }
     for (uint32_t j = 0; j < n; j++) {
         call->inputs[j] = operands[j];
         callee->params.data[j] = params[j];

@@ -3,6 +3,7 @@
 #include "graph/pass/offload.h"
 
 #include "base/nearest.h"
+#include "base/ptr_map.h"
 #include "graph/pass/outline.h"
 
 #include <ctype.h>
@@ -41,8 +42,8 @@ static bool open_target(compiler *c, const offload_spec *s, const graph_patterns
         if (own->list.data[i]->target == t->name)
             vec_push(&c->mem, &t->patterns.list, own->list.data[i]);
     if (!graph_patterns_parse(c, arena_printf(&c->mem, "patterns of target %s", t->name), text, strlen(text), t->name,
-                              says->checks, &t->patterns) ||
-        !graph_patterns_builtin(c, t->name, says->checks, &t->patterns))
+                              &t->patterns) ||
+        !graph_patterns_builtin(c, t->name, &t->patterns))
         return false;
     if (t->patterns.list.len == 0)
         return no_patterns(c, t->name, t->row);
@@ -51,29 +52,50 @@ static bool open_target(compiler *c, const offload_spec *s, const graph_patterns
     return true;
 }
 
-/* A check that a file names may be that of a registered target. */
-static bool read_texts(compiler *c, const offload_spec *s, const target_check *checks, graph_patterns *out)
+/* Patterns of targets that nobody asked for do nothing: said once for each target. */
+static void warn_of_strangers(compiler *c, const struct offload *o, const graph_patterns *own)
+{
+    ptr_map said;
+    uint32_t unused = 0;
+    ptr_map_init(&said, &c->mem);
+    for (uint32_t i = 0; i < own->list.len; i++) {
+        const graph_pattern *p = own->list.data[i];
+        if (offload_find(o, p->target) || ptr_map_get(&said, p->target, &unused))
+            continue;
+        ptr_map_set(&said, p->target, 1);
+        (void)diag_warning(&c->diags, DIAG_USAGE, p->loc,
+                           "--patterns: '%.100s' is of target %.100s, which --offload does not name", p->name,
+                           p->target);
+        diag_hint(&c->diags, "its patterns are not used; --offload names the targets that take parts");
+    }
+}
+
+static bool read_texts(compiler *c, const offload_spec *s, const struct offload *o, graph_patterns *out)
 {
     for (uint32_t i = 0; i < s->n_texts; i++)
-        if (!graph_patterns_parse(c, s->texts[i].file, s->texts[i].text, s->texts[i].len, NULL, checks, out))
+        if (!graph_patterns_parse(c, s->texts[i].file, s->texts[i].text, s->texts[i].len, NULL, out))
             return false;
+    warn_of_strangers(c, o, out);
     return true;
 }
 
 static bool split_names(compiler *c, const char *names, offload_target *list, uint32_t *n)
 {
-    for (const char *at = names; *at; at += *at == ',') {
+    if (!*names)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--offload names no target");
+    for (const char *at = names;; at++) {
         size_t len = strcspn(at, ",");
         const char *name = intern_n(c->names, at, len);
+        if (len == 0)
+            return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--offload: a name is missing in '%.100s'", names);
         for (uint32_t i = 0; i < *n; i++)
             if (list[i].name == name)
                 return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--offload: '%.100s' is given twice", name);
-        if (len == 0)
-            break;
         list[(*n)++] = (offload_target){.name = name};
         at += len;
+        if (!*at)
+            return true;
     }
-    return *n > 0 || diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--offload names no target");
 }
 
 bool offload_open(compiler *c, const offload_spec *s, const struct offload **out)
@@ -81,17 +103,12 @@ bool offload_open(compiler *c, const offload_spec *s, const struct offload **out
     struct offload *o = arena_new(&c->mem, struct offload);
     offload_target *list = arena_array(&c->mem, offload_target, strlen(s->targets) / 2 + 1);
     graph_patterns own = {0};
-    const target_check *checks = NULL;
     o->targets = list;
     o->log = arena_new(&c->mem, offload_log);
     ptr_map_init(&o->log->reasons, &c->mem);
     if (!split_names(c, s->targets, list, &o->n_targets))
         return false;
-    for (uint32_t i = 0; i < o->n_targets && !checks; i++) {
-        const struct target *row = target_lookup(c, list[i].name);
-        checks = row && row->offload ? row->offload->checks : NULL;
-    }
-    if (!read_texts(c, s, checks, &own))
+    if (!read_texts(c, s, o, &own))
         return false;
     for (uint32_t i = 0; i < o->n_targets; i++)
         if (!open_target(c, s, &own, &list[i]))

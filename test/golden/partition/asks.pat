@@ -23,6 +23,11 @@ pattern acme.scaled(%x, %s: constant f32) {
   return %y
 } where power_of_two(%s)
 
+pattern acme.mixed(%x) {
+  %y = nn.avg_pool2d(%x) {strides = [1, 3] | 1 | 2, pads = [0, 0, 1, 1] | 0, dilations != 3 | [2, 1]}
+  return %y
+}
+
 pattern acme.left(%x) {
   %y = clip(%x, _, _)
   return %y
