@@ -3,6 +3,7 @@
  * written, runs on the same samples, and what it loses is told for each value and, with labels, in right answers. */
 #include "cli.h"
 #include "driver/format.h"
+#include "graph/graph.h"
 #include "quantize/quantize.h"
 #include "samples.h"
 #include "table.h"
@@ -21,6 +22,7 @@ typedef struct runner {
 /* What a quantised value has lost, over all samples. */
 typedef struct loss {
     double error, power;
+    int64_t others; /* calls in which the quantised model gave it other extents: there is nothing to compare */
 } loss;
 
 typedef struct quantize_run {
@@ -32,11 +34,13 @@ typedef struct quantize_run {
     quantizer q;
     runner plain, quantized;
     loss *losses; /* of values */
-    int64_t seen, samples, right, right_quantized, same;
+    int64_t seen, calls, samples, right, right_quantized, same;
     int64_t classes, strangers; /* strangers: labels that are no class */
     run_tensor labels;
-    bool has_labels;
+    bool has_labels, has_answers;
 } quantize_run;
+
+typedef VEC(quantize_other) others;
 
 /* What is wrong with the model, with its own name: copies that are compiled have others. */
 static bool check_model(quantize_run *r, const char *path)
@@ -57,10 +61,38 @@ static bool open_runner(quantize_run *r, const char *name, span bytes, runner *o
            run_build(c, dir, r->workers, &out->m);
 }
 
-static bool is_f32(quantize_run *r, const run_tensor *t)
+/* Adds to the list what the model that shows the values says to be of another type than f32. */
+static bool find_others(quantize_run *r, span bytes, others *list)
 {
-    return t->dt == DT_F32 || diag_error(&r->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                                         "value '%s' is %s; models of f32 are quantised", t->name, dtype_name(t->dt));
+    graph_module *m;
+    const char *name = arena_printf(&r->c->mem, "types_%u.onnx", list->len);
+    const char *path = path_join(&r->c->mem, r->scratch, name);
+    if (!compiler_write_file(r->c, path, bytes.data, bytes.len) || !pipeline_load(r->c, path, &r->options, &m))
+        return false;
+    const graph_func *f = graph_module_find(m, "main");
+    for (uint32_t i = 0; i < r->q.values.len; i++) {
+        const type *t = &f->results.data[r->plain.own + i]->type;
+        if (t->kind != TYPE_TENSOR || t->dt != DT_F32)
+            vec_push(&r->c->mem, list, ((quantize_other){r->q.values.data[i].name, t->dt}));
+    }
+    return true;
+}
+
+/* Opens the model, again without what has other types: only the graph that is made of it knows them. Each time there
+ * are fewer values. */
+static bool open_quantizer(quantize_run *r, span bytes, const char *path, quantize_options *o, span *out_plain)
+{
+    others list = {0};
+    uint32_t before;
+    do {
+        before = list.len;
+        o->others = list.data;
+        o->n_others = list.len;
+        if (!quantize_open(r->c, bytes, path, o, &r->q) || !quantize_calibration(&r->q, out_plain, &r->plain.own) ||
+            !find_others(r, *out_plain, &list))
+            return false;
+    } while (list.len > before);
+    return true;
 }
 
 /* --- calibration --- */
@@ -74,8 +106,6 @@ static bool calibrate(quantize_run *r, samples *from)
             return false;
         for (uint32_t i = 0; more && i < r->q.values.len; i++) {
             const run_tensor *t = &r->plain.m.outputs[r->plain.own + i];
-            if (!is_f32(r, t))
-                return false;
             quantize_observe(&r->q, i, (const float *)(const void *)t->data, t->count);
         }
     }
@@ -84,6 +114,11 @@ static bool calibrate(quantize_run *r, samples *from)
 }
 
 /* --- evaluation --- */
+
+static bool same_extents(const run_tensor *a, const run_tensor *b)
+{
+    return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
 
 /* The greatest of `classes` numbers. */
 static int64_t answer(const run_tensor *t, int64_t row, int64_t classes)
@@ -104,8 +139,9 @@ static bool count_answers(quantize_run *r)
         return !r->has_labels || diag_error(&r->c->diags, DIAG_USAGE, src_loc_none(),
                                             "--labels: output '%s' has no classes to choose from", a->name);
     }
+    r->has_answers = true;
     for (int64_t i = 0; i < rows; i++, r->samples++) {
-        int64_t x = answer(a, i, classes), y = answer(b, i, classes);
+        int64_t x = answer(a, i, classes), y = same_extents(a, b) ? answer(b, i, classes) : -1;
         r->same += x == y;
         if (!r->has_labels)
             continue;
@@ -126,7 +162,8 @@ static void add_losses(quantize_run *r)
     for (uint32_t i = 0; i < r->q.values.len; i++) {
         const run_tensor *a = &r->plain.m.outputs[r->plain.own + i], *b = &r->quantized.m.outputs[r->plain.own + i];
         const float *x = (const float *)(const void *)a->data, *y = (const float *)(const void *)b->data;
-        for (int64_t k = 0; k < a->count; k++) {
+        r->losses[i].others += !same_extents(a, b);
+        for (int64_t k = 0; k < a->count && same_extents(a, b); k++) {
             r->losses[i].error += ((double)x[k] - (double)y[k]) * ((double)x[k] - (double)y[k]);
             r->losses[i].power += (double)x[k] * (double)x[k];
         }
@@ -160,6 +197,7 @@ static bool evaluate(quantize_run *r, samples *from)
         if (!run_call(r->c, &r->plain.m) || !run_call(r->c, &r->quantized.m) || !count_answers(r))
             return false;
         add_losses(r);
+        r->calls++;
     }
     warn_of_strangers(r);
     return !r->has_labels || r->samples == r->labels.count ||
@@ -217,7 +255,11 @@ static void show_text(quantize_run *r)
         w_line(w, "quantised: %lld of %lld right, %.2f %%", (long long)r->right_quantized, (long long)r->samples,
                100 * (double)r->right_quantized / all);
     }
-    if (r->same > 0)
+    for (uint32_t i = 0; i < r->q.values.len; i++)
+        if (r->losses[i].others > 0)
+            w_line(w, "other extents: '%s' in %lld of %lld calls, which its error leaves out",
+                   r->q.values.data[i].name, (long long)r->losses[i].others, (long long)r->calls);
+    if (r->has_answers)
         w_line(w, "the same answer for %lld of %lld", (long long)r->same, (long long)r->samples);
 }
 
@@ -230,7 +272,8 @@ static void show_json(quantize_run *r)
     json_out_uint(&j, "batch_norms_folded", r->q.n_folded);
     json_out_int(&j, "calibrated_on", r->seen);
     json_out_int(&j, "samples", r->samples);
-    json_out_int(&j, "same_answer", r->same);
+    if (r->has_answers)
+        json_out_int(&j, "same_answer", r->same);
     if (r->has_labels) {
         json_out_int(&j, "right_float", r->right);
         json_out_int(&j, "right_quantised", r->right_quantized);
@@ -254,6 +297,8 @@ static void show_json(quantize_run *r)
         json_out_int(&j, "zero_point", v->zero);
         json_out_real(&j, "saturated", saturated(r, i));
         json_out_real(&j, "error", loss_of(r, i));
+        if (r->losses[i].others > 0)
+            json_out_int(&j, "other_extents", r->losses[i].others);
         json_out_end(&j);
     }
     json_out_end(&j);
@@ -315,8 +360,7 @@ static bool quantize(quantize_run *r, const char *path, const char *out)
     span bytes, plain, quantized, shown;
     if (!read_options(r, &o) || !read_labels(r) || !samples_open(c, from, &calibration) ||
         !samples_open(c, data ? data : from, &evaluation) || !format_read(c, "quantize", path, &bytes, &format) ||
-        !compiler_may_write(c, out) || !check_model(r, path) || !quantize_open(c, bytes, path, &o, &r->q) ||
-        !quantize_calibration(&r->q, &plain, &r->plain.own) ||
+        !compiler_may_write(c, out) || !check_model(r, path) || !open_quantizer(r, bytes, path, &o, &plain) ||
         !open_runner(r, "float", plain, &r->plain) || !calibrate(r, &calibration) ||
         !quantize_write(&r->q, &quantized, &shown) || !open_runner(r, "quantised", shown, &r->quantized) ||
         !evaluate(r, &evaluation) || !compiler_write_file(c, out, quantized.data, quantized.len))

@@ -32,7 +32,7 @@ static src_loc at_file(const char *path)
 /* A name of the model: who makes it, and who reads it. */
 typedef struct use {
     int32_t maker;  /* node; -1: an input */
-    int32_t reader; /* the last one */
+    int32_t reader; /* the last one, of the graph itself */
     uint32_t readers;
 } use;
 
@@ -41,6 +41,8 @@ typedef struct planner {
     onnx_edit *e;
     VEC(use) uses;
     ptr_map by_name; /* -> uses */
+    ptr_map reads;   /* name -> how often it is read */
+    ptr_map others;  /* names of values that are not of f32 */
     VEC(quantize_layer) layers;
     bool *done; /* by node: its operands are quantised, or it is a clip behind one */
 } planner;
@@ -49,9 +51,11 @@ static use *use_of(planner *p, const char *name)
 {
     uint32_t at = 0;
     if (!ptr_map_get(&p->by_name, name, &at)) {
+        use u = {.maker = -1, .reader = -1};
+        (void)ptr_map_get(&p->reads, name, &u.readers);
         at = p->uses.len;
         ptr_map_set(&p->by_name, name, at);
-        vec_push(&p->q->c->mem, &p->uses, ((use){.maker = -1, .reader = -1}));
+        vec_push(&p->q->c->mem, &p->uses, u);
     }
     return &p->uses.data[at];
 }
@@ -60,18 +64,14 @@ static void find_uses(planner *p)
 {
     const pb_graph *g = p->e->graph;
     ptr_map_init(&p->by_name, &p->q->c->mem);
+    onnx_edit_count_reads(p->e, &p->reads);
     for (uint32_t i = 0; i < g->node.len; i++) {
         const pb_node *n = g->node.data[i];
         for (uint32_t k = 0; k < n->output.len; k++)
             use_of(p, onnx_edit_output(p->e, n, k))->maker = (int32_t)i;
-        for (uint32_t k = 0; k < n->input.len; k++) {
-            use *u = use_of(p, onnx_edit_input(p->e, n, k));
-            u->reader = (int32_t)i;
-            u->readers++;
-        }
+        for (uint32_t k = 0; k < n->input.len; k++)
+            use_of(p, onnx_edit_input(p->e, n, k))->reader = (int32_t)i;
     }
-    for (uint32_t i = 0; i < g->output.len; i++) /* a result of the model has one reader more */
-        use_of(p, onnx_edit_name(p->e, g->output.data[i]->name))->readers++;
 }
 
 static node_kind kind_of(const planner *p, const pb_node *n)
@@ -129,6 +129,12 @@ static void join(planner *p, const char *a, const char *b)
     x = group_of(p->q, x);
     y = group_of(p->q, y);
     p->q->values.data[x > y ? x : y].group = x > y ? y : x;
+}
+
+static bool is_f32(const planner *p, const char *name)
+{
+    uint32_t unused;
+    return !ptr_map_get(&p->others, name, &unused);
 }
 
 /* --- nodes --- */
@@ -230,8 +236,8 @@ static void plan_arithmetic(planner *p, uint32_t i)
         vec_push(&p->q->c->mem, &p->layers, layer);
         add_value(p, a);
         add_tail(p, i, strcmp(onnx_edit_op(p->e, n), "MatMul") == 0);
-    } else if (kind == KIND_AVERAGE || (kind == KIND_SUM && !onnx_edit_constant(p->e, a) &&
-                                        !onnx_edit_constant(p->e, b))) {
+    } else if (is_f32(p, a) && (kind == KIND_AVERAGE || (kind == KIND_SUM && !onnx_edit_constant(p->e, a) &&
+                                                         !onnx_edit_constant(p->e, b)))) {
         add_value(p, a);
         if (kind == KIND_SUM)
             add_value(p, b);
@@ -289,6 +295,8 @@ static bool check_model(quantizer *q)
     q->one_scale = q->o.shifts || opset < 13;
     if (opset >= 10 && (q->o.shifts || opset >= 13))
         return true;
+    if (opset >= 10 && q->o.n_others > 0)
+        return true; /* said already */
     if (opset >= 10)
         (void)diag_note(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
                         "the model is of operator set %lld, and scales for each channel need 13: each layer's weights "
@@ -312,6 +320,9 @@ bool quantize_open(compiler *c, span bytes, const char *path, const quantize_opt
     p.done = arena_array(&c->mem, bool, n + 1u);
     memset(p.done, 0, n + 1u);
     find_uses(&p);
+    ptr_map_init(&p.others, &c->mem);
+    for (uint32_t i = 0; i < o->n_others; i++)
+        ptr_map_set(&p.others, o->others[i].name, 1);
     if (!check_skips(&p))
         return false;
     for (uint32_t i = 0; i < n; i++)
@@ -325,8 +336,12 @@ bool quantize_open(compiler *c, span bytes, const char *path, const quantize_opt
     out->n_nodes = n;
     out->layers = p.layers.data;
     out->n_layers = p.layers.len;
-    return out->values.len > 0 || diag_error(&c->diags, DIAG_UNSUPPORTED, at_file(path),
-                                             "nothing in the model can be quantised");
+    if (out->values.len > 0)
+        return true;
+    if (o->n_others > 0)
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, at_file(path), "nothing in the model can be quantised: '%s' is "
+                          "%s, and models of f32 are", o->others[0].name, dtype_name(o->others[0].dt));
+    return diag_error(&c->diags, DIAG_UNSUPPORTED, at_file(path), "nothing in the model can be quantised");
 }
 
 bool quantize_calibration(quantizer *q, span *out, uint32_t *out_own)

@@ -7,12 +7,20 @@
 #include "frontend/onnx/onnx_edit.h"
 #include "quantize/histogram.h"
 
+/* A value that has no scale because of its type. */
+typedef struct quantize_other {
+    const char *name; /* interned */
+    dtype dt;
+} quantize_other;
+
 typedef struct quantize_options {
     bool shifts; /* scales are powers of two, halves are rounded up, 8 bits with a sign, no zero points: for VTA */
     histogram_method method;
     double percentile;
     const char *const *skips; /* names of nodes, or of their results, that stay in float */
     uint32_t n_skips;
+    const quantize_other *others; /* values that are not of f32, as far as the caller has seen */
+    uint32_t n_others;
 } quantize_options;
 
 /* A value of the model that is quantised. */
@@ -49,7 +57,9 @@ typedef struct quantize_layer {
     double weight_error;      /* of the weights: root of the mean square over that of their values */
 } quantize_layer;
 
-/* Reads the model, folds batch norms and chooses what is quantised. false after a diagnostic. */
+/* Reads the model, folds batch norms and chooses what is quantised. false after a diagnostic. The file does not say
+ * the types of values: the results of quantize_calibration's model do, and where some are no f32 the model is opened
+ * again with them among the options. */
 bool quantize_open(compiler *c, span bytes, const char *path, const quantize_options *o, quantizer *out);
 /* The float model whose results are, behind its own, the values: number i of q->values is result n + i. */
 bool quantize_calibration(quantizer *q, span *out, uint32_t *out_own);

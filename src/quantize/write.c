@@ -230,17 +230,7 @@ static void drop_unread(quantizer *q)
     pb_graph *g = q->e.graph;
     ptr_map read;
     uint32_t kept = 0, unused;
-    ptr_map_init(&read, &q->c->mem);
-    for (uint32_t i = 0; i < g->node.len; i++) {
-        const pb_node *n = g->node.data[i];
-        for (uint32_t k = 0; k < n->input.len; k++)
-            ptr_map_set(&read, onnx_edit_input(&q->e, n, k), 1);
-        for (uint32_t k = 0; k < n->attribute.len; k++)
-            if (n->attribute.data[k]->g || n->attribute.data[k]->graphs.len)
-                return; /* bodies read what they like */
-    }
-    for (uint32_t i = 0; i < g->output.len; i++)
-        ptr_map_set(&read, onnx_edit_name(&q->e, g->output.data[i]->name), 1);
+    onnx_edit_count_reads(&q->e, &read);
     for (uint32_t i = 0; i < g->input.len; i++)
         ptr_map_set(&read, onnx_edit_name(&q->e, g->input.data[i]->name), 1);
     for (uint32_t i = 0; i < g->initializer.len; i++)

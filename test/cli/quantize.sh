@@ -64,6 +64,42 @@ gemm = lambda last, path: onnx.save(h.make_model(h.make_graph(
     opset_imports=[h.make_opsetid("", 17)], ir_version=8), path)
 gemm(1, "gemm.onnx"); gemm(np.nan, "number.onnx")
 np.save("rows.npy", x)
+# Sums of integers beside those of floats; a body that reads what is in front of a batch norm; tensors of bodies and of
+# Constant nodes in a file; extents that values decide; an answer that is never the same.
+def save(path, nodes, ins, outs, inits, **how):
+    m = h.make_model(h.make_graph(nodes, "g", ins, outs, inits), opset_imports=[h.make_opsetid("", 17)], ir_version=8)
+    onnx.save(m, path, **how)
+save("ints.onnx", [h.make_node("Shape", ["x"], ["s"]), h.make_node("Gather", ["t", "i"], ["row"], axis=0),
+                   h.make_node("Add", ["i", "one"], ["j"]), h.make_node("Add", ["j", "i"], ["k"]),
+                   h.make_node("Cast", ["k"], ["f"], to=1), h.make_node("Add", ["f", "x"], ["z"]),
+                   h.make_node("MatMul", ["z", "w"], ["m"]), h.make_node("Add", ["m", "row"], ["y"])],
+     [info("x", T.FLOAT, [1, 4]), info("i", T.INT64, [1])], [info("y", T.FLOAT, [1, 4])],
+     [nh.from_array(np.eye(4, dtype=np.float32), "w"), nh.from_array(np.array([1], np.int64), "one"),
+      nh.from_array(a(5, 4), "t")])
+os.makedirs("ints/test_data_set_0")
+for i, t in enumerate((a(1, 4), np.array([3], np.int64))):
+    with open(f"ints/test_data_set_0/input_{i}.pb", "wb") as f: f.write(nh.from_array(t).SerializeToString())
+save("double.onnx", [h.make_node("Add", ["x", "x"], ["y"]), h.make_node("Neg", ["y"], ["z"])],
+     [info("x", T.DOUBLE, [1, 4])], [info("z", T.DOUBLE, [1, 4])], [])
+branch = lambda op, *more: h.make_graph([h.make_node(op, ["c", *more], ["r"])], op, [], [info("r", T.FLOAT, [1, 5, 6, 6])],
+    [nh.from_array(a(1, 5, 1, 1), more[0])] if more else [])
+body = [h.make_node("Conv", ["x", "w"], ["c"]), h.make_node("BatchNormalization", ["c", "g", "beta", "mean", "var"], ["n"]),
+        h.make_node("ReduceSum", ["x"], ["sum"], keepdims=0), h.make_node("Constant", [], ["limit"],
+        value=nh.from_array(np.float32(0), "limit")), h.make_node("Greater", ["sum", "limit"], ["if"]),
+        h.make_node("If", ["if"], ["b"], then_branch=branch("Abs"), else_branch=branch("Mul", "inner")),
+        h.make_node("Add", ["n", "b"], ["y"])]
+save("body.onnx", body, [info("x", T.FLOAT, [1, 3, 8, 8])], [info("y", T.FLOAT, [1, 5, 6, 6])],
+     [nh.from_array(c[k], k) for k in ("w", "g", "beta", "mean", "var")], save_as_external_data=True, location="body.bin",
+     size_threshold=0, convert_attribute=True)
+save("chosen.onnx", [h.make_node("MatMul", ["x", "w"], ["m"]), h.make_node("Greater", ["m", "zero"], ["p"]),
+                     h.make_node("Compress", ["m", "pf"], ["z"]), h.make_node("Add", ["z", "z"], ["q"]),
+                     h.make_node("Neg", ["q"], ["y"]), h.make_node("Reshape", ["p", "flat"], ["pf"])],
+     [info("x", T.FLOAT, [1, 4])], [info("y", T.FLOAT, ["n"])],
+     [nh.from_array((a(4, 64) * 1e-3).astype(np.float32), "w"), nh.from_array(np.float32(0), "zero"),
+      nh.from_array(np.array([-1], np.int64), "flat")])
+save("flips.onnx", [h.make_node("Gemm", ["x", "w", "b"], ["y"])], [info("x", T.FLOAT, [1, 1])], [info("y", T.FLOAT, [1, 2])],
+     [nh.from_array(np.array([[1, 0]], np.float32), "w"), nh.from_array(np.array([0, 5], np.float32), "b")])
+np.save("ones.npy", np.ones((4, 1), np.float32)); np.save("tens.npy", np.full((4, 1), 10, np.float32))
 PY
 
 cat > check.py << 'PY'
@@ -166,6 +202,32 @@ for how in cpu vta; do
     check "biases of [1, N], of channels of zeros, and large ones, $how" "$python" bias.py gemm_q.onnx
 done
 expect 0 '^quantised: 2 of 3 nodes' quantize number.onnx --data rows.npy -o out_number.onnx # its weights are none
+
+# --- sums of other types stay, bodies keep what they read, the file is whole
+expect 0 '^quantised: 3 of 8 nodes' quantize ints.onnx --calibrate ints -o ints_q.onnx
+check "integers are not quantised" "$python" -c '
+import onnx
+m = onnx.load("ints_q.onnx"); onnx.checker.check_model(m, full_check=True)
+assert next(list(n.input) for n in m.graph.node if n.output[0] == "k") == ["j", "i"], m.graph.node'
+expect_error 1 "nothing in the model can be quantised: 'x' is f64, and models of f32 are" \
+    quantize double.onnx --data rows.npy -o out.onnx
+expect 0 '0 batch norms folded' quantize body.onnx --data x.npy -o sub_body.onnx
+mkdir elsewhere && mv sub_body.onnx elsewhere/
+check "a body reads what it read, and the file is whole" "$python" -c '
+import numpy as np, onnx, onnxruntime as ort
+m = onnx.load("elsewhere/sub_body.onnx", load_external_data=False); onnx.checker.check_model(m, full_check=True)
+x = np.load("x.npy")
+run = lambda p: ort.InferenceSession(p, providers=["CPUExecutionProvider"])
+a, b = run("body.onnx"), run("elsewhere/sub_body.onnx")
+for i in range(4):
+    y, z = (s.run(None, {"x": x[i:i + 1]})[0] for s in (a, b))
+    assert np.abs(y - z).max() < 0.05 * np.abs(y).max(), np.abs(y - z).max()'
+expect 0 "^other extents: 'z' in [1-9][0-9]* of 8 calls, which its error leaves out" \
+    quantize chosen.onnx --data rows.npy -o chosen_q.onnx
+expect 0 '"other_extents": [1-9]' quantize chosen.onnx --data rows.npy -o chosen_q.onnx --json
+expect 0 '^the same answer for 0 of 4' quantize flips.onnx --calibrate ones.npy --data tens.npy -o flips_q.onnx
+expect 0 '^quantised' quantize chosen.onnx --data rows.npy -o chosen_q.onnx
+check "no answer where there are no classes" sh -c '! grep -q "same answer" stdout'
 
 # --- what it does not take
 expect_error 1 '^error: two.onnx: symbolic dimensions: N' quantize two.onnx --calibrate pairs -o out.onnx

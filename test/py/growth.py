@@ -280,11 +280,11 @@ def parts_operands(n):
 
 
 def norms(n):
-    """Batch norms behind convolutions."""
+    """Batch norms behind convolutions, for `lathe quantize`."""
     nodes = []
     for i in range(n):
-        nodes += [node("Conv", [f"v{i}", "w"], [f"c{i}"]), node("Relu", [f"c{i}"], [f"r{i}"]),
-                  node("BatchNormalization", [f"r{i}", "s", "s", "s", "s"], [f"v{i + 1}"])]
+        nodes += [node("Conv", [f"v{i}", "w"], [f"c{i}"]),
+                  node("BatchNormalization", [f"c{i}", "s", "s", "s", "s"], [f"v{i + 1}"])]
     return model(nodes, [value("v0", [1, 1, 1, 1])], [value(f"v{n}", [1, 1, 1, 1])],
                  [number("w", 1, (1, 1, 1, 1)), number("s", 1, (1,))])
 
@@ -296,7 +296,7 @@ CASES = {chain: 400, kernels: 200, fan_out: 100, fan_out_in: 100, split: 200, sp
          constant_nodes: 400, unused_constants: 1000, results_of_constants: 100, inputs: 200, passed_through: 100,
          concat: 100, dead: 400, equal: 400, views: 100, reshapes: 400, backwards: 400, shapes: 100, folds: 100,
          residual: 100, long_lives: 100, calls: 200, functions: 200, branches: 200, missing: 400, convolutions: 20,
-         products: 40, **PARTS}
+         products: 40, norms: 40, **PARTS}
 
 
 # The planner tries layerings, and weighs values that live at the same time, until a budget is spent (layer.c, place.c):
@@ -309,13 +309,16 @@ def count(lathe, make, n, folder):
     """Steps by basic block. A model that is refused counts as well: what matters is that it ends."""
     path, steps = os.path.join(folder, "model.onnx"), os.path.join(folder, "steps")
     onnx.save(make(n), path)
-    more = []
+    more, verb = [], "compile"
+    if make is norms:
+        np.save(os.path.join(folder, "x.npy"), np.ones((1, 1, 1, 1), np.float32))
+        more, verb = ["--data", os.path.join(folder, "x.npy")], "quantize"
     if make in PARTS:
         with open(os.path.join(folder, "acme.pat"), "w") as f:
             f.write(ACME)
         more = ["--offload", "acme,brand", "--patterns", f.name, "--emit", "graph", "-O1"]
-    run = subprocess.run([lathe, "compile", path, "-o", os.path.join(folder, f"{make.__name__}-{n}"), *more],
-                         env={**os.environ, "LATHE_STEPS": steps}, capture_output=True, text=True)
+    run = subprocess.run([lathe, verb, path, "-o", os.path.join(folder, f"{make.__name__}-{n}"), *more],
+                         env={**os.environ, "LATHE_STEPS": steps, "CFLAGS": "-O0"}, capture_output=True, text=True)
     if (run.returncode != 0) != (make is missing):
         sys.exit(f"{make.__name__} of {n}: {run.stderr[-2000:]}")
     with open(steps) as f:

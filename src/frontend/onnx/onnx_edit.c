@@ -55,10 +55,10 @@ static const tensor_data *read_tensor(onnx_edit *e, const pb_tensor *t)
     return onnx_report_lost(&im, mark) ? d : NULL;
 }
 
-/* External data becomes part of the file. */
+/* External data becomes part of the file. t may be NULL. */
 static bool embed(onnx_edit *e, pb_tensor *t)
 {
-    if (t->data_location != 1)
+    if (!t || t->data_location != 1)
         return true;
     const tensor_data *d = read_tensor(e, t);
     if (!d)
@@ -70,20 +70,78 @@ static bool embed(onnx_edit *e, pb_tensor *t)
     return true;
 }
 
-static void read_names(onnx_edit *e)
+static bool read_graph(onnx_edit *e, const pb_graph *g);
+
+static bool embed_sparse(onnx_edit *e, const pb_sparse *s)
 {
-    const pb_graph *g = e->graph;
+    return !s || (embed(e, s->values) && embed(e, s->indices));
+}
+
+/* Tensors and bodies of attributes. */
+static bool read_attributes(onnx_edit *e, uint32_t n, pb_attribute *const *list)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const pb_attribute *a = list[i];
+        bool ok = embed(e, a->t) && embed_sparse(e, a->sparse_tensor) && (!a->g || read_graph(e, a->g));
+        for (uint32_t k = 0; ok && k < a->tensors.len; k++)
+            ok = embed(e, a->tensors.data[k]);
+        for (uint32_t k = 0; ok && k < a->graphs.len; k++)
+            ok = read_graph(e, a->graphs.data[k]);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool read_node(onnx_edit *e, const pb_node *n)
+{
+    take(e, onnx_edit_name(e, n->name));
+    for (uint32_t k = 0; k < n->output.len; k++)
+        take(e, onnx_edit_name(e, n->output.data[k]));
+    return read_attributes(e, n->attribute.len, n->attribute.data);
+}
+
+/* Names and external data, of bodies as well: a new name must not be theirs. */
+static bool read_graph(onnx_edit *e, const pb_graph *g)
+{
+    bool ok = true;
     for (uint32_t i = 0; i < g->input.len; i++)
         take(e, onnx_edit_name(e, g->input.data[i]->name));
+    for (uint32_t i = 0; ok && i < g->initializer.len; i++) {
+        take(e, onnx_edit_name(e, g->initializer.data[i]->name));
+        ok = embed(e, g->initializer.data[i]);
+    }
+    for (uint32_t i = 0; ok && i < g->sparse_initializer.len; i++)
+        ok = embed_sparse(e, g->sparse_initializer.data[i]);
+    for (uint32_t i = 0; ok && i < g->node.len; i++)
+        ok = read_node(e, g->node.data[i]);
+    return ok;
+}
+
+static bool read_functions(onnx_edit *e)
+{
+    for (uint32_t i = 0; i < e->model->functions.len; i++) {
+        const pb_function *f = e->model->functions.data[i];
+        if (!read_attributes(e, f->attribute_proto.len, f->attribute_proto.data))
+            return false;
+        for (uint32_t k = 0; k < f->node.len; k++)
+            if (!read_attributes(e, f->node.data[k]->attribute.len, f->node.data[k]->attribute.data))
+                return false;
+    }
+    return true;
+}
+
+static void read_constants(onnx_edit *e)
+{
+    const pb_graph *g = e->graph;
     for (uint32_t i = 0; i < g->node.len; i++) {
         const pb_node *n = g->node.data[i];
-        take(e, onnx_edit_name(e, n->name));
-        for (uint32_t k = 0; k < n->output.len; k++)
-            take(e, onnx_edit_name(e, n->output.data[k]));
         const pb_attribute *value = is_text(n->op_type, "Constant") ? find_attribute(n, "value") : NULL;
         if (value && value->t && n->output.len == 1)
             add_tensor(e, onnx_edit_name(e, n->output.data[0]), value->t);
     }
+    for (uint32_t i = 0; i < g->initializer.len; i++)
+        add_tensor(e, onnx_edit_name(e, g->initializer.data[i]->name), g->initializer.data[i]);
 }
 
 bool onnx_edit_open(compiler *c, span bytes, const char *path, onnx_edit *out)
@@ -98,13 +156,9 @@ bool onnx_edit_open(compiler *c, span bytes, const char *path, onnx_edit *out)
     loc.file = path;
     if (!out->graph)
         return diag_error(&c->diags, DIAG_FORMAT, loc, "not an ONNX model: it holds no graph");
-    read_names(out);
-    for (uint32_t i = 0; i < out->graph->initializer.len; i++) {
-        pb_tensor *t = out->graph->initializer.data[i];
-        if (!embed(out, t))
-            return false;
-        add_tensor(out, onnx_edit_name(out, t->name), t);
-    }
+    if (!read_graph(out, out->graph) || !read_functions(out))
+        return false;
+    read_constants(out);
     return true;
 }
 
@@ -172,6 +226,38 @@ bool onnx_edit_is_result(const onnx_edit *e, const char *name)
         if (onnx_edit_name(e, e->graph->output.data[i]->name) == name)
             return true;
     return false;
+}
+
+static void count_read(const onnx_edit *e, ptr_map *out, span name, uint32_t by)
+{
+    uint32_t n = 0;
+    const char *s = onnx_edit_name(e, name);
+    (void)ptr_map_get(out, s, &n);
+    ptr_map_set(out, s, n + by);
+}
+
+static void count_reads(const onnx_edit *e, const pb_graph *g, ptr_map *out)
+{
+    for (uint32_t i = 0; i < g->node.len; i++) {
+        const pb_node *n = g->node.data[i];
+        for (uint32_t k = 0; k < n->input.len; k++)
+            count_read(e, out, n->input.data[k], 1);
+        for (uint32_t k = 0; k < n->attribute.len; k++) {
+            const pb_attribute *a = n->attribute.data[k];
+            if (a->g)
+                count_reads(e, a->g, out);
+            for (uint32_t b = 0; b < a->graphs.len; b++)
+                count_reads(e, a->graphs.data[b], out);
+        }
+    }
+    for (uint32_t i = 0; i < g->output.len; i++) /* whoever gets it, no node of the graph is the only one */
+        count_read(e, out, g->output.data[i]->name, 2);
+}
+
+void onnx_edit_count_reads(const onnx_edit *e, ptr_map *out)
+{
+    ptr_map_init(out, &e->c->mem);
+    count_reads(e, e->graph, out);
 }
 
 /* --- changing --- */
@@ -257,15 +343,6 @@ void onnx_edit_set_metadata(onnx_edit *e, const char *key, const char *value)
 
 /* --- batch norms --- */
 
-static uint32_t count_readers(const onnx_edit *e, const char *name)
-{
-    uint32_t n = onnx_edit_is_result(e, name) ? 2 : 0;
-    for (uint32_t i = 0; i < e->graph->node.len; i++)
-        for (uint32_t k = 0; k < e->graph->node.data[i]->input.len; k++)
-            n += onnx_edit_input(e, e->graph->node.data[i], k) == name;
-    return n;
-}
-
 static bool is_vector(const tensor_data *t, int64_t channels)
 {
     return t && t->dt == DT_F32 && t->count == channels;
@@ -315,15 +392,16 @@ uint32_t onnx_edit_fold_batch_norms(onnx_edit *e)
     pb_graph *g = e->graph;
     uint32_t folded = 0;
     VEC(pb_node *) kept = {0};
-    ptr_map makers;
+    ptr_map makers, reads;
     ptr_map_init(&makers, &e->c->mem);
+    onnx_edit_count_reads(e, &reads);
     for (uint32_t i = 0; i < g->node.len; i++) {
         pb_node *n = g->node.data[i];
-        uint32_t at = 0;
+        uint32_t at = 0, readers = 0;
         const char *x = onnx_edit_input(e, n, 0);
         bool norm = strcmp(onnx_edit_op(e, n), "BatchNormalization") == 0 && n->output.len == 1 &&
                     onnx_edit_int(e, n, "training_mode", 0) == 0 && ptr_map_get(&makers, x, &at);
-        if (norm && count_readers(e, x) == 1 && fold_norm(e, kept.data[at], n)) {
+        if (norm && ptr_map_get(&reads, x, &readers) && readers == 1 && fold_norm(e, kept.data[at], n)) {
             folded++;
             continue;
         }

@@ -33,6 +33,8 @@ const tensor_data *onnx_edit_constant(onnx_edit *e, const char *name);
 int64_t onnx_edit_int(const onnx_edit *e, const pb_node *n, const char *attribute, int64_t otherwise);
 double onnx_edit_float(const onnx_edit *e, const pb_node *n, const char *attribute, double otherwise);
 const char *onnx_edit_string(const onnx_edit *e, const pb_node *n, const char *attribute, const char *otherwise);
+/* Name -> how often nodes read it, those of bodies as well; results of a graph count as 2. */
+void onnx_edit_count_reads(const onnx_edit *e, ptr_map *out);
 bool onnx_edit_is_result(const onnx_edit *e, const char *name); /* of the graph */
 
 const char *onnx_edit_fresh(onnx_edit *e, const char *want); /* that name, or with _1, _2, ... */
