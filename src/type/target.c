@@ -3,6 +3,9 @@
 #include "type/target.h"
 
 #include <string.h>
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
 #define CONTRACT " -ffp-contract=fast"
 #define X86      "x86_64-linux-gnu-gcc"
@@ -26,38 +29,59 @@ static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL
 
 /* Everything that whole-model targets of 64 bits share. */
 #define HOST .stack_limit = 16384, .workers = 4, .address_bits = 64
-#define V2   .vector_bytes = 16, .vector_regs = 16, .l2_bytes = 256 << 10, .l3_bytes = 8 << 20, .cc = X86, HOST
-#define V3                                                                                                             \
-    .vector_bytes = 32, .vector_regs = 16, .l2_bytes = 512 << 10, .l3_bytes = 16 << 20, .fma = true, .cc = X86, HOST
-#define V4                                                                                                             \
-    .vector_bytes = 64, .vector_regs = 32, .l2_bytes = 1 << 20, .l3_bytes = 32 << 20, .fma = true, .cc = X86, HOST
-#define A64                                                                                                            \
-    .vector_bytes = 16, .vector_regs = 32, .l2_bytes = 512 << 10, .l3_bytes = 2 << 20, .fma = true, .cc = ARM, HOST
-#define RVV                                                                                                            \
-    .vector_regs = 32, .l2_bytes = 512 << 10, .l3_bytes = 2 << 20, .fma = true, .cc = CLANG_RISCV, HOST
+#define V2   .vector_bytes = 16, .vector_regs = 16, .cc = X86, HOST
+#define V3   .vector_bytes = 32, .vector_regs = 16, .fma = true, .cc = X86, HOST
+#define V4   .vector_bytes = 64, .vector_regs = 32, .fma = true, .cc = X86, HOST
+#define A64  .vector_bytes = 16, .vector_regs = 32, .fma = true, .cc = ARM, HOST
+#define RVV  .vector_regs = 32, .fma = true, .cc = CLANG_RISCV, HOST
 #define MICRO                                                                                                          \
     .vector_regs = 8, .stack_limit = 1024, .workers = 1, .address_bits = 32, .cc = "arm-none-eabi-gcc"
 
 static const target table[] = {
-    {.name = "x86-64-v2", .cflags = "-march=x86-64-v2", V2},
-    {.name = "x86-64-v3", .cflags = "-march=x86-64-v3" CONTRACT, V3},
-    {.name = "x86-64-v3-vnni", .cflags = "-march=x86-64-v3 -mavxvnni" CONTRACT, V3, .features = TARGET_AVX_VNNI},
-    {.name = "x86-64-v4", .cflags = V4_FLAGS CONTRACT, V4},
-    {.name = "x86-64-v4-vnni", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .features = TARGET_AVX512_VNNI},
-    {.name = "aarch64", .cflags = "-march=armv8-a" CONTRACT, A64},
-    {.name = "aarch64-dotprod", .cflags = "-march=armv8.2-a+dotprod" CONTRACT, A64, .features = TARGET_DOTPROD},
-    {.name = "aarch64-i8mm", .cflags = "-march=armv8.2-a+dotprod+i8mm" CONTRACT, A64,
+    {.name = "x86-64-v2", .cflags = "-march=x86-64-v2", V2, .cpu = "x86-64-v2"},
+    {.name = "x86-64-v3", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "x86-64-v3"},
+    {.name = "x86-64-v3-vnni", .cflags = "-march=x86-64-v3 -mavxvnni" CONTRACT, V3, .cpu = "x86-64-v3",
+     .features = TARGET_AVX_VNNI},
+    {.name = "x86-64-v4", .cflags = V4_FLAGS CONTRACT, V4, .cpu = "x86-64-v4"},
+    {.name = "x86-64-v4-vnni", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "x86-64-v4",
+     .features = TARGET_AVX512_VNNI},
+    {.name = "aarch64", .cflags = "-march=armv8-a" CONTRACT, A64, .cpu = "aarch64"},
+    {.name = "aarch64-dotprod", .cflags = "-march=armv8.2-a+dotprod" CONTRACT, A64, .cpu = "aarch64",
+     .features = TARGET_DOTPROD},
+    {.name = "aarch64-i8mm", .cflags = "-march=armv8.2-a+dotprod+i8mm" CONTRACT, A64, .cpu = "aarch64",
      .features = TARGET_DOTPROD | TARGET_I8MM},
     /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
-    {.name = "rv64gcv", .cflags = "-march=rv64gcv -mabi=lp64d" CONTRACT, RVV, .vector_bytes = 16, .vlen = 128},
+    {.name = "rv64gcv", .cflags = "-march=rv64gcv -mabi=lp64d" CONTRACT, RVV, .vector_bytes = 16, .vlen = 128,
+     .cpu = "rv64gcv"},
     {.name = "rv64gcv_zvl256b", .cflags = "-march=rv64gcv_zvl256b -mabi=lp64d" CONTRACT, RVV, .vector_bytes = 32,
-     .vlen = 256},
+     .vlen = 256, .cpu = "rv64gcv"},
     {.name = "rv64gcv_zvl512b", .cflags = "-march=rv64gcv_zvl512b -mabi=lp64d" CONTRACT, RVV, .vector_bytes = 64,
-     .vlen = 512},
-    {.name = "generic", .cflags = "", .vector_regs = 16, .l2_bytes = 256 << 10, .l3_bytes = 2 << 20, HOST},
+     .vlen = 512, .cpu = "rv64gcv"},
+    /* One processor's numbers; flags are its level and features, which gcc 12 and clang 19 both know. */
+    {.name = "haswell", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "haswell"},
+    {.name = "znver2", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "znver2"},
+    {.name = "znver3", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "znver3"},
+    {.name = "znver4", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "znver4",
+     .features = TARGET_AVX512_VNNI},
+    {.name = "znver5", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "znver5",
+     .features = TARGET_AVX512_VNNI},
+    {.name = "skylake-avx512", .cflags = V4_FLAGS CONTRACT, V4, .cpu = "skylake-avx512"},
+    {.name = "sapphirerapids", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "sapphirerapids",
+     .features = TARGET_AVX512_VNNI},
+    {.name = "cortex-a53", .cflags = "-march=armv8-a" CONTRACT, A64, .cpu = "cortex-a53"},
+    {.name = "cortex-a72", .cflags = "-march=armv8-a" CONTRACT, A64, .cpu = "cortex-a72"},
+    {.name = "cortex-a76", .cflags = "-march=armv8.2-a+dotprod" CONTRACT, A64, .cpu = "cortex-a76",
+     .features = TARGET_DOTPROD},
+    {.name = "neoverse-n1", .cflags = "-march=armv8.2-a+dotprod" CONTRACT, A64, .cpu = "neoverse-n1",
+     .features = TARGET_DOTPROD},
+    {.name = "neoverse-v1", .cflags = "-march=armv8.2-a+dotprod+i8mm" CONTRACT, A64, .cpu = "neoverse-v1",
+     .features = TARGET_DOTPROD | TARGET_I8MM},
+    {.name = "spacemit-x60", .cflags = "-march=rv64gcv_zvl256b -mabi=lp64d" CONTRACT, RVV, .vector_bytes = 32,
+     .vlen = 256, .cpu = "spacemit-x60"},
+    {.name = "generic", .cflags = "", .vector_regs = 16, HOST},
     /* The machine that a module runs on compiles it. */
-    {.name = "my_device", .cflags = "", .vector_bytes = 64, .vector_regs = 32, .l2_bytes = 1 << 20,
-     .l3_bytes = 32 << 20, .fma = true, .variants = by_width, HOST},
+    {.name = "my_device", .cflags = "", .vector_bytes = 64, .vector_regs = 32, .fma = true,
+     .cpu = "x86-64-v4", .variants = by_width, HOST},
     /* The CPU's own flags come with the firmware's compiler. */
     {.name = "cortex-m", .cflags = "-ffp-contract=fast", MICRO},
     {.name = "cortex-m0plus", .cflags = CORTEX("m0plus", ""), MICRO},
@@ -79,9 +103,12 @@ static const target *find(const char *name)
     return NULL;
 }
 
-static const target *native(void)
+/* The level of instructions that this machine has, and which of `features`. */
+static const target *level_here(uint32_t *features)
 {
+    *features = 0;
 #if defined(__x86_64__)
+    *features |= __builtin_cpu_supports("avx512vnni") ? TARGET_AVX512_VNNI : 0u;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return find("x86-64-v4");
@@ -91,15 +118,35 @@ static const target *native(void)
         return find("x86-64-v2");
 #endif
 #if defined(__aarch64__)
+#if defined(__linux__)
+    *features |= getauxval(AT_HWCAP) >> 20 & 1 ? TARGET_DOTPROD : 0u; /* HWCAP_ASIMDDP */
+    *features |= getauxval(AT_HWCAP2) >> 13 & 1 ? TARGET_I8MM : 0u;   /* HWCAP2_I8MM */
+#endif
     return find("aarch64");
 #else
     return find("generic");
 #endif
 }
 
+/* This processor's row, where the machine has all that the row's code needs; else its level's. */
+static const target *native(void)
+{
+    uint32_t features;
+    const target *level = level_here(&features);
+    const char *name = cpu_model_here();
+    const target *own = name ? find(name) : NULL;
+    bool fits = own && own->vector_bytes == level->vector_bytes && (own->features & ~features) == 0;
+    return fits ? own : level;
+}
+
 const target *target_find(const char *name)
 {
     return strcmp(name, "native") == 0 ? native() : find(name);
+}
+
+const cpu_model *target_cpu(const target *t)
+{
+    return cpu_model_find(t->cpu ? t->cpu : "generic");
 }
 
 const char *target_cross_cc(const target *t)

@@ -3,6 +3,7 @@
 #ifndef LATHE_TYPE_TARGET_H
 #define LATHE_TYPE_TARGET_H
 #include "base/compiler.h"
+#include "type/cpu_model.h"
 
 struct graph_func;
 struct graph_value;
@@ -56,10 +57,9 @@ typedef struct target {
     const char *cflags;    /* flags for the package's Makefile: "-march=x86-64-v3 -ffp-contract=fast" */
     uint32_t vector_bytes; /* register width; 0: scalar code only */
     uint32_t vector_regs;  /* registers */
-    uint32_t l2_bytes;     /* of the second-level cache that one worker has to itself; 0: none */
-    uint32_t l3_bytes;     /* of the last cache, which all workers share; 0: none */
     bool fma;
     uint32_t features;     /* of target_feature */
+    const char *cpu;       /* row of cpu_model.h; NULL: "generic" */
     uint32_t stack_limit;  /* bytes of locals that one kernel may use */
     uint32_t workers;      /* width of the static schedule */
     uint32_t address_bits; /* of a pointer: 32 or 64 */
@@ -76,12 +76,16 @@ typedef struct target {
 /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang),
  * rv64gcv_zvl256b, rv64gcv_zvl512b (VLEN 256, 512 or more: their packages refuse to run with less), generic
  * (scalar, any CPU), my_device (whatever machine a module runs on), native (resolved on this machine to one of them);
+ * one processor's: haswell, znver2, znver3, znver4, znver5, skylake-avx512, sapphirerapids, cortex-a53, cortex-a72,
+ * cortex-a76, neoverse-n1, neoverse-v1, spacemit-x60 (a level with flags that each compiler knows, and a cpu_model);
  * x86-64-v3-vnni, x86-64-v4-vnni, aarch64-dotprod, aarch64-i8mm (the same with products of bytes); cortex-m (scalar,
  * small stack, flags of the caller), cortex-m0plus, -m3, -m4, -m7, -m33, -m55. NULL: unknown name. */
 const target *target_find(const char *name);
 /* A target of the user's own, for this context: t must live as long as c. The name must be new (DIAG_USAGE). */
 bool target_register(compiler *c, const target *t);
 const target *target_lookup(const compiler *c, const char *name); /* registered ones, then target_find */
+/* The numbers of t's processor; those of "generic" where t names none. */
+const cpu_model *target_cpu(const target *t);
 /* t->cc; NULL where `cc` makes code for it. */
 const char *target_cross_cc(const target *t);
 const target *target_default(void); /* x86-64-v3 on x86-64 hosts, aarch64 on its, generic elsewhere */

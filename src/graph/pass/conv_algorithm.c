@@ -12,13 +12,9 @@
 
 #include <string.h>
 
-/* Measured, in cycles of one core. */
-#define DIRECT_MACS    1.8  /* vectors of products a cycle */
-#define WINOGRAD_MACS  1.75 /* the same in the products of positions, for the image's tiles */
-#define INPUT_CYCLES   8.0  /* transform of one position of a tile and a vector of channels */
-#define OUTPUT_CYCLES  4.0  /* the same on the way back */
-#define CACHE_BYTES    12.0 /* weights a cycle, from the last cache */
-#define MEMORY_BYTES   3.0  /* from memory */
+/* Parts of what the processor's row says, reached on a large layer. */
+#define DIRECT_MACS    0.9   /* of the multiply-adds */
+#define WINOGRAD_MACS  0.875 /* the same in the products of positions, for the image's tiles */
 #define HIDDEN         0.5  /* part of the reading that goes on under the arithmetic */
 #define WORTH_CHANGING 0.9  /* of the direct form's cycles; the larger error must bring something */
 
@@ -27,6 +23,7 @@
 typedef struct chooser {
     rewriter r;
     int64_t lanes;
+    const cpu_model *cpu;
     double bytes_per_cycle; /* at which weights arrive */
     arena scratch;
     ptr_map transformed; /* weights -> position in `list`: those that several nodes share are transformed once */
@@ -47,7 +44,7 @@ static double reading(const chooser *v, const conv_size *z, double positions)
 static double direct_cycles(const chooser *v, const conv_size *z)
 {
     double macs = z->batch * z->height * z->width * z->ins * z->outs * WINOGRAD_KERNEL * WINOGRAD_KERNEL;
-    return macs / (double)v->lanes / DIRECT_MACS + reading(v, z, WINOGRAD_KERNEL * WINOGRAD_KERNEL);
+    return macs / (double)v->lanes / (DIRECT_MACS * v->cpu->fma) + reading(v, z, WINOGRAD_KERNEL * WINOGRAD_KERNEL);
 }
 
 static double tiles_along(double extent, int64_t tile)
@@ -59,8 +56,8 @@ static double winograd_cycles(const chooser *v, const conv_size *z, int64_t tile
 {
     double side = (double)winograd_form_of(tile)->side, lanes = (double)v->lanes;
     double places = z->batch * tiles_along(z->height, tile) * tiles_along(z->width, tile) * side * side;
-    double cycles = places * z->ins * z->outs / lanes / WINOGRAD_MACS;
-    cycles += places * (INPUT_CYCLES * z->ins + OUTPUT_CYCLES * z->outs) / lanes;
+    double cycles = places * z->ins * z->outs / lanes / (WINOGRAD_MACS * v->cpu->fma);
+    cycles += places * v->cpu->transform * (z->ins + z->outs / 2) / lanes;
     return cycles + reading(v, z, side * side);
 }
 
@@ -206,7 +203,7 @@ static int64_t share_of(const target *t, int64_t room, double least)
 /* --- functions --- */
 
 /* Weights of more than the last cache come from memory in every run. */
-static double rate_of(const target *who, const graph_func *f)
+static double rate_of(const cpu_model *who, const graph_func *f)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < f->nodes.len; i++) {
@@ -215,12 +212,12 @@ static double rate_of(const target *who, const graph_func *f)
         if (t && t->kind == TENSOR_DENSE && t->count > 0)
             bytes += (uint64_t)t->count * dtype_bytes(t->dt);
     }
-    return bytes > who->l3_bytes ? MEMORY_BYTES : CACHE_BYTES;
+    return bytes > who->l3_bytes ? who->memory_bytes : who->far_bytes;
 }
 
 static bool run(compiler *c, graph_func *f, const target *t)
 {
-    chooser v = {.lanes = t->vector_bytes / 4, .bytes_per_cycle = rate_of(t, f)};
+    chooser v = {.lanes = t->vector_bytes / 4, .cpu = target_cpu(t), .bytes_per_cycle = rate_of(target_cpu(t), f)};
     arena_init(&v.scratch, &c->mem);
     ptr_map_init(&v.transformed, &v.scratch);
     rewrite_begin(&v.r, c, f);

@@ -2,6 +2,7 @@
 /* What rules share: questions about the tensor graph and a few moves. */
 #include "te/rule/rule.h"
 #include "tir/walk.h"
+#include "type/target.h"
 
 #include <string.h>
 
@@ -38,6 +39,11 @@ int64_t te_reduce_most(const te_graph *g, const te_node *n)
 const char *te_axis_name(const te_node *n, uint32_t i)
 {
     return n->axes[i]->var->name;
+}
+
+bool te_weights_stay(const struct target *t, int64_t bytes)
+{
+    return bytes <= (int64_t)target_cpu(t)->l2_bytes / PART_IN_CACHE;
 }
 
 te_node *te_find_tag(const te_graph *g, const char *tag)

@@ -87,10 +87,10 @@ static int64_t padded_bytes(const te_graph *g, const te_node *pad)
 
 /* Output rows outside of the channels: the weights are read again for every row, but the padding of a row is made once
  * and only a few rows are kept. Not for weights that are too large to be read so often. */
-static bool rows_come_first(const te_sched *s, const te_node *anchor)
+static bool rows_come_first(const te_sched *s, const struct target *t, const te_node *anchor)
 {
     int64_t weights = weight_bytes(s->g, anchor);
-    return weights <= WEIGHTS_IN_CACHE || padded_bytes(s->g, te_find_tag(s->g, "pad")) > WEIGHTS_REREAD * weights;
+    return te_weights_stay(t, weights) || padded_bytes(s->g, te_find_tag(s->g, "pad")) > WEIGHTS_REREAD * weights;
 }
 
 /* The loops of a packed convolution's result, from the outside in; a line of pixels is cut into tiles, which take the
@@ -119,7 +119,7 @@ static void packed_conv(te_sched *s, const struct target *t, te_node *anchor, te
     int64_t channels = te_axis_extent(anchor, 1);
     const te_node *pad = te_find_tag(s->g, "pad");
     int64_t width = te_axis_extent(anchor, row), blocks = (channels + v - 1) / v;
-    bool rows_outside = rows_come_first(s, anchor) && (row > 2 || (pad && width > 0));
+    bool rows_outside = rows_come_first(s, t, anchor) && (row > 2 || (pad && width > 0));
     te_tile tl = width > 0 ? te_choose_tile(t, blocks, width)
                            : te_choose_tile_open(t, blocks, false, te_axis_most(s->g, anchor, row), true);
     bool even = channels % v == 0;
@@ -160,12 +160,12 @@ static bool rows_are_smaller(const te_node *pad, const te_node *anchor)
 }
 
 /* A row of sums in a small array, the reduction outside of it. */
-static void plain_conv(te_sched *s, te_node *anchor, te_node *last)
+static void plain_conv(te_sched *s, const struct target *t, te_node *anchor, te_node *last)
 {
     const te_node *pad = te_find_tag(s->g, "pad");
     uint32_t n = last->n_axes, second = 1;
     const char *acc = te_sums_stage(s, anchor, last, "local");
-    if (n > 3 && rows_are_smaller(pad, anchor) && rows_come_first(s, anchor)) {
+    if (n > 3 && rows_are_smaller(pad, anchor) && rows_come_first(s, t, anchor)) {
         te_sched_reorder(s, last->name, 2, (const char *[]){te_axis_name(last, 2), te_axis_name(last, 1)});
         second = 2;
     }
@@ -204,7 +204,7 @@ bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, 
     else if (depthwise)
         depthwise_conv(s, anchor, last);
     else if (row > 0 && row <= ROW_LIMIT)
-        plain_conv(s, anchor, last);
+        plain_conv(s, t, anchor, last);
     else
         return long_conv(s, t, n, anchor, last);
     return true;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define WEIGHTS_AHEAD    (768 * 1024) /* bytes of weights of one tile, beside as many that are fetched ahead */
+#define AHEAD_QUARTERS   3            /* of the second-level cache: weights of a tile, beside as many fetched ahead */
 #define LEAST_SHARE      0.8          /* of the time that workers are busy when they share groups of blocks */
 #define TAPS_WRITTEN_OUT 25           /* taps of a window over single channels */
 #define POOL_TILE        7            /* pixels */
@@ -19,6 +19,7 @@ enum { BATCH, BLOCK, IMAGE };
 
 typedef struct blocked_conv {
     te_sched *s;
+    const struct target *t;
     te_node *anchor, *last;
     const char *acc; /* the stage of the sums */
     te_tile tile;
@@ -44,15 +45,15 @@ static int64_t block_bytes(const blocked_conv *v)
  */
 static bool rows_come_first(const blocked_conv *v)
 {
-    return !v->single && te_axis_extent(v->anchor, BLOCK) * block_bytes(v) <= WEIGHTS_IN_CACHE;
+    return !v->single && te_weights_stay(v->t, te_axis_extent(v->anchor, BLOCK) * block_bytes(v));
 }
 
 /* The weights of a tile's blocks are read for every row, and those of the next blocks arrive: a cache holds both. */
-static void choose_tile(blocked_conv *v, const struct target *t)
+static void choose_tile(blocked_conv *v)
 {
     int64_t blocks = te_axis_extent(v->anchor, BLOCK), width = te_axis_extent(v->anchor, v->row),
-            room = WEIGHTS_AHEAD / block_bytes(v);
-    v->tile = te_choose_tile_within(t, v->single ? 1 : blocks, width, rows_come_first(v) ? blocks : room);
+            room = (int64_t)target_cpu(v->t)->l2_bytes * AHEAD_QUARTERS / 4 / block_bytes(v);
+    v->tile = te_choose_tile_within(v->t, v->single ? 1 : blocks, width, rows_come_first(v) ? blocks : room);
 }
 
 /* The result's loops: batch, rows and groups of blocks in parallel; tiles along a row; the tile. */
@@ -142,17 +143,18 @@ static const char *find_parameter(const te_graph *g, const char *name)
 }
 
 /* Extents that are known, lanes that are one vector. */
-static bool has_tiles(const blocked_conv *v, const struct target *t)
+static bool has_tiles(const blocked_conv *v)
 {
     const te_node *a = v->anchor;
     return te_axis_extent(a, v->row) > 0 && te_axis_extent(a, BLOCK) > 0 && te_reduce_most(v->s->g, a) > 0 &&
-           te_axis_extent(a, v->lane) * 4 <= t->vector_bytes;
+           te_axis_extent(a, v->lane) * 4 <= v->t->vector_bytes;
 }
 
-/* Whether two and four workers have nearly equal shares of `groups`. */
-static bool shares_are_even(int64_t groups)
+/* Whether workers have nearly equal shares of `groups`; half of those that the schedule is for, too, for which a
+ * package may be built. */
+static bool shares_are_even(const struct target *t, int64_t groups)
 {
-    for (int64_t workers = 2; workers <= 4; workers *= 2)
+    for (int64_t workers = t->workers; workers > 1 && workers * 2 >= t->workers; workers /= 2)
         if ((double)groups < LEAST_SHARE * (double)((groups + workers - 1) / workers * workers))
             return false;
     return true;
@@ -160,15 +162,15 @@ static bool shares_are_even(int64_t groups)
 
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    blocked_conv v = {.s = s, .anchor = anchor, .last = last, .in_block = nn_data_block(n, "data_layout")};
+    blocked_conv v = {.s = s, .t = t, .anchor = anchor, .last = last, .in_block = nn_data_block(n, "data_layout")};
     v.lane = last->n_axes - 1;
     v.row = last->n_axes - 2;
-    if (!has_tiles(&v, t))
+    if (!has_tiles(&v))
         return te_schedule_reduce(s, t, n, anchor, last);
     v.single = graph_attr_int(n, "groups") > 1 && te_reduce_most(s->g, anchor) <= TAPS_WRITTEN_OUT;
-    choose_tile(&v, t);
+    choose_tile(&v);
     int64_t groups = te_axis_most(s->g, last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
-    if (!v.single && !rows_come_first(&v) && shares_are_even(groups))
+    if (!v.single && !rows_come_first(&v) && shares_are_even(t, groups))
         v.weights = find_parameter(s->g, n->inputs[1]->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
@@ -178,12 +180,12 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
 
 bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    blocked_conv v = {.s = s, .anchor = anchor, .last = last, .single = true, .pool = true, .tile = {1, 1}};
+    blocked_conv v = {.s = s, .t = t, .anchor = anchor, .last = last, .single = true, .pool = true, .tile = {1, 1}};
     if (!nn_data_block(n, "data_layout") || !te_is_one_nest(s, anchor, last, NULL))
         return te_schedule_reduce(s, t, n, anchor, last);
     v.lane = last->n_axes - 1;
     v.row = last->n_axes - 2;
-    if (!has_tiles(&v, t))
+    if (!has_tiles(&v))
         return te_schedule_reduce(s, t, n, anchor, last);
     v.tile.rows = te_axis_extent(last, v.row) < POOL_TILE ? te_axis_extent(last, v.row) : POOL_TILE;
     v.acc = te_sums_stage(s, anchor, last, "local.reg");

@@ -6,7 +6,7 @@
 
 #define PARALLEL_ENOUGH  32           /* iterations of the parallel loop from which workers are kept busy */
 #define PARALLEL_WORTH   16384        /* elements below which sharing costs more than it brings */
-#define WEIGHTS_IN_CACHE (512 * 1024) /* bytes of weights that may be read again for every output row */
+#define PART_IN_CACHE    2            /* part of the second-level cache for weights that every row reads again */
 
 /* The stage's computation will be part of its readers. */
 bool te_is_inlined(const te_sched *s, const te_node *n);
@@ -23,14 +23,19 @@ bool te_is_one_nest(const te_sched *s, const te_node *anchor, const te_node *las
 uint32_t te_parallel_axes(const te_graph *g, const te_node *n);
 /* Fuses axes first..first+count of the stage (names i0, i1, ...) and makes the result parallel; its name. */
 const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count);
+/* Weights that may be read again for every output row: a part of the second-level cache, beside what else passes. */
+bool te_weights_stay(const struct target *t, int64_t bytes);
 te_node *te_find_tag(const te_graph *g, const char *tag); /* first stage with the tag, or NULL */
 const char *te_axis_name(const te_node *n, uint32_t i);
 /* --- tiles of sums in registers (tile.c) --- */
 typedef struct te_tile {
     int64_t vectors, rows; /* vectors of lanes, elements that are broadcast against them */
 } te_tile;
-/* Cycles of one tile for one step of the reduction. */
-double te_step_cost(int64_t vectors, int64_t rows);
+/* Cycles of one tile for one step of the reduction: what takes longest of multiply-adds, loads, instructions in all,
+ * and the wait for a sum. */
+double te_step_cost(const struct target *t, int64_t vectors, int64_t rows);
+/* Vector registers that a tile's sums and operands may take: rows * vectors + vectors + 1 of them. */
+int64_t te_tile_regs(const struct target *t);
 /* For `blocks` vectors of lanes in all, to be shared out evenly, and `width` elements, with a narrower tile at the end:
  * the least number of cycles by count. */
 te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width);

@@ -5,22 +5,28 @@
 
 #define MOST_VECTORS 4
 
-/* Two fused multiply-adds and two loads a cycle, four cycles of latency. */
-double te_step_cost(int64_t vectors, int64_t rows)
+double te_step_cost(const struct target *t, int64_t vectors, int64_t rows)
 {
-    double fma = (double)(vectors * rows) / 2, loads = (double)(vectors + rows) / 2,
-           issue = (double)(vectors * rows + vectors + rows) / 4;
+    const cpu_model *m = target_cpu(t);
+    double products = (double)(vectors * rows), reads = (double)(vectors + rows), fma = products / m->fma,
+           loads = reads / m->loads, issue = (products + reads) / m->issue;
     double c = fma > loads ? fma : loads;
     c = c > issue ? c : issue;
-    return (c > 4 ? c : 4) + 0.25;
+    return (c > m->latency ? c : m->latency) + 0.25;
+}
+
+int64_t te_tile_regs(const struct target *t)
+{
+    int64_t regs = target_cpu(t)->tile_regs < t->vector_regs ? target_cpu(t)->tile_regs : t->vector_regs;
+    return regs > 2 ? regs : 4;
 }
 
 /* The same over `width` elements and for one vector of lanes, with a narrower tile at the end. */
-static double tile_cost(int64_t vectors, int64_t rows, int64_t width)
+static double tile_cost(const struct target *t, int64_t vectors, int64_t rows, int64_t width)
 {
-    double cycles = (double)(width / rows) * te_step_cost(vectors, rows);
+    double cycles = (double)(width / rows) * te_step_cost(t, vectors, rows);
     if (width % rows)
-        cycles += te_step_cost(vectors, width % rows);
+        cycles += te_step_cost(t, vectors, width % rows);
     return cycles / (double)vectors;
 }
 
@@ -32,11 +38,11 @@ te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width)
 te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t width, int64_t most)
 {
     te_tile best = {1, 1};
-    int64_t regs = t->vector_regs > 2 ? t->vector_regs : 4;
-    double least = tile_cost(1, 1, width);
+    int64_t regs = te_tile_regs(t);
+    double least = tile_cost(t, 1, 1, width);
     for (int64_t v = 1; v <= most && v <= MOST_VECTORS; v++) {
         for (int64_t r = 1; blocks % v == 0 && v * r + v + 1 <= regs && r <= width; r++) {
-            double c = tile_cost(v, r, width);
+            double c = tile_cost(t, v, r, width);
             if (c < least) {
                 least = c;
                 best = (te_tile){v, r};
@@ -64,12 +70,12 @@ static double covered(int64_t size, int64_t most)
 te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_open, int64_t width, bool width_open)
 {
     te_tile best = {1, 1};
-    int64_t regs = t->vector_regs > 2 ? t->vector_regs : 4;
+    int64_t regs = te_tile_regs(t);
     double least = 0;
     for (int64_t v = 1; v <= MOST_VECTORS; v++) {
         for (int64_t r = 1; (blocks_open || blocks % v == 0) && v * r + v + 1 <= regs && r <= width; r++) {
-            double rows = width_open ? covered(r, width) * (te_step_cost(v, r) + BESIDE) / (double)r / (double)v
-                                     : tile_cost(v, r, width) / (double)width;
+            double rows = width_open ? covered(r, width) * (te_step_cost(t, v, r) + BESIDE) / (double)r / (double)v
+                                     : tile_cost(t, v, r, width) / (double)width;
             double c = rows * (blocks_open ? covered(v, blocks) : 1);
             if (least == 0 || c < least) {
                 least = c;

@@ -50,10 +50,6 @@ typedef struct winograd_cut {
 
 /* --- the cut, by counting cycles --- */
 
-#define INPUT_CYCLES  8  /* transform of one position of a tile and a vector of channels, measured; copying included */
-#define OUTPUT_CYCLES 4  /* the same on the way back */
-#define FAR_BYTES     12 /* a cycle from beyond the second-level cache, measured */
-#define WEIGHTS_NEAR  (32 << 10) /* bytes of weights that stay in the first-level cache */
 #define MAX_TILE_ROWS 4          /* in a register tile */
 #define MAX_SHARES    16
 #define MAX_STRIP     64
@@ -73,25 +69,26 @@ static int64_t scratch_of(const winograd_size *z, const winograd_cut *cut)
 
 /* Cycles of a register tile for one input channel. The first tile of a strip may have to wait for weights from afar;
  * the others find them in the first-level cache when those of all input channels fit there. */
-static double tile_step(const winograd_size *z, int64_t vectors, int64_t rows, bool wait)
+static double tile_step(const struct target *t, const winograd_size *z, int64_t vectors, int64_t rows, bool wait)
 {
     double weights = 4.0 * (double)(z->lanes * vectors), panel = weights * (double)(z->in_blocks * z->lanes);
-    double step = te_step_cost(vectors, rows), far = weights / FAR_BYTES;
+    const cpu_model *m = target_cpu(t);
+    double step = te_step_cost(t, vectors, rows), far = weights / m->far_bytes;
     if (wait)
         return step > far ? step : far;
-    return panel > WEIGHTS_NEAR ? step + far / 8 : step;
+    return panel > m->l1_bytes ? step + far / 8 : step;
 }
 
 /* The same for all tiles of a strip, remainders counted. */
-static double strip_step(const winograd_size *z, const winograd_cut *cut, bool far)
+static double strip_step(const struct target *t, const winograd_size *z, const winograd_cut *cut, bool far)
 {
     int64_t whole = cut->width / cut->tiles, left = cut->width % cut->tiles;
     double cycles = 0;
     for (int64_t done = 0; done < cut->strip; done += cut->tile_rows) {
         int64_t rows = cut->strip - done < cut->tile_rows ? cut->strip - done : cut->tile_rows;
-        cycles += tile_step(z, cut->vectors, rows * cut->tiles, far && done == 0);
-        cycles += (double)(whole - 1) * tile_step(z, cut->vectors, rows * cut->tiles, false);
-        cycles += left ? tile_step(z, cut->vectors, rows * left, false) : 0;
+        cycles += tile_step(t, z, cut->vectors, rows * cut->tiles, far && done == 0);
+        cycles += (double)(whole - 1) * tile_step(t, z, cut->vectors, rows * cut->tiles, false);
+        cycles += left ? tile_step(t, z, cut->vectors, rows * left, false) : 0;
     }
     return cycles;
 }
@@ -100,7 +97,7 @@ static double strip_step(const winograd_size *z, const winograd_cut *cut, bool f
  * vector of output channels. */
 static double choose_registers(const struct target *t, const winograd_size *z, bool far, winograd_cut *cut)
 {
-    int64_t regs = t->vector_regs > 2 ? t->vector_regs : 4;
+    int64_t regs = te_tile_regs(t);
     double least = 0;
     for (int64_t v = 1; v <= 4; v++) {
         for (int64_t r = 1; z->out_blocks % v == 0 && r <= cut->width * MAX_TILE_ROWS && v * r + v + 1 <= regs; r++) {
@@ -112,7 +109,7 @@ static double choose_registers(const struct target *t, const winograd_size *z, b
             if (x.tiles * x.tile_rows != r || x.tile_rows > cut->strip || z->out_blocks / v % cut->shares != 0 ||
                 (z->scratch > 0 && scratch_of(z, &x) > z->scratch))
                 continue;
-            double c = strip_step(z, &x, far) / (double)v;
+            double c = strip_step(t, z, &x, far) / (double)v;
             if (least == 0 || c < least) {
                 least = c;
                 *cut = x;
@@ -126,18 +123,19 @@ static double choose_registers(const struct target *t, const winograd_size *z, b
  * transforms the input under its strip, for all channels. */
 static double cut_cost(const struct target *t, const winograd_size *z, winograd_cut *cut, int64_t workers)
 {
+    const cpu_model *m = target_cpu(t);
     double positions = (double)z->positions, tiles = (double)(cut->strip * cut->width),
            in_channels = (double)(z->in_blocks * z->lanes), out_blocks = (double)z->out_blocks / (double)cut->shares,
-           vector = 4.0 * (double)z->lanes, room = (double)t->l2_bytes;
+           vector = 4.0 * (double)z->lanes, room = m->l2_bytes;
     double in = positions * tiles * (double)z->in_blocks, out = positions * tiles * out_blocks,
            weights = positions * in_channels * out_blocks * vector;
     bool far = weights + in * vector > room;
     double step = choose_registers(t, z, far, cut);
-    double cycles = INPUT_CYCLES * in + OUTPUT_CYCLES * out + positions * in_channels * out_blocks * step;
+    double cycles = m->transform * (in + out / 2) + positions * in_channels * out_blocks * step;
     int64_t strips = z->batch * (z->tile_rows / cut->strip) * (z->tiles / cut->width),
             own = (strips * cut->shares + workers - 1) / workers;
     if (in * vector > room) /* the transformed input is read for every group */
-        cycles += in * vector * out_blocks / (double)cut->vectors / FAR_BYTES;
+        cycles += in * vector * out_blocks / (double)cut->vectors / m->far_bytes;
     return step > 0 ? (double)own * cycles : 0;
 }
 
