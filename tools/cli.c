@@ -438,6 +438,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     bool alone = workers == 0 || (workers < 0 && strcmp(out->port, "baremetal") == 0);
     out->workers = alone ? 1 : workers < 0 ? 0 : (uint32_t)workers;
     out->verify = true;
+    out->schedules = x->values[OPT_SCHEDULES].data;
+    out->n_schedules = x->values[OPT_SCHEDULES].len;
     return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
            read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
            read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds) && read_binds(x, out) &&

@@ -59,7 +59,7 @@ static bool put_result(cli *x, const compile_options *o, const compile_result *r
         return put_text(x, &w);
     }
     if (strcmp(o->emit, "schedule") == 0)
-        return prog_print_schedules(x->c, &w, r->prog) && put_text(x, &w);
+        return prog_print_schedules(x->c, &w, r->prog, NULL) && put_text(x, &w);
     const char *place = cli_get(x, OPT_OUT, NULL), *report = cli_get(x, OPT_REPORT, NULL);
     if (r->artifact.is_file)
         return put_module(x, r, place);

@@ -8,6 +8,7 @@
 #include "tir/pass.h"
 #include "tir/verify.h"
 #include "tir/walk.h"
+#include "type/target.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -55,11 +56,26 @@ static const char *remark(compiler *c, span s, size_t at, size_t end)
     return n > at ? arena_strndup(&c->mem, (const char *)s.data + at, n - at) : NULL;
 }
 
+/* The mark before a schedule, and in it the target, which may be left out. */
+static bool is_mark(compiler *c, span s, size_t at, size_t n, const char **out_target)
+{
+    static const char mark[] = "--- schedule", to[] = "--- schedule for ";
+    const char *line = (const char *)s.data + at;
+    while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+        n--;
+    *out_target = NULL;
+    if (n == sizeof mark - 1 && memcmp(line, mark, n) == 0)
+        return true;
+    if (n < sizeof to || memcmp(line, to, sizeof to - 1) != 0)
+        return false;
+    *out_target = arena_strndup(&c->mem, line + sizeof to - 1, n - (sizeof to - 1));
+    return true;
+}
+
 /* It ends where the next computation begins behind its schedule, with the remarks before that. A schedule stands behind
  * a line "--- schedule", as `vta conv2d` prints it. */
 computation computation_take(compiler *c, const char *file, span s, size_t *at)
 {
-    static const char mark[] = "--- schedule\n";
     computation x = {.file = file, .schedule_file = file};
     size_t from = *at, behind = 0, end = from, i = from; /* behind: the schedule; end: its own */
     for (size_t n; i < s.len; i += n) {
@@ -69,7 +85,7 @@ computation computation_take(compiler *c, const char *file, span s, size_t *at)
             break;
         if (!behind && is_remark && !x.name)
             x.name = remark(c, s, i, i + n);
-        if (!behind && n == sizeof mark - 1 && memcmp(s.data + i, mark, n) == 0) {
+        if (!behind && is_mark(c, s, i, n, &x.target)) {
             x.text = in_place(c, s, from, i);
             behind = i + n;
         }
@@ -101,6 +117,36 @@ bool computation_read(compiler *c, const char *file, span s, const char *schedul
                           file);
     out->schedule_file = schedule_file;
     return compiler_read_file(c, schedule_file, &out->schedule);
+}
+
+static te_record_text record_text(const char *file, span s)
+{
+    return (te_record_text){file, (const char *)s.data, s.len};
+}
+
+bool computation_read_records(compiler *c, const char *file, te_records *out)
+{
+    span s;
+    const uint32_t before = out->list.len;
+    if (!compiler_read_file(c, file, &s))
+        return false;
+    for (size_t at = 0; at < s.len;) {
+        computation x = computation_take(c, file, s, &at);
+        if (x.target && !target_lookup(c, x.target)) {
+            diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' has a schedule for '%s', which is no target", file,
+                       x.target);
+            diag_hint(&c->diags, "targets are: %s", target_names(c));
+            return false;
+        }
+        if (x.schedule.data &&
+            !te_records_add(c, out, record_text(file, x.text), record_text(file, x.schedule), x.target))
+            return false;
+    }
+    if (out->list.len > before)
+        return true;
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' holds no computation with a schedule", file);
+    diag_hint(&c->diags, "'lathe schedule MODEL' prints such texts");
+    return false;
 }
 
 /* --- loops --- */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computations as files (docs/schedule.md): text with one computation or several, each with a schedule behind a line
- * "--- schedule" or without; and one of them as a program, which goes the way of every other one. */
+ * "--- schedule" or "--- schedule for TARGET", or without; and one of them as a program, which goes the way of every
+ * other one. */
 #ifndef LATHE_DRIVER_COMPUTATION_H
 #define LATHE_DRIVER_COMPUTATION_H
 #include "base/file.h"
 #include "prog/prog.h"
+#include "te/records.h"
 
 /* Text that is read from a file; the lines before it are empty, so that messages tell the right one. */
 typedef struct computation {
     const char *file, *schedule_file;
     const char *name;    /* what a remark before it says; NULL: nothing */
+    const char *target;  /* that the schedule is for; NULL: any */
     span text, schedule; /* schedule.data NULL: it has none */
 } computation;
 
@@ -18,6 +21,9 @@ computation computation_take(compiler *c, const char *file, span s, size_t *at);
 /* The one computation of a file, with the schedule of another file where one is named. Errors: several computations,
  * two schedules. */
 bool computation_read(compiler *c, const char *file, span s, const char *schedule_file, computation *out);
+/* Adds all computations of a file that have a schedule to the records. Errors: those of te_records_add; there is none;
+ * a target that is not there. */
+bool computation_read_records(compiler *c, const char *file, te_records *out);
 /* Its loops under its schedule and under no other: nothing is inlined or placed by itself. `plain`: without it. */
 bool computation_lower(compiler *c, const computation *t, bool plain, const char *name, tir_func **out);
 /* A function main of one kernel. Errors: extents that are no numbers. */

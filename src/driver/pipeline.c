@@ -368,6 +368,7 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
         return true;
     out->prog->for_module = strcmp(o->emit, "module") == 0;
     out->prog->prefix = arena_printf(&c->mem, "tvmgen_%s", o->module_name);
+    out->prog->records = out->records;
     if (!prog_schedule(c, out->prog) || /* schedules of different operators may come out equal */
         (o->opt_level > 0 && !prog_run_passes(c, out->prog, "share", o->opt_level, false, NULL)))
         return false;
@@ -446,8 +447,13 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
     if (n == 0)
         return false;
     codegen_unit *units = arena_array(&c->mem, codegen_unit, n);
+    te_records *records = arena_new(&c->mem, te_records);
+    for (uint32_t i = 0; i < o->n_schedules; i++)
+        if (!computation_read_records(c, o->schedules[i], records))
+            return false;
     for (uint32_t i = 0; i < n; i++) {
         compile_result *r = i == 0 ? out : arena_new(&c->mem, compile_result);
+        r->records = records;
         if (!compile_for(c, path, o, &targets[i], r))
             return false;
         units[i] = r->unit;

@@ -4,6 +4,7 @@
 #define LATHE_DRIVER_PIPELINE_H
 #include "codegen/backend.h"
 #include "graph/graph.h"
+#include "te/records.h"
 
 typedef struct dim_binding {
     const char *name; /* symbol (--dim) or input (--shape) */
@@ -40,6 +41,8 @@ typedef struct compile_options {
     bool print_after_all, verify;
     bool show_values; /* what every kernel makes is a result, too */
     bool vta; /* of a computation: the accelerator that the compiler context names runs it */
+    const char *const *schedules; /* files with schedules that stand before what the rules choose */
+    uint32_t n_schedules;
     const char *schedule; /* file with the schedule of a computation; NULL: that behind it, or none */
     writer *dump;
 } compile_options;
@@ -56,6 +59,7 @@ typedef struct compile_result {
     codegen_unit unit; /* the first one */
     const codegen_unit *units; /* one for each target */
     uint32_t n_units;
+    te_records *records; /* the schedules of the files that were named; one table for all targets of a module */
     struct plan plan;
     struct artifact artifact;
 } compile_result;

@@ -61,7 +61,7 @@ static bool interpret(compiler *c, const graph_node *n, const tensor_data **out)
     for (uint32_t i = 0; i < n->n_outputs; i++)
         if (!result_room(c, n, i, stored, &params[count++]))
             return false;
-    if (!te_lower_node(c, n, "folded", NULL, &f) || !tir_interpret(c, f, params, &status) || status != 0)
+    if (!te_lower_node(c, n, "folded", NULL, NULL, &f) || !tir_interpret(c, f, params, &status) || status != 0)
         return false;
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         const type *t = &n->outputs[i]->type;

@@ -120,6 +120,15 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
     w_line(w, "%s", *gap ? "" : "nothing");
 }
 
+/* A schedule that no kernel asks for is no error: the file may be for several models. */
+static void print_records(writer *w, const compile_result *r)
+{
+    uint32_t used = te_records_used(r->records);
+    if (r->records->list.len > 0)
+        w_line(w, "schedules  %u of %u that were given; the rules chose those of the other kernels", used,
+               r->records->list.len);
+}
+
 /* The next command, with a compiler for a machine that is not this one. */
 static void print_next(writer *w, const compile_result *r, const char *place)
 {
@@ -147,6 +156,7 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     w_line(w, "flash      %llu bytes of constants, and the code, whose size the C build will tell",
            (unsigned long long)r->plan.constant_bytes);
     print_slow(w, r, &x);
+    print_records(w, r);
     if (r->unit.offload)
         offload_show_short(w, r->unit.offload);
     w_fmt(w, "package    %s: %u files, target %s, port %s; next: ", place, r->artifact.files.len, r->unit.target->name,
@@ -166,6 +176,7 @@ void summary_print_module(writer *w, const compile_result *r, const char *place)
                (unsigned long long)u->plan->constant_bytes);
     }
     print_slow(w, r, &x);
+    print_records(w, r);
     if (r->unit.offload)
         offload_show_short(w, r->unit.offload);
     w_line(w, "module     %s: %zu bytes, of which C source %llu; next: lathe run %s", place,
@@ -194,6 +205,10 @@ void summary_print_json(writer *w, const compile_result *r, const char *place)
     json_out_uint(&j, "quantised_in_float", r->n_quantised);
     json_out_uint(&j, "on_one_worker", x.n_alone);
     json_out_uint(&j, "loops_left", x.n_left);
+    if (r->records->list.len > 0) {
+        json_out_uint(&j, "schedules", r->records->list.len);
+        json_out_uint(&j, "schedules_used", te_records_used(r->records));
+    }
     if (r->unit.offload) {
         json_out_uint(&j, "regions", r->unit.offload->regions.len);
         json_out_uint(&j, "nodes_that_stayed", r->unit.offload->stayed.len);

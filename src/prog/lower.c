@@ -85,8 +85,8 @@ static bool plain_loops(compiler *c, prog_kernel *k)
 {
     if (k->func ? !is_known(k->func) : !has_compute(k->node))
         return true;
-    return k->func ? te_lower_func(c, k->func, k->name, NULL, &k->plain)
-                   : te_lower_node(c, k->node, k->name, NULL, &k->plain);
+    return k->func ? te_lower_func(c, k->func, k->name, NULL, NULL, &k->plain)
+                   : te_lower_node(c, k->node, k->name, NULL, NULL, &k->plain);
 }
 
 /* The cells of the extents that the kernel's loops ask for, then n's operands. */

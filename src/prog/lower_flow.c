@@ -289,7 +289,7 @@ static bool add_row(lowering *l, const graph_node *n, graph_value *row, uint32_t
     graph_node *copy = graph_new_node(l->f, graph_find_op(l->c, "copy"), 1, &row, 0, NULL, 1, NULL, n->loc);
     prog_kernel *k = lower_new_kernel(l, "stack_row");
     k->stacks = true;
-    if (!graph_infer_node(l->c, copy) || !te_lower_node(l->c, copy, k->name, NULL, &k->plain))
+    if (!graph_infer_node(l->c, copy) || !te_lower_node(l->c, copy, k->name, NULL, NULL, &k->plain))
         return false;
     for (uint32_t i = 0; i < k->plain->n_symbols; i++) {
         uint32_t cell = prog_find_extent(l->to, k->plain->symbols[i]);

@@ -134,6 +134,7 @@ typedef struct prog_module {
     VEC(struct prog_source) sources; /* what they have written, one for each target (prog/source.h) */
     VEC(prog_func *) funcs; /* "main" is the entry */
     VEC(prog_kernel *) kernels;
+    struct te_records *records; /* schedules that stand before what the rules choose (te/records.h); NULL: none */
 } prog_module;
 
 /* --- building and reading --- */
@@ -166,8 +167,9 @@ void prog_drop_param(compiler *c, tir_func *f, uint32_t param, const tensor_data
 /* Gives every kernel the loops that its target wants: by the target's hook, else by the default schedule and the
  * passes on loops. */
 bool prog_schedule(compiler *c, prog_module *m);
-/* The computation of every kernel and the schedule that it got, behind a line "// NAME": text for `lathe opt`. */
-bool prog_print_schedules(compiler *c, writer *w, const prog_module *m);
+/* The computation of every kernel (only NULL), or of one, and the schedule that it got, behind a line "// NAME":
+ * text for `lathe opt` and --schedules. */
+bool prog_print_schedules(compiler *c, writer *w, const prog_module *m, const prog_kernel *only);
 /* Most bytes of a value or a workspace: 2^31 on 32-bit targets, else 2^40. */
 uint64_t prog_most_bytes(const struct target *t);
 

@@ -55,14 +55,14 @@ static bool lower_by_target(compiler *c, prog_kernel *k)
 
 /* By the schedule that the operators' rules choose; of a program that was read from text, the loops as they stand. A
  * region that its target declines is the CPU's. */
-static bool lower_by_schedule(compiler *c, prog_kernel *k)
+static bool lower_by_schedule(compiler *c, const prog_module *m, prog_kernel *k)
 {
     if (k->host)
         k->target = k->host;
     if (k->func)
-        return te_lower_func(c, k->func, k->name, k->target, &k->loops);
+        return te_lower_func(c, k->func, k->name, k->target, m->records, &k->loops);
     if (k->node)
-        return te_lower_node(c, k->node, k->name, k->target, &k->loops);
+        return te_lower_node(c, k->node, k->name, k->target, m->records, &k->loops);
     k->loops = arena_new(&c->mem, tir_func);
     *k->loops = *k->plain;
     k->loops->target = k->target;
@@ -76,10 +76,10 @@ static bool run_loop_passes(compiler *c, tir_func *f)
     return tir_run_passes(c, &m, NULL, false, NULL);
 }
 
-static bool lower(compiler *c, prog_kernel *k)
+static bool lower(compiler *c, const prog_module *m, prog_kernel *k)
 {
     return (k->region || lower_by_target(c, k)) && /* of regions all targets were asked before */
-           (k->by_target || (lower_by_schedule(c, k) && run_loop_passes(c, k->loops)));
+           (k->by_target || (lower_by_schedule(c, m, k) && run_loop_passes(c, k->loops)));
 }
 
 /* --- regions whose targets write C --- */
@@ -180,7 +180,7 @@ bool prog_schedule(compiler *c, prog_module *m)
         if (k->loops)
             continue;
         bool is_text = !k->func && !k->node; /* its plain loops have lost those operands already */
-        if (!lower(c, k))
+        if (!lower(c, m, k))
             return false;
         for (uint32_t n = 0; n < k->literals.len && !is_text; n++)
             prog_drop_param(c, k->loops, k->literals.data[n].param, k->literals.data[n].data);
@@ -188,12 +188,17 @@ bool prog_schedule(compiler *c, prog_module *m)
     return true;
 }
 
-bool prog_print_schedules(compiler *c, writer *w, const prog_module *m)
+bool prog_print_schedules(compiler *c, writer *w, const prog_module *m, const prog_kernel *only)
 {
+    const char *gap = "";
     for (uint32_t i = 0; i < m->kernels.len; i++) {
         const prog_kernel *k = m->kernels.data[i];
-        w_fmt(w, "%s// %s%s\n", i ? "\n" : "", k->name, k->by_target ? ": loops by the target" : "");
-        if (!k->by_target && (k->func || k->node) && !te_print_scheduled(c, k->func, k->node, k->target, w))
+        if (only && k != only)
+            continue;
+        w_fmt(w, "%s// %s%s\n", gap, k->name, k->by_target ? ": loops by the target" : "");
+        gap = "\n";
+        if (!k->by_target && (k->func || k->node) &&
+            !te_print_scheduled(c, k->func, k->node, k->target, m->records, w))
             return false;
     }
     return true;

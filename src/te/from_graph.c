@@ -5,6 +5,7 @@
 #include "te/from_graph.h"
 #include "abi/package.h"
 #include "te/lower.h"
+#include "te/records.h"
 #include "te/te_op.h"
 #include "te/text.h"
 #include "tir/map.h"
@@ -118,6 +119,7 @@ typedef struct builder {
     uint32_t first, end;
     bool region;             /* a function that passes have not made groups of */
     bool several;            /* a region: more operators than one that rules are for, which know of one */
+    te_records *records;     /* schedules that stand before the rules; NULL: none */
 } builder;
 
 static builder new_builder(compiler *c)
@@ -153,7 +155,11 @@ static bool add_input(builder *b, const graph_value *v, src_loc loc)
 {
     if (!check_type(b, v, loc))
         return false;
-    bind(b, v, te_placeholder(b->g, v->name, v->type.dt, (uint32_t)v->type.shape.rank, te_shape(b->g, &v->type)));
+    const char *name = arena_printf(&b->c->mem, "p%u", b->g->n_inputs); /* the same in every layer of the shape */
+    te_tensor *t =
+        te_placeholder(b->g, name, v->type.dt, (uint32_t)v->type.shape.rank, te_shape(b->g, &v->type));
+    t->node->label = v->name;
+    bind(b, v, t);
     return true;
 }
 
@@ -193,7 +199,7 @@ static bool add_constant(builder *b, const graph_node *n)
                           v->name);
     tensor_data *own = arena_new(&b->c->mem, tensor_data);
     *own = *t;
-    te_tensor *x = te_compute(b->g, v->name, t->dt, t->rank, te_shape(b->g, &v->type), literal_body, own);
+    te_tensor *x = te_compute(b->g, "constant", t->dt, t->rank, te_shape(b->g, &v->type), literal_body, own);
     x->node->inline_hint = true;
     x->node->tag = t->kind == TENSOR_SPLAT || t->count <= 1 ? "constant" : NULL;
     bind(b, v, x);
@@ -368,6 +374,8 @@ static te_node *anchor_of(const builder *b)
 /* t NULL: the empty schedule. */
 static bool default_schedule(builder *b, const struct target *t, te_sched **out)
 {
+    if (t && b->records && (!te_records_find(b->records, b->g, t, out) || *out))
+        return *out != NULL;
     te_sched *s = te_sched_new(b->g);
     te_schedule_hook hook = b->rigid && t && !b->several ? b->rigid->op->te->schedule : NULL;
     inline_producers(s, !t);
@@ -439,16 +447,20 @@ static src_loc func_loc(const graph_func *f)
     return f->nodes.len ? f->nodes.data[0]->loc : src_loc_none();
 }
 
-bool te_lower_func(compiler *c, const graph_func *f, const char *name, const struct target *t, tir_func **out)
+bool te_lower_func(compiler *c, const graph_func *f, const char *name, const struct target *t, te_records *records,
+                   tir_func **out)
 {
     builder b = new_builder(c);
+    b.records = records;
     *out = NULL;
     return build_func(&b, f) && finish(&b, name, t, func_loc(f), out);
 }
 
-bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, tir_func **out)
+bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, te_records *records,
+                   tir_func **out)
 {
     builder b = new_builder(c);
+    b.records = records;
     *out = NULL;
     return build_node(&b, n) && finish(&b, name, t, n->loc, out);
 }
@@ -531,14 +543,16 @@ bool te_lower_told(compiler *c, const graph_value *v, dim extent, bool grows, co
     return finish_copy(&b, lookup(&b, v), NULL, name, loc, out);
 }
 
-bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t, writer *w)
+bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t,
+                        te_records *records, writer *w)
 {
     builder b = new_builder(c);
     te_sched *s = NULL;
+    b.records = records;
     if (!(f ? build_func(&b, f) : build_node(&b, n)) || !default_schedule(&b, t, &s))
         return false;
     te_print(w, b.g);
-    w_str(w, "--- schedule\n");
+    w_fmt(w, "--- schedule for %s\n", t->name);
     te_sched_print(w, s);
     return true;
 }

@@ -3,14 +3,17 @@
 #ifndef LATHE_TE_FROM_GRAPH_H
 #define LATHE_TE_FROM_GRAPH_H
 #include "graph/graph.h"
+#include "te/records.h"
 #include "tir/tir.h"
 
 /* Lowers one node, or one primitive function (a fused group; parameters become inputs, results outputs): compute
  * definitions of all nodes in one te_graph, injective producers inlined, the anchor's default schedule, loops as
- * the schedule says them, on which no pass has run. t NULL: the empty schedule (what the oracle uses). The function's
- * name is given. */
-bool te_lower_func(compiler *c, const graph_func *f, const char *name, const struct target *t, tir_func **out);
-bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, tir_func **out);
+ * the schedule says them, on which no pass has run. t NULL: the empty schedule (what the oracle uses). A schedule among
+ * the records (NULL: there are none) stands before the default one. The function's name is given. */
+bool te_lower_func(compiler *c, const graph_func *f, const char *name, const struct target *t, te_records *records,
+                   tir_func **out);
+bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, te_records *records,
+                   tir_func **out);
 /* The plain loops of n's te_extent_hook: n's inputs in, one i64[] for each of its own symbols out. */
 bool te_lower_extents(compiler *c, const graph_node *n, const char *name, tir_func **out);
 
@@ -23,7 +26,8 @@ bool te_lower_fitted(compiler *c, const graph_value *v, const type *to, uint32_t
 bool te_lower_told(compiler *c, const graph_value *v, dim extent, bool grows, const char *name, src_loc loc,
                    tir_func **out);
 
-/* The computation of a primitive function (or, where f is NULL, of a node) and, behind a line "--- schedule", its
- * default schedule: text that `lathe opt` reads. */
-bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t, writer *w);
+/* The computation of a primitive function (or, where f is NULL, of a node) and, behind a line
+ * "--- schedule for TARGET", the schedule that it gets: text that `lathe opt` and --schedules read. */
+bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t,
+                        te_records *records, writer *w);
 #endif

@@ -101,6 +101,6 @@ tir_stmt *te_with_prefetch(te_lowering *lw, te_stage *st, const te_iter *it, tir
     if (!at)
         return body;
     const te_tensor *t = it->ahead->source->op.outputs[0];
-    tir_expr_ref element = tir_load(lw->c, t->buffer, 1, &at);
+    tir_expr_ref element = tir_load(lw->c, te_param_of(lw, t), 1, &at);
     return tir_attr(lw->c, it->name, "prefetch", element, body);
 }

@@ -15,7 +15,7 @@ static tir_expr_ref cell_value(te_lowering *lw, uint32_t i)
     return tir_load(lw->c, lw->cells[i], 0, NULL);
 }
 
-static const tir_buffer *sized_by_cells(te_lowering *lw, const tir_buffer *b)
+static const tir_buffer *sized_by_cells(te_lowering *lw, const tir_buffer *b, const char *name)
 {
     compiler *c = lw->c;
     tir_expr_ref *dims = arena_array(&c->mem, tir_expr_ref, b->rank);
@@ -28,7 +28,7 @@ static const tir_buffer *sized_by_cells(te_lowering *lw, const tir_buffer *b)
         }
         changed |= dims[i] != b->shape[i];
     }
-    return changed ? tir_new_buffer(c, b->name, b->dt, b->rank, dims, SCOPE_GLOBAL) : b;
+    return changed || name != b->name ? tir_new_buffer(c, name, b->dt, b->rank, dims, SCOPE_GLOBAL) : b;
 }
 
 tir_bounds *te_new_bounds(te_lowering *lw)
@@ -55,7 +55,8 @@ void te_declare_symbols(te_lowering *lw)
             tir_new_buffer(lw->c, arena_printf(&lw->c->mem, "%s_cell", s->var->name), DT_I64, 0, NULL, SCOPE_GLOBAL);
     }
     for (uint32_t i = 0; i < g->params.len; i++) {
-        params[i] = sized_by_cells(lw, g->params.data[i]->buffer);
+        const te_tensor *t = g->params.data[i];
+        params[i] = sized_by_cells(lw, t->buffer, t->node->label ? t->node->label : t->buffer->name);
         tir_map_put(&lw->param_of, g->params.data[i]->buffer, params[i]);
     }
 }

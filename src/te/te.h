@@ -39,6 +39,7 @@ typedef enum te_kind { TE_PLACEHOLDER, TE_COMPUTE, TE_EXTERN, TE_CHECK } te_kind
 struct te_op_node {
     te_kind kind;
     const char *name; /* unique in its graph */
+    const char *label; /* placeholder: what its parameter is called in the loops; NULL: as the placeholder */
     te_tensor *const *outputs;
     uint32_t n_outputs;
     te_axis *const *axes; /* compute: one per dimension of the outputs; check: for all values of these */

@@ -42,6 +42,65 @@ expect_error 2 'holds a schedule' opt all.txt --schedule all.txt
 } > loops.txt
 expect 0 '"loops_left_whole": 2[,}]' opt loops.txt --passes partition-loops
 
+# --- schedules beside a model ---
+expect 0 '^// fused_nn_conv2d_add_nn_relu$' schedule "$top/demo/digits.onnx" conv1 --target x86-64-v3
+cp stdout one.txt
+[ "$(grep -c '^// ' one.txt)" = 1 ] && good || bad "schedule conv1 prints other kernels: $(grep '^// ' one.txt)"
+grep -q '^--- schedule for x86-64-v3$' one.txt && good || bad 'it does not say its target'
+expect 0 '' schedule "$top/demo/digits.onnx" fused_nn_conv2d_add_nn_relu --target x86-64-v3
+check 'a node and its kernel print one text' cmp stdout one.txt
+expect_error 2 "is called 'nosuch'" schedule "$top/demo/digits.onnx" nosuch
+expect_error 2 'a model is expected' schedule
+expect 0 '' schedule "$top/demo/digits.onnx" -o all.txt --target x86-64-v3
+digits() { expect 0 "$1" compile "$top/demo/digits.onnx" --target x86-64-v3 -o "$2" "${@:3}"; }
+digits '' rules
+digits '^schedules  9 of 9 that were given' same --schedules all.txt
+check 'the schedules of the rules give the same package' diff -r rules same
+digits '^schedules  1 of 1 that were given' same --schedules one.txt
+check 'and so does one of them' diff -r rules same
+digits '"schedules": 1, "schedules_used": 1' same --schedules one.txt --json
+sed 's/^split nn_relu.i3 4 /split nn_relu.i3 2 /' one.txt > two.txt
+digits '' other --schedules two.txt
+diff rules/src/ops.c other/src/ops.c | grep -q 'split nn_relu.i3 2 -> ' && good || bad 'an edited schedule changes nothing'
+digits '' same --schedules two.txt --schedules one.txt
+check 'the last of several counts' diff -r rules same
+expect 0 '' verify "$top/demo/digits.onnx" --target x86-64-v3 --schedules two.txt --against interpreter
+# names of the model's values play no part (below); those of the computation are what schedules speak of
+sed 's/\<conv\>/conv_x/g' one.txt > changed.txt
+expect_error 2 "what is called 'conv_x' here is 'conv'" compile "$top/demo/digits.onnx" --target x86-64-v3 -o same \
+    --schedules changed.txt
+# a schedule for another target, or another layer, is not taken, and that is told
+sed 's/for x86-64-v3/for aarch64/' one.txt > changed.txt
+digits '^schedules  0 of 1' same --schedules changed.txt
+sed 's/ for x86-64-v3//' one.txt > changed.txt
+digits '^schedules  1 of 1' same --schedules changed.txt
+sed 's/kh: 3/kh: 1/' one.txt > changed.txt
+digits '^schedules  0 of 1' same --schedules changed.txt
+sed 's/x86-64-v3/z80/' one.txt > changed.txt
+expect_error 2 "'z80', which is no target" compile "$top/demo/digits.onnx" -o same \
+    --schedules changed.txt
+line=$(grep -n '^unroll' one.txt | sed -n '1s/:.*//p')
+sed "${line}s/unroll /unroll nosuch/" one.txt > broken.txt
+expect_error 1 "broken.txt:$line:.*nosuch" compile "$top/demo/digits.onnx" -o same --schedules broken.txt
+: > empty.txt
+expect_error 2 'holds no computation with a schedule' compile "$top/demo/digits.onnx" -o same --schedules empty.txt
+# one text for all layers of a shape, whatever their weights are called, and for all variants of a module
+cat > twice.txt << 'TEXT'
+func @main(%x: f32[64, 64], %w: f32[64, 64], %v: f32[64, 64]) {
+  %a = nn.matmul(%x, %w) : f32[64, 64]
+  %b = nn.softmax(%a) : f32[64, 64]
+  %c = nn.matmul(%b, %v) : f32[64, 64]
+  return %c
+}
+TEXT
+expect 0 '' schedule twice.txt fused_nn_matmul --target x86-64-v3 -o one.txt
+[ "$(grep -c '^// ' one.txt)" = 1 ] && sed -i 's/^split matmul.i0 \(.*\) -> /split matmul.i0 2 -> /' one.txt
+expect 0 '1 of 1' compile twice.txt --target x86-64-v3 -o twice --schedules one.txt
+[ "$(grep -c 'split matmul.i0 2 -> ' twice/src/ops.c)" -ge 1 ] && good || bad "not taken: $(grep -A9 schedule twice/src/ops.c)"
+expect 0 '' schedule twice.txt fused_nn_matmul --target x86-64-v3 --schedules one.txt
+check 'what is printed with it is that' cmp stdout one.txt
+expect 0 '1 of 1' compile twice.txt --emit module --widths 32,16 -o twice.so --schedules one.txt
+
 # the demo has all its vectors
 for target in x86-64-v3 x86-64-v4 aarch64; do
     expect 0 '' inspect "$top/demo/digits.onnx" --json --target $target

@@ -70,7 +70,7 @@ static tir_func *lower_fast(compiler *c, const graph_func *gf)
 {
     tir_module m = {.c = c};
     tir_func *f = NULL;
-    require(c, te_lower_func(c, gf, gf->name, target_of_test, &f), gf->name);
+    require(c, te_lower_func(c, gf, gf->name, target_of_test, NULL, &f), gf->name);
     vec_push(&c->mem, &m.funcs, f);
     require(c, tir_run_passes(c, &m, NULL, false, NULL) && tir_verify(c, f), gf->name);
     return f;
@@ -83,7 +83,7 @@ static void check_text(compiler *c, const graph_func *gf)
     te_graph *g = NULL;
     writer_init(&first, &c->mem);
     writer_init(&again, &c->mem);
-    require(c, te_print_scheduled(c, gf, NULL, target_of_test, &first), gf->name);
+    require(c, te_print_scheduled(c, gf, NULL, target_of_test, NULL, &first), gf->name);
     const char *end = strstr(first.data, "--- schedule");
     size_t len = end ? (size_t)(end - first.data) : first.len;
     require(c, te_parse(c, gf->name, first.data, len, &g), gf->name);
@@ -96,7 +96,7 @@ static void check_function(compiler *c, const graph_func *gf)
 {
     check_text(c, gf);
     tir_func *plain = NULL, *fast = lower_fast(c, gf);
-    require(c, te_lower_func(c, gf, gf->name, NULL, &plain) && tir_verify(c, plain), gf->name);
+    require(c, te_lower_func(c, gf, gf->name, NULL, NULL, &plain) && tir_verify(c, plain), gf->name);
     assert_int_equal(plain->n_params, fast->n_params);
     void **a = calloc(plain->n_params, sizeof *a), **b = calloc(plain->n_params, sizeof *b);
     uint32_t state = 12345;
@@ -201,7 +201,7 @@ static bool is_elementwise_row(const graph_op *op)
 static bool has_plain_form(compiler *c, const graph_func *gf)
 {
     tir_func *plain = NULL;
-    bool ok = te_lower_func(c, gf, gf->name, NULL, &plain) && tir_verify(c, plain);
+    bool ok = te_lower_func(c, gf, gf->name, NULL, NULL, &plain) && tir_verify(c, plain);
     for (uint32_t i = 0; ok && i < plain->n_params; i++)
         ok = tir_buffer_count(plain->params[i]) >= 0;
     return ok;

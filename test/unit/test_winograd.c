@@ -69,7 +69,7 @@ static float *result_of(compiler *c, const graph_func *f, float *x, float *w, in
 {
     tir_func *loops = NULL;
     int32_t status = 0;
-    require(c, te_lower_func(c, f, f->name, NULL, &loops) && tir_verify(c, loops), f->name);
+    require(c, te_lower_func(c, f, f->name, NULL, NULL, &loops) && tir_verify(c, loops), f->name);
     assert_int_equal(loops->n_params, 3);
     *out_count = tir_buffer_count(loops->params[2]);
     float *y = calloc((size_t)*out_count + 1, sizeof *y);

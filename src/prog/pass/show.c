@@ -68,7 +68,7 @@ static bool tell_shape(showing *s, uint32_t of, const struct target *t)
     graph_value *tells = graph_emit(s->scratch, NULL, "shape_of", 1, &x, 0, NULL, src_loc_none());
     prog_kernel *k = arena_new(a, prog_kernel);
     *k = (prog_kernel){.name = "shape_of", .kind = "shape_of", .target = t, .node = tells ? tells->def : NULL};
-    if (!tells || !te_lower_node(s->c, k->node, k->name, NULL, &k->plain))
+    if (!tells || !te_lower_node(s->c, k->node, k->name, NULL, NULL, &k->plain))
         return false;
     vec_push(a, &s->m->kernels, k);
     prog_step step = {.kind = STEP_KERNEL, .kernel = k, .source = "", .loc = src_loc_none()};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lathe schedule: what the kernels of a model compute, and how their loops run. */
+#include "base/file.h"
+#include "base/nearest.h"
+#include "cli.h"
+
+#include <string.h>
+
+/* "conv1, relu1" has relu1. */
+static bool lists(const char *source, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = strstr(source, name); at && n > 0; at = strstr(at + 1, name))
+        if ((at == source || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* By its own name, or by that of a node of the model which it runs. */
+static const prog_kernel *find_kernel(const prog_module *m, const char *name)
+{
+    prog_walk w;
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        if (strcmp(m->kernels.data[i]->name, name) == 0)
+            return m->kernels.data[i];
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        for (const prog_step *s = prog_first_step(m->funcs.data[i], &w); s; s = prog_next_step(&w))
+            if (s->kind == STEP_KERNEL && lists(s->source, name))
+                return s->kernel;
+    return NULL;
+}
+
+static bool no_kernel(cli *x, const prog_module *m, const char *name)
+{
+    writer w;
+    writer_init(&w, &x->c->mem);
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        w_fmt(&w, "%s%s", i ? ", " : "", m->kernels.data[i]->name);
+    const char *near = nearest_in(name, w.data, &x->c->mem);
+    return cli_usage_error(x, arena_printf(&x->c->mem, "%skernels are: %s", near, w.data),
+                           "no kernel, and no node of the model, is called '%.200s'", name);
+}
+
+bool cmd_schedule(cli *x)
+{
+    compile_options o;
+    compile_result r;
+    writer w;
+    if (x->args.len < 1 || x->args.len > 2)
+        return cli_usage_error(x, "as in: lathe schedule model.onnx", "a model is expected, and a kernel may follow");
+    const char *name = x->args.len > 1 ? x->args.data[1] : NULL, *file = cli_get(x, OPT_OUT, "-");
+    if (!cli_compile_options(x, true, &o) || !cli_is_file(x, OPT_OUT))
+        return false;
+    o.emit = "schedule";
+    if (!pipeline_compile(x->c, x->args.data[0], &o, &r))
+        return false;
+    const prog_kernel *only = name ? find_kernel(r.prog, name) : NULL;
+    if (name && !only)
+        return no_kernel(x, r.prog, name);
+    writer_init(&w, &x->c->mem);
+    if (!prog_print_schedules(x->c, &w, r.prog, only))
+        return false;
+    if (strcmp(file, "-") != 0)
+        return compiler_write_file(x->c, file, w.data, w.len);
+    w_str(&x->out, w.data ? w.data : "");
+    return true;
+}
