@@ -421,7 +421,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->host = cli_get(x, OPT_HOST, "x86_64");
     out->with_interpreter = cli_has(x, OPT_WITH_INTERPRETER);
     if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||
-        cli_choice(x, OPT_HOST, NULL, "x86_64") < 0 || !read_widths(x, out) ||
+        cli_choice(x, OPT_HOST, NULL, "x86_64") < 0 || cli_choice(x, OPT_REQUANT, NULL, "exact") < 0 ||
+        !read_widths(x, out) ||
         !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_workers(x, &workers))
         return false;
     if (workers > 1 && strcmp(out->port, "baremetal") == 0)
@@ -434,7 +435,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
                                "--constants: '%.100s' is unknown", form);
     out->opt_level = (int)level;
     out->no_winograd = cli_has(x, OPT_NO_WINOGRAD);
-    out->integers = cli_has(x, OPT_INTEGERS);
+    out->requant = cli_choice(x, OPT_REQUANT, NULL, "exact");
+    out->integers = cli_has(x, OPT_INTEGERS) || cli_has(x, OPT_REQUANT);
     bool alone = workers == 0 || (workers < 0 && strcmp(out->port, "baremetal") == 0);
     out->workers = alone ? 1 : workers < 0 ? 0 : (uint32_t)workers;
     out->verify = true;

@@ -6,6 +6,9 @@
 #include "graph/graph.h"
 #include "type/target.h"
 
+/* How sums of quantised numbers are rounded: as onnxruntime, as TensorFlow Lite (twice), or once. */
+typedef enum graph_requant { REQUANT_EXACT, REQUANT_TFLITE, REQUANT_FAST } graph_requant;
+
 /* What steers passes on graphs. */
 struct offload;
 typedef struct pass_options {
@@ -14,6 +17,7 @@ typedef struct pass_options {
     bool no_winograd;            /* convolutions keep the direct form, whose error is smaller */
     const struct offload *offload; /* targets that take a part of the graph, graph/pass/offload.h; NULL: none */
     bool no_integers;            /* of quantised values only those that round half up are integers */
+    graph_requant requant;       /* how integers round to the nearest even */
     const char *dump_dir;        /* NULL: none */
     bool print_after_all;        /* into `dump`, when the text changed */
     bool verify;                 /* after each pass */

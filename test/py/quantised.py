@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantised (QDQ) layers compute in integers, bit for bit as onnxruntime's integer kernels do.
 
-    quantised.py [--lathe FILE] [--seed N] [--count N] [--interpret]
+    quantised.py [--lathe FILE] [--seed N] [--count N] [--target TARGET] [--interpret]
 
 Each model has a number of seeded random layers side by side: convolutions (groups, strides, dilations, borders, biases,
 scales for each channel, weights of i8 and u8), products, sums, average and global pools, movements, clips. onnxruntime
@@ -246,6 +246,7 @@ def check(args, seed, half_up, folder):
     stayed = [r for r in json.load(open(report)).get("remarks", []) if r["pass"] == "use-integers"]
     env = dict(os.environ, CFLAGS="-O1 -ffp-contract=fast")
     lathe_says(args, ["run", path, "--integers", "--output-dir", folder] + inputs +
+               (["--target", args.target] if args.target else []) +
                (["--interpret"] if args.interpret else []), env=env)
     elements, wrong = 0, []
     for name, value in want.items():
@@ -263,6 +264,7 @@ def main():
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=8)
+    parser.add_argument("--target", default="", help="generic: without vectors, where sums are rounded in integers")
     parser.add_argument("--interpret", action="store_true", help="by the interpreter, without a C compiler")
     args = parser.parse_args()
     total, failed = 0, 0

@@ -36,6 +36,10 @@ int64_t nn_data_block(const graph_node *n, const char *name);
 /* Two clips as one, each min(max(x, low), high): *low and *high, of the one behind, become those of both. */
 void nn_clip_behind(int64_t first_low, int64_t first_high, int64_t *low, int64_t *high);
 
+/* A real number above 0 as multiplier * 2^(shift - 31), the multiplier in 2^30..2^31 - 1, as TensorFlow Lite rounds it;
+ * both 0 where it is not above 0, or below 2^-32. */
+void graph_fixed_scale(double real, int32_t *multiplier, int32_t *shift);
+
 /* Extent of the last block in a layout of weights such as "OIHW16o" or "NK8n"; 0: none. */
 int64_t nn_layout_block(const char *layout);
 

@@ -44,9 +44,18 @@ static bool quantized_dtype(compiler *c, const graph_node *n, const type *zp, dt
 
 static bool rounding_fits(compiler *c, const graph_node *n)
 {
-    const char *r = graph_attr_string(n, "rounding");
-    return strcmp(r, "nearest_even") == 0 || strcmp(r, "half_up") == 0 ||
-           infer_error(c, n, "rounding \"%s\" is neither \"nearest_even\" nor \"half_up\"", r);
+    static const char *const methods[] = {"float", "integer", "tflite", "fast"};
+    const char *r = graph_attr(n, "rounding") ? graph_attr_string(n, "rounding") : "nearest_even", *m = "float";
+    if (strcmp(r, "nearest_even") != 0 && strcmp(r, "half_up") != 0)
+        return infer_error(c, n, "rounding \"%s\" is neither \"nearest_even\" nor \"half_up\"", r);
+    if (graph_attr(n, "method"))
+        m = graph_attr_string(n, "method");
+    const uint32_t count = strcmp(n->op->name, "qnn.requantize") == 0 ? 2 : 4; /* the others: qnn.rescale */
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(m, methods[i]) == 0)
+            return true;
+    return infer_error(c, n, "nothing rounds by the method \"%s\"; \"float\", \"integer\"%s", m,
+                       count > 2 ? ", \"tflite\" and \"fast\" do" : " do");
 }
 
 bool infer_quantize(compiler *c, const graph_node *n, type *out)
@@ -113,7 +122,42 @@ bool infer_requantize(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-bool infer_qnn_add(compiler *c, const graph_node *n, type *out)
+void graph_fixed_scale(double real, int32_t *multiplier, int32_t *shift)
+{
+    int exponent = 0;
+    double m = round(frexp(real, &exponent) * 2147483648.0); /* halves away from 0 */
+    if (m == 2147483648.0) {
+        m /= 2;
+        exponent++;
+    }
+    bool none = !(real > 0) || exponent < -31;
+    *multiplier = none ? 0 : (int32_t)m;
+    *shift = none ? 0 : exponent > 30 ? 30 : exponent;
+}
+
+bool infer_rescale(compiler *c, const graph_node *n, type *out)
+{
+    shape x = infer_in(n, 0)->shape;
+    dtype dt;
+    if (!quantized_dtype(c, n, infer_in(n, 3), &dt) || !is_narrow(c, n, dt))
+        return false;
+    for (uint32_t i = 1; i < 3; i++) {
+        shape s = infer_in(n, i)->shape;
+        int32_t axis = 0;
+        if (shape_count(s) == 1)
+            continue;
+        if (s.rank != 1)
+            return infer_error(c, n, "operand %u is neither one number nor a list", i);
+        if (!infer_axis(c, n, graph_attr_int(n, "axis"), x.rank, &axis))
+            return false;
+        if (!dim_equal(s.dims[0], x.dims[axis]))
+            return infer_error(c, n, "operand %u is neither one number nor one for each index of axis %d", i, axis);
+    }
+    out[0] = type_tensor(dt, x);
+    return true;
+}
+
+static bool infer_pair(compiler *c, const graph_node *n, type *out)
 {
     const type *a = infer_in(n, 0), *b = infer_in(n, 2);
     shape s;
@@ -122,7 +166,17 @@ bool infer_qnn_add(compiler *c, const graph_node *n, type *out)
     if (!shape_broadcast(c, a->shape, b->shape, &s))
         return infer_no_broadcast(c, n, a, b);
     out[0] = type_tensor(a->dt, s);
-    return scales_fit(c, n, 3, (const uint32_t[]){1, 3, 4});
+    return true;
+}
+
+bool infer_qnn_add(compiler *c, const graph_node *n, type *out)
+{
+    return infer_pair(c, n, out) && scales_fit(c, n, 3, (const uint32_t[]){1, 3, 4});
+}
+
+bool infer_qnn_mul(compiler *c, const graph_node *n, type *out)
+{
+    return infer_pair(c, n, out) && rounding_fits(c, n);
 }
 
 bool infer_qnn_pool(compiler *c, const graph_node *n, type *out)

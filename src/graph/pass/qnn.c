@@ -20,6 +20,7 @@ typedef struct converter {
     rewriter r;
     bool half_up;    /* the model rounds so */
     bool always;     /* also where rounding to nearest even asks for exact integers that are slower here */
+    const char *method; /* attribute of what rounds to the nearest even */
     ptr_map why;     /* node -> number of the reason why it stays, as far as one was looked for */
     ptr_map readers; /* value with one use -> position of the node that reads it, in f->nodes as it was */
     VEC(const char *) reasons;
@@ -244,6 +245,25 @@ static graph_value *sums(converter *v, const anchor *a, const tensor_data *bias)
     return emit(v, "add", 2, pair, 0, NULL, n->loc);
 }
 
+static bool is_exact(const converter *v)
+{
+    return strcmp(v->method, "float") == 0 || strcmp(v->method, "integer") == 0;
+}
+
+/* By multipliers and shifts, as TensorFlow Lite. */
+static graph_value *rescaled(converter *v, const anchor *a, const tail *t, graph_value *acc)
+{
+    compiler *c = v->r.c;
+    src_loc loc = t->q->loc;
+    const tensor_data *multiplier, *shift;
+    qnn_fixed_scales(c, qnn_scale(&a->x, 0), a->w.scale, qnn_scale(&t->y, 0), a->is_conv, &multiplier, &shift);
+    graph_value *in[4] = {acc, rewrite_constant(&v->r, multiplier, "multiplier", loc),
+                          rewrite_constant(&v->r, shift, "shift", loc), zero_of(v, &t->y, loc)};
+    attr attrs[3] = {attr_int(c, "axis", a->is_conv ? 1 : -1), attr_dtype(c, "out_dtype", t->y.dt),
+                     attr_int(c, "twice", strcmp(v->method, "tflite") == 0)};
+    return emit(v, "qnn.rescale", 4, in, 3, attrs, loc);
+}
+
 /* Rounded and saturated. To the nearest even with a scale for each channel, the quotient of the scales is the operand:
  * it is divided once. */
 static graph_value *requantized(converter *v, const anchor *a, const tail *t, graph_value *acc)
@@ -251,6 +271,8 @@ static graph_value *requantized(converter *v, const anchor *a, const tail *t, gr
     compiler *c = v->r.c;
     const tensor_data *scale = product_scale(v, a);
     float ys = qnn_scale(&t->y, 0);
+    if (acc && !t->half_up && !is_exact(v))
+        return rescaled(v, a, t, acc);
     if (scale->count > 1 && !t->half_up) {
         float *k = arena_array(&c->mem, float, (size_t)scale->count);
         for (int64_t i = 0; i < scale->count; i++)
@@ -537,7 +559,7 @@ static bool rounds_half_up(const graph_module *m)
 
 bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o)
 {
-    converter v = {.half_up = rounds_half_up(m)};
+    converter v = {.half_up = rounds_half_up(m), .method = qnn_method(o)};
     v.always = !o->no_integers || v.half_up;
     ptr_map_init(&v.why, &c->mem);
     if (v.always && !graph_pass_cse(c, m, o)) /* exporters quantise a value again for each of its readers */
@@ -546,7 +568,7 @@ bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o
         graph_func *f = m->funcs.data[i];
         if (graph_is_fixed(f))
             continue;
-        if (!walk(&v, c, f, "qnn.quantize") || !walk(&v, c, f, NULL))
+        if (!walk(&v, c, f, "qnn.quantize") || !walk(&v, c, f, NULL) || !qnn_set_methods(c, f, o))
             return false;
         note_float(&v, m, f);
     }

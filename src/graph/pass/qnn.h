@@ -3,6 +3,7 @@
  * which parameters, and which are biases. Nothing is changed here. */
 #ifndef LATHE_GRAPH_PASS_QNN_H
 #define LATHE_GRAPH_PASS_QNN_H
+#include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 
 #define QNN_MAX_PARTS 64u /* operands of a concatenation */
@@ -35,6 +36,16 @@ bool qnn_source(const graph_value *v, qnn_params *out);
 bool qnn_pads_by_constant(const graph_node *n, double *fill);
 /* The operand of n that such an operator moves, or all of them; 0: n is another operator. */
 uint32_t qnn_moved_operands(const graph_node *n);
+
+/* How rows round to the nearest even under these options: the value of their attribute `method`. */
+const char *qnn_method(const pass_options *o);
+/* The scale, a product of two by another, of sums that are rounded as TensorFlow Lite does: its multipliers and
+ * shifts, one for each of `count` scales. first, last: those of one operand and of the result; is_conv: TensorFlow
+ * Lite forms the product for a fully connected layer with one scale in f32. */
+void qnn_fixed_scales(compiler *c, float first, const tensor_data *second, float last, bool is_conv,
+                      const tensor_data **out_multiplier, const tensor_data **out_shift);
+/* Rows that an importer made: each rounds by the method of the options, as far as it has that. */
+bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o);
 
 /* A constant number, or vector of numbers for each entry of the axis of extent `channels` (0: of one entry), which is
  * the last axis but `behind` of what v is added to. Looked for through reshapes. */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rounding of sums without floats. Exactly: what onnxruntime makes of the sum acc and its scale k in f32,
+ * rint(f32(acc) * k), has two roundings, which move a number below 2^b by less than 2^(b-23); so do the product and
+ * the sum of rint(acc * k + zero), where acc has 24 bits. So the product of acc and k's 24 bits of mantissa in 64
+ * bits, which is exact, is rounded, unless it lies so close to the middle of two integers that the two could differ:
+ * then the float formula decides, which is rare. 2.4e8 sums for 8 and 16 bits and 1e8 products, scales of all sizes,
+ * ties and their neighbours among them: no difference. */
+#include "te/op/qnn_round.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LEAST_SHIFT 1
+#define MOST_SHIFT  31
+/* k as 32 bits, from here on (1/4, negative, no number): the fraction is not in the product's low word. */
+#define LARGE_SCALE 0x3e800000
+#define FAR         262144.0 /* 2^18: beyond every type's range and zero point */
+#define TO_EVEN     12582912.0 /* 1.5 * 2^23: behind this sum f32 has no fraction */
+
+static tir_expr_ref i32(te_graph *g, int64_t v)
+{
+    return tir_int(g->c, DT_I32, v);
+}
+
+static tir_expr_ref u32(te_graph *g, int64_t v)
+{
+    return tir_int(g->c, DT_U32, v);
+}
+
+tir_expr_ref qnn_saturated(te_graph *g, tir_expr_ref v, dtype from, dtype dt)
+{
+    compiler *c = g->c;
+    bool real = dtype_is_float(from);
+    int64_t lo = dtype_min_int(dt), hi = dtype_max_int(dt);
+    v = tir_max(c, v, real ? tir_float(c, from, (double)lo) : tir_int(c, from, lo));
+    v = tir_min(c, v, real ? tir_float(c, from, (double)hi) : tir_int(c, from, hi));
+    return tir_cast(c, dt, v);
+}
+
+tir_expr_ref qnn_moved(te_graph *g, dtype dt, tir_expr_ref x, tir_expr_ref zero)
+{
+    return zero ? tir_add(g->c, x, tir_cast(g->c, dt, zero)) : x;
+}
+
+static tir_expr_ref not_far(te_graph *g, tir_expr_ref x)
+{
+    compiler *c = g->c;
+    return tir_min(c, tir_max(c, x, tir_float(c, DT_F32, -FAR)), tir_float(c, DT_F32, FAR));
+}
+
+tir_expr_ref qnn_rounded_near(te_graph *g, tir_expr_ref x)
+{
+    compiler *c = g->c;
+    x = not_far(g, x);
+    tir_expr_ref even = tir_float(c, DT_F32, TO_EVEN);
+    return tir_cast(c, DT_I32, tir_sub(c, tir_add(c, x, even), even));
+}
+
+/* --- exactly --- */
+
+/* k = multiplier * 2^-(32 + shift), the multiplier in 2^30..2^31. A shift above 31 counts as 31: the product is below
+ * 1/2 then as well. */
+typedef struct parts {
+    tir_expr_ref multiplier, shift, large; /* large: bool; NULL: k is not */
+} parts;
+
+static parts parts_of(te_graph *g, tir_expr_ref k)
+{
+    compiler *c = g->c;
+    tir_expr_ref bits = tir_call1(c, TIR_TO_BITS, k), exponent = tir_binary(c, TIR_SHR, bits, u32(g, 23));
+    tir_expr_ref mantissa = tir_binary(c, TIR_BITAND, tir_binary(c, TIR_SHL, bits, u32(g, 7)), u32(g, 0x3fffff80));
+    tir_expr_ref shift = tir_sub(c, i32(g, 125), tir_cast(c, DT_I32, exponent));
+    shift = tir_min(c, tir_max(c, shift, i32(g, LEAST_SHIFT)), i32(g, MOST_SHIFT));
+    return (parts){tir_cast(c, DT_I32, tir_binary(c, TIR_BITOR, mantissa, u32(g, 0x40000000))), shift,
+                   tir_binary(c, TIR_GE, bits, u32(g, LARGE_SCALE))};
+}
+
+/* k is above 0 and below 1/4. */
+static parts parts_known(te_graph *g, float k)
+{
+    int exponent;
+    int64_t multiplier = (int64_t)(frexp((double)k, &exponent) * 2147483648.0);
+    int64_t shift = -(int64_t)exponent - 1;
+    return (parts){i32(g, multiplier), i32(g, shift > MOST_SHIFT ? MOST_SHIFT : shift), NULL};
+}
+
+/* The float formula. What lies between the product and the sum keeps C compilers from contracting them. */
+static tir_expr_ref scaled_in_floats(te_graph *g, tir_expr_ref acc, tir_expr_ref k, tir_expr_ref zero, bool inside)
+{
+    compiler *c = g->c;
+    tir_expr_ref y = tir_mul(c, tir_cast(c, DT_F32, acc), k);
+    return inside ? qnn_rounded_near(g, qnn_moved(g, DT_F32, not_far(g, y), zero))
+                  : qnn_moved(g, DT_I32, qnn_rounded_near(g, y), zero);
+}
+
+tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, const float *known, tir_expr_ref zero,
+                                bool inside, dtype dt)
+{
+    compiler *c = g->c;
+    tir_expr_ref slow = scaled_in_floats(g, acc, k, zero, inside);
+    if (known && !(*known >= 0x1p-126f && *known < 0.25f))
+        return slow;
+    parts p = known ? parts_known(g, *known) : parts_of(g, k);
+    tir_expr_ref product = tir_mul(c, tir_cast(c, DT_I64, acc), tir_cast(c, DT_I64, p.multiplier));
+    tir_expr_ref high = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, product, tir_int(c, DT_I64, 32)));
+    tir_expr_ref low = tir_cast(c, DT_U32, product), right = tir_cast(c, DT_U32, p.shift);
+    tir_expr_ref left = tir_sub(c, u32(g, 32), right);
+    tir_expr_ref fraction = tir_binary(c, TIR_BITOR, tir_binary(c, TIR_SHL, tir_cast(c, DT_U32, high), left),
+                                       tir_binary(c, TIR_SHR, low, right));
+    tir_expr_ref fast = tir_add(c, tir_binary(c, TIR_SHR, high, p.shift),
+                                tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, fraction, u32(g, 31))));
+    int64_t reach = (int64_t)1 << (dtype_bits(dt) + 9); /* of a fraction of 32 bits: 2^(bits - 23) */
+    tir_expr_ref close = tir_binary(c, TIR_LE, tir_sub(c, fraction, u32(g, ((int64_t)1 << 31) - reach)),
+                                    u32(g, 2 * reach));
+    return tir_select(c, p.large ? tir_binary(c, TIR_OR, p.large, close) : close, slow,
+                      qnn_moved(g, DT_I32, fast, zero));
+}
+
+/* --- as TensorFlow Lite --- */
+
+/* acc << shift where that is above 0, by the product with a power of two, which wraps. */
+static tir_expr_ref rounded_twice(te_graph *g, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift)
+{
+    compiler *c = g->c;
+    tir_expr_ref left = tir_min(c, tir_max(c, shift, i32(g, 0)), i32(g, 30));
+    tir_expr_ref right = tir_min(c, tir_max(c, tir_sub(c, i32(g, 0), shift), i32(g, 0)), i32(g, 31));
+    tir_expr_ref product = tir_mul(c, tir_cast(c, DT_I64, tir_binary(c, TIR_SHL, acc, left)),
+                                   tir_cast(c, DT_I64, multiplier));
+    product = tir_add(c, product, tir_int(c, DT_I64, (int64_t)1 << 30));
+    tir_expr_ref high = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, product, tir_int(c, DT_I64, 31)));
+    tir_expr_ref mask = tir_binary(c, TIR_SHL, u32(g, 1), tir_cast(c, DT_U32, right));
+    mask = tir_sub(c, mask, u32(g, 1));
+    tir_expr_ref rest = tir_binary(c, TIR_BITAND, tir_cast(c, DT_U32, high), mask);
+    tir_expr_ref sign = tir_binary(c, TIR_SHR, tir_cast(c, DT_U32, high), u32(g, 31));
+    tir_expr_ref half = tir_add(c, tir_binary(c, TIR_SHR, mask, u32(g, 1)), sign);
+    tir_expr_ref up = tir_select(c, tir_binary(c, TIR_GT, rest, half), i32(g, 1), i32(g, 0));
+    return tir_add(c, tir_binary(c, TIR_SHR, high, right), up);
+}
+
+/* Below 1/2 the product's high word has all that counts. */
+static tir_expr_ref rounded_once(te_graph *g, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift)
+{
+    compiler *c = g->c;
+    tir_expr_ref product = tir_mul(c, tir_cast(c, DT_I64, acc), tir_cast(c, DT_I64, multiplier));
+    tir_expr_ref high = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, product, tir_int(c, DT_I64, 32)));
+    tir_expr_ref right = tir_sub(c, i32(g, -2), shift); /* shift < -1 */
+    right = tir_min(c, tir_max(c, right, i32(g, 0)), i32(g, 31));
+    tir_expr_ref most = tir_binary(c, TIR_SHR, tir_add(c, tir_binary(c, TIR_SHR, high, right), i32(g, 1)), i32(g, 1));
+    tir_expr_ref wide = tir_sub(c, tir_int(c, DT_I64, 31), tir_cast(c, DT_I64, shift));
+    wide = tir_min(c, tir_max(c, wide, tir_int(c, DT_I64, 1)), tir_int(c, DT_I64, 62));
+    tir_expr_ref half = tir_binary(c, TIR_SHL, tir_int(c, DT_I64, 1), tir_sub(c, wide, tir_int(c, DT_I64, 1)));
+    tir_expr_ref all = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, tir_add(c, product, half), wide));
+    return tir_select(c, tir_binary(c, TIR_LT, shift, i32(g, -1)), most, all);
+}
+
+tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift)
+{
+    return twice ? rounded_twice(g, acc, multiplier, shift) : rounded_once(g, acc, multiplier, shift);
+}
+
+/* --- steps that rows share --- */
+
+bool qnn_known_scale(const graph_node *n, uint32_t i, float *out)
+{
+    const tensor_data *t = graph_constant(n->inputs[i]);
+    if (!t || t->dt != DT_F32 || t->count < 1 || (t->count > 1 && t->kind != TENSOR_SPLAT))
+        return false;
+    *out = (float)tensor_get_f64(t, 0);
+    return true;
+}
+
+bool qnn_known_zero(const graph_node *n, uint32_t i, int64_t *out)
+{
+    const tensor_data *t = i < n->n_inputs ? graph_constant(n->inputs[i]) : NULL;
+    *out = 0;
+    if (i >= n->n_inputs || !n->inputs[i])
+        return true;
+    if (!t || t->count < 1 || (t->count > 1 && t->kind != TENSOR_SPLAT))
+        return false;
+    *out = tensor_get_i64(t, 0);
+    return true;
+}
+
+tir_expr_ref qnn_product(te_graph *g, tir_expr_ref a, tir_expr_ref b)
+{
+    compiler *c = g->c;
+    return tir_cast(c, DT_F32, tir_mul(c, tir_cast(c, DT_F64, a), tir_cast(c, DT_F64, b)));
+}
+
+int64_t qnn_code_offset(dtype dt)
+{
+    return dt == DT_I8 ? 128 : 0;
+}
+
+tir_expr_ref qnn_offset_code(te_graph *g, dtype dt, tir_expr_ref code)
+{
+    tir_expr_ref x = code ? tir_cast(g->c, DT_I32, code) : i32(g, 0);
+    return qnn_code_offset(dt) ? tir_add(g->c, x, i32(g, qnn_code_offset(dt))) : x;
+}
+
+tir_expr_ref qnn_rounded_code(te_graph *g, dtype dt, tir_expr_ref y)
+{
+    compiler *c = g->c;
+    y = tir_call1(c, TIR_RINT, y);
+    if (qnn_code_offset(dt))
+        y = tir_sub(c, y, tir_float(c, DT_F32, (double)qnn_code_offset(dt)));
+    return qnn_saturated(g, y, DT_F32, dt);
+}
+
+/* --- shifts --- */
+
+tir_expr_ref qnn_log2_of(te_graph *g, const graph_node *n, uint32_t i, tir_expr_ref scale)
+{
+    compiler *c = g->c;
+    const tensor_data *t = graph_constant(n->inputs[i]);
+    if (t && t->count > 0 && (t->count == 1 || t->kind == TENSOR_SPLAT))
+        return i32(g, ilogb(tensor_get_f64(t, 0)));
+    tir_expr_ref bits = tir_binary(c, TIR_SHR, tir_call1(c, TIR_TO_BITS, scale), tir_int(c, DT_U32, 23));
+    return tir_sub(c, tir_cast(c, DT_I32, tir_binary(c, TIR_BITAND, bits, tir_int(c, DT_U32, 255))), i32(g, 127));
+}
+
+tir_expr_ref qnn_within_shift(te_graph *g, tir_expr_ref n, int64_t least)
+{
+    return tir_max(g->c, i32(g, least), tir_min(g->c, n, i32(g, 30))); /* so that 1 << n is a number */
+}
+
+tir_expr_ref qnn_shifted(te_graph *g, tir_expr_ref x, tir_expr_ref n)
+{
+    compiler *c = g->c;
+    tir_expr_ref right = qnn_within_shift(g, n, 0), left = qnn_within_shift(g, tir_sub(c, i32(g, 0), n), 0);
+    tir_expr_ref half = tir_binary(c, TIR_SHR, tir_binary(c, TIR_SHL, i32(g, 1), right), i32(g, 1));
+    return tir_binary(c, TIR_SHR, tir_add(c, tir_binary(c, TIR_SHL, x, left), half), right);
+}
+

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From exact sums in i32 to 8 or 16 bits: the steps that rows of qnn.* share. */
+#ifndef LATHE_TE_OP_QNN_ROUND_H
+#define LATHE_TE_OP_QNN_ROUND_H
+#include "graph/op/nn.h"
+#include "te/op/util.h"
+
+/* v, which is rounded and has its zero point, within the range of dt. */
+tir_expr_ref qnn_saturated(te_graph *g, tir_expr_ref v, dtype from, dtype dt);
+/* x + zero, where there is one. */
+tir_expr_ref qnn_moved(te_graph *g, dtype dt, tir_expr_ref x, tir_expr_ref zero);
+
+/* rint(f32(acc) * k) + zero, or with the zero point inside rint(acc * k + zero), in i32 for a result of type dt:
+ * exact wherever the type's range has it, beyond it on the same side. acc: i32, inside 24 bits; k: f32; known: what k
+ * is, NULL where only the run knows; zero: an integer, NULL for 0. */
+tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, const float *known, tir_expr_ref zero,
+                                bool inside, dtype dt);
+/* The f32 x rounded to the nearest even number in i32 without a call; beyond 2^18 on the same side. */
+tir_expr_ref qnn_rounded_near(te_graph *g, tir_expr_ref x);
+/* acc * multiplier * 2^(shift - 31) as TensorFlow Lite rounds it: twice, or once. All i32. */
+tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift);
+/* Operand i of n, where it is one known number of f32. */
+bool qnn_known_scale(const graph_node *n, uint32_t i, float *out);
+/* Operand i, where it is one known number; left out: 0. */
+bool qnn_known_zero(const graph_node *n, uint32_t i, int64_t *out);
+/* The exponent of operand i, a scale that is a power of two: its bits say it. A constant's is a literal. */
+tir_expr_ref qnn_log2_of(te_graph *g, const graph_node *n, uint32_t i, tir_expr_ref scale);
+/* (x + 2^(n-1)) >> n, and for n <= 0 x << -n. */
+tir_expr_ref qnn_shifted(te_graph *g, tir_expr_ref x, tir_expr_ref n);
+tir_expr_ref qnn_within_shift(te_graph *g, tir_expr_ref n, int64_t least); /* least..30 */
+
+/* onnxruntime makes u8 of i8 first on x86-64, with zero points that are 128 more. Where a zero point is added before
+ * the rounding, sums lie where f32 is coarser, and that shows. */
+int64_t qnn_code_offset(dtype dt);
+/* A code or a zero point (NULL: 0) of dt as onnxruntime has it, in i32. */
+tir_expr_ref qnn_offset_code(te_graph *g, dtype dt, tir_expr_ref code);
+/* y, which has such a zero point, rounded and back as dt. */
+tir_expr_ref qnn_rounded_code(te_graph *g, dtype dt, tir_expr_ref y);
+/* The product, rounded once: C compilers contract a product of f32 and a sum to one step, but not over a cast. */
+tir_expr_ref qnn_product(te_graph *g, tir_expr_ref a, tir_expr_ref b);
+#endif
