@@ -190,6 +190,7 @@ all)
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     start stage "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 3
     start stage "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe"
+    start stage "models on VTA" "$python" test/py/vta_models.py --lathe "$build/lathe" --package
     start stage "unbounded modules" "$python" test/py/modules.py --lathe "$build/lathe" -j "$jobs"
     start stage branches "$python" test/py/branches.py --lathe "$build/lathe" -j "$jobs"
     start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"

@@ -40,6 +40,20 @@ vta_geometry vta_layer_device(compiler *c)
     return g;
 }
 
+int64_t vta_layer_groups(const vta_geometry *g, int64_t in_channels, int64_t out_channels, int64_t groups)
+{
+    const int64_t in_lanes = g->block_in, out_lanes = g->block_out;
+    const int64_t in = (in_channels + in_lanes - 1) / in_lanes, out = (out_channels + out_lanes - 1) / out_lanes;
+    const int64_t in_each = in_channels / groups, out_each = out_channels / groups;
+    for (int64_t n = in < groups ? in : groups; n > 1; n--) {
+        const int64_t reads = in / n * in_lanes, makes = out / n * out_lanes;
+        if (in % n == 0 && out % n == 0 && reads % in_each == 0 && makes % out_each == 0 &&
+            reads / in_each == makes / out_each)
+            return n;
+    }
+    return 1;
+}
+
 bool vta_layer_image(const graph_value *v, int64_t out[4])
 {
     int64_t dims[TYPE_MAX_RANK];
@@ -206,7 +220,8 @@ static bool read_bias(reader *r, graph_value **v, int32_t axis)
         return true;
     for (uint32_t i = 0; i < 2; i++) {
         graph_node *other = n->inputs[1 - i]->def;
-        if ((!is_op(other, "qnn.conv2d") && !is_op(other, "qnn.matmul")) || !is_bias(n->inputs[i], *v, axis))
+        bool sums = is_op(other, "qnn.conv2d") || is_op(other, "qnn.conv2d_transpose") || is_op(other, "qnn.matmul");
+        if (!sums || !is_bias(n->inputs[i], *v, axis))
             continue;
         r->out->bias = n->inputs[i];
         *v = n->inputs[1 - i];
@@ -246,10 +261,32 @@ static bool read_conv(reader *r, graph_node *n)
         return no(r, "its weights are not O, I, rows, columns");
     l->kernel[0] = w[2];
     l->kernel[1] = w[3];
-    vta_geometry g = vta_layer_device(r->c);
-    if (l->groups != 1 && (w[1] % (int64_t)g.block_in || w[0] / l->groups % (int64_t)g.block_out))
-        return no(r, "its groups are no whole blocks of channels");
     return zero_points(r, n, 2, 3) && read_window(r, n);
+}
+
+static bool read_conv_transpose(reader *r, graph_node *n)
+{
+    vta_layer *l = r->out;
+    nn_transpose_window t;
+    int64_t x[4];
+    l->kind = VTA_LAYER_CONV_TRANSPOSE;
+    l->data[0] = n->inputs[0];
+    l->weights = n->inputs[1];
+    l->groups = graph_attr_int(n, "groups");
+    diags_mark mark = diags_get_mark(&r->c->diags);
+    bool ok = vta_layer_image(l->data[0], x) && nn_transpose_window_read(r->c, n, &t) && t.w.n == 2;
+    diags_reset(&r->c->diags, mark);
+    if (!ok)
+        return no(r, "its window is not known");
+    for (uint32_t i = 0; i < 2; i++) {
+        if (t.w.dilation[i] != 1)
+            return no(r, "its kernel is dilated");
+        l->kernel[i] = t.w.kernel[i];
+        l->stride[i] = t.w.stride[i];
+        l->pads[i] = t.w.pad_begin[i];
+        l->pads[2 + i] = (x[2 + i] - 1) * l->stride[i] + l->kernel[i] - l->pads[i] - t.out[i];
+    }
+    return zero_points(r, n, 2, 3);
 }
 
 static bool read_dense(reader *r, graph_node *n)
@@ -275,6 +312,8 @@ static bool read_sums(reader *r, graph_value *v)
     r->out->anchor = n;
     if (is_op(n, "qnn.conv2d"))
         return read_conv(r, n);
+    if (is_op(n, "qnn.conv2d_transpose"))
+        return read_conv_transpose(r, n);
     return is_op(n, "qnn.matmul") ? read_dense(r, n) : no(r, "its sums are neither a convolution's nor a product's");
 }
 
@@ -312,13 +351,34 @@ static bool takes_elements(const graph_node *n)
            strcmp(graph_attr_string(n, "coordinate_transformation_mode"), "tf_crop_and_resize") != 0;
 }
 
+/* The calls that lead into a function. */
+typedef struct calls {
+    const struct calls *outer;
+    const graph_node *call;
+} calls;
+
+static bool is_positive(const graph_value *v, const calls *in, uint32_t depth);
+
+static bool is_positive_result(const graph_value *v, const graph_func *f, const calls *in, uint32_t depth)
+{
+    const calls here = {in, v->def};
+    uint32_t i = 0;
+    while (i < v->def->n_outputs && v->def->outputs[i] != v)
+        i++;
+    return i < f->results.len && is_positive(f->results.data[i], &here, depth);
+}
+
 /* Whether no element of v is below 0, as far as the nodes say: then zeros around it are no greater than any. */
-static bool is_positive(const graph_value *v, uint32_t depth)
+static bool is_positive(const graph_value *v, const calls *in, uint32_t depth)
 {
     int64_t low = -1;
     const graph_node *n = v->def;
-    if (!n || depth == 0)
+    if (depth == 0)
         return false;
+    if (!n)
+        return in && v->index < in->call->n_inputs && is_positive(in->call->inputs[v->index], in->outer, depth - 1);
+    if (graph_callee(n))
+        return is_positive_result(v, graph_callee(n), in, depth - 1);
     if (is_op(n, "nn.relu"))
         return true;
     if (is_op(n, "clip") && graph_constant(operand(n, 1)))
@@ -326,7 +386,15 @@ static bool is_positive(const graph_value *v, uint32_t depth)
     bool keeps = is_op(n, "clip") || is_op(n, "nn.max_pool2d") || is_op(n, "reshape") || takes_elements(n) ||
                  (is_op(n, "qnn.requantize") && has_no_zero(n, 3, 3)) ||
                  ((is_op(n, "qnn.avg_pool2d") || is_op(n, "qnn.global_avg_pool2d")) && has_no_zero(n, 3, 4));
-    return low >= 0 || (keeps && is_positive(n->inputs[0], depth - 1));
+    return low >= 0 || (keeps && is_positive(n->inputs[0], in, depth - 1));
+}
+
+enum { FAR = 64 }; /* nodes that are asked: those that keep a sign, one behind the other */
+
+bool vta_layer_is_positive(const graph_value *v, const graph_node *call)
+{
+    const calls in = {NULL, call};
+    return is_positive(v, call ? &in : NULL, FAR);
 }
 
 static bool read_pool_window(reader *r, const graph_node *n)
@@ -367,7 +435,7 @@ static bool read_max_pool(reader *r, graph_node *n)
     if (!read_pool_window(r, n) || !cover_windows(r, n->inputs[0], n->outputs[0]))
         return false;
     l->wants_positive = is_padded(l);
-    return !l->wants_positive || r->inside || is_positive(l->data[0], 8) ||
+    return !l->wants_positive || r->inside || vta_layer_is_positive(l->data[0], NULL) ||
            no(r, "its padding is less than any number, and the device pads with zeros");
 }
 

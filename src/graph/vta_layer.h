@@ -11,6 +11,7 @@
 /* X(id, what messages call it) */
 #define VTA_LAYERS(X)                                                                 \
     X(VTA_LAYER_CONV, "convolution")                                                  \
+    X(VTA_LAYER_CONV_TRANSPOSE, "transposed convolution")                             \
     X(VTA_LAYER_DENSE, "product")                                                     \
     X(VTA_LAYER_ADD, "sum")                                                           \
     X(VTA_LAYER_MAX_POOL, "max pool")                                                 \
@@ -29,12 +30,13 @@ typedef struct vta_layer {
     vta_layer_kind kind;
     const graph_node *anchor; /* the operator that gives it its kind */
     graph_value *data[2];     /* ADD has two; else [1] is NULL */
-    graph_value *weights;     /* CONV: OIHW; DENSE: K, N, or N, K with `transposed` */
+    graph_value *weights;     /* CONV: OIHW; ..._TRANSPOSE: IOHW; DENSE: K, N, or N, K with `transposed` */
     graph_value *bias;        /* i32, one for each output channel; NULL: none */
     graph_value *result;
     bool transposed;
-    /* Of CONV, DENSE (then all of the image is one pixel), pools, UPSAMPLE. */
-    int64_t kernel[2], stride[2], pads[4]; /* rows, columns; pads: top, left, bottom, right */
+    /* Of CONV, CONV_TRANSPOSE, DENSE (then all of the image is one pixel), pools, UPSAMPLE. */
+    int64_t kernel[2], stride[2], pads[4]; /* rows, columns; pads: top, left, bottom, right; of CONV_TRANSPOSE what is
+                                            * cut off there, below 0: what is added */
     int64_t groups;
     int64_t scale[2];    /* UPSAMPLE: each row, each column so many times */
     int64_t left[2];     /* ADD: by how much each operand is shifted to the left first */
@@ -52,8 +54,15 @@ bool vta_layer_read(compiler *c, graph_value *result, vta_layer *out, const char
 bool vta_layer_limits(compiler *c, graph_value *result, vta_layer *out, const char **why);
 /* The same of a function that a pattern of the target made. */
 bool vta_layer_of(compiler *c, const graph_func *composite, vta_layer *out, const char **why);
+/* Whether no element of v is below 0, as far as the nodes say that lead to it; `call`: of the function that has v,
+ * NULL: its parameters are anything. */
+bool vta_layer_is_positive(const graph_value *v, const graph_node *call);
 /* The device of c. */
 vta_geometry vta_layer_device(compiler *c);
+/* Groups as the device computes a convolution of `groups` groups: the most into which its blocks of channels, the last
+ * ones filled up, can be divided so that no group's channels lie in two of them. Those that share one become one, whose
+ * kernel has zeros between them. Channels are multiples of groups. */
+int64_t vta_layer_groups(const vta_geometry *g, int64_t in_channels, int64_t out_channels, int64_t groups);
 /* Images, channels, rows, columns of a value of rank 4 or 2 (then 1 by 1); false: not known. */
 bool vta_layer_image(const graph_value *v, int64_t out[4]);
 #endif

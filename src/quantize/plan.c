@@ -14,6 +14,7 @@ static const struct {
     node_kind kind;
 } kinds[] = {
     {"Conv", KIND_WEIGHTS},   {"Gemm", KIND_WEIGHTS},        {"MatMul", KIND_WEIGHTS},
+    {"ConvTranspose", KIND_WEIGHTS},
     {"Add", KIND_SUM},        {"AveragePool", KIND_AVERAGE}, {"GlobalAveragePool", KIND_AVERAGE},
     {"MaxPool", KIND_SAME},   {"GlobalMaxPool", KIND_SAME},  {"Relu", KIND_SAME},
     {"Clip", KIND_SAME},      {"Flatten", KIND_SAME},        {"Reshape", KIND_SAME},
@@ -216,6 +217,10 @@ static bool read_layer(planner *p, pb_node *n, quantize_layer *out)
         out->axis = onnx_edit_int(e, n, "transB", 0) ? 0 : 1;
         if (!plain)
             return false;
+    } else if (strcmp(op, "ConvTranspose") == 0) {
+        out->axis = 1;
+        if (onnx_edit_int(e, n, "group", 1) != 1)
+            return false; /* the axis has the channels of one group: several channels would share a bias and a scale */
     } else {
         out->axis = strcmp(op, "MatMul") == 0 ? (int64_t)out->weights->rank - 1 : 0;
     }

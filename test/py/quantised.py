@@ -5,8 +5,8 @@
     quantised.py [--lathe FILE] [--seed N] [--count N] [--target TARGET] [--interpret]
 
 Each model has a number of seeded random layers side by side: convolutions (groups, strides, dilations, borders, biases,
-scales for each channel, weights of i8 and u8), products, sums, average and global pools, movements, clips. onnxruntime
-runs it with exact integer sums (session.x64quantprecision), `lathe run --integers` as it is.
+scales for each channel, weights of i8 and u8), transposed ones, products, sums, average and global pools, movements,
+clips. onnxruntime runs it with exact integer sums (session.x64quantprecision), `lathe run --integers` as it is.
 Every element has to be equal, and no layer may have stayed in float. A second model of each seed has scales that are
 powers of two and the metadata lathe.rounding = half_up: what is quantised comes from onnxruntime in float, which is
 exact then, and is rounded here.
@@ -135,6 +135,25 @@ class Model:
                       kernel_shape=kernel)
         self.output(v, y)
 
+    def conv_transpose(self, kind):
+        """Half up alone: onnxruntime itself sums these in float."""
+        rng = self.rng
+        channels, groups, outs = int(rng.choice([1, 3, 8, 33])), 1, int(rng.choice([1, 4, 7, 16]))
+        kernel = [int(k) for k in rng.integers(1, 5, 2)]
+        strides = [int(s) for s in rng.integers(1, 4, 2)]
+        pads = [int(rng.integers(0, kernel[i % 2])) for i in range(4)]
+        more = [int(rng.integers(0, s)) for s in strides]
+        x, y = self.params(kind, 12), self.params(kind, 12)
+        w, ws = self.weight([channels, outs] + kernel, 1, kind if rng.integers(0, 2) else "i8", 0.01)
+        if ws.ndim == 0 and rng.integers(0, 2) and channels > 1:
+            groups = channels
+        operands = [self.input([1, channels, 7, 6], x), w]
+        if rng.integers(0, 2):
+            operands.append(self.bias(outs * groups, self.scale_of(x), ws))
+        v = self.node("ConvTranspose", operands, strides=strides, pads=pads, group=groups, kernel_shape=kernel,
+                      output_padding=more)
+        self.output(v, y)
+
     def conv_relu(self, kind):
         x = self.params(kind, 12)
         dt, lo, _ = TYPES[kind]
@@ -199,7 +218,7 @@ class Model:
         onnx.save(model, path)
 
 
-EXACT = [Model.conv] * 8 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
+EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
 LAYERS = [Model.conv] * 8 + [Model.conv_relu, Model.matmul, Model.gemm, Model.gemm, Model.sum, Model.average,
                              Model.global_average, Model.moved]
 

@@ -4,10 +4,10 @@
     vta_networks.py [--lathe build/lathe] [--count 200] [--first 0] [--config NAME]... [--keep DIR] [--batch 20]
 
 Each network is graph text with the quantised operators in rounding half_up: convolutions of all kernels and strides,
-grouped ones, pools, sums, limits, upsampling, views and products, in any channel counts, some layers with several
-readers. `lathe vta model --offload vta` partitions, packs, lowers and runs it; what VTA does not take the interpreter
-runs. At least one region must be there. The count of layers that ran on VTA is printed, and it must not be small: a
-partition that gives up would otherwise pass.
+transposed ones, groups of any size, pools, sums, limits, upsampling, views and products, in any channel counts, some
+layers with several readers. `lathe vta model --offload vta` partitions, packs, lowers and runs it; what VTA does not
+take the interpreter runs. At least one region must be there. The count of layers that ran on VTA is printed, and it
+must not be small: a partition that gives up would otherwise pass.
 """
 import argparse
 import os
@@ -91,8 +91,8 @@ class Network:
         n, c, h, w = shape
         groups = 1
         out = self.r.choice([1, 3, 8, 10, 16, 20, 24, 32, 40, 48])
-        if self.r.random() < 0.1 and c in (32, 64):
-            groups, out = self.r.choice([1, 2]), c
+        if self.r.random() < 0.25:
+            groups, out = self.groups(c)
         kh = self.r.choice([k for k in (1, 1, 2, 3, 3, 3, 4, 5, 7) if k <= h + 2])
         kw = kh if self.r.random() < 0.8 else self.r.choice([k for k in (1, 2, 3, 5) if k <= w + 2])
         pads = [self.r.randint(0, kh // 2), self.r.randint(0, kw // 2), self.r.randint(0, kh // 2),
@@ -107,11 +107,37 @@ class Network:
             return None
         k = self.weights([out, c // groups, kh, kw])
         v = self.emit(f"qnn.conv2d({x}, {k}) {{strides = {stride}, pads = {pads}, groups = {groups}}}", "v")
+        return self.epilogue(v, out, c // groups * kh * kw), (n, out, oh, ow)
+
+    def groups(self, c):
+        """Groups of c channels, and how many channels they give: often as many groups as channels."""
+        divisors = [g for g in range(1, c + 1) if c % g == 0]
+        groups = self.r.choice([c, self.r.choice(divisors)])
+        return groups, groups * self.r.choice([1, 1, 1, 2, c // groups])
+
+    def epilogue(self, v, out, terms):
         if self.r.random() < 0.7:
             v = self.emit(f"add({v}, {self.bias(out, [out, 1, 1])})", "a")
         if self.r.random() < 0.2:
             v = self.emit(f"nn.relu({v})", "r")
-        return self.limits(self.requantize(v, c // groups * kh * kw)), (n, out, oh, ow)
+        return self.limits(self.requantize(v, terms))
+
+    def conv_transpose(self, x, shape):
+        n, c, h, w = shape
+        groups, out = (1, self.r.choice([1, 3, 8, 16, 20, 32])) if self.r.random() < 0.7 else self.groups(c)
+        kernel = [self.r.choice([2, 3, 3, 4, 4, 5]) for _ in range(2)]
+        stride = [self.r.choice([1, 2, 2, 3]) for _ in range(2)]
+        pads = [self.r.randint(0, kernel[i % 2] - 1) for i in range(4)]
+        more = [self.r.randint(0, s - 1) for s in stride]
+        oh, ow = ((size - 1) * stride[i] - pads[i] - pads[i + 2] + kernel[i] + more[i]
+                  for i, size in enumerate((h, w)))
+        if h * w > 100 or oh < 1 or ow < 1:
+            return None
+        k = self.weights([c, out // groups, *kernel])
+        v = self.emit(f"qnn.conv2d_transpose({x}, {k}) {{strides = {stride}, pads = {pads}, groups = {groups}, "
+                      f"output_padding = {more}}}", "v")
+        return self.epilogue(v, out, max(1, c // groups * kernel[0] * kernel[1] // (stride[0] * stride[1]))), \
+            (n, out, oh, ow)
 
     def add(self, x, shape):
         others = [v for v, s in self.images if s == shape]
@@ -177,7 +203,7 @@ class Network:
             if sum(s == shape for _, s in self.images) > 0:
                 kinds += [self.add] * 2
             if shape[2] * shape[3] <= 64:
-                kinds.append(self.upsample)
+                kinds += [self.upsample, self.conv_transpose]
             made = r.choice(kinds)(v, shape)
             if made is None:
                 continue

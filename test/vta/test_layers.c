@@ -5,6 +5,7 @@
 #include "lowered.h"
 #include "runtime_test.h"
 #include "te/lower.h"
+#include "graph/vta_layer.h"
 #include "te/rule/vta.h"
 #include "tir/interpret.h"
 #include "tir/pass.h"
@@ -404,9 +405,9 @@ static te_vta_layer network_layer_of(compiler *c, const network_layer *from)
     assert_int_equal(vta_config_check(vta_text_config(c), &g, &e), VTA_OK);
     assert_true(te_vta_layer_parse(c, from->kind, from->keys, &l));
     bool sums = l.kind == TE_VTA_CONV || l.kind == TE_VTA_CONV_TRANSPOSE;
+    l.groups = vta_layer_groups(&g, l.in_channels, sums ? l.out_channels : l.in_channels, l.groups);
     l.in_channels = whole(l.in_channels, g.block_in);
     l.out_channels = sums ? whole(l.out_channels, g.block_out) : l.in_channels;
-    l.groups = te_vta_groups(c, l.in_channels, l.out_channels, l.groups);
     return l;
 }
 

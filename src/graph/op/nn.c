@@ -284,7 +284,7 @@ bool nn_transpose_window_read(compiler *c, const graph_node *n, nn_transpose_win
     return true;
 }
 
-bool infer_conv_transpose(compiler *c, const graph_node *n, type *out)
+static bool conv_transpose_type(compiler *c, const graph_node *n, dtype dt, type *out)
 {
     const type *x = infer_in(n, 0), *w = infer_in(n, 1);
     nn_transpose_window t;
@@ -299,8 +299,18 @@ bool infer_conv_transpose(compiler *c, const graph_node *n, type *out)
     dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], dim_mul(c, w->shape.dims[1], dim_const(c, groups))};
     for (uint32_t i = 0; i < t.w.n; i++)
         d[2 + i] = dim_const(c, t.out[i]);
-    out[0] = type_tensor(x->dt, shape_make(c, 2 + t.w.n, d));
+    out[0] = type_tensor(dt, shape_make(c, 2 + t.w.n, d));
     return true;
+}
+
+bool infer_conv_transpose(compiler *c, const graph_node *n, type *out)
+{
+    return conv_transpose_type(c, n, infer_in(n, 0)->dt, out);
+}
+
+bool infer_qnn_conv_transpose(compiler *c, const graph_node *n, type *out)
+{
+    return are_narrow(c, n) && conv_transpose_type(c, n, DT_I32, out) && zeros_fit(c, n, 3, out[0].shape.dims[1]);
 }
 
 /* --- pools ----------------------------------------------------------------------------------------------------------

@@ -129,10 +129,31 @@ static graph_value *clipped(converter *v, const tail *t, graph_value *y)
 
 /* --- convolutions and products --- */
 
+static bool is_transposed(const char *op)
+{
+    return strncmp(op, "nn.conv", 7) == 0 && strstr(op, "_transpose") != NULL;
+}
+
 static bool is_anchor_op(const graph_value *y)
 {
     const char *op = y->def ? y->def->op->name : "";
-    return strcmp(op, "nn.matmul") == 0 || (strncmp(op, "nn.conv", 7) == 0 && strlen(op) == strlen("nn.conv2d"));
+    return strcmp(op, "nn.matmul") == 0 || is_transposed(op) ||
+           (strncmp(op, "nn.conv", 7) == 0 && strlen(op) == strlen("nn.conv2d"));
+}
+
+/* The weights' axis of the output channels; *plain: they lie as the operator's definition has them. In groups a
+ * transposed convolution has an axis for the channels of one group alone. */
+static int32_t channel_axis(const graph_node *n, const anchor *a, int32_t rank, bool *plain)
+{
+    *plain = true;
+    if (is_transposed(n->op->name))
+        return 1;
+    if (a->is_conv) {
+        *plain = strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") == 0;
+        return 0;
+    }
+    *plain = strcmp(graph_attr_string(n, "weight_layout"), "KN") == 0 && graph_attr_dtype(n, "out_dtype") == DT_NONE;
+    return graph_attr_int(n, "transpose_b") ? rank - 2 : rank - 1;
 }
 
 /* The greatest distance of a number from its zero point. */
@@ -165,15 +186,14 @@ static const char *read_anchor(graph_value *y, anchor *out)
     int64_t products = 1, dims[TYPE_MAX_RANK];
     if (!shape_get(w->shape, dims) || rank < 2 || (out->is_conv && t->shape.rank != rank))
         return "its weights have no static shape";
-    bool plain = out->is_conv ? strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") == 0
-                              : strcmp(graph_attr_string(n, "weight_layout"), "KN") == 0 &&
-                                    graph_attr_dtype(n, "out_dtype") == DT_NONE;
+    bool plain;
+    line = channel_axis(n, out, rank, &plain);
     if (!plain)
         return "its weights are packed";
-    line = out->is_conv ? 0 : graph_attr_int(n, "transpose_b") ? rank - 2 : rank - 1;
-    if (!qnn_is_single(&out->w) && (out->w.axis != line || (!out->is_conv && rank != 2)))
+    int64_t groups = is_transposed(op) ? graph_attr_int(n, "groups") : 1;
+    if (!qnn_is_single(&out->w) && (out->w.axis != line || groups != 1 || (!out->is_conv && rank != 2)))
         return "its weights have a scale for each entry of another axis than the output's channels";
-    out->channels = dims[line];
+    out->channels = dims[line] * groups;
     out->behind = out->is_conv ? (uint32_t)rank - 2 : 0;
     for (int32_t i = 0; i < rank; i++)
         if (i != line && (out->is_conv || i == 2 * rank - 3 - line) && !i64_mul(products, dims[i], &products))

@@ -3,7 +3,7 @@
  * Inside of a region nodes behind each parameter and in front of each result go to the plain layout and back, so that
  * the function says what it said before; outside of it the same nodes stand the other way round, those of constants
  * are folded later, and those between two regions cancel. Images, channels of inputs and of outputs are filled up with
- * zeros to whole tiles, by the types of the values alone. */
+ * zeros to whole tiles, by the types of the values alone; so are the kernels of groups that share a block. */
 #include "base/ptr_map.h"
 #include "graph/op.h"
 #include "graph/pass.h"
@@ -17,7 +17,9 @@ typedef enum border_kind { BORDER_NONE, BORDER_DATA, BORDER_WEIGHTS, BORDER_PROD
 
 typedef struct border {
     border_kind kind;
-    bool transposed; /* BORDER_PRODUCT: N, K instead of K, N */
+    bool transposed; /* BORDER_PRODUCT: N, K instead of K, N; BORDER_WEIGHTS: of a transposed convolution */
+    int64_t groups, joined; /* BORDER_WEIGHTS: of the layer, and as the device has them */
+    int64_t in, out;        /* BORDER_WEIGHTS: all channels */
     type plain;
 } border;
 
@@ -80,6 +82,126 @@ static graph_value *slice(packer *p, graph_value *x, uint32_t n, const int64_t *
     return emit(p, "strided_slice", 5, in, 0, NULL);
 }
 
+static int64_t tiles(int64_t extent, int64_t tile)
+{
+    return (extent + tile - 1) / tile;
+}
+
+/* --- kernels of groups, and of transposed convolutions --- */
+
+/* A kernel of the layer is one of `groups`, of `out` by `in` windows; each of the device's `joined` ones has `each` of
+ * them on its diagonal, and zeros elsewhere. */
+typedef struct kernels {
+    int64_t groups, joined, each, out, in, window;
+} kernels;
+
+static kernels kernels_of(const packer *p, const border *b, const int64_t d[4])
+{
+    kernels k = {b->groups, b->joined, b->groups, b->out / b->groups, b->in / b->groups, d[2] * d[3]};
+    if (k.joined > 1)
+        k.each = tiles(b->in, p->g.block_in) * (int64_t)p->g.block_in / k.joined / k.in;
+    return k;
+}
+
+static graph_value *reshape(packer *p, graph_value *x, uint32_t n, const int64_t *dims)
+{
+    return x ? shaped(p, "reshape", x, n, dims) : NULL;
+}
+
+static graph_value *transpose(packer *p, graph_value *x, uint32_t n, const int64_t *perm)
+{
+    attr a = attr_ints(p->r.c, "perm", n, perm);
+    return emit(p, "transpose", 1, &x, 1, &a);
+}
+
+/* `more` slices of zeros behind those of the axis. */
+static graph_value *add_zeros(packer *p, graph_value *x, int64_t axis, int64_t more)
+{
+    static const uint8_t zero[8] = {0};
+    int64_t d[TYPE_MAX_RANK];
+    attr a = attr_int(p->r.c, "axis", axis);
+    if (!x || more == 0 || !shape_get(x->type.shape, d))
+        return x;
+    d[axis] = more;
+    const tensor_data *t = tensor_splat(p->r.c, x->type.dt, (uint32_t)x->type.shape.rank, d, zero);
+    return emit(p, "concatenate", 2, (graph_value *[]){x, rewrite_constant(&p->r, t, "", p->loc)}, 1, &a);
+}
+
+/* Elements 0, step, ... of the axis, those below `to`. */
+static graph_value *every(packer *p, graph_value *x, int64_t axis, int64_t to, int64_t step)
+{
+    const int64_t from = 0;
+    return x ? slice(p, x, 1, &from, &to, &axis, &step) : NULL;
+}
+
+/* Rows and columns of windows the other way round. */
+static graph_value *reverse(packer *p, graph_value *x)
+{
+    static const int64_t from[2] = {-1, -1}, to[2] = {INT32_MIN, INT32_MIN}, axes[2] = {2, 3}, steps[2] = {-1, -1};
+    return x ? slice(p, x, 2, from, to, axes, steps) : NULL;
+}
+
+/* Inputs and outputs of the windows of each group change places. */
+static graph_value *swap_channels(packer *p, graph_value *x, int64_t groups, int64_t first, int64_t second,
+                                  int64_t window)
+{
+    static const int64_t perm[4] = {0, 2, 1, 3};
+    return transpose(p, reshape(p, x, 4, (const int64_t[]){groups, first, second, window}), 4, perm);
+}
+
+static bool is_as_it_lies(const border *b)
+{
+    return b->kind != BORDER_WEIGHTS || (b->groups == 1 && !b->transposed);
+}
+
+/* The kernels as the device has them, outputs first; of rank 4. */
+static graph_value *join_groups(packer *p, graph_value *x, const border *b)
+{
+    int64_t d[TYPE_MAX_RANK];
+    if (!x || is_as_it_lies(b) || !shape_get(b->plain.shape, d))
+        return x;
+    const kernels k = kernels_of(p, b, d);
+    const int64_t all = k.joined * k.each, size = k.out * k.in * k.window;
+    if (b->transposed)
+        x = swap_channels(p, reverse(p, x), k.groups, k.in, k.out, k.window);
+    x = reshape(p, x, 2, (const int64_t[]){k.groups, size});
+    x = add_zeros(p, x, 0, all - k.groups);
+    if (k.each > 1) { /* what was first in a row of each + 1 is on the diagonal of rows of each */
+        x = reshape(p, x, 4, (const int64_t[]){k.joined, k.each, 1, size});
+        x = reshape(p, add_zeros(p, x, 2, k.each), 3, (const int64_t[]){k.joined, k.each * (k.each + 1), size});
+        x = every(p, x, 1, k.each * k.each, 1);
+    }
+    x = swap_channels(p, x, all, k.each, k.out, k.in * k.window);
+    return reshape(p, x, 4, (const int64_t[]){all * k.out, k.each * k.in, d[2], d[3]});
+}
+
+/* And back. */
+static graph_value *part_groups(packer *p, graph_value *x, const border *b)
+{
+    int64_t d[TYPE_MAX_RANK];
+    if (!x || is_as_it_lies(b) || !shape_get(b->plain.shape, d))
+        return x;
+    const kernels k = kernels_of(p, b, d);
+    const int64_t all = k.joined * k.each, size = k.out * k.in * k.window;
+    x = swap_channels(p, x, all, k.out, k.each, k.in * k.window);
+    x = reshape(p, x, 3, (const int64_t[]){k.joined, k.each * k.each, size});
+    x = k.each > 1 ? every(p, x, 1, k.each * k.each, k.each + 1) : x;
+    x = reshape(p, x, 2, (const int64_t[]){all, size});
+    x = all > k.groups ? every(p, x, 0, k.groups, 1) : x;
+    if (!b->transposed)
+        return reshape(p, x, 4, d);
+    return reverse(p, reshape(p, swap_channels(p, x, k.groups, k.out, k.in, k.window), 4, d));
+}
+
+/* Extents of the kernels as the device has them, before blocks are filled up: outputs, inputs. */
+static void joined_extents(const packer *p, const border *b, int64_t out[2])
+{
+    const int64_t d[4] = {1, 1, 1, 1};
+    const kernels k = kernels_of(p, b, d);
+    out[0] = k.joined * k.each * k.out;
+    out[1] = k.each * k.in;
+}
+
 /* The first two extents cut to those of the plain type, where tiles have more. */
 static graph_value *cut(packer *p, graph_value *x, const border *b)
 {
@@ -87,6 +209,8 @@ static graph_value *cut(packer *p, graph_value *x, const border *b)
     int64_t plain[TYPE_MAX_RANK], all[TYPE_MAX_RANK];
     if (!x || !shape_get(b->plain.shape, plain) || !shape_get(x->type.shape, all))
         return NULL;
+    if (b->kind == BORDER_WEIGHTS)
+        joined_extents(p, b, plain);
     return plain[0] == all[0] && plain[1] == all[1] ? x : slice(p, x, 2, from, plain, axes, steps);
 }
 
@@ -165,7 +289,8 @@ static graph_value *pack(packer *p, graph_value *x, const border *b)
     layouts l = layouts_of(p, b);
     if (b->kind == BORDER_NONE)
         return x;
-    x = transform(p, b->kind == BORDER_BIAS ? bias_rows(p, x, p->g.batch) : x, l.plain, l.tiles);
+    x = b->kind == BORDER_BIAS ? bias_rows(p, x, p->g.batch) : join_groups(p, x, b);
+    x = transform(p, x, l.plain, l.tiles);
     return b->kind == BORDER_WEIGHTS || b->kind == BORDER_PRODUCT ? squeeze(p, x) : x;
 }
 
@@ -179,23 +304,30 @@ static graph_value *unpack(packer *p, graph_value *x, const border *b)
         x = spread(p, x);
     x = transform(p, x, l.tiles, l.plain);
     if (b->kind != BORDER_BIAS || !x || !shape_get(b->plain.shape, dims))
-        return cut(p, x, b);
+        return part_groups(p, cut(p, x, b), b);
     const int64_t from[2] = {0, 0}, to[2] = {1, shape_count(b->plain.shape)}, axes[2] = {0, 1}, steps[2] = {1, 1};
     return shaped(p, "reshape", slice(p, x, 2, from, to, axes, steps), (uint32_t)b->plain.shape.rank, dims);
 }
 
 /* --- what the values of a region are --- */
 
-static border border_of(const vta_layer *l, const graph_value *inner)
+static border border_of(const packer *p, const vta_layer *l, const graph_value *inner)
 {
-    border b = {.plain = inner->type};
+    border b = {.plain = inner->type, .groups = 1, .joined = 1};
+    int64_t x[4], y[4];
     if (inner == l->weights)
         b.kind = l->kind == VTA_LAYER_DENSE ? BORDER_PRODUCT : BORDER_WEIGHTS;
     else if (inner == l->bias)
         b.kind = BORDER_BIAS;
     else if (inner == l->data[0] || inner == l->data[1])
         b.kind = BORDER_DATA;
-    b.transposed = l->transposed;
+    b.transposed = l->transposed || l->kind == VTA_LAYER_CONV_TRANSPOSE;
+    if (b.kind == BORDER_WEIGHTS && vta_layer_image(l->data[0], x) && vta_layer_image(l->result, y)) {
+        b.in = x[1];
+        b.out = y[1];
+        b.groups = l->groups;
+        b.joined = vta_layer_groups(&p->g, b.in, b.out, b.groups);
+    }
     return b;
 }
 
@@ -205,6 +337,14 @@ static void add_operand(compiler *c, graph_node *n, graph_value *v)
     memcpy(in, n->inputs, n->n_inputs * sizeof *in);
     in[n->n_inputs++] = v;
     n->inputs = in;
+}
+
+/* The constant, made again in front of the call. */
+static void add_constant_operand(compiler *c, graph_func *caller, graph_node *call, const graph_value *inner)
+{
+    add_operand(c, call, graph_add_constant(caller, graph_constant(inner), inner->name, call->loc));
+    graph_node *made = caller->nodes.data[--caller->nodes.len];
+    graph_insert_before(caller, call, made);
 }
 
 /* A parameter of the region and, in all calls of it, the operand: the one of parameter `like`, or where that is
@@ -219,21 +359,46 @@ static graph_value *lift_to_callers(compiler *c, graph_func *region, const graph
             graph_node *call = caller->nodes.data[k];
             if (graph_callee(call) != region)
                 continue;
-            if (like != PARAM_NONE) {
+            if (like != PARAM_NONE)
                 add_operand(c, call, call->inputs[like]);
-                continue;
-            }
-            add_operand(c, call, graph_add_constant(caller, graph_constant(inner), inner->name, call->loc));
-            graph_node *made = caller->nodes.data[--caller->nodes.len];
-            graph_insert_before(caller, call, made);
-            k++;
+            else
+                add_constant_operand(c, caller, call, inner), k++;
         }
     return graph_add_param(region, inner->name, inner->type);
 }
 
+static bool is_plain_region(const graph_func *f)
+{
+    const char *who = graph_func_text(f, "compiler");
+    return who && strcmp(who, "vta") == 0 && !graph_func_attr(f, "tiles");
+}
+
+/* The constant v of f becomes a parameter, in all calls of f an operand: one of the region where that calls it. */
+static void lift_constant(compiler *c, graph_func *f, graph_value *v)
+{
+    graph_module *m = f->module;
+    for (uint32_t i = 0; i < m->funcs.len; i++) {
+        graph_func *caller = m->funcs.data[i];
+        graph_value *param = NULL;
+        for (uint32_t k = 0; k < caller->nodes.len; k++) {
+            graph_node *call = caller->nodes.data[k];
+            if (graph_callee(call) != f)
+                continue;
+            if (!is_plain_region(caller)) {
+                add_constant_operand(c, caller, call, v);
+                k++;
+                continue;
+            }
+            param = param ? param : lift_to_callers(c, caller, v, PARAM_NONE);
+            add_operand(c, call, param);
+        }
+    }
+    graph_replace_uses(f, v, graph_add_param(f, v->name, v->type));
+}
+
 /* Weights and biases that a pattern has bound, for all their numbers are one, become operands: the device reads them
  * from memory. */
-static void lift_constants(compiler *c, graph_func *region, graph_node *call)
+static void lift_constants(compiler *c, const graph_node *call)
 {
     graph_func *f = graph_callee(call);
     vta_layer l;
@@ -241,23 +406,42 @@ static void lift_constants(compiler *c, graph_func *region, graph_node *call)
     if (!f || !vta_layer_of(c, f, &l, &why))
         return; /* the lowering will say why */
     graph_value *const wanted[2] = {l.weights, l.bias};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (!wanted[i] || !graph_constant(wanted[i]))
-            continue;
-        add_operand(c, call, lift_to_callers(c, region, wanted[i], PARAM_NONE));
-        graph_replace_uses(f, wanted[i], graph_add_param(f, wanted[i]->name, wanted[i]->type));
-    }
+    for (uint32_t i = 0; i < 2; i++)
+        if (wanted[i] && graph_constant(wanted[i]))
+            lift_constant(c, f, wanted[i]);
     graph_remove_dead(f);
+}
+
+/* A max pool that pads with zeros reads what is not below 0, in all calls of the region. */
+static bool check_signs(compiler *c, const graph_func *region, const graph_node *n)
+{
+    const graph_func *f = graph_callee(n);
+    vta_layer l;
+    const char *why;
+    if (!f || !vta_layer_of(c, f, &l, &why) || !l.wants_positive || l.data[0]->def)
+        return true;
+    const graph_value *x = n->inputs[l.data[0]->index];
+    for (uint32_t i = 0; i < region->module->funcs.len; i++) {
+        const graph_func *caller = region->module->funcs.data[i];
+        for (uint32_t k = 0; k < caller->nodes.len; k++)
+            if (graph_callee(caller->nodes.data[k]) == region && !vta_layer_is_positive(x, caller->nodes.data[k])) {
+                diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc,
+                           "@%s: a max pool pads with zeros, and %%%s may be below 0", region->name, x->name);
+                return diag_hint(&c->diags, "put a nn.relu in front of it, or leave the pool to the CPU"), false;
+            }
+    }
+    return true;
 }
 
 static bool same_border(const border *a, const border *b)
 {
-    return a->kind == b->kind && a->transposed == b->transposed;
+    return a->kind == b->kind && a->transposed == b->transposed && a->groups == b->groups && a->out == b->out;
 }
 
 /* The borders of parameters as `n` has them; a parameter that another node has otherwise becomes two. */
-static void note_borders(compiler *c, graph_func *region, graph_node *n, border *all, uint32_t most)
+static void note_borders(packer *p, graph_func *region, graph_node *n, border *all, uint32_t most)
 {
+    compiler *c = p->r.c;
     const graph_func *f = graph_callee(n);
     vta_layer l;
     const char *why;
@@ -267,7 +451,7 @@ static void note_borders(compiler *c, graph_func *region, graph_node *n, border 
         graph_value *v = n->inputs[k];
         if (!v || v->def)
             continue;
-        border b = border_of(&l, f->params.data[k]);
+        border b = border_of(p, &l, f->params.data[k]);
         if (all[v->index].kind == BORDER_NONE)
             all[v->index] = b;
         if (same_border(&all[v->index], &b) || b.kind == BORDER_NONE || region->params.len == most)
@@ -278,14 +462,15 @@ static void note_borders(compiler *c, graph_func *region, graph_node *n, border 
 }
 
 /* One border for each parameter, then for each result. */
-static border *borders_of(compiler *c, graph_func *region)
+static border *borders_of(packer *p, graph_func *region)
 {
+    compiler *c = p->r.c;
     uint32_t most = region->params.len;
     for (uint32_t i = 0; i < region->nodes.len; i++)
         most += region->nodes.data[i]->n_inputs;
     border *all = arena_array(&c->mem, border, most + region->results.len + 1u);
     for (uint32_t i = 0; i < region->nodes.len; i++)
-        note_borders(c, region, region->nodes.data[i], all, most);
+        note_borders(p, region, region->nodes.data[i], all, most);
     for (uint32_t i = 0; i < region->results.len; i++)
         all[region->params.len + i] = (border){.kind = BORDER_DATA, .plain = region->results.data[i]->type};
     return all;
@@ -310,11 +495,6 @@ static bool check_region(compiler *c, const graph_func *region)
 
 /* --- inside of regions --- */
 
-static int64_t tiles(int64_t extent, int64_t tile)
-{
-    return (extent + tile - 1) / tile;
-}
-
 /* What a value of the border's plain type is in tiles. */
 static type packed_type(packer *p, const border *b)
 {
@@ -333,8 +513,11 @@ static type packed_type(packer *p, const border *b)
         d[rank + 1] = in;
     } else {
         int64_t outs = d[swapped ? 1 : 0], ins = d[swapped ? 0 : 1];
-        d[0] = tiles(outs, out);
-        d[1] = tiles(ins, in);
+        int64_t joined[2] = {outs, ins};
+        if (b->kind == BORDER_WEIGHTS)
+            joined_extents(p, b, joined);
+        d[0] = tiles(joined[0], out);
+        d[1] = tiles(joined[1], in);
         d[rank] = out;
         d[rank + 1] = in * p->g.width[VTA_MEM_WGT] / 8;
     }
@@ -436,15 +619,9 @@ static bool pack_outside(packer *p, graph_func *f, const border *const *of_funcs
 
 /* --- the pass --- */
 
-static bool is_plain_region(const graph_func *f)
+/* Regions are calls of layers whose operands are parameters. */
+static bool prepare_regions(compiler *c, graph_module *m)
 {
-    const char *who = graph_func_text(f, "compiler");
-    return who && strcmp(who, "vta") == 0 && !graph_func_attr(f, "tiles");
-}
-
-static bool pack_regions(packer *p, graph_module *m, const border **of_funcs, bool *out_any)
-{
-    compiler *c = p->r.c;
     for (uint32_t i = 0; i < m->funcs.len; i++) {
         graph_func *f = m->funcs.data[i];
         f->mark = i;
@@ -452,9 +629,25 @@ static bool pack_regions(packer *p, graph_module *m, const border **of_funcs, bo
             continue;
         if (!check_region(c, f))
             return false;
-        for (uint32_t k = 0; k < f->nodes.len; k++)
-            lift_constants(c, f, f->nodes.data[k]);
-        border *all = borders_of(c, f);
+        for (uint32_t k = 0; k < f->nodes.len; k++) {
+            if (!check_signs(c, f, f->nodes.data[k]))
+                return false;
+            lift_constants(c, f->nodes.data[k]);
+        }
+    }
+    return true;
+}
+
+static bool pack_regions(packer *p, graph_module *m, const border **of_funcs, bool *out_any)
+{
+    compiler *c = p->r.c;
+    if (!prepare_regions(c, m))
+        return false;
+    for (uint32_t i = 0; i < m->funcs.len; i++) {
+        graph_func *f = m->funcs.data[i];
+        if (!is_plain_region(f))
+            continue;
+        border *all = borders_of(p, f);
         if (!pack_inside(p, f, all))
             return false;
         of_funcs[i] = all;

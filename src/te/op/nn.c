@@ -285,8 +285,9 @@ static tir_expr_ref conv_transpose_body(te_graph *g, void *ctx, tir_expr_ref con
         inside = tir_and(c, inside, te_in_bounds(g, xi[2 + i], v->x->shape[2 + i]));
         wi[2 + i] = k;
     }
-    tir_expr_ref xv = tir_select(c, inside, tir_cast(c, v->acc, te_read(g, v->x, xi)), tir_const(c, v->acc, 0));
-    return tir_mul(c, xv, tir_cast(c, v->acc, te_read(g, v->w, wi)));
+    tir_expr_ref xv = te_centred(g, v->acc, te_read(g, v->x, xi), te_read_one(g, v->x_zero));
+    tir_expr_ref wv = te_centred(g, v->acc, te_read(g, v->w, wi), channel_zero(g, v, idx[1]));
+    return tir_mul(c, tir_select(c, inside, xv, tir_const(c, v->acc, 0)), wv);
 }
 
 bool compute_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -300,6 +301,8 @@ bool compute_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *
     te_axis *reduce[1 + NN_MAX_SPATIAL];
     conv_ctx ctx = {
         .x = in[0], .w = in[1], .win = &t.w, .reduce = reduce, .groups = groups, .acc = te_acc_dtype(ot->dt)};
+    ctx.x_zero = n->n_inputs > 2 ? in[2] : NULL;
+    ctx.w_zero = n->n_inputs > 3 ? in[3] : NULL;
     ctx.in_per_group = tir_floordiv(g->c, in[0]->shape[1], te_i64(g, groups));
     ctx.out_per_group = in[1]->shape[1];
     reduce[0] = te_reduce_axis(g, "ic", ctx.in_per_group);

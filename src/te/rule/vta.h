@@ -34,7 +34,7 @@
     X(width, 0, "input columns; 0: as many as rows")                            \
     X(in_channels, 64, "a multiple of the device's lanes")                      \
     X(out_channels, 64, "a multiple of the device's lanes")                     \
-    X(groups, 1, "each of whole blocks of channels (te_vta_groups)")            \
+    X(groups, 1, "each of whole blocks of channels (vta_layer_groups)")         \
     X(kernel, 3, "rows of the kernel or window")                                \
     X(kernel_w, 0, "its columns; 0: as many as rows")                           \
     X(stride, 1, "rows from one output to the next")                            \
@@ -96,9 +96,6 @@ void te_vta_layer_print(compiler *c, const te_vta_layer *layer, writer *computat
 bool te_vta_layer_make(compiler *c, const te_vta_layer *layer, te_graph **out_graph, te_sched **out_schedule);
 /* The layer down to calls of the run-time: plan, computation, schedule, lowering, the passes for VTA. */
 bool te_vta_layer_lower(compiler *c, te_vta_layer *layer, const char *name, tir_func **out);
-/* Groups as the device computes them: those of in x out channels that share a block become one, whose kernel has zeros
- * between them. 0: channels are no multiples of groups, or of the lanes. */
-int64_t te_vta_groups(compiler *c, int64_t in_channels, int64_t out_channels, int64_t groups);
 /* Outputs per row or column of a layer whose open sizes are filled in. */
 int64_t te_vta_layer_rows(const te_vta_layer *l);
 int64_t te_vta_layer_columns(const te_vta_layer *l);

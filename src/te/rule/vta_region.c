@@ -57,6 +57,7 @@ static te_vta_kind kind_of(vta_layer_kind k)
     switch (k) {
     case VTA_LAYER_CONV:
     case VTA_LAYER_DENSE: return TE_VTA_CONV;
+    case VTA_LAYER_CONV_TRANSPOSE: return TE_VTA_CONV_TRANSPOSE;
     case VTA_LAYER_ADD: return TE_VTA_ADD;
     case VTA_LAYER_MAX_POOL: return TE_VTA_MAX_POOL;
     case VTA_LAYER_AVG_POOL: return TE_VTA_SUM_POOL;
@@ -76,8 +77,10 @@ static void set_window(const vta_layer *l, te_vta_layer *out)
     out->stride_w = stride[1];
     out->pad = l->pads[0];
     out->pad_left = l->pads[1];
-    out->pad_bottom = l->pads[2];
-    out->pad_right = l->pads[3];
+    out->pad_bottom = l->pads[2] < 0 ? 0 : l->pads[2];
+    out->pad_right = l->pads[3] < 0 ? 0 : l->pads[3];
+    out->output_pad = out->pad_bottom - l->pads[2];
+    out->output_pad_w = out->pad_right - l->pads[3];
 }
 
 const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *out)
@@ -92,7 +95,7 @@ const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *ou
     out->width = x[3];
     out->in_channels = whole(x[1], g.block_in);
     out->out_channels = whole(y[1], g.block_out);
-    out->groups = l->groups;
+    out->groups = vta_layer_groups(&g, x[1], y[1], l->groups);
     set_window(l, out);
     out->bias = l->bias != NULL;
     out->mul = l->factor == 1 ? 0 : l->factor;

@@ -120,17 +120,6 @@ vta_shape vta_shape_of(compiler *c, const te_vta_layer *l)
     return s;
 }
 
-int64_t te_vta_groups(compiler *c, int64_t in_channels, int64_t out_channels, int64_t groups)
-{
-    int64_t lanes = geometry_of(c).block_in;
-    if (groups < 1 || in_channels % groups || out_channels % groups)
-        return 0;
-    for (int64_t n = groups; n > 0; n--)
-        if (groups % n == 0 && in_channels / n % lanes == 0 && out_channels / n % lanes == 0 && in_channels % n == 0)
-            return n;
-    return 0;
-}
-
 /* --- what no device computes --- */
 
 static const char *check_channels(compiler *c, const vta_geometry *g, const te_vta_layer *l)
