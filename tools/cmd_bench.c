@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe bench: median, tenth percentile and minimum of the time of a run; in turns with onnxruntime when asked to, or,
  * where targets of --offload take parts of the model, with the same model without them. */
+#include "profile.h"
 #include "session.h"
 
 #include "base/file.h"
@@ -217,7 +218,7 @@ bool cmd_bench(cli *x)
 {
     session s = {.x = x};
     long rounds, workers;
-    if (!check_rival(x) ||
+    if (!check_rival(x) || !bench_check_profile(x) ||
         !cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_workers(x, &workers))
         return false;
     if (cli_has(x, OPT_AGAINST))
@@ -225,7 +226,7 @@ bool cmd_bench(cli *x)
     bool ok = session_open(x, &s);
     if (ok && workers < 0)
         workers = s.result.unit.target ? (long)s.result.unit.target->workers : 1;
-    ok = ok && bench(&s, rounds, workers > 0 ? workers : 1);
+    ok = ok && (cli_has(x, OPT_OPERATORS) ? bench_profile(&s, rounds) : bench(&s, rounds, workers > 0 ? workers : 1));
     session_close(&s);
     return ok;
 }

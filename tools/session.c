@@ -3,6 +3,8 @@
  * dimensions come from the data that is given. */
 #include "session.h"
 
+#include "driver/profile.h"
+
 #include "remote.h"
 #include "driver/format.h"
 #include "driver/run_module.h"
@@ -335,6 +337,17 @@ static bool check_remote(session *s)
     return remote_options(s->x, &s->where);
 }
 
+/* bench --profile: the package is built with hooks. */
+static bool prepare_profile(session *s, long workers)
+{
+    if (!cli_has(s->x, OPT_OPERATORS))
+        return true;
+    if (!s->package)
+        return cli_usage_error(s->x, "name the model or its package, without --emit", "--profile is for packages");
+    const long own = (long)s->model.report->workers;
+    return profile_prepare(s->x->c, s->scratch, (uint32_t)(workers < 0 ? own : workers), &s->model);
+}
+
 bool session_open(cli *x, session *s)
 {
     long workers;
@@ -356,7 +369,7 @@ bool session_open(cli *x, session *s)
     s->scratch = process_temp_dir(x->c);
     bool ok = s->scratch && open_model(s);
     s->model.emulator = cli_get(x, OPT_EMULATOR, NULL);
-    return ok && fill(s) && run_build(x->c, s->scratch, workers, &s->model);
+    return ok && fill(s) && prepare_profile(s, workers) && run_build(x->c, s->scratch, workers, &s->model);
 }
 
 bool session_call(session *s)

@@ -105,7 +105,26 @@ static bool read_tensors(compiler *c, const json_t *list, run_tensor **out, uint
     return json_is_array(list);
 }
 
-static bool read_operators(compiler *c, const json_t *list, run_report *r)
+/* Of all that an operator reads and writes. */
+static bool count_bytes(const json_t *o, const json_t *values, int64_t *out)
+{
+    static const char *const keys[] = {"inputs", "outputs"};
+    *out = 0;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        const json_t *list = json_object_get(o, keys[k]);
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            const json_t *at = json_array_get(list, i);
+            int64_t bytes;
+            if (!json_is_integer(at) || json_integer_value(at) < 0 ||
+                !count_field(json_array_get(values, (size_t)json_integer_value(at)), "bytes", &bytes) ||
+                !i64_add(*out, bytes, out))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool read_operators(compiler *c, const json_t *list, const json_t *values, run_report *r)
 {
     r->n_operators = (uint32_t)json_array_size(list);
     r->operators = arena_array(&c->mem, run_operator, r->n_operators + 1u);
@@ -114,7 +133,10 @@ static bool read_operators(compiler *c, const json_t *list, run_report *r)
         run_operator *op = &r->operators[i];
         if (!text_field(c, o, "kernel", &op->kernel) || !text_field(c, o, "kind", &op->kind) ||
             !text_field(c, o, "source", &op->source) || !count_field(o, "layer", &op->layer) ||
-            !count_field(o, "tasks", &op->tasks))
+            !count_field(o, "tasks", &op->tasks) || !count_field(o, "macs", &op->macs) ||
+            !count_bytes(o, values, &op->bytes))
+            return false;
+        if (json_object_get(o, "schedule") && !text_field(c, o, "schedule", &op->schedule))
             return false;
         if (json_object_get(o, "on") && !text_field(c, o, "on", &op->on))
             return false;
@@ -164,7 +186,7 @@ static bool read_fields(compiler *c, const json_t *o, run_report *r)
            read_tensors(c, json_object_get(o, "outputs"), &r->outputs, &r->n_outputs) &&
            read_extents(c, json_object_get(o, "extents"), r) &&
            read_sources(c, json_object_get(o, "sources"), r) &&
-           read_operators(c, json_object_get(o, "operators"), r);
+           read_operators(c, json_object_get(o, "operators"), json_object_get(o, "values"), r);
 }
 
 bool run_parse_report(compiler *c, const char *path, const char *text, size_t len, run_report *out)

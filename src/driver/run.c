@@ -256,6 +256,8 @@ static bool build(compiler *c, const run_model *m, const char *scratch, const ch
     if (!add_sources(c, &a, m, scratch))
         return false;
     add_kind(c, &a, m, module);
+    if (m->profile_flags)
+        process_add_words(c, &a, m->profile_flags);
     for (uint32_t i = 0; i < m->report->n_sources; i++)
         process_add_words(c, &a, m->report->sources[i].ldflags);
     process_add_words(c, &a, "-lm -lpthread");

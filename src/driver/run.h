@@ -49,6 +49,8 @@ struct run_model {
     const char *scratch;             /* run_build's */
     const char *constants;           /* the file that the package is given in an emulator, there; NULL: it holds them */
     const struct run_report *report; /* of a package; NULL: interpreted */
+    const char *profile_flags;       /* profile.h: what run_build adds; NULL: nothing */
+    uint32_t n_profiled;             /* workers whose times are kept */
 };
 
 /* process.c: a program that is run to its end, without a shell. */
@@ -87,7 +89,9 @@ typedef struct run_operator {
     const char *kernel, *kind, *source; /* source: the model's nodes; "" when they have no names */
     const char *extents; /* those that its data decides, with their bounds; NULL: none */
     const char *on;      /* another target that runs it; NULL: that of the report */
+    const char *schedule; /* FILE:LINE of one that was given; NULL: the rules chose it */
     int64_t layer, tasks;
+    int64_t macs, bytes; /* multiply-adds; of operands and results */
 } run_operator;
 /* What a code generator has written: C, or CUDA. */
 typedef struct run_source {

@@ -351,6 +351,7 @@ static tir_func *make_func(te_lowering *lw, const char *name, tir_stmt *body)
         writer_init(&w, &c->mem);
         te_sched_print(&w, lw->s);
         f->schedule = w.data;
+        f->schedule_from = lw->s->origin;
     }
     return f;
 }

@@ -101,8 +101,10 @@ bool te_records_find(te_records *r, te_graph *g, const struct target *t, te_sche
             !tir_func_equal(g->c, x->plain, plain))
             continue;
         x->uses++;
-        return same_names(x, g) &&
-               te_sched_parse(g, x->schedule.file, x->schedule.text, x->schedule.len, out);
+        if (!same_names(x, g) || !te_sched_parse(g, x->schedule.file, x->schedule.text, x->schedule.len, out))
+            return false;
+        (*out)->origin = arena_printf(&g->c->mem, "%s:%u", x->schedule.file, x->line);
+        return true;
     }
     return true;
 }

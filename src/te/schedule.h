@@ -66,6 +66,7 @@ typedef struct te_sched {
     compiler *c;
     te_graph *g;
     VEC(te_prim) prims;
+    const char *origin; /* FILE:LINE of a schedule beside the model; NULL: not one of these */
 } te_sched;
 
 te_sched *te_sched_new(te_graph *g);

@@ -214,6 +214,7 @@ typedef struct tir_func {
     dtype index_type; /* DT_I64 or DT_I32 */
     src_loc loc;
     const char *schedule; /* text of the schedule that made it, for the kernel's comment; may be NULL */
+    const char *schedule_from;    /* FILE:LINE where that stands; NULL: a rule made it */
     const struct target *target; /* who runs it; NULL: not decided, the default */
     int64_t macs;         /* multiply-accumulates, for reports */
     tir_left left;        /* for reports */

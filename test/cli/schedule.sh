@@ -55,15 +55,15 @@ expect 0 '' schedule "$top/demo/digits.onnx" -o all.txt --target x86-64-v3
 digits() { expect 0 "$1" compile "$top/demo/digits.onnx" --target x86-64-v3 -o "$2" "${@:3}"; }
 digits '' rules
 digits '^schedules  9 of 9 that were given' same --schedules all.txt
-check 'the schedules of the rules give the same package' diff -r rules same
+check 'the schedules of the rules give the same package' diff -r -x report.json rules same
 digits '^schedules  1 of 1 that were given' same --schedules one.txt
-check 'and so does one of them' diff -r rules same
+check 'and so does one of them' diff -r -x report.json rules same
 digits '"schedules": 1, "schedules_used": 1' same --schedules one.txt --json
 sed 's/^split nn_relu.i3 4 /split nn_relu.i3 2 /' one.txt > two.txt
 digits '' other --schedules two.txt
 diff rules/src/ops.c other/src/ops.c | grep -q 'split nn_relu.i3 2 -> ' && good || bad 'an edited schedule changes nothing'
 digits '' same --schedules two.txt --schedules one.txt
-check 'the last of several counts' diff -r rules same
+check 'the last of several counts' diff -r -x report.json rules same
 expect 0 '' verify "$top/demo/digits.onnx" --target x86-64-v3 --schedules two.txt --against interpreter
 # names of the model's values play no part (below); those of the computation are what schedules speak of
 sed 's/\<conv\>/conv_x/g' one.txt > changed.txt
@@ -84,6 +84,24 @@ sed "${line}s/unroll /unroll nosuch/" one.txt > broken.txt
 expect_error 1 "broken.txt:$line:.*nosuch" compile "$top/demo/digits.onnx" -o same --schedules broken.txt
 : > empty.txt
 expect_error 2 'holds no computation with a schedule' compile "$top/demo/digits.onnx" -o same --schedules empty.txt
+# times by operator: which schedule each one got, and where the time of each worker went
+digits '' profiled
+expect 0 '^conv1, conv1, relu1 .*one\.txt:10' bench "$top/demo/digits.onnx" --target x86-64-v3 --schedules one.txt \
+    --profile --repeat 1 --workers 1
+expect 0 '' bench "$top/demo/digits.onnx" --target x86-64-v3 --schedules one.txt --profile --repeat 1 --workers 2 --json
+check 'the profile as JSON' python3 - stdout << 'PY'
+import json, sys
+p = json.load(open(sys.argv[1]))
+assert p["workers"] == 2 and p["rounds"] == 1 and len(p["operators"]) == 9 and len(p["core_reads"]) == 4, p
+conv = [o for o in p["operators"] if o["kernel"] == "fused_nn_conv2d_add_nn_relu"]
+assert len(conv) == 1 and conv[0]["schedule"] == "one.txt:10" and conv[0]["macs"] > 0, conv
+assert all(len(o["worker_ms"]) == 2 and o["bytes"] > 0 for o in p["operators"])
+assert sum(o["schedule"] == "rule" for o in p["operators"]) == 8
+assert sum(sum(o["worker_ms"]) for o in p["operators"]) > 0 and p["core_gflops"] > 0
+PY
+expect 0 '' bench profiled --profile --repeat 1
+expect_error 2 'for packages' bench "$top/demo/digits.onnx" --emit module --profile
+expect_error 2 'against' bench "$top/demo/digits.onnx" --against onnxruntime --profile
 # one text for all layers of a shape, whatever their weights are called, and for all variants of a module
 cat > twice.txt << 'TEXT'
 func @main(%x: f32[64, 64], %w: f32[64, 64], %v: f32[64, 64]) {

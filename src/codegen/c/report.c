@@ -226,6 +226,8 @@ static void write_operators(json_out *j, const package *p)
         if (*package_op_extents(p, i))
             json_out_text(j, "extents", package_op_extents(p, i));
         json_out_int(j, "macs", op->func->macs);
+        if (op->func->schedule_from)
+            json_out_text(j, "schedule", op->func->schedule_from);
         write_left(j, op->func->left);
         json_out_uint(j, "tasks", t->parts);
         json_out_uint(j, "layer", t->layer);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times of operators: tvmrt's hooks, in a source that is compiled with the package and read after each round. */
+#include "driver/profile.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "codegen/c/embedded.h"
+#include "type/target.h"
+
+#define SOURCE "runtime/profile/profile.c"
+#define TURN   0.25 /* seconds of a round */
+
+static uint32_t vector_bytes(const run_report *r)
+{
+    const target *t = target_find(r->target);
+    return t && t->vector_bytes > 0 ? t->vector_bytes : (uint32_t)sizeof(float);
+}
+
+bool profile_prepare(compiler *c, const char *scratch, uint32_t workers, run_model *m)
+{
+    const struct embedded_file *f = lathe_embedded_files;
+    while (f->name && strcmp(f->name, SOURCE) != 0)
+        f++;
+    if (!f->name)
+        return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "'%s' is not among the embedded files", SOURCE);
+    if (!compiler_write_file(c, path_join(&c->mem, scratch, "profile.c"), f->data, f->size))
+        return false;
+    m->n_profiled = workers > 0 ? workers : 1;
+    m->profile_flags = arena_printf(&c->mem,
+                                    "-DTVMRT_HOOKS=1 -DPROFILE_OPS=%u -DPROFILE_WORKERS=%u -DPROFILE_VECTOR=%u "
+                                    "profile.c",
+                                    m->report->n_operators > 0 ? m->report->n_operators : 1, m->n_profiled,
+                                    vector_bytes(m->report));
+    return true;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool find(compiler *c, const run_model *m, const char *name, void **out)
+{
+    *out = dlsym(m->library, name);
+    return *out || diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "the package was built without '%s'", name);
+}
+
+/* From a first-level cache to memory. */
+static const int64_t sizes[PROFILE_SIZES] = {16 << 10, 256 << 10, 4 << 20, 64 << 20};
+
+static bool measure_machine(compiler *c, const run_model *m, profile_machine *out)
+{
+    void *flops, *rate;
+    double (*get_flops)(void), (*get_rate)(int64_t);
+    if (!find(c, m, "lathe_profile_flops", &flops) || !find(c, m, "lathe_profile_bandwidth", &rate))
+        return false;
+    memcpy(&get_flops, &flops, sizeof flops); /* C has no cast from object to function pointers */
+    memcpy(&get_rate, &rate, sizeof rate);
+    out->flops = get_flops();
+    for (uint32_t i = 0; i < PROFILE_SIZES; i++) {
+        out->reads[i].bytes = sizes[i];
+        out->reads[i].rate = get_rate(sizes[i]);
+    }
+    return true;
+}
+
+static bool call_times(compiler *c, run_model *m, long n, double *out)
+{
+    double start = now();
+    for (long i = 0; i < n; i++)
+        if (!run_call(c, m))
+            return false;
+    *out = (now() - start) / (double)n;
+    return true;
+}
+
+/* One round of n calls, from the package's table into p. */
+static void take_round(profile *p, const uint64_t *ns, long n)
+{
+    for (uint32_t i = 0; i < p->n_operators; i++) {
+        double busiest = 0;
+        for (uint32_t w = 0; w < p->n_workers; w++) {
+            double seconds = 1e-9 * (double)ns[w * p->n_operators + i] / (double)n;
+            p->operators[i].workers[w] += seconds;
+            busiest = seconds > busiest ? seconds : busiest;
+        }
+        p->operators[i].rounds[p->n_rounds] = busiest;
+    }
+    p->n_rounds++;
+}
+
+static int rising(const void *x, const void *y)
+{
+    const double *a = x, *b = y;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static void finish(profile *p)
+{
+    for (uint32_t i = 0; i < p->n_operators; i++) {
+        profile_operator *o = &p->operators[i];
+        qsort(o->rounds, p->n_rounds, sizeof *o->rounds, rising);
+        o->seconds = o->rounds[(p->n_rounds - 1) / 2];
+        p->seconds += o->seconds;
+        for (uint32_t w = 0; w < p->n_workers; w++)
+            o->workers[w] /= p->n_rounds;
+    }
+}
+
+bool profile_take(compiler *c, run_model *m, uint32_t rounds, profile *out)
+{
+    void *table;
+    double once;
+    const uint32_t n = m->report->n_operators;
+    *out = (profile){.n_operators = n, .n_workers = m->n_profiled};
+    out->operators = arena_array(&c->mem, profile_operator, n + 1u);
+    for (uint32_t i = 0; i < n; i++) {
+        out->operators[i].workers = arena_array(&c->mem, double, out->n_workers);
+        out->operators[i].rounds = arena_array(&c->mem, double, rounds + 1u);
+    }
+    if (!find(c, m, "lathe_profile_ns", &table) || !measure_machine(c, m, &out->machine) ||
+        !call_times(c, m, 1, &once) || !call_times(c, m, 1, &once))
+        return false;
+    const long inner = once < TURN ? (long)(TURN / (once + 1e-9)) + 1 : 1;
+    for (uint32_t r = 0; r < rounds; r++) {
+        compiler_progress(c, "running round", r + 1, rounds);
+        memset(table, 0, (size_t)(n > 0 ? n : 1) * out->n_workers * sizeof(uint64_t));
+        if (!call_times(c, m, inner, &once))
+            return false;
+        take_round(out, table, inner);
+    }
+    finish(out);
+    return true;
+}
+
+double profile_least(const profile_machine *m, const run_operator *op, bool *out_by_bytes)
+{
+    const double sums = m->flops > 0 ? 2.0 * (double)op->macs / m->flops : 0;
+    uint32_t i = 0;
+    while (i + 1 < PROFILE_SIZES && m->reads[i].bytes < op->bytes)
+        i++;
+    const double bytes = m->reads[i].rate > 0 ? (double)op->bytes / m->reads[i].rate : 0;
+    *out_by_bytes = bytes > sums;
+    return bytes > sums ? bytes : sums;
+}

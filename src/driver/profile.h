@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the time of a package goes: each operator's, by worker, beside what one core of this machine can do at most. */
+#ifndef LATHE_DRIVER_PROFILE_H
+#define LATHE_DRIVER_PROFILE_H
+#include "driver/run.h"
+
+enum { PROFILE_SIZES = 4 }; /* buffers of which the reading is timed: one for each level of caches, and memory */
+
+typedef struct profile_machine {
+    double flops; /* floating-point operations of a second in registers, one core */
+    struct {
+        int64_t bytes;
+        double rate; /* bytes that one core reads in a second, of a buffer of so many */
+    } reads[PROFILE_SIZES];
+} profile_machine;
+
+typedef struct profile_operator {
+    double seconds;  /* of a run, the busiest worker's: the median of the rounds */
+    double *workers; /* of each worker: the mean over all rounds */
+    double *rounds;
+} profile_operator;
+
+typedef struct profile {
+    profile_machine machine;
+    profile_operator *operators; /* those of the report, in its order */
+    uint32_t n_operators, n_workers, n_rounds;
+    double seconds; /* of a run, all operators together */
+} profile;
+
+/* Before run_build: the package is built with hooks, and with runtime/profile/profile.c, which lies in `scratch`. */
+bool profile_prepare(compiler *c, const char *scratch, uint32_t workers, run_model *m);
+/* Times of m, which is built: `rounds` of a quarter of a second each, or of one call where that takes longer. False
+ * after a diagnostic: a run failed. */
+bool profile_take(compiler *c, run_model *m, uint32_t rounds, profile *out);
+/* The least time that an operator's work takes on one core, in seconds: its sums, or its bytes at the rate of the
+ * smallest buffer that holds them, whichever is more. */
+double profile_least(const profile_machine *m, const run_operator *op, bool *out_by_bytes);
+#endif
