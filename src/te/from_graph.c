@@ -334,22 +334,24 @@ static bool is_output(const te_graph *g, const te_node *n)
     return false;
 }
 
-/* plain: only literals, which must never be stored: a splat of 500 MB is one number. */
-static void inline_producers(te_sched *s, bool plain)
+/* plain: only literals, which must never be stored: a splat of 500 MB is one number. The first `weights` nodes belong
+ * to weights that a convolution or product reads quantised: they are dequantised at each read, as storing them would
+ * take what their type saves. */
+static void inline_producers(te_sched *s, bool plain, uint32_t weights)
 {
     te_graph *g = s->g;
     tir_map inlined;
     tir_map_init(&inlined, &g->c->mem);
     for (uint32_t i = 0; i < g->nodes.len; i++) {
         const te_node *n = g->nodes.data[i];
-        if (n->kind != TE_COMPUTE || n->reducer || !n->inline_hint || is_output(g, n))
+        if (n->kind != TE_COMPUTE || n->reducer || (!n->inline_hint && i >= weights) || is_output(g, n))
             continue;
         bool literal = n->tag && strcmp(n->tag, "constant") == 0;
         uint32_t uses = plain ? 100 : uses_of(g, n);
         use_count u = {.g = g, .inlined = &inlined};
         for (uint32_t k = 0; k < n->n_outputs; k++)
             tir_visit_expr(n->body[k], count_cost, &u);
-        if (!literal && uses > 1 && (uses >= 100 || u.cost > CHEAP || u.whole > MOST_REPEATED))
+        if (!literal && i >= weights && uses > 1 && (uses >= 100 || u.cost > CHEAP || u.whole > MOST_REPEATED))
             continue;
         te_sched_compute_inline(s, n->name);
         tir_map_put(&inlined, n, (const void *)(uintptr_t)u.whole);
@@ -378,7 +380,8 @@ static bool default_schedule(builder *b, const struct target *t, te_sched **out)
         return *out != NULL;
     te_sched *s = te_sched_new(b->g);
     te_schedule_hook hook = b->rigid && t && !b->several ? b->rigid->op->te->schedule : NULL;
-    inline_producers(s, !t);
+    bool reads_weights = t && b->rigid && b->rigid->op->cls == CLASS_OUT_FUSABLE && !b->region;
+    inline_producers(s, !t, reads_weights ? b->first : 0);
     if (hook && !hook(s, t, b->rigid, anchor_of(b), vec_last(&b->g->params)->node))
         return false;
     *out = s;

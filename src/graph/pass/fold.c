@@ -2,6 +2,7 @@
 /* Constant folding in one walk. Values come from the compute definitions, through c->evaluate; nothing is computed
  * here but what needs no arithmetic: reshapes, splats, shapes. Splats stay splats. A constant takes the place, the
  * result names and the location of the node that it replaces. */
+#include "base/ptr_map.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 
@@ -186,6 +187,54 @@ static bool fold_node(compiler *c, const graph_node *n, const tensor_data **out)
     return evaluate(c, n, out);
 }
 
+/* --- quantised weights --- */
+
+/* Operand 1 of convolutions and products, where their kernel reads it as it is. */
+static bool is_weights(const graph_node *n, uint32_t i)
+{
+    const char *op = n->op->name;
+    if (i != 1 || n->inputs[0] == n->inputs[1])
+        return false;
+    return strcmp(op, "nn.matmul") == 0 || (strncmp(op, "nn.conv", 7) == 0 && strlen(op) == strlen("nn.conv2d"));
+}
+
+typedef struct folder {
+    rewriter r;
+    const pass_options *o;
+    ptr_map weights; /* dequantised values that are read as weights */
+} folder;
+
+static void find_weights(folder *x, const graph_func *f)
+{
+    ptr_map_init(&x->weights, &x->r.c->mem);
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
+            if (rewrite_is_op(f->nodes.data[i]->inputs[k], "qnn.dequantize") && is_weights(f->nodes.data[i], k))
+                ptr_map_set(&x->weights, f->nodes.data[i]->inputs[k], i);
+}
+
+/* Weights that are stored in less than 32 bits stay so: they are dequantised where they are read, in the kernel of the
+ * only node that reads them. Only on microcontrollers: elsewhere weights are packed, and a conversion for each product
+ * costs more time than their memory is worth. */
+static bool stays_quantised(const folder *x, const graph_node *n)
+{
+    uint32_t at;
+    const target *t = x->o->target;
+    if (strcmp(n->op->name, "qnn.dequantize") != 0 || !t || t->vector_bytes > 0 || t->address_bits > 32)
+        return false;
+    const tensor_data *w = graph_constant(n->inputs[0]);
+    return w && w->kind == TENSOR_DENSE && w->count > 1 && dtype_bits(w->dt) <= 16 &&
+           rewrite_uses(n->outputs[0]) == 1 && ptr_map_get(&x->weights, n->outputs[0], &at);
+}
+
+/* A zero point that is 0 everywhere is no operand of what stays. */
+static void drop_zero_point(graph_node *n)
+{
+    double zero = 1;
+    if (n->n_inputs == 3 && n->inputs[2] && rewrite_is_uniform(graph_constant(n->inputs[2]), &zero) && zero == 0)
+        n->n_inputs = 2;
+}
+
 /* --- the walk --- */
 
 /* Each result keeps its value and gets a constant node of its own. */
@@ -211,10 +260,12 @@ static bool is_static(const graph_node *n)
     return true;
 }
 
-static void run(compiler *c, graph_func *f, bool *ok)
+static void run(compiler *c, graph_func *f, const pass_options *o, bool *ok)
 {
-    rewriter r;
-    rewrite_begin(&r, c, f);
+    folder x = {.o = o};
+    rewriter *r = &x.r;
+    rewrite_begin(r, c, f);
+    find_weights(&x, f);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         graph_node *n = f->nodes.data[i];
         const tensor_data *few[4] = {NULL}, **out = few;
@@ -223,20 +274,22 @@ static void run(compiler *c, graph_func *f, bool *ok)
         /* operands that have become constants may settle a shape that depended on data */
         if (!is_static(n) && !graph_infer_node(c, n))
             *ok = false;
-        if (n->op->infer != infer_constant && fold_node(c, n, out))
-            replace(&r, n, out);
+        bool stays = stays_quantised(&x, n);
+        if (stays)
+            drop_zero_point(n);
+        if (n->op->infer != infer_constant && !stays && fold_node(c, n, out))
+            replace(r, n, out);
         else
-            rewrite_keep(&r, n);
+            rewrite_keep(r, n);
     }
-    rewrite_end(&r);
+    rewrite_end(r);
 }
 
 bool graph_pass_fold(compiler *c, graph_module *m, const pass_options *o)
 {
-    (void)o;
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            run(c, m->funcs.data[i], &ok);
+            run(c, m->funcs.data[i], o, &ok);
     return ok;
 }

@@ -344,8 +344,15 @@ static bool feeds_reduction(const graph_node *tip, const graph_node *n)
     return true;
 }
 
-/* A group without anchor joins the group that all its uses lead to: as producer of a reduction, or beside the other
- * operands of an element-wise node. */
+/* Weights that stay quantised are dequantised in the kernel that reads them. */
+static bool feeds_weights(const graph_node *tip, const graph_node *n)
+{
+    return strcmp(tip->op->name, "qnn.dequantize") == 0 && graph_constant(tip->inputs[0]) && n->n_inputs > 1 &&
+           n->inputs[1] == tip->outputs[0] && n->inputs[0] != tip->outputs[0];
+}
+
+/* A group without anchor joins the group that all its uses lead to: as producer of a reduction, as weights, or beside
+ * the other operands of an element-wise node. */
 static void join(grouper *g, uint32_t group)
 {
     uint32_t tip = g->groups.data[group].tip, sink = g->info[tip].post;
@@ -354,7 +361,8 @@ static void join(grouper *g, uint32_t group)
         return;
     uint32_t host = g->info[sink].group;
     const graph_node *s = node_at(g, sink);
-    bool producer = s == g->groups.data[host].anchor && s->op->cls == CLASS_REDUCTION && feeds_reduction(t, s);
+    bool is_anchor_of = s == g->groups.data[host].anchor, weights = is_anchor_of && feeds_weights(t, s);
+    bool producer = weights || (is_anchor_of && s->op->cls == CLASS_REDUCTION && feeds_reduction(t, s));
     bool operand = is_elementwise(s) && same_shape(t, s) && all_elementwise(g, group);
     index_list way = {0};
     if (!(producer || operand) || !between(g, tip, sink, &way) || (producer && way.len))
