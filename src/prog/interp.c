@@ -89,10 +89,26 @@ static const char *past_bounds(const run *r, const prog_step *s, const tir_func 
     return all;
 }
 
+/* The parameters of the plain loops that take what is bound inside of a region as operands, too. */
+static void *const *with_bound(run *r, const prog_step *s, void *const *params)
+{
+    const prog_kernel *k = s->kernel;
+    uint32_t n = 0;
+    void **all = arena_array(&r->mem, void *, s->n_args + k->bound.len + 1u);
+    for (uint32_t i = 0; i < s->n_in; i++)
+        all[n++] = params[i];
+    for (uint32_t i = 0; i < k->bound.len; i++)
+        all[n++] = (void *)(uintptr_t)tensor_plain_bytes(&r->mem, k->bound.data[i]);
+    for (uint32_t i = s->n_in; i < s->n_args; i++)
+        all[n++] = params[i];
+    return all;
+}
+
 static bool interpret_kernel(run *r, const prog_step *s, void *const *params)
 {
     int32_t status = 0;
-    const tir_func *f = prog_kernel_meaning(s->kernel);
+    const tir_func *whole = s->kernel->whole, *f = whole ? whole : prog_kernel_meaning(s->kernel);
+    params = whole ? with_bound(r, s, params) : params;
     if (!f)
         return diag_error(&r->c->diags, DIAG_UNSUPPORTED, s->loc, "kernel %s has no loops to interpret",
                           s->kernel->name);

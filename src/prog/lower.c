@@ -107,9 +107,42 @@ static bool add_operands(lowering *l, const graph_node *n, const prog_kernel *k,
     return true;
 }
 
+/* Constants that are bound inside of a region are operands of its loops (te_is_data). */
+static void add_bound(lowering *l, const graph_func *f, prog_kernel *k, prog_step *s)
+{
+    for (uint32_t i = 0; i < f->nodes.len && k->plain; i++) {
+        const graph_node *n = f->nodes.data[i];
+        const graph_func *inner = graph_callee(n);
+        if (inner)
+            add_bound(l, inner, k, s);
+        if (inner || n->op->infer != infer_constant || !te_is_data(n->outputs[0]))
+            continue;
+        const graph_value *v = n->outputs[0];
+        const prog_value own = {.name = graph_new_name(l->main, v->name),
+                                .type = v->type,
+                                .space = SPACE_CONSTANT,
+                                .data = graph_constant(v),
+                                .base = PROG_NONE};
+        s->args[s->n_in++] = prog_add_value(l->m, l->to, own);
+        vec_push(&l->c->mem, &k->bound, own.data);
+    }
+    s->n_args = s->n_in;
+}
+
+static uint32_t count_constants(const graph_func *f)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; f && i < f->nodes.len; i++) {
+        const graph_func *inner = graph_callee(f->nodes.data[i]);
+        n += inner ? count_constants(inner) : f->nodes.data[i]->op->infer == infer_constant;
+    }
+    return n;
+}
+
 static uint32_t most_operands(const graph_node *n, const prog_kernel *k)
 {
-    return n->n_inputs + n->n_outputs + (k->plain ? k->plain->n_symbols : 0) + TYPE_MAX_RANK;
+    return n->n_inputs + n->n_outputs + (k->plain ? k->plain->n_symbols : 0) + TYPE_MAX_RANK +
+           (k->region ? count_constants(k->func) : 0);
 }
 
 /* Whether operands are left that may say extents: those that are proven to say what the type says are gone. */
@@ -158,6 +191,8 @@ static bool add_kernel(lowering *l, graph_node *n)
     s.args = arena_array(&l->c->mem, uint32_t, most_operands(n, k));
     if (!add_operands(l, n, k, &s))
         return false;
+    if (k->region)
+        add_bound(l, k->func, k, &s);
     for (uint32_t i = 0; i < n->n_outputs; i++)
         s.args[s.n_args++] = lower_value_in(l, n->outputs[i], SPACE_WORKSPACE, 0, NULL);
     vec_push(&l->c->mem, l->block, s);

@@ -59,6 +59,8 @@ typedef struct prog_kernel {
     const struct target *host;   /* of a region: who runs it when its target declines */
     const char *declined;        /* of a region: why its target did; NULL: it did not, or nobody says */
     const tensor_data *const *constants; /* of a region: of each parameter of `func`, NULL where it is no constant */
+    VEC(const tensor_data *) bound; /* of a region: constants inside of `func` that `plain` takes as its last operands */
+    tir_func *whole;             /* `plain`, when the target has those in its code: steps hand them over no more */
     bool joins;                  /* the result is the operands' bytes one behind the other */
     bool stacks;                 /* writes one row of its result, by the last operand, an i64 */
     /* Where it was made from, for its schedule; NULL in a program that was read from text. */

@@ -112,6 +112,24 @@ static tir_func *call_of(compiler *c, const prog_kernel *k, const prog_region *r
     return loops;
 }
 
+/* What its target makes of a region has the constants that are bound inside: the steps hand them over no more. */
+static bool drop_bound(prog_module *m, prog_kernel *k)
+{
+    prog_walk w;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        for (prog_step *s = prog_first_step(m->funcs.data[i], &w); s; s = prog_next_step(&w)) {
+            if (s->kernel != k)
+                continue;
+            for (uint32_t a = s->n_in; a < s->n_args; a++)
+                s->args[a - k->bound.len] = s->args[a];
+            s->n_in -= k->bound.len;
+            s->n_args -= k->bound.len;
+        }
+    k->whole = k->plain;
+    k->plain = NULL;
+    return true;
+}
+
 static bool has_source(const prog_kernel *k)
 {
     return k->region && k->func && !k->loops && k->target->codegen;
@@ -160,6 +178,7 @@ static bool generate(compiler *c, prog_module *m, uint32_t first)
 
 static bool generate_sources(compiler *c, prog_module *m)
 {
+    bool dropped = false;
     for (uint32_t i = 0; i < m->kernels.len; i++)
         if (m->kernels.data[i]->region && !has_source(m->kernels.data[i]) && !m->kernels.data[i]->loops &&
             !lower_by_target(c, m->kernels.data[i]))
@@ -167,6 +186,11 @@ static bool generate_sources(compiler *c, prog_module *m)
     for (uint32_t i = 0; i < m->kernels.len; i++)
         if (has_source(m->kernels.data[i]) && !generate(c, m, i))
             return false;
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        if (m->kernels.data[i]->by_target && m->kernels.data[i]->bound.len > 0)
+            dropped |= drop_bound(m, m->kernels.data[i]);
+    if (dropped)
+        prog_drop_unused(m);
     return true;
 }
 

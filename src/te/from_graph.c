@@ -187,6 +187,12 @@ static tir_expr_ref literal_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     return e;
 }
 
+bool te_is_data(const graph_value *v)
+{
+    const tensor_data *t = graph_constant(v);
+    return t && t->kind != TENSOR_SPLAT && t->count > TABLE_LIMIT;
+}
+
 /* A constant of one value is that value wherever it is read; a shape operand has a few. */
 static bool add_constant(builder *b, const graph_node *n)
 {
@@ -194,7 +200,9 @@ static bool add_constant(builder *b, const graph_node *n)
     const tensor_data *t = graph_constant(v);
     if (!check_type(b, v, n->loc))
         return false;
-    if (!t || (t->kind != TENSOR_SPLAT && t->count > TABLE_LIMIT))
+    if (b->region && te_is_data(v))
+        return add_input(b, v, n->loc);
+    if (!t || te_is_data(v))
         return diag_error(&b->c->diags, DIAG_INTERNAL, n->loc, "constant %%%s inside a kernel must be an operand of it",
                           v->name);
     tensor_data *own = arena_new(&b->c->mem, tensor_data);

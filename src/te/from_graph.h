@@ -14,6 +14,9 @@ bool te_lower_func(compiler *c, const graph_func *f, const char *name, const str
                    tir_func **out);
 bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, te_records *records,
                    tir_func **out);
+/* A constant inside of a region that its loops take as an operand, behind the function's own, in the order of its
+ * nodes: it has more elements than loops can say. */
+bool te_is_data(const graph_value *v);
 /* The plain loops of n's te_extent_hook: n's inputs in, one i64[] for each of its own symbols out. */
 bool te_lower_extents(compiler *c, const graph_node *n, const char *name, tir_func **out);
 

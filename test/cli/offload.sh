@@ -71,6 +71,19 @@ check "the loops are the target's" [ "$(grep -c lowered_by_acme loops.txt)" = 1 
 "$lathe" compile net.txt --load-ops ./targets.so --offload acme --bind-constants --emit graph > bound.txt
 check "bound, it stays inside" grep -q '^func @acme_0(%x: f32\[8\]) \[compiler = "acme"' bound.txt
 
+# Tables that are bound, of a region that its target declines, and of one that it writes: the same numbers.
+awk 'BEGIN {
+    for (i = 0; i < 1200; i++) list = list (i ? ", " : "") (i * 7 % 19 - 9) "." i % 10
+    print "func @main(%x: f32[1, 300]) {\n  %w = constant f32[300, 4] dense [" list "]"
+    print "  %m = nn.matmul(%x, %w)\n  %l = log(%m)\n  return %l\n}" }' > table.txt
+echo 'pattern brand.product(%x, %w: constant) { %y = nn.matmul(%x, %w) return %y }' > product.pat
+bound="--load-ops ./targets.so --offload brand --patterns product.pat --offload-least 0 --bind-constants"
+"$lathe" compile table.txt $bound --emit graph > bound.txt
+check "the table is inside" grep -q '^func @brand_0(%x: f32\[1, 300\]) ' bound.txt
+expect 0 'ok$' verify table.txt $bound --against interpreter
+expect 0 'ok$' verify table.txt $bound --against interpreter --emit module
+expect 0 'brand_0 on .*; brand declines it' inspect table.txt $bound
+
 # The same as text, a pass at a time.
 cat > scale.txt << 'TEXT'
 func @main(%x: f32[4]) {
