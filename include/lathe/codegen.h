@@ -95,6 +95,9 @@ const char *lathe_gen_symbol(const lathe_gen *g);
 
 /* #include <NAME>, once in the file. */
 void lathe_gen_header(lathe_gen *g, const char *name);
+/* The same of a library that not every machine has: where it is missing, the C compiler says `from`, plain words on
+ * what to install, without quotes. */
+void lathe_gen_library_header(lathe_gen *g, const char *name, const char *from);
 /* Text at file scope, behind the headers and in front of the function; text that is there already is not repeated. */
 void lathe_gen_declare(lathe_gen *g, const char *format, ...) LATHE_PRINTF(2, 3);
 /* A line of the function's body. */

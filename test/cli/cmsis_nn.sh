@@ -78,6 +78,12 @@ plain=$("$lathe" compile net.txt -O0 --json -o plain 2> /dev/null > /dev/null; g
 ours=$(grep constant_bytes out/report.json | tr -dc 0-9)
 check "constants are not doubled: $ours beside $plain" [ "$ours" -le $((plain + 512)) ]
 
+# without the library, in a package and in a module
+for how in c module; do
+    CC=cc XDG_CACHE_HOME=$work/none expect_error 3 'arm_nnfunctions.h is not there: CMSIS-NN is to be installed' \
+        run net.txt --offload cmsis_nn --emit $how --input x=x.bin --output-dir none
+done
+
 # real networks: steps that differ add up
 for model in vww_qdq kws_qdq; do
     file=$(find "${LATHE_ZOO:-$top/../shared}" -name "$model.onnx" 2> /dev/null | head -n 1)

@@ -88,6 +88,17 @@ END
 END
 } > all.txt
 both all all.txt
+{
+    echo 'func @main(%x: f32[2, 90]) {'
+    constant m 90 7
+    constant c 7
+    printf '  %%l = nn.matmul(%%x, %%m)\n  %%y = add(%%l, %%c)\n  return %%y\n}\n'
+} > bound.txt
+both bound bound.txt --offload xnnpack --bind-constants
+expect 0 '' compile bound.txt --offload xnnpack --bind-constants -o bound
+check "what is bound lies in its code alone" grep -q '"constant_bytes": 0,' bound/report.json
+check "who misses the library is told what to install" grep -q \
+    '^#error "xnnpack.h is not there: .* the package libxnnpack-dev"' bound/src/xnnpack.c
 expect 0 '' compile all.txt -o all --workers 2
 check "the region is one function" [ "$(grep -c '^int32_t' all/src/xnnpack.c)" = 1 ]
 check "nothing is declined" [ ! -s stderr ]

@@ -305,9 +305,10 @@ static bool func(lathe_gen *g, const lathe_func *f)
 
 static bool begin(lathe_gen *g)
 {
-    static const char *const headers[] = {"math.h", "pthread.h", "string.h", "cuda_runtime.h"};
+    static const char *const headers[] = {"math.h", "pthread.h", "string.h"};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         lathe_gen_header(g, headers[i]);
+    lathe_gen_library_header(g, "cuda_runtime.h", "NVIDIA's CUDA toolkit is to be installed");
     lathe_gen_declare(g, "#define LATHE_MOST_CONSTANTS %u\n", MOST_CONSTANTS);
     lathe_gen_declare(g, "%s\n%s", cutlass_product, cutlass_own);
     lathe_gen_declare(g, "%s", cutlass_helpers);

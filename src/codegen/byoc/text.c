@@ -71,14 +71,22 @@ bool lathe_gen_error(lathe_gen *g, const lathe_node *n, const char *format, ...)
 
 /* --- the file --- */
 
-void lathe_gen_header(lathe_gen *g, const char *name)
+void lathe_gen_library_header(lathe_gen *g, const char *name, const char *from)
 {
     const char *text = intern(g->c->names, name);
     for (uint32_t i = 0; i < g->included.len; i++)
         if (g->included.data[i] == text)
             return;
     vec_push(&g->c->mem, &g->included, text);
+    if (from) /* a compiler that cannot ask says it in its own words */
+        w_fmt(&g->headers, "#ifdef __has_include\n#if !__has_include(<%s>)\n#error \"%s is not there: %s\"\n#endif\n"
+              "#endif\n", name, name, from);
     w_fmt(&g->headers, "#include <%s>\n", name);
+}
+
+void lathe_gen_header(lathe_gen *g, const char *name)
+{
+    lathe_gen_library_header(g, name, NULL);
 }
 
 void lathe_gen_declare(lathe_gen *g, const char *format, ...)

@@ -496,9 +496,11 @@ static bool write_body(xnn *x, uint32_t n_inputs)
 
 static bool begin(lathe_gen *g)
 {
-    static const char *const headers[] = {"math.h", "pthread.h", "stdlib.h", "string.h", "pthreadpool.h", "xnnpack.h"};
+    static const char *const headers[] = {"math.h", "pthread.h", "stdlib.h", "string.h"};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         lathe_gen_header(g, headers[i]);
+    lathe_gen_library_header(g, "xnnpack.h", "XNNPACK is to be installed, in Debian the package libxnnpack-dev");
+    lathe_gen_library_header(g, "pthreadpool.h", "it comes with XNNPACK, in Debian in the package libpthreadpool-dev");
     lathe_gen_declare(g, "%s", xnnpack_helpers);
     return true;
 }
