@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run --against: a computation's outputs compared with what another way of running it gives. */
+/* --against: another way of running what is at hand; for run, a computation's outputs compared with what it gives. */
 #include "session.h"
 
 #include <string.h>
 
 #include "base/file.h"
 
-/* The computation without its schedule, as C. */
-static bool run_as_c(session *s, run_model *out)
+/* A quantised model computes in integers from -O1 on. */
+static int plain_level(const session *s)
+{
+    return s->result.quantised && s->options.opt_level > 0 ? 1 : 0;
+}
+
+bool session_run_as_c(session *s, run_model *out)
 {
     compiler *c = s->x->c;
     compile_options o = s->options;
@@ -16,13 +21,18 @@ static bool run_as_c(session *s, run_model *out)
     o.vta = false;
     o.schedule = NULL;
     o.emit = "c";
-    o.opt_level = 0;
+    o.opt_level = plain_level(s);
     o.workers = 1;
+    o.offload = NULL;
+    o.unscheduled = true;
+    o.target = s->is_computation ? o.target : target_find("generic");
     if (!pipeline_compile(c, s->path, &o, &r) || !file_make_dirs(&c->diags, dir) ||
         !artifact_write(c, &r.artifact, package, false) || !run_open_package(c, package, out))
         return false;
     for (uint32_t i = 0; i < s->model.n_inputs; i++)
         out->in[i] = s->model.inputs[i].data;
+    for (uint32_t i = 0; i < s->model.n_extents; i++)
+        out->extents[i].value = s->model.extents[i].value;
     return run_build(c, dir, 1, out) && run_call(c, out);
 }
 
@@ -54,7 +64,7 @@ bool session_compare(session *s)
         return cli_usage_error(s->x, "lathe verify compares what a model gives", "run --against is for computations");
     if (which == 0 && cli_has(s->x, OPT_INTERPRET))
         return cli_usage_error(s->x, "leave --interpret out", "the interpreter would be compared with itself");
-    if (which == 0 ? !session_interpret(s, &other) : !run_as_c(s, &other))
+    if (which == 0 ? !session_interpret(s, &other) : !session_run_as_c(s, &other))
         return false;
     bool ok = true;
     for (uint32_t i = 0; i < s->model.n_outputs; i++)

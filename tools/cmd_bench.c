@@ -163,7 +163,7 @@ static bool open_rival(session *s, long workers, rival *out, process *p)
     *out = (rival){0};
     if (!cli_has(s->x, OPT_AGAINST))
         return true;
-    if (reference_is_onnxruntime(s->x)) {
+    if (reference_is(s->x, "onnxruntime")) {
         tell(s->x, "starting onnxruntime");
         out->process = p;
         return reference_start(s, "bench", workers, p);
@@ -207,7 +207,7 @@ static bool check_rival(const cli *x)
 {
     if (!reference_check(x, "onnxruntime|lathe"))
         return false;
-    if (!cli_has(x, OPT_AGAINST) || reference_is_onnxruntime(x))
+    if (!cli_has(x, OPT_AGAINST) || reference_is(x, "onnxruntime"))
         return true;
     return cli_has(x, OPT_OFFLOAD) ||
            cli_usage_error(x, "as in --offload xnnpack --against lathe",

@@ -14,8 +14,8 @@ typedef struct judge {
     session *s;
     double rtol, atol;
     const char *options; /* the reference's; NULL: it has none */
-    run_model oracle;    /* interpreted */
-    bool interprets;
+    run_model oracle;    /* interpreted, or plain C */
+    bool has_oracle;     /* that one, no files */
 } judge;
 
 /* op: what makes it, of a comparison node by node; else NULL */
@@ -55,7 +55,7 @@ static const uint8_t *expected(judge *j, uint32_t i, const char *file, const cha
     compiler *c = j->s->x->c;
     const run_tensor *got = &j->s->model.outputs[i];
     run_tensor want = *got;
-    if (j->interprets) {
+    if (j->has_oracle) {
         const run_tensor *from = &j->oracle.outputs[i];
         if (same_shape(got, from->rank, from->dims))
             return from->data;
@@ -76,7 +76,7 @@ static bool mismatch(const judge *j, const run_tensor *got, const compare_result
     diag_error(d, DIAG_MISMATCH, src_loc_none(),
                "%s '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is expected",
                what, got->name, (long long)r->wrong, (long long)got->count, (long long)r->first, r->got, r->want);
-    if (j->s->result.half_up && reference_is_onnxruntime(j->s->x))
+    if (j->s->result.half_up && reference_is(j->s->x, "onnxruntime"))
         diag_hint(d, "the model rounds halves up, onnxruntime to even numbers: steps may differ by one; "
                      "--against interpreter rounds as the model says");
     return false;
@@ -122,7 +122,7 @@ static bool has_value(const judge *j, uint32_t i, bool *out_other_shape)
     dtype dt;
     const char *file = reference_output(j->s, i);
     *out_other_shape = false;
-    if (j->interprets)
+    if (j->has_oracle)
         return true;
     if (!file_exists(file) || !tensor_file_peek(j->s->x->c, file, &dt, &rank, dims) || dt != got->dt)
         return false;
@@ -264,14 +264,17 @@ static bool run_reference(judge *j)
 
 static bool check_options(const cli *x)
 {
-    bool against = cli_has(x, OPT_AGAINST), interprets = against && !reference_is_onnxruntime(x);
+    bool against = cli_has(x, OPT_AGAINST);
     if (!against && !cli_has(x, OPT_DATA))
-        return cli_usage_error(x, "give --data DIR, or --against onnxruntime or interpreter (a computation: that)",
-                               "nothing to compare with");
-    if (!against && cli_has(x, OPT_PER_NODE))
+        return cli_usage_error(x, "give --data DIR, or --against onnxruntime, interpreter or c (a computation: not the "
+                                  "first)", "nothing to compare with");
+    if ((!against || reference_is(x, "c")) && cli_has(x, OPT_PER_NODE))
         return cli_usage_error(x, "give --against onnxruntime or interpreter",
-                               "--per-node: --data has no results of single operators");
-    return !(interprets && cli_has(x, OPT_INTERPRET)) ||
+                               "--per-node: %s has no results of single operators", against ? "C" : "--data");
+    if (reference_is(x, "c") && cli_has(x, OPT_EMULATOR))
+        return cli_usage_error(x, "give --against onnxruntime or interpreter",
+                               "--against c builds for this machine, and $CC is for another one");
+    return !(reference_is(x, "interpreter") && cli_has(x, OPT_INTERPRET)) ||
            cli_usage_error(x, "leave --interpret out", "the interpreter would be compared with itself");
 }
 
@@ -280,14 +283,17 @@ bool cmd_verify(cli *x)
     session s = {.x = x};
     judge j = {.s = &s};
     bool against = cli_has(x, OPT_AGAINST);
-    if (!reference_check(x, "onnxruntime|interpreter") || !cli_real(x, OPT_RTOL, 1e-3, &j.rtol) ||
+    if (!reference_check(x, "onnxruntime|interpreter|c") || !cli_real(x, OPT_RTOL, 1e-3, &j.rtol) ||
         !cli_real(x, OPT_ATOL, 1e-5, &j.atol) || !check_options(x))
         return false;
-    j.interprets = against && !reference_is_onnxruntime(x);
+    j.has_oracle = against && !reference_is(x, "onnxruntime");
     bool ok = session_open(x, &s) && session_call(&s);
     if (ok && against)
-        ok = j.interprets ? session_interpret(&s, &j.oracle) : run_reference(&j);
+        ok = !j.has_oracle            ? run_reference(&j)
+             : reference_is(x, "c") ? session_run_as_c(&s, &j.oracle)
+                                    : session_interpret(&s, &j.oracle);
     ok = ok && session_show_vta(&s) && (s.options.show_values ? judge_nodes(&j) : judge_outputs(&j, !against));
+    run_close(&j.oracle);
     session_close(&s);
     return ok;
 }

@@ -149,9 +149,9 @@ static const char *after(const char *line, const char *word)
     return strncmp(line, word, n) == 0 ? line + n : NULL;
 }
 
-bool reference_is_onnxruntime(const cli *x)
+bool reference_is(const cli *x, const char *name)
 {
-    return strcmp(cli_get(x, OPT_AGAINST, ""), "onnxruntime") == 0;
+    return strcmp(cli_get(x, OPT_AGAINST, ""), name) == 0;
 }
 
 static bool is_package(const cli *x, const char *path)
@@ -173,7 +173,10 @@ bool reference_check(const cli *x, const char *known)
     if ((!package && !module) || (onnx && cli_has(x, OPT_MODEL)))
         return true;
     return cli_usage_error(x, onnx ? "name the ONNX file too, with --model, or instead" : "name the ONNX file instead",
-                           "%s cannot run a %s", onnx ? "onnxruntime" : "the interpreter",
+                           "%s cannot run a %s",
+                           onnx                   ? "onnxruntime"
+                           : reference_is(x, "c") ? "C without schedules"
+                                                  : "the interpreter",
                            module ? "module" : "package");
 }
 

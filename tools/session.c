@@ -178,7 +178,7 @@ static bool open_model(session *s)
         return check_late_options(s, "module") && open_module(s, s->path) && state_extents(s);
     if (!pipeline_is_computation(c, s->path, &s->options, &s->is_computation))
         return false;
-    if (s->is_computation && reference_is_onnxruntime(s->x))
+    if (s->is_computation && reference_is(s->x, "onnxruntime"))
         return cli_usage_error(s->x, "lathe verify --against interpreter, or lathe run --against interpreter or c",
                                "onnxruntime cannot run a computation");
     if (s->is_computation && s->options.vta)
@@ -264,8 +264,14 @@ static bool no_data(const session *s, uint32_t i, const char *name)
 
 enum { MOST_ROUNDS = 4 };
 
-/* The greatest random integer of each input: those that steer branches and loops get more than a bit, so that loops are
- * run several times; they are single numbers. */
+/* 8 and 16 bits are data: quantised numbers, pictures, sounds. No operator takes an index of them. */
+static bool is_data(dtype dt)
+{
+    return dtype_is_int(dt) && (dtype_bits(dt) == 8 || dtype_bits(dt) == 16) && dt != DT_BOOL;
+}
+
+/* The greatest random integer of each input, -1: of all that it can be. Those that steer branches and loops get more
+ * than a bit, so that loops are run several times; they are single numbers. What may be an index is 0 or 1. */
 static const int64_t *random_integers(const session *s)
 {
     compiler *c = s->x->c;
@@ -276,8 +282,8 @@ static const int64_t *random_integers(const session *s)
         prog_find_steering(c, f, steers);
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         const run_tensor *t = &s->model.inputs[i];
-        most[i] = s->is_computation ? -1
-                  : f && i < f->n_inputs && steers[i] && t->count == 1 && t->dt != DT_BOOL ? MOST_ROUNDS : 1;
+        const bool steering = f && i < f->n_inputs && steers[i] && t->count == 1 && t->dt != DT_BOOL;
+        most[i] = s->is_computation ? -1 : steering ? MOST_ROUNDS : is_data(t->dt) ? -1 : 1;
     }
     return most;
 }
@@ -358,7 +364,7 @@ bool session_open(cli *x, session *s)
     if (!s->path || !cli_compile_options(x, true, &s->options) || !check_remote(s))
         return false;
     s->options.show_values = cli_has(x, OPT_PER_NODE);
-    if (s->options.show_values && !cli_has(x, OPT_LEVEL) && reference_is_onnxruntime(x))
+    if (s->options.show_values && !cli_has(x, OPT_LEVEL) && reference_is(x, "onnxruntime"))
         s->options.opt_level = 0; /* the graph as it stands, with the values that the model has */
     if (s->data && !file_is_dir(s->data))
         return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);

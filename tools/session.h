@@ -32,6 +32,9 @@ const char *session_data_file(const session *s, const char *kind, uint32_t i); /
 /* The interpreter on the program of s and the inputs of s, after session_call. */
 bool session_interpret(session *s, run_model *out);
 
+/* against.c: the same as C of one worker without any schedule, Winograd's form, or other targets. */
+bool session_run_as_c(session *s, run_model *out);
+
 /* session_vta.c: --target vta. What its options ask for, before anything is opened; the computation on a simulated
  * device; what that took, and its timeline. */
 bool session_check_vta(session *s);
@@ -43,7 +46,7 @@ bool session_compare(session *s);
 /* onnxruntime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a model
  * is opened. */
 bool reference_check(const cli *x, const char *known); /* known: "onnxruntime", or more, separated by | */
-bool reference_is_onnxruntime(const cli *x); /* --against */
+bool reference_is(const cli *x, const char *name); /* what --against names */
 /* mode: "once"; "nodes": the same for every result of s->model that the model knows by that name; "bench": it runs when
  * told to, and answers with its time. */
 bool reference_start(session *s, const char *mode, long threads, process *out);

@@ -368,6 +368,7 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
     if (strcmp(o->emit, "prog") == 0)
         return true;
     out->prog->for_module = strcmp(o->emit, "module") == 0;
+    out->prog->unscheduled = o->unscheduled;
     out->prog->prefix = arena_printf(&c->mem, "tvmgen_%s", o->module_name);
     out->prog->records = out->records;
     if (!prog_schedule(c, out->prog) || /* schedules of different operators may come out equal */

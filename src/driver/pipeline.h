@@ -40,6 +40,7 @@ typedef struct compile_options {
     const input_binding *binds;
     uint32_t n_dims, n_shapes, n_bounds, n_binds;
     bool print_after_all, verify;
+    bool unscheduled; /* kernels are their plain loops, without any schedule */
     bool show_values; /* what every kernel makes is a result, too */
     bool vta; /* of a computation: the accelerator that the compiler context names runs it */
     const char *const *schedules; /* files with schedules that stand before what the rules choose */

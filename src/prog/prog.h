@@ -59,7 +59,7 @@ typedef struct prog_kernel {
     const struct target *host;   /* of a region: who runs it when its target declines */
     const char *declined;        /* of a region: why its target did; NULL: it did not, or nobody says */
     const tensor_data *const *constants; /* of a region: of each parameter of `func`, NULL where it is no constant */
-    VEC(const tensor_data *) bound; /* of a region: constants inside of `func` that `plain` takes as its last operands */
+    VEC(const tensor_data *) bound; /* of a region: constants inside of `func`, the last operands of `plain` */
     tir_func *whole;             /* `plain`, when the target has those in its code: steps hand them over no more */
     bool joins;                  /* the result is the operands' bytes one behind the other */
     bool stacks;                 /* writes one row of its result, by the last operand, an i64 */
@@ -131,6 +131,7 @@ prog_step *prog_next_step(prog_walk *w);
 
 typedef struct prog_module {
     compiler *c;
+    bool unscheduled;             /* kernels get their plain loops, whoever runs them */
     bool for_module;              /* for a module, else a package: what code generators write differs */
     const char *prefix;           /* of the C functions that code generators write: "tvmgen_default"; NULL: none */
     VEC(struct prog_source) sources; /* what they have written, one for each target (prog/source.h) */

@@ -53,15 +53,15 @@ static bool lower_by_target(compiler *c, prog_kernel *k)
     return !k->by_target || tir_verify(c, k->loops);
 }
 
-/* By the schedule that the operators' rules choose; of a program that was read from text, the loops as they stand. A
- * region that its target declines is the CPU's. */
-static bool lower_by_schedule(compiler *c, const prog_module *m, prog_kernel *k)
+/* By the schedule that the operators' rules choose; of a program that was read from text, or wants none, the loops as
+ * they stand. A region that its target declines is the CPU's. */
+static bool lower_by_schedule(compiler *c, const prog_module *m, prog_kernel *k, bool plain)
 {
     if (k->host)
         k->target = k->host;
-    if (k->func)
+    if (k->func && !plain)
         return te_lower_func(c, k->func, k->name, k->target, m->records, &k->loops);
-    if (k->node)
+    if (k->node && !plain)
         return te_lower_node(c, k->node, k->name, k->target, m->records, &k->loops);
     k->loops = arena_new(&c->mem, tir_func);
     *k->loops = *k->plain;
@@ -76,10 +76,10 @@ static bool run_loop_passes(compiler *c, tir_func *f)
     return tir_run_passes(c, &m, NULL, false, NULL);
 }
 
-static bool lower(compiler *c, const prog_module *m, prog_kernel *k)
+static bool lower(compiler *c, const prog_module *m, prog_kernel *k, bool plain)
 {
-    return (k->region || lower_by_target(c, k)) && /* of regions all targets were asked before */
-           (k->by_target || (lower_by_schedule(c, m, k) && run_loop_passes(c, k->loops)));
+    return (k->region || plain || lower_by_target(c, k)) && /* of regions all targets were asked before */
+           (k->by_target || (lower_by_schedule(c, m, k, plain) && run_loop_passes(c, k->loops)));
 }
 
 /* --- regions whose targets write C --- */
@@ -203,10 +203,10 @@ bool prog_schedule(compiler *c, prog_module *m)
         compiler_progress(c, "kernels", i + 1, m->kernels.len);
         if (k->loops)
             continue;
-        bool is_text = !k->func && !k->node; /* its plain loops have lost those operands already */
-        if (!lower(c, m, k))
+        const bool plain = (m->unscheduled && k->plain) || (!k->func && !k->node);
+        if (!lower(c, m, k, plain))
             return false;
-        for (uint32_t n = 0; n < k->literals.len && !is_text; n++)
+        for (uint32_t n = 0; n < k->literals.len && !plain; n++) /* plain loops have lost those operands already */
             prog_drop_param(c, k->loops, k->literals.data[n].param, k->literals.data[n].data);
     }
     return true;

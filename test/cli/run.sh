@@ -25,6 +25,17 @@ expect 0 'probabilities' run "$model" --seed 1 --output-dir d --interpret
 check "the same seed, the same bytes" cmp a/probabilities.npy b/probabilities.npy
 check "another seed, other bytes" sh -c '! cmp -s a/probabilities.npy c/probabilities.npy'
 check "outputs are .npy" sh -c "head -c 128 a/probabilities.npy | grep -aq \"'descr': '<f4', 'fortran_order': False, 'shape': (1, 10)\""
+{
+    echo "func @main(%i8: i8[9999], %u8: u8[9999], %i16: i16[9999], %i32: i32[9999], %b: bool[9999]) {"
+    for t in i8 u8 i16 i32; do echo "  %y$t = maximum(%$t, %$t)"; done
+    echo '  %yb = logical_not(%b)'
+    echo '  return %yi8, %yu8, %yi16, %yi32, %yb'
+    echo '}'
+} > integers.txt
+for range in 'i8: i8\[9999\], -128 to 127' 'u8: u8\[9999\], 0 to 255' 'i16: i16\[9999\], -32[67][0-9]* to 32[67]' \
+    'i32: i32\[9999\], 0 to 1' 'b: bool\[9999\], 0 to 1'; do
+    expect 0 "^y$range" run integers.txt
+done
 expect 0 'probabilities' run "$model" --keep kept
 check "--keep leaves the package" test -s kept/report.json
 

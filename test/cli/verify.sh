@@ -73,6 +73,7 @@ net() { # LIBRARY OPTIONS...
 {
     expect 0 '^y: max abs .* ok$' $(net right --against interpreter)
     expect 0 '^y: max abs .* ok$' $(net right --against onnxruntime)
+    expect 0 '^y: max abs .* ok$' $(net right --against c)
     expect 0 '^4 results of operators agree at -O3$' $(net right --against interpreter --per-node)
     expect 0 '^4 results of operators agree at -O0$' $(net right --against onnxruntime --per-node)
     expect 0 '"output": "kept", "operator": "fused_nn_relu \(node second\)"' $(net right --against interpreter --per-node --json)
@@ -83,6 +84,7 @@ relu='operator fused_nn_relu \(node second\) is the first that is wrong, behind 
 # shellcheck disable=SC2046
 {
     expect 1 "output 'y': .* outside of the tolerance" $(net wrong_loops --against interpreter)
+    expect 1 "output 'y': .* outside of the tolerance" $(net wrong_loops --against c)
     expect 1 "$relu" $(net wrong_loops --against interpreter --per-node)
     expect 1 "$relu" $(net wrong_loops --against onnxruntime --per-node -O3)
     expect 1 "$relu" $(net wrong_loops --against onnxruntime --per-node)
@@ -104,6 +106,10 @@ expect 2 'is unknown' verify net.onnx --against nobody
 expect 2 'is unknown' bench net.onnx --against interpreter
 expect 0 '' compile "$top/demo/digits.onnx" -o package
 expect 2 'the interpreter cannot run a package' verify package --against interpreter
+expect 2 'C without schedules cannot run a package' verify package --against c
+expect 2 'C has no results of single operators' verify net.onnx --against c --per-node
+expect 2 'builds for this machine' verify net.onnx --against c --target aarch64 --emulator qemu-aarch64
+expect 0 'ok$' verify "$top/demo/residual_vta.onnx" --against c --rtol 0 --atol 0
 
 # the model's own names, and weights in files beside it
 "$python" - << 'PY' || exit 1

@@ -308,8 +308,9 @@ static bool func(lathe_gen *g, const lathe_func *f)
 
 static bool begin(lathe_gen *g)
 {
-    lathe_gen_library_header(g, "arm_nnfunctions.h", "CMSIS-NN is to be installed, as Arm publishes it, and the compiler "
-                                                     "is to be told where it lies, as in CPU='-I.../CMSIS-NN/Include'");
+    lathe_gen_library_header(g, "arm_nnfunctions.h",
+                             "CMSIS-NN is to be installed, as Arm publishes it, and the compiler told where it lies, "
+                             "as in CPU='-I.../CMSIS-NN/Include'");
     lathe_gen_declare(g, "%s",
                       "/* Of each of n matrices the transposed one. */\n"
                       "static void lathe_arm_turn(int8_t *to, const int8_t *from, int n, int rows, int columns)\n{\n"
