@@ -30,6 +30,9 @@ python3 -c 'import venv, ensurepip' | python3-venv
 command -v arm-none-eabi-gcc | gcc-arm-none-eabi
 test -e /usr/lib/arm-none-eabi/include/stdio.h -o -e /usr/include/newlib/stdio.h | libnewlib-arm-none-eabi
 command -v qemu-system-arm | qemu-system-arm
+command -v riscv64-unknown-elf-gcc | gcc-riscv64-unknown-elf
+test -e /usr/lib/picolibc/riscv64-unknown-elf/include/stdio.h | picolibc-riscv64-unknown-elf
+command -v qemu-system-riscv32 | qemu-system-misc
 command -v aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu
 test -e /usr/aarch64-linux-gnu/include/stdio.h | libc6-dev-arm64-cross
 command -v riscv64-linux-gnu-gcc | gcc-riscv64-linux-gnu

@@ -27,7 +27,7 @@ bool session_run_as_c(session *s, run_model *out)
     o.unscheduled = true;
     o.target = s->is_computation ? o.target : target_find("generic");
     if (!pipeline_compile(c, s->path, &o, &r) || !file_make_dirs(&c->diags, dir) ||
-        !artifact_write(c, &r.artifact, package, false) || !run_open_package(c, package, out))
+        !artifact_write(c, &r.artifact, package, false) || !run_open_package(c, package, NULL, out))
         return false;
     for (uint32_t i = 0; i < s->model.n_inputs; i++)
         out->in[i] = s->model.inputs[i].data;

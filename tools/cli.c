@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "type/vta_text.h"
+#include "driver/board.h"
 #include "driver/plugin.h"
 #include "graph/pass/offload.h"
 
@@ -386,6 +387,24 @@ static bool read_offload(const cli *x, const struct offload **out)
     return offload_open(x->c, &s, out);
 }
 
+/* --target qemu-m4: the machine of an emulator has a target and a port. */
+static bool take_board(const cli *x, const char **target_name, compile_options *out)
+{
+    const board *b = *target_name ? board_find(*target_name) : NULL;
+    if (!b)
+        return true;
+    if (x->verb != VERB_VERIFY && x->verb != VERB_RUN)
+        return cli_usage_error(x, arena_printf(&x->c->mem, "--target %s --port %s makes a package for it", b->target,
+                                               b->port),
+                               "--target: %s is an emulator's machine, for run and verify", b->name);
+    if (cli_has(x, OPT_EMULATOR) || cli_has(x, OPT_INTERPRET))
+        return cli_usage_error(x, "leave one of them out", "--target %s has an emulator of its own", b->name);
+    out->board = b;
+    out->port = b->port;
+    *target_name = b->target;
+    return true;
+}
+
 bool cli_compile_options(const cli *x, bool native, compile_options *out)
 {
     long level, workers;
@@ -397,6 +416,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     const char *target_name = cli_get(x, OPT_TARGET, NULL);
     out->vta = target_name && strcmp(target_name, "vta") == 0;
     target_name = out->vta ? NULL : target_name; /* the host's part is for its usual target */
+    if (!take_board(x, &target_name, out))
+        return false;
     out->schedule = cli_get(x, OPT_SCHEDULE, NULL);
     bool small = strcmp(out->port, "posix") != 0;
     bool module = strcmp(out->emit, "module") == 0;

@@ -152,7 +152,7 @@ static bool open_plain(session *s, long workers, run_model *out)
     o.offload = NULL;
     o.emit = "c";
     if (!pipeline_compile(c, s->path, &o, &r) || !file_make_dirs(&c->diags, dir) ||
-        !artifact_write(c, &r.artifact, package, false) || !run_open_package(c, package, out))
+        !artifact_write(c, &r.artifact, package, false) || !run_open_package(c, package, NULL, out))
         return false;
     memcpy(out->in, s->model.in, s->model.n_inputs * sizeof *out->in);
     return run_build(c, dir, workers, out);

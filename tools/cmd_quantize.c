@@ -57,7 +57,7 @@ static bool open_runner(quantize_run *r, const char *name, span bytes, runner *o
                *package = path_join(&c->mem, dir, "package");
     return file_make_dirs(&c->diags, dir) && compiler_write_file(c, model, bytes.data, bytes.len) &&
            pipeline_compile(c, model, &r->options, &result) && artifact_write(c, &result.artifact, package, false) &&
-           run_open_package(c, package, &out->m) && run_size_inputs(c, &out->m) &&
+           run_open_package(c, package, NULL, &out->m) && run_size_inputs(c, &out->m) &&
            run_build(c, dir, r->workers, &out->m);
 }
 

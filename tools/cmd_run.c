@@ -105,7 +105,7 @@ bool cmd_run(cli *x)
     else if (ok)
         for (uint32_t i = 0; i < s.model.n_outputs; i++)
             show(x, &s.model.outputs[i]);
-    ok = ok && session_show_vta(&s) && session_compare(&s);
+    ok = ok && session_show_vta(&s) && (cli_has(x, OPT_JSON) || session_show_board(&s)) && session_compare(&s);
     session_close(&s);
     return ok;
 }

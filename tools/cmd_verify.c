@@ -293,6 +293,7 @@ bool cmd_verify(cli *x)
              : reference_is(x, "c") ? session_run_as_c(&s, &j.oracle)
                                     : session_interpret(&s, &j.oracle);
     ok = ok && session_show_vta(&s) && (s.options.show_values ? judge_nodes(&j) : judge_outputs(&j, !against));
+    ok = ok && session_show_board(&s);
     run_close(&j.oracle);
     session_close(&s);
     return ok;

@@ -90,7 +90,7 @@ static bool check_late_options(const session *s, const char *kind)
                 {OPT_SCHEDULE, "schedule"}, {OPT_VTA_CONFIG, "vta-config"},
                 {OPT_PER_NODE, "per-node"}};
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)
-        if (cli_has(s->x, late[i].option))
+        if (cli_has(s->x, late[i].option) && !(late[i].option == OPT_TARGET && s->options.board))
             return cli_usage_error(s->x, "give it to 'lathe compile', or name the ONNX file instead",
                                    "'%s' is a %s, compiled already: --%s has no effect", s->path, kind, late[i].name);
     return true;
@@ -169,7 +169,7 @@ static bool open_model(session *s)
     if (file_is_dir(s->path)) {
         s->package = s->path;
         return format_folder(c, s->options.verb, s->path) && check_late_options(s, "package") &&
-               run_open_package(c, s->path, &s->model) && state_extents(s);
+               run_open_package(c, s->path, s->options.board, &s->model) && state_extents(s);
     }
     bool object;
     if (!format_is_object(c, s->path, &object))
@@ -199,7 +199,7 @@ static bool open_model(session *s)
     }
     s->package = keep ? keep : path_join(&c->mem, s->scratch, "package");
     return artifact_write(c, &s->result.artifact, s->package, keep != NULL) &&
-           run_open_package(c, s->package, &s->model);
+           run_open_package(c, s->package, s->options.board, &s->model);
 }
 
 /* --- inputs
@@ -374,7 +374,8 @@ bool session_open(cli *x, session *s)
         return false;
     s->scratch = process_temp_dir(x->c);
     bool ok = s->scratch && open_model(s);
-    s->model.emulator = cli_get(x, OPT_EMULATOR, NULL);
+    if (!s->options.board)
+        s->model.emulator = cli_get(x, OPT_EMULATOR, NULL);
     return ok && fill(s) && prepare_profile(s, workers) && run_build(x->c, s->scratch, workers, &s->model);
 }
 

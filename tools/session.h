@@ -40,6 +40,8 @@ bool session_run_as_c(session *s, run_model *out);
 bool session_check_vta(session *s);
 bool session_open_vta(session *s);
 bool session_show_vta(session *s);
+/* measured.c: on a board of an emulator, what the run took; else nothing. */
+bool session_show_board(const session *s);
 /* against.c: run --against: the outputs of s compared with those of another way; after session_call. */
 bool session_compare(session *s);
 

@@ -11,9 +11,12 @@ typedef struct emulate_answer {
     int32_t status, op;
 } emulate_answer;
 
-/* EMULATE_CALLER.c in `scratch`: a program that is linked with the package; macros CALLED and, for a package that does
- * not hold its constants, CONSTANTS name the package's functions. */
+/* EMULATE_CALLER.c and its header in `scratch`: a program that is linked with the package (runtime/board/caller.c);
+ * macros CALLED and, for a package that does not hold its constants, CONSTANTS name the package's functions. */
 bool emulate_write_caller(compiler *c, const char *scratch);
 /* One run of m; its outputs and their shapes are those of the run when the status is 0. false after a diagnostic. */
 bool emulate_call(compiler *c, const run_model *m, emulate_answer *out);
+
+/* board.c's: the objects of the package, and its program for the board. */
+bool board_build(compiler *c, run_model *m, int64_t workers);
 #endif

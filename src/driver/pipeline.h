@@ -42,6 +42,7 @@ typedef struct compile_options {
     bool print_after_all, verify;
     bool unscheduled; /* kernels are their plain loops, without any schedule */
     bool show_values; /* what every kernel makes is a result, too */
+    const struct board *board; /* the emulator's machine that the package is run on; NULL: this one */
     bool vta; /* of a computation: the accelerator that the compiler context names runs it */
     const char *const *schedules; /* files with schedules that stand before what the rules choose */
     uint32_t n_schedules;

@@ -11,6 +11,7 @@
 
 #include "abi/package.h"
 #include "base/file.h"
+#include "driver/build.h"
 #include "driver/emulate.h"
 
 /* --- tensors
@@ -151,30 +152,6 @@ bool run_size_inputs(compiler *c, run_model *m)
 
 #define LIBRARY "package.so"
 
-/* The compiler runs in the scratch folder and knows the package by the name `package`: there are characters in the
- * names of folders that one program or another of a tool chain takes for something else. */
-static bool link_package(compiler *c, const char *dir, const char *scratch)
-{
-    const char *name = path_join(&c->mem, scratch, "package");
-    if (file_same(file_identify(name), file_identify(dir)))
-        return true;
-    char *real = realpath(dir, NULL);
-    bool ok = real && symlink(real, name) == 0;
-    int why = errno;
-    free(real);
-    return ok || diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "'%s' cannot be linked to '%s': %s", name, dir,
-                            strerror(why));
-}
-
-/* A word of $CC that names a file from here, for a program that runs elsewhere. */
-static const char *from_anywhere(compiler *c, const char *word)
-{
-    char *real = *word != '-' && *word != '/' && strchr(word, '/') ? realpath(word, NULL) : NULL;
-    const char *out = real ? arena_strdup(&c->mem, real) : word;
-    free(real);
-    return out;
-}
-
 /* A library that is loaded here, or a program for an emulator. */
 static void add_kind(compiler *c, process_words *a, const run_model *m, const char *module)
 {
@@ -188,72 +165,23 @@ static void add_kind(compiler *c, process_words *a, const run_model *m, const ch
     process_add_words(c, a, EMULATE_CALLER ".c -o " EMULATE_CALLER);
 }
 
-static bool is_cuda(const run_source *s)
-{
-    return strcmp(s->file + strlen(s->file) - 2, ".c") != 0;
-}
-
-/* CUDA has a compiler of its own. */
-static bool build_cuda(compiler *c, const run_source *s, const char *scratch, const char *object, const char *path)
-{
-    const char *nvcc = getenv("NVCC");
-    process_words a = {0};
-    process_add_words(c, &a, nvcc && *nvcc ? nvcc : "nvcc");
-    for (uint32_t i = 0; i < a.len; i++)
-        a.data[i] = from_anywhere(c, a.data[i]);
-    process_add_words(c, &a, !nvcc || !*nvcc || strstr(nvcc, "nvcc") ? "-O3 -Xcompiler -fPIC" : "-O3 -fPIC");
-    process_add_words(c, &a, s->cflags);
-    process_add_words(c, &a, "-Ipackage/src -Ipackage/include -c -o");
-    vec_push(&c->mem, &a, object);
-    vec_push(&c->mem, &a, path_join(&c->mem, "package", s->file));
-    vec_push(&c->mem, &a, NULL);
-    return process_run(c, &(process_task){.argv = a.data,
-                                          .dir = scratch,
-                                          .what = "building the package's CUDA",
-                                          .hint = "install CUDA, or name nvcc in the environment variable NVCC",
-                                          .whole_log = "",
-                                          .name = "package",
-                                          .path = path});
-}
-
-/* What code generators have written: all in one command with the rest, so their flags are for all. */
-static bool add_sources(compiler *c, process_words *a, const run_model *m, const char *scratch)
-{
-    for (uint32_t i = 0; i < m->report->n_sources; i++) {
-        const run_source *s = &m->report->sources[i];
-        const char *object = arena_printf(&c->mem, "cuda_%u.o", i);
-        if (is_cuda(s) && !build_cuda(c, s, scratch, object, m->dir))
-            return false;
-        if (!is_cuda(s))
-            process_add_words(c, a, s->cflags);
-        if (!is_cuda(s) && strncmp(s->file, "src/", 4) != 0) /* files that its text needs, with headers of their own */
-            vec_push(&c->mem, a, arena_printf(&c->mem, "-Ipackage/%.*s", (int)strcspn(s->file, "/"), s->file));
-        vec_push(&c->mem, a, is_cuda(s) ? object : path_join(&c->mem, "package", s->file));
-    }
-    return true;
-}
-
-static bool build(compiler *c, const run_model *m, const char *scratch, const char *cflags, int64_t workers)
+static bool build(compiler *c, const run_model *m, const char *scratch, int64_t workers)
 {
     const char *dir = m->dir, *module = m->report->module;
     static const char *const sources[] = {"model_data.c", "ops.c", "tvmrt.c", "tvmrt_port_posix.c"};
-    const char *cc = getenv("CC"), *own = getenv("CFLAGS");
+    const char *cc = getenv("CC");
     process_words a = {0};
-    if (!link_package(c, dir, scratch))
+    if (!build_link_package(c, dir, scratch))
         return false;
     process_add_words(c, &a, cc && *cc ? cc : "cc");
     for (uint32_t i = 0; i < a.len; i++)
-        a.data[i] = from_anywhere(c, a.data[i]);
-    process_add_words(c, &a, "-std=c99 -D_POSIX_C_SOURCE=200809L -w");
-    process_add_words(c, &a, own && *own ? own : "-O3"); /* as in the package's Makefile */
-    process_add_words(c, &a, cflags);
-    vec_push(&c->mem, &a, arena_printf(&c->mem, "-DTVMRT_NUM_WORKERS=%lld", (long long)workers));
-    process_add_words(c, &a, "-Ipackage/src -Ipackage/include -Wa,-Ipackage/src");
+        a.data[i] = build_word_from_anywhere(c, a.data[i]);
+    build_add_flags(c, m, workers, &a);
     for (int i = 0; i < 2; i++)
         vec_push(&c->mem, &a, arena_printf(&c->mem, "package/src/%s_lib%d.c", module, i));
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
         vec_push(&c->mem, &a, path_join(&c->mem, "package/src", sources[i]));
-    if (!add_sources(c, &a, m, scratch))
+    if (!build_add_sources(c, m, scratch, &a))
         return false;
     add_kind(c, &a, m, module);
     if (m->profile_flags)
@@ -322,15 +250,25 @@ void run_take_report(const run_report *r, run_model *out)
     out->n_extents = r->n_extents;
 }
 
-bool run_open_package(compiler *c, const char *dir, run_model *out)
+/* A package runs where its port is: here, or on that board. */
+static bool check_port(compiler *c, const run_report *r, const char *dir, const board *b)
+{
+    if (strcmp(r->port, b ? b->port : "posix") == 0)
+        return true;
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+               "'%s' is a package for another system (--port %s); it cannot run %s", dir, r->port,
+               b ? arena_printf(&c->mem, "on %s", b->name) : "here");
+    if (!b && strcmp(r->port, "baremetal") == 0)
+        diag_hint(&c->diags, "in an emulator: lathe verify --target with one of %s", board_names(c));
+    return false;
+}
+
+bool run_open_package(compiler *c, const char *dir, const board *b, run_model *out)
 {
     run_report *r = arena_new(&c->mem, run_report);
-    *out = (run_model){.dir = dir, .report = r};
-    if (!run_read_report(c, dir, r))
+    *out = (run_model){.dir = dir, .report = r, .board = b, .emulator = b ? b->emulator : NULL};
+    if (!run_read_report(c, dir, r) || !check_port(c, r, dir, b))
         return false;
-    if (strcmp(r->port, "posix") != 0)
-        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                          "'%s' is a package for another system (--port); it cannot run here", dir);
     run_take_report(r, out);
     return all_room(c, out);
 }
@@ -340,15 +278,15 @@ bool run_build(compiler *c, const char *scratch, int64_t workers, run_model *m)
     const run_report *r = m->report;
     if (!r || m->module)
         return true;
-    const char *contract = strstr(r->cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
     const char *file = arena_printf(&c->mem, "package/src/%s_constants.bin", r->module);
     m->scratch = scratch;
     if (m->emulator && !emulate_write_caller(c, scratch))
         return false;
     if (m->emulator && r->hands_over)
         m->constants = file;
-    return build(c, m, scratch, arena_printf(&c->mem, "%s%s", r->cflags, contract),
-                 workers < 0 ? r->workers : workers) &&
+    if (m->board)
+        return board_build(c, m, workers < 0 ? r->workers : workers);
+    return build(c, m, scratch, workers < 0 ? r->workers : workers) &&
            (m->emulator || (load(c, path_join(&c->mem, scratch, LIBRARY), r->module, m) &&
                             hand_over(c, m, m->dir, r->module)));
 }

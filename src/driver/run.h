@@ -3,6 +3,7 @@
  * come from files or random numbers; outputs go to .npy files or are compared. */
 #ifndef LATHE_DRIVER_RUN_H
 #define LATHE_DRIVER_RUN_H
+#include "driver/board.h"
 #include "driver/pipeline.h"
 
 typedef struct run_tensor {
@@ -46,6 +47,7 @@ struct run_model {
     const char *(*status_text)(int32_t status); /* of a package */
     const char *dir;                 /* of a package; NULL: interpreted */
     const char *emulator;            /* the command that runs the package; NULL: it is loaded here */
+    const struct board *board;       /* the machine that this emulator has; NULL: it runs programs of Linux */
     const char *scratch;             /* run_build's */
     const char *constants;           /* the file that the package is given in an emulator, there; NULL: it holds them */
     const struct run_report *report; /* of a package; NULL: interpreted */
@@ -117,7 +119,8 @@ void run_take_report(const run_report *r, run_model *out); /* inputs, outputs an
 
 /* run.c: a model is opened, so that its inputs are known, and then, where it is a package, built: that takes long.
  * workers: -1: those that the package was compiled for. */
-bool run_open_package(compiler *c, const char *dir, run_model *out);
+/* b: the board that it runs on; NULL: this machine. */
+bool run_open_package(compiler *c, const char *dir, const board *b, run_model *out);
 /* The program has a function main. */
 bool run_open_interpreter(compiler *c, const prog_module *m, run_model *out);
 bool run_build(compiler *c, const char *scratch, int64_t workers, run_model *m);

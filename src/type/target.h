@@ -79,7 +79,8 @@ typedef struct target {
  * one processor's: haswell, znver2, znver3, znver4, znver5, skylake-avx512, sapphirerapids, cortex-a53, cortex-a72,
  * cortex-a76, neoverse-n1, neoverse-v1, spacemit-x60 (a level with flags that each compiler knows, and a cpu_model);
  * x86-64-v3-vnni, x86-64-v4-vnni, aarch64-dotprod, aarch64-i8mm (the same with products of bytes); cortex-m (scalar,
- * small stack, flags of the caller), cortex-m0plus, -m3, -m4, -m7, -m33, -m55. NULL: unknown name. */
+ * small stack, flags of the caller), cortex-m0plus, -m3, -m4, -m7, -m33, -m55; rv32imc (the same for RISC-V of 32
+ * bits). NULL: unknown name. */
 const target *target_find(const char *name);
 /* A target of the user's own, for this context: t must live as long as c. The name must be new (DIAG_USAGE). */
 bool target_register(compiler *c, const target *t);

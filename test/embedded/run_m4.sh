@@ -7,6 +7,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+board=$here/../../runtime/board
 package=${1:?usage: run_m4.sh PACKAGE_DIR [BUILD_DIR]}
 build=${2:-}
 if [ -z "$build" ]; then
@@ -51,14 +52,14 @@ for object in "$build"/package/build/*.o; do
     [ "$object" = "$main" ] || model+=("$object")
 done
 objects=("$main" "${model[@]}")
-for source in "$here/startup_mps2.c" "$build/count.c"; do
+for source in "$board/startup_mps2.c" "$board/semihost.c" "$build/count.c"; do
     object=$build/$(basename "$source" .c).o
     # shellcheck disable=SC2086
     arm-none-eabi-gcc $cpu -std=gnu99 -O2 -c "$source" -o "$object" || exit 1
     objects+=("$object")
 done
 # shellcheck disable=SC2086
-arm-none-eabi-gcc $cpu -T "$here/mps2.ld" -nostartfiles --specs=nano.specs --specs=nosys.specs -u _printf_float \
+arm-none-eabi-gcc $cpu -T "$board/mps2.ld" -nostartfiles --specs=nano.specs --specs=nosys.specs -u _printf_float \
     -Wl,--gc-sections -Wl,--no-warnings "${wrap[@]}" "${objects[@]}" -lm -o "$build/image.elf" 2> "$build/link.log" ||
     { cat "$build/link.log" >&2; exit 1; }
 

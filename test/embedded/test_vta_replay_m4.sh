@@ -29,8 +29,8 @@ for source in runtime/vta/{replay,status,config_check,mmio}.c test/vta/replay/bo
         -Iruntime/vta -Iinclude/abi -c "$source" -o "${objects[-1]}"
 done
 # shellcheck disable=SC2086
-arm-none-eabi-gcc $cpu -std=gnu99 -O2 -T "$here/mps2.ld" -nostartfiles --specs=nano.specs --specs=nosys.specs \
-    -Wl,--gc-sections -Wl,--no-warnings "$here/startup_mps2.c" "${objects[@]}" -o "$work/image.elf"
+arm-none-eabi-gcc $cpu -std=gnu99 -O2 -T runtime/board/mps2.ld -nostartfiles --specs=nano.specs --specs=nosys.specs \
+    -Wl,--gc-sections -Wl,--no-warnings runtime/board/startup_mps2.c runtime/board/semihost.c "${objects[@]}" -o "$work/image.elf"
 timeout "$(< "$here/../time_limit")" qemu-system-arm -M mps2-an386 -display none -serial null -monitor none \
     -chardev stdio,id=console -semihosting-config enable=on,target=native,chardev=console -icount shift=0 \
     -kernel "$work/image.elf" < /dev/null > "$work/out"

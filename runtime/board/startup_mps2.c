@@ -1,13 +1,13 @@
-/* startup_mps2.c: reset code for a Cortex-M4 or -M7 on the MPS2 board as QEMU models it: vectors, data and bss,
+/* startup_mps2.c: reset code for a Cortex-M on the MPS2 and MPS3 boards as QEMU models them: vectors, data and bss,
  * floating point unit, console over semihosting, exit code, and a count of executed instructions.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdint.h>
+#include "board.h"
+
 #include <sys/types.h>
 
 extern uint32_t __stack_top, __data_load, __data_start, __data_end, __bss_start, __bss_end, __heap_start, __heap_end;
 extern int main(void);
 
-uint64_t board_instructions(void);
 void board_set_count(uint64_t instructions);
 void reset_handler(void);
 void fault_handler(void);
@@ -16,16 +16,7 @@ void *_sbrk(ptrdiff_t increment);
 int _write(int file, const char *data, int length);
 void _exit(int code) __attribute__((noreturn));
 
-enum { SEMIHOST_WRITEC = 0x03, SEMIHOST_EXIT_EXTENDED = 0x20, ADP_STOPPED_APPLICATION_EXIT = 0x20026 };
-
-static int semihost(int operation, const void *argument)
-{
-    register int r0 __asm__("r0") = operation;
-    register const void *r1 __asm__("r1") = argument;
-
-    __asm__ volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
-    return r0;
-}
+enum { SEMIHOST_WRITEC = 0x03 };
 
 int _write(int file, const char *data, int length)
 {
@@ -33,16 +24,13 @@ int _write(int file, const char *data, int length)
 
     (void)file;
     for (i = 0; i < length; i++)
-        semihost(SEMIHOST_WRITEC, data + i);
+        board_call(SEMIHOST_WRITEC, data + i);
     return length;
 }
 
 void _exit(int code)
 {
-    const uint32_t block[2] = {ADP_STOPPED_APPLICATION_EXIT, (uint32_t)code};
-
-    for (;;)
-        semihost(SEMIHOST_EXIT_EXTENDED, block);
+    board_exit(code);
 }
 
 /* For the C library's printf alone: the model and its runtime allocate nothing. */
@@ -62,6 +50,12 @@ void *_sbrk(ptrdiff_t increment)
 #define SYSTICK_VALUE      (*(volatile uint32_t *)0xE000E018u)
 #define COPROCESSOR_ACCESS (*(volatile uint32_t *)0xE000ED88u)
 
+#ifdef BOARD_AN547
+#define TICK_QUARTERS 125u /* of a nanosecond */
+#else
+#define TICK_QUARTERS 160u
+#endif
+
 static volatile uint32_t systick_wraps;
 
 void systick_handler(void)
@@ -70,8 +64,9 @@ void systick_handler(void)
 }
 
 /* The counter runs from 0xFFFFFF down to 0, where it interrupts and starts again: 0 is the first tick of a period.
- * The core clock of this board ticks every 40 ns, and with -icount shift=0 an instruction takes 1 ns of virtual time:
- * instructions = ticks * 40, to the nearest 40. The interrupt every 16.7 million ticks adds about 30 instructions. */
+ * The core clock of this board ticks every 40 ns (AN547: 31.25 ns), and with -icount shift=0 an instruction takes 1 ns
+ * of virtual time: instructions = ticks * 40, to the nearest 40. The interrupt every 16.7 million ticks adds about 30
+ * instructions. */
 uint64_t board_instructions(void)
 {
     uint32_t wraps, value;
@@ -80,7 +75,7 @@ uint64_t board_instructions(void)
         wraps = systick_wraps;
         value = SYSTICK_VALUE;
     } while (wraps != systick_wraps);
-    return ((uint64_t)wraps * 0x1000000u + (value == 0 ? 0 : 0x1000000u - value)) * 40u;
+    return ((uint64_t)wraps * 0x1000000u + (value == 0 ? 0 : 0x1000000u - value)) * TICK_QUARTERS / 4u;
 }
 
 static uint64_t counted; /* of the last run; 0: none */

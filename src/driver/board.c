@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of boards; a package built for one of them: its objects as its Makefile's flags make them, which are
+ * measured, and a program with hooks that calls it (runtime/board). */
+#include "driver/board.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "driver/build.h"
+#include "driver/emulate.h"
+
+#define SEMIHOSTING                                                                                                    \
+    "-display none -serial null -monitor none -semihosting-config enable=on,target=native -icount shift=0 "
+#define ARM_TOOLS                                                                                                      \
+    .tools = "arm-none-eabi-", .compiler_packages = "gcc-arm-none-eabi libnewlib-arm-none-eabi",                       \
+    .ldflags = "-nostartfiles --specs=nano.specs --specs=nosys.specs", .emulator_package = "qemu-system-arm"
+
+static const board table[] = {
+    {.name = "qemu-m4", .target = "cortex-m4", .port = "baremetal", ARM_TOOLS, .cflags = "", .script = "mps2.ld",
+     .startup = "startup_mps2.c", .emulator = "qemu-system-arm -M mps2-an386 " SEMIHOSTING "-kernel",
+     .count = "SysTick under -icount, to the nearest 40"},
+    {.name = "qemu-m55", .target = "cortex-m55", .port = "baremetal", ARM_TOOLS, .cflags = "-DBOARD_AN547",
+     .script = "mps3.ld", .startup = "startup_mps2.c",
+     .emulator = "qemu-system-arm -M mps3-an547 " SEMIHOSTING "-kernel",
+     .count = "SysTick under -icount, to the nearest 32"},
+    {.name = "qemu-rv32", .target = "rv32imc", .port = "baremetal", .tools = "riscv64-unknown-elf-",
+     .compiler_packages = "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
+     .emulator_package = "qemu-system-misc", .cflags = "--specs=picolibc.specs", .ldflags = "-nostartfiles",
+     .script = "virt_rv32.ld", .startup = "startup_rv32.c",
+     .emulator = "qemu-system-riscv32 -M virt -bios none " SEMIHOSTING "-kernel", .count = "mcycle under -icount"},
+    {.name = "qemu-aarch64", .target = "aarch64", .port = "posix", .tools = "aarch64-linux-gnu-",
+     .compiler_packages = "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", .emulator_package = "qemu-user", .cflags = "",
+     .ldflags = "-static -lpthread", .emulator = "qemu-aarch64"},
+};
+
+const board *board_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+const char *board_names(compiler *c)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        w_fmt(&w, "%s%s", i ? ", " : "", table[i].name);
+    return w.data;
+}
+
+bool board_is_hosted(const board *b)
+{
+    return b->script == NULL;
+}
+
+/* --- building --- */
+
+#define MEASURED_OBJECT "measured.o"
+
+/* A tool of the board's in the scratch folder. */
+static bool run_tool(compiler *c, const run_model *m, process_words *a, const char *what)
+{
+    const board *b = m->board;
+    vec_push(&c->mem, a, NULL);
+    compiler_progress(c, arena_printf(&c->mem, "%s with %s", what, a->data[0]), 0, 0);
+    const char *install = arena_printf(&c->mem, "install it: apt-get install %s", b->compiler_packages);
+    const char *log = arena_printf(&c->mem, "it needs the packages %s; and the model may be too large for the board",
+                                   b->compiler_packages);
+    return process_run(c, &(process_task){.argv = a->data,
+                                          .dir = m->scratch,
+                                          .what = what,
+                                          .hint = install,
+                                          .whole_log = log,
+                                          .name = "package",
+                                          .path = m->dir});
+}
+
+static void begin(compiler *c, const run_model *m, int64_t workers, process_words *a)
+{
+    vec_push(&c->mem, a, arena_printf(&c->mem, "%sgcc", m->board->tools));
+    build_add_flags(c, m, workers, a);
+}
+
+static void begin_compile(compiler *c, const run_model *m, int64_t workers, process_words *a)
+{
+    begin(c, m, workers, a);
+    process_add_words(c, a, m->board->cflags);
+    process_add_words(c, a, "-ffunction-sections -fdata-sections");
+}
+
+/* What hooks, or the lack of them, are compiled into; kernels know nothing of them. */
+static void name_small_files(compiler *c, const run_model *m, process_words *a, const char *folder, const char *end)
+{
+    const char *const names[] = {arena_printf(&c->mem, "%s_lib0", m->report->module),
+                                 arena_printf(&c->mem, "%s_lib1", m->report->module), "model_data", "tvmrt",
+                                 arena_printf(&c->mem, "tvmrt_port_%s", m->report->port)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        vec_push(&c->mem, a, arena_printf(&c->mem, "%s%s%s", folder, names[i], end));
+}
+
+/* "src/xnnpack.c" -> "xnnpack.o"; other words are options. */
+static void name_objects(compiler *c, const process_words *sources, process_words *a)
+{
+    for (uint32_t i = 0; i < sources->len; i++) {
+        const char *s = sources->data[i], *slash = strrchr(s, '/');
+        size_t n = strlen(s);
+        if (*s != '-' && n > 2 && strcmp(s + n - 2, ".c") == 0)
+            vec_push(&c->mem, a, arena_printf(&c->mem, "%.*s.o", (int)(s + n - 2 - (slash + 1)), slash + 1));
+    }
+}
+
+static bool compile_objects(compiler *c, const run_model *m, int64_t workers, const process_words *sources)
+{
+    process_words a = {0};
+    begin_compile(c, m, workers, &a);
+    name_small_files(c, m, &a, "package/src/", ".c");
+    vec_push(&c->mem, &a, "package/src/ops.c");
+    for (uint32_t i = 0; i < sources->len; i++)
+        vec_push(&c->mem, &a, sources->data[i]);
+    vec_push(&c->mem, &a, "-c");
+    return run_tool(c, m, &a, "building the package");
+}
+
+/* All that a program which calls the model gets of the package: for the sizes of its sections. */
+static bool link_objects(compiler *c, const run_model *m, int64_t workers, const process_words *sources)
+{
+    const char *module = m->report->module;
+    process_words a = {0};
+    begin(c, m, workers, &a);
+    process_add_words(c, &a, "-nostdlib -r -Wl,--gc-sections");
+    vec_push(&c->mem, &a, arena_printf(&c->mem, "-Wl,-e,tvmgen_%s_run,-u,tvmgen_%s_run", module, module));
+    if (m->constants)
+        vec_push(&c->mem, &a, arena_printf(&c->mem, "-Wl,-u,tvmgen_%s_set_constants", module));
+    name_small_files(c, m, &a, "", ".o");
+    vec_push(&c->mem, &a, "ops.o");
+    name_objects(c, sources, &a);
+    process_add_words(c, &a, "-o " MEASURED_OBJECT);
+    return run_tool(c, m, &a, "linking the package");
+}
+
+/* The caller's side, for a machine without an operating system. */
+static bool add_bare(compiler *c, const run_model *m, process_words *a)
+{
+    const board *b = m->board;
+    if (!build_write_embedded(c, m->scratch, b->script) || !build_write_embedded(c, m->scratch, b->startup) ||
+        !build_write_embedded(c, m->scratch, "semihost.c"))
+        return false;
+    process_add_words(c, a, "-DBOARD -T");
+    vec_push(&c->mem, a, b->script);
+    vec_push(&c->mem, a, b->startup);
+    vec_push(&c->mem, a, "semihost.c");
+    vec_push(&c->mem, a,
+             m->constants ? arena_printf(&c->mem, "-DCONSTANTS_FILE=\"%s\"", m->constants) : "-DCONSTANTS_FILE=NULL");
+    return true;
+}
+
+static bool build_program(compiler *c, const run_model *m, int64_t workers, const process_words *sources)
+{
+    const run_report *r = m->report;
+    process_words a = {0};
+    begin_compile(c, m, workers, &a);
+    vec_push(&c->mem, &a, arena_printf(&c->mem, "-DCALLED=tvmgen_%s_run", r->module));
+    if (m->constants)
+        vec_push(&c->mem, &a, arena_printf(&c->mem, "-DCONSTANTS=tvmgen_%s_set_constants", r->module));
+    vec_push(&c->mem, &a, arena_printf(&c->mem, "-DOPERATORS=%u", r->n_operators));
+    process_add_words(c, &a, "-DMEASURED -DTVMRT_HOOKS=1 -Wl,--gc-sections " EMULATE_CALLER ".c");
+    name_small_files(c, m, &a, "package/src/", ".c");
+    vec_push(&c->mem, &a, "ops.o");
+    name_objects(c, sources, &a);
+    if (m->board->script && !add_bare(c, m, &a))
+        return false;
+    for (uint32_t i = 0; i < r->n_sources; i++)
+        process_add_words(c, &a, r->sources[i].ldflags);
+    process_add_words(c, &a, "-lm");
+    process_add_words(c, &a, m->board->ldflags);
+    process_add_words(c, &a, "-o " EMULATE_CALLER);
+    return run_tool(c, m, &a, "building the program");
+}
+
+static bool measure_sections(compiler *c, const run_model *m)
+{
+    process_words a = {0};
+    vec_push(&c->mem, &a, arena_printf(&c->mem, "%ssize", m->board->tools));
+    process_add_words(c, &a, "-A " MEASURED_OBJECT);
+    return run_tool(c, m, &a, "measuring the package");
+}
+
+#define SECTIONS "sections.txt"
+
+bool board_build(compiler *c, run_model *m, int64_t workers)
+{
+    process_words sources = {0};
+    span sizes;
+    const bool bare = strcmp(m->report->port, "baremetal") == 0;
+    workers = bare ? 0 : workers;
+    return build_link_package(c, m->dir, m->scratch) && build_add_sources(c, m, m->scratch, &sources) &&
+           compile_objects(c, m, workers, &sources) && link_objects(c, m, workers, &sources) &&
+           measure_sections(c, m) && compiler_read_file(c, path_join(&c->mem, m->scratch, "log"), &sizes) &&
+           compiler_write_file(c, path_join(&c->mem, m->scratch, SECTIONS), sizes.data, sizes.len) &&
+           build_program(c, m, workers, &sources);
+}
+
+/* --- what it took --- */
+
+/* A line of size -A: name, bytes, address. */
+static void take_section(const char *line, board_measure *out)
+{
+    static const struct {
+        const char *begin;
+        size_t at;
+    } kinds[] = {{".text", offsetof(board_measure, text)},      {".rodata", offsetof(board_measure, rodata)},
+                 {".srodata", offsetof(board_measure, rodata)}, {".data", offsetof(board_measure, data)},
+                 {".sdata", offsetof(board_measure, data)},     {".bss", offsetof(board_measure, bss)},
+                 {".sbss", offsetof(board_measure, bss)},       {"COMMON", offsetof(board_measure, bss)}};
+    const char *number = line + strcspn(line, " ");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(line, kinds[i].begin, strlen(kinds[i].begin)) == 0)
+            *(uint64_t *)(void *)((char *)out + kinds[i].at) += strtoull(number, NULL, 10);
+}
+
+static bool read_sections(compiler *c, const run_model *m, board_measure *out)
+{
+    span s;
+    if (!compiler_read_file(c, path_join(&c->mem, m->scratch, SECTIONS), &s))
+        return false;
+    const char *text = arena_strndup(&c->mem, (const char *)s.data, s.len);
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        take_section(text, out);
+    return true;
+}
+
+bool board_measured(compiler *c, const run_model *m, board_measure *out)
+{
+    span s;
+    const uint32_t n = m->report->n_operators;
+    const size_t want = (2u + (size_t)n) * sizeof(int64_t);
+    *out = (board_measure){.n_operators = n};
+    if (!read_sections(c, m, out) || !compiler_read_file(c, path_join(&c->mem, m->scratch, "measured.bin"), &s))
+        return false;
+    if (s.len != want)
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
+                          "the program in the emulator left %zu bytes of measurements, where %zu belong", s.len, want);
+    int64_t *numbers = arena_array(&c->mem, int64_t, 2u + n);
+    memcpy(numbers, s.data, want);
+    out->instructions = numbers[0];
+    out->stack = (uint64_t)numbers[1];
+    out->operators = numbers[0] < 0 ? NULL : numbers + 2;
+    return true;
+}

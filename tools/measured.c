@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run on a board of an emulator took: RAM, flash by section, instructions, and those of each operator. */
+#include "session.h"
+
+#include <string.h>
+
+#include "base/json_out.h"
+#include "table.h"
+
+static void show_operators(const session *s, const board_measure *m)
+{
+    cli *x = s->x;
+    table t = table_begin(&x->c->mem, "rlrl");
+    const char *const head[] = {"op", "operator", "instructions", "nodes"};
+    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
+        table_add(&t, "%s", head[i]);
+    for (uint32_t i = 0; i < m->n_operators; i++) {
+        const run_operator *op = &s->model.report->operators[i];
+        table_add(&t, "%u", i);
+        table_add(&t, "%s", op->kernel);
+        table_add(&t, "%lld", (long long)m->operators[i]);
+        table_add(&t, "%s", op->source);
+    }
+    table_print(&t, &x->out);
+}
+
+static void show_text(const session *s, const board_measure *m)
+{
+    const run_report *r = s->model.report;
+    const board *b = s->model.board;
+    writer *w = &s->x->out;
+    unsigned long long fixed = m->data + m->bss;
+    const char *options = strstr(b->emulator, " -display");
+    const size_t machine = options ? (size_t)(options - b->emulator) : strlen(b->emulator);
+    w_fmt(w, "board         %s: %sgcc, %.*s\n", b->name, b->tools, (int)machine, b->emulator);
+    w_fmt(w, "RAM           %llu bytes: .data %llu, .bss %llu (workspace %lld), deepest stack %llu\n", fixed + m->stack,
+          (unsigned long long)m->data, (unsigned long long)m->bss, (long long)r->workspace_bytes,
+          (unsigned long long)m->stack);
+    w_fmt(w, "flash         %llu bytes: .text %llu, .rodata %llu (constants %lld), .data %llu\n",
+          (unsigned long long)(m->text + m->rodata + m->data), (unsigned long long)m->text,
+          (unsigned long long)m->rodata, (long long)(s->model.constants ? 0 : r->constant_bytes),
+          (unsigned long long)m->data);
+    if (m->operators)
+        w_fmt(w, "instructions  %lld (%s; with hooks)\n", (long long)m->instructions, b->count);
+    else
+        w_fmt(w, "instructions  not counted: %s has no counter\n", b->emulator);
+    if (m->operators)
+        show_operators(s, m);
+}
+
+static void show_json(const session *s, const board_measure *m)
+{
+    json_out j = json_out_begin(&s->x->out, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    json_out_text(&j, "board", s->model.board->name);
+    json_out_uint(&j, "text", m->text);
+    json_out_uint(&j, "rodata", m->rodata);
+    json_out_uint(&j, "data", m->data);
+    json_out_uint(&j, "bss", m->bss);
+    json_out_uint(&j, "stack", m->stack);
+    if (m->operators) {
+        json_out_int(&j, "instructions", m->instructions);
+        json_out_array(&j, "operators");
+        for (uint32_t i = 0; i < m->n_operators; i++)
+            json_out_int(&j, NULL, m->operators[i]);
+        json_out_end(&j);
+    }
+    json_out_end(&j);
+    w_str(&s->x->out, "\n");
+}
+
+bool session_show_board(const session *s)
+{
+    board_measure m;
+    if (!s->model.board)
+        return true;
+    if (!board_measured(s->x->c, &s->model, &m))
+        return false;
+    if (cli_has(s->x, OPT_JSON))
+        show_json(s, &m);
+    else
+        show_text(s, &m);
+    return true;
+}
