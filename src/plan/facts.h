@@ -59,6 +59,11 @@ uint32_t order_count(void);
 const char *order_name(uint32_t i);
 void order_make(const plan_facts *f, uint32_t i, uint32_t *out);
 
+/* search.c: the order with the least peak, if there is one below `below`, scratch for one part of each operator counted.
+ * `effort`: operators looked at; beyond it, only a better order than `below` says. out_bound: no order has a lower peak;
+ * what is known when the effort ends. */
+bool order_search(const plan_facts *f, uint64_t effort, uint64_t below, uint32_t *out, uint64_t *out_bound);
+
 /* layer.c */
 void layer_soonest(const plan_facts *f, uint32_t *out_layer);
 void layer_bounded(const plan_facts *f, const uint32_t *order, const uint32_t *parts, uint64_t limit,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define WORK_PER_PART 16384     /* operations below which another task costs more than it brings */
+#define ORDER_EFFORT  300000u   /* operators looked at in the search for an order */
 #define SPARE_WORK    20000000u /* operators looked at while parts are taken away one by one */
 
 bool plan_is_alone(const plan_problem *p, const plan_op *op)
@@ -80,18 +81,43 @@ static void sequential(const plan_facts *f, const uint32_t *order, uint32_t *out
         out_layer[order[i]] = i;
 }
 
-static uint64_t lower_bound(const plan_facts *f)
+/* What is known before anything is placed. */
+typedef struct order_facts {
+    uint64_t fine;      /* least peak of the orders, scratch not counted */
+    uint64_t bound;     /* no order of operators one after the other needs less, scratch counted */
+    uint32_t *searched; /* the order with the least peak; NULL: one of the table's */
+} order_facts;
+
+static uint64_t peak_of_order(const plan_facts *f, const uint32_t *order, const uint32_t *parts)
 {
-    uint64_t least = UINT64_MAX;
-    uint32_t *order = arena_array(f->a, uint32_t, f->n_ops), *layer = arena_array(f->a, uint32_t, f->n_ops);
+    plan_blocks b;
+    uint32_t *layer = arena_array(f->a, uint32_t, f->n_ops);
+    sequential(f, order, layer);
+    blocks_make(f, layer, parts, &b);
+    return b.peak;
+}
+
+static order_facts look_at_orders(const plan_facts *f, uint64_t effort)
+{
+    order_facts x = {.fine = UINT64_MAX, .searched = arena_array(f->a, uint32_t, f->n_ops)};
+    uint32_t *order = arena_array(f->a, uint32_t, f->n_ops), *ones = arena_array(f->a, uint32_t, f->n_ops);
+    uint64_t least = UINT64_MAX, peak;
+    for (uint32_t op = 0; op < f->n_ops; op++)
+        ones[op] = 1;
     for (uint32_t i = 0; i < order_count(); i++) {
-        plan_blocks b;
         order_make(f, i, order);
-        sequential(f, order, layer);
-        blocks_make(f, layer, NULL, &b);
-        least = b.peak < least ? b.peak : least;
+        peak = peak_of_order(f, order, NULL);
+        x.fine = peak < x.fine ? peak : x.fine;
+        peak = peak_of_order(f, order, ones);
+        least = peak < least ? peak : least;
     }
-    return least;
+    if (!order_search(f, effort, least, x.searched, &x.bound)) {
+        x.searched = NULL;
+        return x;
+    }
+    peak = peak_of_order(f, x.searched, NULL);
+    x.fine = peak < x.fine ? peak : x.fine;
+    return x;
 }
 
 static void weigh(const plan_facts *f, candidate *x)
@@ -167,20 +193,24 @@ static candidate new_candidate(const plan_facts *f, const char *order)
     return x;
 }
 
-/* The widest layering when it costs at most a tenth more than the bound; else the smallest one found. */
-static candidate choose(const plan_facts *f, uint64_t bound)
+/* The widest layering when it costs at most a tenth more than the bound; else the smallest one found. A single worker
+ * gains nothing by width. */
+static candidate choose(const plan_facts *f, const order_facts *known)
 {
     candidate best = new_candidate(f, "soonest");
-    uint64_t fine = bound + bound / 10;
+    const uint64_t bound = known->fine;
+    uint64_t fine = f->p->workers > 1 ? bound + bound / 10 : bound;
     layer_soonest(f, best.layer);
     if (soonest_peak(f, best.layer) <= fine) /* only scratch is too much, if anything */
         spare_scratch(f, &best, fine);
     weigh(f, &best);
-    uint32_t *order = arena_array(f->a, uint32_t, f->n_ops);
-    for (uint32_t i = 0; i < order_count() && best.bytes > fine; i++) {
-        candidate next = new_candidate(f, order_name(i));
-        order_make(f, i, order);
-        layer_bounded(f, order, next.parts, bound, next.layer);
+    uint32_t *order = arena_array(f->a, uint32_t, f->n_ops), n = order_count() + (known->searched != NULL);
+    for (uint32_t i = 0; i < n && best.bytes > fine; i++) {
+        bool searched = i == order_count();
+        candidate next = new_candidate(f, searched ? "search" : order_name(i));
+        if (!searched)
+            order_make(f, i, order);
+        layer_bounded(f, searched ? known->searched : order, next.parts, bound, next.layer);
         spare_scratch(f, &next, fine);
         weigh(f, &next);
         if (next.bytes < best.bytes)
@@ -252,8 +282,9 @@ bool plan_memory(compiler *c, const plan_problem *p, plan *out)
                   .places = arena_array(&c->mem, plan_place, p->values.len + 1u),
                   .tasks = arena_array(&c->mem, plan_task, p->ops.len + 1u)};
     out->constant_bytes = place_constants(&tmp, p, out->places);
-    out->lower_bound_bytes = lower_bound(&f);
-    candidate best = choose(&f, out->lower_bound_bytes);
+    order_facts known = look_at_orders(&f, ORDER_EFFORT);
+    out->lower_bound_bytes = known.bound;
+    candidate best = choose(&f, &known);
     out->workspace_bytes = best.bytes;
     out->order = best.order;
     out->heuristic = best.heuristic;
