@@ -407,7 +407,7 @@ static bool take_board(const cli *x, const char **target_name, compile_options *
 
 bool cli_compile_options(const cli *x, bool native, compile_options *out)
 {
-    long level, workers;
+    long level, workers, effort;
     compile_options_init(out);
     out->verb = help_verb_name(x->verb);
     out->emit = cli_get(x, OPT_EMIT, "c");
@@ -444,7 +444,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||
         cli_choice(x, OPT_HOST, NULL, "x86_64") < 0 || cli_choice(x, OPT_REQUANT, NULL, "exact") < 0 ||
         !read_widths(x, out) ||
-        !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_workers(x, &workers))
+        !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_number(x, OPT_PLAN_EFFORT, 1, 1000, 1, &effort) ||
+        !cli_workers(x, &workers))
         return false;
     if (workers > 1 && strcmp(out->port, "baremetal") == 0)
         return cli_usage_error(x, "leave --workers out, or choose --port freertos or posix",
@@ -455,6 +456,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
         return cli_usage_error(x, arena_printf(&x->c->mem, "it takes %s", options[OPT_CONSTANTS].value),
                                "--constants: '%.100s' is unknown", form);
     out->opt_level = (int)level;
+    out->plan_effort = (uint32_t)effort;
     out->no_winograd = cli_has(x, OPT_NO_WINOGRAD);
     out->requant = cli_choice(x, OPT_REQUANT, NULL, "exact");
     out->integers = cli_has(x, OPT_INTEGERS) || cli_has(x, OPT_REQUANT);

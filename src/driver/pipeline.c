@@ -222,6 +222,7 @@ static bool plan_and_check(compiler *c, const compile_options *o, compile_result
     compiler_progress(c, "planning", 0, 0);
     p->workers = r->unit.target->workers;
     p->split_parts = o->opt_level > 0;
+    p->effort = o->plan_effort;
     if (!plan_memory(c, p, &r->plan) || !plan_verify(c, &r->plan))
         return false;
     if (r->plan.workspace_bytes <= prog_most_bytes(r->unit.target))

@@ -36,6 +36,7 @@ typedef struct compile_options {
     int requant;      /* graph_requant of graph/pass.h */
     enum constants_form constants_form;
     uint32_t workers;
+    uint32_t plan_effort; /* plan_problem.effort */
     const dim_binding *dims, *shapes, *bounds; /* bounds: of extents that data decides */
     const input_binding *binds;
     uint32_t n_dims, n_shapes, n_bounds, n_binds;

@@ -59,9 +59,9 @@ uint32_t order_count(void);
 const char *order_name(uint32_t i);
 void order_make(const plan_facts *f, uint32_t i, uint32_t *out);
 
-/* search.c: the order with the least peak, if there is one below `below`, scratch for one part of each operator counted.
- * `effort`: operators looked at; beyond it, only a better order than `below` says. out_bound: no order has a lower peak;
- * what is known when the effort ends. */
+/* search.c: the order with the least peak, scratch for one part of each operator counted; false: there is none below
+ * `below`, or none was found. `effort`: operators looked at; when it ends, the order is only good. out_bound: no order
+ * has a lower peak. */
 bool order_search(const plan_facts *f, uint64_t effort, uint64_t below, uint32_t *out, uint64_t *out_bound);
 
 /* layer.c */
@@ -70,6 +70,26 @@ void layer_bounded(const plan_facts *f, const uint32_t *order, const uint32_t *p
                    uint32_t *out_layer);
 uint32_t layer_count(const plan_facts *f, const uint32_t *layer);
 
-/* place.c: sets the offsets; returns the workspace's size and the name of what won. */
-uint64_t place_blocks(arena *a, plan_blocks *b, const char **out_heuristic);
+/* place.c, exact.c: what placements work on. */
+typedef struct plan_meet {
+    uint32_t block; /* lives at the same time, and has bytes */
+    uint64_t above; /* least distance of its start from this one's where it lies above */
+    uint64_t below; /* and of this one's start from its where it lies below */
+} plan_meet;
+
+typedef struct plan_placing {
+    plan_blocks *b;
+    struct plan_meets {
+        plan_meet *data;
+        uint32_t len, cap;
+    } *meets; /* of each block */
+    bool *placed;
+} plan_placing;
+
+/* Offsets so that all ends within `size`; steps: those that are left. EXACT_NONE: there are no such ones. */
+typedef enum exact_result { EXACT_FOUND, EXACT_NONE, EXACT_ENDED } exact_result;
+exact_result place_exact(arena *a, const plan_placing *x, uint64_t size, uint64_t *steps);
+
+/* place.c: sets the offsets; returns the workspace's size and the name of what won. steps: of the search. */
+uint64_t place_blocks(arena *a, plan_blocks *b, uint64_t steps, const char **out_heuristic);
 #endif

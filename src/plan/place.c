@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offsets of blocks: first fit with gaps along several orders, then a hill climb over the best of them. Blocks whose
- * lifetimes meet must not overlap. Deterministic: ties go by number, the climb's random numbers have a fixed seed. */
+/* Offsets of blocks: first fit with gaps along several orders, then a hill climb over the best of them, then a search
+ * (exact.c). Blocks whose lifetimes meet must not overlap. Deterministic: ties go by number, the climb's random numbers
+ * have a fixed seed, the search has steps instead of time. */
 #include "plan/facts.h"
 
 #include <stdlib.h>
@@ -20,16 +21,16 @@ static uint64_t align_up(uint64_t v, uint64_t align)
 
 /* Beyond this many pairs, a few thousand blocks that all live at once, blocks are placed in the order of time alone. */
 #define MOST_PAIRS 2000000u
+/* Beyond this many blocks there is no search, which goes as deep as there are blocks. */
+#define MOST_SEARCHED 4000u
 
 typedef struct place_range {
     uint64_t from, to;
 } place_range;
 
 typedef struct placing {
-    plan_blocks *b;
-    u32s *meets; /* of each block: the others that live at the same time, without empty ones */
-    bool *placed;
-    place_range *near; /* room for the placed ones among them */
+    plan_placing p;
+    place_range *near; /* room for the placed ones that live at the same time */
 } placing;
 
 static int by_start_time(const void *x, const void *y)
@@ -58,20 +59,22 @@ static bool find_pairs(arena *a, placing *x)
 {
     u32s alive = {0};
     uint32_t n, pairs = 0;
-    const place_key *keys = in_time(a, x->b, &n);
-    x->meets = arena_array(a, u32s, x->b->n);
+    plan_placing *p = &x->p;
+    const place_key *keys = in_time(a, p->b, &n);
+    p->meets = arena_array(a, struct plan_meets, p->b->n);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = keys[i].index, kept = 0;
         for (uint32_t k = 0; k < alive.len; k++)
-            if (x->b->data[alive.data[k]].last >= x->b->data[at].first)
+            if (p->b->data[alive.data[k]].last >= p->b->data[at].first)
                 alive.data[kept++] = alive.data[k];
         alive.len = kept;
         pairs += kept;
         if (pairs > MOST_PAIRS)
             return false;
         for (uint32_t k = 0; k < kept; k++) {
-            vec_push(a, &x->meets[at], alive.data[k]);
-            vec_push(a, &x->meets[alive.data[k]], at);
+            const plan_block *one = &p->b->data[at], *other = &p->b->data[alive.data[k]];
+            vec_push(a, &p->meets[at], ((plan_meet){alive.data[k], one->bytes, other->bytes}));
+            vec_push(a, &p->meets[alive.data[k]], ((plan_meet){at, other->bytes, one->bytes}));
         }
         vec_push(a, &alive, at);
     }
@@ -101,16 +104,18 @@ static void sort_ranges(place_range *r, uint32_t n)
     }
 }
 
-/* Lowest offset for block i beside the placed ones. */
+/* Lowest offset for block i beside the placed ones: a range holds the starts that one of them forbids, the end not
+ * included, moved up by the block's bytes so that none is below 0. */
 static uint64_t lowest(const placing *x, uint32_t i)
 {
-    const plan_block *block = &x->b->data[i];
+    const plan_block *block = &x->p.b->data[i];
     uint64_t at = 0;
     uint32_t n = 0;
-    for (uint32_t k = 0; k < x->meets[i].len; k++) {
-        const plan_block *o = &x->b->data[x->meets[i].data[k]];
-        if (x->placed[x->meets[i].data[k]])
-            x->near[n++] = (place_range){o->offset, o->offset + o->bytes};
+    for (uint32_t k = 0; k < x->p.meets[i].len; k++) {
+        const plan_meet *m = &x->p.meets[i].data[k];
+        const plan_block *o = &x->p.b->data[m->block];
+        if (x->p.placed[m->block])
+            x->near[n++] = (place_range){o->offset + block->bytes - m->above, o->offset + m->below};
     }
     sort_ranges(x->near, n);
     for (uint32_t k = 0; k < n && at + block->bytes > x->near[k].from; k++) {
@@ -124,11 +129,11 @@ static uint64_t lowest(const placing *x, uint32_t i)
 static uint64_t first_fit(const placing *x, const uint32_t *order, uint64_t limit)
 {
     uint64_t size = 0;
-    memset(x->placed, 0, x->b->n * sizeof *x->placed);
-    for (uint32_t i = 0; i < x->b->n; i++) {
-        plan_block *block = &x->b->data[order[i]];
+    memset(x->p.placed, 0, x->p.b->n * sizeof *x->p.placed);
+    for (uint32_t i = 0; i < x->p.b->n; i++) {
+        plan_block *block = &x->p.b->data[order[i]];
         block->offset = lowest(x, order[i]);
-        x->placed[order[i]] = true;
+        x->p.placed[order[i]] = true;
         if (block->offset + block->bytes > size)
             size = block->offset + block->bytes;
         if (size >= limit)
@@ -249,8 +254,8 @@ static int by_key(const void *x, const void *y)
 static uint64_t conflict_bytes(const placing *x, uint32_t i)
 {
     uint64_t sum = 0;
-    for (uint32_t k = 0; k < x->meets[i].len; k++)
-        sum += x->b->data[x->meets[i].data[k]].bytes;
+    for (uint32_t k = 0; k < x->p.meets[i].len; k++)
+        sum += x->p.b->data[x->p.meets[i].data[k].block].bytes;
     return sum;
 }
 
@@ -262,37 +267,37 @@ static uint64_t block_life(const plan_block *block)
 /* Place first what has the greatest key: (major, minor), then the lower number. */
 static place_key by_size(const placing *x, uint32_t i)
 {
-    const plan_block *block = &x->b->data[i];
+    const plan_block *block = &x->p.b->data[i];
     return (place_key){block->bytes, UINT32_MAX - block->first, i};
 }
 
 static place_key by_lifetime(const placing *x, uint32_t i)
 {
-    const plan_block *block = &x->b->data[i];
+    const plan_block *block = &x->p.b->data[i];
     return (place_key){block_life(block), block->bytes, i};
 }
 
 static place_key by_conflict(const placing *x, uint32_t i)
 {
-    const plan_block *block = &x->b->data[i];
+    const plan_block *block = &x->p.b->data[i];
     return (place_key){conflict_bytes(x, i), block->bytes, i};
 }
 
 static place_key by_start(const placing *x, uint32_t i)
 {
-    const plan_block *block = &x->b->data[i];
+    const plan_block *block = &x->p.b->data[i];
     return (place_key){UINT32_MAX - block->first, block->bytes, i};
 }
 
 static place_key by_area(const placing *x, uint32_t i)
 {
-    const plan_block *block = &x->b->data[i];
+    const plan_block *block = &x->p.b->data[i];
     return (place_key){block->bytes * block_life(block), block->bytes, i};
 }
 
 static place_key by_size_lifetime(const placing *x, uint32_t i)
 {
-    const plan_block *block = &x->b->data[i];
+    const plan_block *block = &x->p.b->data[i];
     return (place_key){block->bytes, block_life(block), i};
 }
 
@@ -316,10 +321,11 @@ static uint32_t next_random(uint32_t *state)
 /* Swaps two places of the order and keeps what is smaller. */
 static uint64_t climb(const placing *x, uint32_t *order, uint64_t size)
 {
-    uint64_t cost = (uint64_t)x->b->n * x->b->n + 1, rounds = 100000000u / cost;
+    const uint32_t n = x->p.b->n;
+    uint64_t cost = (uint64_t)n * n + 1, rounds = 100000000u / cost;
     uint32_t state = 0x9e3779b9u;
-    for (uint64_t r = 0; r < rounds && r < 3000 && size > x->b->peak; r++) {
-        uint32_t i = next_random(&state) % x->b->n, k = next_random(&state) % x->b->n, t = order[i];
+    for (uint64_t r = 0; r < rounds && r < 3000 && size > x->p.b->peak; r++) {
+        uint32_t i = next_random(&state) % n, k = next_random(&state) % n, t = order[i];
         order[i] = order[k];
         order[k] = t;
         uint64_t now = first_fit(x, order, size + 1);
@@ -333,9 +339,47 @@ static uint64_t climb(const placing *x, uint32_t *order, uint64_t size)
     return size;
 }
 
-uint64_t place_blocks(arena *a, plan_blocks *b, const char **out_heuristic)
+/* --- the search --- */
+
+static uint64_t end_of(const plan_blocks *b)
 {
-    placing x = {.b = b, .placed = arena_array(a, bool, b->n), .near = arena_array(a, place_range, b->n)};
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < b->n; i++)
+        end = b->data[i].offset + b->data[i].bytes > end ? b->data[i].offset + b->data[i].bytes : end;
+    return end;
+}
+
+/* From the placement at hand to a smaller one: the least size that could be first, then by halves. What the search
+ * could not decide counts as impossible. */
+static uint64_t improve(arena *a, const placing *x, uint64_t size, uint64_t steps)
+{
+    plan_blocks *b = x->p.b;
+    uint64_t *best = arena_array(a, uint64_t, b->n), from = b->peak, to = size, at = b->peak;
+    for (uint32_t i = 0; i < b->n; i++)
+        best[i] = b->data[i].offset;
+    while (from < to && steps > b->n) {
+        arena scratch;
+        arena_init(&scratch, a);
+        uint64_t now = steps / 2, left = now;
+        if (place_exact(&scratch, &x->p, at, &left) == EXACT_FOUND) {
+            to = end_of(b);
+            for (uint32_t i = 0; i < b->n; i++)
+                best[i] = b->data[i].offset;
+        } else {
+            from = at + 1;
+        }
+        arena_free(&scratch);
+        steps -= now - left;
+        at = from + (to - from) / 2;
+    }
+    for (uint32_t i = 0; i < b->n; i++)
+        b->data[i].offset = best[i];
+    return to;
+}
+
+uint64_t place_blocks(arena *a, plan_blocks *b, uint64_t steps, const char **out_heuristic)
+{
+    placing x = {.p = {.b = b, .placed = arena_array(a, bool, b->n)}, .near = arena_array(a, place_range, b->n)};
     uint32_t *order = arena_array(a, uint32_t, b->n), *best = arena_array(a, uint32_t, b->n);
     place_key *keys = arena_array(a, place_key, b->n);
     uint64_t size = UINT64_MAX;
@@ -361,5 +405,11 @@ uint64_t place_blocks(arena *a, plan_blocks *b, const char **out_heuristic)
         *out_heuristic = climbed < size ? "hill-climb" : *out_heuristic;
         size = climbed;
     }
-    return first_fit(&x, best, UINT64_MAX);
+    size = first_fit(&x, best, UINT64_MAX);
+    if (size > b->peak && b->n <= MOST_SEARCHED) {
+        uint64_t less = improve(a, &x, size, steps);
+        *out_heuristic = less < size ? "search" : *out_heuristic;
+        size = less;
+    }
+    return size;
 }

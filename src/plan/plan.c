@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define WORK_PER_PART 16384     /* operations below which another task costs more than it brings */
-#define ORDER_EFFORT  300000u   /* operators looked at in the search for an order */
+#define ORDER_EFFORT  UINT64_C(300000)   /* operators looked at in the search for an order */
+#define PLACE_EFFORT  UINT64_C(10000000) /* blocks and layers looked at in the search for a placement */
 #define SPARE_WORK    20000000u /* operators looked at while parts are taken away one by one */
 
 bool plan_is_alone(const plan_problem *p, const plan_op *op)
@@ -120,10 +121,16 @@ static order_facts look_at_orders(const plan_facts *f, uint64_t effort)
     return x;
 }
 
+/* How many times the usual effort. */
+static uint64_t effort_of(const plan_problem *p)
+{
+    return p->effort > 1 ? p->effort : 1;
+}
+
 static void weigh(const plan_facts *f, candidate *x)
 {
     blocks_make(f, x->layer, x->parts, &x->blocks);
-    x->bytes = place_blocks(f->a, &x->blocks, &x->heuristic);
+    x->bytes = place_blocks(f->a, &x->blocks, PLACE_EFFORT * effort_of(f->p), &x->heuristic);
 }
 
 /* Live bytes of each layer. */
@@ -282,7 +289,7 @@ bool plan_memory(compiler *c, const plan_problem *p, plan *out)
                   .places = arena_array(&c->mem, plan_place, p->values.len + 1u),
                   .tasks = arena_array(&c->mem, plan_task, p->ops.len + 1u)};
     out->constant_bytes = place_constants(&tmp, p, out->places);
-    order_facts known = look_at_orders(&f, ORDER_EFFORT);
+    order_facts known = look_at_orders(&f, ORDER_EFFORT * effort_of(p));
     out->lower_bound_bytes = known.bound;
     candidate best = choose(&f, &known);
     out->workspace_bytes = best.bytes;

@@ -54,6 +54,7 @@ typedef struct plan_problem {
     VEC(plan_step) steps;
     uint32_t workers; /* width of the schedule; at least 1 */
     bool split_parts; /* false (-O0): one part per operator */
+    uint32_t effort;  /* searches take so many times their usual steps; 0 and 1: once */
 } plan_problem;
 
 /* Where a value is, and between which operators it is used (-1: by none). */
@@ -114,8 +115,9 @@ uint32_t flow_segment(const plan_problem *p, uint32_t step);
  * facts that follow from them. */
 plan_problem *plan_problem_of(compiler *c, const prog_func *f);
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
-/* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "value x 64 workspace [in y at 16]" (or
- * input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4] [scratch 128 [perpart]]"; "if c" ...
- * "else" ... "end"; "loop c" ... "end". Only for reading: plan_print writes a plan. */
+/* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "effort 9"; "value x 64 workspace
+ * [in y at 16]" (or input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4]
+ * [scratch 128 [perpart]]"; "if c" ... "else" ... "end"; "loop c" ... "end". Only for reading: plan_print writes a
+ * plan. */
 bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out);
 #endif

@@ -148,7 +148,7 @@ static bool keyword(const reader *r)
 {
     static const char *const words[] = {"reads", "writes", "inplace", "parts",   "scratch",
                                         "work",  "op",     "value",   "workers", "nosplit",
-                                        "if",    "else",   "loop",    "end"};
+                                        "if",    "else",   "loop",    "end",  "effort"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (lexer_is(&r->l, words[i]))
             return true;
@@ -357,8 +357,14 @@ static bool statement(reader *r)
         r->p->split_parts = false;
         return true;
     }
+    if (lexer_accept(&r->l, "effort")) {
+        if (!read_number(r, &n) || n < 1 || n > 1000)
+            return lexer_error(&r->l, "effort: 1 to 1000");
+        r->p->effort = (uint32_t)n;
+        return true;
+    }
     if (!lexer_accept(&r->l, "workers"))
-        return lexer_error(&r->l, "expected value, op, if, else, loop, end, workers or nosplit");
+        return lexer_error(&r->l, "expected value, op, if, else, loop, end, workers, effort or nosplit");
     if (!read_number(r, &n) || n < 1 || n > 127)
         return lexer_error(&r->l, "workers: 1 to 127");
     r->p->workers = (uint32_t)n;
