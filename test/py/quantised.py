@@ -181,6 +181,34 @@ class Model:
         shape = [1, int(self.rng.integers(1, 9)), 64, 101]
         self.output(self.node("Add", [self.input(shape, a), self.input(shape, b)]), y)
 
+    def product(self, kind):
+        a, b, y = self.params(kind, 12), self.params(kind, 7), self.params(kind, 40)
+        shape = [1, int(self.rng.integers(1, 9)), 64, 101]
+        self.output(self.node("Mul", [self.input(shape, a), self.input(shape, b)]), y)
+
+    def table(self, kind):
+        """Chains of operators on one value: a table of 256 numbers each."""
+        x, y = self.params(kind, 12), self.params(kind, 4)
+        v = self.input([1, 3, 16, 101], x)
+        chain = int(self.rng.integers(0, 5))
+        if chain == 0:
+            v = self.node("Sigmoid", [v])
+        elif chain == 1:
+            v = self.node("LeakyRelu", [v], alpha=0.1)
+        elif chain == 2:
+            v = self.node("HardSwish", [v])
+        elif chain == 3:
+            v = self.node("Mul", [v, self.node("Sigmoid", [v])])
+        else:
+            v = self.node("Tanh", [self.node("Mul", [v, self.constant(np.float32(0.3))])])
+        self.output(v, y)
+
+    def joined(self, kind):
+        parts = [self.params(kind, span) for span in (12, 7, 12)]
+        parts.append(parts[0])
+        v = [self.input([1, 1 + i, 9, 7], p) for i, p in enumerate(parts)]
+        self.output(self.node("Concat", v, axis=1), self.params(kind, 12) if self.rng.integers(0, 2) else parts[0])
+
     def average(self, kind):
         rng = self.rng
         kernel = [int(k) for k in rng.integers(1, 4, 2)]
@@ -210,7 +238,7 @@ class Model:
             outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
                        for name in dict.fromkeys(value for value, _ in self.raw.values())]
         graph = helper.make_graph(self.nodes, "quantised", self.inputs, outputs, self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
         if self.half_up:
             helper.set_model_props(model, {"lathe.rounding": "half_up"})
         model = onnx.shape_inference.infer_shapes(model)
@@ -219,8 +247,9 @@ class Model:
 
 
 EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
-LAYERS = [Model.conv] * 8 + [Model.conv_relu, Model.matmul, Model.gemm, Model.gemm, Model.sum, Model.average,
-                             Model.global_average, Model.moved]
+LAYERS = [Model.conv] * 8 + [
+    Model.product, Model.table, Model.table, Model.joined, Model.conv_relu, Model.matmul, Model.gemm, Model.gemm,
+    Model.sum, Model.average, Model.global_average, Model.moved]
 
 
 def reference(path, feed, plain=False):

@@ -179,6 +179,17 @@ bool infer_qnn_mul(compiler *c, const graph_node *n, type *out)
     return infer_pair(c, n, out) && rounding_fits(c, n);
 }
 
+bool infer_qnn_table(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    if (dtype_bits(x->dt) != 8)
+        return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
+    if (!dim_is(infer_in(n, 1)->shape.dims[0], 256))
+        return infer_error(c, n, "the table has not 256 entries");
+    out[0] = type_tensor(infer_in(n, 1)->dt, x->shape);
+    return true;
+}
+
 bool infer_qnn_pool(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);

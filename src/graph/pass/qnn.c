@@ -359,6 +359,52 @@ static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
     return in[0] && in[2] ? emit(v, "qnn.add", 8, in, 1, &rounding, n->loc) : NULL;
 }
 
+static graph_value *convert_product(converter *v, const tail *t, graph_node *n)
+{
+    qnn_params a, b;
+    if (t->half_up || !qnn_is_quantised(n->inputs[0], &a) || !qnn_is_quantised(n->inputs[1], &b) ||
+        !qnn_is_single(&a) || !qnn_is_single(&b) || a.dt != t->y.dt || b.dt != t->y.dt)
+        return stays(v, n, "its operands are not both quantised to the 8 bits of its result, with one scale each");
+    graph_value *in[8] = {numbers_of(v, n->inputs[0]),
+                          scalar_f32(v, qnn_scale(&a, 0), "a_scale", n->loc),
+                          numbers_of(v, n->inputs[1]),
+                          scalar_f32(v, qnn_scale(&b, 0), "b_scale", n->loc),
+                          scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc),
+                          zero_of(v, &a, n->loc),
+                          zero_of(v, &b, n->loc),
+                          zero_of(v, &t->y, n->loc)};
+    return in[0] && in[2] ? emit(v, "qnn.mul", 8, in, 0, NULL, n->loc) : NULL;
+}
+
+/* The numbers of x, which is element by element a function of quantised numbers, in the terms of q's result. */
+static graph_value *by_table(converter *v, graph_value *x, const graph_node *q)
+{
+    qnn_cone cone;
+    if (!qnn_read_cone(x, &cone))
+        return NULL;
+    graph_value *in[2] = {numbers_of(v, cone.source), qnn_make_table(&v->r, &cone, q)};
+    return in[0] && in[1] ? emit(v, "qnn.table", 2, in, 0, NULL, q->loc) : NULL;
+}
+
+/* A concatenation whose parts have other scales than its result: each part by a table where it has. */
+static graph_value *convert_concat(converter *v, const tail *t, graph_node *n)
+{
+    graph_value *in[QNN_MAX_PARTS];
+    qnn_params p;
+    if (n->n_inputs > QNN_MAX_PARTS || t->lo > dtype_min_int(t->y.dt) || t->hi < dtype_max_int(t->y.dt))
+        return NULL;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (!qnn_is_quantised(n->inputs[i], &p) || !qnn_is_single(&p))
+            return NULL;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        bool same = qnn_is_quantised(n->inputs[i], &p) && qnn_same_params(&p, &t->y);
+        in[i] = same ? numbers_of(v, n->inputs[i]) : by_table(v, n->inputs[i], t->q);
+        if (!in[i])
+            return NULL;
+    }
+    return emit(v, n->op->name, n->n_inputs, in, n->n_attrs, n->attrs, n->loc);
+}
+
 /* The mean over all spatial axes, which stay. */
 static bool is_global_mean(const graph_node *n)
 {
@@ -421,6 +467,8 @@ static graph_value *convert_tail(converter *v, const tail *t)
                 return convert_anchor(v, t, n->inputs[i], n->inputs[1 - i]);
     if (strcmp(op, "add") == 0)
         return convert_sum(v, t, n);
+    if (strcmp(op, "multiply") == 0)
+        return convert_product(v, t, n);
     if (strcmp(op, "nn.avg_pool2d") == 0 || is_global_mean(n))
         return convert_average(v, t, n, strcmp(op, "nn.avg_pool2d") != 0);
     if (is_anchor_op(t->x))
@@ -458,7 +506,11 @@ static graph_value *convert_quantize(converter *v, graph_node *n)
         return NULL;
     t.lo = dtype_min_int(t.y.dt);
     t.hi = dtype_max_int(t.y.dt);
-    return read_clips(&t) ? clipped(v, &t, convert_tail(v, &t)) : NULL;
+    graph_value *y = read_clips(&t) ? clipped(v, &t, convert_tail(v, &t)) : NULL;
+    graph_node *made_by = t.x->def;
+    if (!y && made_by && strcmp(made_by->op->name, "concatenate") == 0)
+        y = convert_concat(v, &t, made_by);
+    return y ? y : by_table(v, n->inputs[0], n);
 }
 
 /* --- results that nobody quantises --- */
@@ -545,13 +597,24 @@ static bool reads_dequantised(const graph_node *n)
     return false;
 }
 
+/* What a table is made of, 256 numbers: folding computes it. */
+static bool makes_table(const graph_node *n, uint32_t depth)
+{
+    for (uint32_t i = 0; i < n->n_inputs && depth > 0; i++) {
+        const graph_value *x = n->inputs[i];
+        if (x && !graph_constant(x) && !(x->def && makes_table(x->def, depth - 1)))
+            return false;
+    }
+    return depth > 0 && n->n_inputs > 0;
+}
+
 static void note_float(converter *v, graph_module *m, const graph_func *f)
 {
     compiler *c = v->r.c;
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         const graph_node *n = f->nodes.data[i];
         uint32_t at = 0;
-        if (!reads_dequantised(n))
+        if (!reads_dequantised(n) || makes_table(n, QNN_MAX_NODES + 1))
             continue;
         const char *why = "rounding to nearest even: --integers asks for integers";
         if (strcmp(n->op->name, "qnn.quantize") == 0)

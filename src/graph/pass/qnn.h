@@ -6,6 +6,7 @@
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 
+#define QNN_MAX_NODES 16u /* operators of a table */
 #define QNN_MAX_PARTS 64u /* operands of a concatenation */
 
 /* Scale and zero point that are constants. */
@@ -46,6 +47,18 @@ void qnn_fixed_scales(compiler *c, float first, const tensor_data *second, float
                       const tensor_data **out_multiplier, const tensor_data **out_shift);
 /* Rows that an importer made: each rounds by the method of the options, as far as it has that. */
 bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o);
+
+/* A value that is element by element a function of one quantised value, and no constant. */
+typedef struct qnn_cone {
+    graph_value *source; /* which qnn_is_quantised, with one scale */
+    qnn_params params;
+    uint32_t n_nodes; /* operators in between; 0: the value is the source */
+    graph_value *nodes[QNN_MAX_NODES]; /* their results, operands first */
+} qnn_cone;
+bool qnn_read_cone(graph_value *v, qnn_cone *out);
+/* What the numbers -128..127 or 0..255, by their bits as u8, become: quantised by q's parameters (a qnn.quantize), and
+ * for a cone of no operators by the change of scales alone. Constant nodes, for folding. NULL after an error. */
+graph_value *qnn_make_table(rewriter *r, const qnn_cone *x, const graph_node *q);
 
 /* A constant number, or vector of numbers for each entry of the axis of extent `channels` (0: of one entry), which is
  * the last axis but `behind` of what v is added to. Looked for through reshapes. */

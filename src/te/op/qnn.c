@@ -80,6 +80,22 @@ bool compute_requantize(te_graph *g, const graph_node *n, te_tensor *const *in, 
     return true;
 }
 
+/* --- table --- */
+
+static tir_expr_ref table_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    te_tensor *const *in = ctx;
+    tir_expr_ref at = tir_cast(g->c, DT_I64, tir_cast(g->c, DT_U8, te_read(g, in[0], idx)));
+    return te_read(g, in[1], &at);
+}
+
+bool compute_qnn_table(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    void *ctx = arena_copy(&g->c->mem, in, 2 * sizeof *in, _Alignof(te_tensor *));
+    out[0] = te_compute(g, "table", te_out_type(n, 0)->dt, in[0]->rank, in[0]->shape, table_body, ctx);
+    return true;
+}
+
 /* --- rescale --- */
 
 typedef struct rescale_ctx {
