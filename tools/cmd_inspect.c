@@ -43,23 +43,41 @@ static void show_left(writer *w, const compile_result *r)
 #undef X
 }
 
-/* Equal remarks count once. */
-static bool same_remark(const codegen_remark *a, const codegen_remark *b)
-{
-    return strcmp(a->pass, b->pass) == 0 && strcmp(a->op, b->op) == 0 && strcmp(a->text, b->text) == 0;
-}
+#define MOST_NAMES 8u /* of nodes behind one remark */
 
-static void show_remarks(writer *w, const compile_result *r)
+/* What a pass says of nodes of one operator. */
+typedef struct remark_group {
+    const codegen_remark *first;
+    writer names;
+    uint32_t n;
+} remark_group;
+
+/* "use-integers: 4 nn.conv2d (conv1, conv2, %y, %z): why": by the model's nodes, else by values. */
+static void show_remarks(writer *w, compiler *c, const compile_result *r)
 {
+    VEC(remark_group) groups = {0};
+    ptr_map by_text;
+    ptr_map_init(&by_text, &c->mem);
     for (uint32_t i = 0; i < r->n_remarks; i++) {
         const codegen_remark *x = &r->remarks[i];
-        uint32_t before = 0, count = 0;
-        for (uint32_t k = 0; k < r->n_remarks; k++) {
-            count += same_remark(x, &r->remarks[k]);
-            before += k < i && same_remark(x, &r->remarks[k]);
+        const char *key = intern(c->names, arena_printf(&c->mem, "%s %s %s", x->pass, x->op, x->text));
+        const bool named = *x->node != '\0';
+        uint32_t at = groups.len;
+        if (!ptr_map_get(&by_text, key, &at)) {
+            ptr_map_set(&by_text, key, at);
+            vec_push(&c->mem, &groups, (remark_group){.first = x});
+            writer_init(&groups.data[at].names, &c->mem);
         }
-        if (before == 0)
-            w_line(w, "%s: %u %s, first %%%s: %s", x->pass, count, x->op, x->value, x->text);
+        remark_group *g = &groups.data[at];
+        if (g->n++ < MOST_NAMES)
+            w_fmt(&g->names, "%s%s%s", g->n > 1 ? ", " : "", named ? "" : "%", named ? x->node : x->value);
+    }
+    for (uint32_t i = 0; i < groups.len; i++) {
+        const remark_group *g = &groups.data[i];
+        w_fmt(w, "%s: %u %s (%s", g->first->pass, g->n, g->first->op, text_line(g->names.data));
+        if (g->n > MOST_NAMES)
+            w_fmt(w, " and %u more", g->n - MOST_NAMES);
+        w_line(w, "): %s", g->first->text);
     }
 }
 
@@ -130,7 +148,7 @@ static void show_table(writer *w, const compile_result *r)
            (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,
            r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
     show_left(w, r);
-    show_remarks(w, r);
+    show_remarks(w, r->prog->c, r);
     if (r->unit.offload)
         offload_show(r->prog->c, w, r->unit.offload);
 }

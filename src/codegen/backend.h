@@ -22,6 +22,7 @@ typedef enum constants_form {
 /* What a pass had to tell of an operator of the model: why it stays as it is. */
 typedef struct codegen_remark {
     const char *pass, *op, *value, *text; /* value: its first result */
+    const char *node;                     /* of the model; "": it has no name */
 } codegen_remark;
 
 typedef struct codegen_unit {

@@ -280,7 +280,7 @@ static void take_remarks(compiler *c, const compile_options *o, compile_result *
     r->n_quantised = o->opt_level > 0 ? 0 : r->n_quantised;
     for (uint32_t i = 0; i < m->notes.len; i++) {
         const graph_note *n = &m->notes.data[i];
-        list[i] = (codegen_remark){n->pass, n->op, n->value, n->text};
+        list[i] = (codegen_remark){n->pass, n->op, n->value, n->text, n->loc.node ? n->loc.node : ""};
         r->n_quantised += o->opt_level > 0 && strcmp(n->pass, "use-integers") == 0;
     }
     r->remarks = list;

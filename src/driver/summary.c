@@ -144,11 +144,20 @@ static void print_next(writer *w, const compile_result *r, const char *place)
         w_line(w, "make -C %s && %s/runner", place, place);
 }
 
+/* A computation has no operators, and nobody counts its multiply-adds. `layers`: their number, as text. */
+static void print_operators(writer *w, const compile_result *r, const facts *x, const char *layers)
+{
+    if (r->graph)
+        w_line(w, "operators  %u of the model; calls %u, kernels %u%s, MACs %llu", r->n_nodes, x->calls, x->kernels,
+               layers, (unsigned long long)x->macs);
+    else
+        w_line(w, "operators  none: this is a computation; calls %u, kernels %u%s", x->calls, x->kernels, layers);
+}
+
 void summary_print(writer *w, const compile_result *r, const char *place)
 {
     const facts x = gather(w->a, r);
-    w_line(w, "operators  %u of the model; calls %u, kernels %u, layers %u, MACs %llu", r->n_nodes, x.calls,
-           x.kernels, r->plan.n_layers, (unsigned long long)x.macs);
+    print_operators(w, r, &x, arena_printf(w->a, ", layers %u", r->plan.n_layers));
     w_line(w, "RAM        %llu bytes: workspace %llu, tables %llu; apart: stack %llu, your tensors %llu, tvmrt's own",
            (unsigned long long)(r->plan.workspace_bytes + x.table_bytes), (unsigned long long)r->plan.workspace_bytes,
            (unsigned long long)x.table_bytes, (unsigned long long)x.stack_bytes, (unsigned long long)x.caller_bytes);
@@ -167,8 +176,7 @@ void summary_print(writer *w, const compile_result *r, const char *place)
 void summary_print_module(writer *w, const compile_result *r, const char *place)
 {
     const facts x = gather(w->a, r);
-    w_line(w, "operators  %u of the model; calls %u, kernels %u, MACs %llu", r->n_nodes, x.calls, x.kernels,
-           (unsigned long long)x.macs);
+    print_operators(w, r, &x, "");
     for (uint32_t i = 0; i < r->n_units; i++) {
         const codegen_unit *u = &r->units[i];
         w_line(w, "vectors    %u bytes, as for %s: workspace %llu bytes, constants %llu", u->target->vector_bytes,

@@ -288,15 +288,27 @@ static bool check_skips(const planner *p)
     return true;
 }
 
+/* Of any domain: onnxruntime has more of them in its own. DequantizeLinear alone is a way to store weights. */
+static bool is_quantised(const char *op)
+{
+    static const char *const names[] = {"QuantizeLinear", "DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(op, names[i]) == 0)
+            return true;
+    return strncmp(op, "QLinear", 7) == 0;
+}
+
 /* DequantizeLinear is of operator set 10, with an axis of 13: an older model keeps its operator set, since operators
  * that it has may mean something else in a newer one, and its layers get one scale each. */
 static bool check_model(quantizer *q)
 {
     int64_t opset = onnx_edit_opset(&q->e);
-    for (uint32_t i = 0; i < q->e.graph->node.len; i++)
-        if (strcmp(onnx_edit_op(&q->e, q->e.graph->node.data[i]), "QuantizeLinear") == 0)
+    for (uint32_t i = 0; i < q->e.graph->node.len; i++) {
+        const char *op = onnx_edit_name(&q->e, q->e.graph->node.data[i]->op_type);
+        if (is_quantised(op))
             return diag_error(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
-                              "the model is quantised already: it has a QuantizeLinear");
+                              "the model is quantised already: it has a %.60s", op);
+    }
     q->one_scale = q->o.shifts || opset < 13;
     if (opset >= 10 && (q->o.shifts || opset >= 13))
         return true;

@@ -70,6 +70,15 @@ generator declines '.user = 0' 'lathe_gen_declare(g, "#error left over"); return
 expect 0 '@petal_0 runs on the CPU, not on petal: not today' compile net.txt --load-codegen ./declines.so -o declined
 check "nothing is left of it" [ ! -e declined/src/petal.c ]
 check "the CPU runs it" make -s -C declined
+# tables of one name: each has its own, and its numbers
+generator tables '.user = 0' 'const float a[2] = {1, 2}, b[2] = {3, 4};
+    const char *x = lathe_gen_table(g, "t", "f32", a, 2), *y = lathe_gen_table(g, "t", "f32", b, 2);
+    lathe_gen_line(g, "(void)%s, (void)%s;", x, y); return true;'
+expect 0 '' compile net.txt --load-codegen ./tables.so -o tables
+check "two tables, two names" [ "$(grep -o 'static const float [a-z_0-9]*' tables/src/petal.c | sort -u | wc -l)" -ge 2 ]
+check "the numbers of both" sh -c 'grep -A1 "^static const float" tables/src/petal.c | grep -q "1.0*F, 2.0*F" &&
+    grep "^static const float" tables/src/petal.c | grep -q "3.0*F, 4.0*F"'
+check "it compiles" cc -std=c99 -Wno-return-type -fsyntax-only tables/src/petal.c
 for flags in '-Wl,-z,now' '-L/tmp' '-l' '-l../x' 'petal'; do
     generator flags ".ldflags = \"$flags\""
     expect_error 1 'names libraries by -lNAME alone' compile net.txt --load-codegen ./flags.so --emit module -o never.so

@@ -60,6 +60,8 @@ expect 0 '' compile gemm.txt -o package
 expect 0 'C: i8' run package
 expect 0 '' compile gemm.txt --emit module -o gemm.so
 expect 0 'C: i8' run gemm.so
+expect 0 'operators  none: this is a computation; calls 1, kernels 1, layers 1$' compile gemm.txt -o gemm.package
+expect 0 'operators  none: this is a computation; calls 1, kernels 1$' compile gemm.txt --emit module -o gemm.so
 expect 0 'C: max abs 0,' verify gemm.txt --emit module --against interpreter
 expect 0 'C: equal to' run gemm.txt --emit module --against c
 printf 'split C.i1 4 -> o p\n' > host.sched

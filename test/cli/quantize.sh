@@ -99,6 +99,15 @@ save("chosen.onnx", [h.make_node("MatMul", ["x", "w"], ["m"]), h.make_node("Grea
       nh.from_array(np.array([-1], np.int64), "flat")])
 save("flips.onnx", [h.make_node("Gemm", ["x", "w", "b"], ["y"])], [info("x", T.FLOAT, [1, 1])], [info("y", T.FLOAT, [1, 2])],
      [nh.from_array(np.array([[1, 0]], np.float32), "w"), nh.from_array(np.array([0, 5], np.float32), "b")])
+save("tiny.onnx", [h.make_node("Gemm", ["x", "w", "b"], ["g"]), h.make_node("Relu", ["g"], ["r"]),
+                   h.make_node("MatMul", ["r", "v"], ["y"])], [info("x", T.FLOAT, [1, 4])], [info("y", T.FLOAT, [1, 3])],
+     [nh.from_array(np.full((4, 5), 1e-42, np.float32), "w"), nh.from_array(np.full(5, 1e-41, np.float32), "b"),
+      nh.from_array(np.array([[1e-42, 1, 0]] * 5, np.float32), "v")])
+np.save("tiny.npy", np.linspace(-1e-41, 2e-41, 16, dtype=np.float32).reshape(4, 4))
+save("qlinear.onnx", [h.make_node("QLinearMatMul", ["x", "s", "z", "w", "s", "z", "s", "z"], ["y"]),
+                      h.make_node("DequantizeLinear", ["y", "s", "z"], ["d"]), h.make_node("Add", ["d", "d"], ["e"])],
+     [info("x", T.UINT8, [1, 4])], [info("e", T.FLOAT, [1, 2])], [nh.from_array(np.float32(1), "s"),
+     nh.from_array(np.uint8(0), "z"), nh.from_array(np.ones((4, 2), np.uint8), "w")])
 np.save("ones.npy", np.ones((4, 1), np.float32)); np.save("tens.npy", np.full((4, 1), 10, np.float32))
 PY
 
@@ -139,7 +148,7 @@ expect 0 '' compile vta.onnx -q -o package --report report.json
 check "nothing of a model for VTA stays in float" sh -c '! grep -q use-integers report.json'
 check "shifts alone" sh -c '! grep -E "rint|[^_a-z](float|double)[^_a-z]" package/src/*lib*.c | grep -i requantize'
 expect 0 '' inspect cpu.onnx
-check "float, and the way out" grep -q 'use-integers: 4 nn.conv2d, first %c1.conv2d: rounding to nearest even: --integers' stdout
+check "float, and the way out" grep -q 'use-integers: 4 nn.conv2d (conv1, conv2, conv3, conv4): rounding to nearest even: --integers' stdout
 expect 0 '' inspect cpu.onnx --integers
 check "integers" sh -c '! grep -q use-integers stdout'
 
@@ -201,6 +210,19 @@ for how in cpu vta; do
     expect 0 '^quantised: 3 of 3 nodes' quantize gemm.onnx --data rows.npy --for $how -o gemm_q.onnx
     check "biases of [1, N], of channels of zeros, and large ones, $how" "$python" bias.py gemm_q.onnx
 done
+cat > tiny.py << 'PY'
+import sys, numpy as np, onnx
+from onnx import numpy_helper as nh
+m = onnx.load(sys.argv[1])
+t = {i.name: nh.to_array(i) for i in m.graph.initializer}
+scales = [t[n.input[1]] for n in m.graph.node if n.op_type.endswith("QuantizeLinear") or n.op_type.endswith("DequantizeLinear")]
+least = np.finfo(np.float32).tiny
+assert len(scales) >= 6 and all((s >= least).all() and np.isfinite(s).all() for s in scales), scales
+PY
+for how in cpu vta; do
+    expect 0 '^quantised: 3 of 3 nodes' quantize tiny.onnx --data tiny.npy --for $how -o tiny_q.onnx
+    check "scales of the least numbers are normal ones, products of them, too, $how" "$python" tiny.py tiny_q.onnx
+done
 expect 0 '^quantised: 2 of 3 nodes' quantize number.onnx --data rows.npy -o out_number.onnx # its weights are none
 
 # --- sums of other types stay, bodies keep what they read, the file is whole
@@ -244,7 +266,8 @@ expect_error 1 "its shape, \[3, 1, 8, 9\], is not that of input 'image', \[1, 1,
 expect_error 1 'infinite or no number' quantize "$model" --data nan.npy -o out.onnx
 expect_error 1 'fewer than samples' quantize "$model" --data test.npy --labels few.npy -o out.onnx
 expect_error 1 'labels are integers' quantize "$model" --data test.npy --labels real.npy -o out.onnx
-expect_error 1 'quantised already' quantize cpu.onnx --data train.npy -o out.onnx
+expect_error 1 'quantised already: it has a QuantizeLinear' quantize cpu.onnx --data train.npy -o out.onnx
+expect_error 1 'quantised already: it has a QLinearMatMul' quantize qlinear.onnx --data rows.npy -o out.onnx
 expect_error 1 'operator set 9; QuantizeLinear needs 10' quantize ancient.onnx --calibrate pairs --dim N=1 -o out.onnx
 expect_error 2 'percentile is for --method percentile' quantize "$model" --data train.npy --percentile 99 -o out.onnx
 expect_error 2 "there is no folder 'no/where'" quantize "$model" --data train.npy -o no/where/out.onnx
