@@ -191,7 +191,7 @@ static bool run_graph_passes(compiler *c, graph_module *m, const compile_options
                             .opt_level = o->opt_level,
                             .no_winograd = o->no_winograd,
                             .offload = o->offload,
-                            .no_integers = !o->integers,
+                            .no_integers = !o->integers && !t->integers,
                             .requant = (graph_requant)o->requant,
                             .print_after_all = o->print_after_all,
                             .verify = o->verify,

@@ -61,6 +61,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
       "division by a constant becomes multiplication, one more rounding")                               \
     X(LAYOUT, "convert-layout", graph_pass_layout, FACT_TYPES, 0, 0, 3,                                 \
       "convolutions and what is between them on blocks of channels (NCHW16c)")                          \
+    X(ROWS, "convert-rows", graph_pass_rows, FACT_TYPES, 0, 0, 1,                                       \
+      "convolutions and products of bytes with channels last, for processors without vectors")          \
     X(ALGORITHM, "choose-conv-algorithm", graph_pass_conv_algorithm, FACT_TYPES, 0, 0, 3,               \
       "Winograd's form for convolutions that it makes faster")                                          \
     X(PACK, "pack-weights", graph_pass_pack, FACT_TYPES, 0, 0, 3,                                       \

@@ -159,6 +159,17 @@ void te_sched_prefetch(te_sched *s, const char *stage, const char *axis, const c
     p->u.prefetch = (te_prefetch_args){p->u.stage, name(s, axis), name(s, tensor), {name(s, consumer), name(s, place)}};
 }
 
+void te_sched_tensorize(te_sched *s, const char *stage, const char *axis, const char *intrin)
+{
+    te_prim *p = append(s, TE_TENSORIZE, stage);
+    p->u.tensorize = (te_tensorize_args){p->u.stage, name(s, axis), name(s, intrin)};
+}
+
+void te_sched_rolling_buffer(te_sched *s, const char *stage)
+{
+    append(s, TE_ROLLING_BUFFER, stage);
+}
+
 /* --- printing --- */
 
 static void print_field(writer *w, const te_prim *p, field f, bool first_new)

@@ -35,7 +35,8 @@ static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL
 #define A64  .vector_bytes = 16, .vector_regs = 32, .fma = true, .cc = ARM, HOST
 #define RVV  .vector_regs = 32, .fma = true, .cc = CLANG_RISCV, HOST
 #define MICRO                                                                                                          \
-    .vector_regs = 8, .stack_limit = 1024, .workers = 1, .address_bits = 32, .cc = "arm-none-eabi-gcc"
+    .vector_regs = 8, .stack_limit = 1024, .workers = 1, .address_bits = 32, .integers = true, \
+        .cc = "arm-none-eabi-gcc"
 
 static const target table[] = {
     {.name = "x86-64-v2", .cflags = "-march=x86-64-v2", V2, .cpu = "x86-64-v2"},

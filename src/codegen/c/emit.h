@@ -10,7 +10,11 @@
 
 typedef enum c_need_kind {
     NEED_PREFETCH, /* LATHE_PREFETCH */
+    NEED_DOT_ROWS, /* the code of an intrinsic, by DOT_ROWS */
     NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */
+    NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
+    NEED_ROUNDED,  /* a float to bytes (to) */
+    NEED_SINGLE,   /* sums and products with one rounding */
     NEED_CUT,      /* bounds of a part of a parallel loop */
     NEED_HALF_LOAD, /* conversions of f16 or bf16 (dt) */
     NEED_HALF_STORE,
@@ -33,6 +37,7 @@ typedef enum c_need_kind {
     NEED_VBOUND   /* minimum or maximum with a number: one comparison keeps a NaN */
 } c_need_kind;
 
+#define DOT_ROWS   "lathe_dot_rows" /* what the row dot_rows of tir/intrin.c calls */
 #define RVV_VWMACC "lathe_rvv_vwmacc" /* what the row rvv_vwmacc of tir/intrin.c calls */
 
 typedef struct c_need {
@@ -100,6 +105,7 @@ typedef struct c_text {
 void needs_add(c_needs *n, c_need need);
 /* The same with the scalar functions that its lanes call, found by writing one. */
 void needs_add_vector(c_needs *n, c_need need);
+void needs_write_dot_rows(writer *w); /* needs_rows.c */
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);
@@ -116,6 +122,11 @@ const char *scalar_load(arena *a, c_needs *n, dtype dt, const char *lvalue); /* 
 const char *scalar_store(arena *a, c_needs *n, dtype dt, c_text value);      /* arithmetic to storage */
 const char *scalar_at(arena *a, c_text t, c_prec least); /* in brackets when it binds less than `least` */
 const char *scalar_type(dtype dt);                       /* C type of arithmetic */
+
+/* needs_small.c */
+void small_write_setup(writer *w);
+void small_write_rounded(writer *w, dtype to);
+void small_write_single(writer *w);
 
 /* expr.c */
 c_text expr_text(c_emit *e, tir_expr_ref x);

@@ -2,6 +2,7 @@
 /* Expressions of the loop IR as C text. Scalars become plain C; vectors become calls of small helpers (f32x8_add),
  * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
 #include "codegen/c/emit.h"
+#include "type/target.h"
 
 #include <string.h>
 #include "tir/build.h"
@@ -209,9 +210,131 @@ static c_text intrinsic(c_emit *e, tir_expr_ref x)
     return scalar_call(e->tmp, e->needs, x->op, x->args[0]->type.dt, args);
 }
 
+/* --- bytes on small processors: what the loop IR says in steps of binary32 and binary64 is an instruction there --- */
+
+static bool is_small(const c_emit *e)
+{
+    const target *t = e->f->target;
+    return t && t->vector_bytes == 0 && t->address_bits == 32;
+}
+
+static bool is_cast(tir_expr_ref x, dtype from, dtype to)
+{
+    return x->kind == TIR_CAST && x->type.dt == to && x->args[0]->type.dt == from;
+}
+
+static bool is_binary(tir_expr_ref x, tir_op op)
+{
+    return x->kind == TIR_BINOP && x->op == op;
+}
+
+static bool is_literal(tir_expr_ref x, double v)
+{
+    return x->kind == TIR_FLOAT && x->u.f == v;
+}
+
+/* Products of integers by scales: no NaN. */
+static bool is_scaled(tir_expr_ref x)
+{
+    bool product = is_binary(x, TIR_MUL);
+    return product && (is_cast(x->args[0], DT_I32, DT_F32) || is_cast(x->args[1], DT_I32, DT_F32));
+}
+
+/* What is added behind the rounding, an integer of a byte or so: as i32. */
+static bool zero_text(c_emit *e, tir_expr_ref x, bool negative, const char **out)
+{
+    if (x->kind == TIR_FLOAT && x->u.f == nearbyint(x->u.f) && fabs(x->u.f) < 65536) {
+        *out = arena_printf(e->tmp, "%d", (int)(negative ? -x->u.f : x->u.f));
+        return true;
+    }
+    if (negative || x->kind != TIR_CAST || dtype_is_float(x->args[0]->type.dt) || dtype_bits(x->args[0]->type.dt) > 16)
+        return false;
+    *out = expr_text(e, x->args[0]).s;
+    return true;
+}
+
+/* cast(byte, min(max(rint(v) + zero, least), most)). */
+static bool rounded(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    dtype to = x->type.dt;
+    tir_expr_ref top = x->args[0], low = is_binary(top, TIR_MIN) ? top->args[0] : NULL;
+    if ((to != DT_I8 && to != DT_U8) || !low || top->type.dt != DT_F32 || !is_binary(low, TIR_MAX) ||
+        !is_literal(top->args[1], (double)dtype_max_int(to)) || !is_literal(low->args[1], (double)dtype_min_int(to)))
+        return false;
+    tir_expr_ref sum = low->args[0];
+    const char *zero = "0";
+    if (is_binary(sum, TIR_ADD) || is_binary(sum, TIR_SUB)) {
+        if (!zero_text(e, sum->args[1], sum->op == TIR_SUB, &zero))
+            return false;
+        sum = sum->args[0];
+    }
+    if (sum->kind != TIR_CALL || sum->op != TIR_RINT)
+        return false;
+    tir_expr_ref v = sum->args[0];
+    needs_add(e->needs, (c_need){.kind = NEED_SMALL});
+    needs_add(e->needs, (c_need){.kind = NEED_ROUNDED, .to = to});
+    const char *text = expr_text(e, v).s;
+    if (!is_scaled(v))
+        text = arena_printf(e->tmp, "%s, %s, 1", text, zero);
+    else
+        text = arena_printf(e->tmp, "%s, %s, 0", text, zero);
+    *out = (c_text){arena_printf(e->tmp, "lathe_rounded_%s(%s)", dtype_name(to), text), PREC_PRIMARY};
+    return true;
+}
+
+/* The number that was made binary64 for an exact product, as binary32; NULL: it may have more bits. */
+static const char *single_text(c_emit *e, tir_expr_ref x)
+{
+    if (x->kind == TIR_FLOAT && x->type.dt == DT_F64 && (double)(float)x->u.f == x->u.f)
+        return scalar_float(e->tmp, DT_F32, x->u.f).s;
+    if (x->kind != TIR_CAST)
+        return NULL;
+    if (x->args[0]->type.dt == DT_F32)
+        return expr_text(e, x->args[0]).s;
+    if (dtype_is_float(x->args[0]->type.dt))
+        return NULL;
+    tir_range r = tir_range_of(e->bounds, x->args[0]);
+    bool narrow = dtype_bits(x->args[0]->type.dt) <= 16 ||
+                  (r.known_min && r.known_max && r.min > -(1 << 24) && r.max < 1 << 24);
+    return narrow ? arena_printf(e->tmp, "(float)%s", scalar_at(e->tmp, expr_text(e, x->args[0]), PREC_PRIMARY)) : NULL;
+}
+
+static bool single_rounding(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    if (!is_cast(x, DT_F64, DT_F32))
+        return false;
+    tir_expr_ref sum = x->args[0], product = is_binary(sum, TIR_ADD) ? sum->args[0] : sum,
+                 more = is_binary(sum, TIR_ADD) ? sum->args[1] : NULL;
+    if (!is_binary(product, TIR_MUL)) {
+        if (!more || !is_binary(more, TIR_MUL))
+            return false;
+        tir_expr_ref swap = product;
+        product = more;
+        more = swap;
+    }
+    const char *a = single_text(e, product->args[0]), *b = single_text(e, product->args[1]),
+               *s = more ? single_text(e, more) : NULL;
+    if (!a || !b || (more && !s))
+        return false;
+    needs_add(e->needs, (c_need){.kind = NEED_SMALL});
+    needs_add(e->needs, (c_need){.kind = NEED_SINGLE});
+    *out = (c_text){more ? arena_printf(e->tmp, "lathe_fma_once(%s, %s, %s)", a, b, s)
+                         : arena_printf(e->tmp, "lathe_product_once(%s, %s)", a, b),
+                    PREC_PRIMARY};
+    return true;
+}
+
+static bool small_cast(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    return x->type.lanes == 1 && is_small(e) && (rounded(e, x, out) || single_rounding(e, x, out));
+}
+
 static c_text cast(c_emit *e, tir_expr_ref x)
 {
     dtype from = x->args[0]->type.dt, to = x->type.dt;
+    c_text small;
+    if (small_cast(e, x, &small))
+        return small;
     c_text a = expr_text(e, x->args[0]);
     if (x->type.lanes == 1)
         return scalar_cast(e->tmp, e->needs, from, to, a);
@@ -260,6 +383,8 @@ static c_text choice(c_emit *e, tir_expr_ref x)
 static c_text external(c_emit *e, tir_expr_ref x)
 {
     const char *args = "";
+    if (strcmp(x->u.name, DOT_ROWS) == 0)
+        needs_add(e->needs, (c_need){.kind = NEED_DOT_ROWS});
     if (strcmp(x->u.name, RVV_VWMACC) == 0)
         needs_add(e->needs, (c_need){.kind = NEED_RVV_VWMACC});
     for (uint32_t i = 0; i < x->n_args; i++)

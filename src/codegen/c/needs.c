@@ -419,6 +419,10 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_VCHOOSE: write_vchoose(a, w, n, v); return;
     case NEED_VBOUND: write_vbound(a, w, n, v); return;
     case NEED_PREFETCH:
+    case NEED_SMALL:
+    case NEED_ROUNDED:
+    case NEED_SINGLE:
+    case NEED_DOT_ROWS:
     case NEED_RVV_VWMACC:
     case NEED_CUT:
     case NEED_HALF_LOAD:
@@ -454,6 +458,10 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
         case NEED_PREFETCH: w_str(w, prefetch_text); break;
+        case NEED_SMALL: small_write_setup(w); break;
+        case NEED_ROUNDED: small_write_rounded(w, need->to); break;
+        case NEED_SINGLE: small_write_single(w); break;
+        case NEED_DOT_ROWS: needs_write_dot_rows(w); break;
         case NEED_RVV_VWMACC: w_str(w, rvv_vwmacc_text); break;
         case NEED_CUT: w_str(w, cut_text); break;
         case NEED_HALF_LOAD: w_str(w, need->dt == DT_F16 ? f16_load_text : bf16_load_text); break;

@@ -33,7 +33,8 @@ static const pass_row passes[] = {
     "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,RelayToTIRTargetHook,"        \
     "ExtractPrimFuncConstants"
 #define CPU \
-    "vta-pack,reciprocals,convert-layout,choose-conv-algorithm,pack-weights,fold-constants,dce,close-loops,fuse"
+    "vta-pack,reciprocals,convert-layout,convert-rows,choose-conv-algorithm,pack-weights,fold-constants,dce," \
+    "close-loops,fuse"
 static const char default_pipeline[] = CLEAN "," CPU;
 static const char offload_pipeline[] = CLEAN "," OFFLOAD "," CPU;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How rows of qnn.* round to the nearest even: in floats, where the target has vectors of them; in integers with the
- * same result; or as TensorFlow Lite. The last are multipliers and shifts, made here of scales. */
+/* How rows of qnn.* round to the nearest even: in floats, where the target has vectors of them, or
+ * instructions; in integers with the same result; or as TensorFlow Lite. The last are multipliers and shifts, made here
+ * of scales. */
 #include "graph/pass/qnn.h"
 
 #include "graph/op/nn.h"
@@ -10,7 +11,8 @@
 const char *qnn_method(const pass_options *o)
 {
     switch (o->requant) {
-    case REQUANT_EXACT: return o->target && o->target->vector_bytes == 0 ? "integer" : "float";
+    case REQUANT_EXACT:
+        return o->target && o->target->vector_bytes == 0 && !(o->target->features & TARGET_FPU) ? "integer" : "float";
     case REQUANT_TFLITE: return "tflite";
     case REQUANT_FAST: return "fast";
     }

@@ -3,7 +3,8 @@
  * them. For a guard `c*v + rest >= 0` the main part is where it holds for every value that the inner loops give to
  * `rest`; cuts may contain symbols but no variables of enclosing loops. What is left before and after keeps its guards,
  * which ranges then decide where they can. Parallel loops stay whole: their extent is what the plan divides; a
- * vectorized loop is only cut short, never in two. Loops that only a limit kept whole are counted (tir_left). */
+ * vectorized loop is only cut short, never in two; a loop marked "pragma_whole" is not cut, loops in it are: its code
+ * once is worth more than its guards cost. Loops that only a limit kept whole are counted (tir_left). */
 #include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/linear.h"
@@ -28,6 +29,7 @@ typedef struct partitioner {
     tir_bounds *bounds;
     tir_map places; /* variable -> address of its place's mark */
     uint32_t cuts_left;
+    const char *kept_whole; /* a loop that is not cut, by the name of its variable; NULL: none */
     tir_left *left;
 } partitioner;
 
@@ -51,6 +53,7 @@ typedef struct search {
 } search;
 
 static tir_stmt *partition(partitioner *p, tir_stmt *s);
+static tir_stmt *partition_inside(partitioner *p, tir_stmt *s);
 
 static void set_place(partitioner *p, const tir_var *v, var_place place)
 {
@@ -261,8 +264,6 @@ static tir_expr_ref decide(tir_rewriter *r, tir_expr_ref e)
     return e;
 }
 
-static tir_stmt *partition_inside(partitioner *p, tir_stmt *s);
-
 static tir_stmt *piece(partitioner *p, tir_stmt *loop, tir_expr_ref from, tir_expr_ref to, tir_stmt *body, bool again)
 {
     compiler *c = p->c;
@@ -399,8 +400,16 @@ static tir_stmt *partition(partitioner *p, tir_stmt *s)
         return partition_seq(p, s);
     if (is_whole(s))
         return s;
+    if (s->kind == TIR_ATTR && strcmp(s->key, "pragma_whole") == 0) { /* allocations may stand before the loop */
+        p->kept_whole = s->node;
+        return partition(p, s->body);
+    }
     if (s->kind != TIR_FOR)
         return partition_parts(p, s);
+    if (p->kept_whole && strcmp(p->kept_whole, s->var->name) == 0) {
+        p->kept_whole = NULL;
+        return partition_inside(p, s);
+    }
     tir_stmt *done = try_cut(p, s);
     return done ? done : partition_inside(p, s);
 }

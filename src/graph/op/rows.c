@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Type relation of qnn.conv2d_rows, and what follows from its attributes. */
+#include "graph/op/rows.h"
+
+#include <string.h>
+
+static int64_t up_to(int64_t x, int64_t multiple)
+{
+    return (x + multiple - 1) / multiple * multiple;
+}
+
+void rows_conv_derive(rows_conv *v)
+{
+    const nn_window *w = &v->win;
+    bool dense = w->dilation[1] == 1;
+    for (uint32_t i = 0; i < 2; i++)
+        v->out_extent[i] =
+            (v->extent[i] + w->pad_begin[i] + w->pad_end[i] - (w->kernel[i] - 1) * w->dilation[i] - 1) / w->stride[i] +
+            1;
+    /* One or two channels stay as they are: filling them up would double the products. */
+    v->pixel = v->in < 3 && dense ? v->in : up_to(v->in, ROWS_GRANULE);
+    v->taps = dense ? 1 : w->kernel[1];
+    v->steps = up_to(dense ? w->kernel[1] * v->pixel : v->pixel, ROWS_GRANULE) / ROWS_GRANULE;
+    v->line = ((v->out_extent[1] - 1) * w->stride[1] + (v->taps - 1) * w->dilation[1]) * v->pixel +
+              v->steps * ROWS_GRANULE;
+    v->block = v->out % 2 == 0 ? 2 : 1;
+}
+
+uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])
+{
+    int64_t sums[6] = {v->out / v->block, v->win.kernel[0], v->taps, v->steps, v->block, ROWS_GRANULE};
+    int64_t single[3] = {v->win.kernel[0], v->win.kernel[1], v->out};
+    memcpy(dims, v->depthwise ? single : sums, v->depthwise ? sizeof single : sizeof sums);
+    return v->depthwise ? 3 : 6;
+}
+
+static bool read_extents(compiler *c, const graph_node *n, rows_conv *v)
+{
+    const type *x = infer_in(n, 0);
+    uint32_t image = v->planar ? 2 : 1;
+    bool known = dim_is_const(x->shape.dims[0], &v->images) && dim_is_const(x->shape.dims[v->planar ? 1 : 3], &v->in);
+    for (uint32_t i = 0; i < 2; i++)
+        known = known && dim_is_const(x->shape.dims[image + i], &v->extent[i]);
+    return known || infer_error(c, n, "the extents of the data must be constants");
+}
+
+static bool weights_fit(compiler *c, const graph_node *n, const rows_conv *v)
+{
+    const type *w = infer_in(n, 1);
+    int64_t dims[6];
+    uint32_t rank = rows_conv_weights(v, dims);
+    bool ok = w->shape.rank == (int32_t)rank;
+    for (uint32_t i = 0; ok && i < rank; i++)
+        ok = dim_is(w->shape.dims[i], dims[i]);
+    return ok || infer_error(c, n, "the weights are not packed for this window and these channels");
+}
+
+bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
+{
+    const int64_t *kernel = NULL;
+    const char *layout = graph_attr_string(n, "data_layout");
+    memset(out, 0, sizeof *out);
+    if (graph_attr_ints(n, "kernel", &kernel) != 2 || kernel[0] < 1 || kernel[1] < 1)
+        return infer_error(c, n, "kernel must have two extents above 0");
+    if (strcmp(layout, "NHWC") != 0 && strcmp(layout, "NCHW") != 0)
+        return infer_error(c, n, "data_layout %s is neither NHWC nor NCHW", layout);
+    out->planar = strcmp(layout, "NCHW") == 0;
+    out->depthwise = graph_attr_int(n, "depthwise") != 0;
+    out->out = graph_attr_int(n, "channels");
+    if (!read_extents(c, n, out) || !nn_window_read(c, n, 2, &out->win))
+        return false;
+    memcpy(out->win.kernel, kernel, 2 * sizeof *kernel);
+    if (out->in < 1 || out->out < 1 || (out->depthwise && out->in != out->out))
+        return infer_error(c, n, "%lld channels of data do not go with %lld of the result", (long long)out->in,
+                           (long long)out->out);
+    for (uint32_t i = 0; i < 2; i++)
+        if (out->extent[i] + out->win.pad_begin[i] + out->win.pad_end[i] <
+            (kernel[i] - 1) * out->win.dilation[i] + 1)
+            return infer_error(c, n, "the window does not fit into the input");
+    rows_conv_derive(out);
+    return weights_fit(c, n, out);
+}
+
+bool infer_conv2d_rows(compiler *c, const graph_node *n, type *out)
+{
+    rows_conv v;
+    if (!rows_conv_read(c, n, &v))
+        return false;
+    dim d[4] = {dim_const(c, v.images), dim_const(c, v.out_extent[0]), dim_const(c, v.out_extent[1]),
+                dim_const(c, v.out)};
+    out[0] = type_tensor(DT_I32, shape_make(c, 4, d));
+    return true;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert-rows: on processors without vectors and with pointers of 32 bits, convolutions and products of bytes with
+ * constant weights become qnn.conv2d_rows, whose results have their channels last. A walk over each function carries
+ * that form from one to the next through what does not care about it, and the way back (a transpose, for matrices a
+ * view) stands where a value is needed as the model has it, once for each value. A convolution reads either form. */
+#include "graph/op/rows.h"
+#include "graph/pass.h"
+#include "graph/pass/rewrite.h"
+#include "base/ptr_map.h"
+
+#include <string.h>
+
+#define MAX_OPERANDS 16
+
+/* A value as the model has it and with its channels last, [N, H, W, C]; what is not made yet is NULL. */
+typedef struct twin {
+    graph_value *plain, *last;
+} twin;
+
+typedef struct converter {
+    rewriter r;
+    arena scratch;
+    ptr_map index; /* value of the old graph -> position in twins */
+    VEC(twin) twins;
+} converter;
+
+/* --- values --- */
+
+static twin *twin_of(converter *v, graph_value *x)
+{
+    uint32_t at = 0;
+    if (!ptr_map_get(&v->index, x, &at)) {
+        at = v->twins.len;
+        ptr_map_set(&v->index, x, at);
+        vec_push(&v->scratch, &v->twins, ((twin){.plain = x}));
+    }
+    return &v->twins.data[at];
+}
+
+static int64_t extent(const graph_value *x, uint32_t axis)
+{
+    int64_t n = 0;
+    return dim_is_const(x->type.shape.dims[axis], &n) ? n : 0;
+}
+
+/* An image [N, C, H, W], or a matrix [rows, columns], whose form with channels last is [1, 1, rows, columns]. */
+static bool is_image(const graph_value *x)
+{
+    return x && x->type.kind == TYPE_TENSOR && x->type.shape.rank == 4 && shape_is_static(x->type.shape);
+}
+
+static bool is_matrix(const graph_value *x)
+{
+    return x && x->type.kind == TYPE_TENSOR && x->type.shape.rank == 2 && shape_is_static(x->type.shape);
+}
+
+static graph_value *reshaped(converter *v, graph_value *x, uint32_t rank, const int64_t *dims, src_loc loc)
+{
+    graph_value *in[2] = {x, rewrite_constant(&v->r, tensor_from_i64s(v->r.c, rank, dims), "shape", loc)};
+    return rewrite_emit(&v->r, "reshape", 2, in, 0, NULL, loc);
+}
+
+static graph_value *transposed(converter *v, graph_value *x, const int64_t *axes, src_loc loc)
+{
+    attr a = attr_ints(v->r.c, "perm", 4, axes);
+    return rewrite_emit(&v->r, "transpose", 1, &x, 1, &a, loc);
+}
+
+/* One pixel, or one channel: the same bytes in both forms. */
+static bool is_same(const graph_value *x)
+{
+    return extent(x, 1) == 1 || (extent(x, 2) == 1 && extent(x, 3) == 1);
+}
+
+/* x as the model has it; NULL after an error. */
+static graph_value *plain(converter *v, graph_value *x, src_loc loc)
+{
+    static const int64_t back[4] = {0, 3, 1, 2};
+    twin *t = twin_of(v, x);
+    if (t->plain)
+        return t->plain;
+    int64_t dims[4] = {0};
+    for (uint32_t i = 0; i < (uint32_t)x->type.shape.rank; i++)
+        dims[i] = extent(x, i);
+    bool view = is_matrix(x) || is_same(x);
+    graph_value *p = view ? reshaped(v, t->last, (uint32_t)x->type.shape.rank, dims, loc)
+                          : transposed(v, t->last, back, loc);
+    if (p && (x->mark & MARK_RESULT)) {
+        const char *name = p->name;
+        p->name = x->name;
+        x->name = name;
+    }
+    return twin_of(v, x)->plain = p;
+}
+
+/* x with its channels last, where that is there or costs nothing; NULL: neither. */
+static graph_value *cheap_last(converter *v, graph_value *x, src_loc loc)
+{
+    twin *t = twin_of(v, x);
+    if (t->last)
+        return t->last;
+    if (is_matrix(x))
+        t->last = reshaped(v, x, 4, (int64_t[]){1, 1, extent(x, 0), extent(x, 1)}, loc);
+    else if (is_image(x) && is_same(x))
+        t->last = reshaped(v, x, 4, (int64_t[]){extent(x, 0), extent(x, 2), extent(x, 3), extent(x, 1)}, loc);
+    return twin_of(v, x)->last = t->last;
+}
+
+/* --- nodes --- */
+
+/* The result of n, with its channels last, is y. */
+static bool finish(converter *v, graph_node *n, graph_value *y)
+{
+    if (!y)
+        return false;
+    rewrite_take_name(y, n->outputs[0]);
+    *twin_of(v, n->outputs[0]) = (twin){.last = y};
+    return true;
+}
+
+static const tensor_data *byte_weights(const graph_node *n, uint32_t rank)
+{
+    const tensor_data *w = graph_constant(n->inputs[1]);
+    const tensor_data *z = n->n_inputs > 3 && n->inputs[3] ? graph_constant(n->inputs[3]) : NULL;
+    double zero = 0;
+    bool centred = n->n_inputs < 4 || !n->inputs[3] || (z && rewrite_is_uniform(z, &zero) && zero == 0);
+    dtype dt = n->inputs[0]->type.dt;
+    bool bytes = dt == DT_I8 || dt == DT_U8, one = n->n_inputs < 3 || !n->inputs[2] ||
+                                                   shape_count(n->inputs[2]->type.shape) == 1;
+    return w && w->dt == DT_I8 && w->rank == rank && w->count > 0 && centred && bytes && one ? w : NULL;
+}
+
+/* Where element (channel o, input i, tap) of the weights lies in a convolution's. */
+typedef struct source {
+    const uint8_t *bytes;
+    int64_t o, i, y, x; /* strides */
+} source;
+
+static void pack_block(const rows_conv *v, const source *s, int64_t o, uint8_t *at)
+{
+    const nn_window *w = &v->win;
+    int64_t columns = v->taps > 1 ? 1 : w->kernel[1], step = v->block * ROWS_GRANULE;
+    for (int64_t y = 0; y < w->kernel[0]; y++)
+        for (int64_t t = 0; t < v->taps; t++, at += v->steps * step)
+            for (int64_t x = 0; x < columns; x++)
+                for (int64_t i = 0; i < v->in; i++)
+                    for (int64_t b = 0; b < v->block; b++) {
+                        int64_t k = x * v->pixel + i, e = k % ROWS_GRANULE;
+                        e = e % 2 * 2 + e / 2;
+                        at[k / ROWS_GRANULE * step + b * ROWS_GRANULE + e] =
+                            s->bytes[(o + b) * s->o + i * s->i + y * s->y + (t + x) * s->x];
+                    }
+}
+
+static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, const source *s)
+{
+    int64_t dims[6], count = 1;
+    uint32_t rank = rows_conv_weights(r, dims);
+    for (uint32_t i = 0; i < rank; i++)
+        count *= dims[i];
+    uint8_t *bytes = arena_alloc(&v->r.c->mem, (size_t)count, 64);
+    memset(bytes, 0, (size_t)count);
+    if (r->depthwise) {
+        for (int64_t k = 0; k < count; k++) {
+            int64_t o = k % r->out, x = k / r->out % r->win.kernel[1], y = k / r->out / r->win.kernel[1];
+            bytes[k] = s->bytes[o * s->o + y * s->y + x * s->x];
+        }
+    } else {
+        for (int64_t o = 0; o < r->out; o += r->block)
+            pack_block(r, s, o, bytes + o / r->block * (count / (r->out / r->block)));
+    }
+    return rewrite_constant(&v->r, tensor_dense(v->r.c, DT_I8, rank, dims, bytes), n->inputs[1]->name, n->loc);
+}
+
+static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_conv *r, const source *s)
+{
+    compiler *c = v->r.c;
+    const nn_window *w = &r->win;
+    int64_t pads[4] = {w->pad_begin[0], w->pad_begin[1], w->pad_end[0], w->pad_end[1]};
+    attr attrs[] = {attr_int(c, "channels", r->out),
+                    attr_ints(c, "kernel", 2, w->kernel),
+                    attr_ints(c, "strides", 2, w->stride),
+                    attr_ints(c, "pads", 4, pads),
+                    attr_ints(c, "dilations", 2, w->dilation),
+                    attr_int(c, "depthwise", r->depthwise),
+                    attr_string(c, "data_layout", r->planar ? "NCHW" : "NHWC")};
+    graph_value *in[3] = {x, pack(v, n, r, s), n->n_inputs > 2 && n->inputs[2] ? plain(v, n->inputs[2], n->loc) : NULL};
+    return finish(v, n, rewrite_emit(&v->r, "qnn.conv2d_rows", in[2] ? 3 : 2, in, sizeof attrs / sizeof *attrs, attrs,
+                                     n->loc));
+}
+
+static bool convert_conv(converter *v, graph_node *n, bool *done)
+{
+    const tensor_data *w = byte_weights(n, 4);
+    rows_conv r = {.planar = true};
+    if (!w || !is_image(n->inputs[0]) || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
+        return true;
+    int64_t groups = graph_attr_int(n, "groups");
+    graph_value *x = n->inputs[0];
+    r.images = extent(x, 0);
+    r.in = extent(x, 1);
+    r.out = w->dims[0];
+    r.depthwise = groups > 1 && groups == r.in && groups == r.out;
+    if ((groups > 1 && !r.depthwise) || !nn_window_read(v->r.c, n, 2, &r.win))
+        return groups > 1 && !r.depthwise;
+    for (uint32_t i = 0; i < 2; i++) {
+        r.extent[i] = extent(x, 2 + i);
+        r.win.kernel[i] = w->dims[2 + i];
+    }
+    graph_value *last = cheap_last(v, x, n->loc);
+    r.planar = !last;
+    rows_conv_derive(&r);
+    int64_t area = w->dims[2] * w->dims[3];
+    source s = {tensor_plain_bytes(&v->r.c->mem, w), w->dims[1] * area, area, w->dims[3], 1};
+    *done = true;
+    return s.bytes && emit_conv(v, n, last ? last : plain(v, x, n->loc), &r, &s);
+}
+
+/* A product of a matrix with constant weights is a convolution of one line of pixels. */
+static bool convert_matmul(converter *v, graph_node *n, bool *done)
+{
+    const tensor_data *w = byte_weights(n, 2);
+    graph_value *x = n->inputs[0];
+    if (!w || !is_matrix(x) || graph_attr_int(n, "transpose_a") != 0 ||
+        strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0)
+        return true;
+    bool rows = graph_attr_int(n, "transpose_b") != 0;
+    rows_conv r = {.images = 1, .extent = {1, extent(x, 0)}, .in = extent(x, 1), .out = w->dims[rows ? 0 : 1]};
+    r.win = (nn_window){.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
+    rows_conv_derive(&r);
+    source s = {tensor_plain_bytes(&v->r.c->mem, w), rows ? r.in : 1, rows ? 1 : r.out, 0, 0};
+    graph_value *last = cheap_last(v, x, n->loc);
+    *done = true;
+    return s.bytes && last && emit_conv(v, n, last, &r, &s);
+}
+
+/* The operand of an element-wise node whose result is an image of so many channels: with its channels last, one number,
+ * or one number for each channel as a vector. NULL: none of them. */
+static graph_value *operand(converter *v, graph_value *x, const graph_value *y, src_loc loc)
+{
+    int64_t channels = extent(y, 1);
+    if (shape_count(x->type.shape) == 1)
+        return plain(v, x, loc);
+    if (x->type.shape.rank == y->type.shape.rank && twin_of(v, x)->last)
+        return twin_of(v, x)->last;
+    const tensor_data *t = graph_constant(x);
+    if (!t || t->kind != TENSOR_DENSE || t->count != channels || t->rank == 0)
+        return NULL;
+    uint32_t axis = is_matrix(y) ? t->rank - 1 : t->rank - 3;
+    if ((is_image(y) && t->rank < 3) || t->dims[axis] != channels)
+        return NULL;
+    return rewrite_constant(&v->r, tensor_reshape(v->r.c, t, 1, &channels), x->name, loc);
+}
+
+/* Scales and zero points are vectors along an axis, or one number. */
+static bool has_axis(const graph_node *n)
+{
+    return graph_attr(n, "axis") != NULL;
+}
+
+static bool axis_is_channels(const graph_node *n, const graph_value *y)
+{
+    int64_t axis = graph_attr_int(n, "axis"), rank = y->type.shape.rank;
+    return (axis < 0 ? axis + rank : axis) == 1;
+}
+
+static bool is_quantised_arithmetic(const graph_node *n)
+{
+    static const char *const names[] = {"qnn.requantize", "qnn.rescale", "qnn.quantize",
+                                        "qnn.dequantize", "qnn.add",     "qnn.mul"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(n->op->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Operands that every element of the result is made of; those behind them are scales and zero points. */
+static bool is_data(const graph_node *n, uint32_t i)
+{
+    if (!is_quantised_arithmetic(n))
+        return true;
+    return i == 0 || (i == 2 && !has_axis(n)); /* of sums and products, whose scales are single numbers */
+}
+
+static bool scale_fits(const graph_node *n, uint32_t i, const graph_value *y)
+{
+    const type *t = &n->inputs[i]->type;
+    if (shape_count(t->shape) == 1)
+        return true;
+    return has_axis(n) && t->shape.rank == 1 && axis_is_channels(n, y) &&
+           (!graph_attr(n, "block_size") || graph_attr_int(n, "block_size") == 0);
+}
+
+static bool emit_elementwise(converter *v, graph_node *n, graph_value *const *in)
+{
+    attr *attrs = arena_array(&v->scratch, attr, n->n_attrs + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (strcmp(n->attrs[i].name, "axis") != 0)
+            attrs[count++] = n->attrs[i];
+    if (has_axis(n))
+        attrs[count++] = attr_int(v->r.c, "axis", 3);
+    return finish(v, n, rewrite_emit(&v->r, n->op->name, n->n_inputs, in, count, attrs, n->loc));
+}
+
+static bool convert_elementwise(converter *v, graph_node *n, bool *done)
+{
+    graph_value *in[MAX_OPERANDS] = {NULL}, *y = n->outputs[0];
+    bool any = false, ok = n->n_inputs <= MAX_OPERANDS && (is_image(y) || is_matrix(y));
+    for (uint32_t i = 0; ok && i < n->n_inputs; i++)
+        any |= n->inputs[i] && is_data(n, i) && twin_of(v, n->inputs[i])->last &&
+               n->inputs[i]->type.shape.rank == y->type.shape.rank;
+    for (uint32_t i = 0; ok && any && i < n->n_inputs; i++) {
+        if (!n->inputs[i])
+            continue;
+        in[i] = is_data(n, i) ? operand(v, n->inputs[i], y, n->loc) : plain(v, n->inputs[i], n->loc);
+        ok = in[i] && (is_data(n, i) || scale_fits(n, i, y));
+    }
+    if (!ok || !any)
+        return !v->r.failed;
+    *done = true;
+    return emit_elementwise(v, n, in);
+}
+
+/* A transpose from channels last: what it is of has the other form. */
+static void note_transpose(converter *v, const graph_node *n)
+{
+    static const int64_t forth[4] = {0, 3, 1, 2};
+    const int64_t *axes = NULL;
+    graph_value *x = n->inputs[0];
+    if (is_image(x) && graph_attr_ints(n, "perm", &axes) == 4 && memcmp(axes, forth, sizeof forth) == 0 &&
+        twin_of(v, x)->plain)
+        twin_of(v, n->outputs[0])->last = twin_of(v, x)->plain;
+}
+
+/* By kind of operator; operands of others are as the model has them. */
+static bool convert(converter *v, graph_node *n, bool *done)
+{
+    const char *op = n->op->name;
+    if (n->n_outputs != 1 || n->op->effect != EFFECT_PURE)
+        return true;
+    if (strcmp(op, "qnn.conv2d") == 0)
+        return convert_conv(v, n, done);
+    if (strcmp(op, "qnn.matmul") == 0)
+        return convert_matmul(v, n, done);
+    bool shapeless = !(n->op->flags & (OPF_SHAPE_ARGS | OPF_MOVES)) && n->op->cls <= CLASS_BROADCAST;
+    if (shapeless && (is_quantised_arithmetic(n) || n->op->cls == CLASS_ELEMENTWISE || n->op->n_attrs == 0))
+        return convert_elementwise(v, n, done);
+    return true;
+}
+
+static bool walk(converter *v, graph_func *f)
+{
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        graph_node *n = f->nodes.data[i];
+        bool done = false;
+        if (!convert(v, n, &done))
+            return false;
+        if (done)
+            continue;
+        for (uint32_t k = 0; k < n->n_inputs; k++)
+            if (n->inputs[k] && !(n->inputs[k] = plain(v, n->inputs[k], n->loc)))
+                return false;
+        rewrite_keep(&v->r, n);
+        if (strcmp(n->op->name, "transpose") == 0)
+            note_transpose(v, n);
+    }
+    for (uint32_t i = 0; i < f->results.len; i++) {
+        graph_value *y = f->results.data[i];
+        if (!(f->results.data[i] = plain(v, y, y->def ? y->def->loc : src_loc_none())))
+            return false;
+    }
+    return true;
+}
+
+static bool run(compiler *c, graph_func *f)
+{
+    converter v = {.twins = {0}};
+    arena_init(&v.scratch, &c->mem);
+    ptr_map_init(&v.index, &v.scratch);
+    rewrite_begin(&v.r, c, f);
+    bool ok = walk(&v, f);
+    rewrite_end(&v.r);
+    arena_free(&v.scratch);
+    return ok && !v.r.failed;
+}
+
+bool graph_pass_rows(compiler *c, graph_module *m, const pass_options *o)
+{
+    bool ok = true, small = o->target->vector_bytes == 0 && o->target->address_bits == 32;
+    for (uint32_t i = 0; i < m->funcs.len && small; i++)
+        if (!graph_is_fixed(m->funcs.data[i]))
+            ok &= run(c, m->funcs.data[i]);
+    return ok;
+}

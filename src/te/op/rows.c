@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compute definition of qnn.conv2d_rows: the rows under a line of results as 16-bit numbers from which the zero point
+ * is taken, so that the border is 0, and sums of products along them. */
+#include "graph/op/rows.h"
+#include "te/op/util.h"
+
+typedef struct rows_ctx {
+    rows_conv v;
+    const te_tensor *x, *w, *rows;
+    tir_expr_ref zero;
+    te_axis *reduce[5];
+} rows_ctx;
+
+/* x at that row, column and channel, less the zero point; 0 where there is nothing. */
+static tir_expr_ref centred_at(te_graph *g, const rows_ctx *k, tir_expr_ref image, tir_expr_ref row,
+                               tir_expr_ref column, tir_expr_ref channel)
+{
+    compiler *c = g->c;
+    const rows_conv *v = &k->v;
+    const nn_window *w = &v->win;
+    int64_t columns = v->extent[1] + w->pad_begin[1], reached = (v->line + v->pixel - 1) / v->pixel;
+    tir_expr_ref inside = NULL, idx[4] = {image, row, column, channel}, planar[4] = {image, channel, row, column};
+    if (w->pad_begin[0] || w->pad_end[0])
+        inside = te_in_bounds(g, row, te_i64(g, v->extent[0]));
+    if (w->pad_begin[1] || w->pad_end[1] || (!v->depthwise && reached > columns))
+        inside = tir_and(c, inside, te_in_bounds(g, column, te_i64(g, v->extent[1])));
+    if (!v->depthwise && v->pixel != v->in)
+        inside = tir_and(c, inside, tir_binary(c, TIR_LT, channel, te_i64(g, v->in)));
+    tir_expr_ref x = te_centred(g, DT_I16, te_read(g, k->x, v->planar ? planar : idx), k->zero);
+    return inside ? tir_select(c, inside, x, tir_const(c, DT_I16, 0)) : x;
+}
+
+static tir_expr_ref less(te_graph *g, tir_expr_ref e, int64_t n)
+{
+    return tir_sub(g->c, e, te_i64(g, n));
+}
+
+/* Element l of a row is channel l % pixel of column l / pixel. */
+static tir_expr_ref line_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const rows_ctx *k = ctx;
+    compiler *c = g->c;
+    const nn_window *w = &k->v.win;
+    tir_expr_ref pixel = te_i64(g, k->v.pixel), column = tir_floordiv(c, idx[2], pixel);
+    return centred_at(g, k, idx[0], less(g, idx[1], w->pad_begin[0]), less(g, column, w->pad_begin[1]),
+                      tir_floormod(c, idx[2], pixel));
+}
+
+static tir_expr_ref pixel_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const rows_ctx *k = ctx;
+    const nn_window *w = &k->v.win;
+    return centred_at(g, k, idx[0], less(g, idx[1], w->pad_begin[0]), less(g, idx[2], w->pad_begin[1]), idx[3]);
+}
+
+static tir_expr_ref product(te_graph *g, tir_expr_ref a, tir_expr_ref b)
+{
+    return tir_mul(g->c, tir_cast(g->c, DT_I32, a), tir_cast(g->c, DT_I32, b));
+}
+
+/* Where the window reads on axis i. */
+static tir_expr_ref swept(te_graph *g, const rows_ctx *k, tir_expr_ref at, te_axis *tap, uint32_t i)
+{
+    const nn_window *w = &k->v.win;
+    return tir_add(g->c, tir_mul(g->c, at, te_i64(g, w->stride[i])),
+                   tir_mul(g->c, te_var(g, tap), te_i64(g, w->dilation[i])));
+}
+
+static tir_expr_ref depthwise_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const rows_ctx *k = ctx;
+    tir_expr_ref x[4] = {idx[0], swept(g, k, idx[1], k->reduce[0], 0), swept(g, k, idx[2], k->reduce[1], 1), idx[3]},
+                 w[3] = {te_var(g, k->reduce[0]), te_var(g, k->reduce[1]), idx[3]};
+    return product(g, te_read(g, k->rows, x), te_read(g, k->w, w));
+}
+
+/* Element 2 * pair + half of a step lies at half * 2 + pair of the weights. */
+static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const rows_ctx *k = ctx;
+    compiler *c = g->c;
+    tir_expr_ref step = te_var(g, k->reduce[2]), pair = te_var(g, k->reduce[3]), half = te_var(g, k->reduce[4]),
+                 two = te_i64(g, 2), block = te_i64(g, k->v.block);
+    tir_expr_ref column = tir_mul(c, swept(g, k, idx[2], k->reduce[1], 1), te_i64(g, k->v.pixel));
+    tir_expr_ref in_step = tir_add(c, tir_mul(c, pair, two), half);
+    column = tir_add(c, column, tir_add(c, tir_mul(c, step, te_i64(g, ROWS_GRANULE)), in_step));
+    tir_expr_ref x[3] = {idx[0], swept(g, k, idx[1], k->reduce[0], 0), column};
+    tir_expr_ref w[6] = {tir_floordiv(c, idx[3], block), te_var(g, k->reduce[0]), te_var(g, k->reduce[1]), step,
+                         tir_floormod(c, idx[3], block), tir_add(c, tir_mul(c, half, two), pair)};
+    return product(g, te_read(g, k->rows, x), te_read(g, k->w, w));
+}
+
+bool compute_conv2d_rows(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    rows_ctx k = {.x = in[0], .w = in[1], .zero = n->n_inputs > 2 ? te_read_one(g, in[2]) : NULL};
+    static const char *const names[] = {"kh", "kw", "step", "pair", "half"};
+    if (!rows_conv_read(g->c, n, &k.v))
+        return false;
+    const rows_conv *v = &k.v;
+    const nn_window *w = &v->win;
+    int64_t counts[5] = {w->kernel[0], v->depthwise ? w->kernel[1] : v->taps, v->steps, 2, 2}, reach[2];
+    for (uint32_t i = 0; i < 2; i++)
+        reach[i] = (v->out_extent[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
+    uint32_t axes = v->depthwise ? 2 : 5;
+    for (uint32_t i = 0; i < axes; i++)
+        k.reduce[i] = te_reduce_axis(g, names[i], te_i64(g, counts[i]));
+    tir_expr_ref rows[4] = {in[0]->shape[0], te_i64(g, reach[0]), te_i64(g, v->depthwise ? reach[1] : v->line),
+                            te_i64(g, v->in)};
+    te_tensor *r = te_compute(g, "rows", DT_I16, v->depthwise ? 4 : 3, rows, v->depthwise ? pixel_body : line_body, &k);
+    r->node->tag = "pad";
+    k.rows = r;
+    tir_expr_ref const *dims = te_shape(g, te_out_type(n, 0));
+    te_body_fn body = v->depthwise ? depthwise_body : sums_body;
+    out[0] = te_reduce(g, "conv", DT_I32, 4, dims, axes, k.reduce, TE_SUM, body, &k);
+    out[0]->node->tag = n->op->name;
+    g->macs += v->images * v->out_extent[0] * v->out_extent[1] * v->out * w->kernel[0] * w->kernel[1] *
+               (v->depthwise ? 1 : v->in);
+    return true;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Default schedules of qnn.conv2d_rows. Pixels stand outside of channels: a tile of a line of results takes a few
+ * pixels, whose windows lie in a small buffer of 16-bit numbers, by two channels, whose weights are read one after the
+ * other. Rows that the next line needs again stay in the buffer where one worker makes all lines. */
+#include "graph/op/rows.h"
+#include "te/rule/rule.h"
+#include "type/target.h"
+
+#include <string.h>
+
+#define TILE_PIXELS   3 /* by two channels: 6 sums, 4 registers of weights, 4 for data and addresses */
+#define DEPTHWISE_ROW 4 /* sums of neighbouring pixels of one channel, which share what they read */
+#define MOST_TAPS     25 /* of a depthwise window that are written out */
+
+enum { IMAGE, ROW, COLUMN, CHANNEL };
+
+static const char *tap(const te_node *a, uint32_t i)
+{
+    return a->reduce_axes[i]->var->name;
+}
+
+/* Lines are shared among workers, or follow each other in one. The name of the loop over them. */
+static const char *cut_lines(te_sched *s, const struct target *t, const te_node *last)
+{
+    const char *line = te_axis_name(last, ROW);
+    if (t->workers <= 1) {
+        te_sched_pragma(s, last->name, line, "whole", 1); /* flash: the lines at the border are no code of their own */
+        return line;
+    }
+    te_sched_fuse(s, last->name, te_axis_name(last, IMAGE), line, "part");
+    te_sched_annotate(s, TE_PARALLEL, last->name, "part");
+    return "part";
+}
+
+/* Where the window of the next line begins with rows of this one's, and one worker makes both. */
+static void place_rows(te_sched *s, const struct target *t, const rows_conv *v, te_node *last, const char *line)
+{
+    const te_node *rows = te_find_tag(s->g, "pad");
+    const nn_window *w = &v->win;
+    te_sched_compute_at(s, rows->name, last->name, line);
+    if (t->workers <= 1 && v->out_extent[0] > 1 && (w->kernel[0] - 1) * w->dilation[0] + 1 > w->stride[0])
+        te_sched_rolling_buffer(s, rows->name);
+}
+
+/* A divisor of the row near DEPTHWISE_ROW, so that no tile is cut; where there is none, a tile is. */
+static int64_t depthwise_tile(int64_t width)
+{
+    for (int64_t n = DEPTHWISE_ROW + 1; n >= DEPTHWISE_ROW - 1; n--)
+        if (width % n == 0)
+            return n;
+    return width < DEPTHWISE_ROW ? width : DEPTHWISE_ROW;
+}
+
+static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
+{
+    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local.reg"), *line = cut_lines(s, t, last);
+    te_sched_split(s, o, te_axis_name(last, COLUMN), depthwise_tile(v->out_extent[1]), "col_o", "col_i");
+    te_sched_reorder(s, o, 2, (const char *[]){te_axis_name(last, CHANNEL), "col_i"});
+    te_sched_annotate(s, TE_UNROLL, o, "col_i");
+    te_sched_compute_at(s, acc, o, te_axis_name(last, CHANNEL));
+    te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, COLUMN)});
+    te_sched_annotate(s, TE_UNROLL, acc, te_axis_name(anchor, COLUMN));
+    if (v->win.kernel[0] * v->win.kernel[1] <= MOST_TAPS) {
+        te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 0));
+        te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 1));
+    }
+    place_rows(s, t, v, last, line);
+}
+
+static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
+{
+    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = cut_lines(s, t, last);
+    const te_node *rows = te_find_tag(s->g, "pad");
+    te_sched_split(s, o, te_axis_name(last, COLUMN), TILE_PIXELS, "col_o", "col_i");
+    te_sched_split(s, o, te_axis_name(last, CHANNEL), v->block, "channel_o", "channel_i");
+    te_sched_reorder(s, o, 4, (const char *[]){"col_o", "channel_o", "col_i", "channel_i"});
+    te_sched_annotate(s, TE_UNROLL, o, "col_i");
+    te_sched_annotate(s, TE_UNROLL, o, "channel_i");
+    te_sched_compute_at(s, acc, o, "channel_o");
+    te_sched_reorder(s, acc, 7,
+                     (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, COLUMN),
+                                      te_axis_name(anchor, CHANNEL), tap(anchor, 2), tap(anchor, 3), tap(anchor, 4)});
+    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), "dot_rows");
+    te_sched_split(s, rows->name, te_axis_name(rows, 2), v->pixel, "column", "channel");
+    if (v->win.kernel[0] == 1 && v->win.kernel[1] == 1)
+        te_sched_compute_at(s, rows->name, o, "col_o");
+    else
+        place_rows(s, t, v, last, line);
+}
+
+/* What stands between the sums and the result is made where it is read. */
+static void inline_between(te_sched *s, const te_node *anchor, const te_node *last)
+{
+    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
+        const te_node *n = s->g->nodes.data[i];
+        bool rows = n->tag && strcmp(n->tag, "pad") == 0;
+        if (n->kind == TE_COMPUTE && n != anchor && n != last && !n->reducer && !rows && n->n_outputs == 1 &&
+            !te_is_inlined(s, n))
+            te_sched_compute_inline(s, n->name);
+    }
+}
+
+bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    rows_conv v;
+    if (!rows_conv_read(s->c, n, &v))
+        return false;
+    if (s->g->params.len - s->g->n_inputs == 1 && last->kind == TE_COMPUTE)
+        inline_between(s, anchor, last);
+    if (!te_is_one_nest(s, anchor, last, "pad"))
+        return te_schedule_default(s, t, n, NULL, last);
+    if (v.depthwise)
+        depthwise(s, t, &v, anchor, last);
+    else
+        sums(s, t, &v, anchor, last);
+    return true;
+}
