@@ -252,14 +252,47 @@ static bool judge_nodes(judge *j)
 
 /* --- the verb --- */
 
-static bool run_reference(judge *j)
+static bool run_oracle(judge *j, uint32_t which)
 {
     process p;
+    j->s->oracle = which;
+    j->options = NULL;
     if (!reference_start(j->s, j->s->options.show_values ? "nodes" : "once", 1, &p))
         return false;
     process_end(&p);
     j->options = reference_options(j->s);
     return true;
+}
+
+/* Whether all outputs are what the reference says; nothing is said about it. */
+static bool agrees(judge *j)
+{
+    diags *d = &j->s->x->c->diags;
+    diags_mark mark = diags_get_mark(d);
+    bool ok = true;
+    for (uint32_t i = 0; i < j->s->model.n_outputs && ok; i++) {
+        const uint8_t *want = expected(j, i, reference_output(j->s, i), "output");
+        ok = want && compare_tensors(&j->s->model.outputs[i], want, j->rtol, j->atol).wrong == 0;
+    }
+    diags_reset(d, mark);
+    return ok;
+}
+
+/* A model in integers is right when it agrees with one of onnxruntime's ways to run it; the first one counts where it
+ * agrees with none. Not every model runs in all of them. */
+static bool run_reference(judge *j)
+{
+    const uint32_t count = reference_oracles(j->s);
+    if (!run_oracle(j, 0) || count == 1 || agrees(j))
+        return j->options != NULL;
+    for (uint32_t i = 1; i < count; i++) {
+        diags *d = &j->s->x->c->diags;
+        diags_mark mark = diags_get_mark(d);
+        if (run_oracle(j, i) && agrees(j))
+            return true;
+        diags_reset(d, mark);
+    }
+    return run_oracle(j, 0);
 }
 
 static bool check_options(const cli *x)

@@ -13,6 +13,7 @@ typedef struct session {
     const char *package; /* folder of the package, when there is one */
     const char *scratch; /* removed by session_close */
     const char *data;    /* --data */
+    uint32_t oracle;     /* which of onnxruntime's ways to run the model is compared with */
     bool remote; /* the model runs elsewhere */
     run_remote_options where;
     compile_options options;
@@ -52,6 +53,7 @@ bool reference_is(const cli *x, const char *name); /* what --against names */
 /* mode: "once"; "nodes": the same for every result of s->model that the model knows by that name; "bench": it runs when
  * told to, and answers with its time. */
 bool reference_start(session *s, const char *mode, long threads, process *out);
+uint32_t reference_oracles(const session *s); /* ways to run it that s->oracle numbers, where outputs are compared */
 const char *reference_options(const session *s); /* those of mode "once", in words */
 const char *reference_output(const session *s, uint32_t i); /* .npy that mode "once" wrote */
 #endif

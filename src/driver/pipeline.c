@@ -272,6 +272,18 @@ static bool rounds_half_up(const graph_node *n)
     return graph_attr(n, "rounding") && strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
 }
 
+/* Arithmetic on quantised numbers, as far as passes made it or the model has it. */
+static bool computes_in_integers(const graph_module *m)
+{
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        for (uint32_t k = 0; k < m->funcs.data[i]->nodes.len; k++) {
+            const char *op = m->funcs.data[i]->nodes.data[k]->op->name;
+            if (strncmp(op, "qnn.", 4) == 0 && strcmp(op, "qnn.quantize") != 0 && strcmp(op, "qnn.dequantize") != 0)
+                return true;
+        }
+    return false;
+}
+
 /* What passes have to tell, for the report; what stayed in float is counted again where a pass could tell. */
 static void take_remarks(compiler *c, const compile_options *o, compile_result *r)
 {
@@ -283,6 +295,7 @@ static void take_remarks(compiler *c, const compile_options *o, compile_result *
         list[i] = (codegen_remark){n->pass, n->op, n->value, n->text, n->loc.node ? n->loc.node : ""};
         r->n_quantised += o->opt_level > 0 && strcmp(n->pass, "use-integers") == 0;
     }
+    r->integers = computes_in_integers(m);
     r->remarks = list;
     r->n_remarks = m->notes.len;
 }

@@ -54,6 +54,7 @@ typedef struct compile_options {
 typedef struct compile_result {
     bool quantised; /* some operator of the model quantises or dequantises */
     bool half_up;   /* some operator rounds halves up */
+    bool integers;  /* it computes with quantised numbers */
     uint32_t n_nodes, n_quantised; /* without constants: of the model as read, and those that compute in float between
                                     * quantised values */
     const codegen_remark *remarks; /* of passes on the graph */

@@ -36,12 +36,18 @@ expect 0 '^y: max abs .* ok$' verify product.onnx --against onnxruntime $inputs
 expect 0 '^onnxruntime with .*optimizations off$' verify product.onnx --against onnxruntime $inputs --interpret
 expect 0 '"onnxruntime": "session.x64quantprecision=1, graph optimizations off"' \
     verify product.onnx --against onnxruntime $inputs --json --interpret
+# In integers: its integer kernels, bit for bit, or, for a product that rounds otherwise there, the model as it stands.
+expect 0 '^onnxruntime with session.x64quantprecision=1$' verify product.onnx --integers --against onnxruntime $inputs \
+    --rtol 0 --atol 0 --interpret
+expect 1 'WRONG$' verify product.onnx --requant fast --against onnxruntime $inputs --interpret
 expect 0 '^onnxruntime with session.x64quantprecision=1$' verify "$top/demo/digits.onnx" --against onnxruntime --interpret
 
 tiny=${LATHE_ZOO:-$top/../shared}/models/mlperf-tiny
 if [ -f "$tiny/vww_qdq.onnx" ] && [ -f "$tiny/ad_qdq.onnx" ]; then
     for seed in 2 4 11; do
         expect 0 ' ok$' verify "$tiny/vww_qdq.onnx" --against onnxruntime --seed $seed --interpret
+        expect 0 ' ok$' verify "$tiny/vww_qdq.onnx" --integers --against onnxruntime --seed $seed
+        expect 0 ' ok$' verify "$tiny/ad_qdq.onnx" --integers --against onnxruntime --seed $seed --rtol 0 --atol 0
     done
     "$python" -c "
 import numpy as np, onnxruntime as ort
