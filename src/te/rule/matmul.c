@@ -23,7 +23,7 @@ typedef struct matmul_plan {
     int64_t lanes;
     uint32_t row, lane;  /* axes; row is n_axes when the left operand is a vector */
     bool rows_shared;    /* workers share tiles of rows, not panels alone */
-    bool even;           /* columns are whole vectors */
+    bool whole;          /* sums are made of whole vectors, and stored in part where columns end within one */
     bool open;           /* how many columns there are, each run says: panels of them are no parallel loop, which would
                           * keep its guard, but one that is cut where the last whole panel ends */
     const char *weights; /* packed right operand; NULL: not packed */
@@ -49,7 +49,7 @@ static uint32_t outer_axes(const matmul_plan *p, const te_node *n, const char **
 }
 
 /* Loops row, lane_m, lane_v of a stage of one tile, written out; `reduce`: its reduction outside of them. */
-static void write_out_tile(const matmul_plan *p, const char *stage, bool reduce, bool vectors)
+static void write_out_tile(const matmul_plan *p, const char *stage, bool reduce)
 {
     te_sched *s = p->s;
     const te_node *a = p->anchor;
@@ -66,14 +66,15 @@ static void write_out_tile(const matmul_plan *p, const char *stage, bool reduce,
     if (p->row < a->n_axes)
         te_sched_annotate(s, TE_UNROLL, stage, te_axis_name(a, p->row));
     te_sched_annotate(s, TE_UNROLL, stage, "lane_m");
-    te_sched_annotate(s, vectors ? TE_VECTORIZE : TE_UNROLL, stage, "lane_v");
+    te_sched_annotate(s, TE_VECTORIZE, stage, "lane_v");
 }
 
 /* With too few panels of columns to keep workers busy, tiles of rows are shared out as well, when nearly as good a tile
  * divides the rows: a guard in the shared loop would stand in the innermost one. */
 static void share_rows(matmul_plan *p)
 {
-    int64_t parts = te_axis_extent(p->last, p->lane) / (p->tile.vectors * p->lanes), rows = p->tile.rows;
+    int64_t panel = p->tile.vectors * p->lanes, parts = (te_axis_extent(p->last, p->lane) + panel - 1) / panel,
+            rows = p->tile.rows;
     for (uint32_t i = 0; i < p->last->n_axes; i++)
         if (i != p->row && i != p->lane && !i64_mul(parts, te_axis_most(p->s->g, p->last, i), &parts))
             return;
@@ -106,7 +107,7 @@ static const char *cut_result(const matmul_plan *p, bool rows_written_out)
     if (p->row < last->n_axes && rows_written_out)
         te_sched_annotate(s, TE_UNROLL, o, "row_i");
     te_sched_annotate(s, TE_UNROLL, o, "lane_m");
-    te_sched_annotate(s, p->even ? TE_VECTORIZE : TE_UNROLL, o, "lane_v");
+    te_sched_annotate(s, TE_VECTORIZE, o, "lane_v");
     if (p->open)
         part = order[--batches];
     for (uint32_t i = batches; i-- > 0;) {
@@ -122,24 +123,37 @@ static const char *cut_result(const matmul_plan *p, bool rows_written_out)
     return part;
 }
 
+/* The stage of the sums in registers, and through *out_tile that of the finished tile in memory, if there is one: for
+ * an epilogue, or because whole vectors of sums are stored in part. */
+static const char *sums_stages(const matmul_plan *p, const char **out_tile)
+{
+    te_sched *s = p->s;
+    bool apart = p->anchor != p->last && is_apart(p);
+    *out_tile = NULL;
+    if (!apart && !p->whole)
+        return te_sums_stage(s, p->anchor, p->last, "local.reg");
+    *out_tile = p->anchor->name;
+    if (p->anchor == p->last) {
+        *out_tile = arena_printf(&s->c->mem, "%s_tile", p->anchor->name);
+        te_sched_cache_write(s, p->anchor->name, "local", *out_tile);
+    }
+    const char *acc = arena_printf(&s->c->mem, "%s_acc", p->anchor->name);
+    te_sched_cache_write(s, *out_tile, "local.reg", acc);
+    te_sched_set_scope(s, *out_tile, "local");
+    return acc;
+}
+
 static void tiled_matmul(matmul_plan *p)
 {
     te_sched *s = p->s;
-    const char *o = p->last->name, *acc, *scope = p->even ? "local.reg" : "local";
-    bool apart = p->anchor != p->last && p->even && is_apart(p), rows = p->row < p->last->n_axes;
-    if (apart) {
-        acc = arena_printf(&s->c->mem, "%s_acc", p->anchor->name);
-        te_sched_cache_write(s, p->anchor->name, scope, acc);
-        te_sched_set_scope(s, p->anchor->name, "local");
-    } else {
-        acc = te_sums_stage(s, p->anchor, p->last, scope);
-    }
-    const char *part = cut_result(p, !apart), *place = rows && !p->rows_shared ? "row_o" : part;
+    const char *o = p->last->name, *tile, *acc = sums_stages(p, &tile);
+    bool rows = p->row < p->last->n_axes;
+    const char *part = cut_result(p, !tile || p->whole), *place = rows && !p->rows_shared ? "row_o" : part;
     te_sched_compute_at(s, acc, o, place);
-    write_out_tile(p, acc, true, true);
-    if (apart) {
-        te_sched_compute_at(s, p->anchor->name, o, place);
-        write_out_tile(p, p->anchor->name, false, true);
+    write_out_tile(p, acc, true);
+    if (tile) {
+        te_sched_compute_at(s, tile, o, place);
+        write_out_tile(p, tile, false);
     }
     if (p->weights && rows && !p->rows_shared)
         te_sched_prefetch(s, acc, p->anchor->reduce_axes[0]->var->name, p->weights, o, part);
@@ -186,28 +200,56 @@ static te_tile choose_tile(const struct target *t, const te_graph *g, const te_n
                                     : te_choose_tile(t, blocks, most > 0 ? most : 1);
 }
 
+/* For columns of the right operand's rows: whole tiles, or a narrower one at the end. */
+static te_tile choose_tile_of_rows(const struct target *t, const matmul_plan *p, int64_t units)
+{
+    const te_graph *g = p->s->g;
+    int64_t most = p->row < p->anchor->n_axes ? te_axis_most(g, p->anchor, p->row) : 1;
+    if (units % p->lanes == 0 && p->row < p->anchor->n_axes && te_axis_extent(p->anchor, p->row) == 0)
+        return choose_tile(t, g, p->anchor, p->row, units / p->lanes, false);
+    return te_choose_tile_ragged(t, p->lanes, units, most > 0 ? most : 1);
+}
+
+/* Lanes of one vector, where both factors and the sums have one type that vectors multiply; else 0. */
+static int64_t lanes_of(const struct target *t, const graph_node *n, const te_node *anchor)
+{
+    dtype dt = anchor->outputs[0]->dt;
+    bool known = dt == DT_F32 || dt == DT_F64 || dt == DT_I32 || dt == DT_U32 || dt == DT_I64 || dt == DT_U64;
+    return known && te_in_type(n, 0)->dt == dt && te_in_type(n, 1)->dt == dt
+               ? t->vector_bytes / (int64_t)dtype_bytes(dt)
+               : 0;
+}
+
+/* Neighbouring columns of the right operand are neighbours in memory. */
+static bool has_rows(const graph_node *n)
+{
+    return te_in_type(n, 1)->shape.rank > 1 && te_in_type(n, 0)->shape.rank > 1 &&
+           !nn_layout_block(graph_attr_string(n, "weight_layout")) && graph_attr_int(n, "transpose_b") == 0;
+}
+
 bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    int64_t v = nn_layout_block(graph_attr_string(n, "weight_layout")), lanes = t->vector_bytes / 4;
+    int64_t v = nn_layout_block(graph_attr_string(n, "weight_layout"));
     if (!te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes == 0)
         return te_schedule_default(s, t, n, NULL, last);
     uint32_t rank = last->n_axes;
+    int64_t lanes = lanes_of(t, n, anchor);
     matmul_plan p = {.s = s, .anchor = anchor, .last = last, .lanes = lanes, .lane = rank - 1};
     int64_t units = te_axis_extent(anchor, p.lane);
-    const type *rhs = te_in_type(n, 1), *lhs = te_in_type(n, 0);
-    bool packed = v > 1 && v == lanes,
-         rows = !v && rhs->shape.rank > 1 && lhs->shape.rank > 1 && graph_attr_int(n, "transpose_b") == 0;
-    bool f32 = anchor->outputs[0]->dt == DT_F32 && rhs->dt == DT_F32 && lhs->dt == DT_F32;
-    if (f32 && units > 0 && (packed || (rows && lanes > 1 && units % lanes == 0))) {
-        p.row = rank > 1 ? rank - 2 : rank;
-        p.even = units % lanes == 0;
-        p.weights = packed ? right_parameter(s->g, anchor) : NULL;
+    bool packed = v > 1 && v == lanes, rows = has_rows(n);
+    p.row = rank > 1 ? rank - 2 : rank;
+    if (packed && units > 0) {
+        p.weights = right_parameter(s->g, anchor);
+        p.whole = units % lanes != 0;
         p.tile = choose_tile(t, s->g, anchor, p.row, (units + lanes - 1) / lanes, false);
         share_rows(&p);
         tiled_matmul(&p);
-    } else if (f32 && rows && lanes > 1 && units == 0 && rank > 2 && te_axis_most(s->g, anchor, p.lane) >= lanes) {
-        p.row = rank - 2;
-        p.even = p.open = true;
+    } else if (rows && lanes > 1 && units > 1) {
+        p.tile = choose_tile_of_rows(t, &p, units);
+        share_rows(&p);
+        tiled_matmul(&p);
+    } else if (rows && lanes > 1 && units == 0 && rank > 2 && te_axis_most(s->g, anchor, p.lane) >= lanes) {
+        p.open = true;
         p.tile = choose_tile(t, s->g, anchor, p.row, te_axis_most(s->g, anchor, p.lane) / lanes, true);
         tiled_matmul(&p);
     } else if (rows && anchor->n_axes > 1 && units > 0 && units <= ROW_LIMIT) {

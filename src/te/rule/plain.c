@@ -4,26 +4,17 @@
  * vectorize it: behind function calls, and along sums (lanes.c). */
 #include "te/rule/rule.h"
 
-#define CUT_TRIES     (1 << 20) /* divisors tried for an even cut */
+#define CUT_MULTIPLE  64        /* elements: whole vectors and cache lines of any type */
 #define KERNEL_UNROLL 16        /* window taps that are written out */
 
 /* --- element-wise --- */
 
-/* A divisor of n near `want`, so that a long vector is cut without guards; 1: none worth it, or none that is near. */
-static int64_t even_cut(int64_t n, int64_t want)
-{
-    int64_t least = want - CUT_TRIES > 64 ? want - CUT_TRIES : 64;
-    for (int64_t f = want; f >= least; f--)
-        if (n % f == 0)
-            return f;
-    return 1;
-}
-
-/* The name of the innermost loop. */
+/* Cuts a long vector into parts, of which the last one is shorter; the name of the innermost loop. */
 static const char *cut_vector(te_sched *s, const te_node *n)
 {
-    int64_t len = te_axis_extent(n, 0), f = len >= PARALLEL_WORTH ? even_cut(len, len / PARALLEL_ENOUGH) : 1;
-    if (f == 1)
+    int64_t len = te_axis_extent(n, 0), part = (len + PARALLEL_ENOUGH - 1) / PARALLEL_ENOUGH,
+            f = (part + CUT_MULTIPLE - 1) / CUT_MULTIPLE * CUT_MULTIPLE;
+    if (len < PARALLEL_WORTH)
         return te_axis_name(n, 0);
     te_sched_split(s, n->name, te_axis_name(n, 0), f, "block", "lane");
     te_sched_annotate(s, TE_PARALLEL, n->name, "block");

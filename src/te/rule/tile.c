@@ -52,6 +52,35 @@ te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t wi
     return best;
 }
 
+/* Vectors that are left behind whole panels: those of fewer lanes at the end are powers of two. */
+static int64_t tail_vectors(int64_t left, int64_t lanes)
+{
+    int64_t n = left / lanes;
+    for (int64_t rest = left % lanes; rest > 0; rest &= rest - 1)
+        n++;
+    return n;
+}
+
+te_tile te_choose_tile_ragged(const struct target *t, int64_t lanes, int64_t units, int64_t width)
+{
+    te_tile best = {1, 1};
+    int64_t regs = te_tile_regs(t);
+    double least = 0;
+    for (int64_t v = 1; v <= MOST_VECTORS; v++) {
+        int64_t panels = units / (v * lanes), tail = tail_vectors(units % (v * lanes), lanes),
+                widest = panels == 0 || tail > v ? tail : v;
+        for (int64_t r = 1; widest * r + widest + 1 <= regs && r <= width; r++) {
+            double c = (double)(panels * v) * tile_cost(t, v, r, width);
+            c += tail > 0 ? (double)tail * tile_cost(t, tail, r, width) : 0;
+            if (least == 0 || c < least) {
+                least = c;
+                best = (te_tile){v, r};
+            }
+        }
+    }
+    return best;
+}
+
 /* --- extents that each run says --- */
 
 #define BESIDE 0.75 /* cycles of a step for its loop and prefetch, which decide where tiles of several sizes are near */

@@ -2,9 +2,12 @@
 /* partition-loops: a serial or unrolled loop is cut where the guards in it change, so that its main part runs without
  * them. For a guard `c*v + rest >= 0` the main part is where it holds for every value that the inner loops give to
  * `rest`; cuts may contain symbols but no variables of enclosing loops. What is left before and after keeps its guards,
- * which ranges then decide where they can. Parallel loops stay whole: their extent is what the plan divides; a
- * vectorized loop is only cut short, never in two; a loop marked "pragma_whole" is not cut, loops in it are: its code
- * once is worth more than its guards cost. Loops that only a limit kept whole are counted (tir_left). */
+ * which ranges then decide where they can. A parallel loop stays whole, because its extent is what the plan divides: a
+ * branch in it, on its variable or on the value of one of the loops that were fused to it, chooses between a body for
+ * the main part and others for the rest. An unrolled loop that cannot be cut is written out, so that each iteration
+ * knows what it is. A vectorized loop is only cut short, never in two; a loop marked "pragma_whole" is not cut, loops
+ * in it are: its code once is worth more than its guards cost. Loops that only a limit kept whole are counted
+ * (tir_left). */
 #include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/linear.h"
@@ -20,6 +23,9 @@
 #define MAX_CONDS 32u
 #define RARELY    256 /* iterations for each test of a branch that make the test free once it has moved out of them */
 #define MAX_DEPTH 32u
+#define MAX_TRIED 8u  /* parts of the index of a parallel loop that are looked at */
+#define SMALL     16u /* statements in a parallel loop that may be written twice for any guard */
+#define WRITTEN   16  /* iterations of an unrolled loop */
 
 typedef enum var_place { PLACE_FREE, PLACE_ENCLOSING, PLACE_INNER } var_place;
 static const char place_mark[3];
@@ -41,6 +47,13 @@ typedef struct condition {
     tir_expr_ref rest;
 } condition;
 
+/* Which conditions count. */
+typedef enum kind {
+    ALL,
+    IN_LANES, /* that differ between the lanes of a loop */
+    IN_SUMS   /* of a loop inside of another one */
+} kind;
+
 typedef struct search {
     partitioner *p;
     const tir_var *v;
@@ -50,6 +63,7 @@ typedef struct search {
     uint32_t depth;
     bool branch; /* looking at the condition of a branch, which may move out of loops */
     bool full;   /* there were more conditions */
+    kind which;
 } search;
 
 static tir_stmt *partition(partitioner *p, tir_stmt *s);
@@ -136,10 +150,21 @@ static bool is_rare(const search *s, tir_expr_ref cond)
     return work >= RARELY;
 }
 
+static bool differs_in_lanes(const search *s, tir_expr_ref cond)
+{
+    bool deep = s->which == IN_LANES;
+    for (uint32_t i = 0; i < s->depth; i++) {
+        deep |= s->inner[i]->for_kind == FOR_SERIAL;
+        if (deep && s->inner[i]->for_kind == FOR_VECTORIZED && tir_uses_var(cond, s->inner[i]->var))
+            return true;
+    }
+    return false;
+}
+
 static void note_compare(search *s, tir_expr_ref e)
 {
     tir_bounds *b = s->p->bounds;
-    if (is_rare(s, e))
+    if (is_rare(s, e) || (s->which != ALL && !differs_in_lanes(s, e)))
         return;
     tir_expr_ref x = tir_simplify(b, e->args[0]), y = tir_simplify(b, e->args[1]);
     bool swap = e->op == TIR_GT || e->op == TIR_GE, strict = e->op == TIR_LT || e->op == TIR_GT;
@@ -293,12 +318,26 @@ static bool hold_when_moved(partitioner *p, tir_expr_ref n, int64_t factor, cons
     return true;
 }
 
+/* Whether iterations from..to do nothing. */
+static bool are_idle(partitioner *p, tir_stmt *loop, tir_expr_ref from, tir_expr_ref to)
+{
+    compiler *c = p->c;
+    const tir_var *v = tir_new_var(c, loop->var->name, loop->var->type);
+    tir_stmt *body = tir_clone_stmt(c, loop->body, loop->var, tir_varref(c, v));
+    tir_expr_ref extent = tir_simplify(p->bounds, tir_sub(c, to, from));
+    return is_nothing(tir_simplify_stmt(c, tir_for(c, v, from, extent, FOR_SERIAL, body)));
+}
+
 /* What is left behind the main part: guarded; or, where there is a whole tile, moved back to it. */
 static tir_stmt *after(partitioner *p, tir_stmt *loop, cut k, tir_stmt *whole, bool again, const condition *conds,
                        uint32_t n_conds)
 {
-    int64_t factor;
+    compiler *c = p->c;
+    int64_t factor, rest, end;
     tir_expr_ref n;
+    bool few = tir_is_int(k.rest, &rest) && tir_is_int(k.end, &end) && end - rest > 1;
+    if (few && are_idle(p, loop, tir_int(c, loop->var->type.dt, rest + 1), k.end))
+        k.end = tir_int(c, loop->var->type.dt, rest + 1);
     tir_stmt *guarded = piece(p, loop, k.rest, k.end, loop->body, again), *moved = NULL;
     if (!k.before && !again && tir_is_one_tile(p->bounds, loop, k.to, k.end, &factor, &n) &&
         hold_when_moved(p, n, factor, conds, n_conds))
@@ -350,22 +389,179 @@ static bool find_cut(partitioner *p, tir_stmt *loop, const search *s, cut *out, 
     return false;
 }
 
+/* Iterations one by one. */
+static tir_stmt *write_out(partitioner *p, tir_stmt *loop, int64_t first, int64_t extent)
+{
+    compiler *c = p->c;
+    tir_stmt **all = arena_array(&c->mem, tir_stmt *, (size_t)extent);
+    dtype dt = loop->var->type.dt;
+    for (int64_t i = 0; i < extent; i++)
+        all[i] = piece(p, loop, tir_int(c, dt, first + i), tir_int(c, dt, first + i + 1), loop->body, true);
+    return tir_seq(c, (uint32_t)extent, all);
+}
+
+static bool has_room(partitioner *p, tir_stmt *body)
+{
+    return p->cuts_left > 0 && tir_count_stmts(body) <= MAX_BODY;
+}
+
+/* The guards in a loop's body that depend on its variable. */
+static void look_into(partitioner *p, tir_stmt *loop, kind which, search *s)
+{
+    *s = (search){.p = p, .v = loop->var, .which = which};
+    tir_bounds_push(p->bounds, loop->var, loop->min, loop->extent);
+    look(s, loop->body);
+    tir_bounds_pop(p->bounds);
+}
+
 static tir_stmt *try_cut(partitioner *p, tir_stmt *loop)
 {
-    search s = {.p = p, .v = loop->var};
+    search s;
     const condition *conds = NULL;
     uint32_t n = 0;
+    int64_t first, extent;
     cut k;
     if (loop->for_kind != FOR_SERIAL && loop->for_kind != FOR_VECTORIZED && loop->for_kind != FOR_UNROLLED)
         return NULL;
-    tir_bounds_push(p->bounds, loop->var, loop->min, loop->extent);
-    look(&s, loop->body);
-    tir_bounds_pop(p->bounds);
+    look_into(p, loop, ALL, &s);
     bool found = s.n > 0 && find_cut(p, loop, &s, &k, &conds, &n);
-    if (found && p->cuts_left > 0 && tir_count_stmts(loop->body) <= MAX_BODY)
+    if (found && has_room(p, loop->body))
         return cut_loop(p, loop, k, conds, n);
+    if (s.n > 0 && !found && loop->for_kind == FOR_UNROLLED && tir_is_int(loop->min, &first) &&
+        tir_is_int(loop->extent, &extent) && extent <= WRITTEN)
+        return write_out(p, loop, first, extent);
     p->left->whole += found || s.full;
     return NULL;
+}
+
+/* --- branches --- */
+
+/* What guards depend on of the loops around: their variables, and values of the loops that were fused to one. */
+typedef struct index_parts {
+    partitioner *p;
+    tir_expr_ref part[MAX_TRIED];
+    uint32_t n;
+    bool other;
+} index_parts;
+
+static void look_for_other(void *ctx, tir_expr_ref e)
+{
+    index_parts *x = ctx;
+    bool around = e->kind == TIR_VAR && place_of(x->p, e->u.var) == PLACE_ENCLOSING;
+    x->other |= e->kind != TIR_INT && e->kind != TIR_BINOP && !around;
+}
+
+static void note_part(void *ctx, tir_expr_ref e)
+{
+    index_parts *x = ctx, within = {.p = x->p};
+    bool quotient = e->kind == TIR_BINOP && (e->op == TIR_FLOORDIV || e->op == TIR_FLOORMOD);
+    if (!quotient && e->kind != TIR_VAR)
+        return;
+    tir_visit_expr(e, look_for_other, &within);
+    for (uint32_t i = 0; i < x->n; i++)
+        within.other |= tir_expr_equal(x->part[i], e);
+    if (!within.other && x->n < MAX_TRIED)
+        x->part[x->n++] = e;
+}
+
+static void note_if(void *ctx, tir_stmt *s)
+{
+    if (s->kind == TIR_IF)
+        tir_visit_expr(s->cond, note_part, ctx);
+}
+
+static void note_select_parts(void *ctx, tir_expr_ref e)
+{
+    if (e->kind == TIR_SELECT)
+        tir_visit_expr(e->args[0], note_part, ctx);
+}
+
+typedef struct replacement {
+    tir_expr_ref from, to;
+} replacement;
+
+static tir_expr_ref replace(tir_rewriter *r, tir_expr_ref e)
+{
+    const replacement *x = r->ctx;
+    return tir_expr_equal(e, x->from) ? x->to : e;
+}
+
+/* A copy of the body for values from..to of q, which is `value`. */
+static tir_stmt *body_for(partitioner *p, tir_stmt *body, const tir_var *q, tir_expr_ref value, int64_t from,
+                          int64_t to)
+{
+    compiler *c = p->c;
+    tir_expr_ref first = tir_int(c, q->type.dt, from), extent = tir_int(c, q->type.dt, to - from);
+    const tir_var *v = tir_new_var(c, q->name, q->type);
+    tir_stmt *s = tir_clone_stmt(c, body, q, tir_varref(c, v));
+    s = tir_simplify_stmt(c, tir_for(c, v, first, extent, FOR_SERIAL, s));
+    if (s->kind != TIR_FOR || s->var != v)
+        return partition(p, s);
+    s = partition_inside(p, s);
+    return tir_substitute_stmt(c, s->body, 1, &v, &value);
+}
+
+/* A branch on `value`, a part of an index, around the statement: a body for the main part, others for the rest. NULL:
+ * none of the guards in question is decided by it. */
+static tir_stmt *try_branch(partitioner *p, tir_stmt *body, tir_expr_ref value, kind which)
+{
+    compiler *c = p->c;
+    tir_range range = tir_range_of(p->bounds, value);
+    const condition *conds = NULL;
+    uint32_t n = 0;
+    search s;
+    cut k;
+    int64_t from, to;
+    if (!range.known_min || !range.known_max || range.min == range.max)
+        return NULL;
+    dtype dt = value->type.dt;
+    const tir_var *q = tir_new_var(c, "part", value->type);
+    replacement x = {value, tir_varref(c, q)};
+    tir_rewriter r = {.c = c, .ctx = &x, .expr = replace};
+    tir_stmt *loop = tir_for(c, q, tir_int(c, dt, range.min), tir_int(c, dt, range.max - range.min + 1), FOR_SERIAL,
+                             tir_rewrite_stmt(&r, body));
+    look_into(p, loop, which, &s);
+    if (s.n == 0 || !find_cut(p, loop, &s, &k, &conds, &n) || !tir_is_int(k.from, &from) || !tir_is_int(k.to, &to))
+        return NULL;
+    if (!has_room(p, body)) {
+        p->left->whole++;
+        return NULL;
+    }
+    p->cuts_left--;
+    decided d = {conds, n};
+    tir_rewriter whole = {.c = c, .ctx = &d, .expr = decide};
+    tir_stmt *out = body_for(p, tir_rewrite_stmt(&whole, loop->body), q, value, from, to);
+    if (to <= range.max)
+        out = tir_if(c, tir_binary(c, TIR_LT, value, k.to), out, body_for(p, loop->body, q, value, to, range.max + 1));
+    if (from > range.min)
+        out = tir_if(c, tir_binary(c, TIR_GE, value, k.from), out, body_for(p, loop->body, q, value, range.min, from));
+    return out;
+}
+
+static tir_stmt *branch_around(partitioner *p, tir_stmt *body, kind which)
+{
+    index_parts x = {.p = p};
+    tir_stmt *out = NULL;
+    tir_visit_stmt(body, note_if, note_select_parts, &x);
+    for (uint32_t i = 0; !out && i < x.n; i++)
+        out = try_branch(p, body, x.part[i], which);
+    return out;
+}
+
+/* The body twice, for guards that a reduction's lanes test in every step: private arrays of its sums are then all
+ * vectors, or none. Else a branch around the tile that tests them is enough. */
+static tir_stmt *branch_parallel(partitioner *p, tir_stmt *loop)
+{
+    set_place(p, loop->var, PLACE_ENCLOSING);
+    tir_bounds_push(p->bounds, loop->var, loop->min, loop->extent);
+    tir_stmt *out = branch_around(p, loop->body, tir_count_stmts(loop->body) > SMALL ? IN_SUMS : ALL);
+    tir_bounds_pop(p->bounds);
+    return out ? tir_for(p->c, loop->var, loop->min, loop->extent, FOR_PARALLEL, out) : NULL;
+}
+
+static bool is_tile(const tir_stmt *s)
+{
+    return s->for_kind == FOR_UNROLLED || s->for_kind == FOR_VECTORIZED;
 }
 
 static tir_stmt *partition_seq(partitioner *p, tir_stmt *s)
@@ -410,7 +606,9 @@ static tir_stmt *partition(partitioner *p, tir_stmt *s)
         p->kept_whole = NULL;
         return partition_inside(p, s);
     }
-    tir_stmt *done = try_cut(p, s);
+    tir_stmt *done = s->for_kind == FOR_PARALLEL ? branch_parallel(p, s) : try_cut(p, s);
+    if (!done && is_tile(s))
+        done = branch_around(p, s, IN_LANES);
     return done ? done : partition_inside(p, s);
 }
 
