@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "codegen/vta/vta_code.h"
 #include "driver/computation.h"
+#include "driver/html.h"
 #include "driver/summary.h"
 #include "tir/text.h"
 
@@ -26,6 +27,18 @@ static bool put_report(cli *x, const artifact *a)
         if (strcmp(a->files.data[i].path, "report.json") == 0)
             return compiler_write_file(x->c, file, a->files.data[i].data, a->files.data[i].len);
     return true;
+}
+
+/* --html: the page of inspect. */
+static bool put_page(cli *x, const compile_result *r)
+{
+    const char *file = cli_get(x, OPT_HTML, NULL);
+    writer page;
+    if (!file)
+        return true;
+    writer_init(&page, &x->c->mem);
+    html_write(x->c, &page, r);
+    return compiler_write_file(x->c, file, page.data, page.len);
 }
 
 static bool put_module(cli *x, const compile_result *r, const char *place)
@@ -61,10 +74,11 @@ static bool put_result(cli *x, const compile_options *o, const compile_result *r
     if (strcmp(o->emit, "schedule") == 0)
         return prog_print_schedules(x->c, &w, r->prog, NULL) && put_text(x, &w);
     const char *place = cli_get(x, OPT_OUT, NULL), *report = cli_get(x, OPT_REPORT, NULL);
+    const char *page = cli_get(x, OPT_HTML, NULL);
     if (r->artifact.is_file)
         return put_module(x, r, place);
-    if ((report && !compiler_may_write(x->c, report)) || !artifact_write(x->c, &r->artifact, place, true) ||
-        !put_report(x, &r->artifact))
+    if ((report && !compiler_may_write(x->c, report)) || (page && !compiler_may_write(x->c, page)) ||
+        !artifact_write(x->c, &r->artifact, place, true) || !put_report(x, &r->artifact) || !put_page(x, r))
         return false;
     if (cli_has(x, OPT_JSON))
         summary_print_json(&x->out, r, place);
@@ -142,7 +156,7 @@ static bool check_accelerated(cli *x)
         cli_option option;
         const char *name;
     } none[] = {{OPT_PORT, "port"}, {OPT_CONSTANTS, "constants"}, {OPT_REPORT, "report"}, {OPT_JSON, "json"},
-                {OPT_WITH_INTERPRETER, "with-interpreter"}, {OPT_WORKERS, "workers"}};
+                {OPT_HTML, "html"}, {OPT_WITH_INTERPRETER, "with-interpreter"}, {OPT_WORKERS, "workers"}};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (cli_has(x, none[i].option))
             return cli_usage_error(x, "leave it out", "--%s has no effect on C for the accelerator", none[i].name);
@@ -181,13 +195,17 @@ bool cmd_compile(cli *x)
     if (!package && cli_has(x, OPT_REPORT))
         return cli_usage_error(x, "leave --report or --emit out", "--report is for packages, and --emit %s makes none",
                                o.emit);
-    if ((!package && !cli_is_file(x, OPT_OUT)) || !cli_is_file(x, OPT_REPORT))
+    if (!package && cli_has(x, OPT_HTML))
+        return cli_usage_error(x, "leave --html or --emit out", "--html is for packages, and --emit %s makes none",
+                               o.emit);
+    if ((!package && !cli_is_file(x, OPT_OUT)) || !cli_is_file(x, OPT_REPORT) || !cli_is_file(x, OPT_HTML))
         return false;
     if (package && !artifact_check_place(x->c, cli_get(x, OPT_OUT, ""), model))
         return false;
     writer_init(&dump, &x->c->mem);
     o.print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL);
     o.dump = &dump;
+    o.proof = true;
     bool ok = pipeline_compile(x->c, model, &o, &r);
     progress_hide(x->progress);
     if (dump.len > 0)

@@ -249,6 +249,6 @@ bool cmd_inspect(cli *x)
         return true;
     writer page;
     writer_init(&page, &x->c->mem);
-    html_write(&page, &r);
+    html_write(x->c, &page, &r);
     return compiler_write_file(x->c, html, page.data, page.len);
 }

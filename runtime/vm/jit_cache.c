@@ -22,7 +22,7 @@
 /* Behind the object: these bytes, little endian, then the hash. */
 #define MARK         "lathejit"
 #define ENTRY_FORMAT 1u
-enum { TAIL = 16, FOOTER = TAIL + JIT_SHA256_BYTES };
+enum { TAIL = 16, FOOTER = TAIL + SHA256_BYTES };
 
 static void put_u32(uint8_t *p, uint32_t v)
 {
@@ -32,16 +32,16 @@ static void put_u32(uint8_t *p, uint32_t v)
 
 /* --- the key --- */
 
-static void hash_text(jit_sha256 *s, const void *text, size_t n)
+static void hash_text(sha256 *s, const void *text, size_t n)
 {
     uint8_t length[8] = {0};
     put_u32(length, (uint32_t)n);
     put_u32(length + 4, (uint32_t)((uint64_t)n >> 32));
-    jit_sha256_add(s, length, sizeof length);
-    jit_sha256_add(s, text, n);
+    sha256_add(s, length, sizeof length);
+    sha256_add(s, text, n);
 }
 
-static void hash_words(jit_sha256 *s, const jit_words *w)
+static void hash_words(sha256 *s, const jit_words *w)
 {
     for (size_t i = 0; i < w->n; i++)
         hash_text(s, w->at[i], strlen(w->at[i]));
@@ -49,7 +49,7 @@ static void hash_words(jit_sha256 *s, const jit_words *w)
 }
 
 /* The program's size and time stand for builds of it that call themselves alike. */
-static void hash_program(jit_sha256 *s, const char *path)
+static void hash_program(sha256 *s, const char *path)
 {
     struct stat st;
     int64_t facts[3] = {0};
@@ -64,9 +64,9 @@ static void hash_program(jit_sha256 *s, const char *path)
 
 static void make_key(const jit_command *c, const char *source, size_t size, char out[JIT_KEY_SIZE])
 {
-    jit_sha256 s;
-    uint8_t hash[JIT_SHA256_BYTES], numbers[16];
-    jit_sha256_init(&s);
+    sha256 s;
+    uint8_t numbers[16];
+    sha256_init(&s);
     put_u32(numbers, ENTRY_FORMAT);
     put_u32(numbers + 4, LATHE_VM_VERSION);
     put_u32(numbers + 8, PACKAGE_ABI_VERSION);
@@ -77,9 +77,7 @@ static void make_key(const jit_command *c, const char *source, size_t size, char
     hash_words(&s, &c->words);
     hash_words(&s, &c->flags);
     hash_text(&s, source, size);
-    jit_sha256_end(&s, hash);
-    for (int i = 0; i < JIT_SHA256_BYTES; i++)
-        (void)sprintf(out + 2 * i, "%02x", hash[i]);
+    sha256_end_text(&s, out);
 }
 
 /* --- the folder --- */
@@ -220,20 +218,20 @@ static void make_tail(const jit_cache *k, uint8_t tail[TAIL])
 
 /* The key is hashed too, so that an entry serves only under its own name. */
 static void hash_entry(const jit_cache *k, const void *object, size_t n, const uint8_t tail[TAIL],
-                       uint8_t out[JIT_SHA256_BYTES])
+                       uint8_t out[SHA256_BYTES])
 {
-    jit_sha256 s;
-    jit_sha256_init(&s);
-    jit_sha256_add(&s, k->key, sizeof k->key);
-    jit_sha256_add(&s, object, n);
-    jit_sha256_add(&s, tail, TAIL);
-    jit_sha256_end(&s, out);
+    sha256 s;
+    sha256_init(&s);
+    sha256_add(&s, k->key, sizeof k->key);
+    sha256_add(&s, object, n);
+    sha256_add(&s, tail, TAIL);
+    sha256_end(&s, out);
 }
 
 /* Why an entry cannot be used; NULL: it can, and *bytes is the object. */
 static const char *check_entry(const jit_cache *k, jit_bytes *bytes)
 {
-    uint8_t tail[TAIL], hash[JIT_SHA256_BYTES];
+    uint8_t tail[TAIL], hash[SHA256_BYTES];
     if (bytes->n < FOOTER)
         return "it is cut off";
     const uint8_t *end = bytes->at + bytes->n - FOOTER;

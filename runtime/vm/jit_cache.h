@@ -5,9 +5,9 @@
 #define LATHE_VM_JIT_CACHE_H
 #include "jit_command.h"
 #include "jit_file.h"
-#include "jit_sha256.h"
+#include "abi/sha256.h"
 
-#define JIT_KEY_SIZE (2 * JIT_SHA256_BYTES + 1)
+#define JIT_KEY_SIZE (2 * SHA256_BYTES + 1)
 
 typedef struct jit_cache {
     const lathe_options *options;

@@ -28,6 +28,7 @@ typedef struct codegen_remark {
 typedef struct codegen_unit {
     const char *module_name; /* "default" */
     const char *model_file;  /* base name only */
+    const char *model_sha256; /* for the report; NULL: no hashes */
     const prog_module *prog;
     const prog_func *func; /* that the plan is of */
     const struct plan *plan;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "abi/package.h"
+#include "codegen/c/package.h"
 
 enum { BOX_W = 170, BOX_H = 34, GAP_X = 16, GAP_Y = 30, TIME_W = 1100, MAP_W = 1100, MAP_H = 420, ROW_H = 22 };
 
@@ -287,6 +288,30 @@ static void draw_table(writer *w, const compile_result *r)
     w_str(w, "</table></div>\n");
 }
 
+static void proof_row(writer *w, const char *what, uint64_t n, const char *unit)
+{
+    w_fmt(w, "<tr><td>%s</td><td>%llu%s</td></tr>\n", what, (unsigned long long)n, unit);
+}
+
+/* The numbers of report.json's proof sheet. */
+static void draw_proof(writer *w, compiler *c, const compile_result *r)
+{
+    const int64_t operations = package_most_operations(c, &r->unit);
+    const uint64_t stack = package_stack_bound(&r->unit);
+    w_str(w, "<h2>Bounds</h2>\n<table>\n");
+    proof_row(w, "workspace", r->plan.workspace_bytes, " bytes of RAM");
+    proof_row(w, "tables of an instance", package_instance_bytes(&r->unit), " bytes of RAM");
+    proof_row(w, "inputs and outputs, the caller's", package_caller_bytes(r->plan.problem), " bytes of RAM");
+    proof_row(w, "constants", r->plan.constant_bytes, " bytes of flash");
+    if (stack > 0)
+        proof_row(w, "stack, at most", stack, " bytes");
+    if (operations >= 0)
+        proof_row(w, "operations of a run, at most", (uint64_t)operations, "");
+    if (r->unit.model_sha256)
+        w_fmt(w, "<tr><td>SHA-256 of the model</td><td>%s</td></tr>\n", r->unit.model_sha256);
+    w_str(w, "</table>\n");
+}
+
 static const char head[] =
     "<!DOCTYPE html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n<title>lathe inspect</title>\n<style>\n"
     "body { font: 14px/1.4 sans-serif; margin: 24px; color: #222; }\nsvg text { font: 11px sans-serif; }\n"
@@ -296,13 +321,14 @@ static const char head[] =
     "rect { stroke: #999; stroke-width: 0.5; }\ntable { border-collapse: collapse; font-size: 12px; }\n"
     "td, th { padding: 2px 8px; border-bottom: 1px solid #ddd; text-align: left; }\n</style>\n</head>\n<body>\n<h1>";
 
-void html_write(writer *w, const compile_result *r)
+void html_write(compiler *c, writer *w, const compile_result *r)
 {
     w->step = 0;
     w_str(w, head);
     escaped(w, r->unit.model_file);
     w_fmt(w, "</h1>\n<p>target %s, %u operators in %u layers, constants %llu bytes</p>\n", r->unit.target->name,
           r->plan.problem->ops.len, r->plan.n_layers, (unsigned long long)r->plan.constant_bytes);
+    draw_proof(w, c, r);
     draw_graph(w, r);
     draw_steps(w, &r->plan);
     draw_timeline(w, r);

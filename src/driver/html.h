@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One self-contained page about a compile: operators, graph, timeline of layers and workers, map of the workspace. */
+/* One self-contained page about a compile: bounds, operators, graph, timeline of layers and workers, map of the
+ * workspace. */
 #ifndef LATHE_DRIVER_HTML_H
 #define LATHE_DRIVER_HTML_H
 #include "driver/pipeline.h"
 
 /* Pictures are inline SVG; nothing is loaded from elsewhere. Times are estimates from the work of each operator. */
-void html_write(writer *w, const compile_result *r);
+void html_write(compiler *c, writer *w, const compile_result *r);
 #endif

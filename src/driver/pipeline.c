@@ -16,6 +16,7 @@
  * Every arrow is a function that can be called alone; `lathe opt` does so on text. */
 #include "driver/pipeline.h"
 
+#include "abi/sha256.h"
 #include "base/nearest.h"
 #include "base/ptr_map.h"
 #include "graph/op.h"
@@ -52,13 +53,28 @@ static bool is_for_module(const compile_options *o)
     return strcmp(o->emit, "module") == 0 || (o->target && o->target->variants);
 }
 
-static bool load(compiler *c, const char *path, const compile_options *o, bool inputs_only, graph_module **out)
+/* In hexadecimal digits. */
+static const char *hash_model(compiler *c, span bytes)
+{
+    sha256 s;
+    char *text = arena_alloc(&c->mem, SHA256_TEXT, 1);
+    sha256_init(&s);
+    sha256_add(&s, bytes.data, bytes.len);
+    sha256_end_text(&s, text);
+    return text;
+}
+
+/* out_hash: NULL: none is asked for. */
+static bool load(compiler *c, const char *path, const compile_options *o, bool inputs_only, const char **out_hash,
+                 graph_module **out)
 {
     span bytes;
     file_format format;
     compiler_progress(c, "reading", 0, 0);
     if (!format_read(c, o->verb, path, &bytes, &format))
         return false;
+    if (out_hash)
+        *out_hash = hash_model(c, bytes);
     if (format == FORMAT_GRAPH && o->n_dims + o->n_shapes + o->n_binds > 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                           "'%s' is graph text, which says all itself: --shape, --dim and --bind are for ONNX", path);
@@ -174,12 +190,12 @@ static bool set_bounds(compiler *c, const graph_module *m, const compile_options
 
 bool pipeline_load(compiler *c, const char *path, const compile_options *o, graph_module **out)
 {
-    return load(c, path, o, false, out) && set_bounds(c, *out, o);
+    return load(c, path, o, false, NULL, out) && set_bounds(c, *out, o);
 }
 
 bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out)
 {
-    return load(c, path, o, true, out);
+    return load(c, path, o, true, NULL, out);
 }
 
 /* --- the stages
@@ -360,7 +376,8 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
     if (o->schedule)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--schedule is for computations, and '%s' is a model",
                           path);
-    if (!pipeline_load(c, path, o, &out->graph))
+    if (!load(c, path, o, false, o->proof ? &out->model_sha256 : NULL, &out->graph) ||
+        !set_bounds(c, out->graph, o))
         return false;
     count_nodes(out);
     if (!run_graph_passes(c, out->graph, o, t))
@@ -392,6 +409,7 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
         return true;
     out->unit = (codegen_unit){.module_name = o->module_name,
                                .model_file = base_name(path),
+                               .model_sha256 = out->model_sha256,
                                .prog = out->prog,
                                .func = prog_find(out->prog, "main"),
                                .plan = &out->plan,

@@ -42,6 +42,7 @@ typedef struct compile_options {
     uint32_t n_dims, n_shapes, n_bounds, n_binds;
     bool print_after_all, verify;
     bool unscheduled; /* kernels are their plain loops, without any schedule */
+    bool proof;       /* the report tells hashes, too, which take a while for large models */
     bool show_values; /* what every kernel makes is a result, too */
     const struct board *board; /* the emulator's machine that the package is run on; NULL: this one */
     bool vta; /* of a computation: the accelerator that the compiler context names runs it */
@@ -53,6 +54,7 @@ typedef struct compile_options {
 
 typedef struct compile_result {
     bool quantised; /* some operator of the model quantises or dequantises */
+    const char *model_sha256; /* of its file; NULL: not asked for, or a computation */
     bool half_up;   /* some operator rounds halves up */
     bool integers;  /* it computes with quantised numbers */
     uint32_t n_nodes, n_quantised; /* without constants: of the model as read, and those that compute in float between

@@ -28,34 +28,6 @@ tir_left summary_left(const compile_result *r)
     return left;
 }
 
-/* C has no empty arrays. */
-static uint64_t at_least_one(uint64_t n)
-{
-    return n > 0 ? n : 1;
-}
-
-/* struct tvmgen_NAME_instance: a context of eight words, and pointers. */
-static uint64_t instance_bytes(const compile_result *r)
-{
-    const plan_problem *p = r->plan.problem;
-    uint64_t ins = r->unit.func->n_inputs, outs = r->unit.func->results.len, ops = p->ops.len, args = 0;
-    for (uint32_t i = 0; i < p->ops.len; i++)
-        args += p->ops.data[i].n_args + p->ops.data[i].n_scratch;
-    uint64_t words = 8u + at_least_one(ins) + at_least_one(outs) + 2u * at_least_one(ops) + at_least_one(args);
-    return words * (r->unit.target->address_bits == 32 ? 4 : 8);
-}
-
-/* Of inputs and outputs; what lies in another value does not count again. */
-static uint64_t caller_bytes(const plan_problem *p)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < p->values.len; i++) {
-        const plan_value *v = &p->values.data[i];
-        sum += v->parent < 0 && (v->storage == STORE_INPUT || v->storage == STORE_OUTPUT) ? v->bytes : 0;
-    }
-    return sum;
-}
-
 static bool is_listed(const facts *x, const char *kind)
 {
     size_t n = strlen(kind);
@@ -69,8 +41,8 @@ static facts gather(arena *a, const compile_result *r)
 {
     const plan_problem *p = r->plan.problem;
     const tir_left left = summary_left(r);
-    facts x = {.n_left = left.serial + left.whole,
-               .calls = p->ops.len, .kernels = r->prog->kernels.len, .table_bytes = instance_bytes(r), .alone = ""};
+    facts x = {.n_left = left.serial + left.whole, .table_bytes = package_instance_bytes(&r->unit),
+               .calls = p->ops.len, .kernels = r->prog->kernels.len, .alone = ""};
     for (uint32_t i = 0; i < p->ops.len; i++) {
         uint64_t stack = package_stack_bytes(p->ops.data[i].func);
         const char *kind = p->ops.data[i].step->kernel->kind;
@@ -82,7 +54,7 @@ static facts gather(arena *a, const compile_result *r)
         if (!is_listed(&x, kind))
             x.alone = arena_printf(a, "%s%s%s", x.alone, *x.alone ? ", " : "", kind);
     }
-    x.caller_bytes = caller_bytes(p);
+    x.caller_bytes = package_caller_bytes(p);
     return x;
 }
 

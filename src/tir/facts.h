@@ -18,6 +18,10 @@ typedef struct tir_scratch {
     bool per_part;
 } tir_scratch;
 uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **out);
+/* Operations of one run at most (cost.c): arithmetic, comparisons, conversions, loads, stores, those of indices and
+ * loops among them; a call of a mathematical function is one, an operation on vectors too. -1: a loop without a bound,
+ * or a call of code that is not here. */
+int64_t tir_most_operations(compiler *c, const tir_func *f);
 uint32_t tir_count_guards(const tir_func *f); /* see TIR_LEFT */
 /* Of the structure: names of vars and buffers are left out. */
 uint64_t tir_hash(const compiler *c, const tir_func *f);

@@ -16,7 +16,7 @@ if have aarch64-linux-gnu-gcc qemu-aarch64; then boards+=(qemu-aarch64); fi
 echo "boards: ${boards[*]:-none}"
 
 # value KEY: a number of the last line of stdout, which is JSON
-value() { tail -n 1 stdout | grep -o "\"$1\": [0-9]*" | cut -d' ' -f2; }
+value() { tail -n 1 "${2:-stdout}" | grep -o "\"$1\": [0-9]*" | cut -d' ' -f2; }
 
 for b in ${boards[@]+"${boards[@]}"}; do
     expect 0 '^probabilities: .*: ok$' verify "$model" --target "$b" --against interpreter
@@ -29,10 +29,12 @@ for b in ${boards[@]+"${boards[@]}"}; do
         check "$b: no count" grep -q '"stack": [0-9]*}$' stdout
         continue
     fi
-    count=$(value instructions)
-    parts=$(tail -n 1 stdout | grep -o '"operators": \[[^]]*' | grep -Eo '[0-9]+' | awk '{ s += $1 } END { print s }')
-    check "$b: operators are nearly all of the run ($parts of $count)" test $((parts * 10)) -ge $((count * 9)) -a "$parts" -le "$count"
     cp stdout first
+    expect 0 '' inspect "$model" --html page.html --target "$(case $b in qemu-rv32) echo rv32imc ;; *) echo "cortex-${b#qemu-}" ;; esac)"
+    check "$b: the stack is within its bound" test "$(value stack first)" -le "$(sed -n 's|.*stack, at most</td><td>\([0-9]*\).*|\1|p' page.html)"
+    count=$(value instructions first)
+    parts=$(tail -n 1 first | grep -o '"operators": \[[^]]*' | grep -Eo '[0-9]+' | awk '{ s += $1 } END { print s }')
+    check "$b: operators are nearly all of the run ($parts of $count)" test $((parts * 10)) -ge $((count * 9)) -a "$parts" -le "$count"
     expect 0 '' verify "$model" --target "$b" --against interpreter --json
     check "$b: the same numbers again" cmp first stdout
 done

@@ -3,7 +3,7 @@
  * trusted or not be written; many at once; clearing away. */
 #include "jit_test.h"
 
-#include "jit_sha256.h"
+#include "abi/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,13 +139,13 @@ static void test_other_width(void **state)
     entry_path(p, 0, path);
     read_all(path, &b);
     const char *key = strrchr(path, '/') + 1;
-    jit_sha256 s;
+    sha256 s;
     b.at[b.n - 36] ^= 1; /* the width is the last number before the hash */
-    jit_sha256_init(&s);
-    jit_sha256_add(&s, key, 64);
-    jit_sha256_add(&s, "", 1);
-    jit_sha256_add(&s, b.at, b.n - 32);
-    jit_sha256_end(&s, b.at + b.n - 32);
+    sha256_init(&s);
+    sha256_add(&s, key, 64);
+    sha256_add(&s, "", 1);
+    sha256_add(&s, b.at, b.n - 32);
+    sha256_end(&s, b.at + b.n - 32);
     write_all(path, &b);
     expect_made_again(p, "is made again: it was made for vectors of another width");
 }

@@ -86,6 +86,17 @@ static bool add_sources(const package *p, artifact *out)
     return true;
 }
 
+static bool write_report(package *p, artifact *out, uint32_t at)
+{
+    writer w;
+    writer_init(&w, &p->c->mem);
+    p->files = out;
+    report_write(p, &w);
+    out->files.data[at].data = w.data;
+    out->files.data[at].len = w.len;
+    return true;
+}
+
 bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
 {
     arena *a = &c->mem;
@@ -108,7 +119,8 @@ bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
     add_text(&p, out, "src/main.c", main_write);
     add_text(&p, out, "Makefile", makefile_write);
     add_text(&p, out, "CMakeLists.txt", makefile_write_cmake);
-    add_text(&p, out, "report.json", report_write);
+    const uint32_t report = out->files.len;
+    add(&p, out, PACKAGE_REPORT, NULL, 0, false); /* it tells of all others */
     makefile_products(&p, out);
-    return add_sources(&p, out) && runtime_add(&p, out);
+    return add_sources(&p, out) && runtime_add(&p, out) && write_report(&p, out, report);
 }

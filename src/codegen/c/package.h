@@ -3,6 +3,7 @@
  * prefix (tvmgen_default) and @M the prefix of its macros (TVMGEN_DEFAULT). */
 #ifndef LATHE_CODEGEN_C_PACKAGE_H
 #define LATHE_CODEGEN_C_PACKAGE_H
+#include "base/json_out.h"
 #include "base/ptr_map.h"
 #include "codegen/c/emit.h"
 
@@ -45,6 +46,7 @@ typedef struct package {
     const char *constant_file;     /* path of it in the package */
     uint32_t n_args;               /* pointers of all operators */
     uint64_t stack_bytes;          /* most arrays that one kernel has on the stack */
+    const artifact *files;         /* of the package, once all others are written: for the report */
     uint32_t n_sids;               /* values, then scratch */
     ptr_map first_ops;             /* kernel -> the first operator that runs it */
     uint32_t *next_ops;            /* of each operator: the next one with its kernel; UINT32_MAX: none */
@@ -104,5 +106,12 @@ bool runtime_add_files(const package *p, const struct prog_source *s, artifact *
 /* "vta/sim.c": such a file in the package; "build/vta_sim.o": what it becomes, NULL: nothing. */
 const char *package_file(const package *p, const struct prog_source *s, uint32_t i);
 const char *package_file_object(const package *p, const struct prog_source *s, uint32_t i);
-void report_write(const package *p, writer *w); /* report.json */
+#define PACKAGE_REPORT "report.json"
+void report_write(const package *p, writer *w);
+/* proof.c: its part of it, and numbers that it shares with summaries. */
+void proof_write(json_out *j, const package *p);
+uint64_t package_instance_bytes(const codegen_unit *u); /* struct tvmgen_NAME_instance: a context and pointers */
+uint64_t package_caller_bytes(const plan_problem *p);   /* of inputs and outputs; what lies in another does not count */
+int64_t package_most_operations(compiler *c, const codegen_unit *u); /* -1: no bound, see tir_most_operations */
+uint64_t package_stack_bound(const codegen_unit *u); /* of the calling thread; 0: none is known */
 #endif

@@ -304,6 +304,7 @@ void report_write(const package *p, writer *w)
     write_layers(&j, p->pl);
     write_steps(&j, p->pl);
     write_operators(&j, p);
+    proof_write(&j, p);
     write_offload(&j, p->u->offload);
     write_values(&j, p);
     json_out_end(&j);

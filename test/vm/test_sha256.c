@@ -2,15 +2,15 @@
 /* SHA-256 against the examples that NIST gives with FIPS 180-4, in one piece and in pieces of every length. */
 #include "jit_test.h"
 
-#include "jit_sha256.h"
+#include "abi/sha256.h"
 
-static void expect_hash(const jit_sha256 *s, const char *want)
+static void expect_hash(const sha256 *s, const char *want)
 {
-    jit_sha256 copy = *s;
-    uint8_t hash[JIT_SHA256_BYTES];
-    char text[2 * JIT_SHA256_BYTES + 1];
-    jit_sha256_end(&copy, hash);
-    for (int i = 0; i < JIT_SHA256_BYTES; i++)
+    sha256 copy = *s;
+    uint8_t hash[SHA256_BYTES];
+    char text[2 * SHA256_BYTES + 1];
+    sha256_end(&copy, hash);
+    for (int i = 0; i < SHA256_BYTES; i++)
         (void)snprintf(text + 2 * i, 3, "%02x", hash[i]);
     assert_string_equal(text, want);
 }
@@ -32,10 +32,10 @@ static void test_examples(void **state)
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         size_t n = strlen(examples[i].text);
         for (size_t piece = 1; piece <= n + 1; piece++) {
-            jit_sha256 s;
-            jit_sha256_init(&s);
+            sha256 s;
+            sha256_init(&s);
             for (size_t at = 0; at < n; at += piece)
-                jit_sha256_add(&s, examples[i].text + at, n - at < piece ? n - at : piece);
+                sha256_add(&s, examples[i].text + at, n - at < piece ? n - at : piece);
             expect_hash(&s, examples[i].hash);
         }
     }
@@ -49,10 +49,10 @@ static void test_million(void **state)
     assert_non_null(text);
     memset(text, 'a', 1000000);
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        jit_sha256 s;
-        jit_sha256_init(&s);
+        sha256 s;
+        sha256_init(&s);
         for (size_t at = 0; at < 1000000; at += pieces[i])
-            jit_sha256_add(&s, text, 1000000 - at < pieces[i] ? 1000000 - at : pieces[i]);
+            sha256_add(&s, text, 1000000 - at < pieces[i] ? 1000000 - at : pieces[i]);
         expect_hash(&s, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
     }
     free(text);
