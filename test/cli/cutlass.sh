@@ -14,6 +14,10 @@ export NVCC="g++ -x c++ -w -std=c++17 -I$top/test/gpu" CC="cc -L$work"
 expect 0 ': ok' verify net.txt --offload cutlass --against interpreter --rtol 1e-4 --atol 1e-4
 check "no output is wrong" [ "$(grep -c ': ok' stdout)" = 3 ]
 expect 0 ': ok' verify "$top/demo/digits.onnx" --offload cutlass --against interpreter --rtol 1e-4 --atol 1e-4
+export LATHE_PYTHON=${LATHE_PYTHON:-$top/build/venv/bin/python}
+if "$LATHE_PYTHON" -c 'import numpy, onnxruntime' 2> log; then
+    expect 0 ': ok' verify "$top/demo/digits.onnx" --offload cutlass --against onnxruntime --rtol 1e-4 --atol 1e-4
+fi
 expect 0 '' compile net.txt --offload cutlass -o out
 for composite in conv2d_bias_act conv2d dense_bias_gelu dense_bias_act; do
     expect 0 "cutlass.$composite" opt net.txt --passes infer-types,MergeComposite --offload cutlass
