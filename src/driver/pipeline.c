@@ -386,6 +386,29 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
     return strcmp(o->emit, "graph") == 0 || prog_from_graph(c, out->graph, t, is_for_module(o), &out->prog);
 }
 
+/* What the back end gets, with its plan. */
+static bool make_unit(compiler *c, const char *path, const compile_options *o, const target *t, compile_result *out)
+{
+    out->unit = (codegen_unit){.module_name = o->module_name,
+                               .model_file = base_name(path),
+                               .model_sha256 = out->model_sha256,
+                               .prog = out->prog,
+                               .func = prog_find(out->prog, "main"),
+                               .plan = &out->plan,
+                               .target = t,
+                               .port = o->port,
+                               .host = o->host,
+                               .with_interpreter = o->with_interpreter,
+                               .constants_form = o->constants_form,
+                               .remarks = out->remarks,
+                               .n_remarks = out->n_remarks,
+                               .opt_level = o->opt_level,
+                               .offload = o->offload ? o->offload->log : NULL};
+    if (o->offload)
+        offload_note_runners(c, o->offload->log, out->prog);
+    return plan_and_check(c, o, out);
+}
+
 /* From the model to a plan, for one target; an earlier stage when that is what is asked for. */
 static bool compile_for(compiler *c, const char *path, const compile_options *o, const target *t, compile_result *out)
 {
@@ -407,24 +430,7 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
         return false;
     if (strcmp(o->emit, "schedule") == 0 || strcmp(o->emit, "tir") == 0)
         return true;
-    out->unit = (codegen_unit){.module_name = o->module_name,
-                               .model_file = base_name(path),
-                               .model_sha256 = out->model_sha256,
-                               .prog = out->prog,
-                               .func = prog_find(out->prog, "main"),
-                               .plan = &out->plan,
-                               .target = t,
-                               .port = o->port,
-                               .host = o->host,
-                               .with_interpreter = o->with_interpreter,
-                               .constants_form = o->constants_form,
-                               .remarks = out->remarks,
-                               .n_remarks = out->n_remarks,
-                               .opt_level = o->opt_level,
-                               .offload = o->offload ? o->offload->log : NULL};
-    if (o->offload)
-        offload_note_runners(c, o->offload->log, out->prog);
-    return plan_and_check(c, o, out);
+    return make_unit(c, path, o, t, out);
 }
 
 static bool is_wanted(const compile_options *o, const target *t)
@@ -495,4 +501,16 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
     out->units = units;
     out->n_units = n;
     return !out->unit.func || generate(c, o, out);
+}
+
+bool pipeline_emit(compiler *c, prog_module *m, const compile_options *o, compile_result *out)
+{
+    codegen_unit *unit = arena_new(&c->mem, codegen_unit);
+    *out = (compile_result){.prog = m, .records = arena_new(&c->mem, te_records)};
+    if (!make_unit(c, "computation", o, target_of(c, o), out))
+        return false;
+    *unit = out->unit;
+    out->units = unit;
+    out->n_units = 1;
+    return generate(c, o, out);
 }

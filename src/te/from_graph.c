@@ -554,15 +554,21 @@ bool te_lower_told(compiler *c, const graph_value *v, dim extent, bool grows, co
     return finish_copy(&b, lookup(&b, v), NULL, name, loc, out);
 }
 
+bool te_schedule_graph(compiler *c, const graph_func *f, const graph_node *n, const struct target *t,
+                       te_records *records, te_sched **out)
+{
+    builder b = new_builder(c);
+    b.records = records;
+    return (f ? build_func(&b, f) : build_node(&b, n)) && default_schedule(&b, t, out);
+}
+
 bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t,
                         te_records *records, writer *w)
 {
-    builder b = new_builder(c);
     te_sched *s = NULL;
-    b.records = records;
-    if (!(f ? build_func(&b, f) : build_node(&b, n)) || !default_schedule(&b, t, &s))
+    if (!te_schedule_graph(c, f, n, t, records, &s))
         return false;
-    te_print(w, b.g);
+    te_print(w, s->g);
     w_fmt(w, "--- schedule for %s\n", t->name);
     te_sched_print(w, s);
     return true;

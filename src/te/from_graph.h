@@ -29,6 +29,10 @@ bool te_lower_fitted(compiler *c, const graph_value *v, const type *to, uint32_t
 bool te_lower_told(compiler *c, const graph_value *v, dim extent, bool grows, const char *name, src_loc loc,
                    tir_func **out);
 
+/* The schedule that the computation of a primitive function (or, where f is NULL, of a node) gets; (*out)->g is the
+ * computation. */
+bool te_schedule_graph(compiler *c, const graph_func *f, const graph_node *n, const struct target *t,
+                       te_records *records, te_sched **out);
 /* The computation of a primitive function (or, where f is NULL, of a node) and, behind a line
  * "--- schedule for TARGET", the schedule that it gets: text that `lathe opt` and --schedules read. */
 bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, const struct target *t,

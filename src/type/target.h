@@ -60,6 +60,7 @@ typedef struct target {
     bool fma;
     uint32_t features;     /* of target_feature */
     const char *cpu;       /* row of cpu_model.h; NULL: "generic" */
+    uint32_t tile_vectors, tile_rows; /* the register tile that rules take, where it fits: a tuner's; 0: their choice */
     uint32_t stack_limit;  /* bytes of locals that one kernel may use */
     uint32_t workers;      /* width of the static schedule */
     uint32_t address_bits; /* of a pointer: 32 or 64 */

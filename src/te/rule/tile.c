@@ -35,8 +35,19 @@ te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width)
     return te_choose_tile_within(t, blocks, width, MOST_VECTORS);
 }
 
+/* What the tuner asks for, where the registers hold it. */
+static bool asked_tile(const struct target *t, int64_t width, te_tile *out)
+{
+    const int64_t v = t->tile_vectors, r = t->tile_rows;
+    *out = (te_tile){v, r < width ? r : width};
+    return v > 0 && r > 0 && v * out->rows + v + 1 <= t->vector_regs;
+}
+
 te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t width, int64_t most)
 {
+    te_tile asked;
+    if (asked_tile(t, width, &asked) && asked.vectors <= most && blocks % asked.vectors == 0)
+        return asked;
     te_tile best = {1, 1};
     int64_t regs = te_tile_regs(t);
     double least = tile_cost(t, 1, 1, width);
@@ -98,6 +109,9 @@ static double covered(int64_t size, int64_t most)
 
 te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_open, int64_t width, bool width_open)
 {
+    te_tile asked;
+    if (asked_tile(t, width, &asked) && (blocks_open || blocks % asked.vectors == 0))
+        return asked;
     te_tile best = {1, 1};
     int64_t regs = te_tile_regs(t);
     double least = 0;
