@@ -29,6 +29,7 @@ allowed() {
     prog) echo base type graph tir te prog ;;
     plan) echo base type tir prog plan ;;
     codegen) echo base type tir prog plan codegen ;;
+    tune) echo base type graph tir te prog tune ;;
     quantize) echo base type graph frontend quantize ;;
     driver) echo base type graph frontend tir te prog plan codegen driver ;;
     *) echo unknown ;;

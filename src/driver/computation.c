@@ -3,6 +3,7 @@
 #include "driver/computation.h"
 
 #include "codegen/vta/vta_code.h"
+#include "driver/tune_log.h"
 #include "te/lower.h"
 #include "te/text.h"
 #include "tir/pass.h"
@@ -130,6 +131,8 @@ bool computation_read_records(compiler *c, const char *file, te_records *out)
     const uint32_t before = out->list.len;
     if (!compiler_read_file(c, file, &s))
         return false;
+    if (tune_log_is(s))
+        return tune_log_read(c, file, s, out);
     for (size_t at = 0; at < s.len;) {
         computation x = computation_take(c, file, s, &at);
         if (x.target && !target_lookup(c, x.target)) {
@@ -139,7 +142,7 @@ bool computation_read_records(compiler *c, const char *file, te_records *out)
             return false;
         }
         if (x.schedule.data &&
-            !te_records_add(c, out, record_text(file, x.text), record_text(file, x.schedule), x.target))
+            !te_records_add(c, out, record_text(file, x.text), record_text(file, x.schedule), x.target, 0))
             return false;
     }
     if (out->list.len > before)
@@ -242,46 +245,67 @@ static bool has_memory(compiler *c, const tir_func *f)
     return false;
 }
 
-static void add_main(prog_module *m, prog_kernel *k)
+/* A step for each kernel, all on the operands of the first one; each has results of its own. */
+static void add_main(prog_module *m)
 {
     compiler *c = m->c;
-    const tir_func *f = k->plain;
+    const tir_func *first = m->kernels.data[0]->plain;
     prog_func *main = arena_new(&c->mem, prog_func);
-    prog_step s = {.kind = STEP_KERNEL, .kernel = k, .source = "", .loc = f->loc};
-    *main = (prog_func){.name = "main", .n_inputs = f->n_inputs};
-    s.args = arena_array(&c->mem, uint32_t, f->n_params + 1u);
-    for (uint32_t i = 0; i < f->n_params; i++) {
-        const bool in = i < f->n_inputs;
-        const prog_value v = {.name = intern(c->names, f->params[i]->name),
-                              .type = type_of(c, f->params[i]),
-                              .space = in ? SPACE_INPUT : SPACE_OUTPUT,
-                              .index = in ? i : i - f->n_inputs,
-                              .base = PROG_NONE};
-        s.args[s.n_args++] = prog_add_value(m, main, v);
-        if (!in)
-            vec_push(&c->mem, &main->results, ((prog_result){v.name, s.args[i], PROG_NONE}));
+    uint32_t *in = arena_array(&c->mem, uint32_t, first->n_inputs + 1u);
+    *main = (prog_func){.name = "main", .n_inputs = first->n_inputs};
+    for (uint32_t i = 0; i < first->n_inputs; i++)
+        in[i] = prog_add_value(m, main, (prog_value){.name = intern(c->names, first->params[i]->name),
+                                                     .type = type_of(c, first->params[i]),
+                                                     .space = SPACE_INPUT,
+                                                     .index = i,
+                                                     .base = PROG_NONE});
+    for (uint32_t n = 0; n < m->kernels.len; n++) {
+        prog_kernel *k = m->kernels.data[n];
+        const tir_func *f = k->plain;
+        prog_step s = {.kind = STEP_KERNEL, .kernel = k, .source = "", .loc = f->loc, .n_in = f->n_inputs};
+        s.args = arena_array(&c->mem, uint32_t, f->n_params + 1u);
+        memcpy(s.args, in, f->n_inputs * sizeof *in);
+        s.n_args = f->n_params;
+        for (uint32_t i = f->n_inputs; i < f->n_params; i++) {
+            const char *own = f->params[i]->name, *name = n ? arena_printf(&c->mem, "%s_%u", own, n) : own;
+            name = intern(c->names, name);
+            s.args[i] = prog_add_value(m, main, (prog_value){.name = name,
+                                                             .type = type_of(c, f->params[i]),
+                                                             .space = SPACE_OUTPUT,
+                                                             .index = main->results.len,
+                                                             .base = PROG_NONE});
+            vec_push(&c->mem, &main->results, ((prog_result){name, s.args[i], PROG_NONE}));
+        }
+        vec_push(&c->mem, &main->steps, s);
     }
-    s.n_in = f->n_inputs;
-    vec_push(&c->mem, &main->steps, s);
     vec_push(&c->mem, &m->funcs, main);
+}
+
+bool computation_kernel(compiler *c, const computation *t, const struct target *runs, prog_kernel *k)
+{
+    if (!computation_lower(c, t, true, k->name, &k->plain) || !has_numbers(c, k->plain) || !has_ranks(c, k->plain))
+        return false;
+    if (!t->schedule.data)
+        return true;
+    if (!computation_lower(c, t, false, k->name, &k->loops) || !has_memory(c, k->loops))
+        return false;
+    k->loops->target = runs;
+    return run_passes(c, k->loops, NULL);
+}
+
+bool computation_together(compiler *c, uint32_t n, prog_kernel *const *kernels, prog_module **out)
+{
+    prog_module *m = *out = prog_module_new(c);
+    for (uint32_t i = 0; i < n; i++)
+        vec_push(&c->mem, &m->kernels, kernels[i]);
+    add_main(m);
+    return prog_verify(c, m);
 }
 
 bool computation_program(compiler *c, const computation *t, const struct target *runs, prog_module **out)
 {
-    prog_module *m = *out = prog_module_new(c);
     prog_kernel *k = arena_new(&c->mem, prog_kernel);
     const char *name = intern(c->names, t->name ? t->name : "computation");
     *k = (prog_kernel){.name = name, .kind = name, .target = runs};
-    if (!computation_lower(c, t, true, name, &k->plain) || !has_numbers(c, k->plain) || !has_ranks(c, k->plain))
-        return false;
-    if (t->schedule.data) {
-        if (!computation_lower(c, t, false, name, &k->loops) || !has_memory(c, k->loops))
-            return false;
-        k->loops->target = runs;
-        if (!run_passes(c, k->loops, NULL))
-            return false;
-    }
-    vec_push(&c->mem, &m->kernels, k);
-    add_main(m, k);
-    return prog_verify(c, m);
+    return computation_kernel(c, t, runs, k) && computation_together(c, 1, &k, out);
 }

@@ -26,6 +26,11 @@ bool computation_read(compiler *c, const char *file, span s, const char *schedul
 bool computation_read_records(compiler *c, const char *file, te_records *out);
 /* Its loops under its schedule and under no other: nothing is inlined or placed by itself. `plain`: without it. */
 bool computation_lower(compiler *c, const computation *t, bool plain, const char *name, tir_func **out);
+/* The loops of k, whose name is set: plain ones, and those of the schedule where there is one. Errors: as
+ * computation_program. */
+bool computation_kernel(compiler *c, const computation *t, const struct target *runs, prog_kernel *k);
+/* A function main that runs kernels of one computation, one behind the other, on the same operands. */
+bool computation_together(compiler *c, uint32_t n, prog_kernel *const *kernels, prog_module **out);
 /* A function main of one kernel. Errors: extents that are no numbers. */
 bool computation_program(compiler *c, const computation *t, const struct target *runs, prog_module **out);
 /* Lowered for the VTA accelerator that c compiles for. Errors: nothing of it runs there. */

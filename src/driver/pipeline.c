@@ -507,7 +507,7 @@ bool pipeline_emit(compiler *c, prog_module *m, const compile_options *o, compil
 {
     codegen_unit *unit = arena_new(&c->mem, codegen_unit);
     *out = (compile_result){.prog = m, .records = arena_new(&c->mem, te_records)};
-    if (!make_unit(c, "computation", o, target_of(c, o), out))
+    if (!prog_schedule(c, m) || !make_unit(c, "computation", o, target_of(c, o), out))
         return false;
     *unit = out->unit;
     out->units = unit;

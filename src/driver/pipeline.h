@@ -81,7 +81,7 @@ bool pipeline_load(compiler *c, const char *path, const compile_options *o, grap
 /* The same, but all that counts is the parameters of @main: what the model's inputs are. */
 bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out);
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out);
-/* The artifact of a program whose kernels have their loops. */
+/* The artifact of a program that was made elsewhere; kernels that have no loops yet get plain ones. */
 bool pipeline_emit(compiler *c, prog_module *m, const compile_options *o, compile_result *out);
 /* Whether the file is a computation (driver/computation.h): it has no graph. False after a diagnostic. */
 bool pipeline_is_computation(compiler *c, const char *path, const compile_options *o, bool *out);

@@ -194,6 +194,11 @@ static bool send_all(const process *p, const char *text, size_t len)
     return true;
 }
 
+bool process_send(const process *p, const void *data, size_t len)
+{
+    return send_all(p, data, len);
+}
+
 bool process_say(const process *p, const char *line)
 {
     return send_all(p, line, strlen(line)) && send_all(p, "\n", 1);

@@ -80,6 +80,7 @@ typedef struct process {
 enum { PROCESS_NOT_FOUND = 127 }; /* exit status of what could not be started */
 bool process_start(compiler *c, const char *const *argv, const char *dir, process *out);
 bool process_say(const process *p, const char *line); /* false: it has ended */
+bool process_send(const process *p, const void *data, size_t len); /* bytes; as above */
 /* One line without its newline, cut to size; false at the end, with what there was of a line. */
 bool process_hear(const process *p, char *line, size_t size);
 int process_end(process *p);               /* its exit status; 128: a signal */

@@ -27,12 +27,12 @@ static uint32_t first_line(te_record_text t)
 }
 
 bool te_records_add(compiler *c, te_records *r, te_record_text computation, te_record_text schedule,
-                    const char *for_target)
+                    const char *for_target, double seconds)
 {
     te_record *x = arena_new(&c->mem, te_record);
     te_sched *s = NULL;
     tir_func *scheduled = NULL;
-    *x = (te_record){.target = for_target, .schedule = schedule, .line = first_line(schedule)};
+    *x = (te_record){.target = for_target, .schedule = schedule, .seconds = seconds, .line = first_line(schedule)};
     if (!te_parse(c, computation.file, computation.text, computation.len, &x->g))
         return false;
     x->g->unbounded = true; /* what has to have bounds is told when a model is compiled */
@@ -86,6 +86,12 @@ static bool same_stages(const te_graph *a, const te_graph *b)
     return same;
 }
 
+/* x was added before the other one. */
+static bool is_better(const te_record *x, const te_record *other)
+{
+    return !other || (x->seconds > 0 && other->seconds > 0 && x->seconds < other->seconds);
+}
+
 bool te_records_find(te_records *r, te_graph *g, const struct target *t, te_sched **out)
 {
     const tir_func *plain = NULL;
@@ -95,17 +101,19 @@ bool te_records_find(te_records *r, te_graph *g, const struct target *t, te_sche
     if (!lower_plain(g, &plain))
         return false;
     const uint64_t hash = tir_hash(g->c, plain);
+    te_record *best = NULL;
     for (uint32_t i = r->list.len; i-- > 0;) {
         te_record *x = r->list.data[i];
-        if (x->hash != hash || (x->target && strcmp(x->target, t->name) != 0) || !same_stages(x->g, g) ||
-            !tir_func_equal(g->c, x->plain, plain))
-            continue;
-        x->uses++;
-        if (!same_names(x, g) || !te_sched_parse(g, x->schedule.file, x->schedule.text, x->schedule.len, out))
-            return false;
-        (*out)->origin = arena_printf(&g->c->mem, "%s:%u", x->schedule.file, x->line);
-        return true;
+        if (x->hash == hash && (!x->target || strcmp(x->target, t->name) == 0) && same_stages(x->g, g) &&
+            is_better(x, best) && tir_func_equal(g->c, x->plain, plain))
+            best = x;
     }
+    if (!best)
+        return true;
+    best->uses++;
+    if (!same_names(best, g) || !te_sched_parse(g, best->schedule.file, best->schedule.text, best->schedule.len, out))
+        return false;
+    (*out)->origin = arena_printf(&g->c->mem, "%s:%u", best->schedule.file, best->line);
     return true;
 }
 

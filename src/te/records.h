@@ -21,6 +21,7 @@ typedef struct te_record {
     const char *target;    /* name of the one that the schedule is for; NULL: any */
     te_record_text schedule;
     uint32_t line; /* of the file, where the schedule begins */
+    double seconds; /* that it took where it was measured; 0: it was not */
     uint32_t uses; /* kernels that got it */
 } te_record;
 
@@ -31,9 +32,9 @@ typedef struct te_records {
 
 /* Adds a record; the schedule is checked against its computation. False after a diagnostic of either text. */
 bool te_records_add(compiler *c, te_records *r, te_record_text computation, te_record_text schedule,
-                    const char *for_target);
-/* The schedule for what g computes on t: of several, the last that was added; *out NULL: there is none. Error: a record
- * gives the stages of the same computation other names. */
+                    const char *for_target, double seconds);
+/* The schedule for what g computes on t: of several the fastest, where they were measured, else the last that was
+ * added; *out NULL: there is none. Error: a record gives the stages of the same computation other names. */
 bool te_records_find(te_records *r, te_graph *g, const struct target *t, te_sched **out);
 /* How many of them some kernel got. */
 uint32_t te_records_used(const te_records *r);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The side that asks for times: packages of candidates, and the line that comes back. */
+#include "driver/measure.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/computation.h"
+#include "tir/pass.h"
+#include "type/target.h"
+
+static uint32_t left_undone(const tir_func *f)
+{
+    return f->left.serial + f->left.whole;
+}
+
+static prog_kernel *new_kernel(compiler *c, const computation *t, const struct target *runs, uint32_t number)
+{
+    prog_kernel *k = arena_new(&c->mem, prog_kernel);
+    const char *name = arena_printf(&c->mem, "k%u", number);
+    *k = (prog_kernel){.name = intern(c->names, name), .kind = "candidate", .target = runs};
+    return computation_kernel(c, t, runs, k) ? k : NULL;
+}
+
+bool measure_package(compiler *c, const char *text, const char *const *schedules, uint32_t n, const struct target *t,
+                     uint32_t *in_package, artifact *out)
+{
+    VEC(prog_kernel *) kernels = {0};
+    computation x = {.file = "computation", .schedule_file = "schedule"};
+    x.text = (span){(const uint8_t *)text, strlen(text)};
+    prog_kernel *k = new_kernel(c, &x, t, 0);
+    if (!k)
+        return false;
+    vec_push(&c->mem, &kernels, k);
+    for (uint32_t i = 0; i < n; i++) {
+        diags_mark mark = diags_get_mark(&c->diags);
+        x.schedule = (span){(const uint8_t *)schedules[i], strlen(schedules[i])};
+        k = new_kernel(c, &x, t, kernels.len);
+        in_package[i] = 0;
+        if (!k && i == 0)
+            return false;
+        if (!k) /* a factor that does not fit: one candidate less */
+            diags_reset(&c->diags, mark);
+        if (!k || (i > 0 && left_undone(k->loops) > left_undone(kernels.data[1]->loops)))
+            continue;
+        in_package[i] = kernels.len;
+        vec_push(&c->mem, &kernels, k);
+    }
+    compile_options o;
+    compile_result r;
+    prog_module *m = NULL;
+    compile_options_init(&o);
+    o.target = t;
+    o.workers = 1;
+    o.module_name = "tune";
+    o.constants_form = CONSTANTS_C;
+    if (!computation_together(c, kernels.len, kernels.data, &m) || !pipeline_emit(c, m, &o, &r))
+        return false;
+    *out = r.artifact;
+    return true;
+}
+
+bool measure_send(const process *p, const artifact *a, uint32_t seconds)
+{
+    char line[512];
+    snprintf(line, sizeof line, "package %u", seconds);
+    bool ok = process_say(p, line);
+    for (uint32_t i = 0; ok && i < a->files.len; i++) {
+        const artifact_file *f = &a->files.data[i];
+        int len = snprintf(line, sizeof line, "file %zu %s", f->len, f->path);
+        ok = len > 0 && (size_t)len < sizeof line && process_say(p, line) && process_send(p, f->data, f->len);
+    }
+    return ok && process_say(p, "end");
+}
+
+static bool broken(compiler *c, const char *line)
+{
+    diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "the measuring side answered '%.100s'", line);
+    diag_hint(&c->diags, "it has to be 'lathe measure' of this version");
+    return false;
+}
+
+bool measure_read(compiler *c, const char *line, measure_answer *out)
+{
+    json_error_t why;
+    json_t *o = json_loads(line, 0, &why);
+    const char *failed = json_string_value(json_object_get(o, "failed"));
+    const char *cc = json_string_value(json_object_get(o, "compiler"));
+    const json_t *times = json_object_get(o, "seconds");
+    *out = (measure_answer){.failed = failed ? arena_strdup(&c->mem, failed) : NULL,
+                            .compiler = cc ? arena_strdup(&c->mem, cc) : NULL,
+                            .n = (uint32_t)json_array_size(times)};
+    out->seconds = arena_array(&c->mem, double, out->n + 1u);
+    for (uint32_t i = 0; i < out->n; i++)
+        out->seconds[i] = json_number_value(json_array_get(times, i));
+    json_decref(o);
+    return out->failed || (out->compiler && out->n > 0) || broken(c, line);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The side that measures: a package is built, its kernels run once, each is compared with the first, and those that are
+ * right are timed in turns; the slower half leaves from time to time. A limit of time ends this program, so that who
+ * asked finds out; what runs here is what the other side sent. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json_out.h"
+#include "driver/measure.h"
+#include "driver/profile.h"
+
+enum { MOST_FILE = 64 << 20, ROUNDS = 15, HALVE_EVERY = 3, KEEP = 4 };
+#define TURN      0.002 /* seconds of a candidate's turn */
+#define TOLERANCE 1e-3  /* relative, and of the largest number of the result */
+
+/* --- what comes in --- */
+
+/* A path below the package's folder. */
+static bool is_inside(const char *path)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+    return *path && *path != '/' && !strstr(path, "..") && path[strspn(path, letters)] == '\0';
+}
+
+static bool refuse(compiler *c, const char *why)
+{
+    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "what comes in is no package: %s", why);
+    diag_hint(&c->diags, "'lathe tune' speaks to this command");
+    return false;
+}
+
+/* "file SIZE PATH", and its bytes. */
+static bool take_file(compiler *c, const char *line, const char *dir)
+{
+    char path[400];
+    size_t size = 0;
+    if (sscanf(line, "file %zu %399s", &size, path) != 2 || size > MOST_FILE || !is_inside(path))
+        return refuse(c, "a file's line is broken");
+    uint8_t *bytes = arena_alloc(&c->mem, size + 1, 1);
+    const char *place = path_join(&c->mem, dir, path);
+    bool ok = fread(bytes, 1, size, stdin) == size || refuse(c, "it ends in a file");
+    return ok && file_make_dirs(&c->diags, path_dir(&c->mem, place)) && compiler_write_file(c, place, bytes, size);
+}
+
+/* --- numbers --- */
+
+static double largest(const run_tensor *t)
+{
+    double most = 0;
+    for (int64_t i = 0; i < t->count; i++) {
+        double v = dtype_load_f64(t->dt, t->data + (size_t)i * dtype_bytes(t->dt));
+        v = v < 0 ? -v : v;
+        most = v > most ? v : most;
+    }
+    return most;
+}
+
+/* Whether operator `op` of n made what the first one did. */
+static bool is_right(const run_model *m, uint32_t op, uint32_t n)
+{
+    const uint32_t each = m->n_outputs / n;
+    for (uint32_t i = 0; i < each; i++) {
+        const run_tensor *want = &m->outputs[i], *got = &m->outputs[op * each + i];
+        const bool exact = !dtype_is_float(got->dt);
+        compare_result r = compare_tensors(got, want->data, exact ? 0 : TOLERANCE,
+                                           exact ? 0 : TOLERANCE * largest(want));
+        if (r.wrong > 0)
+            return false;
+    }
+    return true;
+}
+
+/* --- times --- */
+
+typedef double (*time_fn)(uint32_t op, uint32_t calls);
+
+typedef struct contest {
+    uint32_t n; /* operators; the first is no candidate */
+    double *best; /* seconds; < 0: wrong */
+    bool *is_in;
+} contest;
+
+static uint32_t still_in(const contest *x)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < x->n; i++)
+        n += x->is_in[i];
+    return n;
+}
+
+/* The slower half goes, but never the rule's own choice, which the others are compared with. */
+static void halve(contest *x)
+{
+    for (uint32_t go = still_in(x) / 2; go > 0 && still_in(x) > KEEP; go--) {
+        uint32_t worst = 0;
+        for (uint32_t i = 2; i < x->n; i++)
+            if (x->is_in[i] && (worst == 0 || x->best[i] > x->best[worst]))
+                worst = i;
+        if (worst > 0)
+            x->is_in[worst] = false;
+    }
+}
+
+static void run_contest(contest *x, time_fn time)
+{
+    for (uint32_t i = 1; i < x->n; i++)
+        if (x->is_in[i])
+            x->best[i] = time(i, 1);
+    for (uint32_t r = 0; r < ROUNDS; r++) {
+        for (uint32_t i = 1; i < x->n; i++) {
+            if (!x->is_in[i])
+                continue;
+            const double calls = TURN / (x->best[i] + 1e-9), seconds = time(i, calls < 1 ? 1 : (uint32_t)calls);
+            x->best[i] = seconds < x->best[i] ? seconds : x->best[i];
+        }
+        if (r % HALVE_EVERY == HALVE_EVERY - 1)
+            halve(x);
+    }
+}
+
+static bool measure(compiler *c, const char *scratch, run_model *m, contest *x, const char **out_compiler)
+{
+    uint64_t state = 0;
+    time_fn time;
+    if (!run_open_package(c, path_join(&c->mem, scratch, "package"), NULL, m))
+        return false;
+    x->n = m->report->n_operators;
+    if (x->n < 2 || m->n_outputs % x->n != 0)
+        return refuse(c, "it has no candidates");
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        tensor_file_random(&m->inputs[i], &state, m->inputs[i].dt == DT_I64 || m->inputs[i].dt == DT_I32 ? 1 : -1);
+    if (!profile_prepare(c, scratch, 1, m) || !run_build(c, scratch, 1, m) || !run_call(c, m))
+        return false;
+    void *symbol = dlsym(m->library, "lathe_profile_time"), *name = dlsym(m->library, "lathe_profile_compiler");
+    if (!symbol || !name)
+        return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "the package was built without its clock");
+    memcpy(&time, &symbol, sizeof symbol); /* C has no cast from object to function pointers */
+    *out_compiler = name;
+    x->best = arena_array(&c->mem, double, x->n);
+    x->is_in = arena_array(&c->mem, bool, x->n);
+    for (uint32_t i = 1; i < x->n; i++) {
+        x->is_in[i] = is_right(m, i, x->n);
+        x->best[i] = x->is_in[i] ? 0 : -1;
+    }
+    run_contest(x, time);
+    return true;
+}
+
+/* --- the answer --- */
+
+static void answer(compiler *c, const contest *x, const char *built_by)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    json_out j = json_out_begin(&w, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    if (c->diags.first && c->diags.errors > 0) {
+        json_out_text(&j, "failed", c->diags.first->text);
+    } else {
+        json_out_text(&j, "compiler", built_by);
+        json_out_array(&j, "seconds");
+        for (uint32_t i = 0; i < x->n; i++)
+            json_out_real(&j, NULL, x->best[i]);
+        json_out_end(&j);
+    }
+    json_out_end(&j);
+    printf("%s\n", w.data);
+    (void)fflush(stdout);
+}
+
+/* One package, in a context of its own. */
+static bool serve_one(compiler *parent, unsigned seconds)
+{
+    compiler c;
+    run_model m = {0};
+    contest x = {0};
+    char line[512];
+    const char *built_by = "";
+    compiler_setup_under(&c, &parent->mem);
+    const char *scratch = process_temp_dir(&c);
+    const char *dir = scratch ? path_join(&c.mem, scratch, "package") : "";
+    bool whole = false, ok = scratch && file_make_dirs(&c.diags, dir);
+    while (ok && !whole && fgets(line, sizeof line, stdin)) {
+        whole = strcmp(line, "end\n") == 0;
+        ok = whole || take_file(&c, line, dir);
+    }
+    const bool readable = ok && whole; /* else what follows cannot be told apart */
+    (void)alarm(seconds);
+    if (readable)
+        (void)measure(&c, scratch, &m, &x, &built_by);
+    (void)alarm(0);
+    answer(&c, &x, built_by);
+    run_close(&m);
+    if (scratch)
+        compiler_remove_temp_dir(&c, scratch);
+    compiler_free(&c);
+    return readable;
+}
+
+bool measure_serve(compiler *c)
+{
+    char line[512];
+    unsigned seconds;
+    while (fgets(line, sizeof line, stdin)) {
+        if (sscanf(line, "package %u", &seconds) != 1)
+            return refuse(c, "it does not begin with 'package'");
+        if (!serve_one(c, seconds))
+            return false;
+    }
+    return true;
+}
