@@ -328,6 +328,34 @@ void VTAReadBarrier(VTACommandHandle cmd, void *buffer, uint32_t elem_bits, uint
     report(c, vta_read_barrier(c, vta_buffer_from_pointer(buffer), elem_bits, start, extent));
 }
 
+int vta_keep_buffers(void **buffers, const size_t *bytes, int count)
+{
+    vta_context *c = get_current();
+    int made = 0;
+    for (int i = 0; c && i < count; i++) {
+        if (vta_buffer_bytes(c, vta_buffer_from_pointer(buffers[i])) > 0)
+            continue;
+        buffers[i] = VTABufferAlloc(bytes[i]);
+        if (!buffers[i])
+            return -1;
+        made++;
+    }
+    return c ? made : -1;
+}
+
+void vta_drop_buffers(void **buffers, int count)
+{
+    pthread_mutex_lock(&process.lock);
+    vta_context *c = process.context;
+    pthread_mutex_unlock(&process.lock);
+    for (int i = 0; i < count; i++) {
+        const vta_buffer b = vta_buffer_from_pointer(buffers[i]);
+        if (c && vta_buffer_bytes(c, b) > 0)
+            (void)vta_buffer_free(c, b);
+        buffers[i] = NULL;
+    }
+}
+
 /* --- commands ----------------------------------------------------------------------------------------------------- */
 
 VTACommandHandle VTATLSCommandHandle(void)

@@ -453,6 +453,9 @@ def test_vta_model(options, folder):
         check((result.numpy() == want).all(), "the layers on the VTA give other numbers")
         status = remote.get_function("vta.simulator.profiler_status")()
         check('"gemm_counter": 0' not in status and "gemm_counter" in status, f"nothing ran on the VTA: {status}")
+        remote.get_function("tvm.contrib.vta.reconfig_runtime")("{}")  # the same device, anew: its buffers are gone
+        result = vm["main"](tvm.runtime.tensor(image, remote.cpu()))
+        check((result.numpy() == want).all(), "behind a reconfiguration the layers give other numbers")
 
     serving(options, body)
 

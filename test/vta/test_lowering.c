@@ -9,6 +9,7 @@
 #include "te/text.h"
 #include "tir/interpret.h"
 #include "tir/pass.h"
+#include "tir/text.h"
 #include "type/vta_text.h"
 
 #define MOST_ELEMENTS 3000000 /* of all parameters together */
@@ -146,8 +147,37 @@ static void goldens_give_their_numbers(void **state)
     assert_true(replayed >= 9 && replayed < checked); /* one has work for the host */
 }
 
+/* The compiler's memory does not grow with the rounds of a loop. */
+static void captures_in_little_memory(void **state)
+{
+    static const char text[] =
+        "primfn(A: handle, C: handle) -> ()\n"
+        "  attr = {\"global_symbol\": \"main\", \"inputs\": 1}\n"
+        "  buffers = {A: Buffer(int8, [16]),\n             C: Buffer(int8, [16])} {\n"
+        "  for (i: int64, 0, 1000000) {\n"
+        "    if ((i < 1)) {\n"
+        "      @tir.call_extern(\"VTALoadBuffer2D\", @tir.vta.command_handle(dtype=handle), &A, i, 1, 1, 1, 0, 0, 0, "
+        "0, 0, 2)\n"
+        "    }\n  }\n"
+        "  @tir.vta.coproc_sync()\n}\n";
+    compiler c;
+    tir_module *m = NULL;
+    vta_code_captured k;
+    (void)state;
+    compiler_init(&c);
+    assert_true(vta_text_parse(&c, "sim", &c.vta));
+    if (!tir_parse(&c, "text", text, sizeof text - 1, &m))
+        fail_msg("%s", diags_print(&c.diags, &c.mem));
+    const size_t before = c.mem.bytes;
+    assert_true(vta_code_capture(&c, m->funcs.data[0], &k));
+    assert_int_equal(k.capture.n_bindings, 1);
+    assert_true(c.mem.bytes - before < 1 << 20);
+    compiler_free(&c);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(goldens_give_their_numbers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(goldens_give_their_numbers),
+                                       cmocka_unit_test(captures_in_little_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -367,6 +367,36 @@ static void one_context_in_four_threads(void **state)
     board_close(&b);
 }
 
+/* Buffers that a program keeps: made once for each device, given back at its end. */
+static void keeps_buffers_of_programs(void **state)
+{
+    static const size_t bytes[2] = {64, 5000};
+    void *buffers[2] = {NULL, NULL}, *before;
+    vta_context *c;
+    vta_error e;
+    (void)state;
+    VTARuntimeShutdown();
+    vta_drop_buffers(buffers, 2); /* there is no device, and none is made */
+    assert_int_equal(vta_keep_buffers(buffers, bytes, 2), 2);
+    before = buffers[0];
+    assert_int_equal(vta_keep_buffers(buffers, bytes, 2), 0);
+    assert_ptr_equal(buffers[0], before);
+    VTABufferFree(buffers[1]);
+    assert_int_equal(vta_keep_buffers(buffers, bytes, 2), 1);
+    VTARuntimeShutdown();
+    vta_drop_buffers(buffers, 2);
+    assert_null(buffers[0]);
+    assert_int_equal(vta_keep_buffers(buffers, bytes, 2), 2);
+    VTARuntimeShutdown();
+    assert_int_equal(vta_keep_buffers(buffers, bytes, 2), 2); /* of another device */
+    assert_int_equal(vta_default_context(&c, &e), VTA_OK);
+    const vta_buffer b = vta_buffer_from_pointer(buffers[1]);
+    assert_true(vta_buffer_bytes(c, b) > 0);
+    vta_drop_buffers(buffers, 2);
+    assert_int_equal(vta_buffer_bytes(c, b), 0);
+    VTARuntimeShutdown();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +409,7 @@ int main(void)
         cmocka_unit_test(copies_through_the_device_table),
         cmocka_unit_test(two_devices_in_two_threads),
         cmocka_unit_test(one_context_in_four_threads),
+        cmocka_unit_test(keeps_buffers_of_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ typedef struct machine {
     uint32_t n_buffers;
     VEC(host_view) views;
     VEC(const tir_var *) vars;
-    VEC(tir_expr_ref) values; /* of vars[i]: numbers */
+    VEC(int64_t) values;      /* of vars[i] */
     tir_map device;           /* statements with a call of the run-time in them */
     uint8_t *data;            /* where the view that is allocated next starts */
     tir_stmt *kernel;         /* body of the kernel that is recorded */
@@ -102,7 +102,7 @@ static int64_t value_of(machine *m, tir_expr_ref e)
     case TIR_VAR:
         for (uint32_t i = m->vars.len; i-- > 0;)
             if (m->vars.data[i] == e->u.var)
-                return m->values.data[i]->u.i;
+                return m->values.data[i];
         break;
     case TIR_BINOP:
         if (!dtype_is_float(e->args[0]->type.dt))
@@ -340,8 +340,12 @@ static void run_host(machine *m, tir_stmt *s)
                   "the form with recorders holds it; or give every stage to the accelerator in the schedule");
         return;
     }
+    const arena_mark mark = arena_get_mark(&c->mem); /* what a round of a loop takes is given back */
     const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, m->views.len + 1u);
+    tir_expr_ref *values = arena_array(&c->mem, tir_expr_ref, m->vars.len + 1u);
     void **data = arena_array(&c->mem, void *, m->views.len + 1u);
+    for (uint32_t i = 0; i < m->vars.len; i++)
+        values[i] = tir_int(c, m->vars.data[i]->type.dt, m->values.data[i]);
     for (uint32_t i = 0; i < m->views.len; i++) {
         params[i] = m->views.data[i].b;
         data[i] = m->views.data[i].cpu;
@@ -352,11 +356,12 @@ static void run_host(machine *m, tir_stmt *s)
     f.n_params = m->views.len;
     f.n_inputs = 0;
     f.n_symbols = 0;
-    f.body = tir_substitute_stmt(c, s, m->vars.len, m->vars.data, m->values.data);
+    f.body = tir_substitute_stmt(c, s, m->vars.len, m->vars.data, values);
     if (!tir_interpret(c, &f, data, &status))
         m->ok = false;
     else if (status != 0)
         fail(m, DIAG_DATA, arena_printf(&c->mem, "an assertion of the host's does not hold: status %d", (int)status));
+    arena_reset(&c->mem, mark);
 }
 
 static int record(void *closure)
@@ -391,7 +396,7 @@ static void attribute(machine *m, tir_stmt *s)
 static void bind(machine *m, const tir_var *v, int64_t value)
 {
     vec_push(&m->c->mem, &m->vars, v);
-    vec_push(&m->c->mem, &m->values, tir_int(m->c, v->type.dt, value));
+    vec_push(&m->c->mem, &m->values, eval_wrap(v->type.dt, value));
 }
 
 static void unbind(machine *m)

@@ -10,7 +10,9 @@ enum { STATUS_LIBRARY = -14 }; /* TVMRT_E_LIBRARY: what a library did has failed
 static const char head_text[] =
     "\n/* Of libvta: the device is of this configuration, or becomes it when there is none yet; 0, else why not. */\n"
     "int vta_want_config(const char *name);\n"
-    "void *VTABufferAlloc(size_t size);\nvoid VTABufferFree(void *buffer);\n"
+    "/* Of libvta: buffers that are none of the device's are made; how many, below 0: not. Those that are left go. */\n"
+    "int vta_keep_buffers(void **buffers, const size_t *bytes, int count);\n"
+    "void vta_drop_buffers(void **buffers, int count);\n"
     "void VTABufferCopy(const void *from, size_t from_offset, void *to, size_t to_offset, size_t size,\n"
     "    int kind_mask);\n";
 
@@ -22,21 +24,24 @@ static void write_copies(writer *w, const prog_region *r, const tir_func *f, boo
                   vta_code_bytes(f->params[i]));
 }
 
-/* Operands and results in the device's memory, for as long as the module is loaded; constants go there once. */
+/* Operands and results in the device's memory, for as long as the module is loaded and the device is the same;
+ * constants go there once. */
 static void write_outer(compiler *c, writer *w, const prog_region *r, const tir_func *f)
 {
     w_str(w, "\n");
     vta_region_print_prototype(w, r, f);
-    w_str(w, ";\n");
+    w_fmt(w, ";\nstatic void *%s_buffers[%u];\n", r->symbol, f->n_params);
+    w_fmt(w, "#if defined(__GNUC__)\n__attribute__((destructor)) static void %s_end(void)\n{\n", r->symbol);
+    w_fmt(w, "    vta_drop_buffers(%s_buffers, %u);\n}\n#endif\n", r->symbol, f->n_params);
     vta_region_print_prototype(w, r, f);
-    w_fmt(w, "\n{\n    static void *b[%u];\n    static int ready;\n    int status;\n", f->n_params);
-    w_fmt(w, "    if (vta_want_config(\"%s\") != 0)\n        return %d;\n", vta_text_name(c), STATUS_LIBRARY);
+    w_fmt(w, "\n{\n    void **const b = %s_buffers;\n    static const size_t bytes[] = {", r->symbol);
     for (uint32_t i = 0; i < f->n_params; i++)
-        w_fmt(w, "    if (!b[%u] && !(b[%u] = VTABufferAlloc(%zu)))\n        return %d;\n", i, i,
-              vta_code_bytes(f->params[i]) + 1, STATUS_LIBRARY);
-    w_str(w, "    if (!ready) {\n");
+        w_fmt(w, "%s%zu", i ? ", " : "", vta_code_bytes(f->params[i]) + 1);
+    w_fmt(w, "};\n    int status, made;\n    if (vta_want_config(\"%s\") != 0)\n", vta_text_name(c));
+    w_fmt(w, "        return %d;\n    made = vta_keep_buffers(b, bytes, %u);\n", STATUS_LIBRARY, f->n_params);
+    w_fmt(w, "    if (made < 0)\n        return %d;\n    if (made > 0) {\n", STATUS_LIBRARY);
     write_copies(w, r, f, true);
-    w_str(w, "        ready = 1;\n    }\n");
+    w_str(w, "    }\n");
     write_copies(w, r, f, false);
     w_fmt(w, "    status = %s_jit(", r->symbol);
     for (uint32_t i = 0; i < f->n_params; i++)
