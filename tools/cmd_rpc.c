@@ -53,18 +53,20 @@ static bool ports(const cli *x, long otherwise, uint16_t *first, uint16_t *last)
 
 static bool server_limits(const cli *x, lathe_rpc_server_options *o)
 {
-    long sessions, seconds, cores, packet, memory;
+    long sessions, seconds, cores, packet, memory, files;
     if (!cli_number(x, OPT_SESSIONS, 1, MOST_SESSIONS, 0, &sessions) ||
         !cli_number(x, OPT_SESSION_SECONDS, 1, MOST_SECONDS, 0, &seconds) ||
         !cli_number(x, OPT_CORES, 1, MOST_SESSIONS, 0, &cores) ||
         !cli_number(x, OPT_MAX_PACKET, 4096, INT64_MAX, 0, &packet) ||
-        !cli_number(x, OPT_MAX_MEMORY, 4096, INT64_MAX, 0, &memory))
+        !cli_number(x, OPT_MAX_MEMORY, 4096, INT64_MAX, 0, &memory) ||
+        !cli_number(x, OPT_MAX_FILES, 4096, INT64_MAX, 0, &files))
         return false;
     o->sessions = (uint32_t)sessions;
     o->session_seconds = (uint32_t)seconds;
     o->cores = (uint32_t)cores;
     o->limits.packet_bytes = (uint64_t)packet;
     o->limits.memory_bytes = (uint64_t)memory;
+    o->limits.file_bytes = (uint64_t)files;
     return true;
 }
 

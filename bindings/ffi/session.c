@@ -266,6 +266,15 @@ typedef struct choice {
     vta_context_options context;
 } choice;
 
+/* The place of `name` in the list; n: it is not there. */
+static size_t place_of(const char *const *names, size_t n, const char *name)
+{
+    size_t i = 0;
+    while (i < n && strcmp(names[i], name) != 0)
+        i++;
+    return i;
+}
+
 static int read_profile(const ffi_row *row, const char *name, vta_profile *out)
 {
     static const char *const names[] = {
@@ -273,12 +282,10 @@ static int read_profile(const ffi_row *row, const char *name, vta_profile *out)
         VTA_PROFILES(X)
 #undef X
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], name) == 0) {
-            *out = (vta_profile)i;
-            return 0;
-        }
-    }
+    const size_t n = sizeof names / sizeof *names, at = place_of(names, n, name);
+    *out = (vta_profile)(at < n ? at : 0);
+    if (at < n)
+        return 0;
     return ffi_raise(row, "ValueError", "there is no profile '%s': use compatible, hls, chisel or intelfocl", name);
 }
 
@@ -289,13 +296,9 @@ static int read_left_tokens(const ffi_row *row, const char *name, vta_left *out)
         VTA_LEFT_TOKENS(X)
 #undef X
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], name) == 0) {
-            *out = (vta_left)i;
-            return 0;
-        }
-    }
-    return ffi_raise(row, "ValueError", "left_tokens '%s': use warn, error or ignore", name);
+    const size_t n = sizeof names / sizeof *names, at = place_of(names, n, name);
+    *out = (vta_left)(at < n ? at : 0);
+    return at < n ? 0 : ffi_raise(row, "ValueError", "left_tokens '%s': use warn, error or ignore", name);
 }
 
 /* The option of this name that is a number. NULL: there is none. */

@@ -11,8 +11,16 @@
 enum { STALL_MS = 60000, GREETING_MS = 10000, ATTEMPTS = 3, TIMER_ARGUMENTS = 12 };
 static const uint64_t most_answer = UINT64_C(1) << 36;
 
+/* A function that lathe_rpc_call_named has asked for: its handle is kept, so that one name takes one. */
+typedef struct named {
+    struct named *next;
+    uint64_t function;
+    char name[];
+} named;
+
 struct lathe_rpc {
     rpc_link link;
+    named *named;
     rpc_buffer out, in;
     rpc_items items;
     uint64_t chunk; /* largest piece of a tensor; 0: not asked yet */
@@ -277,6 +285,11 @@ void lathe_rpc_close(lathe_rpc *r)
         (void)send_packet(r, NULL, 0, NULL);
     }
     hang_up(r);
+    while (r->named) {
+        named *next = r->named->next;
+        free(r->named);
+        r->named = next;
+    }
     rpc_items_free(&r->items);
     rpc_buffer_free(&r->out);
     rpc_buffer_free(&r->in);
@@ -396,12 +409,32 @@ int32_t lathe_rpc_call(lathe_rpc *r, uint64_t function, const lathe_rpc_value *a
     return status == LATHE_OK ? take_result(r, result, error) : status;
 }
 
+static int32_t find_named(lathe_rpc *r, const char *name, uint64_t *out, lathe_error *error)
+{
+    const size_t size = strlen(name) + 1;
+    for (const named *n = r->named; n; n = n->next)
+        if (strcmp(n->name, name) == 0) {
+            *out = n->function;
+            return LATHE_OK;
+        }
+    int32_t status = lathe_rpc_get(r, name, out, error);
+    if (status != LATHE_OK)
+        return status;
+    named *n = malloc(sizeof *n + size);
+    if (!n)
+        return rpc_fail(error, LATHE_E_MEMORY, "no memory for the name of a function");
+    *n = (named){.next = r->named, .function = *out};
+    memcpy(n->name, name, size);
+    r->named = n;
+    return LATHE_OK;
+}
+
 int32_t lathe_rpc_call_named(lathe_rpc *r, const char *name, const lathe_rpc_value *args, uint32_t n,
                              lathe_rpc_value *result, lathe_error *error)
 {
     uint64_t function;
     *result = (lathe_rpc_value){.type = LATHE_NONE};
-    int32_t status = lathe_rpc_get(r, name, &function, error);
+    int32_t status = find_named(r, name, &function, error);
     return status == LATHE_OK ? lathe_rpc_call(r, function, args, n, result, error) : status;
 }
 
@@ -515,15 +548,13 @@ int32_t lathe_rpc_sync(lathe_rpc *r, lathe_device device, lathe_error *error)
 static int32_t chunk_of(lathe_rpc *r, lathe_error *error)
 {
     const uint64_t head = 1024;
-    uint64_t function;
     lathe_rpc_value most;
     if (r->chunk)
         return LATHE_OK;
     r->chunk = UINT64_C(1) << 30;
-    int32_t status = lathe_rpc_get(r, "tvm.rpc.server.GetCRTMaxPacketSize", &function, error);
-    if (status != LATHE_OK)
-        return status == LATHE_E_NAME ? LATHE_OK : status;
-    status = lathe_rpc_call(r, function, NULL, 0, &most, error);
+    int32_t status = lathe_rpc_call_named(r, "tvm.rpc.server.GetCRTMaxPacketSize", NULL, 0, &most, error);
+    if (status == LATHE_E_NAME)
+        return LATHE_OK;
     if (status == LATHE_OK && most.type == LATHE_INT && most.u.v_int > (int64_t)(2 * head))
         r->chunk = (uint64_t)most.u.v_int - head;
     return status;

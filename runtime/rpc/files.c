@@ -57,27 +57,62 @@ static int open_folder(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+enum { DEPTH_MAX = 32 }; /* folders that are open at a time */
+
+struct sum {
+    uint64_t bytes;
+    int depth;
+    bool deep; /* there are folders below DEPTH_MAX */
+};
+
 static bool add_size(void *user, int folder, const char *name)
 {
-    uint64_t *sum = user;
+    struct sum *sum = user;
     struct stat s;
-    if (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(s.st_mode))
-        *sum += (uint64_t)s.st_size;
+    if (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) != 0)
+        return true;
+    if (S_ISREG(s.st_mode))
+        sum->bytes += (uint64_t)s.st_size;
+    if (!S_ISDIR(s.st_mode))
+        return true;
+    if (sum->depth >= DEPTH_MAX) {
+        sum->deep = true;
+        return true;
+    }
+    sum->depth++;
+    (void)walk(open_folder(folder, name), add_size, sum);
+    sum->depth--;
     return true;
 }
 
-enum { DEPTH_MAX = 32 };
 struct removal {
     int depth;
+    int top;        /* the folder whose tree is removed; -1: none */
+    unsigned moved; /* folders that were put there, because they lay too deep */
 };
+
+/* A folder too deep to be opened beside those around it is moved to the top, and removed from there. */
+static bool raise_folder(struct removal *r, int folder, const char *name)
+{
+    char at_top[32];
+    if (r->top < 0)
+        return false;
+    do
+        (void)snprintf(at_top, sizeof at_top, ".deep-%u", r->moved++);
+    while (faccessat(r->top, at_top, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+    return renameat(folder, name, r->top, at_top) == 0;
+}
 
 static bool remove_one(void *user, int folder, const char *name)
 {
     struct removal *r = user;
+    struct stat s;
     if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
         return true;
+    if (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(s.st_mode) && (s.st_mode & 0700) != 0700)
+        (void)fchmodat(folder, name, 0700, 0); /* an archive may have folders that their owner cannot open */
     if (r->depth >= DEPTH_MAX)
-        return false;
+        return raise_folder(r, folder, name);
     r->depth++;
     bool ok = walk(open_folder(folder, name), remove_one, r);
     r->depth--;
@@ -86,8 +121,14 @@ static bool remove_one(void *user, int folder, const char *name)
 
 bool rpc_files_remove_tree(const char *path)
 {
-    struct removal r = {0};
-    (void)walk(open_folder(AT_FDCWD, path), remove_one, &r);
+    struct removal r = {.top = open_folder(AT_FDCWD, path)};
+    unsigned before;
+    do {
+        before = r.moved;
+        (void)walk(open_folder(AT_FDCWD, path), remove_one, &r);
+    } while (r.moved != before);
+    if (r.top >= 0)
+        (void)close(r.top);
     return rmdir(path) == 0 || errno == ENOENT;
 }
 
@@ -114,13 +155,23 @@ static bool put_all(int fd, const void *bytes, size_t size)
     return true;
 }
 
+int32_t rpc_files_room(const rpc_files *f, uint64_t more, lathe_error *error)
+{
+    struct sum there = {0};
+    (void)walk(open_folder(AT_FDCWD, f->folder), add_size, &there);
+    if (there.deep)
+        return rpc_fail(error, LATHE_E_REFUSED, "a session's files may lie in folders %d deep", DEPTH_MAX);
+    if (there.bytes <= f->limit && more <= f->limit - there.bytes)
+        return LATHE_OK;
+    return rpc_fail(error, LATHE_E_REFUSED, "%llu bytes more than %llu: a session's files may have %llu",
+                    (unsigned long long)more, (unsigned long long)there.bytes, (unsigned long long)f->limit);
+}
+
 int32_t rpc_files_write(const rpc_files *f, const char *path, const void *bytes, size_t size, lathe_error *error)
 {
-    uint64_t there = 0;
-    (void)walk(open_folder(AT_FDCWD, f->folder), add_size, &there);
-    if (there > f->limit || size > f->limit - there)
-        return rpc_fail(error, LATHE_E_REFUSED, "%zu bytes more than %llu: a session's files may have %llu", size,
-                        (unsigned long long)there, (unsigned long long)f->limit);
+    int32_t status = rpc_files_room(f, size, error);
+    if (status != LATHE_OK)
+        return status;
     (void)unlink(path); /* one that is loaded keeps what it has */
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -176,8 +227,9 @@ int32_t rpc_files_read(const char *path, uint64_t most, uint8_t **out, size_t *o
 
 int32_t rpc_files_remove(const char *path, lathe_error *error)
 {
-    struct removal r = {0};
-    return remove_one(&r, AT_FDCWD, path) ? LATHE_OK : failed(path, error);
+    if (unlink(path) == 0 || errno == ENOENT)
+        return LATHE_OK;
+    return rpc_files_remove_tree(path) ? LATHE_OK : failed(path, error);
 }
 
 /* --- the list --- */

@@ -117,7 +117,7 @@ static int32_t load_module(rpc_state *s, const rpc_item *args, uint32_t n, rpc_r
     lathe_value module = {0};
     int32_t status = only_file(s, args, n, path, error);
     if (status == LATHE_OK)
-        status = rpc_link_shared(path, linked, error);
+        status = rpc_link_shared(&s->files, path, linked, error);
     if (status == LATHE_OK)
         status = lathe_LoadFromFile(s->rt, linked, &module, error);
     if (status == LATHE_OK)
@@ -130,7 +130,7 @@ static int32_t download_linked(rpc_state *s, const rpc_item *args, uint32_t n, r
     char path[RPC_PATH_MAX], linked[RPC_PATH_MAX];
     int32_t status = only_file(s, args, n, path, error);
     if (status == LATHE_OK)
-        status = rpc_link_shared(path, linked, error);
+        status = rpc_link_shared(&s->files, path, linked, error);
     return status == LATHE_OK ? give_file(s, linked, out, error) : status;
 }
 

@@ -18,12 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void say(const rpc_guest *g, const char *text)
-{
-    if (g->log)
-        g->log(g->user, text);
-}
-
 static bool tell(const rpc_guest *g, int32_t kind, int32_t value)
 {
     const rpc_note n = {kind, value};
@@ -82,7 +76,7 @@ static bool greet(const rpc_guest *g, const rpc_link *l, int32_t *out_lease_ms)
     if (strlen(key) == n && check_key(g, key, out_lease_ms))
         return true;
     (void)answer_code(l, RPC_MISMATCH, NULL);
-    say(g, "a client with another key or token was turned away");
+    rpc_say(&g->log, "a client with another key or token was turned away");
     return false;
 }
 
@@ -107,6 +101,17 @@ static int32_t wait_for_place(const rpc_guest *g)
     }
 }
 
+uint32_t rpc_guest_processors(void)
+{
+#if defined(__linux__)
+    cpu_set_t all;
+    return sched_getaffinity(0, sizeof all, &all) == 0 ? (uint32_t)CPU_COUNT(&all) : 0;
+#else
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (uint32_t)n : 0;
+#endif
+}
+
 static void pin(const rpc_guest *g, int32_t place)
 {
 #if defined(__linux__)
@@ -119,7 +124,7 @@ static void pin(const rpc_guest *g, int32_t place)
         if (CPU_ISSET((size_t)i, &all) && seen++ >= first && seen <= first + g->cores)
             CPU_SET((size_t)i, &mine);
     if (CPU_COUNT(&mine) == 0 || sched_setaffinity(0, sizeof mine, &mine) != 0)
-        say(g, "the session cannot be pinned to cores");
+        rpc_say(&g->log, "the session cannot be pinned to cores");
 #else
     (void)g;
     (void)place;
@@ -138,7 +143,8 @@ static void hear_of_children(void *user, const char *path, int32_t pid, int32_t 
 
 static void vm_log(void *user, const char *line)
 {
-    say(user, line);
+    const rpc_guest *g = user;
+    rpc_say(&g->log, "%s", line);
 }
 
 static int session(const rpc_guest *g, const rpc_link *l)
@@ -154,14 +160,14 @@ static int session(const rpc_guest *g, const rpc_link *l)
     if (a >= (int)sizeof files || b >= (int)sizeof temporary || mkdir(g->folder, 0700) != 0 ||
         mkdir(files, 0700) != 0 || mkdir(temporary, 0700) != 0 || setenv("TMPDIR", temporary, 1) != 0 ||
         chdir(files) != 0) {
-        say(g, "the session's folder cannot be made");
+        rpc_say(&g->log, "the session's folder cannot be made");
         return 3;
     }
     int32_t status = rpc_session_run(l, files, &g->limits, &vm, &why);
     (void)rpc_files_remove_tree(g->folder); /* the server does it, too, unless it is no more */
     if (status == LATHE_OK)
         return 0;
-    say(g, why.message);
+    rpc_say(&g->log, "%s", why.message);
     return 1;
 }
 

@@ -25,10 +25,11 @@ typedef struct rpc_guest {
     uint32_t cores;
     lathe_rpc_limits limits;
     const lathe_options *vm;
-    void (*log)(void *user, const char *line);
-    void *user;
+    rpc_log log;
 } rpc_guest;
 
+/* Processors that this process may run on; 0: not known. */
+uint32_t rpc_guest_processors(void);
 /* The exit code of the process. */
 int rpc_guest_run(const rpc_guest *g);
 #endif

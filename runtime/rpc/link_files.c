@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OBJECTS_MAX = 256 };
+enum { OBJECTS_MAX = 256, WORDS_MAX = 16 };
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -58,12 +58,32 @@ static int32_t run(const char *const *argv, const char *log, lathe_error *error)
     return rpc_fail(error, LATHE_E_COMPILER, "%s failed: %s", argv[0], said);
 }
 
+/* The words of CC, the compiler and its arguments; how many, 0: too many. */
+static size_t compiler(char *words, size_t size, const char **argv)
+{
+    const char *cc = getenv("CC");
+    char *rest = NULL;
+    size_t n = 0;
+    int length = snprintf(words, size, "%s", cc ? cc : "");
+    if (length < 0 || (size_t)length >= size)
+        return 0;
+    for (char *word = strtok_r(words, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
+        if (n == WORDS_MAX)
+            return 0;
+        argv[n++] = word;
+    }
+    if (n == 0)
+        argv[n++] = "cc";
+    return n;
+}
+
 static int32_t link_objects(const char *const *objects, size_t n, const char *out, lathe_error *error)
 {
-    const char *cc = getenv("CC"), *argv[OBJECTS_MAX + 8];
-    char log[RPC_PATH_MAX + 8];
-    size_t k = 0;
-    argv[k++] = cc && *cc && !strchr(cc, ' ') ? cc : "cc";
+    const char *argv[OBJECTS_MAX + WORDS_MAX + 8];
+    char log[RPC_PATH_MAX + 8], words[RPC_PATH_MAX];
+    size_t k = compiler(words, sizeof words, argv);
+    if (k == 0)
+        return rpc_fail(error, LATHE_E_COMPILER, "CC has more than %d words, or is too long", WORDS_MAX);
     argv[k++] = "-shared";
     argv[k++] = "-fPIC";
     argv[k++] = "-o";
@@ -110,7 +130,7 @@ static int32_t link_folder(const char *folder, const char *out, lathe_error *err
     return status;
 }
 
-static int32_t link_archive(const char *path, const char *out, lathe_error *error)
+static int32_t link_archive(const rpc_files *files, const char *path, const char *out, lathe_error *error)
 {
     char folder[RPC_PATH_MAX + 8], log[RPC_PATH_MAX + 16];
     (void)snprintf(folder, sizeof folder, "%s.d", path);
@@ -121,19 +141,26 @@ static int32_t link_archive(const char *path, const char *out, lathe_error *erro
     const char *const argv[] = {"tar", "-x", "-f", path, "-C", folder, "--no-same-owner", NULL};
     int32_t status = run(argv, log, error);
     if (status == LATHE_OK)
+        status = rpc_files_room(files, 0, error);
+    if (status == LATHE_OK)
         status = link_folder(folder, out, error);
     (void)unlink(log);
     (void)rpc_files_remove_tree(folder);
     return status;
 }
 
-int32_t rpc_link_shared(const char *path, char out[RPC_PATH_MAX], lathe_error *error)
+int32_t rpc_link_shared(const rpc_files *files, const char *path, char out[RPC_PATH_MAX], lathe_error *error)
 {
     const bool object = ends_with(path, ".o"), archive = ends_with(path, ".tar");
     int n = snprintf(out, RPC_PATH_MAX, "%s%s", path, object || archive ? ".so" : "");
     if (n >= RPC_PATH_MAX)
         return rpc_fail(error, LATHE_E_ARGUMENT, "the name is too long");
-    if (archive)
-        return link_archive(path, out, error);
-    return object ? link_objects(&path, 1, out, error) : LATHE_OK;
+    if (!archive && !object)
+        return LATHE_OK;
+    int32_t status = archive ? link_archive(files, path, out, error) : link_objects(&path, 1, out, error);
+    if (status == LATHE_OK)
+        status = rpc_files_room(files, 0, error);
+    if (status != LATHE_OK)
+        (void)unlink(out);
+    return status;
 }

@@ -6,5 +6,5 @@
 
 /* The shared object of a file: NAME.o and NAME.tar (of object files) are linked into NAME.o.so, NAME.tar.so; any other
  * name is the file itself. LATHE_E_COMPILER, LATHE_E_FILE. */
-int32_t rpc_link_shared(const char *path, char out[RPC_PATH_MAX], lathe_error *error);
+int32_t rpc_link_shared(const rpc_files *files, const char *path, char out[RPC_PATH_MAX], lathe_error *error);
 #endif

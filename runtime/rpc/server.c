@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +42,7 @@ typedef struct child {
 
 typedef struct server {
     const lathe_rpc_server_options *o;
+    rpc_log log;
     uint32_t sessions, waiting, granted, numbers;
     int fd;
     uint16_t port;
@@ -52,19 +52,6 @@ typedef struct server {
     uint32_t count;
     rpc_announce announce;
 } server;
-
-static void say(const server *s, const char *format, ...) RPC_FORMAT(2, 3);
-static void say(const server *s, const char *format, ...)
-{
-    char line[512];
-    va_list args;
-    if (!s->o->log)
-        return;
-    va_start(args, format);
-    (void)vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    s->o->log(s->o->user, line);
-}
 
 /* false: the path is too long. */
 static bool folder_of(const server *s, uint32_t number, char out[RPC_PATH_MAX])
@@ -98,8 +85,7 @@ static void run_child(const server *s, const child *c, int control)
                          .cores = s->o->cores,
                          .limits = s->o->limits,
                          .vm = s->o->vm,
-                         .log = s->o->log,
-                         .user = s->o->user};
+                         .log = s->log};
     _exit(rpc_guest_run(&g));
 }
 
@@ -110,7 +96,7 @@ static void start_child(server *s, int conn)
     rpc_set_options(conn);
     rpc_peer_name(conn, c.peer, sizeof c.peer);
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
-        say(s, "a client was turned away: %s", strerror(errno));
+        rpc_say(&s->log, "a client was turned away: %s", strerror(errno));
         (void)close(conn);
         return;
     }
@@ -125,7 +111,7 @@ static void start_child(server *s, int conn)
     }
     (void)close(ends[1]);
     if (c.pid < 0) {
-        say(s, "a client was turned away: %s", strerror(errno));
+        rpc_say(&s->log, "a client was turned away: %s", strerror(errno));
         (void)close(ends[0]);
         (void)close(conn);
         return;
@@ -184,10 +170,10 @@ static void end_child(server *s, uint32_t i, const char *exception)
     if (c->granted) {
         s->granted--;
         s->places[c->place] = false;
-        say(s, "session %u ended%s", c->number,
+        rpc_say(&s->log, "session %u ended%s", c->number,
             exception ? ": its time is over" : WIFSIGNALED(how) && WTERMSIG(how) != SIGKILL ? " by a signal" : "");
         if (folder_of(s, c->number, folder) && !rpc_files_remove_tree(folder))
-            say(s, "session %u: its folder cannot be removed: %s", c->number, strerror(errno));
+            rpc_say(&s->log, "session %u: its folder cannot be removed: %s", c->number, strerror(errno));
     }
     *c = s->children[--s->count];
 }
@@ -213,7 +199,7 @@ static void grant(server *s, child *c)
     int64_t lease = most == 0 || (asked > 0 && asked < most) ? asked : most;
     c->lease_ms = lease;
     c->deadline = lease > 0 ? rpc_now() + lease : 0;
-    say(s, "session %u: %s", c->number, c->peer);
+    rpc_say(&s->log, "session %u: %s", c->number, c->peer);
     tell(c, RPC_NOTE_GRANTED, place);
 }
 
@@ -327,7 +313,7 @@ static void announce(server *s)
     if (!s->o->tracker_host)
         return;
     if (rpc_announce_step(&s->announce, s->granted < s->sessions, &why) != LATHE_OK)
-        say(s, "tracker: %s", why.message);
+        rpc_say(&s->log, "tracker: %s", why.message);
 }
 
 static int32_t make_room(server *s, lathe_error *error)
@@ -341,7 +327,7 @@ static int32_t make_room(server *s, lathe_error *error)
 
 static int32_t check(const server *s, lathe_error *error)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint32_t cores = rpc_guest_processors();
     const lathe_rpc_server_options *o = s->o;
     if (!o->folder)
         return rpc_fail(error, LATHE_E_ARGUMENT, "a server needs a folder for its sessions");
@@ -351,15 +337,15 @@ static int32_t check(const server *s, lathe_error *error)
         return rpc_fail(error, LATHE_E_ARGUMENT, "a token is one word of at most %d characters", RPC_KEY_MAX / 4);
     if (o->tracker_host && (!o->key || !*o->key))
         return rpc_fail(error, LATHE_E_ARGUMENT, "a tracker hands out servers by their key: --key");
-    if (o->cores > 0 && cores > 0 && (uint64_t)o->cores * s->sessions > (uint64_t)cores)
-        return rpc_fail(error, LATHE_E_ARGUMENT, "%u sessions of %u cores each; this machine has %ld", s->sessions,
+    if (o->cores > 0 && cores > 0 && (uint64_t)o->cores * s->sessions > cores)
+        return rpc_fail(error, LATHE_E_ARGUMENT, "%u sessions of %u cores each; the server has %u", s->sessions,
                         o->cores, cores);
     return LATHE_OK;
 }
 
 int32_t lathe_rpc_serve(const lathe_rpc_server_options *o, lathe_error *error)
 {
-    server s = {.o = o, .fd = -1};
+    server s = {.o = o, .log = {o->log, o->user}, .fd = -1};
     rpc_stop stop;
     s.sessions = o->sessions ? o->sessions : o->tracker_host ? 1 : 16;
     s.waiting = o->waiting ? o->waiting : s.sessions > 128 ? 2 * s.sessions : 256; /* all that may run, and as many */

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +37,10 @@ typedef struct entry {
 
 typedef struct tracker {
     const lathe_rpc_tracker_options *o;
+    rpc_log log;
     int fd;
     uint32_t most, count, entries;
+    bool crowded; /* the system has no descriptor for one more */
     int64_t stall_ms;
     uint64_t numbers;
     peer **peers;
@@ -47,19 +48,6 @@ typedef struct tracker {
     entry *first; /* in the order in which they came */
     json_t *keys; /* every key that there was */
 } tracker;
-
-static void say(const tracker *t, const char *format, ...) RPC_FORMAT(2, 3);
-static void say(const tracker *t, const char *format, ...)
-{
-    char line[512];
-    va_list args;
-    if (!t->o->log)
-        return;
-    va_start(args, format);
-    (void)vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    t->o->log(t->o->user, line);
-}
 
 /* --- answers --- */
 
@@ -131,7 +119,7 @@ static void match(tracker *t, const char *key)
         flush(client);
         entry *served = *request;
         if (client->over)
-            say(t, "%s asked for %s and went away", client->address, key);
+            rpc_say(&t->log, "%s asked for %s and went away", client->address, key);
         else
             drop_entry(t, place);
         for (entry **at = &t->first; *at; at = &(*at)->next)
@@ -170,7 +158,7 @@ static bool trust(const tracker *t, peer *p, const char *key, size_t *out_size)
     const char *token = rpc_split_token(key, out_size);
     p->trusted |= !t->o->token || (token && rpc_same_secret(token, t->o->token));
     if (!p->trusted)
-        say(t, "%s has another token", p->address);
+        rpc_say(&t->log, "%s has another token", p->address);
     return p->trusted;
 }
 
@@ -348,7 +336,7 @@ static void receive(tracker *t, peer *p)
     size_t at = 0, used = 1;
     while (used > 0 && !p->over) {
         if (!take(t, p, at, &used)) {
-            say(t, "%s does not speak a tracker's language", p->address);
+            rpc_say(&t->log, "%s does not speak a tracker's language", p->address);
             p->over = true;
         }
         at += used;
@@ -364,10 +352,12 @@ static void accept_peer(tracker *t)
 {
     int fd = accept(t->fd, NULL, NULL);
     if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+        t->crowded = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+        if (t->crowded)
             (void)poll(NULL, 0, LOOK_MS); /* nothing to be had now: who comes waits in the queue of the system */
         return;
     }
+    t->crowded = false;
     peer *p = calloc(1, sizeof *p);
     if (!p) {
         (void)close(fd);
@@ -395,7 +385,7 @@ static void close_peer(tracker *t, uint32_t i)
 /* Who offers nothing and waits for nothing, and has been silent for long, makes room where there is none. */
 static bool is_in_the_way(const tracker *t, const peer *p)
 {
-    if (t->count < t->most || p->info || rpc_now() - p->heard <= t->stall_ms)
+    if ((t->count < t->most && !t->crowded) || p->info || rpc_now() - p->heard <= t->stall_ms)
         return false;
     for (const entry *e = t->first; e; e = e->next)
         if (e->from == p)
@@ -428,7 +418,7 @@ static void look(tracker *t)
 
 int32_t lathe_rpc_track(const lathe_rpc_tracker_options *o, lathe_error *error)
 {
-    tracker t = {.o = o, .fd = -1, .most = o->connections ? o->connections : 1024};
+    tracker t = {.o = o, .log = {o->log, o->user}, .fd = -1, .most = o->connections ? o->connections : 1024};
     uint16_t port;
     rpc_stop stop;
     const char *host = o->host ? o->host : "127.0.0.1";

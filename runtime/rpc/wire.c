@@ -7,6 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+void rpc_say(const rpc_log *log, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    if (!log->line)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    log->line(log->user, line);
+}
+
 int32_t rpc_fail(lathe_error *error, int32_t code, const char *format, ...)
 {
     va_list args;

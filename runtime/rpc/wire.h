@@ -56,6 +56,12 @@ enum {
     RPC_OBJECT_REF = 115  /* the tag of a remote object: its handle follows */
 };
 
+/* Who is told what happens: NULL: nobody. */
+typedef struct rpc_log {
+    void (*line)(void *user, const char *text);
+    void *user;
+} rpc_log;
+void rpc_say(const rpc_log *log, const char *format, ...) RPC_FORMAT(2, 3);
 int32_t rpc_fail(lathe_error *error, int32_t code, const char *format, ...) RPC_FORMAT(3, 4);
 
 /* --- reading --- */

@@ -75,11 +75,11 @@ vta_status vta_default_context(vta_context **out, vta_error *e);
  * becomes one of that configuration. Else what is wrong goes to stderr, and its status is returned. */
 int vta_want_config(const char *name);
 /* For programs that keep buffers from call to call: entries of `buffers` that are NULL, or no buffers of the current
- * device, because that is another one by now, are made anew, of bytes[i] each. How many were made: what they held has to
- * be written again; -1: there is no room, and the error handler was told. */
+ * device, because that is another one by now, are made anew, of bytes[i] each. How many were made: what they held has
+ * to be written again; -1: there is no room, and the error handler was told. */
 int vta_keep_buffers(void **buffers, const size_t *bytes, int count);
-/* Frees those that are still buffers of the default device, and makes all NULL; for programs that are unloaded. Makes no
- * device, and tells nobody. */
+/* Frees those that are still buffers of the default device, and makes all NULL; for programs that are unloaded. Makes
+ * no device, and tells nobody. */
 void vta_drop_buffers(void **buffers, int count);
 /* `c`, whatever it points to, is the default context as it stands. */
 bool vta_is_default_context(const vta_context *c);

@@ -326,6 +326,10 @@ def test_leases(options, folder):
         until(lambda: not s.children(), "the lease does not end")
         raises(lambda: remote.listdir("."), "")
 
+        # What the server still says is the lease that was: stock clients look for the name in front of it.
+        client = Raw(s.port)
+        check("RPCSessionTimeoutError: Your 1s session has expired" in str(client.answer()), "the lease's last words")
+
     serving(options, body, "--session-seconds", "1")
 
 # --- the VTA ---
@@ -541,6 +545,33 @@ def test_tracker(options, folder):
         check(session.summary()["server_info"] == [], "the server has gone")
         del session
     finally:
+        tracker.close()
+
+
+def test_tracker_crowd(options, folder):
+    """Connections that ask for nothing give way when the system has no descriptor left for one that does."""
+    few = os.path.join(folder, "lathe")
+    with open(few, "w") as f:
+        f.write(f'#!/bin/sh\nulimit -n 24\nexec "{options.lathe}" "$@"\n')
+    os.chmod(few, 0o755)
+    tracker = Tracker(argparse.Namespace(lathe=few))
+    idle = []
+    try:
+        for _ in range(40):
+            idle.append(socket.create_connection(("127.0.0.1", tracker.port), timeout=TIME_LIMIT))
+            idle[-1].sendall(i32(0x2F271))
+        client = socket.create_connection(("127.0.0.1", tracker.port), timeout=TIME_LIMIT)
+        client.sendall(i32(0x2F271) + i32(3) + b"[6]")
+        said = b""
+        while len(said) < 8 + 3:
+            part = client.recv(1000)
+            check(part, "the tracker closed the connection")
+            said += part
+        check(said[:4] == i32(0x2F271), f"the tracker says {said}")
+        client.close()
+    finally:
+        for connection in idle:
+            connection.close()
         tracker.close()
 
 
@@ -1146,6 +1177,66 @@ def test_cores(options, folder):
             client.close()
 
     serving(options, body, "--cores", "1", "--sessions", "2")
+    one = str(min(os.sched_getaffinity(0)))
+    run = subprocess.run(["taskset", "-c", one, options.lathe, "rpc-server", "--port", "0", "--cores", "1",
+                          "--sessions", "2"], capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
+    check(run.returncode == 2 and "2 sessions of 1 cores each; the server has 1" in run.stderr, run.stderr)
+
+
+def test_many_sessions(options, folder):
+    """More sessions at a time than connections that wait otherwise."""
+    def body(s):
+        clients = [Raw(s.port) for _ in range(270)]
+        check(len(s.children()) == len(clients), f"{len(s.children())} sessions")
+        for client in clients:
+            client.close()
+
+    serving(options, body, "--sessions", "270", "-q")
+
+
+def test_archives(options, folder):
+    """Archives of object files: too many, deep folders, folders that cannot be opened, more than there is room for."""
+    import io
+    import tarfile
+
+    def archive(members):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            for name, data, mode in members:
+                member = tarfile.TarInfo(name)
+                member.mode, member.size = mode, len(data or b"")
+                member.type = tarfile.REGTYPE if data is not None else tarfile.DIRTYPE
+                tar.addfile(member, io.BytesIO(data or b""))
+        return out.getvalue()
+
+    deep = [("/".join(["d"] * n), None, 0o755) for n in range(1, 80)]
+    source = os.path.join(folder, "one.c")
+    with open(source, "w") as f:
+        f.write("int one(void) { return 1; }\n")
+    subprocess.run(["cc", "-c", "-fPIC", source, "-o", f"{source}.o"], check=True, timeout=TIME_LIMIT)
+    with open(f"{source}.o", "rb") as f:
+        one = f.read()
+    cases = [([(f"{i}.o", b"", 0o644) for i in range(257)], "more than 256 object files"),
+             (deep + [("shut", None, 0), ("/".join(["d"] * 79) + "/x", b"12", 0o644)], "folders 32 deep"),
+             ([("big/a", b"1" * 900000, 0o644), ("b", b"2" * 900000, 0o644), ("one.o", one, 0o644)], "may have"),
+             ([("one.o", one, 0o644)], "")]
+
+    def body(s):
+        for members, words in cases:
+            client = Raw(s.port)
+            code, got = client.ask(3, u64(client.function("tvm.rpc.server.upload"))
+                                   + values(text("m.tar"), raw(archive(members))))
+            check(code == 4, got)
+            code, got = client.ask(3, u64(client.function("tvm.rpc.server.download_linked_module"))
+                                   + values(text("m.tar")))
+            check(code == (5 if words else 4) and words.encode() in got, f"'{words}' is expected: {got[:300]}")
+            client.close()
+
+    os.environ["CC"] = "cc -O0 -g0"  # a compiler with arguments
+    try:
+        serving(options, body, "--max-files", "3000000")
+    finally:
+        del os.environ["CC"]
 
 
 def changed(rng, data):
