@@ -138,8 +138,9 @@ void proof_write(json_out *j, const package *p)
     const int64_t operations = package_most_operations(p->c, p->u);
     char hash[SHA256_TEXT];
     json_out_object(j, "proof");
-    if (p->u->model_sha256) {
+    if (p->u->model_sha256)
         json_out_text(j, "model_sha256", p->u->model_sha256);
+    if (p->u->model_sha256 && p->files) { /* a module is one file, which holds this text */
         hash_package(p->files, hash);
         json_out_text(j, "package_sha256", hash);
     }
