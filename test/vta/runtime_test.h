@@ -16,14 +16,14 @@
 
 #include "vta.h"
 
-typedef struct board {
+typedef struct rig {
     vta_sim *sim;
     vta_device device;
     void *memory;
     vta_context *c;
-} board;
+} rig;
 
-static inline void board_open(board *b, const char *preset, const vta_context_options *o)
+static inline void board_open(rig *b, const char *preset, const vta_context_options *o)
 {
     vta_config config;
     vta_error e = {VTA_OK, ""};
@@ -39,7 +39,7 @@ static inline void board_open(board *b, const char *preset, const vta_context_op
         fail_msg("%s", e.text);
 }
 
-static inline void board_close(board *b)
+static inline void board_close(rig *b)
 {
     vta_context_destroy(b->c);
     free(b->memory);
@@ -47,7 +47,7 @@ static inline void board_close(board *b)
 }
 
 /* Fails with the context's message when s is not VTA_OK. */
-static inline void good(board *b, vta_status s)
+static inline void good(rig *b, vta_status s)
 {
     vta_error e = {VTA_OK, ""};
     if (s == VTA_OK)
@@ -57,7 +57,7 @@ static inline void good(board *b, vta_status s)
 }
 
 /* The call was refused with this status and a message that holds `part`; the context works again. */
-static inline void refused(board *b, vta_status s, vta_status wanted, const char *part)
+static inline void refused(rig *b, vta_status s, vta_status wanted, const char *part)
 {
     vta_error e = {VTA_OK, ""};
     vta_context_last_error(b->c, &e);
@@ -87,14 +87,14 @@ static inline int record_text(void *closure)
 
 static const char text_site = 0;
 
-static inline vta_status push_text(board *b, vta_mode mode, const kernel_text *k)
+static inline vta_status push_text(rig *b, vta_mode mode, const kernel_text *k)
 {
     kernel_text copy = *k;
     return vta_push(b->c, mode, &text_site, record_text, &copy, sizeof copy);
 }
 
 /* `extent` accumulators from dst on: op with an immediate, or with those from src on. */
-static inline void alu(board *b, uint32_t op, uint32_t extent, uint32_t dst, uint32_t src, bool use_imm, int32_t imm)
+static inline void alu(rig *b, uint32_t op, uint32_t extent, uint32_t dst, uint32_t src, bool use_imm, int32_t imm)
 {
     kernel_text k = {.n_uops = 1};
     if (extent > 1)
@@ -103,7 +103,7 @@ static inline void alu(board *b, uint32_t op, uint32_t extent, uint32_t dst, uin
     good(b, push_text(b, VTA_MODE_ALU, &k));
 }
 
-static inline void load(board *b, enum vta_mem m, vta_buffer from, uint32_t sram, uint32_t dram, uint32_t x, uint32_t y,
+static inline void load(rig *b, enum vta_mem m, vta_buffer from, uint32_t sram, uint32_t dram, uint32_t x, uint32_t y,
                         uint32_t stride)
 {
     vta_transfer t = {
@@ -111,7 +111,7 @@ static inline void load(board *b, enum vta_mem m, vta_buffer from, uint32_t sram
     good(b, vta_load(b->c, from, &t));
 }
 
-static inline void store(board *b, vta_buffer to, uint32_t sram, uint32_t dram, uint32_t x, uint32_t y, uint32_t stride)
+static inline void store(rig *b, vta_buffer to, uint32_t sram, uint32_t dram, uint32_t x, uint32_t y, uint32_t stride)
 {
     vta_transfer t = {.memory = VTA_MEM_OUT};
     t.sram_index = sram;
@@ -122,24 +122,24 @@ static inline void store(board *b, vta_buffer to, uint32_t sram, uint32_t dram, 
     good(b, vta_store(b->c, to, &t));
 }
 
-static inline void push(board *b, enum vta_stage from, enum vta_stage to)
+static inline void push(rig *b, enum vta_stage from, enum vta_stage to)
 {
     good(b, vta_dep_push(b->c, from, to));
 }
 
-static inline void pop(board *b, enum vta_stage from, enum vta_stage to)
+static inline void pop(rig *b, enum vta_stage from, enum vta_stage to)
 {
     good(b, vta_dep_pop(b->c, from, to));
 }
 
-static inline vta_buffer buffer(board *b, size_t bytes)
+static inline vta_buffer buffer(rig *b, size_t bytes)
 {
     vta_buffer handle;
     good(b, vta_buffer_alloc(b->c, bytes, &handle));
     return handle;
 }
 
-static inline void *host(board *b, vta_buffer handle)
+static inline void *host(rig *b, vta_buffer handle)
 {
     return vta_buffer_cpu_ptr(b->c, handle);
 }
@@ -234,7 +234,7 @@ static inline void spy_destroy(void *self)
 }
 
 /* Puts a spy between the board's device and its context; before board_open's context is used. */
-static inline spy *board_spy(board *b)
+static inline spy *board_spy(rig *b)
 {
     static const vta_driver driver = {.name = "spy",
                                       .alloc = spy_alloc,

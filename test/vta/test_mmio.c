@@ -97,7 +97,7 @@ static void chip_invalidate(void *user, const vta_memory *m, size_t offset, size
     c->bytes = bytes;
 }
 
-static void open_chip(chip *c, board *b, const char *target)
+static void open_chip(chip *c, rig *b, const char *target)
 {
     const vta_mmio io = {c, chip_write, chip_read, chip_sleep, chip_alloc, chip_free, chip_flush,
                          chip_invalidate, NULL};
@@ -118,14 +118,14 @@ static void open_chip(chip *c, board *b, const char *target)
     assert_int_equal(vta_context_init(b->memory, bytes, &b->device, NULL, &b->c, &e), VTA_OK);
 }
 
-static void close_chip(chip *c, board *b)
+static void close_chip(chip *c, rig *b)
 {
     board_close(b);
     vta_sim_destroy(c->sim);
 }
 
 /* Adds 5 to one accumulator, through the whole run-time. */
-static void run_one(board *b, chip *c)
+static void run_one(rig *b, chip *c)
 {
     vta_buffer in = buffer(b, 64), out = buffer(b, 16);
     int32_t ones[16];
@@ -153,7 +153,7 @@ static void drives_the_hls_registers(void **state)
                                                 {0x3010, 0},    {0x2010, 0}, /* bases, done */
                                                 {0x1000, 0x81}, {0x2000, 0x81}, {0x3000, 0x81}, {0x0000, 0x01}};
     chip c;
-    board b;
+    rig b;
     (void)state;
     open_chip(&c, &b, "pynq");
     run_one(&b, &c);
@@ -174,7 +174,7 @@ static void drives_the_control_block(void **state)
 {
     static const uint32_t bases[] = {0x10, 0x14, 0x18, 0x1c, 0x20};
     chip c;
-    board b;
+    rig b;
     (void)state;
     open_chip(&c, &b, "de10nano");
     assert_int_equal(c.base, 0xFF220000u);
@@ -189,7 +189,7 @@ static void drives_the_control_block(void **state)
 static void gives_up_in_time(void **state)
 {
     chip c;
-    board b;
+    rig b;
     (void)state;
     open_chip(&c, &b, "ultra96");
     run_one(&b, &c);
@@ -206,7 +206,7 @@ static void gives_up_in_time(void **state)
 static void maintains_caches(void **state)
 {
     chip c;
-    board b;
+    rig b;
     (void)state;
     open_chip(&c, &b, "ultra96");
     vta_buffer h = buffer(&b, 100);
@@ -229,7 +229,7 @@ static void maintains_caches(void **state)
 static void refuses_bad_memory(void **state)
 {
     chip c;
-    board b;
+    rig b;
     vta_buffer h;
     vta_memory m;
     vta_error e;

@@ -14,7 +14,7 @@ static int record_big(void *closure)
 }
 
 /* out = f(in, bias) in two runs: products with weights, a bias, kernels that do not fit micro-op memory together. */
-static void queue_program(board *b, vta_buffer in, vta_buffer wgt, vta_buffer bias, vta_buffer out)
+static void queue_program(rig *b, vta_buffer in, vta_buffer wgt, vta_buffer bias, vta_buffer out)
 {
     static const char site = 0;
     const enum vta_stage L = VTA_STAGE_LOAD, C = VTA_STAGE_COMPUTE, S = VTA_STAGE_STORE;
@@ -53,7 +53,7 @@ static void fill(void *data, size_t bytes, uint32_t seed)
         ((uint8_t *)data)[i] = (uint8_t)next_random(&seed);
 }
 
-static program make_program(board *b)
+static program make_program(rig *b)
 {
     program p = {buffer(b, sizes[0]), buffer(b, sizes[1]), buffer(b, sizes[2]), buffer(b, sizes[3])};
     fill(host(b, p.in), sizes[0], 1);
@@ -62,7 +62,7 @@ static program make_program(board *b)
     return p;
 }
 
-static void *capture(board *b, const program *p, vta_capture *out)
+static void *capture(rig *b, const program *p, vta_capture *out)
 {
     good(b, vta_capture_begin(b->c));
     queue_program(b, p->in, p->wgt, p->bias, p->out);
@@ -74,7 +74,7 @@ static void *capture(board *b, const program *p, vta_capture *out)
 }
 
 /* Device memory with the data of a program's buffers, in the capture's order: bias, in, wgt, out. */
-static void make_bindings(board *b, const program *p, vta_memory bindings[4], size_t shrink_last)
+static void make_bindings(rig *b, const program *p, vta_memory bindings[4], size_t shrink_last)
 {
     const vta_buffer order[4] = {p->bias, p->in, p->wgt, p->out};
     const size_t bytes[4] = {sizes[2], sizes[0], sizes[1], sizes[3]};
@@ -89,7 +89,7 @@ static void make_bindings(board *b, const program *p, vta_memory bindings[4], si
 
 static void replays_what_it_captured(void **state)
 {
-    board b, other;
+    rig b, other;
     vta_capture k;
     vta_memory scratch, bindings[4];
     vta_error e = {VTA_OK, ""};
@@ -130,7 +130,7 @@ static void replays_what_it_captured(void **state)
 
 static void refuses_what_does_not_belong(void **state)
 {
-    board b, wide;
+    rig b, wide;
     vta_capture k;
     vta_memory scratch, bindings[4];
     vta_error e = {VTA_OK, ""};
@@ -162,7 +162,7 @@ static void refuses_what_does_not_belong(void **state)
 static void keeps_its_order(void **state)
 {
     const vta_context_options small = {.max_insns = 256, .max_uops = 5000};
-    board b;
+    rig b;
     vta_capture k;
     uint64_t memory[8];
     (void)state;
@@ -198,7 +198,7 @@ static void keeps_its_order(void **state)
 
 static void prints_as_c(void **state)
 {
-    board b;
+    rig b;
     vta_capture k;
     (void)state;
     board_open(&b, "pynq", NULL);

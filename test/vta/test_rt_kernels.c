@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime_test.h"
 
-static uint32_t count_of(board *b, int64_t opcode, int64_t memory)
+static uint32_t count_of(rig *b, int64_t opcode, int64_t memory)
 {
     const vta_insn *insns;
     uint32_t count = vta_queued(b->c, &insns), found = 0;
@@ -24,7 +24,7 @@ typedef struct step {
 } step;
 
 typedef struct steps {
-    board *b;
+    rig *b;
     step s[8];
 } steps;
 
@@ -110,7 +110,7 @@ static void enforces_the_recording_rules(void **state)
         {VTA_BAD_FIELD, "use_imm 3", {ALU(.use_imm = 3)}},
         {VTA_BAD_ARGUMENT, "reach src_index 2048", {BEGIN(2, 0, 1, 0), ALU(.src = 2047), END}},
     };
-    board b;
+    rig b;
     const vta_insn *insns;
     (void)state;
     board_open(&b, "sim", NULL);
@@ -151,7 +151,7 @@ static int too_many(void *closure)
 
 static void a_kernel_fits_its_memory(void **state)
 {
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     refused(&b, vta_push(b.c, VTA_MODE_ALU, NULL, too_many, NULL, 0), VTA_BAD_ARGUMENT, "more than 8192 micro-ops");
@@ -178,7 +178,7 @@ static void remembers_by_site_and_shares_by_content(void **state)
 {
     static const char sites[2] = {0};
     counted five = {0, 5}, six = {0, 6}, other = {1, 5};
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     recorded = 0;
@@ -215,7 +215,7 @@ static void recorder_is_part_of_the_name(void **state)
 {
     static const char site = 0;
     counted five = {0, 5};
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     recorded = 0;
@@ -232,7 +232,7 @@ static void forgets_all_when_full(void **state)
 {
     static const char site = 0;
     const vta_context_options o = {.max_kernels = 8, .max_uops = 64};
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", &o);
     recorded = 0;
@@ -268,7 +268,7 @@ static int record_big(void *closure)
 }
 
 /* `kernels` of 2000 micro-ops each, pushed in an order with returns, between two synchronisations. */
-static void run_big(board *b, int kernels, int pushes)
+static void run_big(rig *b, int kernels, int pushes)
 {
     static const char site = 0;
     int32_t sum = 0;
@@ -294,7 +294,7 @@ static void run_big(board *b, int kernels, int pushes)
 
 static void kernels_larger_in_sum_than_their_memory(void **state)
 {
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     spy *s = board_spy(&b);
@@ -309,7 +309,7 @@ static void kernels_larger_in_sum_than_their_memory(void **state)
 static void a_full_log_runs_what_it_has(void **state)
 {
     const vta_context_options o = {.max_uops = 5000};
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", &o);
     spy *s = board_spy(&b);
@@ -323,7 +323,7 @@ static void gives_way_to_loads_of_micro_ops(void **state)
 {
     int32_t got[2 * 16];
     vta_error e;
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     vta_buffer uops = buffer(&b, 16), zeros = buffer(&b, 2 * 64);
@@ -345,7 +345,7 @@ static void cuts_loops_that_move_nothing(void **state)
     const kernel_text inner = {{{20000, 0, 0, 0}}, 1, {{VTA_MODE_ALU, 0, 7, 7, 0, VTA_ALU_ADD, 1, 2}}};
     int32_t got[8 * 16];
     vta_error e;
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     vta_buffer zeros = buffer(&b, 8 * 64);
@@ -383,7 +383,7 @@ static void refuses_transfers_that_do_not_fit(void **state)
         {{.memory = VTA_MEM_INP, .dram_offset = UINT32_MAX, .x_size = 1, .y_size = 2, .x_stride = UINT32_MAX},
          "reaches"},
     };
-    board b;
+    rig b;
     const vta_insn *insns;
     (void)state;
     board_open(&b, "sim", NULL);
@@ -404,7 +404,7 @@ static void refuses_transfers_that_do_not_fit(void **state)
 
 static void knows_its_buffers(void **state)
 {
-    board a, b;
+    rig a, b;
     vta_buffer old[300];
     uint8_t bytes[64] = {1, 2, 3};
     (void)state;
@@ -457,7 +457,7 @@ static void knows_its_buffers(void **state)
 
 static void maps_host_memory(void **state)
 {
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     int32_t *memory = (int32_t *)aligned_alloc(64, 4096);
@@ -483,7 +483,7 @@ static void runs_out_of_buffers(void **state)
 {
     const vta_context_options o = {.max_buffers = 3};
     vta_buffer h[3], more;
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", &o);
     for (int i = 0; i < 3; i++)
@@ -500,7 +500,7 @@ static void runs_out_of_buffers(void **state)
 
 static void keeps_its_first_error(void **state)
 {
-    board b;
+    rig b;
     vta_error e;
     const vta_insn *insns;
     (void)state;
@@ -524,7 +524,7 @@ static void needs_memory_as_stated(void **state)
 {
     const vta_context_options small = {.max_insns = 256, .max_uops = 64, .max_kernels = 8, .max_buffers = 3},
                               wrong = {.max_insns = 20};
-    board b;
+    rig b;
     vta_context *c;
     vta_error e;
     (void)state;
@@ -573,7 +573,7 @@ static void miser_free(void *self, const vta_memory *memory)
 static void survives_every_failed_allocation(void **state)
 {
     static const vta_driver driver = {.name = "miser", .alloc = miser_alloc, .free = miser_free};
-    board b;
+    rig b;
     vta_error e;
     vta_context *c;
     (void)state;
@@ -606,7 +606,7 @@ static void micro_ops_in_rows(void **state)
         uint32_t x_stride, loads;
     } all[] = {{4, 1}, {5, 4}, {0, 4}};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-        board b;
+        rig b;
         uint32_t got[16];
         (void)state;
         board_open(&b, "sim", NULL);

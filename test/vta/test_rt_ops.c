@@ -13,23 +13,23 @@ static const char *const presets[] = {"1x16_i8w8a32_15_15_18_17", "2x16_i8w8a32_
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 
 /* Runs a test on a fresh device of every shape. */
-static void on_all(void (*test)(board *))
+static void on_all(void (*test)(rig *))
 {
     for (int i = 0; i < N_PRESETS; i++) {
-        board b;
+        rig b;
         board_open(&b, presets[i], NULL);
         test(&b);
         board_close(&b);
     }
 }
 
-static uint32_t acc_lanes(const board *b)
+static uint32_t acc_lanes(const rig *b)
 {
     return b->device.geometry.lanes[VTA_MEM_ACC];
 }
 
 /* A buffer of `tiles` accumulators with values between two bounds; also as plain numbers. */
-static vta_buffer random_acc(board *b, uint32_t tiles, int32_t least, int32_t most, uint32_t seed, int32_t **out)
+static vta_buffer random_acc(rig *b, uint32_t tiles, int32_t least, int32_t most, uint32_t seed, int32_t **out)
 {
     uint32_t count = tiles * acc_lanes(b);
     vta_buffer a = buffer(b, count * 4);
@@ -40,7 +40,7 @@ static vta_buffer random_acc(board *b, uint32_t tiles, int32_t least, int32_t mo
     return a;
 }
 
-static void store_and_run(board *b, vta_buffer out, uint32_t tiles)
+static void store_and_run(rig *b, vta_buffer out, uint32_t tiles)
 {
     push(b, VTA_STAGE_COMPUTE, VTA_STAGE_STORE);
     pop(b, VTA_STAGE_COMPUTE, VTA_STAGE_STORE);
@@ -48,7 +48,7 @@ static void store_and_run(board *b, vta_buffer out, uint32_t tiles)
     good(b, vta_synchronize(b->c, 1u << 31));
 }
 
-static void check_out(board *b, vta_buffer out, uint32_t count, const int32_t *wanted)
+static void check_out(rig *b, vta_buffer out, uint32_t count, const int32_t *wanted)
 {
     const int8_t *got = (const int8_t *)host(b, out);
     for (uint32_t i = 0; i < count; i++)
@@ -58,7 +58,7 @@ static void check_out(board *b, vta_buffer out, uint32_t count, const int32_t *w
 
 /* --- load and store ----------------------------------------------------------------------------------------------- */
 
-static void save_load_out(board *b)
+static void save_load_out(rig *b)
 {
     int32_t *a;
     vta_buffer in = random_acc(b, 36, 1, 9, 1, &a), out = buffer(b, 36 * acc_lanes(b));
@@ -74,7 +74,7 @@ static void save_load_out(board *b)
 }
 
 /* Loads 3 x 5 tiles out of 4 x 7 with these pads; the accumulators before the call hold rubbish. */
-static void padded_load(board *b, uint32_t y0, uint32_t y1, uint32_t x0, uint32_t x1, uint32_t stride)
+static void padded_load(rig *b, uint32_t y0, uint32_t y1, uint32_t x0, uint32_t x1, uint32_t stride)
 {
     const uint32_t h = 3, w = 5, lanes = acc_lanes(b), height = y0 + h + y1, width = x0 + w + x1;
     const uint32_t depth = b->device.geometry.depth[VTA_MEM_ACC];
@@ -114,7 +114,7 @@ static void padded_load(board *b, uint32_t y0, uint32_t y1, uint32_t x0, uint32_
 }
 
 /* The published ones, and then those that no single instruction can do. */
-static void padded_loads(board *b)
+static void padded_loads(rig *b)
 {
     static const uint32_t pads[][4] = {{2, 0, 0, 0},   {0, 2, 0, 0},   {0, 0, 2, 0},  {0, 0, 0, 2},    {1, 1, 1, 1},
                                        {0, 0, 0, 0},   {15, 15, 9, 9}, {16, 0, 0, 0}, {0, 16, 0, 0},   {0, 0, 16, 0},
@@ -126,7 +126,7 @@ static void padded_loads(board *b)
     padded_load(b, 17, 2, 1, 18, 70000);
 }
 
-static void far_strides(board *b)
+static void far_strides(rig *b)
 {
     const uint32_t stride = 66000, bytes = acc_lanes(b);
     int32_t *a;
@@ -170,7 +170,7 @@ static int32_t requantised(int32_t v)
     return v > 127 ? 127 : v;
 }
 
-static void make_gemm(board *b, gemm_data *d)
+static void make_gemm(rig *b, gemm_data *d)
 {
     const vta_geometry *g = &b->device.geometry;
     const uint32_t rows = g->batch, n = g->block_in, ww = g->width[VTA_MEM_WGT];
@@ -200,7 +200,7 @@ static void make_gemm(board *b, gemm_data *d)
 }
 
 /* Kernels over `rows` x M accumulators from `acc` on, inputs from `inp`, weights from `wgt`. */
-static void push_gemm(board *b, uint32_t rows, uint32_t acc, uint32_t inp, uint32_t wgt)
+static void push_gemm(rig *b, uint32_t rows, uint32_t acc, uint32_t inp, uint32_t wgt)
 {
     const kernel_text reset = {
         {{rows, M, 0, 0}, {M, 1, 0, 0}}, 1, {{.mode = VTA_MODE_GEMM, .reset_out = 1, .dst = acc}}};
@@ -210,14 +210,14 @@ static void push_gemm(board *b, uint32_t rows, uint32_t acc, uint32_t inp, uint3
     good(b, push_text(b, VTA_MODE_GEMM, &update));
 }
 
-static void push_requantise(board *b, uint32_t rows, uint32_t acc)
+static void push_requantise(rig *b, uint32_t rows, uint32_t acc)
 {
     alu(b, VTA_ALU_SHR, rows * M, acc, acc, true, 8);
     alu(b, VTA_ALU_MAX, rows * M, acc, acc, true, 0);
     alu(b, VTA_ALU_MIN, rows * M, acc, acc, true, 127);
 }
 
-static void queue_gemm(board *b, const gemm_data *d)
+static void queue_gemm(rig *b, const gemm_data *d)
 {
     load(b, VTA_MEM_INP, d->A, 0, 0, O, 1, O);
     load(b, VTA_MEM_WGT, d->B, 0, 0, M, 1, M);
@@ -228,7 +228,7 @@ static void queue_gemm(board *b, const gemm_data *d)
     store_and_run(b, d->C, O * M);
 }
 
-static void gemm_default(board *b)
+static void gemm_default(rig *b)
 {
     gemm_data d;
     make_gemm(b, &d);
@@ -246,7 +246,7 @@ static void gemm_default(board *b)
 }
 
 /* Two virtual threads, each with half of the rows and its own part of every scratchpad. */
-static void gemm_smt(board *b)
+static void gemm_smt(rig *b)
 {
     const enum vta_stage L = VTA_STAGE_LOAD, C = VTA_STAGE_COMPUTE, S = VTA_STAGE_STORE;
     gemm_data d;
@@ -284,7 +284,7 @@ static int32_t apply(uint32_t op, int32_t x, int32_t y)
 }
 
 /* 8 x 8 tiles: an operation with an immediate, or with 64 tiles more. */
-static void one_alu(board *b, uint32_t op, bool use_imm, int32_t imm)
+static void one_alu(rig *b, uint32_t op, bool use_imm, int32_t imm)
 {
     int32_t *a, *c, wanted[64 * 64];
     uint32_t count = 64 * acc_lanes(b);
@@ -308,7 +308,7 @@ static void one_alu(board *b, uint32_t op, bool use_imm, int32_t imm)
     good(b, vta_buffer_free(b->c, out));
 }
 
-static void alu_list(board *b)
+static void alu_list(rig *b)
 {
     for (int32_t imm = 1; imm <= 4; imm++) {
         one_alu(b, VTA_ALU_SHR, true, -imm); /* left */
@@ -326,7 +326,7 @@ static void alu_list(board *b)
     one_alu(b, VTA_ALU_ADD, true, -32768);
 }
 
-static void relu(board *b)
+static void relu(rig *b)
 {
     int32_t *a, wanted[80 * 64];
     uint32_t count = 80 * acc_lanes(b);
@@ -340,7 +340,7 @@ static void relu(board *b)
     check_out(b, out, count, wanted);
 }
 
-static void shift_and_scale(board *b)
+static void shift_and_scale(rig *b)
 {
     for (int32_t shift = 0; shift < 8; shift++) {
         int32_t *a, wanted[16 * 64], scale = 1 + shift % 4;
@@ -358,8 +358,8 @@ static void shift_and_scale(board *b)
 
 /* --- other devices ------------------------------------------------------------------------------------------------ */
 
-/* A context on the board's device anew. */
-static void open_on(board *b, vta_device d)
+/* A context on the rig's device anew. */
+static void open_on(rig *b, vta_device d)
 {
     vta_error e = {VTA_OK, ""};
     b->device = d;
@@ -377,7 +377,7 @@ static void gemm_works_on_strict_profiles(void **state)
         const vta_sim_options so = {.profile = profiles[i], .seed = 1};
         vta_config config = vta_config_default();
         vta_error e;
-        board b;
+        rig b;
         if (vta_sim_create(&config, &so, &b.sim, &e) != VTA_OK)
             fail_msg("%s", e.text);
         open_on(&b, vta_sim_device(b.sim));
@@ -394,7 +394,7 @@ static void gemm_works_on_the_cycle_model(void **state)
     vta_device d;
     vta_error e;
     gemm_data data;
-    board b;
+    rig b;
     (void)state;
     if (vta_cycle_device(&config, &so, &co, &d, &e) != VTA_OK)
         fail_msg("%s", e.text);

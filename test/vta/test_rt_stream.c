@@ -7,7 +7,7 @@
 #define C VTA_STAGE_COMPUTE
 #define S VTA_STAGE_STORE
 
-static void expect_line(board *b, const vta_insn *insns, uint32_t i, const uint32_t *base, const char *wanted)
+static void expect_line(rig *b, const vta_insn *insns, uint32_t i, const uint32_t *base, const char *wanted)
 {
     char line[160];
     print_insn(&b->device.geometry, &insns[i], base, line);
@@ -17,7 +17,7 @@ static void expect_line(board *b, const vta_insn *insns, uint32_t i, const uint3
 
 /* The stream that ran last, lines against `wanted`; DRAM addresses absolute, so the tests that use this load nothing.
  */
-static void expect_stream(board *b, const spy *s, const char *const *wanted, uint32_t count)
+static void expect_stream(rig *b, const spy *s, const char *const *wanted, uint32_t count)
 {
     static const uint32_t base[VTA_MEM_COUNT];
     for (uint32_t i = 0; i < s->count && i < count; i++)
@@ -31,7 +31,7 @@ static const kernel_text reset_gemm = {{{1024, 1, 0, 0}}, 1, {{.mode = VTA_MODE_
 static const kernel_text update_gemm = {{{1024, 1, 0, 1}}, 1, {{.mode = VTA_MODE_GEMM}}};
 
 /* C[m] = sum over n of A[n] * B[m][n], tiles of 1 x 16 x 16: what the listing of the matrix multiply calls. */
-static void queue_gemm(board *b, vta_buffer A, vta_buffer B, vta_buffer out, uint32_t n)
+static void queue_gemm(rig *b, vta_buffer A, vta_buffer B, vta_buffer out, uint32_t n)
 {
     good(b, push_text(b, VTA_MODE_GEMM, &reset_gemm));
     push(b, C, L);
@@ -71,7 +71,7 @@ static void check_gemm(const int8_t *A, const int8_t *B, const int8_t *out, uint
         }
 }
 
-static void gemm_buffers(board *b, uint32_t n, vta_buffer *A, vta_buffer *B, vta_buffer *out)
+static void gemm_buffers(rig *b, uint32_t n, vta_buffer *A, vta_buffer *B, vta_buffer *out)
 {
     *A = buffer(b, n * 16);
     *B = buffer(b, (size_t)1024 * n * 256);
@@ -83,7 +83,7 @@ static void gemm_buffers(board *b, uint32_t n, vta_buffer *A, vta_buffer *B, vta
 static void makes_the_published_trace(void **state)
 {
     const uint32_t n = 1024;
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     spy *s = board_spy(&b);
@@ -134,7 +134,7 @@ static void makes_the_published_trace(void **state)
 static void an_empty_stream_has_four_instructions(void **state)
 {
     static const char *const wanted[] = {"NOP STORE UOP P<", "NOP LOAD INP P>", "NOP LOAD UOP p<p>", "FINISH"};
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     spy *s = board_spy(&b);
@@ -152,7 +152,7 @@ static void merges_dependencies_as_published(void **state)
         "NOP LOAD UOP P>",    "NOP STORE UOP p<", /* the pop asked for twice: the first committed */
         "NOP STORE UOP p<P<",                     /* a NOP of STORE takes a push */
         "NOP LOAD INP P>",    "NOP LOAD UOP p<p>", "FINISH"};
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     spy *s = board_spy(&b);
@@ -170,7 +170,7 @@ static void merges_dependencies_as_published(void **state)
 static void refuses_pairs_without_a_queue(void **state)
 {
     static const int pairs[][2] = {{1, 3}, {3, 1}, {1, 1}, {2, 2}, {0, 1}, {2, 0}, {4, 2}, {2, -1}, {2, 7}};
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -197,7 +197,7 @@ static void serial_mode_links_neighbours(void **state)
         "NOP LOAD UOP p<",
         "FINISH",
     };
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     spy *s = board_spy(&b);
@@ -226,7 +226,7 @@ static void a_full_queue_runs_what_it_has(void **state)
 {
     const uint32_t n = 300;
     const vta_context_options small = {.max_insns = 256};
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", &small);
     spy *s = board_spy(&b);
@@ -243,7 +243,7 @@ static void tokens_outlive_a_full_queue(void **state)
 {
     const vta_context_options small = {.max_insns = 256};
     const uint32_t ahead = 7, tiles = 400;
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", &small);
     spy *s = board_spy(&b);
@@ -279,7 +279,7 @@ static void tokens_outlive_a_full_queue(void **state)
 
 static void too_many_open_tokens_are_refused(void **state)
 {
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     for (int i = 0; i < 40; i++)
@@ -302,7 +302,7 @@ static void hear(void *user, const char *text)
     snprintf(h->last, sizeof h->last, "%s", text);
 }
 
-static void expect_left(board *b, int32_t l2g, int32_t g2l, int32_t s2g, int32_t g2s)
+static void expect_left(rig *b, int32_t l2g, int32_t g2l, int32_t s2g, int32_t g2s)
 {
     vta_tokens t = {-1, -1, -1, -1};
     vta_left_tokens(b->c, &t);
@@ -312,7 +312,7 @@ static void expect_left(board *b, int32_t l2g, int32_t g2l, int32_t s2g, int32_t
 
 static void left_tokens_are_told(void **state)
 {
-    board b;
+    rig b;
     heard h = {0, ""};
     const vta_context_options o = {.log = hear, .log_user = &h};
     (void)state;
@@ -352,7 +352,7 @@ static void left_tokens_are_told(void **state)
 
 static void left_tokens_are_refused_when_asked_for(void **state)
 {
-    board b;
+    rig b;
     heard h = {0, ""};
     vta_context_options o = {.log = hear, .log_user = &h, .left_tokens = VTA_LEFT_ERROR};
     (void)state;
@@ -376,7 +376,7 @@ static void left_tokens_are_refused_when_asked_for(void **state)
 /* Runs that a full queue causes leave tokens for what comes: nobody is warned. */
 static void tokens_between_runs_are_not_left(void **state)
 {
-    board b;
+    rig b;
     heard h = {0, ""};
     const vta_context_options o = {
         .max_insns = 256, .log = hear, .log_user = &h, .left_tokens = VTA_LEFT_ERROR};
@@ -404,7 +404,7 @@ static void tokens_between_runs_are_not_left(void **state)
 static void patience_is_counted_in_work(void **state)
 {
     static const vta_uop one = {.mode = VTA_MODE_ALU, .alu_opcode = VTA_ALU_ADD, .use_imm = 1, .imm = 1};
-    board b;
+    rig b;
     vta_uop gemm = {.mode = VTA_MODE_GEMM};
     (void)state;
     board_open(&b, "sim", NULL);
@@ -423,7 +423,7 @@ static void patience_is_counted_in_work(void **state)
 
 static void a_deadlock_is_reported_and_leaves_nothing(void **state)
 {
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     spy *s = board_spy(&b);
@@ -438,7 +438,7 @@ static void a_deadlock_is_reported_and_leaves_nothing(void **state)
 
 static void checks_tokens_statically(void **state)
 {
-    board b;
+    rig b;
     vta_error e = {VTA_OK, ""};
     vta_tokens t = {0};
     const vta_insn *insns;
@@ -515,7 +515,7 @@ static void dumps_in_the_published_form(void **state)
     static text got;
     const vta_context_options o = {.log = append_text, .log_user = &got};
     const kernel_text gemm = {{{2, 5, 6, 7}, {3, 8, 9, 10}}, 1, {{.dst = 3, .src = 4, .wgt = 5}}};
-    board b;
+    rig b;
     (void)state;
     memset(&got, 0, sizeof got);
     board_open(&b, "sim", &o);

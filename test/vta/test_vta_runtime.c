@@ -244,7 +244,7 @@ static void copies_through_the_device_table(void **state)
     const vta_device_api *api = vta_ext_dev_api();
     void *a, *c;
     uint32_t seed = 1;
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", NULL);
     assert_string_equal(api->name, "ext_dev");
@@ -314,7 +314,7 @@ static void two_devices_in_two_threads(void **state)
 
 /* Threads on one context: each records and queues kernels without order, and adds to accumulators of its own. */
 typedef struct share {
-    board *b;
+    rig *b;
     uint32_t row;
     bool failed;
 } share;
@@ -347,7 +347,7 @@ static void one_context_in_four_threads(void **state)
     pthread_t threads[4];
     int32_t got[4 * 16];
     vta_error e;
-    board b;
+    rig b;
     (void)state;
     board_open(&b, "sim", &small);
     vta_buffer zeros = buffer(&b, 4 * 64);
