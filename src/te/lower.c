@@ -14,6 +14,7 @@ typedef struct nest {
     te_lowering *lw;
     te_stage *st;
     uint32_t first_reduce; /* position of the outermost reduction loop; leaves.len: none */
+    bool tensorized;       /* one of its loops is */
     const tir_var **vars;  /* axes of the stage */
     tir_expr_ref *values;
     tir_expr_ref const *guards;
@@ -112,6 +113,38 @@ static tir_stmt *update(nest *n)
     return s;
 }
 
+/* The innermost loop that e depends on; -1: none of the stage. */
+static int32_t last_leaf(const nest *n, tir_expr_ref e)
+{
+    int32_t at = -1;
+    for (uint32_t k = 0; k < n->st->leaves.len; k++)
+        if (tir_uses_var(e, n->st->leaves.data[k]->var))
+            at = (int32_t)k;
+    return at;
+}
+
+static void add_where(nest *n, int32_t at, tir_expr_ref e, tir_expr_ref *cond)
+{
+    if (e->kind == TIR_BINOP && e->op == TIR_AND) {
+        add_where(n, at, e->args[0], cond);
+        add_where(n, at, e->args[1], cond);
+    } else if (last_leaf(n, e) == at) {
+        *cond = tir_and(n->lw->c, *cond, e);
+    }
+}
+
+/* s under what of the reduction's condition is decided right after leaf `at`; behind all leaves: under all of it. With
+ * a tensorized loop the parts stand as far out as they can, because nothing may stand in it. */
+static tir_stmt *where_after(nest *n, int32_t at, tir_stmt *s)
+{
+    tir_expr_ref all = place_expr(n, n->st->op.where), cond = NULL;
+    if (at == (int32_t)n->st->leaves.len)
+        cond = all;
+    else
+        add_where(n, at, tir_simplify(n->lw->bounds, all), &cond);
+    return cond ? tir_if(n->lw->c, cond, s, NULL) : s;
+}
+
 static tir_stmt *innermost(nest *n)
 {
     const te_node *op = &n->st->op;
@@ -120,7 +153,7 @@ static tir_stmt *innermost(nest *n)
         return tir_assert(c, place_expr(n, op->where), op->status, op->message);
     if (op->reducer) {
         tir_stmt *s = update(n);
-        return op->where ? tir_if(c, place_expr(n, op->where), s, NULL) : s;
+        return op->where && !n->tensorized ? where_after(n, (int32_t)n->st->leaves.len, s) : s;
     }
     tir_expr_ref *values = arena_array(&c->mem, tir_expr_ref, op->n_outputs);
     for (uint32_t k = 0; k < op->n_outputs; k++)
@@ -266,13 +299,18 @@ static tir_stmt *build_nest(nest *n, uint32_t pos)
     } else {
         te_iter *it = st->leaves.data[pos];
         uint32_t outside = n->lw->hoisted.len;
-        s = guarded(n, (int32_t)pos, with_producers(n, it, build_nest(n, pos + 1)));
+        s = with_producers(n, it, build_nest(n, pos + 1));
+        if (n->tensorized && st->op.reducer && st->op.where)
+            s = where_after(n, (int32_t)pos, s);
+        s = guarded(n, (int32_t)pos, s);
         s = te_with_prefetch(n->lw, st, it, s);
         if (it->loop == FOR_VTHREAD) /* each virtual thread has memory of its own */
             s = allocate_hoisted(n->lw, outside, s);
         s = allocate_rolling(n->lw, st, it, loop(n, it, it->var, it->loop, s));
         s = annotated(n, it, tensorized(n, it, s));
     }
+    if (n->tensorized && st->op.where && pos == n->first_reduce)
+        s = where_after(n, -1, s);
     if (st->op.reducer && pos == n->first_reduce)
         s = tir_seq(c, 2, (tir_stmt *[]){init_nest(n), s});
     return s;
@@ -295,9 +333,11 @@ static tir_stmt *produce(te_lowering *lw, te_stage *st)
         return tir_rewrite_stmt(&r, st->op.stmt);
     }
     nest n = {.lw = lw, .st = st, .first_reduce = st->leaves.len};
-    for (uint32_t i = st->leaves.len; i-- > 0;)
+    for (uint32_t i = st->leaves.len; i-- > 0;) {
+        n.tensorized |= st->leaves.data[i]->intrin != NULL;
         if (st->leaves.data[i]->kind == AXIS_REDUCE)
             n.first_reduce = i;
+    }
     te_root_values(lw, st, &n.vars, &n.values);
     find_guards(&n);
     return guarded(&n, -1, build_nest(&n, 0));

@@ -129,13 +129,23 @@ static const tir_intrin built_in[] = {
      .update = "@tir.call_extern(\"lathe_dot_rows\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0, 0], m, r, n, a_row)"},
 };
 
+static const tir_intrin *of_this_file(uint32_t *out_n)
+{
+    *out_n = sizeof built_in / sizeof *built_in;
+    return built_in;
+}
+
+static const tir_intrin_rows families[] = {of_this_file, tir_intrins_dot};
+
 /* NULL: there are no more. */
 static const tir_intrin *row_at(const compiler *c, uint32_t i)
 {
-    const uint32_t n = sizeof built_in / sizeof *built_in;
-    if (i < n)
-        return &built_in[i];
-    return c->intrins && i - n < c->intrins->rows.len ? c->intrins->rows.data[i - n] : NULL;
+    for (uint32_t k = 0, n; k < sizeof families / sizeof *families; k++, i -= n) {
+        const tir_intrin *rows = families[k](&n);
+        if (i < n)
+            return &rows[i];
+    }
+    return c->intrins && i < c->intrins->rows.len ? c->intrins->rows.data[i] : NULL;
 }
 
 const tir_intrin *tir_find_intrin(const compiler *c, const char *name)

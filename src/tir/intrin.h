@@ -34,6 +34,10 @@ typedef struct tir_intrin {
     bool (*configure)(compiler *c, struct tir_intrin *row);
 } tir_intrin;
 
+/* Built-in rows by family: a file each. */
+typedef const tir_intrin *(*tir_intrin_rows)(uint32_t *out_n);
+const tir_intrin *tir_intrins_dot(uint32_t *out_n); /* intrin_dot.c: products of bytes */
+
 /* Registers a copy of the row; its texts must live as long as c. The name must be new, else DIAG_USAGE. */
 bool tir_register_intrin(compiler *c, const tir_intrin *row);
 /* Built-in rows and those of c. NULL: unknown. */

@@ -35,7 +35,7 @@ static const struct {
 };
 
 static const char *const default_order =
-    "simplify-loops,double-buffer,partition-loops,tensorize,hoist,vectorize,expand-math,unroll,flatten,"
+    "simplify-loops,double-buffer,partition-loops,tensorize,hoist,vectorize,round-in-lanes,expand-math,unroll,flatten,"
     "simplify-loops,drop-dead-stores,hoist,rewrite-storage";
 
 const char *const tir_plain_passes =

@@ -24,6 +24,60 @@ if command -v clang-19 > /dev/null && command -v qemu-riscv64 > /dev/null && [ -
     done
 fi
 
+# Products of bytes: every instruction that the C text may choose, on machines that have it.
+dot() { # intrinsic, type of a, lanes, target, its compilers, emulator or "", processor
+    cat > dot.te <<END
+placeholder X: float32[5, 24]
+placeholder Y: float32[3, 6, $3, 4]
+compute A: $2[i: 5, k: 24] = cast($2, (((float32*)X[i, k]*90.0) + 60.0))
+compute W: int8[o: 3, q: 6, j: $3, k: 4] = (cast(int8, ((float32*)Y[o, q, j, k]*90.0)) >> cast(int8, 1))
+compute C: int32[i: 5, o: 3, j: $3] reduce[q: 6, k: 4] sum = \
+(cast(int32, ($2*)A[i, ((q*4) + k)])*cast(int32, (int8*)W[o, q, j, k]))
+return C
+--- schedule
+cache_write C local.reg -> acc
+split C.i 3 -> io ii
+reorder C: o io ii j
+unroll C.ii
+vectorize C.j
+compute_at acc at C.io
+reorder acc: o q i j k
+unroll acc.i
+tensorize acc.j $1
+END
+    expect 0 '^C: ' run dot.te --interpret --seed 3 --output-dir plain
+    rm -rf text
+    expect 0 '' compile dot.te --target "$4" -o text
+    check "$1 has its helper in the text" grep -Eq "i32x$3_(dot|pairs)_[ui]8\\(acc_0" text/src/ops.c
+    while read -r compiler; do
+        command -v "${compiler%% *}" > /dev/null || continue
+        [ -z "$6" ] || command -v "${6%% *}" > /dev/null || continue
+        [ -z "$7" ] || grep -qw "$7" /proc/cpuinfo || continue
+        rm -rf there
+        CC="$compiler${6:+ -static}" "$lathe" run dot.te --seed 3 --output-dir there --target "$4" \
+            ${6:+--emulator "$6"} > said 2>&1 || cat said
+        check "$1 for $4 by $compiler" cmp plain/C.npy there/C.npy
+    done <<< "$5"
+}
+here=$'cc\nclang-19'
+arm=$'aarch64-linux-gnu-gcc\nclang-19 --target=aarch64-linux-gnu'
+if [ "$(uname -m)" = x86_64 ]; then
+    dot dot_u8s8 uint8 16 x86-64-v4-vnni "$here" "" avx512_vnni
+    dot dot_u8s8 uint8 16 x86-64-v4 "$here" "" avx512bw
+    dot dot_u8s8_pairs uint8 16 x86-64-v4 "$here" "" avx512bw
+    dot dot_u8s8 uint8 8 x86-64-v3-vnni "$here" "" avx_vnni
+    dot dot_u8s8 uint8 8 x86-64-v3 "$here" "" avx2
+    dot dot_u8s8_pairs uint8 8 x86-64-v3 "$here" "" avx2
+    dot dot_u8s8 uint8 4 x86-64-v2 "$here" "" sse4_2
+    dot dot_s8s8 int8 8 x86-64-v3 "$here" "" avx2
+    dot dot_u8s8_pairs uint8 8 x86-64-v2 cc "" ""
+fi
+dot dot_u8s8 uint8 4 aarch64 "$arm" qemu-aarch64 ""
+dot dot_s8s8 int8 4 aarch64-dotprod "$arm" qemu-aarch64 ""
+dot dot_u8s8 uint8 4 aarch64-i8mm "$arm" "qemu-aarch64 -cpu max" ""
+dot dot_u8s8 uint8 8 rv64gcv_zvl256b "clang-19 --target=riscv64-linux-gnu" \
+    "qemu-riscv64 -cpu rv64,v=true,vlen=256" ""
+
 # passes that are left out, and flags for the run-time of VTA
 cat > add.te <<'END'
 placeholder A: int8[4, 1, 16]

@@ -15,6 +15,7 @@ typedef enum c_need_kind {
     NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
     NEED_ROUNDED,  /* a float to bytes (to) */
     NEED_SINGLE,   /* sums and products with one rounding */
+    NEED_DOT,      /* sums of products of bytes: dt by to, op TIR_MIN where pairs saturate */
     NEED_CUT,      /* bounds of a part of a parallel loop */
     NEED_HALF_LOAD, /* conversions of f16 or bf16 (dt) */
     NEED_HALF_STORE,
@@ -135,6 +136,17 @@ const char *expr_name(const c_emit *e, const void *key);
 tir_expr_ref expr_flat(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices); /* one index in all */
 const char *expr_register(c_emit *e, const tir_buffer *b, tir_expr_ref index); /* NULL: not in registers */
 const char *expr_condition(c_emit *e, tir_expr_ref x);
+
+#define C_DOT_GRANULE 4
+/* acc[j] + a[0] * b[4 j] + ... + a[3] * b[4 j + 3] in lanes j */
+typedef struct c_dot {
+    tir_expr_ref acc, a, b; /* a, b: the loads of the first product */
+    bool pairs;             /* sums of two saturate */
+} c_dot;
+
+/* dot.c: a sum of products of bytes in lanes, which has a helper; false: x is something else. */
+bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out);
+void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);
 
 /* names.c */
 const c_scope_name *names_find(const c_emit *e, const void *key); /* NULL: not in scope */

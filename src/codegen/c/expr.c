@@ -187,14 +187,33 @@ static c_text vector_bound(c_emit *e, tir_expr_ref x)
                 arena_printf(e->tmp, "%s, %s", expr_text(e, x->args[!second]).s, expr_text(e, x->args[second]).s));
 }
 
+/* A sum of products of bytes, by its helper. */
+static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    c_dot d;
+    if (!c_dot_match(e, x, &d))
+        return false;
+    dtype dt = d.a->type.dt;
+    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s,
+               *a = expr_text(e, d.a->args[0]).s, *b = expr_text(e, d.b->args[0]->args[0]).s;
+    needs_add(e->needs, (c_need){NEED_DOT, d.pairs ? TIR_MIN : TIR_ADD, dt, DT_I8, x->type.lanes});
+    *out = (c_text){arena_printf(e->tmp, "%s_%s_%s(%s, %s + %s, %s + %s)", v, d.pairs ? "pairs" : "dot",
+                                 dtype_name(dt), acc, expr_name(e, d.a->u.buffer), a, expr_name(e, d.b->u.buffer), b),
+                    PREC_PRIMARY};
+    return true;
+}
+
 static c_text binary(c_emit *e, tir_expr_ref x)
 {
     bool extreme = (x->op == TIR_MAX || x->op == TIR_MIN) && (x->type.dt == DT_F32 || x->type.dt == DT_F64);
     if (x->type.lanes > 1 && extreme && (is_number(x->args[0]) || is_number(x->args[1])))
         return vector_bound(e, x);
+    c_text out;
+    if (x->type.lanes > 1 && dot(e, x, &out))
+        return out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
-    c_text a = expr_text(e, x->args[0]), b = expr_text(e, x->args[1]), out;
+    c_text a = expr_text(e, x->args[0]), b = expr_text(e, x->args[1]);
     if (plain_division(e, x, a, b, &out))
         return out;
     return scalar_binary(e->tmp, e->needs, x->op, x->args[0]->type.dt, a, b, !expr_is_index(e, x));

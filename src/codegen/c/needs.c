@@ -4,6 +4,7 @@
 #include "codegen/c/emit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char cut_text[] = "/* First iteration of part `part`, of `parts` nearly equal ones. */\n"
                                "static int64_t lathe_cut(int64_t extent, uint32_t part, uint32_t parts)\n"
@@ -247,7 +248,7 @@ static void write_lanes(writer *w, uint32_t lanes, const char *head, const char 
 {
     w_fmt(w, "LATHE_INLINE %s\n{\n", head);
     if (fast)
-        w_fmt(w, "#if LATHE_VECTORS\n    %s\n#else\n", fast);
+        w_fmt(w, "#if LATHE_VECTORS\n%s%s\n#else\n", *fast == '#' ? "" : "    ", fast);
     if (result)
         w_fmt(w, "    %s r;\n", result);
     w_fmt(w, "    int i;\n    for (i = 0; i < %u; i++)\n        %s\n", lanes, lane);
@@ -265,6 +266,11 @@ static const char *fast_op(arena *a, const c_need *n, const char *v)
         sign = "/";
     if (plain && sign)
         return arena_printf(a, "return x %s y;", sign);
+    if ((n->dt == DT_I32 || n->dt == DT_I64) && sign && n->op != TIR_DIV)
+        return arena_printf(a,
+                            "typedef u%s wrap __attribute__((vector_size(%u)));\n"
+                            "    return (%s)((wrap)x %s (wrap)y);",
+                            dtype_c_name(n->dt), needs_vector_bytes(n->dt, n->lanes), v, sign);
     if (plain && n->op == TIR_FMA)
         return "return x * y + z;";
     if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS)
@@ -278,6 +284,9 @@ static const char *fast_op(arena *a, const c_need *n, const char *v)
             return arena_printf(a, "return (x %s (y & %uu)) & (%s)(y < %uu);", n->op == TIR_SHL ? "<<" : ">>",
                                 width - 1, v, width);
     }
+    if (dtype_is_int(n->dt) && (n->op == TIR_MIN || n->op == TIR_MAX))
+        return arena_printf(a, "const %s first = (%s)(x %s y);\n    return (x & first) | (y & ~first);", v, v,
+                            n->op == TIR_MIN ? "<" : ">");
     if ((n->dt == DT_F32 || n->dt == DT_F64) && (n->op == TIR_MIN || n->op == TIR_MAX)) {
         const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *less = n->op == TIR_MIN ? "<" : ">";
         return arena_printf(a,
@@ -330,13 +339,62 @@ static void write_memory(arena *a, writer *w, const c_need *n, const char *v)
     write_lanes(w, n->lanes, head, load ? v : NULL, fast, lane);
 }
 
+/* Bytes as lanes of 32 bits and back, which gcc takes apart where the processor has one instruction or two. NULL: a
+ * conversion that compilers do well. */
+static const char *byte_cast(arena *a, const c_need *n, const char *into)
+{
+    bool widens = dtype_bits(n->dt) == 8 && n->to == DT_I32,
+         narrows = dtype_bits(n->to) == 8 && dtype_bits(n->dt) == 32;
+    const char *sign = n->dt == DT_U8 ? "z" : "s";
+    if (widens && n->lanes == 16)
+        return arena_printf(a, "__AVX512F__|return __builtin_ia32_pmov%sxbd512_mask((bytes)x, (%s){0}, 0xffff);", sign,
+                            into);
+    if (widens && (n->lanes == 8 || n->lanes == 4))
+        return arena_printf(a, "%s|return __builtin_ia32_pmov%sxbd%u((bytes)(longs){(int%u_t)x, 0});",
+                            n->lanes == 8 ? "__AVX2__" : "__SSE4_1__", sign, n->lanes * 32, n->lanes * 8);
+    if (narrows && n->lanes == 16)
+        return arena_printf(a,
+                            "__AVX512F__|typedef int32_t word __attribute__((vector_size(64)));\n"
+                            "    return (%s)__builtin_ia32_pmovdb512_mask((word)x, (bytes){0}, 0xffff);",
+                            into);
+    if (narrows && n->lanes == 8)
+        return arena_printf(a,
+                            "__AVX2__|typedef char all __attribute__((vector_size(32)));\n"
+                            "    typedef int32_t word __attribute__((vector_size(32)));\n"
+                            "    typedef int64_t pair __attribute__((vector_size(32)));\n"
+                            "    const all low = {0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12,\n"
+                            "                     0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12};\n"
+                            "    const word halves = {0, 4, 0, 4, 0, 4, 0, 4};\n"
+                            "    const word each = (word)__builtin_ia32_pshufb256((all)x, low);\n"
+                            "    return (%s)((pair)__builtin_shuffle(each, halves))[0];",
+                            into);
+    if (narrows && n->lanes == 4)
+        return arena_printf(a,
+                            "__SSSE3__|typedef int32_t word __attribute__((vector_size(16)));\n"
+                            "    const bytes low = {0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12};\n"
+                            "    return (%s)((word)__builtin_ia32_pshufb128((bytes)x, low))[0];",
+                            into);
+    return NULL;
+}
+
 static void write_vcast(arena *a, writer *w, const c_need *n, const char *v)
 {
     c_needs ignored = {.a = a};
     const char *into = needs_vector_name(a, n->to, n->lanes);
     c_text value = scalar_cast(a, &ignored, n->dt, n->to, (c_text){"LATHE_LANE(x, i)", PREC_PRIMARY});
-    const char *lane = arena_printf(a, "LATHE_LANE(r, i) = (%s)(%s);", scalar_type(n->to), value.s);
-    write_lanes(w, n->lanes, arena_printf(a, "%s %s_to_%s(%s x)", into, v, into, v), into, NULL, lane);
+    const char *lane = arena_printf(a, "LATHE_LANE(r, i) = (%s)(%s);", scalar_type(n->to), value.s), *fast = NULL;
+    bool exact = dtype_is_int(n->dt) && (dtype_is_int(n->to) || n->to == DT_F32 || n->to == DT_F64);
+    if (exact)
+        fast = arena_printf(a, "return __builtin_convertvector(x, %s);", into);
+    const char *bytes = byte_cast(a, n, into), *cut = bytes ? strchr(bytes, '|') : NULL;
+    if (bytes)
+        fast = arena_printf(a,
+                            "#if defined(%.*s) && !defined(__clang__)\n"
+                            "    typedef char bytes __attribute__((vector_size(16), unused));\n"
+                            "    typedef int%u_t longs __attribute__((vector_size(16), unused));\n"
+                            "    %s\n#else\n    %s\n#endif",
+                            (int)(cut - bytes), bytes, n->lanes == 4 ? 32 : 64, cut + 1, fast);
+    write_lanes(w, n->lanes, arena_printf(a, "%s %s_to_%s(%s x)", into, v, into, v), into, fast, lane);
 }
 
 static void write_vsplat(arena *a, writer *w, const c_need *n, const char *v)
@@ -424,6 +482,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_SINGLE:
     case NEED_DOT_ROWS:
     case NEED_RVV_VWMACC:
+    case NEED_DOT:
     case NEED_CUT:
     case NEED_HALF_LOAD:
     case NEED_HALF_STORE:
@@ -463,6 +522,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_SINGLE: small_write_single(w); break;
         case NEED_DOT_ROWS: needs_write_dot_rows(w); break;
         case NEED_RVV_VWMACC: w_str(w, rvv_vwmacc_text); break;
+        case NEED_DOT: needs_write_dot(a, w, n, need); break;
         case NEED_CUT: w_str(w, cut_text); break;
         case NEED_HALF_LOAD: w_str(w, need->dt == DT_F16 ? f16_load_text : bf16_load_text); break;
         case NEED_HALF_STORE: w_str(w, need->dt == DT_F16 ? f16_store_text : bf16_store_text); break;

@@ -25,8 +25,8 @@ static const char *parse_axis(const char *text, tensor_layout *l)
     if (letter < first || letter > first + 25 || (blocked && block == 0) || block > MAX_BLOCK || l->n == TYPE_MAX_RANK)
         return NULL;
     letter = (char)(letter - first + 'A');
-    bool twice = layout_find(l, letter, blocked) < l->n, alone = blocked && layout_find(l, letter, false) == l->n;
-    if (twice || alone)
+    bool known = layout_find(l, letter, false) < l->n;
+    if (known != blocked || layout_block(l, letter) > MAX_BLOCK)
         return NULL;
     l->letter[l->n] = letter;
     l->block[l->n++] = block;
@@ -44,7 +44,16 @@ bool layout_parse(const char *text, tensor_layout *out)
 int64_t layout_block(const tensor_layout *l, char letter)
 {
     uint32_t i = layout_find(l, letter, true);
-    return i < l->n ? l->block[i] : 0;
+    return i < l->n ? l->block[i] * layout_step(l, i) : 0;
+}
+
+int64_t layout_step(const tensor_layout *l, uint32_t i)
+{
+    int64_t step = 1;
+    for (uint32_t k = i + 1; k < l->n; k++)
+        if (l->letter[k] == l->letter[i] && l->block[k])
+            step *= l->block[k];
+    return step;
 }
 
 int64_t layout_text_block(const char *text, char letter)
@@ -80,9 +89,10 @@ static bool extent_fits(const tensor_layout *l, shape s, int64_t extent)
 {
     int64_t outer = 0;
     for (uint32_t i = 0; extent && i < l->n; i++) {
-        if (!l->block[i] || !dim_is_const(s.dims[layout_find(l, l->letter[i], false)], &outer))
+        int64_t block = l->block[i] ? layout_block(l, l->letter[i]) : 0;
+        if (!block || !dim_is_const(s.dims[layout_find(l, l->letter[i], false)], &outer))
             continue;
-        if (extent < 0 || (extent + l->block[i] - 1) / l->block[i] != outer)
+        if (extent < 0 || (extent + block - 1) / block != outer)
             return false;
     }
     return true;
@@ -103,7 +113,7 @@ bool infer_layout_transform(compiler *c, const graph_node *n, type *out)
     for (uint32_t i = 0; i < to.n; i++) {
         int64_t block = layout_block(&to, to.letter[i]);
         dim whole = whole_extent(c, &from, x->shape, to.letter[i], extent);
-        d[i] = to.block[i] ? dim_const(c, block) : block ? dim_ceildiv(c, whole, dim_const(c, block)) : whole;
+        d[i] = to.block[i] ? dim_const(c, to.block[i]) : block ? dim_ceildiv(c, whole, dim_const(c, block)) : whole;
     }
     out[0] = type_tensor(x->dt, shape_make(c, to.n, d));
     return true;

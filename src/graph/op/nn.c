@@ -59,6 +59,13 @@ int64_t nn_layout_block(const char *text)
     return layout_parse(text, &l) ? l.block[l.n - 1] : 0;
 }
 
+void nn_weight_blocks(const graph_node *n, int64_t *out_lanes, int64_t *out_granule)
+{
+    const char *text = graph_attr_string(n, "weight_layout");
+    *out_lanes = layout_text_block(text, 'N');
+    *out_granule = layout_text_block(text, 'K');
+}
+
 int64_t nn_data_block(const graph_node *n, const char *name)
 {
     return graph_attr(n, name) ? layout_text_block(graph_attr_string(n, name), 'C') : 0;
@@ -77,11 +84,11 @@ static bool check_data_layout(compiler *c, const graph_node *n, const char *name
     return infer_error(c, n, "%s %s is neither NCHW nor NCHW with blocks of C behind it", name, text);
 }
 
-/* Blocks along dimension `at` of packed weights hold `channels`; their lanes are dimension `lanes`. */
-static bool packed_fits(const type *w, uint32_t at, uint32_t lanes, int64_t block, int64_t channels)
+/* Blocks along dimension `at` of packed weights hold `channels`; dimension `lanes` has `extent` of a block. */
+static bool packed_fits(const type *w, uint32_t at, uint32_t lanes, int64_t extent, int64_t block, int64_t channels)
 {
     int64_t blocks = 0, room = 0;
-    if ((uint32_t)w->shape.rank <= lanes || channels < 0 || !dim_is(w->shape.dims[lanes], block))
+    if ((uint32_t)w->shape.rank <= lanes || channels < 0 || !dim_is(w->shape.dims[lanes], extent))
         return false;
     return !dim_is_const(w->shape.dims[at], &blocks) || (i64_mul(blocks, block, &room) && room >= channels);
 }
@@ -90,12 +97,14 @@ static bool packed_fits(const type *w, uint32_t at, uint32_t lanes, int64_t bloc
 static bool read_packed(compiler *c, const graph_node *n, nn_weights *out)
 {
     const type *w = infer_in(n, 1);
-    uint32_t last = (uint32_t)w->shape.rank - 1;
+    uint32_t last = (uint32_t)w->shape.rank - 1, lanes = last - (out->granule != 0);
     int64_t channels = graph_attr_int(n, "channels"), in_channels = graph_attr_int(n, "in_channels");
-    if (!packed_fits(w, 0, last, out->block, channels))
+    if (!packed_fits(w, 0, lanes, out->block, out->block, channels) ||
+        (out->granule && !dim_is(w->shape.dims[last], out->granule)))
         return infer_error(c, n, "the packed weights do not hold %lld channels in blocks of %lld", (long long)channels,
                            (long long)out->block);
-    if (out->in_block && !packed_fits(w, 1, last - 1, out->in_block, in_channels))
+    int64_t piece = out->in_block / (out->granule ? out->granule : 1);
+    if (out->in_block && !packed_fits(w, 1, lanes - 1, piece, out->in_block, in_channels))
         return infer_error(c, n, "the packed weights do not hold %lld input channels in blocks of %lld",
                            (long long)in_channels, (long long)out->in_block);
     out->out_channels = dim_const(c, channels);
@@ -104,15 +113,37 @@ static bool read_packed(compiler *c, const graph_node *n, nn_weights *out)
     return true;
 }
 
+/* "OIHW", "OIHW16o", "OIHW16i16o" or "OIHW4i16o4i". */
+static bool read_blocks(const char *text, nn_weights *out)
+{
+    tensor_layout l;
+    *out = (nn_weights){0};
+    if (strcmp(text, "OIHW") == 0)
+        return true;
+    if (!layout_parse(text, &l))
+        return false;
+    out->block = layout_block(&l, 'O');
+    out->in_block = layout_block(&l, 'I');
+    uint32_t lanes = layout_find(&l, 'O', true);
+    if (out->block && lanes + 2 == l.n && lanes > 0 && l.letter[l.n - 1] == 'I' && l.letter[lanes - 1] == 'I' &&
+        l.block[lanes - 1])
+        out->granule = l.block[l.n - 1];
+    return out->block > 0 && (out->granule || lanes + 1 == l.n);
+}
+
+int64_t nn_layout_granule(const char *layout)
+{
+    nn_weights w;
+    return read_blocks(layout, &w) ? w.granule : 0;
+}
+
 bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out)
 {
     const type *w = infer_in(n, 1);
     const char *text = graph_attr_string(n, "kernel_layout");
-    out->block = layout_text_block(text, 'O');
-    out->in_block = layout_text_block(text, 'I');
-    uint32_t blocks = (out->block ? 1u : 0u) + (out->in_block ? 1u : 0u);
-    if ((!out->block && strcmp(text, "OIHW") != 0) || nn_layout_block(text) != out->block)
-        return infer_error(c, n, "kernel_layout %s is none of OIHW, OIHW16o, OIHW16i16o", text);
+    if (!read_blocks(text, out))
+        return infer_error(c, n, "kernel_layout %s is none of OIHW, OIHW16o, OIHW16i16o, OIHW4i16o4i", text);
+    uint32_t blocks = (out->block ? 1u : 0u) + (out->in_block ? 1u : 0u) + (out->granule ? 1u : 0u);
     if (w->shape.rank < (int32_t)blocks + 3)
         return infer_error(c, n, "weights of rank %d", w->shape.rank);
     out->spatial = (uint32_t)w->shape.rank - blocks - 2u;
@@ -412,16 +443,21 @@ static bool matmul_type(compiler *c, const graph_node *n, dtype dt, type *out)
 {
     const type *a = infer_in(n, 0), *b = infer_in(n, 1);
     bool ta = graph_attr_int(n, "transpose_a") != 0, tb = graph_attr_int(n, "transpose_b") != 0;
-    int64_t block = nn_layout_block(graph_attr_string(n, "weight_layout"));
+    int64_t block, granule;
+    nn_weight_blocks(n, &block, &granule);
     int32_t ra = a->shape.rank, rb = block ? 2 : b->shape.rank;
     if (ra < 1 || rb < 1)
         return infer_error(c, n, "operands must have rank 1 or more, not %d and %d", ra, rb);
-    if (block && (b->shape.rank != 3 || !packed_fits(b, 0, 2, block, graph_attr_int(n, "units"))))
+    if (block && (b->shape.rank != 3 + (granule != 0) || (granule && !dim_is(b->shape.dims[3], granule)) ||
+                  !packed_fits(b, 0, 2, block, block, graph_attr_int(n, "units"))))
         return infer_error(c, n, "the packed operand does not hold %lld columns in blocks of %lld",
                            (long long)graph_attr_int(n, "units"), (long long)block);
     const dim *da = a->shape.dims, *db = b->shape.dims;
     dim ka = ra == 1 ? da[0] : da[ta ? ra - 2 : ra - 1];
-    dim kb = block ? db[1] : rb == 1 ? db[0] : db[tb ? rb - 1 : rb - 2];
+    dim kb = granule   ? dim_mul(c, db[1], dim_const(c, granule))
+             : block   ? db[1]
+             : rb == 1 ? db[0]
+                       : db[tb ? rb - 1 : rb - 2];
     int64_t x = 0, y = 0;
     if (dim_is_const(ka, &x) && dim_is_const(kb, &y) && x != y)
         return infer_error(c, n, "inner extents differ: %lld and %lld", (long long)x, (long long)y);
@@ -466,7 +502,8 @@ bool infer_qnn_matmul(compiler *c, const graph_node *n, type *out)
         return false;
     int32_t ra = a->shape.rank, rb = b->shape.rank;
     bool ta = graph_attr_int(n, "transpose_a") != 0, tb = graph_attr_int(n, "transpose_b") != 0;
-    bool packed = nn_layout_block(graph_attr_string(n, "weight_layout")) != 0;
+    int64_t packed, granule;
+    nn_weight_blocks(n, &packed, &granule);
     dim one = dim_const(c, 1), rows = ra < 2 ? one : a->shape.dims[ta ? ra - 1 : ra - 2];
     dim columns = packed   ? dim_const(c, graph_attr_int(n, "units"))
                   : rb < 2 ? one

@@ -19,11 +19,12 @@ typedef struct nn_window {
 bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_window *out);
 
 /* Weights of a convolution: logical O, I/groups and kernel extents, seen through kernel_layout. Blocks are 0 for the
- * plain layout, else the extents of one block of "OI..{block}o" and "OI..{in_block}i{block}o". */
+ * plain layout, else the extents of one block of "OI..{block}o", "OI..{in_block}i{block}o" and
+ * "OI..{in_block / granule}i{block}o{granule}i", where each lane has some inputs side by side. */
 typedef struct nn_weights {
     dim out_channels, in_per_group;
     int64_t kernel[NN_MAX_SPATIAL];
-    int64_t block, in_block;
+    int64_t block, in_block, granule;
     uint32_t spatial;
 } nn_weights;
 bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out);
@@ -42,6 +43,12 @@ void graph_fixed_scale(double real, int32_t *multiplier, int32_t *shift);
 
 /* Extent of the last block in a layout of weights such as "OIHW16o" or "NK8n"; 0: none. */
 int64_t nn_layout_block(const char *layout);
+/* Inputs that lanes of packed weights have side by side, as in "OIHW4i16o4i"; 0: none. */
+int64_t nn_layout_granule(const char *layout);
+
+/* Packed weights of a matrix product, "NK16n" or "NK16n4k": columns in a block, and products that a lane has side by
+ * side; 0: none. */
+void nn_weight_blocks(const graph_node *n, int64_t *out_lanes, int64_t *out_granule);
 
 /* Padding of a transposed convolution with auto_pad and output_shape resolved (ONNX ConvTranspose): begin, end and
  * output extent per spatial axis. */

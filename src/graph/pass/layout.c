@@ -9,7 +9,7 @@
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 #include "base/ptr_map.h"
-#include "type/target.h"
+#include "type/dot.h"
 
 #include <string.h>
 
@@ -24,6 +24,7 @@ typedef struct twin {
 
 typedef struct converter {
     rewriter r;
+    const struct target *target;
     int64_t lanes;
     const char *blocked; /* "NCHW16c" */
     arena scratch;
@@ -58,7 +59,9 @@ static int64_t extent(const graph_value *x, uint32_t axis)
 /* Channels, rows and columns are known; how many images there are, a run may say. */
 static bool is_image(const graph_value *x)
 {
-    return x && x->type.kind == TYPE_TENSOR && x->type.dt == DT_F32 && x->type.shape.rank == 4 &&
+    dtype dt = x ? x->type.dt : DT_NONE;
+    bool numbers = dt == DT_F32 || dt == DT_U8 || dt == DT_I8 || dt == DT_I32;
+    return numbers && x->type.kind == TYPE_TENSOR && x->type.shape.rank == 4 &&
            !dim_is(x->type.shape.dims[0], 0) && extent(x, 1) > 0 && extent(x, 2) > 0 && extent(x, 3) > 0;
 }
 
@@ -180,6 +183,62 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     return in[0] && emit_packed(v, n, in, blocks ? 2 : 1, more);
 }
 
+/* Products of integers: data in blocks of channels, where a lane takes some at a time; a few planes as one such
+ * piece. */
+static bool convert_integer_conv(converter *v, graph_node *n, bool *done)
+{
+    compiler *c = v->r.c;
+    const target_dot *row = n->n_inputs > 2 ? NULL
+                                            : target_find_dot(v->target, n->inputs[0]->type.dt,
+                                                              n->inputs[1]->type.dt, false);
+    conv_kind kind = row && v->lanes % row->granule == 0 ? judge_conv(v, n) : CONV_KEEP;
+    if (kind == CONV_KEEP)
+        return true;
+    graph_value *in[2] = {NULL, n->inputs[1]};
+    const char *layout = v->blocked;
+    if (kind == CONV_PLAIN_DATA && extent(n->inputs[0], CHANNELS) <= row->granule) {
+        layout = arena_printf(&c->mem, "NCHW%uc", row->granule);
+        graph_value *x = plain(v, n->inputs[0], n->loc);
+        in[0] = x ? transform(v, x, "NCHW", layout, 0, n->loc) : NULL;
+    } else {
+        in[0] = packed(v, n->inputs[0], n->loc);
+    }
+    attr more[2] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", layout)};
+    *done = true;
+    return in[0] && emit_packed(v, n, in, 2, more);
+}
+
+/* A number for each channel in blocks; lanes behind the last channel have its number, so that they are scales, too. */
+static graph_value *in_blocks(converter *v, const tensor_data *t, src_loc loc)
+{
+    const int64_t dims[4] = {(t->count + v->lanes - 1) / v->lanes, 1, 1, v->lanes};
+    float *out = arena_array(&v->r.c->mem, float, (size_t)(dims[0] * v->lanes));
+    for (int64_t i = 0; i < dims[0] * v->lanes; i++)
+        out[i] = (float)tensor_get_f64(t, i < t->count ? i : t->count - 1);
+    return rewrite_constant(&v->r, tensor_dense(v->r.c, DT_F32, 4, dims, out), "scale", loc);
+}
+
+/* A scale for each channel gets the layout of the sums. */
+static bool convert_requantize(converter *v, graph_node *n, bool *done)
+{
+    graph_value *x = n->inputs[0], *in[4] = {NULL};
+    const tensor_data *scale = graph_constant(n->inputs[1]);
+    if (!is_packed(v, x) || n->n_inputs > 4)
+        return true;
+    bool one = shape_count(n->inputs[1]->type.shape) == 1;
+    if (!one && (!scale || scale->rank != 1 || graph_attr_int(n, "axis") != 1))
+        return true;
+    *done = true;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        in[i] = i == 0 ? twin_of(v, x)->packed : n->inputs[i];
+        if (i == 1 && !one)
+            in[i] = in_blocks(v, scale, n->loc);
+        else if (i > 0 && in[i])
+            in[i] = plain(v, in[i], n->loc);
+    }
+    return emit_packed(v, n, in, 0, NULL);
+}
+
 static bool convert_pool(converter *v, graph_node *n, bool *done)
 {
     attr layout = attr_string(v->r.c, "data_layout", v->blocked);
@@ -187,6 +246,18 @@ static bool convert_pool(converter *v, graph_node *n, bool *done)
         return true;
     *done = true;
     return emit_packed(v, n, &twin_of(v, n->inputs[0])->packed, 1, &layout);
+}
+
+static bool convert_scaled_pool(converter *v, graph_node *n, bool *done)
+{
+    attr layout = attr_string(v->r.c, "data_layout", v->blocked);
+    graph_value *in[MAX_OPERANDS] = {NULL};
+    if (!is_packed(v, n->inputs[0]))
+        return true;
+    *done = true;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        in[i] = i == 0 ? twin_of(v, n->inputs[0])->packed : n->inputs[i] ? plain(v, n->inputs[i], n->loc) : NULL;
+    return emit_packed(v, n, in, 1, &layout);
 }
 
 /* A reduction over the image, whose extents stay as ones. */
@@ -271,6 +342,12 @@ static bool convert(converter *v, graph_node *n, bool *done)
         return true;
     if (strcmp(op, "nn.conv2d") == 0)
         return convert_conv(v, n, done);
+    if (strcmp(op, "qnn.conv2d") == 0)
+        return convert_integer_conv(v, n, done);
+    if (strcmp(op, "qnn.requantize") == 0)
+        return convert_requantize(v, n, done);
+    if (strcmp(op, "qnn.avg_pool2d") == 0)
+        return convert_scaled_pool(v, n, done);
     if (strcmp(op, "nn.max_pool2d") == 0 || strcmp(op, "nn.avg_pool2d") == 0 || strcmp(op, "nn.lp_pool2d") == 0)
         return convert_pool(v, n, done);
     if (n->op->infer == infer_reduce)
@@ -278,7 +355,8 @@ static bool convert(converter *v, graph_node *n, bool *done)
     if (strcmp(op, "concatenate") == 0)
         return convert_concat(v, n, done);
     bool shapeless = !(n->op->flags & (OPF_SHAPE_ARGS | OPF_NO_FUSE | OPF_MOVES));
-    if (n->op->cls == CLASS_ELEMENTWISE || (n->op->cls == CLASS_BROADCAST && shapeless && n->op->n_attrs == 0))
+    if (n->op->cls == CLASS_ELEMENTWISE || strcmp(op, "qnn.add") == 0 ||
+        (n->op->cls == CLASS_BROADCAST && shapeless && n->op->n_attrs == 0))
         return convert_elementwise(v, n, done);
     return true;
 }
@@ -305,9 +383,10 @@ static bool walk(converter *v, graph_func *f)
     return true;
 }
 
-static bool run(compiler *c, graph_func *f, int64_t lanes)
+static bool run(compiler *c, graph_func *f, const struct target *t)
 {
-    converter v = {.lanes = lanes, .blocked = arena_printf(&c->mem, "NCHW%lldc", (long long)lanes)};
+    int64_t lanes = t->vector_bytes / 4;
+    converter v = {.target = t, .lanes = lanes, .blocked = arena_printf(&c->mem, "NCHW%lldc", (long long)lanes)};
     arena_init(&v.scratch, &c->mem);
     ptr_map_init(&v.index, &v.scratch);
     rewrite_begin(&v.r, c, f);
@@ -323,6 +402,6 @@ bool graph_pass_layout(compiler *c, graph_module *m, const pass_options *o)
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len && lanes > 1; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i], lanes);
+            ok &= run(c, m->funcs.data[i], o->target);
     return ok;
 }

@@ -7,12 +7,13 @@
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 #include "base/ptr_map.h"
-#include "type/target.h"
+#include "type/dot.h"
 
 #include <string.h>
 
 typedef struct packer {
     rewriter r;
+    const struct target *target;
     uint32_t lanes;
     arena scratch;
     ptr_map packed; /* weights -> position in `list`: weights that several nodes share are packed once */
@@ -25,6 +26,16 @@ static const tensor_data *weights_of(const packer *p, const graph_node *n)
 {
     const tensor_data *w = graph_constant(n->inputs[1]);
     return w && w->kind == TENSOR_DENSE && w->dt == DT_F32 && w->count > 0 && p->lanes > 1 ? w : NULL;
+}
+
+/* The same for products of integers; *row says how. */
+static const tensor_data *integer_weights(const packer *p, const graph_node *n, const target_dot **row)
+{
+    const tensor_data *w = graph_constant(n->inputs[1]);
+    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || n->n_inputs > 2)
+        return NULL;
+    *row = target_find_dot(p->target, n->inputs[0]->type.dt, w->dt, false);
+    return *row ? w : NULL;
 }
 
 static graph_value *transform(packer *p, graph_node *n, const char *src, const char *dst)
@@ -88,6 +99,52 @@ static void pack_conv(packer *p, graph_node *n)
         graph_set_attr(p->r.f, n, attr_int(c, "in_channels", w->dims[1]));
 }
 
+/* In blocks of channels, each lane with some inputs side by side. Blocks of inputs are full: the weights of what is not
+ * there are 0. */
+static void pack_integer_conv(packer *p, graph_node *n)
+{
+    compiler *c = p->r.c;
+    const target_dot *row;
+    const tensor_data *w = integer_weights(p, n, &row);
+    int64_t block = nn_data_block(n, "out_layout"), in_block = nn_data_block(n, "data_layout");
+    if (!w || w->rank != 4 || block != p->lanes || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
+        return;
+    bool single = w->dims[1] == 1 && graph_attr_int(n, "groups") > 1;
+    if (!single && (!in_block || in_block % row->granule != 0))
+        return;
+    const char *packed = single ? arena_printf(&c->mem, "OIHW%lldo", (long long)block)
+                                : arena_printf(&c->mem, "OIHW%lldi%lldo%ui", (long long)(in_block / row->granule),
+                                               (long long)block, row->granule);
+    graph_value *v = transform(p, n, "OIHW", packed);
+    if (!v)
+        return;
+    n->inputs[1] = v;
+    graph_set_attr(p->r.f, n, attr_string(c, "kernel_layout", packed));
+    graph_set_attr(p->r.f, n, attr_int(c, "channels", w->dims[0]));
+    if (!single)
+        graph_set_attr(p->r.f, n, attr_int(c, "in_channels", (w->dims[1] + in_block - 1) / in_block * in_block));
+}
+
+static void pack_integer_matmul(packer *p, graph_node *n)
+{
+    compiler *c = p->r.c;
+    const target_dot *row;
+    const tensor_data *w = integer_weights(p, n, &row);
+    bool transposed = graph_attr_int(n, "transpose_b") != 0;
+    if (!w || w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ||
+        graph_attr_int(n, "transpose_a") != 0 || w->dims[transposed ? 1 : 0] % row->granule != 0 ||
+        w->dims[transposed ? 0 : 1] < (int64_t)p->lanes)
+        return;
+    const char *packed = arena_printf(&c->mem, "NK%un%uk", p->lanes, row->granule);
+    graph_value *v = transform(p, n, transposed ? "NK" : "KN", packed);
+    if (!v)
+        return;
+    n->inputs[1] = v;
+    graph_set_attr(p->r.f, n, attr_int(c, "transpose_b", 0));
+    graph_set_attr(p->r.f, n, attr_string(c, "weight_layout", packed));
+    graph_set_attr(p->r.f, n, attr_int(c, "units", w->dims[transposed ? 0 : 1]));
+}
+
 static void pack_matmul(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
@@ -108,9 +165,9 @@ static void pack_matmul(packer *p, graph_node *n)
     graph_set_attr(p->r.f, n, attr_int(c, "units", units));
 }
 
-static bool run(compiler *c, graph_func *f, uint32_t lanes)
+static bool run(compiler *c, graph_func *f, const struct target *t)
 {
-    packer p = {.lanes = lanes};
+    packer p = {.target = t, .lanes = t->vector_bytes / 4};
     arena_init(&p.scratch, &c->mem);
     ptr_map_init(&p.packed, &p.scratch);
     rewrite_begin(&p.r, c, f);
@@ -120,6 +177,10 @@ static bool run(compiler *c, graph_func *f, uint32_t lanes)
             pack_conv(&p, n);
         else if (strcmp(n->op->name, "nn.matmul") == 0)
             pack_matmul(&p, n);
+        else if (strcmp(n->op->name, "qnn.conv2d") == 0)
+            pack_integer_conv(&p, n);
+        else if (strcmp(n->op->name, "qnn.matmul") == 0)
+            pack_integer_matmul(&p, n);
         rewrite_keep(&p.r, n);
     }
     rewrite_end(&p.r);
@@ -133,6 +194,6 @@ bool graph_pass_pack(compiler *c, graph_module *m, const pass_options *o)
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len && lanes > 1; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i], lanes);
+            ok &= run(c, m->funcs.data[i], o->target);
     return ok;
 }

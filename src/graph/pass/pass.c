@@ -32,8 +32,9 @@ static const pass_row passes[] = {
 #define OFFLOAD                                                                                      \
     "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,RelayToTIRTargetHook,"        \
     "ExtractPrimFuncConstants"
-#define CPU \
-    "vta-pack,reciprocals,convert-layout,convert-rows,choose-conv-algorithm,pack-weights,fold-constants,dce," \
+#define CPU                                                                                          \
+    "vta-pack,reciprocals,fold-zero-points,convert-layout,convert-rows,choose-conv-algorithm,"       \
+    "pack-weights,fold-constants,dce,"                                                               \
     "close-loops,fuse"
 static const char default_pipeline[] = CLEAN "," CPU;
 static const char offload_pipeline[] = CLEAN "," OFFLOAD "," CPU;

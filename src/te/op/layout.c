@@ -14,11 +14,15 @@ typedef struct layout_ctx {
 /* idx of `l` as a coordinate on the whole axis. */
 static tir_expr_ref coordinate(te_graph *g, const tensor_layout *l, char letter, tir_expr_ref const *idx)
 {
-    tir_expr_ref outer = idx[layout_find(l, letter, false)];
-    int64_t block = layout_block(l, letter);
-    if (!block)
-        return outer;
-    return tir_add(g->c, tir_mul(g->c, outer, te_i64(g, block)), idx[layout_find(l, letter, true)]);
+    tir_expr_ref whole = NULL;
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (l->letter[i] != letter)
+            continue;
+        int64_t step = layout_step(l, i);
+        tir_expr_ref part = step == 1 ? idx[i] : tir_mul(g->c, idx[i], te_i64(g, step));
+        whole = whole ? tir_add(g->c, whole, part) : part;
+    }
+    return whole;
 }
 
 /* What the source has on this axis; NULL: as much as the result asks for. */
@@ -38,13 +42,13 @@ static tir_expr_ref layout_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     tir_expr_ref at[TYPE_MAX_RANK] = {NULL}, inside = NULL;
     for (uint32_t i = 0; i < v->from.n; i++) {
         char letter = v->from.letter[i];
-        int64_t block = layout_block(&v->from, letter);
+        int64_t step = layout_step(&v->from, i);
         tir_expr_ref whole = coordinate(g, &v->to, letter, idx), end = limit(g, v, letter);
         at[i] = whole;
+        if (step > 1)
+            at[i] = tir_floordiv(c, whole, te_i64(g, step));
         if (v->from.block[i])
-            at[i] = tir_floormod(c, whole, te_i64(g, block));
-        else if (block)
-            at[i] = tir_floordiv(c, whole, te_i64(g, block));
+            at[i] = tir_floormod(c, at[i], te_i64(g, v->from.block[i]));
         if (end && !v->from.block[i])
             inside = tir_and(c, inside, tir_binary(c, TIR_LT, whole, end));
     }

@@ -88,6 +88,7 @@ typedef struct conv_ctx {
     te_axis *const *reduce;      /* input channel, then kernel axes */
     int64_t x_block, y_block;    /* blocks of channels of data and result; 0: plain */
     int64_t w_block, w_in_block; /* of packed weights; 0: plain */
+    int64_t granule;             /* inputs side by side in a lane of packed weights; 0: one */
     int64_t groups;
     bool skips_border; /* x has no border: the sum leaves out what would be read there */
     tir_expr_ref out_per_group, in_per_group;
@@ -209,9 +210,11 @@ static tir_expr_ref conv_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         wi[2 + i] = te_var(g, v->reduce[1 + i]);
     }
     if (v->w_in_block)
-        wi[last++] = wc.inner;
+        wi[last++] = v->granule ? tir_floordiv(c, wc.inner, te_i64(g, v->granule)) : wc.inner;
     if (v->w_block)
-        wi[last] = wo.inner;
+        wi[last++] = wo.inner;
+    if (v->granule)
+        wi[last] = tir_floormod(c, wc.inner, te_i64(g, v->granule));
     tir_expr_ref term = tir_mul(c, te_centred(g, v->acc, te_read(g, v->x, xi), te_read_one(g, v->x_zero)),
                                 te_centred(g, v->acc, te_read(g, v->w, wi), channel_zero(g, v, oc.whole)));
     return guard_lanes(g, v, &oc, term);
@@ -244,6 +247,7 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
                     .y_block = nn_data_block(n, "out_layout"),
                     .w_block = nw.block,
                     .w_in_block = nw.in_block,
+                    .granule = nw.granule,
                     .groups = graph_attr_int(n, "groups"),
                     .in_per_group = te_dim(g, nw.in_per_group),
                     .acc = te_acc_dtype(t->dt)};
@@ -568,7 +572,7 @@ typedef struct matmul_ctx {
     const te_tensor *a, *b;
     const te_tensor *a_zero, *b_zero; /* what stands for 0; NULL: 0 */
     bool ta, tb;
-    int64_t block;
+    int64_t block, granule; /* of packed weights; 0: none */
     uint32_t out_rank;
     te_axis *k;
     dtype acc;
@@ -608,8 +612,10 @@ static tir_expr_ref matmul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     at[p] = m && v->ta ? m : k;
     if (v->block) {
         bt[0] = tir_floordiv(c, col, te_i64(g, v->block));
-        bt[1] = k;
+        bt[1] = v->granule ? tir_floordiv(c, k, te_i64(g, v->granule)) : k;
         bt[2] = tir_floormod(c, col, te_i64(g, v->block));
+        if (v->granule)
+            bt[3] = tir_floormod(c, k, te_i64(g, v->granule));
     } else {
         p = batch_index(g, v->b, rb > 2 ? rb - 2 : 0, lead, idx, bt);
         bt[p] = v->tb && col ? col : k;
@@ -629,7 +635,7 @@ bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
                       .b_zero = n->n_inputs > 3 ? in[3] : NULL,
                       .ta = graph_attr_int(n, "transpose_a") != 0,
                       .tb = graph_attr_int(n, "transpose_b") != 0};
-    ctx.block = nn_layout_block(graph_attr_string(n, "weight_layout"));
+    nn_weight_blocks(n, &ctx.block, &ctx.granule);
     ctx.out_rank = (uint32_t)t->shape.rank;
     ctx.acc = te_acc_dtype(t->dt);
     tir_expr_ref k = in[0]->shape[in[0]->rank - (ctx.ta && in[0]->rank > 1 ? 2 : 1)];

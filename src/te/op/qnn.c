@@ -77,6 +77,7 @@ bool compute_requantize(te_graph *g, const graph_node *n, te_tensor *const *in, 
     v.in_integers = strcmp(graph_attr_string(n, "method"), "integer") == 0;
     v.out = te_out_type(n, 0)->dt;
     out[0] = te_compute(g, "requantize", v.out, in[0]->rank, in[0]->shape, requantize_body, &v);
+    out[0]->node->inline_hint = true;
     return true;
 }
 

@@ -257,6 +257,7 @@ static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const
     te_check_broadcast(g, n, in[0], v.rank, v.extents);
     te_check_broadcast(g, n, in[2], v.rank, v.extents);
     out[0] = te_compute(g, name, t->dt, v.rank, v.extents, body, &v);
+    out[0]->node->inline_hint = true;
     return true;
 }
 

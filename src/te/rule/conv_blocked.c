@@ -5,7 +5,7 @@
  * weights are read one after the other. */
 #include "graph/op/nn.h"
 #include "te/rule/rule.h"
-#include "type/target.h"
+#include "type/dot.h"
 
 #include <string.h>
 
@@ -27,6 +27,8 @@ typedef struct blocked_conv {
     int64_t in_block;    /* of the data; 0: plain */
     bool single;         /* a channel of the result sees only its own: depthwise convolution, pool */
     bool pool;           /* no axis of input channels */
+    int64_t weight_bytes;   /* of one */
+    const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats, or one at a time */
     const char *weights; /* the parameter, to be fetched ahead; NULL: not worth it */
 } blocked_conv;
 
@@ -38,7 +40,7 @@ static const char *axis(const blocked_conv *v, uint32_t i)
 /* Bytes of weights for one block of output channels. */
 static int64_t block_bytes(const blocked_conv *v)
 {
-    return te_axis_extent(v->anchor, v->lane) * te_reduce_most(v->s->g, v->anchor) * 4;
+    return te_axis_extent(v->anchor, v->lane) * te_reduce_most(v->s->g, v->anchor) * v->weight_bytes;
 }
 
 /* Rows outside of the blocks: all weights are read for every row, which a cache holds; else all rows for some blocks.
@@ -53,7 +55,9 @@ static void choose_tile(blocked_conv *v)
 {
     int64_t blocks = te_axis_extent(v->anchor, BLOCK), width = te_axis_extent(v->anchor, v->row),
             room = (int64_t)target_cpu(v->t)->l2_bytes * AHEAD_QUARTERS / 4 / block_bytes(v);
-    v->tile = te_choose_tile_within(v->t, v->single ? 1 : blocks, width, rows_come_first(v) ? blocks : room);
+    int64_t most = rows_come_first(v) ? blocks : room;
+    v->tile = v->dot ? te_choose_dot_tile(v->t, v->dot, blocks, width, most)
+                     : te_choose_tile_within(v->t, v->single ? 1 : blocks, width, most);
 }
 
 /* The result's loops: batch, rows and groups of blocks in parallel; tiles along a row; the tile. */
@@ -106,14 +110,17 @@ static uint32_t order_reduction(blocked_conv *v, const char **order)
     }
     for (uint32_t i = window; i < a->n_reduce; i++)
         order[n++] = a->reduce_axes[i]->var->name;
+    if (dense && v->dot)
+        te_sched_split(s, v->acc, "ic_i", v->dot->granule, "ic_m", "ic_g");
+    const char *inner = !dense ? ic : v->dot ? "ic_m" : "ic_i";
     if (ic)
-        order[n++] = dense ? "ic_i" : ic;
+        order[n++] = inner;
     for (uint32_t i = 0; v->single && te_reduce_most(v->s->g, a) <= TAPS_WRITTEN_OUT && i < n; i++)
         te_sched_annotate(s, TE_UNROLL, v->acc, order[i]);
     if (!dense && !v->single)
         te_sched_annotate(s, TE_UNROLL, v->acc, ic);
     if (v->weights)
-        te_sched_prefetch(s, v->acc, dense ? "ic_i" : order[0], v->weights, v->last->name, "part");
+        te_sched_prefetch(s, v->acc, dense ? inner : order[0], v->weights, v->last->name, "part");
     return n;
 }
 
@@ -128,10 +135,15 @@ static void schedule_sums(blocked_conv *v)
     order[n++] = te_axis_name(a, v->row);
     order[n++] = te_axis_name(a, BLOCK);
     order[n++] = te_axis_name(a, v->lane);
+    if (v->dot)
+        order[n++] = "ic_g";
     te_sched_reorder(s, v->acc, n, order);
     te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, v->row));
     te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, BLOCK));
-    te_sched_annotate(s, TE_VECTORIZE, v->acc, te_axis_name(a, v->lane));
+    if (v->dot)
+        te_sched_tensorize(s, v->acc, te_axis_name(a, v->lane), v->dot->intrinsic);
+    else
+        te_sched_annotate(s, TE_VECTORIZE, v->acc, te_axis_name(a, v->lane));
 }
 
 static const char *find_parameter(const te_graph *g, const char *name)
@@ -160,9 +172,19 @@ static bool shares_are_even(const struct target *t, int64_t groups)
     return true;
 }
 
+/* The instruction for products of the data's numbers with weights that are packed for it; NULL: none. */
+static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
+{
+    int64_t granule = nn_layout_granule(graph_attr_string(n, "kernel_layout"));
+    const target_dot *d = granule ? target_find_dot(v->t, te_in_type(n, 0)->dt, te_in_type(n, 1)->dt, false) : NULL;
+    return d && d->granule == granule && v->in_block % granule == 0 ? d : NULL;
+}
+
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     blocked_conv v = {.s = s, .t = t, .anchor = anchor, .last = last, .in_block = nn_data_block(n, "data_layout")};
+    v.weight_bytes = (int64_t)dtype_bytes(te_in_type(n, 1)->dt);
+    v.dot = dot_of(&v, n);
     v.lane = last->n_axes - 1;
     v.row = last->n_axes - 2;
     if (!has_tiles(&v))

@@ -8,7 +8,7 @@
 #include "graph/op/nn.h"
 #include "te/rule/rule.h"
 #include "tir/walk.h"
-#include "type/target.h"
+#include "type/dot.h"
 
 #include <string.h>
 
@@ -27,6 +27,7 @@ typedef struct matmul_plan {
     bool open;           /* how many columns there are, each run says: panels of them are no parallel loop, which would
                           * keep its guard, but one that is cut where the last whole panel ends */
     const char *weights; /* packed right operand; NULL: not packed */
+    const target_dot *dot; /* products of integers, some at a time; NULL: of floats */
 } matmul_plan;
 
 /* --- loops --- */
@@ -35,6 +36,8 @@ typedef struct matmul_plan {
  * not notice, and leaves all registers to the sums. */
 static bool is_apart(const matmul_plan *p)
 {
+    if (p->dot) /* its end takes few registers, and what it stores is a quarter of the sums */
+        return false;
     return te_reduce_most(p->s->g, p->anchor) >= LONG_SUM || te_calls_functions(p->s, p->anchor, p->last);
 }
 
@@ -48,6 +51,12 @@ static uint32_t outer_axes(const matmul_plan *p, const te_node *n, const char **
     return count;
 }
 
+/* The outer loop of the reduction. */
+static const char *sum_loop(const matmul_plan *p)
+{
+    return p->dot ? "k_m" : p->anchor->reduce_axes[0]->var->name;
+}
+
 /* Loops row, lane_m, lane_v of a stage of one tile, written out; `reduce`: its reduction outside of them. */
 static void write_out_tile(const matmul_plan *p, const char *stage, bool reduce)
 {
@@ -56,17 +65,24 @@ static void write_out_tile(const matmul_plan *p, const char *stage, bool reduce)
     const char **order = arena_array(&s->c->mem, const char *, a->n_axes + a->n_reduce + 3u);
     te_sched_split(s, stage, te_axis_name(a, p->lane), p->lanes, "lane_m", "lane_v");
     uint32_t n = outer_axes(p, a, order);
+    if (reduce && p->dot)
+        te_sched_split(s, stage, a->reduce_axes[0]->var->name, p->dot->granule, "k_m", "k_g");
     for (uint32_t i = 0; reduce && i < a->n_reduce; i++)
-        order[n++] = a->reduce_axes[i]->var->name;
+        order[n++] = sum_loop(p);
     if (p->row < a->n_axes)
         order[n++] = te_axis_name(a, p->row);
     order[n++] = "lane_m";
     order[n++] = "lane_v";
+    if (reduce && p->dot)
+        order[n++] = "k_g";
     te_sched_reorder(s, stage, n, order);
     if (p->row < a->n_axes)
         te_sched_annotate(s, TE_UNROLL, stage, te_axis_name(a, p->row));
     te_sched_annotate(s, TE_UNROLL, stage, "lane_m");
-    te_sched_annotate(s, TE_VECTORIZE, stage, "lane_v");
+    if (reduce && p->dot)
+        te_sched_tensorize(s, stage, "lane_v", p->dot->intrinsic);
+    else
+        te_sched_annotate(s, TE_VECTORIZE, stage, "lane_v");
 }
 
 /* With too few panels of columns to keep workers busy, tiles of rows are shared out as well, when nearly as good a tile
@@ -156,7 +172,7 @@ static void tiled_matmul(matmul_plan *p)
         write_out_tile(p, tile, false);
     }
     if (p->weights && rows && !p->rows_shared)
-        te_sched_prefetch(s, acc, p->anchor->reduce_axes[0]->var->name, p->weights, o, part);
+        te_sched_prefetch(s, acc, sum_loop(p), p->weights, o, part);
 }
 
 /* Rows of the right operand are contiguous: a row of sums, the reduction outside of it. */
@@ -227,9 +243,24 @@ static bool has_rows(const graph_node *n)
            !nn_layout_block(graph_attr_string(n, "weight_layout")) && graph_attr_int(n, "transpose_b") == 0;
 }
 
+/* Packed products of integers. A row of the left operand that runs say how many there are of stays a loop of its own.
+ */
+static void integer_matmul(matmul_plan *p, const struct target *t)
+{
+    int64_t units = te_axis_extent(p->anchor, p->lane), most = 1;
+    if (p->row < p->anchor->n_axes)
+        most = te_axis_most(p->s->g, p->anchor, p->row);
+    p->whole = units % p->lanes != 0;
+    p->weights = right_parameter(p->s->g, p->anchor);
+    p->tile = te_choose_dot_tile(t, p->dot, (units + p->lanes - 1) / p->lanes, most > 0 ? most : 1, units / p->lanes);
+    share_rows(p);
+    tiled_matmul(p);
+}
+
 bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    int64_t v = nn_layout_block(graph_attr_string(n, "weight_layout"));
+    int64_t v, granule;
+    nn_weight_blocks(n, &v, &granule);
     if (!te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes == 0)
         return te_schedule_default(s, t, n, NULL, last);
     uint32_t rank = last->n_axes;
@@ -238,7 +269,11 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
     int64_t units = te_axis_extent(anchor, p.lane);
     bool packed = v > 1 && v == lanes, rows = has_rows(n);
     p.row = rank > 1 ? rank - 2 : rank;
-    if (packed && units > 0) {
+    if (granule && v * 4 == t->vector_bytes && units >= v) {
+        p.lanes = v;
+        p.dot = target_find_dot(t, te_in_type(n, 0)->dt, te_in_type(n, 1)->dt, false);
+        integer_matmul(&p, t);
+    } else if (packed && units > 0) {
         p.weights = right_parameter(s->g, anchor);
         p.whole = units % lanes != 0;
         p.tile = choose_tile(t, s->g, anchor, p.row, (units + lanes - 1) / lanes, false);

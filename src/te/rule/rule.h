@@ -43,6 +43,10 @@ te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t wi
 /* The same for `units` columns that are no whole number of tiles, or vectors: the last tile is narrower, and ends in
  * vectors of fewer lanes. */
 te_tile te_choose_tile_ragged(const struct target *t, int64_t lanes, int64_t units, int64_t width);
+/* For sums of products of bytes (int_tile.c). */
+struct target_dot;
+te_tile te_choose_dot_tile(const struct target *t, const struct target_dot *d, int64_t blocks, int64_t width,
+                           int64_t most);
 /* The same where blocks, or elements, are at most so many, and each run says how many: tiles are whole, the last one is
  * moved back over the one before it. */
 te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_open, int64_t width, bool width_open);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of products of bytes in lanes (tir/intrin_dot.c), known again by their form: the C text has the processor's
+ * instruction for them, by the names that gcc and clang give it, an exact form for other vectors, and plain C. */
+#include "codegen/c/emit.h"
+
+#include "tir/build.h"
+
+#define GRANULE C_DOT_GRANULE
+
+/* A product of the sum. */
+typedef struct product {
+    tir_expr_ref a, b; /* loads; b has lanes */
+    uint32_t pair;     /* which sum of two it stands in */
+} product;
+
+typedef struct product_list {
+    product list[GRANULE];
+    uint32_t n;
+    bool pairs; /* sums of two saturate */
+} product_list;
+
+/* The load under casts and broadcasts; NULL: there is something else. */
+static tir_expr_ref load_under(tir_expr_ref x)
+{
+    while (x->kind == TIR_CAST || x->kind == TIR_BROADCAST)
+        x = x->args[0];
+    return x->kind == TIR_LOAD && x->n_args == 1 ? x : NULL;
+}
+
+/* a[n], the same for all lanes, by b[lane * GRANULE + n]. */
+static bool take_product(product_list *l, uint32_t pair, tir_expr_ref x)
+{
+    if (x->kind != TIR_BINOP || x->op != TIR_MUL || l->n == GRANULE)
+        return false;
+    tir_expr_ref a = load_under(x->args[0]), b = load_under(x->args[1]);
+    if (a && b && a->type.lanes > 1) {
+        tir_expr_ref t = a;
+        a = b;
+        b = t;
+    }
+    if (!a || !b || a->type.lanes != 1 || b->type.lanes != x->type.lanes || b->type.dt != DT_I8 ||
+        (a->type.dt != DT_U8 && a->type.dt != DT_I8) || b->args[0]->kind != TIR_RAMP ||
+        !tir_is_const(b->args[0]->args[1], GRANULE))
+        return false;
+    l->list[l->n++] = (product){a, b, pair};
+    return true;
+}
+
+static bool is_number(tir_expr_ref x, int64_t value)
+{
+    if (x->kind == TIR_BROADCAST)
+        x = x->args[0];
+    return tir_is_const(x, value);
+}
+
+static bool is_sum(tir_expr_ref x)
+{
+    return x->kind == TIR_BINOP && x->op == TIR_ADD && x->type.dt == DT_I32;
+}
+
+/* max(min(sum, 32767), -32768) */
+static bool take_pair(product_list *l, uint32_t pair, tir_expr_ref x)
+{
+    if (x->kind != TIR_BINOP || x->op != TIR_MAX || !is_number(x->args[1], INT16_MIN))
+        return false;
+    tir_expr_ref low = x->args[0];
+    if (low->kind != TIR_BINOP || low->op != TIR_MIN || !is_number(low->args[1], INT16_MAX) || !is_sum(low->args[0]))
+        return false;
+    l->pairs = true;
+    return take_product(l, pair, low->args[0]->args[0]) && take_product(l, pair, low->args[0]->args[1]);
+}
+
+/* The terms behind the first one, in a chain of sums. */
+static bool take_terms(tir_expr_ref x, product_list *l, tir_expr_ref *acc)
+{
+    tir_expr_ref left = x;
+    uint32_t pair = 0;
+    for (; l->n < GRANULE; left = left->args[0], pair++)
+        if (!is_sum(left) || (!take_product(l, pair, left->args[1]) && !take_pair(l, pair, left->args[1])))
+            return false;
+    *acc = left;
+    return pair == (l->pairs ? GRANULE / 2 : GRANULE);
+}
+
+static tir_expr_ref start_of(const product *p)
+{
+    return p->b->args[0]->args[0];
+}
+
+/* How far the product stands behind the first of the list, in both operands. */
+static bool distance(c_emit *e, const product_list *l, const product *p, int64_t *out)
+{
+    int64_t a = 0, b = 0;
+    const product *first = &l->list[0];
+    bool known = p->a->u.buffer == first->a->u.buffer && p->b->u.buffer == first->b->u.buffer &&
+                 tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, p->a->args[0], first->a->args[0])), &a) &&
+                 tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, start_of(p), start_of(first))), &b);
+    *out = a;
+    return known && a == b;
+}
+
+bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out)
+{
+    product_list l = {0};
+    tir_expr_ref acc = NULL;
+    int64_t at[GRANULE], least = 0;
+    uint32_t seen = 0, pair_of[GRANULE] = {0};
+    if (!is_sum(x) || x->type.lanes < 2 || !take_terms(x, &l, &acc))
+        return false;
+    for (uint32_t i = 0; i < GRANULE; i++) {
+        if (!distance(e, &l, &l.list[i], &at[i]))
+            return false;
+        least = at[i] < least ? at[i] : least;
+    }
+    for (uint32_t i = 0; i < GRANULE; i++) {
+        int64_t place = at[i] - least;
+        if (place < 0 || place >= GRANULE)
+            return false;
+        seen |= 1u << place;
+        pair_of[place] = l.list[i].pair;
+        if (place == 0)
+            *out = (c_dot){acc, l.list[i].a, l.list[i].b, l.pairs};
+    }
+    return seen == (1u << GRANULE) - 1 && (!l.pairs || (pair_of[0] == pair_of[1] && pair_of[2] == pair_of[3]));
+}
+
+/* --- the helper's text --- */
+
+/* One name for what gcc and clang call differently. */
+static const char names_text[] =
+    "typedef int32_t lathe_word __attribute__((may_alias, aligned(1)));\n"
+    "#if defined(__clang__)\n"
+    "#define LATHE_DPBUSD512   __builtin_ia32_vpdpbusd512\n"
+    "#define LATHE_DPBUSD256   __builtin_ia32_vpdpbusd256\n"
+    "#define LATHE_MADD512     __builtin_ia32_pmaddwd512\n"
+    "#define LATHE_MADDUBS512  __builtin_ia32_pmaddubsw512\n"
+    "#else\n"
+    "#define LATHE_DPBUSD512   __builtin_ia32_vpdpbusd_v16si\n"
+    "#define LATHE_DPBUSD256   __builtin_ia32_vpdpbusd_v8si\n"
+    "#define LATHE_MADD512(a, b)    __builtin_ia32_pmaddwd512_mask((a), (b), (i32x16){0}, 0xffff)\n"
+    "#define LATHE_MADDUBS512(a, b) __builtin_ia32_pmaddubsw512_mask((a), (b), (lathe_i16x32){0}, 0xffffffffu)\n"
+    "#endif\n"
+    "typedef int16_t lathe_i16x32 __attribute__((vector_size(64)));\n\n";
+
+/* What a compiler for such a processor returns. x: the word of a in all lanes, w: the weights, both as lanes of i32;
+ * half, uhalf, byte: vectors of as many bytes. */
+typedef struct dot_code {
+    uint32_t lanes;
+    dtype a;
+    tir_op op;
+    const char *test, *body;
+} dot_code;
+
+/* Bytes as numbers of 16 bits, the even and the odd ones, and their products summed in twos. */
+#define HALVES(madd)                                                                                                 \
+    "const half even = (half)((uhalf)w << 8) >> 8, odd = (half)w >> 8;\n"                                            \
+    "    return acc + " madd "((half)((uhalf)x & 255), even) + " madd "((half)((uhalf)x >> 8), odd);"
+#define PAIRS(madd, maddubs, ones)                                                                                   \
+    "return acc + " madd "((half)" maddubs "((byte)x, (byte)w), " ones ");"
+#define ONES "((half){0} + 1)"
+#define ARM_DOT(name) "__asm__(\"" name " %0.4s, %1.16b, %2.16b\" : \"+w\"(acc) : \"w\"(x), \"w\"(w));\n    return acc;"
+
+static const dot_code codes[] = {
+    {16, DT_U8, TIR_ADD, "defined(__AVX512VNNI__)", "return LATHE_DPBUSD512(acc, x, w);"},
+    {16, DT_U8, TIR_ADD, "defined(__AVX512BW__)", HALVES("LATHE_MADD512")},
+    {8, DT_U8, TIR_ADD, "defined(__AVXVNNI__) || (defined(__AVX512VNNI__) && defined(__AVX512VL__))",
+     "return LATHE_DPBUSD256(acc, x, w);"},
+    {8, DT_U8, TIR_ADD, "defined(__AVX2__)", HALVES("__builtin_ia32_pmaddwd256")},
+    {4, DT_U8, TIR_ADD, "defined(__SSE2__)", HALVES("__builtin_ia32_pmaddwd128")},
+    {4, DT_U8, TIR_ADD, "defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)", ARM_DOT("usdot")},
+    {4, DT_I8, TIR_ADD, "defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)", ARM_DOT("sdot")},
+    {16, DT_U8, TIR_MIN, "defined(__AVX512BW__)", PAIRS("LATHE_MADD512", "LATHE_MADDUBS512", ONES)},
+    {8, DT_U8, TIR_MIN, "defined(__AVX2__)",
+     PAIRS("__builtin_ia32_pmaddwd256", "__builtin_ia32_pmaddubsw256", ONES)},
+    {4, DT_U8, TIR_MIN, "defined(__SSSE3__)",
+     PAIRS("__builtin_ia32_pmaddwd128", "__builtin_ia32_pmaddubsw128", ONES)},
+};
+
+/* For vectors without such an instruction: each byte of a lane by itself. */
+static void write_bytes(writer *w, const c_need *n)
+{
+    const char *x = n->dt == DT_U8 ? "((uword)x << %u >> 24)" : "(uword)((word)((uword)x << %u) >> 24)";
+    w_str(w, "    uword sum = (uword)acc;\n");
+    for (uint32_t k = 0; k < GRANULE; k++) {
+        w_str(w, "    sum += ");
+        w_fmt(w, x, 24 - 8 * k);
+        w_fmt(w, " * (uword)((word)((uword)w << %u) >> 24);\n", 24 - 8 * k);
+    }
+    w_str(w, "    return (word)sum;\n");
+}
+
+static void write_plain(writer *w, const c_need *n)
+{
+    w_str(w, "    int i, k;\n");
+    w_fmt(w, "    for (i = 0; i < %u; i++)\n", n->lanes);
+    if (n->op == TIR_MIN) {
+        w_fmt(w, "        for (k = 0; k < %d; k += 2) {\n", GRANULE);
+        w_fmt(w, "            const int32_t s = a[k] * b[%d * i + k] + a[k + 1] * b[%d * i + k + 1];\n", GRANULE,
+              GRANULE);
+        w_str(w, "            LATHE_LANE(acc, i) += s > 32767 ? 32767 : s < -32768 ? -32768 : s;\n        }\n");
+    } else {
+        w_fmt(w, "        for (k = 0; k < %d; k++)\n", GRANULE);
+        w_str(w, "            LATHE_LANE(acc, i) = (int32_t)((uint32_t)LATHE_LANE(acc, i) + (uint32_t)(a[k] * ");
+        w_fmt(w, "b[%d * i + k]));\n", GRANULE);
+    }
+    w_str(w, "    return acc;\n");
+}
+
+static bool is_first(const c_needs *n, const c_need *need)
+{
+    const c_need *x = n->list.data;
+    while (x->kind != NEED_DOT)
+        x++;
+    return x == need;
+}
+
+void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n)
+{
+    const char *v = needs_vector_name(a, DT_I32, n->lanes), *a_type = dtype_c_name(n->dt);
+    uint32_t bytes = n->lanes * 4;
+    static const char *const views[] = {"int16_t half", "uint16_t uhalf", "char byte", "int32_t word",
+                                        "uint32_t uword"};
+    bool any = false;
+    if (is_first(all, n))
+        w_fmt(w, "#if LATHE_VECTORS\n%s#endif\n", names_text);
+    w_fmt(w, "LATHE_INLINE %s %s_%s_%s(%s acc, const %s *a, const int8_t *b)\n{\n", v, v,
+          n->op == TIR_MIN ? "pairs" : "dot", dtype_name(n->dt), v, a_type);
+    w_str(w, "#if LATHE_VECTORS\n");
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        w_fmt(w, "    typedef %s __attribute__((vector_size(%u), unused));\n", views[i], bytes);
+    w_fmt(w, "    typedef int32_t weights __attribute__((vector_size(%u), aligned(1), may_alias));\n", bytes);
+    w_str(w, "    const word w = *(const weights *)(const void *)b;\n");
+    w_str(w, "    const word x = *(const lathe_word *)(const void *)a - (word){0};\n");
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        const dot_code *k = &codes[i];
+        if (k->lanes != n->lanes || k->a != n->dt || k->op != n->op)
+            continue;
+        w_fmt(w, "#%s %s\n    %s\n", any ? "elif" : "if", k->test, k->body);
+        any = true;
+    }
+    if (any)
+        w_str(w, "#else\n");
+    if (n->op == TIR_ADD)
+        write_bytes(w, n);
+    else
+        write_plain(w, n);
+    w_str(w, any ? "#endif\n#else\n" : "#else\n");
+    write_plain(w, n);
+    w_str(w, "#endif\n}\n\n");
+}

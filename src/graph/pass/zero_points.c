@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold-zero-points: convolutions and products of quantised numbers with constant weights become plain products of u8 by
+ * i8, which processors have instructions for (type/dot.h). The weights' zero points are taken off them where the result
+ * fits; what the data's adds is the same for each output channel: its product with the sum of the weights is taken off
+ * the bias. A border then has to be there, because it stands for the zero point: a pad puts it in, unless it is 0. */
+#include "graph/op/nn.h"
+#include "graph/pass.h"
+#include "graph/pass/rewrite.h"
+#include "base/ptr_map.h"
+#include "type/dot.h"
+
+#include <string.h>
+
+typedef struct folder {
+    rewriter r;
+    ptr_map moved; /* a sum with the part of the bias that is made here -> position in `sums` */
+    VEC(graph_value *) sums;
+} folder;
+
+/* A convolution or product: its weights, line by line of the result's channels. */
+typedef struct lines {
+    graph_node *n;
+    bool is_conv;
+    const tensor_data *w;
+    int64_t count, products; /* lines, and weights of each */
+    int64_t step, next;      /* elements from weight to weight, from line to line */
+} lines;
+
+static graph_value *operand(const graph_node *n, uint32_t i)
+{
+    return i < n->n_inputs ? n->inputs[i] : NULL;
+}
+
+static bool read_lines(graph_node *n, lines *out)
+{
+    *out = (lines){.n = n, .is_conv = strcmp(n->op->name, "qnn.conv2d") == 0};
+    if (!out->is_conv && strcmp(n->op->name, "qnn.matmul") != 0)
+        return false;
+    const tensor_data *w = out->w = graph_constant(n->inputs[1]);
+    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || (w->dt != DT_I8 && w->dt != DT_U8) ||
+        n->inputs[0]->type.dt != DT_U8)
+        return false;
+    if (out->is_conv) {
+        if (w->rank != 4 || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
+            return false;
+        *out = (lines){n, true, w, w->dims[0], w->count / w->dims[0], 1, w->count / w->dims[0]};
+        return true;
+    }
+    if (w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ||
+        graph_attr_int(n, "transpose_a") != 0)
+        return false;
+    bool rows = graph_attr_int(n, "transpose_b") != 0;
+    int64_t k = w->dims[rows ? 1 : 0], columns = w->dims[rows ? 0 : 1];
+    *out = rows ? (lines){n, false, w, columns, k, 1, k} : (lines){n, false, w, columns, k, columns, 1};
+    return true;
+}
+
+/* A zero point that is constant, one for each line or one for all; `t` NULL: 0. */
+static bool read_zeros(const graph_value *v, int64_t count, const tensor_data **t)
+{
+    *t = v ? graph_constant(v) : NULL;
+    return !v || (*t && ((*t)->count == 1 || (*t)->count == count));
+}
+
+static int64_t zero_at(const tensor_data *t, int64_t i)
+{
+    return t ? tensor_get_i64(t, t->count == 1 ? 0 : i) : 0;
+}
+
+/* The weights without their zero points, and the sum of each line; NULL: they do not fit into i8. */
+static int8_t *centred(compiler *c, const lines *l, const tensor_data *zeros, int64_t *sums)
+{
+    int8_t *out = arena_array(&c->mem, int8_t, (size_t)l->w->count);
+    for (int64_t i = 0; i < l->count; i++) {
+        sums[i] = 0;
+        for (int64_t k = 0; k < l->products; k++) {
+            int64_t at = i * l->next + k * l->step, x = tensor_get_i64(l->w, at) - zero_at(zeros, i);
+            if (x < INT8_MIN || x > INT8_MAX)
+                return NULL;
+            out[at] = (int8_t)x;
+            sums[i] += x;
+        }
+    }
+    return out;
+}
+
+/* A constant for each line, in the shape that the result adds. */
+static graph_value *line_constant(folder *v, const lines *l, const int32_t *numbers)
+{
+    const int64_t dims[3] = {l->count, 1, 1};
+    const tensor_data *t = tensor_dense(v->r.c, DT_I32, l->is_conv ? 3 : 1, dims, numbers);
+    return rewrite_constant(&v->r, t, "bias", l->n->loc);
+}
+
+static bool has_border(const graph_node *n)
+{
+    const int64_t *pads = NULL;
+    uint32_t len = graph_attr_ints(n, "pads", &pads);
+    for (uint32_t i = 0; i < len; i++)
+        if (pads[i] != 0)
+            return true;
+    return false;
+}
+
+/* x with the border of the convolution n, `fill` in it. */
+static graph_value *bordered(folder *v, const graph_node *n, int64_t fill)
+{
+    compiler *c = v->r.c;
+    const int64_t *p = NULL;
+    graph_attr_ints(n, "pads", &p);
+    const int64_t all[8] = {0, 0, p[0], p[1], 0, 0, p[2], p[3]};
+    graph_value *in[3] = {n->inputs[0], rewrite_constant(&v->r, tensor_from_i64s(c, 8, all), "pads", n->loc),
+                          rewrite_constant(&v->r, tensor_scalar_i64(c, DT_U8, fill), "fill", n->loc)};
+    return rewrite_emit(&v->r, "nn.pad", 3, in, 0, NULL, n->loc);
+}
+
+/* What the data's zero point, which a run computes, adds to each line. */
+static graph_value *computed_part(folder *v, const lines *l, graph_value *zero, const int64_t *sums)
+{
+    compiler *c = v->r.c;
+    int32_t *numbers = arena_array(&c->mem, int32_t, (size_t)l->count);
+    for (int64_t i = 0; i < l->count; i++)
+        numbers[i] = (int32_t)sums[i];
+    attr to = attr_dtype(c, "dtype", DT_I32);
+    graph_value *wide = rewrite_emit(&v->r, "cast", 1, &zero, 1, &to, l->n->loc);
+    graph_value *in[2] = {wide, line_constant(v, l, numbers)};
+    return wide ? rewrite_emit(&v->r, "multiply", 2, in, 0, NULL, l->n->loc) : NULL;
+}
+
+/* n without zero points; the part of the bias that stands for them is added. NULL: it stays, or an error. */
+static graph_value *fold_node(folder *v, graph_node *n)
+{
+    compiler *c = v->r.c;
+    lines l;
+    const tensor_data *x_zero, *w_zero;
+    graph_value *zero = operand(n, 2);
+    if ((!zero && !operand(n, 3)) || !read_lines(n, &l) || !read_zeros(operand(n, 3), l.count, &w_zero))
+        return NULL;
+    bool computed = !read_zeros(zero, 1, &x_zero);
+    if (computed && (l.is_conv || shape_count(zero->type.shape) != 1))
+        return NULL;
+    int64_t *sums = arena_array(&c->mem, int64_t, (size_t)l.count), zx = zero_at(x_zero, 0);
+    int8_t *w = centred(c, &l, w_zero, sums);
+    if (!w)
+        return NULL;
+    bool border = zx != 0 && l.is_conv && has_border(n);
+    graph_value *in[2] = {border ? bordered(v, n, zx) : n->inputs[0], n->inputs[1]};
+    if (w_zero || l.w->dt != DT_I8)
+        in[1] = rewrite_constant(&v->r, tensor_dense(c, DT_I8, l.w->rank, l.w->dims, w), "weights", n->loc);
+    attr *attrs = arena_array(&c->mem, attr, n->n_attrs);
+    uint32_t n_attrs = 0;
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (!border || n->attrs[i].name != attr_ints(c, "pads", 0, NULL).name)
+            attrs[n_attrs++] = n->attrs[i];
+    graph_value *acc = in[0] ? rewrite_emit(&v->r, n->op->name, 2, in, n_attrs, attrs, n->loc) : NULL;
+    if (!acc || (!computed && zx == 0))
+        return acc;
+    if (computed) {
+        graph_value *pair[2] = {acc, computed_part(v, &l, zero, sums)};
+        return pair[1] ? rewrite_emit(&v->r, "subtract", 2, pair, 0, NULL, n->loc) : NULL;
+    }
+    int32_t *part = arena_array(&c->mem, int32_t, (size_t)l.count);
+    for (int64_t i = 0; i < l.count; i++)
+        part[i] = (int32_t)(uint32_t)-(zx * sums[i]);
+    graph_value *pair[2] = {acc, line_constant(v, &l, part)}, *y = rewrite_emit(&v->r, "add", 2, pair, 0, NULL, n->loc);
+    if (y) {
+        ptr_map_set(&v->moved, y, v->sums.len);
+        vec_push(&c->mem, &v->sums, y);
+    }
+    return y;
+}
+
+/* The model's own bias behind such a sum: both in one. */
+static graph_value *join_bias(folder *v, graph_node *n)
+{
+    compiler *c = v->r.c;
+    uint32_t at = 0;
+    if (strcmp(n->op->name, "add") != 0)
+        return NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        graph_value *sum = n->inputs[i];
+        const tensor_data *own = graph_constant(n->inputs[1 - i]);
+        if (!ptr_map_get(&v->moved, sum, &at) || rewrite_uses(sum) != 1 || !own)
+            continue;
+        const tensor_data *part = graph_constant(sum->def->inputs[1]);
+        bool same = own->count == part->count && own->rank == part->rank && own->dims[0] == part->dims[0];
+        if (own->count != 1 && !same)
+            return NULL;
+        int32_t *both = arena_array(&c->mem, int32_t, (size_t)part->count);
+        for (int64_t k = 0; k < part->count; k++)
+            both[k] = (int32_t)(uint32_t)(tensor_get_i64(part, k) + tensor_get_i64(own, own->count == 1 ? 0 : k));
+        const tensor_data *t = tensor_dense(c, DT_I32, part->rank, part->dims, both);
+        graph_value *in[2] = {sum->def->inputs[0], rewrite_constant(&v->r, t, "bias", n->loc)};
+        return rewrite_emit(&v->r, "add", 2, in, 0, NULL, n->loc);
+    }
+    return NULL;
+}
+
+static bool run(compiler *c, graph_func *f)
+{
+    folder v = {0};
+    ptr_map_init(&v.moved, &c->mem);
+    rewrite_begin(&v.r, c, f);
+    for (uint32_t i = 0; i < f->nodes.len && !v.r.failed; i++) {
+        graph_node *n = f->nodes.data[i];
+        rewrite_operands(n);
+        graph_value *y = n->n_outputs == 1 ? join_bias(&v, n) : NULL;
+        if (!y && n->n_outputs == 1)
+            y = fold_node(&v, n);
+        if (y && type_equal(&y->type, &n->outputs[0]->type) && rewrite_replace(&v.r, n->outputs[0], y))
+            continue;
+        rewrite_keep(&v.r, n);
+    }
+    rewrite_end(&v.r);
+    graph_remove_dead(f);
+    return !v.r.failed;
+}
+
+bool graph_pass_zero_points(compiler *c, graph_module *m, const pass_options *o)
+{
+    bool ok = true;
+    if (!target_find_dot(o->target, DT_U8, DT_I8, false))
+        return true;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        if (!graph_is_fixed(m->funcs.data[i]))
+            ok &= run(c, m->funcs.data[i]);
+    return ok;
+}

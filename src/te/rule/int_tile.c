@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The register tile of sums of products of bytes, as tile.c for floats: what one step costs on a target whose
+ * instructions for it are those of a row of type/dot.h. */
+#include "te/rule/rule.h"
+#include "type/cpu_model.h"
+#include "type/dot.h"
+
+#define MOST_VECTORS 4
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Cycles of one tile for one granule. */
+static double step_cost(const struct target *t, const target_dot *d, int64_t vectors, int64_t rows)
+{
+    const cpu_model *m = target_cpu(t);
+    double v = (double)vectors, r = (double)rows, products = v * r;
+    double c = larger(products * d->multiplies / m->fma, (v + r) / m->loads);
+    c = larger(c, (products * d->operations + v * (1 + d->weight_work) + r * (1 + d->data_work)) / m->issue);
+    return larger(c, m->latency) + 0.25;
+}
+
+te_tile te_choose_dot_tile(const struct target *t, const target_dot *d, int64_t blocks, int64_t width, int64_t most)
+{
+    te_tile best = {1, 1};
+    double least = 0;
+    int64_t regs = te_tile_regs(t);
+    for (int64_t v = 1; v <= most && v <= MOST_VECTORS; v++) {
+        for (int64_t r = 1; blocks % v == 0 && r <= width; r++) {
+            if (v * r + v * d->weight_regs + d->spare_regs > regs && v * r > 1)
+                break;
+            double c = (double)(width / r) * step_cost(t, d, v, r);
+            if (width % r)
+                c += step_cost(t, d, v, width % r);
+            if (least == 0 || c / (double)v < least) {
+                least = c / (double)v;
+                best = (te_tile){v, r};
+            }
+        }
+    }
+    return best;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Intrinsics of the family "dot" (type/dot.h): products of bytes, summed in lanes of i32. Their code is the sum written
+ * out over vector lanes; the C writer knows it again and has the processor's instruction for it (codegen/c/dot.c). */
+#include "tir/intrin.h"
+
+/* --- texts of rows --- */
+
+#define NEST(name, a_type)                                                                                          \
+    "primfn(a: handle, b: handle, out: handle) -> ()\n"                                                             \
+    "  attr = {\"global_symbol\": \"" name "\", \"inputs\": 2}\n"                                                   \
+    "  buffers = {a: Buffer(" a_type ", [4]), b: Buffer(int8, [n, 4]), out: Buffer(int32, [n])} {\n"                \
+    "  for (j: int64, 0, n) {\n"                                                                                    \
+    "    out[j] = 0\n"                                                                                              \
+    "    for (k: int64, 0, 4) {\n"                                                                                  \
+    "      out[j] = ((int32*)out[j] + (cast(int32, (" a_type "*)a[k])*cast(int32, (int8*)b[j, k])))\n"              \
+    "    }\n"                                                                                                       \
+    "  }\n"                                                                                                         \
+    "}\n"
+
+#define PRODUCT(a_type, k) "(cast(int32, (" a_type "*)a[" k "])*cast(int32, (int8*)b[j, " k "]))"
+#define SUM(a_type)                                                                                                 \
+    "((((int32*)out[j] + " PRODUCT(a_type, "0") ") + " PRODUCT(a_type, "1") ") + " PRODUCT(a_type, "2") ") + "      \
+    PRODUCT(a_type, "3")
+#define PAIR(k, next) "max(min((" PRODUCT("uint8", k) " + " PRODUCT("uint8", next) "), 32767), -32768)"
+
+#define LANES(what) "for (j: int64, 0, n) \"vectorized\" { out[j] = " what " }"
+
+#define ROW(id, what, a_type, update_text)                                                                          \
+    {.name = id,                                                                                                    \
+     .help = what,                                                                                                  \
+     .nest = NEST(id, a_type),                                                                                      \
+     .n_symbols = 1,                                                                                                \
+     .symbols = {{"n", 2, 64, 2}},                                                                                  \
+     .reset = LANES("0"),                                                                                           \
+     .update = LANES(update_text)}
+
+static const tir_intrin rows[] = {
+    ROW("dot_u8s8", "out[j] += a[0] * b[j, 0] + ... + a[3] * b[j, 3], uint8 by int8", "uint8", "(" SUM("uint8") ")"),
+    ROW("dot_s8s8", "the same, int8 by int8", "int8", "(" SUM("int8") ")"),
+    ROW("dot_u8s8_pairs", "as dot_u8s8; sums of two products saturate in 16 bits, which the weights must not reach",
+        "uint8", "(((int32*)out[j] + " PAIR("0", "1") ") + " PAIR("2", "3") ")"),
+};
+
+const tir_intrin *tir_intrins_dot(uint32_t *out_n)
+{
+    *out_n = sizeof rows / sizeof *rows;
+    return rows;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* round-in-lanes: the end of a quantisation, in vector lanes, becomes arithmetic that every vector has. A number is
+ * clamped first and then rounded by adding 1.5 * 2^23, which leaves the integer in the low bits; a bound that is an
+ * integer gives the same before and behind the rounding. What was rounded once through f64 is a fused multiply-add
+ * where the target has one: the product of a number of 8 bits and an f32 is exact in both. */
+#include "tir/build.h"
+#include "tir/node.h"
+#include "tir/pass.h"
+#include "tir/walk.h"
+#include "type/target.h"
+
+#include <math.h>
+
+#define ROUNDER 12582912.0 /* 1.5 * 2^23: the low 8 bits of its own are 0 */
+
+/* The number in all lanes. */
+static bool is_number(tir_expr_ref e, double *out)
+{
+    if (e->kind == TIR_BROADCAST)
+        e = e->args[0];
+    *out = e->kind == TIR_FLOAT ? e->u.f : 0;
+    return e->kind == TIR_FLOAT && isfinite(e->u.f);
+}
+
+static bool is_op(tir_expr_ref e, tir_op op)
+{
+    return e->kind == TIR_BINOP && e->op == op;
+}
+
+/* min(max(x, low), high) */
+static bool read_clamp(tir_expr_ref e, tir_expr_ref *x, double *low, double *high)
+{
+    if (!is_op(e, TIR_MIN) || !is_number(e->args[1], high) || !is_op(e->args[0], TIR_MAX) ||
+        !is_number(e->args[0]->args[1], low))
+        return false;
+    *x = e->args[0]->args[0];
+    return true;
+}
+
+/* rint(x) + zero */
+static bool read_rounded(tir_expr_ref e, tir_expr_ref *x, double *zero)
+{
+    double n;
+    for (*zero = 0; is_op(e, TIR_ADD) || is_op(e, TIR_SUB); e = e->args[0]) {
+        if (!is_number(e->args[1], &n) || n != rint(n) || fabs(n) > 1024)
+            return false;
+        *zero += e->op == TIR_ADD ? n : -n;
+    }
+    *x = e->kind == TIR_CALL && e->op == TIR_RINT ? e->args[0] : NULL;
+    return *x != NULL;
+}
+
+/* A product with an integer, or a sum with one: NaN only where a scale is none. */
+static bool is_of_integers(tir_expr_ref e)
+{
+    if (e->kind == TIR_CAST)
+        return dtype_is_int(e->args[0]->type.dt) || is_of_integers(e->args[0]);
+    if (is_op(e, TIR_MUL) || is_op(e, TIR_ADD))
+        return is_of_integers(e->args[0]) || is_of_integers(e->args[1]);
+    return e->kind == TIR_CALL && e->op == TIR_FMA && is_of_integers(e->args[0]);
+}
+
+static tir_expr_ref f32(compiler *c, double v)
+{
+    return tir_float(c, DT_F32, v);
+}
+
+/* cast(int8, min(max(rint(x) + zero, low), high)) */
+static tir_expr_ref rounded(compiler *c, tir_expr_ref e)
+{
+    tir_expr_ref sum, x;
+    double low, high, zero;
+    if (!dtype_is_int(e->type.dt) || dtype_bits(e->type.dt) != 8 || e->args[0]->type.dt != DT_F32 ||
+        !read_clamp(e->args[0], &sum, &low, &high) || !read_rounded(sum, &x, &zero) || low != rint(low) ||
+        high != rint(high) || low < (double)dtype_min_int(e->type.dt) || high > (double)dtype_max_int(e->type.dt))
+        return e;
+    if (!is_of_integers(x)) /* NaN becomes 0 */
+        x = tir_select(c, tir_binary(c, TIR_EQ, x, x), x, f32(c, -zero));
+    x = tir_min(c, tir_max(c, x, f32(c, low - zero)), f32(c, high - zero));
+    tir_expr_ref bits = tir_call1(c, TIR_TO_BITS, tir_add(c, x, f32(c, ROUNDER)));
+    if (zero != 0)
+        bits = tir_add(c, bits, tir_int(c, DT_U32, (int64_t)zero & UINT8_MAX));
+    return tir_cast(c, e->type.dt, bits);
+}
+
+/* The number that was rounded so, as an f32; NULL: e is none. */
+static tir_expr_ref before_bits(compiler *c, tir_expr_ref e)
+{
+    double n;
+    int64_t zero = 0;
+    while (e->kind == TIR_CAST && e->type.dt == DT_I32)
+        e = e->args[0];
+    if (e->kind != TIR_CAST || dtype_bits(e->type.dt) != 8 || e->args[0]->type.dt != DT_U32)
+        return NULL;
+    dtype dt = e->type.dt;
+    e = e->args[0];
+    if (is_op(e, TIR_ADD)) {
+        tir_expr_ref z = e->args[1]->kind == TIR_BROADCAST ? e->args[1]->args[0] : e->args[1];
+        if (!tir_is_int(z, &zero))
+            return NULL;
+        e = e->args[0];
+    }
+    if (e->kind != TIR_CALL || e->op != TIR_TO_BITS || !is_op(e->args[0], TIR_ADD) ||
+        !is_number(e->args[0]->args[1], &n) || n != ROUNDER)
+        return NULL;
+    zero = dt == DT_I8 && zero > INT8_MAX ? zero - 256 : zero;
+    tir_expr_ref x = tir_sub(c, e->args[0], f32(c, ROUNDER));
+    return zero ? tir_add(c, x, f32(c, (double)zero)) : x;
+}
+
+/* e as an f32, when it is one that was made wider. */
+static tir_expr_ref narrow(compiler *c, tir_expr_ref e)
+{
+    double n;
+    tir_expr_ref known = e->kind == TIR_CAST ? before_bits(c, e->args[0]) : NULL;
+    if (known)
+        return known;
+    if (e->kind == TIR_CAST && (e->args[0]->type.dt == DT_F32 || dtype_bits(e->args[0]->type.dt) <= 32))
+        return tir_cast(c, DT_F32, e->args[0]);
+    return is_number(e, &n) && (double)(float)n == n ? f32(c, n) : NULL;
+}
+
+/* A number of few bits, or one that is known. */
+static bool is_short(tir_expr_ref e)
+{
+    while (e->kind == TIR_CAST && e->args[0]->type.dt == DT_I32)
+        e = e->args[0];
+    double n;
+    if (e->kind == TIR_CAST && dtype_is_int(e->args[0]->type.dt) && dtype_bits(e->args[0]->type.dt) == 8)
+        return true;
+    return is_number(e, &n) && n == rint(n) && fabs(n) < 512;
+}
+
+/* cast(f32, a * b + s) in f64 */
+static tir_expr_ref fused(compiler *c, tir_expr_ref e)
+{
+    tir_expr_ref sum = e->args[0];
+    if (e->type.dt != DT_F32 || sum->type.dt != DT_F64 || !is_op(sum, TIR_ADD))
+        return e;
+    for (uint32_t i = 0; i < 2; i++) {
+        tir_expr_ref product = sum->args[i], s = narrow(c, sum->args[1 - i]);
+        if (!s)
+            continue;
+        if (is_short(product)) {
+            tir_expr_ref a = narrow(c, product);
+            return a ? tir_add(c, a, s) : e;
+        }
+        if (!is_op(product, TIR_MUL))
+            continue;
+        tir_expr_ref a = narrow(c, product->args[0]), b = narrow(c, product->args[1]);
+        if (a && b && (is_short(product->args[0]) || is_short(product->args[1])))
+            return tir_call(c, TIR_FMA, 3, (tir_expr_ref[]){a, b, s});
+    }
+    return e;
+}
+
+static tir_expr_ref in_lanes(tir_rewriter *r, tir_expr_ref e)
+{
+    const tir_func *f = r->ctx;
+    if (e->kind != TIR_CAST || e->type.lanes < 2)
+        return e;
+    if (dtype_is_float(e->type.dt))
+        return f->target && f->target->fma ? fused(r->c, e) : e;
+    return rounded(r->c, e);
+}
+
+bool tir_pass_round(compiler *c, tir_func *f)
+{
+    tir_rewriter r = {.c = c, .ctx = f, .expr = in_lanes};
+    f->body = tir_rewrite_stmt(&r, f->body);
+    return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of products of small integers, the cheapest first. */
+#include "type/dot.h"
+
+#define ONE_INSTRUCTION 1, 1, 0, 0, 1, 1
+#define PAIRS           2, 3, 0, 0, 1, 3 /* vpmaddubsw, vpmaddwd, vpaddd; the data, a sum, ones */
+#define HALVES          2, 4, 3, 2, 2, 4 /* vpmaddwd and vpaddd of even and of odd bytes, which are widened */
+
+static const target_dot rows[] = {
+    {"dot_u8s8", TARGET_AVX512_VNNI, 64, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
+    {"dot_u8s8", TARGET_AVX_VNNI, 32, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
+    {"dot_u8s8", TARGET_I8MM, 16, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
+    {"dot_s8s8", TARGET_DOTPROD, 16, 4, DT_I8, DT_I8, false, ONE_INSTRUCTION},
+    {"dot_u8s8_pairs", 0, 32, 4, DT_U8, DT_I8, true, PAIRS},
+    {"dot_u8s8", 0, 16, 4, DT_U8, DT_I8, false, HALVES},
+    {"dot_s8s8", 0, 16, 4, DT_I8, DT_I8, false, HALVES},
+};
+
+const target_dot *target_find_dot(const target *t, dtype a, dtype b, bool proved)
+{
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const target_dot *r = &rows[i];
+        if (r->a == a && r->b == b && (t->features & r->features) == r->features &&
+            r->vector_bytes <= t->vector_bytes && (!r->needs_proof || (proved && t->vlen == 0)))
+            return r;
+    }
+    return NULL;
+}

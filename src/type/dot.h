@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of small integers summed into i32 lanes, which processors have as one instruction or a few: for each kind
+ * of target the intrinsic that stands for it (tir/intrin_dot.c) and how its operands lie in memory. Weights are packed,
+ * tiles are chosen by the row. */
+#ifndef LATHE_TYPE_DOT_H
+#define LATHE_TYPE_DOT_H
+#include "type/dtype.h"
+#include "type/target.h"
+
+/* out[j] += a[0] * b[j][0] + ... + a[granule - 1] * b[j][granule - 1], a the same for all lanes j. */
+typedef struct target_dot {
+    const char *intrinsic;   /* its name */
+    uint32_t features;       /* of target_feature: those that it asks for, 0: none */
+    uint32_t vector_bytes;   /* what the target's vectors have at least */
+    uint32_t granule;        /* numbers that one lane multiplies at a time */
+    dtype a, b;              /* as they are in memory */
+    bool needs_proof;        /* sums of pairs saturate in 16 bits: only for weights of which none does */
+    /* What it costs for a vector of sums: instructions of the multipliers, instructions in all; beside the loads, for
+     * each vector of weights and for each granule of data, which the vectors of a tile share; and registers. */
+    double multiplies, operations, weight_work, data_work;
+    int64_t weight_regs, spare_regs;
+} target_dot;
+
+/* The cheapest row for numbers of `a` and weights of `b`; `proved`: no pair of the weights can saturate. NULL: the
+ * target has none. */
+const target_dot *target_find_dot(const target *t, dtype a, dtype b, bool proved);
+#endif
