@@ -354,6 +354,15 @@ bool onnx_axis_set(onnx_node *n, uint32_t count, const int64_t *axes, uint32_t r
  * operands, of which data and weights are the first two; bias may be NULL. */
 graph_value *onnx_conv(onnx_node *n, const char *stem, uint32_t n_in, graph_value *const *in, graph_value *bias);
 
+/* qnn.avg_pool2d by the node's window attributes (onnx_op_nn.c). */
+graph_value *onnx_quantised_pool(onnx_node *n, uint32_t n_in, graph_value *const *in);
+/* x in 255 steps of u8 (onnx_op_quantize.c). */
+graph_value *onnx_quantize_dynamically(onnx_node *n, graph_value *x, graph_value **out_scale, graph_value **out_zero);
+/* The sums acc in the result's scale (input y_scale of the node, zero point behind it), of which sa and sb are the
+ * factors: they broadcast to acc, or lie on `axis`. (onnx_op_quantize.c) */
+graph_value *onnx_requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, int64_t axis,
+                             uint32_t y_scale);
+
 /* Importers, one each for a row of onnx_ops.def. */
 #define ONNX_OP(domain, name, since, until, import, target, attrs) bool import(onnx_node *n);
 #include "frontend/onnx/onnx_ops.def"

@@ -40,13 +40,18 @@ static graph_value *laid_out(onnx_node *n, graph_value *scale, uint32_t axis, ui
     return onnx_expand_dims(n, onnx_cast(n, scale, DT_F32), tail, ones);
 }
 
-/* The sums acc, whose scale is the product of two that broadcast to them, or lie on `axis`. */
-static bool requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, int64_t axis)
+graph_value *onnx_requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, int64_t axis,
+                             uint32_t y_scale)
 {
     compiler *c = n->c;
     attr attrs[2] = {attr_int(c, "axis", axis), attr_string(c, "rounding", rounding_of(n))};
-    onnx_result(n, 0, ONNX_ARGS("qnn.requantize", 2, attrs, acc, onnx_binary(n, "multiply", sa, sb),
-                                onnx_cast(n, onnx_in(n, 6), DT_F32), onnx_in(n, 7)));
+    return onnx_result(n, 0, ONNX_ARGS("qnn.requantize", 2, attrs, acc, onnx_binary(n, "multiply", sa, sb),
+                                       onnx_cast(n, onnx_in(n, y_scale), DT_F32), onnx_in(n, y_scale + 1)));
+}
+
+static bool requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, int64_t axis)
+{
+    onnx_requantize(n, acc, sa, sb, axis, 6);
     return !n->failed;
 }
 
@@ -91,18 +96,26 @@ bool onnx_op_qlinear_conv(onnx_node *n)
     return requantize(n, acc, onnx_cast(n, onnx_in(n, 1), DT_F32), onnx_cast(n, onnx_in(n, 4), DT_F32), 1);
 }
 
-/* The specification's function body: the range is widened to hold zero, 255 steps of u8. */
-bool onnx_op_dynamic_quantize(onnx_node *n)
+/* The specification's function body: the range is widened to hold zero, 255 steps of u8. onnxruntime takes the scale 1
+ * where the range is empty, and so it is here: a division by 0 says nothing. */
+graph_value *onnx_quantize_dynamically(onnx_node *n, graph_value *x, graph_value **out_scale, graph_value **out_zero)
 {
-    graph_value *x = onnx_in(n, 0), *zero = onnx_const_like(n, x, 0), *top = onnx_const_like(n, x, 255);
+    graph_value *zero = onnx_const_like(n, x, 0), *top = onnx_const_like(n, x, 255);
     graph_value *lo = onnx_binary(n, "minimum", onnx_reduce(n, "min", x, 0, NULL, false), zero);
     graph_value *hi = onnx_binary(n, "maximum", onnx_reduce(n, "max", x, 0, NULL, false), zero);
     graph_value *scale = onnx_binary(n, "divide", onnx_binary(n, "subtract", hi, lo), top);
+    scale = onnx_where(n, onnx_binary(n, "equal", hi, lo), onnx_const_like(n, x, 1), scale);
     graph_value *z = onnx_binary(n, "subtract", zero, onnx_binary(n, "divide", lo, scale));
     z = onnx_unary(n, "round", onnx_emit(n, ONNX_ARGS("clip", 0, NULL, z, zero, top)));
-    z = onnx_cast(n, z, DT_U8);
+    *out_scale = scale;
+    *out_zero = onnx_cast(n, z, DT_U8);
+    return onnx_emit(n, ONNX_ARGS("qnn.quantize", 0, NULL, x, scale, *out_zero));
+}
+
+bool onnx_op_dynamic_quantize(onnx_node *n)
+{
+    graph_value *scale, *zero, *y = onnx_quantize_dynamically(n, onnx_in(n, 0), &scale, &zero);
     onnx_alias(n, 1, scale);
-    onnx_alias(n, 2, z);
-    onnx_result(n, 0, ONNX_ARGS("qnn.quantize", 0, NULL, x, scale, z));
-    return !n->failed;
+    onnx_alias(n, 2, zero);
+    return onnx_alias(n, 0, y);
 }

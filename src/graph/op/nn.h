@@ -41,6 +41,10 @@ void nn_clip_behind(int64_t first_low, int64_t first_high, int64_t *low, int64_t
  * both 0 where it is not above 0, or below 2^-32. */
 void graph_fixed_scale(double real, int32_t *multiplier, int32_t *shift);
 
+/* What qnn.softmax asks for: exp of the 256 differences of two numbers with that scale, each times one factor, as large
+ * as sums of `extent` of them allow. */
+const tensor_data *graph_softmax_table(compiler *c, float scale, int64_t extent);
+
 /* Extent of the last block in a layout of weights such as "OIHW16o" or "NK8n"; 0: none. */
 int64_t nn_layout_block(const char *layout);
 /* Inputs that lanes of packed weights have side by side, as in "OIHW4i16o4i"; 0: none. */

@@ -179,6 +179,28 @@ bool infer_qnn_mul(compiler *c, const graph_node *n, type *out)
     return infer_pair(c, n, out) && rounding_fits(c, n);
 }
 
+bool infer_qnn_softmax(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    if (dtype_bits(x->dt) != 8)
+        return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
+    if (!dim_is(infer_in(n, 1)->shape.dims[0], 256))
+        return infer_error(c, n, "the table has not 256 entries");
+    out[0] = *x;
+    return true;
+}
+
+const tensor_data *graph_softmax_table(compiler *c, float scale, int64_t extent)
+{
+    const int64_t count = 256;
+    float *t = arena_array(&c->mem, float, (size_t)count);
+    double room = log(3.402823466e38 / (double)(extent > 0 ? extent : 1)) - 5;
+    double up = (room > 0 ? room : 0) / (double)scale;
+    for (int64_t i = 0; i < count; i++)
+        t[i] = (float)exp(((double)(i - 255) + up) * (double)scale);
+    return tensor_dense(c, DT_F32, 1, &count, t);
+}
+
 bool infer_qnn_table(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);

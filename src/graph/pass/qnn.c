@@ -376,6 +376,21 @@ static graph_value *convert_product(converter *v, const tail *t, graph_node *n)
     return in[0] && in[2] ? emit(v, "qnn.mul", 8, in, 0, NULL, n->loc) : NULL;
 }
 
+static graph_value *convert_softmax(converter *v, const tail *t, graph_node *n)
+{
+    qnn_params x;
+    const shape s = n->inputs[0]->type.shape;
+    int64_t axis = graph_attr_int(n, "axis"), extent = 0;
+    if (t->half_up || !qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt)
+        return stays(v, n, "its data is not quantised to the 8 bits of its result");
+    if ((axis < 0 ? axis + s.rank : axis) != s.rank - 1 || !dim_is_const(s.dims[s.rank - 1], &extent))
+        return stays(v, n, "it is not over a last axis of known extent");
+    const tensor_data *table = graph_softmax_table(v->r.c, qnn_scale(&x, 0), extent);
+    graph_value *in[4] = {numbers_of(v, n->inputs[0]), rewrite_constant(&v->r, table, "table", n->loc),
+                          scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc), zero_of(v, &t->y, n->loc)};
+    return in[0] ? emit(v, "qnn.softmax", 4, in, 0, NULL, n->loc) : NULL;
+}
+
 /* The numbers of x, which is element by element a function of quantised numbers, in the terms of q's result. */
 static graph_value *by_table(converter *v, graph_value *x, const graph_node *q)
 {
@@ -467,6 +482,8 @@ static graph_value *convert_tail(converter *v, const tail *t)
                 return convert_anchor(v, t, n->inputs[i], n->inputs[1 - i]);
     if (strcmp(op, "add") == 0)
         return convert_sum(v, t, n);
+    if (strcmp(op, "nn.softmax") == 0)
+        return convert_softmax(v, t, n);
     if (strcmp(op, "multiply") == 0)
         return convert_product(v, t, n);
     if (strcmp(op, "nn.avg_pool2d") == 0 || is_global_mean(n))

@@ -97,6 +97,76 @@ bool compute_qnn_table(te_graph *g, const graph_node *n, te_tensor *const *in, t
     return true;
 }
 
+/* --- softmax --- */
+
+typedef struct softmax_ctx {
+    const te_tensor *x, *table, *most, *sum;
+    tir_expr_ref y_scale, y_zero;
+    const te_axis *along;
+} softmax_ctx;
+
+/* At idx, whose last index is `at`. */
+static tir_expr_ref softmax_number(te_graph *g, const softmax_ctx *v, tir_expr_ref const *idx, tir_expr_ref at)
+{
+    tir_expr_ref all[TYPE_MAX_RANK];
+    memcpy(all, idx, v->x->rank * sizeof *all);
+    all[v->x->rank - 1] = at;
+    return tir_cast(g->c, DT_I32, te_read(g, v->x, all));
+}
+
+static tir_expr_ref softmax_most(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const softmax_ctx *v = ctx;
+    return softmax_number(g, v, idx, te_var(g, v->along));
+}
+
+static tir_expr_ref softmax_entry(te_graph *g, const softmax_ctx *v, tir_expr_ref const *idx, tir_expr_ref at)
+{
+    tir_expr_ref first[TYPE_MAX_RANK];
+    memcpy(first, idx, v->x->rank * sizeof *first);
+    first[v->x->rank - 1] = te_i64(g, 0);
+    tir_expr_ref down = tir_sub(g->c, softmax_number(g, v, idx, at), te_read(g, v->most, first));
+    tir_expr_ref entry = tir_add(g->c, tir_cast(g->c, DT_I64, down), te_i64(g, 255));
+    return te_read(g, v->table, &entry);
+}
+
+static tir_expr_ref softmax_sum(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const softmax_ctx *v = ctx;
+    return softmax_entry(g, v, idx, te_var(g, v->along));
+}
+
+static tir_expr_ref softmax_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const softmax_ctx *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref first[TYPE_MAX_RANK];
+    memcpy(first, idx, v->x->rank * sizeof *first);
+    first[v->x->rank - 1] = te_i64(g, 0);
+    tir_expr_ref steps = tir_call1(c, TIR_FLOOR, tir_binary(c, TIR_DIV, tir_float(c, DT_F32, 1), v->y_scale));
+    tir_expr_ref y = tir_mul(c, softmax_entry(g, v, idx, idx[v->x->rank - 1]), steps);
+    y = tir_call1(c, TIR_RINT, tir_binary(c, TIR_DIV, y, te_read(g, v->sum, first)));
+    return qnn_saturated(g, qnn_moved(g, DT_F32, y, v->y_zero), DT_F32, v->x->dt);
+}
+
+bool compute_qnn_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    const uint32_t rank = in[0]->rank;
+    softmax_ctx v = {.x = in[0], .table = in[1], .y_scale = te_read_one(g, in[2])};
+    tir_expr_ref rows[TYPE_MAX_RANK];
+    memcpy(rows, in[0]->shape, rank * sizeof *rows);
+    rows[rank - 1] = te_i64(g, 1);
+    v.y_zero = te_read_one(g, operand(n, in, 3));
+    te_axis *of_most = te_reduce_axis(g, "km", in[0]->shape[rank - 1]);
+    v.along = of_most;
+    v.most = te_reduce(g, "most", DT_I32, rank, rows, 1, &of_most, TE_MAX, softmax_most, &v);
+    te_axis *of_sum = te_reduce_axis(g, "ks", in[0]->shape[rank - 1]);
+    v.along = of_sum;
+    v.sum = te_reduce(g, "sum", DT_F32, rank, rows, 1, &of_sum, TE_SUM, softmax_sum, &v);
+    out[0] = te_compute(g, "qsoftmax", in[0]->dt, rank, in[0]->shape, softmax_body, &v);
+    return true;
+}
+
 /* --- rescale --- */
 
 typedef struct rescale_ctx {
@@ -224,10 +294,11 @@ static tir_expr_ref average_body(te_graph *g, void *ctx, tir_expr_ref const *idx
         return qnn_saturated(g, average_as_is(g, v, sum, count), DT_I32, p->x->dt);
     if (v->global)
         return average_global(g, p, sum, count);
+    const int64_t offset = qnn_code_offset(v->n, p->x->dt);
     count = tir_cast(c, DT_F32, count);
     tir_expr_ref y = tir_binary(c, TIR_DIV, tir_binary(c, TIR_DIV, sum, count), v->y_scale);
-    y = tir_add(c, y, tir_cast(c, DT_F32, qnn_offset_code(g, p->x->dt, v->y_zero)));
-    return qnn_rounded_code(g, p->x->dt, y);
+    y = tir_add(c, y, tir_cast(c, DT_F32, qnn_offset_code(g, offset, v->y_zero)));
+    return qnn_rounded_code(g, offset, p->x->dt, y);
 }
 
 static bool same_scales(const graph_node *n)

@@ -17,6 +17,7 @@ typedef struct binary_ctx {
     tir_expr_ref a_scale, b_scale, y_scale, a_zero, b_zero, y_zero; /* zero points: NULL for 0 */
     uint32_t rank;
     tir_expr_ref const *extents;
+    int64_t offset; /* qnn_code_offset */
     const char *method;
     bool half_up;
 } binary_ctx;
@@ -64,12 +65,13 @@ static tir_expr_ref add_in_floats(te_graph *g, const binary_ctx *v, tir_expr_ref
     tir_expr_ref ra = tir_binary(c, TIR_DIV, v->a_scale, v->y_scale),
                  rb = tir_binary(c, TIR_DIV, v->b_scale, v->y_scale);
     dtype dt = v->a->dt;
-    tir_expr_ref zeros = qnn_product(g, rb, qnn_offset_code(g, dt, v->b_zero));
-    zeros = fma_f32(g, qnn_offset_code(g, dt, v->a_zero), ra, zeros);
+    tir_expr_ref zeros = qnn_product(g, rb, qnn_offset_code(g, v->offset, v->b_zero));
+    zeros = fma_f32(g, qnn_offset_code(g, v->offset, v->a_zero), ra, zeros);
     tir_expr_ref offset = /* onnxruntime's compiler contracts the sum of the products, too */
-        tir_sub(c, tir_cast(c, DT_F32, qnn_offset_code(g, dt, v->y_zero)), zeros);
-    tir_expr_ref y = fma_f32(g, qnn_offset_code(g, dt, a), ra, fma_f32(g, qnn_offset_code(g, dt, b), rb, offset));
-    return qnn_rounded_code(g, dt, y);
+        tir_sub(c, tir_cast(c, DT_F32, qnn_offset_code(g, v->offset, v->y_zero)), zeros);
+    tir_expr_ref y = fma_f32(g, qnn_offset_code(g, v->offset, b), rb, offset);
+    y = fma_f32(g, qnn_offset_code(g, v->offset, a), ra, y);
+    return qnn_rounded_code(g, v->offset, dt, y);
 }
 
 /* --- sums in integers --- */
@@ -100,7 +102,7 @@ static int most(int a, int b)
 static bool read_fixed_sum(const binary_ctx *v, fixed_sum *out)
 {
     float as, bs, ys;
-    int64_t az, bz, yz, code = qnn_code_offset(v->a->dt);
+    int64_t az, bz, yz, code = v->offset;
     if (!known_scales(v, &as, &bs, &ys) || !qnn_known_zero(v->n, 5, &az) || !qnn_known_zero(v->n, 6, &bz) ||
         !qnn_known_zero(v->n, 7, &yz))
         return false;
@@ -140,7 +142,8 @@ static tir_expr_ref wide_step(te_graph *g, tir_expr_ref a, int64_t factor, tir_e
 }
 
 /* a and b: codes as onnxruntime has them. */
-static tir_expr_ref add_in_integers(te_graph *g, const fixed_sum *s, dtype dt, tir_expr_ref a, tir_expr_ref b)
+static tir_expr_ref add_in_integers(te_graph *g, const fixed_sum *s, int64_t offset, dtype dt, tir_expr_ref a,
+                                    tir_expr_ref b)
 {
     compiler *c = g->c;
     tir_expr_ref inner = wide_step(g, b, s->wide_b, i64(g, s->wide_offset));
@@ -152,8 +155,8 @@ static tir_expr_ref add_in_integers(te_graph *g, const fixed_sum *s, dtype dt, t
     tir_expr_ref fast = tir_binary(c, TIR_SHR, tir_add(c, y, i32(g, half)), i32(g, s->bits));
     tir_expr_ref near = tir_binary(c, TIR_BITAND, tir_add(c, y, i32(g, s->reach - half)), i32(g, 2 * half - 1));
     tir_expr_ref rounded = tir_select(c, tir_binary(c, TIR_LE, near, i32(g, 2 * s->reach)), slow, fast);
-    if (qnn_code_offset(dt))
-        rounded = tir_sub(c, rounded, i32(g, qnn_code_offset(dt)));
+    if (offset)
+        rounded = tir_sub(c, rounded, i32(g, offset));
     return qnn_saturated(g, rounded, DT_I32, dt);
 }
 
@@ -193,7 +196,7 @@ static tir_expr_ref add_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     if (is_method(v, "tflite") || is_method(v, "fast"))
         y = add_fixed(g, v, a, b);
     else if (is_method(v, "integer") && read_fixed_sum(v, &s))
-        y = add_in_integers(g, &s, dt, qnn_offset_code(g, dt, a), qnn_offset_code(g, dt, b));
+        y = add_in_integers(g, &s, v->offset, dt, qnn_offset_code(g, v->offset, a), qnn_offset_code(g, v->offset, b));
     return y ? y : add_in_floats(g, v, a, b);
 }
 
@@ -219,7 +222,7 @@ static tir_expr_ref mul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     float as, bs, ys;
     tir_expr_ref a = te_centred(g, DT_I32, te_read_broadcast(g, v->a, v->rank, v->extents, idx), v->a_zero),
                  b = te_centred(g, DT_I32, te_read_broadcast(g, v->b, v->rank, v->extents, idx), v->b_zero), y = NULL;
-    tir_expr_ref product = tir_mul(c, a, b), zero = qnn_offset_code(g, dt, v->y_zero);
+    tir_expr_ref product = tir_mul(c, a, b), zero = qnn_offset_code(g, v->offset, v->y_zero);
     if (is_method(v, "tflite") || is_method(v, "fast"))
         y = mul_fixed(g, v, product);
     if (y)
@@ -227,12 +230,12 @@ static tir_expr_ref mul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     if (is_method(v, "integer") && known_scales(v, &as, &bs, &ys)) {
         const float k = as * bs / ys;
         y = qnn_scaled_exactly(g, product, tir_float(c, DT_F32, (double)k), &k, zero, true, dt);
-        y = qnn_code_offset(dt) ? tir_sub(c, y, i32(g, qnn_code_offset(dt))) : y;
+        y = v->offset ? tir_sub(c, y, i32(g, v->offset)) : y;
         return qnn_saturated(g, y, DT_I32, dt);
     }
     tir_expr_ref k = tir_binary(c, TIR_DIV, tir_mul(c, v->a_scale, v->b_scale), v->y_scale);
     y = tir_add(c, qnn_product(g, product, k), tir_cast(c, DT_F32, zero));
-    return qnn_rounded_code(g, dt, y);
+    return qnn_rounded_code(g, v->offset, dt, y);
 }
 
 /* --- both --- */
@@ -247,6 +250,7 @@ static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const
     binary_ctx v = {.n = n, .a = in[0], .b = in[2], .rank = (uint32_t)t->shape.rank};
     v.half_up = graph_attr(n, "rounding") && strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
     v.method = graph_attr_string(n, "method");
+    v.offset = qnn_code_offset(n, in[0]->dt);
     v.a_scale = te_read_one(g, in[1]);
     v.b_scale = te_read_one(g, in[3]);
     v.y_scale = te_read_one(g, in[4]);

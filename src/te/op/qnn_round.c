@@ -187,23 +187,23 @@ tir_expr_ref qnn_product(te_graph *g, tir_expr_ref a, tir_expr_ref b)
     return tir_cast(c, DT_F32, tir_mul(c, tir_cast(c, DT_F64, a), tir_cast(c, DT_F64, b)));
 }
 
-int64_t qnn_code_offset(dtype dt)
+int64_t qnn_code_offset(const graph_node *n, dtype dt)
 {
-    return dt == DT_I8 ? 128 : 0;
+    return dt == DT_I8 && graph_attr_int(n, "as_u8") ? 128 : 0;
 }
 
-tir_expr_ref qnn_offset_code(te_graph *g, dtype dt, tir_expr_ref code)
+tir_expr_ref qnn_offset_code(te_graph *g, int64_t offset, tir_expr_ref code)
 {
     tir_expr_ref x = code ? tir_cast(g->c, DT_I32, code) : i32(g, 0);
-    return qnn_code_offset(dt) ? tir_add(g->c, x, i32(g, qnn_code_offset(dt))) : x;
+    return offset ? tir_add(g->c, x, i32(g, offset)) : x;
 }
 
-tir_expr_ref qnn_rounded_code(te_graph *g, dtype dt, tir_expr_ref y)
+tir_expr_ref qnn_rounded_code(te_graph *g, int64_t offset, dtype dt, tir_expr_ref y)
 {
     compiler *c = g->c;
     y = tir_call1(c, TIR_RINT, y);
-    if (qnn_code_offset(dt))
-        y = tir_sub(c, y, tir_float(c, DT_F32, (double)qnn_code_offset(dt)));
+    if (offset)
+        y = tir_sub(c, y, tir_float(c, DT_F32, (double)offset));
     return qnn_saturated(g, y, DT_F32, dt);
 }
 

@@ -29,13 +29,14 @@ tir_expr_ref qnn_log2_of(te_graph *g, const graph_node *n, uint32_t i, tir_expr_
 tir_expr_ref qnn_shifted(te_graph *g, tir_expr_ref x, tir_expr_ref n);
 tir_expr_ref qnn_within_shift(te_graph *g, tir_expr_ref n, int64_t least); /* least..30 */
 
-/* onnxruntime makes u8 of i8 first on x86-64, with zero points that are 128 more. Where a zero point is added before
- * the rounding, sums lie where f32 is coarser, and that shows. */
-int64_t qnn_code_offset(dtype dt);
-/* A code or a zero point (NULL: 0) of dt as onnxruntime has it, in i32. */
-tir_expr_ref qnn_offset_code(te_graph *g, dtype dt, tir_expr_ref code);
-/* y, which has such a zero point, rounded and back as dt. */
-tir_expr_ref qnn_rounded_code(te_graph *g, dtype dt, tir_expr_ref y);
+/* What is to be added to numbers of type dt before n computes with them: onnxruntime makes u8 of i8 first on x86-64,
+ * with zero points that are 128 more, where they lie between DequantizeLinear and QuantizeLinear (as_u8). Where a
+ * zero point is added before the rounding, sums lie where f32 is coarser, and that shows. */
+int64_t qnn_code_offset(const graph_node *n, dtype dt);
+/* A code or a zero point (NULL: 0) with that offset, in i32. */
+tir_expr_ref qnn_offset_code(te_graph *g, int64_t offset, tir_expr_ref code);
+/* y, which has it, rounded and back as dt. */
+tir_expr_ref qnn_rounded_code(te_graph *g, int64_t offset, dtype dt, tir_expr_ref y);
 /* The product, rounded once: C compilers contract a product of f32 and a sum to one step, but not over a cast. */
 tir_expr_ref qnn_product(te_graph *g, tir_expr_ref a, tir_expr_ref b);
 #endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Importers of quantised operators of the domain com.microsoft, which onnxruntime's tools write: the same rows of qnn.*
+ * that QDQ patterns become. Functions of one number become tables, which folding computes. */
+#include "frontend/onnx/onnx_import.h"
+#include "graph/op/nn.h"
+
+#include <string.h>
+
+static graph_value *f32(onnx_node *n, uint32_t i)
+{
+    return onnx_in(n, i) ? onnx_cast(n, onnx_in(n, i), DT_F32) : NULL;
+}
+
+static bool has_inputs(onnx_node *n, uint32_t count, const uint32_t *which)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!onnx_in(n, which[i]))
+            return onnx_fail(n, DIAG_FORMAT, "input %u is missing", which[i]);
+    return true;
+}
+#define HAS_INPUTS(n, ...) \
+    has_inputs(n, (uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)), (uint32_t[]){__VA_ARGS__})
+
+static bool no_channels_last(onnx_node *n)
+{
+    return onnx_attr_int(n, "channels_last", 0) == 0 ||
+           onnx_fail(n, DIAG_UNSUPPORTED, "channels_last = 1; transpose the data around the node");
+}
+
+/* --- sums, products, pools --- */
+
+/* target: the row; A, its scale and zero point, the same of B and of the result. */
+bool onnx_op_qlinear_binary(onnx_node *n)
+{
+    if (!HAS_INPUTS(n, 0, 1, 3, 4, 6))
+        return false;
+    attr as_u8 = attr_int(n->c, "as_u8", 0);
+    onnx_result(n, 0, ONNX_ARGS(n->row->target, 1, &as_u8, onnx_in(n, 0), f32(n, 1), onnx_in(n, 3), f32(n, 4),
+                                f32(n, 6), onnx_in(n, 2), onnx_in(n, 5), onnx_in(n, 7)));
+    return !n->failed;
+}
+
+bool onnx_op_qlinear_average_pool(onnx_node *n)
+{
+    if (!HAS_INPUTS(n, 0, 1, 3) || !no_channels_last(n))
+        return false;
+    graph_value *in[5] = {onnx_in(n, 0), f32(n, 1), f32(n, 3), onnx_in(n, 2), onnx_in(n, 4)};
+    return onnx_alias(n, 0, onnx_quantised_pool(n, 5, in));
+}
+
+bool onnx_op_qlinear_global_average_pool(onnx_node *n)
+{
+    if (!HAS_INPUTS(n, 0, 1, 3) || !no_channels_last(n))
+        return false;
+    onnx_result(n, 0, ONNX_ARGS(n->row->target, 0, NULL, onnx_in(n, 0), f32(n, 1), f32(n, 3), onnx_in(n, 2),
+                                onnx_in(n, 4)));
+    return !n->failed;
+}
+
+/* --- tables --- */
+
+static graph_value *all_codes(onnx_node *n, dtype dt)
+{
+    const int64_t count = 256;
+    uint8_t *codes = arena_array(&n->c->mem, uint8_t, (size_t)count);
+    for (int64_t i = 0; i < count; i++)
+        codes[i] = (uint8_t)i;
+    return onnx_constant(n, tensor_dense(n->c, dt, 1, &count, codes));
+}
+
+/* What op (NULL: nothing) makes of x's numbers with these scales and zero points, looked up for each element. */
+static graph_value *looked_up(onnx_node *n, const char *op, graph_value *x, graph_value *const *from,
+                              graph_value *const *to)
+{
+    if (n->failed || dtype_bits(onnx_dtype(x)) != 8)
+        return onnx_fail(n, DIAG_TYPE, "data is no integer of 8 bits"), NULL;
+    attr alpha = attr_float(n->c, "alpha", (float)onnx_attr_float(n, "alpha", 0.01));
+    graph_value *y = onnx_emit(n, ONNX_ARGS("qnn.dequantize", 0, NULL, all_codes(n, onnx_dtype(x)), from[0], from[1]));
+    if (op)
+        y = onnx_emit(n, ONNX_ARGS(op, *n->row->attrs ? 1 : 0, &alpha, y));
+    graph_value *zero = to[1] ? to[1] : onnx_const_int(n, onnx_dtype(x), 0);
+    y = onnx_emit(n, ONNX_ARGS("qnn.quantize", 0, NULL, y, to[0], zero));
+    return onnx_emit(n, ONNX_ARGS("qnn.table", 0, NULL, x, y));
+}
+
+bool onnx_op_qlinear_table(onnx_node *n)
+{
+    if (!HAS_INPUTS(n, 0, 1, 3))
+        return false;
+    graph_value *from[2] = {f32(n, 1), onnx_in(n, 2)}, *to[2] = {f32(n, 3), onnx_in(n, 4)};
+    return onnx_alias(n, 0, looked_up(n, n->row->target, onnx_in(n, 0), from, to));
+}
+
+/* Whether two operands are the same constant number, or both left out. */
+static bool same_number(const graph_value *a, const graph_value *b)
+{
+    double x = 0, y = 0;
+    return (!a || onnx_float_of(a, &x)) && (!b || onnx_float_of(b, &y)) && x == y;
+}
+
+static bool same_code(const graph_value *a, const graph_value *b)
+{
+    int64_t x = 0, y = 0;
+    uint32_t count = 1;
+    return (!a || (onnx_ints_of(a, &x, &count) && count == 1)) && (!b || (onnx_ints_of(b, &y, &count) && count == 1)) &&
+           x == y;
+}
+
+bool onnx_op_qlinear_concat(onnx_node *n)
+{
+    if (n->n_in < 5 || (n->n_in - 2) % 3 != 0)
+        return onnx_fail(n, DIAG_FORMAT, "%u inputs; a scale, a zero point and three for each part are needed",
+                         n->n_in);
+    uint32_t count = (n->n_in - 2) / 3;
+    graph_value **parts = arena_array(&n->c->mem, graph_value *, count), *to[2] = {f32(n, 0), onnx_in(n, 1)};
+    for (uint32_t i = 0; i < count; i++) {
+        if (!HAS_INPUTS(n, 0, 2 + 3 * i, 3 + 3 * i))
+            return false;
+        graph_value *from[2] = {f32(n, 3 + 3 * i), onnx_in(n, 4 + 3 * i)};
+        parts[i] = onnx_in(n, 2 + 3 * i);
+        if (!same_number(from[0], to[0]) || !same_code(from[1], to[1]))
+            parts[i] = looked_up(n, NULL, parts[i], from, to);
+    }
+    if (n->failed)
+        return false;
+    return onnx_alias(n, 0, onnx_concat(n, count, parts, onnx_attr_int(n, "axis", 0)));
+}
+
+/* --- softmax --- */
+
+/* Below version 13 all axes from `axis` on are one. */
+static graph_value *flattened(onnx_node *n, graph_value *x, uint32_t axis)
+{
+    int64_t rows = 1, row = 1;
+    for (uint32_t i = 0; i < onnx_rank(x) && !n->failed; i++)
+        *(i < axis ? &rows : &row) *= onnx_static_dim(n, x, i);
+    return n->failed ? NULL : onnx_reshape_ints(n, x, 2, (const int64_t[]){rows, row});
+}
+
+static graph_value *exchanged(onnx_node *n, graph_value *x, uint32_t a, uint32_t b)
+{
+    int64_t perm[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < onnx_rank(x); i++)
+        perm[i] = i == a ? b : i == b ? a : i;
+    return a == b ? x : onnx_transpose(n, x, onnx_rank(x), perm);
+}
+
+bool onnx_op_qlinear_softmax(onnx_node *n)
+{
+    double scale = 0;
+    graph_value *x = onnx_in(n, 0);
+    if (!HAS_INPUTS(n, 0, 1, 3))
+        return false;
+    if (!onnx_float_of(onnx_in(n, 1), &scale) || !(scale > 0))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "the scale of the data is no constant above 0");
+    uint32_t rank = onnx_rank(x), axis = onnx_axis(n, onnx_attr_int(n, "axis", -1), rank);
+    if (n->failed || rank == 0)
+        return onnx_fail(n, DIAG_TYPE, "data is a single number");
+    bool flat = onnx_attr_int(n, "opset", 13) < 13;
+    dim *dims = arena_array(&n->c->mem, dim, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = onnx_dim(n, x, i);
+    graph_value *y = flat ? flattened(n, x, axis) : exchanged(n, x, axis, rank - 1);
+    if (n->failed)
+        return false;
+    int64_t extent = onnx_static_dim(n, y, onnx_rank(y) - 1);
+    graph_value *table = onnx_constant(n, graph_softmax_table(n->c, (float)scale, extent));
+    y = onnx_emit(n, ONNX_ARGS("qnn.softmax", 0, NULL, y, table, f32(n, 3), onnx_in(n, 4)));
+    return onnx_alias(n, 0, flat ? onnx_reshape(n, y, rank, dims) : exchanged(n, y, axis, rank - 1));
+}
+
+/* --- products --- */
+
+/* A and B, with their zero points; B's scale and zero point may lie on its last axis. */
+static graph_value *product(onnx_node *n, graph_value *a, graph_value *b, graph_value *az, graph_value *bz, bool ta,
+                            bool tb)
+{
+    attr at[2] = {attr_int(n->c, "transpose_a", ta), attr_int(n->c, "transpose_b", tb)};
+    return onnx_emit(n, ONNX_ARGS("qnn.matmul", 2, at, a, b, az, bz));
+}
+
+/* Without a scale of the result it is in f32; the bias C is in integers either way. */
+bool onnx_op_qgemm(onnx_node *n)
+{
+    if (!HAS_INPUTS(n, 0, 1, 3, 4))
+        return false;
+    double alpha = onnx_attr_float(n, "alpha", 1);
+    graph_value *acc = product(n, onnx_in(n, 0), onnx_in(n, 3), onnx_in(n, 2), onnx_in(n, 5),
+                               onnx_attr_int(n, "transA", 0) != 0, onnx_attr_int(n, "transB", 0) != 0);
+    if (onnx_in(n, 6))
+        acc = onnx_binary(n, "add", acc, onnx_in(n, 6));
+    graph_value *sa = f32(n, 1), *sb = f32(n, 4);
+    if (alpha != 1) {
+        sb = onnx_binary(n, "multiply", sa, sb);
+        sa = onnx_const_float(n, DT_F32, alpha);
+    }
+    if (onnx_in(n, 7)) {
+        onnx_requantize(n, acc, sa, sb, -1, 7);
+        return !n->failed;
+    }
+    attr axis = attr_int(n->c, "axis", -1);
+    onnx_result(n, 0, ONNX_ARGS("qnn.dequantize", 1, &axis, acc, onnx_binary(n, "multiply", sa, sb)));
+    return !n->failed;
+}
+
+/* f32(acc) * (sa * sb) + bias, the scales along the last axis. */
+static bool to_float(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, graph_value *bias)
+{
+    graph_value *y = onnx_binary(n, "multiply", onnx_cast(n, acc, DT_F32), onnx_binary(n, "multiply", sa, sb));
+    return onnx_alias(n, 0, bias ? onnx_binary(n, "add", y, bias) : y);
+}
+
+bool onnx_op_matmul_integer_to_float(onnx_node *n)
+{
+    if (!HAS_INPUTS(n, 0, 1, 2, 3))
+        return false;
+    graph_value *acc = product(n, onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 4), onnx_in(n, 5), false, false);
+    return to_float(n, acc, f32(n, 2), f32(n, 3), onnx_in(n, 6));
+}
+
+bool onnx_op_dynamic_quantize_matmul(onnx_node *n)
+{
+    graph_value *scale, *zero;
+    if (!HAS_INPUTS(n, 0, 1, 2))
+        return false;
+    graph_value *a = onnx_quantize_dynamically(n, onnx_in(n, 0), &scale, &zero);
+    graph_value *acc = product(n, a, onnx_in(n, 1), zero, onnx_in(n, 3), false, false);
+    return to_float(n, acc, scale, f32(n, 2), onnx_in(n, 4));
+}
+
+/* --- blocks of 4 or 8 bits --- */
+
+/* `rows` of `count` numbers of 4 or 8 bits; of 4, two in a byte, the low one first; rows begin with a byte. As u8,
+ * one for each number: there is no type of 4 bits in kernels. */
+static const tensor_data *unpacked(onnx_node *n, const tensor_data *t, int64_t bits, int64_t rows, int64_t count)
+{
+    const int64_t per_row = (count * bits + 7) / 8, dims[2] = {rows, count};
+    if (t->dt != DT_U8 || t->count != rows * per_row)
+        return onnx_fail(n, DIAG_FORMAT, "a constant has %lld bytes; %lld are needed", (long long)t->count,
+                         (long long)(rows * per_row)), NULL;
+    uint8_t *out = arena_array(&n->c->mem, uint8_t, (size_t)(rows * count));
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < count; k++) {
+            int64_t byte = tensor_get_i64(t, i * per_row + k * bits / 8);
+            out[i * count + k] = (uint8_t)(bits == 8 ? byte : byte >> (k % 2 * 4) & 15);
+        }
+    return tensor_dense(n->c, DT_U8, 2, dims, out);
+}
+
+static bool read_blocks(onnx_node *n, int64_t *k, int64_t *cols, int64_t *bits, int64_t *block)
+{
+    *k = onnx_attr_int(n, "K", 0);
+    *cols = onnx_attr_int(n, "N", 0);
+    *bits = onnx_attr_int(n, "bits", 4);
+    *block = onnx_attr_int(n, "block_size", 32);
+    (void)onnx_attr_int(n, "accuracy_level", 0); /* how exactly to compute: in f32, always */
+    if (*k < 1 || *cols < 1 || *k > INT32_MAX || *cols > INT32_MAX || *block < 16 || (*block & (*block - 1)) != 0)
+        return onnx_fail(n, DIAG_FORMAT, "K = %lld, N = %lld, block_size = %lld do not fit", (long long)*k,
+                         (long long)*cols, (long long)*block);
+    if ((*bits != 4 && *bits != 8) || onnx_in(n, 4))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "%s", onnx_in(n, 4) ? "g_idx is not supported"
+                                                                  : "only 4 and 8 bits are supported");
+    return true;
+}
+
+/* Weights [N, blocks, bytes] stay as they are stored, and are dequantised by their blocks of K. */
+bool onnx_op_matmul_nbits(onnx_node *n)
+{
+    int64_t k, cols, bits, block;
+    if (!HAS_INPUTS(n, 0, 1, 2) || !read_blocks(n, &k, &cols, &bits, &block))
+        return false;
+    const int64_t blocks = (k + block - 1) / block, grid[2] = {cols, blocks};
+    const tensor_data *w = graph_constant(onnx_in(n, 1)), *z = onnx_in(n, 3) ? graph_constant(onnx_in(n, 3)) : NULL;
+    if (!w || (onnx_in(n, 3) && (!z || z->dt != DT_U8)))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "weights and zero points must be constants of integers");
+    const tensor_data *codes = unpacked(n, w, bits, cols, blocks * block);
+    const tensor_data *zeros = z ? unpacked(n, z, bits, cols, blocks) : NULL;
+    if (n->failed || !codes)
+        return false;
+    const uint8_t middle = bits == 4 ? 8 : 128;
+    if (!z)
+        zeros = tensor_splat(n->c, DT_U8, 2, grid, &middle);
+    attr at[2] = {attr_int(n->c, "axis", 1), attr_int(n->c, "block_size", block)};
+    graph_value *scales = onnx_reshape_ints(n, f32(n, 2), 2, grid);
+    graph_value *b = onnx_emit(n, ONNX_ARGS("qnn.dequantize", 2, at, onnx_constant(n, codes), scales,
+                                            onnx_constant(n, zeros)));
+    if (blocks * block != k)
+        b = onnx_slice(n, b, 1, 0, k);
+    graph_value *y = onnx_matmul(n, onnx_in(n, 0), b, false, true, DT_NONE);
+    return onnx_alias(n, 0, onnx_in(n, 5) ? onnx_binary(n, "add", y, onnx_in(n, 5)) : y);
+}
