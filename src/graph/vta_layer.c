@@ -54,6 +54,11 @@ int64_t vta_layer_groups(const vta_geometry *g, int64_t in_channels, int64_t out
     return 1;
 }
 
+int64_t vta_layer_half(const vta_layer *l)
+{
+    return l->bias && l->factor == 1 && l->shift > 0 && l->shift <= 15 ? (int64_t)1 << (l->shift - 1) : 0;
+}
+
 bool vta_layer_image(const graph_value *v, int64_t out[4])
 {
     int64_t dims[TYPE_MAX_RANK];

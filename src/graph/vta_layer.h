@@ -54,6 +54,9 @@ bool vta_layer_read(compiler *c, graph_value *result, vta_layer *out, const char
 bool vta_layer_limits(compiler *c, graph_value *result, vta_layer *out, const char **why);
 /* The same of a function that a pattern of the target made. */
 bool vta_layer_of(compiler *c, const graph_func *composite, vta_layer *out, const char **why);
+/* What vta-pack adds to each number of the bias, for the layer's shift to round: half of what that drops. 0: the layer
+ * adds it itself. */
+int64_t vta_layer_half(const vta_layer *l);
 /* Whether no element of v is below 0, as far as the nodes say that lead to it; `call`: of the function that has v,
  * NULL: its parameters are anything. */
 bool vta_layer_is_positive(const graph_value *v, const graph_node *call);

@@ -20,6 +20,7 @@ typedef struct border {
     bool transposed; /* BORDER_PRODUCT: N, K instead of K, N; BORDER_WEIGHTS: of a transposed convolution */
     int64_t groups, joined; /* BORDER_WEIGHTS: of the layer, and as the device has them */
     int64_t in, out;        /* BORDER_WEIGHTS: all channels */
+    int64_t half;           /* BORDER_BIAS: what is added to each number */
     type plain;
 } border;
 
@@ -278,6 +279,8 @@ static layouts layouts_of(packer *p, const border *b)
 /* Elements in a row of a bias, for each image of a tile. */
 static graph_value *bias_rows(packer *p, graph_value *x, int64_t rows)
 {
+    if (!x)
+        return NULL;
     int64_t dims[2] = {1, shape_count(x->type.shape)};
     x = shaped(p, "reshape", x, 2, dims);
     dims[0] = rows;
@@ -289,6 +292,8 @@ static graph_value *pack(packer *p, graph_value *x, const border *b)
     layouts l = layouts_of(p, b);
     if (b->kind == BORDER_NONE)
         return x;
+    if (b->kind == BORDER_BIAS && b->half)
+        x = with_number(p, "add", x, b->half);
     x = b->kind == BORDER_BIAS ? bias_rows(p, x, p->g.batch) : join_groups(p, x, b);
     x = transform(p, x, l.plain, l.tiles);
     return b->kind == BORDER_WEIGHTS || b->kind == BORDER_PRODUCT ? squeeze(p, x) : x;
@@ -306,7 +311,8 @@ static graph_value *unpack(packer *p, graph_value *x, const border *b)
     if (b->kind != BORDER_BIAS || !x || !shape_get(b->plain.shape, dims))
         return part_groups(p, cut(p, x, b), b);
     const int64_t from[2] = {0, 0}, to[2] = {1, shape_count(b->plain.shape)}, axes[2] = {0, 1}, steps[2] = {1, 1};
-    return shaped(p, "reshape", slice(p, x, 2, from, to, axes, steps), (uint32_t)b->plain.shape.rank, dims);
+    x = shaped(p, "reshape", slice(p, x, 2, from, to, axes, steps), (uint32_t)b->plain.shape.rank, dims);
+    return b->half ? with_number(p, "subtract", x, b->half) : x;
 }
 
 /* --- what the values of a region are --- */
@@ -318,7 +324,7 @@ static border border_of(const packer *p, const vta_layer *l, const graph_value *
     if (inner == l->weights)
         b.kind = l->kind == VTA_LAYER_DENSE ? BORDER_PRODUCT : BORDER_WEIGHTS;
     else if (inner == l->bias)
-        b.kind = BORDER_BIAS;
+        b.kind = BORDER_BIAS, b.half = vta_layer_half(l);
     else if (inner == l->data[0] || inner == l->data[1])
         b.kind = BORDER_DATA;
     b.transposed = l->transposed || l->kind == VTA_LAYER_CONV_TRANSPOSE;
@@ -435,7 +441,8 @@ static bool check_signs(compiler *c, const graph_func *region, const graph_node 
 
 static bool same_border(const border *a, const border *b)
 {
-    return a->kind == b->kind && a->transposed == b->transposed && a->groups == b->groups && a->out == b->out;
+    return a->kind == b->kind && a->transposed == b->transposed && a->groups == b->groups && a->out == b->out &&
+           a->half == b->half;
 }
 
 /* The borders of parameters as `n` has them; a parameter that another node has otherwise becomes two. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a region to calls of VTA's run-time: each layer goes alone through its rule, the loops and the passes for VTA,
- * which leave its tokens in balance; then the layers stand one behind the other. */
+ * which leave its tokens in balance; then the layers stand one behind the other. A sum of a convolution's result and of
+ * what is there before is part of the convolution. */
 #include "te/rule/vta_region.h"
 
 #include "graph/op.h"
+#include "te/rule/vta_rule.h"
 #include "tir/build.h"
 #include "tir/map.h"
 #include "tir/node.h"
@@ -16,13 +18,16 @@
 typedef struct place {
     const tir_buffer *buffer; /* NULL until it is known */
     int64_t bytes;
-    uint32_t first, last; /* layers that write it, that read it last */
+    uint32_t last;        /* the layer that reads it last, or else writes it */
     bool negative;        /* a layer makes it, and some of its numbers may be below 0 */
 } place;
 
 typedef struct step {
     vta_layer layer; /* its values are those of the pattern's function */
-    uint32_t operands[4], n_operands, result; /* places; operands in the order of the rule's parameters */
+    uint32_t operands[5], n_operands, result; /* places; operands in the order of the rule's parameters */
+    vta_layer sum;     /* with `has_sum`: the VTA_LAYER_ADD that follows; operand `own` of it is this layer's result */
+    bool has_sum;
+    uint32_t own;
     int64_t copied; /* bytes that are copied, and there is no layer; else 0 */
     const char *name;
     src_loc loc;
@@ -83,7 +88,8 @@ static void set_window(const vta_layer *l, te_vta_layer *out)
     out->output_pad_w = out->pad_right - l->pads[3];
 }
 
-const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *out)
+/* The layer in the rule's numbers, without a blocking. */
+static const char *describe(compiler *c, const vta_layer *l, te_vta_layer *out)
 {
     vta_geometry g = vta_layer_device(c);
     int64_t x[4], y[4];
@@ -98,13 +104,34 @@ const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *ou
     out->groups = vta_layer_groups(&g, x[1], y[1], l->groups);
     set_window(l, out);
     out->bias = l->bias != NULL;
+    out->half = vta_layer_half(l) == 0;
     out->mul = l->factor == 1 ? 0 : l->factor;
     out->shift = l->shift;
     out->low = l->low;
     out->high = l->high;
     out->shift_a = l->left[0];
     out->shift_b = l->left[1];
-    return l->kind == VTA_LAYER_VIEW ? NULL : te_vta_layer_plan(c, out);
+    return NULL;
+}
+
+const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *out)
+{
+    const char *why = describe(c, l, out);
+    return why || l->kind == VTA_LAYER_VIEW ? why : te_vta_layer_plan(c, out);
+}
+
+static const char *plan_step(compiler *c, const step *s, te_vta_layer *out)
+{
+    const char *why = describe(c, &s->layer, out);
+    if (s->has_sum) {
+        out->residual = 1;
+        out->shift_a = s->sum.left[s->own];
+        out->shift_b = s->sum.left[1 - s->own];
+        out->sum_shift = s->sum.shift;
+        out->sum_low = s->sum.low;
+        out->sum_high = s->sum.high;
+    }
+    return why ? why : te_vta_layer_plan(c, out);
 }
 
 /* --- values and places --- */
@@ -150,7 +177,6 @@ static bool add_operands(lowering *l, const graph_node *n, step *s)
         if (at == NOWHERE)
             return refuse(l, n, vta_layer_text(s->layer.kind), "an operand of it is a constant of the region");
         s->operands[s->n_operands++] = at;
-        l->places.data[at].last = l->steps.len;
     }
     return true;
 }
@@ -195,7 +221,6 @@ static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
     s.result = add_place(l, n->outputs[0], NULL);
     l->places.data[s.result].negative = s.layer.low < 0 && (negative || !keeps_sign(s.layer.kind));
     l->places.data[s.result].bytes = tiled_bytes(l, s.layer.result);
-    l->places.data[s.result].first = l->places.data[s.result].last = l->steps.len;
     vec_push(&l->c->mem, &l->steps, s);
     return true;
 }
@@ -210,6 +235,71 @@ static bool add_node(lowering *l, graph_node *n)
     if (at != NOWHERE)
         put(l, n->outputs[0], at);
     return true;
+}
+
+/* --- sums that follow a convolution --- */
+
+static uint32_t maker_of(const lowering *l, uint32_t at)
+{
+    for (uint32_t i = 0; i < l->steps.len; i++)
+        if (l->steps.data[i].result == at)
+            return i;
+    return NOWHERE;
+}
+
+static uint32_t readers_of(lowering *l, uint32_t at)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->steps.len; i++)
+        for (uint32_t k = 0; k < l->steps.data[i].n_operands; k++)
+            n += l->steps.data[i].operands[k] == at;
+    for (uint32_t i = 0; i < l->f->results.len; i++)
+        n += place_of(l, l->f->results.data[i]) == at;
+    return n;
+}
+
+/* The sum, layer i, by the layer that makes operand `own` of it, where nobody else reads that, and the other one is
+ * there before. */
+static bool fuse_sum(lowering *l, uint32_t i, uint32_t own)
+{
+    const step *s = &l->steps.data[i];
+    const uint32_t mine = s->operands[own], other = s->operands[1 - own];
+    const uint32_t at = maker_of(l, mine), before = maker_of(l, other);
+    te_vta_layer plan;
+    if (at == NOWHERE || readers_of(l, mine) != 1 || (before != NOWHERE && before >= at))
+        return false;
+    step made = l->steps.data[at];
+    if (!vta_is_sum(kind_of(made.layer.kind)) || made.has_sum || made.copied)
+        return false;
+    made.sum = s->layer;
+    made.has_sum = true;
+    made.own = own;
+    made.operands[made.n_operands++] = other;
+    made.result = s->result;
+    made.name = arena_printf(&l->c->mem, "%s+%s", made.name, s->name);
+    if (plan_step(l->c, &made, &plan))
+        return false;
+    l->steps.data[at] = made;
+    memmove(&l->steps.data[i], &l->steps.data[i + 1], (l->steps.len - i - 1) * sizeof made);
+    l->steps.len--;
+    return true;
+}
+
+static void fuse_sums(lowering *l)
+{
+    for (uint32_t i = 0; i < l->steps.len; i++)
+        if (l->steps.data[i].layer.kind == VTA_LAYER_ADD && (fuse_sum(l, i, 0) || fuse_sum(l, i, 1)))
+            i--;
+}
+
+static void find_lives(lowering *l)
+{
+    for (uint32_t i = 0; i < l->steps.len; i++) {
+        const step *s = &l->steps.data[i];
+        for (uint32_t k = 0; k < s->n_operands; k++)
+            l->places.data[s->operands[k]].last = i;
+        l->places.data[s->result].last = i;
+    }
 }
 
 /* --- memory --- */
@@ -266,7 +356,6 @@ static uint32_t copy_place(lowering *l, uint32_t from)
     uint32_t at = l->places.len;
     vec_push(&l->c->mem, &l->places, l->places.data[from]);
     l->places.data[at].buffer = NULL;
-    l->places.data[from].last = l->steps.len;
     step s = {.operands = {from}, .n_operands = 1, .result = at, .name = "copy", .copied = l->places.data[from].bytes};
     vec_push(&l->c->mem, &l->steps, s);
     return at;
@@ -354,7 +443,7 @@ static bool lower_layer(lowering *l, uint32_t number, tir_stmt **out)
     if (s->copied)
         plan = copy_layer(c, s->copied);
     else
-        (void)te_vta_region_plan(c, &s->layer, &plan);
+        (void)plan_step(c, s, &plan);
     if (!te_vta_layer_lower(c, &plan, arena_printf(&c->mem, "%s_%u", l->name, number), &f))
         return diag_hint(&c->diags, "layer %u of @%s, '%s'", number, l->f->name, s->name), false;
     for (uint32_t i = 0; i < s->n_operands; i++)
@@ -423,8 +512,10 @@ bool te_vta_region_lower(compiler *c, const graph_func *f, const char *name, tir
     for (uint32_t i = 0; i < f->nodes.len; i++)
         if (!add_node(&l, f->nodes.data[i]))
             return false;
+    fuse_sums(&l);
     if (!place_results(&l))
         return false;
+    find_lives(&l);
     place_intermediates(&l);
     if (!join_layers(&l, &body))
         return false;
