@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "type/vta_text.h"
+#include "codegen/c/placement.h"
 #include "driver/board.h"
 #include "driver/plugin.h"
 #include "graph/pass/offload.h"
@@ -387,6 +388,20 @@ static bool read_offload(const cli *x, const struct offload **out)
     return offload_open(x->c, &s, out);
 }
 
+static bool read_memories(const cli *x, compile_options *out)
+{
+    const char *file = cli_get(x, OPT_MEMORY, NULL);
+    placement *p = arena_new(&x->c->mem, placement);
+    span bytes;
+    if (!file)
+        return true;
+    if (strcmp(out->emit, "c") != 0)
+        return cli_usage_error(x, "leave it out", "--memory is for packages, and --emit %s makes none", out->emit);
+    out->memories = p;
+    return compiler_read_file(x->c, file, &bytes) &&
+           placement_parse(x->c, file, (const char *)bytes.data, bytes.len, p);
+}
+
 /* --target qemu-m4: the machine of an emulator has a target and a port. */
 static bool take_board(const cli *x, const char **target_name, compile_options *out)
 {
@@ -465,7 +480,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->verify = true;
     out->schedules = x->values[OPT_SCHEDULES].data;
     out->n_schedules = x->values[OPT_SCHEDULES].len;
-    return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
+    return read_memories(x, out) && read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
            read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
            read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds) && read_binds(x, out) &&
            read_offload(x, &out->offload);

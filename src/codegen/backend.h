@@ -19,6 +19,31 @@ typedef enum constants_form {
 #undef X
 } constants_form;
 
+/* A memory of a board (docs/tvmrt.md, "Memories"). */
+typedef struct board_memory {
+    const char *name;
+    const char *section; /* of the linker script; NULL: where the compiler puts things */
+    bool is_ram;         /* the workspace may lie there; else constants */
+    uint64_t bytes;
+    uint32_t cost; /* of reading, in any unit */
+    uint64_t used; /* by what placement_choose put there */
+} board_memory;
+
+/* Constants from offset `begin` of the plan on, which lie in one memory. */
+typedef struct constant_area {
+    const board_memory *memory;
+    uint64_t begin, end;
+} constant_area;
+
+/* Where everything lies; areas[0] is what the compiler places (it may be empty), others have sections. */
+typedef struct placement {
+    board_memory *memories;
+    uint32_t n_memories;
+    const board_memory *workspace; /* NULL: where the compiler puts it */
+    constant_area *areas;
+    uint32_t n_areas;
+} placement;
+
 /* What a pass had to tell of an operator of the model: why it stays as it is. */
 typedef struct codegen_remark {
     const char *pass, *op, *value, *text; /* value: its first result */
@@ -37,6 +62,7 @@ typedef struct codegen_unit {
     const char *host;            /* of a module's file: "x86_64" | "aarch64" | "riscv64" */
     bool with_interpreter;       /* a module holds its loops as text, too */
     enum constants_form constants_form;
+    const placement *places;       /* NULL: no memories were described */
     const codegen_remark *remarks; /* for the report */
     uint32_t n_remarks;
     int opt_level;

@@ -20,6 +20,7 @@
 #include "base/nearest.h"
 #include "base/ptr_map.h"
 #include "graph/op.h"
+#include "codegen/c/placement.h"
 #include "driver/computation.h"
 #include "driver/format.h"
 #include "driver/offload_report.h"
@@ -232,6 +233,19 @@ static bool generate(compiler *c, const compile_options *o, compile_result *r)
     return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "nothing is called '%s' that could be emitted", o->emit);
 }
 
+/* --memory: a choice of its own for each compile, for the description is shared. */
+static bool place_on_board(compiler *c, const compile_options *o, compile_result *r)
+{
+    if (!o->memories)
+        return true;
+    placement *p = arena_new(&c->mem, placement);
+    *p = *o->memories;
+    if (!placement_choose(c, p, &r->plan))
+        return false;
+    r->unit.places = p;
+    return true;
+}
+
 static bool plan_and_check(compiler *c, const compile_options *o, compile_result *r)
 {
     plan_problem *p = plan_problem_of(c, r->unit.func);
@@ -242,7 +256,7 @@ static bool plan_and_check(compiler *c, const compile_options *o, compile_result
     if (!plan_memory(c, p, &r->plan) || !plan_verify(c, &r->plan))
         return false;
     if (r->plan.workspace_bytes <= prog_most_bytes(r->unit.target))
-        return true;
+        return place_on_board(c, o, r);
     return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                       "the workspace of %llu bytes is too large for the target %s",
                       (unsigned long long)r->plan.workspace_bytes, r->unit.target->name);

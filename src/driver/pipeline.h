@@ -44,6 +44,7 @@ typedef struct compile_options {
     bool unscheduled; /* kernels are their plain loops, without any schedule */
     bool proof;       /* the report tells hashes, too, which take a while for large models */
     bool show_values; /* what every kernel makes is a result, too */
+    const placement *memories; /* of the board that the package is for; NULL: not described */
     const struct board *board; /* the emulator's machine that the package is run on; NULL: this one */
     bool vta; /* of a computation: the accelerator that the compiler context names runs it */
     const char *const *schedules; /* files with schedules that stand before what the rules choose */

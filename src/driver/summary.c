@@ -72,6 +72,20 @@ static void print_heap(writer *w, const compile_result *r)
                who);
 }
 
+/* What lies in which memory of the board. */
+static void print_memories(writer *w, const placement *p)
+{
+    if (!p)
+        return;
+    w_str(w, "memories   ");
+    for (uint32_t i = 0; i < p->n_memories; i++) {
+        const board_memory *m = &p->memories[i];
+        w_fmt(w, "%s%s %llu of %llu%s", i ? ", " : "", m->name, (unsigned long long)m->used,
+              (unsigned long long)m->bytes, m == p->workspace ? " (workspace)" : "");
+    }
+    w_str(w, "\n");
+}
+
 static void print_slow(writer *w, const compile_result *r, const facts *x)
 {
     const char *gap = "";
@@ -136,6 +150,7 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     print_heap(w, r);
     w_line(w, "flash      %llu bytes of constants, and the code, whose size the C build will tell",
            (unsigned long long)r->plan.constant_bytes);
+    print_memories(w, r->unit.places);
     print_slow(w, r, &x);
     print_records(w, r);
     if (r->unit.offload)

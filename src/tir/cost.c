@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many operations a function does at most: a static count over the loops, for reports. */
+/* How many operations a function does at most, and how often it reads and writes each buffer: static counts over the
+ * loops, for reports and for the placement of weights. */
 #include "tir/facts.h"
 #include "tir/linear.h"
 #include "tir/simplify.h"
+#include "tir/walk.h"
 
 /* An unbounded loop, a call of something outside, or more than fits. */
 #define UNKNOWN (-1)
@@ -100,4 +102,68 @@ int64_t tir_most_operations(compiler *c, const tir_func *f)
 {
     counter k = {.bounds = tir_bounds_new(c)};
     return of_stmt(&k, f->body);
+}
+
+/* --- accesses --- */
+
+typedef struct access_counter {
+    tir_bounds *bounds;
+    const tir_func *f;
+    double times; /* how often what is looked at runs */
+    double *params, *scratch;
+} access_counter;
+
+static void count_access(const access_counter *k, const tir_buffer *b, double lanes)
+{
+    for (uint32_t i = 0; i < k->f->n_params; i++)
+        if (k->f->params[i] == b) {
+            k->params[i] += k->times * lanes;
+            return;
+        }
+    if (b->scope == SCOPE_GLOBAL)
+        *k->scratch += k->times * lanes;
+}
+
+static void count_load(void *ctx, tir_expr_ref e)
+{
+    if (e->kind == TIR_LOAD)
+        count_access(ctx, e->u.buffer, e->type.lanes);
+}
+
+static void count_exprs(access_counter *k, const tir_stmt *s)
+{
+    tir_expr_ref const all[] = {s->min, s->extent, s->cond, s->value};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            tir_visit_expr(all[i], count_load, k);
+    for (uint32_t i = 0; s->kind == TIR_STORE && i < s->n_indices; i++)
+        tir_visit_expr(s->indices[i], count_load, k);
+}
+
+static void count_stmt(access_counter *k, tir_stmt *s)
+{
+    const double times = k->times;
+    count_exprs(k, s);
+    if (s->kind == TIR_STORE)
+        count_access(k, s->buffer, s->value->type.lanes);
+    if (s->kind == TIR_FOR) {
+        tir_range r = tir_range_of(k->bounds, s->extent);
+        k->times *= r.known_max ? (double)(r.max > 0 ? r.max : 0) : 1;
+        tir_bounds_push(k->bounds, s->var, s->min, s->extent);
+    }
+    if (s->body)
+        count_stmt(k, s->body);
+    if (s->orelse)
+        count_stmt(k, s->orelse);
+    for (uint32_t i = 0; i < s->n_stmts; i++)
+        count_stmt(k, s->stmts[i]);
+    if (s->kind == TIR_FOR)
+        tir_bounds_pop(k->bounds);
+    k->times = times;
+}
+
+void tir_count_accesses(compiler *c, const tir_func *f, double *params, double *scratch)
+{
+    access_counter k = {tir_bounds_new(c), f, 1, params, scratch};
+    count_stmt(&k, f->body);
 }

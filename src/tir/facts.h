@@ -22,6 +22,8 @@ uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **ou
  * loops among them; a call of a mathematical function is one, an operation on vectors too. -1: a loop without a bound,
  * or a call of code that is not here. */
 int64_t tir_most_operations(compiler *c, const tir_func *f);
+/* Adds the elements that one run reads and writes, each time counted: of each parameter, and of scratch together. */
+void tir_count_accesses(compiler *c, const tir_func *f, double *params, double *scratch);
 uint32_t tir_count_guards(const tir_func *f); /* see TIR_LEFT */
 /* Of the structure: names of vars and buffers are left out. */
 uint64_t tir_hash(const compiler *c, const tir_func *f);

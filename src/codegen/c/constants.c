@@ -117,13 +117,25 @@ static void write_initialiser(const package *p, writer *w, const tensor_data *t)
     w_str(w, "},\n");
 }
 
-static void write_struct(const package *p, writer *w)
+/* "global_const_workspace", "const_area_1" */
+static const char *area_name(const package *p, uint32_t area)
 {
-    uint64_t(*keys)[2] = sorted(p), at = 0;
-    package_template(p, w, "struct global_const_workspace {\n");
+    return area == 0 ? "global_const_workspace" : arena_printf(&p->c->mem, "const_area_%u", area);
+}
+
+/* Whether a constant has bytes there. */
+static bool is_in(const package *p, const uint64_t key[2], uint32_t area)
+{
+    return p->constants[key[1]].data->count > 0 && package_area(p, key[0]) == area;
+}
+
+static void write_struct(const package *p, writer *w, uint32_t area)
+{
+    uint64_t(*keys)[2] = sorted(p), at = p->areas[area].begin;
+    w_fmt(w, "struct %s {\n", area_name(p, area));
     for (uint32_t i = 0; i < p->n_constants; i++) {
         const package_const *k = &p->constants[keys[i][1]];
-        if (k->data->count == 0)
+        if (!is_in(p, keys[i], area))
             continue;
         if (keys[i][0] > at)
             w_fmt(w, "    uint8_t gap_%llu[%llu];\n", (unsigned long long)at, (unsigned long long)(keys[i][0] - at));
@@ -134,15 +146,18 @@ static void write_struct(const package *p, writer *w)
     w_str(w, "}");
 }
 
-static void write_text(const package *p, writer *w)
+static void write_text(const package *p, writer *w, uint32_t area)
 {
-    uint64_t(*keys)[2] = sorted(p), at = 0;
+    uint64_t(*keys)[2] = sorted(p), at = p->areas[area].begin;
+    const board_memory *m = p->areas[area].memory;
+    if (area > 0)
+        w_fmt(w, "/* In the memory %s. */\nTVMRT_SECTION(\"%s\")\n", m->name, m->section);
     w_str(w, "TVMRT_ALIGNED(64) static const ");
-    write_struct(p, w);
-    w_str(w, " global_const_workspace = {\n");
+    write_struct(p, w, area);
+    w_fmt(w, " %s = {\n", area_name(p, area));
     for (uint32_t i = 0; i < p->n_constants; i++) {
         const package_const *k = &p->constants[keys[i][1]];
-        if (k->data->count == 0)
+        if (!is_in(p, keys[i], area))
             continue;
         if (keys[i][0] > at)
             w_str(w, "    {0},\n");
@@ -157,12 +172,28 @@ static const char little_endian[] =
     "#error \"@n_constants.bin is little-endian and this machine is not: compile the model with --constants c\"\n"
     "#endif\n\n";
 
+/* The same of a part that lies in another memory. */
+static void write_included_area(const package *p, writer *w, uint32_t area)
+{
+    const board_memory *m = p->areas[area].memory;
+    const char *name = area_name(p, area), *file = strchr(package_area_file(p, area), '/') + 1;
+    w_fmt(w, "/* In the memory %s. */\n#define %s %s_%s\n", m->name, name, p->prefix, name);
+    write_struct(p, w, area);
+    w_fmt(w, ";\nextern const struct %s %s;\n", name, name);
+    w_fmt(w, "__asm__(\".section %s,\\\"a\\\"\\n\"\n        \".balign 64\\n\"\n", m->section);
+    w_fmt(w, "        \".globl %s_%s\\n\"\n        \".hidden %s_%s\\n\"\n        \"%s_%s:\\n\"\n", p->prefix, name,
+          p->prefix, name, p->prefix, name);
+    w_fmt(w, "        \".incbin \\\"%s\\\"\\n\"\n        \".previous\\n\");\n\n", file);
+}
+
 /* The file's bytes under a symbol of the type that names the constants. */
 static void write_included(const package *p, writer *w)
 {
     package_template(p, w, little_endian);
+    if (package_constant_bytes(p) == 0)
+        return;
     package_template(p, w, "#define global_const_workspace @p_global_const_workspace\n");
-    write_struct(p, w);
+    write_struct(p, w, 0);
     package_template(p, w,
                      ";\nextern const struct global_const_workspace global_const_workspace;\n\n"
                      "/* Looked for on the assembler's include path (-Wa,-Isrc). */\n"
@@ -211,7 +242,7 @@ static const char handed_text[] =
 
 static void write_handed(const package *p, writer *w)
 {
-    uint64_t known = identity(p->constant_data, (size_t)p->pl->constant_bytes);
+    uint64_t known = identity(p->constant_data, (size_t)package_constant_bytes(p));
     package_template(p, w, little_endian);
     w_fmt(w, "#define CONST_IDENTITY UINT64_C(0x%016llx)\n\n", (unsigned long long)known);
     package_template(p, w, handed_text);
@@ -229,17 +260,28 @@ static bool has_non_finite(const package *p)
     return false;
 }
 
+/* Parts in memories of their own, as the model's description finds them. */
+static void write_areas(const package *p, writer *w)
+{
+    for (uint32_t i = 1; i < p->n_areas; i++) {
+        if (p->constants_form == CONSTANTS_C)
+            write_text(p, w, i);
+        else
+            write_included_area(p, w, i);
+        w_fmt(w, "const void *%s_get_const_area_%u(void)\n{\n    return &%s;\n}\n\n", p->prefix, i, area_name(p, i));
+    }
+}
+
 void constants_write(const package *p, writer *w)
 {
-    const char *address = "(&global_const_workspace)";
+    const char *address = package_constant_bytes(p) > 0 ? "(&global_const_workspace)" : "NULL /* there are none */";
     switch (p->constants_form) {
     case CONSTANTS_C:
-        if (p->pl->constant_bytes == 0) {
-            address = "NULL /* there are none */";
+        if (p->pl->constant_bytes == 0)
             break;
-        }
         w_str(w, has_non_finite(p) ? "#include <math.h>\n\n" : "");
-        write_text(p, w);
+        if (package_constant_bytes(p) > 0)
+            write_text(p, w, 0);
         break;
     case CONSTANTS_INCBIN: write_included(p, w); break;
     case CONSTANTS_BIN:
@@ -248,5 +290,6 @@ void constants_write(const package *p, writer *w)
         break;
     case CONSTANTS_DEFAULT: break; /* constants_form_of gives another */
     }
+    write_areas(p, w);
     w_fmt(w, "#define GLOBAL_CONSTANTS %s\n", address);
 }

@@ -86,7 +86,7 @@ void header_write(const package *p, writer *w)
     w_fmt(w, "#define %s_WORKSPACE_SIZE %lluu\n#define %s_WORKSPACE_ALIGN %uu\n", p->macro,
           (unsigned long long)p->pl->workspace_bytes, p->macro, area_align(p->pl->workspace_bytes));
     w_fmt(w, "#define %s_CONST_SIZE %lluu\n#define %s_CONST_ALIGN %uu\n", p->macro,
-          (unsigned long long)p->pl->constant_bytes, p->macro, area_align(p->pl->constant_bytes));
+          (unsigned long long)package_constant_bytes(p), p->macro, area_align(package_constant_bytes(p)));
     w_fmt(w,
           "/* Arrays on the stack of the thread that runs a kernel, at most; the frame itself comes on top. */\n"
           "#define %s_KERNEL_STACK_BYTES %lluu\n\n/* Bytes of each input and output; %s. */\n",
@@ -141,7 +141,8 @@ void instance_write(const package *p, writer *w)
     w_fmt(w, "#define %s_NUM_OPS %u\n#define %s_NUM_ARGS %u /* pointers to inputs and outputs of all operators */\n\n",
           p->macro, p->pl->problem->ops.len, p->macro, p->n_args);
     w_fmt(w, "struct %s_instance {\n    tvmrt_context_t context;\n", p->prefix);
-    w_fmt(w, "    const void *inputs[%u];\n    void *outputs[%u];\n", p->n_inputs ? p->n_inputs : 1,
+    const uint32_t n_in = p->n_inputs + p->n_areas - 1; /* constants in other memories are behind the inputs */
+    w_fmt(w, "    const void *inputs[%u];\n    void *outputs[%u];\n", n_in ? n_in : 1,
           p->n_outputs ? p->n_outputs : 1);
     w_fmt(w, "    tvmrt_op_exec_t op_execs[%u];\n    void *args[%u];\n};\n\n",
           p->pl->problem->ops.len ? p->pl->problem->ops.len : 1, p->n_args ? p->n_args : 1);
@@ -179,8 +180,12 @@ void names_write(const package *p, writer *w)
                   package_kernel(p, i)->name);
     package_template(
         p, w,
-        "\n/* @n_lib0.c */\nconst void *@p_get_const_workspace(void);\n\n"
-        "/* @n_lib1.c */\n"
+        "\n/* @n_lib0.c */\nconst void *@p_get_const_workspace(void);\n");
+    for (uint32_t i = 1; i < p->n_areas; i++)
+        w_fmt(w, "const void *%s_get_const_area_%u(void);\n", p->prefix, i);
+    package_template(
+        p, w,
+        "\n/* @n_lib1.c */\n"
         "int32_t @p___tvm_main__(struct @p_inputs *input, struct @p_outputs *output,\n"
         "                        const void *const_ws, void *ws);\n\n"
         "/* model_data.c */\n"

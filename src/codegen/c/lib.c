@@ -21,6 +21,9 @@ void lib0_write(const package *p, writer *w)
     package_template(p, w,
                      p->pl->workspace_bytes > 0 ? "#define WORKSPACE_BYTES @M_WORKSPACE_SIZE\n\n"
                                                 : "#define WORKSPACE_BYTES 1 /* none is needed; C wants one */\n\n");
+    if (p->u->places && p->u->places->workspace && p->u->places->workspace->section)
+        w_fmt(w, "#ifndef %s_WORKSPACE_SECTION /* in the memory %s */\n#define %s_WORKSPACE_SECTION \"%s\"\n#endif\n\n",
+              p->macro, p->u->places->workspace->name, p->macro, p->u->places->workspace->section);
     package_template(p, w, lib0_text);
 }
 
@@ -120,6 +123,8 @@ void lib1_write(const package *p, writer *w)
     package_template(p, w, lib1_semantic);
     for (uint32_t i = 0; i < p->n_inputs; i++)
         w_fmt(w, "    instance->inputs[%u] = %sinputs->%s;\n", i, p->inputs[i].extent ? "&" : "", p->inputs[i].c_name);
+    for (uint32_t i = 1; i < p->n_areas; i++)
+        w_fmt(w, "    instance->inputs[%u] = %s_get_const_area_%u();\n", p->n_inputs + i - 1, p->prefix, i);
     for (uint32_t i = 0; i < p->n_outputs; i++)
         w_fmt(w, "    instance->outputs[%u] = outputs->%s;\n", i, p->outputs[i].c_name);
     package_template(p, w, lib1_run);

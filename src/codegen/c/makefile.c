@@ -109,6 +109,16 @@ static const char bare_comment[] =
     "# LDFLAGS='-T board.ld --specs=nano.specs --specs=nosys.specs' (or --specs=rdimon.specs for semihosting, so that\n"
     "# printf works under a debugger or QEMU) and the start-up object in LDLIBS.\n#\n";
 
+/* Files of constants that the assembler includes. */
+static void list_included(const package *p, writer *w, const char *folder, const char *between)
+{
+    bool first = p->constants_form == CONSTANTS_INCBIN && package_constant_bytes(p) > 0;
+    if (first)
+        w_fmt(w, "%s%s", folder, p->constant_file);
+    for (uint32_t i = 1; i < p->n_areas; i++)
+        w_fmt(w, "%s%s%s", i > 1 || first ? between : "", folder, package_area_file(p, i));
+}
+
 void makefile_write(const package *p, writer *w)
 {
     bool posix = strcmp(p->u->port, "posix") == 0, bare = strcmp(p->u->port, "baremetal") == 0;
@@ -128,7 +138,7 @@ void makefile_write(const package *p, writer *w)
              "CFLAGS ?= -O3\n# Flags that choose a processor, where the compiler has to be told.\nCPU ?=\n"
              "FLAGS = -std=c99 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(TARGET_FLAGS) $(CPU) "
              "-DTVMRT_NUM_WORKERS=$(WORKERS) -DTVMRT_HOOKS=$(HOOKS) -Isrc -Iinclude");
-    w_fmt(w, "%s\n", p->constants_form == CONSTANTS_INCBIN ? " -Wa,-Isrc" : "");
+    w_fmt(w, "%s\n", package_includes_files(p) ? " -Wa,-Isrc" : "");
     w_fmt(w, "LDLIBS ?= -lm%s\n", posix ? " -pthread" : "");
     const char *libraries = package_libraries(p);
     if (*libraries)
@@ -147,8 +157,11 @@ void makefile_write(const package *p, writer *w)
              "SAID = '$(subst ','\\'',$(CC) $(FLAGS) $(LDFLAGS) $(LDLIBS))'\n.PHONY: look\nbuild/flags: look\n"
              "\t@mkdir -p build && printf '%s\\n' $(SAID) | cmp -s - $@ || printf '%s\\n' $(SAID) > $@\n\n");
     write_sources(p, w);
-    if (p->constants_form == CONSTANTS_INCBIN)
-        w_fmt(w, "build/%s_lib0.o: %s\n\n", p->u->module_name, p->constant_file);
+    if (package_includes_files(p)) {
+        w_fmt(w, "build/%s_lib0.o: ", p->u->module_name);
+        list_included(p, w, "", " ");
+        w_str(w, "\n\n");
+    }
     w_str(w, "run: runner\n\t./runner $(ARGS)\n\nclean:\n\trm -rf build runner ");
     package_template(p, w, "lib@p.a\n");
 }
@@ -218,11 +231,13 @@ void makefile_write_cmake(const package *p, writer *w)
         "    _POSIX_C_SOURCE=200809L)\n");
     package_template(p, w, "target_compile_options(@p PUBLIC");
     w_fmt(w, " %s%s)\n", p->u->target->cflags, contract(p));
-    if (p->constants_form == CONSTANTS_INCBIN) {
+    if (package_includes_files(p)) {
         package_template(p, w,
                          "set_source_files_properties(src/@n_lib0.c PROPERTIES\n"
                          "    COMPILE_OPTIONS \"-Xassembler;-I${CMAKE_CURRENT_SOURCE_DIR}/src\"\n");
-        w_fmt(w, "    OBJECT_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/%s)\n", p->constant_file);
+        w_str(w, "    OBJECT_DEPENDS ");
+        list_included(p, w, "${CMAKE_CURRENT_SOURCE_DIR}/", p->n_areas > 1 ? "\\;" : "");
+        w_str(w, ")\n");
     }
     if (posix)
         package_template(p, w, "find_package(Threads REQUIRED)\ntarget_link_libraries(@p PUBLIC m Threads::Threads)\n");

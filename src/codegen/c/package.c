@@ -48,7 +48,13 @@ static bool add_constants(package *p, artifact *out)
         return diag_error(&p->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for %llu bytes of constants",
                           (unsigned long long)p->pl->constant_bytes);
     p->constant_file = arena_printf(&p->c->mem, "src/%s_constants.bin", p->u->module_name);
-    add(p, out, p->constant_file, p->constant_data, len, true);
+    if (package_constant_bytes(p) > 0)
+        add(p, out, p->constant_file, p->constant_data, (size_t)package_constant_bytes(p), true);
+    for (uint32_t i = 1; i < p->n_areas; i++) {
+        const constant_area *a = &p->areas[i];
+        add(p, out, package_area_file(p, i),
+            (const uint8_t *)p->constant_data + a->begin, (size_t)(a->end - a->begin), true);
+    }
     return true;
 }
 
@@ -57,6 +63,10 @@ package package_of(compiler *c, const codegen_unit *u, const char *prefix)
     package p = {.c = c, .u = u, .pl = u->plan, .prefix = prefix};
     p.macro = package_upper(&c->mem, prefix);
     p.constants_form = constants_form_of(u);
+    constant_area *whole = arena_new(&c->mem, constant_area);
+    whole->end = p.pl->constant_bytes;
+    p.areas = u->places ? u->places->areas : whole;
+    p.n_areas = u->places ? u->places->n_areas : 1;
     package_bind(&p);
     count(&p);
     return p;

@@ -40,6 +40,8 @@ typedef struct package {
     uint32_t n_bounds;
     const package_const *constants;
     uint32_t n_constants;
+    const constant_area *areas;    /* of constants, by offset; the first one is what const_workspace names */
+    uint32_t n_areas;
     const char *prefix, *macro;
     enum constants_form constants_form; /* never the default */
     const void *constant_data;     /* the bytes of all, where a file holds them */
@@ -86,6 +88,12 @@ void instance_write(const package *p, writer *w); /* include/tvmgen_default_inst
 void names_write(const package *p, writer *w);    /* src/default_names.h */
 void lib0_write(const package *p, writer *w);     /* src/default_lib0.c */
 void lib1_write(const package *p, writer *w);     /* src/default_lib1.c */
+/* The bytes of the constants in area 0, and where area i lies; those behind area 0 are as inputs of the model's
+ * description: NUM_INPUTS + i - 1. */
+uint64_t package_constant_bytes(const package *p);
+uint32_t package_area(const package *p, uint64_t offset);
+const char *package_area_file(const package *p, uint32_t i); /* "src/default_area_1.bin" */
+bool package_includes_files(const package *p); /* by the assembler */
 constants_form constants_form_of(const codegen_unit *u);
 void *constants_bytes(const package *p, size_t *out_len);
 void constants_write(const package *p, writer *w); /* in src/default_lib0.c */

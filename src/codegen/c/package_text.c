@@ -74,6 +74,30 @@ bool package_is_data(const package_io *io)
     return !io->extent && io->shape_of == PROG_NONE;
 }
 
+uint64_t package_constant_bytes(const package *p)
+{
+    return p->areas[0].end;
+}
+
+uint32_t package_area(const package *p, uint64_t offset)
+{
+    uint32_t i = p->n_areas;
+    while (i-- > 1)
+        if (offset >= p->areas[i].begin)
+            return i;
+    return 0;
+}
+
+const char *package_area_file(const package *p, uint32_t i)
+{
+    return arena_printf(&p->c->mem, "src/%s_area_%u.bin", p->u->module_name, i);
+}
+
+bool package_includes_files(const package *p)
+{
+    return p->constants_form == CONSTANTS_INCBIN || (p->constants_form == CONSTANTS_BIN && p->n_areas > 1);
+}
+
 uint32_t package_extent(const package *p, dim symbol)
 {
     uint32_t number = 0;

@@ -22,7 +22,8 @@ static uint64_t at_least_one(uint64_t n)
 uint64_t package_instance_bytes(const codegen_unit *u)
 {
     const plan_problem *p = u->plan->problem;
-    uint64_t ins = u->func->n_inputs, outs = u->func->results.len, ops = p->ops.len, args = 0;
+    uint64_t ins = u->func->n_inputs + (u->places ? u->places->n_areas - 1 : 0), outs = u->func->results.len;
+    uint64_t ops = p->ops.len, args = 0;
     for (uint32_t i = 0; i < p->ops.len; i++)
         args += p->ops.data[i].n_args + p->ops.data[i].n_scratch;
     uint64_t words = 8u + at_least_one(ins) + at_least_one(outs) + 2u * at_least_one(ops) + at_least_one(args);
@@ -68,6 +69,21 @@ static void write_memory(json_out *j, const package *p)
     json_out_uint(j, "table_bytes", package_instance_bytes(p->u));
     json_out_uint(j, "constant_bytes", p->pl->constant_bytes);
     json_out_uint(j, "caller_bytes", package_caller_bytes(p->pl->problem));
+    json_out_end(j);
+}
+
+static void write_board(json_out *j, const placement *p)
+{
+    if (!p)
+        return;
+    json_out_array(j, "memories");
+    for (uint32_t i = 0; i < p->n_memories; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "name", p->memories[i].name);
+        json_out_uint(j, "bytes", p->memories[i].bytes);
+        json_out_uint(j, "used", p->memories[i].used);
+        json_out_end(j);
+    }
     json_out_end(j);
 }
 
@@ -145,6 +161,7 @@ void proof_write(json_out *j, const package *p)
         json_out_text(j, "package_sha256", hash);
     }
     write_memory(j, p);
+    write_board(j, p->u->places);
     write_stack(j, p);
     if (operations >= 0)
         json_out_int(j, "most_operations", operations);

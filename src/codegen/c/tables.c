@@ -20,8 +20,13 @@ static void tensor_map(const package *p, writer *w)
     for (uint32_t v = 0; v < pp->values.len; v++) {
         const plan_value *x = &pp->values.data[v];
         bool outside = x->storage == STORE_INPUT || x->storage == STORE_OUTPUT;
-        row(w, v, x->storage, outside ? x->index : 0, p->pl->places[v].offset, x->bytes,
-            package_comment(&p->c->mem, x->name));
+        const uint64_t at = p->pl->places[v].offset;
+        const uint32_t area = x->storage == STORE_CONSTANT ? package_area(p, at) : 0;
+        const char *name = package_comment(&p->c->mem, x->name);
+        if (area > 0) /* found as inputs are: lib1 binds the area */
+            row(w, v, STORE_INPUT, p->n_inputs + area - 1, at - p->areas[area].begin, x->bytes, name);
+        else
+            row(w, v, x->storage, outside ? x->index : 0, at, x->bytes, name);
     }
     for (uint32_t i = 0; i < pp->ops.len; i++)
         for (uint32_t k = 0; k < pp->ops.data[i].n_scratch; k++) {
@@ -151,7 +156,10 @@ void tables_write(const package *p, writer *w)
     schedule(p, w);
     w_fmt(w, "static const tvmrt_model_desc_t g_model = {\n    %uu, /* TVMRT_ABI_VERSION of these tables */\n",
           PACKAGE_ABI_VERSION);
-    package_template(p, w, "    \"@n\",\n    @M_NUM_INPUTS,\n    @M_NUM_OUTPUTS,\n");
+    package_template(p, w, "    \"@n\",\n    @M_NUM_INPUTS");
+    if (p->n_areas > 1)
+        w_fmt(w, " + %u /* constants in memories of their own */", p->n_areas - 1);
+    package_template(p, w, ",\n    @M_NUM_OUTPUTS,\n");
     w_fmt(w, "    %u,\n", p->n_sids);
     package_template(p, w,
                      "    @M_NUM_OPS,\n    g_tensor_map,\n    g_op_descs,\n    g_cpu_func_table,\n"

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# compile --memory: the same numbers in every form of constants, sections and their sizes, what is used most in the
+# fastest memory, descriptions that are wrong or too small.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+model=$top/demo/digits.onnx
+cc=${CC:-cc}
+cd "$work" || exit 3
+cat > board.txt << 'TEXT'
+# a board
+qspi   rom 8M   .qspi      20
+dtcm   ram 8K   .dtcm_bss  1   # the workspace comes here
+sram   ram 512K -          3
+itcm   rom 4K   .itcm_data 1
+flash  rom 32K  -          4
+TEXT
+strict="-O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror"
+section() { size -A "$1" | awk -v name="$2" '$1 == name { print $2 }'; }
+
+expect 0 '' compile "$model" -o plain -q --target generic --workers 2
+check 'the package without memories' make -s -C plain CC="$cc" CFLAGS="$strict"
+./plain/runner > want 2> log
+for form in c incbin bin; do
+    expect 0 'memories   dtcm 5120 of 8192 \(workspace\), itcm [0-9]+ of 4096, sram 0 of 524288, flash [0-9]+ of 32768, qspi [0-9]+ of' \
+        compile "$model" -o $form --target generic --workers 2 --memory board.txt --constants $form
+    check "$form: it builds" make -s -C $form CC="$cc" CFLAGS="$strict"
+    ./$form/runner > got 2> log
+    check "$form: the same numbers" cmp want got
+    object=$form/build/default_lib0.o
+    check "$form: the workspace is in its section" test "$(section $object .dtcm_bss)" = 5120
+    check "$form: the matrix that is read once is in the slow memory" test "$(section $object .qspi)" = 32768
+    check "$form: the convolutions' weights are in the fast one" test "$(section $object .itcm_data)" -ge 800 -a "$(section $object .itcm_data)" -le 4096
+done
+fast=$(grep -c 'TVMRT_STORAGE_INPUT, 1, .*conv' c/src/model_data.c)
+check "weights of both convolutions are fast ($fast)" test "$fast" -ge 2
+tr -d ' \n' < c/report.json > flat.json
+check 'the report has the memories' grep -q '"memories":\[{"name":"dtcm","bytes":8192,"used":5120}' flat.json
+expect 0 '^probabilities: .*: ok$' verify "$model" --memory board.txt --against interpreter
+if command -v cmake > log; then
+    check 'CMake knows its files' sh -c 'cmake -S incbin -B made -DCMAKE_BUILD_TYPE=Debug && cmake --build made'
+fi
+# all of the constants in sections, none left for the compiler to place
+printf 'a rom 64K .all 1\nr ram 64K - 1\n' > all.txt
+for form in c incbin; do
+    expect 0 '' compile "$model" -o all_$form -q --target generic --workers 2 --memory all.txt --constants $form
+    check "all in a section, $form" make -s -C all_$form CC="$cc" CFLAGS="$strict"
+    ./all_$form/runner > got 2> log
+    check "all in a section, $form: the same numbers" cmp want got
+done
+
+printf 'r ram 4K - 1\nf rom 64K - 1\n' > small.txt
+expect_error 1 'workspace of 5120 bytes does not fit into .*, 1024 are missing: r has 4096 of 4096 left' compile "$model" -o no --target generic --memory small.txt
+printf 'r ram 8K - 1\nf rom 30K - 1\n' > small.txt
+expect_error 1 "constant 'fc1.weight' of 32768 bytes does not fit" compile "$model" -o no --target generic --memory small.txt
+printf 'r ram 8K - 1\n' > small.txt
+expect_error 1 'there is no rom' compile "$model" -o no --target generic --memory small.txt
+wrong() { printf '%b' "$1" > wrong.txt; expect_error 1 "$2" compile "$model" -o no --memory wrong.txt; }
+wrong '' 'no memory is described'
+wrong '# a\n\nr ram 8K -\n' 'wrong.txt:3: five words'
+wrong 'r ram 8K - 1 2\n' 'five words'
+wrong 'r tcm 8K - 1\n' 'ram or rom'
+wrong 'r ram 8KB - 1\n' 'no size'
+wrong 'r ram -1 - 1\n' 'no size'
+wrong 'r ram 99999999999999999999 - 1\n' 'no size'
+wrong 'r ram 8K a"b 1\n' 'no name of a section'
+wrong 'r ram 8K - fast\n' 'no number'
+wrong 'r ram 8K - 1\nr rom 8K - 1\n' 'of this name already'
+expect_error 2 'is for packages' compile "$model" --emit tir --memory board.txt
+[ ! -e no ] && good || bad 'a failed compile left a package'
+finish
