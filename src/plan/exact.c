@@ -117,7 +117,7 @@ static bool raise_others(exact *e, uint32_t i, bool *out_any)
  * below it can lift it. UINT64_MAX: nothing can. */
 static uint64_t lowest_start(exact *e, uint32_t i, uint64_t at, uint32_t at_rank)
 {
-    if (e->low[i] > at || (e->low[i] == at && e->rank[i] >= at_rank))
+    if (e->low[i] > at || (e->low[i] == at && (e->rank[i] >= at_rank || e->x->overlaps[i])))
         return e->low[i];
     const plan_meet *meets = e->x->meets[i].data;
     uint64_t least = UINT64_MAX;
@@ -216,7 +216,7 @@ static void collect_choices(exact *e, const exact_part *p, uint64_t last, uint32
     for (uint32_t k = 0; k < p->n; k++) {
         const uint32_t i = p->blocks[k];
         const uint64_t low = e->low[i];
-        if (low >= last && low < end && low <= most && (low > last || e->rank[i] >= last_rank))
+        if (low >= last && low < end && low <= most && (low > last || e->rank[i] >= last_rank || e->x->overlaps[i]))
             vec_push(e->a, &e->choices, ((exact_choice){low, e->rank[i], i}));
     }
     if (e->choices.len > from + 1)

@@ -128,6 +128,56 @@ static bool is_pair(const plan_facts *f, uint32_t op, uint32_t pair, plan_inplac
            f->keep_first[from] == UINT32_MAX && f->keep_first[to] == UINT32_MAX;
 }
 
+/* The distances of all operands in `from` to all results in `to` together; false: not all of them have one. */
+static bool is_overlap(const plan_facts *f, uint32_t op, plan_overlap *x)
+{
+    const plan_op *o = &f->p->ops.data[op];
+    x->below = x->above = 0;
+    for (uint32_t i = 0; i < o->n_inputs; i++)
+        for (uint32_t k = o->n_inputs; k < o->n_args && f->root[o->args[i]] == x->from; k++) {
+            uint64_t in = f->start[o->args[i]], out = f->start[o->args[k]], below, above;
+            const plan_distance *d = NULL;
+            if (f->root[o->args[k]] != x->to)
+                continue;
+            for (uint32_t n = 0; n < o->n_distances && !d; n++)
+                d = o->distances[n].in == i && o->distances[n].out == k ? &o->distances[n] : NULL;
+            if (!d)
+                return false;
+            below = d->below + out > in ? d->below + out - in : 0;
+            above = d->above + in > out ? d->above + in - out : 0;
+            x->below = below > x->below ? below : x->below;
+            x->above = above > x->above ? above : x->above;
+        }
+    x->below = x->below < f->p->values.data[x->to].bytes ? x->below : f->p->values.data[x->to].bytes;
+    x->above = x->above < f->p->values.data[x->from].bytes ? x->above : f->p->values.data[x->from].bytes;
+    return facts_saved(f, x) > 0;
+}
+
+uint64_t facts_saved(const plan_facts *f, const plan_overlap *x)
+{
+    uint64_t from = f->p->values.data[x->from].bytes, to = f->p->values.data[x->to].bytes;
+    uint64_t below = x->below + from > to ? x->below + from : to, above = x->above + to > from ? x->above + to : from;
+    return from + to - (below < above ? below : above);
+}
+
+static void collect_overlaps(plan_facts *f, uint32_t op, uint32_t first_pair)
+{
+    const plan_op *o = &f->p->ops.data[op];
+    const uint32_t first = f->overlaps.len;
+    for (uint32_t n = 0; n < o->n_distances; n++) {
+        plan_overlap x = {.op = op, .from = f->root[o->args[o->distances[n].in]]};
+        x.to = f->root[o->args[o->distances[n].out]];
+        bool known = x.from == x.to || !facts_in_workspace(f, x.from) || !facts_in_workspace(f, x.to) ||
+                     f->keep_first[x.from] != UINT32_MAX || f->keep_first[x.to] != UINT32_MAX;
+        for (uint32_t k = first; k < f->overlaps.len; k++)
+            known |= f->overlaps.data[k].from == x.from && f->overlaps.data[k].to == x.to;
+        for (uint32_t k = first_pair; k < f->inplace.len; k++)
+            known |= f->inplace.data[k].from == x.from && f->inplace.data[k].to == x.to;
+        if (!known && is_overlap(f, op, &x))
+            vec_push(f->a, &f->overlaps, x);
+    }
+}
+
 /* --- what lives through loops --- */
 
 static void keep(plan_facts *f, uint32_t root, uint32_t first, uint32_t last)
@@ -221,10 +271,13 @@ void facts_collect(plan_facts *f, arena *a, const plan_problem *p)
     uint32_t *seen = arena_array(a, uint32_t, f->n_ops);
     for (uint32_t op = 0; op < f->n_ops; op++)
         collect_op(f, op, seen);
-    for (uint32_t op = 0; op < f->n_ops; op++)
+    for (uint32_t op = 0; op < f->n_ops; op++) {
+        const uint32_t first = f->inplace.len;
         for (uint32_t k = 0; k < p->ops.data[op].n_inplace; k++) {
             plan_inplace x;
             if (is_pair(f, op, k, &x))
                 vec_push(a, &f->inplace, x);
         }
+        collect_overlaps(f, op, first);
+    }
 }

@@ -16,6 +16,12 @@ typedef struct plan_inplace {
     uint32_t op, from, to;
 } plan_inplace;
 
+/* The operator may write the root `to` over the root `from`, at these distances of their starts (plan_distance). */
+typedef struct plan_overlap {
+    uint32_t op, from, to;
+    uint64_t below, above;
+} plan_overlap;
+
 typedef struct plan_facts {
     arena *a; /* scratch memory of one planning */
     const plan_problem *p;
@@ -27,6 +33,7 @@ typedef struct plan_facts {
     u32s *readers;             /* of each root: operators, ascending */
     u32s *writers;             /* of each root */
     VEC(plan_inplace) inplace; /* by operator */
+    VEC(plan_overlap) overlaps; /* by operator; not those that are in place */
     uint32_t n_segments;
     /* Of each root: segments through which it lives whoever uses it there. UINT32_MAX: none */
     uint32_t *keep_first, *keep_last;
@@ -34,6 +41,8 @@ typedef struct plan_facts {
 
 void facts_collect(plan_facts *f, arena *a, const plan_problem *p);
 bool facts_in_workspace(const plan_facts *f, uint32_t root);
+/* Bytes that the two roots need less together, at most. */
+uint64_t facts_saved(const plan_facts *f, const plan_overlap *x);
 /* A piece of workspace and the layers in which it must not be disturbed. */
 typedef struct plan_block {
     uint64_t bytes, align, offset;
@@ -45,6 +54,8 @@ typedef struct plan_blocks {
     plan_block *data;
     uint32_t n;
     uint32_t *of_root;    /* block of each root that lies in the workspace; UINT32_MAX: none */
+    plan_overlap *overlaps; /* from, to: blocks, of which the first ends where the second begins */
+    uint32_t n_overlaps;
     uint32_t *of_scratch; /* first block of each operator's scratch, the others follow */
     uint64_t peak;        /* greatest sum of bytes in a layer */
 } plan_blocks;
@@ -84,6 +95,7 @@ typedef struct plan_placing {
         uint32_t len, cap;
     } *meets; /* of each block */
     bool *placed;
+    bool *overlaps; /* it may lie partly on another one */
 } plan_placing;
 
 /* Offsets so that all ends within `size`; steps: those that are left. EXACT_NONE: there are no such ones. */

@@ -123,8 +123,48 @@ static void add_scratch(const plan_facts *f, const uint32_t *layer, const uint32
     }
 }
 
-static uint64_t peak_of(const plan_facts *f, const plan_blocks *b)
+static bool others_write(const plan_facts *f, const uint32_t *layer, uint32_t root, uint32_t op)
 {
+    for (uint32_t k = 0; k < f->writers[root].len; k++)
+        if (f->writers[root].data[k] != op && layer[f->writers[root].data[k]] == layer[op])
+            return true;
+    return false;
+}
+
+/* Of those that are possible: whose operand ends where its result begins, with nobody else at either of them. */
+static void add_overlaps(const plan_facts *f, const uint32_t *layer, const uint32_t *parts, const lifetimes *l,
+                         plan_blocks *b)
+{
+    b->overlaps = arena_array(f->a, plan_overlap, f->overlaps.len + 1u);
+    for (uint32_t i = 0; i < f->overlaps.len; i++) {
+        plan_overlap x = f->overlaps.data[i];
+        const uint32_t now = layer[x.op], from = b->of_root[x.from], to = b->of_root[x.to];
+        if (from == to || from == UINT32_MAX || to == UINT32_MAX || (parts && parts[x.op] != 1) ||
+            b->data[from].last != now || b->data[to].first != now || !dies_in(f, layer, l, x.op, x.from) ||
+            others_write(f, layer, x.from, x.op) || others_write(f, layer, x.to, x.op))
+            continue;
+        x.from = from;
+        x.to = to;
+        b->overlaps[b->n_overlaps++] = x;
+    }
+}
+
+/* Bytes that may overlap in each layer: at most, where several operands meet one result. */
+static uint64_t *saved_in_layers(const plan_facts *f, const uint32_t *layer, const plan_blocks *b)
+{
+    uint64_t *saved = arena_array(f->a, uint64_t, f->n_ops + 2u);
+    for (uint32_t i = 0; i < b->n_overlaps; i++) {
+        plan_overlap x = b->overlaps[i];
+        x.from = b->data[x.from].id; /* as large as every root of its group */
+        x.to = b->data[x.to].id;
+        saved[layer[x.op]] += facts_saved(f, &x);
+    }
+    return saved;
+}
+
+static uint64_t peak_of(const plan_facts *f, const uint32_t *layer, const plan_blocks *b)
+{
+    const uint64_t *saved = saved_in_layers(f, layer, b);
     uint64_t peak = 0, sum = 0, *gain = arena_array(f->a, uint64_t, f->n_ops + 2),
              *loss = arena_array(f->a, uint64_t, f->n_ops + 2);
     for (uint32_t i = 0; i < b->n; i++) {
@@ -133,7 +173,8 @@ static uint64_t peak_of(const plan_facts *f, const plan_blocks *b)
     }
     for (uint32_t t = 0; t <= f->n_ops; t++) {
         sum = sum + gain[t] - loss[t];
-        peak = sum > peak ? sum : peak;
+        uint64_t now = sum > saved[t] ? sum - saved[t] : 0;
+        peak = now > peak ? now : peak;
     }
     return peak;
 }
@@ -152,7 +193,8 @@ void blocks_make(const plan_facts *f, const uint32_t *layer, const uint32_t *par
     find_lifetimes(f, layer, &l);
     join_inplace(f, layer, &l);
     add_roots(f, &l, out);
+    add_overlaps(f, layer, parts, &l, out);
     if (parts)
         add_scratch(f, layer, parts, out);
-    out->peak = peak_of(f, out);
+    out->peak = peak_of(f, layer, out);
 }

@@ -54,6 +54,25 @@ static place_key *in_time(arena *a, const plan_blocks *b, uint32_t *out_n)
     return keys;
 }
 
+static plan_meet *find_meet(const plan_placing *p, uint32_t one, uint32_t other)
+{
+    for (uint32_t k = 0; k < p->meets[one].len; k++)
+        if (p->meets[one].data[k].block == other)
+            return &p->meets[one].data[k];
+    return NULL;
+}
+
+static void apply_overlaps(plan_placing *p)
+{
+    for (uint32_t i = 0; i < p->b->n_overlaps; i++) {
+        const plan_overlap *x = &p->b->overlaps[i];
+        plan_meet *from = find_meet(p, x->from, x->to), *to = find_meet(p, x->to, x->from);
+        from->above = to->below = x->above;
+        from->below = to->above = x->below;
+        p->overlaps[x->from] = p->overlaps[x->to] = true;
+    }
+}
+
 /* false: too many. */
 static bool find_pairs(arena *a, placing *x)
 {
@@ -78,6 +97,7 @@ static bool find_pairs(arena *a, placing *x)
         }
         vec_push(a, &alive, at);
     }
+    apply_overlaps(p);
     return true;
 }
 
@@ -379,7 +399,8 @@ static uint64_t improve(arena *a, const placing *x, uint64_t size, uint64_t step
 
 uint64_t place_blocks(arena *a, plan_blocks *b, uint64_t steps, const char **out_heuristic)
 {
-    placing x = {.p = {.b = b, .placed = arena_array(a, bool, b->n)}, .near = arena_array(a, place_range, b->n)};
+    placing x = {.p = {.b = b, .placed = arena_array(a, bool, b->n), .overlaps = arena_array(a, bool, b->n)},
+                 .near = arena_array(a, place_range, b->n)};
     uint32_t *order = arena_array(a, uint32_t, b->n), *best = arena_array(a, uint32_t, b->n);
     place_key *keys = arena_array(a, place_key, b->n);
     uint64_t size = UINT64_MAX;

@@ -23,6 +23,13 @@ typedef struct plan_pair {
     uint32_t out, in;
 } plan_pair;
 
+/* Result `out` may overlap operand `in`, which ends there, when it begins `below` bytes or more before it, or `above`
+ * bytes or more behind that; where one part does it all. */
+typedef struct plan_distance {
+    uint32_t out, in;
+    uint64_t below, above;
+} plan_distance;
+
 typedef struct plan_op {
     const char *name;
     const prog_step *step; /* of the program that it is of; NULL: it was read from text */
@@ -35,6 +42,8 @@ typedef struct plan_op {
     int64_t work;      /* operations, roughly: small operators are not cut */
     const plan_pair *inplace;
     uint32_t n_inplace;
+    const plan_distance *distances;
+    uint32_t n_distances;
     const tir_scratch *scratch;
     uint32_t n_scratch;
     uint32_t segment; /* operators between two jumps, or targets of jumps; counted from 0 in the given order */
@@ -117,7 +126,7 @@ plan_problem *plan_problem_of(compiler *c, const prog_func *f);
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
 /* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "effort 9"; "value x 64 workspace
  * [in y at 16]" (or input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4]
- * [scratch 128 [perpart]]"; "if c" ... "else" ... "end"; "loop c" ... "end". Only for reading: plan_print writes a
- * plan. */
+ * [overlap c=a below 8 above 64] [scratch 128 [perpart]]"; "if c" ... "else" ... "end"; "loop c" ... "end". Only for
+ * reading: plan_print writes a plan. */
 bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out);
 #endif

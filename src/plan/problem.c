@@ -50,6 +50,24 @@ static void find_inplace(compiler *c, const plan_problem *p, plan_op *op)
     op->n_inplace = pairs.len;
 }
 
+/* On processors without vectors, where memory counts most: elsewhere pointers that may overlap cost time. */
+static void find_distances(compiler *c, const plan_problem *p, plan_op *op)
+{
+    VEC(plan_distance) list = {0};
+    if (op->func->target && op->func->target->vector_bytes > 0)
+        return;
+    for (uint32_t o = op->n_inputs; o < op->n_args; o++)
+        for (uint32_t i = 0; i < op->n_inputs; i++) {
+            const plan_value *in = &p->values.data[op->args[i]], *out = &p->values.data[op->args[o]];
+            tir_distance d;
+            if (in->storage == STORE_WORKSPACE && out->storage == STORE_WORKSPACE && in->bytes > 0 && out->bytes > 0 &&
+                tir_find_distance(c, op->func, i, o, &d))
+                vec_push(&c->mem, &list, ((plan_distance){o, i, d.below, d.above}));
+        }
+    op->distances = list.data;
+    op->n_distances = list.len;
+}
+
 static int64_t work_of(const plan_problem *p, const plan_op *op)
 {
     uint64_t most = 0;
@@ -67,6 +85,7 @@ static void find_properties(compiler *c, const plan_problem *p, plan_op *op)
     op->work = work_of(p, op);
     op->n_scratch = tir_find_scratch(c, op->func, &op->scratch);
     find_inplace(c, p, op);
+    find_distances(c, p, op);
 }
 
 /* --- the problem --- */

@@ -25,6 +25,7 @@ typedef VEC(search_set) search_level;
 typedef struct search {
     const plan_facts *f;
     uint32_t *first_pair; /* of each operator, in f->inplace */
+    uint32_t *first_overlap; /* and in f->overlaps */
     bool *taken;          /* of each pair, at the last look */
     uint64_t *kept;       /* of each segment: bytes that live through it whoever uses them */
     uint64_t *enter;      /* of each segment: what lives on from such, less what becomes such; modulo 2^64 */
@@ -84,6 +85,15 @@ static uint64_t shared_bytes(search *x, const uint64_t *done, uint32_t op)
         x->taken[i] = alive && ends && !used;
         sum += x->taken[i] ? f->p->values.data[pair->to].bytes : 0;
     }
+    for (uint32_t i = x->first_overlap[op]; i < x->first_overlap[op + 1]; i++) {
+        const plan_overlap *o = &f->overlaps.data[i];
+        bool alive, ends, was, last;
+        look_at_root(f, o->from, done, op, &alive, &ends);
+        look_at_root(f, o->to, done, op, &was, &last);
+        for (uint32_t k = x->first_pair[op]; k < x->first_pair[op + 1]; k++)
+            was |= x->taken[k] && (f->inplace.data[k].from == o->from || f->inplace.data[k].to == o->to);
+        sum += alive && ends && !was ? facts_saved(f, o) : 0;
+    }
     return sum;
 }
 
@@ -112,7 +122,8 @@ static search_move look(search *x, const search_set *s, uint32_t op)
         born += alive ? 0 : f->p->values.data[r].bytes;
         gone += ends ? f->p->values.data[r].bytes : 0;
     }
-    uint64_t most = live + born + scratch_bytes(o) + x->kept[o->segment] - shared_bytes(x, s->done, op);
+    uint64_t most = live + born + scratch_bytes(o) + x->kept[o->segment], shared = shared_bytes(x, s->done, op);
+    most -= shared < most ? shared : most;
     return (search_move){live + born - gone, most > s->peak ? most : s->peak};
 }
 
@@ -324,7 +335,12 @@ static uint64_t touched(search *x, uint32_t op)
         to += x->seen[pair->to] != x->looks ? f->p->values.data[pair->to].bytes : 0;
         x->seen[pair->from] = x->seen[pair->to] = x->looks;
     }
-    return sum - (from < to ? from : to);
+    sum -= from < to ? from : to;
+    for (uint32_t i = x->first_overlap[op]; i < x->first_overlap[op + 1]; i++) {
+        uint64_t saved = facts_saved(f, &f->overlaps.data[i]);
+        sum -= saved < sum ? saved : sum;
+    }
+    return sum;
 }
 
 static void find_floor(search *x)
@@ -333,8 +349,13 @@ static void find_floor(search *x)
     x->first_pair = arena_array(f->a, uint32_t, f->n_ops + 1u);
     for (uint32_t i = 0; i < f->inplace.len; i++)
         x->first_pair[f->inplace.data[i].op + 1]++;
-    for (uint32_t op = 0; op < f->n_ops; op++)
+    x->first_overlap = arena_array(f->a, uint32_t, f->n_ops + 1u);
+    for (uint32_t i = 0; i < f->overlaps.len; i++)
+        x->first_overlap[f->overlaps.data[i].op + 1]++;
+    for (uint32_t op = 0; op < f->n_ops; op++) {
         x->first_pair[op + 1] += x->first_pair[op];
+        x->first_overlap[op + 1] += x->first_overlap[op];
+    }
     x->taken = arena_array(f->a, bool, f->inplace.len + 1u);
     collect_kept(x);
     for (uint32_t op = 0; op < f->n_ops; op++) {

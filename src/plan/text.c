@@ -148,7 +148,7 @@ static bool keyword(const reader *r)
 {
     static const char *const words[] = {"reads", "writes", "inplace", "parts",   "scratch",
                                         "work",  "op",     "value",   "workers", "nosplit",
-                                        "if",    "else",   "loop",    "end",  "effort"};
+                                        "if",    "else",   "loop",    "end",  "effort", "overlap"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (lexer_is(&r->l, words[i]))
             return true;
@@ -191,6 +191,19 @@ static bool read_pair(reader *r, const u32_list *args, uint32_t n_inputs, plan_p
            lexer_error(&r->l, "in-place needs a result and an operand");
 }
 
+static bool read_distance(reader *r, const u32_list *args, uint32_t n_inputs, plan_distance *out)
+{
+    plan_pair pair;
+    if (!read_pair(r, args, n_inputs, &pair) || !lexer_expect(&r->l, "below") || !read_number(r, &out->below) ||
+        !lexer_expect(&r->l, "above") || !read_number(r, &out->above))
+        return false;
+    if (out->below > UINT64_C(1) << 48 || out->above > UINT64_C(1) << 48)
+        return lexer_error(&r->l, "a distance has at most 2^48 bytes");
+    out->out = pair.out;
+    out->in = pair.in;
+    return true;
+}
+
 static bool read_scratch(reader *r, tir_scratch *out)
 {
     uint64_t bytes = 0;
@@ -207,15 +220,21 @@ static bool read_scratch(reader *r, tir_scratch *out)
 static bool read_options(reader *r, plan_op *op, const u32_list *args)
 {
     VEC(plan_pair) pairs = {0};
+    VEC(plan_distance) distances = {0};
     VEC(tir_scratch) scratch = {0};
     for (;;) {
         uint64_t n = 0;
         plan_pair pair;
+        plan_distance distance;
         tir_scratch s;
         if (lexer_accept(&r->l, "inplace")) {
             if (!read_pair(r, args, op->n_inputs, &pair))
                 return false;
             vec_push(&r->c->mem, &pairs, pair);
+        } else if (lexer_accept(&r->l, "overlap")) {
+            if (!read_distance(r, args, op->n_inputs, &distance))
+                return false;
+            vec_push(&r->c->mem, &distances, distance);
         } else if (lexer_accept(&r->l, "scratch")) {
             if (!read_scratch(r, &s))
                 return false;
@@ -231,6 +250,8 @@ static bool read_options(reader *r, plan_op *op, const u32_list *args)
     }
     op->inplace = pairs.data;
     op->n_inplace = pairs.len;
+    op->distances = distances.data;
+    op->n_distances = distances.len;
     op->scratch = scratch.data;
     op->n_scratch = scratch.len;
     return true;

@@ -246,6 +246,43 @@ static bool on_purpose(const plan *pl, const verify_tree *t, const verify_piece 
     return written;
 }
 
+static bool keeps_distance(const plan *pl, const plan_op *o, uint32_t in, uint32_t out)
+{
+    uint64_t from = pl->places[o->args[in]].offset, to = pl->places[o->args[out]].offset;
+    for (uint32_t n = 0; n < o->n_distances; n++)
+        if (o->distances[n].in == in && o->distances[n].out == out)
+            return to + o->distances[n].below <= from || to >= from + o->distances[n].above;
+    return false;
+}
+
+/* b may overlap a when one operator, in one part, reads a for the last time and writes the first of b at the distances
+ * that its loops allow, and nobody else touches either of them in that layer. */
+static bool behind_reads(const plan *pl, const verify_tree *t, const verify_piece *a, const verify_piece *b)
+{
+    if (a->last != b->first || a->root == NO_ROOT || b->root == NO_ROOT)
+        return false;
+    uint32_t only = UINT32_MAX;
+    for (uint32_t k = t->first_op[b->root]; k < t->first_op[b->root + 1]; k++)
+        if (pl->tasks[t->ops[k]].layer == b->first && only != UINT32_MAX)
+            return false;
+        else if (pl->tasks[t->ops[k]].layer == b->first)
+            only = t->ops[k];
+    for (uint32_t k = t->first_op[a->root]; k < t->first_op[a->root + 1]; k++)
+        if (pl->tasks[t->ops[k]].layer == a->last && t->ops[k] != only)
+            return false;
+    if (only == UINT32_MAX || pl->tasks[only].parts != 1)
+        return false;
+    const plan_op *o = &pl->problem->ops.data[only];
+    for (uint32_t i = 0; i < o->n_args; i++)
+        for (uint32_t k = o->n_inputs; k < o->n_args; k++) {
+            if (t->root[o->args[i]] != a->root || t->root[o->args[k]] != b->root)
+                continue;
+            if (i >= o->n_inputs || !keeps_distance(pl, o, i, k))
+                return false;
+        }
+    return true;
+}
+
 static int by_time(const void *x, const void *y)
 {
     const verify_piece *a = x, *b = y;
@@ -262,10 +299,11 @@ static int by_end(const void *x, const void *y)
     return *a < *b ? -1 : *a > *b; /* of one array */
 }
 
-/* Pieces that are alive, by rising address. Those that overlap on purpose stand beside each other. */
+/* Pieces that are alive, by rising address. */
 typedef struct alive {
     const verify_piece **data;
     uint32_t n;
+    uint64_t longest; /* bytes of one of them: no piece that starts further below reaches an address */
 } alive;
 
 static uint32_t find_place(const alive *x, uint64_t from)
@@ -292,21 +330,23 @@ static void remove_piece(alive *live, const verify_piece *x)
 
 static bool may_lie(compiler *c, const plan *pl, const verify_tree *t, const verify_piece *x, const verify_piece *other)
 {
-    return on_purpose(pl, t, x, other) || on_purpose(pl, t, other, x) ||
+    return on_purpose(pl, t, x, other) || on_purpose(pl, t, other, x) || behind_reads(pl, t, x, other) ||
+           behind_reads(pl, t, other, x) ||
            fail(c, "what is needed at the same time overlaps", x->name, other->name);
 }
 
 static bool check_piece(compiler *c, const plan *pl, const verify_tree *t, alive *live, const verify_piece *x)
 {
     uint32_t at = find_place(live, x->from);
-    for (uint32_t k = at; k-- > 0 && live->data[k]->to > x->from;)
-        if (!may_lie(c, pl, t, x, live->data[k]))
+    for (uint32_t k = at; k-- > 0 && live->data[k]->from + live->longest > x->from;)
+        if (live->data[k]->to > x->from && !may_lie(c, pl, t, x, live->data[k]))
             return false;
     for (uint32_t k = at; k < live->n && live->data[k]->from < x->to; k++)
         if (!may_lie(c, pl, t, x, live->data[k]))
             return false;
     memmove(live->data + at + 1, live->data + at, (live->n - at) * sizeof *live->data);
     live->data[at] = x;
+    live->longest = x->to - x->from > live->longest ? x->to - x->from : live->longest;
     live->n++;
     return true;
 }

@@ -8,6 +8,13 @@
  * than the iteration that writes it, at the same flat index, in a single nest. Equal byte sizes are the caller's
  * business. */
 bool tir_can_alias(compiler *c, const tir_func *f, uint32_t in, uint32_t out);
+/* Where output `out` may begin without its elements being written over those of input `in` that are still read: `below`
+ * bytes or more before the input begins, or `above` bytes or more behind that. Holds for one part. false: nothing is
+ * gained. */
+typedef struct tir_distance {
+    uint64_t below, above;
+} tir_distance;
+bool tir_find_distance(compiler *c, const tir_func *f, uint32_t in, uint32_t out, tir_distance *result);
 /* Extent, at its bound, of the one parallel loop that encloses all stores to outputs and global allocations; 1: there
  * is none. */
 int64_t tir_parallel_extent(compiler *c, const tir_func *f);

@@ -50,6 +50,7 @@ static plan_problem *random_problem(compiler *c, uint32_t seed)
             args[k] = p->values.len - back;
         }
         VEC(plan_pair) pairs = {0};
+        VEC(plan_distance) distances = {0};
         for (uint32_t k = 0; k < n_out; k++) {
             uint64_t like = p->values.data[args[0]].bytes, bytes = rnd(&s, 2)         ? like
                                                                    : rnd(&s, 20) == 0 ? 0
@@ -58,6 +59,10 @@ static plan_problem *random_problem(compiler *c, uint32_t seed)
             for (uint32_t q = 0; q < n_in; q++)
                 if (p->values.data[args[q]].bytes == bytes && rnd(&s, 4) != 0)
                     vec_push(&c->mem, &pairs, ((plan_pair){n_in + k, q}));
+            for (uint32_t q = 0; q < n_in && rnd(&s, 3) != 0; q++)
+                vec_push(&c->mem, &distances,
+                         ((plan_distance){n_in + k, q, rnd(&s, (uint32_t)bytes + 1),
+                                          rnd(&s, (uint32_t)p->values.data[args[q]].bytes + 1)}));
         }
         plan_op op = {.name = arena_printf(&c->mem, "op%u", i),
                       .args = args,
@@ -66,7 +71,9 @@ static plan_problem *random_problem(compiler *c, uint32_t seed)
                       .extent = 1 + rnd(&s, 100),
                       .work = 1 + rnd(&s, 1000000),
                       .inplace = pairs.data,
-                      .n_inplace = pairs.len};
+                      .n_inplace = pairs.len,
+                      .distances = distances.data,
+                      .n_distances = distances.len};
         if (rnd(&s, 5) == 0) {
             int64_t bytes = 1 + rnd(&s, 500);
             tir_scratch one = {tir_buffer_static(c, "scratch", DT_U8, 1, &bytes, SCOPE_GLOBAL), rnd(&s, 2) != 0};
@@ -162,7 +169,7 @@ static plan *good_plan(compiler *c, uint32_t seed)
 static void verifier_finds_damage(void **state)
 {
     (void)state;
-    uint32_t layers = 0, beyond = 0, parts = 0, overlaps = 0;
+    uint32_t layers = 0, beyond = 0, parts = 0, overlaps = 0, distances = 0;
     for (uint32_t seed = 1; seed <= 60; seed++) {
         compiler c;
         compiler_setup(&c);
@@ -182,12 +189,17 @@ static void verifier_finds_damage(void **state)
         for (uint32_t v = 0; v < pl->problem->values.len; v++)
             pl->places[v].offset = 0;
         overlaps += !plan_verify(&c, pl);
+        pl = good_plan(&c, seed);
+        for (uint32_t i = 0; i < pl->problem->ops.len; i++)
+            pl->problem->ops.data[i].n_distances = 0;
+        distances += !plan_verify(&c, pl);
         compiler_free(&c);
     }
     assert_true(layers > 45); /* some problems have no dependency at all, some plans no workspace */
     assert_true(beyond > 45);
     assert_int_equal(parts, 60);
     assert_true(overlaps > 40);
+    assert_in_range(distances, 12, 60); /* operators in one part, whose operands end */
 }
 
 /* --- orders against all orders --- */
