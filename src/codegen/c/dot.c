@@ -151,12 +151,15 @@ typedef struct dot_code {
     const char *test, *body;
 } dot_code;
 
-/* Bytes as numbers of 16 bits, the even and the odd ones, and their products summed in twos. */
+/* Bytes as numbers of 16 bits, the even and the odd ones, and their products summed in twos. gcc would make the products
+ * of a whole tile before it adds them, and store them for want of registers: each sum is made where it stands. */
+#define HERE "__asm__(\"\" : \"+v\"(acc));\n"
 #define HALVES(madd)                                                                                                 \
     "const half even = (half)((uhalf)w << 8) >> 8, odd = (half)w >> 8;\n"                                            \
-    "    return acc + " madd "((half)((uhalf)x & 255), even) + " madd "((half)((uhalf)x >> 8), odd);"
+    "    acc += " madd "((half)((uhalf)x & 255), even);\n    " HERE                                                  \
+    "    acc += " madd "((half)((uhalf)x >> 8), odd);\n    " HERE "    return acc;"
 #define PAIRS(madd, maddubs, ones)                                                                                   \
-    "return acc + " madd "((half)" maddubs "((byte)x, (byte)w), " ones ");"
+    "acc += " madd "((half)" maddubs "((byte)x, (byte)w), " ones ");\n    " HERE "    return acc;"
 #define ONES "((half){0} + 1)"
 #define ARM_DOT(name) "__asm__(\"" name " %0.4s, %1.16b, %2.16b\" : \"+w\"(acc) : \"w\"(x), \"w\"(w));\n    return acc;"
 
