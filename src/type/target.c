@@ -3,6 +3,9 @@
 #include "type/target.h"
 
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -42,10 +45,10 @@ static const target table[] = {
     {.name = "x86-64-v2", .cflags = "-march=x86-64-v2", V2, .cpu = "x86-64-v2"},
     {.name = "x86-64-v3", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "x86-64-v3"},
     {.name = "x86-64-v3-vnni", .cflags = "-march=x86-64-v3 -mavxvnni" CONTRACT, V3, .cpu = "x86-64-v3",
-     .features = TARGET_AVX_VNNI},
+     .features = TARGET_AVX_VNNI, .integers = true},
     {.name = "x86-64-v4", .cflags = V4_FLAGS CONTRACT, V4, .cpu = "x86-64-v4"},
     {.name = "x86-64-v4-vnni", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "x86-64-v4",
-     .features = TARGET_AVX512_VNNI},
+     .features = TARGET_AVX512_VNNI, .integers = true},
     {.name = "aarch64", .cflags = "-march=armv8-a" CONTRACT, A64, .cpu = "aarch64"},
     {.name = "aarch64-dotprod", .cflags = "-march=armv8.2-a+dotprod" CONTRACT, A64, .cpu = "aarch64",
      .features = TARGET_DOTPROD},
@@ -63,12 +66,12 @@ static const target table[] = {
     {.name = "znver2", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "znver2"},
     {.name = "znver3", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "znver3"},
     {.name = "znver4", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "znver4",
-     .features = TARGET_AVX512_VNNI},
+     .features = TARGET_AVX512_VNNI, .integers = true},
     {.name = "znver5", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "znver5",
-     .features = TARGET_AVX512_VNNI},
+     .features = TARGET_AVX512_VNNI, .integers = true},
     {.name = "skylake-avx512", .cflags = V4_FLAGS CONTRACT, V4, .cpu = "skylake-avx512"},
     {.name = "sapphirerapids", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "sapphirerapids",
-     .features = TARGET_AVX512_VNNI},
+     .features = TARGET_AVX512_VNNI, .integers = true},
     {.name = "cortex-a53", .cflags = "-march=armv8-a" CONTRACT, A64, .cpu = "cortex-a53"},
     {.name = "cortex-a72", .cflags = "-march=armv8-a" CONTRACT, A64, .cpu = "cortex-a72"},
     {.name = "cortex-a76", .cflags = "-march=armv8.2-a+dotprod" CONTRACT, A64, .cpu = "cortex-a76",
@@ -112,6 +115,9 @@ static const target *level_here(uint32_t *features)
 {
     *features = 0;
 #if defined(__x86_64__)
+    uint32_t word[4] = {0};
+    if (__get_cpuid_count(7, 1, &word[0], &word[1], &word[2], &word[3]) && (word[0] >> 4 & 1))
+        *features |= TARGET_AVX_VNNI;
     *features |= __builtin_cpu_supports("avx512vnni") ? TARGET_AVX512_VNNI : 0u;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
@@ -132,6 +138,18 @@ static const target *level_here(uint32_t *features)
 #endif
 }
 
+/* The level's row with what else this machine has for products of bytes. */
+static const target *with_features(const target *level, uint32_t features)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const target *t = &table[i];
+        if (t->cpu && level->cpu && strcmp(t->cpu, level->cpu) == 0 && (t->features & ~features) == 0 &&
+            (t->features & level->features) == level->features)
+            level = t;
+    }
+    return level;
+}
+
 /* This processor's row, where the machine has all that the row's code needs; else its level's. */
 static const target *native(void)
 {
@@ -140,7 +158,7 @@ static const target *native(void)
     const char *name = cpu_model_here();
     const target *own = name ? find(name) : NULL;
     bool fits = own && own->vector_bytes == level->vector_bytes && (own->features & ~features) == 0;
-    return fits ? own : level;
+    return fits ? own : with_features(level, features);
 }
 
 const target *target_find(const char *name)

@@ -151,8 +151,9 @@ typedef struct dot_code {
     const char *test, *body;
 } dot_code;
 
-/* Bytes as numbers of 16 bits, the even and the odd ones, and their products summed in twos. gcc would make the products
- * of a whole tile before it adds them, and store them for want of registers: each sum is made where it stands. */
+/* Bytes as numbers of 16 bits, the even and the odd ones, and their products summed in twos. gcc would make the
+ * products of a whole tile before it adds them, and store them for want of registers: each sum is made where it stands.
+ */
 #define HERE "__asm__(\"\" : \"+v\"(acc));\n"
 #define HALVES(madd)                                                                                                 \
     "const half even = (half)((uhalf)w << 8) >> 8, odd = (half)w >> 8;\n"                                            \
