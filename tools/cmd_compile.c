@@ -37,7 +37,7 @@ static bool put_page(cli *x, const compile_result *r)
     if (!file)
         return true;
     writer_init(&page, &x->c->mem);
-    html_write(x->c, &page, r);
+    html_write(x->c, &page, r, NULL);
     return compiler_write_file(x->c, file, page.data, page.len);
 }
 

@@ -223,6 +223,28 @@ static bool inspect_module(cli *x, const char *path)
     return ok;
 }
 
+/* A profile belongs to the operators that this compile has: the same model, target and options. */
+static bool fits(cli *x, const profile_page *p, const compile_result *r)
+{
+    bool same = p->n == r->plan.problem->ops.len;
+    for (uint32_t i = 0; same && i < p->n; i++)
+        same = strcmp(p->rows[i].kernel, r->plan.problem->ops.data[i].step->kernel->name) == 0;
+    return same || cli_usage_error(x, "profile it with the options of this command", "--profile: '%.200s' is of other "
+                                   "operators", cli_get(x, OPT_PAGE_PROFILE, ""));
+}
+
+static bool write_page(cli *x, const compile_result *r, const char *html)
+{
+    const char *file = cli_get(x, OPT_PAGE_PROFILE, NULL);
+    profile_page p;
+    writer page;
+    if (file && (!profile_read(x->c, file, &p) || !fits(x, &p, r)))
+        return false;
+    writer_init(&page, &x->c->mem);
+    html_write(x->c, &page, r, file ? &p : NULL);
+    return compiler_write_file(x->c, html, page.data, page.len);
+}
+
 bool cmd_inspect(cli *x)
 {
     const char *model = cli_model(x), *html = cli_get(x, OPT_HTML, NULL);
@@ -232,6 +254,8 @@ bool cmd_inspect(cli *x)
     bool module;
     if (!model || !cli_compile_options(x, false, &o) || !cli_is_file(x, OPT_HTML))
         return false;
+    if (cli_has(x, OPT_PAGE_PROFILE) && !html)
+        return cli_usage_error(x, "as in --html page.html --profile profile.json", "--profile goes with --html");
     if (file_is_dir(model))
         return format_folder(x->c, o.verb, model) && run_read_report(x->c, model, &report) &&
                inspect_report(x, &report);
@@ -247,8 +271,5 @@ bool cmd_inspect(cli *x)
         show_table(&x->out, &r);
     if (!html)
         return true;
-    writer page;
-    writer_init(&page, &x->c->mem);
-    html_write(x->c, &page, &r);
-    return compiler_write_file(x->c, html, page.data, page.len);
+    return write_page(x, &r, html);
 }

@@ -269,22 +269,50 @@ static void draw_map(writer *w, const compile_result *r)
 /* --- table
  * ------------------------------------------------------------------------------------------------------------------ */
 
-static void draw_table(writer *w, const compile_result *r)
+/* Where the schedule comes from, and, to be opened, its text. */
+static void draw_schedule(writer *w, const tir_func *f)
+{
+    if (!f->schedule) {
+        w_str(w, "<td></td>");
+        return;
+    }
+    w_str(w, "<td><details><summary>");
+    escaped(w, f->schedule_from ? f->schedule_from : "rule");
+    w_str(w, "</summary><pre>");
+    escaped(w, f->schedule);
+    w_str(w, "</pre></details></td>");
+}
+
+static void draw_row(writer *w, const compile_result *r, uint32_t i, const profile_page *p)
+{
+    const plan_op *op = &r->plan.problem->ops.data[i];
+    const plan_task *task = &r->plan.tasks[i];
+    w_fmt(w, "<tr><td>%u</td><td>%u</td><td>", i, task->layer);
+    escaped(w, op->step->kernel->name);
+    w_str(w, "</td><td>");
+    escaped(w, op->step->kernel->kind);
+    w_str(w, "</td><td>");
+    escaped(w, op->step->source);
+    w_fmt(w, "</td><td>%lld</td><td>%u</td>", (long long)op->func->macs, task->parts);
+    if (p) {
+        w_fmt(w, "<td>%.3g</td><td>%.0f %% ", p->rows[i].ms, 100 * p->rows[i].share_of_peak);
+        escaped(w, p->rows[i].bound);
+        w_fmt(w, "</td><td>%s</td>", p->rows[i].workers);
+    }
+    draw_schedule(w, op->func);
+    w_str(w, "</tr>\n");
+}
+
+static void draw_table(writer *w, const compile_result *r, const profile_page *p)
 {
     w_str(w, "<h2>Operators</h2>\n<div "
              "class='scroll'><table>\n<tr><th>#</th><th>layer</th><th>kernel</th><th>operators</th><th>nodes</"
-             "th><th>MACs</th><th>parts</th></tr>\n");
-    for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
-        const plan_op *op = &r->plan.problem->ops.data[i];
-        const plan_task *task = &r->plan.tasks[i];
-        w_fmt(w, "<tr><td>%u</td><td>%u</td><td>", i, task->layer);
-        escaped(w, op->step->kernel->name);
-        w_str(w, "</td><td>");
-        escaped(w, op->step->kernel->kind);
-        w_str(w, "</td><td>");
-        escaped(w, op->step->source);
-        w_fmt(w, "</td><td>%lld</td><td>%u</td></tr>\n", (long long)op->func->macs, task->parts);
-    }
+             "th><th>MACs</th><th>parts</th>");
+    if (p)
+        w_str(w, "<th>ms</th><th>of peak</th><th>ms of each worker</th>");
+    w_str(w, "<th>schedule</th></tr>\n");
+    for (uint32_t i = 0; i < r->plan.problem->ops.len; i++)
+        draw_row(w, r, i, p);
     w_str(w, "</table></div>\n");
 }
 
@@ -321,7 +349,7 @@ static const char head[] =
     "rect { stroke: #999; stroke-width: 0.5; }\ntable { border-collapse: collapse; font-size: 12px; }\n"
     "td, th { padding: 2px 8px; border-bottom: 1px solid #ddd; text-align: left; }\n</style>\n</head>\n<body>\n<h1>";
 
-void html_write(compiler *c, writer *w, const compile_result *r)
+void html_write(compiler *c, writer *w, const compile_result *r, const profile_page *p)
 {
     w->step = 0;
     w_str(w, head);
@@ -333,6 +361,6 @@ void html_write(compiler *c, writer *w, const compile_result *r)
     draw_steps(w, &r->plan);
     draw_timeline(w, r);
     draw_map(w, r);
-    draw_table(w, r);
+    draw_table(w, r, p);
     w_str(w, "</body>\n</html>\n");
 }

@@ -3,6 +3,7 @@
 #include "driver/profile.h"
 
 #include <dlfcn.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -148,4 +149,43 @@ double profile_least(const profile_machine *m, const run_operator *op, bool *out
     const double bytes = m->reads[i].rate > 0 ? (double)op->bytes / m->reads[i].rate : 0;
     *out_by_bytes = bytes > sums;
     return bytes > sums ? bytes : sums;
+}
+
+/* --- read back --- */
+
+static bool read_row(compiler *c, const json_t *o, profile_row *out)
+{
+    const char *kernel = json_string_value(json_object_get(o, "kernel"));
+    const char *bound = json_string_value(json_object_get(o, "bound"));
+    const json_t *ms = json_object_get(o, "ms"), *share = json_object_get(o, "share_of_peak");
+    const json_t *workers = json_object_get(o, "worker_ms");
+    if (!kernel || !bound || !json_is_number(ms) || !json_is_number(share) || !json_is_array(workers))
+        return false;
+    *out = (profile_row){arena_strdup(&c->mem, kernel), arena_strdup(&c->mem, bound), "", json_number_value(ms),
+                         json_number_value(share)};
+    for (size_t i = 0; i < json_array_size(workers); i++)
+        out->workers = arena_printf(&c->mem, "%s%s%.3g", out->workers, i ? " " : "",
+                                    json_number_value(json_array_get(workers, i)));
+    return true;
+}
+
+bool profile_read(compiler *c, const char *file, profile_page *out)
+{
+    span s;
+    json_error_t why;
+    *out = (profile_page){0};
+    if (!compiler_read_file(c, file, &s))
+        return false;
+    json_t *o = json_loadb(s.data ? (const char *)s.data : "", s.len, 0, &why);
+    const json_t *list = json_object_get(o, "operators");
+    bool ok = json_is_array(list);
+    out->rows = arena_array(&c->mem, profile_row, json_array_size(list) + 1u);
+    for (size_t i = 0; ok && i < json_array_size(list); i++)
+        ok = read_row(c, json_array_get(list, i), &out->rows[out->n++]);
+    json_decref(o);
+    if (ok)
+        return true;
+    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is no profile", file);
+    diag_hint(&c->diags, "lathe bench MODEL --profile --json > FILE writes one");
+    return false;
 }

@@ -32,6 +32,17 @@ bool profile_prepare(compiler *c, const char *scratch, uint32_t workers, run_mod
 /* Times of m, which is built: `rounds` of a quarter of a second each, or of one call where that takes longer. False
  * after a diagnostic: a run failed. */
 bool profile_take(compiler *c, run_model *m, uint32_t rounds, profile *out);
+/* What `bench --profile --json` wrote, for the page of inspect: one row for each operator, in order. */
+typedef struct profile_row {
+    const char *kernel, *bound, *workers; /* workers: milliseconds of each, as text */
+    double ms, share_of_peak;
+} profile_row;
+typedef struct profile_page {
+    profile_row *rows;
+    uint32_t n;
+} profile_page;
+/* Errors: the file cannot be read, or is no profile. */
+bool profile_read(compiler *c, const char *file, profile_page *out);
 /* The least time that an operator's work takes on one core, in seconds: its sums, or its bytes at the rate of the
  * smallest buffer that holds them, whichever is more. */
 double profile_least(const profile_machine *m, const run_operator *op, bool *out_by_bytes);

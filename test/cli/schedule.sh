@@ -84,6 +84,7 @@ sed "${line}s/unroll /unroll nosuch/" one.txt > broken.txt
 expect_error 1 "broken.txt:$line:.*nosuch" compile "$top/demo/digits.onnx" -o same --schedules broken.txt
 : > empty.txt
 expect_error 2 'holds no computation with a schedule' compile "$top/demo/digits.onnx" -o same --schedules empty.txt
+six_operators > model.txt
 # times by operator: which schedule each one got, and where the time of each worker went
 digits '' profiled
 expect 0 '^conv1, conv1, relu1 .*one\.txt:10' bench "$top/demo/digits.onnx" --target x86-64-v3 --schedules one.txt \
@@ -99,7 +100,15 @@ assert all(len(o["worker_ms"]) == 2 and o["bytes"] > 0 for o in p["operators"])
 assert sum(o["schedule"] == "rule" for o in p["operators"]) == 8
 assert sum(sum(o["worker_ms"]) for o in p["operators"]) > 0 and p["core_gflops"] > 0
 PY
+cp stdout profile.json
 expect 0 '' bench profiled --profile --repeat 1
+same_options=("$top/demo/digits.onnx" --target x86-64-v3 --schedules one.txt --workers 2)
+expect 0 '' inspect "${same_options[@]}" --html page.html --profile profile.json
+grep -q '<summary>one.txt:10</summary>' page.html && grep -q '<th>ms of each worker</th>' page.html && good ||
+    bad "the page: $(grep -c . page.html) lines"
+expect_error 2 'of other operators' inspect model.txt --html page.html --profile profile.json
+expect_error 1 'is no profile' inspect "${same_options[@]}" --html page.html --profile one.txt
+expect_error 2 'goes with --html' inspect "${same_options[@]}" --profile profile.json
 expect_error 2 'for packages' bench "$top/demo/digits.onnx" --emit module --profile
 expect_error 2 'against' bench "$top/demo/digits.onnx" --against onnxruntime --profile
 # one text for all layers of a shape, whatever their weights are called, and for all variants of a module
