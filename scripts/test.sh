@@ -192,6 +192,7 @@ all)
     start stage "quantised operators" "$python" test/py/contributed.py --lathe "$build/lathe" --count 3
     start stage "sums in integers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 2 --seed 50 \
         --target generic
+    start stage "TensorFlow Lite's rounding" "$python" test/py/tflite.py --lathe "$build/lathe"
     start stage "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe"
     start stage "models on VTA" "$python" test/py/vta_models.py --lathe "$build/lathe" --package
     start stage "unbounded modules" "$python" test/py/modules.py --lathe "$build/lathe" -j "$jobs"
