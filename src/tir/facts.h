@@ -31,7 +31,9 @@ uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **ou
 int64_t tir_most_operations(compiler *c, const tir_func *f);
 /* Adds the elements that one run reads and writes, each time counted: of each parameter, and of scratch together. */
 void tir_count_accesses(compiler *c, const tir_func *f, double *params, double *scratch);
-uint32_t tir_count_guards(const tir_func *f); /* see TIR_LEFT */
+/* Sets what innermost loops have left undone (TIR_LEFT): guards, products without lanes, vectors beyond the registers
+ * of f's target. */
+void tir_count_left(compiler *c, tir_func *f);
 /* Of the structure: names of vars and buffers are left out. */
 uint64_t tir_hash(const compiler *c, const tir_func *f);
 bool tir_func_equal(const compiler *c, const tir_func *a, const tir_func *b);

@@ -124,7 +124,7 @@ bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_af
         p += len + (p[len] == ',');
     }
     for (uint32_t i = 0; !names && i < m->funcs.len; i++)
-        m->funcs.data[i]->left.guards = tir_count_guards(m->funcs.data[i]);
+        tir_count_left(c, m->funcs.data[i]);
     return true;
 }
 

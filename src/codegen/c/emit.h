@@ -46,11 +46,13 @@ typedef struct c_need {
     tir_op op;
     dtype dt, to;
     uint32_t lanes;
+    bool fallback; /* set by needs_add: only loops over lanes call it, where the compiler has no vector types */
 } c_need;
 
 typedef struct c_needs {
     arena *a;
     VEC(c_need) list; /* without repetitions, in order of first use, dependencies first */
+    bool fallback;    /* what is added now is for such loops */
     bool riscv;       /* compilers for RISC-V may get the text, whatever the width of its vectors */
 } c_needs;
 

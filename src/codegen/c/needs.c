@@ -495,6 +495,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
 void needs_add_vector(c_needs *n, c_need need)
 {
     c_text x = {"x", PREC_PRIMARY}, args[3] = {x, x, x};
+    n->fallback = need.kind == NEED_VOP && fast_op(n->a, &need, needs_vector_name(n->a, need.dt, need.lanes));
     if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
         scalar_binary(n->a, n, need.op, need.dt, x, x, true);
     else if (need.kind == NEED_VOP)
@@ -505,6 +506,7 @@ void needs_add_vector(c_needs *n, c_need need)
         scalar_load(n->a, n, need.dt, "x");
     else if (need.kind == NEED_VSTORE || need.kind == NEED_VSCATTER)
         scalar_store(n->a, n, need.dt, x);
+    n->fallback = false;
     needs_add(n, need);
 }
 
@@ -527,7 +529,11 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_HALF_LOAD: w_str(w, need->dt == DT_F16 ? f16_load_text : bf16_load_text); break;
         case NEED_HALF_STORE: w_str(w, need->dt == DT_F16 ? f16_store_text : bf16_store_text); break;
         case NEED_HALF_ROUND: write_round(w, need->dt); break;
-        case NEED_OP: write_scalar(w, need); break;
+        case NEED_OP:
+            w_str(w, need->fallback ? "#if !LATHE_VECTORS\n" : "");
+            write_scalar(w, need);
+            w_str(w, need->fallback ? "#endif\n\n" : "");
+            break;
         case NEED_SATURATE: write_saturate(w, need); break;
         case NEED_VECTOR:
         case NEED_VSPLAT:

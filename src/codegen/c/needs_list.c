@@ -43,8 +43,13 @@ static bool same(const c_need *x, const c_need *y)
 
 void needs_add(c_needs *n, c_need need)
 {
-    for (uint32_t i = 0; i < n->list.len; i++)
-        if (same(&n->list.data[i], &need))
-            return;
+    for (uint32_t i = 0; i < n->list.len; i++) {
+        c_need *known = &n->list.data[i];
+        if (!same(known, &need))
+            continue;
+        known->fallback = known->fallback && n->fallback;
+        return;
+    }
+    need.fallback = n->fallback;
     vec_push(n->a, &n->list, need);
 }
