@@ -22,7 +22,7 @@ MODEL = """func @main(%x: f32[8, {k}], %w: f32[{k}, 48], %v: f32[48, 48]) {{
 """
 # In lathe's place: the first call of all ends the worker, as a lost machine does.
 KILLS = """#!/bin/sh
-if mkdir "{folder}/killed" 2> /dev/null; then kill -9 $PPID; sleep 60; fi
+if mkdir "{folder}/killed" 2> /dev/null; then kill -9 $PPID; exit 1; fi
 exec "{lathe}" "$@"
 """
 
@@ -32,10 +32,11 @@ def sweep(folder, lathe, shards):
     for model, k in zip(models, (16, 32)):
         with open(model, "w", encoding="utf-8") as f:
             f.write(MODEL.format(k=k))
+    patient = dict(os.environ, DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="600s") # a busy machine is no lost one
     run = subprocess.run([sys.executable, os.path.join(TOP, "scripts", "tune_sweep.py"), "--models", *models,
                           "--targets", "native", "--shards", str(shards), "--workers", "2", "--lathe", lathe, "-o",
                           os.path.join(folder, "tuned"), "--", "--candidates", "2"], capture_output=True, text=True,
-                         check=False)
+                         check=False, env=patient)
     with open(os.path.join(folder, "tuned"), encoding="utf-8") as f:
         return run, [json.loads(line) for line in f]
 
