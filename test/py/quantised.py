@@ -88,10 +88,10 @@ class Model:
         q = np.floor(x.astype(np.float64) / scale + 0.5) + zero
         return ((np.clip(q, limits.min, limits.max) - zero) * scale).astype(np.float32)
 
-    def weight(self, shape, axis, kind, scale):
+    def weight(self, shape, axis, kind, scale, most=128):
         """Dequantised weights, with a scale for each index of the axis in half of the cases."""
         dt, lo, hi = TYPES[kind]
-        q = np.clip(np.rint(self.rng.standard_normal(shape) * 45 + (lo + hi) / 2), lo, hi).astype(dt)
+        q = np.clip(np.rint(self.rng.standard_normal(shape) * 45).clip(-most, most) + (lo + hi) / 2, lo, hi).astype(dt)
         if self.rng.integers(0, 2):
             scales = (scale * self.rng.uniform(0.3, 1.7, shape[axis])).astype(np.float32)
             scales = power(scales) if self.half_up else scales
@@ -134,6 +134,24 @@ class Model:
         v = self.node("Conv", operands, strides=strides, dilations=dilations, pads=pads, group=groups,
                       kernel_shape=kernel)
         self.output(v, y)
+
+    def chain(self, kind):
+        """Convolutions one behind the other, whose values stay in blocks of channels, and a sum; weights of 7 bits in
+        half of the cases: then no two products leave 16 bits."""
+        rng = self.rng
+        x, y, z = self.params(kind, 12), self.params(kind, 12), self.params(kind, 12)
+        most, outs = int(rng.choice([64, 128])), int(rng.choice([16, 24, 32]))
+        first = self.input([1, 16, 9, 15], x)
+        w, ws = self.weight([outs, 16, 3, 3], 0, "i8", 0.005, most)
+        v = self.node("Conv", [first, w, self.bias(outs, self.scale_of(x), ws)], pads=[1, 1, 1, 1])
+        a = self.dequantize(self.quantize(v, y), y)
+        w, ws = self.weight([outs, 1, 3, 3], 0, "i8", 0.01)
+        v = self.node("Conv", [a, w, self.bias(outs, self.scale_of(y), ws)], pads=[1, 1, 1, 1], group=outs)
+        b = self.dequantize(self.quantize(v, x), x)
+        w, ws = self.weight([outs, outs, 1, 1], 0, "i8", 0.01, most)
+        v = self.node("Conv", [b, w, self.bias(outs, self.scale_of(x), ws)])
+        c = self.dequantize(self.quantize(v, z), z)
+        self.output(self.node("Add", [c, a]), y)
 
     def conv_transpose(self, kind):
         """Half up alone: onnxruntime itself sums these in float."""
@@ -247,7 +265,7 @@ class Model:
 
 
 EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
-LAYERS = [Model.conv] * 8 + [
+LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [
     Model.product, Model.table, Model.table, Model.joined, Model.conv_relu, Model.matmul, Model.gemm, Model.gemm,
     Model.sum, Model.average, Model.global_average, Model.moved]
 

@@ -28,13 +28,41 @@ static const tensor_data *weights_of(const packer *p, const graph_node *n)
     return w && w->kind == TENSOR_DENSE && w->dt == DT_F32 && w->count > 0 && p->lanes > 1 ? w : NULL;
 }
 
-/* The same for products of integers; *row says how. */
-static const tensor_data *integer_weights(const packer *p, const graph_node *n, const target_dot **row)
+/* Products of u8 by the weights at `at` and one step further have a sum of 16 bits, whatever the data. */
+static bool pair_fits(const tensor_data *w, int64_t at, int64_t step)
+{
+    int64_t a = tensor_get_i64(w, at), b = tensor_get_i64(w, at + step);
+    int64_t most = (a > 0 ? a : 0) + (b > 0 ? b : 0), least = (a < 0 ? a : 0) + (b < 0 ? b : 0);
+    return most <= 128 && least >= -128;
+}
+
+/* The same for all pairs of inputs 0 and 1, 2 and 3, ... along axis `axis`. */
+static bool pairs_fit(const tensor_data *w, uint32_t axis)
+{
+    int64_t step = 1;
+    for (uint32_t i = axis + 1; i < w->rank; i++)
+        step *= w->dims[i];
+    for (int64_t at = 0; at < w->count; at++) {
+        int64_t k = at / step % w->dims[axis];
+        if (k % 2 == 0 && k + 1 < w->dims[axis] && !pair_fits(w, at, step))
+            return false;
+    }
+    return true;
+}
+
+/* The same for products of integers; *row says how. A row that asks for a proof gets it from the weights: n says so. */
+static const tensor_data *integer_weights(packer *p, graph_node *n, uint32_t axis, const target_dot **row)
 {
     const tensor_data *w = graph_constant(n->inputs[1]);
-    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || n->n_inputs > 2)
+    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || n->n_inputs > 2 || axis >= w->rank)
         return NULL;
-    *row = target_find_dot(p->target, n->inputs[0]->type.dt, w->dt, false);
+    dtype dt = n->inputs[0]->type.dt;
+    const target_dot *proved = target_find_dot(p->target, dt, w->dt, true);
+    *row = target_find_dot(p->target, dt, w->dt, false);
+    if (*row && proved->needs_proof && pairs_fit(w, axis)) {
+        *row = proved;
+        graph_set_attr(p->r.f, n, attr_int(p->r.c, "pairs", 1));
+    }
     return *row ? w : NULL;
 }
 
@@ -105,7 +133,7 @@ static void pack_integer_conv(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
     const target_dot *row;
-    const tensor_data *w = integer_weights(p, n, &row);
+    const tensor_data *w = integer_weights(p, n, 1, &row);
     int64_t block = nn_data_block(n, "out_layout"), in_block = nn_data_block(n, "data_layout");
     if (!w || w->rank != 4 || block != p->lanes || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
         return;
@@ -129,8 +157,8 @@ static void pack_integer_matmul(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
     const target_dot *row;
-    const tensor_data *w = integer_weights(p, n, &row);
     bool transposed = graph_attr_int(n, "transpose_b") != 0;
+    const tensor_data *w = integer_weights(p, n, transposed ? 1 : 0, &row);
     if (!w || w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ||
         graph_attr_int(n, "transpose_a") != 0 || w->dims[transposed ? 1 : 0] % row->granule != 0 ||
         w->dims[transposed ? 0 : 1] < (int64_t)p->lanes)

@@ -176,7 +176,8 @@ static bool shares_are_even(const struct target *t, int64_t groups)
 static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
 {
     int64_t granule = nn_layout_granule(graph_attr_string(n, "kernel_layout"));
-    const target_dot *d = granule ? target_find_dot(v->t, te_in_type(n, 0)->dt, te_in_type(n, 1)->dt, false) : NULL;
+    bool pairs = graph_attr(n, "pairs") && graph_attr_int(n, "pairs") != 0;
+    const target_dot *d = granule ? target_find_dot(v->t, te_in_type(n, 0)->dt, te_in_type(n, 1)->dt, pairs) : NULL;
     return d && d->granule == granule && v->in_block % granule == 0 ? d : NULL;
 }
 

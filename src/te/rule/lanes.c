@@ -72,7 +72,7 @@ bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
 {
     int64_t lanes = lanes_of(t);
     if (lanes < 2 || n->n_axes == 0 || te_axis_most(s->g, n, n->n_axes - 1) < lanes ||
-        !stage_fits(s, n, n->axes[n->n_axes - 1]))
+        !(stage_fits(s, n, n->axes[n->n_axes - 1]) || te_bytes_fit(s, n)))
         return false;
     te_sched_split(s, n->name, loop, lanes, "lane_o", "lane_v");
     te_sched_annotate(s, TE_VECTORIZE, n->name, "lane_v");

@@ -57,6 +57,8 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
 /* --- rows in vector lanes (lanes.c); false, and nothing is changed, where the C compiler does as well --- */
 /* The stage's innermost loop, which is its last axis. */
 bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop);
+/* The stage, and what is inlined, is arithmetic that ends in a rounding to 8 bits (int_lanes.c). */
+bool te_bytes_fit(const te_sched *s, const te_node *n);
 /* Do `last` and what is inlined, but not `anchor` (may be NULL), call functions? */
 bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node *last);
 /* What n computes, a sum along neighbouring elements, in `stage` (n or a cache of it), computed at consumer.place. */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of quantised numbers in vector lanes: what ends in a rounding to 8 bits, which C compilers do not vectorize. */
+#include "te/rule/rule.h"
+#include "tir/walk.h"
+
+#include <string.h>
+
+typedef struct byte_check {
+    bool fits, rounds;
+} byte_check;
+
+static bool is_lane_type(dtype dt)
+{
+    return dt == DT_U8 || dt == DT_I8 || dt == DT_I32 || dt == DT_F32 || dt == DT_F64;
+}
+
+/* Arithmetic between such types; no choice between loads. */
+static void look(void *ctx, tir_expr_ref e)
+{
+    byte_check *k = ctx;
+    bool index = e->type.dt == DT_I64;
+    if (e->kind == TIR_SELECT || e->kind == TIR_EXTERN || (!index && !is_lane_type(e->type.dt)))
+        k->fits = false;
+    if (e->kind == TIR_CALL && e->op != TIR_RINT)
+        k->fits = false;
+    if (e->kind == TIR_BINOP && !index)
+        k->fits &= e->op == TIR_ADD || e->op == TIR_SUB || e->op == TIR_MUL || e->op == TIR_MIN || e->op == TIR_MAX ||
+                   (e->op == TIR_DIV && dtype_is_float(e->type.dt));
+    k->rounds |= e->kind == TIR_CALL;
+}
+
+bool te_bytes_fit(const te_sched *s, const te_node *n)
+{
+    byte_check k = {.fits = n->n_outputs == 1 && dtype_bits(n->outputs[0]->dt) == 8 && !n->reducer};
+    if (k.fits)
+        tir_visit_expr(n->body[0], look, &k);
+    for (uint32_t i = 0; k.fits && i < s->g->nodes.len; i++) {
+        const te_node *x = s->g->nodes.data[i];
+        bool literal = x->tag && strcmp(x->tag, "constant") == 0;
+        if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !literal)
+            tir_visit_expr(x->body[0], look, &k);
+    }
+    return k.fits && k.rounds;
+}
