@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One loop-IR function as a C function: its comment, its parameters, its statements. Parallel loops run over the share
  * of part `part` of `parts`. */
+#include "abi/package.h"
 #include "codegen/c/emit.h"
 #include "tir/build.h"
 #include "tir/walk.h"
@@ -140,18 +141,27 @@ static const char *index_type(const c_emit *e)
     return dtype_c_name(e->f->index_type);
 }
 
+/* Whether a share of the loop is found in 32 bits, for any number of workers. */
+static bool cut_is_short(const c_emit *e, tir_expr_ref extent)
+{
+    int64_t n = 0;
+    return e->f->index_type == DT_I32 && tir_is_int(extent, &n) && n <= INT32_MAX / (int64_t)PACKAGE_MAX_WORKERS;
+}
+
 static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const char *end, const char *var)
 {
     if (!e->cut || s->for_kind != FOR_PARALLEL) {
         w_open(e->w, "for (%s %s = %s; %s < %s; %s++)", index_type(e), var, min, var, end, var);
         return;
     }
-    needs_add(e->needs, (c_need){.kind = NEED_CUT});
+    bool is_short = cut_is_short(e, s->extent);
+    needs_add(e->needs, (c_need){.kind = NEED_CUT, .dt = is_short ? DT_I32 : DT_I64});
     const char *extent = expr_text(e, s->extent).s, *ctype = index_type(e);
     const char *plus = tir_is_const(s->min, 0) ? "" : arena_printf(e->tmp, "%s + ", min);
     const char *convert = e->f->index_type == DT_I64 ? "" : arena_printf(e->tmp, "(%s)", ctype);
-    w_line(e->w, "const %s %s_end = %s%slathe_cut(%s, part + 1, parts);", ctype, var, plus, convert, extent);
-    w_open(e->w, "for (%s %s = %s%slathe_cut(%s, part, parts); %s < %s_end; %s++)", ctype, var, plus, convert, extent,
+    const char *cut = is_short ? "lathe_cut_i32" : "lathe_cut";
+    w_line(e->w, "const %s %s_end = %s%s%s(%s, part + 1, parts);", ctype, var, plus, convert, cut, extent);
+    w_open(e->w, "for (%s %s = %s%s%s(%s, part, parts); %s < %s_end; %s++)", ctype, var, plus, convert, cut, extent,
            var, var, var);
 }
 

@@ -12,6 +12,13 @@ static const char cut_text[] = "/* First iteration of part `part`, of `parts` ne
                                "    return extent * (int64_t)part / (int64_t)parts;\n"
                                "}\n\n";
 
+static const char short_cut_text[] =
+    "/* First iteration of part `part`, of `parts` nearly equal ones. */\n"
+    "static int32_t lathe_cut_i32(uint32_t extent, uint32_t part, uint32_t parts)\n"
+    "{\n"
+    "    return (int32_t)(extent * part / parts);\n"
+    "}\n\n";
+
 static const char prefetch_text[] = "/* A line that is needed later comes as far as the second cache. */\n"
                                     "#if defined(__GNUC__)\n"
                                     "#define LATHE_PREFETCH(p) __builtin_prefetch((p), 0, 2)\n"
@@ -525,7 +532,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_DOT_ROWS: needs_write_dot_rows(w); break;
         case NEED_RVV_VWMACC: w_str(w, rvv_vwmacc_text); break;
         case NEED_DOT: needs_write_dot(a, w, n, need); break;
-        case NEED_CUT: w_str(w, cut_text); break;
+        case NEED_CUT: w_str(w, need->dt == DT_I32 ? short_cut_text : cut_text); break;
         case NEED_HALF_LOAD: w_str(w, need->dt == DT_F16 ? f16_load_text : bf16_load_text); break;
         case NEED_HALF_STORE: w_str(w, need->dt == DT_F16 ? f16_store_text : bf16_store_text); break;
         case NEED_HALF_ROUND: write_round(w, need->dt); break;
