@@ -104,7 +104,7 @@ static const tir_intrin built_in[] = {
     /* Cortex-M: products of bytes and 16-bit numbers, four in a step. Elements 1 and 2 of a step of weights have
      * changed places: widening every second byte makes neighbours of them again. */
     {.name = "dot_rows",
-     .help = "a few runs of int16 by one or two rows of int8: out[i, j] += a[i, k] * w[j, k], k in steps of 4",
+     .help = "a few runs of int16 by a few rows of int8: out[i, j] += a[i, k] * w[j, k], k in steps of 4",
      .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
              "  attr = {\"global_symbol\": \"dot_rows\", \"inputs\": 2}\n"
              "  buffers = {a: Buffer(int16, [m, n, 2, 2], strides=[a_row, 4, 2, 1]), w: Buffer(int8, [n, r, 2, 2]),\n"
@@ -124,9 +124,27 @@ static const tir_intrin built_in[] = {
              "  }\n"
              "}\n",
      .n_symbols = 4,
-     .symbols = {{"m", 1, 3, 1}, {"r", 1, 2, 1}, {"n", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}},
+     .symbols = {{"m", 1, 3, 1}, {"r", 1, 4, 1}, {"n", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}},
      .reset = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, r) \"unrolled\" { out[i, j] = 0 } }",
      .update = "@tir.call_extern(\"lathe_dot_rows\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0, 0], m, r, n, a_row)"},
+    /* Neighbours of one channel under one row of its window. */
+    {.name = "taps_row",
+     .help = "a few windows over one row, int16 by int8: out[i] += a[i * step + k * tap] * w[k]",
+     .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
+             "  attr = {\"global_symbol\": \"taps_row\", \"inputs\": 2}\n"
+             "  buffers = {a: Buffer(int16, [m, n], strides=[a_step, a_tap]), w: Buffer(int8, [n], strides=[1]),\n"
+             "             out: Buffer(int32, [m], strides=[1])} {\n"
+             "  for (i: int64, 0, m) {\n"
+             "    out[i] = 0\n"
+             "    for (k: int64, 0, n) {\n"
+             "      out[i] = ((int32*)out[i] + (cast(int32, (int16*)a[i, k])*cast(int32, (int8*)w[k])))\n"
+             "    }\n"
+             "  }\n"
+             "}\n",
+     .n_symbols = 4,
+     .symbols = {{"m", 1, 6, 1}, {"n", 1, 1 << 16, 1}, {"a_step", 0, 0, 0}, {"a_tap", 0, 0, 0}},
+     .reset = "for (i: int64, 0, m) \"unrolled\" { out[i] = 0 }",
+     .update = "@tir.call_extern(\"lathe_taps_row\", &out[0], &a[0, 0], &w[0], m, n, a_step, a_tap)"},
 };
 
 static const tir_intrin *of_this_file(uint32_t *out_n)

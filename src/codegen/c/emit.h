@@ -10,6 +10,7 @@
 
 typedef enum c_need_kind {
     NEED_PREFETCH, /* LATHE_PREFETCH */
+    NEED_TAPS_ROW, /* the code of an intrinsic, by TAPS_ROW */
     NEED_DOT_ROWS, /* the code of an intrinsic, by DOT_ROWS */
     NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */
     NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
@@ -38,6 +39,7 @@ typedef enum c_need_kind {
     NEED_VBOUND   /* minimum or maximum with a number: one comparison keeps a NaN */
 } c_need_kind;
 
+#define TAPS_ROW   "lathe_taps_row" /* what the row taps_row calls */
 #define DOT_ROWS   "lathe_dot_rows" /* what the row dot_rows of tir/intrin.c calls */
 #define RVV_VWMACC "lathe_rvv_vwmacc" /* what the row rvv_vwmacc of tir/intrin.c calls */
 
@@ -109,6 +111,7 @@ void needs_add(c_needs *n, c_need need);
 /* The same with the scalar functions that its lanes call, found by writing one. */
 void needs_add_vector(c_needs *n, c_need need);
 void needs_write_dot_rows(writer *w); /* needs_rows.c */
+void needs_write_taps_row(writer *w);
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);

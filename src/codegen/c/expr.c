@@ -403,6 +403,8 @@ static c_text choice(c_emit *e, tir_expr_ref x)
 static c_text external(c_emit *e, tir_expr_ref x)
 {
     const char *args = "";
+    if (strcmp(x->u.name, TAPS_ROW) == 0)
+        needs_add(e->needs, (c_need){.kind = NEED_TAPS_ROW});
     if (strcmp(x->u.name, DOT_ROWS) == 0)
         needs_add(e->needs, (c_need){.kind = NEED_DOT_ROWS});
     if (strcmp(x->u.name, RVV_VWMACC) == 0)

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#define MOST_PATCH     4  /* steps in two rows of a window: below, a loop over its rows costs more than the products */
+#define PATCH_CHANNELS 16 /* of the result: that many times a patch is read */
+
 static int64_t up_to(int64_t x, int64_t multiple)
 {
     return (x + multiple - 1) / multiple * multiple;
@@ -21,15 +24,20 @@ void rows_conv_derive(rows_conv *v)
     v->pixel = v->in < 3 && dense ? v->in : up_to(v->in, ROWS_GRANULE);
     v->taps = dense ? 1 : w->kernel[1];
     v->steps = up_to(dense ? w->kernel[1] * v->pixel : v->pixel, ROWS_GRANULE) / ROWS_GRANULE;
+    v->patches = !v->depthwise && v->steps * 2 <= MOST_PATCH && w->kernel[0] > 1 && dense &&
+                 v->out >= PATCH_CHANNELS;
+    if (v->patches)
+        v->steps = up_to(w->kernel[0] * w->kernel[1] * v->in, ROWS_GRANULE) / ROWS_GRANULE;
     v->line = ((v->out_extent[1] - 1) * w->stride[1] + (v->taps - 1) * w->dilation[1]) * v->pixel +
               v->steps * ROWS_GRANULE;
-    v->block = v->out % 2 == 0 ? 2 : 1;
+    bool one = v->images * v->out_extent[0] * v->out_extent[1] == 1;
+    v->block = one && v->out % 4 == 0 ? 4 : v->out % 2 == 0 ? 2 : 1;
 }
 
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])
 {
-    int64_t sums[6] = {v->out / v->block, v->win.kernel[0], v->taps, v->steps, v->block, ROWS_GRANULE};
-    int64_t single[3] = {v->win.kernel[0], v->win.kernel[1], v->out};
+    int64_t sums[6] = {v->out / v->block, v->patches ? 1 : v->win.kernel[0], v->taps, v->steps, v->block, ROWS_GRANULE};
+    int64_t single[3] = {v->out, v->win.kernel[0], v->win.kernel[1]};
     memcpy(dims, v->depthwise ? single : sums, v->depthwise ? sizeof single : sizeof sums);
     return v->depthwise ? 3 : 6;
 }

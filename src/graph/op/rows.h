@@ -13,11 +13,12 @@ typedef struct rows_conv {
     nn_window win;                    /* over rows, columns */
     bool planar;                      /* the data is NCHW, else NHWC; the result is NHWC */
     bool depthwise;                   /* as many groups as channels of data and result */
+    bool patches;                     /* a few elements in each row of a window: the buffer holds whole windows */
     int64_t images, extent[2], in, out; /* of the data; channels of data and result */
     int64_t out_extent[2];
     int64_t pixel; /* elements of one pixel in the buffer: its channels, filled up where that keeps steps apart */
     int64_t taps;  /* runs in one row of a window: one where columns are neighbours */
-    int64_t steps; /* steps of ROWS_GRANULE elements in a run */
+    int64_t steps; /* steps of ROWS_GRANULE elements in a run; of a patch: in all of it */
     int64_t line;  /* elements of a row of the buffer */
     int64_t block; /* channels of the result whose weights lie side by side in each step */
 } rows_conv;
@@ -27,7 +28,7 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out);
 /* The same from a window, for a node that is not made yet: out->win, planar, depthwise, images, extent, in and out are
  * given. */
 void rows_conv_derive(rows_conv *v);
-/* Shape of the weights: depthwise [rows, columns, channels]; else blocks of result channels, rows, runs, steps,
+/* Shape of the weights: depthwise [channels, rows, columns]; else blocks of result channels, rows, runs, steps,
  * channels of the block, elements of the step, where elements 1 and 2 have changed places: what an instruction that
  * widens every second byte makes of them are neighbours again. */
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6]);

@@ -140,12 +140,13 @@ static void pack_block(const rows_conv *v, const source *s, int64_t o, uint8_t *
 {
     const nn_window *w = &v->win;
     int64_t columns = v->taps > 1 ? 1 : w->kernel[1], step = v->block * ROWS_GRANULE;
+    int64_t rows = v->patches ? 0 : v->steps * step, pixel = v->patches ? v->in : v->pixel;
     for (int64_t y = 0; y < w->kernel[0]; y++)
-        for (int64_t t = 0; t < v->taps; t++, at += v->steps * step)
+        for (int64_t t = 0; t < v->taps; t++, at += rows)
             for (int64_t x = 0; x < columns; x++)
                 for (int64_t i = 0; i < v->in; i++)
                     for (int64_t b = 0; b < v->block; b++) {
-                        int64_t k = x * v->pixel + i, e = k % ROWS_GRANULE;
+                        int64_t k = ((v->patches ? y * columns : 0) + x) * pixel + i, e = k % ROWS_GRANULE;
                         e = e % 2 * 2 + e / 2;
                         at[k / ROWS_GRANULE * step + b * ROWS_GRANULE + e] =
                             s->bytes[(o + b) * s->o + i * s->i + y * s->y + (t + x) * s->x];
@@ -162,7 +163,8 @@ static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, 
     memset(bytes, 0, (size_t)count);
     if (r->depthwise) {
         for (int64_t k = 0; k < count; k++) {
-            int64_t o = k % r->out, x = k / r->out % r->win.kernel[1], y = k / r->out / r->win.kernel[1];
+            int64_t x = k % r->win.kernel[1], y = k / r->win.kernel[1] % r->win.kernel[0],
+                    o = k / r->win.kernel[1] / r->win.kernel[0];
             bytes[k] = s->bytes[o * s->o + y * s->y + x * s->x];
         }
     } else {

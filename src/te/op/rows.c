@@ -22,9 +22,9 @@ static tir_expr_ref centred_at(te_graph *g, const rows_ctx *k, tir_expr_ref imag
     tir_expr_ref inside = NULL, idx[4] = {image, row, column, channel}, planar[4] = {image, channel, row, column};
     if (w->pad_begin[0] || w->pad_end[0])
         inside = te_in_bounds(g, row, te_i64(g, v->extent[0]));
-    if (w->pad_begin[1] || w->pad_end[1] || (!v->depthwise && reached > columns))
+    if (w->pad_begin[1] || w->pad_end[1] || (!v->depthwise && !v->patches && reached > columns))
         inside = tir_and(c, inside, te_in_bounds(g, column, te_i64(g, v->extent[1])));
-    if (!v->depthwise && v->pixel != v->in)
+    if (!v->depthwise && !v->patches && v->pixel != v->in)
         inside = tir_and(c, inside, tir_binary(c, TIR_LT, channel, te_i64(g, v->in)));
     tir_expr_ref x = te_centred(g, DT_I16, te_read(g, k->x, v->planar ? planar : idx), k->zero);
     return inside ? tir_select(c, inside, x, tir_const(c, DT_I16, 0)) : x;
@@ -46,11 +46,32 @@ static tir_expr_ref line_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
                       tir_floormod(c, idx[2], pixel));
 }
 
-static tir_expr_ref pixel_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+/* The rows of a depthwise convolution stand channel after channel: neighbours are those of one channel. */
+static tir_expr_ref plane_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const rows_ctx *k = ctx;
     const nn_window *w = &k->v.win;
-    return centred_at(g, k, idx[0], less(g, idx[1], w->pad_begin[0]), less(g, idx[2], w->pad_begin[1]), idx[3]);
+    return centred_at(g, k, idx[0], less(g, idx[1], w->pad_begin[0]), less(g, idx[3], w->pad_begin[1]), idx[2]);
+}
+
+/* Element e of a patch: row, column and channel of the window as digits. */
+static tir_expr_ref patch_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const rows_ctx *k = ctx;
+    compiler *c = g->c;
+    const rows_conv *v = &k->v;
+    const nn_window *w = &v->win;
+    tir_expr_ref in = te_i64(g, v->in), run = te_i64(g, w->kernel[1] * v->in), e = idx[3];
+    tir_expr_ref tap[2] = {tir_floordiv(c, e, run), tir_floordiv(c, tir_floormod(c, e, run), in)}, at[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        tir_expr_ref first = less(g, tir_mul(c, idx[1 + i], te_i64(g, w->stride[i])), w->pad_begin[i]);
+        at[i] = tir_add(c, first, tir_mul(c, tap[i], te_i64(g, w->dilation[i])));
+    }
+    tir_expr_ref x = centred_at(g, k, idx[0], at[0], at[1], tir_floormod(c, e, in));
+    int64_t used = w->kernel[0] * w->kernel[1] * v->in;
+    if (used == v->steps * ROWS_GRANULE)
+        return x;
+    return tir_select(c, tir_binary(c, TIR_LT, e, te_i64(g, used)), x, tir_const(c, DT_I16, 0));
 }
 
 static tir_expr_ref product(te_graph *g, tir_expr_ref a, tir_expr_ref b)
@@ -69,8 +90,8 @@ static tir_expr_ref swept(te_graph *g, const rows_ctx *k, tir_expr_ref at, te_ax
 static tir_expr_ref depthwise_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const rows_ctx *k = ctx;
-    tir_expr_ref x[4] = {idx[0], swept(g, k, idx[1], k->reduce[0], 0), swept(g, k, idx[2], k->reduce[1], 1), idx[3]},
-                 w[3] = {te_var(g, k->reduce[0]), te_var(g, k->reduce[1]), idx[3]};
+    tir_expr_ref x[4] = {idx[0], swept(g, k, idx[1], k->reduce[0], 0), idx[3], swept(g, k, idx[2], k->reduce[1], 1)},
+                 w[3] = {idx[3], te_var(g, k->reduce[0]), te_var(g, k->reduce[1])};
     return product(g, te_read(g, k->rows, x), te_read(g, k->w, w));
 }
 
@@ -85,9 +106,31 @@ static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     tir_expr_ref in_step = tir_add(c, tir_mul(c, pair, two), half);
     column = tir_add(c, column, tir_add(c, tir_mul(c, step, te_i64(g, ROWS_GRANULE)), in_step));
     tir_expr_ref x[3] = {idx[0], swept(g, k, idx[1], k->reduce[0], 0), column};
+    tir_expr_ref patch[4] = {idx[0], idx[1], idx[2], tir_add(c, tir_mul(c, step, te_i64(g, ROWS_GRANULE)), in_step)};
     tir_expr_ref w[6] = {tir_floordiv(c, idx[3], block), te_var(g, k->reduce[0]), te_var(g, k->reduce[1]), step,
                          tir_floormod(c, idx[3], block), tir_add(c, tir_mul(c, half, two), pair)};
-    return product(g, te_read(g, k->rows, x), te_read(g, k->w, w));
+    return product(g, te_read(g, k->rows, k->v.patches ? patch : x), te_read(g, k->w, w));
+}
+
+/* The buffer of a whole convolution; its rule says how much of it there is at a time. */
+static te_tensor *rows_of(te_graph *g, rows_ctx *k)
+{
+    const rows_conv *v = &k->v;
+    const nn_window *w = &v->win;
+    int64_t reach[2];
+    for (uint32_t i = 0; i < 2; i++)
+        reach[i] = (v->out_extent[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
+    int64_t planes[4] = {v->images, reach[0], v->in, reach[1]}, lines[4] = {v->images, reach[0], v->line},
+            patches[4] = {v->images, v->out_extent[0], v->out_extent[1], v->steps * ROWS_GRANULE};
+    const int64_t *dims = v->depthwise ? planes : v->patches ? patches : lines;
+    tir_expr_ref extents[4];
+    for (uint32_t i = 0; i < 4; i++)
+        extents[i] = te_i64(g, dims[i]);
+    uint32_t rank = v->depthwise || v->patches ? 4 : 3;
+    te_body_fn body = v->depthwise ? plane_body : v->patches ? patch_body : line_body;
+    te_tensor *rows = te_compute(g, "rows", DT_I16, rank, extents, body, k);
+    rows->node->tag = "pad";
+    return rows;
 }
 
 bool compute_conv2d_rows(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -98,17 +141,11 @@ bool compute_conv2d_rows(te_graph *g, const graph_node *n, te_tensor *const *in,
         return false;
     const rows_conv *v = &k.v;
     const nn_window *w = &v->win;
-    int64_t counts[5] = {w->kernel[0], v->depthwise ? w->kernel[1] : v->taps, v->steps, 2, 2}, reach[2];
-    for (uint32_t i = 0; i < 2; i++)
-        reach[i] = (v->out_extent[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
+    int64_t counts[5] = {v->patches ? 1 : w->kernel[0], v->depthwise ? w->kernel[1] : v->taps, v->steps, 2, 2};
     uint32_t axes = v->depthwise ? 2 : 5;
     for (uint32_t i = 0; i < axes; i++)
         k.reduce[i] = te_reduce_axis(g, names[i], te_i64(g, counts[i]));
-    tir_expr_ref rows[4] = {in[0]->shape[0], te_i64(g, reach[0]), te_i64(g, v->depthwise ? reach[1] : v->line),
-                            te_i64(g, v->in)};
-    te_tensor *r = te_compute(g, "rows", DT_I16, v->depthwise ? 4 : 3, rows, v->depthwise ? pixel_body : line_body, &k);
-    r->node->tag = "pad";
-    k.rows = r;
+    k.rows = rows_of(g, &k);
     tir_expr_ref const *dims = te_shape(g, te_out_type(n, 0));
     te_body_fn body = v->depthwise ? depthwise_body : sums_body;
     out[0] = te_reduce(g, "conv", DT_I32, 4, dims, axes, k.reduce, TE_SUM, body, &k);

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #define TILE_PIXELS   3 /* by two channels: 6 sums, 4 registers of weights, 4 for data and addresses */
-#define DEPTHWISE_ROW 4 /* sums of neighbouring pixels of one channel, which share what they read */
-#define MOST_TAPS     25 /* of a depthwise window that are written out */
+#define DEPTHWISE_ROW 6 /* sums of neighbouring pixels of one channel, which share what they read */
+#define MOST_ROWS     3 /* of a depthwise window that are written out */
+#define TOGETHER      4 /* elements of a row that are copied one after the other without a loop */
 
 enum { IMAGE, ROW, COLUMN, CHANNEL };
 
@@ -42,27 +43,40 @@ static void place_rows(te_sched *s, const struct target *t, const rows_conv *v, 
         te_sched_rolling_buffer(s, rows->name);
 }
 
-/* A divisor of the row near DEPTHWISE_ROW, so that no tile is cut; where there is none, a tile is. */
+/* The largest tile that divides the row, unless that is small: then one that is cut at the end. */
 static int64_t depthwise_tile(int64_t width)
 {
-    for (int64_t n = DEPTHWISE_ROW + 1; n >= DEPTHWISE_ROW - 1; n--)
+    for (int64_t n = DEPTHWISE_ROW; n > DEPTHWISE_ROW / 2 - 1; n--)
         if (width % n == 0)
             return n;
     return width < DEPTHWISE_ROW ? width : DEPTHWISE_ROW;
 }
 
+/* Copies a few neighbouring channels at a time. */
+static void copy_together(te_sched *s, const te_node *rows, const char *channel, int64_t count)
+{
+    if (count % TOGETHER != 0 || count <= TOGETHER)
+        return;
+    te_sched_split(s, rows->name, channel, TOGETHER, "some", "one");
+    te_sched_annotate(s, TE_UNROLL, rows->name, "one");
+}
+
 static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
 {
-    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local.reg"), *line = cut_lines(s, t, last);
+    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = cut_lines(s, t, last);
+    const te_node *rows = te_find_tag(s->g, "pad");
     te_sched_split(s, o, te_axis_name(last, COLUMN), depthwise_tile(v->out_extent[1]), "col_o", "col_i");
     te_sched_reorder(s, o, 2, (const char *[]){te_axis_name(last, CHANNEL), "col_i"});
     te_sched_annotate(s, TE_UNROLL, o, "col_i");
     te_sched_compute_at(s, acc, o, te_axis_name(last, CHANNEL));
-    te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, COLUMN)});
-    te_sched_annotate(s, TE_UNROLL, acc, te_axis_name(anchor, COLUMN));
-    if (v->win.kernel[0] * v->win.kernel[1] <= MOST_TAPS) {
+    te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), te_axis_name(anchor, COLUMN), tap(anchor, 1)});
+    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), "taps_row");
+    if (v->win.kernel[0] <= MOST_ROWS)
         te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 0));
-        te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 1));
+    const char *channel = te_axis_name(rows, 2);
+    if (!v->planar) {
+        te_sched_reorder(s, rows->name, 2, (const char *[]){te_axis_name(rows, 3), channel});
+        copy_together(s, rows, channel, v->in);
     }
     place_rows(s, t, v, last, line);
 }
@@ -81,8 +95,14 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
                      (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, COLUMN),
                                       te_axis_name(anchor, CHANNEL), tap(anchor, 2), tap(anchor, 3), tap(anchor, 4)});
     te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), "dot_rows");
-    te_sched_split(s, rows->name, te_axis_name(rows, 2), v->pixel, "column", "channel");
-    if (v->win.kernel[0] == 1 && v->win.kernel[1] == 1)
+    if (v->patches) {
+        te_sched_split(s, rows->name, te_axis_name(rows, 3), v->win.kernel[1] * v->in, "row", "run");
+    } else {
+        te_sched_split(s, rows->name, te_axis_name(rows, 2), v->pixel, "column", "channel");
+        if (v->planar)
+            te_sched_reorder(s, rows->name, 2, (const char *[]){"channel", "column"});
+    }
+    if (v->patches || (v->win.kernel[0] == 1 && v->win.kernel[1] == 1))
         te_sched_compute_at(s, rows->name, o, "col_o");
     else
         place_rows(s, t, v, last, line);
