@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Packages for microcontrollers in emulators: equal to the interpreter, not slower than noted, without wide arithmetic.
+
+    microcontrollers.py [--lathe FILE] [--all] [--update]
+
+For each board (`lathe verify --target qemu-...`) a graph of quantised layers, odd in window, stride, border, channels
+and zero points, must give what the interpreter gives, bit for bit; so must the demo's network within float's limits,
+and the MLPerf Tiny models when they are beside the checkout (see models.py): on a Cortex-M4, with --all on every board.
+The instructions of each run may be 5 % more than test/embedded/instructions.txt has; --update writes it. Objects of
+kernels call no function for numbers of 64 bits, and none for doubles, on processors with a floating-point unit.
+"""
+import argparse
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+import models
+import package
+
+TOP = models.TOP
+NOTED = os.path.join(TOP, "test", "embedded", "instructions.txt")
+BOARDS = ("m0plus", "m3", "m4", "m7", "m33", "m55", "rv32")
+TINY = ("tiny_kws_qdq", "tiny_ad_qdq", "tiny_ic_qdq", "tiny_vww_qdq")
+ROOM = 1.05
+# dtype, channels, height, width, channels of the result, kernel, strides, pads, dilations, groups
+LAYERS = (
+    ("u8", 3, 9, 11, 8, (3, 3), (2, 2), (0, 0, 1, 1), (1, 1), 1),
+    ("i8", 1, 12, 10, 16, (10, 4), (2, 2), (4, 1, 5, 1), (1, 1), 1),
+    ("i8", 1, 12, 10, 6, (10, 4), (2, 2), (4, 1, 5, 1), (1, 1), 1),
+    ("i8", 8, 7, 8, 10, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    ("u8", 5, 7, 7, 7, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 1),
+    ("i8", 2, 6, 9, 4, (2, 3), (1, 2), (0, 1, 0, 1), (1, 1), 1),
+    ("i8", 4, 9, 9, 4, (3, 3), (1, 1), (2, 2, 2, 2), (2, 2), 1),
+    ("i8", 7, 5, 9, 2, (1, 1), (2, 2), (0, 0, 0, 0), (1, 1), 1),
+    ("u8", 6, 9, 10, 6, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 6),
+    ("i8", 6, 9, 7, 6, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 6),
+    ("i8", 8, 5, 12, 8, (3, 3), (2, 2), (0, 1, 1, 1), (1, 1), 8),
+    ("i8", 4, 4, 13, 4, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 4),
+    ("i8", 3, 9, 11, 3, (5, 3), (1, 1), (2, 1, 2, 1), (1, 2), 3),
+    ("u8", 16, 1, 1, 8, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+)
+PRODUCTS = ((1, 37, 12, 1), (3, 8, 5, 0), (5, 16, 2, 1))  # rows, length, columns, transposed
+WIDE = re.compile(r"\bU (__aeabi_(?:u?ldivmod|lmul|u?l2[df]|d\w+|[fui]2d)|__(?:u?(?:div|mod)di3|muldi3))$", re.M)
+
+
+def numbers(rng, count, low, high):
+    return "[" + ", ".join(str(rng.randint(low, high)) for _ in range(count)) + "]"
+
+
+def layers():
+    """The graph as text."""
+    rng = random.Random(5)
+    params, body, results = [], [], []
+    for i, (dt, ins, high, wide, outs, kernel, stride, pads, dilation, groups) in enumerate(LAYERS):
+        zero, per = rng.randint(0, 9), ins // groups
+        scales = ", ".join(f"{rng.uniform(0.0005, 0.01):.6f}" for _ in range(outs))
+        params.append(f"%x{i}: {dt}[2, {ins}, {high}, {wide}]")
+        body += [
+            f"%w{i} = constant i8[{outs}, {per}, {kernel[0]}, {kernel[1]}] dense "
+            + numbers(rng, outs * per * kernel[0] * kernel[1], -128, 127),
+            f"%z{i} = constant {dt}[] splat {zero}",
+            f"%b{i} = constant i32[{outs}, 1, 1] dense " + numbers(rng, outs, -4000, 4000),
+            f"%s{i} = constant f32[{outs}] dense [{scales}]",
+            f"%t{i} = constant f32[] splat 0.9",
+            f"%y{i} = constant {dt}[] splat {zero + 3}",
+            f"%c{i} = qnn.conv2d(%x{i}, %w{i}, %z{i}) {{groups = {groups}, strides = {list(stride)}, "
+            f"pads = {list(pads)}, dilations = {list(dilation)}}}",
+            f"%a{i} = add(%c{i}, %b{i})",
+            f"%q{i} = qnn.requantize(%a{i}, %s{i}, %t{i}, %y{i})",
+        ]
+        results.append(f"%q{i}")
+    for i, (rows, length, columns, transposed) in enumerate(PRODUCTS):
+        shape = f"{columns}, {length}" if transposed else f"{length}, {columns}"
+        params.append(f"%m{i}: i8[{rows}, {length}]")
+        body += [
+            f"%mw{i} = constant i8[{shape}] dense " + numbers(rng, length * columns, -128, 127),
+            f"%mz{i} = constant i8[] splat 5",
+            f"%ms{i} = constant f32[] splat 0.004",
+            f"%mt{i} = constant f32[] splat 1.0",
+            f"%mc{i} = qnn.matmul(%m{i}, %mw{i}, %mz{i}) {{transpose_b = {transposed}}}",
+            f"%mq{i} = qnn.requantize(%mc{i}, %ms{i}, %mt{i}, %mz{i})",
+            f"%md{i} = qnn.dequantize(%mq{i}, %ms{i}, %mz{i})",
+        ]
+        results += [f"%md{i}", f"%mq{i}"]
+    body += ["%ra = constant f32[] splat 0.5", "%rb = constant f32[] splat 0.7",
+             "%r = qnn.add(%q4, %ra, %q4, %rb, %t0, %z4, %y4, %z4)"]
+    results.append("%r")
+    return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
+
+
+def run(command, **more):
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=package.TIME_LIMIT,
+                          cwd=TOP, **more)
+
+
+def verify(lathe, file, board, exact):
+    """Instructions of the run, once its results are right."""
+    result = run([lathe, "verify", file, "--target", "qemu-" + board, "--against", "interpreter"])
+    text = result.stdout + result.stderr
+    count = re.search(r"^instructions +(\d+)", text, re.M)
+    if result.returncode != 0 or not count:
+        raise package.Failure((text.strip().splitlines() or ["no message"])[-1][:200])
+    far = [line for line in result.stdout.splitlines() if exact and ": max abs" in line and "max abs 0," not in line]
+    if far:
+        raise package.Failure(f"not equal: {far[0]}")
+    return int(count.group(1))
+
+
+def check_calls(lathe, file, target, work, tools, cpu):
+    """Kernels call nothing for wide numbers."""
+    folder = os.path.join(work, "calls")
+    for command in (["rm", "-rf", folder],
+                    [lathe, "compile", file, "-o", folder, "--target", target, "--port", "baremetal"],
+                    ["make", "-s", "-C", folder, "build/ops.o", f"CC={tools}gcc", *cpu]):
+        result = run(command)
+        if result.returncode != 0:
+            raise package.Failure(f"{command[0]}: {result.stderr.strip()[-200:]}")
+    found = WIDE.findall(run([tools + "nm", "-u", os.path.join(folder, "build", "ops.o")]).stdout)
+    if found:
+        raise package.Failure("kernels call " + ", ".join(found))
+
+
+def noted():
+    found = {}
+    if os.path.exists(NOTED):
+        with open(NOTED, encoding="ascii") as f:
+            for line in f:
+                if not line.startswith("#"):
+                    board, model, count = line.split()
+                    found[board, model] = int(count)
+    return found
+
+
+def write_noted(counts):
+    with open(NOTED, "w", encoding="ascii") as f:
+        f.write("# SPDX-License-Identifier: Apache-2.0\n# Board, model, instructions of one run, by "
+                "test/py/microcontrollers.py --all --update; a run may take 5 % more.\n")
+        for (board, model), count in sorted(counts.items()):
+            f.write(f"{board} {model} {count}\n")
+
+
+class Tests:
+    def __init__(self, options, work):
+        self.lathe, self.work = os.path.abspath(options.lathe), work
+        self.noted, self.update, self.counts = noted(), options.update, {"ok": 0, "FAILED": 0, "skipped": 0}
+
+    def one(self, name, test):
+        try:
+            verdict, line = "ok", test() or ""
+        except package.Failure as failure:
+            verdict, line = "FAILED", str(failure)
+        self.counts[verdict] += 1
+        print(f"{verdict} {name}: {line}", flush=True)
+
+    def counted(self, board, name, file, exact):
+        count, most = verify(self.lathe, file, board, exact), self.noted.get((board, name))
+        if self.update:
+            self.noted[board, name] = count
+        elif most is None:
+            raise package.Failure(f"{count} instructions; no number is noted in {os.path.relpath(NOTED, TOP)}")
+        elif count > most * ROOM:
+            raise package.Failure(f"{count} instructions, {most} are noted")
+        return f"{count} instructions"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
+    parser.add_argument("--all", action="store_true", help="all models on all boards")
+    parser.add_argument("--update", action="store_true", help="note the instructions")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        t = Tests(options, work)
+        graph = os.path.join(work, "layers.txt")
+        with open(graph, "w", encoding="ascii") as f:
+            f.write(layers())
+        files = [("layers", graph, True)]
+        for spec in models.all_models():
+            if spec.name == "demo_digits" or spec.name in TINY:
+                if spec.skip:
+                    t.counts["skipped"] += 1
+                    print(f"skipped {spec.name}: {spec.skip}")
+                else:
+                    files.append((spec.name, spec.write(work), False))
+        for board in BOARDS:
+            for name, file, exact in files:
+                if name in TINY and board != "m4" and not options.all:
+                    continue
+                t.one(f"{name} on {board}", lambda b=board, n=name, f=file, e=exact: t.counted(b, n, f, e))
+        for name, file, _ in files:
+            t.one(f"calls of {name}, cortex-m4",
+                  lambda f=file: check_calls(t.lathe, f, "cortex-m4", work, "arm-none-eabi-", []))
+        if options.update:
+            write_noted(t.noted)
+    print(f"microcontrollers: {t.counts['ok']} passed, {t.counts['FAILED']} failed, {t.counts['skipped']} skipped")
+    return t.counts["FAILED"] != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
