@@ -18,7 +18,8 @@ for f in include/tvmgen_default.h src/default_lib0.c src/default_lib1.c src/mode
 done
 for name in global_const_workspace global_workspace tvmgen_default_run tvmgen_default___tvm_main__ init_op_execs model_get_descriptor \
     model_get_tensor_map model_get_op_descs model_get_schedule model_fill_args model_get_op_args g_tensor_map g_op_descs \
-    g_cpu_func_table g_schedule_layers wrapped_fused_add_3 wrapped_fused_subtract_1 tvmgen_default_fused_add_2; do
+    g_cpu_func_table g_schedule_layers wrapped_fused_add_3 wrapped_fused_subtract_1 tvmgen_default_fused_add_2 g_fused_add_args FusedAddArgs g_fused_add3_args FusedAdd3Args \
+    fused_constant_let fused_constant_4_let; do
     check "the package has the name $name" grep -rqw "$name" six/src
 done
 tr -d ' \n' < six/report.json > flat.json
@@ -39,6 +40,16 @@ check "another number of workers" remade WORKERS=1
 check "inputs that have a pattern are named" sh -c './six/runner 2>&1 > said | grep -q "^runner: x has a fixed pattern; x=FILE"'
 check "inputs that have numbers are not" sh -c '[ -z "$(./six/runner x=ten.bin 2>&1 > said)" ]'
 check "what is no input" sh -c './six/runner y=ten.bin 2>&1 | grep -q "y=ten.bin. is no NAME=FILE with the name of an input"'
+make -s -C six run CC="$cc" ARGS="x=$work/ten.bin" > said 2>&1
+check "make run tells the input that is given, and the output" test "$(tr '\n' '|' < said)" = 'x: float32 [1], 10 to 10: 10|y: float32 [1], 23 to 23: 23|'
+printf '%s\n' '#include "default_names.h"' 'extern int printf(const char *, ...);' \
+    'static struct tvmgen_default_instance i; static float x = 10, y; static uint8_t ws[64] __attribute__((aligned(64)));' \
+    'int main(void) { struct tvmgen_default_inputs in = {&x}; struct tvmgen_default_outputs out = {&y};' \
+    'const struct model_args *a = model_get_args(&i);' \
+    'if (tvmgen_default_instance_init(&i, 0, ws, sizeof ws) || tvmgen_default_run_instance(&i, &in, &out)) return 1;' \
+    'return printf("%g %g %g\n", *(float *)a->g_fused_add_args[4].inputs[1], *(float *)a->g_fused_add3_args.inputs[0],' \
+    '*(float *)a->g_fused_add3_args.outputs[0]) < 0; }' > args.c
+check "arguments by operator" sh -c "$cc -w -Isix/src -Isix/include -D_POSIX_C_SOURCE=200809L -DTVMRT_NUM_WORKERS=0 args.c \$(ls six/src/*.c | grep -v main.c) -o args -lm && test \"\$(./args)\" = '5 9 23'"
 check "make run with hooks" make -s -C six run CC="$cc" HOOKS=1 CFLAGS="-O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror"
 check "its table of times" test "$(grep -Ec '^ *[0-9]+ tvmgen_default_fused_(add(_[123])?|subtract(_1)?)$' log)" = 6
 check "make run" make -s -C six run CC="$cc"

@@ -19,8 +19,8 @@ hash_of() {
         done) | sha256sum | cut -d' ' -f1
 }
 check 'hash of the package' test "$(field package_sha256 $report)" = "$(hash_of package)"
-check 'workspace' test "$(field workspace_bytes $report)" = 5120
-check "the caller's tensors" test "$(field caller_bytes $report)" = 296
+check 'workspace' test "$(field workspace $report)" = 5120
+check "the caller's tensors" test "$(field caller $report)" = 296
 check 'a bound of the stack, above what kernels have in arrays' \
     test "$(field bound_bytes $report)" -ge $(($(field kernel_array_bytes $report) + $(field runtime_frame_bytes $report)))
 check 'deviations have reasons' test "$(grep -c '"why": "..*"' $report)" -ge 10

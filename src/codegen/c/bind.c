@@ -98,7 +98,10 @@ static void bind_constants(package *p)
         const prog_value *v = &f->values.data[i];
         if (!v->data)
             continue;
-        const char *name = unique_name(p->c, arena_printf(&p->c->mem, "const_%.60s", v->name), &used);
+        const char *wanted = p->u->opt_level > 0 ? arena_printf(&p->c->mem, "const_%.60s", v->name)
+                             : list.len == 0     ? "fused_constant_let" /* as TVM numbers them */
+                                                 : arena_printf(&p->c->mem, "fused_constant_%u_let", list.len);
+        const char *name = unique_name(p->c, wanted, &used);
         vec_push(&p->c->mem, &list, ((package_const){name, v->data, i}));
     }
     p->constants = list.data;

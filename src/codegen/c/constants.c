@@ -141,7 +141,8 @@ static void write_struct(const package *p, writer *w, uint32_t area)
             w_fmt(w, "    uint8_t gap_%llu[%llu];\n", (unsigned long long)at, (unsigned long long)(keys[i][0] - at));
         at = keys[i][0] + tensor_size(k->data);
         w_fmt(w, "    %s %s[%lld]; /* offset %llu: %s */\n", dtype_c_name(k->data->dt), k->name,
-              (long long)k->data->count, (unsigned long long)keys[i][0], package_comment(&p->c->mem, k->name));
+              (long long)k->data->count, (unsigned long long)keys[i][0],
+              package_comment(&p->c->mem, p->u->opt_level > 0 ? k->name : p->u->func->values.data[k->value].name));
     }
     w_str(w, "}");
 }

@@ -161,6 +161,80 @@ void instance_write(const package *p, writer *w)
         "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
+/* --- arguments by operator, in packages of -O0: neighbours that take the same have one array */
+
+typedef struct args_row {
+    uint32_t op, count;               /* operators from `op` on */
+    uint32_t inputs, constants, outputs; /* pointers of each: variable inputs, constants, results and scratch */
+} args_row;
+
+static args_row args_of(const package *p, uint32_t i)
+{
+    const plan_op *op = &p->pl->problem->ops.data[i];
+    args_row r = {.op = i, .count = 1, .outputs = op->n_args - op->n_inputs + op->n_scratch};
+    for (uint32_t k = 0; k < op->n_inputs; k++) {
+        bool constant = p->pl->problem->values.data[op->args[k]].storage == STORE_CONSTANT;
+        r.constants += constant;
+        r.inputs += !constant;
+    }
+    return r;
+}
+
+/* "fused_add_3" -> "FusedAdd3", or "fused_add3" */
+static const char *args_name(const package *p, uint32_t op, bool camel)
+{
+    char *out = arena_strdup(&p->c->mem, package_kernel(p, op)->name), *to = out;
+    for (const char *s = out, *start = out; *s; s++) {
+        const bool gap = s > start && s[-1] == '_';
+        const bool digit = s[1] >= '0' && s[1] <= '9';
+        if (*s == '_' && (camel || digit))
+            continue;
+        *to++ = camel && (s == start || gap) && *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s;
+    }
+    *to = '\0';
+    return out;
+}
+
+static void write_args_row(const package *p, writer *w, const args_row *r, ptr_map *used)
+{
+    const char *name = intern(p->c->names, args_name(p, r->op, false));
+    uint32_t again = 0;
+    if (ptr_map_get(used, name, &again)) /* the kernel runs in several places */
+        name = intern(p->c->names, arena_printf(&p->c->mem, "%s_at_%u", name, r->op));
+    ptr_map_set(used, name, 1);
+    w_fmt(w, "    struct %s%sArgs {\n", args_name(p, r->op, true),
+          again ? arena_printf(&p->c->mem, "At%u", r->op) : "");
+    if (r->inputs + r->constants > 0)
+        w_fmt(w, "        void *inputs[%u]; /* %u of them constants */\n", r->inputs + r->constants, r->constants);
+    if (r->outputs > 0)
+        w_fmt(w, "        void *outputs[%u];\n", r->outputs);
+    w_fmt(w, "    } g_%s_args", name);
+    if (r->count > 1)
+        w_fmt(w, "[%u]", r->count);
+    w_fmt(w, "; /* operators %u to %u */\n", r->op, r->op + r->count - 1);
+}
+
+static void write_args(const package *p, writer *w)
+{
+    const uint32_t n = p->pl->problem->ops.len;
+    ptr_map used;
+    ptr_map_init(&used, &p->c->mem);
+    if (p->u->opt_level > 0 || p->n_args == 0)
+        return;
+    package_template(p, w, "/* An instance's table of arguments, as model_fill_args fills it, by operators. */\n"
+                           "struct model_args {\n");
+    for (uint32_t i = 0; i < n;) {
+        args_row r = args_of(p, i), next;
+        while (i + r.count < n && (next = args_of(p, i + r.count), next.inputs == r.inputs) &&
+               next.constants == r.constants && next.outputs == r.outputs)
+            r.count++;
+        write_args_row(p, w, &r, &used);
+        i += r.count;
+    }
+    w_str(w, "};\nconst struct model_args *model_get_args(const struct ");
+    package_template(p, w, "@p_instance *instance);\n");
+}
+
 void names_write(const package *p, writer *w)
 {
     static const char *const shared[] = {"model_get_descriptor", "model_get_tensor_map", "model_get_op_descs",
@@ -174,6 +248,8 @@ void names_write(const package *p, writer *w)
                      "\"@p_instance.h\"\n#include \"tvmrt.h\"\n\n");
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         w_fmt(w, "#define %s %s_%s\n", shared[i], p->prefix, shared[i]);
+    if (p->u->opt_level == 0)
+        w_fmt(w, "#define model_args %s_model_args\n#define model_get_args %s_model_get_args\n", p->prefix, p->prefix);
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
         if (package_is_first(p, i))
             w_fmt(w, "#define wrapped_%s %s_wrapped_%s\n", package_kernel(p, i)->name, p->prefix,
@@ -194,7 +270,9 @@ void names_write(const package *p, writer *w)
         "const tvmrt_op_desc_t *model_get_op_descs(void);\n"
         "const tvmrt_schedule_desc_t *model_get_schedule(void);\n"
         "int32_t model_fill_args(struct @p_instance *instance);\n"
-        "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id);\n\n/* ops.c */\n");
+        "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id);\n");
+    write_args(p, w);
+    w_str(w, "\n/* ops.c */\n");
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
         if (package_is_first(p, i))
             w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts);\n",

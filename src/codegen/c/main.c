@@ -423,8 +423,8 @@ static const char posix_arguments[] =
 
 static const char posix_inputs[] =
     "read_input(argv[i]) != 0)\n            return 2;\n    }\n"
-    "    for (t = inputs; t->name != NULL; t++)\n        if (!given[t - inputs])\n"
-    "            fprintf(stderr, \"runner: %s has a fixed pattern; %s=FILE gives it numbers\\n\",\n"
+    "    for (t = inputs; t->name != NULL; t++)\n        if (given[t - inputs])\n            print(t);\n"
+    "        else\n            fprintf(stderr, \"runner: %s has a fixed pattern; %s=FILE gives it numbers\\n\",\n"
     "                    t->shown, t->shown);\n"
     "    if (folder != NULL)\n        (void)mkdir(folder, 0777); /* may exist */\n";
 

@@ -65,10 +65,10 @@ uint64_t package_stack_bound(const codegen_unit *u)
 static void write_memory(json_out *j, const package *p)
 {
     json_out_object(j, "memory");
-    json_out_uint(j, "workspace_bytes", p->pl->workspace_bytes);
-    json_out_uint(j, "table_bytes", package_instance_bytes(p->u));
-    json_out_uint(j, "constant_bytes", p->pl->constant_bytes);
-    json_out_uint(j, "caller_bytes", package_caller_bytes(p->pl->problem));
+    json_out_uint(j, "workspace", p->pl->workspace_bytes);
+    json_out_uint(j, "tables", package_instance_bytes(p->u));
+    json_out_uint(j, "constants", p->pl->constant_bytes);
+    json_out_uint(j, "caller", package_caller_bytes(p->pl->problem));
     json_out_end(j);
 }
 

@@ -141,6 +141,12 @@ static const char accessors[] =
 static const char op_args[] = "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id)\n{\n"
                               "    return op_id < @M_NUM_OPS ? instance->op_execs[op_id].args : NULL;\n}\n";
 
+static const char named_args[] =
+    "\n/* A negative size: the struct is not the table. */\n"
+    "typedef char model_args_is_the_table[sizeof(struct model_args) == @M_NUM_ARGS * sizeof(void *) ? 1 : -1];\n\n"
+    "const struct model_args *model_get_args(const struct @p_instance *instance)\n{\n"
+    "    return (const struct model_args *)(const void *)instance->args;\n}\n";
+
 static const char no_op_args[] =
     "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id)\n{\n"
     "    (void)instance;\n    (void)op_id;\n    return NULL;\n}\n";
@@ -167,4 +173,6 @@ void tables_write(const package *p, writer *w)
                      "    @M_WORKSPACE_SIZE,\n    @M_WORKSPACE_ALIGN,\n};\n\n");
     package_template(p, w, accessors);
     package_template(p, w, p->pl->problem->ops.len ? op_args : no_op_args);
+    if (p->u->opt_level == 0 && p->n_args > 0)
+        package_template(p, w, named_args);
 }
