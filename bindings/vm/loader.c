@@ -2,9 +2,9 @@
 /* The loader of source modules for tvm-ffi: see the header. */
 #include "loader.h"
 
+#include "abi/sha256.h"
 #include "error.h"
 #include "jit.h"
-#include "jit_sha256.h"
 #include "module_kinds.h"
 #include "values.h"
 
@@ -16,7 +16,7 @@
  * libtvm_ffi keeps modules: nothing tells when the last function of one has gone. */
 typedef struct loaded {
     struct loaded *next;
-    uint8_t hash[JIT_SHA256_BYTES];
+    uint8_t hash[SHA256_BYTES];
     lathe_value bytes, module; /* the module reads from the bytes as long as it lives */
     const char *path;
 } loaded;
@@ -53,11 +53,11 @@ static const loaded *find(const uint8_t *hash)
 /* The library's path; NULL: the error says why. */
 static const char *path_of(lathe_runtime *rt, const char *bytes, size_t size, lathe_error *error)
 {
-    uint8_t hash[JIT_SHA256_BYTES];
-    jit_sha256 sum;
-    jit_sha256_init(&sum);
-    jit_sha256_add(&sum, bytes, size);
-    jit_sha256_end(&sum, hash);
+    uint8_t hash[SHA256_BYTES];
+    sha256 sum;
+    sha256_init(&sum);
+    sha256_add(&sum, bytes, size);
+    sha256_end(&sum, hash);
     const loaded *there = find(hash);
     if (there)
         return there->path;
