@@ -474,7 +474,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->plan_effort = (uint32_t)effort;
     out->no_winograd = cli_has(x, OPT_NO_WINOGRAD);
     out->requant = cli_choice(x, OPT_REQUANT, NULL, "exact");
-    out->integers = cli_has(x, OPT_INTEGERS) || cli_has(x, OPT_REQUANT);
+    out->quantised_ends = cli_has(x, OPT_QUANTIZED_IO);
+    out->integers = cli_has(x, OPT_INTEGERS) || cli_has(x, OPT_REQUANT) || out->quantised_ends;
     bool alone = workers == 0 || (workers < 0 && strcmp(out->port, "baremetal") == 0);
     out->workers = alone ? 1 : workers < 0 ? 0 : (uint32_t)workers;
     out->verify = true;

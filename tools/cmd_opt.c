@@ -27,6 +27,7 @@ static bool opt_graph(cli *x, const char *file, span s, const compile_options *h
                       .no_winograd = how->no_winograd,
                       .offload = how->offload,
                       .no_integers = !how->integers && !passes && !(how->target && how->target->integers),
+                      .quantised_ends = how->quantised_ends,
                       .requant = (graph_requant)how->requant,
                       .print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL),
                       .verify = true,

@@ -50,6 +50,14 @@ typedef struct codegen_remark {
     const char *node;                     /* of the model; "": it has no name */
 } codegen_remark;
 
+/* An input or output that is handed over quantised: value = scale * (number - zero_point). */
+typedef struct codegen_end {
+    const char *name; /* of the model */
+    bool is_input;
+    double scale;
+    int64_t zero_point;
+} codegen_end;
+
 typedef struct codegen_unit {
     const char *module_name; /* "default" */
     const char *model_file;  /* base name only */
@@ -65,6 +73,8 @@ typedef struct codegen_unit {
     const placement *places;       /* NULL: no memories were described */
     const codegen_remark *remarks; /* for the report */
     uint32_t n_remarks;
+    const codegen_end *ends;
+    uint32_t n_ends;
     int opt_level;
     const offload_log *offload; /* for the report; NULL: no other target was asked for */
 } codegen_unit;

@@ -209,6 +209,7 @@ static bool run_graph_passes(compiler *c, graph_module *m, const compile_options
                             .no_winograd = o->no_winograd,
                             .offload = o->offload,
                             .no_integers = !o->integers && !t->integers,
+                            .quantised_ends = o->quantised_ends,
                             .requant = (graph_requant)o->requant,
                             .print_after_all = o->print_after_all,
                             .verify = o->verify,
@@ -400,6 +401,16 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
     return strcmp(o->emit, "graph") == 0 || prog_from_graph(c, out->graph, t, is_for_module(o), &out->prog);
 }
 
+static const codegen_end *take_ends(compiler *c, const graph_module *m)
+{
+    const uint32_t n = m ? m->ends.len : 0;
+    codegen_end *list = arena_array(&c->mem, codegen_end, n + 1u);
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = (codegen_end){m->ends.data[i].name, m->ends.data[i].is_input, m->ends.data[i].scale,
+                                m->ends.data[i].zero_point};
+    return list;
+}
+
 /* What the back end gets, with its plan. */
 static bool make_unit(compiler *c, const char *path, const compile_options *o, const target *t, compile_result *out)
 {
@@ -416,6 +427,8 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
                                .constants_form = o->constants_form,
                                .remarks = out->remarks,
                                .n_remarks = out->n_remarks,
+                               .ends = take_ends(c, out->graph),
+                               .n_ends = out->graph ? out->graph->ends.len : 0,
                                .opt_level = o->opt_level,
                                .offload = o->offload ? o->offload->log : NULL};
     if (o->offload)

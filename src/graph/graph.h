@@ -56,8 +56,17 @@ typedef struct graph_note {
     src_loc loc;
 } graph_note;
 
+/* An input or a result of main that is handed over quantised: value = scale * (number - zero_point). */
+typedef struct graph_end {
+    const char *name;
+    bool is_input;
+    double scale;
+    int64_t zero_point;
+} graph_end;
+
 typedef struct graph_module {
     VEC(graph_func *) funcs; /* in creation order; "main" is the entry */
+    VEC(graph_end) ends;
     VEC(graph_note) notes;
     struct ptr_map *names;   /* taken function names */
     compiler *c;

@@ -17,6 +17,7 @@ typedef struct pass_options {
     bool no_winograd;            /* convolutions keep the direct form, whose error is smaller */
     const struct offload *offload; /* targets that take a part of the graph, graph/pass/offload.h; NULL: none */
     bool no_integers;            /* of quantised values only those that round half up are integers */
+    bool quantised_ends;         /* inputs and results are handed over quantised where they are so inside */
     graph_requant requant;       /* how integers round to the nearest even */
     const char *dump_dir;        /* NULL: none */
     bool print_after_all;        /* into `dump`, when the text changed */
@@ -36,6 +37,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
     X(INFER, "infer-types", graph_pass_infer, 0, FACT_TYPES, 0, 0, "types of all values")                    \
     X(USE_INTEGERS, "use-integers", graph_pass_use_integers, FACT_TYPES, 0, 0, 1,                       \
       "arithmetic between dequantised values becomes integer arithmetic")                               \
+    X(ENDS, "quantised-ends", graph_pass_quantised_ends, FACT_TYPES, 0, 0, 1,                           \
+      "inputs and results are handed over as quantised numbers, where it is asked for")                 \
     X(SIMPLIFY, "simplify", graph_pass_simplify, FACT_TYPES, 0, 0, 1,                                   \
       "identities, transpose pairs, reshape chains, batch norm and pad into convolution")               \
     X(VTA_PACK, "vta-pack", graph_pass_vta_pack, FACT_TYPES, 0, 0, 0,                                   \

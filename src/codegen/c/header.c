@@ -16,6 +16,20 @@ static void sizes(const package *p, writer *w, const package_io *io, uint32_t n)
     }
 }
 
+/* Of inputs and outputs that are handed over quantised. */
+static void ends(const package *p, writer *w, const package_io *io, uint32_t n, bool inputs)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const codegen_end *end = package_end(p, &io[i], inputs);
+        if (!end)
+            continue;
+        const char *name = package_upper(&p->c->mem, io[i].c_name);
+        w_fmt(w, "#define %s_%s_SCALE ((float)%.9g) /* value = scale * (number - zero point) */\n", p->macro, name,
+              end->scale);
+        w_fmt(w, "#define %s_%s_ZERO_POINT (%lld)\n", p->macro, name, (long long)end->zero_point);
+    }
+}
+
 /* Those that the caller has to know: of tensors, and of extents, which it states. */
 static void counts(const package *p, writer *w)
 {
@@ -94,6 +108,8 @@ void header_write(const package *p, writer *w)
           package_is_open(p) ? "exact, or with all extents at their bounds" : "exact");
     sizes(p, w, p->inputs, p->n_inputs);
     sizes(p, w, p->outputs, p->n_outputs);
+    ends(p, w, p->inputs, p->n_inputs, true);
+    ends(p, w, p->outputs, p->n_outputs, false);
     bounds(p, w);
     package_template(p, w,
                      "\n/* Define @M_WORKSPACE_SECTION as a section name to place the static workspace, and\n"

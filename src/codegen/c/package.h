@@ -68,6 +68,8 @@ void package_shape(writer *w, const type *t); /* "[1, 3, 224, 224]" */
 bool package_is_open(const package *p); /* the caller states extents, or learns them */
 /* The data of a caller, neither an extent nor a shape. */
 bool package_is_data(const package_io *io);
+/* Its scale and zero point where it is handed over quantised; NULL: it is not. */
+const codegen_end *package_end(const package *p, const package_io *io, bool is_input);
 /* Which of the caller's extents that symbol is, counted among them; UINT32_MAX: the caller states none of that name. */
 uint32_t package_extent(const package *p, dim symbol);
 /* Extents that data decides among those that operator i of the plan compares with their bounds: "found <= 12, ..."; ""
