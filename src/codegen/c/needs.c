@@ -346,7 +346,7 @@ static void write_memory(arena *a, writer *w, const c_need *n, const char *v)
     write_lanes(w, n->lanes, head, load ? v : NULL, fast, lane);
 }
 
-/* Bytes as lanes of 32 bits and back, which gcc takes apart where the processor has one instruction or two. NULL: a
+/* Bytes as integers of 32 bits and back, which gcc takes apart where the processor has one instruction or two. NULL: a
  * conversion that compilers do well. */
 static const char *byte_cast(arena *a, const c_need *n, const char *into)
 {
@@ -393,7 +393,7 @@ static void write_vcast(arena *a, writer *w, const c_need *n, const char *v)
     bool exact = dtype_is_int(n->dt) && (dtype_is_int(n->to) || n->to == DT_F32 || n->to == DT_F64);
     if (exact)
         fast = arena_printf(a, "return __builtin_convertvector(x, %s);", into);
-    const char *bytes = byte_cast(a, n, into), *cut = bytes ? strchr(bytes, '|') : NULL;
+    const char *bytes = exact ? byte_cast(a, n, into) : NULL, *cut = bytes ? strchr(bytes, '|') : NULL;
     if (bytes)
         fast = arena_printf(a,
                             "#if defined(%.*s) && !defined(__clang__)\n"
