@@ -221,6 +221,17 @@ class Model:
             v = self.node("Tanh", [self.node("Mul", [v, self.constant(np.float32(0.3))])])
         self.output(v, y)
 
+    def divided(self, kind):
+        x = self.params(kind, 12)
+        for part in self.parts(self.input([1, 7, 9, 5], x)):
+            self.output(part, x)
+
+    def parts(self, value):
+        names = [f"s{len(self.nodes)}_{i}" for i in range(3)]
+        sizes = self.constant(np.array([2, 1, 4], np.int64))
+        self.nodes.append(helper.make_node("Split", [value, sizes], names, axis=1))
+        return names
+
     def joined(self, kind):
         parts = [self.params(kind, span) for span in (12, 7, 12)]
         parts.append(parts[0])
@@ -266,7 +277,8 @@ class Model:
 
 EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
 LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [
-    Model.product, Model.table, Model.table, Model.joined, Model.conv_relu, Model.matmul, Model.gemm, Model.gemm,
+    Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
+    Model.gemm,
     Model.sum, Model.average, Model.global_average, Model.moved]
 
 

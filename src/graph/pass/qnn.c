@@ -91,6 +91,22 @@ static attr rounding_of(converter *v, const tail *t)
     return attr_string(v->r.c, "rounding", t->half_up ? "half_up" : "nearest_even");
 }
 
+/* The part of the numbers that result y of a split has. */
+static graph_value *part_of(converter *v, const graph_node *n, const graph_value *y, graph_value *numbers)
+{
+    int64_t from = 0, extent = 0, axis = graph_attr_int(n, "axis");
+    axis = axis < 0 ? axis + n->inputs[0]->type.shape.rank : axis;
+    for (uint32_t i = 0; i <= y->index; i++) {
+        from += extent;
+        (void)dim_is_const(n->outputs[i]->type.shape.dims[axis], &extent);
+    }
+    const int64_t ends[3] = {from, from + extent, axis};
+    graph_value *in[4] = {numbers};
+    for (uint32_t i = 0; i < 3; i++)
+        in[i + 1] = rewrite_constant(&v->r, tensor_from_i64s(v->r.c, 1, &ends[i]), "part", n->loc);
+    return numbers ? emit(v, "strided_slice", 4, in, 0, NULL, n->loc) : NULL;
+}
+
 /* The quantised numbers of a value that qnn_is_quantised: operators on the way are made again on them. */
 static graph_value *numbers_of(converter *v, graph_value *x)
 {
@@ -105,6 +121,8 @@ static graph_value *numbers_of(converter *v, graph_value *x)
     memcpy(in, n->inputs, n->n_inputs * sizeof *in);
     for (uint32_t i = 0; i < moved; i++)
         in[i] = numbers_of(v, n->inputs[i]);
+    if (strcmp(n->op->name, "split") == 0)
+        return part_of(v, n, x, in[0]);
     double fill;
     if (qnn_pads_by_constant(n, &fill)) {
         in[2] = scalar_int(v, p.dt, qnn_quantized(&p, fill, false), "fill", n->loc);

@@ -93,10 +93,20 @@ static bool is_any(const char *op, const char *const *list)
     return false;
 }
 
+static bool all_static(const graph_node *n)
+{
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i]->type.kind != TYPE_TENSOR || !shape_is_static(n->outputs[i]->type.shape))
+            return false;
+    return true;
+}
+
 uint32_t qnn_moved_operands(const graph_node *n)
 {
     static const char *const choosing[] = {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "max", "min", NULL};
     const char *op = n->op->name;
+    if (strcmp(op, "split") == 0)
+        return all_static(n) ? 1 : 0;
     if (n->n_outputs != 1)
         return 0;
     if (strcmp(op, "concatenate") == 0)
