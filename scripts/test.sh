@@ -188,6 +188,7 @@ all)
     start stage "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
     start stage "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"
     start stage grid "$python" test/py/grid.py --lathe "$build/lathe" -j "$jobs"
+    start stage instructions "$python" test/py/instructions.py --lathe "$build/lathe"
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     start stage "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 3
     start stage "quantised operators" "$python" test/py/contributed.py --lathe "$build/lathe" --count 3

@@ -220,6 +220,11 @@ def attention():
 GROUPS = (products, convolutions, blocks, pools, rows, elementwise, moves, attention)
 
 
+def write_weights(folder):
+    with open(os.path.join(folder, "weights.bin"), "wb") as f:
+        f.write(b"".join(struct.pack("<f", (i * 7919 % 1009) / 1009 - 0.5) for i in range(WEIGHTS)))
+
+
 # --- what is left ---
 
 def compile_group(lathe, target, group, folder):
@@ -299,8 +304,7 @@ def main():
     o = parser.parse_args()
     groups, targets, left, failed = [make() for make in GROUPS], o.target.split(","), {}, 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(o.j) as pool:
-        with open(os.path.join(folder, "weights.bin"), "wb") as f:
-            f.write(b"".join(struct.pack("<f", (i * 7919 % 1009) / 1009 - 0.5) for i in range(WEIGHTS)))
+        write_weights(folder)
         for g in groups:
             with open(os.path.join(folder, g.name + ".txt"), "w", encoding="utf-8") as f:
                 f.write(g.text())
