@@ -22,9 +22,10 @@ for b in ${boards[@]+"${boards[@]}"}; do
     expect 0 '^probabilities: .*: ok$' verify "$model" --target "$b" --against interpreter
     check "$b: RAM is its parts" awk '/^RAM/ { gsub(",", ""); ok = $2 == $5 + $7 + $NF && $NF > 64 && $NF < 4096 } END { exit !ok }' stdout
     check "$b: flash is its parts" awk '/^flash/ { gsub(",", ""); ok = $2 == $5 + $7 + $NF && $5 > 1000 && $7 > 54000 } END { exit !ok }' stdout
+    cp stdout text
     expect 0 '' verify "$model" --target "$b" --against interpreter --json
     check "$b: constants are in flash" test "$(value rodata)" -ge 54000
-    check "$b: the workspace is in RAM" test "$(value bss)" -ge 5120
+    check "$b: the workspace is in RAM" test "$(value bss)" -ge "$(sed -n 's/^RAM.*workspace \([0-9]*\).*/\1/p' text)" -a "$(value bss)" -gt 2048
     if [ "$b" = qemu-aarch64 ]; then
         check "$b: no count" grep -q '"stack": [0-9]*}$' stdout
         continue
@@ -50,7 +51,7 @@ if have arm-none-eabi-gcc qemu-system-arm; then
     check 'constants that the program hands over are not in flash' awk '/^flash/ { gsub(",", ""); ok = $2 < 20000 } END { exit !ok }' stdout
     check 'a package stays as it is' diff -r before bare
     expect 2 "it cannot run here" run bare
-    check 'the hint names the boards' grep -q 'qemu-m4, qemu-m55, qemu-rv32, qemu-aarch64' stderr
+    check 'the hint names the boards' grep -q 'qemu-m4, .*qemu-aarch64' stderr
     expect 2 'cannot run on qemu-aarch64' run bare --target qemu-aarch64
     mkdir tools
     ln -s "$(command -v arm-none-eabi-gcc)" "$(command -v arm-none-eabi-size)" tools

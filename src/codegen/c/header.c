@@ -92,7 +92,7 @@ void header_write(const package *p, writer *w)
 {
     package_template(p, w,
                      "/* @p.h: what a program needs to run model \"@n\". All memory is static: no function allocates.\n"
-                     " * SPDX-License-Identifier: Apache-2.0 */\n"
+                     OUTPUT_LICENCE
                      "#ifndef @M_H\n#define @M_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
                      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     counts(p, w);
@@ -152,7 +152,7 @@ void instance_write(const package *p, writer *w)
         p, w,
         "/* @p_instance.h: the storage of one instance of model \"@n\", for programs that run several. Members\n"
         " * belong to the package.\n"
-        " * SPDX-License-Identifier: Apache-2.0 */\n"
+        OUTPUT_LICENCE
         "#ifndef @M_INSTANCE_H\n#define @M_INSTANCE_H\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n");
     w_fmt(w, "#define %s_NUM_OPS %u\n#define %s_NUM_ARGS %u /* pointers to inputs and outputs of all operators */\n\n",
           p->macro, p->pl->problem->ops.len, p->macro, p->n_args);
@@ -259,7 +259,7 @@ void names_write(const package *p, writer *w)
                      "/* @n_names.h: what the files of this package share with each other. Names without the module's "
                      "name get it here, so\n"
                      " * that several packages can be linked into one program.\n"
-                     " * SPDX-License-Identifier: Apache-2.0 */\n"
+                     OUTPUT_LICENCE
                      "#ifndef @M_NAMES_H\n#define @M_NAMES_H\n\n#include \"@p.h\"\n#include "
                      "\"@p_instance.h\"\n#include \"tvmrt.h\"\n\n");
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)

@@ -16,7 +16,7 @@ void lib0_write(const package *p, writer *w)
     package_template(
         p, w,
         "/* @n_lib0.c: memory of model \"@n\": its constants, its static workspace, and the entry that uses both.\n"
-        " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n");
+        OUTPUT_LICENCE "#include \"@n_names.h\"\n\n");
     constants_write(p, w);
     package_template(p, w,
                      p->pl->workspace_bytes > 0 ? "#define WORKSPACE_BYTES @M_WORKSPACE_SIZE\n\n"
@@ -32,7 +32,7 @@ void lib0_write(const package *p, writer *w)
 
 static const char lib1_setup[] =
     "/* @n_lib1.c: connects model \"@n\" to the runtime: fills the operator table and starts the engine.\n"
-    " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n"
+    OUTPUT_LICENCE "#include \"@n_names.h\"\n\n"
     "#if defined(TVMRT_PORT_FREERTOS) && TVMRT_NUM_WORKERS > 1\n"
     "/* A negative size: TVMRT_WORKER_STACK_BYTES must hold the kernels' arrays and 1024 bytes for everything else. "
     "*/\n"

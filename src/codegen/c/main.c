@@ -40,13 +40,13 @@ static const char head_extents[] =
     " *     runner ... NAME=N ...              an extent of this run; one that is not given is at its bound\n";
 
 static const char head_includes[] =
-    " * SPDX-License-Identifier: Apache-2.0 */\n"
+    OUTPUT_LICENCE
     "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include "
     "<string.h>\n#include <sys/stat.h>\n\n#include \"@n_names.h\"\n#include \"@p.h\"\n#include "
     "\"tvmrt.h\"\n\n";
 
 static const char bare_head[] = "/* main.c: runs model \"@n\" once on a fixed pattern and prints its outputs.\n"
-                                " * SPDX-License-Identifier: Apache-2.0 */\n"
+                                OUTPUT_LICENCE
                                 "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include "
                                 "<string.h>\n\n#include \"@n_names.h\"\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
 

@@ -131,7 +131,8 @@ bool ops_write(const package *p, writer *w)
     }
     package_template(p, w,
                      "/* ops.c: the operators of model \"@n\", and the wrappers through which the engine calls them.\n"
-                     " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n#include <math.h>\n\n");
+                     OUTPUT_LICENCE "#include \"@n_names.h\"\n\n#include <math.h>\n\n"
+                     "#ifdef __cplusplus /* C++ has no such word */\n#define restrict __restrict\n#endif\n\n");
     needs_write(&p->c->mem, w, &needs);
     w_str(w, kernels.data ? kernels.data : "");
     w_str(w,

@@ -116,6 +116,10 @@ bool runtime_add_files(const package *p, const struct prog_source *s, artifact *
 /* "vta/sim.c": such a file in the package; "build/vta_sim.o": what it becomes, NULL: nothing. */
 const char *package_file(const package *p, const struct prog_source *s, uint32_t i);
 const char *package_file_object(const package *p, const struct prog_source *s, uint32_t i);
+/* Ends the first comment of a generated file. */
+#define OUTPUT_LICENCE                                                            \
+    " * Output of the compiler Lathe, and yours: see \"Output\" in its NOTICE.\n"     \
+    " * SPDX-License-Identifier: Apache-2.0 */\n"
 #define PACKAGE_REPORT "report.json"
 void report_write(const package *p, writer *w);
 /* proof.c: its part of it, and numbers that it shares with summaries. */

@@ -156,7 +156,7 @@ void tables_write(const package *p, writer *w)
     package_template(p, w,
                      "/* model_data.c: tables of model \"@n\": where its tensors are, what its operators are, in which "
                      "layers they run.\n"
-                     " * SPDX-License-Identifier: Apache-2.0 */\n#include \"@n_names.h\"\n\n");
+                     OUTPUT_LICENCE "#include \"@n_names.h\"\n\n");
     tensor_map(p, w);
     op_descs(p, w);
     schedule(p, w);
