@@ -118,6 +118,12 @@ SCENARIOS = (
     Scenario("vta-model", ["vta", "model", QUANTISED, "--offload", "vta", "--cycle"]),
     Scenario("compile-module", ["compile", MODEL, "--emit", "module", "--with-interpreter", "--widths", "16", "-o",
                                 "made.so"]),
+    Scenario("compile-memory", ["compile", MODEL, "-o", "new", "--memory", "board.txt", "--html", "page.html"],
+             ("board.txt",), ("new",)),
+    Scenario("compile-schedules", ["compile", MODEL, "-o", "new", "--schedules", "tuned.log"], ("tuned.log",),
+             ("new",)),
+    Scenario("schedule", ["schedule", MODEL, "-o", "made.schedules"]),
+    Scenario("tune-tuned", ["tune", MODEL, "-o", "tuned.log"], ("tuned.log",)),
     Scenario("inspect", ["inspect", MODEL]),
     Scenario("inspect-html", ["inspect", MODEL, "--html", "page.html"]),
     Scenario("inspect-package", ["inspect", "old"], ("old",), ("old",)),
@@ -193,10 +199,11 @@ class Bench:
         self.lathe_ok("compile", MODEL, "--emit", "graph", "-o", "stage.txt")
         self.lathe_ok("compile", MODEL, "--emit", "tir", "-o", "loops.txt")
         self.lathe_ok("compile", MODEL, "--emit", "module", "--with-interpreter", "--widths", "16", "-o", "model.so")
+        self.lathe_ok("tune", MODEL, "-o", "tuned.log", "--candidates", "1")
         image = [float(i % 16) for i in range(64)]
         os.makedirs(os.path.join(self.start, "data"))
         furniture = {"acme.pat": b"operator acme.pool(%x) { %y = nn.max_pool2d(%x) return %y }\n",
-                     "add.te": ACCELERATED.encode(),
+                     "board.txt": b"rom rom 1M .fast 1\nram ram 512K - 2\n", "add.te": ACCELERATED.encode(),
                      "product.te": COMPUTATION.encode(), "product.sched": b"split C.j 4 -> j0 j1\n",
                      "image.bin": struct.pack("<64f", *image), "data/input_0.pb": tensor([1, 1, 8, 8], image)}
         for name, data in furniture.items():
