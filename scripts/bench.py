@@ -3,6 +3,7 @@
 """What a compile, the build of its C and a run cost, for the demo's model and the larger ones that are here.
 
     bench.py [--lathe FILE] [--filter GLOB] [--workers 1,2] [--repeat N]
+    bench.py --grid ...: bench_grid.py, single layers
 
 A row a model. compile and C build: seconds of processor time, so that other work on the machine hardly counts, and the
 peak of the largest process; `make -j1` with the flags of the package's Makefile. run: the median of `lathe bench` for
@@ -20,6 +21,7 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "test", "py"))
+import bench_grid  # noqa: E402
 import models  # noqa: E402
 import package  # noqa: E402
 
@@ -61,6 +63,9 @@ def shown(model, column, figure):
 
 
 def main():
+    if "--grid" in sys.argv:
+        sys.argv.remove("--grid")
+        return bench_grid.main()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--filter", default="*")
@@ -89,4 +94,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
