@@ -15,6 +15,7 @@ typedef enum c_need_kind {
     NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */
     NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
     NEED_ROUNDED,  /* a float to bytes (to) */
+    NEED_SCALED,   /* an i32 times a scale to bytes (to) */
     NEED_SINGLE,   /* sums and products with one rounding */
     NEED_DOT,      /* sums of products of bytes: dt by to, op TIR_MIN where pairs saturate */
     NEED_CUT,      /* bounds of a part of a parallel loop */
@@ -132,6 +133,7 @@ const char *scalar_type(dtype dt);                       /* C type of arithmetic
 /* needs_small.c */
 void small_write_setup(writer *w);
 void small_write_rounded(writer *w, dtype to);
+void small_write_scaled(writer *w, dtype to);
 void small_write_single(writer *w);
 
 /* expr.c */

@@ -253,11 +253,13 @@ static bool is_literal(tir_expr_ref x, double v)
     return x->kind == TIR_FLOAT && x->u.f == v;
 }
 
-/* Products of integers by scales: no NaN. */
-static bool is_scaled(tir_expr_ref x)
+/* A product of an integer by a scale: 0 or 1, where the integer stands; 2: something else. */
+static uint32_t scaled_operand(tir_expr_ref x)
 {
-    bool product = is_binary(x, TIR_MUL);
-    return product && (is_cast(x->args[0], DT_I32, DT_F32) || is_cast(x->args[1], DT_I32, DT_F32));
+    for (uint32_t i = 0; is_binary(x, TIR_MUL) && i < 2; i++)
+        if (is_cast(x->args[i], DT_I32, DT_F32))
+            return i;
+    return 2;
 }
 
 /* What is added behind the rounding, an integer of a byte or so: as i32. */
@@ -293,12 +295,16 @@ static bool rounded(c_emit *e, tir_expr_ref x, c_text *out)
     tir_expr_ref v = sum->args[0];
     needs_add(e->needs, (c_need){.kind = NEED_SMALL});
     needs_add(e->needs, (c_need){.kind = NEED_ROUNDED, .to = to});
-    const char *text = expr_text(e, v).s;
-    if (!is_scaled(v))
-        text = arena_printf(e->tmp, "%s, %s, 1", text, zero);
-    else
-        text = arena_printf(e->tmp, "%s, %s, 0", text, zero);
-    *out = (c_text){arena_printf(e->tmp, "lathe_rounded_%s(%s)", dtype_name(to), text), PREC_PRIMARY};
+    uint32_t i = scaled_operand(v);
+    const char *text;
+    if (i == 2) {
+        text = arena_printf(e->tmp, "lathe_rounded_%s(%s, %s)", dtype_name(to), expr_text(e, v).s, zero);
+    } else {
+        needs_add(e->needs, (c_need){.kind = NEED_SCALED, .to = to});
+        text = arena_printf(e->tmp, "lathe_scaled_%s(%s, %s, %s)", dtype_name(to),
+                            expr_text(e, v->args[i]->args[0]).s, expr_text(e, v->args[1 - i]).s, zero);
+    }
+    *out = (c_text){text, PREC_PRIMARY};
     return true;
 }
 

@@ -486,6 +486,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_PREFETCH:
     case NEED_SMALL:
     case NEED_ROUNDED:
+    case NEED_SCALED:
     case NEED_SINGLE:
     case NEED_TAPS_ROW:
     case NEED_DOT_ROWS:
@@ -529,6 +530,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_PREFETCH: w_str(w, prefetch_text); break;
         case NEED_SMALL: small_write_setup(w); break;
         case NEED_ROUNDED: small_write_rounded(w, need->to); break;
+        case NEED_SCALED: small_write_scaled(w, need->to); break;
         case NEED_SINGLE: small_write_single(w); break;
         case NEED_TAPS_ROW: needs_write_taps_row(w); break;
         case NEED_DOT_ROWS: needs_write_dot_rows(w); break;

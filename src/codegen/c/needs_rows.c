@@ -94,7 +94,7 @@ static const char any_tile[] =
     "static LATHE_ALWAYS void lathe_dot_rows(int32_t *out, const int16_t *a, const int8_t *w, int m, int r, int n,\n"
     "                                        int row)\n"
     "{\n"
-    "    int i, j, k;\n"
+    "    int i, j, k, e;\n"
     "#if LATHE_DOT_TILES\n"
     "    if (r == 2 && m == 3 && row < 1020) {\n"
     "        lathe_dot_3x2(out, a, w, n, row);\n        return;\n    }\n"
@@ -105,11 +105,11 @@ static const char any_tile[] =
     "    if (r == 2 && m == 1) {\n"
     "        lathe_dot_1x2(out, a, w, n);\n        return;\n    }\n"
     "#endif\n"
-    "    for (k = 0; k < n; k++, a += 4)\n"
-    "        for (j = 0; j < r; j++, w += 4)\n"
+    "    for (k = 0; k < n; k++, a += 4, w += 4 * r)\n"
+    "        for (e = 0; e < 4; e++)\n"
     "            for (i = 0; i < m; i++)\n"
-    "                out[i * r + j] += a[i * row] * w[0] + a[i * row + 1] * w[2] + a[i * row + 2] * w[1] +\n"
-    "                                  a[i * row + 3] * w[3];\n"
+    "                for (j = 0; j < r; j++)\n"
+    "                    out[i * r + j] += a[i * row + e] * w[4 * j + e % 2 * 2 + e / 2];\n"
     "}\n\n";
 
 void needs_write_dot_rows(writer *w)

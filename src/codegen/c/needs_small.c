@@ -8,29 +8,78 @@ void small_write_setup(writer *w)
     w_str(w, "#if defined(__GNUC__) && defined(__ARM_FP) && (__ARM_FP & 4) != 0 && defined(__ARM_FEATURE_DSP) && \\\n"
              "    defined(__ARM_FEATURE_FMA) && defined(__thumb2__)\n"
              "#define LATHE_SMALL_FPU 1 /* Cortex-M: VCVTR, VFMA, QADD, SSAT */\n"
-             "#else\n#define LATHE_SMALL_FPU 0\n#endif\n\n");
+             "#else\n#define LATHE_SMALL_FPU 0\n#endif\n"
+             "#if defined(__GNUC__)\n#define LATHE_APART __attribute__((noinline))\n"
+             "#else\n#define LATHE_APART\n#endif\n\n");
+}
+
+/* Behind VCVTR, which saturates as do the two here. */
+static void write_saturation(writer *w, dtype to)
+{
+    w_fmt(w,
+          "    __asm__(\"vcvtr.s32.f32 %%0, %%1\" : \"=t\"(q) : \"t\"(v));\n"
+          "    __asm__(\"qadd %%0, %%1, %%2\" : \"=r\"(q) : \"r\"(q), \"r\"(zero));\n"
+          "    __asm__(\"%ssat %%0, #8, %%1\" : \"=r\"(q) : \"r\"(q));\n"
+          "    return (%s)q;\n",
+          to == DT_I8 ? "s" : "u", dtype_c_name(to));
 }
 
 void small_write_rounded(writer *w, dtype to)
 {
-    const char *ctype = dtype_c_name(to), *name = dtype_name(to), *letter = to == DT_I8 ? "s" : "u";
+    const char *ctype = dtype_c_name(to);
+    long long least = dtype_min_int(to), most = dtype_max_int(to);
     w_fmt(w,
           "/* To the nearest integer, ties to even, plus zero, to the nearest that there is; 0 of a NaN. */\n"
-          "static inline %s lathe_rounded_%s(float v, int32_t zero, int nan)\n{\n"
+          "static inline %s lathe_rounded_%s(float v, int32_t zero)\n{\n"
           "#if LATHE_SMALL_FPU\n"
           "    int32_t q;\n"
-          "    if (nan && v != v)\n        return 0;\n"
-          "    __asm__(\"vcvtr.s32.f32 %%0, %%1\" : \"=t\"(q) : \"t\"(v)); /* saturates, as do the two behind it */\n"
-          "    __asm__(\"qadd %%0, %%1, %%2\" : \"=r\"(q) : \"r\"(q), \"r\"(zero));\n"
-          "    __asm__(\"%ssat %%0, #8, %%1\" : \"=r\"(q) : \"r\"(q));\n"
-          "    return (%s)q;\n"
+          "    if (v != v)\n        return 0;\n",
+          ctype, dtype_name(to));
+    write_saturation(w, to);
+    w_fmt(w,
           "#else\n"
           "    v = rintf(v) + (float)zero;\n"
-          "    if (nan && v != v)\n        return 0;\n"
+          "    if (v != v)\n        return 0;\n"
           "    return (%s)(v < %lld.0f ? %lld.0f : v > %lld.0f ? %lld.0f : v);\n"
           "#endif\n}\n\n",
-          ctype, name, letter, ctype, ctype, (long long)dtype_min_int(to), (long long)dtype_min_int(to),
-          (long long)dtype_max_int(to), (long long)dtype_max_int(to));
+          ctype, least, least, most, most);
+}
+
+/* Without a floating-point unit in integers: k is a multiplier of 31 bits and a shift, and the fraction of 32 bits
+ * below the product decides, unless it is so near to 1/2 that the two roundings of binary32 may go the other way; then,
+ * and for scales that are large, tiny or no numbers, the float formula does. */
+void small_write_scaled(writer *w, dtype to)
+{
+    const char *ctype = dtype_c_name(to), *name = dtype_name(to);
+    w_fmt(w,
+          "#if !LATHE_SMALL_FPU\n"
+          "static LATHE_APART %s lathe_scaled_%s_slow(int32_t acc, float k, int32_t zero)\n{\n"
+          "    return lathe_rounded_%s((float)acc * k, zero);\n}\n#endif\n\n",
+          ctype, name, name);
+    w_fmt(w,
+          "/* acc * k, both as binary32, rounded as above. */\n"
+          "static inline %s lathe_scaled_%s(int32_t acc, float k, int32_t zero)\n{\n"
+          "    int32_t q;\n"
+          "#if LATHE_SMALL_FPU\n"
+          "    const float v = (float)acc * k;\n",
+          ctype, name);
+    write_saturation(w, to);
+    w_fmt(w,
+          "#else\n"
+          "    union {\n        float f;\n        uint32_t u;\n    } bits;\n"
+          "    bits.f = k;\n"
+          "    const int32_t shift = 125 - (int32_t)(bits.u >> 23);\n"
+          "    const int32_t multiplier = (int32_t)(((bits.u << 7) & 0x3fffff80u) | 0x40000000u);\n"
+          "    if (shift < 1 || shift > 31)\n        return lathe_scaled_%s_slow(acc, k, zero);\n"
+          "    const uint64_t product = (uint64_t)((int64_t)acc * multiplier);\n"
+          "    const uint32_t high = (uint32_t)(product >> 32);\n"
+          "    const uint32_t fraction = (high << (32 - shift)) | ((uint32_t)product >> shift);\n"
+          "    if (fraction - 0x7ffe0000u <= 0x40000u)\n        return lathe_scaled_%s_slow(acc, k, zero);\n"
+          "    q = ((int32_t)high >> shift) + (int32_t)(fraction >> 31) + zero;\n"
+          "    return (%s)(q < %lld ? %lld : q > %lld ? %lld : q);\n"
+          "#endif\n}\n\n",
+          name, name, ctype, (long long)dtype_min_int(to), (long long)dtype_min_int(to), (long long)dtype_max_int(to),
+          (long long)dtype_max_int(to));
 }
 
 void small_write_single(writer *w)

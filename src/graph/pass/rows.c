@@ -296,10 +296,14 @@ static bool scale_fits(const graph_node *n, uint32_t i, const graph_value *y)
 static bool emit_elementwise(converter *v, graph_node *n, graph_value *const *in)
 {
     attr *attrs = arena_array(&v->scratch, attr, n->n_attrs + 1);
+    /* What C has a function for that does the same in integers. */
+    bool scales = strcmp(n->op->name, "qnn.requantize") == 0 && dtype_bits(n->outputs[0]->type.dt) == 8 &&
+                  strcmp(graph_attr_string(n, "method"), "integer") == 0;
+    const attr method = attr_string(v->r.c, "method", "float");
     uint32_t count = 0;
     for (uint32_t i = 0; i < n->n_attrs; i++)
         if (strcmp(n->attrs[i].name, "axis") != 0)
-            attrs[count++] = n->attrs[i];
+            attrs[count++] = scales && strcmp(n->attrs[i].name, "method") == 0 ? method : n->attrs[i];
     if (has_axis(n))
         attrs[count++] = attr_int(v->r.c, "axis", 3);
     return finish(v, n, rewrite_emit(&v->r, n->op->name, n->n_inputs, in, count, attrs, n->loc));
