@@ -474,6 +474,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->plan_effort = (uint32_t)effort;
     out->no_winograd = cli_has(x, OPT_NO_WINOGRAD);
     out->requant = cli_choice(x, OPT_REQUANT, NULL, "exact");
+    out->input_in_workspace = cli_has(x, OPT_INPUT_IN_WORKSPACE);
     out->quantised_ends = cli_has(x, OPT_QUANTIZED_IO);
     out->integers = cli_has(x, OPT_INTEGERS) || cli_has(x, OPT_REQUANT) || out->quantised_ends;
     bool alone = workers == 0 || (workers < 0 && strcmp(out->port, "baremetal") == 0);

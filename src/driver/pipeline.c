@@ -249,7 +249,7 @@ static bool place_on_board(compiler *c, const compile_options *o, compile_result
 
 static bool plan_and_check(compiler *c, const compile_options *o, compile_result *r)
 {
-    plan_problem *p = plan_problem_of(c, r->unit.func);
+    plan_problem *p = plan_problem_of(c, r->unit.func, o->input_in_workspace && !is_for_module(o));
     compiler_progress(c, "planning", 0, 0);
     p->workers = r->unit.target->workers;
     p->split_parts = o->opt_level > 0;

@@ -33,6 +33,7 @@ typedef struct compile_options {
     bool no_winograd; /* see pass_options */
     const struct offload *offload; /* who takes parts of the model, graph/pass/offload.h; NULL: nobody */
     bool integers;    /* quantised values that round to the nearest even, too; see pass_options */
+    bool input_in_workspace; /* inputs of a package lie in its workspace; plan_problem_of */
     bool quantised_ends; /* see pass_options */
     int requant;      /* graph_requant of graph/pass.h */
     enum constants_form constants_form;

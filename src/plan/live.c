@@ -7,6 +7,7 @@
 typedef struct lifetimes {
     uint32_t *first, *last; /* of each root; first > last: not in the workspace */
     uint32_t *group;        /* union-find over roots that share storage in place */
+    bool *given;            /* another root has its place from it */
 } lifetimes;
 
 static void extend(lifetimes *l, uint32_t root, uint32_t layer)
@@ -44,6 +45,8 @@ static void find_lifetimes(const plan_facts *f, const uint32_t *layer, lifetimes
             extend(l, v, start[f->keep_first[v]]);
             extend(l, v, start[f->keep_last[v] + 1] - 1);
         }
+        if (f->p->values.data[v].from_start && f->readers[v].len > 0)
+            extend(l, v, 0);
         for (uint32_t k = 0; k < f->writers[v].len; k++)
             extend(l, v, layer[f->writers[v].data[k]]);
         for (uint32_t k = 0; k < f->readers[v].len; k++)
@@ -61,7 +64,7 @@ static uint32_t group_of(const lifetimes *l, uint32_t root)
 /* `from` ends in this layer and only `op` reads it there. */
 static bool dies_in(const plan_facts *f, const uint32_t *layer, const lifetimes *l, uint32_t op, uint32_t from)
 {
-    if (l->last[from] != layer[op] || l->first[from] >= layer[op])
+    if (l->last[from] != layer[op] || (l->first[from] >= layer[op] && !f->p->values.data[from].from_start))
         return false;
     for (uint32_t k = 0; k < f->readers[from].len; k++)
         if (f->readers[from].data[k] != op && layer[f->readers[from].data[k]] == layer[op])
@@ -71,12 +74,13 @@ static bool dies_in(const plan_facts *f, const uint32_t *layer, const lifetimes 
 
 static void join_inplace(const plan_facts *f, const uint32_t *layer, lifetimes *l)
 {
-    bool *given = arena_array(f->a, bool, f->n_values), *got = arena_array(f->a, bool, f->n_values);
+    bool *got = arena_array(f->a, bool, f->n_values);
+    l->given = arena_array(f->a, bool, f->n_values);
     for (uint32_t i = 0; i < f->inplace.len; i++) {
         plan_inplace x = f->inplace.data[i];
-        if (given[x.from] || got[x.to] || !dies_in(f, layer, l, x.op, x.from))
+        if (l->given[x.from] || got[x.to] || !dies_in(f, layer, l, x.op, x.from))
             continue;
-        given[x.from] = got[x.to] = true;
+        l->given[x.from] = got[x.to] = true;
         l->group[group_of(l, x.to)] = group_of(l, x.from);
     }
 }
@@ -139,7 +143,7 @@ static void add_overlaps(const plan_facts *f, const uint32_t *layer, const uint3
     for (uint32_t i = 0; i < f->overlaps.len; i++) {
         plan_overlap x = f->overlaps.data[i];
         const uint32_t now = layer[x.op], from = b->of_root[x.from], to = b->of_root[x.to];
-        if (from == to || from == UINT32_MAX || to == UINT32_MAX || (parts && parts[x.op] != 1) ||
+        if (from == to || from == UINT32_MAX || to == UINT32_MAX || l->given[x.from] || (parts && parts[x.op] != 1) ||
             b->data[from].last != now || b->data[to].first != now || !dies_in(f, layer, l, x.op, x.from) ||
             others_write(f, layer, x.from, x.op) || others_write(f, layer, x.to, x.op))
             continue;

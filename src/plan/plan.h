@@ -14,6 +14,7 @@ typedef struct plan_value {
     uint32_t index; /* input, output or constant number */
     uint64_t bytes;
     uint64_t align; /* min(64, largest power of two not above bytes), at least 1 */
+    bool from_start; /* in the workspace: the caller writes it before a run */
     int32_t parent; /* >= 0: lies inside that value at `parent_offset` (views, concatenation by aliasing) */
     uint64_t parent_offset;
 } plan_value;
@@ -121,11 +122,13 @@ void flow_end_loop(plan_flow *f, uint32_t jump);
 uint32_t flow_segment(const plan_problem *p, uint32_t step);
 
 /* The problem of a function: its values as they are numbered there, its kernel steps in order with their loops and the
- * facts that follow from them. */
-plan_problem *plan_problem_of(compiler *c, const prog_func *f);
+ * facts that follow from them. inputs_inside: inputs lie in the workspace, which they may leave to other values, where
+ * there are no branches and loops, and their sizes are fixed. */
+plan_problem *plan_problem_of(compiler *c, const prog_func *f, bool inputs_inside);
+
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
 /* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "effort 9"; "value x 64 workspace
- * [in y at 16]" (or input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4]
+ * [start] [in y at 16]" (or input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4]
  * [overlap c=a below 8 above 64] [scratch 128 [perpart]]"; "if c" ... "else" ... "end"; "loop c" ... "end". Only for
  * reading: plan_print writes a plan. */
 bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out);

@@ -17,7 +17,23 @@ static plan_storage storage_of(prog_space s)
     return STORE_WORKSPACE;
 }
 
-static void add_values(compiler *c, const prog_func *f, plan_problem *p)
+/* A tensor that some kernel reads, of the caller, in a function that runs straight through. */
+static bool may_lie_inside(const prog_func *f, uint32_t input)
+{
+    const prog_value *v = &f->values.data[input];
+    bool read = false;
+    for (uint32_t i = 0; i < f->steps.len; i++) {
+        const prog_step *s = &f->steps.data[i];
+        uint64_t start;
+        if (s->kind == STEP_IF || s->kind == STEP_LOOP)
+            return false;
+        for (uint32_t k = 0; k < s->n_in && s->kind == STEP_KERNEL; k++)
+            read |= prog_root(f, s->args[k], &start) == input;
+    }
+    return read && !v->extent && v->space == SPACE_INPUT && shape_is_static(v->type.shape) && prog_bytes(v) > 0;
+}
+
+static void add_values(compiler *c, const prog_func *f, bool inputs_inside, plan_problem *p)
 {
     uint32_t constants = 0;
     for (uint32_t i = 0; i < f->values.len; i++) {
@@ -30,6 +46,12 @@ static void add_values(compiler *c, const prog_func *f, plan_problem *p)
                         .align = package_value_align(bytes),
                         .parent = v->base == PROG_NONE ? -1 : (int32_t)v->base,
                         .parent_offset = v->offset};
+        uint64_t start;
+        const uint32_t root = prog_root(f, i, &start);
+        if (inputs_inside && x.storage == STORE_INPUT && may_lie_inside(f, root)) {
+            x.storage = STORE_WORKSPACE;
+            x.from_start = root == i;
+        }
         vec_push(&c->mem, &p->values, x);
     }
 }
@@ -128,11 +150,11 @@ static void add_block(compiler *c, plan_flow *flow, const prog_block *b)
     }
 }
 
-plan_problem *plan_problem_of(compiler *c, const prog_func *f)
+plan_problem *plan_problem_of(compiler *c, const prog_func *f, bool inputs_inside)
 {
     plan_problem *p = arena_new(&c->mem, plan_problem);
     plan_flow flow = {.a = &c->mem, .p = p};
-    add_values(c, f, p);
+    add_values(c, f, inputs_inside, p);
     add_block(c, &flow, &f->steps);
     return p;
 }

@@ -67,6 +67,7 @@ static void look_at_root(const plan_facts *f, uint32_t root, const uint64_t *don
     const uint32_t segment = f->p->ops.data[op].segment;
     *alive = f->keep_first[root] != UINT32_MAX && segment > f->keep_last[root];
     *ends = f->keep_first[root] == UINT32_MAX || *alive;
+    *alive |= f->p->values.data[root].from_start;
     count_done(&f->readers[root], done, op, alive, ends);
     count_done(&f->writers[root], done, op, alive, ends);
 }
@@ -255,6 +256,9 @@ static search_set start(search *x, arena *a)
     for (uint32_t op = 0; op < f->n_ops && f->p->ops.data[op].segment == f->p->ops.data[0].segment; op++)
         if (f->before[op].len == 0)
             vec_push(a, &list, op);
+    for (uint32_t v = 0; v < f->n_values; v++)
+        if (f->p->values.data[v].from_start && f->readers[v].len > 0)
+            s.live += f->p->values.data[v].bytes;
     s.ready = list.data;
     s.n_ready = list.len;
     vec_push(f->a, &x->traces, ((search_trace){0, 0}));

@@ -15,7 +15,8 @@ static void print_value(writer *w, const plan *pl, uint32_t i)
 {
     const plan_problem *p = pl->problem;
     const plan_value *v = &p->values.data[i];
-    w_fmt(w, "value %s %llu %s", v->name, (unsigned long long)v->bytes, storage_names[v->storage]);
+    w_fmt(w, "value %s %llu %s%s", v->name, (unsigned long long)v->bytes, storage_names[v->storage],
+          v->from_start ? " start" : "");
     if (v->storage == STORE_WORKSPACE || v->storage == STORE_CONSTANT)
         w_fmt(w, " at %llu", (unsigned long long)pl->places[i].offset);
     if (v->parent >= 0)
@@ -127,6 +128,7 @@ static bool statement_value(reader *r)
         }
     if (!known)
         return lexer_error(&r->l, "expected input, output, constant or workspace");
+    v.from_start = v.storage == STORE_WORKSPACE && lexer_accept(&r->l, "start");
     for (uint32_t i = 0; i < r->p->values.len; i++)
         v.index += r->p->values.data[i].storage == v.storage;
     if (lexer_accept(&r->l, "in")) {

@@ -180,6 +180,9 @@ static void find_lives(const plan *pl, const verify_tree *t, arena *a, verify_li
     for (uint32_t op = 0; op < p->ops.len; op++)
         for (uint32_t i = 0; i < p->ops.data[op].n_args; i++)
             live_in(&used, t->root[p->ops.data[op].args[i]], pl->tasks[op].layer);
+    for (uint32_t v = 0; v < p->values.len; v++)
+        if (p->values.data[v].from_start && used.first[v] != UINT32_MAX)
+            live_in(&used, v, 0);
     for (uint32_t k = 1; k < p->steps.len; k++) /* what a jump asks must still be there */
         if (p->steps.data[k].kind == PLAN_JUMP_IF_ZERO && layers_of(pl, 0, k, &first, &last) &&
             used.first[t->root[p->steps.data[k].value]] <= last)

@@ -41,7 +41,8 @@ static plan_problem *random_problem(compiler *c, uint32_t seed)
     plan_problem *p = arena_new(&c->mem, plan_problem);
     p->workers = 1 + rnd(&s, 6);
     p->split_parts = rnd(&s, 4) != 0;
-    add_value(c, p, STORE_INPUT, 1 + rnd(&s, 300));
+    add_value(c, p, rnd(&s, 2) ? STORE_INPUT : STORE_WORKSPACE, 1 + rnd(&s, 300));
+    p->values.data[0].from_start = p->values.data[0].storage == STORE_WORKSPACE;
     for (uint32_t i = 0; i < n_ops; i++) {
         uint32_t n_in = 1 + rnd(&s, 3), n_out = 1 + (rnd(&s, 8) == 0);
         uint32_t *args = arena_array(&c->mem, uint32_t, n_in + n_out);

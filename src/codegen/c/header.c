@@ -16,6 +16,21 @@ static void sizes(const package *p, writer *w, const package_io *io, uint32_t n)
     }
 }
 
+static const char inside_comment[] =
+    "\n/* These inputs lie in the workspace, so many bytes from its start, and are gone after a run. Write one there\n"
+    " * and give its address in the struct, and nothing is copied; what lies elsewhere is copied there. */\n";
+
+static void inside(const package *p, writer *w)
+{
+    w_str(w, package_has_inside(p) ? inside_comment : "");
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        if (package_is_inside(p, &p->inputs[i]))
+            w_fmt(w, "#define %s_%s_OFFSET %lluu\n", p->macro, package_upper(&p->c->mem, p->inputs[i].c_name),
+                  (unsigned long long)p->pl->places[p->inputs[i].value].offset);
+    if (package_has_inside(p))
+        package_template(p, w, "void *@p_get_workspace(void); /* the static one, of @p_run */\n\n");
+}
+
 /* Of inputs and outputs that are handed over quantised. */
 static void ends(const package *p, writer *w, const package_io *io, uint32_t n, bool inputs)
 {
@@ -108,6 +123,7 @@ void header_write(const package *p, writer *w)
           package_is_open(p) ? "exact, or with all extents at their bounds" : "exact");
     sizes(p, w, p->inputs, p->n_inputs);
     sizes(p, w, p->outputs, p->n_outputs);
+    inside(p, w);
     ends(p, w, p->inputs, p->n_inputs, true);
     ends(p, w, p->outputs, p->n_outputs, false);
     bounds(p, w);

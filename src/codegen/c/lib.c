@@ -25,6 +25,9 @@ void lib0_write(const package *p, writer *w)
         w_fmt(w, "#ifndef %s_WORKSPACE_SECTION /* in the memory %s */\n#define %s_WORKSPACE_SECTION \"%s\"\n#endif\n\n",
               p->macro, p->u->places->workspace->name, p->macro, p->u->places->workspace->section);
     package_template(p, w, lib0_text);
+    if (package_has_inside(p))
+        package_template(p, w, "\n#ifndef @M_NO_STATIC_WORKSPACE\nvoid *@p_get_workspace(void)\n{\n"
+                               "    return &global_workspace;\n}\n#endif\n");
 }
 
 /* --- lib1
@@ -32,7 +35,9 @@ void lib0_write(const package *p, writer *w)
 
 static const char lib1_setup[] =
     "/* @n_lib1.c: connects model \"@n\" to the runtime: fills the operator table and starts the engine.\n"
-    OUTPUT_LICENCE "#include \"@n_names.h\"\n\n"
+    OUTPUT_LICENCE "#include \"@n_names.h\"\n\n";
+
+static const char lib1_functions[] =
     "#if defined(TVMRT_PORT_FREERTOS) && TVMRT_NUM_WORKERS > 1\n"
     "/* A negative size: TVMRT_WORKER_STACK_BYTES must hold the kernels' arrays and 1024 bytes for everything else. "
     "*/\n"
@@ -111,18 +116,35 @@ static const char lib1_end[] =
     "        if (status != TVMRT_OK)\n            return status;\n    }\n"
     "    return @p_run_instance(&instance, input, output);\n}\n#endif\n";
 
+static void bring_inside(const package *p, writer *w, const package_io *io)
+{
+    const char *name = package_upper(&p->c->mem, io->c_name);
+    w_fmt(w, "    if (inputs->%s == NULL || instance->context.workspace == NULL)\n        return TVMRT_E_NULL;\n",
+          io->c_name);
+    w_fmt(w, "    if (inputs->%s != (const void *)((uint8_t *)instance->context.workspace + %s_%s_OFFSET))\n",
+          io->c_name, p->macro, name);
+    w_fmt(w, "        memcpy((uint8_t *)instance->context.workspace + %s_%s_OFFSET, inputs->%s, %s_%s_SIZE);\n",
+          p->macro, name, io->c_name, p->macro, name);
+}
+
 void lib1_write(const package *p, writer *w)
 {
     const target *t = p->u->target;
     bool checked = t->vlen > 128; /* which is the least of V */
     package_template(p, w, lib1_setup);
+    w_str(w, package_has_inside(p) ? "#include <string.h>\n\n" : "");
+    package_template(p, w, lib1_functions);
     if (checked)
         w_fmt(w, lib1_vectors, t->vlen / 8, t->vlen / 8);
     package_template(p, w, lib1_instance);
     w_str(w, checked ? lib1_check_vectors : "    int32_t status = ");
     package_template(p, w, lib1_semantic);
     for (uint32_t i = 0; i < p->n_inputs; i++)
-        w_fmt(w, "    instance->inputs[%u] = %sinputs->%s;\n", i, p->inputs[i].extent ? "&" : "", p->inputs[i].c_name);
+        if (package_is_inside(p, &p->inputs[i]))
+            bring_inside(p, w, &p->inputs[i]);
+        else
+            w_fmt(w, "    instance->inputs[%u] = %sinputs->%s;\n", i, p->inputs[i].extent ? "&" : "",
+                  p->inputs[i].c_name);
     for (uint32_t i = 1; i < p->n_areas; i++)
         w_fmt(w, "    instance->inputs[%u] = %s_get_const_area_%u();\n", p->n_inputs + i - 1, p->prefix, i);
     for (uint32_t i = 0; i < p->n_outputs; i++)

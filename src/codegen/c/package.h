@@ -68,6 +68,9 @@ void package_shape(writer *w, const type *t); /* "[1, 3, 224, 224]" */
 bool package_is_open(const package *p); /* the caller states extents, or learns them */
 /* The data of a caller, neither an extent nor a shape. */
 bool package_is_data(const package_io *io);
+/* It lies in the workspace (--input-in-workspace). */
+bool package_is_inside(const package *p, const package_io *io);
+bool package_has_inside(const package *p);
 /* Its scale and zero point where it is handed over quantised; NULL: it is not. */
 const codegen_end *package_end(const package *p, const package_io *io, bool is_input);
 /* Which of the caller's extents that symbol is, counted among them; UINT32_MAX: the caller states none of that name. */

@@ -69,6 +69,19 @@ void package_shape(writer *w, const type *t)
     w_str(w, "]");
 }
 
+bool package_is_inside(const package *p, const package_io *io)
+{
+    return p->pl->problem->values.data[io->value].from_start;
+}
+
+bool package_has_inside(const package *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        any |= package_is_inside(p, &p->inputs[i]);
+    return any;
+}
+
 const codegen_end *package_end(const package *p, const package_io *io, bool is_input)
 {
     for (uint32_t i = 0; i < p->u->n_ends; i++)
