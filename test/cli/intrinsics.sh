@@ -69,7 +69,11 @@ if [ "$(uname -m)" = x86_64 ]; then
     dot dot_u8s8 uint8 8 x86-64-v3 "$here" "" avx2
     dot dot_u8s8_pairs uint8 8 x86-64-v3 "$here" "" avx2
     dot dot_u8s8 uint8 4 x86-64-v2 "$here" "" sse4_2
+    dot dot_s8s8 int8 16 x86-64-v4-vnni "$here" "" avx512_vnni
+    dot dot_s8s8 int8 16 x86-64-v4 "$here" "" avx512bw
+    dot dot_s8s8 int8 8 x86-64-v3-vnni "$here" "" avx_vnni
     dot dot_s8s8 int8 8 x86-64-v3 "$here" "" avx2
+    dot dot_s8s8 int8 4 x86-64-v2 "$here" "" sse4_2
     dot dot_u8s8_pairs uint8 8 x86-64-v2 cc "" ""
 fi
 dot dot_u8s8 uint8 4 aarch64 "$arm" qemu-aarch64 ""

@@ -159,19 +159,34 @@ typedef struct dot_code {
     "const half even = (half)((uhalf)w << 8) >> 8, odd = (half)w >> 8;\n"                                            \
     "    acc += " madd "((half)((uhalf)x & 255), even);\n    " HERE                                                  \
     "    acc += " madd "((half)((uhalf)x >> 8), odd);\n    " HERE "    return acc;"
+/* The same of signed data. */
+#define SIGNED_HALVES(madd)                                                                                          \
+    "const half even = (half)((uhalf)w << 8) >> 8, odd = (half)w >> 8;\n"                                            \
+    "    acc += " madd "((half)((uhalf)x << 8) >> 8, even);\n    " HERE                                              \
+    "    acc += " madd "((half)x >> 8, odd);\n    " HERE "    return acc;"
+/* Signed data is 128 more as unsigned: 128 times the sum of the weights is taken off. */
+#define SIGNED_DPBUSD(dpbusd)                                                                                        \
+    "const word sign = (word){0} - 2139062144; /* 0x80808080 */\n"                                                   \
+    "    return " dpbusd "(acc - " dpbusd "((word){0}, sign, w), x ^ sign, w);"
 #define PAIRS(madd, maddubs, ones)                                                                                   \
     "acc += " madd "((half)" maddubs "((byte)x, (byte)w), " ones ");\n    " HERE "    return acc;"
 #define ONES "((half){0} + 1)"
 #define ARM_DOT(name) "__asm__(\"" name " %0.4s, %1.16b, %2.16b\" : \"+w\"(acc) : \"w\"(x), \"w\"(w));\n    return acc;"
 
+#define VNNI256 "defined(__AVXVNNI__) || (defined(__AVX512VNNI__) && defined(__AVX512VL__))"
+
 static const dot_code codes[] = {
     {16, DT_U8, TIR_ADD, "defined(__AVX512VNNI__)", "return LATHE_DPBUSD512(acc, x, w);"},
     {16, DT_U8, TIR_ADD, "defined(__AVX512BW__)", HALVES("LATHE_MADD512")},
-    {8, DT_U8, TIR_ADD, "defined(__AVXVNNI__) || (defined(__AVX512VNNI__) && defined(__AVX512VL__))",
-     "return LATHE_DPBUSD256(acc, x, w);"},
+    {8, DT_U8, TIR_ADD, VNNI256, "return LATHE_DPBUSD256(acc, x, w);"},
     {8, DT_U8, TIR_ADD, "defined(__AVX2__)", HALVES("__builtin_ia32_pmaddwd256")},
     {4, DT_U8, TIR_ADD, "defined(__SSE2__)", HALVES("__builtin_ia32_pmaddwd128")},
     {4, DT_U8, TIR_ADD, "defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)", ARM_DOT("usdot")},
+    {16, DT_I8, TIR_ADD, "defined(__AVX512VNNI__)", SIGNED_DPBUSD("LATHE_DPBUSD512")},
+    {16, DT_I8, TIR_ADD, "defined(__AVX512BW__)", SIGNED_HALVES("LATHE_MADD512")},
+    {8, DT_I8, TIR_ADD, VNNI256, SIGNED_DPBUSD("LATHE_DPBUSD256")},
+    {8, DT_I8, TIR_ADD, "defined(__AVX2__)", SIGNED_HALVES("__builtin_ia32_pmaddwd256")},
+    {4, DT_I8, TIR_ADD, "defined(__SSE2__)", SIGNED_HALVES("__builtin_ia32_pmaddwd128")},
     {4, DT_I8, TIR_ADD, "defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)", ARM_DOT("sdot")},
     {16, DT_U8, TIR_MIN, "defined(__AVX512BW__)", PAIRS("LATHE_MADD512", "LATHE_MADDUBS512", ONES)},
     {8, DT_U8, TIR_MIN, "defined(__AVX2__)",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold-zero-points: convolutions and products of quantised numbers with constant weights become plain products of u8 by
- * i8, which processors have instructions for (type/dot.h). The weights' zero points are taken off them where the result
- * fits; what the data's adds is the same for each output channel: its product with the sum of the weights is taken off
- * the bias. A border then has to be there, because it stands for the zero point: a pad puts it in, unless it is 0. */
+/* fold-zero-points: convolutions and products of quantised numbers with constant weights become plain products of bytes
+ * by i8, which processors have instructions for (type/dot.h). The weights' zero points are taken off them where the
+ * result fits; what the data's adds is the same for each output channel: its product with the sum of the weights is
+ * taken off the bias. A border then has to be there, because it stands for the zero point: a pad puts it in, unless it
+ * is 0. */
 #include "graph/op/nn.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
@@ -13,6 +14,7 @@
 
 typedef struct folder {
     rewriter r;
+    const struct target *target;
     ptr_map moved; /* a sum with the part of the bias that is made here -> position in `sums` */
     VEC(graph_value *) sums;
 } folder;
@@ -31,14 +33,14 @@ static graph_value *operand(const graph_node *n, uint32_t i)
     return i < n->n_inputs ? n->inputs[i] : NULL;
 }
 
-static bool read_lines(graph_node *n, lines *out)
+static bool read_lines(const struct target *t, graph_node *n, lines *out)
 {
     *out = (lines){.n = n, .is_conv = strcmp(n->op->name, "qnn.conv2d") == 0};
     if (!out->is_conv && strcmp(n->op->name, "qnn.matmul") != 0)
         return false;
     const tensor_data *w = out->w = graph_constant(n->inputs[1]);
     if (!w || w->kind != TENSOR_DENSE || w->count == 0 || (w->dt != DT_I8 && w->dt != DT_U8) ||
-        n->inputs[0]->type.dt != DT_U8)
+        !target_find_dot(t, n->inputs[0]->type.dt, DT_I8, false))
         return false;
     if (out->is_conv) {
         if (w->rank != 4 || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
@@ -110,7 +112,7 @@ static graph_value *bordered(folder *v, const graph_node *n, int64_t fill)
     graph_attr_ints(n, "pads", &p);
     const int64_t all[8] = {0, 0, p[0], p[1], 0, 0, p[2], p[3]};
     graph_value *in[3] = {n->inputs[0], rewrite_constant(&v->r, tensor_from_i64s(c, 8, all), "pads", n->loc),
-                          rewrite_constant(&v->r, tensor_scalar_i64(c, DT_U8, fill), "fill", n->loc)};
+                          rewrite_constant(&v->r, tensor_scalar_i64(c, n->inputs[0]->type.dt, fill), "fill", n->loc)};
     return rewrite_emit(&v->r, "nn.pad", 3, in, 0, NULL, n->loc);
 }
 
@@ -134,7 +136,7 @@ static graph_value *fold_node(folder *v, graph_node *n)
     lines l;
     const tensor_data *x_zero, *w_zero;
     graph_value *zero = operand(n, 2);
-    if ((!zero && !operand(n, 3)) || !read_lines(n, &l) || !read_zeros(operand(n, 3), l.count, &w_zero))
+    if ((!zero && !operand(n, 3)) || !read_lines(v->target, n, &l) || !read_zeros(operand(n, 3), l.count, &w_zero))
         return NULL;
     bool computed = !read_zeros(zero, 1, &x_zero);
     if (computed && (l.is_conv || shape_count(zero->type.shape) != 1))
@@ -196,9 +198,9 @@ static graph_value *join_bias(folder *v, graph_node *n)
     return NULL;
 }
 
-static bool run(compiler *c, graph_func *f)
+static bool run(compiler *c, graph_func *f, const struct target *t)
 {
-    folder v = {0};
+    folder v = {.target = t};
     ptr_map_init(&v.moved, &c->mem);
     rewrite_begin(&v.r, c, f);
     for (uint32_t i = 0; i < f->nodes.len && !v.r.failed; i++) {
@@ -223,6 +225,6 @@ bool graph_pass_zero_points(compiler *c, graph_module *m, const pass_options *o)
         return true;
     for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i]);
+            ok &= run(c, m->funcs.data[i], o->target);
     return ok;
 }
