@@ -108,8 +108,6 @@ class Scenario:
 SCENARIOS = (
     Scenario("compile", ["compile", MODEL, "-o", "new", "--report", "report.json"], packages=("new",)),
     Scenario("compile-over", ["compile", MODEL, "-o", "old"], ("old",), ("old",)),
-    Scenario("compile-memory", ["compile", MODEL, "--memory", "board.txt", "--html", "page.html", "-o", "new"],
-             ("board.txt",), ("new",)),
     Scenario("compile-graph", ["compile", MODEL, "--emit", "graph", "-o", "made/graph.txt"]),
     Scenario("compile-parts", ["compile", MODEL, "--offload", "acme,cutlass", "--patterns", "acme.pat", "--emit",
                                "graph"], ("acme.pat",)),
@@ -206,7 +204,6 @@ class Bench:
         os.makedirs(os.path.join(self.start, "data"))
         furniture = {"acme.pat": b"operator acme.pool(%x) { %y = nn.max_pool2d(%x) return %y }\n",
                      "board.txt": b"rom rom 1M .fast 1\nram ram 512K - 2\n", "add.te": ACCELERATED.encode(),
-                     "board.txt": b"tcm ram 64K .tcm 1\nitcm rom 4K .itcm 1\nflash rom 1M - 4\n",
                      "add.te": ACCELERATED.encode(),
                      "product.te": COMPUTATION.encode(), "product.sched": b"split C.j 4 -> j0 j1\n",
                      "image.bin": struct.pack("<64f", *image), "data/input_0.pb": tensor([1, 1, 8, 8], image)}
