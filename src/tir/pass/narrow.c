@@ -62,8 +62,10 @@ static void check_stmt(narrower *n, tir_stmt *s)
     if (!n->ok)
         return;
     tir_stmt_exprs(s, check_exprs, n);
-    if (s->kind == TIR_STORE)
+    if (s->kind == TIR_STORE) {
         check_access(n, s->buffer, s->n_indices);
+        n->ok = n->ok && s->value->type.dt != DT_I64; /* a result, which keeps its type, and no index */
+    }
     if (s->kind == TIR_LET)
         n->ok = n->ok && s->var->type.dt != DT_I64;
     if (loop) {
