@@ -54,7 +54,8 @@ if have arm-none-eabi-gcc qemu-system-arm; then
     check 'the hint names the boards' grep -q 'qemu-m4, .*qemu-aarch64' stderr
     expect 2 'cannot run on qemu-aarch64' run bare --target qemu-aarch64
     mkdir tools
-    ln -s "$(command -v arm-none-eabi-gcc)" "$(command -v arm-none-eabi-size)" tools
+    # the last on the path: one before it may be ccache's, which looks for another
+    ln -s "$(type -aP arm-none-eabi-gcc | tail -n 1)" "$(type -aP arm-none-eabi-size | tail -n 1)" tools
     printf '#!/bin/bash\nPATH=$PATH_OF_TOOLS exec "%s" "$@"\n' "$lathe" > narrow && chmod +x narrow
     whole=$lathe lathe=$work/narrow
     PATH_OF_TOOLS=$work/tools expect 3 "there is no program 'qemu-system-arm'" run six.txt --target qemu-m4
