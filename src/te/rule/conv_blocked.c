@@ -146,11 +146,14 @@ static void schedule_sums(blocked_conv *v)
         te_sched_annotate(s, TE_VECTORIZE, v->acc, te_axis_name(a, v->lane));
 }
 
-static const char *find_parameter(const te_graph *g, const char *name)
+/* What schedules call the parameter that holds a value of the graph; NULL: it is none. */
+static const char *find_parameter(const te_graph *g, const char *value)
 {
-    for (uint32_t i = 0; i < g->nodes.len; i++)
-        if (g->nodes.data[i]->kind == TE_PLACEHOLDER && strcmp(g->nodes.data[i]->name, name) == 0)
-            return name;
+    for (uint32_t i = 0; i < g->nodes.len; i++) {
+        const te_node *n = g->nodes.data[i];
+        if (n->kind == TE_PLACEHOLDER && strcmp(n->label ? n->label : n->name, value) == 0)
+            return n->name;
+    }
     return NULL;
 }
 
