@@ -180,7 +180,7 @@ bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
             reduce_outside(s, n);
         else if (n->n_reduce > 0)
             te_sum_in_lanes(s, t, n, n->name, last->name, row);
-        else
+        else if (n->n_axes > 0)
             te_row_in_lanes(s, t, n, te_axis_name(n, n->n_axes - 1));
     }
     te_row_in_lanes(s, t, last, te_axis_name(last, last->n_axes - 1));
