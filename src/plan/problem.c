@@ -72,6 +72,14 @@ static void find_inplace(compiler *c, const plan_problem *p, plan_op *op)
     op->n_inplace = pairs.len;
 }
 
+/* Bytes that are read and written as two types overlap only where one is of characters: C's compiler may take others
+ * for apart, and move a store before a load. */
+static bool may_share_bytes(const tir_func *f, uint32_t a, uint32_t b)
+{
+    const dtype x = f->params[a]->dt, y = f->params[b]->dt;
+    return x == y || dtype_bits(x) == 8 || dtype_bits(y) == 8;
+}
+
 /* On processors without vectors, where memory counts most: elsewhere pointers that may overlap cost time. */
 static void find_distances(compiler *c, const plan_problem *p, plan_op *op)
 {
@@ -83,7 +91,7 @@ static void find_distances(compiler *c, const plan_problem *p, plan_op *op)
             const plan_value *in = &p->values.data[op->args[i]], *out = &p->values.data[op->args[o]];
             tir_distance d;
             if (in->storage == STORE_WORKSPACE && out->storage == STORE_WORKSPACE && in->bytes > 0 && out->bytes > 0 &&
-                tir_find_distance(c, op->func, i, o, &d))
+                may_share_bytes(op->func, i, o) && tir_find_distance(c, op->func, i, o, &d))
                 vec_push(&c->mem, &list, ((plan_distance){o, i, d.below, d.above}));
         }
     op->distances = list.data;

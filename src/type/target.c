@@ -138,12 +138,11 @@ static const target *level_here(uint32_t *features)
 #endif
 }
 
-/* The level's row with what else this machine has for products of bytes. */
-static const target *with_features(const target *level, uint32_t features)
+const target *target_with_features(const target *level, uint32_t features)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const target *t = &table[i];
-        if (t->cpu && level->cpu && strcmp(t->cpu, level->cpu) == 0 && (t->features & ~features) == 0 &&
+        if (!t->variants && t->cpu && level->cpu && strcmp(t->cpu, level->cpu) == 0 && (t->features & ~features) == 0 &&
             (t->features & level->features) == level->features)
             level = t;
     }
@@ -158,7 +157,7 @@ static const target *native(void)
     const char *name = cpu_model_here();
     const target *own = name ? find(name) : NULL;
     bool fits = own && own->vector_bytes == level->vector_bytes && (own->features & ~features) == 0;
-    return fits ? own : with_features(level, features);
+    return fits ? own : target_with_features(level, features);
 }
 
 const target *target_find(const char *name)

@@ -86,6 +86,8 @@ typedef struct target {
 const target *target_find(const char *name);
 /* A target of the user's own, for this context: t must live as long as c. The name must be new (DIAG_USAGE). */
 bool target_register(compiler *c, const target *t);
+/* The row of a level of instructions that has the most of `features`, and nothing beyond them. */
+const target *target_with_features(const target *level, uint32_t features);
 const target *target_lookup(const compiler *c, const char *name); /* registered ones, then target_find */
 /* The numbers of t's processor; those of "generic" where t names none. */
 const cpu_model *target_cpu(const target *t);

@@ -647,6 +647,13 @@ static void targets_are_found_by_name(void **state)
     compiler_free(&c);
     assert_true(found > 20);
     assert_true(!cpu_model_here() || target_find(cpu_model_here())); /* every row that is recognised has a target */
+    assert_null(target_find("native")->variants); /* one machine, not whatever a module runs on */
+    static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "generic"};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        assert_ptr_equal(target_with_features(target_find(levels[i]), 0), target_find(levels[i]));
+    assert_ptr_equal(target_with_features(target_find("x86-64-v4"), TARGET_AVX512_VNNI),
+                     target_find("x86-64-v4-vnni"));
+    assert_ptr_equal(target_with_features(target_find("x86-64-v3"), TARGET_AVX_VNNI), target_find("x86-64-v3-vnni"));
     assert_null(target_find("z80"));
     assert_ptr_equal(target_find(target_default()->name), target_default());
     assert_int_equal(target_find("generic")->vector_bytes, 0);

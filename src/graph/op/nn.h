@@ -6,6 +6,7 @@
 #include "graph/op.h"
 
 #define NN_MAX_SPATIAL 8u
+#define NN_MOST_POOLED ((int64_t)1 << 22) /* numbers of 8 bits of which a mean is taken: their sum fits into 32 bits */
 
 /* Window of a convolution or pool over n spatial axes. */
 typedef struct nn_window {

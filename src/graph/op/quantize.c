@@ -130,7 +130,7 @@ void graph_fixed_scale(double real, int32_t *multiplier, int32_t *shift)
         m /= 2;
         exponent++;
     }
-    bool none = !(real > 0) || exponent < -31;
+    bool none = !(real > 0) || isinf(real) || exponent < -31;
     *multiplier = none ? 0 : (int32_t)m;
     *shift = none ? 0 : exponent > 30 ? 30 : exponent;
 }
@@ -220,9 +220,6 @@ bool infer_qnn_pool(compiler *c, const graph_node *n, type *out)
     return scales_fit(c, n, 2, (const uint32_t[]){1, 2}) && infer_pool(c, n, out);
 }
 
-/* A sum of 8 bits each, and in f32 what follows, is exact. */
-#define MOST_POOLED ((int64_t)1 << 22)
-
 bool infer_qnn_global_pool(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
@@ -237,7 +234,7 @@ bool infer_qnn_global_pool(compiler *c, const graph_node *n, type *out)
         if (i >= 2 && (!dim_is_const(x->shape.dims[i], &extent) || extent < 1 || !i64_mul(count, extent, &count)))
             return infer_error(c, n, "spatial extents must be constants above 0; fix them with --shape or --dim");
     }
-    if (count > MOST_POOLED)
+    if (count > NN_MOST_POOLED)
         return infer_error(c, n, "the sum of %lld elements does not fit into 32 bits", (long long)count);
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
     return scales_fit(c, n, 2, (const uint32_t[]){1, 2});

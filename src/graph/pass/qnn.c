@@ -454,6 +454,16 @@ static bool is_global_mean(const graph_node *n)
     return all;
 }
 
+/* What infer_qnn_global_pool takes. */
+static bool sum_fits(const type *x)
+{
+    int64_t count = 1, dims[TYPE_MAX_RANK];
+    bool fits = x->shape.rank <= (int32_t)(2 + NN_MAX_SPATIAL) && shape_get(x->shape, dims);
+    for (int32_t i = 2; fits && i < x->shape.rank; i++)
+        fits = i64_mul(count, dims[i], &count) && count <= NN_MOST_POOLED;
+    return fits;
+}
+
 static graph_value *convert_average(converter *v, const tail *t, graph_node *n, bool global)
 {
     qnn_params x;
@@ -461,6 +471,8 @@ static graph_value *convert_average(converter *v, const tail *t, graph_node *n, 
         return stays(v, n, "its data is not quantised to the 8 bits of its result");
     if (!powers_fit(t, &x, &x))
         return stays(v, n, NO_POWERS);
+    if (global && !sum_fits(&n->inputs[0]->type))
+        return stays(v, n, "the sum of so many numbers may not fit into 32 bits");
     attr *attrs = arena_array(&v->r.c->mem, attr, n->n_attrs + 1u);
     uint32_t count = 0;
     attrs[count++] = rounding_of(v, t);

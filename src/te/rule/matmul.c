@@ -269,9 +269,11 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
     int64_t units = te_axis_extent(anchor, p.lane);
     bool packed = v > 1 && v == lanes, rows = has_rows(n);
     p.row = rank > 1 ? rank - 2 : rank;
-    if (granule && v * 4 == t->vector_bytes && units >= v) {
+    const bool pairs = granule && graph_attr_int(n, "pairs") != 0;
+    const target_dot *d = granule ? target_find_dot(t, te_in_type(n, 0)->dt, te_in_type(n, 1)->dt, pairs) : NULL;
+    if (d && d->granule == granule && v * 4 == t->vector_bytes && units >= v) {
+        p.dot = d;
         p.lanes = v;
-        p.dot = target_find_dot(t, te_in_type(n, 0)->dt, te_in_type(n, 1)->dt, graph_attr_int(n, "pairs") != 0);
         integer_matmul(&p, t);
     } else if (packed && units > 0) {
         p.weights = right_parameter(s->g, anchor);
