@@ -74,7 +74,7 @@ def main():
             continue
         records, said = task.result()
         with open(args.out, "a", encoding="utf-8") as f:
-            f.write(records)
+            f.write(records if records.endswith("\n") or not records else records + "\n")
         print(f"{names[task]}: {said.strip().splitlines()[-1]}", flush=True)
     client.close()
     if cluster:

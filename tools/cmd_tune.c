@@ -113,9 +113,10 @@ static bool tune(tuning *t, const prog_kernel *k)
     uint32_t *at = arena_array(&c->mem, uint32_t, s.candidates.len), best = 0, right = 0;
     if (!measure(t, &s, k->target, at, &a))
         return false;
-    if (a.failed || a.n <= at[0]) {
+    if (a.failed || a.n <= at[0] || a.seconds[at[0]] <= 0) {
         t->failed++;
-        printf("%s: not measured: %s\n", k->name, a.failed ? a.failed : "too few times came back");
+        printf("%s: not measured: %s\n", k->name,
+               a.failed ? a.failed : "the rule's own schedule came back without a time");
         (void)fflush(stdout); /* a kernel takes seconds: what is known is said at once */
         return true;
     }
@@ -144,14 +145,17 @@ static bool tune(tuning *t, const prog_kernel *k)
 
 /* --- all of them --- */
 
-/* Whether the file has it; what no schedule steers, and what a run decides, stays. */
+/* What no schedule steers, and what a run decides, stays. */
+static bool is_tunable(const prog_kernel *k)
+{
+    return !k->by_target && (k->func || k->node) && k->loops && k->loops->n_symbols == 0 &&
+           k->loops->macs >= LEAST_MACS;
+}
+
+/* Whether the file has it not yet. */
 static bool is_due(tuning *t, const prog_kernel *k, bool *out)
 {
     te_sched *s = NULL;
-    *out = !k->by_target && (k->func || k->node) && k->loops && k->loops->n_symbols == 0 &&
-           k->loops->macs >= LEAST_MACS;
-    if (!*out)
-        return true;
     if (!te_schedule_graph(t->x->c, k->func, k->node, k->target, t->records, &s))
         return false;
     *out = !s->origin;
@@ -169,9 +173,9 @@ static bool tune_all(tuning *t, const prog_module *m)
             return diag_warning(&t->x->c->diags, DIAG_USAGE, src_loc_none(),
                                 "--budget is spent; the same command goes on from here"), true;
         compiler_progress(t->x->c, "tuning", i + 1, m->kernels.len);
-        if (!is_due(t, k, &due))
-            return false;
-        if (due && number++ % t->shards == t->shard && !tune(t, k))
+        if (!is_tunable(k) || number++ % t->shards != t->shard)
+            continue;
+        if (!is_due(t, k, &due) || (due && !tune(t, k)))
             return false;
     }
     return true;
@@ -205,6 +209,8 @@ static bool read_file(tuning *t)
         return cli_usage_error(t->x, "name a file that is not there, or one of the tuner's",
                                "'%.200s' holds no records of the tuner's, and is not replaced", t->file);
     w_str(&t->log, text);
+    if (*text && text[strlen(text) - 1] != '\n')
+        w_str(&t->log, "\n"); /* the next record has a line of its own */
     return tune_log_read(t->x->c, t->file, (span){(const uint8_t *)text, strlen(text)}, t->records);
 }
 

@@ -50,24 +50,34 @@ static inline void sha256_schedule(uint32_t w[64], const uint8_t *block)
     }
 }
 
-/* v: a to h of the standard. */
+/* A round; who is called a to h turns by one from round to round, so that nothing has to move. */
+static inline void sha256_round(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e, uint32_t f, uint32_t g,
+                                uint32_t *h, uint32_t word)
+{
+    uint32_t upper = sha256_turn(e, 6) ^ sha256_turn(e, 11) ^ sha256_turn(e, 25);
+    uint32_t lower = sha256_turn(a, 2) ^ sha256_turn(a, 13) ^ sha256_turn(a, 22);
+    uint32_t one = *h + word + upper + (g ^ (e & (f ^ g)));
+    *d += one;
+    *h = one + lower + ((a & b) | (c & (a | b)));
+}
+
 static inline void sha256_take_block(sha256 *s, const uint8_t *block)
 {
-    uint32_t w[64], v[8];
+    uint32_t w[64], *v = s->state;
+    uint32_t a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5], g = v[6], h = v[7];
     sha256_schedule(w, block);
-    memcpy(v, s->state, sizeof v);
-    for (int t = 0; t < 64; t++) {
-        uint32_t e = v[4], a = v[0];
-        uint32_t upper = sha256_turn(e, 6) ^ sha256_turn(e, 11) ^ sha256_turn(e, 25);
-        uint32_t lower = sha256_turn(a, 2) ^ sha256_turn(a, 13) ^ sha256_turn(a, 22);
-        uint32_t one = v[7] + sha256_constants[t] + w[t] + upper + ((e & v[5]) ^ (~e & v[6]));
-        uint32_t two = lower + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof *v);
-        v[4] += one;
-        v[0] = one + two;
+    for (int t = 0; t < 64; t += 8) {
+        const uint32_t *k = sha256_constants + t, *x = w + t;
+        sha256_round(a, b, c, &d, e, f, g, &h, k[0] + x[0]);
+        sha256_round(h, a, b, &c, d, e, f, &g, k[1] + x[1]);
+        sha256_round(g, h, a, &b, c, d, e, &f, k[2] + x[2]);
+        sha256_round(f, g, h, &a, b, c, d, &e, k[3] + x[3]);
+        sha256_round(e, f, g, &h, a, b, c, &d, k[4] + x[4]);
+        sha256_round(d, e, f, &g, h, a, b, &c, k[5] + x[5]);
+        sha256_round(c, d, e, &f, g, h, a, &b, k[6] + x[6]);
+        sha256_round(b, c, d, &e, f, g, h, &a, k[7] + x[7]);
     }
-    for (int i = 0; i < 8; i++)
-        s->state[i] += v[i];
+    v[0] += a, v[1] += b, v[2] += c, v[3] += d, v[4] += e, v[5] += f, v[6] += g, v[7] += h;
 }
 
 static inline void sha256_init(sha256 *s)

@@ -19,7 +19,7 @@
 
 _Static_assert(sizeof(sigset_t) <= sizeof(temps_held), "a signal mask fits");
 
-static const int endings[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+static const int endings[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM};
 enum { N_ENDINGS = sizeof endings / sizeof *endings };
 
 static void fill_mask(sigset_t *set)

@@ -101,7 +101,8 @@ bool tune_space_of(compiler *c, const prog_kernel *k, uint32_t most, tune_space 
     for (uint32_t i = 1; i < tiles; i++)
         best = best == 0 || out->candidates.data[i].cost < best ? out->candidates.data[i].cost : best;
     add_factors(c, rule, best, out);
-    qsort(out->candidates.data, out->candidates.len, sizeof *out->candidates.data, by_cost);
+    if (out->candidates.len > 1) /* the rule's own choice stays the first */
+        qsort(out->candidates.data + 1, out->candidates.len - 1u, sizeof *out->candidates.data, by_cost);
     out->candidates.len = out->candidates.len < most ? out->candidates.len : most > 0 ? most : 1;
     return true;
 }

@@ -61,6 +61,12 @@ diff -r p/src q/src > log && bad 'the faster record does not count' || good
 # parts, for several machines
 expect 0 'tuned 1 kernels' tune model.txt -o 1.log --shard 1/2 --candidates 2
 expect 0 'tuned 1 kernels' tune model.txt -o 2.log --shard 2/2 --candidates 2
+cp 1.log again.log
+expect 0 'tuned 0 kernels, 1 were in the file already' tune model.txt -o again.log --shard 1/2
+check 'a part stays that part' cmp 1.log again.log
+printf %s "$(cat 1.log)" > cut.log
+expect 0 'tuned 1 kernels, 1 were' tune model.txt -o cut.log --candidates 2
+[ "$(wc -l < cut.log)" = 2 ] && good || bad "a record behind one without an end of line: $(cat cut.log)"
 cat 1.log 2.log > both.log
 expect 0 'tuned 0 kernels, 2 were in the file already' tune model.txt -o both.log
 

@@ -129,7 +129,7 @@ static void random_problems(void **state)
 {
     (void)state;
     uint64_t bound = 0, got = 0;
-    for (uint32_t seed = 1; seed <= 150; seed++) {
+    for (uint32_t seed = 1; seed <= 40; seed++) {
         compiler c;
         compiler_setup(&c);
         plan first, second;
@@ -167,11 +167,13 @@ static plan *good_plan(compiler *c, uint32_t seed)
     return pl;
 }
 
+#define DAMAGED 20u /* problems */
+
 static void verifier_finds_damage(void **state)
 {
     (void)state;
     uint32_t layers = 0, beyond = 0, parts = 0, overlaps = 0, distances = 0;
-    for (uint32_t seed = 1; seed <= 60; seed++) {
+    for (uint32_t seed = 1; seed <= DAMAGED; seed++) {
         compiler c;
         compiler_setup(&c);
         plan *pl = good_plan(&c, seed);
@@ -196,11 +198,11 @@ static void verifier_finds_damage(void **state)
         distances += !plan_verify(&c, pl);
         compiler_free(&c);
     }
-    assert_true(layers > 45); /* some problems have no dependency at all, some plans no workspace */
-    assert_true(beyond > 45);
-    assert_int_equal(parts, 60);
-    assert_true(overlaps > 40);
-    assert_in_range(distances, 12, 60); /* operators in one part, whose operands end */
+    assert_true(layers > DAMAGED * 3 / 4); /* some problems have no dependency at all, some plans no workspace */
+    assert_true(beyond > DAMAGED * 3 / 4);
+    assert_int_equal(parts, DAMAGED);
+    assert_true(overlaps > DAMAGED * 2 / 3);
+    assert_in_range(distances, DAMAGED / 5, DAMAGED); /* operators in one part, whose operands end */
 }
 
 /* --- orders against all orders --- */

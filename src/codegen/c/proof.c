@@ -52,6 +52,11 @@ int64_t package_most_operations(compiler *c, const codegen_unit *u)
     return sum;
 }
 
+static uint64_t runtime_frames(const codegen_unit *u)
+{
+    return u->target->workers > 1 ? FRAMES_THREADED : FRAMES_ALONE;
+}
+
 uint64_t package_stack_bound(const codegen_unit *u)
 {
     uint64_t most = 0;
@@ -59,7 +64,7 @@ uint64_t package_stack_bound(const codegen_unit *u)
         uint64_t bytes = package_stack_bytes(u->plan->problem->ops.data[i].func);
         most = bytes > most ? bytes : most;
     }
-    return u->target->address_bits == 32 ? most + FRAMES_ALONE + BESIDE_ARRAYS : 0;
+    return u->target->address_bits == 32 ? most + runtime_frames(u) + BESIDE_ARRAYS : 0;
 }
 
 static void write_memory(json_out *j, const package *p)
@@ -93,7 +98,7 @@ static void write_stack(json_out *j, const package *p)
     const uint64_t bound = package_stack_bound(p->u);
     json_out_object(j, "stack");
     json_out_uint(j, "kernel_array_bytes", p->stack_bytes);
-    json_out_uint(j, "runtime_frame_bytes", p->u->target->workers > 1 ? FRAMES_THREADED : FRAMES_ALONE);
+    json_out_uint(j, "runtime_frame_bytes", runtime_frames(p->u));
     if (bound > 0)
         json_out_uint(j, "bound_bytes", bound);
     else

@@ -235,9 +235,10 @@ bool onnx_op_dynamic_quantize_matmul(onnx_node *n)
 static const tensor_data *unpacked(onnx_node *n, const tensor_data *t, int64_t bits, int64_t rows, int64_t count)
 {
     const int64_t per_row = (count * bits + 7) / 8, dims[2] = {rows, count};
-    if (t->dt != DT_U8 || t->count != rows * per_row)
-        return onnx_fail(n, DIAG_FORMAT, "a constant has %lld bytes; %lld are needed", (long long)t->count,
-                         (long long)(rows * per_row)), NULL;
+    int64_t bytes;
+    if (!i64_mul(rows, per_row, &bytes) || t->dt != DT_U8 || t->count != bytes)
+        return onnx_fail(n, DIAG_FORMAT, "a constant has %lld bytes; %lld rows of %lld are needed",
+                         (long long)t->count, (long long)rows, (long long)per_row), NULL;
     uint8_t *out = arena_array(&n->c->mem, uint8_t, (size_t)(rows * count));
     for (int64_t i = 0; i < rows; i++)
         for (int64_t k = 0; k < count; k++) {
@@ -254,7 +255,8 @@ static bool read_blocks(onnx_node *n, int64_t *k, int64_t *cols, int64_t *bits, 
     *bits = onnx_attr_int(n, "bits", 4);
     *block = onnx_attr_int(n, "block_size", 32);
     (void)onnx_attr_int(n, "accuracy_level", 0); /* how exactly to compute: in f32, always */
-    if (*k < 1 || *cols < 1 || *k > INT32_MAX || *cols > INT32_MAX || *block < 16 || (*block & (*block - 1)) != 0)
+    if (*k < 1 || *cols < 1 || *k > INT32_MAX || *cols > INT32_MAX || *block < 16 ||
+        *block > INT32_MAX || (*block & (*block - 1)) != 0)
         return onnx_fail(n, DIAG_FORMAT, "K = %lld, N = %lld, block_size = %lld do not fit", (long long)*k,
                          (long long)*cols, (long long)*block);
     if ((*bits != 4 && *bits != 8) || onnx_in(n, 4))
