@@ -95,6 +95,21 @@ for vectors in 0 1; do
 done
 check "the scalar fall-back gives the same bytes" cmp vectors0/probabilities.bin vectors1/probabilities.bin
 
+# --- casts to more than the widest vector: without optimisation gcc 12 has no instruction for its own builtin
+cat > wide.txt << 'TEXT'
+func @main(%x: i8[1, 1, 3, 3, 16]) {
+  %s = constant f32[] dense [0.0486415252]
+  %t = constant f32[] dense [0.04]
+  %z = constant i8[] dense [-128]
+  %y = qnn.avg_pool2d(%x, %s, %t, %z, %z) {pool_size = [3, 3], data_layout = "NCHW16c"}
+  return %y
+}
+TEXT
+"$lathe" compile wide.txt --target x86-64-v4 -o wide -q
+for flags in -O0 -O1; do
+    check "casts to wide vectors, $flags" make -s -B -C wide lib CC="$cc" CFLAGS=$flags
+done
+
 # --- two packages in one program
 "$lathe" compile six.txt -O0 --module-name a -o pa && "$lathe" compile "$model" --target generic --module-name b -o pb
 cat > both.c << 'C'

@@ -393,6 +393,11 @@ static void write_vcast(arena *a, writer *w, const c_need *n, const char *v)
     bool exact = dtype_is_int(n->dt) && (dtype_is_int(n->to) || n->to == DT_F32 || n->to == DT_F64);
     if (exact)
         fast = arena_printf(a, "return __builtin_convertvector(x, %s);", into);
+    if (exact && dtype_bits(n->to) > dtype_bits(n->dt) && dtype_bits(n->to) * n->lanes > 512)
+        fast = arena_printf(a, /* gcc 12 has no instruction for it where it does not optimise, and ends */
+                            "#if defined(__OPTIMIZE__) || defined(__clang__)\n    %s\n#else\n    %s r;\n    int i;\n"
+                            "    for (i = 0; i < %u; i++)\n        %s\n    return r;\n#endif",
+                            fast, into, n->lanes, lane);
     const char *bytes = exact ? byte_cast(a, n, into) : NULL, *cut = bytes ? strchr(bytes, '|') : NULL;
     if (bytes)
         fast = arena_printf(a,
