@@ -4,6 +4,7 @@
 #include "profile.h"
 #include "session.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json_out.h"
 
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_ROUNDS = 10000, LEAST_ROUNDS = 10 };
 #define TURN 0.25 /* seconds */
@@ -20,19 +20,6 @@ typedef struct series {
     double *seconds;
     long n;
 } series;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int rising(const void *x, const void *y)
-{
-    const double *a = x, *b = y;
-    return *a < *b ? -1 : *a > *b;
-}
 
 static double at(const series *s, double share)
 {
@@ -57,7 +44,7 @@ static const char *extents_text(cli *x, const run_model *m)
 
 static void show(cli *x, const run_model *m, const char *who, series *s)
 {
-    qsort(s->seconds, (size_t)s->n, sizeof *s->seconds, rising);
+    qsort(s->seconds, (size_t)s->n, sizeof *s->seconds, clock_rising);
     if (!cli_has(x, OPT_JSON)) {
         w_fmt(&x->out, "%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)%s\n", who, 1e3 * at(s, 0.5),
               1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n, extents_text(x, m));
@@ -92,11 +79,11 @@ static bool time_model(session *s, run_model *m, long inner, double *out)
         return false;
     if (s->model.time_module)
         return s->model.time_module(s->x->c, &s->model, inner, out);
-    double start = now();
+    double start = clock_now();
     for (long i = 0; i < inner; i++)
         if (!run_call(s->x->c, m))
             return false;
-    *out = (now() - start) / (double)inner;
+    *out = (clock_now() - start) / (double)inner;
     return true;
 }
 
@@ -124,8 +111,8 @@ static bool measure(session *s, long rounds, const rival *other_one, series *our
     if (!time_model(s, &s->model, 1, &once) || !time_model(s, &s->model, 1, &once))
         return false;
     long inner = once < TURN ? (long)(TURN / (once + 1e-9)) + 1 : 1;
-    double deadline = now() + (other_one->process || other_one->model ? 4.0 : 2.0);
-    for (long r = 0; r < MOST_ROUNDS && (rounds > 0 ? r < rounds : r < LEAST_ROUNDS || now() < deadline); r++) {
+    double deadline = clock_now() + (other_one->process || other_one->model ? 4.0 : 2.0);
+    for (long r = 0; r < MOST_ROUNDS && (rounds > 0 ? r < rounds : r < LEAST_ROUNDS || clock_now() < deadline); r++) {
         compiler_progress(s->x->c, "running round", (uint32_t)r + 1, (uint32_t)rounds);
         if (!time_model(s, &s->model, inner, &once) || !time_rival(s, other_one, inner, &other))
             return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe tune: for each kernel of a model, schedules that were measured; lathe measure: the side that measures. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli.h"
 #include "driver/computation.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINE = 1 << 16, LEAST_MACS = 1 };
@@ -31,13 +31,6 @@ typedef struct tuning {
     uint32_t tuned, found, failed;
     double rule_seconds, seconds; /* of those that were tuned */
 } tuning;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* --- the other side --- */
 
@@ -169,7 +162,7 @@ static bool tune_all(tuning *t, const prog_module *m)
     for (uint32_t i = 0; i < m->kernels.len; i++) {
         const prog_kernel *k = m->kernels.data[i];
         bool due;
-        if (t->deadline > 0 && now() > t->deadline)
+        if (t->deadline > 0 && clock_now() > t->deadline)
             return diag_warning(&t->x->c->diags, DIAG_USAGE, src_loc_none(),
                                 "--budget is spent; the same command goes on from here"), true;
         compiler_progress(t->x->c, "tuning", i + 1, m->kernels.len);
@@ -230,7 +223,7 @@ bool cmd_tune(cli *x)
         !cli_number(x, OPT_CANDIDATES, 1, 1000, 24, &t.most) || !cli_number(x, OPT_LIMIT, 1, 36000, 120, &t.limit) ||
         !find_command(&t) || !read_file(&t))
         return false;
-    t.deadline = budget > 0 ? now() + (double)budget : 0;
+    t.deadline = budget > 0 ? clock_now() + (double)budget : 0;
     o.emit = "schedule";
     bool ok = pipeline_compile(x->c, model, &o, &r) && tune_all(&t, r.prog);
     if (t.runs)

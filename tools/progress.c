@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 struct progress {
     compiler *c;
@@ -21,17 +22,10 @@ struct progress {
     bool shown, ended;
 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void draw(progress *p)
 {
     struct winsize w;
-    double t = now();
+    double t = clock_now();
     int room = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1 : 79;
     char line[160];
     if (!*p->text || t - p->start < p->after)
@@ -57,7 +51,7 @@ static void step(void *context, const char *what, uint32_t done, uint32_t of)
         snprintf(p->text, sizeof p->text, "%s %u", what, done);
     else
         snprintf(p->text, sizeof p->text, "%s", what);
-    if (p->after <= 0 || now() - p->drawn >= 0.1)
+    if (p->after <= 0 || clock_now() - p->drawn >= 0.1)
         draw(p);
     pthread_mutex_unlock(&p->lock);
 }
@@ -71,7 +65,7 @@ static void *watch(void *context)
         clock_gettime(CLOCK_REALTIME, &t);
         t.tv_sec++;
         (void)pthread_cond_timedwait(&p->wake, &p->lock, &t);
-        if (!p->ended && now() - p->drawn >= 0.5)
+        if (!p->ended && clock_now() - p->drawn >= 0.5)
             draw(p);
     }
     pthread_mutex_unlock(&p->lock);
@@ -90,7 +84,7 @@ progress *progress_begin(compiler *c)
     if (!can_erase())
         return NULL;
     progress *p = arena_new(&c->mem, progress);
-    *p = (progress){.c = c, .start = now(), .after = after && *after ? strtod(after, NULL) : 1};
+    *p = (progress){.c = c, .start = clock_now(), .after = after && *after ? strtod(after, NULL) : 1};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     if (pthread_create(&p->thread, NULL, watch, p) != 0)

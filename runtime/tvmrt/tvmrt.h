@@ -569,6 +569,23 @@ void tvmrt_hook_after(const tvmrt_context_t *context, uint32_t op_id, uint32_t p
  * has to switch on, or of RISC-V; 0 on others. */
 uint32_t tvmrt_port_cycles(void);
 
+/* What ports without an operating system's clock count: CYCCNT of the DWT, on Cortex-M3 and larger (DEMCR.TRCENA and
+ * DWT_CTRL.CYCCNTENA switch it on), mcycle on RISC-V. */
+static inline uint32_t tvmrt_cpu_cycles(void)
+{
+#if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_7EM__) || defined(__ARM_ARCH_8M_MAIN__) || \
+    defined(__ARM_ARCH_8_1M_MAIN__)
+    return *(const volatile uint32_t *)0xE0001004u;
+#elif defined(__riscv) && defined(__GNUC__)
+    uint32_t cycles;
+
+    __asm__ __volatile__(".option push\n.option arch, +zicsr\ncsrr %0, mcycle\n.option pop" : "=r"(cycles));
+    return cycles;
+#else
+    return 0;
+#endif
+}
+
 /* Ends the run in progress with TVMRT_E_CANCELLED as soon as the kernels that are at work return, and each later one at
  * once, until tvmrt_resume. Any thread, an interrupt, a hook. The workspace is fit for a next run. */
 static inline void tvmrt_cancel(tvmrt_context_t *context)

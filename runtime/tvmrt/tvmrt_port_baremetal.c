@@ -125,22 +125,11 @@ uint32_t tvmrt_port_forks(void)
 }
 
 #if TVMRT_HOOKS
-/* The cycle counter of Cortex-M3 and larger, CYCCNT of the DWT: DEMCR.TRCENA and DWT_CTRL.CYCCNTENA switch it on. */
 #ifdef TVMRT_WEAK
 TVMRT_WEAK
 #endif
 uint32_t tvmrt_port_cycles(void)
 {
-#if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_7EM__) || defined(__ARM_ARCH_8M_MAIN__) || \
-    defined(__ARM_ARCH_8_1M_MAIN__)
-    return *(const volatile uint32_t *)0xE0001004u;
-#elif defined(__riscv) && defined(__GNUC__)
-    uint32_t cycles;
-
-    __asm__ __volatile__(".option push\n.option arch, +zicsr\ncsrr %0, mcycle\n.option pop" : "=r"(cycles));
-    return cycles;
-#else
-    return 0;
-#endif
+    return tvmrt_cpu_cycles();
 }
 #endif

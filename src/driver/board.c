@@ -162,8 +162,9 @@ static bool link_objects(compiler *c, const run_model *m, int64_t workers, const
 static bool add_bare(compiler *c, const run_model *m, process_words *a)
 {
     const board *b = m->board;
-    if (!build_write_embedded(c, m->scratch, b->script) || !build_write_embedded(c, m->scratch, b->startup) ||
-        !build_write_embedded(c, m->scratch, "semihost.c"))
+    if (!build_write_embedded(c, m->scratch, "board", b->script) ||
+        !build_write_embedded(c, m->scratch, "board", b->startup) ||
+        !build_write_embedded(c, m->scratch, "board", "semihost.c"))
         return false;
     process_add_words(c, a, "-DBOARD -T");
     vec_push(&c->mem, a, b->script);

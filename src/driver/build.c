@@ -90,9 +90,9 @@ void build_add_flags(compiler *c, const run_model *m, int64_t workers, process_w
     process_add_words(c, a, "-Ipackage/src -Ipackage/include -Wa,-Ipackage/src");
 }
 
-bool build_write_embedded(compiler *c, const char *scratch, const char *name)
+bool build_write_embedded(compiler *c, const char *scratch, const char *folder, const char *name)
 {
-    const char *path = arena_printf(&c->mem, "runtime/board/%s", name);
+    const char *path = arena_printf(&c->mem, "runtime/%s/%s", folder, name);
     const struct embedded_file *f = lathe_embedded_files;
     while (f->name && strcmp(f->name, path) != 0)
         f++;

@@ -12,6 +12,6 @@ const char *build_word_from_anywhere(compiler *c, const char *word);
 void build_add_flags(compiler *c, const run_model *m, int64_t workers, process_words *a);
 /* What code generators wrote, with its flags; CUDA is built at once. */
 bool build_add_sources(compiler *c, const run_model *m, const char *scratch, process_words *a);
-/* A file of runtime/board, there under its own name. */
-bool build_write_embedded(compiler *c, const char *scratch, const char *name);
+/* A file of runtime/FOLDER, in `scratch` under its own name. */
+bool build_write_embedded(compiler *c, const char *scratch, const char *folder, const char *name);
 #endif

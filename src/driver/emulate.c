@@ -16,7 +16,8 @@
 
 bool emulate_write_caller(compiler *c, const char *scratch)
 {
-    return build_write_embedded(c, scratch, EMULATE_CALLER ".c") && build_write_embedded(c, scratch, "board.h");
+    return build_write_embedded(c, scratch, "board", EMULATE_CALLER ".c") &&
+           build_write_embedded(c, scratch, "board", "board.h");
 }
 
 /* --- the call --- */

@@ -6,13 +6,11 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/file.h"
-#include "codegen/c/embedded.h"
+#include "base/clock.h"
+#include "driver/build.h"
 #include "type/target.h"
 
-#define SOURCE "runtime/profile/profile.c"
 #define TURN   0.25 /* seconds of a round */
 
 static uint32_t vector_bytes(const run_report *r)
@@ -23,12 +21,7 @@ static uint32_t vector_bytes(const run_report *r)
 
 bool profile_prepare(compiler *c, const char *scratch, uint32_t workers, run_model *m)
 {
-    const struct embedded_file *f = lathe_embedded_files;
-    while (f->name && strcmp(f->name, SOURCE) != 0)
-        f++;
-    if (!f->name)
-        return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "'%s' is not among the embedded files", SOURCE);
-    if (!compiler_write_file(c, path_join(&c->mem, scratch, "profile.c"), f->data, f->size))
+    if (!build_write_embedded(c, scratch, "profile", "profile.c"))
         return false;
     m->n_profiled = workers > 0 ? workers : 1;
     m->profile_flags = arena_printf(&c->mem,
@@ -37,13 +30,6 @@ bool profile_prepare(compiler *c, const char *scratch, uint32_t workers, run_mod
                                     m->report->n_operators > 0 ? m->report->n_operators : 1, m->n_profiled,
                                     vector_bytes(m->report));
     return true;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static bool find(compiler *c, const run_model *m, const char *name, void **out)
@@ -73,11 +59,11 @@ static bool measure_machine(compiler *c, const run_model *m, profile_machine *ou
 
 static bool call_times(compiler *c, run_model *m, long n, double *out)
 {
-    double start = now();
+    double start = clock_now();
     for (long i = 0; i < n; i++)
         if (!run_call(c, m))
             return false;
-    *out = (now() - start) / (double)n;
+    *out = (clock_now() - start) / (double)n;
     return true;
 }
 
@@ -96,17 +82,11 @@ static void take_round(profile *p, const uint64_t *ns, long n)
     p->n_rounds++;
 }
 
-static int rising(const void *x, const void *y)
-{
-    const double *a = x, *b = y;
-    return *a < *b ? -1 : *a > *b;
-}
-
 static void finish(profile *p)
 {
     for (uint32_t i = 0; i < p->n_operators; i++) {
         profile_operator *o = &p->operators[i];
-        qsort(o->rounds, p->n_rounds, sizeof *o->rounds, rising);
+        qsort(o->rounds, p->n_rounds, sizeof *o->rounds, clock_rising);
         o->seconds = o->rounds[(p->n_rounds - 1) / 2];
         p->seconds += o->seconds;
         for (uint32_t w = 0; w < p->n_workers; w++)
