@@ -59,6 +59,33 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
 
 /* --- rows --- */
 
+/* Elements 1 and 2 of a step of weights have changed places: widening every second byte makes neighbours of them
+ * again. */
+#define DOT_ROWS(where)\
+    "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
+    "  attr = {\"global_symbol\": \"dot_rows\", \"inputs\": 2}\n"                                                     \
+    "  buffers = {a: Buffer(int16, [m, n, 2, 2], strides=[a_row, 4, 2, 1]" where "),\n"                               \
+    "             w: Buffer(int8, [n, r, 2, 2]" where "),\n"                                                          \
+    "             out: Buffer(int32, [m, r])} {\n"                                                                    \
+    "  for (i: int64, 0, m) {\n"                                                                                      \
+    "    for (j: int64, 0, r) {\n"                                                                                    \
+    "      out[i, j] = 0\n"                                                                                           \
+    "      for (k: int64, 0, n) {\n"                                                                                  \
+    "        for (pair: int64, 0, 2) {\n"                                                                             \
+    "          for (half: int64, 0, 2) {\n"                                                                           \
+    "            out[i, j] = ((int32*)out[i, j] + (cast(int32, (int16*)a[i, k, pair, half])\n"                        \
+    "                                              *cast(int32, (int8*)w[k, j, half, pair])))\n"                      \
+    "          }\n"                                                                                                   \
+    "        }\n"                                                                                                     \
+    "      }\n"                                                                                                       \
+    "    }\n"                                                                                                         \
+    "  }\n"                                                                                                           \
+    "}\n"
+#define DOT_ROWS_SYMBOLS {{"m", 1, 3, 1}, {"r", 1, 4, 1}, {"n", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}}
+#define DOT_ROWS_RESET   "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, r) \"unrolled\" { out[i, j] = 0 } }"
+#define DOT_ROWS_CALL(words)                                                                                          \
+    "@tir.call_extern(\"lathe_dot_rows\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0, 0], m, r, n, a_row, " words ")"
+
 static const tir_intrin built_in[] = {
     {.name = "vta_gemm",
      .help = "VTA's GEMM core: out[i, j] += inp[i, k] * wgt[j, k]",
@@ -101,32 +128,21 @@ static const tir_intrin built_in[] = {
      .symbols = {{"n", 1, 1 << 20, 1}},
      .reset = "for (j: int64, 0, n) { out[j] = 0 }",
      .update = "@tir.call_extern(\"lathe_rvv_vwmacc\", &out[0], (int8*)a[0], &b[0], n)"},
-    /* Cortex-M: products of bytes and 16-bit numbers, four in a step. Elements 1 and 2 of a step of weights have
-     * changed places: widening every second byte makes neighbours of them again. */
+    /* Cortex-M: products of bytes and 16-bit numbers, four in a step. */
     {.name = "dot_rows",
      .help = "a few runs of int16 by a few rows of int8: out[i, j] += a[i, k] * w[j, k], k in steps of 4",
-     .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
-             "  attr = {\"global_symbol\": \"dot_rows\", \"inputs\": 2}\n"
-             "  buffers = {a: Buffer(int16, [m, n, 2, 2], strides=[a_row, 4, 2, 1]), w: Buffer(int8, [n, r, 2, 2]),\n"
-             "             out: Buffer(int32, [m, r])} {\n"
-             "  for (i: int64, 0, m) {\n"
-             "    for (j: int64, 0, r) {\n"
-             "      out[i, j] = 0\n"
-             "      for (k: int64, 0, n) {\n"
-             "        for (pair: int64, 0, 2) {\n"
-             "          for (half: int64, 0, 2) {\n"
-             "            out[i, j] = ((int32*)out[i, j] + (cast(int32, (int16*)a[i, k, pair, half])\n"
-             "                                              *cast(int32, (int8*)w[k, j, half, pair])))\n"
-             "          }\n"
-             "        }\n"
-             "      }\n"
-             "    }\n"
-             "  }\n"
-             "}\n",
+     .nest = DOT_ROWS(", align=4"),
      .n_symbols = 4,
-     .symbols = {{"m", 1, 3, 1}, {"r", 1, 4, 1}, {"n", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}},
-     .reset = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, r) \"unrolled\" { out[i, j] = 0 } }",
-     .update = "@tir.call_extern(\"lathe_dot_rows\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0, 0], m, r, n, a_row)"},
+     .symbols = DOT_ROWS_SYMBOLS,
+     .reset = DOT_ROWS_RESET,
+     .update = DOT_ROWS_CALL("1")},
+    {.name = "dot_rows_anywhere",
+     .help = "dot_rows where runs need not begin at words of memory",
+     .nest = DOT_ROWS(""),
+     .n_symbols = 4,
+     .symbols = DOT_ROWS_SYMBOLS,
+     .reset = DOT_ROWS_RESET,
+     .update = DOT_ROWS_CALL("0")},
     /* Neighbours of one channel under one row of its window. */
     {.name = "taps_row",
      .help = "a few windows over one row, int16 by int8: out[i] += a[i * step + k * tap] * w[k]",

@@ -307,6 +307,28 @@ static void write_share(c_emit *e, const tir_stmt *s)
     e->names.len = depth;
 }
 
+typedef struct words_search {
+    const tir_buffer *b;
+    bool found;
+} words_search;
+
+static void search_words(void *ctx, tir_expr_ref x)
+{
+    words_search *u = ctx;
+    bool call = x->kind == TIR_EXTERN && strcmp(x->u.name, DOT_ROWS) == 0;
+    for (uint32_t i = 0; call && i < x->n_args; i++)
+        u->found |= tir_is_access(x->args[i]) && x->args[i]->u.buffer == u->b;
+}
+
+/* An array of small elements that is read by words. */
+static bool wants_words(const tir_stmt *s)
+{
+    words_search u = {s->buffer, false};
+    if (dtype_bits(s->buffer->dt) < 32)
+        tir_visit_stmt(s->body, NULL, search_words, &u);
+    return u.found;
+}
+
 static void write_allocate(c_emit *e, const tir_stmt *s)
 {
     const tir_buffer *b = s->buffer;
@@ -325,7 +347,8 @@ static void write_allocate(c_emit *e, const tir_stmt *s)
     if (registers)
         declare_registers(e, registers, name);
     else
-        w_line(e->w, "%s %s[%lld];", dtype_c_name(b->dt), name, (long long)(count > 0 ? count : 1));
+        w_line(e->w, "%s%s %s[%lld];", wants_words(s) ? "LATHE_WORDS " : "", dtype_c_name(b->dt), name,
+               (long long)(count > 0 ? count : 1));
     write_inner(e, s->body);
     close_block(e, opened);
     e->names.len = depth;

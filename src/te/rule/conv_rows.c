@@ -81,6 +81,12 @@ static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, t
     place_rows(s, t, v, last, line);
 }
 
+/* Two loads at once want that every window of a tile begins at an even element. */
+static bool begins_at_words(const rows_conv *v)
+{
+    return v->patches || v->pixel % 2 == 0 || (v->win.stride[1] % 2 == 0 && v->line % 2 == 0);
+}
+
 static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
 {
     const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = cut_lines(s, t, last);
@@ -94,7 +100,7 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
     te_sched_reorder(s, acc, 7,
                      (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, COLUMN),
                                       te_axis_name(anchor, CHANNEL), tap(anchor, 2), tap(anchor, 3), tap(anchor, 4)});
-    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), "dot_rows");
+    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), begins_at_words(v) ? "dot_rows" : "dot_rows_anywhere");
     if (v->patches) {
         te_sched_split(s, rows->name, te_axis_name(rows, 3), v->win.kernel[1] * v->in, "row", "run");
     } else {
