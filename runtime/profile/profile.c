@@ -38,9 +38,6 @@ int32_t tvmrt_hook_before(const tvmrt_context_t *context, uint32_t op_id, uint32
     return TVMRT_OK;
 }
 
-/* The compiler that this was built with, for whoever keeps the times. */
-const char lathe_profile_compiler[] = __VERSION__;
-
 static double now(void)
 {
     struct timespec t;

@@ -115,6 +115,14 @@ void diags_reset(diags *d, diags_mark mark)
     arena_reset(&d->mem, mark.mem);
 }
 
+const char *diags_first_error(const diags *d)
+{
+    const diag *n = d->first;
+    while (n && n->level != DIAG_ERROR)
+        n = n->next;
+    return n ? n->text : "";
+}
+
 int diags_exit_status(const diags *d)
 {
     for (const diag *n = d->first; n; n = n->next)

@@ -389,6 +389,12 @@ bool file_write(diags *d, temps *t, const char *path, const void *data, size_t l
     return ok;
 }
 
+bool file_append(diags *d, const char *path, const void *data, size_t len)
+{
+    return write_and_close(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), data, len, false) ||
+           write_failed(d, path);
+}
+
 bool file_create(diags *d, const char *path, const void *data, size_t len, bool lasting)
 {
     return write_and_close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), data, len, lasting) ||

@@ -31,6 +31,9 @@ void file_free(span s);
 /* Reading fails because of the file (DIAG_IO), or for want of what the system shares out (DIAG_ENVIRONMENT). */
 diag_code file_code_of(int error);
 
+/* Adds to the end of path, in one piece as others that add see it; makes it where it is not. Error:
+ * DIAG_ENVIRONMENT. */
+bool file_append(diags *d, const char *path, const void *data, size_t len);
 /* Writes path through a temporary file and rename; makes parent folders; devices and pipes are written as they are.
  * Error: DIAG_ENVIRONMENT. */
 bool file_write(diags *d, temps *t, const char *path, const void *data, size_t len);

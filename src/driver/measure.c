@@ -10,6 +10,8 @@
 #include "tir/pass.h"
 #include "type/target.h"
 
+#define TOLERANCE 1e-3 /* relative, and of the largest number of the result */
+
 static uint32_t left_undone(const tir_func *f)
 {
     return f->left.serial + f->left.whole;
@@ -61,17 +63,30 @@ bool measure_package(compiler *c, const char *text, const char *const *schedules
     return true;
 }
 
-bool measure_send(const process *p, const artifact *a, uint32_t seconds)
+static bool send_files(const process *p, const artifact *a)
 {
     char line[512];
-    snprintf(line, sizeof line, "package %u", seconds);
-    bool ok = process_say(p, line);
+    bool ok = true;
     for (uint32_t i = 0; ok && i < a->files.len; i++) {
         const artifact_file *f = &a->files.data[i];
         int len = snprintf(line, sizeof line, "file %zu %s", f->len, f->path);
         ok = len > 0 && (size_t)len < sizeof line && process_say(p, line) && process_send(p, f->data, f->len);
     }
     return ok && process_say(p, "end");
+}
+
+bool measure_send(const process *p, const artifact *a, uint32_t seconds)
+{
+    char line[64];
+    snprintf(line, sizeof line, "package %u", seconds);
+    return process_say(p, line) && send_files(p, a);
+}
+
+bool measure_send_networks(const process *p, const artifact *a, const artifact *b, uint32_t seconds)
+{
+    char line[64];
+    snprintf(line, sizeof line, "networks %u", seconds);
+    return process_say(p, line) && send_files(p, a) && send_files(p, b);
 }
 
 static bool broken(compiler *c, const char *line)
@@ -96,4 +111,22 @@ bool measure_read(compiler *c, const char *line, measure_answer *out)
         out->seconds[i] = json_number_value(json_array_get(times, i));
     json_decref(o);
     return out->failed || (out->compiler && out->n > 0) || broken(c, line);
+}
+
+static double largest(const run_tensor *t)
+{
+    double most = 0;
+    for (int64_t i = 0; i < t->count; i++) {
+        double v = dtype_load_f64(t->dt, t->data + (size_t)i * dtype_bytes(t->dt));
+        v = v < 0 ? -v : v;
+        most = v > most ? v : most;
+    }
+    return most;
+}
+
+bool measure_agrees(const run_tensor *got, const run_tensor *want)
+{
+    const bool exact = !dtype_is_float(got->dt);
+    compare_result r = compare_tensors(got, want->data, exact ? 0 : TOLERANCE, exact ? 0 : TOLERANCE * largest(want));
+    return r.wrong == 0;
 }

@@ -13,9 +13,8 @@
 #include "driver/measure.h"
 #include "driver/profile.h"
 
-enum { MOST_FILE = 64 << 20, ROUNDS = 15, HALVE_EVERY = 3, KEEP = 4 };
+enum { MOST_FILE = 1 << 30, ROUNDS = 15, HALVE_EVERY = 3, KEEP = 4 };
 #define TURN      0.002 /* seconds of a candidate's turn */
-#define TOLERANCE 1e-3  /* relative, and of the largest number of the result */
 
 /* --- what comes in --- */
 
@@ -48,29 +47,13 @@ static bool take_file(compiler *c, const char *line, const char *dir)
 
 /* --- numbers --- */
 
-static double largest(const run_tensor *t)
-{
-    double most = 0;
-    for (int64_t i = 0; i < t->count; i++) {
-        double v = dtype_load_f64(t->dt, t->data + (size_t)i * dtype_bytes(t->dt));
-        v = v < 0 ? -v : v;
-        most = v > most ? v : most;
-    }
-    return most;
-}
-
 /* Whether operator `op` of n made what the first one did. */
 static bool is_right(const run_model *m, uint32_t op, uint32_t n)
 {
     const uint32_t each = m->n_outputs / n;
-    for (uint32_t i = 0; i < each; i++) {
-        const run_tensor *want = &m->outputs[i], *got = &m->outputs[op * each + i];
-        const bool exact = !dtype_is_float(got->dt);
-        compare_result r = compare_tensors(got, want->data, exact ? 0 : TOLERANCE,
-                                           exact ? 0 : TOLERANCE * largest(want));
-        if (r.wrong > 0)
+    for (uint32_t i = 0; i < each; i++)
+        if (!measure_agrees(&m->outputs[op * each + i], &m->outputs[i]))
             return false;
-    }
     return true;
 }
 
@@ -135,11 +118,10 @@ static bool measure(compiler *c, const char *scratch, run_model *m, contest *x, 
         tensor_file_random(&m->inputs[i], &state, m->inputs[i].dt == DT_I64 || m->inputs[i].dt == DT_I32 ? 1 : -1);
     if (!profile_prepare(c, scratch, 1, m) || !run_build(c, scratch, 1, m) || !run_call(c, m))
         return false;
-    void *symbol = dlsym(m->library, "lathe_profile_time"), *name = dlsym(m->library, "lathe_profile_compiler");
-    if (!symbol || !name)
+    void *symbol = dlsym(m->library, "lathe_profile_time");
+    if (!symbol || !(*out_compiler = profile_compiler(c, m)))
         return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "the package was built without its clock");
     memcpy(&time, &symbol, sizeof symbol); /* C has no cast from object to function pointers */
-    *out_compiler = name;
     x->best = arena_array(&c->mem, double, x->n);
     x->is_in = arena_array(&c->mem, bool, x->n);
     for (uint32_t i = 1; i < x->n; i++) {
@@ -158,8 +140,8 @@ static void answer(compiler *c, const contest *x, const char *built_by)
     writer_init(&w, &c->mem);
     json_out j = json_out_begin(&w, JSON_OUT_LINE);
     json_out_object(&j, NULL);
-    if (c->diags.first && c->diags.errors > 0) {
-        json_out_text(&j, "failed", c->diags.first->text);
+    if (c->diags.errors > 0) {
+        json_out_text(&j, "failed", diags_first_error(&c->diags));
     } else {
         json_out_text(&j, "compiler", built_by);
         json_out_array(&j, "seconds");
@@ -172,25 +154,38 @@ static void answer(compiler *c, const contest *x, const char *built_by)
     (void)fflush(stdout);
 }
 
-/* One package, in a context of its own. */
-static bool serve_one(compiler *parent, unsigned seconds)
+/* Files up to the line "end", into a folder of their own. */
+static bool take_package(compiler *c, const char *dir)
+{
+    char line[512];
+    bool whole = false, ok = file_make_dirs(&c->diags, dir);
+    while (ok && !whole && fgets(line, sizeof line, stdin)) {
+        whole = strcmp(line, "end\n") == 0;
+        ok = whole || take_file(c, line, dir);
+    }
+    return ok && whole; /* else what follows cannot be told apart */
+}
+
+/* One package of candidates, or two of a network, in a context of its own. */
+static bool serve_one(compiler *parent, unsigned seconds, bool networks)
 {
     compiler c;
     run_model m = {0};
     contest x = {0};
-    char line[512];
+    double times[2] = {-1, -1};
     const char *built_by = "";
     compiler_setup_under(&c, &parent->mem);
     const char *scratch = process_temp_dir(&c);
-    const char *dir = scratch ? path_join(&c.mem, scratch, "package") : "";
-    bool whole = false, ok = scratch && file_make_dirs(&c.diags, dir);
-    while (ok && !whole && fgets(line, sizeof line, stdin)) {
-        whole = strcmp(line, "end\n") == 0;
-        ok = whole || take_file(&c, line, dir);
-    }
-    const bool readable = ok && whole; /* else what follows cannot be told apart */
+    bool readable = scratch != NULL;
+    if (networks)
+        for (uint32_t i = 0; i < 2; i++)
+            readable = readable && take_package(&c, arena_printf(&c.mem, "%s/%u/package", scratch, i));
+    else
+        readable = readable && take_package(&c, path_join(&c.mem, scratch, "package"));
     (void)alarm(seconds);
-    if (readable)
+    if (readable && networks && measure_networks(&c, scratch, times, &built_by))
+        x = (contest){.n = 2, .best = times};
+    else if (readable && !networks)
         (void)measure(&c, scratch, &m, &x, &built_by);
     (void)alarm(0);
     answer(&c, &x, built_by);
@@ -206,9 +201,10 @@ bool measure_serve(compiler *c)
     char line[512];
     unsigned seconds;
     while (fgets(line, sizeof line, stdin)) {
-        if (sscanf(line, "package %u", &seconds) != 1)
+        const bool networks = sscanf(line, "networks %u", &seconds) == 1;
+        if (!networks && sscanf(line, "package %u", &seconds) != 1)
             return refuse(c, "it does not begin with 'package'");
-        if (!serve_one(c, seconds))
+        if (!serve_one(c, seconds, networks))
             return false;
     }
     return true;

@@ -202,7 +202,8 @@ bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *
 /* --- the stages
  * ------------------------------------------------------------------------------------------------------- */
 
-static bool run_graph_passes(compiler *c, graph_module *m, const compile_options *o, const target *t)
+static bool run_graph_passes(compiler *c, graph_module *m, const compile_options *o, const target *t,
+                             graph_choices *choices)
 {
     pass_options options = {.target = t,
                             .opt_level = o->opt_level,
@@ -210,6 +211,7 @@ static bool run_graph_passes(compiler *c, graph_module *m, const compile_options
                             .offload = o->offload,
                             .no_integers = !o->integers && !t->integers,
                             .quantised_ends = o->quantised_ends,
+                            .choices = choices,
                             .requant = (graph_requant)o->requant,
                             .print_after_all = o->print_after_all,
                             .verify = o->verify,
@@ -395,7 +397,7 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
         !set_bounds(c, out->graph, o))
         return false;
     count_nodes(out);
-    if (!run_graph_passes(c, out->graph, o, t))
+    if (!run_graph_passes(c, out->graph, o, t, &out->records->forms))
         return false;
     take_remarks(c, o, out);
     return strcmp(o->emit, "graph") == 0 || prog_from_graph(c, out->graph, t, is_for_module(o), &out->prog);
@@ -514,7 +516,7 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
     if (n == 0)
         return false;
     codegen_unit *units = arena_array(&c->mem, codegen_unit, n);
-    te_records *records = arena_new(&c->mem, te_records);
+    te_records *records = te_records_new(c);
     for (uint32_t i = 0; i < o->n_schedules; i++)
         if (!computation_read_records(c, o->schedules[i], records))
             return false;
@@ -533,7 +535,7 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
 bool pipeline_emit(compiler *c, prog_module *m, const compile_options *o, compile_result *out)
 {
     codegen_unit *unit = arena_new(&c->mem, codegen_unit);
-    *out = (compile_result){.prog = m, .records = arena_new(&c->mem, te_records)};
+    *out = (compile_result){.prog = m, .records = te_records_new(c)};
     if (!prog_schedule(c, m) || !make_unit(c, "computation", o, target_of(c, o), out))
         return false;
     *unit = out->unit;

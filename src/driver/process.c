@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -214,6 +216,27 @@ bool process_hear(const process *p, char *line, size_t size)
             line[n++] = ch;
     line[n] = '\0';
     return got == 1;
+}
+
+void process_limit(const process *p, uint32_t seconds)
+{
+    const struct timeval t = {.tv_sec = (time_t)seconds};
+    (void)setsockopt(p->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+    (void)setsockopt(p->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
+}
+
+/* First in a way that lets it clean up. */
+int process_stop(process *p)
+{
+    const struct timespec moment = {.tv_nsec = 100000000};
+    siginfo_t info = {.si_pid = 0};
+    (void)kill(-p->pid, SIGTERM); /* its group */
+    for (uint32_t i = 0; i < 50 && info.si_pid == 0; i++)
+        if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && info.si_pid == 0)
+            (void)nanosleep(&moment, NULL);
+    if (info.si_pid == 0)
+        (void)kill(-p->pid, SIGKILL);
+    return process_end(p);
 }
 
 int process_end(process *p)

@@ -19,16 +19,22 @@ static uint32_t vector_bytes(const run_report *r)
     return t && t->vector_bytes > 0 ? t->vector_bytes : (uint32_t)sizeof(float);
 }
 
+bool profile_prepare_compiler(compiler *c, const char *scratch, run_model *m)
+{
+    m->profile_flags = "compiler.c";
+    return build_write_embedded(c, scratch, "profile", "compiler.c");
+}
+
 bool profile_prepare(compiler *c, const char *scratch, uint32_t workers, run_model *m)
 {
-    if (!build_write_embedded(c, scratch, "profile", "profile.c"))
+    if (!build_write_embedded(c, scratch, "profile", "profile.c") || !profile_prepare_compiler(c, scratch, m))
         return false;
     m->n_profiled = workers > 0 ? workers : 1;
     m->profile_flags = arena_printf(&c->mem,
                                     "-DTVMRT_HOOKS=1 -DPROFILE_OPS=%u -DPROFILE_WORKERS=%u -DPROFILE_VECTOR=%u "
-                                    "profile.c",
+                                    "profile.c %s",
                                     m->report->n_operators > 0 ? m->report->n_operators : 1, m->n_profiled,
-                                    vector_bytes(m->report));
+                                    vector_bytes(m->report), m->profile_flags);
     return true;
 }
 
@@ -36,6 +42,12 @@ static bool find(compiler *c, const run_model *m, const char *name, void **out)
 {
     *out = dlsym(m->library, name);
     return *out || diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "the package was built without '%s'", name);
+}
+
+const char *profile_compiler(compiler *c, const run_model *m)
+{
+    void *name;
+    return find(c, m, "lathe_built_by", &name) ? arena_strdup(&c->mem, name) : NULL;
 }
 
 /* From a first-level cache to memory. */

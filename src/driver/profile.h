@@ -29,6 +29,10 @@ typedef struct profile {
 
 /* Before run_build: the package is built with hooks, and with runtime/profile/profile.c, which lies in `scratch`. */
 bool profile_prepare(compiler *c, const char *scratch, uint32_t workers, run_model *m);
+/* Before run_build: the package tells the compiler that builds it, once it runs. */
+bool profile_prepare_compiler(compiler *c, const char *scratch, run_model *m);
+/* Of a package that is loaded; NULL after a diagnostic. */
+const char *profile_compiler(compiler *c, const run_model *m);
 /* Times of m, which is built: `rounds` of a quarter of a second each, or of one call where that takes longer. False
  * after a diagnostic: a run failed. */
 bool profile_take(compiler *c, run_model *m, uint32_t rounds, profile *out);

@@ -113,6 +113,9 @@ static void print_records(writer *w, const compile_result *r)
     if (r->records->list.len > 0)
         w_line(w, "schedules  %u of %u that were given; the rules chose those of the other kernels", used,
                r->records->list.len);
+    uint32_t forms = graph_choices_used(&r->records->forms);
+    if (r->records->forms.list.len > 0)
+        w_line(w, "forms      %u of %u that were given", forms, r->records->forms.list.len);
 }
 
 /* The next command, with a compiler for a machine that is not this one. */
@@ -203,6 +206,10 @@ void summary_print_json(writer *w, const compile_result *r, const char *place)
     if (r->records->list.len > 0) {
         json_out_uint(&j, "schedules", r->records->list.len);
         json_out_uint(&j, "schedules_used", te_records_used(r->records));
+    }
+    if (r->records->forms.list.len > 0) {
+        json_out_uint(&j, "forms", r->records->forms.list.len);
+        json_out_uint(&j, "forms_used", graph_choices_used(&r->records->forms));
     }
     if (r->unit.offload) {
         json_out_uint(&j, "regions", r->unit.offload->regions.len);

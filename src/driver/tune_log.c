@@ -25,6 +25,22 @@ void tune_log_line(writer *w, const tune_record *r)
     w_str(w, "\n");
 }
 
+void tune_log_form(writer *w, const tune_form *r)
+{
+    json_out j = json_out_begin(w, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    json_out_text(&j, "model", r->model);
+    json_out_text(&j, "target", r->target);
+    json_out_text(&j, "compiler", r->built_by);
+    json_out_uint(&j, "threads", r->threads);
+    json_out_real(&j, "seconds", r->seconds);
+    json_out_real(&j, "rule_seconds", r->rule_seconds);
+    json_out_text(&j, "node", r->node);
+    json_out_text(&j, "form", r->form);
+    json_out_end(&j);
+    w_str(w, "\n");
+}
+
 bool tune_log_is(span text)
 {
     return text.len > 0 && text.data[0] == '{';
@@ -48,18 +64,40 @@ static bool broken(compiler *c, const char *file, uint32_t line, const char *why
     return false;
 }
 
-static bool read_record(compiler *c, const char *file, uint32_t line, const json_t *o, te_records *out)
+static bool read_schedule(compiler *c, const char *file, uint32_t line, const json_t *o, const char *runs,
+                          te_records *out)
 {
     const char *computation = json_string_value(json_object_get(o, "computation"));
     const char *schedule = json_string_value(json_object_get(o, "schedule"));
-    const char *runs = json_string_value(json_object_get(o, "target"));
     const json_t *seconds = json_object_get(o, "seconds");
-    if (!computation || !schedule || !runs || !json_is_number(seconds))
+    if (!computation || !schedule || !json_is_number(seconds) || json_number_value(seconds) <= 0)
+        return broken(c, file, line, "a field is missing");
+    return te_records_add(c, out, at_line(c, file, line, computation), at_line(c, file, line, schedule), runs,
+                          json_number_value(seconds));
+}
+
+static bool read_form(compiler *c, const char *file, uint32_t line, const json_t *o, const char *runs, te_records *out)
+{
+    const char *form = json_string_value(json_object_get(o, "form"));
+    const json_int_t threads = json_integer_value(json_object_get(o, "threads"));
+    if (!form || threads < 1 || threads > UINT32_MAX)
+        return broken(c, file, line, "a field is missing");
+    graph_choice r = {.target = runs, .threads = (uint32_t)threads, .form = arena_strdup(&c->mem, form)};
+    r.node = arena_strdup(&c->mem, json_string_value(json_object_get(o, "node")));
+    vec_push(&c->mem, &out->forms.list, r);
+    return true;
+}
+
+static bool read_record(compiler *c, const char *file, uint32_t line, const json_t *o, te_records *out)
+{
+    const char *runs = json_string_value(json_object_get(o, "target"));
+    if (!runs)
         return broken(c, file, line, "a field is missing");
     if (!target_lookup(c, runs))
         return broken(c, file, line, arena_printf(&c->mem, "'%.100s' is no target", runs));
-    return te_records_add(c, out, at_line(c, file, line, computation), at_line(c, file, line, schedule),
-                          arena_strdup(&c->mem, runs), json_number_value(seconds));
+    runs = arena_strdup(&c->mem, runs);
+    return json_string_value(json_object_get(o, "node")) ? read_form(c, file, line, o, runs, out)
+                                                         : read_schedule(c, file, line, o, runs, out);
 }
 
 bool tune_log_read(compiler *c, const char *file, span text, te_records *out)

@@ -16,7 +16,17 @@ typedef struct tune_record {
     const char *computation, *schedule;
 } tune_record;
 
+/* A form of an operator (graph/choice.h), from runs of a whole network. */
+typedef struct tune_form {
+    const char *model; /* its file; for people */
+    const char *target, *built_by;
+    uint32_t threads; /* of the network */
+    double seconds, rule_seconds; /* of a run: with this form, with the rule's */
+    const char *node, *form;
+} tune_form;
+
 void tune_log_line(writer *w, const tune_record *r);
+void tune_log_form(writer *w, const tune_form *r);
 bool tune_log_is(span text); /* rather than computations */
 /* Adds all records. Errors, with their line: no JSON, a field is missing, a target that is not there, and those of
  * te_records_add. */

@@ -3,6 +3,7 @@
  * verifies, times and dumps; a pass contains none of that. Each runs alone through `lathe opt --passes`. */
 #ifndef LATHE_GRAPH_PASS_H
 #define LATHE_GRAPH_PASS_H
+#include "graph/choice.h"
 #include "graph/graph.h"
 #include "type/target.h"
 
@@ -18,6 +19,7 @@ typedef struct pass_options {
     const struct offload *offload; /* targets that take a part of the graph, graph/pass/offload.h; NULL: none */
     bool no_integers;            /* of quantised values only those that round half up are integers */
     bool quantised_ends;         /* inputs and results are handed over quantised where they are so inside */
+    graph_choices *choices;      /* forms that records give, and where passes choose; NULL: rules alone */
     graph_requant requant;       /* how integers round to the nearest even */
     const char *dump_dir;        /* NULL: none */
     bool print_after_all;        /* into `dump`, when the text changed */

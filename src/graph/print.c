@@ -91,6 +91,21 @@ static void print_result_types(writer *w, const graph_node *n)
     }
 }
 
+void graph_print_signature(writer *w, const graph_node *n)
+{
+    w_fmt(w, "%s(", n->op->name);
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        w_str(w, i ? ", " : "");
+        if (n->inputs[i])
+            type_print(w, &n->inputs[i]->type);
+        else
+            w_str(w, "_");
+    }
+    w_str(w, ")");
+    print_attrs(w, n);
+    print_result_types(w, n);
+}
+
 static void print_annotation(writer *w, const graph_node *n)
 {
     if (!n->compiler)

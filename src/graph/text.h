@@ -10,4 +10,6 @@ bool graph_attr_kind_parse(const char *name, attr_kind *out);
 /* Reads one attribute value of the given kind. Functions are read as their name (in u.s): the caller resolves it. */
 bool graph_parse_attr(compiler *c, lexer *l, const char *name, attr_kind kind, attr *out);
 void graph_print_attr(writer *w, const attr *a); /* the value alone */
+/* A node with the types of its operands in place of their names. */
+void graph_print_signature(writer *w, const graph_node *n);
 #endif

@@ -26,6 +26,13 @@ static uint32_t first_line(te_record_text t)
     return line;
 }
 
+te_records *te_records_new(compiler *c)
+{
+    te_records *r = arena_new(&c->mem, te_records);
+    r->forms.mem = &c->mem;
+    return r;
+}
+
 bool te_records_add(compiler *c, te_records *r, te_record_text computation, te_record_text schedule,
                     const char *for_target, double seconds)
 {
@@ -75,6 +82,15 @@ static bool same_names(const te_record *x, const te_graph *g)
     return true;
 }
 
+/* The same as a question. */
+static bool names_agree(const te_record *x, const te_graph *g)
+{
+    const diags_mark mark = diags_get_mark(&g->c->diags);
+    const bool same = same_names(x, g);
+    diags_reset(&g->c->diags, mark);
+    return same;
+}
+
 /* Equal loops come of equal stages, but for those that loops do not show. */
 static bool same_stages(const te_graph *a, const te_graph *b)
 {
@@ -105,7 +121,7 @@ bool te_records_find(te_records *r, te_graph *g, const struct target *t, te_sche
     for (uint32_t i = r->list.len; i-- > 0;) {
         te_record *x = r->list.data[i];
         if (x->hash == hash && (!x->target || strcmp(x->target, t->name) == 0) && same_stages(x->g, g) &&
-            is_better(x, best) && tir_func_equal(g->c, x->plain, plain))
+            is_better(x, best) && (x->seconds <= 0 || names_agree(x, g)) && tir_func_equal(g->c, x->plain, plain))
             best = x;
     }
     if (!best)

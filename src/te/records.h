@@ -4,6 +4,7 @@
  * values, which differ from layer to layer, play no part. */
 #ifndef LATHE_TE_RECORDS_H
 #define LATHE_TE_RECORDS_H
+#include "graph/choice.h"
 #include "te/schedule.h"
 
 struct target;
@@ -25,16 +26,19 @@ typedef struct te_record {
     uint32_t uses; /* kernels that got it */
 } te_record;
 
-/* The schedules of a compile. */
+/* The schedules of a compile, and the forms of operators that stood for the best ones. */
 typedef struct te_records {
     VEC(te_record *) list;
+    graph_choices forms;
 } te_records;
+te_records *te_records_new(compiler *c);
 
 /* Adds a record; the schedule is checked against its computation. False after a diagnostic of either text. */
 bool te_records_add(compiler *c, te_records *r, te_record_text computation, te_record_text schedule,
                     const char *for_target, double seconds);
 /* The schedule for what g computes on t: of several the fastest, where they were measured, else the last that was
- * added; *out NULL: there is none. Error: a record gives the stages of the same computation other names. */
+ * added; *out NULL: there is none. A measured record that gives the stages other names, as those of other models may,
+ * is passed over; one that a person wrote is an error then. */
 bool te_records_find(te_records *r, te_graph *g, const struct target *t, te_sched **out);
 /* How many of them some kernel got. */
 uint32_t te_records_used(const te_records *r);

@@ -76,12 +76,60 @@ printf '#!/bin/sh\nexit 3\n' > dies.sh
 printf '#!/bin/sh\nsed -u "/^end$/q" > log.in; echo "{\\"failed\\": \\"no room\\"}"\n' > refuses.sh
 printf '#!/bin/sh\nsed -u "/^end$/q" > log.in; echo hello\n' > raves.sh
 chmod +x ./*.sh
-expect 0 'tuned 0 kernels, 0 were in the file already, 2 could not be measured' tune model.txt -o no.log --measure ./dies.sh
-expect 0 'not measured: no room' tune model.txt -o no.log --measure ./refuses.sh
+expect_error 3 'none of 2 kernels could be measured' tune model.txt -o no.log --measure ./dies.sh
+expect_error 3 'none of 2 kernels could be measured' tune model.txt -o no.log --measure ./refuses.sh
+grep -q 'not measured: no room' stdout && good || bad "it says: $(cat stdout)"
 expect_error 3 "answered 'hello'" tune model.txt -o no.log --measure ./raves.sh
-expect 0 '2 could not be measured' tune model.txt -o no.log --measure ./nosuch
+expect_error 3 "there is no program './nosuch'" tune model.txt -o no.log --measure ./nosuch
+# one that hangs is stopped, with what it started
+printf '#!/bin/sh\nsleep 600 &\necho $! > sleeper\nwait\n' > hangs.sh
+chmod +x hangs.sh
+sed '/%v/s/, %v: f32\[48, 48\]//; /%c =/d; s/softmax(%c)/softmax(%b)/' model.txt > one.txt
+expect_error 3 'none of 1 kernels could be measured' tune one.txt -o no.log --measure "$work/hangs.sh" --limit 1
+state=$(grep '^State:' "/proc/$(cat sleeper)/status" 2> log)
+case $state in '' | *Z* | *X*) good ;; *) bad "what hung goes on: $state" ;; esac
 [ ! -e no.log ] && good || bad "no.log holds $(cat no.log)"
-CC=./nosuch-cc expect 0 'not measured: .*nosuch-cc' tune model.txt -o no.log --candidates 2
+CC=./nosuch-cc expect_error 3 'none of 2 kernels' tune model.txt -o no.log --candidates 2
+grep -q 'not measured: .*nosuch-cc' stdout && good || bad "it says: $(cat stdout)"
+
+# forms of operators: what a pass takes by its estimate, a record may say
+python3 > conv.txt << 'PY'
+import random
+random.seed(1)
+def conv(result, data, outs, ins, side):
+    numbers = ", ".join(f"{random.uniform(-1, 1):.4f}" for _ in range(outs * ins * side * side))
+    print(f"""  %w_{result} = constant f32[{outs}, {ins}, {side}, {side}] dense [{numbers}]
+  %{result} = nn.conv2d(%{data}, %w_{result}) {{pads = [{", ".join([str(side // 2)] * 4)}]}} : f32[1, {outs}, 28, 28]""")
+print("func @main(%x: f32[1, 32, 28, 28]) {")
+conv("a", "x", 128, 32, 1)
+conv("b", "a", 32, 128, 1)
+conv("c", "b", 64, 32, 3)
+print("  return %c\n}")
+PY
+expect 0 'network: .* by rule, .* tuned' tune conv.txt -o c.log --candidates 2
+check 'a form is recorded with the network it was measured in' python3 - c.log << 'PY'
+import json, sys
+forms = [r for r in map(json.loads, open(sys.argv[1])) if "node" in r]
+assert forms, "no record of a form"
+for r in forms:
+    assert r["node"].startswith("nn.conv2d(f32[1, ") and r["model"] == "conv.txt" and r["compiler"], r
+    assert r["seconds"] > 0 and r["rule_seconds"] >= r["seconds"] and r["threads"] > 0, r
+(layout,) = [r for r in forms if r["form"] in ("planes", "blocks")]
+for form in ("planes", "blocks", "heaps"):
+    with open(form + ".log", "w") as f:
+        f.write(json.dumps(dict(layout, form=form)) + "\n")
+PY
+cp c.log before.log
+expect 0 'tuned 0 kernels' tune conv.txt -o c.log
+check 'forms are not measured again' cmp c.log before.log
+expect 0 'forms +1 of 1' compile conv.txt --target native -o planes --schedules planes.log
+expect 0 'forms +1 of 1' compile conv.txt --target native -o blocks --schedules blocks.log
+expect 0 'forms +0 of 1' compile conv.txt --target native -o by_rule --schedules heaps.log
+check 'the rule takes blocks here' diff -r by_rule/src blocks/src
+diff -r planes/src blocks/src > log && bad 'both forms are one package' || good
+expect 0 '' verify conv.txt --schedules planes.log --against interpreter
+sed 's/"threads": [0-9]*/"threads": 0/' planes.log > broken.log
+expect_error 1 'broken.log:1:1: .*a field is missing' compile conv.txt -o q --schedules broken.log
 
 # files that are not the tuner's stay
 echo 'my notes' > notes.txt
@@ -100,6 +148,7 @@ measure 'package 9\nfile 3 ../x\nabc\nend\n' && bad 'it took a path that leads o
 grep -q 'is broken' stdout && good || bad "it says: $(cat stdout)"
 measure 'package 9\nfile 3 /tmp/x\nabc\nend\n' && bad 'it took a path from the root' || good
 measure 'package 9\nfile 99 a\nabc' && bad 'it took a file that ends' || good
+measure 'networks 9\nend\n' && bad 'one package is no pair' || good
 measure 'package 9\nend\n' && good || bad 'an empty package is an answer'
 grep -q '"failed"' stdout && good || bad "it says: $(cat stdout)"
 finish

@@ -10,6 +10,7 @@
 #include "base/ptr_map.h"
 #include "type/target.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Parts of what the processor's row says, reached on a large layer. */
@@ -18,12 +19,16 @@
 #define HIDDEN         0.5  /* part of the reading that goes on under the arithmetic */
 #define WORTH_CHANGING 0.9  /* of the direct form's cycles; the larger error must bring something */
 
+#define WORTH_TRYING   2    /* times the least cycles: what a record may choose */
+
 #define SLACK 16 /* the workspace may become this part larger */
 
 typedef struct chooser {
     rewriter r;
     int64_t lanes;
+    const target *target;
     const cpu_model *cpu;
+    graph_choices *choices;
     double bytes_per_cycle; /* at which weights arrive */
     arena scratch;
     ptr_map transformed; /* weights -> position in `list`: those that several nodes share are transformed once */
@@ -70,20 +75,28 @@ static double least_scratch(const chooser *v, const conv_size *z, int64_t tile)
     return 4 * (double)v->lanes * side * (side * tiles * blocks + (double)tile * tiles + 2);
 }
 
-/* 0: direct. room: bytes that a part may use between the steps. */
-static int64_t best_tile(const chooser *v, const conv_size *z, double room)
+/* 0: direct. room: bytes that a part may use between the steps. What is estimated not much slower than the best may be
+ * chosen by a record. */
+static int64_t best_tile(chooser *v, const graph_node *n, const conv_size *z, double room)
 {
-    static const int64_t tiles[] = {2, 4};
-    double least = direct_cycles(v, z) * WORTH_CHANGING;
-    int64_t best = 0;
-    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
-        double c = winograd_cycles(v, z, tiles[i]);
-        if (c < least && least_scratch(v, z, tiles[i]) <= room) {
-            least = c;
-            best = tiles[i];
-        }
+    static const int64_t tiles[] = {0, 2, 4};
+    static const char *const names[] = {"direct", "winograd 2", "winograd 4"};
+    double cycles[3] = {direct_cycles(v, z) * WORTH_CHANGING}, least = cycles[0];
+    for (uint32_t i = 1; i < 3; i++) {
+        cycles[i] = least_scratch(v, z, tiles[i]) <= room ? winograd_cycles(v, z, tiles[i]) : HUGE_VAL;
+        least = cycles[i] < least ? cycles[i] : least;
     }
-    return best;
+    const char *forms[3];
+    int64_t of[3];
+    uint32_t n_forms = 0, rule = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (cycles[i] > least * WORTH_TRYING)
+            continue;
+        rule = cycles[i] == least ? n_forms : rule;
+        of[n_forms] = tiles[i];
+        forms[n_forms++] = names[i];
+    }
+    return of[graph_choose(v->choices, n, v->target, n_forms, forms, rule)];
 }
 
 /* --- nodes --- */
@@ -215,9 +228,14 @@ static double rate_of(const cpu_model *who, const graph_func *f)
     return bytes > who->l3_bytes ? who->memory_bytes : who->far_bytes;
 }
 
-static bool run(compiler *c, graph_func *f, const target *t)
+static bool run(compiler *c, graph_func *f, const pass_options *o)
 {
-    chooser v = {.lanes = t->vector_bytes / 4, .cpu = target_cpu(t), .bytes_per_cycle = rate_of(target_cpu(t), f)};
+    const target *t = o->target;
+    chooser v = {.lanes = t->vector_bytes / 4,
+                 .target = t,
+                 .cpu = target_cpu(t),
+                 .choices = o->choices,
+                 .bytes_per_cycle = rate_of(target_cpu(t), f)};
     arena_init(&v.scratch, &c->mem);
     ptr_map_init(&v.transformed, &v.scratch);
     rewrite_begin(&v.r, c, f);
@@ -226,7 +244,7 @@ static bool run(compiler *c, graph_func *f, const target *t)
         graph_node *n = f->nodes.data[i];
         conv_size z;
         rewrite_operands(n);
-        int64_t room = room_for(&l, i), tile = can_change(&v, n, &z) ? best_tile(&v, &z, (double)room) : 0;
+        int64_t room = room_for(&l, i), tile = can_change(&v, n, &z) ? best_tile(&v, n, &z, (double)room) : 0;
         if (tile == 0 || !change(&v, n, tile, share_of(t, room, least_scratch(&v, &z, tile))))
             rewrite_keep(&v.r, n);
     }
@@ -242,6 +260,6 @@ bool graph_pass_conv_algorithm(compiler *c, graph_module *m, const pass_options 
         return true;
     for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i], o->target);
+            ok &= run(c, m->funcs.data[i], o);
     return ok;
 }

@@ -15,6 +15,7 @@
 
 #define CHANNELS      1  /* the axis of NCHW */
 #define WORTH_PACKING 32 /* multiply-accumulates for each element that must be packed first */
+#define NEAR          4  /* times more or less than that: a record may choose */
 #define MAX_OPERANDS  64
 
 /* A value in both layouts; what is not made yet is NULL. */
@@ -25,6 +26,7 @@ typedef struct twin {
 typedef struct converter {
     rewriter r;
     const struct target *target;
+    graph_choices *choices;
     int64_t lanes;
     const char *blocked; /* "NCHW16c" */
     arena scratch;
@@ -167,7 +169,11 @@ static conv_kind judge_conv(converter *v, const graph_node *n)
             moved = extent(x, CHANNELS) * extent(x, 2) * extent(x, 3);
     if (!ready && groups == 1 && ins * 2 < v->lanes)
         return CONV_PLAIN_DATA; /* the first layer: a few planes */
-    return ready || work / WORTH_PACKING >= moved ? CONV_PACKED_DATA : CONV_KEEP;
+    const bool packs = work / WORTH_PACKING >= moved;
+    if (ready || work / WORTH_PACKING > NEAR * moved || work / WORTH_PACKING < moved / NEAR)
+        return ready || packs ? CONV_PACKED_DATA : CONV_KEEP;
+    static const char *const forms[] = {"planes", "blocks"}; /* a near thing: a record may say */
+    return graph_choose(v->choices, n, v->target, 2, forms, packs) ? CONV_PACKED_DATA : CONV_KEEP;
 }
 
 static bool convert_conv(converter *v, graph_node *n, bool *done)
@@ -383,10 +389,14 @@ static bool walk(converter *v, graph_func *f)
     return true;
 }
 
-static bool run(compiler *c, graph_func *f, const struct target *t)
+static bool run(compiler *c, graph_func *f, const pass_options *o)
 {
+    const struct target *t = o->target;
     int64_t lanes = t->vector_bytes / 4;
-    converter v = {.target = t, .lanes = lanes, .blocked = arena_printf(&c->mem, "NCHW%lldc", (long long)lanes)};
+    converter v = {.target = t,
+                   .choices = o->choices,
+                   .lanes = lanes,
+                   .blocked = arena_printf(&c->mem, "NCHW%lldc", (long long)lanes)};
     arena_init(&v.scratch, &c->mem);
     ptr_map_init(&v.index, &v.scratch);
     rewrite_begin(&v.r, c, f);
@@ -402,6 +412,6 @@ bool graph_pass_layout(compiler *c, graph_module *m, const pass_options *o)
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len && lanes > 1; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i], o->target);
+            ok &= run(c, m->funcs.data[i], o);
     return ok;
 }

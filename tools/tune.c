@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lathe tune, kernel by kernel: the space of each, the side that measures it, and the record that is kept. */
+#include "tune.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "te/from_graph.h"
+#include "tune/space.h"
+#include "type/target.h"
+
+enum { LEAST_MACS = 1, MARGIN = 10 /* seconds that an answer may take beyond the limit */ };
+
+/* --- the other side --- */
+
+static bool send(tuning *t, const artifact *a, const artifact *b)
+{
+    const uint32_t limit = (uint32_t)t->limit;
+    return b ? measure_send_networks(&t->measuring, a, b, limit) : measure_send(&t->measuring, a, limit);
+}
+
+/* A program that is not there is an error; one that ended, or hangs, has no times for this one and is started again. */
+static bool stop(tuning *t, compiler *c, measure_answer *out)
+{
+    const bool started = t->runs;
+    t->runs = false;
+    *out = (measure_answer){.failed = "the measuring side ended, or took too long"};
+    if (!started || process_stop(&t->measuring) != PROCESS_NOT_FOUND)
+        return started;
+    diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "--measure: there is no program '%.200s'",
+               t->command.data[0]);
+    diag_hint(&c->diags, "as in --measure 'ssh board lathe measure'");
+    return false;
+}
+
+bool tuning_ask(tuning *t, compiler *c, const artifact *a, const artifact *b, measure_answer *out)
+{
+    compiler *own = t->x->c; /* what runs outlives c */
+    char *line = arena_alloc(&c->mem, TUNING_LINE, 1);
+    if (!t->dir)
+        t->dir = process_temp_dir(own);
+    if (t->dir && !t->runs && (t->runs = process_start(own, t->command.data, t->dir, &t->measuring)))
+        process_limit(&t->measuring, (uint32_t)t->limit + MARGIN);
+    if (!t->runs || !send(t, a, b) || !process_hear(&t->measuring, line, TUNING_LINE))
+        return stop(t, own, out);
+    if (!measure_read(own, line, out))
+        return false;
+    t->built_by = out->compiler ? out->compiler : t->built_by;
+    return true;
+}
+
+/* --- a kernel --- */
+
+/* Times of the candidates, in a context of its own: their loops go when it ends. */
+static bool measure(tuning *t, compiler *c, const tune_space *s, const struct target *runs, uint32_t *in_package,
+                    measure_answer *out)
+{
+    compiler own;
+    const char **schedules = arena_array(&c->mem, const char *, s->candidates.len);
+    artifact a = {0};
+    bool ok = true;
+    for (uint32_t i = 0; i < s->candidates.len; i++)
+        schedules[i] = s->candidates.data[i].schedule;
+    compiler_setup_under(&own, &c->mem);
+    if (measure_package(&own, s->computation, schedules, s->candidates.len, runs, in_package, &a))
+        ok = tuning_ask(t, &own, &a, NULL, out);
+    else
+        *out = (measure_answer){.failed = arena_strdup(&c->mem, diags_first_error(&own.diags))};
+    compiler_free(&own);
+    return ok;
+}
+
+bool tuning_keep(tuning *t, const writer *line)
+{
+    t->is_there = true;
+    return file_append(&t->x->c->diags, t->file, line->data, line->len);
+}
+
+static te_record_text text_of(const tuning *t, const char *text)
+{
+    return (te_record_text){t->file, text, strlen(text)};
+}
+
+/* Into the file, and among the records that this compile has: other kernels may compute the same. */
+static bool keep(tuning *t, compiler *c, te_records *records, const tune_record *r)
+{
+    writer line;
+    writer_init(&line, &c->mem);
+    tune_log_line(&line, r);
+    return tuning_keep(t, &line) && te_records_add(c, records, text_of(t, r->computation), text_of(t, r->schedule),
+                                                   r->target, r->seconds);
+}
+
+/* The right one that took the least time. */
+static uint32_t best_of(const measure_answer *a, const uint32_t *at, uint32_t n, uint32_t *out_right)
+{
+    uint32_t best = 0;
+    *out_right = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const double seconds = at[i] > 0 && at[i] < a->n ? a->seconds[at[i]] : -1;
+        *out_right += seconds >= 0;
+        best = seconds > 0 && seconds < a->seconds[at[best]] ? i : best;
+    }
+    return best;
+}
+
+static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel *k)
+{
+    tune_space s;
+    measure_answer a;
+    uint32_t right;
+    if (!tune_space_of(c, k, (uint32_t)t->most, &s))
+        return false;
+    uint32_t *at = arena_array(&c->mem, uint32_t, s.candidates.len);
+    if (!measure(t, c, &s, k->target, at, &a))
+        return false;
+    if (a.failed || a.n <= at[0] || a.seconds[at[0]] <= 0) {
+        t->failed++;
+        printf("%s: not measured: %s\n", k->name,
+               a.failed ? a.failed : "the rule's own schedule came back without a time");
+        (void)fflush(stdout); /* a kernel takes seconds: what is known is said at once */
+        return true;
+    }
+    const uint32_t best = best_of(&a, at, s.candidates.len, &right);
+    const tune_record r = {.kernel = k->name,
+                           .target = k->target->name,
+                           .built_by = a.compiler,
+                           .threads = 1,
+                           .measured = right,
+                           .seconds = a.seconds[at[best]],
+                           .rule_seconds = a.seconds[at[0]],
+                           .computation = s.computation,
+                           .schedule = s.candidates.data[best].schedule};
+    t->tuned++;
+    t->seconds += r.seconds;
+    t->rule_seconds += r.rule_seconds;
+    printf("%s: %.4g ms by rule, %.4g ms tuned, %u of %u candidates right\n", k->name, 1e3 * r.rule_seconds,
+           1e3 * r.seconds, right, s.candidates.len);
+    (void)fflush(stdout);
+    return keep(t, c, records, &r);
+}
+
+/* --- all of them --- */
+
+/* What no schedule steers, and what a run decides, stays. */
+static bool is_tunable(const prog_kernel *k)
+{
+    return !k->by_target && (k->func || k->node) && k->loops && k->loops->n_symbols == 0 &&
+           k->loops->macs >= LEAST_MACS;
+}
+
+/* Whether the file has it not yet. */
+static bool is_due(tuning *t, compiler *c, te_records *records, const prog_kernel *k, bool *out)
+{
+    te_sched *s = NULL;
+    if (!te_schedule_graph(c, k->func, k->node, k->target, records, &s))
+        return false;
+    *out = !s->origin;
+    t->found += s->origin != NULL;
+    return true;
+}
+
+bool tuning_is_over(tuning *t)
+{
+    if (t->deadline <= 0 || clock_now() <= t->deadline)
+        return false;
+    if (!t->over)
+        diag_warning(&t->x->c->diags, DIAG_USAGE, src_loc_none(),
+                     "--budget is spent; the same command goes on from here");
+    return t->over = true;
+}
+
+bool tuning_kernels(tuning *t, compiler *c, const compile_result *r)
+{
+    const prog_module *m = r->prog;
+    long number = 0;
+    for (uint32_t i = 0; i < m->kernels.len; i++) {
+        const prog_kernel *k = m->kernels.data[i];
+        bool due;
+        if (tuning_is_over(t))
+            return true;
+        compiler_progress(t->x->c, "tuning", i + 1, m->kernels.len);
+        if (!is_tunable(k) || number++ % t->shards != t->shard)
+            continue;
+        if (!is_due(t, c, r->records, k, &due) || (due && !tune(t, c, r->records, k)))
+            return false;
+    }
+    return true;
+}
+
+bool tuning_compile(const tuning *t, compiler *c, const char *emit, const char *trial, compile_result *r)
+{
+    compile_options o = t->options;
+    const char **files = arena_array(&c->mem, const char *, o.n_schedules + 2u);
+    if (o.n_schedules > 0)
+        memcpy(files, o.schedules, o.n_schedules * sizeof *files);
+    if (t->is_there)
+        files[o.n_schedules++] = t->file;
+    if (trial)
+        files[o.n_schedules++] = trial;
+    o.schedules = files;
+    o.emit = emit;
+    return pipeline_compile(c, t->model, &o, r);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of lathe tune share: its kernels (tune.c), the network as a whole (tune_network.c), the verb. */
+#ifndef LATHE_TOOLS_TUNE_H
+#define LATHE_TOOLS_TUNE_H
+#include "cli.h"
+#include "driver/measure.h"
+#include "driver/tune_log.h"
+
+enum { TUNING_LINE = 1 << 16 };
+
+typedef struct tuning {
+    cli *x;
+    const char *model, *file; /* file: of the records */
+    compile_options options;  /* without that file */
+    bool is_there;            /* the file */
+    long shard, shards, most, limit; /* limit: seconds of a kernel */
+    double deadline; /* 0: none */
+    process_words command;
+    process measuring;
+    const char *dir; /* for its temporary files */
+    bool runs;       /* measuring */
+    const char *built_by; /* the last answer's compiler */
+    uint32_t tuned, found, failed;
+    double rule_seconds, seconds; /* of those that were tuned */
+    bool over;        /* the budget, and that was said */
+    uint32_t changed; /* forms that are not those of the rules */
+    double network_rule_seconds, network_seconds; /* of a run of it; 0: not measured */
+} tuning;
+
+/* Compiles the model with the records of the file, and with those of `trial` (NULL: none). */
+bool tuning_compile(const tuning *t, compiler *c, const char *emit, const char *trial, compile_result *r);
+/* Measures what r has schedules of and the file does not; r was compiled for "schedule" in c. */
+bool tuning_kernels(tuning *t, compiler *c, const compile_result *r);
+/* Packages to the other side, its answer back; b NULL: candidates, else two networks. False after a diagnostic. That it
+ * ended, or took too long, is an answer. */
+bool tuning_ask(tuning *t, compiler *c, const artifact *a, const artifact *b, measure_answer *out);
+bool tuning_keep(tuning *t, const writer *line);
+/* Whether the budget is spent; says so. */
+bool tuning_is_over(tuning *t);
+/* Forms of operators, by runs of the whole network; then the rules' network against the tuned one. */
+bool tune_network(tuning *t);
+#endif
