@@ -6,7 +6,10 @@
 #include "graph/op.h"
 
 #define NN_MAX_SPATIAL 8u
-#define NN_MOST_POOLED ((int64_t)1 << 22) /* numbers of 8 bits of which a mean is taken: their sum fits into 32 bits */
+/* Whether the sum of so many numbers of 8 bits fits into 32 bits; extents: positive. */
+bool nn_sum_fits(uint32_t n, const int64_t *extents);
+/* Whether numbers at two scales, powers of two, can be summed in 32 bits at the finer one. */
+bool nn_scales_are_near(double a, double b);
 
 /* Window of a convolution or pool over n spatial axes. */
 typedef struct nn_window {

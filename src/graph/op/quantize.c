@@ -3,6 +3,7 @@
 #include "graph/op/nn.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Scale and zero point: one number, one for each entry of the axis, or one for each block of it. */
@@ -169,9 +170,33 @@ static bool infer_pair(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+#define MOST_APART   21 /* 255 << 21 and the half that rounds are below 2^30 each */
+#define MOST_POOLED ((int64_t)1 << 22)
+
+bool nn_scales_are_near(double a, double b)
+{
+    return abs(ilogb(a) - ilogb(b)) <= MOST_APART;
+}
+
+bool nn_sum_fits(uint32_t n, const int64_t *extents)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (!i64_mul(count, extents[i], &count) || count > MOST_POOLED)
+            return false;
+    return true;
+}
+
 bool infer_qnn_add(compiler *c, const graph_node *n, type *out)
 {
-    return infer_pair(c, n, out) && scales_fit(c, n, 3, (const uint32_t[]){1, 3, 4});
+    if (!infer_pair(c, n, out) || !scales_fit(c, n, 3, (const uint32_t[]){1, 3, 4}))
+        return false;
+    const tensor_data *a = graph_constant(n->inputs[1]), *b = graph_constant(n->inputs[3]);
+    if (strcmp(graph_attr_string(n, "rounding"), "half_up") == 0 && a && b && a->count > 0 && b->count > 0 &&
+        !nn_scales_are_near(tensor_get_f64(a, 0), tensor_get_f64(b, 0)))
+        return infer_error(c, n, "the scales %g and %g are too far apart: at most 2^%d, as half_up asks for",
+                           tensor_get_f64(a, 0), tensor_get_f64(b, 0), MOST_APART);
+    return true;
 }
 
 bool infer_qnn_mul(compiler *c, const graph_node *n, type *out)
@@ -212,30 +237,40 @@ bool infer_qnn_table(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+static bool too_many(compiler *c, const graph_node *n)
+{
+    return infer_error(c, n, "the sum of so many elements does not fit into 32 bits: at most %lld of them",
+                       (long long)MOST_POOLED);
+}
+
 bool infer_qnn_pool(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     if (dtype_bits(x->dt) != 8)
         return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
-    return scales_fit(c, n, 2, (const uint32_t[]){1, 2}) && infer_pool(c, n, out);
+    const int64_t *window = NULL;
+    uint32_t rank = graph_attr_ints(n, "pool_size", &window);
+    if (!scales_fit(c, n, 2, (const uint32_t[]){1, 2}) || !infer_pool(c, n, out))
+        return false;
+    return nn_sum_fits(rank, window) || too_many(c, n);
 }
 
 bool infer_qnn_global_pool(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     dim d[TYPE_MAX_RANK];
-    int64_t extent = 0, count = 1;
+    int64_t extents[NN_MAX_SPATIAL];
     if (dtype_bits(x->dt) != 8)
         return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
     if (x->shape.rank > (int32_t)(2 + NN_MAX_SPATIAL))
         return infer_error(c, n, "data of rank %d; at most %u are supported", x->shape.rank, 2 + NN_MAX_SPATIAL);
     for (int32_t i = 0; i < x->shape.rank; i++) {
         d[i] = i < 2 ? x->shape.dims[i] : dim_const(c, 1);
-        if (i >= 2 && (!dim_is_const(x->shape.dims[i], &extent) || extent < 1 || !i64_mul(count, extent, &count)))
+        if (i >= 2 && (!dim_is_const(x->shape.dims[i], &extents[i - 2]) || extents[i - 2] < 1))
             return infer_error(c, n, "spatial extents must be constants above 0; fix them with --shape or --dim");
     }
-    if (count > NN_MOST_POOLED)
-        return infer_error(c, n, "the sum of %lld elements does not fit into 32 bits", (long long)count);
+    if (x->shape.rank > 2 && !nn_sum_fits((uint32_t)x->shape.rank - 2, extents))
+        return too_many(c, n);
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
     return scales_fit(c, n, 2, (const uint32_t[]){1, 2});
 }

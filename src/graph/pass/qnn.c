@@ -235,11 +235,27 @@ static const tensor_data *product_scale(converter *v, const anchor *a)
     return tensor_dense(c, DT_F32, 1, &n, k);
 }
 
-/* The bias in the product's scale, as i32 with an axis for each of those behind the channels; NULL, and why. */
-static const tensor_data *integer_bias(converter *v, const anchor *a, const qnn_bias *b, const char **why)
+/* What is added to a sum before the shift that rounds half up. */
+static int64_t half_of(const anchor *a, const tail *t)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; t && t->half_up && i < a->w.scale->count; i++) {
+        int n = ilogb((double)qnn_scale(&t->y, 0)) - ilogb((double)qnn_scale(&a->x, 0)) -
+                ilogb((double)qnn_scale(&a->w, i));
+        int64_t half = n > 0 ? (int64_t)1 << (n < 30 ? n - 1 : 29) : 0;
+        most = half > most ? half : most;
+    }
+    return most;
+}
+
+/* The bias in the product's scale, as i32 with an axis for each of those behind the channels; NULL, and why. t: what
+ * follows the sums; NULL: nobody rounds them. */
+static const tensor_data *integer_bias(converter *v, const anchor *a, const qnn_bias *b, const tail *t,
+                                       const char **why)
 {
     compiler *c = v->r.c;
     const double off = v->half_up ? 0 : BIAS_SCALE_OFF;
+    const double half = (double)half_of(a, t);
     const tensor_data *scale = product_scale(v, a);
     int64_t count = scale->count > b->numbers->count ? scale->count : b->numbers->count;
     int64_t dims[TYPE_MAX_RANK] = {count};
@@ -256,7 +272,7 @@ static const tensor_data *integer_bias(converter *v, const anchor *a, const qnn_
             *why = "its bias does not fit into 32 bits";
             return NULL;
         }
-        if (fabs(q) + (double)a->most > INT32_MAX) {
+        if (fabs(q) + (double)a->most + half > INT32_MAX) {
             *why = "its bias and its sums of products together do not fit into 32 bits";
             return NULL;
         }
@@ -346,9 +362,11 @@ static graph_value *convert_anchor(converter *v, const tail *t, graph_value *y, 
         return stays(v, y->def, READ_TWICE);
     if (!powers_fit(t, &a.x, &a.w))
         return stays(v, y->def, NO_POWERS);
+    if (a.most + half_of(&a, t) > INT32_MAX)
+        return stays(v, y->def, "its sums of products do not fit into 32 bits, with the half that rounds");
     if (bias && !qnn_read_bias(bias, a.channels, a.behind, &b))
         return stays(v, y->def, "its bias is no constant of one number for each channel");
-    if (bias && !(numbers = integer_bias(v, &a, &b, &why)))
+    if (bias && !(numbers = integer_bias(v, &a, &b, t, &why)))
         return stays(v, y->def, why);
     return requantized(v, &a, t, sums(v, &a, numbers));
 }
@@ -365,6 +383,8 @@ static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
         return stays(v, n, "its operands and its result are of different types");
     if (!powers_fit(t, &a, &b))
         return stays(v, n, NO_POWERS);
+    if (t->half_up && !nn_scales_are_near((double)qnn_scale(&a, 0), (double)qnn_scale(&b, 0)))
+        return stays(v, n, "the scales of its operands are too far apart for sums of 32 bits");
     attr rounding = rounding_of(v, t);
     graph_value *in[8] = {numbers_of(v, n->inputs[0]),
                           scalar_f32(v, qnn_scale(&a, 0), "a_scale", n->loc),
@@ -454,14 +474,18 @@ static bool is_global_mean(const graph_node *n)
     return all;
 }
 
-/* What infer_qnn_global_pool takes. */
-static bool sum_fits(const type *x)
+/* What the relations of the pools take. */
+static bool sum_fits(const graph_node *n, bool global)
 {
-    int64_t count = 1, dims[TYPE_MAX_RANK];
-    bool fits = x->shape.rank <= (int32_t)(2 + NN_MAX_SPATIAL) && shape_get(x->shape, dims);
-    for (int32_t i = 2; fits && i < x->shape.rank; i++)
-        fits = i64_mul(count, dims[i], &count) && count <= NN_MOST_POOLED;
-    return fits;
+    const type *x = &n->inputs[0]->type;
+    const int64_t *window = NULL;
+    int64_t dims[TYPE_MAX_RANK];
+    if (!global) {
+        uint32_t rank = graph_attr_ints(n, "pool_size", &window);
+        return nn_sum_fits(rank, window);
+    }
+    return x->shape.rank <= (int32_t)(2 + NN_MAX_SPATIAL) && shape_get(x->shape, dims) &&
+           nn_sum_fits((uint32_t)x->shape.rank - 2, dims + 2);
 }
 
 static graph_value *convert_average(converter *v, const tail *t, graph_node *n, bool global)
@@ -471,7 +495,7 @@ static graph_value *convert_average(converter *v, const tail *t, graph_node *n, 
         return stays(v, n, "its data is not quantised to the 8 bits of its result");
     if (!powers_fit(t, &x, &x))
         return stays(v, n, NO_POWERS);
-    if (global && !sum_fits(&n->inputs[0]->type))
+    if (!sum_fits(n, global))
         return stays(v, n, "the sum of so many numbers may not fit into 32 bits");
     attr *attrs = arena_array(&v->r.c->mem, attr, n->n_attrs + 1u);
     uint32_t count = 0;
@@ -595,7 +619,7 @@ static graph_value *convert_unquantized(converter *v, graph_node *n)
             if (rewrite_uses(y) != 1 || read_anchor(y, &a) || !type_equal(&y->type, &n->outputs[0]->type) ||
                 !qnn_read_bias(n->inputs[1 - i], a.channels, a.behind, &b) || !b.is_integer)
                 continue;
-            const tensor_data *bias = integer_bias(v, &a, &b, &why);
+            const tensor_data *bias = integer_bias(v, &a, &b, NULL, &why);
             return bias ? dequantized(v, &a, bias) : stays(v, a.n, why);
         }
         return NULL;

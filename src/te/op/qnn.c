@@ -172,9 +172,18 @@ bool compute_qnn_softmax(te_graph *g, const graph_node *n, te_tensor *const *in,
 typedef struct rescale_ctx {
     const te_tensor *x, *multiplier, *shift, *y_zero;
     uint32_t axis;
-    bool twice;
+    bool twice, up;
     dtype out;
 } rescale_ctx;
+
+/* Whether a shift may be 0 or above: then the sum's product may leave 2^30. */
+static bool may_be_up(const tensor_data *shifts)
+{
+    bool up = !shifts;
+    for (int64_t i = 0; shifts && i < shifts->count; i++)
+        up |= tensor_get_i64(shifts, i) >= 0;
+    return up;
+}
 
 static tir_expr_ref rescale_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
@@ -183,7 +192,7 @@ static tir_expr_ref rescale_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     tir_expr_ref fixed[2];
     for (uint32_t i = 0; i < 2; i++)
         fixed[i] = te_is_one(of[i]) ? te_read_one(g, of[i]) : te_read(g, of[i], &idx[v->axis]);
-    tir_expr_ref y = qnn_scaled_fixed(g, v->twice, te_read(g, v->x, idx), fixed[0], fixed[1]);
+    tir_expr_ref y = qnn_scaled_fixed(g, v->twice, v->up, te_read(g, v->x, idx), fixed[0], fixed[1]);
     return qnn_saturated(g, qnn_moved(g, DT_I32, y, te_read_one(g, v->y_zero)), DT_I32, v->out);
 }
 
@@ -196,6 +205,7 @@ bool compute_rescale(te_graph *g, const graph_node *n, te_tensor *const *in, te_
         return false;
     v.axis = (uint32_t)axis;
     v.twice = graph_attr_int(n, "twice") != 0;
+    v.up = may_be_up(graph_constant(n->inputs[2]));
     v.out = te_out_type(n, 0)->dt;
     out[0] = te_compute(g, "rescale", v.out, in[0]->rank, in[0]->shape, rescale_body, &v);
     return true;
@@ -223,29 +233,47 @@ static tir_expr_ref average_term(te_graph *g, void *ctx, tir_expr_ref const *idx
     return p->acc == DT_I32 ? x : qnn_product(g, x, v->x_scale);
 }
 
-/* The bits of what a sum is multiplied by: 15, fewer where the sum has many itself. */
-static int64_t factor_bits(const te_pool *p)
+/* How a mean is taken of sums: sum * M >> n, M = 2^k / count. */
+typedef struct mean {
+    int64_t most, k; /* most: terms of a sum */
+    bool wide;       /* the product needs 64 bits */
+} mean;
+
+#define WIDE_BITS 40 /* of M by the count; the largest sum has 30 bits */
+
+/* 15 bits for M, more where the count has many itself. They do in 32 bits unless so many terms take them, or the half
+ * that rounds has no room beside the product. From n = 31 on the half is 2^29 all the same: the product is less. */
+static mean mean_of(const graph_node *n, const te_pool *p)
 {
-    int64_t most = 1, bits = 14;
-    for (uint32_t i = 0; i < p->w->n && most < INT32_MAX; i++)
-        most *= p->w->kernel[i];
-    while (((int64_t)1 << (bits - 14)) < most && bits < 23)
-        bits++;
-    return bits;
+    mean m = {.most = 1, .k = 14};
+    float xs, ys;
+    for (uint32_t i = 0; i < p->w->n && m.most < INT32_MAX; i++)
+        m.most *= p->w->kernel[i];
+    while (((int64_t)1 << (m.k - 14)) < m.most && m.k < 23)
+        m.k++;
+    const bool known = qnn_known_scale(n, 1, &xs) && qnn_known_scale(n, 2, &ys);
+    const int64_t shift = known ? m.k + ilogb((double)ys) - ilogb((double)xs) : 31;
+    const int64_t product = ((int64_t)255 << m.k) + 128 * m.most;
+    const int64_t half = shift > 30 ? (int64_t)1 << 29 : shift > 0 ? (int64_t)1 << (shift - 1) : 0;
+    m.wide = ((int64_t)1 << (m.k - 14)) < m.most || product + half > INT32_MAX || (shift > 30 && product >= half);
+    m.k = m.wide ? WIDE_BITS : m.k;
+    return m;
 }
 
-/* The sum, by the number of its terms, at y's scale: sum * M >> n, M = 2^k / count. */
+/* The sum, by the number of its terms, at y's scale. */
 static tir_expr_ref average_half_up(te_graph *g, const te_pool *p, tir_expr_ref sum, tir_expr_ref count)
 {
     const average *v = p->more;
     compiler *c = g->c;
-    int64_t k = factor_bits(p);
-    count = tir_cast(c, DT_I32, count);
-    tir_expr_ref half = tir_binary(c, TIR_SHR, count, i32(g, 1));
-    tir_expr_ref factor = tir_binary(c, TIR_DIV, tir_add(c, half, i32(g, (int64_t)1 << k)), count);
+    const mean m = mean_of(v->n, p);
+    const dtype dt = m.wide ? DT_I64 : DT_I32;
+    count = tir_cast(c, dt, count);
+    tir_expr_ref half = tir_binary(c, TIR_SHR, count, tir_int(c, dt, 1));
+    tir_expr_ref factor = tir_binary(c, TIR_DIV, tir_add(c, half, tir_int(c, dt, (int64_t)1 << m.k)), count);
     tir_expr_ref n = tir_sub(c, qnn_log2_of(g, v->n, 2, v->y_scale), qnn_log2_of(g, v->n, 1, v->x_scale));
-    n = tir_add(c, n, i32(g, k));
-    return qnn_moved(g, DT_I32, qnn_shifted(g, tir_mul(c, sum, factor), n), v->y_zero);
+    n = tir_add(c, n, i32(g, m.k));
+    tir_expr_ref y = tir_mul(c, tir_cast(c, dt, sum), factor);
+    return qnn_moved(g, DT_I32, m.wide ? qnn_shifted_wide(g, y, n) : qnn_shifted(g, y, n), v->y_zero);
 }
 
 /* Halves away from 0. */

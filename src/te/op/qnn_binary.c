@@ -39,7 +39,7 @@ static bool known_scales(const binary_ctx *v, float *a, float *b, float *y)
 
 /* --- sums: halves up, and in floats --- */
 
-/* Both at the finer of the two scales, summed in i32. */
+/* Both at the finer of the two scales, which the type relation keeps near, summed in i32. */
 static tir_expr_ref add_half_up(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b)
 {
     compiler *c = g->c;
@@ -171,16 +171,18 @@ static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, 
     const double top = 2.0 * (double)(as > bs ? as : bs);
     const double real[3] = {(double)as / top, (double)bs / top, top / ((double)(1 << 20) * (double)ys)};
     tir_expr_ref m[3], s[3];
+    int32_t shifts[3];
     for (uint32_t i = 0; i < 3; i++) {
-        int32_t multiplier, shift;
-        graph_fixed_scale(real[i], &multiplier, &shift);
+        int32_t multiplier;
+        graph_fixed_scale(real[i], &multiplier, &shifts[i]);
         m[i] = i32(g, multiplier);
-        s[i] = i32(g, shift);
+        s[i] = i32(g, shifts[i]);
     }
     a = tir_mul(c, te_centred(g, DT_I32, a, v->a_zero), i32(g, 1 << 20));
     b = tir_mul(c, te_centred(g, DT_I32, b, v->b_zero), i32(g, 1 << 20));
-    tir_expr_ref y = tir_add(c, qnn_scaled_fixed(g, twice, a, m[0], s[0]), qnn_scaled_fixed(g, twice, b, m[1], s[1]));
-    y = qnn_scaled_fixed(g, twice, y, m[2], s[2]);
+    a = qnn_scaled_fixed(g, twice, false, a, m[0], s[0]); /* by 1/2 at most: below 2^27 */
+    b = qnn_scaled_fixed(g, twice, false, b, m[1], s[1]);
+    tir_expr_ref y = qnn_scaled_fixed(g, twice, shifts[2] > 2, tir_add(c, a, b), m[2], s[2]);
     return qnn_saturated(g, qnn_moved(g, DT_I32, y, v->y_zero), DT_I32, v->a->dt);
 }
 
@@ -210,8 +212,9 @@ static tir_expr_ref mul_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref pro
     if (!known_scales(v, &as, &bs, &ys))
         return NULL;
     graph_fixed_scale((double)as * (double)bs / (double)ys, &multiplier, &shift);
-    return qnn_moved(g, DT_I32, qnn_scaled_fixed(g, is_method(v, "tflite"), product, i32(g, multiplier), i32(g, shift)),
-                     v->y_zero);
+    const bool twice = is_method(v, "tflite");
+    tir_expr_ref y = qnn_scaled_fixed(g, twice, shift > 14, product, i32(g, multiplier), i32(g, shift));
+    return qnn_moved(g, DT_I32, y, v->y_zero);
 }
 
 static tir_expr_ref mul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)

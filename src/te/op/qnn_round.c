@@ -15,6 +15,7 @@
 /* k as 32 bits, from here on (1/4, negative, no number): the fraction is not in the product's low word. */
 #define LARGE_SCALE 0x3e800000
 #define FAR         262144.0 /* 2^18: beyond every type's range and zero point */
+#define MOST_SUM    (1 << 30) /* beyond every type's range; with a zero point still within 32 bits */
 #define TO_EVEN     12582912.0 /* 1.5 * 2^23: behind this sum f32 has no fraction */
 
 static tir_expr_ref i32(te_graph *g, int64_t v)
@@ -118,11 +119,19 @@ tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, c
 
 /* --- as TensorFlow Lite --- */
 
-/* acc << shift where that is above 0, by the product with a power of two, which wraps. */
-static tir_expr_ref rounded_twice(te_graph *g, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift)
+/* x within -most..most: what is beyond stays beyond the range of 16 bits, on its side, with a zero point as well. */
+static tir_expr_ref within(te_graph *g, tir_expr_ref x, tir_expr_ref most)
+{
+    compiler *c = g->c;
+    return tir_min(c, tir_max(c, x, tir_sub(c, tir_int(c, x->type.dt, 0), most)), most);
+}
+
+/* acc << shift where that is above 0. */
+static tir_expr_ref rounded_twice(te_graph *g, bool up, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift)
 {
     compiler *c = g->c;
     tir_expr_ref left = tir_min(c, tir_max(c, shift, i32(g, 0)), i32(g, 30));
+    acc = up ? within(g, acc, tir_binary(c, TIR_SHR, i32(g, MOST_SUM), left)) : acc;
     tir_expr_ref right = tir_min(c, tir_max(c, tir_sub(c, i32(g, 0), shift), i32(g, 0)), i32(g, 31));
     tir_expr_ref product = tir_mul(c, tir_cast(c, DT_I64, tir_binary(c, TIR_SHL, acc, left)),
                                    tir_cast(c, DT_I64, multiplier));
@@ -133,12 +142,12 @@ static tir_expr_ref rounded_twice(te_graph *g, tir_expr_ref acc, tir_expr_ref mu
     tir_expr_ref rest = tir_binary(c, TIR_BITAND, tir_cast(c, DT_U32, high), mask);
     tir_expr_ref sign = tir_binary(c, TIR_SHR, tir_cast(c, DT_U32, high), u32(g, 31));
     tir_expr_ref half = tir_add(c, tir_binary(c, TIR_SHR, mask, u32(g, 1)), sign);
-    tir_expr_ref up = tir_select(c, tir_binary(c, TIR_GT, rest, half), i32(g, 1), i32(g, 0));
-    return tir_add(c, tir_binary(c, TIR_SHR, high, right), up);
+    tir_expr_ref above = tir_select(c, tir_binary(c, TIR_GT, rest, half), i32(g, 1), i32(g, 0));
+    return tir_add(c, tir_binary(c, TIR_SHR, high, right), above);
 }
 
 /* Below 1/2 the product's high word has all that counts. */
-static tir_expr_ref rounded_once(te_graph *g, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift)
+static tir_expr_ref rounded_once(te_graph *g, bool up, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift)
 {
     compiler *c = g->c;
     tir_expr_ref product = tir_mul(c, tir_cast(c, DT_I64, acc), tir_cast(c, DT_I64, multiplier));
@@ -149,13 +158,15 @@ static tir_expr_ref rounded_once(te_graph *g, tir_expr_ref acc, tir_expr_ref mul
     tir_expr_ref wide = tir_sub(c, tir_int(c, DT_I64, 31), tir_cast(c, DT_I64, shift));
     wide = tir_min(c, tir_max(c, wide, tir_int(c, DT_I64, 1)), tir_int(c, DT_I64, 62));
     tir_expr_ref half = tir_binary(c, TIR_SHL, tir_int(c, DT_I64, 1), tir_sub(c, wide, tir_int(c, DT_I64, 1)));
-    tir_expr_ref all = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, tir_add(c, product, half), wide));
+    tir_expr_ref all = tir_binary(c, TIR_SHR, tir_add(c, product, half), wide);
+    all = tir_cast(c, DT_I32, up ? within(g, all, tir_int(c, DT_I64, MOST_SUM)) : all);
     return tir_select(c, tir_binary(c, TIR_LT, shift, i32(g, -1)), most, all);
 }
 
-tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift)
+tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, bool up, tir_expr_ref acc, tir_expr_ref multiplier,
+                              tir_expr_ref shift)
 {
-    return twice ? rounded_twice(g, acc, multiplier, shift) : rounded_once(g, acc, multiplier, shift);
+    return twice ? rounded_twice(g, up, acc, multiplier, shift) : rounded_once(g, up, acc, multiplier, shift);
 }
 
 /* --- steps that rows share --- */
@@ -228,7 +239,18 @@ tir_expr_ref qnn_shifted(te_graph *g, tir_expr_ref x, tir_expr_ref n)
 {
     compiler *c = g->c;
     tir_expr_ref right = qnn_within_shift(g, n, 0), left = qnn_within_shift(g, tir_sub(c, i32(g, 0), n), 0);
+    int64_t known;
+    if (!tir_is_int(n, &known) || known <= 0)
+        x = within(g, x, tir_binary(c, TIR_SHR, i32(g, MOST_SUM), left));
     tir_expr_ref half = tir_binary(c, TIR_SHR, tir_binary(c, TIR_SHL, i32(g, 1), right), i32(g, 1));
     return tir_binary(c, TIR_SHR, tir_add(c, tir_binary(c, TIR_SHL, x, left), half), right);
 }
 
+tir_expr_ref qnn_shifted_wide(te_graph *g, tir_expr_ref x, tir_expr_ref n)
+{
+    compiler *c = g->c;
+    tir_expr_ref right = tir_cast(c, DT_I64, tir_max(c, i32(g, 0), tir_min(c, n, i32(g, 61))));
+    tir_expr_ref one = tir_int(c, DT_I64, 1), half = tir_binary(c, TIR_SHR, tir_binary(c, TIR_SHL, one, right), one);
+    tir_expr_ref y = tir_binary(c, TIR_SHR, tir_add(c, x, half), right);
+    return tir_cast(c, DT_I32, within(g, y, tir_int(c, DT_I64, MOST_SUM)));
+}

@@ -17,16 +17,20 @@ tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, c
                                 bool inside, dtype dt);
 /* The f32 x rounded to the nearest even number in i32 without a call; beyond 2^18 on the same side. */
 tir_expr_ref qnn_rounded_near(te_graph *g, tir_expr_ref x);
-/* acc * multiplier * 2^(shift - 31) as TensorFlow Lite rounds it: twice, or once. All i32. */
-tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift);
+/* acc * multiplier * 2^(shift - 31) as TensorFlow Lite rounds it: twice, or once. All i32. up: the result may
+ * leave +-2^30, and stays there, beyond every type's range and zero point. */
+tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, bool up, tir_expr_ref acc, tir_expr_ref multiplier,
+                              tir_expr_ref shift);
 /* Operand i of n, where it is one known number of f32. */
 bool qnn_known_scale(const graph_node *n, uint32_t i, float *out);
 /* Operand i, where it is one known number; left out: 0. */
 bool qnn_known_zero(const graph_node *n, uint32_t i, int64_t *out);
 /* The exponent of operand i, a scale that is a power of two: its bits say it. A constant's is a literal. */
 tir_expr_ref qnn_log2_of(te_graph *g, const graph_node *n, uint32_t i, tir_expr_ref scale);
-/* (x + 2^(n-1)) >> n, and for n <= 0 x << -n. */
+/* (x + 2^(n-1)) >> n: the sum has to fit into i32; for n <= 0 x << -n, which stays beyond 2^30 on its side. */
 tir_expr_ref qnn_shifted(te_graph *g, tir_expr_ref x, tir_expr_ref n);
+/* The same of an i64 below 2^61, in i32; n < 0 counts as 0. */
+tir_expr_ref qnn_shifted_wide(te_graph *g, tir_expr_ref x, tir_expr_ref n);
 tir_expr_ref qnn_within_shift(te_graph *g, tir_expr_ref n, int64_t least); /* least..30 */
 
 /* What is to be added to numbers of type dt before n computes with them: onnxruntime makes u8 of i8 first on x86-64,
