@@ -305,28 +305,34 @@ static bool is_exact(const converter *v)
 }
 
 /* By multipliers and shifts, as TensorFlow Lite. */
-static graph_value *rescaled(converter *v, const anchor *a, const tail *t, graph_value *acc)
+static graph_value *rescaled(converter *v, const anchor *a, const tail *t, const tensor_data *bias, graph_value *acc)
 {
-    compiler *c = v->r.c;
-    src_loc loc = t->q->loc;
-    const tensor_data *multiplier, *shift;
-    qnn_fixed_scales(c, qnn_scale(&a->x, 0), a->w.scale, qnn_scale(&t->y, 0), a->is_conv, &multiplier, &shift);
-    graph_value *in[4] = {acc, rewrite_constant(&v->r, multiplier, "multiplier", loc),
-                          rewrite_constant(&v->r, shift, "shift", loc), zero_of(v, &t->y, loc)};
-    attr attrs[3] = {attr_int(c, "axis", a->is_conv ? 1 : -1), attr_dtype(c, "out_dtype", t->y.dt),
-                     attr_int(c, "twice", strcmp(v->method, "tflite") == 0)};
-    return emit(v, "qnn.rescale", 4, in, 3, attrs, loc);
+    int64_t most = 0;
+    for (int64_t i = 0; bias && i < bias->count; i++) {
+        int64_t b = tensor_get_i64(bias, i);
+        most = b > most ? b : -b > most ? -b : most;
+    }
+    const qnn_fixed x = {.first = qnn_scale(&a->x, 0),
+                         .second = a->w.scale,
+                         .last = qnn_scale(&t->y, 0),
+                         .is_conv = a->is_conv,
+                         .twice = strcmp(v->method, "tflite") == 0,
+                         .axis = a->is_conv ? 1 : -1,
+                         .most = a->most + most,
+                         .out = t->y.dt};
+    return qnn_rescale(&v->r, &x, acc, zero_of(v, &t->y, t->q->loc), t->q->loc);
 }
 
 /* Rounded and saturated. To the nearest even with a scale for each channel, the quotient of the scales is the operand:
  * it is divided once. */
-static graph_value *requantized(converter *v, const anchor *a, const tail *t, graph_value *acc)
+static graph_value *requantized(converter *v, const anchor *a, const tail *t, const tensor_data *bias)
 {
     compiler *c = v->r.c;
     const tensor_data *scale = product_scale(v, a);
     float ys = qnn_scale(&t->y, 0);
+    graph_value *acc = sums(v, a, bias);
     if (acc && !t->half_up && !is_exact(v))
-        return rescaled(v, a, t, acc);
+        return rescaled(v, a, t, bias, acc);
     if (scale->count > 1 && !t->half_up) {
         float *k = arena_array(&c->mem, float, (size_t)scale->count);
         for (int64_t i = 0; i < scale->count; i++)
@@ -368,7 +374,7 @@ static graph_value *convert_anchor(converter *v, const tail *t, graph_value *y, 
         return stays(v, y->def, "its bias is no constant of one number for each channel");
     if (bias && !(numbers = integer_bias(v, &a, &b, t, &why)))
         return stays(v, y->def, why);
-    return requantized(v, &a, t, sums(v, &a, numbers));
+    return requantized(v, &a, t, numbers);
 }
 
 /* --- other arithmetic --- */

@@ -40,11 +40,16 @@ uint32_t qnn_moved_operands(const graph_node *n);
 
 /* How rows round to the nearest even under these options: the value of their attribute `method`. */
 const char *qnn_method(const pass_options *o);
-/* The scale, a product of two by another, of sums that are rounded as TensorFlow Lite does: its multipliers and
- * shifts, one for each of `count` scales. first, last: those of one operand and of the result; is_conv: TensorFlow
- * Lite forms the product for a fully connected layer with one scale in f32. */
-void qnn_fixed_scales(compiler *c, float first, const tensor_data *second, float last, bool is_conv,
-                      const tensor_data **out_multiplier, const tensor_data **out_shift);
+/* A sum whose scale is a product of two by another, rounded as TensorFlow Lite does. */
+typedef struct qnn_fixed {
+    float first, last;         /* scales of one operand and of the result */
+    const tensor_data *second; /* of the other one: one, or one for each index of the axis */
+    bool is_conv, twice;       /* is_conv: TensorFlow Lite forms the product of others with one scale in f32 */
+    int64_t axis, most;        /* most: no sum is farther from 0 */
+    dtype out;
+} qnn_fixed;
+/* The qnn.rescale of acc, with its multipliers and shifts; zero: may be NULL. NULL after an error. */
+graph_value *qnn_rescale(rewriter *r, const qnn_fixed *x, graph_value *acc, graph_value *zero, src_loc loc);
 /* Rows that an importer made: each rounds by the method of the options, as far as it has that. */
 bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o);
 

@@ -6,6 +6,7 @@
 
 #include "graph/op/nn.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *qnn_method(const pass_options *o)
@@ -19,18 +20,23 @@ const char *qnn_method(const pass_options *o)
     return "float";
 }
 
-void qnn_fixed_scales(compiler *c, float first, const tensor_data *second, float last, bool is_conv,
-                      const tensor_data **out_multiplier, const tensor_data **out_shift)
+graph_value *qnn_rescale(rewriter *r, const qnn_fixed *x, graph_value *acc, graph_value *zero, src_loc loc)
 {
-    int64_t count = second->count;
+    compiler *c = r->c;
+    int64_t count = x->second->count, most = INT32_MIN;
     int32_t *m = arena_array(&c->mem, int32_t, (size_t)count), *s = arena_array(&c->mem, int32_t, (size_t)count);
     for (int64_t i = 0; i < count; i++) {
-        float w = (float)tensor_get_f64(second, i);
-        double product = is_conv || count > 1 ? (double)first * (double)w : (double)(float)(first * w);
-        graph_fixed_scale(product / (double)last, &m[i], &s[i]);
+        float w = (float)tensor_get_f64(x->second, i);
+        double product = x->is_conv || count > 1 ? (double)x->first * (double)w : (double)(float)(x->first * w);
+        graph_fixed_scale(product / (double)x->last, &m[i], &s[i]);
+        most = s[i] > most ? s[i] : most;
     }
-    *out_multiplier = tensor_dense(c, DT_I32, count == 1 ? 0 : 1, &count, m);
-    *out_shift = tensor_dense(c, DT_I32, count == 1 ? 0 : 1, &count, s);
+    const uint32_t rank = count == 1 ? 0 : 1;
+    graph_value *in[4] = {acc, rewrite_constant(r, tensor_dense(c, DT_I32, rank, &count, m), "multiplier", loc),
+                          rewrite_constant(r, tensor_dense(c, DT_I32, rank, &count, s), "shift", loc), zero};
+    attr attrs[4] = {attr_int(c, "axis", x->axis), attr_dtype(c, "out_dtype", x->out),
+                     attr_int(c, "twice", x->twice), attr_int(c, "up", ldexp((double)x->most, (int)most) > 0x1p30)};
+    return r->failed || !acc ? NULL : rewrite_emit(r, "qnn.rescale", zero ? 4 : 3, in, 4, attrs, loc);
 }
 
 /* --- rows that an importer made --- */
@@ -50,24 +56,31 @@ static bool read_product(const graph_value *v, float *first, const tensor_data *
     return true;
 }
 
+/* A sum of products, or of such and a bias. */
+static bool is_sum(const graph_value *v)
+{
+    return v->def && (strcmp(v->def->op->name, "add") == 0 || strncmp(v->def->op->name, "qnn.", 4) == 0);
+}
+
 /* The qnn.rescale that rounds as n, a qnn.requantize, says; NULL: its scales are not known, or not on one axis. */
 static graph_value *rescaled(rewriter *r, const graph_node *n, bool twice)
 {
-    compiler *c = r->c;
     float first;
-    const tensor_data *second, *last = graph_constant(n->inputs[2]), *multiplier, *shift;
+    const tensor_data *second, *last = graph_constant(n->inputs[2]);
     if (!read_product(n->inputs[1], &first, &second) || second->rank > 1 || second->dt != DT_F32 || !last)
         return NULL;
     const graph_value *acc = n->inputs[0];
     while (rewrite_is_op(acc, "add"))
-        acc = acc->def->inputs[0];
-    bool is_conv = acc->def && strncmp(acc->def->op->name, "qnn.conv", 8) == 0;
-    qnn_fixed_scales(c, first, second, (float)tensor_get_f64(last, 0), is_conv, &multiplier, &shift);
-    graph_value *in[4] = {n->inputs[0], rewrite_constant(r, multiplier, "multiplier", n->loc),
-                          rewrite_constant(r, shift, "shift", n->loc), n->n_inputs > 3 ? n->inputs[3] : NULL};
-    attr attrs[3] = {attr_int(c, "axis", graph_attr_int(n, "axis")),
-                     attr_dtype(c, "out_dtype", n->outputs[0]->type.dt), attr_int(c, "twice", twice)};
-    return r->failed ? NULL : rewrite_emit(r, "qnn.rescale", in[3] ? 4 : 3, in, 3, attrs, n->loc);
+        acc = acc->def->inputs[is_sum(acc->def->inputs[1])];
+    const qnn_fixed x = {.first = first,
+                         .second = second,
+                         .last = (float)tensor_get_f64(last, 0),
+                         .is_conv = acc->def && strncmp(acc->def->op->name, "qnn.conv", 8) == 0,
+                         .twice = twice,
+                         .axis = graph_attr_int(n, "axis"),
+                         .most = (int64_t)1 << 31,
+                         .out = n->outputs[0]->type.dt};
+    return qnn_rescale(r, &x, n->inputs[0], n->n_inputs > 3 ? n->inputs[3] : NULL, n->loc);
 }
 
 static bool rounds_to_even(const graph_node *n)

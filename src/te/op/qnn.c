@@ -176,15 +176,6 @@ typedef struct rescale_ctx {
     dtype out;
 } rescale_ctx;
 
-/* Whether a shift may be 0 or above: then the sum's product may leave 2^30. */
-static bool may_be_up(const tensor_data *shifts)
-{
-    bool up = !shifts;
-    for (int64_t i = 0; shifts && i < shifts->count; i++)
-        up |= tensor_get_i64(shifts, i) >= 0;
-    return up;
-}
-
 static tir_expr_ref rescale_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const rescale_ctx *v = ctx;
@@ -205,7 +196,7 @@ bool compute_rescale(te_graph *g, const graph_node *n, te_tensor *const *in, te_
         return false;
     v.axis = (uint32_t)axis;
     v.twice = graph_attr_int(n, "twice") != 0;
-    v.up = may_be_up(graph_constant(n->inputs[2]));
+    v.up = graph_attr_int(n, "up") != 0;
     v.out = te_out_type(n, 0)->dt;
     out[0] = te_compute(g, "rescale", v.out, in[0]->rank, in[0]->shape, rescale_body, &v);
     return true;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rounding of sums without floats. Exactly: what onnxruntime makes of the sum acc and its scale k in f32,
- * rint(f32(acc) * k), has two roundings, which move a number below 2^b by less than 2^(b-23); so do the product and
- * the sum of rint(acc * k + zero), where acc has 24 bits. So the product of acc and k's 24 bits of mantissa in 64
- * bits, which is exact, is rounded, unless it lies so close to the middle of two integers that the two could differ:
- * then the float formula decides, which is rare. 2.4e8 sums for 8 and 16 bits and 1e8 products, scales of all sizes,
- * ties and their neighbours among them: no difference. */
+ * rint(f32(acc) * k), has two roundings, which move a number below 2^b by less than 2^(b-23), whatever bits acc has; so
+ * do the product and the sum of rint(acc * k + zero), where acc has 24 bits and is not rounded itself. So the product
+ * of acc and k's 24 bits of mantissa in 64 bits, which is exact, is rounded, unless it lies so close to the middle of
+ * two integers that the two could differ: then the float formula decides, which is rare. 2.4e8 sums for 8 and 16 bits
+ * and 1e8 products, scales of all sizes, ties and their neighbours among them: no difference. */
 #include "te/op/qnn_round.h"
 
 #include <math.h>

@@ -11,8 +11,8 @@ tir_expr_ref qnn_saturated(te_graph *g, tir_expr_ref v, dtype from, dtype dt);
 tir_expr_ref qnn_moved(te_graph *g, dtype dt, tir_expr_ref x, tir_expr_ref zero);
 
 /* rint(f32(acc) * k) + zero, or with the zero point inside rint(acc * k + zero), in i32 for a result of type dt:
- * exact wherever the type's range has it, beyond it on the same side. acc: i32, inside 24 bits; k: f32; known: what k
- * is, NULL where only the run knows; zero: an integer, NULL for 0. */
+ * exact wherever the type's range has it, beyond it on the same side. acc: i32, with `inside` of 24 bits at most; k:
+ * f32; known: what k is, NULL where only the run knows; zero: an integer, NULL for 0. */
 tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, const float *known, tir_expr_ref zero,
                                 bool inside, dtype dt);
 /* The f32 x rounded to the nearest even number in i32 without a call; beyond 2^18 on the same side. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* round-in-lanes: the end of a quantisation, in vector lanes, becomes arithmetic that every vector has. A number is
  * clamped first and then rounded by adding 1.5 * 2^23, which leaves the integer in the low bits; a bound that is an
- * integer gives the same before and behind the rounding. What was rounded once through f64 is a fused multiply-add
- * where the target has one: the product of a number of 8 bits and an f32 is exact in both. */
+ * integer gives the same before and behind the rounding. What was made in f64 and then rounded to f32 is a fused
+ * multiply-add where the target has one, or a sum of f32: what goes in is exact in f32, and the product in f64. A sum
+ * in f64 is rounded twice then, by 2^-53 and to f32, a fused one once: they differ where the first step makes a tie. */
 #include "tir/build.h"
 #include "tir/node.h"
 #include "tir/pass.h"
@@ -50,14 +51,43 @@ static bool read_rounded(tir_expr_ref e, tir_expr_ref *x, double *zero)
     return *x != NULL;
 }
 
-/* A product with an integer, or a sum with one: NaN only where a scale is none. */
+static bool has_one_element(const tir_buffer *b)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < b->rank && n == 1; i++)
+        if (!tir_is_int(b->shape[i], &n))
+            return false;
+    return n == 1;
+}
+
+/* A number, or what is computed of operands of one element: scales and zero points. */
+static bool is_scale(tir_expr_ref e)
+{
+    double n;
+    if (e->kind == TIR_LOAD)
+        return has_one_element(e->u.buffer);
+    if (e->kind != TIR_BROADCAST && e->kind != TIR_CAST && e->kind != TIR_BINOP)
+        return is_number(e, &n);
+    for (uint32_t i = 0; i < e->n_args; i++)
+        if (!is_scale(e->args[i]))
+            return false;
+    return true;
+}
+
+/* A product with an integer, or a sum or bound of such with each other and scales: NaN only where a scale is none. What
+ * an integer is multiplied by counts as a scale, as there is one for each channel. */
 static bool is_of_integers(tir_expr_ref e)
 {
     if (e->kind == TIR_CAST)
         return dtype_is_int(e->args[0]->type.dt) || is_of_integers(e->args[0]);
-    if (is_op(e, TIR_MUL) || is_op(e, TIR_ADD))
+    if (is_op(e, TIR_MUL))
         return is_of_integers(e->args[0]) || is_of_integers(e->args[1]);
-    return e->kind == TIR_CALL && e->op == TIR_FMA && is_of_integers(e->args[0]);
+    if (e->kind == TIR_CALL && e->op == TIR_FMA)
+        return (is_of_integers(e->args[0]) || is_of_integers(e->args[1])) &&
+               (is_of_integers(e->args[2]) || is_scale(e->args[2]));
+    return (is_op(e, TIR_ADD) || is_op(e, TIR_SUB) || is_op(e, TIR_MIN) || is_op(e, TIR_MAX)) &&
+           (is_of_integers(e->args[0]) || is_scale(e->args[0])) &&
+           (is_of_integers(e->args[1]) || is_scale(e->args[1]));
 }
 
 static tir_expr_ref f32(compiler *c, double v)
@@ -108,14 +138,37 @@ static tir_expr_ref before_bits(compiler *c, tir_expr_ref e)
     return zero ? tir_add(c, x, f32(c, (double)zero)) : x;
 }
 
-/* e as an f32, when it is one that was made wider. */
+/* An integer's distance from 0 at most. */
+static double most_of(tir_expr_ref e)
+{
+    int64_t n;
+    if (e->kind == TIR_BROADCAST)
+        e = e->args[0];
+    if (tir_is_int(e, &n))
+        return fabs((double)n);
+    double own = dtype_is_int(e->type.dt) ? ldexp(1, (int)dtype_bits(e->type.dt)) : HUGE_VAL, sum = HUGE_VAL;
+    if (e->kind == TIR_CAST && dtype_is_int(e->args[0]->type.dt))
+        sum = most_of(e->args[0]);
+    else if (is_op(e, TIR_ADD) || is_op(e, TIR_SUB))
+        sum = most_of(e->args[0]) + most_of(e->args[1]);
+    return sum < own ? sum : own;
+}
+
+static bool is_f32_or_less(dtype dt)
+{
+    return dtype_is_float(dt) && dtype_bits(dt) <= 32;
+}
+
+#define EXACT 16777216.0 /* 2^24: f32 has all integers up to here */
+
+/* e as an f32, when it is one that was made wider, or an integer that f32 has. */
 static tir_expr_ref narrow(compiler *c, tir_expr_ref e)
 {
     double n;
     tir_expr_ref known = e->kind == TIR_CAST ? before_bits(c, e->args[0]) : NULL;
     if (known)
         return known;
-    if (e->kind == TIR_CAST && (e->args[0]->type.dt == DT_F32 || dtype_bits(e->args[0]->type.dt) <= 32))
+    if (e->kind == TIR_CAST && (is_f32_or_less(e->args[0]->type.dt) || most_of(e->args[0]) <= EXACT))
         return tir_cast(c, DT_F32, e->args[0]);
     return is_number(e, &n) && (double)(float)n == n ? f32(c, n) : NULL;
 }
