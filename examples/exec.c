@@ -5,15 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define INT(n) {.type = LATHE_INT, .u.v_int = (n)}
-
 static int32_t run(lathe_runtime *rt, const char *path, const char *metadata, char *text, size_t size, lathe_error *e)
 {
-    const lathe_value devices[] = {INT(LATHE_MY_DEVICE), INT(0), INT(2), INT(LATHE_CPU), INT(0), INT(2)};
-    lathe_value library = {0}, vm = {0}, none = {0}, result = {0}, inputs[64] = {{0}};
+    lathe_value library = {0}, vm = {0}, result = {0}, inputs[64] = {{0}};
     int32_t n = 0, status = lathe_LoadFromFile(rt, path, &library, e);
-    status = status ? status : lathe_call_named(&library, "vm_load_executable", NULL, 0, &vm, e);
-    status = status ? status : lathe_call_named(&vm, "vm_initialization", devices, 6, &none, e);
+    status = status ? status : lathe_start(&library, &vm, e);
     status = status ? status : lathe_sample_inputs(rt, &vm, metadata, inputs, 64, &n, e);
     status = status ? status : lathe_call_named(&vm, "main", inputs, n, &result, e);
     (void)lathe_describe(&result, text, size); /* cut where it is too long */

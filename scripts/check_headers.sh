@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export CFLAGS_HEADERS="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -D_XOPEN_SOURCE=700
-    -Isrc -Iinclude -Iinclude/abi -Iruntime/tvmrt -Iruntime/vta -Iruntime/vm -Iruntime/rpc -Itest/runtime/freertos_stub"
+    -Isrc -Iinclude -Iinclude/abi -Iruntime/tvmrt -Iruntime/vta -Iruntime/vm -Iruntime/ext_dev -Iruntime/rpc -Itest/runtime/freertos_stub"
 # Warnings of C++ about plain C idioms are off: {0}, and an array without length at the end of a struct.
 export CXXFLAGS_HEADERS="-Wno-missing-field-initializers -Wno-pedantic"
 

@@ -2,7 +2,7 @@
 # The law of the folders, and what goes with it: check_layers.sh [BUILD]
 #   1. a folder of src includes only what stands to its left;
 #   2. compiler and runtime meet only in include/abi, and runtime/vta and runtime/vm know only themselves and that; tools may
-#      use them, runtime/rpc their public headers, the driver what is public of them, and src/codegen/vta vta.h;
+#      use them, runtime/ext_dev and runtime/rpc their public headers, the driver what is public of them, and src/codegen/vta vta.h;
 #   3. no mutable global in any object of the compiler, nor of runtime/vm, runtime/rpc, nor of runtime/vta, the default devices in vta_runtime.c and vta_host.c
 #      and the number of contexts made in context.c (it makes their handles differ) excepted, nor of bindings, the
 #      table of sessions, the machine and its modules, the host's functions and what belongs to one thread excepted
@@ -39,7 +39,7 @@ allowed() {
 # The file that `#include "$2"` in file $1 names, as a path from the top; nothing for what the tree does not have.
 resolve() {
     local dir
-    for dir in "$(dirname "$1")" src include include/abi runtime/tvmrt runtime/vta runtime/vm runtime/rpc; do
+    for dir in "$(dirname "$1")" src include include/abi runtime/tvmrt runtime/vta runtime/vm runtime/ext_dev runtime/rpc; do
         if [ -f "$dir/$2" ]; then
             realpath --relative-to=. "$dir/$2"
             return
@@ -75,9 +75,12 @@ check_include() {
         return 1 ;;
     runtime/vta/*) case $target in runtime/vta/*|include/abi/*) return 0 ;; esac; return 1 ;;
     runtime/vm/*) case $target in runtime/vm/*|include/abi/*) return 0 ;; esac; return 1 ;;
+    runtime/ext_dev/*)
+        case $target in runtime/ext_dev/*|include/abi/*|runtime/vm/lathe_vm.h|runtime/vta/vta_runtime.h) return 0 ;; esac
+        return 1 ;;
     runtime/rpc/*)
         case $target in
-        runtime/rpc/*|include/abi/*|runtime/vm/lathe_vm.h|runtime/vta/vta.h|runtime/vta/vta_runtime.h) return 0 ;;
+        runtime/rpc/*|runtime/ext_dev/ext_dev.h|include/abi/*|runtime/vm/lathe_vm.h|runtime/vta/vta.h|runtime/vta/vta_runtime.h) return 0 ;;
         esac
         return 1 ;;
     runtime/*) case $target in "${file%/*}"/*|runtime/tvmrt/*|include/abi/*) return 0 ;; esac; return 1 ;;
@@ -101,11 +104,12 @@ includes() {
         | sed -E 's/:[^"]*"/:/; s/"$//')
 }
 
-# globals core|vta|vm|rpc|vta_ffi|lathe_ffi: symbols that live in a writable section. Tables of pointers lie in .data.rel.ro, which the loader makes read-only.
+# globals core|vta|vm|ext_dev|rpc|vta_ffi|lathe_ffi: symbols that live in a writable section. Tables of pointers lie in .data.rel.ro, which the loader makes read-only.
 globals() {
     local dir=$build/CMakeFiles/lathe_core.dir/src objects bad
     [ "$1" != vta ] || dir=$build/runtime/vta/CMakeFiles/vta_objects.dir
     [ "$1" != vm ] || dir=$build/runtime/vm/CMakeFiles/vm_objects.dir
+    [ "$1" != ext_dev ] || dir=$build/runtime/ext_dev/CMakeFiles/ext_dev_objects.dir
     [ "$1" != rpc ] || dir=$build/runtime/rpc/CMakeFiles/rpc_objects.dir
     [ "$1" != vta_ffi ] || dir=$build/bindings/cmake/bindings/ffi/CMakeFiles/vta_ffi.dir
     [ "$1" != lathe_ffi ] || dir=$build/bindings/cmake/bindings/vm/CMakeFiles/lathe_ffi.dir
@@ -147,7 +151,7 @@ allocators() {
 
 circles() {
     local found
-    found=$(bash scripts/circles.sh "$build" $(find src tools runtime/vta runtime/vm runtime/rpc bindings/ffi bindings/vm -type d | LC_ALL=C sort))
+    found=$(bash scripts/circles.sh "$build" $(find src tools runtime/vta runtime/vm runtime/ext_dev runtime/rpc bindings/ffi bindings/vm -type d | LC_ALL=C sort))
     if [ -z "$found" ]; then passed=$((passed + 1))
     else fail "files that use each other in a circle (scripts/circles.sh --why $build FOLDER):"; echo "$found"; fi
 }
@@ -157,6 +161,7 @@ circles
 globals core
 globals vta
 globals vm
+globals ext_dev
 globals rpc
 globals vta_ffi
 globals lathe_ffi

@@ -19,11 +19,13 @@ symbols() {
         for object in "$build"/CMakeFiles/lathe*.dir/"$source.o" \
             "$build/runtime/vta/CMakeFiles/vta_objects.dir/${source##*/}.o" \
             "$build/runtime/vm/CMakeFiles/vm_objects.dir/${source##*/}.o" \
+            "$build/runtime/ext_dev/CMakeFiles/ext_dev_objects.dir/${source##*/}.o" \
             "$build/runtime/rpc/CMakeFiles/rpc_objects.dir/${source##*/}.o" \
             "$build/bindings/cmake/bindings/ffi/CMakeFiles/vta_ffi.dir/${source##*/}.o" \
             "$build/bindings/cmake/bindings/vm/CMakeFiles/lathe_ffi.dir/${source##*/}.o"; do
             case $object in
             */vm_objects.dir/*) [ "$1" = runtime/vm ] || continue ;;
+            */ext_dev_objects.dir/*) [ "$1" = runtime/ext_dev ] || continue ;;
             */rpc_objects.dir/*) [ "$1" = runtime/rpc ] || continue ;;
             */vta_objects.dir/*) [ "$1" = runtime/vta ] || continue ;;
             */vta_ffi.dir/*) [ "$1" = bindings/ffi ] || continue ;;

@@ -71,8 +71,17 @@ enum module_match_code {
 };
 enum module_make_code { MODULE_MAKE_IMMEDIATE = 0, MODULE_MAKE_LOADED = 1 };
 
+/* Memories of devices beside the host's, in which kernels may want operands and results. A machine is initialised with
+ * its first device, then one for each memory that the kernels of the module name, by their numbers, then the CPU; so
+ * the storage of a value there is that of device 1, 2, ... X(name, DLPack's number of the device) */
+#define MODULE_MEMORIES(X) X("ext_dev", 12)
+
+/* A function of the machine, TVM's: (from, to), the bytes of a tensor into one of as many, wherever either lies. */
+#define MODULE_COPY "runtime.TVMTensorCopyFromTo"
+
 /* --- source modules: str format ("c"), u64 n, n times (str key, function info), str source --- Function info: str
- * name, vec<dtype> argument types (handles), vec<str> launch parameters, vec<i32> extra tags.
+ * name, vec<dtype> argument types (handles), vec<str> launch parameters, vec<i32> extra tags: none, or one for each
+ * argument, 0 for an address of the host, else the device (MODULE_MEMORIES) whose handle is handed over.
  *
  * For a kernel K of ours the source defines, beside K itself,
  *     int32_t K_packed(void *const *data, uint32_t part, uint32_t parts);

@@ -7,26 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int32_t status_of(vta_status s)
-{
-    switch (s) {
-    case VTA_OK: return LATHE_OK;
-    case VTA_NO_MEMORY: return LATHE_E_MEMORY;
-    case VTA_UNSUPPORTED: return LATHE_E_UNSUPPORTED;
-    case VTA_IO: return LATHE_E_FILE;
-    case VTA_BAD_CONFIG:
-    case VTA_BAD_TEXT: return LATHE_E_FORMAT;
-    case VTA_BAD_FIELD:
-    case VTA_BAD_ARGUMENT:
-    case VTA_BAD_HANDLE:
-    case VTA_BAD_STATE: return LATHE_E_ARGUMENT;
-    case VTA_FAULT:
-    case VTA_DEADLOCK:
-    case VTA_TIMEOUT: return LATHE_E_KERNEL;
-    }
-    return LATHE_E_KERNEL;
-}
-
 static void keep(rpc_vta *v, const vta_error *e)
 {
     if (!v->failed)
@@ -39,77 +19,25 @@ static void handle(const vta_error *e, void *user)
     keep(user, e);
 }
 
-/* What a call on the context came to. */
-static int32_t done(rpc_vta *v, vta_context *c, vta_status s)
-{
-    vta_error e = {s, ""};
-    if (s == VTA_OK)
-        return LATHE_OK;
-    if (vta_context_last_error(c, &e) == VTA_OK)
-        e = (vta_error){s, ""};
-    keep(v, &e);
-    return status_of(s);
-}
-
 static int32_t context(rpc_vta *v, vta_context **out)
 {
     vta_error e = {VTA_OK, ""};
     vta_status s = vta_default_context(out, &e);
     if (s != VTA_OK)
         keep(v, &e);
-    return status_of(s);
+    return lathe_ext_dev_status(s);
 }
 
-static int32_t alloc(void *user, int32_t id, size_t bytes, size_t align, void **out)
+static void failed(void *user, const vta_error *e)
 {
-    rpc_vta *v = user;
-    vta_context *c;
-    (void)id;
-    *out = NULL;
-    int32_t status = context(v, &c);
-    if (status == LATHE_OK)
-        status = done(v, c, vta_ext_dev_api()->alloc(c, bytes ? bytes : 1, align, out));
-    v->buffers += status == LATHE_OK;
-    return status;
-}
-
-/* Machines give memory back when a session ends; the device may have been replaced by then, and the buffer with it. */
-static void release(void *user, int32_t id, void *p)
-{
-    rpc_vta *v = user;
-    vta_context *c;
-    (void)id;
-    if (context(v, &c) == LATHE_OK && done(v, c, vta_ext_dev_api()->free(c, p)) == LATHE_OK)
-        v->buffers--;
-}
-
-static int32_t copy(void *user, const void *from, size_t from_offset, lathe_device from_device, void *to,
-                    size_t to_offset, lathe_device to_device, size_t bytes)
-{
-    rpc_vta *v = user;
-    vta_context *c;
-    const vta_side f = from_device.type == LATHE_EXT_DEV ? VTA_SIDE_DEVICE : VTA_SIDE_HOST;
-    const vta_side t = to_device.type == LATHE_EXT_DEV ? VTA_SIDE_DEVICE : VTA_SIDE_HOST;
-    int32_t status = context(v, &c);
-    return status != LATHE_OK
-               ? status
-               : done(v, c, vta_ext_dev_api()->copy(c, from, from_offset, f, to, to_offset, t, bytes));
-}
-
-static int32_t sync(void *user, int32_t id)
-{
-    rpc_vta *v = user;
-    vta_context *c;
-    (void)id;
-    int32_t status = context(v, &c);
-    return status != LATHE_OK ? status : done(v, c, vta_ext_dev_api()->sync(c));
+    keep(user, e);
 }
 
 lathe_device_api rpc_vta_begin(rpc_vta *v)
 {
-    *v = (rpc_vta){.failed = false};
+    *v = (rpc_vta){.row = {.failed = failed, .user = v}};
     vta_set_error_handler(handle, v);
-    return (lathe_device_api){vta_ext_dev_api()->name, vta_ext_dev_api()->device_type, v, alloc, release, copy, sync};
+    return lathe_ext_dev_row(&v->row);
 }
 
 void rpc_vta_end(rpc_vta *v)
@@ -131,7 +59,7 @@ int32_t rpc_vta_check(rpc_vta *v, lathe_error *error)
         return LATHE_OK;
     v->failed = false;
     (void)vta_last_error(NULL, &more);
-    return rpc_fail(error, status_of(e.status), "VTA: %s (%s)", e.text, vta_status_text(e.status));
+    return rpc_fail(error, lathe_ext_dev_status(e.status), "VTA: %s (%s)", e.text, vta_status_text(e.status));
 }
 
 /* --- configuration --- */
@@ -144,9 +72,9 @@ static int32_t use(rpc_vta *v, const char *path, const vta_config *c, lathe_erro
     vta_context *made;
     if (vta_config_check(c, &g, &e) != VTA_OK)
         return rpc_fail(error, LATHE_E_FORMAT, "VTA: %s", e.text);
-    if (v->buffers > 0)
+    if (v->row.buffers > 0)
         return rpc_fail(error, LATHE_E_REFUSED, "%u tensors are on the VTA: free them before it is configured anew",
-                        v->buffers);
+                        v->row.buffers);
     size_t n = vta_config_print(c, text, sizeof text);
     FILE *f = n < sizeof text ? fopen(path, "w") : NULL;
     bool ok = f && fwrite(text, 1, n, f) == n;
@@ -168,7 +96,7 @@ int32_t rpc_vta_configure(rpc_vta *v, const char *path, const char *json, size_t
     vta_config c = vta_config_default();
     vta_error e = {VTA_OK, ""};
     vta_status s = vta_config_parse("the configuration", json, size, &c, &e);
-    return s == VTA_OK ? use(v, path, &c, error) : rpc_fail(error, status_of(s), "VTA: %s", e.text);
+    return s == VTA_OK ? use(v, path, &c, error) : rpc_fail(error, lathe_ext_dev_status(s), "VTA: %s", e.text);
 }
 
 int32_t rpc_vta_program(rpc_vta *v, const char *path, const char *name, lathe_error *error)
@@ -189,8 +117,8 @@ int32_t rpc_vta_program(rpc_vta *v, const char *path, const char *name, lathe_er
 
 int32_t rpc_vta_shutdown(rpc_vta *v, lathe_error *error)
 {
-    if (v->buffers > 0)
-        return rpc_fail(error, LATHE_E_REFUSED, "%u tensors are on the VTA: free them first", v->buffers);
+    if (v->row.buffers > 0)
+        return rpc_fail(error, LATHE_E_REFUSED, "%u tensors are on the VTA: free them first", v->row.buffers);
     VTARuntimeShutdown();
     return LATHE_OK;
 }
@@ -203,7 +131,7 @@ static int32_t device(const vta_device **out, lathe_error *error)
     vta_error e = {VTA_OK, ""};
     vta_status s = vta_default_context(&c, &e);
     *out = s == VTA_OK ? vta_context_device(c) : NULL;
-    return s == VTA_OK ? LATHE_OK : rpc_fail(error, status_of(s), "VTA: %s", e.text);
+    return s == VTA_OK ? LATHE_OK : rpc_fail(error, lathe_ext_dev_status(s), "VTA: %s", e.text);
 }
 
 int32_t rpc_vta_counters(char *out, size_t size, lathe_error *error)

@@ -5,12 +5,12 @@
 #define LATHE_RPC_VTA_DEVICE_H
 #include "memory.h"
 
-#include "vta_runtime.h"
+#include "ext_dev.h"
 
 typedef struct rpc_vta {
     bool failed; /* since rpc_vta_check was asked last */
     vta_error error;
-    uint32_t buffers; /* that the client holds */
+    lathe_ext_dev row; /* its buffers: those of the client and of its machines */
     bool configured;  /* VTA_CONFIG was set here; before, it was: */
     char *before;     /* NULL: not there */
 } rpc_vta;

@@ -161,6 +161,22 @@ int32_t vm_builtin_to_device(vm_machine *m, const lathe_value *args, int32_t n, 
     return vm_tensor_copy(&m->module.rt->devices, t, a, result, error);
 }
 
+/* (from, to) */
+int32_t vm_builtin_copy_from_to(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result,
+                                lathe_error *error)
+{
+    const lathe_dltensor *from, *to;
+    (void)result;
+    int32_t status = vm_want_count(n, 2, 2, error);
+    if (status == LATHE_OK)
+        status = vm_want_tensor(args, 0, &from, error);
+    if (status == LATHE_OK)
+        status = vm_want_tensor(args, 1, &to, error);
+    if (status == LATHE_OK && vm_tensor_is_borrowed(&args[1]))
+        return vm_fail(error, LATHE_E_ARGUMENT, "argument 1 is the caller's, and only read");
+    return status == LATHE_OK ? vm_tensor_copy_to(&m->module.rt->devices, from, to, error) : status;
+}
+
 int32_t vm_builtin_read_if_cond(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result,
                                 lathe_error *error)
 {

@@ -26,6 +26,18 @@ const char *lathe_source(const lathe_value *module)
     return source ? vm_source_text(source) : NULL;
 }
 
+int32_t lathe_module_devices(const lathe_value *module, int32_t *out, int32_t max)
+{
+    vm_module *m = vm_module_of(module, NULL);
+    vm_machine *machine = m ? vm_machine_of(module, NULL) : NULL;
+    vm_module *source = m ? vm_module_of_kind(machine ? machine->source : m, &vm_source_kind) : NULL;
+    int32_t all[VM_DEVICES_MAX];
+    const int32_t n = source ? (int32_t)vm_source_devices(source, all) : 0;
+    for (int32_t i = 0; i < n && i < max; i++)
+        out[i] = all[i];
+    return n;
+}
+
 static int32_t find(const lathe_value *vm, const char *function, const vm_executable **x, const vm_func **out,
                     lathe_error *error)
 {

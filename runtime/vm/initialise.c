@@ -54,6 +54,34 @@ static int32_t add_targets(vm_machine *m, const lathe_value *args, int32_t n, la
     return status;
 }
 
+/* "my_device:0, cpu:0"; of devices that are given, or of those that a module wants between two others. */
+static void add_name(char *text, size_t size, const char *name)
+{
+    const size_t at = strlen(text);
+    (void)snprintf(text + at, size - at, "%s%s", at ? ", " : "", name);
+}
+
+/* Values of the module lie in memory of the devices that its kernels name: number 1, 2, ... in its code. */
+static int32_t check_targets(const vm_machine *m, lathe_error *error)
+{
+    vm_module *source = vm_module_of_kind(m->source, &vm_source_kind);
+    int32_t wanted[VM_DEVICES_MAX];
+    char given[400] = "", takes[400] = "the first one";
+    const uint32_t n = source ? vm_source_devices(source, wanted) : 0;
+    bool good = m->target_count >= n + 2 || n == 0;
+    for (uint32_t i = 0; i < n && good; i++)
+        good = m->targets[i + 1].device.type == wanted[i];
+    if (good)
+        return LATHE_OK;
+    for (uint32_t i = 0; i < n; i++)
+        add_name(takes, sizeof takes, vm_device_name((lathe_device){wanted[i], 0}).text);
+    for (uint32_t i = 0; i < m->target_count; i++)
+        add_name(given, sizeof given, vm_device_name(m->targets[i].device).text);
+    return vm_fail(error, LATHE_E_ARGUMENT,
+                   "kernels of the module work in the memory of devices: the machine is initialised for (%s, cpu:0), "
+                   "and (%s) is given", takes, given);
+}
+
 static int32_t find_callee(vm_machine *m, const vm_func *f, vm_callee *out, lathe_error *error)
 {
     switch (f->kind) {
@@ -163,6 +191,8 @@ int32_t vm_initialise(vm_machine *m, const lathe_value *args, int32_t n, lathe_e
     if (m->targets)
         return vm_fail(error, LATHE_E_ARGUMENT, "the machine is initialised already");
     int32_t status = add_targets(m, args, n, error);
+    if (status == LATHE_OK)
+        status = check_targets(m, error);
     if (status == LATHE_OK)
         status = find_callees(m, error);
     if (status == LATHE_OK)

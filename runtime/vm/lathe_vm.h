@@ -3,10 +3,7 @@
  * Kernels are compiled from their C source where the module runs (docs/module.md).
  *
  *     lathe_LoadFromFile(runtime, "mobilenet.so", &library, &error);
- *     lathe_GetFunction(&library, "vm_load_executable", &load, &error);
- *     lathe_call(&load, NULL, 0, &vm, &error);
- *     lathe_GetFunction(&vm, "vm_initialization", &init, &error);
- *     lathe_call(&init, devices, 6, &none, &error);     // my_device, 0, 2, cpu, 0, 2
+ *     lathe_start(&library, &vm, &error);
  *     lathe_GetFunction(&vm, "main", &run, &error);
  *     lathe_call(&run, inputs, n, &result, &error);
  *
@@ -157,7 +154,8 @@ void lathe_runtime_destroy(lathe_runtime *rt);
 int32_t lathe_set_workers(lathe_runtime *rt, uint32_t workers, lathe_error *error);
 
 /* Device types of DLPack, and one of ours: X(name, number). The CPU and my_device have a row in the device table from
- * the beginning; ext_dev has one when a program registers it. */
+ * the beginning; ext_dev has one when a program registers it, else that of the process, where a library such as libvta
+ * gives it: const lathe_device_api *lathe_device_api_ext_dev(void). */
 #define LATHE_DEVICES(X)        \
     X(LATHE_CPU, 1)             \
     X(LATHE_EXT_DEV, 12)        \
@@ -196,9 +194,10 @@ int32_t lathe_LoadFromBytes(lathe_runtime *rt, const char *name, const void *byt
                             lathe_error *error);
 /* A function of a module or, where it has none of that name, of its imports; LATHE_E_NAME. The function keeps the
  * module alive. A library has "vm_load_executable"; what that returns has "vm_initialization", which takes triples of
- * ints (device type, device id, allocator: 1 naive, 2 pooled) with the CPU's last, and after that the functions of the
- * model, "main" first of all; also "set_input", "invoke_stateful", "get_output", "get_output_arity",
- * "get_function_arity", "get_function_param_name", "save_function". Source modules have their kernels. */
+ * ints (device type, device id, allocator: 1 naive, 2 pooled): a first device, those of lathe_module_devices, the CPU.
+ * After that it has the functions of the model, "main" first of all; also "set_input", "invoke_stateful", "get_output",
+ * "get_output_arity", "get_function_arity", "get_function_param_name", "save_function". Source modules have their
+ * kernels. */
 int32_t lathe_GetFunction(const lathe_value *module, const char *name, lathe_value *out, lathe_error *error);
 /* args: n borrowed values. *result is the caller's to release. */
 int32_t lathe_call(const lathe_value *function, const lathe_value *args, int32_t n, lathe_value *result,
@@ -206,6 +205,10 @@ int32_t lathe_call(const lathe_value *function, const lathe_value *args, int32_t
 /* Both: the function of that name is called, and given back. *result is None after an error. */
 int32_t lathe_call_named(const lathe_value *module, const char *name, const lathe_value *args, int32_t n,
                          lathe_value *result, lathe_error *error);
+
+/* A machine of a library that was loaded, initialised for all that it needs: my_device (the CPU where the library has
+ * machine code), lathe_module_devices, the CPU, each with memory that is kept for the next call. */
+int32_t lathe_start(const lathe_value *library, lathe_value *out_vm, lathe_error *error);
 
 /* What a function of an initialised machine takes, for programs that run modules they do not know: its number of
  * arguments, their names, and what it checks of each of them: type and shape, a dimension that it does not fix as -1.
@@ -215,6 +218,10 @@ int32_t lathe_function_arity(const lathe_value *vm, const char *function, int32_
 int32_t lathe_function_parameter(const lathe_value *vm, const char *function, int32_t i, const char **out_name,
                                  lathe_dtype *out_dtype, int32_t *out_ndim, int64_t *out_shape, int32_t max_ndim,
                                  lathe_error *error);
+/* Devices, beside the first one and the CPU, in whose memory kernels of a module work: their types go to `out`, at most
+ * `max` of them, in the order in which vm_initialization takes them between these two; how many there are is
+ * returned. Each needs a row of the device table. */
+int32_t lathe_module_devices(const lathe_value *module, int32_t *out, int32_t max);
 /* The C source of a source module, or of the first one among the imports; NULL: none. Lives as long as the module. */
 const char *lathe_source(const lathe_value *module);
 

@@ -1,10 +1,12 @@
 /* memory.c: memory of devices. A pooled allocator keeps storages that are given back, up to the most that were in use
  * at once, so that a second run of a function asks the system for nothing.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "memory.h"
 
 #include "error.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +86,20 @@ int32_t vm_devices_add(vm_devices *d, const lathe_device_api *row, lathe_error *
     return status;
 }
 
+/* A device that no program has registered: a library of this process may have it, as it has the functions that kernels
+ * call. */
+static bool find_in_process(int32_t type, lathe_device_api *out)
+{
+    const lathe_device_api *(*row)(void) = NULL;
+    if (type != LATHE_EXT_DEV)
+        return false;
+    *(void **)&row = dlsym(RTLD_DEFAULT, "lathe_device_api_ext_dev");
+    if (!row)
+        return false;
+    *out = *row();
+    return out->type == type && out->alloc && out->free && out->copy;
+}
+
 int32_t vm_devices_get(const vm_devices *devices, int32_t type, lathe_device_api *out, lathe_error *error)
 {
     vm_devices *d = (vm_devices *)(uintptr_t)devices; /* the lock alone changes */
@@ -95,7 +111,12 @@ int32_t vm_devices_get(const vm_devices *devices, int32_t type, lathe_device_api
             found = true;
         }
     pthread_mutex_unlock(&d->lock);
-    return found ? LATHE_OK : vm_fail(error, LATHE_E_UNSUPPORTED, "no device of type %d is registered", type);
+    if (found || find_in_process(type, out))
+        return LATHE_OK;
+    if (type == LATHE_EXT_DEV)
+        return vm_fail(error, LATHE_E_UNSUPPORTED, "no device of type %d is registered: ext_dev is the VTA of libvta, "
+                       "which is not in this process", type);
+    return vm_fail(error, LATHE_E_UNSUPPORTED, "no device of type %d is registered", type);
 }
 
 vm_name vm_device_name(lathe_device device)
@@ -315,10 +336,14 @@ int32_t vm_storage_tensor(const lathe_value *storage, int64_t offset, const int6
     if (offset < 0 || (uint64_t)offset > s->bytes || bytes > s->bytes - (size_t)offset)
         return vm_fail(error, LATHE_E_SHAPE, "a tensor of %zu bytes at %lld does not lie in a storage of %zu bytes",
                        bytes, (long long)offset, s->bytes);
-    int32_t status = vm_tensor_new((char *)s->data + offset, s->allocator->device, dtype, dims, n, &s->head, &t, error);
-    if (status == LATHE_OK)
-        *out = vm_value_of(t);
-    return status;
+    const bool host = vm_device_is_host(s->allocator->device.type); /* else a handle: only its device can count */
+    int32_t status = vm_tensor_new(host ? (char *)s->data + offset : s->data, s->allocator->device, dtype, dims, n,
+                                   &s->head, &t, error);
+    if (status != LATHE_OK)
+        return status;
+    t->t.byte_offset = host ? 0 : (uint64_t)offset;
+    *out = vm_value_of(t);
+    return LATHE_OK;
 }
 
 int32_t vm_tensor_alloc(vm_allocator *a, const int64_t *dims, size_t n, lathe_dtype dtype, lathe_value *out,
@@ -336,16 +361,20 @@ int32_t vm_tensor_alloc(vm_allocator *a, const int64_t *dims, size_t n, lathe_dt
     return status;
 }
 
-/* The device that knows both sides of a copy copies. */
+/* The device that knows both sides of a copy copies: it knows the host and itself. */
 static int32_t copy_bytes(const vm_devices *d, const void *from, size_t from_offset, lathe_device from_device,
-                          void *to, lathe_device to_device, size_t bytes, lathe_error *error)
+                          void *to, size_t to_offset, lathe_device to_device, size_t bytes, lathe_error *error)
 {
     lathe_device_api api;
     int32_t type = vm_device_is_host(from_device.type) ? to_device.type : from_device.type;
     int32_t status = vm_devices_get(d, type, &api, error);
     if (status != LATHE_OK || bytes == 0)
         return status;
-    status = api.copy(api.user, from, from_offset, from_device, to, 0, to_device, bytes);
+    if (from_device.type != to_device.type && !vm_device_is_host(from_device.type) &&
+        !vm_device_is_host(to_device.type))
+        return vm_fail(error, LATHE_E_UNSUPPORTED, "nothing copies from %s to %s: go by way of the CPU",
+                       vm_device_name(from_device).text, vm_device_name(to_device).text);
+    status = api.copy(api.user, from, from_offset, from_device, to, to_offset, to_device, bytes);
     if (status == LATHE_OK && api.sync)
         status = api.sync(api.user, type == to_device.type ? to_device.id : from_device.id);
     if (status != LATHE_OK)
@@ -363,13 +392,28 @@ int32_t vm_tensor_copy(const vm_devices *d, const lathe_dltensor *from, vm_alloc
         return vm_fail(error, LATHE_E_SHAPE, "a tensor whose elements do not lie without gaps cannot be copied");
     int32_t status = vm_tensor_alloc(a, from->shape, n, from->dtype, &v, error);
     if (status == LATHE_OK && vm_bytes_of(from->dtype, from->shape, n, &bytes))
-        status = copy_bytes(d, from->data, from->byte_offset, from->device, lathe_tensor_of(&v)->data, a->device, bytes,
-                            error);
+        status = copy_bytes(d, from->data, from->byte_offset, from->device, lathe_tensor_of(&v)->data, 0, a->device,
+                            bytes, error);
     if (status == LATHE_OK)
         *out = v;
     else
         lathe_release(&v);
     return status;
+}
+
+int32_t vm_tensor_copy_to(const vm_devices *d, const lathe_dltensor *from, const lathe_dltensor *to,
+                          lathe_error *error)
+{
+    size_t has, wants;
+    if (!vm_tensor_is_dense(from) || !vm_tensor_is_dense(to))
+        return vm_fail(error, LATHE_E_SHAPE, "a tensor whose elements do not lie without gaps cannot be copied");
+    if (!vm_bytes_of(from->dtype, from->shape, (size_t)from->ndim, &has) ||
+        !vm_bytes_of(to->dtype, to->shape, (size_t)to->ndim, &wants) || has != wants)
+        return vm_fail(error, LATHE_E_SHAPE, "a tensor %s%s is copied into one %s%s", vm_dtype_name(from->dtype).text,
+                       vm_dims_name(from->shape, (size_t)from->ndim).text, vm_dtype_name(to->dtype).text,
+                       vm_dims_name(to->shape, (size_t)to->ndim).text);
+    return copy_bytes(d, from->data, from->byte_offset, from->device, to->data, to->byte_offset, to->device, has,
+                      error);
 }
 
 int32_t vm_tensor_from_bytes(const vm_devices *d, vm_bytes bytes, const int64_t *dims, size_t n, lathe_dtype dtype,
@@ -382,5 +426,6 @@ int32_t vm_tensor_from_bytes(const vm_devices *d, vm_bytes bytes, const int64_t 
 
 int32_t vm_tensor_read(const vm_devices *d, const lathe_dltensor *from, void *to, size_t bytes, lathe_error *error)
 {
-    return copy_bytes(d, from->data, from->byte_offset, from->device, to, (lathe_device){LATHE_CPU, 0}, bytes, error);
+    return copy_bytes(d, from->data, from->byte_offset, from->device, to, 0, (lathe_device){LATHE_CPU, 0}, bytes,
+                      error);
 }

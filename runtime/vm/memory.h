@@ -47,6 +47,9 @@ int32_t vm_tensor_alloc(vm_allocator *a, const int64_t *dims, size_t n, lathe_dt
 /* A copy of a tensor without gaps, in memory of `a`. */
 int32_t vm_tensor_copy(const vm_devices *d, const lathe_dltensor *from, vm_allocator *a, lathe_value *out,
                        lathe_error *error);
+/* The bytes of a tensor into another one that has as many, both without gaps. */
+int32_t vm_tensor_copy_to(const vm_devices *d, const lathe_dltensor *from, const lathe_dltensor *to,
+                          lathe_error *error);
 /* The same from bytes of this process; they must be as many as the tensor has. */
 int32_t vm_tensor_from_bytes(const vm_devices *d, vm_bytes bytes, const int64_t *dims, size_t n, lathe_dtype dtype,
                              vm_allocator *a, lathe_value *out, lathe_error *error);

@@ -22,5 +22,7 @@ int32_t vm_source_path(vm_module *m, const char **out, lathe_error *error);
  * stay. */
 void vm_source_set_loops(vm_module *m, const lathe_value *text);
 bool vm_source_has_loops(vm_module *m);
+/* The devices whose memory its kernels want, by number, each once; at most VM_DEVICES_MAX. Returns how many. */
+uint32_t vm_source_devices(const vm_module *m, int32_t out[VM_DEVICES_MAX]);
 extern const vm_module_kind vm_source_kind;
 #endif

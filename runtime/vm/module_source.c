@@ -21,6 +21,7 @@ struct kernel_info {
     vm_bytes key; /* its name in bytecode */
     char *symbol; /* in C */
     uint32_t addresses;
+    int32_t *devices; /* of each address: whose handle it is, 0 for memory of the host; NULL: all are that */
 };
 
 struct source_module {
@@ -189,6 +190,9 @@ static int32_t run_interpreted(const struct kernel *k, void *const *addresses, c
 {
     const struct source_module *s = (const struct source_module *)(const void *)k->f.owner;
     const lathe_options *o = &s->module.rt->options;
+    if (k->info->devices)
+        return vm_fail(error, LATHE_E_UNSUPPORTED, "kernel %s runs on a device: it cannot be interpreted",
+                       k->info->symbol);
     const vm_bytes text = vm_value_text(&s->loops);
     size_t few[FEW_ADDRESSES], *bytes = few;
     if (k->info->addresses > FEW_ADDRESSES && !(bytes = malloc(k->info->addresses * sizeof *bytes)))
@@ -223,12 +227,27 @@ static int32_t run(struct kernel *k, void *const *addresses, const lathe_value *
                    status_text(ended));
 }
 
-static int32_t address_of(const lathe_value *args, int32_t i, void **out, lathe_error *error)
+static int32_t handle_of(const lathe_dltensor *t, int32_t i, int32_t device, void **out, lathe_error *error)
+{
+    if (t->device.type != device)
+        return vm_fail(error, LATHE_E_SHAPE, "argument %d lies on %s; the kernel takes memory of %s", i,
+                       vm_device_name(t->device).text, vm_device_name((lathe_device){device, 0}).text);
+    if (t->byte_offset != 0)
+        return vm_fail(error, LATHE_E_SHAPE, "argument %d begins inside of its storage on %s", i,
+                       vm_device_name(t->device).text);
+    *out = t->data;
+    return LATHE_OK;
+}
+
+static int32_t address_of(const struct kernel_info *k, const lathe_value *args, int32_t i, void **out,
+                          lathe_error *error)
 {
     const lathe_dltensor *t;
     int32_t status = vm_want_tensor(args, i, &t, error);
     if (status != LATHE_OK)
         return status;
+    if (k->devices && k->devices[i] != 0)
+        return handle_of(t, i, k->devices[i], out, error);
     if (!vm_device_is_host(t->device.type))
         return vm_fail(error, LATHE_E_SHAPE, "argument %d lies on %s; kernels from source take memory of the CPU", i,
                        vm_device_name(t->device).text);
@@ -256,7 +275,7 @@ static int32_t call_kernel(vm_function *self, const lathe_value *args, int32_t n
     if (count > FEW_ADDRESSES && !(addresses = malloc((size_t)count * sizeof *addresses)))
         return vm_no_memory(error, (size_t)count * sizeof *addresses);
     for (int32_t i = 0; i < count && status == LATHE_OK; i++)
-        status = address_of(args, i, &addresses[i], error);
+        status = address_of(k->info, args, i, &addresses[i], error);
     if (status == LATHE_OK && rt->options.trace > 0)
         vm_log(rt, "call: %s", k->info->symbol);
     if (status == LATHE_OK)
@@ -296,8 +315,10 @@ static void destroy_source(vm_module *m)
     if (s->library)
         jit_unload(s->library);
     lathe_release(&s->loops);
-    for (size_t i = 0; i < s->count; i++)
+    for (size_t i = 0; i < s->count; i++) {
         free(s->kernels[i].symbol);
+        free(s->kernels[i].devices);
+    }
     free(s->kernels);
     free(s->text);
     pthread_mutex_destroy(&s->lock);
@@ -320,6 +341,29 @@ static bool is_identifier(vm_bytes text)
     return text.size > 0 && text.size < 400;
 }
 
+/* One number for each address, or none. */
+static int32_t read_devices(vm_reader *r, struct kernel_info *k, vm_bytes symbol, lathe_error *error)
+{
+    const uint64_t n = vm_read_count(r, 4);
+    if (!r->ok)
+        return damaged(error);
+    if (n == 0)
+        return LATHE_OK;
+    if (n != k->addresses)
+        return vm_fail(error, LATHE_E_FORMAT, "kernel %.*s has %u arguments, and the devices of %" PRIu64,
+                       vm_text_shown(symbol), (const char *)symbol.data, k->addresses, n);
+    k->devices = calloc((size_t)n, sizeof *k->devices);
+    if (!k->devices)
+        return vm_no_memory(error, (size_t)n * sizeof *k->devices);
+    for (uint64_t i = 0; i < n; i++) {
+        k->devices[i] = vm_read_i32(r);
+        if (k->devices[i] < 0 || vm_device_is_host(k->devices[i]))
+            return vm_fail(error, LATHE_E_FORMAT, "argument %" PRIu64 " of kernel %.*s is on device type %d", i,
+                           vm_text_shown(symbol), (const char *)symbol.data, k->devices[i]);
+    }
+    return LATHE_OK;
+}
+
 static int32_t read_kernel(vm_reader *r, struct kernel_info *k, lathe_error *error)
 {
     k->key = vm_read_text(r);
@@ -340,9 +384,9 @@ static int32_t read_kernel(vm_reader *r, struct kernel_info *k, lathe_error *err
     k->addresses = (uint32_t)n;
     for (uint64_t tags = vm_read_count(r, 8); tags > 0 && r->ok; tags--)
         (void)vm_read_text(r);
-    (void)vm_read_bytes(r, vm_read_count(r, 4) * 4);
-    if (!r->ok)
-        return damaged(error);
+    int32_t status = read_devices(r, k, symbol, error);
+    if (status != LATHE_OK || !r->ok)
+        return status != LATHE_OK ? status : damaged(error);
     k->symbol = vm_text_copy(symbol);
     return k->symbol ? LATHE_OK : vm_no_memory(error, symbol.size);
 }
@@ -420,6 +464,25 @@ void vm_source_set_loops(vm_module *m, const lathe_value *text)
     if (s->loops.type == LATHE_NONE)
         s->loops = lathe_retain(text);
     pthread_mutex_unlock(&s->lock);
+}
+
+uint32_t vm_source_devices(const vm_module *m, int32_t out[VM_DEVICES_MAX])
+{
+    const struct source_module *s = (const struct source_module *)(const void *)m;
+    uint32_t n = 0;
+    for (size_t i = 0; i < s->count; i++)
+        for (uint32_t k = 0; s->kernels[i].devices && k < s->kernels[i].addresses; k++) {
+            const int32_t device = s->kernels[i].devices[k];
+            uint32_t at = 0;
+            while (at < n && out[at] < device)
+                at++;
+            if (device == 0 || (at < n && out[at] == device) || n == VM_DEVICES_MAX)
+                continue;
+            memmove(out + at + 1, out + at, (n - at) * sizeof *out);
+            out[at] = device;
+            n++;
+        }
+    return n;
 }
 
 bool vm_source_has_loops(vm_module *m)

@@ -455,7 +455,8 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
     out->prog->prefix = arena_printf(&c->mem, "tvmgen_%s", o->module_name);
     out->prog->records = out->records;
     if (!prog_schedule(c, out->prog) || /* schedules of different operators may come out equal */
-        (o->opt_level > 0 && !prog_run_passes(c, out->prog, "share", o->opt_level, false, NULL)))
+        (o->opt_level > 0 && !prog_run_passes(c, out->prog, "share", o->opt_level, false, NULL)) ||
+        (out->prog->for_module && !prog_run_passes(c, out->prog, "device-memory", 0, o->print_after_all, o->dump)))
         return false;
     if (strcmp(o->emit, "schedule") == 0 || strcmp(o->emit, "tir") == 0)
         return true;

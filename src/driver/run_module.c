@@ -58,22 +58,11 @@ static bool failed(compiler *c, const lathe_error *e)
 
 static bool start(compiler *c, struct run_module *m, const char *path)
 {
-    int64_t devices[] = {LATHE_MY_DEVICE, 0, 2, LATHE_CPU, 0, 2};
-    lathe_value args[6] = {{0}}, none = {0};
     lathe_error e = {0};
-    bool loaded = lathe_LoadFromFile(m->rt, path, &m->library, &e) == LATHE_OK;
-    if (loaded && !lathe_source(&m->library)) /* machine code of TVM's, which asks for the CPU */
-        devices[0] = LATHE_CPU;
-    for (size_t i = 0; i < 6; i++) {
-        args[i].type = LATHE_INT;
-        args[i].u.v_int = devices[i];
-    }
-    bool ok = loaded &&
-              lathe_call_named(&m->library, "vm_load_executable", NULL, 0, &m->vm, &e) == LATHE_OK &&
-              lathe_call_named(&m->vm, "vm_initialization", args, 6, &none, &e) == LATHE_OK &&
-              lathe_GetFunction(&m->vm, "main", &m->main, &e) == LATHE_OK;
-    lathe_release(&none);
-    return ok || failed(c, &e);
+    return (lathe_LoadFromFile(m->rt, path, &m->library, &e) == LATHE_OK &&
+            lathe_start(&m->library, &m->vm, &e) == LATHE_OK &&
+            lathe_GetFunction(&m->vm, "main", &m->main, &e) == LATHE_OK) ||
+           failed(c, &e);
 }
 
 /* report.json's text, for as long as c lives; NULL: the module has none. */

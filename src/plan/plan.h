@@ -6,7 +6,13 @@
 #include "prog/prog.h"
 #include "tir/facts.h"
 
-typedef enum plan_storage { STORE_INPUT, STORE_OUTPUT, STORE_CONSTANT, STORE_WORKSPACE } plan_storage;
+typedef enum plan_storage {
+    STORE_INPUT,
+    STORE_OUTPUT,
+    STORE_CONSTANT,
+    STORE_WORKSPACE,
+    STORE_DEVICE /* a piece of its own of a device's memory: none of the plan's */
+} plan_storage;
 
 typedef struct plan_value {
     const char *name; /* for dumps */
@@ -128,7 +134,7 @@ plan_problem *plan_problem_of(compiler *c, const prog_func *f, bool inputs_insid
 
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
 /* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "effort 9"; "value x 64 workspace
- * [start] [in y at 16]" (or input, output, constant); "op f reads a b writes c [inplace c=a] [parts 4]
+ * [start] [in y at 16]" (or input, output, constant, device); "op f reads a b writes c [inplace c=a] [parts 4]
  * [overlap c=a below 8 above 64] [scratch 128 [perpart]]"; "if c" ... "else" ... "end"; "loop c" ... "end". Only for
  * reading: plan_print writes a plan. */
 bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out);

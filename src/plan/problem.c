@@ -3,6 +3,7 @@
  * follow from their loops. */
 #include "abi/package.h"
 #include "plan/plan.h"
+#include "tir/build.h"
 
 /* --- values --- */
 
@@ -13,6 +14,7 @@ static plan_storage storage_of(prog_space s)
     case SPACE_OUTPUT: return STORE_OUTPUT;
     case SPACE_CONSTANT: return STORE_CONSTANT;
     case SPACE_WORKSPACE: return STORE_WORKSPACE;
+    case SPACE_DEVICE: return STORE_DEVICE;
     }
     return STORE_WORKSPACE;
 }
@@ -132,26 +134,52 @@ static void add_kernel(compiler *c, plan_flow *flow, const prog_step *s)
     flow_op(flow, op);
 }
 
+/* A copy between memories is an operator like others: its loops say what it costs, and that nothing lies in place. */
+static void add_copy(compiler *c, plan_flow *flow, const prog_func *f, const prog_step *s)
+{
+    const prog_value *from = &f->values.data[s->args[0]], *to = &f->values.data[s->args[1]];
+    const int64_t bytes = (int64_t)prog_bytes(from);
+    const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, 2);
+    const tir_var *i = tir_new_var(c, "i", TIR_I64);
+    tir_expr_ref at = tir_varref(c, i);
+    tir_func *loops = arena_new(&c->mem, tir_func);
+    prog_kernel *k = arena_new(&c->mem, prog_kernel);
+    prog_step *step = arena_new(&c->mem, prog_step);
+    params[0] = tir_buffer_static(c, "from", DT_U8, 1, &bytes, SCOPE_GLOBAL);
+    params[1] = tir_buffer_static(c, "to", DT_U8, 1, &bytes, SCOPE_GLOBAL);
+    *loops = (tir_func){.name = "copy", .params = params, .n_params = 2, .n_inputs = 1, .index_type = DT_I64};
+    loops->body = tir_for(c, i, tir_i64(c, 0), tir_i64(c, bytes), FOR_SERIAL,
+                          tir_store(c, params[1], 1, &at, tir_load(c, params[0], 1, &at)));
+    k->kind = arena_printf(&c->mem, "copy_%s", to->memory ? to->memory : "host");
+    k->name = prog_kernel_base_name(&c->mem, k->kind);
+    k->target = target_find("generic");
+    k->plain = k->loops = loops;
+    *step = *s;
+    step->kernel = k;
+    add_kernel(c, flow, step);
+}
+
 /* Views and joins are places of values. The verifier of programs has bounded the depth. */
-static void add_block(compiler *c, plan_flow *flow, const prog_block *b)
+static void add_block(compiler *c, plan_flow *flow, const prog_func *f, const prog_block *b)
 {
     for (uint32_t i = 0; i < b->len; i++) {
         const prog_step *s = &b->data[i];
         uint32_t jump;
         switch (s->kind) {
         case STEP_KERNEL: add_kernel(c, flow, s); break;
+        case STEP_COPY: add_copy(c, flow, f, s); break;
         case STEP_VIEW:
         case STEP_JOIN: break;
         case STEP_IF:
             jump = flow_if(flow, s->args[0]);
-            add_block(c, flow, &s->blocks[0]);
+            add_block(c, flow, f, &s->blocks[0]);
             jump = flow_else(flow, jump);
-            add_block(c, flow, &s->blocks[1]);
+            add_block(c, flow, f, &s->blocks[1]);
             flow_end_if(flow, jump);
             break;
         case STEP_LOOP:
             jump = flow_loop(flow, s->args[0]);
-            add_block(c, flow, &s->blocks[0]);
+            add_block(c, flow, f, &s->blocks[0]);
             flow_end_loop(flow, jump);
             break;
         }
@@ -163,6 +191,6 @@ plan_problem *plan_problem_of(compiler *c, const prog_func *f, bool inputs_insid
     plan_problem *p = arena_new(&c->mem, plan_problem);
     plan_flow flow = {.a = &c->mem, .p = p};
     add_values(c, f, inputs_inside, p);
-    add_block(c, &flow, &f->steps);
+    add_block(c, &flow, f, &f->steps);
     return p;
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const char *const storage_names[] = {"input", "output", "constant", "workspace"};
+static const char *const storage_names[] = {"input", "output", "constant", "workspace", "device"};
 
 /* --- out
  * -------------------------------------------------------------------------------------------------------------- */
@@ -121,13 +121,13 @@ static bool statement_value(reader *r)
     if (v.bytes > UINT64_C(1) << 48)
         return lexer_error(&r->l, "a value has at most 2^48 bytes");
     bool known = false;
-    for (uint32_t s = 0; s < 4 && !known; s++)
+    for (uint32_t s = 0; s < sizeof storage_names / sizeof *storage_names && !known; s++)
         if (lexer_accept(&r->l, storage_names[s])) {
             v.storage = (plan_storage)s;
             known = true;
         }
     if (!known)
-        return lexer_error(&r->l, "expected input, output, constant or workspace");
+        return lexer_error(&r->l, "expected input, output, constant, workspace or device");
     v.from_start = v.storage == STORE_WORKSPACE && lexer_accept(&r->l, "start");
     for (uint32_t i = 0; i < r->p->values.len; i++)
         v.index += r->p->values.data[i].storage == v.storage;

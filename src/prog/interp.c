@@ -31,6 +31,7 @@ static bool give_room(run *r, uint32_t i, void *const *in, void *const *out)
         r->bytes[i] = (uint8_t *)(uintptr_t)tensor_plain_bytes(&r->mem, v->data);
         return r->bytes[i] || no_memory(r, v);
     case SPACE_WORKSPACE:
+    case SPACE_DEVICE:
         r->bytes[i] = arena_try_alloc(&r->mem, (size_t)prog_bytes(v) + 1, 64);
         return r->bytes[i] || no_memory(r, v);
     }
@@ -139,6 +140,9 @@ static bool run_step(run *r, const prog_step *s)
     case STEP_KERNEL: return run_kernel(r, s);
     case STEP_VIEW:
     case STEP_JOIN: return true;
+    case STEP_COPY:
+        memcpy(r->bytes[s->args[1]], r->bytes[s->args[0]], (size_t)prog_bytes(&r->f->values.data[s->args[0]]));
+        return true;
     case STEP_IF: return run_block(r, &s->blocks[*r->bytes[s->args[0]] ? 0 : 1], false);
     case STEP_LOOP:
         while (*r->bytes[s->args[0]])

@@ -20,6 +20,22 @@ typedef struct parser {
 
 /* --- names --- */
 
+/* "in ext_dev" */
+static bool memory(parser *p, prog_value *v)
+{
+    lexer *l = &p->l;
+    if (!lexer_accept(l, "in"))
+        return true;
+    if (l->tok.kind != TOK_IDENT || strlen(l->tok.text) != l->tok.len)
+        return lexer_error(l, "expected the name of a device's memory");
+    if (v->space != SPACE_WORKSPACE || v->extent)
+        return lexer_error(l, "%%%s is the host's", v->name);
+    v->space = SPACE_DEVICE;
+    v->memory = l->tok.text;
+    lexer_next(l);
+    return true;
+}
+
 /* "seq <= 128" */
 static bool extent(parser *p, prog_value *v)
 {
@@ -54,6 +70,8 @@ static bool new_value(parser *p, prog_space space, uint32_t *out)
         return false;
     if (v.type.kind != TYPE_TENSOR || v.type.shape.rank < 0)
         return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s: the type of a value is a tensor", v.name);
+    if (!memory(p, &v))
+        return false;
     *out = prog_add_value(p->m, p->f, v);
     ptr_map_set(&p->values, v.name, *out);
     return true;
@@ -160,7 +178,7 @@ static bool operands(parser *p, prog_step *s, arena *a)
     }
     s->args = args.data;
     s->n_args = args.len;
-    if ((s->kind == STEP_VIEW || s->kind == STEP_JOIN) && s->n_args != s->n_in + 1)
+    if ((s->kind == STEP_VIEW || s->kind == STEP_JOIN || s->kind == STEP_COPY) && s->n_args != s->n_in + 1)
         return lexer_error(&p->l, "a %s has one result", prog_step_text(s->kind));
     return true;
 }
@@ -193,7 +211,7 @@ static bool step_kind(parser *p, prog_step *s)
             s->n_blocks = s->kind == STEP_IF ? 2 : s->kind == STEP_LOOP ? 1 : 0;
             return true;
         }
-    return lexer_error(&p->l, "expected constant, kernel, view, join, if or loop");
+    return lexer_error(&p->l, "expected constant, kernel, view, join, copy, if or loop");
 }
 
 static bool step(parser *p, prog_block *to)

@@ -11,6 +11,8 @@ static void typed(writer *w, const prog_value *v)
     w_str(w, ": ");
     if (!v->extent) {
         type_print(w, &v->type);
+        if (v->memory)
+            w_fmt(w, " in %s", v->memory);
         return;
     }
     w_str(w, "extent ");

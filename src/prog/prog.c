@@ -122,6 +122,7 @@ void prog_place_results(prog_func *f)
     for (uint32_t v = 0; v < f->values.len; v++) {
         const prog_value *root = &f->values.data[prog_root(f, v, &start)];
         f->values.data[v].space = root->space;
+        f->values.data[v].memory = root->memory;
         f->values.data[v].index = root->index;
     }
 }
@@ -158,6 +159,11 @@ prog_step *prog_first_step(const prog_func *f, prog_walk *w)
     return prog_next_step(w);
 }
 
+const char *prog_kernel_memory(const prog_kernel *k)
+{
+    return k->region ? k->target->memory : NULL; /* whoever runs a region that was declined is its target then */
+}
+
 uint64_t prog_bytes(const prog_value *v)
 {
     int64_t bytes = type_most_bytes(&v->type);
@@ -182,6 +188,46 @@ uint64_t prog_most_bytes(const struct target *t)
     return (uint64_t)1 << (t->address_bits == 32 ? 31 : 40);
 }
 
+/* --- numbers --- */
+
+/* Everything that names values has their new numbers. */
+static void use_numbers(prog_func *f, const uint32_t *number)
+{
+    prog_walk w;
+    for (uint32_t i = 0; i < f->values.len; i++)
+        if (f->values.data[i].base != PROG_NONE)
+            f->values.data[i].base = number[f->values.data[i].base];
+    for (prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w))
+        for (uint32_t k = 0; k < s->n_args; k++)
+            s->args[k] = number[s->args[k]];
+    for (uint32_t i = 0; i < f->results.len; i++)
+        f->results.data[i].value = number[f->results.data[i].value];
+}
+
+void prog_number_values(prog_module *m, prog_func *f)
+{
+    uint32_t n = f->values.len, next = f->n_inputs;
+    arena tmp;
+    prog_walk w;
+    arena_init(&tmp, &m->c->mem);
+    uint32_t *number = arena_array(&tmp, uint32_t, n + 1u);
+    prog_value *moved = arena_array(&tmp, prog_value, n + 1u);
+    for (uint32_t i = 0; i < n; i++)
+        number[i] = i < f->n_inputs ? i : PROG_NONE;
+    for (const prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w))
+        for (uint32_t k = 0; k < s->n_args; k++)
+            if (number[s->args[k]] == PROG_NONE)
+                number[s->args[k]] = next++;
+    for (uint32_t i = 0; i < n; i++)
+        number[i] = number[i] == PROG_NONE ? next++ : number[i];
+    for (uint32_t i = 0; i < n; i++)
+        moved[number[i]] = f->values.data[i];
+    for (uint32_t i = 0; i < n; i++)
+        f->values.data[i] = moved[i];
+    use_numbers(f, number);
+    arena_free(&tmp);
+}
+
 /* --- dropping --- */
 
 static void drop_from(prog_func *f, arena *a)
@@ -200,14 +246,7 @@ static void drop_from(prog_func *f, arena *a)
             f->values.data[kept++] = f->values.data[i];
     }
     f->values.len = kept;
-    for (uint32_t i = 0; i < kept; i++)
-        if (f->values.data[i].base != PROG_NONE)
-            f->values.data[i].base = number[f->values.data[i].base];
-    for (prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w))
-        for (uint32_t k = 0; k < s->n_args; k++)
-            s->args[k] = number[s->args[k]];
-    for (uint32_t i = 0; i < f->results.len; i++)
-        f->results.data[i].value = number[f->results.data[i].value];
+    use_numbers(f, number);
 }
 
 static void drop_kernels(prog_module *m, arena *a)

@@ -19,7 +19,8 @@ struct graph_module;
     X(SPACE_INPUT, "input")         /* the caller's, only read */               \
     X(SPACE_OUTPUT, "output")       /* the caller's */                          \
     X(SPACE_CONSTANT, "constant")   /* of the module */                         \
-    X(SPACE_WORKSPACE, "workspace") /* given by the plan, shared over time */
+    X(SPACE_WORKSPACE, "workspace") /* given by the plan, shared over time */ \
+    X(SPACE_DEVICE, "device")       /* a piece of its own, in the memory of a device */
 typedef enum prog_space {
 #define X(id, text) id,
     PROG_SPACES(X)
@@ -32,6 +33,7 @@ typedef struct prog_value {
     struct type type; /* a tensor; where a dimension is open, it has a bound, and storage is as large as the bounds */
     dim extent; /* the value is one i64: the extent that this symbol stands for; NULL: data */
     prog_space space;
+    const char *memory;      /* of SPACE_DEVICE: which, as targets name it ("ext_dev"); NULL: the host's */
     uint32_t index;          /* number among the inputs, or the results */
     const tensor_data *data; /* of a constant */
     uint32_t base;           /* its bytes lie in that value, `offset` bytes from its start; PROG_NONE: nowhere else */
@@ -74,6 +76,7 @@ typedef struct prog_kernel {
     X(STEP_KERNEL, "kernel") /* runs a kernel */                                                   \
     X(STEP_VIEW, "view")     /* the result is the operand's bytes under another type */            \
     X(STEP_JOIN, "join")     /* the operands, which lie in the result, are all written: no work */ \
+    X(STEP_COPY, "copy")     /* the operand's bytes, in another memory */                          \
     X(STEP_IF, "if")         /* one of two blocks, by the operand; each makes the results */       \
     X(STEP_LOOP, "loop")     /* a block as long as the first operand is true; the operands are carried */
 typedef enum prog_step_kind {
@@ -150,8 +153,13 @@ const tir_func *prog_kernel_meaning(const prog_kernel *k); /* plain loops where 
 uint32_t prog_add_value(prog_module *m, prog_func *f, prog_value v);
 /* The value that holds v's bytes, followed to the end, and where in it v begins. */
 uint32_t prog_root(const prog_func *f, uint32_t v, uint64_t *out_offset);
+/* Numbers the values anew, in the order in which they appear in the text. */
+void prog_number_values(prog_module *m, prog_func *f);
 /* Gives the roots of the results to the caller's memory, and every value the space of its root. */
 void prog_place_results(prog_func *f);
+/* The memory in which k finds operands and leaves results, those that are no constants and no extents; NULL: the
+ * host's. */
+const char *prog_kernel_memory(const prog_kernel *k);
 uint64_t prog_bytes(const prog_value *v); /* of its storage: open dimensions at their bounds; 0 where one has none */
 /* Nothing bounds its size: it gets memory of its own when a kernel is to write it, as large as it is then. */
 bool prog_is_unbounded(const prog_value *v);
@@ -184,7 +192,8 @@ typedef bool (*prog_pass_fn)(compiler *c, prog_module *m);
     X(PROG_SHOW, "show-values", prog_pass_show, PROG_ASKED, "what kernels make becomes results of the function")    \
     X(PROG_LITERALS, "literals", prog_pass_literals, 0, "constants of one element become numbers in their kernels") \
     X(PROG_JOIN, "join-in-place", prog_pass_join, 1, "operands of a concatenation are written where it lies")       \
-    X(PROG_SHARE, "share", prog_pass_share, 1, "equal kernels, and equal constants, are one")
+    X(PROG_SHARE, "share", prog_pass_share, 1, "equal kernels, and equal constants, are one")                        \
+    X(PROG_DEVICE, "device-memory", prog_pass_device, PROG_ASKED, "what regions exchange stays in their memory")
 #define X(id, name, fn, level, help) bool fn(compiler *c, prog_module *m);
 PROG_PASSES(X)
 #undef X

@@ -40,6 +40,8 @@ typedef struct prog_source {
     const char *suffix;  /* of the file's name: "c" */
     const char *cflags;  /* "": none */
     const char *ldflags;
+    const char *ready; /* "int32_t NAME(void)" of the text, which makes the device ready before memory of it is asked
+                        * for, and returns a status; NULL: there is nothing to do */
     const prog_file *files; /* more of them */
     uint32_t n_files;
     enum package_backend backend; /* who executes them, for the package's table; 0: PACKAGE_BACKEND_EXTERNAL */

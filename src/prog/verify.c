@@ -87,8 +87,12 @@ static bool check_value(checker *k, uint32_t i)
         return fault(k, none, "%%%s: inputs come first, and nothing else is one", v->name);
     if ((v->data != NULL) != (v->space == SPACE_CONSTANT && v->base == PROG_NONE))
         return fault(k, none, "%%%s: a constant has numbers, and nothing else has", v->name);
+    if ((v->memory != NULL) != (v->space == SPACE_DEVICE) || (v->memory && (v->extent || prog_is_unbounded(v))))
+        return fault(k, none, "%%%s: what lies in a device's memory has a size, and no host's place", v->name);
     if (v->base == PROG_NONE)
         return true;
+    if (v->memory)
+        return fault(k, none, "%%%s: a value in %s has a piece of that memory for itself", v->name, v->memory);
     if (v->base >= k->f->values.len)
         return fault(k, none, "%%%s lies in a value that is not there", v->name);
     const prog_value *base = value(k, v->base);
@@ -148,12 +152,59 @@ static bool check_operand(const checker *k, const prog_step *s, const tir_func *
     return true;
 }
 
+static const char *memory_name(const char *memory)
+{
+    return memory ? memory : "the host's memory";
+}
+
+/* In front of the pass device-memory all values are the host's; behind it those of a kernel with a memory are there. */
+static bool check_memories(const checker *k, const prog_step *s)
+{
+    const char *own = prog_kernel_memory(s->kernel);
+    uint64_t start;
+    bool any = false;
+    for (uint32_t i = 0; i < s->n_args; i++)
+        any |= value(k, s->args[i])->memory != NULL;
+    for (uint32_t i = 0; i < s->n_args && any; i++) {
+        const prog_value *v = value(k, s->args[i]);
+        if (v->extent || (value(k, prog_root(k->f, s->args[i], &start))->space == SPACE_CONSTANT))
+            continue;
+        if (!own != !v->memory || (own && strcmp(own, v->memory) != 0))
+            return fault(k, s->loc, "kernel @%s works in %s, and %%%s lies in %s", s->kernel->name, memory_name(own),
+                         v->name, memory_name(v->memory));
+    }
+    return true;
+}
+
+/* Between two memories, of which one is the host's. */
+static bool check_copy(const checker *k, const prog_step *s)
+{
+    const prog_value *from = value(k, s->args[0]), *to = value(k, s->args[1]);
+    if (!from->memory == !to->memory)
+        return fault(k, s->loc, "a copy goes between the host's memory and a device's: %%%s lies in %s, %%%s in %s",
+                     from->name, memory_name(from->memory), to->name, memory_name(to->memory));
+    return type_equal(&from->type, &to->type) ||
+           fault(k, s->loc, "%%%s and its copy %%%s have different types", from->name, to->name);
+}
+
+/* Blocks are the host's matter. */
+static bool check_host(const checker *k, const prog_step *s)
+{
+    for (uint32_t i = 0; i < s->n_args; i++)
+        if (value(k, s->args[i])->memory)
+            return fault(k, s->loc, "a step %s of %%%s, which lies in %s", prog_step_text(s->kind),
+                         value(k, s->args[i])->name, value(k, s->args[i])->memory);
+    return true;
+}
+
 static bool check_kernel(const checker *k, const prog_step *s)
 {
     const tir_func *f = s->kernel ? prog_kernel_meaning(s->kernel) : NULL;
     bool ok = true;
     if (!s->kernel)
         return fault(k, s->loc, "a step without its kernel");
+    if (!check_memories(k, s))
+        return false;
     if (!f) /* its target will say */
         return true;
     if (s->n_args != f->n_params || s->n_in != f->n_inputs)
@@ -290,10 +341,11 @@ static bool check_inside(checker *k, const prog_step *s)
 {
     switch (s->kind) {
     case STEP_KERNEL: return check_kernel(k, s);
-    case STEP_VIEW: return lies_in(k, s, s->args[1], s->args[0]);
-    case STEP_JOIN: return check_join(k, s);
-    case STEP_IF: return check_if(k, s);
-    case STEP_LOOP: return check_loop(k, s);
+    case STEP_VIEW: return check_host(k, s) && lies_in(k, s, s->args[1], s->args[0]);
+    case STEP_JOIN: return check_host(k, s) && check_join(k, s);
+    case STEP_COPY: return check_copy(k, s);
+    case STEP_IF: return check_host(k, s) && check_if(k, s);
+    case STEP_LOOP: return check_host(k, s) && check_loop(k, s);
     }
     return false;
 }
@@ -314,8 +366,8 @@ static bool check_apart(const checker *k, const prog_step *s)
 static bool check_step(checker *k, const prog_step *s)
 {
     uint32_t n_values = k->f->values.len;
-    if ((s->kind == STEP_VIEW || s->kind == STEP_JOIN) &&
-        (s->n_args != s->n_in + 1 || (s->kind == STEP_VIEW && s->n_in != 1)))
+    const bool one = s->kind == STEP_VIEW || s->kind == STEP_COPY;
+    if ((one || s->kind == STEP_JOIN) && (s->n_args != s->n_in + 1 || (one && s->n_in != 1)))
         return fault(k, s->loc, "a %s with %u operands and %u results", prog_step_text(s->kind), s->n_in,
                      s->n_args - s->n_in);
     value_state *before = arena_array(&k->c->mem, value_state, s->n_args + 1u);
@@ -368,6 +420,9 @@ static bool check_result(const checker *k, uint32_t i)
     if (v >= k->f->values.len || k->state[v] != VALUE_MADE)
         return fault(k, src_loc_none(), "result %u is not made", i);
     const prog_value *root = value(k, prog_root(k->f, v, &start));
+    if (root->memory)
+        return fault(k, src_loc_none(), "the result %%%s lies in %s: a step copies it", value(k, v)->name,
+                     root->memory);
     if (root->space != SPACE_OUTPUT || root->index != i || start != 0 || prog_bytes(root) != prog_bytes(value(k, v)))
         return fault(k, src_loc_none(), "the result %%%s has no bytes of its own", value(k, v)->name);
     return true;

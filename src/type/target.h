@@ -72,6 +72,8 @@ typedef struct target {
     target_codegen_fn codegen; /* of regions that `lower` declines; NULL: none */
     const void *generator;     /* for codegen */
     bool regions_only;         /* takes parts of a model, not whole ones: a library, an accelerator */
+    const char *memory; /* of a device, in which its regions find operands and leave results in modules: a row of
+                         * MODULE_MEMORIES (abi/module.h); constants they take from the host. NULL: all is the host's */
     const target_offload *offload; /* it takes parts of a model (docs/partition.md); NULL: what patterns.def says */
 } target;
 

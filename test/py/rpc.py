@@ -439,7 +439,7 @@ def stock_gemm(session, where, device, want, a, b):
 def test_vta_model(options, folder):
     """A quantised model whose layers run on the server's VTA: the bits of the CPU here."""
     import tvm
-    from tvm import rpc
+    from tvm import relax, rpc
     model, path = os.path.join(TOP, "demo", "residual_vta.onnx"), os.path.join(folder, "residual.so")
     image = np.random.default_rng(4).integers(0, 17, (1, 1, 8, 8)).astype("float32")
     for words in (["compile", model, "--offload", "vta", "--emit", "module", "--target", "native", "-o", path],
@@ -451,10 +451,17 @@ def test_vta_model(options, folder):
         remote = rpc.connect("127.0.0.1", s.port)
         remote.upload(path)
         vm = remote.load_module("residual.so")["vm_load_executable"]()
-        vm["vm_initialization"](1, 0, 2, 1, 0, 2)
+        raises(lambda: vm["vm_initialization"](1, 0, 2, 1, 0, 2), "the first one, ext_dev:0, cpu:0")
+        vm["vm_initialization"](1, 0, 2, 12, 0, 1, 1, 0, 2)  # the VTA's memory goes back behind every call
         remote.get_function("vta.simulator.profiler_clear")()
         result = vm["main"](tvm.runtime.tensor(image, remote.cpu()))
         check((result.numpy() == want).all(), "the layers on the VTA give other numbers")
+        raises(lambda: vm["main"](tvm.runtime.tensor(image, remote.ext_dev())), "argument 0 lies on ext_dev:0")
+        stock = relax.VirtualMachine(remote.load_module("residual.so"), [remote.cpu(), remote.ext_dev()])
+        result = stock["main"](tvm.runtime.tensor(image, remote.cpu()))
+        check((result.numpy() == want).all(), "TVM's own machine for the server gives other numbers")
+        del stock
+        gc.collect()
         status = remote.get_function("vta.simulator.profiler_status")()
         check('"gemm_counter": 0' not in status and "gemm_counter" in status, f"nothing ran on the VTA: {status}")
         remote.get_function("tvm.contrib.vta.reconfig_runtime")("{}")  # the same device, anew: its buffers are gone

@@ -29,14 +29,20 @@ static uint32_t new_register(body *b)
     return b->n_regs++;
 }
 
-static uint32_t storage(body *b, uint64_t bytes)
+/* Of the host's memory, or of that of a device. */
+static uint32_t storage_on(body *b, int64_t device, uint64_t bytes)
 {
     const int64_t size = bytes > 0 ? (int64_t)bytes : 1;
     const uint32_t r = new_register(b);
-    const module_arg args[] = {code_machine(), code_shape(b->m, 1, &size), code_int(0), code_dtype(b->m, DT_U8),
+    const module_arg args[] = {code_machine(), code_shape(b->m, 1, &size), code_int(device), code_dtype(b->m, DT_U8),
                                code_text(b->m, "global")};
     code_call(b->m, &r, "vm.builtin.alloc_storage", 5, args);
     return r;
+}
+
+static uint32_t storage(body *b, uint64_t bytes)
+{
+    return storage_on(b, 0, bytes);
 }
 
 static uint32_t tensor_at(body *b, uint32_t in, uint64_t offset, module_arg dims, dtype dt)
@@ -79,6 +85,12 @@ static bool place_value(body *b, uint32_t value)
     if (prog_is_unbounded(&b->v->p.u->func->values.data[root])) { /* made when it is written */
         b->regs[value] = b->regs[root] = b->regs[root] == UINT32_MAX ? new_register(b) : b->regs[root];
         return start == 0 || cannot_place(b, value);
+    }
+    if (at->storage == STORE_DEVICE) { /* handles have no middle */
+        const uint64_t bytes = prog_bytes(&b->v->p.u->func->values.data[value]);
+        const int64_t device = memory_index(b->m, b->v->p.u->func->values.data[value].memory);
+        b->regs[value] = tensor_at(b, storage_on(b, device, bytes), 0, shape_at_most(b, t), t->dt);
+        return true;
     }
     const bool inside = at->storage == STORE_WORKSPACE;
     b->regs[value] = tensor_at(b, inside ? b->workspace : b->outputs[at->index],
@@ -279,6 +291,11 @@ static void grow_rows(body *b, uint32_t i)
 static void run_op(body *b, uint32_t i)
 {
     const plan_op *op = &b->pp->ops.data[i];
+    if (memory_is_copy(&b->v->p, i)) {
+        const module_arg both[] = {value_arg(b, op->args[0]), value_arg(b, op->args[1])};
+        code_call(b->m, NULL, MODULE_COPY, 2, both);
+        return;
+    }
     allocate_open(b, i);
     if (loops_grows(&b->v->p, i))
         grow_rows(b, i);
@@ -456,11 +473,22 @@ static void make_rows(body *b)
     }
 }
 
+/* Devices, before memory of them is asked for. */
+static void make_ready(body *b)
+{
+    const package *p = &b->v->p;
+    module_arg args[2];
+    for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
+        if (memory_ready_name(p, i))
+            call_kernel(b, memory_ready_name(p, i), 0, args);
+}
+
 static bool write_steps(body *b)
 {
     read_extents(b);
     if (!match_inputs(b))
         return false;
+    make_ready(b);
     b->workspace = storage(b, b->v->p.pl->workspace_bytes);
     make_outputs(b);
     make_cells(b);

@@ -214,10 +214,13 @@ static bool write_one(const package *p, writer *w, const tir_func *f, const char
 static bool write_kernel(const package *p, writer *w, uint32_t op)
 {
     const prog_kernel *k = package_kernel(p, op);
-    const tir_func *f = prog_kernel_meaning(k);
+    const tir_func *f = memory_tags(p, op) ? NULL : prog_kernel_meaning(k);
     if (f)
         return write_one(p, w, f, loops_kernel_name(p, op));
-    diag_error(&p->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "kernel %s has no loops to interpret", k->name);
+    diag_error(&p->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+               memory_tags(p, op) ? "kernel %s runs on the device that has its operands: it cannot be interpreted"
+                                  : "kernel %s has no loops to interpret",
+               k->name);
     diag_hint(&p->c->diags, "leave --with-interpreter out: such a module needs a C compiler where it runs");
     return false;
 }
@@ -226,7 +229,7 @@ bool loops_write(const package *p, writer *w)
 {
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
         const plan_op *o = &p->pl->problem->ops.data[i];
-        if (package_is_first(p, i) && !write_kernel(p, w, i))
+        if (!memory_is_copy(p, i) && package_is_first(p, i) && !write_kernel(p, w, i))
             return false;
         for (uint32_t k = o->n_inputs; k < o->n_args + o->n_scratch; k++)
             if (loops_is_open(p, i, k) && !write_one(p, w, loops_size(p, i, k), loops_size_name(p, i, k)))

@@ -47,6 +47,8 @@ typedef struct module_code {
     VEC(module_const) consts;
     ptr_map known;   /* interned text of a constant or name of a function -> its number */
     ptr_map tensors; /* tensor -> its number */
+    const int32_t *devices; /* whose memories the kernels of all variants want, by number */
+    uint32_t n_devices;
 } module_code;
 
 typedef int64_t module_arg;
@@ -83,6 +85,20 @@ typedef struct module_variant {
  * prefix. */
 bool body_write_entries(module_code *m, const module_variant *variants, uint32_t n);
 
+/* --- memory.c: devices with memory of their own --- */
+/* DLPack's number of the device; 0: the host's memory. */
+int32_t memory_device(const char *memory);
+/* Of a kernel's addresses: one number each; NULL: all are the host's. */
+const int32_t *memory_tags(const package *p, uint32_t op);
+/* Fills in m->devices. */
+void memory_collect(module_code *m, const module_variant *variants, uint32_t n);
+/* Which device of the machine it is. */
+int64_t memory_index(const module_code *m, const char *memory);
+/* A copy between memories: no kernel. */
+bool memory_is_copy(const package *p, uint32_t op);
+/* What a module calls before it asks for memory of source i's device; NULL: nothing. */
+const char *memory_ready_name(const package *p, uint32_t i);
+
 /* --- loops.c --- */
 /* "v32_fused_add": a kernel in bytecode and in C. */
 const char *loops_kernel_name(const package *p, uint32_t op);
@@ -111,7 +127,7 @@ bool loops_write(const package *p, writer *w);
 /* --- source.c --- */
 bool source_write(compiler *c, writer *w, const module_variant *variants, uint32_t n);
 /* Every kernel of a module by its name in C, with the number of its addresses. */
-typedef void (*source_kernel_fn)(void *ctx, const char *name, uint32_t n_args);
+typedef void (*source_kernel_fn)(void *ctx, const char *name, uint32_t n_args, const int32_t *tags);
 void source_each(const package *p, source_kernel_fn fn, void *ctx);
 
 /* --- elf.c: a shared object for `host` ("x86_64") whose only symbol is MODULE_SYMBOL; b counts or fills --- */

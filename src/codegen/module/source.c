@@ -160,16 +160,21 @@ void source_each(const package *p, source_kernel_fn fn, void *ctx)
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
         const plan_op *op = &p->pl->problem->ops.data[i];
         const uint32_t n = op->func->n_symbols;
+        if (memory_is_copy(p, i))
+            continue;
         if (package_is_first(p, i))
-            fn(ctx, loops_kernel_name(p, i), op->n_args + op->n_scratch);
+            fn(ctx, loops_kernel_name(p, i), op->n_args + op->n_scratch, memory_tags(p, i));
         for (uint32_t k = op->n_inputs; k < op->n_args + op->n_scratch; k++)
             if (loops_is_open(p, i, k))
-                fn(ctx, loops_size_name(p, i, k), n + 1);
+                fn(ctx, loops_size_name(p, i, k), n + 1, NULL);
         if (!loops_grows(p, i))
             continue;
-        fn(ctx, loops_grow_name(p, i), n + 4);
-        fn(ctx, loops_move_name(p, i), n + 3);
+        fn(ctx, loops_grow_name(p, i), n + 4, NULL);
+        fn(ctx, loops_move_name(p, i), n + 3, NULL);
     }
+    for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
+        if (memory_ready_name(p, i))
+            fn(ctx, memory_ready_name(p, i), 0, NULL);
 }
 
 /* The piece with the least text so far gets the kernel: pieces take about the same time to compile. */
@@ -233,12 +238,24 @@ static void write_libraries(writer *w, const package *p)
         w_fmt(w, MODULE_LIBRARIES " %s */\n", all);
 }
 
+/* Both forms of the call that makes a source's device ready. */
+static void write_ready(writer *w, const prog_source *s, const char *name)
+{
+    w_fmt(w, "\nint32_t %s(void);\n", s->ready);
+    w_fmt(w, "LATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n",
+          name);
+    w_fmt(w, "    (void)a;\n    (void)part;\n    (void)parts;\n    return %s();\n}\n\n", s->ready);
+    write_host_form(w, name, 0);
+}
+
 static void write_sources(const package *p, writer *w, size_t *sizes)
 {
     for (uint32_t i = 0; i < p->u->prog->sources.len; i++) {
         const prog_source *s = &p->u->prog->sources.data[i];
         w_fmt(w, "#if LATHE_HAS_PIECE(%u)\n/* %s */\n", next_piece(sizes, strlen(s->text)), s->target->name);
         w_str(w, s->text);
+        if (s->ready)
+            write_ready(w, s, memory_ready_name(p, i));
         w_str(w, "#endif\n\n");
     }
 }
@@ -253,7 +270,7 @@ static bool write_variant(writer *w, const module_variant *v)
     writer_init(&kernels, &p->c->mem);
     for (uint32_t i = 0; i < pp->ops.len; i++) {
         writer one;
-        if (!package_is_first(p, i))
+        if (memory_is_copy(p, i) || !package_is_first(p, i))
             continue;
         writer_init(&one, &p->c->mem);
         if (!ops_write_kernel(p, &needs, &one, i))
@@ -273,9 +290,10 @@ static bool write_variant(writer *w, const module_variant *v)
 }
 
 /* A host that knows only tvm-ffi looks for every name of the bytecode before it runs any of it. */
-static void write_absent(void *ctx, const char *name, uint32_t n_args)
+static void write_absent(void *ctx, const char *name, uint32_t n_args, const int32_t *tags)
 {
     (void)n_args;
+    (void)tags;
     w_fmt(ctx, "LATHE_ABSENT(%s)\n", name);
 }
 

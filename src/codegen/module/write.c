@@ -18,7 +18,7 @@ typedef struct kernel_rows {
 } kernel_rows;
 
 /* A row of fmap: what a kernel takes. */
-static void put_kernel(void *ctx, const char *name, uint32_t n_args)
+static void put_kernel(void *ctx, const char *name, uint32_t n_args, const int32_t *tags)
 {
     kernel_rows *rows = ctx;
     rows->n++;
@@ -30,7 +30,9 @@ static void put_kernel(void *ctx, const char *name, uint32_t n_args)
     for (uint32_t k = 0; k < n_args; k++)
         bytes_u32(rows->b, (uint32_t)MODULE_DTYPE_HANDLE | 64u << 8 | 1u << 16);
     bytes_u64(rows->b, 0);
-    bytes_u64(rows->b, 0);
+    bytes_u64(rows->b, tags ? n_args : 0);
+    for (uint32_t k = 0; k < n_args && tags; k++)
+        bytes_u32(rows->b, (uint32_t)tags[k]);
 }
 
 static uint64_t put_kernels(const module_parts *m, module_bytes *b)
@@ -151,6 +153,7 @@ bool codegen_module(compiler *c, const codegen_unit *units, uint32_t n, artifact
     writer source;
     writer_init(&source, &c->mem);
     code_init(&m.code, c);
+    memory_collect(&m.code, variants, n);
     if (!check_widths(c, m.variants, n) || !add_loops(c, variants, n) || !source_write(c, &source, m.variants, n) ||
         !body_write_entries(&m.code, m.variants, n))
         return false;

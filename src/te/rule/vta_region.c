@@ -561,7 +561,7 @@ static const char *check_limits(compiler *c, uint32_t n, graph_value *const *v)
 static const target_check checks[] = {{"vta_layer", check_layer}, {"vta_limits", check_limits}, {NULL, NULL}};
 static const target_offload offload = {.checks = checks};
 static const target row = {.name = "vta", .cflags = "", .regions_only = true, .workers = 1, .address_bits = 64,
-                            .lower = te_vta_region_lower,
+                            .lower = te_vta_region_lower, .memory = "ext_dev",
                             .offload = &offload};
 
 bool te_vta_region_register(compiler *c, target_codegen_fn codegen)
