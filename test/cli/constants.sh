@@ -85,6 +85,45 @@ check "the program builds" "$cc" -std=c99 -DTVMRT_NUM_WORKERS=4 -Ibin/include -I
 printf '%s\n' 'before: -1 -1' 'refused: -1 -5 -11 -11' 'direct: -11 -11 -1' 'taken: 0 0 0 0' > wanted
 ./hand kept > said
 check "constants that are not the package's: $(diff said wanted | head -4)" cmp said wanted
+# --- weights of another training: taken where the code that reads them is the same
+cat > net.py << 'PY'
+import random, sys
+seed, units, last = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+random.seed(seed)
+numbers = lambda n: ", ".join(f"{random.uniform(-1, 1):.4f}" for _ in range(n))
+print(f"""func @main(%x: f32[1, 64]) {{
+  %w = constant f32[64, {units}] dense [{numbers(64 * units)}]
+  %b = constant f32[{units}] dense [{numbers(units)}]
+  %y = nn.matmul(%x, %w) : f32[1, {units}]
+  %z = add(%y, %b) : f32[1, {units}]
+  %r = {last}(%z) : f32[1, {units}]
+  return %r
+}}""")
+PY
+layout() { sed -n 's/.*"constants_layout": "\([0-9a-f]*\)".*/\1/p' "$1/report.json"; }
+net() { # net NAME SEED UNITS LAST
+    python3 net.py "$2" "$3" "$4" > model.txt
+    "$lathe" compile model.txt -q -o "$1" --target generic --constants bin || bad "$1 does not compile"
+    make -s -C "$1" CC="$cc" CFLAGS=-O1 > make.log 2>&1 || bad "$1: $(tail -n 2 make.log)"
+    ./"$1"/runner -o "out-$1" > said 2>&1 || bad "$1: $(cat said)"
+}
+net old 1 10 nn.relu
+net new 2 10 nn.relu
+net other 1 10 sigmoid
+net wider 1 11 nn.relu
+check "the same layout" test "$(layout old)" = "$(layout new)"
+check "another layout" test "$(layout old)" != "$(layout other)"
+cmp -s out-old/r.bin out-new/r.bin && bad "weights do not count" || good
+cp new/src/default_constants.bin old/src/
+check "new weights under old code" ./old/runner -o out-mixed
+check "they give what the new package gives" cmp out-mixed/r.bin out-new/r.bin
+expect 0 '' run new
+for not in other wider; do
+    cp $not/src/default_constants.bin old/src/
+    ./old/runner -o out-mixed > said 2>&1 && bad "it takes the weights of $not" || good
+    check "$not: the status says so" grep -q 'status -11' said
+done
+
 for port in baremetal freertos; do
     "$lathe" compile "$model" -o $port --port $port --constants bin
     check "$port: main.c asks where the constants lie" grep -q '#error "define TVMGEN_DEFAULT_CONST_ADDRESS' $port/src/main.c

@@ -208,7 +208,7 @@ static void write_included(const package *p, writer *w)
                      "        \".previous\\n\");\n\n");
 }
 
-/* What a file of constants is recognised by; handed_text computes the same. */
+/* handed_text computes the same. */
 static uint64_t identity(const uint8_t *data, size_t size)
 {
     uint64_t sum = size;
@@ -222,8 +222,51 @@ static uint64_t identity(const uint8_t *data, size_t size)
     return sum;
 }
 
+/* Without comments, which tell of the model. */
+static size_t strip(const artifact_file *f, uint8_t *out)
+{
+    const char *text = f->data;
+    size_t n = 0;
+    bool inside = false;
+    for (size_t i = 0; i < f->len; i++) {
+        const bool begins = !inside && i + 1 < f->len && text[i] == '/' && text[i + 1] == '*';
+        if (!inside && !begins)
+            out[n++] = (uint8_t)text[i];
+        inside = (inside || begins) && !(i >= 1 && text[i - 1] == '*' && text[i] == '/');
+    }
+    return n;
+}
+
+uint64_t constants_layout(const package *p, const artifact_file *ops, const artifact_file *tables)
+{
+    uint8_t *text = arena_alloc(&p->c->mem, ops->len + tables->len + 1, 1);
+    const size_t n = strip(ops, text);
+    return identity(text, n + strip(tables, text + n));
+}
+
+static void put_word(uint8_t *to, uint64_t v)
+{
+    for (uint32_t i = 0; i < 8; i++)
+        to[i] = (uint8_t)(v >> 8 * i);
+}
+
+void *constants_sealed(const package *p, size_t *out_len)
+{
+    const size_t bytes = (size_t)package_constant_bytes(p);
+    *out_len = (size_t)package_placed_bytes(p);
+    uint8_t *data = arena_try_alloc(&p->c->mem, *out_len, 64);
+    if (!data)
+        return NULL;
+    memset(data, 0, *out_len);
+    memcpy(data, p->constant_data, bytes);
+    put_word(data + *out_len - 16, p->constants_layout);
+    put_word(data + *out_len - 8, identity(data, *out_len - 8));
+    return data;
+}
+
 static const char handed_text[] =
-    "/* src/@n_constants.bin, once the program has handed it over. */\n"
+    "/* src/@n_constants.bin, once the program has handed it over: the numbers, the identity of the code that reads\n"
+    " * them, and that of all before it. Those of a model of other weights that gives the same code will do. */\n"
     "static const void *global_const_workspace;\n\n"
     "static uint64_t identity(const uint8_t *data, size_t size)\n{\n"
     "    uint64_t sum = size;\n    size_t i, k;\n\n"
@@ -231,21 +274,25 @@ static const char handed_text[] =
     "        for (k = 0; k < 8 && i + k < size; k++)\n            word |= (uint64_t)data[i + k] << 8 * k;\n"
     "        sum = (sum ^ word) * UINT64_C(0x9E3779B97F4A7C15);\n        sum ^= sum >> 32;\n    }\n"
     "    return sum;\n}\n\n"
+    "static uint64_t word_at(const uint8_t *data)\n{\n"
+    "    uint64_t word = 0;\n    int i;\n\n"
+    "    for (i = 7; i >= 0; i--)\n        word = word << 8 | data[i];\n    return word;\n}\n\n"
     "/* False where numbers of more than a byte would be read wrong. */\n"
     "static int is_little_endian(void)\n{\n    const uint16_t one = 1;\n\n"
     "    return *(const uint8_t *)&one == 1;\n}\n\n"
     "int32_t @p_set_constants(const void *data, size_t size)\n{\n"
+    "    const uint8_t *bytes = (const uint8_t *)data;\n\n"
     "    if (data == NULL)\n        return TVMRT_E_NULL;\n"
     "    if (((uintptr_t)data & (@M_CONST_ALIGN - 1)) != 0)\n        return TVMRT_E_ALIGNMENT;\n"
-    "    if (size != @M_CONST_SIZE || !is_little_endian() || identity((const uint8_t *)data, size) != CONST_IDENTITY)\n"
+    "    if (size != @M_CONST_SIZE || !is_little_endian() || word_at(bytes + size - 16) != CONST_LAYOUT ||\n"
+    "        word_at(bytes + size - 8) != identity(bytes, size - 8))\n"
     "        return TVMRT_E_CONSTANTS;\n"
     "    global_const_workspace = data;\n    return TVMRT_OK;\n}\n\n";
 
 static void write_handed(const package *p, writer *w)
 {
-    uint64_t known = identity(p->constant_data, (size_t)package_constant_bytes(p));
     package_template(p, w, little_endian);
-    w_fmt(w, "#define CONST_IDENTITY UINT64_C(0x%016llx)\n\n", (unsigned long long)known);
+    w_fmt(w, "#define CONST_LAYOUT UINT64_C(0x%016llx)\n\n", (unsigned long long)p->constants_layout);
     package_template(p, w, handed_text);
 }
 

@@ -115,7 +115,7 @@ void header_write(const package *p, writer *w)
     w_fmt(w, "#define %s_WORKSPACE_SIZE %lluu\n#define %s_WORKSPACE_ALIGN %uu\n", p->macro,
           (unsigned long long)p->pl->workspace_bytes, p->macro, area_align(p->pl->workspace_bytes));
     w_fmt(w, "#define %s_CONST_SIZE %lluu\n#define %s_CONST_ALIGN %uu\n", p->macro,
-          (unsigned long long)package_constant_bytes(p), p->macro, area_align(package_constant_bytes(p)));
+          (unsigned long long)package_placed_bytes(p), p->macro, area_align(package_constant_bytes(p)));
     w_fmt(w,
           "/* Arrays on the stack of the thread that runs a kernel, at most; the frame itself comes on top. */\n"
           "#define %s_KERNEL_STACK_BYTES %lluu\n\n/* Bytes of each input and output; %s. */\n",

@@ -40,15 +40,27 @@ static bool add_checked(const package *p, artifact *out, const char *path, bool 
     return true;
 }
 
+/* A file that could be written only now keeps the place that it has among the others. */
+static void fill(artifact *out, uint32_t at, const void *data, size_t len)
+{
+    out->files.data[at].data = data;
+    out->files.data[at].len = len;
+}
+
+static bool no_memory(const package *p)
+{
+    return diag_error(&p->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for %llu bytes of constants",
+                      (unsigned long long)p->pl->constant_bytes);
+}
+
 static bool add_constants(package *p, artifact *out)
 {
     size_t len;
     p->constant_data = constants_bytes(p, &len);
     if (!p->constant_data)
-        return diag_error(&p->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for %llu bytes of constants",
-                          (unsigned long long)p->pl->constant_bytes);
+        return no_memory(p);
     p->constant_file = arena_printf(&p->c->mem, "src/%s_constants.bin", p->u->module_name);
-    if (package_constant_bytes(p) > 0)
+    if (package_constant_bytes(p) > 0 || p->constants_form == CONSTANTS_BIN)
         add(p, out, p->constant_file, p->constant_data, (size_t)package_constant_bytes(p), true);
     for (uint32_t i = 1; i < p->n_areas; i++) {
         const constant_area *a = &p->areas[i];
@@ -102,8 +114,25 @@ static bool write_report(package *p, artifact *out, uint32_t at)
     writer_init(&w, &p->c->mem);
     p->files = out;
     report_write(p, &w);
-    out->files.data[at].data = w.data;
-    out->files.data[at].len = w.len;
+    fill(out, at, w.data, w.len);
+    return true;
+}
+
+/* The file with the constants' own text, and the file that is handed over, which know what reads the constants. */
+static bool write_constants(package *p, artifact *out, uint32_t first, uint32_t lib0, uint32_t tables, uint32_t ops)
+{
+    writer w;
+    size_t len;
+    writer_init(&w, &p->c->mem);
+    if (p->constants_form == CONSTANTS_BIN) {
+        p->constants_layout = constants_layout(p, &out->files.data[ops], &out->files.data[tables]);
+        const void *sealed = constants_sealed(p, &len);
+        if (!sealed)
+            return no_memory(p);
+        fill(out, first, sealed, len);
+    }
+    lib0_write(p, &w);
+    fill(out, lib0, w.data, w.len);
     return true;
 }
 
@@ -116,15 +145,19 @@ bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
     if (u->plan->problem->ops.len > UINT16_MAX)
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                           "the model has %u operators; a package holds 65535", u->plan->problem->ops.len);
+    const uint32_t constants = out->files.len;
     if (p.constants_form != CONSTANTS_C && !add_constants(&p, out))
         return false;
     add_text(&p, out, arena_printf(a, "include/%s.h", p.prefix), header_write);
     add_text(&p, out, arena_printf(a, "include/%s_instance.h", p.prefix), instance_write);
     add_text(&p, out, arena_printf(a, "src/%s_names.h", u->module_name), names_write);
-    add_text(&p, out, arena_printf(a, "src/%s_lib0.c", u->module_name), lib0_write);
+    const uint32_t lib0 = out->files.len;
+    add(&p, out, arena_printf(a, "src/%s_lib0.c", u->module_name), NULL, 0, false);
     add_text(&p, out, arena_printf(a, "src/%s_lib1.c", u->module_name), lib1_write);
     add_text(&p, out, "src/model_data.c", tables_write);
-    if (!add_checked(&p, out, "src/ops.c", ops_write))
+    const uint32_t ops = out->files.len;
+    if (!add_checked(&p, out, "src/ops.c", ops_write) ||
+        !write_constants(&p, out, constants, lib0, ops - 1, ops))
         return false;
     add_text(&p, out, "src/main.c", main_write);
     add_text(&p, out, "Makefile", makefile_write);

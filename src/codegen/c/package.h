@@ -46,6 +46,7 @@ typedef struct package {
     enum constants_form constants_form; /* never the default */
     const void *constant_data;     /* the bytes of all, where a file holds them */
     const char *constant_file;     /* path of it in the package */
+    uint64_t constants_layout;     /* of a file that the program hands over: what reads it */
     uint32_t n_args;               /* pointers of all operators */
     uint64_t stack_bytes;          /* most arrays that one kernel has on the stack */
     const artifact *files;         /* of the package, once all others are written: for the report */
@@ -96,11 +97,17 @@ void lib1_write(const package *p, writer *w);     /* src/default_lib1.c */
 /* The bytes of the constants in area 0, and where area i lies; those behind area 0 are as inputs of the model's
  * description: NUM_INPUTS + i - 1. */
 uint64_t package_constant_bytes(const package *p);
+/* Of the first, as it is placed: a file that the program hands over ends in its identity. */
+uint64_t package_placed_bytes(const package *p);
 uint32_t package_area(const package *p, uint64_t offset);
 const char *package_area_file(const package *p, uint32_t i); /* "src/default_area_1.bin" */
 bool package_includes_files(const package *p); /* by the assembler */
 constants_form constants_form_of(const codegen_unit *u);
 void *constants_bytes(const package *p, size_t *out_len);
+/* The identity of the code and tables that read the constants, and the bytes of area 0 with it and their own behind
+ * them. */
+uint64_t constants_layout(const package *p, const artifact_file *ops, const artifact_file *tables);
+void *constants_sealed(const package *p, size_t *out_len);
 void constants_write(const package *p, writer *w); /* in src/default_lib0.c */
 void tables_write(const package *p, writer *w);    /* src/model_data.c */
 bool ops_write(const package *p, writer *w);       /* src/ops.c */

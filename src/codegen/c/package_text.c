@@ -100,6 +100,12 @@ uint64_t package_constant_bytes(const package *p)
     return p->areas[0].end;
 }
 
+uint64_t package_placed_bytes(const package *p)
+{
+    const uint64_t bytes = package_constant_bytes(p);
+    return p->constants_form == CONSTANTS_BIN ? (bytes + 7) / 8 * 8 + 16 : bytes;
+}
+
 uint32_t package_area(const package *p, uint64_t offset)
 {
     uint32_t i = p->n_areas;

@@ -157,6 +157,9 @@ static void write_totals(json_out *j, const package *p)
     json_out_uint(j, "workspace_bytes", p->pl->workspace_bytes);
     json_out_uint(j, "workspace_lower_bound_bytes", p->pl->lower_bound_bytes);
     json_out_uint(j, "constant_bytes", p->pl->constant_bytes);
+    if (p->constants_form == CONSTANTS_BIN)
+        json_out_text(j, "constants_layout",
+                      arena_printf(&p->c->mem, "%016llx", (unsigned long long)p->constants_layout));
     json_out_uint(j, "kernel_stack_bytes", p->stack_bytes);
     json_out_text(j, "constants", constants_form_name(p->constants_form));
     if (p->constant_file)
