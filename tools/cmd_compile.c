@@ -69,6 +69,10 @@ static bool put_result(cli *x, const compile_options *o, const compile_result *r
             const prog_kernel *k = r->prog->kernels.data[i];
             tir_print_func(&w, k->device ? k->device : k->loops);
         }
+        for (uint32_t i = 0; i < r->prog->shapes.len; i++) {
+            w_str(&w, "\n");
+            tir_print_func(&w, r->prog->shapes.data[i]->loops);
+        }
         return put_text(x, &w);
     }
     if (strcmp(o->emit, "schedule") == 0)
@@ -186,9 +190,11 @@ bool cmd_compile(cli *x)
                                "no file for the module is given");
     if (!module && cli_has(x, OPT_WITH_INTERPRETER))
         return cli_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");
-    if (module && (cli_has(x, OPT_PORT) || cli_has(x, OPT_CONSTANTS)))
+    if (module && (cli_has(x, OPT_PORT) || cli_has(x, OPT_CONSTANTS) || cli_has(x, OPT_SHARE_KERNELS)))
         return cli_usage_error(x, "leave it out, or --emit module", "--%s is for packages, and a module is none",
-                               cli_has(x, OPT_PORT) ? "port" : "constants");
+                               cli_has(x, OPT_PORT)        ? "port"
+                               : cli_has(x, OPT_CONSTANTS) ? "constants"
+                                                           : "share-kernels");
     if (!package && cli_has(x, OPT_JSON))
         return cli_usage_error(x, "leave --json or --emit out", "--json tells of a package, and --emit %s makes none",
                                o.emit);

@@ -438,6 +438,13 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
     return plan_and_check(c, o, out);
 }
 
+/* Of packages: a module's kernels are compiled one by one. */
+static bool shares_shapes(const compile_options *o, const target *t)
+{
+    return strcmp(o->emit, "module") != 0 && o->opt_level > 0 && !o->unscheduled &&
+           (o->shares_kernels ? o->shares_shapes : t->share_shapes);
+}
+
 /* From the model to a plan, for one target; an earlier stage when that is what is asked for. */
 static bool compile_for(compiler *c, const char *path, const compile_options *o, const target *t, compile_result *out)
 {
@@ -457,6 +464,8 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
     if (!prog_schedule(c, out->prog) || /* schedules of different operators may come out equal */
         (o->opt_level > 0 && !prog_run_passes(c, out->prog, "share", o->opt_level, false, NULL)) ||
         (out->prog->for_module && !prog_run_passes(c, out->prog, "device-memory", 0, o->print_after_all, o->dump)))
+        return false;
+    if (shares_shapes(o, t) && !prog_run_passes(c, out->prog, "share-shapes", o->opt_level, false, NULL))
         return false;
     if (strcmp(o->emit, "schedule") == 0 || strcmp(o->emit, "tir") == 0)
         return true;

@@ -44,7 +44,7 @@ static facts gather(arena *a, const compile_result *r)
     facts x = {.n_left = left.serial + left.whole, .table_bytes = package_instance_bytes(&r->unit),
                .calls = p->ops.len, .kernels = r->prog->kernels.len, .alone = ""};
     for (uint32_t i = 0; i < p->ops.len; i++) {
-        uint64_t stack = package_stack_bytes(p->ops.data[i].func);
+        uint64_t stack = package_stack_bytes(package_code(&p->ops.data[i]));
         const char *kind = p->ops.data[i].step->kernel->kind;
         x.macs += (uint64_t)p->ops.data[i].func->macs;
         x.stack_bytes = stack > x.stack_bytes ? stack : x.stack_bytes;

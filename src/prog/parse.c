@@ -2,7 +2,7 @@
 /* Text to program, by the grammar of docs/program.md. Kernels stand behind the functions that run them, so their names
  * are resolved at the end. What has been read is verified. */
 #include "base/ptr_map.h"
-#include "prog/prog.h"
+#include "prog/shape.h"
 #include "tir/text.h"
 
 #include <string.h>
@@ -15,6 +15,8 @@ typedef struct parser {
     ptr_map values;                      /* of the current function: name -> number */
     VEC(const char *) wanted, results;   /* kernel name of each step of the module, NULL: none; values returned */
     ptr_map kernels;                     /* name -> number */
+    VEC(const char *) shapes;            /* of each kernel: the name of its shape, NULL: none */
+    VEC(uint32_t) n_numbers;             /* of each kernel: those that it hands to that */
     uint32_t depth;                      /* blocks around the step at hand */
 } parser;
 
@@ -301,6 +303,46 @@ static bool function(parser *p)
     return resolve_results(p) && lexer_expect(&p->l, "}");
 }
 
+/* "as @shape (1, -2)" */
+static bool numbers(parser *p, prog_kernel *k)
+{
+    lexer *l = &p->l;
+    const char *name = NULL;
+    VEC(int32_t) list = {0};
+    if (lexer_accept(l, "as")) {
+        if (!lexer_name(l, TOK_SYMBOL, &name) || !lexer_expect(l, "("))
+            return false;
+        while (!lexer_accept(l, ")")) {
+            if (list.len > 0 && !lexer_expect(l, ","))
+                return false;
+            const bool minus = lexer_accept(l, "-");
+            if (l->tok.kind != TOK_INT || l->tok.i > (int64_t)INT32_MAX + minus || l->tok.i < INT32_MIN)
+                return lexer_error(l, "expected an integer of 32 bits");
+            vec_push(&p->c->mem, &list, (int32_t)(minus ? -l->tok.i : l->tok.i));
+            lexer_next(l);
+        }
+    }
+    k->numbers = list.data;
+    vec_push(&p->c->mem, &p->shapes, name);
+    vec_push(&p->c->mem, &p->n_numbers, list.len);
+    return true;
+}
+
+static bool shared(parser *p)
+{
+    prog_shape *s = arena_new(&p->c->mem, prog_shape);
+    if (!lexer_name(&p->l, TOK_SYMBOL, &s->name))
+        return false;
+    for (uint32_t i = 0; i < p->m->shapes.len; i++)
+        if (strcmp(p->m->shapes.data[i]->name, s->name) == 0)
+            return lexer_error(&p->l, "the shape @%s is there already", s->name);
+    if (!tir_parse_func(p->c, &p->l, &s->loops))
+        return false;
+    s->loops->name = s->name;
+    vec_push(&p->c->mem, &p->m->shapes, s);
+    return true;
+}
+
 static bool kernel(parser *p)
 {
     lexer *l = &p->l;
@@ -314,6 +356,8 @@ static bool kernel(parser *p)
     k->joins = lexer_accept(l, "joins");
     k->stacks = !k->joins && lexer_accept(l, "stacks");
     k->region = !k->joins && !k->stacks && lexer_accept(l, "region") ? k->name : NULL;
+    if (!numbers(p, k))
+        return false;
     k->target = target_lookup(p->c, who);
     if (!k->target)
         return diag_error(&p->c->diags, DIAG_SYNTAX, at, "there is no target \"%s\"; known are %s", who,
@@ -343,6 +387,24 @@ static bool resolve_kernels(parser *p)
     return true;
 }
 
+static bool resolve_shapes(parser *p)
+{
+    for (uint32_t i = 0; i < p->shapes.len; i++) {
+        prog_kernel *k = p->m->kernels.data[i];
+        const char *name = p->shapes.data[i];
+        for (uint32_t n = 0; name && n < p->m->shapes.len; n++)
+            if (strcmp(p->m->shapes.data[n]->name, name) == 0)
+                k->shape = p->m->shapes.data[n];
+        if (name && !k->shape)
+            return diag_error(&p->c->diags, DIAG_SYNTAX, k->plain->loc, "there is no shape @%s", name);
+        if (name && prog_shape_numbers(k->shape) != p->n_numbers.data[i])
+            return diag_error(&p->c->diags, DIAG_SYNTAX, k->plain->loc,
+                              "the kernel @%s has %u numbers, and its shape asks for %u", k->name,
+                              p->n_numbers.data[i], prog_shape_numbers(k->shape));
+    }
+    return true;
+}
+
 bool prog_parse(compiler *c, const char *file, const char *text, size_t len, prog_module **out)
 {
     parser p = {.c = c, .m = prog_module_new(c)};
@@ -352,10 +414,11 @@ bool prog_parse(compiler *c, const char *file, const char *text, size_t len, pro
     if (!lexer_expect(&p.l, "program"))
         return false;
     while (p.l.tok.kind != TOK_END)
-        if (lexer_accept(&p.l, "func") ? !function(&p)
-                                       : !lexer_expect(&p.l, "kernel") || !kernel(&p))
+        if (lexer_accept(&p.l, "func")    ? !function(&p)
+            : lexer_accept(&p.l, "shape") ? !shared(&p)
+                                          : !lexer_expect(&p.l, "kernel") || !kernel(&p))
             return false;
-    if (p.l.failed || !resolve_kernels(&p) || !prog_verify(c, p.m))
+    if (p.l.failed || !resolve_kernels(&p) || !resolve_shapes(&p) || !prog_verify(c, p.m))
         return false;
     *out = p.m;
     return true;

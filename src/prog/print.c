@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as text (docs/program.md): functions in order, then kernels, each with its loops. */
-#include "prog/prog.h"
+#include "prog/shape.h"
 #include "tir/text.h"
 
 #include <string.h>
@@ -146,6 +146,18 @@ static void print_func(writer *w, const prog_func *f)
     w_close(w, "");
 }
 
+/* "as @shape (1, 2)" */
+static void print_numbers(writer *w, const prog_kernel *k)
+{
+    if (!k->shape)
+        return;
+    w_str(w, " as ");
+    w_name(w, '@', k->shape->name);
+    for (uint32_t i = 0; i < prog_shape_numbers(k->shape); i++)
+        w_fmt(w, "%s%d", i ? ", " : " (", (int)k->numbers[i]);
+    w_str(w, ")");
+}
+
 static void print_kernel(writer *w, const prog_kernel *k)
 {
     w_str(w, "\nkernel ");
@@ -154,7 +166,9 @@ static void print_kernel(writer *w, const prog_kernel *k)
     w_quoted(w, k->kind, strlen(k->kind));
     w_str(w, " target ");
     w_quoted(w, k->target->name, strlen(k->target->name));
-    w_str(w, k->joins ? " joins\n" : k->stacks ? " stacks\n" : k->region ? " region\n" : "\n");
+    w_str(w, k->joins ? " joins" : k->stacks ? " stacks" : k->region ? " region" : "");
+    print_numbers(w, k);
+    w_str(w, "\n");
     if (prog_kernel_meaning(k))
         tir_print_func(w, prog_kernel_meaning(k));
 }
@@ -166,4 +180,10 @@ void prog_print(writer *w, const prog_module *m)
         print_func(w, m->funcs.data[i]);
     for (uint32_t i = 0; i < m->kernels.len; i++)
         print_kernel(w, m->kernels.data[i]);
+    for (uint32_t i = 0; i < m->shapes.len; i++) {
+        w_str(w, "\nshape ");
+        w_name(w, '@', m->shapes.data[i]->name);
+        w_str(w, "\n");
+        tir_print_func(w, m->shapes.data[i]->loops);
+    }
 }

@@ -46,6 +46,13 @@ typedef struct prog_literal {
     const tensor_data *data;
 } prog_literal;
 
+/* Loops that stand for those of several kernels, which differ in numbers: the first operand of `loops`, an array of
+ * i32, hands those over. What begins its body are the variables that they become. */
+typedef struct prog_shape {
+    const char *name; /* unique among shapes and kernels: "fused_nn_conv2d_nn_relu_shared" */
+    tir_func *loops;
+} prog_shape;
+
 typedef struct prog_kernel {
     const char *name;            /* unique in the module: "fused_nn_conv2d_nn_relu_1" */
     const char *kind;            /* operators joined: "nn.conv2d+nn.relu" */
@@ -62,6 +69,8 @@ typedef struct prog_kernel {
     const char *declined;        /* of a region: why its target did; NULL: it did not, or nobody says */
     const tensor_data *const *constants; /* of a region: of each parameter of `func`, NULL where it is no constant */
     VEC(const tensor_data *) bound; /* of a region: constants inside of `func`, the last operands of `plain` */
+    const prog_shape *shape;     /* with `numbers` it gives the kernel's loops (prog/shape.h); NULL: none */
+    const int32_t *numbers;
     tir_func *whole;             /* `plain`, when the target has those in its code: steps hand them over no more */
     bool joins;                  /* the result is the operands' bytes one behind the other */
     bool stacks;                 /* writes one row of its result, by the last operand, an i64 */
@@ -140,6 +149,7 @@ typedef struct prog_module {
     VEC(struct prog_source) sources; /* what they have written, one for each target (prog/source.h) */
     VEC(prog_func *) funcs; /* "main" is the entry */
     VEC(prog_kernel *) kernels;
+    VEC(prog_shape *) shapes;
     struct te_records *records; /* schedules that stand before what the rules choose (te/records.h); NULL: none */
 } prog_module;
 
@@ -192,7 +202,8 @@ typedef bool (*prog_pass_fn)(compiler *c, prog_module *m);
     X(PROG_SHOW, "show-values", prog_pass_show, PROG_ASKED, "what kernels make becomes results of the function")    \
     X(PROG_LITERALS, "literals", prog_pass_literals, 0, "constants of one element become numbers in their kernels") \
     X(PROG_JOIN, "join-in-place", prog_pass_join, 1, "operands of a concatenation are written where it lies")       \
-    X(PROG_SHARE, "share", prog_pass_share, 1, "equal kernels, and equal constants, are one")                        \
+    X(PROG_SHARE, "share", prog_pass_share, 1, "equal kernels, and equal constants, are one")                       \
+    X(PROG_SHAPES, "share-shapes", prog_pass_shapes, PROG_ASKED, "kernels that differ in numbers share their loops") \
     X(PROG_DEVICE, "device-memory", prog_pass_device, PROG_ASKED, "what regions exchange stays in their memory")
 #define X(id, name, fn, level, help) bool fn(compiler *c, prog_module *m);
 PROG_PASSES(X)

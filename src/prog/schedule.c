@@ -4,6 +4,7 @@
  * one and takes the function, stands for all three; of a region, what the target's code generator writes does, and the
  * loops are a call of that. */
 #include "graph/graph.h"
+#include "prog/shape.h"
 #include "prog/source.h"
 #include "te/from_graph.h"
 #include "te/te_op.h"
@@ -196,6 +197,7 @@ static bool generate_sources(compiler *c, prog_module *m)
 
 bool prog_schedule(compiler *c, prog_module *m)
 {
+    prog_drop_shapes(m); /* they are of other loops */
     if (!generate_sources(c, m))
         return false;
     for (uint32_t i = 0; i < m->kernels.len; i++) {

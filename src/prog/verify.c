@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verifier of programs: what every pass and back end relies on. */
 #include "base/ptr_map.h"
-#include "prog/prog.h"
+#include "prog/shape.h"
 #include "tir/build.h"
 #include "tir/verify.h"
 
@@ -464,5 +464,5 @@ bool prog_verify(compiler *c, const prog_module *m)
     for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!verify_func(c, m->funcs.data[i]))
             return false;
-    return verify_kernels(c, m);
+    return verify_kernels(c, m) && prog_verify_shapes(c, m);
 }

@@ -206,6 +206,12 @@ typedef struct tir_left {
 #undef X
 } tir_left;
 
+/* A variable that begins a body and is a number of the call, between those bounds. */
+typedef struct tir_number {
+    const tir_var *var;
+    int64_t least, most;
+} tir_number;
+
 typedef struct tir_func {
     const char *name;
     const tir_buffer *const *params; /* inputs then outputs */
@@ -221,6 +227,8 @@ typedef struct tir_func {
     const struct target *target; /* who runs it; NULL: not decided, the default */
     int64_t macs;         /* multiply-accumulates, for reports */
     tir_left left;        /* for reports */
+    const tir_number *numbers; /* the first parameter is an array of i32, which these variables are made of */
+    uint32_t n_numbers;
 } tir_func;
 
 typedef struct tir_module {

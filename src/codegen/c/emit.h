@@ -10,6 +10,7 @@
 
 typedef enum c_need_kind {
     NEED_PREFETCH, /* LATHE_PREFETCH */
+    NEED_SHARED,   /* LATHE_SHARED: a function that stays one */
     NEED_TAPS_ROW, /* the code of an intrinsic, by TAPS_ROW */
     NEED_DOT_ROWS, /* the code of an intrinsic, by DOT_ROWS */
     NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */

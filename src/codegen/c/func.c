@@ -218,11 +218,21 @@ static bool var_used(const tir_stmt *let)
     return u.found;
 }
 
+/* Integers of the call, whose bounds are known; what is made of them cannot overflow. */
+static const tir_number *number_of(const c_emit *e, const tir_var *v)
+{
+    for (uint32_t i = 0; i < e->f->n_numbers && dtype_is_int(v->type.dt); i++)
+        if (e->f->numbers[i].var == v)
+            return &e->f->numbers[i];
+    return NULL;
+}
+
 static void write_let(c_emit *e, const tir_stmt *s)
 {
     tir_type t = s->var->type;
     c_text value = expr_text(e, s->value);
-    bool is_index = t.lanes == 1 && expr_is_index(e, s->value);
+    const tir_number *number = number_of(e, s->var);
+    bool is_index = t.lanes == 1 && (number || expr_is_index(e, s->value));
     uint32_t depth = e->names.len;
     const char *ctype = scalar_type(t.dt);
     if (t.lanes > 1) {
@@ -235,7 +245,12 @@ static void write_let(c_emit *e, const tir_stmt *s)
     w_line(e->w, "const %s %s = %s;", ctype, name, narrow ? scalar_store(e->tmp, e->needs, t.dt, value) : value.s);
     if (!var_used(s))
         w_line(e->w, "(void)%s;", name);
+    if (number)
+        tir_bounds_push(e->bounds, s->var, tir_int(e->c, t.dt, number->least),
+                        tir_int(e->c, t.dt, number->most - number->least + 1));
     write_inner(e, s->body);
+    if (number)
+        tir_bounds_pop(e->bounds);
     close_block(e, opened);
     e->names.len = depth;
 }

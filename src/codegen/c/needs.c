@@ -19,6 +19,13 @@ static const char short_cut_text[] =
     "    return (int32_t)(extent * part / parts);\n"
     "}\n\n";
 
+/* gcc would make a copy for the numbers of each call. */
+static const char shared_text[] =
+    "/* A function that is not copied into those that call it, nor for them. */\n"
+    "#if defined(__clang__)\n#define LATHE_SHARED __attribute__((noinline))\n"
+    "#elif defined(__GNUC__)\n#define LATHE_SHARED __attribute__((noinline, noclone))\n"
+    "#else\n#define LATHE_SHARED\n#endif\n\n";
+
 static const char prefetch_text[] = "/* A line that is needed later comes as far as the second cache. */\n"
                                     "#if defined(__GNUC__)\n"
                                     "#define LATHE_PREFETCH(p) __builtin_prefetch((p), 0, 2)\n"
@@ -489,6 +496,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_VCHOOSE: write_vchoose(a, w, n, v); return;
     case NEED_VBOUND: write_vbound(a, w, n, v); return;
     case NEED_PREFETCH:
+    case NEED_SHARED:
     case NEED_SMALL:
     case NEED_ROUNDED:
     case NEED_SCALED:
@@ -533,6 +541,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
         case NEED_PREFETCH: w_str(w, prefetch_text); break;
+        case NEED_SHARED: w_str(w, shared_text); break;
         case NEED_SMALL: small_write_setup(w); break;
         case NEED_ROUNDED: small_write_rounded(w, need->to); break;
         case NEED_SCALED: small_write_scaled(w, need->to); break;

@@ -2,6 +2,7 @@
 /* ops.c of a package: the prelude, each kernel with its comment, and the wrappers that the engine calls. */
 #include "codegen/c/emit.h"
 #include "codegen/c/package.h"
+#include "prog/shape.h"
 #include "tir/text.h"
 
 #include <string.h>
@@ -25,12 +26,23 @@ static void note_aliases(const plan *pl, const plan_op *op, bool *may_alias)
                 may_alias[i] = may_alias[k] = true;
 }
 
-static const bool *aliases(const package *p, uint32_t first)
+static bool *aliases(const package *p, uint32_t first)
 {
     const plan_problem *pp = p->pl->problem;
     bool *may_alias = arena_array(&p->c->mem, bool, pp->ops.data[first].n_args + 1);
     for (uint32_t i = first; i != UINT32_MAX; i = p->next_ops[i])
         note_aliases(p->pl, &pp->ops.data[i], may_alias);
+    return may_alias;
+}
+
+/* Of all operators whose kernels share a shape; its first parameter, the numbers, is a constant. */
+static const bool *shape_aliases(const package *p, const prog_shape *code)
+{
+    const plan_problem *pp = p->pl->problem;
+    bool *may_alias = arena_array(&p->c->mem, bool, code->loops->n_params + 1);
+    for (uint32_t i = 0; i < pp->ops.len; i++)
+        if (package_kernel(p, i)->shape == code)
+            note_aliases(p->pl, &pp->ops.data[i], may_alias + 1);
     return may_alias;
 }
 
@@ -79,10 +91,10 @@ static void write_comment(const package *p, writer *w, uint32_t i)
     w_str(w, " */\n");
 }
 
-void ops_write_call(const package *p, writer *w, uint32_t i)
+static void write_call(const package *p, writer *w, uint32_t i, const char *name, const char *first)
 {
     const plan_op *op = &p->pl->problem->ops.data[i];
-    w_fmt(w, "return %s_%s(", p->prefix, package_kernel(p, i)->name);
+    w_fmt(w, "return %s_%s(%s", p->prefix, name, first);
     for (uint32_t k = 0; k < op->n_args + op->n_scratch; k++) {
         dtype dt = k < op->n_args ? op->func->params[k]->dt : op->scratch[k - op->n_args].buffer->dt;
         w_fmt(w, "(%s%s *)a[%u], ", k < op->n_inputs ? "const " : "", dtype_c_name(dt), k);
@@ -90,9 +102,25 @@ void ops_write_call(const package *p, writer *w, uint32_t i)
     w_str(w, "part, parts);\n");
 }
 
+void ops_write_call(const package *p, writer *w, uint32_t i)
+{
+    write_call(p, w, i, package_kernel(p, i)->name, "");
+}
+
+static const char *numbers_name(const package *p, const prog_kernel *k)
+{
+    return arena_printf(&p->c->mem, "%s_%s_numbers", p->prefix, k->name);
+}
+
 static void write_wrapper(const package *p, writer *w, uint32_t i)
 {
-    w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts)\n{\n", package_kernel(p, i)->name);
+    const prog_kernel *k = package_kernel(p, i);
+    w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts)\n{\n", k->name);
+    if (k->shape) {
+        w_fmt(w, "    return %s_%s_call(args, part, parts, %s);\n}\n\n", p->prefix, k->shape->name,
+              numbers_name(p, k));
+        return;
+    }
     w_str(w, "    void *const *a = (void *const *)args;\n    ");
     ops_write_call(p, w, i);
     w_str(w, "}\n\n");
@@ -116,6 +144,50 @@ bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i)
     return func_write(p->c, w, needs, p->pl->problem->ops.data[i].func, name, aliases(p, i));
 }
 
+/* --- code that kernels share --- */
+
+/* The loops, and what unpacks the arguments for all wrappers: that makes each of them two instructions. */
+static bool write_shape(const package *p, c_needs *needs, writer *w, uint32_t i)
+{
+    const prog_shape *code = package_kernel(p, i)->shape;
+    const char *name = arena_printf(&p->c->mem, "%s_%s", p->prefix, code->name);
+    w_fmt(w, "/* %s: the code of these kernels, which differ in numbers alone:\n", code->name);
+    for (uint32_t k = i; k < p->pl->problem->ops.len; k++)
+        if (package_is_first(p, k) && package_kernel(p, k)->shape == code)
+            w_fmt(w, " *   %s\n", package_kernel(p, k)->name);
+    w_str(w, " */\n");
+    needs_add(needs, (c_need){.kind = NEED_SHARED});
+    if (!func_write(p->c, w, needs, code->loops, name, shape_aliases(p, code)))
+        return false;
+    w_fmt(w, "\nstatic LATHE_SHARED int32_t %s_call(const void *args, uint32_t part, uint32_t parts,\n"
+             "    const int32_t *numbers)\n{\n    void *const *a = (void *const *)args;\n    ", name);
+    write_call(p, w, i, code->name, "numbers, ");
+    w_str(w, "}\n\n");
+    return true;
+}
+
+static bool is_first_of_shape(const package *p, uint32_t i)
+{
+    const prog_shape *code = package_kernel(p, i)->shape;
+    for (uint32_t k = 0; k < i; k++)
+        if (package_kernel(p, k)->shape == code)
+            return false;
+    return true;
+}
+
+static bool write_shared_kernel(const package *p, c_needs *needs, writer *w, uint32_t i)
+{
+    const prog_kernel *k = package_kernel(p, i);
+    if (is_first_of_shape(p, i) && !write_shape(p, needs, w, i))
+        return false;
+    write_comment(p, w, i);
+    w_fmt(w, "static const int32_t %s[] = {", numbers_name(p, k));
+    for (uint32_t n = 0; n < prog_shape_numbers(k->shape); n++)
+        w_fmt(w, "%s%s", n ? ", " : "", scalar_int(&p->c->mem, DT_I32, k->numbers[n]).s);
+    w_str(w, "};\n");
+    return true;
+}
+
 bool ops_write(const package *p, writer *w)
 {
     const plan_problem *pp = p->pl->problem;
@@ -125,7 +197,8 @@ bool ops_write(const package *p, writer *w)
     for (uint32_t i = 0; i < pp->ops.len; i++) {
         if (!package_is_first(p, i))
             continue;
-        if (!ops_write_kernel(p, &needs, &kernels, i))
+        if (package_kernel(p, i)->shape ? !write_shared_kernel(p, &needs, &kernels, i)
+                                        : !ops_write_kernel(p, &needs, &kernels, i))
             return false;
         w_str(&kernels, "\n");
     }

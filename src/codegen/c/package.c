@@ -12,7 +12,7 @@ static void count(package *p)
     for (uint32_t i = 0; i < pp->ops.len; i++) {
         p->n_args += pp->ops.data[i].n_args + pp->ops.data[i].n_scratch;
         p->n_sids += pp->ops.data[i].n_scratch;
-        uint64_t stack = package_stack_bytes(pp->ops.data[i].func);
+        uint64_t stack = package_stack_bytes(package_code(&pp->ops.data[i]));
         p->stack_bytes = stack > p->stack_bytes ? stack : p->stack_bytes;
     }
 }

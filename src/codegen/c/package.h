@@ -80,6 +80,8 @@ uint32_t package_extent(const package *p, dim symbol);
  * when there is none. */
 const char *package_op_extents(const package *p, uint32_t i);
 const char *package_upper(arena *a, const char *s);
+/* The loops that an operator's C is written of: its own, or those that it shares. */
+const tir_func *package_code(const plan_op *op);
 /* Bytes of the arrays that a kernel has on the stack; scalars and register tiles not counted. */
 uint64_t package_stack_bytes(const tir_func *f);
 uint32_t package_scratch_sid(const package *p, uint32_t op, uint32_t k);

@@ -190,6 +190,12 @@ static uint64_t stack_of(const tir_stmt *s)
     return own + most;
 }
 
+const tir_func *package_code(const plan_op *op)
+{
+    const prog_kernel *k = op->step ? op->step->kernel : NULL;
+    return k && k->shape ? k->shape->loops : op->func;
+}
+
 uint64_t package_stack_bytes(const tir_func *f)
 {
     return stack_of(f->body);

@@ -61,7 +61,7 @@ uint64_t package_stack_bound(const codegen_unit *u)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < u->plan->problem->ops.len; i++) {
-        uint64_t bytes = package_stack_bytes(u->plan->problem->ops.data[i].func);
+        uint64_t bytes = package_stack_bytes(package_code(&u->plan->problem->ops.data[i]));
         most = bytes > most ? bytes : most;
     }
     return u->target->address_bits == 32 ? most + runtime_frames(u) + BESIDE_ARRAYS : 0;

@@ -227,6 +227,8 @@ static void write_operators(json_out *j, const package *p)
         json_out_object(j, NULL);
         json_out_text(j, "name", prog_kernel_base_name(&p->c->mem, k->kind));
         json_out_text(j, "kernel", k->name);
+        if (k->shape)
+            json_out_text(j, "code", k->shape->name);
         json_out_text(j, "kind", k->kind);
         json_out_text(j, "source", op->step->source);
         if (k->region)
@@ -242,7 +244,7 @@ static void write_operators(json_out *j, const package *p)
         write_numbers(j, "inputs", op->args, 0, op->n_inputs);
         write_numbers(j, "outputs", op->args, op->n_inputs, op->n_args);
         json_out_uint(j, "scratch_bytes", scratch_bytes(op, t));
-        json_out_uint(j, "stack_bytes", package_stack_bytes(op->func));
+        json_out_uint(j, "stack_bytes", package_stack_bytes(package_code(op)));
         json_out_end(j);
     }
     json_out_end(j);
