@@ -226,6 +226,16 @@ static te_tile choose_tile_of_rows(const struct target *t, const matmul_plan *p,
     return te_choose_tile_ragged(t, p->lanes, units, most > 0 ? most : 1);
 }
 
+/* For whole vectors of packed columns: whole tiles, or a narrower one at the end. */
+static te_tile choose_tile_of_panels(const struct target *t, const matmul_plan *p, int64_t blocks)
+{
+    const te_node *a = p->anchor;
+    int64_t most = p->row < a->n_axes ? te_axis_most(p->s->g, a, p->row) : 1;
+    if (p->row < a->n_axes && te_axis_extent(a, p->row) == 0)
+        return choose_tile(t, p->s->g, a, p->row, blocks, false);
+    return te_choose_tile_panels(t, blocks, most > 0 ? most : 1);
+}
+
 /* Lanes of one vector, where both factors and the sums have one type that vectors multiply; else 0. */
 static int64_t lanes_of(const struct target *t, const graph_node *n, const te_node *anchor)
 {
@@ -278,7 +288,8 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
     } else if (packed && units > 0) {
         p.weights = right_parameter(s->g, anchor);
         p.whole = units % lanes != 0;
-        p.tile = choose_tile(t, s->g, anchor, p.row, (units + lanes - 1) / lanes, false);
+        p.tile = p.whole ? choose_tile(t, s->g, anchor, p.row, (units + lanes - 1) / lanes, false)
+                         : choose_tile_of_panels(t, &p, units / lanes);
         share_rows(&p);
         tiled_matmul(&p);
     } else if (rows && lanes > 1 && units > 1) {

@@ -43,6 +43,8 @@ te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t wi
 /* The same for `units` columns that are no whole number of tiles, or vectors: the last tile is narrower, and ends in
  * vectors of fewer lanes. */
 te_tile te_choose_tile_ragged(const struct target *t, int64_t lanes, int64_t units, int64_t width);
+/* For `blocks` vectors of columns in panels, of which the last one may be narrower where that is worth it. */
+te_tile te_choose_tile_panels(const struct target *t, int64_t blocks, int64_t width);
 /* For sums of products of bytes (int_tile.c). */
 struct target_dot;
 te_tile te_choose_dot_tile(const struct target *t, const struct target_dot *d, int64_t blocks, int64_t width,

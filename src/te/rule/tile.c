@@ -4,6 +4,10 @@
 #include "type/target.h"
 
 #define MOST_VECTORS 4
+/* The same over one row: each vector's weights are a stream, and several of them fill the way to memory. */
+#define MOST_STREAMS 6
+#define FEW_PANELS   8    /* panels that do not keep workers busy: no wider ones then */
+#define WORTH_A_TAIL 0.97 /* of the cycles of tiles that divide: a narrower panel at the end is code of its own */
 
 double te_step_cost(const struct target *t, int64_t vectors, int64_t rows)
 {
@@ -72,17 +76,26 @@ static int64_t tail_vectors(int64_t left, int64_t lanes)
     return n;
 }
 
+/* Cycles over all columns and `width` elements. */
+static double panels_cost(const struct target *t, te_tile x, int64_t lanes, int64_t units, int64_t width)
+{
+    int64_t panels = units / (x.vectors * lanes), tail = tail_vectors(units % (x.vectors * lanes), lanes);
+    double c = (double)(panels * x.vectors) * tile_cost(t, x.vectors, x.rows, width);
+    return c + (tail > 0 ? (double)tail * tile_cost(t, tail, x.rows, width) : 0);
+}
+
 te_tile te_choose_tile_ragged(const struct target *t, int64_t lanes, int64_t units, int64_t width)
 {
     te_tile best = {1, 1};
-    int64_t regs = te_tile_regs(t);
+    int64_t regs = te_tile_regs(t), most = width == 1 ? MOST_STREAMS : MOST_VECTORS;
     double least = 0;
-    for (int64_t v = 1; v <= MOST_VECTORS; v++) {
+    for (int64_t v = 1; v <= most; v++) {
         int64_t panels = units / (v * lanes), tail = tail_vectors(units % (v * lanes), lanes),
                 widest = panels == 0 || tail > v ? tail : v;
+        if (v > MOST_VECTORS && panels < FEW_PANELS)
+            break;
         for (int64_t r = 1; widest * r + widest + 1 <= regs && r <= width; r++) {
-            double c = (double)(panels * v) * tile_cost(t, v, r, width);
-            c += tail > 0 ? (double)tail * tile_cost(t, tail, r, width) : 0;
+            double c = panels_cost(t, (te_tile){v, r}, lanes, units, width);
             if (least == 0 || c < least) {
                 least = c;
                 best = (te_tile){v, r};
@@ -90,6 +103,14 @@ te_tile te_choose_tile_ragged(const struct target *t, int64_t lanes, int64_t uni
         }
     }
     return best;
+}
+
+te_tile te_choose_tile_panels(const struct target *t, int64_t blocks, int64_t width)
+{
+    te_tile asked, even = te_choose_tile(t, blocks, width), any = te_choose_tile_ragged(t, 1, blocks, width);
+    if (asked_tile(t, width, &asked) && blocks % asked.vectors == 0)
+        return asked;
+    return panels_cost(t, any, 1, blocks, width) < WORTH_A_TAIL * panels_cost(t, even, 1, blocks, width) ? any : even;
 }
 
 /* --- extents that each run says --- */
