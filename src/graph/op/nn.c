@@ -259,11 +259,35 @@ static bool zeros_fit(compiler *c, const graph_node *n, uint32_t i, dim extent)
     return infer_error(c, n, "operand %u is neither one number nor one for each channel or line", i);
 }
 
+bool nn_pairs_fit(const tensor_data *w, uint32_t axis)
+{
+    int64_t step = 1;
+    for (uint32_t i = axis + 1; i < w->rank; i++)
+        step *= w->dims[i];
+    for (int64_t at = 0; at < w->count; at++) {
+        const int64_t k = at / step % w->dims[axis];
+        if (k % 2 != 0 || k + 1 == w->dims[axis])
+            continue;
+        const int64_t a = tensor_get_i64(w, at), b = tensor_get_i64(w, at + step);
+        if ((a > 0 ? a : 0) + (b > 0 ? b : 0) > 128 || (a < 0 ? a : 0) + (b < 0 ? b : 0) < -128)
+            return false;
+    }
+    return true;
+}
+
+/* Who says that pairs of packed weights fit is believed only where the weights are not known. */
+static bool pairs_are_true(compiler *c, const graph_node *n, int64_t granule)
+{
+    const tensor_data *w = graph_constant(n->inputs[1]);
+    return !w || granule == 0 || graph_attr_int(n, "pairs") == 0 || nn_pairs_fit(w, w->rank - 1) ||
+           infer_error(c, n, "pairs = 1, but products of u8 by two neighbouring weights do not fit into 16 bits");
+}
+
 bool infer_qnn_conv(compiler *c, const graph_node *n, type *out)
 {
     nn_weights nw;
     return are_narrow(c, n) && conv_type(c, n, DT_I32, out) && nn_weights_read(c, n, &nw) &&
-           zeros_fit(c, n, 3, nw.out_channels);
+           zeros_fit(c, n, 3, nw.out_channels) && pairs_are_true(c, n, nw.granule);
 }
 
 static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window *t, uint32_t i, int64_t in,
@@ -508,7 +532,7 @@ bool infer_qnn_matmul(compiler *c, const graph_node *n, type *out)
     dim columns = packed   ? dim_const(c, graph_attr_int(n, "units"))
                   : rb < 2 ? one
                            : b->shape.dims[tb ? rb - 2 : rb - 1];
-    return product_zeros_fit(c, n, 0, rows) && product_zeros_fit(c, n, 1, columns);
+    return product_zeros_fit(c, n, 0, rows) && product_zeros_fit(c, n, 1, columns) && pairs_are_true(c, n, granule);
 }
 
 /* --- normalisations

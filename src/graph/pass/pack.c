@@ -28,29 +28,7 @@ static const tensor_data *weights_of(const packer *p, const graph_node *n)
     return w && w->kind == TENSOR_DENSE && w->dt == DT_F32 && w->count > 0 && p->lanes > 1 ? w : NULL;
 }
 
-/* Products of u8 by the weights at `at` and one step further have a sum of 16 bits, whatever the data. */
-static bool pair_fits(const tensor_data *w, int64_t at, int64_t step)
-{
-    int64_t a = tensor_get_i64(w, at), b = tensor_get_i64(w, at + step);
-    int64_t most = (a > 0 ? a : 0) + (b > 0 ? b : 0), least = (a < 0 ? a : 0) + (b < 0 ? b : 0);
-    return most <= 128 && least >= -128;
-}
-
-/* The same for all pairs of inputs 0 and 1, 2 and 3, ... along axis `axis`. */
-static bool pairs_fit(const tensor_data *w, uint32_t axis)
-{
-    int64_t step = 1;
-    for (uint32_t i = axis + 1; i < w->rank; i++)
-        step *= w->dims[i];
-    for (int64_t at = 0; at < w->count; at++) {
-        int64_t k = at / step % w->dims[axis];
-        if (k % 2 == 0 && k + 1 < w->dims[axis] && !pair_fits(w, at, step))
-            return false;
-    }
-    return true;
-}
-
-/* The same for products of integers; *row says how. A row that asks for a proof gets it from the weights: n says so. */
+/* The same for products of integers; *row says how. A row that asks for a proof gets it from the weights. */
 static const tensor_data *integer_weights(packer *p, graph_node *n, uint32_t axis, const target_dot **row)
 {
     const tensor_data *w = graph_constant(n->inputs[1]);
@@ -59,10 +37,8 @@ static const tensor_data *integer_weights(packer *p, graph_node *n, uint32_t axi
     dtype dt = n->inputs[0]->type.dt;
     const target_dot *proved = target_find_dot(p->target, dt, w->dt, true);
     *row = target_find_dot(p->target, dt, w->dt, false);
-    if (*row && proved->needs_proof && pairs_fit(w, axis)) {
+    if (*row && proved->needs_proof && nn_pairs_fit(w, axis))
         *row = proved;
-        graph_set_attr(p->r.f, n, attr_int(p->r.c, "pairs", 1));
-    }
     return *row ? w : NULL;
 }
 
@@ -149,8 +125,10 @@ static void pack_integer_conv(packer *p, graph_node *n)
     n->inputs[1] = v;
     graph_set_attr(p->r.f, n, attr_string(c, "kernel_layout", packed));
     graph_set_attr(p->r.f, n, attr_int(c, "channels", w->dims[0]));
-    if (!single)
-        graph_set_attr(p->r.f, n, attr_int(c, "in_channels", (w->dims[1] + in_block - 1) / in_block * in_block));
+    if (single)
+        return;
+    graph_set_attr(p->r.f, n, attr_int(c, "in_channels", (w->dims[1] + in_block - 1) / in_block * in_block));
+    graph_set_attr(p->r.f, n, attr_int(c, "pairs", row->needs_proof));
 }
 
 static void pack_integer_matmul(packer *p, graph_node *n)
@@ -171,6 +149,7 @@ static void pack_integer_matmul(packer *p, graph_node *n)
     graph_set_attr(p->r.f, n, attr_int(c, "transpose_b", 0));
     graph_set_attr(p->r.f, n, attr_string(c, "weight_layout", packed));
     graph_set_attr(p->r.f, n, attr_int(c, "units", w->dims[transposed ? 0 : 1]));
+    graph_set_attr(p->r.f, n, attr_int(c, "pairs", row->needs_proof));
 }
 
 static void pack_matmul(packer *p, graph_node *n)
