@@ -6,6 +6,7 @@
 #include "abi/package.h"
 #include "te/lower.h"
 #include "te/records.h"
+#include "te/inline.h"
 #include "te/te_op.h"
 #include "te/text.h"
 #include "tir/map.h"
@@ -286,54 +287,6 @@ static bool add_node(builder *b, const graph_node *n)
     100u /* the same with all that is inlined in them: y = f(x) + x, again and again, would double \
           */
 
-typedef struct use_count {
-    te_graph *g;
-    const te_node *producer;
-    const tir_map *inlined; /* node -> operations of its expression, with those that are inlined in it */
-    uint32_t uses, cost, whole;
-} use_count;
-
-static void count_use(void *ctx, tir_expr_ref e)
-{
-    use_count *u = ctx;
-    if (e->kind != TIR_LOAD)
-        return;
-    const te_tensor *t = te_tensor_of(u->g, e->u.buffer);
-    u->uses += t && t->node == u->producer;
-}
-
-static void count_cost(void *ctx, tir_expr_ref e)
-{
-    use_count *u = ctx;
-    if (e->type.dt == DT_I64 && e->kind == TIR_BINOP)
-        return; /* index arithmetic */
-    const te_tensor *t = e->kind == TIR_LOAD ? te_tensor_of(u->g, e->u.buffer) : NULL;
-    uint32_t here = e->kind == TIR_CALL ? 4 : e->kind == TIR_LOAD || e->kind == TIR_BINOP || e->kind == TIR_SELECT;
-    u->cost += here;
-    u->whole += here + (t ? (uint32_t)(uintptr_t)tir_map_get(u->inlined, t->node) : 0);
-}
-
-/* Reads of n by other computations; a read under a reduction is one per iteration. Externs keep what they read stored.
- */
-static uint32_t uses_of(te_graph *g, const te_node *n)
-{
-    use_count u = {.g = g, .producer = n};
-    for (uint32_t i = 0; i < g->checks.len; i++)
-        tir_visit_expr(g->checks.data[i].check->where, count_use, &u);
-    for (uint32_t i = 0; i < g->nodes.len; i++) {
-        const te_node *r = g->nodes.data[i];
-        uint32_t before = u.uses;
-        for (uint32_t k = 0; r->kind == TE_COMPUTE && k < r->n_outputs; k++)
-            tir_visit_expr(r->body[k], count_use, &u);
-        for (uint32_t k = 0; k < r->n_inputs; k++)
-            if (r->inputs[k]->node == n)
-                u.uses += 100;
-        if (r->reducer && u.uses > before && r->n_axes + r->n_reduce > n->n_axes)
-            u.uses++;
-    }
-    return u.uses;
-}
-
 static bool is_output(const te_graph *g, const te_node *n)
 {
     for (uint32_t i = g->n_inputs; i < g->params.len; i++)
@@ -355,14 +308,12 @@ static void inline_producers(te_sched *s, bool plain, uint32_t weights)
         if (n->kind != TE_COMPUTE || n->reducer || (!n->inline_hint && i >= weights) || is_output(g, n))
             continue;
         bool literal = n->tag && strcmp(n->tag, "constant") == 0;
-        uint32_t uses = plain ? 100 : uses_of(g, n);
-        use_count u = {.g = g, .inlined = &inlined};
-        for (uint32_t k = 0; k < n->n_outputs; k++)
-            tir_visit_expr(n->body[k], count_cost, &u);
-        if (!literal && i >= weights && uses > 1 && (uses >= 100 || u.cost > CHEAP || u.whole > MOST_REPEATED))
+        uint32_t uses = plain ? 100 : te_uses_of(g, n);
+        const te_operations u = te_count_operations(g, n, &inlined);
+        if (!literal && i >= weights && uses > 1 && (uses >= 100 || u.own > CHEAP || u.whole > MOST_REPEATED))
             continue;
         te_sched_compute_inline(s, n->name);
-        tir_map_put(&inlined, n, (const void *)(uintptr_t)u.whole);
+        te_note_inlined(&inlined, n, u);
     }
 }
 

@@ -54,7 +54,8 @@ te_node *te_find_tag(const te_graph *g, const char *tag)
     return NULL;
 }
 
-bool te_is_one_nest(const te_sched *s, const te_node *anchor, const te_node *last, const char *also)
+bool te_is_one_nest_with(const te_sched *s, const te_node *anchor, const te_node *last, const char *also,
+                         uint32_t n_beside, const te_node *const *beside)
 {
     const te_graph *g = s->g;
     if (!anchor || g->params.len - g->n_inputs != 1 || last->kind != TE_COMPUTE || anchor->n_axes != last->n_axes)
@@ -64,12 +65,18 @@ bool te_is_one_nest(const te_sched *s, const te_node *anchor, const te_node *las
             return false;
     for (uint32_t i = 0; i < g->nodes.len; i++) {
         const te_node *n = g->nodes.data[i];
-        bool tagged = also && n->tag && strcmp(n->tag, also) == 0;
-        if (n->kind == TE_EXTERN ||
-            (n->kind == TE_COMPUTE && n != anchor && n != last && !tagged && !te_is_inlined(s, n)))
+        bool known = n == anchor || n == last || (also && n->tag && strcmp(n->tag, also) == 0);
+        for (uint32_t k = 0; k < n_beside && !known; k++)
+            known = n == beside[k];
+        if (n->kind == TE_EXTERN || (n->kind == TE_COMPUTE && !known && !te_is_inlined(s, n)))
             return false;
     }
     return true;
+}
+
+bool te_is_one_nest(const te_sched *s, const te_node *anchor, const te_node *last, const char *also)
+{
+    return te_is_one_nest_with(s, anchor, last, also, 0, NULL);
 }
 
 /* --- moves --- */

@@ -3,6 +3,7 @@
  * pixels, whose windows lie in a small buffer of 16-bit numbers, by two channels, whose weights are read one after the
  * other. Rows that the next line needs again stay in the buffer where one worker makes all lines. */
 #include "graph/op/rows.h"
+#include "te/inline.h"
 #include "te/rule/rule.h"
 #include "type/target.h"
 
@@ -114,16 +115,32 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
         place_rows(s, t, v, last, line);
 }
 
-/* What stands between the sums and the result is made where it is read. */
-static void inline_between(te_sched *s, const te_node *anchor, const te_node *last)
+#define MOST_BETWEEN 1000 /* operations that one stage may become by being made again for each read */
+#define MOST_STAGES  16
+
+/* What stands between the sums and the result is made where it is read, but for what would become too much. The number
+ * of such stages; more than there is room for: MOST_STAGES. */
+static uint32_t inline_between(te_sched *s, const te_node *anchor, const te_node *last, const te_node **out_kept)
 {
-    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
+    uint32_t n_kept = 0;
+    tir_map inlined;
+    tir_map_init(&inlined, &s->c->mem);
+    for (uint32_t i = 0; i < s->g->nodes.len && n_kept < MOST_STAGES; i++) {
         const te_node *n = s->g->nodes.data[i];
         bool rows = n->tag && strcmp(n->tag, "pad") == 0;
-        if (n->kind == TE_COMPUTE && n != anchor && n != last && !n->reducer && !rows && n->n_outputs == 1 &&
-            !te_is_inlined(s, n))
+        if (n->kind != TE_COMPUTE || n == anchor || n == last || n->reducer || rows || n->n_outputs != 1)
+            continue;
+        const te_operations o = te_count_operations(s->g, n, &inlined);
+        const uint32_t uses = te_uses_of(s->g, n);
+        if (!te_is_inlined(s, n) && uses > 1 && o.whole > MOST_BETWEEN / uses) {
+            out_kept[n_kept++] = n;
+            continue;
+        }
+        if (!te_is_inlined(s, n))
             te_sched_compute_inline(s, n->name);
+        te_note_inlined(&inlined, n, o);
     }
+    return n_kept;
 }
 
 bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
@@ -131,13 +148,19 @@ bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_no
     rows_conv v;
     if (!rows_conv_read(s->c, n, &v))
         return false;
+    const te_node *kept[MOST_STAGES];
+    uint32_t n_kept = 0;
     if (s->g->params.len - s->g->n_inputs == 1 && last->kind == TE_COMPUTE)
-        inline_between(s, anchor, last);
-    if (!te_is_one_nest(s, anchor, last, "pad"))
+        n_kept = inline_between(s, anchor, last, kept);
+    if (n_kept == MOST_STAGES || !te_is_one_nest_with(s, anchor, last, "pad", n_kept, kept))
         return te_schedule_default(s, t, n, NULL, last);
+    for (uint32_t i = 0; i < n_kept; i++)
+        te_sched_set_scope(s, kept[i]->name, "local");
     if (v.depthwise)
         depthwise(s, t, &v, anchor, last);
     else
         sums(s, t, &v, anchor, last);
+    for (uint32_t i = 0; i < n_kept; i++)
+        te_sched_compute_at(s, kept[i]->name, last->name, v.depthwise ? te_axis_name(last, CHANNEL) : "channel_o");
     return true;
 }

@@ -19,6 +19,9 @@ int64_t te_reduce_most(const te_graph *g, const te_node *n); /* product of the r
 /* The function has one result, and apart from `anchor`, it and stages tagged `also` (may be NULL) all computations are
  * inlined: anchor and result can be scheduled as one nest. */
 bool te_is_one_nest(const te_sched *s, const te_node *anchor, const te_node *last, const char *also);
+/* The same with stages, `beside`, that the nest will make where it reads them. */
+bool te_is_one_nest_with(const te_sched *s, const te_node *anchor, const te_node *last, const char *also,
+                         uint32_t n_beside, const te_node *const *beside);
 /* Number of leading axes of n that become one parallel loop: enough iterations to share out, the innermost stays. */
 uint32_t te_parallel_axes(const te_graph *g, const te_node *n);
 /* Fuses axes first..first+count of the stage (names i0, i1, ...) and makes the result parallel; its name. */
