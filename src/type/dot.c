@@ -5,6 +5,7 @@
 #define ONE_INSTRUCTION 1, 1, 0, 0, 1, 1
 #define PAIRS           2, 3, 0, 0, 1, 3 /* vpmaddubsw, vpmaddwd, vpaddd; the data, a sum, ones */
 #define HALVES          2, 4, 3, 2, 2, 4 /* vpmaddwd and vpaddd of even and of odd bytes, which are widened */
+#define MULTIPLY_ADD    1, 2, 0, 0, 1, 2 /* vpmaddwd, vpaddd */
 
 static const target_dot rows[] = {
     {"dot_u8s8", TARGET_AVX512_VNNI, 64, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
@@ -14,6 +15,9 @@ static const target_dot rows[] = {
     {"dot_u8s8_pairs", 0, 32, 4, DT_U8, DT_I8, true, PAIRS},
     {"dot_u8s8", 0, 16, 4, DT_U8, DT_I8, false, HALVES},
     {"dot_s8s8", 0, 16, 4, DT_I8, DT_I8, false, HALVES},
+    {"dot_s16s16", TARGET_AVX512_VNNI, 64, 2, DT_I16, DT_I16, false, ONE_INSTRUCTION},
+    {"dot_s16s16", TARGET_AVX_VNNI, 32, 2, DT_I16, DT_I16, false, ONE_INSTRUCTION},
+    {"dot_s16s16", TARGET_MADD, 16, 2, DT_I16, DT_I16, false, MULTIPLY_ADD},
 };
 
 const target_dot *target_find_dot(const target *t, dtype a, dtype b, bool proved)

@@ -43,13 +43,13 @@ static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL
         .cc = "arm-none-eabi-gcc"
 
 static const target table[] = {
-    {.name = "x86-64-v2", .cflags = "-march=x86-64-v2", V2, .cpu = "x86-64-v2"},
-    {.name = "x86-64-v3", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "x86-64-v3"},
+    {.name = "x86-64-v2", .cflags = "-march=x86-64-v2", V2, .cpu = "x86-64-v2", .features = TARGET_MADD},
+    {.name = "x86-64-v3", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "x86-64-v3", .features = TARGET_MADD},
     {.name = "x86-64-v3-vnni", .cflags = "-march=x86-64-v3 -mavxvnni" CONTRACT, V3, .cpu = "x86-64-v3",
-     .features = TARGET_AVX_VNNI, .integers = true},
-    {.name = "x86-64-v4", .cflags = V4_FLAGS CONTRACT, V4, .cpu = "x86-64-v4"},
+     .features = TARGET_MADD | TARGET_AVX_VNNI, .integers = true},
+    {.name = "x86-64-v4", .cflags = V4_FLAGS CONTRACT, V4, .cpu = "x86-64-v4", .features = TARGET_MADD},
     {.name = "x86-64-v4-vnni", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "x86-64-v4",
-     .features = TARGET_AVX512_VNNI, .integers = true},
+     .features = TARGET_MADD | TARGET_AVX512_VNNI, .integers = true},
     {.name = "aarch64", .cflags = "-march=armv8-a" CONTRACT, A64, .cpu = "aarch64"},
     {.name = "aarch64-dotprod", .cflags = "-march=armv8.2-a+dotprod" CONTRACT, A64, .cpu = "aarch64",
      .features = TARGET_DOTPROD},
@@ -63,16 +63,16 @@ static const target table[] = {
     {.name = "rv64gcv_zvl512b", .cflags = "-march=rv64gcv_zvl512b -mabi=lp64d" CONTRACT, RVV, .vector_bytes = 64,
      .vlen = 512, .cpu = "rv64gcv"},
     /* One processor's numbers; flags are its level and features, which gcc 12 and clang 19 both know. */
-    {.name = "haswell", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "haswell"},
-    {.name = "znver2", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "znver2"},
-    {.name = "znver3", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "znver3"},
+    {.name = "haswell", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "haswell", .features = TARGET_MADD},
+    {.name = "znver2", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "znver2", .features = TARGET_MADD},
+    {.name = "znver3", .cflags = "-march=x86-64-v3" CONTRACT, V3, .cpu = "znver3", .features = TARGET_MADD},
     {.name = "znver4", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "znver4",
-     .features = TARGET_AVX512_VNNI, .integers = true},
+     .features = TARGET_MADD | TARGET_AVX512_VNNI, .integers = true},
     {.name = "znver5", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "znver5",
-     .features = TARGET_AVX512_VNNI, .integers = true},
-    {.name = "skylake-avx512", .cflags = V4_FLAGS CONTRACT, V4, .cpu = "skylake-avx512"},
+     .features = TARGET_MADD | TARGET_AVX512_VNNI, .integers = true},
+    {.name = "skylake-avx512", .cflags = V4_FLAGS CONTRACT, V4, .cpu = "skylake-avx512", .features = TARGET_MADD},
     {.name = "sapphirerapids", .cflags = V4_FLAGS " -mavx512vnni" CONTRACT, V4, .cpu = "sapphirerapids",
-     .features = TARGET_AVX512_VNNI, .integers = true},
+     .features = TARGET_MADD | TARGET_AVX512_VNNI, .integers = true},
     {.name = "cortex-a53", .cflags = "-march=armv8-a" CONTRACT, A64, .cpu = "cortex-a53"},
     {.name = "cortex-a72", .cflags = "-march=armv8-a" CONTRACT, A64, .cpu = "cortex-a72"},
     {.name = "cortex-a76", .cflags = "-march=armv8.2-a+dotprod" CONTRACT, A64, .cpu = "cortex-a76",
@@ -116,6 +116,7 @@ static const target *level_here(uint32_t *features)
 {
     *features = 0;
 #if defined(__x86_64__)
+    *features |= TARGET_MADD;
     uint32_t word[4] = {0};
     if (__get_cpuid_count(7, 1, &word[0], &word[1], &word[2], &word[3]) && (word[0] >> 4 & 1))
         *features |= TARGET_AVX_VNNI;

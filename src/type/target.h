@@ -50,6 +50,7 @@ typedef enum target_feature {
     TARGET_DSP = 1u << 4,         /* Cortex-M SMLAD, SXTB16 */
     TARGET_MVE = 1u << 5,         /* Helium, integers: VMLADAVA */
     TARGET_FPU = 1u << 6,         /* Cortex-M: binary32 in hardware */
+    TARGET_MADD = 1u << 7,        /* x86 pmaddwd, pmaddubsw */
 } target_feature;
 
 typedef struct target {

@@ -24,15 +24,18 @@ if command -v clang-19 > /dev/null && command -v qemu-riscv64 > /dev/null && [ -
     done
 fi
 
-# Products of bytes: every instruction that the C text may choose, on machines that have it.
+# Products of bytes, and of 16 bits, whose sums wrap: every instruction that the C text may choose, on machines that have it.
 dot() { # intrinsic, type of a, lanes, target, its compilers, emulator or "", processor
+    local granule=4 type=int8 most=90.0 right=1
+    [ "$2" = int16 ] && granule=2 type=int16 most=30000.0 right=0
     cat > dot.te <<END
 placeholder X: float32[5, 24]
-placeholder Y: float32[3, 6, $3, 4]
-compute A: $2[i: 5, k: 24] = cast($2, (((float32*)X[i, k]*90.0) + 60.0))
-compute W: int8[o: 3, q: 6, j: $3, k: 4] = (cast(int8, ((float32*)Y[o, q, j, k]*90.0)) >> cast(int8, 1))
-compute C: int32[i: 5, o: 3, j: $3] reduce[q: 6, k: 4] sum = \
-(cast(int32, ($2*)A[i, ((q*4) + k)])*cast(int32, (int8*)W[o, q, j, k]))
+placeholder Y: float32[3, 6, $3, $granule]
+compute A: $2[i: 5, k: 24] = cast($2, (((float32*)X[i, k]*$most) + 60.0))
+compute W: $type[o: 3, q: 6, j: $3, k: $granule] = \
+(cast($type, ((float32*)Y[o, q, j, k]*$most)) >> cast($type, $right))
+compute C: int32[i: 5, o: 3, j: $3] reduce[q: 6, k: $granule] sum = \
+(cast(int32, ($2*)A[i, ((q*$granule) + k)])*cast(int32, ($type*)W[o, q, j, k]))
 return C
 --- schedule
 cache_write C local.reg -> acc
@@ -48,7 +51,7 @@ END
     expect 0 '^C: ' run dot.te --interpret --seed 3 --output-dir plain
     rm -rf text
     expect 0 '' compile dot.te --target "$4" -o text
-    check "$1 has its helper in the text" grep -Eq "i32x$3_(dot|pairs)_[ui]8\\(acc_0" text/src/ops.c
+    check "$1 has its helper in the text" grep -Eq "i32x$3_(dot|pairs)_[ui](8|16)\\(acc_0" text/src/ops.c
     while read -r compiler; do
         command -v "${compiler%% *}" > /dev/null || continue
         [ -z "$6" ] || command -v "${6%% *}" > /dev/null || continue
@@ -75,8 +78,15 @@ if [ "$(uname -m)" = x86_64 ]; then
     dot dot_s8s8 int8 8 x86-64-v3 "$here" "" avx2
     dot dot_s8s8 int8 4 x86-64-v2 "$here" "" sse4_2
     dot dot_u8s8_pairs uint8 8 x86-64-v2 cc "" ""
+    dot dot_s16s16 int16 16 x86-64-v4-vnni "$here" "" avx512_vnni
+    dot dot_s16s16 int16 16 x86-64-v4 "$here" "" avx512bw
+    dot dot_s16s16 int16 8 x86-64-v3-vnni "$here" "" avx_vnni
+    dot dot_s16s16 int16 8 x86-64-v3 "$here" "" avx2
+    dot dot_s16s16 int16 4 x86-64-v2 "$here" "" sse4_2
+    dot dot_s16s16 int16 8 x86-64-v2 cc "" ""
 fi
 dot dot_u8s8 uint8 4 aarch64 "$arm" qemu-aarch64 ""
+dot dot_s16s16 int16 4 aarch64 "$arm" qemu-aarch64 ""
 dot dot_s8s8 int8 4 aarch64-dotprod "$arm" qemu-aarch64 ""
 dot dot_u8s8 uint8 4 aarch64-i8mm "$arm" "qemu-aarch64 -cpu max" ""
 dot dot_u8s8 uint8 8 rv64gcv_zvl256b "clang-19 --target=riscv64-linux-gnu" \

@@ -155,6 +155,23 @@ class Model:
         if kind == "i8":
             self.signed_chains.append(self.outputs[-1].name)
 
+    def squares(self, kind):
+        """Windows of 3 x 3 that may take Winograd's form: few weights at the ends of their range, and all of them, for
+        which the form has no room."""
+        rng = self.rng
+        x, y = self.params(kind, 12), self.params(kind, 12)
+        channels, outs = int(rng.choice([32, 44, 64])), int(rng.choice([32, 56]))
+        size = [int(n) for n in rng.integers(8, 24, 2)]
+        w, ws = self.weight([outs, channels, 3, 3], 0, "i8", 0.002)
+        v = self.node("Conv", [self.input([1, channels] + size, x), w, self.bias(outs, self.scale_of(x), ws)],
+                      pads=[int(p) for p in rng.integers(0, 2, 4)])
+        a = self.dequantize(self.quantize(v, y), y)
+        q = rng.choice(np.array([-127, 127], np.int8), [outs, outs, 3, 3], p=[0.1, 0.9])
+        w = self.node("DequantizeLinear", [self.constant(q), self.constant(np.float32(0.001))])
+        self.output(self.node("Conv", [a, w], pads=[1, 1, 1, 1]), x)
+        if kind == "i8":
+            self.signed_chains.append(self.outputs[-1].name)
+
     def conv_transpose(self, kind):
         """Half up alone: onnxruntime itself sums these in float."""
         rng = self.rng
@@ -278,7 +295,7 @@ class Model:
 
 
 EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
-LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [
+LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.squares,
     Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
     Model.gemm,
     Model.sum, Model.average, Model.global_average, Model.moved]

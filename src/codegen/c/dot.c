@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of products of bytes in lanes (tir/intrin_dot.c), known again by their form: the C text has the processor's
- * instruction for them, by the names that gcc and clang give it, an exact form for other vectors, and plain C. */
+/* Sums of products of bytes, or of 16 bits, in lanes (tir/intrin_dot.c), known again by their form: the C text has the
+ * processor's instruction for them, by the names that gcc and clang give it, an exact form for other vectors, and plain
+ * C. */
 #include "codegen/c/emit.h"
 
 #include "tir/build.h"
 
-#define GRANULE C_DOT_GRANULE
+#define MOST 4 /* products of a lane */
 
 /* A product of the sum. */
 typedef struct product {
@@ -14,8 +15,8 @@ typedef struct product {
 } product;
 
 typedef struct product_list {
-    product list[GRANULE];
-    uint32_t n;
+    product list[MOST];
+    uint32_t n, granule; /* of the first product's type: 4 bytes in all */
     bool pairs; /* sums of two saturate */
 } product_list;
 
@@ -27,10 +28,15 @@ static tir_expr_ref load_under(tir_expr_ref x)
     return x->kind == TIR_LOAD && x->n_args == 1 ? x : NULL;
 }
 
-/* a[n], the same for all lanes, by b[lane * GRANULE + n]. */
+static uint32_t granule_of(dtype dt)
+{
+    return 32 / dtype_bits(dt);
+}
+
+/* a[n], the same for all lanes, by b[lane * granule + n]. */
 static bool take_product(product_list *l, uint32_t pair, tir_expr_ref x)
 {
-    if (x->kind != TIR_BINOP || x->op != TIR_MUL || l->n == GRANULE)
+    if (x->kind != TIR_BINOP || x->op != TIR_MUL || (l->n > 0 && l->n == l->granule))
         return false;
     tir_expr_ref a = load_under(x->args[0]), b = load_under(x->args[1]);
     if (a && b && a->type.lanes > 1) {
@@ -38,10 +44,14 @@ static bool take_product(product_list *l, uint32_t pair, tir_expr_ref x)
         a = b;
         b = t;
     }
-    if (!a || !b || a->type.lanes != 1 || b->type.lanes != x->type.lanes || b->type.dt != DT_I8 ||
-        (a->type.dt != DT_U8 && a->type.dt != DT_I8) || b->args[0]->kind != TIR_RAMP ||
-        !tir_is_const(b->args[0]->args[1], GRANULE))
+    if (!a || !b || a->type.lanes != 1 || b->type.lanes != x->type.lanes || b->args[0]->kind != TIR_RAMP)
         return false;
+    dtype dt = a->type.dt;
+    bool bytes = b->type.dt == DT_I8 && (dt == DT_U8 || dt == DT_I8), wide = b->type.dt == DT_I16 && dt == DT_I16;
+    if ((!bytes && !wide) || !tir_is_const(b->args[0]->args[1], granule_of(dt)) ||
+        (l->n > 0 && granule_of(dt) != l->granule))
+        return false;
+    l->granule = granule_of(dt);
     l->list[l->n++] = (product){a, b, pair};
     return true;
 }
@@ -75,11 +85,11 @@ static bool take_terms(tir_expr_ref x, product_list *l, tir_expr_ref *acc)
 {
     tir_expr_ref left = x;
     uint32_t pair = 0;
-    for (; l->n < GRANULE; left = left->args[0], pair++)
+    for (; l->n == 0 || l->n < l->granule; left = left->args[0], pair++)
         if (!is_sum(left) || (!take_product(l, pair, left->args[1]) && !take_pair(l, pair, left->args[1])))
             return false;
     *acc = left;
-    return pair == (l->pairs ? GRANULE / 2 : GRANULE);
+    return pair == (l->pairs ? l->granule / 2 : l->granule);
 }
 
 static tir_expr_ref start_of(const product *p)
@@ -103,25 +113,25 @@ bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out)
 {
     product_list l = {0};
     tir_expr_ref acc = NULL;
-    int64_t at[GRANULE], least = 0;
-    uint32_t seen = 0, pair_of[GRANULE] = {0};
+    int64_t at[MOST], least = 0;
+    uint32_t seen = 0, pair_of[MOST] = {0};
     if (!is_sum(x) || x->type.lanes < 2 || !take_terms(x, &l, &acc))
         return false;
-    for (uint32_t i = 0; i < GRANULE; i++) {
+    for (uint32_t i = 0; i < l.granule; i++) {
         if (!distance(e, &l, &l.list[i], &at[i]))
             return false;
         least = at[i] < least ? at[i] : least;
     }
-    for (uint32_t i = 0; i < GRANULE; i++) {
+    for (uint32_t i = 0; i < l.granule; i++) {
         int64_t place = at[i] - least;
-        if (place < 0 || place >= GRANULE)
+        if (place < 0 || place >= l.granule)
             return false;
         seen |= 1u << place;
         pair_of[place] = l.list[i].pair;
         if (place == 0)
             *out = (c_dot){acc, l.list[i].a, l.list[i].b, l.pairs};
     }
-    return seen == (1u << GRANULE) - 1 && (!l.pairs || (pair_of[0] == pair_of[1] && pair_of[2] == pair_of[3]));
+    return seen == (1u << l.granule) - 1 && (!l.pairs || (pair_of[0] == pair_of[1] && pair_of[2] == pair_of[3]));
 }
 
 /* --- the helper's text --- */
@@ -132,11 +142,15 @@ static const char names_text[] =
     "#if defined(__clang__)\n"
     "#define LATHE_DPBUSD512   __builtin_ia32_vpdpbusd512\n"
     "#define LATHE_DPBUSD256   __builtin_ia32_vpdpbusd256\n"
+    "#define LATHE_DPWSSD512   __builtin_ia32_vpdpwssd512\n"
+    "#define LATHE_DPWSSD256   __builtin_ia32_vpdpwssd256\n"
     "#define LATHE_MADD512     __builtin_ia32_pmaddwd512\n"
     "#define LATHE_MADDUBS512  __builtin_ia32_pmaddubsw512\n"
     "#else\n"
     "#define LATHE_DPBUSD512   __builtin_ia32_vpdpbusd_v16si\n"
     "#define LATHE_DPBUSD256   __builtin_ia32_vpdpbusd_v8si\n"
+    "#define LATHE_DPWSSD512   __builtin_ia32_vpdpwssd_v16si\n"
+    "#define LATHE_DPWSSD256   __builtin_ia32_vpdpwssd_v8si\n"
     "#define LATHE_MADD512(a, b)    __builtin_ia32_pmaddwd512_mask((a), (b), (i32x16){0}, 0xffff)\n"
     "#define LATHE_MADDUBS512(a, b) __builtin_ia32_pmaddubsw512_mask((a), (b), (lathe_i16x32){0}, 0xffffffffu)\n"
     "#endif\n"
@@ -170,6 +184,8 @@ typedef struct dot_code {
     "    return " dpbusd "(acc - " dpbusd "((word){0}, sign, w), x ^ sign, w);"
 #define PAIRS(madd, maddubs, ones)                                                                                   \
     "acc += " madd "((half)" maddubs "((byte)x, (byte)w), " ones ");\n    " HERE "    return acc;"
+/* Sums wrap. */
+#define MADD(madd) "acc = (word)((uword)acc + (uword)" madd "((half)x, (half)w));\n    " HERE "    return acc;"
 #define ONES "((half){0} + 1)"
 #define ARM_DOT(name) "__asm__(\"" name " %0.4s, %1.16b, %2.16b\" : \"+w\"(acc) : \"w\"(x), \"w\"(w));\n    return acc;"
 
@@ -188,6 +204,11 @@ static const dot_code codes[] = {
     {8, DT_I8, TIR_ADD, "defined(__AVX2__)", SIGNED_HALVES("__builtin_ia32_pmaddwd256")},
     {4, DT_I8, TIR_ADD, "defined(__SSE2__)", SIGNED_HALVES("__builtin_ia32_pmaddwd128")},
     {4, DT_I8, TIR_ADD, "defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)", ARM_DOT("sdot")},
+    {16, DT_I16, TIR_ADD, "defined(__AVX512VNNI__)", "return LATHE_DPWSSD512(acc, x, w);"},
+    {16, DT_I16, TIR_ADD, "defined(__AVX512BW__)", MADD("LATHE_MADD512")},
+    {8, DT_I16, TIR_ADD, VNNI256, "return LATHE_DPWSSD256(acc, x, w);"},
+    {8, DT_I16, TIR_ADD, "defined(__AVX2__)", MADD("__builtin_ia32_pmaddwd256")},
+    {4, DT_I16, TIR_ADD, "defined(__SSE2__)", MADD("__builtin_ia32_pmaddwd128")},
     {16, DT_U8, TIR_MIN, "defined(__AVX512BW__)", PAIRS("LATHE_MADD512", "LATHE_MADDUBS512", ONES)},
     {8, DT_U8, TIR_MIN, "defined(__AVX2__)",
      PAIRS("__builtin_ia32_pmaddwd256", "__builtin_ia32_pmaddubsw256", ONES)},
@@ -195,32 +216,34 @@ static const dot_code codes[] = {
      PAIRS("__builtin_ia32_pmaddwd128", "__builtin_ia32_pmaddubsw128", ONES)},
 };
 
-/* For vectors without such an instruction: each byte of a lane by itself. */
-static void write_bytes(writer *w, const c_need *n)
+/* For vectors without such an instruction: each number of a lane by itself. */
+static void write_lanes(writer *w, const c_need *n)
 {
-    const char *x = n->dt == DT_U8 ? "((uword)x << %u >> 24)" : "(uword)((word)((uword)x << %u) >> 24)";
+    const uint32_t granule = granule_of(n->dt), bits = 32 / granule;
+    const char *x = n->dt == DT_U8 ? "((uword)x << %u >> %u)" : "(uword)((word)((uword)x << %u) >> %u)";
     w_str(w, "    uword sum = (uword)acc;\n");
-    for (uint32_t k = 0; k < GRANULE; k++) {
+    for (uint32_t k = 0; k < granule; k++) {
         w_str(w, "    sum += ");
-        w_fmt(w, x, 24 - 8 * k);
-        w_fmt(w, " * (uword)((word)((uword)w << %u) >> 24);\n", 24 - 8 * k);
+        w_fmt(w, x, 32 - bits - bits * k, 32 - bits);
+        w_fmt(w, " * (uword)((word)((uword)w << %u) >> %u);\n", 32 - bits - bits * k, 32 - bits);
     }
     w_str(w, "    return (word)sum;\n");
 }
 
 static void write_plain(writer *w, const c_need *n)
 {
+    const int granule = (int)granule_of(n->dt);
     w_str(w, "    int i, k;\n");
     w_fmt(w, "    for (i = 0; i < %u; i++)\n", n->lanes);
     if (n->op == TIR_MIN) {
-        w_fmt(w, "        for (k = 0; k < %d; k += 2) {\n", GRANULE);
-        w_fmt(w, "            const int32_t s = a[k] * b[%d * i + k] + a[k + 1] * b[%d * i + k + 1];\n", GRANULE,
-              GRANULE);
+        w_fmt(w, "        for (k = 0; k < %d; k += 2) {\n", granule);
+        w_fmt(w, "            const int32_t s = a[k] * b[%d * i + k] + a[k + 1] * b[%d * i + k + 1];\n", granule,
+              granule);
         w_str(w, "            LATHE_LANE(acc, i) += s > 32767 ? 32767 : s < -32768 ? -32768 : s;\n        }\n");
     } else {
-        w_fmt(w, "        for (k = 0; k < %d; k++)\n", GRANULE);
+        w_fmt(w, "        for (k = 0; k < %d; k++)\n", granule);
         w_str(w, "            LATHE_LANE(acc, i) = (int32_t)((uint32_t)LATHE_LANE(acc, i) + (uint32_t)(a[k] * ");
-        w_fmt(w, "b[%d * i + k]));\n", GRANULE);
+        w_fmt(w, "b[%d * i + k]));\n", granule);
     }
     w_str(w, "    return acc;\n");
 }
@@ -242,8 +265,8 @@ void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n)
     bool any = false;
     if (is_first(all, n))
         w_fmt(w, "#if LATHE_VECTORS\n%s#endif\n", names_text);
-    w_fmt(w, "LATHE_INLINE %s %s_%s_%s(%s acc, const %s *a, const int8_t *b)\n{\n", v, v,
-          n->op == TIR_MIN ? "pairs" : "dot", dtype_name(n->dt), v, a_type);
+    w_fmt(w, "LATHE_INLINE %s %s_%s_%s(%s acc, const %s *a, const %s *b)\n{\n", v, v,
+          n->op == TIR_MIN ? "pairs" : "dot", dtype_name(n->dt), v, a_type, dtype_c_name(n->to));
     w_str(w, "#if LATHE_VECTORS\n");
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         w_fmt(w, "    typedef %s __attribute__((vector_size(%u), unused));\n", views[i], bytes);
@@ -260,7 +283,7 @@ void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n)
     if (any)
         w_str(w, "#else\n");
     if (n->op == TIR_ADD)
-        write_bytes(w, n);
+        write_lanes(w, n);
     else
         write_plain(w, n);
     w_str(w, any ? "#endif\n#else\n" : "#else\n");

@@ -145,8 +145,7 @@ tir_expr_ref expr_flat(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref 
 const char *expr_register(c_emit *e, const tir_buffer *b, tir_expr_ref index); /* NULL: not in registers */
 const char *expr_condition(c_emit *e, tir_expr_ref x);
 
-#define C_DOT_GRANULE 4
-/* acc[j] + a[0] * b[4 j] + ... + a[3] * b[4 j + 3] in lanes j */
+/* acc[j] + a[0] * b[g j] + ... + a[g - 1] * b[g j + g - 1] in lanes j, a granule g of 4 bytes */
 typedef struct c_dot {
     tir_expr_ref acc, a, b; /* a, b: the loads of the first product */
     bool pairs;             /* sums of two saturate */

@@ -196,7 +196,7 @@ static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
     dtype dt = d.a->type.dt;
     const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s,
                *a = expr_text(e, d.a->args[0]).s, *b = expr_text(e, d.b->args[0]->args[0]).s;
-    needs_add(e->needs, (c_need){.kind = NEED_DOT, .op = d.pairs ? TIR_MIN : TIR_ADD, .dt = dt, .to = DT_I8,
+    needs_add(e->needs, (c_need){.kind = NEED_DOT, .op = d.pairs ? TIR_MIN : TIR_ADD, .dt = dt, .to = d.b->type.dt,
                                  .lanes = x->type.lanes});
     *out = (c_text){arena_printf(e->tmp, "%s_%s_%s(%s, %s + %s, %s + %s)", v, d.pairs ? "pairs" : "dot",
                                  dtype_name(dt), acc, expr_name(e, d.a->u.buffer), a, expr_name(e, d.b->u.buffer), b),

@@ -274,13 +274,14 @@ static void write_lanes(writer *w, uint32_t lanes, const char *head, const char 
 /* What vector types can do by themselves with the scalar's meaning. */
 static const char *fast_op(arena *a, const c_need *n, const char *v)
 {
-    bool plain = n->dt == DT_F32 || n->dt == DT_F64 || n->dt == DT_U32 || n->dt == DT_U64;
+    bool is_signed = dtype_is_int(n->dt) && dtype_min_int(n->dt) < 0,
+         plain = n->dt == DT_F32 || n->dt == DT_F64 || n->dt == DT_U32 || n->dt == DT_U64 || n->dt == DT_U16;
     const char *sign = n->op == TIR_ADD ? "+" : n->op == TIR_SUB ? "-" : n->op == TIR_MUL ? "*" : NULL;
     if (n->op == TIR_DIV && (n->dt == DT_F32 || n->dt == DT_F64))
         sign = "/";
     if (plain && sign)
         return arena_printf(a, "return x %s y;", sign);
-    if ((n->dt == DT_I32 || n->dt == DT_I64) && sign && n->op != TIR_DIV)
+    if (is_signed && dtype_bits(n->dt) > 8 && sign && n->op != TIR_DIV)
         return arena_printf(a,
                             "typedef u%s wrap __attribute__((vector_size(%u)));\n"
                             "    return (%s)((wrap)x %s (wrap)y);",

@@ -4,6 +4,8 @@
  */
 #include "graph/op/winograd.h"
 
+#include <math.h>
+
 #define ENOUGH_TILES 3
 
 static const winograd_form forms[] = {
@@ -11,7 +13,11 @@ static const winograd_form forms[] = {
      4,
      {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
      {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}},
-     {{1, 1, 1, 0}, {0, 1, -1, -1}}},
+     {{1, 1, 1, 0}, {0, 1, -1, -1}},
+     {1, 2, 2, 1},
+     {2, 1, 1, 2},
+     2,
+     1},
     {4,
      6,
      {{4, 0, -5, 0, 1, 0},
@@ -26,7 +32,11 @@ static const winograd_form forms[] = {
       {1. / 24, 1. / 12, 1. / 6},
       {1. / 24, -1. / 12, 1. / 6},
       {0, 0, 1}},
-     {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}},
+     {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}},
+     {4, 6, 6, 24, 24, 1},
+     {6, 4, 4, 1, 1, 24},
+     6,           /* 24 * 24 = 9 * 2^6 */
+     0x38e38e39}, /* 9 * 0x38e38e39 = 2^33 + 1 */
 };
 
 const winograd_form *winograd_form_of(int64_t tile)
@@ -44,6 +54,68 @@ int64_t winograd_least_width(int64_t tiles)
         width++;
     return width;
 }
+
+/* --- in integers --- */
+
+bool winograd_integers_fit(const winograd_form *f, const tensor_data *w, dtype dt)
+{
+    int64_t count = w->rank == 4 ? w->dims[1] * w->dims[2] * w->dims[3] : 0, room = (int64_t)1 << (31 - f->shift);
+    for (int64_t at = 0; count > 0 && at + count <= w->count; at += count) {
+        int64_t up = 0, down = 0;
+        for (int64_t i = at; i < at + count; i++) {
+            int64_t x = tensor_get_i64(w, i);
+            up += x > 0 ? x : 0;
+            down -= x < 0 ? x : 0;
+        }
+        int64_t high = dtype_max_int(dt), low = -dtype_min_int(dt);
+        if (high * up + low * down >= room || high * down + low * up >= room)
+            return false;
+    }
+    return count > 0;
+}
+
+/* G without fractions: element [row, k] times over[row]. */
+static int64_t factor(const winograd_form *f, int64_t row, int64_t k)
+{
+    return (int64_t)lround(f->g[row][k] * f->over[row]);
+}
+
+/* G g G^T of nine weights, [side, side]. */
+static void transform(const winograd_form *f, const int64_t *g, int64_t *out)
+{
+    int64_t rows[WINOGRAD_MAX_SIDE][WINOGRAD_KERNEL];
+    for (int64_t r = 0; r < f->side; r++) {
+        const int64_t a = factor(f, r, 0), b = factor(f, r, 1), d = factor(f, r, 2);
+        for (int64_t x = 0; x < WINOGRAD_KERNEL; x++)
+            rows[r][x] = a * g[x] + b * g[WINOGRAD_KERNEL + x] + d * g[2 * WINOGRAD_KERNEL + x];
+    }
+    for (int64_t r = 0; r < f->side; r++) {
+        const int64_t a = factor(f, r, 0), b = factor(f, r, 1), d = factor(f, r, 2);
+        for (int64_t y = 0; y < f->side; y++)
+            out[y * f->side + r] = a * rows[y][0] + b * rows[y][1] + d * rows[y][2];
+    }
+}
+
+const tensor_data *winograd_integer_weights(compiler *c, const winograd_form *f, const tensor_data *w, int64_t block,
+                                            int64_t ins)
+{
+    enum { TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL };
+    int64_t positions = f->side * f->side, blocks = (w->dims[0] + block - 1) / block;
+    int16_t *out = arena_array(&c->mem, int16_t, (size_t)(blocks * positions * ins * block)); /* zeros */
+    for (int64_t k = 0; k < w->dims[0] * w->dims[1]; k++) {
+        int64_t o = k / w->dims[1], i = k % w->dims[1], g[TAPS], all[WINOGRAD_MAX_SIDE * WINOGRAD_MAX_SIDE];
+        for (int64_t t = 0; t < TAPS; t++)
+            g[t] = tensor_get_i64(w, k * TAPS + t);
+        transform(f, g, all);
+        for (int64_t p = 0; p < positions; p++) {
+            int64_t line = (o / block * positions + p) * (ins / 2) + i / 2;
+            out[(line * block + o % block) * 2 + i % 2] = (int16_t)all[p];
+        }
+    }
+    return tensor_dense(c, DT_I16, 5, (const int64_t[]){blocks, positions, ins / 2, block, 2}, out);
+}
+
+/* --- type relations --- */
 
 static const winograd_form *form_of(compiler *c, const graph_node *n)
 {
@@ -89,24 +161,62 @@ static bool windows_fit(compiler *c, const graph_node *n, const type *x, dim *ou
     return true;
 }
 
+/* Data in blocks and as many channels as the weights ask for; *out: N, O/v, H', W', v. */
+static bool infer_result(compiler *c, const graph_node *n, int64_t block, int64_t channels, dim *out)
+{
+    const type *x = infer_in(n, 0), *w = infer_in(n, 1);
+    int64_t blocks = 0;
+    if (!dim_is_const(x->shape.dims[1], &blocks) || blocks != channels / block + (channels % block != 0))
+        return infer_error(c, n, "data has %lld blocks of %lld channels, weights ask for %lld channels",
+                           (long long)blocks, (long long)block, (long long)channels);
+    const dim outer[2] = {x->shape.dims[0], w->shape.dims[0]};
+    out[0] = outer[0];
+    out[1] = outer[1];
+    out[4] = x->shape.dims[4];
+    return windows_fit(c, n, x, &out[2]);
+}
+
+static bool not_transformed(compiler *c, const graph_node *n, const winograd_form *f)
+{
+    return infer_error(c, n, "the weights are not transformed for tile_size %lld and the data's blocks",
+                       (long long)f->tile);
+}
+
+/* The same with weights in integers, [O/v, side * side, C/2, v, 2]; sums are i32. */
+bool infer_qnn_conv2d_winograd(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *w = infer_in(n, 1);
+    const winograd_form *f = form_of(c, n);
+    int64_t block = 0, pairs = 0;
+    dim d[5];
+    if (!f)
+        return false;
+    if (x->dt != DT_U8 && x->dt != DT_I8)
+        return infer_error(c, n, "data is %s, not u8 or i8", dtype_name(x->dt));
+    if (!dim_is_const(x->shape.dims[4], &block) || !dim_is(w->shape.dims[3], block) || !dim_is(w->shape.dims[4], 2) ||
+        !dim_is(w->shape.dims[1], f->side * f->side) || !dim_is_const(w->shape.dims[2], &pairs))
+        return not_transformed(c, n, f);
+    if (block % 2 != 0 || pairs * 2 % block != 0)
+        return infer_error(c, n, "the weights' input channels are no whole blocks of pairs");
+    if (!infer_result(c, n, block, pairs * 2, d))
+        return false;
+    out[0] = type_tensor(DT_I32, shape_make(c, 5, d));
+    return true;
+}
+
 /* [N, C/v, H, W, v] with transformed weights [O/v, side * side, C, v] -> [N, O/v, H', W', v] */
 bool infer_conv2d_winograd(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *w = infer_in(n, 1);
     const winograd_form *f = form_of(c, n);
-    int64_t block = 0, blocks = 0, channels = 0;
+    int64_t block = 0, channels = 0;
+    dim d[5];
     if (!f)
         return false;
     if (!dim_is_const(x->shape.dims[4], &block) || !dim_is(w->shape.dims[3], block) ||
         !dim_is(w->shape.dims[1], f->side * f->side))
-        return infer_error(c, n, "the weights are not transformed for tile_size %lld and the data's blocks",
-                           (long long)f->tile);
-    if (!dim_is_const(x->shape.dims[1], &blocks) || !dim_is_const(w->shape.dims[2], &channels) ||
-        blocks != channels / block + (channels % block != 0))
-        return infer_error(c, n, "data has %lld blocks of %lld channels, weights ask for %lld channels",
-                           (long long)blocks, (long long)block, (long long)channels);
-    dim d[5] = {x->shape.dims[0], w->shape.dims[0], NULL, NULL, x->shape.dims[4]};
-    if (!windows_fit(c, n, x, &d[2]))
+        return not_transformed(c, n, f);
+    if (!dim_is_const(w->shape.dims[2], &channels) || !infer_result(c, n, block, channels, d))
         return false;
     out[0] = type_tensor(x->dt, shape_make(c, 5, d));
     return true;

@@ -16,10 +16,23 @@ typedef struct winograd_form {
     double bt[WINOGRAD_MAX_SIDE][WINOGRAD_MAX_SIDE];
     double g[WINOGRAD_MAX_SIDE][WINOGRAD_KERNEL];
     double at[WINOGRAD_MAX_TILE][WINOGRAD_MAX_SIDE];
+    /* Without fractions: row i of G is multiplied by over[i], column i of A^T by back[i], and the result is over[i] *
+     * back[i] times itself along each edge, the same for all i: squared, odd * 2^shift; inverse: of odd, modulo 2^32.
+     * Products of transformed bytes fit into i32; their sums may wrap, because what comes out is taken modulo 2^32: a
+     * result of 32 - shift bits is exact. */
+    int32_t over[WINOGRAD_MAX_SIDE], back[WINOGRAD_MAX_SIDE];
+    uint32_t shift, inverse;
 } winograd_form;
 
 /* tile 2 or 4; NULL: no such form. */
 const winograd_form *winograd_form_of(int64_t tile);
+
+/* Weights of the form in integers: [O, I, 3, 3] of i8 -> [ceil(O / block), side * side, ins / 2, block, 2] of i16,
+ * `ins` an even number of input channels, those from I on 0. */
+const tensor_data *winograd_integer_weights(compiler *c, const winograd_form *f, const tensor_data *w, int64_t block,
+                                            int64_t ins);
+/* Whether all sums of i8 weights by data of `dt` (u8, i8) come out of the form. */
+bool winograd_integers_fit(const winograd_form *f, const tensor_data *w, dtype dt);
 
 /* Tiles along the image that one part of the kernel takes at least: the smallest divisor of `tiles` that fills a
  * register tile to some degree. Parts are equal, so that none of their loops needs a guard. */

@@ -8,7 +8,7 @@
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 #include "base/ptr_map.h"
-#include "type/target.h"
+#include "type/dot.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 /* Parts of what the processor's row says, reached on a large layer. */
 #define DIRECT_MACS    0.9   /* of the multiply-adds */
 #define WINOGRAD_MACS  0.875 /* the same in the products of positions, for the image's tiles */
+#define MOST_OPERATIONS 3    /* vector instructions that end in a cycle, however wide the processor's front end is */
 #define HIDDEN         0.5  /* part of the reading that goes on under the arithmetic */
 #define WORTH_CHANGING 0.9  /* of the direct form's cycles; the larger error must bring something */
 
@@ -37,19 +38,31 @@ typedef struct chooser {
 
 typedef struct conv_size {
     double outs, ins, height, width, batch; /* of the result */
+    const target_dot *direct, *wide;        /* products of bytes, and of 16 bits; NULL: of floats */
 } conv_size;
 
 /* --- estimates --- */
 
-static double reading(const chooser *v, const conv_size *z, double positions)
+/* Of weights of so many bytes. */
+static double reading(const chooser *v, const conv_size *z, double positions, double bytes)
 {
-    return (1 - HIDDEN) * 4 * positions * z->ins * z->outs / v->bytes_per_cycle;
+    return (1 - HIDDEN) * bytes * positions * z->ins * z->outs / v->bytes_per_cycle;
+}
+
+/* Cycles of one multiply-add of a vector; d: of integers, a granule at a time. */
+static double product_cycles(const chooser *v, const target_dot *d)
+{
+    if (!d)
+        return 1 / v->cpu->fma;
+    double multiplies = d->multiplies / v->cpu->fma, operations = d->operations / MOST_OPERATIONS;
+    return (multiplies > operations ? multiplies : operations) / d->granule;
 }
 
 static double direct_cycles(const chooser *v, const conv_size *z)
 {
     double macs = z->batch * z->height * z->width * z->ins * z->outs * WINOGRAD_KERNEL * WINOGRAD_KERNEL;
-    return macs / (double)v->lanes / (DIRECT_MACS * v->cpu->fma) + reading(v, z, WINOGRAD_KERNEL * WINOGRAD_KERNEL);
+    return macs / (double)v->lanes / DIRECT_MACS * product_cycles(v, z->direct) +
+           reading(v, z, WINOGRAD_KERNEL * WINOGRAD_KERNEL, z->direct ? 1 : 4);
 }
 
 static double tiles_along(double extent, int64_t tile)
@@ -61,9 +74,9 @@ static double winograd_cycles(const chooser *v, const conv_size *z, int64_t tile
 {
     double side = (double)winograd_form_of(tile)->side, lanes = (double)v->lanes;
     double places = z->batch * tiles_along(z->height, tile) * tiles_along(z->width, tile) * side * side;
-    double cycles = places * z->ins * z->outs / lanes / (WINOGRAD_MACS * v->cpu->fma);
+    double cycles = places * z->ins * z->outs / lanes / WINOGRAD_MACS * product_cycles(v, z->wide);
     cycles += places * v->cpu->transform * (z->ins + z->outs / 2) / lanes;
-    return cycles + reading(v, z, side * side);
+    return cycles + reading(v, z, side * side, z->wide ? 2 : 4);
 }
 
 /* Bytes between the steps of a part that takes the smallest strip worth having. */
@@ -72,7 +85,13 @@ static double least_scratch(const chooser *v, const conv_size *z, int64_t tile)
     double side = (double)winograd_form_of(tile)->side,
            tiles = (double)winograd_least_width((int64_t)tiles_along(z->width, tile));
     double blocks = tiles_along(z->ins, v->lanes) + 1;
-    return 4 * (double)v->lanes * side * (side * tiles * blocks + (double)tile * tiles + 2);
+    return (z->wide ? 2 : 4) * (double)v->lanes * side * (side * tiles * blocks + (double)tile * tiles + 2);
+}
+
+static bool comes_out(const graph_node *n, const conv_size *z, int64_t tile)
+{
+    return !z->wide ||
+           winograd_integers_fit(winograd_form_of(tile), graph_constant(n->inputs[1]), n->inputs[0]->type.dt);
 }
 
 /* 0: direct. room: bytes that a part may use between the steps. What is estimated not much slower than the best may be
@@ -83,7 +102,8 @@ static int64_t best_tile(chooser *v, const graph_node *n, const conv_size *z, do
     static const char *const names[] = {"direct", "winograd 2", "winograd 4"};
     double cycles[3] = {direct_cycles(v, z) * WORTH_CHANGING}, least = cycles[0];
     for (uint32_t i = 1; i < 3; i++) {
-        cycles[i] = least_scratch(v, z, tiles[i]) <= room ? winograd_cycles(v, z, tiles[i]) : HUGE_VAL;
+        bool fits = least_scratch(v, z, tiles[i]) <= room && comes_out(n, z, tiles[i]);
+        cycles[i] = fits ? winograd_cycles(v, z, tiles[i]) : HUGE_VAL;
         least = cycles[i] < least ? cycles[i] : least;
     }
     const char *forms[3];
@@ -111,21 +131,42 @@ static bool all_are(const graph_node *n, const char *name, int64_t want)
     return true;
 }
 
-/* f32, 3 x 3, stride 1, one group, blocks of one vector on both sides, constant weights in the plain order. */
+/* Products of the form, and of the direct one, that the target has instructions for; false: it has none. */
+static bool find_dots(const chooser *v, const graph_node *n, conv_size *out)
+{
+    out->wide = target_find_dot(v->target, DT_I16, DT_I16, false);
+    out->direct = target_find_dot(v->target, n->inputs[0]->type.dt, DT_I8, false);
+    return out->wide && out->direct;
+}
+
+/* f32, or u8 or i8 by i8, 3 x 3, stride 1, one group, blocks of one vector on both sides, constant weights in the plain
+ * order. */
 static bool can_change(const chooser *v, const graph_node *n, conv_size *out)
 {
     int64_t d[5];
-    if (strcmp(n->op->name, "nn.conv2d") != 0 || graph_attr_int(n, "groups") != 1 || !all_are(n, "strides", 1) ||
-        !all_are(n, "dilations", 1) || nn_data_block(n, "data_layout") != v->lanes ||
-        nn_data_block(n, "out_layout") != v->lanes || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
+    bool integers = strcmp(n->op->name, "qnn.conv2d") == 0;
+    if ((!integers && strcmp(n->op->name, "nn.conv2d") != 0) || n->n_inputs != 2 ||
+        graph_attr_int(n, "groups") != 1 || !all_are(n, "strides", 1) || !all_are(n, "dilations", 1) ||
+        nn_data_block(n, "data_layout") != v->lanes || nn_data_block(n, "out_layout") != v->lanes ||
+        strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
         return false;
     const tensor_data *w = graph_constant(n->inputs[1]);
     const type *y = &n->outputs[0]->type;
-    if (!w || w->kind != TENSOR_DENSE || w->dt != DT_F32 || w->rank != 4 || w->dims[2] != WINOGRAD_KERNEL ||
-        w->dims[3] != WINOGRAD_KERNEL || w->count == 0 || y->shape.rank != 5 || !shape_get(y->shape, d))
+    if (!w || w->kind != TENSOR_DENSE || w->dt != (integers ? DT_I8 : DT_F32) || w->rank != 4 ||
+        w->dims[2] != WINOGRAD_KERNEL || w->dims[3] != WINOGRAD_KERNEL || w->count == 0 || y->shape.rank != 5 ||
+        !shape_get(y->shape, d))
         return false;
-    *out = (conv_size){(double)w->dims[0], (double)w->dims[1], (double)d[2], (double)d[3], (double)d[0]};
-    return true;
+    *out = (conv_size){(double)w->dims[0], (double)w->dims[1], (double)d[2], (double)d[3], (double)d[0], NULL, NULL};
+    return !integers || find_dots(v, n, out);
+}
+
+/* Weights of the form in integers, as many inputs as the data's blocks have. */
+static graph_value *transformed_integers(chooser *v, const graph_node *n, int64_t tile)
+{
+    const tensor_data *w = graph_constant(n->inputs[1]);
+    int64_t ins = (w->dims[1] + v->lanes - 1) / v->lanes * v->lanes;
+    const tensor_data *t = winograd_integer_weights(v->r.c, winograd_form_of(tile), w, v->lanes, ins);
+    return rewrite_constant(&v->r, t, n->inputs[1]->name, n->loc);
 }
 
 static graph_value *transformed(chooser *v, const graph_node *n, int64_t tile)
@@ -152,8 +193,10 @@ static bool change(chooser *v, graph_node *n, int64_t tile, int64_t room)
     const int64_t *pads = NULL;
     uint32_t n_pads = graph_attr_ints(n, "pads", &pads);
     attr attrs[3] = {attr_int(c, "tile_size", tile), attr_ints(c, "pads", n_pads, pads), attr_int(c, "scratch", room)};
-    graph_value *in[2] = {n->inputs[0], transformed(v, n, tile)};
-    graph_value *y = in[1] ? rewrite_emit(&v->r, "nn.conv2d_winograd", 2, in, 3, attrs, n->loc) : NULL;
+    bool integers = !dtype_is_float(n->inputs[1]->type.dt);
+    graph_value *in[2] = {n->inputs[0], integers ? transformed_integers(v, n, tile) : transformed(v, n, tile)};
+    const char *op = integers ? "qnn.conv2d_winograd" : "nn.conv2d_winograd";
+    graph_value *y = in[1] ? rewrite_emit(&v->r, op, 2, in, 3, attrs, n->loc) : NULL;
     return y && rewrite_replace(&v->r, n->outputs[0], y);
 }
 

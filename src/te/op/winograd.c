@@ -11,6 +11,7 @@
 
 typedef struct winograd_ctx {
     const winograd_form *form;
+    bool integers; /* bytes by weights of 16 bits: the form without fractions, sums modulo 2^32 */
     nn_window win;
     te_tensor *x;       /* what the stage reads */
     const te_tensor *w; /* transformed weights */
@@ -20,9 +21,14 @@ typedef struct winograd_ctx {
 
 /* --- sums with constant coefficients --- */
 
+static tir_expr_ref number(compiler *c, dtype dt, double v)
+{
+    return dtype_is_float(dt) ? tir_float(c, dt, v) : tir_int(c, dt, (int64_t)v);
+}
+
 static tir_expr_ref term(compiler *c, double coeff, tir_expr_ref x)
 {
-    return coeff == 1 ? x : tir_mul(c, tir_float(c, DT_F32, coeff), x);
+    return coeff == 1 ? x : tir_mul(c, number(c, x->type.dt, coeff), x);
 }
 
 /* sum + coeff * x; sum may be NULL: zero. */
@@ -35,9 +41,9 @@ static tir_expr_ref add_term(compiler *c, tir_expr_ref sum, double coeff, tir_ex
     return sum ? tir_add(c, sum, term(c, coeff, x)) : term(c, coeff, x);
 }
 
-static tir_expr_ref or_zero(compiler *c, tir_expr_ref sum)
+static tir_expr_ref or_zero(compiler *c, tir_expr_ref sum, dtype dt)
 {
-    return sum ? sum : tir_const(c, DT_F32, 0);
+    return sum ? sum : tir_const(c, dt, 0);
 }
 
 /* sign * every other term from `first` on, those that are added before those that are subtracted. */
@@ -54,8 +60,9 @@ static tir_expr_ref half_row(compiler *c, const double *row, int64_t n, int64_t 
 
 /* A row of B^T. Neighbouring rows have equal even parts and odd parts that differ in sign: written this way, they share
  * both. */
-static tir_expr_ref input_row(compiler *c, const winograd_form *f, int64_t r, tir_expr_ref const *in)
+static tir_expr_ref input_row(compiler *c, const winograd_ctx *v, int64_t r, tir_expr_ref const *in)
 {
+    const winograd_form *f = v->form;
     const double *row = f->bt[r];
     double sign = 1;
     tir_expr_ref even = half_row(c, row, f->side, 0, 1, in);
@@ -64,13 +71,16 @@ static tir_expr_ref input_row(compiler *c, const winograd_form *f, int64_t r, ti
     tir_expr_ref odd = half_row(c, row, f->side, 1, sign, in);
     if (even && odd)
         return add_term(c, even, sign, odd);
-    return or_zero(c, even ? even : odd);
+    return or_zero(c, even ? even : odd, in[0]->type.dt);
 }
 
 /* A row of A^T: columns 1 and 2, 3 and 4 hold equal or opposite coefficients, so rows share sums and differences. */
-static tir_expr_ref output_row(compiler *c, const winograd_form *f, int64_t r, tir_expr_ref const *in)
+static tir_expr_ref output_row(compiler *c, const winograd_ctx *v, int64_t r, tir_expr_ref const *in)
 {
-    const double *row = f->at[r];
+    const winograd_form *f = v->form;
+    double row[WINOGRAD_MAX_SIDE] = {0};
+    for (int64_t k = 0; k < f->side; k++)
+        row[k] = f->at[r][k] * (v->integers ? f->back[k] : 1);
     tir_expr_ref sum = add_term(c, NULL, row[0], in[0]);
     int64_t i = 1;
     for (; i + 1 < f->side; i += 2) {
@@ -78,19 +88,19 @@ static tir_expr_ref output_row(compiler *c, const winograd_form *f, int64_t r, t
         tir_expr_ref pair = same ? tir_add(c, in[i], in[i + 1]) : tir_sub(c, in[i], in[i + 1]);
         sum = row[i] != 0 || row[i + 1] != 0 ? add_term(c, sum, row[i], pair) : sum;
     }
-    return or_zero(c, i < f->side ? add_term(c, sum, row[i], in[i]) : sum);
+    return or_zero(c, i < f->side ? add_term(c, sum, row[i], in[i]) : sum, in[0]->type.dt);
 }
 
-typedef tir_expr_ref (*row_fn)(compiler *c, const winograd_form *f, int64_t r, tir_expr_ref const *in);
+typedef tir_expr_ref (*row_fn)(compiler *c, const winograd_ctx *v, int64_t r, tir_expr_ref const *in);
 
 /* Row `r` of a transform with n rows, r an index. */
-static tir_expr_ref choose_row(te_graph *g, const winograd_form *f, row_fn row, int64_t n, tir_expr_ref r,
+static tir_expr_ref choose_row(te_graph *g, const winograd_ctx *v, row_fn row, int64_t n, tir_expr_ref r,
                                tir_expr_ref const *in)
 {
     compiler *c = g->c;
-    tir_expr_ref e = row(c, f, n - 1, in);
+    tir_expr_ref e = row(c, v, n - 1, in);
     for (int64_t i = n - 1; i-- > 0;)
-        e = tir_select(c, tir_binary(c, TIR_EQ, r, te_i64(g, i)), row(c, f, i, in), e);
+        e = tir_select(c, tir_binary(c, TIR_EQ, r, te_i64(g, i)), row(c, v, i, in), e);
     return e;
 }
 
@@ -206,7 +216,10 @@ static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         at[2 + i] = tir_sub(g->c, idx[2 + i], te_i64(g, v->win.pad_begin[i]));
         inside = tir_and(g->c, inside, te_in_bounds(g, at[2 + i], v->x->shape[2 + i]));
     }
-    return tir_select(g->c, inside, te_read(g, v->x, at), tir_const(g->c, DT_F32, 0));
+    tir_expr_ref x = te_read(g, v->x, at);
+    if (v->integers)
+        x = tir_cast(g->c, DT_I16, x);
+    return tir_select(g->c, inside, x, tir_const(g->c, x->type.dt, 0));
 }
 
 /* B^T d: [n, block, tile row, tile column, row, column, lane] */
@@ -220,7 +233,7 @@ static tir_expr_ref rows_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
                      x = tir_add(c, tir_mul(c, idx[3], tile), idx[5]);
         in[k] = te_read(g, v->x, (tir_expr_ref[]){idx[0], idx[1], y, x, idx[6]});
     }
-    return choose_row(g, v->form, input_row, v->form->side, idx[4], in);
+    return choose_row(g, v, input_row, v->form->side, idx[4], in);
 }
 
 /* (B^T d) B: [n, position, tile row, block, tile column, lane] */
@@ -230,7 +243,7 @@ static tir_expr_ref input_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     tir_expr_ref in[WINOGRAD_MAX_SIDE], side = te_i64(g, v->form->side), row = tir_floordiv(g->c, idx[1], side);
     for (int64_t k = 0; k < v->form->side; k++)
         in[k] = te_read(g, v->x, (tir_expr_ref[]){idx[0], idx[3], idx[2], idx[4], row, te_i64(g, k), idx[5]});
-    return choose_row(g, v->form, input_row, v->form->side, tir_floormod(g->c, idx[1], side), in);
+    return choose_row(g, v, input_row, v->form->side, tir_floormod(g->c, idx[1], side), in);
 }
 
 /* --- products, output --- */
@@ -244,7 +257,12 @@ static tir_expr_ref product_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     tir_expr_ref x = te_read(
         g, v->x,
         (tir_expr_ref[]){idx[0], idx[1], idx[3], tir_floordiv(c, ic, block), idx[4], tir_floormod(c, ic, block)});
-    return tir_mul(c, x, te_read(g, v->w, (tir_expr_ref[]){idx[2], idx[1], ic, idx[5]}));
+    if (!v->integers)
+        return tir_mul(c, x, te_read(g, v->w, (tir_expr_ref[]){idx[2], idx[1], ic, idx[5]}));
+    tir_expr_ref two = te_i64(g, 2);
+    tir_expr_ref w = te_read(
+        g, v->w, (tir_expr_ref[]){idx[2], idx[1], tir_floordiv(c, ic, two), idx[5], tir_floormod(c, ic, two)});
+    return tir_mul(c, tir_cast(c, DT_I32, x), tir_cast(c, DT_I32, w));
 }
 
 /* A^T m: [n, block, tile row, tile column, row, column, lane] */
@@ -257,7 +275,7 @@ static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         tir_expr_ref position = tir_add(c, te_i64(g, k * v->form->side), idx[5]);
         in[k] = te_read(g, v->x, (tir_expr_ref[]){idx[0], position, idx[1], idx[2], idx[3], idx[6]});
     }
-    return choose_row(g, v->form, output_row, v->form->tile, idx[4], in);
+    return choose_row(g, v, output_row, v->form->tile, idx[4], in);
 }
 
 /* (A^T m) A */
@@ -270,7 +288,13 @@ static tir_expr_ref output_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         in[k] = te_read(g, v->x,
                         (tir_expr_ref[]){idx[0], idx[1], tir_floordiv(c, idx[2], tile), tir_floordiv(c, idx[3], tile),
                                          tir_floormod(c, idx[2], tile), te_i64(g, k), idx[4]});
-    return choose_row(g, v->form, output_row, v->form->tile, tir_floormod(c, idx[3], tile), in);
+    tir_expr_ref sum = choose_row(g, v, output_row, v->form->tile, tir_floormod(c, idx[3], tile), in);
+    if (!v->integers)
+        return sum;
+    /* odd * 2^shift times the result */
+    if (v->form->inverse != 1)
+        sum = tir_mul(c, sum, tir_int(c, DT_I32, (int32_t)v->form->inverse));
+    return tir_binary(c, TIR_SHR, sum, tir_int(c, DT_I32, v->form->shift));
 }
 
 /* Axes of the stages, in the order of their dimensions. */
@@ -283,7 +307,6 @@ static const char *const product_axes[] = {"n", "position", "block", "tile_row",
 static void stage(te_graph *g, winograd_ctx *v, const char *name, uint32_t rank, const char *const *axis_names,
                   tir_expr_ref const *dims, te_axis *reduce, te_body_fn body)
 {
-    dtype dt = DT_F32;
     te_axis *axes[7], *own = arena_array(&g->c->mem, te_axis, rank);
     tir_expr_ref idx[7];
     for (uint32_t i = 0; i < rank; i++) {
@@ -292,6 +315,7 @@ static void stage(te_graph *g, winograd_ctx *v, const char *name, uint32_t rank,
         idx[i] = te_var(g, axes[i]);
     }
     tir_expr_ref value = body(g, v, idx);
+    dtype dt = value->type.dt;
     te_tensor *t = NULL;
     te_compute_n(g, name, rank, dims, axes, reduce ? 1 : 0, &reduce,
                  reduce ? te_simple_reducer(g->c, TE_SUM, dt) : NULL, NULL, 1, &dt, &value, &t);
@@ -304,8 +328,10 @@ bool compute_conv2d_winograd(te_graph *g, const graph_node *n, te_tensor *const 
     compiler *c = g->c;
     winograd_ctx v = {.form = winograd_form_of(graph_attr_int(n, "tile_size")), .x = in[0], .w = in[1]};
     tir_expr_ref const *y = te_shape(g, te_out_type(n, 0));
+    v.integers = !dtype_is_float(in[0]->dt);
     if (!nn_window_read(c, n, 2, &v.win) || !tir_is_int(in[0]->shape[4], &v.block))
         return false;
+    tir_expr_ref ins = v.integers ? tir_mul(c, in[1]->shape[2], te_i64(g, 2)) : in[1]->shape[2];
     int64_t side = v.form->side, tile = v.form->tile;
     tir_expr_ref th = te_ceildiv(g, y[2], tile), tw = te_ceildiv(g, y[3], tile), lanes = y[4], ib = in[0]->shape[1],
                  edge = te_i64(g, side - tile), step = te_i64(g, tile), s = te_i64(g, side);
@@ -315,7 +341,7 @@ bool compute_conv2d_winograd(te_graph *g, const graph_node *n, te_tensor *const 
     stage(g, &v, "winograd_rows", 7, tile_axes, (tir_expr_ref[]){y[0], ib, th, tw, s, s, lanes}, NULL, rows_body);
     stage(g, &v, "winograd_input", 6, input_axes, (tir_expr_ref[]){y[0], positions, th, ib, tw, lanes}, NULL,
           input_body);
-    v.ic = te_reduce_axis(g, "ic", in[1]->shape[2]);
+    v.ic = te_reduce_axis(g, "ic", ins);
     stage(g, &v, "winograd_product", 6, product_axes, (tir_expr_ref[]){y[0], positions, y[1], th, tw, lanes}, v.ic,
           product_body);
     v.x->node->tag = n->op->name;
@@ -323,7 +349,7 @@ bool compute_conv2d_winograd(te_graph *g, const graph_node *n, te_tensor *const 
     stage(g, &v, "winograd_sums", 7, tile_axes, (tir_expr_ref[]){y[0], y[1], th, tw, step, s, lanes}, NULL, sums_body);
     stage(g, &v, "winograd", 5, image_axes, y, NULL, output_body);
     int64_t channels = 0;
-    if (tir_is_int(in[1]->shape[2], &channels))
+    if (tir_is_int(ins, &channels))
         g->macs += products * channels;
     out[0] = v.x;
     return true;

@@ -12,8 +12,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Cycles of one tile for one granule. */
-static double step_cost(const struct target *t, const target_dot *d, int64_t vectors, int64_t rows)
+double te_dot_step_cost(const struct target *t, const target_dot *d, int64_t vectors, int64_t rows)
 {
     const cpu_model *m = target_cpu(t);
     double v = (double)vectors, r = (double)rows, products = v * r;
@@ -22,18 +21,22 @@ static double step_cost(const struct target *t, const target_dot *d, int64_t vec
     return larger(c, m->latency) + 0.25;
 }
 
+bool te_dot_tile_fits(const struct target *t, const target_dot *d, int64_t vectors, int64_t rows)
+{
+    return vectors * rows == 1 || vectors * rows + vectors * d->weight_regs + d->spare_regs <= te_tile_regs(t);
+}
+
 te_tile te_choose_dot_tile(const struct target *t, const target_dot *d, int64_t blocks, int64_t width, int64_t most)
 {
     te_tile best = {1, 1};
     double least = 0;
-    int64_t regs = te_tile_regs(t);
     for (int64_t v = 1; v <= most && v <= MOST_VECTORS; v++) {
         for (int64_t r = 1; blocks % v == 0 && r <= width; r++) {
-            if (v * r + v * d->weight_regs + d->spare_regs > regs && v * r > 1)
+            if (!te_dot_tile_fits(t, d, v, r))
                 break;
-            double c = (double)(width / r) * step_cost(t, d, v, r);
+            double c = (double)(width / r) * te_dot_step_cost(t, d, v, r);
             if (width % r)
-                c += step_cost(t, d, v, width % r);
+                c += te_dot_step_cost(t, d, v, width % r);
             if (least == 0 || c / (double)v < least) {
                 least = c / (double)v;
                 best = (te_tile){v, r};

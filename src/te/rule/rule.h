@@ -50,6 +50,9 @@ te_tile te_choose_tile_ragged(const struct target *t, int64_t lanes, int64_t uni
 te_tile te_choose_tile_panels(const struct target *t, int64_t blocks, int64_t width);
 /* For sums of products of bytes (int_tile.c). */
 struct target_dot;
+/* Cycles of one tile for one granule. */
+double te_dot_step_cost(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t rows);
+bool te_dot_tile_fits(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t rows);
 te_tile te_choose_dot_tile(const struct target *t, const struct target_dot *d, int64_t blocks, int64_t width,
                            int64_t most);
 /* The same where blocks, or elements, are at most so many, and each run says how many: tiles are whole, the last one is

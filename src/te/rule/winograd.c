@@ -6,7 +6,7 @@
 #include "graph/op/winograd.h"
 #include "te/rule/rule.h"
 #include "tir/walk.h"
-#include "type/target.h"
+#include "type/dot.h"
 
 #include <string.h>
 
@@ -58,22 +58,27 @@ typedef struct winograd_cut {
 typedef struct winograd_size {
     int64_t batch, positions, in_blocks, out_blocks, tile_rows, tiles, lanes, tile;
     int64_t scratch; /* bytes that a part may use; 0: any number */
+    int64_t bytes;   /* of a number of the data and of the weights between the steps; sums have four */
+    const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats */
 } winograd_size;
 
 /* Bytes between the steps: the strip of one block with its border, all transformed, the products of a group. */
 static int64_t scratch_of(const winograd_size *z, const winograd_cut *cut)
 {
     int64_t edge = z->tile * cut->strip + 2, across = z->tile * cut->width + 2;
-    return 4 * z->lanes * (edge * across + z->positions * cut->strip * cut->width * (z->in_blocks + cut->vectors));
+    int64_t places = z->positions * cut->strip * cut->width;
+    return z->lanes * (z->bytes * (edge * across + places * z->in_blocks) + 4 * places * cut->vectors);
 }
 
 /* Cycles of a register tile for one input channel. The first tile of a strip may have to wait for weights from afar;
  * the others find them in the first-level cache when those of all input channels fit there. */
 static double tile_step(const struct target *t, const winograd_size *z, int64_t vectors, int64_t rows, bool wait)
 {
-    double weights = 4.0 * (double)(z->lanes * vectors), panel = weights * (double)(z->in_blocks * z->lanes);
+    double weights = (double)(z->bytes * z->lanes * vectors), panel = weights * (double)(z->in_blocks * z->lanes);
     const cpu_model *m = target_cpu(t);
-    double step = te_step_cost(t, vectors, rows), far = weights / m->far_bytes;
+    double step = z->dot ? te_dot_step_cost(t, z->dot, vectors, rows) / z->dot->granule
+                         : te_step_cost(t, vectors, rows);
+    double far = weights / m->far_bytes;
     if (wait)
         return step > far ? step : far;
     return panel > m->l1_bytes ? step + far / 8 : step;
@@ -93,14 +98,18 @@ static double strip_step(const struct target *t, const winograd_size *z, const w
     return cycles;
 }
 
+static bool fits(const struct target *t, const winograd_size *z, int64_t vectors, int64_t rows)
+{
+    return z->dot ? te_dot_tile_fits(t, z->dot, vectors, rows) : vectors * rows + vectors + 1 <= te_tile_regs(t);
+}
+
 /* Sets the register tile: rows of it are tiles of one tile row, or whole tile rows. Its cycles for a strip and one
  * vector of output channels. */
 static double choose_registers(const struct target *t, const winograd_size *z, bool far, winograd_cut *cut)
 {
-    int64_t regs = te_tile_regs(t);
     double least = 0;
     for (int64_t v = 1; v <= 4; v++) {
-        for (int64_t r = 1; z->out_blocks % v == 0 && r <= cut->width * MAX_TILE_ROWS && v * r + v + 1 <= regs; r++) {
+        for (int64_t r = 1; z->out_blocks % v == 0 && r <= cut->width * MAX_TILE_ROWS && fits(t, z, v, r); r++) {
             winograd_cut x = {cut->strip, cut->width, cut->shares, v, 1, r};
             if (r > cut->width) {
                 x.tiles = cut->width;
@@ -126,7 +135,7 @@ static double cut_cost(const struct target *t, const winograd_size *z, winograd_
     const cpu_model *m = target_cpu(t);
     double positions = (double)z->positions, tiles = (double)(cut->strip * cut->width),
            in_channels = (double)(z->in_blocks * z->lanes), out_blocks = (double)z->out_blocks / (double)cut->shares,
-           vector = 4.0 * (double)z->lanes, room = m->l2_bytes;
+           vector = (double)(z->bytes * z->lanes), room = m->l2_bytes;
     double in = positions * tiles * (double)z->in_blocks, out = positions * tiles * out_blocks,
            weights = positions * in_channels * out_blocks * vector;
     bool far = weights + in * vector > room;
@@ -204,7 +213,7 @@ static void schedule_input(te_sched *s, const winograd_stages *w)
 }
 
 /* A matrix product for each position: lanes over output channels, rows over tiles. */
-static void schedule_product(te_sched *s, const winograd_stages *w, const winograd_cut *cut)
+static void schedule_product(te_sched *s, const winograd_stages *w, const target_dot *dot, const winograd_cut *cut)
 {
     const te_node *m = w->product;
     const char *acc = arena_printf(&s->c->mem, "%s_acc", m->name), *ic = m->reduce_axes[0]->var->name;
@@ -220,12 +229,18 @@ static void schedule_product(te_sched *s, const winograd_stages *w, const winogr
     vectorize_last(s, m);
     te_sched_compute_at(s, acc, m->name, "tile_o");
     te_sched_split(s, acc, ic, te_axis_extent(m, 5), "ic_o", "ic_i");
-    te_sched_reorder(s, acc, 8,
-                     (const char *[]){te_axis_name(m, 0), te_axis_name(m, 1), "ic_o", "ic_i", te_axis_name(m, 3),
-                                      te_axis_name(m, 4), te_axis_name(m, 2), te_axis_name(m, 5)});
+    if (dot)
+        te_sched_split(s, acc, "ic_i", dot->granule, "ic_m", "ic_g");
+    te_sched_reorder(s, acc, dot ? 9 : 8,
+                     (const char *[]){te_axis_name(m, 0), te_axis_name(m, 1), "ic_o", dot ? "ic_m" : "ic_i",
+                                      te_axis_name(m, 3), te_axis_name(m, 4), te_axis_name(m, 2), te_axis_name(m, 5),
+                                      "ic_g"});
     for (uint32_t i = 2; i < 5; i++)
         te_sched_annotate(s, TE_UNROLL, acc, te_axis_name(m, i));
-    te_sched_annotate(s, TE_VECTORIZE, acc, te_axis_name(m, 5));
+    if (dot)
+        te_sched_tensorize(s, acc, te_axis_name(m, 5), dot->intrinsic);
+    else
+        te_sched_annotate(s, TE_VECTORIZE, acc, te_axis_name(m, 5));
 }
 
 /* The loops of the result; everything else is computed in one of them. */
@@ -273,12 +288,17 @@ bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node 
                        .tiles = te_axis_extent(w.product, 4),
                        .lanes = te_axis_extent(w.product, 5),
                        .tile = graph_attr_int(n, "tile_size"),
-                       .scratch = graph_attr_int(n, "scratch")};
+                       .scratch = graph_attr_int(n, "scratch"),
+                       .bytes = (int64_t)dtype_bytes(te_in_type(n, 1)->dt)};
+    bool floats = dtype_is_float(te_in_type(n, 1)->dt);
+    z.dot = floats ? NULL : target_find_dot(t, DT_I16, DT_I16, false);
+    if (!floats && !z.dot)
+        return te_schedule_default(s, t, n, anchor, last);
     if (z.batch == 0 || z.in_blocks == 0 || z.out_blocks == 0)
         return te_schedule_default(s, t, n, anchor, last);
     winograd_cut cut = choose_cut(t, &z);
     schedule_result(s, &w, &cut, z.out_blocks / cut.vectors, z.tile);
-    schedule_product(s, &w, &cut);
+    schedule_product(s, &w, z.dot, &cut);
     schedule_input(s, &w);
     return true;
 }
