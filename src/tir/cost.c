@@ -111,6 +111,7 @@ typedef struct access_counter {
     const tir_func *f;
     double times; /* how often what is looked at runs */
     double *params, *scratch;
+    bool called; /* what an address is handed to reads and writes there, too */
 } access_counter;
 
 static void count_access(const access_counter *k, const tir_buffer *b, double lanes)
@@ -126,8 +127,10 @@ static void count_access(const access_counter *k, const tir_buffer *b, double la
 
 static void count_load(void *ctx, tir_expr_ref e)
 {
+    access_counter *k = ctx;
+    k->called |= e->kind == TIR_ADDRESS;
     if (e->kind == TIR_LOAD)
-        count_access(ctx, e->u.buffer, e->type.lanes);
+        count_access(k, e->u.buffer, e->type.lanes);
 }
 
 static void count_exprs(access_counter *k, const tir_stmt *s)
@@ -162,8 +165,9 @@ static void count_stmt(access_counter *k, tir_stmt *s)
     k->times = times;
 }
 
-void tir_count_accesses(compiler *c, const tir_func *f, double *params, double *scratch)
+bool tir_count_accesses(compiler *c, const tir_func *f, double *params, double *scratch)
 {
-    access_counter k = {tir_bounds_new(c), f, 1, params, scratch};
+    access_counter k = {tir_bounds_new(c), f, 1, params, scratch, false};
     count_stmt(&k, f->body);
+    return !k.called;
 }

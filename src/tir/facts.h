@@ -29,8 +29,9 @@ uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **ou
  * loops among them; a call of a mathematical function is one, an operation on vectors too. -1: a loop without a bound,
  * or a call of code that is not here. */
 int64_t tir_most_operations(compiler *c, const tir_func *f);
-/* Adds the elements that one run reads and writes, each time counted: of each parameter, and of scratch together. */
-void tir_count_accesses(compiler *c, const tir_func *f, double *params, double *scratch);
+/* Adds the elements that one run reads and writes, each time counted: of each parameter, and of scratch together.
+ * false: addresses are handed to other code, and what that reads and writes is not among them. */
+bool tir_count_accesses(compiler *c, const tir_func *f, double *params, double *scratch);
 /* Sets what innermost loops have left undone (TIR_LEFT): guards, products without lanes, vectors beyond the registers
  * of f's target. */
 void tir_count_left(compiler *c, tir_func *f);

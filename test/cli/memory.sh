@@ -49,6 +49,29 @@ for form in c incbin; do
     check "all in a section, $form: the same numbers" cmp want got
 done
 
+# weights that instructions read, through an address, count as well: 144 bytes at each of 256 pixels before 64 read once
+numbers() { seq -s ', ' 1 "$1"; }
+cat > two.txt << TEXT
+func @main(%x: u8[1, 4, 16, 16]) {
+  %wide = constant i8[4, 4, 3, 3] dense [$(numbers 127), $(numbers 17)]
+  %once = constant i8[4, 16] dense [$(numbers 64)]
+  %bias = constant i32[16] dense [$(numbers 16)]
+  %s = constant f32[] dense [0.01]
+  %z = constant u8[] dense [3]
+  %c = qnn.conv2d(%x, %wide) {pads = [1, 1, 1, 1]}
+  %y = qnn.requantize(%c, %s, %s, %z) {out_dtype = u8}
+  %g = qnn.global_avg_pool2d(%y, %s, %s, %z, %z)
+  %shape = constant i64[2] dense [1, 4]
+  %h = reshape(%g, %shape)
+  %m = qnn.matmul(%h, %once)
+  %b = add(%m, %bias)
+  %r = qnn.requantize(%b, %s, %s, %z) {out_dtype = u8}
+  return %r
+}
+TEXT
+printf 'r ram 64K - 1\nfast rom 192 .fast 1\nslow rom 64K - 4\n' > two.mem
+expect 0 'fast 144 of 192' compile two.txt -o two --target cortex-m4 --integers --memory two.mem --constants c
+
 printf 'r ram 1K - 1\nf rom 64K - 1\n' > small.txt
 expect_error 1 "workspace of $workspace bytes does not fit into .*, $((workspace - 1024)) are missing: r has 1024 of 1024 left" compile "$model" -o no --target generic --memory small.txt
 printf 'r ram 8K - 1\nf rom 30K - 1\n' > small.txt
@@ -57,6 +80,7 @@ printf 'r ram 8K - 1\n' > small.txt
 expect_error 1 'there is no rom' compile "$model" -o no --target generic --memory small.txt
 wrong() { printf '%b' "$1" > wrong.txt; expect_error 1 "$2" compile "$model" -o no --memory wrong.txt; }
 wrong '' 'no memory is described'
+wrong 'r*/y ram 8K - 1\n' 'no name of a memory'
 wrong '# a\n\nr ram 8K -\n' 'wrong.txt:3: five words'
 wrong 'r ram 8K - 1 2\n' 'five words'
 wrong 'r tcm 8K - 1\n' 'ram or rom'

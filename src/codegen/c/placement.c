@@ -46,10 +46,13 @@ static bool read_size(const char *s, uint64_t *out)
     return *end == '\0' && n <= most >> shift;
 }
 
-/* A section's name goes into C and into the assembler. */
-static bool is_section(const char *s)
+/* Names go into C, a section's into the assembler as well. */
+static bool is_name(const char *s, const char *others)
 {
-    return s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")] == '\0';
+    for (; *s; s++)
+        if (!(*s >= 'a' && *s <= 'z') && !(*s >= 'A' && *s <= 'Z') && !(*s >= '0' && *s <= '9') && !strchr(others, *s))
+            return false;
+    return true;
 }
 
 static bool wrong(compiler *c, const char *file, uint32_t line, const char *what)
@@ -67,11 +70,13 @@ static bool read_memory(compiler *c, const char *file, uint32_t line, const memo
     *m = (board_memory){.name = l->words[0], .is_ram = l->n > 1 && strcmp(l->words[1], "ram") == 0};
     if (l->n != 5)
         return wrong(c, file, line, "five words are needed");
+    if (!is_name(m->name, "_.-"))
+        return wrong(c, file, line, "the first word is no name of a memory: letters, digits, _, . and -");
     if (!m->is_ram && strcmp(l->words[1], "rom") != 0)
         return wrong(c, file, line, "the second word is ram or rom");
     if (!read_size(l->words[2], &m->bytes))
         return wrong(c, file, line, "the third word is no size, as 4096, 128K or 8M");
-    if (!is_section(l->words[3]) && strcmp(l->words[3], "-") != 0)
+    if (!is_name(l->words[3], "_.") && strcmp(l->words[3], "-") != 0)
         return wrong(c, file, line, "the fourth word is no name of a section");
     if (!read_size(l->words[4], &cost) || cost > UINT32_MAX)
         return wrong(c, file, line, "the fifth word is no number");
@@ -120,15 +125,28 @@ typedef struct object {
 
 #define WORKSPACE UINT32_MAX
 
+/* Where code is called on operands, its instructions read what the plain loops of the kernel do. */
+static void count_params(compiler *c, const plan_op *op, double *params, double *scratch)
+{
+    const prog_kernel *k = op->step ? op->step->kernel : NULL;
+    const tir_func *meaning = k ? prog_kernel_meaning(k) : NULL;
+    double unused = 0;
+    if (tir_count_accesses(c, op->func, params, scratch) || !meaning || meaning->n_params != op->n_args)
+        return;
+    memset(params, 0, op->n_args * sizeof *params);
+    tir_count_accesses(c, meaning, params, &unused);
+}
+
 /* Elements that a run reads and writes: of each value's root, and of the workspace with its scratch. */
 static double count_uses(compiler *c, const plan_problem *p, double *of_roots)
 {
     double workspace = 0;
     for (uint32_t i = 0; i < p->ops.len; i++) {
         const plan_op *op = &p->ops.data[i];
-        double *params = arena_array(&c->mem, double, op->func->n_params + 1u);
-        tir_count_accesses(c, op->func, params, &workspace);
-        for (uint32_t k = 0; k < op->n_args && k < op->func->n_params; k++) {
+        const uint32_t n = op->n_args > op->func->n_params ? op->n_args : op->func->n_params;
+        double *params = arena_array(&c->mem, double, n + 1u);
+        count_params(c, op, params, &workspace);
+        for (uint32_t k = 0; k < op->n_args; k++) {
             uint64_t at;
             const uint32_t root = plan_root(p, op->args[k], &at);
             of_roots[root] += params[k];
