@@ -23,13 +23,26 @@ typedef struct option_row {
     const char *name;
     char letter;
     const char *value;
-    uint32_t verbs; /* and OPTION_SEVERAL */
+    uint32_t verbs; /* and OPTION_SEVERAL, OPTION_EARLY */
 } option_row;
 
 static const option_row options[] = {
 #define OPTION(id, name, letter, value, verbs, help) {name, letter, value, verbs},
 #include "options.def"
 };
+
+cli_option cli_find_early(const cli *x, cli_option from)
+{
+    uint32_t o = from;
+    while (o < OPT_COUNT && !((options[o].verbs & OPTION_EARLY) && cli_has(x, (cli_option)o)))
+        o++;
+    return (cli_option)o;
+}
+
+const char *cli_option_name(cli_option o)
+{
+    return options[o].name;
+}
 
 bool cli_usage_error(const cli *x, const char *hint, const char *fmt, ...)
 {

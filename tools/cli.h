@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #define OPTION_SEVERAL (1u << 31) /* beside the verbs of an option: all that are given count */
+#define OPTION_EARLY   (1u << 30) /* it steers the compile: without effect on what is compiled already */
 #define LATHE_VERSION "0.1.0"
 
 typedef enum cli_verb {
@@ -46,6 +47,9 @@ const char *cli_get(const cli *x, cli_option o, const char *otherwise); /* the l
 bool cli_number(const cli *x, cli_option o, long least, long most, long otherwise, long *out);
 bool cli_workers(const cli *x, long *out); /* -1: not said */
 bool cli_real(const cli *x, cli_option o, double otherwise, double *out);
+/* The first of the options given, from this one on, that steers the compile alone; OPT_COUNT: none. */
+cli_option cli_find_early(const cli *x, cli_option from);
+const char *cli_option_name(cli_option o);
 /* The options that steer a compile; `native`: the default target is this machine. */
 bool cli_compile_options(const cli *x, bool native, compile_options *out);
 /* The place of an option's value in a list such as "c|graph|tir" (NULL: the table has it); -1 after an error. */

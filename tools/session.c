@@ -81,19 +81,12 @@ static bool shapes_from_data(session *s)
 /* A package or a module is compiled already: options of the compiler would be without effect. */
 static bool check_late_options(const session *s, const char *kind)
 {
-    static const struct {
-        cli_option option;
-        const char *name;
-    } late[] = {{OPT_SHAPE, "shape"},   {OPT_BOUND, "bound"}, {OPT_BIND, "bind"},         {OPT_TARGET, "target"},
-                {OPT_LEVEL, "opt-level"}, {OPT_INTERPRET, "interpret"}, {OPT_KEEP, "keep"},
-                {OPT_LOAD_OPS, "load-ops"}, {OPT_LOAD_CODEGEN, "load-codegen"}, {OPT_EMIT, "emit"},
-                {OPT_SCHEDULE, "schedule"}, {OPT_VTA_CONFIG, "vta-config"},
-                {OPT_PER_NODE, "per-node"}};
-    for (size_t i = 0; i < sizeof late / sizeof *late; i++)
-        if (cli_has(s->x, late[i].option) && !(late[i].option == OPT_TARGET && s->options.board))
-            return cli_usage_error(s->x, "give it to 'lathe compile', or name the ONNX file instead",
-                                   "'%s' is a %s, compiled already: --%s has no effect", s->path, kind, late[i].name);
-    return true;
+    cli_option o = cli_find_early(s->x, 0);
+    if (o == OPT_TARGET && s->options.board) /* where it runs */
+        o = cli_find_early(s->x, OPT_TARGET + 1);
+    return o == OPT_COUNT || cli_usage_error(s->x, "give it to 'lathe compile', or name the ONNX file instead",
+                                             "'%s' is a %s, compiled already: --%s has no effect", s->path, kind,
+                                             cli_option_name(o));
 }
 
 /* --dim of a package: the extents of this run. */
