@@ -205,6 +205,7 @@ all)
     start stage contract "$python" test/py/contract.py --lathe "$build/lathe"
     start stage "embedded packages" "$python" test/py/embedded.py --lathe "$build/lathe"
     start stage microcontrollers "$python" test/py/microcontrollers.py --lathe "$build/lathe"
+    start stage "rows streamed" "$python" test/py/streams.py --lathe "$build/lathe"
     start stage "tuning in parts" "$python" test/py/sweep.py --lathe "$build/lathe"
     start stage demo sh demo/run.sh "$build/lathe" "$build/demo"
     start stage "demo accuracy" "$python" test/py/accuracy.py --lathe "$build/lathe"

@@ -373,6 +373,23 @@ static bool read_widths(const cli *x, compile_options *out)
     return true;
 }
 
+/* --ram and --minimize. */
+static bool read_ram(const cli *x, compile_options *out)
+{
+    const char *text = cli_get(x, OPT_RAM, NULL);
+    const int goal = cli_choice(x, OPT_MINIMIZE, NULL, "time");
+    char *end = NULL;
+    out->least_ram = goal == 1;
+    if (goal < 0 || !text)
+        return goal >= 0;
+    const unsigned long long n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    const uint64_t unit = n == 0 ? 0 : *end == 'K' ? 1024 : *end == 'M' ? 1024 * 1024 : 1;
+    if (n == 0 || end[unit > 1] || n > UINT32_MAX)
+        return cli_usage_error(x, "as in --ram 34K", "--ram: '%.100s' is no number of bytes", text);
+    out->ram = n * unit;
+    return true;
+}
+
 /* --offload and what goes with it. */
 static bool read_offload(const cli *x, const struct offload **out)
 {
@@ -471,7 +488,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->with_interpreter = cli_has(x, OPT_WITH_INTERPRETER);
     if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||
         cli_choice(x, OPT_HOST, NULL, "x86_64") < 0 || cli_choice(x, OPT_REQUANT, NULL, "exact") < 0 ||
-        cli_choice(x, OPT_SHARE_KERNELS, NULL, "exact") < 0 || !read_widths(x, out) ||
+        cli_choice(x, OPT_SHARE_KERNELS, NULL, "exact") < 0 || !read_widths(x, out) || !read_ram(x, out) ||
         !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_number(x, OPT_PLAN_EFFORT, 1, 1000, 1, &effort) ||
         !cli_workers(x, &workers))
         return false;

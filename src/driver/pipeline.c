@@ -24,6 +24,7 @@
 #include "driver/computation.h"
 #include "driver/format.h"
 #include "driver/offload_report.h"
+#include "driver/stream.h"
 #include "frontend/onnx/onnx.h"
 #include "graph/pass/offload.h"
 
@@ -422,6 +423,7 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
                                .prog = out->prog,
                                .func = prog_find(out->prog, "main"),
                                .plan = &out->plan,
+                               .bounds = out->bounds,
                                .target = t,
                                .port = o->port,
                                .host = o->host,
@@ -467,9 +469,11 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
         return false;
     if (shares_shapes(o, t) && !prog_run_passes(c, out->prog, "share-shapes", o->opt_level, false, NULL))
         return false;
-    if (strcmp(o->emit, "schedule") == 0 || strcmp(o->emit, "tir") == 0)
+    if (strcmp(o->emit, "schedule") == 0)
         return true;
-    return make_unit(c, path, o, t, out);
+    if (!stream_program(c, o, t, out))
+        return false;
+    return strcmp(o->emit, "tir") == 0 || make_unit(c, path, o, t, out);
 }
 
 static bool is_wanted(const compile_options *o, const target *t)

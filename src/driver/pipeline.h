@@ -40,6 +40,8 @@ typedef struct compile_options {
     enum constants_form constants_form;
     uint32_t workers;
     uint32_t plan_effort; /* plan_problem.effort */
+    uint64_t ram;         /* bytes of workspace and tables that the package may take; 0: no limit */
+    bool least_ram;       /* it takes as few of them as can be; both by streaming rows, driver/stream.h */
     const dim_binding *dims, *shapes, *bounds; /* bounds: of extents that data decides */
     const input_binding *binds;
     uint32_t n_dims, n_shapes, n_bounds, n_binds;
@@ -72,6 +74,7 @@ typedef struct compile_result {
     uint32_t n_units;
     te_records *records; /* the schedules of the files that were named; one table for all targets of a module */
     struct plan plan;
+    const struct stream_bounds *bounds; /* of its memory, where that was asked for; NULL: it was not */
     struct artifact artifact;
 } compile_result;
 

@@ -234,12 +234,23 @@ static void drop_from(prog_func *f, arena *a)
 {
     uint32_t *number = arena_array(a, uint32_t, f->values.len), kept = 0;
     bool *used = arena_array(a, bool, f->values.len);
-    for (uint32_t i = 0; i < f->values.len; i++) /* a constant that lies elsewhere is not one to keep */
-        used[i] = f->values.data[i].space != SPACE_CONSTANT;
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        used[i] = true;
+    for (uint32_t i = 0; i < f->results.len; i++)
+        used[f->results.data[i].value] = true;
     prog_walk w;
     for (const prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w))
         for (uint32_t k = 0; k < s->n_args; k++)
             used[s->args[k]] = true;
+    for (bool more = true; more;) { /* what another one lies in; bases may come behind */
+        more = false;
+        for (uint32_t i = 0; i < f->values.len; i++) {
+            const uint32_t base = f->values.data[i].base;
+            more |= used[i] && base != PROG_NONE && !used[base];
+            if (used[i] && base != PROG_NONE)
+                used[base] = true;
+        }
+    }
     for (uint32_t i = 0; i < f->values.len; i++) {
         number[i] = kept;
         if (used[i])

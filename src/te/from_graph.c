@@ -335,10 +335,12 @@ static te_node *anchor_of(const builder *b)
 /* t NULL: the empty schedule. */
 static bool default_schedule(builder *b, const struct target *t, te_sched **out)
 {
-    if (t && b->records && (!te_records_find(b->records, b->g, t, out) || *out))
+    if (t && t->line_axis == 0 && b->records && (!te_records_find(b->records, b->g, t, out) || *out))
         return *out != NULL;
     te_sched *s = te_sched_new(b->g);
     te_schedule_hook hook = b->rigid && t && !b->several ? b->rigid->op->te->schedule : NULL;
+    if (b->rigid && t && t->line_axis > 0 && hook != te_schedule_conv2d_rows)
+        hook = te_schedule_lines;
     bool reads_weights = t && b->rigid && b->rigid->op->cls == CLASS_OUT_FUSABLE && !b->region;
     inline_producers(s, !t, reads_weights ? b->first : 0);
     if (hook && !hook(s, t, b->rigid, anchor_of(b), vec_last(&b->g->params)->node))

@@ -66,6 +66,8 @@ typedef struct target {
     uint32_t workers;      /* width of the static schedule */
     uint32_t address_bits; /* of a pointer: 32 or 64 */
     bool share_shapes;     /* kernels that differ in numbers share their code: flash is scarce (pass share-shapes) */
+    uint32_t line_axis;    /* schedules make the result line by line along that axis, for chains; 0: they are free */
+    bool lines_again;      /* and what a line needs of its operands is copied anew for each line, not kept */
     bool integers;         /* quantised models compute in integers unless told otherwise: that is faster there */
     target_lower_fn lower; /* NULL: the default lowering for everything */
     const char *const *variants; /* names of the targets that stand for it in a module, NULL at the end; NULL: itself */

@@ -3,6 +3,7 @@
 #include "codegen/c/package.h"
 
 #include "base/json_out.h"
+#include "plan/stream.h"
 #include "prog/source.h"
 
 static void write_head(json_out *j, const package *p)
@@ -141,6 +142,23 @@ static void write_remarks(json_out *j, const codegen_unit *u)
     json_out_end(j);
 }
 
+/* What row streaming found, where --ram or --minimize asked for it. */
+static void write_bounds(json_out *j, const stream_bounds *b)
+{
+    if (!b)
+        return;
+    json_out_object(j, "streaming");
+    json_out_uint(j, "one_by_one_bytes", b->one_by_one);
+    json_out_uint(j, "overlapped_bytes", b->overlapped);
+    json_out_uint(j, "streamed_bytes", b->streamed);
+    json_out_uint(j, "reached_bytes", b->reached);
+    json_out_uint(j, "chains", b->chains);
+    json_out_uint(j, "kernels", b->links);
+    json_out_uint(j, "macs_again", 0);
+    json_out_uint(j, "copied_again_bytes", (uint64_t)b->copied_again);
+    json_out_end(j);
+}
+
 static void write_totals(json_out *j, const package *p)
 {
     uint64_t macs = 0, tasks = 0;
@@ -156,6 +174,7 @@ static void write_totals(json_out *j, const package *p)
             tasks += p->pl->tasks[p->pl->layers[l][i]].parts;
     json_out_uint(j, "workspace_bytes", p->pl->workspace_bytes);
     json_out_uint(j, "workspace_lower_bound_bytes", p->pl->lower_bound_bytes);
+    write_bounds(j, p->u->bounds);
     json_out_uint(j, "constant_bytes", p->pl->constant_bytes);
     if (p->constants_form == CONSTANTS_BIN)
         json_out_text(j, "constants_layout",

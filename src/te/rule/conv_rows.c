@@ -40,7 +40,8 @@ static void place_rows(te_sched *s, const struct target *t, const rows_conv *v, 
     const te_node *rows = te_find_tag(s->g, "pad");
     const nn_window *w = &v->win;
     te_sched_compute_at(s, rows->name, last->name, line);
-    if (t->workers <= 1 && v->out_extent[0] > 1 && (w->kernel[0] - 1) * w->dilation[0] + 1 > w->stride[0])
+    if (!t->lines_again && t->workers <= 1 && v->out_extent[0] > 1 &&
+        (w->kernel[0] - 1) * w->dilation[0] + 1 > w->stride[0])
         te_sched_rolling_buffer(s, rows->name);
 }
 
@@ -62,18 +63,38 @@ static void copy_together(te_sched *s, const te_node *rows, const char *channel,
     te_sched_annotate(s, TE_UNROLL, rows->name, "one");
 }
 
+/* For each line again: a few channels at a time, so that few are copied. The loop over these channels. */
+static const char *take_channels(te_sched *s, const rows_conv *v, const te_node *last, const te_node *rows)
+{
+    const char *o = last->name, *channel = te_axis_name(rows, 2);
+    te_sched_split(s, o, te_axis_name(last, CHANNEL), v->in % TOGETHER == 0 ? TOGETHER : 1, "channel_o", "channel_i");
+    te_sched_reorder(s, o, 4, (const char *[]){"channel_o", "col_o", "channel_i", "col_i"});
+    te_sched_compute_at(s, rows->name, o, "channel_o");
+    if (!v->planar) {
+        te_sched_reorder(s, rows->name, 2, (const char *[]){te_axis_name(rows, 3), channel});
+        te_sched_annotate(s, TE_UNROLL, rows->name, channel);
+    }
+    return "channel_i";
+}
+
 static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
 {
     const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = cut_lines(s, t, last);
     const te_node *rows = te_find_tag(s->g, "pad");
     te_sched_split(s, o, te_axis_name(last, COLUMN), depthwise_tile(v->out_extent[1]), "col_o", "col_i");
-    te_sched_reorder(s, o, 2, (const char *[]){te_axis_name(last, CHANNEL), "col_i"});
+    const char *channels = te_axis_name(last, CHANNEL);
+    if (t->lines_again)
+        channels = take_channels(s, v, last, rows);
+    else
+        te_sched_reorder(s, o, 2, (const char *[]){channels, "col_i"});
     te_sched_annotate(s, TE_UNROLL, o, "col_i");
-    te_sched_compute_at(s, acc, o, te_axis_name(last, CHANNEL));
+    te_sched_compute_at(s, acc, o, channels);
     te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), te_axis_name(anchor, COLUMN), tap(anchor, 1)});
     te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), "taps_row");
     if (v->win.kernel[0] <= MOST_ROWS)
         te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 0));
+    if (t->lines_again)
+        return;
     const char *channel = te_axis_name(rows, 2);
     if (!v->planar) {
         te_sched_reorder(s, rows->name, 2, (const char *[]){te_axis_name(rows, 3), channel});

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --ram and --minimize: what counts is the workspace and the tables of an instance, which the summary calls RAM. */
+#include "driver/stream.h"
+
+#include "codegen/c/package.h"
+#include "driver/pipeline.h"
+#include "plan/stream.h"
+
+#include <string.h>
+
+typedef struct attempt {
+    compiler *c;
+    const compile_options *o;
+    const target *t;
+} attempt;
+
+static bool plan_program(void *ctx, prog_module *m, uint64_t *out_ram, uint64_t *out_workspace)
+{
+    const attempt *x = ctx;
+    plan made;
+    prog_func *f = prog_find(m, "main");
+    plan_problem *p = plan_problem_of(x->c, f, x->o->input_in_workspace);
+    p->workers = x->t->workers;
+    p->split_parts = x->o->opt_level > 0;
+    p->effort = x->o->plan_effort;
+    if (!plan_memory(x->c, p, &made))
+        return false;
+    const codegen_unit unit = {.prog = m, .func = f, .plan = &made, .target = x->t, .places = x->o->memories};
+    *out_workspace = made.workspace_bytes;
+    *out_ram = made.workspace_bytes + package_instance_bytes(&unit);
+    return true;
+}
+
+static bool refuse(compiler *c, const compile_options *o, const target *t)
+{
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s: rows are not streamed on the target %s",
+               o->ram > 0 ? "--ram" : "--minimize ram", t->name);
+    diag_hint(&c->diags, "that is for processors without vectors and with pointers of 32 bits, as cortex-m4");
+    return false;
+}
+
+bool stream_program(compiler *c, const compile_options *o, const target *t, compile_result *r)
+{
+    attempt x = {c, o, t};
+    const stream_planner p = {&x, plan_program, o->ram, o->plan_effort};
+    const bool fits = t->address_bits == 32 && t->vector_bytes == 0 && strcmp(o->emit, "module") != 0;
+    stream_bounds *b = arena_new(&c->mem, stream_bounds);
+    prog_module *made;
+    if (o->ram == 0 && !o->least_ram)
+        return true;
+    if (!fits || o->unscheduled || o->opt_level == 0)
+        return refuse(c, o, t);
+    compiler_progress(c, "streaming", 0, 0);
+    if (!plan_stream(c, r->prog, &p, &made, b))
+        return false;
+    if (made != r->prog)
+        prog_drop_unused(made);
+    r->prog = made;
+    r->bounds = b;
+    return prog_verify(c, made);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --ram and --minimize: the program with the chains that its memory asks for (plan/stream.h). */
+#ifndef LATHE_DRIVER_STREAM_H
+#define LATHE_DRIVER_STREAM_H
+#include "driver/pipeline.h"
+
+/* r->prog, scheduled, becomes one that meets what the options ask for; r->bounds say what was found. false after a
+ * diagnostic. */
+bool stream_program(compiler *c, const compile_options *o, const struct target *t, compile_result *r);
+#endif

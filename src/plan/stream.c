@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Row streaming: cuts of the steps into chains and kernels that stand alone. What a piece takes is known by itself, the
+ * peak of a cut is that of its largest piece, so dynamic programming finds the cut that costs least under a limit; the
+ * planner then says what it really takes. */
+#include "plan/stream.h"
+#include "plan/facts.h"
+#include "prog/chain.h"
+
+#define MOST_LINKS 64u      /* in one chain */
+#define TRIES      12u      /* cuts that are planned, by effort */
+#define LINE_COST  40       /* instructions to begin a line of one kernel */
+#define COPY_COST  2        /* for a byte that is copied again */
+#define NEVER      UINT64_MAX
+
+/* Links first to last: one kernel, or a chain. */
+typedef struct piece {
+    uint32_t first, last;
+    bool again;
+    uint64_t bytes; /* of workspace while it runs */
+    uint64_t cost;  /* more instructions than kernel by kernel, roughly */
+} piece;
+
+typedef struct stream {
+    compiler *c;
+    arena tmp;
+    const stream_planner *p;
+    prog_links links;
+    plan_problem *problem;
+    plan_facts facts;
+    uint32_t *first, *last; /* of each value: steps between which its root lives in the workspace; first > last: none */
+    VEC(piece) pieces;      /* by their last link */
+} stream;
+
+/* --- what pieces take --- */
+
+static void note_life(stream *x, uint32_t v, uint32_t step)
+{
+    uint64_t at;
+    const uint32_t root = prog_root(x->links.f, v, &at);
+    if (x->links.f->values.data[root].space != SPACE_WORKSPACE)
+        return;
+    x->first[root] = step < x->first[root] ? step : x->first[root];
+    x->last[root] = step > x->last[root] ? step : x->last[root];
+}
+
+static void note_block(stream *x, const prog_block *b, uint32_t step)
+{
+    for (uint32_t i = 0; i < b->len; i++) {
+        for (uint32_t a = 0; a < b->data[i].n_args; a++)
+            note_life(x, b->data[i].args[a], step);
+        for (uint32_t k = 0; k < b->data[i].n_blocks; k++)
+            note_block(x, &b->data[i].blocks[k], step);
+    }
+}
+
+static void find_lives(stream *x)
+{
+    const prog_func *f = x->links.f;
+    x->first = arena_array(&x->tmp, uint32_t, f->values.len + 1u);
+    x->last = arena_array(&x->tmp, uint32_t, f->values.len + 1u);
+    for (uint32_t v = 0; v < f->values.len; v++)
+        x->first[v] = UINT32_MAX;
+    for (uint32_t i = 0; i < f->steps.len; i++) {
+        const prog_step *s = &f->steps.data[i];
+        const prog_block one = {(prog_step *)s, 1, 1};
+        if (s->kind != STEP_VIEW) /* a view is no use */
+            note_block(x, &one, i);
+    }
+}
+
+/* Bytes that live while steps from..to run, without what the chain hides. */
+static uint64_t living(const stream *x, uint32_t from, uint32_t to, const prog_chain *chain)
+{
+    const prog_func *f = x->links.f;
+    uint64_t sum = 0;
+    for (uint32_t v = 0; v < f->values.len; v++)
+        if (x->first[v] != UINT32_MAX && x->first[v] <= to && x->last[v] >= from &&
+            !(chain && prog_chain_hides(&x->links, chain, v)))
+            sum += prog_bytes(&f->values.data[v]);
+    return sum;
+}
+
+static const plan_op *op_of(const stream *x, uint32_t step, uint32_t *out)
+{
+    for (uint32_t i = 0; i < x->problem->ops.len; i++)
+        if (x->problem->ops.data[i].step == &x->links.f->steps.data[step]) {
+            *out = i;
+            return &x->problem->ops.data[i];
+        }
+    return NULL;
+}
+
+/* Without what may overlap. */
+static uint64_t bytes_side_by_side(const stream *x, uint32_t link)
+{
+    uint32_t step = x->links.list.data[link].step, number = 0;
+    const plan_op *op = op_of(x, step, &number);
+    uint64_t sum = living(x, step, step, NULL);
+    for (uint32_t k = 0; op && k < op->n_scratch; k++)
+        sum += plan_scratch_bytes(op, k, 1);
+    return sum;
+}
+
+static uint64_t saved_by(const stream *x, uint32_t link)
+{
+    uint32_t step = x->links.list.data[link].step, number = 0;
+    uint64_t best = 0;
+    if (!op_of(x, step, &number))
+        return 0;
+    for (uint32_t i = 0; i < x->facts.overlaps.len; i++) {
+        const plan_overlap *o = &x->facts.overlaps.data[i];
+        const uint64_t saved = facts_saved(&x->facts, o);
+        if (o->op == number && x->last[o->from] == step && saved > best)
+            best = saved;
+    }
+    for (uint32_t i = 0; i < x->facts.inplace.len; i++) {
+        const plan_inplace *o = &x->facts.inplace.data[i];
+        const uint64_t saved = x->problem->values.data[o->to].bytes;
+        if (o->op == number && x->last[o->from] == step && saved > best)
+            best = saved;
+    }
+    return best;
+}
+
+static uint64_t lines_of(const stream *x, uint32_t first, uint32_t last)
+{
+    uint64_t n = 0;
+    for (uint32_t i = first; i <= last; i++)
+        n += (uint64_t)x->links.list.data[i].lines[0].n;
+    return n;
+}
+
+static void add_chains(stream *x, uint32_t last)
+{
+    prog_chain chain;
+    const char *why;
+    for (uint32_t first = last; first-- > 0 && last - first < MOST_LINKS && x->links.list.data[first].ok;)
+        for (int again = 0; again < 2; again++) {
+            arena_mark mark = arena_get_mark(&x->c->mem);
+            if (prog_plan_chain(x->c, &x->links, first, last, again == 1, &chain, &why)) {
+                piece p = {first, last, again == 1,
+                           living(x, x->links.list.data[first].step, x->links.list.data[last].step, &chain) +
+                               (uint64_t)chain.bytes,
+                           COPY_COST * (uint64_t)chain.copied_again + LINE_COST * lines_of(x, first, last)};
+                vec_push(&x->tmp, &x->pieces, p);
+            }
+            arena_reset(&x->c->mem, mark);
+        }
+}
+
+static void find_pieces(stream *x, stream_bounds *b)
+{
+    for (uint32_t i = 0; i < x->links.list.len; i++) {
+        const uint64_t all = bytes_side_by_side(x, i);
+        b->one_by_one = all > b->one_by_one ? all : b->one_by_one;
+        vec_push(&x->tmp, &x->pieces, ((piece){i, i, false, all - saved_by(x, i), 0}));
+        if (x->links.list.data[i].ok)
+            add_chains(x, i);
+    }
+}
+
+/* --- cuts --- */
+
+/* The least peak of all cuts. */
+static uint64_t least_peak(stream *x)
+{
+    const uint32_t n = x->links.list.len;
+    uint64_t *peak = arena_array(&x->tmp, uint64_t, n + 1u);
+    for (uint32_t i = 1; i <= n; i++)
+        peak[i] = NEVER;
+    for (uint32_t i = 0; i < x->pieces.len; i++) {
+        const piece *p = &x->pieces.data[i];
+        uint64_t with = peak[p->first] > p->bytes ? peak[p->first] : p->bytes;
+        peak[p->last + 1] = with < peak[p->last + 1] ? with : peak[p->last + 1];
+    }
+    return peak[n];
+}
+
+/* The cheapest cut whose pieces stay within the limit: its chains, backwards; false: there is none. Its peak: *out. */
+static bool cheapest_cut(stream *x, uint64_t limit, uint32_t *chosen, uint32_t *n_chosen, uint64_t *out_peak)
+{
+    const uint32_t n = x->links.list.len;
+    uint64_t *cost = arena_array(&x->tmp, uint64_t, n + 1u);
+    uint32_t *by = arena_array(&x->tmp, uint32_t, n + 1u);
+    for (uint32_t i = 1; i <= n; i++)
+        cost[i] = NEVER;
+    for (uint32_t i = 0; i < x->pieces.len; i++) {
+        const piece *p = &x->pieces.data[i];
+        if (p->bytes > limit || cost[p->first] == NEVER || cost[p->first] + p->cost >= cost[p->last + 1])
+            continue;
+        cost[p->last + 1] = cost[p->first] + p->cost;
+        by[p->last + 1] = i;
+    }
+    *n_chosen = 0;
+    *out_peak = 0;
+    if (cost[n] == NEVER)
+        return false;
+    for (uint32_t at = n; at > 0; at = x->pieces.data[by[at]].first) {
+        const piece *p = &x->pieces.data[by[at]];
+        *out_peak = p->bytes > *out_peak ? p->bytes : *out_peak;
+        if (p->last > p->first)
+            chosen[(*n_chosen)++] = by[at];
+    }
+    return true;
+}
+
+static bool make_program(stream *x, const uint32_t *chosen, uint32_t n, prog_module **out, stream_bounds *b)
+{
+    prog_chain *chains = arena_array(&x->c->mem, prog_chain, n + 1u);
+    const char *why;
+    b->chains = n;
+    b->links = 0;
+    b->copied_again = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const piece *p = &x->pieces.data[chosen[n - 1 - i]];
+        if (!prog_plan_chain(x->c, &x->links, p->first, p->last, p->again, &chains[i], &why))
+            return diag_error(&x->c->diags, DIAG_INTERNAL, src_loc_none(), "a chain is none any more: %s", why);
+        b->links += p->last - p->first + 1;
+        b->copied_again += chains[i].copied_again;
+    }
+    return prog_with_chains(x->c, &x->links, n, chains, out);
+}
+
+/* --- the search --- */
+
+static uint64_t next_below(const stream *x, uint64_t peak)
+{
+    uint64_t best = 0;
+    for (uint32_t i = 0; i < x->pieces.len; i++)
+        if (x->pieces.data[i].bytes < peak && x->pieces.data[i].bytes > best)
+            best = x->pieces.data[i].bytes;
+    return best;
+}
+
+/* From the limit downwards, until the budget is met; without one, the best of the last few. */
+static bool search(stream *x, uint64_t start, uint64_t alone, prog_module *m, prog_module **out, stream_bounds *b)
+{
+    uint32_t *chosen = arena_array(&x->tmp, uint32_t, x->links.list.len + 1u), n = 0;
+    uint64_t limit = start, peak, best = alone, ram, workspace;
+    const uint32_t tries = TRIES * (x->p->effort ? x->p->effort : 1);
+    bool met = false;
+    for (uint32_t i = 0; i < tries && !met; i++) {
+        stream_bounds now = *b;
+        prog_module *with;
+        if (!cheapest_cut(x, limit, chosen, &n, &peak))
+            break;
+        if (n > 0) {
+            if (!make_program(x, chosen, n, &with, &now) || !x->p->plan(x->p->ctx, with, &ram, &workspace))
+                return false;
+            if (ram < best) {
+                best = ram;
+                now.reached = workspace;
+                *b = now;
+                *out = with;
+            }
+            met = x->p->ram > 0 && best <= x->p->ram;
+        }
+        if (x->p->ram == 0) /* upwards from the least */
+            limit = limit + limit / 64 + 64;
+        else if ((limit = next_below(x, peak)) == 0)
+            break;
+    }
+    (void)m;
+    if (x->p->ram == 0 || best <= x->p->ram)
+        return true;
+    diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+               "--ram %llu: the least that can be reached is %llu bytes of workspace and tables",
+               (unsigned long long)x->p->ram, (unsigned long long)best);
+    diag_hint(&x->c->diags, "kernel by kernel it takes %llu", (unsigned long long)alone);
+    return false;
+}
+
+static bool run(stream *x, prog_module *m, prog_module **out, stream_bounds *b)
+{
+    uint64_t ram;
+    *b = (stream_bounds){0};
+    *out = m;
+    if (!x->p->plan(x->p->ctx, m, &ram, &b->overlapped))
+        return false;
+    b->reached = b->overlapped;
+    prog_func *f = prog_find(m, "main");
+    if (!prog_find_links(x->c, m, f, &x->links))
+        return false;
+    x->problem = plan_problem_of(x->c, f, false);
+    facts_collect(&x->facts, &x->tmp, x->problem);
+    find_lives(x);
+    find_pieces(x, b);
+    b->streamed = least_peak(x);
+    if (x->p->ram > 0 && ram <= x->p->ram)
+        return true;
+    const uint64_t other = ram - b->overlapped, start = x->p->ram == 0        ? b->streamed
+                                                        : x->p->ram > other ? x->p->ram - other
+                                                                            : b->streamed;
+    return search(x, start > b->streamed ? start : b->streamed, ram, m, out, b);
+}
+
+bool plan_stream(compiler *c, prog_module *m, const stream_planner *p, prog_module **out, stream_bounds *b)
+{
+    stream x = {.c = c, .p = p};
+    arena_init(&x.tmp, &c->mem);
+    bool ok = run(&x, m, out, b);
+    arena_free(&x.tmp);
+    return ok;
+}

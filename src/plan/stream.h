@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Row streaming: which neighbours of a program become chains (prog/chain.h), so that its memory meets a budget or is
+ * the least that can be had, at the least cost. */
+#ifndef LATHE_PLAN_STREAM_H
+#define LATHE_PLAN_STREAM_H
+#include "plan/plan.h"
+
+/* What is known about the memory of a program, in bytes of workspace. */
+typedef struct stream_bounds {
+    uint64_t one_by_one; /* the largest operator: operands, results and scratch, all side by side */
+    uint64_t overlapped; /* reached without chains: results in place of operands, or over them */
+    uint64_t streamed;   /* the least by chains, without what overlaps */
+    uint64_t reached;
+    uint32_t chains, links; /* that were made, and the kernels in them */
+    int64_t copied_again;   /* bytes that they copy more than once */
+} stream_bounds;
+
+/* Plans a program: *out_ram is what counts against the budget, of which *out_workspace is the workspace. */
+typedef struct stream_planner {
+    void *ctx;
+    bool (*plan)(void *ctx, prog_module *m, uint64_t *out_ram, uint64_t *out_workspace);
+    uint64_t ram;    /* the budget; 0: as little as can be */
+    uint32_t effort; /* as for plans */
+} stream_planner;
+
+/* *out: m itself where it meets the budget, else a program with chains; *b what they brought. false after an error: the
+ * budget cannot be met, or a kernel is at fault. The functions of m but main stay as they are. */
+bool plan_stream(compiler *c, prog_module *m, const stream_planner *p, prog_module **out, stream_bounds *b);
+#endif

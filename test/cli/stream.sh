@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# --ram and --minimize: rows are streamed as far as the budget asks, with the same bytes; what cannot be met is said.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+cd "$work" || exit 3
+cat > m.graph << 'G'
+func @main(%x: f32[1, 2, 24, 12], %w: f32[4, 2, 3, 3], %v: f32[4, 4, 3, 3]) {
+  %a = nn.conv2d(%x, %w) {pads = [1, 1, 1, 1]}
+  %b = nn.conv2d(%a, %v) {pads = [1, 1, 1, 1]}
+  %c = add(%b, %a)
+  %d = nn.conv2d(%c, %v) {pads = [1, 1, 1, 1], strides = [2, 2]}
+  %y = nn.max_pool2d(%d) {pool_size = [12, 6]}
+  return %y
+}
+G
+ram() { sed -n 's/^RAM *\([0-9]*\) .*/\1/p' stdout; }
+expect 0 '' compile m.graph --target cortex-m -o p
+alone=$(ram)
+check "nothing of it without the options" sh -c '! grep -q streaming stdout p/report.json'
+expect 0 '^chains +[1-9]' compile m.graph --target cortex-m --minimize ram -o p
+least=$(ram)
+check "$least bytes, a third of $alone" test $((least * 3)) -lt "$alone"
+check "report.json says it" grep -q '"reached_bytes": *[0-9]' p/report.json
+for model in m.graph "$top/demo/digits.onnx"; do
+    expect 0 '' run "$model" --target cortex-m --seed 3 --output-dir alone
+    expect 0 '' run "$model" --target cortex-m --seed 3 --output-dir chains --minimize ram
+    check "$model: the same bytes" diff -r alone chains
+    expect 0 ' ok$' verify "$model" --target cortex-m --minimize ram --against interpreter --rtol 1e-4
+done
+# A budget: what meets it anyway stays as it is, what does not gets no more chains than it takes.
+expect 0 'streaming' compile m.graph --target cortex-m --ram "$alone" -o p
+[ "$(ram)" = "$alone" ] && ! grep -q ^chains stdout && good || bad "--ram $alone: $(cat stdout)"
+expect 0 '^chains' compile m.graph --target cortex-m --ram $((alone - 1)) -o p
+[ "$(ram)" -lt "$alone" ] && good || bad "--ram $((alone - 1)): $(cat stdout)"
+expect 0 '^chains' compile m.graph --target cortex-m --ram "$least" -o p
+[ "$(ram)" -le "$least" ] && good || bad "--ram $least: $(cat stdout)"
+expect_error 1 'least that can be reached is [0-9]+ bytes' compile m.graph --target cortex-m --ram 100 -o q
+[ ! -e q ] && good || bad "a package all the same"
+expect 0 'streaming' compile m.graph --target cortex-m --ram 1M --minimize time -o p
+# Elsewhere, and what is no number.
+expect_error 2 'rows are not streamed on the target x86-64-v3' compile m.graph --target x86-64-v3 --ram 64K -o q
+expect_error 2 'rows are not streamed' compile m.graph --target cortex-m --minimize ram -O0 -o q
+for text in 0 -1 12X 12KB K '' 99999999999; do
+    expect_error 2 "is no number of bytes" compile m.graph --target cortex-m "--ram=$text" -o q
+done
+expect_error 2 'minimize' compile m.graph --target cortex-m --minimize size -o q
+# What has branches, and what has no rows, is left alone.
+cat > other.graph << 'G'
+func @main(%x: f32[4, 16], %w: f32[16, 16]) {
+  %a = nn.softmax(%x)
+  %b = nn.matmul(%a, %w)
+  return %b
+}
+G
+expect 0 'streaming' compile other.graph --target cortex-m --minimize ram -o p
+finish
