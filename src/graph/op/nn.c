@@ -71,8 +71,7 @@ int64_t nn_data_block(const graph_node *n, const char *name)
     return graph_attr(n, name) ? layout_text_block(graph_attr_string(n, name), 'C') : 0;
 }
 
-/* Data of a convolution or pool: the plain layout, or blocks of the channels last. */
-static bool check_data_layout(compiler *c, const graph_node *n, const char *name)
+bool nn_check_data_layout(compiler *c, const graph_node *n, const char *name)
 {
     if (!graph_attr(n, name))
         return true;
@@ -205,8 +204,8 @@ static bool conv_type(compiler *c, const graph_node *n, dtype dt, type *out)
     const type *x = infer_in(n, 0);
     nn_weights nw;
     nn_window win;
-    if (!nn_weights_read(c, n, &nw) || !check_data_layout(c, n, "data_layout") ||
-        !check_data_layout(c, n, "out_layout"))
+    if (!nn_weights_read(c, n, &nw) || !nn_check_data_layout(c, n, "data_layout") ||
+        !nn_check_data_layout(c, n, "out_layout"))
         return false;
     int64_t in_block = nn_data_block(n, "data_layout"), block = nn_data_block(n, "out_layout");
     uint32_t rank = nw.spatial + 2 + (in_block != 0);
@@ -375,7 +374,7 @@ static bool pool_shape(compiler *c, const graph_node *n, shape *out)
 {
     const type *x = infer_in(n, 0);
     nn_window w;
-    if (!check_data_layout(c, n, "data_layout"))
+    if (!nn_check_data_layout(c, n, "data_layout"))
         return false;
     int64_t block = nn_data_block(n, "data_layout");
     int32_t least = block ? 4 : 3;

@@ -40,6 +40,8 @@ bool nn_pairs_fit(const tensor_data *w, uint32_t axis);
  * axis more, the last: N, C / block, spatial, block. Channels that do not fill the last block leave lanes whose
  * contents nobody may read. */
 int64_t nn_data_block(const graph_node *n, const char *name);
+/* Data of a convolution or pool: the plain layout, or blocks of the channels last. An error at the node otherwise. */
+bool nn_check_data_layout(compiler *c, const graph_node *n, const char *name);
 
 /* Two clips as one, each min(max(x, low), high): *low and *high, of the one behind, become those of both. */
 void nn_clip_behind(int64_t first_low, int64_t first_high, int64_t *low, int64_t *high);

@@ -262,14 +262,21 @@ bool infer_qnn_global_pool(compiler *c, const graph_node *n, type *out)
     int64_t extents[NN_MAX_SPATIAL];
     if (dtype_bits(x->dt) != 8)
         return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
-    if (x->shape.rank > (int32_t)(2 + NN_MAX_SPATIAL))
+    if (!nn_check_data_layout(c, n, "data_layout"))
+        return false;
+    const int64_t block = nn_data_block(n, "data_layout");
+    const int32_t spatial = x->shape.rank - (block ? 3 : 2);
+    if (block && !dim_is(x->shape.dims[x->shape.rank - 1], block))
+        return infer_error(c, n, "data has no blocks of %lld channels", (long long)block);
+    if (spatial < 1 || spatial > (int32_t)NN_MAX_SPATIAL)
         return infer_error(c, n, "data of rank %d; at most %u are supported", x->shape.rank, 2 + NN_MAX_SPATIAL);
     for (int32_t i = 0; i < x->shape.rank; i++) {
-        d[i] = i < 2 ? x->shape.dims[i] : dim_const(c, 1);
-        if (i >= 2 && (!dim_is_const(x->shape.dims[i], &extents[i - 2]) || extents[i - 2] < 1))
+        bool pooled = i >= 2 && i < 2 + spatial;
+        d[i] = pooled ? dim_const(c, 1) : x->shape.dims[i];
+        if (pooled && (!dim_is_const(x->shape.dims[i], &extents[i - 2]) || extents[i - 2] < 1))
             return infer_error(c, n, "spatial extents must be constants above 0; fix them with --shape or --dim");
     }
-    if (x->shape.rank > 2 && !nn_sum_fits((uint32_t)x->shape.rank - 2, extents))
+    if (!nn_sum_fits((uint32_t)spatial, extents))
         return too_many(c, n);
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
     return scales_fit(c, n, 2, (const uint32_t[]){1, 2});

@@ -328,6 +328,49 @@ static bool convert_elementwise(converter *v, graph_node *n, bool *done)
     return emit_elementwise(v, n, in);
 }
 
+/* --- pools --- */
+
+/* The attributes of n with another data_layout. */
+static attr *with_layout(converter *v, const graph_node *n, const char *layout, uint32_t *out_count)
+{
+    attr *attrs = arena_array(&v->scratch, attr, n->n_attrs + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (strcmp(n->attrs[i].name, "data_layout") != 0)
+            attrs[count++] = n->attrs[i];
+    attrs[count++] = attr_string(v->r.c, "data_layout", layout);
+    *out_count = count;
+    return attrs;
+}
+
+/* Channels last are one block of all channels, behind an axis of one: the same bytes. */
+static bool convert_pool(converter *v, graph_node *n, bool *done)
+{
+    graph_value *x = n->inputs[0], *y = n->outputs[0], *in[MAX_OPERANDS] = {NULL};
+    graph_value *last = is_image(x) && is_image(y) && n->n_inputs <= MAX_OPERANDS ? twin_of(v, x)->last : NULL;
+    uint32_t count = 0;
+    if (!last)
+        return true;
+    *done = true;
+    int64_t channels = extent(x, 1), ends[4] = {extent(y, 0), extent(y, 2), extent(y, 3), channels};
+    const char *layout = arena_printf(&v->r.c->mem, "NCHW%lldc", (long long)channels);
+    const attr *attrs = with_layout(v, n, layout, &count);
+    in[0] = reshaped(v, last, 5, (int64_t[]){extent(x, 0), 1, extent(x, 2), extent(x, 3), channels}, n->loc);
+    for (uint32_t i = 1; i < n->n_inputs; i++)
+        in[i] = n->inputs[i] ? plain(v, n->inputs[i], n->loc) : NULL;
+    graph_value *pooled = in[0] ? rewrite_emit(&v->r, n->op->name, n->n_inputs, in, count, attrs, n->loc) : NULL;
+    return pooled && finish(v, n, reshaped(v, pooled, 4, ends, n->loc));
+}
+
+static bool is_pool(const char *op)
+{
+    static const char *const names[] = {"qnn.avg_pool2d", "qnn.global_avg_pool2d", "nn.max_pool2d", "nn.avg_pool2d"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(op, names[i]) == 0)
+            return true;
+    return false;
+}
+
 /* A transpose from channels last: what it is of has the other form. */
 static void note_transpose(converter *v, const graph_node *n)
 {
@@ -349,6 +392,8 @@ static bool convert(converter *v, graph_node *n, bool *done)
         return convert_conv(v, n, done);
     if (strcmp(op, "qnn.matmul") == 0)
         return convert_matmul(v, n, done);
+    if (is_pool(op))
+        return convert_pool(v, n, done);
     bool shapeless = !(n->op->flags & (OPF_SHAPE_ARGS | OPF_MOVES)) && n->op->cls <= CLASS_BROADCAST;
     if (shapeless && (is_quantised_arithmetic(n) || n->op->cls == CLASS_ELEMENTWISE || n->op->n_attrs == 0))
         return convert_elementwise(v, n, done);

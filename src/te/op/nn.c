@@ -377,9 +377,9 @@ static tir_expr_ref lp_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 }
 
 /* That of a global pool. */
-static void whole_window(const te_tensor *x, nn_window *w)
+static void whole_window(const te_tensor *x, bool blocks, nn_window *w)
 {
-    *w = (nn_window){.n = x->rank - 2};
+    *w = (nn_window){.n = x->rank - (blocks ? 3 : 2)};
     for (uint32_t i = 0; i < w->n; i++) {
         (void)tir_is_int(x->shape[2 + i], &w->kernel[i]); /* the type relation sees to it */
         w->stride[i] = w->dilation[i] = 1;
@@ -391,9 +391,10 @@ bool te_pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_ref 
 {
     const int64_t *k = NULL;
     int64_t extra[NN_MAX_SPATIAL], in = 0, o = 0;
+    bool blocks = nn_data_block(n, "data_layout") != 0;
     if (!graph_attr(n, "pool_size"))
-        whole_window(x, w);
-    else if (!nn_window_read(g->c, n, x->rank - (nn_data_block(n, "data_layout") ? 3 : 2), w))
+        whole_window(x, blocks, w);
+    else if (!nn_window_read(g->c, n, x->rank - (blocks ? 3 : 2), w))
         return false;
     else if (graph_attr_ints(n, "pool_size", &k))
         memcpy(w->kernel, k, w->n * sizeof *k);
@@ -407,7 +408,6 @@ bool te_pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_ref 
         }
         reduce[i] = kernel_axis(g, w, i);
     }
-    bool blocks = nn_data_block(n, "data_layout") != 0;
     *p = (te_pool){.x = fill && !blocks ? padded(g, x, w, extra, fill) : x,
                     .w = w,
                     .reduce = reduce,
