@@ -26,9 +26,13 @@ extern "C" {
 #define TVMRT_LOG_ENABLE 1
 #endif
 
-/* Records that the log keeps; a power of two. The oldest record gives way when the ring is full. */
+/* Records that the log keeps, of 16 bytes; a power of two. The oldest record gives way when the ring is full. */
 #ifndef TVMRT_LOG_CAPACITY
+#if TVMRT_NUM_WORKERS > 1
 #define TVMRT_LOG_CAPACITY 32
+#else
+#define TVMRT_LOG_CAPACITY 4
+#endif
 #endif
 
 /* 1: what is called before and after every task, tvmrt_cancel, and a counter of cycles; all files of a program alike.

@@ -38,7 +38,7 @@ static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL
 #define A64  .vector_bytes = 16, .vector_regs = 32, .fma = true, .cc = ARM, HOST
 #define RVV  .vector_regs = 32, .fma = true, .cc = CLANG_RISCV, HOST
 #define MICRO                                                                                                          \
-    .vector_regs = 8, .stack_limit = 1024, .workers = 1, .address_bits = 32, .integers = true, \
+    .vector_regs = 8, .stack_limit = 1024, .bytes_limit = 64, .workers = 1, .address_bits = 32, .integers = true,      \
         .share_shapes = true,                                                                                          \
         .cc = "arm-none-eabi-gcc"
 
