@@ -86,6 +86,29 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
 #define DOT_ROWS_CALL(words)                                                                                          \
     "@tir.call_extern(\"lathe_dot_rows\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0, 0], m, r, n, a_row, " words ")"
 
+/* One run of bytes by a few rows; both stand as they are. */
+#define DOT_BYTES(type)                                                                                               \
+    "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
+    "  attr = {\"global_symbol\": \"dot_bytes\", \"inputs\": 2}\n"                                                    \
+    "  buffers = {a: Buffer(" type ", [n, 2, 2]), w: Buffer(int8, [n, r, 2, 2], align=4),\n"                          \
+    "             out: Buffer(int32, [r])} {\n"                                                                       \
+    "  for (j: int64, 0, r) {\n"                                                                                      \
+    "    out[j] = 0\n"                                                                                                \
+    "    for (k: int64, 0, n) {\n"                                                                                    \
+    "      for (pair: int64, 0, 2) {\n"                                                                               \
+    "        for (half: int64, 0, 2) {\n"                                                                             \
+    "          out[j] = ((int32*)out[j] + (cast(int32, (" type "*)a[k, pair, half])\n"                                \
+    "                                      *cast(int32, (int8*)w[k, j, pair, half])))\n"                              \
+    "        }\n"                                                                                                     \
+    "      }\n"                                                                                                       \
+    "    }\n"                                                                                                         \
+    "  }\n"                                                                                                           \
+    "}\n"
+#define DOT_BYTES_SYMBOLS {{"r", 1, 4, 1}, {"n", 1, 1 << 16, 1}}
+#define DOT_BYTES_RESET   "for (j: int64, 0, r) \"unrolled\" { out[j] = 0 }"
+#define DOT_BYTES_CALL(is_signed) \
+    "@tir.call_extern(\"lathe_dot_bytes\", &out[0], &a[0, 0, 0], &w[0, 0, 0, 0], r, n, " is_signed ")"
+
 static const tir_intrin built_in[] = {
     {.name = "vta_gemm",
      .help = "VTA's GEMM core: out[i, j] += inp[i, k] * wgt[j, k]",
@@ -143,6 +166,20 @@ static const tir_intrin built_in[] = {
      .symbols = DOT_ROWS_SYMBOLS,
      .reset = DOT_ROWS_RESET,
      .update = DOT_ROWS_CALL("0")},
+    {.name = "dot_bytes",
+     .help = "a run of int8 by a few rows of int8: out[j] += a[k] * w[j, k], k in steps of 4",
+     .nest = DOT_BYTES("int8"),
+     .n_symbols = 2,
+     .symbols = DOT_BYTES_SYMBOLS,
+     .reset = DOT_BYTES_RESET,
+     .update = DOT_BYTES_CALL("1")},
+    {.name = "dot_bytes_u8",
+     .help = "dot_bytes with a run of uint8",
+     .nest = DOT_BYTES("uint8"),
+     .n_symbols = 2,
+     .symbols = DOT_BYTES_SYMBOLS,
+     .reset = DOT_BYTES_RESET,
+     .update = DOT_BYTES_CALL("0")},
     /* Neighbours of one channel under one row of its window. */
     {.name = "taps_row",
      .help = "a few windows over one row, int16 by int8: out[i] += a[i * step + k * tap] * w[k]",

@@ -100,7 +100,8 @@ static const target table[] = {
      .features = TARGET_DSP | TARGET_FPU | TARGET_MVE},
     /* Without floating-point registers; the same for kernels as a Cortex-M0+, but with more registers. */
     {.name = "rv32imc", .cflags = "-march=rv32imc -mabi=ilp32" CONTRACT, .vector_regs = 16, .stack_limit = 1024,
-     .workers = 1, .address_bits = 32, .integers = true, .share_shapes = true, .cc = "riscv64-unknown-elf-gcc"},
+     .bytes_limit = 64, .workers = 1, .address_bits = 32, .integers = true, .share_shapes = true,
+     .cc = "riscv64-unknown-elf-gcc"},
 };
 
 static const target *find(const char *name)

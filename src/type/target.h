@@ -63,6 +63,8 @@ typedef struct target {
     const char *cpu;       /* row of cpu_model.h; NULL: "generic" */
     uint32_t tile_vectors, tile_rows; /* the register tile that rules take, where it fits: a tuner's; 0: their choice */
     uint32_t stack_limit;  /* bytes of locals that one kernel may use */
+    uint32_t bytes_limit;  /* a larger array of 8- or 16-bit elements is no local: of operators that follow each other
+                            * the workspace holds the largest only; 0: they count as others do */
     uint32_t workers;      /* width of the static schedule */
     uint32_t address_bits; /* of a pointer: 32 or 64 */
     bool share_shapes;     /* kernels that differ in numbers share their code: flash is scarce (pass share-shapes) */

@@ -47,7 +47,9 @@ LAYERS = (
     ("i8", 1, 5, 14, 6, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 1),
     ("u8", 16, 1, 1, 8, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
 )
-PRODUCTS = ((1, 37, 12, 1), (3, 8, 5, 0), (5, 16, 2, 1))  # rows, length, columns, transposed
+# dtype, rows, length, columns, transposed; of one row, those whose length is a multiple of 4 are read directly
+PRODUCTS = (("i8", 1, 37, 12, 1), ("i8", 3, 8, 5, 0), ("i8", 5, 16, 2, 1), ("u8", 1, 40, 12, 0), ("i8", 1, 44, 8, 1),
+            ("i8", 1, 20, 6, 1), ("u8", 1, 20, 5, 0))
 WIDE = re.compile(r"\bU (__aeabi_(?:u?ldivmod|lmul|u?l2[df]|d\w+|[fui]2d)|__(?:u?(?:div|mod)di3|muldi3))$", re.M)
 
 
@@ -77,12 +79,12 @@ def layers():
             f"%q{i} = qnn.requantize(%a{i}, %s{i}, %t{i}, %y{i})",
         ]
         results.append(f"%q{i}")
-    for i, (rows, length, columns, transposed) in enumerate(PRODUCTS):
+    for i, (dt, rows, length, columns, transposed) in enumerate(PRODUCTS):
         shape = f"{columns}, {length}" if transposed else f"{length}, {columns}"
-        params.append(f"%m{i}: i8[{rows}, {length}]")
+        params.append(f"%m{i}: {dt}[{rows}, {length}]")
         body += [
             f"%mw{i} = constant i8[{shape}] dense " + numbers(rng, length * columns, -128, 127),
-            f"%mz{i} = constant i8[] splat 5",
+            f"%mz{i} = constant {dt}[] splat 5",
             f"%ms{i} = constant f32[] splat 0.004",
             f"%mt{i} = constant f32[] splat 1.0",
             f"%mc{i} = qnn.matmul(%m{i}, %mw{i}, %mz{i}) {{transpose_b = {transposed}}}",

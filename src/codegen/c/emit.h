@@ -12,6 +12,7 @@ typedef enum c_need_kind {
     NEED_PREFETCH, /* LATHE_PREFETCH */
     NEED_SHARED,   /* LATHE_SHARED: a function that stays one */
     NEED_TAPS_ROW, /* the code of an intrinsic, by TAPS_ROW */
+    NEED_DOT_BYTES, /* the code of an intrinsic, by DOT_BYTES */
     NEED_DOT_ROWS, /* the code of an intrinsic, by DOT_ROWS */
     NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */
     NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
@@ -43,6 +44,7 @@ typedef enum c_need_kind {
 
 #define TAPS_ROW   "lathe_taps_row" /* what the row taps_row calls */
 #define DOT_ROWS   "lathe_dot_rows" /* what the row dot_rows of tir/intrin.c calls */
+#define DOT_BYTES  "lathe_dot_bytes" /* what the rows dot_bytes and dot_bytes_u8 call */
 #define RVV_VWMACC "lathe_rvv_vwmacc" /* what the row rvv_vwmacc of tir/intrin.c calls */
 
 typedef struct c_need {
@@ -113,6 +115,7 @@ void needs_add(c_needs *n, c_need need);
 /* The same with the scalar functions that its lanes call, found by writing one. */
 void needs_add_vector(c_needs *n, c_need need);
 void needs_write_dot_rows(writer *w); /* needs_rows.c */
+void needs_write_dot_bytes(writer *w);
 void needs_write_taps_row(writer *w);
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);

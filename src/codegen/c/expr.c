@@ -413,6 +413,8 @@ static c_text external(c_emit *e, tir_expr_ref x)
         needs_add(e->needs, (c_need){.kind = NEED_TAPS_ROW});
     if (strcmp(x->u.name, DOT_ROWS) == 0)
         needs_add(e->needs, (c_need){.kind = NEED_DOT_ROWS});
+    if (strcmp(x->u.name, DOT_BYTES) == 0)
+        needs_add(e->needs, (c_need){.kind = NEED_DOT_BYTES});
     if (strcmp(x->u.name, RVV_VWMACC) == 0)
         needs_add(e->needs, (c_need){.kind = NEED_RVV_VWMACC});
     for (uint32_t i = 0; i < x->n_args; i++)

@@ -504,6 +504,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_SINGLE:
     case NEED_TAPS_ROW:
     case NEED_DOT_ROWS:
+    case NEED_DOT_BYTES:
     case NEED_RVV_VWMACC:
     case NEED_DOT:
     case NEED_CUT:
@@ -548,6 +549,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_SCALED: small_write_scaled(w, need->to); break;
         case NEED_SINGLE: small_write_single(w); break;
         case NEED_TAPS_ROW: needs_write_taps_row(w); break;
+        case NEED_DOT_BYTES: needs_write_dot_bytes(w); break;
         case NEED_DOT_ROWS: needs_write_dot_rows(w); break;
         case NEED_RVV_VWMACC: w_str(w, rvv_vwmacc_text); break;
         case NEED_DOT: needs_write_dot(a, w, n, need); break;

@@ -187,6 +187,75 @@ void needs_write_dot_rows(writer *w)
     w_str(w, any_tile);
 }
 
+static const char four_bytes[] =
+    "#if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__OPTIMIZE__)\n"
+    "#define LATHE_BYTE_TILES 1\n"
+    "/* Every second byte, then the others: of four numbers of data, x and y, "
+    "and of four weights of two channels. */\n"
+    "#define LATHE_FOUR(wider) \"ldr %[y], [%[a]], #4\\n \" wider \" %[x], "
+    "%[y]\\n \" wider \" %[y], %[y], ror #8\\n\"\n"
+    "#define LATHE_FOUR_BY(s, t)                                                   \\\n"
+    "    \"ldrd %[u], %[v], [%[w]], #8\\n sxtb16 %[e], %[u]\\n sxtb16 %[u], %[u], ror #8\\n\" \\\n"
+    "    \"smlad %\" s \", %[x], %[e], %\" s \"\\n smlad %\" s \", %[y], %[u], %\" s \"\\n\"   \\\n"
+    "    \"sxtb16 %[e], %[v]\\n sxtb16 %[v], %[v], ror #8\\n\"                         \\\n"
+    "    \"smlad %\" t \", %[x], %[e], %\" t \"\\n smlad %\" t \", %[y], %[v], %\" t \"\\n\"\n"
+    "#define LATHE_BYTES_2(wider) LATHE_FOUR(wider) LATHE_FOUR_BY(\"0\", \"1\")\n"
+    "#define LATHE_BYTES_4(wider) LATHE_BYTES_2(wider) LATHE_FOUR_BY(\"2\", \"3\")\n"
+    "#define LATHE_BYTES(text, ...)                                                \\\n"
+    "    __asm__ volatile(\"1:\\n\" text \"cmp %[w], %[end]\\n bne 1b\\n\"                \\\n"
+    "                     : __VA_ARGS__, [a] \"+r\"(a), [w] \"+r\"(w), [x] \"=&r\"(x), [y] \"=&r\"(y), \\\n"
+    "                       [u] \"=&r\"(u), [v] \"=&r\"(v), [e] \"=&r\"(f)               \\\n"
+    "                     : [end] \"r\"(end)                                         \\\n"
+    "                     : \"cc\", \"memory\")\n"
+    "#define LATHE_BYTES_BY(wider)                                                 \\\n"
+    "    do {                                                                      \\\n"
+    "        if (r == 2)                                                           \\\n"
+    "            LATHE_BYTES(LATHE_BYTES_2(wider), \"+r\"(s0), \"+r\"(s1));            \\\n"
+    "        else if (n % 2 != 0)                                                  \\\n"
+    "            LATHE_BYTES(LATHE_BYTES_4(wider), \"+r\"(s0), \"+r\"(s1), \"+r\"(s2), \"+r\"(s3)); \\\n"
+    "        else                                                                  \\\n"
+    "            LATHE_BYTES(LATHE_BYTES_4(wider) LATHE_BYTES_4(wider), \"+r\"(s0), \"+r\"(s1), \\\n"
+    "                        \"+r\"(s2), \"+r\"(s3));                                  \\\n"
+    "    } while (0)\n"
+    "#else\n"
+    "#define LATHE_BYTE_TILES 0\n"
+    "#endif\n";
+
+static const char dot_bytes[] =
+    "/* out[j] += sums of products of the bytes a and row j of w: n steps of "
+    "4; steps of r rows lie side by side. */\n"
+    "static LATHE_ALWAYS void lathe_dot_bytes(int32_t *out, const void *data, "
+    "const int8_t *w, int r, int n, int is_signed)\n"
+    "{\n"
+    "    const uint8_t *a = data;\n"
+    "    int j, k, e;\n"
+    "#if LATHE_BYTE_TILES\n"
+    "    if (r == 4 || r == 2) {\n"
+    "        const int8_t *const end = w + 4 * r * n;\n"
+    "        int32_t s0 = out[0], s1 = out[1], s2 = out[r - 2], s3 = out[r - 1], x, y, u, v, f;\n"
+    "        if (is_signed)\n"
+    "            LATHE_BYTES_BY(\"sxtb16\");\n"
+    "        else\n"
+    "            LATHE_BYTES_BY(\"uxtb16\");\n"
+    "        if (r == 4)\n"
+    "            out[2] = s2, out[3] = s3;\n"
+    "        out[0] = s0, out[1] = s1;\n"
+    "        return;\n"
+    "    }\n"
+    "#endif\n"
+    "    for (k = 0; k < n; k++, a += 4, w += 4 * r)\n"
+    "        for (j = 0; j < r; j++)\n"
+    "            for (e = 0; e < 4; e++)\n"
+    "                out[j] += (is_signed ? (int8_t)a[e] : a[e]) * w[4 * j + e];\n"
+    "}\n";
+
+void needs_write_dot_bytes(writer *w)
+{
+    w_str(w, always);
+    w_str(w, four_bytes);
+    w_str(w, dot_bytes);
+}
+
 /* Words of two neighbours by the taps 0, 1 (p) and 1, 2 (q): every second result begins in the upper half of a word. */
 static const char taps[] =
     "#if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__OPTIMIZE__) && \\\n"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define MOST_PATCH     4  /* steps in two rows of a window: below, a loop over its rows costs more than the products */
+#define MOST_DIRECT    65536 /* products whose sum has room in 32 bits without a zero point taken off */
 #define PATCH_CHANNELS 16 /* of the result: that many times a patch is read */
 
 static int64_t up_to(int64_t x, int64_t multiple)
@@ -32,6 +33,15 @@ void rows_conv_derive(rows_conv *v)
               v->steps * ROWS_GRANULE;
     bool one = v->images * v->out_extent[0] * v->out_extent[1] == 1;
     v->block = one && v->out % 4 == 0 ? 4 : v->out % 2 == 0 ? 2 : 1;
+}
+
+bool rows_conv_can_be_direct(const rows_conv *v)
+{
+    const nn_window *w = &v->win;
+    bool one = v->images * v->extent[0] * v->extent[1] * w->kernel[0] * w->kernel[1] == 1;
+    for (uint32_t i = 0; i < 2; i++)
+        one = one && w->pad_begin[i] == 0 && w->pad_end[i] == 0;
+    return one && !v->planar && !v->depthwise && v->in % ROWS_GRANULE == 0 && v->in <= MOST_DIRECT;
 }
 
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])
@@ -74,6 +84,7 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
         return infer_error(c, n, "data_layout %s is neither NHWC nor NCHW", layout);
     out->planar = strcmp(layout, "NCHW") == 0;
     out->depthwise = graph_attr_int(n, "depthwise") != 0;
+    out->direct = graph_attr_int(n, "direct") != 0;
     out->out = graph_attr_int(n, "channels");
     if (!read_extents(c, n, out) || !nn_window_read(c, n, 2, &out->win))
         return false;
@@ -86,6 +97,8 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
             (kernel[i] - 1) * out->win.dilation[i] + 1)
             return infer_error(c, n, "the window does not fit into the input");
     rows_conv_derive(out);
+    if (out->direct && (!rows_conv_can_be_direct(out) || n->n_inputs > 2))
+        return infer_error(c, n, "what is read directly is one pixel without a zero point, channels in fours");
     return weights_fit(c, n, out);
 }
 

@@ -13,6 +13,7 @@ typedef struct rows_conv {
     nn_window win;                    /* over rows, columns */
     bool planar;                      /* the data is NCHW, else NHWC; the result is NHWC */
     bool depthwise;                   /* as many groups as channels of data and result */
+    bool direct;                      /* one pixel, read as it is, in bytes: there is no buffer */
     bool patches;                     /* a few elements in each row of a window: the buffer holds whole windows */
     int64_t images, extent[2], in, out; /* of the data; channels of data and result */
     int64_t out_extent[2];
@@ -25,11 +26,13 @@ typedef struct rows_conv {
 
 /* All that follows from attributes and the data's type; false after an error at the node. */
 bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out);
+/* Whether a convolution may read its data directly: one pixel, whose channels fill all steps. */
+bool rows_conv_can_be_direct(const rows_conv *v);
 /* The same from a window, for a node that is not made yet: out->win, planar, depthwise, images, extent, in and out are
  * given. */
 void rows_conv_derive(rows_conv *v);
 /* Shape of the weights: depthwise [channels, rows, columns]; else blocks of result channels, rows, runs, steps,
  * channels of the block, elements of the step, where elements 1 and 2 have changed places: what an instruction that
- * widens every second byte makes of them are neighbours again. */
+ * widens every second byte makes of them are neighbours again. With direct they stand as they are. */
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6]);
 #endif

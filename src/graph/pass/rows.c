@@ -22,6 +22,8 @@ typedef struct converter {
     arena scratch;
     ptr_map index; /* value of the old graph -> position in twins */
     VEC(twin) twins;
+    ptr_map starts; /* a sum of products and numbers for each channel, which a bias joins -> position in `sums` */
+    VEC(graph_value *) sums;
 } converter;
 
 /* --- values --- */
@@ -136,6 +138,12 @@ typedef struct source {
     int64_t o, i, y, x; /* strides */
 } source;
 
+/* Place of element e in its step. */
+static int64_t place_in_step(const rows_conv *v, int64_t e)
+{
+    return v->direct ? e : e % 2 * 2 + e / 2;
+}
+
 static void pack_block(const rows_conv *v, const source *s, int64_t o, uint8_t *at)
 {
     const nn_window *w = &v->win;
@@ -146,9 +154,8 @@ static void pack_block(const rows_conv *v, const source *s, int64_t o, uint8_t *
             for (int64_t x = 0; x < columns; x++)
                 for (int64_t i = 0; i < v->in; i++)
                     for (int64_t b = 0; b < v->block; b++) {
-                        int64_t k = ((v->patches ? y * columns : 0) + x) * pixel + i, e = k % ROWS_GRANULE;
-                        e = e % 2 * 2 + e / 2;
-                        at[k / ROWS_GRANULE * step + b * ROWS_GRANULE + e] =
+                        int64_t k = ((v->patches ? y * columns : 0) + x) * pixel + i;
+                        at[k / ROWS_GRANULE * step + b * ROWS_GRANULE + place_in_step(v, k % ROWS_GRANULE)] =
                             s->bytes[(o + b) * s->o + i * s->i + y * s->y + (t + x) * s->x];
                     }
 }
@@ -174,6 +181,61 @@ static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, 
     return rewrite_constant(&v->r, tensor_dense(v->r.c, DT_I8, rank, dims, bytes), n->inputs[1]->name, n->loc);
 }
 
+static int64_t zero_of(const graph_node *n)
+{
+    const tensor_data *z = n->n_inputs > 2 && n->inputs[2] ? graph_constant(n->inputs[2]) : NULL;
+    return z ? tensor_get_i64(z, 0) : 0;
+}
+
+/* Data with a zero point that is known, in one pixel: what it adds is taken off the sums, and off the bias where there
+ * is one. */
+static bool is_direct(const graph_node *n, const rows_conv *r)
+{
+    return (n->n_inputs < 3 || !n->inputs[2] || graph_constant(n->inputs[2])) && rows_conv_can_be_direct(r);
+}
+
+/* y less the part of the zero point. */
+static graph_value *without_zero(converter *v, const graph_node *n, graph_value *y, const rows_conv *r,
+                                 const source *s)
+{
+    int64_t zero = zero_of(n), channels = r->out;
+    int32_t *parts = arena_array(&v->r.c->mem, int32_t, (size_t)channels);
+    if (!y || zero == 0)
+        return y;
+    for (int64_t o = 0; o < channels; o++) {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < r->in; i++)
+            sum += (int8_t)s->bytes[o * s->o + i * s->i];
+        parts[o] = (int32_t)(-zero * sum);
+    }
+    const tensor_data *part = tensor_dense(v->r.c, DT_I32, 1, &channels, parts);
+    graph_value *in[2] = {y, rewrite_constant(&v->r, part, "part", n->loc)};
+    graph_value *sum = rewrite_emit(&v->r, "add", 2, in, 0, NULL, n->loc);
+    if (sum) {
+        ptr_map_set(&v->starts, sum, v->sums.len);
+        vec_push(&v->scratch, &v->sums, sum);
+    }
+    return sum;
+}
+
+/* A bias behind such a sum: one number for each channel is enough. */
+static void join_bias(converter *v, const graph_node *n, graph_value **in)
+{
+    uint32_t at = 0;
+    const graph_value *sum = in[0];
+    const tensor_data *bias = strcmp(n->op->name, "add") == 0 ? graph_constant(in[1]) : NULL;
+    if (!bias || bias->kind != TENSOR_DENSE || bias->dt != DT_I32 || !ptr_map_get(&v->starts, sum, &at))
+        return;
+    const tensor_data *part = graph_constant(sum->def->inputs[1]);
+    if (bias->count != part->count || bias->rank != 1)
+        return;
+    int32_t *parts = arena_array(&v->r.c->mem, int32_t, (size_t)part->count);
+    for (int64_t i = 0; i < part->count; i++)
+        parts[i] = (int32_t)(uint32_t)(tensor_get_i64(bias, i) + tensor_get_i64(part, i));
+    in[0] = sum->def->inputs[0];
+    in[1] = rewrite_constant(&v->r, tensor_dense(v->r.c, DT_I32, 1, &part->count, parts), in[1]->name, n->loc);
+}
+
 static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_conv *r, const source *s)
 {
     compiler *c = v->r.c;
@@ -185,10 +247,14 @@ static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_co
                     attr_ints(c, "pads", 4, pads),
                     attr_ints(c, "dilations", 2, w->dilation),
                     attr_int(c, "depthwise", r->depthwise),
+                    attr_int(c, "direct", r->direct),
                     attr_string(c, "data_layout", r->planar ? "NCHW" : "NHWC")};
-    graph_value *in[3] = {x, pack(v, n, r, s), n->n_inputs > 2 && n->inputs[2] ? plain(v, n->inputs[2], n->loc) : NULL};
-    return finish(v, n, rewrite_emit(&v->r, "qnn.conv2d_rows", in[2] ? 3 : 2, in, sizeof attrs / sizeof *attrs, attrs,
-                                     n->loc));
+    graph_value *in[3] = {x, pack(v, n, r, s), NULL};
+    if (!r->direct && n->n_inputs > 2 && n->inputs[2])
+        in[2] = plain(v, n->inputs[2], n->loc);
+    graph_value *y = rewrite_emit(&v->r, "qnn.conv2d_rows", in[2] ? 3 : 2, in, sizeof attrs / sizeof *attrs, attrs,
+                                  n->loc);
+    return finish(v, n, r->direct ? without_zero(v, n, y, r, s) : y);
 }
 
 static bool convert_conv(converter *v, graph_node *n, bool *done)
@@ -212,6 +278,7 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     graph_value *last = cheap_last(v, x, n->loc);
     r.planar = !last;
     rows_conv_derive(&r);
+    r.direct = is_direct(n, &r);
     int64_t area = w->dims[2] * w->dims[3];
     source s = {tensor_plain_bytes(&v->r.c->mem, w), w->dims[1] * area, area, w->dims[3], 1};
     *done = true;
@@ -230,6 +297,7 @@ static bool convert_matmul(converter *v, graph_node *n, bool *done)
     rows_conv r = {.images = 1, .extent = {1, extent(x, 0)}, .in = extent(x, 1), .out = w->dims[rows ? 0 : 1]};
     r.win = (nn_window){.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
     rows_conv_derive(&r);
+    r.direct = is_direct(n, &r);
     source s = {tensor_plain_bytes(&v->r.c->mem, w), rows ? r.in : 1, rows ? 1 : r.out, 0, 0};
     graph_value *last = cheap_last(v, x, n->loc);
     *done = true;
@@ -325,6 +393,7 @@ static bool convert_elementwise(converter *v, graph_node *n, bool *done)
     if (!ok || !any)
         return !v->r.failed;
     *done = true;
+    join_bias(v, n, in);
     return emit_elementwise(v, n, in);
 }
 
@@ -429,6 +498,7 @@ static bool run(compiler *c, graph_func *f)
     converter v = {.twins = {0}};
     arena_init(&v.scratch, &c->mem);
     ptr_map_init(&v.index, &v.scratch);
+    ptr_map_init(&v.starts, &v.scratch);
     rewrite_begin(&v.r, c, f);
     bool ok = walk(&v, f);
     rewrite_end(&v.r);

@@ -109,6 +109,11 @@ static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     tir_expr_ref patch[4] = {idx[0], idx[1], idx[2], tir_add(c, tir_mul(c, step, te_i64(g, ROWS_GRANULE)), in_step)};
     tir_expr_ref w[6] = {tir_floordiv(c, idx[3], block), te_var(g, k->reduce[0]), te_var(g, k->reduce[1]), step,
                          tir_floormod(c, idx[3], block), tir_add(c, tir_mul(c, half, two), pair)};
+    if (k->v.direct) {
+        tir_expr_ref pixel[4] = {idx[0], idx[1], idx[2], patch[3]};
+        w[5] = in_step;
+        return product(g, te_read(g, k->x, pixel), te_read(g, k->w, w));
+    }
     return product(g, te_read(g, k->rows, k->v.patches ? patch : x), te_read(g, k->w, w));
 }
 
@@ -145,7 +150,7 @@ bool compute_conv2d_rows(te_graph *g, const graph_node *n, te_tensor *const *in,
     uint32_t axes = v->depthwise ? 2 : 5;
     for (uint32_t i = 0; i < axes; i++)
         k.reduce[i] = te_reduce_axis(g, names[i], te_i64(g, counts[i]));
-    k.rows = rows_of(g, &k);
+    k.rows = v->direct ? NULL : rows_of(g, &k);
     tir_expr_ref const *dims = te_shape(g, te_out_type(n, 0));
     te_body_fn body = v->depthwise ? depthwise_body : sums_body;
     out[0] = te_reduce(g, "conv", DT_I32, 4, dims, axes, k.reduce, TE_SUM, body, &k);

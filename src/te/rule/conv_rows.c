@@ -136,6 +136,18 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
         place_rows(s, t, v, last, line);
 }
 
+/* One pixel, a few channels at a time. */
+static void direct(te_sched *s, const rows_conv *v, const graph_node *n, te_node *anchor, te_node *last)
+{
+    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local");
+    te_sched_split(s, o, te_axis_name(last, CHANNEL), v->block, "channel_o", "channel_i");
+    te_sched_annotate(s, TE_UNROLL, o, "channel_i");
+    te_sched_compute_at(s, acc, o, "channel_o");
+    te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), te_axis_name(anchor, CHANNEL), tap(anchor, 2)});
+    te_sched_tensorize(s, acc, te_axis_name(anchor, CHANNEL),
+                       n->inputs[0]->type.dt == DT_U8 ? "dot_bytes_u8" : "dot_bytes");
+}
+
 #define MOST_BETWEEN 1000 /* operations that one stage may become by being made again for each read */
 #define MOST_STAGES  16
 
@@ -177,7 +189,9 @@ bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_no
         return te_schedule_default(s, t, n, NULL, last);
     for (uint32_t i = 0; i < n_kept; i++)
         te_sched_set_scope(s, kept[i]->name, "local");
-    if (v.depthwise)
+    if (v.direct)
+        direct(s, &v, n, anchor, last);
+    else if (v.depthwise)
         depthwise(s, t, &v, anchor, last);
     else
         sums(s, t, &v, anchor, last);

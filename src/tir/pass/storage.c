@@ -26,7 +26,7 @@ typedef struct storage {
     tir_map uses; /* buffer -> use */
     VEC(use *) all;
     uint32_t parallel_depth;
-    int64_t stack_left;
+    int64_t stack_left, bytes_limit;
 } storage;
 
 /* --- gathering --- */
@@ -112,6 +112,8 @@ static tir_scope choose(storage *st, const use *u)
         return SCOPE_REG;
     if (bytes < 0 || (!local && bytes > st->stack_left)) /* no stack for what only a run can size */
         return SCOPE_GLOBAL;
+    if (!local && st->bytes_limit > 0 && dtype_bits(b->dt) < 32 && bytes > st->bytes_limit)
+        return SCOPE_GLOBAL;
     return SCOPE_LOCAL;
 }
 
@@ -157,7 +159,7 @@ static tir_stmt *replace_stmt(tir_rewriter *r, tir_stmt *s)
 bool tir_pass_storage(compiler *c, tir_func *f)
 {
     const target *t = f->target ? f->target : target_default();
-    storage st = {.c = c, .stack_left = (int64_t)t->stack_limit};
+    storage st = {.c = c, .stack_left = (int64_t)t->stack_limit, .bytes_limit = (int64_t)t->bytes_limit};
     tir_rewriter r = {.c = c, .ctx = &st, .expr = replace_access, .stmt = replace_stmt};
     tir_map_init(&st.uses, &c->mem);
     gather(&st, f->body);
