@@ -128,11 +128,12 @@ extern "C" {
     X(TVMRT_E_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model")    \
     X(TVMRT_E_CONSTANTS, -11, "the constants handed over are not this package's file")               \
     X(TVMRT_E_INDEX, -12, "an index, a length or the number of an axis in the data is out of range") \
-    X(TVMRT_E_VECTORS, -13, "this machine's vectors are narrower than those the package is for") \
+    X(TVMRT_E_VECTORS, -13, "this machine's vectors are narrower than those the package is for")     \
+    X(TVMRT_E_LIBRARY, -14, "a library or a device that an operator calls has failed")               \
     TVMRT_STATUS_OF_HOOKS(X)
 
 #if TVMRT_HOOKS
-#define TVMRT_STATUS_OF_HOOKS(X) X(TVMRT_E_CANCELLED, -14, "the run was cancelled")
+#define TVMRT_STATUS_OF_HOOKS(X) X(TVMRT_E_CANCELLED, -15, "the run was cancelled")
 #else
 #define TVMRT_STATUS_OF_HOOKS(X)
 #endif

@@ -78,7 +78,8 @@ static void write_status(writer *w)
     w_str(w, ffi_text);
     w_str(w, "    switch (job.status) {\n    case 0: return 0;\n");
 #define ROW(name, value, text) \
-    w_fmt(w, "    case %d: return lathe_raise(\"ValueError\", \"%s\");\n", value, text);
+    w_fmt(w, "    case %d: return lathe_raise(\"%sError\", \"%s\");\n", value,                       \
+          (value) == PACKAGE_STATUS_LIBRARY ? "Runtime" : "Value", text);
     PACKAGE_STATUSES(ROW)
 #undef ROW
     w_str(w, "    }\n    return lathe_raise(\"RuntimeError\", \"a kernel failed\");\n}\n\n");

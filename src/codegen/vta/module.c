@@ -2,11 +2,10 @@
 /* The text of a module that runs its regions on the accelerator: C with recorders over buffers of the published
  * run-time, which is where the module is loaded, and around it functions over such buffers: the module has operands
  * and results in the device's memory (docs/module.md); only constants come from the host's, once. */
+#include "abi/package.h"
 #include "codegen/vta/vta_code.h"
 #include "codegen/vta/vta_package.h"
 #include "type/vta_text.h"
-
-enum { STATUS_LIBRARY = -14 }; /* TVMRT_E_LIBRARY: what a library did has failed */
 
 static const char head_text[] =
     "\n/* Of libvta: the device is of this configuration, or becomes it when there is none yet; 0, else why not. */\n"
@@ -58,7 +57,7 @@ static void write_outer(writer *w, const prog_region *r, const tir_func *f)
                 w_fmt(w, "%s(void *)(uintptr_t)p%u", gap, i);
                 gap = ", ";
             }
-        w_fmt(w, "};\n    if (%s_constants(from) < 0)\n        return %d;\n", r->symbol, STATUS_LIBRARY);
+        w_fmt(w, "};\n    if (%s_constants(from) < 0)\n        return %d;\n", r->symbol, PACKAGE_STATUS_LIBRARY);
     }
     w_fmt(w, "    return %s_jit(", r->symbol);
     for (uint32_t i = 0, k = 0; i < f->n_params; i++)
@@ -66,14 +65,14 @@ static void write_outer(writer *w, const prog_region *r, const tir_func *f)
             w_fmt(w, "%s%s_buffers[%u]", i ? ", " : "", r->symbol, k++);
         else
             w_fmt(w, "%s(void *)(uintptr_t)p%u", i ? ", " : "", i);
-    w_fmt(w, ") == 0 ? 0 : %d;\n}\n", STATUS_LIBRARY);
+    w_fmt(w, ") == 0 ? 0 : %d;\n}\n", PACKAGE_STATUS_LIBRARY);
 }
 
 /* The device is of the configuration that the regions are for, before the module has memory of it. */
 static void write_ready(compiler *c, writer *w, const char *name)
 {
     w_fmt(w, "\nint32_t %s(void);\nint32_t %s(void)\n{\n    return vta_want_config(\"%s\") == 0 ? 0 : %d;\n}\n", name,
-          name, vta_text_name(c), STATUS_LIBRARY);
+          name, vta_text_name(c), PACKAGE_STATUS_LIBRARY);
 }
 
 bool vta_module_codegen(compiler *c, prog_source *out)
