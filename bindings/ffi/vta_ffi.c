@@ -450,16 +450,10 @@ static int run_set_debug_mode(const ffi_row *row, const ffi_arg *a, TVMFFIAny *r
 static int give_counters(const ffi_row *row, session *s, TVMFFIAny *result)
 {
     char text[1024];
-    const vta_device *d = session_device(s);
-    size_t n = d->driver->counters ? d->driver->counters(d->self, text, sizeof text) : 0;
-    vta_tokens left;
-    vta_left_tokens(session_context(s), &left);
+    const size_t n = vta_context_counters(session_context(s), text, sizeof text);
     session_leave(s);
-    if (n == 0 || n + 32 >= sizeof text)
+    if (n == 0 || n >= sizeof text)
         return ffi_raise(row, "RuntimeError", "the device has no counters");
-    n--; /* one more member before the closing brace */
-    n += (size_t)snprintf(text + n, sizeof text - n, ", \"left_tokens\": %d}",
-                          left.l2g + left.g2l + left.s2g + left.g2s);
     return ffi_return_str(row, result, text, n);
 }
 
@@ -483,9 +477,7 @@ static int run_profiler_clear(const ffi_row *row, const ffi_arg *a, TVMFFIAny *r
     session *s = session_enter_current(row);
     if (!s)
         return -1;
-    const vta_device *d = session_device(s);
-    if (d->driver->clear_counters)
-        d->driver->clear_counters(d->self);
+    vta_context_clear_counters(session_context(s));
     session_leave(s);
     return 0;
 }

@@ -90,6 +90,21 @@ static int run_GetFunction(const ffi_row *row, const ffi_arg *a, TVMFFIAny *resu
     return values_out(&function, result);
 }
 
+static int run_devices(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
+{
+    enum { MOST = 32, DIGITS = 12 };
+    const lathe_value *module = want_module(row, &a[0]);
+    int32_t types[MOST];
+    char text[MOST * DIGITS] = "";
+    size_t at = 0;
+    if (!module)
+        return -1;
+    const int32_t n = lathe_module_devices(module, types, MOST);
+    for (int32_t i = 0; i < n && i < MOST; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%d", i ? " " : "", types[i]);
+    return ffi_return_str(row, result, text, at);
+}
+
 static int run_source(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
 {
     const lathe_value *module = want_module(row, &a[0]);

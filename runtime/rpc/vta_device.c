@@ -125,31 +125,30 @@ int32_t rpc_vta_shutdown(rpc_vta *v, lathe_error *error)
 
 /* --- counters --- */
 
-static int32_t device(const vta_device **out, lathe_error *error)
+static int32_t counted(vta_context **out, lathe_error *error)
 {
-    vta_context *c;
     vta_error e = {VTA_OK, ""};
-    vta_status s = vta_default_context(&c, &e);
-    *out = s == VTA_OK ? vta_context_device(c) : NULL;
+    vta_status s = vta_default_context(out, &e);
     return s == VTA_OK ? LATHE_OK : rpc_fail(error, lathe_ext_dev_status(s), "VTA: %s", e.text);
 }
 
 int32_t rpc_vta_counters(char *out, size_t size, lathe_error *error)
 {
-    const vta_device *d;
-    int32_t status = device(&d, error);
+    vta_context *c;
+    int32_t status = counted(&c, error);
     if (status != LATHE_OK)
         return status;
-    if (!d->driver->counters || d->driver->counters(d->self, out, size) >= size)
-        return rpc_fail(error, LATHE_E_UNSUPPORTED, "VTA: the device %s has no counters", d->driver->name);
-    return LATHE_OK;
+    const size_t n = vta_context_counters(c, out, size);
+    return n > 0 && n < size ? LATHE_OK
+                             : rpc_fail(error, LATHE_E_UNSUPPORTED, "VTA: the device %s has no counters",
+                                        vta_context_device(c)->driver->name);
 }
 
 int32_t rpc_vta_clear_counters(lathe_error *error)
 {
-    const vta_device *d;
-    int32_t status = device(&d, error);
-    if (status == LATHE_OK && d->driver->clear_counters)
-        d->driver->clear_counters(d->self);
+    vta_context *c;
+    int32_t status = counted(&c, error);
+    if (status == LATHE_OK)
+        vta_context_clear_counters(c);
     return status;
 }

@@ -63,6 +63,7 @@ static vta_status take_slot(vta_context *c, const vta_memory *m, size_t bytes, b
     slot->used = slot->written = 0;
     slot->live = true;
     slot->mapped = mapped;
+    c->buffers.live++;
     *out = handle_of(c, index);
     return VTA_OK;
 }
@@ -111,6 +112,7 @@ static void release(vta_context *c, vta_buffer_slot *slot)
     else
         driver->free(c->device->self, &slot->memory);
     slot->live = false;
+    c->buffers.live--;
     put_free(c, (uint32_t)(slot - c->buffers.slots));
 }
 
@@ -206,6 +208,7 @@ vta_status vta_buffer_write(vta_context *c, vta_buffer to, size_t offset, const 
     if (bytes > 0) {
         memcpy((char *)slot->memory.host + offset, from, bytes);
         flush(c, slot, offset, bytes);
+        c->buffers.to_device += bytes;
     }
     return vta_context_leave(c, VTA_OK);
 }
@@ -221,6 +224,7 @@ vta_status vta_buffer_read(vta_context *c, vta_buffer from, size_t offset, void 
     if (bytes > 0) {
         invalidate(c, slot, offset, bytes);
         memcpy(to, (const char *)slot->memory.host + offset, bytes);
+        c->buffers.from_device += bytes;
     }
     return vta_context_leave(c, VTA_OK);
 }
@@ -239,6 +243,7 @@ vta_status vta_buffer_copy(vta_context *c, vta_buffer from, size_t from_offset, 
         invalidate(c, source, from_offset, bytes);
         memmove((char *)target->memory.host + to_offset, (const char *)source->memory.host + from_offset, bytes);
         flush(c, target, to_offset, bytes);
+        c->buffers.within += bytes;
     }
     return vta_context_leave(c, VTA_OK);
 }

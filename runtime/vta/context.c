@@ -135,6 +135,34 @@ void vta_context_destroy(vta_context *c)
     pthread_mutex_destroy(&c->lock);
 }
 
+size_t vta_context_counters(vta_context *c, char *out, size_t size)
+{
+    const vta_device *d = c->device;
+    vta_tokens left;
+    const size_t n = d->driver->counters ? d->driver->counters(d->self, out, size) : 0;
+    if (n == 0 || n >= size)
+        return n;
+    vta_left_tokens(c, &left);
+    pthread_mutex_lock(&c->lock);
+    const vta_buffers *b = &c->buffers;
+    const int more = snprintf(out + n - 1, size - (n - 1), /* before the closing brace */
+                              ", \"left_tokens\": %d, \"buffers\": %u, \"to_device_nbytes\": %llu, "
+                              "\"from_device_nbytes\": %llu, \"within_device_nbytes\": %llu}",
+                              left.l2g + left.g2l + left.s2g + left.g2s, b->live, (unsigned long long)b->to_device,
+                              (unsigned long long)b->from_device, (unsigned long long)b->within);
+    pthread_mutex_unlock(&c->lock);
+    return n - 1 + (size_t)(more > 0 ? more : 0);
+}
+
+void vta_context_clear_counters(vta_context *c)
+{
+    if (c->device->driver->clear_counters)
+        c->device->driver->clear_counters(c->device->self);
+    pthread_mutex_lock(&c->lock);
+    c->buffers.to_device = c->buffers.from_device = c->buffers.within = 0;
+    pthread_mutex_unlock(&c->lock);
+}
+
 vta_device *vta_context_device(const vta_context *c)
 {
     return c ? c->device : NULL;

@@ -114,6 +114,8 @@ typedef struct vta_buffers {
     vta_buffer_slot *slots;
     uint32_t most;
     uint32_t first_free, last_free; /* first in, first out, so that generations grow evenly */
+    uint32_t live;
+    uint64_t to_device, from_device, within; /* bytes that were copied, since the counters were cleared */
 } vta_buffers;
 
 struct vta_context {

@@ -271,6 +271,11 @@ vta_status vta_context_init(void *memory, size_t bytes, vta_device *d, const vta
 void vta_context_destroy(vta_context *c); /* frees its buffers and what it took from the device; not `memory` */
 vta_device *vta_context_device(const vta_context *c);
 uint32_t vta_context_debug(vta_context *c, uint32_t flags); /* returns the flags before */
+/* The device's counters as JSON, the published keys first, then "left_tokens" of the last synchronisation, "buffers"
+ * that there are, and bytes that were copied: "to_device_nbytes", "from_device_nbytes", "within_device_nbytes". Returns
+ * the length; 0: the device counts nothing. */
+size_t vta_context_counters(vta_context *c, char *out, size_t size);
+void vta_context_clear_counters(vta_context *c);
 /* The first error since the last call of this function, VTA_OK if there was none. While one is set the context refuses
  * work with its status. A call that was refused has queued nothing; what was queued before it stays: vta_discard. */
 vta_status vta_context_last_error(vta_context *c, vta_error *out);

@@ -5,12 +5,17 @@
 
 #include "driver/run_module.h"
 #include "lathe_rpc.h"
+#include "lathe_vm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_DEVICES = 8 };
+
 typedef struct run_remote {
     lathe_rpc *rpc;
+    int32_t devices[MOST_DEVICES]; /* that the module wants beside the first one and the CPU */
+    int32_t n_devices;
     uint64_t vm, set_input, invoke, get_output, arity; /* handles */
     lathe_rpc_value *args; /* "main", and the inputs */
     size_t *room;          /* bytes that each input has there */
@@ -31,6 +36,18 @@ static bool failed(compiler *c, const lathe_error *e)
 
 /* --- opening --- */
 
+/* The file says it; machine code, which is for the machine over there, wants none. */
+static void read_devices(run_remote *r, span file)
+{
+    lathe_runtime *rt = NULL;
+    lathe_value library = {0};
+    if (lathe_runtime_create(NULL, &rt, NULL) == LATHE_OK &&
+        lathe_LoadFromBytes(rt, "module", file.data, file.len, &library, NULL) == LATHE_OK)
+        r->n_devices = lathe_module_devices(&library, r->devices, MOST_DEVICES);
+    lathe_release(&library);
+    lathe_runtime_destroy(rt);
+}
+
 static bool send_module(compiler *c, run_remote *r, const char *path, uint64_t *out)
 {
     span file;
@@ -43,6 +60,7 @@ static bool send_module(compiler *c, run_remote *r, const char *path, uint64_t *
         lathe_rpc_call_named(r->rpc, "tvm.rpc.server.load_module", &name, 1, &module, &e) != LATHE_OK)
         return failed(c, &e);
     *out = module.u.v_handle;
+    read_devices(r, file);
     return module.type == LATHE_MODULE || diag_error(&c->diags, DIAG_FORMAT, src_loc_none(),
                                                      "remote device: the server gives no module");
 }
@@ -62,19 +80,23 @@ static bool initialise(compiler *c, run_remote *r, uint64_t module)
 {
     uint64_t ours;
     lathe_error e = {0};
-    lathe_rpc_value vm, none, args[6];
+    lathe_rpc_value vm, none, args[3 * (MOST_DEVICES + 2)];
+    int32_t devices[MOST_DEVICES + 2], n = 1;
     int32_t status = lathe_rpc_get(r->rpc, "lathe.rpc.version", &ours, &e);
     if (status != LATHE_OK && status != LATHE_E_NAME)
         return failed(c, &e);
-    const int64_t numbers[] = {status == LATHE_OK ? LATHE_MY_DEVICE : LATHE_CPU, 0, 2, LATHE_CPU, 0, 2};
-    for (size_t i = 0; i < 6; i++) {
+    devices[0] = status == LATHE_OK ? LATHE_MY_DEVICE : LATHE_CPU;
+    for (int32_t i = 0; i < r->n_devices && i < MOST_DEVICES; i++)
+        devices[n++] = r->devices[i];
+    devices[n++] = LATHE_CPU;
+    for (int32_t i = 0; i < 3 * n; i++) {
         args[i] = (lathe_rpc_value){.type = LATHE_INT};
-        args[i].u.v_int = numbers[i];
+        args[i].u.v_int = i % 3 == 0 ? devices[i / 3] : i % 3 == 1 ? 0 : 2;
     }
     if (!call_method(c, r, module, "vm_load_executable", NULL, 0, &vm))
         return false;
     r->vm = vm.u.v_handle;
-    return call_method(c, r, r->vm, "vm_initialization", args, 6, &none);
+    return call_method(c, r, r->vm, "vm_initialization", args, (uint32_t)(3 * n), &none);
 }
 
 static bool find_functions(compiler *c, run_remote *r)

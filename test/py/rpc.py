@@ -467,8 +467,88 @@ def test_vta_model(options, folder):
         remote.get_function("tvm.contrib.vta.reconfig_runtime")("{}")  # the same device, anew: its buffers are gone
         result = vm["main"](tvm.runtime.tensor(image, remote.cpu()))
         check((result.numpy() == want).all(), "behind a reconfiguration the layers give other numbers")
+        run_lathe(options, folder, "run", path, "--remote", f"127.0.0.1:{s.port}", "--input",
+                  f"image={save(folder, image)}")
+        check((np.load(os.path.join(folder, "out", "logits.npy")) == want).all(), "lathe run --remote: other numbers")
 
     serving(options, body)
+
+
+# The transposition stays with the CPU, so there are two regions; the second one reads what the first one made, too.
+TWO_REGIONS = """func @main(%x: i8[1, 16, 8, 8]) {{
+  %w = constant i8[16, 16, 3, 3] dense [{w}]
+  %v = constant i8[16, 16, 3, 3] dense [{v}]
+  %one = constant f32[] dense [1.0]
+  %half = constant f32[] dense [0.5]
+  %fine = constant f32[] dense [0.0009765625]
+  %c = qnn.conv2d(%x, %w) {{pads = [1, 1, 1, 1]}}
+  %q = qnn.requantize(%c, %fine, %half) {{rounding = "half_up", out_dtype = i8}}
+  %r = nn.relu(%q)
+  %t = transpose(%r) {{perm = [0, 1, 3, 2]}}
+  %d = qnn.conv2d(%t, %v) {{pads = [1, 1, 1, 1]}}
+  %e = qnn.requantize(%d, %fine, %one) {{rounding = "half_up", out_dtype = i8}}
+  %s = qnn.add(%e, %one, %r, %half, %one) {{rounding = "half_up"}}
+  return %s
+}}
+"""
+
+
+def test_vta_memory(options, folder):
+    """Values between regions stay on the VTA, weights go there once: by the server's counters of buffers and bytes."""
+    import json
+
+    import tvm
+    from tvm import rpc
+    rng = np.random.default_rng(8)
+    image = rng.integers(-100, 100, (1, 16, 8, 8), "int8")
+    model, path = os.path.join(folder, "two.txt"), os.path.join(folder, "two.so")
+    with open(model, "w", encoding="utf-8") as f:
+        f.write(TWO_REGIONS.format(**{n: ", ".join(map(str, rng.integers(-50, 50, 16 * 16 * 9))) for n in "wv"}))
+    run_lathe(options, folder, "compile", model, "--offload", "vta", "--emit", "module", "--target", "native", "-o",
+              path)
+    image_file = os.path.join(folder, "x.npy")
+    np.save(image_file, image)
+    run_lathe(options, folder, "run", model, "--input", f"x={image_file}")
+    want = np.load(os.path.join(folder, "out", "s.npy"))
+    value, weights = 1024, 2 * 16 * 16 * 9
+
+    def body(s):
+        remote = rpc.connect("127.0.0.1", s.port)
+        remote.upload(path)
+        vm = remote.load_module("two.so")["vm_load_executable"]()
+        vm["vm_initialization"](1, 0, 2, 12, 0, 1, 1, 0, 2)
+        x, status = tvm.runtime.tensor(image, remote.cpu()), remote.get_function("vta.simulator.profiler_status")
+        remote.get_function("vta.simulator.profiler_clear")()
+        for rounds in (1, 2, 3):
+            result = vm["main"](x)
+            check((result.numpy() == want).all(), f"round {rounds}: the regions on the VTA give other numbers")
+            counted = json.loads(status())
+            # In: the input and what was transposed. Out: what is transposed, and the result. Weights: in round 1.
+            moved = [counted[f"{k}_device_nbytes"] for k in ("to", "from", "within")]
+            check(moved == [weights + 2 * value * rounds, 2 * value * rounds, 0], f"round {rounds} moved {moved}")
+            check(counted["buffers"] == 2, f"{counted['buffers']} buffers: the weights of both regions alone stay")
+        del vm
+        gc.collect()
+        check(json.loads(status())["buffers"] == 0, f"without the module there are buffers left: {status()}")
+
+    serving(options, body)
+
+
+def stock_machine(options, folder):
+    """TVM's own machine in this process runs a module whose layers are the VTA's, on TVM's own table of devices."""
+    import tvm
+    import tvm_ffi
+    from tvm import relax
+    tvm_ffi.load_module(options.ffi)
+    model, path = os.path.join(TOP, "demo", "residual_vta.onnx"), os.path.join(folder, "residual.so")
+    image = np.random.default_rng(5).integers(0, 17, (1, 1, 8, 8)).astype("float32")
+    run_lathe(options, folder, "compile", model, "--offload", "vta", "--emit", "module", "--target", "native", "-o",
+              path)
+    run_lathe(options, folder, "run", model, "--input", f"image={save(folder, image)}")
+    vm = relax.VirtualMachine(tvm.runtime.load_module(path), [tvm.cpu(), tvm.ext_dev()])
+    for _ in range(2):
+        result = vm["main"](tvm.runtime.tensor(image)).numpy()
+        check((result == np.load(os.path.join(folder, "out", "logits.npy"))).all(), "TVM's machine: other numbers")
 
 
 def test_stock_device(options, folder):
@@ -487,6 +567,7 @@ def test_stock_device(options, folder):
                    timeout=TIME_LIMIT)
     ctypes.CDLL(options.ext_dev, ctypes.RTLD_GLOBAL)
     stock_gemm(None, lambda name: tvm.runtime.load_module(path), tvm.ext_dev(0), want, a, b)
+    stock_machine(options, folder)
     needs("cloudpickle")
     stock = Stock("rpc_server", "--key", "board", "--load-library", options.ext_dev)
     try:

@@ -65,7 +65,9 @@ class ByFfi:
         load, self.get = load_ffi(library)
         self.library = load(path)
         self.vm = self.get(self.library, "vm_load_executable")()
-        self.get(self.vm, "vm_initialization")(device, 0, 2, 1, 0, 2)
+        import tvm_ffi
+        wanted = [n for d in tvm_ffi.get_global_func("lathe.devices")(self.library).split() for n in (int(d), 0, 2)]
+        self.get(self.vm, "vm_initialization")(device, 0, 2, *wanted, 1, 0, 2)
 
     def call(self, name, args, kernel=False):
         return flat(self.get(self.library if kernel else self.vm, name)(*args) or ())

@@ -70,7 +70,13 @@ class Runner:
 
 
 def kernels_of(line):
-    return {k: int(n) for k, n in (w.split("=") for w in line.split())}
+    """fill=1 twice=2:12,12: addresses, and whose handles they are."""
+    kernels = {}
+    for word in line.split():
+        name, n = word.split("=")
+        n, _, devices = n.partition(":")
+        kernels[name] = (int(n), [int(d) for d in devices.split(",")]) if devices else int(n)
+    return kernels
 
 
 def split_case(text):
@@ -262,6 +268,12 @@ def container_tests(runner):
         "kernel name": (with_source(asm.source_module("", {"k; rm": 1})), "k; rm cannot be the name of a kernel in C"),
         "kernel arguments": (with_source(info.replace(asm.dtype("handle"), asm.dtype("int32"))),
                              "argument 0 of kernel k is no tensor"),
+        "kernel devices": (with_source(asm.source_module("", {"k": (2, [12])})),
+                           "kernel k has 2 arguments, and the devices of 1"),
+        "kernel on the host": (with_source(asm.source_module("", {"k": (1, [1])})),
+                               "argument 0 of kernel k is on device type 1"),
+        "kernel on no device": (with_source(asm.source_module("", {"k": (1, [-1])})),
+                                "argument 0 of kernel k is on device type -1"),
         "behind source": (with_source(info + b"\0"), "bytes follow its source"),
     }
     for name, (data, wanted) in table.items():
@@ -450,10 +462,11 @@ def corpus():
         with open(os.path.join(CASES, name + ".case")) as f:
             return split_case(f.read())
     files = {f"vm_executable/{n}": asm.executable(case(n)["module"])
-             for n in ("straight", "flow", "shapes", "memory", "tuples", "checks", "describe", "stateful")}
+             for n in ("straight", "flow", "shapes", "memory", "tuples", "checks", "describe", "stateful",
+                       "device")}
     files["vm_executable/constants"] = asm.executable(
         'func main(x)\n %1 = vm.builtin.make_tuple([1], 1, i64(2), f64(0.5), :int8, "text", int8[2]{1, 2})\n ret %1\n')
-    for name in ("straight", "describe", "memory", "tuples", "loops"):
+    for name in ("straight", "describe", "memory", "tuples", "loops", "device"):
         c = case(name)
         files[f"vm_module/{name}"] = asm.elf(asm.module(c["module"], c["source"], c["kernels"]))
     same = asm.module("func main(x)\n ret %0\n")
@@ -463,6 +476,7 @@ def corpus():
     files["vm_tree/tree"] = b"\0" + asm.container(
         [("relax.VMExecutable", b"x"), ("my_device", source), ("_lib", b"")], [[1, 2], [2], []])
     files["vm_tree/source"] = b"\1" + source
+    files["vm_tree/devices"] = b"\1" + asm.source_module("void k(void *p) {}", {"k": (3, [12, 0, 12]), "l": (1, [13])})
     files["vm_tree/constants"] = b"\2" + constants(
         {"a": asm.tensor("float32", [4], [1]), "b": asm.tensor("int8", [1], [5])}, {"s": ["a", "b"], "t": []})
     return files

@@ -190,8 +190,12 @@ def executable(source):
 
 
 def source_module(code, kernels, fmt="c"):
-    """kernels: name -> number of addresses."""
-    infos = [text(k) + text(k) + vec([dtype("handle")] * n) + vec([]) + vec([]) for k, n in kernels.items()]
+    """kernels: name -> number of addresses, or that and a list: whose handle each of them is."""
+    infos = []
+    for name, n in kernels.items():
+        n, devices = n if isinstance(n, tuple) else (n, [])
+        infos.append(text(name) * 2 + vec([dtype("handle")] * n) + vec([]) +
+                     vec([struct.pack("<i", d) for d in devices]))
     return text(fmt) + vec(infos) + text(code)
 
 

@@ -1,4 +1,5 @@
 /* vmrun.c: runs a module as a script says, and prints what comes of it: the C API of the virtual machine as text.
+ * SPDX-License-Identifier: Apache-2.0
  *     vmrun [--workers N] [--trace N] [--no-jit] MODULE < SCRIPT
  *     vmrun --truncate MODULE        the file cut off at every length
  * Commands, one a line:
@@ -7,9 +8,10 @@
  *     set FUNCTION ARGUMENT..., invoke FUNCTION, get FUNCTION INDEX..., outputs FUNCTION INDEX...
  *     kernel NAME ARGUMENT...        a function of the library; prints its tensors afterwards
  *     sample [METADATA]              main on inputs that are made up, which are printed, too; METADATA is JSON
+ *     device                         registers ext_dev: handles that are no addresses, bytes counted
+ *     counts                         and prints what it has counted; devices: those that the module wants
  *     arity FUNCTION, param FUNCTION I, name FUNCTION I, source, repeat N COMMAND
- * Arguments: 5, 1.5, "text", none, float32[2,3]{1,2,...} (one value: all are that).
- * SPDX-License-Identifier: Apache-2.0 */
+ * Arguments: 5, 1.5, "text", none, float32[2,3]{1,2,...} (one value: all are that). */
 #include "lathe_vm.h"
 
 #include <inttypes.h>
@@ -24,6 +26,9 @@ enum { MOST_ARGS = 64, MOST_RANK = 8 };
 struct session {
     lathe_runtime *rt;
     lathe_value library, machine;
+    struct counts {
+        uint64_t held, to, from, within;
+    } counts;
 };
 
 /* A parsed argument and the memory behind it. */
@@ -229,6 +234,65 @@ static int parse_arguments(char *line, struct given *g, lathe_value *values)
     return n;
 }
 
+/* --- a device --- */
+
+/* Nobody can follow a handle; kernels of tests know how to. */
+static void *flip(const void *p)
+{
+    return (void *)((uintptr_t)p ^ UINT64_C(0x5a5a000000000000));
+}
+
+static int32_t device_alloc(void *user, int32_t id, size_t bytes, size_t align, void **out)
+{
+    (void)id;
+    *out = flip(aligned_alloc(align, bytes));
+    ((struct counts *)user)->held++;
+    return LATHE_OK;
+}
+
+static void device_free(void *user, int32_t id, void *p)
+{
+    (void)id;
+    ((struct counts *)user)->held--;
+    free(flip(p));
+}
+
+static int32_t device_copy(void *user, const void *from, size_t from_offset, lathe_device from_device, void *to,
+                           size_t to_offset, lathe_device to_device, size_t bytes)
+{
+    struct counts *c = user;
+    const bool out_of = from_device.type == LATHE_EXT_DEV, into = to_device.type == LATHE_EXT_DEV;
+    if (out_of && into)
+        c->within += bytes;
+    else if (into)
+        c->to += bytes;
+    else
+        c->from += bytes;
+    from = out_of ? flip(from) : from;
+    to = into ? flip(to) : to;
+    memcpy((char *)to + to_offset, (const char *)from + from_offset, bytes);
+    return LATHE_OK;
+}
+
+static void add_device(struct session *s)
+{
+    const lathe_device_api row = {"ext_dev", LATHE_EXT_DEV, &s->counts, device_alloc, device_free, device_copy, NULL};
+    lathe_error e = {0};
+    int32_t status = lathe_device_register(s->rt, &row, &e);
+    if (status != LATHE_OK)
+        put_error(status, &e);
+}
+
+static void put_devices(const struct session *s)
+{
+    int32_t wanted[4];
+    const int32_t n = lathe_module_devices(&s->library, wanted, 4);
+    printf("%d devices:", n);
+    for (int32_t i = 0; i < n && i < 4; i++)
+        printf(" %d", wanted[i]);
+    printf("\n");
+}
+
 /* --- commands --- */
 
 /* Calls a function of `module`: the first word of what `line` has, or `method` with all of it. */
@@ -375,6 +439,14 @@ static void run(struct session *s, char *line)
     } else if (strcmp(command, "source") == 0) {
         const char *source = lathe_source(&s->library), *of_machine = lathe_source(&s->machine);
         printf("%zu bytes%s\n", source ? strlen(source) : 0, source == of_machine ? "" : ", not the machine's");
+    } else if (strcmp(command, "device") == 0) {
+        add_device(s);
+    } else if (strcmp(command, "devices") == 0) {
+        put_devices(s);
+    } else if (strcmp(command, "counts") == 0) {
+        const struct counts *c = &s->counts;
+        printf("%" PRIu64 " held, %" PRIu64 " bytes to the device, %" PRIu64 " from it, %" PRIu64 " within\n", c->held,
+               c->to, c->from, c->within);
     } else if (strcmp(command, "sample") == 0) {
         sample(s, line + strspn(line, " \t\n"));
     } else if (strcmp(command, "arity") == 0 || strcmp(command, "param") == 0) {

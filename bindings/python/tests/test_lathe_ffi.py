@@ -17,7 +17,7 @@ TOP = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / "test" / "py"))
 import vm_asm as asm  # noqa: E402
 
-NAMES = "configure set_workers LoadFromFile GetFunction source".split()
+NAMES = "configure set_workers LoadFromFile GetFunction devices source".split()
 TEXT = """
 func main(x, y) registers=5
     vm.builtin.check_tensor_info(%0, 1, :float32, "x of main")
@@ -352,3 +352,32 @@ def test_digits(tmp_path):
     wanted = np.load(next((tmp_path / "out").glob("*.npy")))
     got = numpy(lathe_ffi.Machine(tmp_path / "digits.so").main(picture))
     np.testing.assert_allclose(got, wanted, atol=1e-5)
+
+
+def test_layers_on_the_vta(tmp_path):
+    """The device that a module wants is the VTA of vta_ffi, as soon as that is in the process."""
+    lathe, model = os.environ["LATHE"], TOP / "demo" / "residual_vta.onnx"
+    subprocess.run([lathe, "compile", model, "--offload", "vta", "--emit", "module", "-q", "-o", tmp_path / "vta.so"],
+                   check=True)
+    image = np.random.default_rng(4).integers(0, 17, (1, 1, 8, 8)).astype("float32")
+    np.save(tmp_path / "in.npy", image)
+    subprocess.run([lathe, "run", model, "--input", f"image={tmp_path / 'in.npy'}", "--output-dir", tmp_path / "out"],
+                   check=True, capture_output=True)
+    wanted = np.load(tmp_path / "out" / "logits.npy")
+    script = f"""
+import lathe_ffi, numpy as np
+try:
+    lathe_ffi.Machine("{tmp_path / 'vta.so'}")
+    raise SystemExit("there was no VTA")
+except RuntimeError as e:
+    assert "ext_dev is the VTA of libvta" in str(e), e
+import json, tvm_ffi, vta_ffi
+machine = lathe_ffi.Machine("{tmp_path / 'vta.so'}")
+assert lathe_ffi.devices(machine.library) == "12"
+image, wanted = np.load("{tmp_path / 'in.npy'}"), np.load("{tmp_path / 'out' / 'logits.npy'}")
+assert (np.from_dlpack(machine.main(image)) == wanted).all()
+counted = json.loads(tvm_ffi.get_global_func("vta.simulator.profiler_status")())
+assert counted["gemm_counter"] > 0 and counted["to_device_nbytes"] > 0 and counted["buffers"] > 0, counted
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
+    assert wanted.size > 1

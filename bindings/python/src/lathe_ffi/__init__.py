@@ -3,7 +3,10 @@
 
 ``lathe_ffi.Machine("model.so")`` loads a module into the virtual machine of this package and initialises it;
 ``machine["main"](x)`` calls it with anything that speaks DLPack. ``LoadFromFile``, ``GetFunction``, ``configure``,
-``set_workers`` and ``source`` are the functions below it, also globals of tvm-ffi (``lathe.LoadFromFile``).
+``set_workers``, ``devices`` and ``source`` are the functions below it, also globals of tvm-ffi
+(``lathe.LoadFromFile``).
+
+A module with layers on the VTA (``--offload vta``) needs the device ``ext_dev``: ``import vta_ffi`` first.
 
 Importing the package also teaches tvm-ffi, and with it Apache TVM, to load modules of Lathe: their C source is compiled
 for this machine when TVM loads them.
@@ -14,7 +17,7 @@ import pathlib
 
 import tvm_ffi
 
-CPU, MY_DEVICE = 1, 101
+CPU, EXT_DEV, MY_DEVICE = 1, 12, 101
 NAIVE, POOLED = 1, 2
 
 
@@ -26,7 +29,7 @@ def library_path() -> str:
 _library = ctypes.CDLL(library_path())
 module = tvm_ffi.load_module(library_path())
 
-FUNCTIONS = ("configure", "set_workers", "LoadFromFile", "GetFunction", "source")
+FUNCTIONS = ("configure", "set_workers", "LoadFromFile", "GetFunction", "devices", "source")
 for _name in FUNCTIONS:
     globals()[_name] = tvm_ffi.get_global_func("lathe." + _name)
 
@@ -45,7 +48,8 @@ class Machine:
     def __init__(self, path, device=MY_DEVICE, device_id=0, allocator=POOLED):
         self.library = LoadFromFile(str(path))  # noqa: F821
         self.module = self.library["vm_load_executable"]()
-        self.module["vm_initialization"](device, device_id, allocator, CPU, 0, allocator)
+        between = [n for d in devices(self.library).split() for n in (int(d), 0, allocator)]  # noqa: F821
+        self.module["vm_initialization"](device, device_id, allocator, *between, CPU, 0, allocator)
 
     def __getitem__(self, name: str):
         return self.module[name]
@@ -61,4 +65,4 @@ class Machine:
         return source(self.library)  # noqa: F821
 
 
-__all__ = ["Machine", "Module", "library_path", "module", "CPU", "MY_DEVICE", "NAIVE", "POOLED", *FUNCTIONS]
+__all__ = ["Machine", "Module", "library_path", "module", "CPU", "EXT_DEV", "MY_DEVICE", "NAIVE", "POOLED", *FUNCTIONS]
