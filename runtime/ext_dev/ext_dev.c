@@ -99,13 +99,20 @@ static int32_t sync(void *user, int32_t id)
     return status != LATHE_OK ? status : done(user, c, vta_ext_dev_api()->sync(c));
 }
 
+static int32_t alive(void *user, int32_t id, const void *p)
+{
+    vta_context *c;
+    (void)id;
+    return context(user, &c) == LATHE_OK && vta_buffer_bytes(c, vta_buffer_from_pointer(p)) > 0;
+}
+
 lathe_device_api lathe_ext_dev_row(lathe_ext_dev *d)
 {
-    return (lathe_device_api){"ext_dev", LATHE_EXT_DEV, d, alloc, release, copy, sync};
+    return (lathe_device_api){"ext_dev", LATHE_EXT_DEV, d, alloc, release, copy, sync, alive};
 }
 
 const lathe_device_api *lathe_device_api_ext_dev(void)
 {
-    static const lathe_device_api row = {"ext_dev", LATHE_EXT_DEV, NULL, alloc, release, copy, sync};
+    static const lathe_device_api row = {"ext_dev", LATHE_EXT_DEV, NULL, alloc, release, copy, sync, alive};
     return &row;
 }

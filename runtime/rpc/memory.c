@@ -42,8 +42,8 @@ static int32_t host_copy(void *user, const void *from, size_t from_offset, lathe
 void rpc_memory_init(rpc_memory *m, uint64_t limit, size_t most_blocks)
 {
     static const lathe_device_api rows[] = {
-        {"cpu", LATHE_CPU, NULL, host_alloc, host_free, host_copy, NULL},
-        {"my_device", LATHE_MY_DEVICE, NULL, host_alloc, host_free, host_copy, NULL},
+        {.name = "cpu", .type = LATHE_CPU, .alloc = host_alloc, .free = host_free, .copy = host_copy},
+        {.name = "my_device", .type = LATHE_MY_DEVICE, .alloc = host_alloc, .free = host_free, .copy = host_copy},
     };
     *m = (rpc_memory){.limit = limit, .most = most_blocks, .next = UINT64_C(1) << 32};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

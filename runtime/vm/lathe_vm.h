@@ -178,6 +178,9 @@ typedef struct lathe_device_api {
     int32_t (*copy)(void *user, const void *from, size_t from_offset, lathe_device from_device, void *to,
                     size_t to_offset, lathe_device to_device, size_t bytes);
     int32_t (*sync)(void *user, int32_t id); /* NULL: nothing to wait for */
+    /* Is p, which was freed nowhere, still memory of the device? Pooled allocators ask before they use it again: a
+     * device may have been made anew. 0: no, and nobody needs to free it. NULL: it always is. */
+    int32_t (*alive)(void *user, int32_t id, const void *p);
 } lathe_device_api;
 /* A row of the device table, copied; another of the same type is replaced. Before modules are initialised. */
 int32_t lathe_device_register(lathe_runtime *rt, const lathe_device_api *device, lathe_error *error);

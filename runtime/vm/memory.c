@@ -218,14 +218,17 @@ static size_t find_kept(const vm_allocator *a, size_t bytes)
 
 static bool take_kept(vm_allocator *a, size_t bytes, struct block *out)
 {
-    size_t i = find_kept(a, bytes);
-    if (i == a->count || a->kept[i].bytes - bytes > bytes / 4 + 4096)
-        return false;
-    *out = a->kept[i];
-    memmove(&a->kept[i], &a->kept[i + 1], (a->count - i - 1) * sizeof *a->kept);
-    a->count--;
-    a->kept_bytes -= out->bytes;
-    return true;
+    for (;;) {
+        const size_t i = find_kept(a, bytes);
+        if (i == a->count || a->kept[i].bytes - bytes > bytes / 4 + 4096)
+            return false;
+        *out = a->kept[i];
+        memmove(&a->kept[i], &a->kept[i + 1], (a->count - i - 1) * sizeof *a->kept);
+        a->count--;
+        a->kept_bytes -= out->bytes;
+        if (!a->api.alive || a->api.alive(a->api.user, a->device.id, out->data))
+            return true;
+    }
 }
 
 /* False: it is not worth keeping, or there is no room to note it. */

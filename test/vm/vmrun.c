@@ -9,6 +9,7 @@
  *     kernel NAME ARGUMENT...        a function of the library; prints its tensors afterwards
  *     sample [METADATA]              main on inputs that are made up, which are printed, too; METADATA is JSON
  *     device                         registers ext_dev: handles that are no addresses, bytes counted
+ *     anew, old                      from now on it knows nothing of memory that is kept, or all of it
  *     counts                         and prints what it has counted; devices: those that the module wants
  *     arity FUNCTION, param FUNCTION I, name FUNCTION I, source, repeat N COMMAND
  * Arguments: 5, 1.5, "text", none, float32[2,3]{1,2,...} (one value: all are that). */
@@ -28,6 +29,7 @@ struct session {
     lathe_value library, machine;
     struct counts {
         uint64_t held, to, from, within;
+        bool lost; /* what is asked for is memory of a device that was made anew */
     } counts;
 };
 
@@ -274,9 +276,21 @@ static int32_t device_copy(void *user, const void *from, size_t from_offset, lat
     return LATHE_OK;
 }
 
+/* Until "anew" is said: what was there then is the device's no more. */
+static int32_t device_alive(void *user, int32_t id, const void *p)
+{
+    struct counts *c = user;
+    (void)id;
+    if (c->lost)
+        free(flip(p));
+    c->held -= c->lost;
+    return !c->lost;
+}
+
 static void add_device(struct session *s)
 {
-    const lathe_device_api row = {"ext_dev", LATHE_EXT_DEV, &s->counts, device_alloc, device_free, device_copy, NULL};
+    const lathe_device_api row = {"ext_dev", LATHE_EXT_DEV, &s->counts, device_alloc, device_free, device_copy, NULL,
+                                  device_alive};
     lathe_error e = {0};
     int32_t status = lathe_device_register(s->rt, &row, &e);
     if (status != LATHE_OK)
@@ -441,6 +455,8 @@ static void run(struct session *s, char *line)
         printf("%zu bytes%s\n", source ? strlen(source) : 0, source == of_machine ? "" : ", not the machine's");
     } else if (strcmp(command, "device") == 0) {
         add_device(s);
+    } else if (strcmp(command, "anew") == 0 || strcmp(command, "old") == 0) {
+        s->counts.lost = *command == 'a';
     } else if (strcmp(command, "devices") == 0) {
         put_devices(s);
     } else if (strcmp(command, "counts") == 0) {

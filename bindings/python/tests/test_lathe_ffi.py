@@ -363,7 +363,6 @@ def test_layers_on_the_vta(tmp_path):
     np.save(tmp_path / "in.npy", image)
     subprocess.run([lathe, "run", model, "--input", f"image={tmp_path / 'in.npy'}", "--output-dir", tmp_path / "out"],
                    check=True, capture_output=True)
-    wanted = np.load(tmp_path / "out" / "logits.npy")
     script = f"""
 import lathe_ffi, numpy as np
 try:
@@ -378,6 +377,7 @@ image, wanted = np.load("{tmp_path / 'in.npy'}"), np.load("{tmp_path / 'out' / '
 assert (np.from_dlpack(machine.main(image)) == wanted).all()
 counted = json.loads(tvm_ffi.get_global_func("vta.simulator.profiler_status")())
 assert counted["gemm_counter"] > 0 and counted["to_device_nbytes"] > 0 and counted["buffers"] > 0, counted
+vta_ffi.shutdown()  # the next call has another device: memory that was kept for it is gone, weights go there anew
+assert (np.from_dlpack(machine.main(image)) == wanted).all()
 """
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
-    assert wanted.size > 1
