@@ -190,6 +190,7 @@ all)
     start stage grid "$python" test/py/grid.py --lathe "$build/lathe" -j "$jobs"
     start stage instructions "$python" test/py/instructions.py --lathe "$build/lathe"
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
+    start stage "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
     start stage "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 3
     start stage "quantised operators" "$python" test/py/contributed.py --lathe "$build/lathe" --count 3
     start stage "sums in integers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 2 --seed 50 \

@@ -66,6 +66,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
       "division by a constant becomes multiplication, one more rounding")                               \
     X(ZERO_POINTS, "fold-zero-points", graph_pass_zero_points, FACT_TYPES, 0, 0, 3,                      \
       "zero points of integer convolutions and products go into weights and biases")                    \
+    X(RNN, "rnn-products", graph_pass_rnn, FACT_TYPES, 0, 0, 3,                                         \
+      "recurrent operators become one product over all steps, and the steps")                           \
     X(LAYOUT, "convert-layout", graph_pass_layout, FACT_TYPES, 0, 0, 3,                                 \
       "convolutions and what is between them on blocks of channels (NCHW16c)")                          \
     X(ROWS, "convert-rows", graph_pass_rows, FACT_TYPES, 0, 0, 1,                                       \

@@ -31,22 +31,70 @@ static bool operands_fit(compiler *c, const graph_node *n, dim d, dim b, dim h, 
            operand_is(c, n, 7, (dim[]){d, dim_mul(c, dim_const(c, 3), h)});
 }
 
+static bool read_direction(compiler *c, const graph_node *n, dim of_r, bool *out_both)
+{
+    const char *dir = graph_attr_string(n, "direction");
+    *out_both = strcmp(dir, "bidirectional") == 0;
+    if (!*out_both && strcmp(dir, "forward") != 0 && strcmp(dir, "reverse") != 0)
+        return infer_error(c, n, "unknown direction '%s'", dir);
+    return dim_is(of_r, *out_both ? 2 : 1) || infer_error(c, n, "R does not have %d direction(s)", *out_both ? 2 : 1);
+}
+
+/* y, and the last states. */
+static void set_results(compiler *c, const graph_node *n, dim t, dim d, dim b, dim h, type *out)
+{
+    const bool batch_first = graph_attr_int(n, "layout") != 0;
+    const dtype dt = infer_in(n, 0)->dt;
+    dim y[4] = {t, d, b, h}, y1[4] = {b, t, d, h}, s[3] = {d, b, h}, s1[3] = {b, d, h};
+    out[0] = type_tensor(dt, shape_make(c, 4, batch_first ? y1 : y));
+    for (uint32_t i = 1; i < n->n_outputs; i++)
+        out[i] = type_tensor(dt, shape_make(c, 3, batch_first ? s1 : s));
+}
+
 bool infer_rnn(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *r = infer_in(n, 2);
-    const char *dir = graph_attr_string(n, "direction");
-    bool batch_first = graph_attr_int(n, "layout") != 0, both = strcmp(dir, "bidirectional") == 0;
-    if (!both && strcmp(dir, "forward") != 0 && strcmp(dir, "reverse") != 0)
-        return infer_error(c, n, "unknown direction '%s'", dir);
-    if (!dim_is(r->shape.dims[0], both ? 2 : 1))
-        return infer_error(c, n, "R does not have %d direction(s)", both ? 2 : 1);
+    bool batch_first = graph_attr_int(n, "layout") != 0, both;
+    if (!read_direction(c, n, r->shape.dims[0], &both))
+        return false;
     dim t = x->shape.dims[batch_first ? 1 : 0], b = x->shape.dims[batch_first ? 0 : 1], h = r->shape.dims[2],
         d = dim_const(c, both ? 2 : 1);
     if (!operands_fit(c, n, d, b, h, batch_first))
         return false;
-    dim y[4] = {t, d, b, h}, y1[4] = {b, t, d, h}, s[3] = {d, b, h}, s1[3] = {b, d, h};
-    out[0] = type_tensor(x->dt, shape_make(c, 4, batch_first ? y1 : y));
-    for (uint32_t i = 1; i < n->n_outputs; i++)
-        out[i] = type_tensor(x->dt, shape_make(c, 3, batch_first ? s1 : s));
+    set_results(c, n, t, d, b, h, out);
+    return true;
+}
+
+/* Blocks of R that hold so many gates of h. */
+static int64_t blocks(int64_t gates, int64_t h, int64_t block)
+{
+    return (gates * h + block - 1) / block;
+}
+
+bool infer_rnn_steps(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *r = infer_in(n, 1);
+    const bool gru = strcmp(n->op->name, "gru_steps") == 0, batch_first = graph_attr_int(n, "layout") != 0;
+    const int64_t gates = gru ? 3 : strcmp(n->op->name, "lstm_steps") == 0 ? 4 : 1, rows = graph_attr_int(n, "rows"),
+                  lanes = graph_attr_int(n, "lanes"), block = graph_attr_int(n, "block");
+    int64_t dims[TYPE_MAX_RANK], samples = 0;
+    bool both;
+    if (!read_direction(c, n, r->shape.dims[0], &both))
+        return false;
+    dim t = x->shape.dims[batch_first ? 1 : 0], b = x->shape.dims[batch_first ? 0 : 1], d = dim_const(c, both ? 2 : 1);
+    if (!shape_get(r->shape, dims) || lanes < 1 || lanes > 64 || block < lanes || block % lanes != 0 || block > 4096 ||
+        rows < 1 || rows > 64 || dims[3] != block || dims[2] < 1 || dims[2] > INT32_MAX ||
+        dims[1] != blocks(gru ? 2 : gates, dims[2], block) + (gru ? blocks(1, dims[2], block) : 0))
+        return infer_error(c, n, "r does not have the blocks that its attributes ask for");
+    if (rows > 1 && (!dim_is_const(b, &samples) || samples % rows != 0))
+        return infer_error(c, n, "samples do not come in groups of %lld", (long long)rows);
+    dim h = dim_const(c, dims[2]), gh = dim_const(c, gates * dims[2]),
+        state[3] = {batch_first ? b : d, batch_first ? d : b, h};
+    dim sums[3] = {x->shape.dims[0], x->shape.dims[1], dim_mul(c, d, gh)};
+    if (!operand_is(c, n, 0, sums) || !operand_is(c, n, 2, (dim[]){d, h}) || !operand_is(c, n, 3, &b) ||
+        !operand_is(c, n, 4, state) || !operand_is(c, n, 5, state) ||
+        !operand_is(c, n, 6, (dim[]){d, dim_mul(c, dim_const(c, 3), h)}))
+        return false;
+    set_results(c, n, t, d, b, h, out);
     return true;
 }

@@ -34,7 +34,7 @@ static const pass_row passes[] = {
     "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,RelayToTIRTargetHook,"        \
     "ExtractPrimFuncConstants"
 #define CPU                                                                                          \
-    "vta-pack,reciprocals,fold-zero-points,convert-layout,convert-rows,choose-conv-algorithm,"       \
+    "vta-pack,reciprocals,rnn-products,fold-zero-points,convert-layout,convert-rows,choose-conv-algorithm,"       \
     "pack-weights,fold-constants,dce,"                                                               \
     "close-loops,fuse"
 static const char default_pipeline[] = CLEAN "," CPU;
