@@ -87,6 +87,14 @@ extern "C" {
 #endif
 #define TVMRT_THREADED (TVMRT_NUM_WORKERS > 1)
 
+/* 1: packages for processors with little memory find an operator's arguments when they call it, from one word each, and
+ * have no tables of storage ids, operators and layers at run time; others are as they are. Not with threads. */
+#ifndef TVMRT_SMALL
+#define TVMRT_SMALL (!TVMRT_THREADED)
+#elif TVMRT_SMALL && TVMRT_THREADED
+#error "TVMRT_SMALL is for one thread: set TVMRT_NUM_WORKERS to 0"
+#endif
+
 /* Placement of static memory: TVMRT_ALIGNED(64) TVMRT_SECTION(".ccmram") static uint8_t ws[...]. Both may be defined
  * on the command line for compilers that say it in another way. Strict C99 has no alignment: there TVMRT_ALIGNED is
  * empty, nothing is checked, and areas need the alignment of a double, which suffices without vector types. */
@@ -299,6 +307,16 @@ typedef struct tvmrt_model_desc {
     size_t workspace_align; /* a power of two */
 } tvmrt_model_desc_t;
 
+/* The same in few bytes (TVMRT_SMALL), for models without branches whose operators have one part each. `model` has
+ * sizes alone. An argument is a word: its offset (24 bits), above it the area (7 bits: 0 constants, 1 workspace, then
+ * inputs, then outputs), and in bit 31 whether it is the operator's last one. */
+typedef struct tvmrt_small {
+    const tvmrt_model_desc_t *model;
+    const tvmrt_op_func_t *funcs; /* model->num_ops, in the order in which they run */
+    const uint32_t *args;
+    const uint16_t *op_ids; /* of funcs; NULL: 0, 1, ... */
+} tvmrt_small_t;
+
 /* ---- Port: what an operating system supplies --- */
 
 /* Opaque room for the port's types. All functions return 0 or TVMRT_E_PORT (TVMRT_E_UNSUPPORTED without threads). */
@@ -473,6 +491,12 @@ int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_de
 
 /* The same on the calling thread alone; needs no engine. */
 int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule);
+
+#if TVMRT_SMALL
+/* Runs all operators in order; `args` has room for the arguments of the one that has most. Ends with the first status
+ * that is not 0, logged with its operator. TVMRT_E_NULL: an input or output is null. */
+int32_t tvmrt_small_run(const tvmrt_context_t *context, const tvmrt_small_t *small, void **args);
+#endif
 
 /* ---- Semantic layer --- */
 

@@ -133,6 +133,8 @@ static bool compile_objects(compiler *c, const run_model *m, int64_t workers, co
 {
     process_words a = {0};
     begin_compile(c, m, workers, &a);
+    if (strcmp(m->report->port, "baremetal") == 0) /* as in the package's Makefile; the program that runs wants one */
+        process_add_words(c, &a, "-DTVMRT_LOG_ENABLE=0");
     name_small_files(c, m, &a, "package/src/", ".c");
     vec_push(&c->mem, &a, "package/src/ops.c");
     for (uint32_t i = 0; i < sources->len; i++)

@@ -444,7 +444,7 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
 static bool shares_shapes(const compile_options *o, const target *t)
 {
     return strcmp(o->emit, "module") != 0 && o->opt_level > 0 && !o->unscheduled &&
-           (o->shares_kernels ? o->shares_shapes : t->share_shapes);
+           (o->shares_kernels ? o->shares_shapes : t->small);
 }
 
 /* From the model to a plan, for one target; an earlier stage when that is what is asked for. */

@@ -39,7 +39,7 @@ static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL
 #define RVV  .vector_regs = 32, .fma = true, .cc = CLANG_RISCV, HOST
 #define MICRO                                                                                                          \
     .vector_regs = 8, .stack_limit = 1024, .bytes_limit = 64, .workers = 1, .address_bits = 32, .integers = true,      \
-        .share_shapes = true,                                                                                          \
+        .small = true,                                                                                                 \
         .cc = "arm-none-eabi-gcc"
 
 static const target table[] = {
@@ -100,7 +100,7 @@ static const target table[] = {
      .features = TARGET_DSP | TARGET_FPU | TARGET_MVE},
     /* Without floating-point registers; the same for kernels as a Cortex-M0+, but with more registers. */
     {.name = "rv32imc", .cflags = "-march=rv32imc -mabi=ilp32" CONTRACT, .vector_regs = 16, .stack_limit = 1024,
-     .bytes_limit = 64, .workers = 1, .address_bits = 32, .integers = true, .share_shapes = true,
+     .bytes_limit = 64, .workers = 1, .address_bits = 32, .integers = true, .small = true,
      .cc = "riscv64-unknown-elf-gcc"},
 };
 

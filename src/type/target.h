@@ -67,7 +67,7 @@ typedef struct target {
                             * the workspace holds the largest only; 0: they count as others do */
     uint32_t workers;      /* width of the static schedule */
     uint32_t address_bits; /* of a pointer: 32 or 64 */
-    bool share_shapes;     /* kernels that differ in numbers share their code: flash is scarce (pass share-shapes) */
+    bool small;            /* flash is scarce: kernels that differ in numbers share code, tables are small */
     uint32_t line_axis;    /* schedules make the result line by line along that axis, for chains; 0: they are free */
     bool lines_again;      /* and what a line needs of its operands is copied anew for each line, not kept */
     bool integers;         /* quantised models compute in integers unless told otherwise: that is faster there */

@@ -176,8 +176,10 @@ void instance_write(const package *p, writer *w)
     const uint32_t n_in = p->n_inputs + p->n_areas - 1; /* constants in other memories are behind the inputs */
     w_fmt(w, "    const void *inputs[%u];\n    void *outputs[%u];\n", n_in ? n_in : 1,
           p->n_outputs ? p->n_outputs : 1);
-    w_fmt(w, "    tvmrt_op_exec_t op_execs[%u];\n    void *args[%u];\n};\n\n",
-          p->pl->problem->ops.len ? p->pl->problem->ops.len : 1, p->n_args ? p->n_args : 1);
+    const bool small = package_is_small(p->u);
+    w_str(w, small ? "#if !TVMRT_SMALL\n" : "");
+    w_fmt(w, "    tvmrt_op_exec_t op_execs[%u];\n    void *args[%u];\n%s};\n\n",
+          p->pl->problem->ops.len ? p->pl->problem->ops.len : 1, p->n_args ? p->n_args : 1, small ? "#endif\n" : "");
     package_template(
         p, w,
         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
@@ -280,6 +282,9 @@ void names_write(const package *p, writer *w)
                      "\"@p_instance.h\"\n#include \"tvmrt.h\"\n\n");
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         w_fmt(w, "#define %s %s_%s\n", shared[i], p->prefix, shared[i]);
+    const bool small = package_is_small(p->u);
+    if (small)
+        w_fmt(w, "#define model_get_small %s_model_get_small\n", p->prefix);
     if (p->u->opt_level == 0)
         w_fmt(w, "#define model_args %s_model_args\n#define model_get_args %s_model_get_args\n", p->prefix, p->prefix);
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
@@ -303,6 +308,7 @@ void names_write(const package *p, writer *w)
         "const tvmrt_schedule_desc_t *model_get_schedule(void);\n"
         "int32_t model_fill_args(struct @p_instance *instance);\n"
         "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id);\n");
+    w_str(w, small ? "#if TVMRT_SMALL\nconst tvmrt_small_t *model_get_small(void);\n#endif\n" : "");
     write_args(p, w);
     w_str(w, "\n/* ops.c */\n");
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)

@@ -42,7 +42,9 @@ static const char lib1_functions[] =
     "/* A negative size: TVMRT_WORKER_STACK_BYTES must hold the kernels' arrays and 1024 bytes for everything else. "
     "*/\n"
     "typedef char worker_stack_is_enough[TVMRT_WORKER_STACK_BYTES >= @M_KERNEL_STACK_BYTES + 1024 ? 1 : -1];\n"
-    "#endif\n\n"
+    "#endif\n\n";
+
+static const char lib1_fill[] =
     "/* Functions and arguments of all operators, for the inputs and outputs of this run. */\n"
     "static int32_t init_op_execs(struct @p_instance *instance)\n{\n    return model_fill_args(instance);\n}\n\n";
 
@@ -77,7 +79,20 @@ static const char lib1_semantic[] =
     "    instance->context.inputs = instance->inputs;\n"
     "    instance->context.outputs = instance->outputs;\n"
     "    instance->context.op_execs = instance->op_execs;\n"
-    "    return TVMRT_OK;\n}\n\n"
+    "    return TVMRT_OK;\n}\n\n";
+
+/* No threads, hence no engine to start. */
+static const char lib1_small_semantic[] =
+    "tvmrt_semantic_init(&instance->context, model_get_small()->model, const_ws, ws, ws_size);\n"
+    "    if (status == TVMRT_OK && engine != NULL && engine_size != sizeof(tvmrt_engine_t)) {\n"
+    "        instance->context.model = NULL;\n        status = TVMRT_E_ABI;\n    }\n"
+    "    if (status != TVMRT_OK)\n        return status;\n"
+    "    instance->context.engine = engine;\n"
+    "    instance->context.inputs = instance->inputs;\n"
+    "    instance->context.outputs = instance->outputs;\n"
+    "    return TVMRT_OK;\n}\n";
+
+static const char lib1_init[] =
     "int32_t @p_instance_init_sized(struct @p_instance *instance, tvmrt_engine_t *engine,\n"
     "                               size_t engine_size, void *workspace, size_t workspace_size)\n{\n"
     "    if (instance == NULL)\n        return TVMRT_E_NULL;\n"
@@ -87,14 +102,17 @@ static const char lib1_semantic[] =
     "    if (instance == NULL)\n        return TVMRT_E_NULL;\n"
     "    instance->context.max_workers = max_workers;\n    return TVMRT_OK;\n}\n\n"
     "int32_t @p_run_instance(struct @p_instance *instance, struct @p_inputs *inputs,\n"
-    "                        struct @p_outputs *outputs)\n{\n    int32_t status;\n\n"
+    "                        struct @p_outputs *outputs)\n{\n";
+
+static const char lib1_check[] =
     "    if (instance == NULL || inputs == NULL || outputs == NULL)\n        return TVMRT_E_NULL;\n";
 
 static const char lib1_run[] =
     "    status = init_op_execs(instance);\n"
     "    if (status != TVMRT_OK)\n        return status;\n"
-    "    return tvmrt_engine_run(&instance->context, model_get_schedule());\n}\n\n"
-    "#ifndef @M_NO_STATIC_WORKSPACE\n";
+    "    return tvmrt_engine_run(&instance->context, model_get_schedule());\n";
+
+static const char lib1_no_static[] = "}\n\n#ifndef @M_NO_STATIC_WORKSPACE\n";
 
 static const char lib1_main[] =
     "int32_t @p___tvm_main__(struct @p_inputs *input, struct @p_outputs *output,\n"
@@ -127,18 +145,42 @@ static void bring_inside(const package *p, writer *w, const package_io *io)
           p->macro, name, io->c_name, p->macro, name);
 }
 
-void lib1_write(const package *p, writer *w)
+/* Two forms of a piece, where there are two. */
+static void either(const package *p, writer *w, const char *small, const char *other)
+{
+    if (package_is_small(p->u)) {
+        w_str(w, *small ? "#if TVMRT_SMALL\n" : "#if !TVMRT_SMALL\n");
+        package_template(p, w, small);
+        w_str(w, *small ? "#else\n" : "");
+    }
+    package_template(p, w, other);
+    w_str(w, package_is_small(p->u) ? "#endif\n" : "");
+}
+
+static void write_setup(const package *p, writer *w)
 {
     const target *t = p->u->target;
     bool checked = t->vlen > 128; /* which is the least of V */
-    package_template(p, w, lib1_setup);
-    w_str(w, package_has_inside(p) ? "#include <string.h>\n\n" : "");
-    package_template(p, w, lib1_functions);
+    const char *status = checked ? lib1_check_vectors : "    int32_t status = ";
     if (checked)
         w_fmt(w, lib1_vectors, t->vlen / 8, t->vlen / 8);
     package_template(p, w, lib1_instance);
-    w_str(w, checked ? lib1_check_vectors : "    int32_t status = ");
-    package_template(p, w, lib1_semantic);
+    either(p, w, arena_printf(&p->c->mem, "%s%s", status, lib1_small_semantic),
+           arena_printf(&p->c->mem, "%s%s", status, lib1_semantic));
+    w_str(w, package_is_small(p->u) ? "\n" : "");
+    package_template(p, w, lib1_init);
+}
+
+void lib1_write(const package *p, writer *w)
+{
+    const char *room = arena_printf(&p->c->mem, "    void *args[%u]; /* of one operator */\n\n", small_most_args(p));
+    package_template(p, w, lib1_setup);
+    w_str(w, package_has_inside(p) ? "#include <string.h>\n\n" : "");
+    package_template(p, w, lib1_functions);
+    either(p, w, "", lib1_fill);
+    write_setup(p, w);
+    either(p, w, room, "    int32_t status;\n\n");
+    package_template(p, w, lib1_check);
     for (uint32_t i = 0; i < p->n_inputs; i++)
         if (package_is_inside(p, &p->inputs[i]))
             bring_inside(p, w, &p->inputs[i]);
@@ -149,7 +191,8 @@ void lib1_write(const package *p, writer *w)
         w_fmt(w, "    instance->inputs[%u] = %s_get_const_area_%u();\n", p->n_inputs + i - 1, p->prefix, i);
     for (uint32_t i = 0; i < p->n_outputs; i++)
         w_fmt(w, "    instance->outputs[%u] = outputs->%s;\n", i, p->outputs[i].c_name);
-    package_template(p, w, lib1_run);
+    either(p, w, "    return tvmrt_small_run(&instance->context, model_get_small(), args);\n", lib1_run);
+    package_template(p, w, lib1_no_static);
     package_template(p, w, lib1_main);
     package_template(p, w, p->constants_form == CONSTANTS_BIN ? lib1_check_set_up : lib1_set_up);
     package_template(p, w, lib1_end);

@@ -131,6 +131,8 @@ void makefile_write(const package *p, writer *w)
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
           bare ? 0 : p->u->target->workers);
     w_str(w, "# 1: hooks before and after every operator, tvmrt_cancel, and a table of times in main.c.\nHOOKS ?= 0\n");
+    if (bare)
+        w_str(w, "# 1: the log of failures, tvmrt_log_*: 100 bytes of RAM.\nLOG ?= 0\n");
     w_fmt(w, "# Target %s. The floating-point contract (-ffp-contract) is part of the results: keep it.\n",
           p->u->target->name);
     w_fmt(w, "TARGET_FLAGS ?= %s%s\n", p->u->target->cflags, contract(p));
@@ -138,6 +140,8 @@ void makefile_write(const package *p, writer *w)
              "CFLAGS ?= -O3\n# Flags that choose a processor, where the compiler has to be told.\nCPU ?=\n"
              "FLAGS = -std=c99 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(TARGET_FLAGS) $(CPU) "
              "-DTVMRT_NUM_WORKERS=$(WORKERS) -DTVMRT_HOOKS=$(HOOKS) -Isrc -Iinclude");
+    if (bare)
+        w_str(w, " -DTVMRT_LOG_ENABLE=$(LOG) \\\n        -ffunction-sections -fdata-sections");
     w_fmt(w, "%s\n", package_includes_files(p) ? " -Wa,-Isrc" : "");
     w_fmt(w, "LDLIBS ?= -lm%s\n", posix ? " -pthread" : "");
     const char *libraries = package_libraries(p);
@@ -148,6 +152,7 @@ void makefile_write(const package *p, writer *w)
                      ".PHONY: all lib run clean\nall: runner\n\nlib: lib@p.a\n\n"
                      "runner: build/main.o $(OBJECTS)\n"
                      "\t$(CC) $(CFLAGS) $(TARGET_FLAGS) $(CPU) $(LDFLAGS) -o runner build/main.o $(OBJECTS) ");
+    w_str(w, bare ? "-Wl,--gc-sections " : "");
     package_template(p, w, *libraries ? "$(LIBS) $(LDLIBS)\n\n" : "$(LDLIBS)\n\n");
     package_template(p, w,
                      "lib@p.a: $(OBJECTS)\n\trm -f lib@p.a\n\t$(AR) rcs lib@p.a $(OBJECTS)\n\n");
@@ -207,7 +212,7 @@ static void write_cmake_sources(const package *p, writer *w)
 
 void makefile_write_cmake(const package *p, writer *w)
 {
-    bool posix = strcmp(p->u->port, "posix") == 0;
+    bool posix = strcmp(p->u->port, "posix") == 0, bare = strcmp(p->u->port, "baremetal") == 0;
     package_template(p, w,
                      "# Model \"@n\" as a static library, and its program.\n# SPDX-License-Identifier: Apache-2.0\n"
                      "cmake_minimum_required(VERSION 3.16)\nproject(@p C");
@@ -217,6 +222,8 @@ void makefile_write_cmake(const package *p, writer *w)
     w_fmt(w, "set(TVMRT_NUM_WORKERS %u CACHE STRING \"threads that work on one run; 0: single thread\")\n",
           p->u->target->workers);
     w_str(w, "set(TVMRT_HOOKS 0 CACHE STRING \"1: hooks before and after every operator, tvmrt_cancel\")\n");
+    if (bare)
+        w_str(w, "set(TVMRT_LOG_ENABLE 0 CACHE STRING \"1: the log of failures, tvmrt_log_*\")\n");
     w_str(w, "if(NOT CMAKE_BUILD_TYPE)\n    set(CMAKE_BUILD_TYPE Release)\nendif()\n\n");
     package_template(p, w, "add_library(@p STATIC src/@n_lib0.c src/@n_lib1.c src/model_data.c src/ops.c src/tvmrt.c");
     w_fmt(w, "\n    src/%s", port_file(p));
@@ -227,9 +234,11 @@ void makefile_write_cmake(const package *p, writer *w)
     package_template(
         p, w,
         "target_include_directories(@p PUBLIC include src)\n"
-        "target_compile_definitions(@p PUBLIC TVMRT_NUM_WORKERS=${TVMRT_NUM_WORKERS} TVMRT_HOOKS=${TVMRT_HOOKS}\n"
-        "    _POSIX_C_SOURCE=200809L)\n");
+        "target_compile_definitions(@p PUBLIC TVMRT_NUM_WORKERS=${TVMRT_NUM_WORKERS} TVMRT_HOOKS=${TVMRT_HOOKS}\n");
+    w_str(w, bare ? "    TVMRT_LOG_ENABLE=${TVMRT_LOG_ENABLE} _POSIX_C_SOURCE=200809L)\n"
+                  : "    _POSIX_C_SOURCE=200809L)\n");
     package_template(p, w, "target_compile_options(@p PUBLIC");
+    w_str(w, bare ? " -ffunction-sections -fdata-sections" : "");
     w_fmt(w, " %s%s)\n", p->u->target->cflags, contract(p));
     if (package_includes_files(p)) {
         package_template(p, w,
@@ -243,6 +252,8 @@ void makefile_write_cmake(const package *p, writer *w)
         package_template(p, w, "find_package(Threads REQUIRED)\ntarget_link_libraries(@p PUBLIC m Threads::Threads)\n");
     else
         package_template(p, w, "target_link_libraries(@p PUBLIC m)\n");
+    if (bare)
+        package_template(p, w, "target_link_options(@p PUBLIC -Wl,--gc-sections)\n");
     write_cmake_sources(p, w);
     package_template(p, w,
                      "set_target_properties(@p PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)\n\n"

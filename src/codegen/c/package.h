@@ -80,6 +80,8 @@ uint32_t package_extent(const package *p, dim symbol);
  * when there is none. */
 const char *package_op_extents(const package *p, uint32_t i);
 const char *package_upper(arena *a, const char *s);
+/* The package has the tables of TVMRT_SMALL, too: its target is small, and the model fits into them. */
+bool package_is_small(const codegen_unit *u);
 /* The loops that an operator's C is written of: its own, or those that it shares. */
 const tir_func *package_code(const plan_op *op);
 /* Bytes of the arrays that a kernel has on the stack; scalars and register tiles not counted. */
@@ -112,6 +114,8 @@ uint64_t constants_layout(const package *p, const artifact_file *ops, const arti
 void *constants_sealed(const package *p, size_t *out_len);
 void constants_write(const package *p, writer *w); /* in src/default_lib0.c */
 void tables_write(const package *p, writer *w);    /* src/model_data.c */
+void small_write_tables(const package *p, writer *w); /* its part for TVMRT_SMALL */
+uint32_t small_most_args(const package *p);           /* of one operator */
 bool ops_write(const package *p, writer *w);       /* src/ops.c */
 /* The kernel of operator i with its comment, PREFIX_KERNEL in C; what its text uses goes to `needs`. */
 bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i);

@@ -26,7 +26,8 @@ uint64_t package_instance_bytes(const codegen_unit *u)
     uint64_t ops = p->ops.len, args = 0;
     for (uint32_t i = 0; i < p->ops.len; i++)
         args += p->ops.data[i].n_args + p->ops.data[i].n_scratch;
-    uint64_t words = 8u + at_least_one(ins) + at_least_one(outs) + 2u * at_least_one(ops) + at_least_one(args);
+    uint64_t words = 8u + at_least_one(ins) + at_least_one(outs);
+    words += package_is_small(u) ? 0 : 2u * at_least_one(ops) + at_least_one(args);
     return words * (u->target->address_bits == 32 ? 4 : 8);
 }
 

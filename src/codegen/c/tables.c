@@ -134,7 +134,9 @@ static const char accessors[] =
     "const tvmrt_model_desc_t *model_get_descriptor(void)\n{\n    return &g_model;\n}\n\n"
     "const tvmrt_tensor_map_entry_t *model_get_tensor_map(void)\n{\n    return g_tensor_map;\n}\n\n"
     "const tvmrt_op_desc_t *model_get_op_descs(void)\n{\n    return g_op_descs;\n}\n\n"
-    "const tvmrt_schedule_desc_t *model_get_schedule(void)\n{\n    return &g_schedule;\n}\n\n"
+    "const tvmrt_schedule_desc_t *model_get_schedule(void)\n{\n    return &g_schedule;\n}\n\n";
+
+static const char fill_args[] =
     "int32_t model_fill_args(struct @p_instance *instance)\n{\n"
     "    return tvmrt_semantic_fill_args(&instance->context, instance->args, @M_NUM_ARGS, instance->op_execs);\n}\n\n";
 
@@ -172,7 +174,14 @@ void tables_write(const package *p, writer *w)
                      "    &g_schedule,\n    @M_CONST_SIZE,\n    @M_CONST_ALIGN,\n"
                      "    @M_WORKSPACE_SIZE,\n    @M_WORKSPACE_ALIGN,\n};\n\n");
     package_template(p, w, accessors);
+    const bool small = package_is_small(p->u);
+    if (small) {
+        small_write_tables(p, w);
+        w_str(w, "#if !TVMRT_SMALL\n");
+    }
+    package_template(p, w, fill_args);
     package_template(p, w, p->pl->problem->ops.len ? op_args : no_op_args);
+    w_str(w, small ? "#endif\n" : "");
     if (p->u->opt_level == 0 && p->n_args > 0)
         package_template(p, w, named_args);
 }

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Packages for processors with little memory: code that kernels share, small tables, with and without threads, the log,
+# names that are short. Built for this machine: nothing in them depends on the processor.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+cc=${CC:-cc}
+cd "$work" || exit 3
+cat > rows.txt << 'END'
+func @main(%x: i8[1, 8, 9, 9], %y: i8[1, 8, 6, 6]) {
+  %w = constant i8[8, 8, 1, 1] splat 3
+  %b = constant i32[8, 1, 1] splat 100
+  %zero = constant i8[] splat 5
+  %s = constant f32[] splat 0.01
+  %one = constant f32[] splat 1.0
+  %out = constant i8[] splat -7
+  %c = qnn.conv2d(%x, %w, %zero)
+  %d = add(%c, %b)
+  %p = qnn.requantize(%d, %s, %one, %out)
+  %e = qnn.conv2d(%y, %w, %zero)
+  %f = add(%e, %b)
+  %q = qnn.requantize(%f, %s, %one, %out)
+  return %p, %q
+}
+END
+cat > call.c << 'C'
+#include <stdio.h>
+
+#include "default_names.h"
+
+static struct tvmgen_default_instance instance;
+static uint64_t place[256];
+
+int main(void)
+{
+    static int8_t x[648], y[288], p[648], q[288];
+    struct tvmgen_default_inputs in = {x, y};
+    struct tvmgen_default_outputs out = {p, q};
+    unsigned sum = 0;
+    int i, status, null, state;
+
+    for (i = 0; i < 648; i++)
+        x[i] = (int8_t)(i * 7 % 100 - 50);
+    for (i = 0; i < 288; i++)
+        y[i] = (int8_t)(i * 5 % 80 - 40);
+    status = (int)tvmgen_default_run(&in, &out);
+    for (i = 0; i < 648; i++)
+        sum = sum * 31 + (unsigned char)p[i];
+    for (i = 0; i < 288; i++)
+        sum = sum * 31 + (unsigned char)q[i];
+    in.y = NULL;
+    null = (int)tvmgen_default_run(&in, &out);
+    state = (int)tvmgen_default_run_instance(&instance, &in, &out);
+    (void)place;
+    printf("%d %d %d %u log %u\n", status, null, state, sum, (unsigned)tvmrt_log_count());
+    return 0;
+}
+C
+# says DIR FLAGS...: what the program prints with that package
+says() {
+    local dir=$1
+    shift
+    "$cc" -std=c99 -D_POSIX_C_SOURCE=200809L -w "$@" -I"$dir/src" -I"$dir/include" call.c \
+        $(ls "$dir"/src/*.c | grep -v main.c) -lm -lpthread -o call && timeout "$limit" ./call
+}
+expect 0 '' compile rows.txt --target cortex-m4 --port posix -o shape
+expect 0 '' compile rows.txt --target cortex-m4 --port posix --share-kernels exact -o exact
+expect 0 '' compile rows.txt --target generic --integers -o host
+expect 0 '' compile rows.txt --target generic --integers --share-kernels shape -o shared
+codes() { grep -c '"code":' "$1/report.json"; }
+check "kernels share their code on a microcontroller" test "$(codes shape)" = 4
+check "and where they are asked to" test "$(codes shared)" = 2
+check "not when that is refused" test "$(codes exact)" = 0
+check "nor on a host" test "$(codes host)" = 0
+check "each shared function stands once" test "$(grep -c "^static LATHE_SHARED" shape/src/ops.c)" = 2
+expect_error 2 'share-kernels.*packages' compile rows.txt --emit module --share-kernels shape -o m.so
+expect_error 2 "share-kernels: 'shapes' is unknown" compile rows.txt --share-kernels shapes -o none
+
+want=$(says host -DTVMRT_NUM_WORKERS=0)
+check "a run, a null pointer, an instance that is not there: $want" grep -Eq '^0 -1 -9 [0-9]+ log 2$' <<< "$want"
+for dir in shape exact shared; do
+    for flags in -DTVMRT_NUM_WORKERS=0 "-DTVMRT_NUM_WORKERS=0 -DTVMRT_SMALL=0" -DTVMRT_NUM_WORKERS=2 \
+        "-DTVMRT_NUM_WORKERS=0 -DTVMRT_HOOKS=1"; do
+        # shellcheck disable=SC2086
+        check "$dir with $flags" test "$(says $dir $flags)" = "$want"
+    done
+done
+check "without a log" test "$(says shape -DTVMRT_NUM_WORKERS=0 -DTVMRT_LOG_ENABLE=0)" = "${want%2}0"
+check "small tables are for one thread" sh -c "! $cc -DTVMRT_NUM_WORKERS=2 -DTVMRT_SMALL=1 -Ishape/include -c shape/src/tvmrt.c \
+    -o o.o 2> said && grep -q 'set TVMRT_NUM_WORKERS to 0' said"
+"$cc" -std=c99 -O1 -w -DTVMRT_NUM_WORKERS=0 -ffunction-sections -fdata-sections -Ishape/src -Ishape/include \
+    -nostdlib -r -Wl,--gc-sections,-e,tvmgen_default_run,-u,tvmgen_default_run -DTVMRT_LOG_ENABLE=0 \
+    $(ls shape/src/*.c | grep -v main.c) -o all.o
+check "tables of tensors and operators are not linked" sh -c "nm all.o > names && grep -q g_small_args names &&
+    ! grep -Eq 'g_tensor_map|g_op_descs|g_schedule|tvmrt_log_push' names"
+finish
