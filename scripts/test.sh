@@ -197,7 +197,7 @@ all)
         --target generic
     start stage "TensorFlow Lite's rounding" "$python" test/py/tflite.py --lathe "$build/lathe"
     start stage "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe"
-    start stage "models on VTA" "$python" test/py/vta_models.py --lathe "$build/lathe" --package
+    start stage "models on VTA" "$python" test/py/vta_models.py --lathe "$build/lathe" --package --module
     start stage "unbounded modules" "$python" test/py/modules.py --lathe "$build/lathe" -j "$jobs"
     start stage branches "$python" test/py/branches.py --lathe "$build/lathe" -j "$jobs"
     start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"

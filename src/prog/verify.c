@@ -87,7 +87,8 @@ static bool check_value(checker *k, uint32_t i)
         return fault(k, none, "%%%s: inputs come first, and nothing else is one", v->name);
     if ((v->data != NULL) != (v->space == SPACE_CONSTANT && v->base == PROG_NONE))
         return fault(k, none, "%%%s: a constant has numbers, and nothing else has", v->name);
-    if ((v->memory != NULL) != (v->space == SPACE_DEVICE) || (v->memory && (v->extent || prog_is_unbounded(v))))
+    if ((v->memory != NULL) != (v->space == SPACE_DEVICE) ||
+        (v->memory && (v->extent || !shape_is_static(v->type.shape))))
         return fault(k, none, "%%%s: what lies in a device's memory has a size, and no host's place", v->name);
     if (v->base == PROG_NONE)
         return true;

@@ -68,6 +68,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         if (ran && (!run(&c, m, after) || memcmp(before, after, sizeof before) != 0))
             abort();
+        if (!prog_run_passes(&c, m, "device-memory", 0, false, NULL))
+            abort();
+        if (ran && (!run(&c, m, after) || memcmp(before, after, sizeof before) != 0))
+            abort();
     }
     compiler_free(&c);
     return 0;

@@ -115,6 +115,8 @@ SCENARIOS = (
     Scenario("compile-offload-module", ["compile", MODEL, "--offload", "xnnpack", "--emit", "module", "-o", "made.so"]),
     Scenario("compile-tir", ["compile", MODEL, "--emit", "tir"]),
     Scenario("compile-vta", ["compile", QUANTISED, "--offload", "vta", "-o", "new"], packages=("new",)),
+    Scenario("compile-vta-module", ["compile", QUANTISED, "--offload", "vta", "--emit", "module", "--target", "native",
+                                    "-o", "made.so"]),
     Scenario("vta-model", ["vta", "model", QUANTISED, "--offload", "vta", "--cycle"]),
     Scenario("compile-module", ["compile", MODEL, "--emit", "module", "--with-interpreter", "--widths", "16", "-o",
                                 "made.so"]),

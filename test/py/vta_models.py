@@ -3,7 +3,7 @@
 """Whole networks on the simulated VTA accelerator, by the commands of docs/vta.md: quantised, run, verified.
 
     vta_models.py [NAME...] [--lathe build/lathe] [--size 64] [--width 4] [--config NAME] [--cycle] [--package]
-                  [--keep DIR]
+                  [--module] [--keep DIR]
 
 NAME: resnet18, resnet34, resnet50, mobilenet-G (3x3 convolutions in groups of 16 channels), mobilenet (in groups of
 one), dcgan (transposed convolutions). Weights are random, scaled so that values keep their spread from layer to layer.
@@ -146,6 +146,18 @@ def spread(args, model, sample, folder):
     return min(len(np.unique(np.load(os.path.join(folder, f)))) for f in results)
 
 
+def compare_module(args, model, sample, config, folder):
+    """The module's results, whose regions keep their values on the device, are those of the interpreter."""
+    module, ways = os.path.join(folder, "model.so"), {}
+    lathe(args, "compile", model, *config, "--emit", "module", "--target", "native", "-o", module)
+    for way, what in (("module", [module]), ("interpreter", [model, "--interpret"])):
+        ways[way] = os.path.join(folder, way)
+        lathe(args, "run", *what, "--input", f"x={sample}", "--output-dir", ways[way])
+    for name in os.listdir(ways["interpreter"]):
+        got, want = (np.load(os.path.join(ways[way], name)) for way in ("module", "interpreter"))
+        assert np.abs(got - want).max() <= (1e-5 if "dcgan" in model else 0), f"{name}: the module gives other numbers"
+
+
 def check(args, name, folder):
     """Words about the network; raises where something does not hold."""
     shape = [1, 100] if name == "dcgan" else [1, 3, args.size, args.size]
@@ -168,7 +180,10 @@ def check(args, name, folder):
         off = "1e-5" if n.nodes[-1].op_type == "Tanh" else "0"  # a function of the C library's, behind the last layer
         verified = lathe(args, "verify", model, *config, "--against", "interpreter", "--rtol", off, "--atol", off)
         assert ": ok" in verified, verified
-    return words.splitlines()[0].split(": ", 1)[1] + (", package equal" if args.package else "")
+    if args.module:
+        compare_module(args, model, sample, config, folder)
+    return words.splitlines()[0].split(": ", 1)[1] + "".join(
+        f", {how} equal" for how in ("package", "module") if getattr(args, how))
 
 
 def main():
@@ -180,6 +195,7 @@ def main():
     p.add_argument("--config", default="1x16_i8w8a32_15_15_18_17")
     p.add_argument("--cycle", action="store_true")
     p.add_argument("--package", action="store_true")
+    p.add_argument("--module", action="store_true")
     p.add_argument("--keep")
     args = p.parse_args()
     failed = 0

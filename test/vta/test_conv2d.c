@@ -68,11 +68,11 @@ static void narrow(const te_vta_layer *l, const tir_func *f, void *const *params
 {
     int8_t *data = params[0], *kernel = params[1];
     int32_t *bias = params[2];
-    for (size_t i = 0; i < lowered_bytes(f->params[0]); i++)
+    for (size_t i = 0; i < vta_code_bytes(f->params[0]); i++)
         data[i] = (int8_t)(data[i] >> 4);
-    for (size_t i = 0; i < lowered_bytes(f->params[1]); i++)
+    for (size_t i = 0; i < vta_code_bytes(f->params[1]); i++)
         kernel[i] = (int8_t)(kernel[i] >> 4);
-    for (size_t i = 0; l->bias && i < lowered_bytes(f->params[2]) / sizeof *bias; i++)
+    for (size_t i = 0; l->bias && i < vta_code_bytes(f->params[2]) / sizeof *bias; i++)
         bias[i] >>= 23;
 }
 
@@ -80,18 +80,20 @@ static void narrow(const te_vta_layer *l, const tir_func *f, void *const *params
 static void run_layer(const char *config, te_vta_layer *l, int64_t step, run_vta_report *report)
 {
     compiler c;
-    te_graph *g = NULL;
     tir_func *f = NULL;
-    writer computation, schedule;
+    writer text, schedule;
     vta_geometry geometry;
     vta_error e = {VTA_OK, ""};
     compiler_init(&c);
-    writer_init(&computation, &c.mem);
+    writer_init(&text, &c.mem);
     writer_init(&schedule, &c.mem);
     bool ok = (!config || vta_text_parse(&c, config, &c.vta)) && te_vta_layer_check(&c, l);
     if (ok) {
-        te_vta_layer_print(&c, l, &computation, &schedule);
-        ok = te_parse(&c, "layer", computation.data, computation.len, &g) && lowered_make(g, schedule.data, "vta", &f);
+        te_vta_layer_print(&c, l, &text, &schedule);
+        const computation t = {.file = "layer", .schedule_file = "schedule",
+                               .text = {(const uint8_t *)text.data, text.len},
+                               .schedule = {(const uint8_t *)schedule.data, schedule.len}};
+        ok = computation_lower_vta(&c, &t, "main", &f);
     }
     if (!ok)
         fail_msg("%s", diags_print(&c.diags, &c.mem));

@@ -212,7 +212,7 @@ static void compare(compiler *c, te_vta_layer *l, const tir_func *lowered, const
     assert_true(tir_interpret(c, plain, want, &status));
     lowered_run(c, lowered, got, NULL);
     uint32_t out = plain->n_inputs;
-    if (memcmp(want[out], got[out], lowered_bytes(plain->params[out])) != 0)
+    if (memcmp(want[out], got[out], vta_code_bytes(plain->params[out])) != 0)
         fail_msg("%s: the device computes something else", words);
     check_definition(c, l, lowered, got, 1, words);
 }

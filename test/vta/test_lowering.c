@@ -25,7 +25,7 @@ static size_t elements(const tir_func *f)
 static void same(const char *name, const char *how, const tir_func *f, void *const *want, void *const *got)
 {
     for (uint32_t i = f->n_inputs; i < f->n_params; i++)
-        if (memcmp(want[i], got[i], lowered_bytes(f->params[i])) != 0)
+        if (memcmp(want[i], got[i], vta_code_bytes(f->params[i])) != 0)
             fail_msg("%s, %s: '%s' differs from the computation without a schedule", name, how, f->params[i]->name);
 }
 
@@ -59,24 +59,24 @@ static bool replay(compiler *c, const char *name, const tir_func *f, void *const
         if (vta_replay(&d, &k.capture, &scratch, bindings, UINT32_MAX, &e) != VTA_OK)
             fail_msg("%s: %s", name, e.text);
     for (uint32_t i = f->n_inputs; i < f->n_params; i++)
-        memcpy(params[i], buffers[i].host, lowered_bytes(f->params[i]));
+        memcpy(params[i], buffers[i].host, vta_code_bytes(f->params[i]));
     vta_device_destroy(&d);
     return true;
 }
 
 static int replayed;
 
-static bool check(const char *name, const char *config, const char *computation, const char *schedule)
+static bool check(const char *name, const char *config, const char *text, const char *schedule)
 {
+    const computation t = {.file = name, .schedule_file = "schedule", .text = {(const uint8_t *)text, strlen(text)},
+                           .schedule = {(const uint8_t *)schedule, strlen(schedule)}};
     compiler c;
-    te_graph *g = NULL;
     tir_func *plain = NULL;
     int32_t status = 0;
     compiler_init(&c);
     tir_func *lowered = NULL;
     bool ok = (!config || vta_text_parse(&c, config, &c.vta)) &&
-              te_parse(&c, name, computation, strlen(computation), &g) &&
-              lowered_make(g, "", tir_plain_passes, &plain) && lowered_make(g, schedule, "vta", &lowered);
+              computation_lower(&c, &t, true, "main", &plain) && computation_lower_vta(&c, &t, "main", &lowered);
     if (!ok)
         fail_msg("%s: %s", name, diags_print(&c.diags, &c.mem));
     bool small = elements(plain) <= MOST_ELEMENTS;
@@ -134,11 +134,11 @@ static void goldens_give_their_numbers(void **state)
         char *text = read_text(path), *mark = strstr(text, "--- schedule\n"), *end = strstr(text, "\n---\n");
         if (mark && end && strstr(text, "--lower vta") && !strstr(text, "# exit: 1")) {
             snprintf(first, sizeof first, "%.*s", (int)strcspn(text, "\n"), text);
-            char *computation = text;
-            while (*computation == '#')
-                computation = strchr(computation, '\n') + 1;
+            char *body = text;
+            while (*body == '#')
+                body = strchr(body, '\n') + 1;
             *mark = end[1] = 0;
-            checked += check(d->d_name, option(first, "--vta-config "), computation, mark + strlen("--- schedule\n"));
+            checked += check(d->d_name, option(first, "--vta-config "), body, mark + strlen("--- schedule\n"));
         }
         free(text);
     }

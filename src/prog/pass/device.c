@@ -32,6 +32,17 @@ static bool lies_in(const placing *p, uint32_t v, const char *memory)
     return !own == !memory && (!own || strcmp(own, memory) == 0);
 }
 
+/* The memory in which the kernel of a step works; NULL: the host's, as of steps without a kernel. A device has none for
+ * values whose size a run decides. */
+static const char *memory_of(const placing *p, const prog_step *s)
+{
+    const char *memory = s->kernel ? prog_kernel_memory(s->kernel) : NULL;
+    for (uint32_t i = 0; i < s->n_args && memory; i++)
+        if (!shape_is_static(value(p, s->args[i])->type.shape))
+            return NULL;
+    return memory ? intern(p->m->c->names, memory) : NULL;
+}
+
 /* Operand i of a kernel is in its device's memory: constants, of which its target knows, and extents are not. */
 static bool goes_there(const placing *p, const prog_step *s, uint32_t i)
 {
@@ -62,16 +73,19 @@ static void find_theirs(placing *p)
     prog_walk w;
     bool *others = arena_array(p->tmp, bool, p->n_before + 1u);
     p->theirs = arena_array(p->tmp, const char *, p->n_before + 1u);
-    for (const prog_step *s = prog_first_step(p->f, &w); s; s = prog_next_step(&w))
+    for (const prog_step *s = prog_first_step(p->f, &w); s; s = prog_next_step(&w)) {
+        const char *own = memory_of(p, s);
         for (uint32_t i = 0; i < s->n_args; i++) {
-            const char *own = s->kernel ? prog_kernel_memory(s->kernel) : NULL, **at = &p->theirs[s->args[i]];
-            others[s->args[i]] |= !own || (*at && strcmp(*at, own) != 0);
+            const char **at = &p->theirs[s->args[i]];
+            others[s->args[i]] |= !own || (*at && *at != own);
             *at = own;
         }
+    }
     for (uint32_t v = 0; v < p->n_before; v++) {
-        if (value(p, v)->base != PROG_NONE)
-            others[value(p, v)->base] = true;
-        others[v] |= value(p, v)->space != SPACE_WORKSPACE || value(p, v)->base != PROG_NONE || p->written_again[v];
+        const prog_value *x = value(p, v);
+        if (x->base != PROG_NONE)
+            others[x->base] = true;
+        others[v] |= x->extent || x->space != SPACE_WORKSPACE || x->base != PROG_NONE || p->written_again[v];
     }
     for (uint32_t v = 0; v < p->n_before; v++)
         p->theirs[v] = others[v] ? NULL : p->theirs[v];
@@ -146,7 +160,7 @@ static void place_kernel(placing *p, prog_block *to, prog_step *s, const char *m
     vec_push(&p->m->c->mem, to, *s); /* its arguments are those of s */
     for (uint32_t i = s->n_in; i < s->n_args; i++) {
         const uint32_t v = s->args[i];
-        if (lies_in(p, v, memory))
+        if (lies_in(p, v, memory) || value(p, v)->extent)
             continue;
         if (p->theirs[v]) {
             p->f->values.data[v].space = SPACE_DEVICE;
@@ -167,11 +181,11 @@ static void place_block(placing *p, prog_block *b)
     *b = (prog_block){0};
     for (uint32_t i = 0; i < old.len; i++) {
         prog_step *s = &old.data[i];
-        const char *memory = s->kernel ? prog_kernel_memory(s->kernel) : NULL;
+        const char *memory = memory_of(p, s);
         for (uint32_t k = 0; k < s->n_blocks; k++)
             place_block(p, &s->blocks[k]);
         if (memory)
-            place_kernel(p, b, s, intern(p->m->c->names, memory));
+            place_kernel(p, b, s, memory);
         else
             vec_push(&p->m->c->mem, b, *s);
     }
