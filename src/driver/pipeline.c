@@ -491,6 +491,7 @@ static uint32_t find_variants(compiler *c, const compile_options *o, const targe
     for (uint32_t i = 0; t->variants[i]; i++) {
         list[n] = *target_lookup(c, t->variants[i]);
         list[n].workers = t->workers;
+        list[n].integers = t->integers; /* one answer on all machines */
         n += is_wanted(o, &list[n]);
     }
     if (n < (o->n_widths ? o->n_widths : 1)) {

@@ -147,7 +147,7 @@ expect 1 'hint: the model rounds halves up, onnxruntime to even' verify vta.onnx
 expect 0 '' compile vta.onnx -q -o package --report report.json
 check "nothing of a model for VTA stays in float" sh -c '! grep -q use-integers report.json'
 check "shifts alone" sh -c '! grep -E "rint|[^_a-z](float|double)[^_a-z]" package/src/*lib*.c | grep -i requantize'
-expect 0 '' inspect cpu.onnx
+expect 0 '' inspect cpu.onnx --target x86-64-v2
 check "float, and the way out" grep -q 'use-integers: 4 nn.conv2d (conv1, conv2, conv3, conv4): rounding to nearest even: --integers' stdout
 expect 0 '' inspect cpu.onnx --integers
 check "integers" sh -c '! grep -q use-integers stdout'

@@ -43,7 +43,7 @@ func @main(%x: i8[4]) {
   return %y
 }
 TEXT
-expect 0 '^slow .*quantised operators that compute in float: 1$' compile quantised.txt -o quantised
+expect 0 '^slow .*quantised operators that compute in float: 1$' compile quantised.txt -o quantised --target x86-64-v2
 printf 'func @main(%%x: f32[200000]) {\n  %%a = constant i64[] dense [0]\n  %%y = cumsum(%%x, %%a) : f32[200000]\n  return %%y\n}\n' > alone.txt
 expect 0 '^slow .*operators that run on one of 4 workers: 1 \(cumsum\)' compile alone.txt -o alone
 expect 0 '^slow *nothing' compile alone.txt -o alone --workers 1

@@ -59,6 +59,7 @@ typedef struct c_needs {
     arena *a;
     VEC(c_need) list; /* without repetitions, in order of first use, dependencies first */
     bool fallback;    /* what is added now is for such loops */
+    uint32_t vector_bytes; /* of the functions' targets, at most: wider types are taken apart; 0: none is known */
     bool riscv;       /* compilers for RISC-V may get the text, whatever the width of its vectors */
 } c_needs;
 

@@ -545,6 +545,8 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     c_emit e = {.c = c, .tmp = &tmp, .w = &body, .needs = n, .f = f, .bounds = tir_bounds_new(c),
                 .extension = extension};
     tir_map_init(&e.places, &tmp);
+    uint32_t width = f->target && f->target->vector_bytes ? f->target->vector_bytes : UINT32_MAX;
+    n->vector_bytes = width > n->vector_bytes ? width : n->vector_bytes;
     e.cut = !extension && tir_parallel_extent(c, f) > 1;
     tir_visit_stmt(f->body, check_stmt, NULL, &e);
     if (!e.failed) {

@@ -537,6 +537,8 @@ void needs_add_vector(c_needs *n, c_need need)
 void needs_write(arena *a, writer *w, const c_needs *n)
 {
     uint32_t bytes = widest(n);
+    if (n->vector_bytes && bytes > n->vector_bytes)
+        bytes = n->vector_bytes;
     if (bytes > 0)
         write_vector_setup(w, bytes, n->riscv);
     for (uint32_t i = 0; i < n->list.len; i++) {

@@ -282,6 +282,27 @@ static bool convert_reduce(converter *v, graph_node *n, bool *done)
     return emit_packed(v, n, &twin_of(v, n->inputs[0])->packed, 1, &both);
 }
 
+/* A border around rows and columns. */
+static bool convert_pad(converter *v, graph_node *n, bool *done)
+{
+    const tensor_data *t = graph_constant(n->inputs[1]);
+    if (!is_packed(v, n->inputs[0]) || !t || t->count != 8 || (n->n_inputs > 3 && n->inputs[3]))
+        return true;
+    int64_t pads[10] = {0};
+    for (int64_t i = 0; i < 8; i++) {
+        pads[i < 4 ? i : i + 1] = tensor_get_i64(t, i);
+        if (i % 4 < 2 && tensor_get_i64(t, i) != 0)
+            return true;
+    }
+    graph_value *in[3] = {twin_of(v, n->inputs[0])->packed, rewrite_constant(&v->r, tensor_from_i64s(v->r.c, 10, pads),
+                                                                             "pads", n->loc)};
+    if (n->n_inputs > 2 && n->inputs[2])
+        in[2] = plain(v, n->inputs[2], n->loc);
+    n->n_inputs = in[2] ? 3 : 2;
+    *done = true;
+    return in[1] && emit_packed(v, n, in, 0, NULL);
+}
+
 static bool convert_concat(converter *v, graph_node *n, bool *done)
 {
     int64_t axis = graph_attr_int(n, "axis");
@@ -360,6 +381,8 @@ static bool convert(converter *v, graph_node *n, bool *done)
         return convert_reduce(v, n, done);
     if (strcmp(op, "concatenate") == 0)
         return convert_concat(v, n, done);
+    if (strcmp(op, "nn.pad") == 0)
+        return convert_pad(v, n, done);
     bool shapeless = !(n->op->flags & (OPF_SHAPE_ARGS | OPF_NO_FUSE | OPF_MOVES));
     if (n->op->cls == CLASS_ELEMENTWISE || strcmp(op, "qnn.add") == 0 ||
         (n->op->cls == CLASS_BROADCAST && shapeless && n->op->n_attrs == 0))

@@ -160,6 +160,7 @@ static bool is_f32_or_less(dtype dt)
 }
 
 #define EXACT 16777216.0 /* 2^24: f32 has all integers up to here */
+#define SHORT 512        /* numbers of 9 bits: a byte, a zero point taken off */
 
 /* e as an f32, when it is one that was made wider, or an integer that f32 has. */
 static tir_expr_ref narrow(compiler *c, tir_expr_ref e)
@@ -168,6 +169,10 @@ static tir_expr_ref narrow(compiler *c, tir_expr_ref e)
     tir_expr_ref known = e->kind == TIR_CAST ? before_bits(c, e->args[0]) : NULL;
     if (known)
         return known;
+    if (e->kind == TIR_BROADCAST && e->args[0]->kind == TIR_CAST) {
+        tir_expr_ref one = narrow(c, e->args[0]);
+        return one ? tir_broadcast(c, one, e->type.lanes) : NULL;
+    }
     if (e->kind == TIR_CAST && (is_f32_or_less(e->args[0]->type.dt) || most_of(e->args[0]) <= EXACT))
         return tir_cast(c, DT_F32, e->args[0]);
     return is_number(e, &n) && (double)(float)n == n ? f32(c, n) : NULL;
@@ -176,12 +181,13 @@ static tir_expr_ref narrow(compiler *c, tir_expr_ref e)
 /* A number of few bits, or one that is known. */
 static bool is_short(tir_expr_ref e)
 {
-    while (e->kind == TIR_CAST && e->args[0]->type.dt == DT_I32)
-        e = e->args[0];
     double n;
-    if (e->kind == TIR_CAST && dtype_is_int(e->args[0]->type.dt) && dtype_bits(e->args[0]->type.dt) == 8)
-        return true;
-    return is_number(e, &n) && n == rint(n) && fabs(n) < 512;
+    while (e->kind == TIR_CAST && (dtype_is_float(e->type.dt) || e->type.dt == DT_I32) &&
+           dtype_is_int(e->args[0]->type.dt))
+        e = e->args[0];
+    if (dtype_is_int(e->type.dt))
+        return most_of(e) < SHORT;
+    return is_number(e, &n) && n == rint(n) && fabs(n) < SHORT;
 }
 
 /* cast(f32, a * b + s) in f64 */
