@@ -147,6 +147,7 @@ static void show_table(writer *w, const compile_result *r)
     w_fmt(w, "workspace %llu bytes (lower bound %llu; order %s, placement %s), constants %llu bytes\n",
            (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,
            r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
+    summary_print_bounds(w, r->bounds);
     show_left(w, r);
     show_remarks(w, r->prog->c, r);
     if (r->unit.offload)

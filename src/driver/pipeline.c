@@ -467,11 +467,10 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
         (o->opt_level > 0 && !prog_run_passes(c, out->prog, "share", o->opt_level, false, NULL)) ||
         (out->prog->for_module && !prog_run_passes(c, out->prog, "device-memory", 0, o->print_after_all, o->dump)))
         return false;
-    if (shares_shapes(o, t) && !prog_run_passes(c, out->prog, "share-shapes", o->opt_level, false, NULL))
-        return false;
     if (strcmp(o->emit, "schedule") == 0)
         return true;
-    if (!stream_program(c, o, t, out))
+    if (!stream_program(c, o, t, out) ||
+        (shares_shapes(o, t) && !prog_run_passes(c, out->prog, "share-shapes", o->opt_level, false, NULL)))
         return false;
     return strcmp(o->emit, "tir") == 0 || make_unit(c, path, o, t, out);
 }

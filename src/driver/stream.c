@@ -25,7 +25,7 @@ static bool plan_program(void *ctx, prog_module *m, uint64_t *out_ram, uint64_t 
     p->effort = x->o->plan_effort;
     if (!plan_memory(x->c, p, &made))
         return false;
-    const codegen_unit unit = {.prog = m, .func = f, .plan = &made, .target = x->t, .places = x->o->memories};
+    const codegen_unit unit = {.prog = m, .func = f, .plan = &made, .target = x->t};
     *out_workspace = made.workspace_bytes;
     *out_ram = made.workspace_bytes + package_instance_bytes(&unit);
     return true;
@@ -42,7 +42,11 @@ static bool refuse(compiler *c, const compile_options *o, const target *t)
 bool stream_program(compiler *c, const compile_options *o, const target *t, compile_result *r)
 {
     attempt x = {c, o, t};
-    const stream_planner p = {&x, plan_program, o->ram, o->plan_effort};
+    const stream_planner p = {.ctx = &x,
+                              .plan = plan_program,
+                              .ram = o->ram,
+                              .effort = o->plan_effort,
+                              .inputs_inside = o->input_in_workspace};
     const bool fits = t->address_bits == 32 && t->vector_bytes == 0 && strcmp(o->emit, "module") != 0;
     stream_bounds *b = arena_new(&c->mem, stream_bounds);
     prog_module *made;

@@ -87,12 +87,11 @@ static void print_memories(writer *w, const placement *p)
     w_str(w, "\n");
 }
 
-/* Bytes of workspace: side by side, overlapping, in chains; and what chains cost. */
-static void print_bounds(writer *w, const stream_bounds *b)
+void summary_print_bounds(writer *w, const stream_bounds *b)
 {
     if (!b)
         return;
-    w_line(w, "streaming  workspace: kernel by kernel %llu, overlapping %llu, bound in chains %llu, reached %llu",
+    w_line(w, "streaming  workspace: kernel by kernel %llu, overlapping %llu, least cut %llu, reached %llu",
            (unsigned long long)b->one_by_one, (unsigned long long)b->overlapped, (unsigned long long)b->streamed,
            (unsigned long long)b->reached);
     if (b->chains > 0)
@@ -168,7 +167,7 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     w_line(w, "flash      %llu bytes of constants, and the code, whose size the C build will tell",
            (unsigned long long)r->plan.constant_bytes);
     print_memories(w, r->unit.places);
-    print_bounds(w, r->bounds);
+    summary_print_bounds(w, r->bounds);
     print_slow(w, r, &x);
     print_records(w, r);
     if (r->unit.offload)

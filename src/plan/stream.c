@@ -6,16 +6,16 @@
 #include "plan/facts.h"
 #include "prog/chain.h"
 
-#define MOST_LINKS 64u      /* in one chain */
 #define TRIES      12u      /* cuts that are planned, by effort */
 #define LINE_COST  40       /* instructions to begin a line of one kernel */
 #define COPY_COST  2        /* for a byte that is copied again */
+#define ALIGN_ROOM 32       /* of a limit, for alignment */
 #define NEVER      UINT64_MAX
 
 /* Links first to last: one kernel, or a chain. */
 typedef struct piece {
     uint32_t first, last;
-    bool again;
+    uint64_t again; /* prog_chain.again */
     uint64_t bytes; /* of workspace while it runs */
     uint64_t cost;  /* more instructions than kernel by kernel, roughly */
 } piece;
@@ -36,11 +36,13 @@ typedef struct stream {
 static void note_life(stream *x, uint32_t v, uint32_t step)
 {
     uint64_t at;
+    const uint32_t use = step;
     const uint32_t root = prog_root(x->links.f, v, &at);
-    if (x->links.f->values.data[root].space != SPACE_WORKSPACE)
+    if (x->problem->values.data[root].storage != STORE_WORKSPACE)
         return;
+    step = x->problem->values.data[root].from_start && x->first[root] == UINT32_MAX ? 0 : step;
     x->first[root] = step < x->first[root] ? step : x->first[root];
-    x->last[root] = step > x->last[root] ? step : x->last[root];
+    x->last[root] = use > x->last[root] ? use : x->last[root];
 }
 
 static void note_block(stream *x, const prog_block *b, uint32_t step)
@@ -130,22 +132,46 @@ static uint64_t lines_of(const stream *x, uint32_t first, uint32_t last)
     return n;
 }
 
+static uint64_t chain_bytes(const stream *x, const prog_chain *chain)
+{
+    return living(x, x->links.list.data[chain->first].step, x->links.list.data[chain->last].step, chain) +
+           (uint64_t)chain->bytes;
+}
+
 static void add_chains(stream *x, uint32_t last)
 {
     prog_chain chain;
     const char *why;
-    for (uint32_t first = last; first-- > 0 && last - first < MOST_LINKS && x->links.list.data[first].ok;)
-        for (int again = 0; again < 2; again++) {
+    for (uint32_t first = last; first-- > 0 && last - first < PROG_MOST_LINKS && x->links.list.data[first].ok;)
+        for (int all = 0; all < 2; all++) {
+            const uint64_t again = all ? UINT64_MAX : 0;
             arena_mark mark = arena_get_mark(&x->c->mem);
-            if (prog_plan_chain(x->c, &x->links, first, last, again == 1, &chain, &why)) {
-                piece p = {first, last, again == 1,
-                           living(x, x->links.list.data[first].step, x->links.list.data[last].step, &chain) +
-                               (uint64_t)chain.bytes,
+            if (prog_plan_chain(x->c, &x->links, first, last, again, &chain, &why)) {
+                piece p = {first, last, again, chain_bytes(x, &chain),
                            COPY_COST * (uint64_t)chain.copied_again + LINE_COST * lines_of(x, first, last)};
                 vec_push(&x->tmp, &x->pieces, p);
             }
             arena_reset(&x->c->mem, mark);
         }
+}
+
+/* Links keep their copies, which costs less, where the chain stays within the limit all the same, and what alignment
+ * takes. */
+static uint64_t spare_copies(stream *x, const piece *p, uint64_t limit)
+{
+    uint64_t again = p->again;
+    limit -= limit / ALIGN_ROOM;
+    prog_chain chain;
+    const char *why;
+    for (uint32_t i = 0; i <= p->last - p->first && again; i++) {
+        const uint64_t fewer = again & ~(UINT64_C(1) << i);
+        arena_mark mark = arena_get_mark(&x->c->mem);
+        if (prog_plan_chain(x->c, &x->links, p->first, p->last, fewer, &chain, &why) &&
+            chain_bytes(x, &chain) <= limit)
+            again = fewer;
+        arena_reset(&x->c->mem, mark);
+    }
+    return again;
 }
 
 static void find_pieces(stream *x, stream_bounds *b)
@@ -204,7 +230,8 @@ static bool cheapest_cut(stream *x, uint64_t limit, uint32_t *chosen, uint32_t *
     return true;
 }
 
-static bool make_program(stream *x, const uint32_t *chosen, uint32_t n, prog_module **out, stream_bounds *b)
+static bool make_program(stream *x, const uint32_t *chosen, uint32_t n, uint64_t limit, prog_module **out,
+                         stream_bounds *b)
 {
     prog_chain *chains = arena_array(&x->c->mem, prog_chain, n + 1u);
     const char *why;
@@ -213,7 +240,8 @@ static bool make_program(stream *x, const uint32_t *chosen, uint32_t n, prog_mod
     b->copied_again = 0;
     for (uint32_t i = 0; i < n; i++) {
         const piece *p = &x->pieces.data[chosen[n - 1 - i]];
-        if (!prog_plan_chain(x->c, &x->links, p->first, p->last, p->again, &chains[i], &why))
+        const uint64_t again = spare_copies(x, p, limit);
+        if (!prog_plan_chain(x->c, &x->links, p->first, p->last, again, &chains[i], &why))
             return diag_error(&x->c->diags, DIAG_INTERNAL, src_loc_none(), "a chain is none any more: %s", why);
         b->links += p->last - p->first + 1;
         b->copied_again += chains[i].copied_again;
@@ -245,7 +273,7 @@ static bool search(stream *x, uint64_t start, uint64_t alone, prog_module *m, pr
         if (!cheapest_cut(x, limit, chosen, &n, &peak))
             break;
         if (n > 0) {
-            if (!make_program(x, chosen, n, &with, &now) || !x->p->plan(x->p->ctx, with, &ram, &workspace))
+            if (!make_program(x, chosen, n, limit, &with, &now) || !x->p->plan(x->p->ctx, with, &ram, &workspace))
                 return false;
             if (ram < best) {
                 best = ram;
@@ -281,7 +309,7 @@ static bool run(stream *x, prog_module *m, prog_module **out, stream_bounds *b)
     prog_func *f = prog_find(m, "main");
     if (!prog_find_links(x->c, m, f, &x->links))
         return false;
-    x->problem = plan_problem_of(x->c, f, false);
+    x->problem = plan_problem_of(x->c, f, x->p->inputs_inside);
     facts_collect(&x->facts, &x->tmp, x->problem);
     find_lives(x);
     find_pieces(x, b);

@@ -21,6 +21,7 @@ typedef struct stream_planner {
     bool (*plan)(void *ctx, prog_module *m, uint64_t *out_ram, uint64_t *out_workspace);
     uint64_t ram;    /* the budget; 0: as little as can be */
     uint32_t effort; /* as for plans */
+    bool inputs_inside; /* as for plan_problem_of */
 } stream_planner;
 
 /* *out: m itself where it meets the budget, else a program with chains; *b what they brought. false after an error: the

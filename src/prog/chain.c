@@ -277,7 +277,7 @@ static bool value_of(chain_maker *k, uint32_t arg, bool is_result, const tir_buf
 static bool add_link(chain_maker *k, uint32_t link)
 {
     const prog_step *s = step_of(k->l, link);
-    const tir_lines *lines = &k->l->list.data[link].lines[k->x->again];
+    const tir_lines *lines = &k->l->list.data[link].lines[k->x->again >> (link - k->x->first) & 1];
     uint32_t *value = arena_array(&k->c->mem, uint32_t, s->n_args);
     for (uint32_t i = 0; i < s->n_args; i++)
         if (!value_of(k, s->args[i], i >= s->n_in, lines->f->params[i], &value[i]))
@@ -315,7 +315,7 @@ static bool is_straight(chain_maker *k)
     return true;
 }
 
-bool prog_plan_chain(compiler *c, const prog_links *l, uint32_t first, uint32_t last, bool again, prog_chain *out,
+bool prog_plan_chain(compiler *c, const prog_links *l, uint32_t first, uint32_t last, uint64_t again, prog_chain *out,
                      const char **out_why)
 {
     *out = (prog_chain){.first = first, .last = last, .again = again};

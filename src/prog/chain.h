@@ -26,7 +26,7 @@ bool prog_find_links(compiler *c, prog_module *m, prog_func *f, prog_links *out)
 /* Links first to last as one kernel. */
 typedef struct prog_chain {
     uint32_t first, last;
-    bool again;
+    uint64_t again;       /* bit i: link first + i copies what a line needs for each line again */
     int64_t bytes;        /* of scratch */
     int64_t copied_again; /* bytes that are copied more than once */
     tir_chain lines;
@@ -35,7 +35,8 @@ typedef struct prog_chain {
     uint32_t n_in;
 } prog_chain;
 /* false: it cannot be, for the reason *out_why. */
-bool prog_plan_chain(compiler *c, const prog_links *l, uint32_t first, uint32_t last, bool again, prog_chain *out,
+#define PROG_MOST_LINKS 40u /* in one chain: its loops stand inside of each other, and C compilers have limits */
+bool prog_plan_chain(compiler *c, const prog_links *l, uint32_t first, uint32_t last, uint64_t again, prog_chain *out,
                      const char **out_why);
 /* The value lives inside of the chain: no memory of its own. */
 bool prog_chain_hides(const prog_links *l, const prog_chain *x, uint32_t root);

@@ -124,6 +124,8 @@ SCENARIOS = (
              ("board.txt",), ("new",)),
     Scenario("compile-schedules", ["compile", MODEL, "-o", "new", "--schedules", "tuned.log"], ("tuned.log",),
              ("new",)),
+    Scenario("compile-streamed", ["compile", MODEL, "-o", "new", "--target", "cortex-m", "--minimize", "ram"],
+             packages=("new",)),
     Scenario("schedule", ["schedule", MODEL, "-o", "made.schedules"]),
     Scenario("tune-tuned", ["tune", MODEL, "-o", "tuned.log"], ("tuned.log",)),
     Scenario("inspect", ["inspect", MODEL]),

@@ -3,9 +3,8 @@
  * lines of the operands. Sums are added in the order of every other schedule, so that the bits are the same. What does
  * not go through lines under these schedules is in no chain; which is found out from its loops (tir/lines.c). */
 #include "te/rule/rule.h"
+#include "tir/walk.h"
 #include "type/target.h"
-
-#include <string.h>
 
 #define ROW_OF_SUMS 1024 /* elements of a line whose sums stand in a small array */
 
@@ -40,6 +39,47 @@ static void add_up_lines(te_sched *s, te_node *anchor, te_node *last)
     te_sched_reorder(s, acc, n, order);
 }
 
+typedef struct pad_read {
+    const te_graph *g;
+    const te_node *pad;
+    tir_expr_ref at; /* along the axis of lines, in the reader's variables */
+    uint32_t axis;
+} pad_read;
+
+static void note_pad(void *ctx, tir_expr_ref e)
+{
+    pad_read *x = ctx;
+    const te_tensor *t = e->kind == TIR_LOAD ? te_tensor_of(x->g, e->u.buffer) : NULL;
+    if (t && t->node == x->pad)
+        x->at = e->args[x->axis];
+}
+
+/* The index with the loop over lines at `line` and those of the reduction at their first or last iteration. */
+static bool index_at(te_sched *s, const te_node *anchor, const pad_read *x, int64_t line, bool last, int64_t *out)
+{
+    const uint32_t n = anchor->n_axes + anchor->n_reduce;
+    const tir_var **vars = arena_array(&s->c->mem, const tir_var *, n);
+    tir_expr_ref *values = arena_array(&s->c->mem, tir_expr_ref, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const te_axis *a = i < anchor->n_axes ? anchor->axes[i] : anchor->reduce_axes[i - anchor->n_axes];
+        vars[i] = a->var;
+        values[i] = i >= anchor->n_axes && last ? tir_sub(s->c, a->extent, tir_i64(s->c, 1))
+                                                : tir_i64(s->c, i == x->axis ? line : 0);
+    }
+    return tir_is_int(tir_substitute(s->c, x->at, n, vars, values), out);
+}
+
+/* The rows of the border's stage under one line are partly those under the next one. */
+static bool rows_overlap(te_sched *s, const struct target *t, const te_node *anchor, const te_node *pad)
+{
+    pad_read x = {.g = s->g, .pad = pad, .axis = t->line_axis};
+    int64_t first = 0, last = 0, next = 0;
+    tir_visit_expr(anchor->body[0], note_pad, &x);
+    return x.at && te_axis_extent(anchor, t->line_axis) > 1 && index_at(s, anchor, &x, 0, false, &first) &&
+           index_at(s, anchor, &x, 0, true, &last) && index_at(s, anchor, &x, 1, false, &next) && next > first &&
+           last >= next && pad->n_axes == anchor->n_axes;
+}
+
 /* Windows under a line: a row of sums, the reduction outside of it, or one sum after the other. */
 static void windows(te_sched *s, const struct target *t, te_node *anchor, te_node *last)
 {
@@ -52,6 +92,8 @@ static void windows(te_sched *s, const struct target *t, te_node *anchor, te_nod
     te_sched_compute_at(s, acc, last->name, row ? te_axis_name(last, around) : inner);
     if (pad && !te_is_inlined(s, pad))
         te_sched_compute_at(s, pad->name, last->name, line);
+    if (pad && !te_is_inlined(s, pad) && !t->lines_again && rows_overlap(s, t, anchor, pad))
+        te_sched_rolling_buffer(s, pad->name);
     if (!row)
         return;
     const char **order = arena_array(&s->c->mem, const char *, anchor->n_reduce + 1u);
