@@ -43,14 +43,15 @@ tir_role tir_role_of_arg(tir_expr_ref e, uint32_t i, tir_role role)
     return role;
 }
 
-/* C compilers write short inner loops out. */
+/* C compilers write short inner loops out, which saves much of their time where they only move numbers. */
 #define WRITTEN_OUT 4
 
-static bool has_loop(const tir_stmt *s)
+static bool does_more(const tir_stmt *s)
 {
-    bool found = s->kind == TIR_FOR || (s->body && has_loop(s->body)) || (s->orelse && has_loop(s->orelse));
+    bool found = s->kind == TIR_FOR || (s->kind == TIR_EVALUATE && tir_has_extern(s->value)) ||
+                 (s->body && does_more(s->body)) || (s->orelse && does_more(s->orelse));
     for (uint32_t i = 0; i < s->n_stmts && !found; i++)
-        found = has_loop(s->stmts[i]);
+        found = does_more(s->stmts[i]);
     return found;
 }
 
@@ -58,7 +59,7 @@ static bool is_open_loop(const tir_stmt *s)
 {
     int64_t n = INT64_MAX;
     return (s->for_kind == FOR_SERIAL || s->for_kind == FOR_PARALLEL) &&
-           (!tir_is_int(s->extent, &n) || n > WRITTEN_OUT || has_loop(s->body));
+           (!tir_is_int(s->extent, &n) || n > WRITTEN_OUT || does_more(s->body));
 }
 
 tir_role tir_role_in(const tir_stmt *s, tir_expr_ref const *at)

@@ -10,6 +10,7 @@
 
 typedef enum c_need_kind {
     NEED_PREFETCH, /* LATHE_PREFETCH */
+    NEED_ROLLED,   /* LATHE_ROLLED: a loop that is not written out */
     NEED_SHARED,   /* LATHE_SHARED: a function that stays one */
     NEED_TAPS_ROW, /* the code of an intrinsic, by TAPS_ROW */
     NEED_DOT_BYTES, /* the code of an intrinsic, by DOT_BYTES */

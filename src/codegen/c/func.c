@@ -4,7 +4,9 @@
 #include "abi/package.h"
 #include "codegen/c/emit.h"
 #include "tir/build.h"
+#include "tir/node.h"
 #include "tir/walk.h"
+#include "type/target.h"
 
 #include <string.h>
 
@@ -148,9 +150,47 @@ static bool cut_is_short(const c_emit *e, tir_expr_ref extent)
     return e->f->index_type == DT_I32 && tir_is_int(extent, &n) && n <= INT32_MAX / (int64_t)PACKAGE_MAX_WORKERS;
 }
 
+static bool calls_extern(const tir_stmt *s)
+{
+    if (s->kind == TIR_FOR)
+        return false;
+    bool found = (s->kind == TIR_EVALUATE && tir_has_extern(s->value)) || (s->body && calls_extern(s->body)) ||
+                 (s->orelse && calls_extern(s->orelse));
+    for (uint32_t i = 0; i < s->n_stmts && !found; i++)
+        found = calls_extern(s->stmts[i]);
+    return found;
+}
+
+typedef struct division {
+    const tir_var *of;
+    bool found;
+} division;
+
+static void find_division(void *ctx, tir_expr_ref x)
+{
+    division *d = ctx;
+    const bool divides = x->kind == TIR_BINOP && (x->op == TIR_FLOORMOD || x->op == TIR_FLOORDIV);
+    d->found |= divides && tir_uses_var(x->args[0], d->of);
+}
+
+/* What the function of an intrinsic does takes far more time than a loop around it, and much code. Written out, a loop
+ * has divisions of its variable done in front of loops around it. */
+static bool stays_rolled(const c_emit *e, const tir_stmt *s)
+{
+    division d = {s->var, false};
+    if (!e->f->target || !e->f->target->small || s->for_kind != FOR_SERIAL || !calls_extern(s->body))
+        return false;
+    tir_visit_stmt(s->body, NULL, find_division, &d);
+    return !d.found;
+}
+
 static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const char *end, const char *var)
 {
     if (!e->cut || s->for_kind != FOR_PARALLEL) {
+        if (stays_rolled(e, s)) {
+            needs_add(e->needs, (c_need){.kind = NEED_ROLLED});
+            w_line(e->w, "LATHE_ROLLED");
+        }
         w_open(e->w, "for (%s %s = %s; %s < %s; %s++)", index_type(e), var, min, var, end, var);
         return;
     }

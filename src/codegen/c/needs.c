@@ -26,6 +26,12 @@ static const char shared_text[] =
     "#elif defined(__GNUC__)\n#define LATHE_SHARED __attribute__((noinline, noclone))\n"
     "#else\n#define LATHE_SHARED\n#endif\n\n";
 
+static const char rolled_text[] =
+    "/* The loop behind it is not written out. */\n"
+    "#if defined(__clang__)\n#define LATHE_ROLLED _Pragma(\"nounroll\")\n"
+    "#elif defined(__GNUC__)\n#define LATHE_ROLLED _Pragma(\"GCC unroll 1\")\n"
+    "#else\n#define LATHE_ROLLED\n#endif\n\n";
+
 static const char prefetch_text[] = "/* A line that is needed later comes as far as the second cache. */\n"
                                     "#if defined(__GNUC__)\n"
                                     "#define LATHE_PREFETCH(p) __builtin_prefetch((p), 0, 2)\n"
@@ -497,6 +503,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_VCHOOSE: write_vchoose(a, w, n, v); return;
     case NEED_VBOUND: write_vbound(a, w, n, v); return;
     case NEED_PREFETCH:
+    case NEED_ROLLED:
     case NEED_SHARED:
     case NEED_SMALL:
     case NEED_ROUNDED:
@@ -545,6 +552,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
         case NEED_PREFETCH: w_str(w, prefetch_text); break;
+        case NEED_ROLLED: w_str(w, rolled_text); break;
         case NEED_SHARED: w_str(w, shared_text); break;
         case NEED_SMALL: small_write_setup(w); break;
         case NEED_ROUNDED: small_write_rounded(w, need->to); break;
