@@ -86,6 +86,8 @@ void te_sched_annotate(te_sched *s, te_prim_kind kind, const char *stage,
 void te_sched_pragma(te_sched *s, const char *stage, const char *axis, const char *key, int64_t value);
 void te_sched_tensorize(te_sched *s, const char *stage, const char *axis, const char *intrin);
 void te_sched_rolling_buffer(te_sched *s, const char *stage);
+/* In the stage's buffer, elements along the axis are a multiple of `factor` apart, and `offset` more. */
+void te_sched_storage_align(te_sched *s, const char *stage, const char *axis, int64_t factor, int64_t offset);
 /* While one iteration of `consumer.place` runs, the iterations of loop `axis` inside it fetch what it will read next of
  * a parameter of the function. */
 void te_sched_prefetch(te_sched *s, const char *stage, const char *axis, const char *tensor, const char *consumer,

@@ -170,6 +170,12 @@ void te_sched_rolling_buffer(te_sched *s, const char *stage)
     append(s, TE_ROLLING_BUFFER, stage);
 }
 
+void te_sched_storage_align(te_sched *s, const char *stage, const char *axis, int64_t factor, int64_t offset)
+{
+    te_prim *p = append(s, TE_STORAGE_ALIGN, stage);
+    p->u.storage_align = (te_storage_align_args){p->u.stage, name(s, axis), factor, offset};
+}
+
 /* --- printing --- */
 
 static void print_field(writer *w, const te_prim *p, field f, bool first_new)

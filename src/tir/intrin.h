@@ -7,7 +7,7 @@
 #define LATHE_TIR_INTRIN_H
 #include "tir/tir.h"
 
-#define TIR_INTRIN_SYMBOLS  8u
+#define TIR_INTRIN_SYMBOLS  10u
 #define TIR_INTRIN_OPERANDS 8u
 
 /* A name in the texts of a row that stands for a number of the region. */
@@ -37,6 +37,7 @@ typedef struct tir_intrin {
 /* Built-in rows by family: a file each. */
 typedef const tir_intrin *(*tir_intrin_rows)(uint32_t *out_n);
 const tir_intrin *tir_intrins_dot(uint32_t *out_n); /* intrin_dot.c: products of bytes */
+const tir_intrin *tir_intrins_mve(uint32_t *out_n); /* intrin_mve.c: Cortex-M with vectors */
 
 /* Registers a copy of the row; its texts must live as long as c. The name must be new, else DIAG_USAGE. */
 bool tir_register_intrin(compiler *c, const tir_intrin *row);

@@ -6,8 +6,9 @@
 
 For each board (`lathe verify --target qemu-...`) a graph of quantised layers, odd in window, stride, border, channels
 and zero points, must give what the interpreter gives, bit for bit; so must the demo's network within float's limits,
-and the MLPerf Tiny models when they are beside the checkout (see models.py): on a Cortex-M4, with --all on every board.
-On a Cortex-M4 they are run with rows streamed, too (`--minimize ram`), within the bytes of RAM that are noted here.
+and the MLPerf Tiny models when they are beside the checkout (see models.py): on a Cortex-M4 and a Cortex-M55, with
+--all on every board. On a Cortex-M4 they are run with rows streamed, too (`--minimize ram`), within
+the bytes of RAM that are noted here.
 The instructions of each run may be 5 % more than test/embedded/instructions.txt has; --update writes it. Objects of
 kernels call no function for numbers of 64 bits, and none for doubles, on processors with a floating-point unit.
 """
@@ -204,7 +205,7 @@ def main():
                     files.append((spec.name, spec.write(work), False))
         for board in BOARDS:
             for name, file, exact in files:
-                if name in TINY and board != "m4" and not options.all:
+                if name in TINY and board not in ("m4", "m55") and not options.all:
                     continue
                 t.one(f"{name} on {board}", lambda b=board, n=name, f=file, e=exact: t.counted(b, n, f, e))
         for name, file, exact in files:

@@ -20,6 +20,15 @@ typedef enum c_need_kind {
     NEED_ROUNDED,  /* a float to bytes (to) */
     NEED_SCALED,   /* an i32 times a scale to bytes (to) */
     NEED_SINGLE,   /* sums and products with one rounding */
+    NEED_MVE,      /* mve.c: arm_mve.h where it is, and what stands behind it */
+    NEED_MVE_LANES,
+    NEED_MVE_LOAD,    /* four bytes (dt) as i32 */
+    NEED_MVE_ROUNDED, /* four floats to bytes (to) */
+    NEED_MVE_SCALED,  /* four i32 times scales to bytes (to) */
+    NEED_MVE_DOT_BYTES,
+    NEED_MVE_STILL, /* a variant of it (lanes: mve.c) */
+    NEED_MVE_DOT_WORDS,
+    NEED_MVE_SIDES,
     NEED_DOT,      /* sums of products of bytes: dt by to, op TIR_MIN where pairs saturate */
     NEED_CUT,      /* bounds of a part of a parallel loop */
     NEED_HALF_LOAD, /* conversions of f16 or bf16 (dt) */
@@ -61,6 +70,7 @@ typedef struct c_needs {
     VEC(c_need) list; /* without repetitions, in order of first use, dependencies first */
     bool fallback;    /* what is added now is for such loops */
     uint32_t vector_bytes; /* of the functions' targets, at most: wider types are taken apart; 0: none is known */
+    bool mve;         /* Cortex-M with vectors */
     bool riscv;       /* compilers for RISC-V may get the text, whatever the width of its vectors */
 } c_needs;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions of the loop IR as C text. Scalars become plain C; vectors become calls of small helpers (f32x8_add),
  * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
-#include "codegen/c/emit.h"
+#include "codegen/c/mve.h"
 #include "type/target.h"
 
 #include <string.h>
@@ -355,11 +355,99 @@ static bool small_cast(c_emit *e, tir_expr_ref x, c_text *out)
     return x->type.lanes == 1 && is_small(e) && (rounded(e, x, out) || single_rounding(e, x, out));
 }
 
+/* --- the same in lanes of four --- */
+
+static tir_expr_ref under(tir_expr_ref x)
+{
+    return x->kind == TIR_BROADCAST ? x->args[0] : x;
+}
+
+/* A byte, or the difference of two, in i32. */
+static bool is_short(tir_expr_ref x)
+{
+    x = under(x);
+    if (x->kind == TIR_CAST)
+        return dtype_is_int(x->args[0]->type.dt) && dtype_bits(x->args[0]->type.dt) <= 16;
+    if (x->kind == TIR_INT)
+        return x->u.i > -(1 << 20) && x->u.i < 1 << 20;
+    return (is_binary(x, TIR_ADD) || is_binary(x, TIR_SUB)) && is_short(x->args[0]) && is_short(x->args[1]);
+}
+
+/* A number that was made binary64 for an exact product, as lanes of binary32; NULL: it may have more bits. */
+static const char *lanes_single_text(c_emit *e, tir_expr_ref x)
+{
+    tir_expr_ref one = under(x);
+    const char *number = NULL;
+    if (one->kind == TIR_FLOAT && (double)(float)one->u.f == one->u.f)
+        number = scalar_float(e->tmp, DT_F32, one->u.f).s;
+    else if (x->kind == TIR_BROADCAST && one->kind == TIR_CAST && one->args[0]->type.dt == DT_F32)
+        number = expr_text(e, one->args[0]).s;
+    if (number) {
+        needs_add_vector(e->needs, (c_need){.kind = NEED_VSPLAT, .dt = DT_F32, .lanes = MVE_LANES});
+        return arena_printf(e->tmp, "f32x4_splat(%s)", number);
+    }
+    if (x->kind != TIR_CAST || x->type.lanes != MVE_LANES)
+        return NULL;
+    tir_expr_ref from = x->args[0];
+    if (from->type.dt == DT_F32)
+        return expr_text(e, from).s;
+    if (from->type.dt != DT_I32 || !is_short(from))
+        return NULL;
+    return arena_printf(e->tmp, "lathe_f32x4_of(%s)", expr_text(e, from).s);
+}
+
+static bool lanes_single_rounding(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    tir_expr_ref sum = x->args[0], product = is_binary(sum, TIR_ADD) ? sum->args[0] : sum,
+                 more = is_binary(sum, TIR_ADD) ? sum->args[1] : NULL;
+    if (!is_binary(product, TIR_MUL) && more) {
+        product = more;
+        more = sum->args[0];
+    }
+    if (!is_binary(product, TIR_MUL))
+        return false;
+    mve_need_lanes(e);
+    const char *a = lanes_single_text(e, product->args[0]), *b = lanes_single_text(e, product->args[1]),
+               *s = more ? lanes_single_text(e, more) : NULL;
+    if (!a || !b || (more && !s))
+        return false;
+    *out = (c_text){more ? arena_printf(e->tmp, "lathe_f32x4_fma_once(%s, %s, %s)", a, b, s)
+                         : arena_printf(e->tmp, "lathe_f32x4_product_once(%s, %s)", a, b),
+                    PREC_PRIMARY};
+    return true;
+}
+
+static bool lanes_cast(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    tir_expr_ref from = x->args[0];
+    dtype dt = from->type.dt, to = x->type.dt;
+    if (!mve_vectors(e) || x->type.lanes != MVE_LANES || from->type.lanes != MVE_LANES)
+        return false;
+    if (to == DT_F32 && dt == DT_F64)
+        return lanes_single_rounding(e, x, out);
+    if (to == DT_F32 && dt == DT_I32) {
+        mve_need_lanes(e);
+        *out = (c_text){arena_printf(e->tmp, "lathe_f32x4_of(%s)", expr_text(e, from).s), PREC_PRIMARY};
+        return true;
+    }
+    if ((to != DT_I32 && to != DT_F32) || (dt != DT_I8 && dt != DT_U8) || from->kind != TIR_LOAD)
+        return false;
+    tir_expr_ref at = expr_flat(e, from->u.buffer, from->n_args, from->args);
+    if (expr_register(e, from->u.buffer, at) || at->kind != TIR_RAMP || !tir_is_const(at->args[1], 1))
+        return false;
+    mve_need_lanes(e);
+    needs_add(e->needs, (c_need){.kind = NEED_MVE_LOAD, .dt = dt});
+    const char *text = arena_printf(e->tmp, "lathe_i32x4_of_%s(%s + %s)", dtype_name(dt),
+                                    expr_name(e, from->u.buffer), expr_text(e, at->args[0]).s);
+    *out = (c_text){to == DT_I32 ? text : arena_printf(e->tmp, "lathe_f32x4_of(%s)", text), PREC_PRIMARY};
+    return true;
+}
+
 static c_text cast(c_emit *e, tir_expr_ref x)
 {
     dtype from = x->args[0]->type.dt, to = x->type.dt;
     c_text small;
-    if (small_cast(e, x, &small))
+    if (small_cast(e, x, &small) || lanes_cast(e, x, &small))
         return small;
     c_text a = expr_text(e, x->args[0]);
     if (x->type.lanes == 1)
@@ -406,9 +494,77 @@ static c_text choice(c_emit *e, tir_expr_ref x)
     return (c_text){text, PREC_LOW};
 }
 
+/* A number among the arguments of a call. */
+static int64_t argument(tir_expr_ref x, uint32_t i)
+{
+    int64_t v = 0;
+    return i < x->n_args && tir_is_int(x->args[i], &v) ? v : 0;
+}
+
+/* The operands of a call, as its intrinsic has them. */
+enum {
+    ARG_OUT, ARG_A, ARG_W, ARG_M, ARG_R, ARG_H, ARG_N, ARG_STEP, ARG_ROW, ARG_ON, ARG_W_ROW, ARG_OUT_STEP, ARG_FIRST
+};
+
+/* The variant for data that stays in registers, 0: there is none. */
+static uint32_t still_key(tir_expr_ref x)
+{
+    int64_t m = argument(x, ARG_M), n = argument(x, ARG_N), vectors = (n + 15) / 16, on = argument(x, ARG_ON);
+    if (m < 1 || vectors < 1 || m * vectors > MVE_STILL || m * 4 * argument(x, ARG_OUT_STEP) > 4000)
+        return 0;
+    on -= (vectors - 1) * 16;
+    if (on < 0 || on > 4095)
+        return 0;
+    return (uint32_t)m | (uint32_t)vectors << MVE_VECTORS | (n % 16 ? MVE_TAIL : 0u) | (on > 127 ? MVE_FAR : 0u);
+}
+
+/* One call for each row of the window, of which the first one needs no sums. */
+static const char *still_calls(c_emit *e, tir_expr_ref x, uint32_t key)
+{
+    const char *text = "", *out = expr_text(e, x->args[ARG_OUT]).s, *a = expr_text(e, x->args[ARG_A]).s,
+               *w = expr_text(e, x->args[ARG_W]).s;
+    for (int64_t y = 0; y < argument(x, ARG_H); y++) {
+        uint32_t k = key | (y > 0 || !argument(x, ARG_FIRST) ? MVE_ADDS : 0u);
+        needs_add(e->needs, (c_need){.kind = NEED_MVE_STILL, .lanes = k});
+        text = arena_printf(e->tmp, "%s%s%s(%s, %s + %lld, %s + %lld, %lld, %lld, %lld, %lld, %lld)", text,
+                            y ? ", " : "", mve_still_name(e->tmp, k), out, a, (long long)(y * argument(x, ARG_ROW)), w,
+                            (long long)(y * argument(x, ARG_W_ROW)), (long long)argument(x, ARG_R),
+                            (long long)argument(x, ARG_N), (long long)argument(x, ARG_STEP),
+                            (long long)argument(x, ARG_ON), (long long)argument(x, ARG_OUT_STEP));
+    }
+    return text;
+}
+
+static bool other_call(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    static const struct {
+        const char *name;
+        c_need_kind kind;
+    } calls[] = {{"lathe_mve_dot", NEED_MVE_DOT_BYTES},
+                 {"lathe_mve_window", NEED_MVE_DOT_WORDS},
+                 {"lathe_mve_words", NEED_MVE_SIDES}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strcmp(x->u.name, calls[i].name) == 0) {
+            needs_add(e->needs, (c_need){.kind = NEED_MVE});
+            needs_add(e->needs, (c_need){.kind = calls[i].kind});
+        }
+    uint32_t key = strcmp(x->u.name, "lathe_mve_dot") == 0 ? still_key(x) : 0;
+    if (key == 0)
+        return false;
+    const char *args = "";
+    for (uint32_t i = 0; i < x->n_args; i++)
+        args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
+    *out = (c_text){arena_printf(e->tmp, "LATHE_STILL((%s), lathe_mve_dot(%s))", still_calls(e, x, key), args),
+                    PREC_PRIMARY};
+    return true;
+}
+
 static c_text external(c_emit *e, tir_expr_ref x)
 {
     const char *args = "";
+    c_text other;
+    if (other_call(e, x, &other))
+        return other;
     if (strcmp(x->u.name, TAPS_ROW) == 0)
         needs_add(e->needs, (c_need){.kind = NEED_TAPS_ROW});
     if (strcmp(x->u.name, DOT_ROWS) == 0)

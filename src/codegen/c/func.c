@@ -2,7 +2,7 @@
 /* One loop-IR function as a C function: its comment, its parameters, its statements. Parallel loops run over the share
  * of part `part` of `parts`. */
 #include "abi/package.h"
-#include "codegen/c/emit.h"
+#include "codegen/c/mve.h"
 #include "tir/build.h"
 #include "tir/node.h"
 #include "tir/walk.h"
@@ -216,6 +216,7 @@ static void write_for(c_emit *e, const tir_stmt *s)
         block ? names_push_cut(e, s->var, s->var->name) : names_push(e, s->var, s->var->name, true);
     if (block) /* the end of the share is a variable of its own */
         opened = open_block(e);
+    mve_open_loop(e, s);
     write_for_head(e, s, min, end, var);
     tir_bounds_push(e->bounds, s->var, s->min, s->extent);
     const bool before = e->in_parallel;
@@ -318,6 +319,8 @@ static void write_store(c_emit *e, const tir_stmt *s)
 {
     tir_expr_ref at = expr_flat(e, s->buffer, s->n_indices, s->indices);
     const char *reg = expr_register(e, s->buffer, at);
+    if (!reg && mve_store(e, s, at))
+        return;
     c_text value = expr_text(e, s->value);
     if (s->value->type.lanes > 1 && !reg) {
         write_vector_store(e, s, at, value.s);
@@ -621,7 +624,8 @@ bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, 
 
 bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)
 {
-    c_needs needs = {.a = &c->mem, .riscv = t && t->vlen > 0};
+    c_needs needs = {.a = &c->mem, .riscv = t && t->vlen > 0,
+                     .mve = t && (t->features & TARGET_MVE) != 0};
     writer body;
     writer_init(&body, &c->mem);
     if (!func_write(c, &body, &needs, f, c_name, NULL))

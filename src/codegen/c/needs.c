@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The prelude of generated C: every helper function that the kernels use, and no other. Vector helpers have two bodies:
  * a vector expression, or a loop over the lanes in the same order where LATHE_VECTORS is 0. */
-#include "codegen/c/emit.h"
+#include "codegen/c/mve.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -220,13 +220,14 @@ static uint32_t widest(const c_needs *n)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < n->list.len; i++) {
-        uint32_t bytes = n->list.data[i].lanes ? needs_vector_bytes(n->list.data[i].dt, n->list.data[i].lanes) : 0;
+        bool vector = n->list.data[i].lanes && n->list.data[i].kind != NEED_MVE_STILL;
+        uint32_t bytes = vector ? needs_vector_bytes(n->list.data[i].dt, n->list.data[i].lanes) : 0;
         most = bytes > most ? bytes : most;
     }
     return most;
 }
 
-static void write_vector_setup(writer *w, uint32_t bytes, bool riscv)
+static void write_vector_setup(writer *w, uint32_t bytes, const c_needs *n)
 {
     const char *have = bytes > 32   ? "defined(__AVX512F__)"
                        : bytes > 16 ? "defined(__AVX__)"
@@ -236,7 +237,7 @@ static void write_vector_setup(writer *w, uint32_t bytes, bool riscv)
         w,
         "/* 1: GNU vector types; 0: the same operations lane by lane, in the same order. */\n#ifndef LATHE_VECTORS\n");
     w_fmt(w, "#if defined(__GNUC__) && (%s%s)\n#define LATHE_VECTORS 1\n#else\n", have,
-          riscv ? " || defined(__riscv)" : "");
+          n->riscv ? " || defined(__riscv)" : n->mve && bytes <= 16 ? " || defined(__ARM_FEATURE_MVE)" : "");
     w_str(w, "#define LATHE_VECTORS 0\n#endif\n#endif\n");
     w_str(
         w,
@@ -513,6 +514,15 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_DOT_ROWS:
     case NEED_DOT_BYTES:
     case NEED_RVV_VWMACC:
+    case NEED_MVE:
+    case NEED_MVE_LANES:
+    case NEED_MVE_LOAD:
+    case NEED_MVE_ROUNDED:
+    case NEED_MVE_SCALED:
+    case NEED_MVE_DOT_BYTES:
+    case NEED_MVE_STILL:
+    case NEED_MVE_DOT_WORDS:
+    case NEED_MVE_SIDES:
     case NEED_DOT:
     case NEED_CUT:
     case NEED_HALF_LOAD:
@@ -547,7 +557,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
     if (n->vector_bytes && bytes > n->vector_bytes)
         bytes = n->vector_bytes;
     if (bytes > 0)
-        write_vector_setup(w, bytes, n->riscv);
+        write_vector_setup(w, bytes, n);
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
@@ -562,6 +572,15 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_DOT_BYTES: needs_write_dot_bytes(w); break;
         case NEED_DOT_ROWS: needs_write_dot_rows(w); break;
         case NEED_RVV_VWMACC: w_str(w, rvv_vwmacc_text); break;
+        case NEED_MVE: mve_write_setup(w); break;
+        case NEED_MVE_LANES: mve_write_lanes(w); break;
+        case NEED_MVE_LOAD: mve_write_load(w, need->dt); break;
+        case NEED_MVE_ROUNDED: mve_write_rounded(w, need->to); break;
+        case NEED_MVE_SCALED: mve_write_scaled(w, need->to); break;
+        case NEED_MVE_DOT_BYTES: mve_write_dot(w); break;
+        case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
+        case NEED_MVE_DOT_WORDS: mve_write_window(w); break;
+        case NEED_MVE_SIDES: mve_write_words(w); break;
         case NEED_DOT: needs_write_dot(a, w, n, need); break;
         case NEED_CUT: w_str(w, need->dt == DT_I32 ? short_cut_text : cut_text); break;
         case NEED_HALF_LOAD: w_str(w, need->dt == DT_F16 ? f16_load_text : bf16_load_text); break;

@@ -191,7 +191,8 @@ static bool write_shared_kernel(const package *p, c_needs *needs, writer *w, uin
 bool ops_write(const package *p, writer *w)
 {
     const plan_problem *pp = p->pl->problem;
-    c_needs needs = {.a = &p->c->mem, .riscv = p->u->target->vlen > 0};
+    c_needs needs = {.a = &p->c->mem, .riscv = p->u->target->vlen > 0,
+                     .mve = (p->u->target->features & TARGET_MVE) != 0};
     writer kernels;
     writer_init(&kernels, &p->c->mem);
     for (uint32_t i = 0; i < pp->ops.len; i++) {

@@ -13,6 +13,21 @@ static int64_t up_to(int64_t x, int64_t multiple)
     return (x + multiple - 1) / multiple * multiple;
 }
 
+/* Whole windows where their rows fill vectors badly. */
+static void derive_lanes(rows_conv *v)
+{
+    const nn_window *w = &v->win;
+    bool dense = w->dilation[1] == 1;
+    int64_t run = (dense ? w->kernel[1] : 1) * v->in, apart = up_to(run, ROWS_LANES) * w->kernel[0],
+            together = up_to(run * w->kernel[0], ROWS_LANES);
+    v->pixel = v->in;
+    v->block = 1;
+    v->taps = dense ? 1 : w->kernel[1];
+    v->patches = !v->depthwise && dense && w->kernel[0] > 1 && (run < ROWS_LANES || apart * 2 > together * 3);
+    v->run = v->patches ? run * w->kernel[0] : run;
+    v->line = ((v->out_extent[1] - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1) * v->in;
+}
+
 void rows_conv_derive(rows_conv *v)
 {
     const nn_window *w = &v->win;
@@ -21,6 +36,10 @@ void rows_conv_derive(rows_conv *v)
         v->out_extent[i] =
             (v->extent[i] + w->pad_begin[i] + w->pad_end[i] - (w->kernel[i] - 1) * w->dilation[i] - 1) / w->stride[i] +
             1;
+    if (v->lanes) {
+        derive_lanes(v);
+        return;
+    }
     /* One or two channels stay as they are: filling them up would double the products. */
     v->pixel = v->in < 3 && dense ? v->in : up_to(v->in, ROWS_GRANULE);
     v->taps = dense ? 1 : w->kernel[1];
@@ -48,6 +67,10 @@ uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])
 {
     int64_t sums[6] = {v->out / v->block, v->patches ? 1 : v->win.kernel[0], v->taps, v->steps, v->block, ROWS_GRANULE};
     int64_t single[3] = {v->out, v->win.kernel[0], v->win.kernel[1]};
+    if (v->lanes && !v->depthwise) {
+        memcpy(dims, (int64_t[]){v->out, v->patches ? 1 : v->win.kernel[0], v->taps, v->run}, 4 * sizeof *dims);
+        return 4;
+    }
     memcpy(dims, v->depthwise ? single : sums, v->depthwise ? sizeof single : sizeof sums);
     return v->depthwise ? 3 : 6;
 }
@@ -85,6 +108,7 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
     out->planar = strcmp(layout, "NCHW") == 0;
     out->depthwise = graph_attr_int(n, "depthwise") != 0;
     out->direct = graph_attr_int(n, "direct") != 0;
+    out->lanes = graph_attr_int(n, "lanes") != 0;
     out->out = graph_attr_int(n, "channels");
     if (!read_extents(c, n, out) || !nn_window_read(c, n, 2, &out->win))
         return false;

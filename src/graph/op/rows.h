@@ -8,6 +8,8 @@
 #include "graph/op/nn.h"
 
 #define ROWS_GRANULE 4 /* products that one step of the kernel adds */
+#define ROWS_LANES   16 /* the same where vectors of bytes are multiplied */
+#define ROWS_WORD    4 /* rows of a depthwise window that stand side by side there */
 
 typedef struct rows_conv {
     nn_window win;                    /* over rows, columns */
@@ -15,11 +17,15 @@ typedef struct rows_conv {
     bool depthwise;                   /* as many groups as channels of data and result */
     bool direct;                      /* one pixel, read as it is, in bytes: there is no buffer */
     bool patches;                     /* a few elements in each row of a window: the buffer holds whole windows */
+    /* Vectors of bytes are multiplied: the buffer holds i8 with the zero point (u8 less 128), which also stands in the
+     * border; the sums have what it adds to them. */
+    bool lanes;
     int64_t images, extent[2], in, out; /* of the data; channels of data and result */
     int64_t out_extent[2];
     int64_t pixel; /* elements of one pixel in the buffer: its channels, filled up where that keeps steps apart */
     int64_t taps;  /* runs in one row of a window: one where columns are neighbours */
     int64_t steps; /* steps of ROWS_GRANULE elements in a run; of a patch: in all of it */
+    int64_t run;   /* lanes: elements of a run; of a patch: in all of it */
     int64_t line;  /* elements of a row of the buffer */
     int64_t block; /* channels of the result whose weights lie side by side in each step */
 } rows_conv;
@@ -33,6 +39,7 @@ bool rows_conv_can_be_direct(const rows_conv *v);
 void rows_conv_derive(rows_conv *v);
 /* Shape of the weights: depthwise [channels, rows, columns]; else blocks of result channels, rows, runs, steps,
  * channels of the block, elements of the step, where elements 1 and 2 have changed places: what an instruction that
- * widens every second byte makes of them are neighbours again. With direct they stand as they are. */
+ * widens every second byte makes of them are neighbours again; with direct they stand as they are. Of lanes: channels,
+ * rows (1: patches), runs, elements of the run. */
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6]);
 #endif

@@ -22,8 +22,9 @@ typedef struct converter {
     arena scratch;
     ptr_map index; /* value of the old graph -> position in twins */
     VEC(twin) twins;
-    ptr_map starts; /* a sum of products and numbers for each channel, which a bias joins -> position in `sums` */
-    VEC(graph_value *) sums;
+    bool lanes; /* vectors of bytes are multiplied: zero points go into the bias */
+    ptr_map folded; /* a sum with the part of the bias that stands for the zero point -> position in parts */
+    VEC(const tensor_data *) parts;
 } converter;
 
 /* --- values --- */
@@ -160,6 +161,16 @@ static void pack_block(const rows_conv *v, const source *s, int64_t o, uint8_t *
                     }
 }
 
+/* Channel after channel, in each its rows, columns and channels of the data. */
+static void pack_plain(const rows_conv *v, const source *s, uint8_t *at)
+{
+    for (int64_t o = 0; o < v->out; o++)
+        for (int64_t y = 0; y < v->win.kernel[0]; y++)
+            for (int64_t x = 0; x < v->win.kernel[1]; x++)
+                for (int64_t i = 0; i < v->in; i++)
+                    *at++ = s->bytes[o * s->o + i * s->i + y * s->y + x * s->x];
+}
+
 static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, const source *s)
 {
     int64_t dims[6], count = 1;
@@ -168,7 +179,9 @@ static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, 
         count *= dims[i];
     uint8_t *bytes = arena_alloc(&v->r.c->mem, (size_t)count, 64);
     memset(bytes, 0, (size_t)count);
-    if (r->depthwise) {
+    if (r->lanes && !r->depthwise) {
+        pack_plain(r, s, bytes);
+    } else if (r->depthwise) {
         for (int64_t k = 0; k < count; k++) {
             int64_t x = k % r->win.kernel[1], y = k / r->win.kernel[1] % r->win.kernel[0],
                     o = k / r->win.kernel[1] / r->win.kernel[0];
@@ -181,59 +194,66 @@ static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, 
     return rewrite_constant(&v->r, tensor_dense(v->r.c, DT_I8, rank, dims, bytes), n->inputs[1]->name, n->loc);
 }
 
-static int64_t zero_of(const graph_node *n)
+/* --- zero points that go into the bias --- */
+
+/* The zero point where it is known, of lanes as the buffer has it. */
+static bool known_zero(const graph_node *n, bool lanes, int64_t *out)
 {
-    const tensor_data *z = n->n_inputs > 2 && n->inputs[2] ? graph_constant(n->inputs[2]) : NULL;
-    return z ? tensor_get_i64(z, 0) : 0;
+    const graph_value *z = n->n_inputs > 2 ? n->inputs[2] : NULL;
+    const tensor_data *t = z ? graph_constant(z) : NULL;
+    *out = (t ? tensor_get_i64(t, 0) : 0) - (lanes && n->inputs[0]->type.dt == DT_U8 ? 128 : 0);
+    return !z || t;
 }
 
-/* Data with a zero point that is known, in one pixel: what it adds is taken off the sums, and off the bias where there
- * is one. */
+/* One pixel whose zero point is known. */
 static bool is_direct(const graph_node *n, const rows_conv *r)
 {
-    return (n->n_inputs < 3 || !n->inputs[2] || graph_constant(n->inputs[2])) && rows_conv_can_be_direct(r);
+    int64_t zero;
+    return !r->lanes && known_zero(n, false, &zero) && rows_conv_can_be_direct(r);
 }
 
-/* y less the part of the zero point. */
-static graph_value *without_zero(converter *v, const graph_node *n, graph_value *y, const rows_conv *r,
-                                 const source *s)
+/* y with what the zero point adds to each channel taken off. */
+static graph_value *less_zero(converter *v, const graph_node *n, graph_value *y, const rows_conv *r, const source *s)
 {
-    int64_t zero = zero_of(n), channels = r->out;
-    int32_t *parts = arena_array(&v->r.c->mem, int32_t, (size_t)channels);
-    if (!y || zero == 0)
+    int64_t zero = 0, taps = r->win.kernel[0] * r->win.kernel[1] * (r->depthwise ? 1 : r->in);
+    if (!y || (!r->lanes && !r->direct) || !known_zero(n, r->lanes, &zero) || zero == 0)
         return y;
-    for (int64_t o = 0; o < channels; o++) {
-        int64_t sum = 0;
-        for (int64_t i = 0; i < r->in; i++)
-            sum += (int8_t)s->bytes[o * s->o + i * s->i];
-        parts[o] = (int32_t)(-zero * sum);
+    int32_t *part = arena_array(&v->r.c->mem, int32_t, (size_t)r->out);
+    for (int64_t o = 0; o < r->out; o++) {
+        int64_t sum = 0, columns = r->win.kernel[1];
+        for (int64_t k = 0; k < taps; k++)
+            sum += (int8_t)s->bytes[o * s->o + k % columns * s->x + k / columns % r->win.kernel[0] * s->y +
+                                    k / columns / r->win.kernel[0] * s->i];
+        part[o] = (int32_t)(uint32_t)-(zero * sum);
     }
-    const tensor_data *part = tensor_dense(v->r.c, DT_I32, 1, &channels, parts);
-    graph_value *in[2] = {y, rewrite_constant(&v->r, part, "part", n->loc)};
-    graph_value *sum = rewrite_emit(&v->r, "add", 2, in, 0, NULL, n->loc);
-    if (sum) {
-        ptr_map_set(&v->starts, sum, v->sums.len);
-        vec_push(&v->scratch, &v->sums, sum);
+    const tensor_data *t = tensor_dense(v->r.c, DT_I32, 1, &r->out, part);
+    graph_value *in[2] = {y, rewrite_constant(&v->r, t, "bias", n->loc)};
+    y = rewrite_emit(&v->r, "add", 2, in, 0, NULL, n->loc);
+    if (y) {
+        ptr_map_set(&v->folded, y, v->parts.len);
+        vec_push(&v->scratch, &v->parts, t);
     }
-    return sum;
+    return y;
 }
 
-/* A bias behind such a sum: one number for each channel is enough. */
+/* The model's own bias behind such a sum: both in one. */
 static void join_bias(converter *v, const graph_node *n, graph_value **in)
 {
     uint32_t at = 0;
-    const graph_value *sum = in[0];
-    const tensor_data *bias = strcmp(n->op->name, "add") == 0 ? graph_constant(in[1]) : NULL;
-    if (!bias || bias->kind != TENSOR_DENSE || bias->dt != DT_I32 || !ptr_map_get(&v->starts, sum, &at))
+    for (uint32_t i = 0; i < 2 && strcmp(n->op->name, "add") == 0; i++) {
+        const tensor_data *own = graph_constant(in[1 - i]), *part;
+        if (!ptr_map_get(&v->folded, in[i], &at) || !own)
+            continue;
+        part = v->parts.data[at];
+        if (own->count != 1 && own->count != part->count)
+            return;
+        int32_t *both = arena_array(&v->r.c->mem, int32_t, (size_t)part->count);
+        for (int64_t k = 0; k < part->count; k++)
+            both[k] = (int32_t)(uint32_t)(tensor_get_i64(part, k) + tensor_get_i64(own, own->count == 1 ? 0 : k));
+        in[i] = in[i]->def->inputs[0];
+        in[1 - i] = rewrite_constant(&v->r, tensor_dense(v->r.c, DT_I32, 1, part->dims, both), "bias", n->loc);
         return;
-    const tensor_data *part = graph_constant(sum->def->inputs[1]);
-    if (bias->count != part->count || bias->rank != 1)
-        return;
-    int32_t *parts = arena_array(&v->r.c->mem, int32_t, (size_t)part->count);
-    for (int64_t i = 0; i < part->count; i++)
-        parts[i] = (int32_t)(uint32_t)(tensor_get_i64(bias, i) + tensor_get_i64(part, i));
-    in[0] = sum->def->inputs[0];
-    in[1] = rewrite_constant(&v->r, tensor_dense(v->r.c, DT_I32, 1, &part->count, parts), in[1]->name, n->loc);
+    }
 }
 
 static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_conv *r, const source *s)
@@ -248,19 +268,21 @@ static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_co
                     attr_ints(c, "dilations", 2, w->dilation),
                     attr_int(c, "depthwise", r->depthwise),
                     attr_int(c, "direct", r->direct),
-                    attr_string(c, "data_layout", r->planar ? "NCHW" : "NHWC")};
+                    attr_string(c, "data_layout", r->planar ? "NCHW" : "NHWC"),
+                    attr_int(c, "lanes", r->lanes)};
+    const uint32_t n_attrs = sizeof attrs / sizeof *attrs - !r->lanes;
     graph_value *in[3] = {x, pack(v, n, r, s), NULL};
     if (!r->direct && n->n_inputs > 2 && n->inputs[2])
         in[2] = plain(v, n->inputs[2], n->loc);
-    graph_value *y = rewrite_emit(&v->r, "qnn.conv2d_rows", in[2] ? 3 : 2, in, sizeof attrs / sizeof *attrs, attrs,
-                                  n->loc);
-    return finish(v, n, r->direct ? without_zero(v, n, y, r, s) : y);
+    graph_value *y = rewrite_emit(&v->r, "qnn.conv2d_rows", in[2] ? 3 : 2, in, n_attrs, attrs, n->loc);
+    return finish(v, n, less_zero(v, n, y, r, s));
 }
 
 static bool convert_conv(converter *v, graph_node *n, bool *done)
 {
     const tensor_data *w = byte_weights(n, 4);
-    rows_conv r = {.planar = true};
+    int64_t zero;
+    rows_conv r = {.planar = true, .lanes = v->lanes && known_zero(n, true, &zero)};
     if (!w || !is_image(n->inputs[0]) || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
         return true;
     int64_t groups = graph_attr_int(n, "groups");
@@ -294,7 +316,9 @@ static bool convert_matmul(converter *v, graph_node *n, bool *done)
         strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0)
         return true;
     bool rows = graph_attr_int(n, "transpose_b") != 0;
-    rows_conv r = {.images = 1, .extent = {1, extent(x, 0)}, .in = extent(x, 1), .out = w->dims[rows ? 0 : 1]};
+    int64_t zero;
+    rows_conv r = {.images = 1, .extent = {1, extent(x, 0)}, .in = extent(x, 1), .out = w->dims[rows ? 0 : 1],
+                   .lanes = v->lanes && known_zero(n, true, &zero)};
     r.win = (nn_window){.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
     rows_conv_derive(&r);
     r.direct = is_direct(n, &r);
@@ -393,7 +417,8 @@ static bool convert_elementwise(converter *v, graph_node *n, bool *done)
     if (!ok || !any)
         return !v->r.failed;
     *done = true;
-    join_bias(v, n, in);
+    if (n->n_inputs == 2)
+        join_bias(v, n, in);
     return emit_elementwise(v, n, in);
 }
 
@@ -493,15 +518,17 @@ static bool walk(converter *v, graph_func *f)
     return true;
 }
 
-static bool run(compiler *c, graph_func *f)
+static bool run(compiler *c, graph_func *f, bool lanes)
 {
-    converter v = {.twins = {0}};
+    converter v = {.lanes = lanes};
     arena_init(&v.scratch, &c->mem);
+    ptr_map_init(&v.folded, &v.scratch);
     ptr_map_init(&v.index, &v.scratch);
-    ptr_map_init(&v.starts, &v.scratch);
     rewrite_begin(&v.r, c, f);
     bool ok = walk(&v, f);
     rewrite_end(&v.r);
+    if (lanes)
+        graph_remove_dead(f);
     arena_free(&v.scratch);
     return ok && !v.r.failed;
 }
@@ -511,6 +538,6 @@ bool graph_pass_rows(compiler *c, graph_module *m, const pass_options *o)
     bool ok = true, small = o->target->vector_bytes == 0 && o->target->address_bits == 32;
     for (uint32_t i = 0; i < m->funcs.len && small; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i]);
+            ok &= run(c, m->funcs.data[i], (o->target->features & TARGET_MVE) != 0);
     return ok;
 }

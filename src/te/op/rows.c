@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compute definition of qnn.conv2d_rows: the rows under a line of results as 16-bit numbers from which the zero point
  * is taken, so that the border is 0, and sums of products along them. */
-#include "graph/op/rows.h"
+#include "te/op/rows.h"
+
 #include "te/op/util.h"
 
 typedef struct rows_ctx {
@@ -146,6 +147,10 @@ bool compute_conv2d_rows(te_graph *g, const graph_node *n, te_tensor *const *in,
         return false;
     const rows_conv *v = &k.v;
     const nn_window *w = &v->win;
+    g->macs += v->images * v->out_extent[0] * v->out_extent[1] * v->out * w->kernel[0] * w->kernel[1] *
+               (v->depthwise ? 1 : v->in);
+    if (v->lanes)
+        return compute_conv2d_lanes(g, n, v, in, out);
     int64_t counts[5] = {v->patches ? 1 : w->kernel[0], v->depthwise ? w->kernel[1] : v->taps, v->steps, 2, 2};
     uint32_t axes = v->depthwise ? 2 : 5;
     for (uint32_t i = 0; i < axes; i++)
@@ -155,7 +160,5 @@ bool compute_conv2d_rows(te_graph *g, const graph_node *n, te_tensor *const *in,
     te_body_fn body = v->depthwise ? depthwise_body : sums_body;
     out[0] = te_reduce(g, "conv", DT_I32, 4, dims, axes, k.reduce, TE_SUM, body, &k);
     out[0]->node->tag = n->op->name;
-    g->macs += v->images * v->out_extent[0] * v->out_extent[1] * v->out * w->kernel[0] * w->kernel[1] *
-               (v->depthwise ? 1 : v->in);
     return true;
 }

@@ -117,3 +117,15 @@ const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *las
     te_sched_cache_write(s, anchor->name, scope, acc);
     return acc;
 }
+
+const char *te_cut_lines(te_sched *s, const struct target *t, const te_node *last)
+{
+    const char *line = te_axis_name(last, 1);
+    if (t->workers <= 1) {
+        te_sched_pragma(s, last->name, line, "whole", 1); /* flash: the lines at the border are no code of their own */
+        return line;
+    }
+    te_sched_fuse(s, last->name, te_axis_name(last, 0), line, "part");
+    te_sched_annotate(s, TE_PARALLEL, last->name, "part");
+    return "part";
+}

@@ -2,9 +2,9 @@
 /* Default schedules of qnn.conv2d_rows. Pixels stand outside of channels: a tile of a line of results takes a few
  * pixels, whose windows lie in a small buffer of 16-bit numbers, by two channels, whose weights are read one after the
  * other. Rows that the next line needs again stay in the buffer where one worker makes all lines. */
-#include "graph/op/rows.h"
+#include "te/rule/rows.h"
+
 #include "te/inline.h"
-#include "te/rule/rule.h"
 #include "type/target.h"
 
 #include <string.h>
@@ -14,24 +14,9 @@
 #define MOST_ROWS     3 /* of a depthwise window that are written out */
 #define TOGETHER      4 /* elements of a row that are copied one after the other without a loop */
 
-enum { IMAGE, ROW, COLUMN, CHANNEL };
-
 static const char *tap(const te_node *a, uint32_t i)
 {
     return a->reduce_axes[i]->var->name;
-}
-
-/* Lines are shared among workers, or follow each other in one. The name of the loop over them. */
-static const char *cut_lines(te_sched *s, const struct target *t, const te_node *last)
-{
-    const char *line = te_axis_name(last, ROW);
-    if (t->workers <= 1) {
-        te_sched_pragma(s, last->name, line, "whole", 1); /* flash: the lines at the border are no code of their own */
-        return line;
-    }
-    te_sched_fuse(s, last->name, te_axis_name(last, IMAGE), line, "part");
-    te_sched_annotate(s, TE_PARALLEL, last->name, "part");
-    return "part";
 }
 
 /* Where the window of the next line begins with rows of this one's, and one worker makes both. */
@@ -79,7 +64,7 @@ static const char *take_channels(te_sched *s, const rows_conv *v, const te_node 
 
 static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
 {
-    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = cut_lines(s, t, last);
+    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
     const te_node *rows = te_find_tag(s->g, "pad");
     te_sched_split(s, o, te_axis_name(last, COLUMN), depthwise_tile(v->out_extent[1]), "col_o", "col_i");
     const char *channels = te_axis_name(last, CHANNEL);
@@ -111,7 +96,7 @@ static bool begins_at_words(const rows_conv *v)
 
 static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
 {
-    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = cut_lines(s, t, last);
+    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
     const te_node *rows = te_find_tag(s->g, "pad");
     te_sched_split(s, o, te_axis_name(last, COLUMN), TILE_PIXELS, "col_o", "col_i");
     te_sched_split(s, o, te_axis_name(last, CHANNEL), v->block, "channel_o", "channel_i");
@@ -189,13 +174,16 @@ bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_no
         return te_schedule_default(s, t, n, NULL, last);
     for (uint32_t i = 0; i < n_kept; i++)
         te_sched_set_scope(s, kept[i]->name, "local");
-    if (v.direct)
+    if (v.lanes)
+        te_schedule_lanes_conv(s, t, &v, anchor, last);
+    else if (v.direct)
         direct(s, &v, n, anchor, last);
     else if (v.depthwise)
         depthwise(s, t, &v, anchor, last);
     else
         sums(s, t, &v, anchor, last);
     for (uint32_t i = 0; i < n_kept; i++)
-        te_sched_compute_at(s, kept[i]->name, last->name, v.depthwise ? te_axis_name(last, CHANNEL) : "channel_o");
+        te_sched_compute_at(s, kept[i]->name, last->name,
+                            v.depthwise && !v.lanes ? te_axis_name(last, CHANNEL) : "channel_o");
     return true;
 }

@@ -60,6 +60,8 @@ te_tile te_choose_dot_tile(const struct target *t, const struct target_dot *d, i
 te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_open, int64_t width, bool width_open);
 /* The sums' stage under `last`: the anchor itself when an epilogue follows, else a cache of it. */
 const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope);
+/* Lines, [image, row, ...], are shared among workers, or follow each other in one. The name of the loop over them. */
+const char *te_cut_lines(te_sched *s, const struct target *t, const te_node *last);
 /* A convolution whose result is in blocks of channels (conv_blocked.c). */
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 /* --- rows in vector lanes (lanes.c); false, and nothing is changed, where the C compiler does as well --- */

@@ -34,6 +34,12 @@ static void check_expr(void *ctx, tir_expr_ref e)
         n->ok = n->ok && e->type.dt != DT_U64;
         return;
     }
+    int64_t step = 0;
+    if (e->kind == TIR_RAMP && tir_is_int(e->args[1], &step) && step >= 0 && step <= INT16_MAX) {
+        tir_range base = tir_range_of(n->bounds, e->args[0]); /* whose own turn comes, too */
+        n->ok = base.known_max && base.max <= INT32_MAX - step * e->type.lanes;
+        return;
+    }
     tir_range r = is_arithmetic(e) && e->type.lanes == 1 ? tir_range_of(n->bounds, e) : (tir_range){0};
     bool known = e->kind != TIR_VAR || tir_map_get(&n->vars, e->u.var);
     n->ok = known && r.known_min && r.known_max && r.min >= INT32_MIN && r.max <= INT32_MAX;
@@ -94,6 +100,7 @@ static tir_expr_ref narrow_expr(tir_rewriter *r, tir_expr_ref e)
     switch (e->kind) {
     case TIR_INT: return tir_int(n->c, DT_I32, e->u.i);
     case TIR_VAR: return tir_varref(n->c, tir_map_get(&n->vars, e->u.var));
+    case TIR_RAMP: return tir_ramp(n->c, e->args[0], e->args[1], e->type.lanes);
     case TIR_SELECT: return tir_select(n->c, e->args[0], e->args[1], e->args[2]);
     default: return tir_binary(n->c, e->op, e->args[0], e->args[1]);
     }

@@ -226,6 +226,8 @@ static tir_expr_ref in_lanes(tir_rewriter *r, tir_expr_ref e)
 bool tir_pass_round(compiler *c, tir_func *f)
 {
     tir_rewriter r = {.c = c, .ctx = f, .expr = in_lanes};
+    if (f->target && (f->target->features & TARGET_MVE) != 0)
+        return true; /* it has instructions that round */
     f->body = tir_rewrite_stmt(&r, f->body);
     return true;
 }

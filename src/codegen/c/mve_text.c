@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* C for Cortex-M with vectors (Helium): the code of the intrinsics of tir/intrin_mve.c, and what quantised arithmetic
+ * is in lanes of four numbers, by arm_mve.h, which gcc and clang have. Without such vectors it is plain C. */
+#include "codegen/c/mve.h"
+#include "type/target.h"
+
+static const char setup_text[] =
+    "#if defined(__GNUC__) && defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) != 0 && defined(__OPTIMIZE__)\n"
+    "#include <arm_mve.h>\n#define LATHE_MVE 1 /* integers and floats */\n"
+    "#define LATHE_STILL(here, elsewhere) here\n"
+    "#if defined(__clang__)\n#define LATHE_PREDICATE \"memory\" /* it has no name there */\n"
+    "#else\n#define LATHE_PREDICATE \"p0\"\n#endif\n"
+    "#else\n#define LATHE_MVE 0\n#define LATHE_STILL(here, elsewhere) elsewhere\n#endif\n"
+    "/* Loops of a few vectors, written out, would ask for more registers than there are. */\n"
+    "#if LATHE_MVE && defined(__clang__)\n#define LATHE_ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
+    "#elif LATHE_MVE\n#define LATHE_ROLLED _Pragma(\"GCC unroll 1\")\n"
+    "#else\n#define LATHE_ROLLED\n#endif\n"
+    "#if defined(__GNUC__)\n#define LATHE_ALWAYS inline __attribute__((always_inline))\n"
+    "#else\n#define LATHE_ALWAYS inline\n#endif\n\n";
+
+/* Sums of m pixels by r channels. They stand in even registers, which VMLADAVA asks for; the count is in LR, for which
+ * no other register is left, and the last step has no lanes beyond the end. Where gcc makes a vector of the sums, it
+ * would look for the instruction's results in its lanes, and end. */
+static void write_tile(writer *w, uint32_t m, uint32_t r)
+{
+    w_fmt(w,
+          "static LATHE_ALWAYS void lathe_tile_%ux%u(int32_t *s, const int8_t *a0, const int8_t *w0, int n,\n"
+          "                                       int a_step, int w_step)\n{\n"
+          "    register int left __asm__(\"lr\") = n;\n",
+          m, r);
+    for (uint32_t i = 1; i < m; i++)
+        w_fmt(w, "    const int8_t *a%u = a0 + %u * a_step;\n", i, i);
+    for (uint32_t j = 1; j < r; j++)
+        w_fmt(w, "    const int8_t *w%u = w0 + %u * w_step;\n", j, j);
+    for (uint32_t k = 0; k < m * r; k++)
+        w_fmt(w, "    int32_t s%u = s[%u];\n", k, k);
+    w_str(w, "    __asm__(\"dlstp.8 lr, lr\\n1:\\n\"\n");
+    for (uint32_t j = 0; j < r; j++)
+        w_fmt(w, "            \"vldrb.8 q%u, [%%[w%u]], #16\\n\"\n", j, j);
+    for (uint32_t i = 0; i < m; i++) {
+        w_fmt(w, "            \"vldrb.8 q%u, [%%[a%u]], #16\\n\"\n", r + i, i);
+        for (uint32_t j = 0; j < r; j++)
+            w_fmt(w, "            \"vmladava.s8 %%[s%u], q%u, q%u\\n\"\n", i * r + j, j, r + i);
+    }
+    w_str(w, "            \"letp lr, 1b\\n\"\n            : \"+r\"(left)");
+    for (uint32_t k = 0; k < m * r; k++)
+        w_fmt(w, ", [s%u] \"+Te\"(s%u)", k, k);
+    w_str(w, "\n             ");
+    for (uint32_t i = 0; i < m; i++)
+        w_fmt(w, " , [a%u] \"+r\"(a%u)", i, i);
+    for (uint32_t j = 0; j < r; j++)
+        w_fmt(w, " , [w%u] \"+r\"(w%u)", j, j);
+    w_str(w, "\n            : : \"q0\", \"q1\", \"q2\", \"q3\", \"q4\", \"memory\");\n");
+    for (uint32_t k = 0; k < m * r; k++)
+        w_fmt(w, "    __asm__(\"\" : \"+r\"(s%u));\n    s[%u] = s%u;\n", k, k, k);
+    w_str(w, "    (void)a_step;\n    (void)w_step;\n}\n\n");
+}
+
+static const char tiled_text[] =
+    "/* Tiles of m by `by` sums, as many as there are whole ones; the first channel that is left. */\n"
+    "static LATHE_ALWAYS int lathe_dot_tiles(int32_t *out, const int8_t *a, const int8_t *w, int m, int by, int r,\n"
+    "                                        int h, int n, int a_step, int a_row, int w_step, int w_row,\n"
+    "                                        int out_step, int first)\n"
+    "{\n"
+    "    int i, j, k, y;\n"
+    "    for (j = 0; j + by <= r; j += by, w += by * w_step) {\n"
+    "        int32_t s[6];\n"
+    "        for (i = 0; i < m; i++)\n"
+    "            for (k = 0; k < by; k++)\n"
+    "                s[i * by + k] = first ? 0 : out[i * out_step + j + k];\n"
+    "        for (y = 0; y < h; y++) {\n"
+    "            if (m == 3)\n"
+    "                lathe_tile_3x2(s, a + y * a_row, w + y * w_row, n, a_step, w_step);\n"
+    "            else if (m == 2)\n"
+    "                lathe_tile_2x2(s, a + y * a_row, w + y * w_row, n, a_step, w_step);\n"
+    "            else\n"
+    "                lathe_tile_1x4(s, a + y * a_row, w + y * w_row, n, a_step, w_step);\n"
+    "        }\n"
+    "        for (i = 0; i < m; i++)\n"
+    "            for (k = 0; k < by; k++)\n"
+    "                out[i * out_step + j + k] = s[i * by + k];\n"
+    "    }\n"
+    "    return j;\n"
+    "}\n"
+    "#endif\n\n";
+
+static const char dot_text[] =
+    "/* out[i * out_step + j] (first: from 0 on) += sum over y below h and n bytes from a + i * a_step + y * a_row\n"
+    " * and w + j * w_step + y * w_row on of their products. */\n"
+    "static LATHE_ALWAYS void lathe_mve_dot(int32_t *out, const int8_t *a, const int8_t *w, int m, int r, int h,\n"
+    "                                       int n, int a_step, int a_row, int w_step, int w_row, int out_step,\n"
+    "                                       int first)\n"
+    "{\n"
+    "    int i, j = 0, y;\n"
+    "#if LATHE_MVE\n"
+    "    if (m <= 3)\n"
+    "        j = lathe_dot_tiles(out, a, w, m, m == 1 ? 4 : 2, r, h, n, a_step, a_row, w_step, w_row, out_step,\n"
+    "                            first);\n"
+    "#endif\n"
+    "    for (; j < r; j++)\n"
+    "        for (i = 0; i < m; i++) {\n"
+    "            int32_t s = first ? 0 : out[i * out_step + j];\n"
+    "            for (y = 0; y < h; y++) {\n"
+    "                const int8_t *b = a + i * a_step + y * a_row, *c = w + j * w_step + y * w_row;\n"
+    "#if LATHE_MVE\n"
+    "                lathe_tile_1x1(&s, b, c, n, 0, 0);\n"
+    "#else\n"
+    "                int k;\n"
+    "                for (k = 0; k < n; k++)\n"
+    "                    s += b[k] * c[k];\n"
+    "#endif\n"
+    "            }\n"
+    "            out[i * out_step + j] = s;\n"
+    "        }\n"
+    "}\n\n";
+
+/* --- data that stays in registers --- */
+
+/* Where a few pixels' bytes fit into STILL registers, they stay there while the weights of all channels pass by. What
+ * differs in the text is in the bits of c_need.lanes. */
+const char *mve_still_name(arena *a, uint32_t key)
+{
+    return arena_printf(a, "lathe_still_%ux%u%s%s%s", key & MVE_PIXELS, key >> MVE_VECTORS & 0xf,
+                        key & MVE_TAIL ? "_tail" : "", key & MVE_FAR ? "_far" : "", key & MVE_ADDS ? "_add" : "");
+}
+
+/* One channel: its weights, vector after vector, by those of all pixels. */
+static void write_still_channel(writer *w, uint32_t pixels, uint32_t vectors, uint32_t key)
+{
+    for (uint32_t i = 0; key & MVE_ADDS && i < pixels; i++)
+        w_fmt(w, "        \"ldr %%[s%u], [%%[out], %%[o%u]]\\n\"\n", i, i);
+    for (uint32_t v = 0; v < vectors; v++) {
+        bool last = v + 1 == vectors, tail = last && key & MVE_TAIL;
+        uint32_t q = v % 2 ? 6 : 7;
+        w_fmt(w, "        \"%s %s q%u, [%%[w]]%s\\n\"\n", tail ? "vpst\\n" : "", tail ? "vldrbt.u8" : "vldrb.8", q,
+              last ? key & MVE_FAR ? "\\n add %[w], %[w], %[on]" : ", %[on]" : ", #16");
+        for (uint32_t i = 0; i < pixels; i++)
+            w_fmt(w, "        \"vmladav%s.s8 %%[s%u], q%u, q%u\\n\"\n", v || key & MVE_ADDS ? "a" : "", i,
+                  i * vectors + v, q);
+    }
+    for (uint32_t i = pixels; i-- > 1;)
+        w_fmt(w, "        \"str %%[s%u], [%%[out], %%[o%u]]\\n\"\n", i, i);
+    w_str(w, "        \"str %[s0], [%[out]], #4\\n le lr, 1b\\n\"\n");
+}
+
+static void write_still_data(writer *w, uint32_t pixels, uint32_t vectors, uint32_t key)
+{
+    for (uint32_t i = 0; i < pixels; i++) {
+        for (uint32_t v = 0; v < vectors; v++)
+            if (v + 1 == vectors && key & MVE_TAIL)
+                w_fmt(w, "        \"vpst\\n vldrbt.u8 q%u, [%%[a], #%u]\\n\"\n", i * vectors + v, v * 16);
+            else
+                w_fmt(w, "        \"vldrb.8 q%u, [%%[a], #%u]\\n\"\n", i * vectors + v, v * 16);
+        if (i + 1 < pixels)
+            w_str(w, "        \"add %[a], %[a], %[step]\\n\"\n");
+    }
+}
+
+void mve_write_still(arena *a, writer *w, uint32_t key)
+{
+    uint32_t pixels = key & MVE_PIXELS, vectors = key >> MVE_VECTORS & 0xf;
+    w_fmt(w,
+          "#if LATHE_MVE\n"
+          "/* out[i * out_step + j] %s the products of n bytes from a + i * step and w + j * on on, j below r. */\n"
+          "static LATHE_ALWAYS void %s(int32_t *out, const int8_t *a, const int8_t *w, int r, int n,\n"
+          "                         int step, int on, int out_step)\n{\n    int32_t s0",
+          key & MVE_ADDS ? "+=" : "=", mve_still_name(a, key));
+    for (uint32_t i = 1; i < pixels; i++)
+        w_fmt(w, ", s%u", i);
+    w_str(w, ";\n    __asm__ volatile(\n");
+    if (key & MVE_TAIL)
+        w_str(w, "        \"vctp.8 %[n]\\n\"\n");
+    write_still_data(w, pixels, vectors, key);
+    w_str(w, "        \"dls lr, %[r]\\n1:\\n\"\n");
+    write_still_channel(w, pixels, vectors, key);
+    w_str(w, "        : [out] \"+r\"(out), [a] \"+r\"(a), [w] \"+r\"(w)");
+    for (uint32_t i = 0; i < pixels; i++)
+        w_fmt(w, ", [s%u] \"=&Te\"(s%u)", i, i);
+    const uint32_t done = (vectors - 1) * 16;
+    w_fmt(w, "\n        : [n] \"r\"(n - %u), [r] \"r\"(r), [step] \"rI\"(step), [on] \"i\"(on - %u)", done, done);
+    for (uint32_t i = 0; i < pixels; i++)
+        w_fmt(w, ", [o%u] \"i\"(%u * out_step)", i, 4 * i);
+    w_str(w, "\n        : \"lr\", \"memory\", \"q0\", \"q1\", \"q2\", \"q3\", \"q4\", \"q5\", \"q6\", \"q7\"");
+    w_str(w, key & MVE_TAIL ? ", LATHE_PREDICATE);\n" : ");\n");
+    w_str(w, "    (void)n;\n}\n#endif\n\n");
+}
+
+/* Four words of a vector are four columns; a column that the window has not is its first one again, by weights of 0. */
+static const char dot_words_text[] =
+    "#if LATHE_MVE\n"
+    "/* Lane 4 * x + y: the weight of row y and column x; 0 where the window has none. */\n"
+    "static LATHE_ALWAYS int8x16_t lathe_window(const int8_t *w, int p, int q, int w_row)\n"
+    "{\n"
+    "    const uint8x16_t lane = vidupq_n_u8(0, 1), x = vshrq_n_u8(lane, 2), y = vandq_u8(lane, vdupq_n_u8(3));\n"
+    "    const mve_pred16_t in = (mve_pred16_t)((((1u << p) - 1u) * 0x1111u) & ((1u << (4 * q)) - 1u));\n"
+    "    return vldrbq_gather_offset_z_s8(w, vaddq_u8(x, vmulq_n_u8(y, (uint8_t)w_row)), in);\n"
+    "}\n\n"
+    "static LATHE_ALWAYS uint32x4_t lathe_columns(const int8_t *a, int q, int a_tap)\n"
+    "{\n"
+    "    const uint32_t step = (uint32_t)a_tap;\n"
+    "    const uint32x4_t v = {0, q > 1 ? step : 0, q > 2 ? 2 * step : 0, q > 3 ? 3 * step : 0};\n"
+    "    return vaddq_n_u32(v, (uint32_t)(uintptr_t)a);\n"
+    "}\n\n"
+    "#endif\n\n";
+
+static const char dot_words_tile_text[] =
+    "#if LATHE_MVE\n"
+    "#define LATHE_MVE_WORDS(add)                                                                       \\\n"
+    "    \"vldrw.u32 q6, [%q[at]]\\n\" \"vmladav\" add \".s8 %[s0], q6, %q[w0]\\n\"                         \\\n"
+    "    \"vldrw.u32 q7, [%q[at], #4]\\n\" \"vmladav\" add \".s8 %[s1], q7, %q[w1]\\n\"                     \\\n"
+    "    \"vldrw.u32 q6, [%q[at], #8]\\n\" \"vmladav\" add \".s8 %[s2], q6, %q[w2]\\n\"                     \\\n"
+    "    \"vldrw.u32 q7, [%q[at], #12]\\n\" \"vadd.i32 %q[at], %q[at], %[step]\\n\"                       \\\n"
+    "    \"vmladav\" add \".s8 %[s3], q7, %q[w3]\\n\"                                                     \\\n"
+    "    \"strd %[s0], %[s1], [%[out]], #8\\n strd %[s2], %[s3], [%[out]], #8\\n\"\n"
+    "#define LATHE_MVE_WORDS_END                                                                        \\\n"
+    "    : [out] \"+r\"(out), [at] \"+w\"(at), [s0] \"=&Te\"(s0), [s1] \"=&Te\"(s1), [s2] \"=&Te\"(s2),       \\\n"
+    "      [s3] \"=&Te\"(s3)                                                                          \\\n"
+    "    : [m] \"r\"(m), [step] \"r\"(a_step), [w0] \"w\"(w0), [w1] \"w\"(w1), [w2] \"w\"(w2), [w3] \"w\"(w3) \\\n"
+    "    : \"lr\", \"memory\", \"q6\", \"q7\"\n"
+    "static LATHE_ALWAYS void lathe_mve_window_4(int32_t *out, uint32x4_t at, const int8_t *w, int m, int p, int q,\n"
+    "                                           int a_step, int w_step, int w_row, int first)\n"
+    "{\n"
+    "    const int8x16_t w0 = lathe_window(w, p, q, w_row), w1 = lathe_window(w + w_step, p, q, w_row);\n"
+    "    const int8x16_t w2 = lathe_window(w + 2 * w_step, p, q, w_row);\n"
+    "    const int8x16_t w3 = lathe_window(w + 3 * w_step, p, q, w_row);\n"
+    "    int32_t s0, s1, s2, s3;\n"
+    "    if (first)\n"
+    "        __asm__ volatile(\"dls lr, %[m]\\n1:\\n\" LATHE_MVE_WORDS(\"\") \"le lr, 1b\\n\" LATHE_MVE_WORDS_END);\n"
+    "    else\n"
+    "        __asm__ volatile(\"dls lr, %[m]\\n1:\\n\"\n"
+    "                         \"ldrd %[s0], %[s1], [%[out]]\\n ldrd %[s2], %[s3], [%[out], #8]\\n\"\n"
+    "                         LATHE_MVE_WORDS(\"a\") \"le lr, 1b\\n\" LATHE_MVE_WORDS_END);\n"
+    "}\n"
+    "#endif\n\n"
+    "/* out[i * out_step + j] (first: from 0 on) += sum over x, y of a[i * a_step + x * a_tap + 4 * j + y] by\n"
+    " * w[j * w_step + y * w_row + x], y below p and x below q. */\n"
+    "static LATHE_ALWAYS void lathe_mve_window(int32_t *out, const int8_t *a, const int8_t *w, int m, int r, int p,\n"
+    "                                          int q, int a_step, int a_tap, int w_step, int w_row, int out_step,\n"
+    "                                          int first)\n"
+    "{\n"
+    "    int i, j, x, y;\n"
+    "#if LATHE_MVE\n"
+    "    if (((uintptr_t)a & 3u) == 0 && w_row <= 64) {\n"
+    "        uint32x4_t at = lathe_columns(a, q, a_tap);\n"
+    "        if (r == 4 && out_step == 4) {\n"
+    "            lathe_mve_window_4(out, at, w, m, p, q, a_step, w_step, w_row, first);\n"
+    "            return;\n"
+    "        }\n"
+    "        for (j = 0; j < r; j++, w += w_step) {\n"
+    "            const int8x16_t weights = lathe_window(w, p, q, w_row);\n"
+    "            at = lathe_columns(a + 4 * j, q, a_tap);\n"
+    "            for (i = 0; i < m; i++) {\n"
+    "                int8x16_t window; /* the builtin says nothing of the memory that it reads */\n"
+    "                __asm__ volatile(\"vldrw.u32 %q0, [%q1]\" : \"=&w\"(window) : \"w\"(at) : \"memory\");\n"
+    "                out[i * out_step + j] = vmladavaq_s8(first ? 0 : out[i * out_step + j], window, weights);\n"
+    "                at = vaddq_n_u32(at, (uint32_t)a_step);\n"
+    "            }\n"
+    "        }\n"
+    "        return;\n"
+    "    }\n"
+    "#endif\n"
+    "    for (i = 0; i < m; i++)\n"
+    "        for (j = 0; j < r; j++) {\n"
+    "            int32_t sum = first ? 0 : out[i * out_step + j];\n"
+    "            for (y = 0; y < p; y++)\n"
+    "                for (x = 0; x < q; x++)\n"
+    "                    sum += a[i * a_step + x * a_tap + 4 * j + y] * w[j * w_step + y * w_row + x];\n"
+    "            out[i * out_step + j] = sum;\n"
+    "        }\n"
+    "}\n\n";
+
+static const char side_by_side_text[] =
+    "/* out[4 * i + j] = a[j * row + i], j below m. */\n"
+    "static LATHE_ALWAYS void lathe_mve_words(int8_t *out, const int8_t *a, int n, int m, int row)\n"
+    "{\n"
+    "    int i = 0, j;\n"
+    "#if LATHE_MVE\n"
+    "    const int8_t *b = m > 1 ? a + row : a, *c = m > 2 ? b + row : a, *d = m > 3 ? c + row : a;\n"
+    "    for (; n - i >= 16; i += 16) {\n"
+    "        const int8x16x4_t v = {{vldrbq_s8(a + i), vldrbq_s8(b + i), vldrbq_s8(c + i), vldrbq_s8(d + i)}};\n"
+    "        vst4q_s8(out + 4 * i, v);\n"
+    "    }\n"
+    "    for (; i < n && ((uintptr_t)out & 3u) == 0; i += 4) {\n"
+    "        const mve_pred16_t in = vctp32q((uint32_t)(n - i));\n"
+    "        uint32x4_t v = vldrbq_z_u32((const uint8_t *)a + i, in);\n"
+    "        v = vsliq_n_u32(v, vldrbq_z_u32((const uint8_t *)b + i, in), 8);\n"
+    "        v = vsliq_n_u32(v, vldrbq_z_u32((const uint8_t *)c + i, in), 16);\n"
+    "        v = vsliq_n_u32(v, vldrbq_z_u32((const uint8_t *)d + i, in), 24);\n"
+    "        vstrwq_p_u32((uint32_t *)(void *)(out + 4 * i), v, in);\n"
+    "    }\n"
+    "#endif\n"
+    "    for (; i < n; i++)\n"
+    "        for (j = 0; j < m; j++)\n"
+    "            out[4 * i + j] = a[j * row + i];\n"
+    "}\n\n";
+
+void mve_write_setup(writer *w)
+{
+    w_str(w, setup_text);
+}
+
+void mve_write_dot(writer *w)
+{
+    static const uint8_t tiles[][2] = {{3, 2}, {2, 2}, {1, 4}, {1, 1}};
+    w_str(w, "#if LATHE_MVE\n");
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
+        write_tile(w, tiles[i][0], tiles[i][1]);
+    w_str(w, tiled_text);
+    w_str(w, dot_text);
+}
+
+void mve_write_window(writer *w)
+{
+    w_str(w, dot_words_text);
+    w_str(w, dot_words_tile_text);
+}
+
+void mve_write_words(writer *w)
+{
+    w_str(w, side_by_side_text);
+}
+
+/* --- lanes of four --- */
+
+void mve_write_lanes(writer *w)
+{
+    w_str(w, "static LATHE_ALWAYS f32x4 lathe_f32x4_of(i32x4 x)\n{\n"
+             "#if LATHE_MVE && LATHE_VECTORS\n    return (f32x4)vcvtq_f32_s32((int32x4_t)x);\n#else\n"
+             "    f32x4 r;\n    int i;\n    for (i = 0; i < 4; i++)\n"
+             "        LATHE_LANE(r, i) = (float)LATHE_LANE(x, i);\n    return r;\n#endif\n}\n\n"
+             "/* a * b + s and a * b, rounded once. */\n"
+             "static LATHE_ALWAYS f32x4 lathe_f32x4_fma_once(f32x4 a, f32x4 b, f32x4 s)\n{\n"
+             "#if LATHE_MVE && LATHE_VECTORS\n"
+             "    return (f32x4)vfmaq_f32((float32x4_t)s, (float32x4_t)a, (float32x4_t)b);\n#else\n"
+             "    int i;\n    for (i = 0; i < 4; i++)\n"
+             "        LATHE_LANE(s, i) = (float)((double)LATHE_LANE(a, i) * (double)LATHE_LANE(b, i) +\n"
+             "                                   (double)LATHE_LANE(s, i));\n    return s;\n#endif\n}\n\n"
+             "static LATHE_ALWAYS f32x4 lathe_f32x4_product_once(f32x4 a, f32x4 b)\n{\n"
+             "#if LATHE_MVE && LATHE_VECTORS\n"
+             "    float32x4_t p = vmulq_f32((float32x4_t)a, (float32x4_t)b);\n"
+             "    __asm__(\"\" : \"+w\"(p)); /* no part of a sum */\n    return (f32x4)p;\n#else\n"
+             "    int i;\n    for (i = 0; i < 4; i++)\n"
+             "        LATHE_LANE(a, i) = (float)((double)LATHE_LANE(a, i) * (double)LATHE_LANE(b, i));\n"
+             "    return a;\n#endif\n}\n\n");
+}
+
+void mve_write_load(writer *w, dtype dt)
+{
+    w_fmt(w,
+          "static LATHE_ALWAYS i32x4 lathe_i32x4_of_%s(const %s *p)\n{\n"
+          "#if LATHE_MVE && LATHE_VECTORS\n    return (i32x4)vldrbq_%s32(p);\n#else\n"
+          "    i32x4 r;\n    int i;\n    for (i = 0; i < 4; i++)\n        LATHE_LANE(r, i) = p[i];\n    return r;\n"
+          "#endif\n}\n\n",
+          dtype_name(dt), dtype_c_name(dt), dt == DT_I8 ? "s" : "u");
+}
+
+/* The low byte of each lane: through 16 bits, where the compilers would keep what they narrow. */
+static const char *narrow_text(dtype to)
+{
+    return to == DT_I8 ? "    __asm__(\"vqmovnb.s32 %q0, %q0\\n vqmovnb.s16 %q0, %q0\" : \"+w\"(q));\n"
+                         "    vstrbq_s32(p, q);\n"
+                       : "    __asm__(\"vqmovnb.s32 %q0, %q0\\n vqmovunb.s16 %q0, %q0\" : \"+w\"(q));\n"
+                         "    vstrbq_u32(p, vreinterpretq_u32_s32(q));\n";
+}
+
+void mve_write_rounded(writer *w, dtype to)
+{
+    const char *ctype = dtype_c_name(to), *name = dtype_name(to);
+    w_fmt(w,
+          "/* To the nearest integers, ties to even, plus zero, to the nearest that there are; 0 of a NaN. */\n"
+          "static LATHE_ALWAYS void lathe_%sx4_rounded(%s *p, f32x4 v, int32_t zero)\n{\n"
+          "#if LATHE_MVE && LATHE_VECTORS\n"
+          "    const float32x4_t x = (float32x4_t)v;\n"
+          "    int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32(x), zero);\n"
+          "    q = vpselq_s32(vdupq_n_s32(0), q, vcmpneq_f32(x, x));\n"
+          "%s",
+          name, ctype, narrow_text(to));
+    w_fmt(w,
+          "#else\n    int i;\n    for (i = 0; i < 4; i++)\n"
+          "        p[i] = lathe_rounded_%s(LATHE_LANE(v, i), zero);\n#endif\n}\n\n",
+          name);
+}
+
+void mve_write_scaled(writer *w, dtype to)
+{
+    const char *ctype = dtype_c_name(to), *name = dtype_name(to);
+    w_fmt(w,
+          "/* acc * k, both as binary32, rounded as above. */\n"
+          "static LATHE_ALWAYS void lathe_%sx4_scaled(%s *p, i32x4 acc, f32x4 k, int32_t zero)\n{\n"
+          "#if LATHE_MVE && LATHE_VECTORS\n"
+          "    const float32x4_t x = vmulq_f32(vcvtq_f32_s32((int32x4_t)acc), (float32x4_t)k);\n"
+          "    int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32(x), zero);\n"
+          "%s",
+          name, ctype, narrow_text(to));
+    w_fmt(w,
+          "#else\n    int i;\n    for (i = 0; i < 4; i++)\n"
+          "        p[i] = lathe_scaled_%s(LATHE_LANE(acc, i), LATHE_LANE(k, i), zero);\n#endif\n}\n\n",
+          name);
+}
+
+void mve_need_lanes(c_emit *e)
+{
+    const dtype types[2] = {DT_I32, DT_F32};
+    needs_add(e->needs, (c_need){.kind = NEED_MVE});
+    for (uint32_t i = 0; i < 2; i++)
+        needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = types[i], .lanes = MVE_LANES});
+    needs_add(e->needs, (c_need){.kind = NEED_MVE_LANES});
+    e->vector_bytes = e->vector_bytes > 16 ? e->vector_bytes : 16;
+}
+
+bool mve_vectors(const c_emit *e)
+{
+    const target *t = e->f->target;
+    return t && (t->features & TARGET_MVE) != 0;
+}

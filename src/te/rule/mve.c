@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Schedules of qnn.conv2d_rows for Cortex-M with vectors (Helium), where 16 products of bytes are one instruction that
+ * adds them to one sum in a general register. A tile is a few pixels by two channels; its sums stay in a small array
+ * until those of a block of channels are there, and then become bytes in lanes of four channels. */
+#include "te/rule/rows.h"
+
+#include <string.h>
+
+#define STILL       6   /* vectors of data that stay in registers while the weights of all channels pass by */
+#define TILE_PIXELS 3   /* of longer runs, by two channels: 6 sums, 5 addresses and the count are all registers */
+#define KEPT        192 /* sums in the array */
+#define BLOCK       16  /* channels whose sums are kept */
+#define VECTOR      16  /* bytes */
+#define LANES       4   /* sums in a vector */
+#define MOST_TAPS   9   /* rows and runs of a window that are written out */
+#define WINDOW      4   /* rows and columns of a depthwise window that one vector holds */
+
+static const char *tap(const te_node *a, uint32_t i)
+{
+    return a->reduce_axes[i]->var->name;
+}
+
+/* Copies neighbouring channels as a vector, or as a word or two. */
+static void copy_in_vectors(te_sched *s, const te_node *rows, const char *loop, int64_t count)
+{
+    int64_t lanes = VECTOR;
+    while (lanes >= LANES && count % lanes != 0)
+        lanes /= 2;
+    if (lanes < LANES)
+        return;
+    te_sched_split(s, rows->name, loop, lanes, "some", "byte");
+    te_sched_annotate(s, TE_VECTORIZE, rows->name, "byte");
+}
+
+static void make_lines(te_sched *s, const rows_conv *v)
+{
+    const te_node *rows = te_find_tag(s->g, "pad");
+    const nn_window *w = &v->win;
+    if (v->patches) {
+        te_sched_split(s, rows->name, te_axis_name(rows, 3), w->kernel[1] * v->in, "row", "run");
+        if (!v->planar && v->in > 1) {
+            te_sched_split(s, rows->name, "run", v->in, "column", "channel");
+            copy_in_vectors(s, rows, "channel", v->in);
+        }
+        return;
+    }
+    bool pixel = v->line == v->in || (w->kernel[0] == 1 && w->kernel[1] == 1);
+    if (pixel && !v->planar && w->stride[1] == 1 && !w->pad_begin[1] && !w->pad_end[1]) {
+        copy_in_vectors(s, rows, te_axis_name(rows, 2), v->in);
+        return;
+    }
+    te_sched_split(s, rows->name, te_axis_name(rows, 2), v->in, "column", "channel");
+    if (v->planar)
+        te_sched_reorder(s, rows->name, 2, (const char *[]){"channel", "column"});
+    else
+        copy_in_vectors(s, rows, "channel", v->in);
+}
+
+/* Pixels of a tile: as many as stay in registers while the weights pass by, or those of a tile of sums. */
+static int64_t tile_pixels(const rows_conv *v)
+{
+    int64_t vectors = (v->run + VECTOR - 1) / VECTOR;
+    return vectors <= STILL ? STILL / vectors : TILE_PIXELS;
+}
+
+static int64_t channel_block(const rows_conv *v, int64_t pixels)
+{
+    int64_t most = KEPT / pixels / LANES * LANES;
+    return v->out <= most ? v->out : most > BLOCK ? most / BLOCK * BLOCK : most;
+}
+
+static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
+{
+    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
+    const te_node *rows = te_find_tag(s->g, "pad");
+    const nn_window *w = &v->win;
+    int64_t pixels = tile_pixels(v);
+    te_sched_split(s, o, te_axis_name(last, COLUMN), pixels, "col_o", "col_i");
+    te_sched_split(s, o, te_axis_name(last, CHANNEL), channel_block(v, pixels), "channel_o", "channel_i");
+    te_sched_split(s, o, "channel_i", LANES, "channel_m", "lane");
+    te_sched_reorder(s, o, 5, (const char *[]){"col_o", "channel_o", "channel_m", "col_i", "lane"});
+    te_sched_annotate(s, TE_VECTORIZE, o, "lane");
+    te_sched_compute_at(s, acc, o, "channel_o");
+    const char *x = te_axis_name(anchor, COLUMN), *c = te_axis_name(anchor, CHANNEL);
+    if (v->taps == 1) /* the intrinsic begins the sums */
+        te_sched_reorder(s, acc, 5, (const char *[]){x, c, tap(anchor, 0), tap(anchor, 1), tap(anchor, 2)});
+    else
+        te_sched_reorder(s, acc, 5, (const char *[]){tap(anchor, 1), x, c, tap(anchor, 0), tap(anchor, 2)});
+    te_sched_tensorize(s, acc, x, "mve_dot");
+    if (v->taps <= MOST_TAPS)
+        te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 1));
+    make_lines(s, v);
+    te_sched_compute_at(s, rows->name, o,
+                        v->patches || (w->kernel[0] == 1 && w->kernel[1] == 1) ? "col_o" : line);
+}
+
+static te_node *words_of(const te_graph *g)
+{
+    const te_node *rows = te_find_tag(g, "pad");
+    for (uint32_t i = 0; i < g->nodes.len; i++)
+        if (g->nodes.data[i] != rows && g->nodes.data[i]->tag && strcmp(g->nodes.data[i]->tag, "pad") == 0)
+            return g->nodes.data[i];
+    return NULL;
+}
+
+static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
+{
+    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
+    const te_node *rows = te_find_tag(s->g, "pad"), *words = words_of(s->g);
+    te_sched_split(s, o, te_axis_name(last, CHANNEL), VECTOR, "channel_o", "channel_i");
+    te_sched_split(s, o, "channel_i", LANES, "channel_m", "lane");
+    te_sched_reorder(s, o, 4, (const char *[]){"channel_o", "channel_m", te_axis_name(last, COLUMN), "lane"});
+    te_sched_annotate(s, TE_VECTORIZE, o, "lane");
+    te_sched_compute_at(s, acc, o, "channel_m");
+    const char *order[6] = {NULL}, *taps[2] = {tap(anchor, 0), tap(anchor, 1)};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < 2; i++)
+        if (v->win.kernel[i] > WINDOW) {
+            const char *inner = i ? "kw_i" : "kh_i";
+            order[n] = i ? "kw_o" : "kh_o";
+            te_sched_split(s, acc, taps[i], WINDOW, order[n++], inner);
+            taps[i] = inner;
+        }
+    order[n++] = te_axis_name(anchor, COLUMN);
+    order[n++] = te_axis_name(anchor, CHANNEL);
+    order[n++] = taps[0];
+    order[n++] = taps[1];
+    te_sched_reorder(s, acc, n, order);
+    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), "mve_window");
+    te_sched_compute_at(s, words->name, o, "channel_o");
+    te_sched_storage_align(s, words->name, te_axis_name(words, 4), ROWS_WORD, 0);
+    te_sched_tensorize(s, words->name, te_axis_name(words, 4), "mve_words");
+    make_lines(s, v);
+    te_sched_compute_at(s, rows->name, o, line);
+}
+
+void te_schedule_lanes_conv(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
+{
+    if (v->depthwise)
+        depthwise(s, t, v, anchor, last);
+    else
+        sums(s, t, v, anchor, last);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Intrinsics for Cortex-M with vectors (Helium): products of bytes, 16 of them added to one sum in a general register.
+ * Their code is a call; what the function does is written by codegen/c/mve.c. */
+#include "tir/intrin.h"
+
+static const tir_intrin rows[] = {
+    /* A window of one row is n bytes, not n rows: k stands first. */
+    {.name = "mve_dot",
+     .help = "windows of a few rows by weights of a few channels, int8 by int8: out[i, j] += a[i, y, k] * w[j, y, k]",
+     .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
+             "  attr = {\"global_symbol\": \"mve_dot\", \"inputs\": 2}\n"
+             "  buffers = {a: Buffer(int8, [m, h, n], strides=[a_step, a_row, 1]),\n"
+             "             w: Buffer(int8, [r, h, n], strides=[w_step, w_row, 1]),\n"
+             "             out: Buffer(int32, [m, r], strides=[out_step, 1])} {\n"
+             "  for (i: int64, 0, m) {\n"
+             "    for (j: int64, 0, r) {\n"
+             "      out[i, j] = 0\n"
+             "      for (k: int64, 0, n) {\n"
+             "        for (y: int64, 0, h) {\n"
+             "          out[i, j] = ((int32*)out[i, j] + (cast(int32, (int8*)a[i, y, k])\n"
+             "                                            *cast(int32, (int8*)w[j, y, k])))\n"
+             "        }\n"
+             "      }\n"
+             "    }\n"
+             "  }\n"
+             "}\n",
+     .n_symbols = 9,
+     .symbols = {{"m", 1, 6, 1}, {"r", 1, 1 << 16, 1}, {"h", 1, 1 << 16, 1}, {"n", 1, 1 << 16, 1}, {"a_step", 0, 0, 0},
+                 {"a_row", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
+     .body = "@tir.call_extern(\"lathe_mve_dot\", &out[0, 0], &a[0, 0, 0], &w[0, 0, 0], m, r, h, n, a_step, a_row, "
+             "w_step, w_row, out_step, 1)",
+     .reset = "for (i: int64, 0, m) { for (j: int64, 0, r) { out[i, j] = 0 } }",
+     .update = "@tir.call_extern(\"lathe_mve_dot\", &out[0, 0], &a[0, 0, 0], &w[0, 0, 0], m, r, h, n, a_step, a_row, "
+             "w_step, w_row, out_step, 0)"},
+    /* A word of a channel and a column holds its rows of the window: four columns are a vector. */
+    {.name = "mve_window",
+     .help = "windows of a few channels whose rows stand side by side, int8 by int8: "
+             "out[i, j] += a[i, x, j, y] * w[j, y, x]",
+     .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
+             "  attr = {\"global_symbol\": \"mve_window\", \"inputs\": 2}\n"
+             "  buffers = {a: Buffer(int8, [m, q, r, p], strides=[a_step, a_tap, 4, 1]),\n"
+             "             w: Buffer(int8, [r, p, q], strides=[w_step, w_row, 1]),\n"
+             "             out: Buffer(int32, [m, r], strides=[out_step, 1])} {\n"
+             "  for (i: int64, 0, m) {\n"
+             "    for (j: int64, 0, r) {\n"
+             "      out[i, j] = 0\n"
+             "      for (y: int64, 0, p) {\n"
+             "        for (x: int64, 0, q) {\n"
+             "          out[i, j] = ((int32*)out[i, j] + (cast(int32, (int8*)a[i, x, j, y])\n"
+             "                                            *cast(int32, (int8*)w[j, y, x])))\n"
+             "        }\n"
+             "      }\n"
+             "    }\n"
+             "  }\n"
+             "}\n",
+     .n_symbols = 9,
+     .symbols = {{"m", 1, 1 << 16, 1}, {"r", 1, 4, 1}, {"p", 1, 4, 1}, {"q", 1, 4, 1}, {"a_step", 0, 0, 0},
+                 {"a_tap", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
+     .body = "@tir.call_extern(\"lathe_mve_window\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0], m, r, p, q, a_step, "
+             "a_tap, w_step, w_row, out_step, 1)",
+     .reset = "for (i: int64, 0, m) { for (j: int64, 0, r) { out[i, j] = 0 } }",
+     .update = "@tir.call_extern(\"lathe_mve_window\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0], m, r, p, q, a_step, "
+               "a_tap, w_step, w_row, out_step, 0)"},
+    {.name = "mve_words",
+     .help = "up to four rows of int8 side by side, in words: out[i, j] = a[j, i]",
+     .nest = "primfn(a: handle, out: handle) -> ()\n"
+             "  attr = {\"global_symbol\": \"mve_words\", \"inputs\": 1}\n"
+             "  buffers = {a: Buffer(int8, [m, n], strides=[a_row, 1]), out: Buffer(int8, [n, m], strides=[4, 1])} {\n"
+             "  for (i: int64, 0, n) {\n"
+             "    for (j: int64, 0, m) {\n"
+             "      out[i, j] = (int8*)a[j, i]\n"
+             "    }\n"
+             "  }\n"
+             "}\n",
+     .n_symbols = 3,
+     .symbols = {{"n", 1, 1 << 16, 1}, {"m", 1, 4, 1}, {"a_row", 0, 0, 0}},
+     .body = "@tir.call_extern(\"lathe_mve_words\", &out[0, 0], &a[0, 0], n, m, a_row)"},
+};
+
+const tir_intrin *tir_intrins_mve(uint32_t *out_n)
+{
+    *out_n = sizeof rows / sizeof *rows;
+    return rows;
+}
