@@ -35,7 +35,7 @@ bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *
         return te_schedule_rows(s, t, last);
     if (last->kind != TE_COMPUTE || last->reducer)
         return true;
-    if (last->n_axes == 0)
+    if (last->n_axes == 0 || te_move_in_tiles(s, t, last))
         return true;
     const char *inner = last->n_axes == 1 ? cut_vector(s, last) : te_axis_name(last, last->n_axes - 1);
     uint32_t count = te_parallel_axes(s->g, last);

@@ -74,6 +74,9 @@ bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node 
 /* What n computes, a sum along neighbouring elements, in `stage` (n or a cache of it), computed at consumer.place. */
 bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *stage, const char *consumer,
                      const char *place);
+/* The result's only stage moves elements whose order changes, tile by tile; false, and nothing is changed: it does not
+ * (moves.c). */
+bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last);
 /* Computes all stages piece by piece inside one parallel loop of `last`, when nothing is then computed twice. */
 bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last);
 #endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements that change their order: an axis that is contiguous where it is read, and another one where it is written.
+ * Row by row of the result each line of memory would be fetched for one element, and again for the next one. So a tile
+ * of both axes is moved at a time: a few elements of each row of the result, and inside of it what lies side by side
+ * in the operand. */
+#include "te/rule/rule.h"
+#include "tir/walk.h"
+#include "type/target.h"
+
+#define READ_TILE  16 /* elements side by side in the operand */
+#define WRITE_TILE 8  /* and in the result: half a line, or a whole one, from each of a few lines that stay in the cache */
+
+typedef struct move_search {
+    const te_graph *g;
+    tir_expr_ref found; /* the only read of a parameter */
+    bool several;
+} move_search;
+
+static void note_read(void *ctx, tir_expr_ref e)
+{
+    move_search *m = ctx;
+    const te_tensor *t = e->kind == TIR_LOAD ? te_tensor_of(m->g, e->u.buffer) : NULL;
+    if (!t || e->n_args == 0)
+        return;
+    m->several |= m->found || t->node->kind != TE_PLACEHOLDER;
+    m->found = e;
+}
+
+/* The axis of n along which neighbours are neighbours in memory where `at`, a last index, is read, up to *out_block of
+ * them; n_axes: none. */
+static uint32_t contiguous_axis(const te_node *n, tir_expr_ref at, int64_t *out_block)
+{
+    *out_block = 0;
+    if (at->kind == TIR_BINOP && at->op == TIR_FLOORMOD && tir_is_int(at->args[1], out_block))
+        at = at->args[0];
+    for (uint32_t i = 0; i < n->n_axes; i++)
+        if (at->kind == TIR_VAR && n->axes[i]->var == at->u.var)
+            return i;
+    return n->n_axes;
+}
+
+/* Does the index of any other dimension of the read follow the axis? In blocks it does: the block's number. */
+static bool is_apart(tir_expr_ref read, const te_axis *axis)
+{
+    for (uint32_t i = 0; i + 1 < read->n_args; i++)
+        if (tir_uses_var(read->args[i], axis->var))
+            return false;
+    return true;
+}
+
+bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last)
+{
+    move_search m = {.g = s->g};
+    int64_t block = 0;
+    uint32_t inner = last->n_axes - 1, read;
+    if (t->vector_bytes / 4 < 2 || last->n_outputs != 1 || last->n_axes < 2)
+        return false;
+    tir_visit_expr(last->body[0], note_read, &m);
+    if (!m.found || m.several)
+        return false;
+    read = contiguous_axis(last, m.found->args[m.found->n_args - 1], &block);
+    if (read >= inner || te_axis_extent(last, inner) <= READ_TILE ||
+        (block == 0 && !is_apart(m.found, last->axes[read])))
+        return false;
+    int64_t tile = block ? block : READ_TILE, extent = te_axis_extent(last, read);
+    if (extent < WRITE_TILE || tile > 2 * READ_TILE || (block && extent % block != 0))
+        return false;
+    const char **order = arena_array(&s->c->mem, const char *, last->n_axes + 2u), *part;
+    uint32_t n = 0, count = te_parallel_axes(s->g, last);
+    te_sched_split(s, last->name, te_axis_name(last, read), tile, "read_o", "read_i");
+    te_sched_split(s, last->name, te_axis_name(last, inner), WRITE_TILE, "write_o", "write_i");
+    for (uint32_t i = 0; i < inner; i++)
+        order[n++] = i == read ? "read_o" : te_axis_name(last, i);
+    order[n++] = "write_o";
+    order[n++] = "write_i";
+    order[n++] = "read_i";
+    te_sched_reorder(s, last->name, n, order);
+    part = order[0];
+    for (uint32_t i = 1; i < count; i++) {
+        const char *fused = arena_printf(&s->c->mem, "f%u", i);
+        te_sched_fuse(s, last->name, part, order[i], fused);
+        part = fused;
+    }
+    if (count > 0)
+        te_sched_annotate(s, TE_PARALLEL, last->name, part);
+    return true;
+}
