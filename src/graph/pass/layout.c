@@ -16,6 +16,9 @@
 #define CHANNELS      1  /* the axis of NCHW */
 #define WORTH_PACKING 32 /* multiply-accumulates for each element that must be packed first */
 #define NEAR          4  /* times more or less than that: a record may choose */
+#define WORTH_EVEN    8  /* the same where output channels end within a vector: plain rows have a branch a lane there */
+#define FEW_TAPS      4  /* of a window, too little work to pack a single channel for */
+#define WIDE_ROW      20 /* pixels side by side from which on plain rows of one channel are quicker than packing */
 #define MAX_OPERANDS  64
 
 /* A value in both layouts; what is not made yet is NULL. */
@@ -151,6 +154,18 @@ static bool fills_blocks(const converter *v, int64_t channels)
 /* What the walk does with the data operand of a convolution. */
 typedef enum conv_kind { CONV_KEEP, CONV_PLAIN_DATA, CONV_PACKED_DATA } conv_kind;
 
+/* Depthwise: lanes lie along a row, whose neighbours are neighbours in memory. On short rows most lanes are idle, and
+ * with a stride they are loaded one by one: both cost more than packing. */
+static bool plain_rows_do(const graph_node *n)
+{
+    const int64_t *strides = NULL;
+    uint32_t len = graph_attr_ints(n, "strides", &strides);
+    for (uint32_t i = 0; i < len; i++)
+        if (strides[i] != 1)
+            return false;
+    return extent(n->outputs[0], 3) >= WIDE_ROW;
+}
+
 static conv_kind judge_conv(converter *v, const graph_node *n)
 {
     graph_value *x = n->inputs[0], *w = n->inputs[1], *y = n->outputs[0];
@@ -162,15 +177,18 @@ static conv_kind judge_conv(converter *v, const graph_node *n)
     int64_t groups = graph_attr_int(n, "groups"), ins = t->dims[1], outs = t->dims[0] / groups;
     bool ready = is_packed(v, x);
     if (groups > 1 && ins == 1 && outs == 1)
-        return ready ? CONV_PACKED_DATA : CONV_KEEP; /* too little work to pack for */
+        return ready || (x->type.dt == DT_F32 && t->dims[2] * t->dims[3] > FEW_TAPS && !plain_rows_do(n))
+                   ? CONV_PACKED_DATA
+                   : CONV_KEEP;
     if (groups > 1 && (ins % v->lanes || outs % v->lanes))
         return CONV_KEEP;
     int64_t work = outs * ins * groups * t->dims[2] * t->dims[3] * extent(y, 2) * extent(y, 3),
             moved = extent(x, CHANNELS) * extent(x, 2) * extent(x, 3);
     if (!ready && groups == 1 && ins * 2 < v->lanes)
         return CONV_PLAIN_DATA; /* the first layer: a few planes */
-    const bool packs = work / WORTH_PACKING >= moved;
-    if (ready || work / WORTH_PACKING > NEAR * moved || work / WORTH_PACKING < moved / NEAR)
+    const int64_t worth = outs % v->lanes ? WORTH_EVEN : WORTH_PACKING;
+    const bool packs = work / worth >= moved;
+    if (ready || work / worth > NEAR * moved || work / worth < moved / NEAR)
         return ready || packs ? CONV_PACKED_DATA : CONV_KEEP;
     static const char *const forms[] = {"planes", "blocks"}; /* a near thing: a record may say */
     return graph_choose(v->choices, n, v->target, 2, forms, packs) ? CONV_PACKED_DATA : CONV_KEEP;

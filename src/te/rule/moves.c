@@ -8,7 +8,7 @@
 #include "type/target.h"
 
 #define READ_TILE  16 /* elements side by side in the operand */
-#define WRITE_TILE 8  /* and in the result: half a line, or a whole one, from each of a few lines that stay in the cache */
+#define WRITE_TILE 8  /* and in the result, from each of a few lines that stay in the cache */
 
 typedef struct move_search {
     const te_graph *g;
