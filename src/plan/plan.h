@@ -6,13 +6,19 @@
 #include "prog/prog.h"
 #include "tir/facts.h"
 
+/* X(id, text) */
+#define PLAN_STORAGES(X)            \
+    X(STORE_INPUT, "input")         \
+    X(STORE_OUTPUT, "output")       \
+    X(STORE_CONSTANT, "constant")   \
+    X(STORE_WORKSPACE, "workspace") \
+    X(STORE_DEVICE, "device") /* a piece of its own of a device's memory: none of the plan's */
 typedef enum plan_storage {
-    STORE_INPUT,
-    STORE_OUTPUT,
-    STORE_CONSTANT,
-    STORE_WORKSPACE,
-    STORE_DEVICE /* a piece of its own of a device's memory: none of the plan's */
+#define X(id, text) id,
+    PLAN_STORAGES(X)
+#undef X
 } plan_storage;
+const char *plan_storage_text(plan_storage s);
 
 typedef struct plan_value {
     const char *name; /* for dumps */

@@ -6,7 +6,16 @@
 
 #include <string.h>
 
-static const char *const storage_names[] = {"input", "output", "constant", "workspace", "device"};
+static const char *const storage_names[] = {
+#define X(id, text) [id] = text,
+    PLAN_STORAGES(X)
+#undef X
+};
+
+const char *plan_storage_text(plan_storage s)
+{
+    return storage_names[s];
+}
 
 /* --- out
  * -------------------------------------------------------------------------------------------------------------- */
@@ -15,7 +24,7 @@ static void print_value(writer *w, const plan *pl, uint32_t i)
 {
     const plan_problem *p = pl->problem;
     const plan_value *v = &p->values.data[i];
-    w_fmt(w, "value %s %llu %s%s", v->name, (unsigned long long)v->bytes, storage_names[v->storage],
+    w_fmt(w, "value %s %llu %s%s", v->name, (unsigned long long)v->bytes, plan_storage_text(v->storage),
           v->from_start ? " start" : "");
     if (v->storage == STORE_WORKSPACE || v->storage == STORE_CONSTANT)
         w_fmt(w, " at %llu", (unsigned long long)pl->places[i].offset);

@@ -304,13 +304,14 @@ static void write_offload(json_out *j, const offload_log *log)
 
 static void write_values(json_out *j, const package *p)
 {
-    static const char *const storage[] = {"input", "output", "constant", "workspace"};
     json_out_array(j, "values");
     for (uint32_t i = 0; i < p->pl->problem->values.len; i++) {
         const plan_value *v = &p->pl->problem->values.data[i];
         json_out_object(j, NULL);
         json_out_text(j, "name", v->name);
-        json_out_text(j, "storage", storage[v->storage]);
+        json_out_text(j, "storage", plan_storage_text(v->storage));
+        if (p->u->func->values.data[i].memory)
+            json_out_text(j, "memory", p->u->func->values.data[i].memory);
         json_out_uint(j, "offset", p->pl->places[i].offset);
         json_out_uint(j, "bytes", v->bytes);
         if (v->parent >= 0)
