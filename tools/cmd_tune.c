@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe tune: for each kernel of a model, schedules that were measured; lathe measure: the side that measures. */
+#include "remote.h"
 #include "tune.h"
 
 #include <stdio.h>
@@ -28,6 +29,21 @@ static bool find_command(tuning *t)
         return cli_usage_error(t->x, "as in --measure 'ssh board lathe measure'", "--measure: no command");
     vec_push(&c->mem, &t->command, NULL);
     return true;
+}
+
+/* --remote, --tracker: a server measures, which names the machine's vectors where --target does not. */
+static bool read_remote(tuning *t)
+{
+    run_remote_options *o = arena_new(&t->x->c->mem, run_remote_options);
+    if (!remote_asked(t->x))
+        return true;
+    if (cli_has(t->x, OPT_MEASURE))
+        return cli_usage_error(t->x, "leave one of them out", "--measure and --remote both say who measures");
+    if (!cli_has(t->x, OPT_TARGET))
+        return cli_usage_error(t->x, "as in --target x86-64-v3",
+                               "--remote: say --target, the processor of the machine that measures");
+    t->remote = o;
+    return remote_options(t->x, o);
 }
 
 /* "2/8": the second of eight parts. */
@@ -83,7 +99,7 @@ bool cmd_tune(cli *x)
                                "no file for the records is given");
     if (!cli_is_file(x, OPT_OUT) || !read_shard(&t) || !cli_number(x, OPT_BUDGET, 1, 1L << 30, 0, &budget) ||
         !cli_number(x, OPT_CANDIDATES, 1, 1000, 24, &t.most) || !cli_number(x, OPT_LIMIT, 1, 36000, 120, &t.limit) ||
-        !find_command(&t) || !read_file(&t))
+        !read_remote(&t) || !find_command(&t) || !read_file(&t))
         return false;
     t.deadline = budget > 0 ? clock_now() + (double)budget : 0;
     bool ok = tune_all(&t);

@@ -35,13 +35,51 @@ static bool stop(tuning *t, compiler *c, measure_answer *out)
     return false;
 }
 
+const char *tuning_dir(tuning *t)
+{
+    if (!t->dir)
+        t->dir = process_temp_dir(t->x->c);
+    return t->dir;
+}
+
+/* What was measured in a context that ends. */
+static void take_answer(compiler *c, const measure_answer *a, measure_answer *out)
+{
+    *out = *a;
+    out->compiler = a->compiler ? arena_strdup(&c->mem, a->compiler) : NULL;
+    out->seconds = arena_array(&c->mem, double, a->n + 1u);
+    memcpy(out->seconds, a->seconds, a->n * sizeof *a->seconds);
+}
+
+/* A server that does not answer ends the tuner: what is measured is in the file. */
+static bool failed_there(tuning *t, const compiler *own)
+{
+    return diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s", diags_first_error(&own->diags));
+}
+
+static bool ask_remote(tuning *t, const artifact *a, const artifact *b, measure_answer *out)
+{
+    compiler own;
+    measure_answer there;
+    const measure_remote r = {t->remote, tuning_dir(t)};
+    compiler_setup_under(&own, &t->x->c->mem);
+    const bool ok = r.dir && measure_remote_networks(&own, &r, a, b, &there);
+    if (ok)
+        take_answer(t->x->c, &there, out);
+    else if (r.dir)
+        (void)failed_there(t, &own);
+    compiler_free(&own);
+    t->built_by = ok ? out->compiler : t->built_by;
+    return ok;
+}
+
 bool tuning_ask(tuning *t, compiler *c, const artifact *a, const artifact *b, measure_answer *out)
 {
     compiler *own = t->x->c; /* what runs outlives c */
     char *line = arena_alloc(&c->mem, TUNING_LINE, 1);
-    if (!t->dir)
-        t->dir = process_temp_dir(own);
-    if (t->dir && !t->runs && (t->runs = process_start(own, t->command.data, t->dir, &t->measuring)))
+    if (t->remote)
+        return ask_remote(t, a, b, out);
+    if (tuning_dir(t) && !t->runs && (t->runs = process_start(own, t->command.data, t->dir, &t->measuring)))
         process_limit(&t->measuring, (uint32_t)t->limit + MARGIN);
     if (!t->runs || !send(t, a, b) || !process_hear(&t->measuring, line, TUNING_LINE))
         return stop(t, own, out);
@@ -52,6 +90,19 @@ bool tuning_ask(tuning *t, compiler *c, const artifact *a, const artifact *b, me
 }
 
 /* --- a kernel --- */
+
+static bool measure_there(tuning *t, compiler *own, const tune_space *s, const char *const *schedules,
+                          const struct target *runs, uint32_t *in_answer, measure_answer *out)
+{
+    measure_answer there;
+    const measure_remote r = {t->remote, tuning_dir(t)};
+    if (!r.dir)
+        return false;
+    if (!measure_remote_kernel(own, &r, s->computation, schedules, s->candidates.len, runs, in_answer, &there))
+        return failed_there(t, own);
+    take_answer(t->x->c, &there, out);
+    return true;
+}
 
 /* Times of the candidates, in a context of its own: their loops go when it ends. */
 static bool measure(tuning *t, compiler *c, const tune_space *s, const struct target *runs, uint32_t *in_package,
@@ -64,7 +115,9 @@ static bool measure(tuning *t, compiler *c, const tune_space *s, const struct ta
     for (uint32_t i = 0; i < s->candidates.len; i++)
         schedules[i] = s->candidates.data[i].schedule;
     compiler_setup_under(&own, &c->mem);
-    if (measure_package(&own, s->computation, schedules, s->candidates.len, runs, in_package, &a))
+    if (t->remote)
+        ok = measure_there(t, &own, s, schedules, runs, in_package, out);
+    else if (measure_package(&own, s->computation, schedules, s->candidates.len, runs, in_package, &a))
         ok = tuning_ask(t, &own, &a, NULL, out);
     else
         *out = (measure_answer){.failed = arena_strdup(&c->mem, diags_first_error(&own.diags))};

@@ -3,7 +3,7 @@
 #ifndef LATHE_TOOLS_TUNE_H
 #define LATHE_TOOLS_TUNE_H
 #include "cli.h"
-#include "driver/measure.h"
+#include "driver/measure_remote.h"
 #include "driver/tune_log.h"
 
 enum { TUNING_LINE = 1 << 16 };
@@ -15,6 +15,7 @@ typedef struct tuning {
     bool is_there;            /* the file */
     long shard, shards, most, limit; /* limit: seconds of a kernel */
     double deadline; /* 0: none */
+    const run_remote_options *remote; /* where it is measured; NULL: by `command` */
     process_words command;
     process measuring;
     const char *dir; /* for its temporary files */
@@ -34,6 +35,8 @@ bool tuning_kernels(tuning *t, compiler *c, const compile_result *r);
 /* Packages to the other side, its answer back; b NULL: candidates, else two networks. False after a diagnostic. That it
  * ended, or took too long, is an answer. */
 bool tuning_ask(tuning *t, compiler *c, const artifact *a, const artifact *b, measure_answer *out);
+/* A folder that is there until the tuner ends; NULL after a diagnostic. */
+const char *tuning_dir(tuning *t);
 bool tuning_keep(tuning *t, const writer *line);
 /* Whether the budget is spent; says so. */
 bool tuning_is_over(tuning *t);

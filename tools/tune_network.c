@@ -41,7 +41,7 @@ static network *open_network(tuning *t, const char *trial, bool by_rule)
         t->found = found;
         plain.is_there = t->is_there;
     }
-    if (ok && tuning_compile(&plain, &n->c, "c", trial, &n->r))
+    if (ok && tuning_compile(&plain, &n->c, t->remote ? "module" : "c", trial, &n->r))
         return n;
     if (n->c.diags.errors > 0)
         diag_error(&t->x->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "%s", diags_first_error(&n->c.diags));
@@ -161,7 +161,7 @@ bool tune_network(tuning *t)
     const uint32_t tuned = t->tuned;
     if (tuning_is_over(t))
         return true;
-    if (!t->dir && !(t->dir = process_temp_dir(t->x->c)))
+    if (!tuning_dir(t))
         return false;
     network *best = open_network(t, NULL, false);
     bool ok = best && try_all(t, &best);

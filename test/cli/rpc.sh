@@ -54,10 +54,15 @@ while read -r line; do
     *' bench '*)
         if "$lathe" "${words[@]:1}" --repeat 2 2> "$work/log" | grep -q 'median'; then good
         else bad "$line: $(cat "$work/log")"; fi ;;
+    *' tune '*)
+        line=${line//-o tuned/-o $work/tuned}
+        read -ra words <<< "${line//x86-64-v3/x86-64-v2}" # which every machine has
+        if "$lathe" "${words[@]:1}" --candidates 1 2> "$work/log" | grep -q '0 could not be measured'; then good
+        else bad "$line: $(cat "$work/log")"; fi ;;
     *) bad "docs/rpc.md: a command that this test does not know: $line" ;;
     esac
 done < <(sed -n '/^```sh/,/^```/p' docs/rpc.md | grep '^lathe ')
-[ "$documented" = 5 ] || bad "docs/rpc.md has $documented commands"
+[ "$documented" = 6 ] || bad "docs/rpc.md has $documented commands"
 
 # A module that is compiled already; several outputs go to files.
 "$lathe" compile "$work/model.onnx" --emit module -q -o "$work/model.so" || bad "no module"
@@ -77,6 +82,10 @@ expect 2 'is for runs on this machine' bench "$work/model.onnx" --remote 127.0.0
 expect 2 'a remote device runs modules' run "$work/model.onnx" --remote 127.0.0.1:1 --emit c
 expect 2 'is a package' run "$work" --remote 127.0.0.1:1
 expect 2 'a server, --tracker' run "$work/model.onnx" --remote 127.0.0.1:1 --tracker 127.0.0.1:2
+expect 2 'say --target' tune "$work/model.onnx" -o "$work/no.log" --remote 127.0.0.1:1
+expect 2 'both say who measures' tune "$work/model.onnx" -o "$work/no.log" --remote 127.0.0.1:1 --measure x --target aarch64
+expect 3 'Connection refused' tune "$work/model.onnx" -o "$work/no.log" --remote 127.0.0.1:1 --target x86-64-v2
+[ ! -e "$work/no.log" ] && good || bad "a file of records without a server: $(cat "$work/no.log")"
 expect 2 'for a remote device' run "$work/model.onnx" --key board
 expect 2 'takes no argument' rpc-server here
 expect 2 'one word' rpc-server --port 0 --key 'two words'

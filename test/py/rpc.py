@@ -8,6 +8,7 @@
 Needs a Python with apache-tvm, onnx and numpy. Waiting has the limit of test/time_limit, which is against hangs.
 """
 import argparse
+import json
 import contextlib
 import errno
 import fnmatch
@@ -758,6 +759,23 @@ def same_as_here(options, folder, *where):
         subprocess.run(["rm", "-r", out], check=True)
         said = run_lathe(options, folder, "bench", path, "--repeat", "2", *flags, *where)
         check("median" in said, said)
+    tuned_there(options, folder, *where)
+
+
+def tuned_there(options, folder, *where):
+    """lathe tune: a record for each kernel, of schedules that gave the right numbers there."""
+    model, log = os.path.join(folder, "products.txt"), os.path.join(folder, "tuned.log")
+    with open(model, "w", encoding="utf-8") as f:
+        f.write("func @main(%x: f32[8, 32], %w: f32[32, 48], %v: f32[48, 48]) {\n  %a = nn.matmul(%x, %w)\n"
+                "  %b = nn.relu(%a)\n  %c = nn.matmul(%b, %v)\n  return %c\n}\n")
+    target = {"x86_64": "x86-64-v2", "aarch64": "aarch64"}[os.uname().machine]
+    run_lathe(options, folder, "tune", model, "-o", log, "--target", target, "--candidates", "2", *where)
+    with open(log, encoding="utf-8") as f:
+        records = [json.loads(line) for line in f]
+    check(len(records) == 2, records)
+    for r in records:
+        check(r["measured"] == 2 and r["seconds"] > 0 and r["compiler"].startswith("on 127.0.0.1:"), r)
+    os.remove(log)
 
 
 def test_client(options, folder):
