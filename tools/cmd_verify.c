@@ -79,6 +79,9 @@ static bool mismatch(const judge *j, const run_tensor *got, const compare_result
     if (j->s->result.half_up && reference_is(j->s->x, "onnxruntime"))
         diag_hint(d, "the model rounds halves up, onnxruntime to even numbers: steps may differ by one; "
                      "--against interpreter rounds as the model says");
+    if (j->s->result.dynamic && !j->has_oracle)
+        diag_hint(d, "the model computes scales as it runs: there the last bit of a float decides how numbers are "
+                     "rounded, and so on from layer to layer; --per-node says where values part");
     return false;
 }
 

@@ -343,6 +343,7 @@ static void count_nodes(compile_result *r)
         r->n_nodes += n->n_outputs == 0 || !graph_constant(n->outputs[0]);
         r->n_quantised += is_dequantized(n);
         r->quantised |= strncmp(n->op->name, "qnn.", 4) == 0;
+        r->dynamic |= strcmp(n->op->name, "qnn.quantize") == 0 && !graph_constant(n->inputs[1]);
         r->half_up |= rounds_half_up(n);
     }
 }

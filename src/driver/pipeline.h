@@ -62,6 +62,7 @@ typedef struct compile_result {
     bool quantised; /* some operator of the model quantises or dequantises */
     const char *model_sha256; /* of its file; NULL: not asked for, or a computation */
     bool half_up;   /* some operator rounds halves up */
+    bool dynamic;   /* some operator quantises by a scale that is computed as the model runs */
     bool integers;  /* it computes with quantised numbers */
     uint32_t n_nodes, n_quantised; /* without constants: of the model as read, and those that compute in float between
                                     * quantised values */

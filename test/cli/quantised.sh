@@ -42,6 +42,24 @@ expect 0 '^onnxruntime with session.x64quantprecision=1$' verify product.onnx --
 expect 1 'WRONG$' verify product.onnx --requant fast --against onnxruntime $inputs --interpret
 expect 0 '^onnxruntime with session.x64quantprecision=1$' verify "$top/demo/digits.onnx" --against onnxruntime --interpret
 
+# A scale that is computed as the model runs: the same bits, and where they are not, why that may be.
+"$python" - << 'PY' || exit 1
+import numpy as np, onnx, os
+from onnx import helper as h, numpy_helper as nh
+w = np.random.default_rng(5).integers(-127, 128, (32, 24)).astype(np.int8)
+nodes = [h.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]), h.make_node("MatMulInteger", ["q", "w", "z"], ["i"]),
+         h.make_node("Cast", ["i"], ["f"], to=1), h.make_node("Mul", ["f", "s"], ["y"])]
+info = lambda n, d: h.make_tensor_value_info(n, onnx.TensorProto.FLOAT, d)
+graph = h.make_graph(nodes, "g", [info("x", [9, 32])], [info("y", [9, 24])], [nh.from_array(w, "w")])
+onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 13)], ir_version=8), "dynamic.onnx")
+os.mkdir("wrong")
+x = np.random.default_rng(6).standard_normal((9, 32)).astype(np.float32)
+open("wrong/input_0.pb", "wb").write(nh.from_array(x, "x").SerializeToString())
+open("wrong/output_0.pb", "wb").write(nh.from_array(np.zeros((9, 24), np.float32), "y").SerializeToString())
+PY
+expect 0 ' max abs 0, .* ok$' verify dynamic.onnx --against onnxruntime --rtol 0 --atol 0
+expect 1 'hint: the model computes scales as it runs' verify dynamic.onnx --data wrong --interpret
+
 tiny=${LATHE_ZOO:-$top/../shared}/models/mlperf-tiny
 if [ -f "$tiny/vww_qdq.onnx" ] && [ -f "$tiny/ad_qdq.onnx" ]; then
     for seed in 2 4 11; do
