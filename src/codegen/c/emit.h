@@ -12,6 +12,7 @@ typedef enum c_need_kind {
     NEED_PREFETCH, /* LATHE_PREFETCH */
     NEED_ROLLED,   /* LATHE_ROLLED: a loop that is not written out */
     NEED_SHARED,   /* LATHE_SHARED: a function that stays one */
+    NEED_TWO_SCALED, /* the same for two of them */
     NEED_TAPS_ROW, /* the code of an intrinsic, by TAPS_ROW */
     NEED_DOT_BYTES, /* the code of an intrinsic, by DOT_BYTES */
     NEED_DOT_ROWS, /* the code of an intrinsic, by DOT_ROWS */
@@ -150,11 +151,17 @@ const char *scalar_type(dtype dt);                       /* C type of arithmetic
 void small_write_setup(writer *w);
 void small_write_rounded(writer *w, dtype to);
 void small_write_scaled(writer *w, dtype to);
+void small_write_two_scaled(writer *w, dtype to);
 void small_write_single(writer *w);
 
 /* expr.c */
 c_text expr_text(c_emit *e, tir_expr_ref x);
 bool expr_is_index(const c_emit *e, tir_expr_ref x);
+/* A byte on a small processor that is the nearest to sum * scale, plus zero. */
+typedef struct c_scaled {
+    const char *sum, *scale, *zero;
+} c_scaled;
+bool expr_scaled(c_emit *e, tir_expr_ref x, c_scaled *out);
 const char *expr_name(const c_emit *e, const void *key);
 tir_expr_ref expr_flat(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices); /* one index in all */
 const char *expr_register(c_emit *e, const tir_buffer *b, tir_expr_ref index); /* NULL: not in registers */

@@ -275,34 +275,56 @@ static bool zero_text(c_emit *e, tir_expr_ref x, bool negative, const char **out
     return true;
 }
 
-/* cast(byte, min(max(rint(v) + zero, least), most)). */
-static bool rounded(c_emit *e, tir_expr_ref x, c_text *out)
+/* cast(byte, min(max(rint(v) + zero, least), most)): v and the text of zero. NULL: something else. */
+static tir_expr_ref rounded_value(c_emit *e, tir_expr_ref x, const char **zero)
 {
     dtype to = x->type.dt;
-    tir_expr_ref top = x->args[0], low = is_binary(top, TIR_MIN) ? top->args[0] : NULL;
+    tir_expr_ref top = x->n_args > 0 ? x->args[0] : NULL, low = top && is_binary(top, TIR_MIN) ? top->args[0] : NULL;
     if ((to != DT_I8 && to != DT_U8) || !low || top->type.dt != DT_F32 || !is_binary(low, TIR_MAX) ||
         !is_literal(top->args[1], (double)dtype_max_int(to)) || !is_literal(low->args[1], (double)dtype_min_int(to)))
-        return false;
+        return NULL;
     tir_expr_ref sum = low->args[0];
-    const char *zero = "0";
+    *zero = "0";
     if (is_binary(sum, TIR_ADD) || is_binary(sum, TIR_SUB)) {
-        if (!zero_text(e, sum->args[1], sum->op == TIR_SUB, &zero))
-            return false;
+        if (!zero_text(e, sum->args[1], sum->op == TIR_SUB, zero))
+            return NULL;
         sum = sum->args[0];
     }
-    if (sum->kind != TIR_CALL || sum->op != TIR_RINT)
-        return false;
-    tir_expr_ref v = sum->args[0];
+    return sum->kind == TIR_CALL && sum->op == TIR_RINT ? sum->args[0] : NULL;
+}
+
+static void need_rounded(c_emit *e, dtype to)
+{
     needs_add(e->needs, (c_need){.kind = NEED_SMALL});
     needs_add(e->needs, (c_need){.kind = NEED_ROUNDED, .to = to});
-    uint32_t i = scaled_operand(v);
-    const char *text;
-    if (i == 2) {
-        text = arena_printf(e->tmp, "lathe_rounded_%s(%s, %s)", dtype_name(to), expr_text(e, v).s, zero);
+}
+
+bool expr_scaled(c_emit *e, tir_expr_ref x, c_scaled *out)
+{
+    bool scalar = x->kind == TIR_CAST && x->type.lanes == 1 && is_small(e);
+    tir_expr_ref v = scalar ? rounded_value(e, x, &out->zero) : NULL;
+    uint32_t i = v ? scaled_operand(v) : 2;
+    if (i == 2)
+        return false;
+    need_rounded(e, x->type.dt);
+    needs_add(e->needs, (c_need){.kind = NEED_SCALED, .to = x->type.dt});
+    out->sum = expr_text(e, v->args[i]->args[0]).s;
+    out->scale = expr_text(e, v->args[1 - i]).s;
+    return true;
+}
+
+static bool rounded(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    c_scaled s;
+    const char *text, *name = dtype_name(x->type.dt), *zero;
+    if (expr_scaled(e, x, &s)) {
+        text = arena_printf(e->tmp, "lathe_scaled_%s(%s, %s, %s)", name, s.sum, s.scale, s.zero);
     } else {
-        needs_add(e->needs, (c_need){.kind = NEED_SCALED, .to = to});
-        text = arena_printf(e->tmp, "lathe_scaled_%s(%s, %s, %s)", dtype_name(to),
-                            expr_text(e, v->args[i]->args[0]).s, expr_text(e, v->args[1 - i]).s, zero);
+        tir_expr_ref v = rounded_value(e, x, &zero);
+        if (!v)
+            return false;
+        need_rounded(e, x->type.dt);
+        text = arena_printf(e->tmp, "lathe_rounded_%s(%s, %s)", name, expr_text(e, v).s, zero);
     }
     *out = (c_text){text, PREC_PRIMARY};
     return true;

@@ -334,6 +334,37 @@ static void write_store(c_emit *e, const tir_stmt *s)
            scalar_store(e->tmp, e->needs, s->buffer->dt, value));
 }
 
+typedef struct buffer_search {
+    const tir_buffer *b;
+    bool found;
+} buffer_search;
+
+static void search_load(void *ctx, tir_expr_ref x)
+{
+    buffer_search *u = ctx;
+    u->found |= tir_is_access(x) && x->u.buffer == u->b;
+}
+
+/* Two bytes that are made of sums and scales, by half the moves between registers. The second one is made before the
+ * first is stored: it must not read what is stored there. */
+static bool write_two_scaled(c_emit *e, const tir_stmt *s, const tir_stmt *next)
+{
+    const tir_buffer *b = s->buffer;
+    c_scaled x, y;
+    if (s->kind != TIR_STORE || next->kind != TIR_STORE || next->buffer != b || registers_of(e, b))
+        return false;
+    buffer_search u = {b, false};
+    tir_visit_expr(next->value, search_load, &u);
+    if (u.found || !expr_scaled(e, s->value, &x) || !expr_scaled(e, next->value, &y) || strcmp(x.zero, y.zero) != 0)
+        return false;
+    needs_add(e->needs, (c_need){.kind = NEED_TWO_SCALED, .to = b->dt});
+    const char *at = expr_text(e, expr_flat(e, b, s->n_indices, s->indices)).s,
+               *then = expr_text(e, expr_flat(e, b, next->n_indices, next->indices)).s, *name = expr_name(e, b);
+    w_line(e->w, "lathe_scaled_two_%s(&%s[%s], &%s[%s], %s, %s, %s, %s, %s);", dtype_name(b->dt), name, at, name, then,
+           x.sum, x.scale, y.sum, y.scale, x.zero);
+    return true;
+}
+
 /* Remainders of a tile use only some of its registers. */
 static void declare_registers(c_emit *e, const c_registers *r, const char *name)
 {
@@ -365,14 +396,9 @@ static void write_share(c_emit *e, const tir_stmt *s)
     e->names.len = depth;
 }
 
-typedef struct words_search {
-    const tir_buffer *b;
-    bool found;
-} words_search;
-
 static void search_words(void *ctx, tir_expr_ref x)
 {
-    words_search *u = ctx;
+    buffer_search *u = ctx;
     bool call = x->kind == TIR_EXTERN && strcmp(x->u.name, DOT_ROWS) == 0;
     for (uint32_t i = 0; call && i < x->n_args; i++)
         u->found |= tir_is_access(x->args[i]) && x->args[i]->u.buffer == u->b;
@@ -381,7 +407,7 @@ static void search_words(void *ctx, tir_expr_ref x)
 /* An array of small elements that is read by words. */
 static bool wants_words(const tir_stmt *s)
 {
-    words_search u = {s->buffer, false};
+    buffer_search u = {s->buffer, false};
     if (dtype_bits(s->buffer->dt) < 32)
         tir_visit_stmt(s->body, NULL, search_words, &u);
     return u.found;
@@ -464,7 +490,10 @@ static void write_stmt(c_emit *e, const tir_stmt *s)
     case TIR_SEQ:
         for (uint32_t i = 0; i < s->n_stmts; i++) {
             e->alone = false;
-            write_stmt(e, s->stmts[i]);
+            if (i + 1 < s->n_stmts && write_two_scaled(e, s->stmts[i], s->stmts[i + 1]))
+                i++;
+            else
+                write_stmt(e, s->stmts[i]);
         }
         return;
     }

@@ -509,6 +509,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     case NEED_SMALL:
     case NEED_ROUNDED:
     case NEED_SCALED:
+    case NEED_TWO_SCALED:
     case NEED_SINGLE:
     case NEED_TAPS_ROW:
     case NEED_DOT_ROWS:
@@ -566,6 +567,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_SHARED: w_str(w, shared_text); break;
         case NEED_SMALL: small_write_setup(w); break;
         case NEED_ROUNDED: small_write_rounded(w, need->to); break;
+        case NEED_TWO_SCALED: small_write_two_scaled(w, need->to); break;
         case NEED_SCALED: small_write_scaled(w, need->to); break;
         case NEED_SINGLE: small_write_single(w); break;
         case NEED_TAPS_ROW: needs_write_taps_row(w); break;

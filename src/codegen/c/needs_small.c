@@ -82,6 +82,30 @@ void small_write_scaled(writer *w, dtype to)
           (long long)dtype_max_int(to));
 }
 
+/* The sums and what becomes of them travel in pairs between the two sets of registers. */
+void small_write_two_scaled(writer *w, dtype to)
+{
+    const char *ctype = dtype_c_name(to), *name = dtype_name(to), *saturate = to == DT_I8 ? "ssat" : "usat";
+    w_fmt(w,
+          "static inline void lathe_scaled_two_%s(%s *y, %s *z, int32_t a, float k, int32_t b, float l, int32_t zero)\n{\n"
+          "#if LATHE_SMALL_FPU && !defined(__clang__) /* gcc's names for the halves of a pair: %%2 and %%p2 */\n"
+          "    double pair;\n"
+          "    __asm__(\"vmov %%P2, %%0, %%1\\n vcvt.f32.s32 %%2, %%2\\n vcvt.f32.s32 %%p2, %%p2\\n\"\n"
+          "            \"vmul.f32 %%2, %%2, %%3\\n vmul.f32 %%p2, %%p2, %%4\\n\"\n"
+          "            \"vcvtr.s32.f32 %%2, %%2\\n vcvtr.s32.f32 %%p2, %%p2\\n vmov %%0, %%1, %%P2\"\n"
+          "            : \"+r\"(a), \"+r\"(b), \"=&w\"(pair)\n"
+          "            : \"t\"(k), \"t\"(l));\n"
+          "    __asm__(\"qadd %%0, %%1, %%2\" : \"=r\"(a) : \"r\"(a), \"r\"(zero));\n"
+          "    __asm__(\"qadd %%0, %%1, %%2\" : \"=r\"(b) : \"r\"(b), \"r\"(zero));\n"
+          "    __asm__(\"%s %%0, #8, %%1\" : \"=r\"(a) : \"r\"(a));\n"
+          "    __asm__(\"%s %%0, #8, %%1\" : \"=r\"(b) : \"r\"(b));\n"
+          "    *y = (%s)a;\n    *z = (%s)b;\n"
+          "#else\n"
+          "    *y = lathe_scaled_%s(a, k, zero);\n    *z = lathe_scaled_%s(b, l, zero);\n"
+          "#endif\n}\n\n",
+          name, ctype, ctype, saturate, saturate, ctype, ctype, name, name);
+}
+
 void small_write_single(writer *w)
 {
     w_str(w, "/* a * b + s and a * b, rounded once. */\n"
