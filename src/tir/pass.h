@@ -35,6 +35,7 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_UNROLL, "unroll", tir_pass_unroll, "unrolled loops are written out")                                         \
     X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards move out")                                            \
     X(T_DEAD, "drop-dead-stores", tir_pass_dead_stores, "stores into private arrays that nothing reads go")          \
+    X(T_BEGIN_SUMS, "begin-sums", tir_pass_begin_sums, "tiles of sums begin with what is added to them")             \
     X(T_STORAGE, "rewrite-storage", tir_pass_storage,                                                                \
       "small allocations become locals, constant-index ones registers")                                              \
     X(T_REUSE, "reuse-in-place", tir_pass_reuse, "an element-wise result takes the place of what it is made from")   \

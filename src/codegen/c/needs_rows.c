@@ -10,7 +10,7 @@ static const char always[] = "#if defined(__GNUC__)\n#define LATHE_ALWAYS inline
 static const char words[] = "#if defined(__GNUC__)\n#define LATHE_WORDS __attribute__((aligned(4)))\n"
                             "#else\n#define LATHE_WORDS\n#endif\n";
 
-/* Steps are written out in twos or threes where that is all of them. */
+/* Steps are written out in twos, threes or, in long runs, fours. */
 static const char steps[] =
     "#if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__OPTIMIZE__)\n"
     "#define LATHE_DOT_TILES 1\n"
@@ -79,6 +79,8 @@ static const char tile_text[] =
     "            LATHE_DOT(\"\", text text, \"\", r1, r2, __VA_ARGS__);                         \\\n"
     "        else if (n == 3)                                                               \\\n"
     "            LATHE_DOT(\"\", text text text, \"\", r1, r2, __VA_ARGS__);                    \\\n"
+    "        else if (n % 16 == 0)                                                          \\\n"
+    "            LATHE_LOOP(text text text text, r1, r2, __VA_ARGS__);                      \\\n"
     "        else if (n % 2 == 0)                                                           \\\n"
     "            LATHE_LOOP(text text, r1, r2, __VA_ARGS__);                                \\\n"
     "        else if (n % 3 == 0)                                                           \\\n"

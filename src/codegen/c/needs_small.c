@@ -87,7 +87,8 @@ void small_write_two_scaled(writer *w, dtype to)
 {
     const char *ctype = dtype_c_name(to), *name = dtype_name(to), *saturate = to == DT_I8 ? "ssat" : "usat";
     w_fmt(w,
-          "static inline void lathe_scaled_two_%s(%s *y, %s *z, int32_t a, float k, int32_t b, float l, int32_t zero)\n{\n"
+          "static inline void lathe_scaled_two_%s(%s *y, %s *z, int32_t a, float k, int32_t b, float l,\n"
+          "                                       int32_t zero)\n{\n"
           "#if LATHE_SMALL_FPU && !defined(__clang__) /* gcc's names for the halves of a pair: %%2 and %%p2 */\n"
           "    double pair;\n"
           "    __asm__(\"vmov %%P2, %%0, %%1\\n vcvt.f32.s32 %%2, %%2\\n vcvt.f32.s32 %%p2, %%p2\\n\"\n"

@@ -11,7 +11,8 @@
 
 #define TILE_PIXELS   3 /* by two channels: 6 sums, 4 registers of weights, 4 for data and addresses */
 #define DEPTHWISE_ROW 6 /* sums of neighbouring pixels of one channel, which share what they read */
-#define MOST_ROWS     3 /* of a depthwise window that are written out */
+#define MOST_ROWS     3 /* of a window that are written out: a depthwise one, or one with short runs */
+#define SHORT_RUN     4 /* steps: finding the next row of a window would take as long as its products */
 #define TOGETHER      4 /* elements of a row that are copied one after the other without a loop */
 
 static const char *tap(const te_node *a, uint32_t i)
@@ -39,12 +40,18 @@ static int64_t depthwise_tile(int64_t width)
     return width < DEPTHWISE_ROW ? width : DEPTHWISE_ROW;
 }
 
-/* Copies a few neighbouring channels at a time. */
-static void copy_together(te_sched *s, const te_node *rows, const char *channel, int64_t count)
+/* Copies a few neighbouring channels at a time. Pixels stand inside where they are few: then the zeros beside them are
+ * no loops of their own. */
+static void copy_together(te_sched *s, const rows_conv *v, const te_node *rows)
 {
-    if (count % TOGETHER != 0 || count <= TOGETHER)
+    const char *channel = te_axis_name(rows, 2), *column = te_axis_name(rows, 3);
+    bool few = v->in / TOGETHER >= 2 * v->extent[1];
+    te_sched_reorder(s, rows->name, 2, (const char *[]){column, channel});
+    if (v->in % TOGETHER != 0 || v->in <= TOGETHER)
         return;
     te_sched_split(s, rows->name, channel, TOGETHER, "some", "one");
+    if (few)
+        te_sched_reorder(s, rows->name, 2, (const char *[]){"some", column});
     te_sched_annotate(s, TE_UNROLL, rows->name, "one");
 }
 
@@ -80,11 +87,8 @@ static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, t
         te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 0));
     if (t->lines_again)
         return;
-    const char *channel = te_axis_name(rows, 2);
-    if (!v->planar) {
-        te_sched_reorder(s, rows->name, 2, (const char *[]){te_axis_name(rows, 3), channel});
-        copy_together(s, rows, channel, v->in);
-    }
+    if (!v->planar)
+        copy_together(s, v, rows);
     place_rows(s, t, v, last, line);
 }
 
@@ -108,6 +112,8 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
                      (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, COLUMN),
                                       te_axis_name(anchor, CHANNEL), tap(anchor, 2), tap(anchor, 3), tap(anchor, 4)});
     te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), begins_at_words(v) ? "dot_rows" : "dot_rows_anywhere");
+    if (!v->patches && v->win.kernel[0] <= MOST_ROWS && v->steps <= SHORT_RUN)
+        te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 0));
     if (v->patches) {
         te_sched_split(s, rows->name, te_axis_name(rows, 3), v->win.kernel[1] * v->in, "row", "run");
     } else {
