@@ -488,7 +488,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->with_interpreter = cli_has(x, OPT_WITH_INTERPRETER);
     if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||
         cli_choice(x, OPT_HOST, NULL, "x86_64") < 0 || cli_choice(x, OPT_REQUANT, NULL, "exact") < 0 ||
-        cli_choice(x, OPT_SHARE_KERNELS, NULL, "exact") < 0 || !read_widths(x, out) || !read_ram(x, out) ||
+        cli_choice(x, OPT_SHARE_KERNELS, NULL, "exact") < 0 ||
+        cli_choice(x, OPT_NAMES, NULL, "long") < 0 || !read_widths(x, out) || !read_ram(x, out) ||
         !cli_number(x, OPT_LEVEL, 0, 3, 3, &level) || !cli_number(x, OPT_PLAN_EFFORT, 1, 1000, 1, &effort) ||
         !cli_workers(x, &workers))
         return false;
@@ -504,6 +505,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->plan_effort = (uint32_t)effort;
     out->no_winograd = cli_has(x, OPT_NO_WINOGRAD);
     out->requant = cli_choice(x, OPT_REQUANT, NULL, "exact");
+    out->short_names = cli_choice(x, OPT_NAMES, NULL, "long") == 1;
     out->shares_kernels = cli_has(x, OPT_SHARE_KERNELS);
     out->shares_shapes = cli_choice(x, OPT_SHARE_KERNELS, NULL, "exact") == 1;
     out->input_in_workspace = cli_has(x, OPT_INPUT_IN_WORKSPACE);

@@ -69,6 +69,7 @@ typedef struct codegen_unit {
     const struct target *target; /* its workers are the width of the schedule */
     const char *port;            /* "posix" | "freertos" | "baremetal" */
     const char *host;            /* of a module's file: "x86_64" | "aarch64" | "riscv64" */
+    bool short_names;            /* of packages: identifiers of at most 31 characters, tables without names */
     bool with_interpreter;       /* a module holds its loops as text, too */
     enum constants_form constants_form;
     const placement *places;       /* NULL: no memories were described */

@@ -429,6 +429,7 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
                                .port = o->port,
                                .host = o->host,
                                .with_interpreter = o->with_interpreter,
+                               .short_names = o->short_names,
                                .constants_form = o->constants_form,
                                .remarks = out->remarks,
                                .n_remarks = out->n_remarks,

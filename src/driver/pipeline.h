@@ -36,6 +36,7 @@ typedef struct compile_options {
     bool input_in_workspace; /* inputs of a package lie in its workspace; plan_problem_of */
     bool quantised_ends; /* see pass_options */
     int requant;      /* graph_requant of graph/pass.h */
+    bool short_names; /* see codegen_unit */
     bool shares_kernels, shares_shapes; /* the first: the second stands before what the target's row says */
     enum constants_form constants_form;
     uint32_t workers;

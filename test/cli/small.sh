@@ -92,4 +92,24 @@ check "small tables are for one thread" sh -c "! $cc -DTVMRT_NUM_WORKERS=2 -DTVM
     $(ls shape/src/*.c | grep -v main.c) -o all.o
 check "tables of tensors and operators are not linked" sh -c "nm all.o > names && grep -q g_small_args names &&
     ! grep -Eq 'g_tensor_map|g_op_descs|g_schedule|tvmrt_log_push' names"
+
+# --- names
+expect 0 '' compile rows.txt --target cortex-m4 --port posix --names short -o brief
+check "short names, the same numbers" test "$(says brief -DTVMRT_NUM_WORKERS=0)" = "$want"
+# long_names DIR: identifiers of more than 31 characters, without comments
+long_names() {
+    for f in "$1"/src/*.[ch] "$1"/include/*.h; do
+        "$cc" -fpreprocessed -dD -E -P -w "$f" 2> /dev/null | sed 's/"[^"]*"//g' | grep -Eo '[A-Za-z][A-Za-z0-9_]{31,}'
+    done
+}
+check "long names without" test -n "$(long_names shape)"
+check "no identifier has more than 31 characters" test -z "$(long_names brief)"
+check "none has another's beginning" test -z "$(cut -d' ' -f1 brief/names.map | sort | uniq -d)"
+check "the map has the long ones" grep -q '^[A-Za-z0-9_]* tvmgen_default_instance_init_sized$' brief/names.map
+check "tables hold no names" sh -c "! grep -E '^(    \{|static const char)' brief/src/model_data.c | grep -q '\"[A-Za-z]'"
+expect 0 ': ok' verify "$top/demo/digits.onnx" --against interpreter --names short
+expect 0 '' compile "$top/demo/digits.onnx" --names short --constants bin -o digits
+expect 0 '' run digits
+expect_error 2 'at most 10 characters' compile rows.txt --names short --module-name keyword_spotting -o none
+expect_error 2 'names is for packages' compile rows.txt --emit module --names short -o m.so
 finish

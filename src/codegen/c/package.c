@@ -162,6 +162,8 @@ bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
     add_text(&p, out, "src/main.c", main_write);
     add_text(&p, out, "Makefile", makefile_write);
     add_text(&p, out, "CMakeLists.txt", makefile_write_cmake);
+    if (u->short_names && !short_names_write(&p, out))
+        return false;
     const uint32_t report = out->files.len;
     add(&p, out, PACKAGE_REPORT, NULL, 0, false); /* it tells of all others */
     makefile_products(&p, out);

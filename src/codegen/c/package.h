@@ -122,6 +122,8 @@ bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i);
 /* The call of it, "return PREFIX_KERNEL(...);", with the addresses of operands, results and scratch in `a`. */
 void ops_write_call(const package *p, writer *w, uint32_t i);
 void main_write(const package *p, writer *w);      /* src/main.c */
+/* Identifiers of all files so far become short, and names.map says which (--names short). */
+bool short_names_write(const package *p, artifact *out);
 void makefile_write(const package *p, writer *w);
 void makefile_products(const package *p, artifact *out);
 void makefile_write_cmake(const package *p, writer *w);
