@@ -8,7 +8,7 @@ For each board (`lathe verify --target qemu-...`) a graph of quantised layers, o
 and zero points, must give what the interpreter gives, bit for bit; so must the demo's network within float's limits,
 and the MLPerf Tiny models when they are beside the checkout (see models.py): on a Cortex-M4 and a Cortex-M55, with
 --all on every board. On a Cortex-M4 they are run with rows streamed, too (`--minimize ram`), within
-the bytes of RAM that are noted here.
+the bytes of RAM that are noted here, as are bytes of flash without constants.
 The instructions of each run may be 5 % more than test/embedded/instructions.txt has; --update writes it. Objects of
 kernels call no function for numbers of 64 bits, and none for doubles, on processors with a floating-point unit.
 """
@@ -30,6 +30,8 @@ TINY = ("tiny_kws_qdq", "tiny_ad_qdq", "tiny_ic_qdq", "tiny_vww_qdq")
 ROOM = 1.05
 # Bytes of RAM with rows streamed, on a Cortex-M4: workspace, .data, .bss and the deepest stack.
 STREAMED = {"tiny_vww_qdq": 34 * 1024, "tiny_ic_qdq": 20 * 1024, "tiny_kws_qdq": 8 * 1024}
+# Bytes of flash without constants on a Cortex-M4, at most: code and tables.
+FLASH = {"tiny_vww_qdq": 19500, "tiny_ic_qdq": 22750, "tiny_kws_qdq": 8400, "tiny_ad_qdq": 2850}
 # dtype, channels, height, width, channels of the result, kernel, strides, pads, dilations, groups
 LAYERS = (
     ("u8", 3, 9, 11, 8, (3, 3), (2, 2), (0, 0, 1, 1), (1, 1), 1),
@@ -105,16 +107,17 @@ def run(command, **more):
 
 
 def verify(lathe, file, board, exact, *more):
-    """Instructions of the run, and bytes of RAM, once its results are right."""
+    """Instructions of the run, bytes of RAM, and of flash without constants, once its results are right."""
     result = run([lathe, "verify", file, "--target", "qemu-" + board, "--against", "interpreter", *more])
     text = result.stdout + result.stderr
     count, ram = (re.search(rf"^{what} +(\d+)", text, re.M) for what in ("instructions", "RAM"))
-    if result.returncode != 0 or not count or not ram:
+    flash = re.search(r"^flash +(\d+) .*\(constants (\d+)\)", text, re.M)
+    if result.returncode != 0 or not count or not ram or not flash:
         raise package.Failure((text.strip().splitlines() or ["no message"])[-1][:200])
     far = [line for line in result.stdout.splitlines() if exact and ": max abs" in line and "max abs 0," not in line]
     if far:
         raise package.Failure(f"not equal: {far[0]}")
-    return int(count.group(1)), int(ram.group(1))
+    return int(count.group(1)), int(ram.group(1)), int(flash.group(1)) - int(flash.group(2))
 
 
 def check_calls(lathe, file, target, work, tools, cpu):
@@ -164,18 +167,21 @@ class Tests:
         print(f"{verdict} {name}: {line}", flush=True)
 
     def counted(self, board, name, file, exact):
-        count, most = verify(self.lathe, file, board, exact)[0], self.noted.get((board, name))
+        count, _, flash = verify(self.lathe, file, board, exact)
+        most = self.noted.get((board, name))
+        if board == "m4" and flash > FLASH.get(name, flash):
+            raise package.Failure(f"{flash} bytes of flash without constants, {FLASH[name]} are noted")
         if self.update:
             self.noted[board, name] = count
         elif most is None:
             raise package.Failure(f"{count} instructions; no number is noted in {os.path.relpath(NOTED, TOP)}")
         elif count > most * ROOM:
             raise package.Failure(f"{count} instructions, {most} are noted")
-        return f"{count} instructions"
+        return f"{count} instructions, {flash} bytes of flash without constants"
 
     def streamed(self, name, file, exact):
         """Rows in chains: the same results, within the noted RAM and a tenth more instructions."""
-        count, ram = verify(self.lathe, file, "m4", exact, "--minimize", "ram")
+        count, ram, _ = verify(self.lathe, file, "m4", exact, "--minimize", "ram")
         most = self.noted.get(("m4", name), count)
         if ram > STREAMED.get(name, ram):
             raise package.Failure(f"{ram} bytes of RAM, {STREAMED[name]} are noted")
