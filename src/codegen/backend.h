@@ -65,7 +65,7 @@ typedef struct codegen_unit {
     const prog_module *prog;
     const prog_func *func; /* that the plan is of */
     const struct plan *plan;
-    const struct stream_bounds *bounds; /* what row streaming found; NULL: nobody asked for it */
+    const struct stream_bounds *bounds; /* what row streaming found; NULL: it is not for the target */
     const struct target *target; /* its workers are the width of the schedule */
     const char *port;            /* "posix" | "freertos" | "baremetal" */
     const char *host;            /* of a module's file: "x86_64" | "aarch64" | "riscv64" */

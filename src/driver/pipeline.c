@@ -474,7 +474,10 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
     if (!stream_program(c, o, t, out) ||
         (shares_shapes(o, t) && !prog_run_passes(c, out->prog, "share-shapes", o->opt_level, false, NULL)))
         return false;
-    return strcmp(o->emit, "tir") == 0 || make_unit(c, path, o, t, out);
+    if (strcmp(o->emit, "tir") != 0 && !make_unit(c, path, o, t, out))
+        return false;
+    stream_note_plan(out);
+    return true;
 }
 
 static bool is_wanted(const compile_options *o, const target *t)

@@ -76,7 +76,7 @@ typedef struct compile_result {
     uint32_t n_units;
     te_records *records; /* the schedules of the files that were named; one table for all targets of a module */
     struct plan plan;
-    const struct stream_bounds *bounds; /* of its memory, where that was asked for; NULL: it was not */
+    struct stream_bounds *bounds; /* of its memory, where rows can be streamed; NULL: they cannot */
     struct artifact artifact;
 } compile_result;
 

@@ -25,7 +25,8 @@ static bool plan_program(void *ctx, prog_module *m, uint64_t *out_ram, uint64_t 
     p->effort = x->o->plan_effort;
     if (!plan_memory(x->c, p, &made))
         return false;
-    const codegen_unit unit = {.prog = m, .func = f, .plan = &made, .target = x->t};
+    const codegen_unit unit = {.prog = m, .func = f, .plan = &made, .target = x->t, .opt_level = x->o->opt_level,
+                               .port = x->o->port};
     *out_workspace = made.workspace_bytes;
     *out_ram = made.workspace_bytes + package_instance_bytes(&unit);
     return true;
@@ -42,18 +43,18 @@ static bool refuse(compiler *c, const compile_options *o, const target *t)
 bool stream_program(compiler *c, const compile_options *o, const target *t, compile_result *r)
 {
     attempt x = {c, o, t};
+    const bool asked = o->ram > 0 || o->least_ram;
     const stream_planner p = {.ctx = &x,
                               .plan = plan_program,
                               .ram = o->ram,
+                              .bounds_only = !asked,
                               .effort = o->plan_effort,
                               .inputs_inside = o->input_in_workspace};
     const bool fits = t->address_bits == 32 && t->vector_bytes == 0 && strcmp(o->emit, "module") != 0;
     stream_bounds *b = arena_new(&c->mem, stream_bounds);
     prog_module *made;
-    if (o->ram == 0 && !o->least_ram)
-        return true;
     if (!fits || o->unscheduled || o->opt_level == 0)
-        return refuse(c, o, t);
+        return !asked || refuse(c, o, t);
     compiler_progress(c, "streaming", 0, 0);
     if (!plan_stream(c, r->prog, &p, &made, b))
         return false;
@@ -62,4 +63,11 @@ bool stream_program(compiler *c, const compile_options *o, const target *t, comp
     r->prog = made;
     r->bounds = b;
     return prog_verify(c, made);
+}
+
+void stream_note_plan(compile_result *r)
+{
+    if (!r->bounds || r->bounds->asked)
+        return;
+    r->bounds->overlapped = r->bounds->reached = r->plan.workspace_bytes;
 }

@@ -89,7 +89,7 @@ static void print_memories(writer *w, const placement *p)
 
 void summary_print_bounds(writer *w, const stream_bounds *b)
 {
-    if (!b)
+    if (!b || !b->asked)
         return;
     w_line(w, "streaming  workspace: kernel by kernel %llu, overlapping %llu, least cut %llu, reached %llu",
            (unsigned long long)b->one_by_one, (unsigned long long)b->overlapped, (unsigned long long)b->streamed,
@@ -213,6 +213,11 @@ void summary_print_json(writer *w, const compile_result *r, const char *place)
     json_out_uint(&j, "table_bytes", x.table_bytes);
     json_out_uint(&j, "kernel_stack_bytes", x.stack_bytes);
     json_out_uint(&j, "caller_bytes", x.caller_bytes);
+    if (r->bounds && r->bounds->asked) {
+        json_out_uint(&j, "streamed_chains", r->bounds->chains);
+        json_out_uint(&j, "streamed_kernels", r->bounds->links);
+        json_out_uint(&j, "copied_again_bytes", (uint64_t)r->bounds->copied_again);
+    }
     json_out_uint(&j, "constant_bytes", r->plan.constant_bytes);
     json_out_uint(&j, "quantised_in_float", r->n_quantised);
     json_out_uint(&j, "on_one_worker", x.n_alone);

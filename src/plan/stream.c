@@ -261,7 +261,7 @@ static uint64_t next_below(const stream *x, uint64_t peak)
 }
 
 /* From the limit downwards, until the budget is met; without one, the best of the last few. */
-static bool search(stream *x, uint64_t start, uint64_t alone, prog_module *m, prog_module **out, stream_bounds *b)
+static bool search(stream *x, uint64_t start, uint64_t alone, prog_module **out, stream_bounds *b)
 {
     uint32_t *chosen = arena_array(&x->tmp, uint32_t, x->links.list.len + 1u), n = 0;
     uint64_t limit = start, peak, best = alone, ram, workspace;
@@ -281,14 +281,13 @@ static bool search(stream *x, uint64_t start, uint64_t alone, prog_module *m, pr
                 *b = now;
                 *out = with;
             }
-            met = x->p->ram > 0 && best <= x->p->ram;
+            met = x->p->ram > 0 ? best <= x->p->ram : workspace <= b->streamed + b->streamed / ALIGN_ROOM;
         }
         if (x->p->ram == 0) /* upwards from the least */
             limit = limit + limit / 64 + 64;
         else if ((limit = next_below(x, peak)) == 0)
             break;
     }
-    (void)m;
     if (x->p->ram == 0 || best <= x->p->ram)
         return true;
     diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
@@ -300,26 +299,25 @@ static bool search(stream *x, uint64_t start, uint64_t alone, prog_module *m, pr
 
 static bool run(stream *x, prog_module *m, prog_module **out, stream_bounds *b)
 {
-    uint64_t ram;
-    *b = (stream_bounds){0};
+    uint64_t ram = 0;
+    *b = (stream_bounds){.asked = !x->p->bounds_only};
     *out = m;
-    if (!x->p->plan(x->p->ctx, m, &ram, &b->overlapped))
+    if (b->asked && !x->p->plan(x->p->ctx, m, &ram, &b->overlapped))
         return false;
     b->reached = b->overlapped;
     prog_func *f = prog_find(m, "main");
-    if (!prog_find_links(x->c, m, f, &x->links))
-        return false;
+    prog_find_links(x->c, m, f, &x->links);
     x->problem = plan_problem_of(x->c, f, x->p->inputs_inside);
     facts_collect(&x->facts, &x->tmp, x->problem);
     find_lives(x);
     find_pieces(x, b);
     b->streamed = least_peak(x);
-    if (x->p->ram > 0 && ram <= x->p->ram)
+    if (!b->asked || (x->p->ram > 0 && ram <= x->p->ram))
         return true;
     const uint64_t other = ram - b->overlapped, start = x->p->ram == 0        ? b->streamed
                                                         : x->p->ram > other ? x->p->ram - other
                                                                             : b->streamed;
-    return search(x, start > b->streamed ? start : b->streamed, ram, m, out, b);
+    return search(x, start > b->streamed ? start : b->streamed, ram, out, b);
 }
 
 bool plan_stream(compiler *c, prog_module *m, const stream_planner *p, prog_module **out, stream_bounds *b)

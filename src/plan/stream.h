@@ -7,6 +7,7 @@
 
 /* What is known about the memory of a program, in bytes of workspace. */
 typedef struct stream_bounds {
+    bool asked;          /* for less memory; else bounds are all that is known, and no chains are made */
     uint64_t one_by_one; /* the largest operator: operands, results and scratch, all side by side */
     uint64_t overlapped; /* reached without chains: results in place of operands, or over them */
     uint64_t streamed;   /* the least by chains, without what overlaps */
@@ -20,6 +21,7 @@ typedef struct stream_planner {
     void *ctx;
     bool (*plan)(void *ctx, prog_module *m, uint64_t *out_ram, uint64_t *out_workspace);
     uint64_t ram;    /* the budget; 0: as little as can be */
+    bool bounds_only; /* nothing is planned: one_by_one and streamed are found */
     uint32_t effort; /* as for plans */
     bool inputs_inside; /* as for plan_problem_of */
 } stream_planner;

@@ -55,21 +55,24 @@ static bool may_take_part(const prog_func *f, const prog_step *s, const char **w
     return true;
 }
 
-static bool find_lines(compiler *c, const prog_func *f, const prog_step *s, uint32_t axis, bool again, option *out)
+static void find_lines(compiler *c, const prog_func *f, const prog_step *s, uint32_t axis, bool again, option *out)
 {
     const prog_kernel *k = s->kernel;
     const target *t = line_target(c, k->target, axis, again);
     tir_func *loops = NULL;
     bool *flows = arena_array(&c->mem, bool, s->n_args + 1u);
+    const diags_mark mark = diags_get_mark(&c->diags);
     if (!(k->func ? te_lower_func(c, k->func, k->name, t, NULL, &loops)
-                  : te_lower_node(c, k->node, k->name, t, NULL, &loops)))
-        return false;
+                  : te_lower_node(c, k->node, k->name, t, NULL, &loops))) {
+        diags_reset(&c->diags, mark);
+        out->why = "its schedule for lines does not apply";
+        return;
+    }
     for (uint32_t i = 0; i < k->literals.len; i++)
         prog_drop_param(c, loops, k->literals.data[i].param, k->literals.data[i].data);
     for (uint32_t i = 0; i < s->n_args; i++)
         flows[i] = f->values.data[s->args[i]].space != SPACE_CONSTANT;
     out->ok = loops->n_params == s->n_args && tir_find_lines(c, loops, flows, &out->lines, &out->why);
-    return true;
 }
 
 /* --- axes --- */
@@ -154,7 +157,7 @@ static void choose_axes(chooser *x)
     }
 }
 
-bool prog_find_links(compiler *c, prog_module *m, prog_func *f, prog_links *out)
+void prog_find_links(compiler *c, prog_module *m, prog_func *f, prog_links *out)
 {
     *out = (prog_links){.m = m, .f = f};
     chooser x = {.c = c, .l = out};
@@ -166,8 +169,7 @@ bool prog_find_links(compiler *c, prog_module *m, prog_func *f, prog_links *out)
             continue;
         bool may = may_take_part(f, s, &k.why);
         for (uint32_t a = 0; a < AXES && may; a++)
-            if (!find_lines(c, f, s, a + 1, false, &o[a]))
-                return false;
+            find_lines(c, f, s, a + 1, false, &o[a]);
         if (o[0].ok && o[1].ok && same_axes(&o[0].lines, &o[1].lines))
             o[1].ok = false;
         vec_push(&c->mem, &out->list, k);
@@ -183,12 +185,10 @@ bool prog_find_links(compiler *c, prog_module *m, prog_func *f, prog_links *out)
         k->why = o && !o->ok ? o->why : k->why ? k->why : x.options.data[i][0].why;
         if (!k->ok)
             continue;
-        if (!find_lines(c, f, step_of(out, i), (uint32_t)x.chosen[i] + 1, true, &again))
-            return false;
+        find_lines(c, f, step_of(out, i), (uint32_t)x.chosen[i] + 1, true, &again);
         k->lines[0] = o->lines;
         k->lines[1] = again.ok ? again.lines : o->lines;
     }
-    return true;
 }
 
 /* --- values of a chain --- */

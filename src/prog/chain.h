@@ -20,8 +20,8 @@ typedef struct prog_links {
     VEC(prog_link) list;
 } prog_links;
 
-/* Steps that branches and loops hold are left out. false after an error: the schedule of a kernel is at fault. */
-bool prog_find_links(compiler *c, prog_module *m, prog_func *f, prog_links *out);
+/* Steps that branches and loops hold are left out. */
+void prog_find_links(compiler *c, prog_module *m, prog_func *f, prog_links *out);
 
 /* Links first to last as one kernel. */
 typedef struct prog_chain {

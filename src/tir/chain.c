@@ -135,9 +135,11 @@ static bool choose_drivers(compiler *c, tir_chain *x)
         x->links.data[i].driver = UINT32_MAX;
         for (uint32_t r = i + 1; r <= last; r++) {
             int64_t sum = 0;
-            for (int64_t y = 0; y < n && reads_from(x, r, i); y++)
+            if (!reads_from(x, r, i))
+                continue;
+            for (int64_t y = 0; y < n; y++)
                 sum += 1 + (done[r * n + y] < 0 ? -1 : wants(x, &x->links.data[r], i, done[r * n + y]));
-            if (sum <= best || !reads_from(x, r, i))
+            if (sum <= best)
                 continue;
             best = sum;
             x->links.data[i].driver = r;

@@ -16,10 +16,13 @@ G
 ram() { sed -n 's/^RAM *\([0-9]*\) .*/\1/p' stdout; }
 expect 0 '' compile m.graph --target cortex-m -o p
 alone=$(ram)
-check "nothing of it without the options" sh -c '! grep -q streaming stdout p/report.json'
+check "nothing of it without the options" sh -c '! grep -q streaming stdout'
+check "but the bounds" grep -Eq '"streamed_bytes": *[1-9]' p/report.json
 expect 0 '^chains +[1-9]' compile m.graph --target cortex-m --minimize ram -o p
 least=$(ram)
 check "$least bytes, a third of $alone" test $((least * 3)) -lt "$alone"
+expect 0 '"streamed_kernels":[ ]*[1-9]' compile m.graph --target cortex-m --minimize ram --json -o p
+expect 0 '^chains +[1-9]' inspect m.graph --target cortex-m --minimize ram
 check "report.json says it" grep -q '"reached_bytes": *[0-9]' p/report.json
 for model in m.graph "$top/demo/digits.onnx"; do
     expect 0 '' run "$model" --target cortex-m --seed 3 --output-dir alone

@@ -29,7 +29,7 @@ BOARDS = ("m0plus", "m3", "m4", "m7", "m33", "m55", "rv32")
 TINY = ("tiny_kws_qdq", "tiny_ad_qdq", "tiny_ic_qdq", "tiny_vww_qdq")
 ROOM = 1.05
 # Bytes of RAM with rows streamed, on a Cortex-M4: workspace, .data, .bss and the deepest stack.
-STREAMED = {"tiny_vww_qdq": 34 * 1024, "tiny_ic_qdq": 20 * 1024, "tiny_kws_qdq": 8 * 1024}
+STREAMED = {"tiny_vww_qdq": 34 * 1024, "tiny_ic_qdq": 20 * 1024, "tiny_kws_qdq": 8 * 1024, "tiny_ad_qdq": 1280}
 # Bytes of flash without constants on a Cortex-M4, at most: code and tables.
 FLASH = {"tiny_vww_qdq": 19500, "tiny_ic_qdq": 22750, "tiny_kws_qdq": 8400, "tiny_ad_qdq": 2850}
 # dtype, channels, height, width, channels of the result, kernel, strides, pads, dilations, groups

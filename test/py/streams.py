@@ -182,7 +182,7 @@ def check(args, text, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
-    parser.add_argument("--count", type=int, default=16)
+    parser.add_argument("--count", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-v", action="store_true")
     args = parser.parse_args()

@@ -142,7 +142,7 @@ static void write_remarks(json_out *j, const codegen_unit *u)
     json_out_end(j);
 }
 
-/* What row streaming found, where --ram or --minimize asked for it. */
+/* What row streaming found, and made of it where --ram or --minimize asked for it. */
 static void write_bounds(json_out *j, const stream_bounds *b)
 {
     if (!b)
