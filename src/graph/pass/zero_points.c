@@ -221,8 +221,6 @@ static bool run(compiler *c, graph_func *f, const struct target *t)
 bool graph_pass_zero_points(compiler *c, graph_module *m, const pass_options *o)
 {
     bool ok = true;
-    if (!target_find_dot(o->target, DT_U8, DT_I8, false))
-        return true;
     for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
             ok &= run(c, m->funcs.data[i], o->target);

@@ -38,11 +38,23 @@ static bool read_clamp(tir_expr_ref e, tir_expr_ref *x, double *low, double *hig
     return true;
 }
 
-/* rint(x) + zero */
-static bool read_rounded(tir_expr_ref e, tir_expr_ref *x, double *zero)
+/* A byte as a float, the same in all lanes: a zero point that runs compute. */
+static bool is_byte(tir_expr_ref e)
+{
+    return e->kind == TIR_BROADCAST && e->args[0]->kind == TIR_CAST && dtype_is_int(e->args[0]->args[0]->type.dt) &&
+           dtype_bits(e->args[0]->args[0]->type.dt) == 8;
+}
+
+/* rint(x) + zero + byte; *byte NULL: there is none */
+static bool read_rounded(tir_expr_ref e, tir_expr_ref *x, double *zero, tir_expr_ref *byte)
 {
     double n;
+    *byte = NULL;
     for (*zero = 0; is_op(e, TIR_ADD) || is_op(e, TIR_SUB); e = e->args[0]) {
+        if (is_op(e, TIR_ADD) && !*byte && is_byte(e->args[1])) {
+            *byte = e->args[1];
+            continue;
+        }
         if (!is_number(e->args[1], &n) || n != rint(n) || fabs(n) > 1024)
             return false;
         *zero += e->op == TIR_ADD ? n : -n;
@@ -98,18 +110,26 @@ static tir_expr_ref f32(compiler *c, double v)
 /* cast(int8, min(max(rint(x) + zero, low), high)) */
 static tir_expr_ref rounded(compiler *c, tir_expr_ref e)
 {
-    tir_expr_ref sum, x;
+    tir_expr_ref sum, x, byte;
     double low, high, zero;
     if (!dtype_is_int(e->type.dt) || dtype_bits(e->type.dt) != 8 || e->args[0]->type.dt != DT_F32 ||
-        !read_clamp(e->args[0], &sum, &low, &high) || !read_rounded(sum, &x, &zero) || low != rint(low) ||
+        !read_clamp(e->args[0], &sum, &low, &high) || !read_rounded(sum, &x, &zero, &byte) || low != rint(low) ||
         high != rint(high) || low < (double)dtype_min_int(e->type.dt) || high > (double)dtype_max_int(e->type.dt))
         return e;
+    tir_expr_ref none = f32(c, -zero), least = f32(c, low - zero), most = f32(c, high - zero);
+    if (byte) {
+        none = tir_sub(c, none, byte);
+        least = tir_sub(c, least, byte);
+        most = tir_sub(c, most, byte);
+    }
     if (!is_of_integers(x)) /* NaN becomes 0 */
-        x = tir_select(c, tir_binary(c, TIR_EQ, x, x), x, f32(c, -zero));
-    x = tir_min(c, tir_max(c, x, f32(c, low - zero)), f32(c, high - zero));
+        x = tir_select(c, tir_binary(c, TIR_EQ, x, x), x, none);
+    x = tir_min(c, tir_max(c, x, least), most);
     tir_expr_ref bits = tir_call1(c, TIR_TO_BITS, tir_add(c, x, f32(c, ROUNDER)));
     if (zero != 0)
         bits = tir_add(c, bits, tir_int(c, DT_U32, (int64_t)zero & UINT8_MAX));
+    if (byte)
+        bits = tir_add(c, bits, tir_broadcast(c, tir_cast(c, DT_U32, byte->args[0]->args[0]), byte->type.lanes));
     return tir_cast(c, e->type.dt, bits);
 }
 
