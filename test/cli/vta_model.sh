@@ -99,4 +99,6 @@ while read -r line; do
     check "docs: $line" env PATH="$work/bin:$PATH" sh -c "$line"
 done < commands
 check "there were commands" test "$(grep -c '^lathe' commands)" -ge 8
+expect_error 1 'cannot be interpreted' compile "$net" --offload vta --emit module --with-interpreter -o no.so
+[ ! -e no.so ] && good || bad 'a module that was refused is there'
 finish
