@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#define FEW_ROWS 4 /* of a product's left operand, for which its right one is not turned */
+
 typedef struct packer {
     rewriter r;
     const struct target *target;
@@ -152,11 +154,37 @@ static void pack_integer_matmul(packer *p, graph_node *n)
     graph_set_attr(p->r.f, n, attr_int(c, "pairs", row->needs_proof));
 }
 
+/* Columns of the right operand, which is no constant, become neighbours: in rows of it lanes would be sums along K,
+ * added up for each element of the result, and one row of the left operand is all that such a product can use. */
+static void turn_columns(packer *p, graph_node *n)
+{
+    compiler *c = p->r.c;
+    const type *a = &n->inputs[0]->type, *b = &n->inputs[1]->type;
+    int64_t perm[TYPE_MAX_RANK], rows = FEW_ROWS, columns = 0;
+    const int32_t rank = b->shape.rank;
+    if (graph_constant(n->inputs[1]) || rank < 2 || a->shape.rank < 2 || b->dt != DT_F32 ||
+        !dim_is_const(b->shape.dims[rank - 2], &columns) || columns < (int64_t)p->lanes)
+        return;
+    (void)dim_is_const(a->shape.dims[a->shape.rank - (graph_attr_int(n, "transpose_a") ? 1 : 2)], &rows);
+    if (rows < FEW_ROWS)
+        return;
+    for (int32_t i = 0; i < rank; i++)
+        perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    attr order = attr_ints(c, "perm", (uint32_t)rank, perm);
+    graph_value *v = rewrite_emit(&p->r, "transpose", 1, &n->inputs[1], 1, &order, n->loc);
+    if (!v)
+        return;
+    n->inputs[1] = v;
+    graph_set_attr(p->r.f, n, attr_int(c, "transpose_b", 0));
+}
+
 static void pack_matmul(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
     const tensor_data *w = weights_of(p, n);
     bool transposed = graph_attr_int(n, "transpose_b") != 0;
+    if (transposed)
+        turn_columns(p, n);
     if (!w || w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0)
         return;
     int64_t units = w->dims[transposed ? 0 : 1];

@@ -94,19 +94,26 @@ static void check_read(void *ctx, tir_expr_ref e)
     }
 }
 
-/* The stage of partial sums: its loop over them becomes lanes, around it `outer`. */
-static void cut_partial(te_sched *s, const struct target *t, const te_node *n, const char *stage, bool reduces)
+/* The stage of partial sums: its loop over them becomes lanes. Where it reduces, axis `beside` of n (n_axes: none), a
+ * few rows, stands inside: their sums grow side by side. */
+static void cut_partial(te_sched *s, const struct target *t, const te_node *n, const char *stage, bool reduces,
+                        uint32_t beside)
 {
     const char **order = arena_array(&s->c->mem, const char *, n->n_axes + 3u);
     uint32_t count = 0;
     te_sched_split(s, stage, "k_i", lanes_of(t), "k_m", "k_v");
     for (uint32_t i = 0; i < n->n_axes; i++)
-        order[count++] = te_axis_name(n, i);
+        if (!reduces || i != beside)
+            order[count++] = te_axis_name(n, i);
     if (reduces)
         order[count++] = "k_o";
+    if (reduces && beside < n->n_axes)
+        order[count++] = te_axis_name(n, beside);
     order[count++] = "k_m";
     order[count++] = "k_v";
     te_sched_reorder(s, stage, count, order);
+    if (reduces && beside < n->n_axes)
+        te_sched_annotate(s, TE_UNROLL, stage, te_axis_name(n, beside));
     te_sched_annotate(s, TE_UNROLL, stage, "k_m");
     te_sched_annotate(s, TE_VECTORIZE, stage, "k_v");
 }
@@ -132,7 +139,7 @@ static void combine(te_sched *s, const te_node *n, const char *stage, const char
 }
 
 bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *stage, const char *consumer,
-                     const char *place)
+                     const char *place, uint32_t beside)
 {
     if (lanes_of(t) < 2 || lanes_of(t) > PARTIAL || n->n_reduce != 1 || n->reducer->n != 1 || n->where ||
         te_reduce_most(s->g, n) < 2 * PARTIAL || !stage_fits(s, n, n->reduce_axes[0]))
@@ -149,8 +156,8 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
     te_sched_set_scope(s, partial, "local");
     te_sched_compute_at(s, sums, consumer, place);
     te_sched_compute_at(s, partial, consumer, place);
-    cut_partial(s, t, n, sums, true);
-    cut_partial(s, t, n, partial, false);
+    cut_partial(s, t, n, sums, true, beside);
+    cut_partial(s, t, n, partial, false, n->n_axes);
     combine(s, n, stage, consumer, place);
     return true;
 }

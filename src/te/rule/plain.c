@@ -78,7 +78,7 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
             te_sched_compute_at(s, pad->name, last->name, outer);
     }
     te_sched_compute_at(s, acc, last->name, inner);
-    if (te_sum_in_lanes(s, t, anchor, acc, last->name, inner))
+    if (te_sum_in_lanes(s, t, anchor, acc, last->name, inner, anchor->n_axes))
         return true;
     int64_t taps = te_reduce_most(s->g, anchor);
     for (uint32_t i = 0; pad && taps > 0 && taps <= KERNEL_UNROLL && i < anchor->n_reduce; i++)

@@ -7,6 +7,9 @@
 #include "tir/walk.h"
 
 #define FREE_AGAIN 16 /* elements that may be computed again for every row */
+#define TOGETHER   4  /* rows whose sums are made side by side: the end of one waits for a chain of additions */
+#define SHORT_ROW  1024 /* elements up to which so many rows stay in the first cache with what is made of them */
+#define WHOLE      16 /* elements: of other rows the last sums go through memory, where nothing overlaps */
 
 #define NOT_READ UINT32_MAX       /* no read seen yet */
 #define NO_AXIS  (UINT32_MAX - 1) /* the index follows no axis of the result, or several */
@@ -116,13 +119,41 @@ static uint32_t find_shared(const row_search *x, uint32_t *out_shared)
     return count;
 }
 
-/* The shared axes first, fused and parallel; the loop's name. */
-static const char *make_rows(te_sched *s, const te_node *last, uint32_t count, const uint32_t *shared)
+/* A sum along a row in lanes ends in a chain of a few dependent steps, in which another row's can run. The innermost
+ * shared axis of which a few iterations are a whole share; n_axes: none, or rows are not worth it. */
+static uint32_t axis_of_rows(const row_search *x, const struct target *t, uint32_t count, const uint32_t *shared)
 {
-    const char **order = arena_array(&s->c->mem, const char *, last->n_axes), *name = NULL;
-    uint32_t n = 0;
+    int64_t rows = 1, length = te_axis_extent(x->last, x->last->n_axes - 1);
+    bool sums = false;
+    for (uint32_t p = 0; p < x->g->nodes.len; p++) {
+        const te_node *n = x->g->nodes.data[p];
+        bool row = n->n_axes > 0 && x->axis_of[p][n->n_axes - 1] == x->last->n_axes - 1;
+        sums |= is_stage(x, p) && n->n_reduce > 0 && !row && !is_tiny(x->g, n);
+    }
     for (uint32_t i = 0; i < count; i++)
-        order[n++] = te_axis_name(last, shared[i]);
+        rows *= te_axis_extent(x->last, shared[i]);
+    bool fit = length > 0 && length % WHOLE == 0 && length <= SHORT_ROW && t->vector_bytes / 4 > 1;
+    if (!sums || !fit || rows < TOGETHER * PARALLEL_ENOUGH)
+        return x->last->n_axes;
+    for (uint32_t i = count; i-- > 0;)
+        if (te_axis_extent(x->last, shared[i]) % TOGETHER == 0)
+            return shared[i];
+    return x->last->n_axes;
+}
+
+/* The shared axes first, fused and parallel, of axis `several` (n_axes: none) a few iterations inside; the loop's
+ * name. */
+static const char *make_rows(te_sched *s, const te_node *last, uint32_t count, const uint32_t *shared,
+                             uint32_t several)
+{
+    const char **order = arena_array(&s->c->mem, const char *, last->n_axes + 1u), *name = NULL;
+    uint32_t n = 0;
+    if (several < last->n_axes)
+        te_sched_split(s, last->name, te_axis_name(last, several), TOGETHER, "rows", "row");
+    for (uint32_t i = 0; i < count; i++)
+        order[n++] = shared[i] == several ? "rows" : te_axis_name(last, shared[i]);
+    if (several < last->n_axes)
+        order[n++] = "row";
     for (uint32_t a = 0, k = 0; a < last->n_axes; a++) {
         if (k < count && shared[k] == a)
             k++;
@@ -150,6 +181,17 @@ static void reduce_outside(te_sched *s, const te_node *n)
     te_sched_reorder(s, n->name, n->n_reduce + 1u, order);
 }
 
+/* The stage's axis of the rows that are made together, where registers hold their sums; n_axes: none. */
+static uint32_t axis_beside(const row_search *x, const struct target *t, uint32_t node, uint32_t several)
+{
+    const te_node *n = x->g->nodes.data[node];
+    uint32_t a = 0;
+    while (a < n->n_axes && x->axis_of[node][a] != several)
+        a++;
+    bool fit = several < x->last->n_axes && TOGETHER * WHOLE * 4 / (int64_t)t->vector_bytes <= te_tile_regs(t) / 2;
+    return fit ? a : n->n_axes;
+}
+
 /* An extern is computed at the root, and no parallel loop may stand beside it. */
 static bool has_extern(const te_graph *g)
 {
@@ -169,7 +211,8 @@ bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
     uint32_t *shared = arena_array(&s->c->mem, uint32_t, last->n_axes), count = find_shared(&x, shared);
     if (count == 0 || has_extern(g))
         return true;
-    const char *row = make_rows(s, last, count, shared);
+    const uint32_t several = axis_of_rows(&x, t, count, shared);
+    const char *row = make_rows(s, last, count, shared, several);
     for (uint32_t p = 0; p < g->nodes.len; p++) {
         const te_node *n = g->nodes.data[p];
         if (!is_stage(&x, p))
@@ -179,7 +222,7 @@ bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
         if (n->n_reduce > 0 && has_row)
             reduce_outside(s, n);
         else if (n->n_reduce > 0)
-            te_sum_in_lanes(s, t, n, n->name, last->name, row);
+            te_sum_in_lanes(s, t, n, n->name, last->name, row, axis_beside(&x, t, p, several));
         else if (n->n_axes > 0)
             te_row_in_lanes(s, t, n, te_axis_name(n, n->n_axes - 1));
     }
