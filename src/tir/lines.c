@@ -8,14 +8,16 @@
 #include "tir/walk.h"
 
 #define MOST_LINES 4096 /* more are no images on a small processor */
+#define MOST_RANK  8u   /* of what kernels hand to each other */
 
 typedef struct finder {
     compiler *c;
+    arena tmp;
     const tir_func *f;
     const bool *flows;
     tir_bounds *bounds;
     tir_lines *out;
-    int64_t *lo, *hi; /* [parameter * TIR_MAX_RANK + dimension]: what the iteration at hand touches */
+    int64_t *lo, *hi; /* [parameter * MOST_RANK + dimension]: what the iteration at hand touches */
     bool known;
     const char *why;
 } finder;
@@ -91,9 +93,9 @@ static bool static_extent(const tir_buffer *b, uint32_t i, int64_t *out)
 static void touch(finder *k, const tir_buffer *b, uint32_t n, tir_expr_ref const *idx)
 {
     uint32_t p = param_of(k, b);
-    k->known &= n == b->rank && n <= TIR_MAX_RANK && !b->strides && !b->offset;
+    k->known &= n == b->rank && n <= MOST_RANK && !b->strides && !b->offset;
     for (uint32_t i = 0; i < n && k->known; i++) {
-        int64_t *lo = &k->lo[p * TIR_MAX_RANK + i], *hi = &k->hi[p * TIR_MAX_RANK + i], extent = 0;
+        int64_t *lo = &k->lo[p * MOST_RANK + i], *hi = &k->hi[p * MOST_RANK + i], extent = 0;
         tir_range r = tir_range_of(k->bounds, tir_simplify(k->bounds, idx[i]));
         k->known &= static_extent(b, i, &extent);
         int64_t a = r.known_min && r.min > 0 ? r.min : 0, z = r.known_max && r.max < extent ? r.max : extent - 1;
@@ -168,9 +170,9 @@ static void touch_stmt(finder *k, tir_stmt *s)
 /* The intervals of every iteration, [line][parameter][dimension]. */
 static bool look_at_lines(finder *k, int64_t **lo, int64_t **hi)
 {
-    const size_t each = (size_t)k->f->n_params * TIR_MAX_RANK;
-    *lo = arena_array(&k->c->mem, int64_t, each * (size_t)k->out->n);
-    *hi = arena_array(&k->c->mem, int64_t, each * (size_t)k->out->n);
+    const size_t each = (size_t)k->f->n_params * MOST_RANK;
+    *lo = arena_array(&k->tmp, int64_t, each * (size_t)k->out->n);
+    *hi = arena_array(&k->tmp, int64_t, each * (size_t)k->out->n);
     for (int64_t y = 0; y < k->out->n && k->known; y++) {
         k->lo = *lo + (size_t)y * each;
         k->hi = *hi + (size_t)y * each;
@@ -188,10 +190,10 @@ static bool look_at_lines(finder *k, int64_t **lo, int64_t **hi)
 /* The one dimension of parameter p whose interval is not the same in all iterations. */
 static bool find_axis(finder *k, uint32_t p, const int64_t *lo, const int64_t *hi)
 {
-    const size_t each = (size_t)k->f->n_params * TIR_MAX_RANK;
+    const size_t each = (size_t)k->f->n_params * MOST_RANK;
     int32_t axis = LINES_NO_AXIS;
     for (uint32_t d = 0; d < k->f->params[p]->rank; d++) {
-        const size_t at = (size_t)p * TIR_MAX_RANK + d;
+        const size_t at = (size_t)p * MOST_RANK + d;
         bool moves = false;
         int64_t a = 0, z = -1; /* of an iteration that touches it at all */
         for (int64_t y = 0; y < k->out->n; y++) {
@@ -208,7 +210,7 @@ static bool find_axis(finder *k, uint32_t p, const int64_t *lo, const int64_t *h
     }
     k->out->axis[p] = axis;
     for (int64_t y = 0; y < k->out->n && axis != LINES_NO_AXIS; y++) {
-        const size_t at = (size_t)y * each + (size_t)p * TIR_MAX_RANK + (size_t)axis;
+        const size_t at = (size_t)y * each + (size_t)p * MOST_RANK + (size_t)axis;
         const bool any = hi[at] >= lo[at];
         k->out->from[p * k->out->n + y] = any ? lo[at] : 0;
         k->out->to[p * k->out->n + y] = any ? hi[at] : -1;
@@ -271,6 +273,9 @@ static bool find(finder *k)
         return fail(k, "no single loop reads its operands");
     if (l->n < 2 || l->n > MOST_LINES)
         return fail(k, "it has one line, or very many");
+    for (uint32_t p = 0; p < k->f->n_params; p++)
+        if (k->flows[p] && k->f->params[p]->rank > MOST_RANK)
+            return fail(k, "a value has very many dimensions");
     l->loop = loop;
     l->axis = arena_array(&k->c->mem, int32_t, k->f->n_params);
     l->from = arena_array(&k->c->mem, int64_t, k->f->n_params * (size_t)l->n);
@@ -292,7 +297,9 @@ bool tir_find_lines(compiler *c, tir_func *f, const bool *flows, tir_lines *out,
     simple->body = tir_simplify_stmt(c, f->body);
     *out = (tir_lines){.f = simple};
     finder k = {.c = c, .f = simple, .flows = flows, .bounds = tir_bounds_new(c), .out = out, .known = true};
+    arena_init(&k.tmp, &c->mem);
     bool ok = find(&k);
+    arena_free(&k.tmp);
     *out_why = k.why;
     return ok;
 }

@@ -180,12 +180,12 @@ class Tests:
         return f"{count} instructions, {flash} bytes of flash without constants"
 
     def streamed(self, name, file, exact):
-        """Rows in chains: the same results, within the noted RAM and a tenth more instructions."""
+        """Rows in chains: the same results, within the noted RAM and 15 % more instructions."""
         count, ram, _ = verify(self.lathe, file, "m4", exact, "--minimize", "ram")
         most = self.noted.get(("m4", name), count)
         if ram > STREAMED.get(name, ram):
             raise package.Failure(f"{ram} bytes of RAM, {STREAMED[name]} are noted")
-        if name in STREAMED and count > most * 1.1:
+        if name in STREAMED and count > most * 1.15:
             raise package.Failure(f"{count} instructions, {most} without chains")
         return f"{ram} bytes, {count} instructions"
 
