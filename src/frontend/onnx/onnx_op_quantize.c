@@ -96,13 +96,20 @@ bool onnx_op_qlinear_conv(onnx_node *n)
     return requantize(n, acc, onnx_cast(n, onnx_in(n, 1), DT_F32), onnx_cast(n, onnx_in(n, 4), DT_F32), 1);
 }
 
+/* Of all of x: as one row, which has lanes. */
+static graph_value *extreme(onnx_node *n, const char *op, graph_value *x)
+{
+    const int64_t all = -1, none = 0;
+    return onnx_reshape_ints(n, onnx_reduce(n, op, onnx_reshape_ints(n, x, 1, &all), 0, NULL, true), 0, &none);
+}
+
 /* The specification's function body: the range is widened to hold zero, 255 steps of u8. onnxruntime takes the scale 1
  * where the range is empty, and so it is here: a division by 0 says nothing. */
 graph_value *onnx_quantize_dynamically(onnx_node *n, graph_value *x, graph_value **out_scale, graph_value **out_zero)
 {
     graph_value *zero = onnx_const_like(n, x, 0), *top = onnx_const_like(n, x, 255);
-    graph_value *lo = onnx_binary(n, "minimum", onnx_reduce(n, "min", x, 0, NULL, false), zero);
-    graph_value *hi = onnx_binary(n, "maximum", onnx_reduce(n, "max", x, 0, NULL, false), zero);
+    graph_value *lo = onnx_binary(n, "minimum", extreme(n, "min", x), zero);
+    graph_value *hi = onnx_binary(n, "maximum", extreme(n, "max", x), zero);
     graph_value *scale = onnx_binary(n, "divide", onnx_binary(n, "subtract", hi, lo), top);
     scale = onnx_where(n, onnx_binary(n, "equal", hi, lo), onnx_const_like(n, x, 1), scale);
     graph_value *z = onnx_binary(n, "subtract", zero, onnx_binary(n, "divide", lo, scale));
