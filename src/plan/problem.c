@@ -67,7 +67,8 @@ static void find_inplace(compiler *c, const plan_problem *p, plan_op *op)
         for (uint32_t i = 0; i < op->n_inputs; i++) {
             const plan_value *in = &p->values.data[op->args[i]], *out = &p->values.data[op->args[o]];
             if (in->storage == STORE_WORKSPACE && out->storage == STORE_WORKSPACE && in->bytes == out->bytes &&
-                in->bytes > 0 && tir_can_alias(c, op->func, i, o))
+                in->bytes > 0 &&
+                (tir_can_alias(c, op->func, i, o) || tir_can_alias_in_lanes(c, op->func, i, o)))
                 vec_push(&c->mem, &pairs, ((plan_pair){o, i}));
         }
     op->inplace = pairs.data;

@@ -237,3 +237,105 @@ bool tir_find_distance(compiler *c, const tir_func *f, uint32_t in, uint32_t out
     *result = (tir_distance){(uint64_t)k.below, (uint64_t)k.above};
     return k.ok && (k.below < k.out_bytes || k.above < k.in_bytes);
 }
+
+/* --- lanes --- */
+
+/* The outermost loop takes a lane after the other: of every `whole` elements those from lane * width on. */
+typedef struct lanes {
+    distance *k;
+    const tir_stmt *loop;
+    int64_t width, whole;
+    tir_map loops; /* variable -> its loop; the outermost one where several have it */
+} lanes;
+
+/* The only loop around everything, with a constant number of iterations from 0; NULL: there is none. */
+static tir_stmt *loop_around(tir_stmt *s, int64_t *out_n)
+{
+    while (s && s->kind != TIR_FOR)
+        s = s->kind == TIR_ALLOCATE || s->kind == TIR_ATTR ? s->body
+            : s->kind == TIR_SEQ && s->n_stmts == 1        ? s->stmts[0]
+                                                           : NULL;
+    bool counted = s && s->for_kind == FOR_SERIAL && tir_is_const(s->min, 0) && tir_is_int(s->extent, out_n);
+    return counted && *out_n > 1 && *out_n <= (int64_t)DISTANCE_STEPS ? s : NULL;
+}
+
+static void note_loop(void *ctx, tir_stmt *s)
+{
+    lanes *l = ctx;
+    if (s->kind == TIR_FOR)
+        tir_map_put(&l->loops, s->var, tir_map_get(&l->loops, s->var) ? l->loop : s);
+}
+
+/* What a loop adds to an index by this term. */
+static bool add_term(const lanes *l, const linear_term *t, int64_t *low, int64_t *high)
+{
+    bool is_var = t->n == 1 && t->atoms[0]->kind == TIR_VAR;
+    const tir_stmt *loop = is_var ? tir_map_get(&l->loops, t->atoms[0]->u.var) : NULL;
+    int64_t min = 0, n = 0, most = 0;
+    if (t->coeff % l->whole == 0)
+        return true;
+    if (!loop || loop == l->loop || t->coeff < 0 || !tir_is_int(loop->min, &min) || !tir_is_int(loop->extent, &n))
+        return false;
+    if (n < 1 || min < 0 || !i64_add(min, n - 1, &most) || !i64_mul(most, t->coeff, &most) ||
+        !i64_add(*high, most, high))
+        return false;
+    *low += min * t->coeff;
+    return true;
+}
+
+/* Whether an access stays in the lane of its iteration. */
+static void check_lane(lanes *l, uint32_t n, tir_expr_ref const *idx)
+{
+    linear sum;
+    bool ok = n == 1 && linear_of(l->k->bounds, idx[0], &sum), moves = false;
+    int64_t low = ok ? (sum.constant % l->whole + l->whole) % l->whole : 0, high = low;
+    for (uint32_t i = 0; ok && i < sum.len; i++) {
+        const linear_term *t = &sum.terms[i];
+        bool lane = t->n == 1 && t->atoms[0]->kind == TIR_VAR && t->atoms[0]->u.var == l->loop->var;
+        moves |= lane;
+        ok = lane ? t->coeff == l->width : add_term(l, t, &low, &high);
+    }
+    l->k->ok &= ok && moves && high < l->width;
+}
+
+static void check_lane_of_load(void *ctx, tir_expr_ref e)
+{
+    lanes *l = ctx;
+    if (tir_is_access(e) && (e->u.buffer == l->k->in || e->u.buffer == l->k->out)) {
+        l->k->ok &= e->kind == TIR_LOAD && e->u.buffer == l->k->in;
+        check_lane(l, e->n_args, e->args);
+    }
+}
+
+static void check_lane_of_store(void *ctx, tir_stmt *s)
+{
+    lanes *l = ctx;
+    l->k->ok &= s->kind != TIR_STORE || s->buffer != l->k->in;
+    if (s->kind == TIR_STORE && s->buffer == l->k->out)
+        check_lane(l, s->n_indices, s->indices);
+}
+
+bool tir_can_alias_in_lanes(compiler *c, const tir_func *f, uint32_t in, uint32_t out)
+{
+    distance k = {.c = c, .in = f->params[in], .out = f->params[out], .ok = true, .reads = true, .writes = true};
+    int64_t count = tir_buffer_count(k.in), n = 0, channels = 0;
+    tir_stmt *loop = f->n_symbols > 0 ? NULL : loop_around(f->body, &n);
+    if (!loop || k.in == k.out || count <= 0 || count != tir_buffer_count(k.out) ||
+        dtype_bytes(k.in->dt) != dtype_bytes(k.out->dt) || k.out->rank == 0 ||
+        !tir_is_int(k.out->shape[k.out->rank - 1], &channels) || channels % n != 0)
+        return false;
+    lanes l = {.k = &k, .loop = loop, .width = channels / n, .whole = channels};
+    k.in_bytes = k.out_bytes = count * (int64_t)dtype_bytes(k.in->dt);
+    k.bounds = tir_bounds_new(c);
+    tir_map_init(&k.counts, &c->mem);
+    tir_map_init(&l.loops, &c->mem);
+    tir_visit_stmt(loop->body, note_loop, NULL, &l);
+    tir_visit_stmt(loop->body, check_lane_of_store, check_lane_of_load, &l);
+    for (int64_t i = 0; i < n && k.ok; i++) {
+        k.wrote = false; /* what other lanes have written is never read here */
+        bounds_push_range(k.bounds, loop->var, bounds_known(i, i), false);
+        walk(&k, loop->body, DISTANCE_STEPS);
+        tir_bounds_pop(k.bounds);
+    }
+    return k.ok && k.below <= 0;
+}

@@ -8,6 +8,9 @@
  * than the iteration that writes it, at the same flat index, in a single nest. Equal byte sizes are the caller's
  * business. */
 bool tir_can_alias(compiler *c, const tir_func *f, uint32_t in, uint32_t out);
+/* The same where the outermost loop takes some of the channels, the last dimension, and leaves the others alone, and
+ * within each of its iterations results are written behind what is read. */
+bool tir_can_alias_in_lanes(compiler *c, const tir_func *f, uint32_t in, uint32_t out);
 /* Where output `out` may begin without its elements being written over those of input `in` that are still read: `below`
  * bytes or more before the input begins, or `above` bytes or more behind that. Holds for one part. false: nothing is
  * gained. */

@@ -103,8 +103,50 @@ static void kernels_keep_their_distance(void **state)
     }
 }
 
+#define PIXELS                                                                          \
+    "primfn(x: handle, y: handle) -> ()\n"                                              \
+    "  attr = {\"global_symbol\": \"f\", \"inputs\": 1}\n"                              \
+    "  buffers = {x: Buffer(int8, [5, 6]), y: Buffer(int8, [5, 6])} {\n"
+
+/* The channels in two lanes, each through all pixels: y of a pixel from x of `pixel`, channel by channel or `more`. */
+#define LANES(pixel, more, keep)                                                                                 \
+    PIXELS "for (c: int64, 0, 2) { for (i: int64, 0, 5) { for (k: int64, 0, 3) {"                                \
+           " y[(((i*6) + (c*3)) + k)] = (select((" keep "), (int8*)x[((((" pixel ")*6) + (c*3)) + (" more "))], 5)" \
+           " + (int8*)x[(((i*6) + (c*3)) + k)]) } } } }"
+
+static const struct {
+    const char *what, *text;
+    bool fits;
+} lanes[] = {
+    {"the next pixel", LANES("i + 1", "k", "i < 4"), true},
+    {"the pixel before", LANES("i - 1", "k", "i >= 1"), false},
+    {"the lane before", LANES("i + 1", "k - 3", "(i < 4) && (c >= 1)"), false},
+    {"one channel of the lane before", LANES("i + 1", "k - 1", "(i < 4) && (c >= 1)"), false},
+    {"pixels outside of lanes",
+     PIXELS "for (i: int64, 0, 5) { for (c: int64, 0, 2) { for (k: int64, 0, 3) { y[(((i*6) + (c*3)) + k)] = "
+            "select((i >= 1), (int8*)x[((((i - 1)*6) + (c*3)) + k)], 7) } } } }",
+     false},
+};
+
+static void lanes_take_the_place_of_the_input(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++) {
+        compiler c;
+        compiler_init(&c);
+        tir_module *m;
+        if (!tir_parse(&c, "case", lanes[i].text, strlen(lanes[i].text), &m))
+            fail_msg("%s: %s", lanes[i].what, diags_print(&c.diags, &c.mem));
+        const tir_func *f = m->funcs.data[0];
+        if (tir_can_alias_in_lanes(&c, f, 0, 1) != lanes[i].fits || agrees(f, 30, 30, 0) != lanes[i].fits)
+            fail_msg("%s", lanes[i].what);
+        compiler_free(&c);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_keep_their_distance)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_keep_their_distance),
+                                       cmocka_unit_test(lanes_take_the_place_of_the_input)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,8 +246,8 @@ static const char dot_bytes[] =
     "    }\n"
     "#endif\n"
     "    for (k = 0; k < n; k++, a += 4, w += 4 * r)\n"
-    "        for (j = 0; j < r; j++)\n"
-    "            for (e = 0; e < 4; e++)\n"
+    "        for (e = 0; e < 4; e++)\n"
+    "            for (j = 0; j < r; j++)\n"
     "                out[j] += (is_signed ? (int8_t)a[e] : a[e]) * w[4 * j + e];\n"
     "}\n";
 

@@ -13,6 +13,8 @@
 #define DEPTHWISE_ROW 6 /* sums of neighbouring pixels of one channel, which share what they read */
 #define MOST_ROWS     3 /* of a window that are written out: a depthwise one, or one with short runs */
 #define SHORT_RUN     4 /* steps: finding the next row of a window would take as long as its products */
+#define MANY_LINES    16 /* of fewer, most are in the rows at once */
+#define MOST_PARTS    4 /* of the channels: each runs through all lines */
 #define TOGETHER      4 /* elements of a row that are copied one after the other without a loop */
 
 static const char *tap(const te_node *a, uint32_t i)
@@ -42,12 +44,12 @@ static int64_t depthwise_tile(int64_t width)
 
 /* Copies a few neighbouring channels at a time. Pixels stand inside where they are few: then the zeros beside them are
  * no loops of their own. */
-static void copy_together(te_sched *s, const rows_conv *v, const te_node *rows)
+static void copy_together(te_sched *s, const rows_conv *v, const te_node *rows, int64_t channels)
 {
     const char *channel = te_axis_name(rows, 2), *column = te_axis_name(rows, 3);
     bool few = v->in / TOGETHER >= 2 * v->extent[1];
     te_sched_reorder(s, rows->name, 2, (const char *[]){column, channel});
-    if (v->in % TOGETHER != 0 || v->in <= TOGETHER)
+    if (channels % TOGETHER != 0 || channels <= TOGETHER)
         return;
     te_sched_split(s, rows->name, channel, TOGETHER, "some", "one");
     if (few)
@@ -69,14 +71,40 @@ static const char *take_channels(te_sched *s, const rows_conv *v, const te_node 
     return "channel_i";
 }
 
+/* Parts that the channels are taken in, one after the other through the whole image: where rows of all of them would
+ * take more than a quarter of the data, which the result replaces. */
+static int64_t parts_of_channels(const struct target *t, const rows_conv *v)
+{
+    const nn_window *w = &v->win;
+    int64_t width = (v->out_extent[1] - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1,
+            rows = 2 * ((w->kernel[0] - 1) * w->dilation[0] + 1) * width, parts = 1;
+    if (t->workers > 1 || t->line_axis != 0 || v->planar || v->images != 1 || v->out_extent[0] != v->extent[0] ||
+        v->out_extent[1] != v->extent[1] || v->extent[0] < MANY_LINES)
+        return 1;
+    while (4 * rows > parts * v->extent[0] * v->extent[1] && v->in % (2 * parts * TOGETHER) == 0 && parts < MOST_PARTS)
+        parts *= 2;
+    return parts;
+}
+
+static const char *part_channels(te_sched *s, const rows_conv *v, const char *o, const char *line, int64_t parts,
+                                 const char *channels)
+{
+    te_sched_split(s, o, channels, v->in / parts, "part_of_channels", "channel");
+    te_sched_reorder(s, o, 5, (const char *[]){"part_of_channels", line, "col_o", "channel", "col_i"});
+    return "channel";
+}
+
 static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
 {
     const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
     const te_node *rows = te_find_tag(s->g, "pad");
     te_sched_split(s, o, te_axis_name(last, COLUMN), depthwise_tile(v->out_extent[1]), "col_o", "col_i");
     const char *channels = te_axis_name(last, CHANNEL);
+    const int64_t parts = parts_of_channels(t, v);
     if (t->lines_again)
         channels = take_channels(s, v, last, rows);
+    else if (parts > 1)
+        channels = part_channels(s, v, o, line, parts, channels);
     else
         te_sched_reorder(s, o, 2, (const char *[]){channels, "col_i"});
     te_sched_annotate(s, TE_UNROLL, o, "col_i");
@@ -88,7 +116,7 @@ static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, t
     if (t->lines_again)
         return;
     if (!v->planar)
-        copy_together(s, v, rows);
+        copy_together(s, v, rows, v->in / parts);
     place_rows(s, t, v, last, line);
 }
 
