@@ -101,6 +101,8 @@ typedef struct plan_placing {
 /* Offsets so that all ends within `size`; steps: those that are left. EXACT_NONE: there are no such ones. */
 typedef enum exact_result { EXACT_FOUND, EXACT_NONE, EXACT_ENDED } exact_result;
 exact_result place_exact(arena *a, const plan_placing *x, uint64_t size, uint64_t *steps);
+/* The same by another search (gaps.c), where no blocks overlap. */
+exact_result place_gaps(arena *a, const plan_placing *x, uint64_t size, uint64_t *steps);
 
 /* place.c: sets the offsets; returns the workspace's size and the name of what won. steps: of the search. */
 uint64_t place_blocks(arena *a, plan_blocks *b, uint64_t steps, const char **out_heuristic);

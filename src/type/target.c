@@ -151,7 +151,8 @@ const target *target_with_features(const target *level, uint32_t features)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const target *t = &table[i];
-        if (!t->variants && t->cpu && level->cpu && strcmp(t->cpu, level->cpu) == 0 && (t->features & ~features) == 0 &&
+        if (!t->variants && t->cpu && level->cpu && strcmp(t->cpu, level->cpu) == 0 &&
+            (t->features & ~(features | level->features)) == 0 &&
             (t->features & level->features) == level->features)
             level = t;
     }

@@ -2,47 +2,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hard placements: a rectangle of bytes and time, cut into blocks that fill it, as a problem for `lathe opt`.
 
-    placements.py BLOCKS SEED [EFFORT]
+    placements.py BLOCKS SEED [EFFORT [SPARE]]
 
 The least workspace is CAPACITY by construction, and no layer has a byte to spare but for the blocks that are left out,
-one in thirty. Cuts go through one rectangle, or are a pinwheel of five, which no order of cuts gives.
+the part SPARE of them (default 1/30). Cuts go through one rectangle of the largest, or are a pinwheel of five, which no
+order of cuts gives; bytes and time come in 1024 steps, so that blocks are long and thin or short and thick.
 """
 import random
 import sys
 
 CAPACITY = 1048576
-LINE = 512
+STEP = 1024
 
 
 def cut(rng, r):
     """Pieces of the rectangle (bytes from, to, time from, to), or itself where it is too small."""
     at, to, t0, t1 = r
-    high, wide = (to - at) // LINE, t1 - t0
-    if high >= 8 and wide >= 8 and rng.random() < 0.35:
+    high, wide = (to - at) // STEP, t1 - t0
+    if high >= 3 and wide >= 3 and rng.random() < 0.1:
         a, b = sorted(rng.sample(range(1, high), 2))
         s, t = sorted(rng.sample(range(1, wide), 2))
-        a, b, s, t = at + a * LINE, at + b * LINE, t0 + s, t0 + t
+        a, b, s, t = at + a * STEP, at + b * STEP, t0 + s, t0 + t
         return [(at, a, t0, t), (at, b, t, t1), (b, to, s, t1), (a, to, t0, s), (a, b, s, t)]
     if wide >= 2 and (high < 2 or rng.random() < 0.5):
         t = t0 + rng.randrange(1, wide)
         return [(at, to, t0, t), (at, to, t, t1)]
     if high >= 2:
-        a = at + LINE * rng.randrange(1, high)
+        a = at + STEP * rng.randrange(1, high)
         return [(at, a, t0, t1), (a, to, t0, t1)]
     return [r]
 
 
-def blocks(count, seed):
-    """(first layer, last layer, bytes) of each block, in random order."""
+def blocks(count, seed, spare):
+    """(first layer, last layer, bytes) of each block, in random order; layers are where a block begins or ends."""
     rng = random.Random(seed)
-    layers = max(16, count // 3)
-    pieces = [(0, CAPACITY, 0, layers)]
+    pieces = [(0, CAPACITY, 0, CAPACITY // STEP)]
     while len(pieces) < count:
         pieces.sort(key=lambda r: (r[1] - r[0]) * (r[3] - r[2]), reverse=True)
-        largest = pieces.pop(rng.randrange(max(1, len(pieces) // 4)))
+        largest = pieces.pop(rng.randrange(max(1, len(pieces) // 8)))
         pieces += cut(rng, largest)
     rng.shuffle(pieces)
-    return layers, [(t0, t1 - 1, to - at) for at, to, t0, t1 in pieces if rng.random() >= 1 / 30]
+    times = sorted({t for r in pieces for t in r[2:]})
+    layer = {t: i for i, t in enumerate(times)}
+    kept = [(layer[t0], layer[t1] - 1, to - at) for at, to, t0, t1 in pieces if rng.random() >= spare]
+    return len(times) - 1, kept
 
 
 def problem(layers, pieces, effort):
@@ -58,4 +61,5 @@ def problem(layers, pieces, effort):
 
 
 if __name__ == "__main__":
-    sys.stdout.write(problem(*blocks(int(sys.argv[1]), int(sys.argv[2])), sys.argv[3] if len(sys.argv) > 3 else "1"))
+    words = sys.argv[1:] + ["1", "0.0333"][len(sys.argv) - 3:]
+    sys.stdout.write(problem(*blocks(int(words[0]), int(words[1]), float(words[3])), words[2]))
