@@ -48,4 +48,20 @@ for name in $models; do
         check "$name, $target, clang" clang-19 $strict -fsyntax-only "$name-$target/src/ops.c"
     done
 done
+# Products that are rounded once, without sums that are: no function stands there that nothing calls.
+cat > mean.txt << 'TEXT'
+func @main(%x: i8[1, 4, 5, 5]) {
+  %a = constant f32[] splat 0.11
+  %b = constant f32[] splat 0.03
+  %z = constant i8[] splat -3
+  %y = qnn.avg_pool2d(%x, %a, %b, %z, %z) {pool_size = [5, 5]}
+  return %y
+}
+TEXT
+expect 0 '' compile mean.txt -o mean --target cortex-m
+for cc in gcc clang-19; do
+    command -v $cc > /dev/null || continue
+    check "mean, cortex-m, $cc" $cc -std=c99 -O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -Imean/include -Imean/src \
+        -c mean/src/ops.c -o mean.o
+done
 finish

@@ -20,7 +20,7 @@ typedef enum c_need_kind {
     NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
     NEED_ROUNDED,  /* a float to bytes (to) */
     NEED_SCALED,   /* an i32 times a scale to bytes (to) */
-    NEED_SINGLE,   /* sums and products with one rounding */
+    NEED_SINGLE,   /* op: TIR_FMA or TIR_MUL, rounded once */
     NEED_MVE,      /* mve.c: arm_mve.h where it is, and what stands behind it */
     NEED_MVE_LANES,
     NEED_MVE_LOAD,    /* four bytes (dt) as i32 */
@@ -152,7 +152,7 @@ void small_write_setup(writer *w);
 void small_write_rounded(writer *w, dtype to);
 void small_write_scaled(writer *w, dtype to);
 void small_write_two_scaled(writer *w, dtype to);
-void small_write_single(writer *w);
+void small_write_single(writer *w, bool sum); /* a * b + s, else a * b */
 
 /* expr.c */
 c_text expr_text(c_emit *e, tir_expr_ref x);

@@ -365,7 +365,7 @@ static bool single_rounding(c_emit *e, tir_expr_ref x, c_text *out)
     if (!a || !b || (more && !s))
         return false;
     needs_add(e->needs, (c_need){.kind = NEED_SMALL});
-    needs_add(e->needs, (c_need){.kind = NEED_SINGLE});
+    needs_add(e->needs, (c_need){.kind = NEED_SINGLE, .op = more ? TIR_FMA : TIR_MUL});
     *out = (c_text){more ? arena_printf(e->tmp, "lathe_fma_once(%s, %s, %s)", a, b, s)
                          : arena_printf(e->tmp, "lathe_product_once(%s, %s)", a, b),
                     PREC_PRIMARY};

@@ -569,7 +569,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_ROUNDED: small_write_rounded(w, need->to); break;
         case NEED_TWO_SCALED: small_write_two_scaled(w, need->to); break;
         case NEED_SCALED: small_write_scaled(w, need->to); break;
-        case NEED_SINGLE: small_write_single(w); break;
+        case NEED_SINGLE: small_write_single(w, need->op == TIR_FMA); break;
         case NEED_TAPS_ROW: needs_write_taps_row(w); break;
         case NEED_DOT_BYTES: needs_write_dot_bytes(w); break;
         case NEED_DOT_ROWS: needs_write_dot_rows(w); break;

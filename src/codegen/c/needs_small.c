@@ -107,18 +107,21 @@ void small_write_two_scaled(writer *w, dtype to)
           name, ctype, ctype, saturate, saturate, ctype, ctype, name, name);
 }
 
-void small_write_single(writer *w)
+void small_write_single(writer *w, bool sum)
 {
-    w_str(w, "/* a * b + s and a * b, rounded once. */\n"
-             "static inline float lathe_fma_once(float a, float b, float s)\n{\n"
-             "#if LATHE_SMALL_FPU\n"
-             "    __asm__(\"vfma.f32 %0, %1, %2\" : \"+t\"(s) : \"t\"(a), \"t\"(b));\n"
-             "    return s;\n"
-             "#else\n    return (float)((double)a * (double)b + (double)s);\n#endif\n}\n\n"
-             "static inline float lathe_product_once(float a, float b)\n{\n"
-             "#if LATHE_SMALL_FPU\n"
-             "    float p = a * b;\n"
-             "    __asm__(\"\" : \"+t\"(p)); /* no part of a sum */\n"
-             "    return p;\n"
-             "#else\n    return (float)((double)a * (double)b);\n#endif\n}\n\n");
+    if (sum)
+        w_str(w, "/* a * b + s, rounded once. */\n"
+                 "static inline float lathe_fma_once(float a, float b, float s)\n{\n"
+                 "#if LATHE_SMALL_FPU\n"
+                 "    __asm__(\"vfma.f32 %0, %1, %2\" : \"+t\"(s) : \"t\"(a), \"t\"(b));\n"
+                 "    return s;\n"
+                 "#else\n    return (float)((double)a * (double)b + (double)s);\n#endif\n}\n\n");
+    else
+        w_str(w, "/* a * b, rounded once: no part of a sum. */\n"
+                 "static inline float lathe_product_once(float a, float b)\n{\n"
+                 "#if LATHE_SMALL_FPU\n"
+                 "    float p = a * b;\n"
+                 "    __asm__(\"\" : \"+t\"(p));\n"
+                 "    return p;\n"
+                 "#else\n    return (float)((double)a * (double)b);\n#endif\n}\n\n");
 }
