@@ -10,7 +10,7 @@ MLPerf Tiny files when a folder beside the checkout, or LATHE_ZOO, has bench/mod
 models/mlperf-tiny.
 
 Each model counts as one test, which holds when: two seeded random inputs give what onnxruntime gives, within
-|a - b| <= 1e-3 |b| + 1e-4 max|b| for float models; for models with quantised edges (run as float here, where a value
+|a - b| <= 1e-3 |b| + 1e-4 max|b| for float models; for models with quantised edges (compared with floats, where a value
 half-way between two steps may round to the other one) within 2 % of max|b|; the two outputs differ by ten times what
 is allowed (once for quantised models; not asked of the constant-weight ones); the workspace is within 10 % of the lower
 bound in report.json; for three targets no loop that should be vectors is left serial, and none keeps a guard because
