@@ -17,6 +17,7 @@ import argparse
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -139,6 +140,26 @@ def check_calls(lathe, file, target, work, tools, cpu):
         raise package.Failure("kernels call " + ", ".join(found))
 
 
+def check_compilers(lathe, file, work):
+    """The assembly of kernels finds its registers with other flags and with clang."""
+    folder = tempfile.mkdtemp(dir=work)
+    cpu = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-std=c99", "-DTVMRT_NUM_WORKERS=0",
+           "-Isrc", "-Iinclude", "-c", "src/ops.c", "-o", "ops.o"]
+    result = run([lathe, "compile", file, "-o", folder, "--target", "cortex-m4", "--port", "baremetal"])
+    if result.returncode != 0:
+        raise package.Failure(result.stderr.strip()[-200:])
+    tried = [["arm-none-eabi-gcc", *flags] for flags in (
+        ["-Os"], ["-Og"], ["-O3", "-fPIC"], ["-O3", "-fno-omit-frame-pointer", "-DLATHE_FRAME_POINTER"])]
+    headers = "/usr/lib/arm-none-eabi/include"
+    if shutil.which("clang-19") and os.path.isdir(headers):
+        tried += [["clang-19", "--target=arm-none-eabi", "-isystem", headers, flag] for flag in ("-O1", "-O3", "-Os")]
+    for command in tried:
+        result = subprocess.run(command + cpu, capture_output=True, text=True, cwd=folder, timeout=package.TIME_LIMIT)
+        if result.returncode != 0:
+            raise package.Failure(f"{' '.join(command)}: {result.stderr.strip()[-200:]}")
+    return f"{len(tried)} ways"
+
+
 def noted():
     found = {}
     if os.path.exists(NOTED):
@@ -227,6 +248,7 @@ def main():
         for name, file, _ in files:
             t.one(f"calls of {name}, cortex-m4",
                   lambda f=file: check_calls(t.lathe, f, "cortex-m4", work, "arm-none-eabi-", []))
+        t.one("compilers of layers, cortex-m4", lambda: check_compilers(t.lathe, graph, work))
         if options.update:
             write_noted(t.noted)
     print(f"microcontrollers: {t.counts['ok']} passed, {t.counts['FAILED']} failed, {t.counts['skipped']} skipped")
