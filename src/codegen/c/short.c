@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short names: identifiers of what the compiler writes have at most 31 characters, which is what C99 5.2.4.1 promises
  * of external ones, and tables hold no names. The files are read as C, and each longer identifier becomes its beginning
- * with a number, the same in all files; names.map says which. Comments stay: they tell the long names. */
+ * with a number, the same in all files; names.map says which. Comments stay: they tell the long names; and so do macros
+ * that a build may define, of which 63 characters count. */
 #include <ctype.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 typedef struct shortener {
     compiler *c;
     ptr_map taken;   /* identifiers of all files, and short ones */
+    ptr_map asked;   /* those that #ifndef and its like ask for */
     ptr_map shorter; /* longer one -> its place in `list` + 1 */
     VEC(const char *) list, longs;
     uint32_t next;
@@ -61,12 +63,17 @@ static const char *name_at(const shortener *x, const char *s, const char *end)
 
 static void collect(shortener *x, const artifact_file *f)
 {
-    const char *s = f->data, *end = s + f->len;
+    const char *s = f->data, *end = s + f->len, *before = "";
     while (s < end) {
         bool is_name;
         const char *next = token_end(s, end, &is_name);
-        if (is_name)
-            ptr_map_set(&x->taken, name_at(x, s, next), 1);
+        if (is_name) {
+            const char *name = name_at(x, s, next);
+            ptr_map_set(&x->taken, name, 1);
+            if (strcmp(before, "ifndef") == 0 || strcmp(before, "ifdef") == 0 || strcmp(before, "defined") == 0)
+                ptr_map_set(&x->asked, name, 1);
+            before = name;
+        }
         s = next;
     }
 }
@@ -75,7 +82,7 @@ static void collect(shortener *x, const artifact_file *f)
 static const char *shortened(shortener *x, const char *name)
 {
     uint32_t at, ignored;
-    if (strlen(name) <= MOST_CHARACTERS || *name == '_')
+    if (strlen(name) <= MOST_CHARACTERS || *name == '_' || ptr_map_get(&x->asked, name, &ignored))
         return name;
     if (ptr_map_get(&x->shorter, name, &at))
         return x->list.data[at];
@@ -96,6 +103,18 @@ static const char *shortened(shortener *x, const char *name)
 /* What a string says: names in assembly are shortened, those in tables are left out. */
 typedef enum strings { STRINGS_STAY, STRINGS_ASSEMBLY, STRINGS_NAMES } strings;
 
+/* Assembly in a string: the symbols of C in it. Other words, names of sections say, are the user's. */
+static void rewrite_assembly(shortener *x, writer *w, const char *s, const char *end)
+{
+    uint32_t ignored;
+    for (const char *next; s < end; s = next) {
+        bool is_name;
+        next = token_end(s, end, &is_name);
+        const char *text = name_at(x, s, next);
+        w_str(w, is_name && ptr_map_get(&x->taken, text, &ignored) ? shortened(x, text) : text);
+    }
+}
+
 static void rewrite(shortener *x, writer *w, const char *begin, const char *end, strings what)
 {
     static const char include[] = "#include ";
@@ -108,7 +127,7 @@ static void rewrite(shortener *x, writer *w, const char *begin, const char *end,
             w_str(w, shortened(x, name_at(x, s, next)));
         } else if (*s == '"' && what == STRINGS_ASSEMBLY && !is_file) {
             w_str(w, "\"");
-            rewrite(x, w, s + 1, next - 1, STRINGS_STAY);
+            rewrite_assembly(x, w, s + 1, next - 1);
             w_str(w, "\"");
         } else if (*s == '"' && what == STRINGS_NAMES && !is_file) {
             w_str(w, "\"\"");
@@ -134,6 +153,7 @@ bool short_names_write(const package *p, artifact *out)
     shortener x = {.c = p->c};
     ptr_map_init(&x.taken, &p->c->mem);
     ptr_map_init(&x.shorter, &p->c->mem);
+    ptr_map_init(&x.asked, &p->c->mem);
     if (p->u->prog->sources.len > 0)
         return diag_error(&p->c->diags, DIAG_USAGE, src_loc_none(),
                           "--names short: code generators call libraries, whose names are what they are");
