@@ -62,19 +62,23 @@ static const tir_intrin rows[] = {
      .update = "@tir.call_extern(\"lathe_mve_window\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0], m, r, p, q, a_step, "
                "a_tap, w_step, w_row, out_step, 0)"},
     {.name = "mve_words",
-     .help = "up to four rows of int8 side by side, in words: out[i, j] = a[j, i]",
+     .help = "up to four rows of int8 side by side, in words: out[x, i, j] = a[j, x, i]",
      .nest = "primfn(a: handle, out: handle) -> ()\n"
              "  attr = {\"global_symbol\": \"mve_words\", \"inputs\": 1}\n"
-             "  buffers = {a: Buffer(int8, [m, n], strides=[a_row, 1]), out: Buffer(int8, [n, m], strides=[4, 1])} {\n"
-             "  for (i: int64, 0, n) {\n"
-             "    for (j: int64, 0, m) {\n"
-             "      out[i, j] = (int8*)a[j, i]\n"
+             "  buffers = {a: Buffer(int8, [m, c, n], strides=[a_row, a_step, 1]),\n"
+             "             out: Buffer(int8, [c, n, m], strides=[out_step, 4, 1])} {\n"
+             "  for (x: int64, 0, c) {\n"
+             "    for (i: int64, 0, n) {\n"
+             "      for (j: int64, 0, m) {\n"
+             "        out[x, i, j] = (int8*)a[j, x, i]\n"
+             "      }\n"
              "    }\n"
              "  }\n"
              "}\n",
-     .n_symbols = 3,
-     .symbols = {{"n", 1, 1 << 16, 1}, {"m", 1, 4, 1}, {"a_row", 0, 0, 0}},
-     .body = "@tir.call_extern(\"lathe_mve_words\", &out[0, 0], &a[0, 0], n, m, a_row)"},
+     .n_symbols = 6,
+     .symbols = {{"n", 1, 1 << 16, 1}, {"m", 1, 4, 1}, {"c", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}, {"a_step", 0, 0, 0},
+                 {"out_step", 0, 0, 0}},
+     .body = "@tir.call_extern(\"lathe_mve_words\", &out[0, 0, 0], &a[0, 0, 0], n, m, c, a_row, a_step, out_step)"},
 };
 
 const tir_intrin *tir_intrins_mve(uint32_t *out_n)

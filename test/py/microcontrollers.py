@@ -33,6 +33,11 @@ ROOM = 1.01
 # On a Cortex-M4 at most so many instructions and bytes of RAM, whatever is noted.
 AIMS = {"tiny_vww_qdq": (12000000, 45000), "tiny_ic_qdq": (16000000, 37000), "tiny_kws_qdq": (4000000, 10500),
         "tiny_ad_qdq": (450000, 1700)}
+# Instructions that a Cortex-M55, whose vectors multiply 16 bytes at a time, may take for these.
+M55 = {"tiny_vww_qdq": 3300000, "tiny_ic_qdq": 2500000, "tiny_kws_qdq": 950000, "tiny_ad_qdq": 200000}
+# Channels of the data, of the result, and the width of the layers of vectors(): whole vectors, their tails, fewer.
+SHAPES = ((1, 5, 5), (2, 4, 7), (3, 9, 5), (4, 1, 9), (5, 6, 3), (7, 3, 5), (8, 20, 7), (9, 4, 1), (12, 5, 7),
+          (15, 2, 5), (16, 17, 11), (17, 4, 3), (24, 6, 5), (31, 3, 3), (32, 33, 5), (33, 2, 4), (40, 12, 3))
 # Bytes of RAM with rows streamed, on a Cortex-M4: workspace, .data, .bss and the deepest stack.
 STREAMED = {"tiny_vww_qdq": 34 * 1024, "tiny_ic_qdq": 20 * 1024, "tiny_kws_qdq": 8 * 1024, "tiny_ad_qdq": 1280}
 # Bytes of flash without constants on a Cortex-M4, at most: code and tables.
@@ -66,11 +71,26 @@ def numbers(rng, count, low, high):
     return "[" + ", ".join(str(rng.randint(low, high)) for _ in range(count)) + "]"
 
 
-def layers():
+def vectors():
+    """Layers for each of SHAPES: a product, a window, strides, a dilation, a window of each channel."""
+    found = []
+    for k, (ins, outs, wide) in enumerate(SHAPES):
+        dt = ("i8", "u8")[k % 2]
+        found += [(dt, ins, 2, wide, outs, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+                  (dt, ins, 3, wide, outs, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 1),
+                  (dt, ins, 4, wide, outs, (2, 1), (2, 2), (0, 0, 0, 0), (1, 1), 1),
+                  (dt, ins, 3, wide, ins, (3, 3), (1 + k % 2, 1 + k % 3 // 2), (1, 1, 1, 1), (1, 1), ins)]
+        if k % 4 == 0:
+            found += [(dt, ins, 4, wide, outs, (2, 3), (1, 1), (2, 2, 2, 2), (1, 2), 1),
+                      (dt, ins, 6, wide, ins, (5, 6), (1, 1), (2, 3, 2, 2), (1, 1), ins)]
+    return found
+
+
+def layers(convolutions=LAYERS):
     """The graph as text."""
     rng = random.Random(5)
     params, body, results = [], [], []
-    for i, (dt, ins, high, wide, outs, kernel, stride, pads, dilation, groups) in enumerate(LAYERS):
+    for i, (dt, ins, high, wide, outs, kernel, stride, pads, dilation, groups) in enumerate(convolutions):
         zero, per = rng.randint(0, 9), ins // groups
         scales = ", ".join(f"{rng.uniform(0.0005, 0.01):.6f}" for _ in range(outs))
         params.append(f"%x{i}: {dt}[{1 if high > 16 else 2}, {ins}, {high}, {wide}]")
@@ -197,6 +217,9 @@ class Tests:
         took, most = f"{count} instructions, {ram} bytes", self.noted.get((board, name))
         if board == "m4" and flash > FLASH.get(name, flash):
             raise package.Failure(f"{flash} bytes of flash without constants, {FLASH[name]} are noted")
+        aim = M55.get(name) if board == "m55" else None
+        if aim and count > aim:
+            raise package.Failure(f"{count} instructions, {aim} at most are the aim")
         if self.update:
             self.noted[board, name] = count, ram
         elif most is None:
@@ -243,6 +266,10 @@ def main():
                 if name in TINY and board not in ("m4", "m55") and not options.all:
                     continue
                 t.one(f"{name} on {board}", lambda b=board, n=name, f=file, e=exact: t.counted(b, n, f, e))
+        grid = os.path.join(work, "vectors.txt")
+        with open(grid, "w", encoding="ascii") as f:
+            f.write(layers(vectors()))
+        t.one("vectors on m55", lambda: t.counted("m55", "vectors", grid, True))
         for name, file, exact in files:
             t.one(f"{name} on m4, rows streamed", lambda n=name, f=file, e=exact: t.streamed(n, f, e))
         for name, file, _ in files:

@@ -24,8 +24,8 @@ typedef enum c_need_kind {
     NEED_MVE,      /* mve.c: arm_mve.h where it is, and what stands behind it */
     NEED_MVE_LANES,
     NEED_MVE_LOAD,    /* four bytes (dt) as i32 */
-    NEED_MVE_ROUNDED, /* four floats to bytes (to) */
-    NEED_MVE_SCALED,  /* four i32 times scales to bytes (to) */
+    NEED_MVE_ROUNDED, /* four floats to bytes (to), stored, or as i32 (dt); lanes 1: none is a NaN */
+    NEED_MVE_SCALED,  /* the same of four i32 times scales */
     NEED_MVE_DOT_BYTES,
     NEED_MVE_STILL, /* a variant of it (lanes: mve.c) */
     NEED_MVE_DOT_WORDS,
@@ -154,7 +154,14 @@ void small_write_scaled(writer *w, dtype to);
 void small_write_two_scaled(writer *w, dtype to);
 void small_write_single(writer *w, bool sum); /* a * b + s, else a * b */
 
-/* expr.c */
+/* expr.c: cast(byte, min(max(rint(v) + zero, least), most)), of numbers or lanes; what it needs is noted. */
+typedef struct c_rounded {
+    tir_expr_ref v;      /* f32 */
+    tir_expr_ref acc, k; /* v is the product of the integer acc and k; NULL: it is something else */
+    const char *zero;    /* i32, the same for all lanes */
+    bool sure;           /* v is no NaN */
+} c_rounded;
+bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out);
 c_text expr_text(c_emit *e, tir_expr_ref x);
 bool expr_is_index(const c_emit *e, tir_expr_ref x);
 /* A byte on a small processor that is the nearest to sum * scale, plus zero. */

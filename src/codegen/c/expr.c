@@ -248,8 +248,15 @@ static bool is_binary(tir_expr_ref x, tir_op op)
     return x->kind == TIR_BINOP && x->op == op;
 }
 
+/* What is the same in all lanes. */
+static tir_expr_ref under(tir_expr_ref x)
+{
+    return x->kind == TIR_BROADCAST ? x->args[0] : x;
+}
+
 static bool is_literal(tir_expr_ref x, double v)
 {
+    x = under(x);
     return x->kind == TIR_FLOAT && x->u.f == v;
 }
 
@@ -275,57 +282,75 @@ static bool zero_text(c_emit *e, tir_expr_ref x, bool negative, const char **out
     return true;
 }
 
-/* cast(byte, min(max(rint(v) + zero, least), most)): v and the text of zero. NULL: something else. */
-static tir_expr_ref rounded_value(c_emit *e, tir_expr_ref x, const char **zero)
+#define MOST_FACTOR 1e9
+
+/* Made of integers and literals by products and sums, so that it is no NaN. */
+static bool is_sure_number(tir_expr_ref x)
 {
-    dtype to = x->type.dt;
-    tir_expr_ref top = x->n_args > 0 ? x->args[0] : NULL, low = top && is_binary(top, TIR_MIN) ? top->args[0] : NULL;
-    if ((to != DT_I8 && to != DT_U8) || !low || top->type.dt != DT_F32 || !is_binary(low, TIR_MAX) ||
-        !is_literal(top->args[1], (double)dtype_max_int(to)) || !is_literal(low->args[1], (double)dtype_min_int(to)))
-        return NULL;
-    tir_expr_ref sum = low->args[0];
-    *zero = "0";
-    if (is_binary(sum, TIR_ADD) || is_binary(sum, TIR_SUB)) {
-        if (!zero_text(e, sum->args[1], sum->op == TIR_SUB, zero))
-            return NULL;
-        sum = sum->args[0];
-    }
-    return sum->kind == TIR_CALL && sum->op == TIR_RINT ? sum->args[0] : NULL;
+    x = under(x);
+    if (x->kind == TIR_CAST)
+        return dtype_is_int(x->args[0]->type.dt) || is_sure_number(x->args[0]);
+    if (x->kind == TIR_FLOAT)
+        return fabs(x->u.f) <= MOST_FACTOR;
+    return (is_binary(x, TIR_ADD) || is_binary(x, TIR_MUL)) && is_sure_number(x->args[0]) &&
+           is_sure_number(x->args[1]);
 }
 
-static void need_rounded(c_emit *e, dtype to)
+bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out)
 {
+    dtype to = x->type.dt;
+    tir_expr_ref top = x->kind == TIR_CAST ? x->args[0] : x, low = is_binary(top, TIR_MIN) ? top->args[0] : NULL;
+    if ((to != DT_I8 && to != DT_U8) || !low || top->type.dt != DT_F32 || !is_binary(low, TIR_MAX) ||
+        !is_literal(top->args[1], (double)dtype_max_int(to)) || !is_literal(low->args[1], (double)dtype_min_int(to)))
+        return false;
+    tir_expr_ref sum = low->args[0];
+    *out = (c_rounded){.zero = "0"};
+    if (is_binary(sum, TIR_ADD) || is_binary(sum, TIR_SUB)) {
+        if (!zero_text(e, under(sum->args[1]), sum->op == TIR_SUB, &out->zero))
+            return false;
+        sum = sum->args[0];
+    }
+    if (sum->kind != TIR_CALL || sum->op != TIR_RINT)
+        return false;
+    out->v = sum->args[0];
+    out->sure = is_sure_number(out->v);
+    uint32_t i = scaled_operand(out->v);
+    const bool lanes = x->type.lanes > 1;
+    if (lanes)
+        needs_add(e->needs, (c_need){.kind = NEED_MVE});
     needs_add(e->needs, (c_need){.kind = NEED_SMALL});
+    e->needs->fallback = lanes;
     needs_add(e->needs, (c_need){.kind = NEED_ROUNDED, .to = to});
+    if (i < 2)
+        needs_add(e->needs, (c_need){.kind = NEED_SCALED, .to = to});
+    e->needs->fallback = false;
+    if (i < 2) {
+        out->acc = out->v->args[i]->args[0];
+        out->k = out->v->args[1 - i];
+    }
+    return true;
 }
 
 bool expr_scaled(c_emit *e, tir_expr_ref x, c_scaled *out)
 {
-    bool scalar = x->kind == TIR_CAST && x->type.lanes == 1 && is_small(e);
-    tir_expr_ref v = scalar ? rounded_value(e, x, &out->zero) : NULL;
-    uint32_t i = v ? scaled_operand(v) : 2;
-    if (i == 2)
+    c_rounded r;
+    if (x->kind != TIR_CAST || x->type.lanes > 1 || !is_small(e) || !expr_rounded(e, x, &r) || !r.acc)
         return false;
-    need_rounded(e, x->type.dt);
-    needs_add(e->needs, (c_need){.kind = NEED_SCALED, .to = x->type.dt});
-    out->sum = expr_text(e, v->args[i]->args[0]).s;
-    out->scale = expr_text(e, v->args[1 - i]).s;
+    *out = (c_scaled){.sum = expr_text(e, r.acc).s, .scale = expr_text(e, r.k).s, .zero = r.zero};
     return true;
 }
 
 static bool rounded(c_emit *e, tir_expr_ref x, c_text *out)
 {
-    c_scaled s;
-    const char *text, *name = dtype_name(x->type.dt), *zero;
-    if (expr_scaled(e, x, &s)) {
-        text = arena_printf(e->tmp, "lathe_scaled_%s(%s, %s, %s)", name, s.sum, s.scale, s.zero);
-    } else {
-        tir_expr_ref v = rounded_value(e, x, &zero);
-        if (!v)
-            return false;
-        need_rounded(e, x->type.dt);
-        text = arena_printf(e->tmp, "lathe_rounded_%s(%s, %s)", name, expr_text(e, v).s, zero);
-    }
+    c_rounded r;
+    if (!expr_rounded(e, x, &r))
+        return false;
+    const char *name = dtype_name(x->type.dt), *text;
+    if (r.acc)
+        text = arena_printf(e->tmp, "lathe_scaled_%s(%s, %s, %s)", name, expr_text(e, r.acc).s, expr_text(e, r.k).s,
+                            r.zero);
+    else
+        text = arena_printf(e->tmp, "lathe_rounded_%s(%s, %s)", name, expr_text(e, r.v).s, r.zero);
     *out = (c_text){text, PREC_PRIMARY};
     return true;
 }
@@ -379,11 +404,6 @@ static bool small_cast(c_emit *e, tir_expr_ref x, c_text *out)
 
 /* --- the same in lanes of four --- */
 
-static tir_expr_ref under(tir_expr_ref x)
-{
-    return x->kind == TIR_BROADCAST ? x->args[0] : x;
-}
-
 /* A byte, or the difference of two, in i32. */
 static bool is_short(tir_expr_ref x)
 {
@@ -395,15 +415,21 @@ static bool is_short(tir_expr_ref x)
     return (is_binary(x, TIR_ADD) || is_binary(x, TIR_SUB)) && is_short(x->args[0]) && is_short(x->args[1]);
 }
 
-/* A number that was made binary64 for an exact product, as lanes of binary32; NULL: it may have more bits. */
-static const char *lanes_single_text(c_emit *e, tir_expr_ref x)
+/* A number that was made binary64 for an exact product and is the same in all lanes, as binary32; NULL: it is not. */
+static const char *lanes_number(c_emit *e, tir_expr_ref x)
 {
     tir_expr_ref one = under(x);
-    const char *number = NULL;
     if (one->kind == TIR_FLOAT && (double)(float)one->u.f == one->u.f)
-        number = scalar_float(e->tmp, DT_F32, one->u.f).s;
-    else if (x->kind == TIR_BROADCAST && one->kind == TIR_CAST && one->args[0]->type.dt == DT_F32)
-        number = expr_text(e, one->args[0]).s;
+        return scalar_float(e->tmp, DT_F32, one->u.f).s;
+    if (x->kind == TIR_BROADCAST && one->kind == TIR_CAST && one->args[0]->type.dt == DT_F32)
+        return expr_text(e, one->args[0]).s;
+    return NULL;
+}
+
+/* The same of lanes. NULL: they may have more bits. */
+static const char *lanes_single_text(c_emit *e, tir_expr_ref x)
+{
+    const char *number = lanes_number(e, x);
     if (number) {
         needs_add_vector(e->needs, (c_need){.kind = NEED_VSPLAT, .dt = DT_F32, .lanes = MVE_LANES});
         return arena_printf(e->tmp, "f32x4_splat(%s)", number);
@@ -433,9 +459,31 @@ static bool lanes_single_rounding(c_emit *e, tir_expr_ref x, c_text *out)
                *s = more ? lanes_single_text(e, more) : NULL;
     if (!a || !b || (more && !s))
         return false;
-    *out = (c_text){more ? arena_printf(e->tmp, "lathe_f32x4_fma_once(%s, %s, %s)", a, b, s)
-                         : arena_printf(e->tmp, "lathe_f32x4_product_once(%s, %s)", a, b),
+    const char *by = lanes_number(e, product->args[1]);
+    *out = (c_text){more && by ? arena_printf(e->tmp, "lathe_f32x4_fma_by(%s, %s, %s)", a, by, s)
+                    : more     ? arena_printf(e->tmp, "lathe_f32x4_fma_once(%s, %s, %s)", a, b, s)
+                               : arena_printf(e->tmp, "lathe_f32x4_product_once(%s, %s)", a, b),
                     PREC_PRIMARY};
+    return true;
+}
+
+/* Bytes that are rounded and read at once, as i32 or f32. */
+static bool lanes_rounded(c_emit *e, tir_expr_ref x, dtype as, c_text *out)
+{
+    c_rounded r;
+    if (x->kind != TIR_CAST || !expr_rounded(e, x, &r))
+        return false;
+    const char *name = dtype_name(x->type.dt), *text;
+    mve_need_lanes(e);
+    needs_add(e->needs, (c_need){.kind = r.acc ? NEED_MVE_SCALED : NEED_MVE_ROUNDED, .dt = DT_I32, .to = x->type.dt,
+                                 .lanes = !r.acc && r.sure});
+    if (r.acc)
+        text = arena_printf(e->tmp, "lathe_i32x4_scaled_%s(%s, %s, %s)", name, expr_text(e, r.acc).s,
+                            expr_text(e, r.k).s, r.zero);
+    else
+        text = arena_printf(e->tmp, "lathe_i32x4_rounded%s_%s(%s, %s)", r.sure ? "_number" : "", name,
+                            expr_text(e, r.v).s, r.zero);
+    *out = (c_text){as == DT_I32 ? text : arena_printf(e->tmp, "lathe_f32x4_of(%s)", text), PREC_PRIMARY};
     return true;
 }
 
@@ -452,8 +500,10 @@ static bool lanes_cast(c_emit *e, tir_expr_ref x, c_text *out)
         *out = (c_text){arena_printf(e->tmp, "lathe_f32x4_of(%s)", expr_text(e, from).s), PREC_PRIMARY};
         return true;
     }
-    if ((to != DT_I32 && to != DT_F32) || (dt != DT_I8 && dt != DT_U8) || from->kind != TIR_LOAD)
+    if ((to != DT_I32 && to != DT_F32) || (dt != DT_I8 && dt != DT_U8))
         return false;
+    if (from->kind != TIR_LOAD)
+        return lanes_rounded(e, from, to, out);
     tir_expr_ref at = expr_flat(e, from->u.buffer, from->n_args, from->args);
     if (expr_register(e, from->u.buffer, at) || at->kind != TIR_RAMP || !tir_is_const(at->args[1], 1))
         return false;
@@ -532,12 +582,15 @@ enum {
 static uint32_t still_key(tir_expr_ref x)
 {
     int64_t m = argument(x, ARG_M), n = argument(x, ARG_N), vectors = (n + 15) / 16, on = argument(x, ARG_ON);
-    if (m < 1 || vectors < 1 || m * vectors > MVE_STILL || m * 4 * argument(x, ARG_OUT_STEP) > 4000)
+    bool near = argument(x, ARG_STEP) == 16 && n % 16 == 0;
+    int64_t held = near ? m + vectors - 1 : m * vectors;
+    if (m < 1 || vectors < 1 || held > MVE_STILL || m * 4 * argument(x, ARG_OUT_STEP) > 4000)
         return 0;
     on -= (vectors - 1) * 16;
     if (on < 0 || on > 4095)
         return 0;
-    return (uint32_t)m | (uint32_t)vectors << MVE_VECTORS | (n % 16 ? MVE_TAIL : 0u) | (on > 127 ? MVE_FAR : 0u);
+    return (uint32_t)m | (uint32_t)vectors << MVE_VECTORS | (n % 16 ? MVE_TAIL : 0u) | (on > 127 ? MVE_FAR : 0u) |
+           (near ? MVE_SHARED : 0u);
 }
 
 /* One call for each row of the window, of which the first one needs no sums. */

@@ -17,16 +17,20 @@ bool mve_vectors(const c_emit *e);    /* the function's target has them */
 void mve_need_lanes(c_emit *e);       /* i32x4, f32x4 and conversions between them */
 /* Data that stays in registers: where a few pixels' bytes fit into MVE_STILL of them, they stay there while the weights
  * of all channels pass by. What differs in the text: pixels, vectors of each, whether the last one is not whole,
- * whether weights are too far apart for the instruction's own step, whether the sums are added to. */
+ * whether weights are too far apart for the instruction's own step, whether the sums are added to, whether pixels are a
+ * vector apart, so that they share all but one. */
 #define MVE_STILL 6
-enum { MVE_PIXELS = 0xf, MVE_VECTORS = 4, MVE_TAIL = 1 << 8, MVE_FAR = 1 << 9, MVE_ADDS = 1 << 10 };
+enum {
+    MVE_PIXELS = 0xf, MVE_VECTORS = 4, MVE_TAIL = 1 << 8, MVE_FAR = 1 << 9, MVE_ADDS = 1 << 10, MVE_SHARED = 1 << 11
+};
 const char *mve_still_name(arena *a, uint32_t key);
 void mve_write_still(arena *a, writer *w, uint32_t key); /* c_need.lanes of NEED_MVE_STILL */
 void mve_write_setup(writer *w);
 void mve_write_lanes(writer *w);
 void mve_write_load(writer *w, dtype dt);
-void mve_write_rounded(writer *w, dtype to);
-void mve_write_scaled(writer *w, dtype to);
+/* in_lanes: bytes in i32x4, else stored; sure: of what is no NaN. */
+void mve_write_rounded(writer *w, dtype to, bool in_lanes, bool sure);
+void mve_write_scaled(writer *w, dtype to, bool in_lanes);
 void mve_write_dot(writer *w);
 void mve_write_window(writer *w);
 void mve_write_words(writer *w);

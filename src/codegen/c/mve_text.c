@@ -4,6 +4,8 @@
 #include "codegen/c/mve.h"
 #include "type/target.h"
 
+#include <string.h>
+
 static const char setup_text[] =
     "#if defined(__GNUC__) && defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) != 0 && defined(__OPTIMIZE__)\n"
     "#include <arm_mve.h>\n#define LATHE_MVE 1 /* integers and floats */\n"
@@ -12,19 +14,19 @@ static const char setup_text[] =
     "#else\n#define LATHE_PREDICATE \"p0\"\n#endif\n"
     "#else\n#define LATHE_MVE 0\n#define LATHE_STILL(here, elsewhere) elsewhere\n#endif\n"
     "/* Loops of a few vectors, written out, would ask for more registers than there are. */\n"
-    "#if LATHE_MVE && defined(__clang__)\n#define LATHE_ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
-    "#elif LATHE_MVE\n#define LATHE_ROLLED _Pragma(\"GCC unroll 1\")\n"
-    "#else\n#define LATHE_ROLLED\n#endif\n"
-    "#if defined(__GNUC__)\n#define LATHE_ALWAYS inline __attribute__((always_inline))\n"
-    "#else\n#define LATHE_ALWAYS inline\n#endif\n\n";
+    "#if LATHE_MVE && defined(__clang__)\n#define LATHE_MVE_ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
+    "#elif LATHE_MVE\n#define LATHE_MVE_ROLLED _Pragma(\"GCC unroll 1\")\n"
+    "#else\n#define LATHE_MVE_ROLLED\n#endif\n"
+    "#if defined(__GNUC__)\n#define LATHE_HERE inline __attribute__((always_inline, unused))\n"
+    "#else\n#define LATHE_HERE inline\n#endif\n\n";
 
 /* Sums of m pixels by r channels. They stand in even registers, which VMLADAVA asks for; the count is in LR, for which
  * no other register is left, and the last step has no lanes beyond the end. Where gcc makes a vector of the sums, it
- * would look for the instruction's results in its lanes, and end. */
+ * would look for the instruction's operands in its lanes, and end. */
 static void write_tile(writer *w, uint32_t m, uint32_t r)
 {
     w_fmt(w,
-          "static LATHE_ALWAYS void lathe_tile_%ux%u(int32_t *s, const int8_t *a0, const int8_t *w0, int n,\n"
+          "static LATHE_HERE void lathe_tile_%ux%u(int32_t *s, const int8_t *a0, const int8_t *w0, int n,\n"
           "                                       int a_step, int w_step)\n{\n"
           "    register int left __asm__(\"lr\") = n;\n",
           m, r);
@@ -34,7 +36,9 @@ static void write_tile(writer *w, uint32_t m, uint32_t r)
         w_fmt(w, "    const int8_t *w%u = w0 + %u * w_step;\n", j, j);
     for (uint32_t k = 0; k < m * r; k++)
         w_fmt(w, "    int32_t s%u = s[%u];\n", k, k);
-    w_str(w, "    __asm__(\"dlstp.8 lr, lr\\n1:\\n\"\n");
+    for (uint32_t k = 0; k < m * r; k++)
+        w_fmt(w, "    __asm__(\"\" : \"+r\"(s%u));\n", k);
+    w_str(w, "    __asm__ volatile(\"dlstp.8 lr, lr\\n1:\\n\"\n");
     for (uint32_t j = 0; j < r; j++)
         w_fmt(w, "            \"vldrb.8 q%u, [%%[w%u]], #16\\n\"\n", j, j);
     for (uint32_t i = 0; i < m; i++) {
@@ -58,7 +62,7 @@ static void write_tile(writer *w, uint32_t m, uint32_t r)
 
 static const char tiled_text[] =
     "/* Tiles of m by `by` sums, as many as there are whole ones; the first channel that is left. */\n"
-    "static LATHE_ALWAYS int lathe_dot_tiles(int32_t *out, const int8_t *a, const int8_t *w, int m, int by, int r,\n"
+    "static LATHE_HERE int lathe_dot_tiles(int32_t *out, const int8_t *a, const int8_t *w, int m, int by, int r,\n"
     "                                        int h, int n, int a_step, int a_row, int w_step, int w_row,\n"
     "                                        int out_step, int first)\n"
     "{\n"
@@ -87,7 +91,7 @@ static const char tiled_text[] =
 static const char dot_text[] =
     "/* out[i * out_step + j] (first: from 0 on) += sum over y below h and n bytes from a + i * a_step + y * a_row\n"
     " * and w + j * w_step + y * w_row on of their products. */\n"
-    "static LATHE_ALWAYS void lathe_mve_dot(int32_t *out, const int8_t *a, const int8_t *w, int m, int r, int h,\n"
+    "static LATHE_HERE void lathe_mve_dot(int32_t *out, const int8_t *a, const int8_t *w, int m, int r, int h,\n"
     "                                       int n, int a_step, int a_row, int w_step, int w_row, int out_step,\n"
     "                                       int first)\n"
     "{\n"
@@ -120,8 +124,9 @@ static const char dot_text[] =
  * differs in the text is in the bits of c_need.lanes. */
 const char *mve_still_name(arena *a, uint32_t key)
 {
-    return arena_printf(a, "lathe_still_%ux%u%s%s%s", key & MVE_PIXELS, key >> MVE_VECTORS & 0xf,
-                        key & MVE_TAIL ? "_tail" : "", key & MVE_FAR ? "_far" : "", key & MVE_ADDS ? "_add" : "");
+    return arena_printf(a, "lathe_still_%ux%u%s%s%s%s", key & MVE_PIXELS, key >> MVE_VECTORS & 0xf,
+                        key & MVE_TAIL ? "_tail" : "", key & MVE_FAR ? "_far" : "", key & MVE_ADDS ? "_add" : "",
+                        key & MVE_SHARED ? "_near" : "");
 }
 
 /* One channel: its weights, vector after vector, by those of all pixels. */
@@ -136,7 +141,7 @@ static void write_still_channel(writer *w, uint32_t pixels, uint32_t vectors, ui
               last ? key & MVE_FAR ? "\\n add %[w], %[w], %[on]" : ", %[on]" : ", #16");
         for (uint32_t i = 0; i < pixels; i++)
             w_fmt(w, "        \"vmladav%s.s8 %%[s%u], q%u, q%u\\n\"\n", v || key & MVE_ADDS ? "a" : "", i,
-                  i * vectors + v, q);
+                  key & MVE_SHARED ? i + v : i * vectors + v, q);
     }
     for (uint32_t i = pixels; i-- > 1;)
         w_fmt(w, "        \"str %%[s%u], [%%[out], %%[o%u]]\\n\"\n", i, i);
@@ -145,7 +150,9 @@ static void write_still_channel(writer *w, uint32_t pixels, uint32_t vectors, ui
 
 static void write_still_data(writer *w, uint32_t pixels, uint32_t vectors, uint32_t key)
 {
-    for (uint32_t i = 0; i < pixels; i++) {
+    for (uint32_t v = 0; key & MVE_SHARED && v < pixels + vectors - 1; v++)
+        w_fmt(w, "        \"vldrb.8 q%u, [%%[a], #%u]\\n\"\n", v, v * 16);
+    for (uint32_t i = 0; !(key & MVE_SHARED) && i < pixels; i++) {
         for (uint32_t v = 0; v < vectors; v++)
             if (v + 1 == vectors && key & MVE_TAIL)
                 w_fmt(w, "        \"vpst\\n vldrbt.u8 q%u, [%%[a], #%u]\\n\"\n", i * vectors + v, v * 16);
@@ -162,7 +169,7 @@ void mve_write_still(arena *a, writer *w, uint32_t key)
     w_fmt(w,
           "#if LATHE_MVE\n"
           "/* out[i * out_step + j] %s the products of n bytes from a + i * step and w + j * on on, j below r. */\n"
-          "static LATHE_ALWAYS void %s(int32_t *out, const int8_t *a, const int8_t *w, int r, int n,\n"
+          "static LATHE_HERE void %s(int32_t *out, const int8_t *a, const int8_t *w, int r, int n,\n"
           "                         int step, int on, int out_step)\n{\n    int32_t s0",
           key & MVE_ADDS ? "+=" : "=", mve_still_name(a, key));
     for (uint32_t i = 1; i < pixels; i++)
@@ -189,13 +196,13 @@ void mve_write_still(arena *a, writer *w, uint32_t key)
 static const char dot_words_text[] =
     "#if LATHE_MVE\n"
     "/* Lane 4 * x + y: the weight of row y and column x; 0 where the window has none. */\n"
-    "static LATHE_ALWAYS int8x16_t lathe_window(const int8_t *w, int p, int q, int w_row)\n"
+    "static LATHE_HERE int8x16_t lathe_window(const int8_t *w, int p, int q, int w_row)\n"
     "{\n"
     "    const uint8x16_t lane = vidupq_n_u8(0, 1), x = vshrq_n_u8(lane, 2), y = vandq_u8(lane, vdupq_n_u8(3));\n"
     "    const mve_pred16_t in = (mve_pred16_t)((((1u << p) - 1u) * 0x1111u) & ((1u << (4 * q)) - 1u));\n"
     "    return vldrbq_gather_offset_z_s8(w, vaddq_u8(x, vmulq_n_u8(y, (uint8_t)w_row)), in);\n"
     "}\n\n"
-    "static LATHE_ALWAYS uint32x4_t lathe_columns(const int8_t *a, int q, int a_tap)\n"
+    "static LATHE_HERE uint32x4_t lathe_columns(const int8_t *a, int q, int a_tap)\n"
     "{\n"
     "    const uint32_t step = (uint32_t)a_tap;\n"
     "    const uint32x4_t v = {0, q > 1 ? step : 0, q > 2 ? 2 * step : 0, q > 3 ? 3 * step : 0};\n"
@@ -217,7 +224,7 @@ static const char dot_words_tile_text[] =
     "      [s3] \"=&Te\"(s3)                                                                          \\\n"
     "    : [m] \"r\"(m), [step] \"r\"(a_step), [w0] \"w\"(w0), [w1] \"w\"(w1), [w2] \"w\"(w2), [w3] \"w\"(w3) \\\n"
     "    : \"lr\", \"memory\", \"q6\", \"q7\"\n"
-    "static LATHE_ALWAYS void lathe_mve_window_4(int32_t *out, uint32x4_t at, const int8_t *w, int m, int p, int q,\n"
+    "static LATHE_HERE void lathe_mve_window_4(int32_t *out, uint32x4_t at, const int8_t *w, int m, int p, int q,\n"
     "                                           int a_step, int w_step, int w_row, int first)\n"
     "{\n"
     "    const int8x16_t w0 = lathe_window(w, p, q, w_row), w1 = lathe_window(w + w_step, p, q, w_row);\n"
@@ -234,7 +241,7 @@ static const char dot_words_tile_text[] =
     "#endif\n\n"
     "/* out[i * out_step + j] (first: from 0 on) += sum over x, y of a[i * a_step + x * a_tap + 4 * j + y] by\n"
     " * w[j * w_step + y * w_row + x], y below p and x below q. */\n"
-    "static LATHE_ALWAYS void lathe_mve_window(int32_t *out, const int8_t *a, const int8_t *w, int m, int r, int p,\n"
+    "static LATHE_HERE void lathe_mve_window(int32_t *out, const int8_t *a, const int8_t *w, int m, int r, int p,\n"
     "                                          int q, int a_step, int a_tap, int w_step, int w_row, int out_step,\n"
     "                                          int first)\n"
     "{\n"
@@ -270,28 +277,65 @@ static const char dot_words_tile_text[] =
     "}\n\n";
 
 static const char side_by_side_text[] =
-    "/* out[4 * i + j] = a[j * row + i], j below m. */\n"
-    "static LATHE_ALWAYS void lathe_mve_words(int8_t *out, const int8_t *a, int n, int m, int row)\n"
+    "#if LATHE_MVE\n"
+    "/* Sixteen channels of each column. */\n"
+    "#define LATHE_SIDES(loads, steps)                                                                  \\\n"
+    "    __asm__ volatile(\"dls lr, %[n]\\n1:\\n\" loads \"vst40.8 {q0, q1, q2, q3}, [%[o]]\\n\"              \\\n"
+    "                     \"vst41.8 {q0, q1, q2, q3}, [%[o]]\\n vst42.8 {q0, q1, q2, q3}, [%[o]]\\n\"       \\\n"
+    "                     \"vst43.8 {q0, q1, q2, q3}, [%[o]]\\n add %[o], %[o], %[out_step]\\n\"            \\\n"
+    "                     steps \"le lr, 1b\\n\"                                                          \\\n"
+    "                     : [o] \"+r\"(o), [a] \"+r\"(a), [b] \"+r\"(b), [c] \"+r\"(c), [d] \"+r\"(d)             \\\n"
+    "                     : [n] \"r\"(columns), [step] \"rI\"(step), [out_step] \"rI\"(out_step)              \\\n"
+    "                     : \"lr\", \"memory\", \"q0\", \"q1\", \"q2\", \"q3\")\n"
+    "static LATHE_HERE void lathe_sides_16(int8_t *o, const int8_t *a, const int8_t *b, const int8_t *c,\n"
+    "                                      const int8_t *d, int m, int columns, int step, int out_step)\n"
     "{\n"
-    "    int i = 0, j;\n"
+    "    if (m == 4)\n"
+    "        LATHE_SIDES(\"vldrb.8 q0, [%[a]]\\n vldrb.8 q1, [%[b]]\\n vldrb.8 q2, [%[c]]\\n vldrb.8 q3, [%[d]]\\n\",\n"
+    "                    \"add %[a], %[a], %[step]\\n add %[b], %[b], %[step]\\n\"\n"
+    "                    \"add %[c], %[c], %[step]\\n add %[d], %[d], %[step]\\n\");\n"
+    "    else /* what stands in the words' last byte is multiplied by 0 */\n"
+    "        LATHE_SIDES(\"vldrb.8 q0, [%[a]]\\n vldrb.8 q1, [%[b]]\\n vldrb.8 q2, [%[c]]\\n\",\n"
+    "                    \"add %[a], %[a], %[step]\\n add %[b], %[b], %[step]\\n add %[c], %[c], %[step]\\n\");\n"
+    "}\n"
+    "#endif\n\n";
+
+static const char side_text[] =
+    "/* out[x * out_step + 4 * i + j] = a[j * row + x * step + i], i below n, j below m, x below columns. */\n"
+    "static LATHE_HERE void lathe_mve_words(int8_t *out, const int8_t *a, int n, int m, int columns, int row,\n"
+    "                                       int step, int out_step)\n"
+    "{\n"
+    "    int i, j, x;\n"
     "#if LATHE_MVE\n"
     "    const int8_t *b = m > 1 ? a + row : a, *c = m > 2 ? b + row : a, *d = m > 3 ? c + row : a;\n"
-    "    for (; n - i >= 16; i += 16) {\n"
-    "        const int8x16x4_t v = {{vldrbq_s8(a + i), vldrbq_s8(b + i), vldrbq_s8(c + i), vldrbq_s8(d + i)}};\n"
-    "        vst4q_s8(out + 4 * i, v);\n"
+    "    if (step == n && out_step == 4 * n) { /* one run */\n"
+    "        n *= columns;\n"
+    "        columns = 1;\n"
     "    }\n"
-    "    for (; i < n && ((uintptr_t)out & 3u) == 0; i += 4) {\n"
+    "    for (i = 0; columns > 1 && n - i >= 16; i += 16)\n"
+    "        lathe_sides_16(out + 4 * i, a + i, b + i, c + i, d + i, m, columns, step, out_step);\n"
+    "    if (columns == 1 && n >= 16) {\n"
+    "        lathe_sides_16(out, a, b, c, d, m, n / 16, 16, 64);\n"
+    "        i = n / 16 * 16;\n"
+    "    }\n"
+    "    for (; i < n && (((uintptr_t)out | (unsigned)out_step) & 3u) == 0; i += 4) {\n"
     "        const mve_pred16_t in = vctp32q((uint32_t)(n - i));\n"
-    "        uint32x4_t v = vldrbq_z_u32((const uint8_t *)a + i, in);\n"
-    "        v = vsliq_n_u32(v, vldrbq_z_u32((const uint8_t *)b + i, in), 8);\n"
-    "        v = vsliq_n_u32(v, vldrbq_z_u32((const uint8_t *)c + i, in), 16);\n"
-    "        v = vsliq_n_u32(v, vldrbq_z_u32((const uint8_t *)d + i, in), 24);\n"
-    "        vstrwq_p_u32((uint32_t *)(void *)(out + 4 * i), v, in);\n"
+    "        for (x = 0; x < columns; x++) {\n"
+    "            const int at = x * step + i;\n"
+    "            uint32x4_t v = vldrbq_z_u32((const uint8_t *)a + at, in);\n"
+    "            v = vsliq_n_u32(v, vldrbq_z_u32((const uint8_t *)b + at, in), 8);\n"
+    "            v = vsliq_n_u32(v, vldrbq_z_u32((const uint8_t *)c + at, in), 16);\n"
+    "            v = vsliq_n_u32(v, vldrbq_z_u32((const uint8_t *)d + at, in), 24);\n"
+    "            vstrwq_p_u32((uint32_t *)(void *)(out + x * out_step + 4 * i), v, in);\n"
+    "        }\n"
     "    }\n"
+    "#else\n"
+    "    i = 0;\n"
     "#endif\n"
     "    for (; i < n; i++)\n"
-    "        for (j = 0; j < m; j++)\n"
-    "            out[4 * i + j] = a[j * row + i];\n"
+    "        for (x = 0; x < columns; x++)\n"
+    "            for (j = 0; j < m; j++)\n"
+    "                out[x * out_step + 4 * i + j] = a[j * row + x * step + i];\n"
     "}\n\n";
 
 void mve_write_setup(writer *w)
@@ -318,24 +362,31 @@ void mve_write_window(writer *w)
 void mve_write_words(writer *w)
 {
     w_str(w, side_by_side_text);
+    w_str(w, side_text);
 }
 
 /* --- lanes of four --- */
 
 void mve_write_lanes(writer *w)
 {
-    w_str(w, "static LATHE_ALWAYS f32x4 lathe_f32x4_of(i32x4 x)\n{\n"
+    w_str(w, "static LATHE_HERE f32x4 lathe_f32x4_of(i32x4 x)\n{\n"
              "#if LATHE_MVE && LATHE_VECTORS\n    return (f32x4)vcvtq_f32_s32((int32x4_t)x);\n#else\n"
              "    f32x4 r;\n    int i;\n    for (i = 0; i < 4; i++)\n"
              "        LATHE_LANE(r, i) = (float)LATHE_LANE(x, i);\n    return r;\n#endif\n}\n\n"
              "/* a * b + s and a * b, rounded once. */\n"
-             "static LATHE_ALWAYS f32x4 lathe_f32x4_fma_once(f32x4 a, f32x4 b, f32x4 s)\n{\n"
+             "static LATHE_HERE f32x4 lathe_f32x4_fma_once(f32x4 a, f32x4 b, f32x4 s)\n{\n"
              "#if LATHE_MVE && LATHE_VECTORS\n"
              "    return (f32x4)vfmaq_f32((float32x4_t)s, (float32x4_t)a, (float32x4_t)b);\n#else\n"
              "    int i;\n    for (i = 0; i < 4; i++)\n"
              "        LATHE_LANE(s, i) = (float)((double)LATHE_LANE(a, i) * (double)LATHE_LANE(b, i) +\n"
              "                                   (double)LATHE_LANE(s, i));\n    return s;\n#endif\n}\n\n"
-             "static LATHE_ALWAYS f32x4 lathe_f32x4_product_once(f32x4 a, f32x4 b)\n{\n"
+             "static LATHE_HERE f32x4 lathe_f32x4_fma_by(f32x4 a, float k, f32x4 s)\n{\n"
+             "#if LATHE_MVE && LATHE_VECTORS\n"
+             "    return (f32x4)vfmaq_n_f32((float32x4_t)s, (float32x4_t)a, k);\n#else\n"
+             "    int i;\n    for (i = 0; i < 4; i++)\n"
+             "        LATHE_LANE(s, i) = (float)((double)LATHE_LANE(a, i) * (double)k + (double)LATHE_LANE(s, i));\n"
+             "    return s;\n#endif\n}\n\n"
+             "static LATHE_HERE f32x4 lathe_f32x4_product_once(f32x4 a, f32x4 b)\n{\n"
              "#if LATHE_MVE && LATHE_VECTORS\n"
              "    float32x4_t p = vmulq_f32((float32x4_t)a, (float32x4_t)b);\n"
              "    __asm__(\"\" : \"+w\"(p)); /* no part of a sum */\n    return (f32x4)p;\n#else\n"
@@ -347,55 +398,68 @@ void mve_write_lanes(writer *w)
 void mve_write_load(writer *w, dtype dt)
 {
     w_fmt(w,
-          "static LATHE_ALWAYS i32x4 lathe_i32x4_of_%s(const %s *p)\n{\n"
+          "static LATHE_HERE i32x4 lathe_i32x4_of_%s(const %s *p)\n{\n"
           "#if LATHE_MVE && LATHE_VECTORS\n    return (i32x4)vldrbq_%s32(p);\n#else\n"
           "    i32x4 r;\n    int i;\n    for (i = 0; i < 4; i++)\n        LATHE_LANE(r, i) = p[i];\n    return r;\n"
           "#endif\n}\n\n",
           dtype_name(dt), dtype_c_name(dt), dt == DT_I8 ? "s" : "u");
 }
 
-/* The low byte of each lane: through 16 bits, where the compilers would keep what they narrow. */
-static const char *narrow_text(dtype to)
+/* Rounded, with the zero point, and within the type's range: bytes are stored, or stay in lanes of i32. Narrowing goes
+ * through 16 bits, in assembly because the compilers would keep a copy of what they narrow. */
+static void write_end(writer *w, dtype to, bool in_lanes)
 {
-    return to == DT_I8 ? "    __asm__(\"vqmovnb.s32 %q0, %q0\\n vqmovnb.s16 %q0, %q0\" : \"+w\"(q));\n"
-                         "    vstrbq_s32(p, q);\n"
-                       : "    __asm__(\"vqmovnb.s32 %q0, %q0\\n vqmovunb.s16 %q0, %q0\" : \"+w\"(q));\n"
-                         "    vstrbq_u32(p, vreinterpretq_u32_s32(q));\n";
+    const char *u = to == DT_I8 ? "" : "u", *sign = to == DT_I8 ? "s" : "u";
+    if (in_lanes)
+        w_fmt(w,
+              "    __asm__(\"vqmovnb.s32 %%q0, %%q0\\n vqmov%snb.s16 %%q0, %%q0\\n vmovlb.%s8 %%q0, %%q0\\n\"\n"
+              "            \"vmovlb.%s16 %%q0, %%q0\" : \"+w\"(q));\n"
+              "    return (i32x4)q;\n",
+              u, sign, sign);
+    else
+        w_fmt(w,
+              "    __asm__(\"vqmovnb.s32 %%q0, %%q0\\n vqmov%snb.s16 %%q0, %%q0\" : \"+w\"(q));\n"
+              "    vstrbq_%s32(p, %s);\n",
+              u, sign, to == DT_I8 ? "q" : "vreinterpretq_u32_s32(q)");
 }
 
-void mve_write_rounded(writer *w, dtype to)
+/* A helper's head, and its form without vectors: `lane` is a byte of the result. */
+static void write_rounding(writer *w, dtype to, bool in_lanes, const char *name, const char *args, const char *fast,
+                           const char *lane)
 {
-    const char *ctype = dtype_c_name(to), *name = dtype_name(to);
-    w_fmt(w,
-          "/* To the nearest integers, ties to even, plus zero, to the nearest that there are; 0 of a NaN. */\n"
-          "static LATHE_ALWAYS void lathe_%sx4_rounded(%s *p, f32x4 v, int32_t zero)\n{\n"
-          "#if LATHE_MVE && LATHE_VECTORS\n"
-          "    const float32x4_t x = (float32x4_t)v;\n"
-          "    int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32(x), zero);\n"
-          "    q = vpselq_s32(vdupq_n_s32(0), q, vcmpneq_f32(x, x));\n"
-          "%s",
-          name, ctype, narrow_text(to));
-    w_fmt(w,
-          "#else\n    int i;\n    for (i = 0; i < 4; i++)\n"
-          "        p[i] = lathe_rounded_%s(LATHE_LANE(v, i), zero);\n#endif\n}\n\n",
-          name);
+    const char *byte = dtype_name(to), *one = strncmp(name, "rounded", 7) == 0 ? "rounded" : name;
+    if (in_lanes)
+        w_fmt(w, "static LATHE_HERE i32x4 lathe_i32x4_%s_%s(%s, int32_t zero)\n{\n", name, byte, args);
+    else
+        w_fmt(w, "static LATHE_HERE void lathe_%sx4_%s(%s *p, %s, int32_t zero)\n{\n", byte, name, dtype_c_name(to),
+              args);
+    w_fmt(w, "#if LATHE_MVE && LATHE_VECTORS\n%s", fast);
+    write_end(w, to, in_lanes);
+    w_fmt(w, "#else\n    int i;\n%s    for (i = 0; i < 4; i++)\n        %s = lathe_%s_%s(%s, zero);\n%s#endif\n}\n\n",
+          in_lanes ? "    i32x4 r;\n" : "", in_lanes ? "LATHE_LANE(r, i)" : "p[i]", one, byte, lane,
+          in_lanes ? "    return r;\n" : "");
 }
 
-void mve_write_scaled(writer *w, dtype to)
+void mve_write_rounded(writer *w, dtype to, bool in_lanes, bool sure)
 {
-    const char *ctype = dtype_c_name(to), *name = dtype_name(to);
-    w_fmt(w,
-          "/* acc * k, both as binary32, rounded as above. */\n"
-          "static LATHE_ALWAYS void lathe_%sx4_scaled(%s *p, i32x4 acc, f32x4 k, int32_t zero)\n{\n"
-          "#if LATHE_MVE && LATHE_VECTORS\n"
-          "    const float32x4_t x = vmulq_f32(vcvtq_f32_s32((int32x4_t)acc), (float32x4_t)k);\n"
-          "    int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32(x), zero);\n"
-          "%s",
-          name, ctype, narrow_text(to));
-    w_fmt(w,
-          "#else\n    int i;\n    for (i = 0; i < 4; i++)\n"
-          "        p[i] = lathe_scaled_%s(LATHE_LANE(acc, i), LATHE_LANE(k, i), zero);\n#endif\n}\n\n",
-          name);
+    static const char round[] = "    int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32((float32x4_t)v), zero);\n";
+    static const char checked[] = "    const float32x4_t x = (float32x4_t)v;\n"
+                                  "    int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32(x), zero);\n"
+                                  "    __asm__(\"vcmp.f32 ne, %q1, %q1\\n vpsel %q0, %q2, %q0\"\n"
+                                  "            : \"+w\"(q) : \"w\"(x), \"w\"(vdupq_n_s32(0)) : LATHE_PREDICATE);\n";
+    w_str(w, "/* To the nearest integers, ties to even, plus zero, to the nearest that there are");
+    w_str(w, sure ? ". */\n" : "; 0 of a NaN. */\n");
+    write_rounding(w, to, in_lanes, sure ? "rounded_number" : "rounded", "f32x4 v", sure ? round : checked,
+                   "LATHE_LANE(v, i)");
+}
+
+void mve_write_scaled(writer *w, dtype to, bool in_lanes)
+{
+    w_str(w, "/* acc * k, both as binary32, rounded as above. */\n");
+    write_rounding(w, to, in_lanes, "scaled", "i32x4 acc, f32x4 k",
+                   "    const float32x4_t x = vmulq_f32(vcvtq_f32_s32((int32x4_t)acc), (float32x4_t)k);\n"
+                   "    int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32(x), zero);\n",
+                   "LATHE_LANE(acc, i), LATHE_LANE(k, i)");
 }
 
 void mve_need_lanes(c_emit *e)

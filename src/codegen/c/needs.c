@@ -220,7 +220,8 @@ static uint32_t widest(const c_needs *n)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < n->list.len; i++) {
-        bool vector = n->list.data[i].lanes && n->list.data[i].kind != NEED_MVE_STILL;
+        const c_need *need = &n->list.data[i];
+        bool vector = need->lanes && need->kind != NEED_MVE_STILL && need->kind != NEED_MVE_ROUNDED;
         uint32_t bytes = vector ? needs_vector_bytes(n->list.data[i].dt, n->list.data[i].lanes) : 0;
         most = bytes > most ? bytes : most;
     }
@@ -566,9 +567,13 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_ROLLED: w_str(w, rolled_text); break;
         case NEED_SHARED: w_str(w, shared_text); break;
         case NEED_SMALL: small_write_setup(w); break;
-        case NEED_ROUNDED: small_write_rounded(w, need->to); break;
+        case NEED_ROUNDED:
+        case NEED_SCALED:
+            w_str(w, need->fallback ? "#if !LATHE_MVE\n" : "");
+            (need->kind == NEED_ROUNDED ? small_write_rounded : small_write_scaled)(w, need->to);
+            w_str(w, need->fallback ? "#endif\n\n" : "");
+            break;
         case NEED_TWO_SCALED: small_write_two_scaled(w, need->to); break;
-        case NEED_SCALED: small_write_scaled(w, need->to); break;
         case NEED_SINGLE: small_write_single(w, need->op == TIR_FMA); break;
         case NEED_TAPS_ROW: needs_write_taps_row(w); break;
         case NEED_DOT_BYTES: needs_write_dot_bytes(w); break;
@@ -577,8 +582,8 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_MVE: mve_write_setup(w); break;
         case NEED_MVE_LANES: mve_write_lanes(w); break;
         case NEED_MVE_LOAD: mve_write_load(w, need->dt); break;
-        case NEED_MVE_ROUNDED: mve_write_rounded(w, need->to); break;
-        case NEED_MVE_SCALED: mve_write_scaled(w, need->to); break;
+        case NEED_MVE_ROUNDED: mve_write_rounded(w, need->to, need->dt == DT_I32, need->lanes != 0); break;
+        case NEED_MVE_SCALED: mve_write_scaled(w, need->to, need->dt == DT_I32); break;
         case NEED_MVE_DOT_BYTES: mve_write_dot(w); break;
         case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
         case NEED_MVE_DOT_WORDS: mve_write_window(w); break;

@@ -207,6 +207,8 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
 bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     blocked_conv v = {.s = s, .t = t, .anchor = anchor, .last = last, .single = true, .pool = true, .tile = {1, 1}};
+    if ((t->features & TARGET_MVE) != 0 && te_schedule_lanes_pool(s, n, anchor, last))
+        return true;
     if (!nn_data_block(n, "data_layout") || !te_is_one_nest(s, anchor, last, NULL))
         return te_schedule_reduce(s, t, n, anchor, last);
     v.lane = last->n_axes - 1;

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#define MVE_LANES 4 /* of Cortex-M's vectors; its other code is of a processor without them */
 #define PARTIAL 16 /* sums side by side */
 #define FEW     4  /* of them, when they are combined */
 
@@ -65,6 +66,8 @@ bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node 
 
 static int64_t lanes_of(const struct target *t)
 {
+    if ((t->features & TARGET_MVE) != 0)
+        return MVE_LANES;
     return t->vector_bytes / 4;
 }
 

@@ -9,7 +9,6 @@
 #define STILL       6   /* vectors of data that stay in registers while the weights of all channels pass by */
 #define TILE_PIXELS 3   /* of longer runs, by two channels: 6 sums, 5 addresses and the count are all registers */
 #define KEPT        192 /* sums in the array */
-#define BLOCK       16  /* channels whose sums are kept */
 #define VECTOR      16  /* bytes */
 #define LANES       4   /* sums in a vector */
 #define MOST_TAPS   9   /* rows and runs of a window that are written out */
@@ -60,13 +59,22 @@ static void make_lines(te_sched *s, const rows_conv *v)
 static int64_t tile_pixels(const rows_conv *v)
 {
     int64_t vectors = (v->run + VECTOR - 1) / VECTOR;
-    return vectors <= STILL ? STILL / vectors : TILE_PIXELS;
+    int64_t rows = v->patches ? 1 : v->win.kernel[0];
+    if (!v->patches && v->win.stride[1] * v->in == VECTOR && vectors < STILL) /* they share all vectors but one */
+        return STILL - vectors + 1;
+    return vectors * 2 <= STILL || (vectors <= STILL && rows == 1) ? STILL / vectors : TILE_PIXELS;
 }
 
-static int64_t channel_block(const rows_conv *v, int64_t pixels)
+/* Channels that are computed together: all of `count`, or as many as divide them; a block that is cut at its end in
+ * lanes, too, would leave guards. */
+static int64_t channel_block(int64_t count, int64_t most)
 {
-    int64_t most = KEPT / pixels / LANES * LANES;
-    return v->out <= most ? v->out : most > BLOCK ? most / BLOCK * BLOCK : most;
+    int64_t block = most / LANES * LANES;
+    if (count <= most)
+        return count;
+    while (block > LANES && count % block != 0)
+        block -= LANES;
+    return block > 0 && count % block == 0 ? block : count;
 }
 
 static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
@@ -74,9 +82,11 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
     const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
     const te_node *rows = te_find_tag(s->g, "pad");
     const nn_window *w = &v->win;
-    int64_t pixels = tile_pixels(v);
+    int64_t pixels = tile_pixels(v), block = channel_block(v->out, KEPT / pixels);
+    if (pixels * block > KEPT)
+        pixels = 1;
     te_sched_split(s, o, te_axis_name(last, COLUMN), pixels, "col_o", "col_i");
-    te_sched_split(s, o, te_axis_name(last, CHANNEL), channel_block(v, pixels), "channel_o", "channel_i");
+    te_sched_split(s, o, te_axis_name(last, CHANNEL), block, "channel_o", "channel_i");
     te_sched_split(s, o, "channel_i", LANES, "channel_m", "lane");
     te_sched_reorder(s, o, 5, (const char *[]){"col_o", "channel_o", "channel_m", "col_i", "lane"});
     te_sched_annotate(s, TE_VECTORIZE, o, "lane");
@@ -107,7 +117,7 @@ static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, t
 {
     const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
     const te_node *rows = te_find_tag(s->g, "pad"), *words = words_of(s->g);
-    te_sched_split(s, o, te_axis_name(last, CHANNEL), VECTOR, "channel_o", "channel_i");
+    te_sched_split(s, o, te_axis_name(last, CHANNEL), channel_block(v->in, VECTOR), "channel_o", "channel_i");
     te_sched_split(s, o, "channel_i", LANES, "channel_m", "lane");
     te_sched_reorder(s, o, 4, (const char *[]){"channel_o", "channel_m", te_axis_name(last, COLUMN), "lane"});
     te_sched_annotate(s, TE_VECTORIZE, o, "lane");
@@ -129,7 +139,7 @@ static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, t
     te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), "mve_window");
     te_sched_compute_at(s, words->name, o, "channel_o");
     te_sched_storage_align(s, words->name, te_axis_name(words, 4), ROWS_WORD, 0);
-    te_sched_tensorize(s, words->name, te_axis_name(words, 4), "mve_words");
+    te_sched_tensorize(s, words->name, te_axis_name(words, 3), "mve_words");
     make_lines(s, v);
     te_sched_compute_at(s, rows->name, o, line);
 }
@@ -140,4 +150,21 @@ void te_schedule_lanes_conv(te_sched *s, const struct target *t, const rows_conv
         depthwise(s, t, v, anchor, last);
     else
         sums(s, t, v, anchor, last);
+}
+
+/* All channels are one block: lanes of it. */
+bool te_schedule_lanes_pool(te_sched *s, const graph_node *n, te_node *anchor, te_node *last)
+{
+    uint32_t lane = last->n_axes - 1u;
+    if (last->n_axes != 5 || anchor->n_reduce != 2 || te_axis_extent(last, lane) < LANES ||
+        te_axis_extent(last, lane) != nn_data_block(n, "data_layout") || dtype_bits(te_in_type(n, 0)->dt) != 8 ||
+        !te_is_one_nest(s, anchor, last, NULL))
+        return false;
+    const char *acc = te_sums_stage(s, anchor, last, "local.reg");
+    te_sched_split(s, last->name, te_axis_name(last, lane), LANES, "channel_o", "lane");
+    te_sched_annotate(s, TE_VECTORIZE, last->name, "lane");
+    te_sched_compute_at(s, acc, last->name, "channel_o");
+    te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, lane)});
+    te_sched_annotate(s, TE_VECTORIZE, acc, te_axis_name(anchor, lane));
+    return true;
 }

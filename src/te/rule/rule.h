@@ -80,4 +80,6 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
 bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last);
 /* Computes all stages piece by piece inside one parallel loop of `last`, when nothing is then computed twice. */
 bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last);
+/* A pool of bytes in lanes of channels (mve.c); false: it is another one, and nothing is changed. */
+bool te_schedule_lanes_pool(te_sched *s, const graph_node *n, te_node *anchor, te_node *last);
 #endif
