@@ -205,6 +205,10 @@ static void walk(distance *k, tir_stmt *s, uint32_t steps)
         return;
     int t = s->kind == TIR_IF ? truth(k, s->cond) : -1;
     if (s->kind == TIR_FOR) {
+        access_count bounds = {k, 0}; /* C looks at the end before each round */
+        tir_visit_expr(s->min, count_expr, &bounds);
+        tir_visit_expr(s->extent, count_expr, &bounds);
+        k->ok &= bounds.n == 0;
         walk_loop(k, s, steps);
         return;
     }

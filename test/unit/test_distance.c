@@ -53,6 +53,10 @@ static const struct {
      HEAD("16", "16") "for (i: int64, 0, 16) { y[i] = 0 for (k: int64, 0, 16) { y[i] = "
                       "((int8*)y[i] + (int8*)x[k]) } } }",
      false, 16, 16, false},
+    {"how often a loop runs is read again for each round",
+     HEAD("16", "16") "for (i: int64, 0, 16) { for (k: int64, 0, floormod(cast(int64, (int8*)x[0]), 3)) { "
+                      "y[i] = 5 } } }",
+     false, 16, 16, false},
     {"an index from data",
      HEAD("16", "16") "for (i: int64, 0, 16) { y[i] = (int8*)x[floormod(cast(int64, (int8*)x[i]), 16)] } }",
      true, 15, 16, true},
