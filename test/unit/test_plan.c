@@ -167,12 +167,56 @@ static plan *good_plan(compiler *c, uint32_t seed)
     return pl;
 }
 
+static bool is_read_twice(const plan_op *op, uint32_t value)
+{
+    uint32_t reads = 0;
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        reads += op->args[i] == value;
+    return reads > 1;
+}
+
+/* Each result that may overlap an operand, moved as near as it may be and then a byte nearer, which must be seen. The
+ * number of those that could be moved so. */
+static uint32_t check_distances(compiler *c, plan *pl)
+{
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < pl->problem->ops.len; i++) {
+        const plan_op *op = &pl->problem->ops.data[i];
+        for (uint32_t k = 0; k < op->n_distances; k++) {
+            const plan_distance *d = &op->distances[k];
+            const uint32_t out = op->args[d->out], in = op->args[d->in];
+            const uint64_t from = pl->places[in].offset, was = pl->places[out].offset;
+            const uint64_t align = pl->problem->values.data[out].align;
+            if (d->above + d->below <= 1 || pl->problem->values.data[out].bytes == 0 || /* any place is allowed */
+                pl->problem->values.data[in].storage != STORE_WORKSPACE ||
+                pl->problem->values.data[out].storage != STORE_WORKSPACE || is_read_twice(op, in))
+                continue;
+            pl->problem->values.data[out].align = 1;
+            for (uint32_t side = 0; side < 2; side++) {
+                const uint64_t most = side ? d->above : d->below;
+                const uint64_t bytes = pl->problem->values.data[side ? in : out].bytes;
+                if (most == 0 || most > bytes || (!side && d->below > from)) /* beside each other all the same */
+                    continue;
+                pl->places[out].offset = side ? from + d->above : from - d->below;
+                const bool fits = plan_verify(c, pl);
+                pl->places[out].offset += side ? UINT64_MAX : 1;
+                if (fits)
+                    assert_false(plan_verify(c, pl));
+                seen += fits;
+            }
+            pl->places[out].offset = was;
+            pl->problem->values.data[out].align = align;
+        }
+    }
+    return seen;
+}
+
 #define DAMAGED 20u /* problems */
 
 static void verifier_finds_damage(void **state)
 {
     (void)state;
-    uint32_t layers = 0, beyond = 0, parts = 0, overlaps = 0, distances = 0;
+    uint32_t layers = 0, beyond = 0, parts = 0, overlaps = 0, distances = 0, moved = 0;
     for (uint32_t seed = 1; seed <= DAMAGED; seed++) {
         compiler c;
         compiler_setup(&c);
@@ -193,6 +237,8 @@ static void verifier_finds_damage(void **state)
             pl->places[v].offset = 0;
         overlaps += !plan_verify(&c, pl);
         pl = good_plan(&c, seed);
+        moved += check_distances(&c, pl);
+        pl = good_plan(&c, seed);
         for (uint32_t i = 0; i < pl->problem->ops.len; i++)
             pl->problem->ops.data[i].n_distances = 0;
         distances += !plan_verify(&c, pl);
@@ -202,6 +248,7 @@ static void verifier_finds_damage(void **state)
     assert_true(beyond > DAMAGED * 3 / 4);
     assert_int_equal(parts, DAMAGED);
     assert_true(overlaps > DAMAGED * 2 / 3);
+    assert_true(moved > 0);
     assert_in_range(distances, DAMAGED / 5, DAMAGED); /* operators in one part, whose operands end */
 }
 
