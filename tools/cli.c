@@ -432,6 +432,16 @@ static bool read_memories(const cli *x, compile_options *out)
            placement_parse(x->c, file, (const char *)bytes.data, bytes.len, p);
 }
 
+static bool check_package_options(const cli *x, const compile_options *o)
+{
+    static const cli_option of_packages[] = {OPT_PORT, OPT_CONSTANTS, OPT_SHARE_KERNELS, OPT_NAMES};
+    for (size_t i = 0; i < sizeof of_packages / sizeof *of_packages && strcmp(o->emit, "module") == 0; i++)
+        if (cli_has(x, of_packages[i]))
+            return cli_usage_error(x, "leave it out, or --emit module", "--%s is for packages, and a module is none",
+                                   cli_option_name(of_packages[i]));
+    return true;
+}
+
 /* --target qemu-m4: the machine of an emulator has a target and a port. */
 static bool take_board(const cli *x, const char **target_name, compile_options *out)
 {
@@ -461,7 +471,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     const char *target_name = cli_get(x, OPT_TARGET, NULL);
     out->vta = target_name && strcmp(target_name, "vta") == 0;
     target_name = out->vta ? NULL : target_name; /* the host's part is for its usual target */
-    if (!take_board(x, &target_name, out))
+    if (!take_board(x, &target_name, out) || !check_package_options(x, out))
         return false;
     out->schedule = cli_get(x, OPT_SCHEDULE, NULL);
     bool small = strcmp(out->port, "posix") != 0;

@@ -190,13 +190,6 @@ bool cmd_compile(cli *x)
                                "no file for the module is given");
     if (!module && cli_has(x, OPT_WITH_INTERPRETER))
         return cli_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");
-    if (module && (cli_has(x, OPT_PORT) || cli_has(x, OPT_CONSTANTS) || cli_has(x, OPT_SHARE_KERNELS) ||
-                   cli_has(x, OPT_NAMES)))
-        return cli_usage_error(x, "leave it out, or --emit module", "--%s is for packages, and a module is none",
-                               cli_has(x, OPT_PORT)        ? "port"
-                               : cli_has(x, OPT_CONSTANTS) ? "constants"
-                               : cli_has(x, OPT_NAMES)     ? "names"
-                                                           : "share-kernels");
     if (!package && cli_has(x, OPT_JSON))
         return cli_usage_error(x, "leave --json or --emit out", "--json tells of a package, and --emit %s makes none",
                                o.emit);

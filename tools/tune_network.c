@@ -94,7 +94,8 @@ static bool compare(tuning *t, const network *a, const network *b, measure_answe
 /* Every form of one point; *best: the network so far. */
 static bool try_point(tuning *t, const graph_choice_point *p, network **best)
 {
-    const target *runs = (*best)->r.unit.target;
+    target runs = *(*best)->r.unit.target; /* which goes with that network, where another one is faster */
+    runs.name = arena_strdup(&t->x->c->mem, runs.name);
     double rule = 0, least = 0;
     uint32_t taken = p->taken;
     for (uint32_t i = 0; i < p->n_forms; i++) {
@@ -103,7 +104,7 @@ static bool try_point(tuning *t, const graph_choice_point *p, network **best)
             continue;
         if (tuning_is_over(t))
             return true;
-        const char *trial = write_trial(t, p, i, runs);
+        const char *trial = write_trial(t, p, i, &runs);
         network *n = trial ? open_network(t, trial, false) : NULL;
         if (!n || !compare(t, *best, n, &a))
             return close_network(n), false;
@@ -121,7 +122,7 @@ static bool try_point(tuning *t, const graph_choice_point *p, network **best)
         *best = faster ? n : *best;
     }
     t->changed += taken != p->taken;
-    return rule <= 0 || keep_form(t, p, runs, taken, rule, least);
+    return rule <= 0 || keep_form(t, p, &runs, taken, rule, least);
 }
 
 static bool try_all(tuning *t, network **best)

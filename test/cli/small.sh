@@ -117,5 +117,10 @@ expect 0 ': ok' verify "$top/demo/digits.onnx" --against interpreter --names sho
 expect 0 '' compile "$top/demo/digits.onnx" --names short --constants bin -o digits
 expect 0 '' run digits
 expect_error 2 'at most 10 characters' compile rows.txt --names short --module-name keyword_spotting -o none
-expect_error 2 'names is for packages' compile rows.txt --emit module --names short -o m.so
+for verb in 'compile -o m.so' run; do
+    expect_error 2 'names is for packages' $verb rows.txt --emit module --names short
+done
+for option in '--names short' '--ram 10' '--minimize ram' '--share-kernels exact'; do # what is compiled already takes none
+    expect_error 2 "${option% *}" run digits $option
+done
 finish
