@@ -14,21 +14,19 @@ typedef struct attempt {
     const target *t;
 } attempt;
 
-static bool plan_program(void *ctx, prog_module *m, uint64_t *out_ram, uint64_t *out_workspace)
+static bool plan_program(void *ctx, prog_module *m, plan *out, uint64_t *out_ram)
 {
     const attempt *x = ctx;
-    plan made;
     prog_func *f = prog_find(m, "main");
     plan_problem *p = plan_problem_of(x->c, f, x->o->input_in_workspace);
     p->workers = x->t->workers;
     p->split_parts = x->o->opt_level > 0;
     p->effort = x->o->plan_effort;
-    if (!plan_memory(x->c, p, &made))
+    if (!plan_memory(x->c, p, out))
         return false;
-    const codegen_unit unit = {.prog = m, .func = f, .plan = &made, .target = x->t, .opt_level = x->o->opt_level,
+    const codegen_unit unit = {.prog = m, .func = f, .plan = out, .target = x->t, .opt_level = x->o->opt_level,
                                .port = x->o->port};
-    *out_workspace = made.workspace_bytes;
-    *out_ram = made.workspace_bytes + package_instance_bytes(&unit);
+    *out_ram = out->workspace_bytes + package_instance_bytes(&unit);
     return true;
 }
 

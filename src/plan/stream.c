@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Row streaming: cuts of the steps into chains and kernels that stand alone. What a piece takes is known by itself, the
  * peak of a cut is that of its largest piece, so dynamic programming finds the cut that costs least under a limit; the
- * planner then says what it really takes. */
+ * planner then says what it really takes. What a kernel alone takes is an estimate, as if all that may overlap did:
+ * where the planner does not get there, the kernels at its peak count with what they took, and cuts are made anew. */
 #include "plan/stream.h"
 #include "plan/facts.h"
 #include "prog/chain.h"
@@ -25,6 +26,8 @@ typedef struct stream {
     arena tmp;
     const stream_planner *p;
     prog_links links;
+    const plan *alone; /* without chains; NULL: not asked for */
+    uint64_t ram_alone;
     plan_problem *problem;
     plan_facts facts;
     uint32_t *first, *last; /* of each value: steps between which its root lives in the workspace; first > last: none */
@@ -249,6 +252,95 @@ static bool make_program(stream *x, const uint32_t *chosen, uint32_t n, uint64_t
     return prog_with_chains(x->c, &x->links, n, chains, out);
 }
 
+/* --- what was reached --- */
+
+typedef struct extent {
+    uint64_t from, to;
+} extent;
+
+typedef VEC(extent) extents;
+
+static void add_extent(arena *a, extents *list, uint64_t from, uint64_t bytes)
+{
+    uint32_t i = list->len;
+    vec_push(a, list, ((extent){from, from + bytes}));
+    for (; i > 0 && list->data[i - 1].from > from; i--)
+        list->data[i] = list->data[i - 1];
+    list->data[i] = (extent){from, from + bytes};
+}
+
+/* Layers of the plan in which each root is used; first > last: in none. */
+static void find_layers(const plan *p, uint32_t *first, uint32_t *last)
+{
+    uint64_t at;
+    for (uint32_t v = 0; v < p->problem->values.len; v++)
+        first[v] = UINT32_MAX;
+    for (uint32_t i = 0; i < p->problem->ops.len; i++) {
+        const plan_op *op = &p->problem->ops.data[i];
+        for (uint32_t k = 0; k < op->n_args; k++) {
+            const uint32_t v = plan_root(p->problem, op->args[k], &at), layer = p->tasks[i].layer;
+            const bool given = p->problem->values.data[v].from_start;
+            first[v] = given ? 0 : layer < first[v] ? layer : first[v];
+            last[v] = layer > last[v] ? layer : last[v];
+        }
+    }
+}
+
+/* Bytes of the workspace under what lives while the operator runs, and where the last of them ends. */
+static uint64_t bytes_taken(stream *x, const plan *p, const uint32_t *first, const uint32_t *last, uint32_t number,
+                            uint64_t *out_end)
+{
+    const plan_op *op = &p->problem->ops.data[number];
+    const uint32_t layer = p->tasks[number].layer;
+    extents list = {0};
+    uint64_t sum = 0, end = 0;
+    for (uint32_t v = 0; v < p->problem->values.len; v++)
+        if (p->problem->values.data[v].storage == STORE_WORKSPACE && first[v] <= layer && last[v] >= layer)
+            add_extent(&x->tmp, &list, p->places[v].offset, p->problem->values.data[v].bytes);
+    for (uint32_t k = 0; k < op->n_scratch; k++)
+        add_extent(&x->tmp, &list, p->tasks[number].scratch_offset[k], plan_scratch_bytes(op, k, 1));
+    for (uint32_t i = 0; i < list.len; i++) {
+        const extent e = list.data[i];
+        sum += e.to <= end ? 0 : e.to - (e.from > end ? e.from : end);
+        end = e.to > end ? e.to : end;
+    }
+    *out_end = end;
+    return sum;
+}
+
+/* The kernel alone that the operator is; NULL: it is a chain, or in a branch. */
+static piece *piece_of(const stream *x, const plan_op *op)
+{
+    for (uint32_t i = 0; i < x->pieces.len; i++) {
+        piece *p = &x->pieces.data[i];
+        if (p->first == p->last && x->links.f->steps.data[x->links.list.data[p->first].step].args == op->args)
+            return p;
+    }
+    return NULL;
+}
+
+/* Kernels alone that end at the plan's peak count with what they took there; `ends`: with all below it, where holes
+ * were left. false: that was known. */
+static bool raise_pieces(stream *x, const plan *p, bool ends)
+{
+    arena_mark mark = arena_get_mark(&x->tmp);
+    uint32_t *first = arena_array(&x->tmp, uint32_t, p->problem->values.len + 1u);
+    uint32_t *last = arena_array(&x->tmp, uint32_t, p->problem->values.len + 1u);
+    bool raised = false;
+    find_layers(p, first, last);
+    for (uint32_t i = 0; i < p->problem->ops.len; i++) {
+        uint64_t end, taken = bytes_taken(x, p, first, last, i, &end);
+        piece *of = end == p->workspace_bytes ? piece_of(x, &p->problem->ops.data[i]) : NULL;
+        taken = ends ? end : taken;
+        if (of && taken > of->bytes) {
+            of->bytes = taken;
+            raised = true;
+        }
+    }
+    arena_reset(&x->tmp, mark);
+    return raised;
+}
+
 /* --- the search --- */
 
 static uint64_t next_below(const stream *x, uint64_t peak)
@@ -260,51 +352,94 @@ static uint64_t next_below(const stream *x, uint64_t peak)
     return best;
 }
 
-/* From the limit downwards, until the budget is met; without one, the best of the last few. */
-static bool search(stream *x, uint64_t start, uint64_t alone, prog_module **out, stream_bounds *b)
+/* What was found so far. */
+typedef struct found {
+    prog_module *m;
+    stream_bounds bounds;
+    uint64_t ram;
+    bool met; /* no need to look for more */
+} found;
+
+/* Plans the cheapest cut within the limit; without chains that is known. *out_peak: by the estimate; 0: no cut. */
+static bool try_cut(stream *x, uint64_t limit, found *best, const plan **out_plan, uint64_t *out_peak)
 {
     uint32_t *chosen = arena_array(&x->tmp, uint32_t, x->links.list.len + 1u), n = 0;
-    uint64_t limit = start, peak, best = alone, ram, workspace;
-    const uint32_t tries = TRIES * (x->p->effort ? x->p->effort : 1);
-    bool met = false;
-    for (uint32_t i = 0; i < tries && !met; i++) {
-        stream_bounds now = *b;
-        prog_module *with;
-        if (!cheapest_cut(x, limit, chosen, &n, &peak))
-            break;
-        if (n > 0) {
-            if (!make_program(x, chosen, n, limit, &with, &now) || !x->p->plan(x->p->ctx, with, &ram, &workspace))
-                return false;
-            if (ram < best) {
-                best = ram;
-                now.reached = workspace;
-                *b = now;
-                *out = with;
-            }
-            met = x->p->ram > 0 ? best <= x->p->ram : workspace <= b->streamed + b->streamed / ALIGN_ROOM;
-        }
-        if (x->p->ram == 0) /* upwards from the least */
-            limit = limit + limit / 64 + 64;
-        else if ((limit = next_below(x, peak)) == 0)
-            break;
+    stream_bounds now = best->bounds;
+    prog_module *with;
+    uint64_t ram;
+    *out_plan = x->alone;
+    *out_peak = 0;
+    if (!cheapest_cut(x, limit, chosen, &n, out_peak) || n == 0)
+        return true;
+    plan *made = arena_new(&x->c->mem, plan);
+    if (!make_program(x, chosen, n, limit, &with, &now) || !x->p->plan(x->p->ctx, with, made, &ram))
+        return false;
+    *out_plan = made;
+    now.reached = made->workspace_bytes;
+    if (ram < best->ram)
+        *best = (found){with, now, ram, false};
+    best->met = x->p->ram > 0 ? best->ram <= x->p->ram
+                              : now.reached <= now.streamed + now.streamed / ALIGN_ROOM;
+    return true;
+}
+
+/* From the limit that the budget leaves downwards. */
+static bool search_below(stream *x, uint64_t limit, uint32_t tries, found *best)
+{
+    const plan *made;
+    uint64_t peak;
+    for (uint32_t i = 0; i < tries && !best->met && limit > 0; i++) {
+        if (!try_cut(x, limit, best, &made, &peak))
+            return false;
+        limit = peak > 0 ? next_below(x, peak) : 0;
     }
-    if (x->p->ram == 0 || best <= x->p->ram)
+    return true;
+}
+
+/* From the least peak upwards; `raising`: kernels that took more than was thought count with that. */
+static bool search_least(stream *x, bool raising, uint32_t tries, found *best)
+{
+    const plan *made;
+    uint64_t peak, limit = least_peak(x);
+    for (uint32_t i = 0; i < tries && !best->met; i++) {
+        if (!try_cut(x, limit, best, &made, &peak))
+            return false;
+        if (raising && made->workspace_bytes > limit && (raise_pieces(x, made, false) || raise_pieces(x, made, true)))
+            limit = least_peak(x);
+        else
+            limit = limit + limit / 64 + 64;
+    }
+    return true;
+}
+
+static bool search(stream *x, uint64_t start, prog_module **out, stream_bounds *b)
+{
+    const uint32_t tries = TRIES * (x->p->effort ? x->p->effort : 1);
+    found best = {*out, *b, x->ram_alone, false};
+    if ((x->p->ram > 0 && !search_below(x, start, tries, &best)) || !search_least(x, false, tries, &best) ||
+        !search_least(x, true, tries, &best))
+        return false;
+    *b = best.bounds;
+    *out = best.m;
+    if (x->p->ram == 0 || best.met)
         return true;
     diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-               "--ram %llu: the least that can be reached is %llu bytes of workspace and tables",
-               (unsigned long long)x->p->ram, (unsigned long long)best);
-    diag_hint(&x->c->diags, "kernel by kernel it takes %llu", (unsigned long long)alone);
+               "--ram %llu: the least that was reached is %llu bytes of workspace and tables",
+               (unsigned long long)x->p->ram, (unsigned long long)best.ram);
+    diag_hint(&x->c->diags, "kernel by kernel it takes %llu; a greater --plan-effort tries more",
+              (unsigned long long)x->ram_alone);
     return false;
 }
 
 static bool run(stream *x, prog_module *m, prog_module **out, stream_bounds *b)
 {
-    uint64_t ram = 0;
+    plan *alone = arena_new(&x->c->mem, plan);
     *b = (stream_bounds){.asked = !x->p->bounds_only};
     *out = m;
-    if (b->asked && !x->p->plan(x->p->ctx, m, &ram, &b->overlapped))
+    if (b->asked && !x->p->plan(x->p->ctx, m, alone, &x->ram_alone))
         return false;
-    b->reached = b->overlapped;
+    x->alone = alone;
+    b->reached = b->overlapped = alone->workspace_bytes;
     prog_func *f = prog_find(m, "main");
     prog_find_links(x->c, m, f, &x->links);
     x->problem = plan_problem_of(x->c, f, x->p->inputs_inside);
@@ -312,12 +447,10 @@ static bool run(stream *x, prog_module *m, prog_module **out, stream_bounds *b)
     find_lives(x);
     find_pieces(x, b);
     b->streamed = least_peak(x);
-    if (!b->asked || (x->p->ram > 0 && ram <= x->p->ram))
+    if (!b->asked || (x->p->ram > 0 && x->ram_alone <= x->p->ram))
         return true;
-    const uint64_t other = ram - b->overlapped, start = x->p->ram == 0        ? b->streamed
-                                                        : x->p->ram > other ? x->p->ram - other
-                                                                            : b->streamed;
-    return search(x, start > b->streamed ? start : b->streamed, ram, out, b);
+    const uint64_t other = x->ram_alone - b->overlapped, left = x->p->ram > other ? x->p->ram - other : 0;
+    return search(x, left > b->streamed ? left : b->streamed, out, b);
 }
 
 bool plan_stream(compiler *c, prog_module *m, const stream_planner *p, prog_module **out, stream_bounds *b)

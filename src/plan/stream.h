@@ -16,10 +16,10 @@ typedef struct stream_bounds {
     int64_t copied_again;   /* bytes that they copy more than once */
 } stream_bounds;
 
-/* Plans a program: *out_ram is what counts against the budget, of which *out_workspace is the workspace. */
+/* Plans a program: *out_ram is what counts against the budget, the workspace and more. */
 typedef struct stream_planner {
     void *ctx;
-    bool (*plan)(void *ctx, prog_module *m, uint64_t *out_ram, uint64_t *out_workspace);
+    bool (*plan)(void *ctx, prog_module *m, plan *out, uint64_t *out_ram);
     uint64_t ram;    /* the budget; 0: as little as can be */
     bool bounds_only; /* nothing is planned: one_by_one and streamed are found */
     uint32_t effort; /* as for plans */
