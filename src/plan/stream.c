@@ -298,7 +298,8 @@ static uint64_t bytes_taken(stream *x, const plan *p, const uint32_t *first, con
         if (p->problem->values.data[v].storage == STORE_WORKSPACE && first[v] <= layer && last[v] >= layer)
             add_extent(&x->tmp, &list, p->places[v].offset, p->problem->values.data[v].bytes);
     for (uint32_t k = 0; k < op->n_scratch; k++)
-        add_extent(&x->tmp, &list, p->tasks[number].scratch_offset[k], plan_scratch_bytes(op, k, 1));
+        add_extent(&x->tmp, &list, p->tasks[number].scratch_offset[k],
+                   plan_scratch_bytes(op, k, p->tasks[number].parts));
     for (uint32_t i = 0; i < list.len; i++) {
         const extent e = list.data[i];
         sum += e.to <= end ? 0 : e.to - (e.from > end ? e.from : end);
