@@ -384,7 +384,7 @@ static bool read_ram(const cli *x, compile_options *out)
         return goal >= 0;
     const unsigned long long n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
     const uint64_t unit = n == 0 ? 0 : *end == 'K' ? 1024 : *end == 'M' ? 1024 * 1024 : 1;
-    if (n == 0 || end[unit > 1] || n > UINT32_MAX)
+    if (n == 0 || end[unit > 1] || n > UINT32_MAX / unit)
         return cli_usage_error(x, "as in --ram 34K", "--ram: '%.100s' is no number of bytes", text);
     out->ram = n * unit;
     return true;

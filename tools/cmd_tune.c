@@ -3,6 +3,7 @@
 #include "remote.h"
 #include "tune.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,16 @@ static bool read_shard(tuning *t)
            cli_usage_error(t->x, "as in --shard 2/8: the second of eight parts", "--shard: '%.100s' is no part", s);
 }
 
+static bool cut_off(tuning *t, size_t whole)
+{
+    if (truncate(t->file, (off_t)whole) != 0)
+        return diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "'%s' cannot be cut: %s", t->file,
+                          strerror(errno));
+    return diag_warning(&t->x->c->diags, DIAG_FORMAT, src_loc_none(),
+                        "the last record of '%s' was not written to its end, and is dropped", t->file),
+           true;
+}
+
 /* What the file holds goes on being in it; the next record has a line of its own. */
 static bool read_file(tuning *t)
 {
@@ -67,13 +78,17 @@ static bool read_file(tuning *t)
         return true;
     if (!file_read(&t->x->c->diags, t->file, &bytes, &id))
         return false;
-    const bool ours = bytes.len == 0 || tune_log_is(bytes), whole = bytes.len == 0 || bytes.data[bytes.len - 1] == '\n';
-    t->is_there = bytes.len > 0;
+    const bool ours = bytes.len == 0 || tune_log_is(bytes);
+    const size_t len = bytes.len, whole = ours ? tune_log_whole(bytes) : 0;
+    const bool ends = whole < len || len == 0 || bytes.data[len - 1] == '\n';
+    t->is_there = whole > 0;
     file_free(bytes);
     if (!ours)
         return cli_usage_error(t->x, "name a file that is not there, or one of the tuner's",
                                "'%.200s' holds no records of the tuner's, and is not replaced", t->file);
-    return whole || file_append(&t->x->c->diags, t->file, "\n", 1);
+    if (whole < len)
+        return cut_off(t, whole);
+    return ends || file_append(&t->x->c->diags, t->file, "\n", 1);
 }
 
 static bool tune_all(tuning *t)

@@ -118,3 +118,15 @@ bool tune_log_read(compiler *c, const char *file, span text, te_records *out)
     }
     return true;
 }
+
+size_t tune_log_whole(span text)
+{
+    size_t begin = text.len;
+    while (begin > 0 && text.data[begin - 1] != '\n')
+        begin--;
+    json_error_t why;
+    json_t *last = begin < text.len ? json_loadb((const char *)text.data + begin, text.len - begin, 0, &why) : NULL;
+    const bool whole = begin == text.len || last;
+    json_decref(last);
+    return whole ? text.len : begin;
+}

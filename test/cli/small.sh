@@ -116,6 +116,8 @@ check "and so do macros that a build defines" grep -q 'ifndef TVMGEN_DEFAULT_WOR
 expect 0 ': ok' verify "$top/demo/digits.onnx" --against interpreter --names short
 expect 0 '' compile "$top/demo/digits.onnx" --names short --constants bin -o digits
 expect 0 '' run digits
+check "what the header declares has one name in all packages" test "$(grep ' tvmgen_default_instance' brief/names.map | sort)" = \
+    "$(grep ' tvmgen_default_instance' digits/names.map | sort)"
 expect_error 2 'at most 10 characters' compile rows.txt --names short --module-name keyword_spotting -o none
 for verb in 'compile -o m.so' run; do
     expect_error 2 'names is for packages' $verb rows.txt --emit module --names short

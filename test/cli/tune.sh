@@ -67,6 +67,10 @@ check 'a part stays that part' cmp 1.log again.log
 printf %s "$(cat 1.log)" > cut.log
 expect 0 'tuned 1 kernels, 1 were' tune model.txt -o cut.log --candidates 2
 [ "$(wc -l < cut.log)" = 2 ] && good || bad "a record behind one without an end of line: $(cat cut.log)"
+{ cat 1.log; head -c 100 2.log; } > cut.log
+expect 0 'tuned 1 kernels, 1 were' tune model.txt -o cut.log --candidates 2
+grep -q 'not written to its end' stderr && good || bad "it says: $(cat stderr)"
+[ "$(wc -l < cut.log)" = 2 ] && good || bad "a record behind half of one: $(cat cut.log)"
 cat 1.log 2.log > both.log
 expect 0 'tuned 0 kernels, 2 were in the file already' tune model.txt -o both.log
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short names: identifiers of what the compiler writes have at most 31 characters, which is what C99 5.2.4.1 promises
  * of external ones, and tables hold no names. The files are read as C, and each longer identifier becomes its beginning
- * with a number, the same in all files; names.map says which. Comments stay: they tell the long names; and so do macros
+ * with a hash of all of it, the same in all files and all packages; names.map says which. Comments stay: they tell the long names; and so do macros
  * that a build may define, of which 63 characters count. */
 #include <ctype.h>
 #include <string.h>
@@ -18,7 +18,6 @@ typedef struct shortener {
     ptr_map asked;   /* those that #ifndef and its like ask for */
     ptr_map shorter; /* longer one -> its place in `list` + 1 */
     VEC(const char *) list, longs;
-    uint32_t next;
 } shortener;
 
 static bool begins_name(char c)
@@ -78,6 +77,15 @@ static void collect(shortener *x, const artifact_file *f)
     }
 }
 
+/* FNV-1a, 32 bits. */
+static uint32_t hash_of(const char *s)
+{
+    uint32_t h = 2166136261u;
+    for (; *s; s++)
+        h = (h ^ (uint8_t)*s) * 16777619u;
+    return h;
+}
+
 /* Names that begin with _ are the C compiler's. */
 static const char *shortened(shortener *x, const char *name)
 {
@@ -90,8 +98,9 @@ static const char *shortened(shortener *x, const char *name)
     while (n > 1 && name[n - 1] == '_')
         n--;
     const char *made;
+    uint32_t hash = hash_of(name);
     do
-        made = intern(x->c->names, arena_printf(&x->c->mem, "%.*s_%u", (int)n, name, ++x->next));
+        made = intern(x->c->names, arena_printf(&x->c->mem, "%.*s_%08x", (int)n, name, hash++));
     while (ptr_map_get(&x->taken, made, &ignored));
     ptr_map_set(&x->taken, made, 1);
     ptr_map_set(&x->shorter, name, x->list.len);
