@@ -47,7 +47,7 @@ static int32_t done(const lathe_ext_dev *d, vta_context *c, vta_status s)
 static int32_t context(const lathe_ext_dev *d, vta_context **out)
 {
     vta_error e = {VTA_OK, ""};
-    vta_status s = vta_default_context(out, &e);
+    vta_status s = vta_current_context(out, &e); /* that of the kernels */
     return s == VTA_OK ? LATHE_OK : fail(d, &e);
 }
 
@@ -69,12 +69,9 @@ static int32_t alloc(void *user, int32_t id, size_t bytes, size_t align, void **
 static void release(void *user, int32_t id, void *p)
 {
     lathe_ext_dev *d = user;
-    vta_context *c;
+    vta_context *c = vta_owner_of(p);
     (void)id;
-    if (context(d, &c) != LATHE_OK)
-        return;
-    const bool there = vta_buffer_bytes(c, vta_buffer_from_pointer(p)) > 0;
-    if (there && done(d, c, vta_ext_dev_api()->free(c, p)) == LATHE_OK && d)
+    if (c && done(d, c, vta_ext_dev_api()->free(c, p)) == LATHE_OK && d)
         d->buffers--;
 }
 
@@ -101,9 +98,9 @@ static int32_t sync(void *user, int32_t id)
 
 static int32_t alive(void *user, int32_t id, const void *p)
 {
-    vta_context *c;
+    (void)user;
     (void)id;
-    return context(user, &c) == LATHE_OK && vta_buffer_bytes(c, vta_buffer_from_pointer(p)) > 0;
+    return vta_owner_of(p) != NULL;
 }
 
 lathe_device_api lathe_ext_dev_row(lathe_ext_dev *d)

@@ -191,14 +191,18 @@ bool vta_is_default_context(const vta_context *c)
     return is;
 }
 
+vta_status vta_current_context(vta_context **out, vta_error *e)
+{
+    *out = current;
+    return current ? VTA_OK : vta_default_context(out, e);
+}
+
 /* The thread's context; NULL after an error that the handler let pass. */
 static vta_context *get_current(void)
 {
-    if (current)
-        return current;
     vta_error e = {VTA_OK, ""};
     vta_context *c = NULL;
-    if (vta_default_context(&c, &e) != VTA_OK)
+    if (vta_current_context(&c, &e) != VTA_OK)
         report_text(&e);
     return c;
 }
@@ -254,17 +258,22 @@ vta_status vta_last_error(VTACommandHandle cmd, vta_error *out)
 
 /* --- buffers ------------------------------------------------------------------------------------------------------ */
 
-/* The context that has this buffer: the thread's, else the default one; the thread's when none has it. */
-static vta_context *owner(const void *buffer)
+vta_context *vta_owner_of(const void *buffer)
 {
-    vta_context *c = get_current();
     vta_buffer b = vta_buffer_from_pointer(buffer);
-    if (!c || vta_buffer_bytes(c, b) > 0)
-        return c;
+    if (current && vta_buffer_bytes(current, b) > 0)
+        return current;
     pthread_mutex_lock(&process.lock);
     vta_context *other = process.context;
     pthread_mutex_unlock(&process.lock);
-    return other && vta_buffer_bytes(other, b) > 0 ? other : c;
+    return other && vta_buffer_bytes(other, b) > 0 ? other : NULL;
+}
+
+/* The thread's when none has it: it says so. */
+static vta_context *owner(const void *buffer)
+{
+    vta_context *c = vta_owner_of(buffer);
+    return c ? c : get_current();
 }
 
 void *VTABufferAlloc(size_t size)

@@ -70,6 +70,10 @@ void vta_make_current(vta_context *c);
 
 /* The default context, made when there is none. VTA_BAD_CONFIG and others: VTA_CONFIG does not give a device. */
 vta_status vta_default_context(vta_context **out, vta_error *e);
+/* What calls without a command handle use: the thread's context, else the default one, made when there is none. */
+vta_status vta_current_context(vta_context **out, vta_error *e);
+/* Of these two the one that has this buffer; NULL: neither has it. Makes none. */
+vta_context *vta_owner_of(const void *buffer);
 /* For programs that are compiled for one configuration, by its name: "1x16_i8w8a32_15_15_18_17". A device of that
  * configuration is the current one: VTA_OK. Where there is no default context yet, and VTA_CONFIG names none, it
  * becomes one of that configuration. Else what is wrong goes to stderr, and its status is returned. */

@@ -99,6 +99,64 @@ while read -r line; do
     check "docs: $line" env PATH="$work/bin:$PATH" sh -c "$line"
 done < commands
 check "there were commands" test "$(grep -c '^lathe' commands)" -ge 8
+# --- a thread with a device of its own: values and kernels lie on that one
+cat > own.c << 'C'
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lathe_vm.h"
+#include "vta.h"
+#include "vta_runtime.h"
+
+int main(int argc, char **argv)
+{
+    static signed char data[3 * 81];
+    const vta_sim_options options = {.seed = 1};
+    const int64_t shape[4] = {1, 3, 9, 9};
+    vta_config config;
+    vta_sim *sim;
+    vta_context *c;
+    lathe_runtime *rt = NULL;
+    lathe_value library = {0}, vm = {0}, run = {0}, out = {0};
+    lathe_dltensor x = {data, {LATHE_CPU, 0}, 4, {0, 8, 1}, (int64_t *)shape, NULL, 0};
+    lathe_value in = {.type = LATHE_DLTENSOR};
+    lathe_error e = {0};
+
+    in.u.v_tensor = &x;
+    if (argc < 2 || vta_config_preset("1x16_i8w8a32_15_15_18_17", &config, NULL) != VTA_OK ||
+        vta_sim_create(&config, &options, &sim, NULL) != VTA_OK)
+        return 1;
+    vta_device d = vta_sim_device(sim);
+    const size_t bytes = vta_context_bytes(&d, NULL);
+    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (vta_context_init(memory, bytes, &d, NULL, &c, NULL) != VTA_OK)
+        return 1;
+    vta_make_current(c);
+    if (lathe_runtime_create(NULL, &rt, &e) || lathe_LoadFromFile(rt, argv[1], &library, &e) ||
+        lathe_start(&library, &vm, &e) || lathe_GetFunction(&vm, "main", &run, &e) ||
+        lathe_call(&run, &in, 1, &out, &e)) {
+        fprintf(stderr, "%s\n", e.message);
+        return 1;
+    }
+    lathe_release(&out);
+    lathe_release(&run);
+    lathe_release(&vm);
+    lathe_release(&library);
+    lathe_runtime_destroy(rt);
+    vta_make_current(NULL);
+    vta_context_destroy(c);
+    vta_device_destroy(&d);
+    free(memory);
+    puts("ran");
+    return 0;
+}
+C
+cc=${CC:-cc} libraries=$(cd "$(dirname "$lathe")" && pwd)/runtime
+flags=-std=c11
+nm -D "$libraries/vta/libvta.so" | grep -q __asan_init && flags="$flags -fsanitize=address,undefined"
+check "a program with a device of its own builds" "$cc" $flags -I"$top/runtime/vm" -I"$top/runtime/vta" \
+    -I"$top/include/abi" own.c -L"$libraries/vm" -L"$libraries/vta" -llathe_vm -lvta -o own
+check "and runs a module on it" env LD_LIBRARY_PATH="$libraries/vm:$libraries/vta" ./own 1x16_i8w8a32_15_15_18_17.so
 expect_error 1 'cannot be interpreted' compile "$net" --offload vta --emit module --with-interpreter -o no.so
 [ ! -e no.so ] && good || bad 'a module that was refused is there'
 finish

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short names: identifiers of what the compiler writes have at most 31 characters, which is what C99 5.2.4.1 promises
  * of external ones, and tables hold no names. The files are read as C, and each longer identifier becomes its beginning
- * with a hash of all of it, the same in all files and all packages; names.map says which. Comments stay: they tell the long names; and so do macros
- * that a build may define, of which 63 characters count. */
+ * with a hash of all of it, the same in all files and all packages; names.map says which. Comments stay: they tell the
+ * long names; and so do macros that a build may define, of which 63 characters count. */
 #include <ctype.h>
 #include <string.h>
 
