@@ -111,7 +111,7 @@ void help_overview(FILE *to)
 
 static void put_option(FILE *to, uint32_t o)
 {
-    char left[80], letter[8] = "", text[400];
+    char left[80], letter[8] = "", text[2000];
     if (options[o].letter)
         snprintf(letter, sizeof letter, "-%c, ", options[o].letter);
     snprintf(left, sizeof left, "%s--%s%s%s", letter, options[o].name, options[o].value ? " " : "",

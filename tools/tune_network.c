@@ -103,7 +103,7 @@ static bool try_point(tuning *t, const graph_choice_point *p, network **best)
         if (i == p->taken)
             continue;
         if (tuning_is_over(t))
-            return true;
+            break;
         const char *trial = write_trial(t, p, i, &runs);
         network *n = trial ? open_network(t, trial, false) : NULL;
         if (!n || !compare(t, *best, n, &a))
@@ -113,8 +113,11 @@ static bool try_point(tuning *t, const graph_choice_point *p, network **best)
         rule = rule > 0 ? rule : a.seconds[0];
         least = least > 0 ? least : a.seconds[0];
         const bool faster = a.seconds[1] > 0 && a.seconds[1] < FASTER * a.seconds[0];
-        printf("%s: %s in place of %s: %.4g ms in place of %.4g ms%s\n", p->node, p->forms[i], p->forms[taken],
-               1e3 * a.seconds[1], 1e3 * a.seconds[0], a.seconds[1] < 0 ? ", and other numbers" : "");
+        if (a.seconds[1] < 0)
+            printf("%s: %s stays, %s gives other numbers\n", p->node, p->forms[taken], p->forms[i]);
+        else
+            printf("%s: %s (%.4g ms), not %s (%.4g ms)\n", p->node, p->forms[faster ? i : taken],
+                   1e3 * a.seconds[faster], p->forms[faster ? taken : i], 1e3 * a.seconds[!faster]);
         (void)fflush(stdout);
         taken = faster ? i : taken;
         least = faster ? a.seconds[1] : least;
@@ -122,6 +125,8 @@ static bool try_point(tuning *t, const graph_choice_point *p, network **best)
         *best = faster ? n : *best;
     }
     t->changed += taken != p->taken;
+    if (t->over && taken == p->taken)
+        return true; /* other forms are still to be tried */
     return rule <= 0 || keep_form(t, p, &runs, taken, rule, least);
 }
 

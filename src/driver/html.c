@@ -332,9 +332,11 @@ static void draw_proof(writer *w, compiler *c, const compile_result *r)
     proof_row(w, "inputs and outputs, the caller's", package_caller_bytes(r->plan.problem), " bytes of RAM");
     proof_row(w, "constants", r->plan.constant_bytes, " bytes of flash");
     if (stack > 0)
-        proof_row(w, "stack, at most", stack, " bytes");
+        proof_row(w, "stack, at most, compiled with " STACK_ASSUMES, stack, " bytes");
     if (operations >= 0)
         proof_row(w, "operations of a run, at most", (uint64_t)operations, "");
+    else
+        w_fmt(w, "<tr><td>operations of a run</td><td>no bound: %s</td></tr>\n", package_why_unbounded(&r->unit));
     if (r->unit.model_sha256)
         w_fmt(w, "<tr><td>SHA-256 of the model</td><td>%s</td></tr>\n", r->unit.model_sha256);
     w_str(w, "</table>\n");

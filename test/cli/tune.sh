@@ -39,6 +39,8 @@ expect 0 'tuned 1 kernels, 1 were in the file already' tune model.txt -o half.lo
 # records are schedules: for this compile, as text, and merged by concatenation, of which the faster one counts
 expect 0 'schedules  2 of 2' compile model.txt --target native -o p --schedules t.log
 expect 0 '' verify model.txt --schedules t.log --against interpreter
+expect 0 'schedules +0 of 2' compile model.txt --target generic -o p2 --schedules t.log
+grep -q 'is for generic: they are for' stderr && good || bad "schedules of another processor: $(cat stderr)"
 expect 0 '' schedule model.txt --schedules t.log -o t.schedules
 expect 0 'schedules  [23] of 3' compile model.txt --target native -o q --schedules t.schedules
 check 'the text gives the same package' diff -r p/src q/src

@@ -53,6 +53,12 @@ int64_t package_most_operations(compiler *c, const codegen_unit *u)
     return sum;
 }
 
+const char *package_why_unbounded(const codegen_unit *u)
+{
+    return u->plan->problem->steps.len > 1 ? "the model branches or loops"
+                                           : "kernels call functions for instructions, or a run decides extents";
+}
+
 static uint64_t runtime_frames(const codegen_unit *u)
 {
     return u->target->workers > 1 ? FRAMES_THREADED : FRAMES_ALONE;
@@ -100,6 +106,7 @@ static void write_stack(json_out *j, const package *p)
     json_out_object(j, "stack");
     json_out_uint(j, "kernel_array_bytes", p->stack_bytes);
     json_out_uint(j, "runtime_frame_bytes", runtime_frames(p->u));
+    json_out_text(j, "assumes", STACK_ASSUMES);
     if (bound > 0)
         json_out_uint(j, "bound_bytes", bound);
     else
@@ -107,7 +114,7 @@ static void write_stack(json_out *j, const package *p)
     json_out_end(j);
 }
 
-static void write_misra(json_out *j)
+static void write_misra(json_out *j, bool short_names)
 {
     static const struct {
         const char *rule, *what, *why;
@@ -119,6 +126,8 @@ static void write_misra(json_out *j)
     json_out_object(j, "misra_c_2012");
     json_out_array(j, "required_rules_deviated_from");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (short_names && strcmp(rows[i].rule, "5.2") == 0)
+            continue; /* no name is longer */
         json_out_object(j, NULL);
         json_out_text(j, "rule", rows[i].rule);
         json_out_text(j, "what", rows[i].what);
@@ -173,6 +182,8 @@ void proof_write(json_out *j, const package *p)
         json_out_int(j, "most_operations", operations);
     else
         json_out_null(j, "most_operations");
-    write_misra(j);
+    if (operations < 0)
+        json_out_text(j, "unbounded_because", package_why_unbounded(p->u));
+    write_misra(j, p->u->short_names);
     json_out_end(j);
 }
