@@ -51,12 +51,6 @@ static void take_answer(compiler *c, const measure_answer *a, measure_answer *ou
     memcpy(out->seconds, a->seconds, a->n * sizeof *a->seconds);
 }
 
-/* A server that does not answer ends the tuner: what is measured is in the file. */
-static bool failed_there(tuning *t, const compiler *own)
-{
-    return diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s", diags_first_error(&own->diags));
-}
-
 static bool ask_remote(tuning *t, const artifact *a, const artifact *b, measure_answer *out)
 {
     compiler own;
@@ -67,7 +61,7 @@ static bool ask_remote(tuning *t, const artifact *a, const artifact *b, measure_
     if (ok)
         take_answer(t->x->c, &there, out);
     else if (r.dir)
-        (void)failed_there(t, &own);
+        (void)diags_pass_on(&t->x->c->diags, &own.diags); /* what is measured is in the file */
     compiler_free(&own);
     t->built_by = ok ? out->compiler : t->built_by;
     return ok;
@@ -99,7 +93,7 @@ static bool measure_there(tuning *t, compiler *own, const tune_space *s, const c
     if (!r.dir)
         return false;
     if (!measure_remote_kernel(own, &r, s->computation, schedules, s->candidates.len, runs, in_answer, &there))
-        return failed_there(t, own);
+        return diags_pass_on(&t->x->c->diags, &own->diags);
     take_answer(t->x->c, &there, out);
     return true;
 }

@@ -44,7 +44,7 @@ static network *open_network(tuning *t, const char *trial, bool by_rule)
     if (ok && tuning_compile(&plain, &n->c, t->remote ? "module" : "c", trial, &n->r))
         return n;
     if (n->c.diags.errors > 0)
-        diag_error(&t->x->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "%s", diags_first_error(&n->c.diags));
+        (void)diags_pass_on(&t->x->c->diags, &n->c.diags);
     close_network(n);
     return NULL;
 }

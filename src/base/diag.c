@@ -115,12 +115,29 @@ void diags_reset(diags *d, diags_mark mark)
     arena_reset(&d->mem, mark.mem);
 }
 
-const char *diags_first_error(const diags *d)
+static const diag *first_error(const diags *d)
 {
     const diag *n = d->first;
     while (n && n->level != DIAG_ERROR)
         n = n->next;
+    return n;
+}
+
+const char *diags_first_error(const diags *d)
+{
+    const diag *n = first_error(d);
     return n ? n->text : "";
+}
+
+bool diags_pass_on(diags *to, const diags *from)
+{
+    const diag *n = first_error(from);
+    if (!n)
+        return diag_error(to, DIAG_ENVIRONMENT, src_loc_none(), "no memory for a message");
+    (void)diag_error(to, n->code, n->loc, "%s", n->text);
+    if (n->hint)
+        diag_hint(to, "%s", n->hint);
+    return false;
 }
 
 int diags_exit_status(const diags *d)

@@ -49,8 +49,8 @@ g = h.make_graph([h.make_node("Loop", ["n", "", "x"], ["y"], body=body)], "g", [
 onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("", 13)], ir_version=8), "loop.onnx")
 PY
     expect 0 '' compile loop.onnx -o loop -q
-    check 'no bound of operations with a loop in the model' grep -A1 '"most_operations": null' loop/report.json > bound
-    check 'and why' grep -q '"unbounded_because": "the model branches or loops"' bound
+    check 'no bound of operations with a loop in the model' grep -q '"most_operations": null' loop/report.json
+    check 'and why' grep -q '"unbounded_because": "the model branches or loops"' loop/report.json
 }
 expect_error 2 'html is for packages' compile "$model" --emit tir --html p.html
 expect_error 2 'there is no folder' compile "$model" -o out --html no/p.html
