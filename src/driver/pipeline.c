@@ -399,6 +399,9 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
         !set_bounds(c, out->graph, o))
         return false;
     count_nodes(out);
+    if (o->integers && !out->quantised)
+        diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
+                     "nothing in '%s' is quantised: --integers, --requant and --quantized-io change nothing", path);
     if (!run_graph_passes(c, out->graph, o, t, &out->records->forms))
         return false;
     take_remarks(c, o, out);
