@@ -161,7 +161,7 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     const facts x = gather(w->a, r);
     print_operators(w, r, &x, arena_printf(w->a, ", layers %u", r->plan.n_layers));
     w_line(w,
-           "RAM        %llu bytes: workspace %llu, tables %llu; apart: kernels' stack %llu, your tensors %llu, tvmrt's",
+           "RAM        %llu bytes: workspace %llu, tables %llu; apart: kernel stack %llu, your tensors %llu, tvmrt's",
            (unsigned long long)(r->plan.workspace_bytes + x.table_bytes), (unsigned long long)r->plan.workspace_bytes,
            (unsigned long long)x.table_bytes, (unsigned long long)x.stack_bytes, (unsigned long long)x.caller_bytes);
     print_heap(w, r);
