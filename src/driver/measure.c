@@ -113,6 +113,13 @@ bool measure_read(compiler *c, const char *line, measure_answer *out)
     return out->failed || (out->compiler && out->n > 0) || broken(c, line);
 }
 
+void measure_fill(run_model *m)
+{
+    uint64_t state = 0;
+    for (uint32_t i = 0; i < m->n_inputs; i++) /* whole numbers may be positions: they stay inside */
+        tensor_file_random(&m->inputs[i], &state, m->inputs[i].dt == DT_I64 || m->inputs[i].dt == DT_I32 ? 1 : -1);
+}
+
 static double largest(const run_tensor *t)
 {
     double most = 0;

@@ -25,6 +25,8 @@ typedef struct measure_answer {
 } measure_answer;
 bool measure_read(compiler *c, const char *line, measure_answer *out);
 
+/* The same numbers for every model of these inputs. */
+void measure_fill(run_model *m);
 /* Whether a result is what it should be, but for rounding. */
 bool measure_agrees(const run_tensor *got, const run_tensor *want);
 

@@ -11,12 +11,10 @@ enum { ROUNDS = 12 };
 
 static bool open_network(compiler *c, const char *scratch, uint32_t number, run_model *m)
 {
-    uint64_t state = 0;
     const char *dir = arena_printf(&c->mem, "%s/%u", scratch, number);
     if (!run_open_package(c, path_join(&c->mem, dir, "package"), NULL, m) || !run_size_inputs(c, m))
         return false;
-    for (uint32_t i = 0; i < m->n_inputs; i++) /* whole numbers may be positions: they stay inside */
-        tensor_file_random(&m->inputs[i], &state, m->inputs[i].dt == DT_I64 || m->inputs[i].dt == DT_I32 ? 1 : -1);
+    measure_fill(m);
     return profile_prepare_compiler(c, dir, m) && run_build(c, dir, -1, m) && run_call(c, m);
 }
 

@@ -31,16 +31,6 @@ static bool compile_kernel(compiler *c, const measure_remote *r, uint32_t number
     return true;
 }
 
-static bool fill(compiler *c, run_model *m)
-{
-    uint64_t state = 0;
-    if (!run_size_inputs(c, m))
-        return false;
-    for (uint32_t i = 0; i < m->n_inputs; i++) /* whole numbers may be positions: they stay inside */
-        tensor_file_random(&m->inputs[i], &state, m->inputs[i].dt == DT_I64 || m->inputs[i].dt == DT_I32 ? 1 : -1);
-    return true;
-}
-
 /* Results of the first module, kept behind its session. */
 static run_tensor *keep_results(compiler *c, const run_model *m)
 {
@@ -76,7 +66,10 @@ static bool measure_one(compiler *c, const measure_remote *r, uint32_t number, c
     run_model m = {0};
     const char *file = arena_printf(&c->mem, "%s/module_%u.so", r->dir, number);
     bool ok = compiler_write_file(c, file, a->files.data[0].data, a->files.data[0].len) &&
-              run_open_remote(c, file, r->where, &m) && fill(c, &m) && m.call_module(c, &m), right = true;
+              run_open_remote(c, file, r->where, &m) && run_size_inputs(c, &m), right = true;
+    if (ok)
+        measure_fill(&m);
+    ok = ok && m.call_module(c, &m);
     for (uint32_t i = 0; ok && *want && i < m.n_outputs; i++)
         right = right && measure_agrees(&m.outputs[i], &(*want)[i]);
     if (ok && !*want)

@@ -107,15 +107,13 @@ static void run_contest(contest *x, time_fn time)
 
 static bool measure(compiler *c, const char *scratch, run_model *m, contest *x, const char **out_compiler)
 {
-    uint64_t state = 0;
     time_fn time;
     if (!run_open_package(c, path_join(&c->mem, scratch, "package"), NULL, m))
         return false;
     x->n = m->report->n_operators;
     if (x->n < 2 || m->n_outputs % x->n != 0)
         return refuse(c, "it has no candidates");
-    for (uint32_t i = 0; i < m->n_inputs; i++)
-        tensor_file_random(&m->inputs[i], &state, m->inputs[i].dt == DT_I64 || m->inputs[i].dt == DT_I32 ? 1 : -1);
+    measure_fill(m);
     if (!profile_prepare(c, scratch, 1, m) || !run_build(c, scratch, 1, m) || !run_call(c, m))
         return false;
     void *symbol = dlsym(m->library, "lathe_profile_time");
