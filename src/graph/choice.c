@@ -44,7 +44,6 @@ uint32_t graph_choose(graph_choices *choices, const graph_node *n, const struct 
     const char *node = graph_signature(choices->mem, n);
     graph_choice_point *p = point_of(choices, node, n_forms, forms);
     graph_choice *best = NULL;
-    p->uses++;
     p->taken = rule;
     for (uint32_t i = choices->list.len; i-- > 0;) {
         graph_choice *r = &choices->list.data[i];

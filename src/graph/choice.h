@@ -22,7 +22,7 @@ typedef struct graph_choice {
 typedef struct graph_choice_point {
     const char *node;
     const char *forms[GRAPH_MOST_FORMS];
-    uint32_t n_forms, taken, uses; /* taken: position of the form that the nodes got */
+    uint32_t n_forms, taken; /* taken: position of the form that the nodes got */
     bool recorded;                 /* by a record of as many threads */
 } graph_choice_point;
 

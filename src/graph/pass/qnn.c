@@ -379,6 +379,21 @@ static graph_value *convert_anchor(converter *v, const tail *t, graph_value *y, 
 
 /* --- other arithmetic --- */
 
+/* Two operands with one scale each; rounding NULL: the operator has no such attribute. */
+static graph_value *emit_binary(converter *v, const tail *t, const graph_node *n, const char *op, const qnn_params *a,
+                                const qnn_params *b, const attr *rounding)
+{
+    graph_value *in[8] = {numbers_of(v, n->inputs[0]),
+                          scalar_f32(v, qnn_scale(a, 0), "a_scale", n->loc),
+                          numbers_of(v, n->inputs[1]),
+                          scalar_f32(v, qnn_scale(b, 0), "b_scale", n->loc),
+                          scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc),
+                          zero_of(v, a, n->loc),
+                          zero_of(v, b, n->loc),
+                          zero_of(v, &t->y, n->loc)};
+    return in[0] && in[2] ? emit(v, op, 8, in, rounding ? 1 : 0, rounding, n->loc) : NULL;
+}
+
 static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
 {
     qnn_params a, b;
@@ -392,15 +407,7 @@ static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
     if (t->half_up && !nn_scales_are_near((double)qnn_scale(&a, 0), (double)qnn_scale(&b, 0)))
         return stays(v, n, "the scales of its operands are too far apart for sums of 32 bits");
     attr rounding = rounding_of(v, t);
-    graph_value *in[8] = {numbers_of(v, n->inputs[0]),
-                          scalar_f32(v, qnn_scale(&a, 0), "a_scale", n->loc),
-                          numbers_of(v, n->inputs[1]),
-                          scalar_f32(v, qnn_scale(&b, 0), "b_scale", n->loc),
-                          scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc),
-                          zero_of(v, &a, n->loc),
-                          zero_of(v, &b, n->loc),
-                          zero_of(v, &t->y, n->loc)};
-    return in[0] && in[2] ? emit(v, "qnn.add", 8, in, 1, &rounding, n->loc) : NULL;
+    return emit_binary(v, t, n, "qnn.add", &a, &b, &rounding);
 }
 
 static graph_value *convert_product(converter *v, const tail *t, graph_node *n)
@@ -409,15 +416,7 @@ static graph_value *convert_product(converter *v, const tail *t, graph_node *n)
     if (t->half_up || !qnn_is_quantised(n->inputs[0], &a) || !qnn_is_quantised(n->inputs[1], &b) ||
         !qnn_is_single(&a) || !qnn_is_single(&b) || a.dt != t->y.dt || b.dt != t->y.dt)
         return stays(v, n, "its operands are not both quantised to the 8 bits of its result, with one scale each");
-    graph_value *in[8] = {numbers_of(v, n->inputs[0]),
-                          scalar_f32(v, qnn_scale(&a, 0), "a_scale", n->loc),
-                          numbers_of(v, n->inputs[1]),
-                          scalar_f32(v, qnn_scale(&b, 0), "b_scale", n->loc),
-                          scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc),
-                          zero_of(v, &a, n->loc),
-                          zero_of(v, &b, n->loc),
-                          zero_of(v, &t->y, n->loc)};
-    return in[0] && in[2] ? emit(v, "qnn.mul", 8, in, 0, NULL, n->loc) : NULL;
+    return emit_binary(v, t, n, "qnn.mul", &a, &b, NULL);
 }
 
 static graph_value *convert_softmax(converter *v, const tail *t, graph_node *n)
