@@ -24,6 +24,7 @@
 #include "driver/computation.h"
 #include "driver/format.h"
 #include "driver/offload_report.h"
+#include "driver/problem.h"
 #include "driver/stream.h"
 #include "frontend/onnx/onnx.h"
 #include "graph/pass/offload.h"
@@ -47,12 +48,6 @@ static void add_fixes(const dim_binding *from, uint32_t n, bool is_input, onnx_d
             .name = from[i].name, .is_input = is_input, .is_bound = from[i].is_bound, .rank = from[i].rank};
         memcpy(to[i].dims, from[i].dims, sizeof to[i].dims);
     }
-}
-
-/* Modules take what has no bound. */
-static bool is_for_module(const compile_options *o)
-{
-    return strcmp(o->emit, "module") == 0 || (o->target && o->target->variants);
 }
 
 /* In hexadecimal digits. */
@@ -95,7 +90,7 @@ static bool load(compiler *c, const char *path, const compile_options *o, bool i
         binds[i] = (onnx_bind){o->binds[i].name, o->binds[i].numbers};
     options.binds = binds;
     options.n_binds = o->n_binds;
-    options.fixed_shapes = strcmp(o->emit, "graph") != 0 && !is_for_module(o);
+    options.fixed_shapes = strcmp(o->emit, "graph") != 0 && !compile_is_for_module(o);
     return onnx_import(c, bytes, path, &options, out);
 }
 
@@ -252,11 +247,8 @@ static bool place_on_board(compiler *c, const compile_options *o, compile_result
 
 static bool plan_and_check(compiler *c, const compile_options *o, compile_result *r)
 {
-    plan_problem *p = plan_problem_of(c, r->unit.func, o->input_in_workspace && !is_for_module(o));
+    plan_problem *p = compile_problem(c, o, r->unit.target, r->unit.func);
     compiler_progress(c, "planning", 0, 0);
-    p->workers = r->unit.target->workers;
-    p->split_parts = o->opt_level > 0;
-    p->effort = o->plan_effort;
     if (!plan_memory(c, p, &r->plan) || !plan_verify(c, &r->plan))
         return false;
     if (r->plan.workspace_bytes <= prog_most_bytes(r->unit.target))
@@ -405,7 +397,7 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
     if (!run_graph_passes(c, out->graph, o, t, &out->records->forms))
         return false;
     take_remarks(c, o, out);
-    return strcmp(o->emit, "graph") == 0 || prog_from_graph(c, out->graph, t, is_for_module(o), &out->prog);
+    return strcmp(o->emit, "graph") == 0 || prog_from_graph(c, out->graph, t, compile_is_for_module(o), &out->prog);
 }
 
 static const codegen_end *take_ends(compiler *c, const graph_module *m)

@@ -3,7 +3,7 @@
 #include "driver/stream.h"
 
 #include "codegen/c/package.h"
-#include "driver/pipeline.h"
+#include "driver/problem.h"
 #include "plan/stream.h"
 
 #include <string.h>
@@ -18,11 +18,7 @@ static bool plan_program(void *ctx, prog_module *m, plan *out, uint64_t *out_ram
 {
     const attempt *x = ctx;
     prog_func *f = prog_find(m, "main");
-    plan_problem *p = plan_problem_of(x->c, f, x->o->input_in_workspace);
-    p->workers = x->t->workers;
-    p->split_parts = x->o->opt_level > 0;
-    p->effort = x->o->plan_effort;
-    if (!plan_memory(x->c, p, out))
+    if (!plan_memory(x->c, compile_problem(x->c, x->o, x->t, f), out))
         return false;
     const codegen_unit unit = {.prog = m, .func = f, .plan = out, .target = x->t, .opt_level = x->o->opt_level,
                                .port = x->o->port};
