@@ -140,24 +140,43 @@ static bool keep(tuning *t, compiler *c, te_records *records, const tune_record 
                                                    r->target, r->seconds);
 }
 
+/* How many candidates were compiled, and of these came back with the right result. */
+typedef struct {
+    uint32_t built, right;
+} tally;
+
 /* The right one that took the least time. */
-static uint32_t best_of(const measure_answer *a, const uint32_t *at, uint32_t n, uint32_t *out_right)
+static uint32_t best_of(const measure_answer *a, const uint32_t *at, uint32_t n, tally *out)
 {
     uint32_t best = 0;
-    *out_right = 0;
+    *out = (tally){0};
     for (uint32_t i = 0; i < n; i++) {
         const double seconds = at[i] > 0 && at[i] < a->n ? a->seconds[at[i]] : -1;
-        *out_right += seconds >= 0;
+        out->built += at[i] > 0;
+        out->right += seconds >= 0;
         best = seconds > 0 && seconds < a->seconds[at[best]] ? i : best;
     }
     return best;
+}
+
+/* A wrong result is a fault of the compiler, and never passed over in silence. */
+static void show_kernel(const tune_record *r, const tally *n, uint32_t candidates)
+{
+    printf("%s: %.4g ms by rule, %.4g ms tuned, %u candidates", r->kernel, 1e3 * r->rule_seconds, 1e3 * r->seconds,
+           n->right);
+    if (n->built < candidates)
+        printf(", %u left out (a factor that does not fit, or loops without vectors)", candidates - n->built);
+    if (n->right < n->built)
+        printf(", %u WRONG", n->built - n->right);
+    printf("\n");
+    (void)fflush(stdout); /* a kernel takes seconds: what is known is said at once */
 }
 
 static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel *k)
 {
     tune_space s;
     measure_answer a;
-    uint32_t right;
+    tally n;
     if (!tune_space_of(c, k, (uint32_t)t->most, &s))
         return false;
     uint32_t *at = arena_array(&c->mem, uint32_t, s.candidates.len);
@@ -167,15 +186,15 @@ static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel 
         t->failed++;
         printf("%s: not measured: %s\n", k->name,
                a.failed ? a.failed : "the rule's own schedule came back without a time");
-        (void)fflush(stdout); /* a kernel takes seconds: what is known is said at once */
+        (void)fflush(stdout);
         return true;
     }
-    const uint32_t best = best_of(&a, at, s.candidates.len, &right);
+    const uint32_t best = best_of(&a, at, s.candidates.len, &n);
     const tune_record r = {.kernel = k->name,
                            .target = k->target->name,
                            .built_by = a.compiler,
                            .threads = 1,
-                           .measured = right,
+                           .measured = n.right,
                            .seconds = a.seconds[at[best]],
                            .rule_seconds = a.seconds[at[0]],
                            .computation = s.computation,
@@ -183,9 +202,7 @@ static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel 
     t->tuned++;
     t->seconds += r.seconds;
     t->rule_seconds += r.rule_seconds;
-    printf("%s: %.4g ms by rule, %.4g ms tuned, %u of %u candidates right\n", k->name, 1e3 * r.rule_seconds,
-           1e3 * r.seconds, right, s.candidates.len);
-    (void)fflush(stdout);
+    show_kernel(&r, &n, s.candidates.len);
     return keep(t, c, records, &r);
 }
 

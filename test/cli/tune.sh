@@ -87,10 +87,15 @@ expect_error 3 'none of 2 kernels could be measured' tune model.txt -o no.log --
 grep -q 'not measured: no room' stdout && good || bad "it says: $(cat stdout)"
 expect_error 3 "answered 'hello'" tune model.txt -o no.log --measure ./raves.sh
 expect_error 3 "there is no program './nosuch'" tune model.txt -o no.log --measure ./nosuch
+sed '/%v/s/, %v: f32\[48, 48\]//; /%c =/d; s/softmax(%c)/softmax(%b)/' model.txt > one.txt
+# a candidate that comes back wrong is said so, and is never the best
+printf '#!/bin/sh\nsed -u "/^end$/q" > log.in; echo "{\\"compiler\\": \\"1\\", \\"seconds\\": [2, 2, -1, -1, -1]}"\n' > wrong.sh
+chmod +x wrong.sh
+"$lathe" tune one.txt -o wrong.log --measure ./wrong.sh --candidates 4 > stdout 2> stderr
+grep -q ': 2000 ms by rule, 2000 ms tuned, 1 candidates, 3 WRONG$' stdout && good || bad "it says: $(cat stdout stderr)"
 # one that hangs is stopped, with what it started
 printf '#!/bin/sh\nsleep 600 &\necho $! > sleeper\nwait\n' > hangs.sh
 chmod +x hangs.sh
-sed '/%v/s/, %v: f32\[48, 48\]//; /%c =/d; s/softmax(%c)/softmax(%b)/' model.txt > one.txt
 expect_error 3 'none of 1 kernels could be measured' tune one.txt -o no.log --measure "$work/hangs.sh" --limit 1
 state=$(grep '^State:' "/proc/$(cat sleeper)/status" 2> log)
 case $state in '' | *Z* | *X*) good ;; *) bad "what hung goes on: $state" ;; esac
