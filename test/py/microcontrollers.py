@@ -127,6 +127,23 @@ def layers(convolutions=LAYERS):
     return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
 
 
+def pools():
+    """Average pools over windows, whose means are integers where there is no floating-point unit."""
+    params, body, results = [], [], []
+    cases = (("u8", 3, 9, 11, (3, 3), (2, 2), (1, 1, 1, 1), 0, 0.31, 0.29),
+             ("i8", 4, 8, 8, (2, 2), (2, 2), (0,) * 4, 0, 1, 1),
+             ("u8", 2, 10, 7, (5, 3), (1, 2), (2, 1, 2, 1), 1, 0.04, 0.05),
+             ("i8", 2, 12, 12, (12, 12), (1, 1), (0,) * 4, 0, 3, 0.7))
+    for i, (dt, ins, high, wide, size, stride, pads, counts, x_scale, y_scale) in enumerate(cases):
+        params.append(f"%x{i}: {dt}[1, {ins}, {high}, {wide}]")
+        body += [f"%s{i} = constant f32[] splat {x_scale:.2f}", f"%t{i} = constant f32[] splat {y_scale:.2f}",
+                 f"%z{i} = constant {dt}[] splat 7",
+                 f"%y{i} = qnn.avg_pool2d(%x{i}, %s{i}, %t{i}, %z{i}, %z{i}) {{pool_size = {list(size)}, "
+                 f"strides = {list(stride)}, pads = {list(pads)}, count_include_pad = {counts}}}"]
+        results.append(f"%y{i}")
+    return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
+
+
 def run(command, **more):
     return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=package.TIME_LIMIT,
                           cwd=TOP, **more)
@@ -266,6 +283,11 @@ def main():
                 if name in TINY and board not in ("m4", "m55") and not options.all:
                     continue
                 t.one(f"{name} on {board}", lambda b=board, n=name, f=file, e=exact: t.counted(b, n, f, e))
+        means = os.path.join(work, "pools.txt")
+        with open(means, "w", encoding="ascii") as f:
+            f.write(pools())
+        for board in ("m0plus", "m3", "rv32"):
+            t.one(f"pools on {board}", lambda b=board: t.counted(b, "pools", means, True))
         grid = os.path.join(work, "vectors.txt")
         with open(grid, "w", encoding="ascii") as f:
             f.write(layers(vectors()))

@@ -266,6 +266,13 @@ class Model:
                       strides=[int(s) for s in rng.integers(1, 3, 2)], count_include_pad=int(rng.integers(0, 2)))
         self.output(v, y)
 
+    def ties(self, kind):
+        """One scale before and behind: many means lie in the middle of two numbers, or nearly so in f32."""
+        x, size = self.params(kind, 12), int(self.rng.choice([2, 4]))
+        v = self.node("AveragePool", [self.input([1, 5, 16, 21], x)], kernel_shape=[size, 2], pads=[1, 0, 0, 1],
+                      count_include_pad=int(self.rng.integers(0, 2)))
+        self.output(v, x)
+
     def global_average(self, kind):
         x, y = self.params(kind, 12), self.params(kind, 4)
         size = [int(s) for s in self.rng.integers(1, 20, 2)]
@@ -297,8 +304,7 @@ class Model:
 EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
 LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.squares,
     Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
-    Model.gemm,
-    Model.sum, Model.average, Model.global_average, Model.moved]
+    Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties]
 
 
 def reference(path, feed, plain=False):

@@ -358,6 +358,7 @@ te_tensor *te_pool_reduce(te_graph *g, const graph_node *n, const char *name, te
     for (uint32_t i = 0; i < p->w->n; i++)
         if (p->skips[i])
             inside = tir_and(g->c, inside, te_in_bounds(g, at[2 + i], p->extent[i]));
+    inside = p->only ? tir_and(g->c, p->only(g, p, idx), inside) : inside;
     tir_expr_ref value = body(g, p, idx);
     te_tensor *y;
     te_compute_n(g, name, p->x->rank, dims, axes, p->w->n, p->reduce, te_simple_reducer(g->c, kind, p->acc), inside, 1,

@@ -151,10 +151,7 @@ static tir_expr_ref add_in_integers(te_graph *g, const fixed_sum *s, int64_t off
     tir_expr_ref slow = qnn_rounded_near(g, tir_mul(c, outer, tir_float(c, DT_F32, ldexp(1, -s->wide))));
     tir_expr_ref y = tir_add(c, tir_mul(c, a, i32(g, s->a)), tir_mul(c, b, i32(g, s->b)));
     y = tir_add(c, y, i32(g, s->offset));
-    const int64_t half = (int64_t)1 << (s->bits - 1);
-    tir_expr_ref fast = tir_binary(c, TIR_SHR, tir_add(c, y, i32(g, half)), i32(g, s->bits));
-    tir_expr_ref near = tir_binary(c, TIR_BITAND, tir_add(c, y, i32(g, s->reach - half)), i32(g, 2 * half - 1));
-    tir_expr_ref rounded = tir_select(c, tir_binary(c, TIR_LE, near, i32(g, 2 * s->reach)), slow, fast);
+    tir_expr_ref rounded = qnn_rounded_fixed(g, y, s->bits, s->reach, slow);
     if (offset)
         rounded = tir_sub(c, rounded, i32(g, offset));
     return qnn_saturated(g, rounded, DT_I32, dt);

@@ -117,6 +117,22 @@ tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, c
                       qnn_moved(g, DT_I32, fast, zero));
 }
 
+tir_expr_ref qnn_is_near_half(te_graph *g, tir_expr_ref y, int bits, int64_t reach)
+{
+    compiler *c = g->c;
+    const int64_t half = (int64_t)1 << (bits - 1);
+    tir_expr_ref near = tir_binary(c, TIR_BITAND, tir_add(c, y, i32(g, reach - half)), i32(g, 2 * half - 1));
+    return tir_binary(c, TIR_LE, near, i32(g, 2 * reach));
+}
+
+tir_expr_ref qnn_rounded_fixed(te_graph *g, tir_expr_ref y, int bits, int64_t reach, tir_expr_ref slow)
+{
+    compiler *c = g->c;
+    tir_expr_ref half = i32(g, (int64_t)1 << (bits - 1));
+    tir_expr_ref fast = tir_binary(c, TIR_SHR, tir_add(c, y, half), i32(g, bits));
+    return tir_select(c, qnn_is_near_half(g, y, bits, reach), slow, fast);
+}
+
 /* --- as TensorFlow Lite --- */
 
 /* x within -most..most: what is beyond stays beyond the range of 16 bits, on its side, with a zero point as well. */

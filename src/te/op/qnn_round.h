@@ -17,6 +17,10 @@ tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, c
                                 bool inside, dtype dt);
 /* The f32 x rounded to the nearest even number in i32 without a call; beyond 2^18 on the same side. */
 tir_expr_ref qnn_rounded_near(te_graph *g, tir_expr_ref x);
+/* y * 2^-bits, y of i32, is within reach of the middle of two integers. */
+tir_expr_ref qnn_is_near_half(te_graph *g, tir_expr_ref y, int bits, int64_t reach);
+/* y * 2^-bits rounded in i32; `slow` where it is near. */
+tir_expr_ref qnn_rounded_fixed(te_graph *g, tir_expr_ref y, int bits, int64_t reach, tir_expr_ref slow);
 /* acc * multiplier * 2^(shift - 31) as TensorFlow Lite rounds it: twice, or once. All i32. up: the result may
  * leave +-2^30, and stays there, beyond every type's range and zero point. */
 tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, bool up, tir_expr_ref acc, tir_expr_ref multiplier,

@@ -204,10 +204,31 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
     return true;
 }
 
+/* Means without floats: the sum of a window and its mean, and where that is near the middle of two integers the sum of
+ * floats, are made element by element. */
+static bool schedule_windows(te_sched *s, te_node *anchor, te_node *last)
+{
+    te_node *pad = te_find_tag(s->g, "pad");
+    const te_node *beside[2] = {te_find_tag(s->g, "near"), te_find_tag(s->g, "again")};
+    if (!beside[0] || !beside[1] || anchor == last || !te_is_one_nest_with(s, anchor, last, "pad", 2, beside))
+        return false;
+    const char *inner = te_axis_name(last, last->n_axes - 1);
+    if (pad && !te_is_inlined(s, pad))
+        te_sched_compute_at(s, pad->name, last->name, te_fuse_parallel(s, last, 2));
+    const te_node *const stages[3] = {anchor, beside[0], beside[1]};
+    for (uint32_t i = 0; i < 3; i++) {
+        te_sched_set_scope(s, stages[i]->name, "local.reg");
+        te_sched_compute_at(s, stages[i]->name, last->name, inner);
+    }
+    return true;
+}
+
 bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     blocked_conv v = {.s = s, .t = t, .anchor = anchor, .last = last, .single = true, .pool = true, .tile = {1, 1}};
     if ((t->features & TARGET_MVE) != 0 && te_schedule_lanes_pool(s, n, anchor, last))
+        return true;
+    if (schedule_windows(s, anchor, last))
         return true;
     if (!nn_data_block(n, "data_layout") || !te_is_one_nest(s, anchor, last, NULL))
         return te_schedule_reduce(s, t, n, anchor, last);

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compute definitions of average pools of quantised numbers. Over all of a picture sums are integers and round as a
+ * convolution's. Over windows onnxruntime sums x_scale * (x - zero) in f32, one after the other, and so does the method
+ * "float". The method "integer" sums the numbers and multiplies by x_scale / (y_scale * count) in 32 bits; where what
+ * comes out is so near to the middle of two integers that the roundings of f32 could decide otherwise, the window is
+ * summed again as onnxruntime does: rarely, unless one scale before and behind makes ties. */
+#include "te/op/nn.h"
+#include "te/op/qnn_round.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_half_up(const graph_node *n)
+{
+    return strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
+}
+
+static te_tensor *operand(const graph_node *n, te_tensor *const *in, uint32_t i)
+{
+    return i < n->n_inputs ? in[i] : NULL;
+}
+
+static tir_expr_ref i32(te_graph *g, int64_t v)
+{
+    return tir_int(g->c, DT_I32, v);
+}
+
+/* In 32 bits: the sum times x_scale / (y_scale * count), as factor / count, and the zero point, in 2^-bits. The floats
+ * are x_scale and y_scale times the power of two that makes x_scale an integer of 24 bits. */
+typedef struct window_sum {
+    int64_t factor, reach, mantissa;
+    int bits;
+    float y_scale;
+} window_sum;
+
+typedef struct average {
+    const graph_node *n;
+    tir_expr_ref x_scale, y_scale, x_zero, y_zero;
+    bool half_up, global;
+    bool as_is; /* one scale and zero point before and behind: the mean of the codes, as TensorFlow Lite has it */
+    bool in_integers;
+    bool windows; /* in integers, by `fixed` */
+    window_sum fixed;
+    const te_tensor *near;  /* then: means in fixed point; */
+    const te_tensor *again; /* sums in f32 of windows that are near the middle of two integers */
+} average;
+
+/* Exact in i32, or as dequantised numbers, which are summed one after the other. */
+static tir_expr_ref average_term(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    te_pool *p = ctx, whole = *p;
+    const average *v = p->more;
+    whole.acc = DT_I32;
+    tir_expr_ref x = te_pool_body(g, &whole, idx);
+    if (v->x_zero)
+        x = tir_sub(g->c, x, tir_cast(g->c, DT_I32, v->x_zero));
+    return p->acc == DT_I32 ? x : qnn_product(g, x, v->x_scale);
+}
+
+/* --- windows without floats --- */
+
+#define LEAST_BITS 10
+
+/* The farthest that a number can be from its zero point. */
+static int64_t reach_of(dtype dt, int64_t zero)
+{
+    int64_t up = dtype_max_int(dt) - zero, down = zero - dtype_min_int(dt);
+    return up > down ? up : down;
+}
+
+/* f32 adds n products of at most x_scale * most, which it rounds, with an error of x_scale * most * 2^-24 for each
+ * product and for each partial sum by its length; divides twice; adds the zero point, where the result is below 2^9.
+ * The factor is off by a half, its quotient by the count by one together. */
+static bool read_window_sum(const graph_node *n, const te_pool *p, window_sum *out)
+{
+    float xs, ys;
+    int64_t xz, yz, taps = 1;
+    int exponent;
+    for (uint32_t i = 0; i < p->w->n && taps < 4096; i++)
+        taps *= p->w->kernel[i];
+    if (taps >= 4096 || !qnn_known_scale(n, 1, &xs) || !qnn_known_scale(n, 2, &ys) || !qnn_known_zero(n, 3, &xz) ||
+        !qnn_known_zero(n, 4, &yz) || !(xs > 0x1p-40f && xs < 0x1p40f && ys > 0x1p-40f && ys < 0x1p40f))
+        return false;
+    const double ratio = (double)xs / (double)ys, most = (double)reach_of(p->x->dt, xz);
+    const double off = (ratio * most * (0.5 * (double)taps + 4.0) + 512.0) * 0x1p-24 * 1.01;
+    *out = (window_sum){.bits = 30};
+    while (out->bits > LEAST_BITS && ldexp(ratio * most + 514.0, out->bits) + most * (double)taps > 2147483647.0)
+        out->bits--;
+    out->factor = llrint(ldexp(ratio, out->bits));
+    out->reach = (int64_t)(most * (double)taps + ldexp(off, out->bits)) + 2;
+    (void)frexp((double)xs, &exponent);
+    out->mantissa = (int64_t)ldexp((double)xs, 24 - exponent);
+    out->y_scale = ldexpf(ys, 24 - exponent);
+    return ldexp(ratio * most + 514.0, out->bits) + most * (double)taps <= 2147483647.0 &&
+           out->reach < (int64_t)1 << (out->bits - 2);
+}
+
+/* The mean and the zero point (as onnxruntime has them, which takes i8 as u8), in 2^-bits. */
+static tir_expr_ref window_fixed(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const te_pool *p = ctx;
+    const average *v = p->more;
+    compiler *c = g->c;
+    tir_expr_ref count = tir_cast(c, DT_I32, te_pool_count(g, p, idx)), sum = te_read(g, p->sum, idx);
+    tir_expr_ref half = tir_binary(c, TIR_SHR, count, i32(g, 1));
+    tir_expr_ref factor = tir_binary(c, TIR_DIV, tir_add(c, half, i32(g, v->fixed.factor)), count);
+    tir_expr_ref zero = qnn_offset_code(g, qnn_code_offset(v->n, p->x->dt), v->y_zero);
+    return tir_add(c, tir_mul(c, sum, factor), tir_binary(c, TIR_SHL, zero, i32(g, v->fixed.bits)));
+}
+
+static tir_expr_ref window_is_near(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const te_pool *p = ctx;
+    const average *v = p->more;
+    return qnn_is_near_half(g, te_read(g, v->near, idx), v->fixed.bits, v->fixed.reach);
+}
+
+/* x_scale * (x - zero), rounded to f32 once, behind the sum of two parts of the product that f32 has. */
+static tir_expr_ref window_term(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    te_pool *p = ctx, whole = *p;
+    const average *v = p->more;
+    compiler *c = g->c;
+    whole.acc = DT_I32;
+    tir_expr_ref x = te_pool_body(g, &whole, idx);
+    if (v->x_zero)
+        x = tir_sub(c, x, tir_cast(c, DT_I32, v->x_zero));
+    tir_expr_ref high = tir_cast(c, DT_F32, tir_mul(c, x, i32(g, v->fixed.mantissa >> 8)));
+    tir_expr_ref low = tir_cast(c, DT_F32, tir_mul(c, x, i32(g, v->fixed.mantissa & 255)));
+    return tir_add(c, tir_mul(c, high, tir_float(c, DT_F32, 256)), low);
+}
+
+static tir_expr_ref average_windows(te_graph *g, const te_pool *p, tir_expr_ref const *idx)
+{
+    const average *v = p->more;
+    compiler *c = g->c;
+    const int64_t offset = qnn_code_offset(v->n, p->x->dt);
+    tir_expr_ref count = tir_cast(c, DT_F32, tir_cast(c, DT_I32, te_pool_count(g, p, idx)));
+    tir_expr_ref slow = tir_binary(c, TIR_DIV, te_read(g, v->again, idx), count);
+    slow = tir_binary(c, TIR_DIV, slow, tir_float(c, DT_F32, (double)v->fixed.y_scale));
+    slow = tir_add(c, slow, tir_cast(c, DT_F32, qnn_offset_code(g, offset, v->y_zero)));
+    tir_expr_ref y = qnn_rounded_fixed(g, te_read(g, v->near, idx), v->fixed.bits, v->fixed.reach,
+                                       qnn_rounded_near(g, slow));
+    return qnn_saturated(g, offset ? tir_sub(c, y, i32(g, offset)) : y, DT_I32, p->x->dt);
+}
+
+/* The stages between the sums of integers and the result. */
+static void window_stages(te_graph *g, const graph_node *n, te_pool *p, average *v)
+{
+    te_pool near = *p;
+    near.acc = DT_F32;
+    near.only = window_is_near;
+    te_tensor *y = te_compute(g, "avg_pool_near", DT_I32, p->x->rank, te_shape(g, te_out_type(n, 0)), window_fixed, p);
+    y->node->tag = "near";
+    v->near = y;
+    y = te_pool_reduce(g, n, "avg_pool_again", &near, TE_SUM, window_term);
+    y->node->tag = "again";
+    v->again = y;
+}
+
+/* --- halves up --- */
+
+/* How a mean is taken of sums: sum * M >> n, M = 2^k / count. */
+typedef struct mean {
+    int64_t most, k; /* most: terms of a sum */
+    bool wide;       /* the product needs 64 bits */
+} mean;
+
+#define WIDE_BITS 40 /* of M by the count; the largest sum has 30 bits */
+
+/* 15 bits for M, more where the count has many itself. They do in 32 bits unless so many terms take them, or the half
+ * that rounds has no room beside the product. From n = 31 on the half is 2^29 all the same: the product is less. */
+static mean mean_of(const graph_node *n, const te_pool *p)
+{
+    mean m = {.most = 1, .k = 14};
+    float xs, ys;
+    for (uint32_t i = 0; i < p->w->n && m.most < INT32_MAX; i++)
+        m.most *= p->w->kernel[i];
+    while (((int64_t)1 << (m.k - 14)) < m.most && m.k < 23)
+        m.k++;
+    const bool known = qnn_known_scale(n, 1, &xs) && qnn_known_scale(n, 2, &ys);
+    const int64_t shift = known ? m.k + ilogb((double)ys) - ilogb((double)xs) : 31;
+    const int64_t product = ((int64_t)255 << m.k) + 128 * m.most;
+    const int64_t half = shift > 30 ? (int64_t)1 << 29 : shift > 0 ? (int64_t)1 << (shift - 1) : 0;
+    m.wide = ((int64_t)1 << (m.k - 14)) < m.most || product + half > INT32_MAX || (shift > 30 && product >= half);
+    m.k = m.wide ? WIDE_BITS : m.k;
+    return m;
+}
+
+/* The sum, by the number of its terms, at y's scale. */
+static tir_expr_ref average_half_up(te_graph *g, const te_pool *p, tir_expr_ref sum, tir_expr_ref count)
+{
+    const average *v = p->more;
+    compiler *c = g->c;
+    const mean m = mean_of(v->n, p);
+    const dtype dt = m.wide ? DT_I64 : DT_I32;
+    count = tir_cast(c, dt, count);
+    tir_expr_ref half = tir_binary(c, TIR_SHR, count, tir_int(c, dt, 1));
+    tir_expr_ref factor = tir_binary(c, TIR_DIV, tir_add(c, half, tir_int(c, dt, (int64_t)1 << m.k)), count);
+    tir_expr_ref n = tir_sub(c, qnn_log2_of(g, v->n, 2, v->y_scale), qnn_log2_of(g, v->n, 1, v->x_scale));
+    n = tir_add(c, n, i32(g, m.k));
+    tir_expr_ref y = tir_mul(c, tir_cast(c, dt, sum), factor);
+    return qnn_moved(g, DT_I32, m.wide ? qnn_shifted_wide(g, y, n) : qnn_shifted(g, y, n), v->y_zero);
+}
+
+/* Halves away from 0. */
+static tir_expr_ref average_as_is(te_graph *g, const average *v, tir_expr_ref sum, tir_expr_ref count)
+{
+    compiler *c = g->c;
+    count = tir_cast(c, DT_I32, count);
+    if (v->x_zero)
+        sum = tir_add(c, sum, tir_mul(c, count, tir_cast(c, DT_I32, v->x_zero)));
+    tir_expr_ref half = tir_binary(c, TIR_SHR, count, i32(g, 1));
+    tir_expr_ref away = tir_select(c, tir_binary(c, TIR_GT, sum, i32(g, 0)), half, tir_sub(c, i32(g, 0), half));
+    return tir_binary(c, TIR_DIV, tir_add(c, sum, away), count);
+}
+
+/* As a convolution: the zero point is added behind the rounding, exactly. */
+static tir_expr_ref average_global(te_graph *g, const te_pool *p, tir_expr_ref sum, tir_expr_ref count)
+{
+    const average *v = p->more;
+    compiler *c = g->c;
+    dtype dt = p->x->dt;
+    float xs = 0, ys = 0;
+    int64_t n = 0;
+    bool count_is_known = tir_is_int(count, &n);
+    count = tir_cast(c, DT_F32, count);
+    tir_expr_ref k = tir_binary(c, TIR_DIV, v->x_scale, tir_mul(c, v->y_scale, count));
+    if (v->in_integers) {
+        bool known = qnn_known_scale(v->n, 1, &xs) && qnn_known_scale(v->n, 2, &ys) && count_is_known;
+        volatile float divisor = ys * (float)n;
+        float q = known ? xs / divisor : 0;
+        k = known ? tir_float(c, DT_F32, (double)q) : k;
+        return qnn_saturated(g, qnn_scaled_exactly(g, sum, k, known ? &q : NULL, v->y_zero, false, dt), DT_I32, dt);
+    }
+    tir_expr_ref y = tir_call1(c, TIR_RINT, tir_mul(c, tir_cast(c, DT_F32, sum), k));
+    return qnn_saturated(g, qnn_moved(g, DT_F32, y, v->y_zero), DT_F32, dt);
+}
+
+static tir_expr_ref average_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const te_pool *p = ctx;
+    const average *v = p->more;
+    compiler *c = g->c;
+    tir_expr_ref sum = te_read(g, p->sum, idx), count = te_pool_count(g, p, idx);
+    if (v->half_up)
+        return qnn_saturated(g, average_half_up(g, p, sum, count), DT_I32, p->x->dt);
+    if (v->as_is)
+        return qnn_saturated(g, average_as_is(g, v, sum, count), DT_I32, p->x->dt);
+    if (v->global)
+        return average_global(g, p, sum, count);
+    if (v->windows)
+        return average_windows(g, p, idx);
+    const int64_t offset = qnn_code_offset(v->n, p->x->dt);
+    count = tir_cast(c, DT_F32, count);
+    tir_expr_ref y = tir_binary(c, TIR_DIV, tir_binary(c, TIR_DIV, sum, count), v->y_scale);
+    y = tir_add(c, y, tir_cast(c, DT_F32, qnn_offset_code(g, offset, v->y_zero)));
+    return qnn_rounded_code(g, offset, p->x->dt, y);
+}
+
+static bool same_scales(const graph_node *n)
+{
+    float a, b;
+    int64_t x, y;
+    return qnn_known_scale(n, 1, &a) && qnn_known_scale(n, 2, &b) && a == b && qnn_known_zero(n, 3, &x) &&
+           qnn_known_zero(n, 4, &y) && x == y;
+}
+
+static bool average_pool(te_graph *g, const graph_node *n, te_tensor *const *in, bool global, te_tensor **out)
+{
+    const type *t = te_out_type(n, 0);
+    nn_window w;
+    te_axis *reduce[NN_MAX_SPATIAL];
+    te_pool p;
+    tir_expr_ref zero = te_read_one(g, operand(n, in, 3));
+    average v = {.n = n, .x_zero = zero, .half_up = is_half_up(n), .global = global};
+    v.x_scale = te_read_one(g, in[1]);
+    v.y_scale = te_read_one(g, in[2]);
+    v.y_zero = te_read_one(g, operand(n, in, 4));
+    if (!te_pool_setup(g, n, in[0], zero ? zero : tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
+        return false;
+    p.include_pad = !global && graph_attr_int(n, "count_include_pad") != 0;
+    const char *method = graph_attr_string(n, "method");
+    v.in_integers = strcmp(method, "float") != 0;
+    v.as_is = !v.half_up && v.in_integers && strcmp(method, "integer") != 0 && !p.include_pad && same_scales(n);
+    const bool exact = !v.half_up && !v.as_is && !global;
+    v.windows = exact && v.in_integers && !p.unpadded && read_window_sum(n, &p, &v.fixed);
+    p.acc = exact && !v.windows ? DT_F32 : DT_I32;
+    p.more = &v;
+    p.sum = te_pool_reduce(g, n, "avg_pool_sum", &p, TE_SUM, average_term);
+    if (v.windows)
+        window_stages(g, n, &p, &v);
+    out[0] = te_compute(g, "avg_pool", t->dt, p.x->rank, te_shape(g, t), average_body, &p);
+    out[0]->node->inline_hint = v.windows;
+    return true;
+}
+
+bool compute_qnn_avg_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return average_pool(g, n, in, false, out);
+}
+
+bool compute_qnn_global_avg_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return average_pool(g, n, in, true, out);
+}
