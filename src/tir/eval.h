@@ -182,6 +182,7 @@ static inline double eval_bits_f64(int64_t v)
 /* X(op, f32 form, f64 form) over x[]: the intrinsics that give a float. */
 #define EVAL_FLOAT_CALLS(X)                                                                                            \
     X(TIR_EXP, expf(x[0]), exp(x[0]))                                                                                  \
+    X(TIR_DECAY, expf(x[0]), exp(x[0]))                                                                                \
     X(TIR_LOG, logf(x[0]), log(x[0]))                                                                                  \
     X(TIR_SQRT, sqrtf(x[0]), sqrt(x[0]))                                                                               \
     X(TIR_SIN, sinf(x[0]), sin(x[0])) X(TIR_COS, cosf(x[0]), cos(x[0])) X(TIR_TAN, tanf(x[0]), tan(x[0]))              \

@@ -42,6 +42,7 @@
 /* X(id, text, arguments) pure intrinsics; results have the argument's type, but is* give bool. C library semantics. */
 #define TIR_INTRINSICS(X)                                                                                        \
     X(TIR_EXP, "exp", 1)                                                                                         \
+    X(TIR_DECAY, "decay", 1) /* exp of what is never above 0 */                                                  \
     X(TIR_LOG, "log", 1)                                                                                         \
     X(TIR_SQRT, "sqrt", 1)                                                                                       \
     X(TIR_SIN, "sin", 1) X(TIR_COS, "cos", 1) X(TIR_TAN, "tan", 1) X(TIR_ASIN, "asin", 1) X(TIR_ACOS, "acos", 1) \

@@ -60,6 +60,7 @@ static void errors(void **state)
         float low, high;
         double most;
     } cases[] = {{"exp", exp, -103.0f, 88.7f, 1.1},  {"exp", exp, -1.0f, 1.0f, 1.1},
+                 {"decay", exp, -104.0f, 0.0f, 1.1}, {"decay", exp, -1.0f, 0.0f, 1.1},
                  {"erf", erf, -4.5f, 4.5f, 1.4},     {"erf", erf, -1.2f, 1.2f, 1.4},
                  {"tanh", tanh, -11.0f, 11.0f, 1.4}, {"tanh", tanh, -1.0f, 1.0f, 1.4}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -100,6 +101,14 @@ static void ends(void **state)
     check("exp", -104.1f, 0);
     check("exp", 1e30f, INFINITY);
     check("exp", -1e30f, 0);
+    check("decay", -INFINITY, 0);
+    check("decay", NAN, NAN);
+    check("decay", 0, 1);
+    check("decay", -0.0f, 1);
+    check("decay", -87.5f, (float)exp(-87.5));
+    check("decay", -103.97f, 0x1p-149f);
+    check("decay", -104.1f, 0);
+    check("decay", -1e30f, 0);
 }
 
 int main(void)

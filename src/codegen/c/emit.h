@@ -50,7 +50,8 @@ typedef enum c_need_kind {
     NEED_VCAST, /* dt to to */
     NEED_VSELECT,
     NEED_VCHOOSE, /* a comparison op and the choice by it: all of dt */
-    NEED_VBOUND   /* minimum or maximum with a number: one comparison keeps a NaN */
+    NEED_VBOUND,  /* minimum or maximum with a number: one comparison keeps a NaN */
+    NEED_VEXTREME /* one of two by how they compare */
 } c_need_kind;
 
 #define TAPS_ROW   "lathe_taps_row" /* what the row taps_row calls */

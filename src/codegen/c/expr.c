@@ -2,12 +2,12 @@
 /* Expressions of the loop IR as C text. Scalars become plain C; vectors become calls of small helpers (f32x8_add),
  * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
 #include "codegen/c/mve.h"
+#include "tir/build.h"
+#include "tir/walk.h"
 #include "type/target.h"
 
-#include <string.h>
-#include "tir/build.h"
-
 #include <math.h>
+#include <string.h>
 
 const char *expr_name(const c_emit *e, const void *key)
 {
@@ -539,6 +539,15 @@ static bool choice_by_comparison(c_emit *e, tir_expr_ref x, c_text a, c_text b, 
         cond->args[0]->type.dt != dt || (dt != DT_F32 && dt != DT_F64))
         return false;
     const char *v = vector_name(e, dt, lanes);
+    bool same = tir_expr_equal(cond->args[0], x->args[1]) && tir_expr_equal(cond->args[1], x->args[2]),
+         turned = tir_expr_equal(cond->args[0], x->args[2]) && tir_expr_equal(cond->args[1], x->args[1]);
+    if ((same || turned) && (cond->op == TIR_LT || cond->op == TIR_GT)) {
+        bool above = (cond->op == TIR_GT) == same;
+        c_need need = {.kind = NEED_VEXTREME, .op = above ? TIR_MAX : TIR_MIN, .dt = dt, .lanes = lanes};
+        *out = call(e, need, arena_printf(e->tmp, "%s_%s", v, above ? "above" : "below"),
+                    arena_printf(e->tmp, "%s, %s", a.s, b.s));
+        return true;
+    }
     *out = call(
         e, (c_need){.kind = NEED_VCHOOSE, .op = cond->op, .dt = dt, .lanes = lanes},
         arena_printf(e->tmp, "%s_choose_%s", v, needs_op_name(cond->op)),

@@ -270,13 +270,32 @@ static void write_lanes(writer *w, uint32_t lanes, const char *head, const char 
 {
     w_fmt(w, "LATHE_INLINE %s\n{\n", head);
     if (fast)
-        w_fmt(w, "#if LATHE_VECTORS\n%s%s\n#else\n", *fast == '#' ? "" : "    ", fast);
+        w_fmt(w, "#if LATHE_VECTORS\n%s%s\n#else\n", *fast == '#' || *fast == '\n' ? "" : "    ", fast);
     if (result)
         w_fmt(w, "    %s r;\n", result);
     w_fmt(w, "    int i;\n    for (i = 0; i < %u; i++)\n        %s\n", lanes, lane);
     if (result)
         w_str(w, "    return r;\n");
     w_str(w, fast ? "#endif\n}\n\n" : "}\n\n");
+}
+
+/* x where it is above (TIR_MIN: below) y, else y, is one instruction, which gcc 12 does not find. `with`, which names
+ * it LATHE_EXTREME, where the processor and compiler have it, else `without`. */
+static const char *by_extreme(arena *a, const c_need *n, const char *with, const char *without)
+{
+    const char *op = n->op == TIR_MAX ? "max" : "min", *test = NULL, *code = NULL;
+    if (n->dt == DT_F32 && n->lanes == 16) {
+        test = "__AVX512F__";
+        code = arena_printf(a, "__builtin_ia32_%sps512_mask(x, y, x, 0xffff, 4)", op);
+    } else if (n->dt == DT_F32 && (n->lanes == 8 || n->lanes == 4)) {
+        test = n->lanes == 8 ? "__AVX__" : "__SSE__";
+        code = arena_printf(a, "__builtin_ia32_%sps%s(x, y)", op, n->lanes == 8 ? "256" : "");
+    }
+    if (!code)
+        return without;
+    const char *at = strstr(with, "LATHE_EXTREME");
+    return arena_printf(a, "\n#if defined(%s) && !defined(__clang__)\n    %.*s%s%s\n#else\n    %s\n#endif", test,
+                        (int)(at - with), with, code, at + strlen("LATHE_EXTREME"), without);
 }
 
 /* What vector types can do by themselves with the scalar's meaning. */
@@ -312,11 +331,12 @@ static const char *fast_op(arena *a, const c_need *n, const char *v)
                             n->op == TIR_MIN ? "<" : ">");
     if ((n->dt == DT_F32 || n->dt == DT_F64) && (n->op == TIR_MIN || n->op == TIR_MAX)) {
         const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *less = n->op == TIR_MIN ? "<" : ">";
-        return arena_printf(a,
-                            "typedef %s mask __attribute__((vector_size(%u)));\n"
-                            "    const mask first = (mask)(x %s y) | (mask)(x != x);\n"
-                            "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
-                            m, needs_vector_bytes(n->dt, n->lanes), less, v);
+        const char *masked = arena_printf(a, "const mask first = (mask)(x %s y) | (mask)(x != x);\n"
+                                             "    return (%s)(((mask)x & first) | ((mask)y & ~first));", less, v);
+        const char *named = arena_printf(a, "const mask nan = (mask)(x != x);\n"
+                                            "    return (%s)(((mask)x & nan) | ((mask)LATHE_EXTREME & ~nan));", v);
+        return arena_printf(a, "typedef %s mask __attribute__((vector_size(%u)));\n    %s", m,
+                            needs_vector_bytes(n->dt, n->lanes), by_extreme(a, n, named, masked));
     }
     return NULL;
 }
@@ -450,6 +470,21 @@ static void write_vchoose(arena *a, writer *w, const c_need *n, const char *v)
                 arena_printf(a, "LATHE_LANE(r, i) = %s ? LATHE_LANE(x, i) : LATHE_LANE(y, i);", test));
 }
 
+/* x where it is above (below) y, else y: no NaN of x comes through. */
+static void write_vextreme(arena *a, writer *w, const c_need *n, const char *v)
+{
+    const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = n->op == TIR_MAX ? ">" : "<";
+    const char *masked = arena_printf(a,
+                                      "typedef %s mask __attribute__((vector_size(%u)));\n"
+                                      "    const mask first = (mask)(x %s y);\n"
+                                      "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
+                                      m, needs_vector_bytes(n->dt, n->lanes), op, v);
+    write_lanes(w, n->lanes, arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "above" : "below", v, v),
+                v, by_extreme(a, n, "return LATHE_EXTREME;", masked),
+                arena_printf(a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(x, i) : "
+                                "LATHE_LANE(y, i);", op));
+}
+
 /* x, but not below (above) y, which is a number: a NaN compares with nothing and stays. */
 static void write_vbound(arena *a, writer *w, const c_need *n, const char *v)
 {
@@ -504,6 +539,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
     }
     case NEED_VCHOOSE: write_vchoose(a, w, n, v); return;
     case NEED_VBOUND: write_vbound(a, w, n, v); return;
+    case NEED_VEXTREME: write_vextreme(a, w, n, v); return;
     case NEED_PREFETCH:
     case NEED_ROLLED:
     case NEED_SHARED:
@@ -612,7 +648,8 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_VCAST:
         case NEED_VSELECT:
         case NEED_VCHOOSE:
-        case NEED_VBOUND: write_vector(a, w, need); break;
+        case NEED_VBOUND:
+        case NEED_VEXTREME: write_vector(a, w, need); break;
         }
     }
 }

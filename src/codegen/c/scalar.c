@@ -179,6 +179,8 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
     }
     if (op == TIR_FABS && !dtype_is_float(dt))
         return helper(a, n, op, "abs", dt, args[0], args[0]);
+    if (op == TIR_DECAY)
+        op = TIR_EXP;
     if (tir_op_arity(op) == 2)
         return rounded(
             a, n, dt,

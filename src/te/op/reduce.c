@@ -204,12 +204,12 @@ static tir_expr_ref exp_sum_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     const reduce_ctx *v = ctx;
     tir_expr_ref at[TYPE_MAX_RANK];
     reduce_at(g, v, idx, at);
-    return tir_call1(g->c, TIR_EXP, shifted(g, v, at));
+    return tir_call1(g->c, TIR_DECAY, shifted(g, v, at));
 }
 
 static tir_expr_ref exp_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
-    return tir_call1(g->c, TIR_EXP, shifted(g, ctx, idx));
+    return tir_call1(g->c, TIR_DECAY, shifted(g, ctx, idx));
 }
 
 static tir_expr_ref read_reduced_body(te_graph *g, void *ctx, tir_expr_ref const *idx)

@@ -14,7 +14,7 @@
 
 static bool is_vector_call(tir_op op)
 {
-    return op == TIR_EXP || op == TIR_ERF || op == TIR_TANH;
+    return op == TIR_EXP || op == TIR_DECAY || op == TIR_ERF || op == TIR_TANH;
 }
 
 /* Without what does not depend on the lane (NULL: everything does) and without indices. */

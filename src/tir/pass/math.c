@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expand-math: exp, erf and tanh of float32 become arithmetic: a range reduction, a polynomial, a scale by bits. The
- * same operations in the same order for any number of lanes, so results depend neither on the vector width nor on the C
- * library; errors against exact values stay below 1.1 (exp), 1.4 (erf), 1.4 (tanh) units of the last place, with and
- * without fused multiply-add (test_math.c). Infinities, NaN and subnormal results are
- * those of the C library. Coefficients: minimax fits, scripts/fit_math.py.
+/* expand-math: exp, decay, erf and tanh of float32 become arithmetic: a range reduction, a polynomial, a scale by
+ * bits. The same operations in the same order for any number of lanes, so results depend neither on the vector width
+ * nor on the C library; errors against exact values stay below 1.1 (exp, decay), 1.4 (erf), 1.4 (tanh) units of the
+ * last place, with and without fused multiply-add (test_math.c). Infinities, NaN and subnormal results are those of
+ * the C library. Coefficients: minimax fits, scripts/fit_math.py.
  *
  * Every step is named by a let in front of the statement. A call behind a condition whose argument loads stays as it
  * is: the load must not happen when the condition does not hold. */
@@ -86,18 +86,26 @@ static tir_expr_ref polynomial(expander *x, tir_expr_ref z, uint32_t n, const do
 #define ROUNDER      12582912.0              /* 1.5 * 2^23: adding it rounds to an integer, kept in the low bits */
 #define ROUNDER_BITS 0x4b400000
 
-/* exp(a) = 2^n exp(r), |r| <= ln 2 / 2; a in [-104, 89] keeps n in [-150, 128]. 2^n is made of two powers, so that
- * results may be subnormal or overflow by themselves; `is_normal`: they do not, and one is enough. */
-static tir_expr_ref exp_between(expander *x, tir_expr_ref a, bool is_normal)
+/* exp(a) = 2^n exp(r), |r| <= ln 2 / 2. Gives exp(r), and in *out_t n as an integer in the low bits, `rounder` above
+ * it. */
+static tir_expr_ref exp_reduced(expander *x, tir_expr_ref a, double rounder, tir_expr_ref *out_t)
 {
     static const double q[] = {0.5, 0.16666512191295624, 0.0416661873459816, 0.008369598537683487,
                                0.0013951719738543034};
-    tir_expr_ref t = named(x, "t", mul_add(x, a, f32(x, LOG2_E), f32(x, ROUNDER)));
-    tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, t, f32(x, ROUNDER)));
+    tir_expr_ref t = named(x, "t", mul_add(x, a, f32(x, LOG2_E), f32(x, rounder)));
+    tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, t, f32(x, rounder)));
     tir_expr_ref r = mul_add(x, n, f32(x, -LN2_HIGH), a);
     r = named(x, "r", mul_add(x, n, f32(x, -LN2_LOW), r));
     tir_expr_ref p = mul_add(x, bin(x, TIR_MUL, r, r), named(x, "q", polynomial(x, r, 5, q)), r);
-    p = bin(x, TIR_ADD, p, f32(x, 1.0));
+    *out_t = t;
+    return bin(x, TIR_ADD, p, f32(x, 1.0));
+}
+
+/* a in [-104, 89] keeps n in [-150, 128]. 2^n is made of two powers, so that results may be subnormal or overflow by
+ * themselves; `is_normal`: they do not, and one is enough. */
+static tir_expr_ref exp_between(expander *x, tir_expr_ref a, bool is_normal)
+{
+    tir_expr_ref t, p = exp_reduced(x, a, ROUNDER, &t);
     if (is_normal) {
         tir_expr_ref power = bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 127));
         return bin(x, TIR_MUL, p, from_bits(x, bin(x, TIR_SHL, power, u32(x, 23))));
@@ -113,6 +121,16 @@ static tir_expr_ref expand_exp(expander *x, tir_expr_ref a)
 {
     a = named(x, "low", at_least(x, named(x, "x", a), -104.0));
     return named(x, "exp", exp_between(x, named(x, "high", at_most(x, a, 89.0)), false));
+}
+
+/* The same bits for a <= 0: n + 152, which the rounder brings along, is the exponent of a power that is never
+ * subnormal, and 2^-25 does the rest. */
+static tir_expr_ref expand_decay(expander *x, tir_expr_ref a)
+{
+    tir_expr_ref t, low = named(x, "low", at_least(x, named(x, "x", a), -104.0));
+    tir_expr_ref p = exp_reduced(x, low, ROUNDER + 152, &t);
+    p = bin(x, TIR_MUL, p, from_bits(x, bin(x, TIR_SHL, bits(x, t), u32(x, 23))));
+    return named(x, "exp", bin(x, TIR_MUL, p, f32(x, 0x1p-25)));
 }
 
 /* |a|, and y with the sign of a. */
@@ -163,9 +181,14 @@ static tir_expr_ref expand_tanh(expander *x, tir_expr_ref a)
 /* --- expressions and statements --------------------------------------------------------------------------------------
  */
 
+static bool is_function(tir_op op)
+{
+    return op == TIR_EXP || op == TIR_DECAY || op == TIR_ERF || op == TIR_TANH;
+}
+
 static bool is_expanded(tir_expr_ref e)
 {
-    return e->kind == TIR_CALL && e->type.dt == DT_F32 && (e->op == TIR_EXP || e->op == TIR_ERF || e->op == TIR_TANH);
+    return e->kind == TIR_CALL && e->type.dt == DT_F32 && is_function(e->op);
 }
 
 static void look_for_call(void *ctx, tir_expr_ref e)
@@ -189,6 +212,8 @@ static tir_expr_ref expand_call(expander *x, tir_expr_ref e)
 {
     if (e->op == TIR_EXP)
         return expand_exp(x, e->args[0]);
+    if (e->op == TIR_DECAY)
+        return expand_decay(x, e->args[0]);
     return e->op == TIR_ERF ? expand_erf(x, e->args[0]) : expand_tanh(x, e->args[0]);
 }
 
