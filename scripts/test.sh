@@ -192,6 +192,8 @@ all)
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     start stage "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
     start stage "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 3
+    start stage "quantised layers for AVX2" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1 --seed 70 \
+        --target x86-64-v3
     start stage "quantised operators" "$python" test/py/contributed.py --lathe "$build/lathe" --count 3
     start stage "sums in integers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 2 --seed 50 \
         --target generic

@@ -30,3 +30,9 @@ const target_dot *target_find_dot(const target *t, dtype a, dtype b, bool proved
     }
     return NULL;
 }
+
+const target_dot *target_find_wide_dot(const target *t, const target_dot *bytes)
+{
+    const target_dot *r = target_find_dot(t, DT_I16, DT_I16, false);
+    return r && bytes->weight_work > 0 && r->operations * bytes->granule <= bytes->operations * r->granule ? r : NULL;
+}

@@ -24,4 +24,7 @@ typedef struct target_dot {
 /* The cheapest row for numbers of `a` and weights of `b`; `proved`: no pair of the weights can saturate. NULL: the
  * target has none. */
 const target_dot *target_find_dot(const target *t, dtype a, dtype b, bool proved);
+/* The row for both operands as numbers of 16 bits, where products of these cost no more than the row's of bytes, which
+ * are widened again in every tile. NULL: bytes do as well. */
+const target_dot *target_find_wide_dot(const target *t, const target_dot *bytes);
 #endif

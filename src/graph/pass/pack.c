@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define FEW_ROWS 4 /* of a product's left operand, for which its right one is not turned */
+#define WIDE_PIXELS 16 /* of an image, from which on weights that are widened first are read often enough */
 
 typedef struct packer {
     rewriter r;
@@ -105,6 +106,19 @@ static void pack_conv(packer *p, graph_node *n)
         graph_set_attr(p->r.f, n, attr_int(c, "in_channels", w->dims[1]));
 }
 
+/* Whether the kernel widens both operands before it multiplies them: *row becomes that of 16 bits. */
+static bool widens(const packer *p, const graph_node *n, const target_dot **row)
+{
+    const target_dot *wide = target_find_wide_dot(p->target, *row);
+    const shape s = n->outputs[0]->type.shape;
+    int64_t height = 0, width = 0, block = nn_data_block(n, "data_layout");
+    if (!wide || block % wide->granule != 0 || graph_attr_int(n, "groups") != 1 ||
+        !dim_is_const(s.dims[2], &height) || !dim_is_const(s.dims[3], &width) || height * width < WIDE_PIXELS)
+        return false;
+    *row = wide;
+    return true;
+}
+
 /* In blocks of channels, each lane with some inputs side by side. Blocks of inputs are full: the weights of what is not
  * there are 0. */
 static void pack_integer_conv(packer *p, graph_node *n)
@@ -118,6 +132,7 @@ static void pack_integer_conv(packer *p, graph_node *n)
     bool single = w->dims[1] == 1 && graph_attr_int(n, "groups") > 1;
     if (!single && (!in_block || in_block % row->granule != 0))
         return;
+    const bool wide = !single && widens(p, n, &row);
     const char *packed = single ? arena_printf(&c->mem, "OIHW%lldo", (long long)block)
                                 : arena_printf(&c->mem, "OIHW%lldi%lldo%ui", (long long)(in_block / row->granule),
                                                (long long)block, row->granule);
@@ -131,6 +146,8 @@ static void pack_integer_conv(packer *p, graph_node *n)
         return;
     graph_set_attr(p->r.f, n, attr_int(c, "in_channels", (w->dims[1] + in_block - 1) / in_block * in_block));
     graph_set_attr(p->r.f, n, attr_int(c, "pairs", row->needs_proof));
+    if (wide)
+        graph_set_attr(p->r.f, n, attr_int(c, "wide", 1));
 }
 
 static void pack_integer_matmul(packer *p, graph_node *n)

@@ -193,6 +193,8 @@ static bool long_conv(te_sched *s, const struct target *t, const graph_node *n, 
 bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     int64_t v = nn_layout_block(graph_attr_string(n, "kernel_layout"));
+    if (te_find_tag(s->g, "wide_data"))
+        return te_schedule_wide_conv(s, t, n, anchor, last) || te_schedule_default(s, t, n, NULL, last);
     if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_axes < 3)
         return te_schedule_default(s, t, n, NULL, last);
     int64_t taps = te_reduce_most(s->g, anchor), row = te_axis_most(s->g, anchor, anchor->n_axes - 1);
