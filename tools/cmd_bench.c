@@ -70,7 +70,7 @@ static void show(cli *x, const run_model *m, const char *who, series *s)
 /* Who runs in turns with us: one of these. */
 typedef struct rival {
     process *process; /* onnxruntime */
-    run_model *model; /* the same without --offload */
+    run_model *model; /* the same without --offload and --schedules */
 } rival;
 
 static bool time_model(session *s, run_model *m, long inner, double *out)
@@ -129,7 +129,7 @@ static void tell(const cli *x, const char *what)
         fprintf(stderr, "bench: %s\n", what);
 }
 
-/* The model again, without --offload, built beside the first. */
+/* The model again, without --offload and --schedules, built beside the first. */
 static bool open_plain(session *s, long workers, run_model *out)
 {
     compiler *c = s->x->c;
@@ -137,6 +137,7 @@ static bool open_plain(session *s, long workers, run_model *out)
     compile_result r;
     const char *dir = path_join(&c->mem, s->scratch, "against"), *package = path_join(&c->mem, dir, "package");
     o.offload = NULL;
+    o.n_schedules = 0;
     o.emit = "c";
     if (!pipeline_compile(c, s->path, &o, &r) || !file_make_dirs(&c->diags, dir) ||
         !artifact_write(c, &r.artifact, package, false) || !run_open_package(c, package, NULL, out))
@@ -168,7 +169,7 @@ static bool bench(session *s, long rounds, long workers)
     bool against = cli_has(s->x, OPT_AGAINST);
     if (!open_rival(s, workers, &r, &p))
         return false;
-    const char *first = r.model ? arena_printf(a, "lathe+%s", cli_get(s->x, OPT_OFFLOAD, "")) : "lathe";
+    const char *first = r.model ? arena_printf(a, "lathe+%s", cli_get(s->x, OPT_OFFLOAD, "schedules")) : "lathe";
     const char *second = r.model ? "lathe" : "onnxruntime";
     if (against)
         tell(s->x, rounds > 0 ? "running in turns" : "running in turns, 4 s or 10 rounds at least");
@@ -196,9 +197,9 @@ static bool check_rival(const cli *x)
         return false;
     if (!cli_has(x, OPT_AGAINST) || reference_is(x, "onnxruntime"))
         return true;
-    return cli_has(x, OPT_OFFLOAD) ||
-           cli_usage_error(x, "as in --offload xnnpack --against lathe",
-                           "--against lathe compares with the same model without --offload");
+    return cli_has(x, OPT_OFFLOAD) || cli_has(x, OPT_SCHEDULES) ||
+           cli_usage_error(x, "as in --offload xnnpack --against lathe, or --schedules FILE --against lathe",
+                           "--against lathe compares with the same model without --offload and --schedules");
 }
 
 bool cmd_bench(cli *x)

@@ -76,6 +76,9 @@ grep -q 'not written to its end' stderr && good || bad "it says: $(cat stderr)"
 cat 1.log 2.log > both.log
 expect 0 'tuned 0 kernels, 2 were in the file already' tune model.txt -o both.log
 
+# both networks in turns
+expect 0 'lathe\+schedules .*median.*' bench model.txt --target native --schedules t.log --against lathe --repeat 1 --workers 1
+
 # the other side: a program that speaks so, one that dies, one that says no, one that talks nonsense, none at all
 expect 0 'tuned 2 kernels' tune model.txt -o other.log --measure "$lathe measure" --candidates 2
 printf '#!/bin/sh\nexit 3\n' > dies.sh

@@ -128,7 +128,7 @@ for model in vww_float ic_float; do
     [ -z "$file" ] || both $model "$file" --offload xnnpack
 done
 expect 0 'lathe\+xnnpack .*median.*' bench "$top/demo/digits.onnx" --offload xnnpack --against lathe --repeat 1 --workers 1
-expect_error 2 'without --offload' bench "$top/demo/digits.onnx" --against lathe
+expect_error 2 'without --offload and --schedules' bench "$top/demo/digits.onnx" --against lathe
 
 # --- what it does not take runs on the CPU, and the compile says why
 cat > other.txt << 'END'
