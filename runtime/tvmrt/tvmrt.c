@@ -467,8 +467,12 @@ static bool is_off(uint32_t state)
 static void queue_fill(tvmrt_layer_queue_t *queue, const tvmrt_context_t *context, const tvmrt_schedule_layer_t *layer,
                        uint32_t workers)
 {
+    uint32_t i;
+
     queue->context = context;
     queue->layer = layer;
+    for (i = 0; i < workers; i++)
+        tvmrt_atomic_store(&queue->taken[i], 0);
     tvmrt_atomic_store(&queue->head, workers << QUEUE_WORKERS_SHIFT | layer->num_tasks);
 }
 
@@ -480,18 +484,58 @@ static bool queue_has_task(const tvmrt_layer_queue_t *queue, uint32_t worker_ind
     return (head & TVMRT_MAX_LAYER_TASKS) != 0 && worker_index < head >> QUEUE_WORKERS_SHIFT;
 }
 
-/* Takes the next task. Its number in the layer is valid until the task has arrived at the barrier: as long as a task is
+/* Where the share of this thread begins among `count` tasks. */
+static uint32_t share_start(uint32_t count, uint32_t worker_index, uint32_t workers)
+{
+    return (count * worker_index + workers - 1) / workers; /* 2^24 tasks, 127 workers */
+}
+
+/* Task `position` of a thread's share of the layer: its share of each operator. false: the share is smaller. */
+static bool share_task(const tvmrt_layer_queue_t *queue, uint32_t worker_index, uint32_t workers, uint32_t position,
+                       uint32_t *out_task)
+{
+    uint32_t first = 0, i;
+
+    for (i = 0; i < queue->layer->num_ops; i++) {
+        uint32_t parts = queue->context->model->op_descs[queue->layer->op_ids[i]].parts;
+        uint32_t from = share_start(parts, worker_index, workers);
+        uint32_t count = share_start(parts, worker_index + 1, workers) - from;
+
+        if (position < count) {
+            *out_task = first + from + position;
+            return true;
+        }
+        position -= count;
+        first += parts;
+    }
+    return false;
+}
+
+/* The next task of the thread's own share, so that it finds in its cache what it wrote in the layer before; when that
+ * is used up, of the others'. The caller has taken one of those that are left off the count: there is one for it. */
+static uint32_t queue_choose(tvmrt_layer_queue_t *queue, uint32_t worker_index, uint32_t workers)
+{
+    uint32_t owner = worker_index, task = 0, position;
+
+    for (;; owner = owner + 1 < workers ? owner + 1 : 0)
+        for (position = tvmrt_atomic_load(&queue->taken[owner]); share_task(queue, owner, workers, position, &task);
+             position = tvmrt_atomic_load(&queue->taken[owner]))
+            if (tvmrt_atomic_replace(&queue->taken[owner], position, position + 1))
+                return task;
+}
+
+/* Takes a task. Its number in the layer is valid until the task has arrived at the barrier: as long as a task is
  * held, the layer cannot end, hence the other members of the queue cannot change. */
 static bool queue_pop(tvmrt_layer_queue_t *queue, uint32_t worker_index, uint32_t *out_task, uint32_t *out_left)
 {
     for (;;) {
         uint32_t head = tvmrt_atomic_load(&queue->head);
-        uint32_t left = head & TVMRT_MAX_LAYER_TASKS;
+        uint32_t left = head & TVMRT_MAX_LAYER_TASKS, workers = head >> QUEUE_WORKERS_SHIFT;
 
-        if (left == 0 || worker_index >= head >> QUEUE_WORKERS_SHIFT)
+        if (left == 0 || worker_index >= workers)
             return false;
         if (tvmrt_atomic_replace(&queue->head, head, head - 1)) {
-            *out_task = queue->layer->num_tasks - left;
+            *out_task = queue_choose(queue, worker_index, workers);
             *out_left = left - 1;
             return true;
         }

@@ -397,6 +397,9 @@ typedef struct tvmrt_layer_queue {
     const struct tvmrt_context *context;
     const tvmrt_schedule_layer_t *layer;
     uint32_t head; /* atomic: workers allowed << 24 | tasks left */
+#if TVMRT_THREADED
+    uint32_t taken[TVMRT_NUM_WORKERS]; /* atomic: tasks taken of each worker's share of the layer */
+#endif
 } tvmrt_layer_queue_t;
 
 /* A thread of the engine. Worker 0 is the thread that calls run and has no entry of this type. */
@@ -429,10 +432,10 @@ typedef struct tvmrt_engine {
 
 /* static tvmrt_engine_t engine = TVMRT_ENGINE_INIT; (all zero, so that the object takes no space in an image) */
 #if TVMRT_THREADED
-#define TVMRT_ENGINE_INIT                                            \
-    {                                                                \
-        0, 0, 0, 0, 0, 0, 0, 0, {0}, {0, 0, 0}, {{0}, {0}, 0, 0, 0}, \
-        { {{0}, {0}, 0, 0, 0} }                                      \
+#define TVMRT_ENGINE_INIT                                                 \
+    {                                                                     \
+        0, 0, 0, 0, 0, 0, 0, 0, {0}, {0, 0, 0, {0}}, {{0}, {0}, 0, 0, 0}, \
+        { {{0}, {0}, 0, 0, 0} }                                           \
     }
 #else
 #define TVMRT_ENGINE_INIT {0}

@@ -17,6 +17,8 @@ bool plan_is_alone(const plan_problem *p, const plan_op *op)
     return !region && p->workers > 1 && op->extent <= 1 && op->work >= 2 * WORK_PER_PART;
 }
 
+/* Workers begin with equal shares of the parts: those of a number that they divide are equal to one iteration, whatever
+ * the extent. */
 static uint32_t choose_parts(const plan_problem *p, const plan_op *op)
 {
     bool own_scratch = false;
@@ -25,6 +27,7 @@ static uint32_t choose_parts(const plan_problem *p, const plan_op *op)
     int64_t most = (int64_t)p->workers * (own_scratch ? 1 : 4), wanted = op->work / WORK_PER_PART;
     wanted = wanted < most ? wanted : most;
     wanted = wanted < op->extent ? wanted : op->extent;
+    wanted -= wanted > p->workers ? wanted % p->workers : 0;
     return p->split_parts && p->workers > 1 && wanted > 1 ? (uint32_t)wanted : 1;
 }
 

@@ -87,7 +87,7 @@ typedef struct plan_place {
 
 /* How an operator runs. */
 typedef struct plan_task {
-    uint32_t parts; /* 1 to a few times the workers, never above the operator's extent */
+    uint32_t parts; /* 1 to a few times the workers, beyond them a multiple, never above the operator's extent */
     uint32_t layer;
     const uint64_t *scratch_offset; /* workspace offset of scratch i (part p at + p * bytes) */
 } plan_task;

@@ -237,7 +237,9 @@ static void concurrent_init(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static uint32_t met;
+enum { WORKERS = TVMRT_NUM_WORKERS > 0 ? TVMRT_NUM_WORKERS : 1 };
+
+static uint32_t met, begun; /* atomic */
 
 /* Ends only when as many kernels as there are workers run at the same time: a wake-up that is lost hangs here, until
  * the time limit of the test ends it. */
@@ -251,32 +253,71 @@ static int32_t meet(const void *args, uint32_t part, uint32_t parts)
     return 0;
 }
 
-/* One layer of as many tasks as workers: the chain of wake-ups must reach every one of them, asleep or awake. */
-static void every_worker_is_woken(void **state)
+/* A layer of one operator in `parts` parts, run `rounds` times; workers fall asleep before every other one. */
+static void run_alone(tvmrt_op_func_t func, uint32_t parts, int rounds, void (*check)(void))
 {
     static const uint16_t op_ids[] = {0};
-    static const tvmrt_op_exec_t exec = {meet, NULL};
-    const uint32_t workers = TVMRT_NUM_WORKERS > 0 ? TVMRT_NUM_WORKERS : 1;
+    const tvmrt_op_exec_t exec = {func, NULL};
     tvmrt_op_desc_t desc = model.descs[0];
     tvmrt_model_desc_t meeting = model.model;
     tvmrt_context_t context = instance.context;
-    const tvmrt_schedule_layer_t layer = {op_ids, 1, workers};
+    const tvmrt_schedule_layer_t layer = {op_ids, 1, parts};
     const tvmrt_schedule_desc_t schedule = {&layer, 1, NULL, 0};
     const struct timespec pause = {0, 3000000};
     int round;
 
-    (void)state;
-    desc.parts = workers;
+    desc.parts = parts;
     meeting.op_descs = &desc;
     meeting.num_ops = 1;
     context.model = &meeting;
     context.op_execs = &exec;
-    for (round = 0; round < 40; round++) {
-        met = 0;
+    for (round = 0; round < rounds; round++) {
+        met = begun = 0;
         if (round % 2 == 0)
-            nanosleep(&pause, NULL); /* lets the workers fall asleep */
+            nanosleep(&pause, NULL);
         assert_int_equal(tvmrt_engine_run(&context, &schedule), 0);
+        check();
     }
+}
+
+static void check_nothing(void)
+{
+}
+
+/* As many tasks as workers: the chain of wake-ups must reach every one of them, asleep or awake. */
+static void every_worker_is_woken(void **state)
+{
+    (void)state;
+    run_alone(meet, WORKERS, 40, check_nothing);
+}
+
+/* The first task of each worker; nobody gets a second one before all have begun. */
+static int32_t begin(const void *args, uint32_t part, uint32_t parts)
+{
+    (void)args;
+    (void)parts;
+    if (__atomic_add_fetch(&met, 1, __ATOMIC_SEQ_CST) <= WORKERS)
+        __atomic_fetch_or(&begun, 1u << part, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&met, __ATOMIC_SEQ_CST) < WORKERS)
+        sched_yield();
+    return 0;
+}
+
+static void check_begun(void)
+{
+    uint32_t expected_begun = 0, k;
+
+    for (k = 0; k < WORKERS; k++)
+        expected_begun |= 1u << 3 * k;
+    assert_int_equal(begun, expected_begun);
+    assert_int_equal(met, 3 * WORKERS);
+}
+
+/* Each works on a share of its own first, the same in every layer. */
+static void workers_begin_with_their_shares(void **state)
+{
+    (void)state;
+    run_alone(begin, 3 * WORKERS, 40, check_begun);
 }
 
 int main(void)
@@ -293,6 +334,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(instances_on_threads, open_all, close_all),
         cmocka_unit_test_setup_teardown(concurrent_init, open_all, close_all),
         cmocka_unit_test_setup_teardown(every_worker_is_woken, open_all, close_all),
+        cmocka_unit_test_setup_teardown(workers_begin_with_their_shares, open_all, close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
