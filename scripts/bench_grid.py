@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each shape of the grid of test/py/grid.py against onnxruntime, in turns: `make bench ARGS=--grid`, or
 
-    bench_grid.py [--lathe FILE] [--filter GLOB] [--target T] [--workers N] [--repeat N]
+    bench_grid.py [--lathe FILE] [--filter GLOB,GLOB] [--target T] [--workers N] [--turns N] [--json] [-j N]
 
-A line for each shape: its time, onnxruntime's, and the ratio, onnxruntime's time over Lathe's; then the geometric mean
-and the ten worst, and the worst of those that run longer than 20 microseconds, where the clock and the call say little.
-It takes half an hour; the verdict is the reader's. Shapes that onnxruntime has no operator or no type for are left out.
+A line for each shape: onnxruntime's time, Lathe's, and the ratio, onnxruntime's time over Lathe's; then the geometric
+mean and the ten worst, and those of the shapes that run longer than 20 microseconds, where the call says little. The
+verdict is the reader's. Each package is built as a shared library and called beside onnxruntime's session in one
+process. A time is that of the best turn, so that work beside does not count: of the processor with one worker, of the
+clock with more. Shapes that onnxruntime has no operator or no type for are left out.
 """
 import argparse
+import ctypes
 import fnmatch
 import json
 import math
@@ -17,9 +20,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -28,7 +34,7 @@ import grid  # noqa: E402
 
 TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i32": np.int32, "i64": np.int64, "i8": np.int8}
 SHORT = 0.02  # milliseconds
-LONGEST = 180  # seconds for a shape, against hangs
+TURN = 0.001  # seconds that a turn takes at least
 PLAIN = {"add": "Add", "multiply": "Mul", "nn.relu": "Relu", "exp": "Exp", "gelu": "Gelu", "sigmoid": "Sigmoid",
          "sqrt": "Sqrt"}
 WITH_AXIS = {"nn.softmax": "Softmax", "nn.log_softmax": "LogSoftmax", "take": "Gather", "concatenate": "Concat"}
@@ -44,6 +50,7 @@ class Model:
     def __init__(self, group):
         self.types = dict(re.match(r"(%p\d+): (.*)", i).groups() for i in group.inputs)
         self.lines, self.nodes, self.constants, self.inputs, self.done = {}, [], [], {}, set()
+        self.limits = {}  # of inputs that are indices
         for line in group.lines:
             self.lines[re.match(r"%\w+", line)[0]] = line
 
@@ -80,6 +87,8 @@ class Model:
         a = {k: json.loads(v) for k, v in re.findall(r"(\w+) = (\[.*?\]|-?[\d.]+)", attributes or "")}
         if not all(self.value(i) for i in inputs):
             return False
+        if kind == "take":
+            self.limits[inputs[1]] = self.inputs[inputs[0]][1][a["axis"]]
         window = kind[:-2] if kind[-2:] in ("1d", "2d", "3d") else kind
         if kind in PLAIN:
             self.node(PLAIN[kind], inputs, name)
@@ -125,22 +134,88 @@ class Model:
         return True
 
 
-def times(o, path):
-    """(onnxruntime's, Lathe's) medians in ms; None: one of them does not take it."""
-    command = [o.lathe, "bench", path, "--target", o.target, "--workers", str(o.workers), "--json", "--against",
-               "onnxruntime", *(["--repeat", o.repeat] if o.repeat else [])]
+    def operands(self):
+        """An array for each input."""
+        random, arrays = np.random.default_rng(1), {}
+        for name, (dtype, dims) in self.inputs.items():
+            limit = self.limits.get(name, 100)
+            arrays[name] = (random.standard_normal(dims) if np.issubdtype(dtype, np.floating) else
+                            random.integers(0, limit, dims)).astype(dtype)
+        return arrays
+
+
+def build(o, path):
+    """The model's package as a shared library; None and a message where it cannot be had."""
+    package, library = path + ".package", path + ".so"
+    steps = ([o.lathe, "compile", path, "--target", o.target, "--workers", str(o.workers), "-q", "-o", package],
+             ["make", "-s", "-C", package, "lib", "CFLAGS=-O3 -fPIC"],
+             [os.environ.get("CC", "cc"), "-shared", "-o", library, "-Wl,--whole-archive",
+              os.path.join(package, "libtvmgen_default.a"), "-Wl,--no-whole-archive", "-lm", "-pthread"])
+    for step in steps:
+        done = subprocess.run(step, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return None, done.stderr.strip()[:400]
+    return library, ""
+
+
+def caller_of_package(library, operands, results):
+    """A function without arguments; the structs of a package are pointers in the model's order."""
+    run = ctypes.CDLL(library).tvmgen_default_run
+    ins = (ctypes.c_void_p * len(operands))(*(a.ctypes.data for a in operands))
+    outs = (ctypes.c_void_p * len(results))(*(a.ctypes.data for a in results))
+    run.argtypes, run.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int32
+    ins_at, outs_at = ctypes.addressof(ins), ctypes.addressof(outs)
+
+    def call(_keep=(operands, results, ins, outs)):
+        return run(ins_at, outs_at)
+    if call() != 0:
+        raise RuntimeError("the package's run failed")
+    return call
+
+
+def caller_of_session(session, operands):
+    binding = session.io_binding()
+    for name, array in operands.items():
+        binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
+    binding.bind_output(session.get_outputs()[0].name)
+    session.run_with_iobinding(binding)
+    result = binding.get_outputs()[0]
+    binding.bind_ortvalue_output(session.get_outputs()[0].name, result)
+    return (lambda: session.run_with_iobinding(binding)), result.numpy()
+
+
+def in_turns(calls, turns, clock):
+    """The least seconds of a call, for each of them. The first call of a turn brings caches back, and is not timed."""
+    inner, best = [], []
+    for call in calls:
+        start, n = clock(), 0
+        while n < 3 or clock() - start < TURN:
+            call()
+            n += 1
+        inner.append(n)
+        best.append(math.inf)
+    for _ in range(turns):
+        for i, call in enumerate(calls):
+            call()
+            start = clock()
+            for _ in range(inner[i]):
+                call()
+            best[i] = min(best[i], (clock() - start) / inner[i])
+    return best
+
+
+def times(o, model, path, library):
+    """(onnxruntime's, Lathe's) in ms; None: onnxruntime does not take it."""
+    options, operands = onnxruntime.SessionOptions(), model.operands()
+    options.intra_op_num_threads, options.log_severity_level = max(1, o.workers), 3
     try:
-        run = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, LATHE_PYTHON=sys.executable),
-                             check=False, timeout=LONGEST)
-    except subprocess.TimeoutExpired:
-        print(f"no end after {LONGEST} s: the machine is busy", file=sys.stderr)
-        return None
-    entries = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
-    found = {e["who"]: e["median_ms"] for e in entries if "who" in e}
-    if run.returncode or len(found) < 2:
-        print(f"{os.path.basename(path)}: {run.stderr.strip()[:160]}", file=sys.stderr)
-        return None
-    return found["onnxruntime"], found["lathe"]
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        theirs, result = caller_of_session(session, operands)
+    except Exception as e:  # its exceptions have no base of their own
+        return None, str(e)[:160]
+    own = caller_of_package(library, list(operands.values()), [np.empty_like(result)])
+    clock = time.thread_time if o.workers <= 1 else time.perf_counter
+    return [t * 1e3 for t in in_turns((theirs, own), o.turns, clock)], ""
 
 
 def summary(title, rows):
@@ -152,32 +227,55 @@ def summary(title, rows):
         print(f"  {ratio:6.2f}  {own:9.4f} ms  {name}")
 
 
+def chosen(o, work):
+    """(name, model, path) of the shapes that ONNX has an operator for; how many it has none for."""
+    jobs, left_out = [], 0
+    for make in grid.GROUPS:
+        group = make()
+        for name, value in group.results:
+            if any(fnmatch.fnmatch(name, glob) for glob in o.filter.split(",")):
+                model, path = Model(group), os.path.join(work, f"{group.name}{len(jobs)}.onnx")
+                if model.write(value, path):
+                    jobs.append((name, model, path))
+                else:
+                    left_out += 1
+    return jobs, left_out
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
-    parser.add_argument("--filter", default="*")
+    parser.add_argument("--filter", default="*", metavar="GLOB,GLOB", help="names of shapes")
     parser.add_argument("--target", default="native")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--repeat", default=None)
+    parser.add_argument("--turns", type=int, default=25)
+    parser.add_argument("--json", action="store_true", help="a JSON object for each shape, no summary")
+    parser.add_argument("-j", type=int, default=2, metavar="N", help="packages built at once")
     o = parser.parse_args()
-    o.lathe, rows, left_out = os.path.abspath(o.lathe), [], 0
-    print(f"{'ratio':>7}  {'onnxruntime':>12}  {'Lathe':>9}  shape")
+    o.lathe, rows = os.path.abspath(o.lathe), []
     with tempfile.TemporaryDirectory(prefix="grid-") as work:
-        path = os.path.join(work, "shape.onnx")
-        for make in grid.GROUPS:
-            group = make()
-            for name, value in group.results:
-                if not fnmatch.fnmatch(name, o.filter):
-                    continue
-                found = times(o, path) if Model(group).write(value, path) else None
-                left_out += found is None
-                if found:
-                    rows.append((found[0] / found[1], *found, name))
-                    print(f"{rows[-1][0]:7.2f}  {found[0]:9.4f} ms  {found[1]:6.4f} ms  {name}", flush=True)
+        jobs, left_out = chosen(o, work)
+        with ThreadPoolExecutor(o.j) as pool:
+            libraries = list(pool.map(lambda job: build(o, job[2]), jobs))
+        if not o.json:
+            print(f"{'ratio':>7}  {'onnxruntime':>12}  {'Lathe':>9}  shape")
+        for (name, model, path), (library, error) in zip(jobs, libraries):
+            found, error = times(o, model, path, library) if library else (None, error)
+            if not found:
+                print(f"left out: {name}: {error}", file=sys.stderr)
+                left_out += 1
+                continue
+            rows.append((found[0] / found[1], *found, name))
+            if o.json:
+                print(json.dumps({"shape": name, "onnxruntime_ms": found[0], "lathe_ms": found[1],
+                                  "ratio": found[0] / found[1]}), flush=True)
+            else:
+                print(f"{rows[-1][0]:7.2f}  {found[0]:9.4f} ms  {found[1]:6.4f} ms  {name}", flush=True)
     rows.sort()
-    summary("all", rows)
-    summary("longer than 20 us", [r for r in rows if r[2] > SHORT])
-    print(f"left out: {left_out}")
+    if not o.json:
+        summary("all", rows)
+        summary("longer than 20 us", [r for r in rows if r[2] > SHORT])
+        print(f"left out: {left_out}")
     return 0
 
 
