@@ -179,11 +179,22 @@ static inline double eval_bits_f64(int64_t v)
     return x;
 }
 
+/* x * 2^n, n rounded down; beyond 4000 either way the result is the same. */
+static inline double eval_ldexp(double x, double n)
+{
+    return isnan(n) ? n : ldexp(x, (int)fmin(fmax(floor(n), -4000.0), 4000.0));
+}
+static inline float eval_ldexpf(float x, float n)
+{
+    return isnan(n) ? n : ldexpf(x, (int)fminf(fmaxf(floorf(n), -4000.0f), 4000.0f));
+}
+
 /* X(op, f32 form, f64 form) over x[]: the intrinsics that give a float. */
 #define EVAL_FLOAT_CALLS(X)                                                                                            \
     X(TIR_EXP, expf(x[0]), exp(x[0]))                                                                                  \
     X(TIR_DECAY, expf(x[0]), exp(x[0]))                                                                                \
     X(TIR_LOG, logf(x[0]), log(x[0]))                                                                                  \
+    X(TIR_LDEXP, eval_ldexpf(x[0], x[1]), eval_ldexp(x[0], x[1]))                                                      \
     X(TIR_SQRT, sqrtf(x[0]), sqrt(x[0]))                                                                               \
     X(TIR_SIN, sinf(x[0]), sin(x[0])) X(TIR_COS, cosf(x[0]), cos(x[0])) X(TIR_TAN, tanf(x[0]), tan(x[0]))              \
         X(TIR_ASIN, asinf(x[0]), asin(x[0])) X(TIR_ACOS, acosf(x[0]), acos(x[0])) X(TIR_ATAN, atanf(x[0]), atan(x[0])) \

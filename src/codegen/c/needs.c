@@ -298,6 +298,19 @@ static const char *by_extreme(arena *a, const c_need *n, const char *with, const
                         (int)(at - with), with, code, at + strlen("LATHE_EXTREME"), without);
 }
 
+/* x * 2^y is one instruction of AVX-512; by `lane` elsewhere. */
+static const char *by_scale(arena *a, const c_need *n, const char *v, const char *lane)
+{
+    if (n->dt != DT_F32 || n->lanes != 16)
+        return NULL;
+    return arena_printf(a,
+                        "#if defined(__AVX512F__)\n"
+                        "    return __builtin_ia32_scalefps512_mask(x, y, x, 0xffff, 4);\n"
+                        "#else\n    %s r;\n    int i;\n    for (i = 0; i < 16; i++)\n        %s\n"
+                        "    return r;\n#endif",
+                        v, lane);
+}
+
 /* What vector types can do by themselves with the scalar's meaning. */
 static const char *fast_op(arena *a, const c_need *n, const char *v)
 {
@@ -356,7 +369,7 @@ static void write_vop(arena *a, writer *w, const c_need *n, const char *v)
     const char *head = arena_printf(a, "%s %s_%s(%s x%s%s%s%s)", result, v, needs_op_name(n->op), v,
                                     arity > 1 ? ", " : "", arity > 1 ? arena_printf(a, "%s y", v) : "",
                                     arity > 2 ? ", " : "", arity > 2 ? arena_printf(a, "%s z", v) : "");
-    write_lanes(w, n->lanes, head, result, fast_op(a, n, v), lane);
+    write_lanes(w, n->lanes, head, result, n->op == TIR_LDEXP ? by_scale(a, n, v, lane) : fast_op(a, n, v), lane);
 }
 
 static void write_memory(arena *a, writer *w, const c_need *n, const char *v)

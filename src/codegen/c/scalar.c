@@ -177,6 +177,12 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
         needs_add(n, (c_need){.kind = NEED_OP, .op = op, .dt = dt});
         return (c_text){arena_printf(a, "lathe_%s_%s(%s)", dtype_name(dt), tir_op_text(op), args[0].s), PREC_PRIMARY};
     }
+    if (op == TIR_LDEXP) {
+        const char *by = scalar_at(a, args[1], PREC_PRIMARY), *x = suffix;
+        const char *whole = arena_printf(a, "(int)fmin%s(fmax%s(floor%s(%s), -4000.0%s), 4000.0%s)", x, x, x, by, x, x);
+        const char *text = arena_printf(a, "(%s != %s ? %s : ldexp%s(%s, %s))", by, by, by, x, args[0].s, whole);
+        return rounded(a, n, dt, (c_text){text, PREC_PRIMARY});
+    }
     if (op == TIR_FABS && !dtype_is_float(dt))
         return helper(a, n, op, "abs", dt, args[0], args[0]);
     if (op == TIR_DECAY)

@@ -130,7 +130,8 @@ static void combine(te_sched *s, const te_node *n, const char *stage, const char
     te_sched_split(s, stage, "k_i", FEW, "k_a", "k_b");
     te_sched_rfactor(s, stage, "k_b", few);
     te_sched_set_scope(s, few, "local");
-    te_sched_compute_at(s, few, consumer, place);
+    if (place)
+        te_sched_compute_at(s, few, consumer, place);
     for (uint32_t i = 0; i < n->n_axes; i++)
         order[count++] = te_axis_name(n, i);
     order[count++] = "k_a";
@@ -157,8 +158,10 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
     te_sched_rfactor(s, stage, "k_i", partial);
     te_sched_cache_write(s, partial, "local.reg", sums);
     te_sched_set_scope(s, partial, "local");
-    te_sched_compute_at(s, sums, consumer, place);
-    te_sched_compute_at(s, partial, consumer, place);
+    if (place)
+        te_sched_compute_at(s, sums, consumer, place);
+    if (place)
+        te_sched_compute_at(s, partial, consumer, place);
     cut_partial(s, t, n, sums, true, beside);
     cut_partial(s, t, n, partial, false, n->n_axes);
     combine(s, n, stage, consumer, place);

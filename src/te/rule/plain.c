@@ -63,8 +63,12 @@ static const char *accumulate_inside(te_sched *s, te_node *anchor, te_node *last
 
 bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_axes == 0 || anchor->n_outputs != 1)
+    if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_outputs != 1)
         return te_schedule_default(s, t, n, NULL, last);
+    if (anchor->n_axes == 0) {
+        te_sum_in_lanes(s, t, anchor, accumulate_inside(s, anchor, last), NULL, NULL, 0);
+        return true;
+    }
     te_node *pad = te_find_tag(s->g, "pad");
     const char *acc = accumulate_inside(s, anchor, last), *inner = te_axis_name(last, last->n_axes - 1);
     uint32_t count = te_parallel_axes(s->g, last);

@@ -205,19 +205,20 @@ bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
 {
     const te_graph *g = s->g;
     row_search x = {.s = s, .g = g, .last = last};
-    if (g->params.len - g->n_inputs != 1 || last->kind != TE_COMPUTE || last->reducer || last->n_axes < 2)
+    if (g->params.len - g->n_inputs != 1 || last->kind != TE_COMPUTE || last->reducer || last->n_axes < 1)
         return true;
     find_axes(&x);
     uint32_t *shared = arena_array(&s->c->mem, uint32_t, last->n_axes), count = find_shared(&x, shared);
-    if (count == 0 || has_extern(g))
+    if ((count == 0 && last->n_axes > 1) || has_extern(g))
         return true;
-    const uint32_t several = axis_of_rows(&x, t, count, shared);
-    const char *row = make_rows(s, last, count, shared, several);
+    const uint32_t several = count > 0 ? axis_of_rows(&x, t, count, shared) : last->n_axes;
+    const char *row = count > 0 ? make_rows(s, last, count, shared, several) : NULL; /* one row: stage by stage */
     for (uint32_t p = 0; p < g->nodes.len; p++) {
         const te_node *n = g->nodes.data[p];
         if (!is_stage(&x, p))
             continue;
-        te_sched_compute_at(s, n->name, last->name, row);
+        if (row)
+            te_sched_compute_at(s, n->name, last->name, row);
         bool has_row = n->n_axes > 0 && x.axis_of[p][n->n_axes - 1] == last->n_axes - 1;
         if (n->n_reduce > 0 && has_row)
             reduce_outside(s, n);

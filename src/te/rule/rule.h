@@ -74,7 +74,8 @@ bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
 bool te_bytes_fit(const te_sched *s, const te_node *n);
 /* Do `last` and what is inlined, but not `anchor` (may be NULL), call functions? */
 bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node *last);
-/* What n computes, a sum along neighbouring elements, in `stage` (n or a cache of it), computed at consumer.place.
+/* What n computes, a sum along neighbouring elements, in `stage` (n or a cache of it), computed at consumer.place, or,
+ * where that is NULL, once, before its readers.
  * beside: the axis of n along which a few sums grow side by side; n_axes: none. */
 bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *stage, const char *consumer,
                      const char *place, uint32_t beside);

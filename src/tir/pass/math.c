@@ -12,9 +12,11 @@
 #include "tir/node.h"
 #include "tir/pass.h"
 #include "tir/walk.h"
+#include "type/target.h"
 
 typedef struct expander {
     compiler *c;
+    bool scales;  /* vectors of 16 floats have an instruction for x * 2^n */
     tir_map done; /* calls of this statement -> what stands for them */
     VEC(tir_stmt *) lets;
 } expander;
@@ -85,6 +87,7 @@ static tir_expr_ref polynomial(expander *x, tir_expr_ref z, uint32_t n, const do
 #define LN2_LOW      1.42860682030941723e-06 /* ln 2 - LN2_HIGH */
 #define ROUNDER      12582912.0              /* 1.5 * 2^23: adding it rounds to an integer, kept in the low bits */
 #define ROUNDER_BITS 0x4b400000
+#define SCALED_LANES 16
 
 /* exp(a) = 2^n exp(r), |r| <= ln 2 / 2. Gives exp(r), and in *out_t n as an integer in the low bits, `rounder` above
  * it. */
@@ -101,6 +104,17 @@ static tir_expr_ref exp_reduced(expander *x, tir_expr_ref a, double rounder, tir
     return bin(x, TIR_ADD, p, f32(x, 1.0));
 }
 
+/* p * 2^n by an instruction that rounds once, as the products of p and two powers do. */
+static bool scales(const expander *x, tir_expr_ref a)
+{
+    return x->scales && a->type.lanes == SCALED_LANES;
+}
+static tir_expr_ref scaled(expander *x, tir_expr_ref p, tir_expr_ref t, double rounder)
+{
+    tir_expr_ref n = bin(x, TIR_SUB, t, f32(x, rounder));
+    return tir_call(x->c, TIR_LDEXP, 2, (tir_expr_ref[]){p, n});
+}
+
 /* a in [-104, 89] keeps n in [-150, 128]. 2^n is made of two powers, so that results may be subnormal or overflow by
  * themselves; `is_normal`: they do not, and one is enough. */
 static tir_expr_ref exp_between(expander *x, tir_expr_ref a, bool is_normal)
@@ -110,6 +124,8 @@ static tir_expr_ref exp_between(expander *x, tir_expr_ref a, bool is_normal)
         tir_expr_ref power = bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 127));
         return bin(x, TIR_MUL, p, from_bits(x, bin(x, TIR_SHL, power, u32(x, 23))));
     }
+    if (scales(x, a))
+        return scaled(x, p, t, ROUNDER);
     tir_expr_ref e = named(x, "e", bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 254)));
     tir_expr_ref half = named(x, "half", bin(x, TIR_SHR, e, u32(x, 1))), rest = bin(x, TIR_SUB, e, half);
     tir_expr_ref first = from_bits(x, bin(x, TIR_SHL, half, u32(x, 23)));
@@ -129,6 +145,8 @@ static tir_expr_ref expand_decay(expander *x, tir_expr_ref a)
 {
     tir_expr_ref t, low = named(x, "low", at_least(x, named(x, "x", a), -104.0));
     tir_expr_ref p = exp_reduced(x, low, ROUNDER + 152, &t);
+    if (scales(x, a))
+        return named(x, "exp", scaled(x, p, t, ROUNDER + 152));
     p = bin(x, TIR_MUL, p, from_bits(x, bin(x, TIR_SHL, bits(x, t), u32(x, 23))));
     return named(x, "exp", bin(x, TIR_MUL, p, f32(x, 0x1p-25)));
 }
@@ -243,7 +261,9 @@ static tir_stmt *expand_stmt(tir_rewriter *r, tir_stmt *s)
     bool holds_value = s->kind == TIR_STORE || s->kind == TIR_LET;
     if (!holds_value || !has(s->value, look_for_call) || tir_has_extern(s->value))
         return s;
-    expander x = {.c = r->c};
+    const tir_func *f = r->ctx;
+    const target *t = f->target ? f->target : target_default();
+    expander x = {.c = r->c, .scales = t->vector_bytes == 4 * SCALED_LANES && (t->features & TARGET_MADD) != 0};
     tir_map_init(&x.done, &r->c->mem);
     tir_expr_ref value = expand(&x, s->value, false);
     tir_stmt *out = s->kind == TIR_STORE ? tir_store(r->c, s->buffer, s->n_indices, s->indices, value)
@@ -255,7 +275,7 @@ static tir_stmt *expand_stmt(tir_rewriter *r, tir_stmt *s)
 
 bool tir_pass_math(compiler *c, tir_func *f)
 {
-    tir_rewriter r = {.c = c, .stmt = expand_stmt};
+    tir_rewriter r = {.c = c, .ctx = f, .stmt = expand_stmt};
     f->body = tir_rewrite_stmt(&r, f->body);
     return true;
 }
