@@ -11,6 +11,7 @@
 
 #define AHEAD_QUARTERS   3            /* of the second-level cache: weights of a tile, beside as many fetched ahead */
 #define LEAST_SHARE      0.8          /* of the time that workers are busy when they share groups of blocks */
+#define LEAST_ROWS       0.95         /* the same for rows, where groups of blocks and rows would do as well */
 #define TAPS_WRITTEN_OUT 25           /* taps of a window over single channels */
 #define POOL_TILE        7            /* pixels */
 
@@ -60,6 +61,27 @@ static void choose_tile(blocked_conv *v)
                      : te_choose_tile_within(v->t, v->single ? 1 : blocks, width, most);
 }
 
+/* Whether workers have nearly equal shares of `groups`; half of those that the schedule is for, too, for which a
+ * package may be built. */
+static bool shares_are_even(const struct target *t, int64_t groups, double least)
+{
+    for (int64_t workers = t->workers; workers > 1 && workers * 2 >= t->workers; workers /= 2)
+        if ((double)groups < least * (double)((groups + workers - 1) / workers * workers))
+            return false;
+    return true;
+}
+
+/* The first of the loops in front of `to` that are cut into parts: of the rows alone, where each block of channels goes
+ * over all of them and they are enough. A worker then has the rows that it made, or makes, of all channels. */
+static uint32_t first_cut(const blocked_conv *v, uint32_t to)
+{
+    int64_t rows = 1;
+    for (uint32_t i = IMAGE; i < v->row; i++)
+        rows *= te_axis_most(v->s->g, v->last, i);
+    const bool alone = v->single && v->t->workers > 1 && v->row > IMAGE && shares_are_even(v->t, rows, LEAST_ROWS);
+    return alone ? to - (v->row - IMAGE) : 0;
+}
+
 /* The result's loops: batch, rows and groups of blocks in parallel; tiles along a row; the tile. */
 static void schedule_result(blocked_conv *v)
 {
@@ -76,7 +98,7 @@ static void schedule_result(blocked_conv *v)
         order[n++] = axis(v, i);
     if (rows_first)
         order[n++] = "block_o";
-    uint32_t outer = v->weights ? 2 : n;
+    const uint32_t outer = v->weights ? 2 : n, first = first_cut(v, outer);
     order[n++] = "col_o";
     order[n++] = "col_i";
     order[n++] = "block_i";
@@ -85,8 +107,8 @@ static void schedule_result(blocked_conv *v)
     te_sched_annotate(s, TE_UNROLL, o, "col_i");
     te_sched_annotate(s, TE_UNROLL, o, "block_i");
     te_sched_annotate(s, TE_VECTORIZE, o, axis(v, v->lane));
-    const char *part = order[0];
-    for (uint32_t i = 1; i < outer; i++) {
+    const char *part = order[first];
+    for (uint32_t i = first + 1; i < outer; i++) {
         const char *fused = arena_printf(&s->c->mem, i + 1 < outer ? "part%u" : "part", i);
         te_sched_fuse(s, o, part, order[i], fused);
         part = fused;
@@ -165,16 +187,6 @@ static bool has_tiles(const blocked_conv *v)
            te_axis_extent(a, v->lane) * 4 <= v->t->vector_bytes;
 }
 
-/* Whether workers have nearly equal shares of `groups`; half of those that the schedule is for, too, for which a
- * package may be built. */
-static bool shares_are_even(const struct target *t, int64_t groups)
-{
-    for (int64_t workers = t->workers; workers > 1 && workers * 2 >= t->workers; workers /= 2)
-        if ((double)groups < LEAST_SHARE * (double)((groups + workers - 1) / workers * workers))
-            return false;
-    return true;
-}
-
 /* The instruction for products of the data's numbers with weights that are packed for it; NULL: none. */
 static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
 {
@@ -196,7 +208,7 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
     v.single = graph_attr_int(n, "groups") > 1 && te_reduce_most(s->g, anchor) <= TAPS_WRITTEN_OUT;
     choose_tile(&v);
     int64_t groups = te_axis_most(s->g, last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
-    if (!v.single && !rows_come_first(&v) && shares_are_even(t, groups))
+    if (!v.single && !rows_come_first(&v) && shares_are_even(t, groups, LEAST_SHARE))
         v.weights = find_parameter(s->g, n->inputs[1]->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
