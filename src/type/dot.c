@@ -5,6 +5,7 @@
 #define ONE_INSTRUCTION 1, 1, 0, 0, 1, 1
 #define PAIRS           2, 3, 0, 0, 1, 3 /* vpmaddubsw, vpmaddwd, vpaddd; the data, a sum, ones */
 #define HALVES          2, 4, 3, 2, 2, 4 /* vpmaddwd and vpaddd of even and of odd bytes, which are widened */
+#define WIDE_PIXELS     16               /* of an image, which read each weight that is widened first */
 #define MULTIPLY_ADD    1, 2, 0, 0, 1, 2 /* vpmaddwd, vpaddd */
 
 static const target_dot rows[] = {
@@ -35,4 +36,9 @@ const target_dot *target_find_wide_dot(const target *t, const target_dot *bytes)
 {
     const target_dot *r = target_find_dot(t, DT_I16, DT_I16, false);
     return r && bytes->weight_work > 0 && r->operations * bytes->granule <= bytes->operations * r->granule ? r : NULL;
+}
+
+const target_dot *target_find_wide_conv(const target *t, const target_dot *bytes, int64_t pixels)
+{
+    return pixels >= WIDE_PIXELS ? target_find_wide_dot(t, bytes) : NULL;
 }

@@ -112,7 +112,7 @@ static bool read_packed(compiler *c, const graph_node *n, nn_weights *out)
     return true;
 }
 
-/* "OIHW", "OIHW16o", "OIHW16i16o" or "OIHW4i16o4i". */
+/* "OIHW", "OIHW16o", "OIHW16i16o", "OIHW4i16o4i" or "OIHW16o4w". */
 static bool read_blocks(const char *text, nn_weights *out)
 {
     tensor_layout l;
@@ -127,6 +127,9 @@ static bool read_blocks(const char *text, nn_weights *out)
     if (out->block && lanes + 2 == l.n && lanes > 0 && l.letter[l.n - 1] == 'I' && l.letter[lanes - 1] == 'I' &&
         l.block[lanes - 1])
         out->granule = l.block[l.n - 1];
+    out->in_rows = out->block && !out->in_block && lanes + 2 == l.n && l.letter[l.n - 1] == 'W';
+    if (out->in_rows)
+        out->granule = l.block[l.n - 1];
     return out->block > 0 && (out->granule || lanes + 1 == l.n);
 }
 
@@ -136,12 +139,18 @@ int64_t nn_layout_granule(const char *layout)
     return read_blocks(layout, &w) ? w.granule : 0;
 }
 
+bool nn_layout_in_rows(const char *layout)
+{
+    nn_weights w;
+    return read_blocks(layout, &w) && w.in_rows;
+}
+
 bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out)
 {
     const type *w = infer_in(n, 1);
     const char *text = graph_attr_string(n, "kernel_layout");
     if (!read_blocks(text, out))
-        return infer_error(c, n, "kernel_layout %s is none of OIHW, OIHW16o, OIHW16i16o, OIHW4i16o4i", text);
+        return infer_error(c, n, "kernel_layout %s is none of OIHW, OIHW16o, OIHW16i16o, OIHW4i16o4i, OIHW16o4w", text);
     uint32_t blocks = (out->block ? 1u : 0u) + (out->in_block ? 1u : 0u) + (out->granule ? 1u : 0u);
     if (w->shape.rank < (int32_t)blocks + 3)
         return infer_error(c, n, "weights of rank %d", w->shape.rank);
@@ -155,6 +164,9 @@ bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out)
     for (uint32_t i = 0; i < out->spatial; i++)
         if (!dim_is_const(w->shape.dims[2 + i], &out->kernel[i]) || out->kernel[i] < 1 || out->kernel[i] > INT32_MAX)
             return infer_error(c, n, "kernel extents must be constants above 0; give the weights a static shape");
+    if (out->in_rows && (out->spatial != 2 || !i64_mul(out->kernel[1], out->granule, &out->kernel[1]) ||
+                         out->kernel[1] > INT32_MAX))
+        return infer_error(c, n, "weights of %lld neighbours in a row are too wide", (long long)out->granule);
     return true;
 }
 

@@ -24,11 +24,13 @@ bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_windo
 
 /* Weights of a convolution: logical O, I/groups and kernel extents, seen through kernel_layout. Blocks are 0 for the
  * plain layout, else the extents of one block of "OI..{block}o", "OI..{in_block}i{block}o" and
- * "OI..{in_block / granule}i{block}o{granule}i", where each lane has some inputs side by side. */
+ * "OI..{in_block / granule}i{block}o{granule}i", where each lane has some inputs side by side, or
+ * "OIHW{block}o{granule}w", where these are neighbours in a row. */
 typedef struct nn_weights {
     dim out_channels, in_per_group;
     int64_t kernel[NN_MAX_SPATIAL];
     int64_t block, in_block, granule;
+    bool in_rows; /* a granule lies along the last axis of the window */
     uint32_t spatial;
 } nn_weights;
 bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out);
@@ -56,8 +58,10 @@ const tensor_data *graph_softmax_table(compiler *c, float scale, int64_t extent)
 
 /* Extent of the last block in a layout of weights such as "OIHW16o" or "NK8n"; 0: none. */
 int64_t nn_layout_block(const char *layout);
-/* Inputs that lanes of packed weights have side by side, as in "OIHW4i16o4i"; 0: none. */
+/* Inputs that lanes of packed weights have side by side, as in "OIHW4i16o4i" or "OIHW16o4w"; 0: none. */
 int64_t nn_layout_granule(const char *layout);
+/* These are neighbours in a row. */
+bool nn_layout_in_rows(const char *layout);
 
 /* Packed weights of a matrix product, "NK16n" or "NK16n4k": columns in a block, and products that a lane has side by
  * side; 0: none. */

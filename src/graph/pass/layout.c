@@ -7,7 +7,7 @@
 #include "graph/op/layout.h"
 #include "graph/op/nn.h"
 #include "graph/pass.h"
-#include "graph/pass/rewrite.h"
+#include "graph/pass/pixel_rows.h"
 #include "base/ptr_map.h"
 #include "type/dot.h"
 
@@ -207,8 +207,31 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     return in[0] && emit_packed(v, n, in, blocks ? 2 : 1, more);
 }
 
-/* Products of integers: data in blocks of channels, where a lane takes some at a time; a few planes as one such
- * piece. */
+/* A few planes: as one piece that a lane takes, or in rows of pixels. */
+static bool convert_planes(converter *v, graph_node *n, const target_dot *row)
+{
+    compiler *c = v->r.c;
+    const target_dot *wide =
+        target_find_wide_conv(v->target, row, extent(n->outputs[0], 2) * extent(n->outputs[0], 3));
+    const int64_t granule = wide ? wide->granule : row->granule;
+    const char *layout = arena_printf(&c->mem, "NCHW%uc", row->granule);
+    graph_value *in[2] = {NULL, n->inputs[1]}, *x = plain(v, n->inputs[0], n->loc);
+    pixel_rows rows;
+    if (!x)
+        return false;
+    if (!pixel_rows_pay(n, granule, row->granule)) {
+        in[0] = transform(v, x, "NCHW", layout, 0, n->loc);
+        attr more[2] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", layout)};
+        return in[0] && emit_packed(v, n, in, 2, more);
+    }
+    if (!pixel_rows_make(&v->r, n, x, granule, &rows))
+        return false;
+    attr more[4] = {attr_string(c, "out_layout", v->blocked), attr_ints(c, "strides", 2, rows.strides),
+                    attr_ints(c, "dilations", 2, rows.dilations), attr_ints(c, "pads", 0, NULL)};
+    return emit_packed(v, n, (graph_value *const[]){rows.data, rows.weights}, 4, more);
+}
+
+/* Products of integers: data in blocks of channels, where a lane takes some at a time. */
 static bool convert_integer_conv(converter *v, graph_node *n, bool *done)
 {
     compiler *c = v->r.c;
@@ -218,17 +241,11 @@ static bool convert_integer_conv(converter *v, graph_node *n, bool *done)
     conv_kind kind = row && v->lanes % row->granule == 0 ? judge_conv(v, n) : CONV_KEEP;
     if (kind == CONV_KEEP)
         return true;
-    graph_value *in[2] = {NULL, n->inputs[1]};
-    const char *layout = v->blocked;
-    if (kind == CONV_PLAIN_DATA && extent(n->inputs[0], CHANNELS) <= row->granule) {
-        layout = arena_printf(&c->mem, "NCHW%uc", row->granule);
-        graph_value *x = plain(v, n->inputs[0], n->loc);
-        in[0] = x ? transform(v, x, "NCHW", layout, 0, n->loc) : NULL;
-    } else {
-        in[0] = packed(v, n->inputs[0], n->loc);
-    }
-    attr more[2] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", layout)};
     *done = true;
+    if (kind == CONV_PLAIN_DATA && extent(n->inputs[0], CHANNELS) <= row->granule)
+        return convert_planes(v, n, row);
+    graph_value *in[2] = {packed(v, n->inputs[0], n->loc), n->inputs[1]};
+    attr more[2] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked)};
     return in[0] && emit_packed(v, n, in, 2, more);
 }
 

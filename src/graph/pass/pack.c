@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define FEW_ROWS 4 /* of a product's left operand, for which its right one is not turned */
-#define WIDE_PIXELS 16 /* of an image, from which on weights that are widened first are read often enough */
 
 typedef struct packer {
     rewriter r;
@@ -106,36 +105,42 @@ static void pack_conv(packer *p, graph_node *n)
         graph_set_attr(p->r.f, n, attr_int(c, "in_channels", w->dims[1]));
 }
 
-/* Whether the kernel widens both operands before it multiplies them: *row becomes that of 16 bits. */
-static bool widens(const packer *p, const graph_node *n, const target_dot **row)
+/* How the products of convolution n are made; block: of its data's channels. *wide: both operands are widened before.
+ * NULL: the weights do not come out in such pieces. */
+static const target_dot *conv_dot(const packer *p, const graph_node *n, const tensor_data *w, const target_dot *row,
+                                  int64_t block, bool *wide)
 {
-    const target_dot *wide = target_find_wide_dot(p->target, *row);
     const shape s = n->outputs[0]->type.shape;
-    int64_t height = 0, width = 0, block = nn_data_block(n, "data_layout");
-    if (!wide || block % wide->granule != 0 || graph_attr_int(n, "groups") != 1 ||
-        !dim_is_const(s.dims[2], &height) || !dim_is_const(s.dims[3], &width) || height * width < WIDE_PIXELS)
-        return false;
-    *row = wide;
-    return true;
+    int64_t height = 0, width = 0, along = block ? block : w->dims[3];
+    const bool known = dim_is_const(s.dims[2], &height) && dim_is_const(s.dims[3], &width);
+    const target_dot *wider =
+        known && graph_attr_int(n, "groups") == 1 ? target_find_wide_conv(p->target, row, height * width) : NULL;
+    *wide = wider && along % wider->granule == 0;
+    if (*wide)
+        return wider;
+    return along % row->granule == 0 ? row : NULL;
 }
 
-/* In blocks of channels, each lane with some inputs side by side. Blocks of inputs are full: the weights of what is not
- * there are 0. */
+/* In blocks of channels, each lane with some inputs side by side; of a single plane these are neighbours in a row.
+ * Blocks of inputs are full: the weights of what is not there are 0. */
 static void pack_integer_conv(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
     const target_dot *row;
-    const tensor_data *w = integer_weights(p, n, 1, &row);
     int64_t block = nn_data_block(n, "out_layout"), in_block = nn_data_block(n, "data_layout");
+    const tensor_data *w = integer_weights(p, n, in_block ? 1 : 3, &row);
     if (!w || w->rank != 4 || block != p->lanes || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
         return;
-    bool single = w->dims[1] == 1 && graph_attr_int(n, "groups") > 1;
-    if (!single && (!in_block || in_block % row->granule != 0))
+    const bool single = w->dims[1] == 1 && graph_attr_int(n, "groups") > 1, plane = !in_block && w->dims[1] == 1;
+    bool wide = false;
+    if (!single && ((!in_block && !plane) || !(row = conv_dot(p, n, w, row, in_block, &wide))))
         return;
-    const bool wide = !single && widens(p, n, &row);
-    const char *packed = single ? arena_printf(&c->mem, "OIHW%lldo", (long long)block)
-                                : arena_printf(&c->mem, "OIHW%lldi%lldo%ui", (long long)(in_block / row->granule),
-                                               (long long)block, row->granule);
+    const char *packed = arena_printf(&c->mem, "OIHW%lldo", (long long)block);
+    if (!single && plane)
+        packed = arena_printf(&c->mem, "OIHW%lldo%uw", (long long)block, row->granule);
+    else if (!single)
+        packed = arena_printf(&c->mem, "OIHW%lldi%lldo%ui", (long long)(in_block / row->granule), (long long)block,
+                              row->granule);
     graph_value *v = transform(p, n, "OIHW", packed);
     if (!v)
         return;
@@ -144,7 +149,8 @@ static void pack_integer_conv(packer *p, graph_node *n)
     graph_set_attr(p->r.f, n, attr_int(c, "channels", w->dims[0]));
     if (single)
         return;
-    graph_set_attr(p->r.f, n, attr_int(c, "in_channels", (w->dims[1] + in_block - 1) / in_block * in_block));
+    if (in_block)
+        graph_set_attr(p->r.f, n, attr_int(c, "in_channels", (w->dims[1] + in_block - 1) / in_block * in_block));
     graph_set_attr(p->r.f, n, attr_int(c, "pairs", row->needs_proof));
     if (wide)
         graph_set_attr(p->r.f, n, attr_int(c, "wide", 1));

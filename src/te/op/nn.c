@@ -89,6 +89,7 @@ typedef struct conv_ctx {
     int64_t x_block, y_block;    /* blocks of channels of data and result; 0: plain */
     int64_t w_block, w_in_block; /* of packed weights; 0: plain */
     int64_t granule;             /* inputs side by side in a lane of packed weights; 0: one */
+    bool in_rows;                /* these are neighbours in a row */
     int64_t groups;
     bool skips_border; /* x has no border: the sum leaves out what would be read there */
     tir_expr_ref out_per_group, in_per_group;
@@ -213,8 +214,12 @@ static tir_expr_ref conv_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         wi[last++] = v->granule ? tir_floordiv(c, wc.inner, te_i64(g, v->granule)) : wc.inner;
     if (v->w_block)
         wi[last++] = wo.inner;
-    if (v->granule)
+    if (v->in_rows) {
+        wi[last] = tir_floormod(c, wi[1 + n], te_i64(g, v->granule));
+        wi[1 + n] = tir_floordiv(c, wi[1 + n], te_i64(g, v->granule));
+    } else if (v->granule) {
         wi[last] = tir_floormod(c, wc.inner, te_i64(g, v->granule));
+    }
     tir_expr_ref term = tir_mul(c, te_centred(g, v->acc, te_read(g, v->x, xi), te_read_one(g, v->x_zero)),
                                 te_centred(g, v->acc, te_read(g, v->w, wi), channel_zero(g, v, oc.whole)));
     return guard_lanes(g, v, &oc, term);
@@ -272,6 +277,15 @@ static void widen(te_graph *g, conv_ctx *v, te_tensor *const *in, nn_window *win
     v->skips_border = false;
 }
 
+static int64_t window_taps(const nn_window *w)
+{
+    int64_t r = 1;
+    for (uint32_t i = 0; i < w->n; i++)
+        if (!i64_mul(r, w->kernel[i], &r))
+            return 0;
+    return r;
+}
+
 bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_weights nw;
@@ -301,6 +315,7 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
                     .w_block = nw.block,
                     .w_in_block = nw.in_block,
                     .granule = nw.granule,
+                    .in_rows = nw.in_rows,
                     .groups = graph_attr_int(n, "groups"),
                     .in_per_group = te_dim(g, nw.in_per_group),
                     .acc = te_acc_dtype(t->dt)};
@@ -319,7 +334,7 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     y->node->tag = n->op->name;
     int64_t cpg = 0, co = 0;
     if (dim_is_const(nw.in_per_group, &cpg) && dim_is_const(nw.out_channels, &co))
-        g->macs += product(g, dims, 1) * co * product(g, dims + 2, win.n) * cpg * product(g, &in[1]->shape[2], win.n);
+        g->macs += product(g, dims, 1) * co * product(g, dims + 2, win.n) * cpg * window_taps(&win);
     out[0] = te_cast_to(g, "conv_cast", y, t->dt);
     return true;
 }

@@ -26,6 +26,7 @@ typedef struct blocked_conv {
     te_tile tile;
     uint32_t row, lane;  /* the last two axes: pixels of a row, lanes */
     int64_t in_block;    /* of the data; 0: plain */
+    bool in_rows;        /* `dot` takes neighbours of a row of one plane */
     bool single;         /* a channel of the result sees only its own: depthwise convolution, pool */
     bool pool;           /* no axis of input channels */
     int64_t weight_bytes;   /* of one */
@@ -132,14 +133,16 @@ static uint32_t order_reduction(blocked_conv *v, const char **order)
     }
     for (uint32_t i = window; i < a->n_reduce; i++)
         order[n++] = a->reduce_axes[i]->var->name;
-    if (dense && v->dot)
-        te_sched_split(s, v->acc, "ic_i", v->dot->granule, "ic_m", "ic_g");
-    const char *inner = !dense ? ic : v->dot ? "ic_m" : "ic_i";
-    if (ic)
+    if (v->dot)
+        te_sched_split(s, v->acc, v->in_rows ? order[n - 1] : "ic_i", v->dot->granule, "ic_m", "ic_g");
+    const char *inner = !dense && !v->in_rows ? ic : v->dot ? "ic_m" : "ic_i";
+    if (v->in_rows)
+        order[n - 1] = inner;
+    else if (ic)
         order[n++] = inner;
     for (uint32_t i = 0; v->single && te_reduce_most(v->s->g, a) <= TAPS_WRITTEN_OUT && i < n; i++)
         te_sched_annotate(s, TE_UNROLL, v->acc, order[i]);
-    if (!dense && !v->single)
+    if (!dense && !v->single && !v->in_rows)
         te_sched_annotate(s, TE_UNROLL, v->acc, ic);
     if (v->weights)
         te_sched_prefetch(s, v->acc, dense ? inner : order[0], v->weights, v->last->name, "part");
@@ -193,14 +196,16 @@ static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
     int64_t granule = nn_layout_granule(graph_attr_string(n, "kernel_layout"));
     bool pairs = graph_attr(n, "pairs") && graph_attr_int(n, "pairs") != 0;
     const target_dot *d = granule ? target_find_dot(v->t, te_in_type(n, 0)->dt, te_in_type(n, 1)->dt, pairs) : NULL;
-    return d && d->granule == granule && v->in_block % granule == 0 ? d : NULL;
+    return d && d->granule == granule && v->in_block % granule == 0 && (v->in_block || v->in_rows) ? d : NULL;
 }
 
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     blocked_conv v = {.s = s, .t = t, .anchor = anchor, .last = last, .in_block = nn_data_block(n, "data_layout")};
     v.weight_bytes = (int64_t)dtype_bytes(te_in_type(n, 1)->dt);
+    v.in_rows = nn_layout_in_rows(graph_attr_string(n, "kernel_layout"));
     v.dot = dot_of(&v, n);
+    v.in_rows = v.in_rows && v.dot;
     v.lane = last->n_axes - 1;
     v.row = last->n_axes - 2;
     if (!has_tiles(&v))

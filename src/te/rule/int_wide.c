@@ -22,7 +22,7 @@ typedef struct wide_conv {
     const target_dot *dot;
     te_node *anchor, *last, *data, *weights;
     int64_t batch, blocks, rows, cols, lanes; /* of the result */
-    int64_t products, in_block;               /* of each sum; channels in a block of the data */
+    int64_t products, in_block;               /* of each sum; channels in a block of the data, 0: one plane in rows */
     int64_t step;                             /* rows of the data's stage from row to row */
 } wide_conv;
 
@@ -37,7 +37,7 @@ typedef struct wide_cut {
 static int64_t data_under(const wide_conv *v, int64_t strip)
 {
     int64_t rows = te_axis_extent(v->data, ROW) - (v->rows - strip) * v->step;
-    return te_axis_extent(v->data, BLOCK) * rows * te_axis_extent(v->data, COL) * te_axis_extent(v->data, LANE);
+    return te_axis_extent(v->data, BLOCK) * rows * te_axis_extent(v->data, COL) * (v->in_block ? v->in_block : 1);
 }
 
 /* Cycles of a row of pixels, for one group of output channels. */
@@ -103,18 +103,21 @@ static void schedule_result(const wide_conv *v, const wide_cut *cut)
     te_sched_annotate(s, TE_VECTORIZE, o, lane);
 }
 
-/* Blocks of input channels, the window, the channels of a block; inside the tile. */
+/* Blocks of input channels, the window, the channels of a block, or the row of a plane; inside the tile. */
 static void schedule_sums(const wide_conv *v, const char *acc)
 {
     te_sched *s = v->s;
     const te_node *a = v->anchor;
     const char *lane = te_axis_name(a, LANE), *row = te_axis_name(a, COL), *block = te_axis_name(a, BLOCK);
+    const char *ic = a->reduce_axes[0]->var->name, *kh = a->reduce_axes[1]->var->name,
+               *kw = a->reduce_axes[2]->var->name;
     te_sched_compute_at(s, acc, v->last->name, "col_o");
-    te_sched_split(s, acc, a->reduce_axes[0]->var->name, v->in_block, "ic_o", "ic_i");
-    te_sched_split(s, acc, "ic_i", v->dot->granule, "ic_m", "ic_g");
-    te_sched_reorder(s, acc, 8,
-                     (const char *[]){"ic_o", a->reduce_axes[1]->var->name, a->reduce_axes[2]->var->name, "ic_m", row,
-                                      block, lane, "ic_g"});
+    if (v->in_block)
+        te_sched_split(s, acc, ic, v->in_block, "ic_o", "ic_i");
+    te_sched_split(s, acc, v->in_block ? "ic_i" : kw, v->dot->granule, "k_o", "k_i");
+    const char *const planes[] = {ic, kh, "k_o", row, block, lane, "k_i"},
+                      *const blocks[] = {"ic_o", kh, kw, "k_o", row, block, lane, "k_i"};
+    te_sched_reorder(s, acc, v->in_block ? 8 : 7, v->in_block ? blocks : planes);
     te_sched_annotate(s, TE_UNROLL, acc, row);
     te_sched_annotate(s, TE_UNROLL, acc, block);
     te_sched_tensorize(s, acc, lane, v->dot->intrinsic);
@@ -126,7 +129,8 @@ static void schedule_operands(const wide_conv *v)
     te_sched *s = v->s;
     const te_node *w = v->weights;
     te_sched_compute_at(s, v->data->name, v->last->name, "part");
-    te_sched_annotate(s, TE_VECTORIZE, v->data->name, te_axis_name(v->data, LANE));
+    if (v->in_block)
+        te_sched_annotate(s, TE_VECTORIZE, v->data->name, te_axis_name(v->data, LANE));
     te_sched_compute_at(s, w->name, v->last->name, "group");
     te_sched_fuse(s, w->name, te_axis_name(w, w->n_axes - 2), te_axis_name(w, w->n_axes - 1), "pairs");
     te_sched_annotate(s, TE_VECTORIZE, w->name, "pairs");
@@ -135,12 +139,13 @@ static void schedule_operands(const wide_conv *v)
 static bool read_conv(const graph_node *n, wide_conv *v)
 {
     const te_node *a = v->anchor, *beside[2] = {v->data, v->weights};
+    const char *kernel = graph_attr_string(n, "kernel_layout");
     nn_window win;
     v->dot = target_find_dot(v->t, DT_I16, DT_I16, false);
     v->in_block = nn_data_block(n, "data_layout");
     if (!v->dot || !v->weights || !te_is_one_nest_with(v->s, a, v->last, NULL, 2, beside) || a->n_axes != RANK ||
-        a->n_reduce != 3 || v->data->n_axes != RANK || v->in_block % v->dot->granule != 0 ||
-        nn_layout_granule(graph_attr_string(n, "kernel_layout")) != v->dot->granule ||
+        a->n_reduce != 3 || v->in_block % v->dot->granule != 0 || nn_layout_granule(kernel) != v->dot->granule ||
+        nn_layout_in_rows(kernel) != (v->in_block == 0) ||
         !nn_window_read(v->s->c, n, 2, &win))
         return false;
     v->step = tir_is_const(a->reduce_axes[1]->extent, 1) ? 1 : win.stride[0];

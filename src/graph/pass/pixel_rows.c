@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A first layer has a few planes, less than instructions for products of integers take side by side. With pixels in
+ * rows, all channels of one in front of those of the next, a row of the window is one run of numbers: the convolution
+ * becomes one of a single plane, as many times wider, whose stride along the row is a pixel's. The border is put in
+ * first. */
+#include "graph/pass/pixel_rows.h"
+#include "graph/op/nn.h"
+
+#include <string.h>
+
+typedef struct sizes {
+    int64_t images, channels, height, width, outs, out_width, kernel[2];
+    int64_t strides[2], dilations[2], pads[4]; /* pads: begin, then end */
+} sizes;
+
+static void read_list(const graph_node *n, const char *name, uint32_t len, int64_t *out)
+{
+    const int64_t *list = NULL;
+    uint32_t have = graph_attr_ints(n, name, &list);
+    for (uint32_t i = 0; i < len && i < have; i++)
+        out[i] = list[i];
+}
+
+static bool read_sizes(const graph_node *n, sizes *z)
+{
+    const tensor_data *w = graph_constant(n->inputs[1]);
+    const shape x = n->inputs[0]->type.shape, y = n->outputs[0]->type.shape;
+    *z = (sizes){.strides = {1, 1}, .dilations = {1, 1}};
+    if (!w || w->kind != TENSOR_DENSE || w->dt != DT_I8 || w->rank != 4 || x.rank != 4 || y.rank != 4 ||
+        graph_attr_int(n, "groups") != 1 || !dim_is_const(x.dims[0], &z->images) ||
+        !dim_is_const(x.dims[1], &z->channels) || !dim_is_const(x.dims[2], &z->height) ||
+        !dim_is_const(x.dims[3], &z->width) || !dim_is_const(y.dims[3], &z->out_width))
+        return false;
+    z->outs = w->dims[0];
+    z->kernel[0] = w->dims[2];
+    z->kernel[1] = w->dims[3];
+    read_list(n, "strides", 2, z->strides);
+    read_list(n, "dilations", 2, z->dilations);
+    read_list(n, "pads", 4, z->pads);
+    return z->images > 0 && w->dims[1] == z->channels && z->dilations[1] == 1;
+}
+
+static int64_t filled(int64_t n, int64_t piece)
+{
+    return (n + piece - 1) / piece * piece;
+}
+
+bool pixel_rows_pay(const graph_node *n, int64_t granule, int64_t block)
+{
+    sizes z;
+    return read_sizes(n, &z) && filled(z.kernel[1] * z.channels, granule) < z.kernel[1] * block;
+}
+
+/* x with its border, and with columns behind it that the last granule of the last window reads. */
+static graph_value *bordered(rewriter *r, const graph_node *n, const sizes *z, int64_t reach, graph_value *x)
+{
+    compiler *c = r->c;
+    int64_t have = z->pads[1] + z->width + z->pads[3],
+            want = filled((z->out_width - 1) * z->strides[1] * z->channels + reach, z->channels) / z->channels;
+    int64_t more = want > have ? want - have : 0;
+    const int64_t all[8] = {0, 0, z->pads[0], z->pads[1], 0, 0, z->pads[2], z->pads[3] + more};
+    if (more == 0 && z->pads[0] == 0 && z->pads[1] == 0 && z->pads[2] == 0 && z->pads[3] == 0)
+        return x;
+    graph_value *in[2] = {x, rewrite_constant(r, tensor_from_i64s(c, 8, all), "pads", n->loc)};
+    return rewrite_emit(r, "nn.pad", 2, in, 0, NULL, n->loc);
+}
+
+static graph_value *in_rows(rewriter *r, const graph_node *n, const sizes *z, graph_value *x)
+{
+    static const int64_t order[4] = {0, 2, 3, 1};
+    compiler *c = r->c;
+    int64_t height = 0, width = 0;
+    attr perm = attr_ints(c, "perm", 4, order);
+    graph_value *y = x && z->channels > 1 ? rewrite_emit(r, "transpose", 1, &x, 1, &perm, n->loc) : x;
+    if (!y || !dim_is_const(x->type.shape.dims[2], &height) || !dim_is_const(x->type.shape.dims[3], &width))
+        return NULL;
+    const int64_t dims[4] = {z->images, 1, height, width * z->channels};
+    graph_value *in[2] = {y, rewrite_constant(r, tensor_from_i64s(c, 4, dims), "shape", n->loc)};
+    return rewrite_emit(r, "reshape", 2, in, 0, NULL, n->loc);
+}
+
+/* [O, 1, kh, reach]: a row of the window, pixel by pixel, and zeros. */
+static const tensor_data *weights_in_rows(compiler *c, const tensor_data *w, const sizes *z, int64_t reach)
+{
+    const int64_t dims[4] = {z->outs, 1, z->kernel[0], reach};
+    int8_t *out = arena_array(&c->mem, int8_t, (size_t)(z->outs * z->kernel[0] * reach));
+    memset(out, 0, (size_t)(z->outs * z->kernel[0] * reach));
+    for (int64_t i = 0; i < w->count; i++) {
+        int64_t col = i % z->kernel[1], row = i / z->kernel[1] % z->kernel[0],
+                channel = i / (z->kernel[1] * z->kernel[0]) % z->channels,
+                o = i / (z->kernel[1] * z->kernel[0] * z->channels);
+        out[(o * z->kernel[0] + row) * reach + col * z->channels + channel] = (int8_t)tensor_get_i64(w, i);
+    }
+    return tensor_dense(c, DT_I8, 4, dims, out);
+}
+
+bool pixel_rows_make(rewriter *r, const graph_node *n, graph_value *x, int64_t granule, pixel_rows *out)
+{
+    sizes z;
+    if (!read_sizes(n, &z))
+        return false;
+    int64_t reach = filled(z.kernel[1] * z.channels, granule);
+    *out = (pixel_rows){.strides = {z.strides[0], z.strides[1] * z.channels}, .dilations = {z.dilations[0], 1}};
+    out->data = in_rows(r, n, &z, bordered(r, n, &z, reach, x));
+    const tensor_data *w = weights_in_rows(r->c, graph_constant(n->inputs[1]), &z, reach);
+    out->weights = rewrite_constant(r, w, n->inputs[1]->name, n->loc);
+    return out->data && out->weights;
+}
