@@ -4,6 +4,7 @@
 #include "driver/board.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,8 +204,8 @@ static bool build_program(compiler *c, const run_model *m, int64_t workers, cons
 static bool measure_sections(compiler *c, const run_model *m)
 {
     process_words a = {0};
-    vec_push(&c->mem, &a, arena_printf(&c->mem, "%ssize", m->board->tools));
-    process_add_words(c, &a, "-A " MEASURED_OBJECT);
+    vec_push(&c->mem, &a, arena_printf(&c->mem, "%sobjdump", m->board->tools));
+    process_add_words(c, &a, "-h -w " MEASURED_OBJECT);
     return run_tool(c, m, &a, "measuring the package");
 }
 
@@ -225,20 +226,28 @@ bool board_build(compiler *c, run_model *m, int64_t workers)
 
 /* --- what it took --- */
 
-/* A line of size -A: name, bytes, address. */
+/* Tables of the C library's unwinder, which a board's image leaves out. */
+static bool is_of_unwinder(const char *name)
+{
+    return strncmp(name, ".eh_frame", 9) == 0 || strncmp(name, ".ARM.", 5) == 0;
+}
+
+/* A line of objdump -h -w: number, name, bytes, addresses, flags. What a board's description names a section of is told
+ * by the flags too; one that is written and is not .data holds nothing at first, whatever the assembler calls it. */
 static void take_section(const char *line, board_measure *out)
 {
-    static const struct {
-        const char *begin;
-        size_t at;
-    } kinds[] = {{".text", offsetof(board_measure, text)},      {".rodata", offsetof(board_measure, rodata)},
-                 {".srodata", offsetof(board_measure, rodata)}, {".data", offsetof(board_measure, data)},
-                 {".sdata", offsetof(board_measure, data)},     {".bss", offsetof(board_measure, bss)},
-                 {".sbss", offsetof(board_measure, bss)},       {"COMMON", offsetof(board_measure, bss)}};
-    const char *number = line + strcspn(line, " ");
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strncmp(line, kinds[i].begin, strlen(kinds[i].begin)) == 0)
-            *(uint64_t *)(void *)((char *)out + kinds[i].at) += strtoull(number, NULL, 10);
+    char name[256], bytes[32];
+    if (sscanf(line, "%*u %255s %31s", name, bytes) != 2 || !strstr(line, "ALLOC") || is_of_unwinder(name))
+        return;
+    const uint64_t n = strtoull(bytes, NULL, 16);
+    if (strstr(line, "CODE"))
+        out->text += n;
+    else if (strstr(line, "READONLY"))
+        out->rodata += n;
+    else if (strncmp(name, ".data", 5) == 0 || strncmp(name, ".sdata", 6) == 0)
+        out->data += n;
+    else
+        out->bss += n;
 }
 
 static bool read_sections(compiler *c, const run_model *m, board_measure *out)
@@ -246,9 +255,13 @@ static bool read_sections(compiler *c, const run_model *m, board_measure *out)
     span s;
     if (!compiler_read_file(c, path_join(&c->mem, m->scratch, SECTIONS), &s))
         return false;
-    const char *text = arena_strndup(&c->mem, (const char *)s.data, s.len);
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+    char *text = arena_strndup(&c->mem, (const char *)s.data, s.len);
+    for (char *end; *text; text = end) {
+        end = text + strcspn(text, "\n");
+        if (*end)
+            *end++ = '\0';
         take_section(text, out);
+    }
     return true;
 }
 

@@ -54,9 +54,12 @@ if have arm-none-eabi-gcc qemu-system-arm; then
     expect 2 "it cannot run here" run bare
     check 'the hint names the boards' grep -q 'qemu-m4, .*qemu-aarch64' stderr
     expect 2 'cannot run on qemu-aarch64' run bare --target qemu-aarch64
+    printf 'slow rom 8M .slow 20\nfast ram 8K .fast_memory 1\nsram ram 512K - 3\nflash rom 40K - 4\n' > memories.txt
+    expect 0 '' verify "$model" --target qemu-m4 --against interpreter --memory memories.txt --json
+    check 'what lies in sections of its own is in RAM and flash' test "$(value bss)" -ge 4224 -a "$(value rodata)" -ge 54000
     mkdir tools
     # the last on the path: one before it may be ccache's, which looks for another
-    ln -s "$(type -aP arm-none-eabi-gcc | tail -n 1)" "$(type -aP arm-none-eabi-size | tail -n 1)" tools
+    ln -s "$(type -aP arm-none-eabi-gcc | tail -n 1)" "$(type -aP arm-none-eabi-objdump | tail -n 1)" tools
     printf '#!/bin/bash\nPATH=$PATH_OF_TOOLS exec "%s" "$@"\n' "$lathe" > narrow && chmod +x narrow
     whole=$lathe lathe=$work/narrow
     PATH_OF_TOOLS=$work/tools expect 3 "there is no program 'qemu-system-arm'" run six.txt --target qemu-m4
