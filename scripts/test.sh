@@ -191,6 +191,7 @@ all)
     start stage instructions "$python" test/py/instructions.py --lathe "$build/lathe"
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     start stage "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
+    start stage "attention" "$python" test/py/attention.py --lathe "$build/lathe"
     start stage "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 3
     start stage "quantised layers for AVX2" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1 --seed 70 \
         --target x86-64-v3
