@@ -193,6 +193,8 @@ all)
     start stage "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
     start stage "attention" "$python" test/py/attention.py --lathe "$build/lathe"
     start stage "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 3
+    start stage "quantised layers elsewhere" "$python" test/py/quantised.py --lathe "$build/lathe" --cross --count 8 \
+        --seed 300
     start stage "quantised layers for AVX2" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1 --seed 70 \
         --target x86-64-v3
     start stage "quantised operators" "$python" test/py/contributed.py --lathe "$build/lathe" --count 3

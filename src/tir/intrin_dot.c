@@ -24,7 +24,9 @@
 #define SUM(a_type)                                                                                                 \
     "((((int32*)out[j] + " PRODUCT(a_type, "0") ") + " PRODUCT(a_type, "1") ") + " PRODUCT(a_type, "2") ") + "      \
     PRODUCT(a_type, "3")
-#define PAIR(k, next)  "max(min((" PRODUCT("uint8", k) " + " PRODUCT("uint8", next) "), 32767), -32768)"
+#define PAIR(a_type, k, next) \
+    "max(min((" PRODUCT(a_type, k) " + " PRODUCT(a_type, next) "), 32767), -32768)"
+#define PAIRS(a_type)  "(((int32*)out[j] + " PAIR(a_type, "0", "1") ") + " PAIR(a_type, "2", "3") ")"
 #define WIDE(k)        TERM("int16", "int16", k)
 
 #define LANES(what) "for (j: int64, 0, n) \"vectorized\" { out[j] = " what " }"
@@ -43,7 +45,8 @@ static const tir_intrin rows[] = {
     BYTES("dot_u8s8", "out[j] += a[0] * b[j, 0] + ... + a[3] * b[j, 3], uint8 by int8", "uint8", "(" SUM("uint8") ")"),
     BYTES("dot_s8s8", "the same, int8 by int8", "int8", "(" SUM("int8") ")"),
     BYTES("dot_u8s8_pairs", "as dot_u8s8; sums of two products saturate in 16 bits, which the weights must not reach",
-        "uint8", "(((int32*)out[j] + " PAIR("0", "1") ") + " PAIR("2", "3") ")"),
+        "uint8", PAIRS("uint8")),
+    BYTES("dot_s8s8_pairs", "as dot_s8s8 in the same way", "int8", PAIRS("int8")),
     ROW("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16", "int16", "int16", "2",
         "(((int32*)out[j] + " WIDE("0") ") + " WIDE("1") ")"),
 };

@@ -7,12 +7,21 @@
 #define HALVES          2, 4, 3, 2, 2, 4 /* vpmaddwd and vpaddd of even and of odd bytes, which are widened */
 #define WIDE_PIXELS     16               /* of an image, which read each weight that is widened first */
 #define MULTIPLY_ADD    1, 2, 0, 0, 1, 2 /* vpmaddwd, vpaddd */
+#define NEON_PAIRS      2, 4, 0, 0, 1, 7 /* smull and smull2, addp, sadalp; the data, products */
+#define NEON_EXACT      2, 6, 0, 0, 1, 3 /* smull and smull2, saddlp of both, addp, add */
+#define NEON_UNSIGNED   2, 6, 2, 1, 2, 3 /* the same by mul, of numbers that are widened */
+#define SCALAR_LANES    4, 4, 7, 3, 4, 1 /* vmacc.vx; what one lane has side by side, apart */
 
 static const target_dot rows[] = {
     {"dot_u8s8", TARGET_AVX512_VNNI, 64, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
     {"dot_u8s8", TARGET_AVX_VNNI, 32, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
     {"dot_u8s8", TARGET_I8MM, 16, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
     {"dot_s8s8", TARGET_DOTPROD, 16, 4, DT_I8, DT_I8, false, ONE_INSTRUCTION},
+    {"dot_s8s8_pairs", TARGET_NEON, 16, 4, DT_I8, DT_I8, true, NEON_PAIRS},
+    {"dot_s8s8", TARGET_NEON, 16, 4, DT_I8, DT_I8, false, NEON_EXACT},
+    {"dot_u8s8", TARGET_NEON, 16, 4, DT_U8, DT_I8, false, NEON_UNSIGNED},
+    {"dot_u8s8", TARGET_RVV, 16, 4, DT_U8, DT_I8, false, SCALAR_LANES},
+    {"dot_s8s8", TARGET_RVV, 16, 4, DT_I8, DT_I8, false, SCALAR_LANES},
     {"dot_u8s8_pairs", 0, 32, 4, DT_U8, DT_I8, true, PAIRS},
     {"dot_u8s8", 0, 16, 4, DT_U8, DT_I8, false, HALVES},
     {"dot_s8s8", 0, 16, 4, DT_I8, DT_I8, false, HALVES},
@@ -26,7 +35,7 @@ const target_dot *target_find_dot(const target *t, dtype a, dtype b, bool proved
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const target_dot *r = &rows[i];
         if (r->a == a && r->b == b && (t->features & r->features) == r->features &&
-            r->vector_bytes <= t->vector_bytes && (!r->needs_proof || (proved && t->vlen == 0)))
+            r->vector_bytes <= t->vector_bytes && (proved || !r->needs_proof))
             return r;
     }
     return NULL;

@@ -54,18 +54,19 @@ static const target table[] = {
      .integers = true},
     {.name = "x86-64-v4-vnni", .cflags = V4_FLAGS " -mavx512vnni" FLOATS, V4, .cpu = "x86-64-v4",
      .features = TARGET_MADD | TARGET_AVX512_VNNI, .integers = true},
-    {.name = "aarch64", .cflags = "-march=armv8-a" FLOATS, A64, .cpu = "aarch64"},
+    {.name = "aarch64", .cflags = "-march=armv8-a" FLOATS, A64, .cpu = "aarch64",
+     .features = TARGET_NEON},
     {.name = "aarch64-dotprod", .cflags = "-march=armv8.2-a+dotprod" FLOATS, A64, .cpu = "aarch64",
-     .features = TARGET_DOTPROD},
+     .features = TARGET_NEON | TARGET_DOTPROD},
     {.name = "aarch64-i8mm", .cflags = "-march=armv8.2-a+dotprod+i8mm" FLOATS, A64, .cpu = "aarch64",
-     .features = TARGET_DOTPROD | TARGET_I8MM},
+     .features = TARGET_NEON | TARGET_DOTPROD | TARGET_I8MM},
     /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
     {.name = "rv64gcv", .cflags = "-march=rv64gcv -mabi=lp64d" FLOATS, RVV, .vector_bytes = 16, .vlen = 128,
-     .cpu = "rv64gcv"},
+     .cpu = "rv64gcv", .features = TARGET_RVV},
     {.name = "rv64gcv_zvl256b", .cflags = "-march=rv64gcv_zvl256b -mabi=lp64d" FLOATS, RVV, .vector_bytes = 32,
-     .vlen = 256, .cpu = "rv64gcv"},
+     .vlen = 256, .cpu = "rv64gcv", .features = TARGET_RVV},
     {.name = "rv64gcv_zvl512b", .cflags = "-march=rv64gcv_zvl512b -mabi=lp64d" FLOATS, RVV, .vector_bytes = 64,
-     .vlen = 512, .cpu = "rv64gcv"},
+     .vlen = 512, .cpu = "rv64gcv", .features = TARGET_RVV},
     /* One processor's numbers; flags are its level and features, which gcc 12 and clang 19 both know. */
     {.name = "haswell", .cflags = "-march=x86-64-v3" FLOATS, V3, .cpu = "haswell", .features = TARGET_MADD,
      .integers = true},
@@ -81,16 +82,18 @@ static const target table[] = {
      .integers = true},
     {.name = "sapphirerapids", .cflags = V4_FLAGS " -mavx512vnni" FLOATS, V4, .cpu = "sapphirerapids",
      .features = TARGET_MADD | TARGET_AVX512_VNNI, .integers = true},
-    {.name = "cortex-a53", .cflags = "-march=armv8-a" FLOATS, A64, .cpu = "cortex-a53"},
-    {.name = "cortex-a72", .cflags = "-march=armv8-a" FLOATS, A64, .cpu = "cortex-a72"},
+    {.name = "cortex-a53", .cflags = "-march=armv8-a" FLOATS, A64, .cpu = "cortex-a53",
+     .features = TARGET_NEON},
+    {.name = "cortex-a72", .cflags = "-march=armv8-a" FLOATS, A64, .cpu = "cortex-a72",
+     .features = TARGET_NEON},
     {.name = "cortex-a76", .cflags = "-march=armv8.2-a+dotprod" FLOATS, A64, .cpu = "cortex-a76",
-     .features = TARGET_DOTPROD},
+     .features = TARGET_NEON | TARGET_DOTPROD},
     {.name = "neoverse-n1", .cflags = "-march=armv8.2-a+dotprod" FLOATS, A64, .cpu = "neoverse-n1",
-     .features = TARGET_DOTPROD},
+     .features = TARGET_NEON | TARGET_DOTPROD},
     {.name = "neoverse-v1", .cflags = "-march=armv8.2-a+dotprod+i8mm" FLOATS, A64, .cpu = "neoverse-v1",
-     .features = TARGET_DOTPROD | TARGET_I8MM},
+     .features = TARGET_NEON | TARGET_DOTPROD | TARGET_I8MM},
     {.name = "spacemit-x60", .cflags = "-march=rv64gcv_zvl256b -mabi=lp64d" FLOATS, RVV, .vector_bytes = 32,
-     .vlen = 256, .cpu = "spacemit-x60"},
+     .vlen = 256, .cpu = "spacemit-x60", .features = TARGET_RVV},
     {.name = "generic", .cflags = "", .vector_regs = 16, HOST},
     /* The machine that a module runs on compiles it. */
     {.name = "my_device", .cflags = "", .vector_bytes = 64, .vector_regs = 32, .fma = true,
@@ -139,6 +142,7 @@ static const target *level_here(uint32_t *features)
         return find("x86-64-v2");
 #endif
 #if defined(__aarch64__)
+    *features |= TARGET_NEON;
 #if defined(__linux__)
     *features |= getauxval(AT_HWCAP) >> 20 & 1 ? TARGET_DOTPROD : 0u; /* HWCAP_ASIMDDP */
     *features |= getauxval(AT_HWCAP2) >> 13 & 1 ? TARGET_I8MM : 0u;   /* HWCAP2_I8MM */

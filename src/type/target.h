@@ -51,6 +51,8 @@ typedef enum target_feature {
     TARGET_MVE = 1u << 5,         /* Helium, integers: VMLADAVA */
     TARGET_FPU = 1u << 6,         /* Cortex-M: binary32 in hardware */
     TARGET_MADD = 1u << 7,        /* x86 pmaddwd, pmaddubsw */
+    TARGET_NEON = 1u << 8,        /* AArch64 SMULL, SADALP: products of bytes, summed in twos */
+    TARGET_RVV = 1u << 9,         /* RISC-V's V: a number by a vector, added */
 } target_feature;
 
 typedef struct target {

@@ -85,12 +85,17 @@ if [ "$(uname -m)" = x86_64 ]; then
     dot dot_s16s16 int16 4 x86-64-v2 "$here" "" sse4_2
     dot dot_s16s16 int16 8 x86-64-v2 cc "" ""
 fi
-dot dot_u8s8 uint8 4 aarch64 "$arm" qemu-aarch64 ""
+dot dot_u8s8 uint8 4 aarch64 "$arm" "qemu-aarch64 -cpu cortex-a53" ""
+dot dot_s8s8 int8 4 aarch64 "$arm" "qemu-aarch64 -cpu cortex-a53" ""
+dot dot_s8s8_pairs int8 4 aarch64 "$arm" "qemu-aarch64 -cpu cortex-a53" ""
 dot dot_s16s16 int16 4 aarch64 "$arm" qemu-aarch64 ""
 dot dot_s8s8 int8 4 aarch64-dotprod "$arm" qemu-aarch64 ""
 dot dot_u8s8 uint8 4 aarch64-i8mm "$arm" "qemu-aarch64 -cpu max" ""
-dot dot_u8s8 uint8 8 rv64gcv_zvl256b "clang-19 --target=riscv64-linux-gnu" \
-    "qemu-riscv64 -cpu rv64,v=true,vlen=256" ""
+riscv="clang-19 --target=riscv64-linux-gnu"
+dot dot_u8s8 uint8 4 rv64gcv "$riscv" "qemu-riscv64 -cpu rv64,v=true,vlen=128" ""
+dot dot_u8s8 uint8 8 rv64gcv_zvl256b "$riscv" "qemu-riscv64 -cpu rv64,v=true,vlen=256" ""
+dot dot_s8s8 int8 8 rv64gcv_zvl256b "$riscv" "qemu-riscv64 -cpu rv64,v=true,vlen=256" ""
+dot dot_s8s8 int8 16 rv64gcv_zvl512b "$riscv" "qemu-riscv64 -cpu rv64,v=true,vlen=512" ""
 
 # passes that are left out, and flags for the run-time of VTA
 cat > add.te <<'END'

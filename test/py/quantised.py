@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantised (QDQ) layers compute in integers, bit for bit as onnxruntime's integer kernels do.
 
-    quantised.py [--lathe FILE] [--seed N] [--count N] [--target TARGET] [--interpret]
+    quantised.py [--lathe FILE] [--seed N] [--count N] [--target TARGET] [--interpret] [--cross]
 
 Each model has a number of seeded random layers side by side: convolutions (groups, strides, dilations, borders, biases,
 scales for each channel, weights of i8 and u8), transposed ones, products, sums, average and global pools, movements,
 clips. onnxruntime runs it with exact integer sums (session.x64quantprecision), `lathe run --integers` as it is.
 Every element has to be equal, and no layer may have stayed in float. A second model of each seed has scales that are
 powers of two and the metadata lathe.rounding = half_up: what is quantised comes from onnxruntime in float, which is
-exact then, and is rounded here.
+exact then, and is rounded here. With --cross each seed is for one processor of CROSS in turn, under qemu's user mode,
+and by each of its compilers; one whose tools are not here is skipped.
 """
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,20 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RISCV = "qemu-riscv64 -cpu rv64,v=true,vlen={},elen=64,vext_spec=v1.0"
+ARM_GCC, ARM_CLANG = "aarch64-linux-gnu-gcc", "clang-19 --target=aarch64-linux-gnu"
+RISCV_CLANG = "clang-19 --target=riscv64-linux-gnu"
+# target, compiler, emulator: every row of type/dot.c that is not of x86
+CROSS = (
+    ("aarch64", ARM_GCC, "qemu-aarch64 -cpu cortex-a53"),
+    ("aarch64-dotprod", ARM_GCC, "qemu-aarch64 -cpu max"),
+    ("aarch64-i8mm", ARM_GCC, "qemu-aarch64 -cpu max"),
+    ("rv64gcv", RISCV_CLANG, RISCV.format(128)),
+    ("aarch64", ARM_CLANG, "qemu-aarch64 -cpu cortex-a53"),
+    ("rv64gcv_zvl256b", RISCV_CLANG, RISCV.format(256)),
+    ("aarch64-i8mm", ARM_CLANG, "qemu-aarch64 -cpu max"),
+    ("rv64gcv_zvl512b", RISCV_CLANG, RISCV.format(512)),
+)
 TYPES = {"u8": (np.uint8, 0, 255), "i8": (np.int8, -128, 127)}
 
 
@@ -369,13 +385,18 @@ def check(args, seed, half_up, folder):
         np.save(os.path.join(folder, name + ".npy"), value)
         inputs += ["--input", f"{name}={folder}/{name}.npy"]
     report = os.path.join(folder, "report.json")
-    lathe_says(args, ["compile", path, "--integers", "-q", "-o", os.path.join(folder, "out"), "--report", report])
-    stayed = [r for r in json.load(open(report)).get("remarks", []) if r["pass"] == "use-integers"]
+    target = ["--target", args.target] if args.target else []
+    lathe_says(args, ["compile", path, "--integers", "-q", "-o", os.path.join(folder, "out"), "--report", report] +
+               target)
+    with open(report, encoding="utf-8") as f:
+        told = json.load(f)
+    stayed = [r for r in told.get("remarks", []) if r["pass"] == "use-integers"]
     # -O1 alone leaves products and sums in two roundings, which gcc contracts from -O2 on
-    env = dict(os.environ, CFLAGS="-O1 -fexpensive-optimizations -ffp-contract=fast")
+    env = dict(os.environ, CFLAGS="-O1 -fexpensive-optimizations -ffp-contract=fast",
+               **({"CC": args.cc + " -static"} if args.emulator else {}))
     lathe_says(args, ["run", path, "--integers", "--output-dir", folder] + inputs +
-               (["--target", args.target] if args.target else []) +
-               (["--interpret"] if args.interpret else []), env=env)
+               target + (["--interpret"] if args.interpret else []) +
+               (["--emulator", args.emulator] if args.emulator else []), env=env)
     elements, wrong = 0, []
     for name, value in want.items():
         got = np.load(os.path.join(folder, name + ".npy"))
@@ -396,17 +417,25 @@ def main():
     parser.add_argument("--count", type=int, default=8)
     parser.add_argument("--target", default="", help="generic: without vectors, where sums are rounded in integers")
     parser.add_argument("--interpret", action="store_true", help="by the interpreter, without a C compiler")
+    parser.add_argument("--cross", action="store_true", help="for other processors, whose programs qemu runs")
     args = parser.parse_args()
-    total, failed = 0, 0
+    args.cc = args.emulator = ""
+    total, failed, skipped = 0, 0, 0
     for i in range(2 * args.count):
         seed, half_up = args.seed + i // 2, i % 2 == 1
+        if args.cross:
+            args.target, args.cc, args.emulator = CROSS[i // 2 % len(CROSS)]
+            if not all(shutil.which(tool.split()[0]) for tool in (args.cc, args.emulator)):
+                skipped += 1
+                continue
         with tempfile.TemporaryDirectory() as folder:
             elements, wrong = check(args, seed, half_up, folder)
         total += elements
         failed += bool(wrong)
         for line in wrong:
-            print(f"seed {seed}{', half up' if half_up else ''}: {line}")
-    print(f"quantised: {2 * args.count - failed} passed, {failed} failed, 0 skipped; {total} elements")
+            print(f"seed {seed}{', half up' if half_up else ''}{', ' + args.target if args.cross else ''}: {line}")
+    passed = 2 * args.count - failed - skipped
+    print(f"quantised: {passed} passed, {failed} failed, {skipped} skipped; {total} elements")
     return 1 if failed else 0
 
 

@@ -68,16 +68,16 @@ static bool is_sum(tir_expr_ref x)
     return x->kind == TIR_BINOP && x->op == TIR_ADD && x->type.dt == DT_I32;
 }
 
-/* max(min(sum, 32767), -32768) */
+/* max(min(sum, 32767), -32768); of i8 by i8 no sum is below. */
 static bool take_pair(product_list *l, uint32_t pair, tir_expr_ref x)
 {
-    if (x->kind != TIR_BINOP || x->op != TIR_MAX || !is_number(x->args[1], INT16_MIN))
-        return false;
-    tir_expr_ref low = x->args[0];
+    const bool below = x->kind == TIR_BINOP && x->op == TIR_MAX && is_number(x->args[1], INT16_MIN);
+    tir_expr_ref low = below ? x->args[0] : x;
     if (low->kind != TIR_BINOP || low->op != TIR_MIN || !is_number(low->args[1], INT16_MAX) || !is_sum(low->args[0]))
         return false;
     l->pairs = true;
-    return take_product(l, pair, low->args[0]->args[0]) && take_product(l, pair, low->args[0]->args[1]);
+    return take_product(l, pair, low->args[0]->args[0]) && take_product(l, pair, low->args[0]->args[1]) &&
+           (below || l->list[l->n - 1].a->type.dt == DT_I8);
 }
 
 /* The terms behind the first one, in a chain of sums. */
@@ -189,6 +189,29 @@ typedef struct dot_code {
 #define ONES "((half){0} + 1)"
 #define ARM_DOT(name) "__asm__(\"" name " %0.4s, %1.16b, %2.16b\" : \"+w\"(acc) : \"w\"(x), \"w\"(w));\n    return acc;"
 
+/* Products as numbers of 16 bits, summed in twos: by the weights of two lanes, and of two more. */
+#define NEON_PRODUCTS \
+    "half even, odd;\n" \
+    "    __asm__(\"smull %0.8h, %1.8b, %2.8b\" : \"=w\"(even) : \"w\"(x), \"w\"(w));\n" \
+    "    __asm__(\"smull2 %0.8h, %1.16b, %2.16b\" : \"=w\"(odd) : \"w\"(x), \"w\"(w));\n    "
+/* Sums of two that fit into 16 bits. */
+#define NEON_PAIRS \
+    NEON_PRODUCTS "__asm__(\"addp %0.8h, %0.8h, %1.8h\" : \"+w\"(even) : \"w\"(odd));\n" \
+    "    __asm__(\"sadalp %0.4s, %1.8h\" : \"+w\"(acc) : \"w\"(even));\n    return acc;"
+#define NEON_WIDE \
+    "word low, high;\n" \
+    "    __asm__(\"saddlp %0.4s, %1.8h\" : \"=w\"(low) : \"w\"(even));\n" \
+    "    __asm__(\"saddlp %0.4s, %1.8h\" : \"=w\"(high) : \"w\"(odd));\n" \
+    "    __asm__(\"addp %0.4s, %0.4s, %1.4s\" : \"+w\"(low) : \"w\"(high));\n" \
+    "    return (word)((uword)acc + (uword)low);"
+/* There is no product of u8 by i8: both are widened, and each product has its 16 bits. */
+#define NEON_UNSIGNED \
+    "half wide, even, odd;\n" \
+    "    __asm__(\"uxtl %0.8h, %1.8b\" : \"=w\"(wide) : \"w\"(x));\n" \
+    "    __asm__(\"sxtl %0.8h, %1.8b\" : \"=w\"(even) : \"w\"(w));\n" \
+    "    __asm__(\"sxtl2 %0.8h, %1.16b\" : \"=w\"(odd) : \"w\"(w));\n" \
+    "    even *= wide;\n    odd *= wide;\n    " NEON_WIDE
+
 #define VNNI256 "defined(__AVXVNNI__) || (defined(__AVX512VNNI__) && defined(__AVX512VL__))"
 
 static const dot_code codes[] = {
@@ -198,12 +221,15 @@ static const dot_code codes[] = {
     {8, DT_U8, TIR_ADD, "defined(__AVX2__)", HALVES("__builtin_ia32_pmaddwd256")},
     {4, DT_U8, TIR_ADD, "defined(__SSE2__)", HALVES("__builtin_ia32_pmaddwd128")},
     {4, DT_U8, TIR_ADD, "defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)", ARM_DOT("usdot")},
+    {4, DT_U8, TIR_ADD, "defined(__aarch64__)", NEON_UNSIGNED},
     {16, DT_I8, TIR_ADD, "defined(__AVX512VNNI__)", SIGNED_DPBUSD("LATHE_DPBUSD512")},
     {16, DT_I8, TIR_ADD, "defined(__AVX512BW__)", SIGNED_HALVES("LATHE_MADD512")},
     {8, DT_I8, TIR_ADD, VNNI256, SIGNED_DPBUSD("LATHE_DPBUSD256")},
     {8, DT_I8, TIR_ADD, "defined(__AVX2__)", SIGNED_HALVES("__builtin_ia32_pmaddwd256")},
     {4, DT_I8, TIR_ADD, "defined(__SSE2__)", SIGNED_HALVES("__builtin_ia32_pmaddwd128")},
     {4, DT_I8, TIR_ADD, "defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)", ARM_DOT("sdot")},
+    {4, DT_I8, TIR_ADD, "defined(__aarch64__)", NEON_PRODUCTS NEON_WIDE},
+    {4, DT_I8, TIR_MIN, "defined(__aarch64__)", NEON_PAIRS},
     {16, DT_I16, TIR_ADD, "defined(__AVX512VNNI__)", "return LATHE_DPWSSD512(acc, x, w);"},
     {16, DT_I16, TIR_ADD, "defined(__AVX512BW__)", MADD("LATHE_MADD512")},
     {8, DT_I16, TIR_ADD, VNNI256, "return LATHE_DPWSSD256(acc, x, w);"},
@@ -227,6 +253,17 @@ static void write_lanes(writer *w, const c_need *n)
         w_fmt(w, x, 32 - bits - bits * k, 32 - bits);
         w_fmt(w, " * (uword)((word)((uword)w << %u) >> %u);\n", 32 - bits - bits * k, 32 - bits);
     }
+    w_str(w, "    return (word)sum;\n");
+}
+
+/* RISC-V multiplies a vector by a number that stands in a register of the other kind. */
+static void write_scalar_lanes(writer *w, const c_need *n)
+{
+    const uint32_t granule = granule_of(n->dt), bits = 32 / granule;
+    w_str(w, "    uword sum = (uword)acc;\n");
+    for (uint32_t k = 0; k < granule; k++)
+        w_fmt(w, "    sum += (uword)((word)((uword)w << %u) >> %u) * (uint32_t)(int32_t)a[%u];\n",
+              32 - bits - bits * k, 32 - bits, k);
     w_str(w, "    return (word)sum;\n");
 }
 
@@ -278,6 +315,11 @@ void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n)
         if (k->lanes != n->lanes || k->a != n->dt || k->op != n->op)
             continue;
         w_fmt(w, "#%s %s\n    %s\n", any ? "elif" : "if", k->test, k->body);
+        any = true;
+    }
+    if (all->riscv && n->op == TIR_ADD) {
+        w_fmt(w, "#%s defined(__riscv)\n    (void)x;\n", any ? "elif" : "if");
+        write_scalar_lanes(w, n);
         any = true;
     }
     if (any)

@@ -73,6 +73,7 @@ typedef struct c_needs {
     bool fallback;    /* what is added now is for such loops */
     uint32_t vector_bytes; /* of the functions' targets, at most: wider types are taken apart; 0: none is known */
     bool mve;         /* Cortex-M with vectors */
+    bool neon;        /* AArch64 */
     bool riscv;       /* compilers for RISC-V may get the text, whatever the width of its vectors */
 } c_needs;
 

@@ -654,7 +654,7 @@ bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, 
 bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)
 {
     c_needs needs = {.a = &c->mem, .riscv = t && t->vlen > 0,
-                     .mve = t && (t->features & TARGET_MVE) != 0};
+                     .mve = t && (t->features & TARGET_MVE) != 0, .neon = t && (t->features & TARGET_NEON) != 0};
     writer body;
     writer_init(&body, &c->mem);
     if (!func_write(c, &body, &needs, f, c_name, NULL))

@@ -433,7 +433,27 @@ static const char *byte_cast(arena *a, const c_need *n, const char *into)
     return NULL;
 }
 
-static void write_vcast(arena *a, writer *w, const c_need *n, const char *v)
+/* The same for four of them on AArch64, where gcc has no vectors of 4 bytes. NULL: another conversion. */
+static const char *neon_byte_cast(arena *a, const c_need *n, const char *into)
+{
+    if (n->lanes != 4 || (dtype_bits(n->dt) != 8 && dtype_bits(n->to) != 8))
+        return NULL;
+    if (dtype_bits(n->dt) == 8 && n->to == DT_I32)
+        return arena_printf(a,
+                            "%s r;\n"
+                            "    __asm__(\"%cxtl %%0.8h, %%1.8b\\n\\t%cxtl %%0.4s, %%0.4h\" : \"=w\"(r) : "
+                            "\"w\"((int32_t)x));\n    return r;",
+                            into, n->dt == DT_U8 ? 'u' : 's', n->dt == DT_U8 ? 'u' : 's');
+    if (dtype_bits(n->dt) != 32 || dtype_is_float(n->dt))
+        return NULL;
+    return arena_printf(a,
+                        "int32_t r;\n"
+                        "    __asm__(\"xtn %%0.4h, %%1.4s\\n\\txtn %%0.8b, %%0.8h\" : \"=w\"(r) : \"w\"(x));\n"
+                        "    return (%s)r;",
+                        into);
+}
+
+static void write_vcast(arena *a, writer *w, const c_need *n, const char *v, bool neon)
 {
     c_needs ignored = {.a = a};
     const char *into = needs_vector_name(a, n->to, n->lanes);
@@ -448,13 +468,16 @@ static void write_vcast(arena *a, writer *w, const c_need *n, const char *v)
                             "    for (i = 0; i < %u; i++)\n        %s\n    return r;\n#endif",
                             fast, into, n->lanes, lane);
     const char *bytes = exact ? byte_cast(a, n, into) : NULL, *cut = bytes ? strchr(bytes, '|') : NULL;
+    const char *arm = bytes && neon ? neon_byte_cast(a, n, into) : NULL;
     if (bytes)
         fast = arena_printf(a,
                             "#if defined(%.*s) && !defined(__clang__)\n"
                             "    typedef char bytes __attribute__((vector_size(16), unused));\n"
                             "    typedef int%u_t longs __attribute__((vector_size(16), unused));\n"
-                            "    %s\n#else\n    %s\n#endif",
-                            (int)(cut - bytes), bytes, n->lanes == 4 ? 32 : 64, cut + 1, fast);
+                            "    %s\n%s%s%s#else\n    %s\n#endif",
+                            (int)(cut - bytes), bytes, n->lanes == 4 ? 32 : 64, cut + 1,
+                            arm ? "#elif defined(__aarch64__) && !defined(__clang__)\n    " : "", arm ? arm : "",
+                            arm ? "\n" : "", fast);
     write_lanes(w, n->lanes, arena_printf(a, "%s %s_to_%s(%s x)", into, v, into, v), into, fast, lane);
 }
 
@@ -514,7 +537,7 @@ static void write_vbound(arena *a, writer *w, const c_need *n, const char *v)
             a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(y, i) : LATHE_LANE(x, i);", op));
 }
 
-static void write_vector(arena *a, writer *w, const c_need *n)
+static void write_vector(arena *a, writer *w, const c_need *n, bool neon)
 {
     const char *v = needs_vector_name(a, n->dt, n->lanes), *ctype = scalar_type(n->dt);
     switch (n->kind) {
@@ -542,7 +565,7 @@ static void write_vector(arena *a, writer *w, const c_need *n)
         write_lanes(w, n->lanes, arena_printf(a, "%s %s_not(%s x)", v, v, v), v, NULL,
                     "LATHE_LANE(r, i) = LATHE_LANE(x, i) == 0;");
         return;
-    case NEED_VCAST: write_vcast(a, w, n, v); return;
+    case NEED_VCAST: write_vcast(a, w, n, v, neon); return;
     case NEED_VSELECT: {
         const char *b = needs_vector_name(a, DT_BOOL, n->lanes);
         write_lanes(
@@ -662,7 +685,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_VSELECT:
         case NEED_VCHOOSE:
         case NEED_VBOUND:
-        case NEED_VEXTREME: write_vector(a, w, need); break;
+        case NEED_VEXTREME: write_vector(a, w, need, n->neon); break;
         }
     }
 }

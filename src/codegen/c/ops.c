@@ -191,8 +191,9 @@ static bool write_shared_kernel(const package *p, c_needs *needs, writer *w, uin
 bool ops_write(const package *p, writer *w)
 {
     const plan_problem *pp = p->pl->problem;
-    c_needs needs = {.a = &p->c->mem, .riscv = p->u->target->vlen > 0,
-                     .mve = (p->u->target->features & TARGET_MVE) != 0};
+    const uint32_t features = p->u->target->features;
+    c_needs needs = {.a = &p->c->mem, .riscv = p->u->target->vlen > 0, .mve = (features & TARGET_MVE) != 0,
+                     .neon = (features & TARGET_NEON) != 0};
     writer kernels;
     writer_init(&kernels, &p->c->mem);
     for (uint32_t i = 0; i < pp->ops.len; i++) {

@@ -265,7 +265,7 @@ static bool write_variant(writer *w, const module_variant *v)
 {
     const package *p = &v->p;
     const plan_problem *pp = p->pl->problem;
-    c_needs needs = {.a = &p->c->mem, .riscv = true};
+    c_needs needs = {.a = &p->c->mem, .riscv = true, .neon = true};
     size_t sizes[MODULE_SHARDS] = {0};
     writer kernels;
     writer_init(&kernels, &p->c->mem);

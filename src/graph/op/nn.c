@@ -270,8 +270,9 @@ static bool zeros_fit(compiler *c, const graph_node *n, uint32_t i, dim extent)
     return infer_error(c, n, "operand %u is neither one number nor one for each channel or line", i);
 }
 
-bool nn_pairs_fit(const tensor_data *w, uint32_t axis)
+bool nn_pairs_fit(dtype data, const tensor_data *w, uint32_t axis)
 {
+    const int64_t most = data == DT_I8 ? 255 : 128;
     int64_t step = 1;
     for (uint32_t i = axis + 1; i < w->rank; i++)
         step *= w->dims[i];
@@ -280,7 +281,8 @@ bool nn_pairs_fit(const tensor_data *w, uint32_t axis)
         if (k % 2 != 0 || k + 1 == w->dims[axis])
             continue;
         const int64_t a = tensor_get_i64(w, at), b = tensor_get_i64(w, at + step);
-        if ((a > 0 ? a : 0) + (b > 0 ? b : 0) > 128 || (a < 0 ? a : 0) + (b < 0 ? b : 0) < -128)
+        const int64_t above = (a > 0 ? a : 0) + (b > 0 ? b : 0), below = (a < 0 ? -a : 0) + (b < 0 ? -b : 0);
+        if (data == DT_I8 ? above + below > most : above > most || below > most)
             return false;
     }
     return true;
@@ -290,8 +292,9 @@ bool nn_pairs_fit(const tensor_data *w, uint32_t axis)
 static bool pairs_are_true(compiler *c, const graph_node *n, int64_t granule)
 {
     const tensor_data *w = graph_constant(n->inputs[1]);
-    return !w || granule == 0 || graph_attr_int(n, "pairs") == 0 || nn_pairs_fit(w, w->rank - 1) ||
-           infer_error(c, n, "pairs = 1, but products of u8 by two neighbouring weights do not fit into 16 bits");
+    return !w || granule == 0 || graph_attr_int(n, "pairs") == 0 ||
+           nn_pairs_fit(n->inputs[0]->type.dt, w, w->rank - 1) ||
+           infer_error(c, n, "pairs = 1, but products by two neighbouring weights do not fit into 16 bits");
 }
 
 bool infer_qnn_conv(compiler *c, const graph_node *n, type *out)

@@ -35,8 +35,9 @@ typedef struct nn_weights {
 } nn_weights;
 bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out);
 
-/* Products of u8 by each two weights that lie side by side on the axis, 0 and 1, 2 and 3, ..., have sums of 16 bits. */
-bool nn_pairs_fit(const tensor_data *w, uint32_t axis);
+/* Products of data, u8 or i8, by each two weights that lie side by side on the axis, 0 and 1, 2 and 3, ..., have sums
+ * of 16 bits. */
+bool nn_pairs_fit(dtype data, const tensor_data *w, uint32_t axis);
 
 /* Extent of the channel blocks that attribute `name` ("data_layout", "out_layout") states; 0: plain. Such data has one
  * axis more, the last: N, C / block, spatial, block. Channels that do not fill the last block leave lanes whose

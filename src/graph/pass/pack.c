@@ -39,7 +39,7 @@ static const tensor_data *integer_weights(packer *p, graph_node *n, uint32_t axi
     dtype dt = n->inputs[0]->type.dt;
     const target_dot *proved = target_find_dot(p->target, dt, w->dt, true);
     *row = target_find_dot(p->target, dt, w->dt, false);
-    if (*row && proved->needs_proof && nn_pairs_fit(w, axis))
+    if (*row && proved->needs_proof && nn_pairs_fit(dt, w, axis))
         *row = proved;
     return *row ? w : NULL;
 }
