@@ -303,6 +303,9 @@ static void everything(void **state)
     } builds[] = {
         {"lanes.so", "-DLATHE_VECTORS=0", "-Wall", "-O0"},
         {"vectors.so", "-DLATHE_VECTORS=1", "-Wall", "-O1"},
+#ifdef __x86_64__
+        {"native.so", "-march=native", "-Wall", "-O1"}, /* instructions that C has no word for */
+#endif
         {"checked.so", "-fsanitize=undefined,float-cast-overflow", "-w", "-O0"}}; /* sanitizers make false warnings */
 #ifdef __SANITIZE_ADDRESS__
     const size_t count = 1; /* the sanitizers of this program see the writer and the interpreter, not what is built */

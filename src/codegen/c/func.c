@@ -321,7 +321,10 @@ static void write_store(c_emit *e, const tir_stmt *s)
     const char *reg = expr_register(e, s->buffer, at);
     if (!reg && mve_store(e, s, at))
         return;
-    c_text value = expr_text(e, s->value);
+    dtype dt = s->buffer->dt;
+    bool rounds = !reg && (dt == DT_F16 || dt == DT_BF16) && s->value->type.lanes == 1 && s->value->kind == TIR_CAST &&
+                  s->value->args[0]->type.dt == DT_F32; /* the store does, too */
+    c_text value = expr_text(e, rounds ? s->value->args[0] : s->value);
     if (s->value->type.lanes > 1 && !reg) {
         write_vector_store(e, s, at, value.s);
         return;

@@ -58,8 +58,20 @@ static const char rvv_vwmacc_text[] =
     "#endif\n"
     "}\n\n";
 
-static const char f16_load_text[] = "static float lathe_f16_load(uint16_t h)\n"
+/* Vectors may have instructions for all that is converted. */
+#define MAYBE "#if defined(__GNUC__)\n__attribute__((unused))\n#endif\n"
+
+static const char f16_load_text[] = MAYBE "static inline float lathe_f16_load(uint16_t h)\n"
                                "{\n"
+                               "#if defined(__F16C__) && defined(__GNUC__)\n"
+                               "    typedef short halves __attribute__((vector_size(16)));\n"
+                               "    const halves v = {(short)h};\n"
+                               "    return __builtin_ia32_vcvtph2ps(v)[0];\n"
+                               "#elif defined(__ARM_FP16_FORMAT_IEEE)\n"
+                               "    union {\n        uint16_t u;\n        __fp16 f;\n    } v;\n"
+                               "    v.u = h;\n"
+                               "    return (float)v.f;\n"
+                               "#else\n"
                                "    union {\n        uint32_t u;\n        float f;\n    } v;\n"
                                "    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = h & 0x7fffu;\n"
                                "    if (rest >= 0x7c00u)\n"
@@ -70,10 +82,20 @@ static const char f16_load_text[] = "static float lathe_f16_load(uint16_t h)\n"
                                "        v.f = (float)rest * 5.9604644775390625e-8f;\n"
                                "    v.u |= sign;\n"
                                "    return v.f;\n"
+                               "#endif\n"
                                "}\n\n";
 
-static const char f16_store_text[] = "static uint16_t lathe_f16_store(float x)\n"
+static const char f16_store_text[] = MAYBE "static inline uint16_t lathe_f16_store(float x)\n"
                                "{\n"
+                               "#if defined(__F16C__) && defined(__GNUC__)\n"
+                               "    typedef float floats __attribute__((vector_size(16)));\n"
+                               "    const floats v = {x};\n"
+                               "    return (uint16_t)__builtin_ia32_vcvtps2ph(v, 0)[0];\n"
+                               "#elif defined(__ARM_FP16_FORMAT_IEEE)\n"
+                               "    union {\n        uint16_t u;\n        __fp16 f;\n    } v;\n"
+                               "    v.f = (__fp16)x;\n"
+                               "    return v.u;\n"
+                               "#else\n"
                                "    union {\n        float f;\n        uint32_t u;\n    } v, small;\n"
                                "    uint32_t sign, rest;\n"
                                "    v.f = x;\n"
@@ -90,6 +112,7 @@ static const char f16_store_text[] = "static uint16_t lathe_f16_store(float x)\n
                                "    }\n"
                                "    rest += 0xfffu + ((rest >> 13) & 1u);\n"
                                "    return (uint16_t)(sign | ((rest - 0x38000000u) >> 13));\n"
+                               "#endif\n"
                                "}\n\n";
 
 static const char bf16_load_text[] = "static float lathe_bf16_load(uint16_t h)\n"
@@ -111,7 +134,7 @@ static const char bf16_store_text[] = "static uint16_t lathe_bf16_store(float x)
 static void write_round(writer *w, dtype dt)
 {
     const char *t = dtype_name(dt);
-    w_fmt(w, "static inline float lathe_%s_round(float x)\n{\n", t);
+    w_fmt(w, MAYBE "static inline float lathe_%s_round(float x)\n{\n", t);
     w_fmt(w, "    return lathe_%s_load(lathe_%s_store(x));\n}\n\n", t, t);
 }
 
@@ -372,6 +395,32 @@ static void write_vop(arena *a, writer *w, const c_need *n, const char *v)
     write_lanes(w, n->lanes, head, result, n->op == TIR_LDEXP ? by_scale(a, n, v, lane) : fast_op(a, n, v), lane);
 }
 
+/* Lanes of f16, which are floats: read, written, or (NEED_VCAST) rounded from floats by conversions of x86; `lane`
+ * where there are none. NULL: other lanes. */
+static const char *half_lanes(arena *a, const c_need *n, const char *v, const char *lane)
+{
+    bool wide = n->lanes == 16, load = n->kind == NEED_VLOAD, store = n->kind == NEED_VSTORE;
+    if ((n->kind == NEED_VCAST ? n->to : n->dt) != DT_F16 || (!wide && n->lanes != 8))
+        return NULL;
+    const char *read = load ? "*(const halves *)(const void *)p" : "h", *body;
+    const char *from = arena_printf(a, wide ? "__builtin_ia32_vcvtph2ps512_mask(%s, (%s){0}, -1, 4)"
+                                            : "__builtin_ia32_vcvtph2ps256(%s)", read, v);
+    const char *to = wide ? "__builtin_ia32_vcvtps2ph512_mask(x, 0, (halves){0}, -1)"
+                          : "__builtin_ia32_vcvtps2ph256(x, 0)";
+    if (store)
+        body = arena_printf(a, "*(halves *)(void *)p = (halves)%s;", to);
+    else
+        body = load ? arena_printf(a, "return %s;", from)
+                    : arena_printf(a, "const halves h = (halves)%s;\n    return %s;", to, from);
+    return arena_printf(a,
+                        "#if defined(%s)\n"
+                        "    typedef short halves __attribute__((vector_size(%u), aligned(2), may_alias));\n"
+                        "    %s\n#else\n%s    int i;\n    for (i = 0; i < %u; i++)\n        %s\n%s#endif",
+                        wide ? "__AVX512F__" : "__F16C__", 2 * n->lanes, body,
+                        store ? "" : arena_printf(a, "    %s r;\n", v), n->lanes, lane,
+                        store ? "" : "    return r;\n");
+}
+
 static void write_memory(arena *a, writer *w, const c_need *n, const char *v)
 {
     c_needs ignored = {.a = a};
@@ -392,6 +441,8 @@ static void write_memory(arena *a, writer *w, const c_need *n, const char *v)
         lane = arena_printf(a, "%s = %s;", at, scalar_store(a, &ignored, n->dt, value));
         fast = direct && !strided ? arena_printf(a, "*(%s_memory *)(void *)p = (%s_memory)x;", v, v) : NULL;
     }
+    if (!direct && !strided)
+        fast = half_lanes(a, n, v, lane);
     write_lanes(w, n->lanes, head, load ? v : NULL, fast, lane);
 }
 
@@ -467,6 +518,10 @@ static void write_vcast(arena *a, writer *w, const c_need *n, const char *v, boo
                             "#if defined(__OPTIMIZE__) || defined(__clang__)\n    %s\n#else\n    %s r;\n    int i;\n"
                             "    for (i = 0; i < %u; i++)\n        %s\n    return r;\n#endif",
                             fast, into, n->lanes, lane);
+    if (n->to == DT_F16 && n->dt == DT_F32)
+        fast = half_lanes(a, n, into, lane);
+    if ((n->dt == DT_F16 || n->dt == DT_BF16) && n->to == DT_F32)
+        fast = "return x;";
     const char *bytes = exact ? byte_cast(a, n, into) : NULL, *cut = bytes ? strchr(bytes, '|') : NULL;
     const char *arm = bytes && neon ? neon_byte_cast(a, n, into) : NULL;
     if (bytes)

@@ -10,6 +10,7 @@
 
 #define MVE_LANES 4 /* of Cortex-M's vectors; its other code is of a processor without them */
 #define PARTIAL 16 /* sums side by side */
+#define LONG    4096 /* elements of a row whose extreme takes more of them */
 #define FEW     4  /* of them, when they are combined */
 
 static bool is_vector_call(tir_op op)
@@ -142,6 +143,15 @@ static void combine(te_sched *s, const te_node *n, const char *stage, const char
     te_sched_annotate(s, TE_UNROLL, stage, "k_b");
 }
 
+/* Partial results of n: in whatever order an extreme is found it is the same number, and a long row has more of them
+ * under way at once. */
+static int64_t partial_count(const te_sched *s, const te_node *n, uint32_t beside)
+{
+    tir_expr_ref e = n->reducer->combine[0];
+    bool extreme = e->kind == TIR_BINOP && (e->op == TIR_MAX || e->op == TIR_MIN);
+    return extreme && beside >= n->n_axes && te_reduce_most(s->g, n) >= LONG ? 2 * PARTIAL : PARTIAL;
+}
+
 bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *stage, const char *consumer,
                      const char *place, uint32_t beside)
 {
@@ -154,7 +164,7 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
         return false;
     const char *partial = arena_printf(&s->c->mem, "%s_part", stage),
                *sums = arena_printf(&s->c->mem, "%s_lanes", stage);
-    te_sched_split(s, stage, n->reduce_axes[0]->var->name, PARTIAL, "k_o", "k_i");
+    te_sched_split(s, stage, n->reduce_axes[0]->var->name, partial_count(s, n, beside), "k_o", "k_i");
     te_sched_rfactor(s, stage, "k_i", partial);
     te_sched_cache_write(s, partial, "local.reg", sums);
     te_sched_set_scope(s, partial, "local");

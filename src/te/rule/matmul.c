@@ -241,7 +241,9 @@ static int64_t lanes_of(const struct target *t, const graph_node *n, const te_no
 {
     dtype dt = anchor->outputs[0]->dt;
     bool known = dt == DT_F32 || dt == DT_F64 || dt == DT_I32 || dt == DT_U32 || dt == DT_I64 || dt == DT_U64;
-    return known && te_in_type(n, 0)->dt == dt && te_in_type(n, 1)->dt == dt
+    dtype in = te_in_type(n, 0)->dt;
+    bool stored = dt == DT_F32 && (in == DT_F16 || in == DT_BF16); /* what is read becomes floats */
+    return known && (in == dt || stored) && te_in_type(n, 1)->dt == in
                ? t->vector_bytes / (int64_t)dtype_bytes(dt)
                : 0;
 }
