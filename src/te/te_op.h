@@ -54,6 +54,8 @@ bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node 
 bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_attention(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+bool te_schedule_matmul_nibbles(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
+                                te_node *last);
 
 void te_register_builtin_ops(compiler *c); /* after graph_register_builtin_ops */
 

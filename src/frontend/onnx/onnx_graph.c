@@ -4,6 +4,7 @@
  * model, the branch of an If that is known to be taken) are walked like the graph around them. */
 #include "frontend/onnx/onnx_import.h"
 
+#include <string.h>
 
 /* --- one node --- */
 
@@ -48,6 +49,7 @@ static bool read_inputs(onnx_node *n)
     bool ok = true;
     n->n_in = n->pb->input.len;
     n->in = arena_array(&n->c->mem, graph_value *, n->n_in);
+    n->im->takes_nibbles = n->row && n->row->target && strcmp(n->row->target, "qnn.dequantize") == 0;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const char *name = onnx_name(n->im, n->pb->input.data[i]);
         if (!*name)
@@ -61,6 +63,7 @@ static bool read_inputs(onnx_node *n)
         ok = ok && v != &n->im->poison;
         n->in[i] = v == &n->im->absent ? NULL : v;
     }
+    n->im->takes_nibbles = false;
     return ok;
 }
 

@@ -89,6 +89,8 @@ typedef struct onnx_importer {
     onnx_opsets opsets;
     VEC(onnx_missing *) missing; /* version 0: the operator set is not imported */
     onnx_map missing_by_name;
+    onnx_map nibbles;       /* constants of 4 bits, which are i8 or u8 here: value -> its tensor */
+    bool takes_nibbles;     /* the node whose inputs are looked up takes these: no other may */
     onnx_map scanned;       /* functions whose operators have been looked at without importing them */
     onnx_map bodies;        /* of loops, by pb_graph: what the importer of Loop knows of them */
     VEC(const char *) lost; /* files of external data that are not there, once for each tensor */
@@ -241,6 +243,9 @@ const char *onnx_symbol(onnx_importer *im, const char *name); /* interned; an id
 bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type *out);
 
 const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_loc loc);
+/* Numbers of 4 bits, which have no type in kernels: as i8 or u8, a byte each. */
+bool onnx_tensor_is_nibbles(const pb_tensor *t);
+const tensor_data *onnx_tensor_read_nibbles(onnx_importer *im, const pb_tensor *t, src_loc loc);
 /* The file that external data names, read once; refuses paths that leave the model's folder. */
 bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, onnx_file *out);
 

@@ -230,20 +230,21 @@ bool onnx_op_dynamic_quantize_matmul(onnx_node *n)
 
 /* --- blocks of 4 or 8 bits --- */
 
-/* `rows` of `count` numbers of 4 or 8 bits; of 4, two in a byte, the low one first; rows begin with a byte. As u8,
- * one for each number: there is no type of 4 bits in kernels. */
-static const tensor_data *unpacked(onnx_node *n, const tensor_data *t, int64_t bits, int64_t rows, int64_t count)
+/* `rows` of `count` numbers of 4 or 8 bits; of 4, two in a byte, the low one first; rows begin with a byte. The first
+ * `kept` of each as u8, one for each number: there is no type of 4 bits in kernels. */
+static const tensor_data *unpacked(onnx_node *n, const tensor_data *t, int64_t bits, int64_t rows, int64_t count,
+                                   int64_t kept)
 {
-    const int64_t per_row = (count * bits + 7) / 8, dims[2] = {rows, count};
+    const int64_t per_row = (count * bits + 7) / 8, dims[2] = {rows, kept};
     int64_t bytes;
     if (!i64_mul(rows, per_row, &bytes) || t->dt != DT_U8 || t->count != bytes)
         return onnx_fail(n, DIAG_FORMAT, "a constant has %lld bytes; %lld rows of %lld are needed",
                          (long long)t->count, (long long)rows, (long long)per_row), NULL;
-    uint8_t *out = arena_array(&n->c->mem, uint8_t, (size_t)(rows * count));
+    uint8_t *out = arena_array(&n->c->mem, uint8_t, (size_t)(rows * kept));
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t k = 0; k < count; k++) {
+        for (int64_t k = 0; k < kept; k++) {
             int64_t byte = tensor_get_i64(t, i * per_row + k * bits / 8);
-            out[i * count + k] = (uint8_t)(bits == 8 ? byte : byte >> (k % 2 * 4) & 15);
+            out[i * kept + k] = (uint8_t)(bits == 8 ? byte : byte >> (k % 2 * 4) & 15);
         }
     return tensor_dense(n->c, DT_U8, 2, dims, out);
 }
@@ -265,7 +266,7 @@ static bool read_blocks(onnx_node *n, int64_t *k, int64_t *cols, int64_t *bits, 
     return true;
 }
 
-/* Weights [N, blocks, bytes] stay as they are stored, and are dequantised by their blocks of K. */
+/* Weights [N, blocks, bytes], dequantised by their blocks of K; use-integers packs those of 4 bits again. */
 bool onnx_op_matmul_nbits(onnx_node *n)
 {
     int64_t k, cols, bits, block;
@@ -275,8 +276,8 @@ bool onnx_op_matmul_nbits(onnx_node *n)
     const tensor_data *w = graph_constant(onnx_in(n, 1)), *z = onnx_in(n, 3) ? graph_constant(onnx_in(n, 3)) : NULL;
     if (!w || (onnx_in(n, 3) && (!z || z->dt != DT_U8)))
         return onnx_fail(n, DIAG_UNSUPPORTED, "weights and zero points must be constants of integers");
-    const tensor_data *codes = unpacked(n, w, bits, cols, blocks * block);
-    const tensor_data *zeros = z ? unpacked(n, z, bits, cols, blocks) : NULL;
+    const tensor_data *codes = unpacked(n, w, bits, cols, blocks * block, k);
+    const tensor_data *zeros = z ? unpacked(n, z, bits, cols, blocks, blocks) : NULL;
     if (n->failed || !codes)
         return false;
     const uint8_t middle = bits == 4 ? 8 : 128;
@@ -286,8 +287,6 @@ bool onnx_op_matmul_nbits(onnx_node *n)
     graph_value *scales = onnx_reshape_ints(n, f32(n, 2), 2, grid);
     graph_value *b = onnx_emit(n, ONNX_ARGS("qnn.dequantize", 2, at, onnx_constant(n, codes), scales,
                                             onnx_constant(n, zeros)));
-    if (blocks * block != k)
-        b = onnx_slice(n, b, 1, 0, k);
     graph_value *y = onnx_matmul(n, onnx_in(n, 0), b, false, true, DT_NONE);
     return onnx_alias(n, 0, onnx_in(n, 5) ? onnx_binary(n, "add", y, onnx_in(n, 5)) : y);
 }

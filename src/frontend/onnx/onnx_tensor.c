@@ -218,12 +218,46 @@ static const tensor_data *read_inside(tensor_reader *r, span file)
     return NULL;
 }
 
+static const tensor_data *read_data(tensor_reader *r)
+{
+    if (pb_has(r->pb->has, FIELD_SEGMENT))
+        return fail(r, DIAG_UNSUPPORTED, "tensors in segments are not supported");
+    return r->pb->data_location == 1 ? read_external(r) : read_inside(r, r->im->bytes);
+}
+
 const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_loc loc)
 {
     tensor_reader r = {.im = im, .pb = t, .loc = loc, .name = onnx_name(im, t->name)};
+    return read_head(&r) ? read_data(&r) : NULL;
+}
+
+/* --- numbers of 4 bits --- */
+
+bool onnx_tensor_is_nibbles(const pb_tensor *t)
+{
+    return t->data_type == dtype_onnx_code(DT_U4) || t->data_type == dtype_onnx_code(DT_I4);
+}
+
+const tensor_data *onnx_tensor_read_nibbles(onnx_importer *im, const pb_tensor *t, src_loc loc)
+{
+    const bool is_signed = t->data_type == dtype_onnx_code(DT_I4);
+    pb_tensor bytes = *t;
+    tensor_reader r = {.im = im, .pb = &bytes, .loc = loc, .name = onnx_name(im, t->name)};
+    bytes.data_type = dtype_onnx_code(DT_U8);
     if (!read_head(&r))
         return NULL;
-    if (pb_has(t->has, FIELD_SEGMENT))
-        return fail(&r, DIAG_UNSUPPORTED, "tensors in segments are not supported");
-    return t->data_location == 1 ? read_external(&r) : read_inside(&r, im->bytes);
+    const int64_t count = r.count, half = count / 2 + count % 2;
+    uint8_t *out = arena_try_alloc(&im->c->mem, r.bytes > 0 ? r.bytes : 1, 64);
+    if (!out)
+        return fail(&r, DIAG_ENVIRONMENT, "not enough memory");
+    r.count = half;
+    r.bytes = (size_t)half;
+    bytes.dims.len = 1;
+    bytes.dims.data = (int64_t[]){half};
+    const tensor_data *packed = read_data(&r);
+    for (int64_t i = 0; packed && i < count; i++) {
+        int code = packed->data[i / 2] >> i % 2 * 4 & 15;
+        out[i] = (uint8_t)(is_signed && code > 7 ? code - 16 : code);
+    }
+    return packed ? tensor_dense(im->c, is_signed ? DT_I8 : DT_U8, t->dims.len, t->dims.data, out) : NULL;
 }

@@ -727,7 +727,8 @@ bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o
         graph_func *f = m->funcs.data[i];
         if (graph_is_fixed(f))
             continue;
-        if (!walk(&v, c, f, "qnn.quantize") || !walk(&v, c, f, NULL) || !qnn_set_methods(c, f, o))
+        if (!qnn_keep_nibbles(c, f, o) || !walk(&v, c, f, "qnn.quantize") || !walk(&v, c, f, NULL) ||
+            !qnn_set_methods(c, f, o))
             return false;
         note_float(&v, m, f);
     }

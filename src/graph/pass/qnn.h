@@ -53,6 +53,9 @@ graph_value *qnn_rescale(rewriter *r, const qnn_fixed *x, graph_value *acc, grap
 /* Rows that an importer made: each rounds by the method of the options, as far as it has that. */
 bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o);
 
+/* Products by constants of 4 bits keep them packed (nibbles.c). */
+bool qnn_keep_nibbles(compiler *c, graph_func *f, const pass_options *o);
+
 /* A value that is element by element a function of one quantised value, and no constant. */
 typedef struct qnn_cone {
     graph_value *source; /* which qnn_is_quantised, with one scale */

@@ -28,6 +28,7 @@ typedef struct matmul_plan {
                           * keep its guard, but one that is cut where the last whole panel ends */
     const char *weights; /* packed right operand; NULL: not packed */
     const target_dot *dot; /* products of integers, some at a time; NULL: of floats */
+    const te_node *blocks; /* sums of blocks of the reduction, of weights that are taken apart there; NULL: none */
 } matmul_plan;
 
 /* --- loops --- */
@@ -83,6 +84,32 @@ static void write_out_tile(const matmul_plan *p, const char *stage, bool reduce)
         te_sched_tensorize(s, stage, "lane_v", p->dot->intrinsic);
     else
         te_sched_annotate(s, TE_VECTORIZE, stage, "lane_v");
+}
+
+/* The tile's sums of one block: a word of weights is taken apart, written out, for all rows. */
+static void write_out_blocks(const matmul_plan *p, const char *acc)
+{
+    te_sched *s = p->s;
+    const te_node *b = p->blocks;
+    const char *o = b->name, **order = arena_array(&s->c->mem, const char *, b->n_axes + b->n_reduce + 1u);
+    te_sched_set_scope(s, o, "local.reg");
+    te_sched_compute_at(s, o, acc, sum_loop(p));
+    te_sched_split(s, o, te_axis_name(b, p->lane), p->lanes, "lane_m", "lane_v");
+    uint32_t n = outer_axes(p, b, order);
+    for (uint32_t i = 0; i < b->n_reduce; i++) {
+        order[n++] = b->reduce_axes[i]->var->name;
+        if (i > 0)
+            te_sched_annotate(s, TE_UNROLL, o, order[n - 1]);
+    }
+    if (p->row < p->anchor->n_axes) {
+        order[n++] = te_axis_name(b, p->row);
+        te_sched_annotate(s, TE_UNROLL, o, order[n - 1]);
+    }
+    order[n++] = "lane_m";
+    order[n++] = "lane_v";
+    te_sched_reorder(s, o, n, order);
+    te_sched_annotate(s, TE_UNROLL, o, "lane_m");
+    te_sched_annotate(s, TE_VECTORIZE, o, "lane_v");
 }
 
 /* With too few panels of columns to keep workers busy, tiles of rows are shared out as well, when nearly as good a tile
@@ -167,6 +194,8 @@ static void tiled_matmul(matmul_plan *p)
     const char *part = cut_result(p, !tile || p->whole), *place = rows && !p->rows_shared ? "row_o" : part;
     te_sched_compute_at(s, acc, o, place);
     write_out_tile(p, acc, true);
+    if (p->blocks)
+        write_out_blocks(p, acc);
     if (tile) {
         te_sched_compute_at(s, tile, o, place);
         write_out_tile(p, tile, false);
@@ -307,5 +336,44 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
     } else {
         return te_schedule_reduce(s, t, n, anchor, last);
     }
+    return true;
+}
+
+#define NIBBLE_ROWS    4 /* rows by which a word of weights is multiplied once it is taken apart */
+#define NIBBLE_VECTORS 4
+
+/* Half of the registers hold sums of a block; those of all blocks are touched once for each block. */
+bool te_schedule_matmul_nibbles(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
+                                te_node *last)
+{
+    int64_t lanes = 0;
+    te_node *blocks = te_find_tag(s->g, "nibbles");
+    (void)dim_is_const(te_in_type(n, 1)->shape.dims[2], &lanes);
+    if (!blocks || !te_is_one_nest_with(s, anchor, last, NULL, 1, (const te_node *const[]){blocks}))
+        return te_schedule_default(s, t, n, NULL, last);
+    const uint32_t rank = last->n_axes;
+    matmul_plan p = {.s = s, .anchor = anchor, .last = last, .lanes = lanes, .lane = rank - 1, .blocks = blocks};
+    p.row = rank > 1 ? rank - 2 : rank;
+    const int64_t units = te_axis_extent(anchor, p.lane), most = rank > 1 ? te_axis_most(s->g, anchor, p.row) : 1;
+    if (lanes < 2 || lanes * 4 != t->vector_bytes) {
+        const char *acc = te_sums_stage(s, anchor, last, "local.reg");
+        const uint32_t shared = te_parallel_axes(s->g, last);
+        if (shared > 0)
+            te_fuse_parallel(s, last, shared);
+        te_sched_compute_at(s, acc, last->name, te_axis_name(last, rank - 1));
+        te_sched_set_scope(s, blocks->name, "local.reg");
+        te_sched_compute_at(s, blocks->name, acc, anchor->reduce_axes[0]->var->name);
+        return true;
+    }
+    p.weights = right_parameter(s->g, blocks);
+    p.whole = units % lanes != 0;
+    p.tile.rows = most > NIBBLE_ROWS || most < 1 ? NIBBLE_ROWS : most;
+    p.tile.vectors = t->vector_regs / 2 / p.tile.rows;
+    if (p.tile.vectors > NIBBLE_VECTORS)
+        p.tile.vectors = NIBBLE_VECTORS;
+    if (p.tile.vectors > (units + lanes - 1) / lanes)
+        p.tile.vectors = (units + lanes - 1) / lanes;
+    share_rows(&p);
+    tiled_matmul(&p);
     return true;
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Type relations of products by weights of 4 bits that stay packed. */
+#include "graph/op/nn.h"
+
+#include <string.h>
+
+/* The extents of operand i, which are known. */
+static bool known_dims(compiler *c, const graph_node *n, uint32_t i, int64_t *dims)
+{
+    return shape_get(infer_in(n, i)->shape, dims) ||
+           infer_error(c, n, "the extents of operand %u are not known", i);
+}
+
+/* [.., K] -> [.., last]. */
+static void with_last(compiler *c, const type *x, int64_t last, type *out)
+{
+    dim d[TYPE_MAX_RANK];
+    memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
+    d[x->shape.rank - 1] = dim_const(c, last);
+    out[0] = type_tensor(DT_F32, shape_make(c, (uint32_t)x->shape.rank, d));
+}
+
+/* Blocks of `block` numbers that hold x's last axis; 0 and an error: they do not fit. */
+static int64_t blocks_of(compiler *c, const graph_node *n, int64_t block)
+{
+    const type *x = infer_in(n, 0);
+    int64_t length = 0;
+    if (x->shape.rank < 1 || !dim_is_const(x->shape.dims[x->shape.rank - 1], &length) || length < 1 || block < 1)
+        return infer_error(c, n, "the data has no last axis of known extent, or block_size is below 1"), 0;
+    return length / block + (length % block != 0);
+}
+
+bool infer_block_sums(compiler *c, const graph_node *n, type *out)
+{
+    int64_t blocks = blocks_of(c, n, graph_attr_int(n, "block_size"));
+    if (blocks > 0)
+        with_last(c, infer_in(n, 0), blocks, out);
+    return blocks > 0;
+}
+
+bool infer_matmul_nibbles(compiler *c, const graph_node *n, type *out)
+{
+    const int64_t block = graph_attr_int(n, "block_size"), units = graph_attr_int(n, "units");
+    int64_t w[TYPE_MAX_RANK], s[TYPE_MAX_RANK], z[TYPE_MAX_RANK], blocks = blocks_of(c, n, block);
+    const type *x = infer_in(n, 0), *sums = infer_in(n, 4);
+    if (blocks == 0 || !known_dims(c, n, 1, w) || !known_dims(c, n, 2, s))
+        return false;
+    const int64_t lanes = w[2];
+    if (x->shape.rank >= (int32_t)TYPE_MAX_RANK)
+        return infer_error(c, n, "data of rank %d; at most %d are supported", x->shape.rank, TYPE_MAX_RANK - 1);
+    if (block % 8 != 0 || units < 1 || lanes < 1 || w[0] != units / lanes + (units % lanes != 0) ||
+        w[1] != blocks * (block / 8) || s[0] != w[0] || s[1] != blocks || s[2] != lanes)
+        return infer_error(c, n, "the packed operand does not hold %lld columns in blocks of %lld", (long long)units,
+                           (long long)block);
+    if (infer_in(n, 3) && (!known_dims(c, n, 3, z) || memcmp(z, s, 3 * sizeof *z) != 0))
+        return infer_error(c, n, "there is not one zero point for each scale");
+    if (sums && (sums->shape.rank != x->shape.rank || !dim_is(sums->shape.dims[sums->shape.rank - 1], blocks)))
+        return infer_error(c, n, "the sums are not those of %lld blocks", (long long)blocks);
+    with_last(c, x, units, out);
+    return true;
+}
