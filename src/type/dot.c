@@ -5,7 +5,7 @@
 #define ONE_INSTRUCTION 1, 1, 0, 0, 1, 1
 #define PAIRS           2, 3, 0, 0, 1, 3 /* vpmaddubsw, vpmaddwd, vpaddd; the data, a sum, ones */
 #define HALVES          2, 4, 3, 2, 2, 4 /* vpmaddwd and vpaddd of even and of odd bytes, which are widened */
-#define WIDE_PIXELS     16               /* of an image, which read each weight that is widened first */
+#define WIDE_READERS    16               /* of each weight that is widened first */
 #define MULTIPLY_ADD    1, 2, 0, 0, 1, 2 /* vpmaddwd, vpaddd */
 #define NEON_PAIRS      2, 4, 0, 0, 1, 7 /* smull and smull2, addp, sadalp; the data, products */
 #define NEON_EXACT      2, 6, 0, 0, 1, 3 /* smull and smull2, saddlp of both, addp, add */
@@ -47,7 +47,7 @@ const target_dot *target_find_wide_dot(const target *t, const target_dot *bytes)
     return r && bytes->weight_work > 0 && r->operations * bytes->granule <= bytes->operations * r->granule ? r : NULL;
 }
 
-const target_dot *target_find_wide_conv(const target *t, const target_dot *bytes, int64_t pixels)
+const target_dot *target_find_wide_dot_for(const target *t, const target_dot *bytes, int64_t readers)
 {
-    return pixels >= WIDE_PIXELS ? target_find_wide_dot(t, bytes) : NULL;
+    return readers >= WIDE_READERS ? target_find_wide_dot(t, bytes) : NULL;
 }

@@ -27,6 +27,6 @@ const target_dot *target_find_dot(const target *t, dtype a, dtype b, bool proved
 /* The row for both operands as numbers of 16 bits, where products of these cost no more than the row's of bytes, which
  * are widened again in every tile. NULL: bytes do as well. */
 const target_dot *target_find_wide_dot(const target *t, const target_dot *bytes);
-/* The same for a convolution whose images have so many pixels: NULL also where they are too few to widen weights. */
-const target_dot *target_find_wide_conv(const target *t, const target_dot *bytes, int64_t pixels);
+/* The same where so many pixels, or rows, read each weight: NULL also where they are too few to widen weights. */
+const target_dot *target_find_wide_dot_for(const target *t, const target_dot *bytes, int64_t readers);
 #endif

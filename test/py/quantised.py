@@ -216,11 +216,14 @@ class Model:
         self.output(self.node("Relu", [v]), y)
 
     def matmul(self, kind):
+        """Half of them with sums and columns that vectors divide, and rows enough to widen weights for."""
         rng = self.rng
-        k, n = int(rng.integers(1, 70)), int(rng.integers(1, 40))
+        k, n, rows = int(rng.integers(1, 70)), int(rng.integers(1, 40)), 5
+        if rng.integers(0, 2):
+            k, n, rows = k * 2, int(rng.integers(1, 6)) * 16, 37
         x, y = self.params(kind, 12), self.params(kind, 30)
         w, _ = self.weight([k, n], 1, "i8", 0.01)
-        self.output(self.node("MatMul", [self.input([int(rng.integers(1, 4)), 5, k], x), w]), y)
+        self.output(self.node("MatMul", [self.input([int(rng.integers(1, 4)), rows, k], x), w]), y)
 
     def gemm(self, kind):
         rng = self.rng

@@ -212,7 +212,7 @@ static bool convert_planes(converter *v, graph_node *n, const target_dot *row)
 {
     compiler *c = v->r.c;
     const target_dot *wide =
-        target_find_wide_conv(v->target, row, extent(n->outputs[0], 2) * extent(n->outputs[0], 3));
+        target_find_wide_dot_for(v->target, row, extent(n->outputs[0], 2) * extent(n->outputs[0], 3));
     const int64_t granule = wide ? wide->granule : row->granule;
     const char *layout = arena_printf(&c->mem, "NCHW%uc", row->granule);
     graph_value *in[2] = {NULL, n->inputs[1]}, *x = plain(v, n->inputs[0], n->loc);

@@ -114,7 +114,7 @@ static const target_dot *conv_dot(const packer *p, const graph_node *n, const te
     int64_t height = 0, width = 0, along = block ? block : w->dims[3];
     const bool known = dim_is_const(s.dims[2], &height) && dim_is_const(s.dims[3], &width);
     const target_dot *wider =
-        known && graph_attr_int(n, "groups") == 1 ? target_find_wide_conv(p->target, row, height * width) : NULL;
+        known && graph_attr_int(n, "groups") == 1 ? target_find_wide_dot_for(p->target, row, height * width) : NULL;
     *wide = wider && along % wider->granule == 0;
     if (*wide)
         return wider;
@@ -156,6 +156,20 @@ static void pack_integer_conv(packer *p, graph_node *n)
         graph_set_attr(p->r.f, n, attr_int(c, "wide", 1));
 }
 
+/* The same for product n of `units` columns and sums of k numbers. */
+static const target_dot *matmul_dot(const packer *p, const graph_node *n, const target_dot *row, int64_t k,
+                                    int64_t units, bool *wide)
+{
+    const shape s = n->outputs[0]->type.shape;
+    int64_t rows = 0, all = shape_is_static(s) ? shape_count(s) : 0;
+    const bool whole = all > 0 && s.rank >= 2 && dim_is_const(s.dims[s.rank - 2], &rows) && units % p->lanes == 0;
+    const target_dot *wider = whole ? target_find_wide_dot_for(p->target, row, rows) : NULL;
+    *wide = wider && k % wider->granule == 0;
+    if (*wide)
+        return wider;
+    return k % row->granule == 0 ? row : NULL;
+}
+
 static void pack_integer_matmul(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
@@ -163,8 +177,11 @@ static void pack_integer_matmul(packer *p, graph_node *n)
     bool transposed = graph_attr_int(n, "transpose_b") != 0;
     const tensor_data *w = integer_weights(p, n, transposed ? 1 : 0, &row);
     if (!w || w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ||
-        graph_attr_int(n, "transpose_a") != 0 || w->dims[transposed ? 1 : 0] % row->granule != 0 ||
-        w->dims[transposed ? 0 : 1] < (int64_t)p->lanes)
+        graph_attr_int(n, "transpose_a") != 0 || w->dims[transposed ? 0 : 1] < (int64_t)p->lanes)
+        return;
+    bool wide;
+    row = matmul_dot(p, n, row, w->dims[transposed ? 1 : 0], w->dims[transposed ? 0 : 1], &wide);
+    if (!row)
         return;
     const char *packed = arena_printf(&c->mem, "NK%un%uk", p->lanes, row->granule);
     graph_value *v = transform(p, n, transposed ? "NK" : "KN", packed);
@@ -175,6 +192,8 @@ static void pack_integer_matmul(packer *p, graph_node *n)
     graph_set_attr(p->r.f, n, attr_string(c, "weight_layout", packed));
     graph_set_attr(p->r.f, n, attr_int(c, "units", w->dims[transposed ? 0 : 1]));
     graph_set_attr(p->r.f, n, attr_int(c, "pairs", row->needs_proof));
+    if (wide)
+        graph_set_attr(p->r.f, n, attr_int(c, "wide", 1));
 }
 
 /* Columns of the right operand, which is no constant, become neighbours: in rows of it lanes would be sums along K,

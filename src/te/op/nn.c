@@ -707,6 +707,10 @@ bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
                       .ta = graph_attr_int(n, "transpose_a") != 0,
                       .tb = graph_attr_int(n, "transpose_b") != 0};
     nn_weight_blocks(n, &ctx.block, &ctx.granule);
+    if (graph_attr(n, "wide") && graph_attr_int(n, "wide") != 0) {
+        ctx.a = widened(g, "wide_data", in[0], in[0]->shape, NULL, NULL);
+        ctx.b = widened(g, "wide_weights", in[1], in[1]->shape, NULL, NULL);
+    }
     ctx.out_rank = (uint32_t)t->shape.rank;
     ctx.acc = te_acc_dtype(t->dt);
     tir_expr_ref k = in[0]->shape[in[0]->rank - (ctx.ta && in[0]->rank > 1 ? 2 : 1)];

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Default schedule of convolutions of bytes that are multiplied as numbers of 16 bits, on targets where widening both
- * operands in every tile costs as much as the products. A part takes a strip of rows, and a share of the output
- * channels: it widens the data under the strip once, all channels of it, and then, a tile's width of output channels
- * after the other, the weights, which all pixels of the strip read. Both stay in its caches; in memory weights stay
- * bytes. */
+/* Default schedules of convolutions and products of bytes that are multiplied as numbers of 16 bits, on targets where
+ * widening both operands in every tile costs as much as the products. A part takes a strip of rows, and a share of the
+ * output channels: it widens the data under the strip once, all channels of it, and then, a tile's width of output
+ * channels after the other, the weights, which all elements of the strip read. Both stay in its caches; in memory
+ * weights stay bytes. */
 #include "graph/op/nn.h"
 #include "te/rule/rule.h"
 #include "type/cpu_model.h"
 #include "type/dot.h"
 
 #define WIDEN_CYCLES 2.0 /* of a vector of 16-bit numbers: load, widen, store */
-#define PART_OF_L2   2   /* that the data of a strip may take, where a strip of fewer rows can be had */
+#define PART_OF_L2   2   /* in which the data of a strip does not come from afar */
 #define MAX_SHARES   64
 
-/* Axes of the result, and of the data's stage. */
+/* Axes of a convolution's result, and of its data's stage. */
 enum { BATCH, BLOCK, ROW, COL, LANE, RANK };
 
-typedef struct wide_conv {
+typedef struct wide_sums {
     te_sched *s;
     const struct target *t;
     const target_dot *dot;
     te_node *anchor, *last, *data, *weights;
-    int64_t batch, blocks, rows, cols, lanes; /* of the result */
-    int64_t products, in_block;               /* of each sum; channels in a block of the data, 0: one plane in rows */
-    int64_t step;                             /* rows of the data's stage from row to row */
-} wide_conv;
+    int64_t batch, blocks, rows, cols, lanes; /* of the result; cols 0: of a product, whose tiles are of rows */
+    int64_t products;                         /* of each sum */
+    int64_t in_block;                         /* channels in a block of the data, 0: one plane, or a product */
+    int64_t numbers, between;                 /* of the data under all rows, and more for each row */
+} wide_sums;
 
 typedef struct wide_cut {
     te_tile tile;
@@ -33,44 +34,42 @@ typedef struct wide_cut {
 
 /* --- the cut, by counting cycles --- */
 
-/* Numbers in the data's stage under a strip. */
-static int64_t data_under(const wide_conv *v, int64_t strip)
+/* Cycles of elements side by side, for one group of output channels. */
+static double line_cycles(const wide_sums *v, te_tile tile, int64_t width)
 {
-    int64_t rows = te_axis_extent(v->data, ROW) - (v->rows - strip) * v->step;
-    return te_axis_extent(v->data, BLOCK) * rows * te_axis_extent(v->data, COL) * (v->in_block ? v->in_block : 1);
-}
-
-/* Cycles of a row of pixels, for one group of output channels. */
-static double row_cycles(const wide_conv *v, te_tile tile)
-{
-    double whole = (double)(v->cols / tile.rows) * te_dot_step_cost(v->t, v->dot, tile.vectors, tile.rows);
-    int64_t left = v->cols % tile.rows;
+    double whole = (double)(width / tile.rows) * te_dot_step_cost(v->t, v->dot, tile.vectors, tile.rows);
+    int64_t left = width % tile.rows;
     if (left)
         whole += te_dot_step_cost(v->t, v->dot, tile.vectors, left);
     return whole * (double)(v->products / v->dot->granule);
 }
 
 /* Cycles of the slowest worker. */
-static double cut_cycles(const wide_conv *v, const wide_cut *cut)
+static double cut_cycles(const wide_sums *v, const wide_cut *cut)
 {
-    const int64_t groups = v->blocks / cut->tile.vectors / cut->shares, workers = v->t->workers > 1 ? v->t->workers : 1;
-    double lanes = (double)v->lanes * v->dot->granule, weights = (double)(v->products * v->lanes * cut->tile.vectors);
-    double group = weights / lanes * WIDEN_CYCLES + (double)cut->strip * row_cycles(v, cut->tile);
-    double part = (double)data_under(v, cut->strip) / lanes * WIDEN_CYCLES + (double)groups * group;
+    const cpu_model *m = target_cpu(v->t);
+    const int64_t workers = v->t->workers > 1 ? v->t->workers : 1;
+    double lanes = (double)v->lanes * v->dot->granule;
+    double data = (double)(v->numbers - (v->rows - cut->strip) * v->between);
+    double weights = (double)(v->products * v->lanes * cut->tile.vectors);
+    double group = weights / lanes * WIDEN_CYCLES;
+    group += v->cols ? (double)cut->strip * line_cycles(v, cut->tile, v->cols)
+                     : line_cycles(v, cut->tile, cut->strip);
+    if (data * 2 > m->l2_bytes / PART_OF_L2)
+        group += data * 2 / m->far_bytes;
+    double part = data / lanes * WIDEN_CYCLES + group * (double)(v->blocks / cut->tile.vectors / cut->shares);
     int64_t parts = v->batch * cut->shares * (v->rows / cut->strip);
     return (double)((parts + workers - 1) / workers) * part;
 }
 
-/* Strips of equal height that the cache holds, if there are any; the fastest, and of these the smallest. */
-static wide_cut choose_cut(const wide_conv *v)
+/* Strips of equal height; the fastest, and of these the smallest. */
+static wide_cut choose_cut(const wide_sums *v)
 {
-    const int64_t room = (int64_t)target_cpu(v->t)->l2_bytes / PART_OF_L2;
-    wide_cut best = {te_choose_dot_tile(v->t, v->dot, v->blocks, v->cols, v->blocks), 1, 1}, x = best;
+    wide_cut best = {te_choose_dot_tile(v->t, v->dot, v->blocks, v->cols ? v->cols : v->rows, v->blocks), 1, 1};
+    wide_cut x = best;
     double least = 0;
     for (x.strip = 1; x.strip <= v->rows; x.strip++) {
-        if (v->rows % x.strip != 0 || (x.strip > 1 && data_under(v, x.strip) * 2 > room))
-            continue;
-        for (x.shares = 1; x.shares <= MAX_SHARES; x.shares++) {
+        for (x.shares = 1; v->rows % x.strip == 0 && x.shares <= MAX_SHARES; x.shares++) {
             if (v->blocks / x.tile.vectors % x.shares != 0)
                 continue;
             double c = cut_cycles(v, &x);
@@ -85,7 +84,44 @@ static wide_cut choose_cut(const wide_conv *v)
 
 /* --- the loops --- */
 
-static void schedule_result(const wide_conv *v, const wide_cut *cut)
+/* A vector of the two innermost axes of the packed weights, lanes and what stands side by side in them. */
+static void schedule_operands(const wide_sums *v)
+{
+    te_sched *s = v->s;
+    const te_node *w = v->weights, *x = v->data;
+    const char *last = te_axis_name(x, x->n_axes - 1);
+    const int64_t lanes = v->lanes * v->dot->granule;
+    te_sched_compute_at(s, x->name, v->last->name, "part");
+    if (v->in_block) {
+        te_sched_annotate(s, TE_VECTORIZE, x->name, last);
+    } else if (te_axis_extent(x, x->n_axes - 1) % lanes == 0) {
+        te_sched_split(s, x->name, last, lanes, "lane_o", "lane_i");
+        te_sched_annotate(s, TE_VECTORIZE, x->name, "lane_i");
+    }
+    te_sched_compute_at(s, w->name, v->last->name, "group");
+    te_sched_fuse(s, w->name, te_axis_name(w, w->n_axes - 2), te_axis_name(w, w->n_axes - 1), "pairs");
+    te_sched_annotate(s, TE_VECTORIZE, w->name, "pairs");
+}
+
+static void fuse_parts(te_sched *s, const te_node *y, uint32_t n_batch, const char *strip)
+{
+    const char *part = "share";
+    for (uint32_t i = 0; i < n_batch; i++) {
+        const char *fused = arena_printf(&s->c->mem, "share%u", i);
+        te_sched_fuse(s, y->name, part, te_axis_name(y, i), fused);
+        part = fused;
+    }
+    te_sched_fuse(s, y->name, part, strip, "part");
+    te_sched_annotate(s, TE_PARALLEL, y->name, "part");
+}
+
+static void mark_tile(te_sched *s, const char *stage, const char *row, const char *vector)
+{
+    te_sched_annotate(s, TE_UNROLL, stage, row);
+    te_sched_annotate(s, TE_UNROLL, stage, vector);
+}
+
+static void conv_result(const wide_sums *v, const wide_cut *cut)
 {
     te_sched *s = v->s;
     const te_node *y = v->last;
@@ -95,16 +131,13 @@ static void schedule_result(const wide_conv *v, const wide_cut *cut)
     te_sched_split(s, o, te_axis_name(y, ROW), cut->strip, "strip", "row");
     te_sched_split(s, o, te_axis_name(y, COL), cut->tile.rows, "col_o", "col_i");
     te_sched_reorder(s, o, 9, (const char *[]){"share", n, "strip", "group", "row", "col_o", "col_i", "vector", lane});
-    te_sched_fuse(s, o, "share", n, "share_n");
-    te_sched_fuse(s, o, "share_n", "strip", "part");
-    te_sched_annotate(s, TE_PARALLEL, o, "part");
-    te_sched_annotate(s, TE_UNROLL, o, "col_i");
-    te_sched_annotate(s, TE_UNROLL, o, "vector");
+    fuse_parts(s, y, 1, "strip");
+    mark_tile(s, o, "col_i", "vector");
     te_sched_annotate(s, TE_VECTORIZE, o, lane);
 }
 
 /* Blocks of input channels, the window, the channels of a block, or the row of a plane; inside the tile. */
-static void schedule_sums(const wide_conv *v, const char *acc)
+static void conv_sums(const wide_sums *v, const char *acc)
 {
     te_sched *s = v->s;
     const te_node *a = v->anchor;
@@ -118,61 +151,142 @@ static void schedule_sums(const wide_conv *v, const char *acc)
     const char *const planes[] = {ic, kh, "k_o", row, block, lane, "k_i"},
                       *const blocks[] = {"ic_o", kh, kw, "k_o", row, block, lane, "k_i"};
     te_sched_reorder(s, acc, v->in_block ? 8 : 7, v->in_block ? blocks : planes);
-    te_sched_annotate(s, TE_UNROLL, acc, row);
-    te_sched_annotate(s, TE_UNROLL, acc, block);
+    mark_tile(s, acc, row, block);
     te_sched_tensorize(s, acc, lane, v->dot->intrinsic);
 }
 
-/* A vector of the two innermost axes of the packed weights, lanes and what stands side by side in them. */
-static void schedule_operands(const wide_conv *v)
+static void matmul_result(const wide_sums *v, const wide_cut *cut, bool rows_written_out)
 {
     te_sched *s = v->s;
-    const te_node *w = v->weights;
-    te_sched_compute_at(s, v->data->name, v->last->name, "part");
-    if (v->in_block)
-        te_sched_annotate(s, TE_VECTORIZE, v->data->name, te_axis_name(v->data, LANE));
-    te_sched_compute_at(s, w->name, v->last->name, "group");
-    te_sched_fuse(s, w->name, te_axis_name(w, w->n_axes - 2), te_axis_name(w, w->n_axes - 1), "pairs");
-    te_sched_annotate(s, TE_VECTORIZE, w->name, "pairs");
+    const te_node *y = v->last;
+    const char *o = y->name, *order[TYPE_MAX_RANK + 8];
+    uint32_t n = 0, batch = y->n_axes - 2;
+    te_sched_split(s, o, te_axis_name(y, batch + 1), v->lanes, "vectors", "lane");
+    te_sched_split(s, o, "vectors", cut->tile.vectors, "groups", "vector");
+    te_sched_split(s, o, "groups", v->blocks / cut->tile.vectors / cut->shares, "share", "group");
+    te_sched_split(s, o, te_axis_name(y, batch), cut->strip, "strip", "row");
+    te_sched_split(s, o, "row", cut->tile.rows, "row_o", "row_i");
+    order[n++] = "share";
+    for (uint32_t i = 0; i < batch; i++)
+        order[n++] = te_axis_name(y, i);
+    const char *const inner[] = {"strip", "group", "row_o", "row_i", "vector", "lane"};
+    for (uint32_t i = 0; i < sizeof inner / sizeof *inner; i++)
+        order[n++] = inner[i];
+    te_sched_reorder(s, o, n, order);
+    fuse_parts(s, y, batch, "strip");
+    if (rows_written_out)
+        te_sched_annotate(s, TE_UNROLL, o, "row_i");
+    te_sched_annotate(s, TE_UNROLL, o, "vector");
+    te_sched_annotate(s, TE_VECTORIZE, o, "lane");
 }
 
-static bool read_conv(const graph_node *n, wide_conv *v)
+/* A tile's loops in a stage of its own. */
+static const char *matmul_tile(const wide_sums *v, const char *stage)
 {
-    const te_node *a = v->anchor, *beside[2] = {v->data, v->weights};
+    te_sched *s = v->s;
+    const te_node *a = v->anchor;
+    const char *row = te_axis_name(a, a->n_axes - 2);
+    te_sched_compute_at(s, stage, v->last->name, "row_o");
+    te_sched_split(s, stage, te_axis_name(a, a->n_axes - 1), v->lanes, "vector", "lane");
+    mark_tile(s, stage, row, "vector");
+    return row;
+}
+
+static void matmul_sums(const wide_sums *v, const char *acc)
+{
+    te_sched *s = v->s;
+    const te_node *a = v->anchor;
+    const char *row = matmul_tile(v, acc);
+    te_sched_split(s, acc, a->reduce_axes[0]->var->name, v->dot->granule, "k_o", "k_i");
+    te_sched_reorder(s, acc, 5, (const char *[]){"k_o", row, "vector", "lane", "k_i"});
+    te_sched_tensorize(s, acc, "lane", v->dot->intrinsic);
+}
+
+/* --- what can be cut so --- */
+
+static bool find_stages(te_sched *s, const struct target *t, te_node *anchor, te_node *last, wide_sums *v)
+{
+    *v = (wide_sums){.s = s,
+                     .t = t,
+                     .dot = target_find_dot(t, DT_I16, DT_I16, false),
+                     .anchor = anchor,
+                     .last = last,
+                     .data = te_find_tag(s->g, "wide_data"),
+                     .weights = te_find_tag(s->g, "wide_weights"),
+                     .lanes = t->vector_bytes / 4};
+    const te_node *beside[2] = {v->data, v->weights};
+    v->products = v->dot && v->weights && te_is_one_nest_with(s, anchor, last, NULL, 2, beside)
+                      ? te_reduce_most(s->g, anchor)
+                      : 0;
+    return v->products > 0 && v->products % v->dot->granule == 0;
+}
+
+static bool read_conv(const graph_node *n, wide_sums *v)
+{
+    const te_node *a = v->anchor;
     const char *kernel = graph_attr_string(n, "kernel_layout");
     nn_window win;
-    v->dot = target_find_dot(v->t, DT_I16, DT_I16, false);
     v->in_block = nn_data_block(n, "data_layout");
-    if (!v->dot || !v->weights || !te_is_one_nest_with(v->s, a, v->last, NULL, 2, beside) || a->n_axes != RANK ||
-        a->n_reduce != 3 || v->in_block % v->dot->granule != 0 || nn_layout_granule(kernel) != v->dot->granule ||
-        nn_layout_in_rows(kernel) != (v->in_block == 0) ||
-        !nn_window_read(v->s->c, n, 2, &win))
+    if (a->n_axes != RANK || a->n_reduce != 3 || v->in_block % v->dot->granule != 0 ||
+        nn_layout_granule(kernel) != v->dot->granule || nn_layout_in_rows(kernel) != (v->in_block == 0) ||
+        te_axis_extent(a, LANE) != v->lanes || !nn_window_read(v->s->c, n, 2, &win))
         return false;
-    v->step = tir_is_const(a->reduce_axes[1]->extent, 1) ? 1 : win.stride[0];
     v->batch = te_axis_most(v->s->g, a, BATCH);
     v->blocks = te_axis_extent(a, BLOCK);
     v->rows = te_axis_extent(a, ROW);
     v->cols = te_axis_extent(a, COL);
-    v->lanes = te_axis_extent(a, LANE);
-    v->products = te_reduce_most(v->s->g, a);
-    return v->batch > 0 && v->blocks > 0 && v->rows > 0 && v->cols > 0 && v->products > 0 &&
-           v->lanes * 4 == v->t->vector_bytes;
+    const int64_t pixel = te_axis_extent(v->data, BLOCK) * (v->in_block ? v->in_block : 1);
+    const int64_t line = te_axis_extent(v->data, COL) * pixel;
+    v->numbers = te_axis_extent(v->data, ROW) * line;
+    v->between = (tir_is_const(a->reduce_axes[1]->extent, 1) ? 1 : win.stride[0]) * line;
+    return v->batch > 0 && v->blocks > 0 && v->rows > 0 && v->cols > 0 && v->numbers > 0;
 }
 
 bool te_schedule_wide_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    wide_conv v = {.s = s,
-                   .t = t,
-                   .anchor = anchor,
-                   .last = last,
-                   .data = te_find_tag(s->g, "wide_data"),
-                   .weights = te_find_tag(s->g, "wide_weights")};
-    if (!read_conv(n, &v))
+    wide_sums v;
+    if (!find_stages(s, t, anchor, last, &v) || !read_conv(n, &v))
         return false;
     wide_cut cut = choose_cut(&v);
     const char *acc = te_sums_stage(s, anchor, last, "local.reg");
-    schedule_result(&v, &cut);
-    schedule_sums(&v, acc);
+    conv_result(&v, &cut);
+    conv_sums(&v, acc);
+    schedule_operands(&v);
+    return true;
+}
+
+bool te_schedule_wide_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    wide_sums v;
+    int64_t lanes, granule, units = te_axis_extent(anchor, anchor->n_axes - 1);
+    nn_weight_blocks(n, &lanes, &granule);
+    if (!find_stages(s, t, anchor, last, &v) || anchor->n_axes < 2 || anchor->n_reduce != 1 || lanes != v.lanes ||
+        granule != v.dot->granule || units == 0 || units % lanes != 0)
+        return false;
+    v.batch = 1;
+    for (uint32_t i = 0; i + 2 < anchor->n_axes; i++)
+        v.batch *= te_axis_most(s->g, anchor, i);
+    v.blocks = units / lanes;
+    v.rows = te_axis_extent(anchor, anchor->n_axes - 2);
+    v.between = v.products;
+    v.numbers = v.rows * v.products;
+    if (v.batch <= 0 || v.rows <= 0)
+        return false;
+    wide_cut cut = choose_cut(&v);
+    const bool apart = anchor != last && te_calls_functions(s, anchor, last);
+    const char *acc = arena_printf(&s->c->mem, "%s_acc", anchor->name);
+    if (apart) { /* beside a function's registers there is no room for the sums */
+        te_sched_cache_write(s, anchor->name, "local.reg", acc);
+        te_sched_set_scope(s, anchor->name, "local");
+    } else {
+        acc = te_sums_stage(s, anchor, last, "local.reg");
+    }
+    matmul_result(&v, &cut, !apart);
+    matmul_sums(&v, acc);
+    if (apart) {
+        (void)matmul_tile(&v, anchor->name);
+        te_sched_annotate(s, TE_VECTORIZE, anchor->name, "lane");
+    }
     schedule_operands(&v);
     return true;
 }

@@ -37,9 +37,9 @@ typedef struct matmul_plan {
  * not notice, and leaves all registers to the sums. */
 static bool is_apart(const matmul_plan *p)
 {
-    if (p->dot) /* its end takes few registers, and what it stores is a quarter of the sums */
-        return false;
-    return te_reduce_most(p->s->g, p->anchor) >= LONG_SUM || te_calls_functions(p->s, p->anchor, p->last);
+    /* The end of integers takes few registers, and what it stores is a quarter of the sums. */
+    return (!p->dot && te_reduce_most(p->s->g, p->anchor) >= LONG_SUM) ||
+           te_calls_functions(p->s, p->anchor, p->last);
 }
 
 /* Data axes of the stage but row and lane; how many there are. */
@@ -302,6 +302,8 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
 {
     int64_t v, granule;
     nn_weight_blocks(n, &v, &granule);
+    if (te_find_tag(s->g, "wide_data"))
+        return te_schedule_wide_matmul(s, t, n, anchor, last) || te_schedule_default(s, t, n, NULL, last);
     if (!te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes == 0)
         return te_schedule_default(s, t, n, NULL, last);
     uint32_t rank = last->n_axes;

@@ -58,6 +58,8 @@ te_tile te_choose_dot_tile(const struct target *t, const struct target_dot *d, i
 /* A convolution in blocks of channels whose stages `wide_data` and `wide_weights` hold numbers of 16 bits (int_wide.c);
  * false, and nothing is changed: it cannot be cut so. */
 bool te_schedule_wide_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+/* A product with such stages, whose columns are whole vectors. */
+bool te_schedule_wide_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 /* The same where blocks, or elements, are at most so many, and each run says how many: tiles are whole, the last one is
  * moved back over the one before it. */
 te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_open, int64_t width, bool width_open);
