@@ -5,9 +5,10 @@
     attention.py [--lathe FILE]
 
 One model has a node for each number of positions and batches, with heads of 32, 64 and 80, with a mask of the keys, of
-all scores, or none, in the orders that exporters use, for few queries of many keys, and as ONNX's own operator. It is
-one operator for each of them where there are vectors, but for single queries and open extents, of which the report says
-why. Results differ from onnxruntime's by rounding, not between vectors of 8 and 16 lanes, nor between workers."""
+all scores, or none, in the orders that exporters use, for few queries of many keys, and as ONNX's own operator; and
+layers of products for one batch and several. Attention is one operator where there are vectors, but for single queries
+and open extents, of which the report says why. Results differ from onnxruntime's by rounding, not between vectors of 8
+and 16 lanes, nor between workers."""
 import argparse
 import json
 import os
@@ -75,6 +76,16 @@ class Model:
             return self.result(self.op("Transpose", [y], perm=[0, 2, 1, 3]), batch, seq, h, size)
         return self.result(y, batch, h, seq, size)
 
+    def layer(self, batch, seq, width):
+        """Products of batches with one matrix: bias, GELU, residual; a norm that reads them."""
+        x = self.op("LayerNormalization", [self.input(batch, seq, width)] + [self.constant(np.ones(width))] * 2)
+        w = [self.constant(self.rng.standard_normal(s) / 8) for s in ((width, 48), (48, width))]
+        y = self.op("Add", [self.op("MatMul", [x, w[0]]), self.constant(self.rng.standard_normal(48))])
+        erf = self.op("Erf", [self.op("Div", [y, self.constant(2 ** 0.5)])])
+        y = self.op("Mul", [y, self.op("Add", [erf, self.constant(1)])])
+        y = self.op("Add", [x, self.op("MatMul", [y, w[1]])])
+        self.result(self.op("LayerNormalization", [y] + [self.constant(np.ones(width))] * 2), batch, seq, width)
+
     def operator(self, batch, seq, keys, size, causal):
         h = HEADS[size]
         q, k, v = (self.input(batch, h, n, size) for n in (seq, keys, keys))
@@ -97,6 +108,8 @@ def closed_model(path, batches=(1, 2, 3, 4)):
         m.operator(1, seq, keys, size, int(size == 64))
         fused += 2
     m.written_out(1, 1, 50, 64, 0, 2)
+    for batch, seq, width in ((1, 3, 40), (4, 1, 40), (3, 9, 33)):
+        m.layer(batch, seq, width)
     m.save(path)
     return fused
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flatten-rows: a product of a tensor [B, L, K] with one matrix is a product of B * L rows: as such it reads the matrix
+ * once, and its tiles of rows do not end with each batch. What follows element by element is done on the rows as well,
+ * so that it stays the product's epilogue; for other readers the result is a view of [B, L, N]. */
+#include "base/ptr_map.h"
+#include "graph/op.h"
+#include "graph/pass.h"
+#include "graph/pass/rewrite.h"
+#include "type/target.h"
+
+#include <string.h>
+
+typedef struct flattener {
+    rewriter r;
+    ptr_map rows_of;         /* value -> its number in `rows` */
+    VEC(graph_value *) rows; /* the same elements, [B * L, N] */
+} flattener;
+
+/* Rows of a static tensor of rank 3 or more, whose last axis is a row; 0: it is none, or has one batch. */
+static int64_t rows_in(const graph_value *v, int64_t dims[TYPE_MAX_RANK])
+{
+    int32_t rank = v->type.kind == TYPE_TENSOR ? v->type.shape.rank : -1;
+    int64_t batches = 1, rows = 0;
+    if (rank < 3 || !shape_get(v->type.shape, dims))
+        return 0;
+    for (int32_t i = 0; i + 2 < rank; i++)
+        if (!i64_mul(batches, dims[i], &batches))
+            return 0;
+    return batches > 1 && dims[rank - 1] > 0 && i64_mul(batches, dims[rank - 2], &rows) ? rows : 0;
+}
+
+static graph_value *view(flattener *f, graph_value *v, uint32_t rank, const int64_t *dims, src_loc loc)
+{
+    graph_value *in[2] = {v, rewrite_constant(&f->r, tensor_from_i64s(f->r.c, rank, dims), "shape", loc)};
+    return rewrite_emit(&f->r, "reshape", 2, in, 0, NULL, loc);
+}
+
+/* NULL: after an error. */
+static graph_value *as_rows(flattener *f, graph_value *v, src_loc loc)
+{
+    int64_t dims[TYPE_MAX_RANK] = {0}, rows = rows_in(v, dims);
+    uint32_t at = 0;
+    if (ptr_map_get(&f->rows_of, v, &at))
+        return f->rows.data[at];
+    graph_value *x = view(f, v, 2, (int64_t[]){rows, dims[v->type.shape.rank - 1]}, loc);
+    ptr_map_set(&f->rows_of, v, f->rows.len);
+    vec_push(&f->r.c->mem, &f->rows, x);
+    return x;
+}
+
+/* A kernel makes it, of which a view can be taken; it is no result, of which none can. */
+static bool has_views(const graph_value *v)
+{
+    return v->def && !graph_constant(v);
+}
+
+static bool is_result(const graph_node *n)
+{
+    return (n->outputs[0]->mark & MARK_RESULT) != 0;
+}
+
+/* [B, L, K] by one matrix. */
+static bool is_product(const graph_node *n)
+{
+    int64_t dims[TYPE_MAX_RANK];
+    return strcmp(n->op->name, "nn.matmul") == 0 && graph_attr_int(n, "transpose_a") == 0 && has_views(n->inputs[0]) &&
+           n->inputs[1]->type.kind == TYPE_TENSOR && n->inputs[1]->type.shape.rank == 2 &&
+           rows_in(n->inputs[0], dims) > 0;
+}
+
+/* An operand that is the same for all rows. */
+static bool is_of_rows(const graph_value *v)
+{
+    return v->type.kind == TYPE_TENSOR && (v->type.shape.rank == 0 || v->type.shape.rank == 1);
+}
+
+static bool has_shape_of(const graph_value *v, const graph_value *y)
+{
+    return v->type.kind == TYPE_TENSOR && shape_equal(v->type.shape, y->type.shape);
+}
+
+/* Element by element, without an axis that has a number, behind something that is rows already. */
+static bool is_epilogue(const flattener *f, const graph_node *n)
+{
+    bool any = false;
+    uint32_t at = 0;
+    int64_t dims[TYPE_MAX_RANK];
+    bool plain = n->op->cls <= CLASS_BROADCAST && n->op->effect == EFFECT_PURE && n->n_outputs == 1 &&
+                 (n->op->flags & ~OPF_COMMUTATIVE) == 0;
+    bool counts_axes = strncmp(n->op->name, "qnn.", 4) == 0 || strcmp(n->op->name, "nn.batch_norm") == 0;
+    if (!plain || counts_axes || rows_in(n->outputs[0], dims) == 0)
+        return false;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const graph_value *v = n->inputs[i];
+        bool same = v && has_shape_of(v, n->outputs[0]);
+        if (v && !(same ? has_views(v) : is_of_rows(v)))
+            return false;
+        any |= same && ptr_map_get(&f->rows_of, v, &at);
+    }
+    return any;
+}
+
+/* n on rows, and a view of the result in n's shape. */
+static graph_value *on_rows(flattener *f, const graph_node *n)
+{
+    rewriter *r = &f->r;
+    graph_value **in = arena_array(&r->c->mem, graph_value *, n->n_inputs), *y = n->outputs[0];
+    int64_t dims[TYPE_MAX_RANK];
+    bool product = is_product(n);
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        bool rows = n->inputs[i] && (product ? i == 0 : has_shape_of(n->inputs[i], y));
+        in[i] = rows ? as_rows(f, n->inputs[i], n->loc) : n->inputs[i];
+        if (n->inputs[i] && !in[i])
+            return NULL;
+    }
+    graph_value *x = rewrite_emit(r, n->op->name, n->n_inputs, in, n->n_attrs, n->attrs, n->loc);
+    (void)shape_get(y->type.shape, dims);
+    graph_value *out = x ? view(f, x, (uint32_t)y->type.shape.rank, dims, n->loc) : NULL;
+    if (!out)
+        return NULL;
+    ptr_map_set(&f->rows_of, out, f->rows.len);
+    vec_push(&r->c->mem, &f->rows, x);
+    return out;
+}
+
+static bool run(compiler *c, graph_func *func)
+{
+    flattener f = {0};
+    rewrite_begin(&f.r, c, func);
+    ptr_map_init(&f.rows_of, &c->mem);
+    for (uint32_t i = 0; i < func->nodes.len && !f.r.failed; i++) {
+        graph_node *n = func->nodes.data[i];
+        rewrite_operands(n);
+        bool rows = n->n_outputs > 0 && !is_result(n) && (is_product(n) || is_epilogue(&f, n));
+        graph_value *y = rows ? on_rows(&f, n) : NULL;
+        if (!y || !rewrite_replace(&f.r, n->outputs[0], y))
+            rewrite_keep(&f.r, n);
+    }
+    rewrite_end(&f.r);
+    return !f.r.failed;
+}
+
+bool graph_pass_flatten(compiler *c, graph_module *m, const pass_options *o)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < m->funcs.len && o->target->vector_bytes > 0; i++)
+        if (!graph_is_fixed(m->funcs.data[i]))
+            ok &= run(c, m->funcs.data[i]);
+    return ok;
+}
