@@ -19,6 +19,21 @@
 
 #include "base/file.h"
 
+/* What is handed over quantised (lines of write_ends): the reference has it as floats, which the scale makes of the
+ * numbers without a rounding that matters. */
+static const char ends_script[] = "def handed_over(lines):\n"
+                                  "    ends = [line.split(' ', 4) for line in lines]\n"
+                                  "    return {(e[0], e[4]): (e[1], np.float32(e[2]), int(e[3])) for e in ends}\n"
+                                  "def as_floats(ends, feed):\n"
+                                  "    for n, v in feed.items():\n"
+                                  "        if ('in', n) in ends:\n"
+                                  "            kind, scale, zero = ends['in', n]\n"
+                                  "            feed[n] = scale * (v.astype('int32') - zero).astype('float32')\n"
+                                  "def as_numbers(ends, outputs, results):\n"
+                                  "    for i, r in enumerate(outputs):\n"
+                                  "        if ('out', r.name) in ends:\n"
+                                  "            kind, scale, zero = ends['out', r.name]\n"
+                                  "            results[i] = (np.rint(results[i] / scale) + zero).astype(kind)\n";
 static const char script[] = "import os, sys, time\n"
                              "try:\n"
                              "    import numpy as np, onnxruntime as ort\n"
@@ -81,7 +96,9 @@ static const char script[] = "import os, sys, time\n"
                              "        values = values.astype(types.get(kind, kind))\n"
                              "        shape = [sizes.get(d, d) for d in known[n].shape]\n"
                              "        feed[n] = np.resize(values, shape) if shape else values.reshape(())\n"
+                             "    ends = handed_over(lines('ends')); as_floats(ends, feed)\n"
                              "    results = s.run(None, feed)\n"
+                             "    as_numbers(ends, s.get_outputs(), results)\n"
                              "except Exception as e:\n"
                              "    print('failed', str(e).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n"
                              "if mode == 'nodes':\n"
@@ -138,10 +155,31 @@ const char *reference_options(const session *s)
     return oracles[oracle_of(s, s->options.show_values ? "nodes" : "once")].text;
 }
 
+/* A line: in or out, type, scale, zero point, name. */
+static bool write_ends(session *s)
+{
+    const codegen_unit *u = &s->result.unit;
+    writer w;
+    writer_init(&w, &s->x->c->mem);
+    for (uint32_t i = 0; i < u->n_ends; i++) {
+        const codegen_end *e = &u->ends[i];
+        const run_tensor *t = e->is_input ? s->model.inputs : s->model.outputs;
+        const uint32_t n = e->is_input ? s->model.n_inputs : s->model.n_outputs;
+        for (uint32_t k = 0; k < n; k++)
+            if (strcmp(t[k].name, e->name) == 0)
+                w_fmt(&w, "%s %s %.9g %lld %s\n", e->is_input ? "in" : "out", dtype_full_name(t[k].dt), e->scale,
+                      (long long)e->zero_point, e->name);
+    }
+    return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, "ends"), w.data ? w.data : "", w.len);
+}
+
 static bool write_inputs(session *s)
 {
     compiler *c = s->x->c;
-    writer names, wanted, binds;
+    writer names, wanted, binds, program;
+    writer_init(&program, &c->mem);
+    w_str(&program, ends_script);
+    w_str(&program, script);
     writer_init(&names, &c->mem);
     writer_init(&binds, &c->mem);
     for (uint32_t i = 0; i < s->options.n_binds; i++)
@@ -155,11 +193,12 @@ static bool write_inputs(session *s)
         if (!tensor_file_write_npy(c, arena_printf(&c->mem, "%s/in_%u.npy", s->scratch, i), t))
             return false;
     }
-    return compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",
+    return write_ends(s) &&
+           compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",
                                wanted.len) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "binds"), binds.data ? binds.data : "", binds.len) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "names"), names.data ? names.data : "", names.len) &&
-           compiler_write_file(c, path_join(&c->mem, s->scratch, "reference.py"), script, sizeof script - 1);
+           compiler_write_file(c, path_join(&c->mem, s->scratch, "reference.py"), program.data, program.len);
 }
 
 /* What an answer says behind its first word; NULL: it begins otherwise. */
