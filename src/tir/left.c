@@ -2,6 +2,7 @@
 /* What innermost loops have left undone, for reports (TIR_LEFT): conditions on indices, products without lanes, more
  * vectors than the target has registers. */
 #include "tir/build.h"
+#include "tir/clone.h"
 #include "tir/facts.h"
 #include "tir/pass.h"
 #include "tir/walk.h"
@@ -25,6 +26,9 @@ static void count_select(void *ctx, tir_expr_ref e)
 {
     *(uint32_t *)ctx += e->kind == TIR_SELECT && on_indices(e->args[0]);
 }
+
+/* Statements of a tile that make a test in front of them free. */
+#define TILE_OF_TEST 16
 
 static void count_if(void *ctx, tir_stmt *s)
 {
@@ -115,7 +119,9 @@ static void count_in_loop(void *ctx, tir_stmt *s)
     tir_visit_stmt(s->body, find_loop, NULL, &outer);
     if (outer)
         return;
-    tir_visit_stmt(s->body, count_if, count_select, &k->left->guards);
+    uint32_t tests = 0;
+    tir_visit_stmt(s->body, count_if, count_select, &tests);
+    k->left->guards += tests * TILE_OF_TEST > tir_count_stmts(s->body) ? tests : 0;
     if (k->t->vector_bytes == 0)
         return;
     vector_scan v = {.c = k->c};

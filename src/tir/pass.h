@@ -34,6 +34,7 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_MATH, "expand-math", tir_pass_math, "exp, erf, tanh of float32 become arithmetic, the same for any lanes")   \
     X(T_UNROLL, "unroll", tir_pass_unroll, "unrolled loops are written out")                                         \
     X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards move out")                                            \
+    X(T_UNSWITCH, "unswitch-loops", tir_pass_unswitch, "a guard that an inner loop does not decide chooses a loop")  \
     X(T_DEAD, "drop-dead-stores", tir_pass_dead_stores, "stores into private arrays that nothing reads go")          \
     X(T_BEGIN_SUMS, "begin-sums", tir_pass_begin_sums, "tiles of sums begin with what is added to them")             \
     X(T_STORAGE, "rewrite-storage", tir_pass_storage,                                                                \

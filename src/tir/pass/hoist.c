@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hoist: a guard that does not depend on a loop moves out of it, the part of a conjunction that does not depend on it
  * alone. Conditions with loads stay: the loop may change what they read. Common parts of indices are left to the C
- * compiler, which sees them as well as we do. */
+ * compiler, which sees them as well as we do.
+ *
+ * unswitch-loops, where there are vectors: neighbours behind the same guard get one; an innermost loop with a guard
+ * that its own variable does not decide becomes two, of which the guard chooses one; and one with a guard that its
+ * variable decides, which partition-loops could not see before tiles were written out, is cut there. A loop that is
+ * all behind a guard runs over what the guard lets through. Small processors keep the code once. */
 #include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/node.h"
 #include "tir/pass.h"
+#include "tir/simplify.h"
 #include "tir/walk.h"
+#include "type/target.h"
+
+#define UNSWITCHED 24 /* statements of a loop that may be written twice */
+#define CHOICES    3  /* guards that may choose, one inside of the other */
+#define TILE       96 /* statements of a loop that may be cut */
+#define CUTS       4  /* of one loop, one after the other */
 
 static void look_for_load(void *ctx, tir_expr_ref e)
 {
@@ -62,5 +74,251 @@ bool tir_pass_hoist(compiler *c, tir_func *f)
 {
     tir_rewriter r = {.c = c, .stmt = hoist};
     f->body = tir_rewrite_stmt(&r, f->body);
+    return true;
+}
+
+/* --- two loops in place of one --- */
+
+typedef struct guard_search {
+    compiler *c;
+    const tir_stmt *loop;
+    tir_expr_ref cond, outside; /* the first guard with a part that the loop does not decide, and that part */
+    bool loops;
+} guard_search;
+
+static void find_binding(void *ctx, tir_stmt *s)
+{
+    guard_search *g = ctx;
+    bool binds = s->kind == TIR_FOR || s->kind == TIR_LET;
+    if (binds && g->outside && tir_uses_var(g->outside, s->var))
+        g->outside = NULL;
+}
+
+static void try_guard(guard_search *g, tir_expr_ref cond)
+{
+    tir_expr_ref inside = NULL;
+    if (g->outside || cond->type.lanes > 1 || cond->kind == TIR_INT)
+        return;
+    separate(g->c, cond, g->loop->var, &g->outside, &inside);
+    if (g->outside)
+        tir_visit_stmt(g->loop->body, find_binding, NULL, g);
+    g->cond = cond;
+}
+
+static void look_at_stmt(void *ctx, tir_stmt *s)
+{
+    guard_search *g = ctx;
+    g->loops |= s->kind == TIR_FOR;
+    if (s->kind == TIR_IF)
+        try_guard(g, s->cond);
+}
+
+static void look_at_choice(void *ctx, tir_expr_ref e)
+{
+    if (e->kind == TIR_SELECT)
+        try_guard(ctx, e->args[0]);
+}
+
+typedef struct decision {
+    tir_expr_ref from;
+    bool value;
+} decision;
+
+static tir_expr_ref replace_guard(tir_rewriter *r, tir_expr_ref e)
+{
+    const decision *d = r->ctx;
+    return e->type.dt == DT_BOOL && tir_expr_equal(e, d->from) ? tir_int(r->c, DT_BOOL, d->value) : e;
+}
+
+static tir_stmt *decided(compiler *c, tir_stmt *loop, tir_expr_ref from, bool value, bool again)
+{
+    decision d = {from, value};
+    tir_rewriter r = {.c = c, .ctx = &d, .expr = replace_guard};
+    const tir_var *v = again ? tir_new_var(c, loop->var->name, loop->var->type) : loop->var;
+    tir_stmt *body = tir_rewrite_stmt(&r, loop->body);
+    if (again)
+        body = tir_clone_stmt(c, body, loop->var, tir_varref(c, v));
+    return tir_for(c, v, loop->min, loop->extent, loop->for_kind, body);
+}
+
+static tir_stmt *unswitched(compiler *c, tir_stmt *loop, uint32_t choices)
+{
+    guard_search g = {.c = c, .loop = loop};
+    if (loop->kind != TIR_FOR || loop->for_kind != FOR_SERIAL || choices == 0 ||
+        tir_count_stmts(loop->body) > UNSWITCHED)
+        return loop;
+    tir_visit_stmt(loop->body, look_at_stmt, look_at_choice, &g);
+    if (g.loops || !g.outside)
+        return loop;
+    tir_stmt *holds = decided(c, loop, g.outside, true, false), *not = decided(c, loop, g.cond, false, true);
+    return tir_if(c, g.outside, unswitched(c, holds, choices - 1), unswitched(c, not, choices - 1));
+}
+
+/* --- two loops one after the other --- */
+
+typedef struct cut_search {
+    const tir_stmt *loop;
+    int64_t first, end, at; /* at: where a guard changes, within first + 1..end - 1; else first */
+} cut_search;
+
+/* v < k changes at k, v > k at k + 1. */
+static void try_cut_at(cut_search *x, tir_expr_ref e)
+{
+    int64_t k, at;
+    if (e->kind == TIR_BINOP && e->op == TIR_AND) {
+        try_cut_at(x, e->args[0]);
+        try_cut_at(x, e->args[1]);
+    }
+    if (e->kind != TIR_BINOP || e->op < TIR_LT || e->op > TIR_GE)
+        return;
+    bool left = e->args[0]->kind == TIR_VAR && e->args[0]->u.var == x->loop->var && tir_is_int(e->args[1], &k);
+    bool right = e->args[1]->kind == TIR_VAR && e->args[1]->u.var == x->loop->var && tir_is_int(e->args[0], &k);
+    if (!left && !right)
+        return;
+    bool behind = left ? e->op == TIR_GT || e->op == TIR_LE : e->op == TIR_LT || e->op == TIR_GE;
+    at = k + behind;
+    if (x->at == x->first && at > x->first && at < x->end)
+        x->at = at;
+}
+
+static void cut_at_stmt(void *ctx, tir_stmt *s)
+{
+    if (s->kind == TIR_IF)
+        try_cut_at(ctx, s->cond);
+}
+
+static void cut_at_choice(void *ctx, tir_expr_ref e)
+{
+    if (e->kind == TIR_SELECT)
+        try_cut_at(ctx, e->args[0]);
+}
+
+static tir_stmt *piece_of(compiler *c, tir_stmt *loop, int64_t from, int64_t to)
+{
+    dtype dt = loop->var->type.dt;
+    const tir_var *v = tir_new_var(c, loop->var->name, loop->var->type);
+    tir_stmt *body = tir_clone_stmt(c, loop->body, loop->var, tir_varref(c, v));
+    return tir_simplify_stmt(c, tir_for(c, v, tir_int(c, dt, from), tir_int(c, dt, to - from), loop->for_kind, body));
+}
+
+static tir_stmt *cut_where_guards_change(compiler *c, tir_stmt *loop, uint32_t cuts)
+{
+    cut_search x = {.loop = loop};
+    int64_t extent;
+    if (loop->kind != TIR_FOR || loop->for_kind != FOR_SERIAL || cuts == 0 || !tir_is_int(loop->min, &x.first) ||
+        !tir_is_int(loop->extent, &extent) || tir_count_stmts(loop->body) > TILE)
+        return loop;
+    x.at = x.first;
+    x.end = x.first + extent;
+    tir_visit_stmt(loop->body, cut_at_stmt, cut_at_choice, &x);
+    if (x.at == x.first)
+        return loop;
+    tir_stmt *parts[2] = {cut_where_guards_change(c, piece_of(c, loop, x.first, x.at), cuts - 1),
+                          cut_where_guards_change(c, piece_of(c, loop, x.at, x.end), cuts - 1)};
+    return tir_seq(c, 2, parts);
+}
+
+/* --- a loop over what its guard lets through --- */
+
+typedef struct narrowing {
+    compiler *c;
+    const tir_var *v;
+    tir_expr_ref from, to, left; /* left: what is still to be tested; NULL: nothing */
+} narrowing;
+
+/* e is v and something that does not depend on it. */
+static bool adds_var(tir_expr_ref e, const tir_var *v)
+{
+    if (e->kind == TIR_VAR)
+        return e->u.var == v;
+    if (e->kind != TIR_BINOP || (e->op != TIR_ADD && e->op != TIR_SUB))
+        return false;
+    bool first = tir_uses_var(e->args[0], v), second = tir_uses_var(e->args[1], v);
+    return first != second && (first || e->op == TIR_ADD) && adds_var(e->args[first ? 0 : 1], v);
+}
+
+static void narrow_by(narrowing *x, tir_expr_ref e)
+{
+    if (e->kind == TIR_BINOP && e->op == TIR_AND) {
+        narrow_by(x, e->args[0]);
+        narrow_by(x, e->args[1]);
+        return;
+    }
+    bool compares = e->kind == TIR_BINOP && e->op >= TIR_LT && e->op <= TIR_GE && e->type.lanes == 1, reads = false;
+    tir_visit_expr(e, look_for_load, &reads);
+    if (reads || !compares || tir_uses_var(e->args[1], x->v) || !adds_var(e->args[0], x->v)) {
+        x->left = tir_and(x->c, x->left, e);
+        return;
+    }
+    tir_expr_ref zero = tir_int(x->c, x->v->type.dt, 0);
+    tir_expr_ref limit = tir_sub(x->c, e->args[1], tir_substitute(x->c, e->args[0], 1, &x->v, &zero));
+    if (e->op == TIR_GT || e->op == TIR_LE)
+        limit = tir_add(x->c, limit, tir_int(x->c, x->v->type.dt, 1));
+    if (e->op == TIR_GT || e->op == TIR_GE)
+        x->from = tir_max(x->c, x->from, limit);
+    else
+        x->to = tir_min(x->c, x->to, limit);
+}
+
+static void look_for_loop(void *ctx, tir_stmt *s)
+{
+    *(bool *)ctx |= s->kind == TIR_FOR;
+}
+
+static tir_stmt *narrow_to_guard(compiler *c, tir_stmt *loop)
+{
+    bool loops = false;
+    if (loop->kind != TIR_FOR || loop->for_kind != FOR_SERIAL || loop->body->kind != TIR_IF || loop->body->orelse)
+        return loop;
+    tir_visit_stmt(loop->body->body, look_for_loop, NULL, &loops);
+    narrowing x = {c, loop->var, loop->min, tir_add(c, loop->min, loop->extent), NULL};
+    narrow_by(&x, loop->body->cond);
+    if (loops || (x.left && tir_expr_equal(x.left, loop->body->cond)))
+        return loop;
+    tir_expr_ref n = tir_max(c, tir_sub(c, x.to, x.from), tir_int(c, loop->var->type.dt, 0));
+    tir_stmt *body = x.left ? tir_if(c, x.left, loop->body->body, NULL) : loop->body->body;
+    return tir_for(c, loop->var, x.from, n, FOR_SERIAL, body);
+}
+
+/* Whether the second statement may follow the first one behind its guard. */
+static bool same_guard(const tir_stmt *a, const tir_stmt *b)
+{
+    bool reads = false;
+    if (a->kind != TIR_IF || b->kind != TIR_IF || a->orelse || b->orelse || !tir_expr_equal(a->cond, b->cond))
+        return false;
+    tir_visit_expr(a->cond, look_for_load, &reads);
+    return !reads;
+}
+
+static tir_stmt *join_guards(compiler *c, tir_stmt *s)
+{
+    tir_stmt **all = arena_array(&c->mem, tir_stmt *, s->n_stmts);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_stmts; i++) {
+        if (n > 0 && same_guard(all[n - 1], s->stmts[i])) {
+            tir_stmt *both[2] = {all[n - 1]->body, s->stmts[i]->body};
+            all[n - 1] = tir_if(c, s->stmts[i]->cond, tir_seq(c, 2, both), NULL);
+        } else {
+            all[n++] = s->stmts[i];
+        }
+    }
+    return n < s->n_stmts ? tir_seq(c, n, all) : s;
+}
+
+static tir_stmt *unswitch(tir_rewriter *r, tir_stmt *s)
+{
+    if (s->kind == TIR_SEQ)
+        return join_guards(r->c, s);
+    tir_stmt *out = unswitched(r->c, s, CHOICES);
+    out = out == s ? cut_where_guards_change(r->c, s, CUTS) : out;
+    return out == s ? narrow_to_guard(r->c, s) : out;
+}
+
+bool tir_pass_unswitch(compiler *c, tir_func *f)
+{
+    const target *t = f->target ? f->target : target_default();
+    tir_rewriter r = {.c = c, .stmt = unswitch};
+    if (t->vector_bytes > 0)
+        f->body = tir_simplify_stmt(c, tir_rewrite_stmt(&r, f->body));
     return true;
 }
