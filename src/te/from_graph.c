@@ -332,9 +332,18 @@ static te_node *anchor_of(const builder *b)
     return found;
 }
 
+/* What a target's schedule is for, records included, is the computation in the form that its rule asks for. */
+static void shape_graph(builder *b, const struct target *t)
+{
+    te_node *anchor = t && t->line_axis == 0 && b->rigid && !b->several ? anchor_of(b) : NULL;
+    if (anchor && b->rigid->op->te->schedule == te_schedule_conv)
+        b->g = te_merge_conv(b->g, t, b->rigid, anchor);
+}
+
 /* t NULL: the empty schedule. */
 static bool default_schedule(builder *b, const struct target *t, te_sched **out)
 {
+    shape_graph(b, t);
     if (t && t->line_axis == 0 && b->records && (!te_records_find(b->records, b->g, t, out) || *out))
         return *out != NULL;
     te_sched *s = te_sched_new(b->g);

@@ -4,6 +4,7 @@
  * The tile is chosen by counting cycles, remainders included. Other layouts get a row of sums that the C compiler can
  * vectorize. */
 #include "graph/op/nn.h"
+#include "te/merge.h"
 #include "te/rule/rule.h"
 #include "type/target.h"
 
@@ -188,6 +189,45 @@ static bool long_conv(te_sched *s, const struct target *t, const graph_node *n, 
     if (pad)
         te_sched_compute_inline(s, pad->name);
     return te_schedule_reduce(s, t, n, anchor, last);
+}
+
+/* --- rows that are walked as one --- */
+
+typedef struct packed_rows {
+    const struct target *t;
+    int64_t blocks;
+} packed_rows;
+
+static double packed_pixel_cost(const void *ctx, int64_t width)
+{
+    const packed_rows *p = ctx;
+    return te_tile_cost(p->t, te_choose_tile(p->t, p->blocks, width), width) / (double)width;
+}
+
+/* Windows of one tap: a pixel reads the pixel at its place, or one that the stride says. */
+static bool has_no_window(const te_node *anchor)
+{
+    for (uint32_t i = 1; i < anchor->n_reduce; i++)
+        if (!tir_is_const(anchor->reduce_axes[i]->extent, 1))
+            return false;
+    return anchor->n_reduce > 1;
+}
+
+te_graph *te_merge_conv(te_graph *g, const struct target *t, const graph_node *n, te_node *anchor)
+{
+    int64_t v = nn_layout_block(graph_attr_string(n, "kernel_layout")), rows = 1;
+    bool blocked = nn_data_block(n, "out_layout") != 0;
+    uint32_t row = anchor->n_axes - (blocked ? 2 : 1);
+    if (!has_no_window(anchor) || row < 3 || te_axis_extent(anchor, row - 1) < 2)
+        return g;
+    if (blocked)
+        rows = te_blocked_conv_rows(g, t, n, anchor);
+    else if (v > 1 && t->vector_bytes / 4 == v && te_axis_extent(anchor, row) > 0)
+        rows = te_rows_to_merge(te_axis_extent(anchor, row - 1), te_axis_extent(anchor, row), packed_pixel_cost,
+                                &(packed_rows){t, (te_axis_extent(anchor, 1) + v - 1) / v});
+    te_graph *merged = rows > 1 ? te_merge_rows(g, row - 1, te_axis_extent(anchor, row - 1),
+                                                te_axis_extent(anchor, row), rows) : NULL;
+    return merged ? merged : g;
 }
 
 bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)

@@ -19,7 +19,8 @@
 enum { BATCH, BLOCK, IMAGE };
 
 typedef struct blocked_conv {
-    te_sched *s;
+    const te_graph *g;
+    te_sched *s; /* of g */
     const struct target *t;
     te_node *anchor, *last;
     const char *acc; /* the stage of the sums */
@@ -42,7 +43,7 @@ static const char *axis(const blocked_conv *v, uint32_t i)
 /* Bytes of weights for one block of output channels. */
 static int64_t block_bytes(const blocked_conv *v)
 {
-    return te_axis_extent(v->anchor, v->lane) * te_reduce_most(v->s->g, v->anchor) * v->weight_bytes;
+    return te_axis_extent(v->anchor, v->lane) * te_reduce_most(v->g, v->anchor) * v->weight_bytes;
 }
 
 /* Rows outside of the blocks: all weights are read for every row, which a cache holds; else all rows for some blocks.
@@ -52,14 +53,24 @@ static bool rows_come_first(const blocked_conv *v)
     return !v->single && te_weights_stay(v->t, te_axis_extent(v->anchor, BLOCK) * block_bytes(v));
 }
 
-/* The weights of a tile's blocks are read for every row, and those of the next blocks arrive: a cache holds both. */
-static void choose_tile(blocked_conv *v)
+/* The weights of a tile's blocks are read for every row, and those of the next blocks arrive: a cache holds both.
+ * `width`: pixels of a row. */
+static te_tile choose_tile(const blocked_conv *v, int64_t width)
 {
-    int64_t blocks = te_axis_extent(v->anchor, BLOCK), width = te_axis_extent(v->anchor, v->row),
+    int64_t blocks = te_axis_extent(v->anchor, BLOCK),
             room = (int64_t)target_cpu(v->t)->l2_bytes * AHEAD_QUARTERS / 4 / block_bytes(v);
     int64_t most = rows_come_first(v) ? blocks : room;
-    v->tile = v->dot ? te_choose_dot_tile(v->t, v->dot, blocks, width, most)
-                     : te_choose_tile_within(v->t, v->single ? 1 : blocks, width, most);
+    return v->dot ? te_choose_dot_tile(v->t, v->dot, blocks, width, most)
+                  : te_choose_tile_within(v->t, v->single ? 1 : blocks, width, most);
+}
+
+/* Cycles of a pixel in rows of `width`. */
+static double pixel_cost(const void *ctx, int64_t width)
+{
+    const blocked_conv *v = ctx;
+    te_tile x = choose_tile(v, width);
+    double c = v->dot ? te_dot_tile_cost(v->t, v->dot, x, width) : te_tile_cost(v->t, x, width);
+    return c / (double)width;
 }
 
 /* Whether workers have nearly equal shares of `groups`; half of those that the schedule is for, too, for which a
@@ -78,7 +89,7 @@ static uint32_t first_cut(const blocked_conv *v, uint32_t to)
 {
     int64_t rows = 1;
     for (uint32_t i = IMAGE; i < v->row; i++)
-        rows *= te_axis_most(v->s->g, v->last, i);
+        rows *= te_axis_most(v->g, v->last, i);
     const bool alone = v->single && v->t->workers > 1 && v->row > IMAGE && shares_are_even(v->t, rows, LEAST_ROWS);
     return alone ? to - (v->row - IMAGE) : 0;
 }
@@ -140,7 +151,7 @@ static uint32_t order_reduction(blocked_conv *v, const char **order)
         order[n - 1] = inner;
     else if (ic)
         order[n++] = inner;
-    for (uint32_t i = 0; v->single && te_reduce_most(v->s->g, a) <= TAPS_WRITTEN_OUT && i < n; i++)
+    for (uint32_t i = 0; v->single && te_reduce_most(v->g, a) <= TAPS_WRITTEN_OUT && i < n; i++)
         te_sched_annotate(s, TE_UNROLL, v->acc, order[i]);
     if (!dense && !v->single && !v->in_rows)
         te_sched_annotate(s, TE_UNROLL, v->acc, ic);
@@ -186,7 +197,7 @@ static const char *find_parameter(const te_graph *g, const char *value)
 static bool has_tiles(const blocked_conv *v)
 {
     const te_node *a = v->anchor;
-    return te_axis_extent(a, v->row) > 0 && te_axis_extent(a, BLOCK) > 0 && te_reduce_most(v->s->g, a) > 0 &&
+    return te_axis_extent(a, v->row) > 0 && te_axis_extent(a, BLOCK) > 0 && te_reduce_most(v->g, a) > 0 &&
            te_axis_extent(a, v->lane) * 4 <= v->t->vector_bytes;
 }
 
@@ -199,19 +210,33 @@ static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
     return d && d->granule == granule && v->in_block % granule == 0 && (v->in_block || v->in_rows) ? d : NULL;
 }
 
+/* What the operator and its sums say; false: no tiles. */
+static bool read_conv(blocked_conv *v, const graph_node *n)
+{
+    v->in_block = nn_data_block(n, "data_layout");
+    v->weight_bytes = (int64_t)dtype_bytes(te_in_type(n, 1)->dt);
+    v->in_rows = nn_layout_in_rows(graph_attr_string(n, "kernel_layout"));
+    v->dot = dot_of(v, n);
+    v->in_rows = v->in_rows && v->dot;
+    v->lane = v->anchor->n_axes - 1;
+    v->row = v->anchor->n_axes - 2;
+    v->single = graph_attr_int(n, "groups") > 1 && te_reduce_most(v->g, v->anchor) <= TAPS_WRITTEN_OUT;
+    return has_tiles(v);
+}
+
+int64_t te_blocked_conv_rows(const te_graph *g, const struct target *t, const graph_node *n, te_node *anchor)
+{
+    blocked_conv v = {.g = g, .t = t, .anchor = anchor};
+    return read_conv(&v, n) ? te_rows_to_merge(te_axis_extent(anchor, v.row - 1), te_axis_extent(anchor, v.row),
+                                               pixel_cost, &v) : 1;
+}
+
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    blocked_conv v = {.s = s, .t = t, .anchor = anchor, .last = last, .in_block = nn_data_block(n, "data_layout")};
-    v.weight_bytes = (int64_t)dtype_bytes(te_in_type(n, 1)->dt);
-    v.in_rows = nn_layout_in_rows(graph_attr_string(n, "kernel_layout"));
-    v.dot = dot_of(&v, n);
-    v.in_rows = v.in_rows && v.dot;
-    v.lane = last->n_axes - 1;
-    v.row = last->n_axes - 2;
-    if (!has_tiles(&v))
+    blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last};
+    if (!read_conv(&v, n))
         return te_schedule_reduce(s, t, n, anchor, last);
-    v.single = graph_attr_int(n, "groups") > 1 && te_reduce_most(s->g, anchor) <= TAPS_WRITTEN_OUT;
-    choose_tile(&v);
+    v.tile = choose_tile(&v, te_axis_extent(anchor, v.row));
     int64_t groups = te_axis_most(s->g, last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
     if (!v.single && !rows_come_first(&v) && shares_are_even(t, groups, LEAST_SHARE))
         v.weights = find_parameter(s->g, n->inputs[1]->name);
@@ -242,7 +267,8 @@ static bool schedule_windows(te_sched *s, te_node *anchor, te_node *last)
 
 bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    blocked_conv v = {.s = s, .t = t, .anchor = anchor, .last = last, .single = true, .pool = true, .tile = {1, 1}};
+    blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last, .single = true, .pool = true,
+                      .tile = {1, 1}};
     if ((t->features & TARGET_MVE) != 0 && te_schedule_lanes_pool(s, n, anchor, last))
         return true;
     if (schedule_windows(s, anchor, last))

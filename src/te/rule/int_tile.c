@@ -26,6 +26,14 @@ bool te_dot_tile_fits(const struct target *t, const target_dot *d, int64_t vecto
     return vectors * rows == 1 || vectors * rows + vectors * d->weight_regs + d->spare_regs <= te_tile_regs(t);
 }
 
+double te_dot_tile_cost(const struct target *t, const target_dot *d, te_tile x, int64_t width)
+{
+    double c = (double)(width / x.rows) * te_dot_step_cost(t, d, x.vectors, x.rows);
+    if (width % x.rows)
+        c += te_dot_step_cost(t, d, x.vectors, width % x.rows);
+    return c / (double)x.vectors;
+}
+
 te_tile te_choose_dot_tile(const struct target *t, const target_dot *d, int64_t blocks, int64_t width, int64_t most)
 {
     te_tile best = {1, 1};
@@ -34,11 +42,9 @@ te_tile te_choose_dot_tile(const struct target *t, const target_dot *d, int64_t 
         for (int64_t r = 1; blocks % v == 0 && r <= width; r++) {
             if (!te_dot_tile_fits(t, d, v, r))
                 break;
-            double c = (double)(width / r) * te_dot_step_cost(t, d, v, r);
-            if (width % r)
-                c += te_dot_step_cost(t, d, v, width % r);
-            if (least == 0 || c / (double)v < least) {
-                least = c / (double)v;
+            double c = te_dot_tile_cost(t, d, (te_tile){v, r}, width);
+            if (least == 0 || c < least) {
+                least = c;
                 best = (te_tile){v, r};
             }
         }

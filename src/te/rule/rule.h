@@ -39,6 +39,8 @@ typedef struct te_tile {
 double te_step_cost(const struct target *t, int64_t vectors, int64_t rows);
 /* Vector registers that a tile's sums and operands may take: rows * vectors + vectors + 1 of them. */
 int64_t te_tile_regs(const struct target *t);
+/* Cycles of `width` elements, for one vector of lanes, with a narrower tile at the end. */
+double te_tile_cost(const struct target *t, te_tile x, int64_t width);
 /* For `blocks` vectors of lanes in all, to be shared out evenly, and `width` elements, with a narrower tile at the end:
  * the least number of cycles by count. */
 te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width);
@@ -48,10 +50,14 @@ te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t wi
 te_tile te_choose_tile_ragged(const struct target *t, int64_t lanes, int64_t units, int64_t width);
 /* For `blocks` vectors of columns in panels, of which the last one may be narrower where that is worth it. */
 te_tile te_choose_tile_panels(const struct target *t, int64_t blocks, int64_t width);
+/* How many of `height` rows are better walked as one, by what a pixel costs in rows of a width; 1: each alone. */
+typedef double (*te_pixel_cost)(const void *ctx, int64_t width);
+int64_t te_rows_to_merge(int64_t height, int64_t width, te_pixel_cost cost, const void *ctx);
 /* For sums of products of bytes (int_tile.c). */
 struct target_dot;
 /* Cycles of one tile for one granule. */
 double te_dot_step_cost(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t rows);
+double te_dot_tile_cost(const struct target *t, const struct target_dot *d, te_tile x, int64_t width);
 bool te_dot_tile_fits(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t rows);
 te_tile te_choose_dot_tile(const struct target *t, const struct target_dot *d, int64_t blocks, int64_t width,
                            int64_t most);
@@ -68,6 +74,7 @@ const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *las
 /* Lines, [image, row, ...], are shared among workers, or follow each other in one. The name of the loop over them. */
 const char *te_cut_lines(te_sched *s, const struct target *t, const te_node *last);
 /* A convolution whose result is in blocks of channels (conv_blocked.c). */
+int64_t te_blocked_conv_rows(const te_graph *g, const struct target *t, const graph_node *n, te_node *anchor);
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 /* --- rows in vector lanes (lanes.c); false, and nothing is changed, where the C compiler does as well --- */
 /* The stage's innermost loop, which is its last axis. */

@@ -7,6 +7,7 @@
 /* The same over one row: each vector's weights are a stream, and several of them fill the way to memory. */
 #define MOST_STREAMS 6
 #define FEW_PANELS   8    /* panels that do not keep workers busy: no wider ones then */
+#define BESIDE 0.5        /* cycles of a step for its loop and prefetch: they decide where tiles are near */
 #define WORTH_A_TAIL 0.97 /* of the cycles of tiles that divide: a narrower panel at the end is code of its own */
 
 double te_step_cost(const struct target *t, int64_t vectors, int64_t rows)
@@ -25,13 +26,24 @@ int64_t te_tile_regs(const struct target *t)
     return regs > 2 ? regs : 4;
 }
 
-/* The same over `width` elements and for one vector of lanes, with a narrower tile at the end. */
-static double tile_cost(const struct target *t, int64_t vectors, int64_t rows, int64_t width)
+/* The same with what stands beside the sums. */
+static double whole_step(const struct target *t, int64_t vectors, int64_t rows)
 {
-    double cycles = (double)(width / rows) * te_step_cost(t, vectors, rows);
+    return te_step_cost(t, vectors, rows) + BESIDE;
+}
+
+/* The same over `width` elements and for one vector of lanes, with a narrower tile at the end. */
+static double cost_over(const struct target *t, int64_t vectors, int64_t rows, int64_t width)
+{
+    double cycles = (double)(width / rows) * whole_step(t, vectors, rows);
     if (width % rows)
-        cycles += te_step_cost(t, vectors, width % rows);
+        cycles += whole_step(t, vectors, width % rows);
     return cycles / (double)vectors;
+}
+
+double te_tile_cost(const struct target *t, te_tile x, int64_t width)
+{
+    return cost_over(t, x.vectors, x.rows, width);
 }
 
 te_tile te_choose_tile(const struct target *t, int64_t blocks, int64_t width)
@@ -54,10 +66,10 @@ te_tile te_choose_tile_within(const struct target *t, int64_t blocks, int64_t wi
         return asked;
     te_tile best = {1, 1};
     int64_t regs = te_tile_regs(t);
-    double least = tile_cost(t, 1, 1, width);
+    double least = cost_over(t, 1, 1, width);
     for (int64_t v = 1; v <= most && v <= MOST_VECTORS; v++) {
         for (int64_t r = 1; blocks % v == 0 && v * r + v + 1 <= regs && r <= width; r++) {
-            double c = tile_cost(t, v, r, width);
+            double c = cost_over(t, v, r, width);
             if (c < least) {
                 least = c;
                 best = (te_tile){v, r};
@@ -80,8 +92,8 @@ static int64_t tail_vectors(int64_t left, int64_t lanes)
 static double panels_cost(const struct target *t, te_tile x, int64_t lanes, int64_t units, int64_t width)
 {
     int64_t panels = units / (x.vectors * lanes), tail = tail_vectors(units % (x.vectors * lanes), lanes);
-    double c = (double)(panels * x.vectors) * tile_cost(t, x.vectors, x.rows, width);
-    return c + (tail > 0 ? (double)tail * tile_cost(t, tail, x.rows, width) : 0);
+    double c = (double)(panels * x.vectors) * cost_over(t, x.vectors, x.rows, width);
+    return c + (tail > 0 ? (double)tail * cost_over(t, tail, x.rows, width) : 0);
 }
 
 te_tile te_choose_tile_ragged(const struct target *t, int64_t lanes, int64_t units, int64_t width)
@@ -115,7 +127,6 @@ te_tile te_choose_tile_panels(const struct target *t, int64_t blocks, int64_t wi
 
 /* --- extents that each run says --- */
 
-#define BESIDE 0.75 /* cycles of a step for its loop and prefetch, which decide where tiles of several sizes are near */
 #define FEWEST 17 /* elements from where on a run should cost what one compiled for its extent does */
 
 /* Mean of what whole tiles of `size` cover for each element of an extent up to `most`. */
@@ -138,8 +149,8 @@ te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_
     double least = 0;
     for (int64_t v = 1; v <= MOST_VECTORS; v++) {
         for (int64_t r = 1; (blocks_open || blocks % v == 0) && v * r + v + 1 <= regs && r <= width; r++) {
-            double rows = width_open ? covered(r, width) * (te_step_cost(t, v, r) + BESIDE) / (double)r / (double)v
-                                     : tile_cost(t, v, r, width) / (double)width;
+            double rows = width_open ? covered(r, width) * whole_step(t, v, r) / (double)r / (double)v
+                                     : cost_over(t, v, r, width) / (double)width;
             double c = rows * (blocks_open ? covered(v, blocks) : 1);
             if (least == 0 || c < least) {
                 least = c;
@@ -148,4 +159,24 @@ te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_
         }
     }
     return best;
+}
+
+/* --- rows of an image that are walked as one --- */
+
+#define WORTH_MERGING    0.98         /* of a pixel's cycles in the rows of the image: longer ones have other numbers */
+#define NEAR_BEST        1.01         /* of the cycles in the best rows: shorter ones stay in the first cache */
+#define LONGEST_ROW      1024         /* pixels */
+
+int64_t te_rows_to_merge(int64_t height, int64_t width, te_pixel_cost cost, const void *ctx)
+{
+    double alone = cost(ctx, width), best = alone;
+    for (int64_t k = 2; k <= height && k * width <= LONGEST_ROW; k++)
+        if (height % k == 0 && cost(ctx, k * width) < best)
+            best = cost(ctx, k * width);
+    if (best > WORTH_MERGING * alone)
+        return 1;
+    int64_t rows = 2;
+    while (height % rows != 0 || cost(ctx, rows * width) > NEAR_BEST * best)
+        rows++;
+    return rows;
 }
