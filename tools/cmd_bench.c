@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_ROUNDS = 10000, LEAST_ROUNDS = 10 };
 #define TURN 0.25 /* seconds */
+#define MOST_GAP 10000 /* milliseconds */
 
 typedef struct series {
     double *seconds;
@@ -73,10 +75,40 @@ typedef struct rival {
     run_model *model; /* the same without --offload and --schedules */
 } rival;
 
-static bool time_model(session *s, run_model *m, long inner, double *out)
+static void rest(double seconds)
 {
+    const struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    (void)nanosleep(&t, NULL);
+}
+
+/* How long, and how often: `inner` calls in a row, or each behind `gap` seconds in which nothing runs, so that threads
+ * sleep and the processor rests. */
+typedef struct turn {
+    long inner;
+    double gap;
+} turn;
+
+static bool time_apart(session *s, run_model *m, const turn *t, double *out)
+{
+    double sum = 0;
+    for (long i = 0; i < t->inner; i++) {
+        rest(t->gap);
+        const double start = clock_now();
+        if (!run_call(s->x->c, m))
+            return false;
+        sum += clock_now() - start;
+    }
+    *out = sum / (double)t->inner;
+    return true;
+}
+
+static bool time_model(session *s, run_model *m, const turn *t, double *out)
+{
+    const long inner = t->inner;
     if (!run_call(s->x->c, m))
         return false;
+    if (t->gap > 0)
+        return time_apart(s, m, t, out);
     if (s->model.time_module)
         return s->model.time_module(s->x->c, &s->model, inner, out);
     double start = clock_now();
@@ -87,10 +119,10 @@ static bool time_model(session *s, run_model *m, long inner, double *out)
     return true;
 }
 
-static bool time_theirs(session *s, process *p, long inner, double *out)
+static bool time_theirs(session *s, process *p, const turn *t, double *out)
 {
     char line[64], *end;
-    snprintf(line, sizeof line, "%ld", inner);
+    snprintf(line, sizeof line, "%ld %ld", t->inner, (long)(1e6 * t->gap));
     if (!process_say(p, line) || !process_hear(p, line, sizeof line))
         return diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "onnxruntime ended in the middle");
     *out = strtod(line, &end);
@@ -100,21 +132,22 @@ static bool time_theirs(session *s, process *p, long inner, double *out)
 
 /* Turns by rounds. A round is one call that is not timed, which brings caches, clock and threads back from the other
  * side's turn, and then calls for TURN seconds, of which the mean counts. */
-static bool time_rival(session *s, const rival *r, long inner, double *out)
+static bool time_rival(session *s, const rival *r, const turn *t, double *out)
 {
-    return r->process ? time_theirs(s, r->process, inner, out) : !r->model || time_model(s, r->model, inner, out);
+    return r->process ? time_theirs(s, r->process, t, out) : !r->model || time_model(s, r->model, t, out);
 }
 
-static bool measure(session *s, long rounds, const rival *other_one, series *ours, series *theirs)
+static bool measure(session *s, long rounds, double gap, const rival *other_one, series *ours, series *theirs)
 {
     double once, other = 0;
-    if (!time_model(s, &s->model, 1, &once) || !time_model(s, &s->model, 1, &once))
+    turn t = {1, gap};
+    if (!time_model(s, &s->model, &t, &once) || !time_model(s, &s->model, &t, &once))
         return false;
-    long inner = once < TURN ? (long)(TURN / (once + 1e-9)) + 1 : 1;
+    t.inner = once + gap < TURN ? (long)(TURN / (once + gap + 1e-9)) + 1 : 1;
     double deadline = clock_now() + (other_one->process || other_one->model ? 4.0 : 2.0);
     for (long r = 0; r < MOST_ROUNDS && (rounds > 0 ? r < rounds : r < LEAST_ROUNDS || clock_now() < deadline); r++) {
         compiler_progress(s->x->c, "running round", (uint32_t)r + 1, (uint32_t)rounds);
-        if (!time_model(s, &s->model, inner, &once) || !time_rival(s, other_one, inner, &other))
+        if (!time_model(s, &s->model, &t, &once) || !time_rival(s, other_one, &t, &other))
             return false;
         ours->seconds[ours->n++] = once;
         theirs->seconds[theirs->n++] = other;
@@ -160,7 +193,7 @@ static bool open_rival(session *s, long workers, rival *out, process *p)
     return open_plain(s, workers, out->model);
 }
 
-static bool bench(session *s, long rounds, long workers)
+static bool bench(session *s, long rounds, double gap, long workers)
 {
     arena *a = &s->x->c->mem;
     series ours = {arena_array(a, double, MOST_ROUNDS), 0}, theirs = {arena_array(a, double, MOST_ROUNDS), 0};
@@ -173,7 +206,7 @@ static bool bench(session *s, long rounds, long workers)
     const char *second = r.model ? "lathe" : "onnxruntime";
     if (against)
         tell(s->x, rounds > 0 ? "running in turns" : "running in turns, 4 s or 10 rounds at least");
-    bool ok = measure(s, rounds, &r, &ours, &theirs);
+    bool ok = measure(s, rounds, gap, &r, &ours, &theirs);
     if (r.process)
         process_end(&p);
     if (!ok)
@@ -202,11 +235,27 @@ static bool check_rival(const cli *x)
                            "--against lathe compares with the same model without --offload and --schedules");
 }
 
+/* Calls with pauses between them are timed one by one, here. */
+static bool read_gap(const cli *x, double *out)
+{
+    static const cli_option others[] = {OPT_OPERATORS, OPT_REMOTE};
+    long ms;
+    for (size_t i = 0; cli_has(x, OPT_GAP) && i < sizeof others / sizeof *others; i++)
+        if (cli_has(x, others[i]))
+            return cli_usage_error(x, "leave one of them out", "--gap times whole calls on this machine, and --%s is given",
+                                   help_option_name(others[i]));
+    if (!cli_number(x, OPT_GAP, 1, MOST_GAP, 0, &ms))
+        return false;
+    *out = 1e-3 * (double)ms;
+    return true;
+}
+
 bool cmd_bench(cli *x)
 {
     session s = {.x = x};
     long rounds, workers;
-    if (!check_rival(x) || !bench_check_profile(x) ||
+    double gap = 0;
+    if (!check_rival(x) || !bench_check_profile(x) || !read_gap(x, &gap) ||
         !cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_workers(x, &workers))
         return false;
     if (cli_has(x, OPT_AGAINST))
@@ -214,7 +263,7 @@ bool cmd_bench(cli *x)
     bool ok = session_open(x, &s);
     if (ok && workers < 0)
         workers = s.result.unit.target ? (long)s.result.unit.target->workers : 1;
-    ok = ok && (cli_has(x, OPT_OPERATORS) ? bench_profile(&s, rounds) : bench(&s, rounds, workers > 0 ? workers : 1));
+    ok = ok && (cli_has(x, OPT_OPERATORS) ? bench_profile(&s, rounds) : bench(&s, rounds, gap, workers > 0 ? workers : 1));
     session_close(&s);
     return ok;
 }

@@ -41,6 +41,9 @@ check "--keep leaves the package" test -s kept/report.json
 
 expect 0 '^lathe +median [0-9.]+ ms, p10 [0-9.]+ ms, min [0-9.]+ ms \(2 rounds\)' bench "$model" --repeat 2 --workers 1
 expect 0 '"median_ms"' bench "$model" --repeat 1 --workers 1 --json
+expect 0 '^lathe +median .* \(1 rounds\)' bench "$model" --repeat 1 --workers 2 --gap 1
+expect 2 "no number from 1 to 10000" bench "$model" --gap 0
+expect 2 'times whole calls .* --profile is given' bench "$model" --gap 1 --profile
 
 expect 0 'workspace [0-9]+ bytes \(lower bound [0-9]+' inspect "$model"
 expect 0 '"workspace_lower_bound_bytes"' inspect "$model" --json
@@ -130,6 +133,7 @@ PY
     expect 0 'probabilities: max abs .* ok' verify "$model" --against onnxruntime
     expect 0 '^y: max abs .* ok' verify rank0.onnx --against onnxruntime
     expect 0 'ratio [0-9.]+' bench "$model" --against onnxruntime --repeat 1 --workers 1
+    expect 0 'ratio [0-9.]+' bench "$model" --against onnxruntime --repeat 1 --workers 2 --gap 20
     check "a log tells what takes its time" sh -c '[ "$(grep -c "^bench: " stderr)" = 3 ]'
 else
     echo "(no Python with onnxruntime: comparisons with it are left out)"
