@@ -242,8 +242,8 @@ static bool read_gap(const cli *x, double *out)
     long ms;
     for (size_t i = 0; cli_has(x, OPT_GAP) && i < sizeof others / sizeof *others; i++)
         if (cli_has(x, others[i]))
-            return cli_usage_error(x, "leave one of them out", "--gap times whole calls on this machine, and --%s is given",
-                                   help_option_name(others[i]));
+            return cli_usage_error(x, "leave one of them out", "--gap times whole calls on this machine, and --%s "
+                                   "is given", help_option_name(others[i]));
     if (!cli_number(x, OPT_GAP, 1, MOST_GAP, 0, &ms))
         return false;
     *out = 1e-3 * (double)ms;
@@ -263,7 +263,8 @@ bool cmd_bench(cli *x)
     bool ok = session_open(x, &s);
     if (ok && workers < 0)
         workers = s.result.unit.target ? (long)s.result.unit.target->workers : 1;
-    ok = ok && (cli_has(x, OPT_OPERATORS) ? bench_profile(&s, rounds) : bench(&s, rounds, gap, workers > 0 ? workers : 1));
+    ok = ok && (cli_has(x, OPT_OPERATORS) ? bench_profile(&s, rounds)
+                                            : bench(&s, rounds, gap, workers > 0 ? workers : 1));
     session_close(&s);
     return ok;
 }

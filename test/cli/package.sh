@@ -52,6 +52,26 @@ printf '%s\n' '#include "default_names.h"' 'extern int printf(const char *, ...)
 check "arguments by operator" sh -c "$cc -w -Isix/src -Isix/include -D_POSIX_C_SOURCE=200809L -DTVMRT_NUM_WORKERS=0 args.c \$(ls six/src/*.c | grep -v main.c) -o args -lm && test \"\$(./args)\" = '5 9 23'"
 check "make run with hooks" make -s -C six run CC="$cc" HOOKS=1 CFLAGS="-O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror"
 check "its table of times" test "$(grep -Ec '^ *[0-9]+ tvmgen_default_fused_(add(_[123])?|subtract(_1)?)$' log)" = 6
+cat > twice.c << 'C'
+#include <stdint.h>
+
+int runner(int argc, char **argv);
+uint32_t tvmrt_port_cycles(void)
+{
+    static uint32_t now;
+
+    return now += 3000000000u;
+}
+
+int main(int argc, char **argv)
+{
+    return runner(argc, argv) + runner(argc, argv);
+}
+C
+"$cc" -w -O1 -D_POSIX_C_SOURCE=200809L -DTVMRT_HOOKS=1 -Dmain=runner -Isix/src -Isix/include -c six/src/main.c -o runner.o
+check "times above 2^32 are told" sh -c "$cc -w -O1 -D_POSIX_C_SOURCE=200809L -DTVMRT_HOOKS=1 -Isix/src -Isix/include \
+    twice.c runner.o \$(ls six/src/*.c | grep -v main.c) -o twice -lm -lpthread && ./twice > said &&
+    test \"\$(grep -c '^1 \* 2^32 + 1705032704 tvmgen' said)\" = 6 && test \"\$(grep -c '^3000000000 tvmgen' said)\" = 6"
 check "make run" make -s -C six run CC="$cc"
 check "make clean" sh -c 'make -s -C six clean && ! test -e six/runner && ! test -e six/build'
 expect 0 '' compile six.txt -o six

@@ -93,6 +93,35 @@ check "small tables are for one thread" sh -c "! $cc -DTVMRT_NUM_WORKERS=2 -DTVM
 check "tables of tensors and operators are not linked" sh -c "nm all.o > names && grep -q g_small_args names &&
     ! grep -Eq 'g_tensor_map|g_op_descs|g_schedule|tvmrt_log_push' names"
 
+# --- an instance of another size than the package's: a program whose TVMRT_ macros differ
+cat > sizes.c << 'C'
+#include <stdio.h>
+#include <string.h>
+
+#include "tvmgen_default_instance.h"
+
+int main(void)
+{
+    static struct tvmgen_default_instance instance;
+    static const struct tvmgen_default_instance untouched;
+    TVMRT_ALIGNED(TVMGEN_DEFAULT_WORKSPACE_ALIGN) static uint8_t workspace[TVMGEN_DEFAULT_WORKSPACE_SIZE];
+    const int status = (int)tvmgen_default_instance_init(&instance, NULL, workspace, sizeof workspace);
+
+    printf("%d %s\n", status, memcmp(&instance, &untouched, sizeof instance) == 0 ? "untouched" : "set");
+    return 0;
+}
+C
+mkdir -p objects
+for f in $(ls shape/src/*.c | grep -v main.c); do
+    "$cc" -std=c99 -D_POSIX_C_SOURCE=200809L -w -DTVMRT_NUM_WORKERS=0 -Ishape/src -Ishape/include -c "$f" -o "objects/$(basename "$f").o"
+done
+# sized SMALL: the status of a program with that TVMRT_SMALL, for a package with 1
+sized() {
+    "$cc" -std=c99 -w -DTVMRT_NUM_WORKERS=0 -DTVMRT_SMALL="$1" -Ishape/include sizes.c objects/*.o -lm -o sizes && ./sizes
+}
+check "an instance of the package's size" test "$(sized 1)" = "0 set"
+check "one of another size is refused, and left as it is" test "$(sized 0)" = "-3 untouched"
+
 # --- names
 expect 0 '' compile rows.txt --target cortex-m4 --port posix --names short -o brief
 check "short names, the same numbers" test "$(says brief -DTVMRT_NUM_WORKERS=0)" = "$want"

@@ -185,13 +185,14 @@ void instance_write(const package *p, writer *w)
         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
         "/* `engine` may be NULL: the program's default engine. `workspace` has `workspace_size` >= @M_WORKSPACE_SIZE\n"
         " * bytes, aligned to @M_WORKSPACE_ALIGN; it belongs to the instance until the instance is no longer used.\n"
-        " * An engine has the size that TVMRT_NUM_WORKERS gives it, so the caller states the size of its own:\n"
-        " * TVMRT_E_ABI when the runtime was compiled with another. After an error init can be called again. */\n"
-        "int32_t @p_instance_init_sized(struct @p_instance *instance, tvmrt_engine_t *engine,\n"
+        " * Both have the size that TVMRT_ macros give them, so the caller states the sizes of its own: TVMRT_E_ABI\n"
+        " * when the package was compiled with others. After an error init can be called again. */\n"
+        "int32_t @p_instance_init_sized(struct @p_instance *instance, size_t instance_size, tvmrt_engine_t *engine,\n"
         "                               size_t engine_size, void *workspace, size_t workspace_size);\n"
         "static inline int32_t @p_instance_init(struct @p_instance *instance, tvmrt_engine_t *engine,\n"
         "                                       void *workspace, size_t workspace_size)\n{\n"
-        "    return @p_instance_init_sized(instance, engine, sizeof(tvmrt_engine_t), workspace, workspace_size);\n}\n\n"
+        "    return @p_instance_init_sized(instance, sizeof *instance, engine, sizeof(tvmrt_engine_t), workspace,\n"
+        "                                  workspace_size);\n}\n\n"
         "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 

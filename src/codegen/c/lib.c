@@ -93,9 +93,10 @@ static const char lib1_small_semantic[] =
     "    return TVMRT_OK;\n}\n";
 
 static const char lib1_init[] =
-    "int32_t @p_instance_init_sized(struct @p_instance *instance, tvmrt_engine_t *engine,\n"
+    "int32_t @p_instance_init_sized(struct @p_instance *instance, size_t instance_size, tvmrt_engine_t *engine,\n"
     "                               size_t engine_size, void *workspace, size_t workspace_size)\n{\n"
     "    if (instance == NULL)\n        return TVMRT_E_NULL;\n"
+    "    if (instance_size != sizeof *instance)\n        return TVMRT_E_ABI; /* nothing of it may be touched */\n"
     "    return instance_setup(instance, engine, engine_size, @p_get_const_workspace(), workspace,\n"
     "                          workspace_size);\n}\n\n"
     "int32_t @p_instance_set_workers(struct @p_instance *instance, uint32_t max_workers)\n{\n"

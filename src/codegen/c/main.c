@@ -430,14 +430,19 @@ static const char posix_inputs[] =
 
 /* The table of times; with workers, parts of an operator run on several threads. */
 static const char hooks_text[] =
-    "#if TVMRT_HOOKS\n/* What the parts of each operator took together, as tvmrt_port_cycles counts. */\n"
-    "static uint32_t op_cycles[@M_NUM_OPS + 1];\n\n"
+    "#if TVMRT_HOOKS\n"
+    "/* What the parts of each operator took together, as tvmrt_port_cycles counts, and how often 2^32 of that. */\n"
+    "static uint32_t op_cycles[@M_NUM_OPS + 1], op_wraps[@M_NUM_OPS + 1];\n\n"
     "void tvmrt_hook_after(const tvmrt_context_t *context, uint32_t op_id, uint32_t part, int32_t status,\n"
     "                      uint32_t cycles)\n{\n"
-    "    (void)context, (void)part, (void)status;\n    tvmrt_atomic_add(&op_cycles[op_id], cycles);\n}\n\n"
+    "    (void)context, (void)part, (void)status;\n"
+    "    if (tvmrt_atomic_add(&op_cycles[op_id], cycles) < cycles)\n"
+    "        tvmrt_atomic_add(&op_wraps[op_id], 1);\n}\n\n"
     "static void print_cycles(void)\n{\n    size_t op;\n"
-    "    for (op = 0; op + 1 < sizeof op_cycles / sizeof *op_cycles; op++)\n"
-    "        printf(\"%10lu %s\\n\", (unsigned long)op_cycles[op], model_get_op_descs()[op].name);\n}\n#endif\n\n";
+    "    for (op = 0; op + 1 < sizeof op_cycles / sizeof *op_cycles; op++) {\n"
+    "        if (op_wraps[op] > 0)\n            printf(\"%lu * 2^32 + \", (unsigned long)op_wraps[op]);\n"
+    "        printf(\"%10lu %s\\n\", (unsigned long)op_cycles[op],\n"
+    "               model_get_op_descs()[op].name);\n    }\n}\n#endif\n\n";
 
 static const char posix_run[] =
     "    status = run();\n"

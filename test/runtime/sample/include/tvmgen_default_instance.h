@@ -24,14 +24,16 @@ extern "C" {
 
 /* `engine` may be NULL: the program's default engine. `workspace` has `workspace_size` >= TVMGEN_DEFAULT_WORKSPACE_SIZE
  * bytes, aligned to TVMGEN_DEFAULT_WORKSPACE_ALIGN; it belongs to the instance until the instance is no longer used.
- * An engine has the size that TVMRT_NUM_WORKERS gives it, so the caller states the size of its own:
- * TVMRT_E_ABI when the runtime was compiled with another. After an error init can be called again. */
-int32_t tvmgen_default_instance_init_sized(struct tvmgen_default_instance *instance, tvmrt_engine_t *engine,
-                                           size_t engine_size, void *workspace, size_t workspace_size);
+ * Both have the size that TVMRT_ macros give them, so the caller states the sizes of its own: TVMRT_E_ABI
+ * when the package was compiled with others. After an error init can be called again. */
+int32_t tvmgen_default_instance_init_sized(struct tvmgen_default_instance *instance, size_t instance_size,
+                                           tvmrt_engine_t *engine, size_t engine_size, void *workspace,
+                                           size_t workspace_size);
 static inline int32_t tvmgen_default_instance_init(struct tvmgen_default_instance *instance, tvmrt_engine_t *engine,
                                                    void *workspace, size_t workspace_size)
 {
-    return tvmgen_default_instance_init_sized(instance, engine, sizeof(tvmrt_engine_t), workspace, workspace_size);
+    return tvmgen_default_instance_init_sized(instance, sizeof *instance, engine, sizeof(tvmrt_engine_t), workspace,
+                                              workspace_size);
 }
 
 #ifdef __cplusplus

@@ -26,11 +26,14 @@ static int32_t instance_setup(struct tvmgen_default_instance *instance, tvmrt_en
     return TVMRT_OK;
 }
 
-int32_t tvmgen_default_instance_init_sized(struct tvmgen_default_instance *instance, tvmrt_engine_t *engine,
-                                           size_t engine_size, void *workspace, size_t workspace_size)
+int32_t tvmgen_default_instance_init_sized(struct tvmgen_default_instance *instance, size_t instance_size,
+                                           tvmrt_engine_t *engine, size_t engine_size, void *workspace,
+                                           size_t workspace_size)
 {
     if (instance == NULL)
         return TVMRT_E_NULL;
+    if (instance_size != sizeof *instance)
+        return TVMRT_E_ABI; /* nothing of it may be touched */
     return instance_setup(instance, engine, engine_size, tvmgen_default_get_const_workspace(), workspace,
                           workspace_size);
 }
