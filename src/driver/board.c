@@ -211,14 +211,26 @@ static bool measure_sections(compiler *c, const run_model *m)
 
 #define SECTIONS "sections.txt"
 
+/* A package with regions for VTA brings the device's driver and simulator, which want a host's threads and memory. */
+static bool check_devices(compiler *c, const run_model *m)
+{
+    if (board_is_hosted(m->board) || !file_exists(path_join(&c->mem, m->dir, "vta")))
+        return true;
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+               "a package with regions for VTA cannot run on %s: nothing simulates the device there", m->board->name);
+    diag_hint(&c->diags, "leave --target out: it runs on this machine, beside the simulated device");
+    return false;
+}
+
 bool board_build(compiler *c, run_model *m, int64_t workers)
 {
     process_words sources = {0};
     span sizes;
     const bool bare = strcmp(m->report->port, "baremetal") == 0;
     workers = bare ? 0 : workers;
-    return build_link_package(c, m->dir, m->scratch) && build_add_sources(c, m, m->scratch, &sources) &&
-           compile_objects(c, m, workers, &sources) && link_objects(c, m, workers, &sources) &&
+    return check_devices(c, m) && build_link_package(c, m->dir, m->scratch) &&
+           build_add_sources(c, m, m->scratch, &sources) && compile_objects(c, m, workers, &sources) &&
+           link_objects(c, m, workers, &sources) &&
            measure_sections(c, m) && compiler_read_file(c, path_join(&c->mem, m->scratch, "log"), &sizes) &&
            compiler_write_file(c, path_join(&c->mem, m->scratch, SECTIONS), sizes.data, sizes.len) &&
            build_program(c, m, workers, &sources);

@@ -7,7 +7,7 @@
 typedef struct board {
     const char *name;             /* "qemu-m4" */
     const char *target, *port;    /* of the package */
-    const char *tools;            /* begins the names of compiler and size */
+    const char *tools;            /* begins the names of compiler and objdump */
     const char *cflags, *ldflags; /* beside the target's */
     const char *script, *startup; /* files of runtime/board; NULL: a program of Linux */
     const char *emulator;         /* the command, up to the program's name */

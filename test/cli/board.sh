@@ -57,6 +57,7 @@ if have arm-none-eabi-gcc qemu-system-arm; then
     printf 'slow rom 8M .slow 20\nfast ram 8K .fast_memory 1\nsram ram 512K - 3\nflash rom 40K - 4\n' > memories.txt
     expect 0 '' verify "$model" --target qemu-m4 --against interpreter --memory memories.txt --json
     check 'what lies in sections of its own is in RAM and flash' test "$(value bss)" -ge 4224 -a "$(value rodata)" -ge 54000
+    expect_error 2 'nothing simulates the device there' verify "$top/demo/residual_vta.onnx" --offload vta --target qemu-m4 --against interpreter
     mkdir tools
     # the last on the path: one before it may be ccache's, which looks for another
     ln -s "$(type -aP arm-none-eabi-gcc | tail -n 1)" "$(type -aP arm-none-eabi-objdump | tail -n 1)" tools
