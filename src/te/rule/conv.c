@@ -243,6 +243,8 @@ bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, 
         return te_schedule_blocked_conv(s, t, n, anchor, last);
     if (v > 1 && t->vector_bytes / 4 == v && row > 0)
         packed_conv(s, t, anchor, last, v);
+    else if (te_schedule_planes(s, t, n, anchor, last))
+        return true;
     else if (depthwise)
         depthwise_conv(s, anchor, last);
     else if (row > 0 && row <= ROW_LIMIT)

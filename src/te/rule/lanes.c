@@ -49,6 +49,11 @@ static bool stage_fits(const te_sched *s, const te_node *n, const te_axis *axis)
     return true;
 }
 
+bool te_row_fits(const te_sched *s, const te_node *n)
+{
+    return n->n_axes > 0 && stage_fits(s, n, n->axes[n->n_axes - 1]);
+}
+
 static void look_for_call(void *ctx, tir_expr_ref e)
 {
     *(bool *)ctx |= e->kind == TIR_CALL;

@@ -76,9 +76,14 @@ const char *te_cut_lines(te_sched *s, const struct target *t, const te_node *las
 /* A convolution whose result is in blocks of channels (conv_blocked.c). */
 int64_t te_blocked_conv_rows(const te_graph *g, const struct target *t, const graph_node *n, te_node *anchor);
 bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+/* A convolution of planes, lines of pixels in lanes (planes.c); false, and nothing is changed: neighbouring pixels of
+ * the result do not read neighbours. */
+bool te_schedule_planes(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 /* --- rows in vector lanes (lanes.c); false, and nothing is changed, where the C compiler does as well --- */
 /* The stage's innermost loop, which is its last axis. */
 bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop);
+/* Whether the stage's last axis may become lanes. */
+bool te_row_fits(const te_sched *s, const te_node *n);
 /* The stage, and what is inlined, is arithmetic that ends in a rounding to 8 bits (int_lanes.c). */
 bool te_bytes_fit(const te_sched *s, const te_node *n);
 /* Do `last` and what is inlined, but not `anchor` (may be NULL), call functions? */
