@@ -56,12 +56,15 @@ bool infer_argreduce(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-bool infer_axis_same(compiler *c, const graph_node *n, type *out)
+bool infer_softmax(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     int32_t axis = 0;
     if (x->shape.rank != 0 && !infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
         return false;
+    int64_t lanes = graph_attr_int(n, "lanes");
+    if (lanes < 1 || lanes > 64 || (lanes > 1 && axis + 1 != x->shape.rank))
+        return infer_error(c, n, "lanes must be from 1 to 64, and 1 unless the axis is the last");
     return infer_same(c, n, out);
 }
 

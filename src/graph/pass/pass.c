@@ -34,8 +34,9 @@ static const pass_row passes[] = {
     "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,RelayToTIRTargetHook,"        \
     "ExtractPrimFuncConstants"
 #define CPU                                                                                          \
-    "vta-pack,reciprocals,fuse-attention,flatten-rows,rnn-products,signed-bytes,fold-zero-points,"   \
-    "convert-layout,convert-rows,choose-conv-algorithm,pack-weights,fold-constants,dce,"             \
+    "vta-pack,reciprocals,fuse-attention,fill-rows,flatten-rows,rnn-products,signed-bytes,"          \
+    "fold-zero-points,convert-layout,convert-rows,choose-conv-algorithm,pack-weights,fold-constants," \
+    "dce,"                                                                                           \
     "close-loops,fuse"
 static const char default_pipeline[] = CLEAN "," CPU;
 static const char offload_pipeline[] = CLEAN "," OFFLOAD "," CPU;

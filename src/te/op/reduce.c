@@ -273,11 +273,32 @@ static tir_expr_ref one_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_const(g->c, v->out, v->keepdims ? 1 : 0);
 }
 
+/* x's rows in whole vectors: what lies behind their end adds nothing to a maximum, nor to a sum of exponentials. */
+static tir_expr_ref filled_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const te_tensor *x = ctx;
+    uint32_t last = x->rank - 1;
+    return tir_select(g->c, tir_binary(g->c, TIR_LT, idx[last], x->shape[last]), te_read(g, x, idx),
+                      te_lowest(g->c, x->dt));
+}
+
+/* As n's attribute `lanes` asks for, where rows are not whole by themselves. */
+static te_tensor *filled_rows(te_graph *g, const graph_node *n, te_tensor *x)
+{
+    int64_t lanes = graph_attr_int(n, "lanes"), v = 0;
+    tir_expr_ref dims[TYPE_MAX_RANK];
+    if (lanes <= 1 || x->rank == 0 || (tir_is_int(x->shape[x->rank - 1], &v) && v % lanes == 0))
+        return x;
+    memcpy(dims, x->shape, x->rank * sizeof *dims);
+    dims[x->rank - 1] = tir_mul(g->c, te_ceildiv(g, x->shape[x->rank - 1], lanes), te_i64(g, lanes));
+    return te_compute(g, "row", x->dt, x->rank, dims, filled_body, x);
+}
+
 static bool softmax_like(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out, bool log_form)
 {
     reduce_ctx v;
     tir_expr_ref row_shape[TYPE_MAX_RANK];
-    te_tensor *x = in[0];
+    te_tensor *x = filled_rows(g, n, in[0]);
     if (!softmax_setup(g, n, x, &v, row_shape))
         return false;
     if (v.n_reduce == 0) { /* softmax of one element is 1, its logarithm 0 */
@@ -294,14 +315,14 @@ static bool softmax_like(te_graph *g, const graph_node *n, te_tensor *const *in,
     if (log_form) {
         v.sum = te_reduce(g, "row_sum", v.acc, x->rank, row_shape, 1, v.axes, TE_SUM, exp_sum_body, &v);
         v.sum = te_compute(g, "row_log", v.acc, x->rank, row_shape, log_body, &v);
-        out[0] = te_compute(g, "log_softmax", v.out, x->rank, x->shape, log_softmax_body, &v);
+        out[0] = te_compute(g, "log_softmax", v.out, x->rank, in[0]->shape, log_softmax_body, &v);
         return true;
     }
     te_tensor *e = te_compute(g, "row_exp", v.acc, x->rank, x->shape, exp_body, &v); /* kept: exp is dear */
     void *ctx[2] = {&v, e};
     v.sum = te_reduce(g, "row_sum", v.acc, x->rank, row_shape, 1, v.axes, TE_SUM, read_reduced_body, ctx);
     v.sum = te_compute(g, "row_scale", v.acc, x->rank, row_shape, inverse_body, &v);
-    out[0] = te_compute(g, "softmax", v.out, x->rank, x->shape, softmax_body, ctx);
+    out[0] = te_compute(g, "softmax", v.out, x->rank, in[0]->shape, softmax_body, ctx);
     return true;
 }
 

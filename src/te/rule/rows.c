@@ -124,15 +124,17 @@ static uint32_t find_shared(const row_search *x, uint32_t *out_shared)
 static uint32_t axis_of_rows(const row_search *x, const struct target *t, uint32_t count, const uint32_t *shared)
 {
     int64_t rows = 1, length = te_axis_extent(x->last, x->last->n_axes - 1);
-    bool sums = false;
+    bool sums = false, whole = true;
     for (uint32_t p = 0; p < x->g->nodes.len; p++) {
         const te_node *n = x->g->nodes.data[p];
         bool row = n->n_axes > 0 && x->axis_of[p][n->n_axes - 1] == x->last->n_axes - 1;
-        sums |= is_stage(x, p) && n->n_reduce > 0 && !row && !is_tiny(x->g, n);
+        bool is_sum = is_stage(x, p) && n->n_reduce > 0 && !row && !is_tiny(x->g, n);
+        sums |= is_sum;
+        whole = whole && (!is_sum || (n->n_reduce == 1 ? te_reduce_most(x->g, n) : length) % WHOLE == 0);
     }
     for (uint32_t i = 0; i < count; i++)
         rows *= te_axis_extent(x->last, shared[i]);
-    bool fit = length > 0 && length % WHOLE == 0 && length <= SHORT_ROW && t->vector_bytes / 4 > 1;
+    bool fit = length > 0 && whole && length <= SHORT_ROW && t->vector_bytes / 4 > 1;
     if (!sums || !fit || rows < TOGETHER * PARALLEL_ENOUGH)
         return x->last->n_axes;
     for (uint32_t i = count; i-- > 0;)

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fill-rows: softmax along rows of many elements that are no whole vectors works on rows that are filled up, so that
+ * the ends of several rows' sums run side by side; no bit of a result changes by that. For vectors that hold all
+ * partial sums of a row: with narrower ones the copy costs more than it brings. */
+#include "graph/op.h"
+#include "graph/pass.h"
+#include "graph/pass/rewrite.h"
+#include "type/target.h"
+
+#include <string.h>
+
+#define LANES       16   /* partial sums of a row, which has twice as many elements at least (te/rule/lanes.c) */
+#define MOST        1024 /* elements of rows that are worked on together (te/rule/rows.c) */
+#define ENOUGH_ROWS 128
+
+static bool is_worth_it(const graph_node *n)
+{
+    int64_t dims[TYPE_MAX_RANK], rows = 1, axis;
+    if (strcmp(n->op->name, "nn.softmax") != 0 || graph_attr_int(n, "lanes") != 1)
+        return false;
+    const type *t = &n->inputs[0]->type;
+    int32_t rank = t->shape.rank;
+    axis = graph_attr_int(n, "axis");
+    if (t->dt != DT_F32 || rank < 2 || !shape_get(t->shape, dims) || (axis != -1 && axis + 1 != rank))
+        return false;
+    for (int32_t i = 0; i + 1 < rank; i++)
+        if (!i64_mul(rows, dims[i], &rows))
+            return false;
+    int64_t length = dims[rank - 1];
+    return rows >= ENOUGH_ROWS && length >= 2 * LANES && length <= MOST && length % LANES != 0;
+}
+
+static graph_value *filled(rewriter *r, const graph_node *n)
+{
+    const attr attrs[2] = {attr_int(r->c, "axis", graph_attr_int(n, "axis")), attr_int(r->c, "lanes", LANES)};
+    return rewrite_emit(r, n->op->name, 1, n->inputs, 2, attrs, n->loc);
+}
+
+static bool run(compiler *c, graph_func *f)
+{
+    rewriter r;
+    rewrite_begin(&r, c, f);
+    for (uint32_t i = 0; i < f->nodes.len && !r.failed; i++) {
+        graph_node *n = f->nodes.data[i];
+        rewrite_operands(n);
+        graph_value *y = is_worth_it(n) ? filled(&r, n) : NULL;
+        if (!y || !rewrite_replace(&r, n->outputs[0], y))
+            rewrite_keep(&r, n);
+    }
+    rewrite_end(&r);
+    return !r.failed;
+}
+
+bool graph_pass_fill_rows(compiler *c, graph_module *m, const pass_options *o)
+{
+    bool ok = true;
+    const target *t = o->target;
+    if (t->vector_bytes < LANES * 4)
+        return true;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        if (!graph_is_fixed(m->funcs.data[i]))
+            ok &= run(c, m->funcs.data[i]);
+    return ok;
+}
