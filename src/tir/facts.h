@@ -28,6 +28,9 @@ typedef struct tir_scratch {
     bool per_part;
 } tir_scratch;
 uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **out);
+/* min(max(x, low), high) that e rounds as the pass round-in-lanes does, which sees to it that x is not NaN; NULL: e is
+ * something else. */
+tir_expr_ref tir_clamped_and_rounded(tir_expr_ref e);
 /* Operations of one run at most (cost.c): arithmetic, comparisons, conversions, loads, stores, those of indices and
  * loops among them; a call of a mathematical function is one, an operation on vectors too. -1: a loop without a bound,
  * or a call of code that is not here. */

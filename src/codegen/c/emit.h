@@ -115,6 +115,7 @@ typedef struct c_emit {
     bool in_parallel;      /* what is written is inside of one */
     bool failed;           /* something has no C form; reported */
     uint32_t vector_bytes; /* widest vector used */
+    tir_expr_ref clamped;  /* a bound of what is not NaN */
     const c_extension *extension; /* NULL: none */
 } c_emit;
 

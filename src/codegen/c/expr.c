@@ -3,6 +3,7 @@
  * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
 #include "codegen/c/mve.h"
 #include "tir/build.h"
+#include "tir/facts.h"
 #include "tir/walk.h"
 #include "type/target.h"
 
@@ -163,6 +164,8 @@ static c_text vector_op(c_emit *e, tir_expr_ref x, tir_op op)
     uint32_t lanes = x->type.lanes;
     vector_name(e, x->type.dt, lanes);
     const char *v = vector_name(e, dt, lanes), *args = "";
+    if (op == TIR_TO_BITS)
+        e->clamped = tir_clamped_and_rounded(x);
     for (uint32_t i = 0; i < x->n_args; i++)
         args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
     return call(e, (c_need){.kind = NEED_VOP, .op = op, .dt = dt, .to = x->type.dt, .lanes = lanes},
@@ -187,6 +190,17 @@ static c_text vector_bound(c_emit *e, tir_expr_ref x)
                 arena_printf(e->tmp, "%s, %s", expr_text(e, x->args[!second]).s, expr_text(e, x->args[second]).s));
 }
 
+/* The same where x is not NaN: one instruction where those that keep a NaN are two. */
+static c_text vector_clamp(c_emit *e, tir_expr_ref x)
+{
+    const char *v = vector_name(e, x->type.dt, x->type.lanes);
+    c_need need = {.kind = NEED_VEXTREME, .op = x->op, .dt = x->type.dt, .lanes = x->type.lanes};
+    e->clamped = x->op == TIR_MIN ? x->args[0] : NULL;
+    const char *a = expr_text(e, x->args[0]).s, *b = expr_text(e, x->args[1]).s;
+    return call(e, need, arena_printf(e->tmp, "%s_%s", v, x->op == TIR_MAX ? "above" : "below"),
+                arena_printf(e->tmp, "%s, %s", a, b));
+}
+
 /* A sum of products of bytes, by its helper. */
 static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
 {
@@ -207,6 +221,8 @@ static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
 static c_text binary(c_emit *e, tir_expr_ref x)
 {
     bool extreme = (x->op == TIR_MAX || x->op == TIR_MIN) && (x->type.dt == DT_F32 || x->type.dt == DT_F64);
+    if (x == e->clamped)
+        return vector_clamp(e, x);
     if (x->type.lanes > 1 && extreme && (is_number(x->args[0]) || is_number(x->args[1])))
         return vector_bound(e, x);
     c_text out;

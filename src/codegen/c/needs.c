@@ -313,6 +313,11 @@ static const char *by_extreme(arena *a, const c_need *n, const char *with, const
     } else if (n->dt == DT_F32 && (n->lanes == 8 || n->lanes == 4)) {
         test = n->lanes == 8 ? "__AVX__" : "__SSE__";
         code = arena_printf(a, "__builtin_ia32_%sps%s(x, y)", op, n->lanes == 8 ? "256" : "");
+    } else if ((n->dt == DT_U8 || n->dt == DT_I8) && n->lanes == 8) {
+        test = n->dt == DT_U8 ? "__SSE2__" : "__SSE4_1__";
+        code = arena_printf(a,
+                            "__builtin_ia32_p%s%cb128((bytes)(pair){(long long)x, 0}, (bytes)(pair){(long long)y, 0})",
+                            op, n->dt == DT_U8 ? 'u' : 's');
     }
     if (!code)
         return without;
@@ -362,9 +367,13 @@ static const char *fast_op(arena *a, const c_need *n, const char *v)
             return arena_printf(a, "return (x %s (y & %uu)) & (%s)(y < %uu);", n->op == TIR_SHL ? "<<" : ">>",
                                 width - 1, v, width);
     }
-    if (dtype_is_int(n->dt) && (n->op == TIR_MIN || n->op == TIR_MAX))
-        return arena_printf(a, "const %s first = (%s)(x %s y);\n    return (x & first) | (y & ~first);", v, v,
-                            n->op == TIR_MIN ? "<" : ">");
+    if (dtype_is_int(n->dt) && (n->op == TIR_MIN || n->op == TIR_MAX)) {
+        const char *half = "typedef char bytes __attribute__((vector_size(16)));\n" /* 8 bytes, half of a register */
+                           "    typedef long long pair __attribute__((vector_size(16)));\n";
+        const char *masked = arena_printf(a, "const %s first = (%s)(x %s y);\n    return (x & first) | (y & ~first);",
+                                          v, v, n->op == TIR_MIN ? "<" : ">");
+        return by_extreme(a, n, arena_printf(a, "%s    return (%s)((pair)LATHE_EXTREME)[0];", half, v), masked);
+    }
     if ((n->dt == DT_F32 || n->dt == DT_F64) && (n->op == TIR_MIN || n->op == TIR_MAX)) {
         const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *less = n->op == TIR_MIN ? "<" : ">";
         const char *masked = arena_printf(a, "const mask first = (mask)(x %s y) | (mask)(x != x);\n"

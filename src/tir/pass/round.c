@@ -5,6 +5,7 @@
  * multiply-add where the target has one, or a sum of f32: what goes in is exact in f32, and the product in f64. A sum
  * in f64 is rounded twice then, by 2^-53 and to f32, a fused one once: they differ where the first step makes a tie. */
 #include "tir/build.h"
+#include "tir/facts.h"
 #include "tir/node.h"
 #include "tir/pass.h"
 #include "tir/walk.h"
@@ -131,6 +132,15 @@ static tir_expr_ref rounded(compiler *c, tir_expr_ref e)
     if (byte)
         bits = tir_add(c, bits, tir_broadcast(c, tir_cast(c, DT_U32, byte->args[0]->args[0]), byte->type.lanes));
     return tir_cast(c, e->type.dt, bits);
+}
+
+tir_expr_ref tir_clamped_and_rounded(tir_expr_ref e)
+{
+    double n;
+    bool rounds = e->kind == TIR_CALL && e->op == TIR_TO_BITS && e->type.lanes > 1 && is_op(e->args[0], TIR_ADD) &&
+                  is_number(e->args[0]->args[1], &n) && n == ROUNDER;
+    tir_expr_ref x = rounds ? e->args[0]->args[0] : NULL;
+    return x && is_op(x, TIR_MIN) && is_op(x->args[0], TIR_MAX) ? x : NULL;
 }
 
 /* The number that was rounded so, as an f32; NULL: e is none. */
