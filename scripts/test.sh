@@ -198,6 +198,7 @@ all)
     start stage "quantised layers for AVX2" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1 --seed 70 \
         --target x86-64-v3
     start stage "quantised operators" "$python" test/py/contributed.py --lathe "$build/lathe" --count 3
+    start stage "values of 16 bits" "$python" test/py/wide.py --lathe "$build/lathe" --count 3
     start stage "weights of 4 bits" "$python" test/py/nibbles.py --lathe "$build/lathe"
     start stage "sums in integers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 2 --seed 50 \
         --target generic

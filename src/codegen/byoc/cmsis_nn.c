@@ -143,7 +143,7 @@ static bool find_ending(arm *a, flat_op *op, int64_t channels, ending *out)
         next = flat_reader(&a->list, a->f, next->out);
     }
     if (!next || strcmp(lathe_node_op(next->node), "qnn.requantize") != 0 || next->out->type.dt != DT_I8 ||
-        !known(a, next->in[1]) || !known(a, next->in[2]))
+        next->in[1]->type.dt != DT_F32 || !known(a, next->in[1]) || !known(a, next->in[2]))
         return lathe_gen_decline(a->g, "the sums are not requantised to i8 by scales that are known");
     const int8_t *zero = next->n_in > 3 ? known(a, next->in[3]) : NULL;
     if (next->n_in > 3 && next->in[3] && !zero)

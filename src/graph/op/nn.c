@@ -246,6 +246,13 @@ bool infer_conv(compiler *c, const graph_node *n, type *out)
     return conv_type(c, n, infer_in(n, 0)->dt, out);
 }
 
+/* Sums are i32 or i64. */
+static bool sums_type(compiler *c, const graph_node *n, dtype *out)
+{
+    *out = graph_attr(n, "out_dtype") ? graph_attr_dtype(n, "out_dtype") : DT_I32;
+    return *out == DT_I32 || *out == DT_I64 || infer_error(c, n, "sums are i32 or i64, not %s", dtype_name(*out));
+}
+
 /* Products of numbers of up to 16 bits, summed in i32. */
 static bool are_narrow(compiler *c, const graph_node *n)
 {
@@ -300,7 +307,8 @@ static bool pairs_are_true(compiler *c, const graph_node *n, int64_t granule)
 bool infer_qnn_conv(compiler *c, const graph_node *n, type *out)
 {
     nn_weights nw;
-    return are_narrow(c, n) && conv_type(c, n, DT_I32, out) && nn_weights_read(c, n, &nw) &&
+    dtype dt;
+    return are_narrow(c, n) && sums_type(c, n, &dt) && conv_type(c, n, dt, out) && nn_weights_read(c, n, &nw) &&
            zeros_fit(c, n, 3, nw.out_channels) && pairs_are_true(c, n, nw.granule);
 }
 
@@ -536,7 +544,8 @@ static bool product_zeros_fit(compiler *c, const graph_node *n, uint32_t i, dim 
 bool infer_qnn_matmul(compiler *c, const graph_node *n, type *out)
 {
     const type *a = infer_in(n, 0), *b = infer_in(n, 1);
-    if (!are_narrow(c, n) || !matmul_type(c, n, DT_I32, out))
+    dtype dt;
+    if (!are_narrow(c, n) || !sums_type(c, n, &dt) || !matmul_type(c, n, dt, out))
         return false;
     int32_t ra = a->shape.rank, rb = b->shape.rank;
     bool ta = graph_attr_int(n, "transpose_a") != 0, tb = graph_attr_int(n, "transpose_b") != 0;

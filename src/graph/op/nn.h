@@ -7,7 +7,7 @@
 
 #define NN_MAX_SPATIAL 8u
 /* Whether the sum of so many numbers of 8 bits fits into 32 bits; extents: positive. */
-bool nn_sum_fits(uint32_t n, const int64_t *extents);
+bool nn_sum_fits(dtype dt, uint32_t n, const int64_t *extents);
 /* Whether numbers at two scales, powers of two, can be summed in 32 bits at the finer one. */
 bool nn_scales_are_near(double a, double b);
 

@@ -107,10 +107,13 @@ bool infer_requantize(compiler *c, const graph_node *n, type *out)
 {
     shape x = infer_in(n, 0)->shape, s = infer_in(n, 1)->shape, both;
     int32_t axis = 0;
-    dtype dt;
+    dtype dt, from = infer_in(n, 0)->dt, by = infer_in(n, 1)->dt;
     if (!quantized_dtype(c, n, infer_in(n, 3), &dt) || !is_narrow(c, n, dt) ||
         !scales_fit(c, n, 2, (const uint32_t[]){1, 2}))
         return false;
+    if ((by != DT_F32 && by != DT_F64) || (from != DT_I32 && (from != DT_I64 || by != DT_F64)))
+        return infer_error(c, n, "sums of %s have no scale of %s: i32 by f32, i32 or i64 by f64", dtype_name(from),
+                           dtype_name(by));
     if (s.rank > 1 && (!shape_broadcast(c, x, s, &both) || !shape_equal(both, x)))
         return infer_no_broadcast_to(c, n, infer_in(n, 1), infer_in(n, 0));
     if (s.rank == 1 && shape_count(s) != 1) {
@@ -162,8 +165,10 @@ static bool infer_pair(compiler *c, const graph_node *n, type *out)
 {
     const type *a = infer_in(n, 0), *b = infer_in(n, 2);
     shape s;
-    if (dtype_bits(a->dt) != 8)
-        return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(a->dt));
+    const bool even = !graph_attr(n, "rounding") || strcmp(graph_attr_string(n, "rounding"), "half_up") != 0;
+    if (dtype_bits(a->dt) != 8 && (dtype_bits(a->dt) != 16 || !even))
+        return infer_error(c, n, "data is %s; 8 bits are needed%s", dtype_name(a->dt),
+                           even ? ", or 16" : " where halves are rounded up");
     if (!shape_broadcast(c, a->shape, b->shape, &s))
         return infer_no_broadcast(c, n, a, b);
     out[0] = type_tensor(a->dt, s);
@@ -178,11 +183,16 @@ bool nn_scales_are_near(double a, double b)
     return abs(ilogb(a) - ilogb(b)) <= MOST_APART;
 }
 
-bool nn_sum_fits(uint32_t n, const int64_t *extents)
+static int64_t most_pooled(dtype dt)
+{
+    return dtype_bits(dt) == 16 ? INT16_MAX : MOST_POOLED;
+}
+
+bool nn_sum_fits(dtype dt, uint32_t n, const int64_t *extents)
 {
     int64_t count = 1;
     for (uint32_t i = 0; i < n; i++)
-        if (!i64_mul(count, extents[i], &count) || count > MOST_POOLED)
+        if (!i64_mul(count, extents[i], &count) || count > most_pooled(dt))
             return false;
     return true;
 }
@@ -240,19 +250,28 @@ bool infer_qnn_table(compiler *c, const graph_node *n, type *out)
 static bool too_many(compiler *c, const graph_node *n)
 {
     return infer_error(c, n, "the sum of so many elements does not fit into 32 bits: at most %lld of them",
-                       (long long)MOST_POOLED);
+                       (long long)most_pooled(infer_in(n, 0)->dt));
+}
+
+/* Numbers of 8 bits, or of 16, whose ties go to even numbers. */
+static bool is_pooled(compiler *c, const graph_node *n)
+{
+    dtype dt = infer_in(n, 0)->dt;
+    return dtype_bits(dt) == 8 ||
+           (dtype_bits(dt) == 16 && strcmp(graph_attr_string(n, "rounding"), "half_up") != 0) ||
+           infer_error(c, n, "data is %s; 8 bits are needed, or 16 with halves to the nearest even", dtype_name(dt));
 }
 
 bool infer_qnn_pool(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
-    if (dtype_bits(x->dt) != 8)
-        return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
+    if (!is_pooled(c, n))
+        return false;
     const int64_t *window = NULL;
     uint32_t rank = graph_attr_ints(n, "pool_size", &window);
     if (!scales_fit(c, n, 2, (const uint32_t[]){1, 2}) || !infer_pool(c, n, out))
         return false;
-    return nn_sum_fits(rank, window) || too_many(c, n);
+    return nn_sum_fits(x->dt, rank, window) || too_many(c, n);
 }
 
 bool infer_qnn_global_pool(compiler *c, const graph_node *n, type *out)
@@ -260,8 +279,8 @@ bool infer_qnn_global_pool(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0);
     dim d[TYPE_MAX_RANK];
     int64_t extents[NN_MAX_SPATIAL];
-    if (dtype_bits(x->dt) != 8)
-        return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
+    if (!is_pooled(c, n))
+        return false;
     if (!nn_check_data_layout(c, n, "data_layout"))
         return false;
     const int64_t block = nn_data_block(n, "data_layout");
@@ -276,7 +295,7 @@ bool infer_qnn_global_pool(compiler *c, const graph_node *n, type *out)
         if (pooled && (!dim_is_const(x->shape.dims[i], &extents[i - 2]) || extents[i - 2] < 1))
             return infer_error(c, n, "spatial extents must be constants above 0; fix them with --shape or --dim");
     }
-    if (!nn_sum_fits((uint32_t)spatial, extents))
+    if (!nn_sum_fits(x->dt, (uint32_t)spatial, extents))
         return too_many(c, n);
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
     return scales_fit(c, n, 2, (const uint32_t[]){1, 2});

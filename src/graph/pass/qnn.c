@@ -11,6 +11,7 @@
 #include "graph/pass.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BIAS_SCALE_OFF 0.01 /* a bias has the product's scale, to 1 %, as onnxruntime asks; where
@@ -187,7 +188,7 @@ static int64_t reach(const qnn_params *p)
 }
 
 /* NULL, or why it stays. */
-static const char *read_anchor(graph_value *y, anchor *out)
+static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
 {
     graph_node *n = y->def;
     const char *op = n ? n->op->name : "";
@@ -195,10 +196,12 @@ static const char *read_anchor(graph_value *y, anchor *out)
     if (!is_anchor_op(y))
         return "it has no integer form";
     if (!qnn_is_quantised(n->inputs[0], &out->x) || !qnn_is_single(&out->x))
-        return "its data is not quantised to 8 bits with one scale";
+        return "its data is not quantised to 8 or 16 bits with one scale";
     if (!qnn_dequantized(n->inputs[1], false, &out->w) &&
         !(qnn_is_quantised(n->inputs[1], &out->w) && qnn_is_single(&out->w)))
         return "its weights are not quantised to 8 bits";
+    if (qnn_is_wide(&out->w))
+        return "its weights are of 16 bits";
     const type *w = &n->inputs[1]->type, *t = &n->outputs[0]->type;
     int32_t rank = w->shape.rank, line;
     int64_t products = 1, dims[TYPE_MAX_RANK];
@@ -219,6 +222,8 @@ static const char *read_anchor(graph_value *y, anchor *out)
     if (products > INT32_MAX / (255 * 255))
         return "its sums of products do not fit into 32 bits";
     out->most = products * reach(&out->x) * reach(&out->w);
+    if (qnn_is_wide(&out->x))
+        out->most = qnn_most_sum(c, &out->x, graph_constant(n->inputs[1]->def->inputs[0]), &out->w, line, products);
     return NULL;
 }
 
@@ -283,8 +288,8 @@ static const tensor_data *integer_bias(converter *v, const anchor *a, const qnn_
     return tensor_dense(c, DT_I32, count == 1 ? 0 : a->behind + 1, dims, out);
 }
 
-/* The sums, with the bias (NULL: none), in i32. */
-static graph_value *sums(converter *v, const anchor *a, const tensor_data *bias)
+/* The sums, with the bias (NULL: none), in dt. */
+static graph_value *sums(converter *v, const anchor *a, dtype dt, const tensor_data *bias)
 {
     const graph_node *n = a->n;
     graph_value *in[4] = {numbers_of(v, n->inputs[0]), NULL, zero_of(v, &a->x, n->loc), zero_of(v, &a->w, n->loc)};
@@ -292,7 +297,10 @@ static graph_value *sums(converter *v, const anchor *a, const tensor_data *bias)
     if (!in[0] || !in[1])
         return NULL;
     const char *op = arena_printf(&v->r.c->mem, "qnn.%s", n->op->name + 3);
-    graph_value *acc = emit(v, op, 4, in, n->n_attrs, n->attrs, n->loc);
+    attr *attrs = arena_array(&v->r.c->mem, attr, n->n_attrs + 1u);
+    memcpy(attrs, n->attrs, n->n_attrs * sizeof *attrs);
+    attrs[n->n_attrs] = attr_dtype(v->r.c, "out_dtype", dt);
+    graph_value *acc = emit(v, op, 4, in, n->n_attrs + (dt != DT_I32), attrs, n->loc);
     if (!acc || !bias)
         return acc;
     graph_value *pair[2] = {acc, rewrite_constant(&v->r, bias, "bias", n->loc)};
@@ -330,7 +338,7 @@ static graph_value *requantized(converter *v, const anchor *a, const tail *t, co
     compiler *c = v->r.c;
     const tensor_data *scale = product_scale(v, a);
     float ys = qnn_scale(&t->y, 0);
-    graph_value *acc = sums(v, a, bias);
+    graph_value *acc = sums(v, a, DT_I32, bias);
     if (acc && !t->half_up && !is_exact(v))
         return rescaled(v, a, t, bias, acc);
     if (scale->count > 1 && !t->half_up) {
@@ -355,23 +363,75 @@ static bool powers_fit(const tail *t, const qnn_params *a, const qnn_params *b)
 #define NO_POWERS "its scales are no powers of two, as rounding half up asks for"
 #define READ_TWICE "its result is read as a float, too"
 
+/* The bias in i32 or i64, with an axis for each of those behind the channels; *most: the farthest from 0. NULL, and
+ * why. */
+static const tensor_data *wide_bias(converter *v, const anchor *a, const qnn_bias *b, int64_t *most, const char **why)
+{
+    compiler *c = v->r.c;
+    int64_t count = a->w.scale->count > b->numbers->count ? a->w.scale->count : b->numbers->count;
+    int64_t dims[TYPE_MAX_RANK] = {count}, *out = arena_array(&c->mem, int64_t, (size_t)count);
+    for (int64_t i = 0; i < count; i++) {
+        double s = (double)qnn_scale(&a->x, 0) * (double)qnn_scale(&a->w, i);
+        double x = tensor_get_f64(b->numbers, b->numbers->count == 1 ? 0 : i), q = b->is_integer ? x : rint(x / s);
+        if (b->is_integer && fabs((double)qnn_scale(&b->params, i) - s) > BIAS_SCALE_OFF * s)
+            *why = "its bias has another scale than the product";
+        else if (!(fabs(q) < 0x1p40))
+            *why = "its bias does not fit into 40 bits";
+        if (*why)
+            return NULL;
+        out[i] = (int64_t)q;
+        *most = llabs(out[i]) > *most ? llabs(out[i]) : *most;
+    }
+    for (uint32_t i = 1; i <= a->behind; i++)
+        dims[i] = 1;
+    return tensor_dense(c, DT_I64, count == 1 ? 0 : a->behind + 1, dims, out);
+}
+
+/* Data or result of 16 bits: sums in i64 where i32 may not hold them. */
+static graph_value *convert_wide(converter *v, const tail *t, const anchor *a, const qnn_bias *b)
+{
+    const char *why = NULL;
+    int64_t most = 0;
+    const tensor_data *bias = b ? wide_bias(v, a, b, &most, &why) : NULL;
+    if (t->half_up)
+        why = "numbers of 16 bits have no rounding half up";
+    if (!why && a->most + most > (int64_t)1 << 46)
+        why = "its sums of products have more than 46 bits";
+    if (why)
+        return stays(v, a->n, why);
+    const dtype dt = a->most + most > INT32_MAX ? DT_I64 : DT_I32;
+    if (bias && dt == DT_I32) {
+        int32_t *narrow = arena_array(&v->r.c->mem, int32_t, (size_t)bias->count);
+        for (int64_t i = 0; i < bias->count; i++)
+            narrow[i] = (int32_t)tensor_get_i64(bias, i);
+        bias = tensor_dense(v->r.c, DT_I32, bias->rank, bias->dims, narrow);
+    }
+    graph_value *acc = sums(v, a, dt, bias);
+    return acc ? qnn_requantize_wide(&v->r, acc, &a->x, &a->w, &t->y, a->is_conv ? 1 : -1,
+                                     zero_of(v, &t->y, t->q->loc), t->q->loc)
+               : NULL;
+}
+
 /* Convolution or product y, with the bias (NULL: none). */
 static graph_value *convert_anchor(converter *v, const tail *t, graph_value *y, const graph_value *bias)
 {
     anchor a;
     qnn_bias b;
     const tensor_data *numbers = NULL;
-    const char *why = read_anchor(y, &a);
+    const char *why = read_anchor(v->r.c, y, &a);
     if (why)
         return stays(v, y->def, why);
     if (rewrite_uses(y) != 1)
         return stays(v, y->def, READ_TWICE);
     if (!powers_fit(t, &a.x, &a.w))
         return stays(v, y->def, NO_POWERS);
-    if (a.most + half_of(&a, t) > INT32_MAX)
+    const bool wide = qnn_is_wide(&a.x) || qnn_is_wide(&t->y);
+    if (!wide && a.most + half_of(&a, t) > INT32_MAX)
         return stays(v, y->def, "its sums of products do not fit into 32 bits, with the half that rounds");
     if (bias && !qnn_read_bias(bias, a.channels, a.behind, &b))
         return stays(v, y->def, "its bias is no constant of one number for each channel");
+    if (wide)
+        return convert_wide(v, t, &a, bias ? &b : NULL);
     if (bias && !(numbers = integer_bias(v, &a, &b, t, &why)))
         return stays(v, y->def, why);
     return requantized(v, &a, t, numbers);
@@ -402,7 +462,7 @@ static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
         return stays(v, n, "its operands are not both quantised to 8 bits with one scale");
     if (a.dt != t->y.dt || b.dt != t->y.dt)
         return stays(v, n, "its operands and its result are of different types");
-    if (!powers_fit(t, &a, &b))
+    if (!powers_fit(t, &a, &b) || (t->half_up && qnn_is_wide(&a)))
         return stays(v, n, NO_POWERS);
     if (t->half_up && !nn_scales_are_near((double)qnn_scale(&a, 0), (double)qnn_scale(&b, 0)))
         return stays(v, n, "the scales of its operands are too far apart for sums of 32 bits");
@@ -424,7 +484,7 @@ static graph_value *convert_softmax(converter *v, const tail *t, graph_node *n)
     qnn_params x;
     const shape s = n->inputs[0]->type.shape;
     int64_t axis = graph_attr_int(n, "axis"), extent = 0;
-    if (t->half_up || !qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt)
+    if (t->half_up || !qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt || qnn_is_wide(&x))
         return stays(v, n, "its data is not quantised to the 8 bits of its result");
     if ((axis < 0 ? axis + s.rank : axis) != s.rank - 1 || !dim_is_const(s.dims[s.rank - 1], &extent))
         return stays(v, n, "it is not over a last axis of known extent");
@@ -440,6 +500,11 @@ static graph_value *by_table(converter *v, graph_value *x, const graph_node *q)
     qnn_cone cone;
     if (!qnn_read_cone(x, &cone))
         return NULL;
+    if (qnn_is_wide(&cone.params)) {
+        qnn_params y;
+        graph_value *numbers = cone.n_nodes == 0 && qnn_read_params(q, false, &y) ? numbers_of(v, cone.source) : NULL;
+        return numbers ? qnn_change_scale(&v->r, numbers, &cone.params, &y, zero_of(v, &y, q->loc), q->loc) : NULL;
+    }
     graph_value *in[2] = {numbers_of(v, cone.source), qnn_make_table(&v->r, &cone, q)};
     return in[0] && in[1] ? emit(v, "qnn.table", 2, in, 0, NULL, q->loc) : NULL;
 }
@@ -480,17 +545,17 @@ static bool is_global_mean(const graph_node *n)
 }
 
 /* What the relations of the pools take. */
-static bool sum_fits(const graph_node *n, bool global)
+static bool sum_fits(const graph_node *n, dtype dt, bool global)
 {
     const type *x = &n->inputs[0]->type;
     const int64_t *window = NULL;
     int64_t dims[TYPE_MAX_RANK];
     if (!global) {
         uint32_t rank = graph_attr_ints(n, "pool_size", &window);
-        return nn_sum_fits(rank, window);
+        return nn_sum_fits(dt, rank, window);
     }
     return x->shape.rank <= (int32_t)(2 + NN_MAX_SPATIAL) && shape_get(x->shape, dims) &&
-           nn_sum_fits((uint32_t)x->shape.rank - 2, dims + 2);
+           nn_sum_fits(dt, (uint32_t)x->shape.rank - 2, dims + 2);
 }
 
 static graph_value *convert_average(converter *v, const tail *t, graph_node *n, bool global)
@@ -498,9 +563,9 @@ static graph_value *convert_average(converter *v, const tail *t, graph_node *n, 
     qnn_params x;
     if (!qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt)
         return stays(v, n, "its data is not quantised to the 8 bits of its result");
-    if (!powers_fit(t, &x, &x))
+    if (!powers_fit(t, &x, &x) || (t->half_up && qnn_is_wide(&x)))
         return stays(v, n, NO_POWERS);
-    if (!sum_fits(n, global))
+    if (!sum_fits(n, x.dt, global))
         return stays(v, n, "the sum of so many numbers may not fit into 32 bits");
     attr *attrs = arena_array(&v->r.c->mem, attr, n->n_attrs + 1u);
     uint32_t count = 0;
@@ -594,7 +659,7 @@ static graph_value *convert_quantize(converter *v, graph_node *n)
 /* Sums in integers, dequantised. */
 static graph_value *dequantized(converter *v, const anchor *a, const tensor_data *bias)
 {
-    graph_value *in[2] = {sums(v, a, bias), rewrite_constant(&v->r, product_scale(v, a), "scale", a->n->loc)};
+    graph_value *in[2] = {sums(v, a, DT_I32, bias), rewrite_constant(&v->r, product_scale(v, a), "scale", a->n->loc)};
     attr axis = attr_int(v->r.c, "axis", a->is_conv ? 1 : -1);
     return in[0] ? emit(v, "qnn.dequantize", 2, in, 1, &axis, a->n->loc) : NULL;
 }
@@ -608,7 +673,7 @@ static bool bias_follows(const converter *v, const graph_value *y)
     const graph_node *n = v->r.f->nodes.data[at];
     anchor a;
     qnn_bias b;
-    if (strcmp(n->op->name, "add") != 0 || read_anchor(n->inputs[0] == y ? n->inputs[0] : n->inputs[1], &a) != NULL)
+    if (strcmp(n->op->name, "add") != 0 || read_anchor(v->r.c, n->inputs[n->inputs[0] == y ? 0 : 1], &a) != NULL)
         return false;
     return qnn_read_bias(n->inputs[n->inputs[0] == y], a.channels, a.behind, &b) && b.is_integer;
 }
@@ -621,7 +686,8 @@ static graph_value *convert_unquantized(converter *v, graph_node *n)
     if (strcmp(n->op->name, "add") == 0) {
         for (uint32_t i = 0; i < 2; i++) {
             graph_value *y = n->inputs[i];
-            if (rewrite_uses(y) != 1 || read_anchor(y, &a) || !type_equal(&y->type, &n->outputs[0]->type) ||
+            if (rewrite_uses(y) != 1 || read_anchor(v->r.c, y, &a) || qnn_is_wide(&a.x) ||
+                !type_equal(&y->type, &n->outputs[0]->type) ||
                 !qnn_read_bias(n->inputs[1 - i], a.channels, a.behind, &b) || !b.is_integer)
                 continue;
             const tensor_data *bias = integer_bias(v, &a, &b, NULL, &why);
@@ -629,8 +695,8 @@ static graph_value *convert_unquantized(converter *v, graph_node *n)
         }
         return NULL;
     }
-    if (n->n_outputs != 1 || !is_anchor_op(n->outputs[0]) || read_anchor(n->outputs[0], &a) ||
-        bias_follows(v, n->outputs[0]))
+    if (n->n_outputs != 1 || !is_anchor_op(n->outputs[0]) || read_anchor(v->r.c, n->outputs[0], &a) ||
+        qnn_is_wide(&a.x) || bias_follows(v, n->outputs[0]))
         return NULL;
     return dequantized(v, &a, NULL);
 }
@@ -727,7 +793,7 @@ bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o
         graph_func *f = m->funcs.data[i];
         if (graph_is_fixed(f))
             continue;
-        if (!qnn_keep_nibbles(c, f, o) || !walk(&v, c, f, "qnn.quantize") || !walk(&v, c, f, NULL) ||
+        if (!walk(&v, c, f, "qnn.quantize") || !walk(&v, c, f, NULL) || !qnn_keep_nibbles(c, f, o) ||
             !qnn_set_methods(c, f, o))
             return false;
         note_float(&v, m, f);

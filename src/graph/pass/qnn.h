@@ -17,6 +17,7 @@ typedef struct qnn_params {
 } qnn_params;
 
 bool qnn_is_single(const qnn_params *p); /* one scale and one zero point for all */
+bool qnn_is_wide(const qnn_params *p);   /* of 16 bits */
 float qnn_scale(const qnn_params *p, int64_t i);
 int64_t qnn_zero(const qnn_params *p, int64_t i);
 bool qnn_same_params(const qnn_params *a, const qnn_params *b);
@@ -24,7 +25,7 @@ bool qnn_powers_of_two(const qnn_params *p);
 int64_t qnn_quantized(const qnn_params *p, double x, bool half_up); /* of one number: rounded, saturated */
 
 /* The parameters of n, a dequantize or a quantize; false: they are no constants, blocks, or of another type than 8
- * bits (`wide`: or i32). */
+ * or 16 bits (`wide`: or i32). */
 bool qnn_read_params(const graph_node *n, bool wide, qnn_params *out);
 /* v is made by a dequantize of numbers with these parameters. */
 bool qnn_dequantized(const graph_value *v, bool wide, qnn_params *out);
@@ -50,6 +51,17 @@ typedef struct qnn_fixed {
 } qnn_fixed;
 /* The qnn.rescale of acc, with its multipliers and shifts; zero: may be NULL. NULL after an error. */
 graph_value *qnn_rescale(rewriter *r, const qnn_fixed *x, graph_value *acc, graph_value *zero, src_loc loc);
+/* --- numbers of 16 bits (qnn_wide.c) --- */
+/* No sum of products with numbers of x is farther from 0, whatever they are, by the weights w of `lines` channels on
+ * axis `line`; products: of one sum. */
+int64_t qnn_most_sum(compiler *c, const qnn_params *x, const tensor_data *w, const qnn_params *of_w, int32_t line,
+                     int64_t products);
+/* acc times the products of the scales of x and w by that of y, rounded to the nearest exactly. */
+graph_value *qnn_requantize_wide(rewriter *r, graph_value *acc, const qnn_params *x, const qnn_params *w,
+                                 const qnn_params *y, int64_t axis, graph_value *zero, src_loc loc);
+/* Numbers with parameters x as numbers with parameters y. */
+graph_value *qnn_change_scale(rewriter *r, graph_value *numbers, const qnn_params *x, const qnn_params *y,
+                              graph_value *zero, src_loc loc);
 /* Rows that an importer made: each rounds by the method of the options, as far as it has that. */
 bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o);
 

@@ -98,6 +98,12 @@ static bool scales_are_known(const graph_node *n)
     return true;
 }
 
+/* Numbers of 16 bits have one rounding, that of f64, with or without floats. */
+static bool is_wide(const graph_node *n)
+{
+    return dtype_bits(n->inputs[0]->type.dt) == 16 || n->inputs[1]->type.dt == DT_F64;
+}
+
 bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o)
 {
     const char *method = qnn_method(o);
@@ -109,7 +115,10 @@ bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o)
         graph_node *n = f->nodes.data[i];
         rewrite_operands(n);
         bool requantizes = strcmp(n->op->name, "qnn.requantize") == 0;
-        if (rounds_to_even(n)) {
+        if (rounds_to_even(n) && is_wide(n)) {
+            bool floats = !o->target || o->target->vector_bytes > 0;
+            graph_set_attr(f, n, attr_string(c, "method", floats ? "float" : "integer"));
+        } else if (rounds_to_even(n)) {
             graph_value *y = fixed && requantizes ? rescaled(&r, n, strcmp(method, "tflite") == 0) : NULL;
             if (y && type_equal(&y->type, &n->outputs[0]->type) && rewrite_replace(&r, n->outputs[0], y))
                 continue;

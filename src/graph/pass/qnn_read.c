@@ -14,6 +14,11 @@ bool qnn_is_single(const qnn_params *p)
     return p->scale->count == 1 && (!p->zero || p->zero->count == 1);
 }
 
+bool qnn_is_wide(const qnn_params *p)
+{
+    return p->dt == DT_I16 || p->dt == DT_U16;
+}
+
 float qnn_scale(const qnn_params *p, int64_t i)
 {
     return (float)tensor_get_f64(p->scale, p->scale->count == 1 ? 0 : i);
@@ -67,7 +72,7 @@ bool qnn_read_params(const graph_node *n, bool wide, qnn_params *out)
     const graph_value *x = n->inputs[0], *zero = n->n_inputs > 2 ? n->inputs[2] : NULL;
     *out = (qnn_params){.scale = graph_constant(n->inputs[1]), .zero = graph_constant(zero)};
     out->dt = back ? x->type.dt : n->outputs[0]->type.dt;
-    bool type_fits = out->dt == DT_I8 || out->dt == DT_U8 || (wide && out->dt == DT_I32);
+    bool type_fits = out->dt == DT_I8 || out->dt == DT_U8 || qnn_is_wide(out) || (wide && out->dt == DT_I32);
     bool float_fits = (back ? n->outputs[0]->type.dt : x->type.dt) == DT_F32;
     if (!type_fits || !float_fits || !out->scale || out->scale->dt != DT_F32 || !is_positive(out->scale) ||
         (zero && !out->zero) || graph_attr_int(n, "block_size") != 0 || out->scale->rank > 1)

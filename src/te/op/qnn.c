@@ -42,6 +42,22 @@ static tir_expr_ref requantized_in_integers(te_graph *g, const requantize_ctx *v
     return qnn_scaled_exactly(g, x, quotient, known ? &k : NULL, zero, false, v->out);
 }
 
+/* The same by scales in f64, of x with `bits`; a y_scale of 1 is none. */
+static tir_expr_ref requantized_wide(te_graph *g, const requantize_ctx *v, tir_expr_ref x, tir_expr_ref xs,
+                                     tir_expr_ref ys)
+{
+    compiler *c = g->c;
+    const tensor_data *by = graph_constant(v->n->inputs[2]), *of = graph_constant(v->n->inputs[1]);
+    const bool divides = !by || tensor_get_f64(by, 0) != 1, one = of && (of->count == 1 || of->kind == TENSOR_SPLAT);
+    tir_expr_ref y = tir_mul(c, tir_cast(c, DT_F64, x), xs);
+    tir_expr_ref slow = qnn_rounded_real(g, divides ? tir_binary(c, TIR_DIV, y, ys) : y);
+    if (!v->in_integers)
+        return slow;
+    const double k = one && by ? tensor_get_f64(of, 0) / tensor_get_f64(by, 0) : 0;
+    tir_expr_ref quotient = divides ? tir_binary(c, TIR_DIV, xs, ys) : xs;
+    return qnn_scaled_real(g, x, x->type.dt == DT_I64 ? 47 : 31, quotient, one && by ? &k : NULL, slow);
+}
+
 static tir_expr_ref requantize_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const requantize_ctx *v = ctx;
@@ -50,6 +66,8 @@ static tir_expr_ref requantize_body(te_graph *g, void *ctx, tir_expr_ref const *
     tir_expr_ref xs = te_is_one(v->x_scale)   ? te_read_one(g, v->x_scale)
                       : v->x_scale->rank == 1 ? te_read(g, v->x_scale, &idx[v->axis])
                                               : te_read_broadcast(g, v->x_scale, v->x->rank, v->x->shape, idx);
+    if (v->x_scale->dt == DT_F64)
+        return qnn_saturated(g, qnn_moved(g, DT_I32, requantized_wide(g, v, x, xs, ys), zero), DT_I32, v->out);
     if (v->half_up) {
         tir_expr_ref y = qnn_shifted(g, x, tir_sub(c, qnn_log2_of(g, v->n, 2, ys), qnn_log2_of(g, v->n, 1, xs)));
         return qnn_saturated(g, qnn_moved(g, DT_I32, y, zero), DT_I32, v->out);

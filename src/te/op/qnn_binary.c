@@ -240,6 +240,26 @@ static tir_expr_ref mul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 
 /* --- both --- */
 
+/* The scales of numbers of 16 bits. */
+static qnn_reals reals_of(const binary_ctx *v)
+{
+    float a = 0, b = 0, y = 1;
+    const bool known = known_scales(v, &a, &b, &y);
+    return (qnn_reals){v->a_scale, v->b_scale, v->y_scale, (double)a, (double)b, (double)y, known,
+                       !is_method(v, "float")};
+}
+
+static tir_expr_ref wide_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const binary_ctx *v = ctx;
+    const qnn_reals s = reals_of(v);
+    tir_expr_ref a = te_centred(g, DT_I32, te_read_broadcast(g, v->a, v->rank, v->extents, idx), v->a_zero),
+                 b = te_centred(g, DT_I32, te_read_broadcast(g, v->b, v->rank, v->extents, idx), v->b_zero);
+    const bool is_sum = strcmp(v->n->op->name, "qnn.add") == 0;
+    tir_expr_ref y = is_sum ? qnn_sum_real(g, &s, a, b) : qnn_product_real(g, &s, a, b);
+    return qnn_saturated(g, qnn_moved(g, DT_I32, y, v->y_zero), DT_I32, v->a->dt);
+}
+
 static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const char *name, te_body_fn body,
                    te_tensor **out)
 {
@@ -260,6 +280,7 @@ static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const
     v.extents = te_shape(g, t);
     te_check_broadcast(g, n, in[0], v.rank, v.extents);
     te_check_broadcast(g, n, in[2], v.rank, v.extents);
+    body = dtype_bits(in[0]->dt) == 16 ? wide_body : body;
     out[0] = te_compute(g, name, t->dt, v.rank, v.extents, body, &v);
     out[0]->node->inline_hint = true;
     return true;

@@ -38,7 +38,7 @@ typedef struct average {
     tir_expr_ref x_scale, y_scale, x_zero, y_zero;
     bool half_up, global;
     bool as_is; /* one scale and zero point before and behind: the mean of the codes, as TensorFlow Lite has it */
-    bool in_integers;
+    bool in_integers, wide; /* wide: numbers of 16 bits */
     bool windows; /* in integers, by `fixed` */
     window_sum fixed;
     const te_tensor *near;  /* then: means in fixed point; */
@@ -215,6 +215,37 @@ static tir_expr_ref average_as_is(te_graph *g, const average *v, tir_expr_ref su
     return tir_binary(c, TIR_DIV, tir_add(c, sum, away), count);
 }
 
+/* The mean of codes less their zero point, ties to even. */
+static tir_expr_ref mean_to_even(te_graph *g, tir_expr_ref sum, tir_expr_ref count)
+{
+    compiler *c = g->c;
+    tir_expr_ref q = tir_floordiv(c, sum, count), rest = tir_sub(c, sum, tir_mul(c, q, count));
+    tir_expr_ref twice = tir_add(c, rest, rest), odd = tir_binary(c, TIR_BITAND, q, i32(g, 1));
+    tir_expr_ref above = tir_binary(c, TIR_GT, tir_add(c, twice, odd), count);
+    return tir_add(c, q, tir_select(c, above, i32(g, 1), i32(g, 0)));
+}
+
+/* Of 16 bits, over windows or not: the quotient of the exact sum. */
+static tir_expr_ref average_wide(te_graph *g, const te_pool *p, tir_expr_ref sum, tir_expr_ref count)
+{
+    const average *v = p->more;
+    compiler *c = g->c;
+    float xs = 0, ys = 1;
+    int64_t most = 1;
+    const bool known = v->in_integers && qnn_known_scale(v->n, 1, &xs) && qnn_known_scale(v->n, 2, &ys);
+    for (uint32_t i = 0; i < p->w->n && most <= INT16_MAX; i++)
+        most *= p->w->kernel[i];
+    count = tir_cast(c, DT_I32, count);
+    if (known && xs == ys)
+        return qnn_moved(g, DT_I32, mean_to_even(g, sum, count), v->y_zero);
+    tir_expr_ref y = tir_mul(c, tir_cast(c, DT_F64, sum), tir_cast(c, DT_F64, v->x_scale));
+    y = tir_binary(c, TIR_DIV, y, tir_mul(c, tir_cast(c, DT_F64, v->y_scale), tir_cast(c, DT_F64, count)));
+    y = qnn_rounded_real(g, y);
+    if (known)
+        y = qnn_mean_real(g, sum, count, most, (double)xs / (double)ys, y);
+    return qnn_moved(g, DT_I32, y, v->y_zero);
+}
+
 /* As a convolution: the zero point is added behind the rounding, exactly. */
 static tir_expr_ref average_global(te_graph *g, const te_pool *p, tir_expr_ref sum, tir_expr_ref count)
 {
@@ -243,6 +274,8 @@ static tir_expr_ref average_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     const average *v = p->more;
     compiler *c = g->c;
     tir_expr_ref sum = te_read(g, p->sum, idx), count = te_pool_count(g, p, idx);
+    if (v->wide)
+        return qnn_saturated(g, average_wide(g, p, sum, count), DT_I32, p->x->dt);
     if (v->half_up)
         return qnn_saturated(g, average_half_up(g, p, sum, count), DT_I32, p->x->dt);
     if (v->as_is)
@@ -282,8 +315,10 @@ static bool average_pool(te_graph *g, const graph_node *n, te_tensor *const *in,
     p.include_pad = !global && graph_attr_int(n, "count_include_pad") != 0;
     const char *method = graph_attr_string(n, "method");
     v.in_integers = strcmp(method, "float") != 0;
-    v.as_is = !v.half_up && v.in_integers && strcmp(method, "integer") != 0 && !p.include_pad && same_scales(n);
-    const bool exact = !v.half_up && !v.as_is && !global;
+    v.as_is = !v.half_up && v.in_integers && strcmp(method, "integer") != 0 && !p.include_pad && same_scales(n) &&
+              dtype_bits(in[0]->dt) == 8;
+    v.wide = dtype_bits(in[0]->dt) == 16;
+    const bool exact = !v.half_up && !v.as_is && !global && !v.wide;
     v.windows = exact && v.in_integers && !p.unpadded && read_window_sum(n, &p, &v.fixed);
     p.acc = exact && !v.windows ? DT_F32 : DT_I32;
     p.more = &v;

@@ -25,6 +25,25 @@ tir_expr_ref qnn_rounded_fixed(te_graph *g, tir_expr_ref y, int bits, int64_t re
  * leave +-2^30, and stays there, beyond every type's range and zero point. */
 tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, bool up, tir_expr_ref acc, tir_expr_ref multiplier,
                               tir_expr_ref shift);
+/* --- to 16 bits (qnn_wide.c): the exact quotient, ties to even --- */
+/* y, of f64, rounded in i32; beyond 2^30 on the same side. */
+tir_expr_ref qnn_rounded_real(te_graph *g, tir_expr_ref y);
+/* x * k rounded in integers, `slow` (the same by f64) near a tie: |x| is at most 2^bits; k: f64; known: what k is, NULL
+ * where only the run knows. */
+tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref k, const double *known,
+                             tir_expr_ref slow);
+/* sum * k / count in the same way: a sum of at most `most` numbers less their zero point, count in i32. */
+tir_expr_ref qnn_mean_real(te_graph *g, tir_expr_ref sum, tir_expr_ref count, int64_t most, double k,
+                           tir_expr_ref slow);
+typedef struct qnn_reals {
+    tir_expr_ref a_scale, b_scale, y_scale;
+    double a, b, y; /* what they are, where they are known */
+    bool known, in_integers;
+} qnn_reals;
+/* Sum and product of two numbers of 16 bits less their zero points, by their scales, rounded in i32. */
+tir_expr_ref qnn_sum_real(te_graph *g, const qnn_reals *v, tir_expr_ref a, tir_expr_ref b);
+tir_expr_ref qnn_product_real(te_graph *g, const qnn_reals *v, tir_expr_ref a, tir_expr_ref b);
+
 /* Operand i of n, where it is one known number of f32. */
 bool qnn_known_scale(const graph_node *n, uint32_t i, float *out);
 /* Operand i, where it is one known number; left out: 0. */
