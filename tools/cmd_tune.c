@@ -94,7 +94,7 @@ static bool read_file(tuning *t)
 static bool tune_all(tuning *t)
 {
     compile_result r;
-    if (!tuning_compile(t, t->x->c, "schedule", NULL, &r) || !tuning_kernels(t, t->x->c, &r))
+    if (!tuning_compile(t, t->x->c, "schedule", false, NULL, &r) || !tuning_kernels(t, t->x->c, &r))
         return false;
     if (t->tuned == 0 && t->failed > 0)
         return diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "none of %u kernels could be measured",

@@ -254,13 +254,14 @@ bool tuning_kernels(tuning *t, compiler *c, const compile_result *r)
     return true;
 }
 
-bool tuning_compile(const tuning *t, compiler *c, const char *emit, const char *trial, compile_result *r)
+bool tuning_compile(const tuning *t, compiler *c, const char *emit, bool by_rule, const char *trial,
+                    compile_result *r)
 {
     compile_options o = t->options;
     const char **files = arena_array(&c->mem, const char *, o.n_schedules + 2u);
     if (o.n_schedules > 0)
         memcpy(files, o.schedules, o.n_schedules * sizeof *files);
-    if (t->is_there)
+    if (t->is_there && !by_rule)
         files[o.n_schedules++] = t->file;
     if (trial)
         files[o.n_schedules++] = trial;

@@ -28,9 +28,10 @@ typedef struct tuning {
     double network_rule_seconds, network_seconds; /* of a run of it; 0: not measured */
 } tuning;
 
-/* Compiles the model with the records of the file, and with those of `trial` (NULL: none). */
-bool tuning_compile(const tuning *t, compiler *c, const char *emit, const char *trial, compile_result *r);
-/* Measures what r has schedules of and the file does not; r was compiled for "schedule" in c. */
+/* Compiles the model with the records of the file (by_rule: without), and with those of `trial` (NULL: none). */
+bool tuning_compile(const tuning *t, compiler *c, const char *emit, bool by_rule, const char *trial,
+                    compile_result *r);
+/* Measures what r has schedules of and the file does not; r was compiled in c. */
 bool tuning_kernels(tuning *t, compiler *c, const compile_result *r);
 /* Packages to the other side, its answer back; b NULL: candidates, else two networks. False after a diagnostic. That it
  * ended, or took too long, is an answer. */

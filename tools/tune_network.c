@@ -25,23 +25,29 @@ static void close_network(network *n)
     free(n);
 }
 
+/* The kernels that a form brings are tuned first. Where they were, the network is compiled once more, with their
+ * records. */
+static bool compile_network(tuning *t, network *n, const char *trial, bool by_rule)
+{
+    const char *emit = t->remote ? "module" : "c";
+    const uint32_t found = t->found, tuned = t->tuned; /* found: those of the rest of the network do not count */
+    if (!tuning_compile(t, &n->c, emit, by_rule, trial, &n->r))
+        return false;
+    if (!trial)
+        return true;
+    const bool ok = tuning_kernels(t, &n->c, &n->r);
+    t->found = found;
+    return ok && (t->tuned == tuned || tuning_compile(t, &n->c, emit, by_rule, trial, &n->r));
+}
+
 /* NULL after a diagnostic in the tuner's own context. */
 static network *open_network(tuning *t, const char *trial, bool by_rule)
 {
     network *n = calloc(1, sizeof *n);
-    tuning plain = *t;
-    bool ok = n != NULL;
-    plain.is_there = t->is_there && !by_rule;
-    if (!ok)
+    if (!n)
         return diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for another compile"), NULL;
     compiler_setup_under(&n->c, &t->x->c->mem);
-    if (trial) { /* the kernels that this form brings */
-        const uint32_t found = t->found; /* those of the rest of the network */
-        ok = tuning_compile(t, &n->c, "schedule", trial, &n->r) && tuning_kernels(t, &n->c, &n->r);
-        t->found = found;
-        plain.is_there = t->is_there;
-    }
-    if (ok && tuning_compile(&plain, &n->c, t->remote ? "module" : "c", trial, &n->r))
+    if (compile_network(t, n, trial, by_rule))
         return n;
     if (n->c.diags.errors > 0)
         (void)diags_pass_on(&t->x->c->diags, &n->c.diags);
@@ -120,7 +126,7 @@ static bool try_point(tuning *t, const graph_choice_point *p, network **best)
                    1e3 * a.seconds[faster], p->forms[faster ? taken : i], 1e3 * a.seconds[!faster]);
         (void)fflush(stdout);
         taken = faster ? i : taken;
-        least = faster ? a.seconds[1] : least;
+        least *= faster ? a.seconds[1] / a.seconds[0] : 1; /* times of other moments count by their ratio */
         close_network(faster ? *best : n);
         *best = faster ? n : *best;
     }

@@ -247,7 +247,7 @@ static bool place_on_board(compiler *c, const compile_options *o, compile_result
 
 static bool plan_and_check(compiler *c, const compile_options *o, compile_result *r)
 {
-    plan_problem *p = compile_problem(c, o, r->unit.target, r->unit.func);
+    plan_problem *p = compile_problem(c, o, r->unit.target, r->unit.func, &r->records->forms);
     compiler_progress(c, "planning", 0, 0);
     if (!plan_memory(c, p, &r->plan) || !plan_verify(c, &r->plan))
         return false;

@@ -6,6 +6,7 @@
 
 /* Modules take what has no bound. */
 bool compile_is_for_module(const compile_options *o);
+/* forms: records may say how many workers share a small operator. */
 struct plan_problem *compile_problem(compiler *c, const compile_options *o, const struct target *t,
-                                     const struct prog_func *f);
+                                     const struct prog_func *f, graph_choices *forms);
 #endif

@@ -12,13 +12,14 @@ typedef struct attempt {
     compiler *c;
     const compile_options *o;
     const target *t;
+    graph_choices *forms;
 } attempt;
 
 static bool plan_program(void *ctx, prog_module *m, plan *out, uint64_t *out_ram)
 {
     const attempt *x = ctx;
     prog_func *f = prog_find(m, "main");
-    if (!plan_memory(x->c, compile_problem(x->c, x->o, x->t, f), out))
+    if (!plan_memory(x->c, compile_problem(x->c, x->o, x->t, f, x->forms), out))
         return false;
     const codegen_unit unit = {.prog = m, .func = f, .plan = out, .target = x->t, .opt_level = x->o->opt_level,
                                .port = x->o->port};
@@ -39,7 +40,7 @@ static bool refuse(compiler *c, const compile_options *o, const target *t)
 
 bool stream_program(compiler *c, const compile_options *o, const target *t, compile_result *r)
 {
-    attempt x = {c, o, t};
+    attempt x = {c, o, t, &r->records->forms};
     const bool asked = o->ram > 0 || o->least_ram;
     const stream_planner p = {.ctx = &x,
                               .plan = plan_program,

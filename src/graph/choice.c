@@ -36,12 +36,9 @@ static uint32_t form_of(const graph_choice *r, const char *node, const target *t
     return k;
 }
 
-uint32_t graph_choose(graph_choices *choices, const graph_node *n, const struct target *t, uint32_t n_forms,
-                      const char *const *forms, uint32_t rule)
+uint32_t graph_choose_named(graph_choices *choices, const char *node, const struct target *t, uint32_t n_forms,
+                            const char *const *forms, uint32_t rule)
 {
-    if (!choices)
-        return rule;
-    const char *node = graph_signature(choices->mem, n);
     graph_choice_point *p = point_of(choices, node, n_forms, forms);
     graph_choice *best = NULL;
     p->taken = rule;
@@ -57,6 +54,14 @@ uint32_t graph_choose(graph_choices *choices, const graph_node *n, const struct 
     if (best)
         best->uses++;
     return p->taken;
+}
+
+uint32_t graph_choose(graph_choices *choices, const graph_node *n, const struct target *t, uint32_t n_forms,
+                      const char *const *forms, uint32_t rule)
+{
+    if (!choices)
+        return rule;
+    return graph_choose_named(choices, graph_signature(choices->mem, n), t, n_forms, forms, rule);
 }
 
 uint32_t graph_choices_used(const graph_choices *x)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forms of operators: where a pass can compute one in several ways (a convolution directly or by Winograd's algorithm,
  * on planes or on blocks of channels), its estimate chooses, unless a record says which form was the best when the
- * whole network ran. A node is known by its operator, the types of its operands and its attributes. */
+ * whole network ran. So is how many workers share a small kernel (driver/problem.c). A node is known by its operator,
+ * the types of its operands and its attributes. */
 #ifndef LATHE_GRAPH_CHOICE_H
 #define LATHE_GRAPH_CHOICE_H
 #include "graph/graph.h"
@@ -38,6 +39,9 @@ const char *graph_signature(arena *mem, const graph_node *n);
  * else `rule`; both are positions. choices NULL: there are no records. The point is noted. */
 uint32_t graph_choose(graph_choices *choices, const graph_node *n, const struct target *t, uint32_t n_forms,
                       const char *const *forms, uint32_t rule);
+/* The same for what `node` names, which lives as long as the choices. */
+uint32_t graph_choose_named(graph_choices *choices, const char *node, const struct target *t, uint32_t n_forms,
+                            const char *const *forms, uint32_t rule);
 /* How many of the records some node got. */
 uint32_t graph_choices_used(const graph_choices *x);
 #endif

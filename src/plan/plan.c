@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define WORK_PER_PART 16384     /* operations below which another task costs more than it brings */
+#define NEAR_PARTS    16    /* tasks, of that work, of an operator that fewer workers may finish sooner */
 #define ORDER_EFFORT  UINT64_C(300000)   /* operators looked at in the search for an order */
 #define PLACE_EFFORT  UINT64_C(10000000) /* blocks and layers looked at in the search for a placement */
 #define SPARE_WORK    20000000u /* operators looked at while parts are taken away one by one */
@@ -19,16 +20,22 @@ bool plan_is_alone(const plan_problem *p, const plan_op *op)
 
 /* Workers begin with equal shares of the parts: those of a number that they divide are equal to one iteration, whatever
  * the extent. */
-static uint32_t choose_parts(const plan_problem *p, const plan_op *op)
+uint32_t plan_parts(const plan_problem *p, const plan_op *op)
 {
     bool own_scratch = false;
     for (uint32_t i = 0; i < op->n_scratch; i++)
         own_scratch |= op->scratch[i].per_part;
     int64_t most = (int64_t)p->workers * (own_scratch ? 1 : 4), wanted = op->work / WORK_PER_PART;
+    most = op->workers > 0 ? op->workers : most;
     wanted = wanted < most ? wanted : most;
     wanted = wanted < op->extent ? wanted : op->extent;
     wanted -= wanted > p->workers ? wanted % p->workers : 0;
     return p->split_parts && p->workers > 1 && wanted > 1 ? (uint32_t)wanted : 1;
+}
+
+bool plan_is_near(const plan_op *op)
+{
+    return op->work < (int64_t)NEAR_PARTS * WORK_PER_PART;
 }
 
 /* --- constants: by falling alignment, so that gaps are few -----------------------------------------------------------
@@ -199,7 +206,7 @@ static candidate new_candidate(const plan_facts *f, const char *order)
     candidate x = {
         .layer = arena_array(f->a, uint32_t, f->n_ops), .parts = arena_array(f->a, uint32_t, f->n_ops), .order = order};
     for (uint32_t op = 0; op < f->n_ops; op++)
-        x.parts[op] = choose_parts(f->p, &f->p->ops.data[op]);
+        x.parts[op] = plan_parts(f->p, &f->p->ops.data[op]);
     return x;
 }
 

@@ -53,6 +53,7 @@ typedef struct plan_op {
     uint32_t n_inputs; /* the first of args are read, the others written */
     int64_t extent;    /* iterations that may be cut into parts; 1: none */
     int64_t work;      /* operations, roughly: small operators are not cut */
+    uint32_t workers;  /* that share it, of the problem's, one part each; 0: all of them */
     const plan_pair *inplace;
     uint32_t n_inplace;
     const plan_distance *distances;
@@ -111,6 +112,10 @@ typedef struct plan {
 bool plan_memory(compiler *c, const plan_problem *p, plan *out);
 /* Bytes of scratch k of an operator that is cut into `parts`. */
 uint64_t plan_scratch_bytes(const plan_op *op, uint32_t k, uint32_t parts);
+/* Parts that workers take of it. */
+uint32_t plan_parts(const plan_problem *p, const plan_op *op);
+/* So small that a task more or less counts. */
+bool plan_is_near(const plan_op *op);
 /* One worker runs the operator, although it has work for more of them: no loop of it can be cut into parts. */
 bool plan_is_alone(const plan_problem *p, const plan_op *op);
 /* The value that holds v's bytes, parents followed to the end, and where in it v begins. */
@@ -141,7 +146,8 @@ plan_problem *plan_problem_of(compiler *c, const prog_func *f, bool inputs_insid
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
 /* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "effort 9"; "value x 64 workspace
  * [start] [in y at 16]" (or input, output, constant, device); "op f reads a b writes c [inplace c=a] [parts 4]
- * [overlap c=a below 8 above 64] [scratch 128 [perpart]]"; "if c" ... "else" ... "end"; "loop c" ... "end". Only for
+ * [overlap c=a below 8 above 64] [workers 1]
+ * [scratch 128 [perpart]]"; "if c" ... "else" ... "end"; "loop c" ... "end". Only for
  * reading: plan_print writes a plan. */
 bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out);
 #endif

@@ -255,6 +255,10 @@ static bool read_options(reader *r, plan_op *op, const u32_list *args)
                 return lexer_error(&r->l, "parts: at most 2^20");
             op->extent = (int64_t)n;
             op->work = INT64_MAX;
+        } else if (lexer_accept(&r->l, "workers")) {
+            if (!read_number(r, &n) || n < 1 || n > 127)
+                return lexer_error(&r->l, "workers: 1 to 127");
+            op->workers = (uint32_t)n;
         } else {
             break;
         }

@@ -123,7 +123,7 @@ PY
 expect 0 'network: .* by rule, .* tuned' tune conv.txt -o c.log --candidates 2
 check 'a form is recorded with the network it was measured in' python3 - c.log << 'PY'
 import json, sys
-forms = [r for r in map(json.loads, open(sys.argv[1])) if "node" in r]
+forms = [r for r in map(json.loads, open(sys.argv[1])) if "node" in r and not r["node"].startswith("workers of ")]
 assert forms, "no record of a form"
 for r in forms:
     assert r["node"].startswith("nn.conv2d(f32[1, ") and r["model"] == "conv.txt" and r["compiler"], r
@@ -142,6 +142,23 @@ expect 0 'forms +0 of 1' compile conv.txt --target native -o by_rule --schedules
 check 'the rule takes blocks here' diff -r by_rule/src blocks/src
 diff -r planes/src blocks/src > log && bad 'both forms are one package' || good
 expect 0 '' verify conv.txt --schedules planes.log --against interpreter
+# how many workers share a small kernel is a form, too
+printf '%s\n' 'func @main(%x: f32[64, 1024]) {' '  %y = nn.softmax(%x) : f32[64, 1024]' '  return %y' '}' > share.txt
+for workers in 2 4; do
+    expect 0 'tuned 0 kernels' tune share.txt -o "share$workers.log" --workers $workers --target x86-64-v3 --candidates 2
+    check "its record for $workers workers" grep -q '"threads": '$workers'.*"workers of nn.softmax(f32\[64, 1024\]) : f32\[64, 1024\]"' \
+        "share$workers.log"
+    for form in all half one; do
+        sed 's/"form": "[a-z]*"/"form": "'$form'"/' "share$workers.log" > $form.log
+        "$lathe" compile share.txt --target x86-64-v3 --workers $workers --schedules $form.log -o $form.$workers -q
+    done
+done
+# tasks FORM WORKERS
+tasks() { grep -o '"tasks": *[0-9]*' "$1.$2/report.json" | tail -1 | tr -dc 0-9; }
+check "one worker: one task" test "$(tasks one 2) $(tasks one 4)" = "1 1"
+check "half of them" test "$(tasks half 4)" = 2
+check "all of them: more" test "$(tasks all 4)" -ge 4 -a "$(tasks all 2)" -ge 2
+check "of two there is no half" test "$(tasks half 2)" = "$(tasks all 2)"
 sed 's/"threads": [0-9]*/"threads": 0/' planes.log > broken.log
 expect_error 1 'broken.log:1:1: .*a field is missing' compile conv.txt -o q --schedules broken.log
 
