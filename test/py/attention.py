@@ -136,6 +136,13 @@ class Test:
         p = subprocess.run([self.lathe, *words], capture_output=True, text=True, env=env, timeout=600, check=False)
         return p.returncode, p.stdout + p.stderr
 
+    def without_warnings(self, package, flags):
+        src = os.path.join(package, "src")
+        p = subprocess.run(["cc", "-std=c99", *flags.split(), "-Wall", "-Wextra", "-Wshadow", "-pedantic", "-Werror",
+                            "-fsyntax-only", f"-I{src}", f"-I{package}/include", os.path.join(src, "ops.c")],
+                           capture_output=True, text=True, timeout=600, check=False)
+        self.check(f"no warnings with {flags}", p.returncode == 0, p.stderr)
+
     def report(self, model, *words):
         out = os.path.join(self.folder, f"package{self.passed + self.failed}")
         code, text = self.run("compile", model, "-o", out, "-q", *words)
@@ -143,6 +150,7 @@ class Test:
             return [], [], text
         with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
             report = json.load(f)
+        self.without_warnings(out, report["target_cflags"])
         return [o for o in json.dumps(report["operators"]).split("nn.attention")][1:], report.get("remarks", []), ""
 
     def bytes(self, model, target, workers):
@@ -162,6 +170,7 @@ def main():
         model, open_ = os.path.join(folder, "closed.onnx"), os.path.join(folder, "open.onnx")
         fused = closed_model(model)
         open_model(open_)
+        t.report(model, "--target", "x86-64-v4")
         found, _, text = t.report(model, "--target", "x86-64-v3")
         t.check(f"{fused} operators", len(found) == fused, text or str(len(found)))
         _, remarks, text = t.report(open_, "--target", "x86-64-v3", "--dim", "n<=40")

@@ -309,7 +309,7 @@ static const char *by_extreme(arena *a, const c_need *n, const char *with, const
     const char *op = n->op == TIR_MAX ? "max" : "min", *test = NULL, *code = NULL;
     if (n->dt == DT_F32 && n->lanes == 16) {
         test = "__AVX512F__";
-        code = arena_printf(a, "__builtin_ia32_%sps512_mask(x, y, x, 0xffff, 4)", op);
+        code = arena_printf(a, "__builtin_ia32_%sps512_mask(x, y, x, -1, 4)", op);
     } else if (n->dt == DT_F32 && (n->lanes == 8 || n->lanes == 4)) {
         test = n->lanes == 8 ? "__AVX__" : "__SSE__";
         code = arena_printf(a, "__builtin_ia32_%sps%s(x, y)", op, n->lanes == 8 ? "256" : "");
@@ -333,7 +333,7 @@ static const char *by_scale(arena *a, const c_need *n, const char *v, const char
         return NULL;
     return arena_printf(a,
                         "#if defined(__AVX512F__)\n"
-                        "    return __builtin_ia32_scalefps512_mask(x, y, x, 0xffff, 4);\n"
+                        "    return __builtin_ia32_scalefps512_mask(x, y, x, -1, 4);\n"
                         "#else\n    %s r;\n    int i;\n    for (i = 0; i < 16; i++)\n        %s\n"
                         "    return r;\n#endif",
                         v, lane);
