@@ -7,11 +7,12 @@ whole, conditions on indices in innermost loops, products without lanes, sums fo
 
 Each group of shapes is a graph as text, compiled once for each target; report.json tells what each operator has left.
 No C compiler takes part. Vectors that were asked for, loops within the limits and registers must all be there: their
-counts are 0. grid_left.txt beside this file lists which shapes have guards or scalar products left, and how many;
-what is more than that fails, and so does a line that says too much (--update writes it: review the difference). With
---verify the groups also run, against the interpreter.
+counts are 0. grid_left.txt beside this file lists which shapes have guards or scalar products left, how many, and why
+(REASONS); what is more than that fails, and so does a line that says too much, or has no reason (--update writes it:
+review the difference). With --verify the groups also run, against the interpreter.
 """
 import argparse
+import fnmatch
 import json
 import math
 import os
@@ -26,6 +27,23 @@ KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "grid_left.txt"
 TARGETS = "x86-64-v2,x86-64-v3,x86-64-v4,aarch64,rv64gcv"
 NEVER = ("loops_left_serial", "loops_left_whole", "registers_beyond")
 COUNTS = NEVER + ("guards_left", "products_scalar")
+# (count, shapes, why there is no way around it); the first one that fits
+REASONS = (
+    ("guards_left", "residual 64@28",
+     "two parts share a line of tiles: where its border lies in the loop that copies it depends on which one runs"),
+    ("products_scalar", "attention 1 of *",
+     "one query and one key: a single sum, whose steps wait for each other; lanes would change its order"),
+    ("products_scalar", "layer norm *", "rows of 1, 7 and 8 elements: a sum in lanes begins at 32"),
+    ("products_scalar", "rms norm *", "rows of 1, 7 and 8 elements: a sum in lanes begins at 32"),
+    ("products_scalar", "*5x300x3", "three columns: a vector of two, and one by itself"),
+    ("products_scalar", "matmul*",
+     "an odd number of columns: the last one is by itself beside vectors, as its row has no element behind it to read"),
+    ("products_scalar", "dense*",
+     "an odd number of columns: the last one is by itself beside vectors; a panel of zeros for it costs more"),
+    ("products_scalar", "depthwise*", "lines of 9 pixels: the last one is by itself beside vectors"),
+    ("products_scalar", "conv*",
+     "an odd number of channels, or of pixels in a line: the last one is by itself beside vectors"),
+)
 WEIGHTS = 1 << 20  # elements of the file that all constants are read from
 
 
@@ -261,15 +279,25 @@ def left_of(report, group):
 def read_known():
     with open(KNOWN, encoding="utf-8") as f:
         for line in f:
-            if not line.startswith("#"):
+            if line.strip() and not line.startswith("#"):
                 key, target, number, name = line.rstrip("\n").split(" ", 3)
                 yield (key, target, name), int(number)
+
+
+def reason_of(key, name):
+    """Its number in REASONS; one more than there are: none."""
+    fits = (i for i, (count, glob, _) in enumerate(REASONS) if count == key and fnmatch.fnmatch(name, glob))
+    return next(fits, len(REASONS))
 
 
 def write_known(left):
     with open(KNOWN, "w", encoding="utf-8") as f:
         f.write("# What default schedules leave undone (grid.py --update): count, target, number, shape.\n")
-        for key, target, name in sorted(left):
+        last = None
+        for reason, key, target, name in sorted((reason_of(k[0], k[2]), *k) for k in left):
+            if reason != last:
+                f.write(f"\n# {REASONS[reason][2] if reason < len(REASONS) else 'no reason'}\n")
+            last = reason
             f.write(f"{key} {target} {left[key, target, name]} {name}\n")
 
 
@@ -278,6 +306,10 @@ def check(left, targets):
     failed = 0
     for k in sorted({k for k in left if k[1] in targets} | set(known)):
         have, want = left.get(k, 0), 0 if k[0] in NEVER else known.get(k, 0)
+        if have and reason_of(k[0], k[2]) == len(REASONS):
+            failed += 1
+            print(f"FAILED {k[2]}, {k[1]}: {k[0]} is {have}, which has no reason")
+            continue
         if have != want:
             failed += 1
             print(f"FAILED {k[2]}, {k[1]}: {k[0]} is {have}, {want} known" + ("" if have > want else ": --update"))

@@ -3,8 +3,11 @@
  * parallel and how long intermediate results live. The innermost loop is cut into lanes where the C compiler would not
  * vectorize it: behind function calls, and along sums (lanes.c). */
 #include "te/rule/rule.h"
+#include "tir/walk.h"
+#include "type/target.h"
 
 #define CUT_MULTIPLE  64        /* elements: whole vectors and cache lines of any type */
+#define BESIDE        4         /* rows */
 #define KERNEL_UNROLL 16        /* window taps that are written out */
 
 /* --- element-wise --- */
@@ -61,8 +64,48 @@ static const char *accumulate_inside(te_sched *s, te_node *anchor, te_node *last
     return acc;
 }
 
+static void look_for_last(void *ctx, tir_expr_ref e)
+{
+    tir_expr_ref *last = ctx;
+    if (e->kind == TIR_LOAD && e->n_args > 0)
+        *last = e->args[e->n_args - 1];
+}
+
+/* Where an extreme lies: a comparison and two choices, of which each waits for the one before. The results of a few
+ * neighbours grow side by side; all of a line where neighbours lie side by side in memory. */
+static void reduce_beside(te_sched *s, const struct target *t, const te_node *n)
+{
+    uint32_t a = n->n_axes, count = 0;
+    while (a > 0 && te_axis_most(s->g, n, a - 1) == 1)
+        a--;
+    if (a == 0 || n->n_reduce != 1 || t->vector_bytes == 0)
+        return;
+    const char **order = arena_array(&s->c->mem, const char *, n->n_axes + 2u), *inner = te_axis_name(n, a - 1);
+    tir_expr_ref last = NULL;
+    tir_visit_expr(n->body[0], look_for_last, &last);
+    bool along = last && tir_uses_var(last, n->reduce_axes[0]->var);
+    if (along && te_axis_extent(n, a - 1) % BESIDE != 0)
+        return;
+    for (uint32_t i = 0; i + 1 < a; i++)
+        order[count++] = te_axis_name(n, i);
+    if (along) {
+        te_sched_split(s, n->name, inner, BESIDE, "row_o", "row_i");
+        order[count++] = "row_o";
+        inner = "row_i";
+    }
+    order[count++] = n->reduce_axes[0]->var->name;
+    order[count++] = inner;
+    te_sched_reorder(s, n->name, count, order);
+    if (along)
+        te_sched_annotate(s, TE_UNROLL, n->name, inner);
+}
+
 bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
+    if (anchor == last && anchor->reducer && anchor->n_outputs == 2 && te_is_one_nest(s, anchor, last, NULL)) {
+        reduce_beside(s, t, anchor);
+        return true;
+    }
     if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_outputs != 1)
         return te_schedule_default(s, t, n, NULL, last);
     if (anchor->n_axes == 0) {
