@@ -163,17 +163,38 @@ static const target_dot *matmul_dot(const packer *p, const graph_node *n, const 
     const shape s = n->outputs[0]->type.shape;
     int64_t rows = 0, all = shape_is_static(s) ? shape_count(s) : 0;
     const bool whole = all > 0 && s.rank >= 2 && dim_is_const(s.dims[s.rank - 2], &rows) && units % p->lanes == 0;
-    const target_dot *wider = whole ? target_find_wide_dot_for(p->target, row, rows) : NULL;
+    const target_dot *wider = whole && row->a != DT_I16 ? target_find_wide_dot_for(p->target, row, rows) : NULL;
     *wide = wider && k % wider->granule == 0;
     if (*wide)
         return wider;
     return k % row->granule == 0 ? row : NULL;
 }
 
+/* Weights of 8 bits by data of 16, summed in i32: both are 16 where there is an instruction for that. */
+static void widen_weights(packer *p, graph_node *n, int64_t columns)
+{
+    const tensor_data *w = graph_constant(n->inputs[1]);
+    if (!w || w->kind != TENSOR_DENSE || w->dt != DT_I8 || n->inputs[0]->type.dt != DT_I16 || n->n_inputs > 2 ||
+        n->outputs[0]->type.dt != DT_I32 || columns < (int64_t)p->lanes ||
+        !target_find_dot(p->target, DT_I16, DT_I16, false))
+        return;
+    int16_t *wide = arena_array(&p->r.c->mem, int16_t, (size_t)w->count);
+    for (int64_t i = 0; i < w->count; i++)
+        wide[i] = (int16_t)tensor_get_i64(w, i);
+    graph_value *v = rewrite_constant(&p->r, tensor_dense(p->r.c, DT_I16, w->rank, w->dims, wide), n->inputs[1]->name,
+                                      n->loc);
+    if (v)
+        n->inputs[1] = v;
+}
+
 static void pack_integer_matmul(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
     const target_dot *row;
+    int64_t columns = 0;
+    const shape s = n->outputs[0]->type.shape;
+    if (s.rank > 1 && dim_is_const(s.dims[s.rank - 1], &columns))
+        widen_weights(p, n, columns);
     bool transposed = graph_attr_int(n, "transpose_b") != 0;
     const tensor_data *w = integer_weights(p, n, transposed ? 1 : 0, &row);
     if (!w || w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ||
