@@ -295,6 +295,14 @@ bool nn_pairs_fit(dtype data, const tensor_data *w, uint32_t axis)
     return true;
 }
 
+/* Both operands are bytes where they are widened to 16 bits before they are multiplied. */
+static bool widens_bytes(compiler *c, const graph_node *n)
+{
+    const bool bytes = dtype_bits(infer_in(n, 0)->dt) == 8 && dtype_bits(infer_in(n, 1)->dt) == 8;
+    return bytes || graph_attr_int(n, "wide") == 0 ||
+           infer_error(c, n, "wide stands at operands of other than 8 bits; leave it out");
+}
+
 /* Who says that pairs of packed weights fit is believed only where the weights are not known. */
 static bool pairs_are_true(compiler *c, const graph_node *n, int64_t granule)
 {
@@ -309,7 +317,7 @@ bool infer_qnn_conv(compiler *c, const graph_node *n, type *out)
     nn_weights nw;
     dtype dt;
     return are_narrow(c, n) && sums_type(c, n, &dt) && conv_type(c, n, dt, out) && nn_weights_read(c, n, &nw) &&
-           zeros_fit(c, n, 3, nw.out_channels) && pairs_are_true(c, n, nw.granule);
+           zeros_fit(c, n, 3, nw.out_channels) && pairs_are_true(c, n, nw.granule) && widens_bytes(c, n);
 }
 
 static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window *t, uint32_t i, int64_t in,
@@ -555,7 +563,8 @@ bool infer_qnn_matmul(compiler *c, const graph_node *n, type *out)
     dim columns = packed   ? dim_const(c, graph_attr_int(n, "units"))
                   : rb < 2 ? one
                            : b->shape.dims[tb ? rb - 2 : rb - 1];
-    return product_zeros_fit(c, n, 0, rows) && product_zeros_fit(c, n, 1, columns) && pairs_are_true(c, n, granule);
+    return product_zeros_fit(c, n, 0, rows) && product_zeros_fit(c, n, 1, columns) && pairs_are_true(c, n, granule) &&
+           widens_bytes(c, n);
 }
 
 /* --- normalisations

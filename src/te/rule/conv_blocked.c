@@ -207,7 +207,7 @@ static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
     int64_t granule = nn_layout_granule(graph_attr_string(n, "kernel_layout"));
     bool pairs = graph_attr(n, "pairs") && graph_attr_int(n, "pairs") != 0;
     const target_dot *d = granule ? target_find_dot(v->t, te_in_type(n, 0)->dt, te_in_type(n, 1)->dt, pairs) : NULL;
-    return d && d->granule == granule && v->in_block % granule == 0 && (v->in_block || v->in_rows) ? d : NULL;
+    return d && d->granule == granule && v->in_block % granule == 0 && (v->in_block == 0) == v->in_rows ? d : NULL;
 }
 
 /* What the operator and its sums say; false: no tiles. */
