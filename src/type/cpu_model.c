@@ -33,7 +33,7 @@ static const cpu_model table[] = {
     CPU("znver3", 2, 2, 6, 4, 16, KB(32), KB(512), MB(32), 12, 3, 8)
     /* AVX-512 */
     CPU("znver4", 1, 1, 6, 4, 32, KB(32), MB(1), MB(32), 12, 3, 8)
-    CPU("znver5", 2, 2, 8, 4, 32, KB(48), MB(1), MB(32), 12, 3, 8)
+    CPU("znver5", 2, 2, 8, 4, 32, KB(48), MB(1), MB(32), 12, 8, 8)
     CPU("skylake-avx512", 2, 2, 4, 4, 32, KB(32), MB(1), MB(16), 8, 3, 8)
     CPU("sapphirerapids", 2, 2, 6, 4, 32, KB(48), MB(2), MB(30), 8, 3, 8)
     /* NEON, 128 bits */
