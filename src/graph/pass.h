@@ -76,6 +76,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
       "zero points of integer convolutions and products go into weights and biases")                    \
     X(RNN, "rnn-products", graph_pass_rnn, FACT_TYPES, 0, 0, 3,                                         \
       "recurrent operators become one product over all steps, and the steps")                           \
+    X(PHASES, "phase-convolutions", graph_pass_phases, FACT_TYPES, 0, 0, 3,                              \
+      "transposed convolutions become convolutions that make each phase of the stride as channels")     \
     X(LAYOUT, "convert-layout", graph_pass_layout, FACT_TYPES, 0, 0, 3,                                 \
       "convolutions and what is between them on blocks of channels (NCHW16c)")                          \
     X(ROWS, "convert-rows", graph_pass_rows, FACT_TYPES, 0, 0, 1,                                       \

@@ -73,6 +73,22 @@ class Net:
         self.add("Conv", operands, [self.shape[0], outs] + size, kernel_shape=kernel, strides=strides,
                  dilations=dilations, pads=pads, group=groups)
 
+    def transposed(self):
+        """Known weights, an odd border, and what the stride leaves open."""
+        channels, groups = self.shape[1], 1
+        if self.rng.integers(0, 3) == 0:
+            groups = int(self.rng.choice([g for g in (2, 4, channels) if channels % g == 0] or [1]))
+        kernel, strides, dilations, pads = self.window(5)
+        reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+        more = [int(self.rng.integers(0, s)) for s in strides]
+        size = [(self.shape[2 + i] - 1) * strides[i] + reach[i] + more[i] - pads[i] - pads[2 + i] for i in range(2)]
+        if min(size) < 1 or max(size) > 60:
+            return
+        outs = groups * int(self.rng.choice([1, 3, 8]))
+        weights = self.constant([channels, outs // groups] + kernel, (2 / channels * groups / max(kernel)) ** 0.5)
+        self.add("ConvTranspose", [self.value, weights], [self.shape[0], outs] + size, kernel_shape=kernel,
+                 strides=strides, dilations=dilations, pads=pads, output_padding=more, group=groups)
+
     def pool(self):
         kernel, strides, _, _ = self.window(3)
         pads = [int(self.rng.integers(0, kernel[i % 2])) for i in range(4)]
@@ -109,7 +125,7 @@ def make(seed):
     size = [int(n) for n in rng.integers(5, 30, 2)]
     shape = [int(rng.choice([1, 1, 2])), int(rng.choice([1, 3, 8, 11, 16, 24, 32])), *size]
     net = Net(rng, shape)
-    steps = [net.conv, net.conv, net.conv, net.elementwise, net.elementwise, net.pool, net.concat]
+    steps = [net.conv, net.conv, net.conv, net.transposed, net.elementwise, net.elementwise, net.pool, net.concat]
     net.conv()
     for _ in range(int(rng.integers(2, 8))):
         steps[rng.integers(0, len(steps))]()
