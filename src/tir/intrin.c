@@ -64,7 +64,7 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
 #define DOT_ROWS(where)\
     "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
     "  attr = {\"global_symbol\": \"dot_rows\", \"inputs\": 2}\n"                                                     \
-    "  buffers = {a: Buffer(int16, [m, n, 2, 2], strides=[a_row, 4, 2, 1]" where "),\n"                               \
+    "  buffers = {a: Buffer(int16, [m, n, 2, 2], strides=[a_row, a_step, 2, 1]" where "),\n"                          \
     "             w: Buffer(int8, [n, r, 2, 2]" where "),\n"                                                          \
     "             out: Buffer(int32, [m, r])} {\n"                                                                    \
     "  for (i: int64, 0, m) {\n"                                                                                      \
@@ -81,10 +81,12 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
     "    }\n"                                                                                                         \
     "  }\n"                                                                                                           \
     "}\n"
-#define DOT_ROWS_SYMBOLS {{"m", 1, 3, 1}, {"r", 1, 4, 1}, {"n", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}}
+#define DOT_ROWS_SYMBOLS {{"m", 1, 3, 1}, {"r", 1, 4, 1}, {"n", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}, \
+                          {"a_step", 0, 0, 0}}
 #define DOT_ROWS_RESET   "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, r) \"unrolled\" { out[i, j] = 0 } }"
 #define DOT_ROWS_CALL(words)                                                                                          \
-    "@tir.call_extern(\"lathe_dot_rows\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0, 0], m, r, n, a_row, " words ")"
+    "@tir.call_extern(\"lathe_dot_rows\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0, 0], m, r, n, a_row, "            \
+    "a_step, " words ")"
 
 /* One run of bytes by a few rows; both stand as they are. */
 #define DOT_BYTES(type)                                                                                               \
@@ -155,14 +157,14 @@ static const tir_intrin built_in[] = {
     {.name = "dot_rows",
      .help = "a few runs of int16 by a few rows of int8: out[i, j] += a[i, k] * w[j, k], k in steps of 4",
      .nest = DOT_ROWS(", align=4"),
-     .n_symbols = 4,
+     .n_symbols = 5,
      .symbols = DOT_ROWS_SYMBOLS,
      .reset = DOT_ROWS_RESET,
      .update = DOT_ROWS_CALL("1")},
     {.name = "dot_rows_anywhere",
      .help = "dot_rows where runs need not begin at words of memory",
      .nest = DOT_ROWS(""),
-     .n_symbols = 4,
+     .n_symbols = 5,
      .symbols = DOT_ROWS_SYMBOLS,
      .reset = DOT_ROWS_RESET,
      .update = DOT_ROWS_CALL("0")},

@@ -37,6 +37,7 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_UNSWITCH, "unswitch-loops", tir_pass_unswitch, "a guard that an inner loop does not decide chooses a loop")  \
     X(T_DEAD, "drop-dead-stores", tir_pass_dead_stores, "stores into private arrays that nothing reads go")          \
     X(T_BEGIN_SUMS, "begin-sums", tir_pass_begin_sums, "tiles of sums begin with what is added to them")             \
+    X(T_JOIN_RUNS, "join-runs", tir_pass_join_runs, "loops over the rows of a window become one call")               \
     X(T_STORAGE, "rewrite-storage", tir_pass_storage,                                                                \
       "small allocations become locals, constant-index ones registers")                                              \
     X(T_REUSE, "reuse-in-place", tir_pass_reuse, "an element-wise result takes the place of what it is made from")   \

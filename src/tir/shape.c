@@ -23,12 +23,18 @@ static bool steers(tir_expr_ref e, uint32_t i)
             e->op == TIR_SHL || e->op == TIR_SHR);
 }
 
+/* Arguments of functions of intrinsics that may be numbers: the C of each says so. */
+static bool takes_number(tir_expr_ref e, uint32_t i)
+{
+    return (i == 5 && strcmp(e->u.name, "lathe_dot_rows") == 0) || (i == 4 && strcmp(e->u.name, "lathe_dot_runs") == 0);
+}
+
 tir_role tir_role_of_arg(tir_expr_ref e, uint32_t i, tir_role role)
 {
     switch (e->kind) {
     case TIR_LOAD:
     case TIR_ADDRESS: return tir_role_of_index(e->u.buffer);
-    case TIR_EXTERN: return ROLE_FIXED; /* immediates of assembly, tiles */
+    case TIR_EXTERN: return takes_number(e, i) ? ROLE_INDEX : ROLE_FIXED; /* others: immediates of assembly, tiles */
     case TIR_RAMP: return i == 0 ? role : ROLE_FIXED;
     case TIR_BROADCAST: return ROLE_FIXED;
     case TIR_SELECT: return i == 0 && role == ROLE_VALUE ? ROLE_INDEX : role;
@@ -96,6 +102,11 @@ bool tir_is_open(tir_expr_ref e, tir_role role, tir_expr_ref parent, uint32_t i)
                (e->type.dt == DT_I16 || e->type.dt == DT_I32);
     return e->kind == TIR_FLOAT && e->type.dt == DT_F32 &&
            (parent->op == TIR_MUL || parent->op == TIR_DIV || is_zero_point(e, parent, i));
+}
+
+uint32_t tir_written_out(int64_t steps)
+{
+    return steps % 4 == 0 ? 4 : steps % 2 == 0 ? 2 : 1;
 }
 
 bool tir_is_open_array(const tir_buffer *b)

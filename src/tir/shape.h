@@ -21,6 +21,8 @@ tir_role tir_role_in(const tir_stmt *s, tir_expr_ref const *at);
 tir_role tir_role_of_index(const tir_buffer *b);
 /* e is argument i of `parent` (NULL: it stands in a statement). */
 bool tir_is_open(tir_expr_ref e, tir_role role, tir_expr_ref parent, uint32_t i);
+/* Steps that the function of an intrinsic takes in each round of its loop: open arguments have that in common. */
+uint32_t tir_written_out(int64_t steps);
 /* The size of this array is no part of a shape: it stands on the stack, where there is room for the largest. */
 bool tir_is_open_array(const tir_buffer *b);
 

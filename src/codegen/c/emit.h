@@ -13,9 +13,12 @@ typedef enum c_need_kind {
     NEED_ROLLED,   /* LATHE_ROLLED: a loop that is not written out */
     NEED_SHARED,   /* LATHE_SHARED: a function that stays one */
     NEED_TWO_SCALED, /* the same for two of them */
+    NEED_WIDEN_RUNS, /* widen.c: of bytes (dt) */
+    NEED_WIDEN_PLANES,
     NEED_TAPS_ROW, /* the code of an intrinsic, by TAPS_ROW */
     NEED_DOT_BYTES, /* the code of an intrinsic, by DOT_BYTES */
     NEED_DOT_ROWS, /* the code of an intrinsic, by DOT_ROWS */
+    NEED_DOT_RUNS, /* of several of them, by DOT_RUNS */
     NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */
     NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
     NEED_ROUNDED,  /* a float to bytes (to) */
@@ -56,6 +59,7 @@ typedef enum c_need_kind {
 
 #define TAPS_ROW   "lathe_taps_row" /* what the row taps_row calls */
 #define DOT_ROWS   "lathe_dot_rows" /* what the row dot_rows of tir/intrin.c calls */
+#define DOT_RUNS   "lathe_dot_runs" /* what the pass join-runs makes of several */
 #define DOT_BYTES  "lathe_dot_bytes" /* what the rows dot_bytes and dot_bytes_u8 call */
 #define RVV_VWMACC "lathe_rvv_vwmacc" /* what the row rvv_vwmacc of tir/intrin.c calls */
 
@@ -113,6 +117,9 @@ typedef struct c_emit {
     bool alone;            /* the statement to come is all that its block holds */
     bool cut;              /* parallel loops run from part / parts */
     bool in_parallel;      /* what is written is inside of one */
+    tir_expr_ref runs;     /* the call of DOT_RUNS whose starts stand in an array, `runs_name` */
+    const char *runs_name;
+    bool few_steps;        /* the function takes no time to speak of */
     bool failed;           /* something has no C form; reported */
     uint32_t vector_bytes; /* widest vector used */
     tir_expr_ref clamped;  /* a bound of what is not NaN */
@@ -131,6 +138,8 @@ void needs_add(c_needs *n, c_need need);
 /* The same with the scalar functions that its lanes call, found by writing one. */
 void needs_add_vector(c_needs *n, c_need need);
 void needs_write_dot_rows(writer *w); /* needs_rows.c */
+void needs_write_dot_runs(writer *w); /* needs_runs.c; behind the one before */
+void needs_write_widen(writer *w, const c_need *need); /* needs_widen.c */
 void needs_write_dot_bytes(writer *w);
 void needs_write_taps_row(writer *w);
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
@@ -186,6 +195,14 @@ typedef struct c_dot {
 /* dot.c: a sum of products of bytes in lanes, which has a helper; false: x is something else. */
 bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out);
 void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);
+
+/* runs.c: calls of DOT_RUNS. In front of a loop: the starts that all its iterations have in common. */
+bool runs_open(c_emit *e, const tir_stmt *loop);
+void runs_close(c_emit *e, bool opened);
+bool runs_write(c_emit *e, const tir_stmt *s); /* the call; false: s is something else */
+
+/* widen.c: loops that only widen bytes, as a call. False: they do something else. */
+bool widen_write(c_emit *e, const tir_stmt *s);
 
 /* names.c */
 const c_scope_name *names_find(const c_emit *e, const void *key); /* NULL: not in scope */

@@ -173,12 +173,44 @@ static void find_division(void *ctx, tir_expr_ref x)
     d->found |= divides && tir_uses_var(x->args[0], d->of);
 }
 
+#define FEW_STEPS 5000 /* of all loops: what they take does not count beside their code */
+
+static int64_t steps_of(const tir_stmt *s)
+{
+    int64_t n = 1, inner = 0;
+    if (!s || (s->kind == TIR_FOR && !tir_is_int(s->extent, &n)))
+        return s ? FEW_STEPS + 1 : 0;
+    for (uint32_t i = 0; i < s->n_stmts && inner <= FEW_STEPS; i++)
+        inner += steps_of(s->stmts[i]);
+    inner += steps_of(s->body) + steps_of(s->orelse);
+    inner = inner > 0 ? inner : 1;
+    return n <= FEW_STEPS && inner <= FEW_STEPS ? n * inner : FEW_STEPS + 1;
+}
+
+static void find_floats(void *ctx, tir_expr_ref x)
+{
+    *(bool *)ctx |= dtype_is_float(x->type.dt);
+}
+
+/* A function that takes no time to speak of, beside its code. What moves bytes alone is as short when it is written
+ * out. */
+static bool takes_few_steps(const tir_func *f)
+{
+    bool floats = false;
+    tir_visit_stmt(f->body, NULL, find_floats, &floats);
+    return f->macs == 0 && floats && steps_of(f->body) <= FEW_STEPS;
+}
+
 /* What the function of an intrinsic does takes far more time than a loop around it, and much code. Written out, a loop
  * has divisions of its variable done in front of loops around it. */
 static bool stays_rolled(const c_emit *e, const tir_stmt *s)
 {
     division d = {s->var, false};
-    if (!e->f->target || !e->f->target->small || s->for_kind != FOR_SERIAL || !calls_extern(s->body))
+    if (!e->f->target || !e->f->target->small || s->for_kind != FOR_SERIAL)
+        return false;
+    if (e->few_steps)
+        return true;
+    if (!calls_extern(s->body))
         return false;
     tir_visit_stmt(s->body, NULL, find_division, &d);
     return !d.found;
@@ -207,11 +239,13 @@ static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const 
 
 static void write_for(c_emit *e, const tir_stmt *s)
 {
+    if (widen_write(e, s))
+        return;
     tir_expr_ref last = tir_add(e->c, s->min, s->extent);
     const char *min = expr_text(e, s->min).s;
     const char *end = scalar_at(e->tmp, expr_text(e, last), PREC_ADD);
     uint32_t depth = e->names.len;
-    bool block = e->cut && s->for_kind == FOR_PARALLEL, opened = false;
+    bool block = e->cut && s->for_kind == FOR_PARALLEL, opened = false, runs = !block && runs_open(e, s);
     const char *var =
         block ? names_push_cut(e, s->var, s->var->name) : names_push(e, s->var, s->var->name, true);
     if (block) /* the end of the share is a variable of its own */
@@ -225,6 +259,7 @@ static void write_for(c_emit *e, const tir_stmt *s)
     e->in_parallel = before;
     tir_bounds_pop(e->bounds);
     w_close(e->w, "");
+    runs_close(e, runs);
     close_block(e, opened);
     e->names.len = depth;
 }
@@ -402,7 +437,7 @@ static void write_share(c_emit *e, const tir_stmt *s)
 static void search_words(void *ctx, tir_expr_ref x)
 {
     buffer_search *u = ctx;
-    bool call = x->kind == TIR_EXTERN && strcmp(x->u.name, DOT_ROWS) == 0;
+    bool call = x->kind == TIR_EXTERN && (strcmp(x->u.name, DOT_ROWS) == 0 || strcmp(x->u.name, DOT_RUNS) == 0);
     for (uint32_t i = 0; call && i < x->n_args; i++)
         u->found |= tir_is_access(x->args[i]) && x->args[i]->u.buffer == u->b;
 }
@@ -479,7 +514,7 @@ static void write_assert(c_emit *e, const tir_stmt *s)
 
 static void write_stmt(c_emit *e, const tir_stmt *s)
 {
-    if (!s || (e->extension && e->extension->stmt(e->extension->ctx, e, s)))
+    if (!s || runs_write(e, s) || (e->extension && e->extension->stmt(e->extension->ctx, e, s)))
         return;
     switch (s->kind) {
     case TIR_FOR: write_for(e, s); return;
@@ -624,6 +659,7 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     n->vector_bytes = width > n->vector_bytes ? width : n->vector_bytes;
     e.cut = !extension && tir_parallel_extent(c, f) > 1;
     tir_visit_stmt(f->body, check_stmt, NULL, &e);
+    e.few_steps = !n->mve && takes_few_steps(f);
     if (!e.failed) {
         find_registers(&e);
         if (extension)

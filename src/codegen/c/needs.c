@@ -648,8 +648,11 @@ static void write_vector(arena *a, writer *w, const c_need *n, bool neon)
     case NEED_SCALED:
     case NEED_TWO_SCALED:
     case NEED_SINGLE:
+    case NEED_WIDEN_RUNS:
+    case NEED_WIDEN_PLANES:
     case NEED_TAPS_ROW:
     case NEED_DOT_ROWS:
+    case NEED_DOT_RUNS:
     case NEED_DOT_BYTES:
     case NEED_RVV_VWMACC:
     case NEED_MVE:
@@ -711,8 +714,11 @@ void needs_write(arena *a, writer *w, const c_needs *n)
             break;
         case NEED_TWO_SCALED: small_write_two_scaled(w, need->to); break;
         case NEED_SINGLE: small_write_single(w, need->op == TIR_FMA); break;
+        case NEED_WIDEN_RUNS:
+        case NEED_WIDEN_PLANES: needs_write_widen(w, need); break;
         case NEED_TAPS_ROW: needs_write_taps_row(w); break;
         case NEED_DOT_BYTES: needs_write_dot_bytes(w); break;
+        case NEED_DOT_RUNS: needs_write_dot_runs(w); break;
         case NEED_DOT_ROWS: needs_write_dot_rows(w); break;
         case NEED_RVV_VWMACC: w_str(w, rvv_vwmacc_text); break;
         case NEED_MVE: mve_write_setup(w); break;

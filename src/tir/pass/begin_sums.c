@@ -20,7 +20,9 @@ typedef struct tile {
     int64_t count;
     tir_expr_ref start[MOST_SUMS];  /* what is added to an element; NULL: nothing yet */
     bool zeroed[MOST_SUMS];
+    bool sure[MOST_SUMS];           /* it is added whatever conditions say */
     uint32_t zeros, loads, paired;  /* statements that put 0, reads, those of them that are part of a sum */
+    bool guarded;                   /* what is looked at stands under a condition */
     bool ok;
 } tile;
 
@@ -86,6 +88,7 @@ static void note_expr(void *ctx, tir_expr_ref e)
         tir_visit_expr(more, check_part, t); /* a load of the tile itself is one that the function writes */
     t->ok &= !t->start[at] || tir_expr_equal(t->start[at], more);
     t->start[at] = more;
+    t->sure[at] |= !t->guarded;
     t->paired++;
 }
 
@@ -129,15 +132,29 @@ static void note_stmt(tile *t, tir_stmt *s)
         return;
     if (s->kind == TIR_STORE && s->buffer == t->b) {
         t->ok &= s->n_indices == 1 && tir_is_int(s->indices[0], &at) && at >= 0 && at < t->count &&
-                 tir_is_const(s->value, 0) && t->loads == 0;
+                 tir_is_const(s->value, 0) && t->loads == 0 && !t->guarded;
         if (t->ok)
             t->zeroed[at] = true;
     } else if (s->kind == TIR_STORE) {
         tir_stmt_exprs(s, note_exprs, t);
+    } else if (s->kind == TIR_IF && !s->orelse && !t->guarded) {
+        tir_visit_expr(s->cond, check_foreign, t);
+        t->guarded = true;
+        note_stmt(t, s->body);
+        t->guarded = false;
     } else {
         t->ok &= t->loads == 0;
         tir_visit_stmt(s, check_store, check_foreign, t);
     }
+}
+
+/* What is added under a condition alone may not be there without it, unless it is added to another element anyway. */
+static bool is_sure(const tile *t, int64_t at)
+{
+    bool found = t->sure[at];
+    for (int64_t i = 0; i < t->count && !found; i++)
+        found = t->sure[i] && tir_expr_equal(t->start[i], t->start[at]);
+    return found;
 }
 
 /* --- the pass --- */
@@ -171,7 +188,7 @@ static tir_stmt *begin(tir_rewriter *r, tir_stmt *s)
     note_stmt(&t, s->body);
     bool ok = t.ok && t.loads > 0 && t.loads == t.paired;
     for (int64_t i = 0; ok && i < t.count; i++)
-        ok = t.zeroed[i] == (t.start[i] != NULL);
+        ok = t.zeroed[i] == (t.start[i] != NULL) && (!t.start[i] || is_sure(&t, i));
     if (!ok)
         return s;
     tir_rewriter change = {.c = r->c, .ctx = &t, .expr = without_start, .stmt = with_start};
