@@ -8,6 +8,7 @@
 #include "graph/op/nn.h"
 
 #define ROWS_GRANULE 4 /* products that one step of the kernel adds */
+#define ROWS_TILE    3 /* pixels by two channels: 6 sums, 4 registers of weights, 4 for data and addresses */
 #define ROWS_LANES   16 /* the same where vectors of bytes are multiplied */
 #define ROWS_WORD    4 /* rows of a depthwise window that stand side by side there */
 
@@ -17,6 +18,9 @@ typedef struct rows_conv {
     bool depthwise;                   /* as many groups as channels of data and result */
     bool direct;                      /* one pixel, read as it is, in bytes: there is no buffer */
     bool patches;                     /* a few elements in each row of a window: the buffer holds whole windows */
+    bool words;                       /* pairs of products by instructions that take words: the two behind it */
+    bool tiled;                       /* of single pixels: those of a tile stand side by side, step by step */
+    bool whole;                       /* a line's last tile is one of ROWS_TILE pixels, too: some are not used */
     /* Vectors of bytes are multiplied: the buffer holds i8 with the zero point (u8 less 128), which also stands in the
      * border; the sums have what it adds to them. */
     bool lanes;

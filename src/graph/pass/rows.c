@@ -22,6 +22,7 @@ typedef struct converter {
     arena scratch;
     ptr_map index; /* value of the old graph -> position in twins */
     VEC(twin) twins;
+    bool words; /* pairs of products by instructions that take words */
     bool lanes; /* vectors of bytes are multiplied: zero points go into the bias */
     ptr_map folded; /* a sum with the part of the bias that stands for the zero point -> position in parts */
     VEC(const tensor_data *) parts;
@@ -269,8 +270,8 @@ static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_co
                     attr_int(c, "depthwise", r->depthwise),
                     attr_int(c, "direct", r->direct),
                     attr_string(c, "data_layout", r->planar ? "NCHW" : "NHWC"),
-                    attr_int(c, "lanes", r->lanes)};
-    const uint32_t n_attrs = sizeof attrs / sizeof *attrs - !r->lanes;
+                    attr_int(c, r->lanes ? "lanes" : "words", 1)};
+    const uint32_t count = sizeof attrs / sizeof *attrs, n_attrs = r->lanes || r->words ? count : count - 1;
     graph_value *in[3] = {x, pack(v, n, r, s), NULL};
     if (!r->direct && n->n_inputs > 2 && n->inputs[2])
         in[2] = plain(v, n->inputs[2], n->loc);
@@ -282,7 +283,7 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
 {
     const tensor_data *w = byte_weights(n, 4);
     int64_t zero;
-    rows_conv r = {.planar = true, .lanes = v->lanes && known_zero(n, true, &zero)};
+    rows_conv r = {.planar = true, .words = v->words, .lanes = v->lanes && known_zero(n, true, &zero)};
     if (!w || !is_image(n->inputs[0]) || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
         return true;
     int64_t groups = graph_attr_int(n, "groups");
@@ -318,7 +319,7 @@ static bool convert_matmul(converter *v, graph_node *n, bool *done)
     bool rows = graph_attr_int(n, "transpose_b") != 0;
     int64_t zero;
     rows_conv r = {.images = 1, .extent = {1, extent(x, 0)}, .in = extent(x, 1), .out = w->dims[rows ? 0 : 1],
-                   .lanes = v->lanes && known_zero(n, true, &zero)};
+                   .words = v->words, .lanes = v->lanes && known_zero(n, true, &zero)};
     r.win = (nn_window){.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
     rows_conv_derive(&r);
     r.direct = is_direct(n, &r);
@@ -518,9 +519,9 @@ static bool walk(converter *v, graph_func *f)
     return true;
 }
 
-static bool run(compiler *c, graph_func *f, bool lanes)
+static bool run(compiler *c, graph_func *f, bool words, bool lanes)
 {
-    converter v = {.lanes = lanes};
+    converter v = {.words = words, .lanes = lanes};
     arena_init(&v.scratch, &c->mem);
     ptr_map_init(&v.folded, &v.scratch);
     ptr_map_init(&v.index, &v.scratch);
@@ -538,6 +539,7 @@ bool graph_pass_rows(compiler *c, graph_module *m, const pass_options *o)
     bool ok = true, small = o->target->vector_bytes == 0 && o->target->address_bits == 32;
     for (uint32_t i = 0; i < m->funcs.len && small; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i], (o->target->features & TARGET_MVE) != 0);
+            ok &= run(c, m->funcs.data[i], (o->target->features & TARGET_DSP) != 0,
+                      (o->target->features & TARGET_MVE) != 0);
     return ok;
 }

@@ -75,6 +75,19 @@ static tir_expr_ref patch_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_select(c, tir_binary(c, TIR_LT, e, te_i64(g, used)), x, tir_const(c, DT_I16, 0));
 }
 
+/* Element e of a step of a pixel: those of neighbouring pixels stand side by side. */
+static tir_expr_ref tile_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const rows_ctx *k = ctx;
+    compiler *c = g->c;
+    const nn_window *w = &k->v.win;
+    tir_expr_ref at[2];
+    for (uint32_t i = 0; i < 2; i++)
+        at[i] = less(g, tir_mul(c, idx[i ? 3 : 1], te_i64(g, w->stride[i])), w->pad_begin[i]);
+    return centred_at(g, k, idx[0], at[0], at[1],
+                      tir_add(c, tir_mul(c, idx[2], te_i64(g, ROWS_GRANULE)), idx[4]));
+}
+
 static tir_expr_ref product(te_graph *g, tir_expr_ref a, tir_expr_ref b)
 {
     return tir_mul(g->c, tir_cast(g->c, DT_I32, a), tir_cast(g->c, DT_I32, b));
@@ -115,7 +128,8 @@ static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         w[5] = in_step;
         return product(g, te_read(g, k->x, pixel), te_read(g, k->w, w));
     }
-    return product(g, te_read(g, k->rows, k->v.patches ? patch : x), te_read(g, k->w, w));
+    tir_expr_ref tiled[5] = {idx[0], idx[1], step, idx[2], in_step};
+    return product(g, te_read(g, k->rows, k->v.tiled ? tiled : k->v.patches ? patch : x), te_read(g, k->w, w));
 }
 
 /* The buffer of a whole convolution; its rule says how much of it there is at a time. */
@@ -128,12 +142,14 @@ static te_tensor *rows_of(te_graph *g, rows_ctx *k)
         reach[i] = (v->out_extent[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
     int64_t planes[4] = {v->images, reach[0], v->in, reach[1]}, lines[4] = {v->images, reach[0], v->line},
             patches[4] = {v->images, v->out_extent[0], v->out_extent[1], v->steps * ROWS_GRANULE};
-    const int64_t *dims = v->depthwise ? planes : v->patches ? patches : lines;
-    tir_expr_ref extents[4];
-    for (uint32_t i = 0; i < 4; i++)
+    int64_t wide = v->whole ? (v->out_extent[1] + ROWS_TILE - 1) / ROWS_TILE * ROWS_TILE : v->out_extent[1];
+    int64_t tiles[5] = {v->images, v->out_extent[0], v->steps, wide, ROWS_GRANULE};
+    const int64_t *dims = v->depthwise ? planes : v->tiled ? tiles : v->patches ? patches : lines;
+    uint32_t rank = v->tiled ? 5 : v->depthwise || v->patches ? 4 : 3;
+    tir_expr_ref extents[5];
+    for (uint32_t i = 0; i < rank; i++)
         extents[i] = te_i64(g, dims[i]);
-    uint32_t rank = v->depthwise || v->patches ? 4 : 3;
-    te_body_fn body = v->depthwise ? plane_body : v->patches ? patch_body : line_body;
+    te_body_fn body = v->depthwise ? plane_body : v->tiled ? tile_body : v->patches ? patch_body : line_body;
     te_tensor *rows = te_compute(g, "rows", DT_I16, rank, extents, body, k);
     rows->node->tag = "pad";
     return rows;

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#define TILE_PIXELS   3 /* by two channels: 6 sums, 4 registers of weights, 4 for data and addresses */
 #define DEPTHWISE_ROW 6 /* sums of neighbouring pixels of one channel, which share what they read */
 #define MOST_ROWS     3 /* of a window that are written out: a depthwise one, or one with short runs */
 #define SHORT_RUN     4 /* steps: finding the next row of a window would take as long as its products */
@@ -42,14 +41,21 @@ static int64_t depthwise_tile(int64_t width)
     return width < DEPTHWISE_ROW ? width : DEPTHWISE_ROW;
 }
 
+/* There the C writer has functions for loops that only widen, and for all rows of a window (widen.c, runs.c). */
+static bool has_words(const struct target *t)
+{
+    return (t->features & TARGET_DSP) != 0;
+}
+
 /* Copies a few neighbouring channels at a time. Pixels stand inside where they are few: then the zeros beside them are
  * no loops of their own. */
-static void copy_together(te_sched *s, const rows_conv *v, const te_node *rows, int64_t channels)
+static void copy_together(te_sched *s, const struct target *t, const rows_conv *v, const te_node *rows,
+                          int64_t channels)
 {
     const char *channel = te_axis_name(rows, 2), *column = te_axis_name(rows, 3);
     bool few = v->in / TOGETHER >= 2 * v->extent[1];
     te_sched_reorder(s, rows->name, 2, (const char *[]){column, channel});
-    if (channels % TOGETHER != 0 || channels <= TOGETHER)
+    if (channels % TOGETHER != 0 || channels <= TOGETHER || has_words(t))
         return;
     te_sched_split(s, rows->name, channel, TOGETHER, "some", "one");
     if (few)
@@ -72,7 +78,7 @@ static const char *take_channels(te_sched *s, const rows_conv *v, const te_node 
 }
 
 /* Parts that the channels are taken in, one after the other through the whole image: where rows of all of them would
- * take more than a quarter of the data, which the result replaces. */
+ * take more than a third of the data, which the result replaces. */
 static int64_t parts_of_channels(const struct target *t, const rows_conv *v)
 {
     const nn_window *w = &v->win;
@@ -81,7 +87,7 @@ static int64_t parts_of_channels(const struct target *t, const rows_conv *v)
     if (t->workers > 1 || t->line_axis != 0 || v->planar || v->images != 1 || v->out_extent[0] != v->extent[0] ||
         v->out_extent[1] != v->extent[1] || v->extent[0] < MANY_LINES)
         return 1;
-    while (4 * rows > parts * v->extent[0] * v->extent[1] && v->in % (2 * parts * TOGETHER) == 0 && parts < MOST_PARTS)
+    while (3 * rows > parts * v->extent[0] * v->extent[1] && v->in % (2 * parts * TOGETHER) == 0 && parts < MOST_PARTS)
         parts *= 2;
     return parts;
 }
@@ -116,23 +122,25 @@ static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, t
     if (t->lines_again)
         return;
     if (!v->planar)
-        copy_together(s, v, rows, v->in / parts);
+        copy_together(s, t, v, rows, v->in / parts);
     place_rows(s, t, v, last, line);
 }
 
 /* Two loads at once want that every window of a tile begins at an even element. */
 static bool begins_at_words(const rows_conv *v)
 {
-    return v->patches || v->pixel % 2 == 0 || (v->win.stride[1] % 2 == 0 && v->line % 2 == 0);
+    return v->patches || v->tiled || v->pixel % 2 == 0 || (v->win.stride[1] % 2 == 0 && v->line % 2 == 0);
 }
 
 static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
 {
     const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
     const te_node *rows = te_find_tag(s->g, "pad");
-    te_sched_split(s, o, te_axis_name(last, COLUMN), TILE_PIXELS, "col_o", "col_i");
+    te_sched_split(s, o, te_axis_name(last, COLUMN), ROWS_TILE, "col_o", "col_i");
     te_sched_split(s, o, te_axis_name(last, CHANNEL), v->block, "channel_o", "channel_i");
     te_sched_reorder(s, o, 4, (const char *[]){"col_o", "channel_o", "col_i", "channel_i"});
+    if (v->whole)
+        te_sched_pragma(s, o, "col_o", "whole", 1);
     te_sched_annotate(s, TE_UNROLL, o, "col_i");
     te_sched_annotate(s, TE_UNROLL, o, "channel_i");
     te_sched_compute_at(s, acc, o, "channel_o");
@@ -140,16 +148,22 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
                      (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, COLUMN),
                                       te_axis_name(anchor, CHANNEL), tap(anchor, 2), tap(anchor, 3), tap(anchor, 4)});
     te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), begins_at_words(v) ? "dot_rows" : "dot_rows_anywhere");
-    if (!v->patches && v->win.kernel[0] <= MOST_ROWS && v->steps <= SHORT_RUN)
+    if (!has_words(t) && !v->patches && v->win.kernel[0] <= MOST_ROWS && v->steps <= SHORT_RUN)
         te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 0));
-    if (v->patches) {
+    if (v->tiled) {
+        te_sched_reorder(s, rows->name, 2, (const char *[]){te_axis_name(rows, 3), te_axis_name(rows, 2)});
+        if (!has_words(t))
+            te_sched_annotate(s, TE_UNROLL, rows->name, te_axis_name(rows, 4));
+    } else if (v->patches) {
         te_sched_split(s, rows->name, te_axis_name(rows, 3), v->win.kernel[1] * v->in, "row", "run");
     } else {
         te_sched_split(s, rows->name, te_axis_name(rows, 2), v->pixel, "column", "channel");
-        if (v->planar)
+        if (v->planar && v->pixel <= TOGETHER && has_words(t))
+            te_sched_annotate(s, TE_UNROLL, rows->name, "channel");
+        else if (v->planar)
             te_sched_reorder(s, rows->name, 2, (const char *[]){"channel", "column"});
     }
-    if (v->patches || (v->win.kernel[0] == 1 && v->win.kernel[1] == 1))
+    if (v->patches || v->tiled || (v->win.kernel[0] == 1 && v->win.kernel[1] == 1))
         te_sched_compute_at(s, rows->name, o, "col_o");
     else
         place_rows(s, t, v, last, line);
