@@ -38,7 +38,8 @@ M55 = {"tiny_vww_qdq": 3300000, "tiny_ic_qdq": 2500000, "tiny_kws_qdq": 950000, 
 # Channels of the data, of the result, and the width of the layers of vectors(): whole vectors, their tails, fewer.
 SHAPES = ((1, 5, 5), (2, 4, 7), (3, 9, 5), (4, 1, 9), (5, 6, 3), (7, 3, 5), (8, 20, 7), (9, 4, 1), (12, 5, 7),
           (15, 2, 5), (16, 17, 11), (17, 4, 3), (24, 6, 5), (31, 3, 3), (32, 33, 5), (33, 2, 4), (40, 12, 3))
-# Channels of the data, of the result, and the width of words(): lines whose last tile is whole, channels in fours and others, windows of several rows.
+# Channels of the data, of the result, and the width of words(): last tiles that are whole, channels in fours and
+# others, windows of several rows.
 WIDTHS = ((3, 2, 8), (4, 6, 11), (8, 4, 16), (5, 8, 23), (16, 3, 32), (20, 2, 14))
 # Bytes of RAM with rows streamed, on a Cortex-M4: workspace, .data, .bss and the deepest stack.
 STREAMED = {"tiny_vww_qdq": 34 * 1024, "tiny_ic_qdq": 20 * 1024, "tiny_kws_qdq": 8 * 1024, "tiny_ad_qdq": 1280}
