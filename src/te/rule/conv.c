@@ -220,7 +220,9 @@ te_graph *te_merge_conv(te_graph *g, const struct target *t, const graph_node *n
     uint32_t row = anchor->n_axes - (blocked ? 2 : 1);
     if (!has_no_window(anchor) || row < 3 || te_axis_extent(anchor, row - 1) < 2)
         return g;
-    if (blocked)
+    if (te_find_tag(g, "wide_data"))
+        rows = te_wide_conv_rows(g, t, n, anchor);
+    else if (blocked)
         rows = te_blocked_conv_rows(g, t, n, anchor);
     else if (v > 1 && t->vector_bytes / 4 == v && te_axis_extent(anchor, row) > 0)
         rows = te_rows_to_merge(te_axis_extent(anchor, row - 1), te_axis_extent(anchor, row), packed_pixel_cost,

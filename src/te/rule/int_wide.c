@@ -9,15 +9,17 @@
 #include "type/cpu_model.h"
 #include "type/dot.h"
 
-#define WIDEN_CYCLES 2.0 /* of a vector of 16-bit numbers: load, widen, store */
-#define PART_OF_L2   2   /* in which the data of a strip does not come from afar */
+#define WIDEN_CYCLES 2.0  /* of a vector of 16-bit numbers: load, widen, store */
+#define TILE_CYCLES  80.0 /* of a tile beside its products: sums start and end, and wait for each other */
+#define PART_OF_L2   2    /* in which the data of a strip does not come from afar */
 #define MAX_SHARES   64
 
 /* Axes of a convolution's result, and of its data's stage. */
 enum { BATCH, BLOCK, ROW, COL, LANE, RANK };
 
 typedef struct wide_sums {
-    te_sched *s;
+    const te_graph *g;
+    te_sched *s; /* of g; NULL: only cycles are counted */
     const struct target *t;
     const target_dot *dot;
     te_node *anchor, *last, *data, *weights;
@@ -37,11 +39,11 @@ typedef struct wide_cut {
 /* Cycles of elements side by side, for one group of output channels. */
 static double line_cycles(const wide_sums *v, te_tile tile, int64_t width)
 {
-    double whole = (double)(width / tile.rows) * te_dot_step_cost(v->t, v->dot, tile.vectors, tile.rows);
-    int64_t left = width % tile.rows;
-    if (left)
-        whole += te_dot_step_cost(v->t, v->dot, tile.vectors, left);
-    return whole * (double)(v->products / v->dot->granule);
+    const double steps = (double)(v->products / v->dot->granule);
+    const int64_t left = width % tile.rows;
+    double whole = te_dot_step_cost(v->t, v->dot, tile.vectors, tile.rows) * steps + TILE_CYCLES;
+    double last = left ? te_dot_step_cost(v->t, v->dot, tile.vectors, left) * steps + TILE_CYCLES : 0;
+    return (double)(width / tile.rows) * whole + last;
 }
 
 /* Cycles of the slowest worker. */
@@ -80,6 +82,18 @@ static wide_cut choose_cut(const wide_sums *v)
         }
     }
     return best;
+}
+
+/* Cycles of a convolution of one tap whose rows, as many as there are pixels for, have `width` of them. */
+static double cycles_in_rows(const void *ctx, int64_t width)
+{
+    const wide_sums *v = ctx;
+    wide_sums x = *v;
+    x.rows = v->rows * v->cols / width;
+    x.cols = width;
+    x.between = v->numbers / x.rows;
+    const wide_cut cut = choose_cut(&x);
+    return cut_cycles(&x, &cut);
 }
 
 /* --- the loops --- */
@@ -204,21 +218,28 @@ static void matmul_sums(const wide_sums *v, const char *acc)
 
 /* --- what can be cut so --- */
 
-static bool find_stages(te_sched *s, const struct target *t, te_node *anchor, te_node *last, wide_sums *v)
+static bool find_stages(const te_graph *g, const struct target *t, te_node *anchor, wide_sums *v)
 {
-    *v = (wide_sums){.s = s,
+    *v = (wide_sums){.g = g,
                      .t = t,
                      .dot = target_find_dot(t, DT_I16, DT_I16, false),
                      .anchor = anchor,
-                     .last = last,
-                     .data = te_find_tag(s->g, "wide_data"),
-                     .weights = te_find_tag(s->g, "wide_weights"),
+                     .data = te_find_tag(g, "wide_data"),
+                     .weights = te_find_tag(g, "wide_weights"),
                      .lanes = t->vector_bytes / 4};
-    const te_node *beside[2] = {v->data, v->weights};
-    v->products = v->dot && v->weights && te_is_one_nest_with(s, anchor, last, NULL, 2, beside)
-                      ? te_reduce_most(s->g, anchor)
-                      : 0;
+    v->products = v->dot && v->data && v->weights ? te_reduce_most(g, anchor) : 0;
     return v->products > 0 && v->products % v->dot->granule == 0;
+}
+
+/* The stages as one nest of the schedule. */
+static bool find_nest(te_sched *s, const struct target *t, te_node *anchor, te_node *last, wide_sums *v)
+{
+    if (!find_stages(s->g, t, anchor, v))
+        return false;
+    const te_node *beside[2] = {v->data, v->weights};
+    v->s = s;
+    v->last = last;
+    return te_is_one_nest_with(s, anchor, last, NULL, 2, beside);
 }
 
 static bool read_conv(const graph_node *n, wide_sums *v)
@@ -229,9 +250,9 @@ static bool read_conv(const graph_node *n, wide_sums *v)
     v->in_block = nn_data_block(n, "data_layout");
     if (a->n_axes != RANK || a->n_reduce != 3 || v->in_block % v->dot->granule != 0 ||
         nn_layout_granule(kernel) != v->dot->granule || nn_layout_in_rows(kernel) != (v->in_block == 0) ||
-        te_axis_extent(a, LANE) != v->lanes || !nn_window_read(v->s->c, n, 2, &win))
+        te_axis_extent(a, LANE) != v->lanes || !nn_window_read(v->g->c, n, 2, &win))
         return false;
-    v->batch = te_axis_most(v->s->g, a, BATCH);
+    v->batch = te_axis_most(v->g, a, BATCH);
     v->blocks = te_axis_extent(a, BLOCK);
     v->rows = te_axis_extent(a, ROW);
     v->cols = te_axis_extent(a, COL);
@@ -242,10 +263,16 @@ static bool read_conv(const graph_node *n, wide_sums *v)
     return v->batch > 0 && v->blocks > 0 && v->rows > 0 && v->cols > 0 && v->numbers > 0;
 }
 
+int64_t te_wide_conv_rows(const te_graph *g, const struct target *t, const graph_node *n, te_node *anchor)
+{
+    wide_sums v;
+    return find_stages(g, t, anchor, &v) && read_conv(n, &v) ? te_rows_to_merge(v.rows, v.cols, cycles_in_rows, &v) : 1;
+}
+
 bool te_schedule_wide_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     wide_sums v;
-    if (!find_stages(s, t, anchor, last, &v) || !read_conv(n, &v))
+    if (!find_nest(s, t, anchor, last, &v) || !read_conv(n, &v))
         return false;
     wide_cut cut = choose_cut(&v);
     const char *acc = te_sums_stage(s, anchor, last, "local.reg");
@@ -260,7 +287,7 @@ bool te_schedule_wide_matmul(te_sched *s, const struct target *t, const graph_no
     wide_sums v;
     int64_t lanes, granule, units = te_axis_extent(anchor, anchor->n_axes - 1);
     nn_weight_blocks(n, &lanes, &granule);
-    if (!find_stages(s, t, anchor, last, &v) || anchor->n_axes < 2 || anchor->n_reduce != 1 || lanes != v.lanes ||
+    if (!find_nest(s, t, anchor, last, &v) || anchor->n_axes < 2 || anchor->n_reduce != 1 || lanes != v.lanes ||
         granule != v.dot->granule || units == 0 || units % lanes != 0)
         return false;
     v.batch = 1;

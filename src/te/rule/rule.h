@@ -64,6 +64,8 @@ te_tile te_choose_dot_tile(const struct target *t, const struct target_dot *d, i
 /* A convolution in blocks of channels whose stages `wide_data` and `wide_weights` hold numbers of 16 bits (int_wide.c);
  * false, and nothing is changed: it cannot be cut so. */
 bool te_schedule_wide_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+/* How many rows of such a convolution, of one tap, are better walked as one, by the cycles of its best cut. */
+int64_t te_wide_conv_rows(const te_graph *g, const struct target *t, const graph_node *n, te_node *anchor);
 /* A product with such stages, whose columns are whole vectors. */
 bool te_schedule_wide_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 /* The same where blocks, or elements, are at most so many, and each run says how many: tiles are whole, the last one is
