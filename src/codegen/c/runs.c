@@ -71,8 +71,7 @@ bool runs_open(c_emit *e, const tir_stmt *loop)
         tir_visit_expr(call->args[i], find_var, &in);
     if (in.found)
         return false;
-    w_str(e->w, "{\n");
-    e->w->indent++;
+    w_open(e->w, "%s", "");
     e->runs = call;
     e->runs_name = names_push(e, call, "runs", false);
     write_starts(e, call, e->runs_name);
@@ -99,8 +98,7 @@ bool runs_write(c_emit *e, const tir_stmt *s)
     const uint32_t depth = e->names.len;
     const char *name = apart ? names_push(e, call, "runs", false) : e->runs_name;
     if (apart) {
-        w_str(e->w, "{\n");
-    e->w->indent++;
+        w_open(e->w, "%s", "");
         write_starts(e, call, name);
     }
     const char *args = arena_printf(e->tmp, "%s, %s, %u", expr_text(e, call->args[0]).s, name,

@@ -2,8 +2,8 @@
 /* phase-convolutions: a transposed convolution on constant weights becomes a convolution. With stride s, elements y of
  * the result with the same y mod s, a phase, see the same taps of the window, at most ceil(k / s) of them: one
  * convolution makes all phases as channels of their own, and what it makes is put side by side. Its window is turned
- * round, and filled up with zeros where k is no multiple of s. Gathering, which asks of every tap whether it meets an
- * element, takes hundreds of times as long. */
+ * round, and filled up with zeros where k is no multiple of s: an infinity of the data becomes a NaN under these, too.
+ * Gathering, which asks of every tap whether it meets an element, takes hundreds of times as long. */
 #include "graph/op/nn.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"

@@ -2,7 +2,8 @@
 /* Products by weights of 4 bits, eight in a word, which stay packed: a lane of words has eight numbers of a column and
  * is taken apart in registers. Of each block of numbers along K the sum of x * code is made first; it becomes
  * scale * (sum - zero * sum of x). With those sums of x (the last operand) x is divided by 16^(place of the number in
- * its half word) beforehand, which is exact: then a number need not be shifted down, only masked. Number k of eight has
+ * its half word) beforehand, exactly unless x is below 2^-114: then a number need not be shifted down, only masked. (An
+ * infinite x gives NaN, since its sums are subtracted from each other.) Number k of eight has
  * the place k * 2 below 4, (k - 4) * 2 + 1 from there on, so that one mask gives four bytes that follow each other. */
 #include "graph/op/nn.h"
 #include "te/op/util.h"
