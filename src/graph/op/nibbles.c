@@ -38,6 +38,18 @@ bool infer_block_sums(compiler *c, const graph_node *n, type *out)
     return blocks > 0;
 }
 
+/* Sums of x's blocks: x's extents but the last. */
+static bool sums_fit(const type *x, const type *sums, int64_t blocks)
+{
+    const int32_t last = x->shape.rank - 1;
+    if (sums->shape.rank != x->shape.rank || !dim_is(sums->shape.dims[last], blocks))
+        return false;
+    for (int32_t i = 0; i < last; i++)
+        if (!dim_equal(sums->shape.dims[i], x->shape.dims[i]))
+            return false;
+    return true;
+}
+
 bool infer_matmul_nibbles(compiler *c, const graph_node *n, type *out)
 {
     const int64_t block = graph_attr_int(n, "block_size"), units = graph_attr_int(n, "units");
@@ -54,7 +66,9 @@ bool infer_matmul_nibbles(compiler *c, const graph_node *n, type *out)
                            (long long)block);
     if (infer_in(n, 3) && (!known_dims(c, n, 3, z) || memcmp(z, s, 3 * sizeof *z) != 0))
         return infer_error(c, n, "there is not one zero point for each scale");
-    if (sums && (sums->shape.rank != x->shape.rank || !dim_is(sums->shape.dims[sums->shape.rank - 1], blocks)))
+    if (graph_attr_int(n, "zero") < 0 || graph_attr_int(n, "zero") > UINT8_MAX)
+        return infer_error(c, n, "zero is no number of 8 bits");
+    if (sums && !sums_fit(x, sums, blocks))
         return infer_error(c, n, "the sums are not those of %lld blocks", (long long)blocks);
     with_last(c, x, units, out);
     return true;
