@@ -98,7 +98,8 @@ static double cycles_in_rows(const void *ctx, int64_t width)
 
 /* --- the loops --- */
 
-/* A vector of the two innermost axes of the packed weights, lanes and what stands side by side in them. */
+/* The two innermost axes of the packed weights, lanes and what stands side by side in them, are one run of bytes, which
+ * the C compiler makes vectors of: here, where they have an index each, they are no ramp. */
 static void schedule_operands(const wide_sums *v)
 {
     te_sched *s = v->s;
@@ -114,7 +115,6 @@ static void schedule_operands(const wide_sums *v)
     }
     te_sched_compute_at(s, w->name, v->last->name, "group");
     te_sched_fuse(s, w->name, te_axis_name(w, w->n_axes - 2), te_axis_name(w, w->n_axes - 1), "pairs");
-    te_sched_annotate(s, TE_VECTORIZE, w->name, "pairs");
 }
 
 static void fuse_parts(te_sched *s, const te_node *y, uint32_t n_batch, const char *strip)
