@@ -567,6 +567,7 @@ static void wake_next(tvmrt_engine_t *engine)
 
         if (worker->sleeping && queue_has_task(&engine->task_queue, worker->index)) {
             worker->sleeping = 0;
+            tvmrt_thread_keep_off(&worker->thread);
             tvmrt_cond_signal(&worker->wake);
             break;
         }

@@ -365,6 +365,9 @@ int tvmrt_cond_destroy(tvmrt_cond_t *cond);
 /* `thread` stays where it is until joined; it holds whatever the port needs, a stack included. */
 int tvmrt_thread_create(tvmrt_thread_t *thread, tvmrt_thread_func_t func, void *arg);
 int tvmrt_thread_join(tvmrt_thread_t *thread);
+/* `thread` sleeps and is about to be woken by the calling one: it should not start on the processor of that. A hint,
+ * which may do nothing; never two calls for one thread at once. */
+void tvmrt_thread_keep_off(tvmrt_thread_t *thread);
 
 int tvmrt_barrier_init(tvmrt_barrier_t *barrier);
 /* Announces `count` arrivals. Only between a completed sync (or the init) and the first arrival. */

@@ -74,6 +74,11 @@ int tvmrt_thread_join(tvmrt_thread_t *thread)
     return TVMRT_E_UNSUPPORTED;
 }
 
+void tvmrt_thread_keep_off(tvmrt_thread_t *thread)
+{
+    (void)thread;
+}
+
 int tvmrt_barrier_init(tvmrt_barrier_t *barrier)
 {
     barrier->pending = 0;

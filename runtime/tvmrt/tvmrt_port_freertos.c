@@ -180,6 +180,12 @@ int tvmrt_thread_join(tvmrt_thread_t *thread)
     return TVMRT_OK;
 }
 
+/* The scheduler gives a task that wakes up to a core that is free. */
+void tvmrt_thread_keep_off(tvmrt_thread_t *thread)
+{
+    (void)thread;
+}
+
 int tvmrt_barrier_init(tvmrt_barrier_t *barrier)
 {
     barrier->pending = 0;

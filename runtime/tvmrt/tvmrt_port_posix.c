@@ -1,12 +1,16 @@
 /* tvmrt_port_posix.c: the runtime's mutex, condition, thread and barrier functions over POSIX threads (Linux, macOS,
  * BSD, QNX, and RTOSes with a pthread layer).
  * SPDX-License-Identifier: Apache-2.0 */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* on which processors a thread may run */
+#endif
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "tvmrt.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +22,7 @@ struct posix_thread {
     pthread_t id;
     tvmrt_thread_func_t func;
     void *arg;
+    uint32_t kept_off; /* the processor taken from those that it may run on, plus 1; 0: none */
 };
 typedef char tvmrt_thread_bytes_is_enough[TVMRT_THREAD_BYTES >= sizeof(struct posix_thread) ? 1 : -1];
 
@@ -131,12 +136,39 @@ int tvmrt_thread_create(tvmrt_thread_t *thread, tvmrt_thread_func_t func, void *
         return TVMRT_E_PORT;
     posix->func = func;
     posix->arg = arg;
+    posix->kept_off = 0;
     return port_status(create(posix));
 }
 
 int tvmrt_thread_join(tvmrt_thread_t *thread)
 {
     return port_status(pthread_join(((struct posix_thread *)(void *)thread)->id, NULL));
+}
+
+/* Linux puts a thread that wakes up on the processor of the one that wakes it when it takes both for as good, and moves
+ * it away milliseconds later: until then the two take turns. */
+void tvmrt_thread_keep_off(tvmrt_thread_t *thread)
+{
+#if defined(__linux__) && defined(CPU_CLR)
+    struct posix_thread *posix = (struct posix_thread *)(void *)thread;
+    const int processor = sched_getcpu();
+    const uint32_t here = (uint32_t)processor;
+    cpu_set_t set;
+
+    if (processor < 0 || here >= CPU_SETSIZE || here + 1 == posix->kept_off ||
+        pthread_getaffinity_np(posix->id, sizeof set, &set) != 0)
+        return;
+    if (posix->kept_off != 0)
+        CPU_SET(posix->kept_off - 1, &set);
+    posix->kept_off = 0;
+    if (CPU_ISSET(here, &set) && CPU_COUNT(&set) > 1) {
+        CPU_CLR(here, &set);
+        posix->kept_off = here + 1;
+    }
+    (void)pthread_setaffinity_np(posix->id, sizeof set, &set);
+#else
+    (void)thread;
+#endif
 }
 
 int tvmrt_barrier_init(tvmrt_barrier_t *barrier)

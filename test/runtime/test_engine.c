@@ -1,5 +1,8 @@
 /* test_engine.c: the engine: starting, stopping, statuses, limits, sharing between instances and threads.
  * SPDX-License-Identifier: Apache-2.0 */
+#ifdef __linux__
+#define _GNU_SOURCE
+#endif
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -10,6 +13,7 @@
 
 #include <cmocka.h>
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 #include "mesh.h"
@@ -320,6 +324,72 @@ static void workers_begin_with_their_shares(void **state)
     run_alone(begin, 3 * WORKERS, 40, check_begun);
 }
 
+#ifdef __linux__
+static pthread_barrier_t asked;
+static cpu_set_t allowed;
+
+/* Says twice where it may run. */
+static void ask_twice(void *arg)
+{
+    int k;
+
+    (void)arg;
+    for (k = 0; k < 2; k++) {
+        pthread_barrier_wait(&asked);
+        assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+        pthread_barrier_wait(&asked);
+    }
+}
+
+static void go_to(int processor)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    assert_int_equal(sched_setaffinity(0, sizeof set, &set), 0);
+}
+
+static void ask(tvmrt_thread_t *thread)
+{
+    tvmrt_thread_keep_off(thread);
+    pthread_barrier_wait(&asked);
+    pthread_barrier_wait(&asked);
+}
+
+/* A thread that is woken may run on every processor of the program but the one of the thread that wakes it. */
+static void woken_threads_keep_off(void **state)
+{
+    cpu_set_t all, expected_set;
+    tvmrt_thread_t thread;
+    int here, there;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    for (here = 0; !CPU_ISSET(here, &all);)
+        here++;
+    for (there = CPU_SETSIZE - 1; !CPU_ISSET(there, &all);)
+        there--;
+    assert_int_equal(pthread_barrier_init(&asked, NULL, 2), 0);
+    assert_int_equal(tvmrt_thread_create(&thread, ask_twice, NULL), 0);
+    go_to(here);
+    ask(&thread);
+    expected_set = all;
+    if (CPU_COUNT(&all) > 1)
+        CPU_CLR(here, &expected_set);
+    assert_true(CPU_EQUAL(&allowed, &expected_set));
+    go_to(there);
+    ask(&thread);
+    expected_set = all;
+    if (CPU_COUNT(&all) > 1)
+        CPU_CLR(there, &expected_set);
+    assert_true(CPU_EQUAL(&allowed, &expected_set));
+    assert_int_equal(tvmrt_thread_join(&thread), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    pthread_barrier_destroy(&asked);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +405,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(concurrent_init, open_all, close_all),
         cmocka_unit_test_setup_teardown(every_worker_is_woken, open_all, close_all),
         cmocka_unit_test_setup_teardown(workers_begin_with_their_shares, open_all, close_all),
+#ifdef __linux__
+        cmocka_unit_test(woken_threads_keep_off),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
