@@ -59,13 +59,24 @@ static bool is_result(const graph_node *n)
     return (n->outputs[0]->mark & MARK_RESULT) != 0;
 }
 
-/* [B, L, K] by one matrix. */
+static bool is_one(const graph_value *v)
+{
+    return v->type.kind == TYPE_TENSOR && shape_is_static(v->type.shape) && shape_count(v->type.shape) == 1;
+}
+
+/* [B, L, K] by one matrix; of quantised numbers without a zero point for each row. */
 static bool is_product(const graph_node *n)
 {
     int64_t dims[TYPE_MAX_RANK];
-    return strcmp(n->op->name, "nn.matmul") == 0 && graph_attr_int(n, "transpose_a") == 0 && has_views(n->inputs[0]) &&
-           n->inputs[1]->type.kind == TYPE_TENSOR && n->inputs[1]->type.shape.rank == 2 &&
-           rows_in(n->inputs[0], dims) > 0;
+    const bool integers = strcmp(n->op->name, "qnn.matmul") == 0;
+    if ((!integers && strcmp(n->op->name, "nn.matmul") != 0) || graph_attr_int(n, "transpose_a") != 0 ||
+        !has_views(n->inputs[0]) || n->inputs[1]->type.kind != TYPE_TENSOR || n->inputs[1]->type.shape.rank != 2 ||
+        rows_in(n->inputs[0], dims) == 0)
+        return false;
+    for (uint32_t i = 2; i < n->n_inputs; i++)
+        if (n->inputs[i] && !is_one(n->inputs[i]) && (i == 2 || n->inputs[i]->type.shape.rank > 2))
+            return false;
+    return true;
 }
 
 /* An operand that is the same for all rows. */
@@ -79,7 +90,20 @@ static bool has_shape_of(const graph_value *v, const graph_value *y)
     return v->type.kind == TYPE_TENSOR && shape_equal(v->type.shape, y->type.shape);
 }
 
-/* Element by element, without an axis that has a number, behind something that is rows already. */
+/* Some operand has a number for each index of an axis that rows do not keep. */
+static bool counts_axes(const graph_node *n)
+{
+    if (!graph_attr(n, "axis"))
+        return strcmp(n->op->name, "nn.batch_norm") == 0;
+    const int32_t rank = n->outputs[0]->type.shape.rank;
+    const int64_t axis = graph_attr_int(n, "axis");
+    bool each = false;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        each |= n->inputs[i] && !is_one(n->inputs[i]) && is_of_rows(n->inputs[i]);
+    return each && axis != -1 && axis != rank - 1;
+}
+
+/* Element by element, behind something that is rows already. */
 static bool is_epilogue(const flattener *f, const graph_node *n)
 {
     bool any = false;
@@ -87,8 +111,7 @@ static bool is_epilogue(const flattener *f, const graph_node *n)
     int64_t dims[TYPE_MAX_RANK];
     bool plain = n->op->cls <= CLASS_BROADCAST && n->op->effect == EFFECT_PURE && n->n_outputs == 1 &&
                  (n->op->flags & ~OPF_COMMUTATIVE) == 0;
-    bool counts_axes = strncmp(n->op->name, "qnn.", 4) == 0 || strcmp(n->op->name, "nn.batch_norm") == 0;
-    if (!plain || counts_axes || rows_in(n->outputs[0], dims) == 0)
+    if (!plain || counts_axes(n) || rows_in(n->outputs[0], dims) == 0)
         return false;
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const graph_value *v = n->inputs[i];
@@ -113,7 +136,12 @@ static graph_value *on_rows(flattener *f, const graph_node *n)
         if (n->inputs[i] && !in[i])
             return NULL;
     }
-    graph_value *x = rewrite_emit(r, n->op->name, n->n_inputs, in, n->n_attrs, n->attrs, n->loc);
+    const uint32_t n_attrs = n->n_attrs;
+    attr *attrs = arena_copy(&r->c->mem, n->attrs, n_attrs * sizeof *attrs, _Alignof(attr));
+    for (uint32_t i = 0; i < n_attrs; i++)
+        if (attrs[i].name == attr_int(r->c, "axis", 1).name)
+            attrs[i] = attr_int(r->c, "axis", 1);
+    graph_value *x = rewrite_emit(r, n->op->name, n->n_inputs, in, n_attrs, attrs, n->loc);
     (void)shape_get(y->type.shape, dims);
     graph_value *out = x ? view(f, x, (uint32_t)y->type.shape.rank, dims, n->loc) : NULL;
     if (!out)
