@@ -20,6 +20,7 @@ typedef struct packer {
     arena scratch;
     ptr_map packed; /* weights -> position in `list`: weights that several nodes share are packed once */
     VEC(graph_value *) list;
+    ptr_map filled; /* the same for data whose rows are filled up */
 } packer;
 
 /* Weights worth packing: f32, static, dense (a splat is a literal in the kernel and needs no memory), at least half a
@@ -156,18 +157,42 @@ static void pack_integer_conv(packer *p, graph_node *n)
         graph_set_attr(p->r.f, n, attr_int(c, "wide", 1));
 }
 
-/* The same for product n of `units` columns and sums of k numbers. */
-static const target_dot *matmul_dot(const packer *p, const graph_node *n, const target_dot *row, int64_t k,
-                                    int64_t units, bool *wide)
+/* The same for product n of `units` columns. */
+static const target_dot *matmul_dot(const packer *p, const graph_node *n, const target_dot *row, int64_t units,
+                                    bool *wide)
 {
     const shape s = n->outputs[0]->type.shape;
     int64_t rows = 0, all = shape_is_static(s) ? shape_count(s) : 0;
     const bool whole = all > 0 && s.rank >= 2 && dim_is_const(s.dims[s.rank - 2], &rows) && units % p->lanes == 0;
     const target_dot *wider = whole && row->a != DT_I16 ? target_find_wide_dot_for(p->target, row, rows) : NULL;
-    *wide = wider && k % wider->granule == 0;
-    if (*wide)
-        return wider;
-    return k % row->granule == 0 ? row : NULL;
+    *wide = wider != NULL;
+    return wider ? wider : row;
+}
+
+/* The left operand of product n of sums of k numbers, with zeros behind them where its granules are not full: those of
+ * the packed weights are zeros there. */
+static graph_value *filled_rows(packer *p, const graph_node *n, int64_t k, int64_t granule)
+{
+    compiler *c = p->r.c;
+    graph_value *a = n->inputs[0];
+    const int32_t rank = a->type.shape.rank;
+    int64_t have = 0, pads[2 * TYPE_MAX_RANK] = {0};
+    const int64_t more = (granule - k % granule) % granule;
+    uint32_t at = 0;
+    if (more == 0)
+        return a;
+    if (!dim_is_const(a->type.shape.dims[rank - 1], &have) || have != k)
+        return NULL;
+    if (ptr_map_get(&p->filled, a, &at) && dim_is(p->list.data[at]->type.shape.dims[rank - 1], k + more))
+        return p->list.data[at];
+    pads[2 * rank - 1] = more;
+    graph_value *in[2] = {a, rewrite_constant(&p->r, tensor_from_i64s(c, (uint32_t)(2 * rank), pads), "pads", n->loc)};
+    graph_value *x = rewrite_emit(&p->r, "nn.pad", 2, in, 0, NULL, n->loc);
+    if (x) {
+        ptr_map_set(&p->filled, a, p->list.len);
+        vec_push(&p->scratch, &p->list, x);
+    }
+    return x;
 }
 
 /* Weights of 8 bits by data of 16, summed in i32: both are 16 where there is an instruction for that. */
@@ -201,13 +226,13 @@ static void pack_integer_matmul(packer *p, graph_node *n)
         graph_attr_int(n, "transpose_a") != 0 || w->dims[transposed ? 0 : 1] < (int64_t)p->lanes)
         return;
     bool wide;
-    row = matmul_dot(p, n, row, w->dims[transposed ? 1 : 0], w->dims[transposed ? 0 : 1], &wide);
-    if (!row)
-        return;
+    row = matmul_dot(p, n, row, w->dims[transposed ? 0 : 1], &wide);
     const char *packed = arena_printf(&c->mem, "NK%un%uk", p->lanes, row->granule);
-    graph_value *v = transform(p, n, transposed ? "NK" : "KN", packed);
+    graph_value *x = filled_rows(p, n, w->dims[transposed ? 1 : 0], row->granule);
+    graph_value *v = x ? transform(p, n, transposed ? "NK" : "KN", packed) : NULL;
     if (!v)
         return;
+    n->inputs[0] = x;
     n->inputs[1] = v;
     graph_set_attr(p->r.f, n, attr_int(c, "transpose_b", 0));
     graph_set_attr(p->r.f, n, attr_string(c, "weight_layout", packed));
@@ -268,6 +293,7 @@ static bool run(compiler *c, graph_func *f, const struct target *t)
     packer p = {.target = t, .lanes = t->vector_bytes / 4};
     arena_init(&p.scratch, &c->mem);
     ptr_map_init(&p.packed, &p.scratch);
+    ptr_map_init(&p.filled, &p.scratch);
     rewrite_begin(&p.r, c, f);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         graph_node *n = f->nodes.data[i];
