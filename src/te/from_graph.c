@@ -4,6 +4,7 @@
  * share. */
 #include "te/from_graph.h"
 #include "abi/package.h"
+#include "te/extreme.h"
 #include "te/lower.h"
 #include "te/records.h"
 #include "te/inline.h"
@@ -338,6 +339,8 @@ static void shape_graph(builder *b, const struct target *t)
     te_node *anchor = t && t->line_axis == 0 && b->rigid && !b->several ? anchor_of(b) : NULL;
     if (anchor && b->rigid->op->te->schedule == te_schedule_conv)
         b->g = te_merge_conv(b->g, t, b->rigid, anchor);
+    if (anchor && anchor->n_outputs == 2 && t->vector_bytes / 4 > 1)
+        te_search_in_parts(b->g, b->rigid, anchor);
 }
 
 /* t NULL: the empty schedule. */

@@ -12,6 +12,7 @@ give the same numbers, and the expected ones where the run states them."""
 import argparse
 import fnmatch
 import json
+import math
 import os
 import re
 import subprocess
@@ -72,7 +73,32 @@ def wild(name, good, status, more=()):
     return [({name: good}, 0)] + [({name: [v, *good[1:]]}, status) for v in [*WILD, *more]]
 
 
+def row(length=1500, rest=-1.0, **values):
+    """A row of `rest` with the values at some places, at_7=3.0."""
+    x = np.full(length, rest)
+    for place, value in values.items():
+        x[int(place[3:])] = value
+    return x
+
+
+def places(rows, first, last):
+    """A run of "search": where the largest lies first and last, and where the smallest of the negated rows does."""
+    return ({"x": np.array(rows), "n": -np.array(rows)}, 0, {"a": first, "b": last, "c": first, "d": last})
+
+
+NAN, INF = math.nan, math.inf
 CASES = [
+    Case("search", "%x: f32[2, 1500], %n: f32[2, 1500]",
+         "  %a = argmax(%x) {axis = 1}\n  %b = argmax(%x) {axis = 1, select_last_index = 1, keepdims = 0}\n"
+         "  %c = argmin(%n) {axis = -1, keepdims = 0}\n  %d = argmin(%n) {axis = 1, select_last_index = 1}\n"
+         "  return %a, %b, %c, %d",
+         places([row(), row(at_7=3, at_1400=3)], [0, 7], [1499, 1400]),
+         places([row(at_1440=2, at_1450=2), row(at_1499=2)], [1440, 1499], [1450, 1499]),
+         places([row(at_63=5, at_64=5), row(at_1435=1, at_1436=1, at_1472=1)], [63, 1435], [64, 1472]),
+         places([row(at_0=NAN, at_5=9), row(at_1=NAN, at_64=NAN, at_70=2, at_71=NAN)], [0, 70], [0, 70]),
+         places([row(rest=-INF), row(rest=-INF, at_3=NAN, at_1499=NAN)], [0, 0], [1499, 1498]),
+         places([row(rest=NAN), row(rest=NAN, at_0=-INF)], [0, 0], [0, 0]),
+         places([row(rest=NAN, at_0=1, at_900=INF), row(at_100=INF, at_1200=INF)], [900, 100], [900, 1200])),
     one("reshape", X + ", %s: i64[2]", "reshape(%x, %s) : ? declared f32[2, 6]", *wild("s", [2, 6], SHAPE, [3]),
         ({"s": [2, -1]}, 0), ({"s": [-1, 6]}, 0), ({"s": [-1, -1]}, SHAPE), ({"s": [-2, 6]}, SHAPE),
         ({"s": [0, 6]}, SHAPE), ({"s": [6, 2]}, SHAPE)),

@@ -79,6 +79,16 @@ bool te_is_one_nest(const te_sched *s, const te_node *anchor, const te_node *las
     return te_is_one_nest_with(s, anchor, last, also, 0, NULL);
 }
 
+bool te_adds_var(tir_expr_ref e, const tir_var *v)
+{
+    if (e->kind == TIR_VAR)
+        return e->u.var == v;
+    if (e->kind != TIR_BINOP || e->op != TIR_ADD)
+        return false;
+    bool first = tir_uses_var(e->args[0], v);
+    return first != tir_uses_var(e->args[1], v) && te_adds_var(e->args[first ? 0 : 1], v);
+}
+
 /* --- moves --- */
 
 uint32_t te_parallel_axes(const te_graph *g, const te_node *n)

@@ -10,7 +10,8 @@
 
 #define MVE_LANES 4 /* of Cortex-M's vectors; its other code is of a processor without them */
 #define PARTIAL 16 /* sums side by side */
-#define LONG    4096 /* elements of a row whose extreme takes more of them */
+#define LONG    4096 /* elements of a row that takes more of them */
+#define CHAINS  4  /* vectors of extremes, each of which waits for a comparison and a choice */
 #define FEW     4  /* of them, when they are combined */
 
 static bool is_vector_call(tir_op op)
@@ -97,8 +98,8 @@ static void check_read(void *ctx, tir_expr_ref e)
 {
     read_check *r = ctx;
     for (uint32_t i = 0; e->kind == TIR_LOAD && i < e->n_args; i++) {
-        bool last = i + 1 == e->n_args, is_k = e->args[i]->kind == TIR_VAR && e->args[i]->u.var == r->k;
-        if (tir_uses_var(e->args[i], r->k) && !(last && is_k))
+        bool last = i + 1 == e->n_args;
+        if (tir_uses_var(e->args[i], r->k) && !(last && te_adds_var(e->args[i], r->k)))
             r->contiguous = false;
     }
 }
@@ -148,13 +149,15 @@ static void combine(te_sched *s, const te_node *n, const char *stage, const char
     te_sched_annotate(s, TE_UNROLL, stage, "k_b");
 }
 
-/* Partial results of n: in whatever order an extreme is found it is the same number, and a long row has more of them
- * under way at once. */
-static int64_t partial_count(const te_sched *s, const te_node *n, uint32_t beside)
+/* Partial results of n: a long row has more of them under way at once, as has one whose steps are a comparison and a
+ * choice. In whatever order an extreme is found it is the same number: then there are some vectors of them. */
+static int64_t partial_count(const te_sched *s, const struct target *t, const te_node *n, uint32_t beside)
 {
     tir_expr_ref e = n->reducer->combine[0];
     bool extreme = e->kind == TIR_BINOP && (e->op == TIR_MAX || e->op == TIR_MIN);
-    return extreme && beside >= n->n_axes && te_reduce_most(s->g, n) >= LONG ? 2 * PARTIAL : PARTIAL;
+    if (beside < n->n_axes || (e->kind != TIR_SELECT && te_reduce_most(s->g, n) < LONG))
+        return PARTIAL;
+    return extreme && CHAINS * lanes_of(t) > 2 * PARTIAL ? CHAINS * lanes_of(t) : 2 * PARTIAL;
 }
 
 bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *stage, const char *consumer,
@@ -169,7 +172,7 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
         return false;
     const char *partial = arena_printf(&s->c->mem, "%s_part", stage),
                *sums = arena_printf(&s->c->mem, "%s_lanes", stage);
-    te_sched_split(s, stage, n->reduce_axes[0]->var->name, partial_count(s, n, beside), "k_o", "k_i");
+    te_sched_split(s, stage, n->reduce_axes[0]->var->name, partial_count(s, t, n, beside), "k_o", "k_i");
     te_sched_rfactor(s, stage, "k_i", partial);
     te_sched_cache_write(s, partial, "local.reg", sums);
     te_sched_set_scope(s, partial, "local");

@@ -6,6 +6,8 @@
 #include "tir/walk.h"
 #include "type/target.h"
 
+#include <string.h>
+
 #define CUT_MULTIPLE  64        /* elements: whole vectors and cache lines of any type */
 #define BESIDE        4         /* rows */
 #define KERNEL_UNROLL 16        /* window taps that are written out */
@@ -100,8 +102,21 @@ static void reduce_beside(te_sched *s, const struct target *t, const te_node *n)
         te_sched_annotate(s, TE_UNROLL, n->name, inner);
 }
 
+/* A search in parts (te/extreme.c): the extreme of each part in lanes. What else there is is short. */
+static bool search_in_parts(te_sched *s, const struct target *t, te_node *extremes)
+{
+    const char *acc = arena_printf(&s->c->mem, "%s_acc", extremes->name),
+               *part = te_axis_name(extremes, extremes->n_axes - 1);
+    te_sched_cache_write(s, extremes->name, "local.reg", acc);
+    te_sched_compute_at(s, acc, extremes->name, part);
+    te_sum_in_lanes(s, t, extremes, acc, extremes->name, part, extremes->n_axes);
+    return true;
+}
+
 bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
+    if (anchor->tag && strcmp(anchor->tag, "extremes") == 0)
+        return search_in_parts(s, t, anchor);
     if (anchor == last && anchor->reducer && anchor->n_outputs == 2 && te_is_one_nest(s, anchor, last, NULL)) {
         reduce_beside(s, t, anchor);
         return true;

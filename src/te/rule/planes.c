@@ -26,22 +26,12 @@ typedef struct line_check {
     bool contiguous;
 } line_check;
 
-static bool adds(tir_expr_ref e, const tir_var *v)
-{
-    if (e->kind == TIR_VAR)
-        return e->u.var == v;
-    if (e->kind != TIR_BINOP || e->op != TIR_ADD)
-        return false;
-    bool first = tir_uses_var(e->args[0], v);
-    return first != tir_uses_var(e->args[1], v) && adds(e->args[first ? 0 : 1], v);
-}
-
 static void check_read(void *ctx, tir_expr_ref e)
 {
     line_check *x = ctx;
     for (uint32_t i = 0; e->kind == TIR_LOAD && i < e->n_args; i++)
         if (tir_uses_var(e->args[i], x->v))
-            x->contiguous = x->contiguous && i + 1 == e->n_args && adds(e->args[i], x->v);
+            x->contiguous = x->contiguous && i + 1 == e->n_args && te_adds_var(e->args[i], x->v);
 }
 
 /* Channels, of those that share their input, and vectors of a line that make one tile. */

@@ -30,6 +30,8 @@ const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count);
 bool te_weights_stay(const struct target *t, int64_t bytes);
 te_node *te_find_tag(const te_graph *g, const char *tag); /* first stage with the tag, or NULL */
 const char *te_axis_name(const te_node *n, uint32_t i);
+/* e, an index, is v and what does not depend on it: neighbours along v are neighbours where e reads. */
+bool te_adds_var(tir_expr_ref e, const tir_var *v);
 /* --- tiles of sums in registers (tile.c) --- */
 typedef struct te_tile {
     int64_t vectors, rows; /* vectors of lanes, elements that are broadcast against them */

@@ -78,19 +78,42 @@ static bool has_lanes(tir_stmt *s)
     return found;
 }
 
-static void look_for_load(void *ctx, tir_expr_ref e)
+typedef struct load_search {
+    tir_expr_ref load;
+    bool found;
+} load_search;
+
+static void look_for_same(void *ctx, tir_expr_ref e)
 {
-    *(bool *)ctx |= e->kind == TIR_LOAD;
+    load_search *x = ctx;
+    x->found |= tir_expr_equal(e, x->load);
 }
 
-/* A condition that differs between lanes decides about a load: lanes cannot skip it. */
+typedef struct guard_check {
+    tir_expr_ref cond;
+    bool decides;
+} guard_check;
+
+static void check_guarded(void *ctx, tir_expr_ref e)
+{
+    guard_check *g = ctx;
+    load_search x = {e, false};
+    if (e->kind == TIR_LOAD)
+        tir_visit_expr(g->cond, look_for_same, &x);
+    g->decides |= e->kind == TIR_LOAD && !x.found;
+}
+
+/* A condition that differs between lanes decides about a load: lanes cannot skip it. One that reads the same itself
+ * decides nothing. */
 static void find_guarded_load(void *ctx, tir_expr_ref e)
 {
     bool guards = e->kind == TIR_SELECT || (e->kind == TIR_BINOP && (e->op == TIR_AND || e->op == TIR_OR));
     if (!guards || e->args[0]->type.lanes == 1)
         return;
+    guard_check g = {e->args[0], false};
     for (uint32_t i = 1; i < e->n_args; i++)
-        tir_visit_expr(e->args[i], look_for_load, ctx);
+        tir_visit_expr(e->args[i], check_guarded, &g);
+    *(bool *)ctx |= g.decides;
 }
 
 static bool is_scattered(tir_expr_ref index)

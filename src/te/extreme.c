@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the extreme of a long row lies. A comparison and two choices for each element wait for each other; an extreme
+ * alone vectors find many times as fast. So each part of the row has its extreme, and what is searched is the row of
+ * these and then one part. The last part begins where it is whole: what it shares with the one before it changes no
+ * first place. The result is that of the stage as it was: a row that begins with NaN has its extreme there, and
+ * elsewhere NaN is none. The last place is not looked for so: a part of nothing but NaN has the extreme of one of
+ * infinities, which does no harm behind a first element that is one, but would be the last. */
+#include "te/extreme.h"
+#include "te/te_op.h"
+#include "tir/walk.h"
+
+#include <math.h>
+
+#define LONG_ROW 1024 /* elements */
+#define LEAST    64   /* elements of a part */
+
+typedef struct search {
+    te_graph *g;
+    const te_node *from; /* the stage as it was */
+    bool most;           /* the largest */
+    int64_t length, part;
+} search;
+
+/* Floats that lie side by side along the reduction, in a parameter. */
+static bool reads_row(const te_graph *g, const te_node *n)
+{
+    tir_expr_ref e = n->body[0];
+    const tir_var *k = n->reduce_axes[0]->var;
+    const te_tensor *t = e->kind == TIR_LOAD && e->type.dt == DT_F32 ? te_tensor_of(g, e->u.buffer) : NULL;
+    if (!t || t->node->kind != TE_PLACEHOLDER)
+        return false;
+    for (uint32_t i = 0; i + 1 < e->n_args; i++)
+        if (tir_uses_var(e->args[i], k))
+            return false;
+    tir_expr_ref at = e->args[e->n_args - 1];
+    return at->kind == TIR_VAR && at->u.var == k;
+}
+
+static bool fits(const te_graph *g, const te_node *n, int64_t *out_length)
+{
+    return n->n_reduce == 1 && n->n_outputs == 2 && !n->where && g->params.len == g->n_inputs + 1 &&
+           g->params.data[g->n_inputs] == n->outputs[1] && g->nodes.data[g->nodes.len - 1] == n &&
+           tir_is_int(n->reduce_axes[0]->extent, out_length) && *out_length >= LONG_ROW && reads_row(g, n);
+}
+
+static tir_expr_ref const *indices(te_graph *g, uint32_t n, te_axis *const *axes, tir_expr_ref last)
+{
+    tir_expr_ref *idx = arena_array(&g->c->mem, tir_expr_ref, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        idx[i] = te_var(g, axes[i]);
+    idx[n] = last;
+    return idx;
+}
+
+/* Element `at` of the row that `axes` say. */
+static tir_expr_ref element(const search *x, te_axis *const *axes, tir_expr_ref at)
+{
+    compiler *c = x->g->c;
+    uint32_t n = x->from->n_axes;
+    const tir_var **vars = arena_array(&c->mem, const tir_var *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        vars[i] = x->from->axes[i]->var;
+    vars[n] = x->from->reduce_axes[0]->var;
+    return tir_substitute(c, x->from->body[0], n + 1, vars, indices(x->g, n, axes, at));
+}
+
+static tir_expr_ref first_of(const search *x, tir_expr_ref part)
+{
+    compiler *c = x->g->c;
+    return tir_binary(c, TIR_MIN, tir_mul(c, part, tir_i64(c, x->part)), tir_i64(c, x->length - x->part));
+}
+
+/* NaN is never taken, as no comparison with it holds. */
+static const te_reducer *extreme_reducer(const search *x)
+{
+    compiler *c = x->g->c;
+    const tir_var **v = arena_array(&c->mem, const tir_var *, 2);
+    tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 2);
+    v[0] = tir_new_var(c, "acc", tir_scalar(DT_F32));
+    v[1] = tir_new_var(c, "x", tir_scalar(DT_F32));
+    tir_expr_ref acc = tir_varref(c, v[0]), value = tir_varref(c, v[1]);
+    e[0] = tir_select(c, tir_binary(c, x->most ? TIR_GT : TIR_LT, value, acc), value, acc);
+    e[1] = tir_float(c, DT_F32, x->most ? -INFINITY : INFINITY);
+    te_reducer *r = arena_new(&c->mem, te_reducer);
+    *r = (te_reducer){1, v, v + 1, e, e + 1};
+    return r;
+}
+
+static te_tensor *extremes(const search *x, int64_t parts)
+{
+    te_graph *g = x->g;
+    uint32_t n = x->from->n_axes;
+    tir_expr_ref *dims = arena_array(&g->c->mem, tir_expr_ref, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        dims[i] = x->from->axes[i]->extent;
+    dims[n] = tir_i64(g->c, parts);
+    te_axis *const *axes = te_data_axes(g, n + 1, dims), *k = te_reduce_axis(g, "k", tir_i64(g->c, x->part));
+    tir_expr_ref at = tir_add(g->c, first_of(x, te_var(g, axes[n])), te_var(g, k)), body = element(x, axes, at);
+    te_tensor *out = NULL;
+    te_compute_n(g, "extremes", n + 1, dims, axes, 1, &k, extreme_reducer(x), NULL, 1, (dtype[]){DT_F32}, &body, &out);
+    out->node->tag = "extremes";
+    return out;
+}
+
+/* Which of them is that of the row; in order, as the stage did with elements. */
+static void part_of(const search *x, const te_tensor *extremes, int64_t parts, te_tensor *pair[2])
+{
+    te_graph *g = x->g;
+    uint32_t n = x->from->n_axes;
+    tir_expr_ref const *dims = x->from->outputs[0]->shape;
+    te_axis *const *axes = te_data_axes(g, n, dims), *k = te_reduce_axis(g, "k", tir_i64(g->c, parts));
+    tir_expr_ref body[2] = {te_read(g, extremes, indices(g, n, axes, te_var(g, k))), te_var(g, k)};
+    te_compute_n(g, "part", n, dims, axes, 1, &k, x->from->reducer, NULL, 2, (dtype[]){DT_F32, DT_I64}, body, pair);
+}
+
+/* The first place of the extreme within the part. */
+static te_tensor *place_of(const search *x, te_tensor *pair[2])
+{
+    te_graph *g = x->g;
+    compiler *c = g->c;
+    uint32_t n = x->from->n_axes;
+    tir_expr_ref const *dims = x->from->outputs[0]->shape, *idx;
+    te_axis *const *axes = te_data_axes(g, n, dims), *k = te_reduce_axis(g, "k", tir_i64(g->c, x->part));
+    idx = indices(g, n, axes, NULL);
+    tir_expr_ref at = tir_add(c, first_of(x, te_read(g, pair[1], idx)), te_var(g, k));
+    tir_expr_ref here = tir_binary(c, TIR_EQ, element(x, axes, at), te_read(g, pair[0], idx));
+    tir_expr_ref body = tir_select(c, here, te_var(g, k), tir_i64(g->c, x->part));
+    te_tensor *out = NULL;
+    te_compute_n(g, "place", n, dims, axes, 1, &k, te_simple_reducer(c, TE_MIN, DT_I64), NULL, 1,
+                 (dtype[]){DT_I64}, &body, &out);
+    return out;
+}
+
+static te_tensor *result_of(const search *x, const te_tensor *part, const te_tensor *place)
+{
+    te_graph *g = x->g;
+    compiler *c = g->c;
+    uint32_t n = x->from->n_axes;
+    tir_expr_ref const *dims = x->from->outputs[0]->shape, *idx;
+    te_axis *const *axes = te_data_axes(g, n, dims);
+    idx = indices(g, n, axes, NULL);
+    tir_expr_ref first = element(x, axes, tir_i64(g->c, 0));
+    tir_expr_ref found = tir_add(c, first_of(x, te_read(g, part, idx)), te_read(g, place, idx));
+    tir_expr_ref body = tir_select(c, tir_binary(c, TIR_EQ, first, first), found, tir_i64(g->c, 0));
+    te_tensor *out = NULL;
+    te_compute_n(g, x->from->name, n, dims, axes, 0, NULL, NULL, NULL, 1, (dtype[]){DT_I64}, &body, &out);
+    return out;
+}
+
+void te_search_in_parts(te_graph *g, const graph_node *n, const te_node *stage)
+{
+    search x = {.g = g, .from = stage, .most = n->op->te->compute == compute_argmax, .part = LEAST};
+    te_tensor *pair[2];
+    if ((!x.most && n->op->te->compute != compute_argmin) || graph_attr_int(n, "select_last_index") != 0 ||
+        !fits(g, stage, &x.length))
+        return;
+    while (x.part * x.part < x.length) /* both that are searched element by element are as short as they can be */
+        x.part *= 2;
+    int64_t parts = (x.length + x.part - 1) / x.part;
+    g->nodes.len--;
+    const te_tensor *best = extremes(&x, parts);
+    part_of(&x, best, parts, pair);
+    g->params.data[g->n_inputs] = result_of(&x, pair[1], place_of(&x, pair));
+}
