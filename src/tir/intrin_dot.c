@@ -29,6 +29,25 @@
 #define PAIRS(a_type)  "(((int32*)out[j] + " PAIR(a_type, "0", "1") ") + " PAIR(a_type, "2", "3") ")"
 #define WIDE(k)        TERM("int16", "int16", k)
 
+/* A word has the numbers 0..3 in the low halves of its bytes, 4..7 in the high ones. */
+#define NIBBLE(h, k, code)  "(cast(int32, (int8*)a[" h ", " k "])*(" code " & 15))"
+#define NIBBLES \
+    "(((((((((int32*)out[j] + " NIBBLE("0", "0", "(int32*)b[j]") ") + " NIBBLE("0", "1", "((int32*)b[j] >> 8)") ") + " \
+    NIBBLE("0", "2", "((int32*)b[j] >> 16)") ") + " NIBBLE("0", "3", "((int32*)b[j] >> 24)") ") + "                    \
+    NIBBLE("1", "0", "((int32*)b[j] >> 4)") ") + " NIBBLE("1", "1", "((int32*)b[j] >> 12)") ") + "                     \
+    NIBBLE("1", "2", "((int32*)b[j] >> 20)") ") + " NIBBLE("1", "3", "((int32*)b[j] >> 28)") ")"
+#define NIBBLES_NEST                                                                                                \
+    "primfn(a: handle, b: handle, out: handle) -> ()\n"                                                             \
+    "  attr = {\"global_symbol\": \"dot_s8u4\", \"inputs\": 2}\n"                                                    \
+    "  buffers = {a: Buffer(int8, [2, 4]), b: Buffer(int32, [n]), out: Buffer(int32, [n])} {\n"                     \
+    "  for (j: int64, 0, n) {\n"                                                                                    \
+    "    out[j] = 0\n"                                                                                              \
+    "    for (h: int64, 0, 2) {\n"                                                                                  \
+    "      for (k: int64, 0, 4) {\n"                                                                                \
+    "        out[j] = ((int32*)out[j] + (cast(int32, (int8*)a[h, k])*((((int32*)b[j] >> cast(int32, (h*4))) >> "    \
+    "cast(int32, (k*8))) & 15)))\n"                                                                                 \
+    "      }\n    }\n  }\n}\n"
+
 #define LANES(what) "for (j: int64, 0, n) \"vectorized\" { out[j] = " what " }"
 
 #define ROW(id, what, a_type, b_type, granule, update_text)                                                         \
@@ -49,6 +68,13 @@ static const tir_intrin rows[] = {
     BYTES("dot_s8s8_pairs", "as dot_s8s8 in the same way", "int8", PAIRS("int8")),
     ROW("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16", "int16", "int16", "2",
         "(((int32*)out[j] + " WIDE("0") ") + " WIDE("1") ")"),
+    {.name = "dot_s8u4",
+     .help = "out[j] += a[0] * code 0 of the word b[j] + ... + a[7] * code 7, int8 by numbers of 4 bits",
+     .nest = NIBBLES_NEST,
+     .n_symbols = 1,
+     .symbols = {{"n", 2, 64, 2}},
+     .reset = LANES("0"),
+     .update = LANES(NIBBLES)},
 };
 
 const tir_intrin *tir_intrins_dot(uint32_t *out_n)

@@ -12,6 +12,8 @@
 #define NEON_UNSIGNED   2, 6, 2, 1, 2, 3 /* the same by mul, of numbers that are widened */
 #define SCALAR_LANES    4, 4, 7, 3, 4, 1 /* vmacc.vx; what one lane has side by side, apart */
 
+#define NIBBLES         2, 2, 3, 0, 2, 1 /* of data by four codes, twice; a word is taken apart: two masks, a shift */
+
 static const target_dot rows[] = {
     {"dot_u8s8", TARGET_AVX512_VNNI, 64, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
     {"dot_u8s8", TARGET_AVX_VNNI, 32, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
@@ -28,6 +30,7 @@ static const target_dot rows[] = {
     {"dot_s16s16", TARGET_AVX512_VNNI, 64, 2, DT_I16, DT_I16, false, ONE_INSTRUCTION},
     {"dot_s16s16", TARGET_AVX_VNNI, 32, 2, DT_I16, DT_I16, false, ONE_INSTRUCTION},
     {"dot_s16s16", TARGET_MADD, 16, 2, DT_I16, DT_I16, false, MULTIPLY_ADD},
+    {"dot_s8u4", 0, 16, 8, DT_I8, DT_U4, false, NIBBLES},
 };
 
 const target_dot *target_find_dot(const target *t, dtype a, dtype b, bool proved)

@@ -13,7 +13,7 @@ typedef struct target_dot {
     uint32_t features;       /* of target_feature: those that it asks for, 0: none */
     uint32_t vector_bytes;   /* what the target's vectors have at least */
     uint32_t granule;        /* numbers that one lane multiplies at a time */
-    dtype a, b;              /* as they are in memory */
+    dtype a, b;              /* as they are in memory; u4: eight in a word of a lane (tir/intrin_dot.c) */
     bool needs_proof;        /* sums of pairs saturate in 16 bits: only for weights of which none does */
     /* What it costs for a vector of sums: instructions of the multipliers, instructions in all; beside the loads, for
      * each vector of weights and for each granule of data, which the vectors of a tile share; and registers. */

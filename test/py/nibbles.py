@@ -8,7 +8,8 @@ Each model has random layers side by side: MatMulNBits with blocks of 16 to 256 
 in blocks along K, with a scale for each column or one for all, in front of MatMul and Gemm; with and without zero
 points, K that ends within a block, columns that end within a vector, one row and several. Results are held to sums in
 float64 of the dequantised numbers, within what f32 sums of as many products may be off, and onnxruntime (f32
-activations) to the same. The constants of a package take little more than half a byte for each weight, and scales.
+activations) to the same. With accuracy_level 4 the data of these sums is rounded to 8 bits, block by block, here, in
+Lathe and in onnxruntime. The constants of a package take little more than half a byte for each weight, and scales.
 """
 import argparse
 import json
@@ -23,6 +24,14 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def rounded_blocks(x, block):
+    """Each block along the last axis in steps of a 127th of its farthest number, which are found in f32."""
+    wide = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % block)]).reshape(x.shape[:-1] + (-1, block))
+    most = np.maximum(np.abs(wide).max(-1, keepdims=True), np.float32(1e-30))
+    codes = np.rint(wide * (np.float32(127) / most))
+    return (codes.astype(np.float64) * most / 127).reshape(x.shape[:-1] + (-1,))[..., :x.shape[-1]]
 
 
 class Model:
@@ -44,12 +53,15 @@ class Model:
     def layer(self, operator, operands, shape, weights, bias=None, **attributes):
         """weights: [K, N] in float64."""
         x = (self.rng.standard_normal(shape) + self.rng.choice([0, 3])).astype(np.float32)
+        x[..., :16] *= self.rng.choice([0, 1])
         i = len(self.inputs)
         self.inputs.append(helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, shape))
         self.feed[f"x{i}"] = x
         self.outputs.append(helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, list(shape[:-1]) +
                                                           [weights.shape[1]]))
         self.nodes.append(helper.make_node(operator, [f"x{i}"] + operands, [f"y{i}"], **attributes))
+        if attributes.get("accuracy_level") == 4:
+            x = rounded_blocks(x, attributes["block_size"])
         y = x.astype(np.float64) @ weights
         room = np.abs(x).astype(np.float64) @ np.abs(weights)
         self.want[f"y{i}"] = (y if bias is None else y + bias), room
@@ -58,7 +70,7 @@ class Model:
         rows = int(self.rng.choice([1, 1, 2, 5, 9]))
         return [rows, k] if self.rng.integers(0, 2) else [2, rows, k]
 
-    def nbits(self):
+    def nbits(self, level=1):
         rng = self.rng
         block, n = int(rng.choice([16, 32, 64, 128, 256])), int(rng.integers(1, 80))
         k = int(rng.integers(1, 300))
@@ -73,7 +85,10 @@ class Model:
         w = (codes - np.repeat(zeros[:, :blocks], block, 1)) * np.repeat(scales.astype(np.float64), block, 1)
         self.count(n, blocks, block)
         self.layer("MatMulNBits", operands, self.shape(k), w[:, :k].T, domain="com.microsoft", K=k, N=n, bits=4,
-                   block_size=block, accuracy_level=1)
+                   block_size=block, accuracy_level=level)
+
+    def nbits_by_bytes(self):
+        self.nbits(4)
 
     def count(self, n, blocks, block):
         """Columns and numbers are filled up to a vector, and to a block; a scale and a zero point for each block, and
@@ -155,7 +170,7 @@ def lathe_says(args, command):
 
 def check(args, target, seed, folder):
     m = Model(np.random.default_rng(seed))
-    for layer in [Model.nbits] * 6 + [Model.matmul] * 5 + [Model.gemm] * 5:
+    for layer in [Model.nbits] * 6 + [Model.nbits_by_bytes] * 6 + [Model.matmul] * 5 + [Model.gemm] * 5:
         layer(m)
     path, report = os.path.join(folder, "model.onnx"), os.path.join(folder, "report.json")
     m.save(path)

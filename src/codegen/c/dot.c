@@ -285,12 +285,13 @@ static void write_plain(writer *w, const c_need *n)
     w_str(w, "    return acc;\n");
 }
 
-static bool is_first(const c_needs *n, const c_need *need)
+void dot_write_names(writer *w, const c_needs *n, const c_need *need)
 {
     const c_need *x = n->list.data;
-    while (x->kind != NEED_DOT)
+    while (x->kind != NEED_DOT && x->kind != NEED_DOT_NIBBLES)
         x++;
-    return x == need;
+    if (x == need)
+        w_fmt(w, "#if LATHE_VECTORS\n%s#endif\n", names_text);
 }
 
 void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n)
@@ -300,8 +301,7 @@ void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n)
     static const char *const views[] = {"int16_t half", "uint16_t uhalf", "char byte", "int32_t word",
                                         "uint32_t uword"};
     bool any = false;
-    if (is_first(all, n))
-        w_fmt(w, "#if LATHE_VECTORS\n%s#endif\n", names_text);
+    dot_write_names(w, all, n);
     w_fmt(w, "LATHE_INLINE %s %s_%s_%s(%s acc, const %s *a, const %s *b)\n{\n", v, v,
           n->op == TIR_MIN ? "pairs" : "dot", dtype_name(n->dt), v, a_type, dtype_c_name(n->to));
     w_str(w, "#if LATHE_VECTORS\n");

@@ -34,6 +34,7 @@ typedef enum c_need_kind {
     NEED_MVE_DOT_WORDS,
     NEED_MVE_SIDES,
     NEED_DOT,      /* sums of products of bytes: dt by to, op TIR_MIN where pairs saturate */
+    NEED_DOT_NIBBLES, /* the same by numbers of 4 bits */
     NEED_CUT,      /* bounds of a part of a parallel loop */
     NEED_HALF_LOAD, /* conversions of f16 or bf16 (dt) */
     NEED_HALF_STORE,
@@ -195,6 +196,10 @@ typedef struct c_dot {
 /* dot.c: a sum of products of bytes in lanes, which has a helper; false: x is something else. */
 bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out);
 void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);
+/* dot_nibbles.c: acc[j] + a[0] * code 0 of the word b[j] + ... + a[7] * code 7, in the same way; a NULL: no. */
+c_dot dot_nibbles_match(c_emit *e, tir_expr_ref x);
+void needs_write_dot_nibbles(arena *a, writer *w, const c_needs *all, const c_need *n);
+void dot_write_names(writer *w, const c_needs *all, const c_need *n); /* in front of the first of both kinds */
 
 /* runs.c: calls of DOT_RUNS. In front of a loop: the starts that all its iterations have in common. */
 bool runs_open(c_emit *e, const tir_stmt *loop);

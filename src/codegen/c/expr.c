@@ -201,6 +201,21 @@ static c_text vector_clamp(c_emit *e, tir_expr_ref x)
                 arena_printf(e->tmp, "%s, %s", a, b));
 }
 
+/* The same by codes of 4 bits. */
+static bool dot_nibbles(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    c_dot d = dot_nibbles_match(e, x);
+    if (!d.a)
+        return false;
+    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s,
+               *a = expr_text(e, d.a->args[0]).s, *b = expr_text(e, d.b->args[0]->args[0]).s;
+    needs_add(e->needs, (c_need){.kind = NEED_DOT_NIBBLES, .dt = DT_I8, .to = DT_I32, .lanes = x->type.lanes});
+    *out = (c_text){arena_printf(e->tmp, "%s_nibbles(%s, %s + %s, %s + %s)", v, acc, expr_name(e, d.a->u.buffer), a,
+                                 expr_name(e, d.b->u.buffer), b),
+                    PREC_PRIMARY};
+    return true;
+}
+
 /* A sum of products of bytes, by its helper. */
 static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
 {
@@ -226,7 +241,7 @@ static c_text binary(c_emit *e, tir_expr_ref x)
     if (x->type.lanes > 1 && extreme && (is_number(x->args[0]) || is_number(x->args[1])))
         return vector_bound(e, x);
     c_text out;
-    if (x->type.lanes > 1 && dot(e, x, &out))
+    if (x->type.lanes > 1 && (dot(e, x, &out) || dot_nibbles(e, x, &out)))
         return out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);

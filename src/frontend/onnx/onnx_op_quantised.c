@@ -255,7 +255,6 @@ static bool read_blocks(onnx_node *n, int64_t *k, int64_t *cols, int64_t *bits, 
     *cols = onnx_attr_int(n, "N", 0);
     *bits = onnx_attr_int(n, "bits", 4);
     *block = onnx_attr_int(n, "block_size", 32);
-    (void)onnx_attr_int(n, "accuracy_level", 0); /* how exactly to compute: in f32, always */
     if (*k < 1 || *cols < 1 || *k > INT32_MAX || *cols > INT32_MAX || *block < 16 ||
         *block > INT32_MAX || (*block & (*block - 1)) != 0)
         return onnx_fail(n, DIAG_FORMAT, "K = %lld, N = %lld, block_size = %lld do not fit", (long long)*k,
@@ -266,17 +265,53 @@ static bool read_blocks(onnx_node *n, int64_t *k, int64_t *cols, int64_t *bits, 
     return true;
 }
 
-/* Weights [N, blocks, bytes], dequantised by their blocks of K; use-integers packs those of 4 bits again. */
+#define LEVEL_BYTES   4    /* the accuracy_level that allows data of 8 bits */
+#define LONGEST_BLOCK 4096 /* whose sum, of products of 7 and of 4 bits, f32 holds exactly */
+#define LEAST_SCALE   1e-30 /* of a block, in place of 0 */
+
+/* x in blocks of its last axis, [.., blocks, block], each rounded to i8 with the scale that makes its farthest number
+ * 127, and dequantised: [.., blocks * block]. The steps are onnxruntime's. */
+static graph_value *rounded_blocks(onnx_node *n, graph_value *x, int64_t k, int64_t block)
+{
+    const uint32_t rank = onnx_rank(x);
+    const int64_t blocks = (k + block - 1) / block, last = rank;
+    int64_t pads[2 * TYPE_MAX_RANK] = {0};
+    dim dims[TYPE_MAX_RANK];
+    if (rank < 1 || rank >= TYPE_MAX_RANK)
+        return onnx_fail(n, DIAG_TYPE, "data of %u dimensions; 1 to %u are supported", rank, TYPE_MAX_RANK - 1), NULL;
+    pads[2 * rank - 1] = blocks * block - k;
+    if (blocks * block > k)
+        x = onnx_binary(n, "nn.pad", x, onnx_const_ints(n, 2 * rank, pads));
+    for (uint32_t i = 0; i + 1 < rank; i++)
+        dims[i] = onnx_dim(n, x, i);
+    dims[rank - 1] = dim_const(n->c, blocks);
+    dims[rank] = dim_const(n->c, block);
+    x = onnx_reshape(n, x, rank + 1, dims);
+    graph_value *most = onnx_reduce(n, "max", onnx_unary(n, "abs", x), 1, &last, true);
+    most = onnx_binary(n, "maximum", most, onnx_const_float(n, DT_F32, LEAST_SCALE));
+    graph_value *by = onnx_binary(n, "divide", onnx_const_float(n, DT_F32, INT8_MAX), most);
+    graph_value *scale = onnx_binary(n, "divide", most, onnx_const_float(n, DT_F32, INT8_MAX));
+    graph_value *codes = onnx_cast(n, onnx_unary(n, "round", onnx_binary(n, "multiply", x, by)), DT_I8);
+    attr at[2] = {attr_int(n->c, "axis", last), attr_int(n->c, "block_size", block)};
+    x = onnx_emit(n, ONNX_ARGS("qnn.dequantize", 2, at, codes, scale));
+    dims[rank - 1] = dim_const(n->c, blocks * block);
+    return onnx_reshape(n, x, rank, dims);
+}
+
+/* Weights [N, blocks, bytes], dequantised by their blocks of K; use-integers packs those of 4 bits again, and makes
+ * products of integers where the data is rounded to blocks of 8 bits. */
 bool onnx_op_matmul_nbits(onnx_node *n)
 {
     int64_t k, cols, bits, block;
     if (!HAS_INPUTS(n, 0, 1, 2) || !read_blocks(n, &k, &cols, &bits, &block))
         return false;
     const int64_t blocks = (k + block - 1) / block, grid[2] = {cols, blocks};
+    const bool in_bytes = onnx_attr_int(n, "accuracy_level", 0) == LEVEL_BYTES && bits == 4 &&
+                          block <= LONGEST_BLOCK && onnx_dtype(onnx_in(n, 0)) == DT_F32;
     const tensor_data *w = graph_constant(onnx_in(n, 1)), *z = onnx_in(n, 3) ? graph_constant(onnx_in(n, 3)) : NULL;
     if (!w || (onnx_in(n, 3) && (!z || z->dt != DT_U8)))
         return onnx_fail(n, DIAG_UNSUPPORTED, "weights and zero points must be constants of integers");
-    const tensor_data *codes = unpacked(n, w, bits, cols, blocks * block, k);
+    const tensor_data *codes = unpacked(n, w, bits, cols, blocks * block, in_bytes ? blocks * block : k);
     const tensor_data *zeros = z ? unpacked(n, z, bits, cols, blocks, blocks) : NULL;
     if (n->failed || !codes)
         return false;
@@ -287,6 +322,7 @@ bool onnx_op_matmul_nbits(onnx_node *n)
     graph_value *scales = onnx_reshape_ints(n, f32(n, 2), 2, grid);
     graph_value *b = onnx_emit(n, ONNX_ARGS("qnn.dequantize", 2, at, onnx_constant(n, codes), scales,
                                             onnx_constant(n, zeros)));
-    graph_value *y = onnx_matmul(n, onnx_in(n, 0), b, false, true, DT_NONE);
+    graph_value *x = in_bytes ? rounded_blocks(n, onnx_in(n, 0), k, block) : onnx_in(n, 0);
+    graph_value *y = onnx_matmul(n, x, b, false, true, DT_NONE);
     return onnx_alias(n, 0, onnx_in(n, 5) ? onnx_binary(n, "add", y, onnx_in(n, 5)) : y);
 }

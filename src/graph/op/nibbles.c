@@ -33,6 +33,9 @@ static int64_t blocks_of(compiler *c, const graph_node *n, int64_t block)
 bool infer_block_sums(compiler *c, const graph_node *n, type *out)
 {
     int64_t blocks = blocks_of(c, n, graph_attr_int(n, "block_size"));
+    const dtype dt = infer_in(n, 0)->dt;
+    if (dt != DT_F32 && dt != DT_I8)
+        return infer_error(c, n, "the data is %s; f32 or i8 is needed", dtype_name(dt));
     if (blocks > 0)
         with_last(c, infer_in(n, 0), blocks, out);
     return blocks > 0;
@@ -54,7 +57,7 @@ bool infer_matmul_nibbles(compiler *c, const graph_node *n, type *out)
 {
     const int64_t block = graph_attr_int(n, "block_size"), units = graph_attr_int(n, "units");
     int64_t w[TYPE_MAX_RANK], s[TYPE_MAX_RANK], z[TYPE_MAX_RANK], blocks = blocks_of(c, n, block);
-    const type *x = infer_in(n, 0), *sums = infer_in(n, 4);
+    const type *x = infer_in(n, 0), *sums = infer_in(n, 4), *x_scale = infer_in(n, 5);
     if (blocks == 0 || !known_dims(c, n, 1, w) || !known_dims(c, n, 2, s))
         return false;
     const int64_t lanes = w[2];
@@ -70,6 +73,8 @@ bool infer_matmul_nibbles(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "zero is no number of 8 bits");
     if (sums && !sums_fit(x, sums, blocks))
         return infer_error(c, n, "the sums are not those of %lld blocks", (long long)blocks);
+    if (x->dt != (x_scale ? DT_I8 : DT_F32) || (x_scale && (!sums || !sums_fit(x, x_scale, blocks))))
+        return infer_error(c, n, "data of i8 needs sums and scales of its blocks, other data is f32");
     with_last(c, x, units, out);
     return true;
 }

@@ -161,6 +161,59 @@ static graph_value *scaled(rewriter *r, const nibble_weights *w, graph_value *x,
     return rewrite_emit(r, "nn.pad", 2, in, 0, NULL, loc);
 }
 
+/* Data of 8 bits: blocks [.., blocks, block] of codes, the last axis of the product's data, and a scale for each. */
+typedef struct byte_data {
+    graph_value *codes, *scales;
+} byte_data;
+
+/* Where the data of product n is such blocks, dequantised, of the length that the weights' have. */
+static bool read_bytes(const graph_node *n, const nibble_weights *w, byte_data *out)
+{
+    const graph_value *x = n->inputs[0];
+    if (!rewrite_is_op(x, "reshape") || !rewrite_is_op(x->def->inputs[0], "qnn.dequantize"))
+        return false;
+    const graph_node *d = x->def->inputs[0]->def;
+    const shape codes = d->inputs[0]->type.shape, scales = d->inputs[1]->type.shape;
+    const int32_t last = codes.rank - 1;
+    int64_t axis = graph_attr_int(d, "axis");
+    *out = (byte_data){d->inputs[0], d->inputs[1]};
+    axis = axis < 0 ? axis + codes.rank : axis;
+    return out->codes->type.dt == DT_I8 && out->scales->type.dt == DT_F32 && d->n_inputs == 2 && last >= 1 &&
+           axis == last && scales.rank == codes.rank && dim_is(codes.dims[last], w->block) &&
+           dim_is(codes.dims[last - 1], w->blocks) && dim_is(scales.dims[last], 1) &&
+           dim_is(scales.dims[last - 1], w->blocks) && w->blocks * w->block == w->k;
+}
+
+/* v in the extents of the data x, but the last. */
+static graph_value *in_rows(rewriter *r, const graph_value *x, graph_value *v, int64_t last, src_loc loc)
+{
+    dim dims[TYPE_MAX_RANK];
+    int64_t extents[TYPE_MAX_RANK];
+    uint32_t open = 0;
+    const uint32_t rank = (uint32_t)x->type.shape.rank;
+    memcpy(dims, x->type.shape.dims, rank * sizeof *dims);
+    dims[rank - 1] = dim_const(r->c, last);
+    for (uint32_t i = 0; i < rank; i++)
+        if (!dim_is_const(dims[i], &extents[i])) {
+            extents[i] = -1;
+            open++;
+        }
+    const int64_t count = rank;
+    graph_value *in[2] = {v, rewrite_constant(r, tensor_from_i64s(r->c, (uint32_t)count, extents), "shape", loc)};
+    return open < 2 && in[1] ? rewrite_emit(r, "reshape", 2, in, 0, NULL, loc) : NULL;
+}
+
+static graph_value *convert_bytes(rewriter *r, graph_node *n, const nibble_weights *w, const byte_data *x,
+                                  graph_value **in, uint32_t n_attrs, const attr *attrs)
+{
+    attr block = attr_int(r->c, "block_size", w->block);
+    graph_value *data = n->inputs[0];
+    in[0] = in_rows(r, data, x->codes, w->k, n->loc);
+    in[5] = in_rows(r, data, x->scales, w->blocks, n->loc);
+    in[4] = in[0] ? rewrite_emit(r, "block_sums", 1, in, 1, &block, n->loc) : NULL;
+    return in[4] && in[5] ? rewrite_emit(r, "qnn.matmul_nibbles", 6, in, n_attrs, attrs, n->loc) : NULL;
+}
+
 static graph_value *convert(rewriter *r, graph_node *n, const nibble_weights *w, int64_t lanes)
 {
     int64_t zero;
@@ -168,18 +221,21 @@ static graph_value *convert(rewriter *r, graph_node *n, const nibble_weights *w,
     const tensor_data *zeros = packed_zeros(r->c, w, lanes, &zero);
     if (!zeros && zero < 0)
         return NULL;
-    graph_value *in[5] = {n->inputs[0], rewrite_constant(r, packed_codes(r->c, w, lanes), "weights", n->loc),
+    byte_data x;
+    graph_value *in[6] = {n->inputs[0], rewrite_constant(r, packed_codes(r->c, w, lanes), "weights", n->loc),
                           rewrite_constant(r, packed_scales(r->c, w, lanes), "scales", n->loc),
                           zeros ? rewrite_constant(r, zeros, "zero_points", n->loc) : NULL};
     uint32_t count = zeros ? 4 : 3;
+    const attr attrs[3] = {attr_int(r->c, "units", w->n), attr_int(r->c, "block_size", w->block),
+                           attr_int(r->c, "zero", zeros ? 0 : zero)};
+    if (read_bytes(n, w, &x))
+        return convert_bytes(r, n, w, &x, in, 3, attrs);
     if (lanes > 1) {
         attr block = attr_int(r->c, "block_size", w->block);
         in[4] = rewrite_emit(r, "block_sums", 1, in, 1, &block, n->loc);
         in[0] = scaled(r, w, in[0], n->loc);
         count = 5;
     }
-    attr attrs[3] = {attr_int(r->c, "units", w->n), attr_int(r->c, "block_size", w->block),
-                     attr_int(r->c, "zero", zeros ? 0 : zero)};
     return in[0] && (count < 5 || in[4]) ? rewrite_emit(r, "qnn.matmul_nibbles", count, in, 3, attrs, n->loc) : NULL;
 }
 

@@ -29,6 +29,7 @@ typedef struct matmul_plan {
     const char *weights; /* packed right operand; NULL: not packed */
     const target_dot *dot; /* products of integers, some at a time; NULL: of floats */
     const te_node *blocks; /* sums of blocks of the reduction, of weights that are taken apart there; NULL: none */
+    const target_dot *word; /* and of integers, all of a word at a time; NULL: of floats, one by one */
 } matmul_plan;
 
 /* --- loops --- */
@@ -96,7 +97,7 @@ static void write_out_blocks(const matmul_plan *p, const char *acc)
     te_sched_compute_at(s, o, acc, sum_loop(p));
     te_sched_split(s, o, te_axis_name(b, p->lane), p->lanes, "lane_m", "lane_v");
     uint32_t n = outer_axes(p, b, order);
-    for (uint32_t i = 0; i < b->n_reduce; i++) {
+    for (uint32_t i = 0; i < (p->word ? 1 : b->n_reduce); i++) {
         order[n++] = b->reduce_axes[i]->var->name;
         if (i > 0)
             te_sched_annotate(s, TE_UNROLL, o, order[n - 1]);
@@ -107,9 +108,14 @@ static void write_out_blocks(const matmul_plan *p, const char *acc)
     }
     order[n++] = "lane_m";
     order[n++] = "lane_v";
+    for (uint32_t i = 1; p->word && i < b->n_reduce; i++)
+        order[n++] = b->reduce_axes[i]->var->name;
     te_sched_reorder(s, o, n, order);
     te_sched_annotate(s, TE_UNROLL, o, "lane_m");
-    te_sched_annotate(s, TE_VECTORIZE, o, "lane_v");
+    if (p->word)
+        te_sched_tensorize(s, o, "lane_v", p->word->intrinsic);
+    else
+        te_sched_annotate(s, TE_VECTORIZE, o, "lane_v");
 }
 
 /* With too few panels of columns to keep workers busy, tiles of rows are shared out as well, when nearly as good a tile
@@ -356,6 +362,8 @@ bool te_schedule_matmul_nibbles(te_sched *s, const struct target *t, const graph
     const uint32_t rank = last->n_axes;
     matmul_plan p = {.s = s, .anchor = anchor, .last = last, .lanes = lanes, .lane = rank - 1, .blocks = blocks};
     p.row = rank > 1 ? rank - 2 : rank;
+    if (n->n_inputs > 5)
+        p.word = target_find_dot(t, DT_I8, DT_U4, false);
     const int64_t units = te_axis_extent(anchor, p.lane), most = rank > 1 ? te_axis_most(s->g, anchor, p.row) : 1;
     if (lanes < 2 || lanes * 4 != t->vector_bytes) {
         const char *acc = te_sums_stage(s, anchor, last, "local.reg");
@@ -373,8 +381,12 @@ bool te_schedule_matmul_nibbles(te_sched *s, const struct target *t, const graph
     p.tile.vectors = t->vector_regs / 2 / p.tile.rows;
     if (p.tile.vectors > NIBBLE_VECTORS)
         p.tile.vectors = NIBBLE_VECTORS;
-    if (p.tile.vectors > (units + lanes - 1) / lanes)
-        p.tile.vectors = (units + lanes - 1) / lanes;
+    const int64_t panels = (units + lanes - 1) / lanes;
+    if (p.tile.vectors > panels)
+        p.tile.vectors = panels;
+    /* no guard stands among the lanes of an intrinsic */
+    while (p.word && p.tile.vectors > 1 && (panels % p.tile.vectors != 0 || p.tile.vectors * lanes > units))
+        p.tile.vectors--;
     share_rows(&p);
     tiled_matmul(&p);
     return true;

@@ -293,8 +293,21 @@ static bool same_head(tir_expr_ref a, tir_expr_ref b)
            a->n_args == b->n_args;
 }
 
+/* A loop's number in the values that it makes, from 0 on in both. */
+static bool is_partner(const matcher *m, tir_expr_ref want, tir_expr_ref have)
+{
+    if (want->kind != TIR_VAR || have->kind != TIR_VAR)
+        return false;
+    for (uint32_t i = 0; i < m->want->n_loops; i++)
+        if (m->want->loops[i]->var == want->u.var)
+            return m->partner[i] && m->partner[i]->var == have->u.var && tir_is_const(m->partner[i]->min, 0);
+    return false;
+}
+
 static bool match_value(matcher *m, tir_expr_ref want, tir_expr_ref have)
 {
+    if (is_partner(m, want, have))
+        return true;
     if (want->kind == TIR_LOAD && have->kind == TIR_LOAD)
         return match_access(m, want->u.buffer, want->n_args, want->args, have->u.buffer, have->n_args, have->args);
     if (!same_head(want, have) || (want->n_args == 0 && !tir_expr_equal(want, have)))

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of products of i8 by numbers of 4 bits, eight of which a word of each lane holds (the row dot_s8u4 of
+ * tir/intrin_dot.c), known again by their form. A word is taken apart in registers: the low halves of its bytes are
+ * numbers 0 to 3, the high ones 4 to 7, each below 16, so that sums of four products by i8 fit into 16 bits. */
+#include "codegen/c/emit.h"
+
+#include "tir/build.h"
+#include "tir/walk.h"
+
+#define CODES 8
+
+/* One term: a number of the data by the code at bits `shift` of the words. */
+typedef struct term {
+    tir_expr_ref a, w; /* loads; w has lanes */
+    int64_t shift;
+} term;
+
+static bool is_number(tir_expr_ref x, int64_t *value)
+{
+    while (x->kind == TIR_BROADCAST || x->kind == TIR_CAST)
+        x = x->args[0];
+    return tir_is_int(x, value);
+}
+
+static bool read_term(tir_expr_ref x, term *out)
+{
+    int64_t mask = 0;
+    if (x->kind != TIR_BINOP || x->op != TIR_MUL)
+        return false;
+    tir_expr_ref a = x->args[0], code = x->args[1];
+    while (a->kind == TIR_CAST || a->kind == TIR_BROADCAST)
+        a = a->args[0];
+    if (code->kind != TIR_BINOP || code->op != TIR_BITAND || !is_number(code->args[1], &mask) || mask != 15)
+        return false;
+    tir_expr_ref w = code->args[0];
+    *out = (term){.a = a};
+    if (w->kind == TIR_BINOP && w->op == TIR_SHR && is_number(w->args[1], &out->shift))
+        w = w->args[0];
+    out->w = w;
+    return a->kind == TIR_LOAD && a->n_args == 1 && a->type.dt == DT_I8 && a->type.lanes == 1 && w->kind == TIR_LOAD &&
+           w->n_args == 1 && w->type.dt == DT_I32 && w->type.lanes == x->type.lanes && w->args[0]->kind == TIR_RAMP &&
+           tir_is_const(w->args[0]->args[1], 1) && out->shift >= 0 && out->shift < 32 && out->shift % 4 == 0;
+}
+
+/* The data's number that the code at these bits is multiplied by. */
+static int64_t number_of(int64_t shift)
+{
+    return shift / 8 + (shift % 8 ? CODES / 2 : 0);
+}
+
+c_dot dot_nibbles_match(c_emit *e, tir_expr_ref x)
+{
+    const c_dot none = {0};
+    term terms[CODES];
+    uint32_t n = 0, seen = 0, first = 0;
+    tir_expr_ref acc = x;
+    for (; n < CODES; n++, acc = acc->args[0]) {
+        if (acc->kind != TIR_BINOP || acc->op != TIR_ADD || acc->type.dt != DT_I32 || acc->type.lanes < 2 ||
+            !read_term(acc->args[1], &terms[n]))
+            return none;
+        seen |= 1u << number_of(terms[n].shift);
+        first = terms[n].shift == 0 ? n : first;
+    }
+    for (uint32_t i = 0; i < CODES; i++) {
+        int64_t behind = 0;
+        const term *t = &terms[i], *of = &terms[first];
+        if (t->a->u.buffer != of->a->u.buffer || !tir_expr_equal(t->w, of->w) ||
+            !tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, t->a->args[0], of->a->args[0])), &behind) ||
+            behind != number_of(t->shift))
+            return none;
+    }
+    return seen == (1u << CODES) - 1 ? (c_dot){.acc = acc, .a = terms[first].a, .b = terms[first].w} : none;
+}
+
+/* --- the helper's text --- */
+
+/* What a compiler for such a processor returns; low, high: the codes, x, y: the data they are multiplied by. */
+typedef struct nibble_code {
+    uint32_t lanes;
+    const char *test, *body;
+} nibble_code;
+
+#define TWICE(dpbusd) "return " dpbusd "(" dpbusd "(acc, low, x), high, y);"
+#define PAIRS(madd, maddubs) \
+    "const half sums = (half)" maddubs "((byte)low, (byte)x) + (half)" maddubs "((byte)high, (byte)y);\n"  \
+    "    return acc + " madd "(sums, (half){0} + 1);"
+/* Even and odd bytes as numbers of 16 bits. */
+#define HALVES(madd) \
+    "acc += " madd "((half)low & 255, (half)((uhalf)x << 8) >> 8) + "                                      \
+    madd "((half)((uhalf)low >> 8), (half)x >> 8);\n"                                                     \
+    "    return acc + " madd "((half)high & 255, (half)((uhalf)y << 8) >> 8) + "                                       \
+    madd "((half)((uhalf)high >> 8), (half)y >> 8);"
+#define ARM_DOT                                                                                  \
+    "__asm__(\"sdot %0.4s, %1.16b, %2.16b\" : \"+w\"(acc) : \"w\"(low), \"w\"(x));\n"           \
+    "    __asm__(\"sdot %0.4s, %1.16b, %2.16b\" : \"+w\"(acc) : \"w\"(high), \"w\"(y));\n    return acc;"
+#define NEON                                                                                     \
+    "half even, odd;\n"                                                                         \
+    "    __asm__(\"smull %0.8h, %1.8b, %2.8b\" : \"=w\"(even) : \"w\"(low), \"w\"(x));\n"        \
+    "    __asm__(\"smull2 %0.8h, %1.16b, %2.16b\" : \"=w\"(odd) : \"w\"(low), \"w\"(x));\n"      \
+    "    __asm__(\"smlal %0.8h, %1.8b, %2.8b\" : \"+w\"(even) : \"w\"(high), \"w\"(y));\n"       \
+    "    __asm__(\"smlal2 %0.8h, %1.16b, %2.16b\" : \"+w\"(odd) : \"w\"(high), \"w\"(y));\n"     \
+    "    __asm__(\"addp %0.8h, %0.8h, %1.8h\" : \"+w\"(even) : \"w\"(odd));\n"                   \
+    "    __asm__(\"sadalp %0.4s, %1.8h\" : \"+w\"(acc) : \"w\"(even));\n    return acc;"
+
+static const nibble_code codes[] = {
+    {16, "defined(__AVX512VNNI__)", TWICE("LATHE_DPBUSD512")},
+    {16, "defined(__AVX512BW__)", PAIRS("LATHE_MADD512", "LATHE_MADDUBS512")},
+    {8, "defined(__AVXVNNI__) || (defined(__AVX512VNNI__) && defined(__AVX512VL__))", TWICE("LATHE_DPBUSD256")},
+    {8, "defined(__AVX2__)", PAIRS("__builtin_ia32_pmaddwd256", "__builtin_ia32_pmaddubsw256")},
+    {4, "defined(__SSSE3__)", PAIRS("__builtin_ia32_pmaddwd128", "__builtin_ia32_pmaddubsw128")},
+    {4, "defined(__SSE2__)", HALVES("__builtin_ia32_pmaddwd128")},
+    {4, "defined(__AARCH64EL__) && defined(__ARM_FEATURE_DOTPROD)", ARM_DOT},
+    {4, "defined(__AARCH64EL__)", NEON},
+};
+
+static const char operands_text[] =
+    "    const word mask = (word){0} + 252645135; /* 0x0f0f0f0f */\n"
+    "    const word low = w & mask, high = (word)((uword)w >> 4) & mask;\n"
+    "    const word x = *(const lathe_word *)(const void *)a - (word){0};\n"
+    "    const word y = *(const lathe_word *)(const void *)(a + 4) - (word){0};\n";
+
+/* Vectors without such an instruction: each number by itself. */
+static void write_lanes(writer *w)
+{
+    w_str(w, "    uword sum = (uword)acc;\n");
+    for (uint32_t k = 0; k < CODES; k++)
+        w_fmt(w, "    sum += ((uword)w >> %u & 15) * (uint32_t)(int32_t)a[%u];\n", 8 * (k % 4) + 4 * (k / 4), k);
+    w_str(w, "    return (word)sum;\n");
+}
+
+void needs_write_dot_nibbles(arena *a, writer *w, const c_needs *all, const c_need *n)
+{
+    const char *v = needs_vector_name(a, DT_I32, n->lanes);
+    const uint32_t bytes = n->lanes * 4;
+    static const char *const views[] = {"int16_t half", "uint16_t uhalf", "char byte", "int32_t word",
+                                        "uint32_t uword"};
+    bool any = false;
+    dot_write_names(w, all, n);
+    w_fmt(w, "LATHE_INLINE %s %s_nibbles(%s acc, const int8_t *a, const int32_t *b)\n{\n", v, v, v);
+    w_str(w, "#if LATHE_VECTORS\n");
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        w_fmt(w, "    typedef %s __attribute__((vector_size(%u), unused));\n", views[i], bytes);
+    w_fmt(w, "    typedef int32_t weights __attribute__((vector_size(%u), aligned(4), may_alias));\n", bytes);
+    w_str(w, "    const word w = *(const weights *)(const void *)b;\n");
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        if (codes[i].lanes != n->lanes)
+            continue;
+        w_fmt(w, "#%s %s\n%s    %s\n", any ? "elif" : "if", codes[i].test, operands_text, codes[i].body);
+        any = true;
+    }
+    w_str(w, any ? "#else\n" : "");
+    write_lanes(w);
+    w_str(w, any ? "#endif\n#else\n" : "#else\n");
+    w_str(w, "    int i, k;\n");
+    w_fmt(w, "    for (i = 0; i < %u; i++)\n        for (k = 0; k < %d; k++)\n", n->lanes, CODES);
+    w_str(w, "            LATHE_LANE(acc, i) += a[k] * (int32_t)((uint32_t)b[i] >> (8 * (k % 4) + 4 * (k / 4)) & 15);\n"
+             "    return acc;\n#endif\n}\n\n");
+}
