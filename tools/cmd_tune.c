@@ -91,17 +91,6 @@ static bool read_file(tuning *t)
     return ends || file_append(&t->x->c->diags, t->file, "\n", 1);
 }
 
-static bool tune_all(tuning *t)
-{
-    compile_result r;
-    if (!tuning_compile(t, t->x->c, "schedule", false, NULL, &r) || !tuning_kernels(t, t->x->c, &r))
-        return false;
-    if (t->tuned == 0 && t->failed > 0)
-        return diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "none of %u kernels could be measured",
-                          t->failed);
-    return t->shards > 1 || tune_network(t);
-}
-
 bool cmd_tune(cli *x)
 {
     tuning t = {.x = x, .file = cli_get(x, OPT_OUT, NULL), .built_by = ""};
@@ -117,7 +106,7 @@ bool cmd_tune(cli *x)
         !read_remote(&t) || !find_command(&t) || !read_file(&t))
         return false;
     t.deadline = budget > 0 ? clock_now() + (double)budget : 0;
-    bool ok = tune_all(&t);
+    bool ok = tune_network(&t);
     if (t.runs)
         (void)process_end(&t.measuring);
     if (t.dir)

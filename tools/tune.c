@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "te/from_graph.h"
+#include "te/text.h"
 #include "tune/space.h"
 #include "type/target.h"
 
@@ -180,6 +181,7 @@ static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel 
     if (!tune_space_of(c, k, (uint32_t)t->most, &s))
         return false;
     uint32_t *at = arena_array(&c->mem, uint32_t, s.candidates.len);
+    vec_push(&t->x->c->mem, &t->tried, arena_strdup(&t->x->c->mem, s.computation));
     if (!measure(t, c, &s, k->target, at, &a))
         return false;
     if (a.failed || a.n <= at[0] || a.seconds[at[0]] <= 0) {
@@ -215,14 +217,28 @@ static bool is_tunable(const prog_kernel *k)
            k->loops->macs >= LEAST_MACS;
 }
 
-/* Whether the file has it not yet. */
+bool tuning_has(const tuning_texts *list, const char *text)
+{
+    for (uint32_t i = 0; i < list->len; i++)
+        if (strcmp(list->data[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the file has it not yet, and this call did not try it. */
 static bool is_due(tuning *t, compiler *c, te_records *records, const prog_kernel *k, bool *out)
 {
     te_sched *s = NULL;
     if (!te_schedule_graph(c, k->func, k->node, k->target, records, &s))
         return false;
-    *out = !s->origin;
-    t->found += s->origin != NULL;
+    t->found += s->origin && !t->counted;
+    *out = false;
+    if (s->origin)
+        return true;
+    writer w;
+    writer_init(&w, &c->mem);
+    te_print(&w, s->g);
+    *out = !tuning_has(&t->tried, w.data);
     return true;
 }
 
@@ -251,6 +267,7 @@ bool tuning_kernels(tuning *t, compiler *c, const compile_result *r)
         if (!is_due(t, c, r->records, k, &due) || (due && !tune(t, c, r->records, k)))
             return false;
     }
+    t->counted = true;
     return true;
 }
 

@@ -8,6 +8,8 @@
 
 enum { TUNING_LINE = 1 << 16 };
 
+typedef VEC(const char *) tuning_texts;
+
 typedef struct tuning {
     cli *x;
     const char *model, *file; /* file: of the records */
@@ -22,6 +24,8 @@ typedef struct tuning {
     bool runs;       /* measuring */
     const char *built_by; /* the last answer's compiler */
     uint32_t tuned, found, failed;
+    tuning_texts tried; /* computations: each is measured once, whatever comes of it */
+    bool counted;       /* found: those of the network that the file gives */
     double rule_seconds, seconds; /* of those that were tuned */
     bool over;        /* the budget, and that was said */
     uint32_t changed; /* forms that are not those of the rules */
@@ -31,6 +35,7 @@ typedef struct tuning {
 /* Compiles the model with the records of the file (by_rule: without), and with those of `trial` (NULL: none). */
 bool tuning_compile(const tuning *t, compiler *c, const char *emit, bool by_rule, const char *trial,
                     compile_result *r);
+bool tuning_has(const tuning_texts *list, const char *text);
 /* Measures what r has schedules of and the file does not; r was compiled in c. */
 bool tuning_kernels(tuning *t, compiler *c, const compile_result *r);
 /* Packages to the other side, its answer back; b NULL: candidates, else two networks. False after a diagnostic. That it
@@ -41,6 +46,6 @@ const char *tuning_dir(tuning *t);
 bool tuning_keep(tuning *t, const writer *line);
 /* Whether the budget is spent; says so. */
 bool tuning_is_over(tuning *t);
-/* Forms of operators, by runs of the whole network; then the rules' network against the tuned one. */
+/* All of it: kernels; forms of operators, by runs of the whole network; the rules' network against the tuned one. */
 bool tune_network(tuning *t);
 #endif

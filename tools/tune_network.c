@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe tune, the network as a whole: choices that kernels alone cannot tell. What an operator's form costs lies in
  * several kernels, in layouts between them, and in what stays in caches; so each form that a pass might have taken is
- * tried in the network, with the kernels that it brings tuned first, and stays where the network becomes faster. */
+ * tried in the network, with the kernels that it brings tuned first, and stays where the network becomes faster. This
+ * goes on until the network has no kernel and no point of choice that was not measured: a second call has nothing to
+ * do. */
 #include "tune.h"
 
 #include <stdio.h>
@@ -25,19 +27,22 @@ static void close_network(network *n)
     free(n);
 }
 
-/* The kernels that a form brings are tuned first. Where they were, the network is compiled once more, with their
- * records. */
+/* Its kernels are tuned before it is measured: compiled again with their records, it may have parts, and with these
+ * points of choice, that it had not. */
 static bool compile_network(tuning *t, network *n, const char *trial, bool by_rule)
 {
     const char *emit = t->remote ? "module" : "c";
-    const uint32_t found = t->found, tuned = t->tuned; /* found: those of the rest of the network do not count */
-    if (!tuning_compile(t, &n->c, emit, by_rule, trial, &n->r))
-        return false;
-    if (!trial)
-        return true;
-    const bool ok = tuning_kernels(t, &n->c, &n->r);
-    t->found = found;
-    return ok && (t->tuned == tuned || tuning_compile(t, &n->c, emit, by_rule, trial, &n->r));
+    for (;;) {
+        const uint32_t tuned = t->tuned;
+        if (!tuning_compile(t, &n->c, emit, by_rule, trial, &n->r))
+            return false;
+        if (!t->counted)
+            diags_pass_warnings(&t->x->c->diags, &n->c.diags);
+        if (!by_rule && !tuning_kernels(t, &n->c, &n->r))
+            return false;
+        if (t->tuned == tuned || t->over || t->shards > 1)
+            return true;
+    }
 }
 
 /* NULL after a diagnostic in the tuner's own context. */
@@ -97,59 +102,86 @@ static bool compare(tuning *t, const network *a, const network *b, measure_answe
            out->n = 0, true;
 }
 
-/* Every form of one point; *best: the network so far. */
+static void show_trial(const graph_choice_point *p, uint32_t taken, uint32_t other, const double *seconds, bool faster)
+{
+    if (seconds[1] < 0)
+        printf("%s: %s stays, %s gives other numbers\n", p->node, p->forms[taken], p->forms[other]);
+    else
+        printf("%s: %s (%.4g ms), not %s (%.4g ms)\n", p->node, p->forms[faster ? other : taken],
+               1e3 * seconds[faster], p->forms[faster ? taken : other], 1e3 * seconds[!faster]);
+    (void)fflush(stdout);
+}
+
+/* Of the forms of one point so far. */
+typedef struct standing {
+    uint32_t taken;
+    double rule, least; /* seconds of the network by the point's first form, and by the one taken; 0: not measured */
+    bool whole;         /* all were measured */
+} standing;
+
+/* Form i against the network so far, which it takes the place of where it is faster. */
+static bool try_form(tuning *t, const graph_choice_point *p, uint32_t i, const target *runs, network **best,
+                     standing *x)
+{
+    measure_answer a = {0};
+    const char *trial = write_trial(t, p, i, runs);
+    network *n = trial ? open_network(t, trial, false) : NULL;
+    const bool ok = n && (tuning_is_over(t) || compare(t, *best, n, &a));
+    x->whole = a.n == 2;
+    if (!ok || !x->whole)
+        return close_network(n), ok;
+    const bool faster = a.seconds[1] > 0 && a.seconds[1] < FASTER * a.seconds[0];
+    show_trial(p, x->taken, i, a.seconds, faster);
+    x->rule = x->rule > 0 ? x->rule : a.seconds[0];
+    x->least = x->least > 0 ? x->least : a.seconds[0];
+    x->least *= faster ? a.seconds[1] / a.seconds[0] : 1; /* times of other moments count by their ratio */
+    x->taken = faster ? i : x->taken;
+    close_network(faster ? *best : n);
+    *best = faster ? n : *best;
+    return true;
+}
+
+/* Every form of one point; *best: the network so far. What could not be measured is left to another call, but a form
+ * that was taken stays. */
 static bool try_point(tuning *t, const graph_choice_point *p, network **best)
 {
     target runs = *(*best)->r.unit.target; /* which goes with that network, where another one is faster */
+    standing x = {.taken = p->taken, .whole = true};
     runs.name = arena_strdup(&t->x->c->mem, runs.name);
-    double rule = 0, least = 0;
-    uint32_t taken = p->taken;
-    for (uint32_t i = 0; i < p->n_forms; i++) {
-        measure_answer a;
-        if (i == p->taken)
-            continue;
-        if (tuning_is_over(t))
-            break;
-        const char *trial = write_trial(t, p, i, &runs);
-        network *n = trial ? open_network(t, trial, false) : NULL;
-        if (!n || !compare(t, *best, n, &a))
-            return close_network(n), false;
-        if (a.n == 0)
-            return close_network(n), true;
-        rule = rule > 0 ? rule : a.seconds[0];
-        least = least > 0 ? least : a.seconds[0];
-        const bool faster = a.seconds[1] > 0 && a.seconds[1] < FASTER * a.seconds[0];
-        if (a.seconds[1] < 0)
-            printf("%s: %s stays, %s gives other numbers\n", p->node, p->forms[taken], p->forms[i]);
-        else
-            printf("%s: %s (%.4g ms), not %s (%.4g ms)\n", p->node, p->forms[faster ? i : taken],
-                   1e3 * a.seconds[faster], p->forms[faster ? taken : i], 1e3 * a.seconds[!faster]);
-        (void)fflush(stdout);
-        taken = faster ? i : taken;
-        least *= faster ? a.seconds[1] / a.seconds[0] : 1; /* times of other moments count by their ratio */
-        close_network(faster ? *best : n);
-        *best = faster ? n : *best;
-    }
-    t->changed += taken != p->taken;
-    if (t->over && taken == p->taken)
-        return true; /* other forms are still to be tried */
-    return rule <= 0 || keep_form(t, p, &runs, taken, rule, least);
+    for (uint32_t i = 0; i < p->n_forms && x.whole; i++)
+        if (i != p->taken && !try_form(t, p, i, &runs, best, &x))
+            return false;
+    t->changed += x.taken != p->taken;
+    return (!x.whole && x.taken == p->taken) || keep_form(t, p, &runs, x.taken, x.rule, x.least);
 }
 
+/* The first point of the network that no record and no trial of this call was of; copied, since the network goes where
+ * another one is faster. */
+static bool next_point(tuning *t, const network *best, const tuning_texts *tried, graph_choice_point *out)
+{
+    const graph_choices *forms = &best->r.records->forms;
+    arena *mem = &t->x->c->mem;
+    for (uint32_t i = 0; i < forms->points.len; i++) {
+        *out = forms->points.data[i];
+        if (out->recorded || out->n_forms < 2 || tuning_has(tried, out->node))
+            continue;
+        compiler_progress(t->x->c, "trying forms", i + 1, forms->points.len);
+        out->node = arena_strdup(mem, out->node);
+        for (uint32_t k = 0; k < out->n_forms; k++)
+            out->forms[k] = arena_strdup(mem, out->forms[k]);
+        return true;
+    }
+    return false;
+}
+
+/* A form that was taken brings operators of other types: they are points, too. Each is tried once, so this ends. */
 static bool try_all(tuning *t, network **best)
 {
-    const graph_choices *forms = &(*best)->r.records->forms;
-    const uint32_t n = forms->points.len;
-    graph_choice_point *points = arena_array(&t->x->c->mem, graph_choice_point, n + 1u);
-    for (uint32_t i = 0; i < n; i++) { /* they outlive the network that showed them */
-        points[i] = forms->points.data[i];
-        points[i].node = arena_strdup(&t->x->c->mem, points[i].node);
-        for (uint32_t k = 0; k < points[i].n_forms; k++)
-            points[i].forms[k] = arena_strdup(&t->x->c->mem, points[i].forms[k]);
-    }
-    for (uint32_t i = 0; i < n && !tuning_is_over(t); i++) {
-        compiler_progress(t->x->c, "trying forms", i + 1, n);
-        if (!points[i].recorded && points[i].n_forms > 1 && !try_point(t, &points[i], best))
+    tuning_texts tried = {0};
+    graph_choice_point p;
+    while (!tuning_is_over(t) && next_point(t, *best, &tried, &p)) {
+        vec_push(&t->x->c->mem, &tried, p.node);
+        if (!try_point(t, &p, best))
             return false;
     }
     return true;
@@ -168,17 +200,22 @@ static bool compare_with_rules(tuning *t, const network *best)
     return ok;
 }
 
+static bool try_network(tuning *t, network **best)
+{
+    if (t->shards > 1 || tuning_is_over(t))
+        return true;
+    return try_all(t, best) && (t->over || (t->tuned == 0 && t->changed == 0) || compare_with_rules(t, *best));
+}
+
 bool tune_network(tuning *t)
 {
-    const uint32_t tuned = t->tuned;
-    if (tuning_is_over(t))
-        return true;
-    if (!tuning_dir(t))
+    network *best = tuning_dir(t) ? open_network(t, NULL, false) : NULL;
+    if (!best)
         return false;
-    network *best = open_network(t, NULL, false);
-    bool ok = best && try_all(t, &best);
-    if (ok && (tuned > 0 || t->tuned > 0 || t->changed > 0) && !t->over)
-        ok = compare_with_rules(t, best);
+    const bool ok = (t->tuned == 0 && t->failed > 0)
+                        ? diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(),
+                                     "none of %u kernels could be measured", t->failed)
+                        : try_network(t, &best);
     close_network(best);
     return ok;
 }

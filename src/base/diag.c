@@ -140,6 +140,17 @@ bool diags_pass_on(diags *to, const diags *from)
     return false;
 }
 
+void diags_pass_warnings(diags *to, const diags *from)
+{
+    for (const diag *n = from->first; n; n = n->next) {
+        if (n->level != DIAG_WARNING)
+            continue;
+        (void)diag_warning(to, n->code, n->loc, "%s", n->text);
+        if (n->hint)
+            diag_hint(to, "%s", n->hint);
+    }
+}
+
 int diags_exit_status(const diags *d)
 {
     for (const diag *n = d->first; n; n = n->next)

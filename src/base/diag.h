@@ -80,6 +80,7 @@ diags_mark diags_get_mark(const diags *d);
 void diags_reset(diags *d, diags_mark mark);
 /* The first error of another context, with its place and hint; returns false. */
 bool diags_pass_on(diags *to, const diags *from);
+void diags_pass_warnings(diags *to, const diags *from); /* all of them */
 const char *diags_first_error(const diags *d); /* its text; "": there is none, or it was not kept */
 int diags_exit_status(const diags *d); /* of the first error; 0 without errors */
 /* "error: model.onnx: node 3 'conv1' (Conv): text [type]\n  hint: ...", one diagnostic a line; the string is in `a`. */

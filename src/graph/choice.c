@@ -15,22 +15,24 @@ const char *graph_signature(arena *mem, const graph_node *n)
     return w.data;
 }
 
-static graph_choice_point *point_of(graph_choices *x, const char *node, uint32_t n_forms, const char *const *forms)
+/* Nodes of one signature may differ in what memory leaves to them: the point has the forms of the one with the most. */
+static void note_point(graph_choices *x, graph_choice_point p)
 {
-    for (uint32_t i = 0; i < x->points.len; i++)
-        if (strcmp(x->points.data[i].node, node) == 0)
-            return &x->points.data[i];
-    graph_choice_point p = {.node = node, .n_forms = n_forms};
-    memcpy(p.forms, forms, n_forms * sizeof *forms);
+    for (uint32_t i = 0; i < x->points.len; i++) {
+        graph_choice_point *q = &x->points.data[i];
+        if (strcmp(q->node, p.node) != 0)
+            continue;
+        if (p.n_forms >= q->n_forms)
+            *q = p;
+        return;
+    }
     vec_push(x->mem, &x->points, p);
-    return &x->points.data[x->points.len - 1];
 }
 
-/* Position of the record's form among those that can be taken; n_forms: it is for something else. */
-static uint32_t form_of(const graph_choice *r, const char *node, const target *t, uint32_t n_forms,
-                        const char *const *forms)
+/* Position of the record's form among those that can be taken; n_forms: it is another one. */
+static uint32_t form_of(const graph_choice *r, uint32_t n_forms, const char *const *forms)
 {
-    uint32_t k = strcmp(r->node, node) == 0 && strcmp(r->target, t->name) == 0 ? 0 : n_forms;
+    uint32_t k = 0;
     while (k < n_forms && strcmp(r->form, forms[k]) != 0)
         k++;
     return k;
@@ -39,21 +41,24 @@ static uint32_t form_of(const graph_choice *r, const char *node, const target *t
 uint32_t graph_choose_named(graph_choices *choices, const char *node, const struct target *t, uint32_t n_forms,
                             const char *const *forms, uint32_t rule)
 {
-    graph_choice_point *p = point_of(choices, node, n_forms, forms);
+    graph_choice_point p = {.node = node, .n_forms = n_forms, .taken = rule};
     graph_choice *best = NULL;
-    p->taken = rule;
+    memcpy(p.forms, forms, n_forms * sizeof *forms);
     for (uint32_t i = choices->list.len; i-- > 0;) {
         graph_choice *r = &choices->list.data[i];
-        const uint32_t k = form_of(r, node, t, n_forms, forms);
+        if (strcmp(r->node, node) != 0 || strcmp(r->target, t->name) != 0)
+            continue;
+        p.recorded |= r->threads == t->workers;
+        const uint32_t k = form_of(r, n_forms, forms);
         if (k == n_forms || (best && (best->threads == t->workers || r->threads != t->workers)))
             continue;
         best = r;
-        p->taken = k;
+        p.taken = k;
     }
-    p->recorded = best && best->threads == t->workers;
     if (best)
         best->uses++;
-    return p->taken;
+    note_point(choices, p);
+    return p.taken;
 }
 
 uint32_t graph_choose(graph_choices *choices, const graph_node *n, const struct target *t, uint32_t n_forms,

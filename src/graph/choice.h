@@ -24,7 +24,7 @@ typedef struct graph_choice_point {
     const char *node;
     const char *forms[GRAPH_MOST_FORMS];
     uint32_t n_forms, taken; /* taken: position of the form that the nodes got */
-    bool recorded;                 /* by a record of as many threads */
+    bool recorded; /* there is a record of as many threads, though its form cannot be taken here */
 } graph_choice_point;
 
 typedef struct graph_choices {

@@ -159,6 +159,55 @@ check "one worker: one task" test "$(tasks one 2) $(tasks one 4)" = "1 1"
 check "half of them" test "$(tasks half 4)" = 2
 check "all of them: more" test "$(tasks all 4)" -ge 4 -a "$(tasks all 2)" -ge 2
 check "of two there is no half" test "$(tasks half 2)" = "$(tasks all 2)"
+# Whichever forms win, one call leaves nothing for the next. The side that measures has the test's times: of the networks
+# that it compares, number i is the faster one where bit i of the first argument is set; a second one: none is measured.
+cat > chooses.py << 'PY'
+import sys
+wins, n = int(sys.argv[1]), 0
+def package():
+    while (line := sys.stdin.buffer.readline()) not in (b"end\n", b""):
+        sys.stdin.buffer.read(int(line.split()[1]))
+while line := sys.stdin.buffer.readline():
+    networks = line.startswith(b"networks")
+    for _ in range(1 + networks):
+        package()
+    if networks and len(sys.argv) > 2:
+        print('{"failed": "no room"}', flush=True)
+    elif networks:
+        print('{"compiler": "1", "seconds": [2, %d]}' % (1 if wins >> n & 1 else 3), flush=True)
+        n += 1
+    else:
+        print('{"compiler": "1", "seconds": [3, 3, 2%s]}' % (", 3" * 40), flush=True)
+PY
+# chosen WINS [no]
+chosen() {
+    "$lathe" tune conv.txt -o chosen.log --target x86-64-v3 --workers 2 --candidates 3 --measure "python3 chooses.py $*" \
+        > stdout 2> stderr
+}
+for wins in 0 1 3 5 63; do
+    rm -f chosen.log
+    check "with wins $wins" chosen $wins
+    cp chosen.log "wins$wins.log"
+    expect 0 'tuned 0 kernels, 3 were in the file already, 0 could' tune conv.txt -o chosen.log --target x86-64-v3 \
+        --workers 2 --candidates 9 --budget 1000 --measure "python3 chooses.py $wins"
+    check "nothing is left with wins $wins" cmp chosen.log "wins$wins.log"
+done
+grep -q '"nn.conv2d(f32\[1, 128, ' wins0.log && bad 'the second layer has a choice behind blocks' || good
+check 'behind planes it has one, which is tried in the same call' grep -q '"nn.conv2d(f32\[1, 128, ' wins1.log
+check 'one record for each' python3 - wins*.log << 'PY'
+import json, sys
+for name in sys.argv[1:]:
+    keys = [r.get("node") or r["computation"] for r in map(json.loads, open(name))]
+    assert len(keys) == len(set(keys)), (name, sorted(keys))
+PY
+# what could not be measured is tried once in a call, has no record, and is there for the next call
+rm -f chosen.log
+chosen 0 no
+check 'kernels without networks' test "$(grep -c computation chosen.log) $(grep -c node chosen.log)" = "5 0"
+check 'each network once' test "$(grep -c 'was not measured' stderr)" = 4
+chosen 1
+chosen 1
+check 'then all' cmp <(sort chosen.log) <(sort wins1.log)
 sed 's/"threads": [0-9]*/"threads": 0/' planes.log > broken.log
 expect_error 1 'broken.log:1:1: .*a field is missing' compile conv.txt -o q --schedules broken.log
 
