@@ -44,6 +44,10 @@ typedef struct interner interner;
 interner *interner_new(arena *a);
 const char *intern(interner *in, const char *s);
 const char *intern_n(interner *in, const char *s, size_t n);
+/* `want`, or want_1, want_2, ...: the first that is free, and is taken from then on. The map keeps the next suffix of
+ * each name, so that many equal names cost one look-up each. */
+struct ptr_map;
+const char *intern_unique(interner *in, struct ptr_map *taken, const char *want);
 
 /* --- lexer --- */
 typedef enum token_kind {

@@ -2,6 +2,8 @@
 /* Text out with indentation, and interned strings. */
 #include "base/text.h"
 
+#include "base/ptr_map.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
@@ -277,9 +279,16 @@ const char *intern_n(interner *in, const char *s, size_t n)
     uint64_t h = 14695981039346656037u; /* FNV-1a */
     for (size_t i = 0; i < n; i++)
         h = (h ^ (unsigned char)s[i]) * 1099511628211u;
-    for (entry *e = in->buckets[h & (in->n_buckets - 1)]; e; e = e->next)
-        if (e->hash == h && e->len == n && (n == 0 || memcmp(e->text, s, n) == 0))
-            return e->text;
+    entry **first = &in->buckets[h & (in->n_buckets - 1)];
+    for (entry **at = first; *at; at = &(*at)->next) {
+        entry *e = *at;
+        if (e->hash != h || e->len != n || (n > 0 && memcmp(e->text, s, n) != 0))
+            continue;
+        *at = e->next; /* what is asked for often stands first */
+        e->next = *first;
+        *first = e;
+        return e->text;
+    }
     if (++in->n > in->n_buckets)
         grow(in);
     entry *e = arena_alloc(in->a, sizeof *e + n + 1, _Alignof(entry));
@@ -295,4 +304,18 @@ const char *intern_n(interner *in, const char *s, size_t n)
 const char *intern(interner *in, const char *s)
 {
     return intern_n(in, s, strlen(s));
+}
+
+const char *intern_unique(interner *in, ptr_map *taken, const char *want)
+{
+    const char *base = intern(in, want), *name = base;
+    uint32_t suffix = 1, unused = 0;
+    if (ptr_map_get(taken, base, &suffix)) {
+        do
+            name = intern(in, arena_printf(in->a, "%s_%u", base, suffix++));
+        while (ptr_map_get(taken, name, &unused));
+        ptr_map_set(taken, base, suffix);
+    }
+    ptr_map_set(taken, name, 1);
+    return name;
 }

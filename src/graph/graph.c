@@ -12,33 +12,17 @@
 
 /* --- names --- */
 
-/* `want`, or want_1, want_2, ...: the first that is free. The map keeps the next suffix of each name, so that many
- * equal names cost one look-up each. */
-static const char *unique_name(compiler *c, ptr_map *names, const char *want)
-{
-    const char *base = intern(c->names, want), *name = base;
-    uint32_t suffix = 1, unused = 0;
-    if (ptr_map_get(names, base, &suffix)) {
-        do
-            name = intern(c->names, arena_printf(&c->mem, "%s_%u", base, suffix++));
-        while (ptr_map_get(names, name, &unused));
-        ptr_map_set(names, base, suffix);
-    }
-    ptr_map_set(names, name, 1);
-    return name;
-}
-
 static const char *value_name(graph_func *f, const char *want)
 {
     compiler *c = f->module->c;
     uint32_t unused = 0;
     if (want && *want)
-        return unique_name(c, f->names, want);
+        return intern_unique(c->names, f->names, want);
     const char *name;
     do
         name = intern(c->names, arena_printf(&c->mem, "%u", f->next_value++));
     while (ptr_map_get(f->names, name, &unused));
-    return unique_name(c, f->names, name);
+    return intern_unique(c->names, f->names, name);
 }
 
 static ptr_map *new_names(compiler *c)
@@ -61,7 +45,7 @@ graph_module *graph_module_new(compiler *c)
 graph_func *graph_func_new(graph_module *m, const char *name)
 {
     graph_func *f = arena_new(&m->c->mem, graph_func);
-    f->name = unique_name(m->c, m->names, *name ? name : "f");
+    f->name = intern_unique(m->c->names, m->names, *name ? name : "f");
     f->module = m;
     f->names = new_names(m->c);
     vec_push(&m->c->mem, &m->funcs, f);

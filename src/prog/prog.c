@@ -65,22 +65,12 @@ const char *prog_kernel_base_name(arena *a, const char *kind)
 
 void prog_name_kernels(prog_module *m)
 {
-    ptr_map counts;
-    ptr_map_init(&counts, &m->c->mem);
+    ptr_map taken;
+    ptr_map_init(&taken, &m->c->mem);
     for (uint32_t i = 0; i < m->kernels.len; i++) {
         prog_kernel *k = m->kernels.data[i];
-        const char *base =
-            k->region ? k->region : intern(m->c->names, prog_kernel_base_name(&m->c->mem, k->kind));
-        uint32_t same = 0, taken;
-        (void)ptr_map_get(&counts, base, &same);
-        k->name = base;
-        while (ptr_map_get(&counts, k->name, &taken)) { /* of an operator "foo_1" beside two "foo", too */
-            same = same > 0 ? same : 1;
-            k->name = intern(m->c->names, arena_printf(&m->c->mem, "%s_%u", base, same++));
-        }
-        ptr_map_set(&counts, base, same > 0 ? same : 1);
-        if (k->name != base)
-            ptr_map_set(&counts, k->name, 1);
+        const char *base = k->region ? k->region : prog_kernel_base_name(&m->c->mem, k->kind);
+        k->name = intern_unique(m->c->names, &taken, base);
         if (k->plain)
             k->plain->name = k->name;
         if (k->loops)

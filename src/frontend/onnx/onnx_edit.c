@@ -264,12 +264,7 @@ void onnx_edit_count_reads(const onnx_edit *e, ptr_map *out)
 
 const char *onnx_edit_fresh(onnx_edit *e, const char *want)
 {
-    uint32_t unused = 0;
-    const char *name = intern(e->c->names, want);
-    for (uint32_t k = 1; ptr_map_get(&e->taken, name, &unused); k++)
-        name = intern(e->c->names, arena_printf(&e->c->mem, "%s_%u", want, k));
-    take(e, name);
-    return name;
+    return intern_unique(e->c->names, &e->taken, want);
 }
 
 const char *onnx_edit_add_constant(onnx_edit *e, const char *want, const tensor_data *t)
