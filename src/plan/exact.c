@@ -44,8 +44,7 @@ typedef struct exact {
     VEC(exact_undo) lows;
     VEC(exact_choice) choices; /* of the parts at hand */
     VEC(uint32_t) trail; /* blocks that are placed */
-    uint32_t *lists;     /* blocks of the parts at hand: room for a part inside a part, to the end */
-    uint32_t n_lists;
+    VEC(uint32_t) lists; /* blocks of the parts at hand; what it was before it grew stays in the arena, for callers */
 } exact;
 
 static uint64_t align_up(uint64_t v, uint64_t align)
@@ -179,10 +178,10 @@ static bool search(exact *e, const exact_part *p, uint64_t last, uint32_t last_r
 /* The blocks of p that are not placed, cut where none of them lives on, part by part. */
 static bool search_parts(exact *e, const exact_part *p, uint64_t last, uint32_t last_rank)
 {
-    const uint32_t start = e->n_lists;
+    const uint32_t start = e->lists.len;
     bool ok = true;
     for (uint32_t from = p->first, to = p->first; ok && from <= p->last; from = to) {
-        exact_part q = {.blocks = e->lists + e->n_lists, .first = from};
+        exact_part q = {.first = from};
         for (to = from + 1; to <= p->last && e->crosses[to] > 0;)
             to++;
         q.last = to - 1;
@@ -191,13 +190,14 @@ static bool search_parts(exact *e, const exact_part *p, uint64_t last, uint32_t 
         for (uint32_t k = 0; k < p->n; k++) {
             const plan_block *block = &e->x->b->data[p->blocks[k]];
             if (!e->x->placed[p->blocks[k]] && block->first >= q.first && block->last <= q.last)
-                e->lists[e->n_lists + q.n++] = p->blocks[k];
+                vec_push(e->a, &e->lists, p->blocks[k]);
         }
+        q.n = e->lists.len - start;
         if (q.n == 0)
             continue;
-        e->n_lists += q.n;
+        q.blocks = e->lists.data + start;
         ok = has_room(e, &q, last, last_rank) && search(e, &q, last, last_rank);
-        e->n_lists = start;
+        e->lists.len = start;
     }
     return ok;
 }
@@ -288,7 +288,7 @@ static exact_result solve_part(exact *e, uint32_t *blocks, uint32_t n, uint32_t 
         const uint64_t now = most < *steps ? most : *steps;
         e->steps = now;
         e->ended = false;
-        e->n_lists = 0;
+        e->lists.len = 0;
         sort_blocks(e, blocks, n, order);
         bool found = has_room(e, &p, 0, 0) && search(e, &p, 0, 0);
         *steps -= now - e->steps;
@@ -318,7 +318,6 @@ static void fill_layers(exact *e, uint32_t n_layers)
     e->from = arena_array(e->a, uint64_t, n_layers);
     e->saved = arena_array(e->a, uint64_t, n_layers);
     e->crosses = arena_array(e->a, uint32_t, n_layers);
-    e->lists = arena_array(e->a, uint32_t, (size_t)b->n * (b->n + 1u) / 2 + 1);
     for (uint32_t i = 0; i < b->n; i++) {
         const plan_block *block = &b->data[i];
         for (uint32_t t = block->first; t <= block->last && block->bytes > 0; t++) {

@@ -52,6 +52,21 @@ static void bind_bounds(package *p, dim d, bound_list *list)
         bind_bounds(p, parts[i], list);
 }
 
+static void bind_ends(const package *p, package_io *io, uint32_t n, bool inputs)
+{
+    compiler *c = p->c;
+    ptr_map by_name;
+    ptr_map_init(&by_name, &c->mem);
+    for (uint32_t i = 0; i < p->u->n_ends; i++)
+        if (p->u->ends[i].is_input == inputs)
+            ptr_map_set(&by_name, intern(c->names, p->u->ends[i].name), i);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = 0;
+        if (ptr_map_get(&by_name, intern(c->names, io[i].name), &at))
+            io[i].end = &p->u->ends[at];
+    }
+}
+
 static void bind_io(package *p)
 {
     /* TVMGEN_M_WORKSPACE_SIZE and TVMGEN_M_CONST_SIZE have other meanings; `none` stands in for no field at all. */
@@ -66,16 +81,19 @@ static void bind_io(package *p)
                *out = arena_array(a, package_io, f->results.len + 1u);
     for (uint32_t i = 0; i < f->n_inputs; i++) {
         const prog_value *v = &f->values.data[i];
-        in[i] = (package_io){v->name, unique_name(p->c, v->name, &used), v->type, i, PROG_NONE, PROG_NONE, v->extent};
+        in[i] = (package_io){v->name, unique_name(p->c, v->name, &used), v->type, i, PROG_NONE, PROG_NONE,
+                             v->extent, NULL};
     }
     for (uint32_t i = 0; i < f->results.len; i++) {
         const prog_result *r = &f->results.data[i];
         uint64_t start;
         out[i] = (package_io){r->name, unique_name(p->c, r->name, &used), f->values.data[r->value].type,
-                              prog_root(f, r->value, &start), r->shape_of, PROG_NONE, NULL};
+                              prog_root(f, r->value, &start), r->shape_of, PROG_NONE, NULL, NULL};
         if (r->shape_of != PROG_NONE)
             out[r->shape_of].shape = i;
     }
+    bind_ends(p, in, f->n_inputs, true);
+    bind_ends(p, out, f->results.len, false);
     p->inputs = in;
     p->outputs = out;
     p->n_inputs = f->n_inputs;

@@ -32,10 +32,10 @@ static void inside(const package *p, writer *w)
 }
 
 /* Of inputs and outputs that are handed over quantised. */
-static void ends(const package *p, writer *w, const package_io *io, uint32_t n, bool inputs)
+static void ends(const package *p, writer *w, const package_io *io, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const codegen_end *end = package_end(p, &io[i], inputs);
+        const codegen_end *end = io[i].end;
         if (!end)
             continue;
         const char *name = package_upper(&p->c->mem, io[i].c_name);
@@ -124,8 +124,8 @@ void header_write(const package *p, writer *w)
     sizes(p, w, p->inputs, p->n_inputs);
     sizes(p, w, p->outputs, p->n_outputs);
     inside(p, w);
-    ends(p, w, p->inputs, p->n_inputs, true);
-    ends(p, w, p->outputs, p->n_outputs, false);
+    ends(p, w, p->inputs, p->n_inputs);
+    ends(p, w, p->outputs, p->n_outputs);
     bounds(p, w);
     package_template(p, w,
                      "\n/* Define @M_WORKSPACE_SECTION as a section name to place the static workspace, and\n"

@@ -16,6 +16,7 @@ typedef struct package_io {
     uint32_t shape_of; /* of an output that is the shape of that one: an array in the struct; else PROG_NONE */
     uint32_t shape;    /* of an output with open dimensions: the one that is its shape; else PROG_NONE */
     dim extent;        /* of an input that is an extent: a number in the struct; else NULL */
+    const codegen_end *end; /* its scale and zero point where it is handed over quantised; else NULL */
 } package_io;
 
 /* An extent that the data decides, of outputs. */
@@ -72,8 +73,6 @@ bool package_is_data(const package_io *io);
 /* It lies in the workspace (--input-in-workspace). */
 bool package_is_inside(const package *p, const package_io *io);
 bool package_has_inside(const package *p);
-/* Its scale and zero point where it is handed over quantised; NULL: it is not. */
-const codegen_end *package_end(const package *p, const package_io *io, bool is_input);
 /* Which of the caller's extents that symbol is, counted among them; UINT32_MAX: the caller states none of that name. */
 uint32_t package_extent(const package *p, dim symbol);
 /* Extents that data decides among those that operator i of the plan compares with their bounds: "found <= 12, ..."; ""

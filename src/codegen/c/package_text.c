@@ -82,14 +82,6 @@ bool package_has_inside(const package *p)
     return any;
 }
 
-const codegen_end *package_end(const package *p, const package_io *io, bool is_input)
-{
-    for (uint32_t i = 0; i < p->u->n_ends; i++)
-        if (p->u->ends[i].is_input == is_input && strcmp(p->u->ends[i].name, io->name) == 0)
-            return &p->u->ends[i];
-    return NULL;
-}
-
 bool package_is_data(const package_io *io)
 {
     return !io->extent && io->shape_of == PROG_NONE;

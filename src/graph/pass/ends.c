@@ -2,39 +2,34 @@
 /* quantised-ends: where it is asked for, inputs that are only quantised, and results that only were dequantised, are
  * handed over as the quantised numbers: a quarter of the caller's memory, and no float between a sensor's bytes and the
  * model. What lies between, movements, moves the numbers. Scales and zero points are told in graph_module.ends. */
+#include "base/ptr_map.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 
 #include <string.h>
 
-/* How often v is used, as an operand or a result; the last node that does. */
-static uint32_t count_uses(const graph_func *f, const graph_value *v, graph_node **out_node)
-{
-    uint32_t n = 0;
-    *out_node = NULL;
-    for (uint32_t i = 0; i < f->results.len; i++)
-        n += f->results.data[i] == v;
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
-            if (f->nodes.data[i]->inputs[k] == v) {
-                *out_node = f->nodes.data[i];
-                n++;
-            }
-    return n;
-}
+/* An end that is to change: the node that goes, and the values that become numbers, from `first` back to `last`. */
+typedef struct cut {
+    graph_node *node;
+    graph_value *first, *last;
+    graph_end end;
+    bool done;
+} cut;
+
+/* One rewrite for all of them. */
+typedef struct ends {
+    rewriter r;   /* begun: marks are uses */
+    ptr_map user; /* of each value: the last node that reads it */
+    ptr_map at;   /* of each node that goes: its cut */
+    VEC(cut) cuts;
+    arena *tmp;
+} ends;
 
 /* The node that alone uses v; NULL: none, several, or v is a result. */
-static graph_node *only_user(const graph_func *f, const graph_value *v)
+static graph_node *only_user(const ends *e, const graph_value *v)
 {
-    graph_node *node;
-    return count_uses(f, v, &node) == 1 ? node : NULL;
-}
-
-/* It is the result, or moved into it, and nothing else. */
-static bool ends_alone(const graph_func *f, const graph_value *v)
-{
-    graph_node *node;
-    return count_uses(f, v, &node) == 1;
+    uint32_t at = 0;
+    return v->mark == 1 && ptr_map_get(&e->user, v, &at) ? e->r.f->nodes.data[at] : NULL;
 }
 
 static bool moves(const graph_node *n)
@@ -62,78 +57,80 @@ static void set_dtype(graph_value *v, dtype dt)
         v->declared.dt = dt;
 }
 
-static void change_input(graph_module *m, graph_func *f, graph_value *param)
+static void add_cut(ends *e, graph_node *n, graph_value *first, graph_value *last, graph_end end)
 {
-    graph_value *v = param;
-    graph_node *n = only_user(f, v);
-    graph_end end = {.name = param->name, .is_input = true};
-    while (n && moves(n) && n->inputs[0] == v) {
-        v = n->outputs[0];
-        n = only_user(f, v);
-    }
-    if (param->type.kind != TYPE_TENSOR || !dtype_is_float(param->type.dt) || !n || n->inputs[0] != v ||
-        strcmp(n->op->name, "qnn.quantize") != 0 || !read_end(n, &end))
-        return;
-    rewriter r;
-    rewrite_begin(&r, m->c, f);
-    const dtype dt = n->outputs[0]->type.dt;
-    for (uint32_t i = 0; i < f->nodes.len; i++) {
-        rewrite_operands(f->nodes.data[i]);
-        if (f->nodes.data[i] != n || !rewrite_replace(&r, n->outputs[0], v))
-            rewrite_keep(&r, f->nodes.data[i]);
-        else
-            r.changed = true;
-    }
-    rewrite_end(&r);
-    if (!r.changed) /* the result of the model is its input, quantised: there a copy stays */
-        return;
-    for (v = param; v->type.dt != dt;) {
-        set_dtype(v, dt);
-        n = only_user(f, v);
-        v = n && moves(n) ? n->outputs[0] : v;
-    }
-    vec_push(&m->c->mem, &m->ends, end);
+    ptr_map_set(&e->at, n, e->cuts.len);
+    vec_push(e->tmp, &e->cuts, ((cut){n, first, last, end, false}));
 }
 
-static void change_result(graph_module *m, graph_func *f, uint32_t result)
+static void find_input(ends *e, graph_value *param)
 {
-    graph_value *v = f->results.data[result];
-    graph_end end = {.name = v->name};
+    graph_value *v = param;
+    graph_node *n = only_user(e, v);
+    graph_end end = {.name = param->name, .is_input = true};
+    for (; n && moves(n) && n->inputs[0] == v; n = only_user(e, v))
+        v = n->outputs[0];
+    if (param->type.kind == TYPE_TENSOR && dtype_is_float(param->type.dt) && n && n->inputs[0] == v &&
+        strcmp(n->op->name, "qnn.quantize") == 0 && read_end(n, &end))
+        add_cut(e, n, v, param, end);
+}
+
+static void find_result(ends *e, graph_value *result)
+{
+    graph_value *v = result;
+    graph_end end = {.name = result->name};
     graph_node *n = v->def;
-    for (; n && moves(n) && ends_alone(f, v); n = v->def)
+    for (; n && moves(n) && rewrite_uses(v) == 1; n = v->def)
         v = n->inputs[0];
-    bool fits = n && strcmp(n->op->name, "qnn.dequantize") == 0 && n->inputs[0]->def && ends_alone(f, v) &&
-                read_end(n, &end);
-    if (!fits)
-        return;
-    rewriter r;
-    rewrite_begin(&r, m->c, f);
-    const dtype dt = n->inputs[0]->type.dt;
-    for (uint32_t i = 0; i < f->nodes.len; i++) {
-        rewrite_operands(f->nodes.data[i]);
-        if (f->nodes.data[i] != n || !rewrite_replace(&r, n->outputs[0], n->inputs[0]))
-            rewrite_keep(&r, f->nodes.data[i]);
-        else
-            r.changed = true;
+    if (n && strcmp(n->op->name, "qnn.dequantize") == 0 && rewrite_uses(v) == 1 && read_end(n, &end))
+        add_cut(e, n, result, v, end);
+}
+
+/* The numbers stand for the floats; false: a copy has to stay, because a result of the model would be its input. */
+static bool is_replaced(ends *e, const graph_node *n)
+{
+    uint32_t at = 0;
+    if (!ptr_map_get(&e->at, n, &at))
+        return false;
+    cut *k = &e->cuts.data[at];
+    if ((!k->end.is_input && !n->inputs[0]->def) || !rewrite_replace(&e->r, n->outputs[0], n->inputs[0]))
+        return false;
+    for (graph_value *v = k->first;; v = v->def->inputs[0]) {
+        set_dtype(v, k->end.is_input ? n->outputs[0]->type.dt : n->inputs[0]->type.dt);
+        if (v == k->last)
+            break;
     }
-    rewrite_end(&r);
-    if (!r.changed)
-        return;
-    for (v = f->results.data[result]; v->type.dt != dt; v = v->def->inputs[0])
-        set_dtype(v, dt);
-    end.name = f->results.data[result]->name;
-    vec_push(&m->c->mem, &m->ends, end);
+    return k->done = true;
 }
 
 bool graph_pass_quantised_ends(compiler *c, graph_module *m, const pass_options *o)
 {
-    (void)c;
     graph_func *f = graph_module_find(m, "main");
+    arena tmp;
     if (!o->quantised_ends || !f)
         return true;
+    arena_init(&tmp, &c->mem);
+    ends e = {.tmp = &tmp};
+    rewrite_begin(&e.r, c, f);
+    ptr_map_init(&e.user, &tmp);
+    ptr_map_init(&e.at, &tmp);
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
+            if (f->nodes.data[i]->inputs[k])
+                ptr_map_set(&e.user, f->nodes.data[i]->inputs[k], i);
     for (uint32_t i = 0; i < f->params.len; i++)
-        change_input(m, f, f->params.data[i]);
+        find_input(&e, f->params.data[i]);
     for (uint32_t i = 0; i < f->results.len; i++)
-        change_result(m, f, i);
+        find_result(&e, f->results.data[i]);
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        rewrite_operands(f->nodes.data[i]);
+        if (!is_replaced(&e, f->nodes.data[i]))
+            rewrite_keep(&e.r, f->nodes.data[i]);
+    }
+    rewrite_end(&e.r);
+    for (uint32_t i = 0; i < e.cuts.len; i++)
+        if (e.cuts.data[i].done)
+            vec_push(&c->mem, &m->ends, e.cuts.data[i].end);
+    arena_free(&tmp);
     return true;
 }
