@@ -14,6 +14,7 @@ te_graph *te_graph_new(compiler *c)
 {
     te_graph *g = arena_new(&c->mem, te_graph);
     g->c = c;
+    ptr_map_init(&g->tensor_of, &c->mem);
     ptr_map_init(&g->tensor_names, &c->mem);
     ptr_map_init(&g->axis_names, &c->mem);
     return g;
@@ -80,6 +81,7 @@ static te_tensor *new_tensor(te_graph *g, te_node *n, uint32_t index, const char
         memcpy(own, dims, rank * sizeof *own);
     *t = (te_tensor){.node = n, .index = index, .dt = dt, .rank = rank, .shape = own};
     t->buffer = tir_new_buffer(c, name, dt, rank, own, SCOPE_GLOBAL);
+    ptr_map_set(&g->tensor_of, t->buffer, g->by_buffer.len);
     vec_push(&c->mem, &g->by_buffer, t);
     return t;
 }
@@ -110,10 +112,8 @@ const tir_var *te_add_symbol(te_graph *g, const char *name, int64_t max)
 
 te_tensor *te_tensor_of(const te_graph *g, const tir_buffer *b)
 {
-    for (uint32_t i = 0; i < g->by_buffer.len; i++)
-        if (g->by_buffer.data[i]->buffer == b)
-            return g->by_buffer.data[i];
-    return NULL;
+    uint32_t at = 0;
+    return b && ptr_map_get(&g->tensor_of, b, &at) ? g->by_buffer.data[at] : NULL;
 }
 
 te_tensor *te_placeholder(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *dims)

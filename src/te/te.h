@@ -81,7 +81,8 @@ typedef struct te_graph {
     int64_t macs;
     bool unbounded; /* buffers without a bound are as large as a run says; else an error */
     VEC(te_symbol) symbols;     /* symbolic dimensions met so far, by name */
-    VEC(te_tensor *) by_buffer; /* all tensors in order of creation: from a load back to what it reads */
+    VEC(te_tensor *) by_buffer; /* all tensors in order of creation */
+    ptr_map tensor_of;          /* from a buffer, which a load reads, to its number there */
     ptr_map tensor_names, axis_names; /* in use -> number to try behind it next */
 } te_graph;
 

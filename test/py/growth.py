@@ -289,6 +289,45 @@ def norms(n):
                  [number("w", 1, (1, 1, 1, 1)), number("s", 1, (1,))])
 
 
+def quantised_ends(n):
+    """Inputs and results that are handed over as bytes."""
+    nodes = []
+    for i in range(n):
+        nodes += [node("QuantizeLinear", [f"x{i}", "s", "z"], [f"q{i}"]),
+                  node("DequantizeLinear", [f"q{i}", "s", "z"], [f"d{i}"]), node("Relu", [f"d{i}"], [f"r{i}"]),
+                  node("QuantizeLinear", [f"r{i}", "s", "z"], [f"p{i}"]),
+                  node("DequantizeLinear", [f"p{i}", "s", "z"], [f"y{i}"])]
+    return model(nodes, [value(f"x{i}") for i in range(n)], [value(f"y{i}") for i in range(n)],
+                 [number("s", 1, ()), helper.make_tensor("z", TensorProto.INT8, [], [0])])
+
+
+def vta_layer(i):
+    return [f"  %c{i} = qnn.conv2d(%v{i}, %w)",
+            f'  %r{i} = qnn.requantize(%c{i}, %s, %one) {{out_dtype = i8, rounding = "half_up"}}',
+            f'  %v{i + 1} = qnn.add(%r{i}, %one, %v{i}, %one, %one) {{rounding = "half_up"}}']
+
+
+def vta_model(layers, n):
+    head = ["func @main(%v0: i8[1, 16, 2, 2]) {", "  %s = constant f32[] dense [0.0625]",
+            "  %one = constant f32[] dense [1.0]", "  %w = constant i8[16, 16, 1, 1] splat 1"]
+    return "\n".join(head + layers + [f"  return %v{n}", "}", ""])
+
+
+def vta_sums(n):
+    """A region of convolutions with a sum behind each."""
+    return vta_model([line for i in range(n) for line in vta_layer(i)], n)
+
+
+def vta_regions(n):
+    """Regions on a device with a memory of its own, the host between them."""
+    lines = []
+    for i in range(n):
+        lines += vta_layer(2 * i)
+        lines += [f"  %f{i} = qnn.dequantize(%v{2 * i + 1}, %one)", f"  %e{i} = sin(%f{i})",
+                  f"  %v{2 * i + 2} = qnn.quantize(%e{i}, %one, %z)"]
+    return vta_model(["  %z = constant i8[] splat 0"] + lines, 2 * n)
+
+
 # Partitions, without code for what targets get.
 PARTS = {parts_chain: 200, parts_one: 200, parts_back: 100, parts_wide: 50, parts_operands: 200}
 # The number of things for which a compile takes a moment under the counter.
@@ -296,7 +335,9 @@ CASES = {chain: 400, kernels: 200, fan_out: 100, fan_out_in: 100, split: 200, sp
          constant_nodes: 400, unused_constants: 1000, results_of_constants: 100, inputs: 200, passed_through: 100,
          concat: 100, dead: 400, equal: 400, views: 100, reshapes: 400, backwards: 400, shapes: 100, folds: 100,
          residual: 100, long_lives: 100, calls: 200, functions: 200, branches: 200, missing: 400, convolutions: 20,
-         products: 40, norms: 40, **PARTS}
+         products: 40, norms: 40, quantised_ends: 100, vta_sums: 12, vta_regions: 12, **PARTS}
+ON_VTA = ["--offload", "vta", "--emit", "module"]
+OPTIONS = {quantised_ends: ["--quantized-io"], vta_sums: ON_VTA, vta_regions: ON_VTA}
 
 
 # The planner tries layerings, and weighs values that live at the same time, until a budget is spent (layer.c, place.c):
@@ -307,9 +348,14 @@ PLANNER = ("live.c", "layer.c", "place.c", "facts.c", "arena.c")
 
 def count(lathe, make, n, folder):
     """Steps by basic block. A model that is refused counts as well: what matters is that it ends."""
-    path, steps = os.path.join(folder, "model.onnx"), os.path.join(folder, "steps")
-    onnx.save(make(n), path)
-    more, verb = [], "compile"
+    m, steps = make(n), os.path.join(folder, "steps")
+    path = os.path.join(folder, "model.graph" if isinstance(m, str) else "model.onnx")
+    if isinstance(m, str):
+        with open(path, "w") as f:
+            f.write(m)
+    else:
+        onnx.save(m, path)
+    more, verb = OPTIONS.get(make, []), "compile"
     if make is norms:
         np.save(os.path.join(folder, "x.npy"), np.ones((1, 1, 1, 1), np.float32))
         more, verb = ["--data", os.path.join(folder, "x.npy")], "quantize"

@@ -2,19 +2,25 @@
 /* Memory of devices: what a region of a target with a memory of its own makes stays there as long as only such regions
  * read it. Where the host, or another device, wants the bytes, a step copies them, once; what the host has is copied to
  * the device in front of the first region that reads it. Constants and extents stay the host's. */
+#include "base/ptr_map.h"
 #include "prog/prog.h"
 
 #include <string.h>
 
+#define NO_TWIN UINT32_MAX
+
 /* The value that has the same bytes in another memory, as long as the block lasts that made it. */
 typedef struct twin {
     uint32_t of, value;
+    uint32_t before; /* the one that `of` had until then, or NO_TWIN */
 } twin;
 
 typedef struct placing {
     prog_module *m;
     prog_func *f;
     VEC(twin) twins;
+    VEC(uint32_t) newest; /* of each value: its last twin, or NO_TWIN */
+    ptr_map names;        /* of values */
     bool *written_again; /* of each value that there was before: by the rounds of a loop, by branches */
     const char **theirs; /* of each of them: the memory of all kernels that touch it; NULL: others do, too */
     uint32_t n_before;
@@ -93,23 +99,14 @@ static void find_theirs(placing *p)
 
 /* --- steps --- */
 
-static const char *new_name(const placing *p, const char *of, const char *memory)
-{
-    compiler *c = p->m->c;
-    const char *name = intern(c->names, arena_printf(&c->mem, "%s_%s", of, memory));
-    for (uint32_t n = 1, i = 0; i < p->f->values.len; i++)
-        if (strcmp(value(p, i)->name, name) == 0) {
-            name = intern(c->names, arena_printf(&c->mem, "%s_%s_%u", of, memory, n++));
-            i = UINT32_MAX; /* from the beginning */
-        }
-    return name;
-}
-
 /* v's bytes in `memory` (NULL: the host's), not written yet. */
 static uint32_t new_value(placing *p, uint32_t v, const char *memory)
 {
+    compiler *c = p->m->c;
+    const char *want = arena_printf(&c->mem, "%s_%s", value(p, v)->name, memory ? memory : "host");
+    vec_push(p->tmp, &p->newest, NO_TWIN);
     return prog_add_value(p->m, p->f,
-                          (prog_value){.name = new_name(p, value(p, v)->name, memory ? memory : "host"),
+                          (prog_value){.name = intern_unique(c->names, &p->names, want),
                                        .type = value(p, v)->type,
                                        .space = memory ? SPACE_DEVICE : SPACE_WORKSPACE,
                                        .memory = memory,
@@ -127,10 +124,25 @@ static void copy(placing *p, prog_block *to, uint32_t from, uint32_t into, src_l
 
 static uint32_t find_twin(const placing *p, uint32_t v, const char *memory)
 {
-    for (uint32_t i = p->twins.len; i-- > 0;)
-        if (p->twins.data[i].of == v && lies_in(p, p->twins.data[i].value, memory))
+    for (uint32_t i = p->newest.data[v]; i != NO_TWIN; i = p->twins.data[i].before)
+        if (lies_in(p, p->twins.data[i].value, memory))
             return p->twins.data[i].value;
     return PROG_NONE;
+}
+
+static void add_twin(placing *p, uint32_t of, uint32_t v)
+{
+    vec_push(p->tmp, &p->twins, ((twin){of, v, p->newest.data[of]}));
+    p->newest.data[of] = p->twins.len - 1;
+}
+
+/* The twins of a block are gone behind it. */
+static void drop_twins(placing *p, uint32_t n)
+{
+    while (p->twins.len > n) {
+        const twin t = vec_pop(&p->twins);
+        p->newest.data[t.of] = t.before;
+    }
 }
 
 /* v, or its bytes in `memory`, copied where they are not there yet. */
@@ -148,7 +160,7 @@ static uint32_t bring(placing *p, prog_block *to, uint32_t v, const char *memory
     there = new_value(p, v, memory);
     copy(p, to, v, there, loc);
     if (v >= p->n_before || !p->written_again[v])
-        vec_push(p->tmp, &p->twins, ((twin){v, there}));
+        add_twin(p, v, there);
     return there;
 }
 
@@ -170,7 +182,7 @@ static void place_kernel(placing *p, prog_block *to, prog_step *s, const char *m
         s->args[i] = new_value(p, v, memory);
         copy(p, to, s->args[i], v, s->loc);
         if (!p->written_again[v])
-            vec_push(p->tmp, &p->twins, ((twin){v, s->args[i]}));
+            add_twin(p, v, s->args[i]);
     }
 }
 
@@ -189,7 +201,16 @@ static void place_block(placing *p, prog_block *b)
         else
             vec_push(&p->m->c->mem, b, *s);
     }
-    p->twins.len = n_twins; /* what a block makes is gone behind it */
+    drop_twins(p, n_twins);
+}
+
+static void note_values(placing *p)
+{
+    ptr_map_init(&p->names, p->tmp);
+    for (uint32_t v = 0; v < p->f->values.len; v++) {
+        ptr_map_set(&p->names, intern(p->m->c->names, value(p, v)->name), 1);
+        vec_push(p->tmp, &p->newest, NO_TWIN);
+    }
 }
 
 static bool has_memory(const prog_module *m)
@@ -208,6 +229,7 @@ bool prog_pass_device(compiler *c, prog_module *m)
     arena_init(&tmp, &c->mem);
     for (uint32_t i = 0; i < m->funcs.len; i++) {
         placing p = {.m = m, .f = m->funcs.data[i], .tmp = &tmp};
+        note_values(&p);
         find_written_again(&p);
         find_theirs(&p);
         place_block(&p, &p.f->steps);

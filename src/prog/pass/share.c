@@ -78,8 +78,7 @@ static bool same_operators(const prog_kernel *a, const prog_kernel *b)
 static bool same_kernel(const sharing *s, uint32_t a, uint32_t b)
 {
     const prog_kernel *x = s->m->kernels.data[a], *y = s->m->kernels.data[b];
-    return !x->region && !y->region && /* each has a state of its own */
-           x->target == y->target && x->joins == y->joins && x->stacks == y->stacks &&
+    return x->target == y->target && x->joins == y->joins && x->stacks == y->stacks &&
            strcmp(prog_kernel_base_name(s->tmp, x->kind), prog_kernel_base_name(s->tmp, y->kind)) == 0 &&
            !x->loops == !y->loops && /* scheduled or not, both alike */
            (x->loops ? tir_func_equal(s->m->c, x->loops, y->loops)
@@ -96,7 +95,7 @@ static void share_kernels(prog_module *m, arena *tmp)
         const prog_kernel *k = m->kernels.data[i];
         const tir_func *f = k->loops ? k->loops : k->plain; /* NULL: waits for its target, and stays alone */
         ptr_map_set(&number, k, i);
-        if (f)
+        if (f && !k->region) /* each of those has a state of its own */
             vec_push(tmp, &s.keys, ((key){tir_hash(m->c, f), i}));
     }
     find_first(&s, m->kernels.len, same_kernel);

@@ -20,6 +20,8 @@ typedef struct place {
     int64_t bytes;
     uint32_t last;        /* the layer that reads it last, or else writes it */
     bool negative;        /* a layer makes it, and some of its numbers may be below 0 */
+    uint32_t maker;       /* the layer, or NOWHERE; set for fuse_sums, as is: */
+    uint32_t readers;     /* how often it is an operand or a result of the region */
 } place;
 
 typedef struct step {
@@ -239,23 +241,24 @@ static bool add_node(lowering *l, graph_node *n)
 
 /* --- sums that follow a convolution --- */
 
-static uint32_t maker_of(const lowering *l, uint32_t at)
+/* Who makes and reads each place: the step (NOWHERE: none does), and how often, as a result of the region too. */
+static void find_readers(lowering *l)
 {
-    for (uint32_t i = 0; i < l->steps.len; i++)
-        if (l->steps.data[i].result == at)
-            return i;
-    return NOWHERE;
-}
-
-static uint32_t readers_of(lowering *l, uint32_t at)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < l->steps.len; i++)
-        for (uint32_t k = 0; k < l->steps.data[i].n_operands; k++)
-            n += l->steps.data[i].operands[k] == at;
-    for (uint32_t i = 0; i < l->f->results.len; i++)
-        n += place_of(l, l->f->results.data[i]) == at;
-    return n;
+    for (uint32_t i = 0; i < l->places.len; i++) {
+        l->places.data[i].maker = NOWHERE;
+        l->places.data[i].readers = 0;
+    }
+    for (uint32_t i = 0; i < l->steps.len; i++) {
+        const step *s = &l->steps.data[i];
+        l->places.data[s->result].maker = i;
+        for (uint32_t k = 0; k < s->n_operands; k++)
+            l->places.data[s->operands[k]].readers++;
+    }
+    for (uint32_t i = 0; i < l->f->results.len; i++) {
+        const uint32_t at = place_of(l, l->f->results.data[i]);
+        if (at != NOWHERE)
+            l->places.data[at].readers++;
+    }
 }
 
 /* The sum, layer i, by the layer that makes operand `own` of it, where nobody else reads that, and the other one is
@@ -264,9 +267,9 @@ static bool fuse_sum(lowering *l, uint32_t i, uint32_t own)
 {
     const step *s = &l->steps.data[i];
     const uint32_t mine = s->operands[own], other = s->operands[1 - own];
-    const uint32_t at = maker_of(l, mine), before = maker_of(l, other);
+    const uint32_t at = l->places.data[mine].maker, before = l->places.data[other].maker;
     te_vta_layer plan;
-    if (at == NOWHERE || readers_of(l, mine) != 1 || (before != NOWHERE && before >= at))
+    if (at == NOWHERE || l->places.data[mine].readers != 1 || (before != NOWHERE && before >= at))
         return false;
     step made = l->steps.data[at];
     if (!vta_is_sum(kind_of(made.layer.kind)) || made.has_sum || made.copied)
@@ -280,16 +283,21 @@ static bool fuse_sum(lowering *l, uint32_t i, uint32_t own)
     if (plan_step(l->c, &made, &plan))
         return false;
     l->steps.data[at] = made;
-    memmove(&l->steps.data[i], &l->steps.data[i + 1], (l->steps.len - i - 1) * sizeof made);
-    l->steps.len--;
+    l->places.data[made.result].maker = at;
     return true;
 }
 
 static void fuse_sums(lowering *l)
 {
-    for (uint32_t i = 0; i < l->steps.len; i++)
+    uint32_t kept = 0;
+    find_readers(l);
+    for (uint32_t i = 0; i < l->steps.len; i++) {
         if (l->steps.data[i].layer.kind == VTA_LAYER_ADD && (fuse_sum(l, i, 0) || fuse_sum(l, i, 1)))
-            i--;
+            continue;
+        l->places.data[l->steps.data[i].result].maker = kept;
+        l->steps.data[kept++] = l->steps.data[i];
+    }
+    l->steps.len = kept;
 }
 
 static void find_lives(lowering *l)
