@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Offsets of blocks: first fit with gaps along several orders, then a hill climb over the best of them, then a search
- * (exact.c, and for the least size gaps.c). Blocks whose lifetimes meet must not overlap. Deterministic: ties go by
- * number, the climb's random numbers have a fixed seed, the search has steps instead of time. */
+ * (exact.c, then gaps.c). Blocks whose lifetimes meet must not overlap. Deterministic: ties go by number, the climb's
+ * random numbers have a fixed seed, the search has steps instead of time. */
 #include "plan/facts.h"
 
 #include <stdlib.h>
@@ -380,7 +380,7 @@ static uint64_t improve(arena *a, const placing *x, uint64_t size, uint64_t step
     while (from < to && steps > b->n) {
         arena scratch;
         arena_init(&scratch, a);
-        uint64_t now = steps / 2, left = now, also = at == b->peak && b->n_overlaps == 0 ? now : 0;
+        uint64_t now = steps / 2, left = now, also = b->n_overlaps == 0 ? now : 0;
         if (place_exact(&scratch, &x->p, at, &left) == EXACT_FOUND ||
             (also > 0 && left == 0 && place_gaps(&scratch, &x->p, at, &also) == EXACT_FOUND)) {
             to = end_of(b);

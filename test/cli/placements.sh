@@ -17,6 +17,11 @@ for case in "150 1 10" "150 2 10" "170 11 10 0" "200 1 10" "200 3 10" "250 3 10"
     python3 "$top/test/py/placements.py" "$@" > problem.plan || exit 77
     expect 0 'workspace ([0-9]+) lower bound \1 ' opt problem.plan
 done
+# Not to its bound, and near it: sizes above the peak are searched in both ways, too.
+python3 "$top/test/py/placements.py" 400 3 10 0.05 > problem.plan || exit 77
+"$lathe" opt problem.plan > out
+bytes=$(sed -n 's/.*workspace \([0-9]*\) lower bound 1048576 .*/\1/p' out)
+[ "${bytes:-9999999}" -le 1100000 ] && good || bad "workspace $bytes of 400 blocks"
 printf 'workers 1\neffort 0\n' > bad.plan
 expect_error 1 'effort: 1 to 1000' opt bad.plan
 expect_error 2 'plan-effort' inspect "$top/demo/digits.onnx" --plan-effort 0
