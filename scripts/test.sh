@@ -192,6 +192,7 @@ all)
     start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     start stage "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
     start stage "attention" "$python" test/py/attention.py --lathe "$build/lathe"
+    start stage "transformers" "$python" test/py/transformers.py --lathe "$build/lathe"
     start stage "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 3
     start stage "quantised layers elsewhere" "$python" test/py/quantised.py --lathe "$build/lathe" --cross --count 8 \
         --seed 300

@@ -368,6 +368,40 @@ graph_value *onnx_quantize_dynamically(onnx_node *n, graph_value *x, graph_value
 graph_value *onnx_requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, int64_t axis,
                              uint32_t y_scale);
 
+/* --- attention (onnx_op_attention.c, onnx_op_rotary.c) --- */
+
+/* softmax(q k^T scale + bias) v over [batch, heads, positions, size]; heads of keys and values may serve several of q.
+ * What is made stands in the last three: with `all` in the shape of the scores of all heads of q. */
+typedef struct onnx_attention {
+    graph_value *q, *k, *v;
+    graph_value *bias; /* broadcasts to [batch, heads, positions, keys]; NULL: none */
+    graph_value *sink; /* [heads]: one more score in each row's softmax, whose weight goes nowhere; NULL: none */
+    int64_t q_heads, kv_heads;
+    double scale, softcap; /* softcap 0: none */
+    dtype dt, precise;     /* precise: of the softmax, DT_NONE: dt */
+    bool all;
+    graph_value *products, *biased, *weights;
+} onnx_attention;
+
+graph_value *onnx_attend(onnx_node *n, onnx_attention *a);
+double onnx_usual_scale(onnx_node *n, const onnx_attention *a); /* 1 / sqrt(size) */
+/* [batch, positions, heads * size] as [batch, heads, positions, size], and back. */
+graph_value *onnx_split_heads(onnx_node *n, graph_value *x, int64_t heads);
+graph_value *onnx_join_heads(onnx_node *n, graph_value *x);
+graph_value *onnx_hide(onnx_node *n, graph_value *keep, dtype dt, double hidden); /* 0, and that where not kept */
+graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past);    /* bias of rows behind `past` keys */
+graph_value *onnx_plus(onnx_node *n, graph_value *sum, graph_value *v);           /* either may be NULL */
+graph_value *onnx_positions(onnx_node *n, int64_t count);                         /* i64[count]: 0, 1, 2, ... */
+
+typedef struct onnx_rotary {
+    graph_value *x;        /* [batch, positions, heads, size] */
+    graph_value *cos, *sin; /* [places, turned / 2], or without `at` [batch, positions, turned / 2] */
+    graph_value *at;       /* [batch or 1, positions], or NULL */
+    int64_t turned;        /* the first so many of each head */
+    bool interleaved;
+} onnx_rotary;
+graph_value *onnx_rotate(onnx_node *n, const onnx_rotary *r);
+
 /* Importers, one each for a row of onnx_ops.def. */
 #define ONNX_OP(domain, name, since, until, import, target, attrs) bool import(onnx_node *n);
 #include "frontend/onnx/onnx_ops.def"

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of Attention and RotaryEmbedding, composed as the bodies in the specification say. Shapes inside are
- * [batch, heads, sequence, head size]; all but the batch must be known. */
+/* Importer of Attention, and what the importers of other forms of it share (onnx_op_transformer.c), composed as the
+ * bodies in the specification say. Shapes inside are [batch, heads, positions, head size]; all but the batch must be
+ * known. Query heads that share a key head are rows of one product: keys are not repeated. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <math.h>
 #include <string.h>
 
-/* --- attention --- */
+/* --- what all forms share --- */
 
-typedef struct attention {
-    graph_value *q, *k, *v;
-    int64_t q_heads, kv_heads, past;
-    bool flat; /* inputs are [batch, sequence, heads * size] */
-    dtype dt;
-} attention;
-
-static graph_value *split_heads(onnx_node *n, graph_value *x, int64_t heads)
+graph_value *onnx_split_heads(onnx_node *n, graph_value *x, int64_t heads)
 {
     static const int64_t perm[4] = {0, 2, 1, 3};
     int64_t hidden = onnx_static_dim(n, x, 2);
@@ -29,12 +23,141 @@ static graph_value *split_heads(onnx_node *n, graph_value *x, int64_t heads)
     return onnx_transpose(n, onnx_reshape(n, x, 4, d), 4, perm);
 }
 
-static graph_value *join_heads(onnx_node *n, graph_value *x)
+graph_value *onnx_join_heads(onnx_node *n, graph_value *x)
 {
     static const int64_t perm[4] = {0, 2, 1, 3};
     dim d[3] = {onnx_dim(n, x, 0), onnx_dim(n, x, 2), dim_mul(n->c, onnx_dim(n, x, 1), onnx_dim(n, x, 3))};
     return onnx_reshape(n, onnx_transpose(n, x, 4, perm), 3, d);
 }
+
+graph_value *onnx_hide(onnx_node *n, graph_value *keep, dtype dt, double hidden)
+{
+    return onnx_where(n, keep, onnx_const_float(n, dt, 0), onnx_const_float(n, dt, hidden));
+}
+
+graph_value *onnx_plus(onnx_node *n, graph_value *sum, graph_value *v)
+{
+    return sum && v ? onnx_binary(n, "add", sum, v) : sum ? sum : v;
+}
+
+graph_value *onnx_positions(onnx_node *n, int64_t count)
+{
+    if (n->failed || count < 0 || count > 1 << 24)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "there are too many positions"), NULL;
+    int64_t *index = arena_array(&n->c->mem, int64_t, (size_t)count + 1);
+    for (int64_t i = 0; i < count; i++)
+        index[i] = i;
+    return onnx_constant(n, tensor_dense(n->c, DT_I64, 1, &count, index));
+}
+
+/* Query i sees keys up to i plus what came before. */
+graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past)
+{
+    int64_t rows = onnx_static_dim(n, a->q, 2), cols = onnx_static_dim(n, a->k, 2), count = 0;
+    if (n->failed || !i64_mul(rows, cols, &count) || count > 1 << 26)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "the causal mask is too large"), NULL;
+    uint8_t *keep = arena_alloc(&n->c->mem, (size_t)count + 1, 64);
+    for (int64_t i = 0; i < count; i++)
+        keep[i] = i % cols <= i / cols + past;
+    graph_value *k = onnx_constant(n, tensor_dense(n->c, DT_BOOL, 2, (int64_t[]){rows, cols}, keep));
+    return onnx_hide(n, k, a->dt, -(double)INFINITY);
+}
+
+/* Rows of all query heads of one key head stand together: [batch, heads, rows, cols] over kv heads, and back. */
+static graph_value *regroup(onnx_node *n, graph_value *x, int64_t heads, int64_t rows)
+{
+    dim d[4] = {onnx_dim(n, x, 0), dim_const(n->c, heads), dim_const(n->c, rows), onnx_dim(n, x, 3)};
+    return onnx_reshape(n, x, 4, d);
+}
+
+/* A bias for such rows. */
+static graph_value *regroup_bias(onnx_node *n, graph_value *b, const onnx_attention *a, int64_t s)
+{
+    static const int64_t front[4] = {0, 1, 2, 3};
+    int64_t times = a->q_heads / a->kv_heads, r[4] = {1, 1, times, 1};
+    uint32_t rank = onnx_rank(b);
+    if (rank < 2 || (rank == 2 && onnx_static_dim(n, b, 0) == 1))
+        return b;
+    if (rank < 4)
+        b = onnx_expand_dims(n, b, 4 - rank, front);
+    if (onnx_static_dim(n, b, 1) == a->q_heads && a->q_heads > 1) {
+        if (onnx_static_dim(n, b, 2) != s)
+            b = onnx_binary(n, "tile", b, onnx_const_ints(n, 4, (int64_t[]){1, 1, s, 1}));
+        return regroup(n, b, a->kv_heads, times * s);
+    }
+    return onnx_static_dim(n, b, 2) == 1 ? b : onnx_binary(n, "tile", b, onnx_const_ints(n, 4, r));
+}
+
+/* On both sides where halves would leave their range; else on the query, which is shorter. */
+static graph_value *scaled_products(onnx_node *n, onnx_attention *a)
+{
+    bool both = dtype_bits(a->dt) < 32;
+    graph_value *by = onnx_const_float(n, a->dt, both ? sqrt(a->scale) : a->scale);
+    graph_value *q = onnx_binary(n, "multiply", a->q, by), *k = both ? onnx_binary(n, "multiply", a->k, by) : a->k;
+    graph_value *s = onnx_matmul(n, q, k, false, true, DT_NONE);
+    if (a->softcap <= 0)
+        return s;
+    graph_value *c = onnx_const_float(n, a->dt, a->softcap);
+    return onnx_binary(n, "multiply", onnx_unary(n, "tanh", onnx_binary(n, "divide", s, c)), c);
+}
+
+/* Softmax of rows; a sink counts as one element more, which is left out. */
+static graph_value *softmax(onnx_node *n, graph_value *x, const onnx_attention *a, int64_t rows)
+{
+    static const int64_t last = 3;
+    attr axis = attr_int(n->c, "axis", -1);
+    x = onnx_cast(n, x, a->precise);
+    if (!a->sink)
+        return onnx_cast(n, onnx_emit(n, ONNX_ARGS("nn.softmax", 1, &axis, x)), a->dt);
+    graph_value *sink = onnx_reshape_ints(n, onnx_cast(n, a->sink, a->precise), 4, (int64_t[]){1, a->q_heads, 1, 1});
+    sink = regroup_bias(n, sink, a, rows);
+    graph_value *most = onnx_binary(n, "maximum", onnx_reduce(n, "max", x, 1, &last, true), sink);
+    graph_value *e = onnx_unary(n, "exp", onnx_binary(n, "subtract", x, most));
+    graph_value *beside = onnx_unary(n, "exp", onnx_binary(n, "subtract", sink, most));
+    graph_value *sum = onnx_binary(n, "add", onnx_reduce(n, "sum", e, 1, &last, true), beside);
+    return onnx_cast(n, onnx_binary(n, "divide", e, sum), a->dt);
+}
+
+graph_value *onnx_attend(onnx_node *n, onnx_attention *a)
+{
+    if (n->failed)
+        return NULL;
+    a->q_heads = onnx_static_dim(n, a->q, 1);
+    a->kv_heads = onnx_static_dim(n, a->k, 1);
+    int64_t s = onnx_static_dim(n, a->q, 2);
+    onnx_static_dim(n, a->k, 2);
+    if (!n->failed && (a->kv_heads < 1 || a->q_heads % a->kv_heads != 0))
+        return onnx_fail(n, DIAG_TYPE, "%lld query heads over %lld key heads", (long long)a->q_heads,
+                         (long long)a->kv_heads),
+               NULL;
+    if (n->failed)
+        return NULL;
+    const bool shared = a->q_heads != a->kv_heads;
+    const int64_t rows = a->q_heads / a->kv_heads * s;
+    a->precise = a->precise != DT_NONE ? a->precise : a->dt;
+    if (shared) {
+        a->q = regroup(n, a->q, a->kv_heads, rows);
+        a->bias = a->bias ? regroup_bias(n, a->bias, a, s) : NULL;
+    }
+    a->products = scaled_products(n, a);
+    a->biased = onnx_plus(n, a->products, a->bias);
+    a->weights = softmax(n, a->biased, a, s);
+    graph_value *y = onnx_matmul(n, a->weights, a->v, false, false, DT_NONE);
+    if (shared && a->all) {
+        a->products = regroup(n, a->products, a->q_heads, s);
+        a->biased = regroup(n, a->biased, a->q_heads, s);
+        a->weights = regroup(n, a->weights, a->q_heads, s);
+    }
+    return shared ? regroup(n, y, a->q_heads, s) : y;
+}
+
+double onnx_usual_scale(onnx_node *n, const onnx_attention *a)
+{
+    int64_t size = onnx_static_dim(n, a->q, 3);
+    return size > 0 ? 1 / sqrt((double)size) : 1;
+}
+
+/* --- the operator of ONNX --- */
 
 static graph_value *with_past(onnx_node *n, uint32_t i, graph_value *now)
 {
@@ -42,62 +165,27 @@ static graph_value *with_past(onnx_node *n, uint32_t i, graph_value *now)
     return both[0] ? onnx_concat(n, 2, both, 2) : now;
 }
 
-static bool read_attention(onnx_node *n, attention *a)
+static bool read_attention(onnx_node *n, onnx_attention *a)
 {
     graph_value *in[3] = {onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2)};
     for (uint32_t i = 0; i < 3; i++)
         if (onnx_rank(in[i]) != onnx_rank(in[0]) || (onnx_rank(in[i]) != 3 && onnx_rank(in[i]) != 4))
             return onnx_fail(n, DIAG_TYPE, "Q, K and V must have three or four dimensions alike");
-    a->flat = onnx_rank(in[0]) == 3;
-    a->dt = onnx_dtype(in[0]);
+    const bool flat = onnx_rank(in[0]) == 3;
     int64_t qh = onnx_attr_int(n, "q_num_heads", 0), kvh = onnx_attr_int(n, "kv_num_heads", 0);
-    a->q = a->flat ? split_heads(n, in[0], qh) : in[0];
-    a->k = with_past(n, 4, a->flat ? split_heads(n, in[1], kvh) : in[1]);
-    a->v = with_past(n, 5, a->flat ? split_heads(n, in[2], kvh) : in[2]);
-    a->q_heads = onnx_static_dim(n, a->q, 1);
-    a->kv_heads = onnx_static_dim(n, a->k, 1);
-    a->past = onnx_in(n, 4) ? onnx_static_dim(n, onnx_in(n, 4), 2) : 0;
-    onnx_static_dim(n, a->q, 2);
-    onnx_static_dim(n, a->k, 2);
-    if (!n->failed && (a->kv_heads < 1 || a->q_heads % a->kv_heads != 0))
-        return onnx_fail(n, DIAG_TYPE, "%lld query heads over %lld key heads", (long long)a->q_heads,
-                         (long long)a->kv_heads);
+    a->dt = onnx_dtype(in[0]);
+    a->q = flat ? onnx_split_heads(n, in[0], qh) : in[0];
+    a->k = with_past(n, 4, flat ? onnx_split_heads(n, in[1], kvh) : in[1]);
+    a->v = with_past(n, 5, flat ? onnx_split_heads(n, in[2], kvh) : in[2]);
+    a->softcap = onnx_attr_float(n, "softcap", 0);
+    a->precise = onnx_attr_dtype(n, "softmax_precision", DT_NONE);
+    a->scale = onnx_has_attr(n, "scale") ? onnx_attr_float(n, "scale", 0) : onnx_usual_scale(n, a);
+    a->all = n->n_out > 3;
     return !n->failed;
 }
 
-/* Each key head serves several query heads, which stand next to each other. */
-static graph_value *repeat_heads(onnx_node *n, graph_value *x, const attention *a)
-{
-    static const int64_t at = 2;
-    int64_t times = n->failed ? 1 : a->q_heads / a->kv_heads, r[5] = {1, 1, times, 1, 1};
-    if (times == 1)
-        return x;
-    dim d[4] = {onnx_dim(n, x, 0), dim_const(n->c, a->q_heads), onnx_dim(n, x, 2), onnx_dim(n, x, 3)};
-    graph_value *five = onnx_expand_dims(n, x, 1, &at);
-    return onnx_reshape(n, onnx_binary(n, "tile", five, onnx_const_ints(n, 5, r)), 4, d);
-}
-
-/* 0 where `keep`, minus infinity elsewhere. */
-static graph_value *bias_of(onnx_node *n, graph_value *keep, dtype dt)
-{
-    graph_value *zero = onnx_const_float(n, dt, 0), *hidden = onnx_const_float(n, dt, -(double)INFINITY);
-    return onnx_where(n, keep, zero, hidden);
-}
-
-/* Query i sees keys up to i plus what came before. */
-static graph_value *causal_bias(onnx_node *n, const attention *a)
-{
-    int64_t rows = onnx_static_dim(n, a->q, 2), cols = onnx_static_dim(n, a->k, 2), count = 0;
-    if (n->failed || !i64_mul(rows, cols, &count) || count > 1 << 26)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "the causal mask is too large"), NULL;
-    uint8_t *keep = arena_alloc(&n->c->mem, (size_t)count, 64);
-    for (int64_t i = 0; i < count; i++)
-        keep[i] = cols != 0 && i % cols <= i / cols + a->past;
-    return bias_of(n, onnx_constant(n, tensor_dense(n->c, DT_BOOL, 2, (int64_t[]){rows, cols}, keep)), a->dt);
-}
-
 /* A mask shorter than the keys hides those beyond it. */
-static graph_value *mask_bias(onnx_node *n, const attention *a)
+static graph_value *mask_bias(onnx_node *n, const onnx_attention *a)
 {
     graph_value *mask = onnx_in(n, 3);
     uint32_t rank = onnx_rank(mask);
@@ -111,152 +199,38 @@ static graph_value *mask_bias(onnx_node *n, const attention *a)
         graph_value *p = onnx_const_ints(n, 2, pads), *ax = onnx_const_ints(n, 1, &axis);
         mask = onnx_emit(n, ONNX_ARGS("nn.pad", 0, NULL, mask, p, fill, ax));
     }
-    return is_bool ? bias_of(n, mask, a->dt) : onnx_cast(n, mask, a->dt);
+    return is_bool ? onnx_hide(n, mask, a->dt, -(double)INFINITY) : onnx_cast(n, mask, a->dt);
 }
 
 /* Keys beyond each sequence's length are hidden. */
-static graph_value *length_bias(onnx_node *n, const attention *a)
+static graph_value *length_bias(onnx_node *n, const onnx_attention *a)
 {
-    int64_t len = onnx_static_dim(n, a->k, 2);
-    if (n->failed || len > 1 << 24)
-        return NULL;
-    int64_t *index = arena_array(&n->c->mem, int64_t, (size_t)len);
-    for (int64_t i = 0; i < len; i++)
-        index[i] = i;
     dim d[4] = {onnx_dim(n, onnx_in(n, 6), 0), dim_const(n->c, 1), dim_const(n->c, 1), dim_const(n->c, 1)};
     graph_value *limit = onnx_reshape(n, onnx_cast(n, onnx_in(n, 6), DT_I64), 4, d);
-    graph_value *keys = onnx_constant(n, tensor_dense(n->c, DT_I64, 1, &len, index));
-    return bias_of(n, onnx_binary(n, "less", keys, limit), a->dt);
-}
-
-static graph_value *plus(onnx_node *n, graph_value *sum, graph_value *v)
-{
-    return sum && v ? onnx_binary(n, "add", sum, v) : sum ? sum : v;
-}
-
-static graph_value *scores(onnx_node *n, const attention *a)
-{
-    double scale = onnx_attr_float(n, "scale", 0);
-    if (!onnx_has_attr(n, "scale"))
-        scale = 1 / sqrt((double)onnx_static_dim(n, a->q, 3));
-    graph_value *root = onnx_const_float(n, a->dt, sqrt(scale)); /* on both sides: keeps halves in range */
-    graph_value *q = onnx_binary(n, "multiply", a->q, root);
-    graph_value *k = onnx_binary(n, "multiply", repeat_heads(n, a->k, a), root);
-    graph_value *s = onnx_matmul(n, q, k, false, true, DT_NONE);
-    double cap = onnx_attr_float(n, "softcap", 0);
-    if (cap <= 0)
-        return s;
-    graph_value *c = onnx_const_float(n, a->dt, cap);
-    return onnx_binary(n, "multiply", onnx_unary(n, "tanh", onnx_binary(n, "divide", s, c)), c);
+    graph_value *keys = onnx_positions(n, onnx_static_dim(n, a->k, 2));
+    return onnx_hide(n, onnx_binary(n, "less", keys, limit), a->dt, -(double)INFINITY);
 }
 
 bool onnx_op_attention(onnx_node *n)
 {
-    attention a = {0};
+    onnx_attention a = {0};
     if (!read_attention(n, &a))
         return false;
     int64_t mode = onnx_attr_int(n, "qk_matmul_output_mode", 0);
-    graph_value *s = scores(n, &a), *bias = onnx_in(n, 3) ? mask_bias(n, &a) : NULL;
+    int64_t past = onnx_in(n, 4) ? onnx_static_dim(n, onnx_in(n, 4), 2) : 0;
+    a.bias = onnx_in(n, 3) ? mask_bias(n, &a) : NULL;
     if (onnx_attr_int(n, "is_causal", 0) != 0)
-        bias = plus(n, bias, causal_bias(n, &a));
-    if (onnx_in(n, 6) && onnx_rank(bias) == 3) /* [heads, q, k] becomes [1, heads, q, k] by broadcasting */
-        bias = plus(n, bias, length_bias(n, &a));
+        a.bias = onnx_plus(n, a.bias, onnx_causal(n, &a, past));
+    if (onnx_in(n, 6) && onnx_rank(a.bias) == 3) /* [heads, q, k] becomes [1, heads, q, k] by broadcasting */
+        a.bias = onnx_plus(n, a.bias, length_bias(n, &a));
     else if (onnx_in(n, 6))
-        bias = plus(n, length_bias(n, &a), bias);
-    graph_value *biased = plus(n, s, bias);
-    dtype precise = onnx_attr_dtype(n, "softmax_precision", a.dt);
-    attr axis = attr_int(n->c, "axis", -1);
-    graph_value *p = onnx_cast(n, onnx_emit(n, ONNX_ARGS("nn.softmax", 1, &axis, onnx_cast(n, biased, precise))), a.dt);
-    graph_value *y = onnx_matmul(n, p, repeat_heads(n, a.v, &a), false, false, DT_NONE);
-    onnx_alias(n, 0, a.flat ? join_heads(n, y) : y);
+        a.bias = onnx_plus(n, length_bias(n, &a), a.bias);
+    graph_value *y = onnx_attend(n, &a);
+    onnx_alias(n, 0, onnx_rank(onnx_in(n, 0)) == 3 ? onnx_join_heads(n, y) : y);
     onnx_alias(n, 1, a.k);
     onnx_alias(n, 2, a.v);
-    onnx_alias(n, 3, mode == 3 ? p : mode == 2 ? biased : s);
-    if (!n->failed && mode == 0 && onnx_attr_float(n, "softcap", 0) > 0 && n->n_out > 3)
+    onnx_alias(n, 3, mode == 3 ? a.weights : mode == 2 ? a.biased : a.products);
+    if (!n->failed && mode == 0 && a.softcap > 0 && n->n_out > 3)
         return onnx_fail(n, DIAG_UNSUPPORTED, "the product before the soft cap as a result is not supported yet");
     return !n->failed;
-}
-
-/* --- rotary embedding --- */
-
-typedef struct rotary {
-    graph_value *x; /* [batch, sequence, heads, size] */
-    int64_t size, turned;
-    bool interleaved;
-} rotary;
-
-static graph_value *slice_step(onnx_node *n, graph_value *x, int64_t from, int64_t to, int64_t step)
-{
-    static const int64_t axis = 3;
-    graph_value *f = onnx_const_ints(n, 1, &from), *t = onnx_const_ints(n, 1, &to);
-    graph_value *k = onnx_const_ints(n, 1, &axis), *s = onnx_const_ints(n, 1, &step);
-    return onnx_emit(n, ONNX_ARGS("strided_slice", 0, NULL, x, f, t, k, s));
-}
-
-/* [batch, sequence, 1, turned / 2] */
-static graph_value *rotary_cache(onnx_node *n, uint32_t i)
-{
-    static const int64_t heads = 2;
-    attr axis = attr_int(n->c, "axis", 0);
-    graph_value *c = onnx_in(n, i), *at = onnx_in(n, 3);
-    if (at)
-        c = onnx_emit(n, ONNX_ARGS("take", 1, &axis, c, at));
-    if (onnx_rank(c) != 3)
-        return onnx_fail(n, DIAG_TYPE, "the caches must give [batch, sequence, size / 2]"), NULL;
-    return onnx_expand_dims(n, c, 1, &heads);
-}
-
-static graph_value *rotate(onnx_node *n, const rotary *r)
-{
-    int64_t half = r->turned / 2;
-    graph_value *cos = rotary_cache(n, 1), *sin = rotary_cache(n, 2);
-    graph_value *a = r->interleaved ? slice_step(n, r->x, 0, r->turned, 2) : slice_step(n, r->x, 0, half, 1);
-    graph_value *b = r->interleaved ? slice_step(n, r->x, 1, r->turned, 2) : slice_step(n, r->x, half, r->turned, 1);
-    graph_value *ca = onnx_binary(n, "multiply", cos, a), *sb = onnx_binary(n, "multiply", sin, b);
-    graph_value *sa = onnx_binary(n, "multiply", sin, a), *cb = onnx_binary(n, "multiply", cos, b);
-    graph_value *re = onnx_binary(n, "subtract", ca, sb), *im = onnx_binary(n, "add", sa, cb);
-    if (!r->interleaved)
-        return onnx_concat(n, 2, (graph_value *[]){re, im}, 3);
-    static const int64_t last = 4;
-    graph_value *pair[2] = {onnx_expand_dims(n, re, 1, &last), onnx_expand_dims(n, im, 1, &last)};
-    dim d[4] = {onnx_dim(n, r->x, 0), onnx_dim(n, r->x, 1), onnx_dim(n, r->x, 2), dim_const(n->c, r->turned)};
-    return onnx_reshape(n, onnx_concat(n, 2, pair, 4), 4, d);
-}
-
-static bool read_rotary(onnx_node *n, rotary *r)
-{
-    static const int64_t perm[4] = {0, 2, 1, 3};
-    graph_value *x = onnx_in(n, 0);
-    uint32_t rank = onnx_rank(x);
-    int64_t heads = onnx_attr_int(n, "num_heads", 0), hidden = onnx_static_dim(n, x, rank ? rank - 1 : 0);
-    if (rank != 3 && rank != 4)
-        return onnx_fail(n, DIAG_TYPE, "the data must have three or four dimensions");
-    if (rank == 3 && (heads < 1 || hidden % heads != 0))
-        return onnx_fail(n, DIAG_TYPE, "%lld values do not divide into %lld heads", (long long)hidden,
-                         (long long)heads);
-    r->size = rank == 3 ? hidden / heads : hidden;
-    dim d[4] = {onnx_dim(n, x, 0), onnx_dim(n, x, 1), dim_const(n->c, heads), dim_const(n->c, r->size)};
-    r->x = rank == 3 ? onnx_reshape(n, x, 4, d) : onnx_transpose(n, x, 4, perm);
-    r->turned = onnx_attr_int(n, "rotary_embedding_dim", 0);
-    r->turned = r->turned == 0 ? r->size : r->turned;
-    r->interleaved = onnx_attr_int(n, "interleaved", 0) != 0;
-    if (r->turned < 2 || r->turned > r->size || r->turned % 2 != 0)
-        return onnx_fail(n, DIAG_TYPE, "rotary_embedding_dim %lld does not fit heads of %lld", (long long)r->turned,
-                         (long long)r->size);
-    return !n->failed;
-}
-
-bool onnx_op_rotary_embedding(onnx_node *n)
-{
-    static const int64_t perm[4] = {0, 2, 1, 3};
-    rotary r = {0};
-    graph_value *x = onnx_in(n, 0);
-    if (!read_rotary(n, &r))
-        return false;
-    graph_value *y = rotate(n, &r);
-    if (r.turned < r.size)
-        y = onnx_concat(n, 2, (graph_value *[]){y, slice_step(n, r.x, r.turned, r.size, 1)}, 3);
-    if (onnx_rank(x) == 3)
-        return onnx_alias(n, 0, onnx_reshape(n, y, 3, x->type.shape.dims));
-    return onnx_alias(n, 0, onnx_transpose(n, y, 4, perm));
 }
