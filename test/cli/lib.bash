@@ -67,6 +67,23 @@ func @main(%x: f32[1]) {
 TEXT
 }
 
+# Two convolutions of 1 x 1, which may lie on planes or on blocks of channels, and one of 3 x 3, which may be Winograd's.
+three_convolutions() {
+    python3 << 'PY'
+import random
+random.seed(1)
+def conv(result, data, outs, ins, side):
+    numbers = ", ".join(f"{random.uniform(-1, 1):.4f}" for _ in range(outs * ins * side * side))
+    print(f"""  %w_{result} = constant f32[{outs}, {ins}, {side}, {side}] dense [{numbers}]
+  %{result} = nn.conv2d(%{data}, %w_{result}) {{pads = [{", ".join([str(side // 2)] * 4)}]}} : f32[1, {outs}, 28, 28]""")
+print("func @main(%x: f32[1, 32, 28, 28]) {")
+conv("a", "x", 128, 32, 1)
+conv("b", "a", 32, 128, 1)
+conv("c", "b", 64, 32, 3)
+print("  return %c\n}")
+PY
+}
+
 # warnings CC FOLDER: every C file of a package under the strict flags; prints what a compiler says.
 warnings() {
     local f

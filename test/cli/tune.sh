@@ -107,19 +107,7 @@ CC=./nosuch-cc expect_error 3 'none of 2 kernels' tune model.txt -o no.log --can
 grep -q 'not measured: .*nosuch-cc' stdout && good || bad "it says: $(cat stdout)"
 
 # forms of operators: what a pass takes by its estimate, a record may say
-python3 > conv.txt << 'PY'
-import random
-random.seed(1)
-def conv(result, data, outs, ins, side):
-    numbers = ", ".join(f"{random.uniform(-1, 1):.4f}" for _ in range(outs * ins * side * side))
-    print(f"""  %w_{result} = constant f32[{outs}, {ins}, {side}, {side}] dense [{numbers}]
-  %{result} = nn.conv2d(%{data}, %w_{result}) {{pads = [{", ".join([str(side // 2)] * 4)}]}} : f32[1, {outs}, 28, 28]""")
-print("func @main(%x: f32[1, 32, 28, 28]) {")
-conv("a", "x", 128, 32, 1)
-conv("b", "a", 32, 128, 1)
-conv("c", "b", 64, 32, 3)
-print("  return %c\n}")
-PY
+three_convolutions > conv.txt
 expect 0 'network: .* by rule, .* tuned' tune conv.txt -o c.log --candidates 2
 check 'a form is recorded with the network it was measured in' python3 - c.log << 'PY'
 import json, sys
@@ -159,29 +147,11 @@ check "one worker: one task" test "$(tasks one 2) $(tasks one 4)" = "1 1"
 check "half of them" test "$(tasks half 4)" = 2
 check "all of them: more" test "$(tasks all 4)" -ge 4 -a "$(tasks all 2)" -ge 2
 check "of two there is no half" test "$(tasks half 2)" = "$(tasks all 2)"
-# Whichever forms win, one call leaves nothing for the next. The side that measures has the test's times: of the networks
-# that it compares, number i is the faster one where bit i of the first argument is set; a second one: none is measured.
-cat > chooses.py << 'PY'
-import sys
-wins, n = int(sys.argv[1]), 0
-def package():
-    while (line := sys.stdin.buffer.readline()) not in (b"end\n", b""):
-        sys.stdin.buffer.read(int(line.split()[1]))
-while line := sys.stdin.buffer.readline():
-    networks = line.startswith(b"networks")
-    for _ in range(1 + networks):
-        package()
-    if networks and len(sys.argv) > 2:
-        print('{"failed": "no room"}', flush=True)
-    elif networks:
-        print('{"compiler": "1", "seconds": [2, %d]}' % (1 if wins >> n & 1 else 3), flush=True)
-        n += 1
-    else:
-        print('{"compiler": "1", "seconds": [3, 3, 2%s]}' % (", 3" * 40), flush=True)
-PY
+# Whichever forms win, one call leaves nothing for the next.
+measuring="python3 $top/test/cli/measuring.py"
 # chosen WINS [no]
 chosen() {
-    "$lathe" tune conv.txt -o chosen.log --target x86-64-v3 --workers 2 --candidates 3 --measure "python3 chooses.py $*" \
+    "$lathe" tune conv.txt -o chosen.log --target x86-64-v3 --workers 2 --candidates 3 --measure "$measuring $*" \
         > stdout 2> stderr
 }
 for wins in 0 1 3 5 63; do
@@ -189,7 +159,7 @@ for wins in 0 1 3 5 63; do
     check "with wins $wins" chosen $wins
     cp chosen.log "wins$wins.log"
     expect 0 'tuned 0 kernels, 3 were in the file already, 0 could' tune conv.txt -o chosen.log --target x86-64-v3 \
-        --workers 2 --candidates 9 --budget 1000 --measure "python3 chooses.py $wins"
+        --workers 2 --candidates 9 --budget 1000 --measure "$measuring $wins"
     check "nothing is left with wins $wins" cmp chosen.log "wins$wins.log"
 done
 grep -q '"nn.conv2d(f32\[1, 128, ' wins0.log && bad 'the second layer has a choice behind blocks' || good
