@@ -7,6 +7,7 @@
 #include "driver/offload_report.h"
 #include "plan/stream.h"
 #include "prog/source.h"
+#include "te/te.h"
 
 #include <string.h>
 
@@ -149,9 +150,13 @@ static void print_next(writer *w, const compile_result *r, const char *place)
 /* A computation has no operators, and nobody counts its multiply-adds. `layers`: their number, as text. */
 static void print_operators(writer *w, const compile_result *r, const facts *x, const char *layers)
 {
+    const char *open = "";
+    for (uint32_t i = 0; i < r->unit.func->n_inputs; i++)
+        if (prog_is_unbounded(&r->unit.func->values.data[i]))
+            open = arena_printf(w->a, " where each extent without a bound is %lld", (long long)TE_USUAL_EXTENT);
     if (r->graph)
-        w_line(w, "operators  %u of the model; calls %u, kernels %u%s, MACs %llu", r->n_nodes, x->calls, x->kernels,
-               layers, (unsigned long long)x->macs);
+        w_line(w, "operators  %u of the model; calls %u, kernels %u%s, MACs %llu%s", r->n_nodes, x->calls, x->kernels,
+               layers, (unsigned long long)x->macs, open);
     else
         w_line(w, "operators  none: this is a computation; calls %u, kernels %u%s", x->calls, x->kernels, layers);
 }

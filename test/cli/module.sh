@@ -60,6 +60,8 @@ func @main(%x: f32[n, m]) {
 END
 expect 1 "symbol|bound" compile open.txt -o package
 expect 0 '' compile open.txt --emit module -o open.so
+printf 'func @main(%%x: f32[n, m], %%w: f32[m, 8]) {\n  %%y = nn.matmul(%%x, %%w)\n  return %%y\n}\n' > products.txt
+expect 0 'MACs 8388608 where each extent without a bound is 1024$' compile products.txt --emit module -o products.so
 expect 0 '^y: f32\[3, 5\]' run open.so --dim n=3 --dim m=5
 expect 0 '^i: i64\[2, 700\]' run open.so --dim n=100 --dim m=7
 expect 2 "open extents are: n, m" run open.so --dim k=3

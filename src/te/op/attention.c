@@ -166,7 +166,6 @@ static te_tensor *make_bias(te_graph *g, attention_ctx *x)
 bool compute_attention(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     attention_ctx x;
-    int64_t extents[5], macs = 2;
     if (!read_ctx(g, n, in, &x))
         return false;
     const tir_expr_ref features = x.v->shape[x.v_at[ATTENTION_D]], rows[3] = {x.b, x.h, x.s},
@@ -183,10 +182,7 @@ bool compute_attention(te_graph *g, const graph_node *n, te_tensor *const *in, t
     x.row_scale->node->tag = "attention.row_scale";
     x.sums = reduction(g, &x, "sums", 4, (tir_expr_ref[]){x.b, x.h, x.s, features}, x.t, TE_SUM, sums_body);
     out[0] = te_compute(g, "attention", DT_F32, 4, te_shape(g, te_out_type(n, 0)), out_body, &x);
-    const tir_expr_ref all[5] = {x.b, x.h, x.s, x.t, x.d};
-    for (uint32_t i = 0; i < 5; i++)
-        if (!tir_is_int(all[i], &extents[i]) || !i64_mul(macs, extents[i], &macs))
-            macs = 0;
-    g->macs += macs;
+    te_count_macs(g, 6, (int64_t[]){2, te_most(g, x.b), te_most(g, x.h), te_most(g, x.s), te_most(g, x.t),
+                                    te_most(g, x.d)});
     return true;
 }

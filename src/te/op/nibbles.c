@@ -145,7 +145,7 @@ bool compute_matmul_nibbles(te_graph *g, const graph_node *n, te_tensor *const *
     v.b = te_reduce_axis(g, "kb", in[2]->shape[1]);
     out[0] = te_reduce(g, "matmul", DT_F32, v.rank, dims, 1, &v.b, TE_SUM, sum_term, &v);
     out[0]->node->tag = n->op->name;
-    g->macs += te_most_count(g, out[0]) * te_most(g, v.length);
+    te_count_macs(g, 2, (int64_t[]){te_most_count(g, out[0]), te_most(g, v.length)});
     return true;
 }
 

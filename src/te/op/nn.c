@@ -332,9 +332,9 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     te_compute_n(g, "conv", rank, dims, axes, win.n + 1, reduce, te_simple_reducer(g->c, TE_SUM, ctx.acc),
                  on_image(g, &ctx, idx), 1, &ctx.acc, &body, &y);
     y->node->tag = n->op->name;
-    int64_t cpg = 0, co = 0;
-    if (dim_is_const(nw.in_per_group, &cpg) && dim_is_const(nw.out_channels, &co))
-        g->macs += product(g, dims, 1) * co * product(g, dims + 2, win.n) * cpg * window_taps(&win);
+    int64_t cpg = 0;
+    if (dim_is_const(nw.in_per_group, &cpg))
+        te_count_macs(g, 3, (int64_t[]){te_most_count(g, y), cpg, window_taps(&win)});
     out[0] = te_cast_to(g, "conv_cast", y, t->dt);
     return true;
 }
@@ -385,7 +385,7 @@ bool compute_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *
     te_tensor *y =
         te_reduce(g, "conv_transpose", ctx.acc, t.w.n + 2, dims, t.w.n + 1, reduce, TE_SUM, conv_transpose_body, &ctx);
     y->node->tag = n->op->name;
-    g->macs += te_most_count(g, in[0]) * product(g, &in[1]->shape[1], t.w.n + 1);
+    te_count_macs(g, 2, (int64_t[]){te_most_count(g, in[0]), product(g, &in[1]->shape[1], t.w.n + 1)});
     out[0] = te_cast_to(g, "conv_transpose_cast", y, ot->dt);
     return true;
 }
@@ -717,7 +717,7 @@ bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     ctx.k = te_reduce_axis(g, "k", k);
     te_tensor *y = te_reduce(g, "matmul", ctx.acc, ctx.out_rank, te_shape(g, t), 1, &ctx.k, TE_SUM, matmul_body, &ctx);
     y->node->tag = n->op->name;
-    g->macs += te_most_count(g, y) * te_most(g, k);
+    te_count_macs(g, 2, (int64_t[]){te_most_count(g, y), te_most(g, k)});
     out[0] = te_cast_to(g, "matmul_cast", y, t->dt);
     return true;
 }

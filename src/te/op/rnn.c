@@ -655,7 +655,7 @@ static bool add_extern(te_graph *g, te_tensor *const *in, te_tensor **out, rnn_c
     if (te_has_operand(n, lengths))
         te_check_lengths(g, n, in[lengths], v->t);
     te_extern(g, n->op->name, n_given, given, n->n_outputs, dts, ranks, shapes, build_rnn, v, out);
-    g->macs += v->dirs * te_most(g, v->t) * te_most(g, v->b) * v->gates * v->h * (v->i + v->h);
+    te_count_macs(g, 6, (int64_t[]){te_most(g, v->t), te_most(g, v->b), v->dirs, v->gates, v->h, v->i + v->h});
     return true;
 }
 

@@ -163,8 +163,8 @@ bool compute_conv2d_rows(te_graph *g, const graph_node *n, te_tensor *const *in,
         return false;
     const rows_conv *v = &k.v;
     const nn_window *w = &v->win;
-    g->macs += v->images * v->out_extent[0] * v->out_extent[1] * v->out * w->kernel[0] * w->kernel[1] *
-               (v->depthwise ? 1 : v->in);
+    te_count_macs(g, 7, (int64_t[]){v->images, v->out, v->out_extent[0], v->out_extent[1], w->kernel[0], w->kernel[1],
+                                    v->depthwise ? 1 : v->in});
     if (v->lanes)
         return compute_conv2d_lanes(g, n, v, in, out);
     int64_t counts[5] = {v->patches ? 1 : w->kernel[0], v->depthwise ? w->kernel[1] : v->taps, v->steps, 2, 2};

@@ -77,6 +77,16 @@ int64_t te_most_count(const te_graph *g, const te_tensor *t)
     return n;
 }
 
+void te_count_macs(te_graph *g, uint32_t n, const int64_t *factors)
+{
+    int64_t product = 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (!i64_mul(product, factors[i], &product))
+            return;
+    if (i64_add(g->macs, product, &product))
+        g->macs = product;
+}
+
 te_axis *te_numbered_axis(te_graph *g, const char *name, uint32_t number, tir_expr_ref extent)
 {
     return te_reduce_axis(g, arena_printf(&g->c->mem, "%s%u", name, number), extent);

@@ -16,6 +16,9 @@ tir_expr_ref te_centred(te_graph *g, dtype dt, tir_expr_ref x, tir_expr_ref zero
 tir_expr_ref te_in_bounds(te_graph *g, tir_expr_ref i, tir_expr_ref extent); /* 0 <= i && i < extent */
 tir_expr_ref te_ceildiv(te_graph *g, tir_expr_ref a, int64_t d);
 int64_t te_most_count(const te_graph *g, const te_tensor *t); /* elements, at most; 0: unknown */
+/* The function has as many more multiply-adds as the product of `factors`, extents by te_most; what is unknown (0), or
+ * more than a number holds, is not counted. */
+void te_count_macs(te_graph *g, uint32_t n, const int64_t *factors);
 tir_expr_ref te_wrap_index(te_graph *g, tir_expr_ref i, tir_expr_ref extent); /* i, or i + extent when negative */
 tir_expr_ref te_clamp_index(te_graph *g, tir_expr_ref i,
                             tir_expr_ref extent); /* i, or the nearest position of an axis */

@@ -350,7 +350,7 @@ bool compute_conv2d_winograd(te_graph *g, const graph_node *n, te_tensor *const 
     stage(g, &v, "winograd", 5, image_axes, y, NULL, output_body);
     int64_t channels = 0;
     if (tir_is_int(ins, &channels))
-        g->macs += products * channels;
+        te_count_macs(g, 2, (int64_t[]){products, channels});
     out[0] = v.x;
     return true;
 }
