@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli.h"
 #include "driver/format.h"
+#include "driver/groups.h"
 #include "driver/html.h"
 #include "driver/offload_report.h"
 #include "driver/run_module.h"
@@ -43,41 +44,22 @@ static void show_left(writer *w, const compile_result *r)
 #undef X
 }
 
-#define MOST_NAMES 8u /* of nodes behind one remark */
-
-/* What a pass says of nodes of one operator. */
-typedef struct remark_group {
-    const codegen_remark *first;
-    writer names;
-    uint32_t n;
-} remark_group;
-
 /* "use-integers: 4 nn.conv2d (conv1, conv2, %y, %z): why": by the model's nodes, else by values. */
 static void show_remarks(writer *w, compiler *c, const compile_result *r)
 {
-    VEC(remark_group) groups = {0};
-    ptr_map by_text;
-    ptr_map_init(&by_text, &c->mem);
+    groups all;
+    groups_begin(&all, c);
     for (uint32_t i = 0; i < r->n_remarks; i++) {
         const codegen_remark *x = &r->remarks[i];
-        const char *key = intern(c->names, arena_printf(&c->mem, "%s %s %s", x->pass, x->op, x->text));
-        const bool named = *x->node != '\0';
-        uint32_t at = groups.len;
-        if (!ptr_map_get(&by_text, key, &at)) {
-            ptr_map_set(&by_text, key, at);
-            vec_push(&c->mem, &groups, (remark_group){.first = x});
-            writer_init(&groups.data[at].names, &c->mem);
-        }
-        remark_group *g = &groups.data[at];
-        if (g->n++ < MOST_NAMES)
-            w_fmt(&g->names, "%s%s%s", g->n > 1 ? ", " : "", named ? "" : "%", named ? x->node : x->value);
+        groups_add(&all, i, arena_printf(&c->mem, "%s %s %s", x->pass, x->op, x->text),
+                   *x->node ? x->node : arena_printf(&c->mem, "%%%s", x->value));
     }
-    for (uint32_t i = 0; i < groups.len; i++) {
-        const remark_group *g = &groups.data[i];
-        w_fmt(w, "%s: %u %s (%s", g->first->pass, g->n, g->first->op, text_line(g->names.data));
-        if (g->n > MOST_NAMES)
-            w_fmt(w, " and %u more", g->n - MOST_NAMES);
-        w_line(w, "): %s", g->first->text);
+    for (uint32_t i = 0; i < all.all.len; i++) {
+        const group *g = &all.all.data[i];
+        const codegen_remark *first = &r->remarks[g->first];
+        w_fmt(w, "%s: %u %s (", first->pass, g->n, first->op);
+        groups_write_names(w, g);
+        w_line(w, "): %s", first->text);
     }
 }
 
@@ -126,7 +108,7 @@ static void show_table(writer *w, const compile_result *r)
     static const char *const heads[] = {"op", "layer", "parts", "MACs", "bytes", "result",
                                         "on", "operators", "of the model"};
     const prog_func *f = r->unit.func;
-    int64_t macs = 0;
+    uint64_t macs = 0;
     table io = table_begin(w->a, "lll"), t;
     bool shared = is_shared(r);
     t = table_begin(w->a, shared ? "rrrrrllll" : "rrrrrlll");
@@ -137,13 +119,13 @@ static void show_table(writer *w, const compile_result *r)
     add_heads(&t, heads, sizeof heads / sizeof *heads, shared);
     for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
         add_operator(&t, r, i, shared);
-        macs += r->plan.problem->ops.data[i].func->macs;
+        macs += (uint64_t)r->plan.problem->ops.data[i].func->macs;
     }
     table_print(&io, w);
     w_str(w, "\n");
     table_print(&t, w);
-    w_fmt(w, "\n%u operators in %u layers, %lld MACs, target %s\n", r->plan.problem->ops.len, r->plan.n_layers,
-          (long long)macs, r->unit.target->name);
+    w_fmt(w, "\n%u operators in %u layers, %llu MACs, target %s\n", r->plan.problem->ops.len, r->plan.n_layers,
+          (unsigned long long)macs, r->unit.target->name);
     w_fmt(w, "workspace %llu bytes (lower bound %llu; order %s, placement %s), constants %llu bytes\n",
            (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,
            r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);

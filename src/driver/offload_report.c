@@ -2,11 +2,10 @@
 /* The log of a partition as text. Nodes that stayed for one reason stand together. */
 #include "driver/offload_report.h"
 
+#include "driver/groups.h"
 #include "type/target.h"
 
 #include <string.h>
-
-#define MOST_NAMES 8u /* of nodes behind one reason */
 
 static const char *why_declined(const compiler *c, const char *name, const prog_kernel *k)
 {
@@ -52,39 +51,22 @@ static void show_region(compiler *c, writer *w, const offload_region *r)
     w_str(w, "\n");
 }
 
-/* Nodes of one operator that stayed for one reason. */
-typedef struct stay_group {
-    const offload_stay *first;
-    writer names;
-    uint32_t n;
-} stay_group;
-
 /* "  exp (e1, e2): no pattern of acme takes it" */
 static void show_stays(compiler *c, writer *w, const offload_log *log)
 {
-    VEC(stay_group) groups = {0};
-    ptr_map by_reason;
-    ptr_map_init(&by_reason, &c->mem);
+    groups all;
+    groups_begin(&all, c);
     for (uint32_t i = 0; i < log->stayed.len; i++) {
         const offload_stay *s = &log->stayed.data[i];
-        const char *key = intern(c->names, arena_printf(&c->mem, "%s: %s", s->op, s->why));
-        uint32_t at = groups.len;
-        if (!ptr_map_get(&by_reason, key, &at)) {
-            ptr_map_set(&by_reason, key, at);
-            vec_push(&c->mem, &groups, (stay_group){.first = s});
-            writer_init(&groups.data[at].names, &c->mem);
-        }
-        stay_group *g = &groups.data[at];
-        if (g->n++ < MOST_NAMES)
-            w_fmt(&g->names, "%s%s", g->n > 1 ? ", " : "", shown(c, s->node));
+        groups_add(&all, i, arena_printf(&c->mem, "%s: %s", s->op, s->why), s->node);
     }
-    w_str(w, groups.len ? "stayed:\n" : "");
-    for (uint32_t i = 0; i < groups.len; i++) {
-        const stay_group *g = &groups.data[i];
-        w_fmt(w, "  %s (%s", g->first->op, g->names.data);
-        if (g->n > MOST_NAMES)
-            w_fmt(w, " and %u more", g->n - MOST_NAMES);
-        w_line(w, "): %s", shown(c, g->first->why));
+    w_str(w, all.all.len ? "stayed:\n" : "");
+    for (uint32_t i = 0; i < all.all.len; i++) {
+        const group *g = &all.all.data[i];
+        const offload_stay *first = &log->stayed.data[g->first];
+        w_fmt(w, "  %s (", first->op);
+        groups_write_names(w, g);
+        w_line(w, "): %s", shown(c, first->why));
     }
 }
 
