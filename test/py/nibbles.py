@@ -205,6 +205,19 @@ def check_refusal(args, folder):
     return [] if done.returncode == 1 and said else [f"Cast of int4: {done.returncode}, {done.stderr[:200]}"]
 
 
+def check_extents(args, folder):
+    """Extents that no bytes stand for are wrong before memory is asked for."""
+    path = os.path.join(folder, "extents.onnx")
+    w = onnx.TensorProto(name="w", data_type=TensorProto.INT4, dims=[1 << 40, 1 << 10], raw_data=b"12")
+    node = helper.make_node("DequantizeLinear", ["w", "s"], ["y"])
+    graph = helper.make_graph([node], "extents", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [w, helper.make_tensor("s", TensorProto.FLOAT, [], [1.0])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    done = subprocess.run([args.lathe, "inspect", path], capture_output=True, text=True, timeout=600)
+    said = "tensor 'w'" in done.stderr and "raw_data has not the length that its dimensions ask for" in done.stderr
+    return [] if done.returncode == 1 and said else [f"extents of int4: {done.returncode}, {done.stderr[:200]}"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
@@ -222,7 +235,7 @@ def main():
             for line in wrong:
                 print(line)
     with tempfile.TemporaryDirectory() as folder:
-        wrong = check_refusal(args, folder)
+        wrong = check_refusal(args, folder) + check_extents(args, folder)
     failed += bool(wrong)
     print("\n".join(wrong), end="\n" if wrong else "")
     runs = args.count * len(args.target) + 1

@@ -247,17 +247,20 @@ const tensor_data *onnx_tensor_read_nibbles(onnx_importer *im, const pb_tensor *
     if (!read_head(&r))
         return NULL;
     const int64_t count = r.count, half = count / 2 + count % 2;
-    uint8_t *out = arena_try_alloc(&im->c->mem, r.bytes > 0 ? r.bytes : 1, 64);
-    if (!out)
-        return fail(&r, DIAG_ENVIRONMENT, "not enough memory");
+    const size_t unpacked = r.bytes > 0 ? r.bytes : 1;
     r.count = half;
     r.bytes = (size_t)half;
     bytes.dims.len = 1;
     bytes.dims.data = (int64_t[]){half};
-    const tensor_data *packed = read_data(&r);
-    for (int64_t i = 0; packed && i < count; i++) {
+    const tensor_data *packed = read_data(&r); /* first: extents that no bytes stand for ask for no memory */
+    if (!packed)
+        return NULL;
+    uint8_t *out = arena_try_alloc(&im->c->mem, unpacked, 64);
+    if (!out)
+        return fail(&r, DIAG_ENVIRONMENT, "not enough memory");
+    for (int64_t i = 0; i < count; i++) {
         int code = packed->data[i / 2] >> i % 2 * 4 & 15;
         out[i] = (uint8_t)(is_signed && code > 7 ? code - 16 : code);
     }
-    return packed ? tensor_dense(im->c, is_signed ? DT_I8 : DT_U8, t->dims.len, t->dims.data, out) : NULL;
+    return tensor_dense(im->c, is_signed ? DT_I8 : DT_U8, t->dims.len, t->dims.data, out);
 }
