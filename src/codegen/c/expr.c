@@ -606,25 +606,28 @@ static c_text choice(c_emit *e, tir_expr_ref x)
     return (c_text){text, PREC_LOW};
 }
 
-/* A number among the arguments of a call. */
-static int64_t argument(tir_expr_ref x, uint32_t i)
-{
-    int64_t v = 0;
-    return i < x->n_args && tir_is_int(x->args[i], &v) ? v : 0;
-}
-
 /* The operands of a call, as its intrinsic has them. */
 enum {
-    ARG_OUT, ARG_A, ARG_W, ARG_M, ARG_R, ARG_H, ARG_N, ARG_STEP, ARG_ROW, ARG_ON, ARG_W_ROW, ARG_OUT_STEP, ARG_FIRST
+    ARG_OUT, ARG_A, ARG_W, ARG_M, ARG_R, ARG_H, ARG_N, ARG_STEP, ARG_ROW, ARG_ON, ARG_W_ROW, ARG_OUT_STEP, ARG_FIRST,
+    ARG_COUNT
 };
 
-/* The variant for data that stays in registers, 0: there is none. */
-static uint32_t still_key(tir_expr_ref x)
+/* What follows the addresses; false where one is no number. */
+static bool read_numbers(tir_expr_ref x, int64_t *out)
 {
-    int64_t m = argument(x, ARG_M), n = argument(x, ARG_N), vectors = (n + 15) / 16, on = argument(x, ARG_ON);
-    bool near = argument(x, ARG_STEP) == 16 && n % 16 == 0;
+    bool ok = x->n_args == ARG_COUNT;
+    for (uint32_t i = ARG_M; ok && i < ARG_COUNT; i++)
+        ok = tir_is_int(x->args[i], &out[i]);
+    return ok;
+}
+
+/* The variant for data that stays in registers, 0: there is none. */
+static uint32_t still_key(const int64_t *v)
+{
+    int64_t m = v[ARG_M], n = v[ARG_N], vectors = (n + 15) / 16, on = v[ARG_ON];
+    bool near = v[ARG_STEP] == 16 && n % 16 == 0;
     int64_t held = near ? m + vectors - 1 : m * vectors;
-    if (m < 1 || vectors < 1 || held > MVE_STILL || m * 4 * argument(x, ARG_OUT_STEP) > 4000)
+    if (m < 1 || vectors < 1 || held > MVE_STILL || m * 4 * v[ARG_OUT_STEP] > 4000)
         return 0;
     on -= (vectors - 1) * 16;
     if (on < 0 || on > 4095)
@@ -634,18 +637,17 @@ static uint32_t still_key(tir_expr_ref x)
 }
 
 /* One call for each row of the window, of which the first one needs no sums. */
-static const char *still_calls(c_emit *e, tir_expr_ref x, uint32_t key)
+static const char *still_calls(c_emit *e, tir_expr_ref x, const int64_t *v, uint32_t key)
 {
     const char *text = "", *out = expr_text(e, x->args[ARG_OUT]).s, *a = expr_text(e, x->args[ARG_A]).s,
                *w = expr_text(e, x->args[ARG_W]).s;
-    for (int64_t y = 0; y < argument(x, ARG_H); y++) {
-        uint32_t k = key | (y > 0 || !argument(x, ARG_FIRST) ? MVE_ADDS : 0u);
+    for (int64_t y = 0; y < v[ARG_H]; y++) {
+        uint32_t k = key | (y > 0 || !v[ARG_FIRST] ? MVE_ADDS : 0u);
         needs_add(e->needs, (c_need){.kind = NEED_MVE_STILL, .lanes = k});
         text = arena_printf(e->tmp, "%s%s%s(%s, %s + %lld, %s + %lld, %lld, %lld, %lld, %lld, %lld)", text,
-                            y ? ", " : "", mve_still_name(e->tmp, k), out, a, (long long)(y * argument(x, ARG_ROW)), w,
-                            (long long)(y * argument(x, ARG_W_ROW)), (long long)argument(x, ARG_R),
-                            (long long)argument(x, ARG_N), (long long)argument(x, ARG_STEP),
-                            (long long)argument(x, ARG_ON), (long long)argument(x, ARG_OUT_STEP));
+                            y ? ", " : "", mve_still_name(e->tmp, k), out, a, (long long)(y * v[ARG_ROW]), w,
+                            (long long)(y * v[ARG_W_ROW]), (long long)v[ARG_R], (long long)v[ARG_N],
+                            (long long)v[ARG_STEP], (long long)v[ARG_ON], (long long)v[ARG_OUT_STEP]);
     }
     return text;
 }
@@ -663,13 +665,14 @@ static bool other_call(c_emit *e, tir_expr_ref x, c_text *out)
             needs_add(e->needs, (c_need){.kind = NEED_MVE});
             needs_add(e->needs, (c_need){.kind = calls[i].kind});
         }
-    uint32_t key = strcmp(x->u.name, "lathe_mve_dot") == 0 ? still_key(x) : 0;
+    int64_t v[ARG_COUNT] = {0};
+    uint32_t key = strcmp(x->u.name, "lathe_mve_dot") == 0 && read_numbers(x, v) ? still_key(v) : 0;
     if (key == 0)
         return false;
     const char *args = "";
     for (uint32_t i = 0; i < x->n_args; i++)
         args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
-    *out = (c_text){arena_printf(e->tmp, "LATHE_STILL((%s), lathe_mve_dot(%s))", still_calls(e, x, key), args),
+    *out = (c_text){arena_printf(e->tmp, "LATHE_STILL((%s), lathe_mve_dot(%s))", still_calls(e, x, v, key), args),
                     PREC_PRIMARY};
     return true;
 }
