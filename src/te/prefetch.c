@@ -6,6 +6,7 @@
 #include "tir/node.h"
 
 #define LINE_BYTES 64 /* fetched at once */
+#define MOST_RUNS  4
 
 bool te_apply_prefetch(te_lowering *lw, const te_prim *p, te_stage *st)
 {
@@ -63,9 +64,40 @@ static bool count_loops(te_lowering *lw, const te_stage *st, uint32_t first, uin
     return count->total > 0;
 }
 
-/* Which element to fetch; NULL: the region is not known, too small to be worth it, or too large for a line each time.
- * Inside of an open loop a line each time is enough: its first iterations share the region, the later ones find it. */
-static tir_expr_ref element_ahead(te_lowering *lw, te_stage *st, const te_iter *it)
+/* What each iteration fetches: one element of each run of the region, runs being equally far apart. */
+typedef struct fetch_plan {
+    tir_expr_ref at; /* of the first run */
+    int64_t runs, between;
+} fetch_plan;
+
+/* Elements between the first and the last of a run; false: that is not known, or all are one run. A region of several
+ * runs has them along its first dimension that is longer than 1. */
+static bool read_runs(te_lowering *lw, const te_tensor *t, tir_expr_ref const *lo, tir_expr_ref const *hi,
+                      fetch_plan *out, int64_t *size)
+{
+    tir_expr_ref first = flat(lw, t, lo), end[TIR_MAX_RANK], next[TIR_MAX_RANK];
+    for (uint32_t i = 0; i < t->rank; i++) {
+        end[i] = hi[i];
+        next[i] = lo[i];
+    }
+    for (uint32_t i = 0; i < t->rank && out->runs == 1; i++) {
+        int64_t more = 0;
+        if (!tir_is_int(tir_simplify(lw->bounds, tir_sub(lw->c, hi[i], lo[i])), &more))
+            return false;
+        if (more == 0)
+            continue;
+        out->runs = more + 1;
+        end[i] = lo[i];
+        next[i] = tir_add(lw->c, lo[i], tir_i64(lw->c, 1));
+    }
+    return tir_is_int(tir_simplify(lw->bounds, tir_sub(lw->c, flat(lw, t, end), first)), size) &&
+           tir_is_int(tir_simplify(lw->bounds, tir_sub(lw->c, flat(lw, t, next), first)), &out->between) &&
+           out->between > *size + 1;
+}
+
+/* false: the region is not known, too small to be worth it, or too large for a line of each run each time. Inside of an
+ * open loop a line each time is enough: its first iterations share the region, the later ones find it. */
+static bool plan_fetches(te_lowering *lw, te_stage *st, const te_iter *it, fetch_plan *out)
 {
     compiler *c = lw->c;
     const te_ahead *a = it->ahead;
@@ -73,34 +105,43 @@ static tir_expr_ref element_ahead(te_lowering *lw, te_stage *st, const te_iter *
     tir_expr_ref lo[TIR_MAX_RANK], hi[TIR_MAX_RANK];
     fetch_count n = {NULL, tir_i64(c, 0), 1};
     int64_t size = 0, count = tir_buffer_count(t->buffer), line = LINE_BYTES / (int64_t)dtype_bytes(t->dt);
+    *out = (fetch_plan){.runs = 1};
     if (st->attach != ATTACH_AT || st->at != a->at || !te_region_read(lw, st, a->source, a->at, a->at_iter, lo, hi))
-        return NULL;
+        return false;
     uint32_t outside = te_leaf_position(a->at, a->at_iter), place = te_leaf_position(a->at, st->at_iter);
     if (!count_loops(lw, a->at, outside + 1, place + 1, &n) ||
         !count_loops(lw, st, 0, te_leaf_position(st, it) + 1, &n))
-        return NULL;
+        return false;
     tir_expr_ref first = flat(lw, t, lo), last = flat(lw, t, hi);
     if (!tir_is_int(tir_simplify(lw->bounds, tir_sub(c, last, first)), &size))
-        return NULL;
+        return false;
     int64_t step = (size + n.total) / n.total;
+    if (step > line && !n.around && read_runs(lw, t, lo, hi, out, &size))
+        step = (size + n.total) / n.total;
     step = n.around && step > line ? line : step;
-    int64_t share = n.total * step, rest = n.around && size + 1 > share ? size + 1 - share : 0, reach = rest + share;
-    if (step > line || reach > count)
-        return NULL;
+    int64_t share = n.total * step, rest = n.around && size + 1 > share ? size + 1 - share : 0,
+            reach = rest + share + (out->runs - 1) * out->between;
+    if (step > line || reach > count || out->runs > MOST_RUNS)
+        return false;
     tir_expr_ref after = tir_add(c, tir_varref(c, a->at_iter->var), tir_i64(c, 1));
     tir_expr_ref next = tir_substitute(c, first, 1, &a->at_iter->var, &after);
     next = tir_min(c, tir_simplify(lw->bounds, next), tir_i64(c, count - reach)); /* what is fetched exists */
     if (rest > 0)
         next = tir_add(c, next, tir_min(c, tir_mul(c, n.around, tir_i64(c, share)), tir_i64(c, rest)));
-    return tir_add(c, next, tir_simplify(lw->bounds, tir_mul(c, n.done, tir_i64(c, step))));
+    out->at = tir_add(c, next, tir_simplify(lw->bounds, tir_mul(c, n.done, tir_i64(c, step))));
+    return true;
 }
 
 tir_stmt *te_with_prefetch(te_lowering *lw, te_stage *st, const te_iter *it, tir_stmt *body)
 {
-    tir_expr_ref at = it->ahead ? element_ahead(lw, st, it) : NULL;
-    if (!at)
+    fetch_plan plan;
+    if (!it->ahead || !plan_fetches(lw, st, it, &plan))
         return body;
     const te_tensor *t = it->ahead->source->op.outputs[0];
-    tir_expr_ref element = tir_load(lw->c, te_param_of(lw, t), 1, &at);
-    return tir_attr(lw->c, it->name, "prefetch", element, body);
+    for (int64_t i = plan.runs; i-- > 0;) {
+        tir_expr_ref at = i > 0 ? tir_add(lw->c, plan.at, tir_i64(lw->c, i * plan.between)) : plan.at;
+        tir_expr_ref element = tir_load(lw->c, te_param_of(lw, t), 1, &at);
+        body = tir_attr(lw->c, it->name, "prefetch", element, body);
+    }
+    return body;
 }

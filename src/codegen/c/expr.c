@@ -164,7 +164,7 @@ static c_text vector_op(c_emit *e, tir_expr_ref x, tir_op op)
     uint32_t lanes = x->type.lanes;
     vector_name(e, x->type.dt, lanes);
     const char *v = vector_name(e, dt, lanes), *args = "";
-    if (op == TIR_TO_BITS)
+    if (op == TIR_TO_BITS || op == TIR_SUB)
         e->clamped = tir_clamped_and_rounded(x);
     for (uint32_t i = 0; i < x->n_args; i++)
         args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);

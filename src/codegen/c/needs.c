@@ -455,13 +455,17 @@ static void write_memory(arena *a, writer *w, const c_need *n, const char *v)
     write_lanes(w, n->lanes, head, load ? v : NULL, fast, lane);
 }
 
-/* Bytes as integers of 32 bits and back, which gcc takes apart where the processor has one instruction or two. NULL: a
- * conversion that compilers do well. */
+/* Bytes as integers of 16 or 32 bits and back, which gcc takes apart where the processor has one instruction or two.
+ * NULL: a conversion that compilers do well. */
 static const char *byte_cast(arena *a, const c_need *n, const char *into)
 {
     bool widens = dtype_bits(n->dt) == 8 && n->to == DT_I32,
          narrows = dtype_bits(n->to) == 8 && dtype_bits(n->dt) == 32;
     const char *sign = n->dt == DT_U8 ? "z" : "s";
+    if (dtype_bits(n->dt) == 8 && n->to == DT_I16 && n->lanes == 16)
+        return arena_printf(a, "__AVX2__|return __builtin_ia32_pmov%sxbw256((bytes)x);", sign);
+    if (dtype_bits(n->dt) == 8 && n->to == DT_I16 && n->lanes == 8)
+        return arena_printf(a, "__SSE4_1__|return __builtin_ia32_pmov%sxbw128((bytes)(longs){(int64_t)x, 0});", sign);
     if (widens && n->lanes == 16)
         return arena_printf(a, "__AVX512F__|return __builtin_ia32_pmov%sxbd512_mask((bytes)x, (%s){0}, 0xffff);", sign,
                             into);

@@ -16,6 +16,7 @@
 /* Parts of what the processor's row says, reached on a large layer. */
 #define DIRECT_MACS    0.9   /* of the multiply-adds */
 #define WINOGRAD_MACS  0.875 /* the same in the products of positions, for the image's tiles */
+#define SHORT_LANES    0.5   /* of the transforms' cycles where numbers have 16 bits */
 #define MOST_OPERATIONS 3    /* vector instructions that end in a cycle, however wide the processor's front end is */
 #define HIDDEN         0.5  /* part of the reading that goes on under the arithmetic */
 #define WORTH_CHANGING 0.9  /* of the direct form's cycles; the larger error must bring something */
@@ -74,9 +75,12 @@ static double winograd_cycles(const chooser *v, const conv_size *z, int64_t tile
 {
     double side = (double)winograd_form_of(tile)->side, lanes = (double)v->lanes;
     double places = z->batch * tiles_along(z->height, tile) * tiles_along(z->width, tile) * side * side;
-    double cycles = places * z->ins * z->outs / lanes / WINOGRAD_MACS * product_cycles(v, z->wide);
-    cycles += places * v->cpu->transform * (z->ins + z->outs / 2) / lanes;
-    return cycles + reading(v, z, side * side, z->wide ? 2 : 4);
+    double products = places * z->ins * z->outs / lanes / WINOGRAD_MACS * product_cycles(v, z->wide);
+    double transforms = places * v->cpu->transform * (z->ins + z->outs / 2) / lanes;
+    if (!z->wide)
+        return products + transforms + reading(v, z, side * side, 4);
+    const double read = 2 * side * side * z->ins * z->outs / v->bytes_per_cycle; /* ahead, under the products */
+    return (products > read ? products : read) + SHORT_LANES * transforms;
 }
 
 /* Bytes between the steps of a part that takes the smallest strip worth having. */

@@ -16,6 +16,7 @@ typedef struct winograd_ctx {
     te_tensor *x;       /* what the stage reads */
     const te_tensor *w; /* transformed weights */
     int64_t block;      /* channels in a block */
+    int64_t lanes;      /* the same of the transformed input: of two blocks where those are integers of 16 bits */
     te_axis *ic;        /* input channel */
 } winograd_ctx;
 
@@ -58,6 +59,43 @@ static tir_expr_ref half_row(compiler *c, const double *row, int64_t n, int64_t 
     return sum;
 }
 
+/* Whether the terms from `first` on are differences with factors. */
+static bool has_differences(const double *row, int64_t n, int64_t first)
+{
+    double sum = 0;
+    bool factors = false;
+    for (int64_t i = first; i < n; i += 2) {
+        sum += row[i];
+        factors |= row[i] != 0 && row[i] != 1 && row[i] != -1;
+    }
+    return factors && sum == 0;
+}
+
+/* The same of integers, which may be added in any order: neighbours' differences, which other rows have as well. */
+static tir_expr_ref half_row_of_differences(compiler *c, const double *row, int64_t n, int64_t first, double sign,
+                                            tir_expr_ref const *in)
+{
+    tir_expr_ref sum = NULL, before = NULL;
+    double behind = 0; /* coefficients of the terms behind */
+    for (int64_t i = first + (n - 1 - first) / 2 * 2; i >= first; i -= 2) {
+        if (row[i] == 0)
+            continue;
+        sum = before ? add_term(c, sum, sign * behind, tir_sub(c, before, in[i])) : NULL;
+        behind += row[i];
+        before = in[i];
+    }
+    return sum;
+}
+
+static tir_expr_ref input_half(compiler *c, const winograd_ctx *v, int64_t r, int64_t first, double sign,
+                               tir_expr_ref const *in)
+{
+    const double *row = v->form->bt[r];
+    const int64_t n = v->form->side;
+    return v->integers && has_differences(row, n, first) ? half_row_of_differences(c, row, n, first, sign, in)
+                                                         : half_row(c, row, n, first, sign, in);
+}
+
 /* A row of B^T. Neighbouring rows have equal even parts and odd parts that differ in sign: written this way, they share
  * both. */
 static tir_expr_ref input_row(compiler *c, const winograd_ctx *v, int64_t r, tir_expr_ref const *in)
@@ -65,10 +103,10 @@ static tir_expr_ref input_row(compiler *c, const winograd_ctx *v, int64_t r, tir
     const winograd_form *f = v->form;
     const double *row = f->bt[r];
     double sign = 1;
-    tir_expr_ref even = half_row(c, row, f->side, 0, 1, in);
+    tir_expr_ref even = input_half(c, v, r, 0, 1, in);
     for (int64_t i = 1; even && i < f->side; i += 2)
         sign = row[i] != 0 ? (row[i] < 0 ? -1 : 1) : sign;
-    tir_expr_ref odd = half_row(c, row, f->side, 1, sign, in);
+    tir_expr_ref odd = input_half(c, v, r, 1, sign, in);
     if (even && odd)
         return add_term(c, even, sign, odd);
     return or_zero(c, even ? even : odd, in[0]->type.dt);
@@ -210,8 +248,12 @@ bool compute_winograd_weight_transform(te_graph *g, const graph_node *n, te_tens
 static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const winograd_ctx *v = ctx;
-    tir_expr_ref at[5], inside = NULL;
+    tir_expr_ref at[5], inside = NULL, block = te_i64(g, v->block);
     memcpy(at, idx, sizeof at);
+    if (v->lanes != v->block) {
+        at[1] = tir_add(g->c, tir_mul(g->c, idx[1], te_i64(g, v->lanes / v->block)), tir_floordiv(g->c, idx[4], block));
+        at[4] = tir_floormod(g->c, idx[4], block);
+    }
     for (uint32_t i = 0; i < 2; i++) {
         at[2 + i] = tir_sub(g->c, idx[2 + i], te_i64(g, v->win.pad_begin[i]));
         inside = tir_and(g->c, inside, te_in_bounds(g, at[2 + i], v->x->shape[2 + i]));
@@ -253,10 +295,10 @@ static tir_expr_ref product_body(te_graph *g, void *ctx, tir_expr_ref const *idx
 {
     const winograd_ctx *v = ctx;
     compiler *c = g->c;
-    tir_expr_ref ic = te_var(g, v->ic), block = te_i64(g, v->block);
+    tir_expr_ref ic = te_var(g, v->ic), lanes = te_i64(g, v->lanes);
     tir_expr_ref x = te_read(
         g, v->x,
-        (tir_expr_ref[]){idx[0], idx[1], idx[3], tir_floordiv(c, ic, block), idx[4], tir_floormod(c, ic, block)});
+        (tir_expr_ref[]){idx[0], idx[1], idx[3], tir_floordiv(c, ic, lanes), idx[4], tir_floormod(c, ic, lanes)});
     if (!v->integers)
         return tir_mul(c, x, te_read(g, v->w, (tir_expr_ref[]){idx[2], idx[1], ic, idx[5]}));
     tir_expr_ref two = te_i64(g, 2);
@@ -332,14 +374,17 @@ bool compute_conv2d_winograd(te_graph *g, const graph_node *n, te_tensor *const 
     if (!nn_window_read(c, n, 2, &v.win) || !tir_is_int(in[0]->shape[4], &v.block))
         return false;
     tir_expr_ref ins = v.integers ? tir_mul(c, in[1]->shape[2], te_i64(g, 2)) : in[1]->shape[2];
-    int64_t side = v.form->side, tile = v.form->tile;
-    tir_expr_ref th = te_ceildiv(g, y[2], tile), tw = te_ceildiv(g, y[3], tile), lanes = y[4], ib = in[0]->shape[1],
-                 edge = te_i64(g, side - tile), step = te_i64(g, tile), s = te_i64(g, side);
+    int64_t side = v.form->side, tile = v.form->tile, blocks = 0;
+    v.lanes = v.integers && tir_is_int(in[0]->shape[1], &blocks) && blocks % 2 == 0 ? 2 * v.block : v.block;
+    tir_expr_ref th = te_ceildiv(g, y[2], tile), tw = te_ceildiv(g, y[3], tile), lanes = y[4],
+                 in_lanes = v.lanes == v.block ? lanes : te_i64(g, v.lanes),
+                 ib = te_ceildiv(g, in[0]->shape[1], v.lanes / v.block), edge = te_i64(g, side - tile),
+                 step = te_i64(g, tile), s = te_i64(g, side);
     tir_expr_ref high = tir_add(c, tir_mul(c, th, step), edge), wide = tir_add(c, tir_mul(c, tw, step), edge);
     tir_expr_ref positions = te_i64(g, side * side);
-    stage(g, &v, "winograd_tiles", 5, image_axes, (tir_expr_ref[]){y[0], ib, high, wide, lanes}, NULL, pad_body);
-    stage(g, &v, "winograd_rows", 7, tile_axes, (tir_expr_ref[]){y[0], ib, th, tw, s, s, lanes}, NULL, rows_body);
-    stage(g, &v, "winograd_input", 6, input_axes, (tir_expr_ref[]){y[0], positions, th, ib, tw, lanes}, NULL,
+    stage(g, &v, "winograd_tiles", 5, image_axes, (tir_expr_ref[]){y[0], ib, high, wide, in_lanes}, NULL, pad_body);
+    stage(g, &v, "winograd_rows", 7, tile_axes, (tir_expr_ref[]){y[0], ib, th, tw, s, s, in_lanes}, NULL, rows_body);
+    stage(g, &v, "winograd_input", 6, input_axes, (tir_expr_ref[]){y[0], positions, th, ib, tw, in_lanes}, NULL,
           input_body);
     v.ic = te_reduce_axis(g, "ic", ins);
     stage(g, &v, "winograd_product", 6, product_axes, (tir_expr_ref[]){y[0], positions, y[1], th, tw, lanes}, v.ic,

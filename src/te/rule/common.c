@@ -54,6 +54,16 @@ te_node *te_find_tag(const te_graph *g, const char *tag)
     return NULL;
 }
 
+const char *te_find_parameter(const te_graph *g, const char *value)
+{
+    for (uint32_t i = 0; i < g->nodes.len; i++) {
+        const te_node *n = g->nodes.data[i];
+        if (n->kind == TE_PLACEHOLDER && strcmp(n->label ? n->label : n->name, value) == 0)
+            return n->name;
+    }
+    return NULL;
+}
+
 bool te_is_one_nest_with(const te_sched *s, const te_node *anchor, const te_node *last, const char *also,
                          uint32_t n_beside, const te_node *const *beside)
 {

@@ -182,17 +182,6 @@ static void schedule_sums(blocked_conv *v)
         te_sched_annotate(s, TE_VECTORIZE, v->acc, te_axis_name(a, v->lane));
 }
 
-/* What schedules call the parameter that holds a value of the graph; NULL: it is none. */
-static const char *find_parameter(const te_graph *g, const char *value)
-{
-    for (uint32_t i = 0; i < g->nodes.len; i++) {
-        const te_node *n = g->nodes.data[i];
-        if (n->kind == TE_PLACEHOLDER && strcmp(n->label ? n->label : n->name, value) == 0)
-            return n->name;
-    }
-    return NULL;
-}
-
 /* Extents that are known, lanes that are one vector. */
 static bool has_tiles(const blocked_conv *v)
 {
@@ -239,7 +228,7 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
     v.tile = choose_tile(&v, te_axis_extent(anchor, v.row));
     int64_t groups = te_axis_most(s->g, last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
     if (!v.single && !rows_come_first(&v) && shares_are_even(t, groups, LEAST_SHARE))
-        v.weights = find_parameter(s->g, n->inputs[1]->name);
+        v.weights = te_find_parameter(s->g, n->inputs[1]->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
     schedule_sums(&v);

@@ -29,6 +29,8 @@ const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count);
 /* Weights that may be read again for every output row: a part of the second-level cache, beside what else passes. */
 bool te_weights_stay(const struct target *t, int64_t bytes);
 te_node *te_find_tag(const te_graph *g, const char *tag); /* first stage with the tag, or NULL */
+/* What schedules call the parameter that holds a value of the graph; NULL: it is none. */
+const char *te_find_parameter(const te_graph *g, const char *value);
 const char *te_axis_name(const te_node *n, uint32_t i);
 /* e, an index, is v and what does not depend on it: neighbours along v are neighbours where e reads. */
 bool te_adds_var(tir_expr_ref e, const tir_var *v);

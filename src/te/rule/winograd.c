@@ -54,20 +54,32 @@ typedef struct winograd_cut {
 #define MAX_SHARES    16
 #define MAX_STRIP     64
 #define MAX_PIECES    16 /* of a row of tiles */
+#define CROWDED    2048 /* bytes: lines so far apart have two places of a first-level cache to share */
+#define PART_OF_L2    0.75 /* that weights may fill beside what else passes */
 
 typedef struct winograd_size {
     int64_t batch, positions, in_blocks, out_blocks, tile_rows, tiles, lanes, tile;
+    int64_t pack;    /* blocks of the data that stand side by side in a vector of the transformed input */
     int64_t scratch; /* bytes that a part may use; 0: any number */
     int64_t bytes;   /* of a number of the data and of the weights between the steps; sums have four */
     const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats */
 } winograd_size;
 
+/* Blocks of the transformed input in one row of tiles, with room for one more where the positions of a tile, which are
+ * written one after the other, would share a few places in the first-level cache. */
+static int64_t padded_blocks(const winograd_size *z, const winograd_cut *cut)
+{
+    int64_t blocks = z->in_blocks / z->pack, others = cut->strip * cut->width * z->lanes * z->pack * z->bytes;
+    bool crowded = z->dot && blocks * others % CROWDED == 0 && (blocks + 1) * others % CROWDED != 0;
+    return crowded ? blocks + 1 : blocks;
+}
+
 /* Bytes between the steps: the strip of one block with its border, all transformed, the products of a group. */
 static int64_t scratch_of(const winograd_size *z, const winograd_cut *cut)
 {
     int64_t edge = z->tile * cut->strip + 2, across = z->tile * cut->width + 2;
-    int64_t places = z->positions * cut->strip * cut->width;
-    return z->lanes * (z->bytes * (edge * across + places * z->in_blocks) + 4 * places * cut->vectors);
+    int64_t places = z->positions * cut->strip * cut->width, in = padded_blocks(z, cut) * z->pack;
+    return z->lanes * (z->bytes * (edge * across * z->pack + places * in) + 4 * places * cut->vectors);
 }
 
 /* Cycles of a register tile for one input channel. The first tile of a strip may have to wait for weights from afar;
@@ -200,20 +212,33 @@ static void keep_in_registers(te_sched *s, const te_node *n, uint32_t first)
 }
 
 /* Block by block of channels: the strip with its border, then tile by tile by rows and columns. */
-static void schedule_input(te_sched *s, const winograd_stages *w)
+static void schedule_input(te_sched *s, const winograd_stages *w, const winograd_size *z,
+                           const winograd_cut *cut)
 {
     const te_node *input = w->input;
     reorder(s, input, (const uint32_t[]){0, 3, 2, 4, 1, 5}, 6);
     unroll(s, input, 1);
     vectorize_last(s, input);
+    const int64_t blocks = padded_blocks(z, cut), row = blocks * cut->width * z->lanes * z->pack;
+    if (blocks * z->pack != z->in_blocks)
+        te_sched_storage_align(s, input->name, te_axis_name(input, 2), row, 0);
     te_sched_compute_at(s, w->rows->name, input->name, te_axis_name(input, 4));
     keep_in_registers(s, w->rows, 4);
     te_sched_compute_at(s, w->tiles->name, input->name, te_axis_name(input, 3));
-    vectorize_last(s, w->tiles);
+    if (z->pack > 1) { /* each block of the data has a part of a vector */
+        const char *tiles = w->tiles->name;
+        te_sched_split(s, tiles, te_axis_name(w->tiles, 4), z->lanes, "side", "lane_i");
+        te_sched_annotate(s, TE_UNROLL, tiles, "side");
+        te_sched_annotate(s, TE_VECTORIZE, tiles, "lane_i");
+    } else {
+        vectorize_last(s, w->tiles);
+    }
 }
 
-/* A matrix product for each position: lanes over output channels, rows over tiles. */
-static void schedule_product(te_sched *s, const winograd_stages *w, const target_dot *dot, const winograd_cut *cut)
+/* A matrix product for each position: lanes over output channels, rows over tiles. `weights`: the parameter, whose
+ * lines for the next position are fetched ahead; NULL: not worth it. */
+static void schedule_product(te_sched *s, const winograd_stages *w, const target_dot *dot, const winograd_cut *cut,
+                             const char *weights)
 {
     const te_node *m = w->product;
     const char *acc = arena_printf(&s->c->mem, "%s_acc", m->name), *ic = m->reduce_axes[0]->var->name;
@@ -228,7 +253,7 @@ static void schedule_product(te_sched *s, const winograd_stages *w, const target
     unroll(s, m, 2);
     vectorize_last(s, m);
     te_sched_compute_at(s, acc, m->name, "tile_o");
-    te_sched_split(s, acc, ic, te_axis_extent(m, 5), "ic_o", "ic_i");
+    te_sched_split(s, acc, ic, te_axis_extent(w->input, 5), "ic_o", "ic_i");
     if (dot)
         te_sched_split(s, acc, "ic_i", dot->granule, "ic_m", "ic_g");
     te_sched_reorder(s, acc, dot ? 9 : 8,
@@ -237,6 +262,8 @@ static void schedule_product(te_sched *s, const winograd_stages *w, const target
                                       "ic_g"});
     for (uint32_t i = 2; i < 5; i++)
         te_sched_annotate(s, TE_UNROLL, acc, te_axis_name(m, i));
+    if (weights)
+        te_sched_prefetch(s, acc, dot ? "ic_m" : "ic_i", weights, m->name, te_axis_name(m, 1));
     if (dot)
         te_sched_tensorize(s, acc, te_axis_name(m, 5), dot->intrinsic);
     else
@@ -275,6 +302,13 @@ static void schedule_result(te_sched *s, const winograd_stages *w, const winogra
     }
 }
 
+/* Weights of integers that the second-level cache does not hold beside what passes. */
+static bool weights_come_from_afar(const struct target *t, const winograd_size *z)
+{
+    return z->dot && z->positions * z->in_blocks * z->out_blocks * z->lanes * z->lanes * z->bytes >
+                         (int64_t)(PART_OF_L2 * target_cpu(t)->l2_bytes);
+}
+
 bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     winograd_stages w;
@@ -283,6 +317,7 @@ bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node 
     winograd_size z = {.batch = te_axis_extent(last, 0),
                        .positions = te_axis_extent(w.product, 1),
                        .in_blocks = te_axis_extent(w.input, 3),
+                       .pack = 1,
                        .out_blocks = te_axis_extent(last, 1),
                        .tile_rows = te_axis_extent(w.product, 3),
                        .tiles = te_axis_extent(w.product, 4),
@@ -290,6 +325,10 @@ bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node 
                        .tile = graph_attr_int(n, "tile_size"),
                        .scratch = graph_attr_int(n, "scratch"),
                        .bytes = (int64_t)dtype_bytes(te_in_type(n, 1)->dt)};
+    if (z.lanes > 0 && te_axis_extent(w.input, 5) != z.lanes) {
+        z.pack = te_axis_extent(w.input, 5) / z.lanes;
+        z.in_blocks *= z.pack;
+    }
     bool floats = dtype_is_float(te_in_type(n, 1)->dt);
     z.dot = floats ? NULL : target_find_dot(t, DT_I16, DT_I16, false);
     if (!floats && !z.dot)
@@ -298,7 +337,8 @@ bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node 
         return te_schedule_default(s, t, n, anchor, last);
     winograd_cut cut = choose_cut(t, &z);
     schedule_result(s, &w, &cut, z.out_blocks / cut.vectors, z.tile);
-    schedule_product(s, &w, z.dot, &cut);
-    schedule_input(s, &w);
+    const bool far = weights_come_from_afar(t, &z);
+    schedule_product(s, &w, z.dot, &cut, far ? te_find_parameter(s->g, n->inputs[1]->name) : NULL);
+    schedule_input(s, &w, &z, &cut);
     return true;
 }

@@ -134,13 +134,21 @@ static tir_expr_ref rounded(compiler *c, tir_expr_ref e)
     return tir_cast(c, e->type.dt, bits);
 }
 
+static bool adds_rounder(tir_expr_ref e)
+{
+    double n;
+    return is_op(e, TIR_ADD) && e->type.lanes > 1 && is_number(e->args[1], &n) && n == ROUNDER;
+}
+
 tir_expr_ref tir_clamped_and_rounded(tir_expr_ref e)
 {
     double n;
-    bool rounds = e->kind == TIR_CALL && e->op == TIR_TO_BITS && e->type.lanes > 1 && is_op(e->args[0], TIR_ADD) &&
-                  is_number(e->args[0]->args[1], &n) && n == ROUNDER;
-    tir_expr_ref x = rounds ? e->args[0]->args[0] : NULL;
-    return x && is_op(x, TIR_MIN) && is_op(x->args[0], TIR_MAX) ? x : NULL;
+    const bool bits = e->kind == TIR_CALL && e->op == TIR_TO_BITS && adds_rounder(e->args[0]),
+               back = is_op(e, TIR_SUB) && adds_rounder(e->args[0]) && is_number(e->args[1], &n) && n == ROUNDER;
+    tir_expr_ref x = bits || back ? e->args[0]->args[0] : NULL;
+    if (!x || !is_op(x, TIR_MIN) || !is_op(x->args[0], TIR_MAX))
+        return NULL;
+    return bits || is_of_integers(x->args[0]->args[0]) ? x : NULL;
 }
 
 /* The number that was rounded so, as an f32; NULL: e is none. */
