@@ -261,6 +261,8 @@ bool te_apply_storage_align(te_lowering *lw, const te_prim *p, te_stage *st)
     if (a->factor < 1 || a->factor > 65536 || a->offset < 0 || a->offset >= a->factor)
         return te_prim_error(lw, p, a->axis,
                              "the factor must be from 1 to 65536, the offset from 0 to below the factor");
+    if (st->tiles.ny)
+        return te_prim_error(lw, p, a->axis, "the buffer's layout is given already");
     for (uint32_t i = 0; i < st->op.n_axes; i++) {
         if (strcmp(st->roots.data[i]->name, a->axis) != 0)
             continue;
@@ -268,6 +270,26 @@ bool te_apply_storage_align(te_lowering *lw, const te_prim *p, te_stage *st)
         return true;
     }
     return te_prim_error(lw, p, a->axis, "the stage has no such data axis");
+}
+
+bool te_apply_storage_tile(te_lowering *lw, const te_prim *p, te_stage *st)
+{
+    const te_storage_tile_args *a = &p->u.storage_tile;
+    te_storage_tiles t = {UINT32_MAX, UINT32_MAX, a->y_factor, a->x_factor};
+    if (st->is_param || st->op.kind != TE_COMPUTE)
+        return te_prim_error(lw, p, a->y, "only buffers of computations that are no parameters can have tiles");
+    if (a->y_factor < 1 || a->y_factor > 256 || a->x_factor < 1 || a->x_factor > 256)
+        return te_prim_error(lw, p, a->y, "a tile has 1 to 256 elements along each axis");
+    for (uint32_t i = 0; i < st->op.n_axes; i++) {
+        t.y = strcmp(st->roots.data[i]->name, a->y) == 0 ? i : t.y;
+        t.x = strcmp(st->roots.data[i]->name, a->x) == 0 ? i : t.x;
+    }
+    if (t.y == UINT32_MAX || t.x == UINT32_MAX || t.x == t.y)
+        return te_prim_error(lw, p, t.y == UINT32_MAX ? a->y : a->x, "a tile has two data axes of the stage");
+    if (st->alignments.len > 0 || st->tiles.ny)
+        return te_prim_error(lw, p, a->y, "the buffer's layout is given already");
+    st->tiles = t;
+    return true;
 }
 
 /* --- placement --- */

@@ -346,7 +346,8 @@ static uint32_t vector_axis(const te_stage *st)
     return st->op.n_axes;
 }
 
-tir_expr_ref *te_box_order(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx)
+/* Indices or extents of a box in the order of its buffer. */
+static tir_expr_ref *box_order(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx)
 {
     uint32_t n = st->op.outputs[0]->rank, next = 0, v = st->attach == ATTACH_AT ? vector_axis(st) : n;
     tir_expr_ref *out = arena_array(&lw->c->mem, tir_expr_ref, n);
@@ -358,6 +359,43 @@ tir_expr_ref *te_box_order(te_lowering *lw, const te_stage *st, tir_expr_ref con
     return out;
 }
 
+uint32_t te_buffer_rank(const te_stage *st)
+{
+    return st->op.outputs[0]->rank + (st->tiles.ny ? 2u : 0u);
+}
+
+/* Tiles of two axes go last: which one it is, and the place in it; of extents: how many there are, and a tile's. */
+static tir_expr_ref *in_tiles(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx, bool extents)
+{
+    compiler *c = lw->c;
+    const uint32_t n = st->op.outputs[0]->rank, axes[2] = {st->tiles.y, st->tiles.x};
+    const int64_t sizes[2] = {st->tiles.ny, st->tiles.nx};
+    tir_expr_ref *out = arena_array(&c->mem, tir_expr_ref, n + 2u);
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (i != axes[0] && i != axes[1])
+            out[next++] = idx[i];
+    for (uint32_t k = 0; k < 2; k++) {
+        tir_expr_ref at = idx[axes[k]], size = tir_i64(c, sizes[k]);
+        if (extents)
+            at = tir_add(c, at, tir_i64(c, sizes[k] - 1));
+        out[next + k] = tir_simplify(lw->bounds, tir_floordiv(c, at, size));
+        out[next + 2 + k] = extents ? size : tir_simplify(lw->bounds, tir_floormod(c, at, size));
+    }
+    return out;
+}
+
+tir_expr_ref *te_buffer_index(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx)
+{
+    return st->tiles.ny ? in_tiles(lw, st, idx, false) : box_order(lw, st, idx);
+}
+
+/* Extents of a buffer for that many elements. */
+static tir_expr_ref *buffer_extents(te_lowering *lw, const te_stage *st, tir_expr_ref const *dims)
+{
+    return st->tiles.ny ? in_tiles(lw, st, dims, true) : box_order(lw, st, dims);
+}
+
 /* Pads the dimension behind the axis until its stride, the product of all behind it, is as asked for. */
 static bool align_axis(te_lowering *lw, const te_stage *st, const te_alignment *a, tir_expr_ref *dims)
 {
@@ -367,7 +405,7 @@ static bool align_axis(te_lowering *lw, const te_stage *st, const te_alignment *
     const char *axis = st->roots.data[a->axis]->name;
     for (uint32_t i = 0; i < n; i++)
         numbers[i] = tir_i64(lw->c, i);
-    tir_expr_ref const *order = te_box_order(lw, st, numbers); /* where each axis lies in the buffer */
+    tir_expr_ref const *order = box_order(lw, st, numbers); /* where each axis lies in the buffer */
     while (at < n && !tir_is_const(order[at], a->axis))
         at++;
     if (at + 1 >= n)
@@ -390,28 +428,31 @@ static bool align_axis(te_lowering *lw, const te_stage *st, const te_alignment *
 static bool make_buffers(te_lowering *lw, te_stage *st)
 {
     compiler *c = lw->c;
-    bool boxed = st->attach == ATTACH_AT, padded = st->alignments.len > 0;
+    bool boxed = st->attach == ATTACH_AT, laid_out = st->alignments.len > 0 || st->tiles.ny > 0;
     st->buffers = arena_array(&c->mem, const tir_buffer *, st->op.n_outputs);
     for (uint32_t i = 0; i < st->op.n_outputs; i++) {
         const te_tensor *t = st->op.outputs[i];
         const tir_buffer *param = te_param_of(lw, t);
-        tir_expr_ref *dims = boxed ? te_box_order(lw, st, st->extent) : arena_array(&c->mem, tir_expr_ref, t->rank);
-        for (uint32_t k = 0; !boxed && k < t->rank; k++) /* results of an extern differ in rank */
+        const uint32_t rank = t->rank + (st->tiles.ny ? 2u : 0u);
+        tir_expr_ref *dims = boxed            ? buffer_extents(lw, st, st->extent)
+                             : st->tiles.ny ? buffer_extents(lw, st, t->shape)
+                                              : arena_array(&c->mem, tir_expr_ref, t->rank);
+        for (uint32_t k = 0; !boxed && !st->tiles.ny && k < t->rank; k++) /* results of an extern differ in rank */
             dims[k] = t->shape[k];
         bool symbolic = false;
         st->buffers[i] = param ? param : t->buffer;
-        for (uint32_t k = 0; !param && k < t->rank; k++) {
+        for (uint32_t k = 0; !param && k < rank; k++) {
             symbolic |= dims[k]->kind != TIR_INT;
             if (!(dims[k] = te_static_extent(lw, st, dims[k])))
                 return false;
         }
-        if (param || (!boxed && !st->has_scope && !padded && !symbolic))
+        if (param || (!boxed && !st->has_scope && !laid_out && !symbolic))
             continue;
         for (uint32_t k = st->alignments.len; k-- > 0;) /* the last axis first: outer strides follow from inner ones */
             if (!align_axis(lw, st, &st->alignments.data[k], dims))
                 return false;
         tir_buffer *b = arena_new(&c->mem, tir_buffer);
-        *b = *tir_new_buffer(c, t->buffer->name, t->dt, t->rank, dims, st->has_scope ? st->scope : SCOPE_GLOBAL);
+        *b = *tir_new_buffer(c, t->buffer->name, t->dt, rank, dims, st->has_scope ? st->scope : SCOPE_GLOBAL);
         b->scope_name = st->has_scope ? st->scope_name : NULL;
         st->buffers[i] = b;
     }

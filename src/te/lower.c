@@ -38,7 +38,8 @@ static tir_expr_ref place_load(tir_rewriter *r, tir_expr_ref e)
         if (p->roll.length && p->roll.axis == i)
             idx[i] = te_roll_slot(lw, p, e->args[i]);
     }
-    return tir_load(r->c, p->buffers[k], e->n_args, p->attach == ATTACH_AT ? te_box_order(lw, p, idx) : idx);
+    const bool own = p->attach == ATTACH_AT || p->tiles.ny;
+    return tir_load(r->c, p->buffers[k], own ? te_buffer_rank(p) : e->n_args, own ? te_buffer_index(lw, p, idx) : idx);
 }
 
 static tir_expr_ref place_expr(nest *n, tir_expr_ref e)
@@ -57,12 +58,12 @@ static tir_expr_ref const *store_indices(nest *n)
         idx[i] = n->st->roll.length && n->st->roll.axis == i
                      ? te_roll_slot(lw, n->st, n->values[i])
                      : tir_simplify(lw->bounds, te_iter_value(lw, n->st, n->st->roots.data[i]));
-    return te_box_order(lw, n->st, idx);
+    return te_buffer_index(lw, n->st, idx);
 }
 
 static tir_stmt *store(nest *n, uint32_t k, tir_expr_ref value)
 {
-    return tir_store(n->lw->c, n->st->buffers[k], n->st->op.n_axes, store_indices(n), value);
+    return tir_store(n->lw->c, n->st->buffers[k], te_buffer_rank(n->st), store_indices(n), value);
 }
 
 static tir_stmt *stores(nest *n, tir_expr_ref const *values)
@@ -88,7 +89,7 @@ static tir_stmt *update(nest *n)
     for (uint32_t k = 0; k < m; k++) {
         from[k] = rd->acc[k];
         from[m + k] = rd->x[k];
-        lets[k] = tir_load(c, n->st->buffers[k], op->n_axes, store_indices(n));
+        lets[k] = tir_load(c, n->st->buffers[k], te_buffer_rank(n->st), store_indices(n));
         lets[m + k] = place_expr(n, op->body[k]);
     }
     for (uint32_t k = 0; k < 2 * m; k++) {

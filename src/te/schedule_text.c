@@ -176,6 +176,13 @@ void te_sched_storage_align(te_sched *s, const char *stage, const char *axis, in
     p->u.storage_align = (te_storage_align_args){p->u.stage, name(s, axis), factor, offset};
 }
 
+void te_sched_storage_tile(te_sched *s, const char *stage, const char *y, const char *x, int64_t y_factor,
+                           int64_t x_factor)
+{
+    te_prim *p = append(s, TE_STORAGE_TILE, stage);
+    p->u.storage_tile = (te_storage_tile_args){p->u.stage, name(s, y), name(s, x), y_factor, x_factor};
+}
+
 /* --- printing --- */
 
 static void print_field(writer *w, const te_prim *p, field f, bool first_new)

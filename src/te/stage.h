@@ -49,6 +49,12 @@ typedef struct te_alignment {
     const te_prim *prim; /* for messages */
 } te_alignment;
 
+/* storage_tile: tiles of ny by nx elements of two data axes lie one behind the other; ny 0: they do not. */
+typedef struct te_storage_tiles {
+    uint32_t y, x;
+    int64_t ny, nx;
+} te_storage_tiles;
+
 /* rolling_buffer: rows of `axis` are kept, `length` of them, `step` new ones each iteration; length 0: not so. */
 typedef struct te_roll {
     uint32_t axis;
@@ -74,6 +80,7 @@ typedef struct te_stage {
     bool double_buffer, rolling;
     te_roll roll; /* set by bound inference */
     VEC(te_alignment) alignments;
+    te_storage_tiles tiles;
     src_loc loc; /* of the primitive that placed it */
     /* bound inference: the box that is computed, per data axis, and where it is kept */
     tir_expr_ref *lo, *extent;
@@ -125,9 +132,10 @@ tir_stmt *te_read_symbols(te_lowering *lw, tir_stmt *body);
 tir_expr_ref te_iter_value(te_lowering *lw, const te_stage *st, const te_iter *it);
 /* Root axis variables of st and their values in its leaves' variables, region start included. */
 void te_root_values(te_lowering *lw, te_stage *st, const tir_var ***out_vars, tir_expr_ref **out_values);
-/* Indices (or extents) of a placed stage's box in the order of its private buffer: a vectorized axis goes last, so that
- * its lanes are neighbours. */
-tir_expr_ref *te_box_order(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx);
+/* Indices of an element of the stage, in its box where it is placed, in its private buffer: a vectorized axis goes
+ * last, so that its lanes are neighbours; or tiles of two axes do. */
+tir_expr_ref *te_buffer_index(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx);
+uint32_t te_buffer_rank(const te_stage *st); /* of such an index */
 /* The box of `source` that `reader` reads during one iteration of a loop of `at`: from lo to hi, both included, per
  * dimension. false: not known. */
 bool te_region_read(te_lowering *lw, te_stage *reader, const te_stage *source, const te_stage *at,

@@ -47,6 +47,38 @@
     "        out[j] = ((int32*)out[j] + (cast(int32, (int8*)a[h, k])*((((int32*)b[j] >> cast(int32, (h*4))) >> "    \
     "cast(int32, (k*8))) & 15)))\n"                                                                                 \
     "      }\n    }\n  }\n}\n"
+/* Two rows by two columns of weights, eight products each, in two pieces: lane 2 i + j has row i and column j. */
+#define TILE_NEST(name, a_type)                                                                                     \
+    "primfn(a: handle, b: handle, out: handle) -> ()\n"                                                             \
+    "  attr = {\"global_symbol\": \"" name "\", \"inputs\": 2}\n"                                                   \
+    "  buffers = {a: Buffer(" a_type ", [m, 2, 4], strides=[row, half, 1]), b: Buffer(int8, [2, 2, 4]),\n"          \
+    "             out: Buffer(int32, [m, 2])} {\n"                                                                  \
+    "  for (i: int64, 0, m) {\n"                                                                                    \
+    "    for (j: int64, 0, 2) {\n"                                                                                  \
+    "      out[i, j] = 0\n"                                                                                         \
+    "      for (h: int64, 0, 2) {\n"                                                                                \
+    "        for (k: int64, 0, 4) {\n"                                                                              \
+    "          out[i, j] = ((int32*)out[i, j] + (cast(int32, (" a_type "*)a[i, h, k])\n"                            \
+    "                                            *cast(int32, (int8*)b[j, h, k])))\n"                               \
+    "        }\n"                                                                                                   \
+    "      }\n"                                                                                                     \
+    "    }\n"                                                                                                       \
+    "  }\n"                                                                                                         \
+    "}\n"
+#define TILE_TERM(a_type, h, k) \
+    " + (cast(int32, (" a_type "*)a[floordiv(l, 2), " h ", " k "])*cast(int32, (int8*)b[floormod(l, 2), " h ", " k "])))"
+#define TILE_FOUR(a_type, h)                                                                                        \
+    TILE_TERM(a_type, h, "0") TILE_TERM(a_type, h, "1") TILE_TERM(a_type, h, "2") TILE_TERM(a_type, h, "3")
+/* A row that is not there has lanes all the same, which nobody reads. */
+#define TILE_LANES(what) "for (l: int64, 0, 4) \"vectorized\" { out[l] = " what " }"
+#define TILE(id, what, a_type)                                                                                      \
+    {.name = id,                                                                                                    \
+     .help = what,                                                                                                  \
+     .nest = TILE_NEST(id, a_type),                                                                                 \
+     .n_symbols = 3,                                                                                                \
+     .symbols = {{"m", 1, 2, 1}, {"row", 0, 0, 0}, {"half", 0, 0, 0}},                                              \
+     .reset = TILE_LANES("0"),                                                                                      \
+     .update = TILE_LANES("((((((((" "(int32*)out[l]" TILE_FOUR(a_type, "0") TILE_FOUR(a_type, "1"))}
 
 #define LANES(what) "for (j: int64, 0, n) \"vectorized\" { out[j] = " what " }"
 
@@ -75,6 +107,9 @@ static const tir_intrin rows[] = {
      .symbols = {{"n", 2, 64, 2}},
      .reset = LANES("0"),
      .update = LANES(NIBBLES)},
+    TILE("dot_tile_u8s8", "out[i, j] += a[i, 0] * b[j, 0] + ... + a[i, 7] * b[j, 7], two rows of uint8 by two of int8",
+        "uint8"),
+    TILE("dot_tile_s8s8", "the same, int8 by int8", "int8"),
 };
 
 const tir_intrin *tir_intrins_dot(uint32_t *out_n)

@@ -91,6 +91,58 @@ dot dot_s8s8_pairs int8 4 aarch64 "$arm" "qemu-aarch64 -cpu cortex-a53" ""
 dot dot_s16s16 int16 4 aarch64 "$arm" qemu-aarch64 ""
 dot dot_s8s8 int8 4 aarch64-dotprod "$arm" qemu-aarch64 ""
 dot dot_u8s8 uint8 4 aarch64-i8mm "$arm" "qemu-aarch64 -cpu max" ""
+
+# Tiles of two rows by two columns, eight products each: rows in pairs and a single one, where their numbers lie side by
+# side, in pieces of two rows, or apart.
+tile() { # intrinsic, type of a, rows of a, what A is of X, index of the data, what the name says
+    cat > tile.te <<END
+placeholder X: float32[7, 48]
+placeholder Y: float32[3, 3, 8, 8]
+compute A: $2[$3] = cast($2, (((float32*)X[$4]*90.0) + 60.0))
+compute W: int8[o: 3, q: 3, j: 8, k: 8] = cast(int8, ((float32*)Y[o, q, j, k]*90.0))
+compute C: int32[i: 7, o: 3, j: 8] reduce[q: 3, h: 2, k: 4] sum = \
+(cast(int32, ($2*)A[$5])*cast(int32, (int8*)W[o, q, j, ((h*4) + k)]))
+return C
+--- schedule
+cache_write C local.reg -> acc
+split C.i 4 -> io ii
+reorder C: o io ii j
+split C.j 4 -> jm jv
+unroll C.ii
+unroll C.jm
+vectorize C.jv
+compute_at acc at C.io
+split acc.i 2 -> im it
+split acc.j 2 -> jm jt
+reorder acc: o q im jm it jt h k
+unroll acc.im
+unroll acc.jm
+tensorize acc.it $1
+storage_tile acc.i acc.j 2 2
+END
+    expect 0 '^C: ' run tile.te --interpret --seed 3 --output-dir plain
+    rm -rf text
+    expect 0 '' compile tile.te --target aarch64-i8mm -o text
+    check "$1 has its helper in the text" grep -Eq "i32x4_tile_[ui]8\(acc_0" text/src/ops.c
+    check "its sums are registers" grep -q 'i32x4_row1(acc_4, acc_5)' text/src/ops.c
+    while read -r compiler target emulator; do
+        [ -z "$emulator" ] || compiler="${compiler/--/ --}"
+        command -v "${compiler%% *}" > /dev/null || continue
+        [ -z "$emulator" ] || command -v "$emulator" > /dev/null || continue
+        CC="$compiler${emulator:+ -static}" "$lathe" run tile.te --seed 3 --output-dir there --target "$target" \
+            ${emulator:+--emulator "$emulator -cpu max"} > said 2>&1 || cat said
+        check "$1, $6, by $compiler" cmp plain/C.npy there/C.npy
+    done << END
+cc x86-64-v2
+aarch64-linux-gnu-gcc aarch64-i8mm qemu-aarch64
+clang-19--target=aarch64-linux-gnu aarch64-i8mm qemu-aarch64
+END
+}
+rows='i: 7, k: 48' at='i, k'
+tile dot_tile_u8s8 uint8 "$rows" "$at" 'i, (((q*8) + (h*4)) + k)' 'rows apart'
+tile dot_tile_s8s8 int8 "$rows" "$at" 'i, (((q*16) + (h*8)) + k)' 'four pieces'
+tile dot_tile_u8s8 uint8 'b: 6, i: 7, k: 4' 'i, ((b*4) + k)' '((q*2) + h), i, k' 'pieces of two rows'
+tile dot_tile_s8s8 int8 'q: 3, i: 7, k: 8' 'i, ((q*8) + k)' 'q, i, ((h*4) + k)' 'side by side'
 riscv="clang-19 --target=riscv64-linux-gnu"
 dot dot_u8s8 uint8 4 rv64gcv "$riscv" "qemu-riscv64 -cpu rv64,v=true,vlen=128" ""
 dot dot_u8s8 uint8 8 rv64gcv_zvl256b "$riscv" "qemu-riscv64 -cpu rv64,v=true,vlen=256" ""

@@ -310,7 +310,8 @@ static const char *const all_primitives = "split C.i0 16 -> a b\n"
                                           "tensorize C.i2 gemm\n"
                                           "rfactor C_buf.ko -> C_rf\n"
                                           "double_buffer A_buf\n"
-                                          "storage_align A_buf.i1 16 4\n";
+                                          "storage_align A_buf.i1 16 4\n"
+                                          "storage_tile C_buf.i0 C_buf.i1 2 4\n";
 
 static void schedules_print_as_they_were_read(void **state)
 {

@@ -341,7 +341,7 @@ static const char *some_primitive(chance *x)
     const char *s = placed_stage(x), *t = some_stage(x), *a = some_axis(x, s), *b = some_axis(x, s),
                *k = some_axis(x, s);
     unsigned f = pick(x, 7) + 1;
-    switch (pick(x, 32)) {
+    switch (pick(x, 33)) {
     case 0:
     case 1: return arena_printf(m, "split %s.%s %u -> %s %s\n", s, a, f, new_axis(x, s), new_axis(x, s));
     case 2: return arena_printf(m, "split %s.%s nparts %u -> %s %s\n", s, a, f, new_axis(x, s), new_axis(x, s));
@@ -365,6 +365,7 @@ static const char *some_primitive(chance *x)
     case 14: return arena_printf(m, "rfactor %s.%s -> %s\n", s, a, new_stage(x, s, s));
     case 15: return arena_printf(m, "double_buffer %s\n", s);
     case 16: return arena_printf(m, "storage_align %s.%s %u %u\n", s, a, f, pick(x, f));
+    case 23: return arena_printf(m, "storage_tile %s.%s %s.%s %u %u\n", s, a, s, b, f, pick(x, 5) + 1);
     case 17: return arena_printf(m, "set_scope %s %s\n", s, pick(x, 2) ? "local" : "local.acc_buffer");
     case 18:
     case 19:

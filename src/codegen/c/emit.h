@@ -33,6 +33,8 @@ typedef enum c_need_kind {
     NEED_MVE_STILL, /* a variant of it (lanes: mve.c) */
     NEED_MVE_DOT_WORDS,
     NEED_MVE_SIDES,
+    NEED_TILE,     /* the same in tiles of two by two: dt by i8 */
+    NEED_TILE_ROW, /* a row of two tiles of dt */
     NEED_DOT,      /* sums of products of bytes: dt by to, op TIR_MIN where pairs saturate */
     NEED_DOT_NIBBLES, /* the same by numbers of 4 bits */
     NEED_CUT,      /* bounds of a part of a parallel loop */
@@ -200,6 +202,18 @@ void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);
 c_dot dot_nibbles_match(c_emit *e, tir_expr_ref x);
 void needs_write_dot_nibbles(arena *a, writer *w, const c_needs *all, const c_need *n);
 void dot_write_names(writer *w, const c_needs *all, const c_need *n); /* in front of the first of both kinds */
+
+/* acc + two rows of a, from at_a on and `row` apart, of two runs of four bytes `half` apart, by two of b */
+typedef struct c_tile {
+    tir_expr_ref acc, a, b; /* a, b: loads */
+    tir_expr_ref at_a, at_b;
+    int64_t row, half;
+} c_tile;
+
+/* tile.c: a sum of products of bytes in a tile of two by two; false: x is something else. */
+bool c_tile_match(c_emit *e, tir_expr_ref x, c_tile *out);
+void needs_write_tile(writer *w, const c_need *n);
+void needs_write_tile_row(writer *w, arena *a, const c_need *n);
 
 /* runs.c: calls of DOT_RUNS. In front of a loop: the starts that all its iterations have in common. */
 bool runs_open(c_emit *e, const tir_stmt *loop);

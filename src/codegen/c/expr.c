@@ -3,6 +3,7 @@
  * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
 #include "codegen/c/mve.h"
 #include "tir/build.h"
+#include "tir/lane.h"
 #include "tir/facts.h"
 #include "tir/walk.h"
 #include "type/target.h"
@@ -112,11 +113,28 @@ static c_text vector_load(c_emit *e, tir_expr_ref x, tir_expr_ref at)
                 arena_printf(e->tmp, "%s, %s", name, expr_text(e, at).s));
 }
 
+/* A row of two tiles of sums in registers; NULL: it is something else. */
+static const char *row_of_tiles(c_emit *e, tir_expr_ref x)
+{
+    int64_t tile;
+    uint32_t row;
+    const tir_buffer *b = x->u.buffer;
+    if (!tir_constant_row_of_tiles(e->bounds, e->c, x, &tile, &row) ||
+        !expr_register(e, b, tir_i64(e->c, tile * TIR_TILE_LANES)))
+        return NULL;
+    const char *v = vector_name(e, b->dt, x->type.lanes), *name = expr_name(e, b);
+    needs_add(e->needs, (c_need){.kind = NEED_TILE_ROW, .dt = b->dt, .lanes = x->type.lanes});
+    return arena_printf(e->tmp, "%s_row%u(%s_%lld, %s_%lld)", v, row, name, (long long)tile, name,
+                        (long long)tile + 1);
+}
+
 static c_text load(c_emit *e, tir_expr_ref x)
 {
     const tir_buffer *b = x->u.buffer;
     tir_expr_ref at = expr_flat(e, b, x->n_args, x->args);
     const char *reg = expr_register(e, b, at);
+    if (!reg && at->type.lanes > 1 && b->scope == SCOPE_REG)
+        reg = row_of_tiles(e, x);
     if (reg)
         return (c_text){reg, PREC_PRIMARY};
     if (x->type.lanes > 1)
@@ -233,6 +251,23 @@ static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
     return true;
 }
 
+/* The same of a tile. */
+static bool tile(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    c_tile t;
+    if (!c_tile_match(e, x, &t))
+        return false;
+    const dtype dt = t.a->type.dt;
+    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, t.acc).s, *a = expr_text(e, t.at_a).s,
+               *b = expr_text(e, t.at_b).s;
+    needs_add(e->needs, (c_need){.kind = NEED_TILE, .dt = dt, .to = DT_I8, .lanes = x->type.lanes});
+    *out = (c_text){arena_printf(e->tmp, "%s_tile_%s(%s, %s + %s, %lld, %lld, %s + %s)", v, dtype_name(dt), acc,
+                                 expr_name(e, t.a->u.buffer), a, (long long)t.row, (long long)t.half,
+                                 expr_name(e, t.b->u.buffer), b),
+                    PREC_PRIMARY};
+    return true;
+}
+
 static c_text binary(c_emit *e, tir_expr_ref x)
 {
     bool extreme = (x->op == TIR_MAX || x->op == TIR_MIN) && (x->type.dt == DT_F32 || x->type.dt == DT_F64);
@@ -241,7 +276,7 @@ static c_text binary(c_emit *e, tir_expr_ref x)
     if (x->type.lanes > 1 && extreme && (is_number(x->args[0]) || is_number(x->args[1])))
         return vector_bound(e, x);
     c_text out;
-    if (x->type.lanes > 1 && (dot(e, x, &out) || dot_nibbles(e, x, &out)))
+    if (x->type.lanes > 1 && (dot(e, x, &out) || dot_nibbles(e, x, &out) || tile(e, x, &out)))
         return out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);

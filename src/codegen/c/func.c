@@ -4,6 +4,7 @@
 #include "abi/package.h"
 #include "codegen/c/mve.h"
 #include "tir/build.h"
+#include "tir/lane.h"
 #include "tir/node.h"
 #include "tir/walk.h"
 #include "type/target.h"
@@ -38,8 +39,18 @@ static void note_access(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref
 static void note_expr(void *ctx, tir_expr_ref x)
 {
     c_emit *e = ctx;
-    if (x->kind == TIR_LOAD)
+    int64_t tile;
+    uint32_t row;
+    if (x->kind == TIR_LOAD && x->u.buffer->scope == SCOPE_REG &&
+        tir_constant_row_of_tiles(e->bounds, e->c, x, &tile, &row)) {
+        for (uint32_t i = 0; i < 2; i++) {
+            tir_expr_ref from = tir_i64(e->c, (tile + i) * TIR_TILE_LANES),
+                         all = tir_ramp(e->c, from, tir_i64(e->c, 1), TIR_TILE_LANES);
+            note_access(e, x->u.buffer, 1, &all);
+        }
+    } else if (x->kind == TIR_LOAD) {
         note_access(e, x->u.buffer, x->n_args, x->args);
+    }
     for (uint32_t i = 0; x->kind == TIR_ADDRESS && i < e->registers.len; i++)
         if (e->registers.data[i].buffer == x->u.buffer)
             e->registers.data[i].lanes = 0; /* registers have no address */

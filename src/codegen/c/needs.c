@@ -670,6 +670,8 @@ static void write_vector(arena *a, writer *w, const c_need *n, bool neon)
     case NEED_MVE_SIDES:
     case NEED_DOT:
     case NEED_DOT_NIBBLES:
+    case NEED_TILE:
+    case NEED_TILE_ROW:
     case NEED_CUT:
     case NEED_HALF_LOAD:
     case NEED_HALF_STORE:
@@ -737,6 +739,8 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_MVE_SIDES: mve_write_words(w); break;
         case NEED_DOT: needs_write_dot(a, w, n, need); break;
         case NEED_DOT_NIBBLES: needs_write_dot_nibbles(a, w, n, need); break;
+        case NEED_TILE: needs_write_tile(w, need); break;
+        case NEED_TILE_ROW: needs_write_tile_row(w, a, need); break;
         case NEED_CUT: w_str(w, need->dt == DT_I32 ? short_cut_text : cut_text); break;
         case NEED_HALF_LOAD: w_str(w, need->dt == DT_F16 ? f16_load_text : bf16_load_text); break;
         case NEED_HALF_STORE: w_str(w, need->dt == DT_F16 ? f16_store_text : bf16_store_text); break;

@@ -4,6 +4,7 @@
  * copy). Arrays whose indices are all constant become registers; those marked so whose indices are not become arrays
  * again. */
 #include "tir/build.h"
+#include "tir/lane.h"
 #include "tir/map.h"
 #include "tir/node.h"
 #include "tir/pass.h"
@@ -54,12 +55,27 @@ static void note_access(storage *st, const tir_buffer *b, uint32_t n, tir_expr_r
     u->constant = u->constant && n == 1 && is_register_index(u, idx[0]);
 }
 
+/* A row of two tiles that are vectors of this buffer of registers. */
+static bool is_row_of_tiles(storage *st, use *u, tir_expr_ref e)
+{
+    int64_t tile;
+    uint32_t row;
+    if (u->buffer->scope != SCOPE_REG || e->type.lanes != TIR_TILE_LANES || u->lanes != TIR_TILE_LANES ||
+        !tir_constant_row_of_tiles(tir_bounds_new(st->c), st->c, e, &tile, &row))
+        return false;
+    u->crosses |= st->parallel_depth > u->parallel_depth;
+    return true;
+}
+
 static void note_expr(void *ctx, tir_expr_ref e)
 {
     if (!tir_is_access(e))
         return;
+    storage *st = ctx;
+    use *u = (use *)(uintptr_t)tir_map_get(&st->uses, e->u.buffer);
+    if (u && is_row_of_tiles(st, u, e))
+        return;
     note_access(ctx, e->u.buffer, e->n_args, e->args);
-    use *u = (use *)(uintptr_t)tir_map_get(&((storage *)ctx)->uses, e->u.buffer);
     if (u && e->kind == TIR_ADDRESS)
         u->constant = false; /* registers have no address */
 }

@@ -5,6 +5,7 @@
  * than where it is written. A number of lanes that is no power of two becomes several vectors. */
 #include "tir/build.h"
 #include "tir/clone.h"
+#include "tir/lane.h"
 #include "tir/node.h"
 #include "tir/pass.h"
 #include "tir/walk.h"
@@ -15,6 +16,7 @@ typedef struct vectorizer {
     const tir_var *vars[64]; /* the loop's variable, then those of lets that got lanes */
     tir_expr_ref values[64];
     uint32_t n;
+    const tir_buffer *into; /* of the store at hand; NULL: another statement */
     bool ok;
 } vectorizer;
 
@@ -121,10 +123,22 @@ static bool is_scattered(tir_expr_ref index)
     return index->type.lanes > 1 && index->kind != TIR_RAMP;
 }
 
+/* Sums in registers as tiles of two by two, and the factors of their products, have instructions of their own. */
+static bool is_of_tile(const vectorizer *v, tir_expr_ref load)
+{
+    int64_t steps[TIR_TILE_LANES];
+    const bool sums = load->u.buffer->scope == SCOPE_REG,
+               factor = v->into && v->into->scope == SCOPE_REG && dtype_bits(load->u.buffer->dt) == 8;
+    return (sums || factor) && tir_lane_steps(tir_bounds_new(v->c), v->c, load, steps) &&
+           (sums ? tir_is_row_of_tiles(steps) : tir_is_factor_of_tile(steps));
+}
+
 static void find_scattered_load(void *ctx, tir_expr_ref e)
 {
+    vectorizer *v = ctx;
     for (uint32_t i = 0; e->kind == TIR_LOAD && i < e->n_args; i++)
-        *(bool *)ctx |= is_scattered(e->args[i]);
+        if (is_scattered(e->args[i]) && !is_of_tile(v, e))
+            v->ok = false;
 }
 
 static tir_expr_ref lanes_of(vectorizer *v, tir_expr_ref e)
@@ -136,7 +150,7 @@ static tir_expr_ref lanes_of(vectorizer *v, tir_expr_ref e)
     }
     tir_expr_ref out = tir_substitute(v->c, e, v->n, v->vars, v->values);
     tir_visit_expr(out, find_guarded_load, &guarded);
-    tir_visit_expr(out, find_scattered_load, &guarded);
+    tir_visit_expr(out, find_scattered_load, v);
     v->ok = v->ok && !guarded;
     return out;
 }
@@ -159,7 +173,9 @@ static tir_stmt *widen_store(vectorizer *v, tir_stmt *s)
         v->ok = v->ok && !is_scattered(idx[i]);
         lanes = idx[i]->type.lanes > lanes ? idx[i]->type.lanes : lanes;
     }
+    v->into = s->buffer;
     tir_expr_ref value = lanes_of(v, s->value);
+    v->into = NULL;
     v->ok = v->ok && lanes == v->lanes; /* else all lanes write one place */
     return v->ok ? tir_store(v->c, s->buffer, s->n_indices, idx, value) : s;
 }

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of products of bytes in tiles of two by two (tir/intrin_dot.c), known again by their form: the C text has the
+ * processor's instruction for them, or plain C. A tile is a vector; rows of four sums, as everything else wants them,
+ * are halves of two tiles. */
+#include "codegen/c/emit.h"
+
+#include "tir/build.h"
+#include "tir/lane.h"
+
+#define PRODUCTS 8
+#define HALF     4 /* products that lie side by side in both operands */
+
+typedef struct product {
+    tir_expr_ref a, b; /* loads */
+    tir_expr_ref at_a, at_b; /* indices of lane 0 */
+    int64_t column; /* from a column to the next one in b */
+    int64_t row;
+} product;
+
+/* The load of bytes under casts and broadcasts; NULL: there is something else. */
+static tir_expr_ref bytes_under(tir_expr_ref x)
+{
+    while (x->kind == TIR_CAST || x->kind == TIR_BROADCAST)
+        x = x->args[0];
+    return x->kind == TIR_LOAD && x->n_args == 1 && dtype_bits(x->type.dt) == 8 ? x : NULL;
+}
+
+/* Rows are `row` apart in lanes 0, 1 and 2, 3 of the load; one number for all lanes: rows are the same. */
+static bool read_rows(c_emit *e, tir_expr_ref load, int64_t *row)
+{
+    int64_t s[TIR_TILE_LANES] = {0};
+    if (load->type.lanes > 1 && (!tir_lane_steps(e->bounds, e->c, load, s) || s[1] != 0 || s[2] != s[3]))
+        return false;
+    *row = s[2];
+    return true;
+}
+
+static bool read_product(c_emit *e, tir_expr_ref x, product *p)
+{
+    int64_t s[TIR_TILE_LANES];
+    if (x->kind != TIR_BINOP || x->op != TIR_MUL)
+        return false;
+    for (uint32_t swap = 0; swap < 2; swap++) {
+        p->a = bytes_under(x->args[swap]);
+        p->b = bytes_under(x->args[!swap]);
+        if (!p->a || !p->b || p->b->type.dt != DT_I8 || !tir_lane_steps(e->bounds, e->c, p->b, s) || s[2] != 0 || s[1] != PRODUCTS || s[3] != s[1] ||
+            !read_rows(e, p->a, &p->row))
+            continue;
+        p->column = s[1];
+        p->at_a = tir_first_lane(e->c, p->a);
+        p->at_b = tir_first_lane(e->c, p->b);
+        return true;
+    }
+    return false;
+}
+
+static bool distance(c_emit *e, tir_expr_ref from, tir_expr_ref to, int64_t *out)
+{
+    return tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, to, from)), out);
+}
+
+/* Every product stands at its place in b: two runs of four in a, `half` apart. */
+static bool in_places(c_emit *e, const product *list, c_tile *out)
+{
+    const product *by_place[PRODUCTS] = {NULL};
+    int64_t least = 0, at[PRODUCTS], d;
+    for (uint32_t i = 0; i < PRODUCTS; i++) {
+        if (list[i].a->u.buffer != list[0].a->u.buffer || list[i].b->u.buffer != list[0].b->u.buffer ||
+            list[i].row != list[0].row || !distance(e, list[0].at_b, list[i].at_b, &at[i]))
+            return false;
+        least = at[i] < least ? at[i] : least;
+    }
+    for (uint32_t i = 0; i < PRODUCTS; i++) {
+        if (at[i] - least >= PRODUCTS || by_place[at[i] - least])
+            return false;
+        by_place[at[i] - least] = &list[i];
+    }
+    const product *first = by_place[0];
+    if (!distance(e, first->at_a, by_place[HALF]->at_a, &out->half))
+        return false;
+    for (uint32_t i = 0; i < PRODUCTS; i++)
+        if (!distance(e, first->at_a, by_place[i]->at_a, &d) || d != i / HALF * out->half + i % HALF)
+            return false;
+    *out = (c_tile){out->acc, first->a, first->b, first->at_a, first->at_b, first->row, out->half};
+    return true;
+}
+
+bool c_tile_match(c_emit *e, tir_expr_ref x, c_tile *out)
+{
+    product list[PRODUCTS];
+    if (x->type.lanes != TIR_TILE_LANES)
+        return false;
+    for (uint32_t i = 0; i < PRODUCTS; i++, x = x->args[0])
+        if (x->kind != TIR_BINOP || x->op != TIR_ADD || x->type.dt != DT_I32 || !read_product(e, x->args[1], &list[i]))
+            return false;
+    *out = (c_tile){.acc = x};
+    return in_places(e, list, out);
+}
+
+/* --- the helpers' text --- */
+
+/* Eight bytes of each of two rows, where they lie side by side, row by row, in pieces of two rows, or in four pieces. */
+static const char data_text[] =
+    "    typedef int64_t two __attribute__((vector_size(16)));\n"
+    "    typedef int32_t four __attribute__((vector_size(16)));\n"
+    "    typedef int64_t eight_bytes __attribute__((aligned(1), may_alias));\n"
+    "    typedef int32_t four_bytes __attribute__((aligned(1), may_alias));\n"
+    "    typedef int64_t all_bytes __attribute__((vector_size(16), aligned(1), may_alias));\n"
+    "    const two w = *(const all_bytes *)(const void *)b;\n"
+    "    const void *p[4];\n"
+    "    two x;\n"
+    "    p[0] = a, p[1] = a + half, p[2] = a + row, p[3] = a + row + half;\n"
+    "    if (half == 4 && row == 8) {\n"
+    "        x = *(const all_bytes *)p[0];\n"
+    "    } else if (half == 4) {\n"
+    "        x = (two){*(const eight_bytes *)p[0], *(const eight_bytes *)p[2]};\n"
+    "    } else if (row == 4) {\n"
+    "        const four u = (four)(two){*(const eight_bytes *)p[0], 0}, v = (four)(two){*(const eight_bytes *)p[1], 0};\n"
+    "        x = (two)__builtin_shufflevector(u, v, 0, 4, 1, 5);\n"
+    "    } else {\n"
+    "        x = (two)(four){*(const four_bytes *)p[0], *(const four_bytes *)p[1], *(const four_bytes *)p[2],\n"
+    "                        *(const four_bytes *)p[3]};\n"
+    "    }\n";
+
+void needs_write_tile(writer *w, const c_need *n)
+{
+    const char *a = dtype_c_name(n->dt);
+    w_fmt(w, "/* acc + two rows of a by two rows of b, eight products each: lane 2 i + j has row i and row j. */\n"
+             "LATHE_INLINE i32x4 i32x4_tile_%s(i32x4 acc, const %s *a, int row, int half, const int8_t *b)\n{\n",
+          dtype_name(n->dt), a);
+    w_fmt(w, "#if LATHE_VECTORS && defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)\n%s"
+             "    __asm__(\"%s %%0.4s, %%1.16b, %%2.16b\" : \"+w\"(acc) : \"w\"(x), \"w\"(w));\n    return acc;\n#else\n",
+          data_text, n->dt == DT_U8 ? "usmmla" : "smmla");
+    w_str(w, "    int i, k;\n"
+             "    for (i = 0; i < 4; i++)\n"
+             "        for (k = 0; k < 8; k++)\n"
+             "            LATHE_LANE(acc, i) = (int32_t)((uint32_t)LATHE_LANE(acc, i) +\n"
+             "                (uint32_t)(a[i / 2 * row + k / 4 * half + k % 4] * b[i % 2 * 8 + k]));\n"
+             "    return acc;\n#endif\n}\n\n");
+}
+
+void needs_write_tile_row(writer *w, arena *a, const c_need *n)
+{
+    const char *v = needs_vector_name(a, n->dt, TIR_TILE_LANES);
+    for (uint32_t i = 0; i < 2; i++)
+        w_fmt(w, "LATHE_INLINE %s %s_row%u(%s a, %s b)\n{\n#if LATHE_VECTORS\n"
+                 "    typedef int64_t two __attribute__((vector_size(16)));\n"
+                 "    return (%s)(two){((two)a)[%u], ((two)b)[%u]};\n#else\n    %s r;\n"
+                 "    LATHE_LANE(r, 0) = LATHE_LANE(a, %u), LATHE_LANE(r, 1) = LATHE_LANE(a, %u);\n"
+                 "    LATHE_LANE(r, 2) = LATHE_LANE(b, %u), LATHE_LANE(r, 3) = LATHE_LANE(b, %u);\n"
+                 "    return r;\n#endif\n}\n\n",
+              v, v, i, v, v, v, i, i, v, 2 * i, 2 * i + 1, 2 * i, 2 * i + 1);
+}
