@@ -66,7 +66,8 @@
     "  }\n"                                                                                                         \
     "}\n"
 #define TILE_TERM(a_type, h, k) \
-    " + (cast(int32, (" a_type "*)a[floordiv(l, 2), " h ", " k "])*cast(int32, (int8*)b[floormod(l, 2), " h ", " k "])))"
+    " + (cast(int32, (" a_type "*)a[floordiv(l, 2), " h ", " k "])"                                                  \
+    "*cast(int32, (int8*)b[floormod(l, 2), " h ", " k "])))"
 #define TILE_FOUR(a_type, h)                                                                                        \
     TILE_TERM(a_type, h, "0") TILE_TERM(a_type, h, "1") TILE_TERM(a_type, h, "2") TILE_TERM(a_type, h, "3")
 /* A row that is not there has lanes all the same, which nobody reads. */

@@ -19,11 +19,19 @@ typedef struct target_dot {
      * each vector of weights and for each granule of data, which the vectors of a tile share; and registers. */
     double multiplies, operations, weight_work, data_work;
     int64_t weight_regs, spare_regs;
+    uint32_t tile; /* rows of data, and columns, whose sums are one vector, row by row; 0: a vector is of one row */
 } target_dot;
 
 /* The cheapest row for numbers of `a` and weights of `b`; `proved`: no pair of the weights can saturate. NULL: the
  * target has none. */
 const target_dot *target_find_dot(const target *t, dtype a, dtype b, bool proved);
+/* Vectors of weights that a vector of sums takes for a granule. */
+int64_t target_dot_weights(const target_dot *d);
+/* The row for tiles of sums of `height` rows of k products each, where it costs less than row `d` of vectors. NULL:
+ * that does as well. */
+const target_dot *target_find_tile_dot(const target *t, const target_dot *d, int64_t height, int64_t k);
+/* The row that weights packed for `granule` are for; proved, NULL: as of target_find_dot. */
+const target_dot *target_find_packed_dot(const target *t, dtype a, dtype b, bool proved, int64_t granule);
 /* The row for both operands as numbers of 16 bits, where products of these cost no more than the row's of bytes, which
  * are widened again in every tile. NULL: bytes do as well. */
 const target_dot *target_find_wide_dot(const target *t, const target_dot *bytes);

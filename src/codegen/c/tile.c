@@ -13,8 +13,7 @@
 typedef struct product {
     tir_expr_ref a, b; /* loads */
     tir_expr_ref at_a, at_b; /* indices of lane 0 */
-    int64_t column; /* from a column to the next one in b */
-    int64_t row;
+    int64_t row; /* from a row to the next one in a */
 } product;
 
 /* The load of bytes under casts and broadcasts; NULL: there is something else. */
@@ -43,10 +42,9 @@ static bool read_product(c_emit *e, tir_expr_ref x, product *p)
     for (uint32_t swap = 0; swap < 2; swap++) {
         p->a = bytes_under(x->args[swap]);
         p->b = bytes_under(x->args[!swap]);
-        if (!p->a || !p->b || p->b->type.dt != DT_I8 || !tir_lane_steps(e->bounds, e->c, p->b, s) || s[2] != 0 || s[1] != PRODUCTS || s[3] != s[1] ||
-            !read_rows(e, p->a, &p->row))
+        if (!p->a || !p->b || p->b->type.dt != DT_I8 || !tir_lane_steps(e->bounds, e->c, p->b, s) || s[2] != 0 ||
+            s[1] != PRODUCTS || s[3] != PRODUCTS || !read_rows(e, p->a, &p->row))
             continue;
-        p->column = s[1];
         p->at_a = tir_first_lane(e->c, p->a);
         p->at_b = tir_first_lane(e->c, p->b);
         return true;
@@ -99,7 +97,13 @@ bool c_tile_match(c_emit *e, tir_expr_ref x, c_tile *out)
 
 /* --- the helpers' text --- */
 
-/* Eight bytes of each of two rows, where they lie side by side, row by row, in pieces of two rows, or in four pieces. */
+/* Said for each helper: the same words are no redefinition. */
+static const char shuffle_text[] =
+    "#if defined(__clang__)\n#define LATHE_SHUFFLE(a, b, type, ...) __builtin_shufflevector(a, b, __VA_ARGS__)\n"
+    "#else\n#define LATHE_SHUFFLE(a, b, type, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})\n#endif\n";
+
+/* Eight bytes of each of two rows, where they lie side by side, row by row, in pieces of two rows, or in four pieces.
+ */
 static const char data_text[] =
     "    typedef int64_t two __attribute__((vector_size(16)));\n"
     "    typedef int32_t four __attribute__((vector_size(16)));\n"
@@ -115,8 +119,9 @@ static const char data_text[] =
     "    } else if (half == 4) {\n"
     "        x = (two){*(const eight_bytes *)p[0], *(const eight_bytes *)p[2]};\n"
     "    } else if (row == 4) {\n"
-    "        const four u = (four)(two){*(const eight_bytes *)p[0], 0}, v = (four)(two){*(const eight_bytes *)p[1], 0};\n"
-    "        x = (two)__builtin_shufflevector(u, v, 0, 4, 1, 5);\n"
+    "        const four u = (four)(two){*(const eight_bytes *)p[0], 0},\n"
+    "                   v = (four)(two){*(const eight_bytes *)p[1], 0};\n"
+    "        x = (two)LATHE_SHUFFLE(u, v, four, 0, 4, 1, 5);\n"
     "    } else {\n"
     "        x = (two)(four){*(const four_bytes *)p[0], *(const four_bytes *)p[1], *(const four_bytes *)p[2],\n"
     "                        *(const four_bytes *)p[3]};\n"
@@ -125,11 +130,13 @@ static const char data_text[] =
 void needs_write_tile(writer *w, const c_need *n)
 {
     const char *a = dtype_c_name(n->dt);
+    w_str(w, shuffle_text);
     w_fmt(w, "/* acc + two rows of a by two rows of b, eight products each: lane 2 i + j has row i and row j. */\n"
              "LATHE_INLINE i32x4 i32x4_tile_%s(i32x4 acc, const %s *a, int row, int half, const int8_t *b)\n{\n",
           dtype_name(n->dt), a);
     w_fmt(w, "#if LATHE_VECTORS && defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)\n%s"
-             "    __asm__(\"%s %%0.4s, %%1.16b, %%2.16b\" : \"+w\"(acc) : \"w\"(x), \"w\"(w));\n    return acc;\n#else\n",
+             "    __asm__(\"%s %%0.4s, %%1.16b, %%2.16b\" : \"+w\"(acc) : \"w\"(x), \"w\"(w));\n"
+             "    return acc;\n#else\n",
           data_text, n->dt == DT_U8 ? "usmmla" : "smmla");
     w_str(w, "    int i, k;\n"
              "    for (i = 0; i < 4; i++)\n"
@@ -142,12 +149,13 @@ void needs_write_tile(writer *w, const c_need *n)
 void needs_write_tile_row(writer *w, arena *a, const c_need *n)
 {
     const char *v = needs_vector_name(a, n->dt, TIR_TILE_LANES);
+    w_str(w, shuffle_text);
     for (uint32_t i = 0; i < 2; i++)
         w_fmt(w, "LATHE_INLINE %s %s_row%u(%s a, %s b)\n{\n#if LATHE_VECTORS\n"
                  "    typedef int64_t two __attribute__((vector_size(16)));\n"
-                 "    return (%s)(two){((two)a)[%u], ((two)b)[%u]};\n#else\n    %s r;\n"
+                 "    return (%s)LATHE_SHUFFLE((two)a, (two)b, two, %u, %u);\n#else\n    %s r;\n"
                  "    LATHE_LANE(r, 0) = LATHE_LANE(a, %u), LATHE_LANE(r, 1) = LATHE_LANE(a, %u);\n"
                  "    LATHE_LANE(r, 2) = LATHE_LANE(b, %u), LATHE_LANE(r, 3) = LATHE_LANE(b, %u);\n"
                  "    return r;\n#endif\n}\n\n",
-              v, v, i, v, v, v, i, i, v, 2 * i, 2 * i + 1, 2 * i, 2 * i + 1);
+              v, v, i, v, v, v, i, i + 2, v, 2 * i, 2 * i + 1, 2 * i, 2 * i + 1);
 }

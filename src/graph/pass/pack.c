@@ -119,7 +119,23 @@ static const target_dot *conv_dot(const packer *p, const graph_node *n, const te
     *wide = wider && along % wider->granule == 0;
     if (*wide)
         return wider;
+    const target_dot *tiles = known && block && graph_attr_int(n, "groups") == 1
+                                  ? target_find_tile_dot(p->target, row, width, w->dims[1]) : NULL;
+    if (tiles && block * 2 == tiles->granule && (w->dims[1] + block - 1) / block % 2 == 0)
+        return tiles;
     return along % row->granule == 0 ? row : NULL;
+}
+
+/* The data of convolution n with its border in it: tiles of pixels have no tests between them. NULL after an error. */
+static graph_value *with_border(packer *p, graph_node *n)
+{
+    compiler *c = p->r.c;
+    const int64_t *pads = NULL;
+    if (graph_attr_ints(n, "pads", &pads) != 4 || (!pads[0] && !pads[1] && !pads[2] && !pads[3]))
+        return n->inputs[0];
+    const int64_t all[10] = {0, 0, pads[0], pads[1], 0, 0, 0, pads[2], pads[3], 0};
+    graph_value *in[2] = {n->inputs[0], rewrite_constant(&p->r, tensor_from_i64s(c, 10, all), "pads", n->loc)};
+    return rewrite_emit(&p->r, "nn.pad", 2, in, 0, NULL, n->loc);
 }
 
 /* In blocks of channels, each lane with some inputs side by side; of a single plane these are neighbours in a row.
@@ -139,12 +155,18 @@ static void pack_integer_conv(packer *p, graph_node *n)
     const char *packed = arena_printf(&c->mem, "OIHW%lldo", (long long)block);
     if (!single && plane)
         packed = arena_printf(&c->mem, "OIHW%lldo%uw", (long long)block, row->granule);
-    else if (!single)
+    else if (!single) {
+        in_block = row->tile ? row->granule : in_block;
         packed = arena_printf(&c->mem, "OIHW%lldi%lldo%ui", (long long)(in_block / row->granule), (long long)block,
                               row->granule);
-    graph_value *v = transform(p, n, "OIHW", packed);
+    }
+    graph_value *x = !single && row->tile ? with_border(p, n) : n->inputs[0];
+    graph_value *v = x ? transform(p, n, "OIHW", packed) : NULL;
     if (!v)
         return;
+    if (x != n->inputs[0])
+        graph_set_attr(p->r.f, n, attr_ints(c, "pads", 0, NULL));
+    n->inputs[0] = x;
     n->inputs[1] = v;
     graph_set_attr(p->r.f, n, attr_string(c, "kernel_layout", packed));
     graph_set_attr(p->r.f, n, attr_int(c, "channels", w->dims[0]));
@@ -157,16 +179,17 @@ static void pack_integer_conv(packer *p, graph_node *n)
         graph_set_attr(p->r.f, n, attr_int(c, "wide", 1));
 }
 
-/* The same for product n of `units` columns. */
-static const target_dot *matmul_dot(const packer *p, const graph_node *n, const target_dot *row, int64_t units,
-                                    bool *wide)
+/* The same for product n of `units` columns and sums of k numbers. */
+static const target_dot *matmul_dot(const packer *p, const graph_node *n, const target_dot *row, int64_t k,
+                                    int64_t units, bool *wide)
 {
     const shape s = n->outputs[0]->type.shape;
     int64_t rows = 0, all = shape_is_static(s) ? shape_count(s) : 0;
     const bool whole = all > 0 && s.rank >= 2 && dim_is_const(s.dims[s.rank - 2], &rows) && units % p->lanes == 0;
     const target_dot *wider = whole && row->a != DT_I16 ? target_find_wide_dot_for(p->target, row, rows) : NULL;
+    const target_dot *tiles = rows > 0 ? target_find_tile_dot(p->target, row, rows, k) : NULL;
     *wide = wider != NULL;
-    return wider ? wider : row;
+    return wider ? wider : tiles ? tiles : row;
 }
 
 /* The left operand of product n of sums of k numbers, with zeros behind them where its granules are not full: those of
@@ -226,7 +249,7 @@ static void pack_integer_matmul(packer *p, graph_node *n)
         graph_attr_int(n, "transpose_a") != 0 || w->dims[transposed ? 0 : 1] < (int64_t)p->lanes)
         return;
     bool wide;
-    row = matmul_dot(p, n, row, w->dims[transposed ? 0 : 1], &wide);
+    row = matmul_dot(p, n, row, w->dims[transposed ? 1 : 0], w->dims[transposed ? 0 : 1], &wide);
     const char *packed = arena_printf(&c->mem, "NK%un%uk", p->lanes, row->granule);
     graph_value *x = filled_rows(p, n, w->dims[transposed ? 1 : 0], row->granule);
     graph_value *v = x ? transform(p, n, transposed ? "NK" : "KN", packed) : NULL;

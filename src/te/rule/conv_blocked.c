@@ -139,7 +139,7 @@ static uint32_t order_reduction(blocked_conv *v, const char **order)
     const char *ic = window ? a->reduce_axes[0]->var->name : NULL;
     bool dense = v->in_block > 1 && !v->single;
     if (dense) {
-        te_sched_split(s, v->acc, ic, v->in_block, "ic_o", "ic_i");
+        te_sched_split(s, v->acc, ic, v->dot && v->dot->tile ? v->dot->granule : v->in_block, "ic_o", "ic_i");
         order[n++] = "ic_o";
     }
     for (uint32_t i = window; i < a->n_reduce; i++)
@@ -160,14 +160,39 @@ static uint32_t order_reduction(blocked_conv *v, const char **order)
     return n;
 }
 
+/* Under the reduction, whose loops are the first n of `order`, pairs of pixels by pairs of channels: eight products of
+ * each, of two blocks of inputs. */
+static void schedule_pairs(blocked_conv *v, const char **order, uint32_t n)
+{
+    te_sched *s = v->s;
+    const te_node *a = v->anchor;
+    const int64_t pair = v->dot->tile;
+    const char *row = te_axis_name(a, v->row), *lane = te_axis_name(a, v->lane), *block = te_axis_name(a, BLOCK);
+    te_sched_split(s, v->acc, "ic_g", v->dot->granule / 2, "ic_h", "ic_v");
+    te_sched_split(s, v->acc, row, pair, "row_m", "row_v");
+    te_sched_split(s, v->acc, lane, pair, "lane_m", "lane_v");
+    const char *const inner[] = {"row_m", block, "lane_m", "row_v", "lane_v", "ic_h", "ic_v"};
+    for (uint32_t i = 0; i < sizeof inner / sizeof *inner; i++)
+        order[n++] = inner[i];
+    te_sched_reorder(s, v->acc, n, order);
+    for (uint32_t i = 0; i < 3; i++)
+        te_sched_annotate(s, TE_UNROLL, v->acc, inner[i]);
+    te_sched_tensorize(s, v->acc, "row_v", v->dot->intrinsic);
+    te_sched_storage_tile(s, v->acc, row, lane, pair, pair);
+}
+
 /* The sums: the reduction, inside of it the tile. */
 static void schedule_sums(blocked_conv *v)
 {
     te_sched *s = v->s;
     const te_node *a = v->anchor;
-    const char *order[2 * TYPE_MAX_RANK + 2];
+    const char *order[2 * TYPE_MAX_RANK + 8];
     te_sched_compute_at(s, v->acc, v->last->name, "col_o");
     uint32_t n = order_reduction(v, order);
+    if (v->dot && v->dot->tile) {
+        schedule_pairs(v, order, n);
+        return;
+    }
     order[n++] = te_axis_name(a, v->row);
     order[n++] = te_axis_name(a, BLOCK);
     order[n++] = te_axis_name(a, v->lane);
@@ -195,8 +220,10 @@ static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
 {
     int64_t granule = nn_layout_granule(graph_attr_string(n, "kernel_layout"));
     bool pairs = graph_attr(n, "pairs") && graph_attr_int(n, "pairs") != 0;
-    const target_dot *d = granule ? target_find_dot(v->t, te_in_type(n, 0)->dt, te_in_type(n, 1)->dt, pairs) : NULL;
-    return d && d->granule == granule && v->in_block % granule == 0 && (v->in_block == 0) == v->in_rows ? d : NULL;
+    const dtype a = te_in_type(n, 0)->dt, b = te_in_type(n, 1)->dt;
+    const target_dot *d = granule ? target_find_packed_dot(v->t, a, b, pairs, granule) : NULL;
+    const bool whole = d && (d->tile ? v->in_block * 2 == granule : v->in_block % granule == 0);
+    return whole && (v->in_block == 0) == v->in_rows ? d : NULL;
 }
 
 /* What the operator and its sums say; false: no tiles. */

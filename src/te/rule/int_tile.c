@@ -12,18 +12,26 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
+/* Rows of sums that are made for so many. */
+static int64_t filled(const target_dot *d, int64_t rows)
+{
+    return d->tile ? (rows + d->tile - 1) / d->tile * d->tile : rows;
+}
+
 double te_dot_step_cost(const struct target *t, const target_dot *d, int64_t vectors, int64_t rows)
 {
     const cpu_model *m = target_cpu(t);
-    double v = (double)vectors, r = (double)rows, products = v * r;
-    double c = larger(products * d->multiplies / m->fma, (v + r) / m->loads);
-    c = larger(c, (products * d->operations + v * (1 + d->weight_work) + r * (1 + d->data_work)) / m->issue);
+    double v = (double)vectors, r = (double)rows, weights = v * (double)target_dot_weights(d),
+           products = v * (double)filled(d, rows);
+    double c = larger(products * d->multiplies / m->fma, (weights + r) / m->loads);
+    c = larger(c, (products * d->operations + weights + v * d->weight_work + r * (1 + d->data_work)) / m->issue);
     return larger(c, m->latency) + 0.25;
 }
 
 bool te_dot_tile_fits(const struct target *t, const target_dot *d, int64_t vectors, int64_t rows)
 {
-    return vectors * rows == 1 || vectors * rows + vectors * d->weight_regs + d->spare_regs <= te_tile_regs(t);
+    int64_t regs = vectors * filled(d, rows) + vectors * d->weight_regs + d->spare_regs;
+    return vectors * rows == 1 || regs <= te_tile_regs(t);
 }
 
 double te_dot_tile_cost(const struct target *t, const target_dot *d, te_tile x, int64_t width)
@@ -42,6 +50,8 @@ te_tile te_choose_dot_tile(const struct target *t, const target_dot *d, int64_t 
         for (int64_t r = 1; blocks % v == 0 && r <= width; r++) {
             if (!te_dot_tile_fits(t, d, v, r))
                 break;
+            if (d->tile && r % d->tile != 0 && r != width) /* what is left of whole tiles is the end of a row */
+                continue;
             double c = te_dot_tile_cost(t, d, (te_tile){v, r}, width);
             if (least == 0 || c < least) {
                 least = c;

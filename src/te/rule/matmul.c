@@ -59,6 +59,29 @@ static const char *sum_loop(const matmul_plan *p)
     return p->dot ? "k_m" : p->anchor->reduce_axes[0]->var->name;
 }
 
+/* The sums of one tile in pairs of rows and columns, each of which has an instruction for eight products. */
+static void write_out_pairs(const matmul_plan *p, const char *acc)
+{
+    te_sched *s = p->s;
+    const te_node *a = p->anchor;
+    const int64_t pair = p->dot->tile;
+    const char **order = arena_array(&s->c->mem, const char *, a->n_axes + 8u), *row = te_axis_name(a, p->row),
+               *lane = te_axis_name(a, p->lane);
+    uint32_t n = outer_axes(p, a, order);
+    te_sched_split(s, acc, a->reduce_axes[0]->var->name, p->dot->granule, "k_m", "k_i");
+    te_sched_split(s, acc, "k_i", p->dot->granule / 2, "k_h", "k_g");
+    te_sched_split(s, acc, row, pair, "row_m", "row_v");
+    te_sched_split(s, acc, lane, pair, "lane_m", "lane_v");
+    const char *const inner[] = {"k_m", "row_m", "lane_m", "row_v", "lane_v", "k_h", "k_g"};
+    for (uint32_t i = 0; i < sizeof inner / sizeof *inner; i++)
+        order[n++] = inner[i];
+    te_sched_reorder(s, acc, n, order);
+    te_sched_annotate(s, TE_UNROLL, acc, "row_m");
+    te_sched_annotate(s, TE_UNROLL, acc, "lane_m");
+    te_sched_tensorize(s, acc, "row_v", p->dot->intrinsic);
+    te_sched_storage_tile(s, acc, row, lane, pair, pair);
+}
+
 /* Loops row, lane_m, lane_v of a stage of one tile, written out; `reduce`: its reduction outside of them. */
 static void write_out_tile(const matmul_plan *p, const char *stage, bool reduce)
 {
@@ -128,7 +151,8 @@ static void share_rows(matmul_plan *p)
         if (i != p->row && i != p->lane && !i64_mul(parts, te_axis_most(p->s->g, p->last, i), &parts))
             return;
     int64_t height = p->row < p->last->n_axes ? te_axis_extent(p->last, p->row) : 1;
-    while (rows > 1 && height % rows != 0)
+    const int64_t pair = p->dot && p->dot->tile ? p->dot->tile : 1;
+    while (rows > 1 && (height % rows != 0 || rows % pair != 0))
         rows--;
     p->rows_shared = parts < FEW_PANELS && height > rows && rows * 2 >= p->tile.rows;
     if (p->rows_shared)
@@ -199,7 +223,10 @@ static void tiled_matmul(matmul_plan *p)
     bool rows = p->row < p->last->n_axes;
     const char *part = cut_result(p, !tile || p->whole), *place = rows && !p->rows_shared ? "row_o" : part;
     te_sched_compute_at(s, acc, o, place);
-    write_out_tile(p, acc, true);
+    if (p->dot && p->dot->tile)
+        write_out_pairs(p, acc);
+    else
+        write_out_tile(p, acc, true);
     if (p->blocks)
         write_out_blocks(p, acc);
     if (tile) {
@@ -319,8 +346,9 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
     bool packed = v > 1 && v == lanes, rows = has_rows(n);
     p.row = rank > 1 ? rank - 2 : rank;
     const bool pairs = granule && graph_attr_int(n, "pairs") != 0;
-    const target_dot *d = granule ? target_find_dot(t, te_in_type(n, 0)->dt, te_in_type(n, 1)->dt, pairs) : NULL;
-    if (d && d->granule == granule && v * 4 == t->vector_bytes && units >= v) {
+    const dtype a = te_in_type(n, 0)->dt, b = te_in_type(n, 1)->dt;
+    const target_dot *d = granule ? target_find_packed_dot(t, a, b, pairs, granule) : NULL;
+    if (d && v * 4 == t->vector_bytes && units >= v && (!d->tile || p.row < rank)) {
         p.dot = d;
         p.lanes = v;
         integer_matmul(&p, t);
