@@ -8,6 +8,7 @@
 #include "graph/op/nn.h"
 #include "graph/pass.h"
 #include "graph/pass/pixel_rows.h"
+#include "graph/pass/widen_groups.h"
 #include "base/ptr_map.h"
 #include "type/dot.h"
 
@@ -152,7 +153,7 @@ static bool fills_blocks(const converter *v, int64_t channels)
 }
 
 /* What the walk does with the data operand of a convolution. */
-typedef enum conv_kind { CONV_KEEP, CONV_PLAIN_DATA, CONV_PACKED_DATA } conv_kind;
+typedef enum conv_kind { CONV_KEEP, CONV_PLAIN_DATA, CONV_PACKED_DATA, CONV_WIDER_GROUPS } conv_kind;
 
 /* Depthwise: lanes lie along a row, whose neighbours are neighbours in memory. On short rows most lanes are idle, and
  * with a stride they are loaded one by one: both cost more than packing. */
@@ -181,7 +182,7 @@ static conv_kind judge_conv(converter *v, const graph_node *n)
                    ? CONV_PACKED_DATA
                    : CONV_KEEP;
     if (groups > 1 && (ins % v->lanes || outs % v->lanes))
-        return CONV_KEEP;
+        return widen_groups_by(n, v->lanes, ready) ? CONV_WIDER_GROUPS : CONV_KEEP;
     int64_t work = outs * ins * groups * t->dims[2] * t->dims[3] * extent(y, 2) * extent(y, 3),
             moved = extent(x, CHANNELS) * extent(x, 2) * extent(x, 3);
     if (!ready && groups == 1 && ins * 2 < v->lanes)
@@ -200,11 +201,14 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     conv_kind kind = judge_conv(v, n);
     if (kind == CONV_KEEP)
         return true;
-    bool blocks = kind == CONV_PACKED_DATA;
-    graph_value *in[2] = {blocks ? packed(v, n->inputs[0], n->loc) : plain(v, n->inputs[0], n->loc), n->inputs[1]};
-    attr more[2] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked)};
+    bool blocks = kind != CONV_PLAIN_DATA;
+    int64_t by = kind == CONV_WIDER_GROUPS ? widen_groups_by(n, v->lanes, is_packed(v, n->inputs[0])) : 1;
+    graph_value *in[2] = {blocks ? packed(v, n->inputs[0], n->loc) : plain(v, n->inputs[0], n->loc),
+                          by > 1 ? widen_groups_weights(&v->r, n, by) : n->inputs[1]};
+    attr more[3] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked),
+                    attr_int(c, "groups", graph_attr_int(n, "groups") / by)};
     *done = true;
-    return in[0] && emit_packed(v, n, in, blocks ? 2 : 1, more);
+    return in[0] && in[1] && emit_packed(v, n, in, by > 1 ? 3 : blocks ? 2 : 1, more);
 }
 
 /* A few planes: as one piece that a lane takes, or in rows of pixels. */

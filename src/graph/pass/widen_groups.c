@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions in groups of fewer channels than a block has. As planes they run with lines of pixels in lanes: what a
+ * line leaves of its last vectors is lost, and with a stride pixels are read one by one. Some groups as one, with zeros
+ * in the weights, multiply as many times as much and fill blocks. Both are counted in multiply-adds of whole vectors,
+ * and so is what moves elements between planes and blocks. */
+#include "graph/pass/widen_groups.h"
+#include "graph/op/nn.h"
+
+#define MOVED   20 /* for each element that changes between planes and blocks */
+#define STRIDED 8  /* times as long, where neighbours are not read from neighbours */
+
+static int64_t extent(const graph_value *x, uint32_t axis)
+{
+    int64_t n = 0;
+    return dim_is_const(x->type.shape.dims[axis], &n) ? n : 0;
+}
+
+static double elements(const graph_value *x)
+{
+    return (double)extent(x, 1) * (double)extent(x, 2) * (double)extent(x, 3);
+}
+
+/* Groups that together fill blocks on both sides; 0: no number of them does. */
+static int64_t filling(int64_t groups, int64_t ins, int64_t outs, int64_t lanes)
+{
+    for (int64_t by = 2; by <= lanes; by *= 2)
+        if (ins * by % lanes == 0 && outs * by % lanes == 0)
+            return groups % by == 0 ? by : 0;
+    return 0;
+}
+
+/* What a line of planes takes, over what its pixels would. */
+static double line_loss(const graph_node *n, int64_t lanes)
+{
+    const int64_t *strides = NULL, width = extent(n->outputs[0], 3);
+    uint32_t len = graph_attr_ints(n, "strides", &strides);
+    int64_t vectors = width / lanes;
+    if (len == 2 && strides[1] != 1)
+        return STRIDED;
+    for (int64_t rest = width % lanes; rest > 0; rest &= rest - 1)
+        vectors++;
+    return (double)(vectors * lanes) / (double)width;
+}
+
+int64_t widen_groups_by(const graph_node *n, int64_t lanes, bool packed)
+{
+    const graph_value *x = n->inputs[0], *y = n->outputs[0];
+    const tensor_data *w = graph_constant(n->inputs[1]);
+    int64_t groups = graph_attr_int(n, "groups"), ins = w->dims[1], outs = w->dims[0] / groups;
+    int64_t by = groups > 1 && x->type.dt == DT_F32 && w->dt == DT_F32 ? filling(groups, ins, outs, lanes) : 0;
+    double work = elements(y) * (double)(ins * w->dims[2] * w->dims[3]), moved = MOVED * (elements(x) + elements(y));
+    double planes = work * line_loss(n, lanes) + (packed ? moved : 0),
+           blocks = work * (double)by + (packed ? 0 : moved);
+    return by > 0 && blocks < planes ? by : 0;
+}
+
+graph_value *widen_groups_weights(rewriter *r, const graph_node *n, int64_t by)
+{
+    compiler *c = r->c;
+    const tensor_data *w = graph_constant(n->inputs[1]);
+    int64_t ins = w->dims[1], outs = w->dims[0] / graph_attr_int(n, "groups"), taps = w->dims[2] * w->dims[3];
+    const int64_t dims[4] = {w->dims[0], ins * by, w->dims[2], w->dims[3]};
+    float *out = arena_array(&c->mem, float, (size_t)(w->count * by)); /* zeros */
+    for (int64_t o = 0; o < w->dims[0]; o++)
+        for (int64_t i = 0; i < ins * taps; i++)
+            out[(o * by + o / outs % by) * ins * taps + i] = (float)tensor_get_f64(w, o * ins * taps + i);
+    return rewrite_constant(r, tensor_dense(c, DT_F32, 4, dims, out), n->inputs[1]->name, n->loc);
+}
