@@ -336,11 +336,14 @@ static te_node *anchor_of(const builder *b)
 /* What a target's schedule is for, records included, is the computation in the form that its rule asks for. */
 static void shape_graph(builder *b, const struct target *t)
 {
-    te_node *anchor = t && t->line_axis == 0 && b->rigid && !b->several ? anchor_of(b) : NULL;
+    bool lanes = t && t->vector_bytes / 4 > 1, one = t && t->line_axis == 0 && !b->several;
+    te_node *anchor = one && b->rigid ? anchor_of(b) : NULL;
     if (anchor && b->rigid->op->te->schedule == te_schedule_conv)
         b->g = te_merge_conv(b->g, t, b->rigid, anchor);
-    if (anchor && anchor->n_outputs == 2 && t->vector_bytes / 4 > 1)
+    else if (anchor && lanes && anchor->n_outputs == 2)
         te_search_in_parts(b->g, b->rigid, anchor);
+    else if (one && lanes && !anchor && (!b->rigid || b->rigid->op->cls < CLASS_REDUCTION))
+        b->g = te_merge_elements(b->g, t);
 }
 
 /* t NULL: the empty schedule. */

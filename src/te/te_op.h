@@ -49,6 +49,8 @@ bool te_schedule_softmax(te_sched *s, const struct target *t, const graph_node *
 bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 /* g, or the same computation with longer rows, which the convolution's tiles divide better; t has vectors. */
 te_graph *te_merge_conv(te_graph *g, const struct target *t, const graph_node *n, te_node *anchor);
+/* g, element-wise operators alone, or the same computation with longer rows, where they are no whole vectors of t. */
+te_graph *te_merge_elements(te_graph *g, const struct target *t);
 bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
                              te_node *last);
 bool te_schedule_lines(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);

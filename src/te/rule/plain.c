@@ -2,6 +2,7 @@
 /* Default schedules of element-wise operators, reductions and row-wise normalisations. They decide what runs in
  * parallel and how long intermediate results live. The innermost loop is cut into lanes where the C compiler would not
  * vectorize it: behind function calls, and along sums (lanes.c). */
+#include "te/merge.h"
 #include "te/rule/rule.h"
 #include "tir/walk.h"
 #include "type/target.h"
@@ -13,6 +14,48 @@
 #define KERNEL_UNROLL 16        /* window taps that are written out */
 
 /* --- element-wise --- */
+
+/* Rows of the last axis and those around it as one; NULL: something is read out of step. */
+static te_graph *merge_innermost(te_graph *g)
+{
+    const te_node *n = vec_last(&g->params)->node;
+    uint32_t inner = n->n_axes - 1, a = inner;
+    while (a > 0 && te_axis_extent(n, a - 1) == 1)
+        a--;
+    for (; g && a > 0 && a <= inner; a++) { /* an axis passes those of extent 1 that stand between */
+        n = vec_last(&g->params)->node;
+        int64_t height = te_axis_extent(n, a - 1), width = te_axis_extent(n, a);
+        g = height > 0 && width > 0 ? te_merge_rows(g, a - 1, height, width, height) : NULL;
+    }
+    return a > inner ? g : NULL;
+}
+
+/* Shared among workers, rows stay as many as keep them busy. */
+static bool may_merge(const te_graph *g, const te_node *n, int64_t lanes)
+{
+    int64_t outer = 1, all = 1;
+    for (uint32_t i = 0, open = 0; i < n->n_axes; i++) {
+        int64_t extent = te_axis_extent(n, n->n_axes - 1 - i);
+        if (extent <= 0 || !i64_mul(all, extent, &all))
+            return false;
+        open += i > 0 && extent > 1;
+        if (open > 1)
+            outer *= extent;
+    }
+    return g->params.len - g->n_inputs == 1 && n->n_axes > 1 && te_axis_extent(n, n->n_axes - 1) % lanes != 0 &&
+           (all < PARALLEL_WORTH || outer >= PARALLEL_ENOUGH);
+}
+
+te_graph *te_merge_elements(te_graph *g, const struct target *t)
+{
+    for (te_graph *next = g; next; next = merge_innermost(g)) {
+        g = next;
+        const te_node *n = vec_last(&g->params)->node;
+        if (n->kind != TE_COMPUTE || n->reducer || !may_merge(g, n, t->vector_bytes / 4))
+            return g;
+    }
+    return g;
+}
 
 /* Cuts a long vector into parts, of which the last one is shorter; the name of the innermost loop. */
 static const char *cut_vector(te_sched *s, const te_node *n)
