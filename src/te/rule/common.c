@@ -99,6 +99,26 @@ bool te_adds_var(tir_expr_ref e, const tir_var *v)
     return first != tir_uses_var(e->args[1], v) && te_adds_var(e->args[first ? 0 : 1], v);
 }
 
+typedef struct line_check {
+    const tir_var *v;
+    bool contiguous;
+} line_check;
+
+static void check_read(void *ctx, tir_expr_ref e)
+{
+    line_check *x = ctx;
+    for (uint32_t i = 0; e->kind == TIR_LOAD && i < e->n_args; i++)
+        if (tir_uses_var(e->args[i], x->v))
+            x->contiguous = x->contiguous && i + 1 == e->n_args && te_adds_var(e->args[i], x->v);
+}
+
+bool te_reads_lines(const te_node *n, uint32_t axis)
+{
+    line_check x = {n->axes[axis]->var, true};
+    tir_visit_expr(n->body[0], check_read, &x);
+    return x.contiguous;
+}
+
 /* --- moves --- */
 
 uint32_t te_parallel_axes(const te_graph *g, const te_node *n)

@@ -145,6 +145,35 @@ static void reduce_beside(te_sched *s, const struct target *t, const te_node *n)
         te_sched_annotate(s, TE_UNROLL, n->name, inner);
 }
 
+/* Neighbours of the result in lanes, a few vectors of them side by side, where they read neighbours. */
+static bool reduce_lines(te_sched *s, const struct target *t, const te_node *anchor, const te_node *last,
+                         const char *acc)
+{
+    uint32_t line = last->n_axes - 1;
+    int64_t lanes = t->vector_bytes / 4, width = te_axis_extent(last, line);
+    const char **order = arena_array(&s->c->mem, const char *, anchor->n_axes + anchor->n_reduce + 2u);
+    uint32_t n = 0;
+    if (lanes < LEAST_LINE || width < LEAST_LINE || anchor->where || !te_reads_lines(anchor, line) ||
+        !te_row_fits(s, anchor) || !te_row_fits(s, last))
+        return false;
+    te_sched_split(s, last->name, te_axis_name(last, line), BESIDE * lanes, "lane_o", "lane_i");
+    te_sched_split(s, last->name, "lane_i", lanes, "lane_m", "lane_v");
+    te_sched_annotate(s, TE_UNROLL, last->name, "lane_m");
+    te_sched_annotate(s, TE_VECTORIZE, last->name, "lane_v");
+    te_sched_compute_at(s, acc, last->name, "lane_o");
+    te_sched_split(s, acc, te_axis_name(anchor, line), lanes, "lane_m", "lane_v");
+    for (uint32_t i = 0; i < line; i++)
+        order[n++] = te_axis_name(anchor, i);
+    for (uint32_t i = 0; i < anchor->n_reduce; i++)
+        order[n++] = anchor->reduce_axes[i]->var->name;
+    order[n++] = "lane_m";
+    order[n++] = "lane_v";
+    te_sched_reorder(s, acc, n, order);
+    te_sched_annotate(s, TE_UNROLL, acc, "lane_m");
+    te_sched_annotate(s, TE_VECTORIZE, acc, "lane_v");
+    return true;
+}
+
 /* A search in parts (te/extreme.c): the extreme of each part in lanes. What else there is is short. */
 static bool search_in_parts(te_sched *s, const struct target *t, te_node *extremes)
 {
@@ -182,8 +211,10 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
         if (pad)
             te_sched_compute_at(s, pad->name, last->name, outer);
     }
-    te_sched_compute_at(s, acc, last->name, inner);
-    if (te_sum_in_lanes(s, t, anchor, acc, last->name, inner, anchor->n_axes))
+    bool lines = reduce_lines(s, t, anchor, last, acc);
+    if (!lines)
+        te_sched_compute_at(s, acc, last->name, inner);
+    if (!lines && te_sum_in_lanes(s, t, anchor, acc, last->name, inner, anchor->n_axes))
         return true;
     int64_t taps = te_reduce_most(s->g, anchor);
     for (uint32_t i = 0; pad && taps > 0 && taps <= KERNEL_UNROLL && i < anchor->n_reduce; i++)

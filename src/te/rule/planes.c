@@ -5,11 +5,9 @@
  * narrower tile, as the columns of a product are. */
 #include "graph/op/nn.h"
 #include "te/rule/rule.h"
-#include "tir/walk.h"
 #include "type/target.h"
 
 #define WRITTEN    96 /* products of a tile that are written out, all of its taps; else those of one line of them */
-#define LEAST_LINE 4  /* pixels */
 
 typedef struct planes {
     te_sched *s;
@@ -21,28 +19,14 @@ typedef struct planes {
     const char *acc;
 } planes;
 
-typedef struct line_check {
-    const tir_var *v;
-    bool contiguous;
-} line_check;
-
-static void check_read(void *ctx, tir_expr_ref e)
-{
-    line_check *x = ctx;
-    for (uint32_t i = 0; e->kind == TIR_LOAD && i < e->n_args; i++)
-        if (tir_uses_var(e->args[i], x->v))
-            x->contiguous = x->contiguous && i + 1 == e->n_args && te_adds_var(e->args[i], x->v);
-}
-
 /* Channels, of those that share their input, and vectors of a line that make one tile. */
 static bool choose(planes *p, const struct target *t, const graph_node *n)
 {
     const te_node *a = p->anchor;
     int64_t channels = te_axis_extent(a, 1), groups = graph_attr_int(n, "groups"), width = te_axis_extent(a, p->line);
     int64_t shared = channels / (groups > 0 ? groups : 1);
-    line_check x = {a->axes[p->line]->var, true};
-    tir_visit_expr(a->body[0], check_read, &x);
-    if (p->lanes < LEAST_LINE || width < LEAST_LINE || shared < 1 || !x.contiguous || !te_row_fits(p->s, a) ||
+    if (p->lanes < LEAST_LINE || width < LEAST_LINE || shared < 1 || !te_reads_lines(a, p->line) ||
+        !te_row_fits(p->s, a) ||
         !te_row_fits(p->s, p->last))
         return false;
     p->tile = te_choose_tile_ragged(t, p->lanes, width, shared);

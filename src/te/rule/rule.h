@@ -34,6 +34,9 @@ const char *te_find_parameter(const te_graph *g, const char *value);
 const char *te_axis_name(const te_node *n, uint32_t i);
 /* e, an index, is v and what does not depend on it: neighbours along v are neighbours where e reads. */
 bool te_adds_var(tir_expr_ref e, const tir_var *v);
+/* Neighbours of n's result along the axis read neighbours, or the same. */
+bool te_reads_lines(const te_node *n, uint32_t axis);
+#define LEAST_LINE 4 /* elements from which a line is worth lanes */
 /* --- tiles of sums in registers (tile.c) --- */
 typedef struct te_tile {
     int64_t vectors, rows; /* vectors of lanes, elements that are broadcast against them */
