@@ -108,11 +108,11 @@ const tensor_data *winograd_integer_weights(compiler *c, const winograd_form *f,
             g[t] = tensor_get_i64(w, k * TAPS + t);
         transform(f, g, all);
         for (int64_t p = 0; p < positions; p++) {
-            int64_t line = (o / block * positions + p) * (ins / 2) + i / 2;
+            int64_t line = (p * blocks + o / block) * (ins / 2) + i / 2;
             out[(line * block + o % block) * 2 + i % 2] = (int16_t)all[p];
         }
     }
-    return tensor_dense(c, DT_I16, 5, (const int64_t[]){blocks, positions, ins / 2, block, 2}, out);
+    return tensor_dense(c, DT_I16, 5, (const int64_t[]){positions, blocks, ins / 2, block, 2}, out);
 }
 
 /* --- type relations --- */
@@ -125,7 +125,7 @@ static const winograd_form *form_of(compiler *c, const graph_node *n)
     return f;
 }
 
-/* [O, I, 3, 3] -> [ceil(O / block), side * side, I, block] */
+/* [O, I, 3, 3] -> [side * side, ceil(O / block), I, block] */
 bool infer_winograd_weight_transform(compiler *c, const graph_node *n, type *out)
 {
     const type *w = infer_in(n, 0);
@@ -137,7 +137,7 @@ bool infer_winograd_weight_transform(compiler *c, const graph_node *n, type *out
         return infer_error(c, n, "the weights must be 3 x 3");
     if (block < 1 || block > 64)
         return infer_error(c, n, "block is %lld, not 1 to 64", (long long)block);
-    dim d[4] = {dim_ceildiv(c, w->shape.dims[0], dim_const(c, block)), dim_const(c, f->side * f->side),
+    dim d[4] = {dim_const(c, f->side * f->side), dim_ceildiv(c, w->shape.dims[0], dim_const(c, block)),
                 w->shape.dims[1], dim_const(c, block)};
     out[0] = type_tensor(w->dt, shape_make(c, 4, d));
     return true;
@@ -169,7 +169,7 @@ static bool infer_result(compiler *c, const graph_node *n, int64_t block, int64_
     if (!dim_is_const(x->shape.dims[1], &blocks) || blocks != channels / block + (channels % block != 0))
         return infer_error(c, n, "data has %lld blocks of %lld channels, weights ask for %lld channels",
                            (long long)blocks, (long long)block, (long long)channels);
-    const dim outer[2] = {x->shape.dims[0], w->shape.dims[0]};
+    const dim outer[2] = {x->shape.dims[0], w->shape.dims[1]};
     out[0] = outer[0];
     out[1] = outer[1];
     out[4] = x->shape.dims[4];
@@ -182,7 +182,7 @@ static bool not_transformed(compiler *c, const graph_node *n, const winograd_for
                        (long long)f->tile);
 }
 
-/* The same with weights in integers, [O/v, side * side, C/2, v, 2]; sums are i32. */
+/* The same with weights in integers, [side * side, O/v, C/2, v, 2]; sums are i32. */
 bool infer_qnn_conv2d_winograd(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *w = infer_in(n, 1);
@@ -194,7 +194,7 @@ bool infer_qnn_conv2d_winograd(compiler *c, const graph_node *n, type *out)
     if (x->dt != DT_U8 && x->dt != DT_I8)
         return infer_error(c, n, "data is %s, not u8 or i8", dtype_name(x->dt));
     if (!dim_is_const(x->shape.dims[4], &block) || !dim_is(w->shape.dims[3], block) || !dim_is(w->shape.dims[4], 2) ||
-        !dim_is(w->shape.dims[1], f->side * f->side) || !dim_is_const(w->shape.dims[2], &pairs))
+        !dim_is(w->shape.dims[0], f->side * f->side) || !dim_is_const(w->shape.dims[2], &pairs))
         return not_transformed(c, n, f);
     if (block % 2 != 0 || pairs * 2 % block != 0)
         return infer_error(c, n, "the weights' input channels are no whole blocks of pairs");
@@ -204,7 +204,7 @@ bool infer_qnn_conv2d_winograd(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-/* [N, C/v, H, W, v] with transformed weights [O/v, side * side, C, v] -> [N, O/v, H', W', v] */
+/* [N, C/v, H, W, v] with transformed weights [side * side, O/v, C, v] -> [N, O/v, H', W', v] */
 bool infer_conv2d_winograd(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *w = infer_in(n, 1);
@@ -214,7 +214,7 @@ bool infer_conv2d_winograd(compiler *c, const graph_node *n, type *out)
     if (!f)
         return false;
     if (!dim_is_const(x->shape.dims[4], &block) || !dim_is(w->shape.dims[3], block) ||
-        !dim_is(w->shape.dims[1], f->side * f->side))
+        !dim_is(w->shape.dims[0], f->side * f->side))
         return not_transformed(c, n, f);
     if (!dim_is_const(w->shape.dims[2], &channels) || !infer_result(c, n, block, channels, d))
         return false;

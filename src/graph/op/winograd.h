@@ -27,7 +27,7 @@ typedef struct winograd_form {
 /* tile 2 or 4; NULL: no such form. */
 const winograd_form *winograd_form_of(int64_t tile);
 
-/* Weights of the form in integers: [O, I, 3, 3] of i8 -> [ceil(O / block), side * side, ins / 2, block, 2] of i16,
+/* Weights of the form in integers: [O, I, 3, 3] of i8 -> [side * side, ceil(O / block), ins / 2, block, 2] of i16,
  * `ins` an even number of input channels, those from I on 0. */
 const tensor_data *winograd_integer_weights(compiler *c, const winograd_form *f, const tensor_data *w, int64_t block,
                                             int64_t ins);

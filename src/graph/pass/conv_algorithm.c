@@ -18,7 +18,7 @@
 #define WINOGRAD_MACS  0.875 /* the same in the products of positions, for the image's tiles */
 #define SHORT_LANES    0.5   /* of the transforms' cycles where numbers have 16 bits */
 #define MOST_OPERATIONS 3    /* vector instructions that end in a cycle, however wide the processor's front end is */
-#define HIDDEN         0.5  /* part of the reading that goes on under the arithmetic */
+#define HIDDEN         0.5  /* part of the shorter of arithmetic and reading that goes on under the other */
 #define WORTH_CHANGING 0.9  /* of the direct form's cycles; the larger error must bring something */
 
 #define WORTH_TRYING   2    /* times the least cycles: what a record may choose */
@@ -44,10 +44,11 @@ typedef struct conv_size {
 
 /* --- estimates --- */
 
-/* Of weights of so many bytes. */
-static double reading(const chooser *v, const conv_size *z, double positions, double bytes)
+/* Arithmetic and the reading of weights of so many bytes each, which no arithmetic makes shorter. */
+static double with_reading(const chooser *v, const conv_size *z, double arithmetic, double positions, double bytes)
 {
-    return (1 - HIDDEN) * bytes * positions * z->ins * z->outs / v->bytes_per_cycle;
+    double reading = bytes * positions * z->ins * z->outs / v->bytes_per_cycle;
+    return arithmetic > reading ? arithmetic + (1 - HIDDEN) * reading : reading + (1 - HIDDEN) * arithmetic;
 }
 
 /* Cycles of one multiply-add of a vector; d: of integers, a granule at a time. */
@@ -62,8 +63,8 @@ static double product_cycles(const chooser *v, const target_dot *d)
 static double direct_cycles(const chooser *v, const conv_size *z)
 {
     double macs = z->batch * z->height * z->width * z->ins * z->outs * WINOGRAD_KERNEL * WINOGRAD_KERNEL;
-    return macs / (double)v->lanes / DIRECT_MACS * product_cycles(v, z->direct) +
-           reading(v, z, WINOGRAD_KERNEL * WINOGRAD_KERNEL, z->direct ? 1 : 4);
+    return with_reading(v, z, macs / (double)v->lanes / DIRECT_MACS * product_cycles(v, z->direct),
+                        WINOGRAD_KERNEL * WINOGRAD_KERNEL, z->direct ? 1 : 4);
 }
 
 static double tiles_along(double extent, int64_t tile)
@@ -78,7 +79,7 @@ static double winograd_cycles(const chooser *v, const conv_size *z, int64_t tile
     double products = places * z->ins * z->outs / lanes / WINOGRAD_MACS * product_cycles(v, z->wide);
     double transforms = places * v->cpu->transform * (z->ins + z->outs / 2) / lanes;
     if (!z->wide)
-        return products + transforms + reading(v, z, side * side, 4);
+        return with_reading(v, z, products + transforms, side * side, 4);
     const double read = 2 * side * side * z->ins * z->outs / v->bytes_per_cycle; /* ahead, under the products */
     return (products > read ? products : read) + SHORT_LANES * transforms;
 }

@@ -188,10 +188,10 @@ static tir_stmt *zero_lane(te_graph *g, const tir_buffer *to, tir_expr_ref block
 {
     compiler *c = g->c;
     const tir_var *t = tir_new_var(c, "t", TIR_I64), *ic = tir_new_var(c, "ic", TIR_I64);
-    tir_expr_ref at[4] = {block, tir_varref(c, t), tir_varref(c, ic), lane};
+    tir_expr_ref at[4] = {tir_varref(c, t), block, tir_varref(c, ic), lane};
     tir_stmt *s = tir_store(c, to, 4, at, tir_const(c, DT_F32, 0));
     s = tir_for(c, ic, te_i64(g, 0), to->shape[2], FOR_SERIAL, s);
-    return tir_for(c, t, te_i64(g, 0), to->shape[1], FOR_SERIAL, s);
+    return tir_for(c, t, te_i64(g, 0), to->shape[0], FOR_SERIAL, s);
 }
 
 /* One block of output channels: lane by lane, so that the innermost loop runs over many input channels. */
@@ -220,7 +220,7 @@ static tir_stmt *transform_weights(te_graph *g, void *ctx, const tir_buffer *con
     for (int64_t y = 0; y < f->side; y++) {
         weight_rows(&names, f, (tir_expr_ref[]){by_rows[0][y], by_rows[1][y], by_rows[2][y]}, row);
         for (int64_t x = 0; x < f->side; x++) {
-            tir_expr_ref at[4] = {block, te_i64(g, y * f->side + x), i, lane};
+            tir_expr_ref at[4] = {te_i64(g, y * f->side + x), block, i, lane};
             stores[y * f->side + x] = tir_store(c, out[0], 4, at, row[x]);
         }
     }
@@ -230,7 +230,7 @@ static tir_stmt *transform_weights(te_graph *g, void *ctx, const tir_buffer *con
     if (!tir_is_int(in[0]->shape[0], &outs) || outs % v->block != 0)
         body = tir_if(c, tir_binary(c, TIR_LT, o, in[0]->shape[0]), body, zero_lane(g, out[0], block, lane));
     body = tir_for(c, l, te_i64(g, 0), out[0]->shape[3], FOR_SERIAL, body);
-    return tir_for(c, ob, te_i64(g, 0), out[0]->shape[0], FOR_SERIAL, body);
+    return tir_for(c, ob, te_i64(g, 0), out[0]->shape[1], FOR_SERIAL, body);
 }
 
 bool compute_winograd_weight_transform(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -300,10 +300,10 @@ static tir_expr_ref product_body(te_graph *g, void *ctx, tir_expr_ref const *idx
         g, v->x,
         (tir_expr_ref[]){idx[0], idx[1], idx[3], tir_floordiv(c, ic, lanes), idx[4], tir_floormod(c, ic, lanes)});
     if (!v->integers)
-        return tir_mul(c, x, te_read(g, v->w, (tir_expr_ref[]){idx[2], idx[1], ic, idx[5]}));
+        return tir_mul(c, x, te_read(g, v->w, (tir_expr_ref[]){idx[1], idx[2], ic, idx[5]}));
     tir_expr_ref two = te_i64(g, 2);
     tir_expr_ref w = te_read(
-        g, v->w, (tir_expr_ref[]){idx[2], idx[1], tir_floordiv(c, ic, two), idx[5], tir_floormod(c, ic, two)});
+        g, v->w, (tir_expr_ref[]){idx[1], idx[2], tir_floordiv(c, ic, two), idx[5], tir_floormod(c, ic, two)});
     return tir_mul(c, tir_cast(c, DT_I32, x), tir_cast(c, DT_I32, w));
 }
 

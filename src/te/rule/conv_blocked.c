@@ -12,6 +12,7 @@
 #define AHEAD_QUARTERS   3            /* of the second-level cache: weights of a tile, beside as many fetched ahead */
 #define LEAST_SHARE      0.8          /* of the time that workers are busy when they share groups of blocks */
 #define LEAST_ROWS       0.95         /* the same for rows, where groups of blocks and rows would do as well */
+#define WORTH_A_CHUNK    0.02         /* of the multiply-adds' cycles: reading from afar that chunks must save */
 #define TAPS_WRITTEN_OUT 25           /* taps of a window over single channels */
 #define POOL_TILE        7            /* pixels */
 
@@ -33,6 +34,7 @@ typedef struct blocked_conv {
     int64_t weight_bytes;   /* of one */
     const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats, or one at a time */
     const char *weights; /* the parameter, to be fetched ahead; NULL: not worth it */
+    int64_t chunk;       /* tiles whose weights stay in the second-level cache while all rows pass; 1: no chunks */
 } blocked_conv;
 
 static const char *axis(const blocked_conv *v, uint32_t i)
@@ -83,6 +85,41 @@ static bool shares_are_even(const struct target *t, int64_t groups, double least
     return true;
 }
 
+/* Rows of the image under a row of the result, and rows from one to the next. */
+static void rows_under(const blocked_conv *v, const graph_node *n, int64_t *taps, int64_t *stride)
+{
+    const int64_t *strides = NULL;
+    *stride = graph_attr_ints(n, "strides", &strides) > 0 ? strides[0] : 1;
+    *taps = v->anchor->n_reduce > 1 ? te_most(v->g, v->anchor->reduce_axes[1]->extent) : 1;
+}
+
+/* Where neither the image nor all weights stay in the second-level cache, the image would come from afar for each tile
+ * of channels: then as many tiles as the cache holds, beside as many whose weights arrive, take their turns on each row
+ * before the next row begins, and the image passes once for all of them. */
+static int64_t tiles_in_chunk(const blocked_conv *v, const graph_node *n)
+{
+    const cpu_model *m = target_cpu(v->t);
+    int64_t groups = te_axis_extent(v->last, BLOCK) / v->tile.vectors, panel = v->tile.vectors * block_bytes(v),
+            rows = 1, image = type_bytes(te_in_type(n, 0)), taps, stride, chunk = 1;
+    for (uint32_t i = 0; i < v->row; i++)
+        rows *= i == BLOCK ? 1 : te_axis_extent(v->last, i);
+    if (v->single || v->in_block < 2 || rows < 2 || image <= 0 || rows_come_first(v))
+        return 1;
+    rows_under(v, n, &taps, &stride);
+    image = taps < stride ? image / stride * taps : image;
+    const int64_t room = (int64_t)m->l2_bytes * AHEAD_QUARTERS / 4;
+    if (image / te_axis_extent(v->last, BATCH) + 2 * panel <= room)
+        return 1;
+    const int64_t line = image / rows * (taps > stride ? taps : 1);
+    for (int64_t i = 2; i < groups && 2 * i * panel + line <= room; i++)
+        chunk = groups % i == 0 && shares_are_even(v->t, groups / i, LEAST_SHARE) ? i : chunk;
+    const double saved = (double)(groups - groups / chunk) * (double)image / m->far_bytes,
+                 lanes = v->dot ? (double)v->t->vector_bytes : (double)v->t->vector_bytes / 4,
+                 work = (double)rows * (double)te_axis_extent(v->last, v->row) *
+                        (double)(groups * panel / v->weight_bytes) / lanes / m->fma;
+    return saved > WORTH_A_CHUNK * work ? chunk : 1;
+}
+
 /* The first of the loops in front of `to` that are cut into parts: of the rows alone, where each block of channels goes
  * over all of them and they are enough. A worker then has the rows that it made, or makes, of all channels. */
 static uint32_t first_cut(const blocked_conv *v, uint32_t to)
@@ -102,14 +139,16 @@ static void schedule_result(blocked_conv *v)
     bool rows_first = rows_come_first(v);
     uint32_t n = 0;
     te_sched_split(s, o, axis(v, BLOCK), v->tile.vectors, "block_o", "block_i");
+    if (v->chunk > 1)
+        te_sched_split(s, o, "block_o", v->chunk, "chunk", "block_c");
     te_sched_split(s, o, axis(v, v->row), v->tile.rows, "col_o", "col_i");
     order[n++] = axis(v, BATCH);
     if (!rows_first)
-        order[n++] = "block_o";
+        order[n++] = v->chunk > 1 ? "chunk" : "block_o";
     for (uint32_t i = IMAGE; i < v->row; i++)
         order[n++] = axis(v, i);
-    if (rows_first)
-        order[n++] = "block_o";
+    if (rows_first || v->chunk > 1)
+        order[n++] = rows_first ? "block_o" : "block_c";
     const uint32_t outer = v->weights ? 2 : n, first = first_cut(v, outer);
     order[n++] = "col_o";
     order[n++] = "col_i";
@@ -254,7 +293,8 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
         return te_schedule_reduce(s, t, n, anchor, last);
     v.tile = choose_tile(&v, te_axis_extent(anchor, v.row));
     int64_t groups = te_axis_most(s->g, last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
-    if (!v.single && !rows_come_first(&v) && shares_are_even(t, groups, LEAST_SHARE))
+    v.chunk = tiles_in_chunk(&v, n);
+    if (!v.single && !rows_come_first(&v) && shares_are_even(t, groups / v.chunk, LEAST_SHARE))
         v.weights = te_find_parameter(s->g, n->inputs[1]->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
@@ -284,7 +324,7 @@ static bool schedule_windows(te_sched *s, te_node *anchor, te_node *last)
 bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last, .single = true, .pool = true,
-                      .tile = {1, 1}};
+                      .tile = {1, 1}, .chunk = 1};
     if ((t->features & TARGET_MVE) != 0 && te_schedule_lanes_pool(s, n, anchor, last))
         return true;
     if (schedule_windows(s, anchor, last))

@@ -42,20 +42,25 @@ static bool find_stages(const te_sched *s, const graph_node *n, te_node *last, w
     return true;
 }
 
-/* How the work is cut: tile rows and tiles of a row in a strip, shares of the output channels, vectors of channels and
- * tiles in a register tile. */
+/* How the work is cut: tile rows and tiles of a row in a strip, shares of the output channels, vectors of channels in a
+ * group, which has the products of all positions before it goes back to pixels, vectors of channels and tiles in a
+ * register tile. */
 typedef struct winograd_cut {
-    int64_t strip, width, shares, vectors, tile_rows, tiles;
+    int64_t strip, width, shares, group, vectors, tile_rows, tiles;
 } winograd_cut;
 
 /* --- the cut, by counting cycles --- */
 
 #define MAX_TILE_ROWS 4          /* in a register tile */
+#define HIDDEN        0.5        /* part of the reading from afar that goes on under the arithmetic */
+#define FETCHED       0.75       /* the same of weights, which are fetched ahead */
+#define CLEARLY_LESS  0.999      /* else fewer vectors, whose weights take less of the first-level cache */
+#define LINE_BYTES    64 /* the most that a step of the product fetches */
 #define MAX_SHARES    16
 #define MAX_STRIP     64
 #define MAX_PIECES    16 /* of a row of tiles */
 #define CROWDED    2048 /* bytes: lines so far apart have two places of a first-level cache to share */
-#define PART_OF_L2    0.75 /* that weights may fill beside what else passes */
+#define PART_OF_L2    0.75 /* that weights, or products, may fill beside what else passes */
 
 typedef struct winograd_size {
     int64_t batch, positions, in_blocks, out_blocks, tile_rows, tiles, lanes, tile;
@@ -63,6 +68,7 @@ typedef struct winograd_size {
     int64_t scratch; /* bytes that a part may use; 0: any number */
     int64_t bytes;   /* of a number of the data and of the weights between the steps; sums have four */
     const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats */
+    bool far;              /* the second-level cache does not hold the weights */
 } winograd_size;
 
 /* Blocks of the transformed input in one row of tiles, with room for one more where the positions of a tile, which are
@@ -79,31 +85,32 @@ static int64_t scratch_of(const winograd_size *z, const winograd_cut *cut)
 {
     int64_t edge = z->tile * cut->strip + 2, across = z->tile * cut->width + 2;
     int64_t places = z->positions * cut->strip * cut->width, in = padded_blocks(z, cut) * z->pack;
-    return z->lanes * (z->bytes * (edge * across * z->pack + places * in) + 4 * places * cut->vectors);
+    return z->lanes * (z->bytes * (edge * across * z->pack + places * in) + 4 * places * cut->group);
 }
 
-/* Cycles of a register tile for one input channel. The first tile of a strip may have to wait for weights from afar;
- * the others find them in the first-level cache when those of all input channels fit there. */
+/* Cycles of a register tile for one input channel. The first tile of a strip waits for weights from afar that cannot be
+ * fetched ahead; the others find them in the first-level cache when those of all input channels fit there. */
 static double tile_step(const struct target *t, const winograd_size *z, int64_t vectors, int64_t rows, bool wait)
 {
     double weights = (double)(z->bytes * z->lanes * vectors), panel = weights * (double)(z->in_blocks * z->lanes);
     const cpu_model *m = target_cpu(t);
     double step = z->dot ? te_dot_step_cost(t, z->dot, vectors, rows) / z->dot->granule
                          : te_step_cost(t, vectors, rows);
-    double far = weights / m->far_bytes;
     if (wait)
-        return step > far ? step : far;
-    return panel > m->l1_bytes ? step + far / 8 : step;
+        return step > weights / m->far_bytes ? step : weights / m->far_bytes;
+    return panel > m->l1_bytes ? step + weights / m->far_bytes / 8 : step;
 }
 
 /* The same for all tiles of a strip, remainders counted. */
-static double strip_step(const struct target *t, const winograd_size *z, const winograd_cut *cut, bool far)
+static double strip_step(const struct target *t, const winograd_size *z, const winograd_cut *cut)
 {
-    int64_t whole = cut->width / cut->tiles, left = cut->width % cut->tiles;
+    int64_t whole = cut->width / cut->tiles, left = cut->width % cut->tiles,
+            places = (cut->strip + cut->tile_rows - 1) / cut->tile_rows * (whole + (left > 0));
+    bool wait = z->far && cut->vectors * z->lanes * z->bytes > places * LINE_BYTES;
     double cycles = 0;
     for (int64_t done = 0; done < cut->strip; done += cut->tile_rows) {
         int64_t rows = cut->strip - done < cut->tile_rows ? cut->strip - done : cut->tile_rows;
-        cycles += tile_step(t, z, cut->vectors, rows * cut->tiles, far && done == 0);
+        cycles += tile_step(t, z, cut->vectors, rows * cut->tiles, wait && done == 0);
         cycles += (double)(whole - 1) * tile_step(t, z, cut->vectors, rows * cut->tiles, false);
         cycles += left ? tile_step(t, z, cut->vectors, rows * left, false) : 0;
     }
@@ -117,12 +124,12 @@ static bool fits(const struct target *t, const winograd_size *z, int64_t vectors
 
 /* Sets the register tile: rows of it are tiles of one tile row, or whole tile rows. Its cycles for a strip and one
  * vector of output channels. */
-static double choose_registers(const struct target *t, const winograd_size *z, bool far, winograd_cut *cut)
+static double choose_registers(const struct target *t, const winograd_size *z, winograd_cut *cut)
 {
     double least = 0;
     for (int64_t v = 1; v <= 4; v++) {
         for (int64_t r = 1; z->out_blocks % v == 0 && r <= cut->width * MAX_TILE_ROWS && fits(t, z, v, r); r++) {
-            winograd_cut x = {cut->strip, cut->width, cut->shares, v, 1, r};
+            winograd_cut x = {cut->strip, cut->width, cut->shares, v, v, 1, r};
             if (r > cut->width) {
                 x.tiles = cut->width;
                 x.tile_rows = r / cut->width;
@@ -130,8 +137,8 @@ static double choose_registers(const struct target *t, const winograd_size *z, b
             if (x.tiles * x.tile_rows != r || x.tile_rows > cut->strip || z->out_blocks / v % cut->shares != 0 ||
                 (z->scratch > 0 && scratch_of(z, &x) > z->scratch))
                 continue;
-            double c = strip_step(t, z, &x, far) / (double)v;
-            if (least == 0 || c < least) {
+            double c = strip_step(t, z, &x) / (double)v;
+            if (least == 0 || c < least * CLEARLY_LESS) {
                 least = c;
                 *cut = x;
             }
@@ -140,31 +147,72 @@ static double choose_registers(const struct target *t, const winograd_size *z, b
     return least;
 }
 
-/* Sets the register tile of a cut. Cycles of the slowest of `workers`; 0: this cut cannot be made. Every part
- * transforms the input under its strip, for all channels. */
+/* Parts that have the same weights. */
+static int64_t strips_of(const winograd_size *z, const winograd_cut *cut)
+{
+    return z->batch * (z->tile_rows / cut->strip) * (z->tiles / cut->width);
+}
+
+/* Cycles that wait for what comes from beyond the second-level cache, or goes there: a part's weights, the transformed
+ * input and the products. Weights that stay come for the first strip alone. Between two groups that read it all of the
+ * input passes, with the weights and the products of one group. */
+static double far_cycles(const cpu_model *m, const winograd_size *z, const winograd_cut *cut)
+{
+    const double room = m->l2_bytes;
+    double places = (double)(z->positions * cut->strip * cut->width),
+           groups = (double)(z->out_blocks / cut->shares / cut->group),
+           in = places * (double)(z->in_blocks * z->lanes * z->bytes),
+           products = places * (double)(cut->group * z->lanes * 4),
+           weights = (double)(z->positions * z->in_blocks * z->lanes * cut->group * z->lanes * z->bytes);
+    double fetched = in + weights * groups + products > room ? weights * groups
+                                                             : weights * groups / (double)strips_of(z, cut),
+           others = in + weights + products > room ? in * (groups + 1) : 0;
+    others += products > room * PART_OF_L2 ? 2 * products * groups : 0;
+    return ((1 - FETCHED) * fetched + (1 - HIDDEN) * others) / m->far_bytes;
+}
+
+/* Sets the group of a cut whose register tile is known: that which waits least, among equals the smallest. Cycles of
+ * its waits. A large group reads the input less often, and its weights follow each other position by position. */
+static double choose_group(const struct target *t, const winograd_size *z, winograd_cut *cut)
+{
+    const cpu_model *m = target_cpu(t);
+    const int64_t own = z->out_blocks / cut->shares;
+    double least = far_cycles(m, z, cut);
+    winograd_cut x = *cut;
+    for (x.group = cut->vectors; x.group <= own; x.group += cut->vectors) {
+        if (own % x.group != 0 || (z->scratch > 0 && scratch_of(z, &x) > z->scratch))
+            continue;
+        double cycles = far_cycles(m, z, &x);
+        if (cycles < least) {
+            least = cycles;
+            *cut = x;
+        }
+    }
+    return least;
+}
+
+/* Sets the group and the register tile of a cut. Cycles of the slowest of `workers`; 0: this cut cannot be made. Every
+ * part transforms the input under its strip, for all channels. */
 static double cut_cost(const struct target *t, const winograd_size *z, winograd_cut *cut, int64_t workers)
 {
     const cpu_model *m = target_cpu(t);
     double positions = (double)z->positions, tiles = (double)(cut->strip * cut->width),
-           in_channels = (double)(z->in_blocks * z->lanes), out_blocks = (double)z->out_blocks / (double)cut->shares,
-           vector = (double)(z->bytes * z->lanes), room = m->l2_bytes;
+           in_channels = (double)(z->in_blocks * z->lanes), out_blocks = (double)z->out_blocks / (double)cut->shares;
     double in = positions * tiles * (double)z->in_blocks, out = positions * tiles * out_blocks,
-           weights = positions * in_channels * out_blocks * vector;
-    bool far = weights + in * vector > room;
-    double step = choose_registers(t, z, far, cut);
+           step = choose_registers(t, z, cut);
+    if (step <= 0)
+        return 0;
     double cycles = m->transform * (in + out / 2) + positions * in_channels * out_blocks * step;
-    int64_t strips = z->batch * (z->tile_rows / cut->strip) * (z->tiles / cut->width),
-            own = (strips * cut->shares + workers - 1) / workers;
-    if (in * vector > room) /* the transformed input is read for every group */
-        cycles += in * vector * out_blocks / (double)cut->vectors / m->far_bytes;
-    return step > 0 ? (double)own * cycles : 0;
+    cycles += choose_group(t, z, cut);
+    int64_t own = (strips_of(z, cut) * cut->shares + workers - 1) / workers;
+    return (double)own * cycles;
 }
 
 /* The fastest cut for the target's width, of equal strips that keep to the scratch; among equals the smallest. */
 static winograd_cut choose_cut(const struct target *t, const winograd_size *z)
 {
     int64_t workers = t->workers > 1 ? t->workers : 1, narrow = winograd_least_width(z->tiles);
-    winograd_cut best = {1, narrow, 1, 1, 1, 1};
+    winograd_cut best = {1, narrow, 1, 1, 1, 1, 1};
     double least = 0;
     for (int64_t i = 0; i < MAX_STRIP * MAX_PIECES; i++) {
         int64_t strip = i / MAX_PIECES + 1, pieces = i % MAX_PIECES + 1;
@@ -190,6 +238,18 @@ static void reorder(te_sched *s, const te_node *n, const uint32_t *axes, uint32_
     for (uint32_t i = 0; i < count; i++)
         names[i] = te_axis_name(n, axes[i]);
     te_sched_reorder(s, n->name, count, names);
+}
+
+/* The loops in this order, but for `without` (NULL: all). */
+static void reorder_names(te_sched *s, const char *stage, const char *const *order, uint32_t count,
+                          const char *without)
+{
+    const char **names = arena_array(&s->c->mem, const char *, count);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!without || strcmp(order[i], without) != 0)
+            names[n++] = order[i];
+    te_sched_reorder(s, stage, n, names);
 }
 
 static void unroll(te_sched *s, const te_node *n, uint32_t axis)
@@ -235,35 +295,39 @@ static void schedule_input(te_sched *s, const winograd_stages *w, const winograd
     }
 }
 
-/* A matrix product for each position: lanes over output channels, rows over tiles. `weights`: the parameter, whose
- * lines for the next position are fetched ahead; NULL: not worth it. */
+/* A matrix product for each position: lanes over output channels, rows over tiles. weights: the parameter whose next
+ * panel is fetched while the tiles pass over this one; NULL: a cache holds all of it. */
 static void schedule_product(te_sched *s, const winograd_stages *w, const target_dot *dot, const winograd_cut *cut,
                              const char *weights)
 {
     const te_node *m = w->product;
     const char *acc = arena_printf(&s->c->mem, "%s_acc", m->name), *ic = m->reduce_axes[0]->var->name;
     te_sched_cache_write(s, m->name, "local.reg", acc);
+    const bool groups = cut->group > cut->vectors;
+    const char *block = groups ? "block_i" : te_axis_name(m, 2);
+    if (groups)
+        te_sched_split(s, m->name, te_axis_name(m, 2), cut->vectors, "block_o", block);
     te_sched_split(s, m->name, te_axis_name(m, 3), cut->tile_rows, "row_o", "row_i");
     te_sched_split(s, m->name, te_axis_name(m, 4), cut->tiles, "tile_o", "tile_i");
-    te_sched_reorder(s, m->name, 8,
-                     (const char *[]){te_axis_name(m, 0), te_axis_name(m, 1), "row_o", "tile_o", "row_i", "tile_i",
-                                      te_axis_name(m, 2), te_axis_name(m, 5)});
+    const char *const order[] = {te_axis_name(m, 0), te_axis_name(m, 1), "block_o", "row_o", "tile_o", "row_i",
+                                 "tile_i", block, te_axis_name(m, 5)};
+    reorder_names(s, m->name, order, sizeof order / sizeof *order, groups ? NULL : "block_o");
     te_sched_annotate(s, TE_UNROLL, m->name, "row_i");
     te_sched_annotate(s, TE_UNROLL, m->name, "tile_i");
-    unroll(s, m, 2);
+    te_sched_annotate(s, TE_UNROLL, m->name, block);
     vectorize_last(s, m);
     te_sched_compute_at(s, acc, m->name, "tile_o");
     te_sched_split(s, acc, ic, te_axis_extent(w->input, 5), "ic_o", "ic_i");
     if (dot)
         te_sched_split(s, acc, "ic_i", dot->granule, "ic_m", "ic_g");
+    if (weights)
+        te_sched_prefetch(s, acc, dot ? "ic_m" : "ic_i", weights, m->name, groups ? "block_o" : te_axis_name(m, 1));
     te_sched_reorder(s, acc, dot ? 9 : 8,
                      (const char *[]){te_axis_name(m, 0), te_axis_name(m, 1), "ic_o", dot ? "ic_m" : "ic_i",
                                       te_axis_name(m, 3), te_axis_name(m, 4), te_axis_name(m, 2), te_axis_name(m, 5),
                                       "ic_g"});
     for (uint32_t i = 2; i < 5; i++)
         te_sched_annotate(s, TE_UNROLL, acc, te_axis_name(m, i));
-    if (weights)
-        te_sched_prefetch(s, acc, dot ? "ic_m" : "ic_i", weights, m->name, te_axis_name(m, 1));
     if (dot)
         te_sched_tensorize(s, acc, te_axis_name(m, 5), dot->intrinsic);
     else
@@ -276,7 +340,7 @@ static void schedule_result(te_sched *s, const winograd_stages *w, const winogra
 {
     const te_node *y = w->last;
     const char *n = te_axis_name(y, 0), *name = y->name;
-    te_sched_split(s, name, te_axis_name(y, 1), cut->vectors, "groups", "vector");
+    te_sched_split(s, name, te_axis_name(y, 1), cut->group, "groups", "vector");
     te_sched_split(s, name, "groups", groups / cut->shares, "share", "group");
     te_sched_split(s, name, te_axis_name(y, 2), tile * cut->strip, "strip", "rows");
     te_sched_split(s, name, "rows", tile, "tile_row", "row");
@@ -302,11 +366,11 @@ static void schedule_result(te_sched *s, const winograd_stages *w, const winogra
     }
 }
 
-/* Weights of integers that the second-level cache does not hold beside what passes. */
+/* Weights that the second-level cache does not hold beside what passes. */
 static bool weights_come_from_afar(const struct target *t, const winograd_size *z)
 {
-    return z->dot && z->positions * z->in_blocks * z->out_blocks * z->lanes * z->lanes * z->bytes >
-                         (int64_t)(PART_OF_L2 * target_cpu(t)->l2_bytes);
+    return z->positions * z->in_blocks * z->out_blocks * z->lanes * z->lanes * z->bytes >
+           (int64_t)(PART_OF_L2 * target_cpu(t)->l2_bytes);
 }
 
 bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
@@ -335,10 +399,10 @@ bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node 
         return te_schedule_default(s, t, n, anchor, last);
     if (z.batch == 0 || z.in_blocks == 0 || z.out_blocks == 0)
         return te_schedule_default(s, t, n, anchor, last);
+    z.far = weights_come_from_afar(t, &z);
     winograd_cut cut = choose_cut(t, &z);
-    schedule_result(s, &w, &cut, z.out_blocks / cut.vectors, z.tile);
-    const bool far = weights_come_from_afar(t, &z);
-    schedule_product(s, &w, z.dot, &cut, far ? te_find_parameter(s->g, n->inputs[1]->name) : NULL);
+    schedule_result(s, &w, &cut, z.out_blocks / cut.group, z.tile);
+    schedule_product(s, &w, z.dot, &cut, z.far ? te_find_parameter(s->g, n->inputs[1]->name) : NULL);
     schedule_input(s, &w, &z, &cut);
     return true;
 }
