@@ -116,7 +116,8 @@ assert forms, "no record of a form"
 for r in forms:
     assert r["node"].startswith("nn.conv2d(f32[1, ") and r["model"] == "conv.txt" and r["compiler"], r
     assert r["seconds"] > 0 and r["rule_seconds"] >= r["seconds"] and r["threads"] > 0, r
-(layout,) = [r for r in forms if r["form"] in ("planes", "blocks")]
+layout = next(r for r in forms if "f32[128, 32, 1, 1]" in r["node"])
+assert layout["form"] in ("planes", "blocks"), layout
 for form in ("planes", "blocks", "heaps"):
     with open(form + ".log", "w") as f:
         f.write(json.dumps(dict(layout, form=form)) + "\n")
