@@ -8,8 +8,8 @@
 #include "graph/op/nn.h"
 #include "graph/pass.h"
 #include "graph/pass/pixel_rows.h"
+#include "graph/pass/twins.h"
 #include "graph/pass/widen_groups.h"
-#include "base/ptr_map.h"
 #include "type/dot.h"
 
 #include <string.h>
@@ -22,38 +22,19 @@
 #define WIDE_ROW      20 /* pixels side by side from which on plain rows of one channel are quicker than packing */
 #define MAX_OPERANDS  64
 
-/* A value in both layouts; what is not made yet is NULL. */
-typedef struct twin {
-    graph_value *plain, *packed;
-} twin;
-
 typedef struct converter {
-    rewriter r;
+    twins t; /* the other form: blocks of channels */
     const struct target *target;
     graph_choices *choices;
     int64_t lanes;
     const char *blocked; /* "NCHW16c" */
-    arena scratch;
-    ptr_map index; /* value of the old graph -> position in twins */
-    VEC(twin) twins;
 } converter;
 
 /* --- values --- */
 
-static twin *twin_of(converter *v, graph_value *x)
-{
-    uint32_t at = 0;
-    if (!ptr_map_get(&v->index, x, &at)) {
-        at = v->twins.len;
-        ptr_map_set(&v->index, x, at);
-        vec_push(&v->scratch, &v->twins, ((twin){.plain = x}));
-    }
-    return &v->twins.data[at];
-}
-
 static bool is_packed(converter *v, graph_value *x)
 {
-    return x && twin_of(v, x)->packed;
+    return x && twins_of(&v->t, x)->other;
 }
 
 static int64_t extent(const graph_value *x, uint32_t axis)
@@ -74,51 +55,42 @@ static bool is_image(const graph_value *x)
 static graph_value *transform(converter *v, graph_value *x, const char *src, const char *dst, int64_t channels,
                               src_loc loc)
 {
-    compiler *c = v->r.c;
+    compiler *c = v->t.r.c;
     attr attrs[3] = {attr_string(c, "src_layout", src), attr_string(c, "dst_layout", dst),
                      attr_int(c, "extent", channels)};
-    return rewrite_emit(&v->r, "layout_transform", 1, &x, 3, attrs, loc);
+    return rewrite_emit(&v->t.r, "layout_transform", 1, &x, 3, attrs, loc);
 }
 
 /* x in blocks of channels; NULL after an error. */
 static graph_value *packed(converter *v, graph_value *x, src_loc loc)
 {
-    twin *t = twin_of(v, x);
-    if (!t->packed) {
+    twin *t = twins_of(&v->t, x);
+    if (!t->other) {
         graph_value *p = transform(v, t->plain, "NCHW", v->blocked, 0, loc);
-        t = twin_of(v, x);
-        t->packed = p;
+        t = twins_of(&v->t, x);
+        t->other = p;
     }
-    return t->packed;
+    return t->other;
 }
 
 /* One pixel and whole blocks: the same bytes in both layouts. */
 static graph_value *show_plain(converter *v, const graph_value *x, graph_value *p, src_loc loc)
 {
-    compiler *c = v->r.c;
+    compiler *c = v->t.r.c;
     int64_t images = 0, dims[4] = {0, extent(x, 1), extent(x, 2), extent(x, 3)}; /* 0: as many as there are */
     if (dim_is_const(x->type.shape.dims[0], &images))
         dims[0] = images;
-    graph_value *in[2] = {p, rewrite_constant(&v->r, tensor_from_i64s(c, 4, dims), "shape", loc)};
-    return rewrite_emit(&v->r, "reshape", 2, in, 0, NULL, loc);
+    graph_value *in[2] = {p, rewrite_constant(&v->t.r, tensor_from_i64s(c, 4, dims), "shape", loc)};
+    return rewrite_emit(&v->t.r, "reshape", 2, in, 0, NULL, loc);
 }
 
-/* x as the model has it; NULL after an error. */
-static graph_value *plain(converter *v, graph_value *x, src_loc loc)
+static graph_value *back(twins *t, const graph_value *x, graph_value *other, src_loc loc)
 {
-    twin *t = twin_of(v, x);
-    if (t->plain)
-        return t->plain;
+    converter *v = (converter *)t;
     int64_t channels = extent(x, CHANNELS), rest = channels % v->lanes;
-    bool view = rest == 0 && extent(x, 2) == 1 && extent(x, 3) == 1;
-    graph_value *p =
-        view ? show_plain(v, x, t->packed, loc) : transform(v, t->packed, v->blocked, "NCHW", rest ? channels : 0, loc);
-    if (p && (x->mark & MARK_RESULT)) {
-        const char *name = p->name;
-        p->name = x->name;
-        x->name = name;
-    }
-    return twin_of(v, x)->plain = p;
+    if (rest == 0 && extent(x, 2) == 1 && extent(x, 3) == 1)
+        return show_plain(v, x, other, loc);
+    return transform(v, other, v->blocked, "NCHW", rest ? channels : 0, loc);
 }
 
 /* --- nodes --- */
@@ -126,7 +98,7 @@ static graph_value *plain(converter *v, graph_value *x, src_loc loc)
 /* n on packed data: other operands, other attributes; its result is packed. */
 static bool emit_packed(converter *v, graph_node *n, graph_value *const *in, uint32_t n_more, const attr *more)
 {
-    attr *attrs = arena_array(&v->scratch, attr, n->n_attrs + n_more);
+    attr *attrs = arena_array(&v->t.scratch, attr, n->n_attrs + n_more);
     uint32_t count = 0;
     for (uint32_t i = 0; i < n->n_attrs; i++) {
         bool replaced = false;
@@ -137,12 +109,8 @@ static bool emit_packed(converter *v, graph_node *n, graph_value *const *in, uin
     }
     for (uint32_t k = 0; k < n_more; k++)
         attrs[count++] = more[k];
-    graph_value *y = rewrite_emit(&v->r, n->op->name, n->n_inputs, in, count, attrs, n->loc);
-    if (!y)
-        return false;
-    rewrite_take_name(y, n->outputs[0]);
-    *twin_of(v, n->outputs[0]) = (twin){.packed = y};
-    return true;
+    graph_value *y = rewrite_emit(&v->t.r, n->op->name, n->n_inputs, in, count, attrs, n->loc);
+    return twins_set(&v->t, n, y);
 }
 
 /* The last block is filled to three quarters of all lanes at least. */
@@ -197,14 +165,14 @@ static conv_kind judge_conv(converter *v, const graph_node *n)
 
 static bool convert_conv(converter *v, graph_node *n, bool *done)
 {
-    compiler *c = v->r.c;
+    compiler *c = v->t.r.c;
     conv_kind kind = judge_conv(v, n);
     if (kind == CONV_KEEP)
         return true;
     bool blocks = kind != CONV_PLAIN_DATA;
     int64_t by = kind == CONV_WIDER_GROUPS ? widen_groups_by(n, v->lanes, is_packed(v, n->inputs[0])) : 1;
-    graph_value *in[2] = {blocks ? packed(v, n->inputs[0], n->loc) : plain(v, n->inputs[0], n->loc),
-                          by > 1 ? widen_groups_weights(&v->r, n, by) : n->inputs[1]};
+    graph_value *in[2] = {blocks ? packed(v, n->inputs[0], n->loc) : twins_plain(&v->t, n->inputs[0], n->loc),
+                          by > 1 ? widen_groups_weights(&v->t.r, n, by) : n->inputs[1]};
     attr more[3] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked),
                     attr_int(c, "groups", graph_attr_int(n, "groups") / by)};
     *done = true;
@@ -214,12 +182,12 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
 /* A few planes: as one piece that a lane takes, or in rows of pixels. */
 static bool convert_planes(converter *v, graph_node *n, const target_dot *row)
 {
-    compiler *c = v->r.c;
+    compiler *c = v->t.r.c;
     const target_dot *wide =
         target_find_wide_dot_for(v->target, row, extent(n->outputs[0], 2) * extent(n->outputs[0], 3));
     const int64_t granule = wide ? wide->granule : row->granule;
     const char *layout = arena_printf(&c->mem, "NCHW%uc", row->granule);
-    graph_value *in[2] = {NULL, n->inputs[1]}, *x = plain(v, n->inputs[0], n->loc);
+    graph_value *in[2] = {NULL, n->inputs[1]}, *x = twins_plain(&v->t, n->inputs[0], n->loc);
     pixel_rows rows;
     if (!x)
         return false;
@@ -228,7 +196,7 @@ static bool convert_planes(converter *v, graph_node *n, const target_dot *row)
         attr more[2] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", layout)};
         return in[0] && emit_packed(v, n, in, 2, more);
     }
-    if (!pixel_rows_make(&v->r, n, x, granule, &rows))
+    if (!pixel_rows_make(&v->t.r, n, x, granule, &rows))
         return false;
     attr more[4] = {attr_string(c, "out_layout", v->blocked), attr_ints(c, "strides", 2, rows.strides),
                     attr_ints(c, "dilations", 2, rows.dilations), attr_ints(c, "pads", 0, NULL)};
@@ -238,7 +206,7 @@ static bool convert_planes(converter *v, graph_node *n, const target_dot *row)
 /* Products of integers: data in blocks of channels, where a lane takes some at a time. */
 static bool convert_integer_conv(converter *v, graph_node *n, bool *done)
 {
-    compiler *c = v->r.c;
+    compiler *c = v->t.r.c;
     const target_dot *row = n->n_inputs > 2 ? NULL
                                             : target_find_dot(v->target, n->inputs[0]->type.dt,
                                                               n->inputs[1]->type.dt, false);
@@ -257,10 +225,10 @@ static bool convert_integer_conv(converter *v, graph_node *n, bool *done)
 static graph_value *in_blocks(converter *v, const tensor_data *t, src_loc loc)
 {
     const int64_t dims[4] = {(t->count + v->lanes - 1) / v->lanes, 1, 1, v->lanes};
-    float *out = arena_array(&v->r.c->mem, float, (size_t)(dims[0] * v->lanes));
+    float *out = arena_array(&v->t.r.c->mem, float, (size_t)(dims[0] * v->lanes));
     for (int64_t i = 0; i < dims[0] * v->lanes; i++)
         out[i] = (float)tensor_get_f64(t, i < t->count ? i : t->count - 1);
-    return rewrite_constant(&v->r, tensor_dense(v->r.c, DT_F32, 4, dims, out), "scale", loc);
+    return rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, DT_F32, 4, dims, out), "scale", loc);
 }
 
 /* A scale for each channel gets the layout of the sums. */
@@ -275,33 +243,34 @@ static bool convert_requantize(converter *v, graph_node *n, bool *done)
         return true;
     *done = true;
     for (uint32_t i = 0; i < n->n_inputs; i++) {
-        in[i] = i == 0 ? twin_of(v, x)->packed : n->inputs[i];
+        in[i] = i == 0 ? twins_of(&v->t, x)->other : n->inputs[i];
         if (i == 1 && !one)
             in[i] = in_blocks(v, scale, n->loc);
         else if (i > 0 && in[i])
-            in[i] = plain(v, in[i], n->loc);
+            in[i] = twins_plain(&v->t, in[i], n->loc);
     }
     return emit_packed(v, n, in, 0, NULL);
 }
 
 static bool convert_pool(converter *v, graph_node *n, bool *done)
 {
-    attr layout = attr_string(v->r.c, "data_layout", v->blocked);
+    attr layout = attr_string(v->t.r.c, "data_layout", v->blocked);
     if (!is_packed(v, n->inputs[0]))
         return true;
     *done = true;
-    return emit_packed(v, n, &twin_of(v, n->inputs[0])->packed, 1, &layout);
+    return emit_packed(v, n, &twins_of(&v->t, n->inputs[0])->other, 1, &layout);
 }
 
 static bool convert_scaled_pool(converter *v, graph_node *n, bool *done)
 {
-    attr layout = attr_string(v->r.c, "data_layout", v->blocked);
+    attr layout = attr_string(v->t.r.c, "data_layout", v->blocked);
     graph_value *in[MAX_OPERANDS] = {NULL};
     if (!is_packed(v, n->inputs[0]))
         return true;
     *done = true;
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        in[i] = i == 0 ? twin_of(v, n->inputs[0])->packed : n->inputs[i] ? plain(v, n->inputs[i], n->loc) : NULL;
+    in[0] = twins_of(&v->t, n->inputs[0])->other;
+    for (uint32_t i = 1; i < n->n_inputs; i++)
+        in[i] = n->inputs[i] ? twins_plain(&v->t, n->inputs[i], n->loc) : NULL;
     return emit_packed(v, n, in, 1, &layout);
 }
 
@@ -316,9 +285,9 @@ static bool convert_reduce(converter *v, graph_node *n, bool *done)
     int64_t a = axes[0] < 0 ? axes[0] + 4 : axes[0], b = axes[1] < 0 ? axes[1] + 4 : axes[1];
     if (a + b != 5 || a < 2 || b < 2)
         return true;
-    attr both = attr_ints(v->r.c, "axes", 2, image);
+    attr both = attr_ints(v->t.r.c, "axes", 2, image);
     *done = true;
-    return emit_packed(v, n, &twin_of(v, n->inputs[0])->packed, 1, &both);
+    return emit_packed(v, n, &twins_of(&v->t, n->inputs[0])->other, 1, &both);
 }
 
 /* A border around rows and columns. */
@@ -333,10 +302,10 @@ static bool convert_pad(converter *v, graph_node *n, bool *done)
         if (i % 4 < 2 && tensor_get_i64(t, i) != 0)
             return true;
     }
-    graph_value *in[3] = {twin_of(v, n->inputs[0])->packed, rewrite_constant(&v->r, tensor_from_i64s(v->r.c, 10, pads),
-                                                                             "pads", n->loc)};
+    graph_value *in[3] = {twins_of(&v->t, n->inputs[0])->other,
+                          rewrite_constant(&v->t.r, tensor_from_i64s(v->t.r.c, 10, pads), "pads", n->loc)};
     if (n->n_inputs > 2 && n->inputs[2])
-        in[2] = plain(v, n->inputs[2], n->loc);
+        in[2] = twins_plain(&v->t, n->inputs[2], n->loc);
     n->n_inputs = in[2] ? 3 : 2;
     *done = true;
     return in[1] && emit_packed(v, n, in, 0, NULL);
@@ -351,9 +320,9 @@ static bool convert_concat(converter *v, graph_node *n, bool *done)
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         if (!is_packed(v, n->inputs[i]) || extent(n->inputs[i], CHANNELS) % v->lanes)
             return true;
-        in[i] = twin_of(v, n->inputs[i])->packed;
+        in[i] = twins_of(&v->t, n->inputs[i])->other;
     }
-    attr channels = attr_int(v->r.c, "axis", CHANNELS);
+    attr channels = attr_int(v->t.r.c, "axis", CHANNELS);
     *done = true;
     return emit_packed(v, n, in, 1, &channels);
 }
@@ -374,9 +343,9 @@ static const char *operand_layout(const graph_value *x, int64_t channels)
 static graph_value *packed_operand(converter *v, graph_value *x, const char *layout, src_loc loc)
 {
     if (!*layout || is_packed(v, x) || strcmp(layout, "NCHW") == 0)
-        return *layout ? packed(v, x, loc) : plain(v, x, loc);
-    const char *dst = arena_printf(&v->r.c->mem, "%s%lldc", layout, (long long)v->lanes);
-    return transform(v, plain(v, x, loc), layout, dst, 0, loc);
+        return *layout ? packed(v, x, loc) : twins_plain(&v->t, x, loc);
+    const char *dst = arena_printf(&v->t.r.c->mem, "%s%lldc", layout, (long long)v->lanes);
+    return transform(v, twins_plain(&v->t, x, loc), layout, dst, 0, loc);
 }
 
 static bool convert_elementwise(converter *v, graph_node *n, bool *done)
@@ -401,8 +370,9 @@ static bool convert_elementwise(converter *v, graph_node *n, bool *done)
 }
 
 /* By kind of operator; operands of others are made plain. */
-static bool convert(converter *v, graph_node *n, bool *done)
+static bool convert(twins *t, graph_node *n, bool *done)
 {
+    converter *v = (converter *)t;
     const char *op = n->op->name;
     if (n->n_outputs != 1 || n->op->effect != EFFECT_PURE)
         return true;
@@ -429,43 +399,17 @@ static bool convert(converter *v, graph_node *n, bool *done)
     return true;
 }
 
-static bool walk(converter *v, graph_func *f)
-{
-    for (uint32_t i = 0; i < f->nodes.len; i++) {
-        graph_node *n = f->nodes.data[i];
-        bool done = false;
-        if (!convert(v, n, &done))
-            return false;
-        if (done)
-            continue;
-        for (uint32_t k = 0; k < n->n_inputs; k++)
-            if (n->inputs[k] && !(n->inputs[k] = plain(v, n->inputs[k], n->loc)))
-                return false;
-        rewrite_keep(&v->r, n);
-    }
-    for (uint32_t i = 0; i < f->results.len; i++) {
-        graph_value *y = f->results.data[i];
-        if (!(f->results.data[i] = plain(v, y, y->def ? y->def->loc : src_loc_none())))
-            return false;
-    }
-    return true;
-}
-
 static bool run(compiler *c, graph_func *f, const pass_options *o)
 {
     const struct target *t = o->target;
     int64_t lanes = t->vector_bytes / 4;
-    converter v = {.target = t,
+    converter v = {.t = {.back = back, .convert = convert},
+                   .target = t,
                    .choices = o->choices,
                    .lanes = lanes,
                    .blocked = arena_printf(&c->mem, "NCHW%lldc", (long long)lanes)};
-    arena_init(&v.scratch, &c->mem);
-    ptr_map_init(&v.index, &v.scratch);
-    rewrite_begin(&v.r, c, f);
-    bool ok = walk(&v, f);
-    rewrite_end(&v.r);
-    arena_free(&v.scratch);
-    return ok && !v.r.failed;
+    twins_begin(&v.t, c, f);
+    return twins_end(&v.t, twins_walk(&v.t));
 }
 
 bool graph_pass_layout(compiler *c, graph_module *m, const pass_options *o)

@@ -5,23 +5,14 @@
  * view) stands where a value is needed as the model has it, once for each value. A convolution reads either form. */
 #include "graph/op/rows.h"
 #include "graph/pass.h"
-#include "graph/pass/rewrite.h"
-#include "base/ptr_map.h"
+#include "graph/pass/twins.h"
 
 #include <string.h>
 
 #define MAX_OPERANDS 16
 
-/* A value as the model has it and with its channels last, [N, H, W, C]; what is not made yet is NULL. */
-typedef struct twin {
-    graph_value *plain, *last;
-} twin;
-
 typedef struct converter {
-    rewriter r;
-    arena scratch;
-    ptr_map index; /* value of the old graph -> position in twins */
-    VEC(twin) twins;
+    twins t; /* the other form: channels last, [N, H, W, C] */
     bool words; /* pairs of products by instructions that take words */
     bool lanes; /* vectors of bytes are multiplied: zero points go into the bias */
     ptr_map folded; /* a sum with the part of the bias that stands for the zero point -> position in parts */
@@ -29,17 +20,6 @@ typedef struct converter {
 } converter;
 
 /* --- values --- */
-
-static twin *twin_of(converter *v, graph_value *x)
-{
-    uint32_t at = 0;
-    if (!ptr_map_get(&v->index, x, &at)) {
-        at = v->twins.len;
-        ptr_map_set(&v->index, x, at);
-        vec_push(&v->scratch, &v->twins, ((twin){.plain = x}));
-    }
-    return &v->twins.data[at];
-}
 
 static int64_t extent(const graph_value *x, uint32_t axis)
 {
@@ -60,14 +40,14 @@ static bool is_matrix(const graph_value *x)
 
 static graph_value *reshaped(converter *v, graph_value *x, uint32_t rank, const int64_t *dims, src_loc loc)
 {
-    graph_value *in[2] = {x, rewrite_constant(&v->r, tensor_from_i64s(v->r.c, rank, dims), "shape", loc)};
-    return rewrite_emit(&v->r, "reshape", 2, in, 0, NULL, loc);
+    graph_value *in[2] = {x, rewrite_constant(&v->t.r, tensor_from_i64s(v->t.r.c, rank, dims), "shape", loc)};
+    return rewrite_emit(&v->t.r, "reshape", 2, in, 0, NULL, loc);
 }
 
 static graph_value *transposed(converter *v, graph_value *x, const int64_t *axes, src_loc loc)
 {
-    attr a = attr_ints(v->r.c, "perm", 4, axes);
-    return rewrite_emit(&v->r, "transpose", 1, &x, 1, &a, loc);
+    attr a = attr_ints(v->t.r.c, "perm", 4, axes);
+    return rewrite_emit(&v->t.r, "transpose", 1, &x, 1, &a, loc);
 }
 
 /* One pixel, or one channel: the same bytes in both forms. */
@@ -76,51 +56,32 @@ static bool is_same(const graph_value *x)
     return extent(x, 1) == 1 || (extent(x, 2) == 1 && extent(x, 3) == 1);
 }
 
-/* x as the model has it; NULL after an error. */
-static graph_value *plain(converter *v, graph_value *x, src_loc loc)
+static graph_value *back(twins *t, const graph_value *x, graph_value *other, src_loc loc)
 {
-    static const int64_t back[4] = {0, 3, 1, 2};
-    twin *t = twin_of(v, x);
-    if (t->plain)
-        return t->plain;
+    static const int64_t perm[4] = {0, 3, 1, 2};
+    converter *v = (converter *)t;
     int64_t dims[4] = {0};
     for (uint32_t i = 0; i < (uint32_t)x->type.shape.rank; i++)
         dims[i] = extent(x, i);
-    bool view = is_matrix(x) || is_same(x);
-    graph_value *p = view ? reshaped(v, t->last, (uint32_t)x->type.shape.rank, dims, loc)
-                          : transposed(v, t->last, back, loc);
-    if (p && (x->mark & MARK_RESULT)) {
-        const char *name = p->name;
-        p->name = x->name;
-        x->name = name;
-    }
-    return twin_of(v, x)->plain = p;
+    if (is_matrix(x) || is_same(x))
+        return reshaped(v, other, (uint32_t)x->type.shape.rank, dims, loc);
+    return transposed(v, other, perm, loc);
 }
 
 /* x with its channels last, where that is there or costs nothing; NULL: neither. */
 static graph_value *cheap_last(converter *v, graph_value *x, src_loc loc)
 {
-    twin *t = twin_of(v, x);
-    if (t->last)
-        return t->last;
+    twin *t = twins_of(&v->t, x);
+    if (t->other)
+        return t->other;
     if (is_matrix(x))
-        t->last = reshaped(v, x, 4, (int64_t[]){1, 1, extent(x, 0), extent(x, 1)}, loc);
+        t->other = reshaped(v, x, 4, (int64_t[]){1, 1, extent(x, 0), extent(x, 1)}, loc);
     else if (is_image(x) && is_same(x))
-        t->last = reshaped(v, x, 4, (int64_t[]){extent(x, 0), extent(x, 2), extent(x, 3), extent(x, 1)}, loc);
-    return twin_of(v, x)->last = t->last;
+        t->other = reshaped(v, x, 4, (int64_t[]){extent(x, 0), extent(x, 2), extent(x, 3), extent(x, 1)}, loc);
+    return twins_of(&v->t, x)->other = t->other;
 }
 
 /* --- nodes --- */
-
-/* The result of n, with its channels last, is y. */
-static bool finish(converter *v, graph_node *n, graph_value *y)
-{
-    if (!y)
-        return false;
-    rewrite_take_name(y, n->outputs[0]);
-    *twin_of(v, n->outputs[0]) = (twin){.last = y};
-    return true;
-}
 
 static const tensor_data *byte_weights(const graph_node *n, uint32_t rank)
 {
@@ -178,7 +139,7 @@ static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, 
     uint32_t rank = rows_conv_weights(r, dims);
     for (uint32_t i = 0; i < rank; i++)
         count *= dims[i];
-    uint8_t *bytes = arena_alloc(&v->r.c->mem, (size_t)count, 64);
+    uint8_t *bytes = arena_alloc(&v->t.r.c->mem, (size_t)count, 64);
     memset(bytes, 0, (size_t)count);
     if (r->lanes && !r->depthwise) {
         pack_plain(r, s, bytes);
@@ -192,7 +153,7 @@ static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, 
         for (int64_t o = 0; o < r->out; o += r->block)
             pack_block(r, s, o, bytes + o / r->block * (count / (r->out / r->block)));
     }
-    return rewrite_constant(&v->r, tensor_dense(v->r.c, DT_I8, rank, dims, bytes), n->inputs[1]->name, n->loc);
+    return rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, DT_I8, rank, dims, bytes), n->inputs[1]->name, n->loc);
 }
 
 /* --- zero points that go into the bias --- */
@@ -219,7 +180,7 @@ static graph_value *less_zero(converter *v, const graph_node *n, graph_value *y,
     int64_t zero = 0, taps = r->win.kernel[0] * r->win.kernel[1] * (r->depthwise ? 1 : r->in);
     if (!y || (!r->lanes && !r->direct) || !known_zero(n, r->lanes, &zero) || zero == 0)
         return y;
-    int32_t *part = arena_array(&v->r.c->mem, int32_t, (size_t)r->out);
+    int32_t *part = arena_array(&v->t.r.c->mem, int32_t, (size_t)r->out);
     for (int64_t o = 0; o < r->out; o++) {
         int64_t sum = 0, columns = r->win.kernel[1];
         for (int64_t k = 0; k < taps; k++)
@@ -227,12 +188,12 @@ static graph_value *less_zero(converter *v, const graph_node *n, graph_value *y,
                                     k / columns / r->win.kernel[0] * s->i];
         part[o] = (int32_t)(uint32_t)-(zero * sum);
     }
-    const tensor_data *t = tensor_dense(v->r.c, DT_I32, 1, &r->out, part);
-    graph_value *in[2] = {y, rewrite_constant(&v->r, t, "bias", n->loc)};
-    y = rewrite_emit(&v->r, "add", 2, in, 0, NULL, n->loc);
+    const tensor_data *t = tensor_dense(v->t.r.c, DT_I32, 1, &r->out, part);
+    graph_value *in[2] = {y, rewrite_constant(&v->t.r, t, "bias", n->loc)};
+    y = rewrite_emit(&v->t.r, "add", 2, in, 0, NULL, n->loc);
     if (y) {
         ptr_map_set(&v->folded, y, v->parts.len);
-        vec_push(&v->scratch, &v->parts, t);
+        vec_push(&v->t.scratch, &v->parts, t);
     }
     return y;
 }
@@ -248,18 +209,18 @@ static void join_bias(converter *v, const graph_node *n, graph_value **in)
         part = v->parts.data[at];
         if (own->count != 1 && own->count != part->count)
             return;
-        int32_t *both = arena_array(&v->r.c->mem, int32_t, (size_t)part->count);
+        int32_t *both = arena_array(&v->t.r.c->mem, int32_t, (size_t)part->count);
         for (int64_t k = 0; k < part->count; k++)
             both[k] = (int32_t)(uint32_t)(tensor_get_i64(part, k) + tensor_get_i64(own, own->count == 1 ? 0 : k));
         in[i] = in[i]->def->inputs[0];
-        in[1 - i] = rewrite_constant(&v->r, tensor_dense(v->r.c, DT_I32, 1, part->dims, both), "bias", n->loc);
+        in[1 - i] = rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, DT_I32, 1, part->dims, both), "bias", n->loc);
         return;
     }
 }
 
 static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_conv *r, const source *s)
 {
-    compiler *c = v->r.c;
+    compiler *c = v->t.r.c;
     const nn_window *w = &r->win;
     int64_t pads[4] = {w->pad_begin[0], w->pad_begin[1], w->pad_end[0], w->pad_end[1]};
     attr attrs[] = {attr_int(c, "channels", r->out),
@@ -274,9 +235,9 @@ static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_co
     const uint32_t count = sizeof attrs / sizeof *attrs, n_attrs = r->lanes || r->words ? count : count - 1;
     graph_value *in[3] = {x, pack(v, n, r, s), NULL};
     if (!r->direct && n->n_inputs > 2 && n->inputs[2])
-        in[2] = plain(v, n->inputs[2], n->loc);
-    graph_value *y = rewrite_emit(&v->r, "qnn.conv2d_rows", in[2] ? 3 : 2, in, n_attrs, attrs, n->loc);
-    return finish(v, n, less_zero(v, n, y, r, s));
+        in[2] = twins_plain(&v->t, n->inputs[2], n->loc);
+    graph_value *y = rewrite_emit(&v->t.r, "qnn.conv2d_rows", in[2] ? 3 : 2, in, n_attrs, attrs, n->loc);
+    return twins_set(&v->t, n, less_zero(v, n, y, r, s));
 }
 
 static bool convert_conv(converter *v, graph_node *n, bool *done)
@@ -292,7 +253,7 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     r.in = extent(x, 1);
     r.out = w->dims[0];
     r.depthwise = groups > 1 && groups == r.in && groups == r.out;
-    if ((groups > 1 && !r.depthwise) || !nn_window_read(v->r.c, n, 2, &r.win))
+    if ((groups > 1 && !r.depthwise) || !nn_window_read(v->t.r.c, n, 2, &r.win))
         return groups > 1 && !r.depthwise;
     for (uint32_t i = 0; i < 2; i++) {
         r.extent[i] = extent(x, 2 + i);
@@ -303,9 +264,9 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     rows_conv_derive(&r);
     r.direct = is_direct(n, &r);
     int64_t area = w->dims[2] * w->dims[3];
-    source s = {tensor_plain_bytes(&v->r.c->mem, w), w->dims[1] * area, area, w->dims[3], 1};
+    source s = {tensor_plain_bytes(&v->t.r.c->mem, w), w->dims[1] * area, area, w->dims[3], 1};
     *done = true;
-    return s.bytes && emit_conv(v, n, last ? last : plain(v, x, n->loc), &r, &s);
+    return s.bytes && emit_conv(v, n, last ? last : twins_plain(&v->t, x, n->loc), &r, &s);
 }
 
 /* A product of a matrix with constant weights is a convolution of one line of pixels. */
@@ -323,7 +284,7 @@ static bool convert_matmul(converter *v, graph_node *n, bool *done)
     r.win = (nn_window){.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
     rows_conv_derive(&r);
     r.direct = is_direct(n, &r);
-    source s = {tensor_plain_bytes(&v->r.c->mem, w), rows ? r.in : 1, rows ? 1 : r.out, 0, 0};
+    source s = {tensor_plain_bytes(&v->t.r.c->mem, w), rows ? r.in : 1, rows ? 1 : r.out, 0, 0};
     graph_value *last = cheap_last(v, x, n->loc);
     *done = true;
     return s.bytes && last && emit_conv(v, n, last, &r, &s);
@@ -335,16 +296,16 @@ static graph_value *operand(converter *v, graph_value *x, const graph_value *y, 
 {
     int64_t channels = extent(y, 1);
     if (shape_count(x->type.shape) == 1)
-        return plain(v, x, loc);
-    if (x->type.shape.rank == y->type.shape.rank && twin_of(v, x)->last)
-        return twin_of(v, x)->last;
+        return twins_plain(&v->t, x, loc);
+    if (x->type.shape.rank == y->type.shape.rank && twins_of(&v->t, x)->other)
+        return twins_of(&v->t, x)->other;
     const tensor_data *t = graph_constant(x);
     if (!t || t->kind != TENSOR_DENSE || t->count != channels || t->rank == 0)
         return NULL;
     uint32_t axis = is_matrix(y) ? t->rank - 1 : t->rank - 3;
     if ((is_image(y) && t->rank < 3) || t->dims[axis] != channels)
         return NULL;
-    return rewrite_constant(&v->r, tensor_reshape(v->r.c, t, 1, &channels), x->name, loc);
+    return rewrite_constant(&v->t.r, tensor_reshape(v->t.r.c, t, 1, &channels), x->name, loc);
 }
 
 /* Scales and zero points are vectors along an axis, or one number. */
@@ -388,18 +349,18 @@ static bool scale_fits(const graph_node *n, uint32_t i, const graph_value *y)
 
 static bool emit_elementwise(converter *v, graph_node *n, graph_value *const *in)
 {
-    attr *attrs = arena_array(&v->scratch, attr, n->n_attrs + 1);
+    attr *attrs = arena_array(&v->t.scratch, attr, n->n_attrs + 1);
     /* What C has a function for that does the same in integers. */
     bool scales = strcmp(n->op->name, "qnn.requantize") == 0 && dtype_bits(n->outputs[0]->type.dt) == 8 &&
                   strcmp(graph_attr_string(n, "method"), "integer") == 0;
-    const attr method = attr_string(v->r.c, "method", "float");
+    const attr method = attr_string(v->t.r.c, "method", "float");
     uint32_t count = 0;
     for (uint32_t i = 0; i < n->n_attrs; i++)
         if (strcmp(n->attrs[i].name, "axis") != 0)
             attrs[count++] = scales && strcmp(n->attrs[i].name, "method") == 0 ? method : n->attrs[i];
     if (has_axis(n))
-        attrs[count++] = attr_int(v->r.c, "axis", 3);
-    return finish(v, n, rewrite_emit(&v->r, n->op->name, n->n_inputs, in, count, attrs, n->loc));
+        attrs[count++] = attr_int(v->t.r.c, "axis", 3);
+    return twins_set(&v->t, n, rewrite_emit(&v->t.r, n->op->name, n->n_inputs, in, count, attrs, n->loc));
 }
 
 static bool convert_elementwise(converter *v, graph_node *n, bool *done)
@@ -407,16 +368,16 @@ static bool convert_elementwise(converter *v, graph_node *n, bool *done)
     graph_value *in[MAX_OPERANDS] = {NULL}, *y = n->outputs[0];
     bool any = false, ok = n->n_inputs <= MAX_OPERANDS && (is_image(y) || is_matrix(y));
     for (uint32_t i = 0; ok && i < n->n_inputs; i++)
-        any |= n->inputs[i] && is_data(n, i) && twin_of(v, n->inputs[i])->last &&
+        any |= n->inputs[i] && is_data(n, i) && twins_of(&v->t, n->inputs[i])->other &&
                n->inputs[i]->type.shape.rank == y->type.shape.rank;
     for (uint32_t i = 0; ok && any && i < n->n_inputs; i++) {
         if (!n->inputs[i])
             continue;
-        in[i] = is_data(n, i) ? operand(v, n->inputs[i], y, n->loc) : plain(v, n->inputs[i], n->loc);
+        in[i] = is_data(n, i) ? operand(v, n->inputs[i], y, n->loc) : twins_plain(&v->t, n->inputs[i], n->loc);
         ok = in[i] && (is_data(n, i) || scale_fits(n, i, y));
     }
     if (!ok || !any)
-        return !v->r.failed;
+        return !v->t.r.failed;
     *done = true;
     if (n->n_inputs == 2)
         join_bias(v, n, in);
@@ -428,12 +389,12 @@ static bool convert_elementwise(converter *v, graph_node *n, bool *done)
 /* The attributes of n with another data_layout. */
 static attr *with_layout(converter *v, const graph_node *n, const char *layout, uint32_t *out_count)
 {
-    attr *attrs = arena_array(&v->scratch, attr, n->n_attrs + 1);
+    attr *attrs = arena_array(&v->t.scratch, attr, n->n_attrs + 1);
     uint32_t count = 0;
     for (uint32_t i = 0; i < n->n_attrs; i++)
         if (strcmp(n->attrs[i].name, "data_layout") != 0)
             attrs[count++] = n->attrs[i];
-    attrs[count++] = attr_string(v->r.c, "data_layout", layout);
+    attrs[count++] = attr_string(v->t.r.c, "data_layout", layout);
     *out_count = count;
     return attrs;
 }
@@ -442,19 +403,19 @@ static attr *with_layout(converter *v, const graph_node *n, const char *layout, 
 static bool convert_pool(converter *v, graph_node *n, bool *done)
 {
     graph_value *x = n->inputs[0], *y = n->outputs[0], *in[MAX_OPERANDS] = {NULL};
-    graph_value *last = is_image(x) && is_image(y) && n->n_inputs <= MAX_OPERANDS ? twin_of(v, x)->last : NULL;
+    graph_value *last = is_image(x) && is_image(y) && n->n_inputs <= MAX_OPERANDS ? twins_of(&v->t, x)->other : NULL;
     uint32_t count = 0;
     if (!last)
         return true;
     *done = true;
     int64_t channels = extent(x, 1), ends[4] = {extent(y, 0), extent(y, 2), extent(y, 3), channels};
-    const char *layout = arena_printf(&v->r.c->mem, "NCHW%lldc", (long long)channels);
+    const char *layout = arena_printf(&v->t.r.c->mem, "NCHW%lldc", (long long)channels);
     const attr *attrs = with_layout(v, n, layout, &count);
     in[0] = reshaped(v, last, 5, (int64_t[]){extent(x, 0), 1, extent(x, 2), extent(x, 3), channels}, n->loc);
     for (uint32_t i = 1; i < n->n_inputs; i++)
-        in[i] = n->inputs[i] ? plain(v, n->inputs[i], n->loc) : NULL;
-    graph_value *pooled = in[0] ? rewrite_emit(&v->r, n->op->name, n->n_inputs, in, count, attrs, n->loc) : NULL;
-    return pooled && finish(v, n, reshaped(v, pooled, 4, ends, n->loc));
+        in[i] = n->inputs[i] ? twins_plain(&v->t, n->inputs[i], n->loc) : NULL;
+    graph_value *pooled = in[0] ? rewrite_emit(&v->t.r, n->op->name, n->n_inputs, in, count, attrs, n->loc) : NULL;
+    return pooled && twins_set(&v->t, n, reshaped(v, pooled, 4, ends, n->loc));
 }
 
 static bool is_pool(const char *op)
@@ -467,19 +428,22 @@ static bool is_pool(const char *op)
 }
 
 /* A transpose from channels last: what it is of has the other form. */
-static void note_transpose(converter *v, const graph_node *n)
+static void kept(twins *t, const graph_node *n)
 {
     static const int64_t forth[4] = {0, 3, 1, 2};
     const int64_t *axes = NULL;
-    graph_value *x = n->inputs[0];
-    if (is_image(x) && graph_attr_ints(n, "perm", &axes) == 4 && memcmp(axes, forth, sizeof forth) == 0 &&
-        twin_of(v, x)->plain)
-        twin_of(v, n->outputs[0])->last = twin_of(v, x)->plain;
+    if (strcmp(n->op->name, "transpose") != 0 || !is_image(n->inputs[0]) ||
+        graph_attr_ints(n, "perm", &axes) != 4 || memcmp(axes, forth, sizeof forth) != 0)
+        return;
+    graph_value *x = twins_of(t, n->inputs[0])->plain;
+    if (x)
+        twins_of(t, n->outputs[0])->other = x;
 }
 
 /* By kind of operator; operands of others are as the model has them. */
-static bool convert(converter *v, graph_node *n, bool *done)
+static bool convert(twins *t, graph_node *n, bool *done)
 {
+    converter *v = (converter *)t;
     const char *op = n->op->name;
     if (n->n_outputs != 1 || n->op->effect != EFFECT_PURE)
         return true;
@@ -495,43 +459,15 @@ static bool convert(converter *v, graph_node *n, bool *done)
     return true;
 }
 
-static bool walk(converter *v, graph_func *f)
-{
-    for (uint32_t i = 0; i < f->nodes.len; i++) {
-        graph_node *n = f->nodes.data[i];
-        bool done = false;
-        if (!convert(v, n, &done))
-            return false;
-        if (done)
-            continue;
-        for (uint32_t k = 0; k < n->n_inputs; k++)
-            if (n->inputs[k] && !(n->inputs[k] = plain(v, n->inputs[k], n->loc)))
-                return false;
-        rewrite_keep(&v->r, n);
-        if (strcmp(n->op->name, "transpose") == 0)
-            note_transpose(v, n);
-    }
-    for (uint32_t i = 0; i < f->results.len; i++) {
-        graph_value *y = f->results.data[i];
-        if (!(f->results.data[i] = plain(v, y, y->def ? y->def->loc : src_loc_none())))
-            return false;
-    }
-    return true;
-}
-
 static bool run(compiler *c, graph_func *f, bool words, bool lanes)
 {
-    converter v = {.words = words, .lanes = lanes};
-    arena_init(&v.scratch, &c->mem);
-    ptr_map_init(&v.folded, &v.scratch);
-    ptr_map_init(&v.index, &v.scratch);
-    rewrite_begin(&v.r, c, f);
-    bool ok = walk(&v, f);
-    rewrite_end(&v.r);
+    converter v = {.t = {.back = back, .convert = convert, .kept = kept}, .words = words, .lanes = lanes};
+    twins_begin(&v.t, c, f);
+    ptr_map_init(&v.folded, &v.t.scratch);
+    bool ok = twins_end(&v.t, twins_walk(&v.t));
     if (lanes)
         graph_remove_dead(f);
-    arena_free(&v.scratch);
-    return ok && !v.r.failed;
+    return ok;
 }
 
 bool graph_pass_rows(compiler *c, graph_module *m, const pass_options *o)
