@@ -185,7 +185,9 @@ static bool convert_planes(converter *v, graph_node *n, const target_dot *row)
     compiler *c = v->t.r.c;
     const target_dot *wide =
         target_find_wide_dot_for(v->target, row, extent(n->outputs[0], 2) * extent(n->outputs[0], 3));
-    const int64_t granule = wide ? wide->granule : row->granule;
+    const target_dot *tiles = target_find_tile_dot(v->target, row, extent(n->outputs[0], 3),
+                                                   extent(n->inputs[1], 3) * extent(n->inputs[0], CHANNELS));
+    const int64_t granule = wide ? wide->granule : tiles ? tiles->granule : row->granule;
     const char *layout = arena_printf(&c->mem, "NCHW%uc", row->granule);
     graph_value *in[2] = {NULL, n->inputs[1]}, *x = twins_plain(&v->t, n->inputs[0], n->loc);
     pixel_rows rows;
@@ -214,7 +216,8 @@ static bool convert_integer_conv(converter *v, graph_node *n, bool *done)
     if (kind == CONV_KEEP)
         return true;
     *done = true;
-    if (kind == CONV_PLAIN_DATA && extent(n->inputs[0], CHANNELS) <= row->granule)
+    const bool few = kind == CONV_PLAIN_DATA || (!is_packed(v, n->inputs[0]) && graph_attr_int(n, "groups") == 1);
+    if (few && extent(n->inputs[0], CHANNELS) <= row->granule)
         return convert_planes(v, n, row);
     graph_value *in[2] = {packed(v, n->inputs[0], n->loc), n->inputs[1]};
     attr more[2] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked)};

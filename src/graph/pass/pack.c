@@ -119,9 +119,10 @@ static const target_dot *conv_dot(const packer *p, const graph_node *n, const te
     *wide = wider && along % wider->granule == 0;
     if (*wide)
         return wider;
-    const target_dot *tiles = known && block && graph_attr_int(n, "groups") == 1
-                                  ? target_find_tile_dot(p->target, row, width, w->dims[1]) : NULL;
-    if (tiles && block * 2 == tiles->granule && (w->dims[1] + block - 1) / block % 2 == 0)
+    const target_dot *tiles = known && graph_attr_int(n, "groups") == 1
+                                  ? target_find_tile_dot(p->target, row, width, block ? w->dims[1] : along) : NULL;
+    const bool pairs = tiles && block * 2 == tiles->granule && (w->dims[1] + block - 1) / block % 2 == 0;
+    if (pairs || (tiles && !block && along % tiles->granule == 0))
         return tiles;
     return along % row->granule == 0 ? row : NULL;
 }

@@ -261,7 +261,7 @@ static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
     bool pairs = graph_attr(n, "pairs") && graph_attr_int(n, "pairs") != 0;
     const dtype a = te_in_type(n, 0)->dt, b = te_in_type(n, 1)->dt;
     const target_dot *d = granule ? target_find_packed_dot(v->t, a, b, pairs, granule) : NULL;
-    const bool whole = d && (d->tile ? v->in_block * 2 == granule : v->in_block % granule == 0);
+    const bool whole = d && (v->in_block % granule == 0 || (d->tile && v->in_block * 2 == granule));
     return whole && (v->in_block == 0) == v->in_rows ? d : NULL;
 }
 
