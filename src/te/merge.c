@@ -12,8 +12,9 @@ typedef struct merger {
     uint32_t axis;
     int64_t height, width, rows;
     tir_map tensors;                  /* buffer of the old graph -> tensor of the new one */
-    te_axis *const *old, *const *now; /* of the image that is being built; NULL: it is none */
-    bool refused;                     /* it is read out of step */
+    const te_axis *old[2]; /* rows and columns of the image that is built, or reduced; NULL: it is none */
+    tir_expr_ref now[2];   /* what stands for them */
+    bool refused;          /* it is read out of step */
 } merger;
 
 static bool extent_is(tir_expr_ref e, int64_t n)
@@ -42,7 +43,7 @@ static tir_expr_ref const *merged_shape(merger *m, uint32_t rank, tir_expr_ref c
 /* Is index i of e, which reads an image, the axis of the stage? */
 static bool in_step(const merger *m, tir_expr_ref e, uint32_t i)
 {
-    return m->old && e->args[i]->kind == TIR_VAR && e->args[i]->u.var == m->old[i]->var;
+    return m->old[0] && e->args[i]->kind == TIR_VAR && e->args[i]->u.var == m->old[i - m->axis]->var;
 }
 
 static tir_expr_ref move_load(tir_rewriter *r, tir_expr_ref e)
@@ -56,7 +57,7 @@ static tir_expr_ref move_load(tir_rewriter *r, tir_expr_ref e)
         idx[i] = e->args[i];
     for (uint32_t i = m->axis; is_image(m, t->rank, e->u.buffer->shape) && i < m->axis + 2; i++) {
         m->refused |= !in_step(m, e, i);
-        idx[i] = in_step(m, e, i) ? te_var(m->to, m->now[i]) : idx[i];
+        idx[i] = in_step(m, e, i) ? m->now[i - m->axis] : idx[i];
     }
     return te_read(m->to, t, idx);
 }
@@ -69,7 +70,7 @@ static tir_expr_ref move_expr(merger *m, tir_expr_ref e, uint32_t n, const tir_v
     if (!e)
         return NULL;
     tir_expr_ref moved = tir_rewrite_expr(&r, tir_substitute(r.c, e, n, vars, values));
-    for (uint32_t i = m->axis; m->old && i < m->axis + 2; i++)
+    for (uint32_t i = 0; m->old[0] && i < 2; i++)
         m->refused |= tir_uses_var(moved, m->old[i]->var); /* it asks where in a row it stands */
     return moved;
 }
@@ -89,48 +90,82 @@ static void move_placeholder(merger *m, const te_node *n)
     tir_map_put(&m->tensors, x->buffer, t);
 }
 
-/* Axes of n in the new graph, and what stands for its old variables, those of rows and columns left out: their number.
- * A window of one tap is at 0. */
-static uint32_t move_axes(merger *m, const te_node *n, te_axis **reduce, const tir_var **vars, tir_expr_ref *values)
+typedef struct moved_axes {
+    te_axis *const *data, **reduce;
+    const tir_var **vars; /* the old ones, but those of rows and columns, and what stands for them */
+    tir_expr_ref *values;
+    uint32_t n, n_reduce;
+} moved_axes;
+
+static void stand_for(moved_axes *a, const tir_var *old, tir_expr_ref now)
+{
+    a->vars[a->n] = old;
+    a->values[a->n++] = now;
+}
+
+static void move_data_axes(merger *m, const te_node *n, moved_axes *a)
+{
+    bool image = is_image(m, n->n_axes, n->outputs[0]->shape);
+    for (uint32_t i = 0; i < n->n_axes; i++) {
+        uint32_t k = i - m->axis;
+        if (!image || i < m->axis || k > 1) {
+            stand_for(a, n->axes[i]->var, te_var(m->to, a->data[i]));
+            continue;
+        }
+        m->old[k] = n->axes[i];
+        m->now[k] = te_var(m->to, a->data[i]);
+    }
+}
+
+/* Does an image that is reduced begin with reduction i? All of it becomes one row. */
+static bool begins_image(const merger *m, const te_node *n, uint32_t i)
+{
+    return m->rows == m->height && m->height > 1 && !m->old[0] && i + 2 == n->n_reduce &&
+           extent_is(n->reduce_axes[i]->extent, m->height) && extent_is(n->reduce_axes[i + 1]->extent, m->width);
+}
+
+/* A window of one tap is at 0. */
+static void move_reduce_axes(merger *m, const te_node *n, moved_axes *a)
 {
     te_graph *g = m->to;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < n->n_axes; i++)
-        if (!m->old || (i != m->axis && i != m->axis + 1)) {
-            vars[count] = n->axes[i]->var;
-            values[count++] = te_var(g, m->now[i]);
-        }
     for (uint32_t i = 0; i < n->n_reduce; i++) {
-        const te_axis *a = n->reduce_axes[i];
-        reduce[i] = te_reduce_axis(g, a->var->name, a->extent);
-        vars[count] = a->var;
-        values[count++] = extent_is(a->extent, 1) ? tir_i64(g->c, 0) : te_var(g, reduce[i]);
+        const te_axis *from = n->reduce_axes[i];
+        bool image = begins_image(m, n, i);
+        tir_expr_ref extent = image ? tir_i64(g->c, m->height * m->width) : from->extent;
+        te_axis *to = a->reduce[a->n_reduce++] = te_reduce_axis(g, from->var->name, extent);
+        if (!image) {
+            stand_for(a, from->var, extent_is(extent, 1) ? tir_i64(g->c, 0) : te_var(g, to));
+            continue;
+        }
+        m->old[0] = from;
+        m->old[1] = n->reduce_axes[++i];
+        m->now[0] = tir_i64(g->c, 0);
+        m->now[1] = te_var(g, to);
     }
-    return count;
 }
 
 static void move_compute(merger *m, const te_node *n)
 {
     te_graph *g = m->to;
     compiler *c = g->c;
-    const te_tensor *y = n->outputs[0];
-    tir_expr_ref const *dims = merged_shape(m, n->n_axes, y->shape);
-    te_axis **reduce = arena_array(&c->mem, te_axis *, n->n_reduce);
-    const tir_var **vars = arena_array(&c->mem, const tir_var *, n->n_axes + n->n_reduce);
-    tir_expr_ref *values = arena_array(&c->mem, tir_expr_ref, n->n_axes + n->n_reduce),
-                 *bodies = arena_array(&c->mem, tir_expr_ref, n->n_outputs);
+    tir_expr_ref const *dims = merged_shape(m, n->n_axes, n->outputs[0]->shape);
+    moved_axes a = {.data = te_data_axes(g, n->n_axes, dims),
+                    .reduce = arena_array(&c->mem, te_axis *, n->n_reduce),
+                    .vars = arena_array(&c->mem, const tir_var *, n->n_axes + n->n_reduce),
+                    .values = arena_array(&c->mem, tir_expr_ref, n->n_axes + n->n_reduce)};
+    tir_expr_ref *bodies = arena_array(&c->mem, tir_expr_ref, n->n_outputs);
     dtype *dts = arena_array(&c->mem, dtype, n->n_outputs);
-    m->old = is_image(m, n->n_axes, y->shape) ? n->axes : NULL;
-    m->now = te_data_axes(g, n->n_axes, dims);
-    uint32_t count = move_axes(m, n, reduce, vars, values);
+    m->old[0] = m->old[1] = NULL;
+    move_data_axes(m, n, &a);
+    move_reduce_axes(m, n, &a);
     for (uint32_t i = 0; i < n->n_outputs; i++) {
         dts[i] = n->outputs[i]->dt;
-        bodies[i] = move_expr(m, n->body[i], count, vars, values);
+        bodies[i] = move_expr(m, n->body[i], a.n, a.vars, a.values);
     }
-    tir_expr_ref where = move_expr(m, n->where, count, vars, values);
+    tir_expr_ref where = move_expr(m, n->where, a.n, a.vars, a.values);
     te_tensor **out = arena_array(&c->mem, te_tensor *, n->n_outputs);
-    te_compute_n(g, n->name, n->n_axes, dims, m->now, n->n_reduce, reduce, n->reducer, where, n->n_outputs, dts, bodies,
-                 out);
+    te_compute_n(g, n->name, n->n_axes, dims, a.data, a.n_reduce, a.reduce, n->reducer, where, n->n_outputs, dts,
+                 bodies, out);
     keep_hints(out[0]->node, n);
     for (uint32_t i = 0; i < n->n_outputs; i++)
         tir_map_put(&m->tensors, n->outputs[i]->buffer, out[i]);

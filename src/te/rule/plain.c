@@ -11,6 +11,8 @@
 
 #define CUT_MULTIPLE  64        /* elements: whole vectors and cache lines of any type */
 #define BESIDE        4         /* rows */
+#define WHOLE_SUM     16        /* elements: of other sums in lanes the end goes through memory, */
+#define LONG_SUM      128       /* which is worth it from here on */
 #define KERNEL_UNROLL 16        /* window taps that are written out */
 
 /* --- element-wise --- */
@@ -172,6 +174,39 @@ static bool reduce_lines(te_sched *s, const struct target *t, const te_node *anc
     te_sched_annotate(s, TE_UNROLL, acc, "lane_m");
     te_sched_annotate(s, TE_VECTORIZE, acc, "lane_v");
     return true;
+}
+
+typedef struct last_read {
+    tir_expr_ref load;
+    bool several;
+} last_read;
+
+static void note_read(void *ctx, tir_expr_ref e)
+{
+    last_read *r = ctx;
+    r->several |= e->kind == TIR_LOAD && r->load;
+    if (e->kind == TIR_LOAD)
+        r->load = e;
+}
+
+te_graph *te_merge_reduced(te_graph *g, const te_node *stage)
+{
+    last_read r = {0};
+    int64_t height = 0, width = 0, count = 0;
+    tir_visit_expr(stage->body[0], note_read, &r);
+    if (!r.load || r.several || stage->n_reduce != 2 || r.load->n_args < 2)
+        return g;
+    te_axis *const *k = stage->reduce_axes;
+    for (uint32_t i = 0; i < 2; i++) {
+        tir_expr_ref at = r.load->args[r.load->n_args - 2 + i];
+        if (at->kind != TIR_VAR || at->u.var != k[i]->var)
+            return g;
+    }
+    if (!tir_is_int(k[0]->extent, &height) || !tir_is_int(k[1]->extent, &width) || height < 2 || width < 2 ||
+        !i64_mul(height, width, &count) || (count < LONG_SUM && count % WHOLE_SUM != 0))
+        return g;
+    te_graph *merged = te_merge_rows(g, r.load->n_args - 2, height, width, height);
+    return merged ? merged : g;
 }
 
 /* A search in parts (te/extreme.c): the extreme of each part in lanes. What else there is is short. */
