@@ -201,6 +201,11 @@ void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);
 /* dot_nibbles.c: acc[j] + a[0] * code 0 of the word b[j] + ... + a[7] * code 7, in the same way; a NULL: no. */
 c_dot dot_nibbles_match(c_emit *e, tir_expr_ref x);
 void needs_write_dot_nibbles(arena *a, writer *w, const c_needs *all, const c_need *n);
+/* needs_pieces.c: what a helper does with x of f64 in pieces that fit into a register: `each` makes of the piece u.p[i]
+ * what it becomes, `last` ends the function. */
+const char *needs_in_pieces(arena *a, const c_need *n, const char *v, const char *each, const char *last);
+/* f64 to i32: saturated in lanes, NaN is 0, by the processor's conversion. */
+const char *needs_whole_lanes(arena *a, const c_need *n, const char *v, const char *into);
 void dot_write_names(writer *w, const c_needs *all, const c_need *n); /* in front of the first of both kinds */
 
 /* acc + two rows of a, from at_a on and `row` apart, of two runs of four bytes `half` apart, by two of b */

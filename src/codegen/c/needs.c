@@ -535,6 +535,8 @@ static void write_vcast(arena *a, writer *w, const c_need *n, const char *v, boo
         fast = half_lanes(a, n, into, lane);
     if ((n->dt == DT_F16 || n->dt == DT_BF16) && n->to == DT_F32)
         fast = "return x;";
+    if (n->dt == DT_F64 && n->to == DT_I32)
+        fast = needs_whole_lanes(a, n, v, into);
     const char *bytes = exact ? byte_cast(a, n, into) : NULL, *cut = bytes ? strchr(bytes, '|') : NULL;
     const char *arm = bytes && neon ? neon_byte_cast(a, n, into) : NULL;
     if (bytes)
@@ -598,6 +600,12 @@ static void write_vbound(arena *a, writer *w, const c_need *n, const char *v)
                                     "    const mask out = (mask)(x %s y);\n"
                                     "    return (%s)(((mask)y & out) | ((mask)x & ~out));",
                                     m, needs_vector_bytes(n->dt, n->lanes), op, v);
+    const char *each = arena_printf(a,
+                                    "const piece b = (piece){0} + LATHE_LANE(y, 0);\n"
+                                    "        const mask out = (mask)(u.p[i] %s b);\n"
+                                    "        u.p[i] = (piece)(((mask)b & out) | ((mask)u.p[i] & ~out));", op);
+    if (n->dt == DT_F64)
+        fast = needs_in_pieces(a, n, v, each, "    return u.all;");
     write_lanes(
         w, n->lanes, arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "at_least" : "at_most", v, v), v,
         fast,
@@ -684,7 +692,9 @@ static void write_vector(arena *a, writer *w, const c_need *n, bool neon)
 void needs_add_vector(c_needs *n, c_need need)
 {
     c_text x = {"x", PREC_PRIMARY}, args[3] = {x, x, x};
-    n->fallback = need.kind == NEED_VOP && fast_op(n->a, &need, needs_vector_name(n->a, need.dt, need.lanes));
+    const bool whole = need.kind == NEED_VCAST && need.dt == DT_F64 && need.to == DT_I32;
+    const char *v = needs_vector_name(n->a, need.dt, need.lanes);
+    n->fallback = whole || (need.kind == NEED_VOP && fast_op(n->a, &need, v));
     if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
         scalar_binary(n->a, n, need.op, need.dt, x, x, true);
     else if (need.kind == NEED_VOP)
@@ -750,7 +760,11 @@ void needs_write(arena *a, writer *w, const c_needs *n)
             write_scalar(w, need);
             w_str(w, need->fallback ? "#endif\n\n" : "");
             break;
-        case NEED_SATURATE: write_saturate(w, need); break;
+        case NEED_SATURATE:
+            w_str(w, need->fallback ? "#if !LATHE_VECTORS\n" : "");
+            write_saturate(w, need);
+            w_str(w, need->fallback ? "#endif\n\n" : "");
+            break;
         case NEED_VECTOR:
         case NEED_VSPLAT:
         case NEED_VLOAD:

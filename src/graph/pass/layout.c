@@ -20,6 +20,7 @@
 #define WORTH_EVEN    8  /* the same where output channels end within a vector: plain rows have a branch a lane there */
 #define FEW_TAPS      4  /* of a window, too little work to pack a single channel for */
 #define WIDE_ROW      20 /* pixels side by side from which on plain rows of one channel are quicker than packing */
+#define FEW_PLANES    4  /* of a first layer of integers: no blocks, which would be empty for the most part */
 #define MAX_OPERANDS  64
 
 typedef struct converter {
@@ -47,7 +48,7 @@ static int64_t extent(const graph_value *x, uint32_t axis)
 static bool is_image(const graph_value *x)
 {
     dtype dt = x ? x->type.dt : DT_NONE;
-    bool numbers = dt == DT_F32 || dt == DT_U8 || dt == DT_I8 || dt == DT_I32;
+    bool numbers = dt == DT_F32 || dt == DT_U8 || dt == DT_I8 || dt == DT_I32 || dt == DT_I16 || dt == DT_U16;
     return numbers && x->type.kind == TYPE_TENSOR && x->type.shape.rank == 4 &&
            !dim_is(x->type.shape.dims[0], 0) && extent(x, 1) > 0 && extent(x, 2) > 0 && extent(x, 3) > 0;
 }
@@ -217,7 +218,7 @@ static bool convert_integer_conv(converter *v, graph_node *n, bool *done)
         return true;
     *done = true;
     const bool few = kind == CONV_PLAIN_DATA || (!is_packed(v, n->inputs[0]) && graph_attr_int(n, "groups") == 1);
-    if (few && extent(n->inputs[0], CHANNELS) <= row->granule)
+    if (few && extent(n->inputs[0], CHANNELS) <= FEW_PLANES)
         return convert_planes(v, n, row);
     graph_value *in[2] = {packed(v, n->inputs[0], n->loc), n->inputs[1]};
     attr more[2] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked)};
@@ -227,11 +228,15 @@ static bool convert_integer_conv(converter *v, graph_node *n, bool *done)
 /* A number for each channel in blocks; lanes behind the last channel have its number, so that they are scales, too. */
 static graph_value *in_blocks(converter *v, const tensor_data *t, src_loc loc)
 {
-    const int64_t dims[4] = {(t->count + v->lanes - 1) / v->lanes, 1, 1, v->lanes};
-    float *out = arena_array(&v->t.r.c->mem, float, (size_t)(dims[0] * v->lanes));
-    for (int64_t i = 0; i < dims[0] * v->lanes; i++)
-        out[i] = (float)tensor_get_f64(t, i < t->count ? i : t->count - 1);
-    return rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, DT_F32, 4, dims, out), "scale", loc);
+    const int64_t dims[4] = {(t->count + v->lanes - 1) / v->lanes, 1, 1, v->lanes}, count = dims[0] * v->lanes;
+    float *out = arena_array(&v->t.r.c->mem, float, (size_t)count);
+    double *wide = arena_array(&v->t.r.c->mem, double, (size_t)count);
+    for (int64_t i = 0; i < count; i++) {
+        wide[i] = tensor_get_f64(t, i < t->count ? i : t->count - 1);
+        out[i] = (float)wide[i];
+    }
+    const void *numbers = t->dt == DT_F64 ? (const void *)wide : out;
+    return rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, t->dt, 4, dims, numbers), "scale", loc);
 }
 
 /* A scale for each channel gets the layout of the sums. */

@@ -26,7 +26,8 @@ static bool read_sizes(const graph_node *n, sizes *z)
     const tensor_data *w = graph_constant(n->inputs[1]);
     const shape x = n->inputs[0]->type.shape, y = n->outputs[0]->type.shape;
     *z = (sizes){.strides = {1, 1}, .dilations = {1, 1}};
-    if (!w || w->kind != TENSOR_DENSE || w->dt != DT_I8 || w->rank != 4 || x.rank != 4 || y.rank != 4 ||
+    if (!w || w->kind != TENSOR_DENSE || (w->dt != DT_I8 && w->dt != DT_I16) || w->rank != 4 ||
+        x.rank != 4 || y.rank != 4 ||
         graph_attr_int(n, "groups") != 1 || !dim_is_const(x.dims[0], &z->images) ||
         !dim_is_const(x.dims[1], &z->channels) || !dim_is_const(x.dims[2], &z->height) ||
         !dim_is_const(x.dims[3], &z->width) || !dim_is_const(y.dims[3], &z->out_width))
@@ -83,15 +84,20 @@ static graph_value *in_rows(rewriter *r, const graph_node *n, const sizes *z, gr
 static const tensor_data *weights_in_rows(compiler *c, const tensor_data *w, const sizes *z, int64_t reach)
 {
     const int64_t dims[4] = {z->outs, 1, z->kernel[0], reach};
-    int8_t *out = arena_array(&c->mem, int8_t, (size_t)(z->outs * z->kernel[0] * reach));
-    memset(out, 0, (size_t)(z->outs * z->kernel[0] * reach));
+    const size_t count = (size_t)(z->outs * z->kernel[0] * reach);
+    int8_t *narrow = arena_array(&c->mem, int8_t, count);
+    int16_t *wide = arena_array(&c->mem, int16_t, count);
+    memset(narrow, 0, count);
+    memset(wide, 0, count * sizeof *wide);
     for (int64_t i = 0; i < w->count; i++) {
         int64_t col = i % z->kernel[1], row = i / z->kernel[1] % z->kernel[0],
                 channel = i / (z->kernel[1] * z->kernel[0]) % z->channels,
                 o = i / (z->kernel[1] * z->kernel[0] * z->channels);
-        out[(o * z->kernel[0] + row) * reach + col * z->channels + channel] = (int8_t)tensor_get_i64(w, i);
+        const int64_t at = (o * z->kernel[0] + row) * reach + col * z->channels + channel, x = tensor_get_i64(w, i);
+        narrow[at] = (int8_t)x;
+        wide[at] = (int16_t)x;
     }
-    return tensor_dense(c, DT_I8, 4, dims, out);
+    return tensor_dense(c, w->dt, 4, dims, w->dt == DT_I8 ? (const void *)narrow : wide);
 }
 
 bool pixel_rows_make(rewriter *r, const graph_node *n, graph_value *x, int64_t granule, pixel_rows *out)

@@ -3,7 +3,8 @@
  * by i8, which processors have instructions for (type/dot.h). The weights' zero points are taken off them where the
  * result fits; what the data's adds is the same for each output channel: its product with the sum of the weights is
  * taken off the bias. A border then has to be there, because it stands for the zero point: a pad puts it in, unless it
- * is 0. */
+ * is 0. Numbers of 16 bits become i16 there, u16 as 32768 less, and so do their weights, whose products with sums in
+ * i32 have an instruction. */
 #include "graph/op/nn.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
@@ -17,6 +18,8 @@ typedef struct folder {
     const struct target *target;
     ptr_map moved; /* a sum with the part of the bias that is made here -> position in `sums` */
     VEC(graph_value *) sums;
+    ptr_map halves; /* data of u16 -> position in `made` of the same as i16 */
+    VEC(graph_value *) made;
 } folder;
 
 /* A convolution or product: its weights, line by line of the result's channels. */
@@ -26,26 +29,38 @@ typedef struct lines {
     const tensor_data *w;
     int64_t count, products; /* lines, and weights of each */
     int64_t step, next;      /* elements from weight to weight, from line to line */
+    dtype to;                /* what weights and data become */
 } lines;
+
+#define U16_LESS 32768 /* u16 as i16 */
 
 static graph_value *operand(const graph_node *n, uint32_t i)
 {
     return i < n->n_inputs ? n->inputs[i] : NULL;
 }
 
+/* Whether the target multiplies numbers of dt, after this pass, by weights of *to, and sums fit. */
+static bool has_row(const struct target *t, const graph_node *n, dtype *to)
+{
+    const dtype dt = n->inputs[0]->type.dt;
+    const bool wide = dt == DT_I16 || dt == DT_U16;
+    *to = wide ? DT_I16 : DT_I8;
+    return n->outputs[0]->type.dt == DT_I32 && target_find_dot(t, wide ? DT_I16 : dt, *to, false);
+}
+
 static bool read_lines(const struct target *t, graph_node *n, lines *out)
 {
+    dtype to;
     *out = (lines){.n = n, .is_conv = strcmp(n->op->name, "qnn.conv2d") == 0};
     if (!out->is_conv && strcmp(n->op->name, "qnn.matmul") != 0)
         return false;
     const tensor_data *w = out->w = graph_constant(n->inputs[1]);
-    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || (w->dt != DT_I8 && w->dt != DT_U8) ||
-        !target_find_dot(t, n->inputs[0]->type.dt, DT_I8, false))
+    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || (w->dt != DT_I8 && w->dt != DT_U8) || !has_row(t, n, &to))
         return false;
     if (out->is_conv) {
         if (w->rank != 4 || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
             return false;
-        *out = (lines){n, true, w, w->dims[0], w->count / w->dims[0], 1, w->count / w->dims[0]};
+        *out = (lines){n, true, w, w->dims[0], w->count / w->dims[0], 1, w->count / w->dims[0], to};
         return true;
     }
     if (w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ||
@@ -53,7 +68,7 @@ static bool read_lines(const struct target *t, graph_node *n, lines *out)
         return false;
     bool rows = graph_attr_int(n, "transpose_b") != 0;
     int64_t k = w->dims[rows ? 1 : 0], columns = w->dims[rows ? 0 : 1];
-    *out = rows ? (lines){n, false, w, columns, k, 1, k} : (lines){n, false, w, columns, k, columns, 1};
+    *out = rows ? (lines){n, false, w, columns, k, 1, k, to} : (lines){n, false, w, columns, k, columns, 1, to};
     return true;
 }
 
@@ -69,21 +84,47 @@ static int64_t zero_at(const tensor_data *t, int64_t i)
     return t ? tensor_get_i64(t, t->count == 1 ? 0 : i) : 0;
 }
 
-/* The weights without their zero points, and the sum of each line; NULL: they do not fit into i8. */
-static int8_t *centred(compiler *c, const lines *l, const tensor_data *zeros, int64_t *sums)
+/* The weights without their zero points, and the sum of each line; NULL: they do not fit. */
+static const tensor_data *centred(compiler *c, const lines *l, const tensor_data *zeros, int64_t *sums)
 {
-    int8_t *out = arena_array(&c->mem, int8_t, (size_t)l->w->count);
+    const bool bytes = l->to == DT_I8;
+    int8_t *narrow = bytes ? arena_array(&c->mem, int8_t, (size_t)l->w->count) : NULL;
+    int16_t *wide = bytes ? NULL : arena_array(&c->mem, int16_t, (size_t)l->w->count);
     for (int64_t i = 0; i < l->count; i++) {
         sums[i] = 0;
         for (int64_t k = 0; k < l->products; k++) {
             int64_t at = i * l->next + k * l->step, x = tensor_get_i64(l->w, at) - zero_at(zeros, i);
-            if (x < INT8_MIN || x > INT8_MAX)
+            if (x < dtype_min_int(l->to) || x > dtype_max_int(l->to))
                 return NULL;
-            out[at] = (int8_t)x;
+            if (bytes)
+                narrow[at] = (int8_t)x;
+            else
+                wide[at] = (int16_t)x;
             sums[i] += x;
         }
     }
-    return out;
+    return tensor_dense(c, l->to, l->w->rank, l->w->dims, bytes ? (const void *)narrow : wide);
+}
+
+/* The data of a convolution or product of 16 bits as i16: the same numbers, or 32768 less. */
+static graph_value *as_signed(folder *v, graph_value *x, src_loc loc)
+{
+    compiler *c = v->r.c;
+    uint32_t at = 0;
+    if (x->type.dt != DT_U16)
+        return x;
+    if (ptr_map_get(&v->halves, x, &at))
+        return v->made.data[at];
+    attr wide = attr_dtype(c, "dtype", DT_I32), narrow = attr_dtype(c, "dtype", DT_I16);
+    graph_value *pair[2] = {rewrite_emit(&v->r, "cast", 1, &x, 1, &wide, loc),
+                            rewrite_constant(&v->r, tensor_scalar_i64(c, DT_I32, U16_LESS), "less", loc)};
+    graph_value *y = pair[0] && pair[1] ? rewrite_emit(&v->r, "subtract", 2, pair, 0, NULL, loc) : NULL;
+    y = y ? rewrite_emit(&v->r, "cast", 1, &y, 1, &narrow, loc) : NULL;
+    if (y) {
+        ptr_map_set(&v->halves, x, v->made.len);
+        vec_push(&c->mem, &v->made, y);
+    }
+    return y;
 }
 
 /* A constant for each line, in the shape that the result adds. */
@@ -104,15 +145,15 @@ static bool has_border(const graph_node *n)
     return false;
 }
 
-/* x with the border of the convolution n, `fill` in it. */
-static graph_value *bordered(folder *v, const graph_node *n, int64_t fill)
+/* x, the data of the convolution n, with its border, `fill` in it. */
+static graph_value *bordered(folder *v, const graph_node *n, graph_value *x, int64_t fill)
 {
     compiler *c = v->r.c;
     const int64_t *p = NULL;
     graph_attr_ints(n, "pads", &p);
     const int64_t all[8] = {0, 0, p[0], p[1], 0, 0, p[2], p[3]};
-    graph_value *in[3] = {n->inputs[0], rewrite_constant(&v->r, tensor_from_i64s(c, 8, all), "pads", n->loc),
-                          rewrite_constant(&v->r, tensor_scalar_i64(c, n->inputs[0]->type.dt, fill), "fill", n->loc)};
+    graph_value *in[3] = {x, rewrite_constant(&v->r, tensor_from_i64s(c, 8, all), "pads", n->loc),
+                          rewrite_constant(&v->r, tensor_scalar_i64(c, x->type.dt, fill), "fill", n->loc)};
     return rewrite_emit(&v->r, "nn.pad", 3, in, 0, NULL, n->loc);
 }
 
@@ -136,19 +177,23 @@ static graph_value *fold_node(folder *v, graph_node *n)
     lines l;
     const tensor_data *x_zero, *w_zero;
     graph_value *zero = operand(n, 2);
-    if ((!zero && !operand(n, 3)) || !read_lines(v->target, n, &l) || !read_zeros(operand(n, 3), l.count, &w_zero))
+    if (!read_lines(v->target, n, &l) || (!zero && !operand(n, 3) && l.to == DT_I8) ||
+        !read_zeros(operand(n, 3), l.count, &w_zero))
         return NULL;
     bool computed = !read_zeros(zero, 1, &x_zero);
-    if (computed && (l.is_conv || shape_count(zero->type.shape) != 1))
+    if (computed && (l.is_conv || l.to != DT_I8 || shape_count(zero->type.shape) != 1))
         return NULL;
     int64_t *sums = arena_array(&c->mem, int64_t, (size_t)l.count), zx = zero_at(x_zero, 0);
-    int8_t *w = centred(c, &l, w_zero, sums);
-    if (!w)
+    const tensor_data *w = centred(c, &l, w_zero, sums);
+    graph_value *in[2] = {w ? as_signed(v, n->inputs[0], n->loc) : NULL, n->inputs[1]};
+    if (!in[0])
         return NULL;
+    zx -= n->inputs[0]->type.dt == DT_U16 ? U16_LESS : 0;
     bool border = zx != 0 && l.is_conv && has_border(n);
-    graph_value *in[2] = {border ? bordered(v, n, zx) : n->inputs[0], n->inputs[1]};
-    if (w_zero || l.w->dt != DT_I8)
-        in[1] = rewrite_constant(&v->r, tensor_dense(c, DT_I8, l.w->rank, l.w->dims, w), "weights", n->loc);
+    if (border)
+        in[0] = bordered(v, n, in[0], zx);
+    if (w_zero || l.w->dt != l.to)
+        in[1] = rewrite_constant(&v->r, w, "weights", n->loc);
     attr *attrs = arena_array(&c->mem, attr, n->n_attrs);
     uint32_t n_attrs = 0;
     for (uint32_t i = 0; i < n->n_attrs; i++)
@@ -202,6 +247,7 @@ static bool run(compiler *c, graph_func *f, const struct target *t)
 {
     folder v = {.target = t};
     ptr_map_init(&v.moved, &c->mem);
+    ptr_map_init(&v.halves, &c->mem);
     rewrite_begin(&v.r, c, f);
     for (uint32_t i = 0; i < f->nodes.len && !v.r.failed; i++) {
         graph_node *n = f->nodes.data[i];
