@@ -72,7 +72,7 @@ bool rows_conv_can_be_direct(const rows_conv *v)
     bool one = v->images * v->extent[0] * v->extent[1] * w->kernel[0] * w->kernel[1] == 1;
     for (uint32_t i = 0; i < 2; i++)
         one = one && w->pad_begin[i] == 0 && w->pad_end[i] == 0;
-    return one && !v->planar && !v->depthwise && v->in % ROWS_GRANULE == 0 && v->in <= MOST_DIRECT;
+    return one && !v->planar && !v->depthwise && !v->halves && v->in % ROWS_GRANULE == 0 && v->in <= MOST_DIRECT;
 }
 
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])
@@ -123,6 +123,10 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
     out->lanes = graph_attr_int(n, "lanes") != 0;
     out->words = graph_attr_int(n, "words") != 0;
     out->out = graph_attr_int(n, "channels");
+    out->halves = dtype_bits(infer_in(n, 0)->dt) == 16;
+    if (dtype_bits(infer_in(n, 0)->dt) > 16 || (out->halves && out->lanes))
+        return infer_error(c, n, "the data is %s; numbers of 8 bits%s are needed", dtype_name(infer_in(n, 0)->dt),
+                           out->lanes ? "" : ", or of 16,");
     if (!read_extents(c, n, out) || !nn_window_read(c, n, 2, &out->win))
         return false;
     memcpy(out->win.kernel, kernel, 2 * sizeof *kernel);

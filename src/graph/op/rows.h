@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading of qnn.conv2d_rows: a convolution of bytes for processors whose only vectors are a few values in a general
- * register. Its kernel copies the rows under a line of results into a buffer of 16-bit numbers, pixel after pixel and
- * channel after channel, so that a window is one run of neighbours in each of its rows; the weights are packed in the
- * same order. Used by the type relation, by the pass that makes such nodes, and by the compute definition. */
+/* Reading of qnn.conv2d_rows: a convolution of bytes, or of 16 bits by bytes, for processors whose only vectors are a
+ * few values in a general register. Its kernel copies the rows under a line of results into a buffer of 16-bit numbers,
+ * pixel after pixel and channel after channel, so that a window is one run of neighbours in each of its rows; weights
+ * are packed in the same order. Used by the type relation, the pass that makes such nodes, and the definition. */
 #ifndef LATHE_GRAPH_OP_ROWS_H
 #define LATHE_GRAPH_OP_ROWS_H
 #include "graph/op/nn.h"
@@ -24,6 +24,9 @@ typedef struct rows_conv {
     /* Vectors of bytes are multiplied: the buffer holds i8 with the zero point (u8 less 128), which also stands in the
      * border; the sums have what it adds to them. */
     bool lanes;
+    /* Data of 16 bits: the buffer holds i16 with the zero point (u16 less 32768), which also stands in the border; the
+     * sums have what it adds to them. */
+    bool halves;
     int64_t images, extent[2], in, out; /* of the data; channels of data and result */
     int64_t out_extent[2];
     int64_t pixel; /* elements of one pixel in the buffer: its channels, filled up where that keeps steps apart */

@@ -104,6 +104,22 @@ static bool is_wide(const graph_node *n)
     return dtype_bits(n->inputs[0]->type.dt) == 16 || n->inputs[1]->type.dt == DT_F64;
 }
 
+/* n, which requantizes by scales in f64 without floats, with their quotients: a run would divide for each number. NULL:
+ * they are not known, or there is nothing to divide. */
+static graph_value *with_quotients(rewriter *r, const graph_node *n)
+{
+    const tensor_data *x = graph_constant(n->inputs[1]), *y = graph_constant(n->inputs[2]);
+    if (strcmp(n->op->name, "qnn.requantize") != 0 || !x || !y || x->dt != DT_F64 || x->count < 2 || n->n_inputs > 4 ||
+        tensor_get_f64(y, 0) == 1)
+        return NULL;
+    double *k = arena_array(&r->c->mem, double, (size_t)x->count);
+    for (int64_t i = 0; i < x->count; i++)
+        k[i] = tensor_get_f64(x, i) / tensor_get_f64(y, 0);
+    graph_value *in[5] = {n->inputs[0], n->inputs[1], n->inputs[2], n->n_inputs > 3 ? n->inputs[3] : NULL,
+                          rewrite_constant(r, tensor_dense(r->c, DT_F64, x->rank, x->dims, k), "quotient", n->loc)};
+    return rewrite_emit(r, n->op->name, 5, in, n->n_attrs, n->attrs, n->loc);
+}
+
 bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o)
 {
     const char *method = qnn_method(o);
@@ -118,6 +134,9 @@ bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o)
         if (rounds_to_even(n) && is_wide(n)) {
             bool floats = !o->target || o->target->vector_bytes > 0;
             graph_set_attr(f, n, attr_string(c, "method", floats ? "float" : "integer"));
+            graph_value *y = floats ? NULL : with_quotients(&r, n);
+            if (y && rewrite_replace(&r, n->outputs[0], y))
+                continue;
         } else if (rounds_to_even(n)) {
             graph_value *y = fixed && requantizes ? rescaled(&r, n, strcmp(method, "tflite") == 0) : NULL;
             if (y && type_equal(&y->type, &n->outputs[0]->type) && rewrite_replace(&r, n->outputs[0], y))

@@ -83,14 +83,31 @@ static graph_value *cheap_last(converter *v, graph_value *x, src_loc loc)
 
 /* --- nodes --- */
 
+/* The zero point where it is known, of lanes and of 16 bits as the buffer has it. */
+static bool known_zero(const graph_node *n, bool lanes, int64_t *out)
+{
+    const graph_value *z = n->n_inputs > 2 ? n->inputs[2] : NULL;
+    const tensor_data *t = z ? graph_constant(z) : NULL;
+    const dtype dt = n->inputs[0]->type.dt;
+    *out = (t ? tensor_get_i64(t, 0) : 0) - (lanes && dt == DT_U8 ? 128 : dt == DT_U16 ? 32768 : 0);
+    return !z || t;
+}
+
+/* Data of 16 bits whose zero point is known, with sums in i32. */
+static bool is_half(const graph_node *n)
+{
+    const dtype dt = n->inputs[0]->type.dt;
+    int64_t zero;
+    return (dt == DT_I16 || dt == DT_U16) && n->outputs[0]->type.dt == DT_I32 && known_zero(n, false, &zero);
+}
+
 static const tensor_data *byte_weights(const graph_node *n, uint32_t rank)
 {
     const tensor_data *w = graph_constant(n->inputs[1]);
     const tensor_data *z = n->n_inputs > 3 && n->inputs[3] ? graph_constant(n->inputs[3]) : NULL;
     double zero = 0;
     bool centred = n->n_inputs < 4 || !n->inputs[3] || (z && rewrite_is_uniform(z, &zero) && zero == 0);
-    dtype dt = n->inputs[0]->type.dt;
-    bool bytes = dt == DT_I8 || dt == DT_U8, one = n->n_inputs < 3 || !n->inputs[2] ||
+    bool bytes = dtype_bits(n->inputs[0]->type.dt) == 8 || is_half(n), one = n->n_inputs < 3 || !n->inputs[2] ||
                                                    shape_count(n->inputs[2]->type.shape) == 1;
     return w && w->dt == DT_I8 && w->rank == rank && w->count > 0 && centred && bytes && one ? w : NULL;
 }
@@ -158,15 +175,6 @@ static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, 
 
 /* --- zero points that go into the bias --- */
 
-/* The zero point where it is known, of lanes as the buffer has it. */
-static bool known_zero(const graph_node *n, bool lanes, int64_t *out)
-{
-    const graph_value *z = n->n_inputs > 2 ? n->inputs[2] : NULL;
-    const tensor_data *t = z ? graph_constant(z) : NULL;
-    *out = (t ? tensor_get_i64(t, 0) : 0) - (lanes && n->inputs[0]->type.dt == DT_U8 ? 128 : 0);
-    return !z || t;
-}
-
 /* One pixel whose zero point is known. */
 static bool is_direct(const graph_node *n, const rows_conv *r)
 {
@@ -178,7 +186,7 @@ static bool is_direct(const graph_node *n, const rows_conv *r)
 static graph_value *less_zero(converter *v, const graph_node *n, graph_value *y, const rows_conv *r, const source *s)
 {
     int64_t zero = 0, taps = r->win.kernel[0] * r->win.kernel[1] * (r->depthwise ? 1 : r->in);
-    if (!y || (!r->lanes && !r->direct) || !known_zero(n, r->lanes, &zero) || zero == 0)
+    if (!y || (!r->lanes && !r->direct && !r->halves) || !known_zero(n, r->lanes, &zero) || zero == 0)
         return y;
     int32_t *part = arena_array(&v->t.r.c->mem, int32_t, (size_t)r->out);
     for (int64_t o = 0; o < r->out; o++) {
@@ -244,7 +252,9 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
 {
     const tensor_data *w = byte_weights(n, 4);
     int64_t zero;
-    rows_conv r = {.planar = true, .words = v->words, .lanes = v->lanes && known_zero(n, true, &zero)};
+    const bool halves = is_half(n);
+    rows_conv r = {.planar = true, .words = v->words, .halves = halves,
+                   .lanes = v->lanes && !halves && known_zero(n, true, &zero)};
     if (!w || !is_image(n->inputs[0]) || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
         return true;
     int64_t groups = graph_attr_int(n, "groups");
@@ -280,7 +290,8 @@ static bool convert_matmul(converter *v, graph_node *n, bool *done)
     bool rows = graph_attr_int(n, "transpose_b") != 0;
     int64_t zero;
     rows_conv r = {.images = 1, .extent = {1, extent(x, 0)}, .in = extent(x, 1), .out = w->dims[rows ? 0 : 1],
-                   .words = v->words, .lanes = v->lanes && known_zero(n, true, &zero)};
+                   .words = v->words, .halves = is_half(n)};
+    r.lanes = v->lanes && !r.halves && known_zero(n, true, &zero);
     r.win = (nn_window){.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
     rows_conv_derive(&r);
     r.direct = is_direct(n, &r);

@@ -22,7 +22,7 @@ static te_tensor *operand(const graph_node *n, te_tensor *const *in, uint32_t i)
 
 typedef struct requantize_ctx {
     const graph_node *n;
-    const te_tensor *x, *x_scale, *y_scale, *y_zero;
+    const te_tensor *x, *x_scale, *y_scale, *y_zero, *quotient;
     uint32_t axis;
     bool half_up, in_integers;
     dtype out;
@@ -44,7 +44,7 @@ static tir_expr_ref requantized_in_integers(te_graph *g, const requantize_ctx *v
 
 /* The same by scales in f64, of x with `bits`; a y_scale of 1 is none. */
 static tir_expr_ref requantized_wide(te_graph *g, const requantize_ctx *v, tir_expr_ref x, tir_expr_ref xs,
-                                     tir_expr_ref ys)
+                                     tir_expr_ref ys, tir_expr_ref quotient)
 {
     compiler *c = g->c;
     const tensor_data *by = graph_constant(v->n->inputs[2]), *of = graph_constant(v->n->inputs[1]);
@@ -54,8 +54,16 @@ static tir_expr_ref requantized_wide(te_graph *g, const requantize_ctx *v, tir_e
     if (!v->in_integers)
         return slow;
     const double k = one && by ? tensor_get_f64(of, 0) / tensor_get_f64(by, 0) : 0;
-    tir_expr_ref quotient = divides ? tir_binary(c, TIR_DIV, xs, ys) : xs;
+    if (!quotient)
+        quotient = divides ? tir_binary(c, TIR_DIV, xs, ys) : xs;
     return qnn_scaled_real(g, x, x->type.dt == DT_I64 ? 47 : 31, quotient, one && by ? &k : NULL, slow);
+}
+
+static tir_expr_ref read_scale(te_graph *g, const requantize_ctx *v, const te_tensor *t, tir_expr_ref const *idx)
+{
+    return te_is_one(t)   ? te_read_one(g, t)
+           : t->rank == 1 ? te_read(g, t, &idx[v->axis])
+                          : te_read_broadcast(g, t, v->x->rank, v->x->shape, idx);
 }
 
 static tir_expr_ref requantize_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -63,11 +71,11 @@ static tir_expr_ref requantize_body(te_graph *g, void *ctx, tir_expr_ref const *
     const requantize_ctx *v = ctx;
     compiler *c = g->c;
     tir_expr_ref x = te_read(g, v->x, idx), zero = te_read_one(g, v->y_zero), ys = te_read_one(g, v->y_scale);
-    tir_expr_ref xs = te_is_one(v->x_scale)   ? te_read_one(g, v->x_scale)
-                      : v->x_scale->rank == 1 ? te_read(g, v->x_scale, &idx[v->axis])
-                                              : te_read_broadcast(g, v->x_scale, v->x->rank, v->x->shape, idx);
+    tir_expr_ref xs = read_scale(g, v, v->x_scale, idx);
+    tir_expr_ref quotient = v->quotient ? read_scale(g, v, v->quotient, idx) : NULL;
     if (v->x_scale->dt == DT_F64)
-        return qnn_saturated(g, qnn_moved(g, DT_I32, requantized_wide(g, v, x, xs, ys), zero), DT_I32, v->out);
+        return qnn_saturated(g, qnn_moved(g, DT_I32, requantized_wide(g, v, x, xs, ys, quotient), zero), DT_I32,
+                             v->out);
     if (v->half_up) {
         tir_expr_ref y = qnn_shifted(g, x, tir_sub(c, qnn_log2_of(g, v->n, 2, ys), qnn_log2_of(g, v->n, 1, xs)));
         return qnn_saturated(g, qnn_moved(g, DT_I32, y, zero), DT_I32, v->out);
@@ -81,6 +89,7 @@ static tir_expr_ref requantize_body(te_graph *g, void *ctx, tir_expr_ref const *
 bool compute_requantize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     requantize_ctx v = {.n = n, .x = in[0], .x_scale = in[1], .y_scale = in[2], .y_zero = operand(n, in, 3)};
+    v.quotient = operand(n, in, 4);
     int32_t axis = 0;
     if (in[1]->rank == 1 && !te_is_one(in[1]) &&
         !infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &axis))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compute definition of qnn.conv2d_rows: the rows under a line of results as 16-bit numbers from which the zero point
- * is taken, so that the border is 0, and sums of products along them. */
+ * is taken, so that the border is 0, and sums of products along them. Data of 16 bits has no room for that: there the
+ * zero point stays, and stands in the border. */
 #include "te/op/rows.h"
 
 #include "te/op/util.h"
@@ -11,6 +12,15 @@ typedef struct rows_ctx {
     tir_expr_ref zero;
     te_axis *reduce[5];
 } rows_ctx;
+
+/* A number of 16 bits as i16: u16 less 32768. */
+static tir_expr_ref as_half(te_graph *g, tir_expr_ref x)
+{
+    compiler *c = g->c;
+    if (x->type.dt == DT_I16)
+        return x;
+    return tir_cast(c, DT_I16, tir_sub(c, tir_cast(c, DT_I32, x), tir_int(c, DT_I32, 32768)));
+}
 
 /* x at that row, column and channel, less the zero point; 0 where there is nothing. */
 static tir_expr_ref centred_at(te_graph *g, const rows_ctx *k, tir_expr_ref image, tir_expr_ref row,
@@ -27,8 +37,9 @@ static tir_expr_ref centred_at(te_graph *g, const rows_ctx *k, tir_expr_ref imag
         inside = tir_and(c, inside, te_in_bounds(g, column, te_i64(g, v->extent[1])));
     if (!v->depthwise && !v->patches && v->pixel != v->in)
         inside = tir_and(c, inside, tir_binary(c, TIR_LT, channel, te_i64(g, v->in)));
-    tir_expr_ref x = te_centred(g, DT_I16, te_read(g, k->x, v->planar ? planar : idx), k->zero);
-    return inside ? tir_select(c, inside, x, tir_const(c, DT_I16, 0)) : x;
+    tir_expr_ref x = te_read(g, k->x, v->planar ? planar : idx);
+    x = v->halves ? as_half(g, x) : te_centred(g, DT_I16, x, k->zero);
+    return inside ? tir_select(c, inside, x, v->halves ? k->zero : tir_const(c, DT_I16, 0)) : x;
 }
 
 static tir_expr_ref less(te_graph *g, tir_expr_ref e, int64_t n)
@@ -167,6 +178,8 @@ bool compute_conv2d_rows(te_graph *g, const graph_node *n, te_tensor *const *in,
                                     v->depthwise ? 1 : v->in});
     if (v->lanes)
         return compute_conv2d_lanes(g, n, v, in, out);
+    if (v->halves)
+        k.zero = as_half(g, k.zero ? k.zero : tir_const(g->c, in[0]->dt, 0));
     int64_t counts[5] = {v->patches ? 1 : w->kernel[0], v->depthwise ? w->kernel[1] : v->taps, v->steps, 2, 2};
     uint32_t axes = v->depthwise ? 2 : 5;
     for (uint32_t i = 0; i < axes; i++)

@@ -100,6 +100,13 @@ static const char *part_channels(te_sched *s, const rows_conv *v, const char *o,
     return "channel";
 }
 
+/* A loop over the results of a tile. What makes 16 bits of a sum is long: there it stays a loop. */
+static void write_out(te_sched *s, const rows_conv *v, const char *stage, const char *loop)
+{
+    if (!v->halves)
+        te_sched_annotate(s, TE_UNROLL, stage, loop);
+}
+
 static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
 {
     const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
@@ -113,7 +120,7 @@ static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, t
         channels = part_channels(s, v, o, line, parts, channels);
     else
         te_sched_reorder(s, o, 2, (const char *[]){channels, "col_i"});
-    te_sched_annotate(s, TE_UNROLL, o, "col_i");
+    write_out(s, v, o, "col_i");
     te_sched_compute_at(s, acc, o, channels);
     te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), te_axis_name(anchor, COLUMN), tap(anchor, 1)});
     te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), "taps_row");
@@ -141,8 +148,8 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
     te_sched_reorder(s, o, 4, (const char *[]){"col_o", "channel_o", "col_i", "channel_i"});
     if (v->whole)
         te_sched_pragma(s, o, "col_o", "whole", 1);
-    te_sched_annotate(s, TE_UNROLL, o, "col_i");
-    te_sched_annotate(s, TE_UNROLL, o, "channel_i");
+    write_out(s, v, o, "col_i");
+    write_out(s, v, o, "channel_i");
     te_sched_compute_at(s, acc, o, "channel_o");
     te_sched_reorder(s, acc, 7,
                      (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, COLUMN),
