@@ -280,6 +280,16 @@ def operand_rank():
     return model(nodes, inputs, [f32(n, [4, 4]) for n in "abcdehi"] + [f32("j", [2, 2])])
 
 
+def attention_heads():
+    """Heads that do not divide the values, beside a mask, which then has no type to be of."""
+    n = helper.make_node("MultiHeadAttention", ["q", "k", "v", "", "m"], ["y"], "heads", domain="com.microsoft",
+                         num_heads=3)
+    inputs = [f32("q", [1, 2, 4]), f32("k", [1, 2, 4]), f32("v", [1, 2, 4]), f32("m", [2, 2])]
+    m = model([n], inputs, [f32("y", [1, 2, 4])])
+    m.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    return m
+
+
 def outside():
     m = model([node("Add", ["x", "w"], ["y"])], [f32("x", [2])], [f32("y", [2])])
     t = TensorProto(name="w", data_type=F32, dims=[2], data_location=TensorProto.EXTERNAL)
@@ -291,7 +301,7 @@ def outside():
 GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes, constants_twice, own_names,
                           early_operators, passed_through, many_parts],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
-                                known_sets, sets],
+                                known_sets, sets, attention_heads],
           "golden/message": [symbols, declared_extent, non_zero, zip_map, sequence, texts, run_time_branch,
                              lost_weights, quantised, functions_double]}
 

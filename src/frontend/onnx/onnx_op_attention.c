@@ -32,6 +32,8 @@ graph_value *onnx_join_heads(onnx_node *n, graph_value *x)
 
 graph_value *onnx_hide(onnx_node *n, graph_value *keep, dtype dt, double hidden)
 {
+    if (n->failed || !dtype_is_float(dt))
+        return onnx_fail(n, DIAG_TYPE, "queries, keys and values are %s; floats are needed", dtype_name(dt)), NULL;
     return onnx_where(n, keep, onnx_const_float(n, dt, 0), onnx_const_float(n, dt, hidden));
 }
 
