@@ -12,7 +12,9 @@
 
 #define ROW_LANES  16 /* elements by which rows of scores are filled up: partial sums of a row, whatever the target's
                        * vectors, so that results do not depend on these */
-#define LEAST_ROWS 4  /* below that, keys are read once or twice: products of one row do as well */
+#define FEW_ROWS    8  /* below that, turning the keys takes longer than products that read them as they lie */
+#define FEW_OF_MANY 12 /* the same for heads of so many features, whose keys fill the caches */
+#define MANY        48
 #define LEAST_LANES 4
 
 typedef struct operand {
@@ -180,7 +182,8 @@ static const char *obstacle(const attention *x)
         return "the mask's shape is open, or more than that of the scores: scores are stored";
     if (q[ATTENTION_D] < 1 || v[ATTENTION_D] % LEAST_LANES != 0 || v[ATTENTION_D] < 1)
         return "its features are no whole vectors: scores are stored";
-    return q[ATTENTION_S] < LEAST_ROWS || k[ATTENTION_S] < 1 || q[ATTENTION_B] * q[ATTENTION_H] < 1 ? "" : NULL;
+    const int64_t least = q[ATTENTION_D] < MANY ? FEW_ROWS : FEW_OF_MANY;
+    return q[ATTENTION_S] < least || k[ATTENTION_S] < 1 || q[ATTENTION_B] * q[ATTENTION_H] < 1 ? "" : NULL;
 }
 
 static graph_value *emit(rewriter *r, const attention *x, const char *out_layout, src_loc loc)

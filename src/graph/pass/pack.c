@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define FEW_ROWS 4 /* of a product's left operand, for which its right one is not turned */
+#define FEW_ROWS 12 /* of a left operand, for which the right one is not turned: that takes longer than sums in lanes */
 
 typedef struct packer {
     rewriter r;

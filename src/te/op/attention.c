@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definition of nn.attention: keys with neighbouring positions side by side, scores, their softmax without the
- * division, products with the values, and the division. Rows of scores are whole vectors of `lanes` elements: those
- * behind the last position are minus infinity, which adds nothing to a row's sum. */
+/* Compute definition of nn.attention: keys in blocks of neighbouring positions side by side, scores, their softmax
+ * without the division, products with the values, and the division. Rows of scores are whole vectors of `lanes`
+ * elements: those behind the last position are minus infinity, which adds nothing to a row's sum. */
 #include "graph/op/attention.h"
 #include "te/op/util.h"
 
@@ -10,6 +10,7 @@ typedef struct attention_ctx {
     uint32_t q_at[ATTENTION_RANK], k_at[ATTENTION_RANK], v_at[ATTENTION_RANK], out_at[ATTENTION_RANK];
     tir_expr_ref b, h, s, t, d, wide; /* extents; wide: of t, in whole vectors */
     bool filled;                      /* wide is above t */
+    int64_t lanes;                    /* of a block of keys: rows of all positions would lie a power of two apart */
     double scale;
     const te_tensor *keys, *values, *bias, *products, *scores, *row_max, *row_exp, *row_sum, *row_scale, *sums;
     te_axis *reduce;
@@ -31,12 +32,13 @@ static tir_expr_ref is_position(te_graph *g, const attention_ctx *x, tir_expr_re
     return tir_binary(g->c, TIR_LT, j, x->t);
 }
 
-/* [b, h, d, j] */
+/* [b, h, block, d, position in it] */
 static tir_expr_ref keys_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const attention_ctx *x = ctx;
-    tir_expr_ref k = read_at(g, x->k, x->k_at, idx[0], idx[1], idx[3], idx[2]);
-    return x->filled ? tir_select(g->c, is_position(g, x, idx[3]), k, tir_float(g->c, DT_F32, 0)) : k;
+    tir_expr_ref j = tir_add(g->c, tir_mul(g->c, idx[2], te_i64(g, x->lanes)), idx[4]);
+    tir_expr_ref k = read_at(g, x->k, x->k_at, idx[0], idx[1], j, idx[3]);
+    return x->filled ? tir_select(g->c, is_position(g, x, j), k, tir_float(g->c, DT_F32, 0)) : k;
 }
 
 /* [b, h, j, d] */
@@ -59,7 +61,9 @@ static tir_expr_ref bias_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 static tir_expr_ref products_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const attention_ctx *x = ctx;
-    tir_expr_ref k = te_var(g, x->reduce), at[4] = {idx[0], idx[1], k, idx[3]};
+    tir_expr_ref k = te_var(g, x->reduce), lanes = te_i64(g, x->lanes);
+    tir_expr_ref at[5] = {idx[0], idx[1], tir_binary(g->c, TIR_FLOORDIV, idx[3], lanes), k,
+                          tir_binary(g->c, TIR_FLOORMOD, idx[3], lanes)};
     return tir_mul(g->c, read_at(g, x->q, x->q_at, idx[0], idx[1], idx[2], k), te_read(g, x->keys, at));
 }
 
@@ -114,9 +118,10 @@ static tir_expr_ref out_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_mul(g->c, te_read(g, x->sums, at), te_read(g, x->row_scale, at));
 }
 
-static te_tensor *stage(te_graph *g, attention_ctx *x, const char *name, tir_expr_ref const *dims, te_body_fn body)
+static te_tensor *stage(te_graph *g, attention_ctx *x, const char *name, uint32_t rank, tir_expr_ref const *dims,
+                        te_body_fn body)
 {
-    te_tensor *t = te_compute(g, name, DT_F32, 4, dims, body, x);
+    te_tensor *t = te_compute(g, name, DT_F32, rank, dims, body, x);
     t->node->tag = arena_printf(&g->c->mem, "attention.%s", name);
     return t;
 }
@@ -147,6 +152,7 @@ static bool read_ctx(te_graph *g, const graph_node *n, te_tensor *const *in, att
     x->filled = lanes > 1 && !(tir_is_int(x->t, &t) && t % lanes == 0);
     x->wide = x->filled ? tir_mul(g->c, te_ceildiv(g, x->t, lanes), te_i64(g, lanes)) : x->t;
     x->scale = graph_attr_float(n, "scale");
+    x->lanes = lanes;
     return true;
 }
 
@@ -158,7 +164,7 @@ static te_tensor *make_bias(te_graph *g, attention_ctx *x)
         return NULL;
     for (uint32_t i = 0; x->mask && i + 1 < x->mask->rank; i++)
         dims[4 - x->mask->rank + i] = x->mask->shape[i];
-    te_tensor *t = stage(g, x, "bias", dims, bias_body);
+    te_tensor *t = stage(g, x, "bias", 4, dims, bias_body);
     t->node->inline_hint = !x->filled;
     return t;
 }
@@ -170,13 +176,14 @@ bool compute_attention(te_graph *g, const graph_node *n, te_tensor *const *in, t
         return false;
     const tir_expr_ref features = x.v->shape[x.v_at[ATTENTION_D]], rows[3] = {x.b, x.h, x.s},
                        wide[4] = {x.b, x.h, x.s, x.wide};
-    x.keys = stage(g, &x, "keys", (tir_expr_ref[]){x.b, x.h, x.d, x.wide}, keys_body);
-    x.values = stage(g, &x, "values", (tir_expr_ref[]){x.b, x.h, x.t, features}, values_body);
+    const tir_expr_ref blocks[5] = {x.b, x.h, te_ceildiv(g, x.t, x.lanes), x.d, te_i64(g, x.lanes)};
+    x.keys = stage(g, &x, "keys", 5, blocks, keys_body);
+    x.values = stage(g, &x, "values", 4, (tir_expr_ref[]){x.b, x.h, x.t, features}, values_body);
     x.bias = make_bias(g, &x);
     x.products = reduction(g, &x, "products", 4, wide, x.d, TE_SUM, products_body);
-    x.scores = stage(g, &x, "scores", wide, scores_body);
+    x.scores = stage(g, &x, "scores", 4, wide, scores_body);
     x.row_max = reduction(g, &x, "row_max", 3, rows, x.wide, TE_MAX, max_body);
-    x.row_exp = stage(g, &x, "row_exp", wide, exp_body);
+    x.row_exp = stage(g, &x, "row_exp", 4, wide, exp_body);
     x.row_sum = reduction(g, &x, "row_sum", 3, rows, x.wide, TE_SUM, sum_body);
     x.row_scale = te_compute(g, "row_scale", DT_F32, 3, rows, scale_body, &x);
     x.row_scale->node->tag = "attention.row_scale";

@@ -7,9 +7,7 @@
 #include "type/target.h"
 
 #define MOST_VECTORS 4  /* of columns in a tile */
-#define FEW_ROWS     4  /* rows below which packing the keys takes as long as their products */
 #define PARTIAL      16 /* sums of a row side by side (lanes.c) */
-#define PACKED       8  /* positions whose keys are turned at a time */
 
 typedef struct attention_plan {
     te_sched *s;
@@ -42,6 +40,13 @@ static double product_cost(const attention_plan *p, int64_t rows, int64_t vector
     return cycles;
 }
 
+/* Do `vectors` of columns lie in whole blocks of keys, or in one? */
+static bool keys_in_reach(const attention_plan *p, int64_t vectors)
+{
+    int64_t block = te_axis_extent(p->keys, 4), wide = vectors * p->lanes;
+    return wide % block == 0 || block % wide == 0;
+}
+
 /* The rows of a tile are the same for both products; columns are not. */
 static void choose_tiles(attention_plan *p, int64_t s, int64_t t, int64_t d, int64_t dv)
 {
@@ -50,7 +55,7 @@ static void choose_tiles(attention_plan *p, int64_t s, int64_t t, int64_t d, int
     double least = 0;
     for (int64_t r = 1; r <= s && r + 2 <= regs; r++)
         for (int64_t v = 1; v <= MOST_VECTORS && v * r + v + 1 <= regs && v <= wide; v++)
-            for (int64_t u = 1; u <= MOST_VECTORS && u * r + u + 1 <= regs && u <= units; u++) {
+            for (int64_t u = 1; keys_in_reach(p, v) && u <= MOST_VECTORS && u * r + u + 1 <= regs && u <= units; u++) {
                 double c = product_cost(p, r, v, s, wide) * (double)d + product_cost(p, r, u, s, units) * (double)t;
                 if (least == 0 || c < least) {
                     least = c;
@@ -110,16 +115,14 @@ static const char *cut_result(const attention_plan *p)
     return part;
 }
 
-/* Keys by position, turned; values in neighbouring rows. */
+/* Keys by blocks of positions, turned; values in neighbouring rows. */
 static void pack(const attention_plan *p, const char *part)
 {
     te_sched *s = p->s;
-    const char *k = p->keys->name, *d = te_axis_name(p->keys, 2), *j = te_axis_name(p->keys, 3);
+    const char *k = p->keys->name, *j = te_axis_name(p->keys, 4);
     te_sched_compute_at(s, k, p->last->name, part);
-    te_sched_split(s, k, d, PARTIAL, "d_o", "d_i");
-    te_sched_split(s, k, j, PACKED, "j_o", "j_i");
-    te_sched_reorder(s, k, 4, (const char *[]){"d_o", "j_o", "j_i", "d_i"});
-    te_sched_annotate(s, TE_UNROLL, k, "j_i");
+    te_sched_split(s, k, j, p->lanes, "lane_o", "lane_v");
+    te_sched_annotate(s, TE_VECTORIZE, k, "lane_v");
     te_sched_compute_at(s, p->values->name, p->last->name, part);
     te_row_in_lanes(s, p->t, p->values, te_axis_name(p->values, 3));
 }
