@@ -213,16 +213,19 @@ typedef struct liveness {
     int64_t peak;   /* over the nodes that become kernels of their own */
 } liveness;
 
-static int64_t bytes_of(const graph_value *v)
+static int64_t bytes_of(const graph_value *v, bool sums_are_bytes)
 {
     bool inside = v->def && !graph_constant(v) && !(v->mark & MARK_RESULT) && v->type.kind == TYPE_TENSOR &&
                   shape_is_static(v->type.shape);
     int64_t n = inside ? type_bytes(&v->type) : 0;
+    if (inside && v->type.dt == DT_I32 && sums_are_bytes)
+        n /= (int64_t)dtype_bytes(DT_I32);
     return n > 0 && n < (int64_t)1 << 40 ? n : 0;
 }
 
-/* Element-wise results will be part of what makes their operands: they are no kernels. */
-static liveness measure(arena *a, const graph_func *f)
+/* Element-wise results will be part of what makes their operands: they are no kernels. `sums_are_bytes`: i32 stands for
+ * sums that become bytes where they are made. */
+static liveness measure(arena *a, const graph_func *f, bool sums_are_bytes)
 {
     uint32_t n = f->nodes.len;
     liveness l = {.bytes = arena_array(a, int64_t, n + 1u)};
@@ -236,8 +239,8 @@ static liveness measure(arena *a, const graph_func *f)
         for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++) {
             uint32_t end = i;
             (void)ptr_map_get(&last, f->nodes.data[i]->outputs[k], &end);
-            l.bytes[i] += bytes_of(f->nodes.data[i]->outputs[k]); /* changes first, sums below */
-            l.bytes[end + 1] -= bytes_of(f->nodes.data[i]->outputs[k]);
+            l.bytes[i] += bytes_of(f->nodes.data[i]->outputs[k], sums_are_bytes); /* changes first, sums below */
+            l.bytes[end + 1] -= bytes_of(f->nodes.data[i]->outputs[k], sums_are_bytes);
         }
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -287,12 +290,13 @@ static bool run(compiler *c, graph_func *f, const pass_options *o)
     arena_init(&v.scratch, &c->mem);
     ptr_map_init(&v.transformed, &v.scratch);
     rewrite_begin(&v.r, c, f);
-    liveness l = measure(&v.scratch, f);
+    liveness l = measure(&v.scratch, f, false), bytes = measure(&v.scratch, f, true);
     for (uint32_t i = 0; i < f->nodes.len && !v.r.failed; i++) {
         graph_node *n = f->nodes.data[i];
         conv_size z;
         rewrite_operands(n);
         int64_t room = room_for(&l, i), tile = can_change(&v, n, &z) ? best_tile(&v, n, &z, (double)room) : 0;
+        room = tile != 0 && z.wide ? room_for(&bytes, i) : room;
         if (tile == 0 || !change(&v, n, tile, share_of(t, room, least_scratch(&v, &z, tile))))
             rewrite_keep(&v.r, n);
     }
