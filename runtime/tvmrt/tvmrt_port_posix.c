@@ -23,6 +23,7 @@ struct posix_thread {
     tvmrt_thread_func_t func;
     void *arg;
     uint32_t kept_off; /* the processor taken from those that it may run on, plus 1; 0: none */
+    uint32_t left;     /* a check sum of those that were left, which the program may have changed since */
 };
 typedef char tvmrt_thread_bytes_is_enough[TVMRT_THREAD_BYTES >= sizeof(struct posix_thread) ? 1 : -1];
 
@@ -145,27 +146,45 @@ int tvmrt_thread_join(tvmrt_thread_t *thread)
     return port_status(pthread_join(((struct posix_thread *)(void *)thread)->id, NULL));
 }
 
+#if defined(__linux__) && defined(CPU_CLR)
+static uint32_t sum_of(const cpu_set_t *set)
+{
+    const unsigned char *bytes = (const unsigned char *)set;
+    uint32_t sum = 2166136261u; /* FNV-1a */
+    size_t i;
+
+    for (i = 0; i < sizeof *set; i++)
+        sum = (sum ^ bytes[i]) * 16777619u;
+    return sum;
+}
+
+static void keep_off(struct posix_thread *posix, uint32_t processor)
+{
+    cpu_set_t set;
+
+    if (processor + 1 == posix->kept_off || pthread_getaffinity_np(posix->id, sizeof set, &set) != 0)
+        return;
+    if (posix->kept_off != 0 && posix->left == sum_of(&set))
+        CPU_SET(posix->kept_off - 1, &set);
+    posix->kept_off = 0;
+    if (CPU_ISSET(processor, &set) && CPU_COUNT(&set) > 1) {
+        CPU_CLR(processor, &set);
+        posix->kept_off = processor + 1;
+        posix->left = sum_of(&set);
+    }
+    (void)pthread_setaffinity_np(posix->id, sizeof set, &set);
+}
+#endif
+
 /* Linux puts a thread that wakes up on the processor of the one that wakes it when it takes both for as good, and moves
  * it away milliseconds later: until then the two take turns. */
 void tvmrt_thread_keep_off(tvmrt_thread_t *thread)
 {
 #if defined(__linux__) && defined(CPU_CLR)
-    struct posix_thread *posix = (struct posix_thread *)(void *)thread;
     const int processor = sched_getcpu();
-    const uint32_t here = (uint32_t)processor;
-    cpu_set_t set;
 
-    if (processor < 0 || here >= CPU_SETSIZE || here + 1 == posix->kept_off ||
-        pthread_getaffinity_np(posix->id, sizeof set, &set) != 0)
-        return;
-    if (posix->kept_off != 0)
-        CPU_SET(posix->kept_off - 1, &set);
-    posix->kept_off = 0;
-    if (CPU_ISSET(here, &set) && CPU_COUNT(&set) > 1) {
-        CPU_CLR(here, &set);
-        posix->kept_off = here + 1;
-    }
-    (void)pthread_setaffinity_np(posix->id, sizeof set, &set);
+    if (processor >= 0 && processor < CPU_SETSIZE)
+        keep_off((struct posix_thread *)(void *)thread, (uint32_t)processor);
 #else
     (void)thread;
 #endif

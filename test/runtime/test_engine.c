@@ -328,19 +328,6 @@ static void workers_begin_with_their_shares(void **state)
 static pthread_barrier_t asked;
 static cpu_set_t allowed;
 
-/* Says twice where it may run. */
-static void ask_twice(void *arg)
-{
-    int k;
-
-    (void)arg;
-    for (k = 0; k < 2; k++) {
-        pthread_barrier_wait(&asked);
-        assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-        pthread_barrier_wait(&asked);
-    }
-}
-
 static void go_to(int processor)
 {
     cpu_set_t set;
@@ -350,14 +337,31 @@ static void go_to(int processor)
     assert_int_equal(sched_setaffinity(0, sizeof set, &set), 0);
 }
 
+/* Says three times where it may run; before the last time the program gives it one processor. */
+static void ask_thrice(void *arg)
+{
+    int k;
+
+    for (k = 0; k < 3; k++) {
+        if (k == 2)
+            go_to(*(const int *)arg);
+        pthread_barrier_wait(&asked);
+        pthread_barrier_wait(&asked);
+        assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+        pthread_barrier_wait(&asked);
+    }
+}
+
 static void ask(tvmrt_thread_t *thread)
 {
+    pthread_barrier_wait(&asked);
     tvmrt_thread_keep_off(thread);
     pthread_barrier_wait(&asked);
     pthread_barrier_wait(&asked);
 }
 
-/* A thread that is woken may run on every processor of the program but the one of the thread that wakes it. */
+/* A thread that is woken may run on every processor of the program but the one of the thread that wakes it, and on none
+ * that the program took from it since. */
 static void woken_threads_keep_off(void **state)
 {
     cpu_set_t all, expected_set;
@@ -371,7 +375,7 @@ static void woken_threads_keep_off(void **state)
     for (there = CPU_SETSIZE - 1; !CPU_ISSET(there, &all);)
         there--;
     assert_int_equal(pthread_barrier_init(&asked, NULL, 2), 0);
-    assert_int_equal(tvmrt_thread_create(&thread, ask_twice, NULL), 0);
+    assert_int_equal(tvmrt_thread_create(&thread, ask_thrice, &there), 0);
     go_to(here);
     ask(&thread);
     expected_set = all;
@@ -383,6 +387,11 @@ static void woken_threads_keep_off(void **state)
     expected_set = all;
     if (CPU_COUNT(&all) > 1)
         CPU_CLR(there, &expected_set);
+    assert_true(CPU_EQUAL(&allowed, &expected_set));
+    go_to(here);
+    ask(&thread);
+    CPU_ZERO(&expected_set);
+    CPU_SET(there, &expected_set);
     assert_true(CPU_EQUAL(&allowed, &expected_set));
     assert_int_equal(tvmrt_thread_join(&thread), 0);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
