@@ -33,6 +33,8 @@ REASONS = (
      "two parts share a line of tiles: where its border lies in the loop that copies it depends on which one runs"),
     ("products_scalar", "attention 1 of *",
      "one query and one key: a single sum, whose steps wait for each other; lanes would change its order"),
+    ("products_scalar", "attention 7 of *",
+     "few queries read seven keys as they lie: each sum is in lanes, an odd last one by itself"),
     ("products_scalar", "layer norm *", "rows of 1, 7 and 8 elements: a sum in lanes begins at 32"),
     ("products_scalar", "rms norm *", "rows of 1, 7 and 8 elements: a sum in lanes begins at 32"),
     ("products_scalar", "*5x300x3", "three columns: a vector of two, and one by itself"),

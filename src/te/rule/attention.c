@@ -121,8 +121,10 @@ static void pack(const attention_plan *p, const char *part)
     te_sched *s = p->s;
     const char *k = p->keys->name, *j = te_axis_name(p->keys, 4);
     te_sched_compute_at(s, k, p->last->name, part);
-    te_sched_split(s, k, j, p->lanes, "lane_o", "lane_v");
-    te_sched_annotate(s, TE_VECTORIZE, k, "lane_v");
+    if (te_axis_extent(p->scores, 3) == te_reduce_most(s->g, p->sums)) { /* else the last block ends within a vector */
+        te_sched_split(s, k, j, p->lanes, "lane_o", "lane_v");
+        te_sched_annotate(s, TE_VECTORIZE, k, "lane_v");
+    }
     te_sched_compute_at(s, p->values->name, p->last->name, part);
     te_row_in_lanes(s, p->t, p->values, te_axis_name(p->values, 3));
 }
