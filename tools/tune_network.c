@@ -212,7 +212,7 @@ bool tune_network(tuning *t)
     network *best = tuning_dir(t) ? open_network(t, NULL, false) : NULL;
     if (!best)
         return false;
-    const bool ok = (t->tuned == 0 && t->failed > 0)
+    const bool ok = (t->tuned == 0 && t->found == 0 && t->failed > 0)
                         ? diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(),
                                      "none of %u kernels could be measured", t->failed)
                         : try_network(t, &best);

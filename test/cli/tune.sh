@@ -105,6 +105,8 @@ case $state in '' | *Z* | *X*) good ;; *) bad "what hung goes on: $state" ;; esa
 [ ! -e no.log ] && good || bad "no.log holds $(cat no.log)"
 CC=./nosuch-cc expect_error 3 'none of 2 kernels' tune model.txt -o no.log --candidates 2
 grep -q 'not measured: .*nosuch-cc' stdout && good || bad "it says: $(cat stdout)"
+head -1 t.log > half.log
+expect 0 'tuned 0 kernels, 1 were in the file already, 1 could not be measured' tune model.txt -o half.log --measure false
 
 # forms of operators: what a pass takes by its estimate, a record may say
 three_convolutions > conv.txt
