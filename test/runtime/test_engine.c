@@ -328,7 +328,7 @@ static void workers_begin_with_their_shares(void **state)
 static pthread_barrier_t asked;
 static cpu_set_t allowed;
 
-static void go_to(int processor)
+static void go_to(size_t processor)
 {
     cpu_set_t set;
 
@@ -344,7 +344,7 @@ static void ask_thrice(void *arg)
 
     for (k = 0; k < 3; k++) {
         if (k == 2)
-            go_to(*(const int *)arg);
+            go_to(*(const size_t *)arg);
         pthread_barrier_wait(&asked);
         pthread_barrier_wait(&asked);
         assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
@@ -366,7 +366,7 @@ static void woken_threads_keep_off(void **state)
 {
     cpu_set_t all, expected_set;
     tvmrt_thread_t thread;
-    int here, there;
+    size_t here, there;
 
     (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
