@@ -133,6 +133,8 @@ static bool compile_accelerated(cli *x, const char *file, const compile_options 
     writer_init(&w, &c->mem);
     if (strcmp(o->emit, "c") != 0 && strcmp(o->emit, "tir") != 0)
         return cli_usage_error(x, "it takes c and tir here", "--target vta --emit %s: that cannot be made", o->emit);
+    if (o->n_schedules > 0)
+        return computation_refuses_schedules(c, file);
     if (!compiler_read_file(c, file, &bytes) || !computation_read(c, file, bytes, o->schedule, &t))
         return false;
     const char *name = accelerated_name(x, &t, file);

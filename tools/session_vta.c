@@ -70,6 +70,8 @@ bool session_open_vta(session *s)
     computation t;
     tir_func *f;
     span bytes;
+    if (s->options.n_schedules > 0)
+        return computation_refuses_schedules(c, s->path);
     if (!compiler_read_file(c, s->path, &bytes) || !computation_read(c, s->path, bytes, s->options.schedule, &t) ||
         !computation_lower_vta(c, &t, "main", &f))
         return false;

@@ -120,6 +120,13 @@ bool computation_read(compiler *c, const char *file, span s, const char *schedul
     return compiler_read_file(c, schedule_file, &out->schedule);
 }
 
+bool computation_refuses_schedules(compiler *c, const char *file)
+{
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--schedules is for models, and '%s' is a computation", file);
+    diag_hint(&c->diags, "--schedule FILE takes the schedule of one, alone in its file");
+    return false;
+}
+
 static te_record_text record_text(const char *file, span s)
 {
     return (te_record_text){file, (const char *)s.data, s.len};
@@ -136,7 +143,7 @@ bool computation_read_records(compiler *c, const char *file, te_records *out)
     for (size_t at = 0; at < s.len;) {
         computation x = computation_take(c, file, s, &at);
         if (x.target && !target_lookup(c, x.target)) {
-            diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' has a schedule for '%s', which is no target", file,
+            diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' has a schedule for '%s', which is no target", file,
                        x.target);
             diag_hint(&c->diags, "targets are: %s", target_names(c));
             return false;
@@ -147,7 +154,7 @@ bool computation_read_records(compiler *c, const char *file, te_records *out)
     }
     if (out->list.len > before)
         return true;
-    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' holds no computation with a schedule", file);
+    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' holds no computation with a schedule", file);
     diag_hint(&c->diags, "'lathe schedule MODEL' prints such texts");
     return false;
 }

@@ -21,6 +21,8 @@ computation computation_take(compiler *c, const char *file, span s, size_t *at);
 /* The one computation of a file, with the schedule of another file where one is named. Errors: several computations,
  * two schedules. */
 bool computation_read(compiler *c, const char *file, span s, const char *schedule_file, computation *out);
+/* Says that --schedules is not for a computation; false. */
+bool computation_refuses_schedules(compiler *c, const char *file);
 /* Adds all computations of a file that have a schedule to the records. Errors: those of te_records_add; there is none;
  * a target that is not there. */
 bool computation_read_records(compiler *c, const char *file, te_records *out);

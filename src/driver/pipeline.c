@@ -361,6 +361,8 @@ static bool load_computation(compiler *c, const char *path, const compile_option
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                           "'%s' is a computation, which says all itself: --shape, --dim, --bind and --bound are for "
                           "ONNX", path);
+    if (o->n_schedules > 0)
+        return computation_refuses_schedules(c, path);
     if (strcmp(o->emit, "graph") == 0 || strcmp(o->emit, "schedule") == 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' is a computation and has no %s of a model", path,
                           o->emit);

@@ -82,6 +82,12 @@ expect_error 2 'holds a schedule, and --schedule gives another' run both.te --ta
 expect_error 2 'schedule is for computations' run "$top/demo/digits.onnx" --schedule gemm.sched
 expect_error 2 'target vta is for computations' run "$top/demo/digits.onnx" --target vta
 expect_error 2 'cycle is for the accelerator' run gemm.txt --cycle
+for verb in 'run both.te --target vta' 'run gemm.txt' 'bench gemm.txt' 'verify gemm.txt --against interpreter' \
+    'compile gemm.txt -o no' 'compile both.te --target vta -o no.c'; do
+    # shellcheck disable=SC2086
+    expect_error 2 'schedules is for models, and .* is a computation' $verb --schedules both.te
+    grep -q '^ *hint: --schedule FILE' stderr && good || bad "$verb: no hint: $(cat stderr)"
+done
 expect_error 2 'timeline is for the accelerator' run gemm.txt --timeline o.svg
 expect_error 2 'neither .svg nor .json' run both.te --target vta --timeline o.png
 expect_error 2 'timeline: there is no folder' run both.te --target vta --timeline no/o.svg
