@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json_out.h"
+#include "graph/pass.h"
 
 /* What is compared with, and how closely. */
 typedef struct judge {
@@ -79,6 +80,11 @@ static bool mismatch(const judge *j, const run_tensor *got, const compare_result
     if (j->s->result.half_up && reference_is(j->s->x, "onnxruntime"))
         diag_hint(d, "the model rounds halves up, onnxruntime to even numbers: steps may differ by one; "
                      "--against interpreter rounds as the model says");
+    if (j->s->result.integers && j->s->options.requant != REQUANT_EXACT && reference_is(j->s->x, "onnxruntime"))
+        diag_hint(d, "--requant %s does not round as onnxruntime does (%s): steps may differ by one, and so on from "
+                     "layer to layer; --against interpreter rounds so, too",
+                  cli_get(j->s->x, OPT_REQUANT, ""),
+                  j->s->options.requant == REQUANT_TFLITE ? "twice, as TensorFlow Lite" : "once, in integers");
     if (j->s->result.dynamic && !j->has_oracle)
         diag_hint(d, "the model computes scales as it runs: there the last bit of a float decides how numbers are "
                      "rounded, and so on from layer to layer; --per-node says where values part");

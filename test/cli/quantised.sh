@@ -40,6 +40,11 @@ expect 0 '"onnxruntime": "session.x64quantprecision=1, graph optimizations off"'
 expect 0 '^onnxruntime with session.x64quantprecision=1$' verify product.onnx --integers --against onnxruntime $inputs \
     --rtol 0 --atol 0 --interpret
 expect 1 'WRONG$' verify product.onnx --requant fast --against onnxruntime $inputs --interpret
+expect 1 'hint: --requant fast does not round as onnxruntime' verify product.onnx --requant fast --against onnxruntime \
+    $inputs --interpret
+expect 1 'hint: --requant tflite .*twice, as TensorFlow Lite.*--against interpreter' verify product.onnx --requant tflite \
+    --against onnxruntime $inputs --interpret
+expect 0 ' ok$' verify product.onnx --requant tflite --against interpreter $inputs
 expect 0 '^onnxruntime with session.x64quantprecision=1$' verify "$top/demo/digits.onnx" --against onnxruntime --interpret
 
 # A scale that is computed as the model runs: the same bits, and where they are not, why that may be.
