@@ -189,6 +189,9 @@ def main():
     p.add_argument("--check", action="store_true")
     p.add_argument("--untimed", action="store_true")
     a = p.parse_args()
+    for what, folder in (("MODELS", a.models), ("--out", a.out)):
+        if not os.path.isdir(folder) and (a.check or os.path.exists(folder) or what == "MODELS"):
+            sys.exit(f"{what}: {folder} is no folder")
     if not a.check:
         os.makedirs(a.out, exist_ok=True)
         open_state(a)

@@ -104,6 +104,12 @@ check 'which stays' grep -q mine notes/file
 # a record that nothing takes is told
 sed -i 's/28, 28/28, 29/g' made/conv.x86-64-v3.schedules
 tuned --check --untimed > log 2>&1 && bad "records that no kernel takes: $(cat log)" || good
+# a file in a folder's place
+for wrong in "$top/README.md --check" "models --check --out $top/README.md" "models --out $top/README.md"; do
+    # shellcheck disable=SC2086
+    python3 "$top/scripts/tuned.py" $wrong --lathe ./lathe.sh > log 2>&1 && bad "$wrong: it took a file" || good
+    [ "$(cat log)" = "$(grep 'README.md is no folder$' log)" ] && [ -s log ] && good || bad "$wrong: it says: $(cat log)"
+done
 # a network that cannot be compiled stops no other one
 rm -r state made
 echo '?' > models/conv.onnx
