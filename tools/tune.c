@@ -2,6 +2,7 @@
 /* lathe tune, kernel by kernel: the space of each, the side that measures it, and the record that is kept. */
 #include "tune.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,10 +26,15 @@ static bool send(tuning *t, const artifact *a, const artifact *b)
 /* A program that is not there is an error; one that ended, or hangs, has no times for this one and is started again. */
 static bool stop(tuning *t, compiler *c, measure_answer *out)
 {
-    const bool started = t->runs;
+    const bool started = t->runs, late = errno == EAGAIN;
+    const int status = started ? process_stop(&t->measuring) : 0;
     t->runs = false;
-    *out = (measure_answer){.failed = "the measuring side ended, or took too long"};
-    if (!started || process_stop(&t->measuring) != PROCESS_NOT_FOUND)
+    *out = (measure_answer){.failed = "the measuring side took too long"};
+    if (!late)
+        out->failed = status == PROCESS_SIGNAL ? "a signal ended the measuring side, as --limit does"
+                                               : arena_printf(&c->mem, "the measuring side ended with status %d, "
+                                                                       "without an answer", status);
+    if (late || !started || status != PROCESS_NOT_FOUND)
         return started;
     diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "--measure: there is no program '%.200s'",
                t->command.data[0]);
@@ -76,6 +82,7 @@ bool tuning_ask(tuning *t, compiler *c, const artifact *a, const artifact *b, me
         return ask_remote(t, a, b, out);
     if (tuning_dir(t) && !t->runs && (t->runs = process_start(own, t->command.data, t->dir, &t->measuring)))
         process_limit(&t->measuring, (uint32_t)t->limit + MARGIN);
+    errno = 0; /* what was before tells nothing of a limit */
     if (!t->runs || !send(t, a, b) || !process_hear(&t->measuring, line, TUNING_LINE))
         return stop(t, own, out);
     if (!measure_read(own, line, out))

@@ -207,14 +207,27 @@ static bool try_network(tuning *t, network **best)
     return try_all(t, best) && (t->over || (t->tuned == 0 && t->changed == 0) || compare_with_rules(t, *best));
 }
 
+/* Each kernel has said why. */
+static bool none_measured(tuning *t)
+{
+    diags *d = &t->x->c->diags;
+    diag_error(d, DIAG_ENVIRONMENT, src_loc_none(), "none of %u kernels could be measured", t->failed);
+    if (!t->remote && !cli_has(t->x, OPT_MEASURE))
+        diag_hint(d, "CC names the C compiler that builds them here; --measure COMMAND and --remote HOST:PORT have "
+                     "another machine measure, as in --measure 'ssh board lathe measure'");
+    else if (!t->remote)
+        diag_hint(d, "--measure: '%.200s' has to speak as 'lathe measure' does, as in --measure 'ssh board lathe "
+                     "measure'", cli_get(t->x, OPT_MEASURE, ""));
+    return false;
+}
+
 bool tune_network(tuning *t)
 {
     network *best = tuning_dir(t) ? open_network(t, NULL, false) : NULL;
     if (!best)
         return false;
     const bool ok = (t->tuned == 0 && t->found == 0 && t->failed > 0)
-                        ? diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(),
-                                     "none of %u kernels could be measured", t->failed)
+                        ? none_measured(t)
                         : try_network(t, &best);
     close_network(best);
     return ok;

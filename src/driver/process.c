@@ -244,5 +244,5 @@ int process_end(process *p)
     (void)close(p->fd);
     p->fd = -1;
     int status = wait_for(p->c, p->pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : PROCESS_SIGNAL;
 }

@@ -77,15 +77,17 @@ typedef struct process {
     compiler *c;
     int pid, fd;
 } process;
-enum { PROCESS_NOT_FOUND = 127 }; /* exit status of what could not be started */
+/* Exit status of what could not be started, and of what a signal ended. */
+enum { PROCESS_NOT_FOUND = 127, PROCESS_SIGNAL = 128 };
 bool process_start(compiler *c, const char *const *argv, const char *dir, process *out);
 bool process_say(const process *p, const char *line); /* false: it has ended */
 bool process_send(const process *p, const void *data, size_t len); /* bytes; as above */
 /* One line without its newline, cut to size; false at the end, with what there was of a line. */
 bool process_hear(const process *p, char *line, size_t size);
-void process_limit(const process *p, uint32_t seconds); /* what it hears and says waits no longer than that */
+/* What it hears and says waits no longer than that; errno is then EAGAIN. */
+void process_limit(const process *p, uint32_t seconds);
 int process_stop(process *p);              /* ends one that does not answer; as process_end */
-int process_end(process *p);               /* its exit status; 128: a signal */
+int process_end(process *p);               /* its exit status */
 const char *process_temp_dir(compiler *c); /* NULL after a diagnostic; compiler_remove_temp_dir removes it */
 const char *process_python(void);          /* LATHE_PYTHON or python3 */
 

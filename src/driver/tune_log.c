@@ -64,6 +64,15 @@ static bool broken(compiler *c, const char *file, uint32_t line, const char *why
     return false;
 }
 
+/* A tuner that was stopped as it wrote. */
+static bool cut_off(compiler *c, const char *file, uint32_t line)
+{
+    const src_loc at = {.file = file, .line = line, .col = 1, .node_index = -1};
+    diag_error(&c->diags, DIAG_FORMAT, at, "this is no record of the tuner's: the file ends within it");
+    diag_hint(&c->diags, "'lathe tune -o %s' drops it, and goes on behind the others", file);
+    return false;
+}
+
 static bool read_schedule(compiler *c, const char *file, uint32_t line, const json_t *o, const char *runs,
                           te_records *out)
 {
@@ -111,7 +120,9 @@ bool tune_log_read(compiler *c, const char *file, span text, te_records *out)
             continue;
         json_error_t why;
         json_t *o = json_loadb(begin, n, 0, &why);
-        bool ok = o ? read_record(c, file, line, o, out) : broken(c, file, line, why.text);
+        bool ok = o     ? read_record(c, file, line, o, out)
+                  : end ? broken(c, file, line, why.text)
+                        : cut_off(c, file, line);
         json_decref(o);
         if (!ok)
             return false;

@@ -70,6 +70,8 @@ printf %s "$(cat 1.log)" > cut.log
 expect 0 'tuned 1 kernels, 1 were' tune model.txt -o cut.log --candidates 2
 [ "$(wc -l < cut.log)" = 2 ] && good || bad "a record behind one without an end of line: $(cat cut.log)"
 { cat 1.log; head -c 100 2.log; } > cut.log
+expect_error 1 'cut.log:2:1: .*the file ends within it' compile model.txt -o q --target native --schedules cut.log
+grep -q "^ *hint: 'lathe tune -o cut.log' drops it" stderr && good || bad "no hint: $(cat stderr)"
 expect 0 'tuned 1 kernels, 1 were' tune model.txt -o cut.log --candidates 2
 grep -q 'not written to its end' stderr && good || bad "it says: $(cat stderr)"
 [ "$(wc -l < cut.log)" = 2 ] && good || bad "a record behind half of one: $(cat cut.log)"
@@ -86,6 +88,8 @@ printf '#!/bin/sh\nsed -u "/^end$/q" > log.in; echo "{\\"failed\\": \\"no room\\
 printf '#!/bin/sh\nsed -u "/^end$/q" > log.in; echo hello\n' > raves.sh
 chmod +x ./*.sh
 expect_error 3 'none of 2 kernels could be measured' tune model.txt -o no.log --measure ./dies.sh
+grep -q '^ *hint: --measure: .*dies.sh. has to speak as' stderr && good || bad "no hint: $(cat stderr)"
+grep -q 'not measured: the measuring side ended with status 3' stdout && good || bad "it says: $(cat stdout)"
 expect_error 3 'none of 2 kernels could be measured' tune model.txt -o no.log --measure ./refuses.sh
 grep -q 'not measured: no room' stdout && good || bad "it says: $(cat stdout)"
 expect_error 3 "answered 'hello'" tune model.txt -o no.log --measure ./raves.sh
@@ -100,11 +104,13 @@ grep -q ': 2000 ms by rule, 2000 ms tuned, 1 candidates, 3 WRONG$' stdout && goo
 printf '#!/bin/sh\nsleep 600 &\necho $! > sleeper\nwait\n' > hangs.sh
 chmod +x hangs.sh
 expect_error 3 'none of 1 kernels could be measured' tune one.txt -o no.log --measure "$work/hangs.sh" --limit 1
+grep -q 'not measured: the measuring side took too long' stdout && good || bad "it says: $(cat stdout)"
 state=$(grep '^State:' "/proc/$(cat sleeper)/status" 2> log)
 case $state in '' | *Z* | *X*) good ;; *) bad "what hung goes on: $state" ;; esac
 [ ! -e no.log ] && good || bad "no.log holds $(cat no.log)"
 CC=./nosuch-cc expect_error 3 'none of 2 kernels' tune model.txt -o no.log --candidates 2
 grep -q 'not measured: .*nosuch-cc' stdout && good || bad "it says: $(cat stdout)"
+grep -q '^ *hint: CC names .*--measure COMMAND and --remote' stderr && good || bad "no hint: $(cat stderr)"
 head -1 t.log > half.log
 expect 0 'tuned 0 kernels, 1 were in the file already, 1 could not be measured' tune model.txt -o half.log --measure false
 
@@ -160,6 +166,11 @@ chosen() {
 for wins in 0 1 3 5 63; do
     rm -f chosen.log
     check "with wins $wins" chosen $wins
+    # the last pair is the rules' network and the tuned one
+    case $wins in
+    0) grep -q '^network: .* ms tuned (no gain: ' stdout && good || bad "slower than by rule: $(tail -1 stdout)" ;;
+    63) grep -q '^network: .* ms tuned, ' stdout && good || bad "faster than by rule: $(tail -1 stdout)" ;;
+    esac
     cp chosen.log "wins$wins.log"
     expect 0 'tuned 0 kernels, 3 were in the file already, 0 could' tune conv.txt -o chosen.log --target x86-64-v3 \
         --workers 2 --candidates 9 --budget 1000 --measure "$measuring $wins"
