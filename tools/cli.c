@@ -483,6 +483,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
                               : target_default();
     if (!out->target) {
         const char *names = target_names(x->c), *parts = target_region_names(x->c);
+        if (x->verb == VERB_VERIFY || x->verb == VERB_RUN)
+            names = arena_printf(&x->c->mem, "%s; in an emulator %s", names, board_names(x->c));
         const char *all = arena_printf(&x->c->mem, "%s, %s", names, parts);
         return cli_usage_error(
             x, arena_printf(&x->c->mem, "%sit takes %s; for computations vta; --offload takes %s",

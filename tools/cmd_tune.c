@@ -127,8 +127,8 @@ bool cmd_tune(cli *x)
         w_fmt(&x->out, "; %.4g ms by rule, %.4g ms tuned", 1e3 * t.rule_seconds, 1e3 * t.seconds);
     w_str(&x->out, "\n");
     if (t.network_rule_seconds > 0)
-        w_fmt(&x->out, "network: %.4g ms by rule, %.4g ms tuned%s, %u forms changed\n", 1e3 * t.network_rule_seconds,
-              1e3 * t.network_seconds, gain_of(&t), t.changed);
+        w_fmt(&x->out, "network: %.4g ms by rule, %.4g ms tuned%s, %u form%s changed\n", 1e3 * t.network_rule_seconds,
+              1e3 * t.network_seconds, gain_of(&t), t.changed, t.changed == 1 ? "" : "s");
     return true;
 }
 

@@ -170,8 +170,8 @@ static uint32_t best_of(const measure_answer *a, const uint32_t *at, uint32_t n,
 /* A wrong result is a fault of the compiler, and never passed over in silence. */
 static void show_kernel(const tune_record *r, const tally *n, uint32_t candidates)
 {
-    printf("%s: %.4g ms by rule, %.4g ms tuned, %u candidates", r->kernel, 1e3 * r->rule_seconds, 1e3 * r->seconds,
-           n->right);
+    printf("%s: %.4g ms by rule, %.4g ms tuned, %u candidate%s", r->kernel, 1e3 * r->rule_seconds, 1e3 * r->seconds,
+           n->right, n->right == 1 ? "" : "s");
     if (n->built < candidates)
         printf(", %u left out (a factor that does not fit, or loops without vectors)", candidates - n->built);
     if (n->right < n->built)

@@ -42,6 +42,7 @@ typedef struct placement {
     const board_memory *workspace; /* NULL: where the compiler puts it */
     constant_area *areas;
     uint32_t n_areas;
+    bool quantised, streams; /* what a message advises: the model is so already; --ram and --minimize may help */
 } placement;
 
 /* What a pass had to tell of an operator of the model: why it stays as it is. */

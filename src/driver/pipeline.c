@@ -28,6 +28,7 @@
 #include "driver/stream.h"
 #include "frontend/onnx/onnx.h"
 #include "graph/pass/offload.h"
+#include "plan/stream.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -239,6 +240,8 @@ static bool place_on_board(compiler *c, const compile_options *o, compile_result
         return true;
     placement *p = arena_new(&c->mem, placement);
     *p = *o->memories;
+    p->quantised = r->quantised;
+    p->streams = r->bounds && !r->bounds->asked;
     if (!placement_choose(c, p, &r->plan))
         return false;
     r->unit.places = p;

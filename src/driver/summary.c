@@ -30,13 +30,19 @@ tir_left summary_left(const compile_result *r)
     return left;
 }
 
-static bool is_listed(const facts *x, const char *kind)
+static bool is_listed(const char *list, const char *kind)
 {
     size_t n = strlen(kind);
-    for (const char *at = strstr(x->alone, kind); at; at = strstr(at + 1, kind))
-        if ((at == x->alone || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
+    for (const char *at = strstr(list, kind); at; at = strstr(at + 1, kind))
+        if ((at == list || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
             return true;
     return false;
+}
+
+/* The list with one more kind of operator, each once. */
+static const char *listed(arena *a, const char *list, const char *kind)
+{
+    return is_listed(list, kind) ? list : arena_printf(a, "%s%s%s", list, *list ? ", " : "", kind);
 }
 
 static facts gather(arena *a, const compile_result *r)
@@ -53,8 +59,7 @@ static facts gather(arena *a, const compile_result *r)
         if (!plan_is_alone(p, &p->ops.data[i]))
             continue;
         x.n_alone++;
-        if (!is_listed(&x, kind))
-            x.alone = arena_printf(a, "%s%s%s", x.alone, *x.alone ? ", " : "", kind);
+        x.alone = listed(a, x.alone, kind);
     }
     x.caller_bytes = package_caller_bytes(p);
     return x;
@@ -105,7 +110,13 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
     const char *gap = "";
     w_str(w, "slow       ");
     if (r->n_quantised > 0) {
+        const char *kinds = "";
+        for (uint32_t i = 0; i < r->n_remarks; i++)
+            if (strcmp(r->remarks[i].pass, "use-integers") == 0)
+                kinds = listed(w->a, kinds, r->remarks[i].op);
         w_fmt(w, "quantised operators that compute in float: %u", r->n_quantised);
+        if (*kinds)
+            w_fmt(w, " (%.200s)", kinds);
         gap = "; ";
     }
     if (x->n_alone > 0) {
@@ -141,6 +152,8 @@ static void print_next(writer *w, const compile_result *r, const char *place)
         w_line(w, "make -C %s lib%s (AR, CPU: see %s/Makefile)", place, with, place);
     else if (strcmp(r->unit.port, "posix") != 0)
         w_line(w, "compile %s/src/*.c into the firmware", place);
+    else if (cc && r->unit.target->small)
+        w_line(w, "compile again for a board, with --port baremetal or freertos: %s has no POSIX threads", cc);
     else if (cc)
         w_line(w, "make -C %s%s, and %s/runner there", place, with, place);
     else
@@ -166,7 +179,7 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     const facts x = gather(w->a, r);
     print_operators(w, r, &x, arena_printf(w->a, ", layers %u", r->plan.n_layers));
     w_line(w,
-           "RAM        %llu bytes: workspace %llu, tables %llu; apart: kernel stack %llu, your tensors %llu, tvmrt's",
+           "RAM        %llu bytes: workspace %llu, tables %llu; apart: kernel stack %llu, your tensors %llu, tvmrt",
            (unsigned long long)(r->plan.workspace_bytes + x.table_bytes), (unsigned long long)r->plan.workspace_bytes,
            (unsigned long long)x.table_bytes, (unsigned long long)x.stack_bytes, (unsigned long long)x.caller_bytes);
     print_heap(w, r);

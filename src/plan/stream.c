@@ -427,8 +427,12 @@ static bool search(stream *x, uint64_t start, prog_module **out, stream_bounds *
     diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                "--ram %llu: the least that was reached is %llu bytes of workspace and tables",
                (unsigned long long)x->p->ram, (unsigned long long)best.ram);
-    diag_hint(&x->c->diags, "kernel by kernel it takes %llu; a greater --plan-effort tries more",
-              (unsigned long long)x->ram_alone);
+    const unsigned long long alone = x->ram_alone, cut = b->streamed;
+    if (cut > x->p->ram)
+        diag_hint(&x->c->diags, "kernel by kernel it takes %llu, the least cut of its chains %llu: a smaller model, or "
+                                "as much RAM as was reached", alone, cut);
+    else
+        diag_hint(&x->c->diags, "kernel by kernel it takes %llu; a greater --plan-effort tries more", alone);
     return false;
 }
 

@@ -137,6 +137,10 @@ te_stage *te_find_stage(te_lowering *lw, const te_prim *p, const char *name)
         if (strcmp(lw->stages.data[i]->name, name) == 0)
             return lw->stages.data[i];
     te_sched_error(lw, DIAG_VERIFY, p->loc, "%s: there is no stage %s", te_prim_text(p->kind), name);
+    const char *all = "";
+    for (uint32_t i = 0; i < lw->stages.len; i++)
+        all = arena_printf(&lw->c->mem, "%s%s%s", all, i ? ", " : "", lw->stages.data[i]->name);
+    diag_hint(&lw->c->diags, "%sstages are: %s", nearest_in(name, all, &lw->c->mem), all);
     return NULL;
 }
 
@@ -155,6 +159,11 @@ te_iter *te_find_leaf(te_lowering *lw, const te_prim *p, te_stage *st, const cha
             return st->leaves.data[i];
     te_prim_error(lw, p, axis,
                   te_has_iter(st, axis) ? "the axis was split or fused before" : "the stage has no such axis");
+    const char *all = "";
+    for (uint32_t i = 0; i < st->leaves.len; i++)
+        all = arena_printf(&lw->c->mem, "%s%s%s", all, i ? ", " : "", st->leaves.data[i]->name);
+    if (st->leaves.len > 0)
+        diag_hint(&lw->c->diags, "%saxes of %s are: %s", nearest_in(axis, all, &lw->c->mem), st->name, all);
     return NULL;
 }
 

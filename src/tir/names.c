@@ -25,6 +25,15 @@ int tir_vta_call_arity(const char *name)
     return -1;
 }
 
+const char *tir_list_types(arena *a)
+{
+    const char *list = "";
+    for (int t = 0; t < DT_COUNT; t++)
+        if (tir_dtype_known((dtype)t))
+            list = arena_printf(a, "%s%s%s", list, *list ? ", " : "", dtype_full_name((dtype)t));
+    return list;
+}
+
 bool tir_type_from_text(const char *s, tir_type *out)
 {
     size_t n = strcspn(s, "x"); /* none that is known has an x */

@@ -26,6 +26,8 @@
 /* Arguments of the operation `name`; -1: no such operation. */
 int tir_vta_call_arity(const char *name);
 
+/* "float32, int8, ...": the types without lanes, for messages. */
+const char *tir_list_types(arena *a);
 bool tir_dtype_known(dtype t); /* the text has it: what kernels can use, handles and strings */
 /* "int32", or "int32x8" with lanes. */
 bool tir_type_from_text(const char *s, tir_type *out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reader of the loop IR's expressions: types flow in from the place and out from the left operand. */
+#include "base/nearest.h"
 #include "tir/build.h"
 #include "tir/eval.h"
 #include "tir/names.h"
@@ -39,8 +40,14 @@ static bool next_is_ident(const parser *p, const char *s)
 
 bool parse_type(parser *p, tir_type *out)
 {
-    if (p->l.tok.kind != TOK_IDENT || !tir_type_from_text(p->l.tok.text, out))
-        return lexer_error(&p->l, "expected a type");
+    if (p->l.tok.kind != TOK_IDENT || !tir_type_from_text(p->l.tok.text, out)) {
+        const char *word = p->l.tok.kind == TOK_IDENT && !p->l.failed ? p->l.tok.text : NULL;
+        (void)lexer_error(&p->l, "expected a type");
+        if (word)
+            diag_hint(&p->c->diags, "%stypes are: %s; with lanes as int32x4",
+                      nearest_in(word, tir_list_types(&p->c->mem), &p->c->mem), tir_list_types(&p->c->mem));
+        return false;
+    }
     lexer_next(&p->l);
     return true;
 }
@@ -60,11 +67,24 @@ static const parser_name *find(parser *p, const char *name)
     return NULL;
 }
 
+/* `word` is not known: the nearest name of the scope, where one is near. */
+static void hint_near(parser *p, const char *word, bool buffers)
+{
+    nearest n = nearest_to(word, strlen(word));
+    for (uint32_t i = p->scope.len; i > 0; i--)
+        if (!buffers || p->scope.data[i - 1].buffer)
+            nearest_offer(&n, p->scope.data[i - 1].name);
+    if (n.best)
+        diag_hint(&p->c->diags, "%s", nearest_question(&n, "", &p->c->mem));
+}
+
 const tir_buffer *parse_buffer_ref(parser *p)
 {
     const parser_name *n = p->l.tok.kind == TOK_IDENT ? find(p, p->l.tok.text) : NULL;
     if (!n || !n->buffer) {
+        const char *word = p->l.failed || !p->l.tok.text ? "" : p->l.tok.text;
         (void)lexer_error(&p->l, "'%s' is not the name of a buffer here", p->l.tok.text ? p->l.tok.text : "");
+        hint_near(p, word, true);
         return NULL;
     }
     lexer_next(&p->l);
@@ -178,7 +198,9 @@ static tir_expr_ref name(parser *p)
 {
     const parser_name *n = find(p, p->l.tok.text);
     if (!n) {
+        const char *word = p->l.failed ? "" : p->l.tok.text;
         (void)lexer_error(&p->l, "'%s' is not defined here", p->l.tok.text);
+        hint_near(p, word, false);
         return NULL;
     }
     if (n->buffer)

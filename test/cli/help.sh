@@ -18,6 +18,20 @@ for verb in $verbs; do
     check "completion knows $verb" grep -q "$verb) words=" "$work/completion"
 done
 expect 2 'bash' completion tcsh
+digits=$top/demo/digits.onnx
+expect_error 2 'did you mean qemu-m4\?.* in an emulator qemu-m4, ' verify "$digits" --target qemu-n4 --against interpreter
+boards=$(sed -n 's/.* in an emulator \(.*\); for computations.*/\1/p' "$work/stderr")
+check "emulators are listed" test "$(tr ',' '\n' <<< "$boards" | wc -l)" -ge 8
+for board in $(tr -d ',' <<< "$boards"); do
+    check "help and cli.md name $board" sh -c "'$lathe' verify --help | grep -q $board && grep -q '^| .$board. ' '$top/docs/cli.md'"
+done
+expect 2 'it takes x86' compile "$digits" --target qemu-n4 -o "$work/none"
+check "compile has no emulators" sh -c "! grep -q emulator '$work/stderr'"
+expect 0 'file of the schedules|svg\); tune: file' tune --help
+for verb in $("$lathe" --help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
+    case $verb in lathe | completion | man) continue ;; esac
+    check "cli.md has $verb" grep -Eq "^\| .*\`(lathe )?$verb[ \`]" "$top/docs/cli.md"
+done
 "$lathe" man > "$work/lathe.1"
 check "the man page begins with its title" grep -q '^\.TH LATHE 1' "$work/lathe.1"
 if command -v groff > /dev/null; then

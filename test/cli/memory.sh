@@ -74,6 +74,14 @@ expect 0 'fast 144 of 192' compile two.txt -o two --target cortex-m4 --integers 
 
 printf 'r ram 1K - 1\nf rom 64K - 1\n' > small.txt
 expect_error 1 "workspace of $workspace bytes does not fit into .*, $((workspace - 1024)) are missing: r has 1024 of 1024 left" compile "$model" -o no --target generic --memory small.txt
+check 'a float model may be quantised' grep -q 'hint: a smaller model, quantised values, or a larger RAM' stderr
+expect_error 1 'hint: --minimize ram, or --ram BYTES, runs kernels row by row; or .*quantised values' compile "$model" -o no \
+    --target cortex-m --memory small.txt
+printf 'r ram 64 - 1\nf rom 64K - 1\n' > two.mem
+expect_error 1 'hint: --minimize ram, .*; or a smaller model, or a larger RAM' compile two.txt -o no --target cortex-m4 --memory two.mem
+expect_error 1 'hint: a smaller model, or a larger RAM' compile two.txt -o no --target generic --integers --memory two.mem
+printf 'r ram 64K - 1\nf rom 64 - 1\n' > two.mem
+expect_error 1 'hint: a smaller model, or describe an external flash' compile two.txt -o no --target cortex-m4 --memory two.mem
 printf 'r ram 8K - 1\nf rom 30K - 1\n' > small.txt
 expect_error 1 "constant 'fc1.weight' of 32768 bytes does not fit" compile "$model" -o no --target generic --memory small.txt
 printf 'r ram 8K - 1\n' > small.txt

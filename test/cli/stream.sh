@@ -39,6 +39,8 @@ expect 0 '^chains' compile m.graph --target cortex-m --ram "$least" -o p
 [ "$(ram)" -le "$least" ] && good || bad "--ram $least: $(cat stdout)"
 expect_error 1 'least that was reached is [0-9]+ bytes' compile m.graph --target cortex-m --ram 100 -o q
 [ ! -e q ] && good || bad "a package all the same"
+check "no effort is advised where no cut can do" grep -Eq \
+    "hint: kernel by kernel it takes $alone, the least cut of its chains [0-9]+: a smaller model, or as much RAM" stderr
 expect 0 'streaming' compile m.graph --target cortex-m --ram 1M --minimize time -o p
 # Where results over operands look like less than the planner finds room for, chains are found all the same; a budget of
 # what --minimize ram takes is met, and one below that names it.

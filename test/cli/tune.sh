@@ -99,7 +99,7 @@ sed '/%v/s/, %v: f32\[48, 48\]//; /%c =/d; s/softmax(%c)/softmax(%b)/' model.txt
 printf '#!/bin/sh\nsed -u "/^end$/q" > log.in; echo "{\\"compiler\\": \\"1\\", \\"seconds\\": [2, 2, -1, -1, -1]}"\n' > wrong.sh
 chmod +x wrong.sh
 "$lathe" tune one.txt -o wrong.log --measure ./wrong.sh --candidates 4 > stdout 2> stderr
-grep -q ': 2000 ms by rule, 2000 ms tuned, 1 candidates, 3 WRONG$' stdout && good || bad "it says: $(cat stdout stderr)"
+grep -q ': 2000 ms by rule, 2000 ms tuned, 1 candidate, 3 WRONG$' stdout && good || bad "it says: $(cat stdout stderr)"
 # one that hangs is stopped, with what it started
 printf '#!/bin/sh\nsleep 600 &\necho $! > sleeper\nwait\n' > hangs.sh
 chmod +x hangs.sh

@@ -209,8 +209,13 @@ static bool put(compiler *c, const plan_problem *p, placement *all, object *o)
                "%s of %llu bytes does not fit into the board's memories, %llu are missing: %s",
                ram ? "the workspace" : arena_printf(&c->mem, "constant '%s'", p->values.data[o->value].name),
                (unsigned long long)o->bytes, (unsigned long long)missing(all, o), names_of(c, all, ram));
-    diag_hint(&c->diags, "%s", ram ? "a smaller model, quantised values, or a larger RAM"
-                                   : "quantise the model, or describe an external flash");
+    if (ram)
+        diag_hint(&c->diags, "%sa smaller model, %sor a larger RAM",
+                  all->streams ? "--minimize ram, or --ram BYTES, runs kernels row by row; or " : "",
+                  all->quantised ? "" : "quantised values, ");
+    else
+        diag_hint(&c->diags, "%s, or describe an external flash",
+                  all->quantised ? "a smaller model" : "quantise the model");
     return false;
 }
 
