@@ -222,6 +222,8 @@ static bool search_in_parts(te_sched *s, const struct target *t, te_node *extrem
 
 bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
+    if (!anchor) /* nothing is reduced */
+        return te_schedule_default(s, t, n, NULL, last);
     if (anchor->tag && strcmp(anchor->tag, "extremes") == 0)
         return search_in_parts(s, t, anchor);
     if (anchor == last && anchor->reducer && anchor->n_outputs == 2 && te_is_one_nest(s, anchor, last, NULL)) {
