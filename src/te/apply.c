@@ -258,7 +258,7 @@ bool te_apply_storage_align(te_lowering *lw, const te_prim *p, te_stage *st)
     const te_storage_align_args *a = &p->u.storage_align;
     if (st->is_param || st->op.kind != TE_COMPUTE)
         return te_prim_error(lw, p, a->axis, "only buffers of computations that are no parameters can be padded");
-    if (a->factor < 1 || a->factor > 65536 || a->offset < 0 || a->offset >= a->factor)
+    if (a->factor < 1 || a->factor > TE_MOST_ALIGN || a->offset < 0 || a->offset >= a->factor)
         return te_prim_error(lw, p, a->axis,
                              "the factor must be from 1 to 65536, the offset from 0 to below the factor");
     if (st->tiles.ny)

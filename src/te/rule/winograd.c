@@ -72,12 +72,13 @@ typedef struct winograd_size {
 } winograd_size;
 
 /* Blocks of the transformed input in one row of tiles, with room for one more where the positions of a tile, which are
- * written one after the other, would share a few places in the first-level cache. */
+ * written one after the other, would share a few places in the first-level cache. Very long rows have none. */
 static int64_t padded_blocks(const winograd_size *z, const winograd_cut *cut)
 {
-    int64_t blocks = z->in_blocks / z->pack, others = cut->strip * cut->width * z->lanes * z->pack * z->bytes;
+    int64_t blocks = z->in_blocks / z->pack, row = cut->width * z->lanes * z->pack,
+            others = cut->strip * row * z->bytes;
     bool crowded = z->dot && blocks * others % CROWDED == 0 && (blocks + 1) * others % CROWDED != 0;
-    return crowded ? blocks + 1 : blocks;
+    return crowded && (blocks + 1) * row <= TE_MOST_ALIGN ? blocks + 1 : blocks;
 }
 
 /* Bytes between the steps: the strip of one block with its border, all transformed, the products of a group. */
