@@ -24,6 +24,7 @@ typedef struct use {
 
 typedef struct storage {
     compiler *c;
+    tir_bounds *bounds; /* of no variable: indices of registers are numbers */
     tir_map uses; /* buffer -> use */
     VEC(use *) all;
     uint32_t parallel_depth;
@@ -61,7 +62,7 @@ static bool is_row_of_tiles(storage *st, use *u, tir_expr_ref e)
     int64_t tile;
     uint32_t row;
     if (u->buffer->scope != SCOPE_REG || e->type.lanes != TIR_TILE_LANES || u->lanes != TIR_TILE_LANES ||
-        !tir_constant_row_of_tiles(tir_bounds_new(st->c), st->c, e, &tile, &row))
+        !tir_constant_row_of_tiles(st->bounds, st->c, e, &tile, &row))
         return false;
     u->crosses |= st->parallel_depth > u->parallel_depth;
     return true;
@@ -175,7 +176,10 @@ static tir_stmt *replace_stmt(tir_rewriter *r, tir_stmt *s)
 bool tir_pass_storage(compiler *c, tir_func *f)
 {
     const target *t = f->target ? f->target : target_default();
-    storage st = {.c = c, .stack_left = (int64_t)t->stack_limit, .bytes_limit = (int64_t)t->bytes_limit};
+    storage st = {.c = c,
+                  .bounds = tir_bounds_new(c),
+                  .stack_left = (int64_t)t->stack_limit,
+                  .bytes_limit = (int64_t)t->bytes_limit};
     tir_rewriter r = {.c = c, .ctx = &st, .expr = replace_access, .stmt = replace_stmt};
     tir_map_init(&st.uses, &c->mem);
     gather(&st, f->body);
