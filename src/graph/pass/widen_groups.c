@@ -2,7 +2,8 @@
 /* Convolutions in groups of fewer channels than a block has. As planes they run with lines of pixels in lanes: what a
  * line leaves of its last vectors is lost, and with a stride pixels are read one by one. Some groups as one, with zeros
  * in the weights, multiply as many times as much and fill blocks. Both are counted in multiply-adds of whole vectors,
- * and so is what moves elements between planes and blocks. */
+ * and so is what moves elements between planes and blocks. An infinity or NaN by these zeros gives the other groups of
+ * its own NaN. */
 #include "graph/pass/widen_groups.h"
 #include "graph/op/nn.h"
 
