@@ -61,7 +61,7 @@ const char *nearest_question(const nearest *n, const char *front, arena *a)
 
 void nearest_offer_list(nearest *n, const char *list, arena *a)
 {
-    static const char separators[] = " ,|";
+    static const char separators[] = " ,;|";
     for (list += strspn(list, separators); *list; list += strspn(list, separators)) {
         size_t len = strcspn(list, separators);
         nearest_offer(n, arena_strndup(a, list, len));
