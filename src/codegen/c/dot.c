@@ -20,11 +20,17 @@ typedef struct product_list {
     bool pairs; /* sums of two saturate */
 } product_list;
 
-/* The load under casts and broadcasts; NULL: there is something else. */
-static tir_expr_ref load_under(tir_expr_ref x)
+tir_expr_ref c_under_casts(tir_expr_ref x)
 {
     while (x->kind == TIR_CAST || x->kind == TIR_BROADCAST)
         x = x->args[0];
+    return x;
+}
+
+/* The load under casts and broadcasts; NULL: there is something else. */
+static tir_expr_ref load_under(tir_expr_ref x)
+{
+    x = c_under_casts(x);
     return x->kind == TIR_LOAD && x->n_args == 1 ? x : NULL;
 }
 

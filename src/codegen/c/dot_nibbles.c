@@ -17,9 +17,7 @@ typedef struct term {
 
 static bool is_number(tir_expr_ref x, int64_t *value)
 {
-    while (x->kind == TIR_BROADCAST || x->kind == TIR_CAST)
-        x = x->args[0];
-    return tir_is_int(x, value);
+    return tir_is_int(c_under_casts(x), value);
 }
 
 static bool read_term(tir_expr_ref x, term *out)
@@ -27,9 +25,7 @@ static bool read_term(tir_expr_ref x, term *out)
     int64_t mask = 0;
     if (x->kind != TIR_BINOP || x->op != TIR_MUL)
         return false;
-    tir_expr_ref a = x->args[0], code = x->args[1];
-    while (a->kind == TIR_CAST || a->kind == TIR_BROADCAST)
-        a = a->args[0];
+    tir_expr_ref a = c_under_casts(x->args[0]), code = x->args[1];
     if (code->kind != TIR_BINOP || code->op != TIR_BITAND || !is_number(code->args[1], &mask) || mask != 15)
         return false;
     tir_expr_ref w = code->args[0];

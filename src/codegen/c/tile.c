@@ -19,8 +19,7 @@ typedef struct product {
 /* The load of bytes under casts and broadcasts; NULL: there is something else. */
 static tir_expr_ref bytes_under(tir_expr_ref x)
 {
-    while (x->kind == TIR_CAST || x->kind == TIR_BROADCAST)
-        x = x->args[0];
+    x = c_under_casts(x);
     return x->kind == TIR_LOAD && x->n_args == 1 && dtype_bits(x->type.dt) == 8 ? x : NULL;
 }
 

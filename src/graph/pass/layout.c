@@ -229,14 +229,11 @@ static bool convert_integer_conv(converter *v, graph_node *n, bool *done)
 static graph_value *in_blocks(converter *v, const tensor_data *t, src_loc loc)
 {
     const int64_t dims[4] = {(t->count + v->lanes - 1) / v->lanes, 1, 1, v->lanes}, count = dims[0] * v->lanes;
-    float *out = arena_array(&v->t.r.c->mem, float, (size_t)count);
-    double *wide = arena_array(&v->t.r.c->mem, double, (size_t)count);
-    for (int64_t i = 0; i < count; i++) {
-        wide[i] = tensor_get_f64(t, i < t->count ? i : t->count - 1);
-        out[i] = (float)wide[i];
-    }
-    const void *numbers = t->dt == DT_F64 ? (const void *)wide : out;
-    return rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, t->dt, 4, dims, numbers), "scale", loc);
+    const size_t size = dtype_bytes(t->dt);
+    uint8_t *out = arena_alloc_array(&v->t.r.c->mem, (size_t)count, size, size);
+    for (int64_t i = 0; i < count; i++)
+        dtype_store_f64(t->dt, out + (size_t)i * size, tensor_get_f64(t, i < t->count ? i : t->count - 1));
+    return rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, t->dt, 4, dims, out), "scale", loc);
 }
 
 /* A scale for each channel gets the layout of the sums. */

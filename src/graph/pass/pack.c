@@ -130,13 +130,11 @@ static const target_dot *conv_dot(const packer *p, const graph_node *n, const te
 /* The data of convolution n with its border in it: tiles of pixels have no tests between them. NULL after an error. */
 static graph_value *with_border(packer *p, graph_node *n)
 {
-    compiler *c = p->r.c;
     const int64_t *pads = NULL;
     if (graph_attr_ints(n, "pads", &pads) != 4 || (!pads[0] && !pads[1] && !pads[2] && !pads[3]))
         return n->inputs[0];
     const int64_t all[10] = {0, 0, pads[0], pads[1], 0, 0, 0, pads[2], pads[3], 0};
-    graph_value *in[2] = {n->inputs[0], rewrite_constant(&p->r, tensor_from_i64s(c, 10, all), "pads", n->loc)};
-    return rewrite_emit(&p->r, "nn.pad", 2, in, 0, NULL, n->loc);
+    return rewrite_pad(&p->r, n->inputs[0], all, NULL, n->loc);
 }
 
 /* In blocks of channels, each lane with some inputs side by side; of a single plane these are neighbours in a row.
@@ -197,7 +195,6 @@ static const target_dot *matmul_dot(const packer *p, const graph_node *n, const 
  * the packed weights are zeros there. */
 static graph_value *filled_rows(packer *p, const graph_node *n, int64_t k, int64_t granule)
 {
-    compiler *c = p->r.c;
     graph_value *a = n->inputs[0];
     const int32_t rank = a->type.shape.rank;
     int64_t have = 0, pads[2 * TYPE_MAX_RANK] = {0};
@@ -210,8 +207,7 @@ static graph_value *filled_rows(packer *p, const graph_node *n, int64_t k, int64
     if (ptr_map_get(&p->filled, a, &at) && dim_is(p->list.data[at]->type.shape.dims[rank - 1], k + more))
         return p->list.data[at];
     pads[2 * rank - 1] = more;
-    graph_value *in[2] = {a, rewrite_constant(&p->r, tensor_from_i64s(c, (uint32_t)(2 * rank), pads), "pads", n->loc)};
-    graph_value *x = rewrite_emit(&p->r, "nn.pad", 2, in, 0, NULL, n->loc);
+    graph_value *x = rewrite_pad(&p->r, a, pads, NULL, n->loc);
     if (x) {
         ptr_map_set(&p->filled, a, p->list.len);
         vec_push(&p->scratch, &p->list, x);

@@ -55,15 +55,13 @@ bool pixel_rows_pay(const graph_node *n, int64_t granule, int64_t block)
 /* x with its border, and with columns behind it that the last granule of the last window reads. */
 static graph_value *bordered(rewriter *r, const graph_node *n, const sizes *z, int64_t reach, graph_value *x)
 {
-    compiler *c = r->c;
     int64_t have = z->pads[1] + z->width + z->pads[3],
             want = filled((z->out_width - 1) * z->strides[1] * z->channels + reach, z->channels) / z->channels;
     int64_t more = want > have ? want - have : 0;
     const int64_t all[8] = {0, 0, z->pads[0], z->pads[1], 0, 0, z->pads[2], z->pads[3] + more};
     if (more == 0 && z->pads[0] == 0 && z->pads[1] == 0 && z->pads[2] == 0 && z->pads[3] == 0)
         return x;
-    graph_value *in[2] = {x, rewrite_constant(r, tensor_from_i64s(c, 8, all), "pads", n->loc)};
-    return rewrite_emit(r, "nn.pad", 2, in, 0, NULL, n->loc);
+    return rewrite_pad(r, x, all, NULL, n->loc);
 }
 
 static graph_value *in_rows(rewriter *r, const graph_node *n, const sizes *z, graph_value *x)
@@ -85,19 +83,16 @@ static const tensor_data *weights_in_rows(compiler *c, const tensor_data *w, con
 {
     const int64_t dims[4] = {z->outs, 1, z->kernel[0], reach};
     const size_t count = (size_t)(z->outs * z->kernel[0] * reach);
-    int8_t *narrow = arena_array(&c->mem, int8_t, count);
-    int16_t *wide = arena_array(&c->mem, int16_t, count);
-    memset(narrow, 0, count);
-    memset(wide, 0, count * sizeof *wide);
+    const size_t size = dtype_bytes(w->dt);
+    uint8_t *out = arena_alloc_array(&c->mem, count, size, size); /* zeros */
     for (int64_t i = 0; i < w->count; i++) {
         int64_t col = i % z->kernel[1], row = i / z->kernel[1] % z->kernel[0],
                 channel = i / (z->kernel[1] * z->kernel[0]) % z->channels,
                 o = i / (z->kernel[1] * z->kernel[0] * z->channels);
-        const int64_t at = (o * z->kernel[0] + row) * reach + col * z->channels + channel, x = tensor_get_i64(w, i);
-        narrow[at] = (int8_t)x;
-        wide[at] = (int16_t)x;
+        const int64_t at = (o * z->kernel[0] + row) * reach + col * z->channels + channel;
+        dtype_store_i64(w->dt, out + (size_t)at * size, tensor_get_i64(w, i));
     }
-    return tensor_dense(c, w->dt, 4, dims, w->dt == DT_I8 ? (const void *)narrow : wide);
+    return tensor_dense(c, w->dt, 4, dims, out);
 }
 
 bool pixel_rows_make(rewriter *r, const graph_node *n, graph_value *x, int64_t granule, pixel_rows *out)

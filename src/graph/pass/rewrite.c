@@ -129,6 +129,14 @@ graph_value *rewrite_constant(rewriter *r, const tensor_data *t, const char *nam
     return n->outputs[0];
 }
 
+graph_value *rewrite_pad(rewriter *r, graph_value *x, const int64_t *pads, const tensor_data *fill, src_loc loc)
+{
+    const uint32_t n = 2 * (uint32_t)x->type.shape.rank;
+    graph_value *in[3] = {x, rewrite_constant(r, tensor_from_i64s(r->c, n, pads), "pads", loc),
+                          fill ? rewrite_constant(r, fill, "fill", loc) : NULL};
+    return rewrite_emit(r, "nn.pad", fill ? 3 : 2, in, 0, NULL, loc);
+}
+
 void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t)
 {
     attr value = attr_tensor(c, "value", t);

@@ -31,6 +31,8 @@ uint32_t rewrite_uses(const graph_value *v);
 graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
                           const attr *attrs, src_loc loc);
 graph_value *rewrite_constant(rewriter *r, const tensor_data *t, const char *name, src_loc loc);
+/* x with pads[axis] elements before it and pads[rank + axis] behind it; fill NULL: zeros. */
+graph_value *rewrite_pad(rewriter *r, graph_value *x, const int64_t *pads, const tensor_data *fill, src_loc loc);
 /* Makes n a constant node that makes the same value. */
 void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t);
 

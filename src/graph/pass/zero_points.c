@@ -87,23 +87,19 @@ static int64_t zero_at(const tensor_data *t, int64_t i)
 /* The weights without their zero points, and the sum of each line; NULL: they do not fit. */
 static const tensor_data *centred(compiler *c, const lines *l, const tensor_data *zeros, int64_t *sums)
 {
-    const bool bytes = l->to == DT_I8;
-    int8_t *narrow = bytes ? arena_array(&c->mem, int8_t, (size_t)l->w->count) : NULL;
-    int16_t *wide = bytes ? NULL : arena_array(&c->mem, int16_t, (size_t)l->w->count);
+    const size_t size = dtype_bytes(l->to);
+    uint8_t *out = arena_alloc_array(&c->mem, (size_t)l->w->count, size, size);
     for (int64_t i = 0; i < l->count; i++) {
         sums[i] = 0;
         for (int64_t k = 0; k < l->products; k++) {
             int64_t at = i * l->next + k * l->step, x = tensor_get_i64(l->w, at) - zero_at(zeros, i);
             if (x < dtype_min_int(l->to) || x > dtype_max_int(l->to))
                 return NULL;
-            if (bytes)
-                narrow[at] = (int8_t)x;
-            else
-                wide[at] = (int16_t)x;
+            dtype_store_i64(l->to, out + (size_t)at * size, x);
             sums[i] += x;
         }
     }
-    return tensor_dense(c, l->to, l->w->rank, l->w->dims, bytes ? (const void *)narrow : wide);
+    return tensor_dense(c, l->to, l->w->rank, l->w->dims, out);
 }
 
 /* The data of a convolution or product of 16 bits as i16: the same numbers, or 32768 less. */
@@ -148,13 +144,10 @@ static bool has_border(const graph_node *n)
 /* x, the data of the convolution n, with its border, `fill` in it. */
 static graph_value *bordered(folder *v, const graph_node *n, graph_value *x, int64_t fill)
 {
-    compiler *c = v->r.c;
     const int64_t *p = NULL;
     graph_attr_ints(n, "pads", &p);
     const int64_t all[8] = {0, 0, p[0], p[1], 0, 0, p[2], p[3]};
-    graph_value *in[3] = {x, rewrite_constant(&v->r, tensor_from_i64s(c, 8, all), "pads", n->loc),
-                          rewrite_constant(&v->r, tensor_scalar_i64(c, x->type.dt, fill), "fill", n->loc)};
-    return rewrite_emit(&v->r, "nn.pad", 3, in, 0, NULL, n->loc);
+    return rewrite_pad(&v->r, x, all, tensor_scalar_i64(v->r.c, x->type.dt, fill), n->loc);
 }
 
 /* What the data's zero point, which a run computes, adds to each line. */

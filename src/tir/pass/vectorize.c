@@ -17,6 +17,7 @@ typedef struct vectorizer {
     tir_expr_ref values[64];
     uint32_t n;
     const tir_buffer *into; /* of the store at hand; NULL: another statement */
+    tir_bounds *bounds;     /* of no variable; NULL: nobody asked yet */
     bool ok;
 } vectorizer;
 
@@ -124,12 +125,15 @@ static bool is_scattered(tir_expr_ref index)
 }
 
 /* Sums in registers as tiles of two by two, and the factors of their products, have instructions of their own. */
-static bool is_of_tile(const vectorizer *v, tir_expr_ref load)
+static bool is_of_tile(vectorizer *v, tir_expr_ref load)
 {
     int64_t steps[TIR_TILE_LANES];
     const bool sums = load->u.buffer->scope == SCOPE_REG,
                factor = v->into && v->into->scope == SCOPE_REG && dtype_bits(load->u.buffer->dt) == 8;
-    return (sums || factor) && tir_lane_steps(tir_bounds_new(v->c), v->c, load, steps) &&
+    if (!sums && !factor)
+        return false;
+    v->bounds = v->bounds ? v->bounds : tir_bounds_new(v->c);
+    return tir_lane_steps(v->bounds, v->c, load, steps) &&
            (sums ? tir_is_row_of_tiles(steps) : tir_is_factor_of_tile(steps));
 }
 
