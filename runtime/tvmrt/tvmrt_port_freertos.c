@@ -2,6 +2,7 @@
  * FreeRTOSConfig.h: configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES, configUSE_COUNTING_SEMAPHORES,
  * INCLUDE_vTaskDelete, INCLUDE_vTaskSuspend and INCLUDE_eTaskGetState, all 1. Compile all files of the program with
  * -DTVMRT_PORT_FREERTOS; TVMRT_WORKER_STACK_BYTES and TVMRT_WORKER_PRIORITY choose a worker's stack and priority.
+ * A port is one file, copied alone beside tvmrt.c: the barrier stands in tvmrt_port_posix.c as well.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tvmrt.h"
 

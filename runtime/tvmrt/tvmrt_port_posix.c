@@ -1,5 +1,6 @@
 /* tvmrt_port_posix.c: the runtime's mutex, condition, thread and barrier functions over POSIX threads (Linux, macOS,
- * BSD, QNX, and RTOSes with a pthread layer).
+ * BSD, QNX, and RTOSes with a pthread layer). A port is one file, copied alone beside tvmrt.c: the barrier stands in
+ * tvmrt_port_freertos.c as well.
  * SPDX-License-Identifier: Apache-2.0 */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* on which processors a thread may run */
@@ -23,7 +24,7 @@ struct posix_thread {
     tvmrt_thread_func_t func;
     void *arg;
     uint32_t kept_off; /* the processor taken from those that it may run on, plus 1; 0: none */
-    uint32_t left;     /* a check sum of those that were left, which the program may have changed since */
+    uint32_t made_for; /* a check sum of those that it might run on when it was made */
 };
 typedef char tvmrt_thread_bytes_is_enough[TVMRT_THREAD_BYTES >= sizeof(struct posix_thread) ? 1 : -1];
 
@@ -110,6 +111,54 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+#if defined(__linux__) && defined(CPU_CLR)
+/* Those that thread `id` may run on, with the one that it is kept off. 0 for a sum: the system does not tell. */
+static uint32_t may_run_on(pthread_t id, uint32_t kept_off, cpu_set_t *out_set)
+{
+    const unsigned char *bytes = (const unsigned char *)out_set;
+    uint32_t sum = 2166136261u; /* FNV-1a */
+    size_t i;
+
+    if (pthread_getaffinity_np(id, sizeof *out_set, out_set) != 0)
+        return 0;
+    if (kept_off != 0)
+        CPU_SET(kept_off - 1, out_set);
+    for (i = 0; i < sizeof *out_set; i++)
+        sum = (sum ^ bytes[i]) * 16777619u;
+    return sum;
+}
+
+/* Of the thread that makes another, which has them from it. */
+static uint32_t own_processors(void)
+{
+    cpu_set_t set;
+
+    return may_run_on(pthread_self(), 0, &set);
+}
+
+/* A thread that the program has put elsewhere since it was made stays there: no processor is taken or given back. (Put
+ * on all but the one that it is kept off, it looks as it did, and may be given that one back.) */
+static void keep_off(struct posix_thread *thread, uint32_t processor)
+{
+    cpu_set_t set;
+
+    if (processor + 1 == thread->kept_off || thread->made_for == 0 ||
+        may_run_on(thread->id, thread->kept_off, &set) != thread->made_for)
+        return;
+    thread->kept_off = 0;
+    if (CPU_ISSET(processor, &set) && CPU_COUNT(&set) > 1) {
+        CPU_CLR(processor, &set);
+        thread->kept_off = processor + 1;
+    }
+    (void)pthread_setaffinity_np(thread->id, sizeof set, &set);
+}
+#else
+static uint32_t own_processors(void)
+{
+    return 0;
+}
+#endif
+
 static int create(struct posix_thread *thread)
 {
     pthread_attr_t attributes;
@@ -138,6 +187,7 @@ int tvmrt_thread_create(tvmrt_thread_t *thread, tvmrt_thread_func_t func, void *
     posix->func = func;
     posix->arg = arg;
     posix->kept_off = 0;
+    posix->made_for = own_processors();
     return port_status(create(posix));
 }
 
@@ -145,36 +195,6 @@ int tvmrt_thread_join(tvmrt_thread_t *thread)
 {
     return port_status(pthread_join(((struct posix_thread *)(void *)thread)->id, NULL));
 }
-
-#if defined(__linux__) && defined(CPU_CLR)
-static uint32_t sum_of(const cpu_set_t *set)
-{
-    const unsigned char *bytes = (const unsigned char *)set;
-    uint32_t sum = 2166136261u; /* FNV-1a */
-    size_t i;
-
-    for (i = 0; i < sizeof *set; i++)
-        sum = (sum ^ bytes[i]) * 16777619u;
-    return sum;
-}
-
-static void keep_off(struct posix_thread *posix, uint32_t processor)
-{
-    cpu_set_t set;
-
-    if (processor + 1 == posix->kept_off || pthread_getaffinity_np(posix->id, sizeof set, &set) != 0)
-        return;
-    if (posix->kept_off != 0 && posix->left == sum_of(&set))
-        CPU_SET(posix->kept_off - 1, &set);
-    posix->kept_off = 0;
-    if (CPU_ISSET(processor, &set) && CPU_COUNT(&set) > 1) {
-        CPU_CLR(processor, &set);
-        posix->kept_off = processor + 1;
-        posix->left = sum_of(&set);
-    }
-    (void)pthread_setaffinity_np(posix->id, sizeof set, &set);
-}
-#endif
 
 /* Linux puts a thread that wakes up on the processor of the one that wakes it when it takes both for as good, and moves
  * it away milliseconds later: until then the two take turns. */

@@ -337,14 +337,17 @@ static void go_to(size_t processor)
     assert_int_equal(sched_setaffinity(0, sizeof set, &set), 0);
 }
 
-/* Says three times where it may run; before the last time the program gives it one processor. */
-static void ask_thrice(void *arg)
+#define ASKED 3
+
+/* Says as often where it may run; `placed`: where the program puts it before that, no processor: it leaves it. */
+static void answer(void *arg)
 {
+    const cpu_set_t *placed = (const cpu_set_t *)arg;
     int k;
 
-    for (k = 0; k < 3; k++) {
-        if (k == 2)
-            go_to(*(const size_t *)arg);
+    for (k = 0; k < ASKED; k++) {
+        if (CPU_COUNT(&placed[k]) > 0)
+            assert_int_equal(sched_setaffinity(0, sizeof placed[k], &placed[k]), 0);
         pthread_barrier_wait(&asked);
         pthread_barrier_wait(&asked);
         assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
@@ -369,22 +372,37 @@ static void assert_all_but(const cpu_set_t *all, size_t processor)
     assert_true(CPU_EQUAL(&allowed, &set));
 }
 
+/* Where this program may run, and the first and the last of these. */
+static void find_processors(cpu_set_t *all, size_t *first, size_t *last)
+{
+    assert_int_equal(sched_getaffinity(0, sizeof *all, all), 0);
+    for (*first = 0; !CPU_ISSET(*first, all);)
+        ++*first;
+    for (*last = CPU_SETSIZE - 1; !CPU_ISSET(*last, all);)
+        --*last;
+    assert_int_equal(pthread_barrier_init(&asked, NULL, 2), 0);
+}
+
+static void join_answering(tvmrt_thread_t *thread, const cpu_set_t *all)
+{
+    assert_int_equal(tvmrt_thread_join(thread), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof *all, all), 0);
+    pthread_barrier_destroy(&asked);
+}
+
 /* A thread that is woken may run on every processor of the program but the one of the thread that wakes it, and on none
  * that the program took from it since. */
 static void woken_threads_keep_off(void **state)
 {
-    cpu_set_t all, expected_set;
+    cpu_set_t all, placed[ASKED];
     tvmrt_thread_t thread;
     size_t here, there;
 
     (void)state;
-    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
-    for (here = 0; !CPU_ISSET(here, &all);)
-        here++;
-    for (there = CPU_SETSIZE - 1; !CPU_ISSET(there, &all);)
-        there--;
-    assert_int_equal(pthread_barrier_init(&asked, NULL, 2), 0);
-    assert_int_equal(tvmrt_thread_create(&thread, ask_thrice, &there), 0);
+    find_processors(&all, &here, &there);
+    memset(placed, 0, sizeof placed);
+    CPU_SET(there, &placed[2]);
+    assert_int_equal(tvmrt_thread_create(&thread, answer, placed), 0);
     go_to(here);
     ask(&thread);
     assert_all_but(&all, here);
@@ -393,12 +411,32 @@ static void woken_threads_keep_off(void **state)
     assert_all_but(&all, there);
     go_to(here);
     ask(&thread);
-    CPU_ZERO(&expected_set);
-    CPU_SET(there, &expected_set);
-    assert_true(CPU_EQUAL(&allowed, &expected_set));
-    assert_int_equal(tvmrt_thread_join(&thread), 0);
-    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
-    pthread_barrier_destroy(&asked);
+    assert_true(CPU_EQUAL(&allowed, &placed[2]));
+    join_answering(&thread, &all);
+}
+
+/* A thread that the program has placed since it was made stays where it was put. */
+static void placed_threads_stay(void **state)
+{
+    cpu_set_t all, placed[ASKED];
+    tvmrt_thread_t thread;
+    size_t here, there;
+
+    (void)state;
+    find_processors(&all, &here, &there);
+    memset(placed, 0, sizeof placed);
+    placed[0] = all;
+    CPU_SET(here, &placed[2]);
+    go_to(there);
+    assert_int_equal(tvmrt_thread_create(&thread, answer, placed), 0);
+    ask(&thread);
+    assert_true(CPU_EQUAL(&allowed, &all));
+    go_to(here);
+    ask(&thread);
+    assert_true(CPU_EQUAL(&allowed, &all));
+    ask(&thread);
+    assert_true(CPU_EQUAL(&allowed, &placed[2]));
+    join_answering(&thread, &all);
 }
 #endif
 
@@ -419,6 +457,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(workers_begin_with_their_shares, open_all, close_all),
 #if defined(__linux__) && !defined(TVMRT_PORT_FREERTOS)
         cmocka_unit_test(woken_threads_keep_off),
+        cmocka_unit_test(placed_threads_stay),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
