@@ -7,6 +7,12 @@
 #include "graph/text.h"
 #include "type/target.h"
 
+void graph_choices_init(graph_choices *x, compiler *c)
+{
+    *x = (graph_choices){.mem = &c->mem, .names = c->names};
+    ptr_map_init(&x->point_of, &c->mem);
+}
+
 const char *graph_signature(arena *mem, const graph_node *n)
 {
     writer w;
@@ -18,14 +24,14 @@ const char *graph_signature(arena *mem, const graph_node *n)
 /* Nodes of one signature may differ in what memory leaves to them: the point has the forms of the one with the most. */
 static void note_point(graph_choices *x, graph_choice_point p)
 {
-    for (uint32_t i = 0; i < x->points.len; i++) {
-        graph_choice_point *q = &x->points.data[i];
-        if (strcmp(q->node, p.node) != 0)
-            continue;
-        if (p.n_forms >= q->n_forms)
-            *q = p;
+    uint32_t i;
+    p.node = intern(x->names, p.node);
+    if (ptr_map_get(&x->point_of, p.node, &i)) {
+        if (p.n_forms >= x->points.data[i].n_forms)
+            x->points.data[i] = p;
         return;
     }
+    ptr_map_set(&x->point_of, p.node, x->points.len);
     vec_push(x->mem, &x->points, p);
 }
 

@@ -5,6 +5,7 @@
  * the types of its operands and its attributes. */
 #ifndef LATHE_GRAPH_CHOICE_H
 #define LATHE_GRAPH_CHOICE_H
+#include "base/ptr_map.h"
 #include "graph/graph.h"
 
 struct target;
@@ -29,9 +30,13 @@ typedef struct graph_choice_point {
 
 typedef struct graph_choices {
     arena *mem;
+    interner *names;
     VEC(graph_choice) list;
     VEC(graph_choice_point) points; /* of the passes that ran, in their order */
+    ptr_map point_of;               /* from a node's interned signature to its position in points */
 } graph_choices;
+
+void graph_choices_init(graph_choices *x, compiler *c);
 
 /* "nn.conv2d(f32[1, 8, 8, 8], f32[8, 8, 3, 3]) {pads = [1, 1, 1, 1]} : f32[1, 8, 8, 8]" */
 const char *graph_signature(arena *mem, const graph_node *n);

@@ -29,7 +29,7 @@ static uint32_t first_line(te_record_text t)
 te_records *te_records_new(compiler *c)
 {
     te_records *r = arena_new(&c->mem, te_records);
-    r->forms.mem = &c->mem;
+    graph_choices_init(&r->forms, c);
     return r;
 }
 
