@@ -195,8 +195,10 @@ def main():
     if not a.check:
         os.makedirs(a.out, exist_ok=True)
         open_state(a)
-    good = True
-    for network, target in pairs(a):
+    good, todo = True, pairs(a)
+    if not todo:
+        sys.exit(f"--check: {a.out} has no NETWORK.TARGET.schedules" + (" of these" if a.networks or a.targets else ""))
+    for network, target in todo:
         path = os.path.join(a.out, f"{network}.{target}.schedules")
         model = os.path.join(a.models, network + ".onnx")
         try:

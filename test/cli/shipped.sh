@@ -104,6 +104,13 @@ check 'which stays' grep -q mine notes/file
 # a record that nothing takes is told
 sed -i 's/28, 28/28, 29/g' made/conv.x86-64-v3.schedules
 tuned --check --untimed > log 2>&1 && bad "records that no kernel takes: $(cat log)" || good
+# there is nothing to check
+mkdir empty
+for none in '--out empty' '--networks nosuch'; do
+    # shellcheck disable=SC2086
+    tuned --check --untimed $none > log 2>&1 && bad "$none: nothing is as it should be" || good
+    grep -q 'NETWORK.TARGET.schedules' log && good || bad "$none: it says: $(cat log)"
+done
 # a file in a folder's place
 for wrong in "$top/README.md --check" "models --check --out $top/README.md" "models --out $top/README.md"; do
     # shellcheck disable=SC2086
