@@ -82,6 +82,7 @@ static bool read_file(tuning *t)
     const size_t len = bytes.len, whole = ours ? tune_log_whole(bytes) : 0;
     const bool ends = whole < len || len == 0 || bytes.data[len - 1] == '\n';
     t->is_there = whole > 0;
+    t->records = tune_log_count((span){bytes.data, whole});
     file_free(bytes);
     if (!ours)
         return cli_usage_error(t->x, "name a file that is not there, or one of the tuner's",
@@ -103,6 +104,7 @@ bool cmd_tune(cli *x)
 {
     tuning t = {.x = x, .file = cli_get(x, OPT_OUT, NULL), .built_by = ""};
     long budget;
+    ptr_map_init(&t.tried, &x->c->mem);
     t.model = cli_model(x);
     if (!t.model || !cli_compile_options(x, true, &t.options))
         return false;

@@ -188,7 +188,7 @@ static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel 
     if (!tune_space_of(c, k, (uint32_t)t->most, &s))
         return false;
     uint32_t *at = arena_array(&c->mem, uint32_t, s.candidates.len);
-    vec_push(&t->x->c->mem, &t->tried, arena_strdup(&t->x->c->mem, s.computation));
+    tuning_add(t, &t->tried, s.computation);
     if (!measure(t, c, &s, k->target, at, &a))
         return false;
     if (a.failed || a.n <= at[0] || a.seconds[at[0]] <= 0) {
@@ -224,28 +224,30 @@ static bool is_tunable(const prog_kernel *k)
            k->loops->macs >= LEAST_MACS;
 }
 
-bool tuning_has(const tuning_texts *list, const char *text)
+bool tuning_has(const tuning *t, const ptr_map *texts, const char *text)
 {
-    for (uint32_t i = 0; i < list->len; i++)
-        if (strcmp(list->data[i], text) == 0)
-            return true;
-    return false;
+    uint32_t any;
+    return ptr_map_get(texts, intern(t->x->c->names, text), &any);
 }
 
-/* Whether the file has it not yet, and this call did not try it. */
-static bool is_due(tuning *t, compiler *c, te_records *records, const prog_kernel *k, bool *out)
+void tuning_add(tuning *t, ptr_map *texts, const char *text)
+{
+    ptr_map_set(texts, intern(t->x->c->names, text), 0);
+}
+
+/* The computation where the file has it not yet, and this call did not try it, else NULL; false after a diagnostic. */
+static bool find_due(const tuning *t, compiler *c, te_records *records, const prog_kernel *k, const char **out)
 {
     te_sched *s = NULL;
+    *out = NULL;
     if (!te_schedule_graph(c, k->func, k->node, k->target, records, &s))
         return false;
-    t->found += s->origin && !t->counted;
-    *out = false;
     if (s->origin)
         return true;
     writer w;
     writer_init(&w, &c->mem);
     te_print(&w, s->g);
-    *out = !tuning_has(&t->tried, w.data);
+    *out = tuning_has(t, &t->tried, w.data) ? NULL : w.data;
     return true;
 }
 
@@ -259,22 +261,54 @@ bool tuning_is_over(tuning *t)
     return t->over = true;
 }
 
+typedef VEC(const prog_kernel *) kernel_list;
+
+/* The tunable ones of this call's part. */
+static kernel_list kernels_of(const tuning *t, compiler *c, const prog_module *m)
+{
+    kernel_list out = {0};
+    long number = 0;
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        if (is_tunable(m->kernels.data[i]) && number++ % t->shards == t->shard)
+            vec_push(&c->mem, &out, m->kernels.data[i]);
+    return out;
+}
+
+/* What the file gives is counted before anything is measured; a call that goes on where another stopped says so. */
+static bool count_found(tuning *t, compiler *c, const compile_result *r, const kernel_list *kernels)
+{
+    ptr_map left;
+    ptr_map_init(&left, &c->mem);
+    t->counted = true;
+    for (uint32_t i = 0; i < kernels->len; i++) {
+        const char *due;
+        if (!find_due(t, c, r->records, kernels->data[i], &due))
+            return false;
+        t->found += !due;
+        if (due)
+            tuning_add(t, &left, due);
+    }
+    if (t->records > 0)
+        printf("going on with %s: %u record%s found, %u kernel%s left\n", t->file, t->records,
+               t->records == 1 ? "" : "s", left.len, left.len == 1 ? "" : "s");
+    (void)fflush(stdout);
+    return true;
+}
+
 bool tuning_kernels(tuning *t, compiler *c, const compile_result *r)
 {
-    const prog_module *m = r->prog;
-    long number = 0;
-    for (uint32_t i = 0; i < m->kernels.len; i++) {
-        const prog_kernel *k = m->kernels.data[i];
-        bool due;
+    const kernel_list kernels = kernels_of(t, c, r->prog);
+    if (!t->counted && !count_found(t, c, r, &kernels))
+        return false;
+    for (uint32_t i = 0; i < kernels.len; i++) {
+        const char *due;
         if (tuning_is_over(t))
             return true;
-        compiler_progress(t->x->c, "tuning", i + 1, m->kernels.len);
-        if (!is_tunable(k) || number++ % t->shards != t->shard)
-            continue;
-        if (!is_due(t, c, r->records, k, &due) || (due && !tune(t, c, r->records, k)))
+        compiler_progress(t->x->c, "tuning", i + 1, kernels.len);
+        if (!find_due(t, c, r->records, kernels.data[i], &due) ||
+            (due && !tune(t, c, r->records, kernels.data[i])))
             return false;
     }
-    t->counted = true;
     return true;
 }
 

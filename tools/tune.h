@@ -2,19 +2,19 @@
 /* What the parts of lathe tune share: its kernels (tune.c), the network as a whole (tune_network.c), the verb. */
 #ifndef LATHE_TOOLS_TUNE_H
 #define LATHE_TOOLS_TUNE_H
+#include "base/ptr_map.h"
 #include "cli.h"
 #include "driver/measure_remote.h"
 #include "driver/tune_log.h"
 
 enum { TUNING_LINE = 1 << 16 };
 
-typedef VEC(const char *) tuning_texts;
-
 typedef struct tuning {
     cli *x;
     const char *model, *file; /* file: of the records */
     compile_options options;  /* without that file */
     bool is_there;            /* the file */
+    uint32_t records;         /* that it held when this call began */
     long shard, shards, most, limit; /* limit: seconds of a kernel */
     double deadline; /* 0: none */
     const run_remote_options *remote; /* where it is measured; NULL: by `command` */
@@ -24,8 +24,8 @@ typedef struct tuning {
     bool runs;       /* measuring */
     const char *built_by; /* the last answer's compiler */
     uint32_t tuned, found, failed;
-    tuning_texts tried; /* computations: each is measured once, whatever comes of it */
-    bool counted;       /* found: those of the network that the file gives */
+    ptr_map tried; /* computations, interned: each is measured once, whatever comes of it */
+    bool counted;  /* found: those of the network that the file gives */
     double rule_seconds, seconds; /* of those that were tuned */
     bool over;        /* the budget, and that was said */
     uint32_t changed; /* forms that are not those of the rules */
@@ -35,7 +35,9 @@ typedef struct tuning {
 /* Compiles the model with the records of the file (by_rule: without), and with those of `trial` (NULL: none). */
 bool tuning_compile(const tuning *t, compiler *c, const char *emit, bool by_rule, const char *trial,
                     compile_result *r);
-bool tuning_has(const tuning_texts *list, const char *text);
+/* Texts, interned in the tuner's own context. */
+bool tuning_has(const tuning *t, const ptr_map *texts, const char *text);
+void tuning_add(tuning *t, ptr_map *texts, const char *text);
 /* Measures what r has schedules of and the file does not; r was compiled in c. */
 bool tuning_kernels(tuning *t, compiler *c, const compile_result *r);
 /* Packages to the other side, its answer back; b NULL: candidates, else two networks. False after a diagnostic. That it

@@ -157,13 +157,13 @@ static bool try_point(tuning *t, const graph_choice_point *p, network **best)
 
 /* The first point of the network that no record and no trial of this call was of; copied, since the network goes where
  * another one is faster. */
-static bool next_point(tuning *t, const network *best, const tuning_texts *tried, graph_choice_point *out)
+static bool next_point(tuning *t, const network *best, const ptr_map *tried, graph_choice_point *out)
 {
     const graph_choices *forms = &best->r.records->forms;
     arena *mem = &t->x->c->mem;
     for (uint32_t i = 0; i < forms->points.len; i++) {
         *out = forms->points.data[i];
-        if (out->recorded || out->n_forms < 2 || tuning_has(tried, out->node))
+        if (out->recorded || out->n_forms < 2 || tuning_has(t, tried, out->node))
             continue;
         compiler_progress(t->x->c, "trying forms", i + 1, forms->points.len);
         out->node = arena_strdup(mem, out->node);
@@ -177,10 +177,11 @@ static bool next_point(tuning *t, const network *best, const tuning_texts *tried
 /* A form that was taken brings operators of other types: they are points, too. Each is tried once, so this ends. */
 static bool try_all(tuning *t, network **best)
 {
-    tuning_texts tried = {0};
+    ptr_map tried;
     graph_choice_point p;
+    ptr_map_init(&tried, &t->x->c->mem);
     while (!tuning_is_over(t) && next_point(t, *best, &tried, &p)) {
-        vec_push(&t->x->c->mem, &tried, p.node);
+        tuning_add(t, &tried, p.node);
         if (!try_point(t, &p, best))
             return false;
     }

@@ -130,6 +130,14 @@ bool tune_log_read(compiler *c, const char *file, span text, te_records *out)
     return true;
 }
 
+uint32_t tune_log_count(span text)
+{
+    uint32_t lines = 0;
+    for (size_t i = 0; i < text.len; i++)
+        lines += text.data[i] == '\n' || i + 1 == text.len;
+    return lines;
+}
+
 size_t tune_log_whole(span text)
 {
     size_t begin = text.len;

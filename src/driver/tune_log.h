@@ -29,6 +29,7 @@ void tune_log_line(writer *w, const tune_record *r);
 void tune_log_form(writer *w, const tune_form *r);
 /* The bytes of whole records: a last line that was cut off is none. */
 size_t tune_log_whole(span text);
+uint32_t tune_log_count(span text); /* of its records, which are whole */
 bool tune_log_is(span text); /* rather than computations */
 /* Adds all records. Errors, with their line: no JSON, a field is missing, a target that is not there, and those of
  * te_records_add. */

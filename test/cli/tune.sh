@@ -28,12 +28,15 @@ for line in open(sys.argv[1]):
     assert 1 <= r["measured"] <= 4 and r["kernel"].startswith("fused_nn_matmul"), r
     assert r["computation"].startswith("placeholder p0") and "return" in r["computation"] and r["schedule"], r
 PY
+grep -q 'going on' stdout && bad "it goes on with nothing: $(cat stdout)" || good
 cp t.log before.log
 expect 0 'tuned 0 kernels, 2 were in the file already' tune model.txt -o t.log
+grep -q '^going on with t.log: 2 records found, 0 kernels left$' stdout && good || bad "it says: $(cat stdout)"
 check 'nothing changed' cmp t.log before.log
 
 head -1 before.log > half.log
 expect 0 'tuned 1 kernels, 1 were in the file already' tune model.txt -o half.log --candidates 2
+[ "$(head -1 stdout)" = 'going on with half.log: 1 record found, 1 kernel left' ] && good || bad "it says: $(cat stdout)"
 [ "$(wc -l < half.log)" = 2 ] && [ "$(head -1 half.log)" = "$(head -1 before.log)" ] && good || bad "$(cat half.log)"
 
 # records are schedules: for this compile, as text, and merged by concatenation, of which the faster one counts
