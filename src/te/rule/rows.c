@@ -173,14 +173,15 @@ static const char *make_rows(te_sched *s, const te_node *last, uint32_t count, c
     return name;
 }
 
-/* A row of sums lies beside a row of the result: reduce outside of it. */
-static void reduce_outside(te_sched *s, const te_node *n)
+/* A row of sums lies beside a row of the result: reduce outside of it, in lanes. */
+static void reduce_outside(te_sched *s, const struct target *t, const te_node *n)
 {
     const char **order = arena_array(&s->c->mem, const char *, n->n_reduce + 1u);
     for (uint32_t i = 0; i < n->n_reduce; i++)
         order[i] = n->reduce_axes[i]->var->name;
     order[n->n_reduce] = te_axis_name(n, n->n_axes - 1);
     te_sched_reorder(s, n->name, n->n_reduce + 1u, order);
+    te_row_in_lanes(s, t, n, order[n->n_reduce]);
 }
 
 /* The stage's axis of the rows that are made together, where registers hold their sums; n_axes: none. */
@@ -203,6 +204,19 @@ static bool has_extern(const te_graph *g)
     return false;
 }
 
+/* Every stage keeps the result's innermost axis: what is reduced lies across its rows, as in a softmax over the first
+ * of two axes. */
+static bool all_in_rows(const row_search *x)
+{
+    for (uint32_t p = 0; p < x->g->nodes.len; p++) {
+        const te_node *n = x->g->nodes.data[p];
+        bool in_row = n->n_axes > 0 && x->axis_of[p][n->n_axes - 1] == x->last->n_axes - 1;
+        if (is_stage(x, p) && !is_tiny(x->g, n) && !in_row)
+            return false;
+    }
+    return true;
+}
+
 bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
 {
     const te_graph *g = s->g;
@@ -211,10 +225,11 @@ bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
         return true;
     find_axes(&x);
     uint32_t *shared = arena_array(&s->c->mem, uint32_t, last->n_axes), count = find_shared(&x, shared);
-    if ((count == 0 && last->n_axes > 1) || has_extern(g))
+    if ((count == 0 && last->n_axes > 1 && !all_in_rows(&x)) || has_extern(g))
         return true;
     const uint32_t several = count > 0 ? axis_of_rows(&x, t, count, shared) : last->n_axes;
-    const char *row = count > 0 ? make_rows(s, last, count, shared, several) : NULL; /* one row: stage by stage */
+    /* one row, or none whole: stage by stage */
+    const char *row = count > 0 ? make_rows(s, last, count, shared, several) : NULL;
     for (uint32_t p = 0; p < g->nodes.len; p++) {
         const te_node *n = g->nodes.data[p];
         if (!is_stage(&x, p))
@@ -223,7 +238,7 @@ bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
             te_sched_compute_at(s, n->name, last->name, row);
         bool has_row = n->n_axes > 0 && x.axis_of[p][n->n_axes - 1] == last->n_axes - 1;
         if (n->n_reduce > 0 && has_row)
-            reduce_outside(s, n);
+            reduce_outside(s, t, n);
         else if (n->n_reduce > 0)
             te_sum_in_lanes(s, t, n, n->name, last->name, row, axis_beside(&x, t, p, several));
         else if (n->n_axes > 0)
