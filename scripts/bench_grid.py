@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each shape of the grid of test/py/grid.py against onnxruntime, in turns: `make bench ARGS=--grid`, or
 
-    bench_grid.py [--lathe FILE] [--filter GLOB,GLOB] [--target T] [--workers N] [--turns N] [--json] [-j N]
+    bench_grid.py [--lathe FILE] [--filter GLOB,GLOB] [--target T] [--cc CC[,CC]] [--workers N] [--turns N] [--json]
+                  [-j N]
 
 A line for each shape: onnxruntime's time, Lathe's, and the ratio, onnxruntime's time over Lathe's; then the geometric
 mean and the ten worst, and those of the shapes that run longer than 20 microseconds, where the call says little. The
 verdict is the reader's. Each package is built as a shared library and called beside onnxruntime's session in one
 process. A time is that of the best turn, so that work beside does not count: of the processor with one worker, of the
-clock with more. Shapes that onnxruntime has no operator or no type for are left out.
+clock with more. Shapes that onnxruntime has no operator or no type for are left out. With two compilers, --cc A,B, the
+same package made by A stands where onnxruntime does.
 """
 import argparse
 import ctypes
@@ -144,12 +146,12 @@ class Model:
         return arrays
 
 
-def build(o, path):
+def build(o, path, cc):
     """The model's package as a shared library; None and a message where it cannot be had."""
-    package, library = path + ".package", path + ".so"
+    package, library = f"{path}.{cc.split()[-1]}", f"{path}.{cc.split()[-1]}.so"
     steps = ([o.lathe, "compile", path, "--target", o.target, "--workers", str(o.workers), "-q", "-o", package],
-             ["make", "-s", "-C", package, "lib", "CFLAGS=-O3 -fPIC"],
-             [os.environ.get("CC", "cc"), "-shared", "-o", library, "-Wl,--whole-archive",
+             ["make", "-s", "-C", package, "lib", "CFLAGS=-O3 -fPIC", "CC=" + cc],
+             [*cc.split(), "-shared", "-o", library, "-Wl,--whole-archive",
               os.path.join(package, "libtvmgen_default.a"), "-Wl,--no-whole-archive", "-lm", "-pthread"])
     for step in steps:
         done = subprocess.run(step, capture_output=True, text=True, check=False)
@@ -204,18 +206,31 @@ def in_turns(calls, turns, clock):
     return best
 
 
-def times(o, model, path, library):
-    """(onnxruntime's, Lathe's) in ms; None: onnxruntime does not take it."""
+def in_session(o, model, path, libraries):
+    """Calls of onnxruntime's session and of the package."""
     options, operands = onnxruntime.SessionOptions(), model.operands()
     options.intra_op_num_threads, options.log_severity_level = max(1, o.workers), 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    theirs, result = caller_of_session(session, operands)
+    return theirs, caller_of_package(libraries[0], list(operands.values()), [np.empty_like(result)])
+
+
+def of_compilers(_o, model, path, libraries):
+    """Calls of the package as both compilers made it."""
+    output, operands = onnx.load(path).graph.output[0].type.tensor_type, list(model.operands().values())
+    dims = [d.dim_value for d in output.shape.dim]
+    return [caller_of_package(i, operands, [np.empty(dims, helper.tensor_dtype_to_np_dtype(output.elem_type))])
+            for i in libraries]
+
+
+def times(o, model, path, libraries):
+    """(onnxruntime's or the first compiler's, Lathe's) in ms; None: onnxruntime does not take it."""
     try:
-        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        theirs, result = caller_of_session(session, operands)
-    except Exception as e:  # its exceptions have no base of their own
+        calls = (of_compilers if len(libraries) > 1 else in_session)(o, model, path, libraries)
+    except Exception as e:  # onnxruntime's exceptions have no base of their own
         return None, str(e)[:160]
-    own = caller_of_package(library, list(operands.values()), [np.empty_like(result)])
     clock = time.thread_time if o.workers <= 1 else time.perf_counter
-    return [t * 1e3 for t in in_turns((theirs, own), o.turns, clock)], ""
+    return [t * 1e3 for t in in_turns(calls, o.turns, clock)], ""
 
 
 def summary(title, rows):
@@ -247,27 +262,30 @@ def main():
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--filter", default="*", metavar="GLOB,GLOB", help="names of shapes")
     parser.add_argument("--target", default="native")
+    parser.add_argument("--cc", default=os.environ.get("CC", "cc"), metavar="CC[,CC]", help="C compilers")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--turns", type=int, default=25)
     parser.add_argument("--json", action="store_true", help="a JSON object for each shape, no summary")
     parser.add_argument("-j", type=int, default=2, metavar="N", help="packages built at once")
     o = parser.parse_args()
-    o.lathe, rows = os.path.abspath(o.lathe), []
+    o.lathe, rows, compilers = os.path.abspath(o.lathe), [], o.cc.split(",")
+    peer = compilers[0] if len(compilers) > 1 else "onnxruntime"
     with tempfile.TemporaryDirectory(prefix="grid-") as work:
         jobs, left_out = chosen(o, work)
         with ThreadPoolExecutor(o.j) as pool:
-            libraries = list(pool.map(lambda job: build(o, job[2]), jobs))
+            built = list(pool.map(lambda job: [build(o, job[2], cc) for cc in compilers], jobs))
         if not o.json:
-            print(f"{'ratio':>7}  {'onnxruntime':>12}  {'Lathe':>9}  shape")
-        for (name, model, path), (library, error) in zip(jobs, libraries):
-            found, error = times(o, model, path, library) if library else (None, error)
+            print(f"{'ratio':>7}  {peer:>12}  {'Lathe':>9}  shape")
+        for (name, model, path), made in zip(jobs, built):
+            libraries, error = [i for i, _ in made if i], "; ".join(e for _, e in made if e)
+            found, error = (None, error) if error else times(o, model, path, libraries)
             if not found:
                 print(f"left out: {name}: {error}", file=sys.stderr)
                 left_out += 1
                 continue
             rows.append((found[0] / found[1], *found, name))
             if o.json:
-                print(json.dumps({"shape": name, "onnxruntime_ms": found[0], "lathe_ms": found[1],
+                print(json.dumps({"shape": name, peer + "_ms": found[0], "lathe_ms": found[1],
                                   "ratio": found[0] / found[1]}), flush=True)
             else:
                 print(f"{rows[-1][0]:7.2f}  {found[0]:9.4f} ms  {found[1]:6.4f} ms  {name}", flush=True)
