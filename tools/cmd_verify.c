@@ -37,6 +37,7 @@ static void show(const judge *j, const run_tensor *got, const compare_result *r,
     json_out_real(&out, "max_abs", fmin(r->max_abs, 1e300));
     json_out_real(&out, "max_rel", fmin(r->max_rel, 1e300));
     json_out_real(&out, "max_ulp", fmin(r->max_ulp, 1e300));
+    json_out_real(&out, "rms", fmin(r->rms, 1e300));
     json_out_int(&out, "wrong", r->wrong);
     json_out_int(&out, "count", got->count);
     if (j->options)

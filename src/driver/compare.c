@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two tensors of one type, element by element: greatest absolute, relative and ULP difference, and what is out of
- * bounds. */
+/* Two tensors of one type, element by element: greatest absolute, relative and ULP difference, how large the elements
+ * are, and what is out of bounds. */
 #include "driver/run.h"
 
 #include <math.h>
@@ -45,9 +45,20 @@ static void judge(compare_result *r, int64_t i, double got, double want, double 
     }
 }
 
+/* How large elements are: the root of the mean of their squares, without those that are not finite. */
+static double root_mean_square(dtype dt, const uint8_t *data, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double v = dtype_load_f64(dt, data + (size_t)i * dtype_bytes(dt));
+        sum += isfinite(v) ? v * v : 0;
+    }
+    return count ? sqrt(sum / (double)count) : 0;
+}
+
 compare_result compare_tensors(const run_tensor *got, const uint8_t *want, double rtol, double atol)
 {
-    compare_result r = {.first = -1};
+    compare_result r = {.first = -1, .rms = root_mean_square(got->dt, want, got->count)};
     size_t size = dtype_bytes(got->dt);
     for (int64_t i = 0; i < got->count; i++) {
         const uint8_t *a = got->data + (size_t)i * size, *b = want + (size_t)i * size;

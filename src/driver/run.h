@@ -153,6 +153,7 @@ void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most);
 /* compare.c */
 typedef struct compare_result {
     double max_abs, max_rel, max_ulp;
+    double rms;       /* of what is expected: rounding errors of sums are relative to this, not to each element */
     int64_t wrong;    /* elements outside of the tolerance */
     int64_t first;    /* index of the first of them; -1: none */
     double got, want; /* there */
