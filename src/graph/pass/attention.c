@@ -169,7 +169,7 @@ static bool mask_fits(const graph_value *mask, const int64_t scores[4])
     return true;
 }
 
-/* NULL: it can be one operator. "": it is not worth a word. */
+/* NULL: it can be one operator. */
 static const char *obstacle(const attention *x)
 {
     int64_t q[ATTENTION_RANK], k[ATTENTION_RANK], v[ATTENTION_RANK];
@@ -182,8 +182,10 @@ static const char *obstacle(const attention *x)
         return "the mask's shape is open, or more than that of the scores: scores are stored";
     if (q[ATTENTION_D] < 1 || v[ATTENTION_D] % LEAST_LANES != 0 || v[ATTENTION_D] < 1)
         return "its features are no whole vectors: scores are stored";
+    if (k[ATTENTION_S] < 1 || q[ATTENTION_B] * q[ATTENTION_H] < 1)
+        return "it has no keys or no heads: scores are stored";
     const int64_t least = q[ATTENTION_D] < MANY ? FEW_ROWS : FEW_OF_MANY;
-    return q[ATTENTION_S] < least || k[ATTENTION_S] < 1 || q[ATTENTION_B] * q[ATTENTION_H] < 1 ? "" : NULL;
+    return q[ATTENTION_S] < least ? "its queries are too few to turn the keys for: scores are stored" : NULL;
 }
 
 static graph_value *emit(rewriter *r, const attention *x, const char *out_layout, src_loc loc)
@@ -205,7 +207,7 @@ static graph_value *fused(rewriter *r, graph_module *m, const graph_node *n)
     if (!read(n, &x))
         return NULL;
     const char *why = obstacle(&x);
-    if (why && *why) {
+    if (why) {
         graph_note note = {"fuse-attention", n->op->name, n->outputs[0]->name, why, n->loc};
         vec_push(&r->c->mem, &m->notes, note);
     }

@@ -2,12 +2,13 @@
 /* Convolutions in groups of fewer channels than a block has. As planes they run with lines of pixels in lanes: what a
  * line leaves of its last vectors is lost, and with a stride pixels are read one by one. Some groups as one, with zeros
  * in the weights, multiply as many times as much and fill blocks. Both are counted in multiply-adds of whole vectors,
- * and so is what moves elements between planes and blocks. An infinity or NaN by these zeros gives the other groups of
- * its own NaN. */
+ * and so are weights that are read, and elements that move between planes and blocks. An infinity or NaN by these zeros
+ * gives the other groups of its own NaN. The module has a note of each. */
 #include "graph/pass/widen_groups.h"
 #include "graph/op/nn.h"
 
 #define MOVED   20 /* for each element that changes between planes and blocks */
+#define READ    2  /* for each weight: a second cache brings a vector while two are multiplied */
 #define STRIDED 8  /* times as long, where neighbours are not read from neighbours */
 
 static int64_t extent(const graph_value *x, uint32_t axis)
@@ -49,9 +50,10 @@ int64_t widen_groups_by(const graph_node *n, int64_t lanes, bool packed)
     const tensor_data *w = graph_constant(n->inputs[1]);
     int64_t groups = graph_attr_int(n, "groups"), ins = w->dims[1], outs = w->dims[0] / groups;
     int64_t by = groups > 1 && x->type.dt == DT_F32 && w->dt == DT_F32 ? filling(groups, ins, outs, lanes) : 0;
-    double work = elements(y) * (double)(ins * w->dims[2] * w->dims[3]), moved = MOVED * (elements(x) + elements(y));
-    double planes = work * line_loss(n, lanes) + (packed ? moved : 0),
-           blocks = work * (double)by + (packed ? 0 : moved);
+    double work = elements(y) * (double)(ins * w->dims[2] * w->dims[3]), moved = MOVED * (elements(x) + elements(y)),
+           weights = READ * (double)w->count;
+    double planes = work * line_loss(n, lanes) + weights + (packed ? moved : 0),
+           blocks = (work + weights) * (double)by + (packed ? 0 : moved);
     return by > 0 && blocks < planes ? by : 0;
 }
 
@@ -65,5 +67,10 @@ graph_value *widen_groups_weights(rewriter *r, const graph_node *n, int64_t by)
     for (int64_t o = 0; o < w->dims[0]; o++)
         for (int64_t i = 0; i < ins * taps; i++)
             out[(o * by + o / outs % by) * ins * taps + i] = (float)tensor_get_f64(w, o * ins * taps + i);
+    const char *text = arena_printf(
+        &c->mem, "%lld groups each as one, filled up by zeros: its weights take %lld bytes, not %lld", (long long)by,
+        (long long)(w->count * by) * 4, (long long)w->count * 4);
+    graph_note note = {"convert-layout", n->op->name, n->outputs[0]->name, text, n->loc};
+    vec_push(&c->mem, &r->f->module->notes, note);
     return rewrite_constant(r, tensor_dense(c, DT_F32, 4, dims, out), n->inputs[1]->name, n->loc);
 }
