@@ -343,6 +343,15 @@ tir_expr_ref tir_cast(compiler *c, dtype dt, tir_expr_ref a)
     return r ? r : tir_node_expr(c, TIR_CAST, TIR_OP_NONE, (tir_type){dt, a->type.lanes}, 1, &a);
 }
 
+bool tir_is_widening(tir_expr_ref e)
+{
+    if (e->kind != TIR_CAST)
+        return false;
+    const dtype from = e->args[0]->type.dt, to = e->type.dt;
+    return dtype_is_int(from) && dtype_is_int(to) && dtype_min_int(to) <= dtype_min_int(from) &&
+           dtype_max_int(to) >= dtype_max_int(from);
+}
+
 /* The condition may stay scalar when the sides are vectors: one choice for all lanes. */
 tir_expr_ref tir_select(compiler *c, tir_expr_ref cond, tir_expr_ref a, tir_expr_ref b)
 {

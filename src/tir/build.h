@@ -31,6 +31,7 @@ tir_expr_ref tir_max(compiler *c, tir_expr_ref a, tir_expr_ref b);
 tir_expr_ref tir_and(compiler *c, tir_expr_ref a, tir_expr_ref b); /* either may be NULL: the other */
 tir_expr_ref tir_not(compiler *c, tir_expr_ref a);
 tir_expr_ref tir_cast(compiler *c, dtype dt, tir_expr_ref a);
+bool tir_is_widening(tir_expr_ref e); /* a cast between integer types that keeps every value */
 tir_expr_ref tir_select(compiler *c, tir_expr_ref cond, tir_expr_ref a, tir_expr_ref b);
 tir_expr_ref tir_load(compiler *c, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices);
 /* Where that element of b is (n == 0: where b starts), for an external function. Scalar indices. */

@@ -22,7 +22,7 @@ typedef struct product_list {
 
 tir_expr_ref c_under_casts(tir_expr_ref x)
 {
-    while (x->kind == TIR_CAST || x->kind == TIR_BROADCAST)
+    while (tir_is_widening(x) || x->kind == TIR_BROADCAST)
         x = x->args[0];
     return x;
 }

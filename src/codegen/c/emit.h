@@ -197,7 +197,7 @@ typedef struct c_dot {
 
 /* dot.c: a sum of products of bytes in lanes, which has a helper; false: x is something else. */
 bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out);
-/* What is cast, or the same for all lanes, in a factor of such a sum. */
+/* What a factor of such a sum is made of, under casts that keep every value and under one for all lanes. */
 tir_expr_ref c_under_casts(tir_expr_ref x);
 void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);
 /* dot_nibbles.c: acc[j] + a[0] * code 0 of the word b[j] + ... + a[7] * code 7, in the same way; a NULL: no. */

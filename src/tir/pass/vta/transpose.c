@@ -16,10 +16,10 @@ typedef struct nest {
     tir_expr_ref inp, wgt;
 } nest;
 
-/* The load of the scratchpad in e, below casts and zeros that stand in for it. */
+/* The load of the scratchpad in e, below casts that keep values and zeros that stand in for it. */
 static tir_expr_ref operand(vta_pass *p, nest *k, tir_expr_ref e)
 {
-    while (e->kind == TIR_CAST || (e->kind == TIR_SELECT && tir_is_const(e->args[2], 0))) {
+    while (tir_is_widening(e) || (e->kind == TIR_SELECT && tir_is_const(e->args[2], 0))) {
         if (e->kind == TIR_SELECT)
             k->cond = tir_and(p->c, k->cond, e->args[0]);
         e = e->args[e->kind == TIR_SELECT ? 1 : 0];
