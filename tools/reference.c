@@ -6,7 +6,10 @@
  *
  * Where outputs are compared, its sums of 8-bit products are asked to be exact, which they are not on processors that
  * add pairs of them in 16 bits; and a quantised model runs as it stands, because its optimiser replaces the arithmetic
- * between dequantised values by integer kernels, which round otherwise. Where it is timed, it has its defaults.
+ * between dequantised values by integer kernels, which round otherwise: those are for models in integers. What it
+ * computes in floats even there has other bits than exact sums of integers where a result is half-way between two
+ * steps: weights of 4 bits become bytes, for which it has integer kernels, and of 16 bits both steps count as right.
+ * Where it is timed, it has its defaults.
  *
  * Node by node, its optimiser is off, and the model's own values are added to its outputs: as text of the wire, a
  * second piece of the graph behind the model, which readers merge with the first. */
@@ -34,6 +37,105 @@ static const char ends_script[] = "def handed_over(lines):\n"
                                   "        if ('out', r.name) in ends:\n"
                                   "            kind, scale, zero = ends['out', r.name]\n"
                                   "            results[i] = (np.rint(results[i] / scale) + zero).astype(kind)\n";
+/* The wire of ONNX files: messages are read and written piece by piece, so that no package for them is needed. */
+static const char wire_script[] =
+    "import math, os\n"
+    "def varint(b, i):\n"
+    "    v = shift = 0\n"
+    "    while True:\n"
+    "        x = b[i]; i += 1; v |= (x & 127) << shift; shift += 7\n"
+    "        if x < 128: return v, i\n"
+    "def pieces(b):\n" /* of a message: number, contents, and all of it */
+    "    i = 0\n"
+    "    while i < len(b):\n"
+    "        start = i; tag, i = varint(b, i); v = None\n"
+    "        if tag & 7 == 2: n, i = varint(b, i); v = b[i:i + n]; i += n\n"
+    "        elif tag & 7 == 0: v, i = varint(b, i)\n"
+    "        else: i += 8 if tag & 7 == 1 else 4\n"
+    "        yield tag >> 3, v, b[start:i]\n"
+    "def fields(b): return ((n, v) for n, v, _ in pieces(b) if v is not None)\n"
+    "def field(n, b):\n"
+    "    out, size = bytes([n << 3 | 2]), len(b)\n"
+    "    while size > 127: out += bytes([size & 127 | 128]); size >>= 7\n"
+    "    return out + bytes([size]) + b\n"
+    "def read(path): return memoryview(open(path, 'rb').read())\n"
+    "def graphs(data): return (g for n, g in fields(data) if n == 7)\n"
+    "def shown(data, wanted):\n" /* the model with those of its values as outputs, too */
+    "    made = set(); given = set()\n"
+    "    for graph in graphs(data):\n"
+    "        for n, part in fields(graph):\n"
+    "            if n == 1: made |= {bytes(o).decode() for k, o in fields(part) if k == 2}\n"
+    "            if n == 5: made |= {bytes(o).decode() for k, o in fields(part) if k == 8}\n"
+    "            if n == 12: given |= {bytes(o).decode() for k, o in fields(part) if k == 1}\n"
+    "    more = [w for w in dict.fromkeys(wanted) if w in made and w not in given]\n"
+    "    return bytes(data) + field(7, b''.join(field(12, field(1, w.encode())) for w in more))\n"
+    "def ints(values):\n" /* repeated integers, packed or not */
+    "    out = []\n"
+    "    for v in values:\n"
+    "        i = 0\n"
+    "        if isinstance(v, int): out.append(v); continue\n"
+    "        while i < len(v): x, i = varint(v, i); out.append(x)\n"
+    "    return out\n"
+    "def text(b): return bytes(b).decode()\n"
+    "def outside(entries, folder):\n" /* what a tensor has in a file beside the model */
+    "    at = {text(dict(fields(e))[1]): text(dict(fields(e))[2]) for e in entries}\n"
+    "    with open(os.path.join(folder, at['location']), 'rb') as f:\n"
+    "        f.seek(int(at.get('offset', 0))); return f.read(int(at.get('length', -1)))\n";
+
+/* Weights of 4 bits (types 21 and 22) as the same numbers of 8 (2 and 3), from which onnxruntime makes the integer
+ * kernels that it has not for 4 bits. */
+static const char widen_script[] =
+    "def widened(data, folder):\n"
+    "    changed = 0\n"
+    "    def tensor(t):\n"
+    "        nonlocal changed\n"
+    "        of = lambda k: [v for n, v in fields(t) if n == k]\n"
+    "        kind = (of(2) or [0])[-1]\n"
+    "        if kind not in (21, 22): return bytes(t)\n"
+    "        changed += 1\n"
+    "        data = bytes(of(9)[0]) if of(9) else outside(of(13), folder) if of(13) else bytes(ints(of(5)))\n"
+    "        codes = np.frombuffer(data, 'u1'); codes = np.stack([codes & 15, codes >> 4], -1)\n"
+    "        codes = codes.reshape(-1)[:math.prod(ints(of(1)))]\n"
+    "        codes = (codes ^ 8) - 8 if kind == 22 else codes\n"
+    "        kept = b''.join(bytes(w) for n, _, w in pieces(t) if n not in (2, 5, 9, 13, 14))\n"
+    "        return kept + bytes([16, kind - 19]) + field(9, codes.astype('u1').tobytes())\n"
+    "    def inside(b, path):\n" /* numbers of fields, down to tensors */
+    "        if not path: return tensor(b)\n"
+    "        return b''.join(field(n, inside(v, path[1:])) if n == path[0] else bytes(w) for n, v, w in pieces(b))\n"
+    "    for path in ([7, 5], [7, 1, 5, 5]): data = memoryview(inside(data, path))\n"
+    "    if not changed: raise ValueError('it has no weights of 4 bits')\n"
+    "    return bytes(data)\n";
+
+/* Where onnxruntime computes in floats what becomes integers at an output, a float that is half-way between two steps,
+ * as nearly as sums in f32 can tell, allows both: other_N.npy has the second one. Where it has integer kernels
+ * (values of 8 bits, not behind a transposed convolution) only a package in floats is allowed that. */
+static const char ties_script[] =
+    "def rounded(data, all_of_them):\n" /* outputs: names of the float, its scale, its zero point; dequantised */
+    "    made = {}; found = []\n"
+    "    for graph in graphs(data):\n"
+    "        for n, part in fields(graph):\n"
+    "            if n != 1: continue\n"
+    "            of = lambda k: [text(v) for n, v in fields(part) if n == k]\n"
+    "            for o in of(2): made[o] = (of(4)[0], of(1))\n"
+    "    for graph in graphs(data):\n"
+    "        for i, o in enumerate(v for n, v in fields(graph) if n == 12):\n"
+    "            kind, names = made.get(text(dict(fields(o))[1]), ('', []))\n"
+    "            back = kind == 'DequantizeLinear'\n"
+    "            if back: kind, names = made.get(names[0], ('', []))\n"
+    "            behind = made.get(names[0], ('', []))[0] if names else ''\n"
+    "            if kind == 'QuantizeLinear' and len(names) > 2 and names[2]:\n"
+    "                found.append((i, names, back, all_of_them or behind == 'ConvTranspose'))\n"
+    "    return found\n"
+    "def other(v, scale, zero, back, allowed):\n"
+    "    if scale.size != 1 or v.dtype != np.float32 or zero.dtype.kind not in 'iu': return None\n"
+    "    if not allowed and zero.dtype.itemsize == 1: return None\n"
+    "    low, high = np.iinfo(zero.dtype).min, np.iinfo(zero.dtype).max\n"
+    "    t = v.astype('f8') / scale.astype('f8').reshape(()); z = int(zero.reshape(()))\n"
+    "    near = abs(t - np.floor(t) - 0.5) <= 16 * (high - low) * 2.0 ** -24\n"
+    "    code = np.rint(v / scale.reshape(()))\n" /* as onnxruntime rounds it */
+    "    code = np.where(near, np.floor(t) + np.ceil(t) - code, code) + z\n"
+    "    code = np.clip(code, low, high).astype(zero.dtype)\n"
+    "    return (code.astype('i4') - z).astype('f4') * scale.reshape(()) if back else code\n";
 static const char script[] = "import os, sys, time\n"
                              "try:\n"
                              "    import numpy as np, onnxruntime as ort\n"
@@ -42,47 +144,28 @@ static const char script[] = "import os, sys, time\n"
                              "model, folder, mode, threads, options = sys.argv[1:6]\n"
                              "def lines(name):\n"
                              "    return [l.rstrip('\\n') for l in open(folder + '/' + name)]\n"
-                             "def fields(b):\n" /* of a message: number and contents */
-                             "    i = 0\n"
-                             "    def number():\n"
-                             "        nonlocal i\n"
-                             "        v = shift = 0\n"
-                             "        while True:\n"
-                             "            x = b[i]; i += 1; v |= (x & 127) << shift; shift += 7\n"
-                             "            if x < 128: return v\n"
-                             "    while i < len(b):\n"
-                             "        tag = number(); kind = tag & 7\n"
-                             "        if kind == 2: n = number(); yield tag >> 3, b[i:i + n]; i += n\n"
-                             "        elif kind == 0: yield tag >> 3, number()\n"
-                             "        else: i += 8 if kind == 1 else 4\n"
-                             "def field(n, b):\n"
-                             "    out, size = bytes([n << 3 | 2]), len(b)\n"
-                             "    while size > 127: out += bytes([size & 127 | 128]); size >>= 7\n"
-                             "    return out + bytes([size]) + b\n"
-                             "def shown(path, wanted):\n" /* the model with those of its values as outputs, too */
-                             "    data = open(path, 'rb').read(); made = set(); given = set()\n"
-                             "    for graph in (g for n, g in fields(memoryview(data)) if n == 7):\n"
-                             "        for n, part in fields(graph):\n"
-                             "            if n == 1: made |= {bytes(o).decode() for k, o in fields(part) if k == 2}\n"
-                             "            if n == 12: given |= {bytes(o).decode() for k, o in fields(part) if k == 1}\n"
-                             "    more = [w for w in dict.fromkeys(wanted) if w in made and w not in given]\n"
-                             "    return data + field(7, b''.join(field(12, field(1, w.encode())) for w in more))\n"
                              "o = ort.SessionOptions()\n"
                              "o.intra_op_num_threads = max(1, int(threads)); o.log_severity_level = 3\n"
                              "if mode != 'bench':\n"
                              "    o.add_session_config_entry('session.x64quantprecision', '1')\n"
                              "    o.add_session_config_entry('session.qdq_matmulnbits_accuracy_level', '1')\n"
-                             "if mode == 'nodes':\n"
+                             "folder_of = os.path.dirname(os.path.abspath(model))\n"
+                             "if mode == 'nodes' or options in ('plain', 'floats') or 'bytes' in options:\n"
                              "    o.add_session_config_entry('session.model_external_initializers_file_folder_path',\n"
-                             "                               os.path.dirname(os.path.abspath(model)))\n"
-                             "if options == 'int8':\n"
+                             "                               folder_of)\n"
+                             "if 'int8' in options:\n"
                              "    o.add_session_config_entry('session.qdqisint8allowed', '1')\n"
-                             "if options == 'plain':\n"
+                             "if options in ('plain', 'floats'):\n"
                              "    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL\n"
                              "try:\n"
                              "    wanted = lines('wanted') if mode == 'nodes' else []\n"
-                             "    s = ort.InferenceSession(shown(model, wanted) if wanted else model, o,\n"
-                             "                             providers=['CPUExecutionProvider'])\n"
+                             "    at_ties = []\n"
+                             "    if mode == 'once' and options in ('plain', 'floats'):\n"
+                             "        at_ties = rounded(read(model), options == 'floats')\n"
+                             "        wanted = [n for tie in at_ties for n in tie[1]]\n"
+                             "    whole = shown(read(model), wanted) if wanted else model\n"
+                             "    whole = widened(read(model), folder_of) if 'bytes' in options else whole\n"
+                             "    s = ort.InferenceSession(whole, o, providers=['CPUExecutionProvider'])\n"
                              "    names = lines('names')\n"
                              "    feed = {n: np.load('%s/in_%d.npy' % (folder, i)) for i, n in enumerate(names)}\n"
                              "    known = {i.name: i for i in s.get_inputs()}\n"
@@ -98,18 +181,28 @@ static const char script[] = "import os, sys, time\n"
                              "        feed[n] = np.resize(values, shape) if shape else values.reshape(())\n"
                              "    ends = handed_over(lines('ends')); as_floats(ends, feed)\n"
                              "    results = s.run(None, feed)\n"
+                             "    values = {**feed, **dict(zip([r.name for r in s.get_outputs()], results))}\n"
+                             "    others = list(results); both = set()\n"
+                             "    for i, names, back, allowed in at_ties:\n"
+                             "        one = other(*(values[n] for n in names), back, allowed)\n"
+                             "        if one is not None: others[i] = one; both.add(i)\n"
                              "    as_numbers(ends, s.get_outputs(), results)\n"
+                             "    as_numbers(ends, s.get_outputs(), others)\n"
                              "except Exception as e:\n"
                              "    print('failed', str(e).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n"
                              "if mode == 'nodes':\n"
                              "    results = dict(zip([r.name for r in s.get_outputs()], results))\n"
                              "    for i, w in enumerate(wanted):\n"
                              "        if w in results:\n"
-                             "            np.save('%s/ref_%d.npy' % (folder, i), np.asarray(results[w], order='C'))\n"
+                             "            r = np.asarray(results[w], order='C')\n"
+                             "            np.save('%s/ref_%s_%d.npy' % (folder, options, i), r)\n"
                              "    print('ready', flush=True); sys.exit(0)\n"
                              "if mode == 'once':\n"
                              "    for i, r in enumerate(results):\n"
-                             "        np.save('%s/ref_%d.npy' % (folder, i), np.asarray(r, order='C'))\n"
+                             "        np.save('%s/ref_%s_%d.npy' % (folder, options, i), np.asarray(r, order='C'))\n"
+                             "    for i, r in enumerate(others):\n"
+                             "        name = '%s/other_%s_%d.npy' % (folder, options, i)\n"
+                             "        if i in both: np.save(name, np.asarray(r, order='C'))\n"
                              "    print('ready', flush=True); sys.exit(0)\n"
                              "print('ready', flush=True)\n"
                              "now = time.perf_counter\n"
@@ -124,38 +217,71 @@ static const char script[] = "import os, sys, time\n"
                              "    time.sleep(rest)\n"
                              "    print('%.9f' % t, flush=True)\n";
 
-const char *reference_output(const session *s, uint32_t i)
-{
-    return arena_printf(&s->x->c->mem, "%s/ref_%u.npy", s->scratch, i);
-}
+#define EXACT "session.x64quantprecision=1"
+#define AS_BYTES "weights of 4 bits as bytes, because its integer kernels are for bytes"
 
 /* The oracles, each with what the child is told and what the user is told. Integers are compared with its integer
- * kernels; with those that stay i8 where its optimiser would make u8 of them first; and with the model as it stands. */
+ * kernels; with those that stay i8 where its optimiser would make u8 of them first; with both where weights of 4 bits
+ * are bytes; and with the model as it stands. Floats are compared with the last. */
+enum { DEFAULT, INT8, BYTES, BYTES_INT8, PLAIN, FLOATS };
 static const struct {
     const char *option, *text;
 } oracles[] = {
-    {"default", "session.x64quantprecision=1"},
-    {"int8", "session.x64quantprecision=1, session.qdqisint8allowed=1"},
-    {"plain", "session.x64quantprecision=1, graph optimizations off"},
+    [DEFAULT] = {"default", EXACT},
+    [INT8] = {"int8", EXACT ", session.qdqisint8allowed=1"},
+    [BYTES] = {"bytes", EXACT ", " AS_BYTES},
+    [BYTES_INT8] = {"bytes-int8", EXACT ", session.qdqisint8allowed=1, " AS_BYTES},
+    [PLAIN] = {"plain", EXACT ", graph optimizations off"},
+    [FLOATS] = {"floats", EXACT ", graph optimizations off"},
 };
-#define PLAIN 2
 
 uint32_t reference_oracles(const session *s)
 {
-    return s->result.integers && !s->options.show_values ? PLAIN + 1 : 1;
+    const bool unknown = !s->result.graph; /* a package or a module does not say how it computes */
+    return (s->result.integers || unknown) && !s->options.show_values ? PLAIN + 1 : 1;
 }
 
 static uint32_t oracle_of(const session *s, const char *mode)
 {
     const bool floats = s->result.quantised && (!s->result.integers || s->result.half_up);
     if (strcmp(mode, "nodes") == 0 || (strcmp(mode, "once") == 0 && floats))
-        return PLAIN;
-    return strcmp(mode, "once") == 0 ? s->oracle : 0;
+        return s->result.integers ? PLAIN : FLOATS;
+    return strcmp(mode, "once") == 0 ? s->oracle : DEFAULT;
+}
+
+static uint32_t oracle_now(const session *s)
+{
+    return oracle_of(s, s->options.show_values ? "nodes" : "once");
 }
 
 const char *reference_options(const session *s)
 {
-    return oracles[oracle_of(s, s->options.show_values ? "nodes" : "once")].text;
+    return oracles[oracle_now(s)].text;
+}
+
+/* Each oracle has files of its own: a file that was read once is not read again. */
+static const char *stored(const session *s, const char *kind, uint32_t oracle, uint32_t i)
+{
+    return arena_printf(&s->x->c->mem, "%s/%s_%s_%u.npy", s->scratch, kind, oracles[oracle].option, i);
+}
+
+const char *reference_output(const session *s, uint32_t i)
+{
+    return stored(s, "ref", oracle_now(s), i);
+}
+
+const char *reference_other(const session *s, uint32_t i)
+{
+    const char *path = stored(s, "other", oracle_now(s), i);
+    return file_exists(path) ? path : NULL;
+}
+
+bool reference_has_ties(const session *s)
+{
+    for (uint32_t i = 0; i < s->model.n_outputs; i++)
+        if (file_exists(stored(s, "other", PLAIN, i)) || file_exists(stored(s, "other", FLOATS, i)))
+            return true;
+    return false;
 }
 
 /* A line: in or out, type, scale, zero point, name. */
@@ -181,6 +307,9 @@ static bool write_inputs(session *s)
     compiler *c = s->x->c;
     writer names, wanted, binds, program;
     writer_init(&program, &c->mem);
+    w_str(&program, wire_script);
+    w_str(&program, widen_script);
+    w_str(&program, ties_script);
     w_str(&program, ends_script);
     w_str(&program, script);
     writer_init(&names, &c->mem);

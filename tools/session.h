@@ -56,4 +56,8 @@ bool reference_start(session *s, const char *mode, long threads, process *out);
 uint32_t reference_oracles(const session *s); /* ways to run it that s->oracle numbers, where outputs are compared */
 const char *reference_options(const session *s); /* those of mode "once", in words */
 const char *reference_output(const session *s, uint32_t i); /* .npy that mode "once" wrote */
+/* The same where what lies half-way between two steps of a quantised output is rounded the other way; NULL: the
+ * rounding leaves no choice. */
+const char *reference_other(const session *s, uint32_t i);
+bool reference_has_ties(const session *s); /* there is one in some way that was run */
 #endif
