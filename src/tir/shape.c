@@ -26,7 +26,9 @@ static bool steers(tir_expr_ref e, uint32_t i)
 /* Arguments of functions of intrinsics that may be numbers: the C of each says so. */
 static bool takes_number(tir_expr_ref e, uint32_t i)
 {
-    return (i == 5 && strcmp(e->u.name, "lathe_dot_rows") == 0) || (i == 4 && strcmp(e->u.name, "lathe_dot_runs") == 0);
+    const bool rows = strcmp(e->u.name, "lathe_dot_rows") == 0 || strcmp(e->u.name, "lathe_nibble_rows") == 0;
+    const bool runs = strcmp(e->u.name, "lathe_dot_runs") == 0 || strcmp(e->u.name, "lathe_nibble_runs") == 0;
+    return (i == 5 && rows) || (i == 4 && runs);
 }
 
 tir_role tir_role_of_arg(tir_expr_ref e, uint32_t i, tir_role role)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products by weights of 4 bits: near the exact result and onnxruntime's, and the weights stay two in a byte.
 
-    nibbles.py [--lathe FILE] [--seed N] [--count N] [--target TARGET ...]
+    nibbles.py [--lathe FILE] [--seed N] [--count N] [--target TARGET ...] [--board BOARD ...]
 
 Each model has random layers side by side: MatMulNBits with blocks of 16 to 256 and DequantizeLinear of int4 and uint4,
 in blocks along K, with a scale for each column or one for all, in front of MatMul and Gemm; with and without zero
@@ -10,10 +10,15 @@ points, K that ends within a block, columns that end within a vector, one row an
 float64 of the dequantised numbers, within what f32 sums of as many products may be off, and onnxruntime (f32
 activations) to the same. With accuracy_level 4 the data of these sums is rounded to 8 bits, block by block, here, in
 Lathe and in onnxruntime. The constants of a package take little more than half a byte for each weight, and scales.
+
+Convolutions and products of quantised data by int4 and uint4 are integers on microcontrollers (--board, by default a
+Cortex-M4 where its tools are here): every element equals the rounded exact sum, and is within one of onnxruntime's,
+which computes such layers in f32; constants take half a byte for each weight as well.
 """
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -218,18 +223,120 @@ def check_extents(args, folder):
     return [] if done.returncode == 1 and said else [f"extents of int4: {done.returncode}, {done.stderr[:200]}"]
 
 
+class Layers(Model):
+    """QDQ layers by weights of 4 bits, side by side; results are codes."""
+    KINDS = {np.int8: TensorProto.INT8, np.uint8: TensorProto.UINT8}
+
+    def quantised(self, operator, shape, w, axis, out_of, rows_of, **attributes):
+        """w: codes less their zero points, [O, ..]; out_of: the exact sums from data and weights; rows_of: elements of
+        weights in a row that is filled up to steps of four, and how many such rows."""
+        rng, i, dt = self.rng, len(self.inputs), (np.int8, np.uint8)[self.rng.integers(0, 2)]
+        low = np.iinfo(dt).min
+        channels = w.shape[0] if axis == 0 else w.shape[1]
+        single, signed = rng.integers(0, 2, 2)
+        scales = rng.uniform(0.01, 0.03, 1 if single else channels).astype(np.float32)
+        stored = w if signed else w + 8
+        operands = [self.nibbles(stored, signed), self.constant(scales[0] if single else scales)]
+        if not signed:
+            operands.append(self.nibbles(np.full([] if single else [channels], 8), False))
+        self.nodes.append(helper.make_node("DequantizeLinear", operands, [f"w{i}"], axis=axis))
+        x = rng.integers(low, low + 256, shape).astype(dt)
+        zeros, sx = [int(rng.integers(low, low + 256)) for _ in range(2)], np.float32(rng.uniform(0.01, 0.02))
+        total = out_of(x.astype(np.int64) - zeros[0], w)
+        sy = np.float32(np.abs(total).max() * float(sx) * float(scales.max()) / 100 + 1e-4)
+        bias = rng.integers(-500, 500, channels).astype(np.int32)
+        self.nodes += [
+            helper.make_node("DequantizeLinear", [f"x{i}", self.constant(sx), self.constant(dt(zeros[0]))], [f"d{i}"]),
+            helper.make_node("DequantizeLinear", [self.constant(bias), self.constant((sx * scales)[0] if single else
+                                                                                     sx * scales)], [f"b{i}"], axis=0),
+            helper.make_node(operator, [f"d{i}", f"w{i}", f"b{i}"], [f"s{i}"], **attributes),
+            helper.make_node("QuantizeLinear", [f"s{i}", self.constant(sy), self.constant(dt(zeros[1]))], [f"y{i}"])]
+        wide = (-1,) + (1,) * (total.ndim - 2)
+        sums = (total + bias.reshape(wide)).astype(np.float32)
+        y = np.rint(sums * (sx * scales / sy).astype(np.float32).reshape(wide)) + zeros[1]
+        self.want[f"y{i}"] = np.clip(y, low, low + 255).astype(dt)
+        self.feed[f"x{i}"] = x
+        self.inputs.append(helper.make_tensor_value_info(f"x{i}", self.KINDS[dt], shape))
+        self.outputs.append(helper.make_tensor_value_info(f"y{i}", self.KINDS[dt], list(total.shape)))
+        row, rows = rows_of
+        small = channels % 2 == 0 and w.size >= 64
+        self.bytes += channels * (rows * (-row % 4 + row) // (2 if small else 1) + 8) + 64
+
+    def conv(self):
+        rng = self.rng
+        kernel = [(1, 1), (3, 3), (2, 3), (1, 1)][rng.integers(0, 4)]
+        i, o = int(rng.choice([1, 2, 3, 4, 5, 8, 12])), int(rng.choice([2, 4, 6, 7, 16, 18]))
+        size = [int(n) for n in rng.integers(3, 12, 2)] if rng.integers(0, 5) else list(kernel)
+        stride, pads = int(rng.integers(1, 3)), [int(n) for n in rng.integers(0, 2, 4)] if kernel[0] > 1 else [0] * 4
+        w = rng.integers(-8, 8, [o, i, *kernel])
+
+        def sums(x, w):
+            x = np.pad(x, [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
+            views = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))[:, :, ::stride, ::stride]
+            return np.einsum("nchwyx,ocyx->nohw", views, w)
+        wide = -i % 4 + i if i > 2 else i
+        self.quantised("Conv", [1, i, *size], w, 0, sums, (kernel[1] * wide, kernel[0]), kernel_shape=kernel,
+                       strides=[stride, stride], pads=pads)
+
+    def gemm(self):
+        rng, transposed = self.rng, int(self.rng.integers(0, 2))
+        k, n = int(rng.choice([16, 30, 64, 100])), int(rng.choice([4, 6, 9, 32]))
+        w = rng.integers(-8, 8, [n, k] if transposed else [k, n])
+        self.quantised("Gemm", [int(rng.choice([1, 1, 3, 5])), k], w, 0 if transposed else 1,
+                       lambda x, w: x @ (w.T if transposed else w), (k, 1), transB=transposed)
+
+
+def check_integers(args, board, seed, folder):
+    m = Layers(np.random.default_rng(seed))
+    for layer in [Layers.conv] * 8 + [Layers.gemm] * 4:
+        layer(m)
+    path, report = os.path.join(folder, "model.onnx"), os.path.join(folder, "report.json")
+    m.save(path)
+    lathe_says(args, ["compile", path, "-q", "-o", os.path.join(folder, "out"), "--report", report, "--target",
+                      BOARDS[board]])
+    said = json.load(open(report))
+    wrong = [f"{r['operator']} of {r['value']} stays in float: {r['remark']}"
+             for r in said.get("remarks", []) if r["pass"] == "use-integers"]
+    if said["constant_bytes"] > m.bytes:
+        wrong.append(f"{said['constant_bytes']} bytes of constants, {m.bytes} are enough")
+    chosen = ["--target", board]
+    for name, value in m.feed.items():
+        np.save(os.path.join(folder, name + ".npy"), value)
+        chosen += ["--input", f"{name}={folder}/{name}.npy"]
+    lathe_says(args, ["run", path, "--output-dir", folder] + chosen)
+    theirs, elements = reference(path, m.feed), 0
+    for name, want in m.want.items():
+        got = np.load(os.path.join(folder, name + ".npy"))
+        elements += want.size
+        if got.shape != want.shape or not np.array_equal(got, want):
+            wrong.append(f"{name}: {np.count_nonzero(got != want)} of {want.size} are not the rounded exact sums")
+        elif np.abs(got.astype(np.int64) - theirs[name].astype(np.int64)).max() > 1:
+            wrong.append(f"{name}: more than one from onnxruntime")
+    return elements, [f"seed {seed}, {board}: {line}" for line in wrong]
+
+
+BOARDS = {"qemu-m4": "cortex-m4", "qemu-m0plus": "cortex-m0plus", "qemu-m3": "cortex-m3", "qemu-m7": "cortex-m7",
+          "qemu-m33": "cortex-m33", "qemu-m55": "cortex-m55", "qemu-rv32": "rv32imc"}
+
+
+def boards_here():
+    return ["qemu-m4"] * all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=3)
     parser.add_argument("--target", nargs="*", default=["", "generic"])
+    parser.add_argument("--board", nargs="*", choices=sorted(BOARDS), default=boards_here())
     args = parser.parse_args()
     total, failed = 0, 0
-    for target in args.target:
+    runs = [(check, target) for target in args.target] + [(check_integers, board) for board in args.board]
+    for one, target in runs:
         for seed in range(args.seed, args.seed + args.count):
             with tempfile.TemporaryDirectory() as folder:
-                elements, wrong = check(args, target, seed, folder)
+                elements, wrong = one(args, target, seed, folder)
             total += elements
             failed += bool(wrong)
             for line in wrong:
@@ -238,8 +345,8 @@ def main():
         wrong = check_refusal(args, folder) + check_extents(args, folder)
     failed += bool(wrong)
     print("\n".join(wrong), end="\n" if wrong else "")
-    runs = args.count * len(args.target) + 1
-    print(f"nibbles: {runs - failed} passed, {failed} failed, 0 skipped; {total} elements")
+    n = args.count * len(runs) + 1
+    print(f"nibbles: {n - failed} passed, {failed} failed, 0 skipped; {total} elements")
     return 1 if failed else 0
 
 

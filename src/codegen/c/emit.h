@@ -19,6 +19,9 @@ typedef enum c_need_kind {
     NEED_DOT_BYTES, /* the code of an intrinsic, by DOT_BYTES */
     NEED_DOT_ROWS, /* the code of an intrinsic, by DOT_ROWS */
     NEED_DOT_RUNS, /* of several of them, by DOT_RUNS */
+    NEED_NIBBLE_ROWS, /* the same three by weights of 4 bits; behind those, whose assembly they share */
+    NEED_NIBBLE_RUNS,
+    NEED_NIBBLE_BYTES,
     NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */
     NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
     NEED_ROUNDED,  /* a float to bytes (to) */
@@ -63,6 +66,9 @@ typedef enum c_need_kind {
 #define TAPS_ROW   "lathe_taps_row" /* what the row taps_row calls */
 #define DOT_ROWS   "lathe_dot_rows" /* what the row dot_rows of tir/intrin.c calls */
 #define DOT_RUNS   "lathe_dot_runs" /* what the pass join-runs makes of several */
+#define NIBBLE_ROWS  "lathe_nibble_rows" /* the same by weights of 4 bits */
+#define NIBBLE_RUNS  "lathe_nibble_runs"
+#define NIBBLE_BYTES "lathe_nibble_bytes"
 #define DOT_BYTES  "lathe_dot_bytes" /* what the rows dot_bytes and dot_bytes_u8 call */
 #define RVV_VWMACC "lathe_rvv_vwmacc" /* what the row rvv_vwmacc of tir/intrin.c calls */
 
@@ -144,6 +150,9 @@ void needs_write_dot_rows(writer *w); /* needs_rows.c */
 void needs_write_dot_runs(writer *w); /* needs_runs.c; behind the one before */
 void needs_write_widen(writer *w, const c_need *need); /* needs_widen.c */
 void needs_write_dot_bytes(writer *w);
+void needs_write_nibble_rows(writer *w);
+void needs_write_nibble_runs(writer *w); /* needs_runs.c */
+void needs_write_nibble_bytes(writer *w);
 void needs_write_taps_row(writer *w);
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);

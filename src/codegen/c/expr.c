@@ -712,20 +712,27 @@ static bool other_call(c_emit *e, tir_expr_ref x, c_text *out)
     return true;
 }
 
+/* Functions of intrinsics that are not Helium's; in front of one, those that it uses. */
+static void need_of_rows(c_emit *e, const char *name)
+{
+    static const struct {
+        const char *name;
+        c_need_kind kind;
+    } calls[] = {{TAPS_ROW, NEED_TAPS_ROW},       {DOT_ROWS, NEED_DOT_ROWS},        {DOT_BYTES, NEED_DOT_BYTES},
+                 {NIBBLE_ROWS, NEED_DOT_ROWS},    {NIBBLE_ROWS, NEED_NIBBLE_ROWS},  {NIBBLE_BYTES, NEED_DOT_BYTES},
+                 {NIBBLE_BYTES, NEED_NIBBLE_BYTES}, {RVV_VWMACC, NEED_RVV_VWMACC}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strcmp(name, calls[i].name) == 0)
+            needs_add(e->needs, (c_need){.kind = calls[i].kind});
+}
+
 static c_text external(c_emit *e, tir_expr_ref x)
 {
     const char *args = "";
     c_text other;
     if (other_call(e, x, &other))
         return other;
-    if (strcmp(x->u.name, TAPS_ROW) == 0)
-        needs_add(e->needs, (c_need){.kind = NEED_TAPS_ROW});
-    if (strcmp(x->u.name, DOT_ROWS) == 0)
-        needs_add(e->needs, (c_need){.kind = NEED_DOT_ROWS});
-    if (strcmp(x->u.name, DOT_BYTES) == 0)
-        needs_add(e->needs, (c_need){.kind = NEED_DOT_BYTES});
-    if (strcmp(x->u.name, RVV_VWMACC) == 0)
-        needs_add(e->needs, (c_need){.kind = NEED_RVV_VWMACC});
+    need_of_rows(e, x->u.name);
     for (uint32_t i = 0; i < x->n_args; i++)
         args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
     return (c_text){arena_printf(e->tmp, "%s(%s)", x->u.name, args), PREC_PRIMARY};

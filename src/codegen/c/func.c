@@ -448,7 +448,10 @@ static void write_share(c_emit *e, const tir_stmt *s)
 static void search_words(void *ctx, tir_expr_ref x)
 {
     buffer_search *u = ctx;
-    bool call = x->kind == TIR_EXTERN && (strcmp(x->u.name, DOT_ROWS) == 0 || strcmp(x->u.name, DOT_RUNS) == 0);
+    static const char *const names[] = {DOT_ROWS, DOT_RUNS, NIBBLE_ROWS, NIBBLE_RUNS};
+    bool call = false;
+    for (size_t i = 0; x->kind == TIR_EXTERN && i < sizeof names / sizeof *names; i++)
+        call |= strcmp(x->u.name, names[i]) == 0;
     for (uint32_t i = 0; call && i < x->n_args; i++)
         u->found |= tir_is_access(x->args[i]) && x->args[i]->u.buffer == u->b;
 }

@@ -2,6 +2,7 @@
 /* C of the intrinsic dot_rows. The tiles that its rule makes most are written in assembly for processors with the DSP
  * extension: gcc 12 loads ahead until it runs out of registers, and takes half as many instructions again. */
 #include "codegen/c/emit.h"
+#include "codegen/c/needs_tiles.h"
 
 /* Said twice where both are needed: the same words are no redefinition. */
 static const char always[] = "#if defined(__GNUC__)\n#define LATHE_ALWAYS inline __attribute__((always_inline))\n"
@@ -9,6 +10,13 @@ static const char always[] = "#if defined(__GNUC__)\n#define LATHE_ALWAYS inline
 
 static const char words[] = "#if defined(__GNUC__)\n#define LATHE_WORDS __attribute__((aligned(4)))\n"
                             "#else\n#define LATHE_WORDS\n#endif\n";
+
+#define BYTE_PAIR \
+    "#define LATHE_PAIR(s, t)                                                      \\\n"                  \
+    "    \"ldrd %[u], %[v], [%[w]], #8\\n sxtb16 %[e], %[u]\\n sxtb16 %[u], %[u], ror #8\\n\" \\\n"       \
+    "    \"smlad %\" s \", %[x], %[e], %\" s \"\\n smlad %\" s \", %[f], %[u], %\" s \"\\n\"   \\\n"      \
+    "    \"sxtb16 %[e], %[v]\\n sxtb16 %[v], %[v], ror #8\\n\"                         \\\n"              \
+    "    \"smlad %\" t \", %[x], %[e], %\" t \"\\n smlad %\" t \", %[f], %[v], %\" t \"\\n\"\n"
 
 /* Steps are written out in twos, threes or, in long runs, fours. */
 static const char steps[] =
@@ -21,9 +29,7 @@ static const char steps[] =
     "#define LATHE_ALL_REGISTERS 1\n"
     "#endif\n"
     "/* Four weights of two channels, widened: e, f hold those for the first word of data, u, v for the second. */\n"
-    "#define LATHE_WEIGHTS                                                         \\\n"
-    "    \"ldrd %[u], %[v], [%[w]], #8\\n sxtb16 %[e], %[u]\\n sxtb16 %[f], %[v]\\n\" \\\n"
-    "    \"sxtb16 %[u], %[u], ror #8\\n sxtb16 %[v], %[v], ror #8\\n\"\n"
+    BYTE_WEIGHTS
     "#define LATHE_SUM(x, e, f, s, t)                                              \\\n"
     "    \"smlad %\" s \", %[\" x \"], %[\" e \"], %\" s \"\\n smlad %\" t "
     "\", %[\" x \"], %[\" f \"], %\" t \"\\n\"\n"
@@ -46,11 +52,7 @@ static const char steps[] =
     "LATHE_BY_A(\"q\", \"4\", \"5\") LATHE_NEXT_A(\"0\", \"1\")\n"
     "#define LATHE_1X2   LATHE_WEIGHTS LATHE_NEXT(\"0\", \"1\")\n"
     "#define LATHE_1X2_A LATHE_WEIGHTS LATHE_NEXT_A(\"0\", \"1\")\n"
-    "#define LATHE_PAIR(s, t)                                                      \\\n"
-    "    \"ldrd %[u], %[v], [%[w]], #8\\n sxtb16 %[e], %[u]\\n sxtb16 %[u], %[u], ror #8\\n\" \\\n"
-    "    \"smlad %\" s \", %[x], %[e], %\" s \"\\n smlad %\" s \", %[f], %[u], %\" s \"\\n\"   \\\n"
-    "    \"sxtb16 %[e], %[v]\\n sxtb16 %[v], %[v], ror #8\\n\"                         \\\n"
-    "    \"smlad %\" t \", %[x], %[e], %\" t \"\\n smlad %\" t \", %[f], %[v], %\" t \"\\n\"\n"
+    BYTE_PAIR
     "#define LATHE_1X4   \"ldrd %[x], %[f], [%[a]], %[s]\\n\" LATHE_PAIR(\"0\", \"1\") LATHE_PAIR(\"2\", \"3\")\n"
     "#define LATHE_1X4_A \"ldr %[f], [%[a], #4]\\n ldr %[x], [%[a]], %[s]\\n\" "
     "LATHE_PAIR(\"0\", \"1\") LATHE_PAIR(\"2\", \"3\")\n"
@@ -96,60 +98,89 @@ static const char tile_text[] =
     "            LATHE_LOOP(text, r1, r2, __VA_ARGS__);                                     \\\n"
     "    } while (0)\n";
 
-static const char tiles[] =
-    "static LATHE_ALWAYS void lathe_dot_3x2(int32_t *out, const int16_t *a, const int8_t *w, int n, int row,\n"
-    "                                       int step, int words)\n"
-    "{\n"
-    "    const int8_t *end = w + 8 * n;\n"
-    "    int32_t s0 = out[0], s1 = out[1], s2 = out[2], s3 = out[3], s4 = out[4], s5 = out[5], x, y, u, v, e, f;\n"
-    "    a += words ? row : 0;\n"
-    "    if (words)\n"
-    "        LATHE_DOT_N(LATHE_3X2, row * 2, row * -2, LATHE_SUMS_3_W);\n"
-    "    else\n"
-    "        LATHE_DOT_N(LATHE_3X2_A, row * 2, row * 4, LATHE_SUMS_3);\n"
-    "    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3, out[4] = s4, out[5] = s5;\n"
+#define DOT_TILES(K) \
+    "static LATHE_ALWAYS void " K##_TILE "3x2(int32_t *out, const int16_t *a, const int8_t *w, int n, int row,\n"    \
+    "                                       int step, int words)\n"                                                  \
+    "{\n"                                                                                                            \
+    "    const int8_t *end = w + " K##_PAIR " * n;\n"                                                                \
+    "    int32_t " SUMS_6(K##_GET) ", x, y, u, v, e, f;\n"                                                           \
+    "    a += words ? row : 0;\n"                                                                                    \
+    "    if (words)\n"                                                                                               \
+    "        LATHE_DOT_N(LATHE_3X2, row * 2, row * -2, LATHE_SUMS_3_W);\n"                                           \
+    "    else\n"                                                                                                     \
+    "        LATHE_DOT_N(LATHE_3X2_A, row * 2, row * 4, LATHE_SUMS_3);\n"                                            \
+    "    " SUMS_6(K##_PUT) ";\n"                                                                                     \
+    "}\n"                                                                                                            \
+    "\n"                                                                                                             \
+    "static LATHE_ALWAYS void " K##_TILE "2x2(int32_t *out, const int16_t *a, const int8_t *w, int n, int row,\n"    \
+    "                                       int step, int words)\n"                                                  \
+    "{\n"                                                                                                            \
+    "    const int8_t *end = w + " K##_PAIR " * n;\n"                                                                \
+    "    int32_t " SUMS_4(K##_GET) ", x, y, u, v, e, f;\n"                                                           \
+    "    if (words)\n"                                                                                               \
+    "        LATHE_DOT_N(LATHE_2X2, row * 2, 0, LATHE_SUMS_2_W);\n"                                                  \
+    "    else\n"                                                                                                     \
+    "        LATHE_DOT_N(LATHE_2X2_A, row * 2, 0, LATHE_SUMS_2);\n"                                                  \
+    "    " SUMS_4(K##_PUT) ";\n"                                                                                     \
+    "}\n"                                                                                                            \
+    "\n"                                                                                                             \
+    "static LATHE_ALWAYS void " K##_TILE "1x2(int32_t *out, const int16_t *a, const int8_t *w, int n, int row,\n"    \
+    "                                       int step, int words)\n"                                                  \
+    "{\n"                                                                                                            \
+    "    const int8_t *end = w + " K##_PAIR " * n;\n"                                                                \
+    "    int32_t " SUMS_2(K##_GET) ", x, y, u, v, e, f;\n"                                                           \
+    "    (void)row;\n"                                                                                               \
+    "    if (words)\n"                                                                                               \
+    "        LATHE_DOT_N(LATHE_1X2, 0, 0, LATHE_SUMS_1_W);\n"                                                        \
+    "    else\n"                                                                                                     \
+    "        LATHE_DOT_N(LATHE_1X2_A, 0, 0, LATHE_SUMS_1);\n"                                                        \
+    "    " SUMS_2(K##_PUT) ";\n"                                                                                     \
+    "}\n"                                                                                                            \
+    "\n"                                                                                                             \
+    "static LATHE_ALWAYS void " K##_TILE "1x4(int32_t *out, const int16_t *a, const int8_t *w, int n, int row,\n"    \
+    "                                       int step, int words)\n"                                                  \
+    "{\n"                                                                                                            \
+    "    const int8_t *end = w + " K##_FOUR " * n;\n"                                                                \
+    "    int32_t " SUMS_4(K##_GET) ", x, u, v, e, f;\n"                                                              \
+    "    (void)row;\n"                                                                                               \
+    "    if (words)\n"                                                                                               \
+    "        LATHE_DOT_N(LATHE_1X4, 0, 0, LATHE_SUMS_2);\n"                                                          \
+    "    else\n"                                                                                                     \
+    "        LATHE_DOT_N(LATHE_1X4_A, 0, 0, LATHE_SUMS_2);\n"                                                        \
+    "    " SUMS_4(K##_PUT) ";\n"                                                                                     \
     "}\n"
-    "\n"
-    "static LATHE_ALWAYS void lathe_dot_2x2(int32_t *out, const int16_t *a, const int8_t *w, int n, int row,\n"
-    "                                       int step, int words)\n"
-    "{\n"
-    "    const int8_t *end = w + 8 * n;\n"
-    "    int32_t s0 = out[0], s1 = out[1], s2 = out[2], s3 = out[3], x, y, u, v, e, f;\n"
-    "    if (words)\n"
-    "        LATHE_DOT_N(LATHE_2X2, row * 2, 0, LATHE_SUMS_2_W);\n"
-    "    else\n"
-    "        LATHE_DOT_N(LATHE_2X2_A, row * 2, 0, LATHE_SUMS_2);\n"
-    "    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3;\n"
-    "}\n"
-    "\n"
-    "static LATHE_ALWAYS void lathe_dot_1x2(int32_t *out, const int16_t *a, const int8_t *w, int n, int row,\n"
-    "                                       int step, int words)\n"
-    "{\n"
-    "    const int8_t *end = w + 8 * n;\n"
-    "    int32_t s0 = out[0], s1 = out[1], x, y, u, v, e, f;\n"
-    "    (void)row;\n"
-    "    if (words)\n"
-    "        LATHE_DOT_N(LATHE_1X2, 0, 0, LATHE_SUMS_1_W);\n"
-    "    else\n"
-    "        LATHE_DOT_N(LATHE_1X2_A, 0, 0, LATHE_SUMS_1);\n"
-    "    out[0] = s0, out[1] = s1;\n"
-    "}\n"
-    "\n"
-    "static LATHE_ALWAYS void lathe_dot_1x4(int32_t *out, const int16_t *a, const int8_t *w, int n, int row,\n"
-    "                                       int step, int words)\n"
-    "{\n"
-    "    const int8_t *end = w + 16 * n;\n"
-    "    int32_t s0 = out[0], s1 = out[1], s2 = out[2], s3 = out[3], x, u, v, e, f;\n"
-    "    (void)row;\n"
-    "    if (words)\n"
-    "        LATHE_DOT_N(LATHE_1X4, 0, 0, LATHE_SUMS_2);\n"
-    "    else\n"
-    "        LATHE_DOT_N(LATHE_1X4_A, 0, 0, LATHE_SUMS_2);\n"
-    "    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3;\n"
-    "}\n"
+
+static const char tiles[] = DOT_TILES(BYTES)
     "#else\n"
     "#define LATHE_DOT_TILES 0\n"
     "#endif\n";
+
+#define DOT_TILE_CALLS(K) \
+    "#if LATHE_DOT_TILES\n"                                                                                          \
+    "#if defined(__clang__) || defined(LATHE_FRAME_POINTER) /* no 13 registers for one statement */\n"               \
+    "    if (r == 2 && m == 3 && row < 2040) {\n"                                                                    \
+    "        " K##_TILE "2x2(out, a, w, n, row, step, 0);\n"                                                         \
+    "        " K##_TILE "1x2(out + 4, a + 2 * row, w, n, row, step, 0);\n"                                           \
+    "        return;\n"                                                                                              \
+    "    }\n"                                                                                                        \
+    "#endif\n"                                                                                                       \
+    "    if (r == 2 && m == 3 && row < (LATHE_ALL_REGISTERS && words ? 510 : 1020)) {\n"                             \
+    "        " K##_TILE "3x2(out, a, w, n, row, step, LATHE_ALL_REGISTERS && words);\n"                              \
+    "        return;\n"                                                                                              \
+    "    }\n"                                                                                                        \
+    "    if (r == 2 && m == 2 && row < (words ? 510 : 2040)) {\n"                                                    \
+    "        " K##_TILE "2x2(out, a, w, n, row, step, words);\n"                                                     \
+    "        return;\n"                                                                                              \
+    "    }\n"                                                                                                        \
+    "    if (r == 4 && m == 1) {\n"                                                                                  \
+    "        " K##_TILE "1x4(out, a, w, n, row, step, words);\n"                                                     \
+    "        return;\n"                                                                                              \
+    "    }\n"                                                                                                        \
+    "    if (r == 2 && m == 1) {\n"                                                                                  \
+    "        " K##_TILE "1x2(out, a, w, n, row, step, words);\n"                                                     \
+    "        return;\n"                                                                                              \
+    "    }\n"                                                                                                        \
+    "#endif\n"
 
 static const char any_tile[] =
     "/* out[i * r + j] += sums of products of run i of a, from a + i * row on, and row j of w: n steps of 4;\n"
@@ -160,31 +191,7 @@ static const char any_tile[] =
     "                                        int row, int step, int words)\n"
     "{\n"
     "    int i, j, k, e;\n"
-    "#if LATHE_DOT_TILES\n"
-    "#if defined(__clang__) || defined(LATHE_FRAME_POINTER) /* no 13 registers for one statement */\n"
-    "    if (r == 2 && m == 3 && row < 2040) {\n"
-    "        lathe_dot_2x2(out, a, w, n, row, step, 0);\n"
-    "        lathe_dot_1x2(out + 4, a + 2 * row, w, n, row, step, 0);\n"
-    "        return;\n"
-    "    }\n"
-    "#endif\n"
-    "    if (r == 2 && m == 3 && row < (LATHE_ALL_REGISTERS && words ? 510 : 1020)) {\n"
-    "        lathe_dot_3x2(out, a, w, n, row, step, LATHE_ALL_REGISTERS && words);\n"
-    "        return;\n"
-    "    }\n"
-    "    if (r == 2 && m == 2 && row < (words ? 510 : 2040)) {\n"
-    "        lathe_dot_2x2(out, a, w, n, row, step, words);\n"
-    "        return;\n"
-    "    }\n"
-    "    if (r == 4 && m == 1) {\n"
-    "        lathe_dot_1x4(out, a, w, n, row, step, words);\n"
-    "        return;\n"
-    "    }\n"
-    "    if (r == 2 && m == 1) {\n"
-    "        lathe_dot_1x2(out, a, w, n, row, step, words);\n"
-    "        return;\n"
-    "    }\n"
-    "#endif\n"
+    DOT_TILE_CALLS(BYTES)
     "    (void)words;\n"
     "    for (k = 0; k < n; k++, a += step, w += 4 * r)\n"
     "        for (e = 0; e < 4; e++)\n"
@@ -203,6 +210,71 @@ void needs_write_dot_rows(writer *w)
     w_str(w, any_tile);
 }
 
+/* Of a byte one half is for the first word of data, the other for the second; both are made 16 times as large, so that
+ * their sign is that of a byte. */
+static const char nibble_tiles[] =
+    "#if LATHE_DOT_TILES\n"
+    "/* Numbers of 4 bits, 16 times as large: four weights of two channels from four bytes, as LATHE_WEIGHTS. */\n"
+    "#define LATHE_NIBBLES                                                         \\\n"
+    "    \"ldr %[v], [%[w]], #4\\n and %[f], %[v], #0xf0f0f0f0\\n lsl %[v], %[v], #4\\n\" \\\n"
+    "    \"and %[v], %[v], #0xf0f0f0f0\\n sxtb16 %[e], %[f]\\n sxtb16 %[f], %[f], ror #8\\n\" \\\n"
+    "    \"sxtb16 %[u], %[v]\\n sxtb16 %[v], %[v], ror #8\\n\"\n"
+    NIBBLE_WEIGHTS
+    "#undef LATHE_PAIR\n"
+    "#define LATHE_PAIR(s, t) LATHE_NIBBLES_BY(\"x\", \"f\", s, t)\n"
+    DOT_TILES(NIBBLES)
+    "#undef LATHE_WEIGHTS\n" BYTE_WEIGHTS
+    "#undef LATHE_PAIR\n"
+    BYTE_PAIR
+    "#endif\n";
+
+static const char four_nibbles[] =
+    "#if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__OPTIMIZE__)\n"
+    "/* Four bytes of weights of 4 bits, of two channels, by two words of data. */\n"
+    "#define LATHE_NIBBLES_BY(x, y, s, t)                                          \\\n"
+    "    \"ldr %[u], [%[w]], #4\\n lsl %[v], %[u], #4\\n and %[u], %[u], #0xf0f0f0f0\\n\" \\\n"
+    "    \"and %[v], %[v], #0xf0f0f0f0\\n sxtb16 %[e], %[u]\\n sxtb16 %[u], %[u], ror #8\\n\" \\\n"
+    "    \"smlad %\" s \", %[\" x \"], %[e], %\" s \"\\n smlad %\" t \", %[\" x \"], %[u], %\" t \"\\n\" \\\n"
+    "    \"sxtb16 %[e], %[v]\\n sxtb16 %[v], %[v], ror #8\\n\"                         \\\n"
+    "    \"smlad %\" s \", %[\" y \"], %[e], %\" s \"\\n smlad %\" t \", %[\" y \"], %[v], %\" t \"\\n\"\n"
+    "#endif\n";
+
+/* Elsewhere shifts with a sign: one instruction for each half where there are bit fields, else two. */
+static const char half_of[] =
+    "/* A number of 4 bits: the upper half of a byte, or the lower one. */\n"
+    "#define LATHE_HALF(byte, low) ((low) ? (int8_t)((uint32_t)(byte) << 4) >> 4 : (byte) >> 4)\n";
+
+static const char any_nibbles[] =
+    "/* lathe_dot_rows by weights of 4 bits, r of them even. A step of two channels is four bytes: 2 * h + c has\n"
+    " * elements h and h + 2 of channel c. */\n"
+    "static LATHE_ALWAYS void lathe_nibble_rows(int32_t *out, const int16_t *a, const int8_t *w, int m, int r, int n,\n"
+    "                                           int row, int step, int words)\n"
+    "{\n"
+    "    int i, j, k, e;\n"
+    DOT_TILE_CALLS(NIBBLES)
+    "    (void)words;\n"
+    "    for (k = 0; k < n; k++, a += step, w += 2 * r)\n"
+    "        for (e = 0; e < 4; e++)\n"
+    "            for (i = 0; i < m; i++)\n"
+    "                for (j = 0; j < r; j++)\n"
+    "                    out[i * r + j] += a[i * row + e] * LATHE_HALF(w[j / 2 * 4 + e % 2 * 2 + j % 2], e / 2);\n"
+    "}\n";
+
+void needs_write_nibble_rows(writer *w)
+{
+    w_str(w, four_nibbles);
+    w_str(w, nibble_tiles);
+    w_str(w, half_of);
+    w_str(w, any_nibbles);
+}
+
+#define BYTE_FOUR_BY \
+    "#define LATHE_FOUR_BY(s, t)                                                   \\\n"                  \
+    "    \"ldrd %[u], %[v], [%[w]], #8\\n sxtb16 %[e], %[u]\\n sxtb16 %[u], %[u], ror #8\\n\" \\\n"       \
+    "    \"smlad %\" s \", %[x], %[e], %\" s \"\\n smlad %\" s \", %[y], %[u], %\" s \"\\n\"   \\\n"      \
+    "    \"sxtb16 %[e], %[v]\\n sxtb16 %[v], %[v], ror #8\\n\"                         \\\n"              \
+    "    \"smlad %\" t \", %[x], %[e], %\" t \"\\n smlad %\" t \", %[y], %[v], %\" t \"\\n\"\n"
+
 static const char four_bytes[] =
     "#if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__OPTIMIZE__)\n"
     "#define LATHE_BYTE_TILES 1\n"
@@ -210,11 +282,7 @@ static const char four_bytes[] =
     "and of four weights of two channels. */\n"
     "#define LATHE_FOUR(wider) \"ldr %[y], [%[a]], #4\\n \" wider \" %[x], "
     "%[y]\\n \" wider \" %[y], %[y], ror #8\\n\"\n"
-    "#define LATHE_FOUR_BY(s, t)                                                   \\\n"
-    "    \"ldrd %[u], %[v], [%[w]], #8\\n sxtb16 %[e], %[u]\\n sxtb16 %[u], %[u], ror #8\\n\" \\\n"
-    "    \"smlad %\" s \", %[x], %[e], %\" s \"\\n smlad %\" s \", %[y], %[u], %\" s \"\\n\"   \\\n"
-    "    \"sxtb16 %[e], %[v]\\n sxtb16 %[v], %[v], ror #8\\n\"                         \\\n"
-    "    \"smlad %\" t \", %[x], %[e], %\" t \"\\n smlad %\" t \", %[y], %[v], %\" t \"\\n\"\n"
+    BYTE_FOUR_BY
     "#define LATHE_BYTES_2(wider) LATHE_FOUR(wider) LATHE_FOUR_BY(\"0\", \"1\")\n"
     "#define LATHE_BYTES_4(wider) LATHE_BYTES_2(wider) LATHE_FOUR_BY(\"2\", \"3\")\n"
     "#define LATHE_BYTES(text, ...)                                                \\\n"
@@ -237,6 +305,23 @@ static const char four_bytes[] =
     "#define LATHE_BYTE_TILES 0\n"
     "#endif\n";
 
+/* bytes: of four weights; begin: of the sums; two, one: what becomes of those of the upper channels, of the others. */
+#define DOT_BYTES_TILES(bytes, begin, two, one) \
+    "#if LATHE_BYTE_TILES\n"                                                                                          \
+    "    if (r == 4 || r == 2) {\n"                                                                                   \
+    "        const int8_t *const end = w + " bytes " * r * n;\n"                                                      \
+    "        int32_t " begin ", x, y, u, v, f;\n"                                                                     \
+    "        if (is_signed)\n"                                                                                        \
+    "            LATHE_BYTES_BY(\"sxtb16\");\n"                                                                       \
+    "        else\n"                                                                                                  \
+    "            LATHE_BYTES_BY(\"uxtb16\");\n"                                                                       \
+    "        if (r == 4)\n"                                                                                           \
+    "            " two ";\n"                                                                                          \
+    "        " one ";\n"                                                                                              \
+    "        return;\n"                                                                                               \
+    "    }\n"                                                                                                         \
+    "#endif\n"
+
 static const char dot_bytes[] =
     "/* out[j] += sums of products of the bytes a and row j of w: n steps of "
     "4; steps of r rows lie side by side. */\n"
@@ -245,25 +330,45 @@ static const char dot_bytes[] =
     "{\n"
     "    const uint8_t *a = data;\n"
     "    int j, k, e;\n"
-    "#if LATHE_BYTE_TILES\n"
-    "    if (r == 4 || r == 2) {\n"
-    "        const int8_t *const end = w + 4 * r * n;\n"
-    "        int32_t s0 = out[0], s1 = out[1], s2 = out[r - 2], s3 = out[r - 1], x, y, u, v, f;\n"
-    "        if (is_signed)\n"
-    "            LATHE_BYTES_BY(\"sxtb16\");\n"
-    "        else\n"
-    "            LATHE_BYTES_BY(\"uxtb16\");\n"
-    "        if (r == 4)\n"
-    "            out[2] = s2, out[3] = s3;\n"
-    "        out[0] = s0, out[1] = s1;\n"
-    "        return;\n"
-    "    }\n"
-    "#endif\n"
+    DOT_BYTES_TILES("4", "s0 = out[0], s1 = out[1], s2 = out[r - 2], s3 = out[r - 1]", "out[2] = s2, out[3] = s3",
+                    SUMS_2(BYTES_PUT))
     "    for (k = 0; k < n; k++, a += 4, w += 4 * r)\n"
     "        for (e = 0; e < 4; e++)\n"
     "            for (j = 0; j < r; j++)\n"
     "                out[j] += (is_signed ? (int8_t)a[e] : a[e]) * w[4 * j + e];\n"
     "}\n";
+
+/* LATHE_FOUR_BY by four bytes, in the same assembly. */
+static const char nibble_bytes[] =
+    "#if LATHE_BYTE_TILES\n"
+    "#undef LATHE_FOUR_BY\n"
+    "#define LATHE_FOUR_BY(s, t) LATHE_NIBBLES_BY(\"x\", \"y\", s, t)\n"
+    "#endif\n"
+    "/* lathe_dot_bytes by weights of 4 bits, r of them even: of a step's four bytes 2 * h + c has elements 2 * h and\n"
+    " * 2 * h + 1 of channel c. */\n"
+    "static LATHE_ALWAYS void lathe_nibble_bytes(int32_t *out, const void *data, const int8_t *w, int r, int n,\n"
+    "                                            int is_signed)\n"
+    "{\n"
+    "    const uint8_t *a = data;\n"
+    "    int j, k, e;\n"
+    DOT_BYTES_TILES("2", SUMS_4(NIBBLES_GET), "out[2] += s2 >> 4, out[3] += s3 >> 4", SUMS_2(NIBBLES_PUT))
+    "    for (k = 0; k < n; k++, a += 4, w += 2 * r)\n"
+    "        for (e = 0; e < 4; e++)\n"
+    "            for (j = 0; j < r; j++)\n"
+    "                out[j] += (is_signed ? (int8_t)a[e] : a[e]) *\n"
+    "                          LATHE_HALF(w[j / 2 * 4 + e / 2 * 2 + j % 2], e % 2);\n"
+    "}\n"
+    "#if LATHE_BYTE_TILES\n"
+    "#undef LATHE_FOUR_BY\n"
+    BYTE_FOUR_BY
+    "#endif\n";
+
+void needs_write_nibble_bytes(writer *w)
+{
+    w_str(w, four_nibbles);
+    w_str(w, half_of);
+    w_str(w, nibble_bytes);
+}
 
 void needs_write_dot_bytes(writer *w)
 {

@@ -2,6 +2,7 @@
 /* C of lathe_dot_runs, which adds the products of all rows of a window to a tile of sums: the tiles of lathe_dot_rows
  * in a loop over these rows. */
 #include "codegen/c/emit.h"
+#include "codegen/c/needs_tiles.h"
 
 /* The starts of runs, and what changes from one to the next, lie in memory: no register is left. */
 static const char run_tiles[] =
@@ -43,6 +44,43 @@ static const char run_tiles[] =
     "            LATHE_RUNS_ASM(before, text, r1, r2, __VA_ARGS__);                         \\\n"
     "    } while (0)\n";
 
+#define RUN_TILES(K) \
+    "static LATHE_ALWAYS void " K##_RUNS "3x2(int32_t *out, const int16_t *const *runs, int count, const int8_t *w,\n" \
+    "                                        int n, int row, int step, int words)\n"                                  \
+    "{\n"                                                                                                             \
+    "    LATHE_RUNS_BEGIN(" K##_EACH ");\n"                                                                           \
+    "    int32_t " SUMS_6(K##_GET) ", y;\n"                                                                           \
+    "    if (words)\n"                                                                                                \
+    "        LATHE_RUNS_N(\"add %[a], %[a], %[p]\\n\", LATHE_3X2, row * 2, row * -2, LATHE_SUMS_3_W);\n"              \
+    "    else\n"                                                                                                      \
+    "        LATHE_RUNS_N(\"\", LATHE_3X2_A, row * 2, row * 4, LATHE_SUMS_3);\n"                                      \
+    "    " SUMS_6(K##_PUT) ";\n"                                                                                      \
+    "}\n"                                                                                                             \
+    "\n"                                                                                                              \
+    "static LATHE_ALWAYS void " K##_RUNS "2x2(int32_t *out, const int16_t *const *runs, int count, const int8_t *w,\n" \
+    "                                        int n, int row, int step, int words)\n"                                  \
+    "{\n"                                                                                                             \
+    "    LATHE_RUNS_BEGIN(" K##_EACH ");\n"                                                                           \
+    "    int32_t " SUMS_4(K##_GET) ", y;\n"                                                                           \
+    "    if (words)\n"                                                                                                \
+    "        LATHE_RUNS_N(\"\", LATHE_2X2, row * 2, 0, LATHE_SUMS_2_W);\n"                                            \
+    "    else\n"                                                                                                      \
+    "        LATHE_RUNS_N(\"\", LATHE_2X2_A, row * 2, 0, LATHE_SUMS_2);\n"                                            \
+    "    " SUMS_4(K##_PUT) ";\n"                                                                                      \
+    "}\n"                                                                                                             \
+    "\n"                                                                                                              \
+    "static LATHE_ALWAYS void " K##_RUNS "1x2(int32_t *out, const int16_t *const *runs, int count, const int8_t *w,\n" \
+    "                                        int n, int step, int words)\n"                                           \
+    "{\n"                                                                                                             \
+    "    LATHE_RUNS_BEGIN(" K##_EACH ");\n"                                                                           \
+    "    int32_t " SUMS_2(K##_GET) ", y;\n"                                                                           \
+    "    if (words)\n"                                                                                                \
+    "        LATHE_RUNS_N(\"\", LATHE_1X2, 0, 0, LATHE_SUMS_1_W);\n"                                                  \
+    "    else\n"                                                                                                      \
+    "        LATHE_RUNS_N(\"\", LATHE_1X2_A, 0, 0, LATHE_SUMS_1);\n"                                                  \
+    "    " SUMS_2(K##_PUT) ";\n"                                                                                      \
+    "}\n"
+
 static const char run_functions[] =
     "#define LATHE_RUNS_BEGIN(r)                                                            \\\n"
     "    const int16_t *const *t = runs, *a;                                                \\\n"
@@ -50,42 +88,24 @@ static const char run_functions[] =
     "    const int8_t *end = w + by, *const last = w + count * by;                          \\\n"
     "    int32_t x, u, v, e, f\n"
     "\n"
-    "static LATHE_ALWAYS void lathe_runs_3x2(int32_t *out, const int16_t *const *runs, int count, const int8_t *w,\n"
-    "                                        int n, int row, int step, int words)\n"
-    "{\n"
-    "    LATHE_RUNS_BEGIN(2);\n"
-    "    int32_t s0 = out[0], s1 = out[1], s2 = out[2], s3 = out[3], s4 = out[4], s5 = out[5], y;\n"
-    "    if (words)\n"
-    "        LATHE_RUNS_N(\"add %[a], %[a], %[p]\\n\", LATHE_3X2, row * 2, row * -2, LATHE_SUMS_3_W);\n"
-    "    else\n"
-    "        LATHE_RUNS_N(\"\", LATHE_3X2_A, row * 2, row * 4, LATHE_SUMS_3);\n"
-    "    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3, out[4] = s4, out[5] = s5;\n"
-    "}\n"
-    "\n"
-    "static LATHE_ALWAYS void lathe_runs_2x2(int32_t *out, const int16_t *const *runs, int count, const int8_t *w,\n"
-    "                                        int n, int row, int step, int words)\n"
-    "{\n"
-    "    LATHE_RUNS_BEGIN(2);\n"
-    "    int32_t s0 = out[0], s1 = out[1], s2 = out[2], s3 = out[3], y;\n"
-    "    if (words)\n"
-    "        LATHE_RUNS_N(\"\", LATHE_2X2, row * 2, 0, LATHE_SUMS_2_W);\n"
-    "    else\n"
-    "        LATHE_RUNS_N(\"\", LATHE_2X2_A, row * 2, 0, LATHE_SUMS_2);\n"
-    "    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3;\n"
-    "}\n"
-    "\n"
-    "static LATHE_ALWAYS void lathe_runs_1x2(int32_t *out, const int16_t *const *runs, int count, const int8_t *w,\n"
-    "                                        int n, int step, int words)\n"
-    "{\n"
-    "    LATHE_RUNS_BEGIN(2);\n"
-    "    int32_t s0 = out[0], s1 = out[1], y;\n"
-    "    if (words)\n"
-    "        LATHE_RUNS_N(\"\", LATHE_1X2, 0, 0, LATHE_SUMS_1_W);\n"
-    "    else\n"
-    "        LATHE_RUNS_N(\"\", LATHE_1X2_A, 0, 0, LATHE_SUMS_1);\n"
-    "    out[0] = s0, out[1] = s1;\n"
-    "}\n"
+    RUN_TILES(BYTES)
     "#endif\n";
+
+#define RUN_TILE_CALLS(K) \
+    "#if LATHE_DOT_TILES && LATHE_ALL_REGISTERS\n"                                                                    \
+    "    if (r == 2 && m == 3 && row < (words ? 510 : 1020)) {\n"                                                     \
+    "        " K##_RUNS "3x2(out, runs, count, w, n, row, step, words);\n"                                            \
+    "        return;\n"                                                                                               \
+    "    }\n"                                                                                                         \
+    "    if (r == 2 && m == 2 && row < (words ? 510 : 2040)) {\n"                                                     \
+    "        " K##_RUNS "2x2(out, runs, count, w, n, row, step, words);\n"                                            \
+    "        return;\n"                                                                                               \
+    "    }\n"                                                                                                         \
+    "    if (r == 2 && m == 1) {\n"                                                                                   \
+    "        " K##_RUNS "1x2(out, runs, count, w, n, step, words);\n"                                                 \
+    "        return;\n"                                                                                               \
+    "    }\n"                                                                                                         \
+    "#endif\n"
 
 static const char any_runs[] =
     "/* lathe_dot_rows of `count` runs, whose weights stand one behind the other. */\n"
@@ -93,20 +113,7 @@ static const char any_runs[] =
     "                                        int m, int r, int n, int row, int step, int words)\n"
     "{\n"
     "    int i;\n"
-    "#if LATHE_DOT_TILES && LATHE_ALL_REGISTERS\n"
-    "    if (r == 2 && m == 3 && row < (words ? 510 : 1020)) {\n"
-    "        lathe_runs_3x2(out, runs, count, w, n, row, step, words);\n"
-    "        return;\n"
-    "    }\n"
-    "    if (r == 2 && m == 2 && row < (words ? 510 : 2040)) {\n"
-    "        lathe_runs_2x2(out, runs, count, w, n, row, step, words);\n"
-    "        return;\n"
-    "    }\n"
-    "    if (r == 2 && m == 1) {\n"
-    "        lathe_runs_1x2(out, runs, count, w, n, step, words);\n"
-    "        return;\n"
-    "    }\n"
-    "#endif\n"
+    RUN_TILE_CALLS(BYTES)
     "    LATHE_ROLLED\n"
     "    for (i = 0; i < count; i++)\n"
     "        lathe_dot_rows(out, runs[i], w + i * 4 * r * n, m, r, n, row, step, words);\n"
@@ -117,4 +124,26 @@ void needs_write_dot_runs(writer *w)
     w_str(w, run_tiles);
     w_str(w, run_functions);
     w_str(w, any_runs);
+}
+
+static const char nibble_runs[] =
+    "#if LATHE_DOT_TILES && LATHE_ALL_REGISTERS\n"
+    NIBBLE_WEIGHTS
+    RUN_TILES(NIBBLES)
+    "#undef LATHE_WEIGHTS\n" BYTE_WEIGHTS
+    "#endif\n"
+    "/* lathe_nibble_rows of `count` runs, whose weights stand one behind the other. */\n"
+    "static LATHE_ALWAYS void lathe_nibble_runs(int32_t *out, const int16_t *const *runs, int count, const int8_t *w,\n"
+    "                                           int m, int r, int n, int row, int step, int words)\n"
+    "{\n"
+    "    int i;\n"
+    RUN_TILE_CALLS(NIBBLES)
+    "    LATHE_ROLLED\n"
+    "    for (i = 0; i < count; i++)\n"
+    "        lathe_nibble_rows(out, runs[i], w + i * 2 * r * n, m, r, n, row, step, words);\n"
+    "}\n";
+
+void needs_write_nibble_runs(writer *w)
+{
+    w_str(w, nibble_runs);
 }

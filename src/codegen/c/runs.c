@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of lathe_dot_runs, which the pass join-runs makes: where the runs begin stands in an array. It is filled in
- * front of the innermost loop around the call where the starts do not depend on it: each line and tile has its own, all
- * channels the same. */
+/* Calls of lathe_dot_runs and lathe_nibble_runs, which the pass join-runs makes: where the runs begin stands in an
+ * array. It is filled in front of the innermost loop around the call where the starts do not depend on it: each line
+ * and tile has its own, all channels the same. */
 #include "codegen/c/emit.h"
 #include "tir/node.h"
 #include "tir/walk.h"
@@ -12,7 +12,7 @@
 
 static bool is_call(tir_expr_ref x)
 {
-    return x && x->kind == TIR_EXTERN && strcmp(x->u.name, DOT_RUNS) == 0;
+    return x && x->kind == TIR_EXTERN && (strcmp(x->u.name, DOT_RUNS) == 0 || strcmp(x->u.name, NIBBLE_RUNS) == 0);
 }
 
 typedef struct inside {
@@ -94,6 +94,10 @@ bool runs_write(c_emit *e, const tir_stmt *s)
     needs_add(e->needs, (c_need){.kind = NEED_ROLLED});
     needs_add(e->needs, (c_need){.kind = NEED_DOT_ROWS});
     needs_add(e->needs, (c_need){.kind = NEED_DOT_RUNS});
+    if (strcmp(call->u.name, NIBBLE_RUNS) == 0) {
+        needs_add(e->needs, (c_need){.kind = NEED_NIBBLE_ROWS});
+        needs_add(e->needs, (c_need){.kind = NEED_NIBBLE_RUNS});
+    }
     const bool apart = e->runs != call;
     const uint32_t depth = e->names.len;
     const char *name = apart ? names_push(e, call, "runs", false) : e->runs_name;
@@ -105,7 +109,7 @@ bool runs_write(c_emit *e, const tir_stmt *s)
                                     call->n_args - FIRST_RUN);
     for (uint32_t i = 1; i < FIRST_RUN; i++)
         args = arena_printf(e->tmp, "%s, %s", args, expr_text(e, call->args[i]).s);
-    w_line(e->w, "lathe_dot_runs(%s);", args);
+    w_line(e->w, "%s(%s);", call->u.name, args);
     if (apart)
         w_close(e->w, "");
     e->names.len = depth;

@@ -61,7 +61,8 @@ void rows_conv_derive(rows_conv *v)
     const int64_t wide = v->whole ? up_to(v->out_extent[1], ROWS_TILE) : v->out_extent[1];
     v->line = ((wide - 1) * w->stride[1] + (v->taps - 1) * w->dilation[1]) * v->pixel +
               v->steps * ROWS_GRANULE;
-    v->tiled = v->words && !v->depthwise && w->kernel[0] == 1 && w->kernel[1] == 1 && v->out_extent[1] > 1;
+    v->tiled = v->words && !v->depthwise && v->pixel % ROWS_GRANULE == 0 && w->kernel[0] == 1 &&
+               w->kernel[1] == 1 && v->out_extent[1] > 1;
     bool one = v->images * v->out_extent[0] * v->out_extent[1] == 1;
     v->block = one && v->out % 4 == 0 ? 4 : v->out % 2 == 0 ? 2 : 1;
 }
@@ -83,8 +84,16 @@ uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])
         memcpy(dims, (int64_t[]){v->out, v->patches ? 1 : v->win.kernel[0], v->taps, v->run}, 4 * sizeof *dims);
         return 4;
     }
+    if (v->nibbles)
+        sums[4] = v->block / 2;
     memcpy(dims, v->depthwise ? single : sums, v->depthwise ? sizeof single : sizeof sums);
     return v->depthwise ? 3 : 6;
+}
+
+int64_t rows_conv_nibble(const rows_conv *v, int64_t e, int64_t c, int64_t *out_half)
+{
+    *out_half = v->direct ? e % 2 : e / 2;
+    return 2 * (v->direct ? e / 2 : e % 2) + c;
 }
 
 static bool read_extents(compiler *c, const graph_node *n, rows_conv *v)
@@ -122,6 +131,7 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
     out->direct = graph_attr_int(n, "direct") != 0;
     out->lanes = graph_attr_int(n, "lanes") != 0;
     out->words = graph_attr_int(n, "words") != 0;
+    out->nibbles = graph_attr_int(n, "nibbles") != 0;
     out->out = graph_attr_int(n, "channels");
     out->halves = dtype_bits(infer_in(n, 0)->dt) == 16;
     if (dtype_bits(infer_in(n, 0)->dt) > 16 || (out->halves && out->lanes))
@@ -140,6 +150,8 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
     rows_conv_derive(out);
     if (out->direct && (!rows_conv_can_be_direct(out) || n->n_inputs > 2))
         return infer_error(c, n, "what is read directly is one pixel without a zero point, channels in fours");
+    if (out->nibbles && (out->lanes || out->depthwise || out->block % 2 != 0))
+        return infer_error(c, n, "weights of 4 bits are those of sums over channels, of an even number of channels");
     return weights_fit(c, n, out);
 }
 

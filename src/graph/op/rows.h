@@ -27,6 +27,7 @@ typedef struct rows_conv {
     /* Data of 16 bits: the buffer holds i16 with the zero point (u16 less 32768), which also stands in the border; the
      * sums have what it adds to them. */
     bool halves;
+    bool nibbles; /* weights of 4 bits, two in a byte: of sums, and of what is read directly; channels in twos */
     int64_t images, extent[2], in, out; /* of the data; channels of data and result */
     int64_t out_extent[2];
     int64_t pixel; /* elements of one pixel in the buffer: its channels, filled up where that keeps steps apart */
@@ -39,6 +40,9 @@ typedef struct rows_conv {
 
 /* All that follows from attributes and the data's type; false after an error at the node. */
 bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out);
+/* The byte of a step's four (of a pair of channels) in which element e of channel c stands, and in which half of it: 0
+ * is the upper one. */
+int64_t rows_conv_nibble(const rows_conv *v, int64_t e, int64_t c, int64_t *out_half);
 /* Whether a convolution may read its data directly: one pixel, whose channels fill all steps. */
 bool rows_conv_can_be_direct(const rows_conv *v);
 /* The same from a window, for a node that is not made yet: out->win, planar, depthwise, images, extent, in and out are
@@ -47,6 +51,8 @@ void rows_conv_derive(rows_conv *v);
 /* Shape of the weights: depthwise [channels, rows, columns]; else blocks of result channels, rows, runs, steps,
  * channels of the block, elements of the step, where elements 1 and 2 have changed places: what an instruction that
  * widens every second byte makes of them are neighbours again; with direct they stand as they are. Of lanes: channels,
- * rows (1: patches), runs, elements of the run. */
+ * rows (1: patches), runs, elements of the run. With nibbles the two last are pairs of channels of the block, and four
+ * bytes: 2 * h + c has two weights of channel c of the pair, elements h and h + 2 of the step (direct: 2 * h and
+ * 2 * h + 1), the first one in the upper half. */
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6]);
 #endif

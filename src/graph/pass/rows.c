@@ -101,15 +101,40 @@ static bool is_half(const graph_node *n)
     return (dt == DT_I16 || dt == DT_U16) && n->outputs[0]->type.dt == DT_I32 && known_zero(n, false, &zero);
 }
 
-static const tensor_data *byte_weights(const graph_node *n, uint32_t rank)
+/* Weights less their zero points, one or one for each channel of the result, which stand `apart` weights from each
+ * other; NULL: they do not fit into bytes. */
+static const tensor_data *centred(compiler *c, const tensor_data *w, const tensor_data *zero, int64_t channels,
+                                  int64_t apart)
+{
+    int8_t *out = arena_array(&c->mem, int8_t, (size_t)w->count);
+    for (int64_t i = 0; i < w->count; i++) {
+        const int64_t at = zero && zero->count > 1 ? i / apart % channels : 0;
+        const int64_t x = tensor_get_i64(w, i) - (zero ? tensor_get_i64(zero, at) : 0);
+        if (x < INT8_MIN || x > INT8_MAX)
+            return NULL;
+        out[i] = (int8_t)x;
+    }
+    return tensor_dense(c, DT_I8, w->rank, w->dims, out);
+}
+
+/* Constant weights of such a rank as i8 without a zero point; channels of the result are their axis number `axis`. */
+static const tensor_data *byte_weights(converter *v, const graph_node *n, uint32_t rank, uint32_t axis)
 {
     const tensor_data *w = graph_constant(n->inputs[1]);
-    const tensor_data *z = n->n_inputs > 3 && n->inputs[3] ? graph_constant(n->inputs[3]) : NULL;
+    const bool has_zero = n->n_inputs > 3 && n->inputs[3];
+    const tensor_data *z = has_zero ? graph_constant(n->inputs[3]) : NULL;
     double zero = 0;
-    bool centred = n->n_inputs < 4 || !n->inputs[3] || (z && rewrite_is_uniform(z, &zero) && zero == 0);
     bool bytes = dtype_bits(n->inputs[0]->type.dt) == 8 || is_half(n), one = n->n_inputs < 3 || !n->inputs[2] ||
                                                    shape_count(n->inputs[2]->type.shape) == 1;
-    return w && w->dt == DT_I8 && w->rank == rank && w->count > 0 && centred && bytes && one ? w : NULL;
+    if (!w || (w->dt != DT_I8 && w->dt != DT_U8) || w->rank != rank || w->count == 0 || !bytes || !one ||
+        (has_zero && !z))
+        return NULL;
+    if (w->dt == DT_I8 && (!z || (rewrite_is_uniform(z, &zero) && zero == 0)))
+        return w;
+    int64_t apart = 1;
+    for (uint32_t i = axis + 1; i < rank; i++)
+        apart *= w->dims[i];
+    return z && z->count != 1 && z->count != w->dims[axis] ? NULL : centred(v->t.r.c, w, z, w->dims[axis], apart);
 }
 
 /* Where element (channel o, input i, tap) of the weights lies in a convolution's. */
@@ -124,20 +149,31 @@ static int64_t place_in_step(const rows_conv *v, int64_t e)
     return v->direct ? e : e % 2 * 2 + e / 2;
 }
 
+/* Weight k of a run, for channel b of a block. */
+static void put_weight(const rows_conv *v, uint8_t *at, int64_t k, int64_t b, uint8_t weight)
+{
+    const int64_t step = k / ROWS_GRANULE, e = k % ROWS_GRANULE;
+    int64_t half = 0;
+    if (!v->nibbles) {
+        at[(step * v->block + b) * ROWS_GRANULE + place_in_step(v, e)] = weight;
+        return;
+    }
+    at += (step * (v->block / 2) + b / 2) * ROWS_GRANULE + rows_conv_nibble(v, e, b % 2, &half);
+    *at = (uint8_t)(*at | (weight & 15) << (half ? 0 : 4));
+}
+
 static void pack_block(const rows_conv *v, const source *s, int64_t o, uint8_t *at)
 {
     const nn_window *w = &v->win;
-    int64_t columns = v->taps > 1 ? 1 : w->kernel[1], step = v->block * ROWS_GRANULE;
+    int64_t columns = v->taps > 1 ? 1 : w->kernel[1], step = v->block * ROWS_GRANULE / (v->nibbles ? 2 : 1);
     int64_t rows = v->patches ? 0 : v->steps * step, pixel = v->patches ? v->in : v->pixel;
     for (int64_t y = 0; y < w->kernel[0]; y++)
         for (int64_t t = 0; t < v->taps; t++, at += rows)
             for (int64_t x = 0; x < columns; x++)
                 for (int64_t i = 0; i < v->in; i++)
-                    for (int64_t b = 0; b < v->block; b++) {
-                        int64_t k = ((v->patches ? y * columns : 0) + x) * pixel + i;
-                        at[k / ROWS_GRANULE * step + b * ROWS_GRANULE + place_in_step(v, k % ROWS_GRANULE)] =
-                            s->bytes[(o + b) * s->o + i * s->i + y * s->y + (t + x) * s->x];
-                    }
+                    for (int64_t b = 0; b < v->block; b++)
+                        put_weight(v, at, ((v->patches ? y * columns : 0) + x) * pixel + i, b,
+                                   s->bytes[(o + b) * s->o + i * s->i + y * s->y + (t + x) * s->x]);
 }
 
 /* Channel after channel, in each its rows, columns and channels of the data. */
@@ -148,6 +184,28 @@ static void pack_plain(const rows_conv *v, const source *s, uint8_t *at)
             for (int64_t x = 0; x < v->win.kernel[1]; x++)
                 for (int64_t i = 0; i < v->in; i++)
                     *at++ = s->bytes[o * s->o + i * s->i + y * s->y + x * s->x];
+}
+
+#define LEAST_NIBBLES 64 /* weights, fewer than which the code that takes them apart outweighs */
+
+/* Whether the weights are numbers of 4 bits that may stay two in a byte: sums of 16 times the products are made, which
+ * have room in 32 bits. */
+static bool fit_nibbles(const rows_conv *v, const source *s)
+{
+    const int64_t taps = v->win.kernel[0] * v->win.kernel[1], most = INT32_MAX / 16 / (v->halves ? 32768 : 255);
+    if (v->lanes || v->depthwise || v->block % 2 != 0 || v->out * v->in * taps < LEAST_NIBBLES)
+        return false;
+    for (int64_t o = 0; o < v->out; o++) {
+        int64_t sum = 0;
+        for (int64_t k = 0; k < v->in * taps; k++) {
+            const int64_t x = k % v->win.kernel[1], y = k / v->win.kernel[1] % v->win.kernel[0];
+            const int8_t w = (int8_t)s->bytes[o * s->o + k / taps * s->i + y * s->y + x * s->x];
+            sum += w < 0 ? -w : w;
+            if (w < -8 || w > 7 || sum > most)
+                return false;
+        }
+    }
+    return true;
 }
 
 static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, const source *s)
@@ -231,16 +289,19 @@ static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_co
     compiler *c = v->t.r.c;
     const nn_window *w = &r->win;
     int64_t pads[4] = {w->pad_begin[0], w->pad_begin[1], w->pad_end[0], w->pad_end[1]};
-    attr attrs[] = {attr_int(c, "channels", r->out),
-                    attr_ints(c, "kernel", 2, w->kernel),
-                    attr_ints(c, "strides", 2, w->stride),
-                    attr_ints(c, "pads", 4, pads),
-                    attr_ints(c, "dilations", 2, w->dilation),
-                    attr_int(c, "depthwise", r->depthwise),
-                    attr_int(c, "direct", r->direct),
-                    attr_string(c, "data_layout", r->planar ? "NCHW" : "NHWC"),
-                    attr_int(c, r->lanes ? "lanes" : "words", 1)};
-    const uint32_t count = sizeof attrs / sizeof *attrs, n_attrs = r->lanes || r->words ? count : count - 1;
+    attr attrs[10] = {attr_int(c, "channels", r->out),
+                      attr_ints(c, "kernel", 2, w->kernel),
+                      attr_ints(c, "strides", 2, w->stride),
+                      attr_ints(c, "pads", 4, pads),
+                      attr_ints(c, "dilations", 2, w->dilation),
+                      attr_int(c, "depthwise", r->depthwise),
+                      attr_int(c, "direct", r->direct),
+                      attr_string(c, "data_layout", r->planar ? "NCHW" : "NHWC")};
+    uint32_t n_attrs = 8;
+    if (r->lanes || r->words)
+        attrs[n_attrs++] = attr_int(c, r->lanes ? "lanes" : "words", 1);
+    if (r->nibbles)
+        attrs[n_attrs++] = attr_int(c, "nibbles", 1);
     graph_value *in[3] = {x, pack(v, n, r, s), NULL};
     if (!r->direct && n->n_inputs > 2 && n->inputs[2])
         in[2] = twins_plain(&v->t, n->inputs[2], n->loc);
@@ -250,7 +311,7 @@ static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_co
 
 static bool convert_conv(converter *v, graph_node *n, bool *done)
 {
-    const tensor_data *w = byte_weights(n, 4);
+    const tensor_data *w = byte_weights(v, n, 4, 0);
     int64_t zero;
     const bool halves = is_half(n);
     rows_conv r = {.planar = true, .words = v->words, .halves = halves,
@@ -276,18 +337,19 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     int64_t area = w->dims[2] * w->dims[3];
     source s = {tensor_plain_bytes(&v->t.r.c->mem, w), w->dims[1] * area, area, w->dims[3], 1};
     *done = true;
+    r.nibbles = s.bytes && fit_nibbles(&r, &s);
     return s.bytes && emit_conv(v, n, last ? last : twins_plain(&v->t, x, n->loc), &r, &s);
 }
 
 /* A product of a matrix with constant weights is a convolution of one line of pixels. */
 static bool convert_matmul(converter *v, graph_node *n, bool *done)
 {
-    const tensor_data *w = byte_weights(n, 2);
+    bool rows = graph_attr_int(n, "transpose_b") != 0;
+    const tensor_data *w = byte_weights(v, n, 2, rows ? 0 : 1);
     graph_value *x = n->inputs[0];
     if (!w || !is_matrix(x) || graph_attr_int(n, "transpose_a") != 0 ||
         strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0)
         return true;
-    bool rows = graph_attr_int(n, "transpose_b") != 0;
     int64_t zero;
     rows_conv r = {.images = 1, .extent = {1, extent(x, 0)}, .in = extent(x, 1), .out = w->dims[rows ? 0 : 1],
                    .words = v->words, .halves = is_half(n)};
@@ -296,6 +358,7 @@ static bool convert_matmul(converter *v, graph_node *n, bool *done)
     rows_conv_derive(&r);
     r.direct = is_direct(n, &r);
     source s = {tensor_plain_bytes(&v->t.r.c->mem, w), rows ? r.in : 1, rows ? 1 : r.out, 0, 0};
+    r.nibbles = s.bytes && fit_nibbles(&r, &s);
     graph_value *last = cheap_last(v, x, n->loc);
     *done = true;
     return s.bytes && last && emit_conv(v, n, last, &r, &s);

@@ -120,6 +120,20 @@ static tir_expr_ref depthwise_body(te_graph *g, void *ctx, tir_expr_ref const *i
     return product(g, te_read(g, k->rows, x), te_read(g, k->w, w));
 }
 
+/* A weight of 4 bits for element 2 * pair + half of a step: graph/op/rows.h says where it stands. */
+static tir_expr_ref nibble(te_graph *g, const rows_ctx *k, tir_expr_ref channel, tir_expr_ref pair, tir_expr_ref half)
+{
+    compiler *c = g->c;
+    tir_expr_ref two = te_i64(g, 2), block = te_i64(g, k->v.block), in_block = tir_floormod(c, channel, block);
+    tir_expr_ref place = tir_mul(c, k->v.direct ? pair : half, two), low = k->v.direct ? half : pair;
+    tir_expr_ref w[6] = {tir_floordiv(c, channel, block), te_var(g, k->reduce[0]), te_var(g, k->reduce[1]),
+                         te_var(g, k->reduce[2]), tir_floordiv(c, in_block, two),
+                         tir_add(c, place, tir_floormod(c, channel, two))};
+    tir_expr_ref up = tir_cast(c, DT_I32, tir_mul(c, low, te_i64(g, 4)));
+    tir_expr_ref x = tir_binary(c, TIR_SHL, tir_cast(c, DT_I32, te_read(g, k->w, w)), up);
+    return tir_binary(c, TIR_SHR, tir_cast(c, DT_I32, tir_cast(c, DT_I8, x)), tir_int(c, DT_I32, 4));
+}
+
 /* Element 2 * pair + half of a step lies at half * 2 + pair of the weights. */
 static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
@@ -134,13 +148,12 @@ static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     tir_expr_ref patch[4] = {idx[0], idx[1], idx[2], tir_add(c, tir_mul(c, step, te_i64(g, ROWS_GRANULE)), in_step)};
     tir_expr_ref w[6] = {tir_floordiv(c, idx[3], block), te_var(g, k->reduce[0]), te_var(g, k->reduce[1]), step,
                          tir_floormod(c, idx[3], block), tir_add(c, tir_mul(c, half, two), pair)};
-    if (k->v.direct) {
-        tir_expr_ref pixel[4] = {idx[0], idx[1], idx[2], patch[3]};
+    tir_expr_ref pixel[4] = {idx[0], idx[1], idx[2], patch[3]}, tiled[5] = {idx[0], idx[1], step, idx[2], in_step};
+    if (k->v.direct)
         w[5] = in_step;
-        return product(g, te_read(g, k->x, pixel), te_read(g, k->w, w));
-    }
-    tir_expr_ref tiled[5] = {idx[0], idx[1], step, idx[2], in_step};
-    return product(g, te_read(g, k->rows, k->v.tiled ? tiled : k->v.patches ? patch : x), te_read(g, k->w, w));
+    const te_tensor *data = k->v.direct ? k->x : k->rows;
+    tir_expr_ref const *at = k->v.direct ? pixel : k->v.tiled ? tiled : k->v.patches ? patch : x;
+    return product(g, te_read(g, data, at), k->v.nibbles ? nibble(g, k, idx[3], pair, half) : te_read(g, k->w, w));
 }
 
 /* The buffer of a whole convolution; its rule says how much of it there is at a time. */

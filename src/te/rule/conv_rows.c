@@ -154,7 +154,10 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
     te_sched_reorder(s, acc, 7,
                      (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, COLUMN),
                                       te_axis_name(anchor, CHANNEL), tap(anchor, 2), tap(anchor, 3), tap(anchor, 4)});
-    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), begins_at_words(v) ? "dot_rows" : "dot_rows_anywhere");
+    if (v->nibbles)
+        te_sched_split(s, acc, te_axis_name(anchor, CHANNEL), 2, "pair_of_channels", "channel");
+    const char *const codes[] = {"dot_rows_anywhere", "dot_rows", "nibble_rows_anywhere", "nibble_rows"};
+    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), codes[2 * v->nibbles + begins_at_words(v)]);
     if (!has_words(t) && !v->patches && v->win.kernel[0] <= MOST_ROWS && v->steps <= SHORT_RUN)
         te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 0));
     if (v->tiled) {
@@ -184,8 +187,12 @@ static void direct(te_sched *s, const rows_conv *v, const graph_node *n, te_node
     te_sched_annotate(s, TE_UNROLL, o, "channel_i");
     te_sched_compute_at(s, acc, o, "channel_o");
     te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), te_axis_name(anchor, CHANNEL), tap(anchor, 2)});
-    te_sched_tensorize(s, acc, te_axis_name(anchor, CHANNEL),
-                       n->inputs[0]->type.dt == DT_U8 ? "dot_bytes_u8" : "dot_bytes");
+    const bool is_u8 = n->inputs[0]->type.dt == DT_U8;
+    if (v->nibbles)
+        te_sched_split(s, acc, te_axis_name(anchor, CHANNEL), 2, "pair_of_channels", "channel");
+    const char *const codes[] = {"dot_bytes", "dot_bytes_u8", "nibble_bytes", "nibble_bytes_u8"};
+    te_sched_tensorize(s, acc, v->nibbles ? "pair_of_channels" : te_axis_name(anchor, CHANNEL),
+                       codes[2 * v->nibbles + is_u8]);
 }
 
 #define MOST_BETWEEN 1000 /* operations that one stage may become by being made again for each read */

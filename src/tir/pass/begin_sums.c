@@ -100,7 +100,8 @@ static void note_exprs(void *ctx, tir_expr_ref e)
 /* Code that adds to what it is given the address of (tir/intrin.c). */
 static bool is_adding(tir_expr_ref e)
 {
-    static const char *const names[] = {"lathe_dot_rows", "lathe_dot_bytes", "lathe_taps_row"};
+    static const char *const names[] = {"lathe_dot_rows", "lathe_dot_bytes", "lathe_taps_row",
+                                        "lathe_nibble_rows", "lathe_nibble_bytes"};
     for (size_t i = 0; e->kind == TIR_EXTERN && i < sizeof names / sizeof *names; i++)
         if (strcmp(e->u.name, names[i]) == 0)
             return true;

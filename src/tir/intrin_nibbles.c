@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Intrinsics of processors without vectors for weights of 4 bits, two in a byte: dot_rows and dot_bytes of intrin.c, by
+ * four bytes for a step of a pair of channels. A byte has weights of one channel; its upper half is multiplied by what
+ * an instruction takes from the first word of data, its lower one by what it takes from the second. */
+#include "tir/intrin.h"
+
+/* The half of a byte, with its sign: the upper one at 0. */
+#define HALF_OF(byte, at) \
+    "(cast(int32, cast(int8, (cast(int32, (int8*)" byte ") << cast(int32, (" at "*4))))) >> 4)"
+
+#define NIBBLE_ROWS(name, where)                                                                                      \
+    "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
+    "  attr = {\"global_symbol\": \"" name "\", \"inputs\": 2}\n"                                                     \
+    "  buffers = {a: Buffer(int16, [m, n, 2, 2], strides=[a_row, a_step, 2, 1]" where "),\n"                          \
+    "             w: Buffer(int8, [n, r, 2, 2]" where "),\n"                                                          \
+    "             out: Buffer(int32, [m, r, 2])} {\n"                                                                 \
+    "  for (i: int64, 0, m) {\n"                                                                                      \
+    "    for (q: int64, 0, r) {\n"                                                                                    \
+    "      for (j: int64, 0, 2) {\n"                                                                                  \
+    "        out[i, q, j] = 0\n"                                                                                      \
+    "        for (k: int64, 0, n) {\n"                                                                                \
+    "          for (pair: int64, 0, 2) {\n"                                                                           \
+    "            for (half: int64, 0, 2) {\n"                                                                         \
+    "              out[i, q, j] = ((int32*)out[i, q, j] + (cast(int32, (int16*)a[i, k, pair, half])\n"                \
+    "                                                      *" HALF_OF("w[k, q, half, j]", "pair") "))\n"              \
+    "            }\n"                                                                                                 \
+    "          }\n"                                                                                                   \
+    "        }\n"                                                                                                     \
+    "      }\n"                                                                                                       \
+    "    }\n"                                                                                                         \
+    "  }\n"                                                                                                           \
+    "}\n"
+#define NIBBLE_ROWS_SYMBOLS {{"m", 1, 3, 1}, {"r", 1, 2, 1}, {"n", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}, \
+                             {"a_step", 0, 0, 0}}
+#define NIBBLE_ROWS_RESET                                                                                             \
+    "for (i: int64, 0, m) \"unrolled\" { for (q: int64, 0, r) \"unrolled\" { for (j: int64, 0, 2) \"unrolled\" { "    \
+    "out[i, q, j] = 0 } } }"
+#define NIBBLE_ROWS_CALL(words)                                                                                       \
+    "@tir.call_extern(\"lathe_nibble_rows\", &out[0, 0, 0], &a[0, 0, 0, 0], &w[0, 0, 0, 0], m, (r*2), n, a_row, "     \
+    "a_step, " words ")"
+
+#define NIBBLE_BYTES(type)                                                                                            \
+    "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
+    "  attr = {\"global_symbol\": \"nibble_bytes\", \"inputs\": 2}\n"                                                 \
+    "  buffers = {a: Buffer(" type ", [n, 2, 2]), w: Buffer(int8, [n, r, 2, 2], align=4),\n"                          \
+    "             out: Buffer(int32, [r, 2])} {\n"                                                                    \
+    "  for (q: int64, 0, r) {\n"                                                                                      \
+    "    for (j: int64, 0, 2) {\n"                                                                                    \
+    "      out[q, j] = 0\n"                                                                                           \
+    "      for (k: int64, 0, n) {\n"                                                                                  \
+    "        for (pair: int64, 0, 2) {\n"                                                                             \
+    "          for (half: int64, 0, 2) {\n"                                                                           \
+    "            out[q, j] = ((int32*)out[q, j] + (cast(int32, (" type "*)a[k, pair, half])\n"                        \
+    "                                              *" HALF_OF("w[k, q, pair, j]", "half") "))\n"                      \
+    "          }\n"                                                                                                   \
+    "        }\n"                                                                                                     \
+    "      }\n"                                                                                                       \
+    "    }\n"                                                                                                         \
+    "  }\n"                                                                                                           \
+    "}\n"
+#define NIBBLE_BYTES_SYMBOLS {{"r", 1, 2, 1}, {"n", 1, 1 << 16, 1}}
+#define NIBBLE_BYTES_RESET \
+    "for (q: int64, 0, r) \"unrolled\" { for (j: int64, 0, 2) \"unrolled\" { out[q, j] = 0 } }"
+#define NIBBLE_BYTES_CALL(is_signed) \
+    "@tir.call_extern(\"lathe_nibble_bytes\", &out[0, 0], &a[0, 0, 0], &w[0, 0, 0, 0], (r*2), n, " is_signed ")"
+
+static const tir_intrin rows[] = {
+    {.name = "nibble_rows",
+     .help = "dot_rows by weights of 4 bits: four bytes for four products of a pair of channels",
+     .nest = NIBBLE_ROWS("nibble_rows", ", align=4"),
+     .n_symbols = 5,
+     .symbols = NIBBLE_ROWS_SYMBOLS,
+     .reset = NIBBLE_ROWS_RESET,
+     .update = NIBBLE_ROWS_CALL("1")},
+    {.name = "nibble_rows_anywhere",
+     .help = "nibble_rows where runs need not begin at words of memory",
+     .nest = NIBBLE_ROWS("nibble_rows_anywhere", ""),
+     .n_symbols = 5,
+     .symbols = NIBBLE_ROWS_SYMBOLS,
+     .reset = NIBBLE_ROWS_RESET,
+     .update = NIBBLE_ROWS_CALL("0")},
+    {.name = "nibble_bytes",
+     .help = "dot_bytes by weights of 4 bits",
+     .nest = NIBBLE_BYTES("int8"),
+     .n_symbols = 2,
+     .symbols = NIBBLE_BYTES_SYMBOLS,
+     .reset = NIBBLE_BYTES_RESET,
+     .update = NIBBLE_BYTES_CALL("1")},
+    {.name = "nibble_bytes_u8",
+     .help = "nibble_bytes with a run of uint8",
+     .nest = NIBBLE_BYTES("uint8"),
+     .n_symbols = 2,
+     .symbols = NIBBLE_BYTES_SYMBOLS,
+     .reset = NIBBLE_BYTES_RESET,
+     .update = NIBBLE_BYTES_CALL("0")},
+};
+
+const tir_intrin *tir_intrins_nibbles(uint32_t *out_n)
+{
+    *out_n = sizeof rows / sizeof *rows;
+    return rows;
+}
