@@ -100,6 +100,27 @@ def product_model():
     return m
 
 
+def layer_model():
+    """Convolutions and products with the activations that onnxruntime's optimiser moves into them."""
+    m = Model()
+    for name, params in (("Relu", []), ("LeakyRelu", [0.3]), ("Sigmoid", []), ("Tanh", []), ("Clip", [-0.5, 0.75]),
+                         ("HardSigmoid", [0.1, 0.4]), ("HardSwish", [])):
+        given = {"activation_params": params} if params else {}
+        m.node("FusedConv", [m.input((1, 3, 7, 6)), m.constant((5, 3, 3, 3)), m.constant((5,))], activation=name,
+               pads=[1, 0, 0, 1], strides=[2, 1], **given)
+    m.node("FusedConv", [m.input((2, 4, 5, 5)), m.constant((6, 2, 1, 1))], group=2)
+    m.node("FusedConv", [m.input((2, 4, 5)), m.constant((6, 4, 3)), "", m.input((2, 6, 3))], activation="Relu",
+           activation_params=[7.0])
+    one, two = {"activation_alpha": 0.3}, {"activation_alpha": 0.3, "activation_beta": 0.4}
+    for name, given in (("Relu", {}), ("LeakyRelu", one), ("Sigmoid", {}), ("Tanh", {}), ("HardSigmoid", two),
+                        ("Elu", one), ("Celu", one), ("Softplus", {}), ("Softsign", {}), ("ThresholdedRelu", one),
+                        ("Selu", {"activation_alpha": 1.5, "activation_gamma": 1.2})):
+        m.node("FusedGemm", [m.input((5, 7)), m.constant((7, 9)), m.constant((9,))], activation=name, **given)
+    m.node("FusedGemm", [m.input((7, 5)), m.constant((9, 7)), m.constant((5, 1))], activation="Relu", transA=1,
+           transB=1, alpha=0.5, beta=0.25)
+    return m
+
+
 def embedding_model():
     m = Model()
     ids, segments, mask = (m.input(m.rng.integers(0, n, (2, 6)).astype(np.int32)) for n in (50, 2, 2))
@@ -270,6 +291,14 @@ REFUSED = (
      {"num_heads": 2, "kv_num_heads": 2}, "declare the extent of present_key"),
     ("GroupQueryAttention", [(1, 1, 8), (1, 1, 8), (1, 1, 8), "", "", i32(0), i32(1)],
      {"num_heads": 2, "kv_num_heads": 2, "sliding_window_cache": 1}, "sliding_window_cache"),
+    ("FusedConv", [(1, 2, 4, 4), (3, 2, 1, 1)], {"activation": "Gelu"}, "'Gelu' is none of these: Clip, HardSigmoid,"),
+    ("FusedConv", [(1, 2, 4, 4), (3, 2, 1, 1)], {"activation": "Clip", "activation_params": [1.0]}, "Clip needs 2"),
+    ("FusedConv", [(1, 2, 4, 4), (3, 2, 1, 1), "", (1, 3, 1, 1)], {"activation": "Relu"}, "Z must have the shape"),
+    ("FusedConv", [(1, 2, 4, 4)], {}, "weights of 0 dimensions"),
+    ("FusedConv", ["", (3, 2, 1, 1)], {}, "data of 0"),
+    ("FusedGemm", [(2, 3), (3, 4)], {}, "activation '' is none of these: Celu, Elu,"),
+    ("FusedGemm", [(2, 3), (3, 4)], {"activation": "LeakyRelu"}, "needs the attribute activation_alpha"),
+    ("FusedGemm", [(2, 3)], {"activation": "Relu"}, "must be matrices"),
     ("RotaryEmbedding", [(1, 2, 8), np.zeros((1, 2), np.int64), (4, 2), (4, 2)], {"is_packed_batching": 1},
      "is_packed_batching"),
 )
@@ -336,7 +365,8 @@ def main():
     a = a.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         t = Test(os.path.abspath(a.lathe), folder, a.target)
-        for name, make in (("simple", simple_model), ("product", product_model), ("embedding", embedding_model),
+        for name, make in (("simple", simple_model), ("product", product_model),
+                           ("layer", layer_model), ("embedding", embedding_model),
                            ("attention", attention_model), ("multi_head", multi_head_model),
                            ("rotary", rotary_model), ("group", group_model), ("onnx", onnx_model)):
             t.against_runtime(name, make())

@@ -358,6 +358,8 @@ bool onnx_axis_set(onnx_node *n, uint32_t count, const int64_t *axes, uint32_t r
 /* Convolution by the node's window attributes (onnx_op_nn.c): the operator stem, "nn.conv" or "qnn.conv", with its
  * operands, of which data and weights are the first two; bias may be NULL. */
 graph_value *onnx_conv(onnx_node *n, const char *stem, uint32_t n_in, graph_value *const *in, graph_value *bias);
+/* Gemm by the node's operands and attributes (onnx_op_nn.c). */
+graph_value *onnx_gemm(onnx_node *n);
 
 /* qnn.avg_pool2d by the node's window attributes (onnx_op_nn.c). */
 graph_value *onnx_quantised_pool(onnx_node *n, uint32_t n_in, graph_value *const *in);

@@ -49,6 +49,130 @@ bool onnx_op_fused_matmul(onnx_node *n)
     return onnx_alias(n, 0, alpha != 1 ? onnx_binary(n, "multiply", y, onnx_const_like(n, y, alpha)) : y);
 }
 
+/* --- layers with their activations --- */
+
+#define MOST_PARAMS 2
+
+/* What onnxruntime's kernels for processors take, and the IR's operator for it; params by its attributes. */
+typedef struct activation {
+    const char *name, *op, *params[MOST_PARAMS];
+    bool of_conv, of_gemm;
+} activation;
+
+static const activation activations[] = {
+    {"Celu", "celu", {"alpha"}, false, true},
+    {"Clip", "clip", {"min", "max"}, true, false},
+    {"Elu", "elu", {"alpha"}, false, true},
+    {"HardSigmoid", "hard_sigmoid", {"alpha", "beta"}, true, true},
+    {"HardSwish", "hard_swish", {NULL}, true, false},
+    {"LeakyRelu", "nn.leaky_relu", {"alpha"}, true, true},
+    {"Relu", "nn.relu", {NULL}, true, true},
+    {"Selu", "selu", {"alpha", "gamma"}, false, true},
+    {"Sigmoid", "sigmoid", {NULL}, true, true},
+    {"Softplus", "softplus", {NULL}, false, true},
+    {"Softsign", "softsign", {NULL}, false, true},
+    {"Tanh", "tanh", {NULL}, true, true},
+    {"ThresholdedRelu", "thresholded_relu", {"alpha"}, false, true},
+};
+
+/* NULL after a diagnostic that lists those that are read. */
+static const activation *find_activation(onnx_node *n, bool of_conv)
+{
+    const char *name = onnx_attr_string(n, "activation", "");
+    writer w;
+    writer_init(&w, &n->c->mem);
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++) {
+        const activation *a = &activations[i];
+        if (of_conv ? !a->of_conv : !a->of_gemm)
+            continue;
+        if (strcmp(a->name, name) == 0)
+            return a;
+        w_fmt(&w, "%s%s", w.len > 0 ? ", " : "", a->name);
+    }
+    return onnx_fail(n, DIAG_UNSUPPORTED, "activation '%.100s' is none of these: %s", name, w.data), NULL;
+}
+
+static uint32_t count_params(const activation *a)
+{
+    uint32_t count = 0;
+    while (count < MOST_PARAMS && a->params[count])
+        count++;
+    return count;
+}
+
+/* All at once of a convolution; others are left alone where the activation has none, as onnxruntime does. */
+static bool read_list(onnx_node *n, const activation *a, double *out)
+{
+    attr list = {0};
+    const uint32_t count = count_params(a);
+    if (onnx_has_attr(n, n->row->target) && !onnx_attr_convert(n, n->row->target, "params", ATTR_FLOATS, &list))
+        return false;
+    if (count > 0 && list.n != count)
+        return onnx_fail(n, DIAG_FORMAT, "%s needs %u numbers in %s, not %u", a->name, count, n->row->target, list.n);
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = list.u.floats[i];
+    return true;
+}
+
+/* Each in an attribute of its own, of a product. */
+static bool read_each(onnx_node *n, const activation *a, double *out)
+{
+    for (uint32_t i = 0; i < count_params(a); i++) {
+        const char *name = arena_printf(&n->c->mem, "%s%s", n->row->target, a->params[i]);
+        if (!onnx_has_attr(n, name))
+            return onnx_fail(n, DIAG_FORMAT, "%s needs the attribute %s", a->name, name);
+        out[i] = onnx_attr_float(n, name, 0);
+    }
+    return !n->failed;
+}
+
+static graph_value *activated(onnx_node *n, const activation *a, const double *params, graph_value *y)
+{
+    attr attrs[MOST_PARAMS];
+    const uint32_t count = count_params(a);
+    if (strcmp(a->op, "clip") == 0)
+        return onnx_emit(n, ONNX_ARGS(a->op, 0, NULL, y, onnx_const_like(n, y, params[0]),
+                                      onnx_const_like(n, y, params[1])));
+    for (uint32_t i = 0; i < count; i++)
+        attrs[i] = attr_float(n->c, a->params[i], params[i]);
+    return onnx_emit(n, ONNX_ARGS(a->op, count, attrs, y));
+}
+
+/* onnxruntime adds Z into the sums: it is no operand that is repeated. */
+static bool sum_fits(onnx_node *n, const graph_value *z, const graph_value *y)
+{
+    bool fits = onnx_rank(z) == onnx_rank(y);
+    for (uint32_t i = 0; fits && i < onnx_rank(y); i++) {
+        int64_t a, b;
+        fits = !dim_is_const(z->type.shape.dims[i], &a) || !dim_is_const(y->type.shape.dims[i], &b) || a == b;
+    }
+    return fits || onnx_fail(n, DIAG_TYPE, "Z must have the shape of the result");
+}
+
+bool onnx_op_fused_conv(onnx_node *n)
+{
+    const activation *a = onnx_has_attr(n, "activation") ? find_activation(n, true) : NULL;
+    graph_value *in[2] = {onnx_in(n, 0), onnx_in(n, 1)}, *z = onnx_in(n, 3);
+    double params[MOST_PARAMS] = {0};
+    if (n->failed || (a && !read_list(n, a, params)))
+        return false;
+    graph_value *y = onnx_conv(n, "nn.conv", 2, in, onnx_in(n, 2));
+    if (!y || (z && !sum_fits(n, z, y)))
+        return false;
+    y = z ? onnx_binary(n, "add", y, z) : y;
+    return onnx_alias(n, 0, a ? activated(n, a, params, y) : y);
+}
+
+bool onnx_op_fused_gemm(onnx_node *n)
+{
+    const activation *a = find_activation(n, false);
+    double params[MOST_PARAMS] = {0};
+    if (!a || !read_each(n, a, params))
+        return false;
+    graph_value *y = onnx_gemm(n);
+    return y && onnx_alias(n, 0, activated(n, a, params, y));
+}
+
 /* --- normalisations of sums --- */
 
 /* Statistics that no kernel of onnxruntime for processors writes. */

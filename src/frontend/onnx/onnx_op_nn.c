@@ -263,18 +263,23 @@ static graph_value *scaled(onnx_node *n, graph_value *v, double by)
     return by == 1 ? v : onnx_binary(n, "multiply", v, onnx_const_like(n, v, by));
 }
 
-bool onnx_op_gemm(onnx_node *n)
+graph_value *onnx_gemm(onnx_node *n)
 {
     graph_value *a = onnx_in(n, 0), *b = onnx_in(n, 1), *c = onnx_in(n, 2);
     double alpha = onnx_attr_float(n, "alpha", 1), beta = onnx_attr_float(n, "beta", 1);
     bool ta = onnx_attr_int(n, "transA", 0) != 0, tb = onnx_attr_int(n, "transB", 0) != 0;
     (void)onnx_attr_int(n, "broadcast", 0); /* below version 7; the shapes say it */
     if (onnx_rank(a) != 2 || onnx_rank(b) != 2)
-        return onnx_fail(n, DIAG_TYPE, "A and B must be matrices");
+        return onnx_fail(n, DIAG_TYPE, "A and B must be matrices"), NULL;
     graph_value *y = scaled(n, onnx_matmul(n, a, b, ta, tb, DT_NONE), alpha);
     if (c && beta != 0)
         y = onnx_binary(n, "add", y, scaled(n, c, beta));
-    return onnx_alias(n, 0, y);
+    return y;
+}
+
+bool onnx_op_gemm(onnx_node *n)
+{
+    return onnx_alias(n, 0, onnx_gemm(n));
 }
 
 /* --- recurrences --- */
