@@ -536,10 +536,10 @@ bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, c
                         te_records *records, writer *w)
 {
     te_sched *s = NULL;
-    if (!te_schedule_graph(c, f, n, t, records, &s))
+    tir_func *loops = NULL;
+    if (!te_schedule_graph(c, f, n, t, records, &s) || !te_lower(s->g, s, "printed", &loops))
         return false;
     te_print(w, s->g);
-    w_fmt(w, "--- schedule for %s\n", t->name);
-    te_sched_print(w, s);
+    w_fmt(w, "--- schedule for %s\n%s", t->name, loops->schedule ? loops->schedule : "");
     return true;
 }

@@ -390,7 +390,8 @@ static tir_func *make_func(te_lowering *lw, const char *name, tir_stmt *body)
     if (lw->s && lw->s->prims.len > 0) {
         writer w;
         writer_init(&w, &c->mem);
-        te_sched_print(&w, lw->s);
+        const te_sched s = te_without_idle(lw);
+        te_sched_print(&w, &s);
         f->schedule = w.data;
         f->schedule_from = lw->s->origin;
     }

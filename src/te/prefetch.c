@@ -5,6 +5,8 @@
 #include "te/stage.h"
 #include "tir/node.h"
 
+#include <string.h>
+
 #define LINE_BYTES 64 /* fetched at once */
 #define MOST_RUNS  4
 
@@ -20,7 +22,7 @@ bool te_apply_prefetch(te_lowering *lw, const te_prim *p, te_stage *st)
     if (source->op.kind != TE_PLACEHOLDER)
         return te_prim_error(lw, p, a->axis, "only a parameter of the function can be fetched ahead");
     te_ahead *ahead = arena_new(&lw->c->mem, te_ahead);
-    *ahead = (te_ahead){source, at, at_iter};
+    *ahead = (te_ahead){source, at, at_iter, p};
     it->ahead = ahead;
     return true;
 }
@@ -138,10 +140,26 @@ tir_stmt *te_with_prefetch(te_lowering *lw, te_stage *st, const te_iter *it, tir
     if (!it->ahead || !plan_fetches(lw, st, it, &plan))
         return body;
     const te_tensor *t = it->ahead->source->op.outputs[0];
+    vec_push(&lw->c->mem, &lw->fetching, it->ahead->from);
     for (int64_t i = plan.runs; i-- > 0;) {
         tir_expr_ref at = i > 0 ? tir_add(lw->c, plan.at, tir_i64(lw->c, i * plan.between)) : plan.at;
         tir_expr_ref element = tir_load(lw->c, te_param_of(lw, t), 1, &at);
         body = tir_attr(lw->c, it->name, "prefetch", element, body);
     }
     return body;
+}
+
+te_sched te_without_idle(const te_lowering *lw)
+{
+    te_sched out = *lw->s;
+    memset(&out.prims, 0, sizeof out.prims);
+    for (uint32_t i = 0; i < lw->s->prims.len; i++) {
+        const te_prim *p = &lw->s->prims.data[i];
+        bool works = p->kind != TE_PREFETCH;
+        for (uint32_t k = 0; k < lw->fetching.len; k++)
+            works |= lw->fetching.data[k] == p;
+        if (works)
+            vec_push(&lw->c->mem, &out.prims, *p);
+    }
+    return out;
 }

@@ -33,6 +33,7 @@ typedef struct te_iter {
 typedef struct te_ahead {
     const struct te_stage *source, *at;
     const te_iter *at_iter;
+    const te_prim *from; /* the primitive that asks for it */
 } te_ahead;
 
 typedef enum te_relation_kind { RELATION_SPLIT, RELATION_FUSE } te_relation_kind;
@@ -100,6 +101,7 @@ typedef struct te_lowering {
     tir_map param_of;                /* buffer of the graph -> of the function */
     tir_map stage_of;                /* buffer -> the stage that writes it; found again when that has changed */
     VEC(const tir_buffer *) hoisted; /* on-chip buffers: allocated around the whole function */
+    VEC(const te_prim *) fetching;   /* prefetches that loops were made of */
 } te_lowering;
 
 /* Stages of the graph with the schedule applied, inlining done, placement checked (te/apply.c). */
@@ -142,6 +144,8 @@ bool te_region_read(te_lowering *lw, te_stage *reader, const te_stage *source, c
                     const te_iter *at_iter, tir_expr_ref *lo, tir_expr_ref *hi);
 /* The body of loop `it` of st with what the loop fetches ahead (te/prefetch.c). */
 tir_stmt *te_with_prefetch(te_lowering *lw, te_stage *st, const te_iter *it, tir_stmt *body);
+/* The schedule of loops that are made, without prefetches that nothing came of. */
+te_sched te_without_idle(const te_lowering *lw);
 /* Conditions under which an element of the stage's box lies in the tensor and its loads in theirs; NULL-terminated
  * list. */
 tir_expr_ref const *te_stage_guards(te_lowering *lw, te_stage *st);
