@@ -9,9 +9,12 @@
 #include "type/cpu_model.h"
 #include "type/dot.h"
 
+#include <math.h>
+
 #define WIDEN_CYCLES 2.0  /* of a vector of 16-bit numbers: load, widen, store */
 #define TILE_CYCLES  80.0 /* of a tile beside its products: sums start and end, and wait for each other */
 #define PART_OF_L2   2    /* in which the data of a strip does not come from afar */
+#define NEAR_LEAST   1.01 /* of the least cycles: within that, what a part widens may be less */
 #define MAX_SHARES   64
 
 /* Axes of a convolution's result, and of its data's stage. */
@@ -64,21 +67,32 @@ static double cut_cycles(const wide_sums *v, const wide_cut *cut)
     return (double)((parts + workers - 1) / workers) * part;
 }
 
-/* Strips of equal height; the fastest, and of these the smallest. */
+/* The next cut into strips of equal height and equal shares. */
+static bool next_cut(const wide_sums *v, wide_cut *x)
+{
+    const int64_t groups = v->blocks / x->tile.vectors;
+    do {
+        x->strip += x->shares == MAX_SHARES;
+        x->shares = x->shares % MAX_SHARES + 1;
+    } while (x->strip <= v->rows && (v->rows % x->strip != 0 || groups % x->shares != 0));
+    return x->strip <= v->rows;
+}
+
+/* Nearly the fastest: of these the one whose parts widen the least data at once, for which each of them needs memory,
+ * and of equal ones the fastest. */
 static wide_cut choose_cut(const wide_sums *v)
 {
-    wide_cut best = {te_choose_dot_tile(v->t, v->dot, v->blocks, v->cols ? v->cols : v->rows, v->blocks), 1, 1};
-    wide_cut x = best;
-    double least = 0;
-    for (x.strip = 1; x.strip <= v->rows; x.strip++) {
-        for (x.shares = 1; v->rows % x.strip == 0 && x.shares <= MAX_SHARES; x.shares++) {
-            if (v->blocks / x.tile.vectors % x.shares != 0)
-                continue;
-            double c = cut_cycles(v, &x);
-            if (least == 0 || c < least) {
-                least = c;
-                best = x;
-            }
+    const te_tile tile = te_choose_dot_tile(v->t, v->dot, v->blocks, v->cols ? v->cols : v->rows, v->blocks);
+    wide_cut best = {tile, 1, 1}, x = best;
+    double least = cut_cycles(v, &x);
+    while (next_cut(v, &x))
+        least = fmin(least, cut_cycles(v, &x));
+    double cycles = INFINITY;
+    for (x = (wide_cut){tile, 1, 0}; next_cut(v, &x) && (cycles == INFINITY || x.strip == best.strip);) {
+        const double c = cut_cycles(v, &x);
+        if (c <= least * NEAR_LEAST && c < cycles) {
+            cycles = c;
+            best = x;
         }
     }
     return best;
