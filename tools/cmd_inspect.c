@@ -44,6 +44,30 @@ static void show_left(writer *w, const compile_result *r)
 #undef X
 }
 
+/* "workers_idle: 2 nn.conv2d (Conv_3, Conv_7): no loop can be cut ...": of those who have work for more of them. */
+static void show_idle(writer *w, compiler *c, const compile_result *r)
+{
+    groups all;
+    groups_begin(&all, c);
+    for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
+        const prog_step *s = r->plan.problem->ops.data[i].step;
+        plan_idle_cause why;
+        const uint32_t idle = plan_idle_workers(&r->plan, i, &why);
+        if (idle > 0)
+            groups_add(&all, i, arena_printf(&c->mem, "%s %u %d", s->kernel->kind, idle, (int)why),
+                       *s->source ? s->source : s->kernel->name);
+    }
+    for (uint32_t i = 0; i < all.all.len; i++) {
+        const group *g = &all.all.data[i];
+        plan_idle_cause why;
+        const uint32_t idle = plan_idle_workers(&r->plan, g->first, &why);
+        w_fmt(w, "workers_idle: %u of %u in %u %s (", idle, r->unit.target->workers, g->n,
+              r->plan.problem->ops.data[g->first].step->kernel->kind);
+        groups_write_names(w, g);
+        w_line(w, "): %s", plan_idle_help(why));
+    }
+}
+
 /* "use-integers: 4 nn.conv2d (conv1, conv2, %y, %z): why": by the model's nodes, else by values. */
 static void show_remarks(writer *w, compiler *c, const compile_result *r)
 {
@@ -131,6 +155,7 @@ static void show_table(writer *w, const compile_result *r)
            r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
     summary_print_bounds(w, r->bounds);
     show_left(w, r);
+    show_idle(w, r->prog->c, r);
     show_remarks(w, r->prog->c, r);
     if (r->unit.offload)
         offload_show(r->prog->c, w, r->unit.offload);

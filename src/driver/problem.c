@@ -44,6 +44,7 @@ plan_problem *compile_problem(compiler *c, const compile_options *o, const targe
     plan_problem *p = plan_problem_of(c, f, o->input_in_workspace && !compile_is_for_module(o));
     p->workers = t->workers;
     p->split_parts = o->opt_level > 0;
+    p->keep_busy = !t->small; /* elsewhere time counts before memory; --workers 1 has the least of it */
     p->effort = o->plan_effort;
     for (uint32_t i = 0; i < p->ops.len; i++)
         choose_workers(forms, t, f, p, &p->ops.data[i]);

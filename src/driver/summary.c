@@ -14,8 +14,8 @@
 typedef struct facts {
     uint32_t calls, kernels;
     uint64_t macs, table_bytes, stack_bytes, caller_bytes;
-    const char *alone; /* kinds of the operators that one worker runs; "" */
-    uint32_t n_alone;
+    const char *idle[IDLE_SCRATCH + 1]; /* kinds of the operators that leave workers without work, by the cause; "" */
+    uint32_t n_idle[IDLE_SCRATCH + 1], n_alone; /* how many; those of one worker */
     uint32_t n_left; /* loops that are slower than their schedule says */
 } facts;
 
@@ -50,16 +50,18 @@ static facts gather(arena *a, const compile_result *r)
     const plan_problem *p = r->plan.problem;
     const tir_left left = summary_left(r);
     facts x = {.n_left = left.serial + left.whole, .table_bytes = package_instance_bytes(&r->unit),
-               .calls = p->ops.len, .kernels = r->prog->kernels.len, .alone = ""};
+               .calls = p->ops.len, .kernels = r->prog->kernels.len, .idle = {"", "", ""}};
     for (uint32_t i = 0; i < p->ops.len; i++) {
         uint64_t stack = package_stack_bytes(package_code(&p->ops.data[i]));
         const char *kind = p->ops.data[i].step->kernel->kind;
         x.macs += (uint64_t)p->ops.data[i].func->macs;
         x.stack_bytes = stack > x.stack_bytes ? stack : x.stack_bytes;
-        if (!plan_is_alone(p, &p->ops.data[i]))
+        plan_idle_cause why;
+        if (plan_idle_workers(&r->plan, i, &why) == 0)
             continue;
-        x.n_alone++;
-        x.alone = listed(a, x.alone, kind);
+        x.n_alone += r->plan.tasks[i].parts == 1;
+        x.n_idle[why]++;
+        x.idle[why] = listed(a, x.idle[why], kind);
     }
     x.caller_bytes = package_caller_bytes(p);
     return x;
@@ -119,9 +121,11 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
             w_fmt(w, " (%.200s)", kinds);
         gap = "; ";
     }
-    if (x->n_alone > 0) {
-        w_fmt(w, "%soperators that run on one of %u workers: %u (%.200s)", gap, r->unit.target->workers, x->n_alone,
-              x->alone);
+    for (int i = IDLE_NONE + 1; i <= IDLE_SCRATCH; i++) {
+        if (x->n_idle[i] == 0)
+            continue;
+        w_fmt(w, "%soperators that leave some of %u workers idle: %u (%.200s), %s", gap, r->unit.target->workers,
+              x->n_idle[i], x->idle[i], plan_idle_help((plan_idle_cause)i));
         gap = "; ";
     }
     if (x->n_left > 0) {
@@ -240,6 +244,7 @@ void summary_print_json(writer *w, const compile_result *r, const char *place)
     json_out_uint(&j, "constant_bytes", r->plan.constant_bytes);
     json_out_uint(&j, "quantised_in_float", r->n_quantised);
     json_out_uint(&j, "on_one_worker", x.n_alone);
+    json_out_uint(&j, "on_fewer_workers", x.n_idle[IDLE_EXTENT] + x.n_idle[IDLE_SCRATCH]);
     json_out_uint(&j, "loops_left", x.n_left);
     if (r->records->list.len > 0) {
         json_out_uint(&j, "schedules", r->records->list.len);

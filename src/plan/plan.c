@@ -11,13 +11,6 @@
 #define PLACE_EFFORT  UINT64_C(10000000) /* blocks and layers looked at in the search for a placement */
 #define SPARE_WORK    20000000u /* operators looked at while parts are taken away one by one */
 
-bool plan_is_alone(const plan_problem *p, const plan_op *op)
-{
-    /* The target of a region has threads of its own. */
-    const bool region = op->step && op->step->kernel && op->step->kernel->symbol;
-    return !region && p->workers > 1 && op->extent <= 1 && op->work >= 2 * WORK_PER_PART;
-}
-
 /* Workers begin with equal shares of the parts: those of a number that they divide are equal to one iteration, whatever
  * the extent. */
 uint32_t plan_parts(const plan_problem *p, const plan_op *op)
@@ -31,6 +24,58 @@ uint32_t plan_parts(const plan_problem *p, const plan_op *op)
     wanted = wanted < op->extent ? wanted : op->extent;
     wanted -= wanted > p->workers ? wanted % p->workers : 0;
     return p->split_parts && p->workers > 1 && wanted > 1 ? (uint32_t)wanted : 1;
+}
+
+/* Work for all workers: two tasks for each. */
+static bool is_large(const plan_problem *p, const plan_op *op)
+{
+    return op->work / (2 * WORK_PER_PART) >= p->workers;
+}
+
+/* Of those that plan_parts gives it, parts that no layer's memory takes away. */
+static uint32_t least_parts(const plan_problem *p, const plan_op *op)
+{
+    const uint32_t parts = plan_parts(p, op);
+    if (!p->keep_busy || !is_large(p, op))
+        return 1;
+    return parts < p->workers ? parts : p->workers;
+}
+
+const char *plan_idle_text(plan_idle_cause w)
+{
+    static const char *const texts[] = {
+#define X(id, text, help) text,
+        PLAN_IDLE(X)
+#undef X
+    };
+    return texts[w];
+}
+
+const char *plan_idle_help(plan_idle_cause w)
+{
+    static const char *const texts[] = {
+#define X(id, text, help) help,
+        PLAN_IDLE(X)
+#undef X
+    };
+    return texts[w];
+}
+
+uint32_t plan_idle_workers(const plan *pl, uint32_t op, plan_idle_cause *out_why)
+{
+    const plan_problem *p = pl->problem;
+    const plan_op *o = &p->ops.data[op];
+    const uint32_t layer = pl->tasks[op].layer;
+    /* The target of a region has threads of its own. */
+    const bool region = o->step && o->step->kernel && o->step->kernel->symbol;
+    uint32_t tasks = 0;
+    *out_why = IDLE_NONE;
+    for (uint32_t i = 0; i < pl->layer_len[layer]; i++)
+        tasks += pl->tasks[pl->layers[layer][i]].parts;
+    if (region || o->workers > 0 || !p->split_parts || p->workers <= 1 || !is_large(p, o) || tasks >= p->workers)
+        return 0;
+    *out_why = pl->tasks[op].parts < plan_parts(p, o) ? IDLE_SCRATCH : IDLE_EXTENT;
+    return p->workers - tasks;
 }
 
 bool plan_is_near(const plan_op *op)
@@ -156,6 +201,24 @@ static uint64_t *bytes_in_layers(const plan_facts *f, const plan_blocks *b)
     return sum;
 }
 
+/* What the parts that stay anyway need, in the best of the orders; 0: none do. */
+static uint64_t peak_of_kept(const plan_facts *f, const order_facts *known)
+{
+    uint32_t *order = arena_array(f->a, uint32_t, f->n_ops), *parts = arena_array(f->a, uint32_t, f->n_ops);
+    uint64_t least = UINT64_MAX, most = 1;
+    for (uint32_t op = 0; op < f->n_ops; op++) {
+        parts[op] = least_parts(f->p, &f->p->ops.data[op]);
+        most = parts[op] > most ? parts[op] : most;
+    }
+    for (uint32_t i = 0; i < order_count() + (known->searched != NULL) && most > 1; i++) {
+        if (i < order_count())
+            order_make(f, i, order);
+        const uint64_t peak = peak_of_order(f, i < order_count() ? order : known->searched, parts);
+        least = peak < least ? peak : least;
+    }
+    return most > 1 ? least : 0;
+}
+
 /* What one part needs for itself. */
 static uint64_t scratch_per_part(const plan_op *o)
 {
@@ -165,8 +228,8 @@ static uint64_t scratch_per_part(const plan_op *o)
     return sum;
 }
 
-/* Every part of an operator may need scratch of its own: fewer parts where that is what lifts a layer above the limit.
- */
+/* Every part of an operator may need scratch of its own: fewer parts where that is what lifts a layer above the limit,
+ * but not fewer than least_parts. */
 static void spare_scratch(const plan_facts *f, candidate *x, uint64_t limit)
 {
     uint64_t tries = SPARE_WORK / (f->n_ops + 1u);
@@ -178,17 +241,19 @@ static void spare_scratch(const plan_facts *f, candidate *x, uint64_t limit)
         blocks_make(f, x->layer, x->parts, &b);
         const uint64_t *live = bytes_in_layers(f, &b);
         for (uint32_t op = 0; op < f->n_ops && b.peak > limit; op++) {
-            uint64_t bytes = scratch_per_part(&f->p->ops.data[op]) * x->parts[op];
-            if (x->parts[op] > 1 && bytes > most && live[x->layer[op]] > limit) {
+            const plan_op *o = &f->p->ops.data[op];
+            const uint32_t least = least_parts(f->p, o);
+            uint64_t bytes = scratch_per_part(o) * x->parts[op];
+            if (x->parts[op] > least && bytes > most && live[x->layer[op]] > limit) {
                 worst = op;
                 most = tries ? bytes : 0;
-                x->parts[op] = tries ? x->parts[op] : 1; /* a very large model: all at once */
+                x->parts[op] = tries ? x->parts[op] : least; /* a very large model: all at once */
             }
         }
         arena_reset(f->a, mark);
         if (worst == UINT32_MAX)
             return;
-        x->parts[worst] -= x->parts[worst] > 1;
+        x->parts[worst] -= x->parts[worst] > least_parts(f->p, &f->p->ops.data[worst]);
     }
 }
 
@@ -210,15 +275,15 @@ static candidate new_candidate(const plan_facts *f, const char *order)
     return x;
 }
 
-/* The widest layering when it costs at most a tenth more than the bound; else the smallest one found. A single worker
- * gains nothing by width. */
+/* The widest layering when it costs at most a tenth more than the bound, or no more than parts that stay; else the
+ * smallest one found. A single worker gains nothing by width. */
 static candidate choose(const plan_facts *f, const order_facts *known)
 {
     candidate best = new_candidate(f, "soonest");
-    const uint64_t bound = known->fine;
-    uint64_t fine = f->p->workers > 1 ? bound + bound / 10 : bound;
+    const uint64_t bound = known->fine, tenth = f->p->workers > 1 ? bound + bound / 10 : bound;
+    const uint64_t kept = peak_of_kept(f, known), fine = kept > tenth ? kept : tenth;
     layer_soonest(f, best.layer);
-    if (soonest_peak(f, best.layer) <= fine) /* only scratch is too much, if anything */
+    if (soonest_peak(f, best.layer) <= tenth) /* only scratch is too much, if anything */
         spare_scratch(f, &best, fine);
     weigh(f, &best);
     uint32_t *order = arena_array(f->a, uint32_t, f->n_ops), n = order_count() + (known->searched != NULL);

@@ -77,6 +77,7 @@ typedef struct plan_problem {
     VEC(plan_step) steps;
     uint32_t workers; /* width of the schedule; at least 1 */
     bool split_parts; /* false (-O0): one part per operator */
+    bool keep_busy;   /* much work keeps a part for every worker, whatever the scratch of these parts takes */
     uint32_t effort;  /* searches take so many times their usual steps; 0 and 1: once */
 } plan_problem;
 
@@ -116,8 +117,20 @@ uint64_t plan_scratch_bytes(const plan_op *op, uint32_t k, uint32_t parts);
 uint32_t plan_parts(const plan_problem *p, const plan_op *op);
 /* So small that a task more or less counts. */
 bool plan_is_near(const plan_op *op);
-/* One worker runs the operator, although it has work for more of them: no loop of it can be cut into parts. */
-bool plan_is_alone(const plan_problem *p, const plan_op *op);
+/* Why workers have nothing to do in an operator with work for them. X(id, text, help) */
+#define PLAN_IDLE(X)                                                           \
+    X(IDLE_NONE, "", "")                                                       \
+    X(IDLE_EXTENT, "extent", "no loop can be cut into that many parts")        \
+    X(IDLE_SCRATCH, "scratch", "parts were taken away for their memory")
+typedef enum plan_idle_cause {
+#define X(id, text, help) id,
+    PLAN_IDLE(X)
+#undef X
+} plan_idle_cause;
+const char *plan_idle_text(plan_idle_cause w);
+const char *plan_idle_help(plan_idle_cause w);
+/* Workers that have nothing to do while operator `op`, which has work for all of them, runs with its layer; and why. */
+uint32_t plan_idle_workers(const plan *pl, uint32_t op, plan_idle_cause *out_why);
 /* The value that holds v's bytes, parents followed to the end, and where in it v begins. */
 uint32_t plan_root(const plan_problem *p, uint32_t v, uint64_t *out_offset);
 /* Checks a plan from scratch: no two values that are live in the same layer overlap, dependencies and segments go to
@@ -147,7 +160,7 @@ void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
 /* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "effort 9"; "value x 64 workspace
  * [start] [in y at 16]" (or input, output, constant, device); "op f reads a b writes c [inplace c=a] [parts 4]
  * [overlap c=a below 8 above 64] [workers 1]
- * [scratch 128 [perpart]]"; "if c" ... "else" ... "end"; "loop c" ... "end". Only for
+ * [scratch 128 [perpart]] [work 9]"; "if c" ... "else" ... "end"; "loop c" ... "end"; "busy" is keep_busy. Only for
  * reading: plan_print writes a plan. */
 bool plan_parse(compiler *c, const char *file, const char *text, size_t len, plan_problem **out);
 #endif

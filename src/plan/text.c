@@ -33,13 +33,19 @@ static void print_value(writer *w, const plan *pl, uint32_t i)
     w_str(w, "\n");
 }
 
-static void print_op(writer *w, const plan_op *o, const plan_task *t)
+static void print_op(writer *w, const plan *pl, uint32_t op)
 {
+    const plan_op *o = &pl->problem->ops.data[op];
+    const plan_task *t = &pl->tasks[op];
+    plan_idle_cause why;
+    const uint32_t idle = plan_idle_workers(pl, op, &why);
     w_fmt(w, "  %s", o->name);
     if (t->parts > 1)
         w_fmt(w, " parts %u", t->parts);
     for (uint32_t k = 0; k < o->n_scratch; k++)
         w_fmt(w, " scratch at %llu", (unsigned long long)t->scratch_offset[k]);
+    if (idle > 0)
+        w_fmt(w, " idle %u %s", idle, plan_idle_text(why));
     w_str(w, "\n");
 }
 
@@ -69,7 +75,7 @@ void plan_print(writer *w, const plan *pl)
     for (uint32_t l = 0; l < pl->n_layers; l++) {
         w_fmt(w, "layer %u\n", l);
         for (uint32_t i = 0; i < pl->layer_len[l]; i++)
-            print_op(w, &p->ops.data[pl->layers[l][i]], &pl->tasks[pl->layers[l][i]]);
+            print_op(w, pl, pl->layers[l][i]);
     }
     print_steps(w, pl);
 }
@@ -159,7 +165,8 @@ static bool keyword(const reader *r)
 {
     static const char *const words[] = {"reads", "writes", "inplace", "parts",   "scratch",
                                         "work",  "op",     "value",   "workers", "nosplit",
-                                        "if",    "else",   "loop",    "end",  "effort", "overlap"};
+                                        "if",    "else",   "loop",    "end",  "effort", "overlap",
+                                        "busy"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (lexer_is(&r->l, words[i]))
             return true;
@@ -259,6 +266,10 @@ static bool read_options(reader *r, plan_op *op, const u32_list *args)
             if (!read_number(r, &n) || n < 1 || n > 127)
                 return lexer_error(&r->l, "workers: 1 to 127");
             op->workers = (uint32_t)n;
+        } else if (lexer_accept(&r->l, "work")) {
+            if (!read_number(r, &n) || n > INT64_MAX)
+                return lexer_error(&r->l, "work: a number of operations");
+            op->work = (int64_t)n;
         } else {
             break;
         }
@@ -393,6 +404,10 @@ static bool statement(reader *r)
         r->p->split_parts = false;
         return true;
     }
+    if (lexer_accept(&r->l, "busy")) {
+        r->p->keep_busy = true;
+        return true;
+    }
     if (lexer_accept(&r->l, "effort")) {
         if (!read_number(r, &n) || n < 1 || n > 1000)
             return lexer_error(&r->l, "effort: 1 to 1000");
@@ -400,7 +415,7 @@ static bool statement(reader *r)
         return true;
     }
     if (!lexer_accept(&r->l, "workers"))
-        return lexer_error(&r->l, "expected value, op, if, else, loop, end, workers, effort or nosplit");
+        return lexer_error(&r->l, "expected value, op, if, else, loop, end, workers, effort, nosplit or busy");
     if (!read_number(r, &n) || n < 1 || n > 127)
         return lexer_error(&r->l, "workers: 1 to 127");
     r->p->workers = (uint32_t)n;

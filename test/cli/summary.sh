@@ -48,7 +48,11 @@ func @main(%x: i8[4]) {
 TEXT
 expect 0 '^slow .*quantised operators that compute in float: 1 \(nn.relu\)$' compile quantised.txt -o quantised --target x86-64-v2
 printf 'func @main(%%x: f32[200000]) {\n  %%a = constant i64[] dense [0]\n  %%y = cumsum(%%x, %%a) : f32[200000]\n  return %%y\n}\n' > alone.txt
-expect 0 '^slow .*operators that run on one of 4 workers: 1 \(cumsum\)' compile alone.txt -o alone
+expect 0 '^slow .*operators that leave some of 4 workers idle: 1 \(cumsum\), no loop can be cut' compile alone.txt -o alone
+check "the report counts idle workers" grep -q '"workers_idle": 3,' alone/report.json
+check "the report says why" grep -q '"workers_idle_because": "extent"' alone/report.json
+expect 0 '^workers_idle: 3 of 4 in 1 cumsum \(fused_cumsum\): no loop can be cut' inspect alone.txt
+expect 0 '"on_one_worker": 1, "on_fewer_workers": 1' compile alone.txt -o alone --json
 expect 0 '^slow *nothing' compile alone.txt -o alone --workers 1
 
 # --- the heap: the package has none, and who may have one is named

@@ -125,6 +125,16 @@ static void write_left(json_out *j, tir_left left)
 #undef X
 }
 
+/* Workers that an operator leaves without work, and why. */
+static void write_idle(json_out *j, const plan *pl, uint32_t op)
+{
+    plan_idle_cause why;
+    const uint32_t idle = plan_idle_workers(pl, op, &why);
+    json_out_uint(j, "workers_idle", idle);
+    if (idle > 0)
+        json_out_text(j, "workers_idle_because", plan_idle_text(why));
+}
+
 /* What passes on the graph had to tell, where there is something. */
 static void write_remarks(json_out *j, const codegen_unit *u)
 {
@@ -161,13 +171,15 @@ static void write_bounds(json_out *j, const stream_bounds *b)
 
 static void write_totals(json_out *j, const package *p)
 {
-    uint64_t macs = 0, tasks = 0;
+    uint64_t macs = 0, tasks = 0, idle = 0;
     tir_left left = {0};
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
         macs += (uint64_t)p->pl->problem->ops.data[i].func->macs;
 #define X(member, key, help) left.member += p->pl->problem->ops.data[i].func->left.member;
         TIR_LEFT(X)
 #undef X
+        plan_idle_cause why;
+        idle += plan_idle_workers(p->pl, i, &why);
     }
     for (uint32_t l = 0; l < p->pl->n_layers; l++)
         for (uint32_t i = 0; i < p->pl->layer_len[l]; i++)
@@ -187,6 +199,7 @@ static void write_totals(json_out *j, const package *p)
         json_out_null(j, "constant_file");
     json_out_uint(j, "macs", macs);
     write_left(j, left);
+    json_out_uint(j, "workers_idle", idle);
     json_out_uint(j, "tasks", tasks);
     json_out_object(j, "plan");
     json_out_text(j, "order", p->pl->order);
@@ -258,6 +271,7 @@ static void write_operators(json_out *j, const package *p)
         if (op->func->schedule_from)
             json_out_text(j, "schedule", op->func->schedule_from);
         write_left(j, op->func->left);
+        write_idle(j, p->pl, i);
         json_out_uint(j, "tasks", t->parts);
         json_out_uint(j, "layer", t->layer);
         write_numbers(j, "inputs", op->args, 0, op->n_inputs);

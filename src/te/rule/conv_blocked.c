@@ -66,13 +66,23 @@ static te_tile choose_tile(const blocked_conv *v, int64_t width)
                   : te_choose_tile_within(v->t, v->single ? 1 : blocks, width, most);
 }
 
-/* Cycles of a pixel in rows of `width`. */
+/* Workers for each part, where rows of `width` in tiles of so many vectors make fewer parts than there are workers. */
+static double workers_of_part(const blocked_conv *v, int64_t vectors, int64_t width)
+{
+    int64_t parts = te_axis_most(v->g, v->anchor, BATCH) * (te_axis_extent(v->anchor, BLOCK) / vectors);
+    for (uint32_t i = IMAGE; i < v->row; i++)
+        parts *= te_axis_most(v->g, v->anchor, i);
+    parts = parts * te_axis_extent(v->anchor, v->row) / width;
+    return parts > 0 && parts < v->t->workers ? (double)v->t->workers / (double)parts : 1;
+}
+
+/* Cycles of a pixel in rows of `width`, of workers that wait as well. */
 static double pixel_cost(const void *ctx, int64_t width)
 {
     const blocked_conv *v = ctx;
     te_tile x = choose_tile(v, width);
     double c = v->dot ? te_dot_tile_cost(v->t, v->dot, x, width) : te_tile_cost(v->t, x, width);
-    return c / (double)width;
+    return c / (double)width * workers_of_part(v, x.vectors, width);
 }
 
 /* Whether workers have nearly equal shares of `groups`; half of those that the schedule is for, too, for which a
