@@ -59,30 +59,25 @@ tir_expr_ref qnn_rounded_near(te_graph *g, tir_expr_ref x)
 
 /* --- exactly --- */
 
-/* k = multiplier * 2^-(32 + shift), the multiplier in 2^30..2^31. A shift above 31 counts as 31: the product is below
- * 1/2 then as well. */
-typedef struct parts {
-    tir_expr_ref multiplier, shift, large; /* large: bool; NULL: k is not */
-} parts;
-
-static parts parts_of(te_graph *g, tir_expr_ref k)
+/* A shift above 31 counts as 31: the product is below 1/2 then as well. */
+static qnn_factor parts_of(te_graph *g, tir_expr_ref k)
 {
     compiler *c = g->c;
     tir_expr_ref bits = tir_call1(c, TIR_TO_BITS, k), exponent = tir_binary(c, TIR_SHR, bits, u32(g, 23));
     tir_expr_ref mantissa = tir_binary(c, TIR_BITAND, tir_binary(c, TIR_SHL, bits, u32(g, 7)), u32(g, 0x3fffff80));
     tir_expr_ref shift = tir_sub(c, i32(g, 125), tir_cast(c, DT_I32, exponent));
     shift = tir_min(c, tir_max(c, shift, i32(g, LEAST_SHIFT)), i32(g, MOST_SHIFT));
-    return (parts){tir_cast(c, DT_I32, tir_binary(c, TIR_BITOR, mantissa, u32(g, 0x40000000))), shift,
+    return (qnn_factor){tir_cast(c, DT_I32, tir_binary(c, TIR_BITOR, mantissa, u32(g, 0x40000000))), shift,
                    tir_binary(c, TIR_GE, bits, u32(g, LARGE_SCALE))};
 }
 
 /* k is above 0 and below 1/4. */
-static parts parts_known(te_graph *g, float k)
+static qnn_factor parts_known(te_graph *g, float k)
 {
     int exponent;
     int64_t multiplier = (int64_t)(frexp((double)k, &exponent) * 2147483648.0);
     int64_t shift = -(int64_t)exponent - 1;
-    return (parts){i32(g, multiplier), i32(g, shift > MOST_SHIFT ? MOST_SHIFT : shift), NULL};
+    return (qnn_factor){i32(g, multiplier), i32(g, shift > MOST_SHIFT ? MOST_SHIFT : shift), NULL};
 }
 
 /* The float formula. What lies between the product and the sum keeps C compilers from contracting them. */
@@ -97,11 +92,17 @@ static tir_expr_ref scaled_in_floats(te_graph *g, tir_expr_ref acc, tir_expr_ref
 tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, const float *known, tir_expr_ref zero,
                                 bool inside, dtype dt)
 {
-    compiler *c = g->c;
     tir_expr_ref slow = scaled_in_floats(g, acc, k, zero, inside);
     if (known && !(*known >= 0x1p-126f && *known < 0.25f))
         return slow;
-    parts p = known ? parts_known(g, *known) : parts_of(g, k);
+    const int64_t reach = (int64_t)1 << (dtype_bits(dt) + 9); /* of a fraction of 32 bits: 2^(bits - 23) */
+    return qnn_scaled_by(g, acc, known ? parts_known(g, *known) : parts_of(g, k), reach, zero, slow);
+}
+
+tir_expr_ref qnn_scaled_by(te_graph *g, tir_expr_ref acc, qnn_factor p, int64_t reach, tir_expr_ref zero,
+                           tir_expr_ref slow)
+{
+    compiler *c = g->c;
     tir_expr_ref product = tir_mul(c, tir_cast(c, DT_I64, acc), tir_cast(c, DT_I64, p.multiplier));
     tir_expr_ref high = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, product, tir_int(c, DT_I64, 32)));
     tir_expr_ref low = tir_cast(c, DT_U32, product), right = tir_cast(c, DT_U32, p.shift);
@@ -110,7 +111,6 @@ tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, c
                                        tir_binary(c, TIR_SHR, low, right));
     tir_expr_ref fast = tir_add(c, tir_binary(c, TIR_SHR, high, p.shift),
                                 tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, fraction, u32(g, 31))));
-    int64_t reach = (int64_t)1 << (dtype_bits(dt) + 9); /* of a fraction of 32 bits: 2^(bits - 23) */
     tir_expr_ref close = tir_binary(c, TIR_LE, tir_sub(c, fraction, u32(g, ((int64_t)1 << 31) - reach)),
                                     u32(g, 2 * reach));
     return tir_select(c, p.large ? tir_binary(c, TIR_OR, p.large, close) : close, slow,

@@ -15,6 +15,14 @@ tir_expr_ref qnn_moved(te_graph *g, dtype dt, tir_expr_ref x, tir_expr_ref zero)
  * f32; known: what k is, NULL where only the run knows; zero: an integer, NULL for 0. */
 tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, const float *known, tir_expr_ref zero,
                                 bool inside, dtype dt);
+/* A factor: multiplier * 2^-(32 + shift), the multiplier in 2^30..2^31, the shift in 1..31. All i32. */
+typedef struct qnn_factor {
+    tir_expr_ref multiplier, shift, large; /* large: bool, where the factor is none of these; NULL: it is one */
+} qnn_factor;
+/* acc * k rounded, and the zero point added (NULL: none), in i32; `slow` where the fraction of 32 bits is within
+ * `reach` of the middle, or k is large. */
+tir_expr_ref qnn_scaled_by(te_graph *g, tir_expr_ref acc, qnn_factor k, int64_t reach, tir_expr_ref zero,
+                           tir_expr_ref slow);
 /* The f32 x rounded to the nearest even number in i32 without a call; beyond 2^18 on the same side. */
 tir_expr_ref qnn_rounded_near(te_graph *g, tir_expr_ref x);
 /* y * 2^-bits, y of i32, is within reach of the middle of two integers. */

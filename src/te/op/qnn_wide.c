@@ -72,12 +72,52 @@ static int room_for(double k, int bits)
     return bits - exponent;
 }
 
+/* A product by a factor of 31 bits, cut off, is less than 2^(17 - 30) off where the result is in range: the fraction's
+ * twelve upper bits tell. */
+#define REACH ((int64_t)1 << 20)
+
+/* k of f64 in the same words as one of f32 (qnn_round.c), by halves of its bits. */
+static qnn_factor factor_of(te_graph *g, tir_expr_ref k)
+{
+    compiler *c = g->c;
+    tir_expr_ref bits = tir_call1(c, TIR_TO_BITS, k), one = tir_int(c, DT_U32, 0x40000000);
+    tir_expr_ref low = tir_cast(c, DT_U32, bits);
+    tir_expr_ref high = tir_cast(c, DT_U32, tir_binary(c, TIR_SHR, bits, tir_int(c, DT_U64, 32)));
+    tir_expr_ref mantissa = tir_binary(c, TIR_BITAND, tir_binary(c, TIR_SHL, high, tir_int(c, DT_U32, 10)),
+                                       tir_int(c, DT_U32, 0x3ffffc00));
+    mantissa = tir_binary(c, TIR_BITOR, mantissa, tir_binary(c, TIR_SHR, low, tir_int(c, DT_U32, 22)));
+    tir_expr_ref shift = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, high, tir_int(c, DT_U32, 20)));
+    shift = tir_sub(c, tir_int(c, DT_I32, 1021), shift);
+    shift = tir_min(c, tir_max(c, shift, tir_int(c, DT_I32, 1)), tir_int(c, DT_I32, 31));
+    return (qnn_factor){tir_cast(c, DT_I32, tir_binary(c, TIR_BITOR, mantissa, one)), shift,
+                        tir_binary(c, TIR_GE, high, tir_int(c, DT_U32, 0x3fd00000))};
+}
+
+/* k is above 0 and below 1/4. */
+static qnn_factor factor_known(te_graph *g, double k)
+{
+    int exponent;
+    const int64_t multiplier = (int64_t)ldexp(frexp(k, &exponent), 31);
+    const int shift = -exponent - 1;
+    return (qnn_factor){tir_int(g->c, DT_I32, multiplier), tir_int(g->c, DT_I32, shift > 31 ? 31 : shift), NULL};
+}
+
+/* Sums by such a factor are ties often, and exact. */
+static bool few_bits(double k)
+{
+    int exponent;
+    const double m = ldexp(frexp(k, &exponent), LEAST_BITS);
+    return m == rint(m);
+}
+
 tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref k, const double *known,
                              tir_expr_ref slow)
 {
     compiler *c = g->c;
-    x = tir_cast(c, DT_I64, x);
+    if (known && bits <= 31 && *known < 0.25 && *known > 0x1p-63 && !few_bits(*known))
+        return qnn_scaled_by(g, x, factor_known(g, *known), REACH, NULL, slow);
     if (known) {
+        x = tir_cast(c, DT_I64, x);
         const int enough = RESULT_BITS + 3 + room_for(*known, 0); /* beyond 2^enough the result is out of range */
         if (enough < bits) {
             bits = enough > 0 ? enough : 0;
@@ -92,19 +132,7 @@ tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref
             return rounded_exact(g, y, shift);
         return rounded_i64(g, y, i64(g, shift), i64(g, ((int64_t)1 << shift) >> (off < 20 ? off : 20)), NULL, slow);
     }
-    if (bits > 31)
-        return slow;
-    tir_expr_ref number = tir_call1(c, TIR_TO_BITS, k);
-    tir_expr_ref high = tir_cast(c, DT_I64, tir_binary(c, TIR_SHR, number, tir_int(c, DT_U64, 52)));
-    tir_expr_ref mantissa = tir_binary(c, TIR_BITAND, tir_binary(c, TIR_SHR, number, tir_int(c, DT_U64, 22)),
-                                       tir_int(c, DT_U64, ((int64_t)1 << 30) - 1));
-    mantissa = tir_add(c, tir_cast(c, DT_I64, mantissa), i64(g, (int64_t)1 << 30));
-    tir_expr_ref shift = tir_sub(c, i64(g, 1053), high);
-    tir_expr_ref outside = tir_binary(c, TIR_OR, tir_binary(c, TIR_LT, shift, i64(g, 20)),
-                                      tir_binary(c, TIR_GT, shift, i64(g, 61)));
-    shift = tir_min(c, tir_max(c, shift, i64(g, 20)), i64(g, 61));
-    tir_expr_ref reach = tir_binary(c, TIR_SHR, tir_binary(c, TIR_SHL, i64(g, 1), shift), i64(g, 30 - RESULT_BITS - 1));
-    return rounded_i64(g, tir_mul(c, x, mantissa), shift, reach, outside, slow);
+    return bits > 31 ? slow : qnn_scaled_by(g, x, factor_of(g, k), REACH, NULL, slow);
 }
 
 tir_expr_ref qnn_mean_real(te_graph *g, tir_expr_ref sum, tir_expr_ref count, int64_t most, double k,
