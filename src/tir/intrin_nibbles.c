@@ -64,6 +64,29 @@
 #define NIBBLE_BYTES_CALL(is_signed) \
     "@tir.call_extern(\"lathe_nibble_bytes\", &out[0, 0], &a[0, 0, 0], &w[0, 0, 0, 0], (r*2), n, " is_signed ")"
 
+/* A row of a window in one number, the first weight in its lowest bits. */
+#define NIBBLE_TAPS(type, row)                                                                                        \
+    "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
+    "  attr = {\"global_symbol\": \"nibble_taps\", \"inputs\": 2}\n"                                                  \
+    "  buffers = {a: Buffer(int16, [m, n], strides=[a_step, a_tap]), w: Buffer(" type ", [1]),\n"                     \
+    "             out: Buffer(int32, [m], strides=[1])} {\n"                                                          \
+    "  for (i: int64, 0, m) {\n"                                                                                      \
+    "    out[i] = 0\n"                                                                                                \
+    "    for (k: int64, 0, n) {\n"                                                                                    \
+    "      out[i] = ((int32*)out[i] + (cast(int32, (int16*)a[i, k])*(((" row " >> cast(int32, (k*4))) << 28) "        \
+    ">> 28)))\n"                                                                                                      \
+    "    }\n"                                                                                                         \
+    "  }\n"                                                                                                           \
+    "}\n"
+#define TAPS(id, type, row, what)                                                                                     \
+    {.name = id,                                                                                                      \
+     .help = what,                                                                                                    \
+     .nest = NIBBLE_TAPS(type, row),                                                                                  \
+     .n_symbols = 4,                                                                                                  \
+     .symbols = {{"m", 1, 6, 1}, {"n", 1, 8, 1}, {"a_step", 0, 0, 0}, {"a_tap", 0, 0, 0}},                            \
+     .reset = "for (i: int64, 0, m) \"unrolled\" { out[i] = 0 }",                                                     \
+     .update = "@tir.call_extern(\"lathe_nibble_taps\", &out[0], &a[0, 0], " row ", m, n, a_step, a_tap)"}
+
 static const tir_intrin rows[] = {
     {.name = "nibble_rows",
      .help = "dot_rows by weights of 4 bits: four bytes for four products of a pair of channels",
@@ -93,6 +116,8 @@ static const tir_intrin rows[] = {
      .symbols = NIBBLE_BYTES_SYMBOLS,
      .reset = NIBBLE_BYTES_RESET,
      .update = NIBBLE_BYTES_CALL("0")},
+    TAPS("nibble_taps", "int16", "cast(int32, (int16*)w[0])", "taps_row by up to 4 weights of 4 bits in a number"),
+    TAPS("nibble_taps_i32", "int32", "(int32*)w[0]", "taps_row by up to 8 weights of 4 bits in a number"),
 };
 
 const tir_intrin *tir_intrins_nibbles(uint32_t *out_n)

@@ -227,9 +227,8 @@ class Layers(Model):
     """QDQ layers by weights of 4 bits, side by side; results are codes."""
     KINDS = {np.int8: TensorProto.INT8, np.uint8: TensorProto.UINT8}
 
-    def quantised(self, operator, shape, w, axis, out_of, rows_of, **attributes):
-        """w: codes less their zero points, [O, ..]; out_of: the exact sums from data and weights; rows_of: elements of
-        weights in a row that is filled up to steps of four, and how many such rows."""
+    def quantised(self, operator, shape, w, axis, out_of, bytes_of, **attributes):
+        """w: codes less their zero points; out_of: the exact sums from data and weights; bytes_of: of a channel."""
         rng, i, dt = self.rng, len(self.inputs), (np.int8, np.uint8)[self.rng.integers(0, 2)]
         low = np.iinfo(dt).min
         channels = w.shape[0] if axis == 0 else w.shape[1]
@@ -258,9 +257,12 @@ class Layers(Model):
         self.feed[f"x{i}"] = x
         self.inputs.append(helper.make_tensor_value_info(f"x{i}", self.KINDS[dt], shape))
         self.outputs.append(helper.make_tensor_value_info(f"y{i}", self.KINDS[dt], list(total.shape)))
-        row, rows = rows_of
-        small = channels % 2 == 0 and w.size >= 64
-        self.bytes += channels * (rows * (-row % 4 + row) // (2 if small else 1) + 8) + 64
+        self.bytes += channels * (bytes_of(w) + 8) + 64
+
+    @staticmethod
+    def halves(rows, row, channels):
+        """Bytes of a channel whose rows are filled up to steps of four."""
+        return lambda w: rows * (-row % 4 + row) // (2 if channels % 2 == 0 and w.size >= 64 else 1)
 
     def conv(self):
         rng = self.rng
@@ -275,20 +277,35 @@ class Layers(Model):
             views = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))[:, :, ::stride, ::stride]
             return np.einsum("nchwyx,ocyx->nohw", views, w)
         wide = -i % 4 + i if i > 2 else i
-        self.quantised("Conv", [1, i, *size], w, 0, sums, (kernel[1] * wide, kernel[0]), kernel_shape=kernel,
-                       strides=[stride, stride], pads=pads)
+        self.quantised("Conv", [1, i, *size], w, 0, sums, self.halves(kernel[0], kernel[1] * wide, o),
+                       kernel_shape=kernel, strides=[stride, stride], pads=pads)
 
     def gemm(self):
         rng, transposed = self.rng, int(self.rng.integers(0, 2))
         k, n = int(rng.choice([16, 30, 64, 100])), int(rng.choice([4, 6, 9, 32]))
         w = rng.integers(-8, 8, [n, k] if transposed else [k, n])
         self.quantised("Gemm", [int(rng.choice([1, 1, 3, 5])), k], w, 0 if transposed else 1,
-                       lambda x, w: x @ (w.T if transposed else w), (k, 1), transB=transposed)
+                       lambda x, w: x @ (w.T if transposed else w), self.halves(1, k, n), transB=transposed)
+
+    def depthwise(self):
+        rng = self.rng
+        kernel = [(3, 3), (3, 3), (2, 5), (3, 2)][rng.integers(0, 4)]
+        c, stride, pads = int(rng.choice([4, 12, 25])), int(rng.integers(1, 3)), [int(n) for n in rng.integers(0, 2, 4)]
+        w = rng.integers(-8, 8, [c, 1, *kernel])
+
+        def sums(x, w):
+            x = np.pad(x, [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
+            views = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))[:, :, ::stride, ::stride]
+            return np.einsum("nchwyx,cyx->nchw", views, w[:, 0])
+        row = {3: 2, 5: 4}.get(kernel[1]) if w.size >= 64 else None
+        self.quantised("Conv", [1, c, *(int(n) for n in rng.integers(5, 14, 2))], w, 0, sums,
+                       lambda w: kernel[0] * (row or kernel[1]), kernel_shape=kernel, strides=[stride, stride],
+                       pads=pads, group=c)
 
 
 def check_integers(args, board, seed, folder):
     m = Layers(np.random.default_rng(seed))
-    for layer in [Layers.conv] * 8 + [Layers.gemm] * 4:
+    for layer in [Layers.conv] * 8 + [Layers.gemm] * 4 + [Layers.depthwise] * 4:
         layer(m)
     path, report = os.path.join(folder, "model.onnx"), os.path.join(folder, "report.json")
     m.save(path)

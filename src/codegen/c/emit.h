@@ -19,7 +19,8 @@ typedef enum c_need_kind {
     NEED_DOT_BYTES, /* the code of an intrinsic, by DOT_BYTES */
     NEED_DOT_ROWS, /* the code of an intrinsic, by DOT_ROWS */
     NEED_DOT_RUNS, /* of several of them, by DOT_RUNS */
-    NEED_NIBBLE_ROWS, /* the same three by weights of 4 bits; behind those, whose assembly they share */
+    NEED_NIBBLE_TAPS, /* these four by weights of 4 bits; behind those, whose assembly they share */
+    NEED_NIBBLE_ROWS,
     NEED_NIBBLE_RUNS,
     NEED_NIBBLE_BYTES,
     NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */
@@ -67,6 +68,7 @@ typedef enum c_need_kind {
 #define DOT_ROWS   "lathe_dot_rows" /* what the row dot_rows of tir/intrin.c calls */
 #define DOT_RUNS   "lathe_dot_runs" /* what the pass join-runs makes of several */
 #define NIBBLE_ROWS  "lathe_nibble_rows" /* the same by weights of 4 bits */
+#define NIBBLE_TAPS  "lathe_nibble_taps"
 #define NIBBLE_RUNS  "lathe_nibble_runs"
 #define NIBBLE_BYTES "lathe_nibble_bytes"
 #define DOT_BYTES  "lathe_dot_bytes" /* what the rows dot_bytes and dot_bytes_u8 call */
@@ -151,6 +153,7 @@ void needs_write_dot_runs(writer *w); /* needs_runs.c; behind the one before */
 void needs_write_widen(writer *w, const c_need *need); /* needs_widen.c */
 void needs_write_dot_bytes(writer *w);
 void needs_write_nibble_rows(writer *w);
+void needs_write_nibble_taps(writer *w);
 void needs_write_nibble_runs(writer *w); /* needs_runs.c */
 void needs_write_nibble_bytes(writer *w);
 void needs_write_taps_row(writer *w);

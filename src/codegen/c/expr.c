@@ -720,7 +720,8 @@ static void need_of_rows(c_emit *e, const char *name)
         c_need_kind kind;
     } calls[] = {{TAPS_ROW, NEED_TAPS_ROW},       {DOT_ROWS, NEED_DOT_ROWS},        {DOT_BYTES, NEED_DOT_BYTES},
                  {NIBBLE_ROWS, NEED_DOT_ROWS},    {NIBBLE_ROWS, NEED_NIBBLE_ROWS},  {NIBBLE_BYTES, NEED_DOT_BYTES},
-                 {NIBBLE_BYTES, NEED_NIBBLE_BYTES}, {RVV_VWMACC, NEED_RVV_VWMACC}};
+                 {NIBBLE_BYTES, NEED_NIBBLE_BYTES},
+                 {NIBBLE_TAPS, NEED_TAPS_ROW},    {NIBBLE_TAPS, NEED_NIBBLE_TAPS},  {RVV_VWMACC, NEED_RVV_VWMACC}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (strcmp(name, calls[i].name) == 0)
             needs_add(e->needs, (c_need){.kind = calls[i].kind});

@@ -667,6 +667,7 @@ static void write_vector(arena *a, writer *w, const c_need *n, bool neon)
     case NEED_DOT_RUNS:
     case NEED_DOT_BYTES:
     case NEED_NIBBLE_ROWS:
+    case NEED_NIBBLE_TAPS:
     case NEED_NIBBLE_RUNS:
     case NEED_NIBBLE_BYTES:
     case NEED_RVV_VWMACC:
@@ -740,6 +741,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_DOT_BYTES: needs_write_dot_bytes(w); break;
         case NEED_DOT_RUNS: needs_write_dot_runs(w); break;
         case NEED_DOT_ROWS: needs_write_dot_rows(w); break;
+        case NEED_NIBBLE_TAPS: needs_write_nibble_taps(w); break;
         case NEED_NIBBLE_ROWS: needs_write_nibble_rows(w); break;
         case NEED_NIBBLE_RUNS: needs_write_nibble_runs(w); break;
         case NEED_NIBBLE_BYTES: needs_write_nibble_bytes(w); break;

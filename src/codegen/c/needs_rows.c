@@ -377,13 +377,16 @@ void needs_write_dot_bytes(writer *w)
     w_str(w, dot_bytes);
 }
 
+#define BYTE_TAPS \
+    "#define LATHE_TAPS \"ldrsb %[p], [%[w]]\\n ldrsb %[q], [%[w], #1]\\n ldrsb %[y], [%[w], #2]\\n\" \\\n"           \
+    "    \"pkhbt %[p], %[p], %[q], lsl #16\\n pkhbt %[q], %[q], %[y], lsl #16\\n\"\n"
+
 /* Words of two neighbours by the taps 0, 1 (p) and 1, 2 (q): every second result begins in the upper half of a word. */
 static const char taps[] =
     "#if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__OPTIMIZE__) && \\\n"
     "    !defined(LATHE_FRAME_POINTER)\n"
     "#define LATHE_TAPS_3 1\n"
-    "#define LATHE_TAPS \"ldrsb %[p], [%[w]]\\n ldrsb %[q], [%[w], #1]\\n ldrsb %[y], [%[w], #2]\\n\" \\\n"
-    "    \"pkhbt %[p], %[p], %[q], lsl #16\\n pkhbt %[q], %[q], %[y], lsl #16\\n\"\n"
+    BYTE_TAPS
     "#define LATHE_TWO(at, s, t, x, y)                                                            \\\n"
     "    \"smlad %\" s \", %[\" x \"], %[p], %\" s \"\\n smlatb %\" t \", %[\" x \"], %[p], %\" t \"\\n\"       \\\n"
     "    \"ldr %[\" y \"], [%[a], #\" at \"]\\n smlabt %\" s \", %[\" y \"], %[q], %\" s \"\\n\"             \\\n"
@@ -402,57 +405,60 @@ static const char taps[] =
     "#define LATHE_S(i) \"+r\"(s[i])\n"
     "#else\n#define LATHE_TAPS_3 0\n#endif\n\n";
 
-static const char taps_dense[] =
-    "#if LATHE_TAPS_3\n"
-    "static LATHE_ALWAYS int lathe_taps_near(int32_t *s, const int16_t *a, const int8_t *w, int m)\n"
-    "{\n"
-    "    int32_t x, y, p, q;\n"
-    "    if (m == 6)\n"
-    "        __asm__(LATHE_BEGIN LATHE_TWO(\"4\", \"0\", \"1\", \"x\", \"y\")\n"
-    "                LATHE_TWO(\"8\", \"2\", \"3\", \"y\", \"x\")\n"
-    "                LATHE_TWO(\"12\", \"4\", \"5\", \"x\", \"y\")\n"
-    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2), LATHE_S(3), LATHE_S(4), LATHE_S(5)));\n"
-    "    else if (m == 5)\n"
-    "        __asm__(LATHE_BEGIN LATHE_TWO(\"4\", \"0\", \"1\", \"x\", \"y\")\n"
-    "                LATHE_TWO(\"8\", \"2\", \"3\", \"y\", \"x\")\n"
-    "                LATHE_ONE(\"12\", \"4\", \"x\", \"y\")\n"
-    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2), LATHE_S(3), LATHE_S(4)));\n"
-    "    else if (m == 4)\n"
-    "        __asm__(LATHE_BEGIN LATHE_TWO(\"4\", \"0\", \"1\", \"x\", \"y\")\n"
-    "                LATHE_TWO(\"8\", \"2\", \"3\", \"y\", \"x\")\n"
-    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2), LATHE_S(3)));\n"
-    "    else if (m == 3)\n"
-    "        __asm__(LATHE_BEGIN LATHE_TWO(\"4\", \"0\", \"1\", \"x\", \"y\") LATHE_ONE(\"8\", \"2\", \"y\", \"x\")\n"
-    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2)));\n"
-    "    else if (m == 2)\n"
-    "        __asm__(LATHE_BEGIN LATHE_TWO(\"4\", \"0\", \"1\", \"x\", \"y\")\n"
-    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1)));\n"
-    "    else\n"
-    "        return 0;\n"
-    "    return 1;\n"
-    "}\n\n";
+#define TAPS_DENSE(name, type) \
+    "static LATHE_ALWAYS int lathe_" name "_near(int32_t *s, const int16_t *a, " type "w, int m)\n"                   \
+    "{\n"                                                                                                             \
+    "    int32_t x, y, p, q;\n"                                                                                       \
+    "    if (m == 6)\n"                                                                                               \
+    "        __asm__(LATHE_BEGIN LATHE_TWO(\"4\", \"0\", \"1\", \"x\", \"y\")\n"                                      \
+    "                LATHE_TWO(\"8\", \"2\", \"3\", \"y\", \"x\")\n"                                                  \
+    "                LATHE_TWO(\"12\", \"4\", \"5\", \"x\", \"y\")\n"                                                 \
+    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2), LATHE_S(3), LATHE_S(4), LATHE_S(5)));\n"      \
+    "    else if (m == 5)\n"                                                                                          \
+    "        __asm__(LATHE_BEGIN LATHE_TWO(\"4\", \"0\", \"1\", \"x\", \"y\")\n"                                      \
+    "                LATHE_TWO(\"8\", \"2\", \"3\", \"y\", \"x\")\n"                                                  \
+    "                LATHE_ONE(\"12\", \"4\", \"x\", \"y\")\n"                                                        \
+    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2), LATHE_S(3), LATHE_S(4)));\n"                  \
+    "    else if (m == 4)\n"                                                                                          \
+    "        __asm__(LATHE_BEGIN LATHE_TWO(\"4\", \"0\", \"1\", \"x\", \"y\")\n"                                      \
+    "                LATHE_TWO(\"8\", \"2\", \"3\", \"y\", \"x\")\n"                                                  \
+    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2), LATHE_S(3)));\n"                              \
+    "    else if (m == 3)\n"                                                                                          \
+    "        __asm__(LATHE_BEGIN LATHE_TWO(\"4\", \"0\", \"1\", \"x\", \"y\") LATHE_ONE(\"8\", \"2\", \"y\", \"x\")\n" \
+    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2)));\n"                                          \
+    "    else if (m == 2)\n"                                                                                          \
+    "        __asm__(LATHE_BEGIN LATHE_TWO(\"4\", \"0\", \"1\", \"x\", \"y\")\n"                                      \
+    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1)));\n"                                                      \
+    "    else\n"                                                                                                      \
+    "        return 0;\n"                                                                                             \
+    "    return 1;\n"                                                                                                 \
+    "}\n\n"
 
-static const char taps_apart[] =
-    "static LATHE_ALWAYS int lathe_taps_apart(int32_t *s, const int16_t *a, const int8_t *w, int m)\n"
-    "{\n"
-    "    int32_t x, y, p, q;\n"
-    "    if (m == 6)\n"
-    "        __asm__(LATHE_BEGIN LATHE_STEP(\"4\", \"0\", \"x\", \"y\") LATHE_STEP(\"8\", \"1\", \"y\", \"x\")\n"
-    "                LATHE_STEP(\"12\", \"2\", \"x\", \"y\") LATHE_STEP(\"16\", \"3\", \"y\", \"x\")\n"
-    "                LATHE_STEP(\"20\", \"4\", \"x\", \"y\") LATHE_ONE(\"24\", \"5\", \"y\", \"x\")\n"
-    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2), LATHE_S(3), LATHE_S(4), LATHE_S(5)));\n"
-    "    else if (m == 4)\n"
-    "        __asm__(LATHE_BEGIN LATHE_STEP(\"4\", \"0\", \"x\", \"y\") LATHE_STEP(\"8\", \"1\", \"y\", \"x\")\n"
-    "                LATHE_STEP(\"12\", \"2\", \"x\", \"y\") LATHE_ONE(\"16\", \"3\", \"y\", \"x\")\n"
-    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2), LATHE_S(3)));\n"
-    "    else if (m == 3)\n"
-    "        __asm__(LATHE_BEGIN LATHE_STEP(\"4\", \"0\", \"x\", \"y\") LATHE_STEP(\"8\", \"1\", \"y\", \"x\")\n"
-    "                LATHE_ONE(\"12\", \"2\", \"x\", \"y\") LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2)));\n"
-    "    else\n"
-    "        return 0;\n"
-    "    return 1;\n"
+#define TAPS_APART(name, type) \
+    "static LATHE_ALWAYS int lathe_" name "_apart(int32_t *s, const int16_t *a, " type "w, int m)\n"                  \
+    "{\n"                                                                                                             \
+    "    int32_t x, y, p, q;\n"                                                                                       \
+    "    if (m == 6)\n"                                                                                               \
+    "        __asm__(LATHE_BEGIN LATHE_STEP(\"4\", \"0\", \"x\", \"y\") LATHE_STEP(\"8\", \"1\", \"y\", \"x\")\n"     \
+    "                LATHE_STEP(\"12\", \"2\", \"x\", \"y\") LATHE_STEP(\"16\", \"3\", \"y\", \"x\")\n"               \
+    "                LATHE_STEP(\"20\", \"4\", \"x\", \"y\") LATHE_ONE(\"24\", \"5\", \"y\", \"x\")\n"                \
+    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2), LATHE_S(3), LATHE_S(4), LATHE_S(5)));\n"      \
+    "    else if (m == 4)\n"                                                                                          \
+    "        __asm__(LATHE_BEGIN LATHE_STEP(\"4\", \"0\", \"x\", \"y\") LATHE_STEP(\"8\", \"1\", \"y\", \"x\")\n"     \
+    "                LATHE_STEP(\"12\", \"2\", \"x\", \"y\") LATHE_ONE(\"16\", \"3\", \"y\", \"x\")\n"                \
+    "                LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2), LATHE_S(3)));\n"                              \
+    "    else if (m == 3)\n"                                                                                          \
+    "        __asm__(LATHE_BEGIN LATHE_STEP(\"4\", \"0\", \"x\", \"y\") LATHE_STEP(\"8\", \"1\", \"y\", \"x\")\n"     \
+    "                LATHE_ONE(\"12\", \"2\", \"x\", \"y\") LATHE_TAPS_END(LATHE_S(0), LATHE_S(1), LATHE_S(2)));\n"   \
+    "    else\n"                                                                                                      \
+    "        return 0;\n"                                                                                             \
+    "    return 1;\n"                                                                                                 \
     "}\n"
-    "#endif\n\n";
+
+/* In pieces: C99 promises room for 4095 characters in one. */
+static const char taps_dense[] = "#if LATHE_TAPS_3\n" TAPS_DENSE("taps", "const int8_t *");
+
+static const char taps_apart[] = TAPS_APART("taps", "const int8_t *") "#endif\n\n";
 
 static const char any_taps[] =
     "/* out[i] += sum over k of a[i * step + k * tap] * w[k]. */\n"
@@ -476,4 +482,40 @@ void needs_write_taps_row(writer *w)
     w_str(w, taps_dense);
     w_str(w, taps_apart);
     w_str(w, any_taps);
+}
+
+/* The taps of a row from one number. */
+static const char number_taps[] =
+    "#if LATHE_TAPS_3\n"
+    "#undef LATHE_TAPS\n"
+    "#define LATHE_TAPS \"sbfx %[p], %[w], #0, #4\\n sbfx %[q], %[w], #4, #4\\n sbfx %[y], %[w], #8, #4\\n\" \\\n"
+    "    \"pkhbt %[p], %[p], %[q], lsl #16\\n pkhbt %[q], %[q], %[y], lsl #16\\n\"\n"
+    TAPS_DENSE("nibble_taps", "int32_t ");
+
+static const char number_taps_apart[] =
+    TAPS_APART("nibble_taps", "int32_t ")
+    "#undef LATHE_TAPS\n"
+    BYTE_TAPS
+    "#endif\n\n";
+
+static const char any_number[] =
+    "/* lathe_taps_row by weights of 4 bits: number k of the row in bits 4 * k on of w. */\n"
+    "static LATHE_ALWAYS void lathe_nibble_taps(int32_t *out, const int16_t *a, int32_t w, int m, int n, int step,\n"
+    "                                           int tap)\n"
+    "{\n"
+    "    int i, k;\n"
+    "#if LATHE_TAPS_3\n"
+    "    if (n == 3 && tap == 1 && step == 1 && lathe_nibble_taps_near(out, a, w, m))\n        return;\n"
+    "    if (n == 3 && tap == 1 && step == 2 && lathe_nibble_taps_apart(out, a, w, m))\n        return;\n"
+    "#endif\n"
+    "    for (k = 0; k < n; k++)\n"
+    "        for (i = 0; i < m; i++)\n"
+    "            out[i] += a[i * step + k * tap] * ((int32_t)((uint32_t)(w >> 4 * k) << 28) >> 28);\n"
+    "}\n\n";
+
+void needs_write_nibble_taps(writer *w)
+{
+    w_str(w, number_taps);
+    w_str(w, number_taps_apart);
+    w_str(w, any_number);
 }

@@ -87,7 +87,14 @@ uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])
     if (v->nibbles)
         sums[4] = v->block / 2;
     memcpy(dims, v->depthwise ? single : sums, v->depthwise ? sizeof single : sizeof sums);
-    return v->depthwise ? 3 : 6;
+    return !v->depthwise ? 6 : v->nibbles ? 2 : 3;
+}
+
+dtype rows_conv_weight_type(const rows_conv *v)
+{
+    if (!v->nibbles || !v->depthwise)
+        return DT_I8;
+    return v->win.kernel[1] * 2 <= ROWS_NIBBLES ? DT_I16 : DT_I32;
 }
 
 int64_t rows_conv_nibble(const rows_conv *v, int64_t e, int64_t c, int64_t *out_half)
@@ -111,7 +118,7 @@ static bool weights_fit(compiler *c, const graph_node *n, const rows_conv *v)
     const type *w = infer_in(n, 1);
     int64_t dims[6];
     uint32_t rank = rows_conv_weights(v, dims);
-    bool ok = w->shape.rank == (int32_t)rank;
+    bool ok = w->shape.rank == (int32_t)rank && w->dt == rows_conv_weight_type(v);
     for (uint32_t i = 0; ok && i < rank; i++)
         ok = dim_is(w->shape.dims[i], dims[i]);
     return ok || infer_error(c, n, "the weights are not packed for this window and these channels");
@@ -150,8 +157,9 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
     rows_conv_derive(out);
     if (out->direct && (!rows_conv_can_be_direct(out) || n->n_inputs > 2))
         return infer_error(c, n, "what is read directly is one pixel without a zero point, channels in fours");
-    if (out->nibbles && (out->lanes || out->depthwise || out->block % 2 != 0))
-        return infer_error(c, n, "weights of 4 bits are those of sums over channels, of an even number of channels");
+    if (out->nibbles && (out->lanes || (out->depthwise ? kernel[1] > ROWS_NIBBLES : out->block % 2 != 0)))
+        return infer_error(c, n, "weights of 4 bits are those of an even number of channels, or of a depthwise window "
+                                 "of up to %d columns", ROWS_NIBBLES);
     return weights_fit(c, n, out);
 }
 

@@ -10,6 +10,7 @@
 #define ROWS_GRANULE 4 /* products that one step of the kernel adds */
 #define ROWS_TILE    3 /* pixels by two channels: 6 sums, 4 registers of weights, 4 for data and addresses */
 #define ROWS_LANES   16 /* the same where vectors of bytes are multiplied */
+#define ROWS_NIBBLES 8 /* in a number of 32 bits */
 #define ROWS_WORD    4 /* rows of a depthwise window that stand side by side there */
 
 typedef struct rows_conv {
@@ -27,7 +28,8 @@ typedef struct rows_conv {
     /* Data of 16 bits: the buffer holds i16 with the zero point (u16 less 32768), which also stands in the border; the
      * sums have what it adds to them. */
     bool halves;
-    bool nibbles; /* weights of 4 bits, two in a byte: of sums, and of what is read directly; channels in twos */
+    bool nibbles; /* weights of 4 bits, two in a byte; of sums over channels, and of what is read directly, for an even
+                   * number of channels; of a depthwise window a row of up to ROWS_NIBBLES in a number */
     int64_t images, extent[2], in, out; /* of the data; channels of data and result */
     int64_t out_extent[2];
     int64_t pixel; /* elements of one pixel in the buffer: its channels, filled up where that keeps steps apart */
@@ -53,6 +55,7 @@ void rows_conv_derive(rows_conv *v);
  * widens every second byte makes of them are neighbours again; with direct they stand as they are. Of lanes: channels,
  * rows (1: patches), runs, elements of the run. With nibbles the two last are pairs of channels of the block, and four
  * bytes: 2 * h + c has two weights of channel c of the pair, elements h and h + 2 of the step (direct: 2 * h and
- * 2 * h + 1), the first one in the upper half. */
+ * 2 * h + 1), the first one in the upper half; depthwise [channels, rows], element x of a row in bits 4 * x on. */
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6]);
+dtype rows_conv_weight_type(const rows_conv *v);
 #endif

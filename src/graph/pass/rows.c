@@ -193,42 +193,57 @@ static void pack_plain(const rows_conv *v, const source *s, uint8_t *at)
 static bool fit_nibbles(const rows_conv *v, const source *s)
 {
     const int64_t taps = v->win.kernel[0] * v->win.kernel[1], most = INT32_MAX / 16 / (v->halves ? 32768 : 255);
-    if (v->lanes || v->depthwise || v->block % 2 != 0 || v->out * v->in * taps < LEAST_NIBBLES)
+    const int64_t in = v->depthwise ? 1 : v->in, row = v->win.kernel[1];
+    if (v->lanes || v->out * in * taps < LEAST_NIBBLES ||
+        (v->depthwise ? row < 3 || row > ROWS_NIBBLES : v->block % 2 != 0))
         return false;
     for (int64_t o = 0; o < v->out; o++) {
         int64_t sum = 0;
-        for (int64_t k = 0; k < v->in * taps; k++) {
+        for (int64_t k = 0; k < in * taps; k++) {
             const int64_t x = k % v->win.kernel[1], y = k / v->win.kernel[1] % v->win.kernel[0];
             const int8_t w = (int8_t)s->bytes[o * s->o + k / taps * s->i + y * s->y + x * s->x];
             sum += w < 0 ? -w : w;
-            if (w < -8 || w > 7 || sum > most)
+            if (w < -8 || w > 7 || (!v->depthwise && sum > most))
                 return false;
         }
     }
     return true;
 }
 
+/* The window of each channel, row by row; numbers of 4 bits, a row in a number of `size` bytes. */
+static void pack_windows(const rows_conv *v, const source *s, uint8_t *at, size_t size)
+{
+    const int64_t columns = v->win.kernel[1], rows = v->win.kernel[0];
+    for (int64_t k = 0; k < v->out * rows * columns; k++) {
+        const int64_t x = k % columns, y = k / columns % rows, o = k / columns / rows;
+        const uint8_t weight = s->bytes[o * s->o + y * s->y + x * s->x];
+        if (!v->nibbles)
+            at[k] = weight;
+        else if (size == 2)
+            ((uint16_t *)(void *)at)[o * rows + y] |= (uint16_t)((weight & 15) << 4 * x);
+        else
+            ((uint32_t *)(void *)at)[o * rows + y] |= (uint32_t)(weight & 15) << 4 * x;
+    }
+}
+
 static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, const source *s)
 {
     int64_t dims[6], count = 1;
     uint32_t rank = rows_conv_weights(r, dims);
+    const dtype dt = rows_conv_weight_type(r);
     for (uint32_t i = 0; i < rank; i++)
         count *= dims[i];
-    uint8_t *bytes = arena_alloc(&v->t.r.c->mem, (size_t)count, 64);
-    memset(bytes, 0, (size_t)count);
+    uint8_t *bytes = arena_alloc(&v->t.r.c->mem, (size_t)count * dtype_bytes(dt), 64);
+    memset(bytes, 0, (size_t)count * dtype_bytes(dt));
     if (r->lanes && !r->depthwise) {
         pack_plain(r, s, bytes);
     } else if (r->depthwise) {
-        for (int64_t k = 0; k < count; k++) {
-            int64_t x = k % r->win.kernel[1], y = k / r->win.kernel[1] % r->win.kernel[0],
-                    o = k / r->win.kernel[1] / r->win.kernel[0];
-            bytes[k] = s->bytes[o * s->o + y * s->y + x * s->x];
-        }
+        pack_windows(r, s, bytes, dtype_bytes(dt));
     } else {
         for (int64_t o = 0; o < r->out; o += r->block)
             pack_block(r, s, o, bytes + o / r->block * (count / (r->out / r->block)));
     }
-    return rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, DT_I8, rank, dims, bytes), n->inputs[1]->name, n->loc);
+    return rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, dt, rank, dims, bytes), n->inputs[1]->name, n->loc);
 }
 
 /* --- zero points that go into the bias --- */

@@ -117,7 +117,12 @@ static tir_expr_ref depthwise_body(te_graph *g, void *ctx, tir_expr_ref const *i
     const rows_ctx *k = ctx;
     tir_expr_ref x[4] = {idx[0], swept(g, k, idx[1], k->reduce[0], 0), idx[3], swept(g, k, idx[2], k->reduce[1], 1)},
                  w[3] = {idx[3], te_var(g, k->reduce[0]), te_var(g, k->reduce[1])};
-    return product(g, te_read(g, k->rows, x), te_read(g, k->w, w));
+    if (!k->v.nibbles)
+        return product(g, te_read(g, k->rows, x), te_read(g, k->w, w));
+    compiler *c = g->c;
+    tir_expr_ref down = tir_cast(c, DT_I32, tir_mul(c, w[2], te_i64(g, 4))), top = tir_int(c, DT_I32, 28);
+    tir_expr_ref row = tir_binary(c, TIR_SHR, tir_cast(c, DT_I32, te_read(g, k->w, w)), down);
+    return product(g, te_read(g, k->rows, x), tir_binary(c, TIR_SHR, tir_binary(c, TIR_SHL, row, top), top));
 }
 
 /* A weight of 4 bits for element 2 * pair + half of a step: graph/op/rows.h says where it stands. */

@@ -123,7 +123,9 @@ static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, t
     write_out(s, v, o, "col_i");
     te_sched_compute_at(s, acc, o, channels);
     te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), te_axis_name(anchor, COLUMN), tap(anchor, 1)});
-    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), "taps_row");
+    const bool is_short = rows_conv_weight_type(v) == DT_I16;
+    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN),
+                       !v->nibbles ? "taps_row" : is_short ? "nibble_taps" : "nibble_taps_i32");
     if (v->win.kernel[0] <= MOST_ROWS)
         te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 0));
     if (t->lines_again)

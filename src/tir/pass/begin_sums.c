@@ -101,7 +101,7 @@ static void note_exprs(void *ctx, tir_expr_ref e)
 static bool is_adding(tir_expr_ref e)
 {
     static const char *const names[] = {"lathe_dot_rows", "lathe_dot_bytes", "lathe_taps_row",
-                                        "lathe_nibble_rows", "lathe_nibble_bytes"};
+                                        "lathe_nibble_rows", "lathe_nibble_bytes", "lathe_nibble_taps"};
     for (size_t i = 0; e->kind == TIR_EXTERN && i < sizeof names / sizeof *names; i++)
         if (strcmp(e->u.name, names[i]) == 0)
             return true;
