@@ -44,12 +44,14 @@ static const char *extents_text(cli *x, const run_model *m)
     return all;
 }
 
-static void show(cli *x, const run_model *m, const char *who, series *s)
+/* options: that a runtime runs with, in words; NULL: nothing to tell. */
+static void show(cli *x, const run_model *m, const char *who, const char *options, series *s)
 {
     qsort(s->seconds, (size_t)s->n, sizeof *s->seconds, clock_rising);
     if (!cli_has(x, OPT_JSON)) {
-        w_fmt(&x->out, "%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)%s\n", who, 1e3 * at(s, 0.5),
-              1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n, extents_text(x, m));
+        w_fmt(&x->out, "%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)%s%s%s\n", who, 1e3 * at(s, 0.5),
+              1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n, extents_text(x, m), options ? ", with " : "",
+              options ? options : "");
         return;
     }
     json_out j = json_out_begin(&x->out, JSON_OUT_LINE);
@@ -59,6 +61,8 @@ static void show(cli *x, const run_model *m, const char *who, series *s)
     json_out_real(&j, "p10_ms", milliseconds(at(s, 0.1)));
     json_out_real(&j, "min_ms", milliseconds(at(s, 0)));
     json_out_int(&j, "rounds", s->n);
+    if (options)
+        json_out_text(&j, "options", options);
     if (m->n_extents > 0) {
         json_out_object(&j, "extents");
         for (uint32_t i = 0; i < m->n_extents; i++)
@@ -187,7 +191,7 @@ static bool open_rival(session *s, long workers, rival *out, process *p)
     if (reference_is(s->x, "onnxruntime")) {
         tell(s->x, "starting onnxruntime");
         out->process = p;
-        return reference_start(s, "bench", workers, p);
+        return reference_start(s, reference_is(s->x, REFERENCE_EXACT) ? "exact" : "bench", workers, p);
     }
     out->model = arena_new(&s->x->c->mem, run_model);
     return open_plain(s, workers, out->model);
@@ -203,7 +207,8 @@ static bool bench(session *s, long rounds, double gap, long workers)
     if (!open_rival(s, workers, &r, &p))
         return false;
     const char *first = r.model ? arena_printf(a, "lathe+%s", cli_get(s->x, OPT_OFFLOAD, "schedules")) : "lathe";
-    const char *second = r.model ? "lathe" : "onnxruntime";
+    const char *second = r.model ? "lathe" : cli_get(s->x, OPT_AGAINST, ""),
+               *options = r.process ? reference_bench_options(s) : NULL;
     if (against)
         tell(s->x, rounds > 0 ? "running in turns" : "running in turns, 4 s or 10 rounds at least");
     bool ok = measure(s, rounds, gap, &r, &ours, &theirs);
@@ -211,10 +216,10 @@ static bool bench(session *s, long rounds, double gap, long workers)
         process_end(&p);
     if (!ok)
         return false;
-    show(s->x, &s->model, first, &ours);
+    show(s->x, &s->model, first, NULL, &ours);
     if (!against)
         return true;
-    show(s->x, &s->model, second, &theirs);
+    show(s->x, &s->model, second, options, &theirs);
     const double ratio = at(&theirs, 0.5) / at(&ours, 0.5);
     if (cli_has(s->x, OPT_JSON))
         w_fmt(&s->x->out, "{\"ratio\": %.4f}\n", ratio);
@@ -226,7 +231,7 @@ static bool bench(session *s, long rounds, double gap, long workers)
 /* What runs in turns can be had. */
 static bool check_rival(const cli *x)
 {
-    if (!reference_check(x, "onnxruntime|lathe"))
+    if (!reference_check(x, "onnxruntime|lathe|" REFERENCE_EXACT))
         return false;
     if (!cli_has(x, OPT_AGAINST) || reference_is(x, "onnxruntime"))
         return true;

@@ -254,6 +254,11 @@ static uint32_t oracle_now(const session *s)
     return oracle_of(s, s->options.show_values ? "nodes" : "once");
 }
 
+const char *reference_bench_options(const session *s)
+{
+    return reference_is(s->x, REFERENCE_EXACT) ? oracles[0].text : s->result.quantised ? "its defaults" : NULL;
+}
+
 const char *reference_options(const session *s)
 {
     return oracles[oracle_now(s)].text;
@@ -342,7 +347,8 @@ static const char *after(const char *line, const char *word)
 
 bool reference_is(const cli *x, const char *name)
 {
-    return strcmp(cli_get(x, OPT_AGAINST, ""), name) == 0;
+    const char *given = cli_get(x, OPT_AGAINST, "");
+    return strcmp(given, name) == 0 || (strcmp(name, "onnxruntime") == 0 && strcmp(given, REFERENCE_EXACT) == 0);
 }
 
 static bool is_package(const cli *x, const char *path)
@@ -357,7 +363,7 @@ bool reference_check(const cli *x, const char *known)
     int which = cli_choice(x, OPT_AGAINST, known, "onnxruntime");
     if (which < 0)
         return false;
-    const bool onnx = which == 0, package = x->args.len == 1 && is_package(x, x->args.data[0]);
+    const bool onnx = reference_is(x, "onnxruntime"), package = x->args.len == 1 && is_package(x, x->args.data[0]);
     bool module = false;
     if (x->args.len == 1 && !format_is_object(x->c, x->args.data[0], &module))
         return false;

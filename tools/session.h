@@ -49,12 +49,17 @@ bool session_compare(session *s);
 /* onnxruntime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a model
  * is opened. */
 bool reference_check(const cli *x, const char *known); /* known: "onnxruntime", or more, separated by | */
-bool reference_is(const cli *x, const char *name); /* what --against names */
+/* What --against names; REFERENCE_EXACT is onnxruntime, too, whose sums of 8-bit products do not saturate then. */
+bool reference_is(const cli *x, const char *name);
+#define REFERENCE_EXACT "onnxruntime-exact"
 /* mode: "once"; "nodes": the same for every result of s->model that the model knows by that name; "bench": it runs when
  * told to, and answers with its time. */
 bool reference_start(session *s, const char *mode, long threads, process *out);
 uint32_t reference_oracles(const session *s); /* ways to run it that s->oracle numbers, where outputs are compared */
 const char *reference_options(const session *s); /* those of mode "once", in words */
+/* The options that bench runs it with, in words; NULL: its defaults, in which a model without quantised values does not
+ * differ. */
+const char *reference_bench_options(const session *s);
 const char *reference_output(const session *s, uint32_t i); /* .npy that mode "once" wrote */
 /* The same where what lies half-way between two steps of a quantised output is rounded the other way; NULL: the
  * rounding leaves no choice. */

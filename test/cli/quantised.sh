@@ -39,6 +39,14 @@ expect 0 '"onnxruntime": "session.x64quantprecision=1, graph optimizations off"'
 # In integers: its integer kernels, bit for bit, or, for a product that rounds otherwise there, the model as it stands.
 expect 0 '^onnxruntime with session.x64quantprecision=1$' verify product.onnx --integers --against onnxruntime $inputs \
     --rtol 0 --atol 0 --interpret
+# bench says which of its sessions is timed: the one that verify compares with has other kernels.
+expect 0 '^onnxruntime +median .* \(1 rounds\), with its defaults$' bench product.onnx --integers --against onnxruntime --repeat 1 \
+    --workers 1 $inputs
+expect 0 '^onnxruntime-exact +median .* \(1 rounds\), with session.x64quantprecision=1$' bench product.onnx --integers \
+    --against onnxruntime-exact --repeat 1 --workers 1 $inputs
+expect 0 '"who": "onnxruntime-exact".*"options": "session.x64quantprecision=1"' bench product.onnx --integers \
+    --against onnxruntime-exact --repeat 1 --workers 1 $inputs --json
+expect 2 'is unknown' verify product.onnx --against onnxruntime-exact $inputs
 expect 1 'WRONG$' verify product.onnx --requant fast --against onnxruntime $inputs --interpret
 expect 1 'hint: --requant fast does not round as onnxruntime' verify product.onnx --requant fast --against onnxruntime \
     $inputs --interpret
