@@ -5,6 +5,7 @@
 #include "codegen/c/emit.h"
 
 #include "tir/build.h"
+#include "tir/walk.h"
 
 #define MOST 4 /* products of a lane */
 
@@ -138,6 +139,42 @@ bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out)
             *out = (c_dot){acc, l.list[i].a, l.list[i].b, l.pairs};
     }
     return seen == (1u << l.granule) - 1 && (!l.pairs || (pair_of[0] == pair_of[1] && pair_of[2] == pair_of[3]));
+}
+
+/* cast(i32, cast(i16, a)) * cast(i32, cast(i16, b)) */
+static bool is_low_product(tir_expr_ref x, tir_expr_ref *a, tir_expr_ref *b)
+{
+    if (x->kind != TIR_BINOP || x->op != TIR_MUL)
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (x->args[i]->kind != TIR_CAST || x->args[i]->args[0]->kind != TIR_CAST ||
+            x->args[i]->args[0]->type.dt != DT_I16 || x->args[i]->args[0]->args[0]->type.dt != DT_I32)
+            return false;
+    *a = x->args[0]->args[0]->args[0];
+    *b = x->args[1]->args[0]->args[0];
+    return true;
+}
+
+static bool is_high(tir_expr_ref x, tir_expr_ref of)
+{
+    return x->kind == TIR_BINOP && x->op == TIR_SHR && is_number(x->args[1], 16) && tir_expr_equal(x->args[0], of);
+}
+
+bool dot_words_match(tir_expr_ref x, c_dot *out)
+{
+    tir_expr_ref a, b;
+    for (uint32_t i = 0; i < 2 && is_sum(x) && x->type.lanes > 1; i++) {
+        tir_expr_ref sum = x->args[1 - i];
+        for (uint32_t k = 0; k < 2 && is_sum(sum); k++) {
+            tir_expr_ref high = sum->args[1 - k];
+            if (!is_low_product(sum->args[k], &a, &b) || high->kind != TIR_BINOP || high->op != TIR_MUL ||
+                !is_high(high->args[0], a) || !is_high(high->args[1], b))
+                continue;
+            *out = (c_dot){x->args[i], a, b, false};
+            return true;
+        }
+    }
+    return false;
 }
 
 /* --- the helper's text --- */
@@ -291,6 +328,16 @@ static void write_plain(writer *w, const c_need *n)
     w_str(w, "    return acc;\n");
 }
 
+static void write_plain_words(writer *w, const c_need *n)
+{
+    w_str(w, "    int i;\n");
+    w_fmt(w, "    for (i = 0; i < %u; i++)\n", n->lanes);
+    w_str(w, "        LATHE_LANE(acc, i) = (int32_t)((uint32_t)LATHE_LANE(acc, i) +\n"
+             "            (uint32_t)((int16_t)LATHE_LANE(a, i) * (int16_t)LATHE_LANE(b, i)) +\n"
+             "            (uint32_t)((LATHE_LANE(a, i) >> 16) * (LATHE_LANE(b, i) >> 16)));\n"
+             "    return acc;\n");
+}
+
 void dot_write_names(writer *w, const c_needs *n, const c_need *need)
 {
     const c_need *x = n->list.data;
@@ -307,18 +354,26 @@ void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n)
     static const char *const views[] = {"int16_t half", "uint16_t uhalf", "char byte", "int32_t word",
                                         "uint32_t uword"};
     bool any = false;
+    const bool words = n->op == TIR_SHR;
     dot_write_names(w, all, n);
-    w_fmt(w, "LATHE_INLINE %s %s_%s_%s(%s acc, const %s *a, const %s *b)\n{\n", v, v,
-          n->op == TIR_MIN ? "pairs" : "dot", dtype_name(n->dt), v, a_type, dtype_c_name(n->to));
+    if (words)
+        w_fmt(w, "LATHE_INLINE %s %s_dot_words(%s acc, %s a, %s b)\n{\n", v, v, v, v, v);
+    else
+        w_fmt(w, "LATHE_INLINE %s %s_%s_%s(%s acc, const %s *a, const %s *b)\n{\n", v, v,
+              n->op == TIR_MIN ? "pairs" : "dot", dtype_name(n->dt), v, a_type, dtype_c_name(n->to));
     w_str(w, "#if LATHE_VECTORS\n");
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         w_fmt(w, "    typedef %s __attribute__((vector_size(%u), unused));\n", views[i], bytes);
-    w_fmt(w, "    typedef int32_t weights __attribute__((vector_size(%u), aligned(1), may_alias));\n", bytes);
-    w_str(w, "    const word w = *(const weights *)(const void *)b;\n");
-    w_str(w, "    const word x = *(const lathe_word *)(const void *)a - (word){0};\n");
+    if (words) {
+        w_str(w, "    const word w = b, x = a;\n");
+    } else {
+        w_fmt(w, "    typedef int32_t weights __attribute__((vector_size(%u), aligned(1), may_alias));\n", bytes);
+        w_str(w, "    const word w = *(const weights *)(const void *)b;\n");
+        w_str(w, "    const word x = *(const lathe_word *)(const void *)a - (word){0};\n");
+    }
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         const dot_code *k = &codes[i];
-        if (k->lanes != n->lanes || k->a != n->dt || k->op != n->op)
+        if (k->lanes != n->lanes || k->a != n->dt || k->op != (words ? TIR_ADD : n->op))
             continue;
         w_fmt(w, "#%s %s\n    %s\n", any ? "elif" : "if", k->test, k->body);
         any = true;
@@ -330,11 +385,14 @@ void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n)
     }
     if (any)
         w_str(w, "#else\n");
-    if (n->op == TIR_ADD)
+    if (n->op == TIR_MIN)
+        write_plain(w, n);
+    else
         write_lanes(w, n);
+    w_str(w, any ? "#endif\n#else\n" : "#else\n");
+    if (words)
+        write_plain_words(w, n);
     else
         write_plain(w, n);
-    w_str(w, any ? "#endif\n#else\n" : "#else\n");
-    write_plain(w, n);
     w_str(w, "#endif\n}\n\n");
 }

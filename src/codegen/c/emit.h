@@ -39,7 +39,8 @@ typedef enum c_need_kind {
     NEED_MVE_SIDES,
     NEED_TILE,     /* the same in tiles of two by two: dt by i8 */
     NEED_TILE_ROW, /* a row of two tiles of dt */
-    NEED_DOT,      /* sums of products of bytes: dt by to, op TIR_MIN where pairs saturate */
+    NEED_DOT,      /* sums of products of bytes: dt by to, op TIR_MIN where pairs saturate, TIR_SHR of
+                    * words */
     NEED_DOT_NIBBLES, /* the same by numbers of 4 bits */
     NEED_CUT,      /* bounds of a part of a parallel loop */
     NEED_HALF_LOAD, /* conversions of f16 or bf16 (dt) */
@@ -209,6 +210,8 @@ typedef struct c_dot {
 
 /* dot.c: a sum of products of bytes in lanes, which has a helper; false: x is something else. */
 bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out);
+/* The same of words, two numbers of 16 bits each: acc[j] + low a[j] * low b[j] + high a[j] * high b[j]; a, b: any. */
+bool dot_words_match(tir_expr_ref x, c_dot *out);
 /* What a factor of such a sum is made of, under casts that keep every value and under one for all lanes. */
 tir_expr_ref c_under_casts(tir_expr_ref x);
 void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);

@@ -234,10 +234,17 @@ static bool dot_nibbles(c_emit *e, tir_expr_ref x, c_text *out)
     return true;
 }
 
-/* A sum of products of bytes, by its helper. */
+/* A sum of products of bytes, or of words, by its helper. */
 static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
 {
     c_dot d;
+    if (dot_words_match(x, &d)) {
+        const c_need words = {.kind = NEED_DOT, .op = TIR_SHR, .dt = DT_I16, .to = DT_I16, .lanes = x->type.lanes};
+        const char *acc = expr_text(e, d.acc).s, *a = expr_text(e, d.a).s;
+        *out = call(e, words, arena_printf(e->tmp, "%s_dot_words", vector_name(e, DT_I32, x->type.lanes)),
+                    arena_printf(e->tmp, "%s, %s, %s", acc, a, expr_text(e, d.b).s));
+        return true;
+    }
     if (!c_dot_match(e, x, &d))
         return false;
     dtype dt = d.a->type.dt;

@@ -137,6 +137,17 @@ static graph_value *with_border(packer *p, graph_node *n)
     return rewrite_pad(&p->r, n->inputs[0], all, NULL, n->loc);
 }
 
+/* Whether depthwise convolution n is better made of pairs of rows (te/op/row_pairs.c): the target multiplies pairs of
+ * 16 bits, and there are two rows of taps, one behind the other. */
+static bool takes_row_pairs(const packer *p, const graph_node *n, const tensor_data *w)
+{
+    const int64_t *dilations = NULL;
+    const bool apart = graph_attr_ints(n, "dilations", &dilations) > 0 && dilations[0] != 1;
+    return target_find_dot(p->target, DT_I16, DT_I16, false) && n->n_inputs < 4 && w->dims[2] > 1 && !apart &&
+           w->dims[0] == graph_attr_int(n, "groups") &&
+           nn_data_block(n, "data_layout") == nn_data_block(n, "out_layout");
+}
+
 /* In blocks of channels, each lane with some inputs side by side; of a single plane these are neighbours in a row.
  * Blocks of inputs are full: the weights of what is not there are 0. */
 static void pack_integer_conv(packer *p, graph_node *n)
@@ -169,8 +180,11 @@ static void pack_integer_conv(packer *p, graph_node *n)
     n->inputs[1] = v;
     graph_set_attr(p->r.f, n, attr_string(c, "kernel_layout", packed));
     graph_set_attr(p->r.f, n, attr_int(c, "channels", w->dims[0]));
-    if (single)
+    if (single) {
+        if (takes_row_pairs(p, n, w))
+            graph_set_attr(p->r.f, n, attr_int(c, "wide", 1));
         return;
+    }
     if (in_block)
         graph_set_attr(p->r.f, n, attr_int(c, "in_channels", (w->dims[1] + in_block - 1) / in_block * in_block));
     graph_set_attr(p->r.f, n, attr_int(c, "pairs", row->needs_proof));

@@ -6,6 +6,7 @@
 #include "graph/op/nn.h"
 
 #include "te/op/nn.h"
+#include "te/op/row_pairs.h"
 #include "te/op/util.h"
 
 #include <string.h>
@@ -293,14 +294,19 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     if (!nn_weights_read(g->c, n, &nw) || !nn_window_read(g->c, n, nw.spatial, &win))
         return false;
     memcpy(win.kernel, nw.kernel, sizeof win.kernel);
+    bool wide = graph_attr(n, "wide") && graph_attr_int(n, "wide") != 0,
+         skips = nn_data_block(n, "out_layout") != 0; /* a tile at the border runs over fewer taps, nothing is copied */
+    if (wide && te_pairs_rows(n, &nw, &win)) {
+        out[0] = te_conv_row_pairs(g, n, in, &win);
+        te_count_macs(g, 2, (int64_t[]){te_most_count(g, out[0]), window_taps(&win)});
+        return true;
+    }
     const type *t = te_out_type(n, 0);
     tir_expr_ref const *dims = te_shape(g, t);
     te_axis *reduce[1 + NN_MAX_SPATIAL];
     reduce[0] = te_reduce_axis(g, "ic", te_dim(g, nw.in_per_group));
     for (uint32_t i = 0; i < win.n; i++)
         reduce[1 + i] = kernel_axis(g, &win, i);
-    bool wide = graph_attr(n, "wide") && graph_attr_int(n, "wide") != 0,
-         skips = nn_data_block(n, "out_layout") != 0; /* a tile at the border runs over fewer taps, nothing is copied */
     const te_tensor *x_zero = n->n_inputs > 2 ? in[2] : NULL;
     tir_expr_ref nothing = x_zero ? te_read_one(g, x_zero) : tir_const(g->c, in[0]->dt, 0);
     conv_ctx ctx = {.x = skips || wide ? in[0] : padded(g, in[0], &win, NULL, nothing),

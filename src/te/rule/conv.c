@@ -218,6 +218,8 @@ te_graph *te_merge_conv(te_graph *g, const struct target *t, const graph_node *n
     int64_t v = nn_layout_block(graph_attr_string(n, "kernel_layout")), rows = 1;
     bool blocked = nn_data_block(n, "out_layout") != 0;
     uint32_t row = anchor->n_axes - (blocked ? 2 : 1);
+    if (te_find_tag(g, "pair_data"))
+        return g;
     if (!has_no_window(anchor) || row < 3 || te_axis_extent(anchor, row - 1) < 2)
         return g;
     if (te_find_tag(g, "wide_data"))
@@ -235,6 +237,8 @@ te_graph *te_merge_conv(te_graph *g, const struct target *t, const graph_node *n
 bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     int64_t v = nn_layout_block(graph_attr_string(n, "kernel_layout"));
+    if (te_find_tag(s->g, "pair_data"))
+        return te_schedule_row_pairs(s, t, anchor, last) || te_schedule_default(s, t, n, NULL, last);
     if (te_find_tag(s->g, "wide_data"))
         return te_schedule_wide_conv(s, t, n, anchor, last) || te_schedule_default(s, t, n, NULL, last);
     if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_axes < 3)
