@@ -157,9 +157,35 @@ static void choose_axes(chooser *x)
     }
 }
 
+static void note_use(const prog_links *l, uint32_t value, uint32_t first, uint32_t last)
+{
+    uint64_t at;
+    prog_uses *u = &l->uses[prog_root(l->f, value, &at)];
+    u->first = first < u->first ? first : u->first;
+    u->last = last > u->last ? last : u->last;
+}
+
+static void find_uses(compiler *c, prog_links *l)
+{
+    prog_walk w;
+    const prog_func *f = l->f;
+    l->uses = arena_array(&c->mem, prog_uses, f->values.len + 1u);
+    for (uint32_t i = 0; i < f->values.len; i++)
+        l->uses[i].first = UINT32_MAX;
+    for (uint32_t i = 0; i < f->results.len; i++)
+        note_use(l, f->results.data[i].value, 0, UINT32_MAX);
+    for (const prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w)) {
+        const bool top = s >= f->steps.data && s < f->steps.data + f->steps.len;
+        const uint32_t step = top ? (uint32_t)(s - f->steps.data) : 0;
+        for (uint32_t i = 0; i < s->n_args && s->kind != STEP_VIEW; i++)
+            note_use(l, s->args[i], step, top ? step : UINT32_MAX);
+    }
+}
+
 void prog_find_links(compiler *c, prog_module *m, prog_func *f, prog_links *out)
 {
     *out = (prog_links){.m = m, .f = f};
+    find_uses(c, out);
     chooser x = {.c = c, .l = out};
     for (uint32_t i = 0; i < f->steps.len; i++) {
         const prog_step *s = &f->steps.data[i];
@@ -207,31 +233,12 @@ static bool no(chain_maker *k, const char *why)
     return false;
 }
 
-static bool is_inside(const prog_links *l, const prog_chain *x, uint32_t step)
-{
-    return step >= l->list.data[x->first].step && step <= l->list.data[x->last].step;
-}
-
 /* A step outside of the chain, or the caller, uses the bytes of root. */
 static bool is_used_outside(const prog_links *l, const prog_chain *x, uint32_t root)
 {
-    uint64_t at;
-    prog_walk w;
-    const prog_func *f = l->f;
-    if (f->values.data[root].space != SPACE_WORKSPACE)
-        return true;
-    for (uint32_t i = 0; i < f->results.len; i++)
-        if (prog_root(f, f->results.data[i].value, &at) == root)
-            return true;
-    for (const prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w)) {
-        if (s->kind == STEP_VIEW || (s >= f->steps.data && s < f->steps.data + f->steps.len &&
-                                     is_inside(l, x, (uint32_t)(s - f->steps.data))))
-            continue;
-        for (uint32_t i = 0; i < s->n_args; i++)
-            if (prog_root(f, s->args[i], &at) == root)
-                return true;
-    }
-    return false;
+    const prog_uses *u = &l->uses[root];
+    return l->f->values.data[root].space != SPACE_WORKSPACE || u->first < l->list.data[x->first].step ||
+           (u->first <= u->last && u->last > l->list.data[x->last].step);
 }
 
 static uint32_t writer_of(const prog_links *l, const prog_chain *x, uint32_t root)

@@ -14,10 +14,16 @@ typedef struct prog_link {
     const char *why;      /* or why it does not */
 } prog_link;
 
+/* Steps between which the bytes of a value are used, views aside; first > last: by none. */
+typedef struct prog_uses {
+    uint32_t first, last; /* by the caller, in a branch or a loop: 0, UINT32_MAX */
+} prog_uses;
+
 typedef struct prog_links {
     prog_module *m;
     prog_func *f;
     VEC(prog_link) list;
+    prog_uses *uses; /* of each root */
 } prog_links;
 
 /* Steps that branches and loops hold are left out. */
