@@ -104,6 +104,6 @@ exact_result place_exact(arena *a, const plan_placing *x, uint64_t size, uint64_
 /* The same by another search (gaps.c), where no blocks overlap. */
 exact_result place_gaps(arena *a, const plan_placing *x, uint64_t size, uint64_t *steps);
 
-/* place.c: sets the offsets; returns the workspace's size and the name of what won. steps: of the search. */
+/* place.c: sets the offsets; returns the workspace's size and the name of what won. steps: of both searches. */
 uint64_t place_blocks(arena *a, plan_blocks *b, uint64_t steps, const char **out_heuristic);
 #endif

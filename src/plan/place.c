@@ -369,8 +369,8 @@ static uint64_t end_of(const plan_blocks *b)
     return end;
 }
 
-/* From the placement at hand to a smaller one: the least size that could be first, then by halves. What the search
- * could not decide counts as impossible. */
+/* From the placement at hand to a smaller one: the least size that could be first, then by halves. Each size has a
+ * quarter of the steps that are left for each of the two searches. What they could not decide counts as impossible. */
 static uint64_t improve(arena *a, const placing *x, uint64_t size, uint64_t steps)
 {
     plan_blocks *b = x->p.b;
@@ -380,9 +380,10 @@ static uint64_t improve(arena *a, const placing *x, uint64_t size, uint64_t step
     while (from < to && steps > b->n) {
         arena scratch;
         arena_init(&scratch, a);
-        uint64_t now = steps / 2, left = now, also = b->n_overlaps == 0 ? now : 0;
-        if (place_exact(&scratch, &x->p, at, &left) == EXACT_FOUND ||
-            (also > 0 && left == 0 && place_gaps(&scratch, &x->p, at, &also) == EXACT_FOUND)) {
+        const uint64_t most = steps / 4;
+        uint64_t exact = most, gaps = most;
+        if (place_exact(&scratch, &x->p, at, &exact) == EXACT_FOUND ||
+            (b->n_overlaps == 0 && exact == 0 && place_gaps(&scratch, &x->p, at, &gaps) == EXACT_FOUND)) {
             to = end_of(b);
             for (uint32_t i = 0; i < b->n; i++)
                 best[i] = b->data[i].offset;
@@ -390,7 +391,7 @@ static uint64_t improve(arena *a, const placing *x, uint64_t size, uint64_t step
             from = at + 1;
         }
         arena_free(&scratch);
-        steps -= now - left;
+        steps -= (most - exact) + (most - gaps);
         at = from + (to - from) / 2;
     }
     for (uint32_t i = 0; i < b->n; i++)

@@ -8,7 +8,7 @@
 #define WORK_PER_PART 16384     /* operations below which another task costs more than it brings */
 #define NEAR_PARTS    16    /* tasks, of that work, of an operator that fewer workers may finish sooner */
 #define ORDER_EFFORT  UINT64_C(300000)   /* operators looked at in the search for an order */
-#define PLACE_EFFORT  UINT64_C(10000000) /* blocks and layers looked at in the search for a placement */
+#define PLACE_EFFORT  UINT64_C(20000000) /* blocks and layers looked at in the two searches for a placement */
 #define SPARE_WORK    20000000u /* operators looked at while parts are taken away one by one */
 
 /* Workers begin with equal shares of the parts: those of a number that they divide are equal to one iteration, whatever
