@@ -116,16 +116,18 @@ class Model:
 
     # --- layers
 
-    def conv(self):
+    def conv(self, deep=0, most=60):
         rng = self.rng
         channels, groups, outs = int(rng.choice([1, 3, 8, 16, 20])), 1, int(rng.choice([1, 4, 7, 16, 24]))
-        if rng.integers(0, 3) == 0:
+        if deep:
+            channels = deep
+        elif rng.integers(0, 3) == 0:
             groups, outs = channels, channels * int(rng.integers(1, 3))
         kernel, stride = [int(k) for k in rng.integers(1, 4, 2)], [int(s) for s in rng.integers(1, 3, 2)]
         pads = [int(rng.integers(0, kernel[i % 2])) for i in range(4)]
         x, y = self.params(12), self.params(30)
         data, numbers = self.input([1, channels, 9, 8], x)
-        w, codes, scales = self.weight([outs, channels // groups] + kernel, 0)
+        w, codes, scales = self.weight([outs, channels // groups] + kernel, 0, most)
         operands, offset = [data, w], 0
         if rng.integers(0, 2):
             b, values = self.bias(x[0], scales)
@@ -147,6 +149,10 @@ class Model:
         if rng.integers(0, 2):
             v, low = self.node("Relu", [v]), int(y[1])
         self.output(v, y, self.by_channel(acc + offset, 1, x[0], scales, y[0]), low)
+
+    def deep(self):
+        """Sums of several parts that fit into 32 bits each."""
+        self.conv(int(self.rng.integers(180, 700)), 200)
 
     def matmul(self, k=None, most=60):
         rng = self.rng
@@ -234,9 +240,9 @@ class Model:
         onnx.save(onnx.shape_inference.infer_shapes(model), path)
 
 
-LAYERS = [Model.conv] * 6 + [Model.matmul, Model.matmul, Model.long, Model.gemm, Model.gemm, Model.sum, Model.sum,
-                             Model.product, Model.product, Model.average, Model.average, Model.global_average,
-                             Model.moved, Model.joined, Model.rescaled]
+LAYERS = [Model.conv] * 6 + [Model.deep, Model.matmul, Model.matmul, Model.long, Model.gemm, Model.gemm, Model.sum,
+                             Model.sum, Model.product, Model.product, Model.average, Model.average,
+                             Model.global_average, Model.moved, Model.joined, Model.rescaled]
 
 
 BOARDS = {"qemu-m4": "cortex-m4", "qemu-m55": "cortex-m55", "qemu-rv32": "rv32imc"}

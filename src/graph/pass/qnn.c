@@ -22,6 +22,7 @@ typedef struct converter {
     bool half_up;    /* the model rounds so */
     bool always;     /* also where rounding to nearest even asks for exact integers that are slower here */
     const char *method; /* attribute of what rounds to the nearest even */
+    uint32_t parts;     /* of which a sum in i64 may be made */
     ptr_map why;     /* node -> number of the reason why it stays, as far as one was looked for */
     ptr_map readers; /* value with one use -> position of the node that reads it, in f->nodes as it was */
     VEC(const char *) reasons;
@@ -40,6 +41,7 @@ typedef struct tail {
 typedef struct anchor {
     graph_node *n;
     bool is_conv;
+    int32_t line; /* the weights' axis of the output channels */
     qnn_params x, w;
     int64_t channels;
     int64_t most;    /* a sum of its products is at most this */
@@ -214,6 +216,7 @@ static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
     int64_t groups = is_transposed(op) ? graph_attr_int(n, "groups") : 1;
     if (!qnn_is_single(&out->w) && (out->w.axis != line || groups != 1 || (!out->is_conv && rank != 2)))
         return "its weights have a scale for each entry of another axis than the output's channels";
+    out->line = line;
     out->channels = dims[line] * groups;
     out->behind = out->is_conv ? (uint32_t)rank - 2 : 0;
     for (int32_t i = 0; i < rank; i++)
@@ -300,7 +303,8 @@ static graph_value *sums(converter *v, const anchor *a, dtype dt, const tensor_d
     attr *attrs = arena_array(&v->r.c->mem, attr, n->n_attrs + 1u);
     memcpy(attrs, n->attrs, n->n_attrs * sizeof *attrs);
     attrs[n->n_attrs] = attr_dtype(v->r.c, "out_dtype", dt);
-    graph_value *acc = emit(v, op, 4, in, n->n_attrs + (dt != DT_I32), attrs, n->loc);
+    graph_value *acc = dt == DT_I64 ? qnn_sum_in_parts(&v->r, n, op, in, &a->x, &a->w, a->line, v->parts) : NULL;
+    acc = acc ? acc : emit(v, op, 4, in, n->n_attrs + (dt != DT_I32), attrs, n->loc);
     if (!acc || !bias)
         return acc;
     graph_value *pair[2] = {acc, rewrite_constant(&v->r, bias, "bias", n->loc)};
@@ -784,7 +788,7 @@ static bool rounds_half_up(const graph_module *m)
 
 bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o)
 {
-    converter v = {.half_up = rounds_half_up(m), .method = qnn_method(o)};
+    converter v = {.half_up = rounds_half_up(m), .method = qnn_method(o), .parts = qnn_most_parts(o)};
     v.always = !o->no_integers || v.half_up;
     ptr_map_init(&v.why, &c->mem);
     if (v.always && !graph_pass_cse(c, m, o)) /* exporters quantise a value again for each of its readers */

@@ -59,6 +59,13 @@ int64_t qnn_most_sum(compiler *c, const qnn_params *x, const tensor_data *w, con
 /* acc times the products of the scales of x and w by that of y, rounded to the nearest exactly. */
 graph_value *qnn_requantize_wide(rewriter *r, graph_value *acc, const qnn_params *x, const qnn_params *w,
                                  const qnn_params *y, int64_t axis, graph_value *zero, src_loc loc);
+/* The greatest distance of a number of 16 bits from its zero point. */
+int64_t qnn_reach(const qnn_params *p);
+/* The sums of row `op` for the node n (in: data, weights, zero points), with outputs on the weights' axis `line`, in
+ * i64 from at most so many parts in i32 (qnn_parts.c). NULL: it is not made so. */
+graph_value *qnn_sum_in_parts(rewriter *r, const graph_node *n, const char *op, graph_value *const *in,
+                              const qnn_params *x, const qnn_params *w, int32_t line, uint32_t most);
+uint32_t qnn_most_parts(const pass_options *o);
 /* Numbers with parameters x as numbers with parameters y. */
 graph_value *qnn_change_scale(rewriter *r, graph_value *numbers, const qnn_params *x, const qnn_params *y,
                               graph_value *zero, src_loc loc);

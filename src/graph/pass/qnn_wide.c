@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The greatest distance of a number from its zero point. */
-static int64_t reach_of(const qnn_params *p)
+int64_t qnn_reach(const qnn_params *p)
 {
     int64_t z = qnn_zero(p, 0), up = dtype_max_int(p->dt) - z, down = z - dtype_min_int(p->dt);
     return up > down ? up : down;
@@ -19,7 +18,7 @@ int64_t qnn_most_sum(compiler *c, const qnn_params *x, const tensor_data *w, con
                      int64_t products)
 {
     if (!w)
-        return products * reach_of(x) * 255;
+        return products * qnn_reach(x) * 255;
     const size_t lines = (size_t)w->dims[line];
     int64_t step = 1, most = 0, *sums = arena_array(&c->mem, int64_t, lines);
     memset(sums, 0, lines * sizeof *sums);
@@ -30,7 +29,7 @@ int64_t qnn_most_sum(compiler *c, const qnn_params *x, const tensor_data *w, con
         sums[at] += llabs(tensor_get_i64(w, i) - qnn_zero(of_w, at));
         most = sums[at] > most ? sums[at] : most;
     }
-    return most * reach_of(x);
+    return most * qnn_reach(x);
 }
 
 /* --- scales --- */

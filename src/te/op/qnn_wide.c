@@ -76,8 +76,13 @@ static int room_for(double k, int bits)
  * twelve upper bits tell. */
 #define REACH ((int64_t)1 << 20)
 
+/* Shifts for numbers of 31 and of MOST_BITS bits: beyond them the product is below 1/2. */
+#define MOST_SHIFT      31
+#define MOST_WIDE_SHIFT 47
+#define MOST_BITS       47
+
 /* k of f64 in the same words as one of f32 (qnn_round.c), by halves of its bits. */
-static qnn_factor factor_of(te_graph *g, tir_expr_ref k)
+static qnn_factor factor_of(te_graph *g, tir_expr_ref k, int64_t most)
 {
     compiler *c = g->c;
     tir_expr_ref bits = tir_call1(c, TIR_TO_BITS, k), one = tir_int(c, DT_U32, 0x40000000);
@@ -88,7 +93,7 @@ static qnn_factor factor_of(te_graph *g, tir_expr_ref k)
     mantissa = tir_binary(c, TIR_BITOR, mantissa, tir_binary(c, TIR_SHR, low, tir_int(c, DT_U32, 22)));
     tir_expr_ref shift = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, high, tir_int(c, DT_U32, 20)));
     shift = tir_sub(c, tir_int(c, DT_I32, 1021), shift);
-    shift = tir_min(c, tir_max(c, shift, tir_int(c, DT_I32, 1)), tir_int(c, DT_I32, 31));
+    shift = tir_min(c, tir_max(c, shift, tir_int(c, DT_I32, 1)), tir_int(c, DT_I32, most));
     return (qnn_factor){tir_cast(c, DT_I32, tir_binary(c, TIR_BITOR, mantissa, one)), shift,
                         tir_binary(c, TIR_GE, high, tir_int(c, DT_U32, 0x3fd00000))};
 }
@@ -98,8 +103,23 @@ static qnn_factor factor_known(te_graph *g, double k)
 {
     int exponent;
     const int64_t multiplier = (int64_t)ldexp(frexp(k, &exponent), 31);
-    const int shift = -exponent - 1;
-    return (qnn_factor){tir_int(g->c, DT_I32, multiplier), tir_int(g->c, DT_I32, shift > 31 ? 31 : shift), NULL};
+    const int shift = -exponent - 1 < MOST_SHIFT ? -exponent - 1 : MOST_SHIFT;
+    return (qnn_factor){tir_int(g->c, DT_I32, multiplier), tir_int(g->c, DT_I32, shift), NULL};
+}
+
+/* x of i64 by such a factor, from the products of its halves, without the low word: less than 1, and 2^(17 - 30) of
+ * a result, is lost. */
+static tir_expr_ref scaled_wide(te_graph *g, tir_expr_ref x, qnn_factor k, tir_expr_ref slow)
+{
+    compiler *c = g->c;
+    tir_expr_ref word = tir_int(c, DT_U64, 32), low = tir_cast(c, DT_U64, tir_cast(c, DT_U32, x));
+    tir_expr_ref high = tir_cast(c, DT_I64, tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, x, i64(g, 32))));
+    low = tir_mul(c, low, tir_cast(c, DT_U64, tir_cast(c, DT_U32, k.multiplier)));
+    tir_expr_ref y = tir_add(c, tir_mul(c, high, tir_cast(c, DT_I64, k.multiplier)),
+                             tir_cast(c, DT_I64, tir_binary(c, TIR_SHR, low, word)));
+    tir_expr_ref shift = tir_cast(c, DT_I64, k.shift), unit = tir_binary(c, TIR_SHL, i64(g, 1), shift);
+    tir_expr_ref reach = tir_add(c, tir_binary(c, TIR_SHR, unit, i64(g, 12)), i64(g, 2));
+    return rounded_i64(g, y, shift, reach, k.large, slow);
 }
 
 /* Sums by such a factor are ties often, and exact. */
@@ -132,7 +152,9 @@ tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref
             return rounded_exact(g, y, shift);
         return rounded_i64(g, y, i64(g, shift), i64(g, ((int64_t)1 << shift) >> (off < 20 ? off : 20)), NULL, slow);
     }
-    return bits > 31 ? slow : qnn_scaled_by(g, x, factor_of(g, k), REACH, NULL, slow);
+    return bits > MOST_BITS ? slow
+           : bits > 31      ? scaled_wide(g, x, factor_of(g, k, MOST_WIDE_SHIFT), slow)
+                            : qnn_scaled_by(g, x, factor_of(g, k, MOST_SHIFT), REACH, NULL, slow);
 }
 
 tir_expr_ref qnn_mean_real(te_graph *g, tir_expr_ref sum, tir_expr_ref count, int64_t most, double k,
