@@ -227,12 +227,61 @@ static bool stays_rolled(const c_emit *e, const tir_stmt *s)
     return !d.found;
 }
 
+#define TILE_SUMS  6  /* vectors that one step of a tile adds to */
+#define FEW_REGS   16
+#define SHORT_STEP 16 /* iterations that clang would write out */
+
+/* Stores of vectors in straight code; -1: there is a loop. */
+static int64_t vector_stores(const tir_stmt *s)
+{
+    if (!s || s->kind == TIR_FOR)
+        return s ? -1 : 0;
+    int64_t n = s->kind == TIR_STORE && s->value->type.lanes > 1, body = vector_stores(s->body),
+            orelse = vector_stores(s->orelse);
+    bool loop = body < 0 || orelse < 0;
+    n += body + orelse;
+    for (uint32_t i = 0; i < s->n_stmts && !loop; i++) {
+        int64_t inner = vector_stores(s->stmts[i]);
+        loop = inner < 0;
+        n += inner;
+    }
+    return loop ? -1 : n;
+}
+
+static bool is_short_loop(const tir_stmt *s)
+{
+    int64_t n;
+    return s && s->kind == TIR_FOR && s->for_kind == FOR_SERIAL && tir_is_int(s->extent, &n) && n <= SHORT_STEP;
+}
+
+/* A few steps of a tile whose sums fill the registers. Clang would write them out and the loops around them, too, and
+ * keep what neighbouring steps share in registers that are not there: a 5x5 convolution takes twice as long. Where
+ * there are 32 registers it does no harm. */
+static bool is_tile_step(const c_emit *e, const tir_stmt *s)
+{
+    bool few = e->f->target && e->f->target->vector_regs <= FEW_REGS;
+    return few && is_short_loop(s) && vector_stores(s->body) >= TILE_SUMS;
+}
+
+/* A block of elements that are transposed: clang would write all of it out, element by element; of the inner loop alone
+ * it makes vectors. */
+static bool is_transposing(const c_emit *e, const tir_stmt *s)
+{
+    if (!e->f->target || e->f->target->small || !is_short_loop(s) || !is_short_loop(s->body))
+        return false;
+    const tir_stmt *copy = s->body->body;
+    return copy->kind == TIR_STORE && copy->value->type.lanes == 1 && copy->value->kind == TIR_LOAD;
+}
+
 static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const char *end, const char *var)
 {
     if (!e->cut || s->for_kind != FOR_PARALLEL) {
         if (stays_rolled(e, s)) {
             needs_add(e->needs, (c_need){.kind = NEED_ROLLED});
             w_line(e->w, "LATHE_ROLLED");
+        } else if (is_tile_step(e, s) || is_transposing(e, s)) {
+            needs_add(e->needs, (c_need){.kind = NEED_STEP});
+            w_line(e->w, "LATHE_STEP");
         }
         w_open(e->w, "for (%s %s = %s; %s < %s; %s++)", index_type(e), var, min, var, end, var);
         return;
