@@ -259,8 +259,10 @@ bool te_apply_storage_align(te_lowering *lw, const te_prim *p, te_stage *st)
     if (st->is_param || st->op.kind != TE_COMPUTE)
         return te_prim_error(lw, p, a->axis, "only buffers of computations that are no parameters can be padded");
     if (a->factor < 1 || a->factor > TE_MOST_ALIGN || a->offset < 0 || a->offset >= a->factor)
-        return te_prim_error(lw, p, a->axis,
-                             "the factor must be from 1 to 65536, the offset from 0 to below the factor");
+        return te_prim_error(
+            lw, p, a->axis,
+            arena_printf(&lw->c->mem, "the factor must be from 1 to %d, the offset from 0 to below the factor",
+                         TE_MOST_ALIGN));
     if (st->tiles.ny)
         return te_prim_error(lw, p, a->axis, "the buffer's layout is given already");
     for (uint32_t i = 0; i < st->op.n_axes; i++) {

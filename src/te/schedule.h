@@ -88,7 +88,7 @@ void te_sched_tensorize(te_sched *s, const char *stage, const char *axis, const 
 void te_sched_rolling_buffer(te_sched *s, const char *stage);
 /* In the stage's buffer, elements along the axis are a multiple of `factor` apart, and `offset` more. */
 void te_sched_storage_align(te_sched *s, const char *stage, const char *axis, int64_t factor, int64_t offset);
-#define TE_MOST_ALIGN 65536 /* the largest factor; te_apply_storage_align's message has it, too */
+#define TE_MOST_ALIGN 65536 /* the largest factor */
 /* In the stage's buffer, tiles of axes y by x lie one behind the other. */
 void te_sched_storage_tile(te_sched *s, const char *stage, const char *y, const char *x, int64_t y_factor,
                            int64_t x_factor);

@@ -3,6 +3,15 @@
  * Their code is a call; what the function does is written by codegen/c/mve.c. */
 #include "tir/intrin.h"
 
+/* The nests' own; first: whether the sums begin here. */
+#define SUMS_RESET "for (i: int64, 0, m) { for (j: int64, 0, r) { out[i, j] = 0 } }"
+#define DOT_CALL(first)                                                                                        \
+    "@tir.call_extern(\"lathe_mve_dot\", &out[0, 0], &a[0, 0, 0], &w[0, 0, 0], m, r, h, n, a_step, a_row, "    \
+    "w_step, w_row, out_step, " first ")"
+#define WINDOW_CALL(first)                                                                                     \
+    "@tir.call_extern(\"lathe_mve_window\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0], m, r, p, q, a_step, "     \
+    "a_tap, w_step, w_row, out_step, " first ")"
+
 static const tir_intrin rows[] = {
     /* A window of one row is n bytes, not n rows: k stands first. */
     {.name = "mve_dot",
@@ -27,11 +36,9 @@ static const tir_intrin rows[] = {
      .n_symbols = 9,
      .symbols = {{"m", 1, 6, 1}, {"r", 1, 1 << 16, 1}, {"h", 1, 1 << 16, 1}, {"n", 1, 1 << 16, 1}, {"a_step", 0, 0, 0},
                  {"a_row", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
-     .body = "@tir.call_extern(\"lathe_mve_dot\", &out[0, 0], &a[0, 0, 0], &w[0, 0, 0], m, r, h, n, a_step, a_row, "
-             "w_step, w_row, out_step, 1)",
-     .reset = "for (i: int64, 0, m) { for (j: int64, 0, r) { out[i, j] = 0 } }",
-     .update = "@tir.call_extern(\"lathe_mve_dot\", &out[0, 0], &a[0, 0, 0], &w[0, 0, 0], m, r, h, n, a_step, a_row, "
-             "w_step, w_row, out_step, 0)"},
+     .body = DOT_CALL("1"),
+     .reset = SUMS_RESET,
+     .update = DOT_CALL("0")},
     /* A word of a channel and a column holds its rows of the window: four columns are a vector. */
     {.name = "mve_window",
      .help = "windows of a few channels whose rows stand side by side, int8 by int8: "
@@ -56,11 +63,9 @@ static const tir_intrin rows[] = {
      .n_symbols = 9,
      .symbols = {{"m", 1, 1 << 16, 1}, {"r", 1, 4, 1}, {"p", 1, 4, 1}, {"q", 1, 4, 1}, {"a_step", 0, 0, 0},
                  {"a_tap", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
-     .body = "@tir.call_extern(\"lathe_mve_window\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0], m, r, p, q, a_step, "
-             "a_tap, w_step, w_row, out_step, 1)",
-     .reset = "for (i: int64, 0, m) { for (j: int64, 0, r) { out[i, j] = 0 } }",
-     .update = "@tir.call_extern(\"lathe_mve_window\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0], m, r, p, q, a_step, "
-               "a_tap, w_step, w_row, out_step, 0)"},
+     .body = WINDOW_CALL("1"),
+     .reset = SUMS_RESET,
+     .update = WINDOW_CALL("0")},
     {.name = "mve_words",
      .help = "up to four rows of int8 side by side, in words: out[x, i, j] = a[j, x, i]",
      .nest = "primfn(a: handle, out: handle) -> ()\n"

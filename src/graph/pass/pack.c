@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+/* Measured as attention's (docs/performance.md). */
 #define FEW_ROWS 12 /* of a left operand, for which the right one is not turned: that takes longer than sums in lanes */
 
 typedef struct packer {

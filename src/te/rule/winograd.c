@@ -52,6 +52,8 @@ typedef struct winograd_cut {
 /* --- the cut, by counting cycles --- */
 
 #define MAX_TILE_ROWS 4          /* in a register tile */
+/* Estimates, none of them measured by itself: what the cuts that they lead to bring is in docs/performance.md,
+ * "Second-level caches". */
 #define HIDDEN        0.5        /* part of the reading from afar that goes on under the arithmetic */
 #define FETCHED       0.75       /* the same of weights, which are fetched ahead */
 #define CLEARLY_LESS  0.999      /* else fewer vectors, whose weights take less of the first-level cache */
