@@ -9,6 +9,7 @@
 
 #define LINE_BYTES 64 /* fetched at once */
 #define MOST_RUNS  4
+#define MOST_BETWEEN 2 /* times a run's length: what lies between runs that are no further apart comes with them */
 
 bool te_apply_prefetch(te_lowering *lw, const te_prim *p, te_stage *st)
 {
@@ -72,8 +73,9 @@ typedef struct fetch_plan {
     int64_t runs, between;
 } fetch_plan;
 
-/* Elements between the first and the last of a run; false: that is not known, or all are one run. A region of several
- * runs has them along its first dimension that is longer than 1. */
+/* Elements between the first and the last of a run, where it was that of the whole region; false, and nothing is
+ * changed: it is not known, or all are one run. A region of several runs has them along its first dimension that is
+ * longer than 1. */
 static bool read_runs(te_lowering *lw, const te_tensor *t, tir_expr_ref const *lo, tir_expr_ref const *hi,
                       fetch_plan *out, int64_t *size)
 {
@@ -117,9 +119,14 @@ static bool plan_fetches(te_lowering *lw, te_stage *st, const te_iter *it, fetch
     tir_expr_ref first = flat(lw, t, lo), last = flat(lw, t, hi);
     if (!tir_is_int(tir_simplify(lw->bounds, tir_sub(c, last, first)), &size))
         return false;
-    int64_t step = (size + n.total) / n.total;
-    if (step > line && !n.around && read_runs(lw, t, lo, hi, out, &size))
+    fetch_plan apart = *out;
+    int64_t run = 0, step = (size + n.total) / n.total;
+    if (!n.around && read_runs(lw, t, lo, hi, &apart, &run) &&
+        (step > line || (apart.runs <= MOST_RUNS && size / apart.runs > MOST_BETWEEN * run))) {
+        *out = apart;
+        size = run;
         step = (size + n.total) / n.total;
+    }
     step = n.around && step > line ? line : step;
     int64_t share = n.total * step, rest = n.around && size + 1 > share ? size + 1 - share : 0,
             reach = rest + share + (out->runs - 1) * out->between;

@@ -10,7 +10,7 @@
 #include "te/text.h"
 #include "type/target.h"
 
-enum { MOST_VECTORS = 4, MOST_ROWS = 28 };
+enum { MOST_VECTORS = 4, MOST_ROWS = 28, LEAST_STEPS = 256, MOST_STEPS = 8192 };
 
 static const char *print_schedule(compiler *c, const te_sched *s)
 {
@@ -45,6 +45,20 @@ static bool add_tiles(compiler *c, const prog_kernel *k, tune_space *out)
                 return false;
             add(c, out, print_schedule(c, s), te_step_cost(k->target, v, r) / (double)(v * r));
         }
+    return true;
+}
+
+/* The rule's tile with sums of blocks of the reduction, and of all of it. */
+static bool add_blocks(compiler *c, const prog_kernel *k, double cost, tune_space *out)
+{
+    for (uint32_t steps = LEAST_STEPS; steps <= MOST_STEPS; steps *= 2) {
+        struct target t = *k->target;
+        te_sched *s = NULL;
+        t.tile_steps = steps < MOST_STEPS ? steps : UINT32_MAX;
+        if (!te_schedule_graph(c, k->func, k->node, &t, NULL, &s))
+            return false;
+        add(c, out, print_schedule(c, s), cost);
+    }
     return true;
 }
 
@@ -100,6 +114,8 @@ bool tune_space_of(compiler *c, const prog_kernel *k, uint32_t most, tune_space 
     double best = 0;
     for (uint32_t i = 1; i < tiles; i++)
         best = best == 0 || out->candidates.data[i].cost < best ? out->candidates.data[i].cost : best;
+    if (!add_blocks(c, k, best, out))
+        return false;
     add_factors(c, rule, best, out);
     if (out->candidates.len > 1) /* the rule's own choice stays the first */
         qsort(out->candidates.data + 1, out->candidates.len - 1u, sizeof *out->candidates.data, by_cost);

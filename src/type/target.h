@@ -64,6 +64,7 @@ typedef struct target {
     uint32_t features;     /* of target_feature */
     const char *cpu;       /* row of cpu_model.h; NULL: "generic" */
     uint32_t tile_vectors, tile_rows; /* the register tile that rules take, where it fits: a tuner's; 0: their choice */
+    uint32_t tile_steps; /* the same of the steps of a reduction that a block of sums takes */
     uint32_t stack_limit;  /* bytes of locals that one kernel may use */
     uint32_t bytes_limit;  /* a larger array of 8- or 16-bit elements is no local: of operators that follow each other
                             * the workspace holds the largest only; 0: they count as others do */

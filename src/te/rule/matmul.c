@@ -4,7 +4,8 @@
  * them. A panel of the right operand serves all rows; while it does, packed weights of the next panel are fetched,
  * because a network reads each weight once and finds it in far memory. The epilogue runs over a tile in the first
  * cache: what it loads and computes would push sums out of their registers, in which the C compiler also keeps what it
- * could load again. */
+ * could load again. A panel that the second-level cache does not hold is cut along the reduction: a block of it serves
+ * all rows, whose sums wait in the cache for the next block. */
 #include "graph/op/nn.h"
 #include "te/rule/rule.h"
 #include "tir/walk.h"
@@ -15,6 +16,13 @@
 #define ROW_LIMIT  4096 /* elements of a row of sums */
 #define FEW_PANELS 8    /* panels that do not keep workers busy */
 #define LONG_SUM   64   /* steps of the reduction beside which storing the sums is little */
+
+/* Blocks of the reduction: parts of the second-level cache. On Zen 5 blocks of 1024 steps were as fast as any in most
+ * shapes, of 2048 and 4096, which fill more of it, up to 1 and 4 % slower. */
+#define STAYS_QUARTERS 3   /* of it: a panel and a tile's rows, which need no blocks */
+#define BLOCK_PART     2   /* one of so many: two panels' blocks, one of which arrives, and a tile's rows */
+#define ASKED_PART     4   /* the same: a panel that is larger than that, a tuner may cut */
+#define LEAST_STEPS    256 /* of a block: beside them a tile's way to its sums and back is little */
 
 typedef struct matmul_plan {
     te_sched *s;
@@ -30,6 +38,8 @@ typedef struct matmul_plan {
     const target_dot *dot; /* products of integers, some at a time; NULL: of floats */
     const te_node *blocks; /* sums of blocks of the reduction, of weights that are taken apart there; NULL: none */
     const target_dot *word; /* and of integers, all of a word at a time; NULL: of floats, one by one */
+    int64_t steps;          /* of a block of the reduction; 0: all at once */
+    int64_t waiting;        /* with blocks: tiles of rows whose sums wait in the cache; 0: all */
 } matmul_plan;
 
 /* --- loops --- */
@@ -56,7 +66,7 @@ static uint32_t outer_axes(const matmul_plan *p, const te_node *n, const char **
 /* The outer loop of the reduction. */
 static const char *sum_loop(const matmul_plan *p)
 {
-    return p->dot ? "k_m" : p->anchor->reduce_axes[0]->var->name;
+    return p->dot ? "k_m" : p->steps > 0 ? "k_i" : p->anchor->reduce_axes[0]->var->name;
 }
 
 /* The sums of one tile in pairs of rows and columns, each of which has an instruction for eight products. */
@@ -159,18 +169,58 @@ static void share_rows(matmul_plan *p)
         p->tile.rows = rows;
 }
 
+/* Steps of a block of the reduction, which divides it, or 0: a panel of the right operand stays where it is while the
+ * rows pass, so that blocks bring nothing; or there is but one tile of rows; or the extents are not known. */
+static int64_t choose_steps(const matmul_plan *p, const struct target *t, const graph_node *n)
+{
+    const te_node *a = p->anchor;
+    const int64_t height = p->row < a->n_axes ? te_axis_extent(a, p->row) : 1, l2 = target_cpu(t)->l2_bytes,
+                  columns = p->tile.vectors * p->lanes, bytes = (int64_t)dtype_bytes(te_in_type(n, 1)->dt);
+    int64_t k = 0, asked = t->tile_steps;
+    if (p->rows_shared || height <= p->tile.rows || a->n_reduce != 1 || !tir_is_int(a->reduce_axes[0]->extent, &k))
+        return 0;
+    if (asked > 0 && columns * bytes * k > l2 / ASKED_PART)
+        return asked < k && k % asked == 0 ? asked : 0;
+    if ((columns + p->tile.rows) * bytes * k <= l2 / 4 * STAYS_QUARTERS)
+        return 0;
+    for (int64_t blocks = 2; k / blocks >= LEAST_STEPS; blocks++)
+        if (k % blocks == 0 && (2 * columns + p->tile.rows) * bytes * (k / blocks) <= l2 / BLOCK_PART)
+            return k / blocks;
+    return 0;
+}
+
+/* With blocks, tiles of rows whose sums, of the whole panel, wait on the stack: the panel's blocks come once more for
+ * the next ones. Loop partition makes two arrays of them, for whole chunks and the last one, beside the tiles' own.
+ * 0: the sums of all rows wait; 1: the stack holds none worth it. */
+static int64_t waiting_tiles(const matmul_plan *p, const struct target *t)
+{
+    const int64_t bytes = (int64_t)dtype_bytes(p->anchor->outputs[0]->dt), rows = p->tile.rows,
+                  room = t->stack_limit / (rows * p->tile.vectors * p->lanes * bytes),
+                  tiles = (te_axis_extent(p->anchor, p->row) + rows - 1) / rows;
+    if (tiles <= room)
+        return 0;
+    const int64_t most = (room - 2) / 2, chunks = most > 1 ? (tiles + most - 1) / most : tiles;
+    return (tiles + chunks - 1) / chunks;
+}
+
 /* Blocks of the result: batches, panels of columns, tiles of rows; the loop that workers share. */
 static const char *cut_result(const matmul_plan *p, bool rows_written_out)
 {
     te_sched *s = p->s;
     const te_node *last = p->last;
-    const char *o = last->name, **order = arena_array(&s->c->mem, const char *, last->n_axes + 3u), *part = "lane_o";
+    const char *o = last->name, **order = arena_array(&s->c->mem, const char *, last->n_axes + 4u), *part = "lane_o";
     te_sched_split(s, o, te_axis_name(last, p->lane), p->tile.vectors * p->lanes, "lane_o", "lane_i");
     te_sched_split(s, o, "lane_i", p->lanes, "lane_m", "lane_v");
     uint32_t n = outer_axes(p, last, order), batches = n;
     order[n++] = "lane_o";
     if (p->row < last->n_axes) {
-        te_sched_split(s, o, te_axis_name(last, p->row), p->tile.rows, "row_o", "row_i");
+        const char *row = te_axis_name(last, p->row);
+        if (p->steps > 0 && p->waiting > 0) {
+            te_sched_split(s, o, row, p->tile.rows * p->waiting, "chunk", "row_c");
+            order[n++] = "chunk";
+            row = "row_c";
+        }
+        te_sched_split(s, o, row, p->tile.rows, "row_o", "row_i");
         order[n++] = "row_o";
         order[n++] = "row_i";
     }
@@ -214,6 +264,36 @@ static const char *sums_stages(const matmul_plan *p, const char **out_tile)
     te_sched_cache_write(s, *out_tile, "local.reg", acc);
     te_sched_set_scope(s, *out_tile, "local");
     return acc;
+}
+
+/* Sums that wait in the cache, of all blocks; a tile's sums of one block, which are added to them. */
+static void blocked_matmul(matmul_plan *p)
+{
+    te_sched *s = p->s;
+    const te_node *a = p->anchor;
+    const char **order = arena_array(&s->c->mem, const char *, a->n_axes + 4u), *o = p->last->name, *sums = a->name,
+               *acc = arena_printf(&s->c->mem, "%s_acc", a->name), *row = te_axis_name(a, p->row);
+    if (a == p->last)
+        te_sched_cache_write(s, o, "global", sums = arena_printf(&s->c->mem, "%s_sums", o));
+    const char *part = cut_result(p, false);
+    te_sched_compute_at(s, sums, o, p->waiting > 0 ? "chunk" : part);
+    te_sched_split(s, sums, a->reduce_axes[0]->var->name, p->steps, "k_o", "k_i");
+    te_sched_rfactor(s, sums, "k_o", acc);
+    te_sched_set_scope(s, acc, "local.reg");
+    te_sched_split(s, sums, te_axis_name(a, p->lane), p->lanes, "lane_m", "lane_v");
+    te_sched_split(s, sums, row, p->tile.rows, "row_o", "row_i");
+    uint32_t n = outer_axes(p, a, order);
+    const char *const inner[] = {"k_o", "row_o", "row_i", "lane_m", "lane_v"};
+    for (uint32_t i = 0; i < sizeof inner / sizeof *inner; i++)
+        order[n++] = inner[i];
+    te_sched_reorder(s, sums, n, order);
+    te_sched_annotate(s, TE_UNROLL, sums, "row_i");
+    te_sched_annotate(s, TE_UNROLL, sums, "lane_m");
+    te_sched_annotate(s, TE_VECTORIZE, sums, "lane_v");
+    te_sched_compute_at(s, acc, sums, "row_o");
+    write_out_tile(p, acc, true);
+    if (p->weights)
+        te_sched_prefetch(s, acc, "k_i", p->weights, sums, "k_o");
 }
 
 static void tiled_matmul(matmul_plan *p)
@@ -331,6 +411,18 @@ static void integer_matmul(matmul_plan *p, const struct target *t)
     tiled_matmul(p);
 }
 
+/* Products of floats, or of integers as wide as their sums. */
+static void number_matmul(matmul_plan *p, const struct target *t, const graph_node *n)
+{
+    share_rows(p);
+    p->waiting = waiting_tiles(p, t);
+    p->steps = p->waiting != 1 ? choose_steps(p, t, n) : 0;
+    if (p->steps > 0)
+        blocked_matmul(p);
+    else
+        tiled_matmul(p);
+}
+
 bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     int64_t v, granule;
@@ -357,12 +449,10 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
         p.whole = units % lanes != 0;
         p.tile = p.whole ? choose_tile(t, s->g, anchor, p.row, (units + lanes - 1) / lanes, false)
                          : choose_tile_of_panels(t, &p, units / lanes);
-        share_rows(&p);
-        tiled_matmul(&p);
+        number_matmul(&p, t, n);
     } else if (rows && lanes > 1 && units > 1) {
         p.tile = choose_tile_of_rows(t, &p, units);
-        share_rows(&p);
-        tiled_matmul(&p);
+        number_matmul(&p, t, n);
     } else if (rows && lanes > 1 && units == 0 && rank > 2 && te_axis_most(s->g, anchor, p.lane) >= lanes) {
         p.open = true;
         p.tile = choose_tile(t, s->g, anchor, p.row, te_axis_most(s->g, anchor, p.lane) / lanes, true);
