@@ -387,7 +387,7 @@ static bool convert(twins *t, graph_node *n, bool *done)
         return convert_integer_conv(v, n, done);
     if (strcmp(op, "qnn.requantize") == 0)
         return convert_requantize(v, n, done);
-    if (strcmp(op, "qnn.avg_pool2d") == 0)
+    if (strcmp(op, "qnn.avg_pool2d") == 0 || strcmp(op, "qnn.global_avg_pool2d") == 0)
         return convert_scaled_pool(v, n, done);
     if (strcmp(op, "nn.max_pool2d") == 0 || strcmp(op, "nn.avg_pool2d") == 0 || strcmp(op, "nn.lp_pool2d") == 0)
         return convert_pool(v, n, done);
