@@ -28,6 +28,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+from wide import exact, rounded
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -225,12 +227,13 @@ def check_extents(args, folder):
 
 class Layers(Model):
     """QDQ layers by weights of 4 bits, side by side; results are codes."""
-    KINDS = {np.int8: TensorProto.INT8, np.uint8: TensorProto.UINT8}
+    KINDS = {np.int8: TensorProto.INT8, np.uint8: TensorProto.UINT8, np.int16: TensorProto.INT16,
+             np.uint16: TensorProto.UINT16}
 
     def quantised(self, operator, shape, w, axis, out_of, bytes_of, **attributes):
         """w: codes less their zero points; out_of: the exact sums from data and weights; bytes_of: of a channel."""
-        rng, i, dt = self.rng, len(self.inputs), (np.int8, np.uint8)[self.rng.integers(0, 2)]
-        low = np.iinfo(dt).min
+        rng, i, dt = self.rng, len(self.inputs), (np.int8, np.uint8, np.int16, np.uint16)[self.rng.integers(0, 4)]
+        low, high = np.iinfo(dt).min, np.iinfo(dt).max
         channels = w.shape[0] if axis == 0 else w.shape[1]
         single, signed = rng.integers(0, 2, 2)
         scales = rng.uniform(0.01, 0.03, 1 if single else channels).astype(np.float32)
@@ -239,8 +242,8 @@ class Layers(Model):
         if not signed:
             operands.append(self.nibbles(np.full([] if single else [channels], 8), False))
         self.nodes.append(helper.make_node("DequantizeLinear", operands, [f"w{i}"], axis=axis))
-        x = rng.integers(low, low + 256, shape).astype(dt)
-        zeros, sx = [int(rng.integers(low, low + 256)) for _ in range(2)], np.float32(rng.uniform(0.01, 0.02))
+        x = rng.integers(low, high + 1, shape).astype(dt)
+        zeros, sx = [int(rng.integers(low, high + 1)) for _ in range(2)], np.float32(rng.uniform(0.01, 0.02))
         total = out_of(x.astype(np.int64) - zeros[0], w)
         sy = np.float32(np.abs(total).max() * float(sx) * float(scales.max()) / 100 + 1e-4)
         bias = rng.integers(-500, 500, channels).astype(np.int32)
@@ -251,9 +254,14 @@ class Layers(Model):
             helper.make_node(operator, [f"d{i}", f"w{i}", f"b{i}"], [f"s{i}"], **attributes),
             helper.make_node("QuantizeLinear", [f"s{i}", self.constant(sy), self.constant(dt(zeros[1]))], [f"y{i}"])]
         wide = (-1,) + (1,) * (total.ndim - 2)
-        sums = (total + bias.reshape(wide)).astype(np.float32)
-        y = np.rint(sums * (sx * scales / sy).astype(np.float32).reshape(wide)) + zeros[1]
-        self.want[f"y{i}"] = np.clip(y, low, low + 255).astype(dt)
+        total += bias.reshape(wide)
+        if dt in (np.int8, np.uint8): # as onnxruntime's integer kernels round
+            y = np.rint(total.astype(np.float32) * (sx * scales / sy).astype(np.float32).reshape(wide))
+        else:
+            planes = np.moveaxis(total, 1, 0)
+            y = np.stack([rounded(plane, exact(sx) * exact(scales[k % len(scales)]) / exact(sy))
+                          for k, plane in enumerate(planes)], 1).astype(np.int64)
+        self.want[f"y{i}"] = np.clip(y + zeros[1], low, high).astype(dt)
         self.feed[f"x{i}"] = x
         self.inputs.append(helper.make_tensor_value_info(f"x{i}", self.KINDS[dt], shape))
         self.outputs.append(helper.make_tensor_value_info(f"y{i}", self.KINDS[dt], list(total.shape)))
