@@ -254,10 +254,11 @@ static const char any_nibbles[] =
     DOT_TILE_CALLS(NIBBLES)
     "    (void)words;\n"
     "    for (k = 0; k < n; k++, a += step, w += 2 * r)\n"
-    "        for (e = 0; e < 4; e++)\n"
+    "        for (e = 0; e < 4; e++) /* the elements 0, 2, 1, 3: both halves of a byte */\n"
     "            for (i = 0; i < m; i++)\n"
     "                for (j = 0; j < r; j++)\n"
-    "                    out[i * r + j] += a[i * row + e] * LATHE_HALF(w[j / 2 * 4 + e % 2 * 2 + j % 2], e / 2);\n"
+    "                    out[i * r + j] += a[i * row + e % 2 * 2 + e / 2] *\n"
+    "                                      LATHE_HALF(w[j / 2 * 4 + e / 2 * 2 + j % 2], e % 2);\n"
     "}\n";
 
 void needs_write_nibble_rows(writer *w)
