@@ -57,6 +57,7 @@ bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_no
                              te_node *last);
 bool te_schedule_lines(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_attention(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);

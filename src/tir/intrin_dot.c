@@ -29,6 +29,25 @@
 #define PAIRS(a_type)  "(((int32*)out[j] + " PAIR(a_type, "0", "1") ") + " PAIR(a_type, "2", "3") ")"
 #define WIDE(k)        TERM("int16", "int16", k)
 
+/* Two runs of data, each by weights of its own; sums of four products saturate in 16 bits. */
+#define STEPS_NEST                                                                                                  \
+    "primfn(a: handle, b: handle, c: handle, d: handle, out: handle) -> ()\n"                                       \
+    "  attr = {\"global_symbol\": \"dot_u8s8_steps\", \"inputs\": 4}\n"                                              \
+    "  buffers = {a: Buffer(uint8, [4]), b: Buffer(uint8, [4]), c: Buffer(int8, [n, 4]), d: Buffer(int8, [n, 4]),\n" \
+    "             out: Buffer(int32, [n])} {\n"                                                                     \
+    "  for (j: int64, 0, n) {\n"                                                                                    \
+    "    out[j] = 0\n"                                                                                              \
+    "    for (k: int64, 0, 4) {\n"                                                                                  \
+    "      out[j] = ((int32*)out[j] + ((cast(int32, (uint8*)a[k])*cast(int32, (int8*)c[j, k])) + "                  \
+    "(cast(int32, (uint8*)b[k])*cast(int32, (int8*)d[j, k]))))\n"                                                   \
+    "    }\n  }\n}\n"
+#define STEP_TERM(a, c, k) "(cast(int32, (uint8*)" a "[" k "])*cast(int32, (int8*)" c "[j, " k "]))"
+#define STEP_PAIR(a, c, k, next) \
+    "max(min((" STEP_TERM(a, c, k) " + " STEP_TERM(a, c, next) "), 32767), -32768)"
+#define STEPS                                                                                                        \
+    "(((((int32*)out[j] + " STEP_PAIR("a", "c", "0", "1") ") + " STEP_PAIR("b", "d", "0", "1") ") + "                \
+    STEP_PAIR("a", "c", "2", "3") ") + " STEP_PAIR("b", "d", "2", "3") ")"
+
 /* A word has the numbers 0..3 in the low halves of its bytes, 4..7 in the high ones. */
 #define NIBBLE(h, k, code)  "(cast(int32, (int8*)a[" h ", " k "])*(" code " & 15))"
 #define NIBBLES \
@@ -99,6 +118,13 @@ static const tir_intrin rows[] = {
     BYTES("dot_u8s8_pairs", "as dot_u8s8; sums of two products saturate in 16 bits, which the weights must not reach",
         "uint8", PAIRS("uint8")),
     BYTES("dot_s8s8_pairs", "as dot_s8s8 in the same way", "int8", PAIRS("int8")),
+    {.name = "dot_u8s8_steps",
+     .help = "out[j] += a[0] * c[j, 0] + b[0] * d[j, 0] + ..., uint8 by int8; sums of four products have 16 bits",
+     .nest = STEPS_NEST,
+     .n_symbols = 1,
+     .symbols = {{"n", 2, 64, 2}},
+     .reset = LANES("0"),
+     .update = LANES(STEPS)},
     ROW("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16", "int16", "int16", "2",
         "(((int32*)out[j] + " WIDE("0") ") + " WIDE("1") ")"),
     {.name = "dot_s8u4",

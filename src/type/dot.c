@@ -4,6 +4,7 @@
 
 #define ONE_INSTRUCTION 1, 1, 0, 0, 1, 1, 0
 #define PAIRS           2, 3, 0, 0, 1, 3, 0 /* vpmaddubsw, vpmaddwd, vpaddd; the data, a sum, ones */
+#define STEPS           3, 5, 0, 1, 2, 6, 0 /* vpmaddubsw twice, vpaddw, vpmaddwd, vpaddd; both runs, sums, ones */
 #define HALVES          2, 4, 3, 2, 2, 4, 0 /* vpmaddwd and vpaddd of even and of odd bytes, which are widened */
 #define WIDE_READERS    16               /* of each weight that is widened first */
 #define MULTIPLY_ADD    1, 2, 0, 0, 1, 2, 0 /* vpmaddwd, vpaddd */
@@ -35,6 +36,9 @@ static const target_dot rows[] = {
     {"dot_s16s16", TARGET_MADD, 16, 2, DT_I16, DT_I16, false, MULTIPLY_ADD},
     {"dot_s8u4", 0, 16, 8, DT_I8, DT_U4, false, NIBBLES},
 };
+
+/* Weights are packed otherwise than for a row above. */
+static const target_dot steps = {"dot_u8s8_steps", TARGET_MADD, 32, 8, DT_U8, DT_I8, true, STEPS};
 
 static const target_dot *find(const target *t, dtype a, dtype b, bool proved, bool tiles)
 {
@@ -83,4 +87,11 @@ const target_dot *target_find_wide_dot(const target *t, const target_dot *bytes)
 const target_dot *target_find_wide_dot_for(const target *t, const target_dot *bytes, int64_t readers)
 {
     return readers >= WIDE_READERS ? target_find_wide_dot(t, bytes) : NULL;
+}
+
+const target_dot *target_find_steps_dot(const target *t, const target_dot *bytes)
+{
+    const target_dot *r = &steps;
+    return r->a == bytes->a && r->b == bytes->b && (t->features & r->features) == r->features &&
+           r->vector_bytes <= t->vector_bytes && target_find_wide_dot(t, bytes) ? r : NULL;
 }

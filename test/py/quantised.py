@@ -188,6 +188,29 @@ class Model:
         if kind == "i8":
             self.signed_chains.append(self.outputs[-1].name)
 
+    def lists(self, kind):
+        """Convolutions that are lists of steps on x86-64 without VNNI: small weights, with some at the ends of their
+        range and where sums of four meet their bound; most of the data is at the ends of its range."""
+        rng = self.rng
+        x, y = self.params("u8", 12), self.params("u8", 12)
+        channels, outs = int(rng.choice([16, 40, 64])), int(rng.choice([32, 40]))
+        odd = np.array([-128, -127, -65, -64, -33, -32, 32, 33, 64, 65, 127])
+        value = self.input([1, channels, 10, 15], x)
+        name = list(self.feed)[-1]
+        ends = np.sign(self.feed[name]) * np.float32(1000)
+        self.feed[name] = np.where(rng.uniform(size=ends.shape) < 0.8, ends, self.feed[name]).astype(np.float32)
+        before, after = x, y
+        for ins, size, stride in ((channels, 1, 1), (outs, 3, 2), (outs, 1, 1)):
+            q = np.rint(rng.standard_normal([outs, ins, size, size]) * rng.choice([4, 20]))
+            q = np.where(rng.uniform(size=q.shape) < 0.01, rng.choice(odd, q.shape), q).clip(-128, 127).astype(np.int8)
+            scale = np.float32(0.002)
+            w = self.node("DequantizeLinear", [self.constant(q), self.constant(scale)])
+            v = self.node("Conv", [value, w, self.bias(outs, self.scale_of(before), scale)], strides=[stride, stride],
+                          pads=[size // 2] * 4)
+            before, after = after, before
+            value = self.dequantize(self.quantize(v, before), before)
+        self.output(value, before)
+
     def conv_transpose(self, kind):
         """Half up alone: onnxruntime itself sums these in float."""
         rng = self.rng
@@ -323,7 +346,8 @@ class Model:
 EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
 LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.squares,
     Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
-    Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties]
+    Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties,
+    Model.lists, Model.lists]
 
 
 def reference(path, feed, plain=False):

@@ -116,29 +116,46 @@ static bool distance(c_emit *e, const product_list *l, const product *p, int64_t
     return known && a == b;
 }
 
+/* All products of a granule, whatever their order, behind `acc`. */
+static bool place_products(c_emit *e, const product_list *l, tir_expr_ref acc, c_dot *out)
+{
+    int64_t at[MOST], least = 0;
+    uint32_t seen = 0, pair_of[MOST] = {0};
+    for (uint32_t i = 0; i < l->granule; i++) {
+        if (!distance(e, l, &l->list[i], &at[i]))
+            return false;
+        least = at[i] < least ? at[i] : least;
+    }
+    for (uint32_t i = 0; i < l->granule; i++) {
+        int64_t place = at[i] - least;
+        if (place < 0 || place >= l->granule)
+            return false;
+        seen |= 1u << place;
+        pair_of[place] = l->list[i].pair;
+        if (place == 0)
+            *out = (c_dot){acc, l->list[i].a, l->list[i].b, l->pairs};
+    }
+    return seen == (1u << l->granule) - 1 && (!l->pairs || (pair_of[0] == pair_of[1] && pair_of[2] == pair_of[3]));
+}
+
 bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out)
 {
     product_list l = {0};
     tir_expr_ref acc = NULL;
-    int64_t at[MOST], least = 0;
-    uint32_t seen = 0, pair_of[MOST] = {0};
-    if (!is_sum(x) || x->type.lanes < 2 || !take_terms(x, &l, &acc))
-        return false;
-    for (uint32_t i = 0; i < l.granule; i++) {
-        if (!distance(e, &l, &l.list[i], &at[i]))
+    return is_sum(x) && x->type.lanes > 1 && take_terms(x, &l, &acc) && place_products(e, &l, acc, out);
+}
+
+bool dot_steps_match(c_emit *e, tir_expr_ref x, c_dot *out)
+{
+    product_list runs[2] = {{.n = 0}, {.n = 0}};
+    tir_expr_ref acc = x;
+    for (uint32_t i = 0; i < 4; i++, acc = acc->args[0])
+        if (!is_sum(acc) || acc->type.lanes < 2 || !take_pair(&runs[1 - i % 2], i / 2, acc->args[1]))
             return false;
-        least = at[i] < least ? at[i] : least;
-    }
-    for (uint32_t i = 0; i < l.granule; i++) {
-        int64_t place = at[i] - least;
-        if (place < 0 || place >= l.granule)
+    for (uint32_t i = 0; i < 2; i++)
+        if (runs[i].n != 4 || runs[i].list[0].a->type.dt != DT_U8 || !place_products(e, &runs[i], acc, &out[i]))
             return false;
-        seen |= 1u << place;
-        pair_of[place] = l.list[i].pair;
-        if (place == 0)
-            *out = (c_dot){acc, l.list[i].a, l.list[i].b, l.pairs};
-    }
-    return seen == (1u << l.granule) - 1 && (!l.pairs || (pair_of[0] == pair_of[1] && pair_of[2] == pair_of[3]));
+    return true;
 }
 
 /* cast(i32, cast(i16, a)) * cast(i32, cast(i16, b)) */
@@ -341,7 +358,7 @@ static void write_plain_words(writer *w, const c_need *n)
 void dot_write_names(writer *w, const c_needs *n, const c_need *need)
 {
     const c_need *x = n->list.data;
-    while (x->kind != NEED_DOT && x->kind != NEED_DOT_NIBBLES)
+    while (x->kind != NEED_DOT && x->kind != NEED_DOT_STEPS && x->kind != NEED_DOT_NIBBLES)
         x++;
     if (x == need)
         w_fmt(w, "#if LATHE_VECTORS\n%s#endif\n", names_text);

@@ -42,6 +42,7 @@ typedef enum c_need_kind {
     NEED_TILE_ROW, /* a row of two tiles of dt */
     NEED_DOT,      /* sums of products of bytes: dt by to, op TIR_MIN where pairs saturate, TIR_SHR of
                     * words */
+    NEED_DOT_STEPS, /* the same of two runs, added in 16 bits */
     NEED_DOT_NIBBLES, /* the same by numbers of 4 bits */
     NEED_CUT,      /* bounds of a part of a parallel loop */
     NEED_HALF_LOAD, /* conversions of f16 or bf16 (dt) */
@@ -213,6 +214,9 @@ typedef struct c_dot {
 bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out);
 /* The same of words, two numbers of 16 bits each: acc[j] + low a[j] * low b[j] + high a[j] * high b[j]; a, b: any. */
 bool dot_words_match(tir_expr_ref x, c_dot *out);
+/* acc + four products of each of two runs, out[0] and out[1], in the form of dot_u8s8_steps. */
+bool dot_steps_match(c_emit *e, tir_expr_ref x, c_dot *out);
+void needs_write_dot_steps(arena *a, writer *w, const c_needs *all, const c_need *n); /* dot_steps.c */
 /* What a factor of such a sum is made of, under casts that keep every value and under one for all lanes. */
 tir_expr_ref c_under_casts(tir_expr_ref x);
 void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);
@@ -224,7 +228,7 @@ void needs_write_dot_nibbles(arena *a, writer *w, const c_needs *all, const c_ne
 const char *needs_in_pieces(arena *a, const c_need *n, const char *v, const char *each, const char *last);
 /* f64 to i32: saturated in lanes, NaN is 0, by the processor's conversion. */
 const char *needs_whole_lanes(arena *a, const c_need *n, const char *v, const char *into);
-void dot_write_names(writer *w, const c_needs *all, const c_need *n); /* in front of the first of both kinds */
+void dot_write_names(writer *w, const c_needs *all, const c_need *n); /* in front of the first of these */
 
 /* acc + two rows of a, from at_a on and `row` apart, of two runs of four bytes `half` apart, by two of b */
 typedef struct c_tile {

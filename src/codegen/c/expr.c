@@ -219,18 +219,37 @@ static c_text vector_clamp(c_emit *e, tir_expr_ref x)
                 arena_printf(e->tmp, "%s, %s", a, b));
 }
 
+/* Where the numbers of a load begin; it has lanes or not. */
+static const char *first_of(c_emit *e, tir_expr_ref load)
+{
+    tir_expr_ref at = load->args[0]->kind == TIR_RAMP ? load->args[0]->args[0] : load->args[0];
+    const char *text = expr_text(e, at).s;
+    return arena_printf(e->tmp, "%s + %s", expr_name(e, load->u.buffer), text);
+}
+
 /* The same by codes of 4 bits. */
 static bool dot_nibbles(c_emit *e, tir_expr_ref x, c_text *out)
 {
     c_dot d = dot_nibbles_match(e, x);
     if (!d.a)
         return false;
-    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s,
-               *a = expr_text(e, d.a->args[0]).s, *b = expr_text(e, d.b->args[0]->args[0]).s;
+    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s, *a = first_of(e, d.a),
+               *b = first_of(e, d.b);
     needs_add(e->needs, (c_need){.kind = NEED_DOT_NIBBLES, .dt = DT_I8, .to = DT_I32, .lanes = x->type.lanes});
-    *out = (c_text){arena_printf(e->tmp, "%s_nibbles(%s, %s + %s, %s + %s)", v, acc, expr_name(e, d.a->u.buffer), a,
-                                 expr_name(e, d.b->u.buffer), b),
-                    PREC_PRIMARY};
+    *out = (c_text){arena_printf(e->tmp, "%s_nibbles(%s, %s, %s)", v, acc, a, b), PREC_PRIMARY};
+    return true;
+}
+
+/* The same of two runs. */
+static bool dot_steps(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    c_dot d[2];
+    if (!dot_steps_match(e, x, d))
+        return false;
+    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d[0].acc).s,
+               *a = first_of(e, d[0].a), *b = first_of(e, d[1].a), *w = first_of(e, d[0].b), *z = first_of(e, d[1].b);
+    needs_add(e->needs, (c_need){.kind = NEED_DOT_STEPS, .dt = DT_U8, .to = DT_I8, .lanes = x->type.lanes});
+    *out = (c_text){arena_printf(e->tmp, "%s_steps(%s, %s, %s, %s, %s)", v, acc, a, b, w, z), PREC_PRIMARY};
     return true;
 }
 
@@ -248,13 +267,12 @@ static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
     if (!c_dot_match(e, x, &d))
         return false;
     dtype dt = d.a->type.dt;
-    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s,
-               *a = expr_text(e, d.a->args[0]).s, *b = expr_text(e, d.b->args[0]->args[0]).s;
+    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s, *a = first_of(e, d.a),
+               *b = first_of(e, d.b);
     needs_add(e->needs, (c_need){.kind = NEED_DOT, .op = d.pairs ? TIR_MIN : TIR_ADD, .dt = dt, .to = d.b->type.dt,
                                  .lanes = x->type.lanes});
-    *out = (c_text){arena_printf(e->tmp, "%s_%s_%s(%s, %s + %s, %s + %s)", v, d.pairs ? "pairs" : "dot",
-                                 dtype_name(dt), acc, expr_name(e, d.a->u.buffer), a, expr_name(e, d.b->u.buffer), b),
-                    PREC_PRIMARY};
+    *out = (c_text){arena_printf(e->tmp, "%s_%s_%s(%s, %s, %s)", v, d.pairs ? "pairs" : "dot", dtype_name(dt), acc, a,
+                                 b), PREC_PRIMARY};
     return true;
 }
 
@@ -283,7 +301,7 @@ static c_text binary(c_emit *e, tir_expr_ref x)
     if (x->type.lanes > 1 && extreme && (is_number(x->args[0]) || is_number(x->args[1])))
         return vector_bound(e, x);
     c_text out;
-    if (x->type.lanes > 1 && (dot(e, x, &out) || dot_nibbles(e, x, &out) || tile(e, x, &out)))
+    if (x->type.lanes > 1 && (dot(e, x, &out) || dot_steps(e, x, &out) || dot_nibbles(e, x, &out) || tile(e, x, &out)))
         return out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);

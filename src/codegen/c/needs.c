@@ -686,6 +686,7 @@ static void write_vector(arena *a, writer *w, const c_need *n, bool neon)
     case NEED_MVE_DOT_WORDS:
     case NEED_MVE_SIDES:
     case NEED_DOT:
+    case NEED_DOT_STEPS:
     case NEED_DOT_NIBBLES:
     case NEED_TILE:
     case NEED_TILE_ROW:
@@ -762,6 +763,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_MVE_DOT_WORDS: mve_write_window(w); break;
         case NEED_MVE_SIDES: mve_write_words(w); break;
         case NEED_DOT: needs_write_dot(a, w, n, need); break;
+        case NEED_DOT_STEPS: needs_write_dot_steps(a, w, n, need); break;
         case NEED_DOT_NIBBLES: needs_write_dot_nibbles(a, w, n, need); break;
         case NEED_TILE: needs_write_tile(w, need); break;
         case NEED_TILE_ROW: needs_write_tile_row(w, a, need); break;

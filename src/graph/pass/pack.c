@@ -4,6 +4,7 @@
  * kernel_layout and weight_layout of nn.conv* and nn.matmul in graph_ops.def. */
 #include "graph/op/layout.h"
 #include "graph/op/nn.h"
+#include "graph/op/steps.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 #include "base/ptr_map.h"
@@ -11,6 +12,9 @@
 
 #include <string.h>
 
+/* Steps of the longest list, in parts of those that the weights have without a bound on sums. Up to here layers gained
+ * against numbers that are widened, in a whole network. */
+#define MOST_STEPS 1.6
 /* Measured as attention's (docs/performance.md). */
 #define FEW_ROWS 12 /* of a left operand, for which the right one is not turned: that takes longer than sums in lanes */
 
@@ -147,6 +151,71 @@ static bool takes_row_pairs(const packer *p, const graph_node *n, const tensor_d
     return target_find_dot(p->target, DT_I16, DT_I16, false) && n->n_inputs < 4 && w->dims[2] > 1 && !apart &&
            w->dims[0] == graph_attr_int(n, "groups") &&
            nn_data_block(n, "data_layout") == nn_data_block(n, "out_layout");
+}
+
+/* What the lists of convolution n are made from, for data that will have its border in it; *size: numbers of an image.
+ * false: there are no such lists, or no need for them. */
+static bool steps_source_of(packer *p, graph_node *n, steps_source *out, int64_t *size)
+{
+    const target_dot *row = target_find_dot(p->target, DT_U8, DT_I8, false);
+    const int64_t *pads = NULL, *dilations = NULL, block = nn_data_block(n, "data_layout");
+    int64_t x[5], y[5];
+    const tensor_data *w = row && n->n_inputs == 2 ? graph_constant(n->inputs[1]) : NULL;
+    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || w->rank != 4 || w->dt != DT_I8 ||
+        n->inputs[0]->type.dt != DT_U8 || block == 0 || block % STEPS_RUN != 0 ||
+        nn_data_block(n, "out_layout") != p->lanes || graph_attr_int(n, "groups") != 1 ||
+        strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || !shape_get(n->inputs[0]->type.shape, x) ||
+        !shape_get(n->outputs[0]->type.shape, y) || !target_find_steps_dot(p->target, row) ||
+        !target_find_wide_dot_for(p->target, row, y[2] * y[3]))
+        return false;
+    *out = (steps_source){.weights = w, .lanes = p->lanes, .in_block = block, .rows = x[2], .cols = x[3],
+                          .dilations = {1, 1}};
+    if (graph_attr_ints(n, "pads", &pads) == 4) {
+        out->rows += pads[0] + pads[2];
+        out->cols += pads[1] + pads[3];
+    }
+    for (uint32_t i = 0; graph_attr_ints(n, "dilations", &dilations) == 2 && i < 2; i++)
+        out->dilations[i] = dilations[i];
+    return i64_mul(x[1] * block, out->rows, size) && i64_mul(*size, out->cols, size) && *size <= INT32_MAX;
+}
+
+static void note_long_lists(graph_func *f, const graph_node *n)
+{
+    const graph_note note = {"pack-weights", n->op->name, n->outputs[0]->name,
+                             "weights too large for short lists of steps (docs/quantize.md): they are widened", n->loc};
+    vec_push(&f->module->c->mem, &f->module->notes, note);
+}
+
+/* Convolution n as lists of steps, where the target would else widen numbers and the lists come out short. false: it
+ * stays, or an error. */
+static bool pack_steps(packer *p, graph_node *n)
+{
+    compiler *c = p->r.c;
+    const int64_t *given = NULL;
+    int64_t y[5], size = 0, strides[2] = {1, 1};
+    steps_source from;
+    steps_lists lists;
+    if (!steps_source_of(p, n, &from, &size))
+        return false;
+    if (!steps_make(c, &from, (int64_t)((double)steps_least(&from) * MOST_STEPS), &lists)) {
+        note_long_lists(p->r.f, n);
+        return false;
+    }
+    (void)shape_get(n->outputs[0]->type.shape, y);
+    for (uint32_t i = 0; graph_attr_ints(n, "strides", &given) == 2 && i < 2; i++)
+        strides[i] = given[i];
+    graph_value *data = with_border(p, n);
+    const int64_t flat[2] = {y[0], size}, out[2] = {y[2], y[3]},
+                  taps = from.weights->dims[2] * from.weights->dims[3],
+                  apart[2] = {strides[0] * from.cols * from.in_block, strides[1] * from.in_block};
+    const attr attrs[4] = {attr_ints(c, "out", 2, out), attr_ints(c, "strides", 2, apart),
+                           attr_int(c, "products", from.weights->dims[1] * taps), attr_int(c, "inside", 1)};
+    graph_value *shaped[2] = {data, rewrite_constant(&p->r, tensor_from_i64s(c, 2, flat), "shape", n->loc)};
+    graph_value *in[3] = {data ? rewrite_emit(&p->r, "reshape", 2, shaped, 0, NULL, n->loc) : NULL,
+                          rewrite_constant(&p->r, lists.weights, n->inputs[1]->name, n->loc),
+                          rewrite_constant(&p->r, lists.places, "places", n->loc)};
+    graph_value *sums = in[0] ? rewrite_emit(&p->r, "qnn.conv2d_steps", 3, in, 4, attrs, n->loc) : NULL;
+    return sums && rewrite_replace(&p->r, n->outputs[0], sums);
 }
 
 /* In blocks of channels, each lane with some inputs side by side; of a single plane these are neighbours in a row.
@@ -332,6 +401,9 @@ static bool run(compiler *c, graph_func *f, const struct target *t)
     rewrite_begin(&p.r, c, f);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         graph_node *n = f->nodes.data[i];
+        rewrite_operands(n);
+        if (strcmp(n->op->name, "qnn.conv2d") == 0 && pack_steps(&p, n))
+            continue;
         if (strcmp(n->op->name, "nn.conv2d") == 0 || strcmp(n->op->name, "nn.conv1d") == 0)
             pack_conv(&p, n);
         else if (strcmp(n->op->name, "nn.matmul") == 0)

@@ -33,6 +33,7 @@ typedef struct blocked_conv {
     bool in_rows;        /* `dot` takes neighbours of a row of one plane */
     bool single;         /* a channel of the result sees only its own: depthwise convolution, pool */
     bool pool;           /* no axis of input channels */
+    bool steps;          /* a list of steps (graph/op/steps.h), of each block its own */
     int64_t weight_bytes;   /* of one */
     const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats, or one at a time */
     const char *weights; /* the parameter, to be fetched ahead; NULL: not worth it */
@@ -63,7 +64,7 @@ static te_tile choose_tile(const blocked_conv *v, int64_t width)
 {
     int64_t blocks = te_axis_extent(v->anchor, BLOCK),
             room = (int64_t)target_cpu(v->t)->l2_bytes * AHEAD_QUARTERS / 4 / block_bytes(v);
-    int64_t most = rows_come_first(v) ? blocks : room;
+    int64_t most = v->steps ? 1 : rows_come_first(v) ? blocks : room;
     return v->dot ? te_choose_dot_tile(v->t, v->dot, blocks, width, most)
                   : te_choose_tile_within(v->t, v->single ? 1 : blocks, width, most);
 }
@@ -101,8 +102,8 @@ static bool shares_are_even(const struct target *t, int64_t groups, double least
 static void rows_under(const blocked_conv *v, const graph_node *n, int64_t *taps, int64_t *stride)
 {
     const int64_t *strides = NULL;
-    *stride = graph_attr_ints(n, "strides", &strides) > 0 ? strides[0] : 1;
-    *taps = v->anchor->n_reduce > 1 ? te_most(v->g, v->anchor->reduce_axes[1]->extent) : 1;
+    *stride = !v->steps && graph_attr_ints(n, "strides", &strides) > 0 ? strides[0] : 1;
+    *taps = v->anchor->n_reduce > 1 && !v->steps ? te_most(v->g, v->anchor->reduce_axes[1]->extent) : 1;
 }
 
 /* Where neither the image nor all weights stay in the second-level cache, the image would come from afar for each tile
@@ -187,6 +188,12 @@ static uint32_t order_reduction(blocked_conv *v, const char **order)
     te_sched *s = v->s;
     const te_node *a = v->anchor;
     uint32_t n = 0, window = v->pool ? 0 : 1;
+    if (v->steps) {
+        order[0] = a->reduce_axes[0]->var->name;
+        if (v->weights)
+            te_sched_prefetch(s, v->acc, order[0], v->weights, v->last->name, "part");
+        return 1;
+    }
     const char *ic = window ? a->reduce_axes[0]->var->name : NULL;
     bool dense = v->in_block > 1 && !v->single;
     if (dense) {
@@ -248,7 +255,7 @@ static void schedule_sums(blocked_conv *v)
     order[n++] = te_axis_name(a, BLOCK);
     order[n++] = te_axis_name(a, v->lane);
     if (v->dot)
-        order[n++] = "ic_g";
+        order[n++] = v->steps ? a->reduce_axes[1]->var->name : "ic_g";
     te_sched_reorder(s, v->acc, n, order);
     te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, v->row));
     te_sched_annotate(s, TE_UNROLL, v->acc, te_axis_name(a, BLOCK));
@@ -298,20 +305,40 @@ int64_t te_blocked_conv_rows(const te_graph *g, const struct target *t, const gr
                                                pixel_cost, &v) : 1;
 }
 
-bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+/* The loops of a convolution that is read. */
+static bool schedule_conv(blocked_conv v, const graph_node *n)
 {
-    blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last};
-    if (!read_conv(&v, n))
-        return te_schedule_reduce(s, t, n, anchor, last);
+    te_sched *s = v.s;
+    te_node *anchor = v.anchor, *last = v.last;
     v.tile = choose_tile(&v, te_axis_extent(anchor, v.row));
     int64_t groups = te_axis_most(s->g, last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
     v.chunk = tiles_in_chunk(&v, n);
-    if (!v.single && !rows_come_first(&v) && shares_are_even(t, groups / v.chunk, LEAST_SHARE))
+    if (!v.single && !rows_come_first(&v) && shares_are_even(v.t, groups / v.chunk, LEAST_SHARE))
         v.weights = te_find_parameter(s->g, n->inputs[1]->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
     schedule_sums(&v);
     return true;
+}
+
+bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last};
+    return read_conv(&v, n) ? schedule_conv(v, n) : te_schedule_reduce(s, t, n, anchor, last);
+}
+
+bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last, .steps = true};
+    const target_dot *bytes = target_find_dot(t, DT_U8, DT_I8, false);
+    v.dot = bytes ? target_find_steps_dot(t, bytes) : NULL;
+    if (!v.dot || !te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes != 5)
+        return te_schedule_default(s, t, n, NULL, last);
+    v.in_block = v.dot->granule;
+    v.weight_bytes = v.dot->granule / te_most(s->g, anchor->reduce_axes[1]->extent); /* of both runs */
+    v.lane = anchor->n_axes - 1;
+    v.row = anchor->n_axes - 2;
+    return has_tiles(&v) ? schedule_conv(v, n) : te_schedule_default(s, t, n, NULL, last);
 }
 
 /* Means without floats: the sum of a window and its mean, and where that is near the middle of two integers the sum of

@@ -158,10 +158,21 @@ static tir_expr_ref at_value(matcher *m, tir_expr_ref e, const tir_var *v, tir_e
     return tir_simplify(m->bounds, tir_substitute(m->c, e, 1, &v, &value));
 }
 
+/* A number that is read is the same in every iteration of loops that it does not depend on: a variable. */
+static tir_expr_ref as_variable(tir_rewriter *r, tir_expr_ref e)
+{
+    const bool read = e->kind == TIR_LOAD && e->type.lanes == 1 && !tir_uses_var(e, r->ctx),
+               cast = e->kind == TIR_CAST && e->args[0]->kind == TIR_VAR && e->args[0]->u.var != r->ctx &&
+                      e->args[0]->type.dt == DT_I32;
+    return read || cast ? tir_varref(r->c, tir_new_var(r->c, "number", e->type)) : e;
+}
+
 /* Elements from one iteration of the loop to the next. */
 static tir_expr_ref stride(matcher *m, tir_expr_ref at, const tir_var *v)
 {
     tir_expr_ref next = tir_add(m->c, tir_varref(m->c, v), tir_int(m->c, v->type.dt, 1));
+    tir_rewriter reads = {.c = m->c, .ctx = (void *)(uintptr_t)v, .expr = as_variable};
+    at = tir_rewrite_expr(&reads, at);
     return tir_simplify(m->bounds, tir_sub(m->c, at_value(m, at, v, next), at));
 }
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The helper for steps of two runs of bytes by weights (the row dot_u8s8_steps of tir/intrin_dot.c): products summed in
+ * twos, both runs added in 16 bits, which the weights do not leave, and then widened. */
+#include "codegen/c/emit.h"
+
+/* What a compiler for such a processor returns; x, y: the words of both runs in all lanes, w, z: their weights. gcc
+ * would make the products of a whole tile before it adds them: each sum is made where it stands. */
+#define STEPS(madd, maddubs)                                                                                         \
+    "acc += " madd "((half)((uhalf)" maddubs "((byte)x, (byte)w) + (uhalf)" maddubs "((byte)y, (byte)z)), "           \
+    "(half){0} + 1);\n    __asm__(\"\" : \"+v\"(acc));\n    return acc;"
+
+static const struct steps_code {
+    uint32_t lanes;
+    const char *test, *body;
+} codes[] = {
+    {16, "defined(__AVX512BW__)", STEPS("LATHE_MADD512", "LATHE_MADDUBS512")},
+    {8, "defined(__AVX2__)", STEPS("__builtin_ia32_pmaddwd256", "__builtin_ia32_pmaddubsw256")},
+    {4, "defined(__SSSE3__)", STEPS("__builtin_ia32_pmaddwd128", "__builtin_ia32_pmaddubsw128")},
+};
+
+void needs_write_dot_steps(arena *a, writer *w, const c_needs *all, const c_need *n)
+{
+    const char *v = needs_vector_name(a, DT_I32, n->lanes);
+    const uint32_t bytes = n->lanes * 4;
+    static const char *const views[] = {"int16_t half", "uint16_t uhalf", "char byte", "int32_t word"};
+    const struct steps_code *k = codes;
+    while (k < codes + sizeof codes / sizeof *codes && k->lanes != n->lanes)
+        k++;
+    const bool known = k < codes + sizeof codes / sizeof *codes;
+    dot_write_names(w, all, n);
+    w_fmt(w, "LATHE_INLINE %s %s_steps(%s acc, const uint8_t *a, const uint8_t *b, const int8_t *c,\n", v, v, v);
+    w_str(w, "    const int8_t *d)\n{\n");
+    if (known) {
+        w_fmt(w, "#if LATHE_VECTORS && %s\n", k->test);
+        for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+            w_fmt(w, "    typedef %s __attribute__((vector_size(%u), unused));\n", views[i], bytes);
+        w_fmt(w, "    typedef int32_t weights __attribute__((vector_size(%u), aligned(1), may_alias));\n", bytes);
+        w_str(w, "    const word w = *(const weights *)(const void *)c, z = *(const weights *)(const void *)d;\n"
+                 "    const word x = *(const lathe_word *)(const void *)a - (word){0};\n"
+                 "    const word y = *(const lathe_word *)(const void *)b - (word){0};\n");
+        w_fmt(w, "    %s\n#else\n", k->body);
+    }
+    w_fmt(w, "    int i, k;\n    for (i = 0; i < %u; i++)\n        for (k = 0; k < 4; k++)\n", n->lanes);
+    w_str(w, "            LATHE_LANE(acc, i) += a[k] * c[4 * i + k] + b[k] * d[4 * i + k];\n    return acc;\n");
+    w_str(w, known ? "#endif\n}\n\n" : "}\n\n");
+}

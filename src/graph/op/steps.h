@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of products of u8 by i8 as lists of steps (qnn.conv2d_steps): a step multiplies two runs of four numbers of the
+ * data, each at a place of its own, and adds both in 16 bits before they are widened. That is exact where the weights
+ * that meet in 16 bits, two of each run, have positive ones of at most 128 in all, and negative ones of at least -128.
+ * Runs are paired for each block of output channels so that they keep to this, and a run whose own weights do not is
+ * there twice, with a part of them each. */
+#ifndef LATHE_GRAPH_OP_STEPS_H
+#define LATHE_GRAPH_OP_STEPS_H
+#include "graph/op.h"
+
+#define STEPS_RUN   4   /* numbers of the data that lie side by side */
+#define STEPS_RUNS  2   /* of a step */
+#define STEPS_BOUND 128 /* 255 * 128 fits into 16 bits */
+
+/* What makes the lists. */
+typedef struct steps_source {
+    const tensor_data *weights; /* i8, [O, I, kh, kw] */
+    int64_t lanes;              /* output channels of a block */
+    int64_t in_block;           /* input channels of a block of the data, a multiple of STEPS_RUN */
+    int64_t rows, cols;         /* of the data, its border included: [N, blocks, rows, cols, in_block] */
+    int64_t dilations[2];
+} steps_source;
+
+typedef struct steps_lists {
+    const tensor_data *weights; /* i8, [blocks, steps, STEPS_RUNS, lanes, STEPS_RUN]; what is not needed is 0 */
+    const tensor_data *places;  /* i32, [blocks, steps, STEPS_RUNS]: in an image, of its first number */
+    int64_t steps;              /* of the longest list */
+} steps_lists;
+
+/* false, and no lists: they would have more than `most` steps. */
+bool steps_make(compiler *c, const steps_source *from, int64_t most, steps_lists *out);
+/* Steps without any that are there for the bound. */
+int64_t steps_least(const steps_source *from);
+/* Whether no sum in 16 bits of packed weights leaves these. */
+bool steps_fit(const tensor_data *weights);
+#endif
