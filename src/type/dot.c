@@ -13,6 +13,7 @@
 #define NEON_UNSIGNED   2, 6, 2, 1, 2, 3, 0 /* the same by mul, of numbers that are widened */
 #define TILES           1, 1, 0, 0.5, 1, 3, 2 /* smmla, of eight products; data of two rows is put together */
 #define SCALAR_LANES    4, 4, 7, 3, 4, 1, 0 /* vmacc.vx; what one lane has side by side, apart */
+#define SCALAR_PAIRS    2, 2, 3, 1, 2, 1, 0 /* the same of two numbers of 16 bits */
 
 #define NIBBLES         2, 2, 3, 0, 2, 1, 0 /* data by four codes, twice; a word is taken apart: masks, a shift */
 
@@ -33,6 +34,7 @@ static const target_dot rows[] = {
     {"dot_s8s8", 0, 16, 4, DT_I8, DT_I8, false, HALVES},
     {"dot_s16s16", TARGET_AVX512_VNNI, 64, 2, DT_I16, DT_I16, false, ONE_INSTRUCTION},
     {"dot_s16s16", TARGET_AVX_VNNI, 32, 2, DT_I16, DT_I16, false, ONE_INSTRUCTION},
+    {"dot_s16s16", TARGET_RVV, 16, 2, DT_I16, DT_I16, false, SCALAR_PAIRS},
     {"dot_s16s16", TARGET_MADD, 16, 2, DT_I16, DT_I16, false, MULTIPLY_ADD},
     {"dot_s8u4", 0, 16, 8, DT_I8, DT_U4, false, NIBBLES},
 };
@@ -81,7 +83,8 @@ const target_dot *target_find_packed_dot(const target *t, dtype a, dtype b, bool
 const target_dot *target_find_wide_dot(const target *t, const target_dot *bytes)
 {
     const target_dot *r = target_find_dot(t, DT_I16, DT_I16, false);
-    return r && bytes->weight_work > 0 && r->operations * bytes->granule <= bytes->operations * r->granule ? r : NULL;
+    const bool saves = r && bytes->weight_work > 0 && r->weight_work == 0;
+    return saves && r->operations * bytes->granule <= bytes->operations * r->granule ? r : NULL;
 }
 
 const target_dot *target_find_wide_dot_for(const target *t, const target_dot *bytes, int64_t readers)

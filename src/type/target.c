@@ -64,7 +64,7 @@ static const target table[] = {
     {.name = "rv64gcv", .cflags = "-march=rv64gcv -mabi=lp64d" FLOATS, RVV, .vector_bytes = 16, .vlen = 128,
      .cpu = "rv64gcv", .features = TARGET_RVV},
     {.name = "rv64gcv_zvl256b", .cflags = "-march=rv64gcv_zvl256b -mabi=lp64d" FLOATS, RVV, .vector_bytes = 32,
-     .vlen = 256, .cpu = "rv64gcv", .features = TARGET_RVV},
+     .vlen = 256, .cpu = "rv64gcv", .integers = true, .features = TARGET_RVV},
     {.name = "rv64gcv_zvl512b", .cflags = "-march=rv64gcv_zvl512b -mabi=lp64d" FLOATS, RVV, .vector_bytes = 64,
      .vlen = 512, .cpu = "rv64gcv", .features = TARGET_RVV},
     /* One processor's numbers; flags are its level and features, which gcc 12 and clang 19 both know. */
@@ -93,7 +93,7 @@ static const target table[] = {
     {.name = "neoverse-v1", .cflags = "-march=armv8.2-a+dotprod+i8mm" FLOATS, A64, .cpu = "neoverse-v1",
      .integers = true, .features = TARGET_NEON | TARGET_DOTPROD | TARGET_I8MM},
     {.name = "spacemit-x60", .cflags = "-march=rv64gcv_zvl256b -mabi=lp64d" FLOATS, RVV, .vector_bytes = 32,
-     .vlen = 256, .cpu = "spacemit-x60", .features = TARGET_RVV},
+     .vlen = 256, .cpu = "spacemit-x60", .integers = true, .features = TARGET_RVV},
     {.name = "generic", .cflags = "", .vector_regs = 16, HOST},
     /* The machine that a module runs on compiles it. */
     {.name = "my_device", .cflags = "", .vector_bytes = 64, .vector_regs = 32, .fma = true,

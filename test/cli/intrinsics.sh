@@ -130,6 +130,9 @@ dot dot_s8s8_pairs int8 4 aarch64 "$arm" "qemu-aarch64 -cpu cortex-a53" ""
 dot dot_s16s16 int16 4 aarch64 "$arm" qemu-aarch64 ""
 dot dot_s8s8 int8 4 aarch64-dotprod "$arm" qemu-aarch64 ""
 dot dot_u8s8 uint8 4 aarch64-i8mm "$arm" "qemu-aarch64 -cpu max" ""
+riscv="clang-19 --target=riscv64-linux-gnu" vector="qemu-riscv64 -cpu rv64,v=true,elen=64,vext_spec=v1.0,vlen"
+dot dot_s16s16 int16 4 rv64gcv "$riscv" "$vector=128" ""
+dot dot_s16s16 int16 8 rv64gcv_zvl256b "$riscv" "$vector=256" ""
 
 # Tiles of two rows by two columns, eight products each: rows in pairs and a single one, where their numbers lie side by
 # side, in pieces of two rows, or apart.

@@ -149,7 +149,7 @@ check "nothing of a model for VTA stays in float" sh -c '! grep -q use-integers 
 check "shifts alone" sh -c '! grep -E "rint|[^_a-z](float|double)[^_a-z]" package/src/*lib*.c | grep -i requantize'
 expect 0 '' inspect cpu.onnx --target x86-64-v2
 check "float, and the way out" grep -q 'use-integers: 4 nn.conv2d (conv1, conv2, conv3, conv4): rounding to nearest even: --integers' stdout
-for how in --integers "--target x86-64-v3" "--target aarch64-dotprod"; do
+for how in --integers "--target x86-64-v3" "--target aarch64-dotprod" "--target rv64gcv_zvl256b"; do
     # shellcheck disable=SC2086
     expect 0 '' inspect cpu.onnx $how
     check "integers: $how" sh -c '! grep -q use-integers stdout'
