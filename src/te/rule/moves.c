@@ -7,8 +7,12 @@
 #include "tir/walk.h"
 #include "type/target.h"
 
-#define READ_TILE  16 /* elements side by side in the operand */
+#define READ_TILE  8  /* elements side by side in the operand: as many lines of the result, which one set of the first
+                       * cache holds where they are a power of two apart */
 #define WRITE_TILE 8  /* and in the result, from each of a few lines that stay in the cache */
+#define LEAST_LINE_MOVED 17 /* elements of the result's lines */
+#define MOST_READ  32 /* elements of a block, that are moved at a time */
+#define WAY        4096 /* bytes: lines that are a multiple of it apart stand in one set of the first cache */
 
 typedef struct move_search {
     const te_graph *g;
@@ -48,6 +52,16 @@ static bool is_apart(tir_expr_ref read, const te_axis *axis)
     return true;
 }
 
+/* Elements of the operand that a tile has side by side: a block, or half of it where the lines of the result that it
+ * goes to would displace each other in the cache; or READ_TILE. */
+static int64_t read_tile(const te_node *last, uint32_t read, int64_t block)
+{
+    int64_t apart = (int64_t)dtype_bytes(last->outputs[0]->dt);
+    for (uint32_t i = read + 1; i < last->n_axes; i++)
+        apart *= te_axis_extent(last, i);
+    return block == 0 || (block == 2 * READ_TILE && apart % WAY == 0) ? READ_TILE : block;
+}
+
 bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last)
 {
     move_search m = {.g = s->g};
@@ -59,11 +73,11 @@ bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last)
     if (!m.found || m.several)
         return false;
     read = contiguous_axis(last, m.found->args[m.found->n_args - 1], &block);
-    if (read >= inner || te_axis_extent(last, inner) <= READ_TILE ||
+    if (read >= inner || te_axis_extent(last, inner) < LEAST_LINE_MOVED ||
         (block == 0 && !is_apart(m.found, last->axes[read])))
         return false;
-    int64_t tile = block ? block : READ_TILE, extent = te_axis_extent(last, read);
-    if (extent < WRITE_TILE || tile > 2 * READ_TILE || (block && extent % block != 0))
+    int64_t tile = read_tile(last, read, block), extent = te_axis_extent(last, read);
+    if (extent < WRITE_TILE || tile > MOST_READ)
         return false;
     const char **order = arena_array(&s->c->mem, const char *, last->n_axes + 2u), *part;
     uint32_t n = 0, count = te_parallel_axes(s->g, last);
