@@ -19,6 +19,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+from package import save_inputs
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CODES = {np.uint8: (0, 255), np.int8: (-128, 127)}
 
@@ -199,9 +201,7 @@ def check(args, seed, folder):
     m.save(path)
     want = reference(path, m.feed)
     command = [args.lathe, "run", path, "--output-dir", folder] + (["--target", args.target] if args.target else [])
-    for name, value in m.feed.items():
-        np.save(os.path.join(folder, name + ".npy"), value)
-        command += ["--input", f"{name}={folder}/{name}.npy"]
+    command += save_inputs(folder, m.feed)
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=dict(os.environ, CFLAGS="-O1"))
     if done.returncode != 0:
         sys.exit(f"contributed.py: seed {seed}: {done.stderr.strip()[:500]}")

@@ -28,6 +28,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+from package import save_inputs
 from wide import exact, rounded
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -186,9 +187,7 @@ def check(args, target, seed, folder):
     wrong = []
     if json.load(open(report))["constant_bytes"] > m.bytes:
         wrong.append(f"{json.load(open(report))['constant_bytes']} bytes of constants, {m.bytes} are enough")
-    for name, value in m.feed.items():
-        np.save(os.path.join(folder, name + ".npy"), value)
-        chosen += ["--input", f"{name}={folder}/{name}.npy"]
+    chosen += save_inputs(folder, m.feed)
     lathe_says(args, ["run", path, "--output-dir", folder] + chosen)
     theirs, elements = reference(path, m.feed), 0
     for name in m.want:
@@ -325,9 +324,7 @@ def check_integers(args, board, seed, folder):
     if said["constant_bytes"] > m.bytes:
         wrong.append(f"{said['constant_bytes']} bytes of constants, {m.bytes} are enough")
     chosen = ["--target", board]
-    for name, value in m.feed.items():
-        np.save(os.path.join(folder, name + ".npy"), value)
-        chosen += ["--input", f"{name}={folder}/{name}.npy"]
+    chosen += save_inputs(folder, m.feed)
     lathe_says(args, ["run", path, "--output-dir", folder] + chosen)
     theirs, elements = reference(path, m.feed), 0
     for name, want in m.want.items():

@@ -177,6 +177,15 @@ def call(library, folder, name, inputs):
     return arrays
 
 
+def save_inputs(folder, feed):
+    """Arrays by the names of inputs, as files; the words that hand them to `lathe run`."""
+    words = []
+    for name, value in feed.items():
+        np.save(os.path.join(folder, name + ".npy"), value)
+        words += ["--input", f"{name}={folder}/{name}.npy"]
+    return words
+
+
 def first_error(text):
     """The line of a compiler's or linker's output that says what is wrong, without folders."""
     lines = text.splitlines() or ["no message"]

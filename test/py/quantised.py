@@ -25,6 +25,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+from package import save_inputs
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RISCV = "qemu-riscv64 -cpu rv64,v=true,vlen={},elen=64,vext_spec=v1.0"
 ARM_GCC, ARM_CLANG = "aarch64-linux-gnu-gcc", "clang-19 --target=aarch64-linux-gnu"
@@ -407,10 +409,7 @@ def check(args, seed, half_up, folder):
     path = os.path.join(folder, "model.onnx")
     model.save(path)
     want = expected(model, folder, path)
-    inputs = []
-    for name, value in model.feed.items():
-        np.save(os.path.join(folder, name + ".npy"), value)
-        inputs += ["--input", f"{name}={folder}/{name}.npy"]
+    inputs = save_inputs(folder, model.feed)
     report = os.path.join(folder, "report.json")
     target = ["--target", args.target] if args.target else []
     lathe_says(args, ["compile", path, "--integers", "-q", "-o", os.path.join(folder, "out"), "--report", report] +

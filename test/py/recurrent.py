@@ -16,6 +16,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from package import save_inputs
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 PRIMARY = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
@@ -152,9 +154,7 @@ def run(args, m, folder, target):
     path = os.path.join(folder, "model.onnx")
     m.save(path)
     command = [args.lathe, "run", path, "--output-dir", folder] + (["--target", target] if target else [])
-    for name, value in m.feed.items():
-        np.save(os.path.join(folder, name + ".npy"), value)
-        command += ["--input", f"{name}={folder}/{name}.npy"]
+    command += save_inputs(folder, m.feed)
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ, CFLAGS="-O1"))
     if done.returncode != 0:
         return [f"{target or 'native'}: {done.stderr.strip()[:600]}"]

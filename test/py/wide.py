@@ -25,6 +25,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+from package import save_inputs
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TYPES = {np.int16: TensorProto.INT16, np.uint16: TensorProto.UINT16}
 
@@ -279,9 +281,7 @@ def check(args, target, seed, folder):
     lathe_says(args, ["compile", path, "-q", "-o", os.path.join(folder, "out"), "--report", report] + made_for)
     wrong = [f"{r['operator']} of {r['value']} stays in float: {r['remark']}"
              for r in json.load(open(report)).get("remarks", []) if r["pass"] == "use-integers"]
-    for name, value in m.feed.items():
-        np.save(os.path.join(folder, name + ".npy"), value)
-        chosen += ["--input", f"{name}={folder}/{name}.npy"]
+    chosen += save_inputs(folder, m.feed)
     lathe_says(args, ["run", path, "--output-dir", folder] + chosen)
     theirs, elements, makers = reference(path, m.feed), 0, {o: n for n in m.nodes for o in n.output}
     for name, want in m.want.items():

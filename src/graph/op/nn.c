@@ -53,6 +53,16 @@ bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_windo
     return !graph_attr(n, "dilations") || read_ints(c, n, "dilations", spatial, 1, 1, out->dilation);
 }
 
+bool nn_has_border(const graph_node *n)
+{
+    const int64_t *pads = NULL;
+    uint32_t len = graph_attr_ints(n, "pads", &pads);
+    for (uint32_t i = 0; i < len; i++)
+        if (pads[i] != 0)
+            return true;
+    return false;
+}
+
 int64_t nn_layout_block(const char *text)
 {
     tensor_layout l;

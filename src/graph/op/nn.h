@@ -21,6 +21,7 @@ typedef struct nn_window {
 /* strides, pads, dilations with their defaults (1, 0, 1); kernel must be filled by the caller. Reports bad lengths and
  * values at the node. */
 bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_window *out);
+bool nn_has_border(const graph_node *n); /* pads that are not all 0 */
 
 /* Weights of a convolution: logical O, I/groups and kernel extents, seen through kernel_layout. Blocks are 0 for the
  * plain layout, else the extents of one block of "OI..{block}o", "OI..{in_block}i{block}o" and

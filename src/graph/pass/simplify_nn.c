@@ -2,6 +2,7 @@
 /* Simplifications around convolutions: batch norm into the weights before it (or into a multiply and an add),
  * padding into the window after it. Scale and shift are computed in double precision; the product with the weights
  * is left to the constant folder. */
+#include "graph/op/nn.h"
 #include "graph/pass/simplify.h"
 
 #include <math.h>
@@ -230,16 +231,6 @@ static bool read_padding(const graph_value *x, padding *out)
     return true;
 }
 
-static bool has_pads(const graph_node *n)
-{
-    const int64_t *pads = NULL;
-    uint32_t len = graph_attr_ints(n, "pads", &pads);
-    for (uint32_t i = 0; i < len; i++)
-        if (pads[i] != 0)
-            return true;
-    return false;
-}
-
 /* The node's own pads and those of p. */
 static attr merged_pads(rewriter *r, const graph_node *n, const padding *p)
 {
@@ -286,7 +277,7 @@ graph_value *simplify_avg_pool_pad(rewriter *r, graph_node *n)
     padding p;
     if (!read_padding(n->inputs[0], &p) || p.value != 0 || !fits_pool(n, &p))
         return NULL;
-    if (has_pads(n) && !graph_attr_int(n, "count_include_pad"))
+    if (nn_has_border(n) && !graph_attr_int(n, "count_include_pad"))
         return NULL;
     attr pads = merged_pads(r, n, &p);
     graph_value *v = emit_like(r, n, n->inputs[0]->def->inputs, &pads, n->loc);

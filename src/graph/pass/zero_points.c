@@ -131,16 +131,6 @@ static graph_value *line_constant(folder *v, const lines *l, const int32_t *numb
     return rewrite_constant(&v->r, t, "bias", l->n->loc);
 }
 
-static bool has_border(const graph_node *n)
-{
-    const int64_t *pads = NULL;
-    uint32_t len = graph_attr_ints(n, "pads", &pads);
-    for (uint32_t i = 0; i < len; i++)
-        if (pads[i] != 0)
-            return true;
-    return false;
-}
-
 /* x, the data of the convolution n, with its border, `fill` in it. */
 static graph_value *bordered(folder *v, const graph_node *n, graph_value *x, int64_t fill)
 {
@@ -182,7 +172,7 @@ static graph_value *fold_node(folder *v, graph_node *n)
     if (!in[0])
         return NULL;
     zx -= n->inputs[0]->type.dt == DT_U16 ? U16_LESS : 0;
-    bool border = zx != 0 && l.is_conv && has_border(n);
+    bool border = zx != 0 && l.is_conv && nn_has_border(n);
     if (border)
         in[0] = bordered(v, n, in[0], zx);
     if (w_zero || l.w->dt != l.to)

@@ -583,32 +583,8 @@ bool compute_lp_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_
     return true;
 }
 
-/* (value, index) pairs; the larger value wins, the smaller index among equals (ONNX MaxPool Indices: offset in the
- * whole input, storage_order 1 counts the spatial axes column-major). */
-static const te_reducer *max_with_index(te_graph *g, dtype dt)
-{
-    compiler *c = g->c;
-    const tir_var **v = arena_array(&c->mem, const tir_var *, 4);
-    v[0] = tir_new_var(c, "acc_value", tir_scalar(dt));
-    v[1] = tir_new_var(c, "acc_index", TIR_I64);
-    v[2] = tir_new_var(c, "value", tir_scalar(dt));
-    v[3] = tir_new_var(c, "index", TIR_I64);
-    tir_expr_ref a = tir_varref(c, v[0]), ai = tir_varref(c, v[1]), x = tir_varref(c, v[2]), xi = tir_varref(c, v[3]);
-    tir_expr_ref unset = tir_binary(c, TIR_LT, ai, tir_i64(c, 0)); /* loses to everything: a window may be all NaN */
-    tir_expr_ref set = tir_binary(c, TIR_GE, xi, tir_i64(c, 0));
-    tir_expr_ref tie = tir_and(c, tir_binary(c, TIR_EQ, x, a), tir_binary(c, TIR_LT, xi, ai));
-    tir_expr_ref better = tir_binary(c, TIR_OR, tir_binary(c, TIR_GT, x, a), tie);
-    tir_expr_ref take = tir_and(c, set, tir_binary(c, TIR_OR, unset, better));
-    tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 4);
-    e[0] = tir_select(c, take, x, a);
-    e[1] = tir_select(c, take, xi, ai);
-    e[2] = tir_const(c, dt, 0);
-    e[3] = tir_i64(c, -1);
-    te_reducer *r = arena_new(&c->mem, te_reducer);
-    *r = (te_reducer){2, v, v + 2, e, e + 2};
-    return r;
-}
-
+/* Of equal values the first (ONNX MaxPool Indices: offset in the whole input, storage_order 1 counts the spatial axes
+ * column-major); a window may be all NaN. */
 bool compute_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_window w;
@@ -635,7 +611,8 @@ bool compute_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const
         spatial = tir_add(c, tir_mul(c, spatial, p.extent[axis]), at[2 + axis]);
     }
     te_tensor *pair[2];
-    te_compute_n(g, "max_pool_indices", w.n + 2, dims, axes, w.n, reduce, max_with_index(g, in[0]->dt), inside, 2,
+    te_compute_n(g, "max_pool_indices", w.n + 2, dims, axes, w.n, reduce,
+                 te_arg_reducer(g, in[0]->dt, true, false), inside, 2,
                  (dtype[]){in[0]->dt, DT_I64}, (tir_expr_ref[]){te_read(g, in[0], at), tir_add(c, flat, spatial)},
                  pair);
     out[0] = pair[1];

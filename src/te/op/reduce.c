@@ -121,8 +121,7 @@ bool compute_mean(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
 /* --- arg-reductions: (value, index) pairs
  * ----------------------------------------------------------------------------------- */
 
-/* Keeps the better value; among equals the smaller index, or the larger when `last`. */
-static const te_reducer *arg_reducer(te_graph *g, dtype dt, bool want_max, bool last)
+const te_reducer *te_arg_reducer(te_graph *g, dtype dt, bool want_max, bool last)
 {
     compiler *c = g->c;
     const tir_var **v = arena_array(&c->mem, const tir_var *, 4);
@@ -165,7 +164,7 @@ static bool arg_reduce(te_graph *g, const graph_node *n, te_tensor *const *in, t
         idx[i] = te_var(g, axes[i]);
     reduce_at(g, &v, idx, at);
     dtype dt = te_acc_dtype(x->dt);
-    const te_reducer *r = arg_reducer(g, dt, want_max, graph_attr_int(n, "select_last_index") != 0);
+    const te_reducer *r = te_arg_reducer(g, dt, want_max, graph_attr_int(n, "select_last_index") != 0);
     te_tensor *pair[2];
     te_compute_n(g, n->op->name, rank, dims, axes, 1, v.axes, r, NULL, 2, (dtype[]){dt, DT_I64},
                  (tir_expr_ref[]){tir_cast(g->c, dt, te_read(g, x, at)), te_var(g, v.axes[0])}, pair);

@@ -53,4 +53,7 @@ void te_check_equal(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_r
 void te_unflatten(te_graph *g, tir_expr_ref flat, uint32_t rank, tir_expr_ref const *extents, tir_expr_ref *idx);
 /* A reduction axis called name0, name1, ...: the names of a stage's axes must differ. */
 te_axis *te_numbered_axis(te_graph *g, const char *name, uint32_t number, tir_expr_ref extent);
+/* Pairs of value and index (reduce.c): keeps the better value; among equals the smaller index, or the larger when
+ * `last`. */
+const te_reducer *te_arg_reducer(te_graph *g, dtype dt, bool want_max, bool last);
 #endif
