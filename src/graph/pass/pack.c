@@ -148,7 +148,8 @@ static bool takes_row_pairs(const packer *p, const graph_node *n, const tensor_d
 {
     const int64_t *dilations = NULL;
     const bool apart = graph_attr_ints(n, "dilations", &dilations) > 0 && dilations[0] != 1;
-    return target_find_dot(p->target, DT_I16, DT_I16, false) && n->n_inputs < 4 && w->dims[2] > 1 && !apart &&
+    const target_dot *words = target_find_dot(p->target, DT_I16, DT_I16, false); /* one instruction for two */
+    return words && words->weight_work == 0 && n->n_inputs < 4 && w->dims[2] > 1 && !apart &&
            w->dims[0] == graph_attr_int(n, "groups") &&
            nn_data_block(n, "data_layout") == nn_data_block(n, "out_layout");
 }
