@@ -210,7 +210,7 @@ static bool pack_steps(packer *p, graph_node *n)
                   taps = from.weights->dims[2] * from.weights->dims[3],
                   apart[2] = {strides[0] * from.cols * from.in_block, strides[1] * from.in_block};
     const attr attrs[4] = {attr_ints(c, "out", 2, out), attr_ints(c, "strides", 2, apart),
-                           attr_int(c, "products", from.weights->dims[1] * taps), attr_int(c, "inside", 1)};
+                           attr_int(c, "products", from.weights->dims[1] * taps), attr_int(c, "proved", 1)};
     graph_value *shaped[2] = {data, rewrite_constant(&p->r, tensor_from_i64s(c, 2, flat), "shape", n->loc)};
     graph_value *in[3] = {data ? rewrite_emit(&p->r, "reshape", 2, shaped, 0, NULL, n->loc) : NULL,
                           rewrite_constant(&p->r, lists.weights, n->inputs[1]->name, n->loc),

@@ -39,7 +39,7 @@ bool compute_conv2d_steps(te_graph *g, const graph_node *n, te_tensor *const *in
     steps_ctx v = {.x = in[0], .w = in[1], .places = in[2]};
     (void)graph_attr_ints(n, "strides", &v.strides);
     (void)graph_attr_ints(n, "out", &extents);
-    if (graph_attr_int(n, "inside") == 0) {
+    if (graph_attr_int(n, "proved") == 0) {
         const int64_t reach = (extents[0] - 1) * v.strides[0] + (extents[1] - 1) * v.strides[1] + STEPS_RUN - 1;
         v.most = tir_sub(g->c, in[0]->shape[1], te_i64(g, reach));
     }

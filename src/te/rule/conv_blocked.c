@@ -331,7 +331,7 @@ bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_nod
 {
     blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last, .steps = true};
     const target_dot *bytes = target_find_dot(t, DT_U8, DT_I8, false);
-    v.dot = bytes ? target_find_steps_dot(t, bytes) : NULL;
+    v.dot = bytes && graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, bytes) : NULL;
     if (!v.dot || !te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes != 5)
         return te_schedule_default(s, t, n, NULL, last);
     v.in_block = v.dot->granule;
