@@ -134,7 +134,7 @@ graph_value *qnn_sum_in_parts(rewriter *r, const graph_node *n, const char *op, 
     if (parts == 0)
         return NULL;
     even_out(&k, ends, parts);
-    const int64_t axis = conv ? 1 : in[0]->type.shape.rank - 1;
+    const int64_t axis = conv ? 1 : in[0]->type.shape.rank - (graph_attr_int(n, "transpose_a") ? 2 : 1);
     const uint32_t n_in = in[3] ? 4 : in[2] ? 3 : 2;
     const attr to = attr_dtype(c, "dtype", DT_I64);
     graph_value *all = NULL;
