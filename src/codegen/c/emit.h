@@ -151,6 +151,8 @@ typedef struct c_text {
 void needs_add(c_needs *n, c_need need);
 /* The same with the scalar functions that its lanes call, found by writing one. */
 void needs_add_vector(c_needs *n, c_need need);
+/* What the function of an intrinsic is made of; in front of it those that it uses. */
+void needs_add_call(c_needs *n, const char *name);
 void needs_write_dot_rows(writer *w); /* needs_rows.c */
 void needs_write_dot_runs(writer *w); /* needs_runs.c; behind the one before */
 void needs_write_widen(writer *w, const c_need *need); /* needs_widen.c */
@@ -176,6 +178,11 @@ const char *scalar_load(arena *a, c_needs *n, dtype dt, const char *lvalue); /* 
 const char *scalar_store(arena *a, c_needs *n, dtype dt, c_text value);      /* arithmetic to storage */
 const char *scalar_at(arena *a, c_text t, c_prec least); /* in brackets when it binds less than `least` */
 const char *scalar_type(dtype dt);                       /* C type of arithmetic */
+
+/* needs_half.c: of f16 or bf16 */
+void half_write_load(writer *w, dtype dt);
+void half_write_store(writer *w, dtype dt);
+void half_write_round(writer *w, dtype dt);
 
 /* needs_small.c */
 void small_write_setup(writer *w);

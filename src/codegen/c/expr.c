@@ -227,6 +227,29 @@ static const char *first_of(c_emit *e, tir_expr_ref load)
     return arena_printf(e->tmp, "%s + %s", expr_name(e, load->u.buffer), text);
 }
 
+/* A sum of products of bytes, or of words, by its helper. */
+static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    c_dot d;
+    if (dot_words_match(x, &d)) {
+        const c_need words = {.kind = NEED_DOT, .op = TIR_SHR, .dt = DT_I16, .to = DT_I16, .lanes = x->type.lanes};
+        const char *acc = expr_text(e, d.acc).s, *a = expr_text(e, d.a).s;
+        *out = call(e, words, arena_printf(e->tmp, "%s_dot_words", vector_name(e, DT_I32, x->type.lanes)),
+                    arena_printf(e->tmp, "%s, %s, %s", acc, a, expr_text(e, d.b).s));
+        return true;
+    }
+    if (!c_dot_match(e, x, &d))
+        return false;
+    dtype dt = d.a->type.dt;
+    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s, *a = first_of(e, d.a),
+               *b = first_of(e, d.b);
+    needs_add(e->needs, (c_need){.kind = NEED_DOT, .op = d.pairs ? TIR_MIN : TIR_ADD, .dt = dt, .to = d.b->type.dt,
+                                 .lanes = x->type.lanes});
+    *out = (c_text){arena_printf(e->tmp, "%s_%s_%s(%s, %s, %s)", v, d.pairs ? "pairs" : "dot", dtype_name(dt), acc, a,
+                                 b), PREC_PRIMARY};
+    return true;
+}
+
 /* The same by codes of 4 bits. */
 static bool dot_nibbles(c_emit *e, tir_expr_ref x, c_text *out)
 {
@@ -250,29 +273,6 @@ static bool dot_steps(c_emit *e, tir_expr_ref x, c_text *out)
                *a = first_of(e, d[0].a), *b = first_of(e, d[1].a), *w = first_of(e, d[0].b), *z = first_of(e, d[1].b);
     needs_add(e->needs, (c_need){.kind = NEED_DOT_STEPS, .dt = DT_U8, .to = DT_I8, .lanes = x->type.lanes});
     *out = (c_text){arena_printf(e->tmp, "%s_steps(%s, %s, %s, %s, %s)", v, acc, a, b, w, z), PREC_PRIMARY};
-    return true;
-}
-
-/* A sum of products of bytes, or of words, by its helper. */
-static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    c_dot d;
-    if (dot_words_match(x, &d)) {
-        const c_need words = {.kind = NEED_DOT, .op = TIR_SHR, .dt = DT_I16, .to = DT_I16, .lanes = x->type.lanes};
-        const char *acc = expr_text(e, d.acc).s, *a = expr_text(e, d.a).s;
-        *out = call(e, words, arena_printf(e->tmp, "%s_dot_words", vector_name(e, DT_I32, x->type.lanes)),
-                    arena_printf(e->tmp, "%s, %s, %s", acc, a, expr_text(e, d.b).s));
-        return true;
-    }
-    if (!c_dot_match(e, x, &d))
-        return false;
-    dtype dt = d.a->type.dt;
-    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s, *a = first_of(e, d.a),
-               *b = first_of(e, d.b);
-    needs_add(e->needs, (c_need){.kind = NEED_DOT, .op = d.pairs ? TIR_MIN : TIR_ADD, .dt = dt, .to = d.b->type.dt,
-                                 .lanes = x->type.lanes});
-    *out = (c_text){arena_printf(e->tmp, "%s_%s_%s(%s, %s, %s)", v, d.pairs ? "pairs" : "dot", dtype_name(dt), acc, a,
-                                 b), PREC_PRIMARY};
     return true;
 }
 
@@ -712,19 +712,9 @@ static const char *still_calls(c_emit *e, tir_expr_ref x, const int64_t *v, uint
     return text;
 }
 
-static bool other_call(c_emit *e, tir_expr_ref x, c_text *out)
+/* Of data that stays in registers. */
+static bool still_call(c_emit *e, tir_expr_ref x, c_text *out)
 {
-    static const struct {
-        const char *name;
-        c_need_kind kind;
-    } calls[] = {{"lathe_mve_dot", NEED_MVE_DOT_BYTES},
-                 {"lathe_mve_window", NEED_MVE_DOT_WORDS},
-                 {"lathe_mve_words", NEED_MVE_SIDES}};
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (strcmp(x->u.name, calls[i].name) == 0) {
-            needs_add(e->needs, (c_need){.kind = NEED_MVE});
-            needs_add(e->needs, (c_need){.kind = calls[i].kind});
-        }
     int64_t v[ARG_COUNT] = {0};
     uint32_t key = strcmp(x->u.name, "lathe_mve_dot") == 0 && read_numbers(x, v) ? still_key(v) : 0;
     if (key == 0)
@@ -737,28 +727,13 @@ static bool other_call(c_emit *e, tir_expr_ref x, c_text *out)
     return true;
 }
 
-/* Functions of intrinsics that are not Helium's; in front of one, those that it uses. */
-static void need_of_rows(c_emit *e, const char *name)
-{
-    static const struct {
-        const char *name;
-        c_need_kind kind;
-    } calls[] = {{TAPS_ROW, NEED_TAPS_ROW},       {DOT_ROWS, NEED_DOT_ROWS},        {DOT_BYTES, NEED_DOT_BYTES},
-                 {NIBBLE_ROWS, NEED_DOT_ROWS},    {NIBBLE_ROWS, NEED_NIBBLE_ROWS},  {NIBBLE_BYTES, NEED_DOT_BYTES},
-                 {NIBBLE_BYTES, NEED_NIBBLE_BYTES},
-                 {NIBBLE_TAPS, NEED_TAPS_ROW},    {NIBBLE_TAPS, NEED_NIBBLE_TAPS},  {RVV_VWMACC, NEED_RVV_VWMACC}};
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (strcmp(name, calls[i].name) == 0)
-            needs_add(e->needs, (c_need){.kind = calls[i].kind});
-}
-
 static c_text external(c_emit *e, tir_expr_ref x)
 {
     const char *args = "";
     c_text other;
-    if (other_call(e, x, &other))
+    needs_add_call(e->needs, x->u.name);
+    if (still_call(e, x, &other))
         return other;
-    need_of_rows(e, x->u.name);
     for (uint32_t i = 0; i < x->n_args; i++)
         args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
     return (c_text){arena_printf(e->tmp, "%s(%s)", x->u.name, args), PREC_PRIMARY};

@@ -2,6 +2,8 @@
 /* Which helper functions the kernels need, and what those of vectors are called; needs.c writes them. */
 #include "codegen/c/emit.h"
 
+#include <string.h>
+
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes)
 {
     return arena_printf(a, "%sx%u", dtype_name(dt), lanes);
@@ -52,4 +54,22 @@ void needs_add(c_needs *n, c_need need)
     }
     need.fallback = n->fallback;
     vec_push(n->a, &n->list, need);
+}
+
+void needs_add_call(c_needs *n, const char *name)
+{
+    static const struct {
+        const char *name;
+        c_need_kind kind;
+    } calls[] = {{"lathe_mve_dot", NEED_MVE},      {"lathe_mve_dot", NEED_MVE_DOT_BYTES},
+                 {"lathe_mve_window", NEED_MVE},   {"lathe_mve_window", NEED_MVE_DOT_WORDS},
+                 {"lathe_mve_words", NEED_MVE},    {"lathe_mve_words", NEED_MVE_SIDES},
+                 {TAPS_ROW, NEED_TAPS_ROW},        {RVV_VWMACC, NEED_RVV_VWMACC},
+                 {DOT_ROWS, NEED_DOT_ROWS},        {DOT_BYTES, NEED_DOT_BYTES},
+                 {NIBBLE_ROWS, NEED_DOT_ROWS},     {NIBBLE_ROWS, NEED_NIBBLE_ROWS},
+                 {NIBBLE_BYTES, NEED_DOT_BYTES},   {NIBBLE_BYTES, NEED_NIBBLE_BYTES},
+                 {NIBBLE_TAPS, NEED_TAPS_ROW},     {NIBBLE_TAPS, NEED_NIBBLE_TAPS}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strcmp(name, calls[i].name) == 0)
+            needs_add(n, (c_need){.kind = calls[i].kind});
 }
