@@ -87,7 +87,7 @@ key=$STORE/$(printf '%s ' "$@" | sed 's/[^ ]*lathe-[A-Za-z0-9]*//g' | cksum | tr
 
 # Answers as the reference does, with stored numbers.
 REFERENCE = """#!/bin/sh
-cp "$STORE/reference.npy" "$3/ref_0.npy" && echo ready
+cp "$STORE/reference.npy" "$3/ref_${6}_0.npy" && echo ready
 """
 
 
