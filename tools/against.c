@@ -43,7 +43,7 @@ static bool compare_output(session *s, uint32_t i, const run_model *other, const
 {
     const run_tensor *got = &s->model.outputs[i];
     const bool exact = !dtype_is_float(got->dt);
-    const compare_result r = compare_tensors(got, other->outputs[i].data, exact ? 0 : 1e-3, exact ? 0 : 1e-5);
+    const compare_result r = compare_tensors(got, other->outputs[i].data, exact ? 0 : COMPARE_RTOL, exact ? 0 : -1);
     if (r.wrong == 0) {
         if (!cli_has(s->x, OPT_JSON))
             w_fmt(&s->x->out, "%s: %s what %s gives\n", cli_shown(s->x, got->name), exact ? "equal to" : "near", way);

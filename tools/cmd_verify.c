@@ -380,8 +380,8 @@ bool cmd_verify(cli *x)
     session s = {.x = x};
     judge j = {.s = &s};
     bool against = cli_has(x, OPT_AGAINST);
-    if (!reference_check(x, "onnxruntime|interpreter|c") || !cli_real(x, OPT_RTOL, 1e-3, &j.rtol) ||
-        !cli_real(x, OPT_ATOL, 1e-5, &j.atol) || !check_options(x))
+    if (!reference_check(x, "onnxruntime|interpreter|c") || !cli_real(x, OPT_RTOL, COMPARE_RTOL, &j.rtol) ||
+        !cli_real(x, OPT_ATOL, -1, &j.atol) || !check_options(x))
         return false;
     j.has_oracle = against && !reference_is(x, "onnxruntime");
     bool ok = session_open(x, &s) && session_call(&s);

@@ -158,5 +158,9 @@ typedef struct compare_result {
     int64_t first;    /* index of the first of them; -1: none */
     double got, want; /* there */
 } compare_result;
+#define COMPARE_RTOL 1e-3
+#define COMPARE_ATOL 1e-5
+/* Right is what is at most atol + rtol * |want| away. atol < 0: COMPARE_ATOL, of floats at least rtol / 10 of the root
+ * mean square of what is expected. */
 compare_result compare_tensors(const run_tensor *got, const uint8_t *want, double rtol, double atol);
 #endif
