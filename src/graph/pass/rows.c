@@ -324,6 +324,14 @@ static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_co
     return twins_set(&v->t, n, less_zero(v, n, y, r, s));
 }
 
+static const uint8_t *bytes_of(converter *v, const tensor_data *w)
+{
+    const uint8_t *bytes = tensor_plain_bytes(&v->t.r.c->mem, w);
+    if (!bytes)
+        arena_refuse(&v->t.r.c->mem, tensor_size(w));
+    return bytes;
+}
+
 static bool convert_conv(converter *v, graph_node *n, bool *done)
 {
     const tensor_data *w = byte_weights(v, n, 4, 0);
@@ -350,10 +358,10 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     rows_conv_derive(&r);
     r.direct = is_direct(n, &r);
     int64_t area = w->dims[2] * w->dims[3];
-    source s = {tensor_plain_bytes(&v->t.r.c->mem, w), w->dims[1] * area, area, w->dims[3], 1};
+    source s = {bytes_of(v, w), w->dims[1] * area, area, w->dims[3], 1};
     *done = true;
-    r.nibbles = s.bytes && fit_nibbles(&r, &s);
-    return s.bytes && emit_conv(v, n, last ? last : twins_plain(&v->t, x, n->loc), &r, &s);
+    r.nibbles = fit_nibbles(&r, &s);
+    return emit_conv(v, n, last ? last : twins_plain(&v->t, x, n->loc), &r, &s);
 }
 
 /* A product of a matrix with constant weights is a convolution of one line of pixels. */
@@ -372,11 +380,11 @@ static bool convert_matmul(converter *v, graph_node *n, bool *done)
     r.win = (nn_window){.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
     rows_conv_derive(&r);
     r.direct = is_direct(n, &r);
-    source s = {tensor_plain_bytes(&v->t.r.c->mem, w), rows ? r.in : 1, rows ? 1 : r.out, 0, 0};
-    r.nibbles = s.bytes && fit_nibbles(&r, &s);
+    source s = {bytes_of(v, w), rows ? r.in : 1, rows ? 1 : r.out, 0, 0};
+    r.nibbles = fit_nibbles(&r, &s);
     graph_value *last = cheap_last(v, x, n->loc);
     *done = true;
-    return s.bytes && last && emit_conv(v, n, last, &r, &s);
+    return last && emit_conv(v, n, last, &r, &s);
 }
 
 /* The operand of an element-wise node whose result is an image of so many channels: with its channels last, one number,
