@@ -298,8 +298,6 @@ bool infer_conv2d_steps(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0), *w = infer_in(n, 1), *p = infer_in(n, 2);
     const int64_t *extents = NULL, *strides = NULL;
     int64_t size = 0, reach = 0;
-    if (x->dt != DT_U8)
-        return infer_error(c, n, "data is %s, not u8", dtype_name(x->dt));
     if (!dim_is(w->shape.dims[2], STEPS_RUNS) || !dim_is(w->shape.dims[4], STEPS_RUN))
         return infer_error(c, n, "the weights are no steps of %d runs of %d numbers", STEPS_RUNS, STEPS_RUN);
     for (uint32_t i = 0; i < 3; i++)
