@@ -280,8 +280,8 @@ static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const 
             needs_add(e->needs, (c_need){.kind = NEED_ROLLED});
             w_line(e->w, "LATHE_ROLLED");
         } else if (is_tile_step(e, s) || is_transposing(e, s)) {
-            needs_add(e->needs, (c_need){.kind = NEED_STEP});
-            w_line(e->w, "LATHE_STEP");
+            needs_add(e->needs, (c_need){.kind = NEED_ROLLED_CLANG});
+            w_line(e->w, "LATHE_ROLLED_CLANG");
         }
         w_open(e->w, "for (%s %s = %s; %s < %s; %s++)", index_type(e), var, min, var, end, var);
         return;

@@ -32,9 +32,10 @@ static const char rolled_text[] =
     "#elif defined(__GNUC__)\n#define LATHE_ROLLED _Pragma(\"GCC unroll 1\")\n"
     "#else\n#define LATHE_ROLLED\n#endif\n\n";
 
-static const char step_text[] =
+static const char rolled_clang_text[] =
     "/* Clang is not to write the loop out; other compilers do not without being told. */\n"
-    "#if defined(__clang__)\n#define LATHE_STEP _Pragma(\"nounroll\")\n#else\n#define LATHE_STEP\n#endif\n\n";
+    "#if defined(__clang__)\n#define LATHE_ROLLED_CLANG _Pragma(\"nounroll\")\n"
+    "#else\n#define LATHE_ROLLED_CLANG\n#endif\n\n";
 
 static const char prefetch_text[] = "/* A line that is needed later comes as far as the second cache. */\n"
                                     "#if defined(__GNUC__)\n"
@@ -578,7 +579,7 @@ static void write_vector(arena *a, writer *w, const c_need *n, bool neon)
     case NEED_VEXTREME: write_vextreme(a, w, n, v); return;
     case NEED_PREFETCH:
     case NEED_ROLLED:
-    case NEED_STEP:
+    case NEED_ROLLED_CLANG:
     case NEED_SHARED:
     case NEED_SMALL:
     case NEED_ROUNDED:
@@ -651,7 +652,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         switch (need->kind) {
         case NEED_PREFETCH: w_str(w, prefetch_text); break;
         case NEED_ROLLED: w_str(w, rolled_text); break;
-        case NEED_STEP: w_str(w, step_text); break;
+        case NEED_ROLLED_CLANG: w_str(w, rolled_clang_text); break;
         case NEED_SHARED: w_str(w, shared_text); break;
         case NEED_SMALL: small_write_setup(w); break;
         case NEED_ROUNDED:
