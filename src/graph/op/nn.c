@@ -81,6 +81,11 @@ int64_t nn_data_block(const graph_node *n, const char *name)
     return graph_attr(n, name) ? layout_text_block(graph_attr_string(n, name), 'C') : 0;
 }
 
+bool nn_in_blocks(const graph_node *n)
+{
+    return nn_data_block(n, "data_layout") || nn_data_block(n, "out_layout");
+}
+
 bool nn_check_data_layout(compiler *c, const graph_node *n, const char *name)
 {
     if (!graph_attr(n, name))

@@ -44,6 +44,8 @@ bool nn_pairs_fit(dtype data, const tensor_data *w, uint32_t axis);
  * axis more, the last: N, C / block, spatial, block. Channels that do not fill the last block leave lanes whose
  * contents nobody may read. */
 int64_t nn_data_block(const graph_node *n, const char *name);
+/* Whether the data or the result of a convolution or pool stands in blocks. */
+bool nn_in_blocks(const graph_node *n);
 /* Data of a convolution or pool: the plain layout, or blocks of the channels last. An error at the node otherwise. */
 bool nn_check_data_layout(compiler *c, const graph_node *n, const char *name);
 

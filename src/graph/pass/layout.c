@@ -141,8 +141,7 @@ static conv_kind judge_conv(converter *v, const graph_node *n)
     graph_value *x = n->inputs[0], *w = n->inputs[1], *y = n->outputs[0];
     const tensor_data *t = graph_constant(w);
     if (!is_image(x) || !is_image(y) || !t || t->kind != TENSOR_DENSE || t->rank != 4 ||
-        strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || nn_data_block(n, "out_layout") ||
-        nn_data_block(n, "data_layout") || !fills_blocks(v, t->dims[0]))
+        strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || nn_in_blocks(n) || !fills_blocks(v, t->dims[0]))
         return CONV_KEEP;
     int64_t groups = graph_attr_int(n, "groups"), ins = t->dims[1], outs = t->dims[0] / groups;
     bool ready = is_packed(v, x);

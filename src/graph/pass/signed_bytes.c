@@ -32,11 +32,11 @@ static bool is_one_of(const graph_node *n, const char *const *names)
     return false;
 }
 
-/* A product whose weights are packed for an instruction. */
+/* A product whose weights are packed for an instruction; of one in blocks of channels they would be, before. */
 static bool is_product(const graph_node *n)
 {
     static const char *const names[] = {"qnn.conv2d", "qnn.matmul", NULL};
-    return is_one_of(n, names) && is_u8(n->inputs[0]) && graph_constant(n->inputs[1]);
+    return is_one_of(n, names) && is_u8(n->inputs[0]) && graph_constant(n->inputs[1]) && !nn_in_blocks(n);
 }
 
 /* v - 128 or v + 128, as numbers of type dt. */

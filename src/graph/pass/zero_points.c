@@ -58,7 +58,7 @@ static bool read_lines(const struct target *t, graph_node *n, lines *out)
     if (!w || w->kind != TENSOR_DENSE || w->count == 0 || (w->dt != DT_I8 && w->dt != DT_U8) || !has_row(t, n, &to))
         return false;
     if (out->is_conv) {
-        if (w->rank != 4 || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
+        if (w->rank != 4 || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || nn_in_blocks(n))
             return false;
         *out = (lines){n, true, w, w->dims[0], w->count / w->dims[0], 1, w->count / w->dims[0], to};
         return true;
