@@ -178,6 +178,23 @@ static void print_operators(writer *w, const compile_result *r, const facts *x, 
         w_line(w, "operators  none: this is a computation; calls %u, kernels %u%s", x->calls, x->kernels, layers);
 }
 
+/* Weights of 4 bits that take twice their bytes, and why. */
+static void print_bytes(writer *w, const compile_result *r)
+{
+    const char *reasons = "";
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_remarks; i++) {
+        if (strcmp(r->remarks[i].pass, "convert-rows") != 0)
+            continue;
+        const char *why = strstr(r->remarks[i].text, ": "), *more = why ? why + 2 : r->remarks[i].text;
+        if (!strstr(reasons, more))
+            reasons = arena_printf(w->a, "%s%s%s", reasons, *reasons ? "; " : "", more);
+        n++;
+    }
+    if (n > 0)
+        w_line(w, "4 bits     weights that become bytes: in %u operators (%s)", n, reasons);
+}
+
 void summary_print(writer *w, const compile_result *r, const char *place)
 {
     const facts x = gather(w->a, r);
@@ -191,6 +208,7 @@ void summary_print(writer *w, const compile_result *r, const char *place)
            (unsigned long long)r->plan.constant_bytes);
     print_memories(w, r->unit.places);
     summary_print_bounds(w, r->bounds);
+    print_bytes(w, r);
     print_slow(w, r, &x);
     print_records(w, r);
     if (r->unit.offload)
@@ -210,6 +228,7 @@ void summary_print_module(writer *w, const compile_result *r, const char *place)
                u->target->name, (unsigned long long)u->plan->workspace_bytes,
                (unsigned long long)u->plan->constant_bytes);
     }
+    print_bytes(w, r);
     print_slow(w, r, &x);
     print_records(w, r);
     if (r->unit.offload)

@@ -29,6 +29,9 @@ typedef struct pass_options {
 } pass_options;
 pass_options pass_options_default(void); /* the default target, level 3 */
 
+/* Whether convert-rows is for such a processor: without vectors, with pointers of 32 bits. */
+bool graph_pass_rows_takes(const struct target *t);
+
 typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *o);
 
 #define FACT_TYPES 1u /* every value has its type */

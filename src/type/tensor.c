@@ -44,6 +44,14 @@ const tensor_data *tensor_dense(compiler *c, dtype dt, uint32_t rank, const int6
     return t;
 }
 
+const tensor_data *tensor_nibbles(compiler *c, dtype dt, uint32_t rank, const int64_t *dims, const void *take_data)
+{
+    tensor_data *t = make(c, TENSOR_DENSE, dt, rank, dims);
+    t->data = take_data;
+    t->nibbles = true;
+    return t;
+}
+
 const tensor_data *tensor_splat(compiler *c, dtype dt, uint32_t rank, const int64_t *dims, const void *element)
 {
     tensor_data *t = make(c, TENSOR_SPLAT, dt, rank, dims);
@@ -78,6 +86,7 @@ const tensor_data *tensor_reshape(compiler *c, const tensor_data *t, uint32_t ra
     r->data = t->data;
     r->file = t->file;
     r->offset = t->offset;
+    r->nibbles = t->nibbles;
     return r;
 }
 

@@ -17,11 +17,14 @@ typedef struct tensor_data {
     const uint8_t *data; /* dense: count elements, unaligned; splat: one element. Borrowed for the whole compile */
     const char *file;    /* dense, inside a mapped file: its name; else NULL */
     uint64_t offset;     /* then the offset in that file */
+    bool nibbles;        /* the model has these numbers in 4 bits */
 } tensor_data;
 
 /* The makers want dims >= 0 whose product tensor_count can say: what comes from a file is asked first. */
 bool tensor_count(uint32_t rank, const int64_t *dims, int64_t *out); /* false: negative, or above INT64_MAX */
 const tensor_data *tensor_dense(compiler *c, dtype dt, uint32_t rank, const int64_t *dims, const void *take_data);
+/* The same of numbers that the model has in 4 bits. */
+const tensor_data *tensor_nibbles(compiler *c, dtype dt, uint32_t rank, const int64_t *dims, const void *take_data);
 const tensor_data *tensor_splat(compiler *c, dtype dt, uint32_t rank, const int64_t *dims, const void *element);
 const tensor_data *tensor_scalar_f64(compiler *c, dtype dt, double v); /* rank 0 */
 const tensor_data *tensor_scalar_i64(compiler *c, dtype dt, int64_t v);

@@ -127,6 +127,39 @@ for kind in nibbles words; do
     expect 0 '^y: .*ok$' verify right_$kind --model $kind.onnx $with_seed
 done
 
+# Weights of 4 bits that become bytes are told of, with the reason; those that stay are not.
+"$python" - << 'PY' || exit 1
+import numpy as np, onnx
+from onnx import helper as h, TensorProto as T
+def save(name, kind, zero, channels):
+    codes = np.random.default_rng(3).integers(0, 16, (channels, 8, 3, 3)) - (8 if kind == T.INT4 else 0)
+    known = [h.make_tensor("s", 1, [], [0.02]), h.make_tensor("z", T.UINT8, [], [128]),
+             h.make_tensor("zw", kind, [], [zero]), h.make_tensor("w", kind, codes.shape, codes.flatten())]
+    nodes = [h.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]), h.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+             h.make_node("DequantizeLinear", ["w", "s", "zw"], ["dw"]), h.make_node("Conv", ["d", "dw"], ["c"], pads=[1] * 4),
+             h.make_node("QuantizeLinear", ["c", "s", "z"], ["p"]), h.make_node("DequantizeLinear", ["p", "s", "z"], ["y"])]
+    info = lambda n, c: h.make_tensor_value_info(n, T.FLOAT, [1, c, 6, 6])
+    graph = h.make_graph(nodes, "g", [info("x", 8)], [info("y", channels)], known)
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10), name + ".onnx")
+save("int4", T.INT4, 0, 16), save("eight", T.UINT4, 8, 16), save("seven", T.UINT4, 7, 16), save("odd", T.INT4, 0, 15)
+PY
+for model in int4 eight; do
+    expect 0 '^package' compile $model.onnx -o bits_$model --target cortex-m4 --port baremetal
+    grep -q 'become bytes' stdout bits_$model/report.json && bad "$model: its weights do not become bytes"
+done
+become='^4 bits +weights that become bytes: in 1 operators'
+bytes() { # MODEL TARGET REASON
+    expect 0 "$become \\(.*$3" compile $1.onnx -o bits_$1 --target $2 --port baremetal --integers
+    check "$1, $2: the report has it" grep -q "its weights of 4 bits become bytes: .*$3" bits_$1/report.json
+}
+for target in cortex-m0plus cortex-m4; do
+    bytes seven $target 'less their zero point'
+    bytes odd $target 'odd number of output channels'
+done
+bytes int4 cortex-m55 'vectors multiply bytes'
+bytes eight x86-64-v3 'kernels of this target multiply bytes'
+bytes eight generic 'kernels of this target multiply bytes'
+
 tiny=${LATHE_ZOO:-$top/../shared}/models/mlperf-tiny
 if [ -f "$tiny/vww_qdq.onnx" ] && [ -f "$tiny/ad_qdq.onnx" ]; then
     for seed in 2 4 11; do

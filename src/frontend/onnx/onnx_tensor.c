@@ -262,5 +262,5 @@ const tensor_data *onnx_tensor_read_nibbles(onnx_importer *im, const pb_tensor *
         int code = packed->data[i / 2] >> i % 2 * 4 & 15;
         out[i] = (uint8_t)(is_signed && code > 7 ? code - 16 : code);
     }
-    return tensor_dense(im->c, is_signed ? DT_I8 : DT_U8, t->dims.len, t->dims.data, out);
+    return tensor_nibbles(im->c, is_signed ? DT_I8 : DT_U8, t->dims.len, t->dims.data, out);
 }

@@ -257,3 +257,25 @@ bool qnn_keep_nibbles(compiler *c, graph_func *f, const pass_options *o)
     graph_remove_dead(f);
     return !r.failed;
 }
+
+/* --- those that become bytes --- */
+
+void qnn_note_bytes(compiler *c, graph_func *f, const graph_node *n, const char *why)
+{
+    const graph_value *w = turned(n->inputs[1]);
+    const tensor_data *t = graph_constant(w ? w : n->inputs[1]);
+    if (!t || !t->nibbles)
+        return;
+    const graph_note note = {"convert-rows", n->op->name, n->outputs[0]->name,
+                             arena_printf(&c->mem, "its weights of 4 bits become bytes: %s", why), n->loc};
+    vec_push(&c->mem, &f->module->notes, note);
+}
+
+void qnn_note_all_bytes(compiler *c, graph_func *f, const char *why)
+{
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        if (strcmp(n->op->name, "qnn.conv2d") == 0 || strcmp(n->op->name, "qnn.matmul") == 0)
+            qnn_note_bytes(c, f, n, why);
+    }
+}

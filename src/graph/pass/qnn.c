@@ -801,6 +801,8 @@ bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o
             !qnn_set_methods(c, f, o))
             return false;
         note_float(&v, m, f);
+        if (!graph_pass_rows_takes(o->target) && !o->offload)
+            qnn_note_all_bytes(c, f, "the kernels of this target multiply bytes");
     }
     return true;
 }

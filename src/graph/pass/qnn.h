@@ -74,6 +74,11 @@ bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o);
 
 /* Products by constants of 4 bits keep them packed (nibbles.c). */
 bool qnn_keep_nibbles(compiler *c, graph_func *f, const pass_options *o);
+/* A note that n's weights become bytes, for such a reason, if the model has them in 4 bits; of the pass convert-rows,
+ * which keeps others two in a byte. */
+void qnn_note_bytes(compiler *c, graph_func *f, const graph_node *n, const char *why);
+/* The same of each convolution and product of integers. */
+void qnn_note_all_bytes(compiler *c, graph_func *f, const char *why);
 
 /* A value that is element by element a function of one quantised value, and no constant. */
 typedef struct qnn_cone {

@@ -5,6 +5,7 @@
  * view) stands where a value is needed as the model has it, once for each value. A convolution reads either form. */
 #include "graph/op/rows.h"
 #include "graph/pass.h"
+#include "graph/pass/qnn.h"
 #include "graph/pass/twins.h"
 
 #include <string.h>
@@ -188,26 +189,42 @@ static void pack_plain(const rows_conv *v, const source *s, uint8_t *at)
 
 #define LEAST_NIBBLES 64 /* weights, fewer than which the code that takes them apart outweighs */
 
-/* Whether the weights are numbers of 4 bits that may stay two in a byte: sums of 16 times the products are made, which
- * have room in 32 bits. */
-static bool fit_nibbles(const rows_conv *v, const source *s)
+/* Why weights may not stay two in a byte; NULL: they are numbers of 4 bits that may. Sums of 16 times the products are
+ * made, which have room in 32 bits. */
+static const char *why_bytes(const rows_conv *v, const source *s)
 {
     const int64_t taps = v->win.kernel[0] * v->win.kernel[1], most = INT32_MAX / 16 / (v->halves ? 32768 : 255);
     const int64_t in = v->depthwise ? 1 : v->in, row = v->win.kernel[1];
-    if (v->lanes || v->out * in * taps < LEAST_NIBBLES ||
-        (v->depthwise ? row < 3 || row > ROWS_NIBBLES : v->block % 2 != 0))
-        return false;
+    if (v->lanes)
+        return "this processor's vectors multiply bytes";
+    if (v->out * in * taps < LEAST_NIBBLES)
+        return "less than 64 weights";
+    if (v->depthwise && (row < 3 || row > ROWS_NIBBLES))
+        return "a depthwise window of one, two or more than eight columns";
+    if (!v->depthwise && v->block % 2 != 0)
+        return "an odd number of output channels, which are multiplied in pairs";
     for (int64_t o = 0; o < v->out; o++) {
         int64_t sum = 0;
         for (int64_t k = 0; k < in * taps; k++) {
             const int64_t x = k % v->win.kernel[1], y = k / v->win.kernel[1] % v->win.kernel[0];
             const int8_t w = (int8_t)s->bytes[o * s->o + k / taps * s->i + y * s->y + x * s->x];
             sum += w < 0 ? -w : w;
-            if (w < -8 || w > 7 || (!v->depthwise && sum > most))
-                return false;
+            if (w < -8 || w > 7)
+                return "less their zero point some are not within -8 to 7 (those of uint4 with zero point 8 are)";
+            if (!v->depthwise && sum > most)
+                return "16 times the sums might leave 32 bits";
         }
     }
-    return true;
+    return NULL;
+}
+
+/* Weights of 4 bits that become bytes are told of. */
+static bool fit_nibbles(converter *v, const graph_node *n, const rows_conv *r, const source *s)
+{
+    const char *why = why_bytes(r, s);
+    if (why)
+        qnn_note_bytes(v->t.r.c, v->t.r.f, n, why);
+    return !why;
 }
 
 /* The window of each channel, row by row; numbers of 4 bits, a row in a number of `size` bytes. */
@@ -360,7 +377,7 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     int64_t area = w->dims[2] * w->dims[3];
     source s = {bytes_of(v, w), w->dims[1] * area, area, w->dims[3], 1};
     *done = true;
-    r.nibbles = fit_nibbles(&r, &s);
+    r.nibbles = fit_nibbles(v, n, &r, &s);
     return emit_conv(v, n, last ? last : twins_plain(&v->t, x, n->loc), &r, &s);
 }
 
@@ -381,7 +398,7 @@ static bool convert_matmul(converter *v, graph_node *n, bool *done)
     rows_conv_derive(&r);
     r.direct = is_direct(n, &r);
     source s = {bytes_of(v, w), rows ? r.in : 1, rows ? 1 : r.out, 0, 0};
-    r.nibbles = fit_nibbles(&r, &s);
+    r.nibbles = fit_nibbles(v, n, &r, &s);
     graph_value *last = cheap_last(v, x, n->loc);
     *done = true;
     return last && emit_conv(v, n, last, &r, &s);
@@ -564,12 +581,18 @@ static bool run(compiler *c, graph_func *f, bool words, bool lanes)
     bool ok = twins_end(&v.t, twins_walk(&v.t));
     if (lanes)
         graph_remove_dead(f);
+    qnn_note_all_bytes(c, f, "no kernel with channels last fits the layer");
     return ok;
+}
+
+bool graph_pass_rows_takes(const target *t)
+{
+    return t->vector_bytes == 0 && t->address_bits == 32;
 }
 
 bool graph_pass_rows(compiler *c, graph_module *m, const pass_options *o)
 {
-    bool ok = true, small = o->target->vector_bytes == 0 && o->target->address_bits == 32;
+    bool ok = true, small = graph_pass_rows_takes(o->target);
     for (uint32_t i = 0; i < m->funcs.len && small; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
             ok &= run(c, m->funcs.data[i], (o->target->features & TARGET_DSP) != 0,
