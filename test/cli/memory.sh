@@ -84,6 +84,11 @@ printf 'r ram 64K - 1\nf rom 64 - 1\n' > two.mem
 expect_error 1 'hint: a smaller model, or describe an external flash' compile two.txt -o no --target cortex-m4 --memory two.mem
 printf 'r ram 8K - 1\nf rom 30K - 1\n' > small.txt
 expect_error 1 "constant 'fc1.weight' of 32768 bytes does not fit" compile "$model" -o no --target generic --memory small.txt
+total=$(sed -n 's/^ *"constant_bytes": \([0-9]*\),*$/\1/p' plain/report.json)
+printf 'r ram 8K - 1\nf rom 1K - 1\n' > small.txt
+expect_error 1 ' [0-9]+ are missing for all constants together: f has' compile "$model" -o no --target generic --memory small.txt
+lacks=$(sed -n 's/.* \([0-9]*\) are missing.*/\1/p' stderr)
+check "$lacks bytes are missing of $total" test "$lacks" -ge $((total - 2048)) -a "$lacks" -le $((total - 960))
 printf 'r ram 8K - 1\n' > small.txt
 expect_error 1 'there is no rom' compile "$model" -o no --target generic --memory small.txt
 wrong() { printf '%b' "$1" > wrong.txt; expect_error 1 "$2" compile "$model" -o no --memory wrong.txt; }

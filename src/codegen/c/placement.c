@@ -192,7 +192,20 @@ static const char *names_of(compiler *c, const placement *all, bool ram)
     return *text ? text : ram ? "there is no ram" : "there is no rom";
 }
 
-static bool put(compiler *c, const plan_problem *p, placement *all, object *o)
+/* Of constants from o to the end, which is the first that found no room: bytes that lack for all of them together. */
+static uint64_t missing_for_all(const placement *all, const object *o, const object *end)
+{
+    const uint64_t first = missing(all, o);
+    uint64_t left = 0, need = 0;
+    for (uint32_t i = 0; i < all->n_memories; i++)
+        left += all->memories[i].is_ram ? 0 : all->memories[i].bytes - all->memories[i].used;
+    for (; o < end; o++)
+        need += o->value == WORKSPACE ? 0 : align_up(o->bytes, o->align);
+    return need > left && need - left > first ? need - left : first;
+}
+
+/* Those behind o up to `end` come later. */
+static bool put(compiler *c, const plan_problem *p, placement *all, object *o, const object *end)
 {
     const bool ram = o->value == WORKSPACE;
     for (uint32_t i = 0; i < all->n_memories && !o->memory; i++) {
@@ -206,9 +219,10 @@ static bool put(compiler *c, const plan_problem *p, placement *all, object *o)
     if (o->memory)
         return true;
     diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-               "%s of %llu bytes does not fit into the board's memories, %llu are missing: %s",
+               "%s of %llu bytes does not fit into the board's memories, %llu are missing%s: %s",
                ram ? "the workspace" : arena_printf(&c->mem, "constant '%s'", p->values.data[o->value].name),
-               (unsigned long long)o->bytes, (unsigned long long)missing(all, o), names_of(c, all, ram));
+               (unsigned long long)o->bytes, (unsigned long long)(ram ? missing(all, o) : missing_for_all(all, o, end)),
+               ram ? "" : " for all constants together", names_of(c, all, ram));
     if (ram)
         diag_hint(&c->diags, "%sa smaller model, %sor a larger RAM",
                   all->streams ? "--minimize ram, or --ram BYTES, runs kernels row by row; or " : "",
@@ -268,7 +282,7 @@ bool placement_choose(compiler *c, placement *out, plan *pl)
             objects[n++] = (object){v, p->values.data[v].bytes, p->values.data[v].align, uses[v], NULL};
     qsort(objects, n, sizeof *objects, by_use);
     for (uint32_t i = 0; i < n; i++)
-        if (!put(c, p, out, &objects[i]))
+        if (!put(c, p, out, &objects[i], objects + n))
             return false;
     for (uint32_t i = 0; i < n; i++)
         if (objects[i].value == WORKSPACE)
