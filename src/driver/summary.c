@@ -99,7 +99,7 @@ void summary_print_bounds(writer *w, const stream_bounds *b)
 {
     if (!b || !b->asked)
         return;
-    w_line(w, "streaming  workspace: kernel by kernel %llu, overlapping %llu, least cut %llu, reached %llu",
+    w_line(w, "streaming  workspace: side by side %llu, kernel by kernel %llu, least cut %llu, reached %llu",
            (unsigned long long)b->one_by_one, (unsigned long long)b->overlapped, (unsigned long long)b->streamed,
            (unsigned long long)b->reached);
     if (b->chains > 0)

@@ -42,6 +42,8 @@ expect_error 1 'least that was reached is [0-9]+ bytes' compile m.graph --target
 check "no effort is advised where no cut can do" grep -Eq \
     "hint: kernel by kernel it takes $alone, the least cut of its chains [0-9]+: a smaller model, or as much RAM" stderr
 expect 0 'streaming' compile m.graph --target cortex-m --ram 1M --minimize time -o p
+workspace=$(sed -n "s/^RAM.*: workspace \([0-9]*\),.*/\1/p" stdout)
+check "the summary calls the same kernel by kernel" grep -q "side by side [0-9]*, kernel by kernel $workspace," stdout
 # Where results over operands look like less than the planner finds room for, chains are found all the same; a budget of
 # what --minimize ram takes is met, and one below that names it.
 deep() {
