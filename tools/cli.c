@@ -385,7 +385,8 @@ static bool read_ram(const cli *x, compile_options *out)
     const unsigned long long n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
     const uint64_t unit = n == 0 ? 0 : *end == 'K' ? 1024 : *end == 'M' ? 1024 * 1024 : 1;
     if (n == 0 || end[unit > 1] || n > UINT32_MAX / unit)
-        return cli_usage_error(x, "as in --ram 34K", "--ram: '%.100s' is no number of bytes", text);
+        return cli_usage_error(x, "K is 1024 bytes, M 1024 * 1024", "--ram: '%.100s' is no size, as 4096, 128K or 8M",
+                               text);
     out->ram = n * unit;
     return true;
 }
@@ -448,6 +449,10 @@ static bool take_board(const cli *x, const char **target_name, compile_options *
     const board *b = *target_name ? board_find(*target_name) : NULL;
     if (!b)
         return true;
+    if (x->verb == VERB_BENCH)
+        return cli_usage_error(x, arena_printf(&x->c->mem, "lathe verify --target %s counts instructions there, where "
+                                               "the machine has a counter", b->name),
+                               "--target: %s is an emulator's machine, and bench takes the time of this one", b->name);
     if (x->verb != VERB_VERIFY && x->verb != VERB_RUN)
         return cli_usage_error(x, arena_printf(&x->c->mem, "--target %s --port %s makes a package for it", b->target,
                                                b->port),

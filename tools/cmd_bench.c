@@ -220,6 +220,9 @@ static bool bench(session *s, long rounds, double gap, long workers)
     if (!against)
         return true;
     show(s->x, &s->model, second, options, &theirs);
+    if (r.process && s->result.graph && !s->result.quantised && reference_is(s->x, REFERENCE_EXACT))
+        diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(),
+                  "the model quantises nothing: onnxruntime-exact is the same as onnxruntime");
     const double ratio = at(&theirs, 0.5) / at(&ours, 0.5);
     if (cli_has(s->x, OPT_JSON))
         w_fmt(&s->x->out, "{\"ratio\": %.4f}\n", ratio);

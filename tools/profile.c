@@ -56,7 +56,8 @@ static void print_text(writer *w, arena *a, const run_report *r, const profile *
             table_add(&t, "%s", workers_text(a, p, o));
     }
     table_print(&t, w);
-    w_fmt(w, "all         %.4g ms in operators, %u rounds, %u workers\n", 1e3 * p->seconds, p->n_rounds, p->n_workers);
+    w_fmt(w, "all         %.4g ms in operators, %u rounds, %u worker%s\n", 1e3 * p->seconds, p->n_rounds, p->n_workers,
+          p->n_workers == 1 ? "" : "s");
     print_machine(w, &p->machine);
 }
 

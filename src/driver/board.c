@@ -60,6 +60,14 @@ const board *board_find(const char *name)
     return NULL;
 }
 
+const board *board_of_target(const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].target, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
 const char *board_names(compiler *c)
 {
     writer w;

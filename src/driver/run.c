@@ -165,12 +165,39 @@ static void add_kind(compiler *c, process_words *a, const run_model *m, const ch
     process_add_words(c, a, EMULATE_CALLER ".c -o " EMULATE_CALLER);
 }
 
+/* Whether a target's flags name a processor that this machine's own compiler does not have. */
+static bool is_foreign(const target *t)
+{
+#if defined(__riscv)
+    if (strstr(t->cflags, "-march=rv64"))
+        return false;
+#endif
+    return target_cross_cc(t) && (strstr(t->cflags, "-march=") || strstr(t->cflags, "-mcpu="));
+}
+
+/* Without $CC packages are compiled for this machine. */
+static bool check_machine(compiler *c, const run_model *m)
+{
+    const target *t = target_find(m->report->target);
+    if (!t || !is_foreign(t))
+        return true;
+    const board *b = board_of_target(t->name);
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "the target %s is not this machine, and no $CC compiles for it",
+               t->name);
+    diag_hint(&c->diags, "%sCC='%s%s', with --emulator COMMAND of run and verify",
+              b ? arena_printf(&c->mem, "in an emulator: lathe verify --target %s; or ", b->name) : "",
+              target_cross_cc(t), t->small ? "" : " -static");
+    return false;
+}
+
 static bool build(compiler *c, const run_model *m, const char *scratch, int64_t workers)
 {
     const char *dir = m->dir, *module = m->report->module;
     static const char *const sources[] = {"model_data.c", "ops.c", "tvmrt.c", "tvmrt_port_posix.c"};
     const char *cc = getenv("CC");
     process_words a = {0};
+    if (!(cc && *cc) && !check_machine(c, m))
+        return false;
     if (!build_link_package(c, dir, scratch))
         return false;
     process_add_words(c, &a, cc && *cc ? cc : "cc");

@@ -46,6 +46,8 @@ expect 0 '^onnxruntime-exact +median .* \(1 rounds\), with session.x64quantpreci
     --against onnxruntime-exact --repeat 1 --workers 1 $inputs
 expect 0 '"who": "onnxruntime-exact".*"options": "session.x64quantprecision=1"' bench product.onnx --integers \
     --against onnxruntime-exact --repeat 1 --workers 1 $inputs --json
+expect 0 'note: the model quantises nothing: onnxruntime-exact is the same' bench "$top/demo/digits.onnx" \
+    --against onnxruntime-exact --repeat 1 --workers 1
 expect 2 'is unknown' verify product.onnx --against onnxruntime-exact $inputs
 expect 1 'WRONG$' verify product.onnx --requant fast --against onnxruntime $inputs --interpret
 expect 1 'hint: --requant fast does not round as onnxruntime' verify product.onnx --requant fast --against onnxruntime \

@@ -70,8 +70,8 @@ expect_error 1 "least that was reached is $least bytes" compile deep.graph --tar
 # Elsewhere, and what is no number.
 expect_error 2 'rows are not streamed on the target x86-64-v3' compile m.graph --target x86-64-v3 --ram 64K -o q
 expect_error 2 'rows are not streamed' compile m.graph --target cortex-m --minimize ram -O0 -o q
-for text in 0 -1 12X 12KB K '' 99999999999; do
-    expect_error 2 "is no number of bytes" compile m.graph --target cortex-m "--ram=$text" -o q
+for text in 0 -1 12X 12KB 0x8000 34k K '' 99999999999; do
+    expect_error 2 "is no size, as 4096, 128K or 8M" compile m.graph --target cortex-m "--ram=$text" -o q
 done
 expect_error 2 'minimize' compile m.graph --target cortex-m --minimize size -o q
 # What has branches, and what has no rows, is left alone.
