@@ -22,6 +22,7 @@
 #include "graph/op.h"
 #include "codegen/c/placement.h"
 #include "driver/computation.h"
+#include "driver/given.h"
 #include "driver/format.h"
 #include "driver/offload_report.h"
 #include "driver/problem.h"
@@ -525,25 +526,6 @@ static uint32_t targets_of(compiler *c, const compile_options *o, const target *
     return 0;
 }
 
-/* Schedules that were measured for one processor, and none that fits this one: --target was forgotten. */
-static void warn_of_other_targets(compiler *c, const compile_result *r)
-{
-    const te_records *all = r->records;
-    const char *other = NULL;
-    for (uint32_t i = 0; i < all->list.len; i++) {
-        const char *name = all->list.data[i]->target;
-        if (!name || !r->unit.func || strcmp(name, r->unit.target->name) == 0)
-            return;
-        other = name;
-    }
-    if (!other || te_records_used(all) > 0)
-        return;
-    diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
-                 "none of the %u schedules that were given is for %s: they are for %s", all->list.len,
-                 r->unit.target->name, other);
-    diag_hint(&c->diags, "--target %s compiles for that", other);
-}
-
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out)
 {
     *out = (compile_result){0};
@@ -567,7 +549,7 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
     }
     out->units = units;
     out->n_units = n;
-    warn_of_other_targets(c, out);
+    given_warn(c, o, n, targets, out);
     return !out->unit.func || generate(c, o, out);
 }
 

@@ -3,6 +3,7 @@
 #include "driver/stream.h"
 
 #include "codegen/c/package.h"
+#include "driver/given.h"
 #include "driver/problem.h"
 #include "plan/stream.h"
 
@@ -56,8 +57,10 @@ bool stream_program(compiler *c, const compile_options *o, const target *t, comp
     compiler_progress(c, "streaming", 0, 0);
     if (!plan_stream(c, r->prog, &p, &made, b))
         return false;
-    if (made != r->prog)
+    if (made != r->prog) {
         prog_drop_unused(made);
+        given_note_chains(r->records, r->prog, made);
+    }
     r->prog = made;
     r->bounds = b;
     return prog_verify(c, made);

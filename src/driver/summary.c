@@ -139,9 +139,10 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
 static void print_records(writer *w, const compile_result *r)
 {
     uint32_t used = te_records_used(r->records);
+    const char *chains = r->bounds && r->bounds->chains > 0 ? "kernels in chains have their own, and " : "";
     if (r->records->list.len > 0)
-        w_line(w, "schedules  %u of %u that were given; the rules chose those of the other kernels", used,
-               r->records->list.len);
+        w_line(w, "schedules  %u of %u that were given; %sthe rules chose those of the other kernels", used,
+               r->records->list.len, chains);
     uint32_t forms = graph_choices_used(&r->records->forms);
     if (r->records->forms.list.len > 0)
         w_line(w, "forms      %u of %u that were given", forms, r->records->forms.list.len);

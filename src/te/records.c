@@ -39,7 +39,8 @@ bool te_records_add(compiler *c, te_records *r, te_record_text computation, te_r
     te_record *x = arena_new(&c->mem, te_record);
     te_sched *s = NULL;
     tir_func *scheduled = NULL;
-    *x = (te_record){.target = for_target, .schedule = schedule, .seconds = seconds, .line = first_line(schedule)};
+    *x = (te_record){.target = for_target, .schedule = schedule, .seconds = seconds,
+                     .origin = arena_printf(&c->mem, "%s:%u", schedule.file, first_line(schedule))};
     if (!te_parse(c, computation.file, computation.text, computation.len, &x->g))
         return false;
     x->g->unbounded = true; /* what has to have bounds is told when a model is compiled */
@@ -108,6 +109,13 @@ static bool is_better(const te_record *x, const te_record *other)
     return !other || (x->seconds > 0 && other->seconds > 0 && x->seconds < other->seconds);
 }
 
+/* g is what it was written for; `plain`: g's loops, with their hash. */
+static bool is_of(const te_record *x, const te_graph *g, const tir_func *plain, uint64_t hash, const struct target *t)
+{
+    return x->hash == hash && (!x->target || strcmp(x->target, t->name) == 0) && same_stages(x->g, g) &&
+           (x->seconds <= 0 || names_agree(x, g)) && tir_func_equal(g->c, x->plain, plain);
+}
+
 bool te_records_find(te_records *r, te_graph *g, const struct target *t, te_sched **out)
 {
     const tir_func *plain = NULL;
@@ -120,16 +128,17 @@ bool te_records_find(te_records *r, te_graph *g, const struct target *t, te_sche
     te_record *best = NULL;
     for (uint32_t i = r->list.len; i-- > 0;) {
         te_record *x = r->list.data[i];
-        if (x->hash == hash && (!x->target || strcmp(x->target, t->name) == 0) && same_stages(x->g, g) &&
-            is_better(x, best) && (x->seconds <= 0 || names_agree(x, g)) && tir_func_equal(g->c, x->plain, plain))
-            best = x;
+        if (!is_of(x, g, plain, hash, t))
+            continue;
+        x->fits = true;
+        best = is_better(x, best) ? x : best;
     }
     if (!best)
         return true;
     best->uses++;
     if (!same_names(best, g) || !te_sched_parse(g, best->schedule.file, best->schedule.text, best->schedule.len, out))
         return false;
-    (*out)->origin = arena_printf(&g->c->mem, "%s:%u", best->schedule.file, best->line);
+    (*out)->origin = best->origin;
     return true;
 }
 

@@ -21,8 +21,9 @@ typedef struct te_record {
     uint64_t hash;         /* of these */
     const char *target;    /* name of the one that the schedule is for; NULL: any */
     te_record_text schedule;
-    uint32_t line; /* of the file, where the schedule begins */
+    const char *origin; /* FILE:LINE, where the schedule begins */
     double seconds; /* that it took where it was measured; 0: it was not */
+    bool fits;     /* some kernel computes this, whether it got this schedule or a better one */
     uint32_t uses; /* kernels that got it */
 } te_record;
 

@@ -76,6 +76,27 @@ sed 's/ for x86-64-v3//' one.txt > changed.txt
 digits '^schedules  1 of 1' same --schedules changed.txt
 sed 's/kh: 3/kh: 1/' one.txt > changed.txt
 digits '^schedules  0 of 1' same --schedules changed.txt
+# every verb tells of schedules that no kernel wants, and which kernel is near
+for verb in 'compile -q -o same' run 'verify --against interpreter' 'bench --repeat 1' inspect schedule; do
+    expect 0 '' $verb "$top/demo/digits.onnx" --target x86-64-v3 --schedules changed.txt
+    grep -q '^warning: changed.txt:2:1: no kernel of the model computes this, and its schedule is used nowhere' stderr &&
+        good || bad "$verb: $(cat stderr)"
+done
+grep -q "the nearest is fused_nn_conv2d_add_nn_relu, which has '.*kh: 3.*' where this has '.*kh: 1.*'" stderr && good ||
+    bad "it names no kernel: $(cat stderr)"
+cat all.txt changed.txt > more.txt
+digits '^schedules  9 of 10' same --schedules more.txt
+grep -q '^warning: more.txt:.*: 1 of 10 schedules fit no kernel of the model' stderr && good || bad "$(cat stderr)"
+digits '' same --schedules all.txt --schedules one.txt
+[ -s stderr ] && bad "schedules that fit are told of: $(cat stderr)" || good
+expect 0 '' schedule "$top/demo/digits.onnx" --target cortex-m4 -o board.txt
+expect 0 '' schedule "$top/demo/digits.onnx" --target x86-64-v3 --schedules board.txt
+grep -q 'is for x86-64-v3: they are for cortex-m4' stderr && good || bad "schedules of another target: $(cat stderr)"
+# what verbs that run the model take, schedules of `schedule` are for; compile wants the target, as docs/cli.md says
+expect 0 '' schedule "$top/demo/digits.onnx" -o native.txt
+expect 0 '' run "$top/demo/digits.onnx" --schedules native.txt
+grep -q '^warning' stderr && bad "run takes another target than schedule: $(cat stderr)" || good
+expect 0 '^schedules  9 of 9' compile "$top/demo/digits.onnx" --target native -o same --schedules native.txt
 sed 's/x86-64-v3/z80/' one.txt > changed.txt
 expect_error 1 "'z80', which is no target" compile "$top/demo/digits.onnx" -o same \
     --schedules changed.txt

@@ -24,6 +24,12 @@ check "$least bytes, a third of $alone" test $((least * 3)) -lt "$alone"
 expect 0 '"streamed_kernels":[ ]*[1-9]' compile m.graph --target cortex-m --minimize ram --json -o p
 expect 0 '^chains +[1-9]' inspect m.graph --target cortex-m --minimize ram
 check "report.json says it" grep -q '"reached_bytes": *[0-9]' p/report.json
+# schedules that were given are for kernels outside of chains
+expect 0 '' schedule m.graph --target cortex-m -o m.schedules
+expect 0 '' compile m.graph --target cortex-m --minimize ram -o p --schedules m.schedules
+check "as many are used as the report has" test \
+    "$(sed -n 's/^schedules *\([0-9]*\) of .*; kernels in chains have their own.*/\1/p' stdout)" = \
+    "$(grep -c '"schedule": "m.schedules' p/report.json)"
 for model in m.graph "$top/demo/digits.onnx"; do
     expect 0 '' run "$model" --target cortex-m --seed 3 --output-dir alone
     expect 0 '' run "$model" --target cortex-m --seed 3 --output-dir chains --minimize ram
