@@ -274,6 +274,15 @@ static kernel_list kernels_of(const tuning *t, compiler *c, const prog_module *m
     return out;
 }
 
+/* Points of choice that no record is of. */
+static bool forms_left(const graph_choices *all)
+{
+    bool left = false;
+    for (uint32_t i = 0; i < all->points.len; i++)
+        left |= !all->points.data[i].recorded && all->points.data[i].n_forms > 1;
+    return left;
+}
+
 /* What the file gives is counted before anything is measured; a call that goes on where another stopped says so. */
 static bool count_found(tuning *t, compiler *c, const compile_result *r, const kernel_list *kernels)
 {
@@ -289,8 +298,11 @@ static bool count_found(tuning *t, compiler *c, const compile_result *r, const k
             tuning_add(t, &left, due);
     }
     if (t->records > 0)
-        printf("going on with %s: %u record%s found, %u kernel%s left\n", t->file, t->records,
-               t->records == 1 ? "" : "s", left.len, left.len == 1 ? "" : "s");
+        printf("going on with %s: %u record%s found, %u kernel%s left%s\n", t->file, t->records,
+               t->records == 1 ? "" : "s", left.len, left.len == 1 ? "" : "s",
+               t->shards == 1 && forms_left(&r->records->forms)
+                   ? "; other forms are tried then, and kernels that they bring"
+                   : "");
     (void)fflush(stdout);
     return true;
 }

@@ -44,9 +44,14 @@ expect 0 'schedules  2 of 2' compile model.txt --target native -o p --schedules 
 expect 0 '' verify model.txt --schedules t.log --against interpreter
 expect 0 'schedules +0 of 2' compile model.txt --target generic -o p2 --schedules t.log
 grep -q 'is for generic: they are for' stderr && good || bad "schedules of another processor: $(cat stderr)"
+[ -s stderr ] && grep -c '^warning' stderr | grep -qx 1 && good || bad "more than one warning: $(cat stderr)"
 expect 0 '' schedule model.txt --schedules t.log -o t.schedules
 expect 0 'schedules  [23] of 3' compile model.txt --target native -o q --schedules t.schedules
 check 'the text gives the same package' diff -r p/src q/src
+# a tuner's file may have records of other models; that it has no other ones is told
+printf '%s\n' 'func @main(%x: f32[4, 24], %w: f32[24, 40]) {' '  %y = nn.matmul(%x, %w)' '  return %y' '}' > other.txt
+expect 0 'schedules  0 of 2' compile other.txt --target native -o q --schedules t.log
+grep -q '^warning: t.log:.*: 2 of 2 schedules fit no kernel of the model' stderr && good || bad "it says: $(cat stderr)"
 check 'two records of one kernel' python3 - t.log << 'PY'
 import json, sys
 r = [json.loads(line) for line in open(sys.argv[1])]
@@ -136,6 +141,10 @@ PY
 cp c.log before.log
 expect 0 'tuned 0 kernels' tune conv.txt -o c.log
 check 'forms are not measured again' cmp c.log before.log
+grep -q '^going on with c.log: [0-9]* records found, 0 kernels left$' stdout && good || bad "it says: $(cat stdout)"
+grep -v '"node"' before.log > kernels.log
+expect 0 '^going on with kernels.log: [0-9]+ records found, [0-9]+ kernels? left; other forms are tried then' \
+    tune conv.txt -o kernels.log --candidates 2 --budget 1
 expect 0 'forms +1 of 1' compile conv.txt --target native -o planes --schedules planes.log
 expect 0 'forms +1 of 1' compile conv.txt --target native -o blocks --schedules blocks.log
 expect 0 'forms +0 of 1' compile conv.txt --target native -o by_rule --schedules heaps.log
