@@ -30,14 +30,45 @@ static const prog_kernel *find_kernel(const prog_module *m, const char *name)
     return NULL;
 }
 
+/* Offers each node of "conv1, relu1"; *part: the first one that has the word within its name, such as one that a
+ * converter joined of several by semicolons. */
+static void offer_nodes(nearest *n, const char *source, const char **part, arena *a)
+{
+    while (*source) {
+        const char *end = strstr(source, ", ");
+        const char *node = end ? arena_strndup(a, source, (size_t)(end - source)) : source;
+        nearest_offer(n, node);
+        if (!*part && n->len > 1 && strstr(node, n->word))
+            *part = node;
+        source = end ? end + 2 : source + strlen(source);
+    }
+}
+
+/* "did you mean relu1? ", of kernels and nodes; or "". */
+static const char *nearest_name(cli *x, const prog_module *m, const char *name)
+{
+    arena *a = &x->c->mem;
+    nearest n = nearest_to(name, strlen(name));
+    const char *part = NULL;
+    prog_walk w;
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        nearest_offer(&n, m->kernels.data[i]->name);
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        for (const prog_step *s = prog_first_step(m->funcs.data[i], &w); s; s = prog_next_step(&w))
+            if (s->kind == STEP_KERNEL)
+                offer_nodes(&n, s->source, &part, a);
+    return n.best || !part ? nearest_question(&n, "", a) : arena_printf(a, "did you mean '%.300s'? ", part);
+}
+
 static bool no_kernel(cli *x, const prog_module *m, const char *name)
 {
     writer w;
     writer_init(&w, &x->c->mem);
     for (uint32_t i = 0; i < m->kernels.len; i++)
         w_fmt(&w, "%s%s", i ? ", " : "", m->kernels.data[i]->name);
-    const char *near = nearest_in(name, w.data, &x->c->mem);
-    return cli_usage_error(x, arena_printf(&x->c->mem, "%skernels are: %s", near, w.data),
+    const char *near = nearest_name(x, m, name);
+    return cli_usage_error(x, arena_printf(&x->c->mem, "%skernels are: %s; 'lathe inspect' lists the nodes of each",
+                                           near, w.data),
                            "no kernel, and no node of the model, is called '%.200s'", name);
 }
 

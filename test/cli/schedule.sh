@@ -50,6 +50,7 @@ grep -q '^--- schedule for x86-64-v3$' one.txt && good || bad 'it does not say i
 expect 0 '' schedule "$top/demo/digits.onnx" fused_nn_conv2d_add_nn_relu --target x86-64-v3
 check 'a node and its kernel print one text' cmp stdout one.txt
 expect_error 2 "is called 'nosuch'" schedule "$top/demo/digits.onnx" nosuch
+expect_error 2 'did you mean conv1[?]' schedule "$top/demo/digits.onnx" conv_1
 expect_error 2 'a model is expected' schedule
 expect 0 '' schedule "$top/demo/digits.onnx" -o all.txt --target x86-64-v3
 digits() { expect 0 "$1" compile "$top/demo/digits.onnx" --target x86-64-v3 -o "$2" "${@:3}"; }
