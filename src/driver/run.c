@@ -182,8 +182,8 @@ static bool check_machine(compiler *c, const run_model *m)
     if (!t || !is_foreign(t))
         return true;
     const board *b = board_of_target(t->name);
-    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "the target %s is not this machine, and no $CC compiles for it",
-               t->name);
+    diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
+               "the target %s is not this machine, and no $CC compiles for it", t->name);
     diag_hint(&c->diags, "%sCC='%s%s', with --emulator COMMAND of run and verify",
               b ? arena_printf(&c->mem, "in an emulator: lathe verify --target %s; or ", b->name) : "",
               target_cross_cc(t), t->small ? "" : " -static");

@@ -141,10 +141,10 @@ fi
 # packages for other machines: said before a compiler is started
 digits=$top/demo/digits.onnx
 for verb in 'run' 'bench' 'verify --against interpreter'; do
-    CC='' expect_error 2 'target cortex-m4 is not this machine' $verb "$digits" --target cortex-m4
+    CC='' expect_error 3 'target cortex-m4 is not this machine' $verb "$digits" --target cortex-m4
     check 'an emulator is named' grep -q "hint: .*lathe verify --target qemu-m4; or CC='arm-none-eabi-gcc', with --emulator" "$work/stderr"
 done
-CC='' expect_error 2 'target rv64gcv is not this machine' run "$digits" --target rv64gcv
+CC='' expect_error 3 'target rv64gcv is not this machine' run "$digits" --target rv64gcv
 check 'and its compiler' grep -q "hint: CC='.* -static', with --emulator" "$work/stderr"
 expect_error 2 'bench takes the time of this one' bench "$digits" --target qemu-m4
 check 'what counts there is named' grep -q 'hint: lathe verify --target qemu-m4' "$work/stderr"
