@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct option_row {
     const char *name;
@@ -224,6 +225,12 @@ _Static_assert(PACKAGE_MAX_WORKERS == 127, "options.def says how many");
 bool cli_workers(const cli *x, long *out)
 {
     return cli_number(x, OPT_WORKERS, 0, PACKAGE_MAX_WORKERS, -1, out);
+}
+
+void cli_say(cli *x)
+{
+    if (file_put(STDOUT_FILENO, x->out.data, x->out.len))
+        writer_init(&x->out, &x->c->mem);
 }
 
 bool cli_real(const cli *x, cli_option o, double otherwise, double *out)

@@ -46,6 +46,9 @@ bool cli_has(const cli *x, cli_option o);
 const char *cli_get(const cli *x, cli_option o, const char *otherwise); /* the last one given */
 bool cli_number(const cli *x, cli_option o, long least, long most, long otherwise, long *out);
 bool cli_workers(const cli *x, long *out); /* -1: not said */
+/* Writes at once what stands in x->out: what takes long says what it knows. Where that fails it stands there still, and
+ * the end of the command tells. */
+void cli_say(cli *x);
 bool cli_real(const cli *x, cli_option o, double otherwise, double *out);
 /* The first of the options given, from this one on, that steers the compile alone; OPT_COUNT: none. */
 cli_option cli_find_early(const cli *x, cli_option from);

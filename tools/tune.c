@@ -168,16 +168,16 @@ static uint32_t best_of(const measure_answer *a, const uint32_t *at, uint32_t n,
 }
 
 /* A wrong result is a fault of the compiler, and never passed over in silence. */
-static void show_kernel(const tune_record *r, const tally *n, uint32_t candidates)
+static void show_kernel(cli *x, const tune_record *r, const tally *n, uint32_t candidates)
 {
-    printf("%s: %.4g ms by rule, %.4g ms tuned, %u candidate%s", r->kernel, 1e3 * r->rule_seconds, 1e3 * r->seconds,
-           n->right, n->right == 1 ? "" : "s");
+    w_fmt(&x->out, "%s: %.4g ms by rule, %.4g ms tuned, %u candidate%s", r->kernel, 1e3 * r->rule_seconds,
+          1e3 * r->seconds, n->right, n->right == 1 ? "" : "s");
     if (n->built < candidates)
-        printf(", %u left out (a factor that does not fit, or loops without vectors)", candidates - n->built);
+        w_fmt(&x->out, ", %u left out (a factor that does not fit, or loops without vectors)", candidates - n->built);
     if (n->right < n->built)
-        printf(", %u WRONG", n->built - n->right);
-    printf("\n");
-    (void)fflush(stdout); /* a kernel takes seconds: what is known is said at once */
+        w_fmt(&x->out, ", %u WRONG", n->built - n->right);
+    w_str(&x->out, "\n");
+    cli_say(x);
 }
 
 static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel *k)
@@ -193,9 +193,9 @@ static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel 
         return false;
     if (a.failed || a.n <= at[0] || a.seconds[at[0]] <= 0) {
         t->failed++;
-        printf("%s: not measured: %s\n", k->name,
-               a.failed ? a.failed : "the rule's own schedule came back without a time");
-        (void)fflush(stdout);
+        w_fmt(&t->x->out, "%s: not measured: %s\n", k->name,
+              a.failed ? a.failed : "the rule's own schedule came back without a time");
+        cli_say(t->x);
         return true;
     }
     const uint32_t best = best_of(&a, at, s.candidates.len, &n);
@@ -211,7 +211,7 @@ static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel 
     t->tuned++;
     t->seconds += r.seconds;
     t->rule_seconds += r.rule_seconds;
-    show_kernel(&r, &n, s.candidates.len);
+    show_kernel(t->x, &r, &n, s.candidates.len);
     return keep(t, c, records, &r);
 }
 
@@ -298,12 +298,12 @@ static bool count_found(tuning *t, compiler *c, const compile_result *r, const k
             tuning_add(t, &left, due);
     }
     if (t->records > 0)
-        printf("going on with %s: %u record%s found, %u kernel%s left%s\n", t->file, t->records,
-               t->records == 1 ? "" : "s", left.len, left.len == 1 ? "" : "s",
-               t->shards == 1 && forms_left(&r->records->forms)
-                   ? "; other forms are tried then, and kernels that they bring"
-                   : "");
-    (void)fflush(stdout);
+        w_fmt(&t->x->out, "going on with %s: %u record%s found, %u kernel%s left%s\n", t->file, t->records,
+              t->records == 1 ? "" : "s", left.len, left.len == 1 ? "" : "s",
+              t->shards == 1 && forms_left(&r->records->forms)
+                  ? "; other forms are tried then, and kernels that they bring"
+                  : "");
+    cli_say(t->x);
     return true;
 }
 

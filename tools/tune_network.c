@@ -102,14 +102,15 @@ static bool compare(tuning *t, const network *a, const network *b, measure_answe
            out->n = 0, true;
 }
 
-static void show_trial(const graph_choice_point *p, uint32_t taken, uint32_t other, const double *seconds, bool faster)
+static void show_trial(cli *x, const graph_choice_point *p, uint32_t taken, uint32_t other, const double *seconds,
+                       bool faster)
 {
     if (seconds[1] < 0)
-        printf("%s: %s stays, %s gives other numbers\n", p->node, p->forms[taken], p->forms[other]);
+        w_fmt(&x->out, "%s: %s stays, %s gives other numbers\n", p->node, p->forms[taken], p->forms[other]);
     else
-        printf("%s: %s (%.4g ms), not %s (%.4g ms)\n", p->node, p->forms[faster ? other : taken],
-               1e3 * seconds[faster], p->forms[faster ? taken : other], 1e3 * seconds[!faster]);
-    (void)fflush(stdout);
+        w_fmt(&x->out, "%s: %s (%.4g ms), not %s (%.4g ms)\n", p->node, p->forms[faster ? other : taken],
+              1e3 * seconds[faster], p->forms[faster ? taken : other], 1e3 * seconds[!faster]);
+    cli_say(x);
 }
 
 /* Of the forms of one point so far. */
@@ -131,7 +132,7 @@ static bool try_form(tuning *t, const graph_choice_point *p, uint32_t i, const t
     if (!ok || !x->whole)
         return close_network(n), ok;
     const bool faster = a.seconds[1] > 0 && a.seconds[1] < FASTER * a.seconds[0];
-    show_trial(p, x->taken, i, a.seconds, faster);
+    show_trial(t->x, p, x->taken, i, a.seconds, faster);
     x->rule = x->rule > 0 ? x->rule : a.seconds[0];
     x->least = x->least > 0 ? x->least : a.seconds[0];
     x->least *= faster ? a.seconds[1] / a.seconds[0] : 1; /* times of other moments count by their ratio */
