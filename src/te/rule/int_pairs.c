@@ -15,6 +15,7 @@ enum { BATCH, BLOCK, ROW, COL, LANE, RANK };
 typedef struct pair_rows {
     const te_node *data, *weights;
     int64_t rows, cols, lanes; /* of the result */
+    int64_t apart;             /* images, and blocks of their channels */
     int64_t phases;            /* places where windows begin */
     int64_t row_bytes;         /* of words, over all columns */
     int64_t between, under;    /* rows of pairs from one row of the result to the next, in halves; under a window */
@@ -33,11 +34,12 @@ static bool fits(const pair_rows *v, const struct target *t, int64_t strip)
     return pairs * v->row_bytes <= (int64_t)target_cpu(t)->l1_bytes * L1_QUARTERS / 4;
 }
 
-/* The tallest strip that fits and divides the rows: the fewest pairs are made twice. */
+/* The tallest strip that fits, divides the rows, and leaves one for each worker: the fewest pairs are made twice. */
 static int64_t choose_strip(const pair_rows *v, const struct target *t)
 {
+    const int64_t workers = t->workers > 1 ? t->workers : 1, most = (v->rows * v->apart + workers - 1) / workers;
     int64_t best = v->phases < v->rows ? v->phases : v->rows, any = best;
-    for (int64_t n = best; n <= v->rows && fits(v, t, n); n++) {
+    for (int64_t n = best; n <= v->rows && n <= most && fits(v, t, n); n++) {
         if (n == v->rows || n % v->phases == 0)
             any = n;
         if (v->rows % n == 0 && any == n)
@@ -56,6 +58,8 @@ static bool read_stages(const te_sched *s, const struct target *t, const te_node
     v->rows = te_axis_extent(a, ROW);
     v->cols = te_axis_extent(a, COL);
     v->lanes = te_axis_extent(a, LANE);
+    const int64_t images = te_axis_most(s->g, a, BATCH);
+    v->apart = (images > 0 ? images : 1) * te_axis_extent(a, BLOCK);
     v->phases = te_axis_extent(v->weights, 1);
     v->under = te_axis_extent(v->weights, 2);
     v->row_bytes = te_axis_extent(v->data, COL) * v->lanes * 4;
