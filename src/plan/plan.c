@@ -70,7 +70,7 @@ uint32_t plan_idle_workers(const plan *pl, uint32_t op, plan_idle_cause *out_why
     const bool region = o->step && o->step->kernel && o->step->kernel->symbol;
     uint32_t tasks = 0;
     *out_why = IDLE_NONE;
-    for (uint32_t i = 0; i < pl->layer_len[layer]; i++)
+    for (uint32_t i = 0; i < pl->layer_len[layer] && tasks < p->workers; i++) /* each has one at least */
         tasks += pl->tasks[pl->layers[layer][i]].parts;
     if (region || o->workers > 0 || !p->split_parts || p->workers <= 1 || !is_large(p, o) || tasks >= p->workers)
         return 0;
