@@ -508,6 +508,8 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
                                "--target: %s takes parts of a model, not whole ones", out->target->name);
     if (cli_has(x, OPT_VTA_CONFIG) && !vta_text_parse(x->c, cli_get(x, OPT_VTA_CONFIG, ""), &x->c->vta))
         return false;
+    if (cli_has(x, OPT_HOST) && !module)
+        return cli_usage_error(x, "add --emit module, or leave it out", "--host is for modules");
     out->host = cli_get(x, OPT_HOST, "x86_64");
     out->with_interpreter = cli_has(x, OPT_WITH_INTERPRETER);
     if (cli_choice(x, OPT_EMIT, NULL, "c") < 0 || cli_choice(x, OPT_PORT, NULL, "posix") < 0 ||

@@ -23,9 +23,13 @@ typedef struct series {
     long n;
 } series;
 
+/* Between two rounds in proportion, so that few rounds have a tenth percentile as well. */
 static double at(const series *s, double share)
 {
-    return s->seconds[(long)(share * (double)(s->n - 1))];
+    const double place = share * (double)(s->n - 1);
+    const long below = (long)place;
+    const double low = s->seconds[below], high = s->seconds[below + 1 < s->n ? below + 1 : below];
+    return low + (place - (double)below) * (high - low);
 }
 
 /* To the nanosecond. */

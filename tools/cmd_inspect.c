@@ -68,6 +68,14 @@ static void show_idle(writer *w, compiler *c, const compile_result *r)
     }
 }
 
+static const char *item_text(arena *a, const char *name)
+{
+    writer w;
+    writer_init(&w, a);
+    w_item(&w, name);
+    return w.data;
+}
+
 /* "use-integers: 4 nn.conv2d (conv1, conv2, %y, %z): why": by the model's nodes, else by values. */
 static void show_remarks(writer *w, compiler *c, const compile_result *r)
 {
@@ -76,7 +84,7 @@ static void show_remarks(writer *w, compiler *c, const compile_result *r)
     for (uint32_t i = 0; i < r->n_remarks; i++) {
         const codegen_remark *x = &r->remarks[i];
         groups_add(&all, i, arena_printf(&c->mem, "%s %s %s", x->pass, x->op, x->text),
-                   *x->node ? x->node : arena_printf(&c->mem, "%%%s", x->value));
+                   item_text(&c->mem, *x->node ? x->node : arena_printf(&c->mem, "%%%s", x->value)));
     }
     for (uint32_t i = 0; i < all.all.len; i++) {
         const group *g = &all.all.data[i];

@@ -23,6 +23,8 @@ void w_open(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)
 void w_close(writer *w, const char *tail); /* dedents, "}" and tail and newline */
 /* "..." with escapes that C and the lexer read alike; plain text stays as it is. */
 void w_quoted(writer *w, const char *s, size_t n);
+/* A name among others with ", " between them: in quotes where it has a comma or a quote of its own. */
+void w_item(writer *w, const char *name);
 /* Sigil and name ("%x", "@main"), the name in quotes when the lexer needs them. */
 void w_name(writer *w, char sigil, const char *name);
 /* Fewest digits that read back as the same value of `bits` 32 or 64, always with a '.' or 'e'; "inf", "-inf", "nan". */

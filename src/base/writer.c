@@ -190,6 +190,14 @@ void w_quoted(writer *w, const char *s, size_t n)
     put(w, "\"", 1);
 }
 
+void w_item(writer *w, const char *name)
+{
+    if (strpbrk(name, ",\""))
+        w_quoted(w, name, strlen(name));
+    else
+        w_str(w, name);
+}
+
 void w_name(writer *w, char sigil, const char *name)
 {
     bool plain = *name != 0;

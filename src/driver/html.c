@@ -324,7 +324,7 @@ static void proof_row(writer *w, const char *what, uint64_t n, const char *unit)
 /* The numbers of report.json's proof sheet. */
 static void draw_proof(writer *w, compiler *c, const compile_result *r)
 {
-    const int64_t operations = package_most_operations(c, &r->unit);
+    const package_work work = package_most_work(c, &r->unit);
     const uint64_t stack = package_stack_bound(&r->unit);
     w_str(w, "<h2>Bounds</h2>\n<table>\n");
     proof_row(w, "workspace", r->plan.workspace_bytes, " bytes of RAM");
@@ -333,10 +333,12 @@ static void draw_proof(writer *w, compiler *c, const compile_result *r)
     proof_row(w, "constants", r->plan.constant_bytes, " bytes of flash");
     if (stack > 0)
         proof_row(w, "stack, at most, compiled with " STACK_ASSUMES, stack, " bytes");
-    if (operations >= 0)
-        proof_row(w, "operations of a run, at most", (uint64_t)operations, "");
-    else
-        w_fmt(w, "<tr><td>operations of a run</td><td>no bound: %s</td></tr>\n", package_why_unbounded(&r->unit));
+    if (work.operations >= 0)
+        proof_row(w, "operations of a run, at most", (uint64_t)work.operations, "");
+    if (work.instructions >= 0)
+        proof_row(w, "instructions of a run, at most, compiled with " STACK_ASSUMES, (uint64_t)work.instructions, "");
+    if (work.why)
+        w_fmt(w, "<tr><td>operations of a run</td><td>no bound: %s</td></tr>\n", work.why);
     if (r->unit.model_sha256)
         w_fmt(w, "<tr><td>SHA-256 of the model</td><td>%s</td></tr>\n", r->unit.model_sha256);
     w_str(w, "</table>\n");

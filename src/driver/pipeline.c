@@ -397,9 +397,6 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
         !set_bounds(c, out->graph, o))
         return false;
     count_nodes(out);
-    if (o->integers && !out->quantised)
-        diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
-                     "nothing in '%s' is quantised: --integers, --requant and --quantized-io change nothing", path);
     if (!run_graph_passes(c, out->graph, o, t, &out->records->forms))
         return false;
     take_remarks(c, o, out);
@@ -526,6 +523,27 @@ static uint32_t targets_of(compiler *c, const compile_options *o, const target *
     return 0;
 }
 
+static bool has_region(const graph_module *m, const char *who)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < m->funcs.len; i++) {
+        const char *taken_by = graph_func_text(m->funcs.data[i], "compiler");
+        found |= taken_by && strcmp(taken_by, who) == 0;
+    }
+    return found;
+}
+
+/* Options that the model has nothing for. */
+static void warn_of_options(compiler *c, const char *path, const compile_options *o, const compile_result *r)
+{
+    if (o->integers && r->graph && !r->quantised)
+        diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
+                     "nothing in '%s' is quantised: --integers, --requant and --quantized-io change nothing", path);
+    if (c->vta && r->graph && !has_region(r->graph, "vta"))
+        diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
+                     "nothing of '%s' is for the accelerator: --vta-config changes nothing", path);
+}
+
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out)
 {
     *out = (compile_result){0};
@@ -550,6 +568,7 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
     out->units = units;
     out->n_units = n;
     given_warn(c, o, n, targets, out);
+    warn_of_options(c, path, o, out);
     return !out->unit.func || generate(c, o, out);
 }
 

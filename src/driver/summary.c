@@ -4,6 +4,7 @@
 
 #include "base/json_out.h"
 #include "codegen/c/package.h"
+#include "codegen/c/placement.h"
 #include "driver/offload_report.h"
 #include "plan/stream.h"
 #include "prog/source.h"
@@ -262,6 +263,7 @@ void summary_print_json(writer *w, const compile_result *r, const char *place)
         json_out_uint(&j, "copied_again_bytes", (uint64_t)r->bounds->copied_again);
     }
     json_out_uint(&j, "constant_bytes", r->plan.constant_bytes);
+    placement_json(&j, r->unit.places);
     json_out_uint(&j, "quantised_in_float", r->n_quantised);
     json_out_uint(&j, "on_one_worker", x.n_alone);
     json_out_uint(&j, "on_fewer_workers", x.n_idle[IDLE_EXTENT] + x.n_idle[IDLE_SCRATCH]);

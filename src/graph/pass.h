@@ -89,6 +89,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
       "Winograd's form for convolutions that it makes faster")                                          \
     X(PACK, "pack-weights", graph_pass_pack, FACT_TYPES, 0, 0, 3,                                       \
       "constant weights of convolutions and matmuls in kernel order")                                   \
+    X(NIBBLES, "pack-nibbles", graph_pass_pack_nibbles, FACT_TYPES, 0, 0, 1,                            \
+      "constant weights of integers that are of 4 bits lie two in a byte, on processors with vectors")  \
     X(CLOSE_LOOPS, "close-loops", graph_pass_close_loops, FACT_TYPES, 0, 0, 0,                          \
       "what makes a loop go on becomes nodes, the round a value that it carries")                       \
     X(FUSE, "fuse", graph_pass_fuse, FACT_TYPES, FACT_FUSED, 0, 0, "groups of nodes become primitive functions")

@@ -232,6 +232,80 @@ static bool check_func(checker *k, const graph_func *f)
     return ok;
 }
 
+/* --- what a row believes --- */
+
+/* Attributes that promise something of operands first..last: their relations look at constants, and believe the
+ * promise of what a kernel is called with. */
+static bool promises(const graph_node *n, uint32_t *first, uint32_t *last)
+{
+    for (uint32_t i = 0; i < n->n_attrs; i++) {
+        const bool pairs = strcmp(n->attrs[i].name, "pairs") == 0;
+        if (!pairs && strcmp(n->attrs[i].name, "proved") != 0)
+            continue;
+        *first = 1;
+        *last = pairs || n->n_inputs == 0 ? 1 : n->n_inputs - 1;
+        return true;
+    }
+    return false;
+}
+
+/* The promise of n, a node of the fused function g, for one call of it: by the relation, with the call's constants. */
+static bool check_promise(checker *k, const graph_node *call, const graph_func *g, const graph_node *n)
+{
+    uint32_t first = 0, last = 0;
+    graph_node copy = *n;
+    if (!promises(n, &first, &last))
+        return true;
+    copy.inputs = arena_copy(&k->scratch, n->inputs, n->n_inputs * sizeof *n->inputs, _Alignof(graph_value *));
+    for (uint32_t i = first; i <= last; i++) {
+        const graph_value *v = n->inputs[i];
+        if (!v || v->def)
+            continue;
+        copy.inputs[i] = v->index < call->n_inputs ? call->inputs[v->index] : NULL;
+        if (!graph_constant(copy.inputs[i]))
+            return fault(k, call->loc, "%s: @%s wants a constant for its parameter %%%s, for %s says something of it",
+                         call->op->name, g->name, v->name, n->op->name);
+    }
+    return check_types(k, &copy);
+}
+
+/* A constant, or one that is packed: folding makes that a constant, whose reader is looked at again. Of weights of 4
+ * bits the reader's relation looks at the range. */
+static bool is_known(const graph_value *v)
+{
+    const char *op = v->def ? v->def->op->name : "";
+    return strcmp(op, "unpack_nibbles") == 0 ||
+           graph_constant(strcmp(op, "layout_transform") == 0 ? v->def->inputs[0] : v) != NULL;
+}
+
+/* In a fused function, of parameters as well: those who call it answer for them. */
+static bool check_own_promises(checker *k, const graph_node *n)
+{
+    uint32_t first = 0, last = 0;
+    bool ok = true;
+    for (uint32_t i = 1; promises(n, &first, &last) && i >= first && i <= last; i++) {
+        const graph_value *v = n->inputs[i];
+        if (v && !is_known(v) && (v->def || !graph_is_primitive(k->f)))
+            ok = fault(k, n->loc, "%s: %s = 1 is said of %%%s, which is no constant; leave it out", n->op->name,
+                       last > 1 ? "proved" : "pairs", v->name);
+    }
+    return ok;
+}
+
+static bool check_promises(checker *k, const graph_func *f)
+{
+    bool ok = true;
+    k->f = f;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        const graph_func *g = graph_callee(n);
+        ok &= check_own_promises(k, n);
+        for (uint32_t j = 0; g && graph_is_primitive(g) && j < g->nodes.len; j++)
+            ok &= check_promise(k, n, g, g->nodes.data[j]);
+    }
+    return ok;
+}
+
 /* mark: 0 not seen, 1 above on the stack, 2 + h when done: h calls are nested in it */
 static bool check_calls(checker *k, graph_func *f, uint32_t depth)
 {
@@ -293,6 +367,8 @@ bool graph_verify(compiler *c, const graph_module *m)
     for (uint32_t i = 0; i < m->funcs.len && ok; i++)
         sound &= check_func(&k, m->funcs.data[i]);
     ok = sound;
+    for (uint32_t i = 0; i < m->funcs.len && sound; i++)
+        ok &= check_promises(&k, m->funcs.data[i]);
     arena_free(&k.scratch);
     return ok;
 }

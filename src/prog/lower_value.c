@@ -117,7 +117,7 @@ static void append(writer *w, const char *text, const char *separator)
 {
     if (w->len > 0)
         w_str(w, separator);
-    w_str(w, text);
+    w_item(w, text);
 }
 
 static void describe_node(const graph_node *n, writer *kind, writer *source)

@@ -306,7 +306,8 @@ static void inline_producers(te_sched *s, bool plain, uint32_t weights)
     tir_map_init(&inlined, &g->c->mem);
     for (uint32_t i = 0; i < g->nodes.len; i++) {
         const te_node *n = g->nodes.data[i];
-        if (n->kind != TE_COMPUTE || n->reducer || (!n->inline_hint && i >= weights) || is_output(g, n))
+        if (n->kind != TE_COMPUTE || n->reducer || (!n->inline_hint && i >= weights) || is_output(g, n) ||
+            (n->tag && strcmp(n->tag, TE_UNPACKED) == 0))
             continue;
         bool literal = n->tag && strcmp(n->tag, "constant") == 0;
         uint32_t uses = plain ? 100 : te_uses_of(g, n);
@@ -362,6 +363,8 @@ static bool default_schedule(builder *b, const struct target *t, te_sched **out)
     inline_producers(s, !t, reads_weights ? b->first : 0);
     if (hook && !hook(s, t, b->rigid, anchor_of(b), vec_last(&b->g->params)->node))
         return false;
+    if (reads_weights)
+        te_inline_unpacked(s);
     *out = s;
     return true;
 }

@@ -48,6 +48,7 @@ typedef struct safe_ctx {
     te_lowering *lw;
     te_stage *st;
     const tir_var *axis;
+    uint32_t n_axis; /* its number */
     const tir_var *const *vars;
     tir_expr_ref const *values;
     bool safe;
@@ -86,6 +87,35 @@ static bool within(te_lowering *lw, tir_expr_ref at, tir_expr_ref extent)
     return tir_prove(lw->bounds, low) && tir_prove(lw->bounds, high);
 }
 
+/* Whether e has the axis in quotients by one number alone, *by. */
+static bool in_blocks(tir_expr_ref e, const tir_var *axis, int64_t *by)
+{
+    int64_t n = 0;
+    if (!tir_uses_var(e, axis))
+        return true;
+    if (e->kind == TIR_BINOP && e->op == TIR_FLOORDIV && e->args[0]->kind == TIR_VAR && tir_is_int(e->args[1], &n)) {
+        const bool same = n > 0 && (*by == 0 || *by == n);
+        *by = n;
+        return same;
+    }
+    for (uint32_t i = 0; i < e->n_args; i++)
+        if (!in_blocks(e->args[i], axis, by))
+            return false;
+    return e->n_args > 0;
+}
+
+/* Whether an element of the tensor has the index, which no bounds are known of, as well: the first of the block of the
+ * axis, where it has one for each block (a place in a list, te/op/steps.c). */
+static bool is_of_block(const safe_ctx *x, tir_expr_ref index, uint32_t axis)
+{
+    compiler *c = x->lw->c;
+    int64_t by = 0;
+    if (!in_blocks(index, x->axis, &by))
+        return false;
+    tir_expr_ref n = tir_i64(c, by), first = tir_mul(c, tir_floordiv(c, x->values[axis], n), n);
+    return within(x->lw, tir_simplify(x->lw->bounds, first), x->st->op.outputs[0]->shape[axis]);
+}
+
 static void check_load(void *ctx, tir_expr_ref e)
 {
     safe_ctx *x = ctx;
@@ -96,7 +126,7 @@ static void check_load(void *ctx, tir_expr_ref e)
     te_stage *p = te_stage_of(x->lw, e->u.buffer, NULL);
     bool boxed = p && p->attach == ATTACH_AT; /* a box is cut off where the tensor ends */
     for (uint32_t i = 0; i < e->n_args; i++) {
-        if (!tir_uses_var(e->args[i], x->axis))
+        if (!tir_uses_var(e->args[i], x->axis) || (!boxed && is_of_block(x, e->args[i], x->n_axis)))
             continue;
         tir_expr_ref at = tir_substitute(x->lw->c, e->args[i], x->st->roots.len, x->vars, x->values);
         if (boxed)
@@ -111,7 +141,7 @@ static void check_load(void *ctx, tir_expr_ref e)
 static bool overflow_is_safe(te_lowering *lw, te_stage *st, uint32_t axis, const tir_var *const *vars,
                              tir_expr_ref const *values)
 {
-    safe_ctx x = {lw, st, st->op.axes[axis]->var, vars, values, true};
+    safe_ctx x = {lw, st, st->op.axes[axis]->var, axis, vars, values, true};
     for (uint32_t i = 0; i < st->op.n_outputs; i++)
         tir_visit_expr(st->op.body[i], check_load, &x);
     if (st->op.where)

@@ -99,6 +99,21 @@ static bool read_runs(te_lowering *lw, const te_tensor *t, tir_expr_ref const *l
            out->between > *size + 1;
 }
 
+/* What is read of the source for one round of the loop `at`: by the stage itself, or by one that is computed there for
+ * it. */
+static bool read_in_round(te_lowering *lw, te_stage *st, const te_ahead *a, tir_expr_ref *lo, tir_expr_ref *hi)
+{
+    if (te_region_read(lw, st, a->source, a->at, a->at_iter, lo, hi))
+        return true;
+    for (uint32_t i = 0; i < lw->stages.len; i++) {
+        te_stage *for_it = lw->stages.data[i];
+        if (for_it->live && for_it->attach == ATTACH_AT && for_it->at == a->at && for_it->at_iter == a->at_iter &&
+            te_region_read(lw, for_it, a->source, a->at, a->at_iter, lo, hi))
+            return true;
+    }
+    return false;
+}
+
 /* false: the region is not known, too small to be worth it, or too large for a line of each run each time. Inside of an
  * open loop a line each time is enough: its first iterations share the region, the later ones find it. */
 static bool plan_fetches(te_lowering *lw, te_stage *st, const te_iter *it, fetch_plan *out)
@@ -110,7 +125,7 @@ static bool plan_fetches(te_lowering *lw, te_stage *st, const te_iter *it, fetch
     fetch_count n = {NULL, tir_i64(c, 0), 1};
     int64_t size = 0, count = tir_buffer_count(t->buffer), line = LINE_BYTES / (int64_t)dtype_bytes(t->dt);
     *out = (fetch_plan){.runs = 1};
-    if (st->attach != ATTACH_AT || st->at != a->at || !te_region_read(lw, st, a->source, a->at, a->at_iter, lo, hi))
+    if (st->attach != ATTACH_AT || st->at != a->at || !read_in_round(lw, st, a, lo, hi))
         return false;
     uint32_t outside = te_leaf_position(a->at, a->at_iter), place = te_leaf_position(a->at, st->at_iter);
     if (!count_loops(lw, a->at, outside + 1, place + 1, &n) ||

@@ -27,6 +27,10 @@ typedef struct te_op {
     te_extent_hook extents;    /* NULL: operands' types tell all extents of the results */
 } te_op;
 
+#define TE_UNPACKED "unpacked" /* the stage, and the tag, of weights of 4 bits that are taken apart */
+/* Schedules it where it is read, unless the rule has said where it is computed. */
+void te_inline_unpacked(te_sched *s);
+
 /* X(operator, hook): the rows with such extents. */
 #define TE_EXTENTS(X)                                                                                   \
     X("arange", extents_arange) X("broadcast_to", extents_broadcast_to) X("compress", extents_compress) \
@@ -61,6 +65,7 @@ bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_nod
 bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_attention(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+bool te_schedule_matmul_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_matmul_nibbles(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
                                 te_node *last);
 

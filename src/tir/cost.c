@@ -6,13 +6,27 @@
 #include "tir/simplify.h"
 #include "tir/walk.h"
 
-/* An unbounded loop, a call of something outside, or more than fits. */
 #define UNKNOWN (-1)
 
-static int64_t plus(int64_t a, int64_t b)
+typedef struct counter {
+    const tir_prices *prices;
+    tir_bounds *bounds;
+    uint32_t depth;  /* loops and conditions around */
+    const char *why; /* the first of what has no bound */
+} counter;
+
+static int64_t give_up(counter *k, const char *why)
+{
+    k->why = k->why ? k->why : why;
+    return UNKNOWN;
+}
+
+static int64_t plus(counter *k, int64_t a, int64_t b)
 {
     int64_t sum;
-    return a < 0 || b < 0 || !i64_add(a, b, &sum) ? UNKNOWN : sum;
+    if (a < 0 || b < 0)
+        return UNKNOWN;
+    return i64_add(a, b, &sum) ? sum : give_up(k, "they are more than 63 bits hold");
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -20,23 +34,27 @@ static int64_t larger(int64_t a, int64_t b)
     return a < 0 || b < 0 ? UNKNOWN : a > b ? a : b;
 }
 
-/* Of a SELECT one side is evaluated; a vector's operation is one. */
-static int64_t of_expr(tir_expr_ref e)
+static int64_t of_call(counter *k, tir_expr_ref e)
 {
-    int64_t sum = e->n_args > 0 || e->kind == TIR_LOAD;
-    if (e->kind == TIR_EXTERN)
-        return UNKNOWN;
-    if (e->kind == TIR_SELECT)
-        return plus(plus(1, of_expr(e->args[0])), larger(of_expr(e->args[1]), of_expr(e->args[2])));
-    for (uint32_t i = 0; i < e->n_args; i++)
-        sum = plus(sum, of_expr(e->args[i]));
-    return sum;
+    int64_t n = k->prices->call(k->prices->ctx, k->bounds, e);
+    return n >= 0 ? n : give_up(k, arena_printf(&k->bounds->c->mem, "%s is called, which may do anything", e->u.name));
 }
 
-typedef struct counter {
-    tir_bounds *bounds;
-    uint32_t depth; /* loops and conditions around */
-} counter;
+/* Of a SELECT one side is evaluated. */
+static int64_t of_expr(counter *k, tir_expr_ref e)
+{
+    if (k->prices->as)
+        e = k->prices->as(k->prices->ctx, k->bounds->c, e);
+    bool is_string = e->kind == TIR_EXTERN && e->type.dt == DT_STRING;
+    int64_t sum = is_string                ? 0
+                  : e->kind == TIR_EXTERN ? of_call(k, e)
+                                          : k->prices->expr(k->prices->ctx, e);
+    if (e->kind == TIR_SELECT)
+        return plus(k, plus(k, sum, of_expr(k, e->args[0])), larger(of_expr(k, e->args[1]), of_expr(k, e->args[2])));
+    for (uint32_t i = 0; i < e->n_args; i++)
+        sum = plus(k, sum, of_expr(k, e->args[i]));
+    return sum;
+}
 
 static int64_t of_stmt(counter *k, tir_stmt *s);
 
@@ -48,26 +66,27 @@ static int64_t of_inner(counter *k, tir_stmt *s)
     return n;
 }
 
-/* Each iteration compares and counts. */
 static int64_t of_loop(counter *k, tir_stmt *s)
 {
     tir_range r = tir_range_of(k->bounds, s->extent);
     int64_t all;
     if (!r.known_max)
-        return UNKNOWN;
+        return give_up(k, "a run decides how often a loop is gone through");
     if (r.max <= 0)
         return 0;
     tir_bounds_push(k->bounds, s->var, s->min, s->extent);
-    int64_t one = plus(2, of_inner(k, s->body));
+    int64_t one = plus(k, k->prices->stmt(k->prices->ctx, s), of_inner(k, s->body));
     tir_bounds_pop(k->bounds);
-    return one < 0 || !i64_mul(one, r.max, &all) ? UNKNOWN : plus(all, plus(of_expr(s->min), of_expr(s->extent)));
+    if (one < 0 || !i64_mul(one, r.max, &all))
+        return give_up(k, "they are more than 63 bits hold");
+    return plus(k, all, plus(k, of_expr(k, s->min), of_expr(k, s->extent)));
 }
 
-static int64_t of_store(tir_stmt *s)
+static int64_t of_store(counter *k, tir_stmt *s)
 {
-    int64_t sum = plus(1, of_expr(s->value));
+    int64_t sum = of_expr(k, s->value);
     for (uint32_t i = 0; i < s->n_indices; i++)
-        sum = plus(sum, of_expr(s->indices[i]));
+        sum = plus(k, sum, of_expr(k, s->indices[i]));
     return sum;
 }
 
@@ -75,33 +94,37 @@ static int64_t of_seq(counter *k, tir_stmt *s)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < s->n_stmts; i++)
-        sum = plus(sum, of_stmt(k, s->stmts[i]));
+        sum = plus(k, sum, of_stmt(k, s->stmts[i]));
     return sum;
 }
 
 static int64_t of_stmt(counter *k, tir_stmt *s)
 {
+    const int64_t own = s->kind == TIR_FOR ? 0 : k->prices->stmt(k->prices->ctx, s);
     switch (s->kind) {
     case TIR_FOR: return of_loop(k, s);
-    case TIR_IF: return plus(plus(1, of_expr(s->cond)), larger(of_inner(k, s->body), of_inner(k, s->orelse)));
-    case TIR_LET: return plus(plus(1, of_expr(s->value)), of_stmt(k, s->body));
-    case TIR_STORE: return of_store(s);
+    case TIR_IF:
+        return plus(k, plus(k, own, of_expr(k, s->cond)), larger(of_inner(k, s->body), of_inner(k, s->orelse)));
+    case TIR_LET: return plus(k, plus(k, own, of_expr(k, s->value)), of_stmt(k, s->body));
+    case TIR_STORE: return plus(k, own, of_store(k, s));
     case TIR_ALLOCATE:
     case TIR_ATTR: return of_stmt(k, s->body);
-    case TIR_EVALUATE: return of_expr(s->value);
+    case TIR_EVALUATE: return of_expr(k, s->value);
     case TIR_ASSERT:
         if (k->depth == 0) /* the bounds of open extents hold from here on */
             bounds_push_cond(k->bounds, s->cond, true);
-        return plus(1, of_expr(s->cond));
+        return plus(k, own, of_expr(k, s->cond));
     case TIR_SEQ: return of_seq(k, s);
     }
     return UNKNOWN;
 }
 
-int64_t tir_most_operations(compiler *c, const tir_func *f)
+int64_t tir_most_operations(compiler *c, const tir_func *f, const tir_prices *p, const char **out_why)
 {
-    counter k = {.bounds = tir_bounds_new(c)};
-    return of_stmt(&k, f->body);
+    counter k = {.bounds = tir_bounds_new(c), .prices = p};
+    int64_t n = of_stmt(&k, f->body);
+    *out_why = n < 0 ? k.why : NULL;
+    return n;
 }
 
 /* --- accesses --- */

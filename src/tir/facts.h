@@ -2,6 +2,7 @@
 /* What plan, programs and reports ask of a function of the loop IR (analysis.c, compare.c). */
 #ifndef LATHE_TIR_FACTS_H
 #define LATHE_TIR_FACTS_H
+#include "tir/simplify.h"
 #include "tir/tir.h"
 
 /* May parameter `out` share storage with parameter `in`? True when every element is read (by any load of `in`) no later
@@ -31,10 +32,18 @@ uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **ou
 /* min(max(x, low), high) that e rounds as the pass round-in-lanes does, which sees to it that x is not NaN; NULL: e is
  * something else. */
 tir_expr_ref tir_clamped_and_rounded(tir_expr_ref e);
-/* Operations of one run at most (cost.c): arithmetic, comparisons, conversions, loads, stores, those of indices and
- * loops among them; a call of a mathematical function is one, an operation on vectors too. -1: a loop without a bound,
- * or a call of code that is not here. */
-int64_t tir_most_operations(compiler *c, const tir_func *f);
+/* What operations are counted as. `as`: an expression that is computed in e's place, e as a rule; `expr`: one
+ * expression without its operands; `stmt`: one statement without its expressions and those in it, of a loop each time
+ * around; `call`: an external function, -1 where it has no bound. */
+typedef struct tir_prices {
+    const void *ctx;
+    tir_expr_ref (*as)(const void *ctx, compiler *c, tir_expr_ref e); /* NULL: all are e */
+    int64_t (*expr)(const void *ctx, tir_expr_ref e);
+    int64_t (*stmt)(const void *ctx, const tir_stmt *s);
+    int64_t (*call)(const void *ctx, tir_bounds *b, tir_expr_ref e);
+} tir_prices;
+/* The sum of one run, at most (cost.c). -1: none is known; out_why says what has no bound, else it is NULL. */
+int64_t tir_most_operations(compiler *c, const tir_func *f, const tir_prices *p, const char **out_why);
 /* Adds the elements that one run reads and writes, each time counted: of each parameter, and of scratch together.
  * false: addresses are handed to other code, and what that reads and writes is not among them. */
 bool tir_count_accesses(compiler *c, const tir_func *f, double *params, double *scratch);

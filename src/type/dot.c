@@ -11,6 +11,7 @@
 #define NEON_PAIRS      2, 4, 0, 0, 1, 7, 0 /* smull and smull2, addp, sadalp; the data, products */
 #define NEON_EXACT      2, 6, 0, 0, 1, 3, 0 /* smull and smull2, saddlp of both, addp, add */
 #define NEON_UNSIGNED   2, 6, 2, 1, 2, 3, 0 /* the same by mul, of numbers that are widened */
+#define NEON_LANES      2, 2, 2, 0, 2, 1, 0 /* smlal by each number of the data; uzp1 and uzp2 of the weights */
 #define TILES           1, 1, 0, 0.5, 1, 3, 2 /* smmla, of eight products; data of two rows is put together */
 #define SCALAR_LANES    4, 4, 7, 3, 4, 1, 0 /* vmacc.vx; what one lane has side by side, apart */
 #define SCALAR_PAIRS    2, 2, 3, 1, 2, 1, 0 /* the same of two numbers of 16 bits */
@@ -34,6 +35,7 @@ static const target_dot rows[] = {
     {"dot_s8s8", 0, 16, 4, DT_I8, DT_I8, false, HALVES},
     {"dot_s16s16", TARGET_AVX512_VNNI, 64, 2, DT_I16, DT_I16, false, ONE_INSTRUCTION},
     {"dot_s16s16", TARGET_AVX_VNNI, 32, 2, DT_I16, DT_I16, false, ONE_INSTRUCTION},
+    {"dot_s16s16", TARGET_NEON, 16, 2, DT_I16, DT_I16, false, NEON_LANES},
     {"dot_s16s16", TARGET_RVV, 16, 2, DT_I16, DT_I16, false, SCALAR_PAIRS},
     {"dot_s16s16", TARGET_MADD, 16, 2, DT_I16, DT_I16, false, MULTIPLY_ADD},
     {"dot_s8u4", 0, 16, 8, DT_I8, DT_U4, false, NIBBLES},

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every verb explains itself with examples; the man page and the completion are made from the same tables.
+# Every verb explains itself with examples; the man page and the completion are made from the same tables, and the
+# document of operators from theirs.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 verbs="compile run verify bench inspect opt vta"
@@ -47,6 +48,8 @@ for verb in $verbs completion man; do
     "$lathe" $verb --help | grep -Ev '^  lathe |^usage:' > "$work/text"
     check "lines of '$verb --help' fit" sh -c "! grep -E '^.{101}' '$work/text'"
 done
+bash "$top/scripts/list_operators.sh" "$work/operators.md"
+check "docs/operators.md is what scripts/list_operators.sh makes of the table" diff "$work/operators.md" "$top/docs/operators.md"
 if command -v script > /dev/null; then
     script -qec "stty cols 60; $lathe compile --help" "$work/narrow" > /dev/null < /dev/null
     tr -d '\r' < "$work/narrow" | grep -Ev '^  lathe |^usage:|^Script' > "$work/text"

@@ -47,6 +47,14 @@ finish() {
     exit
 }
 
+# golden_models AREA: the programs of the goldens of that area, as AREA_NAME.txt in the current folder.
+golden_models() {
+    local case
+    for case in "$top/test/golden/$1"/*.case; do
+        awk '/^---/ { exit } !/^#/' "$case" > "$1_$(basename "$case" .case).txt"
+    done
+}
+
 # The six operators of the runtime's example, as graph text: 10 -> 23.
 six_operators() {
     cat << 'TEXT'

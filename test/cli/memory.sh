@@ -36,6 +36,8 @@ fast=$(grep -c 'TVMRT_STORAGE_INPUT, 1, .*conv' c/src/model_data.c)
 check "weights of both convolutions are fast ($fast)" test "$fast" -ge 2
 tr -d ' \n' < c/report.json > flat.json
 check 'the report has the memories' grep -q "\"memories\":\[{\"name\":\"dtcm\",\"bytes\":8192,\"used\":$workspace}" flat.json
+expect 0 "\"memories\": ?\[\{\"name\": ?\"dtcm\", ?\"bytes\": ?8192, ?\"used\": ?$workspace ?\}, ?\{\"name\": ?\"itcm\"" \
+    compile "$model" -o json --target generic --workers 2 --memory board.txt --json
 expect 0 '^probabilities: .*: ok$' verify "$model" --memory board.txt --against interpreter
 if command -v cmake > log; then
     check 'CMake knows its files' sh -c 'cmake -S incbin -B made -DCMAKE_BUILD_TYPE=Debug && cmake --build made'

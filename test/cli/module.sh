@@ -119,6 +119,11 @@ expect 2 'widths' compile "$digits" --emit module --target generic --widths 16 -
 expect 2 'is for modules' compile "$digits" --target my_device -o no
 expect 1 'axis 0 of input .y. is computed' compile computed.txt --emit module -o no.so
 expect 2 'host' compile "$digits" --emit module --host vax -o no.so
+expect 2 '--host is for modules' compile "$digits" --host aarch64 -o no
+check 'nothing was written' test ! -e no
+expect 0 'nothing in .* is quantised' compile "$digits" --emit module --integers --vta-config pynq -o plain.so
+check 'that is said once, whatever widths there are' test "$(grep -c 'is quantised' stderr)" = 1
+check 'so is that of the accelerator' test "$(grep -c 'vta-config changes nothing' stderr)" = 1
 expect 2 'compiled already: --target' run m.so --target generic
 expect 2 'trace is for modules' run "$digits" --trace
 expect 2 'cannot run a module' verify m.so --against onnxruntime

@@ -26,6 +26,7 @@ check 'a bound of the stack, above what kernels have in arrays' \
 check 'deviations have reasons' test "$(grep -c '"why": "..*"' $report)" -ge 10
 expect 0 '' compile "$model" -o again --target cortex-m4 --port baremetal -q --html page.html
 check 'the page has the bounds' grep -q "$(field most_operations $report)</td>" page.html
+check 'of instructions as well' grep -q "$(field most_instructions $report)</td>" page.html
 check 'and the hash' grep -q "$(field model_sha256 $report)</td>" page.html
 check 'the same report twice' cmp $report again/report.json
 
@@ -35,6 +36,19 @@ for n in 10 1000; do
     expect 0 '' compile add.txt -o add --target generic --workers 1 -q
     check "operations of an addition of $n" test "$(field most_operations add/report.json)" = $((6 * n))
 done
+check 'no instructions of a processor of 64 bits' grep -q '"most_instructions": null' add/report.json
+# a call counts by its steps, and instructions are no fewer than operations
+for n in 8 64; do
+    printf 'func @main(%%x: i8[1, %s]) {\n  %%w = constant i8[4, %s] splat 3\n  %%z = constant i8[] splat 5\n' $n $n \
+        > product.txt
+    printf '  %%y = qnn.matmul(%%x, %%w, %%z) {transpose_b = 1}\n  return %%y\n}\n' >> product.txt
+    expect 0 '' compile product.txt -o product --target cortex-m4 --port baremetal -q
+    check "a product of $n calls a function" grep -q 'lathe_dot_bytes(' product/src/ops.c
+    most[n]=$(field most_operations product/report.json)
+    check "its instructions" test "$(field most_instructions product/report.json)" -ge "${most[n]}"
+done
+more=$((most[64] - most[8])) steps=$(((64 - 8) / 4)) # a step of four channels loads, widens and multiplies: 26
+check 'what more steps take, and the bytes of data' test $more -ge $((26 * steps)) -a $more -le $((40 * steps))
 check 'no bound of the stack where vectors may be spilled' grep -q '"bound_bytes": null' add/report.json
 # a loop of the model runs as often as its data says
 "${LATHE_PYTHON:-$top/build/venv/bin/python}" - 2> log << 'PY' && {

@@ -136,14 +136,16 @@ from onnx import helper as h, TensorProto as T
 def save(name, kind, zero, channels):
     codes = np.random.default_rng(3).integers(0, 16, (channels, 8, 3, 3)) - (8 if kind == T.INT4 else 0)
     known = [h.make_tensor("s", 1, [], [0.02]), h.make_tensor("z", T.UINT8, [], [128]),
-             h.make_tensor("zw", kind, [], [zero]), h.make_tensor("w", kind, codes.shape, codes.flatten())]
+             h.make_tensor("zw", kind, *([[], [zero]] if isinstance(zero, int) else [[channels], zero])),
+             h.make_tensor("sw", 1, *([[], [0.02]] if isinstance(zero, int) else [[channels], [0.02] * channels])), h.make_tensor("w", kind, codes.shape, codes.flatten())]
     nodes = [h.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]), h.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
-             h.make_node("DequantizeLinear", ["w", "s", "zw"], ["dw"]), h.make_node("Conv", ["d", "dw"], ["c"], pads=[1] * 4),
+             h.make_node("DequantizeLinear", ["w", "sw", "zw"], ["dw"], axis=0), h.make_node("Conv", ["d", "dw"], ["c"], pads=[1] * 4),
              h.make_node("QuantizeLinear", ["c", "s", "z"], ["p"]), h.make_node("DequantizeLinear", ["p", "s", "z"], ["y"])]
     info = lambda n, c: h.make_tensor_value_info(n, T.FLOAT, [1, c, 6, 6])
     graph = h.make_graph(nodes, "g", [info("x", 8)], [info("y", channels)], known)
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10), name + ".onnx")
 save("int4", T.INT4, 0, 16), save("eight", T.UINT4, 8, 16), save("seven", T.UINT4, 7, 16), save("odd", T.INT4, 0, 15)
+save("mixed", T.UINT4, [3, 9] * 8, 16)
 PY
 for model in int4 eight; do
     expect 0 '^package' compile $model.onnx -o bits_$model --target cortex-m4 --port baremetal
@@ -159,7 +161,12 @@ for target in cortex-m0plus cortex-m4; do
     bytes odd $target 'odd number of output channels'
 done
 bytes int4 cortex-m55 'vectors multiply bytes'
-bytes eight x86-64-v3 'kernels of this target multiply bytes'
+bytes mixed x86-64-v3 'zero points, which differ'
+for model in int4 seven odd; do
+    expect 0 '^package' compile $model.onnx -o host_$model --target x86-64-v3
+    grep -q 'become bytes' stdout host_$model/report.json && bad "$model: on a host its weights do not become bytes"
+    expect 0 '^y: max abs 0, .* ok$' verify $model.onnx --target x86-64-v3 --against interpreter
+done
 bytes eight generic 'kernels of this target multiply bytes'
 
 tiny=${LATHE_ZOO:-$top/../shared}/models/mlperf-tiny

@@ -42,11 +42,21 @@ check "--keep leaves the package" test -s kept/report.json
 expect 0 '^lathe +median [0-9.]+ ms, p10 [0-9.]+ ms, min [0-9.]+ ms \(2 rounds\)' bench "$model" --repeat 2 --workers 1
 expect 0 '"median_ms"' bench "$model" --repeat 1 --workers 1 --json
 expect 0 '^lathe +median .* \(1 rounds\)' bench "$model" --repeat 1 --workers 2 --gap 1
+expect 0 '"p10_ms"' bench "$model" --repeat 3 --workers 1 --json
+check "the tenth percentile lies a fifth of the way from the least of three to the one in the middle" python3 -c '
+import json
+line = json.loads(open("stdout").readline())
+want = line["min_ms"] + 0.2 * (line["median_ms"] - line["min_ms"])
+assert abs(line["p10_ms"] - want) < 3e-6, line'
+expect 0 '"median_ms"' bench "$model" --repeat 2 --workers 1 --json
 expect 2 "no number from 1 to 10000" bench "$model" --gap 0
 expect 2 'times whole calls .* --profile is given' bench "$model" --gap 1 --profile
 
 expect 0 'workspace [0-9]+ bytes \(lower bound [0-9]+' inspect "$model"
 expect 0 '"workspace_lower_bound_bytes"' inspect "$model" --json
+sed 's/relu1/r, 1x/g' "$model" > comma.onnx
+expect 0 'conv1, conv1, "r, 1x"$' inspect comma.onnx
+expect 0 'conv1, conv1, relu1$' inspect "$model"
 expect 0 'workspace' inspect package
 expect 0 '' inspect "$model" --html page.html
 check "the page has three pictures" sh -c '[ "$(grep -c "<svg" page.html)" = 3 ]'

@@ -78,10 +78,10 @@ def layers():
 
 
 def byte_layers():
-    """The same of bytes: data of u8 or i8, weights of i8, the end a requantisation."""
+    """The same of bytes: data of u8 or i8, or of 16 bits, weights of i8, the end a requantisation."""
     g, names = grid.Group("byte_layers"), {}
     scale = g.op("constant f32[] dense [0.001]")
-    zero = {t: g.op(f"constant {t}[] dense [{z}]") for t, z in (("u8", 117), ("i8", -3))}
+    zero = {t: g.op(f"constant {t}[] dense [{z}]") for t, z in (("u8", 117), ("i8", -3), ("i16", 5))}
     one = g.op("constant f32[] dense [1.0]")
 
     def weight(dims):
@@ -95,7 +95,7 @@ def byte_layers():
     for m, k, n, data in ((60, 64, 128, "u8"), (17, 64, 40, "u8"), (1, 256, 320, "u8"), (1, 256, 328, "i8")):
         result(f"product {m}x{k}x{n}", m * k * n, data, f"matmul({g.input([m, k], data)}, {weight([k, n])}")
     for c, h, o, k, s, data in ((32, 14, 64, 1, 1, "u8"), (32, 14, 72, 1, 1, "i8"), (32, 14, 32, 3, 1, "u8"),
-                                (16, 15, 32, 3, 2, "u8"), (16, 10, 32, 5, 1, "u8")):
+                                (16, 15, 32, 3, 2, "u8"), (16, 10, 32, 5, 1, "u8"), (32, 14, 40, 3, 1, "i16")):
         p, out = k // 2, (h + 2 * (k // 2) - k) // s + 1
         result(f"{k}x{k} convolution {c} to {o} @{h}" + (" / 2" if s > 1 else ""), o * out * out * c * k * k, data,
                f"conv2d({g.input([1, c, h, h], data)}, {weight([o, c, k, k])}",

@@ -11,9 +11,13 @@ and the MLPerf Tiny models when they are beside the checkout (see models.py): on
 the bytes of RAM that are noted here, as are bytes of flash without constants.
 The instructions of each run may be 1 % more than test/embedded/instructions.txt has, and its RAM no more; --update
 writes it. Objects of
-kernels call no function for numbers of 64 bits, and none for doubles, on processors with a floating-point unit.
+kernels call no function for numbers of 64 bits, and none for doubles, on processors with a floating-point unit, and on
+no Cortex-M one that divides numbers of 64 bits: of kernels of every shape (kernel_shapes.py), too, and in chains.
+A run takes no more instructions than the proof sheet has as its bound, and with a floating-point unit the bound of the
+MLPerf Tiny models is no more than four times what they take.
 """
 import argparse
+import json
 import os
 import random
 import re
@@ -22,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 
+import kernel_shapes
 import models
 import package
 
@@ -30,6 +35,8 @@ NOTED = os.path.join(TOP, "test", "embedded", "instructions.txt")
 BOARDS = ("m0plus", "m3", "m4", "m7", "m33", "m55", "rv32")
 TINY = ("tiny_kws_qdq", "tiny_ad_qdq", "tiny_ic_qdq", "tiny_vww_qdq")
 ROOM = 1.01
+WITH_UNIT = ("m4", "m7", "m33", "m55")
+LOOSE = 4
 # On a Cortex-M4 at most so many instructions and bytes of RAM, whatever is noted.
 AIMS = {"tiny_vww_qdq": (12000000, 45000), "tiny_ic_qdq": (16000000, 37000), "tiny_kws_qdq": (4000000, 10500),
         "tiny_ad_qdq": (450000, 1700)}
@@ -68,6 +75,7 @@ LAYERS = (
 PRODUCTS = (("i8", 1, 37, 12, 1), ("i8", 3, 8, 5, 0), ("i8", 5, 16, 2, 1), ("u8", 1, 40, 12, 0), ("i8", 1, 44, 8, 1),
             ("i8", 1, 20, 6, 1), ("u8", 1, 20, 5, 0))
 WIDE = re.compile(r"\bU (__aeabi_(?:u?ldivmod|lmul|u?l2[df]|d\w+|[fui]2d)|__(?:u?(?:div|mod)di3|muldi3))$", re.M)
+DIVIDES = re.compile(r"\bU (__aeabi_u?ldivmod|__u?(?:div|mod)di3)$", re.M)
 
 
 def numbers(rng, count, low, high):
@@ -160,6 +168,22 @@ def pools():
     return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
 
 
+def choices():
+    """Floats that a comparison chooses: in vectors, tails and fewer lanes, with NaNs (square roots) among them."""
+    params, body, results = [], [], []
+    for i, shape in enumerate(("64", "67", "3, 130", "7")):
+        params += [f"%x{i}: f32[{shape}]", f"%y{i}: f32[{shape}]"]
+        body += [f"%n{i} = sqrt(%x{i})", f"%less{i} = less(%x{i}, %y{i})",
+                 f"%low{i} = constant f32[] splat -0.25", f"%high{i} = constant f32[] splat 0.5"]
+        for j, made in enumerate((f"nn.relu(%n{i})", f"nn.leaky_relu(%x{i}) {{alpha = 0.1}}", f"maximum(%n{i}, %y{i})",
+                                  f"minimum(%y{i}, %n{i})", f"clip(%n{i}, %low{i}, %high{i})",
+                                  f"where(%less{i}, %y{i}, %n{i})", f"max(%x{i})", f"min(%x{i}) {{axes = [-1]}}",
+                                  f"max(%n{i})")):
+            body.append(f"%r{i}_{j} = {made}")
+            results.append(f"%r{i}_{j}")
+    return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
+
+
 def run(command, **more):
     return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=package.TIME_LIMIT,
                           cwd=TOP, **more)
@@ -179,16 +203,39 @@ def verify(lathe, file, board, exact, *more):
     return int(count.group(1)), int(ram.group(1)), int(flash.group(1)) - int(flash.group(2))
 
 
-def check_calls(lathe, file, target, work, tools, cpu):
-    """Kernels call nothing for wide numbers."""
-    folder = os.path.join(work, "calls")
+def shown(counts):
+    return f"{counts[0]} instructions, {counts[1]} bytes"
+
+
+def most_instructions(lathe, file, target):
+    """The bound of the proof sheet."""
+    result = run([lathe, "inspect", file, "--target", target, "--json"])
+    if result.returncode != 0:
+        raise package.Failure(result.stderr.strip()[-200:])
+    proof = json.loads(result.stdout)["proof"]
+    if proof["most_instructions"] is None or proof["most_operations"] is None:
+        raise package.Failure(f"no bound of instructions: {proof['unbounded_because']}")
+    return proof["most_instructions"]
+
+
+def check_bound(lathe, name, file, board, count):
+    bound = most_instructions(lathe, file, "rv32imc" if board == "rv32" else "cortex-" + board)
+    if count > bound:
+        raise package.Failure(f"{count} instructions, the proof sheet says {bound} at most")
+    if name in TINY and board in WITH_UNIT and bound > LOOSE * count:
+        raise package.Failure(f"{count} instructions, a bound of {bound} says nothing")
+
+
+def check_calls(lathe, file, target, work, calls, *more):
+    """Kernels call nothing of `calls`."""
+    folder, tools = os.path.join(work, "calls"), "arm-none-eabi-"
     for command in (["rm", "-rf", folder],
-                    [lathe, "compile", file, "-o", folder, "--target", target, "--port", "baremetal"],
-                    ["make", "-s", "-C", folder, "build/ops.o", f"CC={tools}gcc", *cpu]):
+                    [lathe, "compile", file, "-o", folder, "--target", target, "--port", "baremetal", *more],
+                    ["make", "-s", "-C", folder, "build/ops.o", f"CC={tools}gcc"]):
         result = run(command)
         if result.returncode != 0:
             raise package.Failure(f"{command[0]}: {result.stderr.strip()[-200:]}")
-    found = WIDE.findall(run([tools + "nm", "-u", os.path.join(folder, "build", "ops.o")]).stdout)
+    found = calls.findall(run([tools + "nm", "-u", os.path.join(folder, "build", "ops.o")]).stdout)
     if found:
         raise package.Failure("kernels call " + ", ".join(found))
 
@@ -248,6 +295,7 @@ class Tests:
     def counted(self, board, name, file, exact):
         count, ram, flash = verify(self.lathe, file, board, exact)
         took, most = f"{count} instructions, {ram} bytes", self.noted.get((board, name))
+        check_bound(self.lathe, name, file, board, count)
         if board == "m4" and flash > FLASH.get(name, flash):
             raise package.Failure(f"{flash} bytes of flash without constants, {FLASH[name]} are noted")
         aim = M55.get(name) if board == "m55" else None
@@ -263,6 +311,11 @@ class Tests:
         if aim and (count > aim[0] or ram > aim[1]):
             raise package.Failure(f"{took}, the aim is {aim[0]} and {aim[1]}")
         return f"{took}, {flash} bytes of flash without constants"
+
+    def shaped(self, board, file):
+        counts = verify(self.lathe, file, board, False)
+        check_bound(self.lathe, "", file, board, counts[0])
+        return shown(counts)
 
     def streamed(self, name, file, exact):
         """Rows in chains: the same results, within the noted RAM and 15 % more instructions."""
@@ -308,6 +361,11 @@ def main():
         with open(grid, "w", encoding="ascii") as f:
             f.write(layers(vectors()))
         t.one("vectors on m55", lambda: t.counted("m55", "vectors", grid, True))
+        chosen = os.path.join(work, "choices.txt")
+        with open(chosen, "w", encoding="ascii") as f:
+            f.write(choices())
+        for board in ("m4", "m55"):
+            t.one(f"choices on {board}", lambda b=board: shown(verify(t.lathe, chosen, b, True)))
         lines = os.path.join(work, "words.txt")
         with open(lines, "w", encoding="ascii") as f:
             f.write(layers(words()))
@@ -315,8 +373,16 @@ def main():
         for name, file, exact in files:
             t.one(f"{name} on m4, rows streamed", lambda n=name, f=file, e=exact: t.streamed(n, f, e))
         for name, file, _ in files:
-            t.one(f"calls of {name}, cortex-m4",
-                  lambda f=file: check_calls(t.lathe, f, "cortex-m4", work, "arm-none-eabi-", []))
+            t.one(f"calls of {name}, cortex-m4", lambda f=file: check_calls(t.lathe, f, "cortex-m4", work, WIDE))
+            t.one(f"calls of {name}, cortex-m0plus, rows streamed",
+                  lambda f=file: check_calls(t.lathe, f, "cortex-m0plus", work, DIVIDES, "--minimize", "ram"))
+        shapes = kernel_shapes.write(os.path.join(work, "shapes.onnx"))
+        t.one("kernels of every shape on m0plus", lambda: t.shaped("m0plus", shapes))
+        for board in BOARDS[:-1]:
+            t.one(f"calls of kernels of every shape, cortex-{board}",
+                  lambda b=board: check_calls(t.lathe, shapes, "cortex-" + b, work, DIVIDES))
+            t.one(f"bound of kernels of every shape, cortex-{board}",
+                  lambda b=board: str(most_instructions(t.lathe, shapes, "cortex-" + b)))
         t.one("compilers of layers, cortex-m4", lambda: check_compilers(t.lathe, graph, work))
         if options.update:
             write_noted(t.noted)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products by weights of 4 bits: near the exact result and onnxruntime's, and the weights stay two in a byte.
 
-    nibbles.py [--lathe FILE] [--seed N] [--count N] [--target TARGET ...] [--board BOARD ...]
+    nibbles.py [--lathe FILE] [--seed N] [--count N] [--target TARGET ...] [--host TARGET ...] [--board BOARD ...]
+               [--cross]
 
 Each model has random layers side by side: MatMulNBits with blocks of 16 to 256 and DequantizeLinear of int4 and uint4,
 in blocks along K, with a scale for each column or one for all, in front of MatMul and Gemm; with and without zero
@@ -11,9 +12,10 @@ float64 of the dequantised numbers, within what f32 sums of as many products may
 activations) to the same. With accuracy_level 4 the data of these sums is rounded to 8 bits, block by block, here, in
 Lathe and in onnxruntime. The constants of a package take little more than half a byte for each weight, and scales.
 
-Convolutions and products of quantised data by int4 and uint4 are integers on microcontrollers (--board, by default a
-Cortex-M4 where its tools are here): every element equals the rounded exact sum, and is within one of onnxruntime's,
-which computes such layers in f32; constants take half a byte for each weight as well.
+Convolutions and products of quantised data by int4 and uint4 are integers on hosts (--host; --cross: on other
+processors alone, under qemu's user mode) and on microcontrollers (--board, by default a Cortex-M4 where its tools are
+here): every element equals the rounded exact sum, and is within one of onnxruntime's, which computes such layers in
+f32; constants take half a byte for each weight as well, of full blocks of channels.
 """
 import argparse
 import json
@@ -29,6 +31,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from package import save_inputs
+from quantised import CROSS
 from wide import exact, rounded
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -169,9 +172,13 @@ def far(m, name, got):
     return float(np.max(np.abs(got - want) / (room * 2e-6 + 1e-6)))
 
 
-def lathe_says(args, command):
+def lathe_says(args, command, cc=""):
+    # -O1 alone leaves products and sums in two roundings, which gcc contracts from -O2 on
+    env = {"CFLAGS": "-O1 -fexpensive-optimizations -ffp-contract=fast" if cc else "-O1"}
+    if cc:
+        env["CC"] = cc + " -static"
     done = subprocess.run([args.lathe] + command, capture_output=True, text=True, timeout=600,
-                          env=dict(os.environ, CFLAGS="-O1"))
+                          env=dict(os.environ, **env))
     if done.returncode != 0:
         sys.exit(f"nibbles.py: lathe {' '.join(command)}: {done.stderr.strip()[:500]}")
 
@@ -226,12 +233,15 @@ def check_extents(args, folder):
 
 class Layers(Model):
     """QDQ layers by weights of 4 bits, side by side; results are codes."""
+    data_types = (np.int8, np.uint8, np.int16, np.uint16)
+    INS, OUTS, DEPTHS, LENGTHS, UNITS = [1, 2, 3, 4, 5, 8, 12], [2, 4, 6, 7, 16, 18], [4, 12, 25], [16, 30, 64, 100], \
+        [4, 6, 9, 32]
     KINDS = {np.int8: TensorProto.INT8, np.uint8: TensorProto.UINT8, np.int16: TensorProto.INT16,
              np.uint16: TensorProto.UINT16}
 
     def quantised(self, operator, shape, w, axis, out_of, bytes_of, **attributes):
         """w: codes less their zero points; out_of: the exact sums from data and weights; bytes_of: of a channel."""
-        rng, i, dt = self.rng, len(self.inputs), (np.int8, np.uint8, np.int16, np.uint16)[self.rng.integers(0, 4)]
+        rng, i, dt = self.rng, len(self.inputs), self.data_types[self.rng.integers(0, len(self.data_types))]
         low, high = np.iinfo(dt).min, np.iinfo(dt).max
         channels = w.shape[0] if axis == 0 else w.shape[1]
         single, signed = rng.integers(0, 2, 2)
@@ -266,15 +276,14 @@ class Layers(Model):
         self.outputs.append(helper.make_tensor_value_info(f"y{i}", self.KINDS[dt], list(total.shape)))
         self.bytes += channels * (bytes_of(w) + 8) + 64
 
-    @staticmethod
-    def halves(rows, row, channels):
+    def halves(self, rows, row, channels):
         """Bytes of a channel whose rows are filled up to steps of four."""
         return lambda w: rows * (-row % 4 + row) // (2 if channels % 2 == 0 and w.size >= 64 else 1)
 
     def conv(self):
         rng = self.rng
         kernel = [(1, 1), (3, 3), (2, 3), (1, 1)][rng.integers(0, 4)]
-        i, o = int(rng.choice([1, 2, 3, 4, 5, 8, 12])), int(rng.choice([2, 4, 6, 7, 16, 18]))
+        i, o = int(rng.choice(self.INS)), int(rng.choice(self.OUTS))
         size = [int(n) for n in rng.integers(3, 12, 2)] if rng.integers(0, 5) else list(kernel)
         stride, pads = int(rng.integers(1, 3)), [int(n) for n in rng.integers(0, 2, 4)] if kernel[0] > 1 else [0] * 4
         w = rng.integers(-8, 8, [o, i, *kernel])
@@ -289,7 +298,7 @@ class Layers(Model):
 
     def gemm(self):
         rng, transposed = self.rng, int(self.rng.integers(0, 2))
-        k, n = int(rng.choice([16, 30, 64, 100])), int(rng.choice([4, 6, 9, 32]))
+        k, n = int(rng.choice(self.LENGTHS)), int(rng.choice(self.UNITS))
         w = rng.integers(-8, 8, [n, k] if transposed else [k, n])
         self.quantised("Gemm", [int(rng.choice([1, 1, 3, 5])), k], w, 0 if transposed else 1,
                        lambda x, w: x @ (w.T if transposed else w), self.halves(1, k, n), transB=transposed)
@@ -297,35 +306,55 @@ class Layers(Model):
     def depthwise(self):
         rng = self.rng
         kernel = [(3, 3), (3, 3), (2, 5), (3, 2)][rng.integers(0, 4)]
-        c, stride, pads = int(rng.choice([4, 12, 25])), int(rng.integers(1, 3)), [int(n) for n in rng.integers(0, 2, 4)]
+        c, stride, pads = int(rng.choice(self.DEPTHS)), int(rng.integers(1, 3)), [int(n) for n in rng.integers(0, 2, 4)]
         w = rng.integers(-8, 8, [c, 1, *kernel])
 
         def sums(x, w):
             x = np.pad(x, [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
             views = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))[:, :, ::stride, ::stride]
             return np.einsum("nchwyx,cyx->nchw", views, w[:, 0])
-        row = {3: 2, 5: 4}.get(kernel[1]) if w.size >= 64 else None
         self.quantised("Conv", [1, c, *(int(n) for n in rng.integers(5, 14, 2))], w, 0, sums,
-                       lambda w: kernel[0] * (row or kernel[1]), kernel_shape=kernel, strides=[stride, stride],
-                       pads=pads, group=c)
+                       self.rows(*kernel), kernel_shape=kernel, strides=[stride, stride], pads=pads, group=c)
+
+    def rows(self, rows, row):
+        """Bytes of a channel of a depthwise convolution."""
+        return lambda w: rows * (({3: 2, 5: 4}.get(row) if w.size >= 64 else None) or row)
+
+
+class Wide(Layers):
+    """Those of hosts, whose weights are packed for vectors: whole blocks of channels, and what leaves some open."""
+    INS, OUTS, DEPTHS, LENGTHS, UNITS = [1, 3, 16, 16, 24, 32, 48], [7, 16, 24, 32, 32, 64], [16, 32, 40], \
+        [30, 64, 128, 200], [9, 16, 32, 40, 64]
+
+    def halves(self, rows, row, channels):
+        """A byte for two weights; channels fill blocks of 16, and rows steps of as many."""
+        return lambda w: (rows * (-row % 16 + row) // 2 + 8) * (-channels % 16 + channels) / channels
+
+    def rows(self, rows, row):
+        return lambda w: (rows * row / 2 + 8) * (-len(w) % 16 + len(w)) / len(w)
 
 
 def check_integers(args, board, seed, folder):
-    m = Layers(np.random.default_rng(seed))
+    host = board not in BOARDS
+    m = (Wide if host else Layers)(np.random.default_rng(seed))
+    if board.startswith("rv64"): # whose packages of 16-bit data qemu does not run to the end
+        m.data_types = m.data_types[:2]
     for layer in [Layers.conv] * 8 + [Layers.gemm] * 4 + [Layers.depthwise] * 4:
         layer(m)
     path, report = os.path.join(folder, "model.onnx"), os.path.join(folder, "report.json")
     m.save(path)
     lathe_says(args, ["compile", path, "-q", "-o", os.path.join(folder, "out"), "--report", report, "--target",
-                      BOARDS[board]])
+                      BOARDS.get(board, board), "--integers"])
     said = json.load(open(report))
     wrong = [f"{r['operator']} of {r['value']} stays in float: {r['remark']}"
-             for r in said.get("remarks", []) if r["pass"] == "use-integers"]
+             for r in said.get("remarks", []) if r["pass"] == "use-integers" or (host and "become bytes" in r["remark"]
+                                                                                 and "less than 64" not in r["remark"])]
     if said["constant_bytes"] > m.bytes:
         wrong.append(f"{said['constant_bytes']} bytes of constants, {m.bytes} are enough")
-    chosen = ["--target", board]
+    chosen = ["--target", board, "--integers"]
     chosen += save_inputs(folder, m.feed)
-    lathe_says(args, ["run", path, "--output-dir", folder] + chosen)
+    cc, emulator = EMULATED.get(board, ("", ""))
+    lathe_says(args, ["run", path, "--output-dir", folder] + chosen + ["--emulator", emulator] * bool(cc), cc)
     theirs, elements = reference(path, m.feed), 0
     for name, want in m.want.items():
         got = np.load(os.path.join(folder, name + ".npy"))
@@ -341,6 +370,13 @@ BOARDS = {"qemu-m4": "cortex-m4", "qemu-m0plus": "cortex-m0plus", "qemu-m3": "co
           "qemu-m33": "cortex-m33", "qemu-m55": "cortex-m55", "qemu-rv32": "rv32imc"}
 
 
+EMULATED = {target: (cc, emulator) for target, cc, emulator in reversed(CROSS)}
+
+
+def emulated_here():
+    return [t for t, tools in sorted(EMULATED.items()) if all(shutil.which(tool.split()[0]) for tool in tools)]
+
+
 def boards_here():
     return ["qemu-m4"] * all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm"))
 
@@ -351,10 +387,13 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=3)
     parser.add_argument("--target", nargs="*", default=["", "generic"])
+    parser.add_argument("--host", nargs="*", default=["x86-64-v3", "native"], help="targets that run here")
+    parser.add_argument("--cross", action="store_true", help="for other processors alone, whose programs qemu runs")
     parser.add_argument("--board", nargs="*", choices=sorted(BOARDS), default=boards_here())
     args = parser.parse_args()
     total, failed = 0, 0
-    runs = [(check, target) for target in args.target] + [(check_integers, board) for board in args.board]
+    runs = [(check, target) for target in args.target] + [(check_integers, board) for board in args.host + args.board]
+    runs = [(check_integers, target) for target in emulated_here()] if args.cross else runs
     for one, target in runs:
         for seed in range(args.seed, args.seed + args.count):
             with tempfile.TemporaryDirectory() as folder:

@@ -213,6 +213,27 @@ class Model:
             value = self.dequantize(self.quantize(v, before), before)
         self.output(value, before)
 
+    def listed_products(self, kind):
+        """The same of products: rows from one on, columns and sums that no vector, run or step divides."""
+        rng = self.rng
+        x, y = self.params("u8", 12), self.params("u8", 30)
+        rows, k, columns = (int(rng.choice(of)) for of in ([1, 4, 37, 128], [8, 11, 30, 96], [16, 19, 64, 100]))
+        shape = [[rows], [2, rows], [1, 3, rows]][rng.integers(0, 3)]
+        value = self.input(shape + [k], x)
+        name = list(self.feed)[-1]
+        ends = np.sign(self.feed[name]) * np.float32(1000)
+        self.feed[name] = np.where(rng.uniform(size=ends.shape) < 0.8, ends, self.feed[name]).astype(np.float32)
+        before, after = x, y
+        for ins, outs in ((k, columns), (columns, k + 16)):
+            w, ws = self.weight([ins, outs], 1, "i8" if rng.integers(0, 2) else "u8", 0.004, int(rng.choice([40, 128])))
+            if len(shape) > 1:
+                v = self.node("MatMul", [value, w])
+            else:
+                v = self.node("Gemm", [value, w, self.bias(outs, self.scale_of(before), ws)])
+            before, after = after, before
+            value = self.dequantize(self.quantize(v, before), before)
+        self.output(value, before)
+
     def conv_transpose(self, kind):
         """Half up alone: onnxruntime itself sums these in float."""
         rng = self.rng
@@ -349,7 +370,7 @@ EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gem
 LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.squares,
     Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
     Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties,
-    Model.lists, Model.lists]
+    Model.lists, Model.lists, Model.listed_products, Model.listed_products]
 
 
 def reference(path, feed, plain=False):

@@ -9,7 +9,8 @@ for each channel), products whose sums fit into 32 bits and some that do not, su
 clips, concatenations and changes of scale. Every element has to be the integer nearest to the exact quotient, ties to
 even, by rational arithmetic here, and within one of what onnxruntime, whose 16-bit layers compute in f32, makes of it.
 No layer may have stayed in float. Some scales are powers of two or multiples of each other, so that there are ties.
-Targets of emulated boards (qemu-m4, in the defaults where its tools are here) run there, half as many seeds.
+Targets of emulated boards (qemu-m4) and of other processors (CROSS), in the defaults where their tools are here, run
+there, half as many seeds.
 """
 import argparse
 import json
@@ -247,12 +248,15 @@ LAYERS = [Model.conv] * 6 + [Model.deep, Model.matmul, Model.matmul, Model.long,
                              Model.global_average, Model.moved, Model.joined, Model.rescaled]
 
 
+# target: compiler, emulator
+CROSS = {"aarch64": ("aarch64-linux-gnu-gcc", "qemu-aarch64 -cpu cortex-a53")}
 BOARDS = {"qemu-m4": "cortex-m4", "qemu-m55": "cortex-m55", "qemu-rv32": "rv32imc"}
 
 
 def default_targets():
     have = all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm"))
-    return ["", "generic"] + ["qemu-m4"] * have
+    cross = [t for t, tools in CROSS.items() if all(shutil.which(tool.split()[0]) for tool in tools)]
+    return ["", "generic"] + ["qemu-m4"] * have + cross
 
 
 def reference(path, feed):
@@ -263,9 +267,9 @@ def reference(path, feed):
     return dict(zip([o.name for o in session.get_outputs()], session.run(None, feed)))
 
 
-def lathe_says(args, command):
+def lathe_says(args, command, **env):
     done = subprocess.run([args.lathe] + command, capture_output=True, text=True, timeout=600,
-                          env=dict(os.environ, CFLAGS="-O1"))
+                          env=dict(os.environ, CFLAGS="-O1", **env))
     if done.returncode != 0:
         sys.exit(f"wide.py: lathe {' '.join(command)}: {done.stderr.strip()[:500]}")
 
@@ -282,7 +286,11 @@ def check(args, target, seed, folder):
     wrong = [f"{r['operator']} of {r['value']} stays in float: {r['remark']}"
              for r in json.load(open(report)).get("remarks", []) if r["pass"] == "use-integers"]
     chosen += save_inputs(folder, m.feed)
-    lathe_says(args, ["run", path, "--output-dir", folder] + chosen)
+    env = {}
+    if target in CROSS:
+        env = {"CC": CROSS[target][0] + " -static"}
+        chosen += ["--emulator", CROSS[target][1]]
+    lathe_says(args, ["run", path, "--output-dir", folder] + chosen, **env)
     theirs, elements, makers = reference(path, m.feed), 0, {o: n for n in m.nodes for o in n.output}
     for name, want in m.want.items():
         got = np.load(os.path.join(folder, name + ".npy"))
@@ -304,7 +312,7 @@ def main():
     args = parser.parse_args()
     total, failed, runs = 0, 0, 0
     for target in args.target:
-        count = (args.count + 1) // 2 if target in BOARDS else args.count
+        count = (args.count + 1) // 2 if target in BOARDS or target in CROSS else args.count
         runs += count
         for seed in range(args.seed, args.seed + count):
             with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of steps of convolutions: what all steps of a block multiply a number of the data by is its weight, and no sum
- * in 16 bits leaves these, for weights at the ends of their range and at the bound of sums, channels that fill neither
- * a block nor a run, windows and dilations. That kernels compute the same is checked in test_te_ops.c and against
- * onnxruntime (test/py/quantised.py). */
+/* Lists of steps of convolutions and products: what all steps of a block multiply a number of the data by is its
+ * weight, and no sum in 16 bits leaves these, for weights at the ends of their range and at the bound of sums, channels
+ * that fill neither a block nor a run, blocks that no run divides, windows and dilations. That kernels compute the same
+ * is checked in test_te_ops.c and against onnxruntime (test/py/quantised.py). */
 #include "base/compiler.h"
 #include "graph/op/steps.h"
 
@@ -32,6 +32,9 @@ static const steps_case cases[] = {
     {"quarters", {16, 48, 1, 1}, 8, 8, {1, 1}, {32, -32, 33, -33}},
     {"few", {16, 48, 1, 1}, 8, 8, {1, 1}, {0, 0, 0, 1}},
     {"odd ones", {8, 8, 1, 1}, 4, 8, {1, 1}, {-127, 127, -1, 1}},
+    {"rows that no run divides", {17, 21, 1, 1}, 8, 21, {1, 1}, {0}},
+    {"one number more", {16, 9, 1, 1}, 16, 9, {1, 1}, {0}},
+    {"blocks that no run divides", {8, 15, 2, 1}, 8, 6, {2, 1}, {100, -100, 64, 29}},
 };
 
 static const tensor_data *weights_of(compiler *c, const steps_case *k)

@@ -272,6 +272,20 @@ typedef struct dot_code {
     "    __asm__(\"sxtl2 %0.8h, %1.16b\" : \"=w\"(odd) : \"w\"(w));\n" \
     "    even *= wide;\n    odd *= wide;\n    " NEON_WIDE
 
+/* Products by one number of the data, in place: gcc would else load the data of a whole tile first, and store it for
+ * want of registers. The weights of lanes are taken apart once for the rows of a tile. bytes: of the register, of
+ * which clang takes whole ones, where gcc would clear the rest. */
+#define NEON_LANES(bytes) \
+    "typedef int32_t one __attribute__((vector_size(" bytes ")));\n" \
+    "    const one data = {*(const lathe_word *)(const void *)a};\n" \
+    "    half even, odd;\n" \
+    "    (void)x;\n" \
+    "    __asm__(\"uzp1 %0.8h, %1.8h, %1.8h\" : \"=w\"(even) : \"w\"(w));\n" \
+    "    __asm__(\"uzp2 %0.8h, %1.8h, %1.8h\" : \"=w\"(odd) : \"w\"(w));\n" \
+    "    __asm__ __volatile__(\"smlal %0.4s, %1.4h, %2.h[0]\" : \"+w\"(acc) : \"w\"(even), \"x\"(data));\n" \
+    "    __asm__ __volatile__(\"smlal %0.4s, %1.4h, %2.h[1]\" : \"+w\"(acc) : \"w\"(odd), \"x\"(data));\n" \
+    "    return acc;"
+
 #define VNNI256 "defined(__AVXVNNI__) || (defined(__AVX512VNNI__) && defined(__AVX512VL__))"
 
 static const dot_code codes[] = {
@@ -295,6 +309,8 @@ static const dot_code codes[] = {
     {8, DT_I16, TIR_ADD, VNNI256, "return LATHE_DPWSSD256(acc, x, w);"},
     {8, DT_I16, TIR_ADD, "defined(__AVX2__)", MADD("__builtin_ia32_pmaddwd256")},
     {4, DT_I16, TIR_ADD, "defined(__SSE2__)", MADD("__builtin_ia32_pmaddwd128")},
+    {4, DT_I16, TIR_ADD, "defined(__aarch64__) && defined(__clang__)", NEON_LANES("16")},
+    {4, DT_I16, TIR_ADD, "defined(__aarch64__)", NEON_LANES("8")},
     {16, DT_U8, TIR_MIN, "defined(__AVX512BW__)", PAIRS("LATHE_MADD512", "LATHE_MADDUBS512", ONES)},
     {8, DT_U8, TIR_MIN, "defined(__AVX2__)",
      PAIRS("__builtin_ia32_pmaddwd256", "__builtin_ia32_pmaddubsw256", ONES)},

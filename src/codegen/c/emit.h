@@ -191,6 +191,16 @@ void small_write_scaled(writer *w, dtype to);
 void small_write_two_scaled(writer *w, dtype to);
 void small_write_single(writer *w, bool sum); /* a * b + s, else a * b */
 
+static inline bool expr_is_binary(tir_expr_ref x, tir_op op)
+{
+    return x->kind == TIR_BINOP && x->op == op;
+}
+/* What is the same in all lanes. */
+static inline tir_expr_ref expr_under(tir_expr_ref x)
+{
+    return x->kind == TIR_BROADCAST ? x->args[0] : x;
+}
+
 /* expr.c: cast(byte, min(max(rint(v) + zero, least), most)), of numbers or lanes; what it needs is noted. */
 typedef struct c_rounded {
     tir_expr_ref v;      /* f32 */
@@ -199,6 +209,13 @@ typedef struct c_rounded {
     bool sure;           /* v is no NaN */
 } c_rounded;
 bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out);
+/* rounded.c: what such an x rounds, and the zero point behind it, NULL where there is none. NULL: x is something else.
+ */
+tir_expr_ref expr_rounded_number(tir_expr_ref x, tir_expr_ref *out_zero);
+/* binary32 from a product of binary64, or one that something is added to (out_more; NULL: nothing): with operands that
+ * binary32 holds, such a product is exact. */
+bool expr_rounded_once(tir_expr_ref x, tir_expr_ref *out_product, tir_expr_ref *out_more);
+bool expr_is_short(tir_expr_ref x); /* a byte, or the difference of two, in i32 */
 c_text expr_text(c_emit *e, tir_expr_ref x);
 bool expr_is_index(const c_emit *e, tir_expr_ref x);
 /* A byte on a small processor that is the nearest to sum * scale, plus zero. */

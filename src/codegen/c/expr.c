@@ -334,43 +334,20 @@ static bool is_cast(tir_expr_ref x, dtype from, dtype to)
     return x->kind == TIR_CAST && x->type.dt == to && x->args[0]->type.dt == from;
 }
 
-static bool is_binary(tir_expr_ref x, tir_op op)
-{
-    return x->kind == TIR_BINOP && x->op == op;
-}
-
-/* What is the same in all lanes. */
-static tir_expr_ref under(tir_expr_ref x)
-{
-    return x->kind == TIR_BROADCAST ? x->args[0] : x;
-}
-
-static bool is_literal(tir_expr_ref x, double v)
-{
-    x = under(x);
-    return x->kind == TIR_FLOAT && x->u.f == v;
-}
-
 /* A product of an integer by a scale: 0 or 1, where the integer stands; 2: something else. */
 static uint32_t scaled_operand(tir_expr_ref x)
 {
-    for (uint32_t i = 0; is_binary(x, TIR_MUL) && i < 2; i++)
+    for (uint32_t i = 0; expr_is_binary(x, TIR_MUL) && i < 2; i++)
         if (is_cast(x->args[i], DT_I32, DT_F32))
             return i;
     return 2;
 }
 
-/* What is added behind the rounding, an integer of a byte or so: as i32. */
-static bool zero_text(c_emit *e, tir_expr_ref x, bool negative, const char **out)
+/* As i32. */
+static const char *zero_text(c_emit *e, tir_expr_ref x, bool negative)
 {
-    if (x->kind == TIR_FLOAT && x->u.f == nearbyint(x->u.f) && fabs(x->u.f) < 65536) {
-        *out = arena_printf(e->tmp, "%d", (int)(negative ? -x->u.f : x->u.f));
-        return true;
-    }
-    if (negative || x->kind != TIR_CAST || dtype_is_float(x->args[0]->type.dt) || dtype_bits(x->args[0]->type.dt) > 16)
-        return false;
-    *out = expr_text(e, x->args[0]).s;
-    return true;
+    return x->kind == TIR_FLOAT ? arena_printf(e->tmp, "%d", (int)(negative ? -x->u.f : x->u.f))
+                                : expr_text(e, x->args[0]).s;
 }
 
 #define MOST_FACTOR 1e9
@@ -378,32 +355,26 @@ static bool zero_text(c_emit *e, tir_expr_ref x, bool negative, const char **out
 /* Made of integers and literals by products and sums, so that it is no NaN. */
 static bool is_sure_number(tir_expr_ref x)
 {
-    x = under(x);
+    x = expr_under(x);
     if (x->kind == TIR_CAST)
         return dtype_is_int(x->args[0]->type.dt) || is_sure_number(x->args[0]);
     if (x->kind == TIR_FLOAT)
         return fabs(x->u.f) <= MOST_FACTOR;
-    return (is_binary(x, TIR_ADD) || is_binary(x, TIR_MUL)) && is_sure_number(x->args[0]) &&
+    return (expr_is_binary(x, TIR_ADD) || expr_is_binary(x, TIR_MUL)) && is_sure_number(x->args[0]) &&
            is_sure_number(x->args[1]);
 }
 
 bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out)
 {
-    dtype to = x->type.dt;
-    tir_expr_ref top = x->kind == TIR_CAST ? x->args[0] : x, low = is_binary(top, TIR_MIN) ? top->args[0] : NULL;
-    if ((to != DT_I8 && to != DT_U8) || !low || top->type.dt != DT_F32 || !is_binary(low, TIR_MAX) ||
-        !is_literal(top->args[1], (double)dtype_max_int(to)) || !is_literal(low->args[1], (double)dtype_min_int(to)))
+    const dtype to = x->type.dt;
+    tir_expr_ref zero;
+    *out = (c_rounded){.zero = "0", .v = expr_rounded_number(x, &zero)};
+    if (!out->v)
         return false;
-    tir_expr_ref sum = low->args[0];
-    *out = (c_rounded){.zero = "0"};
-    if (is_binary(sum, TIR_ADD) || is_binary(sum, TIR_SUB)) {
-        if (!zero_text(e, under(sum->args[1]), sum->op == TIR_SUB, &out->zero))
-            return false;
-        sum = sum->args[0];
+    if (zero) {
+        tir_expr_ref top = x->kind == TIR_CAST ? x->args[0] : x;
+        out->zero = zero_text(e, zero, top->args[0]->args[0]->op == TIR_SUB);
     }
-    if (sum->kind != TIR_CALL || sum->op != TIR_RINT)
-        return false;
-    out->v = sum->args[0];
     out->sure = is_sure_number(out->v);
     uint32_t i = scaled_operand(out->v);
     const bool lanes = x->type.lanes > 1;
@@ -465,17 +436,9 @@ static const char *single_text(c_emit *e, tir_expr_ref x)
 
 static bool single_rounding(c_emit *e, tir_expr_ref x, c_text *out)
 {
-    if (!is_cast(x, DT_F64, DT_F32))
+    tir_expr_ref product, more;
+    if (!expr_rounded_once(x, &product, &more))
         return false;
-    tir_expr_ref sum = x->args[0], product = is_binary(sum, TIR_ADD) ? sum->args[0] : sum,
-                 more = is_binary(sum, TIR_ADD) ? sum->args[1] : NULL;
-    if (!is_binary(product, TIR_MUL)) {
-        if (!more || !is_binary(more, TIR_MUL))
-            return false;
-        tir_expr_ref swap = product;
-        product = more;
-        more = swap;
-    }
     const char *a = single_text(e, product->args[0]), *b = single_text(e, product->args[1]),
                *s = more ? single_text(e, more) : NULL;
     if (!a || !b || (more && !s))
@@ -495,21 +458,10 @@ static bool small_cast(c_emit *e, tir_expr_ref x, c_text *out)
 
 /* --- the same in lanes of four --- */
 
-/* A byte, or the difference of two, in i32. */
-static bool is_short(tir_expr_ref x)
-{
-    x = under(x);
-    if (x->kind == TIR_CAST)
-        return dtype_is_int(x->args[0]->type.dt) && dtype_bits(x->args[0]->type.dt) <= 16;
-    if (x->kind == TIR_INT)
-        return x->u.i > -(1 << 20) && x->u.i < 1 << 20;
-    return (is_binary(x, TIR_ADD) || is_binary(x, TIR_SUB)) && is_short(x->args[0]) && is_short(x->args[1]);
-}
-
 /* A number that was made binary64 for an exact product and is the same in all lanes, as binary32; NULL: it is not. */
 static const char *lanes_number(c_emit *e, tir_expr_ref x)
 {
-    tir_expr_ref one = under(x);
+    tir_expr_ref one = expr_under(x);
     if (one->kind == TIR_FLOAT && (double)(float)one->u.f == one->u.f)
         return scalar_float(e->tmp, DT_F32, one->u.f).s;
     if (x->kind == TIR_BROADCAST && one->kind == TIR_CAST && one->args[0]->type.dt == DT_F32)
@@ -530,20 +482,15 @@ static const char *lanes_single_text(c_emit *e, tir_expr_ref x)
     tir_expr_ref from = x->args[0];
     if (from->type.dt == DT_F32)
         return expr_text(e, from).s;
-    if (from->type.dt != DT_I32 || !is_short(from))
+    if (from->type.dt != DT_I32 || !expr_is_short(from))
         return NULL;
     return arena_printf(e->tmp, "lathe_f32x4_of(%s)", expr_text(e, from).s);
 }
 
 static bool lanes_single_rounding(c_emit *e, tir_expr_ref x, c_text *out)
 {
-    tir_expr_ref sum = x->args[0], product = is_binary(sum, TIR_ADD) ? sum->args[0] : sum,
-                 more = is_binary(sum, TIR_ADD) ? sum->args[1] : NULL;
-    if (!is_binary(product, TIR_MUL) && more) {
-        product = more;
-        more = sum->args[0];
-    }
-    if (!is_binary(product, TIR_MUL))
+    tir_expr_ref product, more;
+    if (!expr_rounded_once(x, &product, &more))
         return false;
     mve_need_lanes(e);
     const char *a = lanes_single_text(e, product->args[0]), *b = lanes_single_text(e, product->args[1]),

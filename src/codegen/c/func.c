@@ -149,16 +149,15 @@ static void write_inner(c_emit *e, const tir_stmt *s)
     write_stmt(e, s);
 }
 
-static const char *index_type(const c_emit *e)
-{
-    return dtype_c_name(e->f->index_type);
-}
-
-/* Whether a share of the loop is found in 32 bits, for any number of workers. */
-static bool cut_is_short(const c_emit *e, tir_expr_ref extent)
+/* The function that finds a share of the loop: in 32 bits where its variable has as many, with one division less where
+ * the product with any number of workers fits. */
+static const char *cut_name(c_emit *e, const tir_stmt *s)
 {
     int64_t n = 0;
-    return e->f->index_type == DT_I32 && tir_is_int(extent, &n) && n <= INT32_MAX / (int64_t)PACKAGE_MAX_WORKERS;
+    bool is_wide = s->var->type.dt == DT_I64;
+    bool is_short = !is_wide && tir_is_int(s->extent, &n) && n <= INT32_MAX / (int64_t)PACKAGE_MAX_WORKERS;
+    needs_add(e->needs, (c_need){.kind = NEED_CUT, .dt = is_wide ? DT_I64 : is_short ? DT_U32 : DT_I32});
+    return is_wide ? "lathe_cut" : is_short ? "lathe_cut_i32" : "lathe_cut_open_i32";
 }
 
 static bool calls_extern(const tir_stmt *s)
@@ -275,6 +274,7 @@ static bool is_transposing(const c_emit *e, const tir_stmt *s)
 
 static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const char *end, const char *var)
 {
+    const char *ctype = dtype_c_name(s->var->type.dt);
     if (!e->cut || s->for_kind != FOR_PARALLEL) {
         if (stays_rolled(e, s)) {
             needs_add(e->needs, (c_need){.kind = NEED_ROLLED});
@@ -283,15 +283,12 @@ static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const 
             needs_add(e->needs, (c_need){.kind = NEED_ROLLED_CLANG});
             w_line(e->w, "LATHE_ROLLED_CLANG");
         }
-        w_open(e->w, "for (%s %s = %s; %s < %s; %s++)", index_type(e), var, min, var, end, var);
+        w_open(e->w, "for (%s %s = %s; %s < %s; %s++)", ctype, var, min, var, end, var);
         return;
     }
-    bool is_short = cut_is_short(e, s->extent);
-    needs_add(e->needs, (c_need){.kind = NEED_CUT, .dt = is_short ? DT_I32 : DT_I64});
-    const char *extent = expr_text(e, s->extent).s, *ctype = index_type(e);
+    const char *extent = expr_text(e, s->extent).s, *cut = cut_name(e, s);
     const char *plus = tir_is_const(s->min, 0) ? "" : arena_printf(e->tmp, "%s + ", min);
-    const char *convert = e->f->index_type == DT_I64 ? "" : arena_printf(e->tmp, "(%s)", ctype);
-    const char *cut = is_short ? "lathe_cut_i32" : "lathe_cut";
+    const char *convert = s->var->type.dt == DT_I64 ? "" : arena_printf(e->tmp, "(%s)", ctype);
     w_line(e->w, "const %s %s_end = %s%s%s(%s, part + 1, parts);", ctype, var, plus, convert, cut, extent);
     w_open(e->w, "for (%s %s = %s%s%s(%s, part, parts); %s < %s_end; %s++)", ctype, var, plus, convert, cut, extent,
            var, var, var);

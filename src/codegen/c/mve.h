@@ -13,6 +13,10 @@ bool mve_store(c_emit *e, const tir_stmt *s, tir_expr_ref at);
 void mve_open_loop(c_emit *e, const tir_stmt *s);
 
 /* mve_text.c */
+/* The body of a helper of floats that chooses by a comparison (NEED_VOP of a minimum or maximum, NEED_VCHOOSE,
+ * NEED_VBOUND, NEED_VEXTREME), for LATHE_MVE; NULL: another one, or other lanes. gcc 12 makes such vectors lane by
+ * lane, and of two masks that meet it compares the first lane alone. */
+const char *mve_choice(arena *a, const c_need *n);
 bool mve_vectors(const c_emit *e);    /* the function's target has them */
 void mve_need_lanes(c_emit *e);       /* i32x4, f32x4 and conversions between them */
 /* Data that stays in registers: where a few pixels' bytes fit into MVE_STILL of them, they stay there while the weights

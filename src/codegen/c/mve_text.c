@@ -462,6 +462,35 @@ void mve_write_scaled(writer *w, dtype to, bool in_lanes)
                    "LATHE_LANE(acc, i), LATHE_LANE(k, i)");
 }
 
+/* p where x compares with y, else q: names of the helper's parameters. */
+static const char *choice_text(arena *a, const char *test, const char *x, const char *y, const char *p, const char *q)
+{
+    return arena_printf(a,
+                        "    f32x4 r;\n    __asm__(\"vcmp.f32 %s, %%q1, %%q2\\n vpsel %%q0, %%q3, %%q4\"\n"
+                        "            : \"=w\"(r) : \"w\"(%s), \"w\"(%s), \"w\"(%s), \"w\"(%s) : LATHE_PREDICATE);\n",
+                        test, x, y, p, q);
+}
+
+const char *mve_choice(arena *a, const c_need *n)
+{
+    const bool least = n->op == TIR_MIN;
+    const char *text, *keep = "";
+    if (n->dt != DT_F32 || n->lanes != MVE_LANES)
+        return NULL;
+    if (n->kind == NEED_VCHOOSE)
+        text = choice_text(a, needs_op_name(n->op), "a", "b", "x", "y");
+    else if (n->kind == NEED_VBOUND)
+        text = choice_text(a, least ? "ge" : "le", "x", "y", "y", "x");
+    else if (n->kind == NEED_VEXTREME || (n->kind == NEED_VOP && (least || n->op == TIR_MAX)))
+        text = choice_text(a, least ? "lt" : "gt", "x", "y", "x", "y");
+    else
+        return NULL;
+    if (n->kind == NEED_VOP)
+        keep = "    __asm__(\"vcmp.f32 ne, %q1, %q1\\n vpsel %q0, %q1, %q0\"\n"
+               "            : \"+w\"(r) : \"w\"(x) : LATHE_PREDICATE);\n";
+    return arena_printf(a, "%s%s    return r;", text, keep);
+}
+
 void mve_need_lanes(c_emit *e)
 {
     const dtype types[2] = {DT_I32, DT_F32};

@@ -19,6 +19,14 @@ static const char short_cut_text[] =
     "    return (int32_t)(extent * part / parts);\n"
     "}\n\n";
 
+static const char open_cut_text[] =
+    "/* First iteration of part `part`, of `parts` nearly equal ones, of any number of iterations. */\n"
+    "static int32_t lathe_cut_open_i32(int32_t extent, uint32_t part, uint32_t parts)\n"
+    "{\n"
+    "    const int32_t n = (int32_t)parts, k = (int32_t)part;\n"
+    "    return extent / n * k + extent % n * k / n;\n"
+    "}\n\n";
+
 /* gcc would make a copy for the numbers of each call. */
 static const char shared_text[] =
     "/* A function that is not copied into those that call it, nor for them. */\n"
@@ -212,19 +220,39 @@ static void write_vector_type(writer *w, const c_need *n, const char *v)
     w_fmt(w, "#else\ntypedef struct %s {\n    %s lane[%u];\n} %s;\n#endif\n\n", v, ctype, n->lanes, v);
 }
 
-/* A helper's head, then `fast` (NULL: none) for vector types, and a loop over the lanes else. */
-static void write_lanes(writer *w, uint32_t lanes, const char *head, const char *result, const char *fast,
-                        const char *lane)
+/* A helper's head, then `fast` (NULL: none) where `test` holds, and a loop over the lanes else. */
+static void write_lanes_if(writer *w, const char *test, uint32_t lanes, const char *head, const char *result,
+                           const char *fast, const char *lane)
 {
     w_fmt(w, "LATHE_INLINE %s\n{\n", head);
     if (fast)
-        w_fmt(w, "#if LATHE_VECTORS\n%s%s\n#else\n", *fast == '#' || *fast == '\n' ? "" : "    ", fast);
+        w_fmt(w, "#if %s\n%s%s\n#else\n", test, *fast == '#' || *fast == '\n' || *fast == ' ' ? "" : "    ", fast);
     if (result)
         w_fmt(w, "    %s r;\n", result);
     w_fmt(w, "    int i;\n    for (i = 0; i < %u; i++)\n        %s\n", lanes, lane);
     if (result)
         w_str(w, "    return r;\n");
     w_str(w, fast ? "#endif\n}\n\n" : "}\n\n");
+}
+
+static void write_lanes(writer *w, uint32_t lanes, const char *head, const char *result, const char *fast,
+                        const char *lane)
+{
+    write_lanes_if(w, "LATHE_VECTORS", lanes, head, result, fast, lane);
+}
+
+/* Minima and maxima, too, choose by a comparison. */
+static bool is_float_choice(const c_need *n)
+{
+    return dtype_is_float(n->dt) && (n->kind != NEED_VOP || n->op == TIR_MIN || n->op == TIR_MAX);
+}
+
+/* The same of what a comparison of floats chooses. */
+static void write_choice(arena *a, writer *w, const c_need *n, bool mve, const char *head, const char *result,
+                         const char *fast, const char *lane)
+{
+    write_lanes_if(w, mve ? "LATHE_MVE && LATHE_VECTORS" : "LATHE_VECTORS", n->lanes, head, result,
+                   mve ? mve_choice(a, n) : fast, lane);
 }
 
 /* x where it is above (TIR_MIN: below) y, else y, is one instruction, which gcc 12 does not find. `with`, which names
@@ -311,7 +339,7 @@ static const char *fast_op(arena *a, const c_need *n, const char *v)
     return NULL;
 }
 
-static void write_vop(arena *a, writer *w, const c_need *n, const char *v)
+static void write_vop(arena *a, writer *w, const c_need *n, const char *v, bool mve)
 {
     c_needs ignored = {.a = a};
     uint32_t arity = tir_op_is_binary(n->op) ? 2 : tir_op_arity(n->op);
@@ -326,7 +354,11 @@ static void write_vop(arena *a, writer *w, const c_need *n, const char *v)
     const char *head = arena_printf(a, "%s %s_%s(%s x%s%s%s%s)", result, v, needs_op_name(n->op), v,
                                     arity > 1 ? ", " : "", arity > 1 ? arena_printf(a, "%s y", v) : "",
                                     arity > 2 ? ", " : "", arity > 2 ? arena_printf(a, "%s z", v) : "");
-    write_lanes(w, n->lanes, head, result, n->op == TIR_LDEXP ? by_scale(a, n, v, lane) : fast_op(a, n, v), lane);
+    const char *fast = n->op == TIR_LDEXP ? by_scale(a, n, v, lane) : fast_op(a, n, v);
+    if (is_float_choice(n))
+        write_choice(a, w, n, mve, head, result, fast, lane);
+    else
+        write_lanes(w, n->lanes, head, result, fast, lane);
 }
 
 /* Lanes of f16, which are floats: read, written, or (NEED_VCAST) rounded from floats by conversions of x86; `lane`
@@ -486,7 +518,7 @@ static void write_vsplat(arena *a, writer *w, const c_need *n, const char *v)
 }
 
 /* x where a compares with b, else y: the comparison's mask stays in a register. */
-static void write_vchoose(arena *a, writer *w, const c_need *n, const char *v)
+static void write_vchoose(arena *a, writer *w, const c_need *n, const char *v, bool mve)
 {
     c_needs ignored = {.a = a};
     const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = needs_op_name(n->op);
@@ -497,12 +529,12 @@ static void write_vchoose(arena *a, writer *w, const c_need *n, const char *v)
                                     "    const mask first = (mask)(a %s b);\n"
                                     "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
                                     m, needs_vector_bytes(n->dt, n->lanes), tir_op_text(n->op), v);
-    write_lanes(w, n->lanes, arena_printf(a, "%s %s_choose_%s(%s a, %s b, %s x, %s y)", v, v, op, v, v, v, v), v, fast,
-                arena_printf(a, "LATHE_LANE(r, i) = %s ? LATHE_LANE(x, i) : LATHE_LANE(y, i);", test));
+    write_choice(a, w, n, mve, arena_printf(a, "%s %s_choose_%s(%s a, %s b, %s x, %s y)", v, v, op, v, v, v, v), v,
+                 fast, arena_printf(a, "LATHE_LANE(r, i) = %s ? LATHE_LANE(x, i) : LATHE_LANE(y, i);", test));
 }
 
 /* x where it is above (below) y, else y: no NaN of x comes through. */
-static void write_vextreme(arena *a, writer *w, const c_need *n, const char *v)
+static void write_vextreme(arena *a, writer *w, const c_need *n, const char *v, bool mve)
 {
     const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = n->op == TIR_MAX ? ">" : "<";
     const char *masked = arena_printf(a,
@@ -510,14 +542,15 @@ static void write_vextreme(arena *a, writer *w, const c_need *n, const char *v)
                                       "    const mask first = (mask)(x %s y);\n"
                                       "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
                                       m, needs_vector_bytes(n->dt, n->lanes), op, v);
-    write_lanes(w, n->lanes, arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "above" : "below", v, v),
-                v, by_extreme(a, n, "return LATHE_EXTREME;", masked),
-                arena_printf(a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(x, i) : "
-                                "LATHE_LANE(y, i);", op));
+    write_choice(a, w, n, mve,
+                 arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "above" : "below", v, v), v,
+                 by_extreme(a, n, "return LATHE_EXTREME;", masked),
+                 arena_printf(a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(x, i) : "
+                                 "LATHE_LANE(y, i);", op));
 }
 
 /* x, but not below (above) y, which is a number: a NaN compares with nothing and stays. */
-static void write_vbound(arena *a, writer *w, const c_need *n, const char *v)
+static void write_vbound(arena *a, writer *w, const c_need *n, const char *v, bool mve)
 {
     const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = n->op == TIR_MAX ? "<=" : ">=";
     const char *fast = arena_printf(a,
@@ -531,14 +564,14 @@ static void write_vbound(arena *a, writer *w, const c_need *n, const char *v)
                                     "        u.p[i] = (piece)(((mask)b & out) | ((mask)u.p[i] & ~out));", op);
     if (n->dt == DT_F64)
         fast = needs_in_pieces(a, n, v, each, "    return u.all;");
-    write_lanes(
-        w, n->lanes, arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "at_least" : "at_most", v, v), v,
+    write_choice(
+        a, w, n, mve, arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "at_least" : "at_most", v, v), v,
         fast,
         arena_printf(
             a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(y, i) : LATHE_LANE(x, i);", op));
 }
 
-static void write_vector(arena *a, writer *w, const c_need *n, bool neon)
+static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *all)
 {
     const char *v = needs_vector_name(a, n->dt, n->lanes), *ctype = scalar_type(n->dt);
     switch (n->kind) {
@@ -561,12 +594,12 @@ static void write_vector(arena *a, writer *w, const c_need *n, bool neon)
         write_lanes(w, n->lanes, arena_printf(a, "%s %s_ramp(%s base, %s stride)", v, v, ctype, ctype), v, NULL,
                     arena_printf(a, "LATHE_LANE(r, i) = (%s)(base + (%s)i * stride);", ctype, ctype));
         return;
-    case NEED_VOP: write_vop(a, w, n, v); return;
+    case NEED_VOP: write_vop(a, w, n, v, all->mve); return;
     case NEED_VNOT:
         write_lanes(w, n->lanes, arena_printf(a, "%s %s_not(%s x)", v, v, v), v, NULL,
                     "LATHE_LANE(r, i) = LATHE_LANE(x, i) == 0;");
         return;
-    case NEED_VCAST: write_vcast(a, w, n, v, neon); return;
+    case NEED_VCAST: write_vcast(a, w, n, v, all->neon); return;
     case NEED_VSELECT: {
         const char *b = needs_vector_name(a, DT_BOOL, n->lanes);
         write_lanes(
@@ -574,9 +607,9 @@ static void write_vector(arena *a, writer *w, const c_need *n, bool neon)
             arena_printf(a, "LATHE_LANE(r, i) = (%s)(LATHE_LANE(c, i) ? LATHE_LANE(x, i) : LATHE_LANE(y, i));", ctype));
         return;
     }
-    case NEED_VCHOOSE: write_vchoose(a, w, n, v); return;
-    case NEED_VBOUND: write_vbound(a, w, n, v); return;
-    case NEED_VEXTREME: write_vextreme(a, w, n, v); return;
+    case NEED_VCHOOSE: write_vchoose(a, w, n, v, all->mve); return;
+    case NEED_VBOUND: write_vbound(a, w, n, v, all->mve); return;
+    case NEED_VEXTREME: write_vextreme(a, w, n, v, all->mve); return;
     case NEED_PREFETCH:
     case NEED_ROLLED:
     case NEED_ROLLED_CLANG:
@@ -625,7 +658,10 @@ void needs_add_vector(c_needs *n, c_need need)
     c_text x = {"x", PREC_PRIMARY}, args[3] = {x, x, x};
     const bool whole = need.kind == NEED_VCAST && need.dt == DT_F64 && need.to == DT_I32;
     const char *v = needs_vector_name(n->a, need.dt, need.lanes);
-    n->fallback = whole || (need.kind == NEED_VOP && fast_op(n->a, &need, v));
+    const bool choice = n->mve && is_float_choice(&need) && mve_choice(n->a, &need);
+    if (choice)
+        needs_add(n, (c_need){.kind = NEED_MVE});
+    n->fallback = whole || (need.kind == NEED_VOP && !choice && fast_op(n->a, &need, v));
     if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
         scalar_binary(n->a, n, need.op, need.dt, x, x, true);
     else if (need.kind == NEED_VOP)
@@ -688,7 +724,9 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_DOT_NIBBLES: needs_write_dot_nibbles(a, w, n, need); break;
         case NEED_TILE: needs_write_tile(w, need); break;
         case NEED_TILE_ROW: needs_write_tile_row(w, a, need); break;
-        case NEED_CUT: w_str(w, need->dt == DT_I32 ? short_cut_text : cut_text); break;
+        case NEED_CUT:
+            w_str(w, need->dt == DT_U32 ? short_cut_text : need->dt == DT_I32 ? open_cut_text : cut_text);
+            break;
         case NEED_HALF_LOAD: half_write_load(w, need->dt); break;
         case NEED_HALF_STORE: half_write_store(w, need->dt); break;
         case NEED_HALF_ROUND: half_write_round(w, need->dt); break;
@@ -716,7 +754,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_VSELECT:
         case NEED_VCHOOSE:
         case NEED_VBOUND:
-        case NEED_VEXTREME: write_vector(a, w, need, n->neon); break;
+        case NEED_VEXTREME: write_vector(a, w, need, n); break;
         }
     }
 }

@@ -329,7 +329,7 @@ static const char dot_bytes[] =
     "static LATHE_ALWAYS void lathe_dot_bytes(int32_t *out, const void *data, "
     "const int8_t *w, int r, int n, int is_signed)\n"
     "{\n"
-    "    const uint8_t *a = data;\n"
+    "    const uint8_t *a = (const uint8_t *)data;\n"
     "    int j, k, e;\n"
     DOT_BYTES_TILES("4", "s0 = out[0], s1 = out[1], s2 = out[r - 2], s3 = out[r - 1]", "out[2] = s2, out[3] = s3",
                     SUMS_2(BYTES_PUT))
@@ -350,7 +350,7 @@ static const char nibble_bytes[] =
     "static LATHE_ALWAYS void lathe_nibble_bytes(int32_t *out, const void *data, const int8_t *w, int r, int n,\n"
     "                                            int is_signed)\n"
     "{\n"
-    "    const uint8_t *a = data;\n"
+    "    const uint8_t *a = (const uint8_t *)data;\n"
     "    int j, k, e;\n"
     DOT_BYTES_TILES("2", SUMS_4(NIBBLES_GET), "out[2] += s2 >> 4, out[3] += s3 >> 4", SUMS_2(NIBBLES_PUT))
     "    for (k = 0; k < n; k++, a += 4, w += 2 * r)\n"

@@ -143,8 +143,13 @@ void report_write(const package *p, writer *w);
 void proof_write(json_out *j, const package *p);
 uint64_t package_instance_bytes(const codegen_unit *u); /* struct tvmgen_NAME_instance: a context and pointers */
 uint64_t package_caller_bytes(const plan_problem *p);   /* of inputs and outputs; what lies in another does not count */
-int64_t package_most_operations(compiler *c, const codegen_unit *u); /* -1: no bound, see tir_most_operations */
-const char *package_why_unbounded(const codegen_unit *u);
+/* work.c: of a run, at most; -1: no bound is known. Instructions are those of processors of 32 bits. why: NULL, or what
+ * has no bound. */
+typedef struct package_work {
+    int64_t operations, instructions;
+    const char *why;
+} package_work;
+package_work package_most_work(compiler *c, const codegen_unit *u);
 #define STACK_ASSUMES "-O1 or more" /* without it gcc keeps every value in the frame */
 uint64_t package_stack_bound(const codegen_unit *u); /* of the calling thread; 0: none is known */
 #endif

@@ -290,3 +290,18 @@ bool placement_choose(compiler *c, placement *out, plan *pl)
     lay_out(c, out, pl, objects, n);
     return true;
 }
+
+void placement_json(json_out *j, const placement *p)
+{
+    if (!p)
+        return;
+    json_out_array(j, "memories");
+    for (uint32_t i = 0; i < p->n_memories; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "name", p->memories[i].name);
+        json_out_uint(j, "bytes", p->memories[i].bytes);
+        json_out_uint(j, "used", p->memories[i].used);
+        json_out_end(j);
+    }
+    json_out_end(j);
+}

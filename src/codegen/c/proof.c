@@ -3,11 +3,11 @@
  * package was made of. Every number is one of the compiler's; what a C compiler makes of it, a board tells (lathe
  * verify --target qemu-m4). */
 #include "codegen/c/package.h"
+#include "codegen/c/placement.h"
 
 #include <string.h>
 
 #include "abi/sha256.h"
-#include "tir/facts.h"
 
 /* All frames of tvmrt.c (docs/tvmrt.md, which test/runtime/objects.sh checks), and what a kernel needs beside its
  * arrays. */
@@ -41,24 +41,6 @@ uint64_t package_caller_bytes(const plan_problem *p)
     return sum;
 }
 
-int64_t package_most_operations(compiler *c, const codegen_unit *u)
-{
-    const plan_problem *p = u->plan->problem;
-    int64_t sum = 0;
-    for (uint32_t i = 0; i < p->ops.len; i++) {
-        int64_t n = p->steps.len > 1 ? -1 : tir_most_operations(c, p->ops.data[i].func);
-        if (n < 0 || !i64_add(sum, n, &sum))
-            return -1;
-    }
-    return sum;
-}
-
-const char *package_why_unbounded(const codegen_unit *u)
-{
-    return u->plan->problem->steps.len > 1 ? "the model branches or loops"
-                                           : "kernels call functions for instructions, or a run decides extents";
-}
-
 static uint64_t runtime_frames(const codegen_unit *u)
 {
     return u->target->workers > 1 ? FRAMES_THREADED : FRAMES_ALONE;
@@ -81,21 +63,6 @@ static void write_memory(json_out *j, const package *p)
     json_out_uint(j, "tables", package_instance_bytes(p->u));
     json_out_uint(j, "constants", p->pl->constant_bytes);
     json_out_uint(j, "caller", package_caller_bytes(p->pl->problem));
-    json_out_end(j);
-}
-
-static void write_board(json_out *j, const placement *p)
-{
-    if (!p)
-        return;
-    json_out_array(j, "memories");
-    for (uint32_t i = 0; i < p->n_memories; i++) {
-        json_out_object(j, NULL);
-        json_out_text(j, "name", p->memories[i].name);
-        json_out_uint(j, "bytes", p->memories[i].bytes);
-        json_out_uint(j, "used", p->memories[i].used);
-        json_out_end(j);
-    }
     json_out_end(j);
 }
 
@@ -164,9 +131,25 @@ static void hash_package(const artifact *files, char out[SHA256_TEXT])
     sha256_end_text(&s, out);
 }
 
+static void write_number(json_out *j, const char *key, int64_t n)
+{
+    if (n >= 0)
+        json_out_int(j, key, n);
+    else
+        json_out_null(j, key);
+}
+
+static void write_work(json_out *j, const package *p)
+{
+    const package_work work = package_most_work(p->c, p->u);
+    write_number(j, "most_operations", work.operations);
+    write_number(j, "most_instructions", work.instructions);
+    if (work.why)
+        json_out_text(j, "unbounded_because", work.why);
+}
+
 void proof_write(json_out *j, const package *p)
 {
-    const int64_t operations = package_most_operations(p->c, p->u);
     char hash[SHA256_TEXT];
     json_out_object(j, "proof");
     if (p->u->model_sha256)
@@ -176,14 +159,9 @@ void proof_write(json_out *j, const package *p)
         json_out_text(j, "package_sha256", hash);
     }
     write_memory(j, p);
-    write_board(j, p->u->places);
+    placement_json(j, p->u->places);
     write_stack(j, p);
-    if (operations >= 0)
-        json_out_int(j, "most_operations", operations);
-    else
-        json_out_null(j, "most_operations");
-    if (operations < 0)
-        json_out_text(j, "unbounded_because", package_why_unbounded(p->u));
+    write_work(j, p);
     write_misra(j, p->u->short_names);
     json_out_end(j);
 }

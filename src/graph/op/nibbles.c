@@ -30,6 +30,40 @@ static int64_t blocks_of(compiler *c, const graph_node *n, int64_t block)
     return length / block + (length % block != 0);
 }
 
+/* [.., blocks * step, ..] -> [.., extent, ..], which the last block of 2 * step need not fill. */
+bool infer_unpack_nibbles(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    const int64_t extent = graph_attr_int(n, "extent"), step = graph_attr_int(n, "step"),
+                  least = graph_attr_int(n, "least");
+    const dtype dt = graph_attr_dtype(n, "dtype");
+    int64_t axis = graph_attr_int(n, "axis");
+    axis = axis < 0 ? axis + x->shape.rank : axis;
+    dim d[TYPE_MAX_RANK];
+    if (axis < 0 || axis >= x->shape.rank)
+        return infer_error(c, n, "the axis is none of the operand's");
+    if (dt != DT_I8 && dt != DT_U8 && dt != DT_I16)
+        return infer_error(c, n, "the numbers become %s; i8, u8 or i16 is needed", dtype_name(dt));
+    if (least < (dt == DT_U8 ? 0 : INT8_MIN) || least > INT8_MAX - 15)
+        return infer_error(c, n, "%lld and 15 more are not all numbers of %s", (long long)least, dtype_name(dt));
+    if (extent < 1 || step < 1 || step > extent || extent > INT64_MAX / 4 ||
+        !dim_is(x->shape.dims[axis], (extent + 2 * step - 1) / (2 * step) * step))
+        return infer_error(c, n, "%lld numbers, two of a distance of %lld in a byte, do not lie in so many bytes",
+                           (long long)extent, (long long)step);
+    memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
+    d[axis] = dim_const(c, extent);
+    out[0] = type_tensor(dt, shape_make(c, (uint32_t)x->shape.rank, d));
+    return true;
+}
+
+bool nn_nibbles_exceed(const graph_value *v, int64_t most)
+{
+    if (!v->def || strcmp(v->def->op->name, "unpack_nibbles") != 0)
+        return false;
+    const int64_t least = graph_attr_int(v->def, "least");
+    return least < -most || least + 15 > most;
+}
+
 bool infer_block_sums(compiler *c, const graph_node *n, type *out)
 {
     int64_t blocks = blocks_of(c, n, graph_attr_int(n, "block_size"));

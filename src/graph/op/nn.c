@@ -318,12 +318,13 @@ static bool widens_bytes(compiler *c, const graph_node *n)
            infer_error(c, n, "wide stands at operands of other than 8 bits; leave it out");
 }
 
-/* Who says that pairs of packed weights fit is believed only where the weights are not known. */
+/* Of a fused function's parameters the verifier looks at what it is called with. */
 static bool pairs_are_true(compiler *c, const graph_node *n, int64_t granule)
 {
-    const tensor_data *w = graph_constant(n->inputs[1]);
-    return !w || granule == 0 || graph_attr_int(n, "pairs") == 0 ||
-           nn_pairs_fit(n->inputs[0]->type.dt, w, w->rank - 1) ||
+    const graph_value *v = n->inputs[1];
+    const tensor_data *w = graph_constant(v);
+    return granule == 0 || graph_attr_int(n, "pairs") == 0 ||
+           (w ? nn_pairs_fit(n->inputs[0]->type.dt, w, w->rank - 1) : !nn_nibbles_exceed(v, NN_PAIRS_BOUND)) ||
            infer_error(c, n, "pairs = 1, but products by two neighbouring weights do not fit into 16 bits");
 }
 

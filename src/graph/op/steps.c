@@ -81,15 +81,18 @@ static int64_t weight_at(const maker *v, int64_t o, int64_t i, int64_t row, int6
                ? tensor_get_i64(w, ((o * w->dims[1] + i) * v->taps[0] + row) * v->taps[1] + col) : 0;
 }
 
-/* The run of input channels `first` on under a tap, for block `block`; of zeros it is not needed. */
+/* The run of input channels `first` on under a tap, for block `block`; of zeros it is not needed. One that would leave
+ * the data's block begins before: what it has there is the run's in front of it, and 0 here. */
 static void read_run(maker *v, int64_t block, int64_t first, int64_t row, int64_t col)
 {
     const steps_source *s = v->from;
     const int64_t at = ((first / s->in_block * s->rows + row * s->dilations[0]) * s->cols + col * s->dilations[1]);
-    run *r = add_run(v, (int32_t)(at * s->in_block + first % s->in_block));
+    const int64_t left = s->in_block - first % s->in_block, back = left < STEPS_RUN ? STEPS_RUN - left : 0;
+    run *r = add_run(v, (int32_t)(at * s->in_block + first % s->in_block - back));
     for (int64_t lane = 0; lane < s->lanes; lane++)
-        for (int64_t k = 0; k < STEPS_RUN; k++)
-            r->weights[lane * STEPS_RUN + k] = (int8_t)weight_at(v, block * s->lanes + lane, first + k, row, col);
+        for (int64_t k = back; k < STEPS_RUN; k++)
+            r->weights[lane * STEPS_RUN + k] =
+                (int8_t)weight_at(v, block * s->lanes + lane, first + k - back, row, col);
     sum_pairs(v, r);
     if (r->most == 0)
         v->runs.len--;
@@ -106,11 +109,13 @@ static int heavier(const void *a, const void *b)
 /* The runs of a block, the heaviest first: these find the fewest partners. */
 static void read_block(maker *v, int64_t block)
 {
+    const int64_t size = v->from->in_block;
     v->runs.len = 0;
-    for (int64_t first = 0; first < v->ins; first += STEPS_RUN)
-        for (int64_t row = 0; row < v->taps[0]; row++)
-            for (int64_t col = 0; col < v->taps[1]; col++)
-                read_run(v, block, first, row, col);
+    for (int64_t from = 0; from < v->ins; from += size)
+        for (int64_t first = from; first < from + size; first += STEPS_RUN)
+            for (int64_t row = 0; row < v->taps[0]; row++)
+                for (int64_t col = 0; col < v->taps[1]; col++)
+                    read_run(v, block, first, row, col);
     if (v->runs.len > 0)
         qsort(v->runs.data, v->runs.len, sizeof *v->runs.data, heavier);
 }
@@ -292,29 +297,58 @@ static bool stay_inside(const tensor_data *places, int64_t size, int64_t reach)
     return true;
 }
 
-/* [N, size], weights [B, steps, 2, lanes, 4] at places [B, steps, 2] -> [N, B, out, lanes] */
-bool infer_conv2d_steps(compiler *c, const graph_node *n, type *out)
+/* Weights [B, steps, 2, lanes, 4] at places [B, steps, 2] in the last axis of the data, `reach` from its end at least.
+ */
+static bool lists_fit(compiler *c, const graph_node *n, int64_t reach)
 {
     const type *x = infer_in(n, 0), *w = infer_in(n, 1), *p = infer_in(n, 2);
-    const int64_t *extents = NULL, *strides = NULL;
-    int64_t size = 0, reach = 0;
+    const tensor_data *places = graph_constant(n->inputs[2]), *known = graph_constant(n->inputs[1]);
+    int64_t size = 0;
     if (!dim_is(w->shape.dims[2], STEPS_RUNS) || !dim_is(w->shape.dims[4], STEPS_RUN))
         return infer_error(c, n, "the weights are no steps of %d runs of %d numbers", STEPS_RUNS, STEPS_RUN);
     for (uint32_t i = 0; i < 3; i++)
         if (!dim_equal(p->shape.dims[i], w->shape.dims[i]))
             return infer_error(c, n, "places and weights are not of the same blocks and steps");
+    if (!dim_is_const(x->shape.dims[x->shape.rank - 1], &size) || reach > size)
+        return infer_error(c, n, "the data is smaller than what a place has behind it");
+    if (places && !stay_inside(places, size, reach))
+        return infer_error(c, n, "a place lies outside of the data");
+    if (known ? !steps_fit(known) : nn_nibbles_exceed(n->inputs[1], STEPS_EACH))
+        return infer_error(c, n, "weights that meet in 16 bits are more than %d in all", STEPS_BOUND);
+    return true;
+}
+
+/* [N, size] -> [N, B, out, lanes] */
+bool infer_conv2d_steps(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *w = infer_in(n, 1);
+    const int64_t *extents = NULL, *strides = NULL;
+    int64_t reach = 0;
     if (graph_attr_ints(n, "out", &extents) != 2 || graph_attr_ints(n, "strides", &strides) != 2 || extents[0] < 1 ||
         extents[1] < 1 || strides[0] < 0 || strides[1] < 0)
         return infer_error(c, n, "out is two extents, strides are two distances");
-    if (!dim_is_const(x->shape.dims[1], &size) || !reach_of(extents, strides, &reach) || reach > size)
-        return infer_error(c, n, "the data is smaller than what a place has behind it");
-    if (graph_constant(n->inputs[2]) && !stay_inside(graph_constant(n->inputs[2]), size, reach))
-        return infer_error(c, n, "a place lies outside of the data");
-    const tensor_data *known = graph_constant(n->inputs[1]);
-    if (known && !steps_fit(known))
-        return infer_error(c, n, "weights that meet in 16 bits are more than %d in all", STEPS_BOUND);
+    if (!lists_fit(c, n, reach_of(extents, strides, &reach) ? reach : INT64_MAX))
+        return false;
     dim d[5] = {x->shape.dims[0], w->shape.dims[0], dim_const(c, extents[0]), dim_const(c, extents[1]),
                 w->shape.dims[3]};
     out[0] = type_tensor(DT_I32, shape_make(c, 5, d));
+    return true;
+}
+
+/* [.., K] -> [.., units] */
+bool infer_matmul_steps(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    const int64_t units = graph_attr_int(n, "units");
+    int64_t blocks = 0, lanes = 0;
+    dim d[TYPE_MAX_RANK];
+    if (!lists_fit(c, n, STEPS_RUN))
+        return false;
+    if (!dim_is_const(infer_in(n, 1)->shape.dims[0], &blocks) || !dim_is_const(infer_in(n, 1)->shape.dims[3], &lanes) ||
+        units < 1 || lanes < 1 || blocks != units / lanes + (units % lanes != 0))
+        return infer_error(c, n, "the lists are not those of %lld columns", (long long)units);
+    memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
+    d[x->shape.rank - 1] = dim_const(c, units);
+    out[0] = type_tensor(DT_I32, shape_make(c, (uint32_t)x->shape.rank, d));
     return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of products of u8 by i8 as lists of steps (qnn.conv2d_steps): a step multiplies two runs of four numbers of the
- * data, each at a place of its own, and adds both in 16 bits before they are widened. That is exact where the weights
- * that meet in 16 bits, two of each run, have positive ones of at most 128 in all, and negative ones of at least -128.
- * Runs are paired for each block of output channels so that they keep to this, and a run whose own weights do not is
- * there twice, with a part of them each. */
+/* Sums of products of u8 by i8 as lists of steps (qnn.conv2d_steps, qnn.matmul_steps): a step multiplies two runs of
+ * four numbers of the data, each at a place of its own, and adds both in 16 bits before they are widened. That is exact
+ * where the weights that meet in 16 bits, two of each run, have positive ones of at most 128 in all, and negative ones
+ * of at least -128. Runs are paired for each block of output channels so that they keep to this, and a run whose own
+ * weights do not is there twice, with a part of them each. */
 #ifndef LATHE_GRAPH_OP_STEPS_H
 #define LATHE_GRAPH_OP_STEPS_H
 #include "graph/op.h"
@@ -11,12 +11,13 @@
 #define STEPS_RUN   4   /* numbers of the data that lie side by side */
 #define STEPS_RUNS  2   /* of a step */
 #define STEPS_BOUND 128 /* 255 * 128 fits into 16 bits */
+#define STEPS_EACH  (STEPS_BOUND / 4) /* of each weight, where any four that meet fit */
 
-/* What makes the lists. */
+/* What makes the lists; columns of a product are output channels, and a row of its data is an image of one pixel. */
 typedef struct steps_source {
     const tensor_data *weights; /* i8, [O, I, kh, kw] */
     int64_t lanes;              /* output channels of a block */
-    int64_t in_block;           /* input channels of a block of the data, a multiple of STEPS_RUN */
+    int64_t in_block;           /* input channels of a block of the data, STEPS_RUN or more */
     int64_t rows, cols;         /* of the data, its border included: [N, blocks, rows, cols, in_block] */
     int64_t dilations[2];
 } steps_source;

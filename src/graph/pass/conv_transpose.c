@@ -128,14 +128,9 @@ static graph_value *convolution(phases *p)
     return in[1] ? rewrite_emit(&p->r, names[p->spatial - 1], 2, in, 3, attrs, p->n->loc) : NULL;
 }
 
-static graph_value *integers(phases *p, const char *name, uint32_t n, const int64_t *v)
-{
-    return rewrite_constant(&p->r, tensor_from_i64s(p->r.c, n, v), name, p->n->loc);
-}
-
 static graph_value *shaped(phases *p, graph_value *x, uint32_t n, const int64_t *dims)
 {
-    graph_value *in[2] = {x, integers(p, "shape", n, dims)};
+    graph_value *in[2] = {x, rewrite_constant(&p->r, tensor_from_i64s(p->r.c, n, dims), "shape", p->n->loc)};
     return x && in[1] ? rewrite_emit(&p->r, "reshape", 2, in, 0, NULL, p->n->loc) : NULL;
 }
 
@@ -169,11 +164,7 @@ static graph_value *cut_out(phases *p, graph_value *y)
         axes[i] = 2 + i;
         whole &= a->skip == 0 && a->out == a->rows * a->stride;
     }
-    if (whole || !y)
-        return y;
-    graph_value *in[4] = {y, integers(p, "starts", p->spatial, starts), integers(p, "ends", p->spatial, ends),
-                          integers(p, "axes", p->spatial, axes)};
-    return rewrite_emit(&p->r, "strided_slice", 4, in, 0, NULL, p->n->loc);
+    return whole ? y : rewrite_slice(&p->r, y, p->spatial, starts, ends, axes, NULL, p->n->loc);
 }
 
 static bool change(phases *p)

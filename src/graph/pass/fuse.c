@@ -344,11 +344,17 @@ static bool feeds_reduction(const graph_node *tip, const graph_node *n)
     return true;
 }
 
-/* Weights that stay quantised are dequantised in the kernel that reads them. */
+/* Weights of 4 bits, two in a byte. */
+static bool is_unpacking(const graph_node *n)
+{
+    return strcmp(n->op->name, "unpack_nibbles") == 0;
+}
+
+/* Weights that stay quantised are dequantised in the kernel that reads them, those of 4 bits are taken apart there. */
 static bool feeds_weights(const graph_node *tip, const graph_node *n)
 {
-    return strcmp(tip->op->name, "qnn.dequantize") == 0 && graph_constant(tip->inputs[0]) && n->n_inputs > 1 &&
-           n->inputs[1] == tip->outputs[0] && n->inputs[0] != tip->outputs[0];
+    return (strcmp(tip->op->name, "qnn.dequantize") == 0 || is_unpacking(tip)) && graph_constant(tip->inputs[0]) &&
+           n->n_inputs > 1 && n->inputs[1] == tip->outputs[0] && n->inputs[0] != tip->outputs[0];
 }
 
 /* A group without anchor joins the group that all its uses lead to: as producer of a reduction, as weights, or beside
@@ -405,7 +411,8 @@ static void find_groups(grouper *g)
         if (g->info[i].group != NONE || !is_kernel(node_at(g, i)))
             continue;
         uint32_t group = new_group(g, i);
-        if (!g->fusing || !(is_elementwise(node_at(g, i)) || is_mover(node_at(g, i))))
+        const graph_node *n = node_at(g, i);
+        if (!g->fusing || !(is_elementwise(n) || is_mover(n) || is_unpacking(n)))
             continue;
         while (grow(g, group))
             ;

@@ -271,11 +271,43 @@ void qnn_note_bytes(compiler *c, graph_func *f, const graph_node *n, const char 
     vec_push(&c->mem, &f->module->notes, note);
 }
 
+static bool is_sum(const graph_node *n)
+{
+    return strcmp(n->op->name, "qnn.conv2d") == 0 || strcmp(n->op->name, "qnn.matmul") == 0;
+}
+
 void qnn_note_all_bytes(compiler *c, graph_func *f, const char *why)
+{
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        if (is_sum(f->nodes.data[i]))
+            qnn_note_bytes(c, f, f->nodes.data[i], why);
+}
+
+/* Whether the weights less the zero points of their channels, which differ, are further apart than codes are. */
+static bool are_wide(const graph_node *n, const tensor_data *w, const tensor_data *zeros)
+{
+    const bool is_product = strcmp(n->op->name, "qnn.matmul") == 0;
+    const uint32_t axis = is_product && graph_attr_int(n, "transpose_b") == 0 ? w->rank - 1 : 0;
+    int64_t apart = 1, low = INT64_MAX, high = INT64_MIN;
+    for (uint32_t i = axis + 1; i < w->rank; i++)
+        apart *= w->dims[i];
+    for (int64_t i = 0; i < w->count; i++) {
+        const int64_t x = tensor_get_i64(w, i) - tensor_get_i64(zeros, i / apart % w->dims[axis] % zeros->count);
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    return high - low > 15;
+}
+
+void qnn_note_wide_nibbles(compiler *c, graph_func *f)
 {
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         const graph_node *n = f->nodes.data[i];
-        if (strcmp(n->op->name, "qnn.conv2d") == 0 || strcmp(n->op->name, "qnn.matmul") == 0)
-            qnn_note_bytes(c, f, n, why);
+        const tensor_data *w = is_sum(n) ? graph_constant(n->inputs[1]) : NULL;
+        const tensor_data *zeros = w && n->n_inputs > 3 && n->inputs[3] ? graph_constant(n->inputs[3]) : NULL;
+        if (w && w->count < QNN_LEAST_NIBBLES)
+            qnn_note_bytes(c, f, n, "less than 64 weights");
+        else if (w && w->nibbles && w->rank > 0 && zeros && zeros->count > 1 && are_wide(n, w, zeros))
+            qnn_note_bytes(c, f, n, "less their zero points, which differ, not all are within 16 neighbouring numbers");
     }
 }

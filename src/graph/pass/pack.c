@@ -8,6 +8,7 @@
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 #include "base/ptr_map.h"
+#include "type/cpu_model.h"
 #include "type/dot.h"
 
 #include <string.h>
@@ -17,6 +18,15 @@
 #define MOST_STEPS 1.6
 /* Measured as attention's (docs/performance.md). */
 #define FEW_ROWS 12 /* of a left operand, for which the right one is not turned: that takes longer than sums in lanes */
+/* Of AVX-512 with weights of 16 MB, up to 8 rows: lists took 7 to 20 % longer; with 4 MB they took less. */
+#define LINE_BYTES 64
+#define FAR_PART   4 /* of the last cache, beyond which weights come from memory for each run of a network */
+
+/* Lists of steps of weights that products share. */
+typedef struct product_lists {
+    bool transposed;
+    graph_value *weights, *places; /* NULL: they would be too long */
+} product_lists;
 
 typedef struct packer {
     rewriter r;
@@ -26,6 +36,8 @@ typedef struct packer {
     ptr_map packed; /* weights -> position in `list`: weights that several nodes share are packed once */
     VEC(graph_value *) list;
     ptr_map filled; /* the same for data whose rows are filled up */
+    ptr_map listed; /* weights of products -> position in `lists` */
+    VEC(product_lists) lists;
 } packer;
 
 /* Weights worth packing: f32, static, dense (a splat is a literal in the kernel and needs no memory), at least half a
@@ -149,8 +161,8 @@ static bool takes_row_pairs(const packer *p, const graph_node *n, const tensor_d
     const int64_t *dilations = NULL;
     const bool apart = graph_attr_ints(n, "dilations", &dilations) > 0 && dilations[0] != 1;
     const target_dot *words = target_find_dot(p->target, DT_I16, DT_I16, false); /* one instruction for two */
-    return words && words->weight_work == 0 && n->n_inputs < 4 && w->dims[2] > 1 && !apart &&
-           w->dims[0] == graph_attr_int(n, "groups") &&
+    return words && words->weight_work == 0 && dtype_bits(n->inputs[0]->type.dt) == 8 && n->n_inputs < 4 &&
+           w->dims[2] > 1 && !apart && w->dims[0] == graph_attr_int(n, "groups") &&
            nn_data_block(n, "data_layout") == nn_data_block(n, "out_layout");
 }
 
@@ -180,11 +192,15 @@ static bool steps_source_of(packer *p, graph_node *n, steps_source *out, int64_t
     return i64_mul(x[1] * block, out->rows, size) && i64_mul(*size, out->cols, size) && *size <= INT32_MAX;
 }
 
-static void note_long_lists(graph_func *f, const graph_node *n)
+static bool short_lists(packer *p, const graph_node *n, const steps_source *from, steps_lists *out)
 {
+    graph_module *m = p->r.f->module;
+    if (steps_make(p->r.c, from, (int64_t)((double)steps_least(from) * MOST_STEPS), out))
+        return true;
     const graph_note note = {"pack-weights", n->op->name, n->outputs[0]->name,
                              "weights too large for short lists of steps (docs/quantize.md): they are widened", n->loc};
-    vec_push(&f->module->c->mem, &f->module->notes, note);
+    vec_push(&m->c->mem, &m->notes, note);
+    return false;
 }
 
 /* Convolution n as lists of steps, where the target would else widen numbers and the lists come out short. false: it
@@ -196,12 +212,8 @@ static bool pack_steps(packer *p, graph_node *n)
     int64_t y[5], size = 0, strides[2] = {1, 1};
     steps_source from;
     steps_lists lists;
-    if (!steps_source_of(p, n, &from, &size))
+    if (!steps_source_of(p, n, &from, &size) || !short_lists(p, n, &from, &lists))
         return false;
-    if (!steps_make(c, &from, (int64_t)((double)steps_least(&from) * MOST_STEPS), &lists)) {
-        note_long_lists(p->r.f, n);
-        return false;
-    }
     (void)shape_get(n->outputs[0]->type.shape, y);
     for (uint32_t i = 0; graph_attr_ints(n, "strides", &given) == 2 && i < 2; i++)
         strides[i] = given[i];
@@ -317,6 +329,82 @@ static void widen_weights(packer *p, graph_node *n, int64_t columns)
         n->inputs[1] = v;
 }
 
+/* Weights [K, N], or transposed [N, K], as those of a convolution [N, K, 1, 1]. */
+static const tensor_data *as_channels(compiler *c, const tensor_data *w, bool transposed)
+{
+    const int64_t units = w->dims[transposed ? 0 : 1], k = w->dims[transposed ? 1 : 0], dims[4] = {units, k, 1, 1};
+    int8_t *to = arena_array(&c->mem, int8_t, (size_t)w->count);
+    for (int64_t i = 0; i < w->count; i++)
+        to[i] = (int8_t)tensor_get_i64(w, transposed ? i : i % k * units + i / k);
+    return tensor_dense(c, DT_I8, 4, dims, to);
+}
+
+/* The lists of product n; weights NULL: they would be too long, or an error. */
+static product_lists lists_of(packer *p, const graph_node *n, const tensor_data *w, bool transposed)
+{
+    graph_value *v = n->inputs[1];
+    uint32_t at = 0;
+    steps_lists lists;
+    product_lists made = {.transposed = transposed};
+    if (ptr_map_get(&p->listed, v, &at) && p->lists.data[at].transposed == transposed)
+        return p->lists.data[at];
+    const int64_t k = w->dims[transposed ? 1 : 0];
+    const steps_source from = {.weights = as_channels(p->r.c, w, transposed), .lanes = p->lanes, .in_block = k,
+                               .rows = 1, .cols = 1, .dilations = {1, 1}};
+    if (short_lists(p, n, &from, &lists)) {
+        made.weights = rewrite_constant(&p->r, lists.weights, v->name, n->loc);
+        made.places = rewrite_constant(&p->r, lists.places, "places", n->loc);
+    }
+    ptr_map_set(&p->listed, v, p->lists.len);
+    vec_push(&p->scratch, &p->lists, made);
+    return made;
+}
+
+/* Of such weights any runs fit together, and those of 4 bits stay two in a byte: neither needs lists. */
+static bool are_small(const tensor_data *w)
+{
+    int64_t low = INT8_MAX, high = INT8_MIN;
+    for (int64_t i = 0; i < w->count; i++) {
+        const int64_t x = tensor_get_i64(w, i);
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    return high - low < 16 || (low >= -STEPS_EACH && high <= STEPS_EACH);
+}
+
+/* Weights that come from memory for a few rows: lists have a tenth more bytes, and steps longer than a line are not
+ * fetched ahead. */
+static bool waits_for_memory(const packer *p, const graph_node *n, const tensor_data *w)
+{
+    const shape a = n->inputs[0]->type.shape;
+    int64_t rows = 1;
+    const bool few = a.rank < 2 || (dim_is_const(a.dims[a.rank - 2], &rows) && rows < FEW_ROWS);
+    return few && p->lanes * STEPS_RUN * STEPS_RUNS > LINE_BYTES &&
+           w->count > target_cpu(p->target)->l3_bytes / FAR_PART;
+}
+
+/* Product n as lists of steps, as pack_steps of convolutions: a row of the data is an image of one pixel. */
+static bool pack_matmul_steps(packer *p, graph_node *n)
+{
+    const target_dot *row = target_find_dot(p->target, DT_U8, DT_I8, false);
+    const tensor_data *w = row && n->n_inputs == 2 ? graph_constant(n->inputs[1]) : NULL;
+    const bool transposed = graph_attr_int(n, "transpose_b") != 0;
+    const shape a = n->inputs[0]->type.shape;
+    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || w->rank != 2 || w->dt != DT_I8 || a.rank < 1 ||
+        n->inputs[0]->type.dt != DT_U8 || n->outputs[0]->type.dt != DT_I32 || graph_attr_int(n, "transpose_a") != 0 ||
+        strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 || !target_find_steps_dot(p->target, row) ||
+        waits_for_memory(p, n, w) || are_small(w))
+        return false;
+    const int64_t units = w->dims[transposed ? 0 : 1], k = w->dims[transposed ? 1 : 0];
+    if (units < (int64_t)p->lanes || k < STEPS_RUN * STEPS_RUNS || k > INT32_MAX || !dim_is(a.dims[a.rank - 1], k))
+        return false;
+    const product_lists lists = lists_of(p, n, w, transposed);
+    graph_value *in[3] = {n->inputs[0], lists.weights, lists.places};
+    const attr attrs[2] = {attr_int(p->r.c, "units", units), attr_int(p->r.c, "proved", 1)};
+    graph_value *sums = in[1] && in[2] ? rewrite_emit(&p->r, "qnn.matmul_steps", 3, in, 2, attrs, n->loc) : NULL;
+    return sums && rewrite_replace(&p->r, n->outputs[0], sums);
+}
+
 static void pack_integer_matmul(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
@@ -399,11 +487,13 @@ static bool run(compiler *c, graph_func *f, const struct target *t)
     arena_init(&p.scratch, &c->mem);
     ptr_map_init(&p.packed, &p.scratch);
     ptr_map_init(&p.filled, &p.scratch);
+    ptr_map_init(&p.listed, &p.scratch);
     rewrite_begin(&p.r, c, f);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         graph_node *n = f->nodes.data[i];
         rewrite_operands(n);
-        if (strcmp(n->op->name, "qnn.conv2d") == 0 && pack_steps(&p, n))
+        if ((strcmp(n->op->name, "qnn.conv2d") == 0 && pack_steps(&p, n)) ||
+            (strcmp(n->op->name, "qnn.matmul") == 0 && pack_matmul_steps(&p, n)))
             continue;
         if (strcmp(n->op->name, "nn.conv2d") == 0 || strcmp(n->op->name, "nn.conv1d") == 0)
             pack_conv(&p, n);

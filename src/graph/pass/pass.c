@@ -36,7 +36,7 @@ static const pass_row passes[] = {
 #define CPU                                                                                          \
     "vta-pack,reciprocals,fuse-attention,fill-rows,flatten-rows,rnn-products,signed-bytes,"          \
     "fold-zero-points,phase-convolutions,convert-layout,convert-rows,choose-conv-algorithm,"         \
-    "pack-weights,fold-constants,dce,"                                                               \
+    "pack-weights,fold-constants,dce,pack-nibbles,"                                                             \
     "close-loops,fuse"
 static const char default_pipeline[] = CLEAN "," CPU;
 static const char offload_pipeline[] = CLEAN "," OFFLOAD "," CPU;

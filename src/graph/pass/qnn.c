@@ -3,7 +3,8 @@
  * where that happens. Rooted at each quantize: a convolution or product with bias and clips, a sum, an average pool of
  * dequantised operands become rows of qnn.*; what moves elements or chooses among them does so with the numbers as they
  * are. Convolutions and products whose result nobody quantises are summed in integers and dequantised. Weights stay at
- * their stored type. What stays in float is noted in the module, with the reason: docs/quantize.md has the table. */
+ * their stored type. What stays in float is noted in the module, with the reason (qnn_stay.c): docs/quantize.md has
+ * the table. */
 #include "graph/pass/qnn.h"
 
 #include "base/ptr_map.h"
@@ -23,9 +24,8 @@ typedef struct converter {
     bool always;     /* also where rounding to nearest even asks for exact integers that are slower here */
     const char *method; /* attribute of what rounds to the nearest even */
     uint32_t parts;     /* of which a sum in i64 may be made */
-    ptr_map why;     /* node -> number of the reason why it stays, as far as one was looked for */
+    qnn_reasons stay;
     ptr_map readers; /* value with one use -> position of the node that reads it, in f->nodes as it was */
-    VEC(const char *) reasons;
 } converter;
 
 /* What a quantize makes of a value: clips before it, on the way to the operator that made the value. */
@@ -50,8 +50,7 @@ typedef struct anchor {
 
 static graph_value *stays(converter *v, const graph_node *n, const char *why)
 {
-    vec_push(&v->r.c->mem, &v->reasons, why);
-    ptr_map_set(&v->why, n, v->reasons.len - 1);
+    qnn_set_reason(v->r.c, &v->stay, n, why);
     return NULL;
 }
 
@@ -103,11 +102,8 @@ static graph_value *part_of(converter *v, const graph_node *n, const graph_value
         from += extent;
         (void)dim_is_const(n->outputs[i]->type.shape.dims[axis], &extent);
     }
-    const int64_t ends[3] = {from, from + extent, axis};
-    graph_value *in[4] = {numbers};
-    for (uint32_t i = 0; i < 3; i++)
-        in[i + 1] = rewrite_constant(&v->r, tensor_from_i64s(v->r.c, 1, &ends[i]), "part", n->loc);
-    return numbers ? emit(v, "strided_slice", 4, in, 0, NULL, n->loc) : NULL;
+    const int64_t to = from + extent;
+    return rewrite_slice(&v->r, numbers, 1, &from, &to, &axis, NULL, n->loc);
 }
 
 /* The quantised numbers of a value that qnn_is_quantised: operators on the way are made again on them. */
@@ -735,45 +731,6 @@ static bool walk(converter *v, compiler *c, graph_func *f, const char *root)
     return !v->r.failed;
 }
 
-static bool reads_dequantised(const graph_node *n)
-{
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        if (rewrite_is_op(n->inputs[i], "qnn.dequantize") && n->inputs[i]->def->inputs[0]->type.dt != DT_I32)
-            return true;
-    return false;
-}
-
-/* What a table is made of, 256 numbers: folding computes it. */
-static bool makes_table(const graph_node *n, uint32_t depth)
-{
-    for (uint32_t i = 0; i < n->n_inputs && depth > 0; i++) {
-        const graph_value *x = n->inputs[i];
-        if (x && !graph_constant(x) && !(x->def && makes_table(x->def, depth - 1)))
-            return false;
-    }
-    return depth > 0 && n->n_inputs > 0;
-}
-
-static void note_float(converter *v, graph_module *m, const graph_func *f)
-{
-    compiler *c = v->r.c;
-    for (uint32_t i = 0; i < f->nodes.len; i++) {
-        const graph_node *n = f->nodes.data[i];
-        uint32_t at = 0;
-        if (!reads_dequantised(n) || makes_table(n, QNN_MAX_NODES + 1))
-            continue;
-        const char *why = "rounding to nearest even: --integers asks for integers";
-        if (strcmp(n->op->name, "qnn.quantize") == 0)
-            why = "its scale, zero point or type changes";
-        else if (v->always)
-            why = "its result is not quantised, or it has no integer form";
-        if (ptr_map_get(&v->why, n, &at))
-            why = v->reasons.data[at];
-        graph_note note = {"use-integers", n->op->name, n->n_outputs ? n->outputs[0]->name : "", why, n->loc};
-        vec_push(&c->mem, &m->notes, note);
-    }
-}
-
 /* A model that rounds half up is for integers as a whole. */
 static bool rounds_half_up(const graph_module *m)
 {
@@ -790,7 +747,7 @@ bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o
 {
     converter v = {.half_up = rounds_half_up(m), .method = qnn_method(o), .parts = qnn_most_parts(o)};
     v.always = !o->no_integers || v.half_up;
-    ptr_map_init(&v.why, &c->mem);
+    ptr_map_init(&v.stay.of, &c->mem);
     if (v.always && !graph_pass_cse(c, m, o)) /* exporters quantise a value again for each of its readers */
         return false;
     for (uint32_t i = 0; i < m->funcs.len; i++) {
@@ -800,8 +757,10 @@ bool graph_pass_use_integers(compiler *c, graph_module *m, const pass_options *o
         if (!walk(&v, c, f, "qnn.quantize") || !walk(&v, c, f, NULL) || !qnn_keep_nibbles(c, f, o) ||
             !qnn_set_methods(c, f, o))
             return false;
-        note_float(&v, m, f);
-        if (!graph_pass_rows_takes(o->target) && !o->offload)
+        qnn_note_floats(c, f, &v.stay, v.always);
+        if (o->target->vector_bytes > 0 && !o->offload)
+            qnn_note_wide_nibbles(c, f);
+        else if (!graph_pass_rows_takes(o->target) && !o->offload)
             qnn_note_all_bytes(c, f, "the kernels of this target multiply bytes");
     }
     return true;

@@ -3,6 +3,7 @@
  * which parameters, and which are biases. Nothing is changed here. */
 #ifndef LATHE_GRAPH_PASS_QNN_H
 #define LATHE_GRAPH_PASS_QNN_H
+#include "base/ptr_map.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 
@@ -39,6 +40,11 @@ bool qnn_pads_by_constant(const graph_node *n, double *fill);
 /* The operand of n that such an operator moves, or all of them; 0: n is another operator. */
 uint32_t qnn_moved_operands(const graph_node *n);
 
+/* The weights w less their zero points, one for each of `lines` that stand `apart` elements from each other, one for
+ * all, or none (NULL), in the integers `to`; sums: of each line, NULL where nobody asks. NULL: some do not fit. */
+const tensor_data *qnn_centred(compiler *c, dtype to, const tensor_data *w, const tensor_data *zeros, int64_t lines,
+                               int64_t apart, int64_t *sums);
+
 /* How rows round to the nearest even under these options: the value of their attribute `method`. */
 const char *qnn_method(const pass_options *o);
 /* A sum whose scale is a product of two by another, rounded as TensorFlow Lite does. */
@@ -72,6 +78,16 @@ graph_value *qnn_change_scale(rewriter *r, graph_value *numbers, const qnn_param
 /* Rows that an importer made: each rounds by the method of the options, as far as it has that. */
 bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o);
 
+/* --- what stays in float (qnn_stay.c) --- */
+typedef struct qnn_reasons {
+    ptr_map of; /* node -> position in texts, as far as a reason was looked for */
+    VEC(const char *) texts;
+} qnn_reasons;
+void qnn_set_reason(compiler *c, qnn_reasons *r, const graph_node *n, const char *why);
+/* Notes in f's module; integers: the pass has looked for operators in integers at all. */
+void qnn_note_floats(compiler *c, const graph_func *f, const qnn_reasons *r, bool integers);
+
+#define QNN_LEAST_NIBBLES 64 /* weights, fewer than which the code that takes them apart outweighs */
 /* Products by constants of 4 bits keep them packed (nibbles.c). */
 bool qnn_keep_nibbles(compiler *c, graph_func *f, const pass_options *o);
 /* A note that n's weights become bytes, for such a reason, if the model has them in 4 bits; of the pass convert-rows,
@@ -79,6 +95,8 @@ bool qnn_keep_nibbles(compiler *c, graph_func *f, const pass_options *o);
 void qnn_note_bytes(compiler *c, graph_func *f, const graph_node *n, const char *why);
 /* The same of each convolution and product of integers. */
 void qnn_note_all_bytes(compiler *c, graph_func *f, const char *why);
+/* The same of those that pack-nibbles will not keep. */
+void qnn_note_wide_nibbles(compiler *c, graph_func *f);
 
 /* A value that is element by element a function of one quantised value, and no constant. */
 typedef struct qnn_cone {

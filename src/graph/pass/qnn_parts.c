@@ -81,15 +81,6 @@ static uint32_t find_ends(cut *k, int64_t *ends, uint32_t most)
     return n;
 }
 
-static graph_value *slice(rewriter *r, graph_value *x, int64_t from, int64_t to, int64_t axis, src_loc loc)
-{
-    const int64_t ends[3] = {from, to, axis};
-    graph_value *in[4] = {x};
-    for (uint32_t i = 0; i < 3; i++)
-        in[i + 1] = rewrite_constant(r, tensor_from_i64s(r->c, 1, &ends[i]), "part", loc);
-    return x ? rewrite_emit(r, "strided_slice", 4, in, 0, NULL, loc) : NULL;
-}
-
 static bool fits_evenly(cut *k, int64_t each)
 {
     for (int64_t c = 0; c < k->w->dims[k->axis]; c++) {
@@ -134,6 +125,7 @@ graph_value *qnn_sum_in_parts(rewriter *r, const graph_node *n, const char *op, 
     if (parts == 0)
         return NULL;
     even_out(&k, ends, parts);
+    const int64_t w_axis = k.axis;
     const int64_t axis = conv ? 1 : in[0]->type.shape.rank - (graph_attr_int(n, "transpose_a") ? 2 : 1);
     const uint32_t n_in = in[3] ? 4 : in[2] ? 3 : 2;
     const attr to = attr_dtype(c, "dtype", DT_I64);
@@ -142,8 +134,8 @@ graph_value *qnn_sum_in_parts(rewriter *r, const graph_node *n, const char *op, 
         const int64_t from = i > 0 ? ends[i - 1] : 0;
         graph_value *part[4] = {in[0], in[1], in[2], in[3]};
         if (parts > 1) {
-            part[0] = slice(r, in[0], from, ends[i], axis, n->loc);
-            part[1] = slice(r, in[1], from, ends[i], k.axis, n->loc);
+            part[0] = rewrite_slice(r, in[0], 1, &from, &ends[i], &axis, NULL, n->loc);
+            part[1] = rewrite_slice(r, in[1], 1, &from, &ends[i], &w_axis, NULL, n->loc);
         }
         graph_value *sum = part[0] && part[1] ? rewrite_emit(r, op, n_in, part, n->n_attrs, n->attrs, n->loc) : NULL;
         sum = sum ? rewrite_emit(r, "cast", 1, &sum, 1, &to, n->loc) : NULL;

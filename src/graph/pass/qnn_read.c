@@ -52,6 +52,25 @@ int64_t qnn_quantized(const qnn_params *p, double x, bool half_up)
     return v >= most ? dtype_max_int(p->dt) : v >= least ? (int64_t)v : dtype_min_int(p->dt);
 }
 
+const tensor_data *qnn_centred(compiler *c, dtype to, const tensor_data *w, const tensor_data *zeros, int64_t lines,
+                               int64_t apart, int64_t *sums)
+{
+    const size_t size = dtype_bytes(to);
+    uint8_t *out = arena_alloc_array(&c->mem, (size_t)w->count, size, size);
+    for (int64_t i = 0; sums && i < lines; i++)
+        sums[i] = 0;
+    for (int64_t i = 0; i < w->count; i++) {
+        const int64_t line = i / apart % lines, zero = zeros ? tensor_get_i64(zeros, zeros->count > 1 ? line : 0) : 0;
+        const int64_t x = tensor_get_i64(w, i) - zero;
+        if (x < dtype_min_int(to) || x > dtype_max_int(to))
+            return NULL;
+        dtype_store_i64(to, out + (size_t)i * size, x);
+        if (sums)
+            sums[line] += x;
+    }
+    return tensor_dense(c, to, w->rank, w->dims, out);
+}
+
 /* What the quantised number q stands for. */
 static double number_of(const qnn_params *p, int64_t q)
 {

@@ -137,6 +137,17 @@ graph_value *rewrite_pad(rewriter *r, graph_value *x, const int64_t *pads, const
     return rewrite_emit(r, "nn.pad", fill ? 3 : 2, in, 0, NULL, loc);
 }
 
+graph_value *rewrite_slice(rewriter *r, graph_value *x, uint32_t n, const int64_t *from, const int64_t *to,
+                           const int64_t *axes, const int64_t *steps, src_loc loc)
+{
+    const int64_t *lists[] = {from, to, axes, steps};
+    graph_value *in[5] = {x};
+    const uint32_t n_in = steps ? 5 : 4;
+    for (uint32_t i = 1; in[i - 1] && i < n_in; i++)
+        in[i] = rewrite_constant(r, tensor_from_i64s(r->c, n, lists[i - 1]), "", loc);
+    return in[n_in - 1] ? rewrite_emit(r, "strided_slice", n_in, in, 0, NULL, loc) : NULL;
+}
+
 void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t)
 {
     attr value = attr_tensor(c, "value", t);

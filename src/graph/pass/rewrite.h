@@ -33,6 +33,9 @@ graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_valu
 graph_value *rewrite_constant(rewriter *r, const tensor_data *t, const char *name, src_loc loc);
 /* x with pads[axis] elements before it and pads[rank + axis] behind it; fill NULL: zeros. */
 graph_value *rewrite_pad(rewriter *r, graph_value *x, const int64_t *pads, const tensor_data *fill, src_loc loc);
+/* Elements from[i], from[i] + steps[i], ... of n axes of x, axes[i], up to to[i]; steps NULL: of one. x NULL: NULL. */
+graph_value *rewrite_slice(rewriter *r, graph_value *x, uint32_t n, const int64_t *from, const int64_t *to,
+                           const int64_t *axes, const int64_t *steps, src_loc loc);
 /* Makes n a constant node that makes the same value. */
 void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t);
 

@@ -102,23 +102,8 @@ static bool is_half(const graph_node *n)
     return (dt == DT_I16 || dt == DT_U16) && n->outputs[0]->type.dt == DT_I32 && known_zero(n, false, &zero);
 }
 
-/* Weights less their zero points, one or one for each channel of the result, which stand `apart` weights from each
- * other; NULL: they do not fit into bytes. */
-static const tensor_data *centred(compiler *c, const tensor_data *w, const tensor_data *zero, int64_t channels,
-                                  int64_t apart)
-{
-    int8_t *out = arena_array(&c->mem, int8_t, (size_t)w->count);
-    for (int64_t i = 0; i < w->count; i++) {
-        const int64_t at = zero && zero->count > 1 ? i / apart % channels : 0;
-        const int64_t x = tensor_get_i64(w, i) - (zero ? tensor_get_i64(zero, at) : 0);
-        if (x < INT8_MIN || x > INT8_MAX)
-            return NULL;
-        out[i] = (int8_t)x;
-    }
-    return tensor_dense(c, DT_I8, w->rank, w->dims, out);
-}
-
-/* Constant weights of such a rank as i8 without a zero point; channels of the result are their axis number `axis`. */
+/* Constant weights of such a rank as i8 without a zero point; channels of the result are their axis number `axis`. Of
+ * one number in more bytes than the target addresses: NULL, they stay a literal. */
 static const tensor_data *byte_weights(converter *v, const graph_node *n, uint32_t rank, uint32_t axis)
 {
     const tensor_data *w = graph_constant(n->inputs[1]);
@@ -127,15 +112,16 @@ static const tensor_data *byte_weights(converter *v, const graph_node *n, uint32
     double zero = 0;
     bool bytes = dtype_bits(n->inputs[0]->type.dt) == 8 || is_half(n), one = n->n_inputs < 3 || !n->inputs[2] ||
                                                    shape_count(n->inputs[2]->type.shape) == 1;
-    if (!w || (w->dt != DT_I8 && w->dt != DT_U8) || w->rank != rank || w->count == 0 || !bytes || !one ||
-        (has_zero && !z))
+    if (!w || (w->dt != DT_I8 && w->dt != DT_U8) || w->rank != rank || w->count == 0 || w->count > INT32_MAX ||
+        !bytes || !one || (has_zero && !z))
         return NULL;
     if (w->dt == DT_I8 && (!z || (rewrite_is_uniform(z, &zero) && zero == 0)))
         return w;
     int64_t apart = 1;
     for (uint32_t i = axis + 1; i < rank; i++)
         apart *= w->dims[i];
-    return z && z->count != 1 && z->count != w->dims[axis] ? NULL : centred(v->t.r.c, w, z, w->dims[axis], apart);
+    const bool fits = !z || z->count == 1 || z->count == w->dims[axis];
+    return fits ? qnn_centred(v->t.r.c, DT_I8, w, z, w->dims[axis], apart, NULL) : NULL;
 }
 
 /* Where element (channel o, input i, tap) of the weights lies in a convolution's. */

@@ -75,12 +75,10 @@ static graph_value *with_number(packer *p, const char *op, graph_value *x, int64
     return emit(p, op, 2, (graph_value *[]){x, number(p, v)}, 0, NULL);
 }
 
-/* Elements `from`, from + step, ... of the last axis, up to `to`. */
 static graph_value *slice(packer *p, graph_value *x, uint32_t n, const int64_t *from, const int64_t *to,
                           const int64_t *axes, const int64_t *steps)
 {
-    graph_value *in[5] = {x, list(p, n, from), list(p, n, to), list(p, n, axes), list(p, n, steps)};
-    return emit(p, "strided_slice", 5, in, 0, NULL);
+    return rewrite_slice(&p->r, x, n, from, to, axes, steps, p->loc);
 }
 
 static int64_t tiles(int64_t extent, int64_t tile)

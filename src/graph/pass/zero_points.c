@@ -7,7 +7,7 @@
  * i32 have an instruction. */
 #include "graph/op/nn.h"
 #include "graph/pass.h"
-#include "graph/pass/rewrite.h"
+#include "graph/pass/qnn.h"
 #include "base/ptr_map.h"
 #include "type/dot.h"
 
@@ -27,9 +27,8 @@ typedef struct lines {
     graph_node *n;
     bool is_conv;
     const tensor_data *w;
-    int64_t count, products; /* lines, and weights of each */
-    int64_t step, next;      /* elements from weight to weight, from line to line */
-    dtype to;                /* what weights and data become */
+    int64_t count, next; /* lines, and elements from one to the next */
+    dtype to;            /* what weights and data become */
 } lines;
 
 #define U16_LESS 32768 /* u16 as i16 */
@@ -60,7 +59,7 @@ static bool read_lines(const struct target *t, graph_node *n, lines *out)
     if (out->is_conv) {
         if (w->rank != 4 || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || nn_in_blocks(n))
             return false;
-        *out = (lines){n, true, w, w->dims[0], w->count / w->dims[0], 1, w->count / w->dims[0], to};
+        *out = (lines){n, true, w, w->dims[0], w->count / w->dims[0], to};
         return true;
     }
     if (w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ||
@@ -68,7 +67,7 @@ static bool read_lines(const struct target *t, graph_node *n, lines *out)
         return false;
     bool rows = graph_attr_int(n, "transpose_b") != 0;
     int64_t k = w->dims[rows ? 1 : 0], columns = w->dims[rows ? 0 : 1];
-    *out = rows ? (lines){n, false, w, columns, k, 1, k, to} : (lines){n, false, w, columns, k, columns, 1, to};
+    *out = (lines){n, false, w, columns, rows ? k : 1, to};
     return true;
 }
 
@@ -82,24 +81,6 @@ static bool read_zeros(const graph_value *v, int64_t count, const tensor_data **
 static int64_t zero_at(const tensor_data *t, int64_t i)
 {
     return t ? tensor_get_i64(t, t->count == 1 ? 0 : i) : 0;
-}
-
-/* The weights without their zero points, and the sum of each line; NULL: they do not fit. */
-static const tensor_data *centred(compiler *c, const lines *l, const tensor_data *zeros, int64_t *sums)
-{
-    const size_t size = dtype_bytes(l->to);
-    uint8_t *out = arena_alloc_array(&c->mem, (size_t)l->w->count, size, size);
-    for (int64_t i = 0; i < l->count; i++) {
-        sums[i] = 0;
-        for (int64_t k = 0; k < l->products; k++) {
-            int64_t at = i * l->next + k * l->step, x = tensor_get_i64(l->w, at) - zero_at(zeros, i);
-            if (x < dtype_min_int(l->to) || x > dtype_max_int(l->to))
-                return NULL;
-            dtype_store_i64(l->to, out + (size_t)at * size, x);
-            sums[i] += x;
-        }
-    }
-    return tensor_dense(c, l->to, l->w->rank, l->w->dims, out);
 }
 
 /* The data of a convolution or product of 16 bits as i16: the same numbers, or 32768 less. */
@@ -167,7 +148,7 @@ static graph_value *fold_node(folder *v, graph_node *n)
     if (computed && (l.is_conv || l.to != DT_I8 || shape_count(zero->type.shape) != 1))
         return NULL;
     int64_t *sums = arena_array(&c->mem, int64_t, (size_t)l.count), zx = zero_at(x_zero, 0);
-    const tensor_data *w = centred(c, &l, w_zero, sums);
+    const tensor_data *w = qnn_centred(c, l.to, l.w, w_zero, l.count, l.next, sums);
     graph_value *in[2] = {w ? as_signed(v, n->inputs[0], n->loc) : NULL, n->inputs[1]};
     if (!in[0])
         return NULL;

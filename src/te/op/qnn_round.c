@@ -71,12 +71,10 @@ static qnn_factor parts_of(te_graph *g, tir_expr_ref k)
                    tir_binary(c, TIR_GE, bits, u32(g, LARGE_SCALE))};
 }
 
-/* k is above 0 and below 1/4. */
-static qnn_factor parts_known(te_graph *g, float k)
+qnn_factor qnn_known_factor(te_graph *g, double k)
 {
     int exponent;
-    int64_t multiplier = (int64_t)(frexp((double)k, &exponent) * 2147483648.0);
-    int64_t shift = -(int64_t)exponent - 1;
+    const int64_t multiplier = (int64_t)ldexp(frexp(k, &exponent), 31), shift = -(int64_t)exponent - 1;
     return (qnn_factor){i32(g, multiplier), i32(g, shift > MOST_SHIFT ? MOST_SHIFT : shift), NULL};
 }
 
@@ -96,7 +94,7 @@ tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, c
     if (known && !(*known >= 0x1p-126f && *known < 0.25f))
         return slow;
     const int64_t reach = (int64_t)1 << (dtype_bits(dt) + 9); /* of a fraction of 32 bits: 2^(bits - 23) */
-    return qnn_scaled_by(g, acc, known ? parts_known(g, *known) : parts_of(g, k), reach, zero, slow);
+    return qnn_scaled_by(g, acc, known ? qnn_known_factor(g, (double)*known) : parts_of(g, k), reach, zero, slow);
 }
 
 tir_expr_ref qnn_scaled_by(te_graph *g, tir_expr_ref acc, qnn_factor p, int64_t reach, tir_expr_ref zero,

@@ -19,6 +19,8 @@ tir_expr_ref qnn_scaled_exactly(te_graph *g, tir_expr_ref acc, tir_expr_ref k, c
 typedef struct qnn_factor {
     tir_expr_ref multiplier, shift, large; /* large: bool, where the factor is none of these; NULL: it is one */
 } qnn_factor;
+/* A known k above 0 and below 1/4; bits of it behind the multiplier's 31 are cut off. */
+qnn_factor qnn_known_factor(te_graph *g, double k);
 /* acc * k rounded, and the zero point added (NULL: none), in i32; `slow` where the fraction of 32 bits is within
  * `reach` of the middle, or k is large. */
 tir_expr_ref qnn_scaled_by(te_graph *g, tir_expr_ref acc, qnn_factor k, int64_t reach, tir_expr_ref zero,

@@ -98,15 +98,6 @@ static qnn_factor factor_of(te_graph *g, tir_expr_ref k, int64_t most)
                         tir_binary(c, TIR_GE, high, tir_int(c, DT_U32, 0x3fd00000))};
 }
 
-/* k is above 0 and below 1/4. */
-static qnn_factor factor_known(te_graph *g, double k)
-{
-    int exponent;
-    const int64_t multiplier = (int64_t)ldexp(frexp(k, &exponent), 31);
-    const int shift = -exponent - 1 < MOST_SHIFT ? -exponent - 1 : MOST_SHIFT;
-    return (qnn_factor){tir_int(g->c, DT_I32, multiplier), tir_int(g->c, DT_I32, shift), NULL};
-}
-
 /* x of i64 by such a factor, from the products of its halves, without the low word: less than 1, and 2^(17 - 30) of
  * a result, is lost. */
 static tir_expr_ref scaled_wide(te_graph *g, tir_expr_ref x, qnn_factor k, tir_expr_ref slow)
@@ -135,7 +126,7 @@ tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref
 {
     compiler *c = g->c;
     if (known && bits <= 31 && *known < 0.25 && *known > 0x1p-63 && !few_bits(*known))
-        return qnn_scaled_by(g, x, factor_known(g, *known), REACH, NULL, slow);
+        return qnn_scaled_by(g, x, qnn_known_factor(g, *known), REACH, NULL, slow);
     if (known) {
         x = tir_cast(c, DT_I64, x);
         const int enough = RESULT_BITS + 3 + room_for(*known, 0); /* beyond 2^enough the result is out of range */

@@ -78,6 +78,7 @@ bool te_is_one_nest_with(const te_sched *s, const te_node *anchor, const te_node
         bool known = n == anchor || n == last || (also && n->tag && strcmp(n->tag, also) == 0);
         for (uint32_t k = 0; k < n_beside && !known; k++)
             known = n == beside[k];
+        known |= n->tag && strcmp(n->tag, TE_UNPACKED) == 0; /* placed, or inlined at last */
         if (n->kind == TE_EXTERN || (n->kind == TE_COMPUTE && !known && !te_is_inlined(s, n)))
             return false;
     }

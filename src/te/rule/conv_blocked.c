@@ -33,10 +33,13 @@ typedef struct blocked_conv {
     bool in_rows;        /* `dot` takes neighbours of a row of one plane */
     bool single;         /* a channel of the result sees only its own: depthwise convolution, pool */
     bool pool;           /* no axis of input channels */
+    bool unpacked;       /* weights of 4 bits, which a part takes apart for all of its rows */
     bool steps;          /* a list of steps (graph/op/steps.h), of each block its own */
     int64_t weight_bytes;   /* of one */
     const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats, or one at a time */
+    const char *part;    /* the loop that workers share */
     const char *weights; /* the parameter, to be fetched ahead; NULL: not worth it */
+    int64_t strip;       /* rows of a part; 0: of one image, all or one by one */
     int64_t chunk;       /* tiles whose weights stay in the second-level cache while all rows pass; 1: no chunks */
 } blocked_conv;
 
@@ -55,7 +58,7 @@ static int64_t block_bytes(const blocked_conv *v)
  */
 static bool rows_come_first(const blocked_conv *v)
 {
-    return !v->single && te_weights_stay(v->t, te_axis_extent(v->anchor, BLOCK) * block_bytes(v));
+    return !v->single && !v->unpacked && te_weights_stay(v->t, te_axis_extent(v->anchor, BLOCK) * block_bytes(v));
 }
 
 /* The weights of a tile's blocks are read for every row, and those of the next blocks arrive: a cache holds both.
@@ -64,6 +67,7 @@ static te_tile choose_tile(const blocked_conv *v, int64_t width)
 {
     int64_t blocks = te_axis_extent(v->anchor, BLOCK),
             room = (int64_t)target_cpu(v->t)->l2_bytes * AHEAD_QUARTERS / 4 / block_bytes(v);
+    room = room > 0 || !v->unpacked ? room : 1;
     int64_t most = v->steps ? 1 : rows_come_first(v) ? blocks : room;
     return v->dot ? te_choose_dot_tile(v->t, v->dot, blocks, width, most)
                   : te_choose_tile_within(v->t, v->single ? 1 : blocks, width, most);
@@ -133,6 +137,17 @@ static int64_t tiles_in_chunk(const blocked_conv *v, const graph_node *n)
     return saved > WORTH_A_CHUNK * work ? chunk : 1;
 }
 
+/* Weights that a part takes apart serve as many rows as workers that are busy leave to it. 0: all of them. */
+static int64_t rows_of_part(const blocked_conv *v)
+{
+    const int64_t rows = v->row > IMAGE ? te_axis_extent(v->last, v->row - 1) : 0,
+                  groups = te_axis_most(v->g, v->last, BATCH) * (te_axis_extent(v->last, BLOCK) / v->tile.vectors);
+    for (int64_t strips = 1; v->unpacked && strips <= rows; strips++)
+        if (rows % strips == 0 && shares_are_even(v->t, groups * strips, LEAST_SHARE))
+            return strips > 1 ? rows / strips : 0;
+    return 0;
+}
+
 /* The first of the loops in front of `to` that are cut into parts: of the rows alone, where each block of channels goes
  * over all of them and they are enough. A worker then has the rows that it made, or makes, of all channels. */
 static uint32_t first_cut(const blocked_conv *v, uint32_t to)
@@ -158,11 +173,16 @@ static void schedule_result(blocked_conv *v)
     order[n++] = axis(v, BATCH);
     if (!rows_first)
         order[n++] = v->chunk > 1 ? "chunk" : "block_o";
+    if (v->strip > 0) {
+        te_sched_split(s, o, axis(v, v->row - 1), v->strip, "strip", "row");
+        order[n++] = "strip";
+    }
+    const uint32_t shared = n;
     for (uint32_t i = IMAGE; i < v->row; i++)
-        order[n++] = axis(v, i);
+        order[n++] = v->strip > 0 && i + 1 == v->row ? "row" : axis(v, i);
     if (rows_first || v->chunk > 1)
         order[n++] = rows_first ? "block_o" : "block_c";
-    const uint32_t outer = v->weights ? 2 : n, first = first_cut(v, outer);
+    const uint32_t outer = v->unpacked && !v->single ? shared : v->weights ? 2 : n, first = first_cut(v, outer);
     order[n++] = "col_o";
     order[n++] = "col_i";
     order[n++] = "block_i";
@@ -178,6 +198,7 @@ static void schedule_result(blocked_conv *v)
         part = fused;
     }
     te_sched_annotate(s, TE_PARALLEL, o, part);
+    v->part = part;
 }
 
 /* The reduction, from the outside in, and what of it is written out because its loops would be too short: the channels
@@ -288,6 +309,7 @@ static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
 static bool read_conv(blocked_conv *v, const graph_node *n)
 {
     v->in_block = nn_data_block(n, "data_layout");
+    v->unpacked = te_unpacked(v->g);
     v->weight_bytes = (int64_t)dtype_bytes(te_in_type(n, 1)->dt);
     v->in_rows = nn_layout_in_rows(graph_attr_string(n, "kernel_layout"));
     v->dot = dot_of(v, n);
@@ -312,12 +334,15 @@ static bool schedule_conv(blocked_conv v, const graph_node *n)
     te_node *anchor = v.anchor, *last = v.last;
     v.tile = choose_tile(&v, te_axis_extent(anchor, v.row));
     int64_t groups = te_axis_most(s->g, last, BATCH) * (te_axis_extent(last, BLOCK) / v.tile.vectors);
-    v.chunk = tiles_in_chunk(&v, n);
+    v.chunk = v.unpacked ? 1 : tiles_in_chunk(&v, n);
+    v.strip = rows_of_part(&v);
     if (!v.single && !rows_come_first(&v) && shares_are_even(v.t, groups / v.chunk, LEAST_SHARE))
-        v.weights = te_find_parameter(s->g, n->inputs[1]->name);
+        v.weights = te_find_parameter(s->g, (v.unpacked ? n->inputs[1]->def->inputs[0] : n->inputs[1])->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
     schedule_sums(&v);
+    if (v.unpacked)
+        te_place_unpacked(s, n, last->name, v.part);
     return true;
 }
 
@@ -335,6 +360,7 @@ bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_nod
     if (!v.dot || !te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes != 5)
         return te_schedule_default(s, t, n, NULL, last);
     v.in_block = v.dot->granule;
+    v.unpacked = te_unpacked(s->g);
     v.weight_bytes = v.dot->granule / te_most(s->g, anchor->reduce_axes[1]->extent); /* of both runs */
     v.lane = anchor->n_axes - 1;
     v.row = anchor->n_axes - 2;

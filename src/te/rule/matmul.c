@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define ROW_LIMIT  4096 /* elements of a row of sums */
+#define TAKEN_APART_PART 4 /* of the first-level cache, for weights that were two in a byte */
 #define FEW_PANELS 8    /* panels that do not keep workers busy */
 #define LONG_SUM   64   /* steps of the reduction beside which storing the sums is little */
 
@@ -36,6 +37,9 @@ typedef struct matmul_plan {
                           * keep its guard, but one that is cut where the last whole panel ends */
     const char *weights; /* packed right operand; NULL: not packed */
     const target_dot *dot; /* products of integers, some at a time; NULL: of floats */
+    const graph_node *unpacked; /* the operator, whose weights of 4 bits are taken apart; NULL: they are bytes */
+    int64_t taken_apart;        /* steps of the reduction for which they are, at a time; 0: for all of them, once */
+    bool listed;           /* `dot` is a step of lists, which columns of one vector share (graph/op/steps.h) */
     const te_node *blocks; /* sums of blocks of the reduction, of weights that are taken apart there; NULL: none */
     const target_dot *word; /* and of integers, all of a word at a time; NULL: of floats, one by one */
     int64_t steps;          /* of a block of the reduction; 0: all at once */
@@ -66,7 +70,7 @@ static uint32_t outer_axes(const matmul_plan *p, const te_node *n, const char **
 /* The outer loop of the reduction. */
 static const char *sum_loop(const matmul_plan *p)
 {
-    return p->dot ? "k_m" : p->steps > 0 ? "k_i" : p->anchor->reduce_axes[0]->var->name;
+    return p->dot && !p->listed ? "k_m" : p->steps > 0 ? "k_i" : p->anchor->reduce_axes[0]->var->name;
 }
 
 /* The sums of one tile in pairs of rows and columns, each of which has an instruction for eight products. */
@@ -97,19 +101,23 @@ static void write_out_tile(const matmul_plan *p, const char *stage, bool reduce)
 {
     te_sched *s = p->s;
     const te_node *a = p->anchor;
-    const char **order = arena_array(&s->c->mem, const char *, a->n_axes + a->n_reduce + 3u);
+    const char **order = arena_array(&s->c->mem, const char *, a->n_axes + a->n_reduce + 4u);
     te_sched_split(s, stage, te_axis_name(a, p->lane), p->lanes, "lane_m", "lane_v");
     uint32_t n = outer_axes(p, a, order);
-    if (reduce && p->dot)
-        te_sched_split(s, stage, a->reduce_axes[0]->var->name, p->dot->granule, "k_m", "k_g");
-    for (uint32_t i = 0; reduce && i < a->n_reduce; i++)
+    if (reduce && p->dot && !p->listed)
+        te_sched_split(s, stage, a->reduce_axes[0]->var->name, p->dot->granule, p->taken_apart ? "k_b" : "k_m", "k_g");
+    if (reduce && p->taken_apart) {
+        te_sched_split(s, stage, "k_b", p->taken_apart, "k_o", "k_m");
+        order[n++] = "k_o";
+    }
+    if (reduce && a->n_reduce > 0)
         order[n++] = sum_loop(p);
     if (p->row < a->n_axes)
         order[n++] = te_axis_name(a, p->row);
     order[n++] = "lane_m";
     order[n++] = "lane_v";
     if (reduce && p->dot)
-        order[n++] = "k_g";
+        order[n++] = p->listed ? a->reduce_axes[1]->var->name : "k_g";
     te_sched_reorder(s, stage, n, order);
     if (p->row < a->n_axes)
         te_sched_annotate(s, TE_UNROLL, stage, te_axis_name(a, p->row));
@@ -309,6 +317,8 @@ static void tiled_matmul(matmul_plan *p)
         write_out_tile(p, acc, true);
     if (p->blocks)
         write_out_blocks(p, acc);
+    if (p->unpacked)
+        te_place_unpacked(s, p->unpacked, p->taken_apart ? acc : o, p->taken_apart ? "k_o" : part);
     if (tile) {
         te_sched_compute_at(s, tile, o, place);
         write_out_tile(p, tile, false);
@@ -397,17 +407,38 @@ static bool has_rows(const graph_node *n)
            !nn_layout_block(graph_attr_string(n, "weight_layout")) && graph_attr_int(n, "transpose_b") == 0;
 }
 
+/* Weights of 4 bits that one tile of rows reads are taken apart piece by piece, in the first cache. 0: in one piece. */
+static int64_t steps_taken_apart(const matmul_plan *p, const struct target *t)
+{
+    const te_node *a = p->anchor;
+    const int64_t height = p->row < a->n_axes ? te_axis_most(p->s->g, a, p->row) : 1,
+                  most = target_cpu(t)->l1_bytes / TAKEN_APART_PART / (p->tile.vectors * p->lanes * p->dot->granule);
+    int64_t k = 0, best = 0;
+    if (p->dot->tile || height > p->tile.rows || height < 1 || !tir_is_int(a->reduce_axes[0]->extent, &k) ||
+        k % p->dot->granule != 0)
+        return 0;
+    k /= p->dot->granule;
+    for (int64_t steps = 2; steps <= most && steps < k; steps += 2)
+        best = k % steps == 0 ? steps : best;
+    return best;
+}
+
 /* Packed products of integers. A row of the left operand that runs say how many there are of stays a loop of its own.
  */
 static void integer_matmul(matmul_plan *p, const struct target *t)
 {
-    int64_t units = te_axis_extent(p->anchor, p->lane), most = 1;
+    int64_t units = te_axis_extent(p->last, p->lane), most = 1;
     if (p->row < p->anchor->n_axes)
         most = te_axis_most(p->s->g, p->anchor, p->row);
     p->whole = units % p->lanes != 0;
-    p->weights = right_parameter(p->s->g, p->anchor);
-    p->tile = te_choose_dot_tile(t, p->dot, (units + p->lanes - 1) / p->lanes, most > 0 ? most : 1, units / p->lanes);
-    share_rows(p);
+    if (p->unpacked)
+        p->weights = te_find_parameter(p->s->g, p->unpacked->inputs[1]->def->inputs[0]->name);
+    p->tile = te_choose_dot_tile(t, p->dot, (units + p->lanes - 1) / p->lanes, most > 0 ? most : 1,
+                                 p->listed ? 1 : units / p->lanes);
+    if (p->unpacked)
+        p->taken_apart = steps_taken_apart(p, t);
+    else
+        share_rows(p);
     tiled_matmul(p);
 }
 
@@ -442,7 +473,9 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
     const target_dot *d = granule ? target_find_packed_dot(t, a, b, pairs, granule) : NULL;
     if (d && v * 4 == t->vector_bytes && units >= v && (!d->tile || p.row < rank)) {
         p.dot = d;
+        p.unpacked = te_unpacked(s->g) ? n : NULL;
         p.lanes = v;
+        p.weights = right_parameter(s->g, anchor);
         integer_matmul(&p, t);
     } else if (packed && units > 0) {
         p.weights = right_parameter(s->g, anchor);
@@ -462,6 +495,23 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
     } else {
         return te_schedule_reduce(s, t, n, anchor, last);
     }
+    return true;
+}
+
+bool te_schedule_matmul_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+{
+    const target_dot *bytes = target_find_dot(t, DT_U8, DT_I8, false);
+    const uint32_t rank = last->n_axes;
+    int64_t lanes = 0;
+    (void)dim_is_const(te_in_type(n, 1)->shape.dims[3], &lanes); /* the type relation sees to it */
+    matmul_plan p = {.s = s, .anchor = anchor, .last = last, .lanes = lanes, .lane = rank - 1, .listed = true};
+    p.dot = bytes && graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, bytes) : NULL;
+    if (!p.dot || !te_is_one_nest(s, anchor, last, NULL) || lanes * 4 != t->vector_bytes ||
+        te_axis_extent(last, p.lane) < lanes || te_reduce_most(s->g, anchor) == 0)
+        return te_schedule_default(s, t, n, NULL, last);
+    p.row = rank > 1 ? rank - 2 : rank;
+    p.weights = te_find_parameter(s->g, n->inputs[1]->name);
+    integer_matmul(&p, t);
     return true;
 }
 

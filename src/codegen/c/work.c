@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much work a run is, at most: operations of the loops, and for processors of 32 bits instructions. Compilers
+ * decide about the latter: the prices are what gcc and clang make of an operation at -O1 or more where little helps
+ * them (an index computed anew for each access, a register saved and loaded again), and of functions of the C library
+ * and of arithmetic in software their slow cases (docs/cli.md; test/py/microcontrollers.py compares them with what
+ * emulators count). Functions that kernels call have theirs here, too, beside the files with their text. */
+#include "codegen/c/emit.h"
+#include "codegen/c/package.h"
+
+#include <string.h>
+
+#include "tir/build.h"
+#include "tir/facts.h"
+
+/* --- functions that kernels call --- */
+
+/* Of one run or pixel by one channel and one step of weights, in C: loads, a product, a sum in memory. */
+static const double IN_C = 9;
+/* What a call takes beside: registers saved, arguments, sums, a choice of tiles. */
+static const double CALL = 30, RUN = 14, SUM = 4;
+
+typedef struct work_call {
+    tir_bounds *bounds;
+    tir_expr_ref e;
+    const target *t;
+} work_call;
+
+/* Argument i, at most. What is no constant is far: prices are those of the C beside the assembly, then. */
+static int64_t arg(const work_call *k, uint32_t i)
+{
+    tir_range r = i < k->e->n_args ? tir_range_of(k->bounds, k->e->args[i]) : (tir_range){0};
+    return r.known_max && r.max < INT32_MAX ? r.max : INT32_MAX;
+}
+
+static bool has(const work_call *k, target_feature f)
+{
+    return (k->t->features & f) != 0;
+}
+
+/* A step: four numbers of each run by four of each channel; needs_rows.c. `weights`: to widen those of a channel. */
+static double rows_step(const work_call *k, double m, double r, double row, bool words, double weights)
+{
+    bool tile = (r == 2 && m == 3 && row < 1020) || (r == 2 && m == 2 && row < (words ? 510 : 2040)) ||
+                (m == 1 && (r == 2 || r == 4));
+    return has(k, TARGET_DSP) && tile ? 3 + 2 * m + weights * r + 2 * m * r : 4 * m * r * (IN_C + weights - 3) + 20;
+}
+
+/* out, a, w, m, r, n, row, step, words */
+static double dot_rows(const work_call *k, double weights)
+{
+    double m = (double)arg(k, 3), r = (double)arg(k, 4), n = (double)arg(k, 5);
+    return CALL + SUM * m * r + n * rows_step(k, m, r, (double)arg(k, 6), arg(k, 8) == 1, weights);
+}
+
+/* out, w, m, r, n, row, step, words, and where each run begins: an address, which lies in memory. */
+static double dot_runs(const work_call *k, double weights)
+{
+    double m = (double)arg(k, 2), r = (double)arg(k, 3), n = (double)arg(k, 4), runs = k->e->n_args - 8.0;
+    double run = RUN + n * rows_step(k, m, r, (double)arg(k, 5), arg(k, 7) == 1, weights);
+    return CALL + SUM * m * r + runs * run;
+}
+
+/* out, a, w, r, n, is_signed */
+static double dot_bytes(const work_call *k, double weights)
+{
+    double r = (double)arg(k, 3), n = (double)arg(k, 4);
+    bool tile = has(k, TARGET_DSP) && (r == 2 || r == 4);
+    return CALL + SUM * r + n * (tile ? 6 + (weights + 2) * r : 4 * r * (IN_C + weights - 3) + 20);
+}
+
+/* out, a, w, m, n, step, tap: taps of three neighbours take two of them in an instruction. */
+static double taps_row(const work_call *k, double weights)
+{
+    double m = (double)arg(k, 3), n = (double)arg(k, 4);
+    bool near = has(k, TARGET_DSP) && n == 3 && arg(k, 6) == 1 && arg(k, 5) <= 2;
+    return CALL + SUM * m + (near ? 5 + weights + 5 * m : n * (m * (IN_C + weights - 3) + 10));
+}
+
+/* out, a, w, m, r, h, n, a_step: data that stays in registers, tiles, or sums one by one; mve_text.c. */
+static double mve_dot(const work_call *k)
+{
+    double m = (double)arg(k, 3), r = (double)arg(k, 4), h = (double)arg(k, 5);
+    int64_t vectors = (arg(k, 6) + 15) / 16;
+    double v = (double)vectors, by = m == 1 ? 4 : 2, alone = 10 + h * (12 + 4 * v);
+    if (!has(k, TARGET_MVE))
+        return CALL + m * r * h * (double)arg(k, 6) * IN_C;
+    if (m * v <= 6 || m + v - 1 <= 6)
+        return CALL + h * (20 + 2 * m * v + r * (v * (1 + m) + 2 * m + 8));
+    if (m > 3)
+        return CALL + m * r * alone;
+    return CALL + (r / by + 1) * (2 * SUM * m * by + h * (14 + v * (m + by + m * by + 2))) + by * m * alone;
+}
+
+/* out, a, w, m, r, p, q */
+static double mve_window(const work_call *k)
+{
+    double m = (double)arg(k, 3), r = (double)arg(k, 4), p = (double)arg(k, 5), q = (double)arg(k, 6);
+    return CALL + 20 + r * 40 + m * r * (has(k, TARGET_MVE) ? 6 : 4 + p * q * IN_C);
+}
+
+/* out, a, n, m, columns: 16 channels of a column at a time, else four. */
+static double mve_words(const work_call *k)
+{
+    double n = (double)arg(k, 2), m = (double)arg(k, 3), columns = (double)arg(k, 4);
+    if (!has(k, TARGET_MVE))
+        return CALL + n * columns * m * 8;
+    return CALL + 30 + columns * (n / 16 + 1) * 16 + (columns + 1) * 4 * 14;
+}
+
+/* out, a number, b, n */
+static double rvv_vwmacc(const work_call *k)
+{
+    return CALL + (double)arg(k, 3) * (k->t->vlen ? 1 : IN_C);
+}
+
+/* A number that becomes a byte: lathe_rounded_i8, lathe_scaled_i8 and those of vectors. */
+static const char rounded_name[] = "lathe_rounded";
+
+static double rounded(const work_call *k)
+{
+    return 16.0 * (has(k, TARGET_MVE) ? (k->e->type.lanes + 3u) / 4u : k->e->type.lanes);
+}
+
+static double of_known_call(const work_call *k)
+{
+    static const struct {
+        const char *name;
+        double (*work)(const work_call *k, double weights);
+        double weights; /* instructions to widen a step's weights of a channel */
+    } by_weights[] = {
+        {"lathe_dot_rows", dot_rows, 3},   {"lathe_nibble_rows", dot_rows, 6},   {"lathe_dot_runs", dot_runs, 3},
+        {"lathe_nibble_runs", dot_runs, 6}, {"lathe_dot_bytes", dot_bytes, 3},   {"lathe_nibble_bytes", dot_bytes, 6},
+        {"lathe_taps_row", taps_row, 3},   {"lathe_nibble_taps", taps_row, 6},
+    };
+    static const struct {
+        const char *name;
+        double (*work)(const work_call *k);
+    } others[] = {{"lathe_mve_dot", mve_dot},
+                  {"lathe_mve_window", mve_window},
+                  {"lathe_mve_words", mve_words},
+                  {"lathe_rvv_vwmacc", rvv_vwmacc},
+                  {rounded_name, rounded}};
+    for (size_t i = 0; i < sizeof by_weights / sizeof *by_weights; i++)
+        if (strcmp(by_weights[i].name, k->e->u.name) == 0)
+            return by_weights[i].work(k, by_weights[i].weights);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i].name, k->e->u.name) == 0)
+            return others[i].work(k);
+    return -1;
+}
+
+static int64_t call_work(const void *ctx, tir_bounds *b, tir_expr_ref e)
+{
+    const work_call k = {.bounds = b, .e = e, .t = ctx};
+    double n = of_known_call(&k);
+    return n < 0 || n > 0x1p62 ? -1 : (int64_t)n + 1;
+}
+
+/* --- operations --- */
+
+static int64_t expr_operations(const void *ctx, tir_expr_ref e)
+{
+    (void)ctx;
+    return e->n_args > 0 || e->kind == TIR_LOAD;
+}
+
+/* A loop compares and counts. */
+static int64_t stmt_operations(const void *ctx, const tir_stmt *s)
+{
+    (void)ctx;
+    return s->kind == TIR_FOR ? 2 : 1;
+}
+
+/* --- instructions --- */
+
+typedef struct work_prices {
+    int64_t step, access, op, multiply, divide, less; /* of 32 bits; less: of a smaller type */
+    int64_t wide, wide_multiply, wide_divide;         /* of 64 */
+    int64_t number, fused, order, number_divide, convert, root, math; /* of binary32 */
+    int64_t twice, twice_divide, twice_math;                   /* of binary64 */
+} work_prices;
+
+/* With a unit for binary32, and without; the latter has no instruction that divides, either. */
+static const work_prices with_unit = {
+    .step = 4, .access = 1, .op = 1, .multiply = 1, .divide = 12, .less = 1,
+    .wide = 4, .wide_multiply = 8, .wide_divide = 500,
+    .number = 2, .fused = 2, .order = 5, .number_divide = 3, .convert = 4, .root = 30, .math = 800,
+    .twice = 400, .twice_divide = 1000, .twice_math = 30000,
+};
+static const work_prices in_software = {
+    .step = 6, .access = 2, .op = 2, .multiply = 2, .divide = 260, .less = 1,
+    .wide = 8, .wide_multiply = 60, .wide_divide = 1600,
+    .number = 200, .fused = 900, .order = 70, .number_divide = 600, .convert = 120, .root = 1200, .math = 12000,
+    .twice = 500, .twice_divide = 1800, .twice_math = 60000,
+};
+
+static const work_prices *prices_of(const target *t)
+{
+    return (t->features & TARGET_FPU) != 0 ? &with_unit : &in_software;
+}
+
+/* How many times an operation on a vector is done. */
+static int64_t pieces(const target *t, tir_type of)
+{
+    int64_t bytes = (int64_t)of.lanes * (int64_t)(dtype_bits(of.dt) < 8 ? 8 : dtype_bits(of.dt)) / 8;
+    return of.lanes == 1 ? 1 : (t->features & TARGET_MVE) != 0 ? (bytes + 15) / 16 : 2 * of.lanes;
+}
+
+static bool divides(tir_op op)
+{
+    return op == TIR_DIV || op == TIR_MOD || op == TIR_FLOORDIV || op == TIR_FLOORMOD;
+}
+
+static int64_t float_work(const work_prices *p, tir_op op, bool is_double)
+{
+    if (op == TIR_MIN || op == TIR_MAX || tir_op_is_compare(op))
+        return is_double ? p->twice : p->order;
+    if (divides(op) || op == TIR_SQRT)
+        return is_double ? p->twice_divide : op == TIR_SQRT ? p->root : p->number_divide;
+    return is_double ? p->twice : p->number;
+}
+
+static int64_t integer_work(const work_prices *p, tir_op op, dtype dt)
+{
+    int64_t more = op == TIR_MIN || op == TIR_MAX || tir_op_is_compare(op) || op == TIR_SHL || op == TIR_SHR ? 3 : 1;
+    if (dtype_bits(dt) > 32)
+        return divides(op) ? p->wide_divide : op == TIR_MUL ? p->wide_multiply : more * p->wide;
+    return (divides(op) ? p->divide : op == TIR_MUL ? p->multiply : more * p->op) + (dtype_bits(dt) < 32 ? p->less : 0);
+}
+
+static int64_t function_work(const work_prices *p, tir_expr_ref e)
+{
+    const bool is_double = e->args[0]->type.dt == DT_F64;
+    switch (e->op) {
+    case TIR_TO_BITS:
+    case TIR_FROM_BITS:
+    case TIR_BITNOT: return 2 * p->op;
+    case TIR_FABS:
+    case TIR_ISNAN:
+    case TIR_ISINF: return 2 * p->order;
+    case TIR_SQRT: return float_work(p, e->op, is_double);
+    case TIR_RINT:
+    case TIR_FLOOR:
+    case TIR_CEIL:
+    case TIR_TRUNC:
+    case TIR_LDEXP: return is_double ? p->twice : p->convert + 4 * p->order;
+    case TIR_FMA: return is_double ? 6 * p->twice : p->fused; /* in software wider, and rounded once */
+    default: return is_double ? p->twice_math : p->math;
+    }
+}
+
+static int64_t cast_work(const work_prices *p, tir_expr_ref e)
+{
+    const dtype from = e->args[0]->type.dt, to = e->type.dt;
+    if (from == DT_F64 || to == DT_F64)
+        return 2 * p->twice;
+    if (dtype_is_float(from) || dtype_is_float(to)) /* what is out of range and no number is told apart first */
+        return (dtype_bits(from) > 32 || dtype_bits(to) > 32 ? 2 * p->convert + 60 : p->convert) +
+               (dtype_is_float(from) ? 2 * p->order : 0);
+    return dtype_bits(to) > 32 ? 2 * p->op : p->op;
+}
+
+static int64_t binary_work(const work_prices *p, tir_expr_ref e)
+{
+    const dtype dt = e->args[0]->type.dt;
+    return dtype_is_float(dt) ? float_work(p, e->op, dt == DT_F64) : integer_work(p, e->op, dt);
+}
+
+static bool is_half(dtype dt)
+{
+    return dtype_is_float(dt) && dtype_bits(dt) == 16;
+}
+
+static int64_t scalar_work(const work_prices *p, tir_expr_ref e)
+{
+    const int64_t words = dtype_bits(e->type.dt) > 32 ? 2 : 1;
+    switch (e->kind) {
+    case TIR_INT:
+    case TIR_FLOAT:
+    case TIR_VAR: return 0;
+    case TIR_LOAD: return words * p->access + (is_half(e->type.dt) ? p->convert + 20 : 0);
+    case TIR_BINOP: return binary_work(p, e);
+    case TIR_NOT: return p->op;
+    case TIR_CAST: return cast_work(p, e);
+    case TIR_SELECT: return 3 * words * p->op;
+    case TIR_CALL: return function_work(p, e);
+    case TIR_ADDRESS: return 2 * p->op;
+    case TIR_RAMP:
+    case TIR_BROADCAST: return p->op;
+    case TIR_EXTERN: break;
+    }
+    return 0;
+}
+
+/* As binary32, what was made binary64 for an exact product; NULL: it may have more bits. */
+static tir_expr_ref single(compiler *c, tir_expr_ref x)
+{
+    if (x->kind == TIR_BROADCAST) {
+        tir_expr_ref one = single(c, x->args[0]);
+        return one ? tir_broadcast(c, one, x->type.lanes) : NULL;
+    }
+    if (x->kind == TIR_FLOAT && (double)(float)x->u.f == x->u.f)
+        return tir_float(c, DT_F32, x->u.f);
+    if (x->kind != TIR_CAST || dtype_bits(x->args[0]->type.dt) > 32)
+        return NULL;
+    tir_expr_ref from = x->args[0];
+    return from->type.dt == DT_F32 ? from : expr_is_short(from) ? tir_cast(c, DT_F32, from) : NULL;
+}
+
+/* With a unit for binary32, what the loops say in several steps, and in binary64, is an instruction or a few. */
+static tir_expr_ref as_written(const void *ctx, compiler *c, tir_expr_ref e)
+{
+    const target *t = ctx;
+    tir_expr_ref product, more, args[3];
+    if (e->kind != TIR_CAST || (t->features & TARGET_FPU) == 0)
+        return e;
+    args[0] = expr_rounded_number(e, &args[1]);
+    if (args[0])
+        return tir_extern(c, rounded_name, e->type, args[1] ? 2 : 1, args);
+    if (!expr_rounded_once(e, &product, &more))
+        return e;
+    args[0] = single(c, product->args[0]);
+    args[1] = single(c, product->args[1]);
+    args[2] = more ? single(c, more) : NULL;
+    if (!args[0] || !args[1] || (more && !args[2]))
+        return e;
+    return more ? tir_call(c, TIR_FMA, 3, args) : tir_mul(c, args[0], args[1]);
+}
+
+static int64_t expr_instructions(const void *ctx, tir_expr_ref e)
+{
+    const target *t = ctx;
+    return pieces(t, e->type) * scalar_work(prices_of(t), e);
+}
+
+static int64_t stmt_instructions(const void *ctx, const tir_stmt *s)
+{
+    const target *t = ctx;
+    const work_prices *p = prices_of(t);
+    if (s->kind == TIR_STORE)
+        return pieces(t, s->value->type) * ((dtype_bits(s->value->type.dt) > 32 ? 2 : 1) * p->access + p->less);
+    return s->kind == TIR_FOR ? p->step : 2 * p->op;
+}
+
+/* --- of a package --- */
+
+/* The run-time, with hooks before and after each operator; each call of a kernel: registers, arguments, its share. */
+enum { ONE_RUN = 3000, ONE_OPERATOR = 600, ONE_PART = 150 };
+
+package_work package_most_work(compiler *c, const codegen_unit *u)
+{
+    const plan_problem *p = u->plan->problem;
+    package_work sum = {.instructions = u->target->address_bits == 32 ? ONE_RUN : -1};
+    if (p->steps.len > 1)
+        return (package_work){-1, -1, "the model branches or loops"};
+    for (uint32_t i = 0; i < p->ops.len; i++) {
+        const tir_func *f = p->ops.data[i].func;
+        const target *t = f->target ? f->target : u->target;
+        const tir_prices operations = {t, NULL, expr_operations, stmt_operations, call_work};
+        const tir_prices instructions = {t, as_written, expr_instructions, stmt_instructions, call_work};
+        const char *why;
+        int64_t n = tir_most_operations(c, f, &operations, &why), k = -1;
+        if (n < 0 || !i64_add(sum.operations, n, &sum.operations))
+            return (package_work){-1, -1, arena_printf(&c->mem, "%s: %s", f->name, why ? why : "too many")};
+        if (sum.instructions >= 0)
+            k = tir_most_operations(c, f, &instructions, &why);
+        const int64_t parts = u->plan->tasks[i].parts;
+        if (k < 0 || !i64_add(k, ONE_OPERATOR + ONE_PART * parts, &k) ||
+            !i64_add(sum.instructions, k, &sum.instructions))
+            sum.instructions = -1;
+    }
+    return sum;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What use-integers leaves in float: a note for each operator that reads dequantised numbers when it has ended, with
+ * the reason that it found on its way, or one that follows from what the operator is. */
+#include "graph/pass/qnn.h"
+
+#include <string.h>
+
+void qnn_set_reason(compiler *c, qnn_reasons *r, const graph_node *n, const char *why)
+{
+    vec_push(&c->mem, &r->texts, why);
+    ptr_map_set(&r->of, n, r->texts.len - 1);
+}
+
+static bool reads_dequantised(const graph_node *n)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (rewrite_is_op(n->inputs[i], "qnn.dequantize") && n->inputs[i]->def->inputs[0]->type.dt != DT_I32)
+            return true;
+    return false;
+}
+
+/* What a table is made of, 256 numbers: folding computes it. */
+static bool makes_table(const graph_node *n, uint32_t depth)
+{
+    for (uint32_t i = 0; i < n->n_inputs && depth > 0; i++) {
+        const graph_value *x = n->inputs[i];
+        if (x && !graph_constant(x) && !(x->def && makes_table(x->def, depth - 1)))
+            return false;
+    }
+    return depth > 0 && n->n_inputs > 0;
+}
+
+void qnn_note_floats(compiler *c, const graph_func *f, const qnn_reasons *r, bool integers)
+{
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        uint32_t at = 0;
+        if (!reads_dequantised(n) || makes_table(n, QNN_MAX_NODES + 1))
+            continue;
+        const char *why = "rounding to nearest even: --integers asks for integers";
+        if (strcmp(n->op->name, "qnn.quantize") == 0)
+            why = "its scale, zero point or type changes";
+        else if (integers)
+            why = "its result is not quantised, or it has no integer form";
+        if (ptr_map_get(&r->of, n, &at))
+            why = r->texts.data[at];
+        graph_note note = {"use-integers", n->op->name, n->n_outputs ? n->outputs[0]->name : "", why, n->loc};
+        vec_push(&c->mem, &f->module->notes, note);
+    }
+}
