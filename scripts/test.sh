@@ -200,6 +200,7 @@ all)
         --target x86-64-v3
     start stage "quantised operators" "$python" test/py/contributed.py --lathe "$build/lathe" --count 3
     start stage "values of 16 bits" "$python" test/py/wide.py --lathe "$build/lathe" --count 3
+    start stage "values of 16 bits elsewhere" "$python" test/py/wide.py --lathe "$build/lathe" --cross --count 2
     start stage "weights of 4 bits" "$python" test/py/nibbles.py --lathe "$build/lathe"
     start stage "weights of 4 bits elsewhere" "$python" test/py/nibbles.py --lathe "$build/lathe" --cross --count 1
     start stage "sums in integers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 2 --seed 50 \

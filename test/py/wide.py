@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of 16-bit values and 8-bit weights (QDQ) compute in integers and round exactly.
 
-    wide.py [--lathe FILE] [--seed N] [--count N] [--target TARGET ...]
+    wide.py [--lathe FILE] [--seed N] [--count N] [--target TARGET ...] [--cross]
 
 Each model has random layers side by side, of int16 or uint16: convolutions (groups, strides, borders, biases, a scale
 for each channel), products whose sums fit into 32 bits and some that do not, sums, products of two values, pools,
 clips, concatenations and changes of scale. Every element has to be the integer nearest to the exact quotient, ties to
 even, by rational arithmetic here, and within one of what onnxruntime, whose 16-bit layers compute in f32, makes of it.
 No layer may have stayed in float. Some scales are powers of two or multiples of each other, so that there are ties.
-Targets of emulated boards (qemu-m4) and of other processors (CROSS), in the defaults where their tools are here, run
-there, half as many seeds.
+Targets of emulated boards (qemu-m4) and an AArch64, in the defaults where their tools are here, run there, half as many
+seeds. With --cross all processors of quantised.py's table take their turn alone, under qemu's user mode: AArch64 with
+three sets of instructions, RISC-V's vectors of 128, 256 and 512 bits.
 """
 import argparse
 import json
@@ -27,6 +28,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from package import save_inputs
+from quantised import CROSS
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TYPES = {np.int16: TensorProto.INT16, np.uint16: TensorProto.UINT16}
@@ -249,14 +251,17 @@ LAYERS = [Model.conv] * 6 + [Model.deep, Model.matmul, Model.matmul, Model.long,
 
 
 # target: compiler, emulator
-CROSS = {"aarch64": ("aarch64-linux-gnu-gcc", "qemu-aarch64 -cpu cortex-a53")}
+EMULATED = {target: (cc, emulator) for target, cc, emulator in reversed(CROSS)}
 BOARDS = {"qemu-m4": "cortex-m4", "qemu-m55": "cortex-m55", "qemu-rv32": "rv32imc"}
 
 
 def default_targets():
     have = all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm"))
-    cross = [t for t, tools in CROSS.items() if all(shutil.which(tool.split()[0]) for tool in tools)]
-    return ["", "generic"] + ["qemu-m4"] * have + cross
+    return ["", "generic"] + ["qemu-m4"] * have + [t for t in emulated_here() if t == "aarch64"]
+
+
+def emulated_here():
+    return [t for t, tools in sorted(EMULATED.items()) if all(shutil.which(tool.split()[0]) for tool in tools)]
 
 
 def reference(path, feed):
@@ -287,9 +292,9 @@ def check(args, target, seed, folder):
              for r in json.load(open(report)).get("remarks", []) if r["pass"] == "use-integers"]
     chosen += save_inputs(folder, m.feed)
     env = {}
-    if target in CROSS:
-        env = {"CC": CROSS[target][0] + " -static"}
-        chosen += ["--emulator", CROSS[target][1]]
+    if target in EMULATED:
+        env = {"CC": EMULATED[target][0] + " -static"}
+        chosen += ["--emulator", EMULATED[target][1]]
     lathe_says(args, ["run", path, "--output-dir", folder] + chosen, **env)
     theirs, elements, makers = reference(path, m.feed), 0, {o: n for n in m.nodes for o in n.output}
     for name, want in m.want.items():
@@ -309,10 +314,11 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=4)
     parser.add_argument("--target", nargs="*", default=default_targets())
+    parser.add_argument("--cross", action="store_true", help="for other processors alone, whose programs qemu runs")
     args = parser.parse_args()
     total, failed, runs = 0, 0, 0
-    for target in args.target:
-        count = (args.count + 1) // 2 if target in BOARDS or target in CROSS else args.count
+    for target in emulated_here() if args.cross else args.target:
+        count = (args.count + 1) // 2 if target in BOARDS or target in EMULATED else args.count
         runs += count
         for seed in range(args.seed, args.seed + count):
             with tempfile.TemporaryDirectory() as folder:

@@ -250,6 +250,8 @@ void needs_write_dot_nibbles(arena *a, writer *w, const c_needs *all, const c_ne
 /* needs_pieces.c: what a helper does with x of f64 in pieces that fit into a register: `each` makes of the piece u.p[i]
  * what it becomes, `last` ends the function. */
 const char *needs_in_pieces(arena *a, const c_need *n, const char *v, const char *each, const char *last);
+/* NEED_VEXTREME of f64, of a y that is the same in all lanes. */
+const char *needs_extreme_pieces(arena *a, const c_need *n, const char *v);
 /* f64 to i32: saturated in lanes, NaN is 0, by the processor's conversion. */
 const char *needs_whole_lanes(arena *a, const c_need *n, const char *v, const char *into);
 void dot_write_names(writer *w, const c_needs *all, const c_need *n); /* in front of the first of these */

@@ -18,6 +18,33 @@ const char *needs_in_pieces(arena *a, const c_need *n, const char *v, const char
                         bytes, bytes, v, bytes, bytes, each, last);
 }
 
+/* One instruction of x86 for a piece, which gcc has no other name for. "": the vector has fewer bytes. */
+static const char *by_instruction(arena *a, const c_need *n, uint32_t bytes, const char *features)
+{
+    const char *op = n->op == TIR_MAX ? "max" : "min";
+    if (needs_vector_bytes(n->dt, n->lanes) < bytes)
+        return "";
+    return arena_printf(a, bytes == 64   ? "#elif defined(%s)\n        u.p[i] = __builtin_ia32_%spd512_mask(u.p[i], b, "
+                                           "u.p[i], -1, 4);\n"
+                           : bytes == 32 ? "#elif defined(%s)\n        u.p[i] = __builtin_ia32_%spd256(u.p[i], b);\n"
+                                         : "#elif defined(%s)\n        u.p[i] = __builtin_ia32_%spd(u.p[i], b);\n",
+                        features, op);
+}
+
+const char *needs_extreme_pieces(arena *a, const c_need *n, const char *v)
+{
+    const char *masked = arena_printf(a,
+                                      "        {\n            const mask first = (mask)(u.p[i] %s b);\n"
+                                      "            u.p[i] = (piece)(((mask)u.p[i] & first) | ((mask)b & ~first));\n"
+                                      "        }\n", n->op == TIR_MAX ? ">" : "<");
+    const char *each = arena_printf(a,
+                                    "const piece b = (piece){0} + LATHE_LANE(y, 0);\n"
+                                    "#if defined(__clang__)\n%s%s%s%s#else\n%s#endif",
+                                    masked, by_instruction(a, n, 64, "__AVX512F__"),
+                                    by_instruction(a, n, 32, "__AVX__"), by_instruction(a, n, 16, "__SSE2__"), masked);
+    return needs_in_pieces(a, n, v, each, "    return u.all;");
+}
+
 const char *needs_whole_lanes(arena *a, const c_need *n, const char *v, const char *into)
 {
     const char *each = "const piece low = (piece){0} - 2147483648.0, high = (piece){0} + 2147483647.0;\n"

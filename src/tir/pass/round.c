@@ -3,7 +3,8 @@
  * clamped first and then rounded by adding 1.5 * 2^23, which leaves the integer in the low bits; a bound that is an
  * integer gives the same before and behind the rounding. What was made in f64 and then rounded to f32 is a fused
  * multiply-add where the target has one, or a sum of f32: what goes in is exact in f32, and the product in f64. A sum
- * in f64 is rounded twice then, by 2^-53 and to f32, a fused one once: they differ where the first step makes a tie. */
+ * in f64 is rounded twice then, by 2^-53 and to f32, a fused one once: they differ where the first step makes a tie.
+ * An f64 that is rounded by adding 1.5 * 2^52 has its integer in the low word; no conversion has to look at its range. */
 #include "tir/build.h"
 #include "tir/facts.h"
 #include "tir/node.h"
@@ -13,7 +14,8 @@
 
 #include <math.h>
 
-#define ROUNDER 12582912.0 /* 1.5 * 2^23: the low 8 bits of its own are 0 */
+#define ROUNDER      12582912.0         /* 1.5 * 2^23: the low 8 bits of its own are 0 */
+#define ROUNDER_REAL 6755399441055744.0 /* 1.5 * 2^52: the low 32 bits of its own are 0 */
 
 /* The number in all lanes. */
 static bool is_number(tir_expr_ref e, double *out)
@@ -137,17 +139,43 @@ static tir_expr_ref rounded(compiler *c, tir_expr_ref e)
 static bool adds_rounder(tir_expr_ref e)
 {
     double n;
-    return is_op(e, TIR_ADD) && e->type.lanes > 1 && is_number(e->args[1], &n) && n == ROUNDER;
+    return is_op(e, TIR_ADD) && e->type.lanes > 1 && is_number(e->args[1], &n) &&
+           n == (e->type.dt == DT_F64 ? ROUNDER_REAL : ROUNDER);
+}
+
+/* x + rounder - rounder */
+static bool adds_and_takes_off(tir_expr_ref e)
+{
+    double n, m;
+    return is_op(e, TIR_SUB) && adds_rounder(e->args[0]) && is_number(e->args[0]->args[1], &n) &&
+           is_number(e->args[1], &m) && m == n;
+}
+
+/* cast(int32, min(max(x, low), high) + 1.5 * 2^52 - 1.5 * 2^52) in f64 */
+static tir_expr_ref rounded_real(compiler *c, tir_expr_ref e)
+{
+    tir_expr_ref sum = e->args[0]->type.dt == DT_F64 && adds_and_takes_off(e->args[0]) ? e->args[0]->args[0] : NULL, x;
+    double low, high;
+    if (e->type.dt != DT_I32 || !sum || !read_clamp(sum->args[0], &x, &low, &high) || low < INT32_MIN ||
+        high > INT32_MAX)
+        return e;
+    if (!is_of_integers(x)) /* NaN becomes 0 */
+        x = tir_select(c, tir_binary(c, TIR_EQ, x, x), x, tir_float(c, DT_F64, 0));
+    x = tir_min(c, tir_max(c, x, tir_float(c, DT_F64, low)), tir_float(c, DT_F64, high));
+    return tir_cast(c, DT_I32, tir_call1(c, TIR_TO_BITS, tir_add(c, x, tir_float(c, DT_F64, ROUNDER_REAL))));
 }
 
 tir_expr_ref tir_clamped_and_rounded(tir_expr_ref e)
 {
-    double n;
     const bool bits = e->kind == TIR_CALL && e->op == TIR_TO_BITS && adds_rounder(e->args[0]),
-               back = is_op(e, TIR_SUB) && adds_rounder(e->args[0]) && is_number(e->args[1], &n) && n == ROUNDER;
+               back = adds_and_takes_off(e);
+    tir_expr_ref inner;
+    double low, high;
     tir_expr_ref x = bits || back ? e->args[0]->args[0] : NULL;
     if (!x || !is_op(x, TIR_MIN) || !is_op(x->args[0], TIR_MAX))
         return NULL;
+    if (x->type.dt == DT_F64 && !read_clamp(x, &inner, &low, &high))
+        return NULL; /* pieces of a vector take bounds that are the same in all lanes */
     return bits || is_of_integers(x->args[0]->args[0]) ? x : NULL;
 }
 
@@ -258,7 +286,7 @@ static tir_expr_ref in_lanes(tir_rewriter *r, tir_expr_ref e)
         return e;
     if (dtype_is_float(e->type.dt))
         return f->target && f->target->fma ? fused(r->c, e) : e;
-    return rounded(r->c, e);
+    return e->type.dt == DT_I32 ? rounded_real(r->c, e) : rounded(r->c, e);
 }
 
 bool tir_pass_round(compiler *c, tir_func *f)
