@@ -542,7 +542,8 @@ static void write_vextreme(arena *a, writer *w, const c_need *n, const char *v, 
                                       "    const mask first = (mask)(x %s y);\n"
                                       "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
                                       m, needs_vector_bytes(n->dt, n->lanes), op, v);
-    const char *fast = n->dt == DT_F64 ? needs_extreme_pieces(a, n, v) : by_extreme(a, n, "return LATHE_EXTREME;", masked);
+    const char *fast =
+        n->dt == DT_F64 ? needs_extreme_pieces(a, n, v) : by_extreme(a, n, "return LATHE_EXTREME;", masked);
     write_choice(a, w, n, mve,
                  arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "above" : "below", v, v), v, fast,
                  arena_printf(a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(x, i) : "

@@ -4,7 +4,8 @@
  * integer gives the same before and behind the rounding. What was made in f64 and then rounded to f32 is a fused
  * multiply-add where the target has one, or a sum of f32: what goes in is exact in f32, and the product in f64. A sum
  * in f64 is rounded twice then, by 2^-53 and to f32, a fused one once: they differ where the first step makes a tie.
- * An f64 that is rounded by adding 1.5 * 2^52 has its integer in the low word; no conversion has to look at its range. */
+ * An f64 that is rounded by adding 1.5 * 2^52 has its integer in the low word; no conversion has to look at its range.
+ */
 #include "tir/build.h"
 #include "tir/facts.h"
 #include "tir/node.h"
