@@ -31,8 +31,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from package import save_inputs
-from quantised import CROSS
-from wide import exact, rounded
+from wide import BOARDS, EMULATED, emulated_here, exact, rounded
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -362,17 +361,6 @@ def check_integers(args, board, seed, folder):
         elif np.abs(got.astype(np.int64) - theirs[name].astype(np.int64)).max() > 1:
             wrong.append(f"{name}: more than one from onnxruntime")
     return elements, [f"seed {seed}, {board}: {line}" for line in wrong]
-
-
-BOARDS = {"qemu-m4": "cortex-m4", "qemu-m0plus": "cortex-m0plus", "qemu-m3": "cortex-m3", "qemu-m7": "cortex-m7",
-          "qemu-m33": "cortex-m33", "qemu-m55": "cortex-m55", "qemu-rv32": "rv32imc"}
-
-
-EMULATED = {target: (cc, emulator) for target, cc, emulator in reversed(CROSS)}
-
-
-def emulated_here():
-    return [t for t, tools in sorted(EMULATED.items()) if all(shutil.which(tool.split()[0]) for tool in tools)]
 
 
 def boards_here():

@@ -170,14 +170,18 @@ class Model:
     def long(self):
         self.matmul(int(self.rng.integers(700, 900)), 200)
 
-    def gemm(self):
-        k, n = int(self.rng.integers(1, 70)), int(self.rng.integers(1, 40))
-        x, y = self.params(12), self.params(40)
-        data, numbers = self.input([7, k], x)
-        w, codes, scales = self.weight([n, k], 0)
+    def gemm(self, k=None, most=60):
+        k, n = k or int(self.rng.integers(1, 70)), int(self.rng.integers(1, 40))
+        x, y = self.params(12), self.params(40 if k < 100 else 400)
+        data, numbers = self.input([int(self.rng.choice([1, 7])), k], x)
+        w, codes, scales = self.weight([n, k], 0, most)
         b, values = self.bias(x[0], scales)
         acc = numbers @ codes.T + values
         self.output(self.node("Gemm", [data, w, b], transB=1), y, self.by_channel(acc, 1, x[0], scales, y[0]))
+
+    def long_gemm(self):
+        """The same of matrices, which microcontrollers sum in chunks."""
+        self.gemm(int(self.rng.integers(700, 2400)), 100)
 
     def sum(self):
         a, b, y = self.params(12), self.params(7), self.params(15)
@@ -245,14 +249,15 @@ class Model:
         onnx.save(onnx.shape_inference.infer_shapes(model), path)
 
 
-LAYERS = [Model.conv] * 6 + [Model.deep, Model.matmul, Model.matmul, Model.long, Model.gemm, Model.gemm, Model.sum,
-                             Model.sum, Model.product, Model.product, Model.average, Model.average,
-                             Model.global_average, Model.moved, Model.joined, Model.rescaled]
+LAYERS = [Model.conv] * 6 + [Model.deep, Model.matmul, Model.matmul, Model.long, Model.gemm, Model.gemm, Model.long_gemm,
+                             Model.long_gemm, Model.sum, Model.sum, Model.product, Model.product, Model.average,
+                             Model.average, Model.global_average, Model.moved, Model.joined, Model.rescaled]
 
 
 # target: compiler, emulator
 EMULATED = {target: (cc, emulator) for target, cc, emulator in reversed(CROSS)}
-BOARDS = {"qemu-m4": "cortex-m4", "qemu-m55": "cortex-m55", "qemu-rv32": "rv32imc"}
+BOARDS = {"qemu-m4": "cortex-m4", "qemu-m0plus": "cortex-m0plus", "qemu-m3": "cortex-m3", "qemu-m7": "cortex-m7",
+          "qemu-m33": "cortex-m33", "qemu-m55": "cortex-m55", "qemu-rv32": "rv32imc"}
 
 
 def default_targets():

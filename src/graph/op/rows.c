@@ -6,6 +6,7 @@
 
 #define MOST_PATCH     4  /* steps in two rows of a window: below, a loop over its rows costs more than the products */
 #define MOST_DIRECT    65536 /* products whose sum has room in 32 bits without a zero point taken off */
+#define MOST_CHUNKS    65536
 #define PATCH_CHANNELS 16 /* of the result: that many times a patch is read */
 
 static int64_t up_to(int64_t x, int64_t multiple)
@@ -57,6 +58,8 @@ void rows_conv_derive(rows_conv *v)
                  v->out >= PATCH_CHANNELS;
     if (v->patches)
         v->steps = up_to(w->kernel[0] * w->kernel[1] * v->in, ROWS_GRANULE) / ROWS_GRANULE;
+    if (v->chunks > 1)
+        v->steps = up_to(v->steps, v->chunks);
     v->whole = v->words && !v->depthwise && !v->patches && last_is_whole(v);
     const int64_t wide = v->whole ? up_to(v->out_extent[1], ROWS_TILE) : v->out_extent[1];
     v->line = ((wide - 1) * w->stride[1] + (v->taps - 1) * w->dilation[1]) * v->pixel +
@@ -139,11 +142,14 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
     out->lanes = graph_attr_int(n, "lanes") != 0;
     out->words = graph_attr_int(n, "words") != 0;
     out->nibbles = graph_attr_int(n, "nibbles") != 0;
+    out->chunks = graph_attr_int(n, "chunks");
     out->out = graph_attr_int(n, "channels");
     out->halves = dtype_bits(infer_in(n, 0)->dt) == 16;
     if (dtype_bits(infer_in(n, 0)->dt) > 16 || (out->halves && out->lanes))
         return infer_error(c, n, "the data is %s; numbers of 8 bits%s are needed", dtype_name(infer_in(n, 0)->dt),
                            out->lanes ? "" : ", or of 16,");
+    if (out->chunks < 1 || out->chunks > MOST_CHUNKS || (out->chunks > 1 && (!out->halves || out->depthwise)))
+        return infer_error(c, n, "1 to %d chunks of sums are needed, 1 of bytes and of depthwise ones", MOST_CHUNKS);
     if (!read_extents(c, n, out) || !nn_window_read(c, n, 2, &out->win))
         return false;
     memcpy(out->win.kernel, kernel, 2 * sizeof *kernel);
@@ -170,6 +176,6 @@ bool infer_conv2d_rows(compiler *c, const graph_node *n, type *out)
         return false;
     dim d[4] = {dim_const(c, v.images), dim_const(c, v.out_extent[0]), dim_const(c, v.out_extent[1]),
                 dim_const(c, v.out)};
-    out[0] = type_tensor(DT_I32, shape_make(c, 4, d));
+    out[0] = type_tensor(v.chunks > 1 ? DT_I64 : DT_I32, shape_make(c, 4, d));
     return true;
 }

@@ -11,6 +11,7 @@
 #define ROWS_TILE    3 /* pixels by two channels: 6 sums, 4 registers of weights, 4 for data and addresses */
 #define ROWS_LANES   16 /* the same where vectors of bytes are multiplied */
 #define ROWS_NIBBLES 8 /* in a number of 32 bits */
+#define ROWS_CHUNKS  "chunks" /* the tag of the stage with a chunk's sums */
 #define ROWS_WORD    4 /* rows of a depthwise window that stand side by side there */
 
 typedef struct rows_conv {
@@ -30,11 +31,12 @@ typedef struct rows_conv {
     bool halves;
     bool nibbles; /* weights of 4 bits, two in a byte; of sums over channels, and of what is read directly, for an even
                    * number of channels; of a depthwise window a row of up to ROWS_NIBBLES in a number */
+    int64_t chunks; /* 16 bits: equal parts of a run's steps, summed in i32 each and in i64 together; 1: all in i32. Given */
     int64_t images, extent[2], in, out; /* of the data; channels of data and result */
     int64_t out_extent[2];
     int64_t pixel; /* elements of one pixel in the buffer: its channels, filled up where that keeps steps apart */
     int64_t taps;  /* runs in one row of a window: one where columns are neighbours */
-    int64_t steps; /* steps of ROWS_GRANULE elements in a run; of a patch: in all of it */
+    int64_t steps; /* steps of ROWS_GRANULE elements in a run, filled up to whole chunks; of a patch: in all of it */
     int64_t run;   /* lanes: elements of a run; of a patch: in all of it */
     int64_t line;  /* elements of a row of the buffer */
     int64_t block; /* channels of the result whose weights lie side by side in each step */

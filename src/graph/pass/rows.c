@@ -94,12 +94,12 @@ static bool known_zero(const graph_node *n, bool lanes, int64_t *out)
     return !z || t;
 }
 
-/* Data of 16 bits whose zero point is known, with sums in i32. */
+/* Data of 16 bits whose zero point is known, with sums in i32 or i64. */
 static bool is_half(const graph_node *n)
 {
     const dtype dt = n->inputs[0]->type.dt;
     int64_t zero;
-    return (dt == DT_I16 || dt == DT_U16) && n->outputs[0]->type.dt == DT_I32 && known_zero(n, false, &zero);
+    return (dt == DT_I16 || dt == DT_U16) && known_zero(n, false, &zero);
 }
 
 /* Constant weights of such a rank as i8 without a zero point; channels of the result are their axis number `axis`. Of
@@ -229,7 +229,27 @@ static void pack_windows(const rows_conv *v, const source *s, uint8_t *at, size_
     }
 }
 
-static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, const source *s)
+/* Whether i32 holds the sums of each of so many chunks, whatever the data of 16 bits is. */
+static bool chunks_fit(const rows_conv *r, const int8_t *packed, int64_t chunks)
+{
+    const int64_t step = r->block * ROWS_GRANULE, runs = (r->patches ? 1 : r->win.kernel[0]) * r->taps;
+    const int64_t each = r->steps / chunks, most = INT32_MAX / 32768;
+    for (int64_t o = 0; o < r->out; o++)
+        for (int64_t k = 0; k < chunks; k++) {
+            int64_t sum = 0;
+            for (int64_t i = 0; i < runs * each; i++) {
+                const int8_t *w = packed + o / r->block * runs * r->steps * step +
+                                  (i / each * r->steps + k * each + i % each) * step + o % r->block * ROWS_GRANULE;
+                for (uint32_t e = 0; e < ROWS_GRANULE; e++)
+                    sum += w[e] < 0 ? -w[e] : w[e];
+            }
+            if (sum > most)
+                return false;
+        }
+    return true;
+}
+
+static const uint8_t *pack(converter *v, const rows_conv *r, const source *s)
 {
     int64_t dims[6], count = 1;
     uint32_t rank = rows_conv_weights(r, dims);
@@ -246,7 +266,26 @@ static graph_value *pack(converter *v, const graph_node *n, const rows_conv *r, 
         for (int64_t o = 0; o < r->out; o += r->block)
             pack_block(r, s, o, bytes + o / r->block * (count / (r->out / r->block)));
     }
-    return rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, dt, rank, dims, bytes), n->inputs[1]->name, n->loc);
+    return bytes;
+}
+
+#define MOST_CHUNKS 64 /* of them each adds to sums in memory */
+
+/* The packed weights, and in how many chunks they are summed: the fewest that leave 32 bits to none, where n's sums have
+ * 64. NULL: there are no such. */
+static const uint8_t *pack_in_chunks(converter *v, const graph_node *n, rows_conv *r, const source *s)
+{
+    if (n->outputs[0]->type.dt != DT_I64)
+        return pack(v, r, s);
+    for (r->chunks = 1; r->chunks <= MOST_CHUNKS && !r->depthwise && !r->nibbles; r->chunks++) {
+        rows_conv_derive(r);
+        const arena_mark mark = arena_get_mark(&v->t.r.c->mem);
+        const uint8_t *bytes = pack(v, r, s);
+        if (chunks_fit(r, (const int8_t *)bytes, r->chunks))
+            return bytes;
+        arena_reset(&v->t.r.c->mem, mark);
+    }
+    return NULL;
 }
 
 /* --- zero points that go into the bias --- */
@@ -258,21 +297,33 @@ static bool is_direct(const graph_node *n, const rows_conv *r)
     return !r->lanes && known_zero(n, false, &zero) && rows_conv_can_be_direct(r);
 }
 
+/* Numbers for each channel, in i32 modulo 2^32. */
+static const tensor_data *bias_of(converter *v, dtype dt, int64_t count, const int64_t *numbers)
+{
+    compiler *c = v->t.r.c;
+    if (dt == DT_I64)
+        return tensor_dense(c, DT_I64, 1, &count, numbers);
+    int32_t *words = arena_array(&c->mem, int32_t, (size_t)count);
+    for (int64_t i = 0; i < count; i++)
+        words[i] = (int32_t)(uint32_t)numbers[i];
+    return tensor_dense(c, DT_I32, 1, &count, words);
+}
+
 /* y with what the zero point adds to each channel taken off. */
 static graph_value *less_zero(converter *v, const graph_node *n, graph_value *y, const rows_conv *r, const source *s)
 {
     int64_t zero = 0, taps = r->win.kernel[0] * r->win.kernel[1] * (r->depthwise ? 1 : r->in);
     if (!y || (!r->lanes && !r->direct && !r->halves) || !known_zero(n, r->lanes, &zero) || zero == 0)
         return y;
-    int32_t *part = arena_array(&v->t.r.c->mem, int32_t, (size_t)r->out);
+    int64_t *part = arena_array(&v->t.r.c->mem, int64_t, (size_t)r->out);
     for (int64_t o = 0; o < r->out; o++) {
         int64_t sum = 0, columns = r->win.kernel[1];
         for (int64_t k = 0; k < taps; k++)
             sum += (int8_t)s->bytes[o * s->o + k % columns * s->x + k / columns % r->win.kernel[0] * s->y +
                                     k / columns / r->win.kernel[0] * s->i];
-        part[o] = (int32_t)(uint32_t)-(zero * sum);
+        part[o] = -(zero * sum);
     }
-    const tensor_data *t = tensor_dense(v->t.r.c, DT_I32, 1, &r->out, part);
+    const tensor_data *t = bias_of(v, y->type.dt, r->out, part);
     graph_value *in[2] = {y, rewrite_constant(&v->t.r, t, "bias", n->loc)};
     y = rewrite_emit(&v->t.r, "add", 2, in, 0, NULL, n->loc);
     if (y) {
@@ -293,21 +344,22 @@ static void join_bias(converter *v, const graph_node *n, graph_value **in)
         part = v->parts.data[at];
         if (own->count != 1 && own->count != part->count)
             return;
-        int32_t *both = arena_array(&v->t.r.c->mem, int32_t, (size_t)part->count);
+        int64_t *both = arena_array(&v->t.r.c->mem, int64_t, (size_t)part->count);
         for (int64_t k = 0; k < part->count; k++)
-            both[k] = (int32_t)(uint32_t)(tensor_get_i64(part, k) + tensor_get_i64(own, own->count == 1 ? 0 : k));
+            both[k] = tensor_get_i64(part, k) + tensor_get_i64(own, own->count == 1 ? 0 : k);
         in[i] = in[i]->def->inputs[0];
-        in[1 - i] = rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, DT_I32, 1, part->dims, both), "bias", n->loc);
+        in[1 - i] = rewrite_constant(&v->t.r, bias_of(v, part->dt, part->count, both), "bias", n->loc);
         return;
     }
 }
 
-static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_conv *r, const source *s)
+static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_conv *r, const source *s,
+                      const uint8_t *packed)
 {
     compiler *c = v->t.r.c;
     const nn_window *w = &r->win;
     int64_t pads[4] = {w->pad_begin[0], w->pad_begin[1], w->pad_end[0], w->pad_end[1]};
-    attr attrs[10] = {attr_int(c, "channels", r->out),
+    attr attrs[11] = {attr_int(c, "channels", r->out),
                       attr_ints(c, "kernel", 2, w->kernel),
                       attr_ints(c, "strides", 2, w->stride),
                       attr_ints(c, "pads", 4, pads),
@@ -320,10 +372,18 @@ static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_co
         attrs[n_attrs++] = attr_int(c, r->lanes ? "lanes" : "words", 1);
     if (r->nibbles)
         attrs[n_attrs++] = attr_int(c, "nibbles", 1);
-    graph_value *in[3] = {x, pack(v, n, r, s), NULL};
+    if (r->chunks > 1)
+        attrs[n_attrs++] = attr_int(c, "chunks", r->chunks);
+    int64_t dims[6];
+    const uint32_t rank = rows_conv_weights(r, dims);
+    const tensor_data *w_data = tensor_dense(c, rows_conv_weight_type(r), rank, dims, packed);
+    graph_value *in[3] = {x, rewrite_constant(&v->t.r, w_data, n->inputs[1]->name, n->loc), NULL};
     if (!r->direct && n->n_inputs > 2 && n->inputs[2])
         in[2] = twins_plain(&v->t, n->inputs[2], n->loc);
     graph_value *y = rewrite_emit(&v->t.r, "qnn.conv2d_rows", in[2] ? 3 : 2, in, n_attrs, attrs, n->loc);
+    const attr to = attr_dtype(c, "dtype", DT_I64);
+    if (y && r->chunks == 1) /* 32 bits hold the sums, which the model adds to in 64 */
+        y = rewrite_emit(&v->t.r, "cast", 1, &y, 1, &to, n->loc);
     return twins_set(&v->t, n, less_zero(v, n, y, r, s));
 }
 
@@ -362,9 +422,10 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     r.direct = is_direct(n, &r);
     int64_t area = w->dims[2] * w->dims[3];
     source s = {bytes_of(v, w), w->dims[1] * area, area, w->dims[3], 1};
-    *done = true;
     r.nibbles = fit_nibbles(v, n, &r, &s);
-    return emit_conv(v, n, last ? last : twins_plain(&v->t, x, n->loc), &r, &s);
+    const uint8_t *packed = pack_in_chunks(v, n, &r, &s);
+    *done = packed != NULL;
+    return !packed || emit_conv(v, n, last ? last : twins_plain(&v->t, x, n->loc), &r, &s, packed);
 }
 
 /* A product of a matrix with constant weights is a convolution of one line of pixels. */
@@ -386,8 +447,9 @@ static bool convert_matmul(converter *v, graph_node *n, bool *done)
     source s = {bytes_of(v, w), rows ? r.in : 1, rows ? 1 : r.out, 0, 0};
     r.nibbles = fit_nibbles(v, n, &r, &s);
     graph_value *last = cheap_last(v, x, n->loc);
-    *done = true;
-    return last && emit_conv(v, n, last, &r, &s);
+    const uint8_t *packed = pack_in_chunks(v, n, &r, &s);
+    *done = packed != NULL;
+    return last && (!packed || emit_conv(v, n, last, &r, &s, packed));
 }
 
 /* The operand of an element-wise node whose result is an image of so many channels: with its channels last, one number,

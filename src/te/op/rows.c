@@ -8,9 +8,9 @@
 
 typedef struct rows_ctx {
     rows_conv v;
-    const te_tensor *x, *w, *rows;
+    const te_tensor *x, *w, *rows, *parts;
     tir_expr_ref zero;
-    te_axis *reduce[5];
+    te_axis *reduce[5], *chunk;
 } rows_ctx;
 
 /* A number of 16 bits as i16: u16 less 32768. */
@@ -35,7 +35,7 @@ static tir_expr_ref centred_at(te_graph *g, const rows_ctx *k, tir_expr_ref imag
         inside = te_in_bounds(g, row, te_i64(g, v->extent[0]));
     if (w->pad_begin[1] || w->pad_end[1] || (!v->depthwise && !v->patches && reached > columns))
         inside = tir_and(c, inside, te_in_bounds(g, column, te_i64(g, v->extent[1])));
-    if (!v->depthwise && !v->patches && v->pixel != v->in)
+    if (!v->depthwise && !v->patches && (v->pixel != v->in || (v->tiled && v->steps * ROWS_GRANULE != v->in)))
         inside = tir_and(c, inside, tir_binary(c, TIR_LT, channel, te_i64(g, v->in)));
     tir_expr_ref x = te_read(g, k->x, v->planar ? planar : idx);
     x = v->halves ? as_half(g, x) : te_centred(g, DT_I16, x, k->zero);
@@ -139,13 +139,16 @@ static tir_expr_ref nibble(te_graph *g, const rows_ctx *k, tir_expr_ref channel,
     return tir_binary(c, TIR_SHR, tir_cast(c, DT_I32, tir_cast(c, DT_I8, x)), tir_int(c, DT_I32, 4));
 }
 
-/* Element 2 * pair + half of a step lies at half * 2 + pair of the weights. */
+/* Element 2 * pair + half of a step lies at half * 2 + pair of the weights. Of sums in chunks the last index is that of
+ * the chunk. */
 static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const rows_ctx *k = ctx;
     compiler *c = g->c;
     tir_expr_ref step = te_var(g, k->reduce[2]), pair = te_var(g, k->reduce[3]), half = te_var(g, k->reduce[4]),
                  two = te_i64(g, 2), block = te_i64(g, k->v.block);
+    if (k->v.chunks > 1)
+        step = tir_add(c, tir_mul(c, idx[4], te_i64(g, k->v.steps / k->v.chunks)), step);
     tir_expr_ref column = tir_mul(c, swept(g, k, idx[2], k->reduce[1], 1), te_i64(g, k->v.pixel));
     tir_expr_ref in_step = tir_add(c, tir_mul(c, pair, two), half);
     column = tir_add(c, column, tir_add(c, tir_mul(c, step, te_i64(g, ROWS_GRANULE)), in_step));
@@ -159,6 +162,13 @@ static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     const te_tensor *data = k->v.direct ? k->x : k->rows;
     tir_expr_ref const *at = k->v.direct ? pixel : k->v.tiled ? tiled : k->v.patches ? patch : x;
     return product(g, te_read(g, data, at), k->v.nibbles ? nibble(g, k, idx[3], pair, half) : te_read(g, k->w, w));
+}
+
+static tir_expr_ref chunks_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const rows_ctx *k = ctx;
+    tir_expr_ref at[5] = {idx[0], idx[1], idx[2], idx[3], te_var(g, k->chunk)};
+    return tir_cast(g->c, DT_I64, te_read(g, k->parts, at));
 }
 
 /* The buffer of a whole convolution; its rule says how much of it there is at a time. */
@@ -198,13 +208,24 @@ bool compute_conv2d_rows(te_graph *g, const graph_node *n, te_tensor *const *in,
         return compute_conv2d_lanes(g, n, v, in, out);
     if (v->halves)
         k.zero = as_half(g, k.zero ? k.zero : tir_const(g->c, in[0]->dt, 0));
-    int64_t counts[5] = {v->patches ? 1 : w->kernel[0], v->depthwise ? w->kernel[1] : v->taps, v->steps, 2, 2};
+    int64_t counts[5] = {v->patches ? 1 : w->kernel[0], v->depthwise ? w->kernel[1] : v->taps, v->steps / v->chunks,
+                         2, 2};
     uint32_t axes = v->depthwise ? 2 : 5;
     for (uint32_t i = 0; i < axes; i++)
         k.reduce[i] = te_reduce_axis(g, names[i], te_i64(g, counts[i]));
     k.rows = v->direct ? NULL : rows_of(g, &k);
     tir_expr_ref const *dims = te_shape(g, te_out_type(n, 0));
     te_body_fn body = v->depthwise ? depthwise_body : sums_body;
+    if (v->chunks > 1) {
+        tir_expr_ref extents[5] = {dims[0], dims[1], dims[2], dims[3], te_i64(g, v->chunks)};
+        te_tensor *parts = te_reduce(g, "parts", DT_I32, 5, extents, axes, k.reduce, TE_SUM, body, &k);
+        parts->node->tag = ROWS_CHUNKS;
+        k.parts = parts;
+        k.chunk = te_reduce_axis(g, "chunk", te_i64(g, v->chunks));
+        out[0] = te_reduce(g, "conv", DT_I64, 4, dims, 1, &k.chunk, TE_SUM, chunks_body, &k);
+        out[0]->node->tag = n->op->name;
+        return true;
+    }
     out[0] = te_reduce(g, "conv", DT_I32, 4, dims, axes, k.reduce, TE_SUM, body, &k);
     out[0]->node->tag = n->op->name;
     return true;

@@ -141,9 +141,24 @@ static bool begins_at_words(const rows_conv *v)
     return v->patches || v->tiled || v->pixel % 2 == 0 || (v->win.stride[1] % 2 == 0 && v->line % 2 == 0);
 }
 
+/* The stage of products in i32: that of the sums, or, of sums in i64, a chunk of them at a time. */
+static const te_node *products_stage(te_sched *s, const rows_conv *v, const te_node *anchor, const char *acc,
+                                     const char **out_name)
+{
+    const te_node *chunk = v->chunks > 1 ? te_find_tag(s->g, ROWS_CHUNKS) : NULL;
+    *out_name = chunk ? chunk->name : acc;
+    if (!chunk)
+        return anchor;
+    te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), te_axis_name(anchor, COLUMN),
+                                                 te_axis_name(anchor, CHANNEL)});
+    te_sched_set_scope(s, chunk->name, "local");
+    te_sched_compute_at(s, chunk->name, acc, tap(anchor, 0));
+    return chunk;
+}
+
 static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
 {
-    const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
+    const char *o = last->name, *all = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
     const te_node *rows = te_find_tag(s->g, "pad");
     te_sched_split(s, o, te_axis_name(last, COLUMN), ROWS_TILE, "col_o", "col_i");
     te_sched_split(s, o, te_axis_name(last, CHANNEL), v->block, "channel_o", "channel_i");
@@ -152,16 +167,18 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
         te_sched_pragma(s, o, "col_o", "whole", 1);
     write_out(s, v, o, "col_i");
     write_out(s, v, o, "channel_i");
-    te_sched_compute_at(s, acc, o, "channel_o");
+    te_sched_compute_at(s, all, o, "channel_o");
+    const char *acc;
+    const te_node *made = products_stage(s, v, anchor, all, &acc);
     te_sched_reorder(s, acc, 7,
-                     (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, COLUMN),
-                                      te_axis_name(anchor, CHANNEL), tap(anchor, 2), tap(anchor, 3), tap(anchor, 4)});
+                     (const char *[]){tap(made, 0), tap(made, 1), te_axis_name(made, COLUMN),
+                                      te_axis_name(made, CHANNEL), tap(made, 2), tap(made, 3), tap(made, 4)});
     if (v->nibbles)
-        te_sched_split(s, acc, te_axis_name(anchor, CHANNEL), 2, "pair_of_channels", "channel");
+        te_sched_split(s, acc, te_axis_name(made, CHANNEL), 2, "pair_of_channels", "channel");
     const char *const codes[] = {"dot_rows_anywhere", "dot_rows", "nibble_rows_anywhere", "nibble_rows"};
-    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), codes[2 * v->nibbles + begins_at_words(v)]);
+    te_sched_tensorize(s, acc, te_axis_name(made, COLUMN), codes[2 * v->nibbles + begins_at_words(v)]);
     if (!has_words(t) && !v->patches && v->win.kernel[0] <= MOST_ROWS && v->steps <= SHORT_RUN)
-        te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 0));
+        te_sched_annotate(s, TE_UNROLL, acc, tap(made, 0));
     if (v->tiled) {
         te_sched_reorder(s, rows->name, 2, (const char *[]){te_axis_name(rows, 3), te_axis_name(rows, 2)});
         if (!has_words(t))
@@ -230,11 +247,12 @@ bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_no
     rows_conv v;
     if (!rows_conv_read(s->c, n, &v))
         return false;
-    const te_node *kept[MOST_STAGES];
+    const te_node *kept[MOST_STAGES + 1];
     uint32_t n_kept = 0;
     if (s->g->params.len - s->g->n_inputs == 1 && last->kind == TE_COMPUTE)
         n_kept = inline_between(s, anchor, last, kept);
-    if (n_kept == MOST_STAGES || !te_is_one_nest_with(s, anchor, last, "pad", n_kept, kept))
+    kept[n_kept] = te_find_tag(s->g, ROWS_CHUNKS); /* placed with the sums */
+    if (n_kept == MOST_STAGES || !te_is_one_nest_with(s, anchor, last, "pad", n_kept + 1, kept))
         return te_schedule_default(s, t, n, NULL, last);
     for (uint32_t i = 0; i < n_kept; i++)
         te_sched_set_scope(s, kept[i]->name, "local");
