@@ -249,9 +249,10 @@ class Model:
         onnx.save(onnx.shape_inference.infer_shapes(model), path)
 
 
-LAYERS = [Model.conv] * 6 + [Model.deep, Model.matmul, Model.matmul, Model.long, Model.gemm, Model.gemm, Model.long_gemm,
-                             Model.long_gemm, Model.sum, Model.sum, Model.product, Model.product, Model.average,
-                             Model.average, Model.global_average, Model.moved, Model.joined, Model.rescaled]
+LAYERS = [Model.conv] * 6 + [Model.deep, Model.matmul, Model.matmul, Model.long, Model.gemm, Model.gemm,
+                             Model.long_gemm, Model.long_gemm, Model.sum, Model.sum, Model.product, Model.product,
+                             Model.average, Model.average, Model.global_average, Model.moved, Model.joined,
+                             Model.rescaled]
 
 
 # target: compiler, emulator

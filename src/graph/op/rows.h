@@ -31,7 +31,7 @@ typedef struct rows_conv {
     bool halves;
     bool nibbles; /* weights of 4 bits, two in a byte; of sums over channels, and of what is read directly, for an even
                    * number of channels; of a depthwise window a row of up to ROWS_NIBBLES in a number */
-    int64_t chunks; /* 16 bits: equal parts of a run's steps, summed in i32 each and in i64 together; 1: all in i32. Given */
+    int64_t chunks; /* 16 bits: equal parts of a run's steps, in i32 each and in i64 together; 1: all in i32 */
     int64_t images, extent[2], in, out; /* of the data; channels of data and result */
     int64_t out_extent[2];
     int64_t pixel; /* elements of one pixel in the buffer: its channels, filled up where that keeps steps apart */
@@ -49,8 +49,8 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out);
 int64_t rows_conv_nibble(const rows_conv *v, int64_t e, int64_t c, int64_t *out_half);
 /* Whether a convolution may read its data directly: one pixel, whose channels fill all steps. */
 bool rows_conv_can_be_direct(const rows_conv *v);
-/* The same from a window, for a node that is not made yet: out->win, planar, depthwise, images, extent, in and out are
- * given. */
+/* The same from a window, for a node that is not made yet: out->win, planar, depthwise, images, extent, in, out and
+ * chunks are given. */
 void rows_conv_derive(rows_conv *v);
 /* Shape of the weights: depthwise [channels, rows, columns]; else blocks of result channels, rows, runs, steps,
  * channels of the block, elements of the step, where elements 1 and 2 have changed places: what an instruction that

@@ -271,8 +271,8 @@ static const uint8_t *pack(converter *v, const rows_conv *r, const source *s)
 
 #define MOST_CHUNKS 64 /* of them each adds to sums in memory */
 
-/* The packed weights, and in how many chunks they are summed: the fewest that leave 32 bits to none, where n's sums have
- * 64. NULL: there are no such. */
+/* The packed weights, and in how many chunks they are summed: the fewest that leave 32 bits to none, where n's sums
+ * have 64. NULL: there are no such. */
 static const uint8_t *pack_in_chunks(converter *v, const graph_node *n, rows_conv *r, const source *s)
 {
     if (n->outputs[0]->type.dt != DT_I64)
