@@ -361,7 +361,7 @@ graph_value *onnx_conv(onnx_node *n, const char *stem, uint32_t n_in, graph_valu
 /* Gemm by the node's operands and attributes (onnx_op_nn.c). */
 graph_value *onnx_gemm(onnx_node *n);
 
-/* qnn.avg_pool2d by the node's window attributes (onnx_op_nn.c). */
+/* qnn.avg_pool1d, 2d or 3d by the node's window attributes (onnx_op_nn.c). */
 graph_value *onnx_quantised_pool(onnx_node *n, uint32_t n_in, graph_value *const *in);
 /* x in 255 steps of u8 (onnx_op_quantize.c). */
 graph_value *onnx_quantize_dynamically(onnx_node *n, graph_value *x, graph_value **out_scale, graph_value **out_zero);

@@ -205,12 +205,10 @@ graph_value *onnx_quantised_pool(onnx_node *n, uint32_t n_in, graph_value *const
     attr a[8];
     if (!read_window(n, in[0], false, &w))
         return NULL;
-    if (w.n != 2)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "%u spatial axes; a quantised average pool has 2", w.n), NULL;
     uint32_t count = pool_attrs(n, &w, a);
     a[count++] = attr_int(n->c, "count_include_pad", onnx_attr_int(n, "count_include_pad", 0));
     a[count++] = attr_int(n->c, "as_u8", 0);
-    return onnx_emit(n, (onnx_args){"qnn.avg_pool2d", n_in, in, count, a});
+    return onnx_emit(n, (onnx_args){with_rank(n, "qnn.avg_pool", w.n, ""), n_in, in, count, a});
 }
 
 bool onnx_op_max_pool(onnx_node *n)

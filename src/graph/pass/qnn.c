@@ -575,7 +575,8 @@ static graph_value *convert_average(converter *v, const tail *t, graph_node *n, 
     graph_value *in[5] = {numbers_of(v, n->inputs[0]), scalar_f32(v, qnn_scale(&x, 0), "x_scale", n->loc),
                           scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc), zero_of(v, &x, n->loc),
                           zero_of(v, &t->y, n->loc)};
-    return in[0] ? emit(v, global ? "qnn.global_avg_pool2d" : "qnn.avg_pool2d", 5, in, count, attrs, n->loc) : NULL;
+    const char *op = global ? "qnn.global_avg_pool2d" : arena_printf(&v->r.c->mem, "qnn.%s", n->op->name + 3);
+    return in[0] ? emit(v, op, 5, in, count, attrs, n->loc) : NULL;
 }
 
 /* What moves elements, or nothing but clips: the numbers as they are. */
@@ -610,8 +611,9 @@ static graph_value *convert_tail(converter *v, const tail *t)
         return convert_softmax(v, t, n);
     if (strcmp(op, "multiply") == 0)
         return convert_product(v, t, n);
-    if (strcmp(op, "nn.avg_pool2d") == 0 || is_global_mean(n))
-        return convert_average(v, t, n, strcmp(op, "nn.avg_pool2d") != 0);
+    const bool windows = strncmp(op, "nn.avg_pool", 11) == 0; /* of 1 to 3 axes */
+    if (windows || is_global_mean(n))
+        return convert_average(v, t, n, !windows);
     if (is_anchor_op(t->x))
         return convert_anchor(v, t, t->x, NULL);
     return stays(v, n, "it has no integer form");

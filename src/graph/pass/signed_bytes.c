@@ -122,7 +122,9 @@ static const operands rows[] = {
     {"qnn.requantize", {0}, 0, {3}, 1, 4},
     {"qnn.add", {0, 2}, 2, {5, 6, 7}, 3, 8},
     {"qnn.mul", {0, 2}, 2, {5, 6, 7}, 3, 8},
+    {"qnn.avg_pool1d", {0}, 1, {3, 4}, 2, 5},
     {"qnn.avg_pool2d", {0}, 1, {3, 4}, 2, 5},
+    {"qnn.avg_pool3d", {0}, 1, {3, 4}, 2, 5},
     {"qnn.global_avg_pool2d", {0}, 1, {3, 4}, 2, 5},
     {"qnn.dequantize", {0}, 1, {2}, 1, 3},
 };
