@@ -40,6 +40,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
 /* X(id, name, function, needs, gives, breaks, lowest opt_level, one-line help) */
 #define GRAPH_PASSES(X)                                                                                 \
     X(INFER, "infer-types", graph_pass_infer, 0, FACT_TYPES, 0, 0, "types of all values")                    \
+    X(SINK, "sink-dequantize", graph_pass_sink, FACT_TYPES, 0, 0, 1,                                    \
+      "what moves dequantised constants moves their numbers, which are dequantised behind it")          \
     X(USE_INTEGERS, "use-integers", graph_pass_use_integers, FACT_TYPES, 0, 0, 1,                       \
       "arithmetic between dequantised values becomes integer arithmetic")                               \
     X(ENDS, "quantised-ends", graph_pass_quantised_ends, FACT_TYPES, 0, 0, 1,                           \

@@ -331,6 +331,21 @@ class Model:
                       strides=[int(s) for s in rng.integers(1, 3, 2)], count_include_pad=int(rng.integers(0, 2)))
         self.output(v, y)
 
+    def windows(self, kind):
+        """Over one axis and over three, and with windows that reach beyond the border; not with numbers of the border
+        counted there, where onnxruntime counts those beyond it, too, as the operator set 14 does not say."""
+        rng, x, y = self.rng, self.params(kind, 12), self.params(kind, 9)
+        for size in ([29], [7, 6, 5], [13, 10]):
+            kernel = [int(k) for k in rng.integers(2, 4, len(size))]
+            pads = [int(rng.integers(0, kernel[i % len(size)])) for i in range(2 * len(size))]
+            ceil = int(len(size) == 2 or rng.integers(0, 2))
+            v = self.node("AveragePool", [self.input([2, 3] + size, x)], kernel_shape=kernel, pads=pads,
+                          strides=[int(s) for s in rng.integers(1, 4, len(size))], ceil_mode=ceil,
+                          count_include_pad=0 if ceil else int(rng.integers(0, 2)))
+            self.output(v, y)
+        self.output(self.node("GlobalAveragePool", [self.input([2, 3, 17], x)]), y)
+        self.output(self.node("GlobalAveragePool", [self.input([1, 3, 4, 5, 3], x)]), y)
+
     def ties(self, kind):
         """One scale before and behind: many means lie in the middle of two numbers, or nearly so in f32."""
         x, size = self.params(kind, 12), int(self.rng.choice([2, 4]))
@@ -351,6 +366,26 @@ class Model:
         v = self.dequantize(self.quantize(self.node("Transpose", [v], perm=[0, 2, 3, 1]), x), x)
         self.output(self.node("Concat", [v, v], axis=3), x)
 
+    def embedding(self, kind):
+        """Rows of a table that is stored quantised, with the scale of what follows and with another."""
+        rng = self.rng
+        x, y = self.params(kind, 12), self.params(kind, 9)
+        dt, lo, hi = TYPES[kind]
+        table = self.dequantize(self.constant(rng.integers(lo, hi + 1, [19, 12]).astype(dt)), x)
+        index = self.constant(rng.integers(-19, 19, [2, 5]))
+        self.output(self.node("Gather", [table, self.indices([2, 5], 19)]), x)
+        v = self.node("Gather", [table, self.indices([7], 12)], axis=1)
+        self.output(self.node("Reshape", [v, self.constant(np.array([7, 19], np.int64))]), y)
+        w, _ = self.weight([12, 30], 1, "i8", 0.01)
+        v = self.dequantize(self.quantize(self.node("Gather", [table, index]), x), x)
+        self.output(self.node("MatMul", [v, w]), y)
+
+    def indices(self, shape, count):
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.INT64, shape))
+        self.feed[name] = self.rng.integers(-count, count, shape)
+        return name
+
     def save(self, path, raw=False):
         """The model; raw: its results are what it quantises at the end."""
         outputs = self.outputs
@@ -370,7 +405,7 @@ EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gem
 LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.squares,
     Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
     Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties,
-    Model.lists, Model.lists, Model.listed_products, Model.listed_products]
+    Model.lists, Model.lists, Model.listed_products, Model.listed_products, Model.embedding, Model.windows]
 
 
 def reference(path, feed, plain=False):

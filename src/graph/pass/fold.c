@@ -187,44 +187,101 @@ static bool fold_node(compiler *c, const graph_node *n, const tensor_data **out)
     return evaluate(c, n, out);
 }
 
-/* --- quantised weights --- */
+/* --- numbers that stay quantised --- */
 
-/* Operand 1 of convolutions and products, where their kernel reads it as it is. */
-static bool is_weights(const graph_node *n, uint32_t i)
-{
-    const char *op = n->op->name;
-    if (i != 1 || n->inputs[0] == n->inputs[1])
-        return false;
-    return strcmp(op, "nn.matmul") == 0 || (strncmp(op, "nn.conv", 7) == 0 && strlen(op) == strlen("nn.conv2d"));
-}
+/* Constants of so few bytes in f32 become floats wherever they are read; with vectors, whose layouts and rewrites see
+ * constants and no dequantize, more do. */
+#define FEW_BYTES         1024
+#define FEW_VECTOR_BYTES 16384
 
 typedef struct folder {
     rewriter r;
     const pass_options *o;
-    ptr_map weights; /* dequantised values that are read as weights */
+    ptr_map floats;   /* dequantised value -> position of a reader that takes nothing but floats */
+    ptr_map operands; /* the same of one that is no convolution or product */
 } folder;
 
-static void find_weights(folder *x, const graph_func *f)
+/* Convolutions and products read operand 1 as it is stored, products the other one as well; not where weights are
+ * packed for vectors: a conversion for each product costs more time than their memory is worth. */
+static bool is_weights(const folder *x, const graph_node *n, uint32_t i)
 {
-    ptr_map_init(&x->weights, &x->r.c->mem);
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
-            if (rewrite_is_op(f->nodes.data[i]->inputs[k], "qnn.dequantize") && is_weights(f->nodes.data[i], k))
-                ptr_map_set(&x->weights, f->nodes.data[i]->inputs[k], i);
+    const char *op = n->op->name;
+    const target *t = x->o->target;
+    if (!t || t->vector_bytes > 0 || t->address_bits > 32 || n->inputs[0] == n->inputs[1])
+        return false;
+    return (i < 2 && strcmp(op, "nn.matmul") == 0) || (i == 1 && strncmp(op, "nn.conv", 7) == 0);
 }
 
-/* Weights that are stored in less than 32 bits stay so: they are dequantised where they are read, in the kernel of the
- * only node that reads them. Only on microcontrollers: elsewhere weights are packed, and a conversion for each product
- * costs more time than their memory is worth. */
+/* Element by element beside a value of the run: part of that kernel. */
+static bool is_operand(const folder *x, const graph_node *n, uint32_t i)
+{
+    bool alone = x->o->offload != NULL; /* patterns of other targets look for constants */
+    for (uint32_t k = 0; k < n->n_inputs; k++)
+        alone = alone && (k == i || !n->inputs[k] || graph_constant(n->inputs[k]) || n->inputs[k] == n->inputs[i]);
+    return (n->op->cls == CLASS_ELEMENTWISE || n->op->cls == CLASS_BROADCAST) && n->n_outputs == 1 && !alone &&
+           !(n->op->flags & (OPF_NO_FUSE | OPF_SHAPE_ARGS)) && n->op->effect == EFFECT_PURE;
+}
+
+/* One part of values that kernels make where they stand in the result: so does its own. */
+static bool is_part(const graph_node *n, uint32_t i)
+{
+    bool all = strcmp(n->op->name, "concatenate") == 0;
+    for (uint32_t k = 0; k < n->n_inputs && all; k++) {
+        const graph_value *v = n->inputs[k];
+        all = k == i || (v != n->inputs[i] && v->def && !graph_constant(v) && rewrite_uses(v) == 1 &&
+                         !(v->def->op->flags & OPF_VIEW));
+    }
+    return all;
+}
+
+static void find_readers(folder *x, const graph_func *f)
+{
+    ptr_map_init(&x->floats, &x->r.c->mem);
+    ptr_map_init(&x->operands, &x->r.c->mem);
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        for (uint32_t k = 0; k < n->n_inputs; k++)
+            if (rewrite_is_op(n->inputs[k], "qnn.dequantize") && !is_weights(x, n, k))
+                ptr_map_set(is_operand(x, n, k) || is_part(n, k) ? &x->operands : &x->floats, n->inputs[k], i);
+    }
+    for (uint32_t i = 0; i < f->results.len; i++)
+        if (f->results.data[i]->def)
+            ptr_map_set(&x->operands, f->results.data[i], 0);
+}
+
+static bool is_stored(const folder *x, const graph_node *n)
+{
+    const tensor_data *w = strcmp(n->op->name, "qnn.dequantize") == 0 ? graph_constant(n->inputs[0]) : NULL;
+    return x->o->target && w && w->kind == TENSOR_DENSE && w->count > 1 && dtype_bits(w->dt) <= 16;
+}
+
+static bool is_large(const folder *x, const graph_node *n)
+{
+    return type_bytes(&n->outputs[0]->type) > (x->o->target->vector_bytes > 0 ? FEW_VECTOR_BYTES : FEW_BYTES);
+}
+
+/* Constants that are stored in less than 32 bits stay so: they are dequantised where they are read, in the kernels of
+ * the nodes that read them. */
 static bool stays_quantised(const folder *x, const graph_node *n)
 {
     uint32_t at;
-    const target *t = x->o->target;
-    if (strcmp(n->op->name, "qnn.dequantize") != 0 || !t || t->vector_bytes > 0 || t->address_bits > 32)
+    if (!is_stored(x, n) || ptr_map_get(&x->floats, n->outputs[0], &at))
         return false;
-    const tensor_data *w = graph_constant(n->inputs[0]);
-    return w && w->kind == TENSOR_DENSE && w->count > 1 && dtype_bits(w->dt) <= 16 &&
-           rewrite_uses(n->outputs[0]) == 1 && ptr_map_get(&x->weights, n->outputs[0], &at);
+    return !ptr_map_get(&x->operands, n->outputs[0], &at) || is_large(x, n);
+}
+
+/* A note of a large constant that becomes floats. */
+static void tell(const folder *x, const graph_node *n)
+{
+    uint32_t at;
+    compiler *c = x->r.c;
+    if (!is_stored(x, n) || !is_large(x, n) || !ptr_map_get(&x->floats, n->outputs[0], &at))
+        return;
+    const graph_node *reader = x->r.f->nodes.data[at];
+    const char *why = arena_printf(&c->mem, "its constant of %u bits becomes floats, which its kernel reads",
+                                   dtype_bits(graph_constant(n->inputs[0])->dt));
+    graph_note note = {"fold-constants", reader->op->name, reader->outputs[0]->name, why, reader->loc};
+    vec_push(&c->mem, &x->r.f->module->notes, note);
 }
 
 /* A zero point that is 0 everywhere is no operand of what stays. */
@@ -265,7 +322,7 @@ static void run(compiler *c, graph_func *f, const pass_options *o, bool *ok)
     folder x = {.o = o};
     rewriter *r = &x.r;
     rewrite_begin(r, c, f);
-    find_weights(&x, f);
+    find_readers(&x, f);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         graph_node *n = f->nodes.data[i];
         const tensor_data *few[4] = {NULL}, **out = few;
@@ -277,9 +334,10 @@ static void run(compiler *c, graph_func *f, const pass_options *o, bool *ok)
         bool stays = stays_quantised(&x, n);
         if (stays)
             drop_zero_point(n);
-        if (n->op->infer != infer_constant && !stays && fold_node(c, n, out))
+        if (n->op->infer != infer_constant && !stays && fold_node(c, n, out)) {
+            tell(&x, n);
             replace(r, n, out);
-        else
+        } else
             rewrite_keep(r, n);
     }
     rewrite_end(r);

@@ -350,11 +350,18 @@ static bool is_unpacking(const graph_node *n)
     return strcmp(n->op->name, "unpack_nibbles") == 0;
 }
 
+/* A constant that stays quantised. */
+static bool is_stored(const graph_node *n)
+{
+    return strcmp(n->op->name, "qnn.dequantize") == 0 && graph_constant(n->inputs[0]);
+}
+
 /* Weights that stay quantised are dequantised in the kernel that reads them, those of 4 bits are taken apart there. */
 static bool feeds_weights(const graph_node *tip, const graph_node *n)
 {
-    return (strcmp(tip->op->name, "qnn.dequantize") == 0 || is_unpacking(tip)) && graph_constant(tip->inputs[0]) &&
-           n->n_inputs > 1 && n->inputs[1] == tip->outputs[0] && n->inputs[0] != tip->outputs[0];
+    const bool left = strcmp(n->op->name, "nn.matmul") == 0 && n->inputs[0] == tip->outputs[0];
+    return (is_stored(tip) || is_unpacking(tip)) && graph_constant(tip->inputs[0]) && n->n_inputs > 1 &&
+           n->inputs[left ? 0 : 1] == tip->outputs[0] && n->inputs[left ? 1 : 0] != tip->outputs[0];
 }
 
 /* A group without anchor joins the group that all its uses lead to: as producer of a reduction, as weights, or beside
@@ -369,7 +376,7 @@ static void join(grouper *g, uint32_t group)
     const graph_node *s = node_at(g, sink);
     bool is_anchor_of = s == g->groups.data[host].anchor, weights = is_anchor_of && feeds_weights(t, s);
     bool producer = weights || (is_anchor_of && s->op->cls == CLASS_REDUCTION && feeds_reduction(t, s));
-    bool operand = is_elementwise(s) && same_shape(t, s) && all_elementwise(g, group);
+    bool operand = is_elementwise(s) && (same_shape(t, s) || is_stored(t)) && all_elementwise(g, group);
     index_list way = {0};
     if (!(producer || operand) || !between(g, tip, sink, &way) || (producer && way.len))
         return;
@@ -397,6 +404,17 @@ static uint32_t new_group(grouper *g, uint32_t i)
     return g->groups.len - 1;
 }
 
+static void make_group(grouper *g, uint32_t i)
+{
+    uint32_t group = new_group(g, i);
+    const graph_node *n = node_at(g, i);
+    if (!g->fusing || !(is_elementwise(n) || is_mover(n) || is_unpacking(n)))
+        return;
+    while (grow(g, group))
+        ;
+    join(g, group);
+}
+
 /* Anchors choose their consumers first; what is left over forms groups of its own or joins. */
 static void find_groups(grouper *g)
 {
@@ -407,17 +425,10 @@ static void find_groups(grouper *g)
         while (grow(g, group))
             ;
     }
-    for (uint32_t i = 0; i < g->f->nodes.len; i++) {
-        if (g->info[i].group != NONE || !is_kernel(node_at(g, i)))
-            continue;
-        uint32_t group = new_group(g, i);
-        const graph_node *n = node_at(g, i);
-        if (!g->fusing || !(is_elementwise(n) || is_mover(n) || is_unpacking(n)))
-            continue;
-        while (grow(g, group))
-            ;
-        join(g, group);
-    }
+    for (uint32_t stored = 0; stored < 2; stored++) /* these last: what reads them is a group by then */
+        for (uint32_t i = 0; i < g->f->nodes.len; i++)
+            if (g->info[i].group == NONE && is_kernel(node_at(g, i)) && is_stored(node_at(g, i)) == (stored == 1))
+                make_group(g, i);
 }
 
 /* --- functions --- */
@@ -438,6 +449,37 @@ static void mark(graph_func *f)
                 f->nodes.data[i]->inputs[k]->mark++;
     for (uint32_t i = 0; i < f->results.len; i++)
         f->results.data[i]->mark |= IS_RESULT;
+}
+
+/* Each reader of a constant that stays quantised gets a dequantize of its own, which its kernel holds: between kernels
+ * the constant would lie in floats. */
+static void give_each_its_own(compiler *c, graph_func *f)
+{
+    VEC(graph_node *) list = {0};
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        graph_node *n = f->nodes.data[i];
+        for (uint32_t k = 0; k < n->n_inputs; k++) {
+            const graph_node *from = n->inputs[k] ? n->inputs[k]->def : NULL;
+            if (!from || !is_stored(from) || n->inputs[k]->mark <= 1)
+                continue;
+            graph_node *own = graph_new_node(f, from->op, from->n_inputs, from->inputs, from->n_attrs, from->attrs, 1,
+                                             &n->inputs[k]->name, from->loc);
+            own->outputs[0]->type = n->inputs[k]->type;
+            n->inputs[k]->mark--;
+            for (uint32_t again = n->n_inputs; again-- > k + 1;)
+                if (n->inputs[again] == n->inputs[k]) {
+                    n->inputs[again]->mark--;
+                    n->inputs[again] = own->outputs[0];
+                }
+            n->inputs[k] = own->outputs[0];
+            vec_push(&c->mem, &list, own);
+        }
+        vec_push(&c->mem, &list, n);
+    }
+    f->nodes.data = list.data;
+    f->nodes.len = list.len;
+    f->nodes.cap = list.cap;
+    graph_remove_dead(f);
 }
 
 static void outline_groups(grouper *g)
@@ -461,6 +503,9 @@ static void fuse(compiler *c, graph_func *f, bool fusing)
 {
     grouper g = {.c = c, .f = f, .fusing = fusing};
     arena_init(&g.scratch, &c->mem);
+    mark(f);
+    if (fusing)
+        give_each_its_own(c, f);
     mark(f);
     g.info = arena_array(&g.scratch, node_info, f->nodes.len);
     find_post_dominators(&g);

@@ -27,8 +27,8 @@ static const pass_row passes[] = {
  * rewrites, so that simplify sees weights that a model computes, and again after what simplify and pack-weights leave
  * for it: arithmetic on constants. */
 #define CLEAN \
-    "infer-types,use-integers,fold-constants,take-branches,simplify,fold-constants,take-branches,cse,dce," \
-    "quantised-ends,dce"
+    "infer-types,sink-dequantize,use-integers,fold-constants,take-branches,simplify,fold-constants,take-branches," \
+    "cse,dce,quantised-ends,dce"
 /* Other targets see the graph before the CPU's layouts. */
 #define OFFLOAD                                                                                      \
     "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,RelayToTIRTargetHook,"        \

@@ -98,5 +98,6 @@ bool compute_dequantize(te_graph *g, const graph_node *n, te_tensor *const *in, 
     if (!quant_setup(g, n, in, &v))
         return false;
     out[0] = te_compute(g, "dequantize", v.out, in[0]->rank, in[0]->shape, dequantize_body, &v);
+    out[0]->node->inline_hint = true; /* the numbers are a quarter of what they stand for */
     return true;
 }
