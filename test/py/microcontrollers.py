@@ -169,16 +169,21 @@ def pools():
 
 
 def choices():
-    """Floats that a comparison chooses: in vectors, tails and fewer lanes, with NaNs (square roots) among them."""
+    """Floats that a comparison chooses: in vectors, tails and fewer lanes, with NaNs (square roots) among them; what is
+    chosen is stored, or reduced in lanes."""
     params, body, results = [], [], []
     for i, shape in enumerate(("64", "67", "3, 130", "7")):
         params += [f"%x{i}: f32[{shape}]", f"%y{i}: f32[{shape}]"]
-        body += [f"%n{i} = sqrt(%x{i})", f"%less{i} = less(%x{i}, %y{i})",
-                 f"%low{i} = constant f32[] splat -0.25", f"%high{i} = constant f32[] splat 0.5"]
+        body += [f"%low{i} = constant f32[] splat -0.25", f"%high{i} = constant f32[] splat 0.5"]
+        body += [f"%n{i} = sqrt(%x{i})", f"%less{i} = less(%x{i}, %y{i})", f"%under{i} = less(%n{i}, %y{i})",
+                 f"%most{i} = less_equal(%n{i}, %y{i})", f"%relu{i} = nn.relu(%n{i})",
+                 f"%clip{i} = clip(%n{i}, %low{i}, %high{i})", f"%one{i} = where(%under{i}, %y{i}, %high{i})",
+                 f"%two{i} = where(%most{i}, %y{i}, %high{i})"]
         for j, made in enumerate((f"nn.relu(%n{i})", f"nn.leaky_relu(%x{i}) {{alpha = 0.1}}", f"maximum(%n{i}, %y{i})",
                                   f"minimum(%y{i}, %n{i})", f"clip(%n{i}, %low{i}, %high{i})",
                                   f"where(%less{i}, %y{i}, %n{i})", f"max(%x{i})", f"min(%x{i}) {{axes = [-1]}}",
-                                  f"max(%n{i})")):
+                                  f"max(%n{i})", f"min(%n{i})", f"max(%relu{i})", f"sum(%clip{i})", f"sum(%one{i})",
+                                  f"sum(%two{i})")):
             body.append(f"%r{i}_{j} = {made}")
             results.append(f"%r{i}_{j}")
     return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"

@@ -462,13 +462,16 @@ void mve_write_scaled(writer *w, dtype to, bool in_lanes)
                    "LATHE_LANE(acc, i), LATHE_LANE(k, i)");
 }
 
-/* p where x compares with y, else q: names of the helper's parameters. */
-static const char *choice_text(arena *a, const char *test, const char *x, const char *y, const char *p, const char *q)
+/* p where x compares with y, else q: names of the helper's parameters. The conditions lt and le are the opposites of
+ * ge and gt, and true of a NaN: these are asked the other way round. */
+static const char *choice_text(arena *a, tir_op test, const char *x, const char *y, const char *p, const char *q)
 {
+    const bool turned = test == TIR_LT || test == TIR_LE;
+    const tir_op asked = test == TIR_LT ? TIR_GT : test == TIR_LE ? TIR_GE : test;
     return arena_printf(a,
                         "    f32x4 r;\n    __asm__(\"vcmp.f32 %s, %%q1, %%q2\\n vpsel %%q0, %%q3, %%q4\"\n"
                         "            : \"=w\"(r) : \"w\"(%s), \"w\"(%s), \"w\"(%s), \"w\"(%s) : LATHE_PREDICATE);\n",
-                        test, x, y, p, q);
+                        needs_op_name(asked), turned ? y : x, turned ? x : y, p, q);
 }
 
 const char *mve_choice(arena *a, const c_need *n)
@@ -478,11 +481,11 @@ const char *mve_choice(arena *a, const c_need *n)
     if (n->dt != DT_F32 || n->lanes != MVE_LANES)
         return NULL;
     if (n->kind == NEED_VCHOOSE)
-        text = choice_text(a, needs_op_name(n->op), "a", "b", "x", "y");
+        text = choice_text(a, n->op, "a", "b", "x", "y");
     else if (n->kind == NEED_VBOUND)
-        text = choice_text(a, least ? "ge" : "le", "x", "y", "y", "x");
+        text = choice_text(a, least ? TIR_GE : TIR_LE, "x", "y", "y", "x");
     else if (n->kind == NEED_VEXTREME || (n->kind == NEED_VOP && (least || n->op == TIR_MAX)))
-        text = choice_text(a, least ? "lt" : "gt", "x", "y", "x", "y");
+        text = choice_text(a, least ? TIR_LT : TIR_GT, "x", "y", "x", "y");
     else
         return NULL;
     if (n->kind == NEED_VOP)
