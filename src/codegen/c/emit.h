@@ -165,6 +165,8 @@ void needs_write_taps_row(writer *w);
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);
+/* Right shifts of negative numbers are in them: C leaves it to the compiler what becomes of the sign. */
+bool needs_signed_shifts(const c_needs *n);
 uint32_t needs_vector_bytes(dtype dt, uint32_t lanes);
 
 /* scalar.c: operators on texts, shared by scalar expressions and by the lanes of vector helpers. `wrap`: integer

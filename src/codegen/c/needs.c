@@ -3,6 +3,7 @@
  * a vector expression, or a loop over the lanes in the same order where LATHE_VECTORS is 0. */
 #include "codegen/c/mve.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,13 +78,14 @@ static void write_saturate(writer *w, const c_need *n)
     bool is_signed = dtype_get_class(n->to) == DTC_INT;
     uint32_t bits = dtype_bits(n->to), power = is_signed ? bits - 1 : bits;
     const char *f = n->dt == DT_F64 ? "" : "f";
-    char upper[16];
+    char upper[16], limit[32]; /* in decimal: cppcheck takes -0x1p63f for an integer */
     snprintf(upper, sizeof upper, "%sINT%u", is_signed ? "" : "U", bits);
+    snprintf(limit, sizeof limit, "%.1f%s", ldexp(1.0, (int)power), f);
     w_fmt(w, "/* Toward zero; what does not fit becomes the nearest end of the range, NaN becomes 0. */\n");
     w_fmt(w, "static inline %s lathe_%s_to_%s(%s x)\n{\n", to, dtype_name(n->dt), dtype_name(n->to), from);
-    w_fmt(w, "    if (!(x < 0x1p%u%s))\n        return x != x ? 0 : %s_MAX;\n", power, f, upper);
+    w_fmt(w, "    if (!(x < %s))\n        return x != x ? 0 : %s_MAX;\n", limit, upper);
     if (is_signed)
-        w_fmt(w, "    return x < -0x1p%u%s ? %s_MIN : (%s)x;\n}\n\n", power, f, upper, to);
+        w_fmt(w, "    return x < -%s ? %s_MIN : (%s)x;\n}\n\n", limit, upper, to);
     else
         w_fmt(w, "    return x <= 0 ? 0 : (%s)x;\n}\n\n", to);
 }
@@ -680,6 +682,9 @@ void needs_add_vector(c_needs *n, c_need need)
 void needs_write(arena *a, writer *w, const c_needs *n)
 {
     uint32_t bytes = widest(n);
+    if (needs_signed_shifts(n))
+        w_str(w, "/* A right shift of a negative number keeps its sign, as in all compilers of today. */\n"
+                 "typedef char lathe_shifts_keep_signs[(-1 >> 1) == -1 ? 1 : -1];\n\n");
     if (n->vector_bytes && bytes > n->vector_bytes)
         bytes = n->vector_bytes;
     if (bytes > 0)

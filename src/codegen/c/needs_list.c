@@ -73,3 +73,18 @@ void needs_add_call(c_needs *n, const char *name)
         if (strcmp(name, calls[i].name) == 0)
             needs_add(n, (c_need){.kind = calls[i].kind});
 }
+
+bool needs_signed_shifts(const c_needs *n)
+{
+    static const c_need_kind kinds[] = {NEED_SCALED,       NEED_NIBBLE_ROWS, NEED_NIBBLE_TAPS, NEED_NIBBLE_RUNS,
+                                        NEED_NIBBLE_BYTES, NEED_DOT,         NEED_DOT_STEPS,   NEED_DOT_NIBBLES};
+    for (uint32_t i = 0; i < n->list.len; i++) {
+        const c_need *need = &n->list.data[i];
+        if (need->kind == NEED_OP && need->op == TIR_SHR && dtype_get_class(need->dt) == DTC_INT)
+            return true;
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+            if (need->kind == kinds[k])
+                return true;
+    }
+    return false;
+}

@@ -153,6 +153,7 @@ static const char tile_text[] =
 static const char tiles[] = DOT_TILES(BYTES)
     "#else\n"
     "#define LATHE_DOT_TILES 0\n"
+    "#define LATHE_ALL_REGISTERS 0\n"
     "#endif\n";
 
 #define DOT_TILE_CALLS(K) \
