@@ -1,30 +1,161 @@
 #!/usr/bin/env bash
-# cppcheck's MISRA addon on packages: no required or mandatory rule of MISRA C:2012 is broken but those that
-# src/codegen/c/misra.def gives a reason for, which the report repeats.
+# cppcheck's MISRA addon on packages of all kinds: no required or mandatory rule of MISRA C:2012 is broken but those that
+# src/codegen/c/misra.def gives a reason for, which the report repeats, and each of these in the files that it names.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 command -v cppcheck > /dev/null || { echo 'no cppcheck'; exit 77; }
 cd "$work" || exit 3
 # advisory rules, of which nothing is said
 advisory=' 1.2 2.3 2.4 2.5 2.6 2.7 4.2 5.9 8.7 8.9 8.11 8.13 10.5 11.4 11.5 12.1 12.3 12.4 13.3 15.1 15.4 15.5 17.5 17.8 18.4 18.5 19.2 20.1 20.5 20.10 21.12 '
+dsp='-D__thumb2__ -D__ARM_FEATURE_DSP -D__ARM_FEATURE_UNALIGNED -D__ARM_FEATURE_FMA -D__ARM_FP=4 -D__OPTIMIZE__'
+mve="$dsp -D__ARM_FEATURE_MVE=3"
+avx='-D__x86_64__ -D__SSE__ -D__SSE2__ -D__SSSE3__ -D__SSE4_1__ -D__AVX__ -D__AVX2__ -D__OPTIMIZE__'
+tiny=$top/../shared/models/mlperf-tiny # where a checkout has them
 
-found() { # FOLDER WORKERS HOOKS
-    cppcheck --addon=misra --std=c99 --enable=style -q -DTVMRT_NUM_WORKERS="$2" -DTVMRT_HOOKS="$3" -D_POSIX_C_SOURCE=200809L \
-        -D__GNUC__=12 -D__GCC_ATOMIC_INT_LOCK_FREE=2 -I"$1/src" -I"$1/include" "$1/src" 2>&1 | grep -oE 'misra-c2012-[0-9.]+' | sort -u
+# network TYPE: layers of all kinds between numbers of this type, as text of the graph.
+network() {
+    python3 - "$1" << 'PY'
+import random
+import sys
+
+dt, rng = sys.argv[1], random.Random(3)
+wide, count = dt in ("i16", "u16"), [0]
+
+
+def line(text, shape=""):
+    count[0] += 1
+    print(f"  %v{count[0]} = {text}")
+    return f"%v{count[0]}"
+
+
+def scalar(kind, value):
+    return line(f"constant {kind}[] splat {value}")
+
+
+def dense(kind, shape, low, high):
+    n = 1
+    for d in shape:
+        n *= d
+    some = ", ".join(str(rng.randint(low, high)) for _ in range(n))
+    return line(f"constant {kind}[{', '.join(map(str, shape))}] dense [{some}]")
+
+
+def coded(x, scale, zero=3):
+    return line(f"qnn.quantize({x}, {scalar('f32', scale)}, {scalar(dt, 0 if dt == 'i16' else zero)})")
+
+
+def number(x, scale, zero=3):
+    return line(f"qnn.dequantize({x}, {scalar('f32', scale)}, {scalar(dt, 0 if dt == 'i16' else zero)})")
+
+
+def between(x, scale, zero=3):
+    return number(coded(x, scale, zero), scale, zero)
+
+
+def weights(shape, most, scale):
+    return line(f"qnn.dequantize({dense('i8', shape, -most - 1, most)}, {scalar('f32', scale)})")
+
+
+def conv(x, outs, ins, side, data, more, most=127, groups=1):
+    w = weights((outs, ins // groups, side, side), most, 0.004)
+    c = line(f"nn.conv2d({x}, {w}) {{groups = {groups}, {more}}}")
+    bias = line(f"qnn.dequantize({dense('i32', (outs, 1, 1), -900, 900)}, {scalar('f32', data * 0.004)})")
+    return line(f"add({c}, {bias})")
+
+
+print("func @main(%x: f32[1, 2, 14, 12]) {")
+x = between("%x", 0.05)
+a = between(line(f"nn.relu({conv(x, 8, 2, 3, 0.05, 'pads = [1, 1, 1, 1]')})"), 0.06)
+b = between(conv(a, 8, 8, 3, 0.06, "pads = [1, 1, 1, 1]", groups=8), 0.07)
+c = between(conv(b, 8, 8, 1, 0.07, "strides = [1, 1]"), 0.08)
+d = between(line(f"add({a}, {c})"), 0.09)
+e = between(conv(d, 6, 8, 3, 0.09, "pads = [0, 1, 1, 0], strides = [2, 2]", 7), 0.1)
+f = between(conv(e, 6, 6, 3, 0.1, "pads = [1, 1, 1, 1]", 7, 6), 0.11)
+m = between(line(f"multiply({e}, {f})"), 0.12)
+p = between(line(f"nn.avg_pool2d({m}) {{pool_size = [3, 2], strides = [1, 2]}}"), 0.1)
+h = line(f"nn.max_pool2d({p}) {{pool_size = [2, 2]}}")
+j = h if wide else between(line(f"sigmoid({h})"), 0.004)
+k = between(line(f"mean({j}) {{axes = [2, 3], keepdims = 1}}"), 0.005)
+flat = line(f"reshape({k}, {line('constant i64[2] dense [1, 6]')})")
+y = between(line(f"nn.matmul({flat}, {weights((6, 16), 127, 0.003)})"), 0.02)
+z = between(line(f"nn.matmul({y}, {weights((16, 10), 7, 0.02)})"), 0.03)
+s = line(f"nn.softmax({z}) {{axis = 1}}")
+print(f"  return {s if wide else coded(s, 0.004)}, {z}\n}}")
+PY
 }
 
-"$lathe" compile "$top/demo/digits.onnx" -o vectors -q --target x86-64-v3
-"$lathe" compile "$top/demo/digits.onnx" -o board -q --target cortex-m4 --port baremetal
+# look PACKAGE FILES FLAGS...: lines "RULE PLACE" of what these files break, read with these macros, behind those that
+# PACKAGE.rules has. A place is ops.c, main.c, tvmrt (its files and ports) or tables (all others).
+look() {
+    local package=$1 files=$2
+    shift 2
+    # shellcheck disable=SC2086
+    cppcheck --addon=misra --std=c99 --enable=style -q --template='{file} {id}' -D_POSIX_C_SOURCE=200809L -D__GNUC__=12 \
+        -D__GCC_ATOMIC_INT_LOCK_FREE=2 "$@" -I"$package/src" -I"$package/include" \
+        $(cd "$package" && ls -d $files | sed "s|^|$package/|") 2>&1 |
+        sed -nE 's/^(.*\/)?([^ \/]*) misra-c2012-([0-9.]+)$/\3 \2/p' |
+        sed -E 's/ tvmrt.*/ tvmrt/; / (ops\.c|main\.c|tvmrt)$/! s/ .*/ tables/' >> "$package.rules"
+}
+
+# package NAME FLAGS ARGS...: compiles into NAME; FLAGS are macros of all its files, "ops.c" in front of them: of that alone.
+package() {
+    local name=$1 flags=$2
+    shift 2
+    expect 0 '' compile "$@" -o "$name" -q
+    names+=("$name")
+    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+    case $flags in
+        # shellcheck disable=SC2086
+        ops.c*) look "$name" src/ops.c -DTVMRT_NUM_WORKERS=0 -DTVMRT_HOOKS=0 ${flags#ops.c} & ;;
+        # shellcheck disable=SC2086
+        *) look "$name" 'src/*.c' $flags & ;;
+    esac
+}
+
+alone='-DTVMRT_NUM_WORKERS=0 -DTVMRT_HOOKS=0'
+names=()
+for type in u8 i8 i16; do network $type > $type.txt; done
 six_operators > six.txt
-"$lathe" compile six.txt -o six -q -O0 --constants c --module-name six
-{ found vectors 4 1; found six 0 0; } > rules.1 &
-found board 0 0 > rules.2
+printf '%s\n' 'qspi rom 8M .qspi 20' 'dtcm ram 16K .dtcm_bss 1' 'flash rom 64K - 4' > memory.txt
+package vectors '-DTVMRT_NUM_WORKERS=4 -DTVMRT_HOOKS=1' "$top/demo/digits.onnx" --target x86-64-v3
+package board "$alone" "$top/demo/digits.onnx" --target cortex-m4 --port baremetal
+package six "$alone" six.txt -O0 --constants c --module-name six
+package m0plus "$alone -DTVMRT_SMALL=1" u8.txt --target cortex-m0plus --port baremetal
+package hooks '-DTVMRT_NUM_WORKERS=0 -DTVMRT_HOOKS=1' i8.txt --target cortex-m4 --port baremetal --memory memory.txt --names short
+package m4 "ops.c $dsp" u8.txt --target cortex-m4
+package m4_streamed "ops.c" i8.txt --target cortex-m4 --minimize ram
+package m4_wide "ops.c $dsp" i16.txt --target cortex-m4
+package m33_fast "ops.c $dsp" u8.txt --target cortex-m33 --requant fast --minimize ram
+package m55 "ops.c $mve" i8.txt --target cortex-m55
+package m55_plain ops.c u8.txt --target cortex-m55 --requant tflite
+package rv32 ops.c i8.txt --target rv32imc --requant tflite --names short
+package rv32_wide ops.c i16.txt --target rv32imc --minimize ram
+package host "ops.c $avx" u8.txt --target x86-64-v3 --workers 2
+package plain ops.c i8.txt --target aarch64-i8mm --integers --workers 2
+if [ -d "$tiny" ]; then
+    package kws ops.c "$tiny/kws_qdq.onnx" --target cortex-m0plus
+    package ad ops.c "$tiny/ad_qdq.onnx" --target rv32imc
+    package ic "ops.c $dsp" "$tiny/ic_qdq.onnx" --target cortex-m4 --minimize ram
+    package vww "ops.c $mve" "$tiny/vww_qdq.onnx" --target cortex-m55
+fi
 wait
-sort -u rules.1 rules.2 | sed 's/misra-c2012-//' > rules
-check 'the addon is at work' grep -qx '15.6' rules
-tr -d ' \n' < board/report.json > flat.json
-while read -r rule; do
-    case $advisory in *" $rule "*) continue ;; esac
-    check "rule $rule has a reason in the report" grep -qF "{\"rule\":\"$rule\"" flat.json
-done < rules
+listed() { # REPORT: lines "RULE PLACE" of its deviations
+    python3 -c 'import json, sys
+for row in json.load(open(sys.argv[1]))["proof"]["misra_c_2012"]["required_rules_deviated_from"]:
+    for place in row["places"]:
+        print(row["rule"], place)' "$1" | sort
+}
+for name in "${names[@]}"; do
+    sort -u "$name.rules" | while read -r rule place; do
+        case $advisory in *" $rule "*) ;; *) echo "$rule $place" ;; esac
+    done > "$name.found"
+    check "$name: the addon is at work" grep -q ' ops.c$' "$name.found"
+    listed "$name/report.json" > "$name.listed"
+    check "$name: a reason for each" test -z "$(comm -23 "$name.found" "$name.listed")"
+    comm -23 "$name.found" "$name.listed" | sed "s/^/    $name: no reason for /"
+done
+cat -- *.found | sort -u > found
+check 'nothing is listed that is not found' cmp <(cat -- *.listed | sort -u) found
+comm -13 found <(cat -- *.listed | sort -u) | sed 's/^/    listed, not found: /'
 finish

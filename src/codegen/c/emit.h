@@ -174,6 +174,8 @@ uint32_t needs_vector_bytes(dtype dt, uint32_t lanes);
 c_text scalar_binary(arena *a, c_needs *n, tir_op op, dtype dt, c_text x, c_text y, bool wrap);
 c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args);
 c_text scalar_cast(arena *a, c_needs *n, dtype from, dtype to, c_text x);
+/* Not INT64_MIN, which cppcheck takes for a hexadecimal number without a sign (rule 7.2 of MISRA C). */
+#define SCALAR_INT64_MIN "(-INT64_MAX - 1)"
 c_text scalar_int(arena *a, dtype dt, int64_t v);
 c_text scalar_float(arena *a, dtype dt, double v);
 const char *scalar_load(arena *a, c_needs *n, dtype dt, const char *lvalue); /* storage to arithmetic */

@@ -3,7 +3,6 @@
  * a vector expression, or a loop over the lanes in the same order where LATHE_VECTORS is 0. */
 #include "codegen/c/mve.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,20 +71,20 @@ static const char rvv_vwmacc_text[] =
     "#endif\n"
     "}\n\n";
 
-static void write_saturate(writer *w, const c_need *n)
+static void write_saturate(arena *a, writer *w, const c_need *n)
 {
     const char *from = scalar_type(n->dt), *to = dtype_c_name(n->to);
     bool is_signed = dtype_get_class(n->to) == DTC_INT;
     uint32_t bits = dtype_bits(n->to), power = is_signed ? bits - 1 : bits;
     const char *f = n->dt == DT_F64 ? "" : "f";
-    char upper[16], limit[32]; /* in decimal: cppcheck takes -0x1p63f for an integer */
+    char upper[16];
     snprintf(upper, sizeof upper, "%sINT%u", is_signed ? "" : "U", bits);
-    snprintf(limit, sizeof limit, "%.1f%s", ldexp(1.0, (int)power), f);
+    const char *least = bits == 64 ? SCALAR_INT64_MIN : arena_printf(a, "%s_MIN", upper);
     w_fmt(w, "/* Toward zero; what does not fit becomes the nearest end of the range, NaN becomes 0. */\n");
     w_fmt(w, "static inline %s lathe_%s_to_%s(%s x)\n{\n", to, dtype_name(n->dt), dtype_name(n->to), from);
-    w_fmt(w, "    if (!(x < %s))\n        return x != x ? 0 : %s_MAX;\n", limit, upper);
+    w_fmt(w, "    if (!(x < 0x1p%u%s))\n        return x != x ? 0 : %s_MAX;\n", power, f, upper);
     if (is_signed)
-        w_fmt(w, "    return x < -%s ? %s_MIN : (%s)x;\n}\n\n", limit, upper, to);
+        w_fmt(w, "    return x < -0x1p%u%s ? %s : (%s)x;\n}\n\n", power, f, least, to);
     else
         w_fmt(w, "    return x <= 0 ? 0 : (%s)x;\n}\n\n", to);
 }
@@ -743,7 +742,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
             break;
         case NEED_SATURATE:
             w_str(w, need->fallback ? "#if !LATHE_VECTORS\n" : "");
-            write_saturate(w, need);
+            write_saturate(a, w, need);
             w_str(w, need->fallback ? "#endif\n\n" : "");
             break;
         case NEED_VECTOR:

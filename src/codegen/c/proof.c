@@ -5,6 +5,7 @@
 #include "codegen/c/package.h"
 #include "codegen/c/placement.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "abi/sha256.h"
@@ -81,12 +82,26 @@ static void write_stack(json_out *j, const package *p)
     json_out_end(j);
 }
 
+/* The words of a text, one space between them. */
+static void write_words(json_out *j, const char *key, const char *text)
+{
+    json_out_array(j, key);
+    while (*text) {
+        const size_t len = strcspn(text, " ");
+        char word[16];
+        snprintf(word, sizeof word, "%.*s", (int)len, text);
+        json_out_text(j, NULL, word);
+        text += len + (text[len] == ' ');
+    }
+    json_out_end(j);
+}
+
 static void write_misra(json_out *j, bool short_names)
 {
     static const struct {
-        const char *rule, *what, *why;
+        const char *rule, *places, *what, *why;
     } rows[] = {
-#define X(rule, what, why) {rule, what, why},
+#define X(rule, places, what, why) {rule, places, what, why},
 #include "codegen/c/misra.def"
 #undef X
     };
@@ -97,6 +112,7 @@ static void write_misra(json_out *j, bool short_names)
             continue; /* no name is longer */
         json_out_object(j, NULL);
         json_out_text(j, "rule", rows[i].rule);
+        write_words(j, "places", rows[i].places);
         json_out_text(j, "what", rows[i].what);
         json_out_text(j, "why", rows[i].why);
         json_out_end(j);

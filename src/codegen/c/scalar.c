@@ -26,7 +26,7 @@ c_text scalar_int(arena *a, dtype dt, int64_t v)
 {
     c_prec prec = v < 0 ? PREC_LOW : PREC_PRIMARY;
     if (dt == DT_I64 && v == INT64_MIN)
-        return (c_text){"INT64_MIN", PREC_PRIMARY};
+        return (c_text){SCALAR_INT64_MIN, PREC_PRIMARY};
     if (dt == DT_I32 && v == INT32_MIN)
         return (c_text){"INT32_MIN", PREC_PRIMARY};
     if (dt == DT_U64)
