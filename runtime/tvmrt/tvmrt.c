@@ -162,7 +162,7 @@ static int32_t check_memory(const tvmrt_model_desc_t *model, const void *constan
 
     if (status == TVMRT_OK)
         status = check_area(workspace, model->workspace_bytes, model->workspace_align);
-    return status == TVMRT_OK && size < model->workspace_bytes ? TVMRT_E_WORKSPACE : status;
+    return status == TVMRT_OK && size < model->workspace_bytes ? (int32_t)TVMRT_E_WORKSPACE : status;
 }
 
 /* Whether a step names layers, a step or a byte that are there. */
@@ -269,7 +269,7 @@ int32_t tvmrt_semantic_resolve_sid(const tvmrt_context_t *context, int32_t sid, 
     if (entry->sid != sid || (uint32_t)entry->kind > TVMRT_STORAGE_WORKSPACE || !storage_base(context, entry, &base))
         return fail(TVMRT_E_SID, sid);
     if (base == 0)
-        return entry->size == 0 ? TVMRT_OK : fail(TVMRT_E_NULL, sid);
+        return entry->size == 0 ? (int32_t)TVMRT_OK : fail(TVMRT_E_NULL, sid);
     *out_pointer = (void *)(base + entry->offset);
     return TVMRT_OK;
 }
@@ -314,7 +314,7 @@ int32_t tvmrt_semantic_fill_args(const tvmrt_context_t *context, void **args, si
         op_execs[op].func = model->cpu_funcs[op];
         op_execs[op].args = args + first;
     }
-    return used == num_args ? TVMRT_OK : fail(TVMRT_E_SID, -1);
+    return used == num_args ? (int32_t)TVMRT_OK : fail(TVMRT_E_SID, -1);
 }
 
 /* ---- Engine --- */
@@ -350,7 +350,9 @@ static int32_t call(const tvmrt_context_t *context, const tvmrt_op_exec_t *exec,
     int32_t status;
 #if TVMRT_HOOKS
     uint32_t start;
-    status = tvmrt_atomic_load(&context->cancelled) ? TVMRT_E_CANCELLED : tvmrt_hook_before(context, op_id, part);
+    status = TVMRT_E_CANCELLED;
+    if (tvmrt_atomic_load(&context->cancelled) == 0u)
+        status = tvmrt_hook_before(context, op_id, part);
     if (status != TVMRT_OK)
         return status;
     start = tvmrt_port_cycles();
@@ -864,7 +866,7 @@ int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_de
 static int32_t find_engine(tvmrt_engine_t *engine, size_t engine_size, tvmrt_engine_t **out_engine)
 {
     *out_engine = engine != NULL ? engine : &g_engine;
-    return engine == NULL || engine_size == sizeof(tvmrt_engine_t) ? TVMRT_OK : fail(TVMRT_E_ABI, -1);
+    return engine == NULL || engine_size == sizeof(tvmrt_engine_t) ? (int32_t)TVMRT_OK : fail(TVMRT_E_ABI, -1);
 }
 
 int32_t tvmrt_engine_init_sized(tvmrt_engine_t *engine, size_t engine_size)
@@ -877,11 +879,11 @@ int32_t tvmrt_engine_init_sized(tvmrt_engine_t *engine, size_t engine_size)
     state = tvmrt_atomic_load(&engine->state);
     if (!is_off(state) || !tvmrt_atomic_replace(&engine->state, state, state_word(ENGINE_STARTING))) {
         state = tvmrt_atomic_load(&engine->state);
-        return state == state_word(ENGINE_STOPPING) ? fail(TVMRT_E_BUSY, -1) : TVMRT_OK;
+        return state == state_word(ENGINE_STOPPING) ? fail(TVMRT_E_BUSY, -1) : (int32_t)TVMRT_OK;
     }
     status = start_workers(engine);
     tvmrt_atomic_store(&engine->state, state_word(status == TVMRT_OK ? ENGINE_IDLE : ENGINE_OFF));
-    return status == TVMRT_OK ? TVMRT_OK : fail(status, -1);
+    return status == TVMRT_OK ? (int32_t)TVMRT_OK : fail(status, -1);
 }
 
 int32_t tvmrt_engine_shutdown_sized(tvmrt_engine_t *engine, size_t engine_size)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Generated C under strict warnings at every level of optimisation, where it has had some: recurrent networks, halves that are
-# only read or only written, small dense layers. test/cli/package.sh does the same for a whole network. Not in `make check`.
+# only read or only written, small dense layers, quantised layers of microcontrollers. test/cli/package.sh does the same for a whole network. Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 3
@@ -64,4 +64,32 @@ for cc in gcc clang-19; do
     check "mean, cortex-m, $cc" $cc -std=c99 -O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -Imean/include -Imean/src \
         -c mean/src/ops.c -o mean.o
 done
+# Layers of all kinds in integers, as the compilers of microcontrollers read them, as C and as C++.
+strict='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror -DTVMRT_NUM_WORKERS=0 -DTVMRT_HOOKS=0'
+for type in u8 i8 i16; do python3 "$top/test/cli/network.py" $type > $type.txt; done
+headers=/usr/lib/arm-none-eabi/include
+while read -r name type options; do
+    # shellcheck disable=SC2086
+    expect 0 '' compile $type.txt -o "$name" -q --port baremetal --target $options
+    [ -z "${LATHE_SANITIZE:-}" ] || continue
+    flags="$strict $(sed -n 's/^TARGET_FLAGS ?= //p' "$name/Makefile") -I$name/src -I$name/include"
+    files=$(ls "$name"/src/{ops,model_data,tvmrt,tvmrt_port_baremetal,default_lib0,default_lib1}.c)
+    for cc in 'arm-none-eabi-gcc -std=c99' 'arm-none-eabi-g++ -std=c++11 -x c++' \
+        "clang-19 --target=arm-none-eabi -isystem $headers -std=c99" \
+        "clang++-19 --target=arm-none-eabi -isystem $headers -std=c++11 -x c++"; do
+        command -v "${cc%% *}" > /dev/null && [ -d $headers ] || continue
+        for file in $files; do
+            # shellcheck disable=SC2086
+            check "$name: ${cc%% *} $file" $cc $flags -O2 -S "$file" -o quantised.s
+        done
+    done
+done << 'ROWS'
+m0plus u8 cortex-m0plus
+m4 u8 cortex-m4
+m4_wide i16 cortex-m4 --minimize ram
+m33_fast u8 cortex-m33 --requant fast --minimize ram
+m7_tflite i8 cortex-m7 --requant tflite --names short
+m55 i8 cortex-m55
+m55_wide i16 cortex-m55
+ROWS
 finish

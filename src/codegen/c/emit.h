@@ -83,6 +83,7 @@ typedef struct c_need {
     dtype dt, to;
     uint32_t lanes;
     bool fallback; /* set by needs_add: only loops over lanes call it, where the compiler has no vector types */
+    bool macros;   /* nothing calls it; others are made of its macros */
 } c_need;
 
 typedef struct c_needs {
@@ -153,15 +154,16 @@ void needs_add(c_needs *n, c_need need);
 void needs_add_vector(c_needs *n, c_need need);
 /* What the function of an intrinsic is made of; in front of it those that it uses. */
 void needs_add_call(c_needs *n, const char *name);
-void needs_write_dot_rows(writer *w); /* needs_rows.c */
-void needs_write_dot_runs(writer *w); /* needs_runs.c; behind the one before */
+/* `macros`: without the functions. needs_rows.c */
+void needs_write_dot_rows(writer *w, bool macros);
+void needs_write_dot_runs(writer *w, bool macros); /* needs_runs.c; behind the one before */
 void needs_write_widen(writer *w, const c_need *need); /* needs_widen.c */
-void needs_write_dot_bytes(writer *w);
+void needs_write_dot_bytes(writer *w, bool macros);
 void needs_write_nibble_rows(writer *w);
 void needs_write_nibble_taps(writer *w);
 void needs_write_nibble_runs(writer *w); /* needs_runs.c */
 void needs_write_nibble_bytes(writer *w);
-void needs_write_taps_row(writer *w);
+void needs_write_taps_row(writer *w, bool macros);
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);

@@ -3,6 +3,7 @@
  * a vector expression, or a loop over the lanes in the same order where LATHE_VECTORS is 0. */
 #include "codegen/c/mve.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,14 +78,15 @@ static void write_saturate(arena *a, writer *w, const c_need *n)
     bool is_signed = dtype_get_class(n->to) == DTC_INT;
     uint32_t bits = dtype_bits(n->to), power = is_signed ? bits - 1 : bits;
     const char *f = n->dt == DT_F64 ? "" : "f";
-    char upper[16];
+    char upper[16], limit[32]; /* in decimal: C++ has no others before 2017 */
     snprintf(upper, sizeof upper, "%sINT%u", is_signed ? "" : "U", bits);
+    snprintf(limit, sizeof limit, "%.1f%s", ldexp(1.0, (int)power), f);
     const char *least = bits == 64 ? SCALAR_INT64_MIN : arena_printf(a, "%s_MIN", upper);
     w_fmt(w, "/* Toward zero; what does not fit becomes the nearest end of the range, NaN becomes 0. */\n");
     w_fmt(w, "static inline %s lathe_%s_to_%s(%s x)\n{\n", to, dtype_name(n->dt), dtype_name(n->to), from);
-    w_fmt(w, "    if (!(x < 0x1p%u%s))\n        return x != x ? 0 : %s_MAX;\n", power, f, upper);
+    w_fmt(w, "    if (!(x < %s))\n        return x != x ? 0 : %s_MAX;\n", limit, upper);
     if (is_signed)
-        w_fmt(w, "    return x < -0x1p%u%s ? %s : (%s)x;\n}\n\n", power, f, least, to);
+        w_fmt(w, "    return x < -%s ? %s : (%s)x;\n}\n\n", limit, least, to);
     else
         w_fmt(w, "    return x <= 0 ? 0 : (%s)x;\n}\n\n", to);
 }
@@ -706,10 +708,10 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_SINGLE: small_write_single(w, need->op == TIR_FMA); break;
         case NEED_WIDEN_RUNS:
         case NEED_WIDEN_PLANES: needs_write_widen(w, need); break;
-        case NEED_TAPS_ROW: needs_write_taps_row(w); break;
-        case NEED_DOT_BYTES: needs_write_dot_bytes(w); break;
-        case NEED_DOT_RUNS: needs_write_dot_runs(w); break;
-        case NEED_DOT_ROWS: needs_write_dot_rows(w); break;
+        case NEED_TAPS_ROW: needs_write_taps_row(w, need->macros); break;
+        case NEED_DOT_BYTES: needs_write_dot_bytes(w, need->macros); break;
+        case NEED_DOT_RUNS: needs_write_dot_runs(w, need->macros); break;
+        case NEED_DOT_ROWS: needs_write_dot_rows(w, need->macros); break;
         case NEED_NIBBLE_TAPS: needs_write_nibble_taps(w); break;
         case NEED_NIBBLE_ROWS: needs_write_nibble_rows(w); break;
         case NEED_NIBBLE_RUNS: needs_write_nibble_runs(w); break;

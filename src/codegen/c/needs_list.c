@@ -50,6 +50,7 @@ void needs_add(c_needs *n, c_need need)
         if (!same(known, &need))
             continue;
         known->fallback = known->fallback && n->fallback;
+        known->macros = known->macros && need.macros;
         return;
     }
     need.fallback = n->fallback;
@@ -61,17 +62,18 @@ void needs_add_call(c_needs *n, const char *name)
     static const struct {
         const char *name;
         c_need_kind kind;
-    } calls[] = {{"lathe_mve_dot", NEED_MVE},      {"lathe_mve_dot", NEED_MVE_DOT_BYTES},
-                 {"lathe_mve_window", NEED_MVE},   {"lathe_mve_window", NEED_MVE_DOT_WORDS},
-                 {"lathe_mve_words", NEED_MVE},    {"lathe_mve_words", NEED_MVE_SIDES},
-                 {TAPS_ROW, NEED_TAPS_ROW},        {RVV_VWMACC, NEED_RVV_VWMACC},
-                 {DOT_ROWS, NEED_DOT_ROWS},        {DOT_BYTES, NEED_DOT_BYTES},
-                 {NIBBLE_ROWS, NEED_DOT_ROWS},     {NIBBLE_ROWS, NEED_NIBBLE_ROWS},
-                 {NIBBLE_BYTES, NEED_DOT_BYTES},   {NIBBLE_BYTES, NEED_NIBBLE_BYTES},
-                 {NIBBLE_TAPS, NEED_TAPS_ROW},     {NIBBLE_TAPS, NEED_NIBBLE_TAPS}};
+        bool macros;
+    } calls[] = {{"lathe_mve_dot", NEED_MVE, false},    {"lathe_mve_dot", NEED_MVE_DOT_BYTES, false},
+                 {"lathe_mve_window", NEED_MVE, false}, {"lathe_mve_window", NEED_MVE_DOT_WORDS, false},
+                 {"lathe_mve_words", NEED_MVE, false},  {"lathe_mve_words", NEED_MVE_SIDES, false},
+                 {TAPS_ROW, NEED_TAPS_ROW, false},      {RVV_VWMACC, NEED_RVV_VWMACC, false},
+                 {DOT_ROWS, NEED_DOT_ROWS, false},      {DOT_BYTES, NEED_DOT_BYTES, false},
+                 {NIBBLE_ROWS, NEED_DOT_ROWS, true},    {NIBBLE_ROWS, NEED_NIBBLE_ROWS, false},
+                 {NIBBLE_BYTES, NEED_DOT_BYTES, true},  {NIBBLE_BYTES, NEED_NIBBLE_BYTES, false},
+                 {NIBBLE_TAPS, NEED_TAPS_ROW, true},    {NIBBLE_TAPS, NEED_NIBBLE_TAPS, false}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (strcmp(name, calls[i].name) == 0)
-            needs_add(n, (c_need){.kind = calls[i].kind});
+            needs_add(n, (c_need){.kind = calls[i].kind, .macros = calls[i].macros});
 }
 
 bool needs_signed_shifts(const c_needs *n)

@@ -150,7 +150,9 @@ static const char tile_text[] =
     "    " SUMS_4(K##_PUT) ";\n"                                                                                     \
     "}\n"
 
-static const char tiles[] = DOT_TILES(BYTES)
+static const char tiles[] = DOT_TILES(BYTES);
+
+static const char no_tiles[] =
     "#else\n"
     "#define LATHE_DOT_TILES 0\n"
     "#define LATHE_ALL_REGISTERS 0\n"
@@ -201,14 +203,15 @@ static const char any_tile[] =
     "                    out[i * r + j] += a[i * row + e] * w[4 * j + e % 2 * 2 + e / 2];\n"
     "}\n";
 
-void needs_write_dot_rows(writer *w)
+void needs_write_dot_rows(writer *w, bool macros)
 {
     w_str(w, always);
     w_str(w, words);
     w_str(w, steps);
     w_str(w, tile_text);
-    w_str(w, tiles);
-    w_str(w, any_tile);
+    w_str(w, macros ? "" : tiles);
+    w_str(w, no_tiles);
+    w_str(w, macros ? "" : any_tile);
 }
 
 /* Of a byte one half is for the first word of data, the other for the second; both are made 16 times as large, so that
@@ -372,11 +375,11 @@ void needs_write_nibble_bytes(writer *w)
     w_str(w, nibble_bytes);
 }
 
-void needs_write_dot_bytes(writer *w)
+void needs_write_dot_bytes(writer *w, bool macros)
 {
     w_str(w, always);
     w_str(w, four_bytes);
-    w_str(w, dot_bytes);
+    w_str(w, macros ? "" : dot_bytes);
 }
 
 #define BYTE_TAPS \
@@ -477,10 +480,12 @@ static const char any_taps[] =
     "            out[i] += a[i * step + k * tap] * w[k];\n"
     "}\n\n";
 
-void needs_write_taps_row(writer *w)
+void needs_write_taps_row(writer *w, bool macros)
 {
     w_str(w, always);
     w_str(w, taps);
+    if (macros)
+        return;
     w_str(w, taps_dense);
     w_str(w, taps_apart);
     w_str(w, any_taps);

@@ -81,15 +81,15 @@ static const char run_tiles[] =
     "    " SUMS_2(K##_PUT) ";\n"                                                                                      \
     "}\n"
 
-static const char run_functions[] =
+static const char runs_begin[] =
     "#define LATHE_RUNS_BEGIN(r)                                                            \\\n"
     "    const int16_t *const *t = runs, *a;                                                \\\n"
     "    const int32_t by = 4 * (r) * n;                                                    \\\n"
     "    const int8_t *end = w + by, *const last = w + count * by;                          \\\n"
     "    int32_t x, u, v, e, f\n"
-    "\n"
-    RUN_TILES(BYTES)
-    "#endif\n";
+    "\n";
+
+static const char run_functions[] = RUN_TILES(BYTES);
 
 #define RUN_TILE_CALLS(K) \
     "#if LATHE_DOT_TILES && LATHE_ALL_REGISTERS\n"                                                                    \
@@ -119,11 +119,13 @@ static const char any_runs[] =
     "        lathe_dot_rows(out, runs[i], w + i * 4 * r * n, m, r, n, row, step, words);\n"
     "}\n";
 
-void needs_write_dot_runs(writer *w)
+void needs_write_dot_runs(writer *w, bool macros)
 {
     w_str(w, run_tiles);
-    w_str(w, run_functions);
-    w_str(w, any_runs);
+    w_str(w, runs_begin);
+    w_str(w, macros ? "" : run_functions);
+    w_str(w, "#endif\n");
+    w_str(w, macros ? "" : any_runs);
 }
 
 static const char nibble_runs[] =

@@ -92,9 +92,10 @@ bool runs_write(c_emit *e, const tir_stmt *s)
     if (!is_call(call))
         return false;
     needs_add(e->needs, (c_need){.kind = NEED_ROLLED});
-    needs_add(e->needs, (c_need){.kind = NEED_DOT_ROWS});
-    needs_add(e->needs, (c_need){.kind = NEED_DOT_RUNS});
-    if (strcmp(call->u.name, NIBBLE_RUNS) == 0) {
+    const bool nibbles = strcmp(call->u.name, NIBBLE_RUNS) == 0;
+    needs_add(e->needs, (c_need){.kind = NEED_DOT_ROWS, .macros = nibbles});
+    needs_add(e->needs, (c_need){.kind = NEED_DOT_RUNS, .macros = nibbles});
+    if (nibbles) {
         needs_add(e->needs, (c_need){.kind = NEED_NIBBLE_ROWS});
         needs_add(e->needs, (c_need){.kind = NEED_NIBBLE_RUNS});
     }
