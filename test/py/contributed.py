@@ -71,15 +71,37 @@ class Model:
 
     def average(self):
         dt, out = self.kind()
-        self.node("QLinearAveragePool", [self.input(self.codes(dt, [1, 5, 12, 13])), self.scale(12), self.zero(dt),
+        last = int(self.rng.integers(0, 2))
+        shape = [1, 12, 13, 5] if last else [1, 5, 12, 13]
+        self.node("QLinearAveragePool", [self.input(self.codes(dt, shape)), self.scale(12), self.zero(dt),
                                          self.scale(9), self.zero(dt)], out, kernel_shape=[3, 2], pads=[1, 0, 1, 1],
-                  strides=[2, 1], count_include_pad=int(self.rng.integers(0, 2)))
+                  strides=[2, 1], count_include_pad=int(self.rng.integers(0, 2)), channels_last=last)
+
+    def windows(self):
+        """Over one axis and over three, channels in front and behind."""
+        for size in ([29], [7, 6, 5]):
+            for last in (0, 1):
+                dt, out = self.kind()
+                shape = [2] + size + [3] if last else [2, 3] + size
+                self.node("QLinearAveragePool", [self.input(self.codes(dt, shape)), self.scale(12), self.zero(dt),
+                                                 self.scale(9), self.zero(dt)], out, kernel_shape=[3] * len(size),
+                          pads=[1] * 2 * len(size), strides=[2] * len(size), channels_last=last)
 
     def global_average(self):
         dt, out = self.kind()
         size = [int(s) for s in self.rng.integers(1, 20, 2)]
-        self.node("QLinearGlobalAveragePool", [self.input(self.codes(dt, [2, 7] + size)), self.scale(12), self.zero(dt),
-                                               self.scale(5), self.zero(dt)], out)
+        last = int(self.rng.integers(0, 2))
+        shape = [2] + size + [7] if last else [2, 7] + size
+        self.node("QLinearGlobalAveragePool", [self.input(self.codes(dt, shape)), self.scale(12), self.zero(dt),
+                                               self.scale(5), self.zero(dt)], out, channels_last=last)
+
+    def selected(self):
+        """One of two values, each with a scale of its own."""
+        dt, out = self.kind()
+        condition = self.input(self.rng.integers(0, 2, [3, 5, 17]).astype(bool))
+        self.node("QLinearWhere", [condition, self.input(self.codes(dt, [3, 5, 17])), self.scale(12), self.zero(dt),
+                                   self.input(self.codes(dt, [5, 17])), self.scale(7), self.zero(dt), self.scale(9),
+                                   self.zero(dt)], out)
 
     def table(self, operator, **attributes):
         dt, out = self.kind()
@@ -184,6 +206,8 @@ def build(rng):
     m.to_float()
     m.dynamic()
     m.nbits()
+    m.windows()
+    m.selected()
     return m
 
 

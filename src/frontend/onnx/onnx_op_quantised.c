@@ -21,10 +21,16 @@ static bool has_inputs(onnx_node *n, uint32_t count, const uint32_t *which)
 #define HAS_INPUTS(n, ...) \
     has_inputs(n, (uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)), (uint32_t[]){__VA_ARGS__})
 
-static bool no_channels_last(onnx_node *n)
+/* x with its channels behind all spatial axes instead of in front of them, or, back, the other way round. */
+static graph_value *channels_moved(onnx_node *n, graph_value *x, bool back)
 {
-    return onnx_attr_int(n, "channels_last", 0) == 0 ||
-           onnx_fail(n, DIAG_UNSUPPORTED, "channels_last = 1; transpose the data around the node");
+    const uint32_t rank = onnx_rank(x);
+    int64_t perm[TYPE_MAX_RANK] = {0};
+    if (n->failed || onnx_attr_int(n, "channels_last", 0) == 0 || rank < 3)
+        return x;
+    for (uint32_t i = 1; i < rank; i++)
+        perm[i] = back ? (i + 1 < rank ? i + 1 : 1) : (i == 1 ? rank - 1 : i - 1);
+    return onnx_transpose(n, x, rank, perm);
 }
 
 /* --- sums, products, pools --- */
@@ -42,19 +48,21 @@ bool onnx_op_qlinear_binary(onnx_node *n)
 
 bool onnx_op_qlinear_average_pool(onnx_node *n)
 {
-    if (!HAS_INPUTS(n, 0, 1, 3) || !no_channels_last(n))
+    if (!HAS_INPUTS(n, 0, 1, 3))
         return false;
-    graph_value *in[5] = {onnx_in(n, 0), f32(n, 1), f32(n, 3), onnx_in(n, 2), onnx_in(n, 4)};
-    return onnx_alias(n, 0, onnx_quantised_pool(n, 5, in));
+    graph_value *in[5] = {channels_moved(n, onnx_in(n, 0), false), f32(n, 1), f32(n, 3), onnx_in(n, 2), onnx_in(n, 4)};
+    graph_value *y = n->failed ? NULL : onnx_quantised_pool(n, 5, in);
+    return y && onnx_alias(n, 0, channels_moved(n, y, true));
 }
 
 bool onnx_op_qlinear_global_average_pool(onnx_node *n)
 {
-    if (!HAS_INPUTS(n, 0, 1, 3) || !no_channels_last(n))
+    if (!HAS_INPUTS(n, 0, 1, 3))
         return false;
-    onnx_result(n, 0, ONNX_ARGS(n->row->target, 0, NULL, onnx_in(n, 0), f32(n, 1), f32(n, 3), onnx_in(n, 2),
-                                onnx_in(n, 4)));
-    return !n->failed;
+    graph_value *x = channels_moved(n, onnx_in(n, 0), false);
+    graph_value *y = n->failed ? NULL : onnx_emit(n, ONNX_ARGS(n->row->target, 0, NULL, x, f32(n, 1), f32(n, 3),
+                                                               onnx_in(n, 2), onnx_in(n, 4)));
+    return y && onnx_alias(n, 0, channels_moved(n, y, true));
 }
 
 /* --- tables --- */
@@ -126,6 +134,23 @@ bool onnx_op_qlinear_concat(onnx_node *n)
     return onnx_alias(n, 0, onnx_concat(n, count, parts, onnx_attr_int(n, "axis", 0)));
 }
 
+/* --- one of two --- */
+
+/* The condition; X, its scale and zero point, the same of Y and of the result. */
+bool onnx_op_qlinear_where(onnx_node *n)
+{
+    if (!HAS_INPUTS(n, 0, 1, 2, 4, 5, 7))
+        return false;
+    graph_value *in[3] = {onnx_in(n, 0)}, *to[2] = {f32(n, 7), onnx_in(n, 8)};
+    for (uint32_t i = 1; i < 3 && !n->failed; i++) {
+        graph_value *from[2] = {f32(n, 3 * i - 1), onnx_in(n, 3 * i)};
+        in[i] = onnx_in(n, 3 * i - 2);
+        if (!same_number(from[0], to[0]) || !same_code(from[1], to[1]))
+            in[i] = looked_up(n, NULL, in[i], from, to);
+    }
+    return !n->failed && onnx_alias(n, 0, onnx_where(n, in[0], in[1], in[2]));
+}
+
 /* --- softmax --- */
 
 /* Below version 13 all axes from `axis` on are one. */
@@ -135,14 +160,6 @@ static graph_value *flattened(onnx_node *n, graph_value *x, uint32_t axis)
     for (uint32_t i = 0; i < onnx_rank(x) && !n->failed; i++)
         *(i < axis ? &rows : &row) *= onnx_static_dim(n, x, i);
     return n->failed ? NULL : onnx_reshape_ints(n, x, 2, (const int64_t[]){rows, row});
-}
-
-static graph_value *exchanged(onnx_node *n, graph_value *x, uint32_t a, uint32_t b)
-{
-    int64_t perm[TYPE_MAX_RANK];
-    for (uint32_t i = 0; i < onnx_rank(x); i++)
-        perm[i] = i == a ? b : i == b ? a : i;
-    return a == b ? x : onnx_transpose(n, x, onnx_rank(x), perm);
 }
 
 bool onnx_op_qlinear_softmax(onnx_node *n)
@@ -160,13 +177,14 @@ bool onnx_op_qlinear_softmax(onnx_node *n)
     dim *dims = arena_array(&n->c->mem, dim, rank);
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = onnx_dim(n, x, i);
-    graph_value *y = flat ? flattened(n, x, axis) : exchanged(n, x, axis, rank - 1);
+    graph_value *y = flat ? flattened(n, x, axis) : x;
     if (n->failed)
         return false;
-    int64_t extent = onnx_static_dim(n, y, onnx_rank(y) - 1);
+    const attr along = attr_int(n->c, "axis", flat ? -1 : (int64_t)axis);
+    int64_t extent = onnx_static_dim(n, y, flat ? 1 : axis);
     graph_value *table = onnx_constant(n, graph_softmax_table(n->c, (float)scale, extent));
-    y = onnx_emit(n, ONNX_ARGS("qnn.softmax", 0, NULL, y, table, f32(n, 3), onnx_in(n, 4)));
-    return onnx_alias(n, 0, flat ? onnx_reshape(n, y, rank, dims) : exchanged(n, y, axis, rank - 1));
+    y = onnx_emit(n, ONNX_ARGS("qnn.softmax", 1, &along, y, table, f32(n, 3), onnx_in(n, 4)));
+    return onnx_alias(n, 0, flat ? onnx_reshape(n, y, rank, dims) : y);
 }
 
 /* --- products --- */

@@ -221,10 +221,11 @@ bool infer_qnn_softmax(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0);
     if (dtype_bits(x->dt) != 8)
         return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
+    int32_t axis;
     if (!dim_is(infer_in(n, 1)->shape.dims[0], 256))
         return infer_error(c, n, "the table has not 256 entries");
     out[0] = *x;
-    return true;
+    return infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis);
 }
 
 const tensor_data *graph_softmax_table(compiler *c, float scale, int64_t extent)

@@ -486,12 +486,24 @@ static graph_value *convert_softmax(converter *v, const tail *t, graph_node *n)
     int64_t axis = graph_attr_int(n, "axis"), extent = 0;
     if (t->half_up || !qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt || qnn_is_wide(&x))
         return stays(v, n, "its data is not quantised to the 8 bits of its result");
-    if ((axis < 0 ? axis + s.rank : axis) != s.rank - 1 || !dim_is_const(s.dims[s.rank - 1], &extent))
-        return stays(v, n, "it is not over a last axis of known extent");
+    if (!dim_is_const(s.dims[axis < 0 ? axis + s.rank : axis], &extent))
+        return stays(v, n, "it is not over an axis of known extent");
     const tensor_data *table = graph_softmax_table(v->r.c, qnn_scale(&x, 0), extent);
     graph_value *in[4] = {numbers_of(v, n->inputs[0]), rewrite_constant(&v->r, table, "table", n->loc),
                           scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc), zero_of(v, &t->y, n->loc)};
-    return in[0] ? emit(v, "qnn.softmax", 4, in, 0, NULL, n->loc) : NULL;
+    const attr along = attr_int(v->r.c, "axis", axis);
+    return in[0] ? emit(v, "qnn.softmax", 4, in, 1, &along, n->loc) : NULL;
+}
+
+/* Over all axes from one on, as ONNX had it before version 13: of the rows of a matrix, which is no matrix behind it.
+ * NULL: n is nothing such. */
+static graph_value *convert_flat_softmax(converter *v, const tail *t, graph_node *n)
+{
+    if (strcmp(n->op->name, "reshape") != 0 || !rewrite_is_op(n->inputs[0], "nn.softmax") ||
+        rewrite_uses(n->inputs[0]) != 1 || rewrite_uses(t->x) != 1)
+        return NULL;
+    graph_value *in[2] = {convert_softmax(v, t, n->inputs[0]->def), n->n_inputs > 1 ? n->inputs[1] : NULL};
+    return in[0] ? emit(v, "reshape", 2, in, n->n_attrs, n->attrs, n->loc) : NULL;
 }
 
 /* The numbers of x, which is element by element a function of quantised numbers, in the terms of q's result. */
@@ -507,6 +519,28 @@ static graph_value *by_table(converter *v, graph_value *x, const graph_node *q)
     }
     graph_value *in[2] = {numbers_of(v, cone.source), qnn_make_table(&v->r, &cone, q)};
     return in[0] && in[1] ? emit(v, "qnn.table", 2, in, 0, NULL, q->loc) : NULL;
+}
+
+/* One of two values, element by element: each as numbers of y, by a table where it has another scale, and a constant as
+ * one of numbers. */
+static graph_value *convert_where(converter *v, const tail *t, graph_node *n)
+{
+    graph_value *in[3] = {n->inputs[0]};
+    qnn_params p;
+    for (uint32_t i = 1; i < 3; i++) {
+        graph_value *x = n->inputs[i], *q[3] = {x};
+        for (uint32_t k = 1; k < t->q->n_inputs && k < 3; k++)
+            q[k] = t->q->inputs[k];
+        if (graph_constant(x))
+            in[i] = emit(v, "qnn.quantize", t->q->n_inputs, q, t->q->n_attrs, t->q->attrs, n->loc);
+        else if (qnn_is_quantised(x, &p) && qnn_same_params(&p, &t->y))
+            in[i] = numbers_of(v, x);
+        else
+            in[i] = by_table(v, x, t->q);
+        if (!in[i])
+            return stays(v, n, "its operands are not both quantised to 8 or 16 bits with one scale");
+    }
+    return emit(v, "where", 3, in, 0, NULL, n->loc);
 }
 
 /* A concatenation whose parts have other scales than its result: each part by a table where it has. */
@@ -597,8 +631,9 @@ static graph_value *convert_tail(converter *v, const tail *t)
     if (!n || strcmp(n->op->name, "constant") == 0)
         return NULL;
     const char *op = n->op->name;
-    if (strcmp(op, "qnn.dequantize") == 0 || qnn_moved_operands(n) > 0)
-        return convert_moved(v, t);
+    graph_value *flat = convert_flat_softmax(v, t, n);
+    if (flat || strcmp(op, "qnn.dequantize") == 0 || qnn_moved_operands(n) > 0)
+        return flat ? flat : convert_moved(v, t);
     if (rewrite_uses(t->x) != 1)
         return stays(v, n, READ_TWICE);
     if (strcmp(op, "add") == 0)
@@ -611,6 +646,8 @@ static graph_value *convert_tail(converter *v, const tail *t)
         return convert_softmax(v, t, n);
     if (strcmp(op, "multiply") == 0)
         return convert_product(v, t, n);
+    if (strcmp(op, "where") == 0)
+        return convert_where(v, t, n);
     const bool windows = strncmp(op, "nn.avg_pool", 11) == 0; /* of 1 to 3 axes */
     if (windows || is_global_mean(n))
         return convert_average(v, t, n, !windows);

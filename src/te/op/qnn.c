@@ -124,15 +124,16 @@ bool compute_qnn_table(te_graph *g, const graph_node *n, te_tensor *const *in, t
 typedef struct softmax_ctx {
     const te_tensor *x, *table, *most, *sum;
     tir_expr_ref y_scale, y_zero;
+    uint32_t axis;
     const te_axis *along;
 } softmax_ctx;
 
-/* At idx, whose last index is `at`. */
+/* At idx, whose index of the axis is `at`. */
 static tir_expr_ref softmax_number(te_graph *g, const softmax_ctx *v, tir_expr_ref const *idx, tir_expr_ref at)
 {
     tir_expr_ref all[TYPE_MAX_RANK];
     memcpy(all, idx, v->x->rank * sizeof *all);
-    all[v->x->rank - 1] = at;
+    all[v->axis] = at;
     return tir_cast(g->c, DT_I32, te_read(g, v->x, all));
 }
 
@@ -146,7 +147,7 @@ static tir_expr_ref softmax_entry(te_graph *g, const softmax_ctx *v, tir_expr_re
 {
     tir_expr_ref first[TYPE_MAX_RANK];
     memcpy(first, idx, v->x->rank * sizeof *first);
-    first[v->x->rank - 1] = te_i64(g, 0);
+    first[v->axis] = te_i64(g, 0);
     tir_expr_ref down = tir_sub(g->c, softmax_number(g, v, idx, at), te_read(g, v->most, first));
     tir_expr_ref entry = tir_add(g->c, tir_cast(g->c, DT_I64, down), te_i64(g, 255));
     return te_read(g, v->table, &entry);
@@ -164,9 +165,9 @@ static tir_expr_ref softmax_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     compiler *c = g->c;
     tir_expr_ref first[TYPE_MAX_RANK];
     memcpy(first, idx, v->x->rank * sizeof *first);
-    first[v->x->rank - 1] = te_i64(g, 0);
+    first[v->axis] = te_i64(g, 0);
     tir_expr_ref steps = tir_call1(c, TIR_FLOOR, tir_binary(c, TIR_DIV, tir_float(c, DT_F32, 1), v->y_scale));
-    tir_expr_ref y = tir_mul(c, softmax_entry(g, v, idx, idx[v->x->rank - 1]), steps);
+    tir_expr_ref y = tir_mul(c, softmax_entry(g, v, idx, idx[v->axis]), steps);
     y = tir_call1(c, TIR_RINT, tir_binary(c, TIR_DIV, y, te_read(g, v->sum, first)));
     return qnn_saturated(g, qnn_moved(g, DT_F32, y, v->y_zero), DT_F32, v->x->dt);
 }
@@ -174,15 +175,17 @@ static tir_expr_ref softmax_body(te_graph *g, void *ctx, tir_expr_ref const *idx
 bool compute_qnn_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     const uint32_t rank = in[0]->rank;
+    const int64_t axis = graph_attr_int(n, "axis");
     softmax_ctx v = {.x = in[0], .table = in[1], .y_scale = te_read_one(g, in[2])};
+    v.axis = (uint32_t)(axis < 0 ? axis + rank : axis);
     tir_expr_ref rows[TYPE_MAX_RANK];
     memcpy(rows, in[0]->shape, rank * sizeof *rows);
-    rows[rank - 1] = te_i64(g, 1);
+    rows[v.axis] = te_i64(g, 1);
     v.y_zero = te_read_one(g, operand(n, in, 3));
-    te_axis *of_most = te_reduce_axis(g, "km", in[0]->shape[rank - 1]);
+    te_axis *of_most = te_reduce_axis(g, "km", in[0]->shape[v.axis]);
     v.along = of_most;
     v.most = te_reduce(g, "most", DT_I32, rank, rows, 1, &of_most, TE_MAX, softmax_most, &v);
-    te_axis *of_sum = te_reduce_axis(g, "ks", in[0]->shape[rank - 1]);
+    te_axis *of_sum = te_reduce_axis(g, "ks", in[0]->shape[v.axis]);
     v.along = of_sum;
     v.sum = te_reduce(g, "sum", DT_F32, rank, rows, 1, &of_sum, TE_SUM, softmax_sum, &v);
     out[0] = te_compute(g, "qsoftmax", in[0]->dt, rank, in[0]->shape, softmax_body, &v);
