@@ -7,6 +7,8 @@
 #include "plan/facts.h"
 #include "prog/chain.h"
 
+#include <string.h>
+
 #define TRIES      12u      /* cuts that are planned, by effort */
 #define LINE_COST  40       /* instructions to begin a line of one kernel */
 #define COPY_COST  2        /* for a byte that is copied again */
@@ -31,6 +33,8 @@ typedef struct stream {
     plan_problem *problem;
     plan_facts facts;
     uint32_t *first, *last; /* of each value: steps between which its root lives in the workspace; first > last: none */
+    uint64_t *begun, *ended; /* bytes of those that begin to live, and that live no more, before each step */
+    uint32_t *by_first, *of_step; /* these values in the order in which they begin; where those of each step stand */
     VEC(piece) pieces;      /* by their last link */
 } stream;
 
@@ -73,15 +77,43 @@ static void find_lives(stream *x)
     }
 }
 
-/* Bytes that live while steps from..to run, without what the chain hides. */
-static uint64_t living(const stream *x, uint32_t from, uint32_t to, const prog_chain *chain)
+/* By step, so that what lives between two of them is a difference. */
+static void sum_lives(stream *x)
 {
     const prog_func *f = x->links.f;
-    uint64_t sum = 0;
+    const uint32_t n = f->steps.len;
+    x->begun = arena_array(&x->tmp, uint64_t, n + 2u);
+    x->ended = arena_array(&x->tmp, uint64_t, n + 2u);
+    x->of_step = arena_array(&x->tmp, uint32_t, n + 2u);
+    x->by_first = arena_array(&x->tmp, uint32_t, f->values.len + 1u);
+    for (uint32_t i = 0; i <= n + 1; i++)
+        x->begun[i] = x->ended[i] = x->of_step[i] = 0;
+    for (uint32_t v = 0; v < f->values.len; v++) {
+        if (x->first[v] == UINT32_MAX)
+            continue;
+        x->begun[x->first[v] + 1] += prog_bytes(&f->values.data[v]);
+        x->ended[x->last[v] + 1] += prog_bytes(&f->values.data[v]);
+        x->of_step[x->first[v] + 1]++;
+    }
+    for (uint32_t i = 1; i <= n + 1; i++) {
+        x->begun[i] += x->begun[i - 1];
+        x->ended[i] += x->ended[i - 1];
+        x->of_step[i] += x->of_step[i - 1];
+    }
+    uint32_t *at = arena_array(&x->tmp, uint32_t, n + 2u);
+    memcpy(at, x->of_step, (n + 2u) * sizeof *at);
     for (uint32_t v = 0; v < f->values.len; v++)
-        if (x->first[v] != UINT32_MAX && x->first[v] <= to && x->last[v] >= from &&
-            !(chain && prog_chain_hides(&x->links, chain, v)))
-            sum += prog_bytes(&f->values.data[v]);
+        if (x->first[v] != UINT32_MAX)
+            x->by_first[at[x->first[v]]++] = v;
+}
+
+/* Bytes that live while steps from..to run, without what the chain hides: its kernels make that, so it begins there. */
+static uint64_t living(const stream *x, uint32_t from, uint32_t to, const prog_chain *chain)
+{
+    uint64_t sum = x->begun[to + 1] - x->ended[from];
+    for (uint32_t i = x->of_step[from]; chain && i < x->of_step[to + 1]; i++)
+        if (prog_chain_hides(&x->links, chain, x->by_first[i]))
+            sum -= prog_bytes(&x->links.f->values.data[x->by_first[i]]);
     return sum;
 }
 
@@ -450,6 +482,7 @@ static bool run(stream *x, prog_module *m, prog_module **out, stream_bounds *b)
     x->problem = plan_problem_of(x->c, f, x->p->inputs_inside);
     facts_collect(&x->facts, &x->tmp, x->problem);
     find_lives(x);
+    sum_lives(x);
     find_pieces(x, b);
     b->streamed = least_peak(x);
     if (!b->asked || (x->p->ram > 0 && x->ram_alone <= x->p->ram))

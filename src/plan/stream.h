@@ -10,7 +10,7 @@ typedef struct stream_bounds {
     bool asked;          /* for less memory; else bounds are all that is known, and no chains are made */
     uint64_t one_by_one; /* the largest operator: operands, results and scratch, all side by side */
     uint64_t overlapped; /* reached without chains: results in place of operands, or over them */
-    uint64_t streamed;   /* the least by chains, without what overlaps */
+    uint64_t streamed;   /* the least by chains as they are thought of, values of a piece side by side: no bound */
     uint64_t reached;
     uint32_t chains, links; /* that were made, and the kernels in them */
     int64_t copied_again;   /* bytes that they copy more than once */
