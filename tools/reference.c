@@ -377,7 +377,7 @@ bool reference_check(const cli *x, const char *known)
                            module ? "module" : "package");
 }
 
-bool reference_start(session *s, const char *mode, long threads, process *out)
+static bool start(session *s, const char *mode, uint32_t oracle, long threads, process *out)
 {
     compiler *c = s->x->c;
     char line[512];
@@ -387,7 +387,7 @@ bool reference_start(session *s, const char *mode, long threads, process *out)
                           s->scratch,
                           mode,
                           arena_printf(&c->mem, "%ld", threads),
-                          oracles[oracle_of(s, mode)].option,
+                          oracles[oracle].option,
                           NULL};
     if (!write_inputs(s) || !process_start(c, argv, s->scratch, out))
         return false;
@@ -413,4 +413,34 @@ bool reference_start(session *s, const char *mode, long threads, process *out)
     diag_hint(&c->diags,
               "pip install onnxruntime numpy, and name that Python in the environment variable LATHE_PYTHON");
     return false;
+}
+
+bool reference_start(session *s, const char *mode, long threads, process *out)
+{
+    return start(s, mode, oracle_of(s, mode), threads, out);
+}
+
+/* PLAIN and FLOATS are one session. */
+static bool is_now(const session *s, uint32_t oracle)
+{
+    const uint32_t now = oracle_now(s);
+    return oracle == now || (oracle == PLAIN && now == FLOATS);
+}
+
+const char *reference_own(session *s, uint32_t which, uint32_t i, const char **out_options)
+{
+    static const uint32_t own[] = {DEFAULT, INT8, PLAIN};
+    if (which >= sizeof own / sizeof *own)
+        return NULL;
+    const char *path = stored(s, "ref", own[which], i);
+    *out_options = oracles[own[which]].text;
+    if (is_now(s, own[which]))
+        return "";
+    diags *d = &s->x->c->diags;
+    const diags_mark mark = diags_get_mark(d);
+    process p;
+    if (!file_exists(path) && start(s, "once", own[which], 1, &p))
+        process_end(&p);
+    diags_reset(d, mark); /* not every model runs in all of them */
+    return file_exists(path) ? path : "";
 }

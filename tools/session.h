@@ -64,5 +64,9 @@ const char *reference_output(const session *s, uint32_t i); /* .npy that mode "o
 /* The same where what lies half-way between two steps of a quantised output is rounded the other way; NULL: the
  * rounding leaves no choice. */
 const char *reference_other(const session *s, uint32_t i);
+/* What onnxruntime makes of output i in session number `which` of those that it has for quantised models, which runs
+ * if it did not yet: a .npy; "" of the one that is compared with, or that does not run the model; NULL: there are no
+ * more. */
+const char *reference_own(session *s, uint32_t which, uint32_t i, const char **out_options);
 bool reference_has_ties(const session *s); /* there is one in some way that was run */
 #endif
