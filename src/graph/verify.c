@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verifier: what every other part relies on, checked. Structure first; types only where the structure holds. */
 #include "graph/op.h"
+#include "graph/op/promise.h"
 #include "graph/operand.h"
 #include "base/ptr_map.h"
 #include "graph/text.h"
@@ -158,14 +159,22 @@ static const char *type_text(checker *k, const type *t)
     return w.data;
 }
 
-/* Relations that would make a fresh symbol are not asked: a check must not change the names that later passes make. */
-static bool can_ask(const graph_node *n)
+/* As relations ask for it. */
+static bool operands_have_types(const graph_node *n)
 {
     for (uint32_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i] && (n->inputs[i]->type.kind == TYPE_NONE ||
                              (!(n->op->flags & OPF_CALL) &&
                               (n->inputs[i]->type.kind != TYPE_TENSOR || n->inputs[i]->type.shape.rank < 0))))
             return false;
+    return true;
+}
+
+/* Relations that would make a fresh symbol are not asked: a check must not change the names that later passes make. */
+static bool can_ask(const graph_node *n)
+{
+    if (!operands_have_types(n))
+        return false;
     for (uint32_t i = 0; i < n->n_outputs; i++)
         if (n->outputs[i]->type.kind != TYPE_TENSOR || !shape_is_static(n->outputs[i]->type.shape))
             return false;
@@ -178,8 +187,8 @@ static bool can_ask(const graph_node *n)
 
 static bool check_types(checker *k, const graph_node *n)
 {
-    if (!can_ask(n))
-        return true;
+    if (!can_ask(n)) /* but what kernels rely on is looked at */
+        return !operands_have_types(n) || graph_promise_kept(k->c, n);
     bool ok = true;
     type *out = arena_array(&k->scratch, type, n->n_outputs);
     uint32_t id = k->c->next_id;
@@ -234,27 +243,12 @@ static bool check_func(checker *k, const graph_func *f)
 
 /* --- what a row believes --- */
 
-/* Attributes that promise something of operands first..last: their relations look at constants, and believe the
- * promise of what a kernel is called with. */
-static bool promises(const graph_node *n, uint32_t *first, uint32_t *last)
-{
-    for (uint32_t i = 0; i < n->n_attrs; i++) {
-        const bool pairs = strcmp(n->attrs[i].name, "pairs") == 0;
-        if (!pairs && strcmp(n->attrs[i].name, "proved") != 0)
-            continue;
-        *first = 1;
-        *last = pairs || n->n_inputs == 0 ? 1 : n->n_inputs - 1;
-        return true;
-    }
-    return false;
-}
-
-/* The promise of n, a node of the fused function g, for one call of it: by the relation, with the call's constants. */
+/* The promise of n, a node of the fused function g, for one call of it, with the call's constants. */
 static bool check_promise(checker *k, const graph_node *call, const graph_func *g, const graph_node *n)
 {
     uint32_t first = 0, last = 0;
     graph_node copy = *n;
-    if (!promises(n, &first, &last))
+    if (!graph_promises(n, &first, &last))
         return true;
     copy.inputs = arena_copy(&k->scratch, n->inputs, n->n_inputs * sizeof *n->inputs, _Alignof(graph_value *));
     for (uint32_t i = first; i <= last; i++) {
@@ -266,42 +260,69 @@ static bool check_promise(checker *k, const graph_node *call, const graph_func *
             return fault(k, call->loc, "%s: @%s wants a constant for its parameter %%%s, for %s says something of it",
                          call->op->name, g->name, v->name, n->op->name);
     }
-    return check_types(k, &copy);
+    return !operands_have_types(&copy) || graph_promise_kept(k->c, &copy);
 }
 
-/* A constant, or one that is packed: folding makes that a constant, whose reader is looked at again. Of weights of 4
- * bits the reader's relation looks at the range. */
+/* A constant, or weights of 4 bits, of which the relation looks at the range. */
 static bool is_known(const graph_value *v)
 {
-    const char *op = v->def ? v->def->op->name : "";
-    return strcmp(op, "unpack_nibbles") == 0 ||
-           graph_constant(strcmp(op, "layout_transform") == 0 ? v->def->inputs[0] : v) != NULL;
+    return graph_constant(v) || (v->def && strcmp(v->def->op->name, "unpack_nibbles") == 0);
 }
 
-/* In a fused function, of parameters as well: those who call it answer for them. */
+enum { IS_CALLED = 1, IS_TAKEN = 2 }; /* marks of functions: the callee of `call`; of anything else, or the entry */
+
+/* In a fused function, of parameters as well: those who call it answer for them, and nobody else runs it. */
 static bool check_own_promises(checker *k, const graph_node *n)
 {
     uint32_t first = 0, last = 0;
     bool ok = true;
-    for (uint32_t i = 1; promises(n, &first, &last) && i >= first && i <= last; i++) {
+    for (uint32_t i = 1; graph_promises(n, &first, &last) && i >= first && i <= last; i++) {
         const graph_value *v = n->inputs[i];
-        if (v && !is_known(v) && (v->def || !graph_is_primitive(k->f)))
-            ok = fault(k, n->loc, "%s: %s = 1 is said of %%%s, which is no constant; leave it out", n->op->name,
-                       last > 1 ? "proved" : "pairs", v->name);
+        const char *what = last > 1 ? "proved" : "pairs";
+        if (!v || is_known(v))
+            continue;
+        if (v->def || !graph_is_primitive(k->f))
+            ok = fault(k, n->loc, "%s: %s = 1 is said of %%%s, which is no constant; leave it out", n->op->name, what,
+                       v->name);
+        else if (k->f->mark != IS_CALLED)
+            ok = fault(k, n->loc, "%s: %s = 1 is said of parameter %%%s, for which no call answers; leave it out",
+                       n->op->name, what, v->name);
     }
     return ok;
 }
 
-static bool check_promises(checker *k, const graph_func *f)
+static void mark_callees_of(const graph_node *n)
+{
+    const graph_func *callee = graph_callee(n);
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].kind == ATTR_FUNC)
+            n->attrs[i].u.func->mark |= n->attrs[i].u.func == callee ? IS_CALLED : IS_TAKEN;
+}
+
+static void mark_callees(const checker *k)
+{
+    for (uint32_t i = 0; i < k->m->funcs.len; i++)
+        k->m->funcs.data[i]->mark = strcmp(k->m->funcs.data[i]->name, "main") == 0 ? IS_TAKEN : 0;
+    for (uint32_t i = 0; i < k->m->funcs.len; i++) {
+        const graph_func *f = k->m->funcs.data[i];
+        for (uint32_t j = 0; j < f->nodes.len; j++)
+            mark_callees_of(f->nodes.data[j]);
+    }
+}
+
+static bool check_promises(checker *k)
 {
     bool ok = true;
-    k->f = f;
-    for (uint32_t i = 0; i < f->nodes.len; i++) {
-        const graph_node *n = f->nodes.data[i];
-        const graph_func *g = graph_callee(n);
-        ok &= check_own_promises(k, n);
-        for (uint32_t j = 0; g && graph_is_primitive(g) && j < g->nodes.len; j++)
-            ok &= check_promise(k, n, g, g->nodes.data[j]);
+    mark_callees(k);
+    for (uint32_t i = 0; i < k->m->funcs.len; i++) {
+        const graph_func *f = k->f = k->m->funcs.data[i];
+        for (uint32_t j = 0; j < f->nodes.len; j++) {
+            const graph_node *n = f->nodes.data[j];
+            const graph_func *g = graph_callee(n);
+            ok &= check_own_promises(k, n);
+            for (uint32_t h = 0; g && graph_is_primitive(g) && h < g->nodes.len; h++)
+                ok &= check_promise(k, n, g, g->nodes.data[h]);
+        }
     }
     return ok;
 }
@@ -366,9 +387,7 @@ bool graph_verify(compiler *c, const graph_module *m)
     bool ok = check_func_names(&k) && check_all_calls(&k), sound = ok;
     for (uint32_t i = 0; i < m->funcs.len && ok; i++)
         sound &= check_func(&k, m->funcs.data[i]);
-    ok = sound;
-    for (uint32_t i = 0; i < m->funcs.len && sound; i++)
-        ok &= check_promises(&k, m->funcs.data[i]);
+    ok = sound && check_promises(&k);
     arena_free(&k.scratch);
     return ok;
 }

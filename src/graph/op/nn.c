@@ -318,13 +318,18 @@ static bool widens_bytes(compiler *c, const graph_node *n)
            infer_error(c, n, "wide stands at operands of other than 8 bits; leave it out");
 }
 
-/* Of a fused function's parameters the verifier looks at what it is called with. */
-static bool pairs_are_true(compiler *c, const graph_node *n, int64_t granule)
+bool nn_pairs_kept(compiler *c, const graph_node *n)
 {
     const graph_value *v = n->inputs[1];
     const tensor_data *w = graph_constant(v);
+    int64_t lanes = 0, granule = 0;
+    if (graph_attr(n, "kernel_layout"))
+        granule = nn_layout_granule(graph_attr_string(n, "kernel_layout"));
+    else
+        nn_weight_blocks(n, &lanes, &granule);
     return granule == 0 || graph_attr_int(n, "pairs") == 0 ||
-           (w ? nn_pairs_fit(n->inputs[0]->type.dt, w, w->rank - 1) : !nn_nibbles_exceed(v, NN_PAIRS_BOUND)) ||
+           (w ? w->rank > 0 && nn_pairs_fit(n->inputs[0]->type.dt, w, w->rank - 1)
+              : !nn_nibbles_exceed(v, NN_PAIRS_BOUND)) ||
            infer_error(c, n, "pairs = 1, but products by two neighbouring weights do not fit into 16 bits");
 }
 
@@ -333,7 +338,7 @@ bool infer_qnn_conv(compiler *c, const graph_node *n, type *out)
     nn_weights nw;
     dtype dt;
     return are_narrow(c, n) && sums_type(c, n, &dt) && conv_type(c, n, dt, out) && nn_weights_read(c, n, &nw) &&
-           zeros_fit(c, n, 3, nw.out_channels) && pairs_are_true(c, n, nw.granule) && widens_bytes(c, n);
+           zeros_fit(c, n, 3, nw.out_channels) && nn_pairs_kept(c, n) && widens_bytes(c, n);
 }
 
 static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window *t, uint32_t i, int64_t in,
@@ -579,7 +584,7 @@ bool infer_qnn_matmul(compiler *c, const graph_node *n, type *out)
     dim columns = packed   ? dim_const(c, graph_attr_int(n, "units"))
                   : rb < 2 ? one
                            : b->shape.dims[tb ? rb - 2 : rb - 1];
-    return product_zeros_fit(c, n, 0, rows) && product_zeros_fit(c, n, 1, columns) && pairs_are_true(c, n, granule) &&
+    return product_zeros_fit(c, n, 0, rows) && product_zeros_fit(c, n, 1, columns) && nn_pairs_kept(c, n) &&
            widens_bytes(c, n);
 }
 

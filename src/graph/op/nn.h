@@ -39,6 +39,8 @@ bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out);
 /* Products of data, u8 or i8, by each two weights that lie side by side on the axis, 0 and 1, 2 and 3, ..., have sums
  * of 16 bits. */
 bool nn_pairs_fit(dtype data, const tensor_data *w, uint32_t axis);
+/* Whether n's weights, where they are known, keep to its attribute `pairs` (graph/op/promise.h). An error otherwise. */
+bool nn_pairs_kept(compiler *c, const graph_node *n);
 #define NN_PAIRS_BOUND 64 /* of each weight, where nn_pairs_fit whatever the others are */
 
 /* v comes out of unpack_nibbles, and its numbers may be further from 0 than `most`. */

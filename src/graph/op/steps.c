@@ -318,17 +318,26 @@ static bool lists_fit(compiler *c, const graph_node *n, int64_t reach)
     return true;
 }
 
+bool steps_lists_fit(compiler *c, const graph_node *n)
+{
+    const int64_t *extents = NULL, *strides = NULL;
+    int64_t reach = STEPS_RUN;
+    if (!graph_attr(n, "out"))
+        return lists_fit(c, n, reach);
+    if (graph_attr_ints(n, "out", &extents) != 2 || graph_attr_ints(n, "strides", &strides) != 2 || extents[0] < 1 ||
+        extents[1] < 1 || strides[0] < 0 || strides[1] < 0)
+        return infer_error(c, n, "out is two extents, strides are two distances");
+    return lists_fit(c, n, reach_of(extents, strides, &reach) ? reach : INT64_MAX);
+}
+
 /* [N, size] -> [N, B, out, lanes] */
 bool infer_conv2d_steps(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *w = infer_in(n, 1);
-    const int64_t *extents = NULL, *strides = NULL;
-    int64_t reach = 0;
-    if (graph_attr_ints(n, "out", &extents) != 2 || graph_attr_ints(n, "strides", &strides) != 2 || extents[0] < 1 ||
-        extents[1] < 1 || strides[0] < 0 || strides[1] < 0)
-        return infer_error(c, n, "out is two extents, strides are two distances");
-    if (!lists_fit(c, n, reach_of(extents, strides, &reach) ? reach : INT64_MAX))
+    const int64_t *extents = NULL;
+    if (!steps_lists_fit(c, n))
         return false;
+    (void)graph_attr_ints(n, "out", &extents);
     dim d[5] = {x->shape.dims[0], w->shape.dims[0], dim_const(c, extents[0]), dim_const(c, extents[1]),
                 w->shape.dims[3]};
     out[0] = type_tensor(DT_I32, shape_make(c, 5, d));
@@ -342,7 +351,7 @@ bool infer_matmul_steps(compiler *c, const graph_node *n, type *out)
     const int64_t units = graph_attr_int(n, "units");
     int64_t blocks = 0, lanes = 0;
     dim d[TYPE_MAX_RANK];
-    if (!lists_fit(c, n, STEPS_RUN))
+    if (!steps_lists_fit(c, n))
         return false;
     if (!dim_is_const(infer_in(n, 1)->shape.dims[0], &blocks) || !dim_is_const(infer_in(n, 1)->shape.dims[3], &lanes) ||
         units < 1 || lanes < 1 || blocks != units / lanes + (units % lanes != 0))

@@ -32,6 +32,9 @@ typedef struct steps_lists {
 bool steps_make(compiler *c, const steps_source *from, int64_t most, steps_lists *out);
 /* Steps without any that are there for the bound. */
 int64_t steps_least(const steps_source *from);
+/* Whether the lists of n, qnn.conv2d_steps or qnn.matmul_steps, are such, and lie in its data and keep to 16 bits as
+ * far as they are known. An error otherwise. */
+bool steps_lists_fit(compiler *c, const graph_node *n);
 /* Whether no sum in 16 bits of packed weights leaves these. */
 bool steps_fit(const tensor_data *weights);
 #endif

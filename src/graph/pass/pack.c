@@ -28,14 +28,20 @@ typedef struct product_lists {
     graph_value *weights, *places; /* NULL: they would be too long */
 } product_lists;
 
+typedef struct packed_weights {
+    graph_value *v;
+    const char *src, *dst; /* layouts */
+} packed_weights;
+
 typedef struct packer {
     rewriter r;
     const struct target *target;
     uint32_t lanes;
     arena scratch;
     ptr_map packed; /* weights -> position in `list`: weights that several nodes share are packed once */
-    VEC(graph_value *) list;
-    ptr_map filled; /* the same for data whose rows are filled up */
+    VEC(packed_weights) list;
+    ptr_map filled; /* data -> position in `rows`, the same with rows filled up */
+    VEC(graph_value *) rows;
     ptr_map listed; /* weights of products -> position in `lists` */
     VEC(product_lists) lists;
 } packer;
@@ -62,21 +68,29 @@ static const tensor_data *integer_weights(packer *p, graph_node *n, uint32_t axi
     return *row ? w : NULL;
 }
 
-static graph_value *transform(packer *p, graph_node *n, const char *src, const char *dst)
+/* promised: something will be said of the numbers (graph/op/promise.h), which must be there to be looked at: they are
+ * transformed here. */
+static graph_value *transform(packer *p, graph_node *n, const char *src, const char *dst, bool promised)
 {
-    graph_value *w = n->inputs[1];
-    uint32_t at = 0;
-    if (ptr_map_get(&p->packed, w, &at) && strcmp(graph_attr_string(p->list.data[at]->def, "dst_layout"), dst) == 0 &&
-        strcmp(graph_attr_string(p->list.data[at]->def, "src_layout"), src) == 0)
-        return p->list.data[at];
+    graph_value *w = n->inputs[1], *v = NULL;
     compiler *c = p->r.c;
-    attr attrs[2] = {attr_string(c, "src_layout", src), attr_string(c, "dst_layout", dst)};
-    graph_value *v = rewrite_emit(&p->r, "layout_transform", 1, &w, 2, attrs, n->loc);
+    uint32_t at = 0;
+    const bool known = ptr_map_get(&p->packed, w, &at) && strcmp(p->list.data[at].src, src) == 0 &&
+                       strcmp(p->list.data[at].dst, dst) == 0;
+    if (known && (!promised || graph_constant(p->list.data[at].v)))
+        return p->list.data[at].v;
+    if (promised) {
+        const tensor_data *t = layout_pack(c, graph_constant(w), src, dst);
+        v = t ? rewrite_constant(&p->r, t, "", n->loc) : NULL;
+    } else {
+        attr attrs[2] = {attr_string(c, "src_layout", src), attr_string(c, "dst_layout", dst)};
+        v = rewrite_emit(&p->r, "layout_transform", 1, &w, 2, attrs, n->loc);
+    }
     if (!v)
         return NULL;
     rewrite_take_name(v, w);
     ptr_map_set(&p->packed, w, p->list.len);
-    vec_push(&p->scratch, &p->list, v);
+    vec_push(&p->scratch, &p->list, ((packed_weights){v, src, dst}));
     return v;
 }
 
@@ -113,7 +127,7 @@ static void pack_conv(packer *p, graph_node *n)
         return;
     bool blocked = nn_data_block(n, "out_layout") != 0;
     const char *packed = blocked ? blocked_layout(p, n, w) : plain_layout(p, n, w);
-    graph_value *v = packed ? transform(p, n, w->rank == 3 ? "OIW" : "OIHW", packed) : NULL;
+    graph_value *v = packed ? transform(p, n, w->rank == 3 ? "OIW" : "OIHW", packed, false) : NULL;
     if (!v)
         return;
     n->inputs[1] = v;
@@ -254,7 +268,7 @@ static void pack_integer_conv(packer *p, graph_node *n)
                               row->granule);
     }
     graph_value *x = !single && row->tile ? with_border(p, n) : n->inputs[0];
-    graph_value *v = x ? transform(p, n, "OIHW", packed) : NULL;
+    graph_value *v = x ? transform(p, n, "OIHW", packed, row->needs_proof && !single) : NULL;
     if (!v)
         return;
     if (x != n->inputs[0])
@@ -301,13 +315,13 @@ static graph_value *filled_rows(packer *p, const graph_node *n, int64_t k, int64
         return a;
     if (!dim_is_const(a->type.shape.dims[rank - 1], &have) || have != k)
         return NULL;
-    if (ptr_map_get(&p->filled, a, &at) && dim_is(p->list.data[at]->type.shape.dims[rank - 1], k + more))
-        return p->list.data[at];
+    if (ptr_map_get(&p->filled, a, &at) && dim_is(p->rows.data[at]->type.shape.dims[rank - 1], k + more))
+        return p->rows.data[at];
     pads[2 * rank - 1] = more;
     graph_value *x = rewrite_pad(&p->r, a, pads, NULL, n->loc);
     if (x) {
-        ptr_map_set(&p->filled, a, p->list.len);
-        vec_push(&p->scratch, &p->list, x);
+        ptr_map_set(&p->filled, a, p->rows.len);
+        vec_push(&p->scratch, &p->rows, x);
     }
     return x;
 }
@@ -422,7 +436,7 @@ static void pack_integer_matmul(packer *p, graph_node *n)
     row = matmul_dot(p, n, row, w->dims[transposed ? 1 : 0], w->dims[transposed ? 0 : 1], &wide);
     const char *packed = arena_printf(&c->mem, "NK%un%uk", p->lanes, row->granule);
     graph_value *x = filled_rows(p, n, w->dims[transposed ? 1 : 0], row->granule);
-    graph_value *v = x ? transform(p, n, transposed ? "NK" : "KN", packed) : NULL;
+    graph_value *v = x ? transform(p, n, transposed ? "NK" : "KN", packed, row->needs_proof) : NULL;
     if (!v)
         return;
     n->inputs[0] = x;
@@ -472,7 +486,7 @@ static void pack_matmul(packer *p, graph_node *n)
     if (units * 2 < (int64_t)p->lanes)
         return;
     const char *packed = arena_printf(&c->mem, "NK%un", p->lanes);
-    graph_value *v = transform(p, n, transposed ? "NK" : "KN", packed);
+    graph_value *v = transform(p, n, transposed ? "NK" : "KN", packed, false);
     if (!v)
         return;
     n->inputs[1] = v;
