@@ -6,6 +6,7 @@
 #include "codegen/c/package.h"
 #include "codegen/c/placement.h"
 #include "driver/offload_report.h"
+#include "graph/pass/qnn.h"
 #include "plan/stream.h"
 #include "prog/source.h"
 #include "te/te.h"
@@ -108,6 +109,22 @@ void summary_print_bounds(writer *w, const stream_bounds *b)
                (unsigned long long)b->copied_again);
 }
 
+/* How many remarks begin so, and their reasons, each once. */
+static uint32_t notes_that_begin(arena *a, const compile_result *r, const char *begin, const char **reasons)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_remarks; i++) {
+        const char *text = r->remarks[i].text;
+        if (strncmp(text, begin, strlen(begin)) != 0)
+            continue;
+        const char *why = strstr(text, ": "), *more = why ? why + 2 : text;
+        if (!strstr(*reasons, more))
+            *reasons = arena_printf(a, "%s%s%s", *reasons, **reasons ? "; " : "", more);
+        n++;
+    }
+    return n;
+}
+
 static void print_slow(writer *w, const compile_result *r, const facts *x)
 {
     const char *gap = "";
@@ -120,6 +137,12 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
         w_fmt(w, "quantised operators that compute in float: %u", r->n_quantised);
         if (*kinds)
             w_fmt(w, " (%.200s)", kinds);
+        gap = "; ";
+    }
+    const char *why_plain = "";
+    const uint32_t n_plain = notes_that_begin(w->a, r, QNN_NOTE_PLAIN, &why_plain);
+    if (n_plain > 0) {
+        w_fmt(w, "%ssums of quantised numbers in plain loops: %u (%s)", gap, n_plain, why_plain);
         gap = "; ";
     }
     for (int i = IDLE_NONE + 1; i <= IDLE_SCRATCH; i++) {
@@ -184,15 +207,7 @@ static void print_operators(writer *w, const compile_result *r, const facts *x, 
 static void print_bytes(writer *w, const compile_result *r)
 {
     const char *reasons = "";
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < r->n_remarks; i++) {
-        if (strcmp(r->remarks[i].pass, "convert-rows") != 0)
-            continue;
-        const char *why = strstr(r->remarks[i].text, ": "), *more = why ? why + 2 : r->remarks[i].text;
-        if (!strstr(reasons, more))
-            reasons = arena_printf(w->a, "%s%s%s", reasons, *reasons ? "; " : "", more);
-        n++;
-    }
+    const uint32_t n = notes_that_begin(w->a, r, QNN_NOTE_BYTES, &reasons);
     if (n > 0)
         w_line(w, "4 bits     weights that become bytes: in %u operators (%s)", n, reasons);
 }

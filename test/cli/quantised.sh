@@ -174,8 +174,12 @@ def save(name, kind, zero, channels):
     graph = h.make_graph(nodes, "g", [info("x", 8)], [info("y", channels)], known)
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10), name + ".onnx")
 save("int4", T.INT4, 0, 16), save("eight", T.UINT4, 8, 16), save("seven", T.UINT4, 7, 16), save("odd", T.INT4, 0, 15)
-save("mixed", T.UINT4, [3, 9] * 8, 16)
+save("mixed", T.UINT4, [3, 9] * 8, 16), save("far", T.UINT8, 200, 16)
 PY
+# Sums that stay plain loops on a microcontroller are counted, and told of with the reason.
+expect 0 '^slow +sums of quantised numbers in plain loops: 1 .weights less their zero points' compile far.onnx -o far \
+    --target cortex-m4 --port baremetal
+check 'plain loops are remarked' grep -q '"its sums are plain loops: weights less their zero points' far/report.json
 for model in int4 eight; do
     expect 0 '^package' compile $model.onnx -o bits_$model --target cortex-m4 --port baremetal
     grep -q 'become bytes' stdout bits_$model/report.json && bad "$model: its weights do not become bytes"

@@ -267,13 +267,14 @@ void qnn_note_bytes(compiler *c, graph_func *f, const graph_node *n, const char 
     if (!t || !t->nibbles)
         return;
     const graph_note note = {"convert-rows", n->op->name, n->outputs[0]->name,
-                             arena_printf(&c->mem, "its weights of 4 bits become bytes: %s", why), n->loc};
+                             arena_printf(&c->mem, QNN_NOTE_BYTES ": %s", why), n->loc};
     vec_push(&c->mem, &f->module->notes, note);
 }
 
+/* Convolutions of any rank, transposed ones, and products, but for those whose weights are packed. */
 static bool is_sum(const graph_node *n)
 {
-    return strcmp(n->op->name, "qnn.conv2d") == 0 || strcmp(n->op->name, "qnn.matmul") == 0;
+    return strcmp(n->op->name, "qnn.matmul") == 0 || strncmp(n->op->name, "qnn.conv", strlen("qnn.conv")) == 0;
 }
 
 void qnn_note_all_bytes(compiler *c, graph_func *f, const char *why)
@@ -287,7 +288,9 @@ void qnn_note_all_bytes(compiler *c, graph_func *f, const char *why)
 static bool are_wide(const graph_node *n, const tensor_data *w, const tensor_data *zeros)
 {
     const bool is_product = strcmp(n->op->name, "qnn.matmul") == 0;
-    const uint32_t axis = is_product && graph_attr_int(n, "transpose_b") == 0 ? w->rank - 1 : 0;
+    const uint32_t axis = is_product && graph_attr_int(n, "transpose_b") == 0 ? w->rank - 1
+                          : strstr(n->op->name, "_transpose")                 ? 1
+                                                                              : 0;
     int64_t apart = 1, low = INT64_MAX, high = INT64_MIN;
     for (uint32_t i = axis + 1; i < w->rank; i++)
         apart *= w->dims[i];

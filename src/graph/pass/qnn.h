@@ -87,6 +87,10 @@ void qnn_set_reason(compiler *c, qnn_reasons *r, const graph_node *n, const char
 /* Notes in f's module; integers: the pass has looked for operators in integers at all. */
 void qnn_note_floats(compiler *c, const graph_func *f, const qnn_reasons *r, bool integers);
 
+/* What notes of the pass convert-rows begin with, in front of ": " and the reason. */
+#define QNN_NOTE_BYTES "its weights of 4 bits become bytes"
+#define QNN_NOTE_PLAIN "its sums are plain loops"
+
 #define QNN_LEAST_NIBBLES 64 /* weights, fewer than which the code that takes them apart outweighs */
 /* Products by constants of 4 bits keep them packed (nibbles.c). */
 bool qnn_keep_nibbles(compiler *c, graph_func *f, const pass_options *o);

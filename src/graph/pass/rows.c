@@ -621,6 +621,46 @@ static bool convert(twins *t, graph_node *n, bool *done)
     return true;
 }
 
+/* Why a sum of quantised numbers has no channels last; NULL: n is none. */
+static const char *why_plain(converter *v, const graph_node *n)
+{
+    const char *op = n->op->name;
+    const bool is_product = strcmp(op, "qnn.matmul") == 0, is_conv = strcmp(op, "qnn.conv2d") == 0;
+    if (!is_product && strncmp(op, "qnn.conv", strlen("qnn.conv")) != 0)
+        return NULL;
+    if (strcmp(op, "qnn.conv2d_rows") == 0)
+        return NULL;
+    if (!is_product && !is_conv)
+        return "only convolutions over two axes have a kernel with channels last";
+    if (!graph_constant(n->inputs[1]))
+        return "its weights are no constants";
+    if (dtype_bits(n->inputs[1]->type.dt) != 8)
+        return "its weights have 16 bits";
+    if (is_conv ? !is_image(n->inputs[0]) : !is_matrix(n->inputs[0]))
+        return "only a run knows its extents, or they are not those of an image or a matrix";
+    const bool turned = is_product && graph_attr_int(n, "transpose_b") != 0;
+    if (!byte_weights(v, n, is_conv ? 4 : 2, is_product && !turned ? 1 : 0))
+        return "weights less their zero points are no numbers of 8 bits; quantise weights symmetrically";
+    if (is_conv && graph_attr_int(n, "groups") > 1)
+        return "it has groups";
+    return "the layer has a form that kernels with channels last do not take";
+}
+
+/* What is several times as slow as it might be is told of. */
+static void note_plain(converter *v)
+{
+    compiler *c = v->t.r.c;
+    graph_func *f = v->t.r.f;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        const char *why = why_plain(v, n);
+        const graph_note note = {"convert-rows", n->op->name, n->outputs[0]->name,
+                                 arena_printf(&c->mem, QNN_NOTE_PLAIN ": %s", why ? why : ""), n->loc};
+        if (why)
+            vec_push(&c->mem, &f->module->notes, note);
+    }
+}
+
 static bool run(compiler *c, graph_func *f, bool words, bool lanes)
 {
     converter v = {.t = {.back = back, .convert = convert, .kept = kept}, .words = words, .lanes = lanes};
@@ -629,6 +669,7 @@ static bool run(compiler *c, graph_func *f, bool words, bool lanes)
     bool ok = twins_end(&v.t, twins_walk(&v.t));
     if (lanes)
         graph_remove_dead(f);
+    note_plain(&v);
     qnn_note_all_bytes(c, f, "no kernel with channels last fits the layer");
     return ok;
 }
