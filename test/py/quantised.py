@@ -392,18 +392,23 @@ class Model:
             self.output(self.node("Where", [name, a, b]), to)
 
     def embedding(self, kind):
-        """Rows of a table that is stored quantised, with the scale of what follows and with another."""
-        rng = self.rng
-        x, y = self.params(kind, 12), self.params(kind, 9)
+        """Rows of tables that are stored quantised, with the scale of what follows and with another; a table for each
+        reader, as onnxruntime does not load the model otherwise."""
         dt, lo, hi = TYPES[kind]
-        table = self.dequantize(self.constant(rng.integers(lo, hi + 1, [19, 12]).astype(dt)), x)
-        index = self.constant(rng.integers(-19, 19, [2, 5]))
-        self.output(self.node("Gather", [table, self.indices([2, 5], 19)]), x)
-        v = self.node("Gather", [table, self.indices([7], 12)], axis=1)
+
+        def table():
+            p = self.params(kind, 12)
+            return self.dequantize(self.constant(self.rng.integers(lo, hi + 1, [19, 12]).astype(dt)), p), p
+
+        rows, x = table()
+        self.output(self.node("Gather", [rows, self.indices([2, 5], 19)]), x)
+        y = self.params(kind, 9)
+        v = self.node("Gather", [table()[0], self.indices([7], 12)], axis=1)
         self.output(self.node("Reshape", [v, self.constant(np.array([7, 19], np.int64))]), y)
+        rows, x = table()
         w, _ = self.weight([12, 30], 1, "i8", 0.01)
-        v = self.dequantize(self.quantize(self.node("Gather", [table, index]), x), x)
-        self.output(self.node("MatMul", [v, w]), y)
+        v = self.dequantize(self.quantize(self.node("Gather", [rows, self.indices([2, 5], 19)]), x), x)
+        self.output(self.node("MatMul", [v, w]), self.params(kind, 9))
 
     def indices(self, shape, count):
         name = f"x{len(self.inputs)}"

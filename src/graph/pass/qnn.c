@@ -562,22 +562,6 @@ static graph_value *convert_concat(converter *v, const tail *t, graph_node *n)
     return emit(v, n->op->name, n->n_inputs, in, n->n_attrs, n->attrs, n->loc);
 }
 
-/* The mean over all spatial axes, which stay. */
-static bool is_global_mean(const graph_node *n)
-{
-    const int64_t *axes = NULL;
-    if (strcmp(n->op->name, "mean") != 0)
-        return false;
-    int32_t rank = n->inputs[0]->type.shape.rank;
-    uint32_t len = graph_attr_ints(n, "axes", &axes);
-    int64_t dims[TYPE_MAX_RANK];
-    bool all = rank >= 3 && len == (uint32_t)rank - 2 && graph_attr_int(n, "keepdims") != 0 &&
-               shape_get(n->inputs[0]->type.shape, dims);
-    for (uint32_t i = 0; all && i < len; i++)
-        all = (axes[i] < 0 ? axes[i] + rank : axes[i]) == 2 + (int64_t)i && dims[2 + i] > 0;
-    return all;
-}
-
 /* What the relations of the pools take. */
 static bool sum_fits(const graph_node *n, dtype dt, bool global)
 {
@@ -649,7 +633,7 @@ static graph_value *convert_tail(converter *v, const tail *t)
     if (strcmp(op, "where") == 0)
         return convert_where(v, t, n);
     const bool windows = strncmp(op, "nn.avg_pool", 11) == 0; /* of 1 to 3 axes */
-    if (windows || is_global_mean(n))
+    if (windows || qnn_is_global_mean(n))
         return convert_average(v, t, n, !windows);
     if (is_anchor_op(t->x))
         return convert_anchor(v, t, t->x, NULL);

@@ -190,6 +190,21 @@ bool qnn_is_quantised(const graph_value *v, qnn_params *out)
     return true;
 }
 
+bool qnn_is_global_mean(const graph_node *n)
+{
+    const int64_t *axes = NULL;
+    if (strcmp(n->op->name, "mean") != 0)
+        return false;
+    int32_t rank = n->inputs[0]->type.shape.rank;
+    uint32_t len = graph_attr_ints(n, "axes", &axes);
+    int64_t dims[TYPE_MAX_RANK];
+    bool all = rank >= 3 && len == (uint32_t)rank - 2 && graph_attr_int(n, "keepdims") != 0 &&
+               shape_get(n->inputs[0]->type.shape, dims);
+    for (uint32_t i = 0; all && i < len; i++)
+        all = (axes[i] < 0 ? axes[i] + rank : axes[i]) == 2 + (int64_t)i && dims[2 + i] > 0;
+    return all;
+}
+
 /* --- biases --- */
 
 /* One element, or `channels` of them on the axis that stands `behind` from the last. */
