@@ -151,6 +151,15 @@ def layers(convolutions=LAYERS):
     return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
 
 
+def product():
+    """A product of u8 alone: all that its kernel calls is in its package."""
+    rng = random.Random(6)
+    return ("func @main(%x: u8[3, 96]) {\n  %w = constant i8[96, 8] dense " + numbers(rng, 96 * 8, -128, 127) +
+            "\n  %z = constant u8[] splat 131\n  %s = constant f32[] splat 0.004\n  %t = constant f32[] splat 1.0\n"
+            "  %c = qnn.matmul(%x, %w, %z)\n  %q = qnn.requantize(%c, %s, %t, %z)\n  %f = constant f32[] splat 0.5\n"
+            "  %d = qnn.dequantize(%q, %f, %z)\n  %r = qnn.quantize(%d, %t, %z)\n  return %r\n}\n")
+
+
 def pools():
     """Average pools over windows, whose means are integers where there is no floating-point unit."""
     params, body, results = [], [], []
@@ -366,6 +375,10 @@ def main():
         with open(grid, "w", encoding="ascii") as f:
             f.write(layers(vectors()))
         t.one("vectors on m55", lambda: t.counted("m55", "vectors", grid, True))
+        single = os.path.join(work, "product.txt")
+        with open(single, "w", encoding="ascii") as f:
+            f.write(product())
+        t.one("product of u8 on m55", lambda: t.counted("m55", "product", single, True))
         chosen = os.path.join(work, "choices.txt")
         with open(chosen, "w", encoding="ascii") as f:
             f.write(choices())

@@ -700,7 +700,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_SMALL: small_write_setup(w); break;
         case NEED_ROUNDED:
         case NEED_SCALED:
-            w_str(w, need->fallback ? "#if !LATHE_MVE\n" : "");
+            w_str(w, need->fallback ? "#if !LATHE_MVE || !LATHE_VECTORS\n" : "");
             (need->kind == NEED_ROUNDED ? small_write_rounded : small_write_scaled)(w, need->to);
             w_str(w, need->fallback ? "#endif\n\n" : "");
             break;

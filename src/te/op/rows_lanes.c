@@ -23,13 +23,13 @@ static tir_expr_ref less(te_graph *g, tir_expr_ref e, int64_t n)
     return tir_sub(g->c, e, te_i64(g, n));
 }
 
-/* A byte as i8: u8 less 128. */
+/* A byte as i8: u8 less 128, which is its highest bit turned over, so that vectors stay vectors of bytes. */
 static tir_expr_ref as_signed(te_graph *g, tir_expr_ref x)
 {
     compiler *c = g->c;
     if (x->type.dt == DT_I8)
         return x;
-    return tir_cast(c, DT_I8, tir_sub(c, tir_cast(c, DT_I32, x), tir_int(c, DT_I32, 128)));
+    return tir_binary(c, TIR_BITXOR, tir_cast(c, DT_I8, x), tir_const(c, DT_I8, -128));
 }
 
 /* x at that row, column and channel; the zero point where there is nothing. `rows`, `columns`: how far the buffer
