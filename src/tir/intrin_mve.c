@@ -12,6 +12,18 @@
     "@tir.call_extern(\"lathe_mve_window\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0], m, r, p, q, a_step, "     \
     "a_tap, w_step, w_row, out_step, " first ")"
 
+/* The same by weights of 4 bits: a byte has those of two channels, the first one in its upper half. */
+#define HALF_OF(byte, at) \
+    "(cast(int32, cast(int8, (cast(int32, (int8*)" byte ") << cast(int32, (" at "*4))))) >> 4)"
+#define PAIRS_RESET \
+    "for (i: int64, 0, m) { for (q: int64, 0, r) { for (j: int64, 0, 2) { out[i, q, j] = 0 } } }"
+#define NIBBLES_CALL(first)                                                                                          \
+    "@tir.call_extern(\"lathe_mve_nibbles\", &out[0, 0, 0], &a[0, 0, 0], &w[0, 0, 0], m, (r*2), h, n, a_step, "     \
+    "a_row, w_step, w_row, out_step, " first ")"
+#define WINDOW_NIBBLES_CALL(first)                                                                                   \
+    "@tir.call_extern(\"lathe_mve_window_nibbles\", &out[0, 0, 0], &a[0, 0, 0, 0, 0], &w[0, 0, 0], m, (r*2), d, e, " \
+    "a_step, a_tap, w_step, w_row, out_step, " first ")"
+
 static const tir_intrin rows[] = {
     /* A window of one row is n bytes, not n rows: k stands first. */
     {.name = "mve_dot",
@@ -66,6 +78,60 @@ static const tir_intrin rows[] = {
      .body = WINDOW_CALL("1"),
      .reset = SUMS_RESET,
      .update = WINDOW_CALL("0")},
+    {.name = "mve_nibbles",
+     .help = "mve_dot by weights of 4 bits: a byte for two channels",
+     .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
+             "  attr = {\"global_symbol\": \"mve_nibbles\", \"inputs\": 2}\n"
+             "  buffers = {a: Buffer(int8, [m, h, n], strides=[a_step, a_row, 1]),\n"
+             "             w: Buffer(int8, [r, h, n], strides=[w_step, w_row, 1]),\n"
+             "             out: Buffer(int32, [m, r, 2], strides=[out_step, 2, 1])} {\n"
+             "  for (i: int64, 0, m) {\n"
+             "    for (q: int64, 0, r) {\n"
+             "      for (j: int64, 0, 2) {\n"
+             "        out[i, q, j] = 0\n"
+             "        for (k: int64, 0, n) {\n"
+             "          for (y: int64, 0, h) {\n"
+             "            out[i, q, j] = ((int32*)out[i, q, j] + (cast(int32, (int8*)a[i, y, k])\n"
+             "                                                    *" HALF_OF("w[q, y, k]", "j") "))\n"
+             "          }\n"
+             "        }\n"
+             "      }\n"
+             "    }\n"
+             "  }\n"
+             "}\n",
+     .n_symbols = 9,
+     .symbols = {{"m", 1, 6, 1}, {"r", 1, 1 << 15, 1}, {"h", 1, 1 << 16, 1}, {"n", 1, 1 << 16, 1}, {"a_step", 0, 0, 0},
+                 {"a_row", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
+     .body = NIBBLES_CALL("1"),
+     .reset = PAIRS_RESET,
+     .update = NIBBLES_CALL("0")},
+    {.name = "mve_window_nibbles",
+     .help = "mve_window by weights of 4 bits: a byte for two channels",
+     .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
+             "  attr = {\"global_symbol\": \"mve_window_nibbles\", \"inputs\": 2}\n"
+             "  buffers = {a: Buffer(int8, [m, e, r, 2, d], strides=[a_step, a_tap, 8, 4, 1]),\n"
+             "             w: Buffer(int8, [r, d, e], strides=[w_step, w_row, 1]),\n"
+             "             out: Buffer(int32, [m, r, 2], strides=[out_step, 2, 1])} {\n"
+             "  for (i: int64, 0, m) {\n"
+             "    for (q: int64, 0, r) {\n"
+             "      for (j: int64, 0, 2) {\n"
+             "        out[i, q, j] = 0\n"
+             "        for (y: int64, 0, d) {\n"
+             "          for (x: int64, 0, e) {\n"
+             "            out[i, q, j] = ((int32*)out[i, q, j] + (cast(int32, (int8*)a[i, x, q, j, y])\n"
+             "                                                    *" HALF_OF("w[q, y, x]", "j") "))\n"
+             "          }\n"
+             "        }\n"
+             "      }\n"
+             "    }\n"
+             "  }\n"
+             "}\n",
+     .n_symbols = 9,
+     .symbols = {{"m", 1, 1 << 16, 1}, {"r", 1, 2, 1}, {"d", 1, 4, 1}, {"e", 1, 4, 1}, {"a_step", 0, 0, 0},
+                 {"a_tap", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
+     .body = WINDOW_NIBBLES_CALL("1"),
+     .reset = PAIRS_RESET,
+     .update = WINDOW_NIBBLES_CALL("0")},
     {.name = "mve_words",
      .help = "up to four rows of int8 side by side, in words: out[x, i, j] = a[j, x, i]",
      .nest = "primfn(a: handle, out: handle) -> ()\n"

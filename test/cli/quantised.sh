@@ -180,20 +180,21 @@ PY
 expect 0 '^slow +sums of quantised numbers in plain loops: 1 .weights less their zero points' compile far.onnx -o far \
     --target cortex-m4 --port baremetal
 check 'plain loops are remarked' grep -q '"its sums are plain loops: weights less their zero points' far/report.json
-for model in int4 eight; do
-    expect 0 '^package' compile $model.onnx -o bits_$model --target cortex-m4 --port baremetal
-    grep -q 'become bytes' stdout bits_$model/report.json && bad "$model: its weights do not become bytes"
+for target in cortex-m4 cortex-m55; do
+    for model in int4 eight; do
+        expect 0 '^package' compile $model.onnx -o bits_$model --target $target --port baremetal
+        grep -q 'become bytes' stdout bits_$model/report.json && bad "$model, $target: its weights do not become bytes"
+    done
 done
 become='^4 bits +weights that become bytes: in 1 operators'
 bytes() { # MODEL TARGET REASON
     expect 0 "$become \\(.*$3" compile $1.onnx -o bits_$1 --target $2 --port baremetal --integers
     check "$1, $2: the report has it" grep -q "its weights of 4 bits become bytes: .*$3" bits_$1/report.json
 }
-for target in cortex-m0plus cortex-m4; do
+for target in cortex-m0plus cortex-m4 cortex-m55; do
     bytes seven $target 'less their zero point'
     bytes odd $target 'odd number of output channels'
 done
-bytes int4 cortex-m55 'vectors multiply bytes'
 bytes mixed x86-64-v3 'zero points, which differ'
 for model in int4 seven odd; do
     expect 0 '^package' compile $model.onnx -o host_$model --target x86-64-v3

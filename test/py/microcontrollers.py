@@ -110,8 +110,8 @@ def words():
     return found
 
 
-def layers(convolutions=LAYERS):
-    """The graph as text."""
+def layers(convolutions=LAYERS, low=-128, high=127):
+    """The graph as text; weights are from `low` to `high`."""
     rng = random.Random(5)
     params, body, results = [], [], []
     for i, (dt, ins, high, wide, outs, kernel, stride, pads, dilation, groups) in enumerate(convolutions):
@@ -120,7 +120,7 @@ def layers(convolutions=LAYERS):
         params.append(f"%x{i}: {dt}[{1 if high > 16 else 2}, {ins}, {high}, {wide}]")
         body += [
             f"%w{i} = constant i8[{outs}, {per}, {kernel[0]}, {kernel[1]}] dense "
-            + numbers(rng, outs * per * kernel[0] * kernel[1], -128, 127),
+            + numbers(rng, outs * per * kernel[0] * kernel[1], low, high),
             f"%z{i} = constant {dt}[] splat {zero}",
             f"%b{i} = constant i32[{outs}, 1, 1] dense " + numbers(rng, outs, -4000, 4000),
             f"%s{i} = constant f32[{outs}] dense [{scales}]",
@@ -136,7 +136,7 @@ def layers(convolutions=LAYERS):
         shape = f"{columns}, {length}" if transposed else f"{length}, {columns}"
         params.append(f"%m{i}: {dt}[{rows}, {length}]")
         body += [
-            f"%mw{i} = constant i8[{shape}] dense " + numbers(rng, length * columns, -128, 127),
+            f"%mw{i} = constant i8[{shape}] dense " + numbers(rng, length * columns, low, high),
             f"%mz{i} = constant {dt}[] splat 5",
             f"%ms{i} = constant f32[] splat 0.004",
             f"%mt{i} = constant f32[] splat 1.0",
@@ -379,6 +379,11 @@ def main():
         with open(single, "w", encoding="ascii") as f:
             f.write(product())
         t.one("product of u8 on m55", lambda: t.counted("m55", "product", single, True))
+        halves = os.path.join(work, "nibbles.txt")
+        with open(halves, "w", encoding="ascii") as f:
+            f.write(layers(vectors() + [("u8", ins, 5, 7, ins, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), ins)
+                                        for ins in (6, 18, 22)], -8, 7))
+        t.one("nibbles on m55", lambda: t.counted("m55", "nibbles", halves, True))
         chosen = os.path.join(work, "choices.txt")
         with open(chosen, "w", encoding="ascii") as f:
             f.write(choices())

@@ -13,9 +13,9 @@ activations) to the same. With accuracy_level 4 the data of these sums is rounde
 Lathe and in onnxruntime. The constants of a package take little more than half a byte for each weight, and scales.
 
 Convolutions and products of quantised data by int4 and uint4 are integers on hosts (--host; --cross: on other
-processors alone, under qemu's user mode) and on microcontrollers (--board, by default a Cortex-M4 where its tools are
-here): every element equals the rounded exact sum, and is within one of onnxruntime's, which computes such layers in
-f32; constants take half a byte for each weight as well, of full blocks of channels.
+processors alone, under qemu's user mode) and on microcontrollers (--board, by default a Cortex-M4 and a Cortex-M55
+where their tools are here): every element equals the rounded exact sum, and is within one of onnxruntime's, which
+computes such layers in f32; constants take half a byte for each weight as well, of full blocks of channels.
 """
 import argparse
 import json
@@ -333,9 +333,17 @@ class Wide(Layers):
         return lambda w: (rows * row / 2 + 8) * (-len(w) % 16 + len(w)) / len(w)
 
 
+class Lanes(Layers):
+    """Those of a Cortex-M55, whose pairs are channels: windows of any width, odd numbers of channels are bytes."""
+    DEPTHS = [4, 6, 12, 16, 18, 25]
+
+    def rows(self, rows, row):
+        return lambda w: rows * (row if len(w) % 2 or w.size < 64 else {3: 2, 5: 4}.get(row, row))
+
+
 def check_integers(args, board, seed, folder):
     host = board not in BOARDS
-    m = (Wide if host else Layers)(np.random.default_rng(seed))
+    m = (Wide if host else Lanes if board == "qemu-m55" else Layers)(np.random.default_rng(seed))
     for layer in [Layers.conv] * 8 + [Layers.gemm] * 4 + [Layers.depthwise] * 4:
         layer(m)
     path, report = os.path.join(folder, "model.onnx"), os.path.join(folder, "report.json")
@@ -364,7 +372,7 @@ def check_integers(args, board, seed, folder):
 
 
 def boards_here():
-    return ["qemu-m4"] * all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm"))
+    return ["qemu-m4", "qemu-m55"] * all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm"))
 
 
 def main():

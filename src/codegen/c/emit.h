@@ -36,7 +36,10 @@ typedef enum c_need_kind {
     NEED_MVE_SCALED,  /* the same of four i32 times scales */
     NEED_MVE_DOT_BYTES,
     NEED_MVE_STILL, /* a variant of it (lanes: mve.c) */
+    NEED_MVE_NIBBLES,
+    NEED_MVE_WINDOWS, /* what the two behind it share; the second one is by weights of 4 bits */
     NEED_MVE_DOT_WORDS,
+    NEED_MVE_DOT_WORD_NIBBLES,
     NEED_MVE_SIDES,
     NEED_TILE,     /* the same in tiles of two by two: dt by i8 */
     NEED_TILE_ROW, /* a row of two tiles of dt */
@@ -74,6 +77,8 @@ typedef enum c_need_kind {
 #define NIBBLE_TAPS  "lathe_nibble_taps"
 #define NIBBLE_RUNS  "lathe_nibble_runs"
 #define NIBBLE_BYTES "lathe_nibble_bytes"
+#define MVE_NIBBLES_CALL   "lathe_mve_nibbles"
+#define MVE_WINDOW_NIBBLES "lathe_mve_window_nibbles"
 #define DOT_BYTES  "lathe_dot_bytes" /* what the rows dot_bytes and dot_bytes_u8 call */
 #define RVV_VWMACC "lathe_rvv_vwmacc" /* what the row rvv_vwmacc of tir/intrin.c calls */
 

@@ -629,18 +629,20 @@ static bool read_numbers(tir_expr_ref x, int64_t *out)
 }
 
 /* The variant for data that stays in registers, 0: there is none. */
-static uint32_t still_key(const int64_t *v)
+static uint32_t still_key(const int64_t *v, bool nibbles)
 {
     int64_t m = v[ARG_M], n = v[ARG_N], vectors = (n + 15) / 16, on = v[ARG_ON];
     bool near = v[ARG_STEP] == 16 && n % 16 == 0;
     int64_t held = near ? m + vectors - 1 : m * vectors;
-    if (m < 1 || vectors < 1 || held > MVE_STILL || m * 4 * v[ARG_OUT_STEP] > 4000)
+    /* how far from an address loads and stores of one word reach, and of two */
+    const int64_t reach = nibbles && m <= MVE_PAIRED ? 1000 : 4000;
+    if (m < 1 || vectors < 1 || held > MVE_STILL || m * 4 * v[ARG_OUT_STEP] > reach)
         return 0;
     on -= (vectors - 1) * 16;
     if (on < 0 || on > 4095)
         return 0;
     return (uint32_t)m | (uint32_t)vectors << MVE_VECTORS | (n % 16 ? MVE_TAIL : 0u) | (on > 127 ? MVE_FAR : 0u) |
-           (near ? MVE_SHARED : 0u);
+           (near ? MVE_SHARED : 0u) | (nibbles ? MVE_NIBBLES : 0u);
 }
 
 /* One call for each row of the window, of which the first one needs no sums. */
@@ -663,13 +665,15 @@ static const char *still_calls(c_emit *e, tir_expr_ref x, const int64_t *v, uint
 static bool still_call(c_emit *e, tir_expr_ref x, c_text *out)
 {
     int64_t v[ARG_COUNT] = {0};
-    uint32_t key = strcmp(x->u.name, "lathe_mve_dot") == 0 && read_numbers(x, v) ? still_key(v) : 0;
+    const bool nibbles = strcmp(x->u.name, MVE_NIBBLES_CALL) == 0;
+    const bool is_one = nibbles || strcmp(x->u.name, "lathe_mve_dot") == 0;
+    uint32_t key = is_one && read_numbers(x, v) ? still_key(v, nibbles) : 0;
     if (key == 0)
         return false;
     const char *args = "";
     for (uint32_t i = 0; i < x->n_args; i++)
         args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
-    *out = (c_text){arena_printf(e->tmp, "LATHE_STILL((%s), lathe_mve_dot(%s))", still_calls(e, x, v, key), args),
+    *out = (c_text){arena_printf(e->tmp, "LATHE_STILL((%s), %s(%s))", still_calls(e, x, v, key), x->u.name, args),
                     PREC_PRIMARY};
     return true;
 }

@@ -22,10 +22,12 @@ void mve_need_lanes(c_emit *e);       /* i32x4, f32x4 and conversions between th
 /* Data that stays in registers: where a few pixels' bytes fit into MVE_STILL of them, they stay there while the weights
  * of all channels pass by. What differs in the text: pixels, vectors of each, whether the last one is not whole,
  * whether weights are too far apart for the instruction's own step, whether the sums are added to, whether pixels are a
- * vector apart, so that they share all but one. */
-#define MVE_STILL 6
+ * vector apart, so that they share all but one, whether weights are of 4 bits. */
+#define MVE_STILL  6
+#define MVE_PAIRED 3 /* pixels by two channels, whose weights of 4 bits share bytes, at once */
 enum {
-    MVE_PIXELS = 0xf, MVE_VECTORS = 4, MVE_TAIL = 1 << 8, MVE_FAR = 1 << 9, MVE_ADDS = 1 << 10, MVE_SHARED = 1 << 11
+    MVE_PIXELS = 0xf, MVE_VECTORS = 4, MVE_TAIL = 1 << 8, MVE_FAR = 1 << 9, MVE_ADDS = 1 << 10, MVE_SHARED = 1 << 11,
+    MVE_NIBBLES = 1 << 12
 };
 const char *mve_still_name(arena *a, uint32_t key);
 void mve_write_still(arena *a, writer *w, uint32_t key); /* c_need.lanes of NEED_MVE_STILL */
@@ -36,6 +38,8 @@ void mve_write_load(writer *w, dtype dt);
 void mve_write_rounded(writer *w, dtype to, bool in_lanes, bool sure);
 void mve_write_scaled(writer *w, dtype to, bool in_lanes);
 void mve_write_dot(writer *w);
-void mve_write_window(writer *w);
+void mve_write_nibbles(writer *w); /* by weights of 4 bits */
+void mve_write_windows(writer *w); /* what both of these share */
+void mve_write_window(writer *w, bool nibbles);
 void mve_write_words(writer *w);
 #endif

@@ -20,27 +20,43 @@ static const char setup_text[] =
     "#if defined(__GNUC__)\n#define LATHE_HERE inline __attribute__((always_inline, unused))\n"
     "#else\n#define LATHE_HERE inline\n#endif\n\n";
 
+/* Weights of r channels in registers; of 4 bits a byte has those of two: the first one's, and the second one's 16 times
+ * as large as they are. */
+static void write_tile_weights(writer *w, uint32_t r, bool nibbles)
+{
+    for (uint32_t j = 0; j < r && !nibbles; j++)
+        w_fmt(w, "            \"vldrb.8 q%u, [%%[w%u]], #16\\n\"\n", j, j);
+    for (uint32_t j = 0; j < r && nibbles; j += 2)
+        w_fmt(w,
+              "            \"vldrb.8 q%u, [%%[w%u]], #16\\n\"\n"
+              "            \"vshl.i8 q%u, q%u, #4\\n vshr.s8 q%u, q%u, #4\\n\"\n",
+              j, j / 2, j + 1, j, j, j);
+}
+
+#define BYTES_TILE   "lathe_tile"
+#define NIBBLES_TILE "lathe_nibble_tile"
+
 /* Sums of m pixels by r channels. They stand in even registers, which VMLADAVA asks for; the count is in LR, for which
  * no other register is left, and the last step has no lanes beyond the end. Where gcc makes a vector of the sums, it
  * would look for the instruction's operands in its lanes, and end. */
-static void write_tile(writer *w, uint32_t m, uint32_t r)
+static void write_tile(writer *w, uint32_t m, uint32_t r, bool nibbles)
 {
+    const uint32_t rows = nibbles ? r / 2 : r;
     w_fmt(w,
-          "static LATHE_HERE void lathe_tile_%ux%u(int32_t *s, const int8_t *a0, const int8_t *w0, int n,\n"
+          "static LATHE_HERE void %s_%ux%u(int32_t *s, const int8_t *a0, const int8_t *w0, int n,\n"
           "                                       int a_step, int w_step)\n{\n"
           "    register int left __asm__(\"lr\") = n;\n",
-          m, r);
+          nibbles ? NIBBLES_TILE : BYTES_TILE, m, r);
     for (uint32_t i = 1; i < m; i++)
         w_fmt(w, "    const int8_t *a%u = a0 + %u * a_step;\n", i, i);
-    for (uint32_t j = 1; j < r; j++)
+    for (uint32_t j = 1; j < rows; j++)
         w_fmt(w, "    const int8_t *w%u = w0 + %u * w_step;\n", j, j);
     for (uint32_t k = 0; k < m * r; k++)
         w_fmt(w, "    int32_t s%u = s[%u];\n", k, k);
     for (uint32_t k = 0; k < m * r; k++)
         w_fmt(w, "    __asm__(\"\" : \"+r\"(s%u));\n", k);
     w_str(w, "    __asm__ volatile(\"dlstp.8 lr, lr\\n1:\\n\"\n");
-    for (uint32_t j = 0; j < r; j++)
-        w_fmt(w, "            \"vldrb.8 q%u, [%%[w%u]], #16\\n\"\n", j, j);
+    write_tile_weights(w, r, nibbles);
     for (uint32_t i = 0; i < m; i++) {
         w_fmt(w, "            \"vldrb.8 q%u, [%%[a%u]], #16\\n\"\n", r + i, i);
         for (uint32_t j = 0; j < r; j++)
@@ -52,7 +68,7 @@ static void write_tile(writer *w, uint32_t m, uint32_t r)
     w_str(w, "\n             ");
     for (uint32_t i = 0; i < m; i++)
         w_fmt(w, " , [a%u] \"+r\"(a%u)", i, i);
-    for (uint32_t j = 0; j < r; j++)
+    for (uint32_t j = 0; j < rows; j++)
         w_fmt(w, " , [w%u] \"+r\"(w%u)", j, j);
     w_str(w, "\n            : : \"q0\", \"q1\", \"q2\", \"q3\", \"q4\", \"memory\");\n");
     for (uint32_t k = 0; k < m * r; k++)
@@ -60,33 +76,37 @@ static void write_tile(writer *w, uint32_t m, uint32_t r)
     w_str(w, "    (void)a_step;\n    (void)w_step;\n}\n\n");
 }
 
-static const char tiled_text[] =
-    "/* Tiles of m by `by` sums, as many as there are whole ones; the first channel that is left. */\n"
-    "static LATHE_HERE int lathe_dot_tiles(int32_t *out, const int8_t *a, const int8_t *w, int m, int by, int r,\n"
-    "                                        int h, int n, int a_step, int a_row, int w_step, int w_row,\n"
-    "                                        int out_step, int first)\n"
-    "{\n"
-    "    int i, j, k, y;\n"
-    "    for (j = 0; j + by <= r; j += by, w += by * w_step) {\n"
-    "        int32_t s[6];\n"
-    "        for (i = 0; i < m; i++)\n"
-    "            for (k = 0; k < by; k++)\n"
-    "                s[i * by + k] = first ? 0 : out[i * out_step + j + k];\n"
-    "        for (y = 0; y < h; y++) {\n"
-    "            if (m == 3)\n"
-    "                lathe_tile_3x2(s, a + y * a_row, w + y * w_row, n, a_step, w_step);\n"
-    "            else if (m == 2)\n"
-    "                lathe_tile_2x2(s, a + y * a_row, w + y * w_row, n, a_step, w_step);\n"
-    "            else\n"
-    "                lathe_tile_1x4(s, a + y * a_row, w + y * w_row, n, a_step, w_step);\n"
-    "        }\n"
-    "        for (i = 0; i < m; i++)\n"
-    "            for (k = 0; k < by; k++)\n"
-    "                out[i * out_step + j + k] = s[i * by + k];\n"
-    "    }\n"
-    "    return j;\n"
-    "}\n"
-    "#endif\n\n";
+/* Bytes and weights of 4 bits differ in names, in the distance of channels, and in that sums of the second one of two
+ * channels are 16 times as large on the way. */
+#define TILED_TEXT(name, tile, rows, begin, end)                                                                     \
+    "/* Tiles of m by `by` sums, as many as there are whole ones; the first channel that is left. */\n"             \
+    "static LATHE_HERE int " name "(int32_t *out, const int8_t *a, const int8_t *w, int m, int by, int r,\n"        \
+    "                                        int h, int n, int a_step, int a_row, int w_step, int w_row,\n"         \
+    "                                        int out_step, int first)\n"                                            \
+    "{\n"                                                                                                           \
+    "    int i, j, k, y;\n"                                                                                         \
+    "    for (j = 0; j + by <= r; j += by, w += " rows " * w_step) {\n"                                             \
+    "        int32_t s[6];\n"                                                                                       \
+    "        for (i = 0; i < m; i++)\n"                                                                             \
+    "            for (k = 0; k < by; k++)\n"                                                                        \
+    "                s[i * by + k] = first ? 0 : out[i * out_step + j + k]" begin ";\n"                             \
+    "        for (y = 0; y < h; y++) {\n"                                                                           \
+    "            if (m == 3)\n"                                                                                     \
+    "                " tile "_3x2(s, a + y * a_row, w + y * w_row, n, a_step, w_step);\n"                           \
+    "            else if (m == 2)\n"                                                                                \
+    "                " tile "_2x2(s, a + y * a_row, w + y * w_row, n, a_step, w_step);\n"                           \
+    "            else\n"                                                                                            \
+    "                " tile "_1x4(s, a + y * a_row, w + y * w_row, n, a_step, w_step);\n"                           \
+    "        }\n"                                                                                                   \
+    "        for (i = 0; i < m; i++)\n"                                                                             \
+    "            for (k = 0; k < by; k++)\n"                                                                        \
+    "                out[i * out_step + j + k] = s[i * by + k]" end ";\n"                                           \
+    "    }\n"                                                                                                       \
+    "    return j;\n"                                                                                               \
+    "}\n"                                                                                                           \
+    "#endif\n\n"
+
+static const char tiled_text[] = TILED_TEXT("lathe_dot_tiles", BYTES_TILE, "by", "", "");
 
 static const char dot_text[] =
     "/* out[i * out_step + j] (first: from 0 on) += sum over y below h and n bytes from a + i * a_step + y * a_row\n"
@@ -118,15 +138,75 @@ static const char dot_text[] =
     "        }\n"
     "}\n\n";
 
+static const char nibbles_text[] =
+    TILED_TEXT("lathe_nibble_tiles", NIBBLES_TILE, "by / 2", " * (k % 2 ? 16 : 1)", " >> k % 2 * 4")
+    "/* lathe_mve_dot by weights of 4 bits, r of them even: a byte has those of two channels, the first one in its\n"
+    " * upper half; the second one's are taken 16 times as large, and so are its sums on the way. */\n"
+    "static LATHE_HERE void lathe_mve_nibbles(int32_t *out, const int8_t *a, const int8_t *w, int m, int r, int h,\n"
+    "                                         int n, int a_step, int a_row, int w_step, int w_row, int out_step,\n"
+    "                                         int first)\n"
+    "{\n"
+    "    int i, j = 0, y;\n"
+    "#if LATHE_MVE\n"
+    "    if (m <= 3)\n"
+    "        j = lathe_nibble_tiles(out, a, w, m, m == 1 ? 4 : 2, r, h, n, a_step, a_row, w_step, w_row, out_step,\n"
+    "                               first);\n"
+    "#endif\n"
+    "    for (; j < r; j += 2)\n"
+    "        for (i = 0; i < m; i++) {\n"
+    "            int32_t *to = out + i * out_step + j, s[2];\n"
+    "            s[0] = first ? 0 : to[0];\n"
+    "            s[1] = first ? 0 : to[1] * 16;\n"
+    "            for (y = 0; y < h; y++) {\n"
+    "                const int8_t *b = a + i * a_step + y * a_row, *c = w + j / 2 * w_step + y * w_row;\n"
+    "#if LATHE_MVE\n"
+    "                " NIBBLES_TILE "_1x2(s, b, c, n, 0, 0);\n"
+    "#else\n"
+    "                int k;\n"
+    "                for (k = 0; k < n; k++) {\n"
+    "                    s[0] += b[k] * (c[k] >> 4);\n"
+    "                    s[1] += b[k] * (int8_t)((uint32_t)c[k] << 4);\n"
+    "                }\n"
+    "#endif\n"
+    "            }\n"
+    "            to[0] = s[0];\n"
+    "            to[1] = s[1] >> 4;\n"
+    "        }\n"
+    "}\n\n";
+
 /* --- data that stays in registers --- */
 
 /* Where a few pixels' bytes fit into STILL registers, they stay there while the weights of all channels pass by. What
  * differs in the text is in the bits of c_need.lanes. */
 const char *mve_still_name(arena *a, uint32_t key)
 {
-    return arena_printf(a, "lathe_still_%ux%u%s%s%s%s", key & MVE_PIXELS, key >> MVE_VECTORS & 0xf,
+    return arena_printf(a, "lathe_still_%ux%u%s%s%s%s%s", key & MVE_PIXELS, key >> MVE_VECTORS & 0xf,
                         key & MVE_TAIL ? "_tail" : "", key & MVE_FAR ? "_far" : "", key & MVE_ADDS ? "_add" : "",
-                        key & MVE_SHARED ? "_near" : "");
+                        key & MVE_SHARED ? "_near" : "", key & MVE_NIBBLES ? "_nibbles" : "");
+}
+
+/* Vector v of a channel's weights, or of two channels', into register q; behind the last one the next ones begin. */
+static void load_still_weights(writer *w, uint32_t v, uint32_t vectors, uint32_t key, uint32_t q)
+{
+    const bool last = v + 1 == vectors, tail = last && key & MVE_TAIL;
+    w_fmt(w, "        \"%s %s q%u, [%%[w]]%s\\n\"\n", tail ? "vpst\\n" : "", tail ? "vldrbt.u8" : "vldrb.8", q,
+          last ? key & MVE_FAR ? "\\n add %[w], %[w], %[on]" : ", %[on]" : ", #16");
+}
+
+/* Register q by vector v of all pixels; sums from number `first` on. */
+static void multiply_still(writer *w, uint32_t v, uint32_t key, uint32_t q, uint32_t first)
+{
+    const uint32_t pixels = key & MVE_PIXELS, vectors = key >> MVE_VECTORS & 0xf;
+    for (uint32_t i = 0; i < pixels; i++)
+        w_fmt(w, "        \"vmladav%s.s8 %%[s%u], q%u, q%u\\n\"\n", v || key & MVE_ADDS ? "a" : "", first + i,
+              key & MVE_SHARED ? i + v : i * vectors + v, q);
+}
+
+static void write_still_stores(writer *w, uint32_t pixels)
+{
+    for (uint32_t i = pixels; i-- > 1;)
+        w_fmt(w, "        \"str %%[s%u], [%%[out], %%[o%u]]\\n\"\n", i, i);
+    w_str(w, "        \"str %[s0], [%[out]], #4\\n\"\n");
 }
 
 /* One channel: its weights, vector after vector, by those of all pixels. */
@@ -135,17 +215,53 @@ static void write_still_channel(writer *w, uint32_t pixels, uint32_t vectors, ui
     for (uint32_t i = 0; key & MVE_ADDS && i < pixels; i++)
         w_fmt(w, "        \"ldr %%[s%u], [%%[out], %%[o%u]]\\n\"\n", i, i);
     for (uint32_t v = 0; v < vectors; v++) {
-        bool last = v + 1 == vectors, tail = last && key & MVE_TAIL;
-        uint32_t q = v % 2 ? 6 : 7;
-        w_fmt(w, "        \"%s %s q%u, [%%[w]]%s\\n\"\n", tail ? "vpst\\n" : "", tail ? "vldrbt.u8" : "vldrb.8", q,
-              last ? key & MVE_FAR ? "\\n add %[w], %[w], %[on]" : ", %[on]" : ", #16");
-        for (uint32_t i = 0; i < pixels; i++)
-            w_fmt(w, "        \"vmladav%s.s8 %%[s%u], q%u, q%u\\n\"\n", v || key & MVE_ADDS ? "a" : "", i,
-                  key & MVE_SHARED ? i + v : i * vectors + v, q);
+        load_still_weights(w, v, vectors, key, v % 2 ? 6 : 7);
+        multiply_still(w, v, key, v % 2 ? 6 : 7, 0);
     }
-    for (uint32_t i = pixels; i-- > 1;)
-        w_fmt(w, "        \"str %%[s%u], [%%[out], %%[o%u]]\\n\"\n", i, i);
-    w_str(w, "        \"str %[s0], [%[out]], #4\\n le lr, 1b\\n\"\n");
+    write_still_stores(w, pixels);
+}
+
+/* Two channels, whose weights of 4 bits share bytes, at once. Those of the second one are taken 16 times as large where
+ * shifting the sums costs less. */
+static void write_still_pair(writer *w, uint32_t pixels, uint32_t vectors, uint32_t key)
+{
+    const bool larger = vectors > pixels;
+    for (uint32_t i = 0; key & MVE_ADDS && i < pixels; i++)
+        w_fmt(w, "        \"ldrd %%[s%u], %%[s%u], [%%[out], %%[o%u]]\\n\"\n", i, pixels + i, i);
+    for (uint32_t i = 0; key & MVE_ADDS && larger && i < pixels; i++)
+        w_fmt(w, "        \"lsl %%[s%u], %%[s%u], #4\\n\"\n", pixels + i, pixels + i);
+    for (uint32_t v = 0; v < vectors; v++) {
+        load_still_weights(w, v, vectors, key, 7);
+        w_str(w, "        \"vshr.s8 q6, q7, #4\\n\"\n");
+        multiply_still(w, v, key, 6, 0);
+        w_fmt(w, "        \"vshl.i8 q7, q7, #4\\n%s\"\n", larger ? "" : " vshr.s8 q7, q7, #4\\n");
+        multiply_still(w, v, key, 7, pixels);
+    }
+    for (uint32_t i = pixels; i-- > 0;) {
+        if (larger)
+            w_fmt(w, "        \"asr %%[s%u], %%[s%u], #4\\n\"\n", pixels + i, pixels + i);
+        w_fmt(w, i ? "        \"strd %%[s%u], %%[s%u], [%%[out], %%[o%u]]\\n\"\n"
+                   : "        \"strd %%[s%u], %%[s%u], [%%[out]], #8\\n\"\n", i, pixels + i, i);
+    }
+}
+
+/* The same, one channel after the other: there are registers for the sums of one. */
+static void write_still_halves(writer *w, uint32_t pixels, uint32_t vectors, uint32_t key)
+{
+    for (uint32_t half = 0; half < 2; half++) {
+        for (uint32_t i = 0; key & MVE_ADDS && i < pixels; i++)
+            w_fmt(w, "        \"ldr %%[s%u], [%%[out], %%[o%u]]\\n\"\n", i, i);
+        for (uint32_t v = 0; v < vectors; v++) {
+            if (half == 0 && vectors > 1) /* read again for the second one */
+                w_fmt(w, "        \"vldrb.8 q7, [%%[w], #%u]\\n\"\n", v * 16);
+            else if (half == 0 || vectors > 1)
+                load_still_weights(w, v, vectors, key, 7);
+            w_str(w, half == 0 ? "        \"vshr.s8 q6, q7, #4\\n\"\n"
+                               : "        \"vshl.i8 q6, q7, #4\\n vshr.s8 q6, q6, #4\\n\"\n");
+            multiply_still(w, v, key, 6, 0);
+        }
+        write_still_stores(w, pixels);
+    }
 }
 
 static void write_still_data(writer *w, uint32_t pixels, uint32_t vectors, uint32_t key)
@@ -165,26 +281,28 @@ static void write_still_data(writer *w, uint32_t pixels, uint32_t vectors, uint3
 
 void mve_write_still(arena *a, writer *w, uint32_t key)
 {
-    uint32_t pixels = key & MVE_PIXELS, vectors = key >> MVE_VECTORS & 0xf;
+    const uint32_t pixels = key & MVE_PIXELS, vectors = key >> MVE_VECTORS & 0xf, done = (vectors - 1) * 16;
+    const bool nibbles = (key & MVE_NIBBLES) != 0, pair = nibbles && pixels <= MVE_PAIRED;
+    const uint32_t sums = pair ? 2 * pixels : pixels;
     w_fmt(w,
           "#if LATHE_MVE\n"
-          "/* out[i * out_step + j] %s the products of n bytes from a + i * step and w + j * on on, j below r. */\n"
+          "/* out[i * out_step + j] %s the products of n bytes from a + i * step and w + j%s * on on, j below r. */\n"
           "static LATHE_HERE void %s(int32_t *out, const int8_t *a, const int8_t *w, int r, int n,\n"
           "                         int step, int on, int out_step)\n{\n    int32_t s0",
-          key & MVE_ADDS ? "+=" : "=", mve_still_name(a, key));
-    for (uint32_t i = 1; i < pixels; i++)
+          key & MVE_ADDS ? "+=" : "=", nibbles ? " / 2" : "", mve_still_name(a, key));
+    for (uint32_t i = 1; i < sums; i++)
         w_fmt(w, ", s%u", i);
     w_str(w, ";\n    __asm__ volatile(\n");
     if (key & MVE_TAIL)
         w_str(w, "        \"vctp.8 %[n]\\n\"\n");
     write_still_data(w, pixels, vectors, key);
     w_str(w, "        \"dls lr, %[r]\\n1:\\n\"\n");
-    write_still_channel(w, pixels, vectors, key);
-    w_str(w, "        : [out] \"+r\"(out), [a] \"+r\"(a), [w] \"+r\"(w)");
-    for (uint32_t i = 0; i < pixels; i++)
+    (pair ? write_still_pair : nibbles ? write_still_halves : write_still_channel)(w, pixels, vectors, key);
+    w_str(w, "        \"le lr, 1b\\n\"\n        : [out] \"+r\"(out), [a] \"+r\"(a), [w] \"+r\"(w)");
+    for (uint32_t i = 0; i < sums; i++)
         w_fmt(w, ", [s%u] \"=&Te\"(s%u)", i, i);
-    const uint32_t done = (vectors - 1) * 16;
-    w_fmt(w, "\n        : [n] \"r\"(n - %u), [r] \"r\"(r), [step] \"rI\"(step), [on] \"i\"(on - %u)", done, done);
+    w_fmt(w, "\n        : [n] \"r\"(n - %u), [r] \"r\"(r%s), [step] \"rI\"(step), [on] \"i\"(on - %u)", done,
+          nibbles ? " / 2" : "", done);
     for (uint32_t i = 0; i < pixels; i++)
         w_fmt(w, ", [o%u] \"i\"(%u * out_step)", i, 4 * i);
     w_str(w, "\n        : \"lr\", \"memory\", \"q0\", \"q1\", \"q2\", \"q3\", \"q4\", \"q5\", \"q6\", \"q7\"");
@@ -225,12 +343,9 @@ static const char dot_words_tile_text[] =
     "      [s3] \"=&Te\"(s3)                                                                          \\\n"
     "    : [m] \"r\"(m), [step] \"r\"(a_step), [w0] \"w\"(w0), [w1] \"w\"(w1), [w2] \"w\"(w2), [w3] \"w\"(w3) \\\n"
     "    : \"lr\", \"memory\", \"q6\", \"q7\"\n"
-    "static LATHE_HERE void lathe_mve_window_4(int32_t *out, uint32x4_t at, const int8_t *w, int m, int p, int q,\n"
-    "                                           int a_step, int w_step, int w_row, int first)\n"
+    "static LATHE_HERE void lathe_windows_4(int32_t *out, uint32x4_t at, int8x16_t w0, int8x16_t w1, int8x16_t w2,\n"
+    "                                       int8x16_t w3, int m, int a_step, int first)\n"
     "{\n"
-    "    const int8x16_t w0 = lathe_window(w, p, q, w_row), w1 = lathe_window(w + w_step, p, q, w_row);\n"
-    "    const int8x16_t w2 = lathe_window(w + 2 * w_step, p, q, w_row);\n"
-    "    const int8x16_t w3 = lathe_window(w + 3 * w_step, p, q, w_row);\n"
     "    int32_t s0, s1, s2, s3;\n"
     "    if (first)\n"
     "        __asm__ volatile(\"dls lr, %[m]\\n1:\\n\" LATHE_MVE_WORDS(\"\") \"le lr, 1b\\n\" LATHE_MVE_WORDS_END);\n"
@@ -239,43 +354,72 @@ static const char dot_words_tile_text[] =
     "                         \"ldrd %[s0], %[s1], [%[out]]\\n ldrd %[s2], %[s3], [%[out], #8]\\n\"\n"
     "                         LATHE_MVE_WORDS(\"a\") \"le lr, 1b\\n\" LATHE_MVE_WORDS_END);\n"
     "}\n"
-    "#endif\n\n"
+    "#endif\n\n";
+
+/* `many`: the weights of channels 0 to 3; `one`: those of channel j; `weight`: its weight of row y and column x. */
+#define WINDOW_TEXT(name, many, one, weight)                                                                         \
+    "static LATHE_HERE void " name "(int32_t *out, const int8_t *a, const int8_t *w, int m, int r, int p,\n"        \
+    "                                          int q, int a_step, int a_tap, int w_step, int w_row, int out_step,\n" \
+    "                                          int first)\n"                                                        \
+    "{\n"                                                                                                           \
+    "    int i, j, x, y;\n"                                                                                         \
+    "#if LATHE_MVE\n"                                                                                               \
+    "    if (((uintptr_t)a & 3u) == 0 && w_row <= 64) {\n"                                                          \
+    "        uint32x4_t at = lathe_columns(a, q, a_tap);\n"                                                         \
+    "        if (r == 4 && out_step == 4) {\n" many                                                                 \
+    "            lathe_windows_4(out, at, w0, w1, w2, w3, m, a_step, first);\n"                                     \
+    "            return;\n"                                                                                         \
+    "        }\n"                                                                                                   \
+    "        for (j = 0; j < r; j++) {\n"                                                                           \
+    "            const int8x16_t weights = " one ";\n"                                                              \
+    "            at = lathe_columns(a + 4 * j, q, a_tap);\n"                                                        \
+    "            for (i = 0; i < m; i++) {\n"                                                                       \
+    "                int8x16_t window; /* the builtin says nothing of the memory that it reads */\n"                \
+    "                __asm__ volatile(\"vldrw.u32 %q0, [%q1]\" : \"=&w\"(window) : \"w\"(at) : \"memory\");\n"       \
+    "                out[i * out_step + j] = vmladavaq_s8(first ? 0 : out[i * out_step + j], window, weights);\n"   \
+    "                at = vaddq_n_u32(at, (uint32_t)a_step);\n"                                                     \
+    "            }\n"                                                                                               \
+    "        }\n"                                                                                                   \
+    "        return;\n"                                                                                             \
+    "    }\n"                                                                                                       \
+    "#endif\n"                                                                                                      \
+    "    for (i = 0; i < m; i++)\n"                                                                                 \
+    "        for (j = 0; j < r; j++) {\n"                                                                           \
+    "            int32_t sum = first ? 0 : out[i * out_step + j];\n"                                                \
+    "            for (y = 0; y < p; y++)\n"                                                                         \
+    "                for (x = 0; x < q; x++)\n"                                                                     \
+    "                    sum += a[i * a_step + x * a_tap + 4 * j + y] * " weight ";\n"                              \
+    "            out[i * out_step + j] = sum;\n"                                                                    \
+    "        }\n"                                                                                                   \
+    "}\n\n"
+
+static const char window_text[] =
     "/* out[i * out_step + j] (first: from 0 on) += sum over x, y of a[i * a_step + x * a_tap + 4 * j + y] by\n"
     " * w[j * w_step + y * w_row + x], y below p and x below q. */\n"
-    "static LATHE_HERE void lathe_mve_window(int32_t *out, const int8_t *a, const int8_t *w, int m, int r, int p,\n"
-    "                                          int q, int a_step, int a_tap, int w_step, int w_row, int out_step,\n"
-    "                                          int first)\n"
-    "{\n"
-    "    int i, j, x, y;\n"
+    WINDOW_TEXT("lathe_mve_window",
+                "            const int8x16_t w0 = lathe_window(w, p, q, w_row);\n"
+                "            const int8x16_t w1 = lathe_window(w + w_step, p, q, w_row);\n"
+                "            const int8x16_t w2 = lathe_window(w + 2 * w_step, p, q, w_row);\n"
+                "            const int8x16_t w3 = lathe_window(w + 3 * w_step, p, q, w_row);\n",
+                "lathe_window(w + j * w_step, p, q, w_row)", "w[j * w_step + y * w_row + x]");
+
+static const char window_nibbles_text[] =
+    "#define LATHE_HALF(byte, low) ((low) ? (int8_t)((uint32_t)(byte) << 4) >> 4 : (byte) >> 4)\n"
     "#if LATHE_MVE\n"
-    "    if (((uintptr_t)a & 3u) == 0 && w_row <= 64) {\n"
-    "        uint32x4_t at = lathe_columns(a, q, a_tap);\n"
-    "        if (r == 4 && out_step == 4) {\n"
-    "            lathe_mve_window_4(out, at, w, m, p, q, a_step, w_step, w_row, first);\n"
-    "            return;\n"
-    "        }\n"
-    "        for (j = 0; j < r; j++, w += w_step) {\n"
-    "            const int8x16_t weights = lathe_window(w, p, q, w_row);\n"
-    "            at = lathe_columns(a + 4 * j, q, a_tap);\n"
-    "            for (i = 0; i < m; i++) {\n"
-    "                int8x16_t window; /* the builtin says nothing of the memory that it reads */\n"
-    "                __asm__ volatile(\"vldrw.u32 %q0, [%q1]\" : \"=&w\"(window) : \"w\"(at) : \"memory\");\n"
-    "                out[i * out_step + j] = vmladavaq_s8(first ? 0 : out[i * out_step + j], window, weights);\n"
-    "                at = vaddq_n_u32(at, (uint32_t)a_step);\n"
-    "            }\n"
-    "        }\n"
-    "        return;\n"
-    "    }\n"
-    "#endif\n"
-    "    for (i = 0; i < m; i++)\n"
-    "        for (j = 0; j < r; j++) {\n"
-    "            int32_t sum = first ? 0 : out[i * out_step + j];\n"
-    "            for (y = 0; y < p; y++)\n"
-    "                for (x = 0; x < q; x++)\n"
-    "                    sum += a[i * a_step + x * a_tap + 4 * j + y] * w[j * w_step + y * w_row + x];\n"
-    "            out[i * out_step + j] = sum;\n"
-    "        }\n"
-    "}\n\n";
+    "/* Of vectors the same. */\n"
+    "static LATHE_HERE int8x16_t lathe_half(int8x16_t pair, int low)\n"
+    "{\n"
+    "    return vshrq_n_s8(low ? vshlq_n_s8(pair, 4) : pair, 4);\n"
+    "}\n"
+    "#endif\n\n"
+    "/* lathe_mve_window by weights of 4 bits: a byte has those of two channels, the first one in its upper half. */\n"
+    WINDOW_TEXT("lathe_mve_window_nibbles",
+                "            const int8x16_t u = lathe_window(w, p, q, w_row);\n"
+                "            const int8x16_t v = lathe_window(w + w_step, p, q, w_row);\n"
+                "            const int8x16_t w0 = lathe_half(u, 0), w1 = lathe_half(u, 1);\n"
+                "            const int8x16_t w2 = lathe_half(v, 0), w3 = lathe_half(v, 1);\n",
+                "lathe_half(lathe_window(w + j / 2 * w_step, p, q, w_row), j % 2)",
+                "LATHE_HALF(w[j / 2 * w_step + y * w_row + x], j % 2)");
 
 static const char side_by_side_text[] =
     "#if LATHE_MVE\n"
@@ -349,15 +493,29 @@ void mve_write_dot(writer *w)
     static const uint8_t tiles[][2] = {{3, 2}, {2, 2}, {1, 4}, {1, 1}};
     w_str(w, "#if LATHE_MVE\n");
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
-        write_tile(w, tiles[i][0], tiles[i][1]);
+        write_tile(w, tiles[i][0], tiles[i][1], false);
     w_str(w, tiled_text);
     w_str(w, dot_text);
 }
 
-void mve_write_window(writer *w)
+void mve_write_nibbles(writer *w)
+{
+    static const uint8_t tiles[][2] = {{3, 2}, {2, 2}, {1, 4}, {1, 2}};
+    w_str(w, "#if LATHE_MVE\n");
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
+        write_tile(w, tiles[i][0], tiles[i][1], true);
+    w_str(w, nibbles_text);
+}
+
+void mve_write_windows(writer *w)
 {
     w_str(w, dot_words_text);
     w_str(w, dot_words_tile_text);
+}
+
+void mve_write_window(writer *w, bool nibbles)
+{
+    w_str(w, nibbles ? window_nibbles_text : window_text);
 }
 
 void mve_write_words(writer *w)

@@ -641,7 +641,10 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_MVE_SCALED:
     case NEED_MVE_DOT_BYTES:
     case NEED_MVE_STILL:
+    case NEED_MVE_NIBBLES:
+    case NEED_MVE_WINDOWS:
     case NEED_MVE_DOT_WORDS:
+    case NEED_MVE_DOT_WORD_NIBBLES:
     case NEED_MVE_SIDES:
     case NEED_DOT:
     case NEED_DOT_STEPS:
@@ -724,7 +727,10 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_MVE_SCALED: mve_write_scaled(w, need->to, need->dt == DT_I32); break;
         case NEED_MVE_DOT_BYTES: mve_write_dot(w); break;
         case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
-        case NEED_MVE_DOT_WORDS: mve_write_window(w); break;
+        case NEED_MVE_NIBBLES: mve_write_nibbles(w); break;
+        case NEED_MVE_WINDOWS: mve_write_windows(w); break;
+        case NEED_MVE_DOT_WORDS:
+        case NEED_MVE_DOT_WORD_NIBBLES: mve_write_window(w, need->kind == NEED_MVE_DOT_WORD_NIBBLES); break;
         case NEED_MVE_SIDES: mve_write_words(w); break;
         case NEED_DOT: needs_write_dot(a, w, n, need); break;
         case NEED_DOT_STEPS: needs_write_dot_steps(a, w, n, need); break;

@@ -64,7 +64,11 @@ void needs_add_call(c_needs *n, const char *name)
         c_need_kind kind;
         bool macros;
     } calls[] = {{"lathe_mve_dot", NEED_MVE, false},    {"lathe_mve_dot", NEED_MVE_DOT_BYTES, false},
-                 {"lathe_mve_window", NEED_MVE, false}, {"lathe_mve_window", NEED_MVE_DOT_WORDS, false},
+                 {"lathe_mve_window", NEED_MVE, false}, {"lathe_mve_window", NEED_MVE_WINDOWS, false},
+                 {"lathe_mve_window", NEED_MVE_DOT_WORDS, false},
+                 {MVE_NIBBLES_CALL, NEED_MVE, false},   {MVE_NIBBLES_CALL, NEED_MVE_NIBBLES, false},
+                 {MVE_WINDOW_NIBBLES, NEED_MVE, false}, {MVE_WINDOW_NIBBLES, NEED_MVE_WINDOWS, false},
+                 {MVE_WINDOW_NIBBLES, NEED_MVE_DOT_WORD_NIBBLES, false},
                  {"lathe_mve_words", NEED_MVE, false},  {"lathe_mve_words", NEED_MVE_SIDES, false},
                  {TAPS_ROW, NEED_TAPS_ROW, false},      {RVV_VWMACC, NEED_RVV_VWMACC, false},
                  {DOT_ROWS, NEED_DOT_ROWS, false},      {DOT_BYTES, NEED_DOT_BYTES, false},
@@ -79,7 +83,8 @@ void needs_add_call(c_needs *n, const char *name)
 bool needs_signed_shifts(const c_needs *n)
 {
     static const c_need_kind kinds[] = {NEED_SCALED,       NEED_NIBBLE_ROWS, NEED_NIBBLE_TAPS, NEED_NIBBLE_RUNS,
-                                        NEED_NIBBLE_BYTES, NEED_DOT,         NEED_DOT_STEPS,   NEED_DOT_NIBBLES};
+                                        NEED_NIBBLE_BYTES, NEED_DOT,         NEED_DOT_STEPS,   NEED_DOT_NIBBLES,
+                                        NEED_MVE_NIBBLES,  NEED_MVE_DOT_WORD_NIBBLES};
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
         if (need->kind == NEED_OP && need->op == TIR_SHR && dtype_get_class(need->dt) == DTC_INT)

@@ -76,19 +76,21 @@ static double taps_row(const work_call *k, double weights)
     return CALL + SUM * m + (near ? 5 + weights + 5 * m : n * (m * (IN_C + weights - 3) + 10));
 }
 
-/* out, a, w, m, r, h, n, a_step: data that stays in registers, tiles, or sums one by one; mve_text.c. */
-static double mve_dot(const work_call *k)
+/* out, a, w, m, r, h, n, a_step: data that stays in registers, tiles, or sums one by one; mve_text.c. `weights`: what
+ * taking a channel's apart costs for each vector. */
+static double mve_dot(const work_call *k, double weights)
 {
     double m = (double)arg(k, 3), r = (double)arg(k, 4), h = (double)arg(k, 5);
     int64_t vectors = (arg(k, 6) + 15) / 16;
-    double v = (double)vectors, by = m == 1 ? 4 : 2, alone = 10 + h * (12 + 4 * v);
+    double v = (double)vectors, by = m == 1 ? 4 : 2, alone = 10 + h * (12 + (4 + weights) * v);
     if (!has(k, TARGET_MVE))
         return CALL + m * r * h * (double)arg(k, 6) * IN_C;
     if (m * v <= 6 || m + v - 1 <= 6)
-        return CALL + h * (20 + 2 * m * v + r * (v * (1 + m) + 2 * m + 8));
+        return CALL + h * (20 + 2 * m * v + r * (v * (1 + weights + m) + (2 + weights) * m + 8));
     if (m > 3)
         return CALL + m * r * alone;
-    return CALL + (r / by + 1) * (2 * SUM * m * by + h * (14 + v * (m + by + m * by + 2))) + by * m * alone;
+    const double tile = h * (14 + v * (m + (1 + weights) * by + m * by + 2));
+    return CALL + (r / by + 1) * (2 * SUM * m * by + tile) + by * m * alone;
 }
 
 /* out, a, w, m, r, p, q */
@@ -131,12 +133,13 @@ static double of_known_call(const work_call *k)
         {"lathe_dot_rows", dot_rows, 3},   {"lathe_nibble_rows", dot_rows, 6},   {"lathe_dot_runs", dot_runs, 3},
         {"lathe_nibble_runs", dot_runs, 6}, {"lathe_dot_bytes", dot_bytes, 3},   {"lathe_nibble_bytes", dot_bytes, 6},
         {"lathe_taps_row", taps_row, 3},   {"lathe_nibble_taps", taps_row, 6},
+        {"lathe_mve_dot", mve_dot, 0},     {MVE_NIBBLES_CALL, mve_dot, 2},
     };
     static const struct {
         const char *name;
         double (*work)(const work_call *k);
-    } others[] = {{"lathe_mve_dot", mve_dot},
-                  {"lathe_mve_window", mve_window},
+    } others[] = {{"lathe_mve_window", mve_window},
+                  {MVE_WINDOW_NIBBLES, mve_window},
                   {"lathe_mve_words", mve_words},
                   {"lathe_rvv_vwmacc", rvv_vwmacc},
                   {rounded_name, rounded}};

@@ -82,22 +82,28 @@ bool rows_conv_can_be_direct(const rows_conv *v)
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])
 {
     int64_t sums[6] = {v->out / v->block, v->patches ? 1 : v->win.kernel[0], v->taps, v->steps, v->block, ROWS_GRANULE};
-    int64_t single[3] = {v->out, v->win.kernel[0], v->win.kernel[1]};
+    const int64_t channels = v->lanes && v->nibbles ? v->out / 2 : v->out;
+    int64_t single[3] = {channels, v->win.kernel[0], v->win.kernel[1]};
     if (v->lanes && !v->depthwise) {
-        memcpy(dims, (int64_t[]){v->out, v->patches ? 1 : v->win.kernel[0], v->taps, v->run}, 4 * sizeof *dims);
+        memcpy(dims, (int64_t[]){channels, v->patches ? 1 : v->win.kernel[0], v->taps, v->run}, 4 * sizeof *dims);
         return 4;
     }
     if (v->nibbles)
         sums[4] = v->block / 2;
     memcpy(dims, v->depthwise ? single : sums, v->depthwise ? sizeof single : sizeof sums);
-    return !v->depthwise ? 6 : v->nibbles ? 2 : 3;
+    return !v->depthwise ? 6 : v->nibbles && !v->lanes ? 2 : 3;
 }
 
 dtype rows_conv_weight_type(const rows_conv *v)
 {
-    if (!v->nibbles || !v->depthwise)
+    if (!v->nibbles || !v->depthwise || v->lanes)
         return DT_I8;
     return v->win.kernel[1] * 2 <= ROWS_NIBBLES ? DT_I16 : DT_I32;
+}
+
+bool rows_conv_has_pairs(const rows_conv *v)
+{
+    return v->lanes ? v->out % 2 == 0 : !v->depthwise && v->block % 2 == 0;
 }
 
 int64_t rows_conv_nibble(const rows_conv *v, int64_t e, int64_t c, int64_t *out_half)
@@ -163,7 +169,7 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
     rows_conv_derive(out);
     if (out->direct && (!rows_conv_can_be_direct(out) || n->n_inputs > 2))
         return infer_error(c, n, "what is read directly is one pixel without a zero point, channels in fours");
-    if (out->nibbles && (out->lanes || (out->depthwise ? kernel[1] > ROWS_NIBBLES : out->block % 2 != 0)))
+    if (out->nibbles && !rows_conv_has_pairs(out) && (!out->depthwise || out->lanes || kernel[1] > ROWS_NIBBLES))
         return infer_error(c, n, "weights of 4 bits are those of an even number of channels, or of a depthwise window "
                                  "of up to %d columns", ROWS_NIBBLES);
     return weights_fit(c, n, out);

@@ -30,7 +30,8 @@ typedef struct rows_conv {
      * sums have what it adds to them. */
     bool halves;
     bool nibbles; /* weights of 4 bits, two in a byte; of sums over channels, and of what is read directly, for an even
-                   * number of channels; of a depthwise window a row of up to ROWS_NIBBLES in a number */
+                   * number of channels; of a depthwise window a row of up to ROWS_NIBBLES in a number. Of lanes, for
+                   * an even number of channels: those of two neighbouring ones */
     int64_t chunks; /* 16 bits: equal parts of a run's steps, in i32 each and in i64 together; 1: all in i32 */
     int64_t images, extent[2], in, out; /* of the data; channels of data and result */
     int64_t out_extent[2];
@@ -47,6 +48,8 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out);
 /* The byte of a step's four (of a pair of channels) in which element e of channel c stands, and in which half of it: 0
  * is the upper one. */
 int64_t rows_conv_nibble(const rows_conv *v, int64_t e, int64_t c, int64_t *out_half);
+/* Whether weights of 4 bits have pairs of channels, all of them. */
+bool rows_conv_has_pairs(const rows_conv *v);
 /* Whether a convolution may read its data directly: one pixel, whose channels fill all steps. */
 bool rows_conv_can_be_direct(const rows_conv *v);
 /* The same from a window, for a node that is not made yet: out->win, planar, depthwise, images, extent, in, out and
@@ -57,7 +60,8 @@ void rows_conv_derive(rows_conv *v);
  * widens every second byte makes of them are neighbours again; with direct they stand as they are. Of lanes: channels,
  * rows (1: patches), runs, elements of the run. With nibbles the two last are pairs of channels of the block, and four
  * bytes: 2 * h + c has two weights of channel c of the pair, elements h and h + 2 of the step (direct: 2 * h and
- * 2 * h + 1), the first one in the upper half; depthwise [channels, rows], element x of a row in bits 4 * x on. */
+ * 2 * h + 1), the first one in the upper half; depthwise [channels, rows], element x of a row in bits 4 * x on. Of
+ * lanes the first extent counts pairs of channels, depthwise or not, whose first one is in the upper half. */
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6]);
 dtype rows_conv_weight_type(const rows_conv *v);
 #endif

@@ -163,14 +163,19 @@ static void pack_block(const rows_conv *v, const source *s, int64_t o, uint8_t *
                                    s->bytes[(o + b) * s->o + i * s->i + y * s->y + (t + x) * s->x]);
 }
 
-/* Channel after channel, in each its rows, columns and channels of the data. */
+/* Of vectors: channel after channel, or pair after pair of them, in each its rows, columns and channels of the data. */
 static void pack_plain(const rows_conv *v, const source *s, uint8_t *at)
 {
-    for (int64_t o = 0; o < v->out; o++)
+    const int64_t in = v->depthwise ? 1 : v->in, together = v->nibbles ? 2 : 1;
+    for (int64_t o = 0; o < v->out; o++) {
+        uint8_t *to = at + o / together * v->win.kernel[0] * v->win.kernel[1] * in;
         for (int64_t y = 0; y < v->win.kernel[0]; y++)
             for (int64_t x = 0; x < v->win.kernel[1]; x++)
-                for (int64_t i = 0; i < v->in; i++)
-                    *at++ = s->bytes[o * s->o + i * s->i + y * s->y + x * s->x];
+                for (int64_t i = 0; i < in; i++, to++) {
+                    const uint8_t weight = s->bytes[o * s->o + i * s->i + y * s->y + x * s->x];
+                    *to = (uint8_t)(!v->nibbles ? weight : *to | (weight & 15) << (o % 2 ? 0 : 4));
+                }
+    }
 }
 
 #define LEAST_NIBBLES 64 /* weights, fewer than which the code that takes them apart outweighs */
@@ -181,13 +186,11 @@ static const char *why_bytes(const rows_conv *v, const source *s)
 {
     const int64_t taps = v->win.kernel[0] * v->win.kernel[1], most = INT32_MAX / 16 / (v->halves ? 32768 : 255);
     const int64_t in = v->depthwise ? 1 : v->in, row = v->win.kernel[1];
-    if (v->lanes)
-        return "this processor's vectors multiply bytes";
     if (v->out * in * taps < LEAST_NIBBLES)
         return "less than 64 weights";
-    if (v->depthwise && (row < 3 || row > ROWS_NIBBLES))
+    if (v->depthwise && !v->lanes && (row < 3 || row > ROWS_NIBBLES))
         return "a depthwise window of one, two or more than eight columns";
-    if (!v->depthwise && v->block % 2 != 0)
+    if ((!v->depthwise || v->lanes) && !rows_conv_has_pairs(v))
         return "an odd number of output channels, which are multiplied in pairs";
     for (int64_t o = 0; o < v->out; o++) {
         int64_t sum = 0;
@@ -258,7 +261,7 @@ static const uint8_t *pack(converter *v, const rows_conv *r, const source *s)
         count *= dims[i];
     uint8_t *bytes = arena_alloc(&v->t.r.c->mem, (size_t)count * dtype_bytes(dt), 64);
     memset(bytes, 0, (size_t)count * dtype_bytes(dt));
-    if (r->lanes && !r->depthwise) {
+    if (r->lanes) {
         pack_plain(r, s, bytes);
     } else if (r->depthwise) {
         pack_windows(r, s, bytes, dtype_bytes(dt));

@@ -102,6 +102,20 @@ static tir_expr_ref product(te_graph *g, tir_expr_ref a, tir_expr_ref b)
     return tir_mul(g->c, tir_cast(g->c, DT_I32, a), tir_cast(g->c, DT_I32, b));
 }
 
+/* The weight at idx, whose first index is a channel; of 4 bits a byte has those of two, the first one's in its upper
+ * half. */
+static tir_expr_ref weight_at(te_graph *g, const lanes_ctx *k, tir_expr_ref *idx)
+{
+    compiler *c = g->c;
+    tir_expr_ref channel = idx[0], two = te_i64(g, 2), four = tir_int(c, DT_I32, 4);
+    if (!k->v.nibbles)
+        return te_read(g, k->w, idx);
+    idx[0] = tir_floordiv(c, channel, two);
+    tir_expr_ref up = tir_cast(c, DT_I32, times(g, tir_floormod(c, channel, two), 4));
+    tir_expr_ref x = tir_binary(c, TIR_SHL, tir_cast(c, DT_I32, te_read(g, k->w, idx)), up);
+    return tir_binary(c, TIR_SHR, tir_cast(c, DT_I32, tir_cast(c, DT_I8, x)), four);
+}
+
 /* Where the window reads on axis i. */
 static tir_expr_ref swept(te_graph *g, const lanes_ctx *k, tir_expr_ref at, uint32_t i)
 {
@@ -117,7 +131,7 @@ static tir_expr_ref depthwise_body(te_graph *g, void *ctx, tir_expr_ref const *i
     tir_expr_ref x[6] = {idx[0], idx[1], tir_floordiv(c, row, word), swept(g, k, idx[2], 1), idx[3],
                          tir_floormod(c, row, word)},
                  w[3] = {idx[3], row, te_var(g, k->reduce[1])};
-    return product(g, te_read(g, k->rows, x), te_read(g, k->w, w));
+    return product(g, te_read(g, k->rows, x), weight_at(g, k, w));
 }
 
 static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -128,7 +142,7 @@ static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     tir_expr_ref x[3] = {idx[0], swept(g, k, idx[1], 0), tir_add(c, column, run)},
                  patch[4] = {idx[0], idx[1], idx[2], run},
                  w[4] = {idx[3], te_var(g, k->reduce[0]), te_var(g, k->reduce[1]), run};
-    return product(g, te_read(g, k->rows, k->v.patches ? patch : x), te_read(g, k->w, w));
+    return product(g, te_read(g, k->rows, k->v.patches ? patch : x), weight_at(g, k, w));
 }
 
 static te_tensor *stage(te_graph *g, lanes_ctx *k, const char *name, uint32_t rank, const int64_t *dims,

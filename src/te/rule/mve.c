@@ -96,7 +96,9 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
         te_sched_reorder(s, acc, 5, (const char *[]){x, c, tap(anchor, 0), tap(anchor, 1), tap(anchor, 2)});
     else
         te_sched_reorder(s, acc, 5, (const char *[]){tap(anchor, 1), x, c, tap(anchor, 0), tap(anchor, 2)});
-    te_sched_tensorize(s, acc, x, "mve_dot");
+    if (v->nibbles)
+        te_sched_split(s, acc, c, 2, "pair_of_channels", "channel");
+    te_sched_tensorize(s, acc, x, v->nibbles ? "mve_nibbles" : "mve_dot");
     if (v->taps <= MOST_TAPS)
         te_sched_annotate(s, TE_UNROLL, acc, tap(anchor, 1));
     make_lines(s, v);
@@ -136,7 +138,9 @@ static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, t
     order[n++] = taps[0];
     order[n++] = taps[1];
     te_sched_reorder(s, acc, n, order);
-    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), "mve_window");
+    if (v->nibbles)
+        te_sched_split(s, acc, te_axis_name(anchor, CHANNEL), 2, "pair_of_channels", "channel");
+    te_sched_tensorize(s, acc, te_axis_name(anchor, COLUMN), v->nibbles ? "mve_window_nibbles" : "mve_window");
     te_sched_compute_at(s, words->name, o, "channel_o");
     te_sched_storage_align(s, words->name, te_axis_name(words, 4), ROWS_WORD, 0);
     te_sched_tensorize(s, words->name, te_axis_name(words, 3), "mve_words");
