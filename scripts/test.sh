@@ -200,6 +200,7 @@ all)
         --target x86-64-v3
     start stage "quantised operators" "$python" test/py/contributed.py --lathe "$build/lathe" --count 3
     start stage "stored constants" "$python" test/py/stored.py --lathe "$build/lathe"
+    start stage "contraction" "$python" test/py/contraction.py --lathe "$build/lathe" --count 1
     start stage "values of 16 bits" "$python" test/py/wide.py --lathe "$build/lathe" --count 3
     start stage "values of 16 bits elsewhere" "$python" test/py/wide.py --lathe "$build/lathe" --cross --count 2
     start stage "weights of 4 bits" "$python" test/py/nibbles.py --lathe "$build/lathe"

@@ -34,6 +34,8 @@ static void count_cost(void *ctx, tir_expr_ref e)
     if (e->type.dt == DT_I64 && e->kind == TIR_BINOP)
         return; /* index arithmetic */
     const te_tensor *t = e->kind == TIR_LOAD ? te_tensor_of(u->g, e->u.buffer) : NULL;
+    if (e->kind == TIR_CALL && e->op == TIR_APART)
+        return; /* no instruction */
     uint32_t here = e->kind == TIR_CALL ? 4 : e->kind == TIR_LOAD || e->kind == TIR_BINOP || e->kind == TIR_SELECT;
     u->sum.own = sum_of(u->sum.own, here);
     u->sum.whole = sum_of(u->sum.whole, here);

@@ -396,7 +396,7 @@ tir_expr_ref tir_node_access(compiler *c, tir_expr_ref e, const tir_buffer *b, u
 static bool is_exact(tir_op op)
 {
     return op == TIR_SQRT || op == TIR_FLOOR || op == TIR_CEIL || op == TIR_RINT || op == TIR_TRUNC || op == TIR_FABS ||
-           op == TIR_ISNAN || op == TIR_ISINF;
+           op == TIR_ISNAN || op == TIR_ISINF || op == TIR_APART;
 }
 
 tir_expr_ref tir_call(compiler *c, tir_op op, uint32_t n, tir_expr_ref const *args)

@@ -207,7 +207,8 @@ static inline float eval_ldexpf(float x, float n)
                                     X(TIR_TRUNC, truncf(x[0]), trunc(x[0])) X(TIR_FABS, fabsf(x[0]), fabs(x[0]))       \
                                         X(TIR_LOG1P, log1pf(x[0]), log1p(x[0]))                                        \
                                             X(TIR_EXPM1, expm1f(x[0]), expm1(x[0]))                                    \
-                                                X(TIR_FMA, fmaf(x[0], x[1], x[2]), fma(x[0], x[1], x[2]))
+                                                X(TIR_FMA, fmaf(x[0], x[1], x[2]), fma(x[0], x[1], x[2])) \
+    X(TIR_APART, x[0], x[0])
 
 /* a op b in type t. Comparisons and logic give 0 or 1. */
 int64_t tir_eval_int(dtype t, tir_op op, int64_t a, int64_t b);

@@ -505,8 +505,7 @@ def check(args, seed, half_up, folder, layers, opset=14):
     with open(report, encoding="utf-8") as f:
         told = json.load(f)
     stayed = [r for r in told.get("remarks", []) if r["pass"] == "use-integers"]
-    # -O1 alone leaves products and sums in two roundings, which gcc contracts from -O2 on
-    env = dict(os.environ, CFLAGS="-O1 -fexpensive-optimizations -ffp-contract=fast",
+    env = dict(os.environ, CFLAGS="-O1",
                **({"CC": args.cc + " -static"} if args.emulator else {}))
     lathe_says(args, ["run", path, "--integers", "--output-dir", folder] + inputs +
                target + (["--interpret"] if args.interpret else []) +

@@ -195,6 +195,11 @@ void half_write_load(writer *w, dtype dt);
 void half_write_store(writer *w, dtype dt);
 void half_write_round(writer *w, dtype dt);
 
+/* contract.c: the scalar's helper, and bodies of vectors of f32 and f64 named v */
+void contract_write_apart(writer *w, const c_need *n);
+const char *contract_fused(arena *a, const c_need *n, const char *v);
+const char *contract_apart(arena *a, const c_need *n, const char *v);
+
 /* needs_small.c */
 void small_write_setup(writer *w);
 void small_write_rounded(writer *w, dtype to);

@@ -149,7 +149,9 @@ static void write_bits(writer *w, const c_need *n)
 static void write_scalar(writer *w, const c_need *n)
 {
     const char *ctype = scalar_type(n->dt);
-    if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS) {
+    if (n->op == TIR_APART) {
+        contract_write_apart(w, n);
+    } else if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS) {
         write_bits(w, n);
     } else if (n->op == TIR_MIN || n->op == TIR_MAX) {
         write_extreme(w, n, ctype);
@@ -310,6 +312,10 @@ static const char *fast_op(arena *a, const c_need *n, const char *v)
                             "typedef u%s wrap __attribute__((vector_size(%u)));\n"
                             "    return (%s)((wrap)x %s (wrap)y);",
                             dtype_c_name(n->dt), needs_vector_bytes(n->dt, n->lanes), v, sign);
+    if (n->op == TIR_FMA && (n->dt == DT_F32 || n->dt == DT_F64))
+        return contract_fused(a, n, v);
+    if (n->op == TIR_APART && (n->dt == DT_F32 || n->dt == DT_F64))
+        return contract_apart(a, n, v);
     if (plain && n->op == TIR_FMA)
         return "return x * y + z;";
     if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS)

@@ -168,6 +168,14 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
                : dtype_bits(dt) < 32 ? narrowed(a, dt, t)
                                      : t;
     }
+    if (op == TIR_APART) {
+        if (is_half(dt)) /* computed in f32 and rounded: a step by itself */
+            return args[0];
+        needs_add(n, (c_need){.kind = NEED_OP, .op = op, .dt = dt});
+        return (c_text){arena_printf(a, "lathe_apart_%s(%s)", dtype_name(dt), args[0].s), PREC_PRIMARY};
+    }
+    if (op == TIR_FMA && (dt == DT_F32 || dt == DT_F64))
+        return (c_text){arena_printf(a, "fma%s(%s, %s, %s)", suffix, args[0].s, args[1].s, args[2].s), PREC_PRIMARY};
     if (op == TIR_FMA) {
         bool wrap = !dtype_is_float(dt);
         c_text product = arithmetic(a, n, TIR_MUL, is_half(dt) ? DT_F32 : dt, args[0], args[1], wrap);

@@ -221,10 +221,15 @@ bool onnx_op_qgemm(onnx_node *n)
     return !n->failed;
 }
 
-/* f32(acc) * (sa * sb) + bias, the scales along the last axis. */
+/* f32(acc) * (sa * sb) + bias, the scales along the last axis; product and sum are rounded each by itself. */
 static bool to_float(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, graph_value *bias)
 {
-    graph_value *y = onnx_binary(n, "multiply", onnx_cast(n, acc, DT_F32), onnx_binary(n, "multiply", sa, sb));
+    graph_value *scale = onnx_binary(n, "multiply", sa, sb), *y;
+    if (n->failed)
+        return false;
+    attr axis = attr_int(n->c, "axis", -1);
+    y = onnx_rank(scale) < 2 ? onnx_emit(n, ONNX_ARGS("qnn.dequantize", 1, &axis, acc, scale))
+                             : onnx_binary(n, "multiply", onnx_cast(n, acc, DT_F32), scale);
     return onnx_alias(n, 0, bias ? onnx_binary(n, "add", y, bias) : y);
 }
 

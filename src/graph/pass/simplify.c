@@ -253,12 +253,57 @@ static graph_value *simplify_add(rewriter *r, graph_node *n)
     return NULL;
 }
 
+/* Whether x is a sum of products of integers, with a bias or without. */
+static bool is_sum_of_products(const graph_value *x)
+{
+    while (rewrite_is_op(x, "add") || rewrite_is_op(x, "subtract"))
+        x = x->def->inputs[0]->def ? x->def->inputs[0] : x->def->inputs[1];
+    return x->def && (strncmp(x->def->op->name, "qnn.conv", 8) == 0 || strcmp(x->def->op->name, "qnn.matmul") == 0);
+}
+
+/* The axis of x that a scale lies along: of its extents all but one are 1. -1: it has one number; -2: another form. */
+static int32_t axis_of_scale(const graph_value *x, const graph_value *scale)
+{
+    const shape s = scale->type.shape;
+    int32_t axis = -1, rank = x->type.shape.rank;
+    int64_t extent;
+    for (int32_t i = 0; i < s.rank; i++) {
+        if (dim_is(s.dims[i], 1))
+            continue;
+        if (axis != -1 || s.rank > rank || !dim_is_const(s.dims[i], &extent))
+            return -2;
+        axis = rank - s.rank + i;
+    }
+    return axis;
+}
+
+/* cast(f32, sum of products) * scale: a dequantized sum, which is rounded before anything is added to it. */
+static graph_value *dequantized_sum(rewriter *r, graph_node *n, uint32_t at)
+{
+    graph_value *x = n->inputs[at], *scale = n->inputs[1 - at];
+    if (!rewrite_is_op(x, "cast") || x->type.dt != DT_F32 || x->def->inputs[0]->type.dt != DT_I32 ||
+        !is_sum_of_products(x->def->inputs[0]) || !type_equal(type_of(x), type_of(n->outputs[0])))
+        return NULL;
+    const int32_t axis = axis_of_scale(x, scale);
+    if (axis == -2)
+        return NULL;
+    if (scale->type.shape.rank > 1) {
+        const dim one = axis < 0 ? dim_const(r->c, 1) : x->type.shape.dims[axis];
+        const type t = type_tensor(DT_F32, shape_make(r->c, 1, &one));
+        scale = emit_reshape(r, scale, &t, n->loc);
+    }
+    graph_value *in[2] = {x->def->inputs[0], scale};
+    attr along = attr_int(r->c, "axis", axis < 0 ? 0 : axis);
+    return scale ? rewrite_emit(r, "qnn.dequantize", 2, in, 1, &along, n->loc) : NULL;
+}
+
 static graph_value *simplify_multiply(rewriter *r, graph_node *n)
 {
     for (uint32_t i = 0; i < 2; i++) {
         if (is_uniform_value(n->inputs[i], 1.0))
             return n->inputs[1 - i];
         graph_value *v = regroup(r, n, i);
+        v = v ? v : dequantized_sum(r, n, i);
         if (v)
             return v;
     }

@@ -209,7 +209,9 @@ bool qnn_known_zero(const graph_node *n, uint32_t i, int64_t *out)
 tir_expr_ref qnn_product(te_graph *g, tir_expr_ref a, tir_expr_ref b)
 {
     compiler *c = g->c;
-    return tir_cast(c, DT_F32, tir_mul(c, tir_cast(c, DT_F64, a), tir_cast(c, DT_F64, b)));
+    /* gcc makes a product of f32 of the one of f64, and that part of a sum */
+    return tir_call1(c, TIR_APART,
+                     tir_cast(c, DT_F32, tir_mul(c, tir_cast(c, DT_F64, a), tir_cast(c, DT_F64, b))));
 }
 
 int64_t qnn_code_offset(const graph_node *n, dtype dt)

@@ -74,6 +74,6 @@ int64_t qnn_code_offset(const graph_node *n, dtype dt);
 tir_expr_ref qnn_offset_code(te_graph *g, int64_t offset, tir_expr_ref code);
 /* y, which has it, rounded and back as dt. */
 tir_expr_ref qnn_rounded_code(te_graph *g, int64_t offset, dtype dt, tir_expr_ref y);
-/* The product, rounded once: C compilers contract a product of f32 and a sum to one step, but not over a cast. */
+/* The product, rounded by itself: no part of a sum. */
 tir_expr_ref qnn_product(te_graph *g, tir_expr_ref a, tir_expr_ref b);
 #endif

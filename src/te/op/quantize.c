@@ -81,7 +81,8 @@ bool compute_quantize(te_graph *g, const graph_node *n, te_tensor *const *in, te
     return true;
 }
 
-/* (x - zero) * scale; the difference is exact in i32 for 8- and 16-bit types. */
+/* (x - zero) * scale; the difference is exact in i32 for 8- and 16-bit types. What a sum of products becomes is rounded
+ * before a bias is added, as onnxruntime does it. */
 static tir_expr_ref dequantize_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const quant_ctx *v = ctx;
@@ -89,7 +90,10 @@ static tir_expr_ref dequantize_body(te_graph *g, void *ctx, tir_expr_ref const *
     tir_expr_ref x = te_read(g, v->x, idx), s = tir_cast(c, DT_F32, param_at(g, v, v->scale, idx));
     if (v->zero && dtype_is_int(v->x->dt))
         x = tir_sub(c, tir_cast(c, DT_I32, x), tir_cast(c, DT_I32, param_at(g, v, v->zero, idx)));
-    return tir_cast(c, v->out, tir_mul(c, tir_cast(c, DT_F32, x), s));
+    tir_expr_ref y = tir_mul(c, tir_cast(c, DT_F32, x), s);
+    if (v->x->dt == DT_I32 || v->x->dt == DT_I64)
+        y = tir_call1(c, TIR_APART, y);
+    return tir_cast(c, v->out, y);
 }
 
 bool compute_dequantize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)

@@ -16,7 +16,7 @@
 
 static bool is_vector_call(tir_op op)
 {
-    return op == TIR_EXP || op == TIR_DECAY || op == TIR_ERF || op == TIR_TANH;
+    return op == TIR_EXP || op == TIR_DECAY || op == TIR_ERF || op == TIR_TANH || op == TIR_APART;
 }
 
 /* Without what does not depend on the lane (NULL: everything does) and without indices. */
@@ -57,7 +57,7 @@ bool te_row_fits(const te_sched *s, const te_node *n)
 
 static void look_for_call(void *ctx, tir_expr_ref e)
 {
-    *(bool *)ctx |= e->kind == TIR_CALL;
+    *(bool *)ctx |= e->kind == TIR_CALL && e->op != TIR_APART;
 }
 
 bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node *last)

@@ -82,7 +82,8 @@ static bool is_scale(tir_expr_ref e)
     double n;
     if (e->kind == TIR_LOAD)
         return has_one_element(e->u.buffer);
-    if (e->kind != TIR_BROADCAST && e->kind != TIR_CAST && e->kind != TIR_BINOP)
+    if (e->kind != TIR_BROADCAST && e->kind != TIR_CAST && e->kind != TIR_BINOP &&
+        !(e->kind == TIR_CALL && e->op == TIR_APART))
         return is_number(e, &n);
     for (uint32_t i = 0; i < e->n_args; i++)
         if (!is_scale(e->args[i]))
@@ -96,6 +97,8 @@ static bool is_of_integers(tir_expr_ref e)
 {
     if (e->kind == TIR_CAST)
         return dtype_is_int(e->args[0]->type.dt) || is_of_integers(e->args[0]);
+    if (e->kind == TIR_CALL && e->op == TIR_APART)
+        return is_of_integers(e->args[0]);
     if (is_op(e, TIR_MUL))
         return is_of_integers(e->args[0]) || is_of_integers(e->args[1]);
     if (e->kind == TIR_CALL && e->op == TIR_FMA)
